@@ -1,6 +1,4 @@
 #include "absl/strings/str_cat.h"
-#include "server/services/model_lookup.h"
-#include "server/services/request_validation.h"
 #include "server/services/shared_fields.h"
 #include "server/services/status_mapping.h"
 
@@ -44,41 +42,19 @@ absl::Status TakeLayer(uint32_t layer, ComputeRequest& compute) {
   return absl::OkStatus();
 }
 
-absl::Status Fill(const v1::AttendRequest& request, const RequestPayloads& payloads,
-                  const ServiceLimits& limits, ComputeRequest& compute) {
-  absl::Status status = CheckRequestId(request.request_id());
-  status.Update(TakeLayer(request.layer(), compute));
+}  // namespace
+
+absl::Status TakeOwnFields(const v1::AttendRequest& request, const RequestPayloads& payloads,
+                           const SharedTensors& shared, int64_t max_tokens,
+                           ComputeRequest& compute) {
+  absl::Status status = TakeLayer(request.layer(), compute);
   status.Update(TakeStage(request.stage(), compute));
   if (!status.ok()) return status;
   if (!request.has_hidden_states()) return Refusal("hidden_states", "a tensor", "none");
-  const WireTensor hidden_states = payloads.Of("hidden_states", request.hidden_states(),
-                                               v1::AttendRequest::kHiddenStatesFieldNumber);
-  const SharedTensors shared = CollectShared(request, payloads);
-  status = TakeHiddenStates(hidden_states, shared, limits.max_request_tokens, compute);
-  if (status.ok()) status = TakeBias(shared, compute);
-  if (!status.ok()) return status;
-  absl::StatusOr<DataType> dtype =
-      CheckOutputDtype(request.output_dtype(), std::get<CheckedTensor>(compute.input).dtype);
-  if (!dtype.ok()) return dtype.status();
-  compute.output_dtype = *dtype;
   if (request.return_attention_probabilities()) compute.attention_layers = {compute.first_layer};
-  compute.request_id = request.request_id();
-  return absl::OkStatus();
-}
-
-}  // namespace
-
-absl::StatusOr<ComputeRequest> Validate(const v1::AttendRequest& request,
-                                        const RequestPayloads& payloads,
-                                        const ValidationContext& context) {
-  ComputeRequest compute;
-  auto model = FindModel(context.models, request.model());
-  if (!model.ok()) return model.status();
-  compute.model = *std::move(model);
-  if (absl::Status status = Fill(request, payloads, context.limits, compute); !status.ok()) {
-    return status;
-  }
-  return compute;
+  return TakeHiddenStates(payloads.Of("hidden_states", request.hidden_states(),
+                                      v1::AttendRequest::kHiddenStatesFieldNumber),
+                          shared, max_tokens, compute);
 }
 
 }  // namespace attendant::server

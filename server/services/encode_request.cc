@@ -1,8 +1,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "server/services/model_lookup.h"
-#include "server/services/request_validation.h"
 #include "server/services/shared_fields.h"
 #include "server/services/status_mapping.h"
 
@@ -175,38 +173,15 @@ absl::Status TakeInput(const Request& request, const RequestPayloads& payloads,
       shared, max_tokens, compute);
 }
 
-absl::Status Fill(const Request& request, const RequestPayloads& payloads,
-                  const ServiceLimits& limits, ComputeRequest& compute) {
-  absl::Status status = CheckRequestId(request.request_id());
-  if (status.ok()) status = TakeSpan(request, compute);
-  if (status.ok()) status = TakeOutputs(request, compute);
-  if (!status.ok()) return status;
-  const SharedTensors shared = CollectShared(request, payloads);
-  status = TakeInput(request, payloads, shared, limits.max_request_tokens, compute);
-  if (status.ok()) status = TakeBias(shared, compute);
-  if (!status.ok()) return status;
-  const CheckedTensor* hidden_states = std::get_if<CheckedTensor>(&compute.input);
-  absl::StatusOr<DataType> dtype = CheckOutputDtype(
-      request.output_dtype(), hidden_states ? hidden_states->dtype : DataType::kFloat32);
-  if (!dtype.ok()) return dtype.status();
-  compute.output_dtype = *dtype;
-  compute.request_id = request.request_id();
-  return absl::OkStatus();
-}
-
 }  // namespace
 
-absl::StatusOr<ComputeRequest> Validate(const v1::EncodeRequest& request,
-                                        const RequestPayloads& payloads,
-                                        const ValidationContext& context) {
-  ComputeRequest compute;
-  auto model = FindModel(context.models, request.model());
-  if (!model.ok()) return model.status();
-  compute.model = *std::move(model);
-  if (absl::Status status = Fill(request, payloads, context.limits, compute); !status.ok()) {
-    return status;
-  }
-  return compute;
+absl::Status TakeOwnFields(const Request& request, const RequestPayloads& payloads,
+                           const SharedTensors& shared, int64_t max_tokens,
+                           ComputeRequest& compute) {
+  absl::Status status = TakeSpan(request, compute);
+  if (status.ok()) status = TakeOutputs(request, compute);
+  if (status.ok()) status = TakeInput(request, payloads, shared, max_tokens, compute);
+  return status;
 }
 
 }  // namespace attendant::server

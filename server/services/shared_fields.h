@@ -1,4 +1,4 @@
-// Checks of the fields that AttendRequest and EncodeRequest share.
+// Checks of the fields that AttendRequest and EncodeRequest share, and the way to those of either.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "attendant/v1/encoder_service.pb.h"
 #include "server/services/compute_request.h"
 
 namespace attendant::server {
@@ -26,6 +27,15 @@ absl::Status TakeHiddenStates(const WireTensor& hidden_states, const SharedTenso
 
 // Fills bias; the layout is there.
 absl::Status TakeBias(const SharedTensors& shared, ComputeRequest& compute);
+
+// What a message has of its own: layers, input, outputs. Fills all of `compute` but model, bias,
+// request_id and output_dtype; the model is there.
+absl::Status TakeOwnFields(const v1::AttendRequest& request, const RequestPayloads& payloads,
+                           const SharedTensors& shared, int64_t max_tokens,
+                           ComputeRequest& compute);
+absl::Status TakeOwnFields(const v1::EncodeRequest& request, const RequestPayloads& payloads,
+                           const SharedTensors& shared, int64_t max_tokens,
+                           ComputeRequest& compute);
 
 // The shared fields of either message: both have the same names, with numbers of their own.
 template <typename Request>

@@ -1,0 +1,50 @@
+#include "server/services/request_validation.h"
+
+#include <utility>
+#include <variant>
+
+#include "server/services/model_lookup.h"
+#include "server/services/shared_fields.h"
+
+namespace attendant::server {
+namespace {
+
+template <typename Request>
+absl::StatusOr<ComputeRequest> ValidateEither(const Request& request,
+                                              const RequestPayloads& payloads,
+                                              const ValidationContext& context) {
+  auto model = FindModel(context.models, request.model());
+  if (!model.ok()) return model.status();
+  ComputeRequest compute;
+  compute.model = *std::move(model);
+  const SharedTensors shared = CollectShared(request, payloads);
+  absl::Status status = CheckRequestId(request.request_id());
+  if (status.ok()) {
+    status = TakeOwnFields(request, payloads, shared, context.limits.max_request_tokens, compute);
+  }
+  if (status.ok()) status = TakeBias(shared, compute);
+  if (!status.ok()) return status;
+  const CheckedTensor* hidden_states = std::get_if<CheckedTensor>(&compute.input);
+  absl::StatusOr<DataType> dtype = CheckOutputDtype(
+      request.output_dtype(), hidden_states ? hidden_states->dtype : DataType::kFloat32);
+  if (!dtype.ok()) return dtype.status();
+  compute.output_dtype = *dtype;
+  compute.request_id = request.request_id();
+  return compute;
+}
+
+}  // namespace
+
+absl::StatusOr<ComputeRequest> Validate(const v1::AttendRequest& request,
+                                        const RequestPayloads& payloads,
+                                        const ValidationContext& context) {
+  return ValidateEither(request, payloads, context);
+}
+
+absl::StatusOr<ComputeRequest> Validate(const v1::EncodeRequest& request,
+                                        const RequestPayloads& payloads,
+                                        const ValidationContext& context) {
+  return ValidateEither(request, payloads, context);
+}
+
+}  // namespace attendant::server
