@@ -13,8 +13,8 @@
 #include "attendant/v1/encoder_service.grpc.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/integration/raw_call.h"
 #include "tests/integration/server_process.h"
+#include "tests/support/raw_call.h"
 
 namespace attendant::server {
 namespace {
@@ -23,9 +23,6 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-constexpr uint64_t kServing = 1;
-constexpr uint64_t kNotServing = 2;
 
 TEST(LifecycleTest, SaysAtTheStartWhatItWorksWith) {
   ServerProcess server({"--port=0", "--http-port=0", "--address=127.0.0.1", "--instances=1",
@@ -85,7 +82,7 @@ TEST(LifecycleTest, NotReadyWhileItLoadsAndASignalThenEndsItAtOnce) {
 
 TEST(LifecycleTest, WatchersSeeNotServingFirst) {
   ReadyServer server;
-  RawCall watch(server.address(), "/grpc.health.v1.Health/Watch");
+  RawCall watch(server.NewChannel(), "/grpc.health.v1.Health/Watch");
   watch.Write(TextField(1, "worked-example"));
   watch.WritesDone();
   EXPECT_EQ(Number(watch.Read().value_or(""), 1), kServing);
@@ -106,9 +103,9 @@ void AwaitInflight(const ReadyServer& server, int requests) {
 // Callers that call until they are refused.
 class Load {
  public:
-  Load(const std::string& address, int callers) : under_way_(callers) {
+  Load(const ReadyServer& server, int callers) : under_way_(callers) {
     for (int i = 0; i < callers; ++i) {
-      threads_.emplace_back([this, address] { Call(address); });
+      threads_.emplace_back([this, stub = server.NewStub()] { Call(*stub); });
     }
   }
   ~Load() {
@@ -135,18 +132,14 @@ class Load {
     return request;
   }
 
-  void Call(const std::string& address) {
-    grpc::ChannelArguments own_connection;
-    own_connection.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    const auto stub = v1::EncoderService::NewStub(
-        grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), own_connection));
+  void Call(v1::EncoderService::Stub& stub) {
     const v1::EncodeRequest request = Request();
     grpc::Status status;
     int answered = 0;
     for (;; ++answered) {
       grpc::ClientContext context;
       v1::EncodeResponse response;
-      status = stub->Encode(&context, request, &response);
+      status = stub.Encode(&context, request, &response);
       if (answered == 10) under_way_.DecrementCount();
       if (!status.ok()) break;
       EXPECT_EQ(response.hidden_states().data().size(), 8u * 16 * 32 * 4);
@@ -164,7 +157,7 @@ class Load {
 
 TEST(LifecycleTest, LosesNoAcceptedRequestWhenItStops) {
   ReadyServer server({"--model=t=synthetic:tiny"});
-  Load load(server.address(), 8);
+  Load load(server, 8);
   load.AwaitUnderWay();
   server.process().Signal(SIGTERM);
   const ServerProcess::End end = server.process().AwaitEnd();
@@ -181,7 +174,7 @@ TEST(LifecycleTest, LosesNoAcceptedRequestWhenItStops) {
 TEST(LifecycleTest, ASecondSignalEndsItAtOnce) {
   ReadyServer server({"--model=t=synthetic:tiny", "--drain-timeout=1h"});
   // A request whose body never comes keeps the drain waiting.
-  RawCall half_sent(server.address(), "/attendant.v1.EncoderService/Encode");
+  RawCall half_sent(server.NewChannel(), "/attendant.v1.EncoderService/Encode");
   AwaitInflight(server, 1);
   server.process().Signal(SIGTERM);
   server.process().AwaitLine("draining: ");
@@ -190,7 +183,7 @@ TEST(LifecycleTest, ASecondSignalEndsItAtOnce) {
 
 TEST(LifecycleTest, TheDrainTimeoutEndsWhatDoesNotEnd) {
   ReadyServer server({"--model=t=synthetic:tiny", "--drain-timeout=0", "--receive-timeout=1h"});
-  RawCall half_sent(server.address(), "/attendant.v1.EncoderService/Encode");
+  RawCall half_sent(server.NewChannel(), "/attendant.v1.EncoderService/Encode");
   AwaitInflight(server, 1);
   server.process().Signal(SIGTERM);
   EXPECT_EQ(server.process().AwaitEnd().code, 0);
@@ -199,7 +192,7 @@ TEST(LifecycleTest, TheDrainTimeoutEndsWhatDoesNotEnd) {
 
 TEST(LifecycleTest, AnIdleStreamDoesNotHoldUpTheDrain) {
   ReadyServer server({"--model=t=synthetic:tiny", "--drain-timeout=1m"});
-  RawCall idle(server.address(), "/attendant.v1.EncoderService/EncodeStream");
+  RawCall idle(server.NewChannel(), "/attendant.v1.EncoderService/EncodeStream");
   AwaitInflight(server, 1);
   server.process().Signal(SIGTERM);
   const ServerProcess::End end = server.process().AwaitEnd();

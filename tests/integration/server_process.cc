@@ -152,6 +152,16 @@ ReadyServer::ReadyServer(std::vector<std::string> flags)
 
 std::string ReadyServer::address() const { return absl::StrCat("127.0.0.1:", port_); }
 
+std::shared_ptr<grpc::Channel> ReadyServer::NewChannel() const {
+  grpc::ChannelArguments own_connection;
+  own_connection.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(address(), grpc::InsecureChannelCredentials(), own_connection);
+}
+
+std::unique_ptr<v1::EncoderService::Stub> ReadyServer::NewStub() const {
+  return v1::EncoderService::NewStub(NewChannel());
+}
+
 std::string ReadyServer::Get(const std::string& path) const { return HttpGet(http_port_, path); }
 
 std::string HttpGet(int port, const std::string& path) {

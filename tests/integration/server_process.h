@@ -1,11 +1,15 @@
 // The real attendant-server as a child process.
 #pragma once
 
+#include <grpcpp/grpcpp.h>
 #include <sys/types.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "attendant/v1/encoder_service.grpc.pb.h"
 
 namespace attendant::server {
 
@@ -53,6 +57,9 @@ class ReadyServer {
   int port() const { return port_; }
   int http_port() const { return http_port_; }
   std::string address() const;
+  // A connection of its own.
+  std::shared_ptr<grpc::Channel> NewChannel() const;
+  std::unique_ptr<v1::EncoderService::Stub> NewStub() const;
   // Head and body of the answer to GET `path` of the HTTP port.
   std::string Get(const std::string& path) const;
 

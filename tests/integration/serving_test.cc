@@ -11,8 +11,8 @@
 #include "attendant/v1/encoder_service.grpc.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/integration/raw_call.h"
 #include "tests/integration/server_process.h"
+#include "tests/support/raw_call.h"
 
 namespace attendant::server {
 namespace {
@@ -22,8 +22,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr uint64_t kServing = 1;
-constexpr uint64_t kServiceUnknown = 3;
 constexpr const char* kCheck = "/grpc.health.v1.Health/Check";
 constexpr const char* kWatch = "/grpc.health.v1.Health/Watch";
 constexpr const char* kReflection =
@@ -36,11 +34,6 @@ class ServingTest : public testing::Test {
         new ReadyServer({"--model=worked-example=worked-example", "--model=t=synthetic:tiny"});
   }
   static void TearDownTestSuite() { delete server_; }
-
-  static std::unique_ptr<v1::EncoderService::Stub> Stub() {
-    return v1::EncoderService::NewStub(
-        grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()));
-  }
 
   static ReadyServer* server_;
 };
@@ -60,7 +53,7 @@ v1::AttendRequest WorkedExample() {
 TEST_F(ServingTest, AnswersTheWorkedExample) {
   grpc::ClientContext context;
   v1::AttendResponse response;
-  const grpc::Status status = Stub()->Attend(&context, WorkedExample(), &response);
+  const grpc::Status status = server_->NewStub()->Attend(&context, WorkedExample(), &response);
   ASSERT_TRUE(status.ok()) << status.error_message();
   EXPECT_THAT(response.output().shape(), ElementsAre(1, 3, 3));
   ASSERT_EQ(response.output().data().size(), 9 * sizeof(float));
@@ -74,18 +67,18 @@ TEST_F(ServingTest, AnswersTheWorkedExample) {
 TEST_F(ServingTest, ListsItsModels) {
   grpc::ClientContext context;
   v1::ListModelsResponse response;
-  ASSERT_TRUE(Stub()->ListModels(&context, {}, &response).ok());
+  ASSERT_TRUE(server_->NewStub()->ListModels(&context, {}, &response).ok());
   EXPECT_THAT(response.names(), ElementsAre("t", "worked-example"));
 }
 
 TEST_F(ServingTest, RefusesUnknownMethods) {
-  RawCall call(server_->address(), "/attendant.v1.EncoderService/Decode");
+  RawCall call(server_->NewChannel(), "/attendant.v1.EncoderService/Decode");
   EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::UNIMPLEMENTED);
 }
 
 TEST_F(ServingTest, HealthOfServerServiceAndModels) {
   for (const char* name : {"", "attendant.v1.EncoderService", "worked-example", "t"}) {
-    RawCall call(server_->address(), kCheck);
+    RawCall call(server_->NewChannel(), kCheck);
     call.Write(TextField(1, name));
     call.WritesDone();
     const std::optional<std::string> answer = call.Read();
@@ -96,13 +89,13 @@ TEST_F(ServingTest, HealthOfServerServiceAndModels) {
 }
 
 TEST_F(ServingTest, HealthOfAnUnknownName) {
-  RawCall check(server_->address(), kCheck);
+  RawCall check(server_->NewChannel(), kCheck);
   check.Write(TextField(1, "nobody"));
   check.WritesDone();
   EXPECT_FALSE(check.Read().has_value());
   EXPECT_EQ(check.Finish().error_code(), grpc::StatusCode::NOT_FOUND);
 
-  RawCall watch(server_->address(), kWatch);
+  RawCall watch(server_->NewChannel(), kWatch);
   watch.Write(TextField(1, "nobody"));
   watch.WritesDone();
   const std::optional<std::string> state = watch.Read();
@@ -111,7 +104,7 @@ TEST_F(ServingTest, HealthOfAnUnknownName) {
 }
 
 TEST_F(ServingTest, ReflectionDescribesEveryMethod) {
-  RawCall call(server_->address(), kReflection);
+  RawCall call(server_->NewChannel(), kReflection);
   call.Write(TextField(7, ""));  // list_services
   std::optional<std::string> answer = call.Read();
   ASSERT_TRUE(answer.has_value());
@@ -148,8 +141,7 @@ TEST_F(ServingTest, SidePort) {
 
 TEST(MetricsOfTheServerTest, AgreeWithTheCallersCount) {
   ReadyServer server;
-  const auto stub = v1::EncoderService::NewStub(
-      grpc::CreateChannel(server.address(), grpc::InsecureChannelCredentials()));
+  const auto stub = server.NewStub();
   for (int i = 0; i < 3; ++i) {
     grpc::ClientContext context;
     v1::AttendResponse response;

@@ -1,4 +1,4 @@
-#include "tests/integration/raw_call.h"
+#include "tests/support/raw_call.h"
 
 #include <google/protobuf/unknown_field_set.h>
 
@@ -16,8 +16,8 @@ void* const kTag = &tag;
 
 }  // namespace
 
-RawCall::RawCall(const std::string& address, const std::string& method)
-    : stub_(grpc::CreateChannel(address, grpc::InsecureChannelCredentials())) {
+RawCall::RawCall(const std::shared_ptr<grpc::Channel>& channel, const std::string& method)
+    : stub_(channel) {
   context_.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
   call_ = stub_.PrepareCall(&context_, method, &queue_);
   call_->StartCall(kTag);
@@ -35,15 +35,15 @@ RawCall::~RawCall() {
   }
 }
 
-void RawCall::Write(const std::string& message) {
+bool RawCall::Write(const std::string& message) {
   const grpc::Slice slice(message);
   call_->Write(grpc::ByteBuffer(&slice, 1), kTag);
-  Await();
+  return Await();
 }
 
-void RawCall::WritesDone() {
+bool RawCall::WritesDone() {
   call_->WritesDone(kTag);
-  Await();
+  return Await();
 }
 
 std::optional<std::string> RawCall::Read() {
@@ -59,6 +59,11 @@ std::optional<std::string> RawCall::Read() {
   return message;
 }
 
+bool RawCall::Read(google::protobuf::Message* message) {
+  const std::optional<std::string> bytes = Read();
+  return bytes && message->ParseFromString(*bytes);
+}
+
 grpc::Status RawCall::Finish() {
   grpc::Status status;
   call_->Finish(&status, kTag);
@@ -67,11 +72,20 @@ grpc::Status RawCall::Finish() {
   return status;
 }
 
+std::string RawCall::Trailer(const std::string& key) const { return TrailerOf(context_, key); }
+
 bool RawCall::Await() {
   void* done;
   bool ok = false;
   EXPECT_TRUE(queue_.Next(&done, &ok));
   return ok;
+}
+
+std::string TrailerOf(const grpc::ClientContext& context, const std::string& key) {
+  const auto& trailers = context.GetServerTrailingMetadata();
+  const auto found = trailers.find(key);
+  if (found == trailers.end()) return "none";
+  return {found->second.data(), found->second.size()};
 }
 
 std::string TextField(int number, const std::string& text) {

@@ -1,10 +1,10 @@
 // Every rule of AttendRequest's fields: code and message of each refusal.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <limits>
 #include <string>
 
+#include "tests/server/services/rule_test.h"
 #include "tests/server/services/test_server.h"
 #include "tests/server/services/wire_tensors.h"
 
@@ -20,178 +20,148 @@ v1::AttendRequest Valid() {
   return request;
 }
 
-struct Rule {
-  const char* name;
-  std::function<void(v1::AttendRequest&)> spoil;
-  grpc::StatusCode code;
-  std::string message;
-};
-
-void PrintTo(const Rule& rule, std::ostream* out) { *out << rule.name; }
-
-class AttendRuleTest : public ::testing::TestWithParam<Rule> {
- protected:
-  static void SetUpTestSuite() { server_ = new TestServer(); }
-  static void TearDownTestSuite() {
-    delete server_;
-    server_ = nullptr;
-  }
-  static TestServer* server_;
-};
-
-TestServer* AttendRuleTest::server_ = nullptr;
+using Request = v1::AttendRequest;
+using AttendRule = Rule<Request>;
+using AttendRuleTest = RuleTest<Request>;
 
 TEST_P(AttendRuleTest, Refuses) {
-  v1::AttendRequest request = Valid();
-  GetParam().spoil(request);
   v1::AttendResponse response;
-  const grpc::Status status = server_->Attend(request, &response);
-  EXPECT_EQ(status.error_code(), GetParam().code);
-  EXPECT_EQ(status.error_message(), GetParam().message);
+  ExpectRefusal(server().Attend(Spoiled(Valid()), &response));
 }
 
-constexpr grpc::StatusCode kInvalid = grpc::StatusCode::INVALID_ARGUMENT;
-using Request = v1::AttendRequest;
-
-const Rule kModelRules[] = {
-    {"NoSuchModel", [](Request& r) { r.set_model("tin\n\"y"); }, grpc::StatusCode::NOT_FOUND,
-     "model: no model is named \"tin\\n\\\"y\""},
+const AttendRule kModelRules[] = {
+    {"NoSuchModel", [](Request& r) { r.set_model("tin\n\"y"); },
+     "model: no model is named \"tin\\n\\\"y\"", grpc::StatusCode::NOT_FOUND},
     {"LongModelName", [](Request& r) { r.set_model(std::string(200, 'x')); },
-     grpc::StatusCode::NOT_FOUND, "model: no model is named \"" + std::string(128, 'x') + "…\""},
-    {"NoModelNamed", [](Request& r) { r.clear_model(); }, kInvalid,
+     "model: no model is named \"" + std::string(128, 'x') + "…\"", grpc::StatusCode::NOT_FOUND},
+    {"NoModelNamed", [](Request& r) { r.clear_model(); },
      "model: expected a name, as the server has 3 models; got none"},
-    {"LayerBeyondTheLast", [](Request& r) { r.set_layer(2); }, kInvalid,
-     "layer: expected 0..1; got 2"},
-    {"UnknownStage", [](Request& r) { r.set_stage(static_cast<v1::AttendStage>(9)); }, kInvalid,
+    {"LayerBeyondTheLast", [](Request& r) { r.set_layer(2); }, "layer: expected 0..1; got 2"},
+    {"UnknownStage", [](Request& r) { r.set_stage(static_cast<v1::AttendStage>(9)); },
      "stage: expected CONTEXT, PROJECTED or BLOCK; got 9"},
     {"NoOutputProjection",
      [](Request& r) {
        r.set_model("bare");
        r.set_stage(v1::PROJECTED);
      },
-     kInvalid,
      "stage: expected CONTEXT or BLOCK, as the model has no output projection; got PROJECTED"},
-    {"LongRequestId", [](Request& r) { r.set_request_id(std::string(257, 'x')); }, kInvalid,
+    {"LongRequestId", [](Request& r) { r.set_request_id(std::string(257, 'x')); },
      "request_id: expected at most 256 bytes; got 257"},
-    {"IntegerAnswer", [](Request& r) { r.set_output_dtype(v1::INT8); }, kInvalid,
+    {"IntegerAnswer", [](Request& r) { r.set_output_dtype(v1::INT8); },
      "output_dtype: expected FLOAT32, FLOAT16 or BFLOAT16; got INT8"},
     {"UnknownAnswerType", [](Request& r) { r.set_output_dtype(static_cast<v1::DataType>(77)); },
-     kInvalid, "output_dtype: expected FLOAT32, FLOAT16 or BFLOAT16; got the unknown type 77"},
+     "output_dtype: expected FLOAT32, FLOAT16 or BFLOAT16; got the unknown type 77"},
 };
 INSTANTIATE_TEST_SUITE_P(Model, AttendRuleTest, ::testing::ValuesIn(kModelRules),
-                         [](const auto& rule) { return rule.param.name; });
+                         NameOfRule<Request>);
 
-const Rule kHiddenStatesRules[] = {
-    {"None", [](Request& r) { r.clear_hidden_states(); }, kInvalid,
+const AttendRule kHiddenStatesRules[] = {
+    {"None", [](Request& r) { r.clear_hidden_states(); },
      "hidden_states: expected a tensor; got none"},
-    {"NoDtype", [](Request& r) { r.mutable_hidden_states()->clear_dtype(); }, kInvalid,
+    {"NoDtype", [](Request& r) { r.mutable_hidden_states()->clear_dtype(); },
      "hidden_states.dtype: expected FLOAT32, FLOAT16 or BFLOAT16; got DATA_TYPE_UNSPECIFIED"},
-    {"IntegerDtype", [](Request& r) { r.mutable_hidden_states()->set_dtype(v1::INT32); }, kInvalid,
+    {"IntegerDtype", [](Request& r) { r.mutable_hidden_states()->set_dtype(v1::INT32); },
      "hidden_states.dtype: expected FLOAT32, FLOAT16 or BFLOAT16; got INT32"},
-    {"Scalar", [](Request& r) { r.mutable_hidden_states()->clear_shape(); }, kInvalid,
+    {"Scalar", [](Request& r) { r.mutable_hidden_states()->clear_shape(); },
      "hidden_states.shape: expected [B, S, 32], or [T, 32] with lengths; got []"},
-    {"WrongWidth", [](Request& r) { r.mutable_hidden_states()->set_shape(2, 31); }, kInvalid,
+    {"WrongWidth", [](Request& r) { r.mutable_hidden_states()->set_shape(2, 31); },
      "hidden_states.shape: expected [B, S, 32], or [T, 32] with lengths; got [2, 3, 31]"},
     {"ManyDimensions",
      [](Request& r) {
        for (int i = 0; i < 997; ++i) r.mutable_hidden_states()->add_shape(1);
      },
-     kInvalid,
      "hidden_states.shape: expected [B, S, 32], or [T, 32] with lengths; got 1000 dimensions "
      "beginning [2, 3, 32, 1, 1, 1, 1, 1]"},
-    {"NoSequence", [](Request& r) { r.mutable_hidden_states()->set_shape(0, 0); }, kInvalid,
+    {"NoSequence", [](Request& r) { r.mutable_hidden_states()->set_shape(0, 0); },
      "hidden_states.shape: expected dimensions of at least 1; got [0, 3, 32]"},
-    {"NegativeLength", [](Request& r) { r.mutable_hidden_states()->set_shape(1, -3); }, kInvalid,
+    {"NegativeLength", [](Request& r) { r.mutable_hidden_states()->set_shape(1, -3); },
      "hidden_states.shape: expected dimensions of at least 1; got [2, -3, 32]"},
     {"Overflow",
      [](Request& r) {
        r.mutable_hidden_states()->set_shape(0, int64_t{1} << 32);
        r.mutable_hidden_states()->set_shape(1, int64_t{1} << 32);
      },
-     kInvalid, "hidden_states.shape: expected a size in 64 bits; got [4294967296, 4294967296, 32]"},
+     "hidden_states.shape: expected a size in 64 bits; got [4294967296, 4294967296, 32]"},
     {"OverflowInBytesOnly",
-     [](Request& r) { r.mutable_hidden_states()->set_shape(0, int64_t{1} << 55); }, kInvalid,
+     [](Request& r) { r.mutable_hidden_states()->set_shape(0, int64_t{1} << 55); },
      "hidden_states.shape: expected a size in 64 bits; got [36028797018963968, 3, 32]"},
     {"MissingBytes", [](Request& r) { r.mutable_hidden_states()->mutable_data()->pop_back(); },
-     kInvalid, "hidden_states.data: expected 768 bytes for FLOAT32 [2, 3, 32]; got 767 bytes"},
-    {"NoBytes", [](Request& r) { r.mutable_hidden_states()->clear_data(); }, kInvalid,
+     "hidden_states.data: expected 768 bytes for FLOAT32 [2, 3, 32]; got 767 bytes"},
+    {"NoBytes", [](Request& r) { r.mutable_hidden_states()->clear_data(); },
      "hidden_states.data: expected 768 bytes for FLOAT32 [2, 3, 32]; got 0 bytes"},
     {"TooManyTokens",
      [](Request& r) {
        *r.mutable_hidden_states() = FloatTensor({1, 257, 32}, SomeValues(257 * 32, 1));
      },
-     kInvalid, "hidden_states.shape: expected at most 256 tokens; got [1, 257]"},
+     "hidden_states.shape: expected at most 256 tokens; got [1, 257]"},
     {"PackedWithoutLengths",
      [](Request& r) {
        *r.mutable_hidden_states() = FloatTensor({6, 32}, SomeValues(192, 1));
      },
-     kInvalid, "lengths: expected 1 to 256 numbers with packed hidden_states; got 0"},
+     "lengths: expected 1 to 256 numbers with packed hidden_states; got 0"},
 };
 INSTANTIATE_TEST_SUITE_P(HiddenStates, AttendRuleTest, ::testing::ValuesIn(kHiddenStatesRules),
-                         [](const auto& rule) { return rule.param.name; });
+                         NameOfRule<Request>);
 
-const Rule kMaskRules[] = {
+const AttendRule kMaskRules[] = {
     {"FloatMask",
      [](Request& r) {
        *r.mutable_attention_mask() = FloatTensor({2, 3}, SomeValues(6, 1));
      },
-     kInvalid, "attention_mask.dtype: expected BOOL or an integer type; got FLOAT32"},
+     "attention_mask.dtype: expected BOOL or an integer type; got FLOAT32"},
     {"MaskShape",
      [](Request& r) {
        *r.mutable_attention_mask() = IntegerTensor({3, 2}, {1, 1, 1, 1, 1, 1});
      },
-     kInvalid, "attention_mask.shape: expected [B, S] = [2, 3]; got [3, 2]"},
+     "attention_mask.shape: expected [B, S] = [2, 3]; got [3, 2]"},
     {"MaskBytes",
      [](Request& r) {
        *r.mutable_attention_mask() = IntegerTensor({2, 3}, {1, 1, 1, 1, 1});
      },
-     kInvalid, "attention_mask.data: expected 48 bytes for INT64 [2, 3]; got 40 bytes"},
+     "attention_mask.data: expected 48 bytes for INT64 [2, 3]; got 40 bytes"},
     {"MaskAndLengths",
      [](Request& r) {
        *r.mutable_attention_mask() = IntegerTensor({2, 3}, {1, 1, 1, 1, 1, 1});
        r.add_lengths(3);
        r.add_lengths(3);
      },
-     kInvalid, "attention_mask: expected either it or lengths; got both"},
-    {"LengthsCount", [](Request& r) { r.add_lengths(3); }, kInvalid,
+     "attention_mask: expected either it or lengths; got both"},
+    {"LengthsCount", [](Request& r) { r.add_lengths(3); },
      "lengths: expected B = 2 numbers; got 1"},
     {"LengthBeyondS",
      [](Request& r) {
        r.add_lengths(3);
        r.add_lengths(4);
      },
-     kInvalid, "lengths[1]: expected 0..3; got 4"},
+     "lengths[1]: expected 0..3; got 4"},
     {"BiasRank",
      [](Request& r) {
        *r.mutable_attention_bias() = FloatTensor({3, 3}, SomeValues(9, 1));
      },
-     kInvalid,
      "attention_bias.shape: expected [B, H, S, S] = [2, 4, 3, 3] or 1 in places; got [3, 3]"},
     {"BiasDimension",
      [](Request& r) {
        *r.mutable_attention_bias() = FloatTensor({1, 2, 3, 3}, SomeValues(18, 1));
      },
-     kInvalid,
      "attention_bias.shape: expected [B, H, S, S] = [2, 4, 3, 3] or 1 in places; got [1, 2, 3, 3]"},
     {"BiasDtype",
      [](Request& r) {
        *r.mutable_attention_bias() = IntegerTensor({1, 1, 1, 3}, {0, 1, 0});
      },
-     kInvalid, "attention_bias.dtype: expected FLOAT32, FLOAT16 or BFLOAT16; got INT64"},
+     "attention_bias.dtype: expected FLOAT32, FLOAT16 or BFLOAT16; got INT64"},
     {"BiasNan",
      [](Request& r) {
        *r.mutable_attention_bias() = FloatTensor({1, 1, 1, 3}, {0, -kInfinity, std::nanf("")});
      },
-     kInvalid, "attention_bias[0, 0, 0, 2]: expected a number or minus infinity; got NaN"},
+     "attention_bias[0, 0, 0, 2]: expected a number or minus infinity; got NaN"},
     {"BiasInfinity",
      [](Request& r) {
        *r.mutable_attention_bias() = FloatTensor({2, 1, 1, 3}, {0, 0, 0, 0, kInfinity, 0});
      },
-     kInvalid,
      "attention_bias[1, 0, 0, 1]: expected a number or minus infinity; got plus infinity"},
 };
 INSTANTIATE_TEST_SUITE_P(Mask, AttendRuleTest, ::testing::ValuesIn(kMaskRules),
-                         [](const auto& rule) { return rule.param.name; });
+                         NameOfRule<Request>);
 
 TEST(AttendLimitTest, RefusesAnAnswerThatWouldBeTooLarge) {
   TestServerOptions options;
@@ -225,7 +195,7 @@ TEST(AttendLimitTest, NonfiniteValuesAreRefusedOnlyIfSet) {
   options.limits.reject_nonfinite = true;
   TestServer strict(options);
   const grpc::Status status = strict.Attend(request, &response);
-  EXPECT_EQ(status.error_code(), kInvalid);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(status.error_message(), "hidden_states[1, 1, 7]: expected a finite number; got nan");
   // Padding may hold anything.
   *request.mutable_attention_mask() = IntegerTensor({2, 3}, {1, 1, 1, 1, 0, 1});

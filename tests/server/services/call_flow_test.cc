@@ -4,11 +4,13 @@
 
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <thread>
 
-#include "tests/server/services/calls.h"
+#include "tests/server/services/pending_attend.h"
 #include "tests/server/services/test_server.h"
 #include "tests/server/services/wire_tensors.h"
+#include "tests/support/raw_call.h"
 
 namespace attendant::server {
 namespace {
@@ -31,22 +33,41 @@ std::string CountOf(const std::string& code, int count) {
          std::to_string(count);
 }
 
+// A server whose only instance holds a batch: what comes next waits in the queue.
+class BusyServer : public TestServer {
+ public:
+  explicit BusyServer(const TestServerOptions& options = {})
+      : TestServer(WithClosedGate(options)), held_(stub(), Request(1)) {
+    gate().AwaitBlocked();
+  }
+
+  // Lets the instance go on; the held call, which is answered.
+  const PendingAttend& Release() {
+    gate().Open();
+    EXPECT_TRUE(held_.Wait().ok());
+    return held_;
+  }
+
+ private:
+  static TestServerOptions WithClosedGate(TestServerOptions options) {
+    options.gate_closed = true;
+    return options;
+  }
+
+  PendingAttend held_;
+};
+
 TEST(CallFlowTest, WithoutASlotACallEndsAtItsHeaders) {
   TestServerOptions options;
   options.admission.max_inflight = 1;
-  options.gate_closed = true;
-  TestServer server(options);
-  PendingAttend first(server.stub(), Request(1));
-  server.gate().AwaitBlocked();
+  BusyServer server(options);
   // No message is ever sent on this one.
   RawCall second(server.channel(), kAttend);
   const grpc::Status status = second.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(status.error_message(), "the server has no free slot for another request");
   EXPECT_EQ(second.Trailer(kPushback), "100");
-  server.gate().Open();
-  EXPECT_TRUE(first.Wait().ok());
-  EXPECT_EQ(first.Trailer(kPushback), "none");
+  EXPECT_EQ(server.Release().Trailer(kPushback), "none");
   server.AwaitInflight(0);
   EXPECT_THAT(server.Scrape(),
               HasSubstr("code=\"RESOURCE_EXHAUSTED\",method=\"Attend\",model=\"\"} 1"));
@@ -67,7 +88,7 @@ TEST(CallFlowTest, ABodyThatDoesNotComeIsGivenUp) {
 TEST(CallFlowTest, ACallWithoutAMessageIsRefused) {
   TestServer server;
   RawCall call(server.channel(), kAttend);
-  call.HalfClose();
+  call.WritesDone();
   const grpc::Status status = call.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(status.error_message(), "the call ended without a request message");
@@ -109,19 +130,14 @@ TEST(CallFlowTest, AnUnknownMethodEndsAtItsHeaders) {
 }
 
 TEST(CallFlowTest, ACancelledRequestIsNeverComputed) {
-  TestServerOptions options;
-  options.gate_closed = true;
-  TestServer server(options);
-  PendingAttend first(server.stub(), Request(1));
-  server.gate().AwaitBlocked();
+  BusyServer server;
   PendingAttend second(server.stub(), Request(2));
   server.AwaitQueued(1);
   second.Cancel();
   EXPECT_EQ(second.Wait().error_code(), grpc::StatusCode::CANCELLED);
   // Its slot does not wait for the queue to meet it.
   server.AwaitInflight(1);
-  server.gate().Open();
-  EXPECT_TRUE(first.Wait().ok());
+  server.Release();
   v1::AttendResponse response;
   EXPECT_TRUE(server.Attend(Request(3), &response).ok());
   EXPECT_EQ(server.gate().passed(), 2);
@@ -131,16 +147,11 @@ TEST(CallFlowTest, ACancelledRequestIsNeverComputed) {
 }
 
 TEST(CallFlowTest, ARequestWhoseDeadlinePassedIsNeverComputed) {
-  TestServerOptions options;
-  options.gate_closed = true;
-  TestServer server(options);
-  PendingAttend first(server.stub(), Request(1));
-  server.gate().AwaitBlocked();
+  BusyServer server;
   PendingAttend second(server.stub(), Request(2), std::chrono::milliseconds(300));
   EXPECT_EQ(second.Wait().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   server.AwaitInflight(1);
-  server.gate().Open();
-  EXPECT_TRUE(first.Wait().ok());
+  server.Release();
   v1::AttendResponse response;
   EXPECT_TRUE(server.Attend(Request(3), &response).ok());
   EXPECT_EQ(server.gate().passed(), 2);
@@ -148,64 +159,57 @@ TEST(CallFlowTest, ARequestWhoseDeadlinePassedIsNeverComputed) {
 
 TEST(CallFlowTest, AFullQueueRefusesWithAHint) {
   TestServerOptions options;
-  options.gate_closed = true;
   options.queue.max_jobs = 1;
-  TestServer server(options);
-  PendingAttend first(server.stub(), Request(1));
-  server.gate().AwaitBlocked();
+  BusyServer server(options);
   PendingAttend second(server.stub(), Request(2));
   server.AwaitQueued(1);
   PendingAttend third(server.stub(), Request(3));
   EXPECT_EQ(third.Wait().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(third.Trailer(kPushback), "100");
-  server.gate().Open();
-  EXPECT_TRUE(first.Wait().ok());
+  server.Release();
   EXPECT_TRUE(second.Wait().ok());
 }
 
-TEST(CallFlowTest, BodiesWaitForReceivingPermits) {
-  TestServerOptions options;
-  options.admission.receive_memory_bytes = options.limits.max_request_bytes;
-  TestServer server(options);
-  RawCall holder(server.channel(), kAttend);
-  while (server.admission().counts().receiving_bytes == 0) std::this_thread::yield();
-  PendingAttend waiting(server.stub(), Request(1));
-  while (server.admission().counts().waiting == 0) std::this_thread::yield();
+class ReceivingPermitTest : public ::testing::Test {
+ protected:
+  static TestServerOptions RoomForOneBody() {
+    TestServerOptions options;
+    options.admission.receive_memory_bytes = options.limits.max_request_bytes;
+    return options;
+  }
+  ReceivingPermitTest() {
+    while (server.admission().counts().receiving_bytes == 0) std::this_thread::yield();
+    waiting.emplace(server.stub(), Request(1));
+    while (server.admission().counts().waiting == 0) std::this_thread::yield();
+  }
+
+  TestServer server{RoomForOneBody()};
+  RawCall holder{server.channel(), kAttend};
+  std::optional<PendingAttend> waiting;
+};
+
+TEST_F(ReceivingPermitTest, BodiesWaitForThem) {
   holder.Cancel();
-  EXPECT_TRUE(waiting.Wait().ok());
+  EXPECT_TRUE(waiting->Wait().ok());
   server.AwaitNothingReceiving();
 }
 
-TEST(CallFlowTest, ACallCanBeCancelledWhileItWaitsForAPermit) {
-  TestServerOptions options;
-  options.admission.receive_memory_bytes = options.limits.max_request_bytes;
-  TestServer server(options);
-  RawCall holder(server.channel(), kAttend);
-  while (server.admission().counts().receiving_bytes == 0) std::this_thread::yield();
-  {
-    PendingAttend waiting(server.stub(), Request(1));
-    while (server.admission().counts().waiting == 0) std::this_thread::yield();
-    waiting.Cancel();
-    EXPECT_EQ(waiting.Wait().error_code(), grpc::StatusCode::CANCELLED);
-  }
+TEST_F(ReceivingPermitTest, ACallCanBeCancelledWhileItWaits) {
+  waiting->Cancel();
+  EXPECT_EQ(waiting->Wait().error_code(), grpc::StatusCode::CANCELLED);
   server.AwaitInflight(1);
   while (server.admission().counts().waiting > 0) std::this_thread::yield();
 }
 
 TEST(CallFlowTest, ADrainingServerAnswersWhatItAcceptedAndRefusesTheRest) {
-  TestServerOptions options;
-  options.gate_closed = true;
-  TestServer server(options);
-  PendingAttend accepted(server.stub(), Request(1));
-  server.gate().AwaitBlocked();
+  BusyServer server;
   server.admission().Close();
   RawCall late(server.channel(), kAttend);
   const grpc::Status status = late.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(status.error_message(), "the server is draining; try another one");
   EXPECT_EQ(late.Trailer(kPushback), "none");
-  server.gate().Open();
-  EXPECT_TRUE(accepted.Wait().ok());
+  server.Release();
 }
 
 TEST(CallFlowTest, AReadThatFailsWhileDrainingIsUnavailable) {
@@ -219,11 +223,7 @@ TEST(CallFlowTest, AReadThatFailsWhileDrainingIsUnavailable) {
 }
 
 TEST(CallFlowTest, NeighboursChangeNothing) {
-  TestServerOptions options;
-  options.gate_closed = true;
-  TestServer server(options);
-  PendingAttend first(server.stub(), Request(1));
-  server.gate().AwaitBlocked();
+  BusyServer server;
   v1::AttendRequest spoiled = Request(2);
   std::vector<float> values = SomeValues(96, 2);
   values[5] = std::nanf("");
@@ -232,13 +232,12 @@ TEST(CallFlowTest, NeighboursChangeNothing) {
   PendingAttend third(server.stub(), Request(3, 7));
   PendingAttend fourth(server.stub(), Request(1));
   server.AwaitQueued(3);
-  server.gate().Open();
+  const PendingAttend& first = server.Release();
   ASSERT_TRUE(second.Wait().ok());
   ASSERT_TRUE(third.Wait().ok());
   ASSERT_TRUE(fourth.Wait().ok());
   EXPECT_EQ(fourth.response().execution().batch_requests(), 3);
   EXPECT_EQ(fourth.response().execution().batch_tokens(), 13);
-  ASSERT_TRUE(first.Wait().ok());
   EXPECT_EQ(first.response().output().data(), fourth.response().output().data());
   EXPECT_EQ(server.gate().passed(), 2);
   EXPECT_THAT(server.Scrape(), HasSubstr("attendant_nonfinite_requests_total{model=\"tiny\"} 1"));

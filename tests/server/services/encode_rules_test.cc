@@ -1,9 +1,9 @@
 // The rules of EncodeRequest that AttendRequest does not have: code and message of each refusal.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <string>
 
+#include "tests/server/services/rule_test.h"
 #include "tests/server/services/test_server.h"
 #include "tests/server/services/wire_tensors.h"
 
@@ -17,43 +17,21 @@ v1::EncodeRequest ValidIds() {
   return request;
 }
 
-struct Rule {
-  const char* name;
-  std::function<void(v1::EncodeRequest&)> spoil;
-  std::string message;
-};
-
-void PrintTo(const Rule& rule, std::ostream* out) { *out << rule.name; }
-
-class EncodeRuleTest : public ::testing::TestWithParam<Rule> {
- protected:
-  static void SetUpTestSuite() { server_ = new TestServer(); }
-  static void TearDownTestSuite() {
-    delete server_;
-    server_ = nullptr;
-  }
-  static TestServer* server_;
-};
-
-TestServer* EncodeRuleTest::server_ = nullptr;
+using Request = v1::EncodeRequest;
+using EncodeRule = Rule<Request>;
+using EncodeRuleTest = RuleTest<Request>;
 
 TEST_P(EncodeRuleTest, Refuses) {
-  v1::EncodeRequest request = ValidIds();
-  GetParam().spoil(request);
   v1::EncodeResponse response;
-  const grpc::Status status = server_->Encode(request, &response);
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(status.error_message(), GetParam().message);
+  ExpectRefusal(server().Encode(Spoiled(ValidIds()), &response));
 }
-
-using Request = v1::EncodeRequest;
 
 void Span(Request& request, uint32_t first, uint32_t count) {
   request.mutable_layers()->set_first(first);
   request.mutable_layers()->set_count(count);
 }
 
-const Rule kSpanRules[] = {
+const EncodeRule kSpanRules[] = {
     {"EmptySpan", [](Request& r) { Span(r, 0, 0); },
      "layers: expected a span of 1 or more of the layers 0..1; got first 0, count 0"},
     {"SpanBeyondTheLast", [](Request& r) { Span(r, 1, 2); },
@@ -100,9 +78,9 @@ const Rule kSpanRules[] = {
      "request_id: expected at most 256 bytes; got 257"},
 };
 INSTANTIATE_TEST_SUITE_P(Span, EncodeRuleTest, ::testing::ValuesIn(kSpanRules),
-                         [](const auto& rule) { return rule.param.name; });
+                         NameOfRule<Request>);
 
-const Rule kIdRules[] = {
+const EncodeRule kIdRules[] = {
     {"NoInput", [](Request& r) { r.clear_token_ids(); },
      "hidden_states: expected exactly one of it and token_ids; got neither"},
     {"TwoInputs",
@@ -192,8 +170,7 @@ const Rule kIdRules[] = {
      },
      "token_ids: expected at most 62 positions in a sequence; got 63 in sequence 0"},
 };
-INSTANTIATE_TEST_SUITE_P(Ids, EncodeRuleTest, ::testing::ValuesIn(kIdRules),
-                         [](const auto& rule) { return rule.param.name; });
+INSTANTIATE_TEST_SUITE_P(Ids, EncodeRuleTest, ::testing::ValuesIn(kIdRules), NameOfRule<Request>);
 
 TEST(EncodeLimitTest, PaddedIdsMayBeAnything) {
   TestServer server;

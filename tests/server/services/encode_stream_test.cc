@@ -4,9 +4,9 @@
 
 #include <map>
 
-#include "tests/server/services/calls.h"
 #include "tests/server/services/test_server.h"
 #include "tests/server/services/wire_tensors.h"
+#include "tests/support/raw_call.h"
 
 namespace attendant::server {
 namespace {

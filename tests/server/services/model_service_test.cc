@@ -2,14 +2,15 @@
 #include <gtest/gtest.h>
 
 #include "server/services/encoder_service.h"
-#include "tests/server/services/calls.h"
 #include "tests/server/services/test_server.h"
+#include "tests/support/raw_call.h"
 
 namespace attendant::server {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Optional;
 
 class ModelServiceTest : public ::testing::Test {
  protected:
@@ -86,21 +87,15 @@ TEST_F(ModelServiceTest, NamesWhatItDoesNotHave) {
 
 TEST_F(ModelServiceTest, ReflectionKnowsEveryMethod) {
   RawCall call(server_.channel(), "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo");
-  std::string answer;
   // ServerReflectionRequest: list_services = 7, file_containing_symbol = 4.
-  ASSERT_TRUE(call.Write(std::string("\x3a\x01*", 3)));
-  ASSERT_TRUE(call.ReadBytes(&answer));
-  EXPECT_THAT(answer, HasSubstr("attendant.v1.EncoderService"));
-  const std::string name = "attendant.v1.EncoderService";
-  std::string lookup = "\x22";
-  lookup.push_back(static_cast<char>(name.size()));
-  lookup.append(name);
-  ASSERT_TRUE(call.Write(lookup));
-  ASSERT_TRUE(call.ReadBytes(&answer));
+  ASSERT_TRUE(call.Write(TextField(7, "*")));
+  EXPECT_THAT(call.Read(), Optional(HasSubstr("attendant.v1.EncoderService")));
+  ASSERT_TRUE(call.Write(TextField(4, "attendant.v1.EncoderService")));
+  const std::optional<std::string> answer = call.Read();
   for (const char* method : {"Attend", "Encode", "EncodeStream", "ListModels", "GetModel"}) {
-    EXPECT_THAT(answer, HasSubstr(method));
+    EXPECT_THAT(answer, Optional(HasSubstr(method)));
   }
-  call.HalfClose();
+  call.WritesDone();
   EXPECT_TRUE(call.Finish().ok());
 }
 
