@@ -137,7 +137,7 @@ class App::Impl {
     service_->Drain();
     spdlog::info("draining: {} requests in flight", admission_.counts().inflight);
     const absl::Time deadline = absl::Now() + settings_.drain_timeout;
-    const int64_t late = AwaitIdle(deadline);
+    const int64_t late = admission_.AwaitIdle(deadline);
     queue_.Close();
     if (late > 0) {
       spdlog::warn("drain timeout: {} requests are not answered and fail", late);
@@ -225,16 +225,6 @@ class App::Impl {
     health.SetServingStatus(kServiceName, true);
     for (const auto& [name, model] : models_) health.SetServingStatus(name, true);
     return absl::OkStatus();
-  }
-
-  // Requests still in flight when all were answered or `deadline` came.
-  int64_t AwaitIdle(absl::Time deadline) const {
-    int64_t inflight = admission_.counts().inflight;
-    while (inflight > 0 && absl::Now() < deadline) {
-      absl::SleepFor(absl::Milliseconds(1));
-      inflight = admission_.counts().inflight;
-    }
-    return inflight;
   }
 
   const Settings settings_;

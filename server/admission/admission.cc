@@ -7,6 +7,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 
 namespace attendant::server {
 
@@ -69,6 +70,13 @@ class Admission::Impl : public std::enable_shared_from_this<Impl> {
   bool closed() const {
     absl::MutexLock lock(&mutex_);
     return closed_;
+  }
+
+  int64_t AwaitIdle(absl::Time deadline) const {
+    const auto idle = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return counts_.inflight == 0; };
+    absl::MutexLock lock(&mutex_);
+    mutex_.AwaitWithTimeout(absl::Condition(&idle), deadline - absl::Now());
+    return counts_.inflight;
   }
 
   AdmissionCounts counts() const {
@@ -147,6 +155,7 @@ std::unique_ptr<Admission::Wish> Admission::RequestPermit(int64_t bytes, Ready r
 }
 void Admission::Close() { impl_->Close(); }
 bool Admission::closed() const { return impl_->closed(); }
+int64_t Admission::AwaitIdle(absl::Time deadline) const { return impl_->AwaitIdle(deadline); }
 AdmissionCounts Admission::counts() const { return impl_->counts(); }
 
 }  // namespace attendant::server

@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 
+#include "absl/time/time.h"
+
 namespace attendant::server {
 
 struct AdmissionLimits {
@@ -93,6 +95,9 @@ class Admission {
   // From now on TryTakeSlot gives none: the server drains. Wishes of slots already taken go on.
   void Close();
   bool closed() const;
+
+  // Waits until no slot is taken, or until `deadline`; how many are taken then.
+  int64_t AwaitIdle(absl::Time deadline) const;
 
   AdmissionCounts counts() const;
 

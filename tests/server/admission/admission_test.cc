@@ -42,6 +42,28 @@ TEST(SlotTest, NoneAfterClose) {
   EXPECT_EQ(admission.TryTakeSlot(), nullptr);
 }
 
+TEST(SlotTest, AwaitIdleReturnsWhenTheLastIsFreed) {
+  Admission admission({.max_inflight = 2});
+  EXPECT_EQ(admission.AwaitIdle(absl::InfiniteFuture()), 0);
+  auto first = admission.TryTakeSlot();
+  auto last = admission.TryTakeSlot();
+  absl::Notification idle;
+  std::thread draining([&] {
+    EXPECT_EQ(admission.AwaitIdle(absl::InfiniteFuture()), 0);
+    idle.Notify();
+  });
+  first.reset();
+  EXPECT_FALSE(idle.HasBeenNotified());
+  last.reset();
+  draining.join();
+}
+
+TEST(SlotTest, AwaitIdleSaysHowManyAreLate) {
+  Admission admission({.max_inflight = 2});
+  auto slot = admission.TryTakeSlot();
+  EXPECT_EQ(admission.AwaitIdle(absl::InfinitePast()), 1);
+}
+
 TEST(SlotTest, MayOutliveTheAdmission) {
   std::unique_ptr<Admission::Slot> slot;
   {
