@@ -1,12 +1,17 @@
 #include "server/services/model_service.h"
 
+#include <grpcpp/impl/codegen/proto_utils.h>
+
 #include "engine/kernels/isa.h"
 #include "server/services/model_lookup.h"
 #include "server/services/request_end.h"
 #include "server/services/status_mapping.h"
+#include "server/wire/request_codec.h"
 
 namespace attendant::server {
 namespace {
+
+constexpr int64_t kMaxRequestBytes = 64 << 10;
 
 void Describe(const LayerShape& layer, v1::LayerDescription& out) {
   out.set_hidden_size(layer.hidden_size);
@@ -56,6 +61,14 @@ void Describe(const ServiceContext& context, v1::GetModelResponse& out) {
   plan.set_onednn_version(OneDnnVersion());
 }
 
+absl::StatusOr<std::shared_ptr<const ServedModel>> Find(const grpc::ByteBuffer& message,
+                                                        const ServedModels& models) {
+  v1::GetModelRequest request;
+  const auto payloads = ParseRequest(message, kMaxRequestBytes, request);
+  if (!payloads.ok()) return payloads.status();
+  return FindModel(models, request.model());
+}
+
 }  // namespace
 
 grpc::ServerUnaryReactor* ModelService::ListModels(grpc::CallbackServerContext* call,
@@ -69,15 +82,18 @@ grpc::ServerUnaryReactor* ModelService::ListModels(grpc::CallbackServerContext* 
 }
 
 grpc::ServerUnaryReactor* ModelService::GetModel(grpc::CallbackServerContext* call,
-                                                 const v1::GetModelRequest* request,
-                                                 v1::GetModelResponse* response) {
-  const auto model = FindModel(context_.models, request->model());
-  if (model.ok()) {
-    Describe(**model, *response);
-    Describe(context_, *response);
-  }
+                                                 const grpc::ByteBuffer* request,
+                                                 grpc::ByteBuffer* response) {
+  const auto model = Find(*request, context_.models);
   RequestAccount account("GetModel");
-  if (model.ok()) account.SetModel((*model)->name);
+  if (model.ok()) {
+    account.SetModel((*model)->name);
+    v1::GetModelResponse described;
+    Describe(**model, described);
+    Describe(context_, described);
+    bool own_buffer;
+    grpc::SerializationTraits<v1::GetModelResponse>::Serialize(described, response, &own_buffer);
+  }
   account.Report(model.status(), context_.metrics);
   grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
   reactor->Finish(ToGrpcStatus(model.status()));

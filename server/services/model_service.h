@@ -1,5 +1,6 @@
-// The registered service: ListModels and GetModel on generated messages; the payload methods are
-// marked generic and arrive at the generic service.
+// The registered service: ListModels on generated messages; GetModel on bytes, since gRPC answers a
+// message that it cannot parse with UNIMPLEMENTED; the payload methods are marked generic and
+// arrive at the generic service.
 #pragma once
 
 #include "attendant/v1/encoder_service.grpc.pb.h"
@@ -10,7 +11,7 @@ namespace attendant::server {
 using PartlyGenericService = v1::EncoderService::WithGenericMethod_Attend<
     v1::EncoderService::WithGenericMethod_Encode<v1::EncoderService::WithGenericMethod_EncodeStream<
         v1::EncoderService::WithCallbackMethod_ListModels<
-            v1::EncoderService::WithCallbackMethod_GetModel<v1::EncoderService::Service>>>>>;
+            v1::EncoderService::WithRawCallbackMethod_GetModel<v1::EncoderService::Service>>>>>;
 
 class ModelService final : public PartlyGenericService {
  public:
@@ -21,8 +22,8 @@ class ModelService final : public PartlyGenericService {
                                        const v1::ListModelsRequest* request,
                                        v1::ListModelsResponse* response) override;
   grpc::ServerUnaryReactor* GetModel(grpc::CallbackServerContext* call,
-                                     const v1::GetModelRequest* request,
-                                     v1::GetModelResponse* response) override;
+                                     const grpc::ByteBuffer* request,
+                                     grpc::ByteBuffer* response) override;
 
  private:
   const ServiceContext& context_;

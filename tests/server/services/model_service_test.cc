@@ -85,6 +85,17 @@ TEST_F(ModelServiceTest, NamesWhatItDoesNotHave) {
             "model: expected a name, as the server has 3 models; got none");
 }
 
+TEST_F(ModelServiceTest, RefusesAMalformedRequest) {
+  RawCall call(server_.channel(), "/attendant.v1.EncoderService/GetModel");
+  call.Write(TextField(1, "\xff"));
+  call.WritesDone();
+  const grpc::Status status = call.Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(),
+              HasSubstr("malformed attendant.v1.GetModelRequest: a string is not UTF-8"));
+  EXPECT_THAT(server_.Scrape(), HasSubstr("code=\"INVALID_ARGUMENT\",method=\"GetModel\""));
+}
+
 TEST_F(ModelServiceTest, ReflectionKnowsEveryMethod) {
   RawCall call(server_.channel(), "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo");
   // ServerReflectionRequest: list_services = 7, file_containing_symbol = 4.
