@@ -1,5 +1,6 @@
 #include "server/logging.h"
 
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -9,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 
 namespace attendant::server {
@@ -39,7 +41,18 @@ constexpr const char* kTextPattern = "%Y-%m-%dT%H:%M:%S.%eZ %l %*";
 constexpr const char* kJsonPattern =
     R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","message":%*})";
 
-void LogFromGrpc(gpr_log_func_args* args) { spdlog::debug("grpc: {}", args->message); }
+// What gRPC and protobuf call errors are mostly errors of callers, who could flood the log with
+// them: debug level. But what ends the process is said.
+void LogFromGrpc(gpr_log_func_args* args) {
+  const bool fatal = absl::StartsWith(args->message, "assertion failed");
+  spdlog::log(fatal ? spdlog::level::critical : spdlog::level::debug, "grpc: {}", args->message);
+}
+
+void LogFromProtobuf(google::protobuf::LogLevel level, const char*, int,
+                     const std::string& message) {
+  const bool fatal = level == google::protobuf::LOGLEVEL_FATAL;
+  spdlog::log(fatal ? spdlog::level::critical : spdlog::level::debug, "protobuf: {}", message);
+}
 
 }  // namespace
 
@@ -53,6 +66,7 @@ void StartLogging(LogFormat format, const std::string& level) {
   logger->set_level(spdlog::level::from_str(level));
   spdlog::set_default_logger(std::move(logger));
   gpr_set_log_function(LogFromGrpc);
+  google::protobuf::SetLogHandler(LogFromProtobuf);
 }
 
 std::string EscapeControls(const std::string& message) {

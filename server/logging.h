@@ -7,9 +7,10 @@
 
 namespace attendant::server {
 
-// Sets spdlog's default logger, and sends gRPC's own messages there at debug level. `level` is one
-// of the words of --log-level. Text: "2026-01-31T12:00:00.000Z info message", control characters
-// escaped, so that nobody forges a line. JSON: {"time": …, "level": …, "message": …}.
+// Sets spdlog's default logger, and sends gRPC's and protobuf's own messages there, at debug
+// level. `level` is one of the words of --log-level. Text: "2026-01-31T12:00:00.000Z info message",
+// control characters escaped, so that nobody forges a line. JSON: {"time": …, "level": …,
+// "message": …}.
 void StartLogging(LogFormat format, const std::string& level);
 
 // `message` without control characters: as \n, \t, \x1b.

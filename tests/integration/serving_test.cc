@@ -1,6 +1,7 @@
 // What a running server answers, on both ports.
 #include <google/protobuf/descriptor.pb.h>
 
+#include <csignal>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -18,8 +19,10 @@ namespace attendant::server {
 namespace {
 
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::StartsWith;
 
 constexpr const char* kCheck = "/grpc.health.v1.Health/Check";
@@ -137,6 +140,23 @@ TEST_F(ServingTest, SidePort) {
   EXPECT_THAT(server_->Get("/healthz"), StartsWith("HTTP/1.1 200"));
   EXPECT_THAT(server_->Get("/readyz"), StartsWith("HTTP/1.1 200"));
   EXPECT_THAT(server_->Get("/nothing"), StartsWith("HTTP/1.1 404"));
+}
+
+TEST(LogOfTheServerTest, HasOneFormWhateverCallersSend) {
+  ReadyServer server({"--log-level=debug"});
+  for (const char* method : {"Attend", "Encode", "GetModel"}) {
+    RawCall call(server.NewChannel(), absl::StrCat("/attendant.v1.EncoderService/", method));
+    call.Write(TextField(1, "not UTF-8: \xff"));
+    call.WritesDone();
+    const grpc::Status status = call.Finish();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_THAT(status.error_message(), HasSubstr("a string is not UTF-8"));
+  }
+  server.process().Signal(SIGTERM);
+  const ServerProcess::End end = server.process().AwaitEnd();
+  EXPECT_THAT(end.lines, Contains(HasSubstr("debug protobuf: String field "
+                                            "'attendant.v1.AttendRequest.model'")));
+  EXPECT_THAT(end.lines, Each(MatchesRegex("[0-9-]+T[0-9:.]+Z (debug|info) .*")));
 }
 
 TEST(MetricsOfTheServerTest, AgreeWithTheCallersCount) {

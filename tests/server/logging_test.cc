@@ -1,5 +1,8 @@
 #include "server/logging.h"
 
+#include <google/protobuf/stubs/common.h>
+#include <google/protobuf/stubs/logging.h>
+#include <grpc/support/log.h>
 #include <spdlog/spdlog.h>
 
 #include <nlohmann/json.hpp>
@@ -39,6 +42,30 @@ TEST(LoggingTest, LeavesOutWhatIsBelowTheLevel) {
   CaptureStderr();
   spdlog::info("not this");
   EXPECT_EQ(GetCapturedStderr(), "");
+}
+
+// As a gRPC server does when it starts, unless GRPC_VERBOSITY says more.
+void StartGrpcLogging() { gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR); }
+
+TEST(LoggingTest, TakesTheMessagesOfGrpcAndProtobuf) {
+  StartLogging(LogFormat::kText, "debug");
+  StartGrpcLogging();
+  CaptureStderr();
+  gpr_log(GPR_ERROR, "a caller's mistake");
+  GOOGLE_LOG(ERROR) << "another\nline";
+  EXPECT_THAT(GetCapturedStderr(), MatchesRegex("[^ ]+ debug grpc: a caller's mistake\n"
+                                                "[^ ]+ debug protobuf: another\\\\nline\n"));
+}
+
+TEST(LoggingTest, SaysWhyGrpcOrProtobufEndsTheProcess) {
+  StartLogging(LogFormat::kText, "error");
+  StartGrpcLogging();
+  CaptureStderr();
+  gpr_log(GPR_ERROR, "assertion failed: %s", "x");
+  EXPECT_THAT(GetCapturedStderr(), MatchesRegex("[^ ]+ critical grpc: assertion failed: x\n"));
+  CaptureStderr();
+  EXPECT_THROW(GOOGLE_LOG(FATAL) << "no", google::protobuf::FatalException);
+  EXPECT_THAT(GetCapturedStderr(), MatchesRegex("[^ ]+ critical protobuf: no\n"));
 }
 
 TEST(EscapeControlsTest, KeepsEverythingElse) {
