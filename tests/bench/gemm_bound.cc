@@ -3,127 +3,185 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <oneapi/dnnl/dnnl.hpp>
-#include <vector>
+#include <set>
 
 #include "engine/base/aligned_buffer.h"
+#include "engine/base/thread_team.h"
 
 namespace attendant::bench {
 namespace {
 
 using dnnl::memory;
+using DnnlType = memory::data_type;
 
 constexpr int64_t kRowMultiple = 64;
+constexpr int64_t kRowTileRows = 16;
+
+int64_t RoundUp(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
 
 const dnnl::engine& Cpu() {
   static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   return engine;
 }
 
-memory::desc Plain(int64_t rows, int64_t cols) {
-  return {{rows, cols}, memory::data_type::f32, memory::format_tag::ab};
+DnnlType OperandType(GemmBound::Type type) {
+  switch (type) {
+    case GemmBound::Type::kFloat32:
+      return DnnlType::f32;
+    case GemmBound::Type::kBFloat16:
+      return DnnlType::bf16;
+    case GemmBound::Type::kInt8:
+      return DnnlType::s8;
+  }
+  return DnnlType::undef;
 }
 
-dnnl::matmul::primitive_desc Describe(int64_t rows, int64_t in, int64_t out) {
-  const memory::desc weight({in, out}, memory::data_type::f32, memory::format_tag::any);
+DnnlType ResultType(GemmBound::Type type) {
+  return type == GemmBound::Type::kBFloat16 ? DnnlType::bf16 : DnnlType::f32;
+}
+
+memory::desc Plain(int64_t rows, int64_t cols, DnnlType type) {
+  return {{rows, cols}, type, memory::format_tag::ab};
+}
+
+// x [., in] to y [., out].
+struct Width {
+  int64_t in;
+  int64_t out;
+};
+
+// The products of a layer, in its order.
+std::vector<Width> WidthsOf(const LayerShape& layer) {
+  return {{layer.hidden_size, layer.heads * (2 * layer.key_width + layer.value_width)},
+          {layer.context_width(), layer.hidden_size},
+          {layer.hidden_size, layer.feed_forward_width},
+          {layer.feed_forward_width, layer.hidden_size}};
+}
+
+// `weight`: a packed layout, or format_tag::any.
+dnnl::matmul::primitive_desc Describe(GemmBound::Type type, int64_t rows, Width width,
+                                      const memory::desc& weight) {
+  const memory::desc x = Plain(rows, width.in, OperandType(type));
+  const memory::desc y = Plain(rows, width.out, ResultType(type));
   dnnl::primitive_attr attributes;  // threads that share a primitive bring their own scratchpads
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
 #if DNNL_VERSION_MAJOR >= 3
-  return {Cpu(), Plain(rows, in), weight, Plain(rows, out), attributes};
+  return {Cpu(), x, weight, y, attributes};
 #else
-  return {{Plain(rows, in), weight, Plain(rows, out)}, attributes, Cpu()};
+  return {{x, weight, y}, attributes, Cpu()};
 #endif
 }
 
-// One product of one layer: x [rows, in] to y [rows, out].
-struct Product {
-  Product(int64_t rows, int64_t inner, int64_t outer)
-      : in(inner), out(outer), descriptor(Describe(rows, inner, outer)), primitive(descriptor) {}
-
-  int64_t in;
-  int64_t out;
-  dnnl::matmul::primitive_desc descriptor;
-  dnnl::matmul primitive;
-};
-
-memory RandomWeight(const Product& product) {
-  AlignedBuffer<float> values(product.in * product.out);
-  for (int64_t i = 0; i < values.size(); ++i) {
-    values[i] = static_cast<float>(i * 37 % 257 - 128) / 4096.0f;
-  }
-  memory source(Plain(product.in, product.out), Cpu(), values.data());
-  memory packed(product.descriptor.weights_desc(), Cpu());
+// Some numbers, [rows, cols] of `type`, in `layout`.
+memory FilledMemory(int64_t rows, int64_t cols, DnnlType type, const memory::desc& layout) {
+  AlignedBuffer<float> values(rows * cols);
+  for (int64_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 37 % 255 - 127);
+  memory source(Plain(rows, cols, DnnlType::f32), Cpu(), values.data());
+  memory converted(Plain(rows, cols, type), Cpu());
+  memory packed(layout, Cpu());
   dnnl::stream stream(Cpu());
-  dnnl::reorder(source, packed).execute(stream, source, packed);
+  dnnl::reorder(source, converted).execute(stream, source, converted);
+  dnnl::reorder(converted, packed).execute(stream, converted, packed);
   stream.wait();
   return packed;
 }
 
-}  // namespace
-
-class GemmBound::Impl {
- public:
-  Impl(const ModelDescription& model, int64_t tokens, int threads, Split split)
-      : team_(threads), workers_(split == Split::kRows ? threads : 1) {
-    const LayerShape& layer = model.layer;
-    const int64_t padded = (tokens + kRowMultiple - 1) / kRowMultiple * kRowMultiple;
-    rows_ = (padded / workers_ + kRowTileRows - 1) / kRowTileRows * kRowTileRows;
-    const int64_t qkv = layer.heads * (2 * layer.key_width + layer.value_width);
-    // One thread must make what one thread runs.
-    const auto make = [&](int, int64_t) {
-      products_.emplace_back(rows_, layer.hidden_size, qkv);
-      products_.emplace_back(rows_, layer.context_width(), layer.hidden_size);
-      products_.emplace_back(rows_, layer.hidden_size, layer.feed_forward_width);
-      products_.emplace_back(rows_, layer.feed_forward_width, layer.hidden_size);
-    };
-    if (split == Split::kRows) {
-      team_.ParallelFor(1, make);
-    } else {
-      omp_set_num_threads(threads);
-      make(0, 0);
-    }
-    for (int64_t i = 0; i < model.layers; ++i) {
-      for (const Product& product : products_) weights_.push_back(RandomWeight(product));
-    }
-    for (int worker = 0; worker < workers_; ++worker) MakeOperands();
-  }
-
-  void Run() {
-    if (workers_ == 1) {
-      // A team before has told this thread to use one.
-      omp_set_num_threads(team_.size());
-      return RunShare(0);
-    }
-    team_.ParallelFor(workers_, [this](int, int64_t share) { RunShare(share); });
-  }
-
- private:
-  static constexpr int64_t kRowTileRows = 16;
-
+// One product at one number of rows, with the operands of each worker.
+struct Product {
   struct Operands {
     memory x;
     memory y;
     memory scratchpad;
   };
+  dnnl::matmul primitive;
+  std::vector<Operands> operands;  // [workers]
+};
 
-  void MakeOperands() {
-    std::vector<Operands>& operands = operands_.emplace_back();
-    for (const Product& product : products_) {
-      memory x(Plain(rows_, product.in), Cpu());
-      memory y(Plain(rows_, product.out), Cpu());
-      auto* values = static_cast<float*>(x.get_data_handle());
-      for (int64_t i = 0; i < rows_ * product.in; ++i) {
-        values[i] = static_cast<float>(i * 101 % 257 - 128) / 128.0f;
-      }
-      operands.push_back({x, y, memory(product.descriptor.scratchpad_desc(), Cpu())});
+}  // namespace
+
+class GemmBound::Impl {
+ public:
+  Impl(const Plan& plan, const std::vector<int64_t>& batch_tokens)
+      : plan_(plan),
+        team_(plan.threads),
+        workers_(plan.split == Split::kRows ? plan.threads : 1),
+        widths_(WidthsOf(plan.model.layer)) {
+    std::set<int64_t, std::greater<>> sizes;
+    for (const int64_t tokens : batch_tokens) sizes.insert(RowsOf(tokens));
+    PackWeights(*sizes.begin());
+    for (const int64_t rows : sizes) {
+      for (size_t i = 0; i < widths_.size(); ++i) products_[rows].push_back(MakeProduct(rows, i));
     }
   }
 
-  void RunShare(int64_t share) {
+  void Run(int64_t tokens) {
+    const std::vector<Product>& products = products_.at(RowsOf(tokens));
+    if (workers_ == 1) {
+      // A team before has told this thread to use one.
+      omp_set_num_threads(team_.size());
+      return RunShare(products, 0);
+    }
+    team_.ParallelFor(workers_, [&](int, int64_t share) { RunShare(products, share); });
+  }
+
+ private:
+  // Of one worker.
+  int64_t RowsOf(int64_t tokens) const {
+    const int64_t padded = RoundUp(tokens, kRowMultiple);
+    return RoundUp((padded + workers_ - 1) / workers_, kRowTileRows);
+  }
+
+  // One thread must make what one thread runs.
+  dnnl::matmul::primitive_desc DescribeOnItsThreads(int64_t rows, Width width,
+                                                    const memory::desc& weight) {
+    omp_set_num_threads(plan_.split == Split::kRows ? 1 : plan_.threads);
+    return Describe(plan_.type, rows, width, weight);
+  }
+
+  void PackWeights(int64_t rows) {
+    const DnnlType type = OperandType(plan_.type);
+    std::vector<memory::desc> layouts;
+    for (const Width& width : widths_) {
+      const memory::desc any({width.in, width.out}, type, memory::format_tag::any);
+      layouts.push_back(DescribeOnItsThreads(rows, width, any).weights_desc());
+      x_.emplace_back();
+      y_.emplace_back();
+      for (int worker = 0; worker < workers_; ++worker) {
+        x_.back().push_back(FilledMemory(rows, width.in, type, Plain(rows, width.in, type)));
+        y_.back().emplace_back(Plain(rows, width.out, ResultType(plan_.type)), Cpu());
+      }
+    }
+    for (int64_t layer = 0; layer < plan_.model.layers; ++layer) {
+      for (size_t i = 0; i < layouts.size(); ++i) {
+        weights_.push_back(FilledMemory(widths_[i].in, widths_[i].out, type, layouts[i]));
+      }
+    }
+  }
+
+  // Smaller batches use the front of the same operands.
+  Product MakeProduct(int64_t rows, size_t index) {
+    const dnnl::matmul::primitive_desc descriptor =
+        DescribeOnItsThreads(rows, widths_[index], weights_[index].get_desc());
+    Product product{dnnl::matmul(descriptor), {}};
+    for (int worker = 0; worker < workers_; ++worker) {
+      product.operands.push_back(
+          {memory(descriptor.src_desc(), Cpu(), x_[index][worker].get_data_handle()),
+           memory(descriptor.dst_desc(), Cpu(), y_[index][worker].get_data_handle()),
+           memory(descriptor.scratchpad_desc(), Cpu())});
+    }
+    return product;
+  }
+
+  void RunShare(const std::vector<Product>& products, int64_t share) {
     dnnl::stream stream(Cpu());
     for (size_t i = 0; i < weights_.size(); ++i) {
-      const Product& product = products_[i % products_.size()];
-      const Operands& operands = operands_[share][i % products_.size()];
+      const Product& product = products[i % products.size()];
+      const Product::Operands& operands = product.operands[share];
       product.primitive.execute(stream, {{DNNL_ARG_SRC, operands.x},
                                          {DNNL_ARG_WEIGHTS, weights_[i]},
                                          {DNNL_ARG_DST, operands.y},
@@ -132,17 +190,19 @@ class GemmBound::Impl {
     stream.wait();
   }
 
-  ThreadTeam team_;
-  int workers_;
-  int64_t rows_;
-  std::vector<Product> products_;                // of one layer
-  std::vector<memory> weights_;                  // [layers, products]
-  std::vector<std::vector<Operands>> operands_;  // [workers, products]
+  const Plan plan_;
+  const ThreadTeam team_;
+  const int workers_;
+  const std::vector<Width> widths_;
+  std::vector<memory> weights_;                       // [layers, products]
+  std::vector<std::vector<memory>> x_;                // [products, workers]
+  std::vector<std::vector<memory>> y_;                // [products, workers]
+  std::map<int64_t, std::vector<Product>> products_;  // by rows
 };
 
-GemmBound::GemmBound(const ModelDescription& model, int64_t tokens, int threads, Split split)
-    : impl_(std::make_unique<Impl>(model, tokens, threads, split)) {}
+GemmBound::GemmBound(const Plan& plan, const std::vector<int64_t>& batch_tokens)
+    : impl_(std::make_unique<Impl>(plan, batch_tokens)) {}
 GemmBound::~GemmBound() = default;
-void GemmBound::Run() { impl_->Run(); }
+void GemmBound::Run(int64_t tokens) { impl_->Run(tokens); }
 
 }  // namespace attendant::bench

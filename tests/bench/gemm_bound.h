@@ -3,27 +3,38 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
-#include "engine/base/thread_team.h"
 #include "engine/checkpoint/model_description.h"
 
 namespace attendant::bench {
 
-// Fused QKV, output and both feed-forward products of every layer, each one plain oneDNN matmul
-// (float32, no bias, no post-op) over its own packed weight, for T tokens rounded up to a multiple
-// of 64. Operands are random and distinct for each layer, so that weights come from where they come
-// from in a model.
+// Fused QKV, output and both feed-forward products of every layer, each one plain oneDNN matmul (no
+// bias, no post-op) over its own packed weight, for T tokens rounded up to a multiple of 64.
+// Operands are random and distinct for each layer, so that weights come from where they come from
+// in a model.
 class GemmBound {
  public:
   // kTeam: each product on all threads of oneDNN. kRows: each thread has its share of the rows,
   // with one-thread products.
   enum class Split { kTeam, kRows };
+  // f32 -> f32, bf16 -> bf16, s8 -> f32.
+  enum class Type { kFloat32, kBFloat16, kInt8 };
 
-  GemmBound(const ModelDescription& model, int64_t tokens, int threads, Split split);
+  struct Plan {
+    ModelDescription model;
+    Type type;
+    int threads;
+    Split split;
+  };
+
+  // For batches of these sizes; weights are laid out as oneDNN likes best for the largest. Throws
+  // dnnl::error if oneDNN has no such product on this CPU.
+  GemmBound(const Plan& plan, const std::vector<int64_t>& batch_tokens);
   ~GemmBound();
 
-  // All layers once.
-  void Run();
+  // All layers once, for one of the sizes.
+  void Run(int64_t tokens);
 
  private:
   class Impl;

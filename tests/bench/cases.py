@@ -1,0 +1,160 @@
+"""What is measured: models, sequence lengths, token ids, and how sequences are put into batches."""
+import dataclasses
+import json
+import pathlib
+import random
+import statistics
+
+PACKED_TOKENS = 1024  # of the batches that the engine forms from unequal sequences
+CLS, SEP = 101, 102
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """The shape of an encoder; all that useful work needs."""
+    name: str
+    layers: int
+    hidden_size: int
+    heads: int
+    feed_forward_width: int
+    embeds: bool = True  # takes token ids; else hidden states
+
+    def flops(self, lengths) -> float:
+        """Multiplications and additions of the layers for these kept tokens alone."""
+        e, f = self.hidden_size, self.feed_forward_width
+        tokens, squares = sum(lengths), sum(n * n for n in lengths)
+        return self.layers * ((8 * e * e + 4 * e * f) * tokens + 4 * e * squares)
+
+
+MODELS = {model.name: model for model in (
+    Model("bert-base", 12, 768, 12, 3072),
+    Model("bert-large", 24, 1024, 16, 4096),
+    Model("minilm-l6", 6, 384, 12, 1536),
+    Model("vit-base", 12, 768, 12, 3072, embeds=False),
+)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """Sequences in the order in which they arrive."""
+    model: Model
+    name: str
+    lengths: tuple
+    peer_batch: int  # sequences of a batch that a padding engine forms
+    with_peers: bool = True
+
+    @property
+    def ragged(self) -> bool:
+        return self.name.startswith("ragged-")
+
+    @property
+    def latency(self) -> bool:
+        """One call at a time."""
+        return len(self.lengths) == 1
+
+    @property
+    def tokens(self) -> int:
+        return sum(self.lengths)
+
+
+def _shuffled(lengths) -> tuple:
+    lengths = [max(4, min(512, round(length))) for length in lengths]
+    random.Random(5).shuffle(lengths)
+    return tuple(lengths)
+
+
+def _quantiles(count: int):
+    return [(i + 0.5) / count for i in range(count)]
+
+
+def _log_normal(median: float, sigma: float, count: int) -> list:
+    normal = statistics.NormalDist()
+    return [median * 2.718281828459045 ** (sigma * normal.inv_cdf(q)) for q in _quantiles(count)]
+
+
+def uniform(count: int) -> tuple:
+    """5 to 512 tokens, each as often."""
+    return _shuffled([5 + 507 * q for q in _quantiles(count)])
+
+
+def log_normal(count: int) -> tuple:
+    """Median 24: short texts."""
+    return _shuffled(_log_normal(24, 0.7, count))
+
+
+def ms_marco(count: int) -> tuple:
+    """Half queries, half passages."""
+    return _shuffled(_log_normal(9, 0.35, count // 2) + _log_normal(78, 0.42, count - count // 2))
+
+
+def _ragged(model: Model, sequences: int, marco_peers: bool) -> list:
+    return [Case(model, "ragged-uniform", uniform(sequences), 8),
+            Case(model, "ragged-lognormal", log_normal(4 * sequences), 32),
+            Case(model, "ragged-msmarco", ms_marco(4 * sequences), 32, marco_peers)]
+
+
+def _uniform_case(model: Model, batch: int, length: int) -> Case:
+    return Case(model, f"{batch}x{length}", (length,) * batch, batch, model.embeds)
+
+
+def default_cases() -> list:
+    """The tables of the issue."""
+    base, small = MODELS["bert-base"], MODELS["minilm-l6"]
+    return [_uniform_case(base, 8, 128), _uniform_case(base, 8, 512), _uniform_case(base, 1, 16),
+            *_ragged(base, 32, marco_peers=False), _uniform_case(small, 8, 128), _uniform_case(small, 1, 16)]
+
+
+def full_cases() -> list:
+    cases = []
+    for model in MODELS.values():
+        cases += [_uniform_case(model, batch, length) for length in (16, 64, 128, 512) for batch in (1, 8, 32)]
+        if model.embeds:
+            cases += _ragged(model, 64, marco_peers=True)
+    return cases
+
+
+class TokenIds:
+    """Sequences of any length, cut from the sentences of the families suite."""
+
+    def __init__(self, sentences: pathlib.Path):
+        self._stream = [token for line in sentences.read_text(encoding="utf-8").splitlines()
+                        for token in json.loads(line)["ids"] if token not in (CLS, SEP)]
+
+    def sequences(self, lengths) -> list:
+        made, at = [], 0
+        for length in lengths:
+            inner = [self._stream[(at + i) % len(self._stream)] for i in range(length - 2)]
+            made.append([CLS, *inner, SEP])
+            at += length
+        return made
+
+
+def packed(lengths) -> list:
+    """Indices in arrival order, a batch closed before it would exceed PACKED_TOKENS."""
+    batches, tokens = [[]], 0
+    for index, length in enumerate(lengths):
+        if batches[-1] and tokens + length > PACKED_TOKENS:
+            batches.append([])
+            tokens = 0
+        batches[-1].append(index)
+        tokens += length
+    return batches
+
+
+def _cut(order: list, size: int) -> list:
+    return [order[i:i + size] for i in range(0, len(order), size)]
+
+
+def arrangements(case: Case) -> dict:
+    """How a padding engine can be given the case: name -> batches of indices."""
+    arrival = list(range(len(case.lengths)))
+    if not case.ragged:
+        return {"arrival": [arrival]}
+    by_length = sorted(arrival, key=lambda i: case.lengths[i])
+    return {"arrival": _cut(arrival, case.peer_batch),
+            "sorted": _cut(by_length, case.peer_batch),
+            "single": _cut(arrival, 1)}
+
+
+def engine_batches(case: Case) -> list:
+    return packed(case.lengths) if case.ragged else [list(range(len(case.lengths)))]

@@ -1,0 +1,68 @@
+"""Charts as inline SVG. Colours come from the page's style sheet: classes s0, s1, … of a series."""
+import html
+
+WIDTH, LABELS, BAR, GAP = 860, 250, 18, 6
+
+
+def _text(x: float, y: float, value: str, anchor: str = "start", css: str = "") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{css}">{html.escape(value)}</text>'
+
+
+def _svg(height: float, body: list, title: str) -> str:
+    return (f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{html.escape(title)}">'
+            f'{"".join(body)}</svg>')
+
+
+def bars(title: str, rows: list, mark: float | None = None) -> str:
+    """Horizontal bars. rows: (label, value, text, series); `mark`: a line at this value."""
+    most = max([value for _, value, _, _ in rows] + [mark or 0]) or 1
+    scale = (WIDTH - LABELS - 110) / most
+    height = len(rows) * (BAR + GAP) + GAP
+    body = []
+    for i, (label, value, text, series) in enumerate(rows):
+        y = GAP + i * (BAR + GAP)
+        body.append(_text(LABELS - 8, y + 13, label, "end"))
+        body.append(f'<rect x="{LABELS}" y="{y}" width="{value * scale:.1f}" height="{BAR}" class="s{series}"/>')
+        body.append(_text(LABELS + value * scale + 6, y + 13, text))
+    if mark is not None:
+        x = LABELS + mark * scale
+        body.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{height}" class="mark"/>')
+    return _svg(height, body, title)
+
+
+def stacked(title: str, names: list, rows: list) -> str:
+    """Shares of a whole. rows: (label, values in the order of `names`)."""
+    width = WIDTH - LABELS - 20
+    body = []
+    for i, name in enumerate(names):
+        x = LABELS + i * width / len(names)
+        body.append(f'<rect x="{x:.1f}" y="4" width="11" height="11" class="s{i}"/>')
+        body.append(_text(x + 15, 14, name))
+    for row, (label, values) in enumerate(rows):
+        y, x = 24 + row * (BAR + GAP), float(LABELS)
+        body.append(_text(LABELS - 8, y + 13, label, "end"))
+        for i, value in enumerate(values):
+            part = width * value / sum(values)
+            body.append(f'<rect x="{x:.1f}" y="{y}" width="{part:.1f}" height="{BAR}" class="s{i}"/>')
+            if part > 34:
+                body.append(_text(x + part / 2, y + 13, f"{100 * value / sum(values):.0f} %", "middle", "inside"))
+            x += part
+    return _svg(24 + len(rows) * (BAR + GAP) + GAP, body, title)
+
+
+def scatter(title: str, points: list, x_name: str, y_name: str) -> str:
+    """points: (x, y), both from 0 and in the same unit, with the diagonal that they should lie on."""
+    left, size = 60, 340
+    most = max(max(x, y) for x, y in points) * 1.05
+    body = [f'<rect x="{left}" y="10" width="{size}" height="{size}" class="frame"/>',
+            f'<line x1="{left}" y1="{10 + size}" x2="{left + size}" y2="10" class="mark"/>']
+    for x, y in points:
+        across, down = left + size * x / most, 10 + size * (1 - y / most)
+        body.append(f'<circle cx="{across:.1f}" cy="{down:.1f}" r="4" class="s0"/>')
+    for step in range(5):
+        value = most * step / 4
+        body.append(_text(left + size * step / 4, size + 26, f"{value:.0f}", "middle"))
+        body.append(_text(left - 6, 14 + size * (1 - step / 4), f"{value:.0f}", "end"))
+    body.append(_text(left + size / 2, size + 44, x_name, "middle"))
+    body.append(_text(left + size + 10, 20, y_name))
+    return _svg(size + 52, body, title)

@@ -1,0 +1,84 @@
+"""Who takes part: the engine, the bound in its two forms, and the peers, each in its best documented configurations."""
+import dataclasses
+import pathlib
+
+# Without these, glibc returns large buffers to the system after every call and faults them in again; peers only reach
+# their best figures with them.
+PEER_ENVIRONMENT = {
+    "GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=17179869184",
+    "TOKENIZERS_PARALLELISM": "false",
+    "HF_HUB_OFFLINE": "1",
+    "CUDA_VISIBLE_DEVICES": "",
+}
+JEMALLOC = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
+
+
+@dataclasses.dataclass(frozen=True)
+class Contender:
+    name: str
+    role: str  # "engine", "bound" or "peer"
+    command: tuple
+    environment: dict = dataclasses.field(default_factory=dict)
+    streams: int = 1  # batches in flight
+
+
+@dataclasses.dataclass(frozen=True)
+class _PeerConfiguration:
+    name: str
+    script: str
+    flags: tuple
+    dtypes: tuple
+    streams: int = 1
+    jemalloc: bool = False
+    full_only: bool = False
+
+
+_PEERS = (
+    _PeerConfiguration("openvino", "openvino_peer.py", (), ("f32", "bf16", "int8")),
+    _PeerConfiguration("openvino-2-streams", "openvino_peer.py", (), ("f32", "bf16", "int8"), streams=2),
+    _PeerConfiguration("onnxruntime", "onnxruntime_peer.py", (), ("f32", "int8")),
+    _PeerConfiguration("ctranslate2-1x2", "ctranslate2_peer.py", (), ("f32", "int8")),
+    _PeerConfiguration("ctranslate2-2x1", "ctranslate2_peer.py", (), ("f32", "int8"), streams=2),
+    _PeerConfiguration("torch-eager", "torch_peer.py", ("--mode", "eager"), ("f32", "bf16", "int8")),
+    _PeerConfiguration("torch-nested", "torch_peer.py", ("--mode", "nested"), ("f32", "bf16")),
+    _PeerConfiguration("torch-compiled", "torch_peer.py", ("--mode", "compiled"), ("bf16",)),
+    _PeerConfiguration("torch-compiled", "torch_peer.py", ("--mode", "compiled"), ("f32",), full_only=True),
+    _PeerConfiguration("torch-eager-jemalloc", "torch_peer.py", ("--mode", "eager"), ("f32", "bf16"), jemalloc=True,
+                       full_only=True),
+)
+
+
+def own_contenders(binaries: pathlib.Path, source: str, dtype: str, threads: int) -> list:
+    # f32-grade answers from bf16 units: what it must be held against is the f32 bound.
+    bound_dtype = "f32" if dtype == "bf16x3" else dtype
+    common = ("--model", source, "--threads", str(threads))
+    return [
+        Contender("attendant", "engine", (str(binaries / "engine_worker"), *common, "--dtype", dtype)),
+        *(Contender(f"bound-{split}", "bound",
+                    (str(binaries / "bound_worker"), *common, "--dtype", bound_dtype, "--split", split))
+          for split in ("team", "rows")),
+    ]
+
+
+def peer_contenders(python: pathlib.Path, source: str, dtype: str, threads: int, full: bool) -> list:
+    scripts = pathlib.Path(__file__).parent / "peers"
+    wanted = "f32" if dtype == "bf16x3" else dtype
+    made = []
+    for peer in _PEERS:
+        if wanted not in peer.dtypes or (peer.full_only and not full):
+            continue
+        environment = dict(PEER_ENVIRONMENT)
+        if peer.jemalloc:
+            environment["LD_PRELOAD"] = JEMALLOC
+        command = (str(python), str(scripts / peer.script), "--model", source, "--dtype", wanted, "--threads",
+                   str(threads), "--streams", str(peer.streams), *peer.flags)
+        made.append(Contender(peer.name, "peer", command, environment, peer.streams))
+    return made
+
+
+def reference_contender(python: pathlib.Path, source: str, threads: int) -> Contender:
+    """What answers are compared with: torch in float64."""
+    script = pathlib.Path(__file__).parent / "peers" / "torch_peer.py"
+    command = (str(python), str(script), "--model", source, "--dtype", "f64", "--threads", str(threads),
+               "--streams", "1", "--mode", "eager")
+    return Contender("torch-float64", "reference", command, PEER_ENVIRONMENT)

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Measures the engine, its bound and its peers in one interleaved run, and writes the report; see `run`."""
+import argparse
+import fnmatch
+import json
+import pathlib
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+import cases
+import checkpoints
+import report_html
+import report_text
+from contenders import own_contenders, peer_contenders, reference_contender
+from figures import figures_of
+from kernels import run_kernels
+from results import Results
+from serving import measure_start
+from session import Session, say
+
+DTYPES = ("f32", "bf16", "int8")
+COMPARED_SENTENCES, COMPARED_BATCH = 32, 8
+
+
+class Benchmark:
+    def __init__(self, options):
+        self._options = options
+        self._bench = options.build / "bench" / "bin"
+        self._work = options.build / "benchmark"
+        self._work.mkdir(parents=True, exist_ok=True)
+        self._sentences = pathlib.Path(__file__).parents[1] / "families" / "sentences.jsonl"
+        self._ids = cases.TokenIds(self._sentences)
+        self._expected = {}  # model -> last hidden states in float64
+        self.results = Results()
+
+    def run(self) -> Results:
+        begin = time.monotonic()
+        wanted = cases.full_cases() if self._options.full else cases.default_cases()
+        wanted = [case for case in wanted if fnmatch.fnmatch(f"{case.model.name}.{case.name}", self._options.cases)]
+        for model in dict.fromkeys(case.model for case in wanted):
+            for dtype in DTYPES:
+                self._measure_model(model, dtype, [case for case in wanted if case.model == model])
+        if self._options.cases == "*":
+            self._measure_parts()
+        self.results.seconds = time.monotonic() - begin
+        return self.results
+
+    def _measure_model(self, model, dtype: str, wanted: list) -> None:
+        source = self._source(model)
+        with Session(model, dtype, self._ids, self._work) as session:
+            self.results.models.append(session.result)
+            threads = self.results.machine.get("threads", 0)  # 0: the CPU budget
+            engine, *bounds = own_contenders(self._bench, source, dtype, threads)
+            if not session.start(engine):
+                session.result.refused = session.result.failures.pop("attendant")
+                return
+            self._meet(session.engine.facts())
+            threads = self.results.machine["threads"]
+            for bound in bounds:
+                session.start(bound)
+            if self._options.peers and model.embeds:
+                for peer in peer_contenders(self._options.peers, source, dtype, threads, self._options.full):
+                    session.start(peer)
+            for case in wanted:
+                session.measure(case)
+            if self._options.cases == "*":
+                self._look_closer(session)
+
+    def _source(self, model) -> str:
+        """What all contenders load: the real MiniLM if the peers' environment has it, else seeded weights."""
+        real = self._options.minilm
+        if model.name == "minilm-l6" and real:
+            return str(real)
+        return str(checkpoints.write(model, self._work / model.name)) if model.embeds else f"synthetic:{model.name}"
+
+    def _meet(self, facts: dict) -> None:
+        if not self.results.machine:
+            self.results.machine = {"cpu": _cpu_name(), "isa": facts["isa"], "threads": facts["threads"],
+                                    "thread_plan": facts["threads_reason"], "onednn": facts["onednn"]}
+
+    def _look_closer(self, session: Session) -> None:
+        session.weigh()
+        if session.result.model.name == "bert-base":
+            session.fit([cases.uniform(32), cases.log_normal(128), cases.ms_marco(128)])
+        if self._options.peers and session.result.model.embeds:
+            self._compare(session)
+
+    def _compare(self, session: Session) -> None:
+        """Answers of all contenders for real sentences, with those of torch in float64."""
+        lines = self._sentences.read_text(encoding="utf-8").splitlines()[:COMPARED_SENTENCES]
+        sentences = [json.loads(line)["ids"] for line in lines]
+        model = session.result.model
+        if model.name not in self._expected:
+            reference = reference_contender(self._options.peers, self._source(model),
+                                            self.results.machine["threads"])
+            answers = None
+            if session.start(reference):
+                answers = session.answers(reference.name, sentences, COMPARED_BATCH)
+            self._expected[model.name] = answers
+        if self._expected[model.name] is not None:
+            say(f"{model.name} {session.result.dtype}: comparing answers")
+            session.compare(sentences, COMPARED_BATCH, np.asarray(self._expected[model.name]))
+
+    def _measure_parts(self) -> None:
+        say("kernels")
+        try:
+            self.results.kernels = run_kernels(self._bench / "kernels_bench", self._work / "kernels.json",
+                                               self._work / "kernels.log")
+        except (OSError, subprocess.SubprocessError) as error:
+            self.results.notes.append(f"kernels: {error}")
+        say("start to ready")
+        try:
+            folder = checkpoints.write(cases.MODELS["bert-base"], self._work / "bert-base")
+            self.results.start = measure_start(self._options.build / "serve" / "bin" / "attendant-server", folder)
+        except (OSError, RuntimeError) as error:
+            self.results.notes.append(f"start to ready: {error}")
+
+
+def _cpu_name() -> str:
+    for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return "unknown"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", type=pathlib.Path, required=True, help="where the presets build")
+    parser.add_argument("--peers", type=pathlib.Path, help="the Python that has the peers")
+    parser.add_argument("--minilm", type=pathlib.Path, help="the folder of the real MiniLM-L6")
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--cases", default="*")
+    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--html", type=pathlib.Path)
+    options = parser.parse_args()
+
+    results = Benchmark(options).run()
+    if not results.machine:
+        sys.exit("the engine did not start: " + "; ".join(report_text.not_measured(results)))
+    print(report_text.render(results))
+    if options.json:
+        options.json.write_text(json.dumps({"machine": results.machine, "figures": figures_of(results)}, indent=2) +
+                                "\n", encoding="utf-8")
+    if options.html:
+        options.html.write_text(report_html.render(results), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

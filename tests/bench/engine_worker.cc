@@ -1,0 +1,132 @@
+// The engine as a contender: packed batches through engine/layers; see worker.h.
+//   engine_worker --model SOURCE [--dtype f32] [--threads N]
+
+#include <fstream>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/cpu_budget.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/kernels/isa.h"
+#include "engine/layers/encoder.h"
+#include "tests/bench/worker.h"
+
+namespace attendant::bench {
+namespace {
+
+class EngineContender : public Contender {
+ public:
+  EngineContender(std::shared_ptr<const Encoder> encoder, int threads)
+      : encoder_(std::move(encoder)), threads_(threads) {}
+
+  absl::Status Prepare(std::vector<Batch> batches) override {
+    batches_ = std::move(batches);
+    int64_t most_tokens = 1, longest = 0;
+    for (const Batch& batch : batches_) {
+      most_tokens = std::max(most_tokens, batch.tokens());
+      for (size_t i = 1; i < batch.cu_seqlens.size(); ++i) {
+        longest = std::max<int64_t>(longest, batch.cu_seqlens[i] - batch.cu_seqlens[i - 1]);
+      }
+    }
+    const auto& embeddings = encoder_->description().embeddings;
+    if (embeddings && longest > embeddings->longest_sequence()) {
+      return absl::InvalidArgumentError(absl::StrCat("a sequence of ", longest, " tokens"));
+    }
+    run_ = nullptr;
+    run_ = std::make_unique<EncoderRun>(encoder_, most_tokens, threads_);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<double> Run() override {
+    double seconds = 0;
+    for (const Batch& batch : batches_) {
+      const absl::StatusOr<MatrixView<const float>> result = Compute(batch, seconds);
+      if (!result.ok()) return result.status();
+    }
+    return seconds;
+  }
+
+  absl::Status Save(const std::string& file) override {
+    std::ofstream stream(file, std::ios::binary);
+    for (const Batch& batch : batches_) {
+      double seconds = 0;
+      const absl::StatusOr<MatrixView<const float>> result = Compute(batch, seconds);
+      if (!result.ok()) return result.status();
+      for (int64_t row = 0; row < result->rows; ++row) {
+        stream.write(reinterpret_cast<const char*>(result->row(row)),
+                     static_cast<std::streamsize>(result->cols * sizeof(float)));
+      }
+    }
+    return stream.flush() ? absl::OkStatus() : absl::UnavailableError("cannot write " + file);
+  }
+
+  nlohmann::json Facts() const override {
+    const CpuBudget budget = MeasureCpuBudget("/sys/fs/cgroup");
+    return {{"isa", EffectiveIsa()},
+            {"onednn", OneDnnVersion()},
+            {"threads", threads_},
+            {"threads_reason", budget.reason},
+            {"weight_bytes", encoder_->weight_bytes()},
+            {"run_bytes", run_ == nullptr ? 0 : run_->bytes()}};
+  }
+
+ private:
+  // Adds the time from token ids to the last hidden state; from hidden states for a model without
+  // embeddings.
+  absl::StatusOr<MatrixView<const float>> Compute(const Batch& batch, double& seconds) {
+    const ModelDescription& model = encoder_->description();
+    if (!model.embeddings) FillInput();
+    RunObserver nobody;
+    const double begin = SecondsNow();
+    if (model.embeddings) run_->Embed(EmbeddingIds(batch), 0);
+    auto result =
+        run_->Encode(0, model.layers, {.cu_seqlens = batch.cu_seqlens, .bias = {}}, nobody);
+    seconds += SecondsNow() - begin;
+    return result;
+  }
+
+  TokenIds EmbeddingIds(const Batch& batch) {
+    const int64_t first = encoder_->description().embeddings->first_position;
+    positions_.clear();
+    for (size_t i = 1; i < batch.cu_seqlens.size(); ++i) {
+      const int32_t length = batch.cu_seqlens[i] - batch.cu_seqlens[i - 1];
+      for (int32_t at = 0; at < length; ++at)
+        positions_.push_back(static_cast<int32_t>(first) + at);
+    }
+    return {.words = batch.token_ids, .positions = positions_, .token_types = {}};
+  }
+
+  void FillInput() {
+    const MatrixView<float> input = run_->input();
+    for (int64_t i = 0; i < input.rows * input.cols; ++i) {
+      input.data[i] = static_cast<float>(i * 101 % 257 - 128) / 128.0f;
+    }
+  }
+
+  std::shared_ptr<const Encoder> encoder_;
+  int threads_;
+  std::vector<Batch> batches_;
+  std::vector<int32_t> positions_;
+  std::unique_ptr<EncoderRun> run_;
+};
+
+absl::StatusOr<std::unique_ptr<Contender>> Make(const WorkerOptions& options) {
+  if (options.dtype != "f32") {
+    return absl::UnimplementedError(
+        absl::StrCat("the engine computes in f32, not in ", options.dtype));
+  }
+  absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(options.model, {});
+  if (!checkpoint.ok()) return checkpoint.status();
+  auto encoder =
+      Encoder::Load(checkpoint->description, *checkpoint->weights, [](int64_t, int64_t) {});
+  if (!encoder.ok()) return encoder.status();
+  return std::make_unique<EngineContender>(*std::move(encoder), options.threads);
+}
+
+}  // namespace
+}  // namespace attendant::bench
+
+int main(int argc, char** argv) {
+  return attendant::bench::ServeContender(argc, argv, attendant::bench::Make);
+}

@@ -1,0 +1,75 @@
+"""The named numbers of a run."""
+from results import CaseResult, ModelResult, Results
+
+
+def _of_case(found: CaseResult, dtype: str) -> dict:
+    case = found.case
+    name = f"{case.model.name}.{case.name}"
+    engine = found.engine_seconds()
+    figures = {
+        f"tokens_per_s.{name}.{dtype}": case.tokens / engine.best,
+        f"median_tokens_per_s.{name}.{dtype}": case.tokens / engine.median,
+        f"gflops.{name}.{dtype}": case.model.flops(case.lengths) / engine.best / 1e9,
+    }
+    share = found.bound_share()
+    if share is not None:
+        figures[f"bound.{name}.{dtype}"] = share
+        figures[f"bound_tokens_per_s.{name}.{dtype}"] = share * case.tokens / found.groups["arrival"]["attendant"].best
+    for arrangement in found.groups:
+        suffix = f".{arrangement}" if case.ragged else ""
+        for peer, timing in found.peers(arrangement).items():
+            figures[f"peer_tokens_per_s.{peer}.{name}{suffix}.{dtype}"] = case.tokens / timing.best
+    return {**figures, **_ratios(found, dtype)}
+
+
+def _ratios(found: CaseResult, dtype: str) -> dict:
+    case = found.case
+    ratios = {arrangement: ratio for arrangement in found.groups
+              if (ratio := found.peer_ratio(arrangement)) is not None}
+    if not ratios:
+        return {}
+    if not case.ragged:
+        return {f"peer.{case.model.name}.{case.name}.{dtype}": ratios["arrival"]}
+    # Ragged sets without a model's name are those of bert-base.
+    name = case.name if case.model.name == "bert-base" else f"{case.model.name}.{case.name}"
+    figures = {f"peer.{name}.best.{dtype}": min(ratios.values())}
+    if "arrival" in ratios:
+        figures[f"peer.{name}.arrival.{dtype}"] = ratios["arrival"]
+    return figures
+
+
+def _of_model(found: ModelResult) -> dict:
+    name = f"{found.model.name}.{found.dtype}"
+    figures = {}
+    for case in found.cases:
+        figures.update(_of_case(case, found.dtype))
+    for contender, accuracy in found.accuracy.items():
+        figures[f"accuracy.{contender}.{name}.lowest_token_cosine"] = accuracy.lowest_token_cosine
+        figures[f"accuracy.{contender}.{name}.max_abs_error"] = accuracy.max_abs_error
+    if found.fit:
+        figures.update({f"cost.{name}.a_ms": found.fit.a * 1e3, f"cost.{name}.b_us_per_token": found.fit.b * 1e6,
+                        f"cost.{name}.c_ns_per_token2": found.fit.c * 1e9, f"cost.{name}.r2": found.fit.r2})
+    if found.memory:
+        figures.update({f"memory.{name}.resident_bytes": found.memory.resident_bytes,
+                        f"memory.{name}.weight_bytes": found.memory.weight_bytes,
+                        f"memory.{name}.over_weights": found.memory.over_weights})
+    return figures
+
+
+def figures_of(results: Results) -> dict:
+    figures = {}
+    for model in results.models:
+        figures.update(_of_model(model))
+    for case, stages in results.stages().items():
+        for stage, seconds in stages.items():
+            figures[f"stage_ms.{case}.f32.{stage}"] = seconds * 1e3
+    for name, seconds, counters in results.kernels:
+        if "flops" in counters:
+            figures[f"kernel_gflops.{name}"] = counters["flops"] / 1e9
+        elif "elements" in counters:
+            figures[f"kernel_ns_per_element.{name}"] = 1e9 / counters["elements"]
+    if results.start:
+        figures["start_s.bert-base.f32"] = results.start.seconds
+        figures["start_resident_bytes.bert-base.f32"] = results.start.resident_bytes
+    figures["seconds"] = results.seconds
+    return figures

@@ -1,0 +1,101 @@
+// Micro-benchmarks of the engine's kernels on the whole team; flags of Google Benchmark.
+
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/kernels/activation.h"
+#include "engine/kernels/convert.h"
+#include "engine/kernels/norm.h"
+#include "tests/bench/kernel_operands.h"
+
+namespace attendant::bench {
+namespace {
+
+using benchmark::Counter;
+using benchmark::State;
+
+Counter PerSecond(double amount) {
+  return {amount, Counter::kIsIterationInvariantRate, Counter::kIs1000};
+}
+
+void Linear(State& state) {
+  const int64_t in = state.range(0), out = state.range(1), rows = state.range(2);
+  Linears layers(12, in, out);
+  Matrix x(PaddedRows(rows), in), y(PaddedRows(rows), out);
+  for (auto _ : state) layers.Apply(x.view(), y.view(), Activation::kIdentity);
+  state.counters["flops"] = PerSecond(2.0 * static_cast<double>(rows * in * out));
+}
+
+void AttentionOfLength(State& state) {
+  const int64_t heads = state.range(0), width = state.range(1), length = state.range(2);
+  const int64_t sequences = std::max<int64_t>(1, 512 / length);
+  AttentionOperands operands(sequences, length, heads, width);
+  for (auto _ : state) operands.Run();
+  state.counters["flops"] =
+      PerSecond(4.0 * static_cast<double>(sequences * heads * width * length * length));
+}
+
+void ResidualNorm(State& state) {
+  Matrix x(512, state.range(0)), residual(512, state.range(0)), y(512, state.range(0));
+  const std::vector<float> gamma(static_cast<size_t>(state.range(0)), 1.0f);
+  const LayerNormWeights weights{.gamma = gamma, .beta = gamma, .epsilon = 1e-12f};
+  for (auto _ : state) AddLayerNorm(Team(), x.view(), residual.view(), weights, y.view());
+  state.counters["elements"] = PerSecond(512.0 * static_cast<double>(state.range(0)));
+}
+
+void Activating(State& state, Activation activation) {
+  Matrix x(64, 3072);
+  for (auto _ : state) {
+    state.PauseTiming();
+    x.Fill();
+    state.ResumeTiming();
+    Activate(activation, x.view());
+  }
+  state.counters["elements"] = PerSecond(64.0 * 3072);
+}
+
+void ReadingFrom(State& state, DataType type) {
+  constexpr int64_t kCount = 128 * 768;
+  const std::vector<char> source(static_cast<size_t>(kCount * ByteWidth(type)));
+  std::vector<float> target(kCount);
+  for (auto _ : state) ToFloat(type, source.data(), kCount, target.data());
+  state.counters["elements"] = PerSecond(kCount);
+}
+
+void WritingTo(State& state, DataType type) {
+  constexpr int64_t kCount = 128 * 768;
+  const std::vector<float> source(kCount, 1.5f);
+  std::vector<char> target(static_cast<size_t>(kCount * ByteWidth(type)));
+  for (auto _ : state) FromFloat(source.data(), kCount, type, target.data());
+  state.counters["elements"] = PerSecond(kCount);
+}
+
+void LinearShapes(benchmark::internal::Benchmark* bench) {
+  const std::vector<std::vector<int64_t>> shapes = {
+      {768, 2304}, {768, 768}, {768, 3072}, {3072, 768}, {384, 1152}, {384, 1536}, {1536, 384}};
+  for (const std::vector<int64_t>& shape : shapes) {
+    for (const int64_t rows : {16, 128, 1024}) bench->Args({shape[0], shape[1], rows});
+  }
+}
+
+BENCHMARK(Linear)->ArgNames({"in", "out", "rows"})->Apply(LinearShapes)->UseRealTime();
+BENCHMARK(AttentionOfLength)
+    ->ArgNames({"heads", "width", "length"})
+    ->ArgsProduct({{12}, {32, 64}, {16, 64, 128, 512}})
+    ->UseRealTime();
+BENCHMARK(ResidualNorm)->ArgName("width")->Arg(384)->Arg(768)->Arg(1024)->UseRealTime();
+BENCHMARK_CAPTURE(Activating, gelu, Activation::kGelu);
+BENCHMARK_CAPTURE(Activating, gelu_tanh, Activation::kGeluTanh);
+BENCHMARK_CAPTURE(Activating, silu, Activation::kSilu);
+BENCHMARK_CAPTURE(ReadingFrom, float32, DataType::kFloat32);
+BENCHMARK_CAPTURE(ReadingFrom, float16, DataType::kFloat16);
+BENCHMARK_CAPTURE(ReadingFrom, bfloat16, DataType::kBFloat16);
+BENCHMARK_CAPTURE(WritingTo, float16, DataType::kFloat16);
+BENCHMARK_CAPTURE(WritingTo, bfloat16, DataType::kBFloat16);
+
+}  // namespace
+}  // namespace attendant::bench
+
+BENCHMARK_MAIN();

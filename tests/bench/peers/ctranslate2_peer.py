@@ -1,0 +1,52 @@
+"""CTranslate2: one worker with all threads, or several with fewer and as many batches in flight."""
+import os
+import pathlib
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+import bert
+import worker
+
+COMPUTE_TYPES = {"f32": "float32", "int8": "int8_float32"}
+
+
+def _use_avx512() -> None:
+    """By itself it takes AVX2 kernels for int8 where AVX-512 ones are faster."""
+    flags = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    if " avx512f " in flags:
+        os.environ["CT2_FORCE_CPU_ISA"] = "AVX512"
+
+
+class CTranslate2Peer(worker.Peer):
+    def __init__(self, options):
+        super().__init__()
+        if options.dtype == "int8":
+            _use_avx512()
+        import ctranslate2  # reads its environment when imported
+
+        def convert(target: pathlib.Path) -> None:
+            converter = ctranslate2.converters.TransformersConverter(str(options.model))
+            converter.convert(str(target), force=True)
+
+        self._encoder = ctranslate2.Encoder(
+            str(bert.converted(options.model, "ctranslate2", convert)), device="cpu",
+            compute_type=COMPUTE_TYPES[options.dtype], inter_threads=options.streams,
+            intra_threads=max(1, options.threads // options.streams))
+        self._callers = ThreadPoolExecutor(options.streams)
+        self._sequences = []
+
+    def prepare(self, batches: list) -> None:
+        super().prepare(batches)
+        self._sequences = batches
+
+    def run(self, batches: list) -> list:
+        calls = [self._callers.submit(self._encoder.forward_batch, sequences) for sequences in self._sequences]
+        return [call.result().last_hidden_state for call in calls]
+
+    def to_numpy(self, result) -> np.ndarray:
+        return np.array(result)
+
+
+if __name__ == "__main__":
+    worker.serve(lambda: CTranslate2Peer(worker.parse_options()))

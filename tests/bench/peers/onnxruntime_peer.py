@@ -1,0 +1,63 @@
+"""ONNX Runtime with the fusions of its transformer optimiser; int8 by its dynamic quantisation."""
+import pathlib
+
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+from onnxruntime.quantization import QuantType, quantize_dynamic
+from onnxruntime.transformers import optimizer
+from onnxruntime.transformers.fusion_options import FusionOptions
+
+import bert
+import worker
+
+
+def _export(folder: pathlib.Path, target: pathlib.Path) -> None:
+    model = bert.HiddenStates(folder, attention="eager")  # the pattern that the optimiser knows
+    plain = target / "plain.onnx"
+    axes = {0: "batch", 1: "length"}
+    torch.onnx.export(model, bert.example(), plain, input_names=["input_ids", "attention_mask"],
+                      output_names=["last_hidden_state"], opset_version=17, dynamo=False,
+                      dynamic_axes={"input_ids": axes, "attention_mask": axes, "last_hidden_state": axes})
+    config = model.model.config
+    fused = optimizer.optimize_model(str(plain), model_type="bert", num_heads=config.num_attention_heads,
+                                     hidden_size=config.hidden_size, optimization_options=FusionOptions("bert"))
+    fused.save_model_to_file(str(target / "model.onnx"))
+    plain.unlink()
+    statistics = fused.get_fused_operator_statistics()
+    if statistics.get("Attention", 0) + statistics.get("MultiHeadAttention", 0) < config.num_hidden_layers:
+        raise worker.Refused(f"the optimiser did not find the attention of every layer: {statistics}")
+
+
+def _float_model(folder: pathlib.Path) -> pathlib.Path:
+    return bert.converted(folder, "onnxruntime", lambda target: _export(folder, target)) / "model.onnx"
+
+
+def _int8_model(folder: pathlib.Path) -> pathlib.Path:
+    def quantize(target):
+        # The fused operators are not of ONNX, whose shape inference therefore ends at the first.
+        quantize_dynamic(_float_model(folder), target / "model.onnx", weight_type=QuantType.QInt8, per_channel=True,
+                         extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT})
+
+    return bert.converted(folder, "onnxruntime-int8", quantize) / "model.onnx"
+
+
+class OnnxRuntimePeer(worker.Peer):
+    def __init__(self, options):
+        super().__init__()
+        settings = onnxruntime.SessionOptions()
+        settings.intra_op_num_threads = options.threads
+        model = _int8_model(options.model) if options.dtype == "int8" else _float_model(options.model)
+        self._session = onnxruntime.InferenceSession(str(model), settings, providers=["CPUExecutionProvider"])
+        self._names = [value.name for value in self._session.get_inputs()]
+
+    def run(self, batches: list) -> list:
+        return [self._session.run(None, dict(zip(self._names, (batch.ids, batch.mask))))[0] for batch in batches]
+
+    def to_numpy(self, result) -> np.ndarray:
+        return result
+
+
+if __name__ == "__main__":
+    worker.serve(lambda: OnnxRuntimePeer(worker.parse_options()))

@@ -1,0 +1,130 @@
+"""The report as plain text tables."""
+from figures import figures_of
+from results import ModelResult, Results
+from targets import targets
+
+
+def table(head: list, rows: list) -> str:
+    """The first column to the left, the others to the right."""
+    cells = [head, *rows]
+    widths = [max(len(str(row[i])) for row in cells) for i in range(len(head))]
+    return "\n".join("  ".join(str(cell).ljust(width) if i == 0 else str(cell).rjust(width)
+                               for i, (cell, width) in enumerate(zip(row, widths))).rstrip() for row in cells)
+
+
+def target_rows(results: Results) -> list:
+    """Figure, value, target, and whether it is reached, of every figure that has a target."""
+    figures = figures_of(results)
+    return [(name, f"{figures[name]:.3f}", f"{least:.2f}", "reached" if figures[name] >= least else "missed")
+            for name, least in targets(results.machine["isa"]).items() if name in figures]
+
+
+def engine_rows(results: Results) -> list:
+    rows = []
+    for model in results.models:
+        for found in model.cases:
+            case, engine, share = found.case, found.engine_seconds(), found.bound_share()
+            rows.append((f"{model.model.name}.{case.name}.{model.dtype}", case.tokens,
+                         f"{case.tokens / engine.best:.0f}", f"{case.tokens / engine.median:.0f}",
+                         f"{case.model.flops(case.lengths) / engine.best / 1e9:.0f}",
+                         f"{share:.3f}" if share else "", f"{engine.best * 1e3:.1f}"))
+    return rows
+
+
+def peer_table(model: ModelResult) -> tuple:
+    """Valid tokens/s: a row for each contender, a column for each case and arrangement."""
+    columns = [(found, arrangement) for found in model.cases for arrangement in found.groups
+               if found.peers(arrangement)]
+    if not columns:
+        return [], []
+    names = dict.fromkeys(name for found, arrangement in columns for name in found.groups[arrangement])
+    head = ["valid tokens/s", *(f"{found.case.name} {arrangement}" if found.case.ragged else found.case.name
+                                for found, arrangement in columns), "token cosine >=", "differs by <="]
+    rows = []
+    for name in names:
+        row = [name]
+        for found, arrangement in columns:
+            timing = found.groups[arrangement].get(name)
+            row.append(f"{found.case.tokens / timing.best:.0f}" if timing else "-")
+        accuracy = model.accuracy.get(name)
+        row += [f"{accuracy.lowest_token_cosine:.7f}", f"{accuracy.max_abs_difference:.1e}"] if accuracy else ["", ""]
+        rows.append(row)
+    rows.append(["ratio to the best peer", *(f"{found.peer_ratio(arrangement):.2f}" for found, arrangement in columns),
+                 "", ""])
+    return head, rows
+
+
+def not_measured(results: Results) -> list:
+    """Who did not take part, and why."""
+    lines = list(results.notes)
+    for model in results.models:
+        name = f"{model.model.name}.{model.dtype}"
+        if model.refused:
+            lines.append(f"{name}: {model.refused}")
+        lines += [f"{name}, {contender}: {reason}" for contender, reason in model.failures.items()]
+    return lines
+
+
+def stage_rows(results: Results) -> list:
+    rows = []
+    for case, stages in results.stages().items():
+        total = sum(stages.values())
+        rows.append((case, *(f"{seconds * 1e3:.2f} ({100 * seconds / total:.0f} %)" for seconds in stages.values())))
+    return rows
+
+
+def fit_rows(results: Results) -> list:
+    return [(f"{model.model.name}.{model.dtype}", f"{model.fit.a * 1e3:.3f}", f"{model.fit.b * 1e6:.2f}",
+             f"{model.fit.c * 1e9:.3f}", f"{model.fit.r2:.5f}") for model in results.models if model.fit]
+
+
+def memory_rows(results: Results) -> list:
+    mib = 1 << 20
+    return [(f"{model.model.name}.{model.dtype}", f"{model.memory.resident_bytes / mib:.0f}",
+             f"{model.memory.weight_bytes / mib:.0f}", f"{model.memory.run_bytes / mib:.0f}",
+             f"{model.memory.over_weights:.3f}") for model in results.models if model.memory]
+
+
+def kernel_rows(results: Results) -> list:
+    rows = []
+    for name, seconds, counters in results.kernels:
+        if not name.startswith("stage/"):
+            rate = (f"{counters['flops'] / 1e9:.1f} GFLOP/s" if "flops" in counters else
+                    f"{1e9 / counters['elements']:.3f} ns/element" if "elements" in counters else "")
+            rows.append((name, f"{seconds * 1e6:.1f}", rate))
+    return rows
+
+
+ENGINE_HEAD = ["engine", "tokens", "tokens/s", "median", "useful GFLOP/s", "share of bound", "ms"]
+STAGE_HEAD = ["ms of a layer, f32", "QKV", "attention", "output", "2 norms", "FF1", "activation", "FF2"]
+FIT_HEAD = ["t = a + b T + c sum(len^2)", "a ms", "b us", "c ns", "R^2"]
+MEMORY_HEAD = ["MiB", "resident", "packed weights", "activations", "(resident - activations) / weights"]
+TARGET_HEAD = ["figure", "value", "target", ""]
+KERNEL_HEAD = ["kernel", "us", "rate"]
+
+
+def machine_line(results: Results) -> str:
+    return ", ".join(f"{key} {value}" for key, value in results.machine.items())
+
+
+def start_line(results: Results) -> str:
+    return (f"Start to ready, bert-base f32: {results.start.seconds:.2f} s, "
+            f"then {results.start.resident_bytes / (1 << 20):.0f} MiB resident" if results.start else "")
+
+
+def render(results: Results) -> str:
+    parts = [machine_line(results), table(ENGINE_HEAD, engine_rows(results))]
+    for model in results.models:
+        head, rows = peer_table(model)
+        if rows:
+            parts.append(f"{model.model.name}, {model.dtype}\n{table(head, rows)}")
+    for head, rows in ((STAGE_HEAD, stage_rows(results)), (FIT_HEAD, fit_rows(results)),
+                       (MEMORY_HEAD, memory_rows(results)), (KERNEL_HEAD, kernel_rows(results))):
+        if rows:
+            parts.append(table(head, rows))
+    if results.start:
+        parts.append(start_line(results))
+    if not_measured(results):
+        parts.append("Not measured:\n" + "\n".join(f"  {line}" for line in not_measured(results)))
+    parts.append(table(TARGET_HEAD, target_rows(results)))
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,107 @@
+"""What a run has found, before anything is made of it."""
+import dataclasses
+
+from cases import Case, Model
+from rounds import Timing
+
+PACKED = "packed"  # the arrangement of the engine and of the bound
+
+
+@dataclasses.dataclass
+class CaseResult:
+    """One case in one data type. A group is an interleaved set of rounds: one arrangement of the peers' batches, with
+    the engine in every group, the bound in the first."""
+    case: Case
+    groups: dict = dataclasses.field(default_factory=dict)  # arrangement -> {contender: Timing}
+
+    def engine_seconds(self) -> Timing:
+        return Timing([seconds for group in self.groups.values() for seconds in group["attendant"].passes])
+
+    def bound_share(self) -> float | None:
+        """The engine's tokens/s as a share of the bound's, both of the group that has the bound."""
+        for group in self.groups.values():
+            bounds = [timing.best for name, timing in group.items() if name.startswith("bound-")]
+            if bounds:
+                return min(bounds) / group["attendant"].best
+        return None
+
+    def peers(self, arrangement: str) -> dict:
+        return {name: timing for name, timing in self.groups.get(arrangement, {}).items()
+                if name != "attendant" and not name.startswith("bound-")}
+
+    def peer_ratio(self, arrangement: str) -> float | None:
+        """The engine's tokens/s over the best peer's of one group."""
+        peers = self.peers(arrangement)
+        if not peers:
+            return None
+        return min(timing.best for timing in peers.values()) / self.groups[arrangement]["attendant"].best
+
+
+@dataclasses.dataclass
+class Accuracy:
+    """Of one contender on real sentences."""
+    lowest_token_cosine: float  # to float64
+    max_abs_error: float  # to float64
+    max_abs_difference: float  # to the engine's answer
+
+
+@dataclasses.dataclass
+class CostFit:
+    """Seconds of a batch = a + b T + c (sum of squared lengths), by least squares."""
+    a: float
+    b: float
+    c: float
+    r2: float
+    measured: list  # seconds of each batch
+    predicted: list
+
+
+@dataclasses.dataclass
+class Memory:
+    resident_bytes: int
+    weight_bytes: int
+    run_bytes: int
+
+    @property
+    def over_weights(self) -> float:
+        """Resident bytes without the activations, over the packed weights."""
+        return (self.resident_bytes - self.run_bytes) / self.weight_bytes
+
+
+@dataclasses.dataclass
+class ModelResult:
+    """A model in one data type."""
+    model: Model
+    dtype: str
+    refused: str = ""  # why the engine does not compute in this type here
+    cases: list = dataclasses.field(default_factory=list)
+    failures: dict = dataclasses.field(default_factory=dict)  # contender -> reason
+    accuracy: dict = dataclasses.field(default_factory=dict)  # contender -> Accuracy
+    fit: CostFit | None = None
+    memory: Memory | None = None
+
+
+@dataclasses.dataclass
+class Start:
+    """Of the server, from its start to ready, with the weights in the file cache."""
+    seconds: float
+    resident_bytes: int
+
+
+@dataclasses.dataclass
+class Results:
+    machine: dict = dataclasses.field(default_factory=dict)
+    models: list = dataclasses.field(default_factory=list)
+    kernels: list = dataclasses.field(default_factory=list)  # (name, seconds, counters)
+    start: Start | None = None
+    notes: list = dataclasses.field(default_factory=list)
+    seconds: float = 0
+
+    def stages(self) -> dict:
+        """Case -> {stage: seconds of one layer}."""
+        stages = {}
+        for name, seconds, _ in self.kernels:
+            parts = name.split("/")
+            if parts[0] == "stage":
+                stages.setdefault(parts[1], {})[parts[2]] = seconds * (2 if parts[2] == "norm" else 1)
+        return stages

@@ -1,0 +1,75 @@
+"""Contenders take turns on the same cores, so that what disturbs the machine disturbs all of them."""
+import dataclasses
+import math
+import statistics
+import time
+
+from worker_process import WorkerFailed
+
+TURN_SECONDS = 0.4  # at least, of short cases several passes
+SETTLE_SECONDS = 0.25  # after a turn: thread pools spin that long before they sleep
+FEWEST_ROUNDS, MOST_ROUNDS = 3, 12
+CASE_SECONDS = 30  # rounds beyond the fewest end here
+HOPELESS = 1.4  # a peer that is this much slower than the best peer in the first round takes no further part
+
+
+@dataclasses.dataclass
+class Timing:
+    """Of one contender on one case: seconds for each pass over its sequences once."""
+    passes: list = dataclasses.field(default_factory=list)
+
+    @property
+    def best(self) -> float:
+        return min(self.passes)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.passes)
+
+
+@dataclasses.dataclass
+class Entrant:
+    """A worker that has prepared a case, `copies` times over."""
+    name: str
+    is_peer: bool
+    worker: object
+    copies: int
+    repeats: int = 1
+    failure: str = ""
+    timing: Timing = dataclasses.field(default_factory=Timing)
+
+    def turn(self) -> list:
+        """Seconds of each pass, or nothing after a failure."""
+        try:
+            return [seconds / self.copies for seconds in self.worker.run(self.repeats)]
+        except WorkerFailed as error:
+            self.failure = str(error)
+            return []
+        finally:
+            time.sleep(SETTLE_SECONDS)
+
+
+def _warm_up(entrants: list) -> None:
+    for entrant in entrants:
+        passes = entrant.turn()
+        if passes:
+            entrant.repeats = max(1, min(20, math.ceil(TURN_SECONDS / (min(passes) * entrant.copies))))
+
+
+def _hopeful(entrants: list) -> list:
+    entrants = [entrant for entrant in entrants if not entrant.failure]
+    best = min((e.timing.best for e in entrants if e.is_peer), default=0)
+    return [e for e in entrants if not e.is_peer or e.timing.best <= HOPELESS * best]
+
+
+def run_rounds(entrants: list) -> None:
+    """Fills the timings, or the failures, of the entrants; the first pass of each warms up and does not count."""
+    _warm_up(entrants)
+    taking_part = [entrant for entrant in entrants if not entrant.failure]
+    begin = time.monotonic()
+    done = 0
+    while done < FEWEST_ROUNDS or (done < MOST_ROUNDS and time.monotonic() - begin < CASE_SECONDS):
+        for entrant in taking_part:
+            entrant.timing.passes += entrant.turn()
+        taking_part = _hopeful(taking_part)
+        done += 1

@@ -1,0 +1,149 @@
+"""One model in one data type: starts the contenders, runs the cases, compares the answers."""
+import json
+import pathlib
+import sys
+
+import numpy as np
+
+from cases import TokenIds, arrangements, engine_batches
+from contenders import Contender
+from cost_model import fit_costs
+from results import Accuracy, CaseResult, Memory, ModelResult
+from rounds import Entrant, run_rounds
+from worker_process import WorkerFailed, WorkerProcess
+
+START_TIMEOUT = 1200  # a peer may have to convert the checkpoint first
+
+
+def say(text: str) -> None:
+    print(f"  {text}", file=sys.stderr, flush=True)
+
+
+class Session:
+    """Owns the workers of one model in one data type; to be used in a `with`."""
+
+    def __init__(self, model, dtype: str, ids: TokenIds, work: pathlib.Path):
+        self.result = ModelResult(model, dtype)
+        self._ids = ids
+        self._work = work
+        self._workers = {}  # contender -> WorkerProcess
+        self._contenders = {}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for worker in self._workers.values():
+            worker.close()
+
+    @property
+    def engine(self) -> WorkerProcess | None:
+        return self._workers.get("attendant")
+
+    def start(self, contender: Contender) -> bool:
+        name = f"{contender.name}.{self.result.model.name}.{self.result.dtype}"
+        say(f"starting {name}")
+        try:
+            worker = WorkerProcess(list(contender.command), contender.environment, self._work / f"{name}.log",
+                                   START_TIMEOUT)
+        except (WorkerFailed, OSError) as error:
+            self._fail(contender.name, error)
+            return False
+        self._workers[contender.name] = worker
+        self._contenders[contender.name] = contender
+        return True
+
+    def _fail(self, name: str, reason) -> None:
+        say(f"{name}: {reason}")
+        self.result.failures[name] = str(reason)
+        if name in self._workers:
+            self._workers.pop(name).close()
+
+    def measure(self, case) -> None:
+        """The case in each arrangement, or once if nobody needs another one."""
+        found = CaseResult(case)
+        sequences = self._ids.sequences(case.lengths)
+        for arrangement, batches in arrangements(case).items():
+            roles = {"engine", "peer"} if found.groups else {"engine", "bound", "peer"}
+            entrants = self._enter(case, sequences, batches, roles)
+            if arrangement != "arrival" and not any(entrant.is_peer for entrant in entrants):
+                break
+            say(f"{case.model.name} {case.name} {arrangement} {self.result.dtype}")
+            run_rounds(entrants)
+            for entrant in entrants:
+                if entrant.failure:
+                    self._fail(entrant.name, entrant.failure)
+            group = {entrant.name: entrant.timing for entrant in entrants if entrant.timing.passes}
+            if "attendant" not in group:
+                return
+            found.groups[arrangement] = group
+        self.result.cases.append(found)
+
+    def _enter(self, case, sequences: list, peer_batches: list, roles: set) -> list:
+        entrants = []
+        for name, contender in list(self._contenders.items()):
+            is_peer = contender.role == "peer"
+            # Several batches in flight say nothing about the time of one call.
+            unfit = contender.role not in roles or (is_peer and not case.with_peers) or (
+                case.latency and contender.streams > 1)
+            if unfit or name not in self._workers:
+                continue
+            batches = peer_batches if is_peer else engine_batches(case)
+            copies = contender.streams if len(batches) == 1 else 1
+            if self._prepare(name, batches * copies, sequences):
+                entrants.append(Entrant(name, is_peer, self._workers[name], copies))
+        return entrants
+
+    def _prepare(self, name: str, batches: list, sequences: list) -> bool:
+        file = self._work / "case.json"
+        file.write_text(json.dumps({"batches": [[sequences[i] for i in batch] for batch in batches]}),
+                        encoding="utf-8")
+        try:
+            self._workers[name].prepare(file)
+        except WorkerFailed as error:
+            self._fail(name, error)
+            return False
+        return True
+
+    def answers(self, name: str, sequences: list, batch: int) -> np.ndarray | None:
+        """Last hidden states [T, E] of the sequences in their order, computed in batches of `batch`."""
+        order = list(range(len(sequences)))
+        batches = [order[i:i + batch] for i in range(0, len(order), batch)]
+        file = self._work / f"answers.{name}"
+        if name not in self._workers or not self._prepare(name, batches, sequences):
+            return None
+        try:
+            self._workers[name].save(file)
+        except WorkerFailed as error:
+            self._fail(name, error)
+            return None
+        return np.fromfile(file, np.float32).reshape(-1, self.result.model.hidden_size).astype(np.float64)
+
+    def compare(self, sequences: list, batch: int, expected: np.ndarray) -> None:
+        ours = self.answers("attendant", sequences, batch)
+        for name, contender in list(self._contenders.items()):
+            if contender.role not in ("engine", "peer") or ours is None:
+                continue
+            theirs = ours if contender.role == "engine" else self.answers(name, sequences, batch)
+            if theirs is not None:
+                self.result.accuracy[name] = _accuracy(theirs, expected, ours)
+
+    def fit(self, length_sets: list) -> None:
+        if self.engine is not None:
+            self.result.fit = fit_costs(lambda lengths: self._engine_seconds(lengths), length_sets)
+
+    def _engine_seconds(self, lengths: list) -> float:
+        self._prepare("attendant", [list(range(len(lengths)))], self._ids.sequences(lengths))
+        return min(self.engine.run(4)[1:])
+
+    def weigh(self) -> None:
+        """Memory, as it is after the cases."""
+        if self.engine is not None:
+            facts = self.engine.facts()
+            self.result.memory = Memory(self.engine.resident_bytes(), facts["weight_bytes"], facts["run_bytes"])
+
+
+def _accuracy(actual: np.ndarray, expected: np.ndarray, ours: np.ndarray) -> Accuracy:
+    cosines = (actual * expected).sum(axis=1) / np.linalg.norm(actual, axis=1) / np.linalg.norm(expected, axis=1)
+    return Accuracy(float(cosines.min()), float(np.abs(actual - expected).max()),
+                    float(np.abs(actual - ours).max()))

@@ -1,0 +1,95 @@
+// Time of each stage of a layer, at the shapes of the models' layers: part of kernels_bench.
+
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/kernels/activation.h"
+#include "engine/kernels/norm.h"
+#include "tests/bench/kernel_operands.h"
+
+namespace attendant::bench {
+namespace {
+
+using benchmark::State;
+
+struct LayerCase {
+  std::string name;
+  int64_t hidden_size;  // E
+  int64_t heads;
+  int64_t feed_forward_width;  // F
+  int layers;
+  int64_t sequences;
+  int64_t length;
+
+  int64_t tokens() const { return sequences * length; }
+};
+
+void LinearStage(State& state, const LayerCase& layer, int64_t in, int64_t out) {
+  Linears layers(layer.layers, in, out);
+  Matrix x(PaddedRows(layer.tokens()), in), y(PaddedRows(layer.tokens()), out);
+  for (auto _ : state) layers.Apply(x.view(), y.view(), Activation::kIdentity);
+}
+
+void AttentionStage(State& state, const LayerCase& layer) {
+  AttentionOperands operands(layer.sequences, layer.length, layer.heads,
+                             layer.hidden_size / layer.heads);
+  for (auto _ : state) operands.Run();
+}
+
+// One of the layer's two.
+void NormStage(State& state, const LayerCase& layer) {
+  Matrix x(layer.tokens(), layer.hidden_size), residual(layer.tokens(), layer.hidden_size);
+  const std::vector<float> gamma(static_cast<size_t>(layer.hidden_size), 1.0f);
+  const LayerNormWeights weights{.gamma = gamma, .beta = gamma, .epsilon = 1e-12f};
+  for (auto _ : state) AddLayerNorm(Team(), x.view(), residual.view(), weights, residual.view());
+}
+
+// In blocks of rows, as a product applies it to what it has just written.
+void ActivationStage(State& state, const LayerCase& layer) {
+  constexpr int64_t kBlock = 64;
+  const int64_t blocks = (layer.tokens() + kBlock - 1) / kBlock;
+  std::vector<Matrix> in_cache;
+  for (int i = 0; i < Team().size(); ++i) in_cache.emplace_back(kBlock, layer.feed_forward_width);
+  for (auto _ : state) {
+    Team().ParallelFor(blocks, [&](int worker, int64_t block) {
+      const int64_t rows = std::min(kBlock, layer.tokens() - block * kBlock);
+      Activate(Activation::kGelu, in_cache[worker].view().Rows(0, rows));
+    });
+  }
+}
+
+void Register(const LayerCase& layer) {
+  const int64_t e = layer.hidden_size, f = layer.feed_forward_width;
+  const auto add = [&](const std::string& stage, auto&& body) {
+    benchmark::RegisterBenchmark(("stage/" + layer.name + "/" + stage).c_str(),
+                                 [layer, body](State& state) { body(state, layer); })
+        ->UseRealTime()
+        ->Unit(benchmark::kMillisecond);
+  };
+  const auto linear = [](int64_t in, int64_t out) {
+    return [in, out](State& state, const LayerCase& which) { LinearStage(state, which, in, out); };
+  };
+  add("qkv", linear(e, 3 * e));
+  add("attention", AttentionStage);
+  add("output", linear(e, e));
+  add("norm", NormStage);
+  add("ff1", linear(e, f));
+  add("activation", ActivationStage);
+  add("ff2", linear(f, e));
+}
+
+const bool registered = [] {
+  for (const LayerCase& layer : {LayerCase{"bert-base.8x128", 768, 12, 3072, 12, 8, 128},
+                                 LayerCase{"bert-base.8x512", 768, 12, 3072, 12, 8, 512},
+                                 LayerCase{"bert-base.1x16", 768, 12, 3072, 12, 1, 16},
+                                 LayerCase{"minilm-l6.8x128", 384, 12, 1536, 6, 8, 128}}) {
+    Register(layer);
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace attendant::bench

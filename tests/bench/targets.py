@@ -1,0 +1,36 @@
+"""What the project has set out to reach on two cores: figure -> least value."""
+
+# model.case -> (f32, bf16, int8, bf16 with AMX, int8 with AMX)
+_BOUND = {
+    "bert-base.8x128": (0.93, 0.90, 0.80, 0.94, 0.72),
+    "bert-base.8x512": (0.87, 0.82, 0.70, 0.82, 0.60),
+    "minilm-l6.8x128": (0.87, 0.80, 0.66, 0.74, 0.50),
+    "bert-base.1x16": (0.93, 0.90, 0.80, 0.93, 0.80),
+    "bert-base.ragged-uniform": (0.88, 0.84, 0.72, 0.90, 0.65),
+}
+
+# name -> (f32, bf16, int8)
+_PEER = {
+    "bert-base.8x128": (1.0, 1.1, 1.2),
+    "bert-base.8x512": (1.0, 1.1, 1.2),
+    "minilm-l6.8x128": (1.15, 1.5, 1.8),
+    "bert-base.1x16": (1.05, 1.15, 1.3),
+    "ragged-uniform.arrival": (1.4, 2.2, 2.4),
+    "ragged-lognormal.arrival": (1.4, 2.2, 2.4),
+    "ragged-uniform.best": (1.05, 1.35, 1.5),
+    "ragged-lognormal.best": (1.05, 1.35, 1.5),
+}
+
+
+def targets(isa: str) -> dict:
+    columns = {"f32": 0, "bf16": 3, "int8": 4} if isa == "amx" else {"f32": 0, "bf16": 1, "int8": 2}
+    least = {}
+    for name, values in _BOUND.items():
+        for dtype, column in columns.items():
+            least[f"bound.{name}.{dtype}"] = values[column]
+    for name, values in _PEER.items():
+        for dtype, value in zip(("f32", "bf16", "int8"), values):
+            least[f"peer.{name}.{dtype}"] = value
+    if isa == "amx":
+        least["peer.bert-base.8x128.bf16x3"] = 1.7
+    return least

@@ -1,0 +1,60 @@
+// One contender of the benchmark as a process of its own, which the driver calls in turn with the
+// others.
+//
+// The driver writes a line, the worker answers with one:
+//   prepare FILE   -> ok            takes up a case: {"batches": [[[id, …], …], …]}, sequences of
+//   token ids in batches run N          -> ok S1 … SN    computes the case N times; seconds of each
+//   save FILE      -> ok            computes it once; last hidden states, raw float32 [T, E], in
+//   the order of the case facts          -> ok {…}        what the contender knows about itself
+// or "error MESSAGE". Before its first command it has written "ready", or "refused REASON" and
+// ended. tests/bench/peers/worker.py speaks the same.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace attendant::bench {
+
+// A packed batch of token ids.
+struct Batch {
+  std::vector<int32_t> token_ids;   // [T]
+  std::vector<int32_t> cu_seqlens;  // [sequences + 1]
+
+  int64_t tokens() const { return static_cast<int64_t>(token_ids.size()); }
+};
+
+double SecondsNow();
+
+class Contender {
+ public:
+  virtual ~Contender() = default;
+
+  virtual absl::Status Prepare(std::vector<Batch> batches) = 0;
+  // Seconds of one pass over the prepared case.
+  virtual absl::StatusOr<double> Run() = 0;
+  virtual absl::Status Save(const std::string& file);
+  virtual nlohmann::json Facts() const { return nlohmann::json::object(); }
+};
+
+// What the command line says: --model SOURCE --dtype f32|bf16|int8 --threads N (0: the CPU budget)
+// --split team|rows.
+struct WorkerOptions {
+  std::string model;
+  std::string dtype = "f32";
+  int threads = 0;
+  std::string split = "team";
+};
+
+// The main function of a worker: makes the contender, then answers until the end of the input.
+int ServeContender(
+    int argc, char** argv,
+    const std::function<absl::StatusOr<std::unique_ptr<Contender>>(const WorkerOptions&)>& make);
+
+}  // namespace attendant::bench

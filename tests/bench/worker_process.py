@@ -1,0 +1,83 @@
+"""A contender in a process of its own, spoken to line by line; worker.h tells the protocol."""
+import json
+import os
+import pathlib
+import select
+import subprocess
+
+
+class WorkerFailed(Exception):
+    """Why a contender takes no further part."""
+
+
+class WorkerProcess:
+    def __init__(self, command: list, environment: dict, log: pathlib.Path, start_timeout: float):
+        self._log = log
+        with open(log, "w", encoding="utf-8") as errors:
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+                                             env={**os.environ, **environment})
+        self._unread = b""
+        first = self._read(start_timeout)
+        if first != "ready":
+            self.close()
+            raise WorkerFailed(first.removeprefix("refused ") if first.startswith("refused ") else
+                               f"said '{first}' for 'ready'")
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def prepare(self, file: pathlib.Path) -> None:
+        self._ask(f"prepare {file}", 600)
+
+    def run(self, times: int, timeout: float = 900) -> list:
+        return [float(value) for value in self._ask(f"run {times}", timeout).split()]
+
+    def save(self, file: pathlib.Path) -> None:
+        self._ask(f"save {file}", 900)
+
+    def facts(self) -> dict:
+        return json.loads(self._ask("facts", 60))
+
+    def resident_bytes(self) -> int:
+        for line in pathlib.Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8").splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1024
+        raise WorkerFailed("no VmRSS")
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def _ask(self, line: str, timeout: float) -> str:
+        try:
+            self._process.stdin.write(line.encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise WorkerFailed(self._last_words()) from error
+        answer = self._read(timeout)
+        if answer != "ok" and not answer.startswith("ok "):
+            raise WorkerFailed(answer.removeprefix("error "))
+        return answer[3:]
+
+    def _read(self, timeout: float) -> str:
+        """A line of the protocol; libraries may print others, which do not begin like one."""
+        while True:
+            while b"\n" in self._unread:
+                line, _, self._unread = self._unread.partition(b"\n")
+                text = line.decode(errors="replace").strip()
+                if text.split(" ")[0] in ("ready", "refused", "ok", "error"):
+                    return text
+            ready, _, _ = select.select([self._process.stdout], [], [], timeout)
+            if not ready:
+                self.close()
+                raise WorkerFailed(f"no answer in {timeout:.0f} s")
+            chunk = os.read(self._process.stdout.fileno(), 1 << 16)
+            if not chunk:
+                self.close()
+                raise WorkerFailed(self._last_words())
+            self._unread += chunk
+
+    def _last_words(self) -> str:
+        lines = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return f"ended: {lines[-1][:200] if lines else 'without a word'} (see {self._log})"
