@@ -79,31 +79,67 @@ HWY_INLINE Floats Tanh(Floats x) {
   return hn::CopySign(hn::Div(hn::Sub(one, e), hn::Add(one, e)), x);
 }
 
-template <class Function>
-void ForEachRow(MatrixView<float> block, const Function& function) {
-  const size_t cols = static_cast<size_t>(block.cols);
-  for (int64_t r = 0; r < block.rows; ++r) TransformRow(block.row(r), cols, block.row(r), function);
+// visit(function) for the function of one vector that `activation` is.
+template <class Visitor>
+void Visit(Activation activation, const Visitor& visit) {
+  switch (activation) {
+    case Activation::kIdentity:
+      return visit([](Floats x) HWY_ATTR { return x; });
+    case Activation::kGelu:
+      return visit([](Floats x) HWY_ATTR { return Gelu(x); });
+    case Activation::kGeluTanh:
+      return visit([](Floats x) HWY_ATTR { return GeluTanh(x); });
+    case Activation::kQuickGelu:
+      return visit([](Floats x) HWY_ATTR { return QuickGelu(x); });
+    case Activation::kRelu:
+      return visit([](Floats x) HWY_ATTR { return Relu(x); });
+    case Activation::kSilu:
+      return visit([](Floats x) HWY_ATTR { return Silu(x); });
+    case Activation::kTanh:
+      return visit([](Floats x) HWY_ATTR { return Tanh(x); });
+    case Activation::kSigmoid:
+      return visit([](Floats x) HWY_ATTR { return Sigmoid(x); });
+  }
 }
 
 void ActivateBlock(Activation activation, MatrixView<float> block) {
-  switch (activation) {
-    case Activation::kIdentity:
-      return;
-    case Activation::kGelu:
-      return ForEachRow(block, [](Floats x) HWY_ATTR { return Gelu(x); });
-    case Activation::kGeluTanh:
-      return ForEachRow(block, [](Floats x) HWY_ATTR { return GeluTanh(x); });
-    case Activation::kQuickGelu:
-      return ForEachRow(block, [](Floats x) HWY_ATTR { return QuickGelu(x); });
-    case Activation::kRelu:
-      return ForEachRow(block, [](Floats x) HWY_ATTR { return Relu(x); });
-    case Activation::kSilu:
-      return ForEachRow(block, [](Floats x) HWY_ATTR { return Silu(x); });
-    case Activation::kTanh:
-      return ForEachRow(block, [](Floats x) HWY_ATTR { return Tanh(x); });
-    case Activation::kSigmoid:
-      return ForEachRow(block, [](Floats x) HWY_ATTR { return Sigmoid(x); });
+  Visit(activation, [&](const auto& function) HWY_ATTR {
+    const size_t cols = static_cast<size_t>(block.cols);
+    for (int64_t r = 0; r < block.rows; ++r) {
+      TransformRow(block.row(r), cols, block.row(r), function);
+    }
+  });
+}
+
+template <class Function>
+void DequantizeRow(const Dequantization& from, int64_t r, MatrixView<float> block,
+                   const Function& function) {
+  const FloatTag d;
+  const hn::RebindToSigned<FloatTag> integer;
+  const Floats row_scale = hn::Set(d, from.row_scales[r]);
+  const auto dequantize = [&](Floats sum, Floats column_scale, Floats bias) HWY_ATTR {
+    if (from.integers) sum = hn::ConvertTo(d, hn::BitCast(integer, sum));
+    return function(hn::MulAdd(hn::Mul(sum, row_scale), column_scale, bias));
+  };
+  float* row = block.row(r);
+  const size_t cols = static_cast<size_t>(block.cols);
+  size_t i = 0;
+  for (; i + kLanes <= cols; i += kLanes) {
+    hn::StoreU(dequantize(hn::LoadU(d, row + i), hn::LoadU(d, from.column_scales + i),
+                          hn::LoadU(d, from.bias + i)),
+               d, row + i);
   }
+  if (const size_t left = cols - i; left > 0) {
+    StoreFirst(dequantize(LoadFirst(row + i, left), LoadFirst(from.column_scales + i, left),
+                          LoadFirst(from.bias + i, left)),
+               row + i, left);
+  }
+}
+
+void DequantizeBlock(const Dequantization& from, Activation activation, MatrixView<float> block) {
+  Visit(activation, [&](const auto& function) HWY_ATTR {
+    for (int64_t r = 0; r < block.rows; ++r) DequantizeRow(from, r, block, function);
+  });
 }
 
 }  // namespace
@@ -115,6 +151,7 @@ HWY_AFTER_NAMESPACE();
 namespace attendant {
 
 HWY_EXPORT(ActivateBlock);
+HWY_EXPORT(DequantizeBlock);
 
 const char* Name(Activation activation) {
   switch (activation) {
@@ -140,6 +177,11 @@ const char* Name(Activation activation) {
 
 void Activate(Activation activation, MatrixView<float> block) {
   if (activation != Activation::kIdentity) HWY_DYNAMIC_DISPATCH(ActivateBlock)(activation, block);
+}
+
+void DequantizeAndActivate(const Dequantization& dequantization, Activation activation,
+                           MatrixView<float> block) {
+  HWY_DYNAMIC_DISPATCH(DequantizeBlock)(dequantization, activation, block);
 }
 
 }  // namespace attendant

@@ -19,4 +19,16 @@ const char* Name(Activation activation);
 // its place in the block.
 void Activate(Activation activation, MatrixView<float> block);
 
+// What makes float32 of the sums of an int8 product.
+struct Dequantization {
+  const float* row_scales;     // one for each row of the block
+  const float* column_scales;  // one for each column
+  const float* bias;           // one for each column
+  bool integers;               // the sums are int32 in the memory of the block; else float32
+};
+
+// y = activation(sum * row scale * column scale + bias), in place, in one pass.
+void DequantizeAndActivate(const Dequantization& dequantization, Activation activation,
+                           MatrixView<float> block);
+
 }  // namespace attendant

@@ -16,24 +16,11 @@ namespace attendant {
 namespace HWY_NAMESPACE {
 namespace {
 
-using BitsTag = hn::RebindToUnsigned<FloatTag>;
-using Bits = hn::Vec<BitsTag>;
 using HalfWordTag = hn::Rebind<uint16_t, FloatTag>;
 
 // All in integers: the result depends neither on F16C nor on how the thread treats denormals.
 
 HWY_INLINE Bits WidenBFloat16(Bits half) { return hn::ShiftLeft<16>(half); }
-
-// Rounds to nearest even by adding just under half of the last kept bit; NaN would overflow into
-// infinity, so it keeps its upper bits and becomes quiet.
-HWY_INLINE Bits NarrowToBFloat16(Bits bits) {
-  const BitsTag d;
-  const Bits last = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1));
-  const Bits rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(last, hn::Set(d, 0x7FFF))));
-  const Bits quiet = hn::Or(hn::ShiftRight<16>(bits), hn::Set(d, 0x40));
-  const auto is_nan = hn::Gt(hn::And(bits, hn::Set(d, 0x7FFFFFFF)), hn::Set(d, 0x7F800000));
-  return hn::IfThenElse(is_nan, quiet, rounded);
-}
 
 // Normal numbers only move; a denormal m * 2^-24 is the integer m converted and scaled.
 HWY_INLINE Bits WidenFloat16(Bits half) {

@@ -4,7 +4,8 @@
 // when the shape is first packed keeps only those sizes for which a row's bits do not depend on the
 // size or on its place in the tile. So a row of the result is the same bits whatever other rows are
 // computed with it and on however many threads (for one ISA and oneDNN version). Measured: AVX2
-// oneDNN 2.6.3 breaks this at 8, 20 or 32 rows, not at 16, 64 or 256.
+// oneDNN 2.6.3 breaks this at 8, 20 or 32 rows, not at 16, 64 or 256. Where AMX breaks it for
+// bfloat16, the check finds a K block that does not, and the blocks' sums are added in float32.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/base/compute_type.h"
 #include "engine/base/matrix_view.h"
 #include "engine/base/thread_team.h"
 #include "engine/kernels/activation.h"
@@ -28,10 +30,11 @@ constexpr int64_t PaddedRows(int64_t rows) { return (rows + kRowTile - 1) / kRow
 // Move-only.
 class PackedLinear {
  public:
-  // weight: [out, in] row-major (torch layout), copied; bias: [out], or empty for none.
-  // INTERNAL if oneDNN refuses.
+  // weight: [out, in] row-major (torch layout), copied; bias: [out], or empty for none. The CPU
+  // can compute so: see compute_support.h. INTERNAL if oneDNN refuses.
   static absl::StatusOr<PackedLinear> Pack(MatrixView<const float> weight,
-                                           absl::Span<const float> bias);
+                                           absl::Span<const float> bias,
+                                           const ComputeMode& mode = {});
 
   PackedLinear(PackedLinear&&) noexcept;
   PackedLinear& operator=(PackedLinear&&) noexcept;
@@ -39,7 +42,7 @@ class PackedLinear {
 
   int64_t in_features() const;
   int64_t out_features() const;
-  // Bytes of the packed weight and bias.
+  // Bytes of the packed weight, its scales and the bias.
   int64_t bytes() const;
 
   class Impl;
@@ -50,15 +53,18 @@ class PackedLinear {
   std::unique_ptr<const Impl> impl_;
 };
 
-// What oneDNN needs beside the operands, one per instance: scratch memory for each worker of its
-// team. Not thread-safe.
+// What products need beside their operands, one per instance: room for x as its compute type wants
+// it, and scratch memory for each worker of the team. Not thread-safe.
 class GemmWorkspace {
  public:
-  // Scratch for `workers` workers; grows to what `linear` needs, so steady state allocates nothing.
   explicit GemmWorkspace(int workers);
-  void Reserve(const PackedLinear& linear);
+  // Grows to what `linear` needs for batches of up to `rows` rows, so steady state allocates
+  // nothing.
+  void Reserve(const PackedLinear& linear, int64_t rows);
   GemmWorkspace(GemmWorkspace&&) noexcept;
   ~GemmWorkspace();
+
+  int64_t bytes() const;
 
   class Impl;
   Impl& impl() { return *impl_; }
@@ -68,8 +74,10 @@ class GemmWorkspace {
 };
 
 // y = activation(x W^T + b). x: [PaddedRows(T), in], y: [PaddedRows(T), out]; their rows are equal,
-// a multiple of kRowTile; y must not overlap x. The activation is applied block by block while the
-// block is in cache. `workspace` has had Reserve(linear) and at least team.size() workers.
+// a multiple of kRowTile; y must not overlap x. x is rounded or quantised once, row by row, as the
+// compute type wants it; a row of int8 that is not finite gives NaN. The activation is applied
+// block by block while the block is in cache. `workspace` has had Reserve(linear, at least these
+// rows) and at least team.size() workers.
 void ApplyLinear(const ThreadTeam& team, const PackedLinear& linear, MatrixView<const float> x,
                  MatrixView<float> y, Activation activation, GemmWorkspace& workspace);
 

@@ -1,6 +1,7 @@
 #include "engine/kernels/isa.h"
 
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/kernels/onednn.h"
@@ -33,6 +34,12 @@ std::optional<Caps> CapsFor(Isa cap) {
   return std::nullopt;
 }
 
+// oneDNN's values are bit sets that include those of every older instruction set.
+bool Has(dnnl::cpu_isa isa) {
+  const unsigned bits = static_cast<unsigned>(isa);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & bits) == bits;
+}
+
 }  // namespace
 
 absl::Status CapIsa(Isa cap) {
@@ -53,15 +60,26 @@ absl::Status CapIsa(Isa cap) {
 }
 
 std::string EffectiveIsa() {
-  // oneDNN's values are bit sets that include those of every older instruction set.
-  const unsigned isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  const auto includes = [isa](dnnl::cpu_isa other) {
-    return (isa & static_cast<unsigned>(other)) == static_cast<unsigned>(other);
-  };
-  if (includes(dnnl::cpu_isa::avx512_core)) return "avx512";
-  if (includes(dnnl::cpu_isa::avx2)) return "avx2";
-  if (includes(dnnl::cpu_isa::avx)) return "avx";
-  return includes(dnnl::cpu_isa::sse41) ? "sse41" : "generic";
+  using dnnl::cpu_isa;
+  constexpr std::pair<cpu_isa, const char*> kNewestFirst[] = {
+      {cpu_isa::avx512_core_amx, "amx"},
+      {cpu_isa::avx512_core_bf16, "avx512_bf16"},
+      {cpu_isa::avx512_core_vnni, "avx512_vnni"},
+      {cpu_isa::avx512_core, "avx512"},
+      {cpu_isa::avx2_vnni, "avx2_vnni"},
+      {cpu_isa::avx2, "avx2"},
+      {cpu_isa::avx, "avx"},
+      {cpu_isa::sse41, "sse41"}};
+  for (const auto& [isa, name] : kNewestFirst) {
+    if (Has(isa)) return name;
+  }
+  return "generic";
+}
+
+bool HasBf16Units() { return Has(dnnl::cpu_isa::avx512_core_bf16); }
+
+bool HasInt8Units() {
+  return Has(dnnl::cpu_isa::avx512_core_vnni) || Has(dnnl::cpu_isa::avx2_vnni);
 }
 
 std::string OneDnnVersion() {

@@ -13,8 +13,13 @@ enum class Isa { kBest, kAvx2, kAvx512, kAvx512Bf16, kAmx };
 // a cap above what the CPU has changes nothing. kBest: no cap. Not thread-safe.
 absl::Status CapIsa(Isa cap);
 
-// What the float32 kernels use after the cap: "avx2", "avx512", …, in lower case.
+// The newest that matters of what the CPU has, after the cap: "avx2", "avx2_vnni", "avx512",
+// "avx512_vnni", "avx512_bf16", "amx"; "avx", "sse41" or "generic" on older ones.
 std::string EffectiveIsa();
+
+// Whether the CPU, after the cap, has units for products of bfloat16; of int8 (VNNI).
+bool HasBf16Units();
+bool HasInt8Units();
 
 // "2.6.3".
 std::string OneDnnVersion();

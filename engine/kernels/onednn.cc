@@ -11,24 +11,32 @@ const dnnl::engine& CpuEngine() {
   return engine;
 }
 
-memory::desc RowMajor(int64_t rows, int64_t cols, int64_t stride) {
-  return memory::desc({rows, cols}, memory::data_type::f32, memory::dims{stride, 1});
+int64_t ByteWidth(DataType type) { return static_cast<int64_t>(memory::data_type_size(type)); }
+
+memory::desc RowMajor(DataType type, int64_t rows, int64_t cols, int64_t stride) {
+  return memory::desc({rows, cols}, type, memory::dims{stride, 1});
 }
 
-memory::desc AnyLayout(int64_t rows, int64_t cols) {
-  return memory::desc({rows, cols}, memory::data_type::f32, memory::format_tag::any);
+memory::desc AnyLayout(DataType type, int64_t rows, int64_t cols) {
+  return memory::desc({rows, cols}, type, memory::format_tag::any);
 }
 
 dnnl::matmul::primitive_desc DescribeMatmul(const MatmulOperands& operands) {
-  const memory::desc bias = RowMajor(1, operands.out, operands.out);
+  const auto& [x, weights, y, out, has_bias, add_to_y] = operands;
+  // An empty description: none.
+  const memory::desc bias = has_bias ? RowMajor(DataType::f32, 1, out, out) : memory::desc();
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (add_to_y) {
+    dnnl::post_ops sum;
+    sum.append_sum();
+    attributes.set_post_ops(sum);
+  }
 #if DNNL_VERSION_MAJOR >= 3
-  return dnnl::matmul::primitive_desc(CpuEngine(), operands.x, operands.weights, bias, operands.y,
-                                      attributes);
+  return dnnl::matmul::primitive_desc(CpuEngine(), x, weights, bias, y, attributes);
 #else
-  return dnnl::matmul::primitive_desc(
-      dnnl::matmul::desc(operands.x, operands.weights, bias, operands.y), attributes, CpuEngine());
+  return dnnl::matmul::primitive_desc(dnnl::matmul::desc(x, weights, bias, y), attributes,
+                                      CpuEngine());
 #endif
 }
 

@@ -1,5 +1,4 @@
-// What differs between oneDNN 2 and 3, and how this folder calls oneDNN: float32 products on one
-// thread.
+// What differs between oneDNN 2 and 3, and how this folder calls oneDNN: products on one thread.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +7,28 @@
 
 namespace attendant::onednn {
 
+using DataType = dnnl::memory::data_type;
+
 // The CPU, for the whole process. Thread-safe.
 const dnnl::engine& CpuEngine();
 
-// [rows, cols] of float32; row r starts `stride` elements after row r - 1.
-dnnl::memory::desc RowMajor(int64_t rows, int64_t cols, int64_t stride);
+// Bytes of one element.
+int64_t ByteWidth(DataType type);
 
-// [rows, cols] of float32 in whatever layout oneDNN likes best.
-dnnl::memory::desc AnyLayout(int64_t rows, int64_t cols);
+// [rows, cols]; row r starts `stride` elements after row r - 1.
+dnnl::memory::desc RowMajor(DataType type, int64_t rows, int64_t cols, int64_t stride);
 
-// y[rows, out] = x[rows, in] weights[in, out] + bias[1, out].
+// [rows, cols] in whatever layout oneDNN likes best.
+dnnl::memory::desc AnyLayout(DataType type, int64_t rows, int64_t cols);
+
+// y[rows, out] = x[rows, in] weights[in, out] + bias[1, out] of float32.
 struct MatmulOperands {
   dnnl::memory::desc x;
   dnnl::memory::desc weights;
   dnnl::memory::desc y;
   int64_t out;
+  bool has_bias;
+  bool add_to_y;  // y += instead
 };
 
 // With its scratchpad given by the caller of each execution. Throws dnnl::error.

@@ -22,6 +22,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 // At most 16 floats, so that block sizes have a bound known outside of this namespace.
 using FloatTag = hn::CappedTag<float, 16>;
 using Floats = hn::Vec<FloatTag>;
+using BitsTag = hn::RebindToUnsigned<FloatTag>;
+using Bits = hn::Vec<BitsTag>;
 inline constexpr size_t kLanes = hn::MaxLanes(FloatTag());
 
 // The first `count` < kLanes floats, then zeros; reads nothing beyond them. The end of a row goes
@@ -56,6 +58,17 @@ HWY_INLINE void TransformRow(const float* from, size_t count, float* to, const F
   size_t i = 0;
   for (; i + kLanes <= count; i += kLanes) hn::StoreU(function(hn::LoadU(d, from + i)), d, to + i);
   if (i < count) StoreFirst(function(LoadFirst(from + i, count - i)), to + i, count - i);
+}
+
+// float32 to bfloat16, both as bits. Rounds to nearest even by adding just under half of the last
+// kept bit; NaN would overflow into infinity, so it keeps its upper bits and becomes quiet.
+HWY_INLINE Bits NarrowToBFloat16(Bits bits) {
+  const BitsTag d;
+  const Bits last = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1));
+  const Bits rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(last, hn::Set(d, 0x7FFF))));
+  const Bits quiet = hn::Or(hn::ShiftRight<16>(bits), hn::Set(d, 0x40));
+  const auto is_nan = hn::Gt(hn::And(bits, hn::Set(d, 0x7FFFFFFF)), hn::Set(d, 0x7F800000));
+  return hn::IfThenElse(is_nan, quiet, rounded);
 }
 
 // e^x for x <= 0, relative error below 1.5e-7; 0 below -87.3, where the result would be denormal;

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <unordered_map>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -27,55 +28,102 @@ constexpr int64_t kReferenceRows = 64;
 // place of a block.
 constexpr int64_t kProbes = 5;
 
-TileKernel MakeTileKernel(const PanelShape& shape, int64_t rows, const memory::desc& weights) {
-  const onednn::MatmulOperands operands{
-      .x = onednn::RowMajor(rows, shape.in, shape.in),
-      .weights = weights,
-      .y = onednn::RowMajor(rows, shape.width, shape.y_stride),
-      .out = shape.width,
-  };
+onednn::DataType ResultType(const PanelShape& shape) {
+  return shape.element == onednn::DataType::s8 ? onednn::DataType::s32 : onednn::DataType::f32;
+}
+
+onednn::MatmulOperands OperandsOf(const PanelShape& shape, int64_t rows,
+                                  const memory::desc& weights) {
+  return {.x = onednn::RowMajor(shape.element, rows, shape.k_block, shape.k_block),
+          .weights = weights,
+          .y = onednn::RowMajor(ResultType(shape), rows, shape.width, shape.y_stride),
+          .out = shape.width,
+          .has_bias = shape.has_bias,
+          .add_to_y = false};
+}
+
+Product MakeProduct(const onednn::MatmulOperands& operands) {
   const dnnl::matmul::primitive_desc description = onednn::DescribeMatmul(operands);
-  return {rows, dnnl::matmul(description), description.src_desc(), description.dst_desc(),
+  return {dnnl::matmul(description), description.src_desc(), description.dst_desc(),
           description.scratchpad_desc()};
 }
 
-AlignedBuffer<float> RandomValues(int64_t bytes, uint32_t seed) {
-  AlignedBuffer<float> values((bytes + 3) / 4);
+TileKernel MakeTileKernel(const PanelShape& shape, int64_t rows, const memory::desc& weights) {
+  onednn::MatmulOperands operands = OperandsOf(shape, rows, weights);
+  TileKernel kernel{.rows = rows, .first = MakeProduct(operands), .next = {}};
+  if (shape.k_blocks() == 1) return kernel;
+  operands.has_bias = false;
+  operands.add_to_y = true;
+  kernel.next = MakeProduct(operands);
+  return kernel;
+}
+
+// `bytes` of elements of this type.
+AlignedBuffer<char> RandomElements(onednn::DataType type, int64_t bytes, uint32_t seed) {
+  AlignedBuffer<char> elements(bytes);
   std::minstd_rand random(seed);
   std::uniform_real_distribution<float> distribution(-1.0f, 1.0f);
-  for (int64_t i = 0; i < values.size(); ++i) values[i] = distribution(random);
-  return values;
+  const int64_t width = onednn::ByteWidth(type);
+  for (int64_t at = 0; at + width <= bytes; at += width) {
+    const float value = distribution(random);
+    // The upper half of a float32 is a bfloat16; any byte is an int8.
+    const char* first = reinterpret_cast<const char*>(&value);
+    if (type == onednn::DataType::bf16) first += sizeof(float) - width;
+    std::memcpy(elements.data() + at, first, width);
+  }
+  return elements;
 }
 
 // The operands that every candidate of one shape is tried with.
 struct Probe {
   explicit Probe(const PanelKernels& kernels)
-      : rows(RandomValues(kProbes * kernels.shape.in * 4, 1)),
-        weights(RandomValues(static_cast<int64_t>(kernels.weights.get_size()), 2)),
-        bias(RandomValues(kernels.shape.width * 4, 3)) {}
+      : row_bytes(kernels.shape.k_block * onednn::ByteWidth(kernels.shape.element)),
+        weight_bytes(static_cast<int64_t>(kernels.weights.get_size())),
+        rows(RandomElements(kernels.shape.element, kernels.shape.k_blocks() * kProbes * row_bytes,
+                            1)),
+        weights(RandomElements(kernels.shape.element, kernels.shape.k_blocks() * weight_bytes, 2)),
+        bias(RandomElements(onednn::DataType::f32, kernels.shape.width * 4, 3)) {}
 
-  AlignedBuffer<float> rows;
-  AlignedBuffer<float> weights;
-  AlignedBuffer<float> bias;
+  int64_t row_bytes;  // of one K block
+  int64_t weight_bytes;
+  AlignedBuffer<char> rows;
+  AlignedBuffer<char> weights;
+  AlignedBuffer<char> bias;
 };
+
+// One K block through the kernel, into y.
+void TryBlock(const TileKernel& kernel, const PanelKernels& kernels, int64_t block, Probe& probe,
+              float* y) {
+  AlignedBuffer<char> x(kernel.rows * probe.row_bytes);
+  for (int64_t r = 0; r < kernel.rows; ++r) {
+    std::memcpy(&x[r * probe.row_bytes],
+                &probe.rows[(block * kProbes + r % kProbes) * probe.row_bytes], probe.row_bytes);
+  }
+  const Product& product = block == 0 ? kernel.first : kernel.next;
+  AlignedBuffer<char> scratchpad(static_cast<int64_t>(product.scratchpad.get_size()));
+  const dnnl::engine& engine = onednn::CpuEngine();
+  std::unordered_map<int, memory> arguments = {
+      {DNNL_ARG_SRC, memory(product.x, engine, x.data())},
+      {DNNL_ARG_WEIGHTS,
+       memory(kernels.weights, engine, &probe.weights[block * probe.weight_bytes])},
+      {DNNL_ARG_DST, memory(product.y, engine, y)},
+      {DNNL_ARG_SCRATCHPAD, memory(product.scratchpad, engine, scratchpad.data())}};
+  if (kernels.shape.has_bias && block == 0) {
+    const memory::desc bias =
+        onednn::RowMajor(onednn::DataType::f32, 1, kernels.shape.width, kernels.shape.width);
+    arguments[DNNL_ARG_BIAS] = memory(bias, engine, probe.bias.data());
+  }
+  dnnl::stream stream(engine);
+  product.primitive.execute(stream, arguments);
+  stream.wait();
+}
 
 TileCandidate Try(const TileKernel& kernel, const PanelKernels& kernels, Probe& probe) {
   const PanelShape& shape = kernels.shape;
-  AlignedBuffer<float> x(kernel.rows * shape.in);
-  for (int64_t r = 0; r < kernel.rows; ++r) {
-    std::memcpy(&x[r * shape.in], &probe.rows[r % kProbes * shape.in], shape.in * sizeof(float));
-  }
   AlignedBuffer<float> y(kernel.rows * shape.y_stride);
-  AlignedBuffer<char> scratchpad(static_cast<int64_t>(kernel.scratchpad.get_size()));
-  const dnnl::engine& engine = onednn::CpuEngine();
-  dnnl::stream stream(engine);
-  kernel.primitive.execute(
-      stream, {{DNNL_ARG_SRC, memory(kernel.x, engine, x.data())},
-               {DNNL_ARG_WEIGHTS, memory(kernels.weights, engine, probe.weights.data())},
-               {DNNL_ARG_BIAS, memory(kernels.bias, engine, probe.bias.data())},
-               {DNNL_ARG_DST, memory(kernel.y, engine, y.data())},
-               {DNNL_ARG_SCRATCHPAD, memory(kernel.scratchpad, engine, scratchpad.data())}});
-  stream.wait();
+  for (int64_t block = 0; block < shape.k_blocks(); ++block) {
+    TryBlock(kernel, kernels, block, probe, y.data());
+  }
   TileCandidate candidate{kernel.rows, std::vector<float>(kernel.rows * shape.width)};
   for (int64_t r = 0; r < kernel.rows; ++r) {
     std::memcpy(&candidate.results[r * shape.width], &y[r * shape.y_stride],
@@ -86,16 +134,10 @@ TileCandidate Try(const TileKernel& kernel, const PanelKernels& kernels, Probe& 
 
 std::unique_ptr<const PanelKernels> MakePanelKernels(const PanelShape& shape) {
   const onednn::SingleThreaded single_threaded;
-  const onednn::MatmulOperands reference{
-      .x = onednn::RowMajor(kReferenceRows, shape.in, shape.in),
-      .weights = onednn::AnyLayout(shape.in, shape.width),
-      .y = onednn::RowMajor(kReferenceRows, shape.width, shape.y_stride),
-      .out = shape.width,
-  };
   auto kernels = std::make_unique<PanelKernels>();
   kernels->shape = shape;
-  kernels->weights = onednn::DescribeMatmul(reference).weights_desc();
-  kernels->bias = onednn::RowMajor(1, shape.width, shape.width);
+  const memory::desc any = onednn::AnyLayout(shape.element, shape.k_block, shape.width);
+  kernels->weights = onednn::DescribeMatmul(OperandsOf(shape, kReferenceRows, any)).weights_desc();
 
   std::vector<TileKernel> tiles;
   std::vector<TileCandidate> candidates;
@@ -107,6 +149,7 @@ std::unique_ptr<const PanelKernels> MakePanelKernels(const PanelShape& shape) {
   for (const size_t i : AgreeingCandidates(candidates, kProbes, shape.width)) {
     kernels->tiles.push_back(tiles[i]);
   }
+  kernels->all_agree = kernels->tiles.size() == tiles.size();
   if (kernels->tiles.empty()) {
     kernels->tiles.push_back(MakeTileKernel(shape, kLastResortRows, kernels->weights));
   }
@@ -158,6 +201,18 @@ std::vector<size_t> AgreeingCandidates(const std::vector<TileCandidate>& candida
   }
   std::reverse(kept.begin(), kept.end());
   return kept;
+}
+
+absl::StatusOr<int64_t> ChooseKBlock(
+    absl::Span<const int64_t> k_blocks,
+    absl::FunctionRef<absl::StatusOr<bool>(int64_t k_block)> is_clean) {
+  if (k_blocks.size() == 1) return k_blocks.front();
+  for (const int64_t k_block : k_blocks) {
+    const absl::StatusOr<bool> clean = is_clean(k_block);
+    if (!clean.ok()) return clean.status();
+    if (*clean) return k_block;
+  }
+  return k_blocks.front();
 }
 
 absl::StatusOr<const PanelKernels*> FindPanelKernels(const PanelShape& shape) {

@@ -5,46 +5,65 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "engine/kernels/onednn.h"
 
 namespace attendant {
 
-// A panel of a linear layer: some neighbouring columns of y = x W^T + b.
+// A panel of a linear layer: some neighbouring columns of y = x W^T + b. x comes in blocks of
+// neighbouring columns, each a dense [rows, k_block]; y is float32, or int32 for x of int8.
 struct PanelShape {
-  int64_t in;        // columns of x, which is dense
-  int64_t width;     // columns of the panel
-  int64_t y_stride;  // columns of y, of which the panel is a part
+  int64_t in;                                        // columns of x
+  int64_t width;                                     // columns of the panel
+  int64_t y_stride;                                  // columns of y, of which the panel is a part
+  int64_t k_block;                                   // divides `in`
+  onednn::DataType element = onednn::DataType::f32;  // of x and W
+  bool has_bias = true;
 
+  int64_t k_blocks() const { return in / k_block; }
   friend auto operator<=>(const PanelShape&, const PanelShape&) = default;
 };
 
-// y[rows, width] = x[rows, in] W + b.
-struct TileKernel {
-  int64_t rows;
+// One oneDNN product of some rows and one K block.
+struct Product {
   dnnl::matmul primitive;
   dnnl::memory::desc x;
   dnnl::memory::desc y;
   dnnl::memory::desc scratchpad;
 };
 
+// y[rows, width] = x[rows, in] W + b, one K block after the other.
+struct TileKernel {
+  int64_t rows;
+  Product first;  // y = x W + b
+  Product next;   // y += x W; only if there is more than one K block
+};
+
 // All that is held for a panel shape. Immutable; lives as long as the process.
 struct PanelKernels {
   PanelShape shape;
-  dnnl::memory::desc weights;  // the layout that every kernel of this shape reads
-  dnnl::memory::desc bias;
+  dnnl::memory::desc weights;  // of one K block: the layout that every kernel of this shape reads
   // Descending by rows, at least one. A row's bits depend neither on the kernel that computed it
   // nor on its place there.
   std::vector<TileKernel> tiles;
+  bool all_agree;  // every size that was tried is there
 };
 
 // Makes and checks the kernels of a shape at the first call, and finds them at later ones.
 // Thread-safe. INTERNAL if oneDNN refuses.
 absl::StatusOr<const PanelKernels*> FindPanelKernels(const PanelShape& shape);
 
+// The first of `k_blocks` (at least one) that is clean, or else the first of all. Errors are those
+// of `is_clean`.
+absl::StatusOr<int64_t> ChooseKBlock(
+    absl::Span<const int64_t> k_blocks,
+    absl::FunctionRef<absl::StatusOr<bool>(int64_t k_block)> is_clean);
+
 // Exposed for its test: indices of the candidates to keep. results[i] are the rows that candidate i
 // (descending by size) computed from inputs whose row r is probe r % probes; each row has `width`
-// elements.
+// elements of four bytes.
 struct TileCandidate {
   int64_t rows;
   std::vector<float> results;

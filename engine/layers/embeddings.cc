@@ -86,7 +86,7 @@ void Embeddings::SumTables(const TokenIds& ids, MatrixView<float> sums,
 }
 
 void Embeddings::ReserveScratch(RunState& run) const {
-  if (projection_) run.gemm.Reserve(*projection_);
+  if (projection_) run.gemm.Reserve(*projection_, PaddedRows(run.max_tokens));
 }
 
 int64_t Embeddings::bytes() const {

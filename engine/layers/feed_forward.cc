@@ -27,8 +27,9 @@ MatrixView<float> FeedForward::Forward(MatrixView<const float> x, RunState& run)
 }
 
 void FeedForward::ReserveScratch(RunState& run) const {
-  run.gemm.Reserve(in_);
-  run.gemm.Reserve(out_);
+  const int64_t rows = std::min(kFeedForwardRows, PaddedRows(run.max_tokens));
+  run.gemm.Reserve(in_, rows);
+  run.gemm.Reserve(out_, rows);
 }
 
 }  // namespace attendant

@@ -47,8 +47,8 @@ MatrixView<float> MultiHeadAttention::Forward(MatrixView<const float> x, RunStat
 }
 
 void MultiHeadAttention::ReserveScratch(RunState& run) const {
-  run.gemm.Reserve(qkv_);
-  if (output_) run.gemm.Reserve(*output_);
+  run.gemm.Reserve(qkv_, PaddedRows(run.max_tokens));
+  if (output_) run.gemm.Reserve(*output_, PaddedRows(run.max_tokens));
 }
 
 int64_t MultiHeadAttention::bytes() const {

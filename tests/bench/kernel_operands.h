@@ -38,6 +38,9 @@ class Matrix {
   AlignedBuffer<float> values_;
 };
 
+// Of a batch.
+inline constexpr int64_t kMostRows = 4096;
+
 // The same layer of `count` models' layers: distinct weights, so that they come from where they
 // come from in a model.
 class Linears {
@@ -49,7 +52,7 @@ class Linears {
       auto packed = PackedLinear::Pack(weight.view(), bias);
       if (!packed.ok()) std::abort();
       layers_.push_back(*std::move(packed));
-      workspace_.Reserve(layers_.back());
+      workspace_.Reserve(layers_.back(), kMostRows);
     }
   }
 

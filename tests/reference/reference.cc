@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace attendant::reference {
@@ -154,6 +155,49 @@ SequenceResult Attend(const AttentionShape& shape, const Matrix& queries, const 
     result.keyless_rows += head.keyless_rows;
   }
   return result;
+}
+
+namespace {
+
+float RoundToBf16(float x) {
+  if (!std::isfinite(x)) return x;
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof(bits));
+  const uint32_t kept = bits & 0xFFFF0000u, rest = bits & 0xFFFFu;
+  const bool up = rest > 0x8000u || (rest == 0x8000u && (bits & 0x10000u) != 0);
+  bits = kept + (up ? 0x10000u : 0u);
+  std::memcpy(&x, &bits, sizeof(bits));
+  return x;
+}
+
+// max |x|, or NaN.
+float LargestMagnitude(absl::Span<const float> row) {
+  float largest = 0;
+  for (const float x : row) {
+    if (!std::isfinite(x)) return std::nanf("");
+    largest = std::max(largest, std::abs(x));
+  }
+  return largest;
+}
+
+double Quantize(float x, float largest) {
+  if (largest == 0) return 0;
+  return static_cast<double>(std::nearbyint(x * (127.0f / largest))) * (largest / 127.0f);
+}
+
+}  // namespace
+
+Matrix Operand(ComputeType type, MatrixView<const float> rows) {
+  Matrix operand(rows);
+  if (type == ComputeType::kF32) return operand;
+  for (int64_t r = 0; r < rows.rows; ++r) {
+    const float largest = LargestMagnitude({rows.row(r), static_cast<size_t>(rows.cols)});
+    for (int64_t c = 0; c < rows.cols; ++c) {
+      const float x = rows.row(r)[c];
+      operand(r, c) = type == ComputeType::kBf16 ? RoundToBf16(x) : Quantize(x, largest);
+    }
+  }
+  return operand;
 }
 
 double MaxDifference(const Matrix& expected, MatrixView<const float> actual) {

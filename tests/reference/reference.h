@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "engine/base/compute_type.h"
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/activation.h"
 #include "engine/kernels/attention.h"
@@ -59,6 +60,12 @@ struct SequenceResult {
 };
 SequenceResult Attend(const AttentionShape& shape, const Matrix& queries, const Matrix& keys,
                       const Matrix& values, const AttentionBias* bias);
+
+// What a compute type leaves of the operands of a product, as values: weights and inputs alike, row
+// by row. kBf16: rounded to nearest even. kInt8: the nearest of 255 evenly spaced values up to the
+// row's largest magnitude; NaN in a row that is not finite. Scales and roundings in float32, as in
+// the engine, or else a value halfway between two could go either way.
+Matrix Operand(ComputeType type, MatrixView<const float> rows);
 
 // Largest absolute difference; infinity if a NaN or an infinity is not matched.
 double MaxDifference(const Matrix& expected, MatrixView<const float> actual);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/kernels/compute_support.h"
 #include "gmock/gmock.h"
 #include "tests/reference/reference.h"
 #include "tests/support/random_values.h"
@@ -21,20 +22,50 @@ struct Shape {
   int64_t out;
 };
 
-void PrintTo(const Shape& shape, std::ostream* out) { *out << shape.in << "x" << shape.out; }
+struct Case {
+  Shape shape;
+  ComputeMode mode;
+};
 
-std::string NameOf(const testing::TestParamInfo<Shape>& info) {
-  return std::to_string(info.param.in) + "to" + std::to_string(info.param.out);
+std::string NameOf(const Case& tested) {
+  return std::to_string(tested.shape.in) + "to" + std::to_string(tested.shape.out) + "In" +
+         Name(tested.mode.type) + (tested.mode.emulate ? "Emulated" : "");
+}
+
+void PrintTo(const Case& tested, std::ostream* out) { *out << NameOf(tested); }
+
+std::string NameOfParam(const testing::TestParamInfo<Case>& info) { return NameOf(info.param); }
+
+// Each shape with the CPU's own units in every type.
+std::vector<Case> InEveryType(const std::vector<Shape>& shapes) {
+  std::vector<Case> cases;
+  for (const Shape& shape : shapes) {
+    for (const ComputeType type : {ComputeType::kF32, ComputeType::kBf16, ComputeType::kInt8}) {
+      cases.push_back({shape, {type, false}});
+    }
+  }
+  return cases;
+}
+
+std::vector<Case> Emulated(const std::vector<Shape>& shapes) {
+  std::vector<Case> cases;
+  for (const Shape& shape : shapes) {
+    for (const ComputeType type : {ComputeType::kBf16, ComputeType::kInt8}) {
+      cases.push_back({shape, {type, true}});
+    }
+  }
+  return cases;
 }
 
 // A linear layer with its weights, and a batch of the most rows that a test wants.
 struct Layer {
-  Layer(Shape size, int64_t rows)
+  Layer(Shape size, int64_t rows, const ComputeMode& compute_mode = {})
       : shape(size),
+        mode(compute_mode),
         weight(RandomValues(shape.out * shape.in, 1)),
         bias(RandomValues(shape.out, 2)),
         x(RandomValues(PaddedRows(rows) * shape.in, 3)),
-        linear(*PackedLinear::Pack(ViewOf(weight, shape.out, shape.in), bias)) {}
+        linear(*PackedLinear::Pack(ViewOf(weight, shape.out, shape.in), bias, mode)) {}
 
   // The result for the first `rows` rows from `begin`.
   std::vector<float> Apply(int team_size, int64_t begin, int64_t rows,
@@ -42,8 +73,8 @@ struct Layer {
     const ThreadTeam team(team_size);
     std::unique_ptr<GemmWorkspace>& workspace = workspaces[team_size];
     if (workspace == nullptr) workspace = std::make_unique<GemmWorkspace>(team_size);
-    workspace->Reserve(linear);
     const int64_t padded = PaddedRows(rows);
+    workspace->Reserve(linear, padded);
     std::vector<float> rows_in(padded * shape.in, 0.0f), y(padded * shape.out);
     std::copy_n(x.begin() + begin * shape.in, rows * shape.in, rows_in.begin());
     ApplyLinear(team, linear, ViewOf(std::as_const(rows_in), padded, shape.in),
@@ -52,21 +83,41 @@ struct Layer {
     return y;
   }
 
+  // The first rows' result in float64, from operands that are rounded as the engine's are.
+  Matrix Expected(int64_t rows) const {
+    return reference::Linear(reference::Operand(mode.type, ViewOf(x, rows, shape.in)),
+                             reference::Operand(mode.type, ViewOf(weight, shape.out, shape.in)),
+                             bias);
+  }
+
   Shape shape;
+  ComputeMode mode;
   std::vector<float> weight, bias, x;
   PackedLinear linear;
   std::map<int, std::unique_ptr<GemmWorkspace>> workspaces;
 };
 
-class GemmReferenceTest : public testing::TestWithParam<Shape> {};
+// A mode that this CPU does not have is refused, which is then all that there is to test.
+class GemmCaseTest : public testing::TestWithParam<Case> {
+ protected:
+  bool Refused() {
+    const ComputeMode& mode = GetParam().mode;
+    const absl::Status status = CheckComputeMode(mode);
+    if (status.ok()) return false;
+    EXPECT_FALSE(mode.emulate || mode.type == ComputeType::kF32) << status;
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    return true;
+  }
+};
+
+class GemmReferenceTest : public GemmCaseTest {};
 
 TEST_P(GemmReferenceTest, MatchesFloat64WithBiasAndActivation) {
+  if (Refused()) return;
   constexpr int64_t kRows = 37;
-  const Shape shape = GetParam();
-  Layer layer(shape, kRows);
-  const Matrix expected = reference::Linear(
-      Matrix(ViewOf(std::as_const(layer.x), kRows, shape.in)),
-      Matrix(ViewOf(std::as_const(layer.weight), shape.out, shape.in)), layer.bias);
+  const Shape shape = GetParam().shape;
+  Layer layer(shape, kRows, GetParam().mode);
+  const Matrix expected = layer.Expected(kRows);
   const double tolerance = 1e-6 * std::sqrt(shape.in) + 2e-6;
   std::vector<float> y = layer.Apply(2, 0, kRows);
   EXPECT_LT(reference::MaxDifference(expected, ViewOf(y, kRows, shape.out)), tolerance);
@@ -76,20 +127,24 @@ TEST_P(GemmReferenceTest, MatchesFloat64WithBiasAndActivation) {
             2 * tolerance);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, GemmReferenceTest,
-                         testing::Values(Shape{1, 1}, Shape{4, 3}, Shape{3, 17}, Shape{26, 26},
-                                         Shape{64, 192}, Shape{100, 193}, Shape{312, 1200},
-                                         Shape{384, 1152}, Shape{768, 768}),
-                         NameOf);
+const std::vector<Shape> kReferenceShapes = {{1, 1},      {4, 3},     {3, 17},   {26, 26},
+                                             {64, 192},   {100, 193}, {256, 40}, {312, 1200},
+                                             {384, 1152}, {768, 768}};
 
-class GemmInvarianceTest : public testing::TestWithParam<Shape> {};
+INSTANTIATE_TEST_SUITE_P(Shapes, GemmReferenceTest,
+                         testing::ValuesIn(InEveryType(kReferenceShapes)), NameOfParam);
+INSTANTIATE_TEST_SUITE_P(Emulated, GemmReferenceTest, testing::ValuesIn(Emulated(kReferenceShapes)),
+                         NameOfParam);
+
+class GemmInvarianceTest : public GemmCaseTest {};
 
 // Row r computed alone is the standard for row r of every batch. The large batches decide which
 // bits those are.
 TEST_P(GemmInvarianceTest, InvarianceOfRowsToBatchPlaceAndTeam) {
+  if (Refused()) return;
   constexpr int64_t kRows = 600;
-  const Shape shape = GetParam();
-  Layer layer(shape, kRows);
+  const Shape shape = GetParam().shape;
+  Layer layer(shape, kRows, GetParam().mode);
   const std::vector<float> all = layer.Apply(1, 0, kRows);
   const auto expect_same = [&](int team, int64_t begin, int64_t rows) {
     const std::vector<float> some = layer.Apply(team, begin, rows);
@@ -105,12 +160,25 @@ TEST_P(GemmInvarianceTest, InvarianceOfRowsToBatchPlaceAndTeam) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, GemmInvarianceTest,
-                         testing::Values(Shape{4, 3}, Shape{26, 26}, Shape{26, 100},
-                                         Shape{384, 1152}, Shape{384, 384}, Shape{384, 1536},
-                                         Shape{1536, 384}, Shape{768, 2304}, Shape{768, 768},
-                                         Shape{768, 3072}, Shape{3072, 768}, Shape{1024, 3072},
-                                         Shape{1024, 1024}, Shape{1024, 4096}, Shape{4096, 1024}),
-                         NameOf);
+                         testing::ValuesIn(InEveryType({{4, 3},
+                                                        {26, 26},
+                                                        {26, 100},
+                                                        {384, 1152},
+                                                        {384, 384},
+                                                        {384, 1536},
+                                                        {1536, 384},
+                                                        {768, 2304},
+                                                        {768, 768},
+                                                        {768, 3072},
+                                                        {3072, 768},
+                                                        {1024, 3072},
+                                                        {1024, 1024},
+                                                        {1024, 4096},
+                                                        {4096, 1024}})),
+                         NameOfParam);
+INSTANTIATE_TEST_SUITE_P(Emulated, GemmInvarianceTest,
+                         testing::ValuesIn(Emulated({{26, 100}, {384, 384}, {1536, 200}})),
+                         NameOfParam);
 
 TEST(GemmTest, MatchesWithoutBias) {
   Layer layer({30, 50}, 16);
@@ -119,7 +187,7 @@ TEST(GemmTest, MatchesWithoutBias) {
       PackedLinear::Pack(ViewOf(std::as_const(layer.weight), 50, 30), {});
   ASSERT_TRUE(linear.ok());
   GemmWorkspace workspace(1);
-  workspace.Reserve(*linear);
+  workspace.Reserve(*linear, 16);
   std::vector<float> y(16 * 50);
   ApplyLinear(ThreadTeam(1), *linear, ViewOf(std::as_const(layer.x), 16, 30), ViewOf(y, 16, 50),
               Activation::kIdentity, workspace);
@@ -136,7 +204,7 @@ TEST(GemmTest, InvarianceToStrides) {
   std::vector<float> x(kRows * (kIn + kGap), 1e30f), y(kRows * (kOut + kGap), -1.0f);
   for (int64_t r = 0; r < kRows; ++r) std::copy_n(&layer.x[r * kIn], kIn, &x[r * (kIn + kGap)]);
   GemmWorkspace workspace(2);
-  workspace.Reserve(layer.linear);
+  workspace.Reserve(layer.linear, kRows);
   ApplyLinear(ThreadTeam(2), layer.linear, {x.data(), kRows, kIn, kIn + kGap},
               {y.data(), kRows, kOut, kOut + kGap}, Activation::kIdentity, workspace);
   for (int64_t r = 0; r < kRows; ++r) {
@@ -164,11 +232,63 @@ TEST(GemmTest, DoesNothingForNoRows) {
   EXPECT_TRUE(layer.Apply(2, 0, 0).empty());
 }
 
-TEST(GemmTest, KeepsNanInItsRow) {
-  Layer layer({40, 200}, 128);
-  layer.x[77 * 40 + 3] = std::nanf("");
-  const std::vector<float> y = layer.Apply(2, 0, 128);
-  for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(std::isnan(y[i]), i / 200 == 77) << i;
+TEST(GemmTest, KeepsNonFiniteValuesInTheirRow) {
+  for (const ComputeMode mode : {ComputeMode{}, ComputeMode{ComputeType::kBf16, true},
+                                 ComputeMode{ComputeType::kInt8, true}}) {
+    for (const float value : {std::nanf(""), INFINITY, -INFINITY}) {
+      Layer layer({40, 200}, 128, mode);
+      layer.x[77 * 40 + 3] = value;
+      const std::vector<float> y = layer.Apply(2, 0, 128);
+      for (size_t i = 0; i < y.size(); ++i) ASSERT_NE(std::isfinite(y[i]), i / 200 == 77) << i;
+    }
+  }
+}
+
+TEST(GemmTest, GivesTheBiasForRowsOfZeros) {
+  for (const ComputeType type : {ComputeType::kBf16, ComputeType::kInt8}) {
+    Layer layer({40, 200}, 16, {type, true});
+    std::fill_n(layer.x.begin() + 3 * 40, 40, 0.0f);
+    std::fill_n(layer.weight.begin() + 5 * 40, 40, 0.0f);
+    layer.linear =
+        *PackedLinear::Pack(ViewOf(std::as_const(layer.weight), 200, 40), layer.bias, layer.mode);
+    const std::vector<float> y = layer.Apply(1, 0, 16);
+    for (int64_t c = 0; c < 200; ++c) EXPECT_EQ(y[3 * 200 + c], layer.bias[c]);
+    for (int64_t r = 0; r < 16; ++r) EXPECT_EQ(y[r * 200 + 5], layer.bias[5]);
+  }
+}
+
+// The int8 path of oneDNN on every CPU: without VNNI only the sums of two large products saturate,
+// and here at most one element of a pair is large in the weight.
+TEST(GemmTest, Int8MatchesOnAnyCpuWhereNothingSaturates) {
+  constexpr int64_t kRows = 80;
+  const Shape shape{130, 210};
+  const ComputeMode native{ComputeType::kInt8, false};
+  Layer layer(shape, kRows, {ComputeType::kInt8, true});
+  for (float& weight : layer.weight) weight *= 0.49f;
+  for (int64_t c = 0; c < shape.out; ++c) {
+    layer.weight[c * shape.in] = 1;
+    for (int64_t i = 1; i < 4; ++i) layer.weight[c * shape.in + i] = 0;
+  }
+  const MatrixView<const float> weight = ViewOf(std::as_const(layer.weight), shape.out, shape.in);
+  layer.linear = *PackedLinear::Pack(weight, layer.bias, native);
+  const std::vector<float> y = layer.Apply(2, 0, kRows, Activation::kRelu);
+  const Matrix expected = reference::Activate(Activation::kRelu, layer.Expected(kRows));
+  EXPECT_LT(reference::MaxDifference(expected, ViewOf(y, kRows, shape.out)), 2e-5);
+  // Sums of integers are exact in float32 too, so the emulation has the same bits.
+  layer.linear = *PackedLinear::Pack(weight, layer.bias, layer.mode);
+  EXPECT_EQ(layer.Apply(2, 0, kRows, Activation::kRelu), y);
+}
+
+TEST(GemmTest, HoldsTheBytesOfItsComputeType) {
+  const Shape shape{256, 384};
+  const auto bytes = [&](const ComputeMode& mode) { return Layer(shape, 1, mode).linear.bytes(); };
+  const int64_t elements = shape.in * shape.out;
+  EXPECT_EQ(bytes({}), 4 * elements + 4 * shape.out);
+  EXPECT_EQ(bytes({ComputeType::kBf16, true}), 4 * elements + 4 * shape.out);
+  EXPECT_EQ(bytes({ComputeType::kInt8, true}), 4 * elements + 8 * shape.out);
+  // oneDNN may keep a sum for each column beside them.
+  EXPECT_GE(bytes({ComputeType::kInt8, false}), elements + 8 * shape.out);
+  EXPECT_LE(bytes({ComputeType::kInt8, false}), elements + 12 * shape.out);
 }
 
 }  // namespace

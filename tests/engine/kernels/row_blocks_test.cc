@@ -10,7 +10,7 @@ using testing::IsEmpty;
 
 std::vector<TileKernel> Tiles(const std::vector<int64_t>& sizes) {
   std::vector<TileKernel> tiles;
-  for (const int64_t rows : sizes) tiles.push_back({rows, {}, {}, {}, {}});
+  for (const int64_t rows : sizes) tiles.push_back({rows, {}, {}});
   return tiles;
 }
 

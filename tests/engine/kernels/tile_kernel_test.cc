@@ -43,16 +43,53 @@ TEST(AgreeingCandidatesTest, MayKeepNone) {
   EXPECT_THAT(AgreeingCandidates({Candidate(8, 0, 1), Candidate(4, 0, 2)}, 2, 1), IsEmpty());
 }
 
+TEST(ChooseKBlockTest, TakesTheFirstCleanOne) {
+  std::vector<int64_t> tried;
+  const auto clean_below_400 = [&](int64_t block) -> absl::StatusOr<bool> {
+    tried.push_back(block);
+    return block < 400;
+  };
+  EXPECT_EQ(*ChooseKBlock({1536, 768, 384, 128}, clean_below_400), 384);
+  EXPECT_THAT(tried, ElementsAre(1536, 768, 384));
+}
+
+TEST(ChooseKBlockTest, FallsBackToTheFirst) {
+  const auto none = [](int64_t) -> absl::StatusOr<bool> { return false; };
+  EXPECT_EQ(*ChooseKBlock({1536, 768}, none), 1536);
+  EXPECT_EQ(*ChooseKBlock({50}, none), 50);
+}
+
+TEST(ChooseKBlockTest, PassesOnErrors) {
+  const auto fail = [](int64_t) -> absl::StatusOr<bool> { return absl::InternalError("no"); };
+  EXPECT_EQ(ChooseKBlock({1536, 768}, fail).status(), absl::InternalError("no"));
+}
+
 TEST(FindPanelKernelsTest, HoldsEachShapeOnce) {
-  const absl::StatusOr<const PanelKernels*> first = FindPanelKernels({24, 16, 40});
+  const PanelShape shape{.in = 24, .width = 16, .y_stride = 40, .k_block = 24};
+  const absl::StatusOr<const PanelKernels*> first = FindPanelKernels(shape);
   ASSERT_TRUE(first.ok());
-  EXPECT_EQ(*first, *FindPanelKernels({24, 16, 40}));
-  EXPECT_NE(*first, *FindPanelKernels({24, 16, 48}));
+  EXPECT_EQ(*first, *FindPanelKernels(shape));
+  PanelShape other = shape;
+  other.y_stride = 48;
+  EXPECT_NE(*first, *FindPanelKernels(other));
+  other = shape;
+  other.k_block = 12;
+  EXPECT_NE(*first, *FindPanelKernels(other));
   EXPECT_THAT((*first)->tiles, testing::Not(IsEmpty()));
 }
 
+TEST(FindPanelKernelsTest, SaysWhetherAllSizesAgree) {
+  for (const int64_t block : {256, 128}) {
+    const auto kernels =
+        FindPanelKernels({.in = 256, .width = 64, .y_stride = 64, .k_block = block});
+    ASSERT_TRUE(kernels.ok()) << kernels.status();
+    EXPECT_EQ((*kernels)->all_agree, (*kernels)->tiles.size() == 3);
+  }
+}
+
 TEST(FindPanelKernelsTest, RefusesWhatOneDnnRefuses) {
-  const absl::StatusOr<const PanelKernels*> kernels = FindPanelKernels({-1, 16, 16});
+  const absl::StatusOr<const PanelKernels*> kernels =
+      FindPanelKernels({.in = -1, .width = 16, .y_stride = 16, .k_block = -1});
   EXPECT_EQ(kernels.status().code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(kernels.status().message()), testing::HasSubstr("product of -1 by 16"));
 }

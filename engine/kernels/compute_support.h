@@ -1,0 +1,14 @@
+// Which compute types this CPU has.
+#pragma once
+
+#include "absl/status/status.h"
+#include "engine/base/compute_type.h"
+
+namespace attendant {
+
+// Whether models can be computed so. FAILED_PRECONDITION: the CPU, after the cap, has no units for
+// such products, or oneDNN does not use them; the message names the type, what it needs and what is
+// there. INVALID_ARGUMENT: emulation of f32. Thread-safe.
+absl::Status CheckComputeMode(const ComputeMode& mode);
+
+}  // namespace attendant

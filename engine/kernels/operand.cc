@@ -1,0 +1,110 @@
+#include "engine/kernels/operand.h"
+
+#include <limits>
+
+// foreach_target.h comes before whatever it includes once per target.
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/kernels/operand.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "engine/kernels/simd-inl.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace attendant {
+namespace HWY_NAMESPACE {
+namespace {
+
+// to[i] = function(from[i]), elements of type T.
+template <class T, class Function>
+HWY_INLINE void ConvertRow(const float* from, size_t count, T* to, const Function& function) {
+  const hn::Rebind<T, FloatTag> d;
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    hn::StoreU(function(hn::LoadU(FloatTag(), from + i)), d, to + i);
+  }
+  if (i == count) return;
+  HWY_ALIGN T last[kLanes];
+  hn::Store(function(LoadFirst(from + i, count - i)), d, last);
+  std::memcpy(to + i, last, (count - i) * sizeof(T));
+}
+
+void RoundRow(const float* from, size_t count, bool emulate, void* to) {
+  const hn::RebindToSigned<FloatTag> signed_tag;
+  const auto round = [](Floats x) HWY_ATTR { return NarrowToBFloat16(hn::BitCast(BitsTag(), x)); };
+  if (emulate) {
+    return ConvertRow(from, count, static_cast<float*>(to), [&](Floats x) HWY_ATTR {
+      return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(round(x)));
+    });
+  }
+  ConvertRow(from, count, static_cast<uint16_t*>(to), [&](Floats x) HWY_ATTR {
+    return hn::DemoteTo(hn::Rebind<uint16_t, FloatTag>(), hn::BitCast(signed_tag, round(x)));
+  });
+}
+
+// max |x|. Compared as bits, where infinity is above every number and NaN above infinity.
+float LargestMagnitude(const float* from, size_t count) {
+  const BitsTag d;
+  const Bits magnitude = hn::Set(d, 0x7FFFFFFF);
+  Bits largest = hn::Zero(d);
+  for (size_t i = 0; i < count; i += kLanes) {
+    const Floats x =
+        i + kLanes <= count ? hn::LoadU(FloatTag(), from + i) : LoadFirst(from + i, count - i);
+    largest = hn::Max(largest, hn::And(hn::BitCast(d, x), magnitude));
+  }
+  return hn::GetLane(hn::BitCast(FloatTag(), hn::MaxOfLanes(d, largest)));
+}
+
+void ScaleRow(const float* from, size_t count, float inverse, bool emulate, void* to) {
+  const Floats factor = hn::Set(FloatTag(), inverse);
+  const hn::RebindToSigned<FloatTag> signed_tag;
+  if (emulate) {
+    return ConvertRow(from, count, static_cast<float*>(to),
+                      [&](Floats x) HWY_ATTR { return hn::Round(hn::Mul(x, factor)); });
+  }
+  ConvertRow(from, count, static_cast<int8_t*>(to), [&](Floats x) HWY_ATTR {
+    const auto rounded = hn::ConvertTo(signed_tag, hn::Round(hn::Mul(x, factor)));
+    return hn::DemoteTo(hn::Rebind<int8_t, FloatTag>(), rounded);
+  });
+}
+
+float QuantizeRow(const float* from, size_t count, bool emulate, void* to) {
+  const float largest = LargestMagnitude(from, count);
+  // Below this the factor would overflow. (NaN is neither below nor above.)
+  const bool is_zero = largest < 0x1p-100f;
+  const bool is_number = largest <= std::numeric_limits<float>::max();
+  if (!is_zero && is_number) {
+    ScaleRow(from, count, 127.0f / largest, emulate, to);
+    return largest / 127.0f;
+  }
+  std::memset(to, 0, count * (emulate ? sizeof(float) : sizeof(int8_t)));
+  return is_zero ? 0.0f : std::numeric_limits<float>::quiet_NaN();
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace attendant
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attendant {
+
+HWY_EXPORT(RoundRow);
+HWY_EXPORT(QuantizeRow);
+
+int64_t OperandWidth(const ComputeMode& mode) {
+  if (mode.type == ComputeType::kF32 || mode.emulate) return sizeof(float);
+  return mode.type == ComputeType::kBf16 ? sizeof(uint16_t) : sizeof(int8_t);
+}
+
+float ToOperand(const ComputeMode& mode, const float* source, int64_t count, void* target) {
+  const size_t size = static_cast<size_t>(count);
+  if (mode.type == ComputeType::kInt8) {
+    return HWY_DYNAMIC_DISPATCH(QuantizeRow)(source, size, mode.emulate, target);
+  }
+  HWY_DYNAMIC_DISPATCH(RoundRow)(source, size, mode.emulate, target);
+  return 1.0f;
+}
+
+}  // namespace attendant
+#endif  // HWY_ONCE

@@ -1,0 +1,171 @@
+#include "engine/kernels/packed_linear.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "engine/kernels/operand.h"
+
+namespace attendant {
+namespace {
+
+using dnnl::memory;
+
+// Columns of a panel. Narrow enough that a few threads share even 16 rows, and that the panel's
+// rows are never 4096 bytes apart, where caches alias; wide enough for full speed.
+constexpr int64_t kPanelWidth = 192;
+constexpr int64_t kPanelWidthMultiple = 16;
+constexpr int64_t kAlignment = 64;  // of each part of the packed weights, in bytes
+
+constexpr int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Equal widths, save for the last.
+int64_t PanelWidth(int64_t out) {
+  const int64_t panels = CeilDivide(out, kPanelWidth);
+  return CeilDivide(CeilDivide(out, panels), kPanelWidthMultiple) * kPanelWidthMultiple;
+}
+
+// What to try, the best first. AMX products of bfloat16 sum K in an order that depends on the
+// number of rows, unless K is short. Emulation blocks wherever it can, so that any machine tests
+// it.
+std::vector<int64_t> KBlocks(const ComputeMode& mode, int64_t in) {
+  std::vector<int64_t> blocks;
+  if (mode.type == ComputeType::kBf16) {
+    for (const int64_t block : {768, 512, 384, 256, 128}) {
+      if (block < in && in % block == 0) blocks.push_back(block);
+    }
+  }
+  if (!mode.emulate || blocks.empty()) blocks.insert(blocks.begin(), in);
+  return blocks;
+}
+
+onednn::DataType ElementOf(const ComputeMode& mode) {
+  if (mode.type == ComputeType::kF32 || mode.emulate) return onednn::DataType::f32;
+  return mode.type == ComputeType::kBf16 ? onednn::DataType::bf16 : onednn::DataType::s8;
+}
+
+// Bytes from one K block's weights to the next.
+int64_t BlockBytes(const PanelKernels& kernels) {
+  return CeilDivide(static_cast<int64_t>(kernels.weights.get_size()), kAlignment) * kAlignment;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const PackedLinear::Impl>> PackedLinear::Impl::Pack(
+    MatrixView<const float> weight, absl::Span<const float> bias, const ComputeMode& mode) {
+  auto impl = std::make_unique<Impl>();
+  impl->mode = mode;
+  impl->out = weight.rows;
+  impl->in = weight.cols;
+  if (absl::Status status = impl->FindKernels(); !status.ok()) return status;
+  impl->LayOut();
+  for (int64_t i = 0; i < impl->out; ++i) impl->bias[i] = bias.empty() ? 0.0f : bias[i];
+  for (Panel& panel : impl->panels) impl->PackPanel(weight, panel);
+  return impl;
+}
+
+// Chooses the K block, which all panels share, and the panels' kernels.
+absl::Status PackedLinear::Impl::FindKernels() {
+  const int64_t width = PanelWidth(out);
+  const auto kernels_of = [&](int64_t columns, int64_t block) {
+    return FindPanelKernels({.in = in,
+                             .width = columns,
+                             .y_stride = out,
+                             .k_block = block,
+                             .element = ElementOf(mode),
+                             .has_bias = mode.type != ComputeType::kInt8});
+  };
+  const auto is_clean = [&](int64_t block) -> absl::StatusOr<bool> {
+    for (const int64_t columns : {std::min(width, out), (out - 1) % width + 1}) {
+      const absl::StatusOr<const PanelKernels*> kernels = kernels_of(columns, block);
+      if (!kernels.ok()) return kernels.status();
+      if (!(*kernels)->all_agree) return false;
+    }
+    return true;
+  };
+  const absl::StatusOr<int64_t> chosen = ChooseKBlock(KBlocks(mode, in), is_clean);
+  if (!chosen.ok()) return chosen.status();
+  k_block = *chosen;
+  for (int64_t begin = 0; begin < out; begin += width) {
+    const auto kernels = kernels_of(std::min(width, out - begin), k_block);
+    if (!kernels.ok()) return kernels.status();
+    panels.push_back({begin, *kernels, {}, {}});
+  }
+  return absl::OkStatus();
+}
+
+// Gives the panels their memory.
+void PackedLinear::Impl::LayOut() {
+  bias = AlignedBuffer<float>(out);
+  if (mode.type == ComputeType::kInt8) column_scales = AlignedBuffer<float>(out);
+  int64_t weight_bytes = 0;
+  for (const Panel& panel : panels) weight_bytes += in / k_block * BlockBytes(*panel.kernels);
+  weights_ = AlignedBuffer<char>(weight_bytes);
+
+  const dnnl::engine& engine = onednn::CpuEngine();
+  char* storage = weights_.data();
+  for (Panel& panel : panels) {
+    const int64_t width = panel.kernels->shape.width;
+    panel.bias = memory(onednn::RowMajor(onednn::DataType::f32, 1, width, width), engine,
+                        bias.data() + panel.begin);
+    for (int64_t begin = 0; begin < in; begin += k_block) {
+      panel.weights.emplace_back(panel.kernels->weights, engine, storage);
+      storage += BlockBytes(*panel.kernels);
+    }
+  }
+}
+
+void PackedLinear::Impl::PackPanel(MatrixView<const float> weight, Panel& panel) {
+  const PanelShape& shape = panel.kernels->shape;
+  const int64_t element_bytes = onednn::ByteWidth(shape.element);
+  char* rows = reinterpret_cast<char*>(const_cast<float*>(weight.row(panel.begin)));
+  int64_t stride = weight.stride;
+  AlignedBuffer<char> converted;
+  if (mode.type != ComputeType::kF32) {
+    converted = AlignedBuffer<char>(shape.width * in * element_bytes);
+    rows = converted.data();
+    stride = in;
+    for (int64_t r = 0; r < shape.width; ++r) {
+      const float scale =
+          ToOperand(mode, weight.row(panel.begin + r), in, rows + r * in * element_bytes);
+      if (column_scales.size() > 0) column_scales[panel.begin + r] = scale;
+    }
+  }
+  const dnnl::engine& engine = onednn::CpuEngine();
+  const memory::desc transposed({k_block, shape.width}, shape.element, memory::dims{1, stride});
+  dnnl::stream stream(engine);
+  for (memory& block : panel.weights) {
+    memory source(transposed, engine, rows);
+    dnnl::reorder(source, block).execute(stream, source, block);
+    rows += k_block * element_bytes;
+  }
+  stream.wait();
+}
+
+absl::StatusOr<PackedLinear> PackedLinear::Pack(MatrixView<const float> weight,
+                                                absl::Span<const float> bias,
+                                                const ComputeMode& mode) {
+  assert(bias.empty() || static_cast<int64_t>(bias.size()) == weight.rows);
+  const onednn::SingleThreaded single_threaded;
+  try {
+    absl::StatusOr<std::unique_ptr<const Impl>> impl = Impl::Pack(weight, bias, mode);
+    if (!impl.ok()) return impl.status();
+    return PackedLinear(*std::move(impl));
+  } catch (const dnnl::error& error) {
+    return absl::InternalError(absl::StrCat("oneDNN could not pack a weight of [", weight.rows,
+                                            ", ", weight.cols, "]: ", error.what()));
+  }
+}
+
+PackedLinear::PackedLinear(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+PackedLinear::PackedLinear(PackedLinear&&) noexcept = default;
+PackedLinear& PackedLinear::operator=(PackedLinear&&) noexcept = default;
+PackedLinear::~PackedLinear() = default;
+
+int64_t PackedLinear::in_features() const { return impl_->in; }
+int64_t PackedLinear::out_features() const { return impl_->out; }
+int64_t PackedLinear::bytes() const { return impl_->bytes(); }
+
+}  // namespace attendant

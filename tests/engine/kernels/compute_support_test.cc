@@ -1,0 +1,56 @@
+#include "engine/kernels/compute_support.h"
+
+#include <string>
+
+#include "engine/kernels/isa.h"
+#include "gmock/gmock.h"
+
+namespace attendant {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(CheckComputeModeTest, TakesFloat32AndEmulationEverywhere) {
+  EXPECT_TRUE(CheckComputeMode({}).ok());
+  EXPECT_TRUE(CheckComputeMode({ComputeType::kBf16, true}).ok());
+  EXPECT_TRUE(CheckComputeMode({ComputeType::kInt8, true}).ok());
+}
+
+TEST(CheckComputeModeTest, RefusesToEmulateFloat32) {
+  const absl::Status status = CheckComputeMode({ComputeType::kF32, true});
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("f32 cannot be emulated"));
+}
+
+// By what the CPU at hand reports.
+TEST(CheckComputeModeTest, TakesTheTypesThatTheCpuHasUnitsFor) {
+  const auto check = [](ComputeType type, bool has_units, const std::string& needed) {
+    const absl::Status status = CheckComputeMode({type, false});
+    if (has_units && status.ok()) return;
+    EXPECT_FALSE(has_units && EffectiveIsa() != "avx2_vnni") << status;
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(std::string("compute type ") + Name(type)));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("needs a CPU with " + needed));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("this one has " + EffectiveIsa()));
+  };
+  check(ComputeType::kBf16, HasBf16Units(), "avx512_bf16 or amx");
+  check(ComputeType::kInt8, HasInt8Units(), "avx");
+}
+
+// In a process of its own, as the cap is for good.
+TEST(CheckComputeModeDeathTest, RefusesWhatACapTakesAway) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        const bool capped = CapIsa(Isa::kAvx2).ok();
+        const absl::Status bf16 = CheckComputeMode({ComputeType::kBf16, false});
+        const absl::Status int8 = CheckComputeMode({ComputeType::kInt8, false});
+        std::exit(
+            capped && absl::IsFailedPrecondition(bf16) && absl::IsFailedPrecondition(int8) ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace attendant

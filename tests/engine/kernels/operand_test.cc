@@ -1,0 +1,114 @@
+#include "engine/kernels/operand.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "engine/kernels/convert.h"
+#include "gmock/gmock.h"
+#include "tests/reference/reference.h"
+#include "tests/support/guarded_buffer.h"
+#include "tests/support/random_values.h"
+
+namespace attendant {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+
+constexpr ComputeMode kBf16{ComputeType::kBf16, false}, kBf16Emulated{ComputeType::kBf16, true};
+constexpr ComputeMode kInt8{ComputeType::kInt8, false}, kInt8Emulated{ComputeType::kInt8, true};
+
+struct Quantized {
+  std::vector<int> elements;
+  float scale;
+};
+
+// Both forms of the int8 operand, which must say the same.
+Quantized Quantize(const std::vector<float>& row) {
+  const int64_t count = static_cast<int64_t>(row.size());
+  GuardedBuffer<int8_t> integers(count);
+  std::vector<float> floats(count);
+  const float scale = ToOperand(kInt8, row.data(), count, integers.data());
+  const float emulated = ToOperand(kInt8Emulated, row.data(), count, floats.data());
+  EXPECT_EQ(std::memcmp(&scale, &emulated, sizeof(scale)), 0);
+  Quantized quantized{{integers.span().begin(), integers.span().end()}, scale};
+  EXPECT_EQ(quantized.elements, std::vector<int>(floats.begin(), floats.end()));
+  return quantized;
+}
+
+TEST(OperandTest, HasTheWidthOfItsType) {
+  EXPECT_EQ(OperandWidth({}), 4);
+  EXPECT_EQ(OperandWidth(kBf16), 2);
+  EXPECT_EQ(OperandWidth(kInt8), 1);
+  EXPECT_EQ(OperandWidth(kBf16Emulated), 4);
+  EXPECT_EQ(OperandWidth(kInt8Emulated), 4);
+}
+
+TEST(OperandTest, Bf16IsRoundedAsOnTheWire) {
+  for (int64_t count = 0; count < 70; ++count) {
+    std::vector<float> row = RandomValues(count, 1, 1000.0f);
+    if (count > 3) row[2] = INFINITY;
+    if (count > 3) row[3] = std::nanf("");
+    std::vector<uint16_t> expected(count);
+    FromFloat(row.data(), count, DataType::kBFloat16, expected.data());
+    GuardedBuffer<uint16_t> rounded(count);
+    EXPECT_EQ(ToOperand(kBf16, row.data(), count, rounded.data()), 1.0f);
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), rounded.data()));
+    GuardedBuffer<float> emulated(count), widened(count);
+    EXPECT_EQ(ToOperand(kBf16Emulated, row.data(), count, emulated.data()), 1.0f);
+    ToFloat(DataType::kBFloat16, expected.data(), count, widened.data());
+    EXPECT_EQ(count > 0 ? std::memcmp(emulated.data(), widened.data(), count * 4) : 0, 0);
+  }
+}
+
+TEST(OperandTest, Int8ReachesFromMinus127To127) {
+  const Quantized quantized = Quantize({-2.54f, 2.54f, 0.0f, 1.27f, -0.02f, 0.001f});
+  EXPECT_THAT(quantized.elements, ElementsAre(-127, 127, 0, 64, -1, 0));
+  EXPECT_FLOAT_EQ(quantized.scale, 0.02f);
+}
+
+TEST(OperandTest, Int8RoundsToNearestEven) {
+  EXPECT_THAT(Quantize({127.0f, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, 3.49f}).elements,
+              ElementsAre(127, 0, 2, 2, 0, -2, 3));
+}
+
+TEST(OperandTest, Int8MatchesTheReferenceAtEveryLength) {
+  for (int64_t count = 1; count < 70; ++count) {
+    const std::vector<float> row = RandomValues(count, static_cast<uint32_t>(count), 3.0f);
+    const Quantized quantized = Quantize(row);
+    const reference::Matrix expected =
+        reference::Operand(ComputeType::kInt8, ViewOf(row, 1, count));
+    for (int64_t i = 0; i < count; ++i) {
+      EXPECT_EQ(quantized.elements[i] * static_cast<double>(quantized.scale), expected(0, i));
+    }
+  }
+}
+
+TEST(OperandTest, Int8TakesVerySmallRowsAsZero) {
+  for (const float small : {0.0f, -0.0f, 1e-38f, 1e-42f, -1e-31f}) {
+    const Quantized quantized = Quantize(std::vector<float>(19, small));
+    EXPECT_EQ(quantized.scale, 0.0f);
+    EXPECT_THAT(quantized.elements, Each(0));
+  }
+  EXPECT_EQ(Quantize({1e-30f, 0.0f}).elements[0], 127);
+  EXPECT_EQ(Quantize({std::numeric_limits<float>::max(), 0.0f}).elements[0], 127);
+}
+
+TEST(OperandTest, Int8MarksRowsThatAreNotFinite) {
+  for (const float value : {std::nanf(""), INFINITY, -INFINITY}) {
+    for (const size_t place : {0, 7, 16, 18}) {
+      std::vector<float> row = RandomValues(19, 1);
+      row[place] = value;
+      const Quantized quantized = Quantize(row);
+      EXPECT_TRUE(std::isnan(quantized.scale));
+      EXPECT_THAT(quantized.elements, Each(0));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attendant
