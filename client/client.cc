@@ -12,6 +12,8 @@
 #include "attendant/v1/encoder_service.grpc.pb.h"
 #include "client/encode_stream.h"
 #include "client/execution_reader.h"
+#include "client/load_stream.h"
+#include "client/prepared_request.h"
 #include "client/proto_conversion.h"
 
 namespace attendant::client {
@@ -61,12 +63,6 @@ grpc::ByteBuffer Serialize(const Message& message) {
 
 }  // namespace
 
-struct PreparedRequest::Wire {
-  const char* method;
-  int execution_field;  // in the answer
-  grpc::ByteBuffer message;
-};
-
 PreparedRequest PreparedRequest::Attend(AttendRequest request) {
   PreparedRequest prepared;
   prepared.wire_ =
@@ -84,6 +80,7 @@ PreparedRequest PreparedRequest::Encode(EncodeRequest request) {
 }
 
 int64_t PreparedRequest::bytes() const { return static_cast<int64_t>(wire_->message.Length()); }
+const PreparedRequest::Wire& PreparedRequest::wire() const { return *wire_; }
 
 struct Client::State {
   explicit State(const std::shared_ptr<grpc::Channel>& channel)
@@ -201,6 +198,10 @@ std::unique_ptr<EncodeStream> Client::OpenEncodeStream(const CallOptions& call) 
   auto context = std::make_unique<grpc::ClientContext>();
   SetDeadline(call, *context);
   return MakeEncodeStream(state_->stub, std::move(context));
+}
+
+std::unique_ptr<LoadStream> Client::OpenLoadStream() const {
+  return MakeLoadStream(std::shared_ptr<grpc::GenericStub>(state_, &state_->generic_stub));
 }
 
 }  // namespace attendant::client

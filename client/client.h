@@ -38,6 +38,7 @@ struct CallOptions {
 };
 
 class EncodeStream;
+class LoadStream;
 
 // A request as it goes over the wire: made once, sent any number of times without being copied.
 // Immutable; copies share.
@@ -49,9 +50,12 @@ class PreparedRequest {
   // Bytes of the message.
   int64_t bytes() const;
 
+  // For this library's own use.
+  struct Wire;
+  const Wire& wire() const;
+
  private:
   friend class Client;
-  struct Wire;
   std::shared_ptr<const Wire> wire_;
 };
 
@@ -91,6 +95,8 @@ class Client {
 
   // Opens a stream of Encode calls. `call` bounds the whole stream.
   std::unique_ptr<EncodeStream> OpenEncodeStream(const CallOptions& call = {}) const;
+  // The same for load generators, without a deadline.
+  std::unique_ptr<LoadStream> OpenLoadStream() const;
 
  private:
   struct State;
@@ -121,6 +127,17 @@ class EncodeStream {
   virtual std::optional<Answer> Read() = 0;
   // The stream's own end, after Read returned nothing. OK even if answers were errors.
   virtual absl::Status Finish() = 0;
+};
+
+// What SendAsync is to Encode, over one stream. Thread-safe. Opened by the first request; when it
+// has broken, opened anew by the next one. Destroying it waits until all is answered.
+class LoadStream {
+ public:
+  virtual ~LoadStream() = default;
+
+  // `request` is of Encode. Returns at once; `done` runs once, on a thread of gRPC's, and must not
+  // block. If the stream breaks, with its status.
+  virtual void SendAsync(const PreparedRequest& request, Client::Callback<Execution> done) = 0;
 };
 
 }  // namespace attendant::client

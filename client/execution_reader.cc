@@ -12,19 +12,62 @@ namespace {
 
 using google::protobuf::internal::WireFormatLite;
 
-bool Read(google::protobuf::io::CodedInputStream& input, int field, v1::Execution& execution) {
+using google::protobuf::io::CodedInputStream;
+
+// A length and as many bytes, which `read` has to consume.
+template <typename ReadValue>
+bool ReadSubmessage(CodedInputStream& input, ReadValue read) {
+  uint32_t size = 0;
+  if (!input.ReadVarint32(&size)) return false;
+  const auto limit = input.PushLimit(static_cast<int>(size));
+  if (!read() || input.BytesUntilLimit() != 0) return false;
+  input.PopLimit(limit);
+  return true;
+}
+
+uint32_t SubmessageTag(int field) {
+  return WireFormatLite::MakeTag(field, WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
+}
+
+bool Read(CodedInputStream& input, int field, v1::Execution& execution) {
   while (const uint32_t tag = input.ReadTag()) {
-    if (tag != WireFormatLite::MakeTag(field, WireFormatLite::WIRETYPE_LENGTH_DELIMITED)) {
-      if (!WireFormatLite::SkipField(&input, tag)) return false;
-      continue;
-    }
-    uint32_t size = 0;
-    if (!input.ReadVarint32(&size)) return false;
-    const auto limit = input.PushLimit(static_cast<int>(size));
-    if (!execution.MergeFromCodedStream(&input) || input.BytesUntilLimit() != 0) return false;
-    input.PopLimit(limit);
+    const bool read =
+        tag == SubmessageTag(field)
+            ? ReadSubmessage(input, [&] { return execution.MergeFromCodedStream(&input); })
+            : WireFormatLite::SkipField(&input, tag);
+    if (!read) return false;
   }
   return input.ConsumedEntireMessage();
+}
+
+// All but the answer's tensors.
+bool Read(CodedInputStream& input, v1::EncodeStreamResponse& item) {
+  constexpr uint32_t kIdTag = WireFormatLite::MakeTag(v1::EncodeStreamResponse::kIdFieldNumber,
+                                                      WireFormatLite::WIRETYPE_VARINT);
+  while (const uint32_t tag = input.ReadTag()) {
+    bool read;
+    if (tag == kIdTag) {
+      uint64_t id = 0;
+      read = input.ReadVarint64(&id);
+      item.set_id(id);
+    } else if (tag == SubmessageTag(v1::EncodeStreamResponse::kResponseFieldNumber)) {
+      read = ReadSubmessage(input, [&] {
+        return Read(input, v1::EncodeResponse::kExecutionFieldNumber,
+                    *item.mutable_response()->mutable_execution());
+      });
+    } else if (tag == SubmessageTag(v1::EncodeStreamResponse::kErrorFieldNumber)) {
+      read =
+          ReadSubmessage(input, [&] { return item.mutable_error()->MergeFromCodedStream(&input); });
+    } else {
+      read = WireFormatLite::SkipField(&input, tag);
+    }
+    if (!read) return false;
+  }
+  return input.ConsumedEntireMessage();
+}
+
+absl::Status NoMessage() {
+  return absl::InternalError("the server's answer is no message of the protocol");
 }
 
 }  // namespace
@@ -32,11 +75,18 @@ bool Read(google::protobuf::io::CodedInputStream& input, int field, v1::Executio
 absl::StatusOr<Execution> ReadExecution(grpc::ByteBuffer& answer, int field) {
   v1::Execution execution;
   grpc::ProtoBufferReader reader(&answer);
-  google::protobuf::io::CodedInputStream input(&reader);
-  if (!reader.status().ok() || !Read(input, field, execution)) {
-    return absl::InternalError("the server's answer is no message of the protocol");
-  }
+  CodedInputStream input(&reader);
+  if (!reader.status().ok() || !Read(input, field, execution)) return NoMessage();
   return FromProto(execution);
+}
+
+absl::StatusOr<StreamAnswer> ReadStreamAnswer(grpc::ByteBuffer& answer) {
+  v1::EncodeStreamResponse item;
+  grpc::ProtoBufferReader reader(&answer);
+  CodedInputStream input(&reader);
+  if (!reader.status().ok() || !Read(input, item)) return NoMessage();
+  if (item.has_error()) return StreamAnswer{item.id(), FromProto(item.error())};
+  return StreamAnswer{item.id(), FromProto(item.response().execution())};
 }
 
 }  // namespace attendant::client

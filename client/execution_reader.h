@@ -3,6 +3,8 @@
 
 #include <grpcpp/support/byte_buffer.h>
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "client/messages.h"
 
@@ -12,5 +14,12 @@ namespace attendant::client {
 // they lie, since parsing them would copy megabytes of tensor that a load generator does not look
 // at. INTERNAL if the bytes are no message.
 absl::StatusOr<Execution> ReadExecution(grpc::ByteBuffer& answer, int field);
+
+// The same of an EncodeStreamResponse; `execution` is the item's error if it has one.
+struct StreamAnswer {
+  uint64_t id = 0;
+  absl::StatusOr<Execution> execution;
+};
+absl::StatusOr<StreamAnswer> ReadStreamAnswer(grpc::ByteBuffer& answer);
 
 }  // namespace attendant::client

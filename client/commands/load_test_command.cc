@@ -90,6 +90,9 @@ void LoadTestCommand::AddRequestsTo(CLI::App& load_test) {
       ->check(CLI::IsMember({kAttend, "encode"}))
       ->type_name("attend|encode")
       ->capture_default_str();
+  load_test.add_flag("--stream", stream_,
+                     "encode: pipeline the requests over one EncodeStream per connection, which "
+                     "--deadline does not bound");
   load_test.add_option("--model", workload_.model, "Default: the server's only one");
   load_test
       .add_option("--lengths", lengths_,
@@ -115,6 +118,9 @@ ExitCode LoadTestCommand::Run(Session& session) {
   const absl::StatusOr<LengthDistribution> lengths = LengthDistribution::Parse(lengths_);
   if (!lengths.ok()) return ReportBadUsage(session, lengths.status());
   workload_.method = method_ == kAttend ? Method::kAttend : Method::kEncode;
+  if (stream_ && workload_.method == Method::kAttend) {
+    return ReportBadUsage(session, absl::InvalidArgumentError("attend has no --stream"));
+  }
   workload_.dtype = FloatType(wire_dtype_).value_or(DataType::kFloat32);
   const absl::StatusOr<ModelInfo> model = session.Connect().GetModel(workload_.model, session.call);
   if (!model.ok()) return ReportServerError(session, model.status());
@@ -138,30 +144,42 @@ LoadPlan LoadTestCommand::MakePlan() const {
   return plan;
 }
 
-LoadReport LoadTestCommand::Measure(Session& session, const Workload& workload) {
+LoadTestCommand::Send LoadTestCommand::OpenCalls(const Session& session) const {
   std::vector<Client> clients;
   for (int i = 0; i < connections_; ++i) {
     clients.push_back(Client::Connect(session.address, {.own_connection = true}));
   }
+  return [clients = std::move(clients), call = session.call](int64_t index, const WorkItem& item,
+                                                             LoadContext::Done done) {
+    clients[static_cast<size_t>(index) % clients.size()].SendAsync(item.request, call,
+                                                                   std::move(done));
+  };
+}
+
+LoadTestCommand::Send LoadTestCommand::OpenStreams(const Session& session) const {
+  std::vector<std::shared_ptr<LoadStream>> streams;
+  for (int i = 0; i < connections_; ++i) {
+    streams.push_back(Client::Connect(session.address, {.own_connection = true}).OpenLoadStream());
+  }
+  return [streams = std::move(streams)](int64_t index, const WorkItem& item,
+                                        LoadContext::Done done) {
+    streams[static_cast<size_t>(index) % streams.size()]->SendAsync(item.request, std::move(done));
+  };
+}
+
+LoadReport LoadTestCommand::Measure(Session& session, const Workload& workload) {
   LoadClock& clock = LoadClock::Real();
   Recorder recorder;
   const InterruptWatch watch;
   Progress progress(progress_ || isatty(STDERR_FILENO) == 1, session.err, clock, recorder);
-  LoadGenerator generator(MakePlan(),
-                          {.workload = workload,
-                           .send =
-                               [&](int64_t index, const WorkItem& item, LoadContext::Done done) {
-                                 const Client& client =
-                                     clients[static_cast<size_t>(index) % clients.size()];
-                                 client.SendAsync(item.request, session.call, std::move(done));
-                               },
-                           .clock = clock,
-                           .recorder = recorder,
-                           .tick =
-                               [&] {
-                                 progress.Tick();
-                                 return !watch.interrupted();
-                               }});
+  LoadGenerator generator(MakePlan(), {.workload = workload,
+                                       .send = stream_ ? OpenStreams(session) : OpenCalls(session),
+                                       .clock = clock,
+                                       .recorder = recorder,
+                                       .tick = [&] {
+                                         progress.Tick();
+                                         return !watch.interrupted();
+                                       }});
   generator.Run();
   LoadReport report;
   report.measured = recorder.Total();
@@ -177,7 +195,7 @@ std::vector<std::pair<std::string, std::string>> LoadTestCommand::DescribePlan(
                                      : absl::StrCat("closed, ", concurrency_, " under way");
   const std::string input =
       workload_.token_ids ? "token ids" : absl::StrCat("hidden states, ", Name(workload_.dtype));
-  return {{"method", method_},
+  return {{"method", absl::StrCat(method_, stream_ ? ", over a stream per connection" : "")},
           {"model", model.name},
           {"loop", loop},
           {"connections", absl::StrCat(connections_)},

@@ -22,6 +22,10 @@ class LoadTestCommand : public Command {
   void AddLoadTo(CLI::App& load_test);
   void AddRequestsTo(CLI::App& load_test);
   LoadPlan MakePlan() const;
+  // Sends through what is opened here: the clients' unary calls, or a stream on each.
+  using Send = decltype(LoadContext::send);
+  Send OpenCalls(const Session& session) const;
+  Send OpenStreams(const Session& session) const;
   LoadReport Measure(Session& session, const Workload& workload);
   std::vector<std::pair<std::string, std::string>> DescribePlan(const ModelInfo& model,
                                                                 const Workload& workload) const;
@@ -39,6 +43,7 @@ class LoadTestCommand : public Command {
   bool progress_ = false;
 
   std::string method_ = "encode";
+  bool stream_ = false;
   std::string lengths_ = "128";
   std::string wire_dtype_;
   WorkloadOptions workload_;

@@ -75,6 +75,7 @@ TEST_F(LoadTestCommandTest, BadUsageExitsWith2) {
       {{"--duration", "long"}, "no duration"},
       {{"--arrival", "bursty"}, "--arrival"},
       {{"--method", "attend", "--token-ids"}, "attend takes hidden states"},
+      {{"--method", "attend", "--stream"}, "attend has no --stream"},
   };
   for (const auto& [arguments, message] : cases) {
     const Outcome outcome = Run(arguments);

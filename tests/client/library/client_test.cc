@@ -314,5 +314,32 @@ TEST_F(ClientTest, UnfinishedStreamIsCancelled) {
   EXPECT_TRUE(stream->Write(1, SmallEncode()));
 }
 
+TEST_F(ClientTest, LoadStreamAnswersWithTheExecutionOrTheItemsError) {
+  std::vector<absl::StatusOr<Execution>> answers(2);
+  {
+    const std::unique_ptr<LoadStream> stream = client_.OpenLoadStream();
+    stream->SendAsync(PreparedRequest::Encode(SmallEncode()),
+                      [&](absl::StatusOr<Execution> answer) { answers[0] = std::move(answer); });
+    stream->SendAsync(PreparedRequest::Encode(EncodeRequest()),
+                      [&](absl::StatusOr<Execution> answer) { answers[1] = std::move(answer); });
+  }
+  ASSERT_TRUE(answers[0].ok()) << answers[0].status();
+  EXPECT_EQ(answers[0]->queue, absl::Microseconds(1500));
+  EXPECT_EQ(answers[1].status(), absl::InvalidArgumentError("hidden_states: missing"));
+}
+
+TEST_F(ClientTest, LoadStreamThatBreaksFailsItsRequestsAndIsOpenedAnew) {
+  const std::unique_ptr<LoadStream> stream = Client::Connect(DeadAddress()).OpenLoadStream();
+  for (int i = 0; i < 2; ++i) {
+    absl::Notification failed;
+    stream->SendAsync(PreparedRequest::Encode(SmallEncode()),
+                      [&](const absl::StatusOr<Execution>& answer) {
+                        EXPECT_EQ(answer.status().code(), absl::StatusCode::kUnavailable);
+                        failed.Notify();
+                      });
+    failed.WaitForNotification();
+  }
+}
+
 }  // namespace
 }  // namespace attendant::client

@@ -59,5 +59,41 @@ TEST(ReadExecutionTest, CutAnywhereItIsNoMessage) {
   }
 }
 
+std::string StreamedAnswer() {
+  v1::EncodeStreamResponse item;
+  item.set_id(300);
+  item.mutable_response()->mutable_hidden_states()->set_data(std::string(300, 'x'));
+  item.mutable_response()->mutable_execution()->set_tokens(7);
+  return item.SerializeAsString();
+}
+
+TEST(ReadStreamAnswerTest, FindsIdAndExecutionWhereverSlicesAreCut) {
+  for (size_t slice = 1; slice < 20; ++slice) {
+    grpc::ByteBuffer buffer = Sliced(StreamedAnswer(), slice);
+    const auto answer = ReadStreamAnswer(buffer);
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_EQ(answer->id, 300u);
+    EXPECT_EQ(answer->execution.value().tokens, 7);
+  }
+}
+
+TEST(ReadStreamAnswerTest, AnErrorIsTheItemsStatus) {
+  v1::EncodeStreamResponse item;
+  item.set_id(1);
+  item.mutable_error()->set_code(5);
+  item.mutable_error()->set_message("no such model");
+  grpc::ByteBuffer buffer = Sliced(item.SerializeAsString(), 3);
+  EXPECT_EQ(ReadStreamAnswer(buffer).value().execution.status(),
+            absl::NotFoundError("no such model"));
+}
+
+TEST(ReadStreamAnswerTest, CutInsideItsResponseItIsNoMessage) {
+  const std::string whole = StreamedAnswer();
+  for (size_t end = 4; end < whole.size(); ++end) {
+    grpc::ByteBuffer buffer = Sliced(whole.substr(0, end), 64);
+    EXPECT_EQ(ReadStreamAnswer(buffer).status().code(), absl::StatusCode::kInternal) << end;
+  }
+}
+
 }  // namespace
 }  // namespace attendant::client

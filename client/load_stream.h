@@ -1,0 +1,14 @@
+// The stream that Client::OpenLoadStream returns.
+#pragma once
+
+#include <grpcpp/generic/generic_stub.h>
+
+#include <memory>
+
+#include "client/client.h"
+
+namespace attendant::client {
+
+std::unique_ptr<LoadStream> MakeLoadStream(std::shared_ptr<grpc::GenericStub> stub);
+
+}  // namespace attendant::client
