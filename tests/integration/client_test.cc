@@ -1,0 +1,69 @@
+// Our own client, library and command, against the real server.
+#include "client/client.h"
+
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/client/commands/run_command_line.h"
+#include "tests/integration/server_process.h"
+
+namespace attendant::client {
+namespace {
+
+using server::ReadyServer;
+using ::testing::HasSubstr;
+
+EncodeRequest Item(int64_t token) {
+  EncodeRequest request;
+  request.model = std::string("t");
+  request.token_ids = Int64Tensor({1, 2}, {token, 1});
+  return request;
+}
+
+TEST(ClientAndServerTest, AStreamAnswersEveryItemUnderItsIdABadOneToo) {
+  constexpr int64_t kItems = 40;
+  constexpr int64_t kBad = 7;
+  ReadyServer server({"--model=t=synthetic:tiny"});
+  const Client client = Client::Connect(server.address());
+  const std::unique_ptr<EncodeStream> stream = client.OpenEncodeStream();
+  for (int64_t id = 0; id < kItems; ++id) {
+    ASSERT_TRUE(stream->Write(id, Item(id == kBad ? 1000 : id)));
+  }
+  stream->WritesDone();
+  std::map<uint64_t, absl::StatusOr<EncodeResult>> answers;
+  while (std::optional<EncodeStream::Answer> answer = stream->Read()) {
+    EXPECT_TRUE(answers.emplace(answer->id, std::move(answer->result)).second);
+  }
+  EXPECT_TRUE(stream->Finish().ok());
+  ASSERT_EQ(answers.size(), static_cast<size_t>(kItems));
+  for (const auto& [id, answer] : answers) {
+    if (id == kBad) {
+      EXPECT_EQ(answer.status(),
+                absl::InvalidArgumentError("token_ids[0, 0]: expected 0..99; got 1000"));
+      continue;
+    }
+    const absl::StatusOr<EncodeResult> alone = client.Encode(Item(static_cast<int64_t>(id)));
+    ASSERT_TRUE(answer.ok() && alone.ok()) << answer.status() << alone.status();
+    EXPECT_EQ(answer->hidden_states->data, alone->hidden_states->data);
+  }
+}
+
+TEST(ClientAndServerTest, TheLoadTestPipelinesOverStreams) {
+  ReadyServer server({"--model=t=synthetic:tiny"});
+  const Outcome outcome = RunWith({"load-test", "--address", server.address(), "--stream",
+                                   "--requests", "200", "--warmup", "0", "--concurrency", "40",
+                                   "--connections", "2", "--lengths", "1..16", "--json"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto report = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(report["ok"], 200);
+  EXPECT_EQ(report["plan"]["method"], "encode, over a stream per connection");
+  EXPECT_THAT(server.Get("/metrics"),
+              HasSubstr("{code=\"OK\",method=\"EncodeStream\",model=\"t\"} 200\n"));
+}
+
+}  // namespace
+}  // namespace attendant::client
