@@ -101,7 +101,7 @@ def default_cases() -> list:
     """The tables of the issue."""
     base, small = MODELS["bert-base"], MODELS["minilm-l6"]
     return [_uniform_case(base, 8, 128), _uniform_case(base, 8, 512), _uniform_case(base, 1, 16),
-            *_ragged(base, 32, marco_peers=False), _uniform_case(small, 8, 128), _uniform_case(small, 1, 16)]
+            *_ragged(base, 24, marco_peers=False), _uniform_case(small, 8, 128), _uniform_case(small, 1, 16)]
 
 
 def full_cases() -> list:

@@ -10,6 +10,8 @@ PEER_ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "CUDA_VISIBLE_DEVICES": "",
 }
+# As the server starts itself; see server/openmp_spin.h.
+ENGINE_ENVIRONMENT = {"GOMP_SPINCOUNT": "10000"}
 JEMALLOC = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
 
 
@@ -49,28 +51,22 @@ _PEERS = (
 
 
 def own_contenders(binaries: pathlib.Path, source: str, dtype: str, threads: int) -> list:
-    # f32-grade answers from bf16 units: what it must be held against is the f32 bound.
-    bound_dtype = "f32" if dtype == "bf16x3" else dtype
-    common = ("--model", source, "--threads", str(threads))
-    return [
-        Contender("attendant", "engine", (str(binaries / "engine_worker"), *common, "--dtype", dtype)),
-        *(Contender(f"bound-{split}", "bound",
-                    (str(binaries / "bound_worker"), *common, "--dtype", bound_dtype, "--split", split))
-          for split in ("team", "rows")),
-    ]
+    common = ("--model", source, "--dtype", dtype, "--threads", str(threads))
+    bounds = [Contender(f"bound-{split}", "bound", (str(binaries / "bound_worker"), *common, "--split", split))
+              for split in ("team", "rows")]
+    return [Contender("attendant", "engine", (str(binaries / "engine_worker"), *common), ENGINE_ENVIRONMENT), *bounds]
 
 
 def peer_contenders(python: pathlib.Path, source: str, dtype: str, threads: int, full: bool) -> list:
     scripts = pathlib.Path(__file__).parent / "peers"
-    wanted = "f32" if dtype == "bf16x3" else dtype
     made = []
     for peer in _PEERS:
-        if wanted not in peer.dtypes or (peer.full_only and not full):
+        if dtype not in peer.dtypes or (peer.full_only and not full):
             continue
         environment = dict(PEER_ENVIRONMENT)
         if peer.jemalloc:
             environment["LD_PRELOAD"] = JEMALLOC
-        command = (str(python), str(scripts / peer.script), "--model", source, "--dtype", wanted, "--threads",
+        command = (str(python), str(scripts / peer.script), "--model", source, "--dtype", dtype, "--threads",
                    str(threads), "--streams", str(peer.streams), *peer.flags)
         made.append(Contender(peer.name, "peer", command, environment, peer.streams))
     return made

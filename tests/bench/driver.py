@@ -22,6 +22,7 @@ from serving import measure_start
 from session import Session, say
 
 DTYPES = ("f32", "bf16", "int8")
+PEER_PACKAGES = ("openvino", "nncf", "onnxruntime", "ctranslate2", "torch", "transformers")
 COMPARED_SENTENCES, COMPARED_BATCH = 32, 8
 
 
@@ -80,6 +81,8 @@ class Benchmark:
         if not self.results.machine:
             self.results.machine = {"cpu": _cpu_name(), "isa": facts["isa"], "threads": facts["threads"],
                                     "thread_plan": facts["threads_reason"], "onednn": facts["onednn"]}
+            if self._options.peers:
+                self.results.machine["peers"] = _versions(self._options.peers)
 
     def _look_closer(self, session: Session) -> None:
         session.weigh()
@@ -117,6 +120,14 @@ class Benchmark:
             self.results.start = measure_start(self._options.build / "serve" / "bin" / "attendant-server", folder)
         except (OSError, RuntimeError) as error:
             self.results.notes.append(f"start to ready: {error}")
+
+
+def _versions(python: pathlib.Path) -> str:
+    """Of the peers, as their environment has them."""
+    listed = subprocess.run([str(python), "-m", "pip", "list", "--format", "json"], capture_output=True, text=True,
+                            check=True).stdout
+    installed = {package["name"]: package["version"] for package in json.loads(listed)}
+    return ", ".join(f"{name} {installed.get(name, '(missing)')}" for name in PEER_PACKAGES)
 
 
 def _cpu_name() -> str:

@@ -1,6 +1,7 @@
 // The engine as a contender: packed batches through engine/layers; see worker.h.
 //   engine_worker --model SOURCE [--dtype f32] [--threads N]
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/cpu_budget.h"
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/kernels/compute_support.h"
 #include "engine/kernels/isa.h"
 #include "engine/layers/encoder.h"
 #include "tests/bench/worker.h"
@@ -111,11 +113,17 @@ class EngineContender : public Contender {
   std::unique_ptr<EncoderRun> run_;
 };
 
-absl::StatusOr<std::unique_ptr<Contender>> Make(const WorkerOptions& options) {
-  if (options.dtype != "f32") {
-    return absl::UnimplementedError(
-        absl::StrCat("the engine computes in f32, not in ", options.dtype));
+absl::StatusOr<ComputeType> TypeNamed(const std::string& name) {
+  for (const ComputeType type : {ComputeType::kF32, ComputeType::kBf16, ComputeType::kInt8}) {
+    if (name == Name(type)) return type;
   }
+  return absl::InvalidArgumentError(absl::StrCat("--dtype: no such type: ", name));
+}
+
+absl::StatusOr<std::unique_ptr<Contender>> Make(const WorkerOptions& options) {
+  absl::StatusOr<ComputeType> type = TypeNamed(options.dtype);
+  if (!type.ok()) return type.status();
+  if (absl::Status status = CheckComputeMode({.type = *type}); !status.ok()) return status;
   absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(options.model, {});
   if (!checkpoint.ok()) return checkpoint.status();
   auto encoder =

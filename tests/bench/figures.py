@@ -62,7 +62,7 @@ def figures_of(results: Results) -> dict:
         figures.update(_of_model(model))
     for case, stages in results.stages().items():
         for stage, seconds in stages.items():
-            figures[f"stage_ms.{case}.f32.{stage}"] = seconds * 1e3
+            figures[f"stage_ms.{case}.{stage}"] = seconds * 1e3
     for name, seconds, counters in results.kernels:
         if "flops" in counters:
             figures[f"kernel_gflops.{name}"] = counters["flops"] / 1e9

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -10,6 +13,7 @@
 #include "engine/base/matrix_view.h"
 #include "engine/base/thread_team.h"
 #include "engine/kernels/attention.h"
+#include "engine/kernels/compute_support.h"
 #include "engine/kernels/gemm.h"
 
 namespace attendant::bench {
@@ -38,21 +42,36 @@ class Matrix {
   AlignedBuffer<float> values_;
 };
 
-// Of a batch.
-inline constexpr int64_t kMostRows = 4096;
+// What this CPU computes linear layers in.
+inline std::vector<ComputeType> SupportedTypes() {
+  std::vector<ComputeType> types;
+  for (const ComputeType type : {ComputeType::kF32, ComputeType::kBf16, ComputeType::kInt8}) {
+    if (CheckComputeMode({.type = type}).ok()) types.push_back(type);
+  }
+  return types;
+}
+
+struct LinearShape {
+  ComputeType type;
+  int64_t in;
+  int64_t out;
+  int64_t rows;
+
+  bool operator==(const LinearShape&) const = default;
+};
 
 // The same layer of `count` models' layers: distinct weights, so that they come from where they
 // come from in a model.
 class Linears {
  public:
-  Linears(int count, int64_t in, int64_t out) : workspace_(Team().size()) {
-    Matrix weight(out, in);
-    const std::vector<float> bias(static_cast<size_t>(out), 0.1f);
+  Linears(int count, const LinearShape& shape) : workspace_(Team().size()) {
+    Matrix weight(shape.out, shape.in);
+    const std::vector<float> bias(static_cast<size_t>(shape.out), 0.1f);
     for (int i = 0; i < count; ++i) {
-      auto packed = PackedLinear::Pack(weight.view(), bias);
+      auto packed = PackedLinear::Pack(weight.view(), bias, {.type = shape.type});
       if (!packed.ok()) std::abort();
       layers_.push_back(*std::move(packed));
-      workspace_.Reserve(layers_.back(), kMostRows);
+      workspace_.Reserve(layers_.back(), PaddedRows(shape.rows));
     }
   }
 
@@ -67,6 +86,18 @@ class Linears {
   size_t next_ = 0;
   GemmWorkspace workspace_;
 };
+
+// Those of the last shape that was asked for: packing them takes longer than a repetition.
+inline Linears& LinearsOf(int count, const LinearShape& shape) {
+  static std::optional<std::pair<int, LinearShape>> key;
+  static std::unique_ptr<Linears> linears;
+  if (key != std::pair(count, shape)) {
+    linears = nullptr;
+    linears = std::make_unique<Linears>(count, shape);
+    key = {count, shape};
+  }
+  return *linears;
+}
 
 // Equal sequences on a fused projection.
 class AttentionOperands {

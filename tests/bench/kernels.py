@@ -10,13 +10,12 @@ def run_kernels(program: pathlib.Path, output: pathlib.Path, log: pathlib.Path) 
     """(name, best seconds, counters) of each."""
     with open(log, "w", encoding="utf-8") as console:
         subprocess.run([str(program), f"--benchmark_out={output}", "--benchmark_out_format=json",
-                        "--benchmark_min_time=0.1", "--benchmark_repetitions=3",
-                        "--benchmark_enable_random_interleaving=true"], stdout=console, stderr=console, check=True)
-    entries = [entry for entry in json.loads(output.read_text(encoding="utf-8"))["benchmarks"]
-               if entry["run_type"] == "iteration"]
+                        "--benchmark_min_time=0.1", "--benchmark_repetitions=3"],
+                       stdout=console, stderr=console, check=True)
     best = {}
-    # They ran in random order.
-    for entry in sorted(entries, key=lambda e: (e["family_index"], e["per_family_instance_index"])):
+    for entry in json.loads(output.read_text(encoding="utf-8"))["benchmarks"]:
+        if entry["run_type"] != "iteration":
+            continue
         name = entry["run_name"].removesuffix("/real_time")
         seconds = entry["real_time"] * SECONDS_IN[entry["time_unit"]]
         counters = {key: entry[key] for key in ("flops", "elements") if key in entry}

@@ -2,9 +2,13 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/kernels/activation.h"
 #include "engine/kernels/convert.h"
 #include "engine/kernels/norm.h"
@@ -20,12 +24,11 @@ Counter PerSecond(double amount) {
   return {amount, Counter::kIsIterationInvariantRate, Counter::kIs1000};
 }
 
-void Linear(State& state) {
-  const int64_t in = state.range(0), out = state.range(1), rows = state.range(2);
-  Linears layers(12, in, out);
-  Matrix x(PaddedRows(rows), in), y(PaddedRows(rows), out);
+void Linear(State& state, const LinearShape& shape) {
+  Linears& layers = LinearsOf(12, shape);
+  Matrix x(PaddedRows(shape.rows), shape.in), y(PaddedRows(shape.rows), shape.out);
   for (auto _ : state) layers.Apply(x.view(), y.view(), Activation::kIdentity);
-  state.counters["flops"] = PerSecond(2.0 * static_cast<double>(rows * in * out));
+  state.counters["flops"] = PerSecond(2.0 * static_cast<double>(shape.rows * shape.in * shape.out));
 }
 
 void AttentionOfLength(State& state) {
@@ -72,15 +75,24 @@ void WritingTo(State& state, DataType type) {
   state.counters["elements"] = PerSecond(kCount);
 }
 
-void LinearShapes(benchmark::internal::Benchmark* bench) {
-  const std::vector<std::vector<int64_t>> shapes = {
+const bool linears_registered = [] {
+  const std::vector<std::pair<int64_t, int64_t>> widths = {
       {768, 2304}, {768, 768}, {768, 3072}, {3072, 768}, {384, 1152}, {384, 1536}, {1536, 384}};
-  for (const std::vector<int64_t>& shape : shapes) {
-    for (const int64_t rows : {16, 128, 1024}) bench->Args({shape[0], shape[1], rows});
+  for (const ComputeType type : SupportedTypes()) {
+    for (const auto& [in, out] : widths) {
+      for (const int64_t rows : {16, 128, 1024}) {
+        const std::string name =
+            absl::StrCat("Linear/", Name(type), "/in:", in, "/out:", out, "/rows:", rows);
+        const LinearShape shape{type, in, out, rows};
+        benchmark::RegisterBenchmark(name.c_str(), [shape](State& state) {
+          Linear(state, shape);
+        })->UseRealTime();
+      }
+    }
   }
-}
+  return true;
+}();
 
-BENCHMARK(Linear)->ArgNames({"in", "out", "rows"})->Apply(LinearShapes)->UseRealTime();
 BENCHMARK(AttentionOfLength)
     ->ArgNames({"heads", "width", "length"})
     ->ArgsProduct({{12}, {32, 64}, {16, 64, 128, 512}})

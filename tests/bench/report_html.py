@@ -86,7 +86,8 @@ def render(results: Results) -> str:
         head, rows = text.peer_table(model)
         if rows:
             parts += [f"<h2>{html.escape(model.model.name)}, {model.dtype}, beside its peers</h2>",
-                      "<p>Valid tokens/s, the best of interleaved rounds on the same cores.</p>",
+                      "<p>Valid tokens/s, the best of interleaved rounds on the same cores. A configuration that "
+                      "the first round shows to be hopeless takes no further part.</p>",
                       _table(head, rows), *_peer_charts(model)]
     parts += [_stages(results), _costs(results), "<h2>Memory and start</h2>",
               _table(text.MEMORY_HEAD, text.memory_rows(results)), f"<p>{html.escape(text.start_line(results))}</p>",

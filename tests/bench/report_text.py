@@ -96,7 +96,7 @@ def kernel_rows(results: Results) -> list:
 
 
 ENGINE_HEAD = ["engine", "tokens", "tokens/s", "median", "useful GFLOP/s", "share of bound", "ms"]
-STAGE_HEAD = ["ms of a layer, f32", "QKV", "attention", "output", "2 norms", "FF1", "activation", "FF2"]
+STAGE_HEAD = ["ms of a layer", "QKV", "attention", "output", "2 norms", "FF1", "activation", "FF2"]
 FIT_HEAD = ["t = a + b T + c sum(len^2)", "a ms", "b us", "c ns", "R^2"]
 MEMORY_HEAD = ["MiB", "resident", "packed weights", "activations", "(resident - activations) / weights"]
 TARGET_HEAD = ["figure", "value", "target", ""]

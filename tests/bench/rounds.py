@@ -8,8 +8,8 @@ from worker_process import WorkerFailed
 
 TURN_SECONDS = 0.4  # at least, of short cases several passes
 SETTLE_SECONDS = 0.25  # after a turn: thread pools spin that long before they sleep
-FEWEST_ROUNDS, MOST_ROUNDS = 3, 12
-CASE_SECONDS = 30  # rounds beyond the fewest end here
+FEWEST_ROUNDS, MOST_ROUNDS = 2, 12
+CASE_SECONDS = 40  # no round beyond the fewest begins that would end later
 HOPELESS = 1.4  # a peer that is this much slower than the best peer in the first round takes no further part
 
 
@@ -66,10 +66,13 @@ def run_rounds(entrants: list) -> None:
     """Fills the timings, or the failures, of the entrants; the first pass of each warms up and does not count."""
     _warm_up(entrants)
     taking_part = [entrant for entrant in entrants if not entrant.failure]
-    begin = time.monotonic()
-    done = 0
-    while done < FEWEST_ROUNDS or (done < MOST_ROUNDS and time.monotonic() - begin < CASE_SECONDS):
+    begin = round_end = time.monotonic()
+    done, last_round = 0, 0.0
+    while done < FEWEST_ROUNDS or (done < MOST_ROUNDS and round_end - begin + last_round < CASE_SECONDS):
+        round_begin = time.monotonic()
         for entrant in taking_part:
             entrant.timing.passes += entrant.turn()
         taking_part = _hopeful(taking_part)
+        round_end = time.monotonic()
+        last_round = round_end - round_begin
         done += 1

@@ -2,10 +2,12 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/kernels/activation.h"
 #include "engine/kernels/norm.h"
 #include "tests/bench/kernel_operands.h"
@@ -27,9 +29,9 @@ struct LayerCase {
   int64_t tokens() const { return sequences * length; }
 };
 
-void LinearStage(State& state, const LayerCase& layer, int64_t in, int64_t out) {
-  Linears layers(layer.layers, in, out);
-  Matrix x(PaddedRows(layer.tokens()), in), y(PaddedRows(layer.tokens()), out);
+void LinearStage(State& state, int layers_of_model, const LinearShape& shape) {
+  Linears& layers = LinearsOf(layers_of_model, shape);
+  Matrix x(PaddedRows(shape.rows), shape.in), y(PaddedRows(shape.rows), shape.out);
   for (auto _ : state) layers.Apply(x.view(), y.view(), Activation::kIdentity);
 }
 
@@ -61,16 +63,19 @@ void ActivationStage(State& state, const LayerCase& layer) {
   }
 }
 
-void Register(const LayerCase& layer) {
+void Register(const LayerCase& layer, ComputeType type) {
   const int64_t e = layer.hidden_size, f = layer.feed_forward_width;
+  const std::string prefix = absl::StrCat("stage/", layer.name, ".", Name(type), "/");
   const auto add = [&](const std::string& stage, auto&& body) {
-    benchmark::RegisterBenchmark(("stage/" + layer.name + "/" + stage).c_str(),
+    benchmark::RegisterBenchmark((prefix + stage).c_str(),
                                  [layer, body](State& state) { body(state, layer); })
         ->UseRealTime()
         ->Unit(benchmark::kMillisecond);
   };
-  const auto linear = [](int64_t in, int64_t out) {
-    return [in, out](State& state, const LayerCase& which) { LinearStage(state, which, in, out); };
+  const auto linear = [type](int64_t in, int64_t out) {
+    return [=](State& state, const LayerCase& which) {
+      LinearStage(state, which.layers, {type, in, out, which.tokens()});
+    };
   };
   add("qkv", linear(e, 3 * e));
   add("attention", AttentionStage);
@@ -86,7 +91,7 @@ const bool registered = [] {
                                  LayerCase{"bert-base.8x512", 768, 12, 3072, 12, 8, 512},
                                  LayerCase{"bert-base.1x16", 768, 12, 3072, 12, 1, 16},
                                  LayerCase{"minilm-l6.8x128", 384, 12, 1536, 6, 8, 128}}) {
-    Register(layer);
+    for (const ComputeType type : SupportedTypes()) Register(layer, type);
   }
   return true;
 }();

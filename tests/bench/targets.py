@@ -31,6 +31,4 @@ def targets(isa: str) -> dict:
     for name, values in _PEER.items():
         for dtype, value in zip(("f32", "bf16", "int8"), values):
             least[f"peer.{name}.{dtype}"] = value
-    if isa == "amx":
-        least["peer.bert-base.8x128.bf16x3"] = 1.7
     return least
