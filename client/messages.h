@@ -110,7 +110,7 @@ struct LayerDescription {
 struct EmbeddingDescription {
   int64_t vocabulary = 0;
   int64_t positions = 0;
-  int64_t longest_sequence = 0;
+  int64_t longest_sequence = 0;  // 0: any
   int64_t token_types = 0;
 };
 

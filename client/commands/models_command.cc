@@ -74,11 +74,13 @@ void PrintDetails(std::ostream& out, const ModelInfo& model) {
                 : absl::StrCat(layer.feed_forward_width, ", ", layer.activation));
   PrintLine(out, "norm", absl::StrCat(layer.norm_placement, ", epsilon ", layer.norm_epsilon));
   if (model.embeddings) {
-    PrintLine(
-        out, "embeddings",
-        absl::StrCat("vocabulary ", model.embeddings->vocabulary, ", positions ",
-                     model.embeddings->positions, ", token types ", model.embeddings->token_types,
-                     "; sequences up to ", model.embeddings->longest_sequence));
+    PrintLine(out, "embeddings",
+              absl::StrCat("vocabulary ", model.embeddings->vocabulary, ", positions ",
+                           model.embeddings->positions, ", token types ",
+                           model.embeddings->token_types, "; sequences ",
+                           model.embeddings->longest_sequence == 0
+                               ? "of any length"
+                               : absl::StrCat("up to ", model.embeddings->longest_sequence)));
   }
   PrintLine(out, "pooled width", absl::StrCat(model.pooled_width));
   PrintLine(out, "compute", ComputeType(model));

@@ -8,28 +8,56 @@
 #include "absl/types/span.h"
 #include "engine/checkpoint/config_reader.h"
 #include "engine/checkpoint/model_description.h"
+#include "engine/checkpoint/tensor_part.h"
 
 namespace attendant {
 
-// A weight's canonical name, and its name in a file without the family's prefix. "{i}" is the
-// layer. The name of a linear layer or a norm stands for its ".weight" and its ".bias".
+// A weight's canonical name, and where it is in a file without the family's prefix. "{i}" is the
+// weight set of the layer. The name of a linear layer or a norm stands for its ".weight" and its
+// ".bias". Of several patterns for one weight the first that a file has is taken.
 struct NamePattern {
   const char* canonical;
   const char* in_file;
+  RowPart rows = {};
 };
 
 // Where config.json states the axes. No keys: the family has no such thing.
 struct ConfigKeys {
-  Keys hidden_size;
-  Keys heads;
-  Keys layers;
-  Keys feed_forward_width;
-  Keys activation;
-  Keys norm_epsilon;  // empty: fixed, see below
-  Keys vocabulary;
-  Keys positions;
-  Keys token_types;      // empty: no table
-  Keys embedding_width;  // empty, or absent in the file: the hidden size
+  Keys hidden_size = {"hidden_size"};
+  Keys heads = {"num_attention_heads"};
+  Keys head_width = {};  // empty: the hidden size over the heads
+  Keys layers = {"num_hidden_layers"};
+  Keys layer_groups = {};  // layers of a group share their weights; empty: none do
+  Keys feed_forward_width = {"intermediate_size"};
+  Keys feed_forward_ratio = {};  // of the feed-forward width to the hidden size, in its place
+  Keys activation = {"hidden_act"};
+  Keys swiglu = {};                              // true: gated by SiLU, two thirds as wide
+  Keys norm_epsilon = {"layer_norm_eps"};        // empty: fixed, see below
+  Keys norm_first = {};                          // true: norms before the branches, else behind
+  Keys vocabulary = {"vocab_size"};              // empty: no token ids
+  Keys positions = {"max_position_embeddings"};  // empty: no table
+  Keys token_types = {};                         // empty: no table
+  Keys embedding_width = {};                     // empty, or absent in the file: the hidden size
+  Keys padding_id = {};                          // kCountKept: positions start behind it
+  Keys position_buckets = {};                    // kBuckets
+  Keys position_max_distance = {};               // kBuckets; empty: fixed, see below
+};
+
+struct FeedForwardKind {
+  Activation activation;
+  bool has_gate;
+};
+
+// Which of the biases that linear layers and norms can have a file must hold.
+enum class Biases {
+  kEvery,
+  kAsInFile,  // those that it holds; all layers have those that layer 0 has
+};
+
+// A key of config.json that must have one value, because any other computes something else.
+struct FixedKey {
+  const char* key;
+  Json value;  // null: absent or null
 };
 
 // A family is one row of a table; adding one adds no code.
@@ -37,20 +65,34 @@ struct Family {
   std::string name;
   std::vector<std::string> model_types;  // of config.json
   std::vector<std::string>
-      architectures;                  // what comes before "Model" or "For…" in its architectures
+      architectures;  // what comes before "Model", "EncoderModel" or "For…" in its architectures
   std::vector<std::string> prefixes;  // of tensors; the bare names are tried first
   std::vector<std::string> parts;     // first names of the encoder's own tensors
-  std::string pooler;                 // of a tanh layer on the first token; empty: none
-  ConfigKeys keys;
-  float norm_epsilon;     // if the config does not say
-  Activation activation;  // if the config does not say
-  NormPlacement norm_placement;
-  PositionRule position_rule;
-  std::optional<int64_t> padding_id;  // kCountKept: positions start behind it
+  std::vector<std::string> others;  // first names of tensors that are there, but not the encoder's
+  std::string pooler = {};          // of a tanh layer on the first token; empty: none
+  ConfigKeys keys = {};
+  std::vector<FixedKey> fixed_keys = {};
+  Biases biases = Biases::kEvery;
+  float norm_epsilon = 1e-12f;                                  // if the config does not say
+  Activation activation = Activation::kGelu;                    // if the config does not say
+  std::vector<Named<FeedForwardKind>> feed_forward_kinds = {};  // empty: ActivationNames(), no gate
+  NormPlacement norm_placement = NormPlacement::kPost;          // if the config does not say
+  NormKind norm_kind = NormKind::kLayer;
+  bool scales_scores = true;  // by 1 / sqrt(head width)
+  bool has_branch_scale = false;
+  bool has_embedding_norm = true;
+  bool always_projects_embeddings = false;
+  PositionRule position_rule = PositionRule::kIndexFromFirstKept;
+  int64_t padding_id = 0;                         // if the config does not say
+  RelativePositionShape relative_positions = {};  // sizes if the config does not say
   std::vector<NamePattern> names;
 };
 
 const std::vector<Family>& Families();
+
+// The rows of the table: families that read text, and those that take rows of patches or frames.
+std::vector<Family> TextFamilies();
+std::vector<Family> SignalFamilies();
 
 // By model_type, or else by the first architecture that is known; nullptr: neither.
 const Family* FindFamily(const std::string& model_type,
@@ -59,9 +101,9 @@ const Family* FindFamily(const std::string& model_type,
 // The model type closest in spelling, for a message.
 std::string NearestModelType(const std::string& model_type);
 
-// Names that the tensor `canonical` may have in a file, the usual one first, behind `prefix`.
-// Empty: not of this family.
-std::vector<std::string> NamesInFile(const Family& family, const std::string& prefix,
+// Where the tensor `canonical` may be in a file, the usual place first, behind `prefix`. Empty: not
+// of this family.
+std::vector<TensorPart> PlacesInFile(const Family& family, const std::string& prefix,
                                      const std::string& canonical);
 
 // Activations by the names of config.json.

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "engine/checkpoint/model_config.h"
 #include "engine/checkpoint/sentence_transformers.h"
 #include "engine/checkpoint/weight_binder.h"
@@ -18,13 +19,19 @@ namespace {
 // Constants that old versions of the library saved beside the weights.
 constexpr const char* kBuffers[] = {".position_ids", ".token_type_ids"};
 
+bool HasAny(absl::Span<const TensorPart> places, const WeightBinder& binder) {
+  return std::any_of(places.begin(), places.end(),
+                     [&](const TensorPart& place) { return binder.Find(place.name) != nullptr; });
+}
+
 // What comes before the encoder's names: nothing, or the name that a model with a head gives it.
 std::string FindPrefix(const Family& family, const WeightBinder& binder) {
   for (const std::string& prefix : family.prefixes) {
-    const auto has_words = [&](const std::string& before) {
-      return binder.Find(NamesInFile(family, before, "embeddings.word").front()) != nullptr;
+    const auto has_layers = [&](const std::string& before) {
+      return HasAny(PlacesInFile(family, before, "layer.0.output.weight"), binder) ||
+             HasAny(PlacesInFile(family, before, "layer.0.feed_forward_out.weight"), binder);
     };
-    if (!has_words("") && has_words(prefix)) return prefix;
+    if (!has_layers("") && has_layers(prefix)) return prefix;
   }
   return "";
 }
@@ -33,8 +40,7 @@ std::string FindPrefix(const Family& family, const WeightBinder& binder) {
 std::optional<PoolingDescription> DescribePooler(const Family& family, const std::string& prefix,
                                                  int64_t hidden_size, const WeightBinder& binder) {
   if (family.pooler.empty()) return std::nullopt;
-  const std::string weight = NamesInFile(family, prefix, "pooling.dense.weight").front();
-  if (binder.Find(weight) == nullptr) return std::nullopt;
+  if (!HasAny(PlacesInFile(family, prefix, "pooling.dense.weight"), binder)) return std::nullopt;
   PoolingDescription pooling;
   pooling.modes = {PoolingMode::kFirstToken};
   pooling.dense_width = hidden_size;
@@ -42,11 +48,16 @@ std::optional<PoolingDescription> DescribePooler(const Family& family, const std
   return pooling;
 }
 
+bool StartsWithAny(absl::string_view name, absl::Span<const std::string> starts) {
+  return std::any_of(starts.begin(), starts.end(),
+                     [&](absl::string_view start) { return absl::StartsWith(name, start); });
+}
+
 bool IsOfEncoder(const Family& family, const std::string& prefix, absl::string_view name) {
-  if (!family.pooler.empty() && absl::StartsWith(name, prefix + family.pooler)) return false;
-  if (!prefix.empty()) return absl::StartsWith(name, prefix);
-  return std::any_of(family.parts.begin(), family.parts.end(),
-                     [&](absl::string_view part) { return absl::StartsWith(name, part); });
+  if (!absl::ConsumePrefix(&name, prefix)) return false;
+  if (!family.pooler.empty() && absl::StartsWith(name, family.pooler)) return false;
+  if (StartsWithAny(name, family.others)) return false;
+  return !prefix.empty() || StartsWithAny(name, family.parts);
 }
 
 bool IsBuffer(absl::string_view name) {
@@ -54,13 +65,23 @@ bool IsBuffer(absl::string_view name) {
                      [&](absl::string_view buffer) { return absl::EndsWith(name, buffer); });
 }
 
-// Every weight of these families is there, biases too.
+// The same weight of another layer.
+std::string OfLayerZero(const std::string& canonical) {
+  absl::string_view rest = canonical;
+  if (!absl::ConsumePrefix(&rest, "layer.")) return canonical;
+  return absl::StrCat("layer.0", rest.substr(rest.find('.')));
+}
+
 void BindAll(const Checkpoint& checkpoint, const Family& family, const std::string& prefix,
              bool own_pooler, WeightBinder& binder) {
   for (WeightSpec& spec : ListWeights(checkpoint.description)) {
     if (!own_pooler && absl::StartsWith(spec.name, "pooling.")) continue;
-    spec.optional = false;
-    binder.Bind(spec, NamesInFile(family, prefix, spec.name));
+    if (spec.optional && family.biases == Biases::kAsInFile) {
+      spec.optional = !HasAny(PlacesInFile(family, prefix, OfLayerZero(spec.name)), binder);
+    } else {
+      spec.optional = false;
+    }
+    binder.Bind(spec, PlacesInFile(family, prefix, spec.name));
   }
 }
 

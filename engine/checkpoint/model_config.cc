@@ -1,6 +1,8 @@
 #include "engine/checkpoint/model_config.h"
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -37,26 +39,97 @@ std::string UnknownFamily(const std::string& model_type,
                       found.empty() ? "" : "; the nearest is " + NearestModelType(found));
 }
 
-LayerShape ReadLayer(const Family& family, ConfigReader& config, Problems& problems) {
-  const ConfigKeys& keys = family.keys;
-  LayerShape layer;
-  layer.hidden_size = config.Integer(keys.hidden_size, kHiddenSizeRange);
-  layer.heads = config.Integer(keys.heads, {1, layer.hidden_size});
+// Width of a head that the config states by itself, or that makes up the hidden size.
+int64_t ReadHeadWidth(const Family& family, const LayerShape& layer, ConfigReader& config,
+                      Problems& problems) {
+  if (!family.keys.head_width.empty()) {
+    return config.Integer(family.keys.head_width, kHiddenSizeRange);
+  }
   const bool divides = layer.hidden_size % layer.heads == 0;
-  layer.key_width = layer.value_width = divides ? layer.hidden_size / layer.heads : 1;
-  const int64_t head_dim = config.Integer({"head_dim"}, kHiddenSizeRange, layer.key_width);
-  if (!divides || head_dim != layer.key_width) {
+  const int64_t width = divides ? layer.hidden_size / layer.heads : 1;
+  const int64_t head_dim = config.Integer({"head_dim"}, kHiddenSizeRange, width);
+  if (!divides || head_dim != width) {
     problems.Add(absl::StrCat("expected heads of one width that make up the hidden size, found ",
                               layer.heads, " heads for ", layer.hidden_size,
                               divides ? absl::StrCat(" with head_dim ", head_dim) : ""));
   }
-  layer.score_scale = 1 / std::sqrt(static_cast<float>(layer.key_width));
-  layer.feed_forward_width = config.Integer(keys.feed_forward_width, kFeedForwardRange);
-  layer.activation = config.Choice(keys.activation, ActivationNames(),
-                                   std::optional<Activation>(family.activation));
-  layer.norm_placement = family.norm_placement;
+  return width;
+}
+
+void ReadFeedForward(const Family& family, ConfigReader& config, LayerShape& layer) {
+  const ConfigKeys& keys = family.keys;
+  if (family.feed_forward_kinds.empty()) {
+    layer.activation = config.Choice(keys.activation, ActivationNames(),
+                                     std::optional<Activation>(family.activation));
+  } else {
+    const FeedForwardKind kind = config.Choice<FeedForwardKind>(
+        keys.activation, family.feed_forward_kinds, family.feed_forward_kinds.front().value);
+    layer.activation = kind.activation;
+    layer.has_gate = kind.has_gate;
+  }
+  if (keys.feed_forward_ratio.empty()) {
+    layer.feed_forward_width = config.Integer(keys.feed_forward_width, kFeedForwardRange);
+    return;
+  }
+  const float ratio = config.Number(keys.feed_forward_ratio, kHighestFeedForwardRatio);
+  layer.feed_forward_width =
+      std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(layer.hidden_size) * ratio));
+  if (config.Boolean(keys.swiglu, false)) {
+    const int64_t two_thirds = layer.feed_forward_width * 2 / 3;
+    layer.feed_forward_width = (two_thirds + 7) / 8 * 8;
+    layer.activation = Activation::kSilu;
+    layer.has_gate = true;
+  }
+}
+
+RelativePositionShape ReadRelativePositions(const Family& family, ConfigReader& config,
+                                            Problems& problems) {
+  RelativePositionShape shape = family.relative_positions;
+  if (shape.kind != RelativePositions::kBuckets) return shape;
+  const ConfigKeys& keys = family.keys;
+  shape.buckets = config.Integer(keys.position_buckets, kPositionBucketRange, shape.buckets);
+  shape.max_distance =
+      config.Integer(keys.position_max_distance, kPositionRange, shape.max_distance);
+  // Half of the buckets are for either direction, and half of those for one distance each.
+  if (shape.buckets % 4 != 0 || shape.max_distance <= shape.buckets / 4) {
+    problems.Add(absl::StrCat(
+        "expected relative attention buckets that divide by 4 and a maximum distance above a "
+        "quarter of them, found ",
+        shape.buckets, " buckets up to ", shape.max_distance));
+  }
+  return shape;
+}
+
+NormPlacement ReadNormPlacement(const Family& family, ConfigReader& config) {
+  if (family.keys.norm_first.empty()) return family.norm_placement;
+  return config.Boolean(family.keys.norm_first, false) ? NormPlacement::kPre : NormPlacement::kPost;
+}
+
+LayerShape ReadLayer(const Family& family, ConfigReader& config, Problems& problems) {
+  const ConfigKeys& keys = family.keys;
+  LayerShape layer;
+  layer.hidden_size = config.Integer(keys.hidden_size, kHiddenSizeRange);
+  const int64_t most_heads = keys.head_width.empty() ? layer.hidden_size : kHiddenSizeRange.highest;
+  layer.heads = config.Integer(keys.heads, {1, most_heads});
+  layer.key_width = layer.value_width = ReadHeadWidth(family, layer, config, problems);
+  layer.score_scale =
+      family.scales_scores ? 1 / std::sqrt(static_cast<float>(layer.key_width)) : 1.0f;
+  ReadFeedForward(family, config, layer);
+  layer.norm_placement = ReadNormPlacement(family, config);
+  layer.norm_kind = family.norm_kind;
   layer.norm_epsilon = config.Number(keys.norm_epsilon, kHighestNormEpsilon, family.norm_epsilon);
+  layer.has_branch_scale = family.has_branch_scale;
+  layer.relative_positions = ReadRelativePositions(family, config, problems);
   return layer;
+}
+
+// Layer i has the weights of group floor(i groups / layers).
+std::vector<int64_t> ReadLayerMap(const Family& family, int64_t layers, ConfigReader& config) {
+  if (family.keys.layer_groups.empty()) return {};
+  const int64_t groups = config.Integer(family.keys.layer_groups, {1, layers}, 1);
+  std::vector<int64_t> map(layers);
+  for (int64_t i = 0; i < layers; ++i) map[i] = i * groups / layers;
+  return map;
 }
 
 EmbeddingShape ReadEmbeddings(const Family& family, const LayerShape& layer, ConfigReader& config,
@@ -65,26 +138,31 @@ EmbeddingShape ReadEmbeddings(const Family& family, const LayerShape& layer, Con
   EmbeddingShape embeddings;
   embeddings.width = config.Integer(keys.embedding_width, kHiddenSizeRange, layer.hidden_size);
   embeddings.vocabulary = config.Integer(keys.vocabulary, kVocabularyRange);
-  embeddings.positions = config.Integer(keys.positions, kPositionRange);
+  if (!keys.positions.empty()) {
+    embeddings.positions = config.Integer(keys.positions, kPositionRange);
+  }
   if (!keys.token_types.empty()) {
     embeddings.token_types =
         config.Integer(keys.token_types, kTokenTypeRange, kTokenTypesByDefault);
   }
   embeddings.position_rule = family.position_rule;
-  if (family.padding_id) {
+  if (family.position_rule == PositionRule::kCountKept) {
     embeddings.first_position =
-        config.Integer({"pad_token_id"}, {0, kVocabularyRange.highest}, *family.padding_id) + 1;
+        config.Integer(keys.padding_id, {0, kVocabularyRange.highest}, family.padding_id) + 1;
   }
-  if (embeddings.first_position >= embeddings.positions) {
+  if (embeddings.positions > 0 && embeddings.first_position >= embeddings.positions) {
     problems.Add(absl::StrCat("expected more positions than the ", embeddings.first_position,
                               " up to pad_token_id, found ", embeddings.positions));
   }
+  embeddings.has_norm = family.has_embedding_norm;
   embeddings.norm_epsilon = layer.norm_epsilon;
+  embeddings.always_projected = family.always_projects_embeddings;
   return embeddings;
 }
 
 // What would make the same tensors compute something else.
-void RefuseVariants(ConfigReader& config, Problems& problems) {
+void RefuseVariants(const Family& family, const Json& json, ConfigReader& config,
+                    Problems& problems) {
   for (const char* key : {"is_decoder", "add_cross_attention"}) {
     if (config.Boolean({key}, false)) {
       problems.Add(absl::StrCat(key, ": expected false, for an encoder, found true"));
@@ -94,6 +172,14 @@ void RefuseVariants(ConfigReader& config, Problems& problems) {
   if (!positions.empty() && positions != "absolute") {
     problems.Add(
         absl::StrCat("position_embedding_type: expected 'absolute', found ", Quoted(positions)));
+  }
+  for (const FixedKey& fixed : family.fixed_keys) {
+    if (!json.contains(fixed.key) || json[fixed.key].is_null() || json[fixed.key] == fixed.value) {
+      continue;
+    }
+    problems.Add(absl::StrCat(fixed.key, ": expected ",
+                              fixed.value.is_null() ? "none" : Describe(fixed.value), ", found ",
+                              Describe(json[fixed.key])));
   }
 }
 
@@ -117,8 +203,13 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder) {
   description.family = family->name;
   description.layers = config.Integer(family->keys.layers, kLayerRange);
   description.layer = ReadLayer(*family, config, problems);
-  description.embeddings = ReadEmbeddings(*family, description.layer, config, problems);
-  RefuseVariants(config, problems);
+  description.layer_map = ReadLayerMap(*family, description.layers, config);
+  if (!family->keys.vocabulary.empty()) {
+    description.embeddings = ReadEmbeddings(*family, description.layer, config, problems);
+  }
+  // All stacks with norms before their branches have one more behind the last.
+  description.has_exit_norm = description.layer.norm_placement == NormPlacement::kPre;
+  RefuseVariants(*family, *json, config, problems);
   if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
   return read;
 }

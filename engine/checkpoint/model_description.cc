@@ -1,5 +1,7 @@
 #include "engine/checkpoint/model_description.h"
 
+#include <algorithm>
+
 namespace attendant {
 
 const char* Name(NormPlacement placement) {
@@ -12,6 +14,20 @@ const char* Name(NormPlacement placement) {
       return "none";
   }
   return "unknown";
+}
+
+const char* Name(RelativePositions kind) {
+  switch (kind) {
+    case RelativePositions::kNone:
+      return "none";
+    case RelativePositions::kBuckets:
+      return "buckets";
+  }
+  return "unknown";
+}
+
+int64_t ModelDescription::weight_sets() const {
+  return layer_map.empty() ? layers : *std::max_element(layer_map.begin(), layer_map.end()) + 1;
 }
 
 const char* Name(PoolingMode mode) {

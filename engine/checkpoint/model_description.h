@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/kernels/activation.h"
+#include "engine/kernels/norm.h"
 
 namespace attendant {
 
@@ -20,6 +21,22 @@ enum class NormPlacement {
 
 const char* Name(NormPlacement placement);
 
+// How attention knows how far apart two tokens are.
+enum class RelativePositions {
+  kNone,
+  kBuckets,  // scores get a learned number for each head and bucket of distances (T5)
+};
+
+const char* Name(RelativePositions kind);
+
+struct RelativePositionShape {
+  RelativePositions kind = RelativePositions::kNone;
+  int64_t buckets = 0;       // of the learned table, half of them for either direction
+  int64_t max_distance = 0;  // from here on all distances share the last bucket
+
+  bool operator==(const RelativePositionShape&) const = default;
+};
+
 // One encoder layer; all layers of a model share it.
 struct LayerShape {
   int64_t hidden_size = 0;         // E
@@ -29,9 +46,13 @@ struct LayerShape {
   int64_t feed_forward_width = 0;  // F; 0: no feed-forward block
   float score_scale = 0;
   NormPlacement norm_placement = NormPlacement::kPost;
+  NormKind norm_kind = NormKind::kLayer;
   float norm_epsilon = 0;
   Activation activation = Activation::kGelu;
   bool has_output_projection = true;
+  bool has_gate = false;          // the feed-forward block is W2 (activation(Wg x) * (W1 x))
+  bool has_branch_scale = false;  // each branch is multiplied by a learned vector [E] (LayerScale)
+  RelativePositionShape relative_positions = {};
 
   int64_t context_width() const { return heads * value_width; }  // C
   bool operator==(const LayerShape&) const = default;
@@ -50,11 +71,13 @@ struct EmbeddingShape {
   int64_t token_types = 0;  // rows of the token type table; 0: none
   PositionRule position_rule = PositionRule::kIndexFromFirstKept;
   int64_t first_position = 0;  // position id of a row's first kept token
+  bool has_norm = true;        // of the kind of the layers
   float norm_epsilon = 0;
+  bool always_projected = false;  // even if the tables are as wide as the hidden states
 
-  int64_t longest_sequence() const {
-    return positions == 0 ? vocabulary : positions - first_position;
-  }
+  // Of default positions; 0: any length.
+  int64_t longest_sequence() const { return positions == 0 ? 0 : positions - first_position; }
+  bool projected(int64_t hidden_size) const { return always_projected || width != hidden_size; }
   bool operator==(const EmbeddingShape&) const = default;
 };
 
@@ -86,10 +109,14 @@ struct ModelDescription {
   std::string family;  // for people
   int64_t layers = 0;
   LayerShape layer;
+  std::vector<int64_t> layer_map;  // [layers]: weight set of each layer, from 0 on without gaps;
+                                   // or empty: each has its own
   std::optional<EmbeddingShape> embeddings;
   bool has_exit_norm = false;  // a norm after the last layer
   std::optional<PoolingDescription> pooling;
 
+  int64_t weight_sets() const;
+  int64_t weight_set(int64_t i) const { return layer_map.empty() ? i : layer_map[i]; }
   bool operator==(const ModelDescription&) const = default;
 };
 

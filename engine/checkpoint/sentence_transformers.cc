@@ -159,8 +159,8 @@ absl::Status ReadDense(const std::string& folder, int64_t pooled_width,
   if (!files.ok()) return files.status();
   binder.AddFiles(kDensePrefix, *std::move(files));
   const std::string stem = absl::StrCat(kDensePrefix, "linear");
-  binder.Bind({"pooling.dense.weight", {pooling.dense_width, pooled_width}}, {stem + ".weight"});
-  if (has_bias) binder.Bind({"pooling.dense.bias", {pooling.dense_width}}, {stem + ".bias"});
+  binder.Bind({"pooling.dense.weight", {pooling.dense_width, pooled_width}}, {{stem + ".weight"}});
+  if (has_bias) binder.Bind({"pooling.dense.bias", {pooling.dense_width}}, {{stem + ".bias"}});
   return absl::OkStatus();
 }
 

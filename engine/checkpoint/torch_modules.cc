@@ -195,7 +195,7 @@ void BindLayerWeight(const Layout& layout, const WeightSpec& spec, WeightBinder&
     if (parts[2] != origin.weight) continue;
     const std::string name =
         absl::StrCat(prefix, origin.in_attention ? layout.attention : "", origin.stem, parts[3]);
-    binder.Bind(spec, {name}, origin.part);
+    binder.Bind(spec, {{name, origin.part}});
   }
 }
 
@@ -203,7 +203,7 @@ void BindAll(const ModelDescription& description, const Layout& layout, WeightBi
   const bool has_layer_bias = HasLayerBias(layout, binder);
   for (WeightSpec& spec : ListWeights(description)) {
     if (!absl::StartsWith(spec.name, "layer.")) {  // the exit norm, made by itself
-      binder.Bind(spec, {std::string(absl::StripPrefix(spec.name, "exit_"))});
+      binder.Bind(spec, {{std::string(absl::StripPrefix(spec.name, "exit_"))}});
       continue;
     }
     if (absl::EndsWith(spec.name, ".bias") && !has_layer_bias) continue;

@@ -11,9 +11,16 @@
 namespace attendant {
 namespace {
 
-std::string JoinQuoted(absl::Span<const std::string> names) {
-  return absl::StrJoin(
-      names, " or ", [](std::string* out, const std::string& name) { out->append(Quoted(name)); });
+std::string JoinNames(absl::Span<const TensorPart> places) {
+  return absl::StrJoin(places, " or ", [](std::string* out, const TensorPart& place) {
+    out->append(Quoted(place.name));
+  });
+}
+
+// [1, 1, 4] as a vector is [4].
+std::vector<int64_t> WithoutLeadingOnes(std::vector<int64_t> shape, size_t rank) {
+  while (shape.size() > rank && shape.front() == 1) shape.erase(shape.begin());
+  return shape;
 }
 
 }  // namespace
@@ -42,23 +49,25 @@ std::string WeightBinder::Show(const std::string& name) const {
                       entry.tensor.dtype, " ", ShapeToString(entry.tensor.shape));
 }
 
-void WeightBinder::Bind(const WeightSpec& spec, absl::Span<const std::string> names, RowPart part) {
+void WeightBinder::Bind(const WeightSpec& spec, absl::Span<const TensorPart> places) {
+  const auto place = std::find_if(places.begin(), places.end(), [&](const TensorPart& candidate) {
+    return entries_.contains(candidate.name);
+  });
+  const RowPart part = place == places.end() ? RowPart() : place->rows;
   std::vector<int64_t> shape = spec.shape;
   shape[0] *= part.count;
-  const auto name = std::find_if(names.begin(), names.end(),
-                                 [&](const std::string& n) { return entries_.contains(n); });
-  if (name == names.end()) {
+  if (place == places.end()) {
     if (spec.optional) return;
-    problems_.Add(absl::StrCat("tensor ", JoinQuoted(names), ": expected ", ShapeToString(shape),
+    problems_.Add(absl::StrCat("tensor ", JoinNames(places), ": expected ", ShapeToString(shape),
                                ", found none"));
     return;
   }
-  bound_.insert(*name);
-  const Entry& entry = entries_.at(*name);
+  bound_.insert(place->name);
+  const Entry& entry = entries_.at(place->name);
   const bool is_float = entry.tensor.data_type && IsFloat(*entry.tensor.data_type);
-  if (entry.tensor.shape != shape || !is_float) {
+  if (WithoutLeadingOnes(entry.tensor.shape, shape.size()) != shape || !is_float) {
     problems_.Add(
-        absl::StrCat(Show(*name), ": expected F32, F16, BF16 or F64 ", ShapeToString(shape)));
+        absl::StrCat(Show(place->name), ": expected F32, F16, BF16 or F64 ", ShapeToString(shape)));
     return;
   }
   const int64_t bytes = entry.tensor.bytes / part.count;

@@ -12,15 +12,10 @@
 #include "engine/checkpoint/file_weights.h"
 #include "engine/checkpoint/problems.h"
 #include "engine/checkpoint/safetensors.h"
+#include "engine/checkpoint/tensor_part.h"
 #include "engine/checkpoint/weight_files.h"
 
 namespace attendant {
-
-// Rows [index / count, (index + 1) / count) of a tensor in a file.
-struct RowPart {
-  int64_t index = 0;
-  int64_t count = 1;
-};
 
 // Collects problems rather than stopping at the first. One thread.
 class WeightBinder {
@@ -34,9 +29,9 @@ class WeightBinder {
   // The tensor of a file, or nullptr.
   const FileTensor* Find(const std::string& name) const;
 
-  // The weight `spec` is the first of `names` that a file has: all of it, or a part of its rows. A
-  // problem: none is there, unless optional; wrong shape; not a float type.
-  void Bind(const WeightSpec& spec, absl::Span<const std::string> names, RowPart part = {});
+  // The weight `spec` is the first of `places` that a file has. Dimensions of 1 before its own are
+  // passed over. A problem: none is there, unless optional; wrong shape; not a float type.
+  void Bind(const WeightSpec& spec, absl::Span<const TensorPart> places);
 
   // Names of tensors that no weight came from, sorted.
   std::vector<std::string> Unbound() const;

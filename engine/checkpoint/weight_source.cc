@@ -14,12 +14,13 @@ void AddLinear(const std::string& name, int64_t out, int64_t in, Weights& weight
   weights.push_back({absl::StrCat(name, ".bias"), {out}, /*optional=*/true});
 }
 
-void AddNorm(const std::string& name, int64_t width, Weights& weights) {
+void AddNorm(const std::string& name, NormKind kind, int64_t width, Weights& weights) {
   weights.push_back({absl::StrCat(name, ".weight"), {width}});
+  if (kind == NormKind::kRms) return;
   weights.push_back({absl::StrCat(name, ".bias"), {width}, /*optional=*/true});
 }
 
-void AddEmbeddings(const EmbeddingShape& shape, int64_t hidden_size, Weights& weights) {
+void AddEmbeddings(const EmbeddingShape& shape, const LayerShape& layer, Weights& weights) {
   weights.push_back({"embeddings.word", {shape.vocabulary, shape.width}});
   if (shape.positions > 0) {
     weights.push_back({"embeddings.position", {shape.positions, shape.width}});
@@ -27,9 +28,9 @@ void AddEmbeddings(const EmbeddingShape& shape, int64_t hidden_size, Weights& we
   if (shape.token_types > 0) {
     weights.push_back({"embeddings.token_type", {shape.token_types, shape.width}});
   }
-  AddNorm("embeddings.norm", shape.width, weights);
-  if (shape.width != hidden_size) {
-    AddLinear("embeddings.projection", hidden_size, shape.width, weights);
+  if (shape.has_norm) AddNorm("embeddings.norm", layer.norm_kind, shape.width, weights);
+  if (shape.projected(layer.hidden_size)) {
+    AddLinear("embeddings.projection", layer.hidden_size, shape.width, weights);
   }
 }
 
@@ -43,22 +44,30 @@ void AddLayer(const LayerShape& shape, int64_t index, Weights& weights) {
     AddLinear(prefix + "output", width, shape.context_width(), weights);
   }
   const bool has_norms = shape.norm_placement != NormPlacement::kNone;
-  if (has_norms) AddNorm(prefix + "attention_norm", width, weights);
-  if (shape.feed_forward_width > 0) {
-    AddLinear(prefix + "feed_forward_in", shape.feed_forward_width, width, weights);
-    AddLinear(prefix + "feed_forward_out", width, shape.feed_forward_width, weights);
-    if (has_norms) AddNorm(prefix + "feed_forward_norm", width, weights);
+  if (shape.has_branch_scale) weights.push_back({prefix + "attention_scale", {width}});
+  if (has_norms) AddNorm(prefix + "attention_norm", shape.norm_kind, width, weights);
+  if (shape.feed_forward_width == 0) return;
+  if (shape.has_gate) {
+    AddLinear(prefix + "feed_forward_gate", shape.feed_forward_width, width, weights);
   }
+  AddLinear(prefix + "feed_forward_in", shape.feed_forward_width, width, weights);
+  AddLinear(prefix + "feed_forward_out", width, shape.feed_forward_width, weights);
+  if (shape.has_branch_scale) weights.push_back({prefix + "feed_forward_scale", {width}});
+  if (has_norms) AddNorm(prefix + "feed_forward_norm", shape.norm_kind, width, weights);
 }
 
 }  // namespace
 
 std::vector<WeightSpec> ListWeights(const ModelDescription& description) {
   Weights weights;
-  const int64_t hidden_size = description.layer.hidden_size;
-  if (description.embeddings) AddEmbeddings(*description.embeddings, hidden_size, weights);
-  for (int64_t i = 0; i < description.layers; ++i) AddLayer(description.layer, i, weights);
-  if (description.has_exit_norm) AddNorm("exit_norm", hidden_size, weights);
+  const LayerShape& layer = description.layer;
+  const int64_t hidden_size = layer.hidden_size;
+  if (description.embeddings) AddEmbeddings(*description.embeddings, layer, weights);
+  if (layer.relative_positions.kind == RelativePositions::kBuckets) {
+    weights.push_back({"relative_positions", {layer.relative_positions.buckets, layer.heads}});
+  }
+  for (int64_t i = 0; i < description.weight_sets(); ++i) AddLayer(layer, i, weights);
+  if (description.has_exit_norm) AddNorm("exit_norm", layer.norm_kind, hidden_size, weights);
   if (description.pooling && description.pooling->dense_width > 0) {
     const int64_t pooled = hidden_size * static_cast<int64_t>(description.pooling->modes.size());
     AddLinear("pooling.dense", description.pooling->dense_width, pooled, weights);

@@ -17,12 +17,13 @@ namespace attendant {
 
 // A tensor the model has, by canonical name, with the shape that the description demands.
 //
-// Names. Per layer i, with prefix "layer.<i>.": query key value [H D, E], output [E, C],
-// attention_norm [E], feed_forward_in [F, E], feed_forward_out [E, F], feed_forward_norm [E]; each
-// ".weight" and ".bias". Once: "embeddings.word" [V, W], "embeddings.position" [P, W],
-// "embeddings.token_type" [Y, W], "embeddings.norm.{weight,bias}" [W],
-// "embeddings.projection.{weight,bias}" [E, W], "exit_norm.{weight,bias}" [E],
-// "pooling.dense.{weight,bias}" [dense_width, modes E]. Linear weights are [out, in].
+// Names. Per weight set i of the layers, with prefix "layer.<i>.": query key value [H D, E], output
+// [E, C], attention_norm [E], feed_forward_gate feed_forward_in [F, E], feed_forward_out [E, F],
+// feed_forward_norm [E]; each ".weight" and ".bias"; attention_scale, feed_forward_scale [E]. Once:
+// "embeddings.word" [V, W], "embeddings.position" [P, W], "embeddings.token_type" [Y, W],
+// "embeddings.norm.{weight,bias}" [W], "embeddings.projection.{weight,bias}" [E, W],
+// "relative_positions" [buckets, H], "exit_norm.{weight,bias}" [E], "pooling.dense.{weight,bias}"
+// [dense_width, modes E]. Linear weights are [out, in]. RMS norms have no bias.
 struct WeightSpec {
   std::string name;
   std::vector<int64_t> shape;

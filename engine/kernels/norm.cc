@@ -45,6 +45,18 @@ HWY_INLINE double SumOfRow(const float* row, size_t count, const Function& funct
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)));
 }
 
+void MultiplyRow(const float* x, const float* factor, size_t count, float* y) {
+  const FloatTag d;
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    hn::StoreU(hn::Mul(hn::LoadU(d, x + i), hn::LoadU(d, factor + i)), d, y + i);
+  }
+  if (i < count) {
+    StoreFirst(hn::Mul(LoadFirst(x + i, count - i), LoadFirst(factor + i, count - i)), y + i,
+               count - i);
+  }
+}
+
 void AddRow(const float* x, const float* residual, size_t count, float* y) {
   const FloatTag d;
   size_t i = 0;
@@ -70,12 +82,14 @@ HWY_INLINE Floats Center(Floats values, SplitMean mean) {
   return hn::Sub(hn::Sub(values, hn::Set(d, mean.high)), hn::Set(d, mean.low));
 }
 
-// y = LayerNorm(row); they may be the same.
+// y = norm(row); they may be the same. An RMS norm is a layer norm that takes the mean for zero.
 void NormalizeRow(const float* row, const LayerNormWeights& weights, size_t count, float* y) {
   const FloatTag d;
   const double size = static_cast<double>(count);
   const double exact_mean =
-      SumOfRow(row, count, [](Doubles value) HWY_ATTR { return value; }) / size;
+      weights.kind == NormKind::kRms
+          ? 0.0
+          : SumOfRow(row, count, [](Doubles value) HWY_ATTR { return value; }) / size;
   const Doubles center = hn::Set(DoubleTag(), exact_mean);
   const double variance = SumOfRow(row, count,
                                    [center](Doubles value) HWY_ATTR {
@@ -106,6 +120,11 @@ void AddRows(MatrixView<const float> x, MatrixView<const float> residual, Matrix
     AddRow(x.row(r), residual.row(r), static_cast<size_t>(y.cols), y.row(r));
 }
 
+void MultiplyRows(MatrixView<const float> x, MatrixView<const float> factor, MatrixView<float> y) {
+  for (int64_t r = 0; r < y.rows; ++r)
+    MultiplyRow(x.row(r), factor.row(r), static_cast<size_t>(y.cols), y.row(r));
+}
+
 void NormalizeRows(MatrixView<const float> x, const LayerNormWeights& weights,
                    MatrixView<float> y) {
   for (int64_t r = 0; r < y.rows; ++r)
@@ -131,6 +150,7 @@ namespace attendant {
 namespace {
 
 HWY_EXPORT(AddRows);
+HWY_EXPORT(MultiplyRows);
 HWY_EXPORT(NormalizeRows);
 HWY_EXPORT(AddAndNormalizeRows);
 
@@ -153,6 +173,16 @@ void CheckWeights([[maybe_unused]] const LayerNormWeights& weights,
 
 }  // namespace
 
+const char* Name(NormKind kind) {
+  switch (kind) {
+    case NormKind::kLayer:
+      return "layer";
+    case NormKind::kRms:
+      return "rms";
+  }
+  return "unknown";
+}
+
 void LayerNorm(const ThreadTeam& team, MatrixView<const float> x, const LayerNormWeights& weights,
                MatrixView<float> y) {
   CheckWeights(weights, x.cols);
@@ -168,6 +198,14 @@ void AddLayerNorm(const ThreadTeam& team, MatrixView<const float> x,
   ForRowBlocks(team, y.rows, [&](int64_t begin, int64_t count) {
     HWY_DYNAMIC_DISPATCH(AddAndNormalizeRows)
     (x.Rows(begin, count), residual.Rows(begin, count), weights, y.Rows(begin, count));
+  });
+}
+
+void Multiply(const ThreadTeam& team, MatrixView<const float> x, MatrixView<const float> factor,
+              MatrixView<float> y) {
+  ForRowBlocks(team, y.rows, [&](int64_t begin, int64_t count) {
+    HWY_DYNAMIC_DISPATCH(MultiplyRows)
+    (x.Rows(begin, count), factor.Rows(begin, count), y.Rows(begin, count));
   });
 }
 

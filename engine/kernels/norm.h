@@ -1,4 +1,4 @@
-// Layer normalisation, alone or fused with the residual before it.
+// Normalisation of rows, alone or fused with the residual before it.
 #pragma once
 
 #include "absl/types/span.h"
@@ -7,23 +7,36 @@
 
 namespace attendant {
 
-// Ba et al. 2016: gamma * (x - mean) / sqrt(variance + epsilon) + beta over a row, with the biased
-// variance. gamma: [E]; beta: [E], or empty for zeros. Views: the caller owns both.
+enum class NormKind {
+  kLayer,  // gamma (x - mean) / sqrt(variance + epsilon) + beta, with the biased variance: Ba et
+           // al. 2016
+  kRms,  // gamma x / sqrt(mean of squares + epsilon) + beta: Zhang and Sennrich 2019
+};
+
+// "layer", "rms".
+const char* Name(NormKind kind);
+
+// gamma: [E]; beta: [E], or empty for zeros. Views: the caller owns both.
 struct LayerNormWeights {
   absl::Span<const float> gamma;
   absl::Span<const float> beta;
   float epsilon;
+  NormKind kind = NormKind::kLayer;
 };
 
-// y = LayerNorm(x), row by row; y may be x. x, y: [T, E]. Sums are float32 pairwise or float64,
-// never one running float32.
+// y = norm(x) of the weights' kind, row by row; y may be x. x, y: [T, E]. Sums are float32 pairwise
+// or float64, never one running float32.
 void LayerNorm(const ThreadTeam& team, MatrixView<const float> x, const LayerNormWeights& weights,
                MatrixView<float> y);
 
-// y = LayerNorm(x + residual); y may be x or residual.
+// y = norm(x + residual); y may be x or residual.
 void AddLayerNorm(const ThreadTeam& team, MatrixView<const float> x,
                   MatrixView<const float> residual, const LayerNormWeights& weights,
                   MatrixView<float> y);
+
+// y = x * factor, element by element; y may be either.
+void Multiply(const ThreadTeam& team, MatrixView<const float> x, MatrixView<const float> factor,
+              MatrixView<float> y);
 
 // y = x + residual; y may be either.
 void Add(const ThreadTeam& team, MatrixView<const float> x, MatrixView<const float> residual,

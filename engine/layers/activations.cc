@@ -24,18 +24,20 @@ struct Activations::Shapes {
     if (layer.feed_forward_width > 0) {
       feed_forward = {std::min(rows.value(), kFeedForwardRows), layer.feed_forward_width};
     }
-    if (model.embeddings && model.embeddings->width != layer.hidden_size) {
+    if (layer.has_gate) gate = feed_forward;
+    if (model.embeddings && model.embeddings->projected(layer.hidden_size)) {
       embedded = {rows, model.embeddings->width};
     }
   }
 
-  Shape hidden, qkv, context, branch, feed_forward, embedded;
+  Shape hidden, qkv, context, branch, feed_forward, gate, embedded;
 };
 
 CheckedSize Activations::Bytes(const ModelDescription& model, int64_t max_tokens) {
   const Shapes shapes(model, max_tokens);
   return shapes.hidden.bytes() + shapes.qkv.bytes() + shapes.context.bytes() +
-         shapes.branch.bytes() + shapes.feed_forward.bytes() + shapes.embedded.bytes();
+         shapes.branch.bytes() + shapes.feed_forward.bytes() + shapes.gate.bytes() +
+         shapes.embedded.bytes();
 }
 
 Activations::Matrix::Matrix(const Shape& shape)
@@ -50,11 +52,12 @@ Activations::Activations(const Shapes& shapes)
       context_(shapes.context),
       branch_(shapes.branch),
       feed_forward_(shapes.feed_forward),
+      gate_(shapes.gate),
       embedded_(shapes.embedded) {}
 
 int64_t Activations::bytes() const {
   return hidden_.bytes() + qkv_.bytes() + context_.bytes() + branch_.bytes() +
-         feed_forward_.bytes() + embedded_.bytes();
+         feed_forward_.bytes() + gate_.bytes() + embedded_.bytes();
 }
 
 }  // namespace attendant

@@ -15,8 +15,8 @@ namespace attendant {
 inline constexpr int64_t kFeedForwardRows = 1024;
 
 // Every buffer of a run, allocated once for the largest batch. All have PaddedRows(max_tokens)
-// rows, `feed_forward` at most kFeedForwardRows. The content starts undefined; pages that no batch
-// reached take no memory.
+// rows, `feed_forward` and `gate` at most kFeedForwardRows. The content starts undefined; pages
+// that no batch reached take no memory.
 class Activations {
  public:
   Activations(const ModelDescription& model, int64_t max_tokens);
@@ -29,6 +29,7 @@ class Activations {
   MatrixView<float> context() { return context_.view(); }            // [., C]
   MatrixView<float> branch() { return branch_.view(); }              // [., E]: beside the residual
   MatrixView<float> feed_forward() { return feed_forward_.view(); }  // [., F]
+  MatrixView<float> gate() { return gate_.view(); }                  // [., F]: beside feed_forward
   MatrixView<float> embedded() {
     return embedded_.view();
   }  // [., W]: embeddings before their projection
@@ -55,6 +56,7 @@ class Activations {
   Matrix context_;
   Matrix branch_;
   Matrix feed_forward_;
+  Matrix gate_;
   Matrix embedded_;
 };
 

@@ -13,6 +13,9 @@ namespace attendant {
 struct PackedBatch {
   absl::Span<const int32_t> cu_seqlens;        // [sequences + 1], ascending from 0
   absl::Span<const AttentionBias* const> bias;  // [sequences], entries may be null; or empty: none has one
+  absl::Span<const int32_t> positions =
+      {};  // [T]: index of each token in its padded row, ascending in a sequence; or
+           // empty: 0, 1, … in each. Only relative positions look at it
 
   int64_t sequences() const { return static_cast<int64_t>(cu_seqlens.size()) - 1; }
   int64_t tokens() const { return cu_seqlens.empty() ? 0 : cu_seqlens.back(); }

@@ -16,7 +16,7 @@ void AddRow(const float* row, int64_t width, float* sum) {
 
 }  // namespace
 
-absl::StatusOr<Embeddings> Embeddings::Load(const EmbeddingShape& shape, int64_t hidden_size,
+absl::StatusOr<Embeddings> Embeddings::Load(const EmbeddingShape& shape, const LayerShape& layer,
                                             WeightLoader& loader) {
   Embeddings embeddings;
   embeddings.shape_ = shape;
@@ -31,14 +31,16 @@ absl::StatusOr<Embeddings> Embeddings::Load(const EmbeddingShape& shape, int64_t
   status.Update(read_table("embeddings.token_type", shape.token_types, embeddings.token_type_));
   if (!status.ok()) return status;
 
-  absl::StatusOr<NormParameters> norm =
-      loader.ReadNorm("embeddings.norm", shape.width, shape.norm_epsilon);
-  if (!norm.ok()) return norm.status();
-  embeddings.norm_ = *std::move(norm);
-  if (shape.width == hidden_size) return embeddings;
+  if (shape.has_norm) {
+    absl::StatusOr<NormParameters> norm =
+        loader.ReadNorm("embeddings.norm", shape.width, layer.norm_kind, shape.norm_epsilon);
+    if (!norm.ok()) return norm.status();
+    embeddings.norm_ = *std::move(norm);
+  }
+  if (!shape.projected(layer.hidden_size)) return embeddings;
 
   absl::StatusOr<PackedLinear> projection =
-      loader.ReadLinear("embeddings.projection", hidden_size, shape.width);
+      loader.ReadLinear("embeddings.projection", layer.hidden_size, shape.width);
   if (!projection.ok()) return projection.status();
   embeddings.projection_ = *std::move(projection);
   return embeddings;
@@ -47,8 +49,7 @@ absl::StatusOr<Embeddings> Embeddings::Load(const EmbeddingShape& shape, int64_t
 void Embeddings::Embed(const TokenIds& ids, MatrixView<float> target, RunState& run) const {
   if (target.rows == 0) return;
   if (!projection_) {
-    SumTables(ids, target, run.team);
-    LayerNorm(run.team, target, norm_.view(), target);
+    SumAndNormalize(ids, target, run.team);
     return;
   }
   // The product writes whole tiles; the rows behind `target` may be another sequence's.
@@ -56,8 +57,7 @@ void Embeddings::Embed(const TokenIds& ids, MatrixView<float> target, RunState& 
   const MatrixView<float> sums = run.activations.embedded().Rows(0, padded_rows);
   const MatrixView<float> kept_sums = sums.Rows(0, target.rows);
   const MatrixView<float> projected = run.activations.branch().Rows(0, padded_rows);
-  SumTables(ids, kept_sums, run.team);
-  LayerNorm(run.team, kept_sums, norm_.view(), kept_sums);
+  SumAndNormalize(ids, kept_sums, run.team);
   ZeroRows(sums.Rows(target.rows, padded_rows - target.rows));
   run.Apply(*projection_, sums, projected);
   for (int64_t r = 0; r < target.rows; ++r) {
@@ -65,8 +65,8 @@ void Embeddings::Embed(const TokenIds& ids, MatrixView<float> target, RunState& 
   }
 }
 
-void Embeddings::SumTables(const TokenIds& ids, MatrixView<float> sums,
-                           const ThreadTeam& team) const {
+void Embeddings::SumAndNormalize(const TokenIds& ids, MatrixView<float> sums,
+                                 const ThreadTeam& team) const {
   const int64_t width = shape_.width;
   const int64_t items = (sums.rows + kRowsPerItem - 1) / kRowsPerItem;
   team.ParallelFor(items, [&](int /*worker*/, int64_t item) {
@@ -83,6 +83,7 @@ void Embeddings::SumTables(const TokenIds& ids, MatrixView<float> sums,
       }
     }
   });
+  if (norm_) LayerNorm(team, sums, norm_->view(), sums);
 }
 
 void Embeddings::ReserveScratch(RunState& run) const {
@@ -90,7 +91,7 @@ void Embeddings::ReserveScratch(RunState& run) const {
 }
 
 int64_t Embeddings::bytes() const {
-  return word_.bytes() + position_.bytes() + token_type_.bytes() + norm_.bytes() +
+  return word_.bytes() + position_.bytes() + token_type_.bytes() + (norm_ ? norm_->bytes() : 0) +
          (projection_ ? projection_->bytes() : 0);
 }
 

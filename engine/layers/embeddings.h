@@ -18,25 +18,25 @@ namespace attendant {
 // Immutable, thread-safe.
 class Embeddings {
  public:
-  // The tables are `shape.width` wide; a projection follows if that is not `hidden_size`.
-  static absl::StatusOr<Embeddings> Load(const EmbeddingShape& shape, int64_t hidden_size,
+  // The tables are `shape.width` wide; a projection to the layers' width follows if there is one.
+  static absl::StatusOr<Embeddings> Load(const EmbeddingShape& shape, const LayerShape& layer,
                                          WeightLoader& loader);
 
-  // norm(word + position + token type), then the projection: one row of `target` [ids, E] for each
-  // id.
+  // norm(word + position + token type), norm and projection where there are some: one row of
+  // `target` [ids, E] for each id.
   void Embed(const TokenIds& ids, MatrixView<float> target, RunState& run) const;
 
   void ReserveScratch(RunState& run) const;
   int64_t bytes() const;
 
  private:
-  void SumTables(const TokenIds& ids, MatrixView<float> sums, const ThreadTeam& team) const;
+  void SumAndNormalize(const TokenIds& ids, MatrixView<float> sums, const ThreadTeam& team) const;
 
   EmbeddingShape shape_;
   AlignedBuffer<float> word_;        // [V, W]
   AlignedBuffer<float> position_;    // [P, W], or of size 0
   AlignedBuffer<float> token_type_;  // [Y, W], or of size 0
-  NormParameters norm_;
+  std::optional<NormParameters> norm_;
   std::optional<PackedLinear> projection_;  // [E, W]
 };
 

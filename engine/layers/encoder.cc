@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/shape.h"
+#include "engine/kernels/relative_bias.h"
 #include "engine/layers/encoder_impl.h"
 #include "engine/layers/load_plan.h"
 
@@ -12,8 +13,8 @@ namespace attendant {
 namespace {
 
 absl::Status LoadLayers(const ModelDescription& model, WeightLoader& loader, Encoder::Impl& impl) {
-  impl.layers.reserve(model.layers);
-  for (int64_t i = 0; i < model.layers; ++i) {
+  impl.layers.reserve(model.weight_sets());
+  for (int64_t i = 0; i < model.weight_sets(); ++i) {
     absl::StatusOr<EncoderLayer> layer =
         EncoderLayer::Load(absl::StrCat("layer.", i, "."), model.layer, loader);
     if (!layer.ok()) return layer.status();
@@ -25,14 +26,21 @@ absl::Status LoadLayers(const ModelDescription& model, WeightLoader& loader, Enc
 absl::Status LoadAll(const ModelDescription& model, WeightLoader& loader, Encoder::Impl& impl) {
   const int64_t hidden_size = model.layer.hidden_size;
   if (model.embeddings) {
-    absl::StatusOr<Embeddings> read = Embeddings::Load(*model.embeddings, hidden_size, loader);
+    absl::StatusOr<Embeddings> read = Embeddings::Load(*model.embeddings, model.layer, loader);
     if (!read.ok()) return read.status();
     impl.embeddings = *std::move(read);
+  }
+  if (const RelativePositionShape& shape = model.layer.relative_positions;
+      shape.kind == RelativePositions::kBuckets) {
+    absl::StatusOr<AlignedBuffer<float>> read =
+        loader.ReadTable("relative_positions", shape.buckets * model.layer.heads);
+    if (!read.ok()) return read.status();
+    impl.relative_positions = *std::move(read);
   }
   if (absl::Status status = LoadLayers(model, loader, impl); !status.ok()) return status;
   if (model.has_exit_norm) {
     absl::StatusOr<NormParameters> read =
-        loader.ReadNorm("exit_norm", hidden_size, model.layer.norm_epsilon);
+        loader.ReadNorm("exit_norm", hidden_size, model.layer.norm_kind, model.layer.norm_epsilon);
     if (!read.ok()) return read.status();
     impl.exit_norm = *std::move(read);
   }
@@ -83,8 +91,16 @@ void Encoder::Impl::ReserveScratch(RunState& run) const {
   for (const EncoderLayer& layer : layers) layer.ReserveScratch(run);
 }
 
+void Encoder::Impl::FillDistances(RunState& run) const {
+  const RelativePositionShape& shape = description.layer.relative_positions;
+  if (shape.kind != RelativePositions::kBuckets) return;
+  const int64_t heads = description.layer.heads;
+  FillBucketBias({relative_positions.data(), shape.buckets, heads, heads}, shape.max_distance,
+                 run.distance_table());
+}
+
 int64_t Encoder::Impl::bytes() const {
-  int64_t sum = embeddings ? embeddings->bytes() : 0;
+  int64_t sum = (embeddings ? embeddings->bytes() : 0) + relative_positions.bytes();
   for (const EncoderLayer& layer : layers) sum += layer.bytes();
   if (exit_norm) sum += exit_norm->bytes();
   if (pooling_dense) sum += pooling_dense->bytes();

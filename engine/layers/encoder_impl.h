@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/base/aligned_buffer.h"
 #include "engine/checkpoint/model_description.h"
 #include "engine/layers/embeddings.h"
 #include "engine/layers/encoder.h"
@@ -17,12 +18,16 @@ namespace attendant {
 
 class Encoder::Impl {
  public:
+  const EncoderLayer& layer(int64_t i) const { return layers[description.weight_set(i)]; }
   void ReserveScratch(RunState& run) const;
+  // What the model's relative positions add to the scores.
+  void FillDistances(RunState& run) const;
   int64_t bytes() const;
 
   ModelDescription description;
   std::optional<Embeddings> embeddings;
-  std::vector<EncoderLayer> layers;
+  AlignedBuffer<float> relative_positions;  // [buckets, H], or of size 0
+  std::vector<EncoderLayer> layers;         // one for each weight set
   std::optional<NormParameters> exit_norm;
   std::optional<PoolingDense> pooling_dense;
 };

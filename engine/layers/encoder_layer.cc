@@ -12,7 +12,7 @@ absl::StatusOr<EncoderLayer> EncoderLayer::Load(const std::string& prefix, const
   if (shape.norm_placement == NormPlacement::kNone) return layer;
 
   const auto read_norm = [&](const std::string& name) {
-    return loader.ReadNorm(prefix + name, shape.hidden_size, shape.norm_epsilon);
+    return loader.ReadNorm(prefix + name, shape.hidden_size, shape.norm_kind, shape.norm_epsilon);
   };
   absl::StatusOr<NormParameters> attention_norm = read_norm("attention_norm");
   if (!attention_norm.ok()) return attention_norm.status();

@@ -38,6 +38,7 @@ class EncoderRun::Impl {
   Impl(std::shared_ptr<const Encoder> loaded, int64_t max_tokens, int threads)
       : encoder(std::move(loaded)), state(encoder->description(), max_tokens, threads) {
     encoder->impl().ReserveScratch(state);
+    encoder->impl().FillDistances(state);
   }
 
   const Encoder::Impl& model() const { return encoder->impl(); }
@@ -88,7 +89,7 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Attend(int64_t layer, Attend
   if (absl::Status status = state.Begin(batch); !status.ok()) return status;
   state.AskForProbabilities(layer, observer);
 
-  const EncoderLayer& chosen = model.layers[layer];
+  const EncoderLayer& chosen = model.layer(layer);
   const MatrixView<float> x = state.Padded(state.activations.hidden());
   switch (stage) {
     case AttendStage::kContext:
@@ -118,7 +119,7 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, 
       return absl::CancelledError(absl::StrCat("run: abandoned before layer ", layer));
     }
     state.AskForProbabilities(layer, observer);
-    x = model.layers[layer].Forward(x, state);
+    x = model.layer(layer).Forward(x, state);
     observer.AfterLayer(layer, state.Kept(x));
   }
   const MatrixView<float> result = state.Kept(x);

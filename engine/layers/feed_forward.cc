@@ -2,17 +2,29 @@
 
 #include <algorithm>
 
+#include "engine/kernels/norm.h"
+
 namespace attendant {
 
 absl::StatusOr<FeedForward> FeedForward::Load(const std::string& prefix, const LayerShape& shape,
                                               WeightLoader& loader) {
+  std::optional<PackedLinear> gate;
+  if (shape.has_gate) {
+    absl::StatusOr<PackedLinear> read = loader.ReadLinear(
+        prefix + "feed_forward_gate", shape.feed_forward_width, shape.hidden_size);
+    if (!read.ok()) return read.status();
+    gate = *std::move(read);
+  }
   absl::StatusOr<PackedLinear> in =
       loader.ReadLinear(prefix + "feed_forward_in", shape.feed_forward_width, shape.hidden_size);
   if (!in.ok()) return in.status();
-  absl::StatusOr<PackedLinear> out =
-      loader.ReadLinear(prefix + "feed_forward_out", shape.hidden_size, shape.feed_forward_width);
+  const LinearPart part = {prefix + "feed_forward_out", shape.hidden_size,
+                           shape.has_branch_scale ? prefix + "feed_forward_scale" : ""};
+  absl::StatusOr<PackedLinear> out = loader.ReadFusedLinear({part}, shape.feed_forward_width);
   if (!out.ok()) return out.status();
-  return FeedForward(shape.activation, *std::move(in), *std::move(out));
+  FeedForward feed_forward(shape.activation, *std::move(in), *std::move(out));
+  feed_forward.gate_ = std::move(gate);
+  return feed_forward;
 }
 
 MatrixView<float> FeedForward::Forward(MatrixView<const float> x, RunState& run) const {
@@ -20,14 +32,23 @@ MatrixView<float> FeedForward::Forward(MatrixView<const float> x, RunState& run)
   const MatrixView<float> y = run.Padded(run.activations.branch());
   for (int64_t begin = 0; begin < x.rows; begin += kFeedForwardRows) {
     const int64_t rows = std::min(kFeedForwardRows, x.rows - begin);
-    run.Apply(in_, x.Rows(begin, rows), inner.Rows(0, rows), activation_);
+    Expand(x.Rows(begin, rows), inner.Rows(0, rows), run);
     run.Apply(out_, inner.Rows(0, rows), y.Rows(begin, rows));
   }
   return y;
 }
 
+void FeedForward::Expand(MatrixView<const float> x, MatrixView<float> inner, RunState& run) const {
+  if (!gate_) return run.Apply(in_, x, inner, activation_);
+  const MatrixView<float> gate = run.activations.gate().Rows(0, x.rows);
+  run.Apply(*gate_, x, gate, activation_);
+  run.Apply(in_, x, inner);
+  Multiply(run.team, inner, gate, inner);
+}
+
 void FeedForward::ReserveScratch(RunState& run) const {
   const int64_t rows = std::min(kFeedForwardRows, PaddedRows(run.max_tokens));
+  if (gate_) run.gemm.Reserve(*gate_, rows);
   run.gemm.Reserve(in_, rows);
   run.gemm.Reserve(out_, rows);
 }

@@ -1,7 +1,9 @@
-// The position-wise feed-forward block: Vaswani et al. 2017, section 3.3.
+// The position-wise feed-forward block: Vaswani et al. 2017, section 3.3; with a gate, Shazeer
+// 2020.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -21,18 +23,22 @@ class FeedForward {
   static absl::StatusOr<FeedForward> Load(const std::string& prefix, const LayerShape& shape,
                                           WeightLoader& loader);
 
-  // activation(x W1^T + b1) W2^T + b2: [PaddedRows(T), E] in the branch buffer, which may be where
-  // x is.
+  // activation(x W1^T + b1) W2^T + b2, or (activation(x Wg^T + bg) * (x W1^T + b1)) W2^T + b2:
+  // [PaddedRows(T), E] in the branch buffer, which may be where x is.
   MatrixView<float> Forward(MatrixView<const float> x, RunState& run) const;
 
   void ReserveScratch(RunState& run) const;
-  int64_t bytes() const { return in_.bytes() + out_.bytes(); }
+  int64_t bytes() const { return in_.bytes() + out_.bytes() + (gate_ ? gate_->bytes() : 0); }
 
  private:
   FeedForward(Activation activation, PackedLinear in, PackedLinear out)
       : activation_(activation), in_(std::move(in)), out_(std::move(out)) {}
 
+  // The block's first half: x [rows, E] to inner [rows, F].
+  void Expand(MatrixView<const float> x, MatrixView<float> inner, RunState& run) const;
+
   Activation activation_;
+  std::optional<PackedLinear> gate_;  // [F, E]
   PackedLinear in_;   // [F, E]
   PackedLinear out_;  // [E, F]
 };

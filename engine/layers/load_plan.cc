@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace attendant {
 namespace {
@@ -48,6 +50,7 @@ Elements OfLayer(const LayerShape& layer) {
   if (layer.has_output_projection) elements.AddLinear(hidden, heads * layer.value_width);
   if (layer.feed_forward_width > 0) {
     elements.AddLinear(layer.feed_forward_width, hidden);
+    if (layer.has_gate) elements.AddLinear(layer.feed_forward_width, hidden);
     elements.AddLinear(hidden, layer.feed_forward_width);
   }
   if (layer.norm_placement != NormPlacement::kNone) {
@@ -59,20 +62,36 @@ Elements OfLayer(const LayerShape& layer) {
 Elements OfModel(const ModelDescription& model) {
   const CheckedSize hidden = model.layer.hidden_size;
   Elements elements = OfLayer(model.layer);
-  elements.kept = elements.kept * model.layers;
+  elements.kept = elements.kept * model.weight_sets();
   if (const auto& embeddings = model.embeddings) {
     elements.AddTable(embeddings->vocabulary, embeddings->width);
     elements.AddTable(embeddings->positions, embeddings->width);
     elements.AddTable(embeddings->token_types, embeddings->width);
-    elements.kept = elements.kept + Norm(embeddings->width);
-    if (embeddings->width != model.layer.hidden_size) elements.AddLinear(hidden, embeddings->width);
+    if (embeddings->has_norm) elements.kept = elements.kept + Norm(embeddings->width);
+    if (embeddings->projected(model.layer.hidden_size)) {
+      elements.AddLinear(hidden, embeddings->width);
+    }
   }
+  elements.AddTable(model.layer.relative_positions.buckets, model.layer.heads);
   if (model.has_exit_norm) elements.kept = elements.kept + Norm(hidden);
   if (model.pooling && model.pooling->dense_width > 0) {
     const CheckedSize modes = static_cast<int64_t>(model.pooling->modes.size());
     elements.AddTable(model.pooling->dense_width, modes * hidden + CheckedSize(1));
   }
   return elements;
+}
+
+// Every weight set from 0 on is that of a layer.
+absl::Status CheckLayerMap(const ModelDescription& model) {
+  if (model.layer_map.empty()) return absl::OkStatus();
+  std::vector<int64_t> sets = model.layer_map;
+  std::sort(sets.begin(), sets.end());
+  bool fits = static_cast<int64_t>(sets.size()) == model.layers && sets.front() == 0;
+  for (size_t i = 1; i < sets.size(); ++i) fits = fits && sets[i] - sets[i - 1] <= 1;
+  if (fits) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "model description: expected a layer map of ", model.layers,
+      " weight sets, from 0 on without gaps, got ", absl::StrJoin(model.layer_map, " ")));
 }
 
 absl::Status CheckPositive(const ModelDescription& model) {
@@ -98,7 +117,9 @@ CheckedSize LoadBytes(const ModelDescription& model) {
 }
 
 absl::Status CheckDescription(const ModelDescription& model) {
-  if (absl::Status status = CheckPositive(model); !status.ok()) return status;
+  absl::Status valid = CheckPositive(model);
+  valid.Update(CheckLayerMap(model));
+  if (!valid.ok()) return valid;
   if (!LoadBytes(model).ok()) {
     return absl::InvalidArgumentError("model description: sizes that are negative or overflow");
   }
@@ -110,6 +131,11 @@ absl::Status CheckDescription(const ModelDescription& model) {
         "model description: expected no feed-forward block in a layer without residuals, got one "
         "of width ",
         layer.feed_forward_width));
+  }
+  if (!bare && layer.has_branch_scale && !layer.has_output_projection) {
+    return absl::InvalidArgumentError(
+        "model description: expected an output projection in a layer with a branch scale, got "
+        "none");
   }
   const bool needs_hidden_size = !bare || model.has_exit_norm || model.pooling.has_value();
   if (output != layer.hidden_size && needs_hidden_size) {

@@ -15,8 +15,9 @@ absl::StatusOr<MultiHeadAttention> MultiHeadAttention::Load(const std::string& p
   if (!qkv.ok()) return qkv.status();
   MultiHeadAttention attention(shape, *std::move(qkv));
   if (shape.has_output_projection) {
-    absl::StatusOr<PackedLinear> output =
-        loader.ReadLinear(prefix + "output", shape.hidden_size, shape.context_width());
+    const LinearPart part = {prefix + "output", shape.hidden_size,
+                             shape.has_branch_scale ? prefix + "attention_scale" : ""};
+    absl::StatusOr<PackedLinear> output = loader.ReadFusedLinear({part}, shape.context_width());
     if (!output.ok()) return output.status();
     attention.output_ = *std::move(output);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "engine/kernels/relative_bias.h"
 
 namespace attendant {
 namespace {
@@ -20,6 +21,26 @@ CheckedSize ScratchBytes(const LayerShape& layer, int threads) {
                                  CheckedSize(kScratchRows) * widths * CheckedSize(sizeof(float)));
 }
 
+CheckedSize DistanceElements(const LayerShape& layer, int64_t max_tokens) {
+  if (layer.relative_positions.kind == RelativePositions::kNone) return 0;
+  return CheckedSize(layer.heads) * (CheckedSize(2) * max_tokens);
+}
+
+absl::Status CheckPositions(const PackedBatch& batch, int64_t max_tokens) {
+  if (batch.positions.empty()) return absl::OkStatus();
+  if (static_cast<int64_t>(batch.positions.size()) != batch.tokens()) {
+    return absl::InvalidArgumentError(absl::StrCat("positions: expected one for each of ",
+                                                   batch.tokens(), " tokens, got ",
+                                                   batch.positions.size()));
+  }
+  for (const int32_t position : batch.positions) {
+    if (position >= 0 && position < max_tokens) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("positions: expected 0 to ", max_tokens - 1, ", got ", position));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckBatch(const PackedBatch& batch, int64_t max_tokens) {
   const absl::Span<const int32_t> bounds = batch.cu_seqlens;
   if (bounds.empty() || bounds.front() != 0 || !std::is_sorted(bounds.begin(), bounds.end())) {
@@ -34,7 +55,7 @@ absl::Status CheckBatch(const PackedBatch& batch, int64_t max_tokens) {
     return absl::ResourceExhaustedError(
         absl::StrCat("batch: expected at most ", max_tokens, " tokens, got ", batch.tokens()));
   }
-  return absl::OkStatus();
+  return CheckPositions(batch, max_tokens);
 }
 
 }  // namespace
@@ -56,10 +77,17 @@ RunState::RunState(const ModelDescription& model, int64_t capacity, int threads)
       activations(model, capacity),
       gemm(threads),
       attention(threads, AttentionShapeOf(model.layer), capacity),
-      scratch_bytes(ScratchBytes(model.layer, threads).value()) {}
+      scratch_bytes(ScratchBytes(model.layer, threads).value()),
+      distance_bias(DistanceElements(model.layer, capacity).value()),
+      heads_(model.layer.heads) {}
 
 CheckedSize RunState::Bytes(const ModelDescription& model, int64_t capacity, int threads) {
-  return Activations::Bytes(model, capacity) + ScratchBytes(model.layer, threads);
+  return Activations::Bytes(model, capacity) + ScratchBytes(model.layer, threads) +
+         DistanceElements(model.layer, capacity) * CheckedSize(sizeof(float));
+}
+
+MatrixView<float> RunState::distance_table() {
+  return {distance_bias.data(), heads_, DistanceColumns(max_tokens), 2 * max_tokens};
 }
 
 absl::Status RunState::Begin(const PackedBatch& batch) {
@@ -67,11 +95,25 @@ absl::Status RunState::Begin(const PackedBatch& batch) {
   tokens = batch.tokens();
   keyless_rows = 0;
   sequences.clear();
+  distances.clear();
+  if (distance_bias.size() > 0) {
+    distances.assign(batch.sequences(), AsAttentionBias(distance_table()));
+  }
   for (int64_t i = 0; i < batch.sequences(); ++i) {
     const int32_t begin = batch.cu_seqlens[i];
     sequences.push_back({.row_begin = begin,
                          .length = batch.cu_seqlens[i + 1] - begin,
                          .bias = batch.bias.empty() ? nullptr : batch.bias[i]});
+    if (distances.empty()) continue;
+    AttentionSequence& sequence = sequences.back();
+    if (sequence.bias != nullptr) {
+      return absl::InvalidArgumentError(
+          "bias: expected none, as the model's relative positions take its place");
+    }
+    if (!batch.positions.empty()) {
+      distances[i].positions = batch.positions.subspan(begin, sequence.length);
+    }
+    sequence.bias = &distances[i];
   }
   const int64_t tail = PaddedRows(tokens) - tokens;
   ZeroRows(activations.hidden().Rows(tokens, tail));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "engine/base/aligned_buffer.h"
 #include "engine/base/matrix_view.h"
 #include "engine/base/thread_team.h"
 #include "engine/checkpoint/model_description.h"
@@ -33,9 +34,13 @@ struct RunState {
 
   // Of the buffers, and of the kernels' scratch memory at most.
   static CheckedSize Bytes(const ModelDescription& model, int64_t capacity, int threads);
-  int64_t bytes() const { return activations.bytes() + scratch_bytes; }
+  int64_t bytes() const { return activations.bytes() + scratch_bytes + distance_bias.bytes(); }
 
-  // Takes up a batch. INVALID_ARGUMENT: not a packed batch. RESOURCE_EXHAUSTED: T > max_tokens.
+  // Where a model's relative positions go, once, before the first batch.
+  MatrixView<float> distance_table();
+
+  // Takes up a batch. INVALID_ARGUMENT: not a packed batch, or a bias in a model with relative
+  // positions. RESOURCE_EXHAUSTED: T > max_tokens.
   absl::Status Begin(const PackedBatch& batch);
 
   // Asks where the probabilities of this layer shall go.
@@ -60,7 +65,12 @@ struct RunState {
 
   int64_t tokens = 0;  // T
   std::vector<AttentionSequence> sequences;
+  AlignedBuffer<float> distance_bias;    // [H, DistanceColumns(max_tokens)], or of size 0
+  std::vector<AttentionBias> distances;  // distance_bias as each sequence sees it
   int64_t keyless_rows = 0;
+
+ private:
+  int64_t heads_;
 };
 
 }  // namespace attendant

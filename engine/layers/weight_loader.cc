@@ -10,8 +10,20 @@ namespace attendant {
 LayerNormWeights NormParameters::view() const {
   return {.gamma = {gamma.data(), static_cast<size_t>(gamma.size())},
           .beta = {beta.data(), static_cast<size_t>(beta.size())},
-          .epsilon = epsilon};
+          .epsilon = epsilon,
+          .kind = kind};
 }
+
+namespace {
+
+void ScaleRows(const AlignedBuffer<float>& scale, MatrixView<float> weight, float* bias) {
+  for (int64_t r = 0; r < weight.rows; ++r) {
+    for (int64_t j = 0; j < weight.cols; ++j) weight.row(r)[j] *= scale[r];
+    bias[r] *= scale[r];
+  }
+}
+
+}  // namespace
 
 absl::Status WeightLoader::Read(absl::string_view name, absl::Span<float> target) {
   if (absl::Status status = source_.Read(name, target); !status.ok()) return status;
@@ -44,6 +56,11 @@ absl::StatusOr<PackedLinear> WeightLoader::ReadFusedLinear(absl::Span<const Line
       const absl::Span<float> elements(bias.data() + row, part.out);
       if (absl::Status status = Read(bias_name, elements); !status.ok()) return status;
     }
+    if (!part.scale.empty()) {
+      absl::StatusOr<AlignedBuffer<float>> scale = ReadTable(part.scale, part.out);
+      if (!scale.ok()) return scale.status();
+      ScaleRows(*scale, {rows.data(), part.out, in, in}, bias.data() + row);
+    }
     row += part.out;
   }
   const absl::Span<const float> packed_bias(bias.data(), has_bias ? out : 0);
@@ -51,12 +68,12 @@ absl::StatusOr<PackedLinear> WeightLoader::ReadFusedLinear(absl::Span<const Line
 }
 
 absl::StatusOr<NormParameters> WeightLoader::ReadNorm(const std::string& name, int64_t width,
-                                                      float epsilon) {
+                                                      NormKind kind, float epsilon) {
   absl::StatusOr<AlignedBuffer<float>> gamma = ReadTable(name + ".weight", width);
   if (!gamma.ok()) return gamma.status();
   absl::StatusOr<AlignedBuffer<float>> beta = ReadOptional(name + ".bias", width);
   if (!beta.ok()) return beta.status();
-  return NormParameters{*std::move(gamma), *std::move(beta), epsilon};
+  return NormParameters{*std::move(gamma), *std::move(beta), epsilon, kind};
 }
 
 absl::StatusOr<AlignedBuffer<float>> WeightLoader::ReadTable(const std::string& name,

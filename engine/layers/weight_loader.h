@@ -24,6 +24,7 @@ struct NormParameters {
   AlignedBuffer<float> gamma;
   AlignedBuffer<float> beta;  // or of size 0: none
   float epsilon = 0;
+  NormKind kind = NormKind::kLayer;
 
   LayerNormWeights view() const;
   int64_t bytes() const { return gamma.bytes() + beta.bytes(); }
@@ -33,6 +34,8 @@ struct NormParameters {
 struct LinearPart {
   std::string name;
   int64_t out;
+  std::string scale = {};  // tensor [out] that the model multiplies the output by; empty: none.
+                           // Goes into weight and bias, so that it costs nothing in a run
 };
 
 // Reads tensors one at a time, in the order in which it is asked, which is that of ListWeights;
@@ -53,7 +56,8 @@ class WeightLoader {
   // zeros if another has one.
   absl::StatusOr<PackedLinear> ReadFusedLinear(absl::Span<const LinearPart> parts, int64_t in);
 
-  absl::StatusOr<NormParameters> ReadNorm(const std::string& name, int64_t width, float epsilon);
+  absl::StatusOr<NormParameters> ReadNorm(const std::string& name, int64_t width, NormKind kind,
+                                          float epsilon);
 
   // A tensor of `elements` as it is.
   absl::StatusOr<AlignedBuffer<float>> ReadTable(const std::string& name, int64_t elements);

@@ -45,6 +45,7 @@ class BatchExecutor final : public BatchRunner {
   // The engine's view of the batch that runs now.
   std::vector<int32_t> cu_seqlens_;
   std::vector<const AttentionBias*> bias_;
+  std::vector<int32_t> positions_;
 };
 
 }  // namespace attendant::server

@@ -24,6 +24,10 @@ void Describe(const LayerShape& layer, v1::LayerDescription& out) {
   out.set_norm_epsilon(layer.norm_epsilon);
   out.set_activation(Name(layer.activation));
   out.set_has_output_projection(layer.has_output_projection);
+  out.set_norm_kind(Name(layer.norm_kind));
+  out.set_has_gate(layer.has_gate);
+  out.set_has_branch_scale(layer.has_branch_scale);
+  out.set_relative_positions(Name(layer.relative_positions.kind));
 }
 
 void Describe(const EmbeddingShape& embeddings, v1::EmbeddingDescription& out) {
@@ -39,6 +43,8 @@ void Describe(const ServedModel& model, v1::GetModelResponse& out) {
   out.set_family(description.family);
   Describe(description.layer, *out.mutable_layer());
   out.set_layers(description.layers);
+  out.set_weight_sets(description.weight_sets());
+  out.set_has_exit_norm(description.has_exit_norm);
   if (description.embeddings) Describe(*description.embeddings, *out.mutable_embeddings());
   if (description.pooling) {
     out.set_pooled_width(description.pooling->width(description.layer.hidden_size));

@@ -41,6 +41,11 @@ absl::Status TakeHiddenStates(const WireTensor& hidden_states, const SharedTenso
 
 absl::Status TakeBias(const SharedTensors& shared, ComputeRequest& compute) {
   if (!shared.attention_bias) return absl::OkStatus();
+  const RelativePositions relative = compute.description().layer.relative_positions.kind;
+  if (relative != RelativePositions::kNone) {
+    return Refusal("attention_bias", "none, as the model has relative positions in its place",
+                   "a tensor");
+  }
   absl::StatusOr<CheckedTensor> bias =
       CheckBias(*shared.attention_bias, compute.layout, compute.description().layer.heads);
   if (!bias.ok()) return bias.status();

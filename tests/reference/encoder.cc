@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -77,17 +78,31 @@ Vector Apply(const Linear& linear, const Vector& x) {
 }
 
 struct Norm {
-  Norm(const Weights& weights, const std::string& name, int64_t width, double eps)
+  Norm(const Weights& weights, const std::string& name, int64_t width, const LayerShape& layer)
       : gamma(weights.Read(name + ".weight", width)),
         beta(weights.ReadBias(name + ".bias", width)),
-        epsilon(eps) {}
+        epsilon(layer.norm_epsilon),
+        kind(layer.norm_kind) {}
 
   Vector gamma;
   Vector beta;
   double epsilon;
+  NormKind kind;
 };
 
+Vector ApplyRms(const Norm& norm, Vector x) {
+  const int64_t width = static_cast<int64_t>(norm.gamma.size());
+  for (double* row = x.data(); row < x.data() + x.size(); row += width) {
+    double squares = 0;
+    for (int64_t j = 0; j < width; ++j) squares += row[j] * row[j];
+    const double root = std::sqrt(squares / width + norm.epsilon);
+    for (int64_t j = 0; j < width; ++j) row[j] *= norm.gamma[j] / root;
+  }
+  return x;
+}
+
 Vector Apply(const Norm& norm, Vector x) {
+  if (norm.kind == NormKind::kRms) return ApplyRms(norm, std::move(x));
   const int64_t width = static_cast<int64_t>(norm.gamma.size());
   for (double* row = x.data(); row < x.data() + x.size(); row += width) {
     double mean = 0;
@@ -105,6 +120,12 @@ Vector Apply(const Norm& norm, Vector x) {
 Vector Sum(Vector a, const Vector& b) {
   for (size_t i = 0; i < a.size(); ++i) a[i] += b[i];
   return a;
+}
+
+// Every row times `by`.
+Vector Scale(Vector x, const Vector& by) {
+  for (size_t i = 0; i < x.size(); ++i) x[i] *= by[i % by.size()];
+  return x;
 }
 
 double Activate(Activation activation, double x) {
@@ -137,9 +158,45 @@ void Softmax(Vector& scores) {
   for (double& score : scores) score /= sum;
 }
 
+// T5's rule, as its paper's code states it: relative is key position minus query position.
+int64_t Bucket(int64_t relative, int64_t buckets, int64_t max_distance) {
+  int64_t bucket = 0;
+  buckets /= 2;
+  if (relative > 0) bucket += buckets;
+  relative = std::abs(relative);
+  const int64_t exact = buckets / 2;
+  if (relative < exact) return bucket + relative;
+  const double place = std::log(static_cast<double>(relative) / exact) /
+                       std::log(static_cast<double>(max_distance) / exact) * (buckets - exact);
+  return bucket + std::min(exact + static_cast<int64_t>(place + 1e-9), buckets - 1);
+}
+
+// What distance adds to the scores of each head.
+class Distances {
+ public:
+  Distances(const LayerShape& shape, const Weights& weights)
+      : shape_(shape.relative_positions), heads_(shape.heads) {
+    if (shape_.kind == RelativePositions::kNone) return;
+    table_ = weights.Read("relative_positions", shape_.buckets * heads_);
+  }
+
+  double Of(int64_t head, int64_t query, int64_t key) const {
+    if (shape_.kind == RelativePositions::kNone) return 0;
+    return table_[Bucket(key - query, shape_.buckets, shape_.max_distance) * heads_ + head];
+  }
+
+ private:
+  RelativePositionShape shape_;
+  int64_t heads_;
+  Vector table_;
+};
+
+// Where each token of a sequence is.
+using Positions = std::vector<int32_t>;
+
 // Queries and keys [n, H Dk], values [n, H Dv] -> [n, H Dv].
-Vector Attend(const LayerShape& shape, const Vector& queries, const Vector& keys,
-              const Vector& values) {
+Vector Attend(const LayerShape& shape, const Distances& distances, const Positions& positions,
+              const Vector& queries, const Vector& keys, const Vector& values) {
   const int64_t key_stride = shape.heads * shape.key_width;
   const int64_t value_stride = shape.heads * shape.value_width;
   const int64_t length = static_cast<int64_t>(queries.size()) / key_stride;
@@ -153,6 +210,7 @@ Vector Attend(const LayerShape& shape, const Vector& queries, const Vector& keys
         scores[t] = 0;
         for (int64_t j = 0; j < shape.key_width; ++j) scores[t] += query[j] * key[j];
         scores[t] *= shape.score_scale;
+        scores[t] += distances.Of(h, positions[s], positions[t]);
       }
       Softmax(scores);
       double* mixed = &context[s * value_stride + h * shape.value_width];
@@ -170,73 +228,96 @@ class Layer {
  public:
   Layer(const LayerShape& shape, const Weights& weights, const std::string& prefix)
       : shape_(shape),
+        distances_(shape, weights),
         query_(weights, prefix + "query", shape.heads * shape.key_width, shape.hidden_size),
         key_(weights, prefix + "key", shape.heads * shape.key_width, shape.hidden_size),
         value_(weights, prefix + "value", shape.context_width(), shape.hidden_size) {
     const int64_t width = shape.hidden_size;
     const auto norm = [&](const char* name) {
-      return std::make_unique<Norm>(weights, prefix + name, width, shape.norm_epsilon);
+      return std::make_unique<Norm>(weights, prefix + name, width, shape);
     };
     const auto linear = [&](const char* name, int64_t out, int64_t in) {
       return std::make_unique<Linear>(weights, prefix + name, out, in);
     };
     if (shape.has_output_projection) output_ = linear("output", width, shape.context_width());
     if (shape.norm_placement != NormPlacement::kNone) attention_norm_ = norm("attention_norm");
+    const auto scale = [&](const char* name) {
+      return shape.has_branch_scale ? weights.Read(prefix + name, width) : Vector(width, 1.0);
+    };
+    attention_scale_ = scale("attention_scale");
     if (shape.feed_forward_width == 0) return;
+    feed_forward_scale_ = scale("feed_forward_scale");
+    if (shape.has_gate) gate_ = linear("feed_forward_gate", shape.feed_forward_width, width);
     in_ = linear("feed_forward_in", shape.feed_forward_width, width);
     out_ = linear("feed_forward_out", width, shape.feed_forward_width);
     feed_forward_norm_ = norm("feed_forward_norm");
   }
 
-  Vector Forward(const Vector& x) const {
+  Vector Forward(const Vector& x, const Positions& positions) const {
     switch (shape_.norm_placement) {
       case NormPlacement::kPost: {
-        const Vector h = Apply(*attention_norm_, Sum(x, Attention(x)));
+        const Vector h = Apply(*attention_norm_, Sum(x, Attention(x, positions)));
         return in_ ? Apply(*feed_forward_norm_, Sum(h, FeedForward(h))) : h;
       }
       case NormPlacement::kPre: {
-        const Vector h = Sum(x, Attention(Apply(*attention_norm_, x)));
+        const Vector h = Sum(x, Attention(Apply(*attention_norm_, x), positions));
         return in_ ? Sum(h, FeedForward(Apply(*feed_forward_norm_, h))) : h;
       }
       case NormPlacement::kNone:
-        return Attention(x);
+        return Attention(x, positions);
     }
     return x;
   }
 
  private:
-  Vector Attention(const Vector& x) const {
-    const Vector context = Attend(shape_, Apply(query_, x), Apply(key_, x), Apply(value_, x));
-    return output_ ? Apply(*output_, context) : context;
+  Vector Attention(const Vector& x, const Positions& positions) const {
+    const Vector context =
+        Attend(shape_, distances_, positions, Apply(query_, x), Apply(key_, x), Apply(value_, x));
+    return output_ ? Scale(Apply(*output_, context), attention_scale_) : context;
   }
 
   Vector FeedForward(const Vector& x) const {
-    Vector inner = Apply(*in_, x);
-    for (double& element : inner) element = Activate(shape_.activation, element);
-    return Apply(*out_, inner);
+    const Vector inner = Apply(*in_, x);
+    Vector outer = gate_ ? Apply(*gate_, x) : inner;
+    for (double& element : outer) element = Activate(shape_.activation, element);
+    if (gate_) {
+      for (size_t i = 0; i < outer.size(); ++i) outer[i] *= inner[i];
+    }
+    return Scale(Apply(*out_, outer), feed_forward_scale_);
   }
 
   LayerShape shape_;
+  Distances distances_;
   Linear query_;
   Linear key_;
   Linear value_;
   std::unique_ptr<Linear> output_;
   std::unique_ptr<Norm> attention_norm_;
+  Vector attention_scale_;
+  std::unique_ptr<Linear> gate_;
   std::unique_ptr<Linear> in_;
   std::unique_ptr<Linear> out_;
   std::unique_ptr<Norm> feed_forward_norm_;
+  Vector feed_forward_scale_;
 };
 
 }  // namespace
 
-std::vector<Vector> Encoder::Encode(std::vector<Vector> sequences) const {
+std::vector<Vector> Encoder::Encode(std::vector<Vector> sequences,
+                                    std::vector<Positions> positions) const {
   const Weights weights(weights_);
+  for (size_t i = positions.size(); i < sequences.size(); ++i) {
+    positions.emplace_back(sequences[i].size() / model_.layer.hidden_size);
+    std::iota(positions[i].begin(), positions[i].end(), 0);
+  }
   for (int64_t i = 0; i < model_.layers; ++i) {
-    const Layer layer(model_.layer, weights, absl::StrCat("layer.", i, "."));
-    for (Vector& x : sequences) x = layer.Forward(x);
+    const Layer layer(model_.layer, weights, absl::StrCat("layer.", model_.weight_set(i), "."));
+    for (size_t s = 0; s < sequences.size(); ++s) {
+      sequences[s] = layer.Forward(sequences[s], positions[s]);
+    }
   }
   if (model_.has_exit_norm) {
-    const Norm norm(weights, "exit_norm", model_.layer.hidden_size, model_.layer.norm_epsilon);
+    const Norm norm(weights, "exit_norm", model_.layer.hidden_size, model_.layer);
     for (Vector& x : sequences) x = Apply(norm, std::move(x));
   }
   return sequences;
@@ -260,9 +341,13 @@ Vector Encoder::Embed(const TokenSequence& ids) const {
   add("embeddings.word", shape.vocabulary, ids.words);
   add("embeddings.position", shape.positions, ids.positions);
   add("embeddings.token_type", shape.token_types, ids.token_types);
-  x = Apply(Norm(weights, "embeddings.norm", shape.width, shape.norm_epsilon), std::move(x));
+  if (shape.has_norm) {
+    LayerShape like = model_.layer;
+    like.norm_epsilon = shape.norm_epsilon;
+    x = Apply(Norm(weights, "embeddings.norm", shape.width, like), std::move(x));
+  }
   const int64_t hidden_size = model_.layer.hidden_size;
-  if (shape.width == hidden_size) return x;
+  if (shape.width == hidden_size && !shape.always_projected) return x;
   return Apply(Linear(weights, "embeddings.projection", hidden_size, shape.width), x);
 }
 

@@ -24,8 +24,10 @@ class Encoder {
   Encoder(const ModelDescription& description, WeightSource& weights)
       : model_(description), weights_(weights) {}
 
-  // All layers and the exit norm, for each sequence [length, E].
-  std::vector<std::vector<double>> Encode(std::vector<std::vector<double>> sequences) const;
+  // All layers and the exit norm, for each sequence [length, E]. `positions` of its tokens, or
+  // none: 0, 1, …
+  std::vector<std::vector<double>> Encode(std::vector<std::vector<double>> sequences,
+                                          std::vector<std::vector<int32_t>> positions = {}) const;
 
   // One sequence through the embeddings: [length, E].
   std::vector<double> Embed(const TokenSequence& ids) const;

@@ -112,6 +112,17 @@ Matrix LayerNorm(const Matrix& x, absl::Span<const float> gamma, absl::Span<cons
   return y;
 }
 
+Matrix RmsNorm(const Matrix& x, absl::Span<const float> gamma, double epsilon) {
+  Matrix y(x.rows(), x.cols());
+  for (int64_t r = 0; r < x.rows(); ++r) {
+    double squares = 0;
+    for (int64_t c = 0; c < x.cols(); ++c) squares += x(r, c) * x(r, c);
+    const double root = std::sqrt(squares / static_cast<double>(x.cols()) + epsilon);
+    for (int64_t c = 0; c < x.cols(); ++c) y(r, c) = gamma[c] * x(r, c) / root;
+  }
+  return y;
+}
+
 HeadResult AttendHead(const Matrix& queries, const Matrix& keys, const Matrix& values, double scale,
                       const Matrix& bias) {
   const int64_t length = queries.rows();

@@ -42,6 +42,9 @@ Matrix Add(const Matrix& x, const Matrix& y);
 Matrix LayerNorm(const Matrix& x, absl::Span<const float> gamma, absl::Span<const float> beta,
                  double epsilon);
 
+// Zhang and Sennrich 2019; gamma [E].
+Matrix RmsNorm(const Matrix& x, absl::Span<const float> gamma, double epsilon);
+
 // One head of one sequence. bias(s, t) is added to the scaled scores, minus infinity forbids.
 struct HeadResult {
   Matrix context;        // [length, Dv]

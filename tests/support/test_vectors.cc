@@ -151,6 +151,23 @@ TestVector Window(std::string name, bool has_global_token) {
   return vector;
 }
 
+// One table of buckets for every pair.
+TestVector Buckets(std::string name, float scale) {
+  TestVector vector;
+  vector.name = std::move(name);
+  vector.description = AttentionOnly(2, 2, /*has_output_projection=*/false);
+  vector.description.layer.score_scale = scale;
+  vector.description.layer.relative_positions = {RelativePositions::kBuckets, 32, 128};
+  vector.weights = {{"layer.0.query.weight", Generate(16, 2)},
+                    {"layer.0.key.weight", Generate(16, 4)},
+                    {"layer.0.value.weight", Generate(16, 6)},
+                    {"relative_positions", Generate(64, 7)}};
+  vector.stage = AttendStage::kContext;
+  vector.length = 4;
+  vector.hidden_states = Generate(16, 1);
+  return vector;
+}
+
 TestVector Expect(TestVector vector, std::vector<double> first_row, double sum,
                   double sum_of_squares) {
   vector.first_rows = {std::move(first_row)};
@@ -206,6 +223,10 @@ void AddAttention(std::vector<TestVector>& vectors) {
                            .30838212, 16.59708082));
   vectors.push_back(Expect(Window("TV16b", true), {.77090998, .63178696, -.32282805, -.57930440},
                            1.00628399, 14.24931741));
+  vectors.push_back(Expect(Buckets("TV20", 1.0f), {.36127760, -.19041519, .58053639, .11435937},
+                           2.09144092, 2.22944552));
+  vectors.push_back(Expect(Buckets("TV20b", static_cast<float>(1 / std::sqrt(2.0))),
+                           {.35949697, -.17550196, .49890245, .10497283}, 2.09906687, 1.90480451));
 }
 
 }  // namespace

@@ -60,6 +60,21 @@ TEST_P(NormTest, AddLayerNormMatchesFloat64InPlaceOfEitherOperand) {
             width_ <= 4 ? 1e-3 : 2e-5);
 }
 
+TEST_P(NormTest, RmsNormMatchesFloat64) {
+  std::vector<float> y(x_.size());
+  LayerNorm(team_, ViewOf(x_, kRows, width_), {gamma_, {}, kEpsilon, NormKind::kRms},
+            ViewOf(y, kRows, width_));
+  const Matrix expected = reference::RmsNorm(Matrix(ViewOf(x_, kRows, width_)), gamma_, kEpsilon);
+  EXPECT_LT(reference::MaxDifference(expected, ViewOf(y, kRows, width_)), 3e-6);
+}
+
+TEST_P(NormTest, MultiplyMatchesFloat64) {
+  std::vector<float> y(x_.size());
+  Multiply(team_, ViewOf(x_, kRows, width_), ViewOf(residual_, kRows, width_),
+           ViewOf(y, kRows, width_));
+  for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], x_[i] * residual_[i]);
+}
+
 TEST_P(NormTest, AddMatchesFloat64) {
   std::vector<float> y(x_.size());
   Add(team_, ViewOf(x_, kRows, width_), ViewOf(residual_, kRows, width_), ViewOf(y, kRows, width_));
@@ -86,7 +101,9 @@ TEST_P(NormTest, TouchesNothingBeyondItsOperands) {
   const LayerNormWeights weights{gamma.span(), beta.span(), kEpsilon};
   LayerNorm(team_, view(x), weights, view(y));
   AddLayerNorm(team_, view(x), view(residual), weights, view(y));
+  LayerNorm(team_, view(x), {gamma.span(), {}, kEpsilon, NormKind::kRms}, view(y));
   Add(team_, view(x), view(residual), view(y));
+  Multiply(team_, view(x), view(residual), view(y));
   for (const float value : y.span()) ASSERT_EQ(value, 0.0f);
 }
 
@@ -102,6 +119,21 @@ TEST(LayerNormTest, MatchesFloat64FarFromZero) {
   LayerNorm(ThreadTeam(1), ViewOf(x, 4, width), {gamma, {}, 1e-12f}, ViewOf(y, 4, width));
   const Matrix expected = reference::LayerNorm(Matrix(ViewOf(x, 4, width)), gamma, {}, 1e-12f);
   EXPECT_LT(reference::MaxDifference(expected, ViewOf(y, 4, width)), 1e-6);
+}
+
+TEST(RmsNormTest, DoesNotCenter) {
+  const std::vector<float> x = {1, 2, 3, 4}, gamma(4, 1.0f);
+  std::vector<float> y(4);
+  LayerNorm(ThreadTeam(1), ViewOf(x, 1, 4), {gamma, {}, 1e-6f, NormKind::kRms}, ViewOf(y, 1, 4));
+  for (int i = 0; i < 4; ++i) EXPECT_NEAR(y[i], 0.36514835 * (i + 1), 3e-7);
+}
+
+TEST(LayerNormTest, CentersByTheBiasedVariance) {
+  const std::vector<float> x = {1, 2, 3, 4}, gamma(4, 1.0f);
+  std::vector<float> y(4);
+  LayerNorm(ThreadTeam(1), ViewOf(x, 1, 4), {gamma, {}, 1e-5f}, ViewOf(y, 1, 4));
+  const double expected[] = {-1.34163542, -0.44721181, 0.44721181, 1.34163542};
+  for (int i = 0; i < 4; ++i) EXPECT_NEAR(y[i], expected[i], 3e-7);
 }
 
 TEST(LayerNormTest, KeepsNanInItsRow) {

@@ -23,6 +23,11 @@ void IgnoreProgress(int64_t, int64_t) {}
 ModelDescription FullModel() {
   ModelDescription model = SmallModel(2, 2, 8);
   model.embeddings = {.width = 12, .vocabulary = 20, .positions = 10, .token_types = 2};
+  model.layers = 3;
+  model.layer_map = {0, 1, 0};
+  model.layer.has_gate = true;
+  model.layer.has_branch_scale = true;
+  model.layer.relative_positions = {RelativePositions::kBuckets, 8, 10};
   model.has_exit_norm = true;
   model.pooling = {.modes = {PoolingMode::kMean}, .dense_width = 5};
   return model;

@@ -94,6 +94,42 @@ std::vector<Case> SmallCases() {
               }),
       Changed("PostNormWithoutOutputProjection",
               [](Case& c) { c.model.layer.has_output_projection = false; }),
+      Changed("RmsNorm", [](Case& c) { c.model.layer.norm_kind = NormKind::kRms; }),
+      Changed("RmsPreNormWithExitNorm",
+              [](Case& c) {
+                c.model.layer.norm_kind = NormKind::kRms;
+                c.model.layer.norm_placement = NormPlacement::kPre;
+                c.model.has_exit_norm = true;
+              }),
+      Changed("Gate", [](Case& c) { c.model.layer.has_gate = true; }),
+      Changed("OddSiluGateWithoutBiases",
+              [](Case& c) {
+                c.model.layer.has_gate = true;
+                c.model.layer.activation = Activation::kSilu;
+                c.model.layer.feed_forward_width = 53;
+                c.biases = Biases::kNone;
+              }),
+      Changed("BranchScale", [](Case& c) { c.model.layer.has_branch_scale = true; }),
+      Changed("PreNormWithBranchScaleAndGate",
+              [](Case& c) {
+                c.model.layer.norm_placement = NormPlacement::kPre;
+                c.model.layer.has_branch_scale = true;
+                c.model.layer.has_gate = true;
+              }),
+      Changed("Buckets",
+              [](Case& c) {
+                c.model.layer.relative_positions = {RelativePositions::kBuckets, 32, 128};
+              }),
+      Changed("FewBucketsHeadWidth26",
+              [](Case& c) {
+                c.model = SmallModel(2, 3, 26);
+                c.model.layer.relative_positions = {RelativePositions::kBuckets, 8, 10};
+              }),
+      Changed("SharedLayers",
+              [](Case& c) {
+                c.model.layers = 5;
+                c.model.layer_map = {0, 0, 1, 1, 0};
+              }),
       Changed("PreNormWithoutOutputProjection",
               [](Case& c) {
                 c.model.layer.norm_placement = NormPlacement::kPre;
@@ -113,8 +149,30 @@ TEST_P(SmallFloat64Test, Matches) {
 INSTANTIATE_TEST_SUITE_P(Shapes, SmallFloat64Test, ::testing::ValuesIn(SmallCases()),
                          [](const auto& tested) { return tested.param.name; });
 
+TEST(Float64Test, RelativePositionsAreThoseOfThePaddedRow) {
+  ModelDescription model = SmallModel(2, 2, 16);
+  model.layer.relative_positions = {RelativePositions::kBuckets, 8, 10};
+  MemoryWeights weights = RandomWeights(model, 7);
+  EncoderRun run(LoadEncoder(model, weights), 64, 2);
+  const std::vector<Sequence> inputs = RandomSequences({4, 5}, 32, 3);
+  const std::vector<std::vector<int32_t>> positions = {{0, 1, 5, 63}, {7, 8, 9, 20, 21}};
+  FillInput(inputs, run);
+  const std::vector<int32_t> bounds = {0, 4, 9};
+  const std::vector<int32_t> flat = {0, 1, 5, 63, 7, 8, 9, 20, 21};
+  RunObserver nobody;
+  const auto result =
+      run.Encode(0, 2, {.cu_seqlens = bounds, .bias = {}, .positions = flat}, nobody);
+  ASSERT_TRUE(result.ok()) << result.status();
+  std::vector<std::vector<double>> exact;
+  for (const Sequence& input : inputs) exact.emplace_back(input.begin(), input.end());
+  exact = reference::Encoder(model, weights).Encode(std::move(exact), positions);
+  const float* rows = result->row(0);
+  EXPECT_LE(LargestError({{rows, rows + 4 * 32}, {rows + 4 * 32, rows + 9 * 32}}, exact), 4e-6);
+}
+
 TEST(Float64Test, MoreTokensThanTheFeedForwardTakesAtOnce) {
-  const ModelDescription model = SmallModel(1, 2, 8);
+  ModelDescription model = SmallModel(1, 2, 8);
+  model.layer.has_gate = true;
   MemoryWeights weights = RandomWeights(model, 7);
   const auto encoder = LoadEncoder(model, weights);
   EncoderRun run(encoder, 2100, 2);
@@ -166,6 +224,18 @@ TEST_F(EmbeddingsTest, AreProjectedToTheHiddenSize) {
   model_.embeddings->width = 10;
   EXPECT_LE(EmbedError(model_, ids_), 2e-6);
   model_.embeddings->width = 33;
+  EXPECT_LE(EmbedError(model_, ids_), 2e-6);
+}
+
+TEST_F(EmbeddingsTest, AreProjectedToTheSameWidth) {
+  model_.embeddings->always_projected = true;
+  EXPECT_LE(EmbedError(model_, ids_), 2e-6);
+}
+
+TEST_F(EmbeddingsTest, AreNotNormalizedWithoutANorm) {
+  model_.embeddings->has_norm = false;
+  EXPECT_LE(EmbedError(model_, ids_), 2e-6);
+  model_.embeddings->width = 10;
   EXPECT_LE(EmbedError(model_, ids_), 2e-6);
 }
 

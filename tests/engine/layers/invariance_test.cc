@@ -51,6 +51,18 @@ void ExpectSameInAnyBatch(const std::shared_ptr<const Encoder>& encoder,
   }
 }
 
+TEST(InvarianceTest, GateRmsNormBranchScaleAndBuckets) {
+  ModelDescription model = SmallModel(3, 3, 16);
+  model.layer_map = {0, 1, 0};
+  model.layer.has_gate = true;
+  model.layer.has_branch_scale = true;
+  model.layer.norm_kind = NormKind::kRms;
+  model.layer.relative_positions = {RelativePositions::kBuckets, 32, 128};
+  MemoryWeights weights = RandomWeights(model, 1);
+  ExpectSameInAnyBatch(LoadEncoder(model, weights),
+                       RandomSequences({1, 2, 3, 7, 15, 16, 17, 31, 40, 64, 65, 90}, 48, 1), 100);
+}
+
 TEST(InvarianceTest, SmallModel) {
   const ModelDescription model = SmallModel(2, 3, 16);
   MemoryWeights weights = RandomWeights(model, 1);

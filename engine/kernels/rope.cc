@@ -1,0 +1,102 @@
+#include "engine/kernels/rope.h"
+
+#include <algorithm>
+#include <cmath>
+
+// foreach_target.h comes before whatever it includes once per target.
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/kernels/rope.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "engine/kernels/simd-inl.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace attendant {
+namespace HWY_NAMESPACE {
+namespace {
+
+// low' = low cos - high sin, high' = high cos + low sin, for `pairs` pairs.
+void RotateHalves(const float* cosines, const float* sines, int64_t pairs, float* low) {
+  const FloatTag d;
+  float* high = low + pairs;
+  const size_t count = static_cast<size_t>(pairs);
+  size_t j = 0;
+  for (; j + kLanes <= count; j += kLanes) {
+    const Floats cosine = hn::LoadU(d, cosines + j), sine = hn::LoadU(d, sines + j);
+    const Floats x = hn::LoadU(d, low + j), y = hn::LoadU(d, high + j);
+    hn::StoreU(hn::NegMulAdd(y, sine, hn::Mul(x, cosine)), d, low + j);
+    hn::StoreU(hn::MulAdd(x, sine, hn::Mul(y, cosine)), d, high + j);
+  }
+  if (const size_t left = count - j; left > 0) {
+    const Floats cosine = LoadFirst(cosines + j, left), sine = LoadFirst(sines + j, left);
+    const Floats x = LoadFirst(low + j, left), y = LoadFirst(high + j, left);
+    StoreFirst(hn::NegMulAdd(y, sine, hn::Mul(x, cosine)), low + j, left);
+    StoreFirst(hn::MulAdd(x, sine, hn::Mul(y, cosine)), high + j, left);
+  }
+}
+
+void RotateInterleaved(const float* cosines, const float* sines, int64_t pairs, float* head) {
+  for (int64_t j = 0; j < pairs; ++j, head += 2) {
+    const float x = head[0], y = head[1];
+    head[0] = x * cosines[j] - y * sines[j];
+    head[1] = y * cosines[j] + x * sines[j];
+  }
+}
+
+void RotateRow(const RotaryTable& table, RotaryPairs pairs, int32_t position, int64_t head_width,
+               MatrixView<float> row) {
+  const float* cosines = table.cosines(position);
+  const float* sines = table.sines(position);
+  const int64_t count = table.width() / 2;
+  for (float* head = row.data; head < row.data + row.cols; head += head_width) {
+    if (pairs == RotaryPairs::kHalves) {
+      RotateHalves(cosines, sines, count, head);
+    } else {
+      RotateInterleaved(cosines, sines, count, head);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace attendant
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attendant {
+namespace {
+
+HWY_EXPORT(RotateRow);
+
+// Rows of one item: enough work to be worth handing out.
+constexpr int64_t kRowsPerItem = 16;
+
+}  // namespace
+
+RotaryTable::RotaryTable(int64_t positions, int64_t width, float theta)
+    : width_(width), table_(positions * width) {
+  const int64_t pairs = width / 2;
+  for (int64_t j = 0; j < pairs; ++j) {
+    const double exponent = 2 * static_cast<double>(j) / static_cast<double>(width);
+    const double speed = std::pow(static_cast<double>(theta), -exponent);
+    for (int64_t position = 0; position < positions; ++position) {
+      const double angle = static_cast<double>(position) * speed;
+      table_[position * width + j] = static_cast<float>(std::cos(angle));
+      table_[position * width + pairs + j] = static_cast<float>(std::sin(angle));
+    }
+  }
+}
+
+void Rotate(const ThreadTeam& team, const RotaryTable& table, RotaryPairs pairs,
+            absl::Span<const int32_t> positions, int64_t head_width, MatrixView<float> heads) {
+  team.ParallelFor((heads.rows + kRowsPerItem - 1) / kRowsPerItem, [&](int, int64_t item) {
+    const int64_t end = std::min(heads.rows, (item + 1) * kRowsPerItem);
+    for (int64_t r = item * kRowsPerItem; r < end; ++r) {
+      HWY_DYNAMIC_DISPATCH(RotateRow)(table, pairs, positions[r], head_width, heads.Rows(r, 1));
+    }
+  });
+}
+
+}  // namespace attendant
+#endif  // HWY_ONCE

@@ -1,0 +1,40 @@
+// Rotary position embedding: Su et al. 2021.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "engine/base/aligned_buffer.h"
+#include "engine/base/matrix_view.h"
+#include "engine/base/thread_team.h"
+
+namespace attendant {
+
+// Cosines and sines of the angles at positions 0 to `positions` - 1: pair j of `width` / 2 turns by
+// position / theta^(2 j / width). Immutable, thread-safe.
+class RotaryTable {
+ public:
+  RotaryTable(int64_t positions, int64_t width, float theta);
+
+  int64_t width() const { return width_; }
+  const float* cosines(int64_t position) const { return table_.data() + position * width_; }
+  const float* sines(int64_t position) const { return cosines(position) + width_ / 2; }
+  int64_t bytes() const { return table_.bytes(); }
+
+ private:
+  int64_t width_;
+  AlignedBuffer<float> table_;  // [positions, width]: cosines, then sines
+};
+
+// Which elements of a head make a pair.
+enum class RotaryPairs {
+  kHalves,       // j and j + width / 2
+  kInterleaved,  // 2 j and 2 j + 1
+};
+
+// Turns the first table.width() columns of every head, in place. heads: [T, H head_width], row r at
+// positions[r]. A row's bits depend on the row and its position alone.
+void Rotate(const ThreadTeam& team, const RotaryTable& table, RotaryPairs pairs,
+            absl::Span<const int32_t> positions, int64_t head_width, MatrixView<float> heads);
+
+}  // namespace attendant

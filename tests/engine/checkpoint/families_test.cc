@@ -1,0 +1,231 @@
+// Every family: its config becomes the right axes, and each of its tensors the right weight.
+#include "engine/checkpoint/families.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_replace.h"
+#include "engine/base/shape.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "tests/engine/checkpoint/tiny_families.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TinyFamily Tiny(const std::string& name) {
+  for (TinyFamily& family : TinyFamilies()) {
+    if (family.name == name) return family;
+  }
+  ADD_FAILURE() << "no family " << name;
+  return {};
+}
+
+TinyFamily With(TinyFamily family, const std::string& from, const std::string& to) {
+  EXPECT_THAT(family.config, HasSubstr(from));
+  family.config = absl::StrReplaceAll(family.config, {{from, to}});
+  return family;
+}
+
+absl::StatusOr<Checkpoint> Open(const std::string& config, const std::vector<TestTensor>& tensors) {
+  TempFolder folder;
+  folder.Write("config.json", config);
+  folder.Write("model.safetensors", MakeSafetensors(tensors));
+  return OpenCheckpoint(folder.path(), {});
+}
+
+ModelDescription Describe(const TinyFamily& family) {
+  const absl::StatusOr<Checkpoint> checkpoint = Open(family.config, TensorsOf(family));
+  EXPECT_TRUE(checkpoint.ok()) << checkpoint.status();
+  return checkpoint.ok() ? checkpoint->description : ModelDescription();
+}
+
+std::string Refusal(const std::string& config, const std::vector<TestTensor>& tensors = {}) {
+  const absl::Status status = Open(config, tensors).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  return std::string(status.message());
+}
+
+class FamiliesTest : public ::testing::TestWithParam<TinyFamily> {};
+
+TEST_P(FamiliesTest, FindEveryWeight) {
+  const TinyFamily& family = GetParam();
+  TempFolder folder;
+  WriteFamily(folder, family);
+  absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(folder.path(), {});
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_THAT(checkpoint->unused_tensors, SizeIs(family.others.size()));
+  size_t present = 0;
+  for (const WeightSpec& spec : ListWeights(checkpoint->description)) {
+    present += checkpoint->weights->Has(spec.name);
+  }
+  EXPECT_EQ(present, family.weights.size());
+  for (const WeightName& weight : family.weights) {
+    ASSERT_TRUE(checkpoint->weights->Has(weight.canonical)) << weight.canonical;
+    const std::vector<float> values = ReadTensor(*checkpoint, weight.canonical);
+    const auto size = static_cast<int64_t>(values.size());
+    const std::vector<float> whole = TestValues(weight.in_file, size * weight.count);
+    EXPECT_TRUE(std::equal(values.begin(), values.end(), whole.begin() + weight.index * size))
+        << weight.canonical;
+  }
+}
+
+TEST_P(FamiliesTest, MissNoWeight) {
+  const TinyFamily& family = GetParam();
+  for (const WeightName& weight : family.weights) {
+    // Of biases, layer 0 says whether there are any.
+    if (weight.canonical.ends_with(".bias") && !weight.canonical.starts_with("layer.1.")) continue;
+    std::vector<TestTensor> tensors = TensorsOf(family);
+    std::erase_if(tensors, [&](const TestTensor& t) { return t.name == weight.in_file; });
+    if (weight.canonical.starts_with("pooling.")) continue;  // without it there is no pooler
+    EXPECT_THAT(Refusal(family.config, tensors),
+                AllOf(HasSubstr(weight.in_file), HasSubstr("found none")));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiny, FamiliesTest, ::testing::ValuesIn(TinyFamilies()),
+                         [](const auto& tested) { return tested.param.name; });
+
+TEST(Families, AlbertSharesLayersByGroups) {
+  const ModelDescription model = Describe(Tiny("albert"));
+  EXPECT_EQ(model.layers, 5);
+  EXPECT_THAT(model.layer_map, ElementsAre(0, 0, 0, 1, 1));  // floor(i groups / layers)
+  EXPECT_EQ(model.weight_sets(), 2);
+  EXPECT_EQ(model.layer.activation, Activation::kGeluTanh);
+  EXPECT_EQ(model.embeddings->width, 6);
+  EXPECT_EQ(model.pooling->dense_width, 8);
+  EXPECT_EQ(model.layer.norm_placement, NormPlacement::kPost);
+}
+
+TEST(Families, AlbertProjectsEmbeddingsOfTheSameWidthToo) {
+  const ModelDescription model =
+      Describe(With(Tiny("albert"), "\"embedding_size\": 6", "\"embedding_size\": 8"));
+  EXPECT_TRUE(model.embeddings->projected(8));
+}
+
+TEST(Families, AlbertOfSeveralLayersInAGroupIsRefused) {
+  EXPECT_THAT(
+      Refusal(With(Tiny("albert"), "\"inner_group_num\": 1", "\"inner_group_num\": 2").config),
+      HasSubstr("inner_group_num: expected 1, found 2"));
+  EXPECT_THAT(
+      Refusal(With(Tiny("albert"), "\"num_hidden_groups\": 2", "\"num_hidden_groups\": 6").config),
+      HasSubstr("num_hidden_groups: expected an integer from 1 to 5, found 6"));
+}
+
+TEST(Families, RelativeKeysAreRefusedInEveryFamily) {
+  for (const TinyFamily& family : TinyFamilies()) {
+    const std::string config =
+        absl::StrReplaceAll(family.config, {{"{\"model_type\"",
+                                             "{\"position_embedding_type\": \"relative_key\", "
+                                             "\"model_type\""}});
+    EXPECT_THAT(Refusal(config), HasSubstr("expected 'absolute', found 'relative_key'"));
+  }
+}
+
+TEST(Families, MpNetCountsPositionsFromTwoWhateverThePadding) {
+  for (const char* padding : {"1", "0"}) {
+    const ModelDescription model = Describe(
+        With(Tiny("mpnet"), "\"pad_token_id\": 1", std::string("\"pad_token_id\": ") + padding));
+    EXPECT_EQ(model.embeddings->position_rule, PositionRule::kCountKept);
+    EXPECT_EQ(model.embeddings->first_position, 2);
+    EXPECT_EQ(model.embeddings->token_types, 0);
+    const RelativePositionShape expected = {RelativePositions::kBuckets, 32, 128};
+    EXPECT_EQ(model.layer.relative_positions, expected);
+    EXPECT_FLOAT_EQ(model.layer.score_scale, 0.5f);
+  }
+  EXPECT_THAT(Refusal(With(Tiny("mpnet"), "num_buckets\": 32", "num_buckets\": 16").config),
+              HasSubstr("relative_attention_num_buckets: expected 32, found 16"));
+}
+
+TEST(Families, T5HasHeadsOfTheirOwnWidthAndScoresAsTheyAre) {
+  const ModelDescription model = Describe(Tiny("t5"));
+  EXPECT_EQ(model.layer.key_width, 3);
+  EXPECT_EQ(model.layer.context_width(), 6);
+  EXPECT_EQ(model.layer.score_scale, 1.0f);
+  EXPECT_EQ(model.layer.norm_kind, NormKind::kRms);
+  EXPECT_EQ(model.layer.norm_placement, NormPlacement::kPre);
+  EXPECT_EQ(model.layer.activation, Activation::kRelu);
+  EXPECT_FALSE(model.layer.has_gate);
+  EXPECT_TRUE(model.has_exit_norm);
+  EXPECT_EQ(model.embeddings->positions, 0);
+  EXPECT_EQ(model.embeddings->longest_sequence(), 0);
+  EXPECT_FALSE(model.embeddings->has_norm);
+  const RelativePositionShape expected = {RelativePositions::kBuckets, 8, 20};
+  EXPECT_EQ(model.layer.relative_positions, expected);
+}
+
+TEST(Families, T5GatesByTheNameOfItsActivation) {
+  EXPECT_TRUE(Describe(Tiny("t5_gated")).layer.has_gate);
+  EXPECT_EQ(Describe(Tiny("t5_gated")).layer.activation, Activation::kGeluTanh);
+  EXPECT_EQ(Describe(With(Tiny("t5_gated"), "gated-gelu", "gated-silu")).layer.activation,
+            Activation::kSilu);
+  EXPECT_THAT(Refusal(With(Tiny("t5_gated"), "gated-gelu", "gated-tanh").config),
+              AllOf(HasSubstr("feed_forward_proj: expected one of relu"), HasSubstr("gated-tanh")));
+  // The gate's name without the other product's is a file of another kind.
+  EXPECT_THAT(Refusal(Tiny("t5").config, TensorsOf(Tiny("t5_gated"))),
+              HasSubstr("wi_0.weight' F32 [12, 8]: expected no tensor of that name"));
+}
+
+TEST(Families, T5BucketsThatCannotBeAreRefused) {
+  EXPECT_THAT(Refusal(With(Tiny("t5"), "num_buckets\": 8", "num_buckets\": 6").config),
+              HasSubstr("found 6 buckets up to 20"));
+  EXPECT_THAT(Refusal(With(Tiny("t5"), "max_distance\": 20", "max_distance\": 2").config),
+              HasSubstr("found 8 buckets up to 2"));
+}
+
+TEST(Families, T5EmbeddingsMayHaveTheEncodersName) {
+  TinyFamily family = Tiny("t5");
+  for (WeightName& weight : family.weights) {
+    if (weight.canonical == "embeddings.word") weight.in_file = "encoder.embed_tokens.weight";
+  }
+  Describe(family);
+}
+
+TEST(Families, VitHasNoEmbeddingsForIds) {
+  const ModelDescription model = Describe(Tiny("vit"));
+  EXPECT_FALSE(model.embeddings.has_value());
+  EXPECT_EQ(model.layer.norm_placement, NormPlacement::kPre);
+  EXPECT_TRUE(model.has_exit_norm);
+}
+
+TEST(Families, Dinov2WidensByARatio) {
+  const ModelDescription plain = Describe(Tiny("dinov2"));
+  EXPECT_EQ(plain.layer.feed_forward_width, 24);
+  EXPECT_TRUE(plain.layer.has_branch_scale);
+  EXPECT_FALSE(plain.layer.has_gate);
+  const ModelDescription gated = Describe(Tiny("dinov2_swiglu"));
+  EXPECT_EQ(gated.layer.feed_forward_width, 16);  // two thirds, in eights
+  EXPECT_TRUE(gated.layer.has_gate);
+  EXPECT_EQ(gated.layer.activation, Activation::kSilu);
+}
+
+TEST(Families, WhisperHasAFixedEpsilonAndKeysWithoutBias) {
+  const ModelDescription model = Describe(Tiny("whisper"));
+  EXPECT_EQ(model.layer.norm_epsilon, 1e-5f);
+  EXPECT_TRUE(model.has_exit_norm);
+}
+
+TEST(Families, Wav2Vec2HasEitherOrderOfNorms) {
+  EXPECT_EQ(Describe(Tiny("wav2vec2")).layer.norm_placement, NormPlacement::kPost);
+  EXPECT_FALSE(Describe(Tiny("wav2vec2")).has_exit_norm);
+  EXPECT_EQ(Describe(Tiny("wav2vec2_norm_first")).layer.norm_placement, NormPlacement::kPre);
+  EXPECT_TRUE(Describe(Tiny("wav2vec2_norm_first")).has_exit_norm);
+}
+
+TEST(Families, NamesOfTensorsAreThoseOfTheModelType) {
+  EXPECT_THAT(PlacesInFile(*FindFamily("whisper", {}), "", "embeddings.word"), IsEmpty());
+  EXPECT_EQ(FindFamily("", {"T5EncoderModel"})->name, "t5");
+  EXPECT_EQ(FindFamily("", {"Dinov2WithRegistersModel"})->name, "dinov2");
+  EXPECT_EQ(NearestModelType("wav2vec"), "wav2vec2");
+  EXPECT_EQ(NearestModelType("MPNet2"), "mpnet");
+}
+
+}  // namespace
+}  // namespace attendant

@@ -1,0 +1,256 @@
+#include "tests/engine/checkpoint/tiny_families.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "engine/checkpoint/model_config.h"
+#include "engine/checkpoint/weight_source.h"
+
+namespace attendant {
+namespace {
+
+using Names = std::vector<WeightName>;
+
+// `patterns` with "{i}" for each of `layers` weight sets; the name of a linear layer or a norm
+// stands for its weight, and with " +" behind it for its bias too.
+Names Expand(const Names& patterns, int layers) {
+  Names names;
+  for (const WeightName& pattern : patterns) {
+    const int repeats = absl::StrContains(pattern.canonical, "{i}") ? layers : 1;
+    for (int i = 0; i < repeats; ++i) {
+      WeightName name = pattern;
+      const bool has_bias = absl::EndsWith(name.in_file, " +");
+      name.canonical = absl::StrReplaceAll(name.canonical, {{"{i}", absl::StrCat(i)}});
+      name.in_file = absl::StrReplaceAll(name.in_file, {{"{i}", absl::StrCat(i)}, {" +", ""}});
+      const auto with = [&](const char* suffix) {
+        return WeightName{name.canonical + suffix, name.in_file + suffix, name.index, name.count};
+      };
+      const bool is_tensor = absl::StrContains(name.canonical, "embeddings.word") ||
+                             absl::StrContains(name.canonical, "embeddings.pos") ||
+                             absl::StrContains(name.canonical, "embeddings.token") ||
+                             absl::StrContains(name.canonical, "scale") ||
+                             absl::StrContains(name.canonical, "relative");
+      names.push_back(is_tensor ? name : with(".weight"));
+      if (has_bias) names.push_back(with(".bias"));
+    }
+  }
+  return names;
+}
+
+TinyFamily Albert() {
+  const std::string layer = "encoder.albert_layer_groups.{i}.albert_layers.0.";
+  return {"albert",
+          R"({"model_type": "albert", "hidden_size": 8, "embedding_size": 6,
+            "num_attention_heads": 2, "num_hidden_layers": 5, "num_hidden_groups": 2,
+            "inner_group_num": 1, "intermediate_size": 12, "vocab_size": 10,
+            "max_position_embeddings": 16, "type_vocab_size": 2, "hidden_act": "gelu_new",
+            "layer_norm_eps": 1e-12})",
+          Expand({{"embeddings.word", "embeddings.word_embeddings.weight"},
+                  {"embeddings.position", "embeddings.position_embeddings.weight"},
+                  {"embeddings.token_type", "embeddings.token_type_embeddings.weight"},
+                  {"embeddings.norm", "embeddings.LayerNorm +"},
+                  {"embeddings.projection", "encoder.embedding_hidden_mapping_in +"},
+                  {"layer.{i}.query", layer + "attention.query +"},
+                  {"layer.{i}.key", layer + "attention.key +"},
+                  {"layer.{i}.value", layer + "attention.value +"},
+                  {"layer.{i}.output", layer + "attention.dense +"},
+                  {"layer.{i}.attention_norm", layer + "attention.LayerNorm +"},
+                  {"layer.{i}.feed_forward_in", layer + "ffn +"},
+                  {"layer.{i}.feed_forward_out", layer + "ffn_output +"},
+                  {"layer.{i}.feed_forward_norm", layer + "full_layer_layer_norm +"},
+                  {"pooling.dense", "pooler +"}},
+                 2),
+          {}};
+}
+
+TinyFamily MpNet() {
+  const std::string layer = "encoder.layer.{i}.";
+  return {"mpnet",
+          R"({"model_type": "mpnet", "hidden_size": 8, "num_attention_heads": 2,
+            "num_hidden_layers": 2, "intermediate_size": 12, "vocab_size": 10,
+            "max_position_embeddings": 16, "hidden_act": "gelu", "layer_norm_eps": 1e-5,
+            "relative_attention_num_buckets": 32, "pad_token_id": 1})",
+          Expand({{"embeddings.word", "embeddings.word_embeddings.weight"},
+                  {"embeddings.position", "embeddings.position_embeddings.weight"},
+                  {"embeddings.norm", "embeddings.LayerNorm +"},
+                  {"relative_positions", "encoder.relative_attention_bias.weight"},
+                  {"layer.{i}.query", layer + "attention.attn.q +"},
+                  {"layer.{i}.key", layer + "attention.attn.k +"},
+                  {"layer.{i}.value", layer + "attention.attn.v +"},
+                  {"layer.{i}.output", layer + "attention.attn.o +"},
+                  {"layer.{i}.attention_norm", layer + "attention.LayerNorm +"},
+                  {"layer.{i}.feed_forward_in", layer + "intermediate.dense +"},
+                  {"layer.{i}.feed_forward_out", layer + "output.dense +"},
+                  {"layer.{i}.feed_forward_norm", layer + "output.LayerNorm +"},
+                  {"pooling.dense", "pooler.dense +"}},
+                 2),
+          {}};
+}
+
+TinyFamily T5(bool gated) {
+  const std::string layer = "encoder.block.{i}.layer.";
+  Names names = {{"embeddings.word", "shared.weight"},
+                 {"relative_positions",
+                  "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"},
+                 {"layer.{i}.query", layer + "0.SelfAttention.q"},
+                 {"layer.{i}.key", layer + "0.SelfAttention.k"},
+                 {"layer.{i}.value", layer + "0.SelfAttention.v"},
+                 {"layer.{i}.output", layer + "0.SelfAttention.o"},
+                 {"layer.{i}.attention_norm", layer + "0.layer_norm"},
+                 {"layer.{i}.feed_forward_in",
+                  layer + (gated ? "1.DenseReluDense.wi_1" : "1.DenseReluDense.wi")},
+                 {"layer.{i}.feed_forward_out", layer + "1.DenseReluDense.wo"},
+                 {"layer.{i}.feed_forward_norm", layer + "1.layer_norm"},
+                 {"exit_norm", "encoder.final_layer_norm"}};
+  if (gated) names.push_back({"layer.{i}.feed_forward_gate", layer + "1.DenseReluDense.wi_0"});
+  return {gated ? "t5_gated" : "t5",
+          absl::StrCat(R"({"model_type": "t5", "d_model": 8, "d_kv": 3, "num_heads": 2,
+            "num_layers": 2, "d_ff": 12, "vocab_size": 10, "layer_norm_epsilon": 1e-6,
+            "relative_attention_num_buckets": 8, "relative_attention_max_distance": 20,
+            "feed_forward_proj": ")",
+                       gated ? "gated-gelu" : "relu", "\"}"),
+          Expand(names, 2),
+          {MakeTensor("decoder.block.0.layer.0.SelfAttention.q.weight", {6, 8}),
+           MakeTensor("lm_head.weight", {10, 8})}};
+}
+
+TinyFamily Vit() {
+  const std::string layer = "vit.encoder.layer.{i}.";
+  return {"vit",
+          R"({"model_type": "vit", "hidden_size": 8, "num_attention_heads": 2,
+            "num_hidden_layers": 2, "intermediate_size": 12, "hidden_act": "gelu",
+            "layer_norm_eps": 1e-12, "image_size": 8, "patch_size": 4, "qkv_bias": true})",
+          Expand({{"layer.{i}.query", layer + "attention.attention.query +"},
+                  {"layer.{i}.key", layer + "attention.attention.key +"},
+                  {"layer.{i}.value", layer + "attention.attention.value +"},
+                  {"layer.{i}.output", layer + "attention.output.dense +"},
+                  {"layer.{i}.attention_norm", layer + "layernorm_before +"},
+                  {"layer.{i}.feed_forward_in", layer + "intermediate.dense +"},
+                  {"layer.{i}.feed_forward_out", layer + "output.dense +"},
+                  {"layer.{i}.feed_forward_norm", layer + "layernorm_after +"},
+                  {"exit_norm", "vit.layernorm +"}},
+                 2),
+          {MakeTensor("vit.embeddings.cls_token", {1, 1, 8}),
+           MakeTensor("vit.embeddings.position_embeddings", {1, 5, 8}),
+           MakeTensor("vit.embeddings.patch_embeddings.projection.weight", {8, 3, 4, 4}),
+           MakeTensor("classifier.weight", {3, 8})}};
+}
+
+TinyFamily Dinov2(bool swiglu) {
+  const std::string layer = "encoder.layer.{i}.";
+  Names names = {{"layer.{i}.query", layer + "attention.attention.query"},
+                 {"layer.{i}.key", layer + "attention.attention.key"},
+                 {"layer.{i}.value", layer + "attention.attention.value"},
+                 {"layer.{i}.output", layer + "attention.output.dense +"},
+                 {"layer.{i}.attention_norm", layer + "norm1 +"},
+                 {"layer.{i}.attention_scale", layer + "layer_scale1.lambda1"},
+                 {"layer.{i}.feed_forward_norm", layer + "norm2 +"},
+                 {"layer.{i}.feed_forward_scale", layer + "layer_scale2.lambda1"},
+                 {"exit_norm", "layernorm +"}};
+  if (swiglu) {
+    names.push_back({"layer.{i}.feed_forward_gate", layer + "mlp.weights_in +", 0, 2});
+    names.push_back({"layer.{i}.feed_forward_in", layer + "mlp.weights_in +", 1, 2});
+    names.push_back({"layer.{i}.feed_forward_out", layer + "mlp.weights_out +"});
+  } else {
+    names.push_back({"layer.{i}.feed_forward_in", layer + "mlp.fc1 +"});
+    names.push_back({"layer.{i}.feed_forward_out", layer + "mlp.fc2 +"});
+  }
+  return {swiglu ? "dinov2_swiglu" : "dinov2",
+          absl::StrCat(R"({"model_type": "dinov2", "hidden_size": 8, "num_attention_heads": 2,
+            "num_hidden_layers": 2, "mlp_ratio": 3, "hidden_act": "gelu", "layer_norm_eps": 1e-6,
+            "qkv_bias": false, "use_swiglu_ffn": )",
+                       swiglu ? "true" : "false", "}"),
+          Expand(names, 2),
+          {MakeTensor("embeddings.mask_token", {1, 8})}};
+}
+
+TinyFamily Whisper() {
+  const std::string layer = "model.encoder.layers.{i}.";
+  return {"whisper",
+          R"({"model_type": "whisper", "d_model": 8, "encoder_attention_heads": 2,
+            "encoder_layers": 2, "encoder_ffn_dim": 12, "activation_function": "gelu",
+            "decoder_layers": 1, "max_source_positions": 10})",
+          Expand({{"layer.{i}.query", layer + "self_attn.q_proj +"},
+                  {"layer.{i}.key", layer + "self_attn.k_proj"},
+                  {"layer.{i}.value", layer + "self_attn.v_proj +"},
+                  {"layer.{i}.output", layer + "self_attn.out_proj +"},
+                  {"layer.{i}.attention_norm", layer + "self_attn_layer_norm +"},
+                  {"layer.{i}.feed_forward_in", layer + "fc1 +"},
+                  {"layer.{i}.feed_forward_out", layer + "fc2 +"},
+                  {"layer.{i}.feed_forward_norm", layer + "final_layer_norm +"},
+                  {"exit_norm", "model.encoder.layer_norm +"}},
+                 2),
+          {MakeTensor("model.encoder.conv1.weight", {8, 4, 3}),
+           MakeTensor("model.encoder.embed_positions.weight", {10, 8}),
+           MakeTensor("model.decoder.layers.0.fc1.weight", {12, 8})}};
+}
+
+TinyFamily Wav2Vec2(bool norm_first) {
+  const std::string layer = "wav2vec2.encoder.layers.{i}.";
+  Names names = {{"layer.{i}.query", layer + "attention.q_proj +"},
+                 {"layer.{i}.key", layer + "attention.k_proj +"},
+                 {"layer.{i}.value", layer + "attention.v_proj +"},
+                 {"layer.{i}.output", layer + "attention.out_proj +"},
+                 {"layer.{i}.attention_norm", layer + "layer_norm +"},
+                 {"layer.{i}.feed_forward_in", layer + "feed_forward.intermediate_dense +"},
+                 {"layer.{i}.feed_forward_out", layer + "feed_forward.output_dense +"},
+                 {"layer.{i}.feed_forward_norm", layer + "final_layer_norm +"}};
+  TinyFamily family = {norm_first ? "wav2vec2_norm_first" : "wav2vec2",
+                       absl::StrCat(R"({"model_type": "wav2vec2", "hidden_size": 8,
+            "num_attention_heads": 2, "num_hidden_layers": 2, "intermediate_size": 12,
+            "hidden_act": "gelu", "layer_norm_eps": 1e-5, "do_stable_layer_norm": )",
+                                    norm_first ? "true" : "false", "}"),
+                       {},
+                       {MakeTensor("wav2vec2.masked_spec_embed", {8}),
+                        MakeTensor("wav2vec2.encoder.pos_conv_embed.conv.bias", {8})}};
+  if (norm_first) {
+    names.push_back({"exit_norm", "wav2vec2.encoder.layer_norm +"});
+  } else {
+    family.others.push_back(MakeTensor("wav2vec2.encoder.layer_norm.weight", {8}));
+    family.others.push_back(MakeTensor("wav2vec2.encoder.layer_norm.bias", {8}));
+  }
+  family.weights = Expand(names, 2);
+  return family;
+}
+
+}  // namespace
+
+std::vector<TinyFamily> TinyFamilies() {
+  return {Albert(),      MpNet(),      T5(false), T5(true),        Vit(),
+          Dinov2(false), Dinov2(true), Whisper(), Wav2Vec2(false), Wav2Vec2(true)};
+}
+
+std::vector<TestTensor> TensorsOf(const TinyFamily& family) {
+  TempFolder folder;
+  folder.Write("config.json", family.config);
+  absl::StatusOr<ModelConfig> config = ReadModelConfig(folder.path());
+  EXPECT_TRUE(config.ok()) << config.status();
+  if (!config.ok()) return {};
+  PoolingDescription pooler;
+  pooler.modes = {PoolingMode::kFirstToken};
+  pooler.dense_width = config->description.layer.hidden_size;
+  config->description.pooling = pooler;
+
+  std::map<std::string, std::vector<int64_t>> shapes;
+  for (const WeightSpec& spec : ListWeights(config->description)) shapes[spec.name] = spec.shape;
+  std::vector<TestTensor> tensors = family.others;
+  for (const WeightName& weight : family.weights) {
+    EXPECT_TRUE(shapes.contains(weight.canonical)) << weight.canonical;
+    if (weight.index > 0 || !shapes.contains(weight.canonical)) continue;
+    std::vector<int64_t> shape = shapes[weight.canonical];
+    shape[0] *= weight.count;
+    tensors.push_back(MakeTensor(weight.in_file, std::move(shape)));
+  }
+  return tensors;
+}
+
+void WriteFamily(const TempFolder& folder, const TinyFamily& family) {
+  folder.Write("config.json", family.config);
+  folder.Write("model.safetensors", MakeSafetensors(TensorsOf(family)));
+}
+
+}  // namespace attendant

@@ -1,0 +1,267 @@
+"""Small random models of every family, as transformers makes and saves them, served and compared layer by layer."""
+import dataclasses
+import pathlib
+import sys
+import tempfile
+import types
+import typing
+
+import numpy as np
+import torch
+import torch.distributed
+
+if not hasattr(torch, "compile"):  # what the library needs of torch that Debian 12's lacks
+    torch.compile = lambda function=None, **_: function if function else (lambda f: f)
+    torch.distributed.fsdp = types.ModuleType("torch.distributed.fsdp")
+    torch.distributed.fsdp.FullyShardedDataParallel = type(None)
+    sys.modules["torch.distributed.fsdp"] = torch.distributed.fsdp
+
+import transformers as t  # noqa: E402
+
+from attendant.v1 import encoder_service_pb2 as pb  # noqa: E402
+from serving import encoder, serve, to_array, to_tensor  # noqa: E402
+
+BOUND = 5e-5  # or 1.5 times the error that torch's own float32 makes
+LENGTHS = (9, 1, 21, 14)
+
+
+@dataclasses.dataclass
+class Family:
+    model: type
+    config: type
+    common: dict
+    variants: dict  # name -> what differs
+    text: bool = True
+    position_ids: bool = True  # the library takes them; else it counts indices in the row
+    first_position: int = 0    # of the first kept token; more than 0: kept tokens are counted
+    pooler: bool = False
+    inputs: typing.Callable = None  # of families that read no text: config -> keyword arguments for one sequence
+    encoder: typing.Callable = lambda model: model
+
+
+def image(config):
+    return {"pixel_values": torch.randn(1, 3, config.image_size, config.image_size)}
+
+
+def audio(config):
+    return {"input_values": torch.randn(1, 700)}
+
+
+def mel(config):
+    return {"input_features": torch.randn(1, config.num_mel_bins, 2 * config.max_source_positions)}
+
+
+BERT_VARIANTS = {
+    "plain": {},
+    "head-26": {"hidden_size": 78, "num_attention_heads": 3},
+    "one-layer": {"num_hidden_layers": 1},
+    "relu": {"hidden_act": "relu"},
+    "gelu-new": {"hidden_act": "gelu_new", "intermediate_size": 77},
+    "one-head": {"num_attention_heads": 1, "hidden_act": "silu"},
+    "f16-file": {"save": "float16"},
+    "bf16-shards": {"save": "bfloat16", "shard": "20KB"},
+}
+BERT = {"vocab_size": 60, "hidden_size": 48, "num_attention_heads": 4, "num_hidden_layers": 3, "intermediate_size": 96,
+        "max_position_embeddings": 40}
+PATCHES = {"hidden_size": 48, "num_attention_heads": 4, "num_hidden_layers": 3, "intermediate_size": 96,
+           "image_size": 20, "patch_size": 4}
+DINO = {key: value for key, value in PATCHES.items() if key != "intermediate_size"}
+AUDIO = {"hidden_size": 48, "num_attention_heads": 4, "num_hidden_layers": 3, "intermediate_size": 96, "vocab_size": 20,
+         "conv_dim": (16, 16), "conv_kernel": (8, 4), "conv_stride": (5, 4), "num_feat_extract_layers": 2,
+         "num_conv_pos_embeddings": 8, "num_conv_pos_embedding_groups": 2}
+AUDIO_VARIANTS = {
+    "post": {},
+    "pre": {"do_stable_layer_norm": True},
+    "pre-head-26": {"do_stable_layer_norm": True, "hidden_size": 78, "num_attention_heads": 3},
+    "one-layer": {"num_hidden_layers": 1},
+    "relu": {"hidden_act": "relu"},
+    "pre-one-head-f16": {"do_stable_layer_norm": True, "num_attention_heads": 1, "save": "float16"},
+}
+VIT_VARIANTS = {
+    "plain": {},
+    "no-qkv-bias": {"qkv_bias": False},
+    "head-26": {"hidden_size": 78, "num_attention_heads": 3},
+    "one-layer": {"num_hidden_layers": 1},
+    "relu": {"hidden_act": "relu", "layer_norm_eps": 1e-6},
+    "bf16-shards": {"save": "bfloat16", "shard": "20KB"},
+}
+DINO_VARIANTS = {
+    "plain": {},
+    "swiglu": {"use_swiglu_ffn": True},
+    "swiglu-odd": {"use_swiglu_ffn": True, "hidden_size": 78, "num_attention_heads": 3, "mlp_ratio": 3},
+    "no-qkv-bias": {"qkv_bias": False},
+    "one-layer": {"num_hidden_layers": 1, "hidden_act": "relu"},
+    "swiglu-f16": {"use_swiglu_ffn": True, "save": "float16"},
+}
+
+FAMILIES = {
+    "bert": Family(t.BertModel, t.BertConfig, BERT, BERT_VARIANTS, pooler=True),
+    "roberta": Family(t.RobertaModel, t.RobertaConfig, BERT, BERT_VARIANTS, first_position=2, pooler=True),
+    "electra": Family(t.ElectraModel, t.ElectraConfig, {**BERT, "embedding_size": 20},
+                      {**BERT_VARIANTS, "same-width": {"embedding_size": 48}}),
+    "distilbert": Family(
+        t.DistilBertModel, t.DistilBertConfig,
+        {"vocab_size": 60, "dim": 48, "n_heads": 4, "n_layers": 3, "hidden_dim": 96, "max_position_embeddings": 40},
+        {"plain": {}, "head-26": {"dim": 78, "n_heads": 3}, "one-layer": {"n_layers": 1},
+         "relu": {"activation": "relu"}, "sinusoids": {"sinusoidal_pos_embds": True}, "f16-file": {"save": "float16"}},
+        position_ids=False),
+    "albert": Family(
+        t.AlbertModel, t.AlbertConfig, {**BERT, "embedding_size": 20},
+        {**BERT_VARIANTS, "two-groups": {"num_hidden_layers": 5, "num_hidden_groups": 2},
+         "own-layers": {"num_hidden_groups": 3}, "same-width": {"embedding_size": 48}}, pooler=True),
+    "mpnet": Family(t.MPNetModel, t.MPNetConfig, BERT, BERT_VARIANTS, first_position=2, pooler=True),
+    "t5": Family(
+        t.T5EncoderModel, t.T5Config,
+        {"vocab_size": 60, "d_model": 48, "d_kv": 12, "num_heads": 4, "num_layers": 3, "d_ff": 96},
+        {"relu": {}, "gated-gelu": {"feed_forward_proj": "gated-gelu"}, "gated-silu": {"feed_forward_proj": "gated-silu"},
+         "wide-heads": {"d_kv": 26, "num_heads": 3}, "narrow-heads": {"d_kv": 5, "d_ff": 77},
+         "few-buckets": {"relative_attention_num_buckets": 8, "relative_attention_max_distance": 10},
+         "one-layer": {"num_layers": 1}, "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
+        position_ids=False),
+    "vit": Family(t.ViTModel, t.ViTConfig, PATCHES, VIT_VARIANTS, text=False, inputs=image, pooler=True),
+    "deit": Family(t.DeiTModel, t.DeiTConfig, PATCHES, VIT_VARIANTS, text=False, inputs=image, pooler=True),
+    "dinov2": Family(t.Dinov2Model, t.Dinov2Config, DINO, DINO_VARIANTS, text=False, inputs=image),
+    "dinov2_with_registers": Family(t.Dinov2WithRegistersModel, t.Dinov2WithRegistersConfig, DINO, DINO_VARIANTS,
+                                    text=False, inputs=image),
+    "whisper": Family(
+        t.WhisperModel, t.WhisperConfig,
+        {"vocab_size": 60, "d_model": 48, "encoder_attention_heads": 4, "encoder_layers": 3, "encoder_ffn_dim": 96,
+         "decoder_attention_heads": 4, "decoder_layers": 1, "decoder_ffn_dim": 16, "num_mel_bins": 8,
+         "max_source_positions": 15, "max_target_positions": 8, "pad_token_id": 1, "bos_token_id": 1,
+         "eos_token_id": 1, "decoder_start_token_id": 1},
+        {"plain": {}, "head-26": {"d_model": 78, "encoder_attention_heads": 3, "decoder_attention_heads": 3},
+         "one-layer": {"encoder_layers": 1}, "relu": {"activation_function": "relu"},
+         "one-head": {"encoder_attention_heads": 1}, "f16-shards": {"save": "float16", "shard": "20KB"}},
+        text=False, inputs=mel, encoder=lambda model: model.encoder),
+    "wav2vec2": Family(t.Wav2Vec2Model, t.Wav2Vec2Config, AUDIO, AUDIO_VARIANTS, text=False, inputs=audio),
+    "hubert": Family(t.HubertModel, t.HubertConfig, AUDIO, AUDIO_VARIANTS, text=False, inputs=audio),
+}
+
+
+def make(family: Family, variant: dict, folder: pathlib.Path):
+    """A model with weights that matter, saved; returned as it was saved."""
+    options = {**family.common, **variant}
+    save, shard = options.pop("save", "float32"), options.pop("shard", "1GB")
+    model = family.model(family.config(**options)).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.dim() >= 2:
+                embedding = "embed" in name or "relative" in name or "shared" in name
+                parameter.normal_(0, 1 if embedding else parameter[0].numel() ** -0.5)
+            elif "norm" in name.lower() and name.endswith("weight") or "lambda" in name:
+                parameter.normal_(1, 0.2)
+            else:
+                parameter.normal_(0, 0.3)
+    model.to(getattr(torch, save)).save_pretrained(folder, max_shard_size=shard)
+    return model.float()
+
+
+def masks():
+    """Which tokens are kept, [B, S], in three ways."""
+    longest = max(LENGTHS) + 3
+    index, lengths = np.arange(longest), np.array(LENGTHS)[:, None]
+    holed = index < lengths
+    holed[:, 2::5] = False
+    return {"right": (index < lengths), "left": (index >= longest - lengths), "holed": holed}
+
+
+def run_library(family: Family, model, arguments: dict, dtype) -> list:
+    """[hidden states entering layer 0, after each layer but the last, at the end], and the pooled vectors or None."""
+    typed = {key: value.to(dtype) if value.is_floating_point() else value for key, value in arguments.items()}
+    with torch.no_grad():
+        out = family.encoder(model.to(dtype))(**typed, output_hidden_states=True)
+    states = [*out.hidden_states[:-1], out.last_hidden_state]
+    return [s.double().numpy() for s in states], out.pooler_output.double().numpy() if family.pooler else None
+
+
+def ask(encode, name: str, layers: int, pooler: bool, **tensors) -> tuple:
+    answer = encode(pb.EncodeRequest(model=name, intermediate_layers=range(layers - 1), return_pooled=pooler,
+                                     **{key: to_tensor(value) for key, value in tensors.items()}))
+    states = [to_array(layer.tensor) for layer in answer.intermediate] + [to_array(answer.hidden_states)]
+    return states, to_array(answer.pooled) if pooler else None
+
+
+def share_of_bound(exact, float32, served, kept) -> float:
+    """The largest error, of any layer, over what is allowed of that layer."""
+    worst = 0.0
+    for a, b, c in zip(exact, float32, served, strict=True):
+        allowed = max(BOUND, 1.5 * np.abs(a - b)[kept].max())
+        error = np.abs(a - c)[kept].max()
+        worst = max(worst, error / allowed if np.isfinite(error) else np.inf)
+    return worst
+
+
+def compare_text(family: Family, model, encode, name: str) -> float:
+    config, worst = model.config, 0.0
+    for mask in masks().values():
+        ids = torch.randint(2, config.vocab_size, mask.shape)
+        arguments = {"input_ids": ids, "attention_mask": torch.from_numpy(mask.astype(np.int64))}
+        index = np.broadcast_to(np.arange(mask.shape[1]), mask.shape)
+        if family.first_position:
+            positions = np.where(mask, mask.cumsum(axis=1) - 1 + family.first_position, family.first_position - 1)
+        else:
+            positions = np.where(mask, index - mask.argmax(axis=1)[:, None], 0)
+        if family.position_ids:
+            arguments["position_ids"] = torch.from_numpy(positions)
+        tensors = {"token_ids": ids.numpy(), "attention_mask": mask.astype(np.uint8)}
+        if isinstance(config, t.DistilBertConfig):
+            tensors["position_ids"] = np.ascontiguousarray(index)  # the library's own, from 0 whatever is kept
+        exact, exact_pooled = run_library(family, model, arguments, torch.float64)
+        float32, float32_pooled = run_library(family, model, arguments, torch.float32)
+        # The poolers of the library take the first token, kept or not.
+        pooler = family.pooler and bool(mask[:, 0].all())
+        served, pooled = ask(encode, name, len(exact) - 1, pooler, **tensors)
+        worst = max(worst, share_of_bound(exact[1:], float32[1:], served, mask))
+        if pooler:
+            worst = max(worst, share_of_bound([exact_pooled], [float32_pooled], [pooled], slice(None)))
+    return worst
+
+
+def compare_signals(family: Family, model, encode, name: str) -> float:
+    """Each sequence by itself in the library, all of them in one padded request."""
+    inputs = [family.inputs(model.config) for _ in range(3)]
+    exact = [run_library(family, model, one, torch.float64) for one in inputs]
+    float32 = [run_library(family, model, one, torch.float32) for one in inputs]
+    entering = np.concatenate([states[0] for states, _ in float32])
+    padded = np.pad(entering, ((0, 0), (0, 5), (0, 0))).astype(np.float32)
+    mask = np.pad(np.ones(entering.shape[:2], np.uint8), ((0, 0), (0, 5)))
+    served, pooled = ask(encode, name, len(exact[0][0]) - 1, family.pooler, hidden_states=padded, attention_mask=mask)
+    worst = 0.0
+    for i, ((states, vector), (states32, vector32)) in enumerate(zip(exact, float32)):
+        own = [layer[i:i + 1, :entering.shape[1]] for layer in served]
+        worst = max(worst, share_of_bound(states[1:], states32[1:], own, slice(None)))
+        if family.pooler:
+            worst = max(worst, share_of_bound([vector], [vector32], [pooled[i:i + 1]], slice(None)))
+    return worst
+
+
+def compare_family(program: str, name: str, family: Family) -> dict:
+    """Variant -> worst error, as a share of its bound."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folders = {variant: pathlib.Path(scratch) / variant for variant in family.variants}
+        models = {variant: make(family, options, folders[variant]) for variant, options in family.variants.items()}
+        with serve(program, folders, "--max-request-tokens", "512", "--max-batch-tokens", "512") as port:
+            encode = encoder(port)
+            one = compare_text if family.text else compare_signals
+            return {variant: one(family, model, encode, variant) for variant, model in models.items()}
+
+
+def compare(program: str, only=()) -> dict:
+    torch.manual_seed(5)
+    figures = {"families.passed": 0, "families.failed": 0, "configurations.passed": 0, "worst_error.f32": 0.0}
+    print(f"{'family':24}{'configurations':>16}{'agree':>8}{'worst error / bound':>22}  of")
+    for name, family in FAMILIES.items():
+        if only and name not in only:
+            continue
+        shares = compare_family(program, name, family)
+        agree = sum(share <= 1 for share in shares.values())
+        worst = max(shares, key=shares.get)
+        print(f"{name:24}{len(shares):16}{agree:8}{shares[worst]:22.3g}  {worst}", flush=True)
+        figures["families.passed" if agree == len(shares) else "families.failed"] += 1
+        figures["configurations.passed"] += agree
+        figures["worst_error.f32"] = max(figures["worst_error.f32"], shares[worst])
+    return figures
+
+
+if __name__ == "__main__":
+    print(compare(sys.argv[1], sys.argv[2:]))
