@@ -70,6 +70,7 @@ std::string TakeLayer(const std::string& canonical, std::string& layer) {
 const std::vector<Family>& Families() {
   static const auto& families = *[] {
     auto* all = new std::vector<Family>(TextFamilies());
+    for (Family& family : LongTextFamilies()) all->push_back(std::move(family));
     for (Family& family : SignalFamilies()) all->push_back(std::move(family));
     return all;
   }();
@@ -78,13 +79,17 @@ const std::vector<Family>& Families() {
 
 const Family* FindFamily(const std::string& model_type,
                          const std::vector<std::string>& architectures) {
+  const auto is_architecture = [&](const Family& family) {
+    return std::any_of(architectures.begin(), architectures.end(),
+                       [&](const std::string& name) { return IsArchitecture(family, name); });
+  };
+  for (const Family& family : Families()) {
+    if (family.model_types.empty() && is_architecture(family)) return &family;
+  }
   for (const Family& family : Families()) {
     const auto& types = family.model_types;
     if (std::find(types.begin(), types.end(), model_type) != types.end()) return &family;
-    if (!model_type.empty()) continue;
-    for (const std::string& architecture : architectures) {
-      if (IsArchitecture(family, architecture)) return &family;
-    }
+    if (model_type.empty() && is_architecture(family)) return &family;
   }
   return nullptr;
 }

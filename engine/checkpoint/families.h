@@ -41,6 +41,9 @@ struct ConfigKeys {
   Keys padding_id = {};                          // kCountKept: positions start behind it
   Keys position_buckets = {};                    // kBuckets
   Keys position_max_distance = {};               // kBuckets; empty: fixed, see below
+  Keys rotary_theta = {};                        // kRotary
+  Keys rotary_fraction = {};                     // of a head's width; empty: all
+  Keys rotary_interleaved = {};                  // empty: halves
 };
 
 struct FeedForwardKind {
@@ -63,7 +66,8 @@ struct FixedKey {
 // A family is one row of a table; adding one adds no code.
 struct Family {
   std::string name;
-  std::vector<std::string> model_types;  // of config.json
+  std::vector<std::string> model_types;  // of config.json; none: known by its architecture alone,
+                                         // as its model_type is that of another family
   std::vector<std::string>
       architectures;  // what comes before "Model", "EncoderModel" or "For…" in its architectures
   std::vector<std::string> prefixes;  // of tensors; the bare names are tried first
@@ -72,6 +76,7 @@ struct Family {
   std::string pooler = {};          // of a tanh layer on the first token; empty: none
   ConfigKeys keys = {};
   std::vector<FixedKey> fixed_keys = {};
+  std::string position_embedding_type = "absolute";  // of the config, if it says so
   Biases biases = Biases::kEvery;
   float norm_epsilon = 1e-12f;                                  // if the config does not say
   Activation activation = Activation::kGelu;                    // if the config does not say
@@ -83,6 +88,7 @@ struct Family {
   bool has_embedding_norm = true;
   bool always_projects_embeddings = false;
   PositionRule position_rule = PositionRule::kIndexFromFirstKept;
+  int64_t fewest_token_types = 1;
   int64_t padding_id = 0;                         // if the config does not say
   RelativePositionShape relative_positions = {};  // sizes if the config does not say
   std::vector<NamePattern> names;
@@ -92,6 +98,7 @@ const std::vector<Family>& Families();
 
 // The rows of the table: families that read text, and those that take rows of patches or frames.
 std::vector<Family> TextFamilies();
+std::vector<Family> LongTextFamilies();
 std::vector<Family> SignalFamilies();
 
 // By model_type, or else by the first architecture that is known; nullptr: neither.

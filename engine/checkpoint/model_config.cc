@@ -16,6 +16,7 @@ namespace attendant {
 namespace {
 
 constexpr int64_t kTokenTypesByDefault = 2;
+constexpr float kHighestRotaryTheta = 1e9f;
 
 std::vector<std::string> ReadArchitectures(const Json& config) {
   std::vector<std::string> architectures;
@@ -82,11 +83,25 @@ void ReadFeedForward(const Family& family, ConfigReader& config, LayerShape& lay
   }
 }
 
-RelativePositionShape ReadRelativePositions(const Family& family, ConfigReader& config,
-                                            Problems& problems) {
+RelativePositionShape ReadRelativePositions(const Family& family, int64_t head_width,
+                                            ConfigReader& config, Problems& problems) {
   RelativePositionShape shape = family.relative_positions;
-  if (shape.kind != RelativePositions::kBuckets) return shape;
   const ConfigKeys& keys = family.keys;
+  if (shape.kind == RelativePositions::kRotary) {
+    shape.rotary_theta = config.Number(keys.rotary_theta, kHighestRotaryTheta, shape.rotary_theta);
+    const float fraction = config.Number(keys.rotary_fraction, 1, 1.0f);
+    shape.rotary_width = static_cast<int64_t>(static_cast<double>(head_width) * fraction);
+    if (config.Boolean(keys.rotary_interleaved, false)) {
+      shape.rotary_pairs = RotaryPairs::kInterleaved;
+    }
+    if (shape.rotary_width < 2 || shape.rotary_width % 2 != 0 || shape.rotary_theta <= 0) {
+      problems.Add(
+          absl::StrCat("expected a positive rotary base, and an even number of rotary "
+                       "columns in a head, found base ",
+                       shape.rotary_theta, " and ", shape.rotary_width, " columns"));
+    }
+  }
+  if (shape.kind != RelativePositions::kBuckets) return shape;
   shape.buckets = config.Integer(keys.position_buckets, kPositionBucketRange, shape.buckets);
   shape.max_distance =
       config.Integer(keys.position_max_distance, kPositionRange, shape.max_distance);
@@ -119,7 +134,7 @@ LayerShape ReadLayer(const Family& family, ConfigReader& config, Problems& probl
   layer.norm_kind = family.norm_kind;
   layer.norm_epsilon = config.Number(keys.norm_epsilon, kHighestNormEpsilon, family.norm_epsilon);
   layer.has_branch_scale = family.has_branch_scale;
-  layer.relative_positions = ReadRelativePositions(family, config, problems);
+  layer.relative_positions = ReadRelativePositions(family, layer.key_width, config, problems);
   return layer;
 }
 
@@ -143,7 +158,8 @@ EmbeddingShape ReadEmbeddings(const Family& family, const LayerShape& layer, Con
   }
   if (!keys.token_types.empty()) {
     embeddings.token_types =
-        config.Integer(keys.token_types, kTokenTypeRange, kTokenTypesByDefault);
+        config.Integer(keys.token_types, {family.fewest_token_types, kTokenTypeRange.highest},
+                       kTokenTypesByDefault);
   }
   embeddings.position_rule = family.position_rule;
   if (family.position_rule == PositionRule::kCountKept) {
@@ -168,10 +184,10 @@ void RefuseVariants(const Family& family, const Json& json, ConfigReader& config
       problems.Add(absl::StrCat(key, ": expected false, for an encoder, found true"));
     }
   }
-  const std::string positions = config.Text({"position_embedding_type"}, "absolute");
-  if (!positions.empty() && positions != "absolute") {
-    problems.Add(
-        absl::StrCat("position_embedding_type: expected 'absolute', found ", Quoted(positions)));
+  const std::string positions = config.Text({"position_embedding_type"}, "");
+  if (!positions.empty() && positions != family.position_embedding_type) {
+    problems.Add(absl::StrCat("position_embedding_type: expected '", family.position_embedding_type,
+                              "', found ", Quoted(positions)));
   }
   for (const FixedKey& fixed : family.fixed_keys) {
     if (!json.contains(fixed.key) || json[fixed.key].is_null() || json[fixed.key] == fixed.value) {

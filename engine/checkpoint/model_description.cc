@@ -22,8 +22,20 @@ const char* Name(RelativePositions kind) {
       return "none";
     case RelativePositions::kBuckets:
       return "buckets";
+    case RelativePositions::kAlibi:
+      return "alibi";
+    case RelativePositions::kRotary:
+      return "rotary";
   }
   return "unknown";
+}
+
+LayerShape ModelDescription::layer_shape(int64_t set) const {
+  LayerShape shape = layer;
+  if (variants.empty()) return shape;
+  shape.has_attention_norm = variants[set].has_attention_norm;
+  shape.relative_positions.rotary_theta = variants[set].rotary_theta;
+  return shape;
 }
 
 int64_t ModelDescription::weight_sets() const {

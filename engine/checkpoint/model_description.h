@@ -10,6 +10,7 @@
 
 #include "engine/kernels/activation.h"
 #include "engine/kernels/norm.h"
+#include "engine/kernels/rope.h"
 
 namespace attendant {
 
@@ -25,6 +26,8 @@ const char* Name(NormPlacement placement);
 enum class RelativePositions {
   kNone,
   kBuckets,  // scores get a learned number for each head and bucket of distances (T5)
+  kAlibi,    // scores lose a fixed slope of each head times the distance
+  kRotary,   // queries and keys are turned by angles that grow with their positions (RoPE)
 };
 
 const char* Name(RelativePositions kind);
@@ -33,6 +36,14 @@ struct RelativePositionShape {
   RelativePositions kind = RelativePositions::kNone;
   int64_t buckets = 0;       // of the learned table, half of them for either direction
   int64_t max_distance = 0;  // from here on all distances share the last bucket
+  int64_t rotary_width = 0;  // columns of each head that turn
+  RotaryPairs rotary_pairs = RotaryPairs::kHalves;
+  float rotary_theta = 0;
+
+  // True of those that are numbers for each distance.
+  bool adds_to_scores() const {
+    return kind == RelativePositions::kBuckets || kind == RelativePositions::kAlibi;
+  }
 
   bool operator==(const RelativePositionShape&) const = default;
 };
@@ -51,6 +62,7 @@ struct LayerShape {
   Activation activation = Activation::kGelu;
   bool has_output_projection = true;
   bool has_gate = false;          // the feed-forward block is W2 (activation(Wg x) * (W1 x))
+  bool has_attention_norm = true;  // false: pre-norm without the norm before the attention
   bool has_branch_scale = false;  // each branch is multiplied by a learned vector [E] (LayerScale)
   RelativePositionShape relative_positions = {};
 
@@ -105,16 +117,27 @@ struct PoolingDescription {
   bool operator==(const PoolingDescription&) const = default;
 };
 
+// What a layer may have of its own; all else it shares with the others.
+struct LayerVariant {
+  bool has_attention_norm = true;
+  float rotary_theta = 0;
+
+  bool operator==(const LayerVariant&) const = default;
+};
+
 struct ModelDescription {
   std::string family;  // for people
   int64_t layers = 0;
   LayerShape layer;
   std::vector<int64_t> layer_map;  // [layers]: weight set of each layer, from 0 on without gaps;
                                    // or empty: each has its own
+  std::vector<LayerVariant> variants;  // of each weight set; or empty: all are as `layer` says
   std::optional<EmbeddingShape> embeddings;
   bool has_exit_norm = false;  // a norm after the last layer
   std::optional<PoolingDescription> pooling;
 
+  // The layers of a weight set.
+  LayerShape layer_shape(int64_t set) const;
   int64_t weight_sets() const;
   int64_t weight_set(int64_t i) const { return layer_map.empty() ? i : layer_map[i]; }
   bool operator==(const ModelDescription&) const = default;

@@ -45,7 +45,8 @@ void AddLayer(const LayerShape& shape, int64_t index, Weights& weights) {
   }
   const bool has_norms = shape.norm_placement != NormPlacement::kNone;
   if (shape.has_branch_scale) weights.push_back({prefix + "attention_scale", {width}});
-  if (has_norms) AddNorm(prefix + "attention_norm", shape.norm_kind, width, weights);
+  if (has_norms && shape.has_attention_norm)
+    AddNorm(prefix + "attention_norm", shape.norm_kind, width, weights);
   if (shape.feed_forward_width == 0) return;
   if (shape.has_gate) {
     AddLinear(prefix + "feed_forward_gate", shape.feed_forward_width, width, weights);
@@ -66,7 +67,8 @@ std::vector<WeightSpec> ListWeights(const ModelDescription& description) {
   if (layer.relative_positions.kind == RelativePositions::kBuckets) {
     weights.push_back({"relative_positions", {layer.relative_positions.buckets, layer.heads}});
   }
-  for (int64_t i = 0; i < description.weight_sets(); ++i) AddLayer(layer, i, weights);
+  for (int64_t i = 0; i < description.weight_sets(); ++i)
+    AddLayer(description.layer_shape(i), i, weights);
   if (description.has_exit_norm) AddNorm("exit_norm", layer.norm_kind, hidden_size, weights);
   if (description.pooling && description.pooling->dense_width > 0) {
     const int64_t pooled = hidden_size * static_cast<int64_t>(description.pooling->modes.size());

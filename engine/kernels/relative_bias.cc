@@ -28,6 +28,32 @@ void FillBucketBias(MatrixView<const float> learned, int64_t max_distance, Matri
   }
 }
 
+namespace {
+
+// A geometric sequence from 2^(-8 / n) for the largest power of two n within `heads`; the heads
+// beyond take every other element of the sequence for 2 n.
+double AlibiSlope(int64_t head, int64_t heads) {
+  int64_t power = 1;
+  while (2 * power <= heads) power *= 2;
+  if (head < power)
+    return std::exp2(-8.0 * static_cast<double>(head + 1) / static_cast<double>(power));
+  const int64_t odd = 2 * (head - power) + 1;
+  return std::exp2(-4.0 * static_cast<double>(odd) / static_cast<double>(power));
+}
+
+}  // namespace
+
+void FillAlibi(MatrixView<float> bias) {
+  const int64_t middle = bias.cols / 2;
+  for (int64_t h = 0; h < bias.rows; ++h) {
+    const double slope = AlibiSlope(h, bias.rows);
+    for (int64_t column = 0; column < bias.cols; ++column) {
+      bias.row(h)[column] =
+          static_cast<float>(-slope * static_cast<double>(std::abs(column - middle)));
+    }
+  }
+}
+
 AttentionBias AsAttentionBias(MatrixView<const float> bias) {
   return {.data = bias.data + bias.cols / 2,
           .head_stride = bias.stride,

@@ -20,6 +20,10 @@ int64_t DistanceBucket(int64_t distance, int64_t buckets, int64_t max_distance);
 // distance's bucket. learned: [buckets, H].
 void FillBucketBias(MatrixView<const float> learned, int64_t max_distance, MatrixView<float> bias);
 
+// bias [H, DistanceColumns(length)]: minus the head's slope times the distance, either way: Press
+// et al. 2022. The slopes are theirs, for any number of heads.
+void FillAlibi(MatrixView<float> bias);
+
 // The table as the attention adds it: no positions yet.
 AttentionBias AsAttentionBias(MatrixView<const float> bias);
 

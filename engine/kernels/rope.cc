@@ -75,7 +75,7 @@ constexpr int64_t kRowsPerItem = 16;
 }  // namespace
 
 RotaryTable::RotaryTable(int64_t positions, int64_t width, float theta)
-    : width_(width), table_(positions * width) {
+    : width_(width), theta_(theta), table_(positions * width) {
   const int64_t pairs = width / 2;
   for (int64_t j = 0; j < pairs; ++j) {
     const double exponent = 2 * static_cast<double>(j) / static_cast<double>(width);

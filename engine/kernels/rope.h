@@ -17,12 +17,14 @@ class RotaryTable {
   RotaryTable(int64_t positions, int64_t width, float theta);
 
   int64_t width() const { return width_; }
+  float theta() const { return theta_; }
   const float* cosines(int64_t position) const { return table_.data() + position * width_; }
   const float* sines(int64_t position) const { return cosines(position) + width_ / 2; }
   int64_t bytes() const { return table_.bytes(); }
 
  private:
   int64_t width_;
+  float theta_;
   AlignedBuffer<float> table_;  // [positions, width]: cosines, then sines
 };
 

@@ -16,7 +16,7 @@ absl::Status LoadLayers(const ModelDescription& model, WeightLoader& loader, Enc
   impl.layers.reserve(model.weight_sets());
   for (int64_t i = 0; i < model.weight_sets(); ++i) {
     absl::StatusOr<EncoderLayer> layer =
-        EncoderLayer::Load(absl::StrCat("layer.", i, "."), model.layer, loader);
+        EncoderLayer::Load(absl::StrCat("layer.", i, "."), model.layer_shape(i), loader);
     if (!layer.ok()) return layer.status();
     impl.layers.push_back(*std::move(layer));
   }
@@ -93,6 +93,7 @@ void Encoder::Impl::ReserveScratch(RunState& run) const {
 
 void Encoder::Impl::FillDistances(RunState& run) const {
   const RelativePositionShape& shape = description.layer.relative_positions;
+  if (shape.kind == RelativePositions::kAlibi) FillAlibi(run.distance_table());
   if (shape.kind != RelativePositions::kBuckets) return;
   const int64_t heads = description.layer.heads;
   FillBucketBias({relative_positions.data(), shape.buckets, heads, heads}, shape.max_distance,

@@ -14,9 +14,11 @@ absl::StatusOr<EncoderLayer> EncoderLayer::Load(const std::string& prefix, const
   const auto read_norm = [&](const std::string& name) {
     return loader.ReadNorm(prefix + name, shape.hidden_size, shape.norm_kind, shape.norm_epsilon);
   };
-  absl::StatusOr<NormParameters> attention_norm = read_norm("attention_norm");
-  if (!attention_norm.ok()) return attention_norm.status();
-  layer.attention_norm_ = *std::move(attention_norm);
+  if (shape.has_attention_norm) {
+    absl::StatusOr<NormParameters> attention_norm = read_norm("attention_norm");
+    if (!attention_norm.ok()) return attention_norm.status();
+    layer.attention_norm_ = *std::move(attention_norm);
+  }
   if (shape.feed_forward_width == 0) return layer;
 
   absl::StatusOr<FeedForward> feed_forward = FeedForward::Load(prefix, shape, loader);
@@ -53,7 +55,7 @@ MatrixView<float> EncoderLayer::Projected(MatrixView<float> x, RunState& run) co
 // norm(x), beside the x that the residual will need, or x itself.
 MatrixView<float> EncoderLayer::EntryOf(const std::optional<NormParameters>& norm,
                                         MatrixView<float> x, RunState& run) const {
-  if (placement_ != NormPlacement::kPre) return x;
+  if (placement_ != NormPlacement::kPre || !norm) return x;
   const MatrixView<float> normed = run.Padded(run.activations.branch());
   LayerNorm(run.team, run.Kept(x), norm->view(), run.Kept(normed));
   return normed;

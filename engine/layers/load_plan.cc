@@ -94,6 +94,22 @@ absl::Status CheckLayerMap(const ModelDescription& model) {
       " weight sets, from 0 on without gaps, got ", absl::StrJoin(model.layer_map, " ")));
 }
 
+absl::Status CheckVariants(const ModelDescription& model) {
+  if (model.variants.empty()) return absl::OkStatus();
+  if (static_cast<int64_t>(model.variants.size()) != model.weight_sets()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model description: expected a variant for each "
+                     "of ",
+                     model.weight_sets(), " weight sets, got ", model.variants.size()));
+  }
+  for (const LayerVariant& variant : model.variants) {
+    if (variant.has_attention_norm || model.layer.norm_placement == NormPlacement::kPre) continue;
+    return absl::InvalidArgumentError(
+        "model description: expected norms before the branches in a layer without attention norm");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckPositive(const ModelDescription& model) {
   std::pair<const char*, int64_t> sizes[] = {{"layers", model.layers},
                                              {"hidden_size", model.layer.hidden_size},
@@ -119,6 +135,7 @@ CheckedSize LoadBytes(const ModelDescription& model) {
 absl::Status CheckDescription(const ModelDescription& model) {
   absl::Status valid = CheckPositive(model);
   valid.Update(CheckLayerMap(model));
+  if (valid.ok()) valid = CheckVariants(model);
   if (!valid.ok()) return valid;
   if (!LoadBytes(model).ok()) {
     return absl::InvalidArgumentError("model description: sizes that are negative or overflow");
@@ -136,6 +153,14 @@ absl::Status CheckDescription(const ModelDescription& model) {
     return absl::InvalidArgumentError(
         "model description: expected an output projection in a layer with a branch scale, got "
         "none");
+  }
+  const RelativePositionShape& relative = layer.relative_positions;
+  if (relative.kind == RelativePositions::kRotary &&
+      (relative.rotary_width < 2 || relative.rotary_width % 2 != 0 ||
+       relative.rotary_width > layer.key_width)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model description: expected an even rotary width from 2 to the key width ",
+                     layer.key_width, ", got ", relative.rotary_width));
   }
   const bool needs_hidden_size = !bare || model.has_exit_norm || model.pooling.has_value();
   if (output != layer.hidden_size && needs_hidden_size) {

@@ -1,6 +1,7 @@
 #include "engine/layers/multi_head_attention.h"
 
 #include "engine/kernels/attention.h"
+#include "engine/kernels/rope.h"
 
 namespace attendant {
 
@@ -30,6 +31,11 @@ MatrixView<float> MultiHeadAttention::Context(MatrixView<const float> x, RunStat
 
   const int64_t keys = shape_.heads * shape_.key_width;
   const MatrixView<float> kept = run.Kept(qkv);
+  if (const RelativePositionShape& relative = shape_.relative_positions;
+      relative.kind == RelativePositions::kRotary) {
+    Rotate(run.team, run.rotary_table(relative.rotary_theta), relative.rotary_pairs, run.positions,
+           shape_.key_width, kept.Columns(0, 2 * keys));
+  }
   const AttentionInput input = {.queries = kept.Columns(0, keys),
                                 .keys = kept.Columns(keys, keys),
                                 .values = kept.Columns(2 * keys, shape_.context_width())};

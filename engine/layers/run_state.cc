@@ -21,9 +21,25 @@ CheckedSize ScratchBytes(const LayerShape& layer, int threads) {
                                  CheckedSize(kScratchRows) * widths * CheckedSize(sizeof(float)));
 }
 
+std::vector<float> RotaryThetas(const ModelDescription& model) {
+  std::vector<float> thetas;
+  if (model.layer.relative_positions.kind != RelativePositions::kRotary) return thetas;
+  for (int64_t i = 0; i < model.weight_sets(); ++i) {
+    thetas.push_back(model.layer_shape(i).relative_positions.rotary_theta);
+  }
+  std::sort(thetas.begin(), thetas.end());
+  thetas.erase(std::unique(thetas.begin(), thetas.end()), thetas.end());
+  return thetas;
+}
+
 CheckedSize DistanceElements(const LayerShape& layer, int64_t max_tokens) {
-  if (layer.relative_positions.kind == RelativePositions::kNone) return 0;
+  if (!layer.relative_positions.adds_to_scores()) return 0;
   return CheckedSize(layer.heads) * (CheckedSize(2) * max_tokens);
+}
+
+CheckedSize RotaryElements(const ModelDescription& model, int64_t max_tokens) {
+  return CheckedSize(static_cast<int64_t>(RotaryThetas(model).size())) *
+         model.layer.relative_positions.rotary_width * max_tokens;
 }
 
 absl::Status CheckPositions(const PackedBatch& batch, int64_t max_tokens) {
@@ -79,11 +95,39 @@ RunState::RunState(const ModelDescription& model, int64_t capacity, int threads)
       attention(threads, AttentionShapeOf(model.layer), capacity),
       scratch_bytes(ScratchBytes(model.layer, threads).value()),
       distance_bias(DistanceElements(model.layer, capacity).value()),
-      heads_(model.layer.heads) {}
+      heads_(model.layer.heads) {
+  for (const float theta : RotaryThetas(model)) {
+    rotary_tables.emplace_back(capacity, model.layer.relative_positions.rotary_width, theta);
+  }
+}
 
 CheckedSize RunState::Bytes(const ModelDescription& model, int64_t capacity, int threads) {
   return Activations::Bytes(model, capacity) + ScratchBytes(model.layer, threads) +
-         DistanceElements(model.layer, capacity) * CheckedSize(sizeof(float));
+         (DistanceElements(model.layer, capacity) + RotaryElements(model, capacity)) *
+             CheckedSize(sizeof(float));
+}
+
+int64_t RunState::table_bytes() const {
+  int64_t sum = distance_bias.bytes();
+  for (const RotaryTable& table : rotary_tables) sum += table.bytes();
+  return sum;
+}
+
+const RotaryTable& RunState::rotary_table(float theta) const {
+  return *std::find_if(rotary_tables.begin(), rotary_tables.end(),
+                       [&](const RotaryTable& table) { return table.theta() == theta; });
+}
+
+// Counted from the first kept token, so that padding before it changes no bit.
+void RunState::TakePositions(const PackedBatch& batch) {
+  positions.clear();
+  for (int64_t i = 0; i < batch.sequences(); ++i) {
+    const int32_t begin = batch.cu_seqlens[i];
+    for (int32_t t = begin; t < batch.cu_seqlens[i + 1]; ++t) {
+      positions.push_back(batch.positions.empty() ? t - begin
+                                                  : batch.positions[t] - batch.positions[begin]);
+    }
+  }
 }
 
 MatrixView<float> RunState::distance_table() {
@@ -115,6 +159,7 @@ absl::Status RunState::Begin(const PackedBatch& batch) {
     }
     sequence.bias = &distances[i];
   }
+  if (!rotary_tables.empty()) TakePositions(batch);
   const int64_t tail = PaddedRows(tokens) - tokens;
   ZeroRows(activations.hidden().Rows(tokens, tail));
   ZeroRows(activations.context().Rows(tokens, tail));

@@ -12,6 +12,7 @@
 #include "engine/kernels/activation.h"
 #include "engine/kernels/attention.h"
 #include "engine/kernels/gemm.h"
+#include "engine/kernels/rope.h"
 #include "engine/layers/activations.h"
 #include "engine/layers/batch.h"
 #include "engine/layers/checked_size.h"
@@ -34,10 +35,12 @@ struct RunState {
 
   // Of the buffers, and of the kernels' scratch memory at most.
   static CheckedSize Bytes(const ModelDescription& model, int64_t capacity, int threads);
-  int64_t bytes() const { return activations.bytes() + scratch_bytes + distance_bias.bytes(); }
+  int64_t bytes() const { return activations.bytes() + scratch_bytes + table_bytes(); }
 
   // Where a model's relative positions go, once, before the first batch.
   MatrixView<float> distance_table();
+
+  const RotaryTable& rotary_table(float theta) const;
 
   // Takes up a batch. INVALID_ARGUMENT: not a packed batch, or a bias in a model with relative
   // positions. RESOURCE_EXHAUSTED: T > max_tokens.
@@ -67,9 +70,14 @@ struct RunState {
   std::vector<AttentionSequence> sequences;
   AlignedBuffer<float> distance_bias;    // [H, DistanceColumns(max_tokens)], or of size 0
   std::vector<AttentionBias> distances;  // distance_bias as each sequence sees it
+  std::vector<RotaryTable> rotary_tables;  // one for each theta of the model's layers
+  std::vector<int32_t> positions;          // [T], from the first of each sequence; if rotary
   int64_t keyless_rows = 0;
 
  private:
+  int64_t table_bytes() const;
+  void TakePositions(const PackedBatch& batch);
+
   int64_t heads_;
 };
 

@@ -41,8 +41,7 @@ absl::Status TakeHiddenStates(const WireTensor& hidden_states, const SharedTenso
 
 absl::Status TakeBias(const SharedTensors& shared, ComputeRequest& compute) {
   if (!shared.attention_bias) return absl::OkStatus();
-  const RelativePositions relative = compute.description().layer.relative_positions.kind;
-  if (relative != RelativePositions::kNone) {
+  if (compute.description().layer.relative_positions.adds_to_scores()) {
     return Refusal("attention_bias", "none, as the model has relative positions in its place",
                    "a tensor");
   }

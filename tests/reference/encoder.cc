@@ -171,17 +171,37 @@ int64_t Bucket(int64_t relative, int64_t buckets, int64_t max_distance) {
   return bucket + std::min(exact + static_cast<int64_t>(place + 1e-9), buckets - 1);
 }
 
+// The paper's code, as published for any number of heads.
+std::vector<double> AlibiSlopes(int64_t heads) {
+  const double log2 = std::log2(static_cast<double>(heads));
+  const double whole = std::exp2(std::floor(log2));
+  if (static_cast<double>(heads) == whole) {
+    const double start = std::exp2(-std::exp2(-(log2 - 3)));
+    std::vector<double> slopes;
+    for (int64_t i = 0; i < heads; ++i) slopes.push_back(start * std::pow(start, i));
+    return slopes;
+  }
+  std::vector<double> slopes = AlibiSlopes(static_cast<int64_t>(whole));
+  const std::vector<double> finer = AlibiSlopes(static_cast<int64_t>(2 * whole));
+  for (size_t i = 0; static_cast<int64_t>(slopes.size()) < heads; i += 2)
+    slopes.push_back(finer[i]);
+  return slopes;
+}
+
 // What distance adds to the scores of each head.
 class Distances {
  public:
   Distances(const LayerShape& shape, const Weights& weights)
       : shape_(shape.relative_positions), heads_(shape.heads) {
-    if (shape_.kind == RelativePositions::kNone) return;
+    if (shape_.kind != RelativePositions::kBuckets) return;
     table_ = weights.Read("relative_positions", shape_.buckets * heads_);
   }
 
   double Of(int64_t head, int64_t query, int64_t key) const {
-    if (shape_.kind == RelativePositions::kNone) return 0;
+    if (shape_.kind == RelativePositions::kAlibi) {
+      return -AlibiSlopes(heads_)[head] * static_cast<double>(std::abs(key - query));
+    }
+    if (shape_.kind != RelativePositions::kBuckets) return 0;
     return table_[Bucket(key - query, shape_.buckets, shape_.max_distance) * heads_ + head];
   }
 
@@ -193,6 +213,29 @@ class Distances {
 
 // Where each token of a sequence is.
 using Positions = std::vector<int32_t>;
+
+// Queries or keys [n, H Dk]: pairs of columns as points of a plane, turned by their position.
+Vector Turn(const LayerShape& shape, const Positions& positions, Vector x) {
+  const RelativePositionShape& relative = shape.relative_positions;
+  if (relative.kind != RelativePositions::kRotary) return x;
+  const int64_t pairs = relative.rotary_width / 2;
+  const bool halves = relative.rotary_pairs == RotaryPairs::kHalves;
+  for (size_t s = 0; s < positions.size(); ++s) {
+    for (int64_t h = 0; h < shape.heads; ++h) {
+      double* head = &x[(s * shape.heads + h) * shape.key_width];
+      for (int64_t j = 0; j < pairs; ++j) {
+        double& a = head[halves ? j : 2 * j];
+        double& b = head[halves ? j + pairs : 2 * j + 1];
+        const double angle =
+            positions[s] / std::pow(relative.rotary_theta, static_cast<double>(j) / pairs);
+        const double turned = a * std::cos(angle) - b * std::sin(angle);
+        b = b * std::cos(angle) + a * std::sin(angle);
+        a = turned;
+      }
+    }
+  }
+  return x;
+}
 
 // Queries and keys [n, H Dk], values [n, H Dv] -> [n, H Dv].
 Vector Attend(const LayerShape& shape, const Distances& distances, const Positions& positions,
@@ -240,7 +283,9 @@ class Layer {
       return std::make_unique<Linear>(weights, prefix + name, out, in);
     };
     if (shape.has_output_projection) output_ = linear("output", width, shape.context_width());
-    if (shape.norm_placement != NormPlacement::kNone) attention_norm_ = norm("attention_norm");
+    if (shape.norm_placement != NormPlacement::kNone && shape.has_attention_norm) {
+      attention_norm_ = norm("attention_norm");
+    }
     const auto scale = [&](const char* name) {
       return shape.has_branch_scale ? weights.Read(prefix + name, width) : Vector(width, 1.0);
     };
@@ -260,7 +305,7 @@ class Layer {
         return in_ ? Apply(*feed_forward_norm_, Sum(h, FeedForward(h))) : h;
       }
       case NormPlacement::kPre: {
-        const Vector h = Sum(x, Attention(Apply(*attention_norm_, x), positions));
+        const Vector h = Sum(x, Attention(Entering(x), positions));
         return in_ ? Sum(h, FeedForward(Apply(*feed_forward_norm_, h))) : h;
       }
       case NormPlacement::kNone:
@@ -270,9 +315,14 @@ class Layer {
   }
 
  private:
+  Vector Entering(const Vector& x) const {
+    return attention_norm_ ? Apply(*attention_norm_, x) : x;
+  }
+
   Vector Attention(const Vector& x, const Positions& positions) const {
     const Vector context =
-        Attend(shape_, distances_, positions, Apply(query_, x), Apply(key_, x), Apply(value_, x));
+        Attend(shape_, distances_, positions, Turn(shape_, positions, Apply(query_, x)),
+               Turn(shape_, positions, Apply(key_, x)), Apply(value_, x));
     return output_ ? Scale(Apply(*output_, context), attention_scale_) : context;
   }
 
@@ -311,7 +361,8 @@ std::vector<Vector> Encoder::Encode(std::vector<Vector> sequences,
     std::iota(positions[i].begin(), positions[i].end(), 0);
   }
   for (int64_t i = 0; i < model_.layers; ++i) {
-    const Layer layer(model_.layer, weights, absl::StrCat("layer.", model_.weight_set(i), "."));
+    const int64_t set = model_.weight_set(i);
+    const Layer layer(model_.layer_shape(set), weights, absl::StrCat("layer.", set, "."));
     for (size_t s = 0; s < sequences.size(); ++s) {
       sequences[s] = layer.Forward(sequences[s], positions[s]);
     }

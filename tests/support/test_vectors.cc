@@ -151,13 +151,17 @@ TestVector Window(std::string name, bool has_global_token) {
   return vector;
 }
 
-// One table of buckets for every pair.
-TestVector Buckets(std::string name, float scale) {
+// Positions in the attention alone.
+TestVector Relative(std::string name, RelativePositions kind) {
   TestVector vector;
   vector.name = std::move(name);
   vector.description = AttentionOnly(2, 2, /*has_output_projection=*/false);
-  vector.description.layer.score_scale = scale;
-  vector.description.layer.relative_positions = {RelativePositions::kBuckets, 32, 128};
+  RelativePositionShape& relative = vector.description.layer.relative_positions;
+  relative.kind = kind;
+  relative.buckets = 32;
+  relative.max_distance = 128;
+  relative.rotary_width = 2;
+  relative.rotary_theta = 1e4f;
   vector.weights = {{"layer.0.query.weight", Generate(16, 2)},
                     {"layer.0.key.weight", Generate(16, 4)},
                     {"layer.0.value.weight", Generate(16, 6)},
@@ -223,9 +227,15 @@ void AddAttention(std::vector<TestVector>& vectors) {
                            .30838212, 16.59708082));
   vectors.push_back(Expect(Window("TV16b", true), {.77090998, .63178696, -.32282805, -.57930440},
                            1.00628399, 14.24931741));
-  vectors.push_back(Expect(Buckets("TV20", 1.0f), {.36127760, -.19041519, .58053639, .11435937},
+  vectors.push_back(Expect(Relative("TV18", RelativePositions::kAlibi),
+                           {.25951999, -.03338978, .59960204, .09818964}, 2.49502362, 1.37953726));
+  vectors.push_back(Expect(Relative("TV19", RelativePositions::kRotary),
+                           {.29396486, -.05753559, .42361196, .06869510}, 2.58969104, 1.14557875));
+  TestVector unscaled = Relative("TV20", RelativePositions::kBuckets);
+  unscaled.description.layer.score_scale = 1;
+  vectors.push_back(Expect(std::move(unscaled), {.36127760, -.19041519, .58053639, .11435937},
                            2.09144092, 2.22944552));
-  vectors.push_back(Expect(Buckets("TV20b", static_cast<float>(1 / std::sqrt(2.0))),
+  vectors.push_back(Expect(Relative("TV20b", RelativePositions::kBuckets),
                            {.35949697, -.17550196, .49890245, .10497283}, 2.09906687, 1.90480451));
 }
 

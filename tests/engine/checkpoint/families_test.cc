@@ -119,13 +119,71 @@ TEST(Families, AlbertOfSeveralLayersInAGroupIsRefused) {
       HasSubstr("num_hidden_groups: expected an integer from 1 to 5, found 6"));
 }
 
+TEST(Families, NomicBertTurnsAFractionOfEachHead) {
+  const ModelDescription model = Describe(Tiny("nomic_bert"));
+  const RelativePositionShape& relative = model.layer.relative_positions;
+  EXPECT_EQ(relative.kind, RelativePositions::kRotary);
+  EXPECT_EQ(relative.rotary_width, 2);
+  EXPECT_EQ(relative.rotary_theta, 1000.0f);
+  EXPECT_EQ(relative.rotary_pairs, RotaryPairs::kHalves);
+  EXPECT_EQ(model.layer.norm_placement, NormPlacement::kPost);
+  EXPECT_TRUE(model.layer.has_gate);
+  EXPECT_EQ(model.layer.activation, Activation::kSilu);
+  EXPECT_EQ(Describe(With(Tiny("nomic_bert"), "interleaved\": false", "interleaved\": true"))
+                .layer.relative_positions.rotary_pairs,
+            RotaryPairs::kInterleaved);
+}
+
+TEST(Families, NomicBertOfOtherKindsIsRefused) {
+  EXPECT_THAT(Refusal(With(Tiny("nomic_bert"), "prenorm\": false", "prenorm\": true").config),
+              HasSubstr("prenorm: expected false, found true"));
+  EXPECT_THAT(
+      Refusal(With(Tiny("nomic_bert"), "\"prenorm\"", "\"num_experts\": 8, \"prenorm\"").config),
+      HasSubstr("num_experts: expected 0, found 8"));
+  EXPECT_THAT(Refusal(With(Tiny("nomic_bert"), "0.5", "0.3").config),
+              HasSubstr("an even number of rotary columns"));
+}
+
+TEST(Families, GteHasTheGateBehindTheOtherProduct) {
+  const ModelDescription model = Describe(Tiny("gte"));
+  EXPECT_EQ(model.layer.relative_positions.rotary_width, 4);
+  EXPECT_EQ(model.layer.relative_positions.rotary_theta, 160000.0f);
+  EXPECT_EQ(model.embeddings->token_types, 0);
+  EXPECT_EQ(model.embeddings->positions, 0);
+}
+
+TEST(Families, ScaledRotaryPositionsAreRefused) {
+  EXPECT_THAT(Refusal(With(Tiny("gte"), "\"rope_scaling\": null",
+                           "\"rope_scaling\": {\"type\": \"ntk\", \"factor\": 2.0}")
+                          .config),
+              HasSubstr("rope_scaling: expected none, found an object"));
+  EXPECT_THAT(Refusal(With(Tiny("gte"), "\"rope\"", "\"absolute\"").config),
+              HasSubstr("position_embedding_type: expected 'rope', found 'absolute'"));
+}
+
+TEST(Families, JinaBertIsKnownByItsArchitecture) {
+  const ModelDescription model = Describe(Tiny("jina_bert"));
+  EXPECT_EQ(model.family, "jina_bert");
+  EXPECT_EQ(model.layer.relative_positions.kind, RelativePositions::kAlibi);
+  EXPECT_EQ(model.embeddings->positions, 0);
+  EXPECT_TRUE(model.layer.has_gate);
+  EXPECT_THAT(Refusal(With(Tiny("jina_bert"), "JinaBertForMaskedLM", "BertForMaskedLM").config),
+              HasSubstr("position_embedding_type: expected 'absolute', found 'alibi'"));
+  EXPECT_THAT(Refusal(With(Tiny("jina_bert"), "\"geglu\"", "\"original\"").config),
+              HasSubstr("feed_forward_type: expected 'geglu', found 'original'"));
+}
+
 TEST(Families, RelativeKeysAreRefusedInEveryFamily) {
-  for (const TinyFamily& family : TinyFamilies()) {
+  for (TinyFamily& family : TinyFamilies()) {
+    family.config =
+        absl::StrReplaceAll(family.config, {{"\"position_embedding_type\": \"rope\",", ""},
+                                            {"\"position_embedding_type\": \"alibi\",", ""}});
     const std::string config =
         absl::StrReplaceAll(family.config, {{"{\"model_type\"",
                                              "{\"position_embedding_type\": \"relative_key\", "
                                              "\"model_type\""}});
-    EXPECT_THAT(Refusal(config), HasSubstr("expected 'absolute', found 'relative_key'"));
+    EXPECT_THAT(Refusal(config), AllOf(HasSubstr("position_embedding_type: expected "),
+                                       HasSubstr("found 'relative_key'")));
   }
 }
 

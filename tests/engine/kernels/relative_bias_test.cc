@@ -53,5 +53,26 @@ TEST(FillBucketBiasTest, PutsEachDistanceWhereTheAttentionLooks) {
   }
 }
 
+TEST(FillAlibiTest, HasTheSlopesOfThePaper) {
+  const std::vector<std::pair<int64_t, std::vector<double>>> expected = {
+      {1, {0.00390625}},
+      {2, {.0625, .00390625}},
+      {8, {.5, .25, .125, .0625, .03125, .015625, .0078125, .00390625}},
+      {12,
+       {.5, .25, .125, .0625, .03125, .015625, .0078125, .00390625, .70710678, .35355339, .1767767,
+        .08838835}}};
+  for (const auto& [heads, slopes] : expected) {
+    std::vector<float> table(heads * DistanceColumns(5));
+    const MatrixView<float> view = ViewOf(table, heads, DistanceColumns(5));
+    FillAlibi(view);
+    for (int64_t h = 0; h < heads; ++h) {
+      for (int64_t column = 0; column < view.cols; ++column) {
+        const double distance = std::abs(column - 4);
+        EXPECT_NEAR(view.row(h)[column], -slopes[h] * distance, 1e-7 * (1 + distance)) << heads;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace attendant

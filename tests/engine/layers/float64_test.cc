@@ -62,6 +62,14 @@ Case Changed(std::string name, Change change) {
   return changed;
 }
 
+RelativePositionShape Rotary(int64_t width) {
+  RelativePositionShape shape;
+  shape.kind = RelativePositions::kRotary;
+  shape.rotary_width = width;
+  shape.rotary_theta = 1000;
+  return shape;
+}
+
 std::vector<Case> SmallCases() {
   return {
       Changed("HeadWidth26", [](Case& c) { c.model = SmallModel(2, 12, 26); }),
@@ -125,6 +133,28 @@ std::vector<Case> SmallCases() {
                 c.model = SmallModel(2, 3, 26);
                 c.model.layer.relative_positions = {RelativePositions::kBuckets, 8, 10};
               }),
+      Changed("AlibiThreeHeads",
+              [](Case& c) {
+                c.model = SmallModel(2, 3, 16);
+                c.model.layer.relative_positions.kind = RelativePositions::kAlibi;
+              }),
+      Changed("Rotary", [](Case& c) { c.model.layer.relative_positions = Rotary(16); }),
+      Changed("RotaryHeadWidth26Interleaved",
+              [](Case& c) {
+                c.model = SmallModel(2, 3, 26);
+                c.model.layer.relative_positions = Rotary(26);
+                c.model.layer.relative_positions.rotary_pairs = RotaryPairs::kInterleaved;
+              }),
+      Changed("RotaryOfAPartWithTwoThetas",
+              [](Case& c) {
+                c.model.layer.relative_positions = Rotary(6);
+                c.model.variants = {{.rotary_theta = 100}, {.rotary_theta = 7}};
+              }),
+      Changed("FirstLayerWithoutAttentionNorm",
+              [](Case& c) {
+                c.model.layer.norm_placement = NormPlacement::kPre;
+                c.model.variants = {{.has_attention_norm = false}, {}};
+              }),
       Changed("SharedLayers",
               [](Case& c) {
                 c.model.layers = 5;
@@ -149,9 +179,14 @@ TEST_P(SmallFloat64Test, Matches) {
 INSTANTIATE_TEST_SUITE_P(Shapes, SmallFloat64Test, ::testing::ValuesIn(SmallCases()),
                          [](const auto& tested) { return tested.param.name; });
 
-TEST(Float64Test, RelativePositionsAreThoseOfThePaddedRow) {
+class HoledFloat64Test : public ::testing::TestWithParam<RelativePositions> {};
+
+TEST_P(HoledFloat64Test, RelativePositionsAreThoseOfThePaddedRow) {
   ModelDescription model = SmallModel(2, 2, 16);
-  model.layer.relative_positions = {RelativePositions::kBuckets, 8, 10};
+  model.layer.relative_positions = Rotary(16);
+  model.layer.relative_positions.buckets = 8;
+  model.layer.relative_positions.max_distance = 10;
+  model.layer.relative_positions.kind = GetParam();
   MemoryWeights weights = RandomWeights(model, 7);
   EncoderRun run(LoadEncoder(model, weights), 64, 2);
   const std::vector<Sequence> inputs = RandomSequences({4, 5}, 32, 3);
@@ -169,6 +204,11 @@ TEST(Float64Test, RelativePositionsAreThoseOfThePaddedRow) {
   const float* rows = result->row(0);
   EXPECT_LE(LargestError({{rows, rows + 4 * 32}, {rows + 4 * 32, rows + 9 * 32}}, exact), 4e-6);
 }
+
+INSTANTIATE_TEST_SUITE_P(Kinds, HoledFloat64Test,
+                         ::testing::Values(RelativePositions::kBuckets, RelativePositions::kAlibi,
+                                           RelativePositions::kRotary),
+                         [](const auto& tested) { return Name(tested.param); });
 
 TEST(Float64Test, MoreTokensThanTheFeedForwardTakesAtOnce) {
   ModelDescription model = SmallModel(1, 2, 8);

@@ -63,6 +63,18 @@ TEST(InvarianceTest, GateRmsNormBranchScaleAndBuckets) {
                        RandomSequences({1, 2, 3, 7, 15, 16, 17, 31, 40, 64, 65, 90}, 48, 1), 100);
 }
 
+TEST(InvarianceTest, AlibiAndRotary) {
+  for (const RelativePositions kind : {RelativePositions::kAlibi, RelativePositions::kRotary}) {
+    ModelDescription model = SmallModel(2, 3, 16);
+    model.layer.relative_positions.kind = kind;
+    model.layer.relative_positions.rotary_width = 16;
+    model.layer.relative_positions.rotary_theta = 1000;
+    MemoryWeights weights = RandomWeights(model, 1);
+    ExpectSameInAnyBatch(LoadEncoder(model, weights),
+                         RandomSequences({1, 2, 3, 7, 15, 16, 17, 31, 40, 64, 65, 90}, 48, 1), 50);
+  }
+}
+
 TEST(InvarianceTest, SmallModel) {
   const ModelDescription model = SmallModel(2, 3, 16);
   MemoryWeights weights = RandomWeights(model, 1);

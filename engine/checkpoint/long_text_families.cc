@@ -1,0 +1,158 @@
+// Families that read text of any length: positions are in the attention, and the feed-forward block
+// has a gate.
+#include "engine/checkpoint/families.h"
+
+namespace attendant {
+namespace {
+
+std::vector<NamePattern> NomicNames() {
+  return {
+      {"embeddings.word", "embeddings.word_embeddings.weight"},
+      {"embeddings.token_type", "embeddings.token_type_embeddings.weight"},
+      {"embeddings.norm", "emb_ln"},
+      {"layer.{i}.query", "encoder.layers.{i}.attn.Wqkv", {0, 3}},
+      {"layer.{i}.key", "encoder.layers.{i}.attn.Wqkv", {1, 3}},
+      {"layer.{i}.value", "encoder.layers.{i}.attn.Wqkv", {2, 3}},
+      {"layer.{i}.output", "encoder.layers.{i}.attn.out_proj"},
+      {"layer.{i}.attention_norm", "encoder.layers.{i}.norm1"},
+      {"layer.{i}.feed_forward_gate", "encoder.layers.{i}.mlp.fc12"},
+      {"layer.{i}.feed_forward_in", "encoder.layers.{i}.mlp.fc11"},
+      {"layer.{i}.feed_forward_in", "encoder.layers.{i}.mlp.fc1"},
+      {"layer.{i}.feed_forward_out", "encoder.layers.{i}.mlp.fc2"},
+      {"layer.{i}.feed_forward_norm", "encoder.layers.{i}.norm2"},
+  };
+}
+
+std::vector<NamePattern> GteNames() {
+  return {
+      {"embeddings.word", "embeddings.word_embeddings.weight"},
+      {"embeddings.token_type", "embeddings.token_type_embeddings.weight"},
+      {"embeddings.norm", "embeddings.LayerNorm"},
+      {"layer.{i}.query", "encoder.layer.{i}.attention.qkv_proj", {0, 3}},
+      {"layer.{i}.key", "encoder.layer.{i}.attention.qkv_proj", {1, 3}},
+      {"layer.{i}.value", "encoder.layer.{i}.attention.qkv_proj", {2, 3}},
+      {"layer.{i}.output", "encoder.layer.{i}.attention.o_proj"},
+      {"layer.{i}.attention_norm", "encoder.layer.{i}.attn_ln"},
+      {"layer.{i}.feed_forward_in", "encoder.layer.{i}.mlp.up_gate_proj", {0, 2}},
+      {"layer.{i}.feed_forward_gate", "encoder.layer.{i}.mlp.up_gate_proj", {1, 2}},
+      {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.down_proj"},
+      {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.mlp_ln"},
+      {"pooling.dense", "pooler.dense"},
+  };
+}
+
+std::vector<NamePattern> JinaBertNames() {
+  return {
+      {"embeddings.word", "embeddings.word_embeddings.weight"},
+      {"embeddings.token_type", "embeddings.token_type_embeddings.weight"},
+      {"embeddings.norm", "embeddings.LayerNorm"},
+      {"layer.{i}.query", "encoder.layer.{i}.attention.self.query"},
+      {"layer.{i}.key", "encoder.layer.{i}.attention.self.key"},
+      {"layer.{i}.value", "encoder.layer.{i}.attention.self.value"},
+      {"layer.{i}.output", "encoder.layer.{i}.attention.output.dense"},
+      {"layer.{i}.attention_norm", "encoder.layer.{i}.attention.output.LayerNorm"},
+      {"layer.{i}.feed_forward_gate", "encoder.layer.{i}.mlp.gated_layers", {0, 2}},
+      {"layer.{i}.feed_forward_in", "encoder.layer.{i}.mlp.gated_layers", {1, 2}},
+      {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.wo"},
+      {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.mlp.layernorm"},
+      {"pooling.dense", "pooler.dense"},
+  };
+}
+
+RelativePositionShape Rotary(float theta) {
+  RelativePositionShape shape;
+  shape.kind = RelativePositions::kRotary;
+  shape.rotary_theta = theta;
+  return shape;
+}
+
+Family NomicBert() {
+  return {
+      .name = "nomic_bert",
+      .model_types = {"nomic_bert"},
+      .architectures = {"NomicBert"},
+      .prefixes = {"bert.", "nomic_bert."},
+      .parts = {"embeddings.", "emb_ln.", "encoder."},
+      .others = {},
+      .keys = {.hidden_size = {"n_embd"},
+               .heads = {"n_head"},
+               .layers = {"n_layer"},
+               .feed_forward_width = {"n_inner"},
+               .activation = {"activation_function"},
+               .norm_epsilon = {"layer_norm_epsilon"},
+               .positions = {},
+               .token_types = {"type_vocab_size"},
+               .rotary_theta = {"rotary_emb_base"},
+               .rotary_fraction = {"rotary_emb_fraction"},
+               .rotary_interleaved = {"rotary_emb_interleaved"}},
+      .fixed_keys = {{"prenorm", false},
+                     {"parallel_block", false},
+                     {"use_rms_norm", false},
+                     {"causal", false},
+                     {"rotary_scaling_factor", nullptr},
+                     {"rotary_emb_scale_base", nullptr},
+                     {"num_experts", 0}},
+      .position_embedding_type = "rotary",
+      .biases = Biases::kAsInFile,
+      .feed_forward_kinds = {{"swiglu", {Activation::kSilu, true}},
+                             {"geglu", {Activation::kGelu, true}},
+                             {"gelu", {Activation::kGelu, false}},
+                             {"relu", {Activation::kRelu, false}}},
+      .fewest_token_types = 0,
+      .relative_positions = Rotary(10000),
+      .names = NomicNames(),
+  };
+}
+
+Family GteNew() {
+  return {
+      .name = "gte",
+      .model_types = {"new"},
+      .architectures = {"New"},
+      .prefixes = {"new."},
+      .parts = {"embeddings.", "encoder."},
+      .others = {},
+      .pooler = "pooler.",
+      .keys = {.positions = {}, .token_types = {"type_vocab_size"}, .rotary_theta = {"rope_theta"}},
+      .fixed_keys = {{"rope_scaling", nullptr},
+                     {"layer_norm_type", "layer_norm"},
+                     {"logn_attention_scale", false},
+                     {"logn_attention_clip1", false}},
+      .position_embedding_type = "rope",
+      .biases = Biases::kAsInFile,
+      .feed_forward_kinds = {{"gelu", {Activation::kGelu, true}},
+                             {"gelu_new", {Activation::kGeluTanh, true}},
+                             {"gelu_pytorch_tanh", {Activation::kGeluTanh, true}},
+                             {"silu", {Activation::kSilu, true}},
+                             {"relu", {Activation::kRelu, true}}},
+      .fewest_token_types = 0,
+      .relative_positions = Rotary(10000),
+      .names = GteNames(),
+  };
+}
+
+// Its configs have the model_type of BERT.
+Family JinaBert() {
+  return {
+      .name = "jina_bert",
+      .model_types = {},
+      .architectures = {"JinaBert"},
+      .prefixes = {"bert."},
+      .parts = {"embeddings.", "encoder."},
+      .others = {},
+      .pooler = "pooler.",
+      .keys = {.positions = {}, .token_types = {"type_vocab_size"}},
+      .fixed_keys = {{"feed_forward_type", "geglu"}},
+      .position_embedding_type = "alibi",
+      .biases = Biases::kAsInFile,
+      .feed_forward_kinds = {{"gelu", {Activation::kGelu, true}}},
+      .relative_positions = {.kind = RelativePositions::kAlibi},
+      .names = JinaBertNames(),
+  };
+}
+
+}  // namespace
+
+std::vector<Family> LongTextFamilies() { return {NomicBert(), GteNew(), JinaBert()}; }
+
+}  // namespace attendant
