@@ -80,7 +80,8 @@ def render(results: Results) -> str:
              "<h2>Figures with a target</h2>", _table(text.TARGET_HEAD, text.target_rows(results)),
              "<h2>Whole encoders</h2>",
              "<p>Token ids in, last hidden state out; valid tokens only. The bound is the models' own matrix products "
-             "alone, in the same interleaved rounds.</p>",
+             "alone, in the same interleaved rounds, for T rounded up to a multiple of 64: a batch of fewer tokens can "
+             "pass it.</p>",
              _shares(results), _table(text.ENGINE_HEAD, text.engine_rows(results))]
     for model in results.models:
         head, rows = text.peer_table(model)

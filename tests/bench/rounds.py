@@ -10,7 +10,7 @@ TURN_SECONDS = 0.4  # at least, of short cases several passes
 SETTLE_SECONDS = 0.25  # after a turn: thread pools spin that long before they sleep
 FEWEST_ROUNDS, MOST_ROUNDS = 2, 12
 CASE_SECONDS = 40  # no round beyond the fewest begins that would end later
-HOPELESS = 1.4  # a peer that is this much slower than the best peer in the first round takes no further part
+HOPELESS = 1.4  # a peer that is this much slower than the best peer takes no further part
 
 
 @dataclasses.dataclass
@@ -34,6 +34,7 @@ class Entrant:
     is_peer: bool
     worker: object
     copies: int
+    streams: int = 1  # each has to meet each shape: so many passes warm up, and so many count before a verdict
     repeats: int = 1
     failure: str = ""
     timing: Timing = dataclasses.field(default_factory=Timing)
@@ -51,7 +52,7 @@ class Entrant:
 
 def _warm_up(entrants: list) -> None:
     for entrant in entrants:
-        passes = entrant.turn()
+        passes = [seconds for _ in range(entrant.streams) for seconds in entrant.turn()]
         if passes:
             entrant.repeats = max(1, min(20, math.ceil(TURN_SECONDS / (min(passes) * entrant.copies))))
 
@@ -59,11 +60,12 @@ def _warm_up(entrants: list) -> None:
 def _hopeful(entrants: list) -> list:
     entrants = [entrant for entrant in entrants if not entrant.failure]
     best = min((e.timing.best for e in entrants if e.is_peer), default=0)
-    return [e for e in entrants if not e.is_peer or e.timing.best <= HOPELESS * best]
+    return [e for e in entrants
+            if not e.is_peer or e.timing.best <= HOPELESS * best or len(e.timing.passes) < e.streams]
 
 
 def run_rounds(entrants: list) -> None:
-    """Fills the timings, or the failures, of the entrants; the first pass of each warms up and does not count."""
+    """Fills the timings, or the failures, of the entrants; the first passes of each warm up and do not count."""
     _warm_up(entrants)
     taking_part = [entrant for entrant in entrants if not entrant.failure]
     begin = round_end = time.monotonic()

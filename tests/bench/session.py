@@ -91,7 +91,7 @@ class Session:
             batches = peer_batches if is_peer else engine_batches(case)
             copies = contender.streams if len(batches) == 1 else 1
             if self._prepare(name, batches * copies, sequences):
-                entrants.append(Entrant(name, is_peer, self._workers[name], copies))
+                entrants.append(Entrant(name, is_peer, self._workers[name], copies, contender.streams))
         return entrants
 
     def _prepare(self, name: str, batches: list, sequences: list) -> bool:
