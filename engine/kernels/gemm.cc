@@ -51,15 +51,12 @@ class GemmWorkspace::Impl {
       for (const Panel& panel : linear.panels) worker.Reserve(*panel.kernels);
     }
     if (linear.mode.type == ComputeType::kF32) return;
+    for (Worker& worker : workers_) Grow(worker.scratch_row, linear.in);
     Grow(operand_, rows * linear.in * OperandWidth(linear.mode));
     Grow(scales_, rows);
   }
 
-  int64_t bytes() const {
-    int64_t sum = operand_.bytes() + scales_.bytes();
-    for (const Worker& worker : workers_) sum += worker.bytes();
-    return sum;
-  }
+  int64_t operand_bytes() const { return operand_.bytes() + scales_.bytes(); }
 
   // x for `linear`: itself, or its rounded or quantised rows in this workspace.
   Operand Convert(const ThreadTeam& team, const PackedLinear::Impl& linear,
@@ -86,10 +83,10 @@ class GemmWorkspace::Impl {
     // The rows of a block in the K block `k`, followed by zeros up to the kernel's rows.
     const char* Stage(const PanelShape& shape, const RowBlock& block, const Operand& x, int64_t k);
     void Execute(const Panel& panel, const TileKernel& kernel, int64_t k, const char* x, float* y);
-    int64_t bytes() const { return scratchpad.bytes() + staged_x.bytes() + staged_y.bytes(); }
 
     dnnl::stream stream{onednn::CpuEngine()};
     AlignedBuffer<char> scratchpad;
+    AlignedBuffer<float> scratch_row;
     // For rows that do not lie as the kernel wants them.
     AlignedBuffer<char> staged_x;
     AlignedBuffer<float> staged_y;
@@ -112,12 +109,13 @@ Operand GemmWorkspace::Impl::Convert(const ThreadTeam& team, const PackedLinear:
   const int64_t block_stride = x.rows * row_stride;
   assert(x.rows <= scales_.size());
   const int64_t items = (x.rows + kRowsToConvert - 1) / kRowsToConvert;
-  team.ParallelFor(items, [&](int, int64_t item) {
+  team.ParallelFor(items, [&](int worker, int64_t item) {
+    float* scratch = workers_[worker].scratch_row.data();
     const int64_t begin = item * kRowsToConvert;
     for (int64_t r = begin; r < std::min(begin + kRowsToConvert, x.rows); ++r) {
       for (int64_t k = 0; k < linear.in / linear.k_block; ++k) {
-        scales_[r] = ToOperand(mode, x.row(r) + k * linear.k_block, linear.k_block,
-                               operand_.data() + k * block_stride + r * row_stride);
+        scales_[r] = InputToOperand(mode, x.row(r) + k * linear.k_block, linear.k_block, scratch,
+                                    operand_.data() + k * block_stride + r * row_stride);
       }
     }
   });
@@ -196,7 +194,7 @@ GemmWorkspace::~GemmWorkspace() = default;
 void GemmWorkspace::Reserve(const PackedLinear& linear, int64_t rows) {
   impl_->Reserve(linear.impl(), rows);
 }
-int64_t GemmWorkspace::bytes() const { return impl_->bytes(); }
+int64_t GemmWorkspace::operand_bytes() const { return impl_->operand_bytes(); }
 
 void ApplyLinear(const ThreadTeam& team, const PackedLinear& linear, MatrixView<const float> x,
                  MatrixView<float> y, Activation activation, GemmWorkspace& workspace) {

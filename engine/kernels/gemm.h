@@ -64,7 +64,8 @@ class GemmWorkspace {
   GemmWorkspace(GemmWorkspace&&) noexcept;
   ~GemmWorkspace();
 
-  int64_t bytes() const;
+  // Of x as the compute types want it. What the workers have does not grow with the rows.
+  int64_t operand_bytes() const;
 
   class Impl;
   Impl& impl() { return *impl_; }

@@ -1,5 +1,6 @@
 #include "engine/kernels/operand.h"
 
+#include <algorithm>
 #include <limits>
 
 // foreach_target.h comes before whatever it includes once per target.
@@ -14,6 +15,10 @@ HWY_BEFORE_NAMESPACE();
 namespace attendant {
 namespace HWY_NAMESPACE {
 namespace {
+
+constexpr size_t kRotatedBlock = 128;
+// Of elements that are in no whole block: about what the rotation makes the others grow by.
+constexpr float kTailFactor = 8;
 
 // to[i] = function(from[i]), elements of type T.
 template <class T, class Function>
@@ -68,6 +73,52 @@ void ScaleRow(const float* from, size_t count, float inverse, bool emulate, void
   });
 }
 
+// Elements of the vector to their sums with those `stride` places on, and differences there.
+template <size_t stride>
+HWY_INLINE Floats AddAcross(Floats x) {
+  if constexpr (stride < kLanes) {
+    HWY_ALIGN int32_t partners[kLanes];
+    HWY_ALIGN uint32_t signs[kLanes];
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      partners[lane] = static_cast<int32_t>(lane ^ stride);
+      signs[lane] = (lane & stride) != 0 ? 0x80000000u : 0u;
+    }
+    const FloatTag d;
+    const Floats sign = hn::BitCast(d, hn::Load(BitsTag(), signs));
+    return hn::Add(hn::TableLookupLanes(x, hn::SetTableIndices(d, partners)), hn::Xor(x, sign));
+  }
+  return x;
+}
+
+// The fast Walsh-Hadamard transform of a block. Additions alone, in one order: the same bits with
+// vectors of any length.
+HWY_INLINE void RotateBlock(const float* from, float* to) {
+  constexpr size_t kVectors = kRotatedBlock / kLanes;
+  const FloatTag d;
+  Floats v[kVectors];
+  for (size_t i = 0; i < kVectors; ++i) v[i] = hn::LoadU(d, from + i * kLanes);
+  for (size_t stride = kVectors / 2; stride > 0; stride /= 2) {
+    for (size_t i = 0; i < kVectors; ++i) {
+      if ((i & stride) != 0) continue;
+      const Floats a = v[i], b = v[i + stride];
+      v[i] = hn::Add(a, b);
+      v[i + stride] = hn::Sub(a, b);
+    }
+  }
+  for (size_t i = 0; i < kVectors; ++i) {
+    const Floats sums = AddAcross<1>(AddAcross<2>(AddAcross<4>(AddAcross<8>(v[i]))));
+    hn::StoreU(sums, d, to + i * kLanes);
+  }
+}
+
+// `from` may be `to`.
+void RotateRow(const float* from, size_t count, float* to) {
+  size_t i = 0;
+  for (; i + kRotatedBlock <= count; i += kRotatedBlock) RotateBlock(from + i, to + i);
+  const Floats factor = hn::Set(FloatTag(), kTailFactor);
+  TransformRow(from + i, count - i, to + i, [&](Floats x) HWY_ATTR { return hn::Mul(x, factor); });
+}
+
 float QuantizeRow(const float* from, size_t count, bool emulate, void* to) {
   const float largest = LargestMagnitude(from, count);
   // Below this the factor would overflow. (NaN is neither below nor above.)
@@ -89,7 +140,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace attendant {
 
+using HWY_NAMESPACE::kRotatedBlock;
+using HWY_NAMESPACE::kTailFactor;
 HWY_EXPORT(RoundRow);
+HWY_EXPORT(RotateRow);
 HWY_EXPORT(QuantizeRow);
 
 int64_t OperandWidth(const ComputeMode& mode) {
@@ -97,13 +151,27 @@ int64_t OperandWidth(const ComputeMode& mode) {
   return mode.type == ComputeType::kBf16 ? sizeof(uint16_t) : sizeof(int8_t);
 }
 
-float ToOperand(const ComputeMode& mode, const float* source, int64_t count, void* target) {
+float InputToOperand(const ComputeMode& mode, const float* source, int64_t count, float* scratch,
+                     void* target) {
   const size_t size = static_cast<size_t>(count);
   if (mode.type == ComputeType::kInt8) {
-    return HWY_DYNAMIC_DISPATCH(QuantizeRow)(source, size, mode.emulate, target);
+    HWY_DYNAMIC_DISPATCH(RotateRow)(source, size, scratch);
+    return HWY_DYNAMIC_DISPATCH(QuantizeRow)(scratch, size, mode.emulate, target);
   }
   HWY_DYNAMIC_DISPATCH(RoundRow)(source, size, mode.emulate, target);
   return 1.0f;
+}
+
+float WeightToOperand(const ComputeMode& mode, const float* source, int64_t count, float* scratch,
+                      void* target) {
+  if (mode.type != ComputeType::kInt8) return InputToOperand(mode, source, count, scratch, target);
+  // Powers of two: exact.
+  const int64_t rotated = count - count % static_cast<int64_t>(kRotatedBlock);
+  const auto scale = [](float factor) { return [factor](float w) { return w * factor; }; };
+  std::transform(source, source + rotated, scratch, scale(1.0f / kRotatedBlock));
+  std::transform(source + rotated, source + count, scratch + rotated,
+                 scale(1 / (kTailFactor * kTailFactor)));
+  return InputToOperand(mode, scratch, count, scratch, target);
 }
 
 }  // namespace attendant

@@ -123,13 +123,15 @@ void PackedLinear::Impl::PackPanel(MatrixView<const float> weight, Panel& panel)
   char* rows = reinterpret_cast<char*>(const_cast<float*>(weight.row(panel.begin)));
   int64_t stride = weight.stride;
   AlignedBuffer<char> converted;
+  AlignedBuffer<float> scratch;
   if (mode.type != ComputeType::kF32) {
     converted = AlignedBuffer<char>(shape.width * in * element_bytes);
+    scratch = AlignedBuffer<float>(in);
     rows = converted.data();
     stride = in;
     for (int64_t r = 0; r < shape.width; ++r) {
-      const float scale =
-          ToOperand(mode, weight.row(panel.begin + r), in, rows + r * in * element_bytes);
+      const float scale = WeightToOperand(mode, weight.row(panel.begin + r), in, scratch.data(),
+                                          rows + r * in * element_bytes);
       if (column_scales.size() > 0) column_scales[panel.begin + r] = scale;
     }
   }

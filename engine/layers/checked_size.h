@@ -29,6 +29,11 @@ class CheckedSize {
     return sum;
   }
 
+  friend constexpr CheckedSize Larger(CheckedSize a, CheckedSize b) {
+    const CheckedSize larger = a.value_ < b.value_ ? b : a;
+    return a.ok_ && b.ok_ ? larger : CheckedSize(-1);
+  }
+
   friend constexpr CheckedSize operator*(CheckedSize a, CheckedSize b) {
     CheckedSize product;
     const bool overflow = __builtin_mul_overflow(a.value_, b.value_, &product.value_);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/shape.h"
+#include "engine/kernels/compute_support.h"
 #include "engine/kernels/relative_bias.h"
 #include "engine/layers/encoder_impl.h"
 #include "engine/layers/load_plan.h"
@@ -63,19 +64,25 @@ int64_t BytesToRead(const ModelDescription& model, const WeightSource& source) {
 
 }  // namespace
 
-absl::StatusOr<int64_t> Encoder::PredictLoadBytes(const ModelDescription& description) {
-  if (absl::Status status = CheckDescription(description); !status.ok()) return status;
-  return LoadBytes(description).value();
+absl::StatusOr<int64_t> Encoder::PredictLoadBytes(const ModelDescription& description,
+                                                  const ComputeMode& mode) {
+  absl::Status status = CheckDescription(description);
+  if (status.ok()) status = CheckComputeMode(mode);
+  if (!status.ok()) return status;
+  return LoadBytes(description, mode).value();
 }
 
 absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::Load(
     const ModelDescription& description, WeightSource& weights,
-    absl::FunctionRef<void(int64_t done, int64_t total)> progress) {
-  if (absl::Status status = CheckDescription(description); !status.ok()) return status;
-  WeightLoader loader(weights, BytesToRead(description, weights), progress);
+    absl::FunctionRef<void(int64_t done, int64_t total)> progress, const ComputeMode& mode) {
+  absl::Status status = CheckDescription(description);
+  if (status.ok()) status = CheckComputeMode(mode);
+  if (!status.ok()) return status;
+  WeightLoader loader(weights, BytesToRead(description, weights), progress, mode);
   auto impl = std::make_unique<Impl>();
   impl->description = description;
-  absl::Status status = LoadAll(description, loader, *impl);
+  impl->mode = mode;
+  status = LoadAll(description, loader, *impl);
   if (!status.ok()) return status;
   return std::shared_ptr<const Encoder>(new Encoder(std::move(impl)));
 }
@@ -84,6 +91,7 @@ Encoder::Encoder(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 Encoder::~Encoder() = default;
 
 const ModelDescription& Encoder::description() const { return impl_->description; }
+const ComputeMode& Encoder::mode() const { return impl_->mode; }
 int64_t Encoder::weight_bytes() const { return impl_->bytes(); }
 
 void Encoder::Impl::ReserveScratch(RunState& run) const {

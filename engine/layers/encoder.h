@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/base/compute_type.h"
 #include "engine/base/matrix_view.h"
 #include "engine/base/thread_team.h"
 #include "engine/checkpoint/model_description.h"
@@ -18,10 +19,12 @@ namespace attendant {
 
 enum class AttendStage { kContext, kProjected, kBlock };
 
-// Token ids of kept tokens of one or more sequences, back to back. All have the same size, or are empty.
+// Token ids of kept tokens of one or more sequences, back to back. All have the same size, or are
+// empty.
 struct TokenIds {
-  absl::Span<const int32_t> words;        // each in [0, vocabulary)
-  absl::Span<const int32_t> positions;    // each in [0, positions); required if the model has a position table
+  absl::Span<const int32_t> words;  // each in [0, vocabulary)
+  absl::Span<const int32_t>
+      positions;  // each in [0, positions); required if the model has a position table
   absl::Span<const int32_t> token_types;  // each in [0, token_types); empty: zeros
 };
 
@@ -30,20 +33,26 @@ class EncoderRun;
 // A model with its weights packed: immutable, thread-safe, shared by all instances.
 class Encoder {
  public:
-  // Bytes that the packed weights of such a model will take, and the largest tensor on top while loading: known before
-  // anything is read (W14). INVALID_ARGUMENT if the sizes overflow or the parts do not fit together.
-  static absl::StatusOr<int64_t> PredictLoadBytes(const ModelDescription& description);
+  // Bytes that the packed weights of such a model will take, and the largest tensor on top while
+  // loading: known before anything is read (W14). INVALID_ARGUMENT if the sizes overflow or the
+  // parts do not fit together. Errors of CheckComputeMode (engine/kernels/compute_support.h) if the
+  // CPU cannot compute so.
+  static absl::StatusOr<int64_t> PredictLoadBytes(const ModelDescription& description,
+                                                  const ComputeMode& mode = {});
 
-  // Reads and packs every weight, one at a time. `progress(done, total)` is called after each, in bytes.
+  // Reads and packs every weight, one at a time, for the linear layers to compute in `mode`;
+  // embedding tables, norms and the dense layer of the pooling stay float32. `progress(done,
+  // total)` is called after each, in bytes. Refuses what PredictLoadBytes refuses.
   static absl::StatusOr<std::shared_ptr<const Encoder>> Load(
       const ModelDescription& description, WeightSource& weights,
-      absl::FunctionRef<void(int64_t done, int64_t total)> progress);
+      absl::FunctionRef<void(int64_t done, int64_t total)> progress, const ComputeMode& mode = {});
 
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
   ~Encoder();
 
   const ModelDescription& description() const;
+  const ComputeMode& mode() const;
   int64_t weight_bytes() const;
 
   class Impl;
@@ -56,13 +65,17 @@ class Encoder {
 
 // Activations of one instance for one model, allocated once for the largest batch. Not thread-safe.
 //
-// Use: fill rows [0, T) of input() (hidden states), or call Embed; then Attend or Encode; the result is valid until the
-// next call. A run may overwrite input(), and the result may be there. Rows beyond T may hold anything: the run zeroes
-// the fewer than kRowTile rows that it needs. T = 0 is legal and gives a result of 0 rows.
+// Use: fill rows [0, T) of input() (hidden states), or call Embed; then Attend or Encode; the
+// result is valid until the next call. A run may overwrite input(), and the result may be there.
+// Rows beyond T may hold anything: the run zeroes the fewer than kRowTile rows that it needs. T = 0
+// is legal and gives a result of 0 rows.
 class EncoderRun {
  public:
-  // Bytes that a run for `max_tokens` tokens, none of a sequence longer than that, will hold at most.
-  static absl::StatusOr<int64_t> PredictBytes(const ModelDescription& description, int64_t max_tokens, int threads);
+  // Bytes that a run for `max_tokens` tokens, none of a sequence longer than that, will hold at
+  // most.
+  static absl::StatusOr<int64_t> PredictBytes(const ModelDescription& description,
+                                              int64_t max_tokens, int threads,
+                                              const ComputeMode& mode = {});
 
   // `max_tokens` >= 1 bounds T of every batch.
   EncoderRun(std::shared_ptr<const Encoder> encoder, int64_t max_tokens, int threads);
@@ -72,27 +85,31 @@ class EncoderRun {
   // [max_tokens, E]; where the hidden states of the next run go.
   MatrixView<float> input();
 
-  // Embeds ids into rows [first_row, first_row + ids.words.size()) of input(): word + position + token type, norm,
-  // projection. The ids must be inside their tables (the caller checks) and the model must have embeddings.
+  // Embeds ids into rows [first_row, first_row + ids.words.size()) of input(): word + position +
+  // token type, norm, projection. The ids must be inside their tables (the caller checks) and the
+  // model must have embeddings.
   void Embed(const TokenIds& ids, int64_t first_row);
 
   // One layer's attention of input(). Result: [T, C] for kContext, else [T, E].
   //   kContext    softmax(Q K^T scale + bias) V, the heads side by side
   //   kProjected  context Wo^T + bo
-  //   kBlock      post-norm: norm(x + projected); pre-norm: x + projected; none: projected, or the context of a layer
+  //   kBlock      post-norm: norm(x + projected); pre-norm: x + projected; none: projected, or the
+  //   context of a layer
   //               without output projection: [T, C]
-  // In a pre-norm layer all three take norm(x) for what enters the attention, as the layer itself does.
-  // Of `observer` only ProbabilitiesTarget is called. INVALID_ARGUMENT: no such layer, kProjected without an output
-  // projection, or cu_seqlens or bias that are no packed batch. RESOURCE_EXHAUSTED: T > max_tokens.
-  absl::StatusOr<MatrixView<const float>> Attend(int64_t layer, AttendStage stage, const PackedBatch& batch,
-                                                 RunObserver& observer);
+  // In a pre-norm layer all three take norm(x) for what enters the attention, as the layer itself
+  // does. Of `observer` only ProbabilitiesTarget is called. INVALID_ARGUMENT: no such layer,
+  // kProjected without an output projection, or cu_seqlens or bias that are no packed batch.
+  // RESOURCE_EXHAUSTED: T > max_tokens.
+  absl::StatusOr<MatrixView<const float>> Attend(int64_t layer, AttendStage stage,
+                                                 const PackedBatch& batch, RunObserver& observer);
 
-  // Layers [first_layer, first_layer + layers) of input(), with the exit norm if the last layer is among them and the
-  // model has one (AfterLayer sees the last layer's output before that norm). Result: [T, E]. CANCELLED if the observer
-  // wanted no more; INVALID_ARGUMENT for a span outside the model, and else as Attend. A model whose layer keeps E fits;
-  // one whose context is its output (norm_placement none, C != E) can only run one layer: [T, C].
-  absl::StatusOr<MatrixView<const float>> Encode(int64_t first_layer, int64_t layers, const PackedBatch& batch,
-                                                 RunObserver& observer);
+  // Layers [first_layer, first_layer + layers) of input(), with the exit norm if the last layer is
+  // among them and the model has one (AfterLayer sees the last layer's output before that norm).
+  // Result: [T, E]. CANCELLED if the observer wanted no more; INVALID_ARGUMENT for a span outside
+  // the model, and else as Attend. A model whose layer keeps E fits; one whose context is its
+  // output (norm_placement none, C != E) can only run one layer: [T, C].
+  absl::StatusOr<MatrixView<const float>> Encode(int64_t first_layer, int64_t layers,
+                                                 const PackedBatch& batch, RunObserver& observer);
 
   // Query rows of the last run, times heads, that had no key left (see Attention).
   int64_t keyless_rows() const;

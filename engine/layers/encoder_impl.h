@@ -25,6 +25,7 @@ class Encoder::Impl {
   int64_t bytes() const;
 
   ModelDescription description;
+  ComputeMode mode;
   std::optional<Embeddings> embeddings;
   AlignedBuffer<float> relative_positions;  // [buckets, H], or of size 0
   std::vector<EncoderLayer> layers;         // one for each weight set

@@ -48,9 +48,10 @@ class EncoderRun::Impl {
 };
 
 absl::StatusOr<int64_t> EncoderRun::PredictBytes(const ModelDescription& description,
-                                                 int64_t max_tokens, int threads) {
+                                                 int64_t max_tokens, int threads,
+                                                 const ComputeMode& mode) {
   if (absl::Status status = CheckDescription(description); !status.ok()) return status;
-  const CheckedSize bytes = RunState::Bytes(description, max_tokens, threads);
+  const CheckedSize bytes = RunState::Bytes(description, max_tokens, threads, mode);
   if (max_tokens < 1 || threads < 1 || !bytes.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("run: no memory can be laid out for ",
                                                    max_tokens, " tokens on ", threads, " threads"));

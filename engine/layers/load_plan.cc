@@ -7,78 +7,73 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/kernels/operand.h"
 
 namespace attendant {
 namespace {
 
-// oneDNN's blocked layouts round the sides of a weight up to at most this.
+// oneDNN's blocked layouts round the sides of a weight, or of a panel of its columns, up to at most
+// this.
 constexpr int64_t kWeightBlock = 64;
-
-CheckedSize Linear(CheckedSize out, CheckedSize in) {
-  const CheckedSize rows = out.RoundedUpTo(kWeightBlock);
-  return rows * in.RoundedUpTo(kWeightBlock) + rows;
-}
+constexpr int64_t kPanelBlock = 192;
+// Beside a column of the weight: its bias, its scale and oneDNN's own sum.
+constexpr int64_t kColumnBytes = 3 * 4;
 
 CheckedSize Norm(CheckedSize width) { return width + width; }
 
-CheckedSize Larger(CheckedSize a, CheckedSize b) {
-  if (!a.ok() || !b.ok()) return a + b;
-  return std::max(a.value(), b.value());
-}
-
-// Elements of everything that is kept, and of the largest tensor that is packed from a copy.
-struct Elements {
-  CheckedSize kept;
-  CheckedSize largest;
+// Bytes of everything that is kept, and of the largest tensor that is packed from a copy.
+struct Footprint {
+  explicit Footprint(const ComputeMode& mode) : weight_width(OperandWidth(mode)) {}
 
   void AddLinear(CheckedSize out, CheckedSize in) {
-    const CheckedSize linear = Linear(out, in);
-    kept = kept + linear;
-    largest = Larger(largest, linear);
+    const CheckedSize columns = out.RoundedUpTo(kPanelBlock);
+    kept = kept + columns * in.RoundedUpTo(kWeightBlock) * weight_width + columns * kColumnBytes;
+    largest = Larger(largest, (out * in + out) * kFloat);
   }
   void AddTable(CheckedSize rows, CheckedSize width) {
-    kept = kept + rows * width;
-    largest = Larger(largest, rows * width);
+    AddFloats(rows * width);
+    largest = Larger(largest, rows * width * kFloat);
   }
+  void AddFloats(CheckedSize count) { kept = kept + count * kFloat; }
+
+  static constexpr int64_t kFloat = sizeof(float);
+  CheckedSize weight_width;  // bytes of an element of a packed weight
+  CheckedSize kept;
+  CheckedSize largest;
 };
 
-Elements OfLayer(const LayerShape& layer) {
+void AddLayer(const LayerShape& layer, Footprint& sum) {
   const CheckedSize hidden = layer.hidden_size;
   const CheckedSize heads = layer.heads;
-  Elements elements;
-  elements.AddLinear(heads * (CheckedSize(2) * layer.key_width + layer.value_width), hidden);
-  if (layer.has_output_projection) elements.AddLinear(hidden, heads * layer.value_width);
+  sum.AddLinear(heads * (CheckedSize(2) * layer.key_width + layer.value_width), hidden);
+  if (layer.has_output_projection) sum.AddLinear(hidden, heads * layer.value_width);
   if (layer.feed_forward_width > 0) {
-    elements.AddLinear(layer.feed_forward_width, hidden);
-    if (layer.has_gate) elements.AddLinear(layer.feed_forward_width, hidden);
-    elements.AddLinear(hidden, layer.feed_forward_width);
+    sum.AddLinear(layer.feed_forward_width, hidden);
+    if (layer.has_gate) sum.AddLinear(layer.feed_forward_width, hidden);
+    sum.AddLinear(hidden, layer.feed_forward_width);
   }
-  if (layer.norm_placement != NormPlacement::kNone) {
-    elements.kept = elements.kept + Norm(hidden) + Norm(hidden);
-  }
-  return elements;
+  if (layer.norm_placement != NormPlacement::kNone) sum.AddFloats(Norm(hidden) + Norm(hidden));
 }
 
-Elements OfModel(const ModelDescription& model) {
+Footprint OfModel(const ModelDescription& model, const ComputeMode& mode) {
   const CheckedSize hidden = model.layer.hidden_size;
-  Elements elements = OfLayer(model.layer);
-  elements.kept = elements.kept * model.weight_sets();
+  Footprint sum(mode);
+  AddLayer(model.layer, sum);
+  sum.kept = sum.kept * model.weight_sets();
   if (const auto& embeddings = model.embeddings) {
-    elements.AddTable(embeddings->vocabulary, embeddings->width);
-    elements.AddTable(embeddings->positions, embeddings->width);
-    elements.AddTable(embeddings->token_types, embeddings->width);
-    if (embeddings->has_norm) elements.kept = elements.kept + Norm(embeddings->width);
-    if (embeddings->projected(model.layer.hidden_size)) {
-      elements.AddLinear(hidden, embeddings->width);
-    }
+    sum.AddTable(embeddings->vocabulary, embeddings->width);
+    sum.AddTable(embeddings->positions, embeddings->width);
+    sum.AddTable(embeddings->token_types, embeddings->width);
+    if (embeddings->has_norm) sum.AddFloats(Norm(embeddings->width));
+    if (embeddings->projected(model.layer.hidden_size)) sum.AddLinear(hidden, embeddings->width);
   }
-  elements.AddTable(model.layer.relative_positions.buckets, model.layer.heads);
-  if (model.has_exit_norm) elements.kept = elements.kept + Norm(hidden);
+  sum.AddTable(model.layer.relative_positions.buckets, model.layer.heads);
+  if (model.has_exit_norm) sum.AddFloats(Norm(hidden));
   if (model.pooling && model.pooling->dense_width > 0) {
     const CheckedSize modes = static_cast<int64_t>(model.pooling->modes.size());
-    elements.AddTable(model.pooling->dense_width, modes * hidden + CheckedSize(1));
+    sum.AddTable(model.pooling->dense_width, modes * hidden + CheckedSize(1));
   }
-  return elements;
+  return sum;
 }
 
 // Every weight set from 0 on is that of a layer.
@@ -127,9 +122,9 @@ absl::Status CheckPositive(const ModelDescription& model) {
 
 }  // namespace
 
-CheckedSize LoadBytes(const ModelDescription& model) {
-  const Elements elements = OfModel(model);
-  return (elements.kept + elements.largest + elements.largest) * CheckedSize(sizeof(float));
+CheckedSize LoadBytes(const ModelDescription& model, const ComputeMode& mode) {
+  const Footprint sum = OfModel(model, mode);
+  return sum.kept + sum.largest + sum.largest;
 }
 
 absl::Status CheckDescription(const ModelDescription& model) {
@@ -137,7 +132,7 @@ absl::Status CheckDescription(const ModelDescription& model) {
   valid.Update(CheckLayerMap(model));
   if (valid.ok()) valid = CheckVariants(model);
   if (!valid.ok()) return valid;
-  if (!LoadBytes(model).ok()) {
+  if (!LoadBytes(model, {}).ok()) {
     return absl::InvalidArgumentError("model description: sizes that are negative or overflow");
   }
   const LayerShape& layer = model.layer;

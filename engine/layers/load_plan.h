@@ -2,6 +2,7 @@
 #pragma once
 
 #include "absl/status/status.h"
+#include "engine/base/compute_type.h"
 #include "engine/checkpoint/model_description.h"
 #include "engine/layers/checked_size.h"
 
@@ -10,7 +11,8 @@ namespace attendant {
 // INVALID_ARGUMENT: sizes that are not positive or overflow, or parts that do not fit together.
 absl::Status CheckDescription(const ModelDescription& model);
 
-// Packed weights, plus the largest of them twice: as read, and in the hands of the reader.
-CheckedSize LoadBytes(const ModelDescription& model);
+// Weights packed for `mode`, plus the largest of them twice: as read, and in the hands of the
+// reader.
+CheckedSize LoadBytes(const ModelDescription& model, const ComputeMode& mode);
 
 }  // namespace attendant

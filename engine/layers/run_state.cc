@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "engine/kernels/operand.h"
 #include "engine/kernels/relative_bias.h"
 
 namespace attendant {
@@ -57,6 +58,23 @@ absl::Status CheckPositions(const PackedBatch& batch, int64_t max_tokens) {
   return absl::OkStatus();
 }
 
+// Of the largest input of a linear layer, as its compute type wants it, with a scale for each row.
+CheckedSize OperandBytes(const ModelDescription& model, int64_t capacity, const ComputeMode& mode) {
+  if (mode.type == ComputeType::kF32) return 0;
+  const LayerShape& layer = model.layer;
+  const CheckedSize rows = CheckedSize(capacity).RoundedUpTo(kRowTile);
+  const CheckedSize chunk = std::min(rows.value(), kFeedForwardRows);
+  CheckedSize largest = rows * CheckedSize(layer.hidden_size);
+  if (layer.has_output_projection) {
+    largest = Larger(largest, rows * CheckedSize(layer.heads) * layer.value_width);
+  }
+  largest = Larger(largest, chunk * CheckedSize(layer.feed_forward_width));
+  if (model.embeddings && model.embeddings->projected(layer.hidden_size)) {
+    largest = Larger(largest, rows * CheckedSize(model.embeddings->width));
+  }
+  return largest * OperandWidth(mode) + rows * CheckedSize(sizeof(float));
+}
+
 absl::Status CheckBatch(const PackedBatch& batch, int64_t max_tokens) {
   const absl::Span<const int32_t> bounds = batch.cu_seqlens;
   if (bounds.empty() || bounds.front() != 0 || !std::is_sorted(bounds.begin(), bounds.end())) {
@@ -101,8 +119,10 @@ RunState::RunState(const ModelDescription& model, int64_t capacity, int threads)
   }
 }
 
-CheckedSize RunState::Bytes(const ModelDescription& model, int64_t capacity, int threads) {
-  return Activations::Bytes(model, capacity) + ScratchBytes(model.layer, threads) +
+CheckedSize RunState::Bytes(const ModelDescription& model, int64_t capacity, int threads,
+                            const ComputeMode& mode) {
+  return Activations::Bytes(model, capacity) + OperandBytes(model, capacity, mode) +
+         ScratchBytes(model.layer, threads) +
          (DistanceElements(model.layer, capacity) + RotaryElements(model, capacity)) *
              CheckedSize(sizeof(float));
 }

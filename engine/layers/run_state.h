@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "engine/base/aligned_buffer.h"
+#include "engine/base/compute_type.h"
 #include "engine/base/matrix_view.h"
 #include "engine/base/thread_team.h"
 #include "engine/checkpoint/model_description.h"
@@ -34,8 +35,11 @@ struct RunState {
   RunState(const ModelDescription& model, int64_t capacity, int threads);
 
   // Of the buffers, and of the kernels' scratch memory at most.
-  static CheckedSize Bytes(const ModelDescription& model, int64_t capacity, int threads);
-  int64_t bytes() const { return activations.bytes() + scratch_bytes + table_bytes(); }
+  static CheckedSize Bytes(const ModelDescription& model, int64_t capacity, int threads,
+                           const ComputeMode& mode);
+  int64_t bytes() const {
+    return activations.bytes() + gemm.operand_bytes() + scratch_bytes + table_bytes();
+  }
 
   // Where a model's relative positions go, once, before the first batch.
   MatrixView<float> distance_table();
@@ -68,8 +72,8 @@ struct RunState {
 
   int64_t tokens = 0;  // T
   std::vector<AttentionSequence> sequences;
-  AlignedBuffer<float> distance_bias;    // [H, DistanceColumns(max_tokens)], or of size 0
-  std::vector<AttentionBias> distances;  // distance_bias as each sequence sees it
+  AlignedBuffer<float> distance_bias;      // [H, DistanceColumns(max_tokens)], or of size 0
+  std::vector<AttentionBias> distances;    // distance_bias as each sequence sees it
   std::vector<RotaryTable> rotary_tables;  // one for each theta of the model's layers
   std::vector<int32_t> positions;          // [T], from the first of each sequence; if rotary
   int64_t keyless_rows = 0;

@@ -64,7 +64,7 @@ absl::StatusOr<PackedLinear> WeightLoader::ReadFusedLinear(absl::Span<const Line
     row += part.out;
   }
   const absl::Span<const float> packed_bias(bias.data(), has_bias ? out : 0);
-  return PackedLinear::Pack({weight.data(), out, in, in}, packed_bias);
+  return PackedLinear::Pack({weight.data(), out, in, in}, packed_bias, mode_);
 }
 
 absl::StatusOr<NormParameters> WeightLoader::ReadNorm(const std::string& name, int64_t width,

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/base/aligned_buffer.h"
+#include "engine/base/compute_type.h"
 #include "engine/checkpoint/model_description.h"
 #include "engine/checkpoint/weight_source.h"
 #include "engine/kernels/gemm.h"
@@ -43,11 +44,12 @@ struct LinearPart {
 // packing.
 class WeightLoader {
  public:
-  // `total_bytes` are all that will be read; `progress` is called after each tensor. Borrows
-  // everything.
+  // `total_bytes` are all that will be read; `progress` is called after each tensor; linear layers
+  // are packed for `mode`. Borrows everything.
   WeightLoader(WeightSource& source, int64_t total_bytes,
-               absl::FunctionRef<void(int64_t done, int64_t total)> progress)
-      : source_(source), total_bytes_(total_bytes), progress_(progress) {}
+               absl::FunctionRef<void(int64_t done, int64_t total)> progress,
+               const ComputeMode& mode = {})
+      : source_(source), total_bytes_(total_bytes), progress_(progress), mode_(mode) {}
 
   // "<name>.weight" [out, in] with "<name>.bias" [out] if there is one.
   absl::StatusOr<PackedLinear> ReadLinear(const std::string& name, int64_t out, int64_t in);
@@ -72,6 +74,7 @@ class WeightLoader {
   int64_t total_bytes_;
   int64_t done_bytes_ = 0;
   absl::FunctionRef<void(int64_t, int64_t)> progress_;
+  ComputeMode mode_;
 };
 
 }  // namespace attendant

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/shape.h"
+#include "tests/reference/reference.h"
 
 namespace attendant::reference {
 namespace {
@@ -20,7 +21,7 @@ using Vector = std::vector<double>;
 // Weights of one model, in float64, by canonical name.
 class Weights {
  public:
-  explicit Weights(WeightSource& source) : source_(source) {}
+  Weights(WeightSource& source, ComputeType compute_type) : type(compute_type), source_(source) {}
 
   Vector Read(const std::string& name, int64_t elements) const {
     std::vector<float> values(elements);
@@ -36,19 +37,39 @@ class Weights {
     return source_.Has(name) ? Read(name, elements) : Vector(elements, 0.0);
   }
 
+  const ComputeType type;
+
  private:
   WeightSource& source_;
 };
 
-struct Linear {
-  Linear(const Weights& weights, const std::string& name, int64_t outs, int64_t ins)
-      : out(outs), in(ins), transposed(outs * ins), bias(weights.ReadBias(name + ".bias", outs)) {
-    const Vector weight = weights.Read(name + ".weight", outs * ins);
+// Rows as operands of a product; as they are in kF32.
+using Rounding = Matrix (*)(ComputeType, MatrixView<const float>);
+Vector Round(Rounding rounding, ComputeType type, const Vector& values, int64_t cols) {
+  if (type == ComputeType::kF32) return values;
+  const std::vector<float> floats(values.begin(), values.end());
+  const int64_t rows = static_cast<int64_t>(values.size()) / cols;
+  const Matrix rounded = rounding(type, {floats.data(), rows, cols, cols});
+  Vector result(values.size());
+  for (int64_t i = 0; i < rows * cols; ++i) result[i] = rounded(i / cols, i % cols);
+  return result;
+}
+
+struct LinearLayer {
+  LinearLayer(const Weights& weights, const std::string& name, int64_t outs, int64_t ins)
+      : type(weights.type),
+        out(outs),
+        in(ins),
+        transposed(outs * ins),
+        bias(weights.ReadBias(name + ".bias", outs)) {
+    const Vector weight =
+        Round(WeightOperand, type, weights.Read(name + ".weight", outs * ins), ins);
     for (int64_t o = 0; o < out; ++o) {
       for (int64_t i = 0; i < in; ++i) transposed[i * out + o] = weight[o * in + i];
     }
   }
 
+  ComputeType type;
   int64_t out;
   int64_t in;
   Vector transposed;  // [in, out]
@@ -56,8 +77,9 @@ struct Linear {
 };
 
 // y = x W^T + b. Four rows at a time share what is read of the weight.
-Vector Apply(const Linear& linear, const Vector& x) {
+Vector Apply(const LinearLayer& linear, const Vector& values) {
   constexpr int64_t kRows = 4;
+  const Vector x = Round(InputOperand, linear.type, values, linear.in);
   const int64_t rows = static_cast<int64_t>(x.size()) / linear.in;
   Vector y(rows * linear.out);
   for (int64_t begin = 0; begin < rows; begin += kRows) {
@@ -125,28 +147,6 @@ Vector Sum(Vector a, const Vector& b) {
 // Every row times `by`.
 Vector Scale(Vector x, const Vector& by) {
   for (size_t i = 0; i < x.size(); ++i) x[i] *= by[i % by.size()];
-  return x;
-}
-
-double Activate(Activation activation, double x) {
-  switch (activation) {
-    case Activation::kIdentity:
-      return x;
-    case Activation::kGelu:
-      return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
-    case Activation::kGeluTanh:
-      return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-    case Activation::kQuickGelu:
-      return x / (1 + std::exp(-1.702 * x));
-    case Activation::kRelu:
-      return std::max(x, 0.0);
-    case Activation::kSilu:
-      return x / (1 + std::exp(-x));
-    case Activation::kTanh:
-      return std::tanh(x);
-    case Activation::kSigmoid:
-      return 1 / (1 + std::exp(-x));
-  }
   return x;
 }
 
@@ -280,7 +280,7 @@ class Layer {
       return std::make_unique<Norm>(weights, prefix + name, width, shape);
     };
     const auto linear = [&](const char* name, int64_t out, int64_t in) {
-      return std::make_unique<Linear>(weights, prefix + name, out, in);
+      return std::make_unique<LinearLayer>(weights, prefix + name, out, in);
     };
     if (shape.has_output_projection) output_ = linear("output", width, shape.context_width());
     if (shape.norm_placement != NormPlacement::kNone && shape.has_attention_norm) {
@@ -338,15 +338,15 @@ class Layer {
 
   LayerShape shape_;
   Distances distances_;
-  Linear query_;
-  Linear key_;
-  Linear value_;
-  std::unique_ptr<Linear> output_;
+  LinearLayer query_;
+  LinearLayer key_;
+  LinearLayer value_;
+  std::unique_ptr<LinearLayer> output_;
   std::unique_ptr<Norm> attention_norm_;
   Vector attention_scale_;
-  std::unique_ptr<Linear> gate_;
-  std::unique_ptr<Linear> in_;
-  std::unique_ptr<Linear> out_;
+  std::unique_ptr<LinearLayer> gate_;
+  std::unique_ptr<LinearLayer> in_;
+  std::unique_ptr<LinearLayer> out_;
   std::unique_ptr<Norm> feed_forward_norm_;
   Vector feed_forward_scale_;
 };
@@ -355,7 +355,7 @@ class Layer {
 
 std::vector<Vector> Encoder::Encode(std::vector<Vector> sequences,
                                     std::vector<Positions> positions) const {
-  const Weights weights(weights_);
+  const Weights weights(weights_, type_);
   for (size_t i = positions.size(); i < sequences.size(); ++i) {
     positions.emplace_back(sequences[i].size() / model_.layer.hidden_size);
     std::iota(positions[i].begin(), positions[i].end(), 0);
@@ -375,7 +375,7 @@ std::vector<Vector> Encoder::Encode(std::vector<Vector> sequences,
 }
 
 Vector Encoder::Embed(const TokenSequence& ids) const {
-  const Weights weights(weights_);
+  const Weights weights(weights_, type_);
   const EmbeddingShape& shape = *model_.embeddings;
   const int64_t length = static_cast<int64_t>(ids.words.size());
   Vector x(length * shape.width, 0.0);
@@ -399,7 +399,7 @@ Vector Encoder::Embed(const TokenSequence& ids) const {
   }
   const int64_t hidden_size = model_.layer.hidden_size;
   if (shape.width == hidden_size && !shape.always_projected) return x;
-  return Apply(Linear(weights, "embeddings.projection", hidden_size, shape.width), x);
+  return Apply(LinearLayer(weights, "embeddings.projection", hidden_size, shape.width), x);
 }
 
 }  // namespace attendant::reference

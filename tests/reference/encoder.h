@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/base/compute_type.h"
 #include "engine/checkpoint/model_description.h"
 #include "engine/checkpoint/weight_source.h"
 
@@ -20,9 +21,12 @@ struct TokenSequence {
 class Encoder {
  public:
   // `weights` is asked as it is needed, so that a large model is never in memory in float64; a
-  // weight that it cannot read ends the process.
-  Encoder(const ModelDescription& description, WeightSource& weights)
-      : model_(description), weights_(weights) {}
+  // weight that it cannot read ends the process. The inputs and weights of linear layers are
+  // rounded as `type` rounds them (InputOperand and WeightOperand in reference.h); all else is
+  // float64.
+  Encoder(const ModelDescription& description, WeightSource& weights,
+          ComputeType type = ComputeType::kF32)
+      : model_(description), weights_(weights), type_(type) {}
 
   // All layers and the exit norm, for each sequence [length, E]. `positions` of its tokens, or
   // none: 0, 1, …
@@ -35,6 +39,7 @@ class Encoder {
  private:
   ModelDescription model_;
   WeightSource& weights_;
+  ComputeType type_;
 };
 
 }  // namespace attendant::reference

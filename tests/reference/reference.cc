@@ -181,6 +181,32 @@ float RoundToBf16(float x) {
   return x;
 }
 
+constexpr size_t kRotatedBlock = 128;
+
+// The Walsh-Hadamard transform, in the order in which its sums are usually written.
+void Rotate(absl::Span<float> block) {
+  for (size_t stride = block.size() / 2; stride > 0; stride /= 2) {
+    for (size_t i = 0; i < block.size(); ++i) {
+      if ((i & stride) != 0) continue;
+      const float a = block[i], b = block[i + stride];
+      block[i] = a + b;
+      block[i + stride] = a - b;
+    }
+  }
+}
+
+// Whole blocks rotated and times `block_factor`; what is behind them times `tail_factor`.
+std::vector<float> RotateRow(absl::Span<const float> row, float block_factor, float tail_factor) {
+  std::vector<float> rotated(row.begin(), row.end());
+  size_t i = 0;
+  for (; i + kRotatedBlock <= row.size(); i += kRotatedBlock) {
+    Rotate(absl::MakeSpan(&rotated[i], kRotatedBlock));
+    for (size_t j = i; j < i + kRotatedBlock; ++j) rotated[j] *= block_factor;
+  }
+  for (; i < row.size(); ++i) rotated[i] *= tail_factor;
+  return rotated;
+}
+
 // max |x|, or NaN.
 float LargestMagnitude(absl::Span<const float> row) {
   float largest = 0;
@@ -196,19 +222,29 @@ double Quantize(float x, float largest) {
   return static_cast<double>(std::nearbyint(x * (127.0f / largest))) * (largest / 127.0f);
 }
 
-}  // namespace
-
-Matrix Operand(ComputeType type, MatrixView<const float> rows) {
+Matrix Operand(ComputeType type, MatrixView<const float> rows, float block_factor,
+               float tail_factor) {
   Matrix operand(rows);
-  if (type == ComputeType::kF32) return operand;
-  for (int64_t r = 0; r < rows.rows; ++r) {
-    const float largest = LargestMagnitude({rows.row(r), static_cast<size_t>(rows.cols)});
-    for (int64_t c = 0; c < rows.cols; ++c) {
-      const float x = rows.row(r)[c];
-      operand(r, c) = type == ComputeType::kBf16 ? RoundToBf16(x) : Quantize(x, largest);
-    }
+  for (int64_t r = 0; r < rows.rows && type == ComputeType::kInt8; ++r) {
+    const std::vector<float> rotated =
+        RotateRow({rows.row(r), static_cast<size_t>(rows.cols)}, block_factor, tail_factor);
+    const float largest = LargestMagnitude(rotated);
+    for (int64_t c = 0; c < rows.cols; ++c) operand(r, c) = Quantize(rotated[c], largest);
+  }
+  for (int64_t r = 0; r < rows.rows && type == ComputeType::kBf16; ++r) {
+    for (int64_t c = 0; c < rows.cols; ++c) operand(r, c) = RoundToBf16(rows.row(r)[c]);
   }
   return operand;
+}
+
+}  // namespace
+
+Matrix InputOperand(ComputeType type, MatrixView<const float> rows) {
+  return Operand(type, rows, 1.0f, 8.0f);
+}
+
+Matrix WeightOperand(ComputeType type, MatrixView<const float> rows) {
+  return Operand(type, rows, 1.0f / kRotatedBlock, 1.0f / 8.0f);
 }
 
 double MaxDifference(const Matrix& expected, MatrixView<const float> actual) {

@@ -64,11 +64,14 @@ struct SequenceResult {
 SequenceResult Attend(const AttentionShape& shape, const Matrix& queries, const Matrix& keys,
                       const Matrix& values, const AttentionBias* bias);
 
-// What a compute type leaves of the operands of a product, as values: weights and inputs alike, row
-// by row. kBf16: rounded to nearest even. kInt8: the nearest of 255 evenly spaced values up to the
-// row's largest magnitude; NaN in a row that is not finite. Scales and roundings in float32, as in
-// the engine, or else a value halfway between two could go either way.
-Matrix Operand(ComputeType type, MatrixView<const float> rows);
+// What a compute type makes of the operands of a product, as values, row by row: the product of an
+// input and a weight stands for that of the rows they were made from. kBf16: rounded to nearest
+// even. kInt8: rotated in blocks of 128 (see engine/kernels/operand.h), then the nearest of 255
+// evenly spaced values up to the row's largest magnitude; NaN in a row that is not finite.
+// Rotation, scales and roundings in float32, as in the engine, or else a value halfway between two
+// could go either way.
+Matrix InputOperand(ComputeType type, MatrixView<const float> rows);
+Matrix WeightOperand(ComputeType type, MatrixView<const float> rows);
 
 // Largest absolute difference; infinity if a NaN or an infinity is not matched.
 double MaxDifference(const Matrix& expected, MatrixView<const float> actual);

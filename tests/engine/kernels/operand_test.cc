@@ -32,8 +32,10 @@ Quantized Quantize(const std::vector<float>& row) {
   const int64_t count = static_cast<int64_t>(row.size());
   GuardedBuffer<int8_t> integers(count);
   std::vector<float> floats(count);
-  const float scale = ToOperand(kInt8, row.data(), count, integers.data());
-  const float emulated = ToOperand(kInt8Emulated, row.data(), count, floats.data());
+  std::vector<float> scratch(count);
+  const float scale = InputToOperand(kInt8, row.data(), count, scratch.data(), integers.data());
+  const float emulated =
+      InputToOperand(kInt8Emulated, row.data(), count, scratch.data(), floats.data());
   EXPECT_EQ(std::memcmp(&scale, &emulated, sizeof(scale)), 0);
   Quantized quantized{{integers.span().begin(), integers.span().end()}, scale};
   EXPECT_EQ(quantized.elements, std::vector<int>(floats.begin(), floats.end()));
@@ -56,10 +58,10 @@ TEST(OperandTest, Bf16IsRoundedAsOnTheWire) {
     std::vector<uint16_t> expected(count);
     FromFloat(row.data(), count, DataType::kBFloat16, expected.data());
     GuardedBuffer<uint16_t> rounded(count);
-    EXPECT_EQ(ToOperand(kBf16, row.data(), count, rounded.data()), 1.0f);
+    EXPECT_EQ(InputToOperand(kBf16, row.data(), count, nullptr, rounded.data()), 1.0f);
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), rounded.data()));
     GuardedBuffer<float> emulated(count), widened(count);
-    EXPECT_EQ(ToOperand(kBf16Emulated, row.data(), count, emulated.data()), 1.0f);
+    EXPECT_EQ(WeightToOperand(kBf16Emulated, row.data(), count, nullptr, emulated.data()), 1.0f);
     ToFloat(DataType::kBFloat16, expected.data(), count, widened.data());
     EXPECT_EQ(count > 0 ? std::memcmp(emulated.data(), widened.data(), count * 4) : 0, 0);
   }
@@ -68,7 +70,7 @@ TEST(OperandTest, Bf16IsRoundedAsOnTheWire) {
 TEST(OperandTest, Int8ReachesFromMinus127To127) {
   const Quantized quantized = Quantize({-2.54f, 2.54f, 0.0f, 1.27f, -0.02f, 0.001f});
   EXPECT_THAT(quantized.elements, ElementsAre(-127, 127, 0, 64, -1, 0));
-  EXPECT_FLOAT_EQ(quantized.scale, 0.02f);
+  EXPECT_FLOAT_EQ(quantized.scale, 8 * 0.02f);
 }
 
 TEST(OperandTest, Int8RoundsToNearestEven) {
@@ -77,25 +79,47 @@ TEST(OperandTest, Int8RoundsToNearestEven) {
 }
 
 TEST(OperandTest, Int8MatchesTheReferenceAtEveryLength) {
-  for (int64_t count = 1; count < 70; ++count) {
+  for (int64_t count = 1; count < 400; count += count < 140 ? 1 : 13) {
     const std::vector<float> row = RandomValues(count, static_cast<uint32_t>(count), 3.0f);
     const Quantized quantized = Quantize(row);
     const reference::Matrix expected =
-        reference::Operand(ComputeType::kInt8, ViewOf(row, 1, count));
+        reference::InputOperand(ComputeType::kInt8, ViewOf(row, 1, count));
+    std::vector<float> scratch(count), weight(count);
+    const float scale =
+        WeightToOperand(kInt8Emulated, row.data(), count, scratch.data(), weight.data());
+    const reference::Matrix expected_weight =
+        reference::WeightOperand(ComputeType::kInt8, ViewOf(row, 1, count));
     for (int64_t i = 0; i < count; ++i) {
       EXPECT_EQ(quantized.elements[i] * static_cast<double>(quantized.scale), expected(0, i));
+      EXPECT_EQ(weight[i] * static_cast<double>(scale), expected_weight(0, i));
     }
   }
 }
 
+// H is its own inverse, times 128: the first row of it is all ones, and so is its first column.
+TEST(OperandTest, Int8RotatesBlocksOf128) {
+  std::vector<float> row(300, 0.0f);
+  row[0] = 3.0f;
+  Quantized quantized = Quantize(row);
+  EXPECT_THAT(absl::MakeSpan(quantized.elements).first(128), Each(127));
+  EXPECT_THAT(absl::MakeSpan(quantized.elements).subspan(128), Each(0));
+  row.assign(300, 0.0f);
+  std::fill_n(row.begin() + 128, 128, 1.0f);
+  row[299] = 2.0f;
+  quantized = Quantize(row);
+  EXPECT_EQ(quantized.elements[128], 127);
+  EXPECT_EQ(quantized.elements[129], 0);
+  EXPECT_EQ(quantized.elements[299], 16);  // 2 x 8 of 128 x 127 steps
+}
+
 TEST(OperandTest, Int8TakesVerySmallRowsAsZero) {
-  for (const float small : {0.0f, -0.0f, 1e-38f, 1e-42f, -1e-31f}) {
+  for (const float small : {0.0f, -0.0f, 1e-38f, 1e-42f, -5e-32f}) {
     const Quantized quantized = Quantize(std::vector<float>(19, small));
     EXPECT_EQ(quantized.scale, 0.0f);
     EXPECT_THAT(quantized.elements, Each(0));
   }
-  EXPECT_EQ(Quantize({1e-30f, 0.0f}).elements[0], 127);
-  EXPECT_EQ(Quantize({std::numeric_limits<float>::max(), 0.0f}).elements[0], 127);
+  EXPECT_EQ(Quantize({2e-31f, 0.0f}).elements[0], 127);
+  EXPECT_EQ(Quantize({4e37f, 0.0f}).elements[0], 127);
 }
 
 TEST(OperandTest, Int8MarksRowsThatAreNotFinite) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/kernels/compute_support.h"
 #include "engine/layers/encoder.h"
 #include "tests/engine/layers/engine_calls.h"
 #include "tests/support/memory_weights.h"
@@ -101,10 +102,13 @@ TEST(LoadTest, KeepsTheDescription) {
 
 TEST(PredictLoadBytesTest, BoundsWhatIsHeldAndReadAtOnce) {
   for (const ModelDescription& model : {FullModel(), SmallModel(3, 4, 16)}) {
-    MemoryWeights weights = RandomWeights(model, 1);
-    const absl::StatusOr<int64_t> predicted = Encoder::PredictLoadBytes(model);
-    ASSERT_TRUE(predicted.ok()) << predicted.status();
-    EXPECT_LE(LoadEncoder(model, weights)->weight_bytes(), *predicted);
+    for (const ComputeMode& mode :
+         {ComputeMode{}, BestMode(ComputeType::kBf16), BestMode(ComputeType::kInt8)}) {
+      MemoryWeights weights = RandomWeights(model, 1);
+      const absl::StatusOr<int64_t> predicted = Encoder::PredictLoadBytes(model, mode);
+      ASSERT_TRUE(predicted.ok()) << predicted.status();
+      EXPECT_LE(LoadEncoder(model, weights, mode)->weight_bytes(), *predicted);
+    }
   }
 }
 
@@ -112,12 +116,47 @@ TEST(PredictLoadBytesTest, IsCloseForARealModel) {
   absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint("synthetic:minilm-l6", {});
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   const ModelDescription& model = checkpoint->description;
-  const int64_t held = LoadEncoder(model, *checkpoint->weights)->weight_bytes();
   const int64_t largest = model.embeddings->vocabulary * model.layer.hidden_size * 4;
-  const absl::StatusOr<int64_t> predicted = Encoder::PredictLoadBytes(model);
-  ASSERT_TRUE(predicted.ok()) << predicted.status();
-  EXPECT_GE(*predicted, held + largest);
-  EXPECT_LE(*predicted, held + 2 * largest + held / 20);
+  for (const ComputeMode& mode :
+       {ComputeMode{}, BestMode(ComputeType::kBf16), BestMode(ComputeType::kInt8)}) {
+    const int64_t held = LoadEncoder(model, *checkpoint->weights, mode)->weight_bytes();
+    const absl::StatusOr<int64_t> predicted = Encoder::PredictLoadBytes(model, mode);
+    ASSERT_TRUE(predicted.ok()) << predicted.status();
+    EXPECT_GE(*predicted, held + largest);
+    EXPECT_LE(*predicted, held + 2 * largest + held / 20);
+  }
+}
+
+// By what the CPU at hand has.
+TEST(ComputeModeTest, IsRefusedOrLoaded) {
+  const ModelDescription model = SmallModel(1, 2, 8);
+  MemoryWeights weights = RandomWeights(model, 1);
+  for (const ComputeType type : {ComputeType::kBf16, ComputeType::kInt8}) {
+    const ComputeMode native{type, false};
+    const absl::Status expected = CheckComputeMode(native);
+    EXPECT_EQ(Encoder::PredictLoadBytes(model, native).status(), expected);
+    const auto encoder = Encoder::Load(model, weights, IgnoreProgress, native);
+    EXPECT_EQ(encoder.status(), expected);
+    if (encoder.ok()) {
+      EXPECT_EQ((*encoder)->mode(), native);
+    }
+    EXPECT_EQ(LoadEncoder(model, weights, {type, true})->mode(), (ComputeMode{type, true}));
+  }
+  EXPECT_EQ(
+      Encoder::Load(model, weights, IgnoreProgress, {ComputeType::kF32, true}).status().code(),
+      absl::StatusCode::kInvalidArgument);
+}
+
+TEST(ComputeModeTest, PacksWeightsInTheBytesOfTheType) {
+  const ModelDescription model = SmallModel(1, 3, 64);
+  MemoryWeights weights = RandomWeights(model, 1);
+  const int64_t f32 = LoadEncoder(model, weights)->weight_bytes();
+  for (const ComputeType type : {ComputeType::kBf16, ComputeType::kInt8}) {
+    const ComputeMode mode = BestMode(type);
+    const int64_t held = LoadEncoder(model, weights, mode)->weight_bytes();
+    const int64_t width = mode.emulate ? 4 : type == ComputeType::kBf16 ? 2 : 1;
+    EXPECT_NEAR(static_cast<double>(held), f32 * width / 4.0, f32 / 20.0);
+  }
 }
 
 // What the message of a refused description says.

@@ -285,16 +285,30 @@ TEST(PredictBytesTest, IsWhatARunHolds) {
   attention_only.layer.feed_forward_width = 0;
   for (const ModelDescription& model : {SmallModel(2, 3, 26), with_embeddings, attention_only}) {
     MemoryWeights weights = RandomWeights(model, 1);
-    const auto encoder = LoadEncoder(model, weights);
-    for (int64_t max_tokens : {1, 16, 100, 3000}) {
-      for (int threads : {1, 3}) {
-        const absl::StatusOr<int64_t> predicted =
-            EncoderRun::PredictBytes(model, max_tokens, threads);
-        ASSERT_TRUE(predicted.ok()) << predicted.status();
-        EXPECT_EQ(*predicted, EncoderRun(encoder, max_tokens, threads).bytes());
+    for (const ComputeMode& mode :
+         {ComputeMode{}, BestMode(ComputeType::kBf16), BestMode(ComputeType::kInt8)}) {
+      const auto encoder = LoadEncoder(model, weights, mode);
+      for (int64_t max_tokens : {1, 16, 100, 3000}) {
+        for (int threads : {1, 3}) {
+          const absl::StatusOr<int64_t> predicted =
+              EncoderRun::PredictBytes(model, max_tokens, threads, mode);
+          ASSERT_TRUE(predicted.ok()) << predicted.status();
+          EXPECT_EQ(*predicted, EncoderRun(encoder, max_tokens, threads).bytes());
+        }
       }
     }
   }
+}
+
+TEST(PredictBytesTest, CountsTheOperandsOfTheType) {
+  const ModelDescription model = SmallModel(1, 2, 16);  // F = 64, as many as the operand has
+  const auto bytes = [&](const ComputeMode& mode) {
+    return *EncoderRun::PredictBytes(model, 160, 1, mode);
+  };
+  const int64_t f32 = bytes({});
+  EXPECT_EQ(bytes({ComputeType::kBf16, false}) - f32, 160 * (64 * 2 + 4));
+  EXPECT_EQ(bytes({ComputeType::kInt8, false}) - f32, 160 * (64 + 4));
+  EXPECT_EQ(bytes({ComputeType::kInt8, true}) - f32, 160 * (64 * 4 + 4));
 }
 
 TEST(PredictBytesTest, BoundsTheFeedForwardBuffer) {

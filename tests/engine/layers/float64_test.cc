@@ -27,6 +27,30 @@ double LargestError(const std::vector<Sequence>& actual,
   return largest;
 }
 
+std::vector<std::vector<double>> InFloat64(const std::vector<Sequence>& sequences) {
+  std::vector<std::vector<double>> result;
+  for (const Sequence& sequence : sequences) result.emplace_back(sequence.begin(), sequence.end());
+  return result;
+}
+
+std::vector<Sequence> InFloat32(const std::vector<std::vector<double>>& sequences) {
+  std::vector<Sequence> result;
+  for (const auto& sequence : sequences) result.emplace_back(sequence.begin(), sequence.end());
+  return result;
+}
+
+// Root of the mean squared difference.
+double Deviation(const std::vector<std::vector<double>>& actual,
+                 const std::vector<std::vector<double>>& expected) {
+  double sum = 0, count = 0;
+  for (size_t i = 0; i < actual.size(); ++i) {
+    for (size_t j = 0; j < actual[i].size(); ++j, ++count) {
+      sum += std::pow(actual[i][j] - expected[i][j], 2);
+    }
+  }
+  return std::sqrt(sum / count);
+}
+
 // Of all layers, on sequences of these lengths.
 double EncodeError(const ModelDescription& model, WeightSource& weights,
                    const std::vector<int64_t>& lengths) {
@@ -45,6 +69,37 @@ TEST(Float64Test, TwelveLayersOfBertBase) {
   checkpoint->description.embeddings.reset();
   EXPECT_LE(EncodeError(checkpoint->description, *checkpoint->weights, {17, 128}), 5e-5);
 }
+
+// The engine's error is that of the roundings alone, which the simulation has too.
+class RoundingTest : public ::testing::TestWithParam<ComputeMode> {};
+
+TEST_P(RoundingTest, ErrorIsThatOfAPlainSimulation) {
+  if (BestMode(GetParam().type) != GetParam() && !GetParam().emulate) return;  // refused
+  ModelDescription model = SmallModel(3, 4, 64);
+  model.layer.feed_forward_width = 1024;
+  MemoryWeights weights = RandomWeights(model, 7);
+  const std::vector<Sequence> inputs = RandomSequences({1, 40, 16, 70}, 256, 99);
+  const std::vector<std::vector<double>> x = InFloat64(inputs);
+  const auto exact = reference::Encoder(model, weights).Encode(x);
+  const auto simulated = reference::Encoder(model, weights, GetParam().type).Encode(x);
+  const auto encoder = LoadEncoder(model, weights, GetParam());
+  EncoderRun run(encoder, 1024, 2);
+  const std::vector<Sequence> computed = Encode(run, *encoder, inputs);
+  const double error = Deviation(InFloat64(computed), exact);
+  EXPECT_LE(error, 1.25 * Deviation(simulated, exact));
+  EXPECT_LE(LargestError(computed, exact), 1.25 * LargestError(InFloat32(simulated), exact));
+  EXPECT_GT(error, 1e-4);  // it did round
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, RoundingTest,
+                         ::testing::Values(ComputeMode{ComputeType::kBf16, false},
+                                           ComputeMode{ComputeType::kBf16, true},
+                                           ComputeMode{ComputeType::kInt8, false},
+                                           ComputeMode{ComputeType::kInt8, true}),
+                         [](const auto& tested) {
+                           return std::string(Name(tested.param.type)) +
+                                  (tested.param.emulate ? "Emulated" : "");
+                         });
 
 struct Case {
   std::string name;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <tuple>
 
 #include "engine/checkpoint/checkpoint.h"
 #include "tests/engine/layers/engine_calls.h"
@@ -51,7 +52,17 @@ void ExpectSameInAnyBatch(const std::shared_ptr<const Encoder>& encoder,
   }
 }
 
-TEST(InvarianceTest, GateRmsNormBranchScaleAndBuckets) {
+class InvarianceTest : public ::testing::TestWithParam<ComputeType> {
+ protected:
+  const ComputeMode mode_ = BestMode(GetParam());
+};
+
+INSTANTIATE_TEST_SUITE_P(Types, InvarianceTest,
+                         ::testing::Values(ComputeType::kF32, ComputeType::kBf16,
+                                           ComputeType::kInt8),
+                         [](const auto& tested) { return Name(tested.param); });
+
+TEST_P(InvarianceTest, GateRmsNormBranchScaleAndBuckets) {
   ModelDescription model = SmallModel(3, 3, 16);
   model.layer_map = {0, 1, 0};
   model.layer.has_gate = true;
@@ -59,57 +70,58 @@ TEST(InvarianceTest, GateRmsNormBranchScaleAndBuckets) {
   model.layer.norm_kind = NormKind::kRms;
   model.layer.relative_positions = {RelativePositions::kBuckets, 32, 128};
   MemoryWeights weights = RandomWeights(model, 1);
-  ExpectSameInAnyBatch(LoadEncoder(model, weights),
+  ExpectSameInAnyBatch(LoadEncoder(model, weights, mode_),
                        RandomSequences({1, 2, 3, 7, 15, 16, 17, 31, 40, 64, 65, 90}, 48, 1), 100);
 }
 
-TEST(InvarianceTest, AlibiAndRotary) {
+TEST_P(InvarianceTest, AlibiAndRotary) {
   for (const RelativePositions kind : {RelativePositions::kAlibi, RelativePositions::kRotary}) {
     ModelDescription model = SmallModel(2, 3, 16);
     model.layer.relative_positions.kind = kind;
     model.layer.relative_positions.rotary_width = 16;
     model.layer.relative_positions.rotary_theta = 1000;
     MemoryWeights weights = RandomWeights(model, 1);
-    ExpectSameInAnyBatch(LoadEncoder(model, weights),
+    ExpectSameInAnyBatch(LoadEncoder(model, weights, mode_),
                          RandomSequences({1, 2, 3, 7, 15, 16, 17, 31, 40, 64, 65, 90}, 48, 1), 50);
   }
 }
 
-TEST(InvarianceTest, SmallModel) {
+TEST_P(InvarianceTest, SmallModel) {
   const ModelDescription model = SmallModel(2, 3, 16);
   MemoryWeights weights = RandomWeights(model, 1);
-  ExpectSameInAnyBatch(LoadEncoder(model, weights),
+  ExpectSameInAnyBatch(LoadEncoder(model, weights, mode_),
                        RandomSequences({1, 2, 3, 7, 15, 16, 17, 31, 40, 64, 65, 90}, 48, 1), 200);
 }
 
-TEST(InvarianceTest, PreNormModelOfOddWidths) {
+TEST_P(InvarianceTest, PreNormModelOfOddWidths) {
   ModelDescription model = SmallModel(2, 3, 26);
   model.layer.norm_placement = NormPlacement::kPre;
   model.layer.feed_forward_width = 101;
   MemoryWeights weights = RandomWeights(model, 1);
-  ExpectSameInAnyBatch(LoadEncoder(model, weights),
+  ExpectSameInAnyBatch(LoadEncoder(model, weights, mode_),
                        RandomSequences({1, 5, 9, 16, 33, 70, 121}, 78, 1), 60);
 }
 
-TEST(InvarianceTest, MiniLm) {
+TEST_P(InvarianceTest, MiniLm) {
   absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint("synthetic:minilm-l6", {});
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   checkpoint->description.embeddings.reset();
-  const auto encoder = LoadEncoder(checkpoint->description, *checkpoint->weights);
+  const auto encoder = LoadEncoder(checkpoint->description, *checkpoint->weights, mode_);
   ExpectSameInAnyBatch(encoder, RandomSequences({1, 5, 16, 23, 50, 64, 100, 129}, 384, 1), 12);
 }
 
-class NonFiniteTest : public ::testing::TestWithParam<float> {};
+class NonFiniteTest : public ::testing::TestWithParam<std::tuple<ComputeType, float>> {};
 
 TEST_P(NonFiniteTest, StaysInItsSequence) {
+  const auto& [type, value] = GetParam();
   for (const NormPlacement placement : {NormPlacement::kPost, NormPlacement::kPre}) {
     ModelDescription model = SmallModel(2, 2, 16);
     model.layer.norm_placement = placement;
     MemoryWeights weights = RandomWeights(model, 1);
-    const auto encoder = LoadEncoder(model, weights);
+    const auto encoder = LoadEncoder(model, weights, BestMode(type));
     std::vector<Sequence> sequences = RandomSequences({5, 20, 9}, 32, 1);
     const std::vector<Sequence> alone = EachAlone(encoder, sequences);
-    sequences[1][70] = GetParam();
+    sequences[1][70] = value;
     EncoderRun run(encoder, kMaxTokens, 2);
     const std::vector<Sequence> outputs = Encode(run, *encoder, sequences);
     EXPECT_TRUE(BitEqual(outputs[0], alone[0]));
@@ -120,10 +132,12 @@ TEST_P(NonFiniteTest, StaysInItsSequence) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Values, NonFiniteTest,
-                         ::testing::Values(std::numeric_limits<float>::quiet_NaN(),
-                                           std::numeric_limits<float>::infinity(),
-                                           -std::numeric_limits<float>::infinity()));
+INSTANTIATE_TEST_SUITE_P(
+    Values, NonFiniteTest,
+    ::testing::Combine(::testing::Values(ComputeType::kF32, ComputeType::kBf16, ComputeType::kInt8),
+                       ::testing::Values(std::numeric_limits<float>::quiet_NaN(),
+                                         std::numeric_limits<float>::infinity(),
+                                         -std::numeric_limits<float>::infinity())));
 
 }  // namespace
 }  // namespace attendant::testing

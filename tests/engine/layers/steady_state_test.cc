@@ -1,6 +1,8 @@
 // After its first batch a run allocates nothing: its memory is what PredictBytes said.
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "tests/engine/layers/engine_calls.h"
 #include "tests/support/allocation_counter.h"
 #include "tests/support/memory_weights.h"
@@ -15,11 +17,14 @@ TEST(SteadyStateTest, AllocationsAreCounted) {
 }
 
 TEST(SteadyStateTest, AllocatesNothing) {
-  for (const NormPlacement placement : {NormPlacement::kPost, NormPlacement::kPre}) {
+  for (const auto& [placement, type] : {std::pair(NormPlacement::kPost, ComputeType::kF32),
+                                        std::pair(NormPlacement::kPre, ComputeType::kF32),
+                                        std::pair(NormPlacement::kPost, ComputeType::kBf16),
+                                        std::pair(NormPlacement::kPost, ComputeType::kInt8)}) {
     ModelDescription model = SmallModel(2, 3, 16);
     model.layer.norm_placement = placement;
     MemoryWeights weights = RandomWeights(model, 1);
-    EncoderRun run(LoadEncoder(model, weights), 300, 2);
+    EncoderRun run(LoadEncoder(model, weights, BestMode(type)), 300, 2);
     const std::vector<Sequence> sequences = RandomSequences({100, 1, 37, 162}, 48, 1);
     const std::vector<int32_t> large = CumulativeLengths(sequences, 48);
     const std::vector<int32_t> small = {0, 5, 70, 71};
