@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/cpu_budget.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/kernels/compute_support.h"
 #include "engine/kernels/isa.h"
 #include "engine/layers/encoder.h"
 #include "tests/bench/worker.h"
@@ -123,11 +122,10 @@ absl::StatusOr<ComputeType> TypeNamed(const std::string& name) {
 absl::StatusOr<std::unique_ptr<Contender>> Make(const WorkerOptions& options) {
   absl::StatusOr<ComputeType> type = TypeNamed(options.dtype);
   if (!type.ok()) return type.status();
-  if (absl::Status status = CheckComputeMode({.type = *type}); !status.ok()) return status;
   absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(options.model, {});
   if (!checkpoint.ok()) return checkpoint.status();
-  auto encoder =
-      Encoder::Load(checkpoint->description, *checkpoint->weights, [](int64_t, int64_t) {});
+  auto encoder = Encoder::Load(checkpoint->description, *checkpoint->weights,
+                               [](int64_t, int64_t) {}, {.type = *type});
   if (!encoder.ok()) return encoder.status();
   return std::make_unique<EngineContender>(*std::move(encoder), options.threads);
 }
