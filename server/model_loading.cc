@@ -70,10 +70,11 @@ absl::StatusOr<MemoryNeed> PredictMemory(const std::vector<OpenedModel>& models,
   const int64_t run_tokens = std::max(settings.max_batch_tokens, settings.max_request_tokens);
   for (const OpenedModel& model : models) {
     const ModelDescription& description = model.checkpoint.description;
-    const absl::StatusOr<int64_t> weights = Encoder::PredictLoadBytes(description);
+    const absl::StatusOr<int64_t> weights =
+        Encoder::PredictLoadBytes(description, model.setting.compute);
     if (!weights.ok()) return ForModel(model.setting.name, weights.status());
-    const absl::StatusOr<int64_t> run =
-        EncoderRun::PredictBytes(description, run_tokens, plan.threads_per_instance);
+    const absl::StatusOr<int64_t> run = EncoderRun::PredictBytes(
+        description, run_tokens, plan.threads_per_instance, model.setting.compute);
     if (!run.ok()) return ForModel(model.setting.name, run.status());
     need.weights = Add(need.weights, *weights);
     need.activations = Add(need.activations, CheckedMultiply(*run, plan.instances).value_or(kMost));
@@ -99,16 +100,18 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> LoadModel(OpenedModel opened)
   LogNotes(opened);
   const absl::Time started = absl::Now();
   Progress progress(name);
-  absl::StatusOr<std::shared_ptr<const Encoder>> encoder =
-      Encoder::Load(opened.checkpoint.description, *opened.checkpoint.weights,
-                    [&](int64_t done, int64_t total) { progress(done, total); });
+  absl::StatusOr<std::shared_ptr<const Encoder>> encoder = Encoder::Load(
+      opened.checkpoint.description, *opened.checkpoint.weights,
+      [&](int64_t done, int64_t total) { progress(done, total); }, opened.setting.compute);
   if (!encoder.ok()) return ForModel(name, encoder.status());
   const ModelDescription& description = (*encoder)->description();
   spdlog::info(
-      "model {}: {} from {}, {} layers of width {}, {} heads, {} of weights, loaded in {:.1f} s",
+      "model {}: {} from {}, {} layers of width {}, {} heads, computed in {}{}, {} of weights, "
+      "loaded in {:.1f} s",
       name, description.family, opened.setting.source, description.layers,
-      description.layer.hidden_size, description.layer.heads,
-      InMebibytes((*encoder)->weight_bytes()), absl::ToDoubleSeconds(absl::Now() - started));
+      description.layer.hidden_size, description.layer.heads, Name(opened.setting.compute.type),
+      opened.setting.compute.emulate ? " (emulated)" : "", InMebibytes((*encoder)->weight_bytes()),
+      absl::ToDoubleSeconds(absl::Now() - started));
   auto model = std::make_shared<ServedModel>();
   model->name = name;
   model->encoder = *std::move(encoder);

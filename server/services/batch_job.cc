@@ -9,6 +9,7 @@
 #include "engine/base/shape.h"
 #include "engine/kernels/convert.h"
 #include "engine/layers/pooling.h"
+#include "server/services/compute_dtype.h"
 #include "server/services/status_mapping.h"
 
 namespace attendant::server {
@@ -152,7 +153,7 @@ void BatchJob::Finish(const BatchTimings& timings) {
   execution.set_tokens(job_->tokens);
   execution.set_batch_tokens(timings.tokens);
   execution.set_batch_requests(timings.requests);
-  execution.set_compute_dtype(v1::FLOAT32);
+  execution.set_compute_dtype(ToProto(request().model->encoder->mode().type));
   std::exchange(job_, nullptr)->Finish(std::move(answer_), queued);
 }
 

@@ -3,6 +3,7 @@
 #include <grpcpp/impl/codegen/proto_utils.h>
 
 #include "engine/kernels/isa.h"
+#include "server/services/compute_dtype.h"
 #include "server/services/model_lookup.h"
 #include "server/services/request_end.h"
 #include "server/services/status_mapping.h"
@@ -49,7 +50,7 @@ void Describe(const ServedModel& model, v1::GetModelResponse& out) {
   if (description.pooling) {
     out.set_pooled_width(description.pooling->width(description.layer.hidden_size));
   }
-  out.set_compute_dtype(v1::FLOAT32);
+  out.set_compute_dtype(ToProto(model.encoder->mode().type));
   out.set_weight_bytes(model.encoder->weight_bytes());
   out.mutable_unused_tensors()->Add(model.unused_tensors.begin(), model.unused_tensors.end());
 }

@@ -20,18 +20,31 @@ bool IsSha256(const std::string& text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
+absl::Status ReadBool(const std::string& key, const std::string& value, bool& target) {
+  target = value == "true";
+  if (value == "true" || value == "false") return absl::OkStatus();
+  return Unexpected(absl::StrCat("true or false for ", key), value);
+}
+
+absl::Status ReadDtype(const std::string& value, ComputeType& target) {
+  for (const ComputeType type : {ComputeType::kF32, ComputeType::kBf16, ComputeType::kInt8}) {
+    if (value != Name(type)) continue;
+    target = type;
+    return absl::OkStatus();
+  }
+  return Unexpected("f32, bf16 or int8 for dtype", value);
+}
+
 absl::Status ReadKey(const std::string& key, const std::string& value, ModelSetting& model) {
   if (key == "weights-sha256") {
     model.weights_sha256 = absl::AsciiStrToLower(value);
     if (IsSha256(model.weights_sha256)) return absl::OkStatus();
     return Unexpected("64 hexadecimal digits for weights-sha256", value);
   }
-  if (key == "allow-nonfinite-weights") {
-    model.allow_nonfinite_weights = value == "true";
-    if (value == "true" || value == "false") return absl::OkStatus();
-    return Unexpected("true or false for allow-nonfinite-weights", value);
-  }
-  return Unexpected("the key weights-sha256 or allow-nonfinite-weights", key);
+  if (key == "allow-nonfinite-weights") return ReadBool(key, value, model.allow_nonfinite_weights);
+  if (key == "dtype") return ReadDtype(value, model.compute.type);
+  if (key == "emulate") return ReadBool(key, value, model.compute.emulate);
+  return Unexpected("the key dtype, emulate, weights-sha256 or allow-nonfinite-weights", key);
 }
 
 }  // namespace
@@ -54,6 +67,9 @@ absl::StatusOr<ModelSetting> ParseModelSetting(const std::string& text) {
         absl::StrSplit(parts[i], absl::MaxSplits('=', 1));
     if (absl::Status status = ReadKey(entry.first, entry.second, model); !status.ok())
       return status;
+  }
+  if (model.compute.emulate && model.compute.type == ComputeType::kF32) {
+    return Unexpected("dtype=bf16 or dtype=int8 beside emulate=true", text);
   }
   return model;
 }

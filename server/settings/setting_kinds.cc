@@ -50,6 +50,10 @@ std::string ModelToText(const ModelSetting& model) {
   if (!model.weights_sha256.empty())
     absl::StrAppend(&text, ",weights-sha256=", model.weights_sha256);
   if (model.allow_nonfinite_weights) absl::StrAppend(&text, ",allow-nonfinite-weights=true");
+  if (model.compute.type != ComputeType::kF32) {
+    absl::StrAppend(&text, ",dtype=", Name(model.compute.type));
+  }
+  if (model.compute.emulate) absl::StrAppend(&text, ",emulate=true");
   return text;
 }
 

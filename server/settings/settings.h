@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "engine/base/compute_type.h"
 #include "engine/kernels/isa.h"
 
 namespace attendant::server {
@@ -19,6 +20,7 @@ struct ModelSetting {
   std::string source;                    // see engine/checkpoint/checkpoint.h
   std::string weights_sha256;            // key weights-sha256
   bool allow_nonfinite_weights = false;  // key allow-nonfinite-weights
+  ComputeMode compute;                   // keys dtype and emulate
 
   bool operator==(const ModelSetting&) const = default;
 };

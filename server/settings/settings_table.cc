@@ -23,8 +23,9 @@ Rows ModelRows() {
   return {
       {group, "model", "NAME=SOURCE[,key=value...]",
        "Serve SOURCE under NAME; repeatable, and ';' separates several in the variable. SOURCE is "
-       "a "
-       "checkpoint folder, worked-example, or synthetic:NAME such as synthetic:bert-base. Keys: "
+       "a checkpoint folder, worked-example, or synthetic:NAME such as synthetic:bert-base. Keys: "
+       "dtype=f32, bf16 or int8 is what its linear layers compute in (bf16 needs AVX512_BF16 or "
+       "AMX, int8 VNNI or AMX), emulate=true does the same roundings in float32 on any CPU, "
        "weights-sha256=HEX refuses other weights, allow-nonfinite-weights=true accepts NaN and "
        "infinity in them. Without any: worked-example under that name.",
        ModelsKind()},

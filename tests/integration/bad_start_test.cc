@@ -59,6 +59,18 @@ TEST(BadStartTest, Models) {
             "attendant-server: --model: two models are named \"a\"");
 }
 
+// Whatever the CPU has: the cap leaves it AVX2.
+TEST(BadStartTest, AComputeTypeThatTheInstructionSetDoesNotHave) {
+  EXPECT_EQ(
+      BadStart({"--isa=avx2", "--model=m=synthetic:tiny,dtype=bf16"}),
+      "attendant-server: model m: compute type bf16 needs a CPU with avx512_bf16 or amx, this "
+      "one has avx2 (after any cap)");
+  EXPECT_EQ(
+      BadStart({"--isa=avx2", "--model=m=synthetic:tiny,dtype=int8"}),
+      "attendant-server: model m: compute type int8 needs a CPU with avx2_vnni, avx512_vnni or "
+      "amx, this one has avx2 (after any cap)");
+}
+
 TEST(BadStartTest, TakenPorts) {
   const TakenPort taken;
   EXPECT_EQ(BadStart({absl::StrCat("--port=", taken.port())}),

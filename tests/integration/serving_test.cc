@@ -1,11 +1,14 @@
 // What a running server answers, on both ports.
 #include <google/protobuf/descriptor.pb.h>
 
+#include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -33,8 +36,9 @@ constexpr const char* kReflection =
 class ServingTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    server_ =
-        new ReadyServer({"--model=worked-example=worked-example", "--model=t=synthetic:tiny"});
+    server_ = new ReadyServer({"--model=worked-example=worked-example", "--model=t=synthetic:tiny",
+                               "--model=bf16=synthetic:tiny,dtype=bf16,emulate=true",
+                               "--model=int8=synthetic:tiny,dtype=int8,emulate=true"});
   }
   static void TearDownTestSuite() { delete server_; }
 
@@ -67,11 +71,64 @@ TEST_F(ServingTest, AnswersTheWorkedExample) {
   EXPECT_NEAR(row[2], 1.595068f, 2e-6);
 }
 
+// The whole of a small model, of the same rows each time.
+v1::EncodeResponse EncodeRows(v1::EncoderService::Stub& stub, const std::string& model) {
+  constexpr int kRows = 7, kWidth = 32;
+  std::vector<float> rows;
+  for (int i = 0; i < kRows * kWidth; ++i) {
+    rows.push_back(static_cast<float>(i * 37 % 101) / 50 - 1);
+  }
+  v1::EncodeRequest request;
+  request.set_model(model);
+  v1::Tensor& tensor = *request.mutable_hidden_states();
+  tensor.set_dtype(v1::FLOAT32);
+  for (const int dimension : {1, kRows, kWidth}) tensor.add_shape(dimension);
+  tensor.set_data(rows.data(), rows.size() * sizeof(float));
+  grpc::ClientContext context;
+  v1::EncodeResponse response;
+  const grpc::Status status = stub.Encode(&context, request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return response;
+}
+
+float LargestDifference(const std::string& a, const std::string& b) {
+  EXPECT_EQ(a.size(), b.size());
+  float largest = 0;
+  for (size_t i = 0; i + sizeof(float) <= a.size(); i += sizeof(float)) {
+    float x, y;
+    std::memcpy(&x, &a[i], sizeof x);
+    std::memcpy(&y, &b[i], sizeof y);
+    largest = std::max(largest, std::abs(x - y));
+  }
+  return largest;
+}
+
+TEST_F(ServingTest, ComputesEachModelInItsType) {
+  const auto stub = server_->NewStub();
+  const v1::EncodeResponse f32 = EncodeRows(*stub, "t");
+  EXPECT_EQ(f32.execution().compute_dtype(), v1::FLOAT32);
+  for (const auto& [model, dtype, tolerance] :
+       {std::tuple("bf16", v1::BFLOAT16, 0.1f), std::tuple("int8", v1::INT8, 0.2f)}) {
+    const v1::EncodeResponse answer = EncodeRows(*stub, model);
+    EXPECT_EQ(answer.execution().compute_dtype(), dtype);
+    const float difference =
+        LargestDifference(answer.hidden_states().data(), f32.hidden_states().data());
+    EXPECT_GT(difference, 0.0f);
+    EXPECT_LT(difference, tolerance);
+    grpc::ClientContext context;
+    v1::GetModelRequest request;
+    request.set_model(model);
+    v1::GetModelResponse description;
+    ASSERT_TRUE(stub->GetModel(&context, request, &description).ok());
+    EXPECT_EQ(description.compute_dtype(), dtype);
+  }
+}
+
 TEST_F(ServingTest, ListsItsModels) {
   grpc::ClientContext context;
   v1::ListModelsResponse response;
   ASSERT_TRUE(server_->NewStub()->ListModels(&context, {}, &response).ok());
-  EXPECT_THAT(response.names(), ElementsAre("t", "worked-example"));
+  EXPECT_THAT(response.names(), ElementsAre("bf16", "int8", "t", "worked-example"));
 }
 
 TEST_F(ServingTest, RefusesUnknownMethods) {

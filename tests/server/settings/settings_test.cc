@@ -195,7 +195,17 @@ TEST(SettingsTest, RefusesBadModels) {
             "starting with '.', "
             "got \".a\"");
   EXPECT_EQ(Error({"--model", "a=x,colour=red"}),
-            "--model: expected the key weights-sha256 or allow-nonfinite-weights, got \"colour\"");
+            "--model: expected the key dtype, emulate, weights-sha256 or allow-nonfinite-weights, "
+            "got \"colour\"");
+  EXPECT_EQ(Error({"--model", "a=x,dtype=f16"}),
+            "--model: expected f32, bf16 or int8 for dtype, got \"f16\"");
+  EXPECT_EQ(Error({"--model", "a=x,dtype=int8,emulate=1"}),
+            "--model: expected true or false for emulate, got \"1\"");
+  for (const std::string model : {"a=x,emulate=true", "a=x,emulate=true,dtype=f32"}) {
+    EXPECT_EQ(
+        Error({"--model", model}),
+        "--model: expected dtype=bf16 or dtype=int8 beside emulate=true, got \"" + model + "\"");
+  }
   EXPECT_EQ(Error({"--model", "a=x,weights-sha256=12"}),
             "--model: expected 64 hexadecimal digits for weights-sha256, got \"12\"");
   EXPECT_EQ(Error({"--model", "a=x,allow-nonfinite-weights=yes"}),
@@ -212,6 +222,18 @@ TEST(ParseModelSettingTest, ReadsKeys) {
   EXPECT_EQ(model->source, "/models/x=y");
   EXPECT_EQ(model->weights_sha256, std::string(64, 'a'));
   EXPECT_TRUE(model->allow_nonfinite_weights);
+}
+
+TEST(ParseModelSettingTest, ReadsTheComputeType) {
+  const auto compute = [](const std::string& keys) {
+    const absl::StatusOr<ModelSetting> model = ParseModelSetting("m=x" + keys);
+    EXPECT_TRUE(model.ok()) << model.status();
+    return model.ok() ? model->compute : ComputeMode{};
+  };
+  EXPECT_EQ(compute(""), ComputeMode{});
+  EXPECT_EQ(compute(",dtype=f32,emulate=false"), ComputeMode{});
+  EXPECT_EQ(compute(",dtype=bf16"), (ComputeMode{ComputeType::kBf16, false}));
+  EXPECT_EQ(compute(",emulate=true,dtype=int8"), (ComputeMode{ComputeType::kInt8, true}));
 }
 
 TEST(SettingsTest, HelpAndVersionComeBeforeEverythingElse) {
@@ -243,9 +265,9 @@ TEST(SettingsTest, EveryRowIsInHelpAndDescriptionAndReadsItsDefault) {
 }
 
 TEST(SettingsTest, DescribesModelsAsTheyAreGiven) {
-  EXPECT_THAT(
-      DescribeSettings(Read({"--model", "a=x,allow-nonfinite-weights=true", "--model", "b=y"})),
-      Contains("model = a=x,allow-nonfinite-weights=true;b=y"));
+  EXPECT_THAT(DescribeSettings(Read({"--model", "a=x,allow-nonfinite-weights=true", "--model",
+                                     "b=y,emulate=true,dtype=int8"})),
+              Contains("model = a=x,allow-nonfinite-weights=true;b=y,dtype=int8,emulate=true"));
 }
 
 TEST(SettingKindsTest, BytesRoundTrip) {
