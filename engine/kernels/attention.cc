@@ -61,9 +61,9 @@ class AttentionWorkspace::Impl {
 
  private:
   struct Sizes {
-    int64_t keys, values, scores, context;
+    int64_t queries, keys, values, scores, context;
     int64_t total() const {
-      return keys + values + scores + context + 2 * kMaxQueries + RoundUpToPanel(kKeyBlock);
+      return queries + keys + values + 2 * scores + context + 2 * kMaxQueries;
     }
   };
   Sizes sizes_;
@@ -73,9 +73,10 @@ class AttentionWorkspace::Impl {
 AttentionWorkspace::Impl::Impl(int workers, const AttentionShape& shape, int64_t max_length) {
   const int64_t block = RoundUpToPanel(std::clamp<int64_t>(max_length, 1, kKeyBlock));
   const int64_t value_width = RoundUpToPanel(shape.value_width);
-  sizes_ = {.keys = block * shape.key_width,
+  sizes_ = {.queries = kMaxPanelWidth * shape.key_width,
+            .keys = block * shape.key_width,
             .values = block * value_width,
-            .scores = kScoreRows * block,
+            .scores = block * kMaxPanelWidth,
             .context = kMaxQueries * value_width};
   for (int i = 0; i < workers; ++i) workers_.emplace_back(sizes_.total());
 }
@@ -83,13 +84,14 @@ AttentionWorkspace::Impl::Impl(int workers, const AttentionShape& shape, int64_t
 AttentionScratch AttentionWorkspace::Impl::scratch(int worker) {
   float* next = workers_[worker].data();
   const auto take = [&next](int64_t size) { return std::exchange(next, next + size); };
-  return {.keys = take(sizes_.keys),
+  return {.queries = take(sizes_.queries),
+          .keys = take(sizes_.keys),
           .values = take(sizes_.values),
           .scores = take(sizes_.scores),
+          .bias = take(sizes_.scores),
           .context = take(sizes_.context),
           .maxima = take(kMaxQueries),
-          .sums = take(kMaxQueries),
-          .bias = take(RoundUpToPanel(kKeyBlock))};
+          .sums = take(kMaxQueries)};
 }
 
 AttentionWorkspace::AttentionWorkspace(int workers, const AttentionShape& shape, int64_t max_length)

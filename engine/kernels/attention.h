@@ -38,7 +38,7 @@ struct AttentionSequence {
   float* probabilities = nullptr;       // if set: receives [H, length, length], row-major
 };
 
-// Scratch of one instance: a block of scores and one of transposed keys for each worker. Not
+// Scratch of one instance: for each worker some scores and the keys and values of a block. Not
 // thread-safe.
 class AttentionWorkspace {
  public:

@@ -18,117 +18,301 @@ namespace HWY_NAMESPACE {
 namespace {
 
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+constexpr float kLog2E = 1.44269504f;
+
+// Keys whose scores and values stay in the innermost cache from the exponentials to the product.
+constexpr int64_t kKeyChunk = 128;
+// With more queries than this, keys and values are gathered from the batch's rows first.
+constexpr int64_t kGatherAbove = 32;
+constexpr int64_t kFloatsPerCacheLine = 16;
 
 // What exponents are taken relative to: the maximum, unless every key so far is forbidden. Then 0,
-// so that e^(-inf - 0) is 0 where -inf - -inf would be NaN.
-HWY_INLINE float Anchor(float maximum) { return maximum == kMinusInfinity ? 0.0f : maximum; }
-
-HWY_INLINE float ScalarExp(float x) {
-  return hn::GetLane(ExpOfNonPositive(hn::Set(FloatTag(), x)));
+// so that 2^(-inf - 0) is 0 where -inf - -inf would be NaN.
+HWY_INLINE Floats Anchor(Floats maximum) {
+  return hn::IfThenZeroElse(hn::Eq(maximum, hn::Set(FloatTag(), kMinusInfinity)), maximum);
 }
 
-// One run over the keys of a block of queries.
+// Keys and values of some neighbouring tokens.
+struct KeyBlock {
+  int64_t first;
+  int64_t count;
+  MatrixView<const float> keys;
+  const float* values;  // a panel of columns starts every panel_stride elements
+  int64_t value_stride;
+  int64_t panel_stride;
+};
+
+// The first `count` <= kVectors * kLanes of kVectors vectors of queries; the lanes beyond repeat
+// the last query, and nothing is kept of them.
+struct QueryPanel {
+  int64_t first;
+  int64_t count;
+};
+
+// A part of a key block.
+struct KeyChunk {
+  int64_t first;
+  int64_t count;
+  bool is_first;  // of the whole sequence
+  bool is_last;
+};
+
+// One run over the keys of a block of queries. Scores are held transposed, [keys, queries]: each
+// query has a lane of its own, so that softmax needs neither sums across lanes nor partial vectors.
 class Run {
  public:
   Run(const AttentionBlock& block, const AttentionScratch& scratch)
-      : block_(block), scratch_(scratch), value_stride_(PaddedToPanel(block.values.cols)) {}
+      : block_(block),
+        scratch_(scratch),
+        context_stride_(PaddedToPanel(block.values.cols)),
+        adjusts_(block.bias.data != nullptr || !(block.scale > 0)),
+        exponent_scale_(adjusts_ ? kLog2E : block.scale * kLog2E) {}
 
   int64_t Attend() {
-    std::fill_n(scratch_.maxima, block_.queries.rows, kMinusInfinity);
-    std::fill_n(scratch_.sums, block_.queries.rows, 0.0f);
-    for (int64_t key = 0; key < block_.keys.rows; key += kKeyBlock) {
-      TakeKeys(key, std::min(kKeyBlock, block_.keys.rows - key));
+    const int64_t queries = block_.queries.rows, keys = block_.keys.rows;
+    std::fill_n(scratch_.maxima, RoundUpToPanel(queries), kMinusInfinity);
+    std::fill_n(scratch_.sums, RoundUpToPanel(queries), 0.0f);
+    for (int64_t key = 0; key < keys; key += kKeyBlock) {
+      const KeyBlock block = TakeKeys(key, std::min(kKeyBlock, keys - key));
+      for (int64_t q = 0; q < queries; q += kPanel) {
+        const QueryPanel panel{q, std::min(kPanel, queries - q)};
+        panel.count > static_cast<int64_t>(kLanes) ? Attend<2>(block, panel)
+                                                   : Attend<1>(block, panel);
+      }
     }
     int64_t keyless = 0;
-    for (int64_t q = 0; q < block_.queries.rows; ++q) keyless += Finish(q);
+    for (int64_t q = 0; q < queries; ++q) keyless += Finish(q);
     return keyless;
   }
 
  private:
-  void TakeKeys(int64_t first_key, int64_t count) {
-    PackTransposed(block_.keys.Rows(first_key, count), scratch_.keys);
-    PackPanels(block_.values.Rows(first_key, count), scratch_.values);
-    const MatrixView<float> scores{scratch_.scores, kScoreRows, count, PaddedToPanel(count)};
-    for (int64_t q = 0; q < block_.queries.rows; q += kScoreRows) {
-      const int64_t rows = std::min(kScoreRows, block_.queries.rows - q);
-      MultiplyPanels(block_.queries.Rows(q, rows), scratch_.keys, scores.Rows(0, rows), false);
-      for (int64_t r = 0; r < rows; ++r) TakeScores(q + r, first_key, scores.row(r), count);
-      const MatrixView<float> context{Context(q), rows, block_.values.cols, value_stride_};
-      MultiplyPanels(MatrixView<const float>(scores).Rows(0, rows), scratch_.values, context,
-                     first_key > 0);
+  template <int kVectors>
+  static constexpr int64_t Width() {
+    return kVectors * static_cast<int64_t>(kLanes);
+  }
+
+  KeyBlock TakeKeys(int64_t first, int64_t count) {
+    const MatrixView<const float> keys = block_.keys.Rows(first, count);
+    const MatrixView<const float> values = block_.values.Rows(first, count);
+    KeyBlock block{first, count, keys, values.data, values.stride, kPanel};
+    const bool gather = block_.queries.rows > kGatherAbove;
+    if (gather) {
+      PackRows(keys, scratch_.keys);
+      block.keys = {scratch_.keys, count, keys.cols, keys.cols};
+    }
+    if (gather || values.cols % kPanel != 0) {
+      PackPanels(values, scratch_.values);
+      block.values = scratch_.values;
+      block.value_stride = kPanel;
+      block.panel_stride = count * kPanel;
+    }
+    return block;
+  }
+
+  template <int kVectors>
+  void Attend(const KeyBlock& block, const QueryPanel& panel) {
+    const float* rows[Width<kVectors>()];
+    for (int64_t i = 0; i < Width<kVectors>(); ++i) {
+      rows[i] = block_.queries.row(panel.first + std::min(i, panel.count - 1));
+    }
+    if (block.first + block.count == block_.keys.rows) PrefetchContext(panel);
+    PackTransposed<kVectors>(rows, block_.queries.cols, scratch_.queries);
+    Floats maxima[kVectors];
+    Score<kVectors>(block, maxima);
+    if (adjusts_) ScaleAndBias<kVectors>(block, panel, maxima);
+    if (block_.probabilities != nullptr) StoreScores(block, panel, Width<kVectors>());
+    TakeMaxima<kVectors>(block, panel, maxima);
+    for (int64_t first = 0; first < block.count; first += kKeyChunk) {
+      const int64_t count = std::min(kKeyChunk, block.count - first);
+      const KeyChunk chunk{first, count, block.first + first == 0,
+                           block.first + first + count == block_.keys.rows};
+      Exponentiate<kVectors>(chunk, panel, maxima);
+      AddValues<kVectors>(block, chunk, panel);
     }
   }
 
-  // Raw products of query q -> exponentials; what is held of q so far is brought to the new
-  // maximum.
-  void TakeScores(int64_t q, int64_t first_key, float* scores, int64_t count) {
-    const float maximum = std::max(scratch_.maxima[q], ScaleAndBias(q, first_key, scores, count));
-    if (block_.probabilities != nullptr) {
-      std::copy_n(scores, count, block_.probabilities + q * block_.keys.rows + first_key);
+  // The results' lines, which lie far apart: stores that wait for theirs one after the other took a
+  // fifth of the time of a short sequence.
+  void PrefetchContext(const QueryPanel& panel) const {
+    for (int64_t q = 0; q < panel.count; ++q) {
+      const float* row = block_.context.row(panel.first + q);
+      for (int64_t col = 0; col < block_.context.cols; col += kFloatsPerCacheLine) {
+        __builtin_prefetch(row + col, 1);
+      }
     }
-    const float sum = Exponentiate(scores, count, Anchor(maximum));
-    if (first_key > 0) Rescale(q, ScalarExp(scratch_.maxima[q] - Anchor(maximum)));
-    scratch_.maxima[q] = maximum;
-    scratch_.sums[q] += sum;
   }
 
-  // scores * scale + bias, minus infinity beyond `count` up to a whole vector; returns the largest.
-  float ScaleAndBias(int64_t q, int64_t first_key, float* scores, int64_t count) {
+  // scores = K Q^T, and the largest of each query.
+  template <int kVectors>
+  void Score(const KeyBlock& block, Floats (&maxima)[kVectors]) {
+    const FloatTag d;
+    for (Floats& maximum : maxima) maximum = hn::Set(d, kMinusInfinity);
+    ForRowTiles(block.count, [&](auto rows, int64_t begin) HWY_ATTR {
+      constexpr int kRows = decltype(rows)::value;
+      Tile<kRows, kVectors> sums;
+      ZeroTile<kRows, kVectors>(sums);
+      MultiplyTile<kRows, kVectors>({block.keys.row(begin), block.keys.stride, 1},
+                                    {scratch_.queries, Width<kVectors>()}, block.keys.cols, sums);
+      float* to = scratch_.scores + begin * Width<kVectors>();
+      for (int r = 0; r < kRows; ++r, to += Width<kVectors>()) {
+        for (int v = 0; v < kVectors; ++v) {
+          maxima[v] = hn::Max(maxima[v], sums[r][v]);
+          hn::Store(sums[r][v], d, to + v * kLanes);
+        }
+      }
+    });
+  }
+
+  // scores = scores * scale + bias, and the largest of each query.
+  template <int kVectors>
+  void ScaleAndBias(const KeyBlock& block, const QueryPanel& panel, Floats (&maxima)[kVectors]) {
     const FloatTag d;
     const Floats scale = hn::Set(d, block_.scale);
-    const Floats forbidden = hn::Set(d, kMinusInfinity);
-    const float* bias = block_.bias.data != nullptr ? BiasRow(q, first_key, count) : nullptr;
-    const size_t size = static_cast<size_t>(count);
-    Floats maximum = forbidden;
-    size_t i = 0;
-    for (; i + kLanes <= size; i += kLanes) {
-      Floats score = hn::Mul(hn::Load(d, scores + i), scale);
-      if (bias != nullptr) score = hn::Add(score, hn::LoadU(d, bias + i));
-      maximum = hn::Max(maximum, score);
-      hn::Store(score, d, scores + i);
+    PackBias<kVectors>(block, panel);
+    for (Floats& maximum : maxima) maximum = hn::Set(d, kMinusInfinity);
+    for (int64_t i = 0; i < block.count * Width<kVectors>(); i += Width<kVectors>()) {
+      for (int v = 0; v < kVectors; ++v) {
+        float* at = scratch_.scores + i + v * kLanes;
+        const Floats bias = hn::Load(d, scratch_.bias + i + v * kLanes);
+        const Floats score = hn::MulAdd(hn::Load(d, at), scale, bias);
+        maxima[v] = hn::Max(maxima[v], score);
+        hn::Store(score, d, at);
+      }
     }
-    if (i < size) {
-      Floats score = hn::Mul(hn::Load(d, scores + i), scale);
-      if (bias != nullptr) score = hn::Add(score, LoadFirst(bias + i, size - i));
-      score = hn::IfThenElse(hn::FirstN(d, size - i), score, forbidden);
-      maximum = hn::Max(maximum, score);
-      hn::Store(score, d, scores + i);
-    }
-    return hn::GetLane(hn::MaxOfLanes(d, maximum));
   }
 
-  // Bias of query q for `count` keys: in place where it is dense, else gathered.
-  const float* BiasRow(int64_t q, int64_t first_key, int64_t count) {
+  // [keys, queries] like the scores; zeros without a bias.
+  template <int kVectors>
+  void PackBias(const KeyBlock& block, const QueryPanel& panel) {
     const HeadBias& bias = block_.bias;
-    const float* row = bias.data + bias.Position(block_.first_query + q) * bias.query_stride;
-    if (bias.key_stride == 1 && bias.positions.empty()) return row + first_key;
-    for (int64_t i = 0; i < count; ++i) {
-      scratch_.bias[i] = row[bias.Position(first_key + i) * bias.key_stride];
+    if (bias.data == nullptr) {
+      std::fill_n(scratch_.bias, block.count * Width<kVectors>(), 0.0f);
+      return;
     }
-    return scratch_.bias;
+    const bool dense = bias.key_stride == 1 && bias.positions.empty();
+    const float* rows[Width<kVectors>()];
+    for (int64_t i = 0; i < Width<kVectors>(); ++i) {
+      const int64_t query = block_.first_query + panel.first + std::min(i, panel.count - 1);
+      rows[i] = bias.data + bias.Position(query) * bias.query_stride + (dense ? block.first : 0);
+    }
+    if (dense) return PackTransposed<kVectors>(rows, block.count, scratch_.bias);
+    float* to = scratch_.bias;
+    for (int64_t key = block.first; key < block.first + block.count; ++key) {
+      const int64_t offset = bias.Position(key) * bias.key_stride;
+      for (const float* row : rows) *to++ = row[offset];
+    }
   }
 
-  // scores = e^(scores - anchor), up to a whole vector; returns their sum.
-  float Exponentiate(float* scores, int64_t count, float anchor) {
+  void StoreScores(const KeyBlock& block, const QueryPanel& panel, int64_t width) {
+    for (int64_t q = 0; q < panel.count; ++q) {
+      float* to = block_.probabilities + (panel.first + q) * block_.keys.rows + block.first;
+      for (int64_t key = 0; key < block.count; ++key) to[key] = scratch_.scores[key * width + q];
+    }
+  }
+
+  // Takes the block's maxima into those of the run, to which it brings what is held of each query;
+  // returns the anchors of its exponents in their place.
+  template <int kVectors>
+  void TakeMaxima(const KeyBlock& block, const QueryPanel& panel, Floats (&maxima)[kVectors]) {
     const FloatTag d;
-    const Floats shift = hn::Set(d, anchor);
-    Floats sum = hn::Zero(d);
-    for (size_t i = 0; i < static_cast<size_t>(count); i += kLanes) {
-      const Floats e = ExpOfNonPositive(hn::Sub(hn::Load(d, scores + i), shift));
-      sum = hn::Add(sum, e);
-      hn::Store(e, d, scores + i);
+    HWY_ALIGN float factors[Width<kVectors>()];
+    for (int v = 0; v < kVectors; ++v) {
+      float* held = scratch_.maxima + panel.first + v * kLanes;
+      float* sums = scratch_.sums + panel.first + v * kLanes;
+      const Floats before = hn::Load(d, held);
+      const Floats after = hn::Max(before, hn::Mul(maxima[v], hn::Set(d, exponent_scale_)));
+      maxima[v] = Anchor(after);
+      const Floats factor = Exp2OfNonPositive(hn::Sub(before, maxima[v]));
+      hn::Store(hn::Mul(hn::Load(d, sums), factor), d, sums);
+      hn::Store(factor, d, factors + v * kLanes);
+      hn::Store(after, d, held);
     }
-    return hn::GetLane(hn::SumOfLanes(d, sum));
+    if (block.first == 0) return;
+    for (int64_t q = 0; q < panel.count; ++q) {
+      float* context = Context(panel.first + q);
+      const Floats by = hn::Set(d, factors[q]);
+      TransformRow(context, static_cast<size_t>(context_stride_), context,
+                   [by](Floats x) HWY_ATTR { return hn::Mul(x, by); });
+    }
   }
 
-  void Rescale(int64_t q, float factor) {
-    scratch_.sums[q] *= factor;
-    const Floats by = hn::Set(FloatTag(), factor);
-    TransformRow(Context(q), static_cast<size_t>(value_stride_), Context(q),
-                 [by](Floats x) HWY_ATTR { return hn::Mul(x, by); });
+  // scores = e^(scores - maxima), added to the sums: those of even keys and of odd keys, whatever
+  // the panel's width, so that a query's bits do not depend on its panel.
+  template <int kVectors>
+  void Exponentiate(const KeyChunk& chunk, const QueryPanel& panel,
+                    const Floats (&anchors)[kVectors]) {
+    const FloatTag d;
+    Floats sums[kVectors];
+    for (Floats& sum : sums) sum = hn::Zero(d);
+    float* scores = scratch_.scores + chunk.first * Width<kVectors>();
+    int64_t key = 0;
+    for (; key + 2 <= chunk.count; key += 2) {
+      ExponentiateKeys<kVectors, 2>(scores + key * Width<kVectors>(), anchors, sums);
+    }
+    if (key < chunk.count) {
+      ExponentiateKeys<kVectors, 1>(scores + key * Width<kVectors>(), anchors, sums);
+    }
+    for (int v = 0; v < kVectors; ++v) {
+      float* held = scratch_.sums + panel.first + v * kLanes;
+      hn::Store(hn::Add(hn::Load(d, held), sums[v]), d, held);
+    }
   }
 
-  // Divides by the sum of the exponentials. True if there was none: every key was forbidden.
+  template <int kVectors, int kKeys>
+  HWY_INLINE void ExponentiateKeys(float* scores, const Floats (&anchors)[kVectors],
+                                   Floats (&sums)[kVectors]) {
+    const FloatTag d;
+    const Floats scale = hn::Set(d, exponent_scale_);
+    Floats e[kKeys * kVectors];
+    for (int i = 0; i < kKeys * kVectors; ++i) {
+      e[i] = hn::MulSub(hn::Load(d, scores + i * kLanes), scale, anchors[i % kVectors]);
+    }
+    Exp2OfNonPositive(e);
+    for (int i = 0; i < kKeys * kVectors; ++i) hn::Store(e[i], d, scores + i * kLanes);
+    for (int v = 0; v < kVectors; ++v) {
+      sums[v] = hn::Add(sums[v], kKeys == 1 ? e[v] : hn::Add(e[v], e[kVectors + v]));
+    }
+  }
+
+  // context += exponentials * values; after the last chunk over the sums, and into its place.
+  template <int kVectors>
+  void AddValues(const KeyBlock& block, const KeyChunk& chunk, const QueryPanel& panel) {
+    const FloatTag d;
+    HWY_ALIGN float factors[Width<kVectors>()];
+    for (int v = 0; v < kVectors; ++v) {
+      const Floats sum = hn::Load(d, scratch_.sums + panel.first + v * kLanes);
+      const Floats one = hn::Set(d, 1.0f);
+      hn::Store(chunk.is_last ? hn::Div(one, sum) : one, d, factors + v * kLanes);
+    }
+    const float* scores = scratch_.scores + chunk.first * Width<kVectors>();
+    const float* values = block.values + chunk.first * block.value_stride;
+    for (int64_t col = 0; col < block_.values.cols; col += kPanel, values += block.panel_stride) {
+      const bool in_place = chunk.is_last && col + kPanel <= block_.values.cols;
+      ForRowTiles(panel.count, [&](auto rows, int64_t begin) HWY_ATTR {
+        constexpr int kRows = decltype(rows)::value;
+        const int64_t q = panel.first + begin;
+        Tile<kRows, 2> sums;
+        if (chunk.is_first) {
+          ZeroTile<kRows, 2>(sums);
+        } else {
+          for (int r = 0; r < kRows; ++r) {
+            sums[r][0] = hn::Load(d, Context(q + r) + col);
+            sums[r][1] = hn::Load(d, Context(q + r) + col + kLanes);
+          }
+        }
+        MultiplyTile<kRows, 2>({scores + begin, 1, Width<kVectors>()}, {values, block.value_stride},
+                               chunk.count, sums);
+        for (int r = 0; r < kRows; ++r) {
+          const Floats factor = hn::Set(d, factors[begin + r]);
+          float* to = (in_place ? block_.context.row(q + r) : Context(q + r)) + col;
+          hn::StoreU(hn::Mul(sums[r][0], factor), d, to);
+          hn::StoreU(hn::Mul(sums[r][1], factor), d, to + kLanes);
+        }
+      });
+    }
+  }
+
+  // What the products could not do in place. True if query q had no key.
   bool Finish(int64_t q) {
     const float sum = scratch_.sums[q];
     float* probabilities =
@@ -139,24 +323,27 @@ class Run {
       if (probabilities != nullptr) std::fill_n(probabilities, block_.keys.rows, 0.0f);
       return true;
     }
-    const Floats inverse = hn::Set(FloatTag(), 1.0f / sum);
-    TransformRow(Context(q), static_cast<size_t>(block_.context.cols), context,
-                 [inverse](Floats x) HWY_ATTR { return hn::Mul(x, inverse); });
+    const int64_t in_place = block_.context.cols / kPanel * kPanel;
+    std::copy_n(Context(q) + in_place, block_.context.cols - in_place, context + in_place);
     if (probabilities != nullptr) {
-      const Floats shift = hn::Set(FloatTag(), Anchor(scratch_.maxima[q]));
+      const FloatTag d;
+      const Floats anchor = Anchor(hn::Set(d, scratch_.maxima[q]));
+      const Floats scale = hn::Set(d, exponent_scale_), inverse = hn::Set(d, 1.0f / sum);
       TransformRow(probabilities, static_cast<size_t>(block_.keys.rows), probabilities,
                    [=](Floats score) HWY_ATTR {
-                     return hn::Mul(ExpOfNonPositive(hn::Sub(score, shift)), inverse);
+                     return hn::Mul(Exp2OfNonPositive(hn::MulSub(score, scale, anchor)), inverse);
                    });
     }
     return false;
   }
 
-  float* Context(int64_t q) const { return scratch_.context + q * value_stride_; }
+  float* Context(int64_t q) const { return scratch_.context + q * context_stride_; }
 
   const AttentionBlock& block_;
   const AttentionScratch& scratch_;
-  const int64_t value_stride_;
+  const int64_t context_stride_;
+  const bool adjusts_;  // the products need more than a positive scale
+  const float exponent_scale_;
 };
 
 int64_t AttendRows(const AttentionBlock& block, const AttentionScratch& scratch) {

@@ -10,13 +10,11 @@
 namespace attendant {
 
 // Keys are taken in blocks of this many, with the softmax carried from block to block. A fixed
-// size, so that a row's bits depend on nothing but its sequence; its packed keys and values stay in
-// a core's L2 cache at head width 64.
+// size, so that a row's bits depend on nothing but its sequence; its gathered keys and values stay
+// in a core's L2 cache at head width 64.
 inline constexpr int64_t kKeyBlock = 512;
 // Most queries of one block.
-inline constexpr int64_t kMaxQueries = 256;
-// Rows whose scores are held at a time; a multiple of the micro-kernel's six.
-inline constexpr int64_t kScoreRows = 48;
+inline constexpr int64_t kMaxQueries = 512;
 // Bound on the columns of a micro-kernel, for any instruction set; packed operands are padded to it
 // at most.
 inline constexpr int64_t kMaxPanelWidth = 32;
@@ -48,15 +46,16 @@ struct AttentionBlock {
   float* probabilities = nullptr;  // [queries, length], or null
 };
 
-// Parts of one worker's scratch, each aligned to 64 bytes.
+// Parts of one worker's scratch, each aligned to 64 bytes; block = min(length, kKeyBlock).
 struct AttentionScratch {
-  float* keys;     // RoundUpToPanel(block) x Dk, where block = min(length, kKeyBlock)
+  float* queries;  // Dk x kMaxPanelWidth
+  float* keys;     // block x Dk
   float* values;   // block x RoundUpToPanel(Dv)
-  float* scores;   // kScoreRows x RoundUpToPanel(block)
+  float* scores;   // block x kMaxPanelWidth
+  float* bias;     // block x kMaxPanelWidth
   float* context;  // kMaxQueries x RoundUpToPanel(Dv)
   float* maxima;   // kMaxQueries
   float* sums;     // kMaxQueries
-  float* bias;     // RoundUpToPanel(block)
 };
 
 // Returns how many queries had no key left.

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/simd-inl.h"
@@ -19,9 +20,7 @@ HWY_BEFORE_NAMESPACE();
 namespace attendant {
 namespace HWY_NAMESPACE {
 
-// A right operand [depth, cols] is packed in panels of this many columns, each panel's rows back to
-// back: neither cache aliasing nor a partial vector can happen in the inner loop. Columns beyond
-// the last are zero.
+// Columns of a right operand that the micro-kernel takes at once.
 inline constexpr int64_t kPanel = 2 * static_cast<int64_t>(kLanes);
 
 HWY_INLINE int64_t PaddedToPanel(int64_t cols) { return (cols + kPanel - 1) / kPanel * kPanel; }
@@ -30,72 +29,90 @@ HWY_INLINE int64_t PaddedToPanel(int64_t cols) { return (cols + kPanel - 1) / kP
 // can hold.
 inline constexpr int64_t kMicroRows = 6;
 
-// c[kRows, kPanel] (+)= a[kRows, depth] b[depth, kPanel]; each element sums in the order of depth.
-template <int kRows>
-HWY_INLINE void MultiplyMicro(MatrixView<const float> a, const float* HWY_RESTRICT b,
-                              MatrixView<float> c, bool accumulate) {
+// Element (r, k) is at data[r * row_stride + k * depth_stride].
+struct LeftOperand {
+  const float* data;
+  int64_t row_stride;
+  int64_t depth_stride;
+};
+
+// Some vectors of each row; row k starts at data + k * stride.
+struct RightOperand {
+  const float* data;
+  int64_t stride;
+};
+
+template <int kRows, int kVectors>
+using Tile = Floats[kRows][kVectors];
+
+template <int kRows, int kVectors>
+HWY_INLINE void ZeroTile(Tile<kRows, kVectors>& sums) {
+  for (auto& row : sums) {
+    for (Floats& sum : row) sum = hn::Zero(FloatTag());
+  }
+}
+
+// sums += a[kRows, depth] b[depth, kVectors vectors]; each element sums in the order of depth, so
+// its bits do not depend on the shape of the tile.
+template <int kRows, int kVectors>
+HWY_INLINE void MultiplyTile(LeftOperand a, RightOperand b, int64_t depth,
+                             Tile<kRows, kVectors>& sums) {
   const FloatTag d;
-  Floats sums[kRows][2];
-  for (int r = 0; r < kRows; ++r) {
-    sums[r][0] = accumulate ? hn::Load(d, c.row(r)) : hn::Zero(d);
-    sums[r][1] = accumulate ? hn::Load(d, c.row(r) + kLanes) : hn::Zero(d);
-  }
-  for (int64_t k = 0; k < a.cols; ++k) {
-    const Floats b0 = hn::Load(d, b + k * kPanel);
-    const Floats b1 = hn::Load(d, b + k * kPanel + kLanes);
+  for (int64_t k = 0; k < depth; ++k, a.data += a.depth_stride, b.data += b.stride) {
+    Floats right[kVectors];
+    for (int v = 0; v < kVectors; ++v) right[v] = hn::LoadU(d, b.data + v * kLanes);
     for (int r = 0; r < kRows; ++r) {
-      const Floats factor = hn::Set(d, a.row(r)[k]);
-      sums[r][0] = hn::MulAdd(factor, b0, sums[r][0]);
-      sums[r][1] = hn::MulAdd(factor, b1, sums[r][1]);
-    }
-  }
-  for (int r = 0; r < kRows; ++r) {
-    hn::Store(sums[r][0], d, c.row(r));
-    hn::Store(sums[r][1], d, c.row(r) + kLanes);
-  }
-}
-
-HWY_INLINE void MultiplyMicroRows(MatrixView<const float> a, const float* b, MatrixView<float> c,
-                                  bool accumulate) {
-  switch (a.rows) {
-    case 1:
-      return MultiplyMicro<1>(a, b, c, accumulate);
-    case 2:
-      return MultiplyMicro<2>(a, b, c, accumulate);
-    case 3:
-      return MultiplyMicro<3>(a, b, c, accumulate);
-    case 4:
-      return MultiplyMicro<4>(a, b, c, accumulate);
-    case 5:
-      return MultiplyMicro<5>(a, b, c, accumulate);
-    default:
-      return MultiplyMicro<kMicroRows>(a, b, c, accumulate);
-  }
-}
-
-// c[rows, cols] (+)= a[rows, depth] times panels[depth, cols]. c's stride is PaddedToPanel(cols),
-// aligned; its padding is written too.
-HWY_INLINE void MultiplyPanels(MatrixView<const float> a, const float* panels, MatrixView<float> c,
-                               bool accumulate) {
-  for (int64_t col = 0; col < c.cols; col += kPanel) {
-    const float* panel = panels + col * a.cols;
-    for (int64_t row = 0; row < a.rows; row += kMicroRows) {
-      const int64_t rows = std::min(kMicroRows, a.rows - row);
-      MultiplyMicroRows(a.Rows(row, rows), panel, c.Rows(row, rows).Columns(col, kPanel),
-                        accumulate);
+      const Floats left = hn::Set(d, a.data[r * a.row_stride]);
+      for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(left, right[v], sums[r][v]);
     }
   }
 }
 
-// Packs [depth, cols] as a right operand.
+// function(std::integral_constant<int, count>, begin) for tiles of rows that cover [0, rows): as
+// few as can be, and even, because a tile of few rows leaves the arithmetic units waiting.
+template <class Function>
+HWY_INLINE void ForRowTiles(int64_t rows, const Function& function) {
+  const int64_t tiles = (rows + kMicroRows - 1) / kMicroRows;
+  const int64_t fewer = rows / tiles;
+  const int64_t larger_tiles = rows % tiles;
+  int64_t begin = 0;
+  for (int64_t tile = 0; tile < tiles; ++tile) {
+    const int64_t count = tile < larger_tiles ? fewer + 1 : fewer;
+    switch (count) {
+      case 1:
+        function(std::integral_constant<int, 1>(), begin);
+        break;
+      case 2:
+        function(std::integral_constant<int, 2>(), begin);
+        break;
+      case 3:
+        function(std::integral_constant<int, 3>(), begin);
+        break;
+      case 4:
+        function(std::integral_constant<int, 4>(), begin);
+        break;
+      case 5:
+        function(std::integral_constant<int, 5>(), begin);
+        break;
+      default:
+        function(std::integral_constant<int, kMicroRows>(), begin);
+        break;
+    }
+    begin += count;
+  }
+}
+
+// Packs [depth, cols] as a right operand: panels of kPanel columns, each panel's rows back to back,
+// so that neither cache aliasing nor a partial vector can happen in the inner loop. Columns beyond
+// the last are zero.
 HWY_INLINE void PackPanels(MatrixView<const float> matrix, float* panels) {
   const FloatTag d;
   const int64_t whole = matrix.cols / kPanel * kPanel;
   for (int64_t k = 0; k < matrix.rows; ++k) {
     float* to = panels + k * kPanel;
     for (int64_t col = 0; col < whole; col += kPanel, to += matrix.rows * kPanel) {
-      hn::Store(hn::LoadU(d, matrix.row(k) + col), d, to);
-      hn::Store(hn::LoadU(d, matrix.row(k) + col + kLanes), d, to + kLanes);
+      hn::StoreU(hn::LoadU(d, matrix.row(k) + col), d, to);
+      hn::StoreU(hn::LoadU(d, matrix.row(k) + col + kLanes), d, to + kLanes);
     }
     if (whole < matrix.cols) {
       std::fill(std::copy_n(matrix.row(k) + whole, matrix.cols - whole, to), to + kPanel, 0.0f);
@@ -103,50 +120,65 @@ HWY_INLINE void PackPanels(MatrixView<const float> matrix, float* panels) {
   }
 }
 
+// Copies [rows, cols] densely.
+HWY_INLINE void PackRows(MatrixView<const float> matrix, float* to) {
+  for (int64_t r = 0; r < matrix.rows; ++r, to += matrix.cols) {
+    TransformRow(matrix.row(r), static_cast<size_t>(matrix.cols), to,
+                 [](Floats x) HWY_ATTR { return x; });
+  }
+}
+
 #if HWY_TARGET != HWY_SCALAR
-// to[i][j] = from[j][i] for a square of four.
-HWY_INLINE void TransposeSquare(const float* from, int64_t from_stride, float* to,
-                                int64_t to_stride) {
-  const hn::FixedTag<float, 4> d;
-  const auto row0 = hn::LoadU(d, from);
-  const auto row1 = hn::LoadU(d, from + from_stride);
-  const auto row2 = hn::LoadU(d, from + 2 * from_stride);
-  const auto row3 = hn::LoadU(d, from + 3 * from_stride);
-  const auto even_low = hn::InterleaveLower(d, row0, row2);
-  const auto even_high = hn::InterleaveUpper(d, row0, row2);
-  const auto odd_low = hn::InterleaveLower(d, row1, row3);
-  const auto odd_high = hn::InterleaveUpper(d, row1, row3);
-  hn::StoreU(hn::InterleaveLower(d, even_low, odd_low), d, to);
-  hn::StoreU(hn::InterleaveUpper(d, even_low, odd_low), d, to + to_stride);
-  hn::StoreU(hn::InterleaveLower(d, even_high, odd_high), d, to + 2 * to_stride);
-  hn::StoreU(hn::InterleaveUpper(d, even_high, odd_high), d, to + 3 * to_stride);
+// Four floats of each of kCount / 4 rows, every fourth one.
+template <size_t kCount>
+HWY_INLINE hn::Vec<hn::FixedTag<float, kCount>> LoadBlocks(const float* const* rows,
+                                                           int64_t column) {
+  const hn::FixedTag<float, kCount> d;
+  if constexpr (kCount == 4) {
+    return hn::LoadU(d, rows[0] + column);
+  } else {
+    return hn::Combine(d, LoadBlocks<kCount / 2>(rows + kCount / 2, column),
+                       LoadBlocks<kCount / 2>(rows, column));
+  }
+}
+
+// Columns [column, column + 4) of kLanes rows, transposed: lane i of result j is rows[i][column +
+// j].
+HWY_INLINE void LoadFourColumns(const float* const* rows, int64_t column, Floats (&columns)[4]) {
+  const FloatTag d;
+  const Floats row0 = LoadBlocks<kLanes>(rows, column);
+  const Floats row1 = LoadBlocks<kLanes>(rows + 1, column);
+  const Floats row2 = LoadBlocks<kLanes>(rows + 2, column);
+  const Floats row3 = LoadBlocks<kLanes>(rows + 3, column);
+  const Floats even_low = hn::InterleaveLower(d, row0, row2);
+  const Floats even_high = hn::InterleaveUpper(d, row0, row2);
+  const Floats odd_low = hn::InterleaveLower(d, row1, row3);
+  const Floats odd_high = hn::InterleaveUpper(d, row1, row3);
+  columns[0] = hn::InterleaveLower(d, even_low, odd_low);
+  columns[1] = hn::InterleaveUpper(d, even_low, odd_low);
+  columns[2] = hn::InterleaveLower(d, even_high, odd_high);
+  columns[3] = hn::InterleaveUpper(d, even_high, odd_high);
 }
 #endif
 
-// Packs the transpose of [cols, depth] as a right operand: the panel of some rows has their
-// elements side by side.
-HWY_INLINE void PackTransposed(MatrixView<const float> matrix, float* panels) {
-  [[maybe_unused]] constexpr int64_t kSquare = 4;
-  for (int64_t row = 0; row < matrix.rows; row += kPanel, panels += kPanel * matrix.cols) {
-    const int64_t rows = std::min(kPanel, matrix.rows - row);
-    int64_t done = 0;
+// Packs the transpose of `cols` columns of kVectors vectors of rows as a right operand.
+template <int kVectors>
+HWY_INLINE void PackTransposed(const float* const* rows, int64_t cols, float* to) {
+  constexpr int64_t kWidth = kVectors * static_cast<int64_t>(kLanes);
+  int64_t col = 0;
 #if HWY_TARGET != HWY_SCALAR
-    for (; done + kSquare <= rows; done += kSquare) {
-      const MatrixView<const float> four = matrix.Rows(row + done, kSquare);
-      int64_t k = 0;
-      for (; k + kSquare <= matrix.cols; k += kSquare) {
-        TransposeSquare(four.data + k, four.stride, panels + k * kPanel + done, kPanel);
-      }
-      for (; k < matrix.cols; ++k) {
-        for (int64_t j = 0; j < kSquare; ++j) panels[k * kPanel + done + j] = four.row(j)[k];
+  for (; col + 4 <= cols; col += 4) {
+    for (int v = 0; v < kVectors; ++v) {
+      Floats columns[4];
+      LoadFourColumns(rows + v * kLanes, col, columns);
+      for (int j = 0; j < 4; ++j) {
+        hn::StoreU(columns[j], FloatTag(), to + (col + j) * kWidth + v * kLanes);
       }
     }
+  }
 #endif
-    for (; done < kPanel; ++done) {
-      for (int64_t k = 0; k < matrix.cols; ++k) {
-        panels[k * kPanel + done] = done < rows ? matrix.row(row + done)[k] : 0.0f;
-      }
-    }
+  for (; col < cols; ++col) {
+    for (int64_t i = 0; i < kWidth; ++i) to[col * kWidth + i] = rows[i][col];
   }
 }
 

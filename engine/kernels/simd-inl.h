@@ -71,6 +71,37 @@ HWY_INLINE Bits NarrowToBFloat16(Bits bits) {
   return hn::IfThenElse(is_nan, quiet, rounded);
 }
 
+// x = 2^x for x <= 0, relative error below 1.7e-7 and none at 0; 0 below -126.5, where the result
+// would be denormal; NaN stays NaN. Several vectors, step by step: one waits for its own last step
+// most of the time.
+template <int kVectors>
+HWY_INLINE void Exp2OfNonPositive(Floats (&x)[kVectors]) {
+  const FloatTag d;
+  const hn::RebindToUnsigned<FloatTag> bits;
+  // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits: cheaper than a conversion
+  // there and back. The bias of the exponent comes with it; -127 makes the exponent that of zero.
+  const auto magic = hn::Set(d, 12582912.0f + 127.0f);
+  const auto lowest = hn::Set(d, -127.0f);
+  Floats power[kVectors], p[kVectors];
+  for (auto& value : x) value = hn::IfThenElse(hn::Lt(value, lowest), lowest, value);
+  for (int i = 0; i < kVectors; ++i) power[i] = hn::Add(x[i], magic);
+  for (int i = 0; i < kVectors; ++i) x[i] = hn::Sub(x[i], hn::Sub(power[i], magic));
+  for (auto& value : power) value = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(bits, value)));
+  // Minimax on |x| <= 1 / 2.
+  for (auto& value : p) value = hn::Set(d, 0.00132647273f);
+  for (const float coefficient :
+       {0.00967151299f, 0.0555073358f, 0.240222424f, 0.693147004f, 1.0f}) {
+    for (int i = 0; i < kVectors; ++i) p[i] = hn::MulAdd(p[i], x[i], hn::Set(d, coefficient));
+  }
+  for (int i = 0; i < kVectors; ++i) x[i] = hn::Mul(p[i], power[i]);
+}
+
+HWY_INLINE Floats Exp2OfNonPositive(Floats x) {
+  Floats one[] = {x};
+  Exp2OfNonPositive<1>(one);
+  return one[0];
+}
+
 // e^x for x <= 0, relative error below 1.5e-7; 0 below -87.3, where the result would be denormal;
 // NaN stays NaN.
 HWY_INLINE Floats ExpOfNonPositive(Floats x) {
