@@ -115,7 +115,7 @@ int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const Att
     first_item.assign(1, 0);
     for (const int64_t i : order) {
       first_item.push_back(first_item.back() +
-                           shape.heads * CeilDivide(sequences[i].length, queries_per_item));
+                           shape.heads * CeilDivide(sequences[i].queries, queries_per_item));
     }
     return first_item.back();
   };
@@ -128,11 +128,12 @@ int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const Att
     const auto after = std::upper_bound(first_item.begin(), first_item.end(), item);
     const int64_t rank = after - first_item.begin() - 1;
     const AttentionSequence& sequence = sequences[order[rank]];
-    const int64_t blocks = CeilDivide(sequence.length, queries_per_item);
+    const int64_t blocks = CeilDivide(sequence.queries, queries_per_item);
     const int64_t head = (item - first_item[rank]) / blocks;
     const int64_t begin = (item - first_item[rank]) % blocks * queries_per_item;
     AttentionBlock block = BlockOf(shape, input, sequence, head, context);
-    KeepQueries(begin, std::min(queries_per_item, sequence.length - begin), block);
+    KeepQueries(sequence.first_query + begin, std::min(queries_per_item, sequence.queries - begin),
+                block);
     keyless.fetch_add(AttendBlock(block, workspace.impl().scratch(worker)),
                       std::memory_order_relaxed);
   });

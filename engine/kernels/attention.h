@@ -36,6 +36,10 @@ struct AttentionSequence {
   int64_t length;
   const AttentionBias* bias = nullptr;  // or none
   float* probabilities = nullptr;       // if set: receives [H, length, length], row-major
+  // Computed are the queries [first_query, first_query + queries) alone: their rows of the context
+  // and of the probabilities.
+  int64_t first_query = 0;
+  int64_t queries = length;
 };
 
 // Scratch of one instance: for each worker some scores and the keys and values of a block. Not

@@ -16,6 +16,9 @@ struct PackedBatch {
   absl::Span<const int32_t> positions =
       {};  // [T]: index of each token in its padded row, ascending in a sequence; or
            // empty: 0, 1, … in each. Only relative positions look at it
+  // Rows that anybody looks at after the last layer of a span, ascending; or empty: all. The others may then hold
+  // anything. Only Encode heeds it.
+  absl::Span<const int32_t> wanted_rows = {};
 
   int64_t sequences() const { return static_cast<int64_t>(cu_seqlens.size()) - 1; }
   int64_t tokens() const { return cu_seqlens.empty() ? 0 : cu_seqlens.back(); }

@@ -105,9 +105,10 @@ class EncoderRun {
 
   // Layers [first_layer, first_layer + layers) of input(), with the exit norm if the last layer is
   // among them and the model has one (AfterLayer sees the last layer's output before that norm).
-  // Result: [T, E]. CANCELLED if the observer wanted no more; INVALID_ARGUMENT for a span outside
-  // the model, and else as Attend. A model whose layer keeps E fits; one whose context is its
-  // output (norm_placement none, C != E) can only run one layer: [T, C].
+  // Result: [T, E], of which only the batch's wanted rows are sure to hold anything. CANCELLED if
+  // the observer wanted no more; INVALID_ARGUMENT for a span outside the model, and else as Attend.
+  // A model whose layer keeps E fits; one whose context is its output (norm_placement none, C != E)
+  // can only run one layer: [T, C].
   absl::StatusOr<MatrixView<const float>> Encode(int64_t first_layer, int64_t layers,
                                                  const PackedBatch& batch, RunObserver& observer);
 

@@ -1,5 +1,7 @@
 #include "engine/layers/encoder_layer.h"
 
+#include <utility>
+
 #include "engine/kernels/norm.h"
 
 namespace attendant {
@@ -35,6 +37,21 @@ MatrixView<float> EncoderLayer::Forward(MatrixView<float> x, RunState& run) cons
   return feed_forward_ ? FeedForwardBlock(x, run) : x;
 }
 
+MatrixView<float> EncoderLayer::ForwardWanted(MatrixView<float> x, const PackedBatch& batch,
+                                              RunState& run) const {
+  const absl::Span<const int32_t> rows = batch.wanted_rows;
+  run.NarrowQueries(batch);
+  const MatrixView<float> context = Context(x, run);
+  const int64_t all = std::exchange(run.tokens, static_cast<int64_t>(rows.size()));
+  const MatrixView<float> branch = attention_.Project(RunState::Compact(rows, context), run);
+  MatrixView<float> y = AddAndNorm(RunState::Compact(rows, x), branch, attention_norm_, run);
+  if (feed_forward_) y = FeedForwardBlock(y, run);
+  run.tokens = all;
+  RunState::Expand(rows, y);
+  y.rows = x.rows;
+  return y;
+}
+
 MatrixView<float> EncoderLayer::AttentionBlock(MatrixView<float> x, RunState& run) const {
   return AddAndNorm(x, Projected(x, run), attention_norm_, run);
 }
@@ -49,7 +66,7 @@ MatrixView<float> EncoderLayer::Context(MatrixView<float> x, RunState& run) cons
 }
 
 MatrixView<float> EncoderLayer::Projected(MatrixView<float> x, RunState& run) const {
-  return attention_.Forward(EntryOf(attention_norm_, x, run), run);
+  return attention_.Project(Context(x, run), run);
 }
 
 // norm(x), beside the x that the residual will need, or x itself.

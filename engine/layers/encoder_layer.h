@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "engine/base/matrix_view.h"
 #include "engine/checkpoint/model_description.h"
+#include "engine/layers/batch.h"
 #include "engine/layers/feed_forward.h"
 #include "engine/layers/multi_head_attention.h"
 #include "engine/layers/run_state.h"
@@ -26,6 +27,11 @@ class EncoderLayer {
   // The whole layer. Returns where its output is: x, or the attention's result for a layer without
   // residuals.
   MatrixView<float> Forward(MatrixView<float> x, RunState& run) const;
+
+  // The same for the wanted rows of the batch alone: the other rows of the result hold anything.
+  // Their bits are those that Forward gives.
+  MatrixView<float> ForwardWanted(MatrixView<float> x, const PackedBatch& batch,
+                                  RunState& run) const;
 
   // Its first half, with residual and norm as the layer has them. Returns as Forward does.
   MatrixView<float> AttentionBlock(MatrixView<float> x, RunState& run) const;

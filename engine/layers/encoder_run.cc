@@ -115,17 +115,26 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, 
 
   MatrixView<float> x = state.Padded(state.activations.hidden());
   const int64_t end = first_layer + layers;
+  bool skips_rows = false;
   for (int64_t layer = first_layer; layer < end; ++layer) {
     if (layer > first_layer && !observer.WantsMore()) {
       return absl::CancelledError(absl::StrCat("run: abandoned before layer ", layer));
     }
     state.AskForProbabilities(layer, observer);
-    x = model.layer(layer).Forward(x, state);
+    skips_rows = layer == end - 1 && state.CanSkipRows(batch);
+    x = skips_rows ? model.layer(layer).ForwardWanted(x, batch, state)
+                   : model.layer(layer).Forward(x, state);
     observer.AfterLayer(layer, state.Kept(x));
   }
   const MatrixView<float> result = state.Kept(x);
-  if (end == model.description.layers && model.exit_norm) {
-    LayerNorm(state.team, result, model.exit_norm->view(), result);
+  if (end < model.description.layers || !model.exit_norm) return result;
+  const auto normalize = [&](MatrixView<float> rows) {
+    LayerNorm(state.team, rows, model.exit_norm->view(), rows);
+  };
+  if (skips_rows) {
+    for (const int32_t row : batch.wanted_rows) normalize(result.Rows(row, 1));
+  } else {
+    normalize(result);
   }
   return result;
 }

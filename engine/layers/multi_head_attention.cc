@@ -45,8 +45,7 @@ MatrixView<float> MultiHeadAttention::Context(MatrixView<const float> x, RunStat
   return run.Padded(context);
 }
 
-MatrixView<float> MultiHeadAttention::Forward(MatrixView<const float> x, RunState& run) const {
-  const MatrixView<float> context = Context(x, run);
+MatrixView<float> MultiHeadAttention::Project(MatrixView<float> context, RunState& run) const {
   if (!output_) return context;
   const MatrixView<float> projected = run.Padded(run.activations.branch());
   run.Apply(*output_, context, projected);

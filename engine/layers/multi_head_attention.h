@@ -27,9 +27,9 @@ class MultiHeadAttention {
   // the context buffer. x: [PaddedRows(T), E].
   MatrixView<float> Context(MatrixView<const float> x, RunState& run) const;
 
-  // Context Wo^T + bo: [PaddedRows(T), E] in the branch buffer, which may be where x is. Without an
-  // output projection this is the context itself.
-  MatrixView<float> Forward(MatrixView<const float> x, RunState& run) const;
+  // Context Wo^T + bo: [PaddedRows(T), E] in the branch buffer. Without an output projection this
+  // is the context itself.
+  MatrixView<float> Project(MatrixView<float> context, RunState& run) const;
 
   void ReserveScratch(RunState& run) const;
   int64_t bytes() const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/algorithm/container.h"
 #include "engine/layers/encoder_impl.h"
 
 namespace attendant {
@@ -80,6 +81,20 @@ void Pool(absl::Span<const PoolingMode> modes, MatrixView<const float> hidden_st
     PoolOne(mode, hidden_states, positions, part);
     part += hidden_states.cols;
   }
+}
+
+bool AppendPooledRows(absl::Span<const PoolingMode> modes, int64_t begin, int64_t length,
+                      std::vector<int32_t>& rows) {
+  const bool first = absl::c_linear_search(modes, PoolingMode::kFirstToken);
+  const bool last = absl::c_linear_search(modes, PoolingMode::kLastToken);
+  const bool others = absl::c_any_of(modes, [](PoolingMode mode) {
+    return mode != PoolingMode::kFirstToken && mode != PoolingMode::kLastToken;
+  });
+  if (others) return false;
+  if (length == 0) return true;
+  if (first) rows.push_back(static_cast<int32_t>(begin));
+  if (last && !(first && length == 1)) rows.push_back(static_cast<int32_t>(begin + length - 1));
+  return true;
 }
 
 void NormalizeToUnitLength(absl::Span<float> vector) {

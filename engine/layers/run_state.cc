@@ -1,6 +1,7 @@
 #include "engine/layers/run_state.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "absl/strings/str_cat.h"
 #include "engine/kernels/operand.h"
@@ -85,6 +86,13 @@ absl::Status CheckBatch(const PackedBatch& batch, int64_t max_tokens) {
                                                    batch.sequences(), " sequences, got ",
                                                    batch.bias.size()));
   }
+  const absl::Span<const int32_t> rows = batch.wanted_rows;
+  if (!rows.empty() &&
+      (rows.front() < 0 || rows.back() >= batch.tokens() ||
+       std::adjacent_find(rows.begin(), rows.end(), std::greater_equal<>()) != rows.end())) {
+    return absl::InvalidArgumentError(absl::StrCat("wanted_rows: expected ascending rows of the ",
+                                                   batch.tokens(), " of the batch"));
+  }
   if (batch.tokens() > max_tokens) {
     return absl::ResourceExhaustedError(
         absl::StrCat("batch: expected at most ", max_tokens, " tokens, got ", batch.tokens()));
@@ -154,6 +162,11 @@ MatrixView<float> RunState::distance_table() {
   return {distance_bias.data(), heads_, DistanceColumns(max_tokens), 2 * max_tokens};
 }
 
+const AttentionBias* RunState::BiasOf(const PackedBatch& batch, int64_t sequence) const {
+  if (!distances.empty()) return &distances[sequence];
+  return batch.bias.empty() ? nullptr : batch.bias[sequence];
+}
+
 absl::Status RunState::Begin(const PackedBatch& batch) {
   if (absl::Status status = CheckBatch(batch, max_tokens); !status.ok()) return status;
   tokens = batch.tokens();
@@ -165,19 +178,16 @@ absl::Status RunState::Begin(const PackedBatch& batch) {
   }
   for (int64_t i = 0; i < batch.sequences(); ++i) {
     const int32_t begin = batch.cu_seqlens[i];
-    sequences.push_back({.row_begin = begin,
-                         .length = batch.cu_seqlens[i + 1] - begin,
-                         .bias = batch.bias.empty() ? nullptr : batch.bias[i]});
+    sequences.push_back(
+        {.row_begin = begin, .length = batch.cu_seqlens[i + 1] - begin, .bias = BiasOf(batch, i)});
     if (distances.empty()) continue;
-    AttentionSequence& sequence = sequences.back();
-    if (sequence.bias != nullptr) {
+    if (!batch.bias.empty() && batch.bias[i] != nullptr) {
       return absl::InvalidArgumentError(
           "bias: expected none, as the model's relative positions take its place");
     }
     if (!batch.positions.empty()) {
-      distances[i].positions = batch.positions.subspan(begin, sequence.length);
+      distances[i].positions = batch.positions.subspan(begin, sequences.back().length);
     }
-    sequence.bias = &distances[i];
   }
   if (!rotary_tables.empty()) TakePositions(batch);
   const int64_t tail = PaddedRows(tokens) - tokens;
@@ -190,6 +200,49 @@ absl::Status RunState::Begin(const PackedBatch& batch) {
 void RunState::AskForProbabilities(int64_t layer, RunObserver& observer) {
   for (size_t i = 0; i < sequences.size(); ++i) {
     sequences[i].probabilities = observer.ProbabilitiesTarget(layer, static_cast<int64_t>(i));
+  }
+}
+
+bool RunState::CanSkipRows(const PackedBatch& batch) const {
+  return !batch.wanted_rows.empty() &&
+         static_cast<int64_t>(batch.wanted_rows.size()) < batch.tokens() &&
+         std::none_of(sequences.begin(), sequences.end(), [](const AttentionSequence& sequence) {
+           return sequence.probabilities != nullptr;
+         });
+}
+
+void RunState::NarrowQueries(const PackedBatch& batch) {
+  sequences.clear();
+  int64_t i = -1;
+  for (const int32_t row : batch.wanted_rows) {
+    const int64_t before = i;
+    while (row >= batch.cu_seqlens[i + 1]) ++i;
+    const int64_t begin = batch.cu_seqlens[i], query = row - begin;
+    if (i == before && sequences.back().first_query + sequences.back().queries == query) {
+      ++sequences.back().queries;
+      continue;
+    }
+    sequences.push_back({.row_begin = begin,
+                         .length = batch.cu_seqlens[i + 1] - begin,
+                         .bias = BiasOf(batch, i),
+                         .first_query = query,
+                         .queries = 1});
+  }
+}
+
+MatrixView<float> RunState::Compact(absl::Span<const int32_t> rows, MatrixView<float> buffer) {
+  const int64_t count = static_cast<int64_t>(rows.size());
+  for (int64_t i = 0; i < count; ++i) {
+    if (rows[i] != i) std::copy_n(buffer.row(rows[i]), buffer.cols, buffer.row(i));
+  }
+  const MatrixView<float> padded = buffer.Rows(0, PaddedRows(count));
+  ZeroRows(padded.Rows(count, padded.rows - count));
+  return padded;
+}
+
+void RunState::Expand(absl::Span<const int32_t> rows, MatrixView<float> buffer) {
+  for (int64_t i = static_cast<int64_t>(rows.size()); i-- > 0;) {
+    if (rows[i] != i) std::copy_n(buffer.row(i), buffer.cols, buffer.row(rows[i]));
   }
 }
 

@@ -53,6 +53,18 @@ struct RunState {
   // Asks where the probabilities of this layer shall go.
   void AskForProbabilities(int64_t layer, RunObserver& observer);
 
+  // Whether some rows of the last layer need not be computed. Its probabilities have been asked
+  // for.
+  bool CanSkipRows(const PackedBatch& batch) const;
+
+  // Attention of the wanted rows alone, from here on.
+  void NarrowQueries(const PackedBatch& batch);
+
+  // Moves the rows to the front, and zeroes the tail that a product reads behind them.
+  static MatrixView<float> Compact(absl::Span<const int32_t> rows, MatrixView<float> buffer);
+  // Moves them back to where they were.
+  static void Expand(absl::Span<const int32_t> rows, MatrixView<float> buffer);
+
   // The first T, or PaddedRows(T), rows of a buffer.
   MatrixView<float> Kept(MatrixView<float> buffer) const { return buffer.Rows(0, tokens); }
   MatrixView<float> Padded(MatrixView<float> buffer) const {
@@ -81,6 +93,7 @@ struct RunState {
  private:
   int64_t table_bytes() const;
   void TakePositions(const PackedBatch& batch);
+  const AttentionBias* BiasOf(const PackedBatch& batch, int64_t sequence) const;
 
   int64_t heads_;
 };

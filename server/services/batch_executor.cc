@@ -65,6 +65,8 @@ void BatchExecutor::Describe(const Jobs& jobs) {
   cu_seqlens_.assign({0});
   bias_.clear();
   positions_.clear();
+  wanted_rows_.clear();
+  bool wants_all = false;
   const bool any_bias =
       std::any_of(jobs.begin(), jobs.end(), [](const BatchJob* job) { return job->bias(); });
   const bool any_gap = std::any_of(
@@ -74,11 +76,13 @@ void BatchExecutor::Describe(const Jobs& jobs) {
     if (any_gap) {
       positions_.insert(positions_.end(), layout.positions.begin(), layout.positions.end());
     }
+    wants_all = wants_all || !job->request().AppendWantedRows(cu_seqlens_.back(), wanted_rows_);
     for (int64_t b = 0; b < layout.sequences; ++b) {
       cu_seqlens_.push_back(cu_seqlens_.back() + static_cast<int32_t>(layout.length(b)));
       if (any_bias) bias_.push_back(job->bias() ? &job->bias()->sequences()[b] : nullptr);
     }
   }
+  if (wants_all) wanted_rows_.clear();
 }
 
 absl::StatusOr<MatrixView<const float>> BatchExecutor::RunEngine(const Jobs& jobs,
@@ -86,7 +90,7 @@ absl::StatusOr<MatrixView<const float>> BatchExecutor::RunEngine(const Jobs& job
   Describe(jobs);
   BatchObserver observer(jobs, context_.clock);
   const ComputeRequest& leader = jobs.front()->request();
-  const PackedBatch batch{cu_seqlens_, bias_, positions_};
+  const PackedBatch batch{cu_seqlens_, bias_, positions_, wanted_rows_};
   const auto attend = [&](AttendStage stage) {
     auto result = run.Attend(leader.first_layer, stage, batch, observer);
     for (BatchJob* job : jobs) job->TakeProbabilities(leader.first_layer);

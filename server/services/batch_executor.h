@@ -46,6 +46,7 @@ class BatchExecutor final : public BatchRunner {
   std::vector<int32_t> cu_seqlens_;
   std::vector<const AttentionBias*> bias_;
   std::vector<int32_t> positions_;
+  std::vector<int32_t> wanted_rows_;  // empty: all
 };
 
 }  // namespace attendant::server

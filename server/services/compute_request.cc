@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/shape.h"
+#include "engine/layers/pooling.h"
 
 namespace attendant::server {
 namespace {
@@ -44,6 +46,21 @@ std::optional<int64_t> ProbabilityScratchBytes(const ComputeRequest& request) {
 
 BatchKey ComputeRequest::key() const {
   return {model.get(), static_cast<int32_t>(operation), first_layer, layers};
+}
+
+bool ComputeRequest::AppendWantedRows(int64_t first_row, std::vector<int32_t>& rows) const {
+  const int64_t last_layer = first_layer + layers - 1;
+  if (!pooled || wants_hidden_states || absl::c_linear_search(intermediate_layers, last_layer)) {
+    return false;
+  }
+  const std::vector<PoolingMode>& modes =
+      pooled->modes.empty() ? description().pooling->modes : pooled->modes;
+  for (int64_t b = 0; b < layout.sequences; ++b) {
+    if (!AppendPooledRows(modes, first_row + layout.cu_seqlens[b], layout.length(b), rows)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 std::vector<int64_t> ComputeRequest::hidden_shape() const {

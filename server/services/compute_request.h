@@ -47,6 +47,10 @@ struct ComputeRequest {
   const ModelDescription& description() const { return model->encoder->description(); }
   BatchKey key() const;
 
+  // Appends the rows of the last layer's output that the answer needs, ascending, where the batch
+  // holds this request's rows from `first_row` on, and returns true; false if it needs all.
+  bool AppendWantedRows(int64_t first_row, std::vector<int32_t>& rows) const;
+
   // Shapes of the answer's tensors.
   std::vector<int64_t> hidden_shape() const;         // [B, S, width] or [T, width]
   std::vector<int64_t> probabilities_shape() const;  // [B, H, S, S]

@@ -33,6 +33,21 @@ void ExpectNear(const std::vector<float>& actual, const std::vector<double>& exp
   for (size_t j = 0; j < actual.size(); ++j) EXPECT_NEAR(actual[j], expected[j], kTolerance);
 }
 
+TEST(PooledRowsTest, AreTheEndsOrAll) {
+  using enum PoolingMode;
+  std::vector<int32_t> rows;
+  EXPECT_TRUE(AppendPooledRows({kFirstToken}, 3, 4, rows));
+  EXPECT_TRUE(AppendPooledRows({kFirstToken}, 7, 0, rows));
+  EXPECT_TRUE(AppendPooledRows({kLastToken}, 7, 5, rows));
+  EXPECT_TRUE(AppendPooledRows({kLastToken, kFirstToken}, 20, 2, rows));
+  EXPECT_TRUE(AppendPooledRows({kFirstToken, kLastToken}, 22, 1, rows));
+  EXPECT_THAT(rows, ElementsAre(3, 11, 20, 21, 22));
+  for (const PoolingMode mode : {kMean, kMax, kMeanSqrtLen, kPositionWeightedMean}) {
+    EXPECT_FALSE(AppendPooledRows({kFirstToken, mode}, 30, 4, rows));
+  }
+  EXPECT_EQ(rows.size(), 5u);
+}
+
 // TV22: g([2, 3, 4], 1) of which the second row keeps two tokens.
 class TestVector22 : public ::testing::Test {
  protected:

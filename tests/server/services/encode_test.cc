@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "tests/server/services/test_server.h"
 #include "tests/server/services/wire_tensors.h"
@@ -181,6 +182,43 @@ TEST_F(EncodeTest, PoolsKeptTokens) {
     EXPECT_NEAR(root[kE + e], (a + b) / std::sqrt(2.0f), 1e-6);
     EXPECT_NEAR(weighted[kE + e], (2 * a + 3 * b) / 5, 1e-6);
   }
+}
+
+TEST_F(EncodeTest, ComputesOnlyThePooledRowsOfTheLastLayer) {
+  // Tokens 0 and 1 of three see no key. Where they are computed they are counted: in 2 layers of 4
+  // heads.
+  v1::EncodeRequest request = Hidden({2, 3, kE}, SomeValues(6 * kE, 5));
+  const float forbidden = -std::numeric_limits<float>::infinity();
+  std::vector<float> bias(9, 0.0f);
+  std::fill_n(bias.begin(), 6, forbidden);
+  *request.mutable_attention_bias() = FloatTensor({1, 1, 3, 3}, bias);
+  request.set_return_pooled(true);
+  int total = 0;
+  const auto expect_counted = [&](int rows) {
+    total += rows;
+    EXPECT_THAT(server_.Scrape(),
+                ::testing::HasSubstr("attendant_keyless_rows_total{model=\"tiny\"} " +
+                                     std::to_string(total) + "\n"));
+  };
+  for (const auto& [pooling, rows] :
+       {std::pair(v1::FIRST_TOKEN, 24), {v1::LAST_TOKEN, 16}, {v1::MEAN, 32}}) {
+    request.set_pooling(pooling);
+    request.set_omit_hidden_states(false);
+    const v1::EncodeResponse all = Call(request);
+    expect_counted(32);
+    request.set_omit_hidden_states(true);
+    EXPECT_EQ(Call(request).pooled().data(), all.pooled().data());
+    expect_counted(rows);
+  }
+  // Who wants the last layer gets all of it.
+  request.set_pooling(v1::FIRST_TOKEN);
+  request.add_intermediate_layers(1);
+  Call(request);
+  expect_counted(32);
+  request.clear_intermediate_layers();
+  request.add_attention_layers(1);
+  Call(request);
+  expect_counted(32);
 }
 
 TEST_F(EncodeTest, PooledVectorsHaveLengthOneIfAskedOrDescribed) {

@@ -1,0 +1,172 @@
+// A span's last layer computes no more rows than are wanted, and those are the same bits.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <map>
+
+#include "tests/engine/layers/engine_calls.h"
+#include "tests/support/memory_weights.h"
+
+namespace attendant::testing {
+namespace {
+
+constexpr int64_t kLayers = 2;
+constexpr int64_t kHeads = 3;
+constexpr int64_t kMaxTokens = 256;
+
+class WantedRowsTest : public ::testing::Test {
+ protected:
+  void Load(const ModelDescription& model) {
+    MemoryWeights weights = RandomWeights(model, 1);
+    encoder_ = LoadEncoder(model, weights);
+    sequences_ = RandomSequences({20, 0, 7, 70, 1, 33}, model.layer.hidden_size, 1);
+    cu_seqlens_ = CumulativeLengths(sequences_, model.layer.hidden_size);
+  }
+
+  // All rows, of which only those wanted are sure.
+  std::vector<Sequence> Rows(absl::Span<const int32_t> wanted, int threads, RunObserver& observer) {
+    EncoderRun run(encoder_, kMaxTokens, threads);
+    FillInput(sequences_, run);
+    const auto result =
+        run.Encode(0, encoder_->description().layers,
+                   {.cu_seqlens = cu_seqlens_, .bias = bias_, .wanted_rows = wanted}, observer);
+    EXPECT_TRUE(result.ok()) << result.status();
+    keyless_rows_ = run.keyless_rows();
+    std::vector<Sequence> rows;
+    for (int64_t r = 0; r < result->rows; ++r) {
+      rows.emplace_back(result->row(r), result->row(r) + result->cols);
+    }
+    return rows;
+  }
+
+  // What pooling by first token, by last token and by both looks at; all rows, and others.
+  std::vector<std::vector<int32_t>> Selections() const {
+    std::vector<int32_t> first, last, both, odd, all;
+    for (size_t i = 0; i + 1 < cu_seqlens_.size(); ++i) {
+      const int32_t begin = cu_seqlens_[i], end = cu_seqlens_[i + 1];
+      if (begin == end) continue;
+      first.push_back(begin);
+      last.push_back(end - 1);
+      both.push_back(begin);
+      if (end - begin > 1) both.push_back(end - 1);
+    }
+    for (int32_t row = 0; row < cu_seqlens_.back(); ++row) {
+      all.push_back(row);
+      if (row % 7 % 3 == 1) odd.push_back(row);
+    }
+    return {first, last, both, odd, all, {cu_seqlens_.back() - 1}};
+  }
+
+  void ExpectSameBits() {
+    const std::vector<Sequence> all = Rows({}, 1, nobody_);
+    for (const std::vector<int32_t>& wanted : Selections()) {
+      for (const int threads : {1, 3}) {
+        const std::vector<Sequence> rows = Rows(wanted, threads, nobody_);
+        ASSERT_EQ(rows.size(), all.size());
+        for (const int32_t row : wanted) EXPECT_TRUE(BitEqual(rows[row], all[row])) << row;
+      }
+    }
+  }
+
+  std::shared_ptr<const Encoder> encoder_;
+  std::vector<Sequence> sequences_;
+  std::vector<int32_t> cu_seqlens_;
+  std::vector<const AttentionBias*> bias_;
+  RunObserver nobody_;
+  int64_t keyless_rows_ = 0;
+};
+
+TEST_F(WantedRowsTest, HaveTheBitsOfAFullRun) {
+  for (const NormPlacement placement : {NormPlacement::kPost, NormPlacement::kPre}) {
+    ModelDescription model = SmallModel(kLayers, kHeads, 16);
+    model.layer.norm_placement = placement;
+    model.has_exit_norm = placement == NormPlacement::kPre;
+    Load(model);
+    ExpectSameBits();
+  }
+}
+
+TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunAtOddWidths) {
+  ModelDescription model = SmallModel(1, 2, 26);
+  model.layer.value_width = 9;
+  model.layer.feed_forward_width = 0;
+  Load(model);
+  ExpectSameBits();
+}
+
+TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunOfAttentionAlone) {
+  ModelDescription model = SmallModel(1, kHeads, 16);
+  model.layer.norm_placement = NormPlacement::kNone;
+  model.layer.feed_forward_width = 0;
+  for (const bool projects : {true, false}) {
+    model.layer.has_output_projection = projects;
+    Load(model);
+    ExpectSameBits();
+  }
+}
+
+TEST_F(WantedRowsTest, KeepTheirBiasAndOnlyTheyAreComputed) {
+  Load(SmallModel(kLayers, kHeads, 16));
+  // Queries 0 and 5 of the fourth sequence see no key.
+  std::vector<float> values(70 * 70, 0.25f);
+  for (size_t i = 0; i < values.size(); i += 3) values[i] = -1.5f;
+  for (const int64_t query : {0, 5}) {
+    std::fill_n(&values[query * 70], 70, -std::numeric_limits<float>::infinity());
+  }
+  const AttentionBias bias{values.data(), 0, 70, 1, {}};
+  bias_ = {nullptr, nullptr, nullptr, &bias, nullptr, nullptr};
+  ExpectSameBits();
+  Rows({}, 1, nobody_);
+  EXPECT_EQ(keyless_rows_, 2 * kHeads * kLayers);
+  Rows(Selections().front(), 1, nobody_);
+  EXPECT_EQ(keyless_rows_, 2 * kHeads * (kLayers - 1) + kHeads);
+  Rows(Selections()[1], 1, nobody_);
+  EXPECT_EQ(keyless_rows_, 2 * kHeads * (kLayers - 1));
+}
+
+// Takes the probabilities of a layer, and notes the last output.
+class Witness : public RunObserver {
+ public:
+  explicit Witness(int64_t layer) : layer_(layer) {}
+  float* ProbabilitiesTarget(int64_t layer, int64_t sequence) override {
+    if (layer != layer_) return nullptr;
+    probabilities[sequence].assign(kHeads * 70 * 70, -1.0f);
+    return probabilities[sequence].data();
+  }
+  void AfterLayer(int64_t, MatrixView<const float> hidden_states) override {
+    first_row.assign(hidden_states.row(0), hidden_states.row(0) + hidden_states.cols);
+  }
+
+  std::map<int64_t, std::vector<float>> probabilities;
+  Sequence first_row;
+
+ private:
+  const int64_t layer_;
+};
+
+TEST_F(WantedRowsTest, ProbabilitiesNeedAllRows) {
+  Load(SmallModel(kLayers, kHeads, 16));
+  for (int64_t layer = 0; layer < kLayers; ++layer) {
+    Witness all(layer), wanted(layer);
+    const std::vector<Sequence> rows = Rows({}, 2, all);
+    EXPECT_TRUE(BitEqual(Rows({0, 30}, 2, wanted)[30], rows[30]));
+    EXPECT_EQ(wanted.probabilities, all.probabilities);
+    EXPECT_TRUE(BitEqual(wanted.first_row, all.first_row));
+  }
+}
+
+TEST_F(WantedRowsTest, MustAscendWithinTheBatch) {
+  Load(SmallModel(kLayers, kHeads, 16));
+  EncoderRun run(encoder_, kMaxTokens, 1);
+  const std::vector<std::vector<int32_t>> refused = {{-1, 2}, {3, 3}, {4, 2}, {0, 131}};
+  for (const std::vector<int32_t>& rows : refused) {
+    const auto result =
+        run.Encode(0, 1, {.cu_seqlens = cu_seqlens_, .bias = {}, .wanted_rows = rows}, nobody_);
+    EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(std::string(result.status().message()),
+              "wanted_rows: expected ascending rows of the 131 of the batch");
+  }
+}
+
+}  // namespace
+}  // namespace attendant::testing
