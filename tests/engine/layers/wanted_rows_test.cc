@@ -86,6 +86,17 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRun) {
   }
 }
 
+TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithRelativePositions) {
+  for (const RelativePositions kind : {RelativePositions::kAlibi, RelativePositions::kRotary}) {
+    ModelDescription model = SmallModel(kLayers, kHeads, 16);
+    model.layer.relative_positions.kind = kind;
+    model.layer.relative_positions.rotary_width = 16;
+    model.layer.relative_positions.rotary_theta = 1000;
+    Load(model);
+    ExpectSameBits();
+  }
+}
+
 TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunAtOddWidths) {
   ModelDescription model = SmallModel(1, 2, 26);
   model.layer.value_width = 9;
