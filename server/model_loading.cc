@@ -1,5 +1,6 @@
 #include "server/model_loading.h"
 
+#include <malloc.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -173,6 +174,8 @@ absl::StatusOr<ServedModels> LoadModels(std::vector<OpenedModel> models) {
     if (!model.ok()) return model.status();
     served[name] = *std::move(model);
   }
+  // What reading and packing left on the heap: measured, a quarter of the weights on top.
+  malloc_trim(0);
   return served;
 }
 
