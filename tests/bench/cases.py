@@ -98,7 +98,7 @@ def _uniform_case(model: Model, batch: int, length: int) -> Case:
 
 
 def default_cases() -> list:
-    """The tables of the issue."""
+    """Those that targets.py has targets for, and their like."""
     base, small = MODELS["bert-base"], MODELS["minilm-l6"]
     return [_uniform_case(base, 8, 128), _uniform_case(base, 8, 512), _uniform_case(base, 1, 16),
             *_ragged(base, 24, marco_peers=False), _uniform_case(small, 8, 128), _uniform_case(small, 1, 16)]
