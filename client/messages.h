@@ -105,6 +105,10 @@ struct LayerDescription {
   float norm_epsilon = 0;
   std::string activation;
   bool has_output_projection = false;
+  std::string norm_kind;
+  bool has_gate = false;
+  bool has_branch_scale = false;
+  std::string relative_positions;
 };
 
 struct EmbeddingDescription {
@@ -112,6 +116,13 @@ struct EmbeddingDescription {
   int64_t positions = 0;
   int64_t longest_sequence = 0;  // 0: any
   int64_t token_types = 0;
+};
+
+struct StageCost {
+  std::string stage;
+  int64_t flops_per_token = 0;
+  int64_t flops_per_pair = 0;
+  int64_t flops_per_sequence = 0;
 };
 
 struct Limits {
@@ -133,10 +144,13 @@ struct ModelInfo {
   std::string family;
   LayerDescription layer;
   int64_t layers = 0;
+  int64_t weight_sets = 0;
+  bool has_exit_norm = false;
   std::optional<EmbeddingDescription> embeddings;  // absent: hidden states only
   int64_t pooled_width = 0;
   std::optional<DataType> compute_dtype;
   int64_t weight_bytes = 0;
+  std::vector<StageCost> stage_costs;
   Limits limits;
   ThreadPlan thread_plan;
   std::vector<std::string> unused_tensors;

@@ -67,6 +67,10 @@ LayerDescription FromProto(const v1::LayerDescription& layer) {
       .norm_epsilon = layer.norm_epsilon(),
       .activation = layer.activation(),
       .has_output_projection = layer.has_output_projection(),
+      .norm_kind = layer.norm_kind(),
+      .has_gate = layer.has_gate(),
+      .has_branch_scale = layer.has_branch_scale(),
+      .relative_positions = layer.relative_positions(),
   };
 }
 
@@ -162,6 +166,8 @@ ModelInfo FromProto(v1::GetModelResponse response) {
   info.family = response.family();
   info.layer = FromProto(response.layer());
   info.layers = response.layers();
+  info.weight_sets = response.weight_sets();
+  info.has_exit_norm = response.has_exit_norm();
   if (response.has_embeddings()) {
     const v1::EmbeddingDescription& embeddings = response.embeddings();
     info.embeddings = {.vocabulary = embeddings.vocabulary(),
@@ -172,6 +178,12 @@ ModelInfo FromProto(v1::GetModelResponse response) {
   info.pooled_width = response.pooled_width();
   info.compute_dtype = FromProto(response.compute_dtype());
   info.weight_bytes = response.weight_bytes();
+  for (const v1::StageCost& cost : response.stage_costs()) {
+    info.stage_costs.push_back({.stage = cost.stage(),
+                                .flops_per_token = cost.flops_per_token(),
+                                .flops_per_pair = cost.flops_per_pair(),
+                                .flops_per_sequence = cost.flops_per_sequence()});
+  }
   info.limits = {.max_request_tokens = response.limits().max_request_tokens(),
                  .max_batch_tokens = response.limits().max_batch_tokens(),
                  .max_request_bytes = response.limits().max_request_bytes(),

@@ -33,7 +33,6 @@
 namespace attendant::server {
 namespace {
 
-constexpr const char* kCgroupRoot = "/sys/fs/cgroup";
 constexpr absl::Duration kLinger = absl::Milliseconds(300);
 constexpr const char* kServiceName = "attendant.v1.EncoderService";
 
@@ -174,18 +173,10 @@ class App::Impl {
   }
 
   absl::Status CheckLimits(const std::vector<OpenedModel>& opened) {
-    const absl::StatusOr<int64_t> request_bytes =
-        LargestRequestBytes(opened, settings_.max_request_tokens);
+    const absl::StatusOr<int64_t> request_bytes = CheckRequestBytes(opened, settings_);
     if (!request_bytes.ok()) return request_bytes.status();
     max_request_bytes_ = *request_bytes;
-    if (settings_.receive_memory_bytes < max_request_bytes_) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "--receive-memory-bytes: expected at least the largest request (", max_request_bytes_,
-          " bytes, from --max-request-tokens), got ", settings_.receive_memory_bytes));
-    }
-    MemoryLimit limit = {settings_.memory_limit_bytes, "of --memory-limit-bytes"};
-    if (limit.bytes == 0) limit = MeasureMemoryLimit(kCgroupRoot, "/proc/meminfo");
-    return CheckMemory(opened, settings_, plan_, limit);
+    return CheckMemory(opened, settings_, plan_, MemoryLimitOf(settings_));
   }
 
   void LogPlan() const {

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_split.h"
 #include "server/app.h"
+#include "server/describe/describe_model.h"
 #include "server/logging.h"
 #include "server/openmp_spin.h"
 #include "server/settings/settings.h"
@@ -36,6 +37,9 @@ int Refuse(const std::string& why) {
 int Run(const std::vector<std::string>& arguments) {
   const absl::StatusOr<SettingsRequest> request = ReadSettings(arguments, Environment());
   if (!request.ok()) return Refuse(std::string(request.status().message()));
+  if (request->kind == SettingsRequest::Kind::kDescribe) {
+    return DescribeModel(request->settings, request->json);
+  }
   if (request->kind != SettingsRequest::Kind::kServe) {
     return std::fputs(request->text.c_str(), stdout) < 0 ? 1 : 0;
   }

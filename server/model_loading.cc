@@ -53,39 +53,6 @@ class Progress {
   absl::Time next_ = absl::Now() + absl::Seconds(1);
 };
 
-struct MemoryNeed {
-  int64_t weights = 0;
-  int64_t activations = 0;  // of all instances
-  int64_t receiving = 0;
-  int64_t queue = 0;    // waiting requests with their answers
-  int64_t running = 0;  // answers being computed
-
-  int64_t total() const {
-    return Add(Add(Add(weights, activations), Add(receiving, queue)), running);
-  }
-};
-
-absl::StatusOr<MemoryNeed> PredictMemory(const std::vector<OpenedModel>& models,
-                                         const Settings& settings, const ThreadPlan& plan) {
-  MemoryNeed need;
-  const int64_t run_tokens = std::max(settings.max_batch_tokens, settings.max_request_tokens);
-  for (const OpenedModel& model : models) {
-    const ModelDescription& description = model.checkpoint.description;
-    const absl::StatusOr<int64_t> weights =
-        Encoder::PredictLoadBytes(description, model.setting.compute);
-    if (!weights.ok()) return ForModel(model.setting.name, weights.status());
-    const absl::StatusOr<int64_t> run = EncoderRun::PredictBytes(
-        description, run_tokens, plan.threads_per_instance, model.setting.compute);
-    if (!run.ok()) return ForModel(model.setting.name, run.status());
-    need.weights = Add(need.weights, *weights);
-    need.activations = Add(need.activations, CheckedMultiply(*run, plan.instances).value_or(kMost));
-  }
-  need.receiving = settings.receive_memory_bytes;
-  need.queue = settings.max_queue_bytes;
-  need.running = CheckedMultiply(settings.max_answer_bytes, plan.instances).value_or(kMost);
-  return need;
-}
-
 void LogNotes(const OpenedModel& model) {
   for (const std::string& warning : model.checkpoint.warnings) {
     spdlog::warn("model {}: {}", model.setting.name, warning);
@@ -122,21 +89,59 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> LoadModel(OpenedModel opened)
 
 }  // namespace
 
+int64_t MemoryNeed::total() const {
+  return Add(Add(Add(weights, activations), Add(receiving, queue)), running);
+}
+
+int64_t RunTokens(const Settings& settings) {
+  return std::max(settings.max_batch_tokens, settings.max_request_tokens);
+}
+
+absl::StatusOr<MemoryNeed> PredictMemory(absl::Span<const OpenedModel> models,
+                                         const Settings& settings, const ThreadPlan& plan) {
+  MemoryNeed need;
+  for (const OpenedModel& model : models) {
+    const ModelDescription& description = model.checkpoint.description;
+    const absl::StatusOr<int64_t> weights =
+        Encoder::PredictLoadBytes(description, model.setting.compute);
+    if (!weights.ok()) return ForModel(model.setting.name, weights.status());
+    const absl::StatusOr<int64_t> run = EncoderRun::PredictBytes(
+        description, RunTokens(settings), plan.threads_per_instance, model.setting.compute);
+    if (!run.ok()) return ForModel(model.setting.name, run.status());
+    need.weights = Add(need.weights, *weights);
+    need.activations = Add(need.activations, CheckedMultiply(*run, plan.instances).value_or(kMost));
+  }
+  need.receiving = settings.receive_memory_bytes;
+  need.queue = settings.max_queue_bytes;
+  need.running = CheckedMultiply(settings.max_answer_bytes, plan.instances).value_or(kMost);
+  return need;
+}
+
+MemoryLimit MemoryLimitOf(const Settings& settings) {
+  if (settings.memory_limit_bytes == 0) return MeasureMemoryLimit(kCgroupRoot, "/proc/meminfo");
+  return {settings.memory_limit_bytes, "of --memory-limit-bytes"};
+}
+
+CheckpointOptions CheckpointOptionsOf(const ModelSetting& setting, const Settings& settings) {
+  CheckpointOptions options;
+  options.max_model_bytes = settings.max_model_bytes;
+  options.allow_nonfinite_weights = setting.allow_nonfinite_weights;
+  options.weights_sha256 = setting.weights_sha256;
+  return options;
+}
+
 absl::StatusOr<std::vector<OpenedModel>> OpenModels(const Settings& settings) {
   std::vector<OpenedModel> models;
   for (const ModelSetting& setting : settings.models) {
-    CheckpointOptions options;
-    options.max_model_bytes = settings.max_model_bytes;
-    options.allow_nonfinite_weights = setting.allow_nonfinite_weights;
-    options.weights_sha256 = setting.weights_sha256;
-    absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(setting.source, options);
+    absl::StatusOr<Checkpoint> checkpoint =
+        OpenCheckpoint(setting.source, CheckpointOptionsOf(setting, settings));
     if (!checkpoint.ok()) return ForModel(setting.name, checkpoint.status());
     models.push_back({setting, *std::move(checkpoint)});
   }
   return models;
 }
 
-absl::StatusOr<int64_t> LargestRequestBytes(const std::vector<OpenedModel>& models,
+absl::StatusOr<int64_t> LargestRequestBytes(absl::Span<const OpenedModel> models,
                                             int64_t max_request_tokens) {
   constexpr int64_t kBesideARow = 32, kBesideTheRows = 64 << 10;
   int64_t width = 0;
@@ -153,7 +158,16 @@ absl::StatusOr<int64_t> LargestRequestBytes(const std::vector<OpenedModel>& mode
   return *bytes + kBesideTheRows;
 }
 
-absl::Status CheckMemory(const std::vector<OpenedModel>& models, const Settings& settings,
+absl::StatusOr<int64_t> CheckRequestBytes(absl::Span<const OpenedModel> models,
+                                          const Settings& settings) {
+  const absl::StatusOr<int64_t> bytes = LargestRequestBytes(models, settings.max_request_tokens);
+  if (!bytes.ok() || settings.receive_memory_bytes >= *bytes) return bytes;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--receive-memory-bytes: expected at least the largest request (", *bytes,
+                   " bytes, from --max-request-tokens), got ", settings.receive_memory_bytes));
+}
+
+absl::Status CheckMemory(absl::Span<const OpenedModel> models, const Settings& settings,
                          const ThreadPlan& plan, const MemoryLimit& limit) {
   const absl::StatusOr<MemoryNeed> need = PredictMemory(models, settings, plan);
   if (!need.ok()) return need.status();

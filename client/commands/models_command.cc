@@ -54,14 +54,36 @@ void PrintTable(std::ostream& out, const std::vector<ModelInfo>& models) {
 }
 
 void PrintLine(std::ostream& out, const std::string& title, const std::string& value) {
-  out << absl::StrFormat("%-18s %s\n", title, value);
+  out << absl::StrFormat("%-24s %s\n", title, value);
+}
+
+void PrintCosts(std::ostream& out, const std::vector<StageCost>& costs) {
+  int64_t per_token = 0, per_pair = 0;
+  for (const StageCost& cost : costs) {
+    per_token += cost.flops_per_token;
+    per_pair += cost.flops_per_pair;
+  }
+  PrintLine(out, "FLOPs",
+            absl::StrCat(per_token, " per token, ", per_pair, " per pair of query and key"));
+  for (const StageCost& cost : costs) {
+    std::vector<std::string> parts;
+    if (cost.flops_per_token > 0) parts.push_back(absl::StrCat(cost.flops_per_token, " per token"));
+    if (cost.flops_per_pair > 0) parts.push_back(absl::StrCat(cost.flops_per_pair, " per pair"));
+    if (cost.flops_per_sequence > 0) {
+      parts.push_back(absl::StrCat(cost.flops_per_sequence, " per sequence"));
+    }
+    PrintLine(out, "  " + cost.stage, absl::StrJoin(parts, ", "));
+  }
 }
 
 void PrintDetails(std::ostream& out, const ModelInfo& model) {
   const LayerDescription& layer = model.layer;
   PrintLine(out, "name", model.name);
   PrintLine(out, "family", model.family);
-  PrintLine(out, "layers", absl::StrCat(model.layers));
+  PrintLine(out, "layers",
+            model.weight_sets == model.layers
+                ? absl::StrCat(model.layers)
+                : absl::StrCat(model.layers, ", with ", model.weight_sets, " sets of weights"));
   PrintLine(out, "hidden size", absl::StrCat(layer.hidden_size));
   PrintLine(out, "heads",
             absl::StrCat(layer.heads, ", keys ", layer.key_width, " and values ", layer.value_width,
@@ -71,8 +93,13 @@ void PrintDetails(std::ostream& out, const ModelInfo& model) {
   PrintLine(out, "feed-forward",
             layer.feed_forward_width == 0
                 ? "none"
-                : absl::StrCat(layer.feed_forward_width, ", ", layer.activation));
-  PrintLine(out, "norm", absl::StrCat(layer.norm_placement, ", epsilon ", layer.norm_epsilon));
+                : absl::StrCat(layer.feed_forward_width, ", ", layer.activation,
+                               layer.has_gate ? ", gated" : ""));
+  PrintLine(out, "norm",
+            absl::StrCat(layer.norm_kind, ", ", layer.norm_placement, ", epsilon ",
+                         layer.norm_epsilon, model.has_exit_norm ? ", one after the last layer" : ""));
+  if (layer.has_branch_scale) PrintLine(out, "branch scale", "yes");
+  PrintLine(out, "relative positions", layer.relative_positions);
   if (model.embeddings) {
     PrintLine(out, "embeddings",
               absl::StrCat("vocabulary ", model.embeddings->vocabulary, ", positions ",
@@ -85,6 +112,7 @@ void PrintDetails(std::ostream& out, const ModelInfo& model) {
   PrintLine(out, "pooled width", absl::StrCat(model.pooled_width));
   PrintLine(out, "compute", ComputeType(model));
   PrintLine(out, "weights", absl::StrFormat("%.1f MiB", model.weight_bytes / 1048576.0));
+  PrintCosts(out, model.stage_costs);
   PrintLine(out, "request limit",
             absl::StrCat(model.limits.max_request_tokens, " tokens, ",
                          model.limits.max_request_bytes, " bytes"));

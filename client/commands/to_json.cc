@@ -59,26 +59,50 @@ Json ToJson(const Execution& execution) {
           {"compute_dtype", TypeName(execution.compute_dtype)}};
 }
 
+namespace {
+
+Json ToJson(const LayerDescription& layer) {
+  return {{"hidden_size", layer.hidden_size},
+          {"heads", layer.heads},
+          {"key_width", layer.key_width},
+          {"value_width", layer.value_width},
+          {"feed_forward_width", layer.feed_forward_width},
+          {"score_scale", ToJson(layer.score_scale)},
+          {"norm_placement", layer.norm_placement},
+          {"norm_kind", layer.norm_kind},
+          {"norm_epsilon", ToJson(layer.norm_epsilon)},
+          {"activation", layer.activation},
+          {"has_output_projection", layer.has_output_projection},
+          {"has_gate", layer.has_gate},
+          {"has_branch_scale", layer.has_branch_scale},
+          {"relative_positions", layer.relative_positions}};
+}
+
+Json ToJson(const std::vector<StageCost>& costs) {
+  Json list = Json::array();
+  for (const StageCost& cost : costs) {
+    list.push_back({{"stage", cost.stage},
+                    {"flops_per_token", cost.flops_per_token},
+                    {"flops_per_pair", cost.flops_per_pair},
+                    {"flops_per_sequence", cost.flops_per_sequence}});
+  }
+  return list;
+}
+
+}  // namespace
+
 Json ToJson(const ModelInfo& model) {
-  const LayerDescription& layer = model.layer;
   Json json = {{"name", model.name},
                {"family", model.family},
                {"layers", model.layers},
-               {"layer",
-                {{"hidden_size", layer.hidden_size},
-                 {"heads", layer.heads},
-                 {"key_width", layer.key_width},
-                 {"value_width", layer.value_width},
-                 {"feed_forward_width", layer.feed_forward_width},
-                 {"score_scale", ToJson(layer.score_scale)},
-                 {"norm_placement", layer.norm_placement},
-                 {"norm_epsilon", ToJson(layer.norm_epsilon)},
-                 {"activation", layer.activation},
-                 {"has_output_projection", layer.has_output_projection}}},
+               {"weight_sets", model.weight_sets},
+               {"layer", ToJson(model.layer)},
+               {"has_exit_norm", model.has_exit_norm},
                {"embeddings", nullptr},
                {"pooled_width", model.pooled_width},
                {"compute_dtype", TypeName(model.compute_dtype)},
                {"weight_bytes", model.weight_bytes},
+               {"stage_costs", ToJson(model.stage_costs)},
                {"limits",
                 {{"max_request_tokens", model.limits.max_request_tokens},
                  {"max_batch_tokens", model.limits.max_batch_tokens},

@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "engine/base/shape.h"
 #include "engine/checkpoint/embedded.h"
 #include "engine/checkpoint/hugging_face.h"
 #include "engine/checkpoint/input_file.h"
@@ -26,10 +27,11 @@ absl::Status CheckDigestText(const std::string& digest) {
                                                  "'"));
 }
 
-absl::StatusOr<Checkpoint> OpenFolder(const std::string& folder, const CheckpointOptions& options) {
+absl::Status InspectFolder(const std::string& folder, const CheckpointOptions& options,
+                           Checkpoint& found) {
   const auto has = [&](const char* name) { return PathExists(absl::StrCat(folder, "/", name)); };
-  if (has(kTorchDescriptionFile)) return OpenTorchModule(folder, options);
-  if (has("config.json") || has("modules.json")) return OpenHuggingFace(folder, options);
+  if (has(kTorchDescriptionFile)) return OpenTorchModule(folder, options, found);
+  if (has("config.json") || has("modules.json")) return OpenHuggingFace(folder, options, found);
   if (!PathExists(folder)) {
     return absl::NotFoundError(
         absl::StrCat(folder, ": neither a folder nor worked-example nor synthetic:<name>"));
@@ -40,18 +42,41 @@ absl::StatusOr<Checkpoint> OpenFolder(const std::string& folder, const Checkpoin
 
 }  // namespace
 
-absl::StatusOr<Checkpoint> OpenCheckpoint(const std::string& source,
-                                          const CheckpointOptions& options) {
+absl::Status InspectCheckpoint(const std::string& source, const CheckpointOptions& options,
+                               Checkpoint& found) {
   if (absl::Status status = CheckDigestText(options.weights_sha256); !status.ok()) return status;
   absl::string_view rest = source;
   const bool is_synthetic = absl::ConsumePrefix(&rest, "synthetic:");
-  if (!is_synthetic && source != "worked-example") return OpenFolder(source, options);
+  if (!is_synthetic && source != "worked-example") return InspectFolder(source, options, found);
   if (!options.weights_sha256.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(source, ": has no weight file whose SHA-256 could be checked"));
   }
-  if (is_synthetic) return OpenSynthetic(rest);
-  return OpenWorkedExample();
+  absl::StatusOr<Checkpoint> opened = is_synthetic ? OpenSynthetic(rest) : OpenWorkedExample();
+  if (opened.ok()) found = *std::move(opened);
+  return opened.status();
+}
+
+absl::StatusOr<Checkpoint> OpenCheckpoint(const std::string& source,
+                                          const CheckpointOptions& options) {
+  Checkpoint checkpoint;
+  if (absl::Status status = InspectCheckpoint(source, options, checkpoint); !status.ok()) {
+    return status;
+  }
+  return checkpoint;
+}
+
+std::vector<std::string> ListValueProblems(const ModelDescription& description,
+                                           WeightSource& weights) {
+  std::vector<std::string> problems;
+  std::vector<float> values;
+  for (const WeightSpec& spec : ListWeights(description)) {
+    if (!weights.Has(spec.name)) continue;
+    values.resize(ElementCount(spec.shape).value_or(0));
+    const absl::Status status = weights.Read(spec.name, absl::MakeSpan(values));
+    if (!status.ok()) problems.emplace_back(status.message());
+  }
+  return problems;
 }
 
 }  // namespace attendant

@@ -20,9 +20,22 @@ struct CheckpointOptions {
   std::string weights_sha256;                    // lower-case hex; empty: not checked (W15)
 };
 
+// A tensor of the weight files, and what becomes of it.
+struct CheckpointTensor {
+  std::string file;
+  std::string name;
+  std::string dtype;  // as spelled in the file, such as "BF16"
+  std::vector<int64_t> shape;
+  int64_t bytes = 0;
+  // Canonical names (weight_source.h) of the weights that it holds, each in equal shares of its
+  // rows, in this order. Empty: it is not used.
+  std::vector<std::string> weights;
+};
+
 struct Checkpoint {
   ModelDescription description;
   std::unique_ptr<WeightSource> weights;
+  std::vector<CheckpointTensor> tensors;    // of all files, sorted by name; embedded: none
   std::vector<std::string> unused_tensors;  // in the files, but not of the encoder
   std::vector<std::string> warnings;        // for the log, such as a wrong total_size
 };
@@ -43,6 +56,19 @@ struct Checkpoint {
 // Only if it is given are the files read for it.
 absl::StatusOr<Checkpoint> OpenCheckpoint(const std::string& source,
                                           const CheckpointOptions& options);
+
+// The same, for showing what there is: when a source is refused, `found` has what was found out
+// until then. The description is unknown as long as it has no layers; `weights` are there if OK.
+absl::Status InspectCheckpoint(const std::string& source, const CheckpointOptions& options,
+                               Checkpoint& found);
+
+// The problems that a refusal names, one each, with the file or folder. None if OK.
+std::vector<std::string> ListProblems(const absl::Status& status);
+
+// Reads every weight of the model and drops it: what only values show (W1, W12), one problem for
+// each tensor. Needs the memory of the largest one.
+std::vector<std::string> ListValueProblems(const ModelDescription& description,
+                                           WeightSource& weights);
 
 // Names that may follow "synthetic:", for help and error messages.
 std::vector<std::string> SyntheticModelNames();

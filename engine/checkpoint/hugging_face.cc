@@ -100,14 +100,15 @@ void SortOutTheRest(const Family& family, const std::string& prefix, WeightBinde
 
 }  // namespace
 
-absl::StatusOr<Checkpoint> OpenHuggingFace(const std::string& folder,
-                                           const CheckpointOptions& options) {
+absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions& options,
+                             Checkpoint& checkpoint) {
   const absl::StatusOr<std::optional<SentenceModules>> modules = ReadSentenceModules(folder);
   if (!modules.ok()) return modules.status();
   const std::string transformer = *modules ? (*modules)->transformer : folder;
   absl::StatusOr<ModelConfig> config = ReadModelConfig(transformer);
   if (!config.ok()) return config.status();
   const Family& family = *config->family;
+  checkpoint.description = std::move(config->description);
 
   WeightBinder binder(folder);
   absl::StatusOr<WeightFiles> files = OpenWeightFiles(transformer, options);
@@ -115,8 +116,6 @@ absl::StatusOr<Checkpoint> OpenHuggingFace(const std::string& folder,
   binder.AddFiles("", *std::move(files));
   const std::string prefix = FindPrefix(family, binder);
 
-  Checkpoint checkpoint;
-  checkpoint.description = std::move(config->description);
   std::optional<PoolingDescription>& pooling = checkpoint.description.pooling;
   const int64_t hidden_size = checkpoint.description.layer.hidden_size;
   if (*modules) {
@@ -129,8 +128,7 @@ absl::StatusOr<Checkpoint> OpenHuggingFace(const std::string& folder,
   }
   BindAll(checkpoint, family, prefix, !*modules, binder);
   SortOutTheRest(family, prefix, binder, checkpoint.unused_tensors);
-  if (absl::Status status = binder.Finish(options, checkpoint); !status.ok()) return status;
-  return checkpoint;
+  return binder.Finish(options, checkpoint);
 }
 
 }  // namespace attendant

@@ -25,6 +25,7 @@ class Problems {
   bool empty() const { return problems_.empty(); }
 
   // OK if there are none; else INVALID_ARGUMENT "<subject>: <problem>; <problem>; …", one line.
+  // ListProblems (checkpoint.h) takes it apart again.
   absl::Status ToStatus() const;
 
  private:

@@ -225,8 +225,8 @@ const char* NameOf(Module module) {
 
 }  // namespace
 
-absl::StatusOr<Checkpoint> OpenTorchModule(const std::string& folder,
-                                           const CheckpointOptions& options) {
+absl::Status OpenTorchModule(const std::string& folder, const CheckpointOptions& options,
+                             Checkpoint& checkpoint) {
   const absl::StatusOr<TorchDescription> read = ReadDescription(folder);
   if (!read.ok()) return read.status();
   absl::StatusOr<WeightFiles> files = OpenWeightFile(folder, read->file, options);
@@ -236,18 +236,17 @@ absl::StatusOr<Checkpoint> OpenTorchModule(const std::string& folder,
 
   const Layout layout = LayoutOf(read->module);
   RefuseVariants(layout, binder);
-  if (absl::Status status = binder.problems().ToStatus(); !status.ok()) return status;
-  Checkpoint checkpoint;
-  ModelDescription& description = checkpoint.description;
+  if (!binder.problems().empty()) return binder.Finish(options, checkpoint);
+  ModelDescription description;
   description.family = NameOf(read->module);
   description.layers = CountLayers(layout, binder);
   description.layer = DescribeLayer(*read, layout, binder);
   description.has_exit_norm =
       read->module == Module::kEncoder && binder.Find("norm.weight") != nullptr;
-  if (absl::Status status = binder.problems().ToStatus(); !status.ok()) return status;
+  if (!binder.problems().empty()) return binder.Finish(options, checkpoint);
   BindAll(description, layout, binder);
-  if (absl::Status status = binder.Finish(options, checkpoint); !status.ok()) return status;
-  return checkpoint;
+  checkpoint.description = std::move(description);
+  return binder.Finish(options, checkpoint);
 }
 
 }  // namespace attendant

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "engine/checkpoint/checkpoint.h"
 
 namespace attendant {
@@ -16,8 +16,8 @@ inline constexpr char kTorchDescriptionFile[] = "attendant.json";
 // with module nn.MultiheadAttention (which has the first three fields only),
 // nn.TransformerEncoderLayer or nn.TransformerEncoder. None has a default: a wrong guess would load
 // and answer nonsense. layer_norm_eps also holds for the norm after the last layer. All else
-// follows from the shapes.
-absl::StatusOr<Checkpoint> OpenTorchModule(const std::string& folder,
-                                           const CheckpointOptions& options);
+// follows from the shapes. As InspectCheckpoint.
+absl::Status OpenTorchModule(const std::string& folder, const CheckpointOptions& options,
+                             Checkpoint& checkpoint);
 
 }  // namespace attendant

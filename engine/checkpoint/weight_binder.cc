@@ -62,7 +62,7 @@ void WeightBinder::Bind(const WeightSpec& spec, absl::Span<const TensorPart> pla
                                ", found none"));
     return;
   }
-  bound_.insert(place->name);
+  bound_[place->name].emplace(part.index, spec.name);
   const Entry& entry = entries_.at(place->name);
   const bool is_float = entry.tensor.data_type && IsFloat(*entry.tensor.data_type);
   if (WithoutLeadingOnes(entry.tensor.shape, shape.size()) != shape || !is_float) {
@@ -82,6 +82,19 @@ std::vector<std::string> WeightBinder::Unbound() const {
     if (!bound_.contains(name)) names.push_back(name);
   }
   return names;
+}
+
+std::vector<CheckpointTensor> WeightBinder::ListTensors() const {
+  std::vector<CheckpointTensor> tensors;
+  for (const auto& [name, entry] : entries_) {
+    const FileTensor& tensor = entry.tensor;
+    CheckpointTensor& listed = tensors.emplace_back(CheckpointTensor{
+        files_[entry.file].path(), entry.name, tensor.dtype, tensor.shape, tensor.bytes, {}});
+    const auto bound = bound_.find(name);
+    if (bound == bound_.end()) continue;
+    for (const auto& [index, weight] : bound->second) listed.weights.push_back(weight);
+  }
+  return tensors;
 }
 
 absl::Status WeightBinder::CheckDigest(const std::string& expected) const {
@@ -108,11 +121,12 @@ absl::Status WeightBinder::CheckDigest(const std::string& expected) const {
 }
 
 absl::Status WeightBinder::Finish(const CheckpointOptions& options, Checkpoint& checkpoint) {
+  checkpoint.tensors = ListTensors();
+  checkpoint.warnings.insert(checkpoint.warnings.end(), warnings_.begin(), warnings_.end());
   if (absl::Status status = problems_.ToStatus(); !status.ok()) return status;
   if (!options.weights_sha256.empty()) {
     if (absl::Status status = CheckDigest(options.weights_sha256); !status.ok()) return status;
   }
-  checkpoint.warnings.insert(checkpoint.warnings.end(), warnings_.begin(), warnings_.end());
   checkpoint.weights = std::make_unique<FileWeights>(std::move(files_), std::move(places_),
                                                      options.allow_nonfinite_weights);
   return absl::OkStatus();

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/checkpoint/checkpoint.h"
@@ -41,8 +40,9 @@ class WeightBinder {
 
   Problems& problems() { return problems_; }
 
-  // Puts the weights and the warnings into `checkpoint` and leaves this empty; checks the digest of
-  // the files if `options` asks for it (W15). All problems, if there are any.
+  // Puts the weights, the tensors of the files and the warnings into `checkpoint` and leaves this
+  // empty; checks the digest of the files if `options` asks for it (W15). All problems, if there
+  // are any: then without the weights.
   absl::Status Finish(const CheckpointOptions& options, Checkpoint& checkpoint);
 
  private:
@@ -53,12 +53,14 @@ class WeightBinder {
   };
 
   absl::Status CheckDigest(const std::string& expected) const;
+  std::vector<CheckpointTensor> ListTensors() const;
 
   Problems problems_;
   std::vector<InputFile> files_;
   std::vector<std::string> warnings_;
   std::map<std::string, Entry> entries_;
-  absl::flat_hash_set<std::string> bound_;
+  // By tensor: the weights that it holds, by the number of their row part.
+  std::map<std::string, std::multimap<int64_t, std::string>> bound_;
   WeightPlaces places_;
 };
 

@@ -122,6 +122,10 @@ absl::Status CheckPositive(const ModelDescription& model) {
 
 }  // namespace
 
+CheckedSize PackedBytes(const ModelDescription& model, const ComputeMode& mode) {
+  return OfModel(model, mode).kept;
+}
+
 CheckedSize LoadBytes(const ModelDescription& model, const ComputeMode& mode) {
   const Footprint sum = OfModel(model, mode);
   return sum.kept + sum.largest + sum.largest;

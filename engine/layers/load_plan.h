@@ -11,7 +11,10 @@ namespace attendant {
 // INVALID_ARGUMENT: sizes that are not positive or overflow, or parts that do not fit together.
 absl::Status CheckDescription(const ModelDescription& model);
 
-// Weights packed for `mode`, plus the largest of them twice: as read, and in the hands of the
+// Weights packed for `mode`.
+CheckedSize PackedBytes(const ModelDescription& model, const ComputeMode& mode);
+
+// The same, plus the largest of them twice: as read, and in the hands of the
 // reader.
 CheckedSize LoadBytes(const ModelDescription& model, const ComputeMode& mode);
 

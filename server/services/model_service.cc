@@ -3,6 +3,7 @@
 #include <grpcpp/impl/codegen/proto_utils.h>
 
 #include "engine/kernels/isa.h"
+#include "engine/layers/model_facts.h"
 #include "server/services/compute_dtype.h"
 #include "server/services/model_lookup.h"
 #include "server/services/request_end.h"
@@ -52,6 +53,13 @@ void Describe(const ServedModel& model, v1::GetModelResponse& out) {
   }
   out.set_compute_dtype(ToProto(model.encoder->mode().type));
   out.set_weight_bytes(model.encoder->weight_bytes());
+  for (const StageCost& cost : ListStageCosts(description)) {
+    v1::StageCost& listed = *out.add_stage_costs();
+    listed.set_stage(cost.stage);
+    listed.set_flops_per_token(cost.per_token);
+    listed.set_flops_per_pair(cost.per_pair);
+    listed.set_flops_per_sequence(cost.per_sequence);
+  }
   out.mutable_unused_tensors()->Add(model.unused_tensors.begin(), model.unused_tensors.end());
 }
 

@@ -49,19 +49,11 @@ absl::Status ReadKey(const std::string& key, const std::string& value, ModelSett
 
 }  // namespace
 
-absl::StatusOr<ModelSetting> ParseModelSetting(const std::string& text) {
+absl::StatusOr<ModelSetting> ParseModelSource(const std::string& text) {
   const std::vector<std::string> parts = absl::StrSplit(text, ',');
-  const std::pair<std::string, std::string> head =
-      absl::StrSplit(parts[0], absl::MaxSplits('=', 1));
-  if (head.second.empty()) return Unexpected("NAME=SOURCE[,key=value...]", text);
   ModelSetting model;
-  model.name = head.first;
-  model.source = head.second;
-  if (!IsModelName(model.name)) {
-    return Unexpected(
-        "a model name of 1 to 128 letters, digits, '.', '_' or '-', not starting with '.'",
-        model.name);
-  }
+  model.source = parts[0];
+  if (model.source.empty()) return Unexpected("SOURCE[,key=value...]", text);
   for (size_t i = 1; i < parts.size(); ++i) {
     const std::pair<std::string, std::string> entry =
         absl::StrSplit(parts[i], absl::MaxSplits('=', 1));
@@ -71,6 +63,22 @@ absl::StatusOr<ModelSetting> ParseModelSetting(const std::string& text) {
   if (model.compute.emulate && model.compute.type == ComputeType::kF32) {
     return Unexpected("dtype=bf16 or dtype=int8 beside emulate=true", text);
   }
+  return model;
+}
+
+absl::StatusOr<ModelSetting> ParseModelSetting(const std::string& text) {
+  const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
+  const size_t comma = parts.first.find(',');
+  if (comma != parts.first.npos || parts.second.empty() || parts.second[0] == ',') {
+    return Unexpected("NAME=SOURCE[,key=value...]", text);
+  }
+  if (!IsModelName(parts.first)) {
+    return Unexpected(
+        "a model name of 1 to 128 letters, digits, '.', '_' or '-', not starting with '.'",
+        parts.first);
+  }
+  absl::StatusOr<ModelSetting> model = ParseModelSource(parts.second);
+  if (model.ok()) model->name = parts.first;
   return model;
 }
 

@@ -77,6 +77,15 @@ absl::StatusOr<SettingsRequest> ReadSettings(
   absl::StatusOr<Settings> settings = ReadValues(*line, environment);
   if (!settings.ok()) return settings.status();
   request.settings = *std::move(settings);
+  if (!line->describe) return request;
+  absl::StatusOr<ModelSetting> model = ParseModelSource(*line->describe);
+  if (!model.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("--describe: ", model.status().message()));
+  }
+  model->name = model->source;
+  request.kind = SettingsRequest::Kind::kDescribe;
+  request.settings.models = {*std::move(model)};
+  request.json = line->json;
   return request;
 }
 

@@ -63,8 +63,9 @@ struct Settings {
 };
 
 struct SettingsRequest {
-  enum class Kind { kServe, kHelp, kVersion } kind = Kind::kServe;
-  Settings settings;
+  enum class Kind { kServe, kDescribe, kHelp, kVersion } kind = Kind::kServe;
+  Settings settings;  // of --describe: with that one model, named as its source
+  bool json = false;  // beside --describe
   std::string text;  // of --help and --version
 };
 
@@ -76,6 +77,9 @@ struct SettingsRequest {
 absl::StatusOr<SettingsRequest> ReadSettings(
     const std::vector<std::string>& arguments,
     const std::vector<std::pair<std::string, std::string>>& environment);
+
+// "SOURCE[,key=value…]"; the name is left empty.
+absl::StatusOr<ModelSetting> ParseModelSource(const std::string& text);
 
 // "NAME=SOURCE[,key=value…]".
 absl::StatusOr<ModelSetting> ParseModelSetting(const std::string& text);

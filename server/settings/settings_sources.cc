@@ -83,6 +83,9 @@ absl::StatusOr<CommandLine> ReadFlags(const std::vector<std::string>& arguments)
   app.add_flag("-h,--help", line.help);
   app.add_flag("--version", line.version);
   app.add_option("--config", line.config_file);
+  app.add_option_function<std::string>(
+      "--describe", [&line](const std::string& source) { line.describe = source; });
+  app.add_flag("--json", line.json);
   std::map<std::string, CLI::Option*> options;
   for (const SettingRow& row : SettingsTable()) {
     options[row.name] =
@@ -99,6 +102,9 @@ absl::StatusOr<CommandLine> ReadFlags(const std::vector<std::string>& arguments)
   }
   if (line.help || line.version) return line;
   for (const std::string& argument : app.remaining()) return UnknownArgument(argument);
+  if (line.json && !line.describe) {
+    return absl::InvalidArgumentError("--json: expected --describe beside it; see --help");
+  }
   for (const auto& [name, option] : options) {
     if (option->count() == 0) continue;
     line.flags.texts[name] = option->results();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,8 @@ struct CommandLine {
   std::string config_file;  // of --config
   bool help = false;
   bool version = false;
+  std::optional<std::string> describe;  // SOURCE[,key=value…]
+  bool json = false;
 };
 
 // All refuse names that are no setting, with the nearest one that is.

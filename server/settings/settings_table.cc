@@ -175,12 +175,19 @@ std::string VariableName(const std::string& setting) {
 std::string HelpText() {
   std::string text =
       "attendant-server: serves attention and transformer encoder layers over gRPC.\n\n"
-      "Usage: attendant-server [--model NAME=SOURCE]... [flags]\n\n"
+      "Usage: attendant-server [--model NAME=SOURCE]... [flags]\n"
+      "       attendant-server --describe SOURCE[,key=value...] [--json] [flags]\n\n"
       "A flag wins over its environment variable, that over the config file, that over the "
       "default.\n\n"
       "  --config FILE    ATTENDANT_CONFIG\n"
       "      Read settings from an ini file: lines such as `port = 8001`, names as the flags "
       "without dashes.\n"
+      "  --describe SOURCE[,key=value...]\n"
+      "      Print what the model is, where every tensor of its files goes, what memory and how many "
+      "operations\n      it takes, and everything for which a server with the other settings would "
+      "refuse it; then exit.\n      Exit codes: 0 it would be served, 1 it would be refused, 2 bad "
+      "settings.\n"
+      "  --json           With --describe: print one JSON document.\n"
       "  --help           Print this and exit.\n"
       "  --version        Print the versions of the server and of oneDNN and the instruction set, "
       "and exit.\n";

@@ -1,0 +1,177 @@
+#include "engine/layers/model_facts.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "engine/base/shape.h"
+#include "engine/layers/load_plan.h"
+
+namespace attendant {
+namespace {
+
+// Linear layers that are not packed under their own name, and what scales go into.
+struct Rule {
+  absl::string_view name;
+  const char* linear;
+};
+
+constexpr Rule kRules[] = {
+    {"query", "qkv"},
+    {"key", "qkv"},
+    {"value", "qkv"},
+    {"attention_scale", "output"},
+    {"feed_forward_scale", "feed_forward_out"},
+};
+
+struct Stage {
+  absl::string_view linear;
+  const char* stage;
+};
+
+// Where a linear layer works, if its name does not say.
+constexpr Stage kStages[] = {
+    {"qkv", "attention.qkv"},
+    {"output", "attention.output"},
+    {"feed_forward_gate", "feed_forward.gate"},
+    {"feed_forward_in", "feed_forward.in"},
+    {"feed_forward_out", "feed_forward.out"},
+};
+
+constexpr char kPoolingDense[] = "pooling.dense";
+
+// "layer.12.key.weight" -> "layer.12.", "key" and "weight".
+struct NameParts {
+  explicit NameParts(absl::string_view name) {
+    absl::string_view rest = name;
+    if (absl::ConsumePrefix(&rest, "layer.")) {
+      prefix = name.substr(0, name.size() - rest.size() + rest.find('.') + 1);
+    }
+    stem = name.substr(prefix.size());
+    for (const char* ending : {".weight", ".bias"}) {
+      if (absl::ConsumeSuffix(&stem, ending)) kind = ending + 1;
+    }
+  }
+
+  absl::string_view prefix, stem, kind;
+};
+
+WeightForm FormOf(const NameParts& name, const WeightSpec& weight) {
+  if (absl::EndsWith(name.stem, "_scale")) return WeightForm::kScale;
+  if (absl::EndsWith(name.stem, "norm")) return WeightForm::kNorm;
+  const bool is_table = name.kind.empty() || name.stem == kPoolingDense;
+  if (is_table) return WeightForm::kTable;
+  return weight.shape.size() == 2 ? WeightForm::kLinear : WeightForm::kBias;
+}
+
+std::string LinearOf(const NameParts& name) {
+  for (const Rule& rule : kRules) {
+    if (rule.name == name.stem) return absl::StrCat(name.prefix, rule.linear);
+  }
+  return absl::StrCat(name.prefix, name.stem);
+}
+
+// The stage that a linear layer is, without its layer's number.
+std::string StageOf(absl::string_view linear) {
+  const absl::string_view stem = linear.substr(NameParts(linear).prefix.size());
+  for (const Stage& stage : kStages) {
+    if (stage.linear == stem) return stage.stage;
+  }
+  return std::string(stem);
+}
+
+class CostList {
+ public:
+  // Of the stage, which comes last if it is new.
+  StageCost& Of(const std::string& stage) {
+    const auto at = std::find_if(costs_.begin(), costs_.end(),
+                                 [&](const StageCost& cost) { return cost.stage == stage; });
+    if (at != costs_.end()) return *at;
+    costs_.emplace_back().stage = stage;
+    return costs_.back();
+  }
+
+  std::vector<StageCost> Take() { return std::move(costs_); }
+
+ private:
+  std::vector<StageCost> costs_;
+};
+
+int64_t Elements(const WeightSpec& weight) { return ElementCount(weight.shape).value_or(0); }
+
+}  // namespace
+
+const char* Name(WeightForm form) {
+  switch (form) {
+    case WeightForm::kLinear:
+      return "linear";
+    case WeightForm::kBias:
+      return "bias";
+    case WeightForm::kScale:
+      return "scale";
+    case WeightForm::kNorm:
+      return "norm";
+    case WeightForm::kTable:
+      return "table";
+  }
+  return "unknown";
+}
+
+std::vector<WeightUse> ListWeightUses(const ModelDescription& description) {
+  std::vector<WeightUse> uses;
+  int64_t rows = 0;  // of the linear layer so far
+  std::string filled;
+  for (WeightSpec& weight : ListWeights(description)) {
+    const NameParts name(weight.name);
+    WeightUse use;
+    use.form = FormOf(name, weight);
+    if (use.form != WeightForm::kNorm && use.form != WeightForm::kTable)
+      use.linear = LinearOf(name);
+    if (use.form == WeightForm::kLinear) {
+      use.first_row = use.linear == filled ? rows : 0;
+      rows = use.first_row + weight.shape[0];
+      filled = use.linear;
+    } else if (use.form == WeightForm::kBias) {  // comes right after the rows that it is for
+      use.first_row = rows - weight.shape[0];
+    }
+    use.weight = std::move(weight);
+    uses.push_back(std::move(use));
+  }
+  return uses;
+}
+
+std::vector<StageCost> ListStageCosts(const ModelDescription& description) {
+  std::vector<int64_t> layers_of_set(description.weight_sets());
+  for (int64_t i = 0; i < description.layers; ++i) ++layers_of_set[description.weight_set(i)];
+  const LayerShape& layer = description.layer;
+  CostList costs;
+  for (const WeightUse& use : ListWeightUses(description)) {
+    if (use.weight.name == absl::StrCat(kPoolingDense, ".weight")) {
+      costs.Of(kPoolingDense).per_sequence = 2 * Elements(use.weight);
+    }
+    if (use.form != WeightForm::kLinear) continue;
+    absl::string_view set = use.linear;
+    int64_t times = 1, index = 0;
+    if (absl::ConsumePrefix(&set, "layer.") &&
+        absl::SimpleAtoi(set.substr(0, set.find('.')), &index)) {
+      times = layers_of_set[index];
+    }
+    const std::string stage = StageOf(use.linear);
+    costs.Of(stage).per_token += 2 * times * Elements(use.weight);
+    if (stage != "attention.qkv") continue;
+    costs.Of("attention.scores").per_pair = 2 * description.layers * layer.heads * layer.key_width;
+    costs.Of("attention.context").per_pair = 2 * description.layers * layer.context_width();
+  }
+  return costs.Take();
+}
+
+absl::StatusOr<int64_t> PredictWeightBytes(const ModelDescription& description,
+                                           const ComputeMode& mode) {
+  if (absl::Status status = CheckDescription(description); !status.ok()) return status;
+  return PackedBytes(description, mode).value();
+}
+
+}  // namespace attendant

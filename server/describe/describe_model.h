@@ -1,0 +1,12 @@
+// attendant-server --describe.
+#pragma once
+
+#include "server/settings/settings.h"
+
+namespace attendant::server {
+
+// Prints the report about the one model of the settings to standard output. Exit codes: 0 it would
+// be served, 1 it would be refused, or the output cannot be written.
+int DescribeModel(const Settings& settings, bool json);
+
+}  // namespace attendant::server

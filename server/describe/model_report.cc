@@ -1,0 +1,72 @@
+#include "server/describe/model_report.h"
+
+#include <utility>
+
+#include "absl/types/span.h"
+#include "engine/kernels/compute_support.h"
+#include "engine/layers/encoder.h"
+
+namespace attendant::server {
+namespace {
+
+void AddRefusal(const absl::Status& status, ModelReport& report) {
+  for (std::string& problem : ListProblems(status)) report.refusals.push_back(std::move(problem));
+}
+
+std::vector<WeightMemory> ListWeightMemory(const ModelDescription& description) {
+  std::vector<WeightMemory> memory;
+  for (const ComputeType type : {ComputeType::kF32, ComputeType::kBf16, ComputeType::kInt8}) {
+    const ComputeMode mode = {.type = type};
+    memory.push_back({type, PredictWeightBytes(description, mode).value_or(0),
+                      std::string(CheckComputeMode(mode).message())});
+  }
+  return memory;
+}
+
+void AddMemory(const Settings& settings, ModelReport& report) {
+  const absl::Span<const OpenedModel> models(&report.model, 1);
+  const ModelDescription& description = report.model.checkpoint.description;
+  const ComputeMode& mode = report.model.setting.compute;
+  report.weight_memory = ListWeightMemory(description);
+  report.run_tokens = RunTokens(settings);
+  const absl::StatusOr<int64_t> run = EncoderRun::PredictBytes(
+      description, report.run_tokens, report.plan.threads_per_instance, mode);
+  report.run_bytes = run.value_or(0);
+  AddRefusal(CheckRequestBytes(models, settings).status(), report);
+  if (absl::Status status = CheckComputeMode(mode); !status.ok()) {
+    AddRefusal(status, report);
+    return;
+  }
+  AddRefusal(CheckMemory(models, settings, report.plan, report.limit), report);
+  const absl::StatusOr<MemoryNeed> need = PredictMemory(models, settings, report.plan);
+  if (need.ok()) report.need = *need;
+}
+
+}  // namespace
+
+ModelReport InspectModel(const Settings& settings, const ThreadPlan& plan,
+                         const MemoryLimit& limit) {
+  ModelReport report;
+  report.plan = plan;
+  report.limit = limit;
+  const ModelSetting& setting = report.model.setting = settings.models.front();
+  Checkpoint& found = report.model.checkpoint;
+  AddRefusal(
+      InspectCheckpoint(setting.source, CheckpointOptionsOf(setting, settings), found), report);
+  if (found.description.layers == 0) return report;
+  const absl::Status sound = PredictWeightBytes(found.description, {}).status();
+  if (!sound.ok()) {
+    AddRefusal(sound, report);
+    return report;
+  }
+  report.weights = ListWeightUses(found.description);
+  report.costs = ListStageCosts(found.description);
+  AddMemory(settings, report);
+  if (found.weights == nullptr) return report;
+  for (std::string& problem : ListValueProblems(found.description, *found.weights)) {
+    report.refusals.push_back(std::move(problem));
+  }
+  return report;
+}
+
+}  // namespace attendant::server

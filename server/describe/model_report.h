@@ -1,0 +1,43 @@
+// What a server with these settings would make of one model, found out without serving it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/base/compute_type.h"
+#include "engine/layers/model_facts.h"
+#include "server/memory_limit.h"
+#include "server/model_loading.h"
+#include "server/services/encoder_service.h"
+#include "server/settings/settings.h"
+
+namespace attendant::server {
+
+struct WeightMemory {
+  ComputeType type = ComputeType::kF32;
+  int64_t bytes = 0;    // packed
+  std::string refusal;  // why this CPU cannot compute so; empty: it can
+};
+
+struct ModelReport {
+  OpenedModel model;  // the description is unknown if it has no layers
+  std::vector<std::string> refusals;  // empty: the server would serve it
+
+  // What follows is there if the description is known and sound.
+  std::vector<WeightUse> weights;
+  std::vector<StageCost> costs;
+  std::vector<WeightMemory> weight_memory;  // of every compute type
+  int64_t run_tokens = 0;                   // that the activations have room for
+  int64_t run_bytes = 0;                    // of one instance
+  std::optional<MemoryNeed> need;  // of the whole server; not if the CPU cannot compute so
+  ThreadPlan plan;
+  MemoryLimit limit;
+};
+
+// `settings` has one model. Reads every weight of it, one at a time.
+ModelReport InspectModel(const Settings& settings, const ThreadPlan& plan,
+                         const MemoryLimit& limit);
+
+}  // namespace attendant::server

@@ -1,0 +1,151 @@
+#include "server/describe/report_json.h"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+namespace attendant::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The shortest decimal of the float itself, not of the double that it widens to.
+double Shortest(float value) {
+  char digits[32];
+  const auto written = std::to_chars(digits, digits + sizeof(digits), value);
+  double shortest = value;
+  std::from_chars(digits, written.ptr, shortest);
+  return shortest;
+}
+
+Json OfLayer(const LayerShape& layer) {
+  return {{"hidden_size", layer.hidden_size},
+          {"heads", layer.heads},
+          {"key_width", layer.key_width},
+          {"value_width", layer.value_width},
+          {"feed_forward_width", layer.feed_forward_width},
+          {"score_scale", Shortest(layer.score_scale)},
+          {"norm_placement", Name(layer.norm_placement)},
+          {"norm_kind", Name(layer.norm_kind)},
+          {"norm_epsilon", Shortest(layer.norm_epsilon)},
+          {"activation", Name(layer.activation)},
+          {"has_output_projection", layer.has_output_projection},
+          {"has_gate", layer.has_gate},
+          {"has_branch_scale", layer.has_branch_scale},
+          {"relative_positions", Name(layer.relative_positions.kind)}};
+}
+
+Json OfPooling(const PoolingDescription& pooling, int64_t hidden_size) {
+  Json modes = Json::array();
+  for (const PoolingMode mode : pooling.modes) modes.push_back(Name(mode));
+  return {{"modes", modes},
+          {"dense_width", pooling.dense_width},
+          {"normalize", pooling.normalize},
+          {"width", pooling.width(hidden_size)}};
+}
+
+Json OfDescription(const ModelDescription& model) {
+  Json json = {{"family", model.family},
+               {"layers", model.layers},
+               {"weight_sets", model.weight_sets()},
+               {"layer", OfLayer(model.layer)},
+               {"has_exit_norm", model.has_exit_norm},
+               {"embeddings", nullptr},
+               {"pooling", nullptr}};
+  if (const auto& embeddings = model.embeddings) {
+    json["embeddings"] = {{"vocabulary", embeddings->vocabulary},
+                          {"positions", embeddings->positions},
+                          {"longest_sequence", embeddings->longest_sequence()},
+                          {"token_types", embeddings->token_types},
+                          {"width", embeddings->width}};
+  }
+  if (model.pooling) json["pooling"] = OfPooling(*model.pooling, model.layer.hidden_size);
+  return json;
+}
+
+Json OfMemory(const ModelReport& report) {
+  Json weights = Json::object();
+  for (const WeightMemory& memory : report.weight_memory) {
+    weights[Name(memory.type)] = {
+        {"bytes", memory.bytes},
+        {"refusal", memory.refusal.empty() ? Json(nullptr) : Json(memory.refusal)}};
+  }
+  Json json = {{"weights", weights},
+               {"activations",
+                {{"bytes", report.run_bytes},
+                 {"tokens", report.run_tokens},
+                 {"threads", report.plan.threads_per_instance},
+                 {"instances", report.plan.instances}}},
+               {"server", nullptr},
+               {"limit", {{"bytes", report.limit.bytes}, {"reason", report.limit.reason}}}};
+  if (const auto& need = report.need) {
+    json["server"] = {{"bytes", need->total()},         {"loading", need->weights},
+                      {"activations", need->activations}, {"receiving", need->receiving},
+                      {"queue", need->queue},           {"answers", need->running}};
+  }
+  return json;
+}
+
+Json OfCosts(const std::vector<StageCost>& costs) {
+  Json list = Json::array();
+  for (const StageCost& cost : costs) {
+    list.push_back({{"stage", cost.stage},
+                    {"flops_per_token", cost.per_token},
+                    {"flops_per_pair", cost.per_pair},
+                    {"flops_per_sequence", cost.per_sequence}});
+  }
+  return list;
+}
+
+Json OfWeights(const std::vector<WeightUse>& weights) {
+  Json list = Json::array();
+  for (const WeightUse& use : weights) {
+    Json weight = {{"name", use.weight.name},
+                   {"shape", use.weight.shape},
+                   {"optional", use.weight.optional},
+                   {"form", Name(use.form)}};
+    if (!use.linear.empty()) {
+      weight["linear"] = use.linear;
+      weight["first_row"] = use.first_row;
+    }
+    list.push_back(weight);
+  }
+  return list;
+}
+
+Json OfTensors(const std::vector<CheckpointTensor>& tensors) {
+  Json list = Json::array();
+  for (const CheckpointTensor& tensor : tensors) {
+    list.push_back({{"file", tensor.file},
+                    {"name", tensor.name},
+                    {"dtype", tensor.dtype},
+                    {"shape", tensor.shape},
+                    {"bytes", tensor.bytes},
+                    {"weights", tensor.weights}});
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string ToJson(const ModelReport& report) {
+  const Checkpoint& found = report.model.checkpoint;
+  const ModelSetting& setting = report.model.setting;
+  Json json = {{"source", setting.source},
+               {"compute_dtype", Name(setting.compute.type)},
+               {"emulate", setting.compute.emulate},
+               {"served", report.refusals.empty()},
+               {"refusals", report.refusals},
+               {"warnings", found.warnings},
+               {"description", nullptr}};
+  if (found.description.layers > 0) json["description"] = OfDescription(found.description);
+  if (!report.weights.empty()) {
+    json["memory"] = OfMemory(report);
+    json["stage_costs"] = OfCosts(report.costs);
+    json["weights"] = OfWeights(report.weights);
+  }
+  json["tensors"] = OfTensors(found.tensors);
+  // Names in files need not be UTF-8; the document has to be.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace attendant::server

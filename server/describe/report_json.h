@@ -1,0 +1,14 @@
+// A model report for scripts.
+#pragma once
+
+#include <string>
+
+#include "server/describe/model_report.h"
+
+namespace attendant::server {
+
+// One JSON document, which ends with a line break. Members are named as the fields of
+// GetModelResponse where there are such.
+std::string ToJson(const ModelReport& report);
+
+}  // namespace attendant::server
