@@ -19,6 +19,11 @@ constexpr int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 constexpr int64_t kItemsPerThread = 4;
 constexpr int64_t kFewQueries = 96;
 
+HeadBias BiasOfHead(const AttentionBias* bias, int64_t head) {
+  if (bias == nullptr) return {};
+  return {bias->data + head * bias->head_stride, bias->query_stride, bias->key_stride};
+}
+
 AttentionBlock BlockOf(const AttentionShape& shape, const AttentionInput& input,
                        const AttentionSequence& sequence, int64_t head, MatrixView<float> context) {
   const auto of = [&](auto view, int64_t width) {
@@ -30,10 +35,10 @@ AttentionBlock BlockOf(const AttentionShape& shape, const AttentionInput& input,
   block.values = of(input.values, shape.value_width);
   block.context = of(context, shape.value_width);
   block.scale = shape.scale;
-  if (const AttentionBias* bias = sequence.bias; bias != nullptr) {
-    block.bias = {bias->data + head * bias->head_stride, bias->query_stride, bias->key_stride,
-                  bias->positions};
-  }
+  block.window = shape.window;
+  block.positions = sequence.positions;
+  block.bias = BiasOfHead(sequence.bias, head);
+  block.distances = BiasOfHead(input.distances, head);
   if (sequence.probabilities != nullptr) {
     block.probabilities = sequence.probabilities + head * sequence.length * sequence.length;
   }

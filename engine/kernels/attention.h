@@ -16,18 +16,17 @@ struct AttentionShape {
   int64_t key_width;    // Dk: head h owns columns [h Dk, (h+1) Dk) of queries and keys
   int64_t value_width;  // Dv: head h owns columns [h Dv, (h+1) Dv) of values and of the context
   float scale;          // on the scores; 1/sqrt(Dk) for most models
+  int64_t window = 0;   // keys further from the query than this are not seen; 0: all are
 };
 
 // Added to the scaled scores: element (h, s, t) is at data[h * head_stride + s * query_stride + t *
-// key_stride]; a stride of 0 broadcasts. s and t are positions in the padded row. Minus infinity
-// forbids a pair. Does not own.
+// key_stride]; a stride of 0 broadcasts. s and t are the tokens' positions. Minus infinity forbids
+// a pair. Does not own.
 struct AttentionBias {
   const float* data;
   int64_t head_stride;
   int64_t query_stride;
   int64_t key_stride;
-  absl::Span<const int32_t>
-      positions;  // [length]: padded position of each kept token, or empty: 0, 1, 2, …
 };
 
 // One sequence of a packed batch: rows [row_begin, row_begin + length).
@@ -40,6 +39,8 @@ struct AttentionSequence {
   // and of the probabilities.
   int64_t first_query = 0;
   int64_t queries = length;
+  // [length]: where each token is in its padded row, ascending; or empty: 0, 1, 2, …
+  absl::Span<const int32_t> positions = {};
 };
 
 // Scratch of one instance: for each worker some scores and the keys and values of a block. Not
@@ -64,13 +65,15 @@ struct AttentionInput {
   MatrixView<const float> queries;
   MatrixView<const float> keys;
   MatrixView<const float> values;
+  const AttentionBias* distances = nullptr;  // a bias of every sequence, beside its own; or none
 };
 
-// context[T, H Dv] = softmax(Q K^T scale + bias) V for each sequence and head, after Vaswani et al.
-// 2017, section 3.2.1. A query whose every key is forbidden gets zeros (and zero probabilities);
-// returns how many (query, head) rows had that. A row's bits depend only on its own sequence: not
-// on the team's size, other sequences, or where the batch holds it. Non-finite values stay within
-// their sequence.
+// context[T, H Dv] = softmax(Q K^T scale + biases) V for each sequence and head, after Vaswani et
+// al. 2017, section 3.2.1. With a window the cost grows with length x window. A query whose every
+// key is forbidden gets zeros (and zero probabilities); returns how many (query, head) rows had
+// that. A row's bits depend only on its own sequence: not on the team's size, other sequences, or
+// where the batch holds it. Non-finite values stay within their sequence; with a window they may
+// reach the queries computed beside those that see them.
 int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const AttentionInput& input,
                   absl::Span<const AttentionSequence> sequences, MatrixView<float> context,
                   AttentionWorkspace& workspace);

@@ -32,6 +32,14 @@ HWY_INLINE Floats Anchor(Floats maximum) {
   return hn::IfThenZeroElse(hn::Eq(maximum, hn::Set(FloatTag(), kMinusInfinity)), maximum);
 }
 
+// Keys [begin, end) of the sequence.
+struct KeyRange {
+  int64_t begin;
+  int64_t end;
+};
+
+constexpr int64_t RoundDown(int64_t value, int64_t multiple) { return value - value % multiple; }
+
 // Keys and values of some neighbouring tokens.
 struct KeyBlock {
   int64_t first;
@@ -47,13 +55,14 @@ struct KeyBlock {
 struct QueryPanel {
   int64_t first;
   int64_t count;
+  KeyRange keys;  // what any of them sees
 };
 
 // A part of a key block.
 struct KeyChunk {
   int64_t first;
   int64_t count;
-  bool is_first;  // of the whole sequence
+  bool is_first;  // of all that the panel sees
   bool is_last;
 };
 
@@ -65,19 +74,23 @@ class Run {
       : block_(block),
         scratch_(scratch),
         context_stride_(PaddedToPanel(block.values.cols)),
-        adjusts_(block.bias.data != nullptr || !(block.scale > 0)),
+        adjusts_(block.bias || block.distances || block.window > 0 || !(block.scale > 0)),
         exponent_scale_(adjusts_ ? kLog2E : block.scale * kLog2E) {}
 
   int64_t Attend() {
-    const int64_t queries = block_.queries.rows, keys = block_.keys.rows;
+    const int64_t queries = block_.queries.rows;
     std::fill_n(scratch_.maxima, RoundUpToPanel(queries), kMinusInfinity);
     std::fill_n(scratch_.sums, RoundUpToPanel(queries), 0.0f);
-    for (int64_t key = 0; key < keys; key += kKeyBlock) {
-      const KeyBlock block = TakeKeys(key, std::min(kKeyBlock, keys - key));
+    const KeyRange seen = SeenBy(0, queries);
+    if (block_.window > 0 && block_.probabilities != nullptr) {
+      std::fill_n(block_.probabilities, queries * block_.keys.rows, kMinusInfinity);
+    }
+    for (int64_t key = seen.begin; key < seen.end; key = RoundDown(key, kKeyBlock) + kKeyBlock) {
+      const int64_t end = std::min(seen.end, RoundDown(key, kKeyBlock) + kKeyBlock);
+      const KeyBlock block = TakeKeys(key, end - key);
       for (int64_t q = 0; q < queries; q += kPanel) {
-        const QueryPanel panel{q, std::min(kPanel, queries - q)};
-        panel.count > static_cast<int64_t>(kLanes) ? Attend<2>(block, panel)
-                                                   : Attend<1>(block, panel);
+        const int64_t count = std::min(kPanel, queries - q);
+        AttendSeen(block, {q, count, SeenBy(q, count)});
       }
     }
     int64_t keyless = 0;
@@ -89,6 +102,35 @@ class Run {
   template <int kVectors>
   static constexpr int64_t Width() {
     return kVectors * static_cast<int64_t>(kLanes);
+  }
+
+  // The keys that some of the queries [first, first + count) see. Begins at an even key, because
+  // the sums take keys in pairs: then keys that a query does not see change no bit of it.
+  KeyRange SeenBy(int64_t first, int64_t count) const {
+    const int64_t keys = block_.keys.rows;
+    if (block_.window == 0) return {0, keys};
+    first += block_.first_query;
+    const int64_t lowest = block_.Position(first) - block_.window;
+    const int64_t highest = block_.Position(first + count - 1) + block_.window;
+    int64_t begin = std::max<int64_t>(0, lowest), end = std::min(keys, highest + 1);
+    if (const auto& positions = block_.positions; !positions.empty()) {
+      begin = std::lower_bound(positions.begin(), positions.end(), lowest) - positions.begin();
+      end = std::upper_bound(positions.begin(), positions.end(), highest) - positions.begin();
+    }
+    return {RoundDown(begin, 2), end};
+  }
+
+  // What of the block the panel sees.
+  void AttendSeen(KeyBlock block, const QueryPanel& panel) {
+    const int64_t begin = std::max(block.first, panel.keys.begin);
+    const int64_t end = std::min(block.first + block.count, panel.keys.end);
+    if (begin >= end) return;
+    const int64_t skipped = begin - block.first;
+    block.first = begin;
+    block.count = end - begin;
+    block.keys = block.keys.Rows(skipped, block.count);
+    block.values += skipped * block.value_stride;
+    panel.count > static_cast<int64_t>(kLanes) ? Attend<2>(block, panel) : Attend<1>(block, panel);
   }
 
   KeyBlock TakeKeys(int64_t first, int64_t count) {
@@ -115,17 +157,17 @@ class Run {
     for (int64_t i = 0; i < Width<kVectors>(); ++i) {
       rows[i] = block_.queries.row(panel.first + std::min(i, panel.count - 1));
     }
-    if (block.first + block.count == block_.keys.rows) PrefetchContext(panel);
+    if (block.first + block.count == panel.keys.end) PrefetchContext(panel);
     PackTransposed<kVectors>(rows, block_.queries.cols, scratch_.queries);
     Floats maxima[kVectors];
     Score<kVectors>(block, maxima);
     if (adjusts_) ScaleAndBias<kVectors>(block, panel, maxima);
     if (block_.probabilities != nullptr) StoreScores(block, panel, Width<kVectors>());
     TakeMaxima<kVectors>(block, panel, maxima);
-    for (int64_t first = 0; first < block.count; first += kKeyChunk) {
-      const int64_t count = std::min(kKeyChunk, block.count - first);
-      const KeyChunk chunk{first, count, block.first + first == 0,
-                           block.first + first + count == block_.keys.rows};
+    for (int64_t first = block.first, end; first < block.first + block.count; first = end) {
+      end = std::min(block.first + block.count, RoundDown(first, kKeyChunk) + kKeyChunk);
+      const KeyChunk chunk{first - block.first, end - first, first == panel.keys.begin,
+                           end == panel.keys.end};
       Exponentiate<kVectors>(chunk, panel, maxima);
       AddValues<kVectors>(block, chunk, panel);
     }
@@ -163,42 +205,69 @@ class Run {
     });
   }
 
-  // scores = scores * scale + bias, and the largest of each query.
+  // scores = scores * scale + biases, minus infinity out of the window, and the largest of each
+  // query.
   template <int kVectors>
   void ScaleAndBias(const KeyBlock& block, const QueryPanel& panel, Floats (&maxima)[kVectors]) {
     const FloatTag d;
-    const Floats scale = hn::Set(d, block_.scale);
-    PackBias<kVectors>(block, panel);
+    Floats scale = hn::Set(d, block_.scale);
+    if (block_.bias && block_.distances) {
+      PackBias<kVectors>(block_.bias, block, panel);
+      for (int64_t i = 0; i < block.count * Width<kVectors>(); i += kLanes) {
+        float* at = scratch_.scores + i;
+        hn::Store(hn::MulAdd(hn::Load(d, at), scale, hn::Load(d, scratch_.bias + i)), d, at);
+      }
+      scale = hn::Set(d, 1.0f);
+    }
+    PackBias<kVectors>(block_.distances ? block_.distances : block_.bias, block, panel);
+    Floats positions[kVectors];
+    TakePositions<kVectors>(panel, positions);
+    const Floats window = hn::Set(d, static_cast<float>(block_.window));
     for (Floats& maximum : maxima) maximum = hn::Set(d, kMinusInfinity);
-    for (int64_t i = 0; i < block.count * Width<kVectors>(); i += Width<kVectors>()) {
+    for (int64_t key = 0; key < block.count; ++key) {
+      const Floats position = hn::Set(d, static_cast<float>(block_.Position(block.first + key)));
       for (int v = 0; v < kVectors; ++v) {
-        float* at = scratch_.scores + i + v * kLanes;
-        const Floats bias = hn::Load(d, scratch_.bias + i + v * kLanes);
-        const Floats score = hn::MulAdd(hn::Load(d, at), scale, bias);
+        const int64_t i = key * Width<kVectors>() + v * kLanes;
+        const Floats bias = hn::Load(d, scratch_.bias + i);
+        Floats score = hn::MulAdd(hn::Load(d, scratch_.scores + i), scale, bias);
+        if (block_.window > 0) {
+          const auto is_far = hn::Gt(hn::Abs(hn::Sub(position, positions[v])), window);
+          score = hn::IfThenElse(is_far, hn::Set(d, kMinusInfinity), score);
+        }
         maxima[v] = hn::Max(maxima[v], score);
-        hn::Store(score, d, at);
+        hn::Store(score, d, scratch_.scores + i);
       }
     }
   }
 
+  // Of the panel's queries. As float32, which is exact below 2^24.
+  template <int kVectors>
+  void TakePositions(const QueryPanel& panel, Floats (&positions)[kVectors]) const {
+    HWY_ALIGN float values[Width<kVectors>()];
+    for (int64_t i = 0; i < Width<kVectors>(); ++i) {
+      const int64_t query = block_.first_query + panel.first + std::min(i, panel.count - 1);
+      values[i] = static_cast<float>(block_.Position(query));
+    }
+    for (int v = 0; v < kVectors; ++v) positions[v] = hn::Load(FloatTag(), values + v * kLanes);
+  }
+
   // [keys, queries] like the scores; zeros without a bias.
   template <int kVectors>
-  void PackBias(const KeyBlock& block, const QueryPanel& panel) {
-    const HeadBias& bias = block_.bias;
-    if (bias.data == nullptr) {
+  void PackBias(const HeadBias& bias, const KeyBlock& block, const QueryPanel& panel) {
+    if (!bias) {
       std::fill_n(scratch_.bias, block.count * Width<kVectors>(), 0.0f);
       return;
     }
-    const bool dense = bias.key_stride == 1 && bias.positions.empty();
+    const bool dense = bias.key_stride == 1 && block_.positions.empty();
     const float* rows[Width<kVectors>()];
     for (int64_t i = 0; i < Width<kVectors>(); ++i) {
       const int64_t query = block_.first_query + panel.first + std::min(i, panel.count - 1);
-      rows[i] = bias.data + bias.Position(query) * bias.query_stride + (dense ? block.first : 0);
+      rows[i] = bias.data + block_.Position(query) * bias.query_stride + (dense ? block.first : 0);
     }
     if (dense) return PackTransposed<kVectors>(rows, block.count, scratch_.bias);
     float* to = scratch_.bias;
     for (int64_t key = block.first; key < block.first + block.count; ++key) {
-      const int64_t offset = bias.Position(key) * bias.key_stride;
+      const int64_t offset = block_.Position(key) * bias.key_stride;
       for (const float* row : rows) *to++ = row[offset];
     }
   }
@@ -227,7 +296,7 @@ class Run {
       hn::Store(factor, d, factors + v * kLanes);
       hn::Store(after, d, held);
     }
-    if (block.first == 0) return;
+    if (block.first == panel.keys.begin) return;
     for (int64_t q = 0; q < panel.count; ++q) {
       float* context = Context(panel.first + q);
       const Floats by = hn::Set(d, factors[q]);

@@ -25,12 +25,11 @@ constexpr int64_t RoundUpToPanel(int64_t size) {
 
 // The bias of one head; see AttentionBias. data is null for none.
 struct HeadBias {
+  explicit operator bool() const { return data != nullptr; }
+
   const float* data = nullptr;
   int64_t query_stride = 0;
   int64_t key_stride = 0;
-  absl::Span<const int32_t> positions;
-
-  int64_t Position(int64_t token) const { return positions.empty() ? token : positions[token]; }
 };
 
 // [queries, Dk] against [length, Dk] and [length, Dv] to [queries, Dv]. queries.rows <=
@@ -42,8 +41,13 @@ struct AttentionBlock {
   MatrixView<float> context;
   float scale = 1.0f;
   HeadBias bias;
+  HeadBias distances;
+  int64_t window = 0;                   // see AttentionShape
+  absl::Span<const int32_t> positions;  // see AttentionSequence
   int64_t first_query = 0;         // index in the sequence of queries' row 0
   float* probabilities = nullptr;  // [queries, length], or null
+
+  int64_t Position(int64_t token) const { return positions.empty() ? token : positions[token]; }
 };
 
 // Parts of one worker's scratch, each aligned to 64 bytes; block = min(length, kKeyBlock).

@@ -58,8 +58,7 @@ AttentionBias AsAttentionBias(MatrixView<const float> bias) {
   return {.data = bias.data + bias.cols / 2,
           .head_stride = bias.stride,
           .query_stride = -1,
-          .key_stride = 1,
-          .positions = {}};
+          .key_stride = 1};
 }
 
 }  // namespace attendant

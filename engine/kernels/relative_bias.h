@@ -24,7 +24,7 @@ void FillBucketBias(MatrixView<const float> learned, int64_t max_distance, Matri
 // et al. 2022. The slopes are theirs, for any number of heads.
 void FillAlibi(MatrixView<float> bias);
 
-// The table as the attention adds it: no positions yet.
+// The table as the attention adds it.
 AttentionBias AsAttentionBias(MatrixView<const float> bias);
 
 }  // namespace attendant

@@ -15,7 +15,7 @@ struct PackedBatch {
   absl::Span<const AttentionBias* const> bias;  // [sequences], entries may be null; or empty: none has one
   absl::Span<const int32_t> positions =
       {};  // [T]: index of each token in its padded row, ascending in a sequence; or
-           // empty: 0, 1, … in each. Only relative positions look at it
+           // empty: 0, 1, … in each. Biases, windows and relative positions look at it
   // Rows that anybody looks at after the last layer of a span, ascending; or empty: all. The others may then hold
   // anything. Only Encode heeds it.
   absl::Span<const int32_t> wanted_rows = {};

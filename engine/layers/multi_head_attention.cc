@@ -38,7 +38,8 @@ MatrixView<float> MultiHeadAttention::Context(MatrixView<const float> x, RunStat
   }
   const AttentionInput input = {.queries = kept.Columns(0, keys),
                                 .keys = kept.Columns(keys, keys),
-                                .values = kept.Columns(2 * keys, shape_.context_width())};
+                                .values = kept.Columns(2 * keys, shape_.context_width()),
+                                .distances = run.distances()};
   const MatrixView<float> context = run.activations.context();
   run.keyless_rows += Attention(run.team, AttentionShapeOf(shape_), input, run.sequences,
                                 run.Kept(context), run.attention);

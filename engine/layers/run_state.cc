@@ -100,6 +100,14 @@ absl::Status CheckBatch(const PackedBatch& batch, int64_t max_tokens) {
   return CheckPositions(batch, max_tokens);
 }
 
+AttentionSequence SequenceOf(const PackedBatch& batch, int64_t i) {
+  const int64_t begin = batch.cu_seqlens[i], length = batch.cu_seqlens[i + 1] - begin;
+  AttentionSequence sequence = {.row_begin = begin, .length = length};
+  if (!batch.bias.empty()) sequence.bias = batch.bias[i];
+  if (!batch.positions.empty()) sequence.positions = batch.positions.subspan(begin, length);
+  return sequence;
+}
+
 }  // namespace
 
 void ZeroRows(MatrixView<float> rows) {
@@ -122,6 +130,7 @@ RunState::RunState(const ModelDescription& model, int64_t capacity, int threads)
       scratch_bytes(ScratchBytes(model.layer, threads).value()),
       distance_bias(DistanceElements(model.layer, capacity).value()),
       heads_(model.layer.heads) {
+  if (distance_bias.size() > 0) distances_ = AsAttentionBias(distance_table());
   for (const float theta : RotaryThetas(model)) {
     rotary_tables.emplace_back(capacity, model.layer.relative_positions.rotary_width, theta);
   }
@@ -158,13 +167,10 @@ void RunState::TakePositions(const PackedBatch& batch) {
   }
 }
 
+const AttentionBias* RunState::distances() const { return distances_ ? &*distances_ : nullptr; }
+
 MatrixView<float> RunState::distance_table() {
   return {distance_bias.data(), heads_, DistanceColumns(max_tokens), 2 * max_tokens};
-}
-
-const AttentionBias* RunState::BiasOf(const PackedBatch& batch, int64_t sequence) const {
-  if (!distances.empty()) return &distances[sequence];
-  return batch.bias.empty() ? nullptr : batch.bias[sequence];
 }
 
 absl::Status RunState::Begin(const PackedBatch& batch) {
@@ -172,23 +178,7 @@ absl::Status RunState::Begin(const PackedBatch& batch) {
   tokens = batch.tokens();
   keyless_rows = 0;
   sequences.clear();
-  distances.clear();
-  if (distance_bias.size() > 0) {
-    distances.assign(batch.sequences(), AsAttentionBias(distance_table()));
-  }
-  for (int64_t i = 0; i < batch.sequences(); ++i) {
-    const int32_t begin = batch.cu_seqlens[i];
-    sequences.push_back(
-        {.row_begin = begin, .length = batch.cu_seqlens[i + 1] - begin, .bias = BiasOf(batch, i)});
-    if (distances.empty()) continue;
-    if (!batch.bias.empty() && batch.bias[i] != nullptr) {
-      return absl::InvalidArgumentError(
-          "bias: expected none, as the model's relative positions take its place");
-    }
-    if (!batch.positions.empty()) {
-      distances[i].positions = batch.positions.subspan(begin, sequences.back().length);
-    }
-  }
+  for (int64_t i = 0; i < batch.sequences(); ++i) sequences.push_back(SequenceOf(batch, i));
   if (!rotary_tables.empty()) TakePositions(batch);
   const int64_t tail = PaddedRows(tokens) - tokens;
   ZeroRows(activations.hidden().Rows(tokens, tail));
@@ -222,11 +212,9 @@ void RunState::NarrowQueries(const PackedBatch& batch) {
       ++sequences.back().queries;
       continue;
     }
-    sequences.push_back({.row_begin = begin,
-                         .length = batch.cu_seqlens[i + 1] - begin,
-                         .bias = BiasOf(batch, i),
-                         .first_query = query,
-                         .queries = 1});
+    sequences.push_back(SequenceOf(batch, i));
+    sequences.back().first_query = query;
+    sequences.back().queries = 1;
   }
 }
 

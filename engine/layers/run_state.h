@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -43,11 +44,12 @@ struct RunState {
 
   // Where a model's relative positions go, once, before the first batch.
   MatrixView<float> distance_table();
+  // What they add to the scores of every sequence; or null.
+  const AttentionBias* distances() const;
 
   const RotaryTable& rotary_table(float theta) const;
 
-  // Takes up a batch. INVALID_ARGUMENT: not a packed batch, or a bias in a model with relative
-  // positions. RESOURCE_EXHAUSTED: T > max_tokens.
+  // Takes up a batch. INVALID_ARGUMENT: not a packed batch. RESOURCE_EXHAUSTED: T > max_tokens.
   absl::Status Begin(const PackedBatch& batch);
 
   // Asks where the probabilities of this layer shall go.
@@ -85,7 +87,6 @@ struct RunState {
   int64_t tokens = 0;  // T
   std::vector<AttentionSequence> sequences;
   AlignedBuffer<float> distance_bias;      // [H, DistanceColumns(max_tokens)], or of size 0
-  std::vector<AttentionBias> distances;    // distance_bias as each sequence sees it
   std::vector<RotaryTable> rotary_tables;  // one for each theta of the model's layers
   std::vector<int32_t> positions;          // [T], from the first of each sequence; if rotary
   int64_t keyless_rows = 0;
@@ -93,9 +94,9 @@ struct RunState {
  private:
   int64_t table_bytes() const;
   void TakePositions(const PackedBatch& batch);
-  const AttentionBias* BiasOf(const PackedBatch& batch, int64_t sequence) const;
 
   int64_t heads_;
+  std::optional<AttentionBias> distances_;
 };
 
 }  // namespace attendant

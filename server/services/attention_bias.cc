@@ -56,9 +56,7 @@ absl::StatusOr<GatheredBias> GatheredBias::Gather(const CheckedTensor& bias,
     AttentionBias view{.data = values + b * stride(0, bias.dim(1) * matrix),
                        .head_stride = stride(1, matrix),
                        .query_stride = stride(2, bias.dim(3)),
-                       .key_stride = stride(3, 1),
-                       .positions = {}};
-    if (!layout.leading) view.positions = layout.positions_of(b);
+                       .key_stride = stride(3, 1)};
     gathered.sequences_.push_back(view);
   }
   return gathered;

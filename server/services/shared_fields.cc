@@ -41,10 +41,6 @@ absl::Status TakeHiddenStates(const WireTensor& hidden_states, const SharedTenso
 
 absl::Status TakeBias(const SharedTensors& shared, ComputeRequest& compute) {
   if (!shared.attention_bias) return absl::OkStatus();
-  if (compute.description().layer.relative_positions.adds_to_scores()) {
-    return Refusal("attention_bias", "none, as the model has relative positions in its place",
-                   "a tensor");
-  }
   absl::StatusOr<CheckedTensor> bias =
       CheckBias(*shared.attention_bias, compute.layout, compute.description().layer.heads);
   if (!bias.ok()) return bias.status();

@@ -18,17 +18,23 @@ double Dot(const Matrix& a, int64_t row_a, const Matrix& b, int64_t row_b) {
 
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-// The bias of one head, gathered for the kept tokens.
-Matrix HeadBias(const AttentionBias* bias, int64_t head, int64_t length) {
-  Matrix result(length, length);
-  if (bias == nullptr) return result;
-  const auto position = [bias](int64_t i) {
-    return bias->positions.empty() ? i : bias->positions[i];
+// What is added to the scores of one head's kept tokens: its bias, minus infinity out of the
+// window.
+Matrix HeadBias(const AttentionSequence& sequence, const AttentionBias* distances, int64_t head,
+                int64_t window) {
+  const int64_t length = sequence.length;
+  const auto position = [&](int64_t i) {
+    return sequence.positions.empty() ? i : sequence.positions[i];
   };
+  Matrix result(length, length);
   for (int64_t s = 0; s < length; ++s) {
     for (int64_t t = 0; t < length; ++t) {
-      result(s, t) = bias->data[head * bias->head_stride + position(s) * bias->query_stride +
-                                position(t) * bias->key_stride];
+      for (const AttentionBias* bias : {sequence.bias, distances}) {
+        if (bias == nullptr) continue;
+        result(s, t) += bias->data[head * bias->head_stride + position(s) * bias->query_stride +
+                                   position(t) * bias->key_stride];
+      }
+      if (window > 0 && std::abs(position(s) - position(t)) > window) result(s, t) = -kInfinity;
     }
   }
   return result;
@@ -149,14 +155,15 @@ HeadResult AttendHead(const Matrix& queries, const Matrix& keys, const Matrix& v
 }
 
 SequenceResult Attend(const AttentionShape& shape, const Matrix& queries, const Matrix& keys,
-                      const Matrix& values, const AttentionBias* bias) {
+                      const Matrix& values, const AttentionSequence& sequence,
+                      const AttentionBias* distances) {
   const int64_t length = queries.rows();
   SequenceResult result{Matrix(length, shape.heads * shape.value_width), {}, 0};
   for (int64_t h = 0; h < shape.heads; ++h) {
     HeadResult head = AttendHead(queries.Columns(h * shape.key_width, shape.key_width),
                                  keys.Columns(h * shape.key_width, shape.key_width),
                                  values.Columns(h * shape.value_width, shape.value_width),
-                                 shape.scale, HeadBias(bias, h, length));
+                                 shape.scale, HeadBias(sequence, distances, h, shape.window));
     for (int64_t s = 0; s < length; ++s) {
       for (int64_t c = 0; c < shape.value_width; ++c) {
         result.context(s, h * shape.value_width + c) = head.context(s, c);

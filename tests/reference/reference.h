@@ -55,14 +55,16 @@ HeadResult AttendHead(const Matrix& queries, const Matrix& keys, const Matrix& v
                       const Matrix& bias);
 
 // All heads of one sequence, as the engine's Attention computes them. queries, keys [length, H Dk],
-// values [length, H Dv].
+// values [length, H Dv]; bias and positions are those of `sequence`,
+// distances a second bias or none.
 struct SequenceResult {
   Matrix context;                     // [length, H Dv]
   std::vector<Matrix> probabilities;  // [H] of [length, length]
   int64_t keyless_rows;
 };
 SequenceResult Attend(const AttentionShape& shape, const Matrix& queries, const Matrix& keys,
-                      const Matrix& values, const AttentionBias* bias);
+                      const Matrix& values, const AttentionSequence& sequence,
+                      const AttentionBias* distances = nullptr);
 
 // What a compute type makes of the operands of a product, as values, row by row: the product of an
 // input and a weight stands for that of the rows they were made from. kBf16: rounded to nearest

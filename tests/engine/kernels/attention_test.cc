@@ -39,7 +39,8 @@ class Batch {
     const MatrixView<const float> all = ViewOf(qkv, rows_, width_);
     const int64_t keys = shape_.heads * shape_.key_width,
                   values = shape_.heads * shape_.value_width;
-    return {all.Columns(0, keys), all.Columns(keys, keys), all.Columns(2 * keys, values)};
+    return {all.Columns(0, keys), all.Columns(keys, keys), all.Columns(2 * keys, values),
+            distances};
   }
 
   int64_t context_width() const { return shape_.heads * shape_.value_width; }
@@ -61,7 +62,7 @@ class Batch {
     };
     const AttentionInput input = Input();
     return reference::Attend(shape_, part(input.queries), part(input.keys), part(input.values),
-                             sequence.bias);
+                             sequence, distances);
   }
 
   void ExpectMatchesReference(double tolerance = 2e-6) {
@@ -75,6 +76,7 @@ class Batch {
 
   std::vector<AttentionSequence> sequences;
   std::vector<float> qkv;
+  const AttentionBias* distances = nullptr;
 
  private:
   AttentionShape shape_;
@@ -142,12 +144,12 @@ TEST(AttentionTest, ProbabilitiesMatchFloat64AndChangeNothing) {
 TEST(AttentionBiasTest, MatchesFloat64WithEveryBroadcast) {
   constexpr int64_t kHeads = 3, kLength = 37;
   const std::vector<float> values = RandomValues(kHeads * kLength * kLength, 9);
-  const std::vector<AttentionBias> biases = {{values.data(), kLength * kLength, kLength, 1, {}},
-                                             {values.data(), 0, kLength, 1, {}},
-                                             {values.data(), kLength, 0, 1, {}},
-                                             {values.data(), 1, kHeads, 0, {}},
-                                             {values.data(), kLength * kLength, 1, kLength, {}},
-                                             {values.data(), 0, 0, 1, {}}};
+  const std::vector<AttentionBias> biases = {{values.data(), kLength * kLength, kLength, 1},
+                                             {values.data(), 0, kLength, 1},
+                                             {values.data(), kLength, 0, 1},
+                                             {values.data(), 1, kHeads, 0},
+                                             {values.data(), kLength * kLength, 1, kLength},
+                                             {values.data(), 0, 0, 1}};
   for (const AttentionBias& bias : biases) {
     Batch batch(ShapeOf(kHeads, 8, 8), {kLength, 5, kLength});
     batch.sequences[0].bias = batch.sequences[1].bias = &bias;
@@ -160,9 +162,10 @@ TEST(AttentionBiasTest, MatchesFloat64AtPositionsOfAPaddedRow) {
   const std::vector<float> values = RandomValues(2 * kPadded * kPadded, 9);
   std::vector<int32_t> positions;
   for (int32_t i = 1; i < kPadded; i += i % 3 == 0 ? 2 : 1) positions.push_back(i);
-  const AttentionBias bias{values.data(), kPadded * kPadded, kPadded, 1, positions};
+  const AttentionBias bias{values.data(), kPadded * kPadded, kPadded, 1};
   Batch batch(ShapeOf(2, 8, 8), {4, static_cast<int64_t>(positions.size())});
   batch.sequences[1].bias = &bias;
+  batch.sequences[1].positions = positions;
   batch.ExpectMatchesReference();
 }
 
@@ -174,7 +177,7 @@ TEST(AttentionBiasTest, MatchesFloat64AcrossBlocksOfKeys) {
   for (int64_t s = 0; s < 20; ++s) std::fill_n(&values[s * kLength], 513 + s * 29, -kInfinity);
   std::fill_n(&values[7 * kLength], kLength - 1, -kInfinity);
   values[8 * kLength - 1] = 0.0f;
-  const AttentionBias bias{values.data(), 0, kLength, 1, {}};
+  const AttentionBias bias{values.data(), 0, kLength, 1};
   Batch batch(ShapeOf(1, 16, 16), {kLength});
   batch.sequences[0].bias = &bias;
   batch.ExpectMatchesReference();
@@ -185,7 +188,7 @@ TEST(AttentionBiasTest, QueriesWithoutKeysGiveZerosAndAreCounted) {
     std::vector<float> values(length * length, 0.0f);
     std::fill_n(&values[length], length, -kInfinity);
     std::fill_n(&values[(length - 1) * length], length, -kInfinity);
-    const AttentionBias bias{values.data(), 0, length, 1, {}};
+    const AttentionBias bias{values.data(), 0, length, 1};
     Batch batch(ShapeOf(2, 8, 5), {length, length});
     std::vector<float> probabilities(2 * length * length, -1.0f);
     batch.sequences[0].bias = &bias;
@@ -197,6 +200,100 @@ TEST(AttentionBiasTest, QueriesWithoutKeysGiveZerosAndAreCounted) {
     for (int64_t t = 0; t < length; ++t) EXPECT_EQ(probabilities[length + t], 0.0f);
     batch.ExpectMatchesReference();
   }
+}
+
+TEST(AttentionBiasTest, MatchesFloat64WithDistancesBeside) {
+  constexpr int64_t kLength = 530;
+  const std::vector<float> values = RandomValues(kLength * kLength, 9);
+  const std::vector<float> table = RandomValues(2 * 2 * kLength, 10);
+  const AttentionBias bias{values.data(), 0, kLength, 1};
+  const AttentionBias distances{table.data() + kLength, 2 * kLength, -1, 1};
+  for (const int64_t window : {0, 5}) {
+    AttentionShape shape = ShapeOf(2, 8, 8);
+    shape.window = window;
+    Batch batch(shape, {kLength, 17, 33});
+    batch.sequences[0].bias = batch.sequences[1].bias = &bias;
+    batch.distances = &distances;
+    batch.ExpectMatchesReference();
+  }
+}
+
+AttentionShape Windowed(int64_t window) {
+  AttentionShape shape = ShapeOf(2, 26, 26);
+  shape.window = window;
+  return shape;
+}
+
+TEST(AttentionWindowTest, MatchesFloat64AtAnyWidthAndLength) {
+  for (const int64_t window : {1, 2, 7, 64, 127, 129, 600, 5000}) {
+    Batch batch(Windowed(window), {1, 2, 9, 33, 97, 130, 515, 1030});
+    batch.ExpectMatchesReference();
+  }
+}
+
+// Positions of `length` tokens, with holes of up to `widest` between them.
+std::vector<int32_t> Holed(int64_t length, int32_t widest, uint32_t seed) {
+  std::vector<int32_t> positions;
+  int32_t next = 0;
+  for (const float value : RandomValues(length, seed)) {
+    next += 1 + static_cast<int32_t>(std::abs(value) * static_cast<float>(widest));
+    positions.push_back(next);
+  }
+  return positions;
+}
+
+TEST(AttentionWindowTest, GoesByPositions) {
+  for (const int64_t window : {1, 3, 65}) {
+    Batch batch(Windowed(window), {40, 700, 130});
+    const std::vector<int32_t> sparse = Holed(40, 6, 1), dense = Holed(700, 2, 2);
+    batch.sequences[0].positions = sparse;
+    batch.sequences[1].positions = dense;
+    batch.ExpectMatchesReference();
+  }
+}
+
+TEST(AttentionWindowTest, ProbabilitiesMatchFloat64) {
+  constexpr int64_t kLength = 530;
+  Batch batch(Windowed(3), {kLength});
+  const std::vector<float> context = batch.Run(2);
+  std::vector<float> probabilities(2 * kLength * kLength);
+  batch.sequences[0].probabilities = probabilities.data();
+  EXPECT_EQ(batch.Run(2), context);
+  const reference::SequenceResult expected = batch.Expected(0);
+  for (int64_t h = 0; h < 2; ++h) {
+    const MatrixView<const float> head{&probabilities[h * kLength * kLength], kLength, kLength,
+                                       kLength};
+    EXPECT_LT(reference::MaxDifference(expected.probabilities[h], head), 1e-6);
+    for (int64_t s = 0; s < kLength; ++s) {
+      for (int64_t t = 0; t < kLength; ++t) EXPECT_EQ(head.row(s)[t] > 0, std::abs(s - t) <= 3);
+    }
+  }
+}
+
+TEST(AttentionWindowTest, InvarianceToTeamAndToTheQueriesBeside) {
+  for (const int64_t window : {1, 64, 300}) {
+    Batch batch(Windowed(window), {1030, 5, 300});
+    const std::vector<int32_t> positions = Holed(300, 3, 3);
+    batch.sequences[2].positions = positions;
+    const std::vector<float> all = batch.Run(1);
+    for (const int team : {2, 8}) EXPECT_EQ(batch.Run(team), all);
+    const int64_t width = batch.context_width();
+    for (const auto& [first, count] : {std::pair{0, 1}, {517, 40}, {95, 3}, {700, 330}}) {
+      batch.sequences[0].first_query = first;
+      batch.sequences[0].queries = count;
+      const std::vector<float> some = batch.Run(2);
+      EXPECT_EQ(
+          std::memcmp(&some[first * width], &all[first * width], count * width * sizeof(float)), 0)
+          << window << " " << first;
+    }
+  }
+}
+
+TEST(AttentionWindowTest, IsAFullAttentionWhereItIsWiderThanTheSequence) {
+  Batch windowed(Windowed(2000), {700});
+  Batch full(Windowed(0), {700});
+  const std::vector<float> expected = full.Run(2), context = windowed.Run(2);
+  for (size_t i = 0; i < context.size(); ++i) EXPECT_NEAR(context[i], expected[i], 2e-6);
 }
 
 TEST(AttentionTest, InvarianceToTeamNeighboursAndPlace) {
@@ -242,7 +339,7 @@ TEST(AttentionTest, TouchesNothingBeyondItsOperands) {
         return MatrixView<float>{buffer.data(), length, cols, cols};
       };
       for (float& value : values.span()) value = 1.0f;
-      const AttentionBias head_bias{bias.data(), 0, 0, 1, {}};
+      const AttentionBias head_bias{bias.data(), 0, 0, 1};
       const AttentionSequence sequence{0, length, &head_bias, probabilities.data()};
       const AttentionShape shape = ShapeOf(2, width, width);
       AttentionWorkspace workspace(1, shape, length);

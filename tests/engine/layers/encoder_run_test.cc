@@ -8,6 +8,7 @@
 #include "engine/layers/encoder.h"
 #include "tests/engine/layers/engine_calls.h"
 #include "tests/support/memory_weights.h"
+#include "tests/support/random_values.h"
 
 namespace attendant::testing {
 namespace {
@@ -190,11 +191,8 @@ TEST_F(EncoderRunTest, CountsQueriesThatHaveNoKey) {
   // The third sequence's second query may see nothing.
   std::vector<float> forbidden(7 * 7, 0.0f);
   for (int64_t t = 0; t < 7; ++t) forbidden[7 + t] = -std::numeric_limits<float>::infinity();
-  const AttentionBias bias = {.data = forbidden.data(),
-                              .head_stride = 0,
-                              .query_stride = 7,
-                              .key_stride = 1,
-                              .positions = {}};
+  const AttentionBias bias = {
+      .data = forbidden.data(), .head_stride = 0, .query_stride = 7, .key_stride = 1};
   const std::array<const AttentionBias*, 3> of_sequences = {nullptr, nullptr, &bias};
   const PackedBatch batch = {.cu_seqlens = cu_seqlens_, .bias = of_sequences};
   FillInput(sequences_, *run_);
@@ -208,6 +206,33 @@ TEST_F(EncoderRunTest, CountsQueriesThatHaveNoKey) {
   EXPECT_EQ(run_->keyless_rows(), 3 * kHeads);
   ASSERT_TRUE(Encode(0, 3).ok());
   EXPECT_EQ(run_->keyless_rows(), 0);
+}
+
+TEST_F(EncoderRunTest, AddsABiasBesideRelativePositions) {
+  // Slopes of two heads, by the paper.
+  constexpr std::array<double, 2> kSlopes = {0.0625, 0.00390625};
+  const std::vector<float> bias = RandomValues(2 * 20 * 20, 5);
+  std::vector<float> both = bias;
+  for (int64_t i = 0; i < 2 * 20 * 20; ++i) {
+    const int64_t distance = std::abs(i / 20 % 20 - i % 20);
+    both[i] -= static_cast<float>(kSlopes[i / 400] * static_cast<double>(distance));
+  }
+  const auto context = [&](RelativePositions kind, const std::vector<float>& values) {
+    ModelDescription model = SmallModel(1, 2, 24);
+    model.layer.relative_positions.kind = kind;
+    Load(model);
+    const AttentionBias view = {
+        .data = values.data(), .head_stride = 400, .query_stride = 20, .key_stride = 1};
+    const std::array<const AttentionBias*, 3> of_sequences = {&view, nullptr, &view};
+    FillInput(sequences_, *run_);
+    const PackedBatch batch = {.cu_seqlens = cu_seqlens_, .bias = of_sequences};
+    const auto result = run_->Attend(0, AttendStage::kContext, batch, nobody_);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return Copy(*result);
+  };
+  const std::vector<float> expected = context(RelativePositions::kNone, both);
+  const std::vector<float> actual = context(RelativePositions::kAlibi, bias);
+  for (size_t i = 0; i < 27 * 48; ++i) EXPECT_NEAR(actual[i], expected[i], 2e-6) << i;
 }
 
 TEST_F(EncoderRunTest, RefusesALayerThatIsNotThere) {

@@ -15,19 +15,18 @@ namespace {
 // Where the kept tokens of a padded batch are.
 struct KeptTokens {
   std::vector<int32_t> rows;                    // of [B S, E]
-  std::vector<std::vector<int32_t>> positions;  // in its row, for each sequence
+  std::vector<int32_t> positions;               // in its padded row
   std::vector<int32_t> cu_seqlens = {0};
 };
 
 KeptTokens FindKept(const TestVector& vector) {
   KeptTokens kept;
   for (int64_t b = 0; b < vector.batch; ++b) {
-    kept.positions.emplace_back();
     for (int64_t s = 0; s < vector.length; ++s) {
       const int64_t row = b * vector.length + s;
       if (!vector.attention_mask.empty() && vector.attention_mask[row] == 0) continue;
       kept.rows.push_back(static_cast<int32_t>(row));
-      kept.positions.back().push_back(static_cast<int32_t>(s));
+      kept.positions.push_back(static_cast<int32_t>(s));
     }
     kept.cu_seqlens.push_back(static_cast<int32_t>(kept.rows.size()));
   }
@@ -50,19 +49,15 @@ std::vector<std::vector<float>> Answer(const TestVector& vector) {
   for (size_t i = 0; i < kept.rows.size(); ++i) {
     std::copy_n(&vector.hidden_states[kept.rows[i] * width], width, run.input().row(i));
   }
-  std::vector<AttentionBias> bias;
-  for (const std::vector<int32_t>& positions : kept.positions) {
-    bias.push_back({.data = vector.attention_bias.data(),
-                    .head_stride = 0,
-                    .query_stride = vector.length,
-                    .key_stride = 1,
-                    .positions = positions});
-  }
+  const AttentionBias bias = {.data = vector.attention_bias.data(),
+                              .head_stride = 0,
+                              .query_stride = vector.length,
+                              .key_stride = 1};
   std::vector<const AttentionBias*> bias_of_sequence;
-  for (const AttentionBias& one : bias) {
-    if (!vector.attention_bias.empty()) bias_of_sequence.push_back(&one);
-  }
-  const auto result = Call(vector, {.cu_seqlens = kept.cu_seqlens, .bias = bias_of_sequence}, run);
+  if (!vector.attention_bias.empty()) bias_of_sequence.assign(vector.batch, &bias);
+  const auto result = Call(
+      vector,
+      {.cu_seqlens = kept.cu_seqlens, .bias = bias_of_sequence, .positions = kept.positions}, run);
   EXPECT_TRUE(result.ok()) << result.status();
   std::vector<std::vector<float>> answer(vector.batch * vector.length,
                                          std::vector<float>(result->cols, 0.0f));

@@ -124,7 +124,7 @@ TEST_F(WantedRowsTest, KeepTheirBiasAndOnlyTheyAreComputed) {
   for (const int64_t query : {0, 5}) {
     std::fill_n(&values[query * 70], 70, -std::numeric_limits<float>::infinity());
   }
-  const AttentionBias bias{values.data(), 0, 70, 1, {}};
+  const AttentionBias bias{values.data(), 0, 70, 1};
   bias_ = {nullptr, nullptr, nullptr, &bias, nullptr, nullptr};
   ExpectSameBits();
   Rows({}, 1, nobody_);
