@@ -95,9 +95,10 @@ void PrintDetails(std::ostream& out, const ModelInfo& model) {
                 ? "none"
                 : absl::StrCat(layer.feed_forward_width, ", ", layer.activation,
                                layer.has_gate ? ", gated" : ""));
-  PrintLine(out, "norm",
-            absl::StrCat(layer.norm_kind, ", ", layer.norm_placement, ", epsilon ",
-                         layer.norm_epsilon, model.has_exit_norm ? ", one after the last layer" : ""));
+  PrintLine(
+      out, "norm",
+      absl::StrCat(layer.norm_kind, ", ", layer.norm_placement, ", epsilon ", layer.norm_epsilon,
+                   model.has_exit_norm ? ", one after the last layer" : ""));
   if (layer.has_branch_scale) PrintLine(out, "branch scale", "yes");
   PrintLine(out, "relative positions", layer.relative_positions);
   if (model.embeddings) {

@@ -61,7 +61,7 @@ Json ToJson(const Execution& execution) {
 
 namespace {
 
-Json ToJson(const LayerDescription& layer) {
+Json OfLayer(const LayerDescription& layer) {
   return {{"hidden_size", layer.hidden_size},
           {"heads", layer.heads},
           {"key_width", layer.key_width},
@@ -78,7 +78,7 @@ Json ToJson(const LayerDescription& layer) {
           {"relative_positions", layer.relative_positions}};
 }
 
-Json ToJson(const std::vector<StageCost>& costs) {
+Json OfCosts(const std::vector<StageCost>& costs) {
   Json list = Json::array();
   for (const StageCost& cost : costs) {
     list.push_back({{"stage", cost.stage},
@@ -96,13 +96,13 @@ Json ToJson(const ModelInfo& model) {
                {"family", model.family},
                {"layers", model.layers},
                {"weight_sets", model.weight_sets},
-               {"layer", ToJson(model.layer)},
+               {"layer", OfLayer(model.layer)},
                {"has_exit_norm", model.has_exit_norm},
                {"embeddings", nullptr},
                {"pooled_width", model.pooled_width},
                {"compute_dtype", TypeName(model.compute_dtype)},
                {"weight_bytes", model.weight_bytes},
-               {"stage_costs", ToJson(model.stage_costs)},
+               {"stage_costs", OfCosts(model.stage_costs)},
                {"limits",
                 {{"max_request_tokens", model.limits.max_request_tokens},
                  {"max_batch_tokens", model.limits.max_batch_tokens},
