@@ -51,8 +51,8 @@ ModelReport InspectModel(const Settings& settings, const ThreadPlan& plan,
   report.limit = limit;
   const ModelSetting& setting = report.model.setting = settings.models.front();
   Checkpoint& found = report.model.checkpoint;
-  AddRefusal(
-      InspectCheckpoint(setting.source, CheckpointOptionsOf(setting, settings), found), report);
+  AddRefusal(InspectCheckpoint(setting.source, CheckpointOptionsOf(setting, settings), found),
+             report);
   if (found.description.layers == 0) return report;
   const absl::Status sound = PredictWeightBytes(found.description, {}).status();
   if (!sound.ok()) {

@@ -22,7 +22,7 @@ struct WeightMemory {
 };
 
 struct ModelReport {
-  OpenedModel model;  // the description is unknown if it has no layers
+  OpenedModel model;                  // the description is unknown if it has no layers
   std::vector<std::string> refusals;  // empty: the server would serve it
 
   // What follows is there if the description is known and sound.
@@ -31,7 +31,7 @@ struct ModelReport {
   std::vector<WeightMemory> weight_memory;  // of every compute type
   int64_t run_tokens = 0;                   // that the activations have room for
   int64_t run_bytes = 0;                    // of one instance
-  std::optional<MemoryNeed> need;  // of the whole server; not if the CPU cannot compute so
+  std::optional<MemoryNeed> need;           // of the whole server; not if the CPU cannot compute so
   ThreadPlan plan;
   MemoryLimit limit;
 };

@@ -78,9 +78,12 @@ Json OfMemory(const ModelReport& report) {
                {"server", nullptr},
                {"limit", {{"bytes", report.limit.bytes}, {"reason", report.limit.reason}}}};
   if (const auto& need = report.need) {
-    json["server"] = {{"bytes", need->total()},         {"loading", need->weights},
-                      {"activations", need->activations}, {"receiving", need->receiving},
-                      {"queue", need->queue},           {"answers", need->running}};
+    json["server"] = {{"bytes", need->total()},
+                      {"loading", need->weights},
+                      {"activations", need->activations},
+                      {"receiving", need->receiving},
+                      {"queue", need->queue},
+                      {"answers", need->running}};
   }
   return json;
 }

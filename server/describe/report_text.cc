@@ -49,10 +49,10 @@ void AddLayer(const LayerShape& layer, Lines& lines) {
 void AddDescription(const ModelDescription& model, Lines& lines) {
   Add("family", model.family, lines);
   Add("layers",
-      absl::StrCat(model.layers, model.weight_sets() == model.layers
-                                     ? ""
-                                     : absl::StrCat(", with ", model.weight_sets(),
-                                                    " sets of weights")),
+      absl::StrCat(model.layers,
+                   model.weight_sets() == model.layers
+                       ? ""
+                       : absl::StrCat(", with ", model.weight_sets(), " sets of weights")),
       lines);
   AddLayer(model.layer, lines);
   if (model.has_exit_norm) Add("exit norm", "yes", lines);
@@ -61,7 +61,8 @@ void AddDescription(const ModelDescription& model, Lines& lines) {
     Add("embeddings",
         absl::StrCat("vocabulary ", embeddings->vocabulary, ", positions ", embeddings->positions,
                      ", token types ", embeddings->token_types, ", width ", embeddings->width,
-                     "; sequences ", longest == 0 ? "of any length" : absl::StrCat("up to ", longest)),
+                     "; sequences ",
+                     longest == 0 ? "of any length" : absl::StrCat("up to ", longest)),
         lines);
   } else {
     Add("embeddings", "none: takes hidden states", lines);
@@ -83,18 +84,19 @@ void AddDescription(const ModelDescription& model, Lines& lines) {
 void AddMemory(const ModelReport& report, Lines& lines) {
   const ComputeMode& mode = report.model.setting.compute;
   lines.push_back("");
-  Add("compute type", absl::StrCat(Name(mode.type), mode.emulate ? ", emulated" : "", "; ISA ", EffectiveIsa()),
+  Add("compute type",
+      absl::StrCat(Name(mode.type), mode.emulate ? ", emulated" : "", "; ISA ", EffectiveIsa()),
       lines);
   for (const WeightMemory& memory : report.weight_memory) {
     Add(absl::StrCat("weights in ", Name(memory.type)),
-        absl::StrCat(InMebibytes(memory.bytes), memory.refusal.empty() ? "" : "; not here: ",
-                     memory.refusal),
+        absl::StrCat(InMebibytes(memory.bytes),
+                     memory.refusal.empty() ? "" : "; not here: ", memory.refusal),
         lines);
   }
   Add("activations",
       absl::StrCat(InMebibytes(report.run_bytes), " for ", report.run_tokens, " tokens on ",
-                   report.plan.threads_per_instance, " threads, in each of ",
-                   report.plan.instances, " instances"),
+                   report.plan.threads_per_instance, " threads, in each of ", report.plan.instances,
+                   " instances"),
       lines);
   if (!report.need) return;
   const MemoryNeed& need = *report.need;

@@ -47,13 +47,11 @@ absl::Status ReadKey(const std::string& key, const std::string& value, ModelSett
   return Unexpected("the key dtype, emulate, weights-sha256 or allow-nonfinite-weights", key);
 }
 
-}  // namespace
-
-absl::StatusOr<ModelSetting> ParseModelSource(const std::string& text) {
+// `whole` is the text that an error shows.
+absl::StatusOr<ModelSetting> ReadSource(const std::string& text, const std::string& whole) {
   const std::vector<std::string> parts = absl::StrSplit(text, ',');
   ModelSetting model;
   model.source = parts[0];
-  if (model.source.empty()) return Unexpected("SOURCE[,key=value...]", text);
   for (size_t i = 1; i < parts.size(); ++i) {
     const std::pair<std::string, std::string> entry =
         absl::StrSplit(parts[i], absl::MaxSplits('=', 1));
@@ -61,9 +59,16 @@ absl::StatusOr<ModelSetting> ParseModelSource(const std::string& text) {
       return status;
   }
   if (model.compute.emulate && model.compute.type == ComputeType::kF32) {
-    return Unexpected("dtype=bf16 or dtype=int8 beside emulate=true", text);
+    return Unexpected("dtype=bf16 or dtype=int8 beside emulate=true", whole);
   }
   return model;
+}
+
+}  // namespace
+
+absl::StatusOr<ModelSetting> ParseModelSource(const std::string& text) {
+  if (text.empty() || text[0] == ',') return Unexpected("SOURCE[,key=value...]", text);
+  return ReadSource(text, text);
 }
 
 absl::StatusOr<ModelSetting> ParseModelSetting(const std::string& text) {
@@ -77,7 +82,7 @@ absl::StatusOr<ModelSetting> ParseModelSetting(const std::string& text) {
         "a model name of 1 to 128 letters, digits, '.', '_' or '-', not starting with '.'",
         parts.first);
   }
-  absl::StatusOr<ModelSetting> model = ParseModelSource(parts.second);
+  absl::StatusOr<ModelSetting> model = ReadSource(parts.second, text);
   if (model.ok()) model->name = parts.first;
   return model;
 }

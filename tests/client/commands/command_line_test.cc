@@ -179,11 +179,24 @@ TEST_F(CommandLineTest, ModelsListsAndDescribes) {
   EXPECT_EQ(Run({"models", "--names"}).out, "a\nb\n");
   const Outcome one = Run({"models", "b"});
   EXPECT_EQ(one.exit_code, 0);
-  EXPECT_THAT(one.out, HasSubstr("unused tensors     cls.bias\n"));
+  for (const char* line :
+       {"layers                   12, with 4 sets of weights\n",
+        "feed-forward             8, gelu, gated\n",
+        "norm                     rms, post, epsilon 0, one after the last layer\n",
+        "branch scale             yes\n", "relative positions       rotary\n",
+        "compute                  float32\n",
+        "FLOPs                    96 per token, 8 per pair of query and key\n",
+        "  attention.qkv          96 per token\n", "  attention.scores       8 per pair\n",
+        "  pooling.dense          32 per sequence\n", "unused tensors           cls.bias\n"}) {
+    EXPECT_THAT(one.out, HasSubstr(line));
+  }
   const json document = RunJson({"models"});
   EXPECT_EQ(document["models"].size(), 2u);
   EXPECT_EQ(document["models"][0]["layer"]["score_scale"], 0.125);
   EXPECT_EQ(document["models"][0]["embeddings"]["longest_sequence"], 512);
+  EXPECT_EQ(document["models"][0]["layer"]["relative_positions"], "rotary");
+  EXPECT_EQ(document["models"][0]["weight_sets"], 4);
+  EXPECT_EQ(document["models"][0]["stage_costs"][1]["flops_per_pair"], 8);
   EXPECT_EQ(Run({"models", "c"}).exit_code, 1);
 }
 

@@ -53,6 +53,12 @@ TEST_F(ModelServiceTest, DescribesAModel) {
   EXPECT_EQ(response.pooled_width(), 32);
   EXPECT_EQ(response.compute_dtype(), v1::FLOAT32);
   EXPECT_GT(response.weight_bytes(), 0);
+  ASSERT_EQ(response.stage_costs_size(), 6);
+  EXPECT_EQ(response.stage_costs(0).stage(), "attention.qkv");
+  EXPECT_EQ(response.stage_costs(0).flops_per_token(), 2 * 2 * 32 * 96);
+  EXPECT_EQ(response.stage_costs(1).stage(), "attention.scores");
+  EXPECT_EQ(response.stage_costs(1).flops_per_pair(), 2 * 2 * 32);
+  EXPECT_EQ(response.stage_costs(5).stage(), "feed_forward.out");
   EXPECT_THAT(response.unused_tensors(), ElementsAre("cls.bias"));
   EXPECT_EQ(response.limits().max_request_tokens(), 256);
   EXPECT_EQ(response.limits().max_batch_tokens(), 128);

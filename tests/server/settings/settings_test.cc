@@ -214,6 +214,30 @@ TEST(SettingsTest, RefusesBadModels) {
               HasSubstr("expected a model name of 1 to 128"));
 }
 
+TEST(SettingsTest, DescribesOneModelWithTheOtherSettings) {
+  const auto request =
+      ReadSettings({"--describe", "/models/a=b,dtype=int8", "--json", "--max-request-tokens=64"},
+                   {{"ATTENDANT_MODEL", "other=x"}});
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->kind, SettingsRequest::Kind::kDescribe);
+  EXPECT_TRUE(request->json);
+  ASSERT_EQ(request->settings.models.size(), 1u);
+  EXPECT_EQ(request->settings.models[0].source, "/models/a=b");
+  EXPECT_EQ(request->settings.models[0].name, "/models/a=b");
+  EXPECT_EQ(request->settings.models[0].compute.type, ComputeType::kInt8);
+  EXPECT_EQ(request->settings.max_request_tokens, 64);
+  EXPECT_FALSE(ReadSettings({"--describe=x"}, {})->json);
+}
+
+TEST(SettingsTest, RefusesToDescribeNothing) {
+  EXPECT_EQ(Error({"--json"}), "--json: expected --describe beside it; see --help");
+  EXPECT_EQ(Error({"--describe"}), "--describe: expected a value; see --help");
+  EXPECT_EQ(Error({"--describe", ""}), "--describe: expected SOURCE[,key=value...], got \"\"");
+  EXPECT_EQ(Error({"--describe", "x,colour=red"}),
+            "--describe: expected the key dtype, emulate, weights-sha256 or "
+            "allow-nonfinite-weights, got \"colour\"");
+}
+
 TEST(ParseModelSettingTest, ReadsKeys) {
   const std::string digest(64, 'A');
   const absl::StatusOr<ModelSetting> model =

@@ -1,0 +1,126 @@
+#include "server/describe/model_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "engine/kernels/compute_support.h"
+#include "tests/engine/checkpoint/model_files.h"
+
+namespace attendant::server {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+constexpr int64_t kGiB = int64_t{1} << 30;
+
+Settings SettingsFor(const std::string& source) {
+  Settings settings;
+  settings.models = {*ParseModelSource(source)};
+  settings.models[0].name = settings.models[0].source;
+  return settings;
+}
+
+ModelReport Inspect(const Settings& settings, int64_t limit = 1024 * kGiB) {
+  return InspectModel(settings, ThreadPlan{.instances = 2, .threads_per_instance = 1},
+                      MemoryLimit{limit, "of the test"});
+}
+
+void WriteBert(const TempFolder& folder, const std::vector<TestTensor>& tensors) {
+  folder.Write("config.json", TinyBertConfig());
+  folder.Write("model.safetensors", MakeSafetensors(tensors));
+}
+
+TEST(InspectModelTest, AccountsForAModelThatWouldBeServed) {
+  const Settings settings = SettingsFor("synthetic:tiny");
+  const ModelReport report = Inspect(settings);
+  EXPECT_THAT(report.refusals, IsEmpty());
+  EXPECT_EQ(report.model.checkpoint.description.layers, 2);
+  EXPECT_THAT(report.weights, SizeIs(2 * 16 + 5));
+  ASSERT_THAT(report.weight_memory, SizeIs(3));
+  EXPECT_EQ(report.weight_memory[0].refusal, "");
+  EXPECT_GT(report.weight_memory[0].bytes, report.weight_memory[2].bytes);
+  EXPECT_EQ(report.run_tokens, settings.max_request_tokens);
+  ASSERT_TRUE(report.need.has_value());
+  EXPECT_EQ(report.need->activations, 2 * report.run_bytes);
+  EXPECT_EQ(report.need->queue, settings.max_queue_bytes);
+  EXPECT_FALSE(report.costs.empty());
+}
+
+TEST(InspectModelTest, SaysWhatThisCpuCannotCompute) {
+  const ModelReport report = Inspect(SettingsFor("synthetic:tiny,dtype=bf16"));
+  const absl::Status support = CheckComputeMode({.type = ComputeType::kBf16});
+  EXPECT_EQ(report.weight_memory[1].refusal, std::string(support.message()));
+  if (support.ok()) {
+    EXPECT_THAT(report.refusals, IsEmpty());
+    EXPECT_TRUE(report.need.has_value());
+  } else {
+    EXPECT_THAT(report.refusals, ElementsAre(std::string(support.message())));
+    EXPECT_FALSE(report.need.has_value());
+  }
+}
+
+TEST(InspectModelTest, NamesEveryProblemOfTheFilesAndTheSettings) {
+  const TempFolder folder;
+  std::vector<TestTensor> tensors = TinyBertTensors();
+  tensors.pop_back();
+  tensors.push_back(MakeTensor("encoder.surprise", {1}));
+  WriteBert(folder, tensors);
+  Settings settings = SettingsFor(folder.path());
+  settings.receive_memory_bytes = 1024;
+  const ModelReport report = Inspect(settings, kGiB);
+  EXPECT_THAT(
+      report.refusals,
+      ElementsAre(HasSubstr("found none"), HasSubstr("encoder.surprise"),
+                  StartsWith("--receive-memory-bytes: expected at least the largest request"),
+                  AllOf(StartsWith("needs "), HasSubstr("the limit of the test is 1024.0 MiB"))));
+  EXPECT_EQ(report.model.checkpoint.tensors.size(), tensors.size());
+  EXPECT_FALSE(report.weights.empty());
+}
+
+TEST(InspectModelTest, ReadsTheValues) {
+  const TempFolder folder;
+  std::vector<TestTensor> tensors = TinyBertTensors();
+  for (TestTensor& tensor : tensors) {
+    if (tensor.name != "embeddings.LayerNorm.bias") continue;
+    tensor.bytes = Encode({0, 1, std::numeric_limits<float>::infinity(), 3}, "F32");
+  }
+  WriteBert(folder, tensors);
+  EXPECT_THAT(Inspect(SettingsFor(folder.path())).refusals,
+              ElementsAre(AllOf(HasSubstr("embeddings.LayerNorm.bias"),
+                                HasSubstr("found inf at element 2"))));
+  EXPECT_THAT(Inspect(SettingsFor(folder.path() + ",allow-nonfinite-weights=true")).refusals,
+              IsEmpty());
+}
+
+TEST(InspectModelTest, ChecksTheDigest) {
+  const TempFolder folder;
+  WriteBert(folder, TinyBertTensors());
+  const std::string zeros(64, '0');
+  EXPECT_THAT(Inspect(SettingsFor(absl::StrCat(folder.path(), ",weights-sha256=", zeros))).refusals,
+              ElementsAre(HasSubstr("expected SHA-256")));
+}
+
+TEST(InspectModelTest, KnowsNothingOfWhatIsNotThere) {
+  const ModelReport report = Inspect(SettingsFor("/nowhere/model"));
+  EXPECT_THAT(report.refusals, ElementsAre(StartsWith("/nowhere/model: neither a folder")));
+  EXPECT_EQ(report.model.checkpoint.description.layers, 0);
+  EXPECT_THAT(report.weights, IsEmpty());
+}
+
+TEST(InspectModelTest, RefusesMoreTokensThanAMessageHolds) {
+  Settings settings = SettingsFor("synthetic:bert-base");
+  settings.max_request_tokens = 1 << 20;
+  EXPECT_THAT(Inspect(settings).refusals,
+              ElementsAre(HasSubstr("1048576 rows of 768 float32 do not fit a message")));
+}
+
+}  // namespace
+}  // namespace attendant::server

@@ -1,0 +1,58 @@
+#include "server/describe/report_json.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace attendant::server {
+namespace {
+
+using nlohmann::json;
+
+TEST(ReportJsonTest, HoldsTheWholeReport) {
+  Settings settings;
+  settings.models = {*ParseModelSource("synthetic:tiny,dtype=bf16,emulate=true")};
+  const json document = json::parse(
+      ToJson(InspectModel(settings, ThreadPlan{.instances = 1, .threads_per_instance = 2},
+                          MemoryLimit{int64_t{1} << 40, "of the test"})));
+  EXPECT_EQ(document["source"], "synthetic:tiny");
+  EXPECT_EQ(document["compute_dtype"], "bf16");
+  EXPECT_EQ(document["emulate"], true);
+  EXPECT_EQ(document["served"], true);
+  EXPECT_EQ(document["refusals"], json::array());
+  const json& description = document["description"];
+  EXPECT_EQ(description["layers"], 2);
+  EXPECT_EQ(description["layer"]["heads"], 4);
+  EXPECT_EQ(description["layer"]["norm_epsilon"], 1e-12);
+  EXPECT_EQ(description["embeddings"]["longest_sequence"], 64);
+  EXPECT_EQ(description["pooling"]["modes"], json({"mean"}));
+  EXPECT_EQ(description["pooling"]["normalize"], true);
+  const json& memory = document["memory"];
+  EXPECT_GT(memory["weights"]["f32"]["bytes"], memory["weights"]["int8"]["bytes"]);
+  EXPECT_EQ(memory["weights"]["f32"]["refusal"], nullptr);
+  EXPECT_EQ(memory["activations"]["threads"], 2);
+  EXPECT_EQ(memory["limit"]["reason"], "of the test");
+  EXPECT_EQ(memory["server"]["queue"], settings.max_queue_bytes);
+  EXPECT_EQ(document["stage_costs"][0]["stage"], "attention.qkv");
+  EXPECT_EQ(document["stage_costs"][0]["flops_per_token"], 2 * 2 * 32 * 96);
+  EXPECT_EQ(document["stage_costs"][1]["flops_per_pair"], 2 * 2 * 32);
+  EXPECT_EQ(document["weights"][0]["name"], "embeddings.word");
+  EXPECT_EQ(document["weights"][0]["form"], "table");
+  EXPECT_EQ(document["tensors"], json::array());
+}
+
+TEST(ReportJsonTest, SurvivesNamesThatAreNoText) {
+  ModelReport report;
+  report.model.setting = *ParseModelSource("/m");
+  report.refusals = {"refused"};
+  report.model.checkpoint.tensors = {{"/m/w", "a\xff\"", "F32", {2}, 8, {"layer.0.query.weight"}}};
+  const json document = json::parse(ToJson(report));
+  EXPECT_EQ(document["served"], false);
+  EXPECT_EQ(document["description"], nullptr);
+  EXPECT_FALSE(document.contains("memory"));
+  EXPECT_EQ(document["tensors"][0]["name"], "a\xef\xbf\xbd\"");
+  EXPECT_EQ(document["tensors"][0]["weights"], json({"layer.0.query.weight"}));
+}
+
+}  // namespace
+}  // namespace attendant::server

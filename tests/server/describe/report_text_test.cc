@@ -1,0 +1,120 @@
+#include "server/describe/report_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_split.h"
+
+namespace attendant::server {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// One layer, E 4, one head, and a file with a tensor of three weights and an unused one.
+ModelReport SmallReport() {
+  ModelReport report;
+  report.model.setting = *ParseModelSource("/m,dtype=int8");
+  Checkpoint& found = report.model.checkpoint;
+  ModelDescription& model = found.description;
+  model.family = "a family";
+  model.layers = 1;
+  model.layer.hidden_size = 4;
+  model.layer.heads = 1;
+  model.layer.key_width = model.layer.value_width = 4;
+  model.layer.score_scale = 0.5f;
+  found.tensors = {{"/m/w",
+                    "in_proj",
+                    "F16",
+                    {12, 4},
+                    96,
+                    {"layer.0.query.weight", "layer.0.key.weight", "layer.0.value.weight"}},
+                   {"/m/w", "odd\nname", "I64", {1}, 8, {}}};
+  found.warnings = {"a warning"};
+  report.weights = ListWeightUses(model);
+  report.costs = ListStageCosts(model);
+  report.weight_memory = {{ComputeType::kF32, 1 << 20, ""},
+                          {ComputeType::kInt8, 1 << 18, "no units"}};
+  report.run_tokens = 64;
+  report.run_bytes = 3 << 20;
+  report.plan.instances = 2;
+  report.plan.threads_per_instance = 3;
+  return report;
+}
+
+std::vector<std::string> Lines(const ModelReport& report) {
+  return absl::StrSplit(ToText(report), '\n');
+}
+
+TEST(ReportTextTest, DescribesTheModel) {
+  const std::vector<std::string> lines = Lines(SmallReport());
+  EXPECT_THAT(lines, Contains("source              /m"));
+  EXPECT_THAT(lines, Contains("family              a family"));
+  EXPECT_THAT(lines, Contains("heads               1, keys 4 and values 4 wide; scores times 0.5"));
+  EXPECT_THAT(lines, Contains("feed-forward        none"));
+  EXPECT_THAT(lines, Contains("embeddings          none: takes hidden states"));
+}
+
+TEST(ReportTextTest, AddsUpMemoryAndCost) {
+  ModelReport report = SmallReport();
+  const std::vector<std::string> lines = Lines(report);
+  EXPECT_THAT(lines, Contains("weights in f32      1.0 MiB"));
+  EXPECT_THAT(lines, Contains("weights in int8     0.2 MiB; not here: no units"));
+  EXPECT_THAT(
+      lines,
+      Contains("activations         3.0 MiB for 64 tokens on 3 threads, in each of 2 instances"));
+  EXPECT_THAT(ToText(report), Not(HasSubstr("\nmemory ")));
+  EXPECT_THAT(lines,
+              Contains("  attention.qkv                      96              0              0"));
+  EXPECT_THAT(lines,
+              Contains("  all                               128             16              0"));
+  // 128 * 128 + 16 * 128^2 = 278528.
+  EXPECT_THAT(lines,
+              Contains("  a sequence of 128 tokens: 0.000 GFLOP, 94.1 % of it scores and context"));
+  report.need = MemoryNeed{.weights = 1 << 20, .queue = 2 << 20};
+  report.limit = {8 << 20, "of the test"};
+  EXPECT_THAT(Lines(report), Contains("memory              3.0 MiB of 8.0 MiB of the test: loading "
+                                      "1.0 MiB, activations 0.0 MiB, receiving 0.0 MiB, queue 2.0 "
+                                      "MiB, answers 0.0 MiB"));
+}
+
+TEST(ReportTextTest, SaysWhereEveryTensorWent) {
+  const std::vector<std::string> lines = Lines(SmallReport());
+  EXPECT_THAT(lines, Contains("  /m/w"));
+  EXPECT_THAT(lines,
+              Contains("    in_proj F16 [12, 4] -> linear layer layer.0.qkv, rows 0 to 3, int8; "
+                       "linear layer layer.0.qkv, rows 4 to 7, int8; linear layer layer.0.qkv, "
+                       "rows 8 to 11, int8"));
+  EXPECT_THAT(lines, Contains("    odd\\nname I64 [1] -> not used"));
+}
+
+TEST(ReportTextTest, ListsTheWeightsOfAModelWithoutFiles) {
+  ModelReport report = SmallReport();
+  report.model.checkpoint.tensors.clear();
+  const std::vector<std::string> lines = Lines(report);
+  EXPECT_THAT(lines, Contains("Weights, which come from no file"));
+  EXPECT_THAT(lines, Contains("    layer.0.output.bias [4] -> bias of layer.0.output from 0, f32"));
+  EXPECT_THAT(lines, Contains("    layer.0.attention_norm.weight [4] -> norm "
+                              "layer.0.attention_norm.weight, f32"));
+}
+
+TEST(ReportTextTest, EndsWithTheVerdict) {
+  ModelReport report = SmallReport();
+  EXPECT_THAT(ToText(report), HasSubstr("\nwarning: a warning\nThis server would serve it.\n"));
+  report.refusals = {"first", "second"};
+  EXPECT_THAT(ToText(report),
+              HasSubstr("\nrefused: first\nrefused: second\nThis server would refuse it.\n"));
+}
+
+TEST(ReportTextTest, IsShortWhenNothingIsKnown) {
+  ModelReport report;
+  report.model.setting = *ParseModelSource("/nowhere");
+  report.refusals = {"nothing there"};
+  EXPECT_EQ(
+      ToText(report),
+      "source              /nowhere\n\nrefused: nothing there\nThis server would refuse it.\n");
+}
+
+}  // namespace
+}  // namespace attendant::server
