@@ -200,8 +200,8 @@ std::unique_ptr<EncodeStream> Client::OpenEncodeStream(const CallOptions& call) 
   return MakeEncodeStream(state_->stub, std::move(context));
 }
 
-std::unique_ptr<LoadStream> Client::OpenLoadStream() const {
-  return MakeLoadStream(std::shared_ptr<grpc::GenericStub>(state_, &state_->generic_stub));
+std::unique_ptr<LoadStream> Client::OpenLoadStream(const CallOptions& call) const {
+  return MakeLoadStream(std::shared_ptr<grpc::GenericStub>(state_, &state_->generic_stub), call);
 }
 
 }  // namespace attendant::client

@@ -95,8 +95,8 @@ class Client {
 
   // Opens a stream of Encode calls. `call` bounds the whole stream.
   std::unique_ptr<EncodeStream> OpenEncodeStream(const CallOptions& call = {}) const;
-  // The same for load generators, without a deadline.
-  std::unique_ptr<LoadStream> OpenLoadStream() const;
+  // The same for load generators; `call` bounds each request, not the stream.
+  std::unique_ptr<LoadStream> OpenLoadStream(const CallOptions& call = {}) const;
 
  private:
   struct State;
@@ -130,7 +130,9 @@ class EncodeStream {
 };
 
 // What SendAsync is to Encode, over one stream. Thread-safe. Opened by the first request; when it
-// has broken, opened anew by the next one. Destroying it waits until all is answered.
+// has broken, opened anew by the next one. A request without an answer in time fails with
+// DEADLINE_EXCEEDED; the server, which knows deadlines of streams alone, goes on with it.
+// Destroying it waits until all is answered or has failed.
 class LoadStream {
  public:
   virtual ~LoadStream() = default;

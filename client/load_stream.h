@@ -9,6 +9,7 @@
 
 namespace attendant::client {
 
-std::unique_ptr<LoadStream> MakeLoadStream(std::shared_ptr<grpc::GenericStub> stub);
+std::unique_ptr<LoadStream> MakeLoadStream(std::shared_ptr<grpc::GenericStub> stub,
+                                           const CallOptions& call);
 
 }  // namespace attendant::client

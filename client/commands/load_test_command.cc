@@ -91,8 +91,7 @@ void LoadTestCommand::AddRequestsTo(CLI::App& load_test) {
       ->type_name("attend|encode")
       ->capture_default_str();
   load_test.add_flag("--stream", stream_,
-                     "encode: pipeline the requests over one EncodeStream per connection, which "
-                     "--deadline does not bound");
+                     "encode: pipeline the requests over one EncodeStream per connection");
   load_test.add_option("--model", workload_.model, "Default: the server's only one");
   load_test
       .add_option("--lengths", lengths_,
@@ -159,7 +158,8 @@ LoadTestCommand::Send LoadTestCommand::OpenCalls(const Session& session) const {
 LoadTestCommand::Send LoadTestCommand::OpenStreams(const Session& session) const {
   std::vector<std::shared_ptr<LoadStream>> streams;
   for (int i = 0; i < connections_; ++i) {
-    streams.push_back(Client::Connect(session.address, {.own_connection = true}).OpenLoadStream());
+    streams.push_back(
+        Client::Connect(session.address, {.own_connection = true}).OpenLoadStream(session.call));
   }
   return [streams = std::move(streams)](int64_t index, const WorkItem& item,
                                         LoadContext::Done done) {

@@ -203,6 +203,17 @@ TEST_F(ClientTest, ListsAndDescribesModels) {
   EXPECT_EQ(model->layers, 12);
   EXPECT_EQ(model->layer.hidden_size, 4);
   EXPECT_EQ(model->layer.norm_placement, "post");
+  EXPECT_EQ(model->layer.norm_kind, "rms");
+  EXPECT_TRUE(model->layer.has_gate);
+  EXPECT_TRUE(model->layer.has_branch_scale);
+  EXPECT_EQ(model->layer.relative_positions, "rotary");
+  EXPECT_EQ(model->weight_sets, 4);
+  EXPECT_TRUE(model->has_exit_norm);
+  ASSERT_EQ(model->stage_costs.size(), 3u);
+  EXPECT_EQ(model->stage_costs[0].stage, "attention.qkv");
+  EXPECT_EQ(model->stage_costs[0].flops_per_token, 96);
+  EXPECT_EQ(model->stage_costs[1].flops_per_pair, 8);
+  EXPECT_EQ(model->stage_costs[2].flops_per_sequence, 32);
   EXPECT_EQ(model->embeddings.value().vocabulary, 100);
   EXPECT_EQ(model->limits.max_request_tokens, 16384);
   EXPECT_EQ(model->thread_plan.isa, "avx2");
@@ -326,6 +337,29 @@ TEST_F(ClientTest, LoadStreamAnswersWithTheExecutionOrTheItemsError) {
   ASSERT_TRUE(answers[0].ok()) << answers[0].status();
   EXPECT_EQ(answers[0]->queue, absl::Microseconds(1500));
   EXPECT_EQ(answers[1].status(), absl::InvalidArgumentError("hidden_states: missing"));
+}
+
+// The fake answers nothing before the stream is closed.
+TEST_F(ClientTest, LoadStreamGivesUpARequestThatIsNotAnsweredInTime) {
+  absl::Notification failed;
+  const std::unique_ptr<LoadStream> stream =
+      client_.OpenLoadStream({.timeout = absl::Milliseconds(1)});
+  stream->SendAsync(
+      PreparedRequest::Encode(SmallEncode()), [&](const absl::StatusOr<Execution>& answer) {
+        EXPECT_EQ(answer.status(), absl::DeadlineExceededError("no answer on the stream in time"));
+        failed.Notify();
+      });
+  failed.WaitForNotification();
+}
+
+TEST_F(ClientTest, LoadStreamWithTimeToSpareIsAnswered) {
+  absl::Status status = absl::UnknownError("not answered");
+  {
+    const std::unique_ptr<LoadStream> stream = client_.OpenLoadStream({.timeout = absl::Hours(1)});
+    stream->SendAsync(PreparedRequest::Encode(SmallEncode()),
+                      [&](const absl::StatusOr<Execution>& answer) { status = answer.status(); });
+  }
+  EXPECT_TRUE(status.ok()) << status;
 }
 
 TEST_F(ClientTest, LoadStreamThatBreaksFailsItsRequestsAndIsOpenedAnew) {
