@@ -35,17 +35,15 @@ CLI::App* AttendCommand::AddTo(CLI::App& app) {
 ExitCode AttendCommand::Run(Session& session) {
   const absl::Status writable = output_.Check(request_.return_attention_probabilities ? 2 : 1);
   if (!writable.ok()) return ReportBadUsage(session, writable);
-  absl::StatusOr<int64_t> hidden_size = 0;
-  if (input_.NeedsHiddenSize()) hidden_size = HiddenSize(session, request_.model);
-  if (!hidden_size.ok()) return ReportServerError(session, hidden_size.status());
-  absl::StatusOr<RequestInput> input = input_.Read(*hidden_size);
-  if (!input.ok()) return ReportBadUsage(session, input.status());
-  if (!session.json) input_.Show(session.out, *input);
+  RequestInput input;
+  if (const ExitCode read = ReadInput(session, request_.model, input_, input); read != kSucceeded) {
+    return read;
+  }
   AttendRequest request = request_;
-  request.hidden_states = *std::move(input->hidden_states);
-  request.attention_mask = std::move(input->attention_mask);
-  request.attention_bias = std::move(input->attention_bias);
-  request.lengths = std::move(input->lengths);
+  request.hidden_states = *std::move(input.hidden_states);
+  request.attention_mask = std::move(input.attention_mask);
+  request.attention_bias = std::move(input.attention_bias);
+  request.lengths = std::move(input.lengths);
   request.output_dtype = FloatType(output_dtype_);
 
   absl::StatusOr<AttendResult> result = session.Connect().Attend(std::move(request), session.call);

@@ -9,6 +9,7 @@
 #include "client/commands/command.h"
 #include "client/commands/encode_command.h"
 #include "client/commands/health_command.h"
+#include "client/commands/inspect_command.h"
 #include "client/commands/load_test_command.h"
 #include "client/commands/models_command.h"
 
@@ -27,6 +28,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(std::make_unique<AttendCommand>());
   commands.push_back(std::make_unique<EncodeCommand>());
+  commands.push_back(std::make_unique<InspectCommand>());
   commands.push_back(std::make_unique<ModelsCommand>());
   commands.push_back(std::make_unique<HealthCommand>());
   commands.push_back(std::make_unique<LoadTestCommand>());

@@ -3,9 +3,8 @@
 #include <map>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "client/commands/inline_values.h"
 
 namespace attendant::client {
 namespace {
@@ -18,18 +17,6 @@ const std::map<std::string, Pooling> kPoolings = {
     {"mean-sqrt-len", Pooling::kMeanSqrtLen},
     {"position-weighted-mean", Pooling::kPositionWeightedMean},
     {"last-token", Pooling::kLastToken}};
-
-// "FIRST:COUNT".
-absl::StatusOr<LayerSpan> ParseSpan(const std::string& text) {
-  const std::vector<std::string> parts = absl::StrSplit(text, ':');
-  LayerSpan span;
-  if (parts.size() != 2 || !absl::SimpleAtoi(parts[0], &span.first) ||
-      !absl::SimpleAtoi(parts[1], &span.count)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--layers: '", text, "' is not FIRST:COUNT, such as 0:6"));
-  }
-  return span;
-}
 
 void MoveLayers(const std::string& name, std::vector<LayerTensor>& from,
                 std::vector<NamedTensor>& to) {
@@ -84,17 +71,11 @@ size_t EncodeCommand::TensorsAskedFor() const {
 absl::StatusOr<EncodeRequest> EncodeCommand::MakeRequest(RequestInput input) const {
   EncodeRequest request = request_;
   if (!layers_.empty()) {
-    const absl::StatusOr<LayerSpan> span = ParseSpan(layers_);
+    const absl::StatusOr<LayerSpan> span = ParseLayerSpan("--layers", layers_);
     if (!span.ok()) return span.status();
     request.layers = *span;
   }
-  request.hidden_states = std::move(input.hidden_states);
-  request.token_ids = std::move(input.token_ids);
-  request.token_type_ids = std::move(input.token_type_ids);
-  request.position_ids = std::move(input.position_ids);
-  request.attention_mask = std::move(input.attention_mask);
-  request.attention_bias = std::move(input.attention_bias);
-  request.lengths = std::move(input.lengths);
+  MoveInput(std::move(input), request);
   request.return_pooled = !pooled_.empty();
   if (request.return_pooled) request.pooling = kPoolings.at(pooled_);
   request.output_dtype = FloatType(output_dtype_);
@@ -104,13 +85,11 @@ absl::StatusOr<EncodeRequest> EncodeCommand::MakeRequest(RequestInput input) con
 ExitCode EncodeCommand::Run(Session& session) {
   const absl::Status writable = output_.Check(TensorsAskedFor());
   if (!writable.ok()) return ReportBadUsage(session, writable);
-  absl::StatusOr<int64_t> hidden_size = 0;
-  if (input_.NeedsHiddenSize()) hidden_size = HiddenSize(session, request_.model);
-  if (!hidden_size.ok()) return ReportServerError(session, hidden_size.status());
-  absl::StatusOr<RequestInput> input = input_.Read(*hidden_size);
-  if (!input.ok()) return ReportBadUsage(session, input.status());
-  if (!session.json) input_.Show(session.out, *input);
-  absl::StatusOr<EncodeRequest> request = MakeRequest(*std::move(input));
+  RequestInput input;
+  if (const ExitCode read = ReadInput(session, request_.model, input_, input); read != kSucceeded) {
+    return read;
+  }
+  absl::StatusOr<EncodeRequest> request = MakeRequest(std::move(input));
   if (!request.ok()) return ReportBadUsage(session, request.status());
   absl::StatusOr<EncodeResult> result = session.Connect().Encode(*std::move(request), session.call);
   if (!result.ok()) return ReportServerError(session, result.status());

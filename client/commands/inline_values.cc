@@ -65,4 +65,15 @@ absl::StatusOr<std::vector<int64_t>> ParseDimensions(const std::string& text) {
   return dimensions;
 }
 
+absl::StatusOr<LayerSpan> ParseLayerSpan(const std::string& flag, const std::string& text) {
+  const std::vector<std::string> parts = absl::StrSplit(text, ':');
+  LayerSpan span;
+  if (parts.size() != 2 || !absl::SimpleAtoi(parts[0], &span.first) ||
+      !absl::SimpleAtoi(parts[1], &span.count)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": '", text, "' is not FIRST:COUNT, such as 0:6"));
+  }
+  return span;
+}
+
 }  // namespace attendant::client

@@ -1,4 +1,4 @@
-// Small tensors written out on the command line: rows of numbers, "1,0,1,0;0,2,0,2".
+// Values written out on the command line: rows of numbers such as "1,0,1,0;0,2,0,2", shapes, spans.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/messages.h"
 #include "client/tensor.h"
 
 namespace attendant::client {
@@ -19,6 +20,9 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> ParseIntRows(const std::string
 
 // Whether `text` can only be numbers, not a file's name.
 bool LooksInline(const std::string& text);
+
+// "FIRST:COUNT"; errors name `flag`.
+absl::StatusOr<LayerSpan> ParseLayerSpan(const std::string& flag, const std::string& text);
 
 // "2x5x768" as numbers, each at least 1.
 absl::StatusOr<std::vector<int64_t>> ParseDimensions(const std::string& text);

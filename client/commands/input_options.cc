@@ -54,6 +54,28 @@ absl::Status ReadIntegers(const std::string& flag, const std::string& source,
 
 }  // namespace
 
+ExitCode ReadInput(Session& session, const std::string& model, const InputOptions& options,
+                   RequestInput& input) {
+  absl::StatusOr<int64_t> hidden_size = 0;
+  if (options.NeedsHiddenSize()) hidden_size = HiddenSize(session, model);
+  if (!hidden_size.ok()) return ReportServerError(session, hidden_size.status());
+  absl::StatusOr<RequestInput> read = options.Read(*hidden_size);
+  if (!read.ok()) return ReportBadUsage(session, read.status());
+  input = *std::move(read);
+  if (!session.json) options.Show(session.out, input);
+  return kSucceeded;
+}
+
+void MoveInput(RequestInput input, EncodeRequest& request) {
+  request.hidden_states = std::move(input.hidden_states);
+  request.token_ids = std::move(input.token_ids);
+  request.token_type_ids = std::move(input.token_type_ids);
+  request.position_ids = std::move(input.position_ids);
+  request.attention_mask = std::move(input.attention_mask);
+  request.attention_bias = std::move(input.attention_bias);
+  request.lengths = std::move(input.lengths);
+}
+
 CLI::Option* AddFloatType(CLI::App& app, const std::string& flag, std::string& name,
                           const std::string& help) {
   return app.add_option(flag, name, help)

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/commands/command.h"
+#include "client/messages.h"
 #include "client/tensor.h"
 
 namespace attendant::client {
@@ -59,6 +61,14 @@ class InputOptions {
   std::string position_ids_;
   bool show_ = false;
 };
+
+// What a command that sends a request starts with: asks the server how wide the model is if need
+// be, reads the input and shows it. Reports what goes wrong.
+ExitCode ReadInput(Session& session, const std::string& model, const InputOptions& options,
+                   RequestInput& input);
+
+// Everything of the input into the fields of its name.
+void MoveInput(RequestInput input, EncodeRequest& request);
 
 // A flag for a float type by its name; empty if not given.
 CLI::Option* AddFloatType(CLI::App& app, const std::string& flag, std::string& name,

@@ -57,6 +57,11 @@ def client_commands() -> list:
     return [words[1:] for words in lines if words and words[0] == "attendant-client"]
 
 
+def describe_commands() -> list:
+    """The attendant-server lines that end by themselves."""
+    return [line for body in blocks("sh") for line in body.splitlines() if line.startswith("attendant-server --describe")]
+
+
 def run_client(arguments: list, address: str) -> None:
     if arguments[0] == "load-test":  # shorter
         arguments = [*arguments, "--requests", "100", "--warmup", "0"]
@@ -78,7 +83,7 @@ def run_python(address: str) -> None:
 def check_names() -> None:
     helps = [run([BIN / "attendant-server", "--help"])]
     helps += [run([BIN / "attendant-client", command, "--help"])
-              for command in ("attend", "encode", "models", "health", "load-test")]
+              for command in ("attend", "encode", "inspect", "models", "health", "load-test")]
     prose = re.sub(r"^```.*?^```$", "", TEXT, flags=re.M | re.S)
     flags = set(re.findall(r"`(--[a-z-]+)", prose))
     unknown = [flag for flag in flags if not any(re.search(flag + r"\b(?!-)", text) for text in helps)]
@@ -94,6 +99,8 @@ def check_names() -> None:
 def main() -> None:
     SCRATCH.mkdir(parents=True, exist_ok=True)
     check_names()
+    for line in describe_commands():
+        run(["bash", "-o", "pipefail", "-c", line], env=os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}"})
     commands = client_commands()
     with server([]) as address:
         run_python(address)

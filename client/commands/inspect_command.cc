@@ -1,0 +1,129 @@
+#include "client/commands/inspect_command.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/commands/inline_values.h"
+#include "client/files/file_bytes.h"
+#include "client/inspect/inspection_json.h"
+#include "client/inspect/inspection_page.h"
+
+namespace attendant::client {
+namespace {
+
+constexpr double kRankShare = 0.9;
+
+void PrintLayer(std::ostream& out, const LayerInspection& layer) {
+  double confidence = 0, symmetry = 0, rank = 0;
+  std::vector<std::string> positional;
+  for (size_t h = 0; h < layer.heads.size(); ++h) {
+    const HeadStatistics& head = layer.heads[h].statistics;
+    confidence += head.confidence;
+    symmetry += head.symmetry;
+    rank += static_cast<double>(RankOfShare(head.cumulative_singular_values, kRankShare));
+    if (head.positional()) positional.push_back(absl::StrCat(h, head.neighbour < 0 ? "<" : ">"));
+  }
+  const auto heads = std::max<double>(1, static_cast<double>(layer.heads.size()));
+  out << absl::StrFormat("%7d  %16.4g  %10.3f  %8.3f  %9.1f  %s\n", layer.layer,
+                         layer.token_uniformity, confidence / heads, symmetry / heads, rank / heads,
+                         positional.empty() ? "none" : absl::StrJoin(positional, " "));
+}
+
+void PrintSequences(std::ostream& out, const Inspection& inspection) {
+  for (size_t i = 0; i < inspection.sequences.size(); ++i) {
+    const SequenceInspection& sequence = inspection.sequences[i];
+    out << absl::StrFormat("%s, sequence %d: %d tokens\n", inspection.model.name, i,
+                           sequence.positions.size());
+    out << "  LAYER  TOKEN UNIFORMITY  CONFIDENCE  SYMMETRY  RANK 90 %  POSITIONAL HEADS\n";
+    for (const LayerInspection& layer : sequence.layers) PrintLayer(out, layer);
+  }
+}
+
+}  // namespace
+
+CLI::App* InspectCommand::AddTo(CLI::App& app) {
+  CLI::App* inspect = app.add_subcommand(
+      "inspect", "Shows what every attention head does with an input: statistics, maps, ranks");
+  inspect->add_option("--model", model_, "Default: the server's only one");
+  inspect->add_option("--layers", layers_, "Which layers; default: all")->type_name("FIRST:COUNT");
+  input_.AddTo(*inspect);
+  input_.AddTokensTo(*inspect);
+  inspect->add_option("--html", html_, "Write one self-contained page there")->type_name("FILE");
+  inspect
+      ->add_option("--cells", cells_,
+                   "Side of an attention map at most; more tokens share cells, which hold what "
+                   "their queries give to their keys together, in the mean of the queries")
+      ->check(CLI::Range(8, 1024))
+      ->capture_default_str();
+  return inspect;
+}
+
+ExitCode InspectCommand::Run(Session& session) {
+  const absl::StatusOr<ModelInfo> model = session.Connect().GetModel(model_, session.call);
+  if (!model.ok()) return ReportServerError(session, model.status());
+  const absl::StatusOr<LayerSpan> layers = ChooseLayers(*model);
+  if (!layers.ok()) return ReportBadUsage(session, layers.status());
+  absl::StatusOr<RequestInput> input = input_.Read(model->layer.hidden_size);
+  if (!input.ok()) return ReportBadUsage(session, input.status());
+  if (!session.json) input_.Show(session.out, *input);
+  EncodeRequest request;
+  request.model = model->name;
+  MoveInput(*std::move(input), request);
+  absl::StatusOr<Inspector> inspector = Inspector::Create(request, *model, cells_);
+  if (!inspector.ok()) return ReportBadUsage(session, inspector.status());
+  const absl::Status answered = AskForLayers(session, *layers, request, *model, *inspector);
+  if (!answered.ok()) return ReportServerError(session, answered);
+  return Emit(session, inspector->inspection());
+}
+
+absl::StatusOr<LayerSpan> InspectCommand::ChooseLayers(const ModelInfo& model) const {
+  if (layers_.empty()) return LayerSpan{0, static_cast<uint32_t>(model.layers)};
+  return ParseLayerSpan("--layers", layers_);
+}
+
+absl::Status InspectCommand::AskForLayers(const Session& session, const LayerSpan& layers,
+                                          const EncodeRequest& request, const ModelInfo& model,
+                                          Inspector& inspector) const {
+  const auto step = static_cast<uint32_t>(inspector.LayersThatFit(model.limits.max_answer_bytes));
+  for (uint32_t done = 0; done < layers.count; done += step) {
+    const uint32_t end = done + std::min(step, layers.count - done);
+    EncodeRequest part = request;
+    part.layers = LayerSpan{layers.first, end};
+    part.omit_hidden_states = true;
+    part.output_dtype = DataType::kFloat32;
+    for (uint32_t i = done; i < end; ++i) {
+      part.intermediate_layers.push_back(layers.first + i);
+      part.attention_layers.push_back(layers.first + i);
+    }
+    const absl::StatusOr<EncodeResult> result =
+        session.Connect().Encode(std::move(part), session.call);
+    if (!result.ok()) return result.status();
+    if (result->attention_probabilities.size() != end - done) {
+      return absl::InternalError("the server's answer lacks attention probabilities");
+    }
+    if (absl::Status status = inspector.Add(*result); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+ExitCode InspectCommand::Emit(Session& session, const Inspection& inspection) const {
+  if (!html_.empty()) {
+    const absl::Status written = WriteFile(html_, ToHtml(inspection), "");
+    if (!written.ok()) return ReportBadUsage(session, written);
+  }
+  if (session.json) {
+    // On one line: maps indented would be mostly spaces.
+    session.out << ToJson(inspection, MapFormat::kValues)
+                       .dump(-1, ' ', false, Json::error_handler_t::replace)
+                << "\n";
+  } else {
+    PrintSequences(session.out, inspection);
+    if (!html_.empty()) session.out << "page -> " << html_ << "\n";
+  }
+  return kSucceeded;
+}
+
+}  // namespace attendant::client

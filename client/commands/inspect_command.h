@@ -1,0 +1,32 @@
+// attendant-client inspect: what the attention of a model does with an input.
+#pragma once
+
+#include <string>
+
+#include "client/commands/command.h"
+#include "client/commands/input_options.h"
+#include "client/inspect/inspection.h"
+
+namespace attendant::client {
+
+class InspectCommand : public Command {
+ public:
+  CLI::App* AddTo(CLI::App& app) override;
+  ExitCode Run(Session& session) override;
+
+ private:
+  absl::StatusOr<LayerSpan> ChooseLayers(const ModelInfo& model) const;
+  // Sends `request` as often as the layers need that fit one answer.
+  absl::Status AskForLayers(const Session& session, const LayerSpan& layers,
+                            const EncodeRequest& request, const ModelInfo& model,
+                            Inspector& inspector) const;
+  ExitCode Emit(Session& session, const Inspection& inspection) const;
+
+  std::string model_;
+  std::string layers_;
+  std::string html_;
+  int64_t cells_ = 128;
+  InputOptions input_;
+};
+
+}  // namespace attendant::client

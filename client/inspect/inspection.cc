@@ -1,0 +1,196 @@
+#include "client/inspect/inspection.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+
+namespace attendant::client {
+namespace {
+
+constexpr int64_t kFloatBytes = 4;
+
+absl::Status NoSuchInput(const std::string& what) {
+  return absl::InvalidArgumentError(absl::StrCat("cannot inspect this input: ", what));
+}
+
+absl::Status UnsoundAnswer(uint32_t layer, const char* tensor) {
+  return absl::InternalError(
+      absl::StrCat("the server's answer has no sound ", tensor, " of layer ", layer));
+}
+
+// Rows `rows` of a float32 matrix with `width` columns, the columns that `columns` names.
+Matrix Gather(const float* first, int64_t width, absl::Span<const int64_t> rows,
+              absl::Span<const int64_t> columns) {
+  Matrix gathered(static_cast<Eigen::Index>(rows.size()),
+                  static_cast<Eigen::Index>(columns.size()));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    for (size_t j = 0; j < columns.size(); ++j) {
+      gathered(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) =
+          first[rows[i] * width + columns[j]];
+    }
+  }
+  return gathered;
+}
+
+std::vector<int64_t> Count(int64_t end) {
+  std::vector<int64_t> numbers(static_cast<size_t>(end));
+  for (int64_t i = 0; i < end; ++i) numbers[static_cast<size_t>(i)] = i;
+  return numbers;
+}
+
+const LayerTensor* Find(const std::vector<LayerTensor>& tensors, uint32_t layer) {
+  for (const LayerTensor& tensor : tensors) {
+    if (tensor.layer == layer) return &tensor;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+absl::StatusOr<Inspector> Inspector::Create(const EncodeRequest& request, const ModelInfo& model,
+                                            int64_t cells) {
+  Inspector inspector;
+  inspector.inspection_.model = model;
+  inspector.inspection_.cells = cells;
+  const bool has_ids = request.token_ids.has_value();
+  if (!has_ids && !request.hidden_states) return NoSuchInput("there is none");
+  const Tensor& tokens = has_ids ? *request.token_ids : *request.hidden_states;
+  absl::Status status = inspector.FindRows(request, tokens, has_ids ? 1 : 2);
+  if (status.ok()) status = inspector.AddInput(request);
+  if (!status.ok()) return status;
+  return inspector;
+}
+
+absl::Status Inspector::FindRows(const EncodeRequest& request, const Tensor& tokens,
+                                 size_t packed_rank) {
+  if (absl::Status status = Validate(tokens); !status.ok()) return status;
+  if (tokens.data.empty()) return NoSuchInput("no token is kept");  // a shape such as [2^60, 0]
+  const bool packed = tokens.shape.size() == packed_rank;
+  if (!packed && tokens.shape.size() != packed_rank + 1) {
+    return NoSuchInput(absl::StrCat("its shape is ", ShapeToString(tokens.shape)));
+  }
+  const std::vector<int64_t>& lengths = request.lengths;
+  const int64_t sequences = packed ? static_cast<int64_t>(lengths.size()) : tokens.shape[0];
+  length_ = 0;
+  for (const int64_t length : lengths) length_ = std::max(length_, length);
+  if (!packed) length_ = tokens.shape[1];
+  token_rows_ = packed ? tokens.shape[0] : sequences * length_;
+  absl::StatusOr<std::vector<int64_t>> mask = std::vector<int64_t>();
+  if (request.attention_mask) mask = ToInt64s(*request.attention_mask);
+  if (!mask.ok()) return mask.status();
+  const bool has_lengths = packed || !lengths.empty();
+  if ((request.attention_mask && static_cast<int64_t>(mask->size()) != token_rows_) ||
+      (has_lengths && static_cast<int64_t>(lengths.size()) != sequences)) {
+    return NoSuchInput("its mask or lengths are not of its sequences");
+  }
+  int64_t first_row = 0;
+  int64_t kept = 0;
+  for (int64_t b = 0; b < sequences; ++b) {
+    Rows& rows = rows_.emplace_back();
+    rows.first_row = first_row;
+    const int64_t length = has_lengths ? lengths[static_cast<size_t>(b)] : length_;
+    const int64_t room = packed ? token_rows_ - first_row : length_;
+    if (length < 0 || length > room) return NoSuchInput("its lengths do not fit its tokens");
+    first_row += packed ? length : length_;
+    for (int64_t i = 0; i < length; ++i) {
+      const auto at = static_cast<size_t>(rows.first_row + i);
+      if (mask->empty() || (*mask)[at] != 0) rows.positions.push_back(i);
+    }
+    kept += static_cast<int64_t>(rows.positions.size());
+  }
+  return kept > 0 ? absl::OkStatus() : NoSuchInput("no token is kept");
+}
+
+absl::Status Inspector::AddInput(const EncodeRequest& request) {
+  absl::StatusOr<std::vector<int64_t>> ids = std::vector<int64_t>();
+  if (request.token_ids) ids = ToInt64s(*request.token_ids);
+  if (!ids.ok()) return ids.status();
+  absl::StatusOr<std::vector<float>> states = std::vector<float>();
+  if (request.hidden_states) states = ToFloats(*request.hidden_states);
+  if (!states.ok()) return states.status();
+  for (const Rows& rows : rows_) {
+    SequenceInspection& sequence = inspection_.sequences.emplace_back();
+    sequence.positions = rows.positions;
+    if (request.token_ids) {
+      for (const int64_t i : rows.positions) {
+        sequence.token_ids.push_back((*ids)[static_cast<size_t>(rows.first_row + i)]);
+      }
+    } else {
+      const int64_t width = request.hidden_states->shape.back();
+      sequence.input_uniformity = TokenUniformity(
+          Gather(states->data() + rows.first_row * width, width, rows.positions, Count(width)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+int64_t Inspector::LayersThatFit(int64_t answer_bytes) const {
+  const ModelInfo& model = inspection_.model;
+  const double length = static_cast<double>(length_);
+  const double probabilities =
+      static_cast<double>(rows_.size()) * static_cast<double>(model.layer.heads) * length * length;
+  const double states =
+      static_cast<double>(token_rows_) * static_cast<double>(model.layer.hidden_size);
+  const double layer_bytes = (probabilities + states) * kFloatBytes;
+  constexpr int64_t kBesideTensors = 1 << 16;
+  const double fit =
+      static_cast<double>(answer_bytes - kBesideTensors) / std::max(layer_bytes, 1.0);
+  return static_cast<int64_t>(
+      std::clamp(fit, 1.0, std::max(1.0, static_cast<double>(model.layers))));
+}
+
+absl::Status Inspector::Add(const EncodeResult& result) {
+  inspection_.compute_dtype = result.execution.compute_dtype;
+  const auto sequences = static_cast<int64_t>(rows_.size());
+  for (const LayerTensor& probabilities : result.attention_probabilities) {
+    const uint32_t layer = probabilities.layer;
+    const LayerTensor* output = Find(result.intermediate, layer);
+    if (output == nullptr) return UnsoundAnswer(layer, "hidden states");
+    const absl::StatusOr<std::vector<float>> states = ToFloats(output->tensor);
+    const int64_t width = output->tensor.shape.empty() ? 0 : output->tensor.shape.back();
+    if (!states.ok() || static_cast<int64_t>(states->size()) != token_rows_ * width) {
+      return UnsoundAnswer(layer, "hidden states");
+    }
+    for (int64_t b = 0; b < sequences; ++b) {
+      const Rows& rows = rows_[static_cast<size_t>(b)];
+      LayerInspection inspected;
+      inspected.layer = layer;
+      inspected.token_uniformity = TokenUniformity(
+          Gather(states->data() + rows.first_row * width, width, rows.positions, Count(width)));
+      if (absl::Status status = AddHeads(probabilities.tensor, b, inspected); !status.ok()) {
+        return status;
+      }
+      inspection_.sequences[static_cast<size_t>(b)].layers.push_back(std::move(inspected));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Inspector::AddHeads(const Tensor& probabilities, int64_t sequence,
+                                 LayerInspection& layer) const {
+  const std::vector<int64_t>& shape = probabilities.shape;
+  const auto sequences = static_cast<int64_t>(rows_.size());
+  const bool fits = shape.size() == 4 && shape[0] == sequences && shape[2] == length_ &&
+                    shape[3] == length_ && probabilities.dtype == DataType::kFloat32 &&
+                    Validate(probabilities).ok();
+  if (!fits) return UnsoundAnswer(layer.layer, "attention probabilities");
+  const int64_t heads = shape[1];
+  const int64_t pairs = length_ * length_;
+  const std::vector<int64_t>& positions = rows_[static_cast<size_t>(sequence)].positions;
+  std::vector<float> head(static_cast<size_t>(pairs));
+  for (int64_t h = 0; h < heads; ++h) {
+    const int64_t offset = (sequence * heads + h) * pairs * kFloatBytes;
+    if (pairs > 0) {
+      std::memcpy(head.data(), probabilities.data.data() + offset,
+                  static_cast<size_t>(pairs * kFloatBytes));
+    }
+    const Matrix p = Gather(head.data(), length_, positions, positions);
+    layer.heads.push_back({MeasureHead(p), Coarsen(p, inspection_.cells)});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace attendant::client

@@ -1,0 +1,78 @@
+// What a model did with the sequences of one request: from the answers of Encode to statistics and
+// maps of every head.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/inspect/statistics.h"
+#include "client/messages.h"
+
+namespace attendant::client {
+
+struct HeadInspection {
+  HeadStatistics statistics;
+  Matrix map;  // Coarsen(P, cells)
+};
+
+struct LayerInspection {
+  uint32_t layer = 0;
+  double token_uniformity = 0;  // of what leaves the layer
+  std::vector<HeadInspection> heads;
+};
+
+struct SequenceInspection {
+  std::vector<int64_t> positions;          // of the kept tokens, in the sequence's row
+  std::vector<int64_t> token_ids;          // of them; empty if the input was hidden states
+  std::optional<double> input_uniformity;  // of the hidden states that were sent
+  std::vector<LayerInspection> layers;
+};
+
+struct Inspection {
+  ModelInfo model;
+  std::optional<DataType> compute_dtype;
+  int64_t cells = 0;  // of a map's side at most
+  std::vector<SequenceInspection> sequences;
+};
+
+// Takes requests apart into their sequences and answers into their layers.
+class Inspector {
+ public:
+  // The request must be one that the server has answered, or will: INVALID_ARGUMENT if its shapes
+  // are none that it would take, or nothing is kept.
+  static absl::StatusOr<Inspector> Create(const EncodeRequest& request, const ModelInfo& model,
+                                          int64_t cells);
+
+  // Layers whose probabilities and hidden states fit an answer of so many bytes, at least 1.
+  int64_t LayersThatFit(int64_t answer_bytes) const;
+
+  // Adds the layers of an answer, float32, that has both tensors of each. INTERNAL if their shapes
+  // are not what was asked for.
+  absl::Status Add(const EncodeResult& result);
+
+  const Inspection& inspection() const { return inspection_; }
+
+ private:
+  // Where a sequence's tokens are.
+  struct Rows {
+    std::vector<int64_t> positions;  // key columns
+    int64_t first_row = 0;           // of its row of tokens among all of them
+  };
+
+  Inspector() = default;
+  absl::Status FindRows(const EncodeRequest& request, const Tensor& tokens, size_t packed_rank);
+  absl::Status AddInput(const EncodeRequest& request);
+  absl::Status AddHeads(const Tensor& probabilities, int64_t sequence,
+                        LayerInspection& layer) const;
+
+  Inspection inspection_;
+  std::vector<Rows> rows_;
+  int64_t length_ = 0;      // S
+  int64_t token_rows_ = 0;  // B S, or T
+};
+
+}  // namespace attendant::client

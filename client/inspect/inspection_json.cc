@@ -1,0 +1,103 @@
+#include "client/inspect/inspection_json.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/escaping.h"
+
+namespace attendant::client {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kRankShare = 0.9;
+
+Json Rounded(double value) {
+  if (!std::isfinite(value)) return nullptr;
+  return std::round(value * 1e6) / 1e6;
+}
+
+Json RoundedList(const std::vector<double>& values) {
+  Json list = Json::array();
+  for (const double value : values) list.push_back(Rounded(value));
+  return list;
+}
+
+Json ValuesOf(const Matrix& map) {
+  Json rows = Json::array();
+  for (Eigen::Index i = 0; i < map.rows(); ++i) {
+    Json row = Json::array();
+    for (Eigen::Index j = 0; j < map.cols(); ++j) row.push_back(Rounded(map(i, j)));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Json BytesOf(const Matrix& map) {
+  std::string bytes;
+  for (Eigen::Index i = 0; i < map.rows(); ++i) {
+    for (Eigen::Index j = 0; j < map.cols(); ++j) {
+      const double root = map(i, j) > 0 ? std::sqrt(std::min(map(i, j), 1.0)) : 0;
+      bytes.push_back(static_cast<char>(static_cast<unsigned char>(std::lround(255 * root))));
+    }
+  }
+  return absl::Base64Escape(bytes);
+}
+
+Json OfHead(const HeadInspection& head, MapFormat format) {
+  const HeadStatistics& statistics = head.statistics;
+  Json json = {{"confidence", Rounded(statistics.confidence)},
+               {"positional", statistics.positional()},
+               {"neighbour", statistics.neighbour},
+               {"neighbour_share", Rounded(statistics.neighbour_share)},
+               {"symmetry", Rounded(statistics.symmetry)},
+               {"largest_asymmetry", Rounded(statistics.largest_asymmetry)},
+               {"rank_of_90_percent", nullptr},
+               {"cumulative_singular_values", nullptr},
+               {"map", format == MapFormat::kValues ? ValuesOf(head.map) : BytesOf(head.map)}};
+  if (const auto& cumulative = statistics.cumulative_singular_values; !cumulative.empty()) {
+    json["rank_of_90_percent"] = RankOfShare(cumulative, kRankShare);
+    json["cumulative_singular_values"] = RoundedList(cumulative);
+  }
+  return json;
+}
+
+Json OfSequence(const SequenceInspection& sequence, int64_t cells, MapFormat format) {
+  const auto tokens = static_cast<int64_t>(sequence.positions.size());
+  Json layers = Json::array();
+  for (const LayerInspection& layer : sequence.layers) {
+    Json heads = Json::array();
+    for (const HeadInspection& head : layer.heads) heads.push_back(OfHead(head, format));
+    layers.push_back({{"layer", layer.layer},
+                      // Not rounded: a collapse is at 1e-16.
+                      {"token_uniformity", layer.token_uniformity},
+                      {"heads", heads}});
+  }
+  return {{"tokens", tokens},
+          {"positions", sequence.positions},
+          {"token_ids", sequence.token_ids.empty() ? Json(nullptr) : Json(sequence.token_ids)},
+          {"map_cells", std::min(tokens, cells)},
+          {"input_uniformity",
+           sequence.input_uniformity ? Json(*sequence.input_uniformity) : Json(nullptr)},
+          {"layers", layers}};
+}
+
+}  // namespace
+
+Json ToJson(const Inspection& inspection, MapFormat format) {
+  const ModelInfo& model = inspection.model;
+  Json sequences = Json::array();
+  for (const SequenceInspection& sequence : inspection.sequences) {
+    sequences.push_back(OfSequence(sequence, inspection.cells, format));
+  }
+  const std::optional<DataType>& dtype = inspection.compute_dtype;
+  return {{"model", model.name},
+          {"family", model.family},
+          {"hidden_size", model.layer.hidden_size},
+          {"heads", model.layer.heads},
+          {"model_layers", model.layers},
+          {"compute_dtype", dtype ? Json(Name(*dtype)) : Json(nullptr)},
+          {"sequences", sequences}};
+}
+
+}  // namespace attendant::client

@@ -1,0 +1,254 @@
+"use strict";
+const data = JSON.parse(document.getElementById("data").textContent);
+const byId = id => document.getElementById(id);
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+let sequence = data.sequences[0];
+let statistic = "confidence";
+let ownScale = true;
+
+const STATISTICS = {
+  confidence: {title: "Confidence", digits: 3, of: head => head.confidence,
+    note: "Mean over the queries of their largest probability."},
+  neighbour: {title: "Looks at a neighbour", digits: 2, of: head => head.neighbour_share,
+    note: "Share of the queries whose largest probability is that of the token before (←) or after (→) them. From 0.9 on " +
+      "the head is positional: framed."},
+  symmetry: {title: "Symmetry", digits: 2, of: head => head.symmetry, note: "‖(P + Pᵀ) ∕ 2‖² ∕ ‖P‖²: 1 when P is symmetric."},
+  asymmetry: {title: "Largest asymmetry", digits: 2, of: head => head.largest_asymmetry,
+    note: "The largest |P(i, j) − P(j, i)|."},
+  rank: {title: "Rank", digits: 0, of: head => head.rank_of_90_percent, most: () => sequence.tokens,
+    note: "How many singular values make up 90 % of the sum of all; out of as many as there are tokens."},
+};
+
+// Text only ever enters the page as text.
+function element(name, parent, text, attributes) {
+  const made = document.createElement(name);
+  if (text !== undefined && text !== null) made.textContent = text;
+  for (const [key, value] of Object.entries(attributes || {})) made.setAttribute(key, value);
+  if (parent) parent.append(made);
+  return made;
+}
+
+function drawing(name, parent, attributes, text) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (text !== undefined) made.textContent = text;
+  parent.append(made);
+  return made;
+}
+
+function colour(name) {
+  const text = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  return [1, 3, 5].map(at => parseInt(text.slice(at, at + 2), 16));
+}
+
+const mix = (a, b, t) => a.map((value, i) => Math.round(value + (b[i] - value) * t));
+
+function ramp() {
+  const stops = ["--ramp-0", "--ramp-1", "--ramp-2"].map(colour);
+  return t => t < 0.5 ? mix(stops[0], stops[1], 2 * t) : mix(stops[1], stops[2], 2 * t - 1);
+}
+
+const css = ([r, g, b]) => `rgb(${r} ${g} ${b})`;
+const readable = ([r, g, b]) => 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#101418" : "#ffffff";
+const mean = values => values.reduce((sum, value) => sum + value, 0) / Math.max(values.length, 1);
+const shown = (value, digits) => value === null ? "–" : value.toFixed(digits);
+
+function small(value) {
+  if (value === null) return "–";
+  return value !== 0 && value < 0.001 ? value.toExponential(1) : value.toFixed(3);
+}
+
+function headName(layer, head) { return `layer ${layer}, head ${head}`; }
+
+function showFacts() {
+  byId("model").textContent = data.model;
+  document.title = `${data.model}: attention`;
+  byId("facts").textContent = `${data.family}; ${data.model_layers} layers, ${data.heads} heads, ${data.hidden_size} wide; ` +
+    `computed in ${data.compute_dtype || "an unknown type"}. This sequence: ${sequence.tokens} tokens.`;
+}
+
+function showControls() {
+  const controls = byId("controls");
+  if (data.sequences.length > 1) {
+    const label = element("label", controls, "Sequence ");
+    const choice = element("select", label);
+    data.sequences.forEach((each, i) => element("option", choice, `${i} (${each.tokens} tokens)`, {value: i}));
+    choice.addEventListener("change", () => { sequence = data.sequences[choice.value]; showAll(); });
+  }
+  const label = element("label", byId("statistic"), "Show ");
+  const choice = element("select", label);
+  for (const [key, each] of Object.entries(STATISTICS)) element("option", choice, each.title, {value: key});
+  choice.addEventListener("change", () => { statistic = choice.value; showHeads(); });
+}
+
+function showLayers() {
+  const table = element("table");
+  const titles = element("tr", table);
+  for (const title of ["layer", "token uniformity", "", "confidence", "symmetry", "positional heads"]) {
+    element("th", titles, title);
+  }
+  const addRow = (name, uniformity, rest) => {
+    const row = element("tr", table);
+    element("th", row, name);
+    element("td", row, small(uniformity));
+    const bar = element("td", row, "", {class: "bar"});
+    element("span", bar, "", {style: `width: ${100 * Math.min(uniformity || 0, 1)}%`});
+    for (const text of rest) element("td", row, text);
+  };
+  if (sequence.input_uniformity !== null) addRow("input", sequence.input_uniformity, ["", "", ""]);
+  for (const layer of sequence.layers) {
+    const positional = layer.heads.flatMap((head, i) => head.positional ? [`${i}${head.neighbour < 0 ? "←" : "→"}`] : []);
+    addRow(layer.layer, layer.token_uniformity, [shown(mean(layer.heads.map(head => head.confidence)), 3),
+      shown(mean(layer.heads.map(head => head.symmetry)), 2), positional.join(" ") || "none"]);
+  }
+  byId("layers").replaceChildren(table);
+}
+
+function showHeads() {
+  const chosen = STATISTICS[statistic];
+  byId("statistic-note").textContent = chosen.note;
+  const most = chosen.most ? chosen.most() : 1;
+  const colours = ramp();
+  const table = element("table", null, null, {class: "heads"});
+  const titles = element("tr", table);
+  element("th", titles, "layer");
+  sequence.layers.length && sequence.layers[0].heads.forEach((head, i) => element("th", titles, i));
+  for (const layer of sequence.layers) {
+    const row = element("tr", table);
+    element("th", row, layer.layer);
+    layer.heads.forEach((head, i) => {
+      const value = chosen.of(head);
+      const arrow = statistic === "neighbour" ? (head.neighbour < 0 ? "←" : "→") : "";
+      const button = element("button", element("td", row), shown(value, chosen.digits) + arrow,
+        {title: headName(layer.layer, i), type: "button"});
+      const tint = colours(Math.min(Math.max((value || 0) / most, 0), 1));
+      button.style.background = css(tint);
+      button.style.color = readable(tint);
+      if (statistic === "neighbour" && head.positional) button.style.outline = "2px solid var(--ink)";
+      button.addEventListener("click", () => enlarge(layer, i));
+    });
+  }
+  byId("heads").replaceChildren(table);
+}
+
+function showRank() {
+  const curves = sequence.layers.flatMap((layer, l) => layer.heads.map((head, h) =>
+    ({values: head.cumulative_singular_values, layer: l, name: headName(layer.layer, h)}))).filter(each => each.values);
+  const place = byId("rank");
+  if (curves.length === 0) {
+    place.replaceChildren(element("p", null, "None: the sequence is too long for them, or not finite.", {class: "note"}));
+    return;
+  }
+  const width = 720, height = 300, left = 44, right = 90, top = 12, bottom = 40;
+  const svg = drawing("svg", place, {viewBox: `0 0 ${width} ${height}`, role: "img"});
+  const n = sequence.tokens;
+  const x = k => left + (width - left - right) * (n === 1 ? 0 : (k - 1) / (n - 1));
+  const y = share => top + (height - top - bottom) * (1 - share);
+  for (const share of [0, 0.25, 0.5, 0.75, 1]) {
+    drawing("path", svg, {d: `M${left} ${y(share)}H${width - right}`, class: "axis"});
+    drawing("text", svg, {x: left - 6, y: y(share) + 4, "text-anchor": "end"}, share);
+  }
+  for (const k of [...new Set([1, Math.round((n + 1) / 4), Math.round((n + 1) / 2), Math.round(3 * (n + 1) / 4), n])]) {
+    if (k > 0) drawing("text", svg, {x: x(k), y: height - bottom + 18, "text-anchor": "middle"}, k);
+  }
+  drawing("text", svg, {x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle"}, "k largest singular values");
+  const [first, last] = [colour("--layer-0"), colour("--layer-1")];
+  const layers = sequence.layers.length;
+  const tint = l => css(mix(first, last, layers > 1 ? l / (layers - 1) : 1));
+  for (const curve of curves) {
+    const points = curve.values.map((share, i) => `${x(i + 1).toFixed(1)},${y(share).toFixed(1)}`);
+    const line = drawing("polyline", svg, {points: points.join(" "), fill: "none", stroke: tint(curve.layer),
+      "stroke-width": 1.2, "stroke-opacity": 0.8});
+    drawing("title", line, {}, curve.name);
+  }
+  const step = Math.max(1, Math.ceil(layers / 12));
+  for (let l = 0, row = 0; l < layers; l += step, ++row) {
+    drawing("path", svg, {d: `M${width - right + 12} ${top + 8 + 20 * row}h16`, stroke: tint(l), "stroke-width": 3});
+    drawing("text", svg, {x: width - right + 34, y: top + 12 + 20 * row}, `layer ${sequence.layers[l].layer}`);
+  }
+  place.replaceChildren(svg);
+}
+
+function bytesOf(head) { return Uint8Array.from(atob(head.map), character => character.charCodeAt(0)); }
+
+function paint(canvas, head) {
+  const cells = sequence.map_cells;
+  const bytes = bytesOf(head);
+  const most = ownScale ? bytes.reduce((a, b) => Math.max(a, b), 1) : 255;
+  const colours = ramp();
+  const table = Array.from({length: 256}, (_, byte) => colours(Math.min(byte / most, 1)));
+  canvas.width = canvas.height = cells;
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(cells, cells);
+  bytes.forEach((byte, i) => { image.data.set(table[byte], 4 * i); image.data[4 * i + 3] = 255; });
+  context.putImageData(image, 0, 0);
+  return (most / 255) ** 2;
+}
+
+function tokenName(cell) {
+  const from = Math.floor(cell * sequence.tokens / sequence.map_cells);
+  const to = Math.floor((cell + 1) * sequence.tokens / sequence.map_cells) - 1;
+  if (to > from) return `${sequence.positions[from]}–${sequence.positions[to]}`;
+  return sequence.token_ids ? `${sequence.positions[from]} (id ${sequence.token_ids[from]})` : `${sequence.positions[from]}`;
+}
+
+function explain(canvas, head) {
+  const bytes = bytesOf(head);
+  const tip = byId("tip");
+  canvas.addEventListener("mousemove", event => {
+    const box = canvas.getBoundingClientRect();
+    const cells = sequence.map_cells;
+    const at = (offset, size) => Math.min(cells - 1, Math.max(0, Math.floor(offset / size * cells)));
+    const row = at(event.clientY - box.top, box.height), column = at(event.clientX - box.left, box.width);
+    const p = (bytes[row * cells + column] / 255) ** 2;
+    tip.textContent = `${tokenName(row)} looks at ${tokenName(column)}: ${p.toFixed(3)}`;
+    tip.style.visibility = "visible";
+    tip.style.left = `${Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 4)}px`;
+    tip.style.top = `${event.clientY + 14}px`;
+  });
+  canvas.addEventListener("mouseleave", () => { tip.style.visibility = "hidden"; });
+}
+
+function enlarge(layer, index) {
+  const head = layer.heads[index];
+  const canvas = element("canvas");
+  paint(canvas, head);
+  explain(canvas, head);
+  byId("enlarged-title").textContent = headName(layer.layer, index);
+  byId("enlarged-map").replaceChildren(canvas);
+  byId("enlarged").append(byId("tip"));  // or the dialog would cover it
+  byId("enlarged").showModal();
+}
+
+function showMaps() {
+  const {tokens, map_cells: cells} = sequence;
+  byId("map-note").textContent = "Rows are queries, columns keys, from the top left; the colour is the root of the probability. " +
+    (tokens > cells ? `${tokens} tokens are drawn in ${cells} × ${cells} cells: what a cell’s queries give to its keys together, in ` +
+      "the mean of the queries. " : "") + "Click a map to enlarge it.";
+  const place = byId("maps");
+  place.replaceChildren();
+  const label = element("label", element("p", place));
+  const box = element("input", label, null, {type: "checkbox"});
+  box.checked = ownScale;
+  box.addEventListener("change", () => { ownScale = box.checked; showMaps(); });
+  label.append(" Scale each map to its own largest probability");
+  for (const layer of sequence.layers) {
+    element("h3", place, `Layer ${layer.layer}`);
+    const grid = element("div", place, null, {class: "maps"});
+    layer.heads.forEach((head, i) => {
+      const figure = element("figure", grid);
+      const canvas = element("canvas", figure, null, {role: "img", "aria-label": headName(layer.layer, i)});
+      const most = paint(canvas, head);
+      explain(canvas, head);
+      canvas.addEventListener("click", () => enlarge(layer, i));
+      element("figcaption", figure, `head ${i}, up to ${small(most)}${head.positional ? ", positional" : ""}`);
+    });
+  }
+}
+
+function showAll() { showFacts(); showLayers(); showHeads(); showRank(); showMaps(); }
+
+byId("enlarged").addEventListener("close", () => document.body.append(byId("tip")));
+dark.addEventListener("change", showAll);
+showControls();
+showAll();

@@ -1,0 +1,152 @@
+#include "client/inspect/inspection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace attendant::client {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+ModelInfo TwoHeads() {
+  ModelInfo model;
+  model.name = "m";
+  model.layers = 3;
+  model.layer.heads = 2;
+  model.layer.hidden_size = 2;
+  return model;
+}
+
+// Probabilities [B, 2, S, S] that tell element from element, and states [rows, 2].
+EncodeResult Answer(uint32_t layer, int64_t sequences, int64_t length,
+                    std::vector<int64_t> states_shape) {
+  std::vector<float> probabilities(static_cast<size_t>(sequences * 2 * length * length));
+  for (size_t i = 0; i < probabilities.size(); ++i) {
+    probabilities[i] = static_cast<float>(i) / 128;
+  }
+  std::vector<float> states(static_cast<size_t>(*ElementCount(states_shape)));
+  for (size_t i = 0; i < states.size(); ++i) states[i] = static_cast<float>(i);
+  EncodeResult result;
+  result.attention_probabilities = {
+      {layer, FloatTensor({sequences, 2, length, length}, probabilities)}};
+  result.intermediate = {{layer, FloatTensor(std::move(states_shape), states)}};
+  result.execution.compute_dtype = DataType::kFloat32;
+  return result;
+}
+
+TEST(InspectorTest, TakesTheKeptTokensOfAPaddedRequest) {
+  EncodeRequest request;
+  request.token_ids = Int64Tensor({2, 3}, {7, 8, 9, 10, 11, 12});
+  request.attention_mask = Int64Tensor({2, 3}, {1, 0, 1, 0, 1, 1});
+  absl::StatusOr<Inspector> inspector = Inspector::Create(request, TwoHeads(), 128);
+  ASSERT_TRUE(inspector.ok()) << inspector.status();
+  ASSERT_TRUE(inspector->Add(Answer(1, 2, 3, {2, 3, 2})).ok());
+  const Inspection& inspection = inspector->inspection();
+  ASSERT_EQ(inspection.sequences.size(), 2u);
+  const SequenceInspection& second = inspection.sequences[1];
+  EXPECT_THAT(inspection.sequences[0].positions, ElementsAre(0, 2));
+  EXPECT_THAT(inspection.sequences[0].token_ids, ElementsAre(7, 9));
+  EXPECT_THAT(second.positions, ElementsAre(1, 2));
+  EXPECT_THAT(second.token_ids, ElementsAre(11, 12));
+  EXPECT_FALSE(second.input_uniformity.has_value());
+  ASSERT_EQ(second.layers.size(), 1u);
+  EXPECT_EQ(second.layers[0].layer, 1u);
+  ASSERT_EQ(second.layers[0].heads.size(), 2u);
+  // Sequence 1, head 1: elements 27 on; rows and columns 1 and 2.
+  const Matrix expected{{31.0 / 128, 32.0 / 128}, {34.0 / 128, 35.0 / 128}};
+  EXPECT_EQ(second.layers[0].heads[1].map, expected);
+  EXPECT_DOUBLE_EQ(second.layers[0].heads[1].statistics.confidence, 33.5 / 128);
+  EXPECT_DOUBLE_EQ(second.layers[0].token_uniformity, TokenUniformity(Matrix{{8, 9}, {10, 11}}));
+}
+
+TEST(InspectorTest, TakesPackedRequestsApart) {
+  EncodeRequest request;
+  request.hidden_states = FloatTensor({3, 2}, std::vector<float>{0, 0, 1, 0, -1, 0});
+  request.lengths = {1, 2};
+  absl::StatusOr<Inspector> inspector = Inspector::Create(request, TwoHeads(), 128);
+  ASSERT_TRUE(inspector.ok()) << inspector.status();
+  ASSERT_TRUE(inspector->Add(Answer(0, 2, 2, {3, 2})).ok());
+  const Inspection& inspection = inspector->inspection();
+  EXPECT_THAT(inspection.sequences[0].positions, ElementsAre(0));
+  EXPECT_THAT(inspection.sequences[1].positions, ElementsAre(0, 1));
+  EXPECT_THAT(inspection.sequences[1].token_ids, IsEmpty());
+  EXPECT_DOUBLE_EQ(inspection.sequences[1].input_uniformity.value(), 1);
+  EXPECT_EQ(inspection.sequences[0].layers[0].heads[1].map, (Matrix{{4.0 / 128}}));
+  EXPECT_DOUBLE_EQ(inspection.sequences[1].layers[0].token_uniformity,
+                   TokenUniformity(Matrix{{2, 3}, {4, 5}}));
+}
+
+TEST(InspectorTest, LengthsCutAPaddedRequest) {
+  EncodeRequest request;
+  request.token_ids = Int64Tensor({1, 3}, {7, 8, 9});
+  request.lengths = {2};
+  const absl::StatusOr<Inspector> inspector = Inspector::Create(request, TwoHeads(), 128);
+  ASSERT_TRUE(inspector.ok()) << inspector.status();
+  EXPECT_THAT(inspector->inspection().sequences[0].positions, ElementsAre(0, 1));
+}
+
+TEST(InspectorTest, CountsTheLayersOfAnAnswer) {
+  EncodeRequest request;
+  request.token_ids = Int64Tensor({1, 10}, std::vector<int64_t>(10));
+  const absl::StatusOr<Inspector> inspector = Inspector::Create(request, TwoHeads(), 128);
+  ASSERT_TRUE(inspector.ok());
+  constexpr int64_t kLayer = (2 * 10 * 10 + 10 * 2) * 4;
+  constexpr int64_t kBeside = 1 << 16;
+  EXPECT_EQ(inspector->LayersThatFit(1024), 1);
+  EXPECT_EQ(inspector->LayersThatFit(kBeside + 2 * kLayer - 1), 1);
+  EXPECT_EQ(inspector->LayersThatFit(kBeside + 2 * kLayer), 2);
+  EXPECT_EQ(inspector->LayersThatFit(int64_t{1} << 40), 3);
+}
+
+std::string Refusal(const EncodeRequest& request) {
+  const absl::Status status = Inspector::Create(request, TwoHeads(), 128).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  return std::string(status.message());
+}
+
+TEST(InspectorTest, RefusesWhatIsNoRequest) {
+  EncodeRequest request;
+  EXPECT_THAT(Refusal(request), HasSubstr("there is none"));
+  request.token_ids = Int64Tensor({1, 1, 1}, {7});
+  EXPECT_THAT(Refusal(request), HasSubstr("its shape is [1, 1, 1]"));
+  request.token_ids = Int64Tensor({3}, {7, 8, 9});
+  request.lengths = {2, 2};
+  EXPECT_THAT(Refusal(request), HasSubstr("its lengths do not fit its tokens"));
+  request.lengths = {-1, 2};
+  EXPECT_THAT(Refusal(request), HasSubstr("its lengths do not fit its tokens"));
+  request.lengths = {std::numeric_limits<int64_t>::max(), 2};
+  EXPECT_THAT(Refusal(request), HasSubstr("its lengths do not fit its tokens"));
+  request.lengths = {};
+  request.token_ids = Int64Tensor({1, 3}, {7, 8, 9});
+  request.attention_mask = Int64Tensor({1, 2}, {1, 1});
+  EXPECT_THAT(Refusal(request), HasSubstr("its mask or lengths are not of its sequences"));
+  request.attention_mask.reset();
+  request.token_ids = Int64Tensor({int64_t{1} << 60, 0}, {});
+  EXPECT_THAT(Refusal(request), HasSubstr("no token is kept"));
+  request.token_ids = Int64Tensor({1, 3}, {7, 8, 9});
+  request.attention_mask = Int64Tensor({1, 3}, {0, 0, 0});
+  EXPECT_THAT(Refusal(request), HasSubstr("no token is kept"));
+}
+
+TEST(InspectorTest, RefusesUnsoundAnswers) {
+  EncodeRequest request;
+  request.token_ids = Int64Tensor({1, 2}, {7, 8});
+  absl::StatusOr<Inspector> inspector = Inspector::Create(request, TwoHeads(), 128);
+  ASSERT_TRUE(inspector.ok());
+  EncodeResult lacking = Answer(1, 1, 2, {1, 2, 2});
+  lacking.intermediate.clear();
+  EXPECT_EQ(inspector->Add(lacking),
+            absl::InternalError("the server's answer has no sound hidden states of layer 1"));
+  EXPECT_EQ(inspector->Add(Answer(1, 1, 2, {1, 3, 2})),
+            absl::InternalError("the server's answer has no sound hidden states of layer 1"));
+  EXPECT_EQ(
+      inspector->Add(Answer(1, 1, 3, {1, 2, 2})),
+      absl::InternalError("the server's answer has no sound attention probabilities of layer 1"));
+}
+
+}  // namespace
+}  // namespace attendant::client

@@ -1,0 +1,131 @@
+#include "client/inspect/statistics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+namespace attendant::client {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+Matrix Rows(std::initializer_list<std::initializer_list<double>> rows) { return Matrix(rows); }
+
+TEST(MeasureHeadTest, ConfidenceIsTheMeanOfTheLargest) {
+  EXPECT_DOUBLE_EQ(MeasureHead(Rows({{0.7, 0.3}, {0.4, 0.6}})).confidence, 0.65);
+}
+
+TEST(MeasureHeadTest, QueriesWithoutAKeyDoNotCount) {
+  const HeadStatistics head = MeasureHead(Rows({{0, 1, 0}, {0, 0, 0}, {0.5, 0, 0.5}}));
+  EXPECT_DOUBLE_EQ(head.confidence, 0.75);
+  EXPECT_EQ(head.neighbour, 1);
+  EXPECT_DOUBLE_EQ(head.neighbour_share, 1);  // of the first query alone: the last has no next
+}
+
+TEST(MeasureHeadTest, AShiftByOneIsPositional) {
+  const Matrix next =
+      Rows({{0.1, 0.8, 0.1, 0}, {0.1, 0.1, 0.8, 0}, {0.1, 0.1, 0, 0.8}, {0, 0, 0, 1}});
+  HeadStatistics head = MeasureHead(next);
+  EXPECT_EQ(head.neighbour, 1);
+  EXPECT_DOUBLE_EQ(head.neighbour_share, 1);
+  EXPECT_TRUE(head.positional());
+  head =
+      MeasureHead(Rows({{1, 0, 0, 0}, {0.8, 0.1, 0.1, 0}, {0.1, 0.8, 0.1, 0}, {0, 0.1, 0.8, 0.1}}));
+  EXPECT_EQ(head.neighbour, -1);
+  EXPECT_DOUBLE_EQ(head.neighbour_share, 1);
+  head = MeasureHead(Matrix::Identity(4, 4));
+  EXPECT_DOUBLE_EQ(head.neighbour_share, 0);
+  EXPECT_FALSE(head.positional());
+}
+
+TEST(MeasureHeadTest, SymmetryIsTheShareOfTheSymmetricPart) {
+  HeadStatistics head = MeasureHead(Rows({{0.75, 0.25}, {0.25, 0.75}}));
+  EXPECT_DOUBLE_EQ(head.symmetry, 1);
+  EXPECT_DOUBLE_EQ(head.largest_asymmetry, 0);
+  head = MeasureHead(Rows({{0, 1}, {0, 1}}));  // symmetric part {{0, 1/2}, {1/2, 1}}
+  EXPECT_DOUBLE_EQ(head.symmetry, 0.75);
+  EXPECT_DOUBLE_EQ(head.largest_asymmetry, 1);
+}
+
+TEST(MeasureHeadTest, SingularValuesAddUp) {
+  const auto cumulative = [](const Matrix& p) { return MeasureHead(p).cumulative_singular_values; };
+  const auto near = [](double value) { return DoubleNear(value, 1e-12); };
+  EXPECT_THAT(cumulative(Rows({{0.75, 0.25}, {0.25, 0.75}})), ElementsAre(near(2.0 / 3), near(1)));
+  EXPECT_THAT(cumulative(Matrix::Identity(4, 4)),
+              ElementsAre(near(0.25), near(0.5), near(0.75), near(1)));
+  const Matrix rank_one = Rows({{0.2, 0.3, 0.5}, {0.2, 0.3, 0.5}, {0.2, 0.3, 0.5}});
+  EXPECT_THAT(cumulative(rank_one), ElementsAre(near(1), near(1), near(1)));
+}
+
+TEST(MeasureHeadTest, LeavesSingularValuesOutWhereTheyCannotBe) {
+  const auto cumulative = [](const Matrix& p) { return MeasureHead(p).cumulative_singular_values; };
+  EXPECT_THAT(cumulative(Matrix(0, 0)), IsEmpty());
+  EXPECT_THAT(cumulative(Matrix::Zero(kMostSingularValues + 1, kMostSingularValues + 1)),
+              IsEmpty());
+  EXPECT_THAT(cumulative(Matrix::Constant(3, 3, std::numeric_limits<double>::quiet_NaN())),
+              IsEmpty());
+}
+
+TEST(MeasureHeadTest, OneTokenHasNoNeighbour) {
+  const HeadStatistics head = MeasureHead(Rows({{1}}));
+  EXPECT_DOUBLE_EQ(head.confidence, 1);
+  EXPECT_DOUBLE_EQ(head.neighbour_share, 0);
+  EXPECT_THAT(head.cumulative_singular_values, ElementsAre(1));
+}
+
+TEST(TokenUniformityTest, IsTheDistanceFromTheMean) {
+  EXPECT_DOUBLE_EQ(TokenUniformity(Rows({{1, 2}, {1, 2}})), 0);
+  EXPECT_DOUBLE_EQ(TokenUniformity(Rows({{1, 0}, {-1, 0}})), 1);
+  EXPECT_DOUBLE_EQ(TokenUniformity(Rows({{3, 0}, {1, 0}})), std::sqrt(2.0 / 10));
+  EXPECT_DOUBLE_EQ(TokenUniformity(Matrix::Zero(3, 2)), 0);
+  EXPECT_DOUBLE_EQ(TokenUniformity(Matrix(0, 2)), 0);
+}
+
+// Attention alone averages tokens until they are alike; a residual keeps them apart.
+TEST(TokenUniformityTest, ShowsRankCollapse) {
+  std::mt19937 random(7);
+  std::normal_distribution<double> normal;
+  const auto draw = [&](Eigen::Index rows, Eigen::Index columns) {
+    return Matrix(Matrix::NullaryExpr(rows, columns, [&] { return normal(random); }));
+  };
+  const Matrix input = draw(16, 32);
+  Matrix alone = input, with_residual = input;
+  for (int layer = 0; layer < 8; ++layer) {
+    Matrix p = draw(16, 16).array().exp().matrix();
+    p.array().colwise() /= p.rowwise().sum().eval().array();
+    const double before = TokenUniformity(alone);
+    alone = p * alone;
+    with_residual += p * with_residual;
+    EXPECT_LT(TokenUniformity(alone), before);
+  }
+  EXPECT_LT(TokenUniformity(alone), 1e-3);
+  EXPECT_GT(TokenUniformity(with_residual), 0.01);
+}
+
+TEST(RankOfShareTest, CountsUpToTheShare) {
+  EXPECT_EQ(RankOfShare({0.5, 0.8, 0.95, 1}, 0.9), 3);
+  EXPECT_EQ(RankOfShare({0.9, 1}, 0.9), 1);
+  EXPECT_EQ(RankOfShare({0.5, 0.85}, 0.9), 2);
+  EXPECT_EQ(RankOfShare({}, 0.9), 0);
+}
+
+TEST(CoarsenTest, AddsKeysAndAveragesQueries) {
+  const Matrix p =
+      Rows({{0.1, 0.2, 0.3, 0.4}, {0.4, 0.3, 0.2, 0.1}, {1, 0, 0, 0}, {0, 0, 0.5, 0.5}});
+  EXPECT_EQ(Coarsen(p, 4), p);
+  EXPECT_TRUE(Coarsen(p, 2).isApprox(Rows({{0.5, 0.5}, {0.5, 0.5}})));
+}
+
+TEST(CoarsenTest, KeepsTheSumOfRowsWhenCellsAreUneven) {
+  const Matrix p = Matrix::Constant(5, 5, 0.2);
+  const Matrix coarse = Coarsen(p, 2);  // 2 and 3 tokens
+  EXPECT_TRUE(coarse.isApprox(Rows({{0.4, 0.6}, {0.4, 0.6}})));
+}
+
+}  // namespace
+}  // namespace attendant::client

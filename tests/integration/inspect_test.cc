@@ -1,0 +1,118 @@
+// attendant-client inspect against the real server.
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/client/commands/run_command_line.h"
+#include "tests/integration/server_process.h"
+
+namespace attendant::client {
+namespace {
+
+using nlohmann::json;
+using server::ReadyServer;
+using ::testing::HasSubstr;
+
+Outcome Inspect(const ReadyServer& server, std::vector<std::string> flags) {
+  flags.insert(flags.begin(), {"inspect", "--address", server.address()});
+  return RunWith(flags);
+}
+
+json InspectJson(const ReadyServer& server, std::vector<std::string> flags) {
+  flags.emplace_back("--json");
+  const Outcome outcome = Inspect(server, flags);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  return outcome.exit_code == 0 ? json::parse(outcome.out) : json();
+}
+
+// The probabilities that everybody knows: .468, .982 and .881 are the largest of each row.
+TEST(InspectTest, TheWorkedExample) {
+  ReadyServer server;
+  const json document = InspectJson(server, {"--values", "1,0,1,0;0,2,0,2;1,1,1,1"});
+  const json& head = document["sequences"][0]["layers"][0]["heads"][0];
+  EXPECT_NEAR(head["confidence"], (.4683105308 + .9820078649 + .8805369018) / 3, 1e-6);
+  EXPECT_NEAR(head["map"][0][0], 6.337893833e-2, 1e-6);
+  EXPECT_NEAR(head["map"][2][1], .8805369018, 1e-6);
+  EXPECT_NEAR(head["largest_asymmetry"], .8805369018 - 1.798610144e-2, 1e-6);
+}
+
+TEST(InspectTest, EveryLayerAndHeadOfAPaddedBatch) {
+  ReadyServer server({"--model=t=synthetic:tiny"});
+  const json document =
+      InspectJson(server, {"--token-ids", "1,2,3,4;5,6,7,8", "--mask", "1,1,1,1;1,0,1,0"});
+  ASSERT_EQ(document["sequences"].size(), 2u);
+  EXPECT_EQ(document["sequences"][1]["positions"], json({0, 2}));
+  EXPECT_EQ(document["sequences"][1]["token_ids"], json({5, 7}));
+  for (const json& sequence : document["sequences"]) {
+    ASSERT_EQ(sequence["layers"].size(), 2u);
+    for (const json& layer : sequence["layers"]) {
+      ASSERT_EQ(layer["heads"].size(), 4u);
+      EXPECT_GT(layer["token_uniformity"], 0);
+      for (const json& head : layer["heads"]) {
+        for (const json& row : head["map"]) {
+          double sum = 0;
+          for (const json& p : row) sum += p.get<double>();
+          EXPECT_NEAR(sum, 1, 1e-5);
+        }
+      }
+    }
+  }
+}
+
+// One layer an answer, and maps of fewer cells than tokens.
+TEST(InspectTest, AsksInPartsForWhatOneAnswerDoesNotHold) {
+  const std::vector<std::string> flags = {"--generate", "1x100x32", "--cells", "16"};
+  ReadyServer server({"--model=t=synthetic:tiny"});
+  ReadyServer small({"--model=t=synthetic:tiny", "--max-answer-bytes=250KiB"});
+  const json whole = InspectJson(server, flags);
+  EXPECT_EQ(whole["sequences"][0]["map_cells"], 16);
+  EXPECT_EQ(whole["sequences"][0]["layers"][1]["heads"][3]["map"].size(), 16u);
+  EXPECT_EQ(InspectJson(small, flags), whole);
+}
+
+TEST(InspectTest, ASpanOfLayers) {
+  ReadyServer server({"--model=t=synthetic:tiny"});
+  const json document = InspectJson(server, {"--generate", "1x5x32", "--layers", "1:1"});
+  ASSERT_EQ(document["sequences"][0]["layers"].size(), 1u);
+  EXPECT_EQ(document["sequences"][0]["layers"][0]["layer"], 1);
+  EXPECT_GT(document["sequences"][0]["input_uniformity"], 0.5);
+}
+
+TEST(InspectTest, WritesAPageAndPrintsATable) {
+  ReadyServer server({"--model=t=synthetic:tiny"});
+  const std::string path = testing::TempDir() + "attendant_inspect.html";
+  const Outcome outcome = Inspect(server, {"--token-ids", "1,2,3", "--html", path});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("t, sequence 0: 3 tokens\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("POSITIONAL HEADS\n      0 "));
+  EXPECT_THAT(outcome.out, HasSubstr(absl::StrCat("page -> ", path, "\n")));
+  std::stringstream page;
+  page << std::ifstream(path).rdbuf();
+  EXPECT_THAT(page.str(), HasSubstr("\"token_ids\":[1,2,3]"));
+  std::remove(path.c_str());
+}
+
+TEST(InspectTest, Refusals) {
+  ReadyServer server({"--model=t=synthetic:tiny"});
+  const auto expect = [&](const std::vector<std::string>& flags, int code,
+                          const std::string& message) {
+    const Outcome outcome = Inspect(server, flags);
+    EXPECT_EQ(outcome.exit_code, code) << outcome.out;
+    EXPECT_THAT(outcome.err, HasSubstr(message));
+  };
+  expect({"--model", "u", "--token-ids", "1"}, 1, "NOT_FOUND");
+  expect({}, 2, "no input");
+  expect({"--token-ids", "1", "--layers", "1"}, 2, "--layers: '1' is not FIRST:COUNT");
+  expect({"--token-ids", "1", "--layers", "1:9"}, 1, "INVALID_ARGUMENT");
+  expect({"--token-ids", "100"}, 1, "token_ids[0, 0]: expected 0..99; got 100");
+  expect({"--token-ids", "1", "--mask", "0"}, 2, "no token is kept");
+  expect({"--token-ids", "1", "--cells", "4"}, 2, "--cells");
+  expect({"--token-ids", "1", "--html", "/nowhere/page.html"}, 2, "/nowhere/page.html");
+}
+
+}  // namespace
+}  // namespace attendant::client
