@@ -41,8 +41,6 @@ constexpr Stage kStages[] = {
     {"feed_forward_out", "feed_forward.out"},
 };
 
-constexpr char kPoolingDense[] = "pooling.dense";
-
 // "layer.12.key.weight" -> "layer.12.", "key" and "weight".
 struct NameParts {
   explicit NameParts(absl::string_view name) {
@@ -59,11 +57,15 @@ struct NameParts {
   absl::string_view prefix, stem, kind;
 };
 
+// Dense layers behind the encoder work on a row for each sequence, and are not packed.
+bool IsOfHead(const NameParts& name) {
+  return name.prefix.empty() && !absl::StartsWith(name.stem, "embeddings.");
+}
+
 WeightForm FormOf(const NameParts& name, const WeightSpec& weight) {
   if (absl::EndsWith(name.stem, "_scale")) return WeightForm::kScale;
   if (absl::EndsWith(name.stem, "norm")) return WeightForm::kNorm;
-  const bool is_table = name.kind.empty() || name.stem == kPoolingDense;
-  if (is_table) return WeightForm::kTable;
+  if (name.kind.empty() || IsOfHead(name)) return WeightForm::kTable;
   return weight.shape.size() == 2 ? WeightForm::kLinear : WeightForm::kBias;
 }
 
@@ -149,8 +151,9 @@ std::vector<StageCost> ListStageCosts(const ModelDescription& description) {
   const LayerShape& layer = description.layer;
   CostList costs;
   for (const WeightUse& use : ListWeightUses(description)) {
-    if (use.weight.name == absl::StrCat(kPoolingDense, ".weight")) {
-      costs.Of(kPoolingDense).per_sequence = 2 * Elements(use.weight);
+    const NameParts name(use.weight.name);
+    if (use.form == WeightForm::kTable && IsOfHead(name) && name.kind == "weight") {
+      costs.Of(std::string(name.stem)).per_sequence = 2 * Elements(use.weight);
     }
     if (use.form != WeightForm::kLinear) continue;
     absl::string_view set = use.linear;

@@ -136,11 +136,12 @@ void AddCosts(const std::vector<StageCost>& costs, Lines& lines) {
   }
 }
 
-std::string Destination(const WeightUse& use, ComputeType type) {
+std::string Destination(const WeightUse& use, const ComputeMode& mode) {
   switch (use.form) {
     case WeightForm::kLinear:
       return absl::StrCat("linear layer ", use.linear, ", rows ", use.first_row, " to ",
-                          use.first_row + use.weight.shape[0] - 1, ", ", Name(type));
+                          use.first_row + use.weight.shape[0] - 1, ", ", Name(mode.type),
+                          mode.emulate ? " held in f32" : "");
     case WeightForm::kBias:
       return absl::StrCat("bias of ", use.linear, " from ", use.first_row, ", f32");
     case WeightForm::kScale:
@@ -154,10 +155,10 @@ std::string Destination(const WeightUse& use, ComputeType type) {
 
 // Every tensor of the files, or every weight of a model without files.
 void AddTensors(const ModelReport& report, Lines& lines) {
-  const ComputeType type = report.model.setting.compute.type;
+  const ComputeMode& mode = report.model.setting.compute;
   std::map<std::string, std::string> destinations;
   for (const WeightUse& use : report.weights) {
-    destinations[use.weight.name] = Destination(use, type);
+    destinations[use.weight.name] = Destination(use, mode);
   }
   const std::vector<CheckpointTensor>& tensors = report.model.checkpoint.tensors;
   lines.push_back("");

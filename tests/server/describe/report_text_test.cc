@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_split.h"
+#include "engine/kernels/isa.h"
 
 namespace attendant::server {
 namespace {
@@ -87,6 +88,13 @@ TEST(ReportTextTest, SaysWhereEveryTensorWent) {
                        "linear layer layer.0.qkv, rows 4 to 7, int8; linear layer layer.0.qkv, "
                        "rows 8 to 11, int8"));
   EXPECT_THAT(lines, Contains("    odd\\nname I64 [1] -> not used"));
+}
+
+TEST(ReportTextTest, TellsEmulationFromTheTypesOwnMemory) {
+  ModelReport report = SmallReport();
+  report.model.setting.compute.emulate = true;
+  EXPECT_THAT(ToText(report), HasSubstr("rows 0 to 3, int8 held in f32;"));
+  EXPECT_THAT(Lines(report), Contains("compute type        int8, emulated; ISA " + EffectiveIsa()));
 }
 
 TEST(ReportTextTest, ListsTheWeightsOfAModelWithoutFiles) {
