@@ -45,28 +45,26 @@ HWY_INLINE double SumOfRow(const float* row, size_t count, const Function& funct
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)));
 }
 
-void MultiplyRow(const float* x, const float* factor, size_t count, float* y) {
+// y = function(x, z), element by element.
+template <class Function>
+HWY_INLINE void CombineRow(const float* x, const float* z, size_t count, float* y,
+                           const Function& function) {
   const FloatTag d;
   size_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
-    hn::StoreU(hn::Mul(hn::LoadU(d, x + i), hn::LoadU(d, factor + i)), d, y + i);
+    hn::StoreU(function(hn::LoadU(d, x + i), hn::LoadU(d, z + i)), d, y + i);
   }
-  if (i < count) {
-    StoreFirst(hn::Mul(LoadFirst(x + i, count - i), LoadFirst(factor + i, count - i)), y + i,
-               count - i);
-  }
+  if (i == count) return;
+  const size_t left = count - i;
+  StoreFirst(function(LoadFirst(x + i, left), LoadFirst(z + i, left)), y + i, left);
 }
 
 void AddRow(const float* x, const float* residual, size_t count, float* y) {
-  const FloatTag d;
-  size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    hn::StoreU(hn::Add(hn::LoadU(d, x + i), hn::LoadU(d, residual + i)), d, y + i);
-  }
-  if (i < count) {
-    StoreFirst(hn::Add(LoadFirst(x + i, count - i), LoadFirst(residual + i, count - i)), y + i,
-               count - i);
-  }
+  CombineRow(x, residual, count, y, [](Floats a, Floats b) HWY_ATTR { return hn::Add(a, b); });
+}
+
+void MultiplyRow(const float* x, const float* factor, size_t count, float* y) {
+  CombineRow(x, factor, count, y, [](Floats a, Floats b) HWY_ATTR { return hn::Mul(a, b); });
 }
 
 // The mean as two floats, so that subtracting it from values far from zero loses nothing.
