@@ -40,6 +40,27 @@ void Grow(AlignedBuffer<T>& buffer, int64_t size) {
   if (buffer.size() < size) buffer = AlignedBuffer<T>(size);
 }
 
+// Whether the second layer's operand can be made of blocks of columns: those of int8 have a scale
+// for a whole row.
+bool RoundsInCache(const LinearPair& pair) {
+  return pair.second.impl().mode.type == ComputeType::kBf16;
+}
+
+// Rounds a block of x, of which it holds the columns from `first_column` and the rows from
+// `first_row` on, to where `linear` reads it.
+void RoundBlock(MatrixView<const float> block, int64_t first_row, int64_t first_column,
+                const PackedLinear::Impl& linear, const Operand& to) {
+  for (int64_t r = 0; r < block.rows; ++r) {
+    for (int64_t col = 0, count; col < block.cols; col += count) {
+      const int64_t column = first_column + col, offset = column % linear.k_block;
+      count = std::min(block.cols - col, linear.k_block - offset);
+      char* target = const_cast<char*>(to.row(column / linear.k_block, first_row + r)) +
+                     offset * OperandWidth(linear.mode);
+      InputToOperand(linear.mode, block.row(r) + col, count, nullptr, target);
+    }
+  }
+}
+
 }  // namespace
 
 class GemmWorkspace::Impl {
@@ -47,20 +68,32 @@ class GemmWorkspace::Impl {
   explicit Impl(int workers) : workers_(workers) {}
 
   void Reserve(const PackedLinear::Impl& linear, int64_t rows) {
-    for (Worker& worker : workers_) {
-      for (const Panel& panel : linear.panels) worker.Reserve(*panel.kernels);
-    }
+    ReserveProducts(linear);
     if (linear.mode.type == ComputeType::kF32) return;
     for (Worker& worker : workers_) Grow(worker.scratch_row, linear.in);
     Grow(operand_, rows * linear.in * OperandWidth(linear.mode));
     Grow(scales_, rows);
   }
 
-  int64_t operand_bytes() const { return operand_.bytes() + scales_.bytes(); }
+  // For `linear` as the second of a pair that is rounded in cache.
+  void ReserveInner(const PackedLinear::Impl& linear, int64_t rows) {
+    ReserveProducts(linear);
+    Grow(inner_operand_, rows * linear.in * OperandWidth(linear.mode));
+  }
+
+  int64_t operand_bytes() const {
+    return operand_.bytes() + inner_operand_.bytes() + scales_.bytes();
+  }
 
   // x for `linear`: itself, or its rounded or quantised rows in this workspace.
   Operand Convert(const ThreadTeam& team, const PackedLinear::Impl& linear,
                   MatrixView<const float> x);
+
+  // Where the input of a pair's second layer goes, of so many rows.
+  Operand InnerOperand(const PackedLinear::Impl& linear, int64_t rows) {
+    const int64_t row_stride = linear.k_block * OperandWidth(linear.mode);
+    return {inner_operand_.data(), row_stride, rows * row_stride, nullptr};
+  }
 
   // y's block of this panel = x's rows through the kernel.
   void Run(int worker, const Panel& panel, const RowBlock& block, const Operand& x,
@@ -68,7 +101,21 @@ class GemmWorkspace::Impl {
     workers_[worker].Run(panel, block, x, y);
   }
 
+  // The same in memory of the worker, until its next product.
+  MatrixView<float> Run(int worker, const Panel& panel, const RowBlock& block, const Operand& x) {
+    float* y = workers_[worker].staged_y.data();
+    workers_[worker].Multiply(panel, block, x, y);
+    const PanelShape& shape = panel.kernels->shape;
+    return {y, block.rows, shape.width, shape.y_stride};
+  }
+
  private:
+  void ReserveProducts(const PackedLinear::Impl& linear) {
+    for (Worker& worker : workers_) {
+      for (const Panel& panel : linear.panels) worker.Reserve(*panel.kernels);
+    }
+  }
+
   // The product's operands; only their addresses change between runs.
   struct Memories {
     memory x;
@@ -80,6 +127,8 @@ class GemmWorkspace::Impl {
     void Reserve(const PanelKernels& kernels);
     void Reserve(const Product& product);
     void Run(const Panel& panel, const RowBlock& block, const Operand& x, MatrixView<float> y);
+    // y: as many rows as the kernel has, and as far apart as it has them.
+    void Multiply(const Panel& panel, const RowBlock& block, const Operand& x, float* y);
     // The rows of a block in the K block `k`, followed by zeros up to the kernel's rows.
     const char* Stage(const PanelShape& shape, const RowBlock& block, const Operand& x, int64_t k);
     void Execute(const Panel& panel, const TileKernel& kernel, int64_t k, const char* x, float* y);
@@ -95,6 +144,7 @@ class GemmWorkspace::Impl {
 
   std::vector<Worker> workers_;
   AlignedBuffer<char> operand_;
+  AlignedBuffer<char> inner_operand_;
   AlignedBuffer<float> scales_;
 };
 
@@ -172,19 +222,26 @@ const char* GemmWorkspace::Impl::Worker::Stage(const PanelShape& shape, const Ro
   return staged_x.data();
 }
 
+void GemmWorkspace::Impl::Worker::Multiply(const Panel& panel, const RowBlock& block,
+                                           const Operand& x, float* y) {
+  const PanelShape& shape = panel.kernels->shape;
+  const bool direct = block.rows == block.kernel->rows &&
+                      x.row_stride == shape.k_block * onednn::ByteWidth(shape.element);
+  for (int64_t k = 0; k < shape.k_blocks(); ++k) {
+    const char* rows = direct ? x.row(k, block.begin) : Stage(shape, block, x, k);
+    Execute(panel, *block.kernel, k, rows, y);
+  }
+}
+
 void GemmWorkspace::Impl::Worker::Run(const Panel& panel, const RowBlock& block, const Operand& x,
                                       MatrixView<float> y) {
   const PanelShape& shape = panel.kernels->shape;
-  const bool direct = block.rows == block.kernel->rows && y.stride == shape.y_stride &&
-                      x.row_stride == shape.k_block * onednn::ByteWidth(shape.element);
-  float* target = direct ? y.data : staged_y.data();
-  for (int64_t k = 0; k < shape.k_blocks(); ++k) {
-    const char* rows = direct ? x.row(k, block.begin) : Stage(shape, block, x, k);
-    Execute(panel, *block.kernel, k, rows, target);
+  if (block.rows == block.kernel->rows && y.stride == shape.y_stride) {
+    return Multiply(panel, block, x, y.data);
   }
-  if (direct) return;
+  Multiply(panel, block, x, staged_y.data());
   for (int64_t r = 0; r < y.rows; ++r) {
-    std::memcpy(y.row(r), target + r * shape.y_stride, shape.width * sizeof(float));
+    std::memcpy(y.row(r), staged_y.data() + r * shape.y_stride, shape.width * sizeof(float));
   }
 }
 
@@ -194,39 +251,77 @@ GemmWorkspace::~GemmWorkspace() = default;
 void GemmWorkspace::Reserve(const PackedLinear& linear, int64_t rows) {
   impl_->Reserve(linear.impl(), rows);
 }
+void GemmWorkspace::Reserve(const LinearPair& pair, int64_t rows) {
+  Reserve(pair.first, rows);
+  if (!RoundsInCache(pair)) return Reserve(pair.second, rows);
+  impl_->ReserveInner(pair.second.impl(), rows);
+}
 int64_t GemmWorkspace::operand_bytes() const { return impl_->operand_bytes(); }
 
-void ApplyLinear(const ThreadTeam& team, const PackedLinear& linear, MatrixView<const float> x,
-                 MatrixView<float> y, Activation activation, GemmWorkspace& workspace) {
-  assert(x.cols == linear.in_features() && y.cols == linear.out_features());
-  assert(x.rows == y.rows && x.rows % kRowTile == 0);
-  const PackedLinear::Impl& packed = linear.impl();
-  const Operand operand = workspace.impl().Convert(team, packed, x);
+namespace {
 
-  const std::vector<Panel>& panels = packed.panels;
+// function(worker, panel, block) for every block of rows of every panel.
+template <class Function>
+void ForBlocks(const ThreadTeam& team, const PackedLinear::Impl& linear, int64_t rows,
+               const Function& function) {
+  const std::vector<Panel>& panels = linear.panels;
   const int64_t last_panel = static_cast<int64_t>(panels.size()) - 1;
   const int64_t largest_tile = panels.front().kernels->tiles.front().rows;
-  const bool many_items = x.rows / largest_tile * (last_panel + 1) >= kItemsPerThread * team.size();
+  const bool many_items = rows / largest_tile * (last_panel + 1) >= kItemsPerThread * team.size();
   const int64_t limit = many_items ? largest_tile : kSmallTileRows;
-  const RowBlocks blocks(panels.front().kernels->tiles, x.rows, limit);
-  const RowBlocks last_blocks(panels.back().kernels->tiles, x.rows, limit);
+  const RowBlocks blocks(panels.front().kernels->tiles, rows, limit);
+  const RowBlocks last_blocks(panels.back().kernels->tiles, rows, limit);
   const int64_t count = blocks.count();
 
   // Panel by panel: the threads then share one panel of the weight in the caches.
   team.ParallelFor(last_panel * count + last_blocks.count(), [&](int worker, int64_t item) {
     const int64_t p = std::min(item / count, last_panel);
-    const Panel& panel = panels[p];
-    const RowBlock block = (p == last_panel ? last_blocks : blocks).block(item - p * count);
+    function(worker, panels[p], (p == last_panel ? last_blocks : blocks).block(item - p * count));
+  });
+}
+
+// y = activation(operand W^T + b).
+void Multiply(const ThreadTeam& team, const PackedLinear::Impl& linear, const Operand& operand,
+              MatrixView<float> y, Activation activation, GemmWorkspace::Impl& workspace) {
+  ForBlocks(team, linear, y.rows, [&](int worker, const Panel& panel, const RowBlock& block) {
     const MatrixView<float> y_block =
         y.Rows(block.begin, block.rows).Columns(panel.begin, panel.kernels->shape.width);
-    workspace.impl().Run(worker, panel, block, operand, y_block);
-    if (packed.mode.type != ComputeType::kInt8) return Activate(activation, y_block);
+    workspace.Run(worker, panel, block, operand, y_block);
+    if (linear.mode.type != ComputeType::kInt8) return Activate(activation, y_block);
     DequantizeAndActivate({.row_scales = operand.scales + block.begin,
-                           .column_scales = packed.column_scales.data() + panel.begin,
-                           .bias = packed.bias.data() + panel.begin,
-                           .integers = !packed.mode.emulate},
+                           .column_scales = linear.column_scales.data() + panel.begin,
+                           .bias = linear.bias.data() + panel.begin,
+                           .integers = !linear.mode.emulate},
                           activation, y_block);
   });
+}
+
+}  // namespace
+
+void ApplyLinear(const ThreadTeam& team, const PackedLinear& linear, MatrixView<const float> x,
+                 MatrixView<float> y, Activation activation, GemmWorkspace& workspace) {
+  assert(x.cols == linear.in_features() && y.cols == linear.out_features());
+  assert(x.rows == y.rows && x.rows % kRowTile == 0);
+  const Operand operand = workspace.impl().Convert(team, linear.impl(), x);
+  Multiply(team, linear.impl(), operand, y, activation, workspace.impl());
+}
+
+void ApplyLinearPair(const ThreadTeam& team, const LinearPair& pair, MatrixView<const float> x,
+                     MatrixView<float> inner, MatrixView<float> y, GemmWorkspace& workspace) {
+  if (!RoundsInCache(pair)) {
+    ApplyLinear(team, pair.first, x, inner, pair.activation, workspace);
+    return ApplyLinear(team, pair.second, inner, y, Activation::kIdentity, workspace);
+  }
+  const PackedLinear::Impl& first = pair.first.impl();
+  const PackedLinear::Impl& second = pair.second.impl();
+  const Operand entry = workspace.impl().Convert(team, first, x);
+  const Operand between = workspace.impl().InnerOperand(second, x.rows);
+  ForBlocks(team, first, x.rows, [&](int worker, const Panel& panel, const RowBlock& block) {
+    const MatrixView<float> result = workspace.impl().Run(worker, panel, block, entry);
+    Activate(pair.activation, result);
+    RoundBlock(result, block.begin, panel.begin, second, between);
+  });
+  Multiply(team, second, between, y, Activation::kIdentity, workspace.impl());
 }
 
 }  // namespace attendant

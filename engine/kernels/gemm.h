@@ -53,14 +53,22 @@ class PackedLinear {
   std::unique_ptr<const Impl> impl_;
 };
 
+// Two layers, of which the second one takes what the first one gives.
+struct LinearPair {
+  const PackedLinear& first;
+  Activation activation;  // between them
+  const PackedLinear& second;
+};
+
 // What products need beside their operands, one per instance: room for x as its compute type wants
 // it, and scratch memory for each worker of the team. Not thread-safe.
 class GemmWorkspace {
  public:
   explicit GemmWorkspace(int workers);
-  // Grows to what `linear` needs for batches of up to `rows` rows, so steady state allocates
-  // nothing.
+  // Grows to what `linear`, or the pair, needs for batches of up to `rows` rows, so steady state
+  // allocates nothing.
   void Reserve(const PackedLinear& linear, int64_t rows);
+  void Reserve(const LinearPair& pair, int64_t rows);
   GemmWorkspace(GemmWorkspace&&) noexcept;
   ~GemmWorkspace();
 
@@ -81,5 +89,11 @@ class GemmWorkspace {
 // rows) and at least team.size() workers.
 void ApplyLinear(const ThreadTeam& team, const PackedLinear& linear, MatrixView<const float> x,
                  MatrixView<float> y, Activation activation, GemmWorkspace& workspace);
+
+// y = second(activation(first(x))): what two calls of ApplyLinear give, to the bit. Between the
+// layers lies `inner`, [rows, out of first]; but bfloat16 is rounded while a block is in cache, and
+// leaves `inner` as it was. `workspace` has had Reserve(pair, at least these rows).
+void ApplyLinearPair(const ThreadTeam& team, const LinearPair& pair, MatrixView<const float> x,
+                     MatrixView<float> inner, MatrixView<float> y, GemmWorkspace& workspace);
 
 }  // namespace attendant

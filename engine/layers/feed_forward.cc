@@ -32,14 +32,18 @@ MatrixView<float> FeedForward::Forward(MatrixView<const float> x, RunState& run)
   const MatrixView<float> y = run.Padded(run.activations.branch());
   for (int64_t begin = 0; begin < x.rows; begin += kFeedForwardRows) {
     const int64_t rows = std::min(kFeedForwardRows, x.rows - begin);
-    Expand(x.Rows(begin, rows), inner.Rows(0, rows), run);
-    run.Apply(out_, inner.Rows(0, rows), y.Rows(begin, rows));
+    if (gate_) {
+      Expand(x.Rows(begin, rows), inner.Rows(0, rows), run);
+      run.Apply(out_, inner.Rows(0, rows), y.Rows(begin, rows));
+    } else {
+      ApplyLinearPair(run.team, Pair(), x.Rows(begin, rows), inner.Rows(0, rows),
+                      y.Rows(begin, rows), run.gemm);
+    }
   }
   return y;
 }
 
 void FeedForward::Expand(MatrixView<const float> x, MatrixView<float> inner, RunState& run) const {
-  if (!gate_) return run.Apply(in_, x, inner, activation_);
   const MatrixView<float> gate = run.activations.gate().Rows(0, x.rows);
   run.Apply(*gate_, x, gate, activation_);
   run.Apply(in_, x, inner);
@@ -48,7 +52,8 @@ void FeedForward::Expand(MatrixView<const float> x, MatrixView<float> inner, Run
 
 void FeedForward::ReserveScratch(RunState& run) const {
   const int64_t rows = std::min(kFeedForwardRows, PaddedRows(run.max_tokens));
-  if (gate_) run.gemm.Reserve(*gate_, rows);
+  if (!gate_) return run.gemm.Reserve(Pair(), rows);
+  run.gemm.Reserve(*gate_, rows);
   run.gemm.Reserve(in_, rows);
   run.gemm.Reserve(out_, rows);
 }

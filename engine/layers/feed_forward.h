@@ -34,13 +34,14 @@ class FeedForward {
   FeedForward(Activation activation, PackedLinear in, PackedLinear out)
       : activation_(activation), in_(std::move(in)), out_(std::move(out)) {}
 
-  // The block's first half: x [rows, E] to inner [rows, F].
+  LinearPair Pair() const { return {in_, activation_, out_}; }
+  // The first half of a gated block: x [rows, E] to inner [rows, F].
   void Expand(MatrixView<const float> x, MatrixView<float> inner, RunState& run) const;
 
   Activation activation_;
   std::optional<PackedLinear> gate_;  // [F, E]
-  PackedLinear in_;   // [F, E]
-  PackedLinear out_;  // [E, F]
+  PackedLinear in_;                   // [F, E]
+  PackedLinear out_;                  // [E, F]
 };
 
 }  // namespace attendant

@@ -65,14 +65,18 @@ CheckedSize OperandBytes(const ModelDescription& model, int64_t capacity, const 
   const LayerShape& layer = model.layer;
   const CheckedSize rows = CheckedSize(capacity).RoundedUpTo(kRowTile);
   const CheckedSize chunk = std::min(rows.value(), kFeedForwardRows);
+  // See ApplyLinearPair: then the second layer's input lies beside the first one's.
+  const bool has_pair = mode.type == ComputeType::kBf16 && !layer.has_gate;
   CheckedSize largest = rows * CheckedSize(layer.hidden_size);
   if (layer.has_output_projection) {
     largest = Larger(largest, rows * CheckedSize(layer.heads) * layer.value_width);
   }
-  largest = Larger(largest, chunk * CheckedSize(layer.feed_forward_width));
+  const CheckedSize inner = chunk * CheckedSize(layer.feed_forward_width);
+  if (!has_pair) largest = Larger(largest, inner);
   if (model.embeddings && model.embeddings->projected(layer.hidden_size)) {
     largest = Larger(largest, rows * CheckedSize(model.embeddings->width));
   }
+  if (has_pair) largest = largest + inner;
   return largest * OperandWidth(mode) + rows * CheckedSize(sizeof(float));
 }
 

@@ -136,6 +136,37 @@ INSTANTIATE_TEST_SUITE_P(Shapes, GemmReferenceTest,
 INSTANTIATE_TEST_SUITE_P(Emulated, GemmReferenceTest, testing::ValuesIn(Emulated(kReferenceShapes)),
                          NameOfParam);
 
+class GemmPairTest : public GemmCaseTest {};
+
+TEST_P(GemmPairTest, GivesTheBitsOfTwoLayersOneAfterTheOther) {
+  if (Refused()) return;
+  const auto& [shape, mode] = GetParam();
+  for (const int64_t rows : {1, 37, 300}) {
+    Layer first({24, shape.in}, rows, mode), second(shape, 1, mode);
+    const std::vector<float> between = first.Apply(2, 0, rows, Activation::kGelu);
+    second.x = between;
+    const std::vector<float> expected = second.Apply(2, 0, rows);
+
+    const int64_t padded = PaddedRows(rows);
+    const LinearPair pair = {first.linear, Activation::kGelu, second.linear};
+    GemmWorkspace workspace(2);
+    workspace.Reserve(pair, padded);
+    std::vector<float> inner(padded * shape.in), y(padded * shape.out);
+    std::fill(first.x.begin() + rows * 24, first.x.end(), 0.0f);
+    ApplyLinearPair(ThreadTeam(2), pair, ViewOf(std::as_const(first.x), padded, 24),
+                    ViewOf(inner, padded, shape.in), ViewOf(y, padded, shape.out), workspace);
+    y.resize(expected.size());
+    EXPECT_EQ(y, expected) << rows;
+  }
+}
+
+const std::vector<Shape> kPairShapes = {{5, 3}, {193, 64}, {1536, 384}};
+
+INSTANTIATE_TEST_SUITE_P(Shapes, GemmPairTest, testing::ValuesIn(InEveryType(kPairShapes)),
+                         NameOfParam);
+INSTANTIATE_TEST_SUITE_P(Emulated, GemmPairTest, testing::ValuesIn(Emulated(kPairShapes)),
+                         NameOfParam);
+
 class GemmInvarianceTest : public GemmCaseTest {};
 
 // Row r computed alone is the standard for row r of every batch. The large batches decide which

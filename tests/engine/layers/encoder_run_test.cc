@@ -326,12 +326,12 @@ TEST(PredictBytesTest, IsWhatARunHolds) {
 }
 
 TEST(PredictBytesTest, CountsTheOperandsOfTheType) {
-  const ModelDescription model = SmallModel(1, 2, 16);  // F = 64, as many as the operand has
+  const ModelDescription model = SmallModel(1, 2, 16);  // E = 32, F = 64
   const auto bytes = [&](const ComputeMode& mode) {
     return *EncoderRun::PredictBytes(model, 160, 1, mode);
   };
   const int64_t f32 = bytes({});
-  EXPECT_EQ(bytes({ComputeType::kBf16, false}) - f32, 160 * (64 * 2 + 4));
+  EXPECT_EQ(bytes({ComputeType::kBf16, false}) - f32, 160 * ((32 + 64) * 2 + 4));
   EXPECT_EQ(bytes({ComputeType::kInt8, false}) - f32, 160 * (64 + 4));
   EXPECT_EQ(bytes({ComputeType::kInt8, true}) - f32, 160 * (64 * 4 + 4));
 }
