@@ -6,7 +6,8 @@
 
 namespace attendant {
 
-// Of the linear layers; everything between them is float32.
+// Of the linear layers. Attention takes bfloat16 operands in kBf16, and in kInt8 where the CPU has
+// units for them (see AttentionShape); everything else is float32.
 //   kF32   float32
 //   kBf16  weights and inputs rounded to bfloat16, sums in float32
 //   kInt8  weights quantised per output channel, inputs per token, both symmetric; sums exact

@@ -9,6 +9,7 @@
 
 #include "engine/base/aligned_buffer.h"
 #include "engine/kernels/attention_block.h"
+#include "engine/kernels/isa.h"
 
 namespace attendant {
 namespace {
@@ -22,6 +23,13 @@ constexpr int64_t kFewQueries = 96;
 HeadBias BiasOfHead(const AttentionBias* bias, int64_t head) {
   if (bias == nullptr) return {};
   return {bias->data + head * bias->head_stride, bias->query_stride, bias->key_stride};
+}
+
+AttentionOperands OperandsOf(const ComputeMode& mode) {
+  if (mode.type == ComputeType::kF32) return AttentionOperands::kF32;
+  if (mode.emulate) return AttentionOperands::kRounded;
+  if (HasAmxUnits()) return AttentionOperands::kTiles;
+  return HasBf16Units() ? AttentionOperands::kPairs : AttentionOperands::kF32;
 }
 
 AttentionBlock BlockOf(const AttentionShape& shape, const AttentionInput& input,
@@ -60,6 +68,7 @@ class AttentionWorkspace::Impl {
 
   AttentionScratch scratch(int worker);
 
+  const AttentionOperands operands;
   // Indices of a run's sequences, the longest first, and the first item of each in that order.
   std::vector<int64_t> order;
   std::vector<int64_t> first_item;
@@ -75,11 +84,13 @@ class AttentionWorkspace::Impl {
   std::vector<AlignedBuffer<float>> workers_;
 };
 
-AttentionWorkspace::Impl::Impl(int workers, const AttentionShape& shape, int64_t max_length) {
+AttentionWorkspace::Impl::Impl(int workers, const AttentionShape& shape, int64_t max_length)
+    : operands(OperandsOf(shape.mode)) {
   const int64_t block = RoundUpToPanel(std::clamp<int64_t>(max_length, 1, kKeyBlock));
   const int64_t value_width = RoundUpToPanel(shape.value_width);
-  sizes_ = {.queries = kMaxPanelWidth * shape.key_width,
-            .keys = block * shape.key_width,
+  const int64_t key_width = RoundUpToPanel(shape.key_width);
+  sizes_ = {.queries = kMaxPanelWidth * key_width,
+            .keys = block * key_width,
             .values = block * value_width,
             .scores = block * kMaxPanelWidth,
             .context = kMaxQueries * value_width};
@@ -139,6 +150,7 @@ int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const Att
     AttentionBlock block = BlockOf(shape, input, sequence, head, context);
     KeepQueries(sequence.first_query + begin, std::min(queries_per_item, sequence.queries - begin),
                 block);
+    block.operands = workspace.impl().operands;
     keyless.fetch_add(AttendBlock(block, workspace.impl().scratch(worker)),
                       std::memory_order_relaxed);
   });

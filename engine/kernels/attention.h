@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "absl/types/span.h"
+#include "engine/base/compute_type.h"
 #include "engine/base/matrix_view.h"
 #include "engine/base/thread_team.h"
 
@@ -17,6 +18,10 @@ struct AttentionShape {
   int64_t value_width;  // Dv: head h owns columns [h Dv, (h+1) Dv) of values and of the context
   float scale;          // on the scores; 1/sqrt(Dk) for most models
   int64_t window = 0;   // keys further from the query than this are not seen; 0: all are
+  // What the products compute in: queries, keys, values and probabilities are rounded to bfloat16
+  // in kBf16 and kInt8 where the CPU has units for that, or if emulated, and are float32 else. Sums
+  // and softmax are float32.
+  ComputeMode mode = {};
 };
 
 // Added to the scaled scores: element (h, s, t) is at data[h * head_stride + s * query_stride + t *

@@ -8,7 +8,9 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/kernels/attention_block.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "engine/kernels/micro_kernel-inl.h"
+#include "engine/kernels/amx_products-inl.h"
+#include "engine/kernels/packing-inl.h"
+#include "engine/kernels/vector_products-inl.h"
 #include "engine/kernels/simd-inl.h"
 // clang-format on
 
@@ -20,10 +22,6 @@ namespace {
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 constexpr float kLog2E = 1.44269504f;
 
-// Keys whose scores and values stay in the innermost cache from the exponentials to the product.
-constexpr int64_t kKeyChunk = 128;
-// With more queries than this, keys and values are gathered from the batch's rows first.
-constexpr int64_t kGatherAbove = 32;
 constexpr int64_t kFloatsPerCacheLine = 16;
 
 // What exponents are taken relative to: the maximum, unless every key so far is forbidden. Then 0,
@@ -32,50 +30,20 @@ HWY_INLINE Floats Anchor(Floats maximum) {
   return hn::IfThenZeroElse(hn::Eq(maximum, hn::Set(FloatTag(), kMinusInfinity)), maximum);
 }
 
-// Keys [begin, end) of the sequence.
-struct KeyRange {
-  int64_t begin;
-  int64_t end;
-};
-
 constexpr int64_t RoundDown(int64_t value, int64_t multiple) { return value - value % multiple; }
-
-// Keys and values of some neighbouring tokens.
-struct KeyBlock {
-  int64_t first;
-  int64_t count;
-  MatrixView<const float> keys;
-  const float* values;  // a panel of columns starts every panel_stride elements
-  int64_t value_stride;
-  int64_t panel_stride;
-};
-
-// The first `count` <= kVectors * kLanes of kVectors vectors of queries; the lanes beyond repeat
-// the last query, and nothing is kept of them.
-struct QueryPanel {
-  int64_t first;
-  int64_t count;
-  KeyRange keys;  // what any of them sees
-};
-
-// A part of a key block.
-struct KeyChunk {
-  int64_t first;
-  int64_t count;
-  bool is_first;  // of all that the panel sees
-  bool is_last;
-};
 
 // One run over the keys of a block of queries. Scores are held transposed, [keys, queries]: each
 // query has a lane of its own, so that softmax needs neither sums across lanes nor partial vectors.
+template <class Products>
 class Run {
  public:
   Run(const AttentionBlock& block, const AttentionScratch& scratch)
       : block_(block),
         scratch_(scratch),
-        context_stride_(PaddedToPanel(block.values.cols)),
+        products_(block, scratch),
         adjusts_(block.bias || block.distances || block.window > 0 || !(block.scale > 0)),
-        exponent_scale_(adjusts_ ? kLog2E : block.scale * kLog2E) {}
+        exponent_scale_(adjusts_ ? kLog2E : block.scale * kLog2E),
+        rounds_(block.operands == AttentionOperands::kRounded) {}
 
   int64_t Attend() {
     const int64_t queries = block_.queries.rows;
@@ -87,7 +55,7 @@ class Run {
     }
     for (int64_t key = seen.begin; key < seen.end; key = RoundDown(key, kKeyBlock) + kKeyBlock) {
       const int64_t end = std::min(seen.end, RoundDown(key, kKeyBlock) + kKeyBlock);
-      const KeyBlock block = TakeKeys(key, end - key);
+      const KeyBlock block = products_.TakeKeys(key, end - key);
       for (int64_t q = 0; q < queries; q += kPanel) {
         const int64_t count = std::min(kPanel, queries - q);
         AttendSeen(block, {q, count, SeenBy(q, count)});
@@ -99,13 +67,10 @@ class Run {
   }
 
  private:
-  template <int kVectors>
-  static constexpr int64_t Width() {
-    return kVectors * static_cast<int64_t>(kLanes);
-  }
+  static constexpr AttentionOperands kOperands = Products::kOperands;
 
-  // The keys that some of the queries [first, first + count) see. Begins at an even key, because
-  // the sums take keys in pairs: then keys that a query does not see change no bit of it.
+  // The keys that some of the queries [first, first + count) see. Begins where a step of the
+  // products does: then keys that a query does not see change no bit of it.
   KeyRange SeenBy(int64_t first, int64_t count) const {
     const int64_t keys = block_.keys.rows;
     if (block_.window == 0) return {0, keys};
@@ -117,7 +82,7 @@ class Run {
       begin = std::lower_bound(positions.begin(), positions.end(), lowest) - positions.begin();
       end = std::upper_bound(positions.begin(), positions.end(), highest) - positions.begin();
     }
-    return {RoundDown(begin, 2), end};
+    return {RoundDown(begin, Products::kKeyStep), end};
   }
 
   // What of the block the panel sees.
@@ -129,26 +94,8 @@ class Run {
     block.first = begin;
     block.count = end - begin;
     block.keys = block.keys.Rows(skipped, block.count);
-    block.values += skipped * block.value_stride;
+    block.values += Elements<kOperands>(skipped) * block.value_stride;
     panel.count > static_cast<int64_t>(kLanes) ? Attend<2>(block, panel) : Attend<1>(block, panel);
-  }
-
-  KeyBlock TakeKeys(int64_t first, int64_t count) {
-    const MatrixView<const float> keys = block_.keys.Rows(first, count);
-    const MatrixView<const float> values = block_.values.Rows(first, count);
-    KeyBlock block{first, count, keys, values.data, values.stride, kPanel};
-    const bool gather = block_.queries.rows > kGatherAbove;
-    if (gather) {
-      PackRows(keys, scratch_.keys);
-      block.keys = {scratch_.keys, count, keys.cols, keys.cols};
-    }
-    if (gather || values.cols % kPanel != 0) {
-      PackPanels(values, scratch_.values);
-      block.values = scratch_.values;
-      block.value_stride = kPanel;
-      block.panel_stride = count * kPanel;
-    }
-    return block;
   }
 
   template <int kVectors>
@@ -158,14 +105,16 @@ class Run {
       rows[i] = block_.queries.row(panel.first + std::min(i, panel.count - 1));
     }
     if (block.first + block.count == panel.keys.end) PrefetchContext(panel);
-    PackTransposed<kVectors>(rows, block_.queries.cols, scratch_.queries);
+    PackTransposed<kOperands, kVectors>(rows, block_.queries.cols, scratch_.queries);
+    if (rounds_) RoundPacked(scratch_.queries, block_.queries.cols * Width<kVectors>());
     Floats maxima[kVectors];
-    Score<kVectors>(block, maxima);
+    products_.template Score<kVectors>(block, maxima);
     if (adjusts_) ScaleAndBias<kVectors>(block, panel, maxima);
     if (block_.probabilities != nullptr) StoreScores(block, panel, Width<kVectors>());
     TakeMaxima<kVectors>(block, panel, maxima);
     for (int64_t first = block.first, end; first < block.first + block.count; first = end) {
-      end = std::min(block.first + block.count, RoundDown(first, kKeyChunk) + kKeyChunk);
+      end = std::min(block.first + block.count,
+                     RoundDown(first, Products::kKeyChunk) + Products::kKeyChunk);
       const KeyChunk chunk{first - block.first, end - first, first == panel.keys.begin,
                            end == panel.keys.end};
       Exponentiate<kVectors>(chunk, panel, maxima);
@@ -182,27 +131,6 @@ class Run {
         __builtin_prefetch(row + col, 1);
       }
     }
-  }
-
-  // scores = K Q^T, and the largest of each query.
-  template <int kVectors>
-  void Score(const KeyBlock& block, Floats (&maxima)[kVectors]) {
-    const FloatTag d;
-    for (Floats& maximum : maxima) maximum = hn::Set(d, kMinusInfinity);
-    ForRowTiles(block.count, [&](auto rows, int64_t begin) HWY_ATTR {
-      constexpr int kRows = decltype(rows)::value;
-      Tile<kRows, kVectors> sums;
-      ZeroTile<kRows, kVectors>(sums);
-      MultiplyTile<kRows, kVectors>({block.keys.row(begin), block.keys.stride, 1},
-                                    {scratch_.queries, Width<kVectors>()}, block.keys.cols, sums);
-      float* to = scratch_.scores + begin * Width<kVectors>();
-      for (int r = 0; r < kRows; ++r, to += Width<kVectors>()) {
-        for (int v = 0; v < kVectors; ++v) {
-          maxima[v] = hn::Max(maxima[v], sums[r][v]);
-          hn::Store(sums[r][v], d, to + v * kLanes);
-        }
-      }
-    });
   }
 
   // scores = scores * scale + biases, minus infinity out of the window, and the largest of each
@@ -264,7 +192,9 @@ class Run {
       const int64_t query = block_.first_query + panel.first + std::min(i, panel.count - 1);
       rows[i] = bias.data + block_.Position(query) * bias.query_stride + (dense ? block.first : 0);
     }
-    if (dense) return PackTransposed<kVectors>(rows, block.count, scratch_.bias);
+    if (dense) {
+      return PackTransposed<AttentionOperands::kF32, kVectors>(rows, block.count, scratch_.bias);
+    }
     float* to = scratch_.bias;
     for (int64_t key = block.first; key < block.first + block.count; ++key) {
       const int64_t offset = block_.Position(key) * bias.key_stride;
@@ -297,16 +227,12 @@ class Run {
       hn::Store(after, d, held);
     }
     if (block.first == panel.keys.begin) return;
-    for (int64_t q = 0; q < panel.count; ++q) {
-      float* context = Context(panel.first + q);
-      const Floats by = hn::Set(d, factors[q]);
-      TransformRow(context, static_cast<size_t>(context_stride_), context,
-                   [by](Floats x) HWY_ATTR { return hn::Mul(x, by); });
-    }
+    products_.template Scale<kVectors>(panel, factors);
   }
 
-  // scores = e^(scores - maxima), added to the sums: those of even keys and of odd keys, whatever
-  // the panel's width, so that a query's bits do not depend on its panel.
+  // The chunk's scores to e^(scores - maxima), as operands from the chunk's first row on. Added to
+  // the sums are those of even keys and of odd keys, whatever the panel's width, so that a query's
+  // bits do not depend on its panel.
   template <int kVectors>
   void Exponentiate(const KeyChunk& chunk, const QueryPanel& panel,
                     const Floats (&anchors)[kVectors]) {
@@ -314,13 +240,19 @@ class Run {
     Floats sums[kVectors];
     for (Floats& sum : sums) sum = hn::Zero(d);
     float* scores = scratch_.scores + chunk.first * Width<kVectors>();
+    float* to = scores;
     int64_t key = 0;
-    for (; key + 2 <= chunk.count; key += 2) {
-      ExponentiateKeys<kVectors, 2>(scores + key * Width<kVectors>(), anchors, sums);
+    for (; key + 2 <= chunk.count; key += 2, scores += 2 * Width<kVectors>()) {
+      ExponentiateKeys<kVectors, 2>(scores, anchors, sums, to);
+      to += 2 / kDepthOf<kOperands> * Width<kVectors>();
     }
     if (key < chunk.count) {
-      ExponentiateKeys<kVectors, 1>(scores + key * Width<kVectors>(), anchors, sums);
+      ExponentiateKeys<kVectors, 1>(scores, anchors, sums, to);
+      to += Width<kVectors>();
     }
+    // Of tiles, what fills the last one.
+    const int64_t end = (chunk.first + Elements<kOperands>(chunk.count)) * Width<kVectors>();
+    std::fill(to, scratch_.scores + end, 0.0f);
     for (int v = 0; v < kVectors; ++v) {
       float* held = scratch_.sums + panel.first + v * kLanes;
       hn::Store(hn::Add(hn::Load(d, held), sums[v]), d, held);
@@ -328,8 +260,8 @@ class Run {
   }
 
   template <int kVectors, int kKeys>
-  HWY_INLINE void ExponentiateKeys(float* scores, const Floats (&anchors)[kVectors],
-                                   Floats (&sums)[kVectors]) {
+  HWY_INLINE void ExponentiateKeys(const float* scores, const Floats (&anchors)[kVectors],
+                                   Floats (&sums)[kVectors], float* to) {
     const FloatTag d;
     const Floats scale = hn::Set(d, exponent_scale_);
     Floats e[kKeys * kVectors];
@@ -337,7 +269,11 @@ class Run {
       e[i] = hn::MulSub(hn::Load(d, scores + i * kLanes), scale, anchors[i % kVectors]);
     }
     Exp2OfNonPositive(e);
-    for (int i = 0; i < kKeys * kVectors; ++i) hn::Store(e[i], d, scores + i * kLanes);
+    constexpr bool kIsPair = kKeys == 2 && kDepthOf<kOperands> == 2;
+    for (int i = 0; i < (kIsPair ? kVectors : kKeys * kVectors); ++i) {
+      const Floats next = kIsPair ? e[kVectors + i] : hn::Zero(d);
+      hn::Store(ToElements<kOperands>(e[i], next), d, to + i * kLanes);
+    }
     for (int v = 0; v < kVectors; ++v) {
       sums[v] = hn::Add(sums[v], kKeys == 1 ? e[v] : hn::Add(e[v], e[kVectors + v]));
     }
@@ -353,32 +289,11 @@ class Run {
       const Floats one = hn::Set(d, 1.0f);
       hn::Store(chunk.is_last ? hn::Div(one, sum) : one, d, factors + v * kLanes);
     }
-    const float* scores = scratch_.scores + chunk.first * Width<kVectors>();
-    const float* values = block.values + chunk.first * block.value_stride;
-    for (int64_t col = 0; col < block_.values.cols; col += kPanel, values += block.panel_stride) {
-      const bool in_place = chunk.is_last && col + kPanel <= block_.values.cols;
-      ForRowTiles(panel.count, [&](auto rows, int64_t begin) HWY_ATTR {
-        constexpr int kRows = decltype(rows)::value;
-        const int64_t q = panel.first + begin;
-        Tile<kRows, 2> sums;
-        if (chunk.is_first) {
-          ZeroTile<kRows, 2>(sums);
-        } else {
-          for (int r = 0; r < kRows; ++r) {
-            sums[r][0] = hn::Load(d, Context(q + r) + col);
-            sums[r][1] = hn::Load(d, Context(q + r) + col + kLanes);
-          }
-        }
-        MultiplyTile<kRows, 2>({scores + begin, 1, Width<kVectors>()}, {values, block.value_stride},
-                               chunk.count, sums);
-        for (int r = 0; r < kRows; ++r) {
-          const Floats factor = hn::Set(d, factors[begin + r]);
-          float* to = (in_place ? block_.context.row(q + r) : Context(q + r)) + col;
-          hn::StoreU(hn::Mul(sums[r][0], factor), d, to);
-          hn::StoreU(hn::Mul(sums[r][1], factor), d, to + kLanes);
-        }
-      });
+    if (rounds_) {
+      RoundPacked(scratch_.scores + chunk.first * Width<kVectors>(),
+                  chunk.count * Width<kVectors>());
     }
+    products_.template AddValues<kVectors>(block, chunk, panel, factors);
   }
 
   // What the products could not do in place. True if query q had no key.
@@ -392,8 +307,7 @@ class Run {
       if (probabilities != nullptr) std::fill_n(probabilities, block_.keys.rows, 0.0f);
       return true;
     }
-    const int64_t in_place = block_.context.cols / kPanel * kPanel;
-    std::copy_n(Context(q) + in_place, block_.context.cols - in_place, context + in_place);
+    products_.Finish(q);
     if (probabilities != nullptr) {
       const FloatTag d;
       const Floats anchor = Anchor(hn::Set(d, scratch_.maxima[q]));
@@ -406,17 +320,24 @@ class Run {
     return false;
   }
 
-  float* Context(int64_t q) const { return scratch_.context + q * context_stride_; }
-
   const AttentionBlock& block_;
   const AttentionScratch& scratch_;
-  const int64_t context_stride_;
+  const Products products_;
   const bool adjusts_;  // the products need more than a positive scale
   const float exponent_scale_;
+  const bool rounds_;  // what is packed
 };
 
 int64_t AttendRows(const AttentionBlock& block, const AttentionScratch& scratch) {
-  return Run(block, scratch).Attend();
+#if HWY_TARGET <= HWY_AVX3
+  if (block.operands == AttentionOperands::kPairs) {
+    return Run<VectorProducts<AttentionOperands::kPairs>>(block, scratch).Attend();
+  }
+  if (block.operands == AttentionOperands::kTiles) {
+    return Run<AmxProducts>(block, scratch).Attend();
+  }
+#endif
+  return Run<VectorProducts<AttentionOperands::kF32>>(block, scratch).Attend();
 }
 
 }  // namespace

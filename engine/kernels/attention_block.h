@@ -23,6 +23,18 @@ constexpr int64_t RoundUpToPanel(int64_t size) {
   return (size + kMaxPanelWidth - 1) / kMaxPanelWidth * kMaxPanelWidth;
 }
 
+// What the products read; their sums are float32.
+enum class AttentionOperands {
+  kF32,
+  // Rounded to bfloat16, but each in a float32: what the others compute, on any CPU.
+  kRounded,
+  // Rounded to bfloat16, two neighbours in depth in the 32 bits of an element, the first one in the
+  // low half. Takes a CPU with AVX512_BF16.
+  kPairs,
+  // Such pairs, in multiples of 16. Takes a CPU with AMX, which sums in an order of its own.
+  kTiles
+};
+
 // The bias of one head; see AttentionBias. data is null for none.
 struct HeadBias {
   explicit operator bool() const { return data != nullptr; }
@@ -44,16 +56,18 @@ struct AttentionBlock {
   HeadBias distances;
   int64_t window = 0;                   // see AttentionShape
   absl::Span<const int32_t> positions;  // see AttentionSequence
-  int64_t first_query = 0;         // index in the sequence of queries' row 0
-  float* probabilities = nullptr;  // [queries, length], or null
+  int64_t first_query = 0;              // index in the sequence of queries' row 0
+  float* probabilities = nullptr;       // [queries, length], or null
+  AttentionOperands operands = AttentionOperands::kF32;
 
   int64_t Position(int64_t token) const { return positions.empty() ? token : positions[token]; }
 };
 
-// Parts of one worker's scratch, each aligned to 64 bytes; block = min(length, kKeyBlock).
+// Parts of one worker's scratch, each aligned to 64 bytes; block =
+// RoundUpToPanel(min(length, kKeyBlock)).
 struct AttentionScratch {
-  float* queries;  // Dk x kMaxPanelWidth
-  float* keys;     // block x Dk
+  float* queries;  // RoundUpToPanel(Dk) x kMaxPanelWidth
+  float* keys;     // block x RoundUpToPanel(Dk)
   float* values;   // block x RoundUpToPanel(Dv)
   float* scores;   // block x kMaxPanelWidth
   float* bias;     // block x kMaxPanelWidth

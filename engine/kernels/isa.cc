@@ -1,5 +1,8 @@
 #include "engine/kernels/isa.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <optional>
 #include <utility>
 
@@ -77,6 +80,18 @@ std::string EffectiveIsa() {
 }
 
 bool HasBf16Units() { return Has(dnnl::cpu_isa::avx512_core_bf16); }
+
+bool HasAmxUnits() {
+#ifdef SYS_arch_prctl
+  // Linux lets a process use tiles once it has asked; oneDNN asks no sooner than at its own first
+  // use.
+  constexpr int64_t kRequestPermission = 0x1023, kTileData = 18;
+  static const bool permitted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return permitted && Has(dnnl::cpu_isa::avx512_core_amx);
+#else
+  return false;
+#endif
+}
 
 bool HasInt8Units() {
   return Has(dnnl::cpu_isa::avx512_core_vnni) || Has(dnnl::cpu_isa::avx2_vnni);

@@ -17,8 +17,10 @@ absl::Status CapIsa(Isa cap);
 // "avx512_vnni", "avx512_bf16", "amx"; "avx", "sse41" or "generic" on older ones.
 std::string EffectiveIsa();
 
-// Whether the CPU, after the cap, has units for products of bfloat16; of int8 (VNNI).
+// Whether the CPU, after the cap, has units for products of bfloat16; tiles of them (AMX); of int8
+// (VNNI).
 bool HasBf16Units();
+bool HasAmxUnits();
 bool HasInt8Units();
 
 // "2.6.3".

@@ -1,5 +1,4 @@
-// Small matrix products for attention, and the packing that feeds them; included once per
-// instruction set.
+// Small matrix products for attention; included once per instruction set.
 
 #if defined(ATTENDANT_ENGINE_KERNELS_MICRO_KERNEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTENDANT_ENGINE_KERNELS_MICRO_KERNEL_INL_H_
@@ -8,11 +7,10 @@
 #define ATTENDANT_ENGINE_KERNELS_MICRO_KERNEL_INL_H_
 #endif
 
-#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
-#include "engine/base/matrix_view.h"
+#include "engine/kernels/attention_block.h"
 #include "engine/kernels/simd-inl.h"
 #include "hwy/highway.h"
 
@@ -28,6 +26,18 @@ HWY_INLINE int64_t PaddedToPanel(int64_t cols) { return (cols + kPanel - 1) / kP
 // Rows of a left operand that the micro-kernel takes at once: 12 accumulators, which 16 registers
 // can hold.
 inline constexpr int64_t kMicroRows = 6;
+
+// Neighbours in depth that an element of an operand holds.
+template <AttentionOperands kOperands>
+inline constexpr int64_t kDepthOf =
+    kOperands == AttentionOperands::kPairs || kOperands == AttentionOperands::kTiles ? 2 : 1;
+
+// Elements of so much depth; zeros fill the last one, and the last tile.
+template <AttentionOperands kOperands>
+constexpr int64_t Elements(int64_t depth) {
+  const int64_t elements = (depth + kDepthOf<kOperands> - 1) / kDepthOf<kOperands>;
+  return kOperands == AttentionOperands::kTiles ? (elements + 15) / 16 * 16 : elements;
+}
 
 // Element (r, k) is at data[r * row_stride + k * depth_stride].
 struct LeftOperand {
@@ -52,9 +62,49 @@ HWY_INLINE void ZeroTile(Tile<kRows, kVectors>& sums) {
   }
 }
 
-// sums += a[kRows, depth] b[depth, kVectors vectors]; each element sums in the order of depth, so
-// its bits do not depend on the shape of the tile.
-template <int kRows, int kVectors>
+// Highway 1.0.3 has none of the instructions of AVX512_BF16, and intrinsics cannot be inlined into
+// functions compiled for one of its targets; hence the assembly.
+#if HWY_TARGET <= HWY_AVX3
+// sum + (high a) (high b), then + (low a) (low b); denormals are zero.
+HWY_INLINE Floats AddProductsOfPairs(Floats a, Floats b, Floats sum) {
+  asm("vdpbf16ps %[b], %[a], %[sum]" : [sum] "+v"(sum.raw) : [a] "v"(a.raw), [b] "v"(b.raw));
+  return sum;
+}
+
+// Both rounded to bfloat16: the elements of the one, then those of the other.
+HWY_INLINE Floats RoundToHalves(Floats first, Floats second) {
+  Floats halves;
+  asm("vcvtne2ps2bf16 %[first], %[second], %[halves]"
+      : [halves] "=v"(halves.raw)
+      : [first] "v"(first.raw), [second] "v"(second.raw));
+  return halves;
+}
+
+// Both rounded to bfloat16, `low` to the low halves of the elements.
+HWY_INLINE Floats RoundToPairs(Floats low, Floats high) {
+  HWY_ALIGN static constexpr uint16_t kInterleaved[] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
+                                                        21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
+                                                        11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  const __m512i halves = _mm512_castps_si512(RoundToHalves(low, high).raw);
+  const __m512i places = _mm512_load_si512(kInterleaved);
+  return Floats{_mm512_castsi512_ps(_mm512_permutexvar_epi16(places, halves))};
+}
+#else
+// Never called: pairs are for CPUs that Highway's AVX3 is for.
+HWY_INLINE Floats AddProductsOfPairs(Floats, Floats, Floats sum) { return sum; }
+HWY_INLINE Floats RoundToHalves(Floats first, Floats) { return first; }
+HWY_INLINE Floats RoundToPairs(Floats low, Floats) { return low; }
+#endif
+
+template <AttentionOperands kOperands>
+HWY_INLINE Floats MultiplyAdd(Floats a, Floats b, Floats sum) {
+  if constexpr (kOperands == AttentionOperands::kPairs) return AddProductsOfPairs(a, b, sum);
+  return hn::MulAdd(a, b, sum);
+}
+
+// sums += a[kRows, depth] b[depth, kVectors vectors], depth in elements; each sum is taken in the
+// order of depth, so its bits do not depend on the shape of the tile.
+template <AttentionOperands kOperands, int kRows, int kVectors>
 HWY_INLINE void MultiplyTile(LeftOperand a, RightOperand b, int64_t depth,
                              Tile<kRows, kVectors>& sums) {
   const FloatTag d;
@@ -63,7 +113,9 @@ HWY_INLINE void MultiplyTile(LeftOperand a, RightOperand b, int64_t depth,
     for (int v = 0; v < kVectors; ++v) right[v] = hn::LoadU(d, b.data + v * kLanes);
     for (int r = 0; r < kRows; ++r) {
       const Floats left = hn::Set(d, a.data[r * a.row_stride]);
-      for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(left, right[v], sums[r][v]);
+      for (int v = 0; v < kVectors; ++v) {
+        sums[r][v] = MultiplyAdd<kOperands>(left, right[v], sums[r][v]);
+      }
     }
   }
 }
@@ -99,86 +151,6 @@ HWY_INLINE void ForRowTiles(int64_t rows, const Function& function) {
         break;
     }
     begin += count;
-  }
-}
-
-// Packs [depth, cols] as a right operand: panels of kPanel columns, each panel's rows back to back,
-// so that neither cache aliasing nor a partial vector can happen in the inner loop. Columns beyond
-// the last are zero.
-HWY_INLINE void PackPanels(MatrixView<const float> matrix, float* panels) {
-  const FloatTag d;
-  const int64_t whole = matrix.cols / kPanel * kPanel;
-  for (int64_t k = 0; k < matrix.rows; ++k) {
-    float* to = panels + k * kPanel;
-    for (int64_t col = 0; col < whole; col += kPanel, to += matrix.rows * kPanel) {
-      hn::StoreU(hn::LoadU(d, matrix.row(k) + col), d, to);
-      hn::StoreU(hn::LoadU(d, matrix.row(k) + col + kLanes), d, to + kLanes);
-    }
-    if (whole < matrix.cols) {
-      std::fill(std::copy_n(matrix.row(k) + whole, matrix.cols - whole, to), to + kPanel, 0.0f);
-    }
-  }
-}
-
-// Copies [rows, cols] densely.
-HWY_INLINE void PackRows(MatrixView<const float> matrix, float* to) {
-  for (int64_t r = 0; r < matrix.rows; ++r, to += matrix.cols) {
-    TransformRow(matrix.row(r), static_cast<size_t>(matrix.cols), to,
-                 [](Floats x) HWY_ATTR { return x; });
-  }
-}
-
-#if HWY_TARGET != HWY_SCALAR
-// Four floats of each of kCount / 4 rows, every fourth one.
-template <size_t kCount>
-HWY_INLINE hn::Vec<hn::FixedTag<float, kCount>> LoadBlocks(const float* const* rows,
-                                                           int64_t column) {
-  const hn::FixedTag<float, kCount> d;
-  if constexpr (kCount == 4) {
-    return hn::LoadU(d, rows[0] + column);
-  } else {
-    return hn::Combine(d, LoadBlocks<kCount / 2>(rows + kCount / 2, column),
-                       LoadBlocks<kCount / 2>(rows, column));
-  }
-}
-
-// Columns [column, column + 4) of kLanes rows, transposed: lane i of result j is rows[i][column +
-// j].
-HWY_INLINE void LoadFourColumns(const float* const* rows, int64_t column, Floats (&columns)[4]) {
-  const FloatTag d;
-  const Floats row0 = LoadBlocks<kLanes>(rows, column);
-  const Floats row1 = LoadBlocks<kLanes>(rows + 1, column);
-  const Floats row2 = LoadBlocks<kLanes>(rows + 2, column);
-  const Floats row3 = LoadBlocks<kLanes>(rows + 3, column);
-  const Floats even_low = hn::InterleaveLower(d, row0, row2);
-  const Floats even_high = hn::InterleaveUpper(d, row0, row2);
-  const Floats odd_low = hn::InterleaveLower(d, row1, row3);
-  const Floats odd_high = hn::InterleaveUpper(d, row1, row3);
-  columns[0] = hn::InterleaveLower(d, even_low, odd_low);
-  columns[1] = hn::InterleaveUpper(d, even_low, odd_low);
-  columns[2] = hn::InterleaveLower(d, even_high, odd_high);
-  columns[3] = hn::InterleaveUpper(d, even_high, odd_high);
-}
-#endif
-
-// Packs the transpose of `cols` columns of kVectors vectors of rows as a right operand.
-template <int kVectors>
-HWY_INLINE void PackTransposed(const float* const* rows, int64_t cols, float* to) {
-  constexpr int64_t kWidth = kVectors * static_cast<int64_t>(kLanes);
-  int64_t col = 0;
-#if HWY_TARGET != HWY_SCALAR
-  for (; col + 4 <= cols; col += 4) {
-    for (int v = 0; v < kVectors; ++v) {
-      Floats columns[4];
-      LoadFourColumns(rows + v * kLanes, col, columns);
-      for (int j = 0; j < 4; ++j) {
-        hn::StoreU(columns[j], FloatTag(), to + (col + j) * kWidth + v * kLanes);
-      }
-    }
-  }
-#endif
-  for (; col < cols; ++col) {
-    for (int64_t i = 0; i < kWidth; ++i) to[col * kWidth + i] = rows[i][col];
   }
 }
 

@@ -36,7 +36,8 @@ absl::Status CheckChain(const LayerShape& layer, int64_t layers) {
 class EncoderRun::Impl {
  public:
   Impl(std::shared_ptr<const Encoder> loaded, int64_t max_tokens, int threads)
-      : encoder(std::move(loaded)), state(encoder->description(), max_tokens, threads) {
+      : encoder(std::move(loaded)),
+        state(encoder->description(), max_tokens, threads, encoder->mode()) {
     encoder->impl().ReserveScratch(state);
     encoder->impl().FillDistances(state);
   }

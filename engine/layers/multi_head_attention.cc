@@ -41,7 +41,7 @@ MatrixView<float> MultiHeadAttention::Context(MatrixView<const float> x, RunStat
                                 .values = kept.Columns(2 * keys, shape_.context_width()),
                                 .distances = run.distances()};
   const MatrixView<float> context = run.activations.context();
-  run.keyless_rows += Attention(run.team, AttentionShapeOf(shape_), input, run.sequences,
+  run.keyless_rows += Attention(run.team, AttentionShapeOf(shape_, run.mode), input, run.sequences,
                                 run.Kept(context), run.attention);
   return run.Padded(context);
 }

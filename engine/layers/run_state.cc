@@ -118,19 +118,22 @@ void ZeroRows(MatrixView<float> rows) {
   for (int64_t r = 0; r < rows.rows; ++r) std::fill_n(rows.row(r), rows.cols, 0.0f);
 }
 
-AttentionShape AttentionShapeOf(const LayerShape& layer) {
+AttentionShape AttentionShapeOf(const LayerShape& layer, const ComputeMode& mode) {
   return {.heads = layer.heads,
           .key_width = layer.key_width,
           .value_width = layer.value_width,
-          .scale = layer.score_scale};
+          .scale = layer.score_scale,
+          .mode = mode};
 }
 
-RunState::RunState(const ModelDescription& model, int64_t capacity, int threads)
+RunState::RunState(const ModelDescription& model, int64_t capacity, int threads,
+                   const ComputeMode& compute_mode)
     : max_tokens(capacity),
+      mode(compute_mode),
       team(threads),
       activations(model, capacity),
       gemm(threads),
-      attention(threads, AttentionShapeOf(model.layer), capacity),
+      attention(threads, AttentionShapeOf(model.layer, mode), capacity),
       scratch_bytes(ScratchBytes(model.layer, threads).value()),
       distance_bias(DistanceElements(model.layer, capacity).value()),
       heads_(model.layer.heads) {

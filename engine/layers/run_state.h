@@ -21,7 +21,7 @@
 
 namespace attendant {
 
-AttentionShape AttentionShapeOf(const LayerShape& layer);
+AttentionShape AttentionShapeOf(const LayerShape& layer, const ComputeMode& mode);
 
 void ZeroRows(MatrixView<float> rows);
 
@@ -33,7 +33,8 @@ void ZeroRows(MatrixView<float> rows);
 // rows alone.
 struct RunState {
   // For batches of up to `capacity` tokens.
-  RunState(const ModelDescription& model, int64_t capacity, int threads);
+  RunState(const ModelDescription& model, int64_t capacity, int threads,
+           const ComputeMode& compute_mode = {});
 
   // Of the buffers, and of the kernels' scratch memory at most.
   static CheckedSize Bytes(const ModelDescription& model, int64_t capacity, int threads,
@@ -78,6 +79,7 @@ struct RunState {
              Activation activation = Activation::kIdentity);
 
   const int64_t max_tokens;
+  const ComputeMode mode;
   const ThreadTeam team;
   Activations activations;
   GemmWorkspace gemm;

@@ -102,8 +102,13 @@ inline Linears& LinearsOf(int count, const LinearShape& shape) {
 // Equal sequences on a fused projection.
 class AttentionOperands {
  public:
-  AttentionOperands(int64_t sequences, int64_t length, int64_t heads, int64_t head_width)
-      : shape_{heads, head_width, head_width, 1 / 8.0f},
+  AttentionOperands(ComputeType type, int64_t sequences, int64_t length, int64_t heads,
+                    int64_t head_width)
+      : shape_{.heads = heads,
+               .key_width = head_width,
+               .value_width = head_width,
+               .scale = 1 / 8.0f,
+               .mode = {.type = type}},
         qkv_(sequences * length, 3 * heads * head_width),
         context_(sequences * length, heads * head_width),
         workspace_(Team().size(), shape_, length) {

@@ -31,10 +31,10 @@ void Linear(State& state, const LinearShape& shape) {
   state.counters["flops"] = PerSecond(2.0 * static_cast<double>(shape.rows * shape.in * shape.out));
 }
 
-void AttentionOfLength(State& state) {
+void AttentionOfLength(State& state, ComputeType type) {
   const int64_t heads = state.range(0), width = state.range(1), length = state.range(2);
   const int64_t sequences = std::max<int64_t>(1, 512 / length);
-  AttentionOperands operands(sequences, length, heads, width);
+  AttentionOperands operands(type, sequences, length, heads, width);
   for (auto _ : state) operands.Run();
   state.counters["flops"] =
       PerSecond(4.0 * static_cast<double>(sequences * heads * width * length * length));
@@ -93,10 +93,17 @@ const bool linears_registered = [] {
   return true;
 }();
 
-BENCHMARK(AttentionOfLength)
-    ->ArgNames({"heads", "width", "length"})
-    ->ArgsProduct({{12}, {32, 64}, {16, 64, 128, 512}})
-    ->UseRealTime();
+const bool attentions_registered = [] {
+  for (const ComputeType type : SupportedTypes()) {
+    benchmark::RegisterBenchmark(absl::StrCat("Attention/", Name(type)).c_str(),
+                                 [type](State& state) { AttentionOfLength(state, type); })
+        ->ArgNames({"heads", "width", "length"})
+        ->ArgsProduct({{12}, {32, 64}, {16, 64, 128, 512}})
+        ->UseRealTime();
+  }
+  return true;
+}();
+
 BENCHMARK(ResidualNorm)->ArgName("width")->Arg(384)->Arg(768)->Arg(1024)->UseRealTime();
 BENCHMARK_CAPTURE(Activating, gelu, Activation::kGelu);
 BENCHMARK_CAPTURE(Activating, gelu_tanh, Activation::kGeluTanh);

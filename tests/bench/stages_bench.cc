@@ -35,8 +35,8 @@ void LinearStage(State& state, int layers_of_model, const LinearShape& shape) {
   for (auto _ : state) layers.Apply(x.view(), y.view(), Activation::kIdentity);
 }
 
-void AttentionStage(State& state, const LayerCase& layer) {
-  AttentionOperands operands(layer.sequences, layer.length, layer.heads,
+void AttentionStage(State& state, const LayerCase& layer, ComputeType type) {
+  AttentionOperands operands(type, layer.sequences, layer.length, layer.heads,
                              layer.hidden_size / layer.heads);
   for (auto _ : state) operands.Run();
 }
@@ -78,7 +78,8 @@ void Register(const LayerCase& layer, ComputeType type) {
     };
   };
   add("qkv", linear(e, 3 * e));
-  add("attention", AttentionStage);
+  add("attention",
+      [type](State& state, const LayerCase& which) { AttentionStage(state, which, type); });
   add("output", linear(e, e));
   add("norm", NormStage);
   add("ff1", linear(e, f));

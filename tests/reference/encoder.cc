@@ -237,9 +237,25 @@ Vector Turn(const LayerShape& shape, const Positions& positions, Vector x) {
   return x;
 }
 
+Vector RoundToBf16(Vector x) {
+  for (double& element : x) element = reference::RoundToBf16(static_cast<float>(element));
+  return x;
+}
+
 // Queries and keys [n, H Dk], values [n, H Dv] -> [n, H Dv].
+struct Operands {
+  Operands RoundedToBf16() const {
+    return {RoundToBf16(queries), RoundToBf16(keys), RoundToBf16(values), true};
+  }
+
+  Vector queries;
+  Vector keys;
+  Vector values;
+  bool rounds_probabilities = false;
+};
 Vector Attend(const LayerShape& shape, const Distances& distances, const Positions& positions,
-              const Vector& queries, const Vector& keys, const Vector& values) {
+              const Operands& operands) {
+  const auto& [queries, keys, values, rounds] = operands;
   const int64_t key_stride = shape.heads * shape.key_width;
   const int64_t value_stride = shape.heads * shape.value_width;
   const int64_t length = static_cast<int64_t>(queries.size()) / key_stride;
@@ -256,6 +272,7 @@ Vector Attend(const LayerShape& shape, const Distances& distances, const Positio
         scores[t] += distances.Of(h, positions[s], positions[t]);
       }
       Softmax(scores);
+      if (rounds) scores = RoundToBf16(std::move(scores));
       double* mixed = &context[s * value_stride + h * shape.value_width];
       for (int64_t t = 0; t < length; ++t) {
         const double* value = &values[t * value_stride + h * shape.value_width];
@@ -271,6 +288,7 @@ class Layer {
  public:
   Layer(const LayerShape& shape, const Weights& weights, const std::string& prefix)
       : shape_(shape),
+        rounds_(weights.type != ComputeType::kF32),
         distances_(shape, weights),
         query_(weights, prefix + "query", shape.heads * shape.key_width, shape.hidden_size),
         key_(weights, prefix + "key", shape.heads * shape.key_width, shape.hidden_size),
@@ -320,9 +338,10 @@ class Layer {
   }
 
   Vector Attention(const Vector& x, const Positions& positions) const {
+    const Operands exact = {Turn(shape_, positions, Apply(query_, x)),
+                            Turn(shape_, positions, Apply(key_, x)), Apply(value_, x)};
     const Vector context =
-        Attend(shape_, distances_, positions, Turn(shape_, positions, Apply(query_, x)),
-               Turn(shape_, positions, Apply(key_, x)), Apply(value_, x));
+        Attend(shape_, distances_, positions, rounds_ ? exact.RoundedToBf16() : exact);
     return output_ ? Scale(Apply(*output_, context), attention_scale_) : context;
   }
 
@@ -337,6 +356,7 @@ class Layer {
   }
 
   LayerShape shape_;
+  bool rounds_;
   Distances distances_;
   LinearLayer query_;
   LinearLayer key_;

@@ -129,15 +129,36 @@ Matrix RmsNorm(const Matrix& x, absl::Span<const float> gamma, double epsilon) {
   return y;
 }
 
-HeadResult AttendHead(const Matrix& queries, const Matrix& keys, const Matrix& values, double scale,
-                      const Matrix& bias) {
+float RoundToBf16(float x) {
+  if (!std::isfinite(x)) return x;
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof(bits));
+  const uint32_t kept = bits & 0xFFFF0000u, rest = bits & 0xFFFFu;
+  const bool up = rest > 0x8000u || (rest == 0x8000u && (bits & 0x10000u) != 0);
+  bits = kept + (up ? 0x10000u : 0u);
+  std::memcpy(&x, &bits, sizeof(bits));
+  return x;
+}
+
+Matrix RoundToBf16(Matrix x) {
+  for (int64_t r = 0; r < x.rows(); ++r) {
+    for (int64_t c = 0; c < x.cols(); ++c) x(r, c) = RoundToBf16(static_cast<float>(x(r, c)));
+  }
+  return x;
+}
+
+HeadResult AttendHead(const AttentionShape& shape, const Matrix& queries, const Matrix& keys,
+                      const Matrix& values, const Matrix& bias) {
+  const bool rounds = shape.mode.type != ComputeType::kF32;
+  const auto operand = [rounds](const Matrix& x) { return rounds ? RoundToBf16(x) : x; };
+  const Matrix q = operand(queries), k = operand(keys), v = operand(values);
   const int64_t length = queries.rows();
   HeadResult result{Matrix(length, values.cols()), Matrix(length, length), 0};
   for (int64_t s = 0; s < length; ++s) {
     std::vector<double> scores(length);
     double maximum = -kInfinity, sum = 0;
     for (int64_t t = 0; t < length; ++t) {
-      scores[t] = Dot(queries, s, keys, t) * scale + bias(s, t);
+      scores[t] = Dot(q, s, k, t) * static_cast<double>(shape.scale) + bias(s, t);
       if (scores[t] > maximum || std::isnan(scores[t])) maximum = scores[t];
     }
     if (maximum == -kInfinity) {
@@ -146,9 +167,9 @@ HeadResult AttendHead(const Matrix& queries, const Matrix& keys, const Matrix& v
     }
     for (double& score : scores) sum += score = std::exp(score - maximum);
     for (int64_t t = 0; t < length; ++t) {
-      result.probabilities(s, t) = scores[t] / sum;
-      for (int64_t c = 0; c < values.cols(); ++c)
-        result.context(s, c) += scores[t] / sum * values(t, c);
+      const double probability = result.probabilities(s, t) = scores[t] / sum;
+      const double weight = rounds ? RoundToBf16(static_cast<float>(probability)) : probability;
+      for (int64_t c = 0; c < values.cols(); ++c) result.context(s, c) += weight * v(t, c);
     }
   }
   return result;
@@ -160,10 +181,10 @@ SequenceResult Attend(const AttentionShape& shape, const Matrix& queries, const 
   const int64_t length = queries.rows();
   SequenceResult result{Matrix(length, shape.heads * shape.value_width), {}, 0};
   for (int64_t h = 0; h < shape.heads; ++h) {
-    HeadResult head = AttendHead(queries.Columns(h * shape.key_width, shape.key_width),
+    HeadResult head = AttendHead(shape, queries.Columns(h * shape.key_width, shape.key_width),
                                  keys.Columns(h * shape.key_width, shape.key_width),
                                  values.Columns(h * shape.value_width, shape.value_width),
-                                 shape.scale, HeadBias(sequence, distances, h, shape.window));
+                                 HeadBias(sequence, distances, h, shape.window));
     for (int64_t s = 0; s < length; ++s) {
       for (int64_t c = 0; c < shape.value_width; ++c) {
         result.context(s, h * shape.value_width + c) = head.context(s, c);
@@ -176,17 +197,6 @@ SequenceResult Attend(const AttentionShape& shape, const Matrix& queries, const 
 }
 
 namespace {
-
-float RoundToBf16(float x) {
-  if (!std::isfinite(x)) return x;
-  uint32_t bits;
-  std::memcpy(&bits, &x, sizeof(bits));
-  const uint32_t kept = bits & 0xFFFF0000u, rest = bits & 0xFFFFu;
-  const bool up = rest > 0x8000u || (rest == 0x8000u && (bits & 0x10000u) != 0);
-  bits = kept + (up ? 0x10000u : 0u);
-  std::memcpy(&x, &bits, sizeof(bits));
-  return x;
-}
 
 constexpr size_t kRotatedBlock = 128;
 

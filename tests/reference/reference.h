@@ -45,14 +45,20 @@ Matrix LayerNorm(const Matrix& x, absl::Span<const float> gamma, absl::Span<cons
 // Zhang and Sennrich 2019; gamma [E].
 Matrix RmsNorm(const Matrix& x, absl::Span<const float> gamma, double epsilon);
 
-// One head of one sequence. bias(s, t) is added to the scaled scores, minus infinity forbids.
+// To nearest even; infinities and NaN stay.
+float RoundToBf16(float x);
+Matrix RoundToBf16(Matrix x);
+
+// One head of one sequence. bias(s, t) is added to the scaled scores, minus infinity forbids. In
+// kBf16 and kInt8 queries, keys, values and the probabilities that weigh them are rounded to
+// bfloat16. Of `shape` only the scale and the mode count.
 struct HeadResult {
   Matrix context;        // [length, Dv]
   Matrix probabilities;  // [length, length]
   int64_t keyless_rows;
 };
-HeadResult AttendHead(const Matrix& queries, const Matrix& keys, const Matrix& values, double scale,
-                      const Matrix& bias);
+HeadResult AttendHead(const AttentionShape& shape, const Matrix& queries, const Matrix& keys,
+                      const Matrix& values, const Matrix& bias);
 
 // All heads of one sequence, as the engine's Attention computes them. queries, keys [length, H Dk],
 // values [length, H Dv]; bias and positions are those of `sequence`,

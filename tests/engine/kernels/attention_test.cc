@@ -3,9 +3,12 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "engine/kernels/isa.h"
 #include "gmock/gmock.h"
 #include "tests/reference/reference.h"
 #include "tests/support/guarded_buffer.h"
@@ -18,8 +21,25 @@ using reference::Matrix;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-AttentionShape ShapeOf(int64_t heads, int64_t key_width, int64_t value_width) {
-  return {heads, key_width, value_width, 1.0f / std::sqrt(static_cast<float>(key_width))};
+constexpr ComputeMode kF32{}, kBf16{ComputeType::kBf16, false},
+    kBf16Emulated{ComputeType::kBf16, true};
+
+// The CPU's own units if it has them, else their emulation.
+ComputeMode BestMode(const ComputeMode& mode) {
+  return mode == kBf16 && !HasBf16Units() ? kBf16Emulated : mode;
+}
+
+std::string NameOf(const ComputeMode& mode) {
+  return std::string(Name(mode.type)) + (mode.emulate ? "Emulated" : "");
+}
+
+AttentionShape ShapeOf(int64_t heads, int64_t key_width, int64_t value_width,
+                       const ComputeMode& mode) {
+  return {.heads = heads,
+          .key_width = key_width,
+          .value_width = value_width,
+          .scale = 1.0f / std::sqrt(static_cast<float>(key_width)),
+          .mode = BestMode(mode)};
 }
 
 // A packed batch as the fused projection leaves it: rows of queries, keys and values side by side.
@@ -65,7 +85,9 @@ class Batch {
                              sequence, distances);
   }
 
+  // A probability of which the last bit of bfloat16 is rounded otherwise moves the result.
   void ExpectMatchesReference(double tolerance = 2e-6) {
+    if (shape_.mode.type != ComputeType::kF32) tolerance = 8e-3;
     std::vector<float> context = Run(2);
     for (size_t i = 0; i < sequences.size(); ++i) {
       const MatrixView<float> part =
@@ -90,37 +112,79 @@ struct Widths {
   int64_t value;
 };
 
-class AttentionWidthTest : public testing::TestWithParam<Widths> {};
+class AttentionWidthTest : public testing::TestWithParam<std::tuple<ComputeMode, Widths>> {};
 
 TEST_P(AttentionWidthTest, MatchesFloat64AtAnyLength) {
-  Batch batch(ShapeOf(3, GetParam().key, GetParam().value),
+  const auto& [mode, widths] = GetParam();
+  Batch batch(ShapeOf(3, widths.key, widths.value, mode),
               {1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 33, 49, 64, 97, 130});
   batch.ExpectMatchesReference();
 }
 
+std::string NameOfWidths(const testing::TestParamInfo<std::tuple<ComputeMode, Widths>>& test) {
+  const auto& [mode, widths] = test.param;
+  return NameOf(mode) + std::to_string(widths.key) + "and" + std::to_string(widths.value);
+}
+
 INSTANTIATE_TEST_SUITE_P(Widths, AttentionWidthTest,
-                         testing::Values(Widths{1, 1}, Widths{2, 3}, Widths{3, 2}, Widths{26, 26},
-                                         Widths{32, 32}, Widths{64, 64}, Widths{80, 80},
-                                         Widths{64, 33}, Widths{5, 128}),
-                         [](const auto& test) {
-                           return std::to_string(test.param.key) + "and" +
-                                  std::to_string(test.param.value);
-                         });
+                         testing::Combine(testing::Values(kF32, kBf16, kBf16Emulated),
+                                          testing::Values(Widths{1, 1}, Widths{2, 3}, Widths{3, 2},
+                                                          Widths{26, 26}, Widths{32, 32},
+                                                          Widths{64, 64}, Widths{80, 80},
+                                                          Widths{64, 33}, Widths{5, 128})),
+                         NameOfWidths);
+
+class AttentionTest : public testing::TestWithParam<ComputeMode> {
+ protected:
+  AttentionShape ShapeOf(int64_t heads, int64_t key_width, int64_t value_width) const {
+    return attendant::ShapeOf(heads, key_width, value_width, GetParam());
+  }
+};
+
+class AttentionBiasTest : public AttentionTest {};
+
+INSTANTIATE_TEST_SUITE_P(Modes, AttentionTest, testing::Values(kF32, kBf16, kBf16Emulated),
+                         [](const auto& test) { return NameOf(test.param); });
+INSTANTIATE_TEST_SUITE_P(Modes, AttentionBiasTest, testing::Values(kF32, kBf16, kBf16Emulated),
+                         [](const auto& test) { return NameOf(test.param); });
 
 // Around the sizes of key and query blocks.
-TEST(AttentionTest, MatchesFloat64AcrossBlocksOfKeys) {
+TEST_P(AttentionTest, MatchesFloat64AcrossBlocksOfKeys) {
   for (const int64_t length : {255, 257, 511, 512, 513, 700, 1025, 1537}) {
     Batch batch(ShapeOf(1, 16, 9), {length});
     batch.ExpectMatchesReference();
   }
 }
 
-TEST(AttentionTest, MatchesFloat64WithPeakedAndLargeScores) {
-  Batch batch({2, 24, 24, 5.0f}, {40, 600});
+TEST_P(AttentionTest, MatchesFloat64WithPeakedAndLargeScores) {
+  AttentionShape shape = ShapeOf(2, 24, 24);
+  shape.scale = 5.0f;
+  Batch batch(shape, {40, 600});
   batch.ExpectMatchesReference(2e-4);
 }
 
-TEST(AttentionTest, ProbabilitiesMatchFloat64AndChangeNothing) {
+// The engine's error is that of the roundings alone, which the simulation has too.
+TEST_P(AttentionTest, ErrorIsThatOfAPlainSimulation) {
+  if (GetParam() == kF32) return;  // rounds nothing
+  for (const int64_t length : {1, 30, 600}) {
+    Batch exact(attendant::ShapeOf(2, 64, 64, kF32), {length}),
+        rounded(ShapeOf(2, 64, 64), {length});
+    const Matrix expected = exact.Expected(0).context, simulated = rounded.Expected(0).context;
+    const std::vector<float> computed = rounded.Run(2);
+    double error = 0, simulated_error = 0;
+    for (int64_t r = 0; r < expected.rows(); ++r) {
+      for (int64_t c = 0; c < expected.cols(); ++c) {
+        const double value = computed[r * expected.cols() + c];
+        error += std::pow(value - expected(r, c), 2);
+        simulated_error += std::pow(simulated(r, c) - expected(r, c), 2);
+      }
+    }
+    EXPECT_LE(std::sqrt(error), 1.25 * std::sqrt(simulated_error)) << length;
+    EXPECT_GT(error, 0) << length;
+  }
+}
+
+TEST_P(AttentionTest, ProbabilitiesMatchFloat64AndChangeNothing) {
   for (const int64_t length : {1, 19, 100, 515}) {
     Batch batch(ShapeOf(2, 12, 20), {length});
     const std::vector<float> context = batch.Run(2);
@@ -141,7 +205,7 @@ TEST(AttentionTest, ProbabilitiesMatchFloat64AndChangeNothing) {
   }
 }
 
-TEST(AttentionBiasTest, MatchesFloat64WithEveryBroadcast) {
+TEST_P(AttentionBiasTest, MatchesFloat64WithEveryBroadcast) {
   constexpr int64_t kHeads = 3, kLength = 37;
   const std::vector<float> values = RandomValues(kHeads * kLength * kLength, 9);
   const std::vector<AttentionBias> biases = {{values.data(), kLength * kLength, kLength, 1},
@@ -157,7 +221,7 @@ TEST(AttentionBiasTest, MatchesFloat64WithEveryBroadcast) {
   }
 }
 
-TEST(AttentionBiasTest, MatchesFloat64AtPositionsOfAPaddedRow) {
+TEST_P(AttentionBiasTest, MatchesFloat64AtPositionsOfAPaddedRow) {
   constexpr int64_t kPadded = 50;
   const std::vector<float> values = RandomValues(2 * kPadded * kPadded, 9);
   std::vector<int32_t> positions;
@@ -169,7 +233,7 @@ TEST(AttentionBiasTest, MatchesFloat64AtPositionsOfAPaddedRow) {
   batch.ExpectMatchesReference();
 }
 
-TEST(AttentionBiasTest, MatchesFloat64AcrossBlocksOfKeys) {
+TEST_P(AttentionBiasTest, MatchesFloat64AcrossBlocksOfKeys) {
   constexpr int64_t kLength = 1100;
   std::vector<float> values = RandomValues(kLength * kLength, 9, 3.0f);
   for (size_t i = 0; i < values.size(); i += 3) values[i] = -kInfinity;
@@ -183,7 +247,7 @@ TEST(AttentionBiasTest, MatchesFloat64AcrossBlocksOfKeys) {
   batch.ExpectMatchesReference();
 }
 
-TEST(AttentionBiasTest, QueriesWithoutKeysGiveZerosAndAreCounted) {
+TEST_P(AttentionBiasTest, QueriesWithoutKeysGiveZerosAndAreCounted) {
   for (const int64_t length : {3, 40, 600}) {
     std::vector<float> values(length * length, 0.0f);
     std::fill_n(&values[length], length, -kInfinity);
@@ -202,7 +266,7 @@ TEST(AttentionBiasTest, QueriesWithoutKeysGiveZerosAndAreCounted) {
   }
 }
 
-TEST(AttentionBiasTest, MatchesFloat64WithDistancesBeside) {
+TEST_P(AttentionBiasTest, MatchesFloat64WithDistancesBeside) {
   constexpr int64_t kLength = 530;
   const std::vector<float> values = RandomValues(kLength * kLength, 9);
   const std::vector<float> table = RandomValues(2 * 2 * kLength, 10);
@@ -218,13 +282,19 @@ TEST(AttentionBiasTest, MatchesFloat64WithDistancesBeside) {
   }
 }
 
-AttentionShape Windowed(int64_t window) {
-  AttentionShape shape = ShapeOf(2, 26, 26);
-  shape.window = window;
-  return shape;
-}
+class AttentionWindowTest : public AttentionTest {
+ protected:
+  AttentionShape Windowed(int64_t window) const {
+    AttentionShape shape = ShapeOf(2, 26, 26);
+    shape.window = window;
+    return shape;
+  }
+};
 
-TEST(AttentionWindowTest, MatchesFloat64AtAnyWidthAndLength) {
+INSTANTIATE_TEST_SUITE_P(Modes, AttentionWindowTest, testing::Values(kF32, kBf16, kBf16Emulated),
+                         [](const auto& test) { return NameOf(test.param); });
+
+TEST_P(AttentionWindowTest, MatchesFloat64AtAnyWidthAndLength) {
   for (const int64_t window : {1, 2, 7, 64, 127, 129, 600, 5000}) {
     Batch batch(Windowed(window), {1, 2, 9, 33, 97, 130, 515, 1030});
     batch.ExpectMatchesReference();
@@ -242,7 +312,7 @@ std::vector<int32_t> Holed(int64_t length, int32_t widest, uint32_t seed) {
   return positions;
 }
 
-TEST(AttentionWindowTest, GoesByPositions) {
+TEST_P(AttentionWindowTest, GoesByPositions) {
   for (const int64_t window : {1, 3, 65}) {
     Batch batch(Windowed(window), {40, 700, 130});
     const std::vector<int32_t> sparse = Holed(40, 6, 1), dense = Holed(700, 2, 2);
@@ -252,7 +322,7 @@ TEST(AttentionWindowTest, GoesByPositions) {
   }
 }
 
-TEST(AttentionWindowTest, ProbabilitiesMatchFloat64) {
+TEST_P(AttentionWindowTest, ProbabilitiesMatchFloat64) {
   constexpr int64_t kLength = 530;
   Batch batch(Windowed(3), {kLength});
   const std::vector<float> context = batch.Run(2);
@@ -270,7 +340,7 @@ TEST(AttentionWindowTest, ProbabilitiesMatchFloat64) {
   }
 }
 
-TEST(AttentionWindowTest, InvarianceToTeamAndToTheQueriesBeside) {
+TEST_P(AttentionWindowTest, InvarianceToTeamAndToTheQueriesBeside) {
   for (const int64_t window : {1, 64, 300}) {
     Batch batch(Windowed(window), {1030, 5, 300});
     const std::vector<int32_t> positions = Holed(300, 3, 3);
@@ -289,14 +359,15 @@ TEST(AttentionWindowTest, InvarianceToTeamAndToTheQueriesBeside) {
   }
 }
 
-TEST(AttentionWindowTest, IsAFullAttentionWhereItIsWiderThanTheSequence) {
+TEST_P(AttentionWindowTest, IsAFullAttentionWhereItIsWiderThanTheSequence) {
   Batch windowed(Windowed(2000), {700});
   Batch full(Windowed(0), {700});
   const std::vector<float> expected = full.Run(2), context = windowed.Run(2);
-  for (size_t i = 0; i < context.size(); ++i) EXPECT_NEAR(context[i], expected[i], 2e-6);
+  for (size_t i = 0; i < context.size(); ++i)
+    EXPECT_NEAR(context[i], expected[i], GetParam() == kF32 ? 2e-6 : 8e-3);
 }
 
-TEST(AttentionTest, InvarianceToTeamNeighboursAndPlace) {
+TEST_P(AttentionTest, InvarianceToTeamNeighboursAndPlace) {
   const AttentionShape shape = ShapeOf(2, 26, 26);
   Batch batch(shape, {5, 300, 17, 1030, 64});
   const std::vector<float> all = batch.Run(1);
@@ -313,7 +384,7 @@ TEST(AttentionTest, InvarianceToTeamNeighboursAndPlace) {
   }
 }
 
-TEST(AttentionTest, NonFiniteValuesStayInTheirSequence) {
+TEST_P(AttentionTest, NonFiniteValuesStayInTheirSequence) {
   for (const float poison : {std::nanf(""), kInfinity, -kInfinity}) {
     Batch batch(ShapeOf(2, 7, 7), {9, 21, 9});
     const std::vector<float> clean = batch.Run(2);
@@ -329,7 +400,7 @@ TEST(AttentionTest, NonFiniteValuesStayInTheirSequence) {
   }
 }
 
-TEST(AttentionTest, TouchesNothingBeyondItsOperands) {
+TEST_P(AttentionTest, TouchesNothingBeyondItsOperands) {
   for (const int64_t width : {1, 3, 8, 26}) {
     for (const int64_t length : {1, 5, 33}) {
       const int64_t cols = 2 * width;
@@ -345,7 +416,8 @@ TEST(AttentionTest, TouchesNothingBeyondItsOperands) {
       AttentionWorkspace workspace(1, shape, length);
       Attention(ThreadTeam(1), shape, {view(queries), view(keys), view(values)}, {&sequence, 1},
                 view(context), workspace);
-      for (const float value : context.span()) ASSERT_NEAR(value, 1.0f, 1e-6);
+      for (const float value : context.span())
+        ASSERT_NEAR(value, 1.0f, GetParam() == kF32 ? 1e-6 : 4e-3);
     }
   }
 }

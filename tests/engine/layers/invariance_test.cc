@@ -68,7 +68,7 @@ void ExpectSameInAnyBatch(const std::shared_ptr<const Encoder>& encoder,
 
 class InvarianceTest : public ::testing::TestWithParam<ComputeType> {
  protected:
-  // Of the other types fewer: between the products all is as in float32.
+  // Of the other types fewer: outside of products and attention all is as in float32.
   int Batches(int in_f32) const { return mode_.type == ComputeType::kF32 ? in_f32 : in_f32 / 5; }
 
   const ComputeMode mode_ = BestMode(GetParam());
