@@ -38,7 +38,7 @@ int Run(const std::vector<std::string>& arguments) {
   const absl::StatusOr<SettingsRequest> request = ReadSettings(arguments, Environment());
   if (!request.ok()) return Refuse(std::string(request.status().message()));
   if (request->kind == SettingsRequest::Kind::kDescribe) {
-    return DescribeModel(request->settings, request->json);
+    return DescribeModel(request->settings, request->describe);
   }
   if (request->kind != SettingsRequest::Kind::kServe) {
     return std::fputs(request->text.c_str(), stdout) < 0 ? 1 : 0;

@@ -44,8 +44,8 @@ void AddMemory(const Settings& settings, ModelReport& report) {
 
 }  // namespace
 
-ModelReport InspectModel(const Settings& settings, const ThreadPlan& plan,
-                         const MemoryLimit& limit) {
+ModelReport InspectModel(const Settings& settings, const ThreadPlan& plan, const MemoryLimit& limit,
+                         bool ranks) {
   ModelReport report;
   report.plan = plan;
   report.limit = limit;
@@ -66,6 +66,11 @@ ModelReport InspectModel(const Settings& settings, const ThreadPlan& plan,
   for (std::string& problem : ListValueProblems(found.description, *found.weights)) {
     report.refusals.push_back(std::move(problem));
   }
+  if (!ranks) return report;
+  absl::StatusOr<std::vector<QueryKeyRanks>> measured =
+      MeasureQueryKeyRanks(found.description, *found.weights);
+  if (measured.ok()) report.ranks = *std::move(measured);
+  report.no_ranks = std::string(measured.status().message());
   return report;
 }
 

@@ -8,6 +8,7 @@
 
 #include "engine/base/compute_type.h"
 #include "engine/layers/model_facts.h"
+#include "server/describe/query_key_ranks.h"
 #include "server/memory_limit.h"
 #include "server/model_loading.h"
 #include "server/services/encoder_service.h"
@@ -32,12 +33,15 @@ struct ModelReport {
   int64_t run_tokens = 0;                   // that the activations have room for
   int64_t run_bytes = 0;                    // of one instance
   std::optional<MemoryNeed> need;           // of the whole server; not if the CPU cannot compute so
+  std::vector<QueryKeyRanks> ranks;         // of each weight set, if asked for
+  std::string no_ranks;                     // why there are none all the same
   ThreadPlan plan;
   MemoryLimit limit;
 };
 
-// `settings` has one model. Reads every weight of it, one at a time.
-ModelReport InspectModel(const Settings& settings, const ThreadPlan& plan,
-                         const MemoryLimit& limit);
+// `settings` has one model. Reads every weight of it, one at a time; those of queries and keys once
+// more if `ranks` are asked for.
+ModelReport InspectModel(const Settings& settings, const ThreadPlan& plan, const MemoryLimit& limit,
+                         bool ranks = false);
 
 }  // namespace attendant::server

@@ -128,6 +128,14 @@ Json OfTensors(const std::vector<CheckpointTensor>& tensors) {
   return list;
 }
 
+Json OfRanks(const std::vector<QueryKeyRanks>& ranks) {
+  Json list = Json::array();
+  for (const QueryKeyRanks& set : ranks) {
+    list.push_back({{"heads", set.heads}, {"concatenated", set.concatenated}});
+  }
+  return list;
+}
+
 }  // namespace
 
 std::string ToJson(const ModelReport& report) {
@@ -144,6 +152,7 @@ std::string ToJson(const ModelReport& report) {
   if (!report.weights.empty()) {
     json["memory"] = OfMemory(report);
     json["stage_costs"] = OfCosts(report.costs);
+    if (!report.ranks.empty()) json["query_key_ranks"] = OfRanks(report.ranks);
     json["weights"] = OfWeights(report.weights);
   }
   json["tensors"] = OfTensors(found.tensors);

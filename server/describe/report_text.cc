@@ -1,5 +1,6 @@
 #include "server/describe/report_text.h"
 
+#include <algorithm>
 #include <map>
 #include <vector>
 
@@ -136,6 +137,21 @@ void AddCosts(const std::vector<StageCost>& costs, Lines& lines) {
   }
 }
 
+void AddRanks(const ModelReport& report, Lines& lines) {
+  if (report.ranks.empty() && report.no_ranks.empty()) return;
+  const LayerShape& layer = report.model.checkpoint.description.layer;
+  lines.push_back("");
+  lines.push_back(absl::StrCat("Singular values that hold 90 % of W_Q^T W_K: of each head, out of ",
+                               layer.key_width, "; of all together, out of ",
+                               std::min(layer.hidden_size, layer.heads * layer.key_width)));
+  if (!report.no_ranks.empty()) lines.push_back(absl::StrCat("  none: ", report.no_ranks));
+  for (size_t i = 0; i < report.ranks.size(); ++i) {
+    const QueryKeyRanks& set = report.ranks[i];
+    lines.push_back(absl::StrCat("  weight set ", i, ": ", absl::StrJoin(set.heads, " "),
+                                 "; together ", set.concatenated));
+  }
+}
+
 std::string Destination(const WeightUse& use, const ComputeMode& mode) {
   switch (use.form) {
     case WeightForm::kLinear:
@@ -202,6 +218,7 @@ std::string ToText(const ModelReport& report) {
   if (!report.weights.empty()) {
     AddMemory(report, lines);
     AddCosts(report.costs, lines);
+    AddRanks(report, lines);
   }
   if (!report.weights.empty() || !found.tensors.empty()) AddTensors(report, lines);
   AddVerdict(report, lines);

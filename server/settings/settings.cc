@@ -85,7 +85,7 @@ absl::StatusOr<SettingsRequest> ReadSettings(
   model->name = model->source;
   request.kind = SettingsRequest::Kind::kDescribe;
   request.settings.models = {*std::move(model)};
-  request.json = line->json;
+  request.describe = {line->json, line->ranks};
   return request;
 }
 

@@ -62,10 +62,16 @@ struct Settings {
   std::string log_level = "info";
 };
 
+// What goes with --describe.
+struct DescribeOptions {
+  bool json = false;
+  bool ranks = false;  // of W_Q^T W_K
+};
+
 struct SettingsRequest {
   enum class Kind { kServe, kDescribe, kHelp, kVersion } kind = Kind::kServe;
   Settings settings;  // of --describe: with that one model, named as its source
-  bool json = false;  // beside --describe
+  DescribeOptions describe;
   std::string text;  // of --help and --version
 };
 

@@ -86,6 +86,7 @@ absl::StatusOr<CommandLine> ReadFlags(const std::vector<std::string>& arguments)
   app.add_option_function<std::string>(
       "--describe", [&line](const std::string& source) { line.describe = source; });
   app.add_flag("--json", line.json);
+  app.add_flag("--ranks", line.ranks);
   std::map<std::string, CLI::Option*> options;
   for (const SettingRow& row : SettingsTable()) {
     options[row.name] =
@@ -102,8 +103,9 @@ absl::StatusOr<CommandLine> ReadFlags(const std::vector<std::string>& arguments)
   }
   if (line.help || line.version) return line;
   for (const std::string& argument : app.remaining()) return UnknownArgument(argument);
-  if (line.json && !line.describe) {
-    return absl::InvalidArgumentError("--json: expected --describe beside it; see --help");
+  if ((line.json || line.ranks) && !line.describe) {
+    return absl::InvalidArgumentError(absl::StrCat(line.json ? "--json" : "--ranks",
+                                                   ": expected --describe beside it; see --help"));
   }
   for (const auto& [name, option] : options) {
     if (option->count() == 0) continue;

@@ -26,6 +26,7 @@ struct CommandLine {
   bool version = false;
   std::optional<std::string> describe;  // SOURCE[,key=value…]
   bool json = false;
+  bool ranks = false;
 };
 
 // All refuse names that are no setting, with the nearest one that is.

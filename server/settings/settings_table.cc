@@ -189,6 +189,9 @@ std::string HelpText() {
       "refuse it; then exit.\n      Exit codes: 0 it would be served, 1 it would be refused, 2 bad "
       "settings.\n"
       "  --json           With --describe: print one JSON document.\n"
+      "  --ranks          With --describe: also how many singular values hold 90 % of W_Q^T W_K, "
+      "of "
+      "each head\n                   and of all heads together; takes seconds.\n"
       "  --help           Print this and exit.\n"
       "  --version        Print the versions of the server and of oneDNN and the instruction set, "
       "and exit.\n";

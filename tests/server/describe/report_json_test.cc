@@ -39,6 +39,17 @@ TEST(ReportJsonTest, HoldsTheWholeReport) {
   EXPECT_EQ(document["weights"][0]["name"], "embeddings.word");
   EXPECT_EQ(document["weights"][0]["form"], "table");
   EXPECT_EQ(document["tensors"], json::array());
+  EXPECT_FALSE(document.contains("query_key_ranks"));
+}
+
+TEST(ReportJsonTest, HoldsRanksIfAskedFor) {
+  Settings settings;
+  settings.models = {*ParseModelSource("synthetic:tiny")};
+  const json document =
+      json::parse(ToJson(InspectModel(settings, ThreadPlan{}, MemoryLimit{}, /*ranks=*/true)));
+  ASSERT_EQ(document["query_key_ranks"].size(), 2u);
+  EXPECT_EQ(document["query_key_ranks"][0]["heads"].size(), 4u);
+  EXPECT_GT(document["query_key_ranks"][0]["concatenated"], 8);
 }
 
 TEST(ReportJsonTest, SurvivesNamesThatAreNoText) {

@@ -80,6 +80,18 @@ TEST(ReportTextTest, AddsUpMemoryAndCost) {
                                       "MiB, answers 0.0 MiB"));
 }
 
+TEST(ReportTextTest, ShowsRanksIfThereAreAny) {
+  ModelReport report = SmallReport();
+  EXPECT_THAT(ToText(report), Not(HasSubstr("Singular")));
+  report.ranks = {{{3, 2}, 4}};
+  EXPECT_THAT(Lines(report), Contains("Singular values that hold 90 % of W_Q^T W_K: of each head, "
+                                      "out of 4; of all together, out of 4"));
+  EXPECT_THAT(Lines(report), Contains("  weight set 0: 3 2; together 4"));
+  report.ranks.clear();
+  report.no_ranks = "too wide";
+  EXPECT_THAT(Lines(report), Contains("  none: too wide"));
+}
+
 TEST(ReportTextTest, SaysWhereEveryTensorWent) {
   const std::vector<std::string> lines = Lines(SmallReport());
   EXPECT_THAT(lines, Contains("  /m/w"));

@@ -215,22 +215,25 @@ TEST(SettingsTest, RefusesBadModels) {
 }
 
 TEST(SettingsTest, DescribesOneModelWithTheOtherSettings) {
-  const auto request =
-      ReadSettings({"--describe", "/models/a=b,dtype=int8", "--json", "--max-request-tokens=64"},
-                   {{"ATTENDANT_MODEL", "other=x"}});
+  const auto request = ReadSettings(
+      {"--describe", "/models/a=b,dtype=int8", "--json", "--ranks", "--max-request-tokens=64"},
+      {{"ATTENDANT_MODEL", "other=x"}});
   ASSERT_TRUE(request.ok()) << request.status();
   EXPECT_EQ(request->kind, SettingsRequest::Kind::kDescribe);
-  EXPECT_TRUE(request->json);
+  EXPECT_TRUE(request->describe.json);
+  EXPECT_TRUE(request->describe.ranks);
   ASSERT_EQ(request->settings.models.size(), 1u);
   EXPECT_EQ(request->settings.models[0].source, "/models/a=b");
   EXPECT_EQ(request->settings.models[0].name, "/models/a=b");
   EXPECT_EQ(request->settings.models[0].compute.type, ComputeType::kInt8);
   EXPECT_EQ(request->settings.max_request_tokens, 64);
-  EXPECT_FALSE(ReadSettings({"--describe=x"}, {})->json);
+  const auto plain = ReadSettings({"--describe=x"}, {});
+  EXPECT_FALSE(plain->describe.json || plain->describe.ranks);
 }
 
 TEST(SettingsTest, RefusesToDescribeNothing) {
   EXPECT_EQ(Error({"--json"}), "--json: expected --describe beside it; see --help");
+  EXPECT_EQ(Error({"--ranks"}), "--ranks: expected --describe beside it; see --help");
   EXPECT_EQ(Error({"--describe"}), "--describe: expected a value; see --help");
   EXPECT_EQ(Error({"--describe", ""}), "--describe: expected SOURCE[,key=value...], got \"\"");
   EXPECT_EQ(Error({"--describe", "x,colour=red"}),

@@ -1,0 +1,77 @@
+#include "server/describe/query_key_ranks.h"
+
+#include <Eigen/QR>
+#include <Eigen/SVD>
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+
+namespace attendant::server {
+namespace {
+
+using RowMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+constexpr double kShare = 0.9;
+
+int64_t CountComponents(const Eigen::MatrixXd& product) {
+  if (!product.allFinite()) return 0;
+  const Eigen::VectorXd values = Eigen::BDCSVD<Eigen::MatrixXd>(product).singularValues();
+  const double wanted = kShare * values.squaredNorm();
+  double sum = 0;
+  int64_t count = 0;
+  while (count < values.size() && sum < wanted) {
+    sum += values[count] * values[count];
+    ++count;
+  }
+  return count;
+}
+
+// R of W^T = Q R for the rows W of a projection: as large as the smaller side of W.
+Eigen::MatrixXd Triangle(const RowMatrix& rows) {
+  const Eigen::Index side = std::min(rows.rows(), rows.cols());
+  const Eigen::HouseholderQR<Eigen::MatrixXd> qr(rows.cast<double>().transpose());
+  return Eigen::MatrixXd(qr.matrixQR().topRows(side).triangularView<Eigen::Upper>());
+}
+
+// W_Q^T W_K = Q (R R'^T) Q'^T has the singular values of what is in brackets.
+int64_t MeasureProduct(const RowMatrix& query, const RowMatrix& key) {
+  return CountComponents(Triangle(query) * Triangle(key).transpose());
+}
+
+absl::Status ReadProjection(const std::string& name, WeightSource& weights, RowMatrix& target) {
+  return weights.Read(name, absl::MakeSpan(target.data(), static_cast<size_t>(target.size())));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<QueryKeyRanks>> MeasureQueryKeyRanks(const ModelDescription& model,
+                                                                WeightSource& weights) {
+  const LayerShape& layer = model.layer;
+  const int64_t rows = layer.heads * layer.key_width;
+  if (std::max(layer.hidden_size, rows) > kWidestRanks) {
+    return absl::OutOfRangeError(absl::StrCat("ranks are measured up to a width of ", kWidestRanks,
+                                              ", the model's is ",
+                                              std::max(layer.hidden_size, rows)));
+  }
+  std::vector<QueryKeyRanks> ranks;
+  RowMatrix query(rows, layer.hidden_size), key(rows, layer.hidden_size);
+  for (int64_t i = 0; i < model.weight_sets(); ++i) {
+    const std::string prefix = absl::StrCat("layer.", i, ".");
+    absl::Status status = ReadProjection(prefix + "query.weight", weights, query);
+    if (status.ok()) status = ReadProjection(prefix + "key.weight", weights, key);
+    if (!status.ok()) return status;
+    QueryKeyRanks& measured = ranks.emplace_back();
+    for (int64_t h = 0; h < layer.heads; ++h) {
+      measured.heads.push_back(
+          MeasureProduct(query.middleRows(h * layer.key_width, layer.key_width),
+                         key.middleRows(h * layer.key_width, layer.key_width)));
+    }
+    measured.concatenated = MeasureProduct(query, key);
+  }
+  return ranks;
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,27 @@
+// How much of its heads' width a model uses to compare queries with keys.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/checkpoint/model_description.h"
+#include "engine/checkpoint/weight_source.h"
+
+namespace attendant::server {
+
+// Of the product W_Q^T W_K [E, E] of a weight set's projections: how many of its largest singular
+// values hold 90 % of the sum of their squares.
+struct QueryKeyRanks {
+  std::vector<int64_t> heads;  // of each head's product alone, out of Dk
+  int64_t concatenated = 0;    // of all heads side by side, out of min(E, H Dk)
+};
+
+// Wider models are not measured: the products have E^2 elements and cost E^3.
+inline constexpr int64_t kWidestRanks = 2048;
+
+// Of every weight set. OUT_OF_RANGE for a wider model; errors of reading.
+absl::StatusOr<std::vector<QueryKeyRanks>> MeasureQueryKeyRanks(const ModelDescription& model,
+                                                                WeightSource& weights);
+
+}  // namespace attendant::server
