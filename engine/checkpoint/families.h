@@ -43,6 +43,9 @@ struct ConfigKeys {
   Keys position_max_distance = {};               // kBuckets; empty: fixed, see below
   Keys rotary_theta = {};                        // kRotary
   Keys rotary_fraction = {};                     // of a head's width; empty: all
+  Keys local_rotary_theta = {};                  // of layers with a window; empty: the same
+  Keys window = {};                              // both ways together; empty: no layer has one
+  Keys global_every = {};                        // layers 0, n, 2 n, … have no window
   Keys rotary_interleaved = {};                  // empty: halves
 };
 
@@ -85,6 +88,8 @@ struct Family {
   NormKind norm_kind = NormKind::kLayer;
   bool scales_scores = true;  // by 1 / sqrt(head width)
   bool has_branch_scale = false;
+  bool has_first_attention_norm = true;
+  bool front_is_grid = false;  // positions of the front are those of a grid of patches
   bool has_embedding_norm = true;
   bool always_projects_embeddings = false;
   PositionRule position_rule = PositionRule::kIndexFromFirstKept;

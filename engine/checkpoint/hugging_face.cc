@@ -48,6 +48,35 @@ std::optional<PoolingDescription> DescribePooler(const Family& family, const std
   return pooling;
 }
 
+// The first of `places` that a file has; nullptr: none.
+const FileTensor* FindFirst(absl::Span<const TensorPart> places, const WeightBinder& binder) {
+  for (const TensorPart& place : places) {
+    if (const FileTensor* tensor = binder.Find(place.name); tensor != nullptr) return tensor;
+  }
+  return nullptr;
+}
+
+// What the file has to put before and onto rows of features.
+std::optional<FrontShape> DescribeFront(const Family& family, const std::string& prefix,
+                                        const ModelDescription& model, const WeightBinder& binder) {
+  const auto rows_of = [&](const std::string& name) -> int64_t {
+    const FileTensor* tensor = FindFirst(PlacesInFile(family, prefix, name), binder);
+    if (tensor == nullptr || tensor->shape.size() < 2) return 0;
+    return tensor->shape[tensor->shape.size() - 2];
+  };
+  FrontShape front;
+  front.has_class = rows_of("front.class") > 0;
+  front.has_distillation = rows_of("front.distillation") > 0;
+  front.registers = rows_of("front.registers");
+  front.positions = rows_of("front.positions");
+  front.needs_every = family.front_is_grid;
+  front.has_norm = model.layer.norm_placement == NormPlacement::kPost &&
+                   HasAny(PlacesInFile(family, prefix, "front.norm.weight"), binder);
+  const bool has_front = front.own_rows() > 0 || front.positions > 0 || front.has_norm;
+  if (!has_front || (front.positions > 0 && front.features() < 1)) return std::nullopt;
+  return front;
+}
+
 bool StartsWithAny(absl::string_view name, absl::Span<const std::string> starts) {
   return std::any_of(starts.begin(), starts.end(),
                      [&](absl::string_view start) { return absl::StartsWith(name, start); });
@@ -126,6 +155,7 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
   } else {
     pooling = DescribePooler(family, prefix, hidden_size, binder);
   }
+  checkpoint.description.front = DescribeFront(family, prefix, checkpoint.description, binder);
   BindAll(checkpoint, family, prefix, !*modules, binder);
   SortOutTheRest(family, prefix, binder, checkpoint.unused_tensors);
   return binder.Finish(options, checkpoint);

@@ -59,11 +59,63 @@ std::vector<NamePattern> JinaBertNames() {
   };
 }
 
+std::vector<NamePattern> ModernBertNames() {
+  return {
+      {"embeddings.word", "embeddings.tok_embeddings.weight"},
+      {"embeddings.norm", "embeddings.norm"},
+      {"layer.{i}.query", "layers.{i}.attn.Wqkv", {0, 3}},
+      {"layer.{i}.key", "layers.{i}.attn.Wqkv", {1, 3}},
+      {"layer.{i}.value", "layers.{i}.attn.Wqkv", {2, 3}},
+      {"layer.{i}.output", "layers.{i}.attn.Wo"},
+      {"layer.{i}.attention_norm", "layers.{i}.attn_norm"},
+      {"layer.{i}.feed_forward_gate", "layers.{i}.mlp.Wi", {0, 2}},
+      {"layer.{i}.feed_forward_in", "layers.{i}.mlp.Wi", {1, 2}},
+      {"layer.{i}.feed_forward_out", "layers.{i}.mlp.Wo"},
+      {"layer.{i}.feed_forward_norm", "layers.{i}.mlp_norm"},
+      {"exit_norm", "final_norm"},
+  };
+}
+
+// Any activation, with a gate.
+std::vector<Named<FeedForwardKind>> GatedKinds() {
+  std::vector<Named<FeedForwardKind>> kinds;
+  for (const Named<Activation>& row : ActivationNames()) {
+    kinds.push_back({row.name, {row.value, true}});
+  }
+  return kinds;
+}
+
 RelativePositionShape Rotary(float theta) {
   RelativePositionShape shape;
   shape.kind = RelativePositions::kRotary;
   shape.rotary_theta = theta;
   return shape;
+}
+
+Family ModernBert() {
+  return {
+      .name = "modernbert",
+      .model_types = {"modernbert"},
+      .architectures = {"ModernBert"},
+      .prefixes = {"model."},
+      .parts = {"embeddings.", "layers.", "final_norm."},
+      .others = {},
+      .keys = {.activation = {"hidden_activation"},
+               .norm_epsilon = {"norm_eps"},
+               .positions = {},
+               .rotary_theta = {"global_rope_theta"},
+               .local_rotary_theta = {"local_rope_theta"},
+               .window = {"local_attention"},
+               .global_every = {"global_attn_every_n_layers"}},
+      .fixed_keys = {{"rope_parameters", nullptr}, {"layer_types", nullptr}},
+      .biases = Biases::kAsInFile,
+      .norm_epsilon = 1e-5f,
+      .feed_forward_kinds = GatedKinds(),
+      .norm_placement = NormPlacement::kPre,
+      .has_first_attention_norm = false,
+      .relative_positions = Rotary(160000),
+      .names = ModernBertNames(),
+  };
 }
 
 Family NomicBert() {
@@ -120,11 +172,7 @@ Family GteNew() {
                      {"logn_attention_clip1", false}},
       .position_embedding_type = "rope",
       .biases = Biases::kAsInFile,
-      .feed_forward_kinds = {{"gelu", {Activation::kGelu, true}},
-                             {"gelu_new", {Activation::kGeluTanh, true}},
-                             {"gelu_pytorch_tanh", {Activation::kGeluTanh, true}},
-                             {"silu", {Activation::kSilu, true}},
-                             {"relu", {Activation::kRelu, true}}},
+      .feed_forward_kinds = GatedKinds(),
       .fewest_token_types = 0,
       .relative_positions = Rotary(10000),
       .names = GteNames(),
@@ -153,6 +201,6 @@ Family JinaBert() {
 
 }  // namespace
 
-std::vector<Family> LongTextFamilies() { return {NomicBert(), GteNew(), JinaBert()}; }
+std::vector<Family> LongTextFamilies() { return {ModernBert(), NomicBert(), GteNew(), JinaBert()}; }
 
 }  // namespace attendant

@@ -135,7 +135,27 @@ LayerShape ReadLayer(const Family& family, ConfigReader& config, Problems& probl
   layer.norm_epsilon = config.Number(keys.norm_epsilon, kHighestNormEpsilon, family.norm_epsilon);
   layer.has_branch_scale = family.has_branch_scale;
   layer.relative_positions = ReadRelativePositions(family, layer.key_width, config, problems);
+  // A window of w tokens reaches w / 2 either way, and at least one.
+  if (!keys.window.empty())
+    layer.window = config.Integer(keys.window, {2, kPositionRange.highest}) / 2;
   return layer;
+}
+
+// What layers of their own, or with their own parts, have.
+std::vector<LayerVariant> ReadVariants(const Family& family, const ModelDescription& model,
+                                       ConfigReader& config) {
+  const ConfigKeys& keys = family.keys;
+  if (keys.window.empty()) return {};
+  const float theta = model.layer.relative_positions.rotary_theta;
+  const float local_theta = config.Number(keys.local_rotary_theta, kHighestRotaryTheta, theta);
+  const int64_t every = config.Integer(keys.global_every, kLayerRange);
+  std::vector<LayerVariant> variants(model.layers);
+  for (int64_t i = 0; i < model.layers; ++i) {
+    variants[i].has_window = i % every != 0;
+    variants[i].rotary_theta = variants[i].has_window ? local_theta : theta;
+    variants[i].has_attention_norm = i > 0 || family.has_first_attention_norm;
+  }
+  return variants;
 }
 
 // Layer i has the weights of group floor(i groups / layers).
@@ -220,6 +240,7 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder) {
   description.layers = config.Integer(family->keys.layers, kLayerRange);
   description.layer = ReadLayer(*family, config, problems);
   description.layer_map = ReadLayerMap(*family, description.layers, config);
+  description.variants = ReadVariants(*family, description, config);
   if (!family->keys.vocabulary.empty()) {
     description.embeddings = ReadEmbeddings(*family, description.layer, config, problems);
   }

@@ -35,6 +35,7 @@ LayerShape ModelDescription::layer_shape(int64_t set) const {
   if (variants.empty()) return shape;
   shape.has_attention_norm = variants[set].has_attention_norm;
   shape.relative_positions.rotary_theta = variants[set].rotary_theta;
+  if (!variants[set].has_window) shape.window = 0;
   return shape;
 }
 

@@ -65,6 +65,7 @@ struct LayerShape {
   bool has_attention_norm = true;  // false: pre-norm without the norm before the attention
   bool has_branch_scale = false;  // each branch is multiplied by a learned vector [E] (LayerScale)
   RelativePositionShape relative_positions = {};
+  int64_t window = 0;  // keys further from the query than this are not seen; 0: all are
 
   int64_t context_width() const { return heads * value_width; }  // C
   bool operator==(const LayerShape&) const = default;
@@ -91,6 +92,25 @@ struct EmbeddingShape {
   int64_t longest_sequence() const { return positions == 0 ? 0 : positions - first_position; }
   bool projected(int64_t hidden_size) const { return always_projected || width != hidden_size; }
   bool operator==(const EmbeddingShape&) const = default;
+};
+
+// What a model puts before and onto the rows of patches or frames that it is given: a class and a
+// distillation token, registers, a table of positions, a norm. Positions are of the two tokens,
+// then of the rows; registers, between them, have none.
+struct FrontShape {
+  bool has_class = false;
+  bool has_distillation = false;
+  int64_t registers = 0;
+  int64_t positions = 0;  // rows of the position table; 0: none
+  bool needs_every =
+      false;  // the positions are a grid's: rows for all of them, or their place is lost
+  bool has_norm = false;  // of the kind of the layers
+
+  int64_t placed_rows() const { return (has_class ? 1 : 0) + (has_distillation ? 1 : 0); }
+  int64_t own_rows() const { return placed_rows() + registers; }
+  // Most rows that can be given; 0: any number.
+  int64_t features() const { return positions == 0 ? 0 : positions - placed_rows(); }
+  bool operator==(const FrontShape&) const = default;
 };
 
 enum class PoolingMode {
@@ -120,6 +140,7 @@ struct PoolingDescription {
 // What a layer may have of its own; all else it shares with the others.
 struct LayerVariant {
   bool has_attention_norm = true;
+  bool has_window = false;
   float rotary_theta = 0;
 
   bool operator==(const LayerVariant&) const = default;
@@ -133,6 +154,7 @@ struct ModelDescription {
                                    // or empty: each has its own
   std::vector<LayerVariant> variants;  // of each weight set; or empty: all are as `layer` says
   std::optional<EmbeddingShape> embeddings;
+  std::optional<FrontShape> front;
   bool has_exit_norm = false;  // a norm after the last layer
   std::optional<PoolingDescription> pooling;
 

@@ -7,6 +7,9 @@ namespace {
 
 std::vector<NamePattern> VitNames() {
   return {
+      {"front.class", "embeddings.cls_token"},
+      {"front.distillation", "embeddings.distillation_token"},
+      {"front.positions", "embeddings.position_embeddings"},
       {"layer.{i}.query", "encoder.layer.{i}.attention.attention.query"},
       {"layer.{i}.key", "encoder.layer.{i}.attention.attention.key"},
       {"layer.{i}.value", "encoder.layer.{i}.attention.attention.value"},
@@ -22,6 +25,9 @@ std::vector<NamePattern> VitNames() {
 
 std::vector<NamePattern> Dinov2Names() {
   return {
+      {"front.class", "embeddings.cls_token"},
+      {"front.registers", "embeddings.register_tokens"},
+      {"front.positions", "embeddings.position_embeddings"},
       {"layer.{i}.query", "encoder.layer.{i}.attention.attention.query"},
       {"layer.{i}.key", "encoder.layer.{i}.attention.attention.key"},
       {"layer.{i}.value", "encoder.layer.{i}.attention.attention.value"},
@@ -41,6 +47,7 @@ std::vector<NamePattern> Dinov2Names() {
 
 std::vector<NamePattern> WhisperNames() {
   return {
+      {"front.positions", "encoder.embed_positions.weight"},
       {"layer.{i}.query", "encoder.layers.{i}.self_attn.q_proj"},
       {"layer.{i}.key", "encoder.layers.{i}.self_attn.k_proj"},
       {"layer.{i}.value", "encoder.layers.{i}.self_attn.v_proj"},
@@ -63,7 +70,8 @@ std::vector<NamePattern> Wav2Vec2Names() {
       {"layer.{i}.feed_forward_in", "encoder.layers.{i}.feed_forward.intermediate_dense"},
       {"layer.{i}.feed_forward_out", "encoder.layers.{i}.feed_forward.output_dense"},
       {"layer.{i}.feed_forward_norm", "encoder.layers.{i}.final_layer_norm"},
-      {"exit_norm", "encoder.layer_norm"},
+      {"exit_norm", "encoder.layer_norm"},   // norms first
+      {"front.norm", "encoder.layer_norm"},  // or last
   };
 }
 
@@ -79,6 +87,7 @@ Family Vit() {
       .keys = {.vocabulary = {}, .positions = {}},
       .biases = Biases::kAsInFile,
       .norm_placement = NormPlacement::kPre,
+      .front_is_grid = true,
       .names = VitNames(),
   };
 }
@@ -100,6 +109,7 @@ Family Dinov2() {
       .norm_epsilon = 1e-6f,
       .norm_placement = NormPlacement::kPre,
       .has_branch_scale = true,
+      .front_is_grid = true,
       .names = Dinov2Names(),
   };
 }
@@ -111,7 +121,7 @@ Family Whisper() {
       .architectures = {"Whisper"},
       .prefixes = {"model."},
       .parts = {"encoder."},
-      .others = {"encoder.conv1.", "encoder.conv2.", "encoder.embed_positions.", "decoder."},
+      .others = {"encoder.conv1.", "encoder.conv2.", "decoder."},
       .keys = {.hidden_size = {"d_model"},
                .heads = {"encoder_attention_heads"},
                .layers = {"encoder_layers"},
@@ -135,7 +145,7 @@ Family Wav2Vec2() {
       .prefixes = {"wav2vec2.", "hubert."},
       .parts = {"encoder."},
       .others = {"feature_extractor.", "feature_projection.", "encoder.pos_conv_embed.",
-                 "encoder.layer_norm.", "masked_spec_embed", "adapter."},
+                 "masked_spec_embed", "adapter."},
       .keys = {.norm_first = {"do_stable_layer_norm"}, .vocabulary = {}, .positions = {}},
       .norm_epsilon = 1e-5f,
       .names = Wav2Vec2Names(),

@@ -34,6 +34,15 @@ void AddEmbeddings(const EmbeddingShape& shape, const LayerShape& layer, Weights
   }
 }
 
+void AddFront(const FrontShape& shape, const LayerShape& layer, Weights& weights) {
+  const int64_t width = layer.hidden_size;
+  if (shape.has_class) weights.push_back({"front.class", {1, width}});
+  if (shape.has_distillation) weights.push_back({"front.distillation", {1, width}});
+  if (shape.registers > 0) weights.push_back({"front.registers", {shape.registers, width}});
+  if (shape.positions > 0) weights.push_back({"front.positions", {shape.positions, width}});
+  if (shape.has_norm) AddNorm("front.norm", layer.norm_kind, width, weights);
+}
+
 void AddLayer(const LayerShape& shape, int64_t index, Weights& weights) {
   const std::string prefix = absl::StrCat("layer.", index, ".");
   const int64_t width = shape.hidden_size;
@@ -64,6 +73,7 @@ std::vector<WeightSpec> ListWeights(const ModelDescription& description) {
   const LayerShape& layer = description.layer;
   const int64_t hidden_size = layer.hidden_size;
   if (description.embeddings) AddEmbeddings(*description.embeddings, layer, weights);
+  if (description.front) AddFront(*description.front, layer, weights);
   if (layer.relative_positions.kind == RelativePositions::kBuckets) {
     weights.push_back({"relative_positions", {layer.relative_positions.buckets, layer.heads}});
   }

@@ -22,8 +22,10 @@ namespace attendant {
 // feed_forward_norm [E]; each ".weight" and ".bias"; attention_scale, feed_forward_scale [E]. Once:
 // "embeddings.word" [V, W], "embeddings.position" [P, W], "embeddings.token_type" [Y, W],
 // "embeddings.norm.{weight,bias}" [W], "embeddings.projection.{weight,bias}" [E, W],
-// "relative_positions" [buckets, H], "exit_norm.{weight,bias}" [E], "pooling.dense.{weight,bias}"
-// [dense_width, modes E]. Linear weights are [out, in]. RMS norms have no bias.
+// "front.class" "front.distillation" [1, E], "front.registers" [registers, E], "front.positions"
+// [positions, E], "front.norm.{weight,bias}" [E], "relative_positions" [buckets, H],
+// "exit_norm.{weight,bias}" [E], "pooling.dense.{weight,bias}" [dense_width, modes E]. Linear
+// weights are [out, in]. RMS norms have no bias.
 struct WeightSpec {
   std::string name;
   std::vector<int64_t> shape;

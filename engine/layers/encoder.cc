@@ -31,6 +31,11 @@ absl::Status LoadAll(const ModelDescription& model, WeightLoader& loader, Encode
     if (!read.ok()) return read.status();
     impl.embeddings = *std::move(read);
   }
+  if (model.front) {
+    absl::StatusOr<Front> read = Front::Load(*model.front, model.layer, loader);
+    if (!read.ok()) return read.status();
+    impl.front = *std::move(read);
+  }
   if (const RelativePositionShape& shape = model.layer.relative_positions;
       shape.kind == RelativePositions::kBuckets) {
     absl::StatusOr<AlignedBuffer<float>> read =
@@ -109,7 +114,8 @@ void Encoder::Impl::FillDistances(RunState& run) const {
 }
 
 int64_t Encoder::Impl::bytes() const {
-  int64_t sum = (embeddings ? embeddings->bytes() : 0) + relative_positions.bytes();
+  int64_t sum = (embeddings ? embeddings->bytes() : 0) + (front ? front->bytes() : 0) +
+                relative_positions.bytes();
   for (const EncoderLayer& layer : layers) sum += layer.bytes();
   if (exit_norm) sum += exit_norm->bytes();
   if (pooling_dense) sum += pooling_dense->bytes();

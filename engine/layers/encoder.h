@@ -90,6 +90,12 @@ class EncoderRun {
   // model must have embeddings.
   void Embed(const TokenIds& ids, int64_t first_row);
 
+  // Makes what enters layer 0 of one sequence of features, which are in rows [first_row + own_rows,
+  // …) of input(): the model's own rows before them, the positions onto them, the norm. `positions`
+  // of the features, each in [0, features()) where the model has such a table (the caller checks);
+  // the model must have a front.
+  void AddFront(absl::Span<const int32_t> positions, int64_t first_row);
+
   // One layer's attention of input(). Result: [T, C] for kContext, else [T, E].
   //   kContext    softmax(Q K^T scale + bias) V, the heads side by side
   //   kProjected  context Wo^T + bo

@@ -10,6 +10,7 @@
 #include "engine/layers/embeddings.h"
 #include "engine/layers/encoder.h"
 #include "engine/layers/encoder_layer.h"
+#include "engine/layers/front.h"
 #include "engine/layers/pooling_dense.h"
 #include "engine/layers/run_state.h"
 #include "engine/layers/weight_loader.h"
@@ -27,6 +28,7 @@ class Encoder::Impl {
   ModelDescription description;
   ComputeMode mode;
   std::optional<Embeddings> embeddings;
+  std::optional<Front> front;
   AlignedBuffer<float> relative_positions;  // [buckets, H], or of size 0
   std::vector<EncoderLayer> layers;         // one for each weight set
   std::optional<NormParameters> exit_norm;

@@ -74,6 +74,12 @@ void EncoderRun::Embed(const TokenIds& ids, int64_t first_row) {
   impl_->model().embeddings->Embed(ids, input().Rows(first_row, rows), impl_->state);
 }
 
+void EncoderRun::AddFront(absl::Span<const int32_t> positions, int64_t first_row) {
+  const Encoder::Impl& model = impl_->model();
+  const int64_t rows = model.description.front->own_rows() + static_cast<int64_t>(positions.size());
+  model.front->Apply(positions, input().Rows(first_row, rows), impl_->state);
+}
+
 absl::StatusOr<MatrixView<const float>> EncoderRun::Attend(int64_t layer, AttendStage stage,
                                                            const PackedBatch& batch,
                                                            RunObserver& observer) {

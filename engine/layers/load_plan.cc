@@ -68,6 +68,11 @@ Footprint OfModel(const ModelDescription& model, const ComputeMode& mode) {
     if (embeddings->projected(model.layer.hidden_size)) sum.AddLinear(hidden, embeddings->width);
   }
   sum.AddTable(model.layer.relative_positions.buckets, model.layer.heads);
+  if (const auto& front = model.front) {
+    sum.AddTable(front->registers, hidden);
+    sum.AddTable(CheckedSize(front->positions) + CheckedSize(2), hidden);
+    sum.AddFloats(Norm(hidden));
+  }
   if (model.has_exit_norm) sum.AddFloats(Norm(hidden));
   if (model.pooling && model.pooling->dense_width > 0) {
     const CheckedSize modes = static_cast<int64_t>(model.pooling->modes.size());
@@ -153,7 +158,18 @@ absl::Status CheckDescription(const ModelDescription& model) {
         "model description: expected an output projection in a layer with a branch scale, got "
         "none");
   }
+  if (model.front && (model.front->positions < 0 || model.front->registers < 0 ||
+                      (model.front->positions > 0 && model.front->features() < 1) ||
+                      (model.front->has_distillation && !model.front->has_class))) {
+    return absl::InvalidArgumentError(
+        "model description: expected a front with positions for its tokens and for rows behind "
+        "them, or none, and no distillation token without a class token");
+  }
   const RelativePositionShape& relative = layer.relative_positions;
+  if (layer.window < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model description: expected a window of 0 or more, got ", layer.window));
+  }
   if (relative.kind == RelativePositions::kRotary &&
       (relative.rotary_width < 2 || relative.rotary_width % 2 != 0 ||
        relative.rotary_width > layer.key_width)) {

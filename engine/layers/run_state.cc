@@ -123,7 +123,8 @@ AttentionShape AttentionShapeOf(const LayerShape& layer, const ComputeMode& mode
           .key_width = layer.key_width,
           .value_width = layer.value_width,
           .scale = layer.score_scale,
-          .mode = mode};
+          .mode = mode,
+          .window = layer.window};
 }
 
 RunState::RunState(const ModelDescription& model, int64_t capacity, int threads,

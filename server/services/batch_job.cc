@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -38,14 +39,32 @@ absl::Status BatchJob::Gather(EncoderRun& run, int64_t first_row, bool reject_no
     run.Embed(ids->view(), first_row);
     return absl::OkStatus();
   }
-  return GatherHiddenStates(std::get<CheckedTensor>(compute.input),
-                            run.input().Rows(first_row, compute.layout.tokens()), reject_nonfinite);
+  const MatrixView<float> rows = run.input().Rows(first_row, compute.layout.tokens());
+  if (!compute.features) return GatherHiddenStates(compute.layout, rows, reject_nonfinite);
+  absl::Status status = GatherHiddenStates(*compute.features, rows, reject_nonfinite);
+  if (status.ok()) AddFronts(rows, run);
+  return status;
 }
 
-absl::Status BatchJob::GatherHiddenStates(const CheckedTensor& tensor, MatrixView<float> rows,
+// From the last sequence to the first, features make room for what goes before them.
+void BatchJob::AddFronts(MatrixView<float> rows, EncoderRun& run) {
+  const TokenLayout& features = *request().features;
+  const TokenLayout& layout = request().layout;
+  for (int64_t b = layout.sequences - 1; b >= 0; --b) {
+    const int64_t length = features.length(b);
+    if (length == 0) continue;
+    const float* from = rows.row(features.cu_seqlens[b]);
+    float* to = rows.row(layout.cu_seqlens[b + 1] - length);
+    std::memmove(to, from, static_cast<size_t>(length * rows.stride) * sizeof(float));
+    run.AddFront(features.positions_of(b), first_row_ + layout.cu_seqlens[b]);
+  }
+}
+
+absl::Status BatchJob::GatherHiddenStates(const TokenLayout& layout, MatrixView<float> rows,
                                           bool reject_nonfinite) {
+  const CheckedTensor& tensor = std::get<CheckedTensor>(request().input);
   int64_t kept = 0;
-  for (const RowRun& run : request().layout.runs) {
+  for (const RowRun& run : layout.runs) {
     for (int64_t i = 0; i < run.count; ++i, ++kept) {
       // Row by row, so that the check finds the row in the cache.
       float* row = rows.row(kept);
@@ -64,8 +83,9 @@ absl::Status BatchJob::RefuseNonfinite(const CheckedTensor& tensor, int64_t row,
   while (std::isfinite(values[column])) ++column;
   std::vector<int64_t> index = {row, column};
   if (tensor.shape.size() == 3) index = {row / tensor.dim(1), row % tensor.dim(1), column};
-  return Refusal(absl::StrCat("hidden_states", ShapeToString(index)), "a finite number",
-                 absl::StrCat(values[column]));
+  return Refusal(
+      absl::StrCat(request().features ? "features" : "hidden_states", ShapeToString(index)),
+      "a finite number", absl::StrCat(values[column]));
 }
 
 float* BatchJob::ProbabilitiesTarget(int64_t layer, int64_t sequence) {

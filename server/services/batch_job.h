@@ -49,8 +49,10 @@ class BatchJob {
   void Fail(const absl::Status& status);
 
  private:
-  absl::Status GatherHiddenStates(const CheckedTensor& tensor, MatrixView<float> rows,
+  // `layout` is that of the input.
+  absl::Status GatherHiddenStates(const TokenLayout& layout, MatrixView<float> rows,
                                   bool reject_nonfinite);
+  void AddFronts(MatrixView<float> rows, EncoderRun& run);
   absl::Status RefuseNonfinite(const CheckedTensor& tensor, int64_t row, const float* values) const;
   std::optional<AnswerTensor> MakeTensor(std::vector<int64_t> shape);
   void TakePooled(MatrixView<const float> rows);

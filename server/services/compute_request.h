@@ -32,7 +32,8 @@ struct ComputeRequest {
   int64_t first_layer = 0;
   int64_t layers = 1;
   TokenLayout layout;
-  std::variant<CheckedTensor, KeptIds> input;  // hidden states, or ids
+  std::variant<CheckedTensor, KeptIds> input;  // hidden states or features, or ids
+  std::optional<TokenLayout> features;  // where the kept ones are in the input, if it is them
   std::optional<CheckedTensor> bias;
   std::string request_id;
 

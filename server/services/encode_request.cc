@@ -153,11 +153,54 @@ absl::Status TakeTokenIds(const Request& request, const RequestPayloads& payload
   return absl::OkStatus();
 }
 
+// Rows of which only some have a place in the model's table of positions.
+absl::Status CheckPlaces(const TokenLayout& layout, const FrontShape& front) {
+  const int64_t places = front.features();
+  if (places == 0) return absl::OkStatus();
+  for (int64_t b = 0; b < layout.sequences; ++b) {
+    const int64_t rows = layout.packed ? layout.length(b) : layout.padded_length;
+    if (rows == places || rows == 0 || (rows < places && !front.needs_every)) continue;
+    return Refusal("features",
+                   absl::StrCat(front.needs_every ? "" : "at most ", places,
+                                " rows in a sequence, one for each position of the model"),
+                   absl::StrCat(rows, " in sequence ", b));
+  }
+  return absl::OkStatus();
+}
+
+// Fills layout, input and features.
+absl::Status TakeFeatures(const WireTensor& tensor, const SharedTensors& shared, int64_t max_tokens,
+                          ComputeRequest& compute) {
+  const std::optional<FrontShape>& front = compute.description().front;
+  if (!front) {
+    return Refusal("features", "none, as the model has nothing to put before or onto them",
+                   "a tensor");
+  }
+  if (compute.first_layer != 0) {
+    return Refusal("layers.first", "0 with features", absl::StrCat(compute.first_layer));
+  }
+  absl::Status status = TakeHiddenStates(tensor, shared, max_tokens, compute);
+  if (status.ok()) status = CheckPlaces(compute.layout, *front);
+  if (!status.ok()) return status;
+  compute.features = std::move(compute.layout);
+  compute.layout = WithRowsBefore(*compute.features, front->own_rows());
+  if (compute.layout.rows > max_tokens) {
+    return Refusal("features",
+                   absl::StrCat("at most ", max_tokens, " tokens with the ", front->own_rows(),
+                                " rows of the model before each sequence"),
+                   absl::StrCat(compute.layout.rows));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status TakeInput(const Request& request, const RequestPayloads& payloads,
                        const SharedTensors& shared, int64_t max_tokens, ComputeRequest& compute) {
-  if (request.has_hidden_states() == request.has_token_ids()) {
-    return Refusal("hidden_states", "exactly one of it and token_ids",
-                   request.has_token_ids() ? "both" : "neither");
+  const int inputs = static_cast<int>(request.has_hidden_states()) +
+                     static_cast<int>(request.has_token_ids()) +
+                     static_cast<int>(request.has_features());
+  if (inputs != 1) {
+    return Refusal("hidden_states", "exactly one of it, token_ids and features",
+                   absl::StrCat(inputs));
   }
   if (request.has_token_ids()) {
     return TakeTokenIds(request, payloads, shared, max_tokens, compute);
@@ -167,6 +210,10 @@ absl::Status TakeInput(const Request& request, const RequestPayloads& payloads,
   }
   if (request.has_position_ids()) {
     return Refusal("position_ids", "none without token_ids", "a tensor");
+  }
+  if (request.has_features()) {
+    return TakeFeatures(payloads.Of("features", request.features(), Request::kFeaturesFieldNumber),
+                        shared, max_tokens, compute);
   }
   return TakeHiddenStates(
       payloads.Of("hidden_states", request.hidden_states(), Request::kHiddenStatesFieldNumber),

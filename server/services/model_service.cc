@@ -30,6 +30,7 @@ void Describe(const LayerShape& layer, v1::LayerDescription& out) {
   out.set_has_gate(layer.has_gate);
   out.set_has_branch_scale(layer.has_branch_scale);
   out.set_relative_positions(Name(layer.relative_positions.kind));
+  out.set_window(layer.window);
 }
 
 void Describe(const EmbeddingShape& embeddings, v1::EmbeddingDescription& out) {
@@ -47,7 +48,15 @@ void Describe(const ServedModel& model, v1::GetModelResponse& out) {
   out.set_layers(description.layers);
   out.set_weight_sets(description.weight_sets());
   out.set_has_exit_norm(description.has_exit_norm);
+  for (int64_t i = 0; i < description.layers; ++i) {
+    if (description.layer_shape(description.weight_set(i)).window > 0) out.add_windowed_layers(i);
+  }
   if (description.embeddings) Describe(*description.embeddings, *out.mutable_embeddings());
+  if (description.front) {
+    out.mutable_front()->set_own_rows(description.front->own_rows());
+    out.mutable_front()->set_features(description.front->features());
+    out.mutable_front()->set_needs_every(description.front->needs_every);
+  }
   if (description.pooling) {
     out.set_pooled_width(description.pooling->width(description.layer.hidden_size));
   }

@@ -123,6 +123,28 @@ absl::StatusOr<TokenLayout> LayOutPadded(const TokenClaims& claims) {
 
 }  // namespace
 
+TokenLayout WithRowsBefore(const TokenLayout& layout, int64_t rows) {
+  TokenLayout longer{.packed = layout.packed,
+                     .sequences = layout.sequences,
+                     .padded_length = layout.padded_length + rows,
+                     .leading = layout.leading};
+  for (int64_t b = 0; b < layout.sequences; ++b) {
+    const int64_t first = layout.packed ? longer.rows : b * longer.padded_length;
+    longer.rows +=
+        layout.packed ? (layout.length(b) > 0 ? layout.length(b) + rows : 0) : longer.padded_length;
+    if (layout.length(b) > 0) {
+      for (int64_t i = 0; i < rows; ++i) longer.positions.push_back(static_cast<int32_t>(i));
+      AddRun(longer, first, rows);
+    }
+    for (const int32_t position : layout.positions_of(b)) {
+      longer.positions.push_back(position + static_cast<int32_t>(rows));
+      AddRun(longer, first + rows + position, 1);
+    }
+    longer.cu_seqlens.push_back(static_cast<int32_t>(longer.positions.size()));
+  }
+  return longer;
+}
+
 absl::StatusOr<TokenLayout> LayOutTokens(const TokenClaims& claims, int64_t max_tokens) {
   if (absl::Status status = CheckTokenCount(claims, max_tokens); !status.ok()) return status;
   return claims.shape.size() == 1 ? LayOutPacked(claims, max_tokens) : LayOutPadded(claims);

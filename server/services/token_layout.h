@@ -36,6 +36,10 @@ struct TokenLayout {
   }
 };
 
+// The layout with `rows` more before the first token of each sequence that keeps any, and room for
+// them in the others. In it positions count from the first of those rows.
+TokenLayout WithRowsBefore(const TokenLayout& layout, int64_t rows);
+
 // What a request says about its tokens.
 struct TokenClaims {
   std::string field;                         // the tensor that `shape` is from, for messages

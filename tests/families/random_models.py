@@ -37,6 +37,8 @@ class Family:
     pooler: bool = False
     inputs: typing.Callable = None  # of families that read no text: config -> keyword arguments for one sequence
     encoder: typing.Callable = lambda model: model
+    features: typing.Callable = None  # model -> (module, whether its input or output is what we take as features)
+    positions: typing.Callable = None  # model -> what to take off the rows that enter layer 0 to have features
 
 
 def image(config):
@@ -69,6 +71,14 @@ DINO = {key: value for key, value in PATCHES.items() if key != "intermediate_siz
 AUDIO = {"hidden_size": 48, "num_attention_heads": 4, "num_hidden_layers": 3, "intermediate_size": 96, "vocab_size": 20,
          "conv_dim": (16, 16), "conv_kernel": (8, 4), "conv_stride": (5, 4), "num_feat_extract_layers": 2,
          "num_conv_pos_embeddings": 8, "num_conv_pos_embedding_groups": 2}
+def patches(model):
+    return model.embeddings.patch_embeddings, "output"
+
+
+def before_norm(model):
+    return None if model.config.do_stable_layer_norm else (model.encoder.layer_norm, "input")
+
+
 AUDIO_VARIANTS = {
     "post": {},
     "pre": {"do_stable_layer_norm": True},
@@ -118,11 +128,20 @@ FAMILIES = {
          "few-buckets": {"relative_attention_num_buckets": 8, "relative_attention_max_distance": 10},
          "one-layer": {"num_layers": 1}, "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
         position_ids=False),
-    "vit": Family(t.ViTModel, t.ViTConfig, PATCHES, VIT_VARIANTS, text=False, inputs=image, pooler=True),
-    "deit": Family(t.DeiTModel, t.DeiTConfig, PATCHES, VIT_VARIANTS, text=False, inputs=image, pooler=True),
-    "dinov2": Family(t.Dinov2Model, t.Dinov2Config, DINO, DINO_VARIANTS, text=False, inputs=image),
+    "modernbert": Family(
+        t.ModernBertModel, t.ModernBertConfig,
+        {"vocab_size": 60, "hidden_size": 48, "num_attention_heads": 4, "num_hidden_layers": 4, "intermediate_size": 96,
+         "max_position_embeddings": 40, "local_attention": 8, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 1,
+         "cls_token_id": 1, "sep_token_id": 1, "reference_compile": False, "attn_implementation": "eager"},
+        {"plain": {}, "biases": {"attention_bias": True, "mlp_bias": True, "norm_bias": True},
+         "head-26": {"hidden_size": 78, "num_attention_heads": 3}, "one-layer": {"num_hidden_layers": 1},
+         "narrow": {"local_attention": 2, "global_attn_every_n_layers": 2, "local_rope_theta": 500.0},
+         "silu": {"hidden_activation": "silu", "intermediate_size": 77}, "bf16-shards": {"save": "bfloat16", "shard": "20KB"}}),
+    "vit": Family(t.ViTModel, t.ViTConfig, PATCHES, VIT_VARIANTS, text=False, inputs=image, pooler=True, features=patches),
+    "deit": Family(t.DeiTModel, t.DeiTConfig, PATCHES, VIT_VARIANTS, text=False, inputs=image, pooler=True, features=patches),
+    "dinov2": Family(t.Dinov2Model, t.Dinov2Config, DINO, DINO_VARIANTS, text=False, inputs=image, features=patches),
     "dinov2_with_registers": Family(t.Dinov2WithRegistersModel, t.Dinov2WithRegistersConfig, DINO, DINO_VARIANTS,
-                                    text=False, inputs=image),
+                                    text=False, inputs=image, features=patches),
     "whisper": Family(
         t.WhisperModel, t.WhisperConfig,
         {"vocab_size": 60, "d_model": 48, "encoder_attention_heads": 4, "encoder_layers": 3, "encoder_ffn_dim": 96,
@@ -132,9 +151,12 @@ FAMILIES = {
         {"plain": {}, "head-26": {"d_model": 78, "encoder_attention_heads": 3, "decoder_attention_heads": 3},
          "one-layer": {"encoder_layers": 1}, "relu": {"activation_function": "relu"},
          "one-head": {"encoder_attention_heads": 1}, "f16-shards": {"save": "float16", "shard": "20KB"}},
-        text=False, inputs=mel, encoder=lambda model: model.encoder),
-    "wav2vec2": Family(t.Wav2Vec2Model, t.Wav2Vec2Config, AUDIO, AUDIO_VARIANTS, text=False, inputs=audio),
-    "hubert": Family(t.HubertModel, t.HubertConfig, AUDIO, AUDIO_VARIANTS, text=False, inputs=audio),
+        text=False, inputs=mel, encoder=lambda model: model.encoder,
+        positions=lambda model: model.encoder.embed_positions.weight),
+    "wav2vec2": Family(t.Wav2Vec2Model, t.Wav2Vec2Config, AUDIO, AUDIO_VARIANTS, text=False, inputs=audio,
+                       features=before_norm),
+    "hubert": Family(t.HubertModel, t.HubertConfig, AUDIO, AUDIO_VARIANTS, text=False, inputs=audio,
+                       features=before_norm),
 }
 
 
@@ -217,6 +239,25 @@ def compare_text(family: Family, model, encode, name: str) -> float:
     return worst
 
 
+def take_features(family: Family, model, inputs: list):
+    """What the server's front makes of the rows that enter layer 0, [B, S, E]; None if the model has no front."""
+    model = model.to(torch.float64)
+    if family.positions:
+        own = family.positions(model).detach().numpy()
+        return np.concatenate([run_library(family, model, one, torch.float64)[0][0] - own for one in inputs])
+    found = family.features(model)
+    if found is None:
+        return None
+    module, side = found
+    taken = []
+    hook = module.register_forward_hook(
+        lambda _, came, left: taken.append((came[0] if side == "input" else left).detach().clone().numpy()))
+    for one in inputs:
+        run_library(family, model, one, torch.float64)
+    hook.remove()
+    return np.concatenate(taken)
+
+
 def compare_signals(family: Family, model, encode, name: str) -> float:
     """Each sequence by itself in the library, all of them in one padded request."""
     inputs = [family.inputs(model.config) for _ in range(3)]
@@ -226,9 +267,17 @@ def compare_signals(family: Family, model, encode, name: str) -> float:
     padded = np.pad(entering, ((0, 0), (0, 5), (0, 0))).astype(np.float32)
     mask = np.pad(np.ones(entering.shape[:2], np.uint8), ((0, 0), (0, 5)))
     served, pooled = ask(encode, name, len(exact[0][0]) - 1, family.pooler, hidden_states=padded, attention_mask=mask)
+    answers = [(served, pooled)]
+    features = take_features(family, model, inputs)
+    if features is not None:
+        answers.append(ask(encode, name, len(exact[0][0]) - 1, family.pooler, features=features.astype(np.float32)))
+    return max(worst_of_signals(family, exact, float32, *answer) for answer in answers)
+
+
+def worst_of_signals(family: Family, exact, float32, served, pooled) -> float:
     worst = 0.0
     for i, ((states, vector), (states32, vector32)) in enumerate(zip(exact, float32)):
-        own = [layer[i:i + 1, :entering.shape[1]] for layer in served]
+        own = [layer[i:i + 1, :states[0].shape[1]] for layer in served]
         worst = max(worst, share_of_bound(states[1:], states32[1:], own, slice(None)))
         if family.pooler:
             worst = max(worst, share_of_bound([vector], [vector32], [pooled[i:i + 1]], slice(None)))

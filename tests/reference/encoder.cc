@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/shape.h"
 #include "tests/reference/reference.h"
+#include "tests/reference/relative_positions.h"
 
 namespace attendant::reference {
 namespace {
@@ -158,36 +159,6 @@ void Softmax(Vector& scores) {
   for (double& score : scores) score /= sum;
 }
 
-// T5's rule, as its paper's code states it: relative is key position minus query position.
-int64_t Bucket(int64_t relative, int64_t buckets, int64_t max_distance) {
-  int64_t bucket = 0;
-  buckets /= 2;
-  if (relative > 0) bucket += buckets;
-  relative = std::abs(relative);
-  const int64_t exact = buckets / 2;
-  if (relative < exact) return bucket + relative;
-  const double place = std::log(static_cast<double>(relative) / exact) /
-                       std::log(static_cast<double>(max_distance) / exact) * (buckets - exact);
-  return bucket + std::min(exact + static_cast<int64_t>(place + 1e-9), buckets - 1);
-}
-
-// The paper's code, as published for any number of heads.
-std::vector<double> AlibiSlopes(int64_t heads) {
-  const double log2 = std::log2(static_cast<double>(heads));
-  const double whole = std::exp2(std::floor(log2));
-  if (static_cast<double>(heads) == whole) {
-    const double start = std::exp2(-std::exp2(-(log2 - 3)));
-    std::vector<double> slopes;
-    for (int64_t i = 0; i < heads; ++i) slopes.push_back(start * std::pow(start, i));
-    return slopes;
-  }
-  std::vector<double> slopes = AlibiSlopes(static_cast<int64_t>(whole));
-  const std::vector<double> finer = AlibiSlopes(static_cast<int64_t>(2 * whole));
-  for (size_t i = 0; static_cast<int64_t>(slopes.size()) < heads; i += 2)
-    slopes.push_back(finer[i]);
-  return slopes;
-}
-
 // What distance adds to the scores of each head.
 class Distances {
  public:
@@ -270,6 +241,8 @@ Vector Attend(const LayerShape& shape, const Distances& distances, const Positio
         for (int64_t j = 0; j < shape.key_width; ++j) scores[t] += query[j] * key[j];
         scores[t] *= shape.score_scale;
         scores[t] += distances.Of(h, positions[s], positions[t]);
+        const int64_t distance = std::abs(positions[s] - positions[t]);
+        if (shape.window > 0 && distance > shape.window) scores[t] = -HUGE_VAL;
       }
       Softmax(scores);
       if (rounds) scores = RoundToBf16(std::move(scores));

@@ -80,6 +80,7 @@ TEST_P(FamiliesTest, FindEveryWeight) {
 TEST_P(FamiliesTest, MissNoWeight) {
   const TinyFamily& family = GetParam();
   for (const WeightName& weight : family.weights) {
+    if (weight.canonical.starts_with("front.")) continue;  // without it there is less of a front
     // Of biases, layer 0 says whether there are any.
     if (weight.canonical.ends_with(".bias") && !weight.canonical.starts_with("layer.1.")) continue;
     std::vector<TestTensor> tensors = TensorsOf(family);
@@ -117,6 +118,21 @@ TEST(Families, AlbertOfSeveralLayersInAGroupIsRefused) {
   EXPECT_THAT(
       Refusal(With(Tiny("albert"), "\"num_hidden_groups\": 2", "\"num_hidden_groups\": 6").config),
       HasSubstr("num_hidden_groups: expected an integer from 1 to 5, found 6"));
+}
+
+TEST(Families, ModernBertAlternatesItsWindows) {
+  const ModelDescription model = Describe(Tiny("modernbert"));
+  EXPECT_EQ(model.layer_shape(0).window, 0);
+  EXPECT_EQ(model.layer_shape(1).window, 3);
+  EXPECT_EQ(model.layer_shape(2).window, 0);
+  EXPECT_EQ(model.layer_shape(0).relative_positions.rotary_theta, 160000.0f);
+  EXPECT_EQ(model.layer_shape(1).relative_positions.rotary_theta, 10000.0f);
+  EXPECT_FALSE(model.layer_shape(0).has_attention_norm);
+  EXPECT_TRUE(model.layer_shape(1).has_attention_norm);
+  EXPECT_TRUE(model.has_exit_norm);
+  EXPECT_THAT(
+      Refusal(With(Tiny("modernbert"), "\"local_attention\": 6", "\"local_attention\": 1").config),
+      HasSubstr("local_attention: expected an integer from 2"));
 }
 
 TEST(Families, NomicBertTurnsAFractionOfEachHead) {
@@ -251,6 +267,9 @@ TEST(Families, VitHasNoEmbeddingsForIds) {
   EXPECT_FALSE(model.embeddings.has_value());
   EXPECT_EQ(model.layer.norm_placement, NormPlacement::kPre);
   EXPECT_TRUE(model.has_exit_norm);
+  const FrontShape expected = {.has_class = true, .positions = 5, .needs_every = true};
+  EXPECT_EQ(model.front, expected);
+  EXPECT_EQ(model.front->features(), 4);
 }
 
 TEST(Families, Dinov2WidensByARatio) {
@@ -273,6 +292,8 @@ TEST(Families, WhisperHasAFixedEpsilonAndKeysWithoutBias) {
 TEST(Families, Wav2Vec2HasEitherOrderOfNorms) {
   EXPECT_EQ(Describe(Tiny("wav2vec2")).layer.norm_placement, NormPlacement::kPost);
   EXPECT_FALSE(Describe(Tiny("wav2vec2")).has_exit_norm);
+  EXPECT_TRUE(Describe(Tiny("wav2vec2")).front->has_norm);
+  EXPECT_FALSE(Describe(Tiny("wav2vec2_norm_first")).front.has_value());
   EXPECT_EQ(Describe(Tiny("wav2vec2_norm_first")).layer.norm_placement, NormPlacement::kPre);
   EXPECT_TRUE(Describe(Tiny("wav2vec2_norm_first")).has_exit_norm);
 }

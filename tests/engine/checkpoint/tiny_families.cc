@@ -29,11 +29,13 @@ Names Expand(const Names& patterns, int layers) {
       const auto with = [&](const char* suffix) {
         return WeightName{name.canonical + suffix, name.in_file + suffix, name.index, name.count};
       };
-      const bool is_tensor = absl::StrContains(name.canonical, "embeddings.word") ||
-                             absl::StrContains(name.canonical, "embeddings.pos") ||
-                             absl::StrContains(name.canonical, "embeddings.token") ||
-                             absl::StrContains(name.canonical, "scale") ||
-                             absl::StrContains(name.canonical, "relative");
+      const bool is_tensor =
+          absl::StrContains(name.canonical, "embeddings.word") ||
+          absl::StrContains(name.canonical, "embeddings.pos") ||
+          absl::StrContains(name.canonical, "embeddings.token") ||
+          absl::StrContains(name.canonical, "scale") ||
+          (absl::StartsWith(name.canonical, "front.") && name.canonical != "front.norm") ||
+          absl::StrContains(name.canonical, "relative");
       names.push_back(is_tensor ? name : with(".weight"));
       if (has_bias) names.push_back(with(".bias"));
     }
@@ -124,7 +126,9 @@ TinyFamily Vit() {
           R"({"model_type": "vit", "hidden_size": 8, "num_attention_heads": 2,
             "num_hidden_layers": 2, "intermediate_size": 12, "hidden_act": "gelu",
             "layer_norm_eps": 1e-12, "image_size": 8, "patch_size": 4, "qkv_bias": true})",
-          Expand({{"layer.{i}.query", layer + "attention.attention.query +"},
+          Expand({{"front.class", "vit.embeddings.cls_token"},
+                  {"front.positions", "vit.embeddings.position_embeddings"},
+                  {"layer.{i}.query", layer + "attention.attention.query +"},
                   {"layer.{i}.key", layer + "attention.attention.key +"},
                   {"layer.{i}.value", layer + "attention.attention.value +"},
                   {"layer.{i}.output", layer + "attention.output.dense +"},
@@ -134,9 +138,7 @@ TinyFamily Vit() {
                   {"layer.{i}.feed_forward_norm", layer + "layernorm_after +"},
                   {"exit_norm", "vit.layernorm +"}},
                  2),
-          {MakeTensor("vit.embeddings.cls_token", {1, 1, 8}),
-           MakeTensor("vit.embeddings.position_embeddings", {1, 5, 8}),
-           MakeTensor("vit.embeddings.patch_embeddings.projection.weight", {8, 3, 4, 4}),
+          {MakeTensor("vit.embeddings.patch_embeddings.projection.weight", {8, 3, 4, 4}),
            MakeTensor("classifier.weight", {3, 8})}};
 }
 
@@ -174,7 +176,8 @@ TinyFamily Whisper() {
           R"({"model_type": "whisper", "d_model": 8, "encoder_attention_heads": 2,
             "encoder_layers": 2, "encoder_ffn_dim": 12, "activation_function": "gelu",
             "decoder_layers": 1, "max_source_positions": 10})",
-          Expand({{"layer.{i}.query", layer + "self_attn.q_proj +"},
+          Expand({{"front.positions", "model.encoder.embed_positions.weight"},
+                  {"layer.{i}.query", layer + "self_attn.q_proj +"},
                   {"layer.{i}.key", layer + "self_attn.k_proj"},
                   {"layer.{i}.value", layer + "self_attn.v_proj +"},
                   {"layer.{i}.output", layer + "self_attn.out_proj +"},
@@ -185,7 +188,6 @@ TinyFamily Whisper() {
                   {"exit_norm", "model.encoder.layer_norm +"}},
                  2),
           {MakeTensor("model.encoder.conv1.weight", {8, 4, 3}),
-           MakeTensor("model.encoder.embed_positions.weight", {10, 8}),
            MakeTensor("model.decoder.layers.0.fc1.weight", {12, 8})}};
 }
 
@@ -210,10 +212,37 @@ TinyFamily Wav2Vec2(bool norm_first) {
   if (norm_first) {
     names.push_back({"exit_norm", "wav2vec2.encoder.layer_norm +"});
   } else {
-    family.others.push_back(MakeTensor("wav2vec2.encoder.layer_norm.weight", {8}));
-    family.others.push_back(MakeTensor("wav2vec2.encoder.layer_norm.bias", {8}));
+    names.push_back({"front.norm", "wav2vec2.encoder.layer_norm +"});
   }
   family.weights = Expand(names, 2);
+  return family;
+}
+
+TinyFamily ModernBert() {
+  const std::string layer = "model.layers.{i}.";
+  TinyFamily family = {"modernbert",
+                       R"({"model_type": "modernbert", "hidden_size": 8, "num_attention_heads": 2,
+            "num_hidden_layers": 3, "intermediate_size": 12, "hidden_activation": "gelu",
+            "norm_eps": 1e-5, "vocab_size": 10, "max_position_embeddings": 16,
+            "global_rope_theta": 160000.0, "local_rope_theta": 10000.0, "local_attention": 6,
+            "global_attn_every_n_layers": 2})",
+                       Expand({{"embeddings.word", "model.embeddings.tok_embeddings.weight"},
+                               {"embeddings.norm", "model.embeddings.norm"},
+                               {"layer.{i}.query", layer + "attn.Wqkv", 0, 3},
+                               {"layer.{i}.key", layer + "attn.Wqkv", 1, 3},
+                               {"layer.{i}.value", layer + "attn.Wqkv", 2, 3},
+                               {"layer.{i}.output", layer + "attn.Wo"},
+                               {"layer.{i}.attention_norm", layer + "attn_norm"},
+                               {"layer.{i}.feed_forward_gate", layer + "mlp.Wi", 0, 2},
+                               {"layer.{i}.feed_forward_in", layer + "mlp.Wi", 1, 2},
+                               {"layer.{i}.feed_forward_out", layer + "mlp.Wo"},
+                               {"layer.{i}.feed_forward_norm", layer + "mlp_norm"},
+                               {"exit_norm", "model.final_norm"}},
+                              3),
+                       {MakeTensor("decoder.bias", {10})}};
+  std::erase_if(family.weights, [](const WeightName& weight) {
+    return weight.canonical == "layer.0.attention_norm.weight";  // there is none
+  });
   return family;
 }
 
@@ -293,7 +322,7 @@ TinyFamily JinaBert() {
 std::vector<TinyFamily> TinyFamilies() {
   return {Albert(),      MpNet(),      T5(false), T5(true),        Vit(),
           Dinov2(false), Dinov2(true), Whisper(), Wav2Vec2(false), Wav2Vec2(true),
-          NomicBert(),   Gte(),        JinaBert()};
+          ModernBert(),  NomicBert(),  Gte(),     JinaBert()};
 }
 
 std::vector<TestTensor> TensorsOf(const TinyFamily& family) {
@@ -307,14 +336,18 @@ std::vector<TestTensor> TensorsOf(const TinyFamily& family) {
   pooler.dense_width = config->description.layer.hidden_size;
   config->description.pooling = pooler;
 
-  std::map<std::string, std::vector<int64_t>> shapes;
+  // What only the file says.
+  std::map<std::string, std::vector<int64_t>> shapes = {{"front.class", {1, 1, 8}},
+                                                        {"front.positions", {1, 5, 8}},
+                                                        {"front.norm.weight", {8}},
+                                                        {"front.norm.bias", {8}}};
   for (const WeightSpec& spec : ListWeights(config->description)) shapes[spec.name] = spec.shape;
   std::vector<TestTensor> tensors = family.others;
   for (const WeightName& weight : family.weights) {
     EXPECT_TRUE(shapes.contains(weight.canonical)) << weight.canonical;
     if (weight.index > 0 || !shapes.contains(weight.canonical)) continue;
     std::vector<int64_t> shape = shapes[weight.canonical];
-    shape[0] *= weight.count;
+    if (weight.count > 1) shape[0] *= weight.count;
     tensors.push_back(MakeTensor(weight.in_file, std::move(shape)));
   }
   return tensors;

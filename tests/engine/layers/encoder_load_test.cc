@@ -29,6 +29,11 @@ ModelDescription FullModel() {
   model.layer.has_gate = true;
   model.layer.has_branch_scale = true;
   model.layer.relative_positions = {RelativePositions::kBuckets, 8, 10};
+  model.front = {.has_class = true,
+                 .has_distillation = true,
+                 .registers = 3,
+                 .positions = 6,
+                 .has_norm = true};
   model.has_exit_norm = true;
   model.pooling = {.modes = {PoolingMode::kMean}, .dense_width = 5};
   return model;
@@ -198,6 +203,59 @@ TEST(DescriptionTest, RefusesPartsThatDoNotFit) {
   model.layer.value_width = 5;
   EXPECT_EQ(RefusalOf(model),
             "model description: expected attention as wide as hidden_size 16, got 10");
+}
+
+TEST(DescriptionTest, RefusesLayersWithoutWeightsOfTheirOwn) {
+  const std::vector<std::vector<int64_t>> maps = {{0}, {0, 2, 1}, {1, 1}, {0, 2}, {-1, 0}};
+  for (const std::vector<int64_t>& map : maps) {
+    ModelDescription model = SmallModel(2, 2, 8);
+    model.layer_map = map;
+    EXPECT_THAT(RefusalOf(model), HasSubstr("expected a layer map of 2 weight sets, from 0 on"));
+  }
+}
+
+TEST(DescriptionTest, RefusesVariantsThatDoNotFit) {
+  ModelDescription model = SmallModel(2, 2, 8);
+  model.variants = {{}};
+  EXPECT_EQ(RefusalOf(model),
+            "model description: expected a variant for each of 2 weight sets, got 1");
+  model.variants = {{.has_attention_norm = false}, {}};
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected norms before the branches"));
+}
+
+TEST(DescriptionTest, RefusesABranchScaleWithoutAnOutputProjection) {
+  ModelDescription model = SmallModel(1, 2, 8);
+  model.layer.has_branch_scale = true;
+  model.layer.has_output_projection = false;
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected an output projection in a layer with a branch "
+                                          "scale"));
+}
+
+TEST(DescriptionTest, RefusesRotaryWidthsThatDoNotPair) {
+  for (const int64_t width : {0, 1, 7, 10}) {
+    ModelDescription model = SmallModel(1, 2, 8);
+    model.layer.relative_positions.kind = RelativePositions::kRotary;
+    model.layer.relative_positions.rotary_width = width;
+    EXPECT_THAT(RefusalOf(model), HasSubstr("expected an even rotary width from 2 to the key width "
+                                            "8"));
+  }
+}
+
+TEST(DescriptionTest, RefusesWindowsThatCannotBe) {
+  ModelDescription model = SmallModel(1, 2, 8);
+  model.layer.window = -1;
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected a window of 0 or more, got -1"));
+}
+
+TEST(DescriptionTest, RefusesFrontsThatDoNotFit) {
+  const FrontShape fronts[] = {{.has_distillation = true},
+                               {.has_class = true, .positions = 1},
+                               {.has_class = true, .registers = -1}};
+  for (const FrontShape& front : fronts) {
+    ModelDescription model = SmallModel(1, 2, 8);
+    model.front = front;
+    EXPECT_THAT(RefusalOf(model), HasSubstr("expected a front with positions for its tokens"));
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "absl/strings/str_cat.h"
 #include "engine/layers/encoder.h"
 #include "tests/engine/layers/engine_calls.h"
 #include "tests/support/memory_weights.h"
@@ -293,6 +294,22 @@ TEST_F(EncoderRunTest, RefusesWhatIsNoPackedBatch) {
   ExpectRefused(run_->Encode(0, 1, {.cu_seqlens = cu_seqlens_, .bias = two}, nobody_),
                 absl::StatusCode::kInvalidArgument,
                 "bias: expected one for each of 3 sequences, got 2");
+}
+
+TEST_F(EncoderRunTest, RefusesPositionsThatDoNotFit) {
+  const std::vector<int32_t> few = {0, 1};
+  ExpectRefused(
+      run_->Encode(0, 1, {.cu_seqlens = cu_seqlens_, .bias = {}, .positions = few}, nobody_),
+      absl::StatusCode::kInvalidArgument,
+      absl::StrCat("positions: expected one for each of ", cu_seqlens_.back(), " tokens, got 2"));
+  for (const int32_t bad : {-1, 64}) {
+    std::vector<int32_t> positions(cu_seqlens_.back());
+    positions.back() = bad;
+    ExpectRefused(
+        run_->Encode(0, 1, {.cu_seqlens = cu_seqlens_, .bias = {}, .positions = positions},
+                     nobody_),
+        absl::StatusCode::kInvalidArgument, absl::StrCat("positions: expected 0 to 63, got ", bad));
+  }
 }
 
 TEST_F(EncoderRunTest, FillsItsRoomToTheLastToken) {

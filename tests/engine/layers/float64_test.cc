@@ -210,6 +210,12 @@ std::vector<Case> SmallCases() {
                 c.model.layer.norm_placement = NormPlacement::kPre;
                 c.model.variants = {{.has_attention_norm = false}, {}};
               }),
+      Changed("Window", [](Case& c) { c.model.layer.window = 3; }),
+      Changed("WindowInOneLayer",
+              [](Case& c) {
+                c.model.layer.window = 1;
+                c.model.variants = {{.has_window = true}, {.has_window = false}};
+              }),
       Changed("SharedLayers",
               [](Case& c) {
                 c.model.layers = 5;
@@ -236,8 +242,9 @@ INSTANTIATE_TEST_SUITE_P(Shapes, SmallFloat64Test, ::testing::ValuesIn(SmallCase
 
 class HoledFloat64Test : public ::testing::TestWithParam<RelativePositions> {};
 
-TEST_P(HoledFloat64Test, RelativePositionsAreThoseOfThePaddedRow) {
+TEST_P(HoledFloat64Test, RelativePositionsAndWindowsAreThoseOfThePaddedRow) {
   ModelDescription model = SmallModel(2, 2, 16);
+  model.layer.window = 4;
   model.layer.relative_positions = Rotary(16);
   model.layer.relative_positions.buckets = 8;
   model.layer.relative_positions.max_distance = 10;
@@ -262,7 +269,7 @@ TEST_P(HoledFloat64Test, RelativePositionsAreThoseOfThePaddedRow) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, HoledFloat64Test,
                          ::testing::Values(RelativePositions::kBuckets, RelativePositions::kAlibi,
-                                           RelativePositions::kRotary),
+                                           RelativePositions::kRotary, RelativePositions::kNone),
                          [](const auto& tested) { return Name(tested.param); });
 
 TEST(Float64Test, MoreTokensThanTheFeedForwardTakesAtOnce) {

@@ -92,10 +92,13 @@ TEST_P(InvarianceTest, GateRmsNormBranchScaleAndBuckets) {
                        Batches(100));
 }
 
-TEST_P(InvarianceTest, AlibiAndRotary) {
+TEST_P(InvarianceTest, AlibiAndRotaryAndAWindow) {
   for (const RelativePositions kind : {RelativePositions::kAlibi, RelativePositions::kRotary}) {
     ModelDescription model = SmallModel(2, 3, 16);
     model.layer.relative_positions.kind = kind;
+    model.layer.window = 20;
+    model.variants = {{.has_window = true, .rotary_theta = 1000},
+                      {.has_window = false, .rotary_theta = 1000}};
     model.layer.relative_positions.rotary_width = 16;
     model.layer.relative_positions.rotary_theta = 1000;
     MemoryWeights weights = RandomWeights(model, 1);

@@ -97,6 +97,15 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithRelativePositions) {
   }
 }
 
+TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithAWindow) {
+  for (const int64_t window : {1, 20}) {
+    ModelDescription model = SmallModel(kLayers, kHeads, 16);
+    model.layer.window = window;
+    Load(model);
+    ExpectSameBits();
+  }
+}
+
 TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunAtOddWidths) {
   ModelDescription model = SmallModel(1, 2, 26);
   model.layer.value_width = 9;

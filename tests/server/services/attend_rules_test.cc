@@ -35,7 +35,7 @@ const AttendRule kModelRules[] = {
     {"LongModelName", [](Request& r) { r.set_model(std::string(200, 'x')); },
      "model: no model is named \"" + std::string(128, 'x') + "…\"", grpc::StatusCode::NOT_FOUND},
     {"NoModelNamed", [](Request& r) { r.clear_model(); },
-     "model: expected a name, as the server has 3 models; got none"},
+     "model: expected a name, as the server has 4 models; got none"},
     {"LayerBeyondTheLast", [](Request& r) { r.set_layer(2); }, "layer: expected 0..1; got 2"},
     {"UnknownStage", [](Request& r) { r.set_stage(static_cast<v1::AttendStage>(9)); },
      "stage: expected CONTEXT, PROJECTED or BLOCK; got 9"},

@@ -31,6 +31,50 @@ void Span(Request& request, uint32_t first, uint32_t count) {
   request.mutable_layers()->set_count(count);
 }
 
+void Features(Request& request, std::vector<int64_t> shape) {
+  request.set_model("patches");
+  request.clear_token_ids();
+  int64_t count = 1;
+  for (const int64_t dimension : shape) count *= dimension;
+  *request.mutable_features() = FloatTensor(std::move(shape), SomeValues(count, 1));
+}
+
+const EncodeRule kFeatureRules[] = {
+    {"FeaturesWithoutAFront",
+     [](Request& r) {
+       Features(r, {1, 3, 32});
+       r.set_model("tiny");
+     },
+     "features: expected none, as the model has nothing to put before or onto them; got a tensor"},
+    {"FeaturesInTheMiddle",
+     [](Request& r) {
+       Features(r, {1, 3, 32});
+       Span(r, 1, 1);
+     },
+     "layers.first: expected 0 with features; got 1"},
+    {"TooFewFeatures",
+     [](Request& r) {
+       Features(r, {1, 2, 32});
+     },
+     "features: expected 3 rows in a sequence, one for each position of the model; got 2 in "
+     "sequence 0"},
+    {"TooManyFeatures",
+     [](Request& r) {
+       Features(r, {2, 4, 32});
+     },
+     "features: expected 3 rows in a sequence, one for each position of the model; got 4 in "
+     "sequence 0"},
+    {"FeaturesThatGrowTooMany",
+     [](Request& r) {
+       Features(r, {80, 3, 32});
+     },
+     "features: expected at most 256 tokens with the 3 rows of the model before each sequence; got "
+     "480"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Features, EncodeRuleTest, ::testing::ValuesIn(kFeatureRules),
+                         NameOfRule<Request>);
+
 const EncodeRule kSpanRules[] = {
     {"EmptySpan", [](Request& r) { Span(r, 0, 0); },
      "layers: expected a span of 1 or more of the layers 0..1; got first 0, count 0"},
@@ -82,12 +126,12 @@ INSTANTIATE_TEST_SUITE_P(Span, EncodeRuleTest, ::testing::ValuesIn(kSpanRules),
 
 const EncodeRule kIdRules[] = {
     {"NoInput", [](Request& r) { r.clear_token_ids(); },
-     "hidden_states: expected exactly one of it and token_ids; got neither"},
+     "hidden_states: expected exactly one of it, token_ids and features; got 0"},
     {"TwoInputs",
      [](Request& r) {
        *r.mutable_hidden_states() = FloatTensor({1, 1, 32}, SomeValues(32, 1));
      },
-     "hidden_states: expected exactly one of it and token_ids; got both"},
+     "hidden_states: expected exactly one of it, token_ids and features; got 2"},
     {"NoEmbeddings", [](Request& r) { r.set_model("bare"); },
      "token_ids: expected none, as the model has no embeddings; got a tensor"},
     {"FloatIds",

@@ -7,6 +7,7 @@
 
 #include "tests/server/services/test_server.h"
 #include "tests/server/services/wire_tensors.h"
+#include "tests/support/memory_weights.h"
 
 namespace attendant::server {
 namespace {
@@ -42,6 +43,59 @@ class EncodeTest : public ::testing::Test {
 
   TestServer server_;
 };
+
+// The rows that the model "patches" makes of three features.
+std::vector<float> WithFront(const std::vector<float>& features) {
+  const ServedModel& served = *TestModels().at("patches");
+  testing::MemoryWeights weights = testing::RandomWeights(served.encoder->description(), 8);
+  const std::vector<float>& positions = weights.tensors()["front.positions"];
+  std::vector<float> rows = weights.tensors()["front.class"];
+  for (int64_t j = 0; j < kE; ++j) rows[j] += positions[j];
+  const std::vector<float>& registers = weights.tensors()["front.registers"];
+  rows.insert(rows.end(), registers.begin(), registers.end());
+  for (size_t j = 0; j < features.size(); ++j) rows.push_back(features[j] + positions[kE + j]);
+  return rows;
+}
+
+TEST_F(EncodeTest, FeaturesGetTheRowsAndPositionsOfTheModel) {
+  const std::vector<float> values = SomeValues(2 * 3 * kE, 1);
+  v1::EncodeRequest features;
+  features.set_model("patches");
+  *features.mutable_features() = FloatTensor({2, 3, kE}, values);
+  std::vector<float> rows = WithFront({values.begin(), values.begin() + 3 * kE});
+  const std::vector<float> second = WithFront({values.begin() + 3 * kE, values.end()});
+  rows.insert(rows.end(), second.begin(), second.end());
+  v1::EncodeRequest hidden = Hidden({2, 6, kE}, rows);
+  hidden.set_model("patches");
+  const v1::EncodeResponse answer = Call(features);
+  EXPECT_THAT(answer.hidden_states().shape(), ElementsAre(2, 6, kE));
+  EXPECT_EQ(answer.hidden_states().data(), Call(hidden).hidden_states().data());
+
+  // Packed, and with dropped features.
+  v1::EncodeRequest packed = features;
+  *packed.mutable_features() = FloatTensor({6, kE}, values);
+  packed.add_lengths(3);
+  packed.add_lengths(3);
+  EXPECT_EQ(Call(packed).hidden_states().data(), answer.hidden_states().data());
+  *features.mutable_attention_mask() = IntegerTensor({2, 3}, {1, 0, 1, 0, 0, 0});
+  *hidden.mutable_attention_mask() = IntegerTensor({2, 6}, {1, 1, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0});
+  EXPECT_EQ(Call(features).hidden_states().data(), Call(hidden).hidden_states().data());
+}
+
+TEST_F(EncodeTest, ABiasComesBesideRelativePositionsAndWindows) {
+  v1::EncodeRequest request = Hidden({1, 6, kE}, SomeValues(6 * kE, 1));
+  request.set_model("patches");
+  constexpr float kForbidden = -std::numeric_limits<float>::infinity();
+  v1::EncodeRequest masked = request;
+  *masked.mutable_attention_mask() = IntegerTensor({1, 6}, {1, 1, 0, 1, 1, 1});
+  *request.mutable_attention_bias() = FloatTensor({1, 1, 1, 6}, {0, 0, kForbidden, 0, 0, 0});
+  const std::vector<float> expected = Floats(Call(masked).hidden_states());
+  const std::vector<float> values = Floats(Call(request).hidden_states());
+  for (int64_t i = 0; i < 6 * kE; ++i) {
+    if (i / kE == 2) continue;  // the masked row
+    EXPECT_NEAR(values[i], expected[i], 1e-5) << i;
+  }
+}
 
 TEST_F(EncodeTest, SpansChain) {
   const std::vector<float> values = SomeValues(6 * kE, 1);

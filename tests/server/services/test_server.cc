@@ -59,6 +59,16 @@ ServedModels MakeModels() {
   counting.embeddings->token_types = 0;
   testing::MemoryWeights weights = testing::RandomWeights(counting, 7);
   AddModel("counting", counting, weights, {}, models);
+  ModelDescription patches = models["tiny"]->encoder->description();
+  patches.family = "patches";
+  patches.pooling.reset();
+  patches.embeddings.reset();
+  patches.layer.relative_positions.kind = RelativePositions::kAlibi;
+  patches.layer.window = 4;
+  patches.variants = {{.has_window = false}, {.has_window = true}};
+  patches.front = {.has_class = true, .registers = 2, .positions = 4, .needs_every = true};
+  testing::MemoryWeights patch_weights = testing::RandomWeights(patches, 8);
+  AddModel("patches", patches, patch_weights, {}, models);
   return models;
 }
 

@@ -67,6 +67,31 @@ TEST(TokenLayoutTest, KeepsTheFirstLengthTokens) {
   EXPECT_TRUE(layout->positions_of(1).empty());
 }
 
+TEST(TokenLayoutTest, MakesRoomBeforeEachSequence) {
+  const Mask mask({3, 3}, {1, 0, 1, 0, 0, 0, 1, 1, 1}, v1::INT32);
+  const auto features = LayOut({3, 3}, {}, mask.wire());
+  ASSERT_TRUE(features.ok());
+  const TokenLayout layout = WithRowsBefore(*features, 2);
+  EXPECT_EQ(layout.rows, 15);
+  EXPECT_EQ(layout.padded_length, 5);
+  EXPECT_FALSE(layout.leading);
+  EXPECT_THAT(layout.cu_seqlens, ElementsAre(0, 4, 4, 9));
+  EXPECT_THAT(layout.positions, ElementsAre(0, 1, 2, 4, 0, 1, 2, 3, 4));
+  EXPECT_THAT(Runs(layout), ElementsAre(Stretch(0, 3), Stretch(4, 1), Stretch(10, 5)));
+}
+
+TEST(TokenLayoutTest, MakesRoomInPackedRows) {
+  const auto features = LayOut({5}, {2, 0, 3});
+  ASSERT_TRUE(features.ok());
+  const TokenLayout layout = WithRowsBefore(*features, 1);
+  EXPECT_TRUE(layout.packed);
+  EXPECT_TRUE(layout.leading);
+  EXPECT_EQ(layout.rows, 7);
+  EXPECT_EQ(layout.padded_length, 4);
+  EXPECT_THAT(layout.cu_seqlens, ElementsAre(0, 3, 3, 7));
+  EXPECT_THAT(Runs(layout), ElementsAre(Stretch(0, 7)));
+}
+
 TEST(TokenLayoutTest, TakesAnyMask) {
   // Prefix, padded on the left, a hole, nothing.
   const Mask mask({4, 3}, {1, 1, 0, 0, 1, 1, 1, 0, 1, 0, 0, 0}, v1::INT32);

@@ -1,0 +1,70 @@
+#include "engine/layers/front.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/kernels/norm.h"
+
+namespace attendant {
+namespace {
+
+void AddRow(const float* row, int64_t width, float* sum) {
+  for (int64_t j = 0; j < width; ++j) sum[j] += row[j];
+}
+
+}  // namespace
+
+absl::StatusOr<Front> Front::Load(const FrontShape& shape, const LayerShape& layer,
+                                  WeightLoader& loader) {
+  const int64_t width = layer.hidden_size;
+  Front front;
+  front.shape_ = shape;
+  front.own_rows_ = AlignedBuffer<float>(shape.own_rows() * width);
+  const auto read_rows = [&](const char* name, int64_t first, int64_t rows) {
+    if (rows == 0) return absl::OkStatus();
+    absl::StatusOr<AlignedBuffer<float>> read = loader.ReadTable(name, rows * width);
+    if (!read.ok()) return read.status();
+    std::copy_n(read->data(), rows * width, front.own_rows_.data() + first * width);
+    return absl::OkStatus();
+  };
+  const int64_t first_register = shape.placed_rows();
+  absl::Status status = read_rows("front.class", 0, shape.has_class ? 1 : 0);
+  status.Update(read_rows("front.distillation", 1, shape.has_distillation ? 1 : 0));
+  status.Update(read_rows("front.registers", first_register, shape.registers));
+  if (!status.ok()) return status;
+  if (shape.positions > 0) {
+    absl::StatusOr<AlignedBuffer<float>> read =
+        loader.ReadTable("front.positions", shape.positions * width);
+    if (!read.ok()) return read.status();
+    AddRow(read->data(), shape.placed_rows() * width, front.own_rows_.data());
+    front.positions_ = AlignedBuffer<float>(shape.features() * width);
+    std::copy_n(read->data() + shape.placed_rows() * width, shape.features() * width,
+                front.positions_.data());
+  }
+  if (shape.has_norm) {
+    absl::StatusOr<NormParameters> norm =
+        loader.ReadNorm("front.norm", width, layer.norm_kind, layer.norm_epsilon);
+    if (!norm.ok()) return norm.status();
+    front.norm_ = *std::move(norm);
+  }
+  return front;
+}
+
+void Front::Apply(absl::Span<const int32_t> positions, MatrixView<float> rows,
+                  RunState& run) const {
+  const int64_t own_rows = shape_.own_rows();
+  std::copy_n(own_rows_.data(), own_rows * rows.cols, rows.data);
+  if (positions_.size() > 0) {
+    for (size_t i = 0; i < positions.size(); ++i) {
+      AddRow(positions_.data() + positions[i] * rows.cols, rows.cols,
+             rows.row(own_rows + static_cast<int64_t>(i)));
+    }
+  }
+  if (norm_) LayerNorm(run.team, rows, norm_->view(), rows);
+}
+
+int64_t Front::bytes() const {
+  return own_rows_.bytes() + positions_.bytes() + (norm_ ? norm_->bytes() : 0);
+}
+
+}  // namespace attendant

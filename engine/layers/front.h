@@ -1,0 +1,36 @@
+// What a model puts before and onto the rows of patches or frames that it is given.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/base/aligned_buffer.h"
+#include "engine/base/matrix_view.h"
+#include "engine/checkpoint/model_description.h"
+#include "engine/layers/run_state.h"
+#include "engine/layers/weight_loader.h"
+
+namespace attendant {
+
+// Immutable, thread-safe.
+class Front {
+ public:
+  static absl::StatusOr<Front> Load(const FrontShape& shape, const LayerShape& layer,
+                                    WeightLoader& loader);
+
+  // Makes what enters layer 0 of one sequence. rows: [own_rows + features, E], the features in
+  // place; positions: one for each of them.
+  void Apply(absl::Span<const int32_t> positions, MatrixView<float> rows, RunState& run) const;
+
+  int64_t bytes() const;
+
+ private:
+  FrontShape shape_;
+  AlignedBuffer<float> own_rows_;   // [own_rows, E], positions added
+  AlignedBuffer<float> positions_;  // [features, E], or of size 0
+  std::optional<NormParameters> norm_;
+};
+
+}  // namespace attendant
