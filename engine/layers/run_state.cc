@@ -123,8 +123,8 @@ AttentionShape AttentionShapeOf(const LayerShape& layer, const ComputeMode& mode
           .key_width = layer.key_width,
           .value_width = layer.value_width,
           .scale = layer.score_scale,
-          .mode = mode,
-          .window = layer.window};
+          .window = layer.window,
+          .mode = mode};
 }
 
 RunState::RunState(const ModelDescription& model, int64_t capacity, int threads,

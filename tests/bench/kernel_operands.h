@@ -99,18 +99,21 @@ inline Linears& LinearsOf(int count, const LinearShape& shape) {
   return *linears;
 }
 
+inline AttentionShape ShapeOf(int64_t heads, int64_t width, ComputeType type) {
+  return {.heads = heads,
+          .key_width = width,
+          .value_width = width,
+          .scale = 1 / 8.0f,
+          .mode = {.type = type}};
+}
+
 // Equal sequences on a fused projection.
 class AttentionOperands {
  public:
-  AttentionOperands(ComputeType type, int64_t sequences, int64_t length, int64_t heads,
-                    int64_t head_width)
-      : shape_{.heads = heads,
-               .key_width = head_width,
-               .value_width = head_width,
-               .scale = 1 / 8.0f,
-               .mode = {.type = type}},
-        qkv_(sequences * length, 3 * heads * head_width),
-        context_(sequences * length, heads * head_width),
+  AttentionOperands(int64_t sequences, int64_t length, const AttentionShape& shape)
+      : shape_(shape),
+        qkv_(sequences * length, 3 * shape.heads * shape.key_width),
+        context_(sequences * length, shape.heads * shape.key_width),
         workspace_(Team().size(), shape_, length) {
     for (int64_t i = 0; i < sequences; ++i) sequences_.push_back({i * length, length});
   }

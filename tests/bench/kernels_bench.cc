@@ -34,10 +34,23 @@ void Linear(State& state, const LinearShape& shape) {
 void AttentionOfLength(State& state, ComputeType type) {
   const int64_t heads = state.range(0), width = state.range(1), length = state.range(2);
   const int64_t sequences = std::max<int64_t>(1, 512 / length);
-  AttentionOperands operands(type, sequences, length, heads, width);
+  AttentionOperands operands(sequences, length, ShapeOf(heads, width, type));
   for (auto _ : state) operands.Run();
   state.counters["flops"] =
       PerSecond(4.0 * static_cast<double>(sequences * heads * width * length * length));
+}
+
+// Of one sequence, as in ModernBERT's local layers: the time of a token does not grow with the
+// length.
+void AttentionInWindow(State& state, ComputeType type) {
+  const int64_t heads = state.range(0), width = state.range(1), window = state.range(2),
+                length = state.range(3);
+  AttentionShape shape = ShapeOf(heads, width, type);
+  shape.window = window;
+  AttentionOperands operands(1, length, shape);
+  for (auto _ : state) operands.Run();
+  const int64_t pairs = length * (2 * window + 1) - window * (window + 1);
+  state.counters["flops"] = PerSecond(4.0 * static_cast<double>(heads * width * pairs));
 }
 
 void ResidualNorm(State& state) {
@@ -99,6 +112,11 @@ const bool attentions_registered = [] {
                                  [type](State& state) { AttentionOfLength(state, type); })
         ->ArgNames({"heads", "width", "length"})
         ->ArgsProduct({{12}, {32, 64}, {16, 64, 128, 512}})
+        ->UseRealTime();
+    benchmark::RegisterBenchmark(absl::StrCat("AttentionInWindow/", Name(type)).c_str(),
+                                 [type](State& state) { AttentionInWindow(state, type); })
+        ->ArgNames({"heads", "width", "window", "length"})
+        ->ArgsProduct({{12}, {64}, {64}, {512, 1024, 2048, 4096, 8192}})
         ->UseRealTime();
   }
   return true;
