@@ -56,6 +56,17 @@ const FileTensor* FindFirst(absl::Span<const TensorPart> places, const WeightBin
   return nullptr;
 }
 
+// Norms that only some models of a family have, and that no config states.
+void DescribeNorms(const Family& family, const std::string& prefix, const WeightBinder& binder,
+                   LayerShape& layer) {
+  const auto has = [&](const std::string& name) {
+    return HasAny(PlacesInFile(family, prefix, name + ".weight"), binder) ||
+           HasAny(PlacesInFile(family, prefix, name + ".bias"), binder);
+  };
+  layer.has_query_key_norms = has("layer.0.query_norm") || has("layer.0.key_norm");
+  layer.has_second_attention_norm = has("layer.0.second_attention_norm");
+}
+
 // What the file has to put before and onto rows of features.
 std::optional<FrontShape> DescribeFront(const Family& family, const std::string& prefix,
                                         const ModelDescription& model, const WeightBinder& binder) {
@@ -155,6 +166,7 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
   } else {
     pooling = DescribePooler(family, prefix, hidden_size, binder);
   }
+  DescribeNorms(family, prefix, binder, checkpoint.description.layer);
   checkpoint.description.front = DescribeFront(family, prefix, checkpoint.description, binder);
   BindAll(checkpoint, family, prefix, !*modules, binder);
   SortOutTheRest(family, prefix, binder, checkpoint.unused_tensors);

@@ -56,6 +56,14 @@ std::vector<NamePattern> JinaBertNames() {
       {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.wo"},
       {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.mlp.layernorm"},
       {"pooling.dense", "pooler.dense"},
+      // The models for code.
+      {"layer.{i}.query_norm", "encoder.layer.{i}.attention.self.layer_norm_q"},
+      {"layer.{i}.key_norm", "encoder.layer.{i}.attention.self.layer_norm_k"},
+      {"layer.{i}.second_attention_norm", "encoder.layer.{i}.layer_norm_1"},
+      {"layer.{i}.feed_forward_in", "encoder.layer.{i}.mlp.up_gated_layer", {0, 2}},
+      {"layer.{i}.feed_forward_gate", "encoder.layer.{i}.mlp.up_gated_layer", {1, 2}},
+      {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.down_layer"},
+      {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.layer_norm_2"},
   };
 }
 

@@ -64,6 +64,9 @@ struct LayerShape {
   bool has_gate = false;          // the feed-forward block is W2 (activation(Wg x) * (W1 x))
   bool has_attention_norm = true;  // false: pre-norm without the norm before the attention
   bool has_branch_scale = false;  // each branch is multiplied by a learned vector [E] (LayerScale)
+  bool has_query_key_norms = false;        // of queries and of keys, each over all heads
+  bool has_second_attention_norm = false;  // post-norm: x and the norm of x + attention are added
+                                           // and normed again
   RelativePositionShape relative_positions = {};
   int64_t window = 0;  // keys further from the query than this are not seen; 0: all are
 

@@ -54,8 +54,15 @@ void AddLayer(const LayerShape& shape, int64_t index, Weights& weights) {
   }
   const bool has_norms = shape.norm_placement != NormPlacement::kNone;
   if (shape.has_branch_scale) weights.push_back({prefix + "attention_scale", {width}});
+  if (shape.has_query_key_norms) {
+    AddNorm(prefix + "query_norm", shape.norm_kind, shape.heads * shape.key_width, weights);
+    AddNorm(prefix + "key_norm", shape.norm_kind, shape.heads * shape.key_width, weights);
+  }
   if (has_norms && shape.has_attention_norm)
     AddNorm(prefix + "attention_norm", shape.norm_kind, width, weights);
+  if (shape.has_second_attention_norm) {
+    AddNorm(prefix + "second_attention_norm", shape.norm_kind, width, weights);
+  }
   if (shape.feed_forward_width == 0) return;
   if (shape.has_gate) {
     AddLinear(prefix + "feed_forward_gate", shape.feed_forward_width, width, weights);

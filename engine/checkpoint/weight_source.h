@@ -19,13 +19,14 @@ namespace attendant {
 //
 // Names. Per weight set i of the layers, with prefix "layer.<i>.": query key value [H D, E], output
 // [E, C], attention_norm [E], feed_forward_gate feed_forward_in [F, E], feed_forward_out [E, F],
-// feed_forward_norm [E]; each ".weight" and ".bias"; attention_scale, feed_forward_scale [E]. Once:
-// "embeddings.word" [V, W], "embeddings.position" [P, W], "embeddings.token_type" [Y, W],
-// "embeddings.norm.{weight,bias}" [W], "embeddings.projection.{weight,bias}" [E, W],
-// "front.class" "front.distillation" [1, E], "front.registers" [registers, E], "front.positions"
-// [positions, E], "front.norm.{weight,bias}" [E], "relative_positions" [buckets, H],
-// "exit_norm.{weight,bias}" [E], "pooling.dense.{weight,bias}" [dense_width, modes E]. Linear
-// weights are [out, in]. RMS norms have no bias.
+// feed_forward_norm, second_attention_norm [E], query_norm, key_norm [H Dk]; each ".weight" and
+// ".bias"; attention_scale, feed_forward_scale [E]. Once: "embeddings.word" [V, W],
+// "embeddings.position" [P, W], "embeddings.token_type" [Y, W], "embeddings.norm.{weight,bias}"
+// [W], "embeddings.projection.{weight,bias}" [E, W], "front.class" "front.distillation" [1, E],
+// "front.registers" [registers, E], "front.positions" [positions, E], "front.norm.{weight,bias}"
+// [E], "relative_positions" [buckets, H], "exit_norm.{weight,bias}" [E],
+// "pooling.dense.{weight,bias}" [dense_width, modes E]. Linear weights are [out, in]. RMS norms
+// have no bias.
 struct WeightSpec {
   std::string name;
   std::vector<int64_t> shape;

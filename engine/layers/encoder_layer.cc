@@ -21,6 +21,11 @@ absl::StatusOr<EncoderLayer> EncoderLayer::Load(const std::string& prefix, const
     if (!attention_norm.ok()) return attention_norm.status();
     layer.attention_norm_ = *std::move(attention_norm);
   }
+  if (shape.has_second_attention_norm) {
+    absl::StatusOr<NormParameters> second = read_norm("second_attention_norm");
+    if (!second.ok()) return second.status();
+    layer.second_attention_norm_ = *std::move(second);
+  }
   if (shape.feed_forward_width == 0) return layer;
 
   absl::StatusOr<FeedForward> feed_forward = FeedForward::Load(prefix, shape, loader);
@@ -44,7 +49,7 @@ MatrixView<float> EncoderLayer::ForwardWanted(MatrixView<float> x, const PackedB
   const MatrixView<float> context = Context(x, run);
   const int64_t all = std::exchange(run.tokens, static_cast<int64_t>(rows.size()));
   const MatrixView<float> branch = attention_.Project(RunState::Compact(rows, context), run);
-  MatrixView<float> y = AddAndNorm(RunState::Compact(rows, x), branch, attention_norm_, run);
+  MatrixView<float> y = JoinAttention(RunState::Compact(rows, x), branch, run);
   if (feed_forward_) y = FeedForwardBlock(y, run);
   run.tokens = all;
   RunState::Expand(rows, y);
@@ -53,7 +58,7 @@ MatrixView<float> EncoderLayer::ForwardWanted(MatrixView<float> x, const PackedB
 }
 
 MatrixView<float> EncoderLayer::AttentionBlock(MatrixView<float> x, RunState& run) const {
-  return AddAndNorm(x, Projected(x, run), attention_norm_, run);
+  return JoinAttention(x, Projected(x, run), run);
 }
 
 MatrixView<float> EncoderLayer::FeedForwardBlock(MatrixView<float> x, RunState& run) const {
@@ -76,6 +81,13 @@ MatrixView<float> EncoderLayer::EntryOf(const std::optional<NormParameters>& nor
   const MatrixView<float> normed = run.Padded(run.activations.branch());
   LayerNorm(run.team, run.Kept(x), norm->view(), run.Kept(normed));
   return normed;
+}
+
+MatrixView<float> EncoderLayer::JoinAttention(MatrixView<float> x, MatrixView<float> branch,
+                                              RunState& run) const {
+  if (!second_attention_norm_) return AddAndNorm(x, branch, attention_norm_, run);
+  AddLayerNorm(run.team, run.Kept(x), run.Kept(branch), attention_norm_->view(), run.Kept(branch));
+  return AddAndNorm(x, branch, second_attention_norm_, run);
 }
 
 MatrixView<float> EncoderLayer::AddAndNorm(MatrixView<float> x, MatrixView<float> branch,
@@ -102,6 +114,7 @@ void EncoderLayer::ReserveScratch(RunState& run) const {
 
 int64_t EncoderLayer::bytes() const {
   return attention_.bytes() + (attention_norm_ ? attention_norm_->bytes() : 0) +
+         (second_attention_norm_ ? second_attention_norm_->bytes() : 0) +
          (feed_forward_ ? feed_forward_->bytes() : 0) +
          (feed_forward_norm_ ? feed_forward_norm_->bytes() : 0);
 }

@@ -50,12 +50,15 @@ class EncoderLayer {
   MatrixView<float> FeedForwardBlock(MatrixView<float> x, RunState& run) const;
   MatrixView<float> EntryOf(const std::optional<NormParameters>& norm, MatrixView<float> x,
                             RunState& run) const;
+  MatrixView<float> JoinAttention(MatrixView<float> x, MatrixView<float> branch,
+                                  RunState& run) const;
   MatrixView<float> AddAndNorm(MatrixView<float> x, MatrixView<float> branch,
                                const std::optional<NormParameters>& norm, RunState& run) const;
 
   NormPlacement placement_;
   MultiHeadAttention attention_;
   std::optional<NormParameters> attention_norm_;
+  std::optional<NormParameters> second_attention_norm_;
   std::optional<FeedForward> feed_forward_;
   std::optional<NormParameters> feed_forward_norm_;
 };

@@ -53,6 +53,10 @@ void AddLayer(const LayerShape& layer, Footprint& sum) {
     sum.AddLinear(hidden, layer.feed_forward_width);
   }
   if (layer.norm_placement != NormPlacement::kNone) sum.AddFloats(Norm(hidden) + Norm(hidden));
+  if (layer.has_second_attention_norm) sum.AddFloats(Norm(hidden));
+  if (layer.has_query_key_norms) {
+    sum.AddFloats(Norm(heads * layer.key_width) + Norm(heads * layer.key_width));
+  }
 }
 
 Footprint OfModel(const ModelDescription& model, const ComputeMode& mode) {
@@ -157,6 +161,11 @@ absl::Status CheckDescription(const ModelDescription& model) {
     return absl::InvalidArgumentError(
         "model description: expected an output projection in a layer with a branch scale, got "
         "none");
+  }
+  if (layer.has_second_attention_norm && layer.norm_placement != NormPlacement::kPost) {
+    return absl::InvalidArgumentError(
+        "model description: expected norms behind the branches in a layer with a second attention "
+        "norm");
   }
   if (model.front && (model.front->positions < 0 || model.front->registers < 0 ||
                       (model.front->positions > 0 && model.front->features() < 1) ||

@@ -1,6 +1,7 @@
 #include "engine/layers/multi_head_attention.h"
 
 #include "engine/kernels/attention.h"
+#include "engine/kernels/norm.h"
 #include "engine/kernels/rope.h"
 
 namespace attendant {
@@ -22,6 +23,14 @@ absl::StatusOr<MultiHeadAttention> MultiHeadAttention::Load(const std::string& p
     if (!output.ok()) return output.status();
     attention.output_ = *std::move(output);
   }
+  if (!shape.has_query_key_norms) return attention;
+  for (auto [name, norm] : {std::pair{"query_norm", &attention.query_norm_},
+                            std::pair{"key_norm", &attention.key_norm_}}) {
+    absl::StatusOr<NormParameters> read =
+        loader.ReadNorm(prefix + name, keys, shape.norm_kind, shape.norm_epsilon);
+    if (!read.ok()) return read.status();
+    *norm = *std::move(read);
+  }
   return attention;
 }
 
@@ -31,6 +40,11 @@ MatrixView<float> MultiHeadAttention::Context(MatrixView<const float> x, RunStat
 
   const int64_t keys = shape_.heads * shape_.key_width;
   const MatrixView<float> kept = run.Kept(qkv);
+  const auto normalize = [&](const NormParameters& norm, MatrixView<float> heads) {
+    LayerNorm(run.team, heads, norm.view(), heads);
+  };
+  if (query_norm_) normalize(*query_norm_, kept.Columns(0, keys));
+  if (key_norm_) normalize(*key_norm_, kept.Columns(keys, keys));
   if (const RelativePositionShape& relative = shape_.relative_positions;
       relative.kind == RelativePositions::kRotary) {
     Rotate(run.team, run.rotary_table(relative.rotary_theta), relative.rotary_pairs, run.positions,
@@ -59,7 +73,8 @@ void MultiHeadAttention::ReserveScratch(RunState& run) const {
 }
 
 int64_t MultiHeadAttention::bytes() const {
-  return qkv_.bytes() + (output_ ? output_->bytes() : 0);
+  return qkv_.bytes() + (output_ ? output_->bytes() : 0) +
+         (query_norm_ ? query_norm_->bytes() : 0) + (key_norm_ ? key_norm_->bytes() : 0);
 }
 
 }  // namespace attendant

@@ -41,6 +41,8 @@ class MultiHeadAttention {
   LayerShape shape_;
   PackedLinear qkv_;                    // [H (2 Dk + Dv), E]
   std::optional<PackedLinear> output_;  // [E, C]
+  std::optional<NormParameters> query_norm_;  // [H Dk]
+  std::optional<NormParameters> key_norm_;    // [H Dk]
 };
 
 }  // namespace attendant

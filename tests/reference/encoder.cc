@@ -277,6 +277,12 @@ class Layer {
     if (shape.norm_placement != NormPlacement::kNone && shape.has_attention_norm) {
       attention_norm_ = norm("attention_norm");
     }
+    if (shape.has_second_attention_norm) second_norm_ = norm("second_attention_norm");
+    if (shape.has_query_key_norms) {
+      const int64_t keys = shape.heads * shape.key_width;
+      query_norm_ = std::make_unique<Norm>(weights, prefix + "query_norm", keys, shape);
+      key_norm_ = std::make_unique<Norm>(weights, prefix + "key_norm", keys, shape);
+    }
     const auto scale = [&](const char* name) {
       return shape.has_branch_scale ? weights.Read(prefix + name, width) : Vector(width, 1.0);
     };
@@ -293,7 +299,8 @@ class Layer {
     switch (shape_.norm_placement) {
       case NormPlacement::kPost: {
         const Vector h = Apply(*attention_norm_, Sum(x, Attention(x, positions)));
-        return in_ ? Apply(*feed_forward_norm_, Sum(h, FeedForward(h))) : h;
+        const Vector entering = second_norm_ ? Apply(*second_norm_, Sum(x, h)) : h;
+        return in_ ? Apply(*feed_forward_norm_, Sum(entering, FeedForward(entering))) : entering;
       }
       case NormPlacement::kPre: {
         const Vector h = Sum(x, Attention(Entering(x), positions));
@@ -311,8 +318,11 @@ class Layer {
   }
 
   Vector Attention(const Vector& x, const Positions& positions) const {
-    const Operands exact = {Turn(shape_, positions, Apply(query_, x)),
-                            Turn(shape_, positions, Apply(key_, x)), Apply(value_, x)};
+    Vector queries = Apply(query_, x), keys = Apply(key_, x);
+    if (query_norm_) queries = Apply(*query_norm_, std::move(queries));
+    if (key_norm_) keys = Apply(*key_norm_, std::move(keys));
+    const Operands exact = {Turn(shape_, positions, std::move(queries)),
+                            Turn(shape_, positions, std::move(keys)), Apply(value_, x)};
     const Vector context =
         Attend(shape_, distances_, positions, rounds_ ? exact.RoundedToBf16() : exact);
     return output_ ? Scale(Apply(*output_, context), attention_scale_) : context;
@@ -335,7 +345,7 @@ class Layer {
   LinearLayer key_;
   LinearLayer value_;
   std::unique_ptr<LinearLayer> output_;
-  std::unique_ptr<Norm> attention_norm_;
+  std::unique_ptr<Norm> attention_norm_, second_norm_, query_norm_, key_norm_;
   Vector attention_scale_;
   std::unique_ptr<LinearLayer> gate_;
   std::unique_ptr<LinearLayer> in_;

@@ -135,6 +135,15 @@ TEST(Families, ModernBertAlternatesItsWindows) {
       HasSubstr("local_attention: expected an integer from 2"));
 }
 
+TEST(Families, JinaBertForCodeHasFurtherNorms) {
+  const ModelDescription model = Describe(Tiny("jina_bert_code"));
+  EXPECT_TRUE(model.layer.has_query_key_norms);
+  EXPECT_TRUE(model.layer.has_second_attention_norm);
+  EXPECT_EQ(model.layer.relative_positions.kind, RelativePositions::kAlibi);
+  EXPECT_FALSE(Describe(Tiny("jina_bert")).layer.has_query_key_norms);
+  EXPECT_FALSE(Describe(Tiny("jina_bert")).layer.has_second_attention_norm);
+}
+
 TEST(Families, NomicBertTurnsAFractionOfEachHead) {
   const ModelDescription model = Describe(Tiny("nomic_bert"));
   const RelativePositionShape& relative = model.layer.relative_positions;

@@ -317,12 +317,37 @@ TinyFamily JinaBert() {
           {}};
 }
 
+// The model for code has other norms and another order of its feed-forward block.
+TinyFamily JinaBertForCode() {
+  const std::string layer = "bert.encoder.layer.{i}.";
+  TinyFamily family = JinaBert();
+  family.name = "jina_bert_code";
+  family.weights =
+      Expand({{"embeddings.word", "bert.embeddings.word_embeddings.weight"},
+              {"embeddings.token_type", "bert.embeddings.token_type_embeddings.weight"},
+              {"embeddings.norm", "bert.embeddings.LayerNorm +"},
+              {"layer.{i}.query", layer + "attention.self.query +"},
+              {"layer.{i}.key", layer + "attention.self.key +"},
+              {"layer.{i}.value", layer + "attention.self.value +"},
+              {"layer.{i}.query_norm", layer + "attention.self.layer_norm_q +"},
+              {"layer.{i}.key_norm", layer + "attention.self.layer_norm_k +"},
+              {"layer.{i}.output", layer + "attention.output.dense +"},
+              {"layer.{i}.attention_norm", layer + "attention.output.LayerNorm +"},
+              {"layer.{i}.second_attention_norm", layer + "layer_norm_1 +"},
+              {"layer.{i}.feed_forward_in", layer + "mlp.up_gated_layer", 0, 2},
+              {"layer.{i}.feed_forward_gate", layer + "mlp.up_gated_layer", 1, 2},
+              {"layer.{i}.feed_forward_out", layer + "mlp.down_layer +"},
+              {"layer.{i}.feed_forward_norm", layer + "layer_norm_2 +"}},
+             2);
+  return family;
+}
+
 }  // namespace
 
 std::vector<TinyFamily> TinyFamilies() {
   return {Albert(),      MpNet(),      T5(false), T5(true),        Vit(),
           Dinov2(false), Dinov2(true), Whisper(), Wav2Vec2(false), Wav2Vec2(true),
-          ModernBert(),  NomicBert(),  Gte(),     JinaBert()};
+          ModernBert(),  NomicBert(),  Gte(),     JinaBert(),      JinaBertForCode()};
 }
 
 std::vector<TestTensor> TensorsOf(const TinyFamily& family) {
@@ -335,6 +360,8 @@ std::vector<TestTensor> TensorsOf(const TinyFamily& family) {
   pooler.modes = {PoolingMode::kFirstToken};
   pooler.dense_width = config->description.layer.hidden_size;
   config->description.pooling = pooler;
+  config->description.layer.has_query_key_norms = true;
+  config->description.layer.has_second_attention_norm = true;
 
   // What only the file says.
   std::map<std::string, std::vector<int64_t>> shapes = {{"front.class", {1, 1, 8}},

@@ -28,6 +28,8 @@ ModelDescription FullModel() {
   model.layer_map = {0, 1, 0};
   model.layer.has_gate = true;
   model.layer.has_branch_scale = true;
+  model.layer.has_query_key_norms = true;
+  model.layer.has_second_attention_norm = true;
   model.layer.relative_positions = {RelativePositions::kBuckets, 8, 10};
   model.front = {.has_class = true,
                  .has_distillation = true,
@@ -229,6 +231,13 @@ TEST(DescriptionTest, RefusesABranchScaleWithoutAnOutputProjection) {
   model.layer.has_output_projection = false;
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected an output projection in a layer with a branch "
                                           "scale"));
+}
+
+TEST(DescriptionTest, RefusesASecondAttentionNormBeforeTheBranches) {
+  ModelDescription model = SmallModel(1, 2, 8);
+  model.layer.has_second_attention_norm = true;
+  model.layer.norm_placement = NormPlacement::kPre;
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected norms behind the branches"));
 }
 
 TEST(DescriptionTest, RefusesRotaryWidthsThatDoNotPair) {

@@ -210,6 +210,14 @@ std::vector<Case> SmallCases() {
                 c.model.layer.norm_placement = NormPlacement::kPre;
                 c.model.variants = {{.has_attention_norm = false}, {}};
               }),
+      Changed("QueryKeyNorms",
+              [](Case& c) {
+                c.model = SmallModel(2, 3, 26);
+                c.model.layer.has_query_key_norms = true;
+                c.model.layer.relative_positions = Rotary(26);
+              }),
+      Changed("SecondAttentionNorm",
+              [](Case& c) { c.model.layer.has_second_attention_norm = true; }),
       Changed("Window", [](Case& c) { c.model.layer.window = 3; }),
       Changed("WindowInOneLayer",
               [](Case& c) {

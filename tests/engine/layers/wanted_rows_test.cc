@@ -97,6 +97,14 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithRelativePositions) {
   }
 }
 
+TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithFurtherNorms) {
+  ModelDescription model = SmallModel(kLayers, kHeads, 16);
+  model.layer.has_query_key_norms = true;
+  model.layer.has_second_attention_norm = true;
+  Load(model);
+  ExpectSameBits();
+}
+
 TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithAWindow) {
   for (const int64_t window : {1, 20}) {
     ModelDescription model = SmallModel(kLayers, kHeads, 16);
