@@ -102,6 +102,15 @@ class CostList {
   std::vector<StageCost> costs_;
 };
 
+// What each pair of a query and a key costs in layers of this shape.
+void AddPairs(const LayerShape& shape, int64_t flops, StageCost& cost) {
+  if (shape.window == 0) {
+    cost.per_pair += flops;
+  } else {
+    cost.per_token += flops * (2 * shape.window + 1);
+  }
+}
+
 int64_t Elements(const WeightSpec& weight) { return ElementCount(weight.shape).value_or(0); }
 
 }  // namespace
@@ -164,9 +173,10 @@ std::vector<StageCost> ListStageCosts(const ModelDescription& description) {
     }
     const std::string stage = StageOf(use.linear);
     costs.Of(stage).per_token += 2 * times * Elements(use.weight);
-    if (stage != "attention.qkv") continue;
-    costs.Of("attention.scores").per_pair = 2 * description.layers * layer.heads * layer.key_width;
-    costs.Of("attention.context").per_pair = 2 * description.layers * layer.context_width();
+    if (stage != "attention.qkv" || use.first_row > 0) continue;  // once for each weight set
+    const LayerShape shape = description.layer_shape(index);
+    AddPairs(shape, 2 * times * layer.heads * layer.key_width, costs.Of("attention.scores"));
+    AddPairs(shape, 2 * times * layer.context_width(), costs.Of("attention.context"));
   }
   return costs.Take();
 }

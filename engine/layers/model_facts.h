@@ -37,7 +37,7 @@ struct WeightUse {
 // goes into are two. Matrix products only: norms, softmax and activations are left out.
 struct StageCost {
   std::string stage;         // "attention.qkv", "attention.scores", "feed_forward.in", …
-  int64_t per_token = 0;     // times T
+  int64_t per_token = 0;     // times T; in windows at most
   int64_t per_pair = 0;      // times the pairs of a query and a key: the sum of len^2
   int64_t per_sequence = 0;  // times the sequences that are pooled
 };

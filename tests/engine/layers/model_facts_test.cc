@@ -98,6 +98,17 @@ TEST(ListStageCostsTest, CountsLayersNotWeightSets) {
   EXPECT_EQ(ShowAll(ListStageCosts(model)), own);
 }
 
+TEST(ListStageCostsTest, CountsWindowsByTheToken) {
+  ModelDescription model = SmallModel(3, 2, 8);
+  model.layer.window = 4;
+  model.variants = {{.has_window = false}, {.has_window = true}, {.has_window = true}};
+  for (const StageCost& cost : ListStageCosts(model)) {
+    if (cost.stage != "attention.scores" && cost.stage != "attention.context") continue;
+    EXPECT_EQ(cost.per_pair, 2 * 2 * 8);
+    EXPECT_EQ(cost.per_token, 2 * 9 * 2 * 2 * 8);
+  }
+}
+
 // 8 n E^2 + 4 n^2 E + 4 n E F a layer, and the shares that follow for bert-base.
 TEST(ListStageCostsTest, IsTheKnownCostOfALayer) {
   int64_t per_token = 0, per_pair = 0;
