@@ -46,6 +46,8 @@ struct ConfigKeys {
   Keys local_rotary_theta = {};                  // of layers with a window; empty: the same
   Keys window = {};                              // both ways together; empty: no layer has one
   Keys global_every = {};                        // layers 0, n, 2 n, … have no window
+  Keys layer_kinds = {};                         // of each layer, in place of global_every
+  Keys rotary_parameters = {};  // an object for each kind of layer, in place of the thetas
   Keys rotary_interleaved = {};                  // empty: halves
 };
 

@@ -141,21 +141,74 @@ LayerShape ReadLayer(const Family& family, ConfigReader& config, Problems& probl
   return layer;
 }
 
-// What layers of their own, or with their own parts, have.
-std::vector<LayerVariant> ReadVariants(const Family& family, const ModelDescription& model,
-                                       ConfigReader& config) {
-  const ConfigKeys& keys = family.keys;
-  if (keys.window.empty()) return {};
-  const float theta = model.layer.relative_positions.rotary_theta;
-  const float local_theta = config.Number(keys.local_rotary_theta, kHighestRotaryTheta, theta);
-  const int64_t every = config.Integer(keys.global_every, kLayerRange);
-  std::vector<LayerVariant> variants(model.layers);
-  for (int64_t i = 0; i < model.layers; ++i) {
-    variants[i].has_window = i % every != 0;
-    variants[i].rotary_theta = variants[i].has_window ? local_theta : theta;
-    variants[i].has_attention_norm = i > 0 || family.has_first_attention_norm;
+// What newer configs call layers with and without a window.
+constexpr char kLocalLayer[] = "sliding_attention";
+constexpr char kGlobalLayer[] = "full_attention";
+
+// Which layers have a window: newer configs name each, older ones count.
+std::vector<bool> ReadWindowed(const ConfigKeys& keys, const Json& json, int64_t layers,
+                               ConfigReader& config, Problems& problems) {
+  std::vector<bool> windowed(layers);
+  if (!config.Has(keys.layer_kinds)) {
+    const int64_t every = config.Integer(keys.global_every, kLayerRange);
+    for (int64_t i = 0; i < layers; ++i) windowed[i] = i % every != 0;
+    return windowed;
   }
-  return variants;
+  const std::string& key = keys.layer_kinds.front();
+  const Json& kinds = json[key];
+  if (!kinds.is_array() || static_cast<int64_t>(kinds.size()) != layers) {
+    problems.Add(
+        absl::StrCat(key, ": expected a list of ", layers, " layers, found ", Describe(kinds)));
+    return windowed;
+  }
+  for (int64_t i = 0; i < layers; ++i) {
+    windowed[i] = kinds[i] == kLocalLayer;
+    if (windowed[i] || kinds[i] == kGlobalLayer) continue;
+    problems.Add(absl::StrCat(key, "[", i, "]: expected '", kGlobalLayer, "' or '", kLocalLayer,
+                              "', found ", Describe(kinds[i])));
+  }
+  return windowed;
+}
+
+// Where newer configs nest it; else the fallback.
+float ReadTheta(const ConfigKeys& keys, const Json& json, const char* kind, float fallback,
+                Problems& problems) {
+  const std::string& key = keys.rotary_parameters.front();
+  if (!json.contains(key) || json[key].is_null()) return fallback;
+  const Json& kinds = json[key];
+  if (!kinds.is_object() || !kinds.contains(kind) || !kinds[kind].is_object()) {
+    problems.Add(absl::StrCat(key, ": expected an object with '", kGlobalLayer, "' and '",
+                              kLocalLayer, "', found ", Describe(kinds)));
+    return fallback;
+  }
+  ConfigReader parameters(kinds[kind], problems);
+  const std::string type = parameters.Text({"rope_type"}, "default");
+  if (type != "default") {
+    problems.Add(
+        absl::StrCat(key, ".", kind, ".rope_type: expected 'default', found ", Quoted(type)));
+  }
+  return parameters.Number({"rope_theta"}, kHighestRotaryTheta, fallback);
+}
+
+// What some layers have of their own. Sets the rotary base of those without a window.
+void ReadVariants(const Family& family, const Json& json, ConfigReader& config, Problems& problems,
+                  ModelDescription& model) {
+  const ConfigKeys& keys = family.keys;
+  if (keys.window.empty()) return;
+  float& theta = model.layer.relative_positions.rotary_theta;
+  float local_theta = config.Number(keys.local_rotary_theta, kHighestRotaryTheta, theta);
+  theta = ReadTheta(keys, json, kGlobalLayer, theta, problems);
+  local_theta = ReadTheta(keys, json, kLocalLayer, local_theta, problems);
+  if (theta <= 0 || local_theta <= 0) {
+    problems.Add(
+        absl::StrCat("expected positive rotary bases, found ", theta, " and ", local_theta));
+  }
+  const std::vector<bool> windowed = ReadWindowed(keys, json, model.layers, config, problems);
+  for (int64_t i = 0; i < model.layers; ++i) {
+    model.variants.push_back({.has_attention_norm = i > 0 || family.has_first_attention_norm,
+                              .has_window = windowed[i],
+                              .rotary_theta = windowed[i] ? local_theta : theta});
+  }
 }
 
 // Layer i has the weights of group floor(i groups / layers).
@@ -240,7 +293,7 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder) {
   description.layers = config.Integer(family->keys.layers, kLayerRange);
   description.layer = ReadLayer(*family, config, problems);
   description.layer_map = ReadLayerMap(*family, description.layers, config);
-  description.variants = ReadVariants(*family, description, config);
+  ReadVariants(*family, *json, config, problems, description);
   if (!family->keys.vocabulary.empty()) {
     description.embeddings = ReadEmbeddings(*family, description.layer, config, problems);
   }

@@ -135,6 +135,35 @@ TEST(Families, ModernBertAlternatesItsWindows) {
       HasSubstr("local_attention: expected an integer from 2"));
 }
 
+// As the library writes it from version 5 on.
+TEST(Families, ModernBertNamesTheKindsOfItsLayers) {
+  const std::string kinds =
+      "\"layer_types\": [\"sliding_attention\", \"full_attention\", \"sliding_attention\"], ";
+  const std::string thetas =
+      "\"rope_parameters\": {\"full_attention\": {\"rope_theta\": 500.0, \"rope_type\": "
+      "\"default\"}, \"sliding_attention\": {\"rope_theta\": 70.0}}, ";
+  const auto with = [&](const std::string& more) {
+    return With(Tiny("modernbert"), "\"norm_eps\"", more + "\"norm_eps\"");
+  };
+  const ModelDescription model = Describe(with(kinds + thetas));
+  EXPECT_EQ(model.layer_shape(0).window, 3);
+  EXPECT_EQ(model.layer_shape(1).window, 0);
+  EXPECT_EQ(model.layer_shape(2).window, 3);
+  EXPECT_EQ(model.layer_shape(0).relative_positions.rotary_theta, 70.0f);
+  EXPECT_EQ(model.layer_shape(1).relative_positions.rotary_theta, 500.0f);
+
+  EXPECT_THAT(Refusal(with("\"layer_types\": [\"full_attention\"], ").config),
+              HasSubstr("layer_types: expected a list of 3 layers, found"));
+  EXPECT_THAT(Refusal(With(with(kinds), "full_attention", "linear_attention").config),
+              HasSubstr("layer_types[1]: expected 'full_attention' or 'sliding_attention'"));
+  EXPECT_THAT(Refusal(With(with(thetas), "default", "yarn").config),
+              HasSubstr("rope_parameters.full_attention.rope_type: expected 'default', found"));
+  EXPECT_THAT(Refusal(with("\"rope_parameters\": {\"rope_theta\": 5.0}, ").config),
+              HasSubstr("rope_parameters: expected an object with 'full_attention' and"));
+  EXPECT_THAT(Refusal(With(with(thetas), "70.0", "0").config),
+              HasSubstr("expected positive rotary bases, found 500 and 0"));
+}
+
 TEST(Families, JinaBertForCodeHasFurtherNorms) {
   const ModelDescription model = Describe(Tiny("jina_bert_code"));
   EXPECT_TRUE(model.layer.has_query_key_norms);
