@@ -24,6 +24,7 @@ enum class Pooling : int {
   kMeanSqrtLen = 4,
   kPositionWeightedMean = 5,
   kLastToken = 6,
+  kClassifier = 7,
 };
 
 struct AttendRequest {
@@ -64,8 +65,9 @@ struct LayerSpan {
 struct EncodeRequest {
   std::string model;
   std::optional<LayerSpan> layers;      // default: all
-  std::optional<Tensor> hidden_states;  // exactly one of these two
+  std::optional<Tensor> hidden_states;  // exactly one of these three
   std::optional<Tensor> token_ids;
+  std::optional<Tensor> features;
   std::optional<Tensor> token_type_ids;
   std::optional<Tensor> position_ids;
   std::optional<Tensor> attention_mask;
@@ -148,6 +150,7 @@ struct ModelInfo {
   bool has_exit_norm = false;
   std::optional<EmbeddingDescription> embeddings;  // absent: hidden states only
   int64_t pooled_width = 0;
+  int64_t classes = 0;
   std::optional<DataType> compute_dtype;
   int64_t weight_bytes = 0;
   std::vector<StageCost> stage_costs;

@@ -12,7 +12,7 @@ namespace {
 static_assert(static_cast<int>(DataType::kFloat32) == v1::FLOAT32 &&
               static_cast<int>(DataType::kUInt64) == v1::UINT64);
 static_assert(static_cast<int>(AttendStage::kBlock) == v1::BLOCK);
-static_assert(static_cast<int>(Pooling::kLastToken) == v1::LAST_TOKEN);
+static_assert(static_cast<int>(Pooling::kClassifier) == v1::CLASSIFIER);
 
 void Move(Tensor& from, v1::Tensor* to) {
   to->set_dtype(static_cast<v1::DataType>(from.dtype));
@@ -100,6 +100,7 @@ v1::EncodeRequest ToProto(EncodeRequest request) {
   }
   if (request.hidden_states) Move(*request.hidden_states, proto.mutable_hidden_states());
   if (request.token_ids) Move(*request.token_ids, proto.mutable_token_ids());
+  if (request.features) Move(*request.features, proto.mutable_features());
   if (request.token_type_ids) Move(*request.token_type_ids, proto.mutable_token_type_ids());
   if (request.position_ids) Move(*request.position_ids, proto.mutable_position_ids());
   if (request.attention_mask) Move(*request.attention_mask, proto.mutable_attention_mask());
@@ -176,6 +177,7 @@ ModelInfo FromProto(v1::GetModelResponse response) {
                        .token_types = embeddings.token_types()};
   }
   info.pooled_width = response.pooled_width();
+  info.classes = response.classes();
   info.compute_dtype = FromProto(response.compute_dtype());
   info.weight_bytes = response.weight_bytes();
   for (const v1::StageCost& cost : response.stage_costs()) {

@@ -16,7 +16,8 @@ const std::map<std::string, Pooling> kPoolings = {
     {"max", Pooling::kMax},
     {"mean-sqrt-len", Pooling::kMeanSqrtLen},
     {"position-weighted-mean", Pooling::kPositionWeightedMean},
-    {"last-token", Pooling::kLastToken}};
+    {"last-token", Pooling::kLastToken},
+    {"classifier", Pooling::kClassifier}};
 
 void MoveLayers(const std::string& name, std::vector<LayerTensor>& from,
                 std::vector<NamedTensor>& to) {

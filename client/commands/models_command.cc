@@ -111,6 +111,7 @@ void PrintDetails(std::ostream& out, const ModelInfo& model) {
                                : absl::StrCat("up to ", model.embeddings->longest_sequence)));
   }
   PrintLine(out, "pooled width", absl::StrCat(model.pooled_width));
+  if (model.classes > 0) PrintLine(out, "classes", absl::StrCat(model.classes));
   PrintLine(out, "compute", ComputeType(model));
   PrintLine(out, "weights", absl::StrFormat("%.1f MiB", model.weight_bytes / 1048576.0));
   PrintCosts(out, model.stage_costs);

@@ -100,6 +100,7 @@ Json ToJson(const ModelInfo& model) {
                {"has_exit_norm", model.has_exit_norm},
                {"embeddings", nullptr},
                {"pooled_width", model.pooled_width},
+               {"classes", model.classes},
                {"compute_dtype", TypeName(model.compute_dtype)},
                {"weight_bytes", model.weight_bytes},
                {"stage_costs", OfCosts(model.stage_costs)},

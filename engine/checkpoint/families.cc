@@ -117,8 +117,10 @@ std::vector<TensorPart> PlacesInFile(const Family& family, const std::string& pr
     absl::string_view suffix = wanted;
     if (!absl::ConsumePrefix(&suffix, pattern.canonical)) continue;
     if (!suffix.empty() && suffix != ".weight" && suffix != ".bias") continue;
+    absl::string_view in_file = pattern.in_file;
+    const bool is_outside = absl::ConsumePrefix(&in_file, "/");
     const std::string stem =
-        absl::StrCat(prefix, absl::StrReplaceAll(pattern.in_file, {{"{i}", layer}}));
+        absl::StrCat(is_outside ? "" : prefix, absl::StrReplaceAll(in_file, {{"{i}", layer}}));
     places.push_back({absl::StrCat(stem, suffix), pattern.rows});
     if (absl::EndsWith(stem, ".LayerNorm")) {  // what the TensorFlow originals called it
       places.push_back(

@@ -14,7 +14,8 @@ namespace attendant {
 
 // A weight's canonical name, and where it is in a file without the family's prefix. "{i}" is the
 // weight set of the layer. The name of a linear layer or a norm stands for its ".weight" and its
-// ".bias". Of several patterns for one weight the first that a file has is taken.
+// ".bias". Of several patterns for one weight the first that a file has is taken. What follows a
+// "/" never has the prefix.
 struct NamePattern {
   const char* canonical;
   const char* in_file;
@@ -46,6 +47,7 @@ struct ConfigKeys {
   Keys local_rotary_theta = {};                  // of layers with a window; empty: the same
   Keys window = {};                              // both ways together; empty: no layer has one
   Keys global_every = {};                        // layers 0, n, 2 n, … have no window
+  Keys classifier_pooling = {};                  // "cls" or "mean"
   Keys layer_kinds = {};                         // of each layer, in place of global_every
   Keys rotary_parameters = {};  // an object for each kind of layer, in place of the thetas
   Keys rotary_interleaved = {};                  // empty: halves
@@ -79,6 +81,9 @@ struct Family {
   std::vector<std::string> parts;     // first names of the encoder's own tensors
   std::vector<std::string> others;  // first names of tensors that are there, but not the encoder's
   std::string pooler = {};          // of a tanh layer on the first token; empty: none
+  // Of a classification head: what it looks at, and what is behind its first linear layer.
+  PoolingMode classifier_mode = PoolingMode::kFirstToken;  // if the config does not say
+  Activation classifier_activation = Activation::kTanh;
   ConfigKeys keys = {};
   std::vector<FixedKey> fixed_keys = {};
   std::string position_embedding_type = "absolute";  // of the config, if it says so

@@ -36,6 +36,14 @@ std::string FindPrefix(const Family& family, const WeightBinder& binder) {
   return "";
 }
 
+// The first of `places` that a file has; nullptr: none.
+const FileTensor* FindFirst(absl::Span<const TensorPart> places, const WeightBinder& binder) {
+  for (const TensorPart& place : places) {
+    if (const FileTensor* tensor = binder.Find(place.name); tensor != nullptr) return tensor;
+  }
+  return nullptr;
+}
+
 // The checkpoint's own pooler, if it has one.
 std::optional<PoolingDescription> DescribePooler(const Family& family, const std::string& prefix,
                                                  int64_t hidden_size, const WeightBinder& binder) {
@@ -48,12 +56,25 @@ std::optional<PoolingDescription> DescribePooler(const Family& family, const std
   return pooling;
 }
 
-// The first of `places` that a file has; nullptr: none.
-const FileTensor* FindFirst(absl::Span<const TensorPart> places, const WeightBinder& binder) {
-  for (const TensorPart& place : places) {
-    if (const FileTensor* tensor = binder.Find(place.name); tensor != nullptr) return tensor;
+// The head that scores classes, if the file has all of one.
+std::optional<PoolingDescription> DescribeClassifier(const Family& family,
+                                                     const std::string& prefix, PoolingMode mode,
+                                                     const WeightBinder& binder) {
+  PoolingDescription head;
+  head.modes = {mode};
+  for (auto [name, width] : {std::pair{"classifier.dense.weight", &head.dense_width},
+                             std::pair{"classifier.output.weight", &head.output_width}}) {
+    const std::vector<TensorPart> places = PlacesInFile(family, prefix, name);
+    if (places.empty()) continue;
+    const FileTensor* tensor = FindFirst(places, binder);
+    if (tensor == nullptr || tensor->shape.size() != 2) return std::nullopt;
+    *width = tensor->shape[0];
   }
-  return nullptr;
+  if (head.dense_width == 0) return std::nullopt;
+  if (head.output_width > 0) head.dense_activation = family.classifier_activation;
+  head.has_dense_norm =
+      HasAny(PlacesInFile(family, prefix, "classifier.dense_norm.weight"), binder);
+  return head;
 }
 
 // Norms that only some models of a family have, and that no config states.
@@ -165,6 +186,10 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
     pooling = *std::move(read);
   } else {
     pooling = DescribePooler(family, prefix, hidden_size, binder);
+  }
+  if (config->classifier_mode) {
+    checkpoint.description.classifier =
+        DescribeClassifier(family, prefix, *config->classifier_mode, binder);
   }
   DescribeNorms(family, prefix, binder, checkpoint.description.layer);
   checkpoint.description.front = DescribeFront(family, prefix, checkpoint.description, binder);

@@ -38,6 +38,8 @@ std::vector<NamePattern> GteNames() {
       {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.down_proj"},
       {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.mlp_ln"},
       {"pooling.dense", "pooler.dense"},
+      {"classifier.dense", "pooler.dense"},
+      {"classifier.output", "/classifier"},
   };
 }
 
@@ -81,6 +83,9 @@ std::vector<NamePattern> ModernBertNames() {
       {"layer.{i}.feed_forward_out", "layers.{i}.mlp.Wo"},
       {"layer.{i}.feed_forward_norm", "layers.{i}.mlp_norm"},
       {"exit_norm", "final_norm"},
+      {"classifier.dense", "/head.dense"},
+      {"classifier.dense_norm", "/head.norm"},
+      {"classifier.output", "/classifier"},
   };
 }
 
@@ -108,6 +113,7 @@ Family ModernBert() {
       .prefixes = {"model."},
       .parts = {"embeddings.", "layers.", "final_norm."},
       .others = {},
+      .classifier_activation = Activation::kGelu,
       .keys = {.activation = {"hidden_activation"},
                .norm_epsilon = {"norm_eps"},
                .positions = {},
@@ -115,8 +121,10 @@ Family ModernBert() {
                .local_rotary_theta = {"local_rope_theta"},
                .window = {"local_attention"},
                .global_every = {"global_attn_every_n_layers"},
+               .classifier_pooling = {"classifier_pooling"},
                .layer_kinds = {"layer_types"},
                .rotary_parameters = {"rope_parameters"}},
+      .fixed_keys = {{"classifier_activation", "gelu"}},
       .biases = Biases::kAsInFile,
       .norm_epsilon = 1e-5f,
       .feed_forward_kinds = GatedKinds(),

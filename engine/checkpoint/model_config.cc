@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/checkpoint/bounds.h"
@@ -272,6 +273,26 @@ void RefuseVariants(const Family& family, const Json& json, ConfigReader& config
   }
 }
 
+constexpr Named<PoolingMode> kClassifierModes[] = {{"cls", PoolingMode::kFirstToken},
+                                                   {"mean", PoolingMode::kMean}};
+
+// Other architectures have heads of the same names for each token, or for pairs of sequences. Some
+// look at all layers.
+std::optional<PoolingMode> ReadClassifierMode(const Family& family,
+                                              const std::vector<std::string>& architectures,
+                                              ConfigReader& config) {
+  const auto classifies = [](const std::string& name) {
+    return absl::EndsWith(name, "ForSequenceClassification") ||
+           absl::EndsWith(name, "ForImageClassification") ||
+           absl::EndsWith(name, "ForAudioClassification");
+  };
+  if (std::none_of(architectures.begin(), architectures.end(), classifies)) return std::nullopt;
+  if (config.Boolean({"use_weighted_layer_sum"}, false)) return std::nullopt;
+  if (family.keys.classifier_pooling.empty()) return family.classifier_mode;
+  return config.Choice<PoolingMode>(family.keys.classifier_pooling, kClassifierModes,
+                                    family.classifier_mode);
+}
+
 }  // namespace
 
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder) {
@@ -287,7 +308,7 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder) {
     problems.Add(UnknownFamily(model_type, architectures));
     return problems.ToStatus();
   }
-  ModelConfig read = {family, {}};
+  ModelConfig read = {family, {}, ReadClassifierMode(*family, architectures, config)};
   ModelDescription& description = read.description;
   description.family = family->name;
   description.layers = config.Integer(family->keys.layers, kLayerRange);

@@ -127,14 +127,18 @@ enum class PoolingMode {
 
 const char* Name(PoolingMode mode);
 
-// After the modes: an optional linear layer with an activation, then optional scaling to length 1.
+// After the modes: an optional linear layer with an activation and perhaps a norm, an optional
+// second one behind it, then optional scaling to length 1.
 struct PoolingDescription {
   std::vector<PoolingMode> modes;  // their vectors are concatenated, in this order
   int64_t dense_width = 0;         // outputs of the linear layer; 0: none
   Activation dense_activation = Activation::kIdentity;
   bool normalize = false;
+  bool has_dense_norm = false;  // behind the activation, of the kind of the layers
+  int64_t output_width = 0;     // outputs of the second linear layer; 0: none
 
   int64_t width(int64_t hidden_size) const {
+    if (output_width > 0) return output_width;
     return dense_width > 0 ? dense_width : hidden_size * static_cast<int64_t>(modes.size());
   }
   bool operator==(const PoolingDescription&) const = default;
@@ -160,6 +164,7 @@ struct ModelDescription {
   std::optional<FrontShape> front;
   bool has_exit_norm = false;  // a norm after the last layer
   std::optional<PoolingDescription> pooling;
+  std::optional<PoolingDescription> classifier;  // a head that scores classes
 
   // The layers of a weight set.
   LayerShape layer_shape(int64_t set) const;

@@ -20,6 +20,7 @@ std::vector<NamePattern> VitNames() {
       {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.layernorm_after"},
       {"exit_norm", "layernorm"},
       {"pooling.dense", "pooler.dense"},
+      {"classifier.dense", "/classifier"},
   };
 }
 
@@ -48,6 +49,8 @@ std::vector<NamePattern> Dinov2Names() {
 std::vector<NamePattern> WhisperNames() {
   return {
       {"front.positions", "encoder.embed_positions.weight"},
+      {"classifier.dense", "/projector"},
+      {"classifier.output", "/classifier"},
       {"layer.{i}.query", "encoder.layers.{i}.self_attn.q_proj"},
       {"layer.{i}.key", "encoder.layers.{i}.self_attn.k_proj"},
       {"layer.{i}.value", "encoder.layers.{i}.self_attn.v_proj"},
@@ -72,6 +75,8 @@ std::vector<NamePattern> Wav2Vec2Names() {
       {"layer.{i}.feed_forward_norm", "encoder.layers.{i}.final_layer_norm"},
       {"exit_norm", "encoder.layer_norm"},   // norms first
       {"front.norm", "encoder.layer_norm"},  // or last
+      {"classifier.dense", "/projector"},
+      {"classifier.output", "/classifier"},
   };
 }
 
@@ -122,6 +127,8 @@ Family Whisper() {
       .prefixes = {"model."},
       .parts = {"encoder."},
       .others = {"encoder.conv1.", "encoder.conv2.", "decoder."},
+      .classifier_mode = PoolingMode::kMean,
+      .classifier_activation = Activation::kIdentity,
       .keys = {.hidden_size = {"d_model"},
                .heads = {"encoder_attention_heads"},
                .layers = {"encoder_layers"},
@@ -146,6 +153,8 @@ Family Wav2Vec2() {
       .parts = {"encoder."},
       .others = {"feature_extractor.", "feature_projection.", "encoder.pos_conv_embed.",
                  "masked_spec_embed", "adapter."},
+      .classifier_mode = PoolingMode::kMean,
+      .classifier_activation = Activation::kIdentity,
       .keys = {.norm_first = {"do_stable_layer_norm"}, .vocabulary = {}, .positions = {}},
       .norm_epsilon = 1e-5f,
       .names = Wav2Vec2Names(),

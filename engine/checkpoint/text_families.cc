@@ -100,6 +100,14 @@ std::vector<NamePattern> T5Names() {
   };
 }
 
+// Names with those of the two linear layers of a classification head.
+std::vector<NamePattern> WithHead(std::vector<NamePattern> names, const char* dense,
+                                  const char* output) {
+  names.push_back({"classifier.dense", dense});
+  names.push_back({"classifier.output", output});
+  return names;
+}
+
 ConfigKeys BertKeys() { return {.token_types = {"type_vocab_size"}}; }
 
 Family Bert() {
@@ -112,7 +120,7 @@ Family Bert() {
       .others = {},
       .pooler = "pooler.",
       .keys = BertKeys(),
-      .names = BertNames(),
+      .names = WithHead(BertNames(), "pooler.dense", "/classifier"),
   };
 }
 
@@ -125,6 +133,7 @@ Family Roberta() {
   family.keys.padding_id = {"pad_token_id"};
   family.position_rule = PositionRule::kCountKept;
   family.padding_id = 1;
+  family.names = WithHead(BertNames(), "/classifier.dense", "/classifier.out_proj");
   return family;
 }
 
@@ -137,6 +146,8 @@ Family Electra() {
   family.parts = {"embeddings.", "embeddings_project.", "encoder."};
   family.pooler = "";
   family.keys.embedding_width = {"embedding_size"};
+  family.classifier_activation = Activation::kGelu;
+  family.names = WithHead(BertNames(), "/classifier.dense", "/classifier.out_proj");
   return family;
 }
 
@@ -148,13 +159,14 @@ Family DistilBert() {
       .prefixes = {"distilbert."},
       .parts = {"embeddings.", "transformer."},
       .others = {},
+      .classifier_activation = Activation::kRelu,
       .keys = {.hidden_size = {"dim", "hidden_size"},
                .heads = {"n_heads", "num_attention_heads"},
                .layers = {"n_layers", "num_hidden_layers"},
                .feed_forward_width = {"hidden_dim"},
                .activation = {"activation"},
                .norm_epsilon = {}},
-      .names = DistilBertNames(),
+      .names = WithHead(DistilBertNames(), "/pre_classifier", "/classifier"),
   };
 }
 
@@ -169,7 +181,7 @@ Family Albert() {
   family.fixed_keys = {{"inner_group_num", 1}};
   family.activation = Activation::kGeluTanh;
   family.always_projects_embeddings = true;
-  family.names = AlbertNames();
+  family.names = WithHead(AlbertNames(), "pooler", "/classifier");
   return family;
 }
 
@@ -186,7 +198,7 @@ Family MpNet() {
   family.position_rule = PositionRule::kCountKept;
   family.padding_id = 1;
   family.relative_positions = {RelativePositions::kBuckets, 32, 128};
-  family.names = MpNetNames();
+  family.names = WithHead(MpNetNames(), "/classifier.dense", "/classifier.out_proj");
   return family;
 }
 

@@ -73,6 +73,18 @@ void AddLayer(const LayerShape& shape, int64_t index, Weights& weights) {
   if (has_norms) AddNorm(prefix + "feed_forward_norm", shape.norm_kind, width, weights);
 }
 
+void AddPooling(const std::string& name, const std::optional<PoolingDescription>& pooling,
+                const LayerShape& layer, Weights& weights) {
+  if (!pooling || pooling->dense_width == 0) return;
+  const int64_t pooled = layer.hidden_size * static_cast<int64_t>(pooling->modes.size());
+  AddLinear(name + ".dense", pooling->dense_width, pooled, weights);
+  if (pooling->has_dense_norm) {
+    AddNorm(name + ".dense_norm", layer.norm_kind, pooling->dense_width, weights);
+  }
+  if (pooling->output_width == 0) return;
+  AddLinear(name + ".output", pooling->output_width, pooling->dense_width, weights);
+}
+
 }  // namespace
 
 std::vector<WeightSpec> ListWeights(const ModelDescription& description) {
@@ -87,10 +99,8 @@ std::vector<WeightSpec> ListWeights(const ModelDescription& description) {
   for (int64_t i = 0; i < description.weight_sets(); ++i)
     AddLayer(description.layer_shape(i), i, weights);
   if (description.has_exit_norm) AddNorm("exit_norm", layer.norm_kind, hidden_size, weights);
-  if (description.pooling && description.pooling->dense_width > 0) {
-    const int64_t pooled = hidden_size * static_cast<int64_t>(description.pooling->modes.size());
-    AddLinear("pooling.dense", description.pooling->dense_width, pooled, weights);
-  }
+  AddPooling("pooling", description.pooling, layer, weights);
+  AddPooling("classifier", description.classifier, layer, weights);
   return weights;
 }
 

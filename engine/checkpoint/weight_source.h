@@ -25,7 +25,9 @@ namespace attendant {
 // [W], "embeddings.projection.{weight,bias}" [E, W], "front.class" "front.distillation" [1, E],
 // "front.registers" [registers, E], "front.positions" [positions, E], "front.norm.{weight,bias}"
 // [E], "relative_positions" [buckets, H], "exit_norm.{weight,bias}" [E],
-// "pooling.dense.{weight,bias}" [dense_width, modes E]. Linear weights are [out, in]. RMS norms
+// "pooling.dense.{weight,bias}" [dense_width, modes E], "pooling.dense_norm.{weight,bias}"
+// [dense_width], "pooling.output.{weight,bias}"
+// [output_width, dense_width], the same of "classifier". Linear weights are [out, in]. RMS norms
 // have no bias.
 struct WeightSpec {
   std::string name;

@@ -24,6 +24,20 @@ absl::Status LoadLayers(const ModelDescription& model, WeightLoader& loader, Enc
   return absl::OkStatus();
 }
 
+absl::Status LoadPoolings(const ModelDescription& model, WeightLoader& loader,
+                          Encoder::Impl& impl) {
+  const auto load = [&](const char* name, const std::optional<PoolingDescription>& pooling,
+                        std::vector<PoolingDense>& layers) {
+    if (!pooling) return absl::OkStatus();
+    auto read = PoolingDense::LoadAll(name, *pooling, model.layer, loader);
+    if (read.ok()) layers = *std::move(read);
+    return read.status();
+  };
+  absl::Status status = load("pooling", model.pooling, impl.pooling_layers);
+  if (status.ok()) status = load("classifier", model.classifier, impl.classifier_layers);
+  return status;
+}
+
 absl::Status LoadAll(const ModelDescription& model, WeightLoader& loader, Encoder::Impl& impl) {
   const int64_t hidden_size = model.layer.hidden_size;
   if (model.embeddings) {
@@ -50,12 +64,7 @@ absl::Status LoadAll(const ModelDescription& model, WeightLoader& loader, Encode
     if (!read.ok()) return read.status();
     impl.exit_norm = *std::move(read);
   }
-  if (model.pooling && model.pooling->dense_width > 0) {
-    absl::StatusOr<PoolingDense> read = PoolingDense::Load(*model.pooling, hidden_size, loader);
-    if (!read.ok()) return read.status();
-    impl.pooling_dense = *std::move(read);
-  }
-  return absl::OkStatus();
+  return LoadPoolings(model, loader, impl);
 }
 
 int64_t BytesToRead(const ModelDescription& model, const WeightSource& source) {
@@ -118,7 +127,8 @@ int64_t Encoder::Impl::bytes() const {
                 relative_positions.bytes();
   for (const EncoderLayer& layer : layers) sum += layer.bytes();
   if (exit_norm) sum += exit_norm->bytes();
-  if (pooling_dense) sum += pooling_dense->bytes();
+  for (const PoolingDense& dense : pooling_layers) sum += dense.bytes();
+  for (const PoolingDense& dense : classifier_layers) sum += dense.bytes();
   return sum;
 }
 

@@ -32,7 +32,8 @@ class Encoder::Impl {
   AlignedBuffer<float> relative_positions;  // [buckets, H], or of size 0
   std::vector<EncoderLayer> layers;         // one for each weight set
   std::optional<NormParameters> exit_norm;
-  std::optional<PoolingDense> pooling_dense;
+  std::vector<PoolingDense> pooling_layers;
+  std::vector<PoolingDense> classifier_layers;
 };
 
 }  // namespace attendant

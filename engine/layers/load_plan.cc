@@ -59,6 +59,16 @@ void AddLayer(const LayerShape& layer, Footprint& sum) {
   }
 }
 
+void AddPooling(const std::optional<PoolingDescription>& pooling, CheckedSize hidden,
+                Footprint& sum) {
+  if (!pooling) return;
+  const CheckedSize modes = static_cast<int64_t>(pooling->modes.size());
+  const CheckedSize dense = pooling->dense_width;
+  sum.AddTable(dense, modes * hidden + CheckedSize(1));
+  if (pooling->has_dense_norm) sum.AddFloats(Norm(dense));
+  sum.AddTable(pooling->output_width, dense + CheckedSize(1));
+}
+
 Footprint OfModel(const ModelDescription& model, const ComputeMode& mode) {
   const CheckedSize hidden = model.layer.hidden_size;
   Footprint sum(mode);
@@ -78,10 +88,8 @@ Footprint OfModel(const ModelDescription& model, const ComputeMode& mode) {
     sum.AddFloats(Norm(hidden));
   }
   if (model.has_exit_norm) sum.AddFloats(Norm(hidden));
-  if (model.pooling && model.pooling->dense_width > 0) {
-    const CheckedSize modes = static_cast<int64_t>(model.pooling->modes.size());
-    sum.AddTable(model.pooling->dense_width, modes * hidden + CheckedSize(1));
-  }
+  AddPooling(model.pooling, hidden, sum);
+  AddPooling(model.classifier, hidden, sum);
   return sum;
 }
 
@@ -110,6 +118,16 @@ absl::Status CheckVariants(const ModelDescription& model) {
     if (variant.has_attention_norm || model.layer.norm_placement == NormPlacement::kPre) continue;
     return absl::InvalidArgumentError(
         "model description: expected norms before the branches in a layer without attention norm");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPoolings(const ModelDescription& model) {
+  for (const auto* pooling : {&model.pooling, &model.classifier}) {
+    if (!*pooling || (*pooling)->output_width == 0 || (*pooling)->dense_width > 0) continue;
+    return absl::InvalidArgumentError(
+        "model description: expected a linear layer behind the pooling before a second one, got "
+        "none");
   }
   return absl::OkStatus();
 }
@@ -144,6 +162,7 @@ absl::Status CheckDescription(const ModelDescription& model) {
   absl::Status valid = CheckPositive(model);
   valid.Update(CheckLayerMap(model));
   if (valid.ok()) valid = CheckVariants(model);
+  valid.Update(CheckPoolings(model));
   if (!valid.ok()) return valid;
   if (!LoadBytes(model, {}).ok()) {
     return absl::InvalidArgumentError("model description: sizes that are negative or overflow");
@@ -186,7 +205,8 @@ absl::Status CheckDescription(const ModelDescription& model) {
         absl::StrCat("model description: expected an even rotary width from 2 to the key width ",
                      layer.key_width, ", got ", relative.rotary_width));
   }
-  const bool needs_hidden_size = !bare || model.has_exit_norm || model.pooling.has_value();
+  const bool needs_hidden_size =
+      !bare || model.has_exit_norm || model.pooling.has_value() || model.classifier.has_value();
   if (output != layer.hidden_size && needs_hidden_size) {
     return absl::InvalidArgumentError(
         absl::StrCat("model description: expected attention as wide as hidden_size ",

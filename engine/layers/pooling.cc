@@ -83,6 +83,29 @@ void Pool(absl::Span<const PoolingMode> modes, MatrixView<const float> hidden_st
   }
 }
 
+namespace {
+
+// What is pooled; see Pool.
+struct Tokens {
+  MatrixView<const float> hidden_states;
+  absl::Span<const int32_t> positions;
+};
+
+void PoolThrough(const PoolingDescription& pooling, absl::Span<const PoolingDense> layers,
+                 const Tokens& tokens, absl::Span<float> target) {
+  if (layers.empty() || tokens.hidden_states.rows == 0) {
+    Pool(pooling.modes, tokens.hidden_states, tokens.positions, target);
+  } else {
+    std::vector<float> vector(pooling.modes.size() * tokens.hidden_states.cols);
+    Pool(pooling.modes, tokens.hidden_states, tokens.positions, absl::MakeSpan(vector));
+    for (const PoolingDense& layer : layers) vector = layer.Forward(vector);
+    absl::c_copy(vector, target.begin());
+  }
+  if (pooling.normalize) NormalizeToUnitLength(target);
+}
+
+}  // namespace
+
 bool AppendPooledRows(absl::Span<const PoolingMode> modes, int64_t begin, int64_t length,
                       std::vector<int32_t>& rows) {
   const bool first = absl::c_linear_search(modes, PoolingMode::kFirstToken);
@@ -106,16 +129,14 @@ void NormalizeToUnitLength(absl::Span<float> vector) {
 
 void PoolAsDescribed(const Encoder& encoder, MatrixView<const float> hidden_states,
                      absl::Span<const int32_t> positions, absl::Span<float> target) {
-  const PoolingDescription& pooling = *encoder.description().pooling;
-  const std::optional<PoolingDense>& dense = encoder.impl().pooling_dense;
-  if (dense && hidden_states.rows > 0) {
-    std::vector<float> pooled(pooling.modes.size() * hidden_states.cols);
-    Pool(pooling.modes, hidden_states, positions, absl::MakeSpan(pooled));
-    dense->Forward(pooled, target);
-  } else {
-    Pool(pooling.modes, hidden_states, positions, target);
-  }
-  if (pooling.normalize) NormalizeToUnitLength(target);
+  PoolThrough(*encoder.description().pooling, encoder.impl().pooling_layers,
+              {hidden_states, positions}, target);
+}
+
+void Classify(const Encoder& encoder, MatrixView<const float> hidden_states,
+              absl::Span<const int32_t> positions, absl::Span<float> target) {
+  PoolThrough(*encoder.description().classifier, encoder.impl().classifier_layers,
+              {hidden_states, positions}, target);
 }
 
 }  // namespace attendant

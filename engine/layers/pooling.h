@@ -24,9 +24,13 @@ bool AppendPooledRows(absl::Span<const PoolingMode> modes, int64_t begin, int64_
 // vector / max(|vector|, 1e-12), in place.
 void NormalizeToUnitLength(absl::Span<float> vector);
 
-// All of the checkpoint's own pooling: modes, dense layer, norm. The model must have pooling.
+// All of the checkpoint's own pooling: modes, linear layers, norm. The model must have pooling.
 // target: [pooling->width(E)]; zeros for length 0. Thread-safe.
 void PoolAsDescribed(const Encoder& encoder, MatrixView<const float> hidden_states,
                      absl::Span<const int32_t> positions, absl::Span<float> target);
+
+// The same of its classification head, which it must have: a score for each class.
+void Classify(const Encoder& encoder, MatrixView<const float> hidden_states,
+              absl::Span<const int32_t> positions, absl::Span<float> target);
 
 }  // namespace attendant

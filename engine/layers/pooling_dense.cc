@@ -3,8 +3,11 @@
 #include <array>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "engine/base/matrix_view.h"
+#include "engine/base/thread_team.h"
+#include "engine/kernels/norm.h"
 
 namespace attendant {
 namespace {
@@ -25,26 +28,56 @@ double Dot(const float* a, absl::Span<const float> b) {
 
 }  // namespace
 
-absl::StatusOr<PoolingDense> PoolingDense::Load(const PoolingDescription& pooling,
-                                                int64_t hidden_size, WeightLoader& loader) {
-  const std::string name = "pooling.dense";
-  const int64_t out = pooling.dense_width;
-  const int64_t in = hidden_size * static_cast<int64_t>(pooling.modes.size());
-  absl::StatusOr<AlignedBuffer<float>> weight = loader.ReadTable(name + ".weight", out * in);
+absl::StatusOr<PoolingDense> PoolingDense::Load(const std::string& name, int64_t in,
+                                                PoolingDense layer, WeightLoader& loader) {
+  absl::StatusOr<AlignedBuffer<float>> weight = loader.ReadTable(name + ".weight", layer.out_ * in);
   if (!weight.ok()) return weight.status();
-  absl::StatusOr<AlignedBuffer<float>> bias = loader.ReadOptional(name + ".bias", out);
+  absl::StatusOr<AlignedBuffer<float>> bias = loader.ReadOptional(name + ".bias", layer.out_);
   if (!bias.ok()) return bias.status();
-  return PoolingDense(pooling.dense_activation, *std::move(weight), *std::move(bias));
+  layer.weight_ = *std::move(weight);
+  layer.bias_ = *std::move(bias);
+  return layer;
 }
 
-void PoolingDense::Forward(absl::Span<const float> source, absl::Span<float> target) const {
-  const int64_t out = static_cast<int64_t>(target.size());
+absl::StatusOr<std::vector<PoolingDense>> PoolingDense::LoadAll(const std::string& name,
+                                                                const PoolingDescription& pooling,
+                                                                const LayerShape& layer,
+                                                                WeightLoader& loader) {
+  std::vector<PoolingDense> layers;
+  const auto add = [&](const char* part, int64_t in, PoolingDense empty) {
+    absl::StatusOr<PoolingDense> loaded = Load(name + part, in, std::move(empty), loader);
+    if (loaded.ok()) layers.push_back(*std::move(loaded));
+    return loaded.status();
+  };
+  if (pooling.dense_width == 0) return layers;
+  const int64_t pooled = layer.hidden_size * static_cast<int64_t>(pooling.modes.size());
+  absl::Status status =
+      add(".dense", pooled, PoolingDense(pooling.dense_width, pooling.dense_activation));
+  if (status.ok() && pooling.has_dense_norm) {
+    absl::StatusOr<NormParameters> norm = loader.ReadNorm(name + ".dense_norm", pooling.dense_width,
+                                                          layer.norm_kind, layer.norm_epsilon);
+    status = norm.status();
+    if (status.ok()) layers.back().norm_ = *std::move(norm);
+  }
+  if (status.ok() && pooling.output_width > 0) {
+    status = add(".output", pooling.dense_width,
+                 PoolingDense(pooling.output_width, Activation::kIdentity));
+  }
+  if (!status.ok()) return status;
+  return layers;
+}
+
+std::vector<float> PoolingDense::Forward(absl::Span<const float> source) const {
   const int64_t in = static_cast<int64_t>(source.size());
-  for (int64_t i = 0; i < out; ++i) {
+  std::vector<float> target(out_);
+  for (int64_t i = 0; i < out_; ++i) {
     const double bias = bias_.size() > 0 ? bias_[i] : 0.0;
     target[i] = static_cast<float>(Dot(weight_.data() + i * in, source) + bias);
   }
-  Activate(activation_, {target.data(), 1, out, out});
+  const MatrixView<float> row = {target.data(), 1, out_, out_};
+  Activate(activation_, row);
+  if (norm_) LayerNorm(ThreadTeam(1), row, norm_->view(), row);
+  return target;
 }
 
 }  // namespace attendant

@@ -1,8 +1,10 @@
-// The linear layer that some sentence encoders have behind their pooling.
+// The linear layers that some models have behind their pooling.
 #pragma once
 
 #include <cstdint>
-#include <utility>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -17,21 +19,27 @@ namespace attendant {
 // product with sums in float64.
 class PoolingDense {
  public:
-  static absl::StatusOr<PoolingDense> Load(const PoolingDescription& pooling, int64_t hidden_size,
-                                           WeightLoader& loader);
+  // Those of the pooling called `name`, in their order: none, one or two.
+  static absl::StatusOr<std::vector<PoolingDense>> LoadAll(const std::string& name,
+                                                           const PoolingDescription& pooling,
+                                                           const LayerShape& layer,
+                                                           WeightLoader& loader);
 
-  // target [out] = activation(W source [in] + b).
-  void Forward(absl::Span<const float> source, absl::Span<float> target) const;
+  // norm(activation(W source [in] + b)), [out].
+  std::vector<float> Forward(absl::Span<const float> source) const;
 
-  int64_t bytes() const { return weight_.bytes() + bias_.bytes(); }
+  int64_t bytes() const { return weight_.bytes() + bias_.bytes() + (norm_ ? norm_->bytes() : 0); }
 
  private:
-  PoolingDense(Activation activation, AlignedBuffer<float> weight, AlignedBuffer<float> bias)
-      : activation_(activation), weight_(std::move(weight)), bias_(std::move(bias)) {}
+  PoolingDense(int64_t out, Activation activation) : out_(out), activation_(activation) {}
+  static absl::StatusOr<PoolingDense> Load(const std::string& name, int64_t in, PoolingDense layer,
+                                           WeightLoader& loader);
 
+  int64_t out_;
   Activation activation_;
   AlignedBuffer<float> weight_;  // [out, in]
   AlignedBuffer<float> bias_;    // [out], or of size 0
+  std::optional<NormParameters> norm_;
 };
 
 }  // namespace attendant

@@ -149,7 +149,9 @@ void BatchJob::TakePooled(MatrixView<const float> rows) {
     const MatrixView<const float> own = rows.Rows(layout.cu_seqlens[b], layout.length(b));
     absl::Span<const int32_t> positions;
     if (!layout.leading) positions = layout.positions_of(b);
-    if (pooled.modes.empty()) {
+    if (pooled.classifies) {
+      Classify(*request().model->encoder, own, positions, absl::MakeSpan(vector));
+    } else if (pooled.modes.empty()) {
       PoolAsDescribed(*request().model->encoder, own, positions, absl::MakeSpan(vector));
     } else {
       Pool(pooled.modes, own, positions, absl::MakeSpan(vector));

@@ -53,8 +53,8 @@ bool ComputeRequest::AppendWantedRows(int64_t first_row, std::vector<int32_t>& r
   if (!pooled || wants_hidden_states || absl::c_linear_search(intermediate_layers, last_layer)) {
     return false;
   }
-  const std::vector<PoolingMode>& modes =
-      pooled->modes.empty() ? description().pooling->modes : pooled->modes;
+  const auto& described = pooled->classifies ? description().classifier : description().pooling;
+  const std::vector<PoolingMode>& modes = pooled->modes.empty() ? described->modes : pooled->modes;
   for (int64_t b = 0; b < layout.sequences; ++b) {
     if (!AppendPooledRows(modes, first_row + layout.cu_seqlens[b], layout.length(b), rows)) {
       return false;

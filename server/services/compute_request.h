@@ -22,6 +22,7 @@ enum class Operation : int32_t { kAttendContext, kAttendProjected, kAttendBlock,
 
 struct PooledOutput {
   std::vector<PoolingMode> modes = {};  // empty: as the checkpoint describes
+  bool classifies = false;              // by the checkpoint's classification head instead
   bool normalize = false;
   int64_t width = 0;  // P
 };

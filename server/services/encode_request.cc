@@ -85,6 +85,14 @@ absl::Status TakePooling(const Request& request, ComputeRequest& compute) {
                      "MODEL_POOLING");
     }
     pooled.width = described->width(compute.width);
+  } else if (request.pooling() == v1::CLASSIFIER) {
+    const auto& described = compute.description().classifier;
+    if (!described) {
+      return Refusal("pooling", "another one, as the model's checkpoint has no classification head",
+                     "CLASSIFIER");
+    }
+    pooled.classifies = true;
+    pooled.width = described->width(compute.width);
   } else if (std::optional<PoolingMode> mode = ModeOf(request.pooling())) {
     pooled.modes = {*mode};
   } else {

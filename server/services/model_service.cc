@@ -60,6 +60,9 @@ void Describe(const ServedModel& model, v1::GetModelResponse& out) {
   if (description.pooling) {
     out.set_pooled_width(description.pooling->width(description.layer.hidden_size));
   }
+  if (description.classifier) {
+    out.set_classes(description.classifier->width(description.layer.hidden_size));
+  }
   out.set_compute_dtype(ToProto(model.encoder->mode().type));
   out.set_weight_bytes(model.encoder->weight_bytes());
   for (const StageCost& cost : ListStageCosts(description)) {

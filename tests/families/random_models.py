@@ -15,6 +15,24 @@ if not hasattr(torch, "compile"):  # what the library needs of torch that Debian
     torch.distributed.fsdp = types.ModuleType("torch.distributed.fsdp")
     torch.distributed.fsdp.FullyShardedDataParallel = type(None)
     sys.modules["torch.distributed.fsdp"] = torch.distributed.fsdp
+    plain_layer_norm = torch.nn.LayerNorm.__init__
+
+    def layer_norm(self, *arguments, bias=True, **options):
+        plain_layer_norm(self, *arguments, **options)
+        if not bias:
+            self.register_parameter("bias", None)
+
+    torch.nn.LayerNorm.__init__ = layer_norm
+
+plain_softmax = torch.nn.functional.softmax
+
+
+def softmax(scores, dim=None, _stacklevel=3, dtype=None):
+    """Without the library's cast to float32, which turns a row of the lowest float64 into NaN."""
+    return plain_softmax(scores, dim, _stacklevel, None if scores.dtype == torch.float64 else dtype)
+
+
+torch.nn.functional.softmax = softmax
 
 import transformers as t  # noqa: E402
 
@@ -22,6 +40,7 @@ from attendant.v1 import encoder_service_pb2 as pb  # noqa: E402
 from serving import encoder, serve, to_array, to_tensor  # noqa: E402
 
 BOUND = 5e-5  # or 1.5 times the error that torch's own float32 makes
+LOWEST_COSINES = {"bf16": 0.9995, "int8": 0.995}  # of any token's last hidden state, in any family
 LENGTHS = (9, 1, 21, 14)
 
 
@@ -39,6 +58,7 @@ class Family:
     encoder: typing.Callable = lambda model: model
     features: typing.Callable = None  # model -> (module, whether its input or output is what we take as features)
     positions: typing.Callable = None  # model -> what to take off the rows that enter layer 0 to have features
+    classifier: type = None  # the model with a head that scores classes
 
 
 def image(config):
@@ -71,6 +91,8 @@ DINO = {key: value for key, value in PATCHES.items() if key != "intermediate_siz
 AUDIO = {"hidden_size": 48, "num_attention_heads": 4, "num_hidden_layers": 3, "intermediate_size": 96, "vocab_size": 20,
          "conv_dim": (16, 16), "conv_kernel": (8, 4), "conv_stride": (5, 4), "num_feat_extract_layers": 2,
          "num_conv_pos_embeddings": 8, "num_conv_pos_embedding_groups": 2}
+
+
 def patches(model):
     return model.embeddings.patch_embeddings, "output"
 
@@ -105,21 +127,26 @@ DINO_VARIANTS = {
 }
 
 FAMILIES = {
-    "bert": Family(t.BertModel, t.BertConfig, BERT, BERT_VARIANTS, pooler=True),
-    "roberta": Family(t.RobertaModel, t.RobertaConfig, BERT, BERT_VARIANTS, first_position=2, pooler=True),
+    "bert": Family(t.BertModel, t.BertConfig, BERT, BERT_VARIANTS, pooler=True,
+                   classifier=t.BertForSequenceClassification),
+    "roberta": Family(t.RobertaModel, t.RobertaConfig, BERT, BERT_VARIANTS, first_position=2, pooler=True,
+                      classifier=t.RobertaForSequenceClassification),
     "electra": Family(t.ElectraModel, t.ElectraConfig, {**BERT, "embedding_size": 20},
-                      {**BERT_VARIANTS, "same-width": {"embedding_size": 48}}),
+                      {**BERT_VARIANTS, "same-width": {"embedding_size": 48}},
+                      classifier=t.ElectraForSequenceClassification),
     "distilbert": Family(
         t.DistilBertModel, t.DistilBertConfig,
         {"vocab_size": 60, "dim": 48, "n_heads": 4, "n_layers": 3, "hidden_dim": 96, "max_position_embeddings": 40},
         {"plain": {}, "head-26": {"dim": 78, "n_heads": 3}, "one-layer": {"n_layers": 1},
          "relu": {"activation": "relu"}, "sinusoids": {"sinusoidal_pos_embds": True}, "f16-file": {"save": "float16"}},
-        position_ids=False),
+        position_ids=False, classifier=t.DistilBertForSequenceClassification),
     "albert": Family(
         t.AlbertModel, t.AlbertConfig, {**BERT, "embedding_size": 20},
         {**BERT_VARIANTS, "two-groups": {"num_hidden_layers": 5, "num_hidden_groups": 2},
-         "own-layers": {"num_hidden_groups": 3}, "same-width": {"embedding_size": 48}}, pooler=True),
-    "mpnet": Family(t.MPNetModel, t.MPNetConfig, BERT, BERT_VARIANTS, first_position=2, pooler=True),
+         "own-layers": {"num_hidden_groups": 3}, "same-width": {"embedding_size": 48}}, pooler=True,
+        classifier=t.AlbertForSequenceClassification),
+    "mpnet": Family(t.MPNetModel, t.MPNetConfig, BERT, BERT_VARIANTS, first_position=2, pooler=True,
+                    classifier=t.MPNetForSequenceClassification),
     "t5": Family(
         t.T5EncoderModel, t.T5Config,
         {"vocab_size": 60, "d_model": 48, "d_kv": 12, "num_heads": 4, "num_layers": 3, "d_ff": 96},
@@ -136,9 +163,14 @@ FAMILIES = {
         {"plain": {}, "biases": {"attention_bias": True, "mlp_bias": True, "norm_bias": True},
          "head-26": {"hidden_size": 78, "num_attention_heads": 3}, "one-layer": {"num_hidden_layers": 1},
          "narrow": {"local_attention": 2, "global_attn_every_n_layers": 2, "local_rope_theta": 500.0},
-         "silu": {"hidden_activation": "silu", "intermediate_size": 77}, "bf16-shards": {"save": "bfloat16", "shard": "20KB"}}),
-    "vit": Family(t.ViTModel, t.ViTConfig, PATCHES, VIT_VARIANTS, text=False, inputs=image, pooler=True, features=patches),
-    "deit": Family(t.DeiTModel, t.DeiTConfig, PATCHES, VIT_VARIANTS, text=False, inputs=image, pooler=True, features=patches),
+         "silu": {"hidden_activation": "silu", "intermediate_size": 77},
+         "mean-classifier": {"model": t.ModernBertForSequenceClassification, "num_labels": 5, "classifier_pooling": "mean"},
+         "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
+        classifier=t.ModernBertForSequenceClassification),
+    "vit": Family(t.ViTModel, t.ViTConfig, PATCHES, VIT_VARIANTS, text=False, inputs=image, pooler=True,
+                  features=patches, classifier=t.ViTForImageClassification),
+    "deit": Family(t.DeiTModel, t.DeiTConfig, PATCHES, VIT_VARIANTS, text=False, inputs=image, pooler=True,
+                   features=patches, classifier=t.DeiTForImageClassification),
     "dinov2": Family(t.Dinov2Model, t.Dinov2Config, DINO, DINO_VARIANTS, text=False, inputs=image, features=patches),
     "dinov2_with_registers": Family(t.Dinov2WithRegistersModel, t.Dinov2WithRegistersConfig, DINO, DINO_VARIANTS,
                                     text=False, inputs=image, features=patches),
@@ -152,11 +184,11 @@ FAMILIES = {
          "one-layer": {"encoder_layers": 1}, "relu": {"activation_function": "relu"},
          "one-head": {"encoder_attention_heads": 1}, "f16-shards": {"save": "float16", "shard": "20KB"}},
         text=False, inputs=mel, encoder=lambda model: model.encoder,
-        positions=lambda model: model.encoder.embed_positions.weight),
+        positions=lambda model: model.encoder.embed_positions.weight, classifier=t.WhisperForAudioClassification),
     "wav2vec2": Family(t.Wav2Vec2Model, t.Wav2Vec2Config, AUDIO, AUDIO_VARIANTS, text=False, inputs=audio,
-                       features=before_norm),
+                       features=before_norm, classifier=t.Wav2Vec2ForSequenceClassification),
     "hubert": Family(t.HubertModel, t.HubertConfig, AUDIO, AUDIO_VARIANTS, text=False, inputs=audio,
-                       features=before_norm),
+                       features=before_norm, classifier=t.HubertForSequenceClassification),
 }
 
 
@@ -164,7 +196,7 @@ def make(family: Family, variant: dict, folder: pathlib.Path):
     """A model with weights that matter, saved; returned as it was saved."""
     options = {**family.common, **variant}
     save, shard = options.pop("save", "float32"), options.pop("shard", "1GB")
-    model = family.model(family.config(**options)).eval()
+    model = options.pop("model", family.model)(family.config(**options)).eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if parameter.dim() >= 2:
@@ -174,8 +206,13 @@ def make(family: Family, variant: dict, folder: pathlib.Path):
                 parameter.normal_(1, 0.2)
             else:
                 parameter.normal_(0, 0.3)
-    model.to(getattr(torch, save)).save_pretrained(folder, max_shard_size=shard)
-    return model.float()
+        # What is not saved, such as rotary frequencies, is not rounded either.
+        buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
+        model.to(getattr(torch, save)).save_pretrained(folder, max_shard_size=shard)
+        model.float()
+        for name, buffer in model.named_buffers():
+            buffer.copy_(buffers[name])
+    return model
 
 
 def masks():
@@ -193,7 +230,8 @@ def run_library(family: Family, model, arguments: dict, dtype) -> list:
     with torch.no_grad():
         out = family.encoder(model.to(dtype))(**typed, output_hidden_states=True)
     states = [*out.hidden_states[:-1], out.last_hidden_state]
-    return [s.double().numpy() for s in states], out.pooler_output.double().numpy() if family.pooler else None
+    pooled = getattr(out, "pooler_output", None) if family.pooler else None
+    return [s.double().numpy() for s in states], None if pooled is None else pooled.double().numpy()
 
 
 def ask(encode, name: str, layers: int, pooler: bool, **tensors) -> tuple:
@@ -213,21 +251,27 @@ def share_of_bound(exact, float32, served, kept) -> float:
     return worst
 
 
+def text_case(family: Family, config, mask: np.ndarray) -> tuple:
+    """Token ids behind the mask: the arguments of the library, the tensors of a request."""
+    ids = torch.randint(2, config.vocab_size, mask.shape)
+    arguments = {"input_ids": ids, "attention_mask": torch.from_numpy(mask.astype(np.int64))}
+    index = np.broadcast_to(np.arange(mask.shape[1]), mask.shape)
+    if family.first_position:
+        positions = np.where(mask, mask.cumsum(axis=1) - 1 + family.first_position, family.first_position - 1)
+    else:
+        positions = np.where(mask, index - mask.argmax(axis=1)[:, None], 0)
+    if family.position_ids:
+        arguments["position_ids"] = torch.from_numpy(positions)
+    tensors = {"token_ids": ids.numpy(), "attention_mask": mask.astype(np.uint8)}
+    if isinstance(config, t.DistilBertConfig):
+        tensors["position_ids"] = np.ascontiguousarray(index)  # the library's own, from 0 whatever is kept
+    return arguments, tensors
+
+
 def compare_text(family: Family, model, encode, name: str) -> float:
-    config, worst = model.config, 0.0
+    worst = 0.0
     for mask in masks().values():
-        ids = torch.randint(2, config.vocab_size, mask.shape)
-        arguments = {"input_ids": ids, "attention_mask": torch.from_numpy(mask.astype(np.int64))}
-        index = np.broadcast_to(np.arange(mask.shape[1]), mask.shape)
-        if family.first_position:
-            positions = np.where(mask, mask.cumsum(axis=1) - 1 + family.first_position, family.first_position - 1)
-        else:
-            positions = np.where(mask, index - mask.argmax(axis=1)[:, None], 0)
-        if family.position_ids:
-            arguments["position_ids"] = torch.from_numpy(positions)
-        tensors = {"token_ids": ids.numpy(), "attention_mask": mask.astype(np.uint8)}
-        if isinstance(config, t.DistilBertConfig):
-            tensors["position_ids"] = np.ascontiguousarray(index)  # the library's own, from 0 whatever is kept
+        arguments, tensors = text_case(family, model.config, mask)
         exact, exact_pooled = run_library(family, model, arguments, torch.float64)
         float32, float32_pooled = run_library(family, model, arguments, torch.float32)
         # The poolers of the library take the first token, kept or not.
@@ -237,6 +281,42 @@ def compare_text(family: Family, model, encode, name: str) -> float:
         if pooler:
             worst = max(worst, share_of_bound([exact_pooled], [float32_pooled], [pooled], slice(None)))
     return worst
+
+
+def compare_classes(family: Family, model, encode, name: str) -> float:
+    """The scores of the model's head."""
+    if family.text:
+        arguments, tensors = text_case(family, model.config, masks()["right"])
+    else:
+        arguments = {key: torch.cat([family.inputs(model.config)[key] for _ in range(3)])
+                     for key in family.inputs(model.config)}
+        body = getattr(model, model.base_model_prefix, model)
+        tensors = {"hidden_states": run_library(family, body, arguments, torch.float64)[0][0].astype(np.float32)}
+    scores = []
+    for dtype in (torch.float64, torch.float32):
+        typed = {key: value.to(dtype) if value.is_floating_point() else value for key, value in arguments.items()}
+        with torch.no_grad():
+            scores.append(model.to(dtype)(**typed).logits.double().numpy())
+    answer = encode(pb.EncodeRequest(model=name, omit_hidden_states=True, return_pooled=True, pooling=pb.CLASSIFIER,
+                                     **{key: to_tensor(value) for key, value in tensors.items()}))
+    return share_of_bound(scores[:1], scores[1:], [to_array(answer.pooled)], slice(None))
+
+
+def lowest_cosine(family: Family, model, encode, name: str) -> float:
+    """Of any token's last hidden state."""
+    mask = masks()["right"]
+    if family.text:
+        arguments, tensors = text_case(family, model.config, mask)
+        exact, _ = run_library(family, model, arguments, torch.float64)
+        rows = exact[-1][mask]
+    else:
+        exact = [run_library(family, model, family.inputs(model.config), torch.float64)[0] for _ in range(3)]
+        tensors = {"hidden_states": np.concatenate([states[0] for states in exact]).astype(np.float32)}
+        mask = np.ones(tensors["hidden_states"].shape[:2], bool)
+        rows = np.concatenate([states[-1] for states in exact])[mask]
+    served = ask(encode, name, 1, False, **tensors)[0][-1][mask]
+    lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(served, axis=1)
+    return float(((rows * served).sum(axis=1) / lengths).min())
 
 
 def take_features(family: Family, model, inputs: list):
@@ -284,31 +364,44 @@ def worst_of_signals(family: Family, exact, float32, served, pooled) -> float:
     return worst
 
 
-def compare_family(program: str, name: str, family: Family) -> dict:
-    """Variant -> worst error, as a share of its bound."""
+def compare_family(program: str, family: Family) -> tuple:
+    """Variant -> worst error, as a share of its bound; compute type -> lowest cosine."""
+    variants = dict(family.variants)
+    if family.classifier:
+        variants["classifier"] = {"model": family.classifier, "num_labels": 5}
+    first = next(iter(variants))
     with tempfile.TemporaryDirectory() as scratch:
-        folders = {variant: pathlib.Path(scratch) / variant for variant in family.variants}
-        models = {variant: make(family, options, folders[variant]) for variant, options in family.variants.items()}
-        with serve(program, folders, "--max-request-tokens", "512", "--max-batch-tokens", "512") as port:
+        folders = {variant: pathlib.Path(scratch) / variant for variant in variants}
+        models = {variant: make(family, options, folders[variant]) for variant, options in variants.items()}
+        sources = folders | {dtype: f"{folders[first]},dtype={dtype},emulate=true" for dtype in LOWEST_COSINES}
+        with serve(program, sources, "--max-request-tokens", "512", "--max-batch-tokens", "512") as port:
             encode = encoder(port)
             one = compare_text if family.text else compare_signals
-            return {variant: one(family, model, encode, variant) for variant, model in models.items()}
+            shares = {variant: (compare_classes if "model" in variants[variant] else one)(family, model, encode, variant)
+                      for variant, model in models.items()}
+            return shares, {dtype: lowest_cosine(family, models[first], encode, dtype) for dtype in LOWEST_COSINES}
 
 
 def compare(program: str, only=()) -> dict:
     torch.manual_seed(5)
-    figures = {"families.passed": 0, "families.failed": 0, "configurations.passed": 0, "worst_error.f32": 0.0}
-    print(f"{'family':24}{'configurations':>16}{'agree':>8}{'worst error / bound':>22}  of")
+    figures = {"families.passed": 0, "families.failed": 0, "configurations.passed": 0, "worst_error.f32": 0.0,
+               **{f"lowest_cosine.{dtype}": 1.0 for dtype in LOWEST_COSINES}}
+    print(f"{'family':24}{'configurations':>16}{'agree':>8}{'worst error / bound':>22}  {'of':14}"
+          + "".join(f"{'cosine ' + dtype:>14}" for dtype in LOWEST_COSINES))
     for name, family in FAMILIES.items():
         if only and name not in only:
             continue
-        shares = compare_family(program, name, family)
+        shares, cosines = compare_family(program, family)
         agree = sum(share <= 1 for share in shares.values())
         worst = max(shares, key=shares.get)
-        print(f"{name:24}{len(shares):16}{agree:8}{shares[worst]:22.3g}  {worst}", flush=True)
-        figures["families.passed" if agree == len(shares) else "families.failed"] += 1
+        print(f"{name:24}{len(shares):16}{agree:8}{shares[worst]:22.3g}  {worst:14}"
+              + "".join(f"{cosine:14.6f}" for cosine in cosines.values()), flush=True)
+        passed = agree == len(shares) and all(cosines[dtype] >= least for dtype, least in LOWEST_COSINES.items())
+        figures["families.passed" if passed else "families.failed"] += 1
         figures["configurations.passed"] += agree
         figures["worst_error.f32"] = max(figures["worst_error.f32"], shares[worst])
+        for dtype, cosine in cosines.items():
+            figures[f"lowest_cosine.{dtype}"] = min(figures[f"lowest_cosine.{dtype}"], cosine)
     return figures
 
 

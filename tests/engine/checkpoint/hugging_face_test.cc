@@ -129,8 +129,9 @@ TEST(HuggingFace, ReadsThePooler) {
     tensors.push_back(MakeTensor(pooler + "bias", {4}));
     WriteModel(folder, TinyBertConfig(), tensors);
     Checkpoint checkpoint = OpenModel(folder);
-    const PoolingDescription expected = {
-        {PoolingMode::kFirstToken}, 4, Activation::kTanh, /*normalize=*/false};
+    const PoolingDescription expected = {.modes = {PoolingMode::kFirstToken},
+                                         .dense_width = 4,
+                                         .dense_activation = Activation::kTanh};
     EXPECT_EQ(checkpoint.description.pooling, expected);
     ExpectValues(checkpoint, {{"pooling.dense.weight", pooler + "weight"},
                               {"pooling.dense.bias", pooler + "bias"}});
@@ -203,14 +204,22 @@ TEST(HuggingFace, ReadsDistilBert) {
     if (absl::StrContains(tensor.name, "token_type")) continue;
     tensors.push_back(MakeTensor(Renamed(tensor.name, to), tensor.shape));
   }
+  for (const char* head : {"pre_classifier", "classifier"}) {
+    tensors.push_back(MakeTensor(absl::StrCat(head, ".weight"), {4, 4}));
+    tensors.push_back(MakeTensor(absl::StrCat(head, ".bias"), {4}));
+  }
   WriteModel(folder, R"({"model_type": "distilbert", "dim": 4, "n_heads": 2, "n_layers": 2,
-      "hidden_dim": 8, "activation": "gelu", "vocab_size": 10, "max_position_embeddings": 6})",
+      "architectures": ["DistilBertForSequenceClassification"], "hidden_dim": 8, "activation": "gelu", "vocab_size": 10, "max_position_embeddings": 6})",
              tensors);
   Checkpoint checkpoint = OpenModel(folder);
   EXPECT_EQ(checkpoint.description.family, "distilbert");
   EXPECT_EQ(checkpoint.description.embeddings->token_types, 0);
   EXPECT_EQ(checkpoint.description.layer.norm_epsilon, 1e-12f);
-  NameTable names;
+  EXPECT_EQ(checkpoint.description.classifier->dense_activation, Activation::kRelu);
+  NameTable names = {{"classifier.dense.weight", "pre_classifier.weight"},
+                     {"classifier.dense.bias", "pre_classifier.bias"},
+                     {"classifier.output.weight", "classifier.weight"},
+                     {"classifier.output.bias", "classifier.bias"}};
   for (const auto& [canonical, in_file] : BertNames("distilbert.")) {
     if (canonical != "embeddings.token_type") names.emplace_back(canonical, Renamed(in_file, to));
   }

@@ -38,6 +38,10 @@ ModelDescription FullModel() {
                  .has_norm = true};
   model.has_exit_norm = true;
   model.pooling = {.modes = {PoolingMode::kMean}, .dense_width = 5};
+  model.classifier = {.modes = {PoolingMode::kFirstToken},
+                      .dense_width = 7,
+                      .has_dense_norm = true,
+                      .output_width = 3};
   return model;
 }
 
@@ -256,15 +260,21 @@ TEST(DescriptionTest, RefusesWindowsThatCannotBe) {
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected a window of 0 or more, got -1"));
 }
 
+TEST(DescriptionTest, RefusesASecondLinearLayerWithoutAFirst) {
+  ModelDescription model = SmallModel(1, 2, 8);
+  model.classifier = {.modes = {PoolingMode::kMean}, .output_width = 3};
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected a linear layer behind the pooling"));
+}
+
 TEST(DescriptionTest, RefusesFrontsThatDoNotFit) {
-  const FrontShape fronts[] = {{.has_distillation = true},
-                               {.has_class = true, .positions = 1},
-                               {.has_class = true, .registers = -1}};
-  for (const FrontShape& front : fronts) {
-    ModelDescription model = SmallModel(1, 2, 8);
+  ModelDescription model = SmallModel(1, 2, 8);
+  for (const FrontShape& front :
+       {FrontShape{.has_distillation = true}, FrontShape{.has_class = true, .positions = 1}}) {
     model.front = front;
     EXPECT_THAT(RefusalOf(model), HasSubstr("expected a front with positions for its tokens"));
   }
+  model.front = {.has_class = true, .registers = -1};
+  EXPECT_THAT(RefusalOf(model), HasSubstr("sizes that are negative or overflow"));
 }
 
 }  // namespace

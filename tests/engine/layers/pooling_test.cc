@@ -169,6 +169,36 @@ TEST_F(PoolAsDescribedTest, AppliesTheDenseLayer) {
                                   FloatNear(std::tanh(0.25f), kTolerance)));
 }
 
+TEST_F(PoolAsDescribedTest, AppliesASecondLinearLayer) {
+  const PoolingDescription pooling = {.modes = {PoolingMode::kFirstToken},
+                                      .dense_width = 2,
+                                      .dense_activation = Activation::kRelu,
+                                      .output_width = 1};
+  // Between them: 3 0.
+  EXPECT_THAT(PoolWith(pooling, {1, -2},
+                       {{"pooling.dense.weight", {1, -1, 0, 1}},
+                        {"pooling.dense.bias", {0, 0}},
+                        {"pooling.output.weight", {2, 9}},
+                        {"pooling.output.bias", {0.5}}}),
+              ElementsAre(FloatNear(6.5f, kTolerance)));
+}
+
+TEST_F(PoolAsDescribedTest, NormsBetweenTheLinearLayers) {
+  const PoolingDescription pooling = {.modes = {PoolingMode::kFirstToken},
+                                      .dense_width = 2,
+                                      .has_dense_norm = true,
+                                      .output_width = 1};
+  // Before the norm 3 and 5, behind it close to -1 and 1.
+  EXPECT_THAT(PoolWith(pooling, {3, 5},
+                       {{"pooling.dense.weight", {1, 0, 0, 1}},
+                        {"pooling.dense.bias", {0, 0}},
+                        {"pooling.dense_norm.weight", {1, 2}},
+                        {"pooling.dense_norm.bias", {0, 1}},
+                        {"pooling.output.weight", {1, 10}},
+                        {"pooling.output.bias", {0}}}),
+              ElementsAre(FloatNear(29.0f, 1e-4f)));
+}
+
 TEST_F(PoolAsDescribedTest, GivesZerosForNoToken) {
   const PoolingDescription pooling = {
       .modes = {PoolingMode::kMean}, .dense_width = 3, .normalize = true};

@@ -112,6 +112,13 @@ const EncodeRule kSpanRules[] = {
      },
      "pooling: expected a mode, as the model's checkpoint says nothing about pooling; got "
      "MODEL_POOLING"},
+    {"NoHead",
+     [](Request& r) {
+       r.set_return_pooled(true);
+       r.set_pooling(v1::CLASSIFIER);
+     },
+     "pooling: expected another one, as the model's checkpoint has no classification head; got "
+     "CLASSIFIER"},
     {"UnknownPooling",
      [](Request& r) {
        r.set_return_pooled(true);

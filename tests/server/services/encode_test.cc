@@ -89,8 +89,8 @@ TEST_F(EncodeTest, ABiasComesBesideRelativePositionsAndWindows) {
   v1::EncodeRequest masked = request;
   *masked.mutable_attention_mask() = IntegerTensor({1, 6}, {1, 1, 0, 1, 1, 1});
   *request.mutable_attention_bias() = FloatTensor({1, 1, 1, 6}, {0, 0, kForbidden, 0, 0, 0});
-  const std::vector<float> expected = Floats(Call(masked).hidden_states());
-  const std::vector<float> values = Floats(Call(request).hidden_states());
+  const std::vector<float> expected = ToFloats(Call(masked).hidden_states());
+  const std::vector<float> values = ToFloats(Call(request).hidden_states());
   for (int64_t i = 0; i < 6 * kE; ++i) {
     if (i / kE == 2) continue;  // the masked row
     EXPECT_NEAR(values[i], expected[i], 1e-5) << i;
@@ -289,6 +289,38 @@ TEST_F(EncodeTest, PooledVectorsHaveLengthOneIfAskedOrDescribed) {
   EXPECT_GT(length(), 1.01);
   request.set_normalize_pooled(true);
   EXPECT_EQ(ToFloats(Call(request).pooled()), described);
+}
+
+TEST_F(EncodeTest, ScoresClassesByTheHeadOfTheCheckpoint) {
+  v1::EncodeRequest request = Ids("counting", {2, 3}, {5, 6, 7, 8, 9, 0});
+  request.add_lengths(3);
+  request.add_lengths(2);
+  request.set_return_pooled(true);
+  request.set_pooling(v1::CLASSIFIER);
+  const v1::EncodeResponse response = Call(request);
+  EXPECT_THAT(response.pooled().shape(), ElementsAre(2, 3));
+  testing::MemoryWeights weights =
+      testing::RandomWeights(TestModels().at("counting")->encoder->description(), 7);
+  // activation(W x + b) by the formula.
+  const auto apply = [&](const std::string& name, const std::vector<float>& x) {
+    const std::vector<float>& weight = weights.tensors()[name + ".weight"];
+    std::vector<float> y = weights.tensors()[name + ".bias"];
+    for (size_t i = 0; i < y.size(); ++i) {
+      for (size_t j = 0; j < x.size(); ++j) y[i] += weight[i * x.size() + j] * x[j];
+    }
+    return y;
+  };
+  const std::vector<float> rows = ToFloats(response.hidden_states());
+  const std::vector<float> scores = ToFloats(response.pooled());
+  for (int64_t b = 0; b < 2; ++b) {
+    const float* first = rows.data() + b * 3 * kE;
+    std::vector<float> inner = apply("classifier.dense", {first, first + kE});
+    for (float& element : inner) element = std::tanh(element);
+    const std::vector<float> expected = apply("classifier.output", inner);
+    for (int64_t i = 0; i < 3; ++i) EXPECT_NEAR(scores[b * 3 + i], expected[i], 1e-5);
+  }
+  request.set_omit_hidden_states(true);  // then only the first tokens are computed
+  EXPECT_EQ(Call(request).pooled().data(), response.pooled().data());
 }
 
 TEST_F(EncodeTest, EverythingMaskedIsZeros) {

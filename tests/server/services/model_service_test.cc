@@ -77,10 +77,12 @@ TEST_F(ModelServiceTest, SaysWhatAModelLacks) {
   EXPECT_EQ(response.pooled_width(), 0);
   EXPECT_EQ(response.layer().norm_placement(), "none");
   EXPECT_FALSE(response.has_front());
+  EXPECT_EQ(response.classes(), 0);
   EXPECT_EQ(response.layer().window(), 0);
   EXPECT_THAT(response.windowed_layers(), ElementsAre());
   ASSERT_TRUE(Get("counting", &response).ok());
   EXPECT_EQ(response.embeddings().longest_sequence(), 62);
+  EXPECT_EQ(response.classes(), 3);
 }
 
 TEST_F(ModelServiceTest, DescribesFrontsAndWindows) {

@@ -57,6 +57,10 @@ ServedModels MakeModels() {
   counting.embeddings->position_rule = PositionRule::kCountKept;
   counting.embeddings->first_position = 2;
   counting.embeddings->token_types = 0;
+  counting.classifier = {.modes = {PoolingMode::kFirstToken},
+                         .dense_width = 32,
+                         .dense_activation = Activation::kTanh,
+                         .output_width = 3};
   testing::MemoryWeights weights = testing::RandomWeights(counting, 7);
   AddModel("counting", counting, weights, {}, models);
   ModelDescription patches = models["tiny"]->encoder->description();

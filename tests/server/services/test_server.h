@@ -51,8 +51,8 @@ struct TestServerOptions {
 // "tiny" (2 layers, E = 32, H = 4, 100 words, 64 positions, 2 token types, mean pooling),
 // "patches" (like it, without embeddings; a class token and two registers before three features,
 // ALiBi, and a window of 4 in the second layer), "counting" (like "tiny", with positions that count
-// kept tokens from 2, no pooling, no token types), "bare" (hidden states only, one layer that ends
-// with its context: E = 4, C = 3).
+// kept tokens from 2, no pooling, no token types, and a head for three classes), "bare" (hidden
+// states only, one layer that ends with its context: E = 4, C = 3).
 const ServedModels& TestModels();
 
 class TestServer {

@@ -1,0 +1,194 @@
+// The heads with which checkpoints score classes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "tests/engine/checkpoint/model_files.h"
+#include "tests/engine/checkpoint/tiny_families.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Head {
+  std::string family;        // "bert" with another model_type, or a tiny family
+  std::string architecture;  // in config.json
+  std::string dense;         // in the file; with the family's prefix if it has one
+  std::string output;        // or none
+  Activation activation;
+  std::string prefix = "";
+  PoolingMode mode = PoolingMode::kFirstToken;
+  std::string norm = "";  // between them, or none
+};
+
+// A checkpoint with the head's tensors.
+struct Files {
+  std::string config;
+  std::vector<TestTensor> tensors;
+  int64_t hidden_size = 0;
+};
+
+void AddLinear(const std::string& name, int64_t out, int64_t in, std::vector<TestTensor>& tensors) {
+  const auto add = [&](TestTensor tensor) {
+    const auto same = [&](const TestTensor& other) { return other.name == tensor.name; };
+    if (std::none_of(tensors.begin(), tensors.end(), same)) tensors.push_back(std::move(tensor));
+  };
+  add(MakeTensor(name + ".weight", {out, in}));
+  add(MakeTensor(name + ".bias", {out}));
+}
+
+Files Make(const Head& head, const std::string& architecture) {
+  Files files;
+  for (const TinyFamily& tiny : TinyFamilies()) {
+    if (tiny.name == head.family) files = {tiny.config, TensorsOf(tiny), 8};
+  }
+  if (files.tensors.empty()) {
+    files = {absl::StrReplaceAll(TinyBertConfig(),
+                                 {{"\"model_type\": \"bert\"",
+                                   absl::StrCat("\"model_type\": \"", head.family, "\"")},
+                                  {"\"architectures\": [\"BertModel\"], ", ""},
+                                  {"_embeddings\": 6", "_embeddings\": 9"}}),
+             TinyBertTensors(head.prefix), 4};
+    for (TestTensor& tensor : files.tensors) {
+      if (tensor.name.find("position_embeddings") == std::string::npos) continue;
+      tensor = MakeTensor(tensor.name, {9, 4});
+    }
+  }
+  files.config.insert(1, absl::StrCat("\"architectures\": [\"", architecture, "\"], "));
+  if (!head.output.empty()) {
+    AddLinear(head.dense, files.hidden_size, files.hidden_size, files.tensors);
+    AddLinear(head.output, 3, files.hidden_size, files.tensors);
+    if (!head.norm.empty()) {
+      files.tensors.push_back(MakeTensor(head.norm + ".weight", {files.hidden_size}));
+    }
+  } else {
+    AddLinear(head.dense, 3, files.hidden_size, files.tensors);
+  }
+  return files;
+}
+
+absl::StatusOr<Checkpoint> Open(const Files& files, const TempFolder& folder = TempFolder()) {
+  folder.Write("config.json", files.config);
+  folder.Write("model.safetensors", MakeSafetensors(files.tensors));
+  return OpenCheckpoint(folder.path(), {});
+}
+
+Files WithConfig(Files files, const std::string& more) {
+  files.config.insert(1, more + ", ");
+  return files;
+}
+
+class ClassifierTest : public ::testing::TestWithParam<Head> {};
+
+TEST_P(ClassifierTest, IsReadFromTheFile) {
+  const Head& head = GetParam();
+  const Files files = Make(head, head.architecture);
+  const TempFolder folder;
+  absl::StatusOr<Checkpoint> checkpoint = Open(files, folder);
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  PoolingDescription expected = {.modes = {head.mode}, .dense_width = 3};
+  if (!head.output.empty()) {
+    expected.dense_width = files.hidden_size;
+    expected.dense_activation = head.activation;
+    expected.has_dense_norm = !head.norm.empty();
+    expected.output_width = 3;
+  }
+  EXPECT_EQ(checkpoint->description.classifier, expected);
+  const auto values = [&](const std::string& name, int64_t count) {
+    EXPECT_EQ(ReadTensor(*checkpoint, name.substr(0, name.find('='))),
+              TestValues(name.substr(name.find('=') + 1), count));
+  };
+  const int64_t size = files.hidden_size, first = expected.dense_width;
+  values(absl::StrCat("classifier.dense.weight=", head.dense, ".weight"), first * size);
+  values(absl::StrCat("classifier.dense.bias=", head.dense, ".bias"), first);
+  if (head.output.empty()) return;
+  values(absl::StrCat("classifier.output.weight=", head.output, ".weight"), 3 * size);
+  values(absl::StrCat("classifier.output.bias=", head.output, ".bias"), 3);
+}
+
+TEST_P(ClassifierTest, IsOfSequencesAlone) {
+  const Head& head = GetParam();
+  for (const char* other : {"ForTokenClassification", "ForQuestionAnswering", "Model"}) {
+    const std::string stem = head.architecture.substr(0, head.architecture.find("For"));
+    const absl::StatusOr<Checkpoint> checkpoint = Open(Make(head, stem + other));
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    EXPECT_FALSE(checkpoint->description.classifier.has_value());
+  }
+}
+
+TEST_P(ClassifierTest, IsNotThereInPart) {
+  const Head& head = GetParam();
+  Files files = Make(head, head.architecture);
+  const std::string last = head.output.empty() ? head.dense : head.output;
+  std::erase_if(files.tensors, [&](const TestTensor& tensor) {
+    return tensor.name == last + ".weight" || tensor.name == last + ".bias";
+  });
+  const absl::StatusOr<Checkpoint> checkpoint = Open(files);
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_FALSE(checkpoint->description.classifier.has_value());
+}
+
+const Head kHeads[] = {
+    {"bert", "BertForSequenceClassification", "bert.pooler.dense", "classifier", Activation::kTanh,
+     "bert."},
+    {"roberta", "RobertaForSequenceClassification", "classifier.dense", "classifier.out_proj",
+     Activation::kTanh, "roberta."},
+    {"electra", "ElectraForSequenceClassification", "classifier.dense", "classifier.out_proj",
+     Activation::kGelu, "electra."},
+    {"albert", "AlbertForSequenceClassification", "pooler", "classifier", Activation::kTanh},
+    {"mpnet", "MPNetForSequenceClassification", "classifier.dense", "classifier.out_proj",
+     Activation::kTanh},
+    {"modernbert", "ModernBertForSequenceClassification", "head.dense", "classifier",
+     Activation::kGelu, "", PoolingMode::kFirstToken, "head.norm"},
+    {"wav2vec2", "Wav2Vec2ForSequenceClassification", "projector", "classifier",
+     Activation::kIdentity, "", PoolingMode::kMean},
+    {"whisper", "WhisperForAudioClassification", "projector", "classifier", Activation::kIdentity,
+     "", PoolingMode::kMean},
+    {"vit", "ViTForImageClassification", "classifier", "", Activation::kIdentity},
+};
+
+TEST(ClassifierConfigTest, RefusesAHeadOfTheWrongShape) {
+  const Head head = {"roberta",         "",        "classifier.dense", "classifier.out_proj",
+                     Activation::kTanh, "roberta."};
+  Files files = Make(head, "RobertaForSequenceClassification");
+  for (TestTensor& tensor : files.tensors) {
+    if (tensor.name == "classifier.out_proj.bias") tensor = MakeTensor(tensor.name, {4});
+  }
+  const absl::Status status = Open(files).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("classifier.out_proj.bias"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Heads, ClassifierTest, ::testing::ValuesIn(kHeads),
+                         [](const auto& tested) { return tested.param.family; });
+
+TEST(ClassifierConfigTest, SaysWhatTheHeadLooksAt) {
+  const Head head = {"modernbert", "", "head.dense", "classifier", Activation::kGelu};
+  const Files files = Make(head, "ModernBertForSequenceClassification");
+  for (const auto& [name, mode] :
+       {std::pair{"cls", PoolingMode::kFirstToken}, {"mean", PoolingMode::kMean}}) {
+    const absl::StatusOr<Checkpoint> checkpoint =
+        Open(WithConfig(files, absl::StrCat("\"classifier_pooling\": \"", name, "\"")));
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    EXPECT_THAT(checkpoint->description.classifier->modes, ElementsAre(mode));
+  }
+  const absl::Status status = Open(WithConfig(files, "\"classifier_pooling\": \"max\"")).status();
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("classifier_pooling: expected one of cls, mean, found 'max'"));
+}
+
+TEST(ClassifierConfigTest, HeadsThatLookAtAllLayersAreLeftOut) {
+  const Head head = {"wav2vec2", "", "projector", "classifier", Activation::kIdentity};
+  const absl::StatusOr<Checkpoint> checkpoint = Open(WithConfig(
+      Make(head, "Wav2Vec2ForSequenceClassification"), "\"use_weighted_layer_sum\": true"));
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_FALSE(checkpoint->description.classifier.has_value());
+}
+
+}  // namespace
+}  // namespace attendant
