@@ -31,7 +31,8 @@ Json OfLayer(const LayerShape& layer) {
           {"has_output_projection", layer.has_output_projection},
           {"has_gate", layer.has_gate},
           {"has_branch_scale", layer.has_branch_scale},
-          {"relative_positions", Name(layer.relative_positions.kind)}};
+          {"relative_positions", Name(layer.relative_positions.kind)},
+          {"window", layer.window}};
 }
 
 Json OfPooling(const PoolingDescription& pooling, int64_t hidden_size) {
@@ -43,14 +44,25 @@ Json OfPooling(const PoolingDescription& pooling, int64_t hidden_size) {
           {"width", pooling.width(hidden_size)}};
 }
 
+Json OfWindowedLayers(const ModelDescription& model) {
+  Json layers = Json::array();
+  for (int64_t i = 0; i < model.layers; ++i) {
+    if (model.layer_shape(model.weight_set(i)).window > 0) layers.push_back(i);
+  }
+  return layers;
+}
+
 Json OfDescription(const ModelDescription& model) {
   Json json = {{"family", model.family},
                {"layers", model.layers},
                {"weight_sets", model.weight_sets()},
                {"layer", OfLayer(model.layer)},
+               {"windowed_layers", OfWindowedLayers(model)},
                {"has_exit_norm", model.has_exit_norm},
                {"embeddings", nullptr},
-               {"pooling", nullptr}};
+               {"front", nullptr},
+               {"pooling", nullptr},
+               {"classifier", nullptr}};
   if (const auto& embeddings = model.embeddings) {
     json["embeddings"] = {{"vocabulary", embeddings->vocabulary},
                           {"positions", embeddings->positions},
@@ -58,7 +70,13 @@ Json OfDescription(const ModelDescription& model) {
                           {"token_types", embeddings->token_types},
                           {"width", embeddings->width}};
   }
+  if (const auto& front = model.front) {
+    json["front"] = {{"own_rows", front->own_rows()},
+                     {"features", front->features()},
+                     {"needs_every", front->needs_every}};
+  }
   if (model.pooling) json["pooling"] = OfPooling(*model.pooling, model.layer.hidden_size);
+  if (model.classifier) json["classifier"] = OfPooling(*model.classifier, model.layer.hidden_size);
   return json;
 }
 

@@ -47,6 +47,30 @@ void AddLayer(const LayerShape& layer, Lines& lines) {
   Add("relative positions", Name(layer.relative_positions.kind), lines);
 }
 
+// What few models have.
+void AddExtras(const ModelDescription& model, Lines& lines) {
+  if (model.layer.window > 0) {
+    int64_t windowed = 0;
+    for (int64_t i = 0; i < model.layers; ++i) {
+      windowed += model.layer_shape(model.weight_set(i)).window > 0 ? 1 : 0;
+    }
+    Add("window", absl::StrCat(model.layer.window, " tokens either way, in ", windowed, " layers"),
+        lines);
+  }
+  if (const auto& front = model.front) {
+    Add("features",
+        absl::StrCat(front->own_rows(), " rows of the model before them; ",
+                     front->features() == 0
+                         ? "any number"
+                         : absl::StrCat(front->needs_every ? "" : "up to ", front->features())),
+        lines);
+  }
+  if (model.classifier) {
+    Add("classifier", absl::StrCat(model.classifier->width(model.layer.hidden_size), " classes"),
+        lines);
+  }
+}
+
 void AddDescription(const ModelDescription& model, Lines& lines) {
   Add("family", model.family, lines);
   Add("layers",
@@ -80,6 +104,7 @@ void AddDescription(const ModelDescription& model, Lines& lines) {
                      pooling->width(model.layer.hidden_size), " wide"),
         lines);
   }
+  AddExtras(model, lines);
 }
 
 void AddMemory(const ModelReport& report, Lines& lines) {

@@ -52,6 +52,23 @@ TEST(ReportJsonTest, HoldsRanksIfAskedFor) {
   EXPECT_GT(document["query_key_ranks"][0]["concatenated"], 8);
 }
 
+TEST(ReportJsonTest, HoldsFrontsWindowsAndHeads) {
+  ModelReport report;
+  report.model.setting = *ParseModelSource("/m");
+  ModelDescription& model = report.model.checkpoint.description;
+  model.layers = 2;
+  model.layer.hidden_size = 4;
+  model.layer.window = 8;
+  model.variants = {{.has_window = false}, {.has_window = true}};
+  model.front = {.registers = 2};
+  model.classifier = {.modes = {PoolingMode::kMean}, .dense_width = 3};
+  const json description = json::parse(ToJson(report))["description"];
+  EXPECT_EQ(description["layer"]["window"], 8);
+  EXPECT_EQ(description["windowed_layers"], json({1}));
+  EXPECT_EQ(description["front"]["own_rows"], 2);
+  EXPECT_EQ(description["classifier"]["width"], 3);
+}
+
 TEST(ReportJsonTest, SurvivesNamesThatAreNoText) {
   ModelReport report;
   report.model.setting = *ParseModelSource("/m");

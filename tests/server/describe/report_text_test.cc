@@ -57,6 +57,21 @@ TEST(ReportTextTest, DescribesTheModel) {
   EXPECT_THAT(lines, Contains("embeddings          none: takes hidden states"));
 }
 
+TEST(ReportTextTest, DescribesFrontsWindowsAndHeads) {
+  ModelReport report = SmallReport();
+  ModelDescription& model = report.model.checkpoint.description;
+  EXPECT_THAT(ToText(report), Not(HasSubstr("\nwindow ")));
+  EXPECT_THAT(ToText(report), Not(HasSubstr("\nfeatures ")));
+  EXPECT_THAT(ToText(report), Not(HasSubstr("\nclassifier ")));
+  model.layer.window = 64;
+  model.front = {.has_class = true, .positions = 10, .needs_every = true};
+  model.classifier = {.modes = {PoolingMode::kFirstToken}, .dense_width = 3};
+  const std::vector<std::string> lines = Lines(report);
+  EXPECT_THAT(lines, Contains("window              64 tokens either way, in 1 layers"));
+  EXPECT_THAT(lines, Contains("features            1 rows of the model before them; 9"));
+  EXPECT_THAT(lines, Contains("classifier          3 classes"));
+}
+
 TEST(ReportTextTest, AddsUpMemoryAndCost) {
   ModelReport report = SmallReport();
   const std::vector<std::string> lines = Lines(report);
