@@ -27,25 +27,45 @@ absl::Status FileWeights::Read(absl::string_view name, absl::Span<float> target)
   if (found == places_.end()) {
     return absl::NotFoundError(absl::StrCat("the model has no tensor '", name, "'"));
   }
-  const WeightPlace& place = found->second;
+  const WeightPlace& place = found->second.front();
   const InputFile& file = files_[place.file];
-  const auto elements = static_cast<int64_t>(target.size());
-  if (elements != place.elements) {
+  int64_t elements = 0;
+  for (const WeightPlace& each : found->second) elements += each.elements;
+  if (elements != static_cast<int64_t>(target.size())) {
     return TensorError(
         file, place,
-        absl::StrCat("has ", place.elements, " elements for '", name, "', the target ", elements));
+        absl::StrCat("has ", elements, " elements for '", name, "', the target ", target.size()));
   }
-  const int64_t step = kChunkBytes / ByteWidth(place.data_type);
-  for (int64_t first = 0; first < elements; first += step) {
-    const int64_t count = std::min(step, elements - first);
-    const absl::Status status = ReadChunk(place, first, target.subspan(first, count));
+  absl::Span<float> rest = target;
+  for (const WeightPlace& each : found->second) {
+    const absl::Status status = ReadPlace(each, rest.first(each.elements));
     if (!status.ok()) return status;
+    rest.remove_prefix(each.elements);
   }
   const bool is_norm_weight = absl::EndsWith(name, "norm.weight");
   if (is_norm_weight && std::all_of(target.begin(), target.end(), [](float x) { return x == 0; })) {
     return TensorError(file, place, "expected a norm weight with non-zero values, found all zero");
   }
   return file.CheckUnchanged();
+}
+
+absl::Status FileWeights::ReadPlace(const WeightPlace& place, absl::Span<float> target) {
+  const int64_t step = kChunkBytes / ByteWidth(place.data_type);
+  for (int64_t first = 0; first < place.elements; first += step) {
+    const int64_t count = std::min(step, place.elements - first);
+    const bool transposed = place.transposed_columns > 0;
+    if (transposed) transposed_.resize(count);
+    const absl::Span<float> chunk =
+        transposed ? absl::MakeSpan(transposed_) : target.subspan(first, count);
+    const absl::Status status = ReadChunk(place, first, chunk);
+    if (!status.ok()) return status;
+    if (!transposed) continue;
+    const int64_t columns = place.transposed_columns, rows = place.elements / columns;
+    for (int64_t i = 0; i < count; ++i) {
+      target[(first + i) % columns * rows + (first + i) / columns] = chunk[i];
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status FileWeights::ReadChunk(const WeightPlace& place, int64_t first,

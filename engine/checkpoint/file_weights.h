@@ -11,16 +11,19 @@
 
 namespace attendant {
 
-// Where one weight is: a run of bytes, since rows of a row-major tensor are back to back.
+// Where a weight, or some of its rows, is: a run of bytes, since rows of a row-major tensor are
+// back to back.
 struct WeightPlace {
   int file = 0;                             // index of the file
   std::string tensor;                       // its name there, for messages
   DataType data_type = DataType::kFloat32;  // a float type
   int64_t offset = 0;                       // bytes from the start of the file
   int64_t elements = 0;
+  int64_t transposed_columns = 0;  // columns of a matrix of which the weight is the transpose, or 0
 };
 
-using WeightPlaces = absl::flat_hash_map<std::string, WeightPlace>;  // by canonical name
+// By canonical name; the places of a weight's rows, from the first on.
+using WeightPlaces = absl::flat_hash_map<std::string, std::vector<WeightPlace>>;
 
 // Reads in chunks, so that nothing but the target grows with the tensor. Refuses what only the
 // values show (W12): NaN and infinities unless allowed, float64 beyond float32, norm weights that
@@ -34,6 +37,7 @@ class FileWeights : public WeightSource {
   absl::Status Read(absl::string_view name, absl::Span<float> target) override;
 
  private:
+  absl::Status ReadPlace(const WeightPlace& place, absl::Span<float> target);
   absl::Status ReadChunk(const WeightPlace& place, int64_t first, absl::Span<float> target);
   absl::Status CheckChunk(const WeightPlace& place, int64_t first,
                           absl::Span<const float> values) const;
@@ -42,6 +46,7 @@ class FileWeights : public WeightSource {
   const WeightPlaces places_;
   const bool allow_nonfinite_;
   std::vector<char> chunk_;
+  std::vector<float> transposed_;  // a chunk of a matrix to be transposed
 };
 
 }  // namespace attendant

@@ -60,7 +60,11 @@ struct LayerShape {
   NormKind norm_kind = NormKind::kLayer;
   float norm_epsilon = 0;
   Activation activation = Activation::kGelu;
+  bool has_input_projection = true;  // false: queries, keys and values are the input itself
+  bool keys_are_queries = false;     // one projection makes both
+  bool values_are_keys = false;
   bool has_output_projection = true;
+  int64_t output_width = 0;       // of the output projection; 0: E
   bool has_gate = false;          // the feed-forward block is W2 (activation(Wg x) * (W1 x))
   bool has_attention_norm = true;  // false: pre-norm without the norm before the attention
   bool has_branch_scale = false;  // each branch is multiplied by a learned vector [E] (LayerScale)
@@ -71,6 +75,17 @@ struct LayerShape {
   int64_t window = 0;  // keys further from the query than this are not seen; 0: all are
 
   int64_t context_width() const { return heads * value_width; }  // C
+  int64_t projected_width() const { return output_width > 0 ? output_width : hidden_size; }
+  // Of what leaves the attention, before any residual.
+  int64_t attention_width() const {
+    return has_output_projection ? projected_width() : context_width();
+  }
+  // Where keys and values begin in the columns of the fused input projection, whose first ones are
+  // the queries.
+  int64_t key_column() const { return keys_are_queries ? 0 : heads * key_width; }
+  int64_t value_column() const {
+    return values_are_keys ? key_column() : key_column() + heads * key_width;
+  }
   bool operator==(const LayerShape&) const = default;
 };
 

@@ -15,6 +15,7 @@ struct RowPart {
 struct TensorPart {
   std::string name;
   RowPart rows = {};
+  bool transposed = false;  // the file has [in, out] of a weight [out, in]
 };
 
 }  // namespace attendant

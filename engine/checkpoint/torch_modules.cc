@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "engine/checkpoint/attention_module.h"
 #include "engine/checkpoint/bounds.h"
 #include "engine/checkpoint/config_reader.h"
 #include "engine/checkpoint/json.h"
@@ -18,12 +19,13 @@
 namespace attendant {
 namespace {
 
-enum class Module { kAttention, kLayer, kEncoder };
+enum class Module { kAttention, kLayer, kEncoder, kNamed };
 
 constexpr Named<Module> kModules[] = {
     {"nn.MultiheadAttention", Module::kAttention},
     {"nn.TransformerEncoderLayer", Module::kLayer},
     {"nn.TransformerEncoder", Module::kEncoder},
+    {"attention", Module::kNamed},
 };
 
 constexpr Named<Activation> kActivations[] = {
@@ -41,14 +43,12 @@ struct TorchDescription {
   float layer_norm_eps = 0;
 };
 
-absl::StatusOr<TorchDescription> ReadDescription(const std::string& folder) {
-  const std::string path = absl::StrCat(folder, "/", kTorchDescriptionFile);
-  const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
-  if (!json.ok()) return json.status();
+absl::StatusOr<TorchDescription> ReadDescription(const std::string& path, const Json& json) {
   Problems problems(path);
-  ConfigReader config(*json, problems);
+  ConfigReader config(json, problems);
   TorchDescription read;
   read.module = config.Choice<Module>({"module"}, kModules);
+  if (read.module == Module::kNamed) return read;
   read.file = config.Text({"file"});
   if (problems.empty() && !IsPlainName(read.file)) {
     problems.Add(absl::StrCat("file: expected the plain name of a file in this folder, found ",
@@ -227,8 +227,14 @@ const char* NameOf(Module module) {
 
 absl::Status OpenTorchModule(const std::string& folder, const CheckpointOptions& options,
                              Checkpoint& checkpoint) {
-  const absl::StatusOr<TorchDescription> read = ReadDescription(folder);
+  const std::string path = absl::StrCat(folder, "/", kTorchDescriptionFile);
+  const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
+  if (!json.ok()) return json.status();
+  const absl::StatusOr<TorchDescription> read = ReadDescription(path, *json);
   if (!read.ok()) return read.status();
+  if (read->module == Module::kNamed) {
+    return OpenAttentionModule(folder, *json, options, checkpoint);
+  }
   absl::StatusOr<WeightFiles> files = OpenWeightFile(folder, read->file, options);
   if (!files.ok()) return files.status();
   WeightBinder binder(folder);

@@ -14,9 +14,9 @@ inline constexpr char kTorchDescriptionFile[] = "attendant.json";
 //   {"module": "nn.TransformerEncoder", "file": "encoder.safetensors", "num_heads": 8,
 //    "norm_first": false, "activation": "relu", "layer_norm_eps": 1e-5}
 // with module nn.MultiheadAttention (which has the first three fields only),
-// nn.TransformerEncoderLayer or nn.TransformerEncoder. None has a default: a wrong guess would load
-// and answer nonsense. layer_norm_eps also holds for the norm after the last layer. All else
-// follows from the shapes. As InspectCheckpoint.
+// nn.TransformerEncoderLayer or nn.TransformerEncoder (module "attention": attention_module.h).
+// None has a default: a wrong guess would load and answer nonsense. layer_norm_eps also holds for
+// the norm after the last layer. All else follows from the shapes. As InspectCheckpoint.
 absl::Status OpenTorchModule(const std::string& folder, const CheckpointOptions& options,
                              Checkpoint& checkpoint);
 

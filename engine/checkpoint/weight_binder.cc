@@ -23,6 +23,13 @@ std::vector<int64_t> WithoutLeadingOnes(std::vector<int64_t> shape, size_t rank)
   return shape;
 }
 
+// Of the tensor that has a weight of this shape, or some of its rows.
+std::vector<int64_t> ShapeInFile(const TensorPart& part, std::vector<int64_t> shape) {
+  shape[0] *= part.rows.count;
+  if (part.transposed && shape.size() == 2) std::swap(shape[0], shape[1]);
+  return shape;
+}
+
 }  // namespace
 
 void WeightBinder::AddFiles(const std::string& prefix, WeightFiles files) {
@@ -53,27 +60,55 @@ void WeightBinder::Bind(const WeightSpec& spec, absl::Span<const TensorPart> pla
   const auto place = std::find_if(places.begin(), places.end(), [&](const TensorPart& candidate) {
     return entries_.contains(candidate.name);
   });
-  const RowPart part = place == places.end() ? RowPart() : place->rows;
-  std::vector<int64_t> shape = spec.shape;
-  shape[0] *= part.count;
   if (place == places.end()) {
     if (spec.optional) return;
-    problems_.Add(absl::StrCat("tensor ", JoinNames(places), ": expected ", ShapeToString(shape),
-                               ", found none"));
+    problems_.Add(absl::StrCat("tensor ", JoinNames(places), ": expected ",
+                               ShapeToString(spec.shape), ", found none"));
     return;
   }
-  bound_[place->name].emplace(part.index, spec.name);
-  const Entry& entry = entries_.at(place->name);
+  if (const std::optional<WeightPlace> bound = Place(spec.name, *place, spec.shape)) {
+    places_[spec.name] = {*bound};
+  }
+}
+
+void WeightBinder::BindStacked(const WeightSpec& spec, absl::Span<const TensorPart> parts) {
+  std::vector<int64_t> shape = spec.shape;
+  shape[0] /= static_cast<int64_t>(parts.size());
+  std::vector<WeightPlace> bound;
+  std::vector<std::string> absent;
+  for (const TensorPart& part : parts) {
+    if (!entries_.contains(part.name)) {
+      absent.push_back(part.name);
+    } else if (const std::optional<WeightPlace> place = Place(spec.name, part, shape)) {
+      bound.push_back(*place);
+    }
+  }
+  if (spec.optional && absent.size() == parts.size()) return;
+  for (const std::string& name : absent) {
+    problems_.Add(absl::StrCat("tensor ", Quoted(name), ": expected ",
+                               ShapeToString(ShapeInFile(parts.front(), shape)), ", found none"));
+  }
+  if (bound.size() == parts.size()) places_[spec.name] = std::move(bound);
+}
+
+std::optional<WeightPlace> WeightBinder::Place(const std::string& weight, const TensorPart& part,
+                                               const std::vector<int64_t>& shape) {
+  bound_[part.name].emplace(part.rows.index, weight);
+  const Entry& entry = entries_.at(part.name);
+  const std::vector<int64_t> expected = ShapeInFile(part, shape);
   const bool is_float = entry.tensor.data_type && IsFloat(*entry.tensor.data_type);
-  if (WithoutLeadingOnes(entry.tensor.shape, shape.size()) != shape || !is_float) {
-    problems_.Add(
-        absl::StrCat(Show(place->name), ": expected F32, F16, BF16 or F64 ", ShapeToString(shape)));
-    return;
+  if (WithoutLeadingOnes(entry.tensor.shape, expected.size()) != expected || !is_float) {
+    problems_.Add(absl::StrCat(Show(part.name), ": expected F32, F16, BF16 or F64 ",
+                               ShapeToString(expected)));
+    return std::nullopt;
   }
-  const int64_t bytes = entry.tensor.bytes / part.count;
-  places_[spec.name] = {entry.file, entry.name, *entry.tensor.data_type,
-                        entry.tensor.offset + part.index * bytes,
-                        bytes / ByteWidth(*entry.tensor.data_type)};
+  const int64_t bytes = entry.tensor.bytes / part.rows.count;
+  return WeightPlace{entry.file,
+                     entry.name,
+                     *entry.tensor.data_type,
+                     entry.tensor.offset + part.rows.index * bytes,
+                     bytes / ByteWidth(*entry.tensor.data_type),
+                     part.transposed && expected.size() == 2 ? expected[1] : 0};
 }
 
 std::vector<std::string> WeightBinder::Unbound() const {
@@ -98,6 +133,9 @@ std::vector<CheckpointTensor> WeightBinder::ListTensors() const {
 }
 
 absl::Status WeightBinder::CheckDigest(const std::string& expected) const {
+  if (files_.empty()) {
+    return absl::InvalidArgumentError("has no weight file whose SHA-256 could be checked");
+  }
   std::vector<std::pair<std::string, std::string>> digests;
   for (const InputFile& file : files_) {
     absl::StatusOr<std::string> digest = Sha256(file);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,10 @@ class WeightBinder {
   // passed over. A problem: none is there, unless optional; wrong shape; not a float type.
   void Bind(const WeightSpec& spec, absl::Span<const TensorPart> places);
 
+  // The weight `spec` is all of `parts` above each other, each with as many rows. Problems as
+  // above.
+  void BindStacked(const WeightSpec& spec, absl::Span<const TensorPart> parts);
+
   // Names of tensors that no weight came from, sorted.
   std::vector<std::string> Unbound() const;
 
@@ -51,6 +56,10 @@ class WeightBinder {
     std::string name;  // in the file
     FileTensor tensor;
   };
+
+  // Where `part`, which is there, has what `weight`, or some rows of it, of this shape needs.
+  std::optional<WeightPlace> Place(const std::string& weight, const TensorPart& part,
+                                   const std::vector<int64_t>& shape);
 
   absl::Status CheckDigest(const std::string& expected) const;
   std::vector<CheckpointTensor> ListTensors() const;

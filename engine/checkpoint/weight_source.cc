@@ -46,11 +46,11 @@ void AddFront(const FrontShape& shape, const LayerShape& layer, Weights& weights
 void AddLayer(const LayerShape& shape, int64_t index, Weights& weights) {
   const std::string prefix = absl::StrCat("layer.", index, ".");
   const int64_t width = shape.hidden_size;
-  AddLinear(prefix + "query", shape.heads * shape.key_width, width, weights);
-  AddLinear(prefix + "key", shape.heads * shape.key_width, width, weights);
-  AddLinear(prefix + "value", shape.context_width(), width, weights);
+  for (const auto& [name, out] : InputProjections(shape)) {
+    AddLinear(prefix + name, out, width, weights);
+  }
   if (shape.has_output_projection) {
-    AddLinear(prefix + "output", width, shape.context_width(), weights);
+    AddLinear(prefix + "output", shape.projected_width(), shape.context_width(), weights);
   }
   const bool has_norms = shape.norm_placement != NormPlacement::kNone;
   if (shape.has_branch_scale) weights.push_back({prefix + "attention_scale", {width}});
@@ -86,6 +86,15 @@ void AddPooling(const std::string& name, const std::optional<PoolingDescription>
 }
 
 }  // namespace
+
+std::vector<std::pair<std::string, int64_t>> InputProjections(const LayerShape& shape) {
+  std::vector<std::pair<std::string, int64_t>> projections;
+  if (!shape.has_input_projection) return projections;
+  projections.emplace_back("query", shape.heads * shape.key_width);
+  if (!shape.keys_are_queries) projections.emplace_back("key", shape.heads * shape.key_width);
+  if (!shape.values_are_keys) projections.emplace_back("value", shape.context_width());
+  return projections;
+}
 
 std::vector<WeightSpec> ListWeights(const ModelDescription& description) {
   Weights weights;

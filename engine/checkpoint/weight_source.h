@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,23 +18,27 @@ namespace attendant {
 
 // A tensor the model has, by canonical name, with the shape that the description demands.
 //
-// Names. Per weight set i of the layers, with prefix "layer.<i>.": query key value [H D, E], output
-// [E, C], attention_norm [E], feed_forward_gate feed_forward_in [F, E], feed_forward_out [E, F],
-// feed_forward_norm, second_attention_norm [E], query_norm, key_norm [H Dk]; each ".weight" and
-// ".bias"; attention_scale, feed_forward_scale [E]. Once: "embeddings.word" [V, W],
+// Names. Per weight set i of the layers, with prefix "layer.<i>.": query key value [H D, E] (key
+// and value unless they are shared with the one before), output [E, C], attention_norm [E],
+// feed_forward_gate feed_forward_in [F, E], feed_forward_out [E, F], feed_forward_norm,
+// second_attention_norm [E], query_norm, key_norm [H Dk]; each ".weight" and ".bias";
+// attention_scale, feed_forward_scale [E]. Once: "embeddings.word" [V, W],
 // "embeddings.position" [P, W], "embeddings.token_type" [Y, W], "embeddings.norm.{weight,bias}"
 // [W], "embeddings.projection.{weight,bias}" [E, W], "front.class" "front.distillation" [1, E],
 // "front.registers" [registers, E], "front.positions" [positions, E], "front.norm.{weight,bias}"
 // [E], "relative_positions" [buckets, H], "exit_norm.{weight,bias}" [E],
 // "pooling.dense.{weight,bias}" [dense_width, modes E], "pooling.dense_norm.{weight,bias}"
-// [dense_width], "pooling.output.{weight,bias}"
-// [output_width, dense_width], the same of "classifier". Linear weights are [out, in]. RMS norms
-// have no bias.
+// [dense_width], "pooling.output.{weight,bias}" [output_width, dense_width], the same of
+// "classifier". Linear weights are [out, in]. RMS norms have no bias.
 struct WeightSpec {
   std::string name;
   std::vector<int64_t> shape;
   bool optional = false;  // every ".bias" is
 };
+
+// The linear layers that make queries, keys and values, and their outputs; side by side they are
+// the columns that LayerShape speaks of.
+std::vector<std::pair<std::string, int64_t>> InputProjections(const LayerShape& shape);
 
 // Every tensor that a model of this description has, in the order in which loading reads them.
 std::vector<WeightSpec> ListWeights(const ModelDescription& description);

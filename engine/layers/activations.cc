@@ -18,8 +18,9 @@ struct Activations::Shapes {
     const LayerShape& layer = model.layer;
     const CheckedSize rows = CheckedSize(max_tokens).RoundedUpTo(kRowTile);
     const CheckedSize heads = layer.heads;
-    hidden = branch = {rows, layer.hidden_size};
-    qkv = {rows, heads * (CheckedSize(2) * layer.key_width + layer.value_width)};
+    hidden = {rows, layer.hidden_size};
+    branch = {rows, layer.projected_width()};
+    qkv = {rows, InputProjectionWidth(layer)};
     context = {rows, heads * layer.value_width};
     if (layer.feed_forward_width > 0) {
       feed_forward = {std::min(rows.value(), kFeedForwardRows), layer.feed_forward_width};
@@ -32,6 +33,15 @@ struct Activations::Shapes {
 
   Shape hidden, qkv, context, branch, feed_forward, gate, embedded;
 };
+
+CheckedSize InputProjectionWidth(const LayerShape& layer) {
+  if (!layer.has_input_projection) return 0;
+  const CheckedSize heads = layer.heads;
+  CheckedSize width = heads * layer.key_width;
+  if (!layer.keys_are_queries) width = width + heads * layer.key_width;
+  if (!layer.values_are_keys) width = width + heads * layer.value_width;
+  return width;
+}
 
 CheckedSize Activations::Bytes(const ModelDescription& model, int64_t max_tokens) {
   const Shapes shapes(model, max_tokens);

@@ -14,6 +14,9 @@ namespace attendant {
 // floats.
 inline constexpr int64_t kFeedForwardRows = 1024;
 
+// Columns of the fused projection of a layer's input: H (2 Dk + Dv), less what is shared.
+CheckedSize InputProjectionWidth(const LayerShape& layer);
+
 // Every buffer of a run, allocated once for the largest batch. All have PaddedRows(max_tokens)
 // rows, `feed_forward` and `gate` at most kFeedForwardRows. The content starts undefined; pages
 // that no batch reached take no memory.
@@ -25,9 +28,12 @@ class Activations {
   static CheckedSize Bytes(const ModelDescription& model, int64_t max_tokens);
 
   MatrixView<float> hidden() { return hidden_.view(); }  // [., E]: enters and leaves a layer
-  MatrixView<float> qkv() { return qkv_.view(); }  // [., H (2 Dk + Dv)]: queries, keys, values
+  MatrixView<float> qkv() { return qkv_.view(); }        // [., InputProjectionWidth]
   MatrixView<float> context() { return context_.view(); }            // [., C]
-  MatrixView<float> branch() { return branch_.view(); }              // [., E]: beside the residual
+  MatrixView<float> branch() {
+    return branch_.view();
+  }                                                                  // [., E]: beside the residual;
+                                                                     // or what is projected to
   MatrixView<float> feed_forward() { return feed_forward_.view(); }  // [., F]
   MatrixView<float> gate() { return gate_.view(); }                  // [., F]: beside feed_forward
   MatrixView<float> embedded() {

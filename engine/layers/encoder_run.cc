@@ -22,7 +22,7 @@ absl::Status CheckSpan(const ModelDescription& model, int64_t first_layer, int64
 }
 
 absl::Status CheckChain(const LayerShape& layer, int64_t layers) {
-  const int64_t output = layer.has_output_projection ? layer.hidden_size : layer.context_width();
+  const int64_t output = layer.attention_width();
   if (layers > 1 && output != layer.hidden_size) {
     return absl::InvalidArgumentError(
         absl::StrCat("layers: expected one layer, because a layer takes ", layer.hidden_size,

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/kernels/operand.h"
+#include "engine/layers/activations.h"
 
 namespace attendant {
 namespace {
@@ -45,8 +46,10 @@ struct Footprint {
 void AddLayer(const LayerShape& layer, Footprint& sum) {
   const CheckedSize hidden = layer.hidden_size;
   const CheckedSize heads = layer.heads;
-  sum.AddLinear(heads * (CheckedSize(2) * layer.key_width + layer.value_width), hidden);
-  if (layer.has_output_projection) sum.AddLinear(hidden, heads * layer.value_width);
+  sum.AddLinear(InputProjectionWidth(layer), hidden);
+  if (layer.has_output_projection) {
+    sum.AddLinear(layer.projected_width(), heads * layer.value_width);
+  }
   if (layer.feed_forward_width > 0) {
     sum.AddLinear(layer.feed_forward_width, hidden);
     if (layer.has_gate) sum.AddLinear(layer.feed_forward_width, hidden);
@@ -132,6 +135,30 @@ absl::Status CheckPoolings(const ModelDescription& model) {
   return absl::OkStatus();
 }
 
+// Queries, keys and values that share columns have one width, and nothing that is not in all.
+absl::Status CheckSharing(const LayerShape& layer) {
+  if (layer.values_are_keys && layer.value_width != layer.key_width) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model description: expected values as wide as the keys that they are, ",
+                     layer.key_width, ", got ", layer.value_width));
+  }
+  if (!layer.has_input_projection && (!layer.keys_are_queries || !layer.values_are_keys ||
+                                      layer.context_width() != layer.hidden_size)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model description: expected queries, keys and values that are the input, as wide as "
+        "hidden_size ",
+        layer.hidden_size, ", in a layer without input projection, got ", layer.context_width()));
+  }
+  const bool shares = layer.keys_are_queries || layer.values_are_keys;
+  if (shares && (layer.relative_positions.kind == RelativePositions::kRotary ||
+                 layer.has_query_key_norms)) {
+    return absl::InvalidArgumentError(
+        "model description: expected projections of their own for queries, keys and values beside "
+        "rotary positions or norms of queries and keys");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckPositive(const ModelDescription& model) {
   std::pair<const char*, int64_t> sizes[] = {{"layers", model.layers},
                                              {"hidden_size", model.layer.hidden_size},
@@ -169,7 +196,6 @@ absl::Status CheckDescription(const ModelDescription& model) {
   }
   const LayerShape& layer = model.layer;
   const bool bare = layer.norm_placement == NormPlacement::kNone;
-  const int64_t output = layer.has_output_projection ? layer.hidden_size : layer.context_width();
   if (bare && layer.feed_forward_width > 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "model description: expected no feed-forward block in a layer without residuals, got one "
@@ -207,12 +233,12 @@ absl::Status CheckDescription(const ModelDescription& model) {
   }
   const bool needs_hidden_size =
       !bare || model.has_exit_norm || model.pooling.has_value() || model.classifier.has_value();
-  if (output != layer.hidden_size && needs_hidden_size) {
+  if (layer.attention_width() != layer.hidden_size && needs_hidden_size) {
     return absl::InvalidArgumentError(
         absl::StrCat("model description: expected attention as wide as hidden_size ",
-                     layer.hidden_size, ", got ", output));
+                     layer.hidden_size, ", got ", layer.attention_width()));
   }
-  return absl::OkStatus();
+  return CheckSharing(layer);
 }
 
 }  // namespace attendant

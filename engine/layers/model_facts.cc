@@ -159,6 +159,12 @@ std::vector<StageCost> ListStageCosts(const ModelDescription& description) {
   for (int64_t i = 0; i < description.layers; ++i) ++layers_of_set[description.weight_set(i)];
   const LayerShape& layer = description.layer;
   CostList costs;
+  const auto add_attention = [&](int64_t set, int64_t times) {
+    const LayerShape shape = description.layer_shape(set);
+    AddPairs(shape, 2 * times * layer.heads * layer.key_width, costs.Of("attention.scores"));
+    AddPairs(shape, 2 * times * layer.context_width(), costs.Of("attention.context"));
+  };
+  if (!layer.has_input_projection) add_attention(0, description.layers);
   for (const WeightUse& use : ListWeightUses(description)) {
     const NameParts name(use.weight.name);
     if (use.form == WeightForm::kTable && IsOfHead(name) && name.kind == "weight") {
@@ -173,10 +179,7 @@ std::vector<StageCost> ListStageCosts(const ModelDescription& description) {
     }
     const std::string stage = StageOf(use.linear);
     costs.Of(stage).per_token += 2 * times * Elements(use.weight);
-    if (stage != "attention.qkv" || use.first_row > 0) continue;  // once for each weight set
-    const LayerShape shape = description.layer_shape(index);
-    AddPairs(shape, 2 * times * layer.heads * layer.key_width, costs.Of("attention.scores"));
-    AddPairs(shape, 2 * times * layer.context_width(), costs.Of("attention.context"));
+    if (stage == "attention.qkv" && use.first_row == 0) add_attention(index, times);
   }
   return costs.Take();
 }

@@ -18,8 +18,8 @@ namespace attendant {
 // Immutable, thread-safe.
 class MultiHeadAttention {
  public:
-  // Reads query, key and value into one fused projection, then the output projection if the layer
-  // has one.
+  // Reads the layer's input projections into one fused one, then its output projection, as far as
+  // it has them.
   static absl::StatusOr<MultiHeadAttention> Load(const std::string& prefix, const LayerShape& shape,
                                                  WeightLoader& loader);
 
@@ -27,20 +27,22 @@ class MultiHeadAttention {
   // the context buffer. x: [PaddedRows(T), E].
   MatrixView<float> Context(MatrixView<const float> x, RunState& run) const;
 
-  // Context Wo^T + bo: [PaddedRows(T), E] in the branch buffer. Without an output projection this
-  // is the context itself.
+  // Context Wo^T + bo: [PaddedRows(T), output width] in the branch buffer. Without an output
+  // projection this is the context itself.
   MatrixView<float> Project(MatrixView<float> context, RunState& run) const;
 
   void ReserveScratch(RunState& run) const;
   int64_t bytes() const;
 
  private:
-  MultiHeadAttention(const LayerShape& shape, PackedLinear qkv)
-      : shape_(shape), qkv_(std::move(qkv)) {}
+  explicit MultiHeadAttention(const LayerShape& shape) : shape_(shape) {}
+
+  // Queries, keys and values of the kept rows, with positions in them.
+  MatrixView<const float> ProjectInput(MatrixView<const float> x, RunState& run) const;
 
   LayerShape shape_;
-  PackedLinear qkv_;                    // [H (2 Dk + Dv), E]
-  std::optional<PackedLinear> output_;  // [E, C]
+  std::optional<PackedLinear> qkv_;           // [H (2 Dk + Dv), E], less what is shared
+  std::optional<PackedLinear> output_;        // [output width, C]
   std::optional<NormParameters> query_norm_;  // [H Dk]
   std::optional<NormParameters> key_norm_;    // [H Dk]
 };

@@ -16,9 +16,9 @@ constexpr int64_t kScratchRows = 512;
 constexpr int64_t kScratchFloor = int64_t{1} << 20;
 
 CheckedSize ScratchBytes(const LayerShape& layer, int threads) {
-  const CheckedSize widths =
-      CheckedSize(layer.heads) * (CheckedSize(2) * layer.key_width + layer.value_width) +
-      layer.value_width + layer.hidden_size + layer.feed_forward_width;
+  const CheckedSize widths = CheckedSize(layer.heads) * (CheckedSize(2) * layer.key_width) +
+                             CheckedSize(layer.heads) * layer.value_width + layer.value_width +
+                             layer.hidden_size + layer.projected_width() + layer.feed_forward_width;
   return CheckedSize(threads) * (CheckedSize(kScratchFloor) +
                                  CheckedSize(kScratchRows) * widths * CheckedSize(sizeof(float)));
 }

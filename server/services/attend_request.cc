@@ -8,8 +8,6 @@ namespace {
 // Fills operation and width.
 absl::Status TakeStage(v1::AttendStage stage, ComputeRequest& compute) {
   const LayerShape& layer = compute.description().layer;
-  const int64_t projected_width =
-      layer.has_output_projection ? layer.hidden_size : layer.context_width();
   switch (stage) {
     case v1::CONTEXT:
       compute.operation = Operation::kAttendContext;
@@ -21,11 +19,11 @@ absl::Status TakeStage(v1::AttendStage stage, ComputeRequest& compute) {
                        "PROJECTED");
       }
       compute.operation = Operation::kAttendProjected;
-      compute.width = projected_width;
+      compute.width = layer.attention_width();
       return absl::OkStatus();
     case v1::BLOCK:
       compute.operation = Operation::kAttendBlock;
-      compute.width = projected_width;
+      compute.width = layer.attention_width();
       return absl::OkStatus();
     default:
       return Refusal("stage", "CONTEXT, PROJECTED or BLOCK", absl::StrCat(static_cast<int>(stage)));

@@ -119,14 +119,43 @@ TestVector TorchAttention(std::string name, int64_t heads, bool has_bias) {
   return vector;
 }
 
-// Keys and values share their weight.
+// Heads with weights of their own, wider together than the input; projected to less than it.
+TestVector SeparateHeads(std::string name) {
+  TestVector vector;
+  vector.name = std::move(name);
+  vector.description = AttentionOnly(2, 2, /*has_output_projection=*/true);
+  vector.description.layer.hidden_size = 3;
+  vector.description.layer.output_width = 2;
+  int64_t seed = 2;
+  for (const char* part : {"query", "key", "value"}) {
+    const std::string prefix = std::string("layer.0.") + part;
+    for (const int64_t head : {0, 1}) {
+      const std::vector<float> weight = Generate(6, 10 * head + seed);
+      const std::vector<float> bias = Generate(2, 10 * head + seed + 1);
+      std::vector<float>& all = vector.weights[prefix + ".weight"];
+      all.insert(all.end(), weight.begin(), weight.end());
+      std::vector<float>& biases = vector.weights[prefix + ".bias"];
+      biases.insert(biases.end(), bias.begin(), bias.end());
+    }
+    seed += 2;
+  }
+  vector.weights["layer.0.output.weight"] = Generate(8, 30);
+  vector.weights["layer.0.output.bias"] = Generate(2, 31);
+  vector.stage = AttendStage::kProjected;
+  vector.batch = 2;
+  vector.length = 3;
+  vector.hidden_states = Generate(18, 1);
+  return vector;
+}
+
+// One projection makes keys and values.
 TestVector SharedKeyValue(std::string name) {
   TestVector vector;
   vector.name = std::move(name);
   vector.description = AttentionOnly(1, 4, /*has_output_projection=*/false);
   vector.weights = {{"layer.0.query.weight", Generate(16, 2)},
-                    {"layer.0.key.weight", Generate(16, 4)},
-                    {"layer.0.value.weight", Generate(16, 4)}};
+                    {"layer.0.key.weight", Generate(16, 4)}};
+  vector.description.layer.values_are_keys = true;
   vector.stage = AttendStage::kContext;
   vector.length = 3;
   vector.hidden_states = Generate(12, 1);
@@ -221,6 +250,7 @@ void AddAttention(std::vector<TestVector>& vectors) {
   vectors.push_back(Expect(TorchAttention("TV5c", 1, false),
                            {-.06441648, -.45047463, -.23128094, .45196827}, -1.05077363,
                            3.40700597));
+  vectors.push_back(Expect(SeparateHeads("TV7"), {-.05659842, .25848664}, -1.16261535, .91122219));
   vectors.push_back(Expect(SharedKeyValue("TV10"), {-.33796603, -.03746062, -.68449302, .31153639},
                            -2.20530221, 1.72660195));
   vectors.push_back(Expect(Window("TV16", false), {.54586354, 1.32362519, -.41496429, -.63355020},

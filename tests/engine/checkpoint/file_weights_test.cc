@@ -30,7 +30,7 @@ class FileWeightsTest : public ::testing::Test {
     files.push_back(InputFile::Open(folder_.File("data"), 1 << 30).value());
     const auto elements = static_cast<int64_t>(bytes.size()) / ByteWidth(type);
     values_.assign(elements, 0);
-    return FileWeights(std::move(files), {{name, {0, "w", type, 0, elements}}}, allow_nonfinite);
+    return FileWeights(std::move(files), {{name, {{0, "w", type, 0, elements}}}}, allow_nonfinite);
   }
 
   absl::Status Read(FileWeights& weights, const std::string& name = "layer.0.key.weight") {
@@ -65,7 +65,7 @@ TEST_F(FileWeightsTest, ReadsAnyAlignment) {
   folder_.Write("data", absl::StrCat("x", Bytes<double>({1.5, 1e-300, 0.1})));
   std::vector<InputFile> files;
   files.push_back(InputFile::Open(folder_.File("data"), 100).value());
-  FileWeights weights(std::move(files), {{"b", {0, "w", DataType::kFloat64, 1, 3}}}, false);
+  FileWeights weights(std::move(files), {{"b", {{0, "w", DataType::kFloat64, 1, 3}}}}, false);
   values_.resize(3);
   ASSERT_TRUE(Read(weights, "b").ok());
   EXPECT_THAT(values_, ElementsAre(1.5f, 0.0f, 0.1f));

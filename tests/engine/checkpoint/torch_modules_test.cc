@@ -181,10 +181,10 @@ TEST(TorchRefusals, RefusesFieldsItCannotHonour) {
   description = Description("nn.TransformerEncoderLayer");
   description["activation"] = "tanh";
   description["module"] = "nn.Transformer";
-  EXPECT_THAT(
-      Refusal(description, LayerTensors("")),
-      HasSubstr("module: expected one of nn.MultiheadAttention, "
-                "nn.TransformerEncoderLayer, nn.TransformerEncoder, found 'nn.Transformer'"));
+  EXPECT_THAT(Refusal(description, LayerTensors("")),
+              HasSubstr("module: expected one of nn.MultiheadAttention, "
+                        "nn.TransformerEncoderLayer, nn.TransformerEncoder, attention, found "
+                        "'nn.Transformer'"));
   description["module"] = "nn.TransformerEncoder";
   description["norm_first"] = "true";
   description["layer_norm_eps"] = 0.5;

@@ -1,0 +1,124 @@
+#include "tests/articles/article_server.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "engine/checkpoint/checkpoint.h"
+#include "tests/support/test_vectors.h"
+
+namespace attendant::articles {
+namespace {
+
+constexpr char kModel[] = "article";
+
+// A folder with a module, gone when the model has been loaded.
+void WriteModule(const nlohmann::json& description, const std::vector<TestTensor>& tensors,
+                 const TempFolder& folder) {
+  folder.Write("attendant.json", description.dump());
+  if (!tensors.empty()) folder.Write("weights.safetensors", MakeSafetensors(tensors));
+}
+
+std::unique_ptr<server::TestServer> Serve(const std::string& source) {
+  absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(source, {});
+  if (!checkpoint.ok()) {
+    ADD_FAILURE() << checkpoint.status();
+    return nullptr;
+  }
+  auto encoder =
+      Encoder::Load(checkpoint->description, *checkpoint->weights, [](int64_t, int64_t) {});
+  if (!encoder.ok()) {
+    ADD_FAILURE() << encoder.status();
+    return nullptr;
+  }
+  server::TestServerOptions options;
+  options.models[kModel] =
+      std::make_shared<server::ServedModel>(server::ServedModel{kModel, *encoder, {}});
+  return std::make_unique<server::TestServer>(std::move(options));
+}
+
+}  // namespace
+
+TestTensor WithValues(const std::string& name, std::vector<int64_t> shape,
+                      const std::vector<float>& values) {
+  return {name, std::move(shape), "F32", Encode(values, "F32")};
+}
+
+TestTensor Generated(const std::string& name, std::vector<int64_t> shape, int64_t seed) {
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  return WithValues(name, std::move(shape), testing::Generate(count, seed));
+}
+
+v1::AttendRequest RequestOf(std::vector<int64_t> shape, const std::vector<float>& values,
+                            v1::AttendStage stage) {
+  v1::AttendRequest request;
+  *request.mutable_hidden_states() = FloatTensor(std::move(shape), values);
+  request.set_stage(stage);
+  return request;
+}
+
+ArticleServer::ArticleServer(const std::string& source) : server_(Serve(source)) {}
+
+ArticleServer::ArticleServer(const nlohmann::json& description,
+                             const std::vector<TestTensor>& tensors) {
+  const TempFolder folder;
+  WriteModule(description, tensors, folder);
+  server_ = Serve(folder.path());
+}
+
+v1::AttendResponse ArticleServer::Attend(const v1::AttendRequest& request) {
+  v1::AttendResponse response;
+  const grpc::Status status = server_->Attend(request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return response;
+}
+
+std::vector<float> ArticleServer::Output(const v1::AttendRequest& request) {
+  return ToFloats(Attend(request).output());
+}
+
+std::vector<float> ArticleServer::Probabilities(v1::AttendRequest request) {
+  request.set_return_attention_probabilities(true);
+  return ToFloats(Attend(request).attention_probabilities());
+}
+
+grpc::Status ArticleServer::TryAttend(const v1::AttendRequest& request) {
+  v1::AttendResponse response;
+  return server_->Attend(request, &response);
+}
+
+v1::GetModelResponse ArticleServer::Model() {
+  grpc::ClientContext context;
+  v1::GetModelResponse response;
+  const grpc::Status status = server_->stub().GetModel(&context, {}, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return response;
+}
+
+std::string Refusal(const nlohmann::json& description, const std::vector<TestTensor>& tensors) {
+  const TempFolder folder;
+  WriteModule(description, tensors, folder);
+  return std::string(OpenCheckpoint(folder.path(), {}).status().message());
+}
+
+double LargestDifference(const std::vector<float>& a, const std::vector<float>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double largest = 0;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    largest = std::max(largest, std::abs(static_cast<double>(a[i]) - b[i]));
+  }
+  return largest;
+}
+
+void ExpectRow(const std::vector<float>& answer, int64_t row, const std::vector<double>& expected) {
+  ASSERT_GE(answer.size(), (row + 1) * expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_NEAR(answer[row * expected.size() + i], expected[i], kTolerance)
+        << "row " << row << ", column " << i;
+  }
+}
+
+}  // namespace attendant::articles

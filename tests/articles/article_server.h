@@ -1,0 +1,59 @@
+// Serves the module that an article builds, from a folder as a user would write it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "attendant/v1/encoder_service.pb.h"
+#include "nlohmann/json.hpp"
+#include "tests/engine/checkpoint/model_files.h"
+#include "tests/server/services/test_server.h"
+#include "tests/server/services/wire_tensors.h"
+
+namespace attendant::articles {
+
+using server::FloatTensor;
+using server::IntegerTensor;
+using server::ToFloats;
+
+inline constexpr double kTolerance = 2e-6;
+
+// A tensor of the file-free generator's values; see tests/support/test_vectors.h.
+TestTensor Generated(const std::string& name, std::vector<int64_t> shape, int64_t seed);
+TestTensor WithValues(const std::string& name, std::vector<int64_t> shape,
+                      const std::vector<float>& values);
+
+// A request for hidden states [B, S, E] of these values.
+v1::AttendRequest RequestOf(std::vector<int64_t> shape, const std::vector<float>& values,
+                            v1::AttendStage stage = v1::CONTEXT);
+
+class ArticleServer {
+ public:
+  // `source`: of --model, such as "worked-example".
+  explicit ArticleServer(const std::string& source);
+  // attendant.json beside weights.safetensors.
+  ArticleServer(const nlohmann::json& description, const std::vector<TestTensor>& tensors);
+
+  // The answer to what has to succeed.
+  v1::AttendResponse Attend(const v1::AttendRequest& request);
+  std::vector<float> Output(const v1::AttendRequest& request);
+  // [B, H, S, S].
+  std::vector<float> Probabilities(v1::AttendRequest request);
+
+  grpc::Status TryAttend(const v1::AttendRequest& request);
+  v1::GetModelResponse Model();
+
+ private:
+  std::unique_ptr<server::TestServer> server_;
+};
+
+// Why attendant.json with these tensors is not served.
+std::string Refusal(const nlohmann::json& description, const std::vector<TestTensor>& tensors);
+
+double LargestDifference(const std::vector<float>& a, const std::vector<float>& b);
+
+void ExpectRow(const std::vector<float>& answer, int64_t row, const std::vector<double>& expected);
+
+}  // namespace attendant::articles

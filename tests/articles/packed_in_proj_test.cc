@@ -1,0 +1,134 @@
+// "Packed in_proj": torch's nn.MultiheadAttention, whose in_proj_weight [3E, E] holds queries, keys
+// and values above each other, and which takes sequences first, [S, B, E].
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/articles/article_server.h"
+#include "tests/support/test_vectors.h"
+
+namespace attendant::articles {
+namespace {
+
+using attendant::testing::Generate;
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+constexpr int64_t kSequences = 2, kLength = 3, kWidth = 4;
+
+json Description(int num_heads) {
+  return {{"module", "nn.MultiheadAttention"},
+          {"file", "weights.safetensors"},
+          {"num_heads", num_heads}};
+}
+
+std::vector<TestTensor> StateDict(bool has_bias) {
+  std::vector<TestTensor> tensors = {Generated("in_proj_weight", {12, 4}, 2),
+                                     Generated("out_proj.weight", {4, 4}, 3)};
+  if (has_bias) {
+    tensors.push_back(Generated("in_proj_bias", {12}, 4));
+    tensors.push_back(Generated("out_proj.bias", {4}, 5));
+  }
+  return tensors;
+}
+
+// The module's input [S, B, E] as this server takes it, [B, S, E].
+std::vector<float> BatchFirst(const std::vector<float>& sequence_first) {
+  std::vector<float> batch_first;
+  for (int64_t b = 0; b < kSequences; ++b) {
+    for (int64_t s = 0; s < kLength; ++s) {
+      const auto row = sequence_first.begin() + (s * kSequences + b) * kWidth;
+      batch_first.insert(batch_first.end(), row, row + kWidth);
+    }
+  }
+  return batch_first;
+}
+
+v1::AttendRequest Request(const std::vector<float>& values) {
+  return RequestOf({kSequences, kLength, kWidth}, values, v1::PROJECTED);
+}
+
+// F19, TV5a: made with bias=False, as the article prints it.
+TEST(PackedInProj, WithoutBias) {
+  ArticleServer server(Description(2), StateDict(false));
+  ExpectRow(server.Output(Request(BatchFirst(Generate(24, 1)))), 0,
+            {-.09132727, -.59539912, -.17084249, .42404682});
+}
+
+// F19, TV5b: torch's default has biases, which the article leaves out.
+TEST(PackedInProj, WithBias) {
+  ArticleServer server(Description(2), StateDict(true));
+  ExpectRow(server.Output(Request(BatchFirst(Generate(24, 1)))), 0,
+            {.30182899, .33160645, -1.21936329, .38637546});
+}
+
+// F20, TV5c: one head, scaled by 1 / sqrt(E).
+TEST(PackedInProj, OneHead) {
+  ArticleServer server(Description(1), StateDict(false));
+  ExpectRow(server.Output(Request(BatchFirst(Generate(24, 1)))), 0,
+            {-.06441648, -.45047463, -.23128094, .45196827});
+}
+
+// The same bytes with the first two dimensions taken the other way round.
+TEST(PackedInProj, SequenceFirstIsNotBatchFirst) {
+  ArticleServer server(Description(2), StateDict(false));
+  const std::vector<float> sequence_first = Generate(24, 1);
+  EXPECT_GT(LargestDifference(server.Output(Request(BatchFirst(sequence_first))),
+                              server.Output(Request(sequence_first))),
+            0.1);
+}
+
+// F8, F18: head h owns rows h D to h D + D - 1 of each third; two narrow heads are not one wide
+// one.
+TEST(PackedInProj, HeadsAreSlicesOfTheirThird) {
+  const std::vector<float> in_proj = Generate(48, 2);
+  std::vector<TestTensor> narrow = {Generated("out_proj", {4, 4}, 3)};
+  for (int64_t third = 0; third < 3; ++third) {
+    for (int64_t head = 0; head < 2; ++head) {
+      const auto begin = in_proj.begin() + (third * 4 + head * 2) * 4;
+      const std::string name = std::string(1, "qkv"[third]) + std::to_string(head);
+      narrow.push_back(WithValues(name, {2, 4}, {begin, begin + 8}));
+    }
+  }
+  const json description = {{"module", "attention"}, {"file", "weights.safetensors"},
+                            {"num_heads", 2},        {"weight_layout", "out_in"},
+                            {"query", "q{head}"},    {"key", "k{head}"},
+                            {"value", "v{head}"},    {"output", "out_proj"}};
+  ArticleServer packed(Description(2), StateDict(false)), split(description, narrow);
+  ArticleServer one_head(Description(1), StateDict(false));
+  const v1::AttendRequest request = Request(BatchFirst(Generate(24, 1)));
+  EXPECT_EQ(packed.Output(request), split.Output(request));
+  EXPECT_GT(LargestDifference(packed.Output(request), one_head.Output(request)), 0.01);
+}
+
+// The article merges batch and heads into one axis, batch first; a mask tiled the other way would
+// mask other sequences' keys. Each sequence equals itself alone.
+TEST(PackedInProj, AMaskBelongsToItsSequence) {
+  ArticleServer server(Description(2), StateDict(true));
+  const std::vector<float> values = BatchFirst(Generate(24, 1));
+  v1::AttendRequest padded = Request(values);
+  padded.add_lengths(1);
+  padded.add_lengths(3);
+  const std::vector<float> output = server.Output(padded);
+  const std::vector<float> first = {values.begin(), values.begin() + 4};
+  const std::vector<float> second = {values.begin() + 12, values.end()};
+  EXPECT_EQ(server::Rows(output, kWidth, 0, 1),
+            server.Output(RequestOf({1, 1, 4}, first, v1::PROJECTED)));
+  EXPECT_EQ(server::Rows(output, kWidth, 3, 3),
+            server.Output(RequestOf({1, 3, 4}, second, v1::PROJECTED)));
+}
+
+// F9: embed_dim must be divisible by num_heads.
+TEST(PackedInProj, HeadsDivideTheWidth) {
+  EXPECT_THAT(Refusal(Description(3), StateDict(false)),
+              HasSubstr("num_heads: expected a divisor of the width 4, found 3"));
+}
+
+// The article writes in_proj_weights and out_proj_weights; the module's names have no s.
+TEST(PackedInProj, RealNamesOnly) {
+  EXPECT_THAT(Refusal(Description(2), {Generated("in_proj_weights", {12, 4}, 2),
+                                       Generated("out_proj_weights", {4, 4}, 3)}),
+              HasSubstr("out_proj.weight"));
+}
+
+}  // namespace
+}  // namespace attendant::articles

@@ -1,0 +1,116 @@
+// "Ten plus one insights": what attention is besides its formula.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "tests/articles/article_server.h"
+#include "tests/support/test_vectors.h"
+
+namespace attendant::articles {
+namespace {
+
+using attendant::testing::Generate;
+using nlohmann::json;
+
+json Projections(const std::string& query, const std::string& key, const std::string& value) {
+  return {{"module", "attention"}, {"file", "weights.safetensors"},
+          {"num_heads", 1},        {"weight_layout", "out_in"},
+          {"query", query},        {"key", key},
+          {"value", value}};
+}
+
+v1::AttendRequest Request() { return RequestOf({1, 3, 4}, Generate(12, 1)); }
+
+// Sum over the cycle of tokens 0, 1, 2 of score(i, j) - score(j, i), from probabilities [3, 3]:
+// what softmax took off each row cancels. 0 if scores are symmetric.
+double ScoreAsymmetry(const std::vector<float>& probabilities) {
+  double sum = 0;
+  for (int i = 0; i < 3; ++i) {
+    const int j = (i + 1) % 3;
+    sum += std::log(static_cast<double>(probabilities[i * 3 + j]) / probabilities[j * 3 + i]);
+  }
+  return sum;
+}
+
+// F25, TV11: queries that are the keys: symmetric scores, but softmax is by rows.
+TEST(TenPlusOneInsights, SharedQueriesAndKeysScoreSymmetrically) {
+  ArticleServer server(Projections("query", "query", "value"),
+                       {Generated("query", {4, 4}, 2), Generated("value", {4, 4}, 4)});
+  const std::vector<float> probabilities = server.Probabilities(Request());
+  ExpectRow(probabilities, 0, {.39173259, .04759374, .56067367});
+  EXPECT_NEAR(ScoreAsymmetry(probabilities), 0, 1e-5);
+  double asymmetry = 0;
+  for (const auto& [row, column] : {std::pair{0, 1}, {0, 2}, {1, 2}}) {
+    const double difference = probabilities[row * 3 + column] - probabilities[column * 3 + row];
+    asymmetry = std::max(asymmetry, std::abs(difference));
+  }
+  EXPECT_NEAR(asymmetry, 0.205, 1e-3);
+}
+
+// F26: with projections of their own, even the scores have a direction.
+TEST(TenPlusOneInsights, AttentionIsAsymmetric) {
+  ArticleServer server(
+      Projections("query", "key", "value"),
+      {Generated("query", {4, 4}, 2), Generated("key", {4, 4}, 4), Generated("value", {4, 4}, 6)});
+  EXPECT_GT(std::abs(ScoreAsymmetry(server.Probabilities(Request()))), 0.1);
+}
+
+// F23: what a query gets does not depend on what the others may see.
+TEST(TenPlusOneInsights, QueriesAreIndependent) {
+  ArticleServer server(
+      Projections("query", "key", "value"),
+      {Generated("query", {4, 4}, 2), Generated("key", {4, 4}, 4), Generated("value", {4, 4}, 6)});
+  const float forbidden = -std::numeric_limits<float>::infinity();
+  v1::AttendRequest request = Request();
+  *request.mutable_attention_bias() =
+      FloatTensor({1, 1, 3, 3}, {0, 0, 0, 0, forbidden, 0, forbidden, forbidden, 0});
+  const std::vector<float> all = server.Output(Request()), others = server.Output(request);
+  EXPECT_LT(LargestDifference(server::Rows(all, 4, 0, 1), server::Rows(others, 4, 0, 1)), 1e-6);
+}
+
+std::vector<TestTensor> TwoHeads() {
+  std::vector<TestTensor> tensors;
+  int64_t seed = 2;
+  for (const char* part : {"query", "key", "value"}) {
+    tensors.push_back(Generated(std::string(part) + ".weight", {4, 4}, seed++));
+    tensors.push_back(Generated(std::string(part) + ".bias", {4}, seed++));
+  }
+  return tensors;
+}
+
+// Pairs at most 1 apart, and all pairs of a global token 0 if there is one.
+v1::Tensor LocalBias(bool has_global_token) {
+  std::vector<float> bias;
+  for (int query = 0; query < 8; ++query) {
+    for (int key = 0; key < 8; ++key) {
+      const bool allowed =
+          std::abs(query - key) <= 1 || (has_global_token && (query == 0 || key == 0));
+      bias.push_back(allowed ? 0 : -std::numeric_limits<float>::infinity());
+    }
+  }
+  return FloatTensor({1, 1, 8, 8}, bias);
+}
+
+// F43, F44, TV16 and TV16b: local attention, and with a global token.
+TEST(TenPlusOneInsights, LocalAndGlobalAttention) {
+  json description = Projections("query", "key", "value");
+  description["num_heads"] = 2;
+  ArticleServer server(description, TwoHeads());
+  v1::AttendRequest request = RequestOf({1, 8, 4}, Generate(32, 1));
+  *request.mutable_attention_bias() = LocalBias(false);
+  ExpectRow(server.Output(request), 0, {.54586354, 1.32362519, -.41496429, -.63355020});
+  int live = 0;
+  for (const float probability : server.Probabilities(request)) live += probability > 0;
+  EXPECT_EQ(live, 2 * 22);
+  *request.mutable_attention_bias() = LocalBias(true);
+  ExpectRow(server.Output(request), 0, {.77090998, .63178696, -.32282805, -.57930440});
+  live = 0;
+  for (const float probability : server.Probabilities(request)) live += probability > 0;
+  EXPECT_EQ(live, 2 * 34);
+}
+
+}  // namespace
+}  // namespace attendant::articles

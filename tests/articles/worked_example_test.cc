@@ -1,0 +1,115 @@
+// "Worked example": three inputs of four numbers, three weights of [4, 3] that stand to the right
+// of the inputs, scores without a scale, no biases, no output projection.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/articles/article_server.h"
+
+namespace attendant::articles {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+const std::vector<float> kInputs = {1, 0, 1, 0, 0, 2, 0, 2, 1, 1, 1, 1};
+
+// As printed: one row for each element of an input.
+const std::vector<TestTensor> kWeights = {
+    WithValues("w_query", {4, 3}, {1, 0, 1, 1, 0, 0, 0, 0, 1, 0, 1, 1}),
+    WithValues("w_key", {4, 3}, {0, 0, 1, 1, 1, 0, 0, 1, 0, 1, 1, 0}),
+    WithValues("w_value", {4, 3}, {0, 2, 0, 0, 3, 0, 1, 0, 3, 1, 1, 0})};
+
+json Description() {
+  return {{"module", "attention"}, {"file", "weights.safetensors"},
+          {"num_heads", 1},        {"weight_layout", "in_out"},
+          {"query", "w_query"},    {"key", "w_key"},
+          {"value", "w_value"},    {"score_scale", 1}};
+}
+
+// F10, F12: what the article arrives at before it rounds.
+TEST(WorkedExample, GivesTheArticlesOutputs) {
+  ArticleServer server(Description(), kWeights);
+  const std::vector<float> output = server.Output(RequestOf({1, 3, 4}, kInputs));
+  ExpectRow(output, 0, {1.936621062, 6.683105308, 1.595068407});
+  ExpectRow(output, 1, {1.999993966, 7.963991595, .053976405});
+  ExpectRow(output, 2, {1.999704613, 7.759892255, .358389295});
+}
+
+TEST(WorkedExample, IsServedWithoutAnyFile) {
+  ArticleServer embedded("worked-example"), from_file(Description(), kWeights);
+  const v1::AttendRequest request = RequestOf({1, 3, 4}, kInputs);
+  EXPECT_EQ(embedded.Output(request), from_file.Output(request));
+}
+
+// The article prints softmax([2, 4, 4]) as 0, 0.5, 0.5.
+TEST(WorkedExample, SoftmaxIsNotRounded) {
+  ArticleServer server(Description(), kWeights);
+  const std::vector<float> probabilities = server.Probabilities(RequestOf({1, 3, 4}, kInputs));
+  ExpectRow(probabilities, 0, {6.337893833e-2, .4683105308, .4683105308});
+  ExpectRow(probabilities, 1, {6.033664855e-6, .9820078649, 1.798610144e-2});
+  ExpectRow(probabilities, 2, {2.953872230e-4, .8805369018, .1191677110});
+}
+
+// F10: 1 / sqrt(3) unless the description says otherwise, as the later articles have it.
+TEST(WorkedExample, ScalesScoresByDefault) {
+  json description = Description();
+  description.erase("score_scale");
+  ArticleServer server(description, kWeights);
+  const std::vector<float> output = server.Output(RequestOf({1, 3, 4}, kInputs));
+  ExpectRow(output, 0, {1.863874202, 6.319371012, 1.704188696});
+  ExpectRow(output, 2, {1.992555108, 7.479635592, .735877258});
+}
+
+// F10: attention as a look-up: a large scale leaves the value of the best key.
+TEST(WorkedExample, ALargeScaleLooksUpTheBestKey) {
+  json description = Description();
+  description["score_scale"] = 1e4;
+  ArticleServer server(description, kWeights);
+  const std::vector<float> probabilities = server.Probabilities(RequestOf({1, 3, 4}, kInputs));
+  ExpectRow(probabilities, 0, {0, .5, .5});  // two keys are the best
+  ExpectRow(probabilities, 1, {0, 1, 0});
+  ExpectRow(probabilities, 2, {0, 1, 0});
+}
+
+// The extension that the article leaves to the reader: masking.
+TEST(WorkedExample, AMaskedKeyTakesNoPart) {
+  ArticleServer server(Description(), kWeights);
+  v1::AttendRequest request = RequestOf({1, 3, 4}, kInputs);
+  *request.mutable_attention_mask() = IntegerTensor({1, 3}, {1, 1, 0});
+  const std::vector<float> output = server.Output(request);
+  ExpectRow(output, 0, {1.880797078, 7.284782468, .357608766});
+  ExpectRow(output, 2, {0, 0, 0});
+}
+
+// F15: values of another width than the keys; the output has theirs.
+TEST(WorkedExample, ValuesMayBeWiderThanKeys) {
+  std::vector<TestTensor> weights = kWeights;
+  weights[2] = Generated("w_value", {4, 5}, 5);
+  ArticleServer server(Description(), weights);
+  const v1::AttendResponse response = server.Attend(RequestOf({1, 3, 4}, kInputs));
+  EXPECT_EQ(response.output().shape(2), 5);
+}
+
+// Weights as [in, out] read as [out, in]: a square matrix would fit both, so that the layout has no
+// default.
+TEST(WorkedExample, TheWeightLayoutHasToBeSaid) {
+  json description = Description();
+  description.erase("weight_layout");
+  EXPECT_THAT(Refusal(description, kWeights), HasSubstr("weight_layout"));
+
+  std::vector<TestTensor> square;
+  int64_t seed = 2;
+  for (const char* name : {"w_query", "w_key", "w_value"}) {
+    square.push_back(Generated(name, {4, 4}, seed++));
+  }
+  description["weight_layout"] = "out_in";
+  ArticleServer out_in(description, square);
+  ArticleServer in_out(Description(), square);
+  const v1::AttendRequest request = RequestOf({1, 3, 4}, kInputs);
+  EXPECT_GT(LargestDifference(out_in.Output(request), in_out.Output(request)), 0.1);
+}
+
+}  // namespace
+}  // namespace attendant::articles

@@ -1,0 +1,224 @@
+#include "engine/checkpoint/attention_module.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/engine/checkpoint/model_files.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+using Tensors = std::vector<TestTensor>;
+
+Json Description(const std::string& prefix = "") {
+  return {{"module", "attention"},     {"file", "m.safetensors"}, {"num_heads", 2},
+          {"weight_layout", "out_in"}, {"query", prefix + "q"},   {"key", prefix + "k"},
+          {"value", prefix + "v"}};
+}
+
+// E 3, Dk 2, Dv 3.
+Tensors ThreeMatrices() {
+  return {MakeTensor("q", {4, 3}), MakeTensor("k", {4, 3}), MakeTensor("v", {6, 3})};
+}
+
+std::vector<float> Joined(std::vector<float> a, const std::vector<float>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+class AttentionModuleTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<Checkpoint> Open(const Json& description, const Tensors& tensors) {
+    folder_.Write("attendant.json", description.dump());
+    folder_.Write("m.safetensors", MakeSafetensors(tensors));
+    return OpenCheckpoint(folder_.path(), {});
+  }
+
+  void Load(const Json& description, const Tensors& tensors) {
+    absl::StatusOr<Checkpoint> opened = Open(description, tensors);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    checkpoint_ = *std::move(opened);
+  }
+
+  std::string Refusal(const Json& description, const Tensors& tensors) {
+    const absl::Status status = Open(description, tensors).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    return std::string(status.message());
+  }
+
+  std::vector<float> Weight(const std::string& name) {
+    return ReadTensor(checkpoint_, "layer.0." + name);
+  }
+
+  TempFolder folder_;
+  Checkpoint checkpoint_;
+};
+
+TEST_F(AttentionModuleTest, ReadsMatricesByTheirNames) {
+  Load(Description(), ThreeMatrices());
+  const LayerShape& layer = checkpoint_.description.layer;
+  EXPECT_EQ(checkpoint_.description.family, "attention");
+  EXPECT_EQ(layer.hidden_size, 3);
+  EXPECT_EQ(layer.heads, 2);
+  EXPECT_EQ(layer.key_width, 2);
+  EXPECT_EQ(layer.value_width, 3);
+  EXPECT_FLOAT_EQ(layer.score_scale, 0.70710678f);
+  EXPECT_FALSE(layer.has_output_projection);
+  EXPECT_EQ(layer.norm_placement, NormPlacement::kNone);
+  EXPECT_EQ(Weight("query.weight"), TestValues("q", 12));
+  EXPECT_EQ(Weight("value.weight"), TestValues("v", 18));
+  EXPECT_FALSE(checkpoint_.weights->Has("layer.0.query.bias"));
+}
+
+TEST_F(AttentionModuleTest, ReadsLinearLayersWithBias) {
+  Tensors tensors;
+  for (const char* name : {"a.q", "a.k", "a.v", "a.o"}) {
+    tensors.push_back(MakeTensor(std::string(name) + ".weight", {4, 4}));
+    tensors.push_back(MakeTensor(std::string(name) + ".bias", {4}));
+  }
+  Json description = Description("a.");
+  description["output"] = "a.o";
+  description["score_scale"] = 2;
+  Load(description, tensors);
+  EXPECT_TRUE(checkpoint_.description.layer.has_output_projection);
+  EXPECT_EQ(checkpoint_.description.layer.score_scale, 2);
+  EXPECT_EQ(Weight("key.weight"), TestValues("a.k.weight", 16));
+  EXPECT_EQ(Weight("key.bias"), TestValues("a.k.bias", 4));
+  EXPECT_EQ(Weight("output.bias"), TestValues("a.o.bias", 4));
+}
+
+TEST_F(AttentionModuleTest, StacksTheTensorsOfEachHead) {
+  Json description = Description();
+  description["query"] = "heads.{head}.Q";
+  description["key"] = "heads.{head}.K";
+  description["output"] = "linear";
+  Tensors tensors = {MakeTensor("v", {6, 3}), MakeTensor("linear.weight", {5, 6})};
+  for (const char* name : {"heads.0.Q", "heads.1.Q", "heads.0.K", "heads.1.K"}) {
+    tensors.push_back(MakeTensor(std::string(name) + ".weight", {2, 3}));
+    tensors.push_back(MakeTensor(std::string(name) + ".bias", {2}));
+  }
+  Load(description, tensors);
+  EXPECT_EQ(checkpoint_.description.layer.projected_width(), 5);
+  EXPECT_EQ(Weight("key.weight"),
+            Joined(TestValues("heads.0.K.weight", 6), TestValues("heads.1.K.weight", 6)));
+  EXPECT_EQ(Weight("key.bias"),
+            Joined(TestValues("heads.0.K.bias", 2), TestValues("heads.1.K.bias", 2)));
+}
+
+TEST_F(AttentionModuleTest, TransposesWeightsThatStandRightOfTheInput) {
+  Json description = Description();
+  description["weight_layout"] = "in_out";
+  Load(description,
+       {MakeTensor("q", {3, 4}), MakeTensor("k", {3, 4}), MakeTensor("v", {3, 6}, "BF16")});
+  EXPECT_EQ(checkpoint_.description.layer.hidden_size, 3);
+  const std::vector<float> in_file = TestValues("v", 18), read = Weight("value.weight");
+  for (int64_t in = 0; in < 3; ++in) {
+    for (int64_t out = 0; out < 6; ++out) EXPECT_EQ(read[out * 3 + in], in_file[in * 6 + out]);
+  }
+}
+
+// Larger than what is read at once.
+TEST_F(AttentionModuleTest, TransposesLargeWeights) {
+  Json description = Description();
+  description["weight_layout"] = "in_out";
+  const int64_t in = 700, out = 602;
+  Load(description,
+       {MakeTensor("q", {in, out}), MakeTensor("k", {in, out}), MakeTensor("v", {in, out})});
+  const std::vector<float> in_file = TestValues("q", in * out), read = Weight("query.weight");
+  for (int64_t i = 0; i < in * out; ++i) {
+    ASSERT_EQ(read[i % out * in + i / out], in_file[i]) << i;
+  }
+}
+
+TEST_F(AttentionModuleTest, SharesAProjectionNamedTwice) {
+  Json description = Description();
+  description["key"] = "q";
+  Load(description, {MakeTensor("q", {4, 3}), MakeTensor("v", {6, 3})});
+  EXPECT_TRUE(checkpoint_.description.layer.keys_are_queries);
+  EXPECT_FALSE(checkpoint_.weights->Has("layer.0.key.weight"));
+
+  description = Description();
+  description["value"] = "k";
+  Load(description, {MakeTensor("q", {4, 3}), MakeTensor("k", {4, 3})});
+  EXPECT_TRUE(checkpoint_.description.layer.values_are_keys);
+  EXPECT_FALSE(checkpoint_.weights->Has("layer.0.value.weight"));
+}
+
+TEST_F(AttentionModuleTest, NeedsNoFileWithoutProjections) {
+  const Json description = {{"module", "attention"}, {"num_heads", 2}, {"hidden_size", 6}};
+  folder_.Write("attendant.json", description.dump());
+  absl::StatusOr<Checkpoint> opened = OpenCheckpoint(folder_.path(), {});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_FALSE(opened->description.layer.has_input_projection);
+  EXPECT_EQ(opened->description.layer.key_width, 3);
+
+  CheckpointOptions options;
+  options.weights_sha256 = std::string(64, '0');
+  EXPECT_THAT(std::string(OpenCheckpoint(folder_.path(), options).status().message()),
+              HasSubstr("no weight file whose SHA-256"));
+}
+
+TEST_F(AttentionModuleTest, RefusesDescriptionsThatSayTooLittleOrTooMuch) {
+  Json description = Description();
+  description.erase("weight_layout");
+  EXPECT_THAT(Refusal(description, ThreeMatrices()),
+              HasSubstr("weight_layout: expected one of out_in, in_out"));
+  description = Description();
+  description.erase("key");
+  EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("key: expected a text"));
+  description = Description();
+  description["value"] = "q";
+  EXPECT_THAT(Refusal(description, ThreeMatrices()),
+              HasSubstr("value: expected a name of its own or that of key, found that of query"));
+  description = Description();
+  description["output"] = "o.{head}";
+  EXPECT_THAT(Refusal(description, ThreeMatrices()),
+              HasSubstr("output: expected one linear layer for all heads"));
+  description = Description();
+  description["file"] = "../m.safetensors";
+  EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("file: expected the plain name"));
+  description = Description();
+  description["norm_first"] = true;
+  EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("found 'norm_first'"));
+  description = {{"module", "attention"}, {"num_heads", 4}, {"hidden_size", 6}};
+  EXPECT_THAT(Refusal(description, {}),
+              HasSubstr("num_heads: expected a divisor of hidden_size 6"));
+}
+
+TEST_F(AttentionModuleTest, RefusesTensorsThatDoNotFit) {
+  Json description = Description();
+  description["num_heads"] = 3;
+  EXPECT_THAT(Refusal(description, ThreeMatrices()),
+              HasSubstr("query: expected a multiple of num_heads 3 up to 65536 outputs, found 4"));
+  Tensors tensors = ThreeMatrices();
+  tensors[1] = MakeTensor("k", {5, 3});
+  EXPECT_THAT(Refusal(Description(), tensors),
+              AllOf(HasSubstr("tensor 'k' F32 [5, 3]"), HasSubstr("[4, 3]")));
+  tensors.erase(tensors.begin() + 1);
+  EXPECT_THAT(Refusal(Description(), tensors),
+              HasSubstr("tensor 'k': expected [4, 3], found none"));
+  tensors = ThreeMatrices();
+  tensors[0] = MakeTensor("q", {12});
+  EXPECT_THAT(Refusal(Description(), tensors), HasSubstr("'q' F32 [12]: expected a matrix"));
+  tensors = ThreeMatrices();
+  tensors.push_back(MakeTensor("bias", {4}));
+  EXPECT_THAT(Refusal(Description(), tensors),
+              HasSubstr("expected no tensor but those of query, key, value and output"));
+}
+
+// A head without the bias that the others have.
+TEST_F(AttentionModuleTest, RefusesHeadsThatDiffer) {
+  Json description = Description();
+  description["query"] = "heads.{head}.Q";
+  Tensors tensors = {MakeTensor("k", {4, 3}), MakeTensor("v", {6, 3}),
+                     MakeTensor("heads.0.Q.weight", {2, 3}), MakeTensor("heads.0.Q.bias", {2}),
+                     MakeTensor("heads.1.Q.weight", {2, 3})};
+  EXPECT_THAT(Refusal(description, tensors),
+              HasSubstr("tensor 'heads.1.Q.bias': expected [2], found none"));
+}
+
+}  // namespace
+}  // namespace attendant
