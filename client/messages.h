@@ -27,6 +27,10 @@ enum class Pooling : int {
   kClassifier = 7,
 };
 
+// On which side token ids are cut that are longer than the model's positions reach; by its number
+// in the protocol.
+enum class Truncation : int { kNone = 0, kRight = 1, kLeft = 2 };
+
 struct AttendRequest {
   std::string model;
   uint32_t layer = 0;
@@ -46,6 +50,7 @@ struct Execution {
   absl::Duration copy;
   absl::Duration compute;
   int64_t tokens = 0;
+  int64_t truncated_tokens = 0;
   int64_t batch_tokens = 0;
   int32_t batch_requests = 0;
   std::optional<DataType> compute_dtype;
@@ -73,6 +78,7 @@ struct EncodeRequest {
   std::optional<Tensor> attention_mask;
   std::vector<int64_t> lengths;
   std::optional<Tensor> attention_bias;
+  Truncation truncation = Truncation::kNone;
   bool omit_hidden_states = false;
   std::vector<uint32_t> intermediate_layers;
   std::vector<uint32_t> attention_layers;
@@ -111,6 +117,8 @@ struct LayerDescription {
   bool has_gate = false;
   bool has_branch_scale = false;
   std::string relative_positions;
+  int64_t output_width = 0;
+  int64_t input_projections = 0;
 };
 
 struct EmbeddingDescription {

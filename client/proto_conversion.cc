@@ -71,6 +71,8 @@ LayerDescription FromProto(const v1::LayerDescription& layer) {
       .has_gate = layer.has_gate(),
       .has_branch_scale = layer.has_branch_scale(),
       .relative_positions = layer.relative_positions(),
+      .output_width = layer.output_width(),
+      .input_projections = layer.input_projections(),
   };
 }
 
@@ -106,6 +108,7 @@ v1::EncodeRequest ToProto(EncodeRequest request) {
   if (request.attention_mask) Move(*request.attention_mask, proto.mutable_attention_mask());
   proto.mutable_lengths()->Add(request.lengths.begin(), request.lengths.end());
   if (request.attention_bias) Move(*request.attention_bias, proto.mutable_attention_bias());
+  proto.set_truncation(static_cast<v1::Truncation>(request.truncation));
   proto.set_omit_hidden_states(request.omit_hidden_states);
   proto.mutable_intermediate_layers()->Add(request.intermediate_layers.begin(),
                                            request.intermediate_layers.end());
@@ -125,6 +128,7 @@ Execution FromProto(const v1::Execution& execution) {
       .copy = absl::Nanoseconds(execution.copy_ns()),
       .compute = absl::Nanoseconds(execution.compute_ns()),
       .tokens = execution.tokens(),
+      .truncated_tokens = execution.truncated_tokens(),
       .batch_tokens = execution.batch_tokens(),
       .batch_requests = execution.batch_requests(),
       .compute_dtype = FromProto(execution.compute_dtype()),

@@ -16,6 +16,9 @@ void PrintExecution(std::ostream& out, const Execution& execution) {
       execution.compute_dtype ? Name(*execution.compute_dtype) : "unknown type",
       absl::ToDoubleMilliseconds(execution.queue), absl::ToDoubleMilliseconds(execution.copy),
       absl::ToDoubleMilliseconds(execution.compute));
+  if (execution.truncated_tokens > 0) {
+    out << absl::StrFormat("%d tokens were cut\n", execution.truncated_tokens);
+  }
 }
 
 }  // namespace

@@ -19,6 +19,9 @@ const std::map<std::string, Pooling> kPoolings = {
     {"last-token", Pooling::kLastToken},
     {"classifier", Pooling::kClassifier}};
 
+const std::map<std::string, Truncation> kTruncations = {
+    {"", Truncation::kNone}, {"right", Truncation::kRight}, {"left", Truncation::kLeft}};
+
 void MoveLayers(const std::string& name, std::vector<LayerTensor>& from,
                 std::vector<NamedTensor>& to) {
   for (LayerTensor& item : from) {
@@ -35,6 +38,12 @@ CLI::App* EncodeCommand::AddTo(CLI::App& app) {
   encode->add_option("--layers", layers_, "Which layers; default: all")->type_name("FIRST:COUNT");
   input_.AddTo(*encode);
   input_.AddTokensTo(*encode);
+  encode
+      ->add_option("--truncate", truncate_,
+                   "Which side of token ids is cut that are longer than the model's positions "
+                   "reach; default: they are refused")
+      ->check(CLI::IsMember({"right", "left"}))
+      ->type_name("right|left");
   encode->add_flag("--no-hidden-states", request_.omit_hidden_states,
                    "Leave the last layer's hidden states out of the answer");
   encode
@@ -79,6 +88,7 @@ absl::StatusOr<EncodeRequest> EncodeCommand::MakeRequest(RequestInput input) con
   MoveInput(std::move(input), request);
   request.return_pooled = !pooled_.empty();
   if (request.return_pooled) request.pooling = kPoolings.at(pooled_);
+  request.truncation = kTruncations.at(truncate_);
   request.output_dtype = FloatType(output_dtype_);
   return request;
 }

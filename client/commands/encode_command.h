@@ -20,6 +20,7 @@ class EncodeCommand : public Command {
 
   EncodeRequest request_;
   std::string layers_;
+  std::string truncate_;
   std::string pooled_;
   std::string output_dtype_;
   InputOptions input_;

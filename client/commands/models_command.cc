@@ -101,6 +101,8 @@ void PrintDetails(std::ostream& out, const ModelInfo& model) {
                    model.has_exit_norm ? ", one after the last layer" : ""));
   if (layer.has_branch_scale) PrintLine(out, "branch scale", "yes");
   PrintLine(out, "relative positions", layer.relative_positions);
+  PrintLine(out, "input projections", absl::StrCat(layer.input_projections));
+  PrintLine(out, "attention output width", absl::StrCat(layer.output_width));
   if (model.embeddings) {
     PrintLine(out, "embeddings",
               absl::StrCat("vocabulary ", model.embeddings->vocabulary, ", positions ",

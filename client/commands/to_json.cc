@@ -54,6 +54,7 @@ Json ToJson(const Execution& execution) {
           {"copy_ms", Milliseconds(execution.copy)},
           {"compute_ms", Milliseconds(execution.compute)},
           {"tokens", execution.tokens},
+          {"truncated_tokens", execution.truncated_tokens},
           {"batch_tokens", execution.batch_tokens},
           {"batch_requests", execution.batch_requests},
           {"compute_dtype", TypeName(execution.compute_dtype)}};
@@ -75,7 +76,9 @@ Json OfLayer(const LayerDescription& layer) {
           {"has_output_projection", layer.has_output_projection},
           {"has_gate", layer.has_gate},
           {"has_branch_scale", layer.has_branch_scale},
-          {"relative_positions", layer.relative_positions}};
+          {"relative_positions", layer.relative_positions},
+          {"output_width", layer.output_width},
+          {"input_projections", layer.input_projections}};
 }
 
 Json OfCosts(const std::vector<StageCost>& costs) {

@@ -31,8 +31,8 @@ absl::StatusOr<MultiHeadAttention> MultiHeadAttention::Load(const std::string& p
   if (!shape.has_query_key_norms) return attention;
   for (auto [name, norm] : {std::pair{"query_norm", &attention.query_norm_},
                             std::pair{"key_norm", &attention.key_norm_}}) {
-    absl::StatusOr<NormParameters> read =
-        loader.ReadNorm(prefix + name, keys, shape.norm_kind, shape.norm_epsilon);
+    absl::StatusOr<NormParameters> read = loader.ReadNorm(
+        prefix + name, shape.heads * shape.key_width, shape.norm_kind, shape.norm_epsilon);
     if (!read.ok()) return read.status();
     *norm = *std::move(read);
   }

@@ -173,6 +173,7 @@ void BatchJob::Finish(const BatchTimings& timings) {
   execution.set_copy_ns(absl::ToInt64Nanoseconds(timings.copy));
   execution.set_compute_ns(absl::ToInt64Nanoseconds(timings.compute));
   execution.set_tokens(job_->tokens);
+  execution.set_truncated_tokens(request().truncated_tokens);
   execution.set_batch_tokens(timings.tokens);
   execution.set_batch_requests(timings.requests);
   execution.set_compute_dtype(ToProto(request().model->encoder->mode().type));

@@ -36,6 +36,7 @@ struct ComputeRequest {
   std::variant<CheckedTensor, KeptIds> input;  // hidden states or features, or ids
   std::optional<TokenLayout> features;  // where the kept ones are in the input, if it is them
   std::optional<CheckedTensor> bias;
+  int64_t truncated_tokens = 0;  // that `layout` no longer has
   std::string request_id;
 
   // The answer.

@@ -123,6 +123,25 @@ absl::StatusOr<std::optional<CheckedTensor>> TakeBesideIds(const WireTensor& ten
   return std::optional<CheckedTensor>(*std::move(checked));
 }
 
+// Cuts the layout as the request asks.
+absl::Status TakeTruncation(const Request& request, ComputeRequest& compute) {
+  if (request.truncation() == v1::NO_TRUNCATION) return absl::OkStatus();
+  if (!v1::Truncation_IsValid(request.truncation())) {
+    return Refusal("truncation", "a Truncation value",
+                   absl::StrCat(static_cast<int>(request.truncation())));
+  }
+  if (!request.has_token_ids() || request.has_position_ids()) {
+    return Refusal("truncation", "none but with token_ids at their default positions",
+                   v1::Truncation_Name(request.truncation()));
+  }
+  const TruncationSide side =
+      request.truncation() == v1::TRUNCATE_LEFT ? TruncationSide::kLeft : TruncationSide::kRight;
+  TokenLayout kept = Truncate(compute.layout, *compute.description().embeddings, side);
+  compute.truncated_tokens = compute.layout.tokens() - kept.tokens();
+  compute.layout = std::move(kept);
+  return absl::OkStatus();
+}
+
 // Fills layout and input.
 absl::Status TakeTokenIds(const Request& request, const RequestPayloads& payloads,
                           const SharedTensors& shared, int64_t max_tokens,
@@ -153,10 +172,11 @@ absl::Status TakeTokenIds(const Request& request, const RequestPayloads& payload
   auto layout = LayOutTokens({"token_ids", token_ids->shape, shared.lengths, shared.attention_mask},
                              max_tokens);
   if (!layout.ok()) return layout.status();
-  auto kept = ReadKeptIds({*std::move(token_ids), *std::move(types), *std::move(positions)},
-                          *compute.description().embeddings, *layout);
-  if (!kept.ok()) return kept.status();
   compute.layout = *std::move(layout);
+  if (absl::Status status = TakeTruncation(request, compute); !status.ok()) return status;
+  auto kept = ReadKeptIds({*std::move(token_ids), *std::move(types), *std::move(positions)},
+                          *compute.description().embeddings, compute.layout);
+  if (!kept.ok()) return kept.status();
   compute.input = *std::move(kept);
   return absl::OkStatus();
 }
@@ -219,6 +239,7 @@ absl::Status TakeInput(const Request& request, const RequestPayloads& payloads,
   if (request.has_position_ids()) {
     return Refusal("position_ids", "none without token_ids", "a tensor");
   }
+  if (absl::Status status = TakeTruncation(request, compute); !status.ok()) return status;
   if (request.has_features()) {
     return TakeFeatures(payloads.Of("features", request.features(), Request::kFeaturesFieldNumber),
                         shared, max_tokens, compute);

@@ -2,6 +2,7 @@
 
 #include <grpcpp/impl/codegen/proto_utils.h>
 
+#include "engine/checkpoint/weight_source.h"
 #include "engine/kernels/isa.h"
 #include "engine/layers/model_facts.h"
 #include "server/services/compute_dtype.h"
@@ -30,6 +31,8 @@ void Describe(const LayerShape& layer, v1::LayerDescription& out) {
   out.set_has_gate(layer.has_gate);
   out.set_has_branch_scale(layer.has_branch_scale);
   out.set_relative_positions(Name(layer.relative_positions.kind));
+  out.set_output_width(layer.attention_width());
+  out.set_input_projections(static_cast<int64_t>(InputProjections(layer).size()));
   out.set_window(layer.window);
 }
 

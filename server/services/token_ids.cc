@@ -32,14 +32,14 @@ absl::StatusOr<std::vector<int32_t>> ReadIds(const char* field, const CheckedTen
   return kept;
 }
 
-// Position of the k-th kept token of a row, before the family's first position is added.
+// Position of the k-th kept token of a row, counted from that of the `first` one.
 int32_t RelativePosition(const EmbeddingShape& embeddings, absl::Span<const int32_t> positions,
-                         int64_t k) {
+                         int64_t k, int64_t first = 0) {
   switch (embeddings.position_rule) {
     case PositionRule::kIndexFromFirstKept:
-      return positions[k] - positions[0];
+      return positions[k] - positions[first];
     case PositionRule::kCountKept:
-      return static_cast<int32_t>(k);
+      return static_cast<int32_t>(k - first);
   }
   return 0;
 }
@@ -68,6 +68,21 @@ absl::StatusOr<std::vector<int32_t>> DefaultPositions(const EmbeddingShape& embe
 }
 
 }  // namespace
+
+TokenLayout Truncate(const TokenLayout& layout, const EmbeddingShape& embeddings,
+                     TruncationSide side) {
+  const int64_t longest = embeddings.longest_sequence();
+  return WithRangesKept(layout, [&](int64_t sequence) {
+    const absl::Span<const int32_t> positions = layout.positions_of(sequence);
+    int64_t first = 0, end = layout.length(sequence);
+    const auto fits = [&] {
+      return longest == 0 || first == end ||
+             RelativePosition(embeddings, positions, end - 1, first) < longest;
+    };
+    while (!fits()) side == TruncationSide::kRight ? --end : ++first;
+    return TokenRange{first, end - first};
+  });
+}
 
 absl::StatusOr<KeptIds> ReadKeptIds(const IdTensors& tensors, const EmbeddingShape& embeddings,
                                     const TokenLayout& layout) {

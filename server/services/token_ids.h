@@ -32,6 +32,12 @@ struct IdTensors {
   std::optional<CheckedTensor> position_ids;
 };
 
+enum class TruncationSide { kRight, kLeft };
+
+// What is left of sequences that are longer than the default positions reach, cut on this side.
+TokenLayout Truncate(const TokenLayout& layout, const EmbeddingShape& embeddings,
+                     TruncationSide side);
+
 // Ids of padded tokens are never looked at. INVALID_ARGUMENT: an id outside its table (the first
 // one is named), a table that the model does not have, or a row longer than the default positions
 // reach.

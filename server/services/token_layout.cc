@@ -145,6 +145,26 @@ TokenLayout WithRowsBefore(const TokenLayout& layout, int64_t rows) {
   return longer;
 }
 
+TokenLayout WithRangesKept(const TokenLayout& layout,
+                           absl::FunctionRef<TokenRange(int64_t sequence)> range) {
+  TokenLayout shorter{.packed = layout.packed,
+                      .sequences = layout.sequences,
+                      .padded_length = layout.padded_length,
+                      .rows = layout.rows,
+                      .leading = layout.leading};
+  for (int64_t b = 0; b < layout.sequences; ++b) {
+    const TokenRange kept = range(b);
+    const int64_t first_row = layout.packed ? layout.cu_seqlens[b] : b * layout.padded_length;
+    shorter.leading &= kept.first == 0;
+    for (const int32_t position : layout.positions_of(b).subspan(kept.first, kept.count)) {
+      AddRun(shorter, first_row + position, 1);
+      shorter.positions.push_back(position);
+    }
+    shorter.cu_seqlens.push_back(static_cast<int32_t>(shorter.positions.size()));
+  }
+  return shorter;
+}
+
 absl::StatusOr<TokenLayout> LayOutTokens(const TokenClaims& claims, int64_t max_tokens) {
   if (absl::Status status = CheckTokenCount(claims, max_tokens); !status.ok()) return status;
   return claims.shape.size() == 1 ? LayOutPacked(claims, max_tokens) : LayOutPadded(claims);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "server/services/tensor_check.h"
@@ -47,6 +48,14 @@ struct TokenClaims {
   absl::Span<const int64_t> lengths;         // or empty
   std::optional<WireTensor> attention_mask;  // or none
 };
+
+// The layout of the tokens of each sequence's kept ones that are in the range for it.
+struct TokenRange {
+  int64_t first = 0;
+  int64_t count = 0;
+};
+TokenLayout WithRangesKept(const TokenLayout& layout,
+                           absl::FunctionRef<TokenRange(int64_t sequence)> range);
 
 // INVALID_ARGUMENT: more than `max_tokens` rows or sequences, or claims that contradict each other
 // or the shape.

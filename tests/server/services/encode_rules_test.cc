@@ -220,6 +220,21 @@ const EncodeRule kIdRules[] = {
        *r.mutable_token_ids() = IntegerTensor({1, 63}, std::vector<int64_t>(63, 1));
      },
      "token_ids: expected at most 62 positions in a sequence; got 63 in sequence 0"},
+    {"UnknownTruncation", [](Request& r) { r.set_truncation(static_cast<v1::Truncation>(9)); },
+     "truncation: expected a Truncation value; got 9"},
+    {"TruncationOfHiddenStates",
+     [](Request& r) {
+       r.clear_token_ids();
+       *r.mutable_hidden_states() = FloatTensor({1, 1, 32}, SomeValues(32, 1));
+       r.set_truncation(v1::TRUNCATE_RIGHT);
+     },
+     "truncation: expected none but with token_ids at their default positions; got TRUNCATE_RIGHT"},
+    {"TruncationOfGivenPositions",
+     [](Request& r) {
+       *r.mutable_position_ids() = IntegerTensor({2, 3}, {0, 1, 2, 0, 1, 2});
+       r.set_truncation(v1::TRUNCATE_LEFT);
+     },
+     "truncation: expected none but with token_ids at their default positions; got TRUNCATE_LEFT"},
 };
 INSTANTIATE_TEST_SUITE_P(Ids, EncodeRuleTest, ::testing::ValuesIn(kIdRules), NameOfRule<Request>);
 

@@ -44,6 +44,61 @@ class EncodeTest : public ::testing::Test {
   TestServer server_;
 };
 
+std::vector<int64_t> SomeIds(int64_t count) {
+  std::vector<int64_t> ids(count);
+  for (int64_t i = 0; i < count; ++i) ids[i] = (i * 37 + 11) % 100;
+  return ids;
+}
+
+// "tiny" has 64 positions. What is cut is padding: it comes back as zeros, and the rest as if it
+// had come alone.
+TEST_F(EncodeTest, TruncatesLongSequences) {
+  const std::vector<int64_t> ids = SomeIds(70);
+  v1::EncodeRequest request = Ids("tiny", {1, 70}, ids);
+  request.set_truncation(v1::TRUNCATE_RIGHT);
+  const v1::EncodeResponse right = Call(request);
+  EXPECT_EQ(right.execution().tokens(), 64);
+  EXPECT_EQ(right.execution().truncated_tokens(), 6);
+  const std::vector<float> first = ToFloats(right.hidden_states());
+  EXPECT_EQ(Rows(first, kE, 0, 64),
+            ToFloats(Call(Ids("tiny", {1, 64}, {ids.begin(), ids.begin() + 64})).hidden_states()));
+  EXPECT_THAT(Rows(first, kE, 64, 6), Each(0.0f));
+
+  request.set_truncation(v1::TRUNCATE_LEFT);
+  const std::vector<float> last = ToFloats(Call(request).hidden_states());
+  EXPECT_EQ(Rows(last, kE, 6, 64),
+            ToFloats(Call(Ids("tiny", {1, 64}, {ids.begin() + 6, ids.end()})).hidden_states()));
+  EXPECT_THAT(Rows(last, kE, 0, 6), Each(0.0f));
+}
+
+// Positions that count kept tokens, of which "counting" has 62; sequences that fit stay whole.
+TEST_F(EncodeTest, TruncatesInThePackedLayout) {
+  const std::vector<int64_t> ids = SomeIds(68);
+  v1::EncodeRequest request = Ids("counting", {68}, ids);
+  request.add_lengths(63);
+  request.add_lengths(5);
+  request.set_truncation(v1::TRUNCATE_LEFT);
+  const v1::EncodeResponse response = Call(request);
+  EXPECT_EQ(response.execution().truncated_tokens(), 1);
+  const std::vector<float> rows = ToFloats(response.hidden_states());
+  EXPECT_THAT(Rows(rows, kE, 0, 1), Each(0.0f));
+  EXPECT_EQ(
+      Rows(rows, kE, 1, 62),
+      ToFloats(
+          Call(Ids("counting", {1, 62}, {ids.begin() + 1, ids.begin() + 63})).hidden_states()));
+  EXPECT_EQ(Rows(rows, kE, 63, 5),
+            ToFloats(Call(Ids("counting", {1, 5}, {ids.begin() + 63, ids.end()})).hidden_states()));
+}
+
+TEST_F(EncodeTest, TruncationLeavesWhatFitsAlone) {
+  v1::EncodeRequest request = Ids("tiny", {1, 5}, SomeIds(5));
+  const std::vector<float> whole = ToFloats(Call(request).hidden_states());
+  request.set_truncation(v1::TRUNCATE_RIGHT);
+  const v1::EncodeResponse response = Call(request);
+  EXPECT_EQ(response.execution().truncated_tokens(), 0);
+  EXPECT_EQ(ToFloats(response.hidden_states()), whole);
+}
+
 // The rows that the model "patches" makes of three features.
 std::vector<float> WithFront(const std::vector<float>& features) {
   const ServedModel& served = *TestModels().at("patches");

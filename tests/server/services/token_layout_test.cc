@@ -67,6 +67,31 @@ TEST(TokenLayoutTest, KeepsTheFirstLengthTokens) {
   EXPECT_TRUE(layout->positions_of(1).empty());
 }
 
+TEST(TokenLayoutTest, KeepsRangesOfSequences) {
+  const Mask mask({2, 4}, {0, 1, 1, 1, 1, 1, 1, 0}, v1::INT32);
+  const auto all = LayOut({2, 4}, {}, mask.wire());
+  ASSERT_TRUE(all.ok());
+  const TokenLayout layout = WithRangesKept(*all, [](int64_t sequence) {
+    return sequence == 0 ? TokenRange{1, 2} : TokenRange{0, 1};
+  });
+  EXPECT_EQ(layout.rows, 8);
+  EXPECT_EQ(layout.padded_length, 4);
+  EXPECT_FALSE(layout.leading);
+  EXPECT_THAT(layout.cu_seqlens, ElementsAre(0, 2, 3));
+  EXPECT_THAT(layout.positions, ElementsAre(2, 3, 0));
+  EXPECT_THAT(Runs(layout), ElementsAre(Stretch(2, 3)));
+
+  const auto packed = LayOut({5}, {3, 2});
+  ASSERT_TRUE(packed.ok());
+  const TokenLayout last = WithRangesKept(*packed, [&](int64_t sequence) {
+    return TokenRange{packed->length(sequence) - 1, 1};
+  });
+  EXPECT_TRUE(last.packed);
+  EXPECT_EQ(last.rows, 5);
+  EXPECT_THAT(last.positions, ElementsAre(2, 1));
+  EXPECT_THAT(Runs(last), ElementsAre(Stretch(2, 1), Stretch(4, 1)));
+}
+
 TEST(TokenLayoutTest, MakesRoomBeforeEachSequence) {
   const Mask mask({3, 3}, {1, 0, 1, 0, 0, 0, 1, 1, 1}, v1::INT32);
   const auto features = LayOut({3, 3}, {}, mask.wire());
