@@ -49,11 +49,13 @@ struct TokenClaims {
   std::optional<WireTensor> attention_mask;  // or none
 };
 
-// The layout of the tokens of each sequence's kept ones that are in the range for it.
+// Some of a sequence's kept tokens, counted among these.
 struct TokenRange {
   int64_t first = 0;
   int64_t count = 0;
 };
+
+// The layout without the kept tokens that are outside their sequence's range.
 TokenLayout WithRangesKept(const TokenLayout& layout,
                            absl::FunctionRef<TokenRange(int64_t sequence)> range);
 

@@ -143,6 +143,7 @@ TEST(BertSourceWalk, KeysMayBeTheValues) {
   ArticleServer untied(description, copied);
   EXPECT_EQ(tied.Output(request), untied.Output(request));
   EXPECT_LE(tied.Model().weight_bytes(), untied.Model().weight_bytes());
+  EXPECT_EQ(tied.Model().layer().input_projections(), 2);
 }
 
 // F27: no projections at all. The article says that a token's weight for itself is then the

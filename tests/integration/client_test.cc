@@ -5,6 +5,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -50,6 +52,25 @@ TEST(ClientAndServerTest, AStreamAnswersEveryItemUnderItsIdABadOneToo) {
     ASSERT_TRUE(answer.ok() && alone.ok()) << answer.status() << alone.status();
     EXPECT_EQ(answer->hidden_states->data, alone->hidden_states->data);
   }
+}
+
+// 70 ids for a model of 64 positions.
+TEST(ClientAndServerTest, EncodeCutsWhatIsTooLongIfAsked) {
+  ReadyServer server({"--model=t=synthetic:tiny"});
+  std::string ids = "1";
+  for (int i = 1; i < 70; ++i) ids += ",1";
+  std::vector<std::string> command = {"encode",      "--address", server.address(),
+                                      "--token-ids", ids,         "--json"};
+  const Outcome refused = RunWith(command);
+  EXPECT_NE(refused.exit_code, 0);
+  EXPECT_THAT(refused.err, HasSubstr("at most 64 positions in a sequence; got 70"));
+
+  command.insert(command.end(), {"--truncate", "left"});
+  const Outcome cut = RunWith(command);
+  ASSERT_EQ(cut.exit_code, 0) << cut.err;
+  const auto answer = nlohmann::json::parse(cut.out);
+  EXPECT_EQ(answer["execution"]["truncated_tokens"], 6);
+  EXPECT_EQ(answer["execution"]["tokens"], 64);
 }
 
 TEST(ClientAndServerTest, TheLoadTestPipelinesOverStreams) {

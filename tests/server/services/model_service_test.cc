@@ -46,6 +46,8 @@ TEST_F(ModelServiceTest, DescribesAModel) {
   EXPECT_EQ(response.layer().norm_placement(), "post");
   EXPECT_EQ(response.layer().activation(), "gelu");
   EXPECT_TRUE(response.layer().has_output_projection());
+  EXPECT_EQ(response.layer().output_width(), 32);
+  EXPECT_EQ(response.layer().input_projections(), 3);
   EXPECT_EQ(response.embeddings().vocabulary(), 100);
   EXPECT_EQ(response.embeddings().positions(), 64);
   EXPECT_EQ(response.embeddings().longest_sequence(), 64);
@@ -73,6 +75,7 @@ TEST_F(ModelServiceTest, DescribesAModel) {
 TEST_F(ModelServiceTest, SaysWhatAModelLacks) {
   v1::GetModelResponse response;
   ASSERT_TRUE(Get("bare", &response).ok());
+  EXPECT_EQ(response.layer().output_width(), 3);
   EXPECT_FALSE(response.has_embeddings());
   EXPECT_EQ(response.pooled_width(), 0);
   EXPECT_EQ(response.layer().norm_placement(), "none");
