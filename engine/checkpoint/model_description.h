@@ -3,6 +3,7 @@
 // name, except to show it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -64,17 +65,29 @@ struct LayerShape {
   bool keys_are_queries = false;     // one projection makes both
   bool values_are_keys = false;
   bool has_output_projection = true;
-  int64_t output_width = 0;       // of the output projection; 0: E
-  bool has_gate = false;          // the feed-forward block is W2 (activation(Wg x) * (W1 x))
+  int64_t output_width = 0;        // of the output projection; 0: E
+  bool has_gate = false;           // the feed-forward block is W2 (activation(Wg x) * (W1 x))
   bool has_attention_norm = true;  // false: pre-norm without the norm before the attention
-  bool has_branch_scale = false;  // each branch is multiplied by a learned vector [E] (LayerScale)
+  bool has_branch_scale = false;   // each branch is multiplied by a learned vector [E] (LayerScale)
   bool has_query_key_norms = false;        // of queries and of keys, each over all heads
   bool has_second_attention_norm = false;  // post-norm: x and the norm of x + attention are added
                                            // and normed again
   RelativePositionShape relative_positions = {};
   int64_t window = 0;  // keys further from the query than this are not seen; 0: all are
+  // Of the rows that keys, and values, are made of, which then are never the queries' own; 0: E.
+  int64_t key_input_width = 0;
+  int64_t value_input_width = 0;
 
   int64_t context_width() const { return heads * value_width; }  // C
+  int64_t key_inputs() const { return key_input_width > 0 ? key_input_width : hidden_size; }
+  int64_t value_inputs() const { return value_input_width > 0 ? value_input_width : hidden_size; }
+  int64_t widest_input() const { return std::max({hidden_size, key_inputs(), value_inputs()}); }
+  // Relative positions and windows are of tokens in one sequence.
+  bool takes_memory() const {
+    return relative_positions.kind == RelativePositions::kNone && window == 0;
+  }
+  // Its own sequence does not fit as one.
+  bool needs_memory() const { return key_inputs() != hidden_size || value_inputs() != hidden_size; }
   int64_t projected_width() const { return output_width > 0 ? output_width : hidden_size; }
   // Of what leaves the attention, before any residual.
   int64_t attention_width() const {

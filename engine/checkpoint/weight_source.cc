@@ -46,8 +46,8 @@ void AddFront(const FrontShape& shape, const LayerShape& layer, Weights& weights
 void AddLayer(const LayerShape& shape, int64_t index, Weights& weights) {
   const std::string prefix = absl::StrCat("layer.", index, ".");
   const int64_t width = shape.hidden_size;
-  for (const auto& [name, out] : InputProjections(shape)) {
-    AddLinear(prefix + name, out, width, weights);
+  for (const auto& [name, out, in] : InputProjections(shape)) {
+    AddLinear(prefix + name, out, in, weights);
   }
   if (shape.has_output_projection) {
     AddLinear(prefix + "output", shape.projected_width(), shape.context_width(), weights);
@@ -87,12 +87,15 @@ void AddPooling(const std::string& name, const std::optional<PoolingDescription>
 
 }  // namespace
 
-std::vector<std::pair<std::string, int64_t>> InputProjections(const LayerShape& shape) {
-  std::vector<std::pair<std::string, int64_t>> projections;
+std::vector<InputProjection> InputProjections(const LayerShape& shape) {
+  std::vector<InputProjection> projections;
   if (!shape.has_input_projection) return projections;
-  projections.emplace_back("query", shape.heads * shape.key_width);
-  if (!shape.keys_are_queries) projections.emplace_back("key", shape.heads * shape.key_width);
-  if (!shape.values_are_keys) projections.emplace_back("value", shape.context_width());
+  const int64_t keys = shape.heads * shape.key_width;
+  projections.push_back({"query", keys, shape.hidden_size});
+  if (!shape.keys_are_queries) projections.push_back({"key", keys, shape.key_inputs()});
+  if (!shape.values_are_keys) {
+    projections.push_back({"value", shape.context_width(), shape.value_inputs()});
+  }
   return projections;
 }
 

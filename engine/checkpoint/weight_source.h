@@ -19,7 +19,8 @@ namespace attendant {
 // A tensor the model has, by canonical name, with the shape that the description demands.
 //
 // Names. Per weight set i of the layers, with prefix "layer.<i>.": query key value [H D, E] (key
-// and value unless they are shared with the one before), output [E, C], attention_norm [E],
+// and value unless they are shared with the one before; of other widths of input if the shape says
+// so), output [E, C], attention_norm [E],
 // feed_forward_gate feed_forward_in [F, E], feed_forward_out [E, F], feed_forward_norm,
 // second_attention_norm [E], query_norm, key_norm [H Dk]; each ".weight" and ".bias";
 // attention_scale, feed_forward_scale [E]. Once: "embeddings.word" [V, W],
@@ -36,9 +37,15 @@ struct WeightSpec {
   bool optional = false;  // every ".bias" is
 };
 
-// The linear layers that make queries, keys and values, and their outputs; side by side they are
-// the columns that LayerShape speaks of.
-std::vector<std::pair<std::string, int64_t>> InputProjections(const LayerShape& shape);
+struct InputProjection {
+  std::string name;
+  int64_t out;
+  int64_t in;
+};
+
+// The linear layers that make queries, keys and values; their outputs side by side are the columns
+// that LayerShape speaks of.
+std::vector<InputProjection> InputProjections(const LayerShape& shape);
 
 // Every tensor that a model of this description has, in the order in which loading reads them.
 std::vector<WeightSpec> ListWeights(const ModelDescription& description);

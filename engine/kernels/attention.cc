@@ -34,21 +34,25 @@ AttentionOperands OperandsOf(const ComputeMode& mode) {
 
 AttentionBlock BlockOf(const AttentionShape& shape, const AttentionInput& input,
                        const AttentionSequence& sequence, int64_t head, MatrixView<float> context) {
-  const auto of = [&](auto view, int64_t width) {
-    return view.Rows(sequence.row_begin, sequence.length).Columns(head * width, width);
-  };
+  const auto own = [&](auto view) { return view.Rows(sequence.row_begin, sequence.length); };
+  const auto of = [&](auto view, int64_t width) { return view.Columns(head * width, width); };
+  const AttentionMemory seen =
+      sequence.memory != nullptr
+          ? *sequence.memory
+          : AttentionMemory{own(input.keys), own(input.values), sequence.positions};
   AttentionBlock block;
-  block.queries = of(input.queries, shape.key_width);
-  block.keys = of(input.keys, shape.key_width);
-  block.values = of(input.values, shape.value_width);
-  block.context = of(context, shape.value_width);
+  block.queries = of(own(input.queries), shape.key_width);
+  block.keys = of(seen.keys, shape.key_width);
+  block.values = of(seen.values, shape.value_width);
+  block.context = of(own(context), shape.value_width);
   block.scale = shape.scale;
   block.window = shape.window;
   block.positions = sequence.positions;
+  block.key_positions = seen.positions;
   block.bias = BiasOfHead(sequence.bias, head);
   block.distances = BiasOfHead(input.distances, head);
   if (sequence.probabilities != nullptr) {
-    block.probabilities = sequence.probabilities + head * sequence.length * sequence.length;
+    block.probabilities = sequence.probabilities + head * sequence.length * sequence.keys();
   }
   return block;
 }
@@ -69,7 +73,8 @@ class AttentionWorkspace::Impl {
   AttentionScratch scratch(int worker);
 
   const AttentionOperands operands;
-  // Indices of a run's sequences, the longest first, and the first item of each in that order.
+  // Indices of a run's sequences, those with most keys first, and the first item of each in that
+  // order.
   std::vector<int64_t> order;
   std::vector<int64_t> first_item;
 
@@ -124,8 +129,8 @@ int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const Att
   order.resize(sequences.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    return sequences[a].length != sequences[b].length ? sequences[a].length > sequences[b].length
-                                                      : a < b;
+    const int64_t keys_a = sequences[a].keys(), keys_b = sequences[b].keys();
+    return keys_a != keys_b ? keys_a > keys_b : a < b;
   });
   const auto count_items = [&](int64_t queries_per_item) {
     first_item.assign(1, 0);

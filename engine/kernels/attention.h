@@ -34,25 +34,36 @@ struct AttentionBias {
   int64_t key_stride;
 };
 
+// Keys and values of M rows that are not the queries' own. Does not own.
+struct AttentionMemory {
+  MatrixView<const float> keys;              // [M, H Dk]
+  MatrixView<const float> values;            // [M, H Dv]
+  absl::Span<const int32_t> positions = {};  // [M], as those of a sequence
+};
+
 // One sequence of a packed batch: rows [row_begin, row_begin + length).
 struct AttentionSequence {
   int64_t row_begin;
   int64_t length;
   const AttentionBias* bias = nullptr;  // or none
-  float* probabilities = nullptr;       // if set: receives [H, length, length], row-major
+  float* probabilities = nullptr;       // if set: receives [H, length, keys()], row-major
   // Computed are the queries [first_query, first_query + queries) alone: their rows of the context
   // and of the probabilities.
   int64_t first_query = 0;
   int64_t queries = length;
   // [length]: where each token is in its padded row, ascending; or empty: 0, 1, 2, …
   absl::Span<const int32_t> positions = {};
+  // What the queries see (cross-attention); or none: their own sequence.
+  const AttentionMemory* memory = nullptr;
+
+  int64_t keys() const { return memory == nullptr ? length : memory->keys.rows; }
 };
 
 // Scratch of one instance: for each worker some scores and the keys and values of a block. Not
 // thread-safe.
 class AttentionWorkspace {
  public:
-  // For up to `workers` workers and sequences of up to `max_length` tokens.
+  // For up to `workers` workers and sequences of up to `max_length` keys.
   AttentionWorkspace(int workers, const AttentionShape& shape, int64_t max_length);
   AttentionWorkspace(AttentionWorkspace&&) noexcept;
   AttentionWorkspace& operator=(AttentionWorkspace&&) noexcept;
@@ -68,17 +79,17 @@ class AttentionWorkspace {
 // row stride.
 struct AttentionInput {
   MatrixView<const float> queries;
-  MatrixView<const float> keys;
-  MatrixView<const float> values;
+  MatrixView<const float> keys;              // of sequences without memory
+  MatrixView<const float> values;            // likewise
   const AttentionBias* distances = nullptr;  // a bias of every sequence, beside its own; or none
 };
 
 // context[T, H Dv] = softmax(Q K^T scale + biases) V for each sequence and head, after Vaswani et
 // al. 2017, section 3.2.1. With a window the cost grows with length x window. A query whose every
 // key is forbidden gets zeros (and zero probabilities); returns how many (query, head) rows had
-// that. A row's bits depend only on its own sequence: not on the team's size, other sequences, or
-// where the batch holds it. Non-finite values stay within their sequence; with a window they may
-// reach the queries computed beside those that see them.
+// that. A row's bits depend only on its own sequence and memory: not on the team's size, other
+// sequences, or where the batch holds it. Non-finite values stay within their sequence; with a
+// window they may reach the queries computed beside those that see them.
 int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const AttentionInput& input,
                   absl::Span<const AttentionSequence> sequences, MatrixView<float> context,
                   AttentionWorkspace& workspace);

@@ -75,10 +75,10 @@ class Run {
     const int64_t keys = block_.keys.rows;
     if (block_.window == 0) return {0, keys};
     first += block_.first_query;
-    const int64_t lowest = block_.Position(first) - block_.window;
-    const int64_t highest = block_.Position(first + count - 1) + block_.window;
+    const int64_t lowest = block_.QueryPosition(first) - block_.window;
+    const int64_t highest = block_.QueryPosition(first + count - 1) + block_.window;
     int64_t begin = std::max<int64_t>(0, lowest), end = std::min(keys, highest + 1);
-    if (const auto& positions = block_.positions; !positions.empty()) {
+    if (const auto& positions = block_.key_positions; !positions.empty()) {
       begin = std::lower_bound(positions.begin(), positions.end(), lowest) - positions.begin();
       end = std::upper_bound(positions.begin(), positions.end(), highest) - positions.begin();
     }
@@ -153,7 +153,7 @@ class Run {
     const Floats window = hn::Set(d, static_cast<float>(block_.window));
     for (Floats& maximum : maxima) maximum = hn::Set(d, kMinusInfinity);
     for (int64_t key = 0; key < block.count; ++key) {
-      const Floats position = hn::Set(d, static_cast<float>(block_.Position(block.first + key)));
+      const Floats position = hn::Set(d, static_cast<float>(block_.KeyPosition(block.first + key)));
       for (int v = 0; v < kVectors; ++v) {
         const int64_t i = key * Width<kVectors>() + v * kLanes;
         const Floats bias = hn::Load(d, scratch_.bias + i);
@@ -174,7 +174,7 @@ class Run {
     HWY_ALIGN float values[Width<kVectors>()];
     for (int64_t i = 0; i < Width<kVectors>(); ++i) {
       const int64_t query = block_.first_query + panel.first + std::min(i, panel.count - 1);
-      values[i] = static_cast<float>(block_.Position(query));
+      values[i] = static_cast<float>(block_.QueryPosition(query));
     }
     for (int v = 0; v < kVectors; ++v) positions[v] = hn::Load(FloatTag(), values + v * kLanes);
   }
@@ -186,18 +186,19 @@ class Run {
       std::fill_n(scratch_.bias, block.count * Width<kVectors>(), 0.0f);
       return;
     }
-    const bool dense = bias.key_stride == 1 && block_.positions.empty();
+    const bool dense = bias.key_stride == 1 && block_.key_positions.empty();
     const float* rows[Width<kVectors>()];
     for (int64_t i = 0; i < Width<kVectors>(); ++i) {
       const int64_t query = block_.first_query + panel.first + std::min(i, panel.count - 1);
-      rows[i] = bias.data + block_.Position(query) * bias.query_stride + (dense ? block.first : 0);
+      rows[i] =
+          bias.data + block_.QueryPosition(query) * bias.query_stride + (dense ? block.first : 0);
     }
     if (dense) {
       return PackTransposed<AttentionOperands::kF32, kVectors>(rows, block.count, scratch_.bias);
     }
     float* to = scratch_.bias;
     for (int64_t key = block.first; key < block.first + block.count; ++key) {
-      const int64_t offset = block_.Position(key) * bias.key_stride;
+      const int64_t offset = block_.KeyPosition(key) * bias.key_stride;
       for (const float* row : rows) *to++ = row[offset];
     }
   }

@@ -44,8 +44,8 @@ struct HeadBias {
   int64_t key_stride = 0;
 };
 
-// [queries, Dk] against [length, Dk] and [length, Dv] to [queries, Dv]. queries.rows <=
-// kMaxQueries, length >= 1.
+// [queries, Dk] against [length, Dk] and [length, Dv] to [queries, Dv]. 1 <= queries.rows <=
+// kMaxQueries; length may be 0.
 struct AttentionBlock {
   MatrixView<const float> queries;
   MatrixView<const float> keys;
@@ -54,13 +54,16 @@ struct AttentionBlock {
   float scale = 1.0f;
   HeadBias bias;
   HeadBias distances;
-  int64_t window = 0;                   // see AttentionShape
-  absl::Span<const int32_t> positions;  // see AttentionSequence
-  int64_t first_query = 0;              // index in the sequence of queries' row 0
-  float* probabilities = nullptr;       // [queries, length], or null
+  int64_t window = 0;                       // see AttentionShape
+  absl::Span<const int32_t> positions;      // of the sequence; see AttentionSequence
+  absl::Span<const int32_t> key_positions;  // [length], the same of the keys
+  int64_t first_query = 0;                  // index in the sequence of queries' row 0
+  float* probabilities = nullptr;           // [queries, length], or null
   AttentionOperands operands = AttentionOperands::kF32;
 
-  int64_t Position(int64_t token) const { return positions.empty() ? token : positions[token]; }
+  // Of the sequence's query, of the key, with this index.
+  int64_t QueryPosition(int64_t i) const { return positions.empty() ? i : positions[i]; }
+  int64_t KeyPosition(int64_t i) const { return key_positions.empty() ? i : key_positions[i]; }
 };
 
 // Parts of one worker's scratch, each aligned to 64 bytes; block =

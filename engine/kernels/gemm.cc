@@ -262,9 +262,8 @@ namespace {
 
 // function(worker, panel, block) for every block of rows of every panel.
 template <class Function>
-void ForBlocks(const ThreadTeam& team, const PackedLinear::Impl& linear, int64_t rows,
+void ForBlocks(const ThreadTeam& team, absl::Span<const Panel> panels, int64_t rows,
                const Function& function) {
-  const std::vector<Panel>& panels = linear.panels;
   const int64_t last_panel = static_cast<int64_t>(panels.size()) - 1;
   const int64_t largest_tile = panels.front().kernels->tiles.front().rows;
   const bool many_items = rows / largest_tile * (last_panel + 1) >= kItemsPerThread * team.size();
@@ -280,20 +279,39 @@ void ForBlocks(const ThreadTeam& team, const PackedLinear::Impl& linear, int64_t
   });
 }
 
-// y = activation(operand W^T + b).
-void Multiply(const ThreadTeam& team, const PackedLinear::Impl& linear, const Operand& operand,
+// Some of a layer's panels.
+struct Panels {
+  const PackedLinear::Impl& linear;
+  absl::Span<const Panel> panels;
+};
+
+Panels AllOf(const PackedLinear& linear) { return {linear.impl(), linear.impl().panels}; }
+
+// Those with columns in [begin, end).
+Panels PanelsOf(const LinearColumns& columns) {
+  const std::vector<Panel>& all = columns.linear.impl().panels;
+  const auto before = [](int64_t column, const Panel& panel) { return column < panel.begin; };
+  const auto first = std::prev(std::upper_bound(all.begin(), all.end(), columns.begin, before));
+  const auto last = std::upper_bound(first, all.end(), columns.end - 1, before);
+  return {columns.linear.impl(), absl::MakeConstSpan(&*first, static_cast<size_t>(last - first))};
+}
+
+// y = activation(operand W^T + b), in the columns of these panels.
+void Multiply(const ThreadTeam& team, const Panels& panels, const Operand& operand,
               MatrixView<float> y, Activation activation, GemmWorkspace::Impl& workspace) {
-  ForBlocks(team, linear, y.rows, [&](int worker, const Panel& panel, const RowBlock& block) {
-    const MatrixView<float> y_block =
-        y.Rows(block.begin, block.rows).Columns(panel.begin, panel.kernels->shape.width);
-    workspace.Run(worker, panel, block, operand, y_block);
-    if (linear.mode.type != ComputeType::kInt8) return Activate(activation, y_block);
-    DequantizeAndActivate({.row_scales = operand.scales + block.begin,
-                           .column_scales = linear.column_scales.data() + panel.begin,
-                           .bias = linear.bias.data() + panel.begin,
-                           .integers = !linear.mode.emulate},
-                          activation, y_block);
-  });
+  const PackedLinear::Impl& linear = panels.linear;
+  ForBlocks(team, panels.panels, y.rows,
+            [&](int worker, const Panel& panel, const RowBlock& block) {
+              const MatrixView<float> y_block =
+                  y.Rows(block.begin, block.rows).Columns(panel.begin, panel.kernels->shape.width);
+              workspace.Run(worker, panel, block, operand, y_block);
+              if (linear.mode.type != ComputeType::kInt8) return Activate(activation, y_block);
+              DequantizeAndActivate({.row_scales = operand.scales + block.begin,
+                                     .column_scales = linear.column_scales.data() + panel.begin,
+                                     .bias = linear.bias.data() + panel.begin,
+                                     .integers = !linear.mode.emulate},
+                                    activation, y_block);
+            });
 }
 
 }  // namespace
@@ -303,7 +321,17 @@ void ApplyLinear(const ThreadTeam& team, const PackedLinear& linear, MatrixView<
   assert(x.cols == linear.in_features() && y.cols == linear.out_features());
   assert(x.rows == y.rows && x.rows % kRowTile == 0);
   const Operand operand = workspace.impl().Convert(team, linear.impl(), x);
-  Multiply(team, linear.impl(), operand, y, activation, workspace.impl());
+  Multiply(team, AllOf(linear), operand, y, activation, workspace.impl());
+}
+
+void ApplyLinear(const ThreadTeam& team, const LinearColumns& columns, MatrixView<const float> x,
+                 MatrixView<float> y, GemmWorkspace& workspace) {
+  const PackedLinear& linear = columns.linear;
+  assert(x.cols == linear.in_features() && y.cols == linear.out_features());
+  assert(x.rows == y.rows && x.rows % kRowTile == 0);
+  assert(0 <= columns.begin && columns.begin < columns.end && columns.end <= y.cols);
+  const Operand operand = workspace.impl().Convert(team, linear.impl(), x);
+  Multiply(team, PanelsOf(columns), operand, y, Activation::kIdentity, workspace.impl());
 }
 
 void ApplyLinearPair(const ThreadTeam& team, const LinearPair& pair, MatrixView<const float> x,
@@ -316,12 +344,12 @@ void ApplyLinearPair(const ThreadTeam& team, const LinearPair& pair, MatrixView<
   const PackedLinear::Impl& second = pair.second.impl();
   const Operand entry = workspace.impl().Convert(team, first, x);
   const Operand between = workspace.impl().InnerOperand(second, x.rows);
-  ForBlocks(team, first, x.rows, [&](int worker, const Panel& panel, const RowBlock& block) {
+  ForBlocks(team, first.panels, x.rows, [&](int worker, const Panel& panel, const RowBlock& block) {
     const MatrixView<float> result = workspace.impl().Run(worker, panel, block, entry);
     Activate(pair.activation, result);
     RoundBlock(result, block.begin, panel.begin, second, between);
   });
-  Multiply(team, second, between, y, Activation::kIdentity, workspace.impl());
+  Multiply(team, AllOf(pair.second), between, y, Activation::kIdentity, workspace.impl());
 }
 
 }  // namespace attendant

@@ -53,6 +53,13 @@ class PackedLinear {
   std::unique_ptr<const Impl> impl_;
 };
 
+// Some neighbouring outputs of a layer: the columns [begin, end) of y, end > begin.
+struct LinearColumns {
+  const PackedLinear& linear;
+  int64_t begin;
+  int64_t end;
+};
+
 // Two layers, of which the second one takes what the first one gives.
 struct LinearPair {
   const PackedLinear& first;
@@ -89,6 +96,11 @@ class GemmWorkspace {
 // rows) and at least team.size() workers.
 void ApplyLinear(const ThreadTeam& team, const PackedLinear& linear, MatrixView<const float> x,
                  MatrixView<float> y, Activation activation, GemmWorkspace& workspace);
+
+// The same for some columns alone, to the bit, without activation. y has room for all of them: up
+// to 191 columns on either side may be overwritten.
+void ApplyLinear(const ThreadTeam& team, const LinearColumns& columns, MatrixView<const float> x,
+                 MatrixView<float> y, GemmWorkspace& workspace);
 
 // y = second(activation(first(x))): what two calls of ApplyLinear give, to the bit. Between the
 // layers lies `inner`, [rows, out of first]; but bfloat16 is rounded while a block is in cache, and

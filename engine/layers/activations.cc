@@ -18,9 +18,11 @@ struct Activations::Shapes {
     const LayerShape& layer = model.layer;
     const CheckedSize rows = CheckedSize(max_tokens).RoundedUpTo(kRowTile);
     const CheckedSize heads = layer.heads;
-    hidden = {rows, layer.hidden_size};
+    const CheckedSize input_rows = rows + CheckedSize(2 * kRowTile);
+    hidden_size = layer.hidden_size;
+    hidden = {input_rows, layer.widest_input()};
     branch = {rows, layer.projected_width()};
-    qkv = {rows, InputProjectionWidth(layer)};
+    qkv = {input_rows, InputProjectionWidth(layer)};
     context = {rows, heads * layer.value_width};
     if (layer.feed_forward_width > 0) {
       feed_forward = {std::min(rows.value(), kFeedForwardRows), layer.feed_forward_width};
@@ -31,6 +33,7 @@ struct Activations::Shapes {
     }
   }
 
+  int64_t hidden_size;
   Shape hidden, qkv, context, branch, feed_forward, gate, embedded;
 };
 
@@ -57,7 +60,8 @@ Activations::Activations(const ModelDescription& model, int64_t max_tokens)
     : Activations(Shapes(model, max_tokens)) {}
 
 Activations::Activations(const Shapes& shapes)
-    : hidden_(shapes.hidden),
+    : hidden_size_(shapes.hidden_size),
+      hidden_(shapes.hidden),
       qkv_(shapes.qkv),
       context_(shapes.context),
       branch_(shapes.branch),

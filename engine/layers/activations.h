@@ -18,8 +18,9 @@ inline constexpr int64_t kFeedForwardRows = 1024;
 CheckedSize InputProjectionWidth(const LayerShape& layer);
 
 // Every buffer of a run, allocated once for the largest batch. All have PaddedRows(max_tokens)
-// rows, `feed_forward` and `gate` at most kFeedForwardRows. The content starts undefined; pages
-// that no batch reached take no memory.
+// rows, `hidden` and `qkv` two tiles more, so that a batch, keys and values can lie in them
+// PaddedRows apart; `feed_forward` and `gate` at most kFeedForwardRows. The content starts
+// undefined; pages that no batch reached take no memory.
 class Activations {
  public:
   Activations(const ModelDescription& model, int64_t max_tokens);
@@ -27,9 +28,12 @@ class Activations {
   // What the constructor will allocate.
   static CheckedSize Bytes(const ModelDescription& model, int64_t max_tokens);
 
-  MatrixView<float> hidden() { return hidden_.view(); }  // [., E]: enters and leaves a layer
-  MatrixView<float> qkv() { return qkv_.view(); }        // [., InputProjectionWidth]
-  MatrixView<float> context() { return context_.view(); }            // [., C]
+  // [., E]: enters and leaves a layer.
+  MatrixView<float> hidden() { return hidden_.view().Columns(0, hidden_size_); }
+  // The same rows, as wide as the widest of what queries, keys and values are made of.
+  MatrixView<float> inputs() { return hidden_.view(); }
+  MatrixView<float> qkv() { return qkv_.view(); }          // [., InputProjectionWidth]
+  MatrixView<float> context() { return context_.view(); }  // [., C]
   MatrixView<float> branch() {
     return branch_.view();
   }                                                                  // [., E]: beside the residual;
@@ -57,6 +61,7 @@ class Activations {
   struct Shapes;
   explicit Activations(const Shapes& shapes);
 
+  int64_t hidden_size_;
   Matrix hidden_;
   Matrix qkv_;
   Matrix context_;

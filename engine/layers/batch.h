@@ -9,19 +9,32 @@
 
 namespace attendant {
 
-// Sequences back to back: sequence i has rows [cu_seqlens[i], cu_seqlens[i + 1]). T = cu_seqlens.back(). No padding row.
+// Sequences back to back: sequence i has rows [cu_seqlens[i], cu_seqlens[i + 1]). T =
+// cu_seqlens.back(). No padding row.
 struct PackedBatch {
-  absl::Span<const int32_t> cu_seqlens;        // [sequences + 1], ascending from 0
-  absl::Span<const AttentionBias* const> bias;  // [sequences], entries may be null; or empty: none has one
+  absl::Span<const int32_t> cu_seqlens;  // [sequences + 1], ascending from 0
+  absl::Span<const AttentionBias* const>
+      bias;  // [sequences], entries may be null; or empty: none has one
   absl::Span<const int32_t> positions =
       {};  // [T]: index of each token in its padded row, ascending in a sequence; or
            // empty: 0, 1, … in each. Biases, windows and relative positions look at it
-  // Rows that anybody looks at after the last layer of a span, ascending; or empty: all. The others may then hold
-  // anything. Only Encode heeds it.
+  // Rows that anybody looks at after the last layer of a span, ascending; or empty: all. The others
+  // may then hold anything. Only Encode heeds it.
   absl::Span<const int32_t> wanted_rows = {};
+  // [sequences]: what each attends to, made by EncoderRun::ProjectMemory for the same layer; or
+  // empty: its own rows. For Attend alone.
+  absl::Span<const AttentionMemory> memory = {};
 
   int64_t sequences() const { return static_cast<int64_t>(cu_seqlens.size()) - 1; }
   int64_t tokens() const { return cu_seqlens.empty() ? 0 : cu_seqlens.back(); }
+};
+
+// Rows of a run's key_input() and value_input() that a memory is made of: row i of either makes key
+// and value i.
+struct MemoryRows {
+  int64_t first_key;
+  int64_t first_value;  // first_key if the same rows make both
+  int64_t rows;
 };
 
 // Sees a run as it goes; all calls come from the running thread. The defaults look at nothing.
@@ -29,7 +42,8 @@ class RunObserver {
  public:
   virtual ~RunObserver() = default;
 
-  // Where the probabilities of this sequence in this layer shall go, [H, length, length], or null: not wanted.
+  // Where the probabilities of this sequence in this layer shall go, [H, length, keys], or null:
+  // not wanted.
   virtual float* ProbabilitiesTarget(int64_t /*layer*/, int64_t /*sequence*/) { return nullptr; }
 
   // After a layer: its output [T, E], valid until the call returns.

@@ -85,6 +85,17 @@ class EncoderRun {
   // [max_tokens, E]; where the hidden states of the next run go.
   MatrixView<float> input();
 
+  // The rows of memories, [max_tokens and up to 2 kRowTile more, Ek and Ev]: in the same buffer.
+  MatrixView<float> key_input();
+  MatrixView<float> value_input();
+
+  // Keys and values that a layer makes of rows of memory as they are, without a norm before. The
+  // rows begin PaddedRows behind whatever else the inputs hold: a batch that will attend to them,
+  // other rows of memory. Valid until the same rows of the inputs are written, or Encode is called.
+  // INVALID_ARGUMENT: no such layer, or one that takes no memory (LayerShape::takes_memory).
+  // RESOURCE_EXHAUSTED: rows beyond the inputs.
+  absl::StatusOr<AttentionMemory> ProjectMemory(int64_t layer, const MemoryRows& memory);
+
   // Embeds ids into rows [first_row, first_row + ids.words.size()) of input(): word + position +
   // token type, norm, projection. The ids must be inside their tables (the caller checks) and the
   // model must have embeddings.
@@ -103,8 +114,10 @@ class EncoderRun {
   //   context of a layer
   //               without output projection: [T, C]
   // In a pre-norm layer all three take norm(x) for what enters the attention, as the layer itself
-  // does. Of `observer` only ProbabilitiesTarget is called. INVALID_ARGUMENT: no such layer,
-  // kProjected without an output projection, or cu_seqlens or bias that are no packed batch.
+  // does. If the batch has memories, the input makes the queries alone. Of `observer` only
+  // ProbabilitiesTarget is called. INVALID_ARGUMENT: no such layer, kProjected without an output
+  // projection, a memory where none fits or none where the layer needs one, or cu_seqlens, bias or
+  // memory that are no packed batch.
   // RESOURCE_EXHAUSTED: T > max_tokens.
   absl::StatusOr<MatrixView<const float>> Attend(int64_t layer, AttendStage stage,
                                                  const PackedBatch& batch, RunObserver& observer);

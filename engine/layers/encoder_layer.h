@@ -40,6 +40,10 @@ class EncoderLayer {
   MatrixView<float> Context(MatrixView<float> x, RunState& run) const;
   MatrixView<float> Projected(MatrixView<float> x, RunState& run) const;
 
+  AttentionMemory ProjectMemory(const MemoryRows& memory, RunState& run) const {
+    return attention_.ProjectMemory(memory, run);
+  }
+
   void ReserveScratch(RunState& run) const;
   int64_t bytes() const;
 

@@ -21,6 +21,29 @@ absl::Status CheckSpan(const ModelDescription& model, int64_t first_layer, int64
   return absl::OkStatus();
 }
 
+absl::Status CheckLayer(const ModelDescription& model, int64_t layer) {
+  if (layer >= 0 && layer < model.layers) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("layer: expected 0 to ", model.layers - 1, ", got ", layer));
+}
+
+absl::Status CheckTakesMemory(const LayerShape& layer) {
+  if (layer.takes_memory()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "memory: expected a layer without relative positions and window, got one with positions "
+      "\"",
+      Name(layer.relative_positions.kind), "\" and window ", layer.window));
+}
+
+// Whether the layer can attend to what the batch has for it.
+absl::Status CheckMemoryUse(const LayerShape& layer, bool has_memory) {
+  if (has_memory) return CheckTakesMemory(layer);
+  if (!layer.needs_memory()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("memory: expected one, because keys and values are made of ", layer.key_inputs(),
+                   " and ", layer.value_inputs(), " columns and queries of ", layer.hidden_size));
+}
+
 absl::Status CheckChain(const LayerShape& layer, int64_t layers) {
   const int64_t output = layer.attention_width();
   if (layers > 1 && output != layer.hidden_size) {
@@ -80,21 +103,52 @@ void EncoderRun::AddFront(absl::Span<const int32_t> positions, int64_t first_row
   model.front->Apply(positions, input().Rows(first_row, rows), impl_->state);
 }
 
+MatrixView<float> EncoderRun::key_input() {
+  return impl_->state.activations.inputs().Columns(0,
+                                                   impl_->model().description.layer.key_inputs());
+}
+
+MatrixView<float> EncoderRun::value_input() {
+  return impl_->state.activations.inputs().Columns(0,
+                                                   impl_->model().description.layer.value_inputs());
+}
+
+absl::StatusOr<AttentionMemory> EncoderRun::ProjectMemory(int64_t layer, const MemoryRows& memory) {
+  const ModelDescription& model = impl_->model().description;
+  absl::Status status = CheckLayer(model, layer);
+  if (status.ok()) status = CheckTakesMemory(model.layer_shape(model.weight_set(layer)));
+  if (!status.ok()) return status;
+  const int64_t room = impl_->state.activations.inputs().rows;
+  bool fits = memory.rows >= 0 && memory.rows <= impl_->state.max_tokens;
+  for (const int64_t first : {memory.first_key, memory.first_value}) {
+    fits = fits && first >= 0 && first <= room - PaddedRows(memory.rows);
+  }
+  if (!fits) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "memory: expected at most ", impl_->state.max_tokens, " rows within ", room, ", got ",
+        memory.rows, " from ", memory.first_key, " and ", memory.first_value));
+  }
+  impl_->state.keyless_rows = 0;
+  return impl_->model().layer(layer).ProjectMemory(memory, impl_->state);
+}
+
 absl::StatusOr<MatrixView<const float>> EncoderRun::Attend(int64_t layer, AttendStage stage,
                                                            const PackedBatch& batch,
                                                            RunObserver& observer) {
   const Encoder::Impl& model = impl_->model();
   RunState& state = impl_->state;
-  if (layer < 0 || layer >= model.description.layers) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("layer: expected 0 to ", model.description.layers - 1, ", got ", layer));
+  absl::Status status = CheckLayer(model.description, layer);
+  if (status.ok()) {
+    status = CheckMemoryUse(model.description.layer_shape(model.description.weight_set(layer)),
+                            !batch.memory.empty());
   }
+  if (!status.ok()) return status;
   if (stage == AttendStage::kProjected && !model.description.layer.has_output_projection) {
     return absl::InvalidArgumentError(
         "stage: expected CONTEXT or BLOCK, because the model has no output projection, got "
         "PROJECTED");
   }
-  if (absl::Status status = state.Begin(batch); !status.ok()) return status;
+  if (status = state.Begin(batch); !status.ok()) return status;
   state.AskForProbabilities(layer, observer);
 
   const EncoderLayer& chosen = model.layer(layer);
@@ -117,6 +171,11 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, 
   RunState& state = impl_->state;
   absl::Status status = CheckSpan(model.description, first_layer, layers);
   status.Update(CheckChain(model.description.layer, layers));
+  status.Update(CheckMemoryUse(model.description.layer, false));
+  if (!batch.memory.empty()) {
+    status.Update(absl::InvalidArgumentError(
+        "memory: expected none, because whole layers attend to their own sequence, got one"));
+  }
   if (status.ok()) status = state.Begin(batch);
   if (!status.ok()) return status;
 

@@ -46,7 +46,13 @@ struct Footprint {
 void AddLayer(const LayerShape& layer, Footprint& sum) {
   const CheckedSize hidden = layer.hidden_size;
   const CheckedSize heads = layer.heads;
-  sum.AddLinear(InputProjectionWidth(layer), hidden);
+  if (layer.needs_memory()) {
+    sum.AddLinear(heads * layer.key_width, hidden);
+    sum.AddLinear(heads * layer.key_width, layer.key_inputs());
+    sum.AddLinear(heads * layer.value_width, layer.value_inputs());
+  } else {
+    sum.AddLinear(InputProjectionWidth(layer), hidden);
+  }
   if (layer.has_output_projection) {
     sum.AddLinear(layer.projected_width(), heads * layer.value_width);
   }
@@ -150,13 +156,24 @@ absl::Status CheckSharing(const LayerShape& layer) {
         layer.hidden_size, ", in a layer without input projection, got ", layer.context_width()));
   }
   const bool shares = layer.keys_are_queries || layer.values_are_keys;
-  if (shares && (layer.relative_positions.kind == RelativePositions::kRotary ||
-                 layer.has_query_key_norms)) {
+  if (shares &&
+      (layer.relative_positions.kind == RelativePositions::kRotary || layer.has_query_key_norms)) {
     return absl::InvalidArgumentError(
         "model description: expected projections of their own for queries, keys and values beside "
         "rotary positions or norms of queries and keys");
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckMemoryInputs(const LayerShape& layer) {
+  if (!layer.needs_memory() || (layer.takes_memory() && layer.has_input_projection &&
+                                !layer.keys_are_queries && !layer.values_are_keys)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "model description: expected projections of their own for queries, keys and values, no "
+      "relative positions and no window where they are made of rows of other widths, got ",
+      layer.hidden_size, ", ", layer.key_inputs(), " and ", layer.value_inputs(), " columns"));
 }
 
 absl::Status CheckPositive(const ModelDescription& model) {
@@ -238,7 +255,9 @@ absl::Status CheckDescription(const ModelDescription& model) {
         absl::StrCat("model description: expected attention as wide as hidden_size ",
                      layer.hidden_size, ", got ", layer.attention_width()));
   }
-  return CheckSharing(layer);
+  absl::Status status = CheckSharing(layer);
+  status.Update(CheckMemoryInputs(layer));
+  return status;
 }
 
 }  // namespace attendant

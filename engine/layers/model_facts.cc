@@ -35,6 +35,9 @@ struct Stage {
 // Where a linear layer works, if its name does not say.
 constexpr Stage kStages[] = {
     {"qkv", "attention.qkv"},
+    {"query", "attention.query"},
+    {"key", "attention.key"},
+    {"value", "attention.value"},
     {"output", "attention.output"},
     {"feed_forward_gate", "feed_forward.gate"},
     {"feed_forward_in", "feed_forward.in"},
@@ -69,9 +72,10 @@ WeightForm FormOf(const NameParts& name, const WeightSpec& weight) {
   return weight.shape.size() == 2 ? WeightForm::kLinear : WeightForm::kBias;
 }
 
-std::string LinearOf(const NameParts& name) {
+std::string LinearOf(const NameParts& name, const LayerShape& layer) {
   for (const Rule& rule : kRules) {
-    if (rule.name == name.stem) return absl::StrCat(name.prefix, rule.linear);
+    const bool stands_alone = layer.needs_memory() && absl::string_view(rule.linear) == "qkv";
+    if (rule.name == name.stem && !stands_alone) return absl::StrCat(name.prefix, rule.linear);
   }
   return absl::StrCat(name.prefix, name.stem);
 }
@@ -140,7 +144,7 @@ std::vector<WeightUse> ListWeightUses(const ModelDescription& description) {
     WeightUse use;
     use.form = FormOf(name, weight);
     if (use.form != WeightForm::kNorm && use.form != WeightForm::kTable)
-      use.linear = LinearOf(name);
+      use.linear = LinearOf(name, description.layer);
     if (use.form == WeightForm::kLinear) {
       use.first_row = use.linear == filled ? rows : 0;
       rows = use.first_row + weight.shape[0];
@@ -179,7 +183,8 @@ std::vector<StageCost> ListStageCosts(const ModelDescription& description) {
     }
     const std::string stage = StageOf(use.linear);
     costs.Of(stage).per_token += 2 * times * Elements(use.weight);
-    if (stage == "attention.qkv" && use.first_row == 0) add_attention(index, times);
+    const char* inputs = layer.needs_memory() ? "attention.value" : "attention.qkv";
+    if (stage == inputs && use.first_row == 0) add_attention(index, times);
   }
   return costs.Take();
 }

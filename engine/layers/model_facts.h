@@ -36,9 +36,11 @@ struct WeightUse {
 // Floating point operations of one stage, of all layers together; a product and the sum that it
 // goes into are two. Matrix products only: norms, softmax and activations are left out.
 struct StageCost {
-  std::string stage;         // "attention.qkv", "attention.scores", "feed_forward.in", …
-  int64_t per_token = 0;     // times T; in windows at most
-  int64_t per_pair = 0;      // times the pairs of a query and a key: the sum of len^2
+  std::string stage;  // "attention.qkv", "attention.scores", "feed_forward.in", …
+  // Times T; in windows at most. Of attention.key and attention.value, which a layer has that
+  // needs a memory, times the rows of that.
+  int64_t per_token = 0;
+  int64_t per_pair = 0;      // times the pairs of a query and a key: of len^2 in self-attention
   int64_t per_sequence = 0;  // times the sequences that are pooled
 };
 

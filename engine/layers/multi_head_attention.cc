@@ -1,5 +1,6 @@
 #include "engine/layers/multi_head_attention.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -9,18 +10,19 @@
 #include "engine/kernels/rope.h"
 
 namespace attendant {
+namespace {
+
+void Normalize(const NormParameters& norm, MatrixView<float> heads, RunState& run) {
+  LayerNorm(run.team, heads, norm.view(), heads);
+}
+
+}  // namespace
 
 absl::StatusOr<MultiHeadAttention> MultiHeadAttention::Load(const std::string& prefix,
                                                             const LayerShape& shape,
                                                             WeightLoader& loader) {
   MultiHeadAttention attention(shape);
-  std::vector<LinearPart> parts;
-  for (const auto& [name, out] : InputProjections(shape)) parts.push_back({prefix + name, out});
-  if (!parts.empty()) {
-    absl::StatusOr<PackedLinear> qkv = loader.ReadFusedLinear(parts, shape.hidden_size);
-    if (!qkv.ok()) return qkv.status();
-    attention.qkv_ = *std::move(qkv);
-  }
+  if (absl::Status status = attention.LoadInputs(prefix, loader); !status.ok()) return status;
   if (shape.has_output_projection) {
     const LinearPart part = {prefix + "output", shape.projected_width(),
                              shape.has_branch_scale ? prefix + "attention_scale" : ""};
@@ -39,8 +41,27 @@ absl::StatusOr<MultiHeadAttention> MultiHeadAttention::Load(const std::string& p
   return attention;
 }
 
+absl::Status MultiHeadAttention::LoadInputs(const std::string& prefix, WeightLoader& loader) {
+  std::vector<LinearPart> fused;
+  int64_t column = 0;
+  for (const auto& [name, out, in] : InputProjections(shape_)) {
+    if (!shape_.needs_memory()) {
+      fused.push_back({prefix + name, out});
+      continue;
+    }
+    absl::StatusOr<PackedLinear> linear = loader.ReadLinear(prefix + name, out, in);
+    if (!linear.ok()) return linear.status();
+    inputs_.push_back({std::exchange(column, column + out), *std::move(linear)});
+  }
+  if (fused.empty()) return absl::OkStatus();
+  absl::StatusOr<PackedLinear> qkv = loader.ReadFusedLinear(fused, shape_.hidden_size);
+  if (qkv.ok()) inputs_.push_back({0, *std::move(qkv)});
+  return qkv.status();
+}
+
 MatrixView<float> MultiHeadAttention::Context(MatrixView<const float> x, RunState& run) const {
-  const MatrixView<const float> qkv = qkv_ ? ProjectInput(x, run) : x.Rows(0, run.tokens);
+  const MatrixView<const float> qkv =
+      inputs_.empty() ? x.Rows(0, run.tokens) : ProjectInput(x, run);
   const int64_t keys = shape_.heads * shape_.key_width;
   const AttentionInput input = {
       .queries = qkv.Columns(0, keys),
@@ -56,20 +77,50 @@ MatrixView<float> MultiHeadAttention::Context(MatrixView<const float> x, RunStat
 MatrixView<const float> MultiHeadAttention::ProjectInput(MatrixView<const float> x,
                                                          RunState& run) const {
   const MatrixView<float> qkv = run.Padded(run.activations.qkv());
-  run.Apply(*qkv_, x, qkv);
   const MatrixView<float> kept = run.Kept(qkv);
   const int64_t keys = shape_.heads * shape_.key_width;
-  const auto normalize = [&](const NormParameters& norm, MatrixView<float> heads) {
-    LayerNorm(run.team, heads, norm.view(), heads);
-  };
-  if (query_norm_) normalize(*query_norm_, kept.Columns(0, keys));
-  if (key_norm_) normalize(*key_norm_, kept.Columns(shape_.key_column(), keys));
+  ProjectColumns(0, run.has_memory ? keys : qkv.cols, x, qkv, run);
+  if (query_norm_) Normalize(*query_norm_, kept.Columns(0, keys), run);
+  if (run.has_memory) return kept;
+  if (key_norm_) Normalize(*key_norm_, kept.Columns(shape_.key_column(), keys), run);
   if (const RelativePositionShape& relative = shape_.relative_positions;
       relative.kind == RelativePositions::kRotary) {
     Rotate(run.team, run.rotary_table(relative.rotary_theta), relative.rotary_pairs, run.positions,
            shape_.key_width, kept.Columns(0, shape_.value_column()));
   }
   return kept;
+}
+
+void MultiHeadAttention::ProjectColumns(int64_t begin, int64_t end, MatrixView<const float> x,
+                                        MatrixView<float> y, RunState& run) const {
+  for (const Input& input : inputs_) {
+    const int64_t out = input.linear.out_features();
+    const LinearColumns columns = {input.linear, std::max<int64_t>(0, begin - input.column),
+                                   std::min(out, end - input.column)};
+    if (columns.begin >= columns.end) continue;
+    ApplyLinear(run.team, columns, x.Columns(0, input.linear.in_features()),
+                y.Columns(input.column, out), run.gemm);
+  }
+}
+
+AttentionMemory MultiHeadAttention::ProjectMemory(const MemoryRows& memory, RunState& run) const {
+  const int64_t key = shape_.key_column(), keys_end = key + shape_.heads * shape_.key_width;
+  const int64_t value = shape_.value_column(), values_end = value + shape_.context_width();
+  const auto project = [&](int64_t first_row, int64_t begin, int64_t end) {
+    const MatrixView<float> x = run.MemoryInput(first_row, memory.rows);
+    if (inputs_.empty()) return x.Rows(0, memory.rows);
+    const MatrixView<float> y = run.activations.qkv().Rows(first_row, x.rows);
+    ProjectColumns(begin, end, x, y, run);
+    return y.Rows(0, memory.rows);
+  };
+  const bool same_rows = memory.first_key == memory.first_value;
+  const MatrixView<float> of_keys =
+      project(memory.first_key, key, same_rows ? std::max(keys_end, values_end) : keys_end);
+  const MatrixView<float> of_values =
+      same_rows ? of_keys : project(memory.first_value, value, values_end);
+  const MatrixView<float> keys = of_keys.Columns(key, keys_end - key);
+  if (key_norm_) Normalize(*key_norm_, keys, run);
+  return {keys, of_values.Columns(value, values_end - value)};
 }
 
 MatrixView<float> MultiHeadAttention::Project(MatrixView<float> context, RunState& run) const {
@@ -80,13 +131,15 @@ MatrixView<float> MultiHeadAttention::Project(MatrixView<float> context, RunStat
 }
 
 void MultiHeadAttention::ReserveScratch(RunState& run) const {
-  if (qkv_) run.gemm.Reserve(*qkv_, PaddedRows(run.max_tokens));
+  for (const Input& input : inputs_) run.gemm.Reserve(input.linear, PaddedRows(run.max_tokens));
   if (output_) run.gemm.Reserve(*output_, PaddedRows(run.max_tokens));
 }
 
 int64_t MultiHeadAttention::bytes() const {
-  return (qkv_ ? qkv_->bytes() : 0) + (output_ ? output_->bytes() : 0) +
-         (query_norm_ ? query_norm_->bytes() : 0) + (key_norm_ ? key_norm_->bytes() : 0);
+  int64_t sum = (output_ ? output_->bytes() : 0) + (query_norm_ ? query_norm_->bytes() : 0) +
+                (key_norm_ ? key_norm_->bytes() : 0);
+  for (const Input& input : inputs_) sum += input.linear.bytes();
+  return sum;
 }
 
 }  // namespace attendant

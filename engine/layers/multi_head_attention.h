@@ -1,15 +1,19 @@
-// Multi-head self-attention: Vaswani et al. 2017, section 3.2.2.
+// Multi-head attention, of a sequence to itself or to a memory: Vaswani et al. 2017, section 3.2.2.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/matrix_view.h"
 #include "engine/checkpoint/model_description.h"
+#include "engine/kernels/attention.h"
 #include "engine/kernels/gemm.h"
+#include "engine/layers/batch.h"
 #include "engine/layers/run_state.h"
 #include "engine/layers/weight_loader.h"
 
@@ -18,14 +22,17 @@ namespace attendant {
 // Immutable, thread-safe.
 class MultiHeadAttention {
  public:
-  // Reads the layer's input projections into one fused one, then its output projection, as far as
-  // it has them.
+  // Reads the layer's input projections, into one fused one if they take the same rows, then its
+  // output projection, as far as it has them.
   static absl::StatusOr<MultiHeadAttention> Load(const std::string& prefix, const LayerShape& shape,
                                                  WeightLoader& loader);
 
   // The context layer, softmax(Q K^T scale) V with the heads side by side: [PaddedRows(T), C] in
   // the context buffer. x: [PaddedRows(T), E].
   MatrixView<float> Context(MatrixView<const float> x, RunState& run) const;
+
+  // Keys and values of rows of memory, in the buffers that they are projected from and to.
+  AttentionMemory ProjectMemory(const MemoryRows& memory, RunState& run) const;
 
   // Context Wo^T + bo: [PaddedRows(T), output width] in the branch buffer. Without an output
   // projection this is the context itself.
@@ -35,13 +42,27 @@ class MultiHeadAttention {
   int64_t bytes() const;
 
  private:
+  // An input projection, or all of them fused, and its first column of queries, keys and values
+  // side by side.
+  struct Input {
+    int64_t column;
+    PackedLinear linear;
+  };
+
   explicit MultiHeadAttention(const LayerShape& shape) : shape_(shape) {}
 
-  // Queries, keys and values of the kept rows, with positions in them.
+  absl::Status LoadInputs(const std::string& prefix, WeightLoader& loader);
+
+  // Queries of the kept rows, and their keys and values unless they attend to a memory, with
+  // positions in them.
   MatrixView<const float> ProjectInput(MatrixView<const float> x, RunState& run) const;
 
+  // The columns [begin, end) of x's queries, keys and values, in these rows of y.
+  void ProjectColumns(int64_t begin, int64_t end, MatrixView<const float> x, MatrixView<float> y,
+                      RunState& run) const;
+
   LayerShape shape_;
-  std::optional<PackedLinear> qkv_;           // [H (2 Dk + Dv), E], less what is shared
+  std::vector<Input> inputs_;                 // H (2 Dk + Dv) columns, less what is shared
   std::optional<PackedLinear> output_;        // [output width, C]
   std::optional<NormParameters> query_norm_;  // [H Dk]
   std::optional<NormParameters> key_norm_;    // [H Dk]

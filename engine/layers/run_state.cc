@@ -18,7 +18,8 @@ constexpr int64_t kScratchFloor = int64_t{1} << 20;
 CheckedSize ScratchBytes(const LayerShape& layer, int threads) {
   const CheckedSize widths = CheckedSize(layer.heads) * (CheckedSize(2) * layer.key_width) +
                              CheckedSize(layer.heads) * layer.value_width + layer.value_width +
-                             layer.hidden_size + layer.projected_width() + layer.feed_forward_width;
+                             layer.widest_input() + layer.projected_width() +
+                             layer.feed_forward_width;
   return CheckedSize(threads) * (CheckedSize(kScratchFloor) +
                                  CheckedSize(kScratchRows) * widths * CheckedSize(sizeof(float)));
 }
@@ -67,7 +68,7 @@ CheckedSize OperandBytes(const ModelDescription& model, int64_t capacity, const 
   const CheckedSize chunk = std::min(rows.value(), kFeedForwardRows);
   // See ApplyLinearPair: then the second layer's input lies beside the first one's.
   const bool has_pair = mode.type == ComputeType::kBf16 && !layer.has_gate;
-  CheckedSize largest = rows * CheckedSize(layer.hidden_size);
+  CheckedSize largest = rows * CheckedSize(layer.widest_input());
   if (layer.has_output_projection) {
     largest = Larger(largest, rows * CheckedSize(layer.heads) * layer.value_width);
   }
@@ -78,6 +79,29 @@ CheckedSize OperandBytes(const ModelDescription& model, int64_t capacity, const 
   }
   if (has_pair) largest = largest + inner;
   return largest * OperandWidth(mode) + rows * CheckedSize(sizeof(float));
+}
+
+absl::Status CheckMemory(const PackedBatch& batch, int64_t max_tokens) {
+  if (batch.memory.empty()) return absl::OkStatus();
+  if (static_cast<int64_t>(batch.memory.size()) != batch.sequences()) {
+    return absl::InvalidArgumentError(absl::StrCat("memory: expected one for each of ",
+                                                   batch.sequences(), " sequences, got ",
+                                                   batch.memory.size()));
+  }
+  for (const AttentionMemory& memory : batch.memory) {
+    const int64_t rows = memory.keys.rows;
+    const int64_t positions = static_cast<int64_t>(memory.positions.size());
+    if (memory.values.rows != rows || (positions != rows && positions != 0)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("memory: expected as many values, and positions if any, as the ", rows,
+                       " keys, got ", memory.values.rows, " and ", positions));
+    }
+    if (rows > max_tokens) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("memory: expected at most ", max_tokens, " rows, got ", rows));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckBatch(const PackedBatch& batch, int64_t max_tokens) {
@@ -101,7 +125,9 @@ absl::Status CheckBatch(const PackedBatch& batch, int64_t max_tokens) {
     return absl::ResourceExhaustedError(
         absl::StrCat("batch: expected at most ", max_tokens, " tokens, got ", batch.tokens()));
   }
-  return CheckPositions(batch, max_tokens);
+  absl::Status status = CheckPositions(batch, max_tokens);
+  status.Update(CheckMemory(batch, max_tokens));
+  return status;
 }
 
 AttentionSequence SequenceOf(const PackedBatch& batch, int64_t i) {
@@ -109,6 +135,7 @@ AttentionSequence SequenceOf(const PackedBatch& batch, int64_t i) {
   AttentionSequence sequence = {.row_begin = begin, .length = length};
   if (!batch.bias.empty()) sequence.bias = batch.bias[i];
   if (!batch.positions.empty()) sequence.positions = batch.positions.subspan(begin, length);
+  if (!batch.memory.empty()) sequence.memory = &batch.memory[i];
   return sequence;
 }
 
@@ -184,6 +211,7 @@ MatrixView<float> RunState::distance_table() {
 absl::Status RunState::Begin(const PackedBatch& batch) {
   if (absl::Status status = CheckBatch(batch, max_tokens); !status.ok()) return status;
   tokens = batch.tokens();
+  has_memory = !batch.memory.empty();
   keyless_rows = 0;
   sequences.clear();
   for (int64_t i = 0; i < batch.sequences(); ++i) sequences.push_back(SequenceOf(batch, i));
@@ -240,6 +268,12 @@ void RunState::Expand(absl::Span<const int32_t> rows, MatrixView<float> buffer) 
   for (int64_t i = static_cast<int64_t>(rows.size()); i-- > 0;) {
     if (rows[i] != i) std::copy_n(buffer.row(i), buffer.cols, buffer.row(rows[i]));
   }
+}
+
+MatrixView<float> RunState::MemoryInput(int64_t first, int64_t count) {
+  const MatrixView<float> rows = activations.inputs().Rows(first, PaddedRows(count));
+  ZeroRows(rows.Rows(count, rows.rows - count));
+  return rows;
 }
 
 void RunState::Apply(const PackedLinear& linear, MatrixView<const float> x, MatrixView<float> y,

@@ -74,6 +74,9 @@ struct RunState {
     return buffer.Rows(0, PaddedRows(tokens));
   }
 
+  // The PaddedRows(count) rows of inputs from `first` on, with zeros behind `count`.
+  MatrixView<float> MemoryInput(int64_t first, int64_t count);
+
   // y = activation(x W^T + b).
   void Apply(const PackedLinear& linear, MatrixView<const float> x, MatrixView<float> y,
              Activation activation = Activation::kIdentity);
@@ -86,7 +89,8 @@ struct RunState {
   AttentionWorkspace attention;
   const int64_t scratch_bytes;  // at most
 
-  int64_t tokens = 0;  // T
+  int64_t tokens = 0;       // T
+  bool has_memory = false;  // the batch's sequences attend to memories
   std::vector<AttentionSequence> sequences;
   AlignedBuffer<float> distance_bias;      // [H, DistanceColumns(max_tokens)], or of size 0
   std::vector<RotaryTable> rotary_tables;  // one for each theta of the model's layers

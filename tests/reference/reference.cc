@@ -22,19 +22,21 @@ double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 // window.
 Matrix HeadBias(const AttentionSequence& sequence, const AttentionBias* distances, int64_t head,
                 int64_t window) {
-  const int64_t length = sequence.length;
-  const auto position = [&](int64_t i) {
-    return sequence.positions.empty() ? i : sequence.positions[i];
+  const auto position = [](absl::Span<const int32_t> positions, int64_t i) {
+    return positions.empty() ? i : positions[i];
   };
-  Matrix result(length, length);
-  for (int64_t s = 0; s < length; ++s) {
-    for (int64_t t = 0; t < length; ++t) {
+  const auto key_positions =
+      sequence.memory == nullptr ? sequence.positions : sequence.memory->positions;
+  Matrix result(sequence.length, sequence.keys());
+  for (int64_t s = 0; s < result.rows(); ++s) {
+    for (int64_t t = 0; t < result.cols(); ++t) {
+      const int64_t query = position(sequence.positions, s), key = position(key_positions, t);
       for (const AttentionBias* bias : {sequence.bias, distances}) {
         if (bias == nullptr) continue;
-        result(s, t) += bias->data[head * bias->head_stride + position(s) * bias->query_stride +
-                                   position(t) * bias->key_stride];
+        result(s, t) += bias->data[head * bias->head_stride + query * bias->query_stride +
+                                   key * bias->key_stride];
       }
-      if (window > 0 && std::abs(position(s) - position(t)) > window) result(s, t) = -kInfinity;
+      if (window > 0 && std::abs(query - key) > window) result(s, t) = -kInfinity;
     }
   }
   return result;
@@ -152,12 +154,11 @@ HeadResult AttendHead(const AttentionShape& shape, const Matrix& queries, const 
   const bool rounds = shape.mode.type != ComputeType::kF32;
   const auto operand = [rounds](const Matrix& x) { return rounds ? RoundToBf16(x) : x; };
   const Matrix q = operand(queries), k = operand(keys), v = operand(values);
-  const int64_t length = queries.rows();
-  HeadResult result{Matrix(length, values.cols()), Matrix(length, length), 0};
-  for (int64_t s = 0; s < length; ++s) {
-    std::vector<double> scores(length);
+  HeadResult result{Matrix(q.rows(), v.cols()), Matrix(q.rows(), k.rows()), 0};
+  for (int64_t s = 0; s < q.rows(); ++s) {
+    std::vector<double> scores(k.rows());
     double maximum = -kInfinity, sum = 0;
-    for (int64_t t = 0; t < length; ++t) {
+    for (int64_t t = 0; t < k.rows(); ++t) {
       scores[t] = Dot(q, s, k, t) * static_cast<double>(shape.scale) + bias(s, t);
       if (scores[t] > maximum || std::isnan(scores[t])) maximum = scores[t];
     }
@@ -166,7 +167,7 @@ HeadResult AttendHead(const AttentionShape& shape, const Matrix& queries, const 
       continue;
     }
     for (double& score : scores) sum += score = std::exp(score - maximum);
-    for (int64_t t = 0; t < length; ++t) {
+    for (int64_t t = 0; t < k.rows(); ++t) {
       const double probability = result.probabilities(s, t) = scores[t] / sum;
       const double weight = rounds ? RoundToBf16(static_cast<float>(probability)) : probability;
       for (int64_t c = 0; c < values.cols(); ++c) result.context(s, c) += weight * v(t, c);

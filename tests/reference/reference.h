@@ -54,18 +54,18 @@ Matrix RoundToBf16(Matrix x);
 // bfloat16. Of `shape` only the scale and the mode count.
 struct HeadResult {
   Matrix context;        // [length, Dv]
-  Matrix probabilities;  // [length, length]
+  Matrix probabilities;  // [length, keys]
   int64_t keyless_rows;
 };
 HeadResult AttendHead(const AttentionShape& shape, const Matrix& queries, const Matrix& keys,
                       const Matrix& values, const Matrix& bias);
 
-// All heads of one sequence, as the engine's Attention computes them. queries, keys [length, H Dk],
-// values [length, H Dv]; bias and positions are those of `sequence`,
-// distances a second bias or none.
+// All heads of one sequence, as the engine's Attention computes them. queries [length, H Dk], keys
+// [keys, H Dk], values [keys, H Dv], of the sequence or its memory; bias and positions are those of
+// `sequence`, distances a second bias or none.
 struct SequenceResult {
   Matrix context;                     // [length, H Dv]
-  std::vector<Matrix> probabilities;  // [H] of [length, length]
+  std::vector<Matrix> probabilities;  // [H] of [length, keys]
   int64_t keyless_rows;
 };
 SequenceResult Attend(const AttentionShape& shape, const Matrix& queries, const Matrix& keys,

@@ -136,6 +136,42 @@ INSTANTIATE_TEST_SUITE_P(Shapes, GemmReferenceTest,
 INSTANTIATE_TEST_SUITE_P(Emulated, GemmReferenceTest, testing::ValuesIn(Emulated(kReferenceShapes)),
                          NameOfParam);
 
+class GemmColumnsTest : public GemmCaseTest {};
+
+TEST_P(GemmColumnsTest, EqualThoseOfTheWholeProduct) {
+  if (Refused()) return;
+  constexpr int64_t kRows = 48;
+  const Shape shape = GetParam().shape;
+  Layer layer(shape, kRows, GetParam().mode);
+  const std::vector<float> whole = layer.Apply(2, 0, kRows);
+  for (const auto& [begin, end] :
+       std::vector<std::pair<int64_t, int64_t>>{{0, shape.out},
+                                                {0, 1},
+                                                {shape.out - 1, shape.out},
+                                                {shape.out / 3, shape.out / 2 + 1}}) {
+    std::vector<float> y(whole.size(), -1.0f);
+    ApplyLinear(ThreadTeam(2), LinearColumns{layer.linear, begin, end},
+                ViewOf(std::as_const(layer.x), kRows, shape.in), ViewOf(y, kRows, shape.out),
+                *layer.workspaces[2]);
+    for (int64_t r = 0; r < kRows; ++r) {
+      for (int64_t c = 0; c < shape.out; ++c) {
+        const float value = y[r * shape.out + c];
+        const bool is_far = c < begin - 191 || c >= end + 191;
+        ASSERT_TRUE(is_far || c < begin || c >= end || value == whole[r * shape.out + c])
+            << r << ", " << c;
+        ASSERT_TRUE(!is_far || value == -1.0f) << r << ", " << c;
+      }
+    }
+  }
+}
+
+const std::vector<Shape> kColumnShapes = {{3, 17}, {48, 144}, {100, 193}, {64, 1152}};
+
+INSTANTIATE_TEST_SUITE_P(Shapes, GemmColumnsTest, testing::ValuesIn(InEveryType(kColumnShapes)),
+                         NameOfParam);
+INSTANTIATE_TEST_SUITE_P(Emulated, GemmColumnsTest, testing::ValuesIn(Emulated(kColumnShapes)),
+                         NameOfParam);
+
 class GemmPairTest : public GemmCaseTest {};
 
 TEST_P(GemmPairTest, GivesTheBitsOfTwoLayersOneAfterTheOther) {
