@@ -56,9 +56,10 @@ void ReadInputs(ConfigReader& config, Problems& problems, AttentionModule& read)
   read.key = config.Text({"key"});
   read.value = config.Text({"value"});
   if (read.value == read.query && read.value != read.key) {
-    problems.Add(absl::StrCat("value: expected a name of its own or that of key, found that of "
-                              "query, ",
-                              Quoted(read.value)));
+    problems.Add(
+        absl::StrCat("value: expected a name of its own or that of key, found that of "
+                     "query, ",
+                     Quoted(read.value)));
   }
 }
 
@@ -117,6 +118,13 @@ class Linear {
     return parts;
   }
 
+  // By the first tensor; 0 if that is no matrix.
+  int64_t Inputs(const WeightBinder& binder) const {
+    const FileTensor* tensor = binder.Find(WeightName(0));
+    const bool is_matrix = tensor != nullptr && tensor->shape.size() == 2;
+    return is_matrix ? tensor->shape[transposed_ ? 0 : 1] : 0;
+  }
+
   // Outputs and inputs, by the first tensor; {0, 0} and a problem if that is no matrix.
   std::pair<int64_t, int64_t> Sizes(WeightBinder& binder) const {
     const std::string name = WeightName(0);
@@ -160,6 +168,16 @@ int64_t HeadWidth(const AttentionModule& module, const std::string& what, Weight
   return 0;
 }
 
+// Of the rows that a projection takes; 0 if its first tensor is no matrix, which binding it says.
+int64_t InputWidth(const AttentionModule& module, const std::string& what, WeightBinder& binder) {
+  const int64_t width = Linear(module, what, binder).Inputs(binder);
+  if (width > kHiddenSizeRange.highest) {
+    binder.problems().Add(absl::StrCat(what, ": expected up to ", kHiddenSizeRange.highest,
+                                       " inputs, found ", width));
+  }
+  return width;
+}
+
 LayerShape DescribeLayer(const AttentionModule& module, WeightBinder& binder) {
   LayerShape layer;
   layer.heads = module.num_heads;
@@ -167,19 +185,19 @@ LayerShape DescribeLayer(const AttentionModule& module, WeightBinder& binder) {
   layer.has_output_projection = !module.output.empty();
   layer.has_input_projection = module.has_input_projection();
   if (layer.has_input_projection) {
-    layer.hidden_size = Linear(module, "query", binder).Sizes(binder).second;
+    layer.hidden_size = InputWidth(module, "query", binder);
     layer.key_width = HeadWidth(module, "query", binder);
     layer.value_width = HeadWidth(module, "value", binder);
-    if (layer.hidden_size > kHiddenSizeRange.highest) {
-      binder.problems().Add(absl::StrCat("query: expected up to ", kHiddenSizeRange.highest,
-                                         " inputs, found ", layer.hidden_size));
-    }
   } else {
     layer.hidden_size = module.hidden_size;
     layer.key_width = layer.value_width = module.hidden_size / module.num_heads;
   }
   layer.keys_are_queries = module.key == module.query;
   layer.values_are_keys = module.value == module.key;
+  if (layer.has_input_projection) {
+    layer.key_input_width = InputWidth(module, "key", binder);
+    layer.value_input_width = InputWidth(module, "value", binder);
+  }
   if (layer.has_output_projection) {
     layer.output_width = Linear(module, "output", binder).Sizes(binder).first;
     if (layer.output_width > kHiddenSizeRange.highest) {

@@ -23,6 +23,9 @@ namespace attendant {
 // the right of the input; no file says which, and a square matrix fits both. score_scale: default
 // 1 / sqrt(width of a head's queries).
 //
+// `key` and `value` may take inputs of other widths than `query`: the layer then attends to a
+// memory alone.
+//
 // Without `query`, `key` and `value`, but with hidden_size, all three are the input itself, and
 // `file` is needed for `output` only. All else follows from the shapes. As InspectCheckpoint.
 absl::Status OpenAttentionModule(const std::string& folder, const Json& json,

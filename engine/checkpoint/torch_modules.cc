@@ -87,17 +87,21 @@ std::string AttentionPrefix(const Layout& layout, int64_t layer) {
   return absl::StrCat(LayerPrefix(layout, layer), layout.attention);
 }
 
-// The first size of a matrix that must be there; 0 and a problem if it is not.
-int64_t FindRows(const std::string& name, IntegerRange range, WeightBinder& binder) {
+// One size of a matrix that must be there: 0 its rows, 1 its columns. 0 and a problem if it is not.
+int64_t FindSize(const std::string& name, size_t axis, IntegerRange range, WeightBinder& binder) {
   const FileTensor* tensor = binder.Find(name);
   const bool fits = tensor != nullptr && tensor->shape.size() == 2 &&
-                    tensor->shape[0] >= range.lowest && tensor->shape[0] <= range.highest;
-  if (fits) return tensor->shape[0];
+                    tensor->shape[axis] >= range.lowest && tensor->shape[axis] <= range.highest;
+  if (fits) return tensor->shape[axis];
   binder.problems().Add(
       absl::StrCat(tensor == nullptr ? absl::StrCat("tensor ", Quoted(name)) : binder.Show(name),
-                   ": expected a matrix of ", range.lowest, " to ", range.highest, " rows",
-                   tensor == nullptr ? ", found none" : ""));
+                   ": expected a matrix of ", range.lowest, " to ", range.highest,
+                   axis == 0 ? " rows" : " columns", tensor == nullptr ? ", found none" : ""));
   return 0;
+}
+
+int64_t FindRows(const std::string& name, IntegerRange range, WeightBinder& binder) {
+  return FindSize(name, 0, range, binder);
 }
 
 struct Variant {
@@ -106,8 +110,8 @@ struct Variant {
 };
 
 constexpr char kOwnWidths[] =
-    "expected in_proj_weight; with its own kdim or vdim the module takes keys and values of "
-    "another width than its queries, which self-attention cannot";
+    "expected in_proj_weight, as a layer attends to its own sequence; q_proj_weight is for "
+    "nn.MultiheadAttention with its own kdim or vdim";
 constexpr char kOwnKeys[] =
     "expected a module made without add_bias_kv, which adds a key and a value to every sequence";
 
@@ -117,9 +121,15 @@ constexpr Variant kVariants[] = {
     {"bias_k", kOwnKeys},          {"bias_v", kOwnKeys},
 };
 
+// Made with kdim or vdim: keys and values come from rows of other widths than the queries.
+bool HasOwnWidths(const Layout& layout, const WeightBinder& binder) {
+  return layout.module == Module::kAttention && binder.Find("q_proj_weight") != nullptr;
+}
+
 void RefuseVariants(const Layout& layout, WeightBinder& binder) {
   for (const std::string& name : binder.Unbound()) {
     const std::vector<std::string> parts = absl::StrSplit(name, '.');
+    if (HasOwnWidths(layout, binder) && absl::EndsWith(name, "_proj_weight")) continue;
     const bool in_attention = absl::EndsWith(
         absl::string_view(name).substr(0, name.size() - parts.back().size()), layout.attention);
     for (const Variant& variant : kVariants) {
@@ -156,6 +166,10 @@ LayerShape DescribeLayer(const TorchDescription& read, const Layout& layout, Wei
   layer.key_width = layer.value_width = layer.hidden_size / layer.heads;
   layer.score_scale = 1 / std::sqrt(static_cast<float>(layer.key_width));
   layer.norm_placement = NormPlacement::kNone;
+  if (HasOwnWidths(layout, binder)) {
+    layer.key_input_width = FindSize("k_proj_weight", 1, kHiddenSizeRange, binder);
+    layer.value_input_width = FindSize("v_proj_weight", 1, kHiddenSizeRange, binder);
+  }
   if (layout.module == Module::kAttention) return layer;
   layer.feed_forward_width =
       FindRows(LayerPrefix(layout, 0) + "linear1.weight", kFeedForwardRange, binder);
@@ -180,6 +194,10 @@ constexpr Origin kOrigins[] = {
     {"feed_forward_out", "linear2.", false, {}}, {"feed_forward_norm", "norm2.", false, {}},
 };
 
+// The same of nn.MultiheadAttention with its own widths; biases are together all the same.
+constexpr Origin kOwnOrigins[] = {
+    {"query", "q_proj_", true, {}}, {"key", "k_proj_", true, {}}, {"value", "v_proj_", true, {}}};
+
 // A layer made with bias=False has none at all.
 bool HasLayerBias(const Layout& layout, const WeightBinder& binder) {
   for (const char* name : {"in_proj_bias", "out_proj.bias"}) {
@@ -191,12 +209,18 @@ bool HasLayerBias(const Layout& layout, const WeightBinder& binder) {
 void BindLayerWeight(const Layout& layout, const WeightSpec& spec, WeightBinder& binder) {
   const std::vector<std::string> parts = absl::StrSplit(spec.name, '.');  // layer, i, what, kind
   const std::string prefix = layout.layers.empty() ? "" : layout.layers + parts[1] + ".";
-  for (const Origin& origin : kOrigins) {
-    if (parts[2] != origin.weight) continue;
-    const std::string name =
-        absl::StrCat(prefix, origin.in_attention ? layout.attention : "", origin.stem, parts[3]);
-    binder.Bind(spec, {{name, origin.part}});
-  }
+  const auto bind = [&](absl::Span<const Origin> origins) {
+    for (const Origin& origin : origins) {
+      if (parts[2] != origin.weight) continue;
+      const std::string name =
+          absl::StrCat(prefix, origin.in_attention ? layout.attention : "", origin.stem, parts[3]);
+      binder.Bind(spec, {{name, origin.part}});
+      return true;
+    }
+    return false;
+  };
+  if (HasOwnWidths(layout, binder) && parts[3] == "weight" && bind(kOwnOrigins)) return;
+  bind(kOrigins);
 }
 
 void BindAll(const ModelDescription& description, const Layout& layout, WeightBinder& binder) {

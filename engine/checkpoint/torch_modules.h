@@ -15,6 +15,7 @@ inline constexpr char kTorchDescriptionFile[] = "attendant.json";
 //    "norm_first": false, "activation": "relu", "layer_norm_eps": 1e-5}
 // with module nn.MultiheadAttention (which has the first three fields only),
 // nn.TransformerEncoderLayer or nn.TransformerEncoder (module "attention": attention_module.h).
+// nn.MultiheadAttention may be made with kdim and vdim: it then attends to a memory alone.
 // None has a default: a wrong guess would load and answer nonsense. layer_norm_eps also holds for
 // the norm after the last layer. All else follows from the shapes. As InspectCheckpoint.
 absl::Status OpenTorchModule(const std::string& folder, const CheckpointOptions& options,

@@ -209,6 +209,17 @@ TEST_F(AttentionModuleTest, RefusesTensorsThatDoNotFit) {
               HasSubstr("expected no tensor but those of query, key, value and output"));
 }
 
+TEST_F(AttentionModuleTest, KeysAndValuesMayTakeOtherInputs) {
+  Load(Description(), {MakeTensor("q", {4, 3}), MakeTensor("k", {4, 5}), MakeTensor("v", {6, 2})});
+  const LayerShape& layer = checkpoint_.description.layer;
+  EXPECT_EQ(layer.hidden_size, 3);
+  EXPECT_EQ(layer.key_inputs(), 5);
+  EXPECT_EQ(layer.value_inputs(), 2);
+  EXPECT_TRUE(layer.needs_memory());
+  EXPECT_EQ(Weight("key.weight"), TestValues("k", 20));
+  EXPECT_EQ(Weight("value.weight"), TestValues("v", 12));
+}
+
 // A head without the bias that the others have.
 TEST_F(AttentionModuleTest, RefusesHeadsThatDiffer) {
   Json description = Description();

@@ -124,6 +124,23 @@ TEST_F(TorchModules, ReadsAttentionWithoutBias) {
   EXPECT_TRUE(checkpoint_.weights->Has("layer.0.output.weight"));
 }
 
+TEST_F(TorchModules, ReadsAttentionWithItsOwnWidths) {
+  Tensors tensors = AttentionTensors("");
+  tensors[0] = MakeTensor("q_proj_weight", {4, 4});
+  tensors.push_back(MakeTensor("k_proj_weight", {4, 5}));
+  tensors.push_back(MakeTensor("v_proj_weight", {4, 6}));
+  Load(Description("nn.MultiheadAttention"), tensors);
+  const LayerShape& layer = checkpoint_.description.layer;
+  EXPECT_EQ(layer.hidden_size, 4);
+  EXPECT_EQ(layer.key_inputs(), 5);
+  EXPECT_EQ(layer.value_inputs(), 6);
+  EXPECT_TRUE(layer.needs_memory());
+  EXPECT_EQ(Weight("layer.0.query.weight"), TestValues("q_proj_weight", 16));
+  EXPECT_EQ(Weight("layer.0.key.weight"), TestValues("k_proj_weight", 20));
+  EXPECT_EQ(Weight("layer.0.value.weight"), TestValues("v_proj_weight", 24));
+  EXPECT_EQ(Weight("layer.0.value.bias"), Third("in_proj_bias", 12, 2));
+}
+
 TEST_F(TorchModules, ReadsAnEncoderLayer) {
   Load(Description("nn.TransformerEncoderLayer"), LayerTensors(""));
   const LayerShape& layer = checkpoint_.description.layer;
@@ -214,15 +231,27 @@ TEST(TorchRefusals, RefusesHeadsThatDoNotDivideTheWidth) {
               HasSubstr("num_heads: expected a divisor of the width 4, found 3"));
 }
 
-TEST(TorchRefusals, RefusesKeysAndValuesOfAnotherWidth) {
+TEST(TorchRefusals, RefusesKeysAndValuesOfAnotherWidthInALayer) {
+  Tensors tensors = LayerTensors("");
+  tensors[0] = MakeTensor("self_attn.q_proj_weight", {4, 4});
+  tensors.push_back(MakeTensor("self_attn.k_proj_weight", {4, 5}));
+  EXPECT_THAT(
+      Refusal(Description("nn.TransformerEncoderLayer"), tensors),
+      AllOf(HasSubstr("m.safetensors: tensor 'self_attn.k_proj_weight' F32 [4, 5]: expected "
+                      "in_proj_weight, as a layer attends to its own sequence"),
+            HasSubstr("'self_attn.q_proj_weight' F32 [4, 4]")));
+}
+
+TEST(TorchRefusals, RefusesProjectionsThatDoNotFit) {
   Tensors tensors = AttentionTensors("");
   tensors[0] = MakeTensor("q_proj_weight", {4, 4});
-  tensors.push_back(MakeTensor("k_proj_weight", {4, 5}));
+  tensors.push_back(MakeTensor("k_proj_weight", {3, 5}));
+  EXPECT_THAT(
+      Refusal(Description("nn.MultiheadAttention"), tensors),
+      HasSubstr("tensor 'v_proj_weight': expected a matrix of 1 to 65536 columns, found none"));
   tensors.push_back(MakeTensor("v_proj_weight", {4, 6}));
   EXPECT_THAT(Refusal(Description("nn.MultiheadAttention"), tensors),
-              AllOf(HasSubstr("m.safetensors: tensor 'k_proj_weight' F32 [4, 5]: expected "
-                              "in_proj_weight; with its own kdim or vdim"),
-                    HasSubstr("'v_proj_weight' F32 [4, 6]")));
+              AllOf(HasSubstr("'k_proj_weight' F32 [3, 5]"), HasSubstr("[4, 5]")));
 }
 
 TEST(TorchRefusals, RefusesKeysOfItsOwn) {
