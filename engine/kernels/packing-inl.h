@@ -47,20 +47,26 @@ HWY_INLINE Floats LoadUpTo(const float* from, int64_t count) {
 // the last are zero.
 template <AttentionOperands kOperands>
 HWY_INLINE void PackPanels(MatrixView<const float> matrix, float* panels) {
-  const FloatTag d;
   const int64_t panel_stride = Elements<kOperands>(matrix.rows) * kPanel;
   const int64_t whole = matrix.cols / kPanel * kPanel;
   for (int64_t k = 0; k < matrix.rows; k += kDepthOf<kOperands>, panels += kPanel) {
     const bool is_last = k + 1 == matrix.rows;
     const float* row = matrix.row(k);
     const float* next = is_last ? row : matrix.row(k + 1);
+    const auto pack = [&](int64_t col, float* to, const auto& load) HWY_ATTR {
+      const Floats second = is_last ? hn::Zero(FloatTag()) : load(next + col);
+      hn::StoreU(ToElements<kOperands>(load(row + col), second), FloatTag(), to);
+    };
     float* to = panels;
-    for (int64_t col = 0; col < matrix.cols; col += kPanel, to += panel_stride) {
-      for (int64_t at = col; at < col + kPanel; at += kLanes) {
-        const int64_t left = col < whole ? kPanel : matrix.cols - at;
-        const Floats second = is_last ? hn::Zero(d) : LoadUpTo(next + at, left);
-        hn::StoreU(ToElements<kOperands>(LoadUpTo(row + at, left), second), d, to + at - col);
-      }
+    for (int64_t col = 0; col < whole; col += kPanel, to += panel_stride) {
+      const auto load = [](const float* from) HWY_ATTR { return hn::LoadU(FloatTag(), from); };
+      pack(col, to, load);
+      pack(col + kLanes, to + kLanes, load);
+    }
+    for (int64_t col = whole; whole < matrix.cols && col < whole + kPanel; col += kLanes) {
+      const int64_t left = matrix.cols - col;
+      pack(col, to + col - whole,
+           [left](const float* from) HWY_ATTR { return LoadUpTo(from, left); });
     }
   }
 }
@@ -68,17 +74,20 @@ HWY_INLINE void PackPanels(MatrixView<const float> matrix, float* panels) {
 // Packs [rows, depth] as a left operand, densely.
 template <AttentionOperands kOperands>
 HWY_INLINE void PackRows(MatrixView<const float> matrix, float* to) {
-  constexpr int64_t kDepth = kDepthOf<kOperands>, kWhole = static_cast<int64_t>(kLanes);
+  constexpr int64_t kWhole = static_cast<int64_t>(kLanes);
   const FloatTag d;
   const int64_t count = Elements<kOperands>(matrix.cols);
   for (int64_t r = 0; r < matrix.rows; ++r, to += count) {
+    if constexpr (kDepthOf<kOperands> == 1) {
+      TransformRow(matrix.row(r), static_cast<size_t>(count), to,
+                   [](Floats x) HWY_ATTR { return x; });
+      continue;
+    }
     for (int64_t i = 0; i < count; i += kWhole) {
-      const float* from = matrix.row(r) + i * kDepth;
-      const int64_t left = matrix.cols - i * kDepth;
-      const Floats first = LoadUpTo(from, left);
-      const Floats elements = kDepth == 1
-                                  ? ToElements<kOperands>(first, first)
-                                  : RoundToHalves(first, LoadUpTo(from + kWhole, left - kWhole));
+      const float* from = matrix.row(r) + i * 2;
+      const int64_t left = matrix.cols - i * 2;
+      const Floats elements =
+          RoundToHalves(LoadUpTo(from, left), LoadUpTo(from + kWhole, left - kWhole));
       i + kWhole <= count ? hn::StoreU(elements, d, to + i)
                           : StoreFirst(elements, to + i, static_cast<size_t>(count - i));
     }
@@ -141,7 +150,8 @@ HWY_INLINE void PackTransposed(const float* const* rows, int64_t cols, float* to
     for (int v = 0; v < kVectors; ++v) {
       Floats columns[4];
       LoadColumns(rows + v * kLanes, col, std::clamp<int64_t>(cols - col, 0, 4), columns);
-      for (int64_t j = 0; j < std::min<int64_t>(4, depth - col); j += kDepth) {
+      for (int64_t j = 0; j < 4; j += kDepth) {
+        if (col + j >= depth) break;
         hn::StoreU(ToElements<kOperands>(columns[j], columns[j + kDepth - 1]), FloatTag(),
                    to + j / kDepth * kWidth + v * kLanes);
       }
