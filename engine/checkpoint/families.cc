@@ -30,6 +30,20 @@ constexpr Named<Activation> kActivations[] = {
     {"linear", Activation::kIdentity},
 };
 
+struct RefusedFamily {
+  absl::string_view name;  // in small letters
+  const char* reason;
+};
+
+constexpr RefusedFamily kRefusedFamilies[] = {
+    {"sesamebert",
+     "SesameBERT weighs the outputs of all layers by squeeze-and-excitation and blurs its "
+     "attention, in research code without a checkpoint format"},
+    {"sembert",
+     "SemBERT joins an encoder with the semantic roles that another model labels, in research code "
+     "without a checkpoint format; its encoder by itself is a plain BERT"},
+};
+
 bool IsArchitecture(const Family& family, absl::string_view architecture) {
   return std::any_of(family.architectures.begin(), family.architectures.end(),
                      [&](absl::string_view stem) {
@@ -90,6 +104,19 @@ const Family* FindFamily(const std::string& model_type,
     const auto& types = family.model_types;
     if (std::find(types.begin(), types.end(), model_type) != types.end()) return &family;
     if (model_type.empty() && is_architecture(family)) return &family;
+  }
+  return nullptr;
+}
+
+const char* ReasonToRefuse(const std::string& model_type,
+                           const std::vector<std::string>& architectures) {
+  std::vector<std::string> names = architectures;
+  names.push_back(model_type);
+  for (const RefusedFamily& family : kRefusedFamilies) {
+    for (const std::string& name : names) {
+      const std::string plain = absl::StrReplaceAll(absl::AsciiStrToLower(name), {{"-", ""}, {"_", ""}});
+      if (absl::StartsWith(plain, family.name)) return family.reason;
+    }
   }
   return nullptr;
 }

@@ -117,6 +117,11 @@ std::vector<Family> SignalFamilies();
 const Family* FindFamily(const std::string& model_type,
                          const std::vector<std::string>& architectures);
 
+// Why a model that calls itself so, perhaps with the model_type of a known one, is not computed
+// here; nullptr: no reason is known.
+const char* ReasonToRefuse(const std::string& model_type,
+                           const std::vector<std::string>& architectures);
+
 // The model type closest in spelling, for a message.
 std::string NearestModelType(const std::string& model_type);
 

@@ -303,6 +303,10 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder) {
   ConfigReader config(*json, problems);
   const std::string model_type = config.Text({"model_type"}, "");
   const std::vector<std::string> architectures = ReadArchitectures(*json);
+  if (const char* reason = ReasonToRefuse(model_type, architectures)) {
+    problems.Add(absl::StrCat("expected a family that is computed here: ", reason));
+    return problems.ToStatus();
+  }
   const Family* family = FindFamily(model_type, architectures);
   if (family == nullptr) {
     problems.Add(UnknownFamily(model_type, architectures));

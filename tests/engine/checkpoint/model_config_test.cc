@@ -67,6 +67,15 @@ TEST(ModelConfig, W13RefusesHeadsThatDoNotFit) {
   EXPECT_EQ(Read(With("head_dim", "2")).layer.key_width, 2);
 }
 
+// They would load as plain BERT, and answer something else than their papers.
+TEST(ModelConfig, RefusesResearchModelsByName) {
+  EXPECT_THAT(Refusal(With("architectures", R"(["SesameBertForSequenceClassification"])")),
+              HasSubstr("SesameBERT weighs the outputs of all layers"));
+  EXPECT_THAT(Refusal(With("model_type", "\"sesame-bert\"")), HasSubstr("SesameBERT"));
+  EXPECT_THAT(Refusal(With("model_type", "\"sem_bert\"")),
+              HasSubstr("SemBERT joins an encoder with the semantic roles"));
+}
+
 TEST(ModelConfig, W13NamesTheNearestArchitecture) {
   EXPECT_THAT(Refusal(With("model_type", "\"robberta\"")),
               HasSubstr("model_type: expected one of bert, roberta, xlm-roberta, camembert, "
