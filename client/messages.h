@@ -160,7 +160,8 @@ struct ModelInfo {
   int64_t pooled_width = 0;
   int64_t classes = 0;
   std::optional<DataType> compute_dtype;
-  int64_t weight_bytes = 0;
+  int64_t weight_bytes = 0;  // without those that it shares with its base
+  std::string base;          // empty: none
   std::vector<StageCost> stage_costs;
   Limits limits;
   ThreadPlan thread_plan;

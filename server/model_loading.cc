@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "engine/base/shape.h"
+#include "engine/checkpoint/norm_overlay.h"
 #include "engine/layers/encoder.h"
 
 namespace attendant::server {
@@ -63,28 +64,64 @@ void LogNotes(const OpenedModel& model) {
                unused.size(), absl::StrJoin(unused, ", "));
 }
 
-absl::StatusOr<std::shared_ptr<const ServedModel>> LoadModel(OpenedModel opened) {
+// `base` is that of an overlay.
+absl::StatusOr<std::shared_ptr<const Encoder>> LoadEncoder(const OpenedModel& opened,
+                                                           const ServedModel* base) {
+  if (base != nullptr) return Encoder::LoadOverlay(*base->encoder, *opened.checkpoint.weights);
+  Progress progress(opened.setting.name);
+  return Encoder::Load(
+      opened.checkpoint.description, *opened.checkpoint.weights,
+      [&](int64_t done, int64_t total) { progress(done, total); }, opened.setting.compute);
+}
+
+absl::StatusOr<std::shared_ptr<const ServedModel>> LoadModel(OpenedModel opened,
+                                                             const ServedModel* base) {
   const std::string& name = opened.setting.name;
   LogNotes(opened);
   const absl::Time started = absl::Now();
-  Progress progress(name);
-  absl::StatusOr<std::shared_ptr<const Encoder>> encoder = Encoder::Load(
-      opened.checkpoint.description, *opened.checkpoint.weights,
-      [&](int64_t done, int64_t total) { progress(done, total); }, opened.setting.compute);
+  absl::StatusOr<std::shared_ptr<const Encoder>> encoder = LoadEncoder(opened, base);
   if (!encoder.ok()) return ForModel(name, encoder.status());
   const ModelDescription& description = (*encoder)->description();
   spdlog::info(
       "model {}: {} from {}, {} layers of width {}, {} heads, computed in {}{}, {} of weights, "
       "loaded in {:.1f} s",
-      name, description.family, opened.setting.source, description.layers,
+      name, description.family,
+      base == nullptr ? opened.setting.source : absl::StrCat(base->name, " with ", opened.setting.overlay),
+      description.layers,
       description.layer.hidden_size, description.layer.heads, Name(opened.setting.compute.type),
       opened.setting.compute.emulate ? " (emulated)" : "", InMebibytes((*encoder)->weight_bytes()),
       absl::ToDoubleSeconds(absl::Now() - started));
   auto model = std::make_shared<ServedModel>();
   model->name = name;
+  if (base != nullptr) model->base = base->name;
   model->encoder = *std::move(encoder);
   model->unused_tensors = std::move(opened.checkpoint.unused_tensors);
   return model;
+}
+
+// What loading the model will hold at most.
+absl::StatusOr<int64_t> PredictWeights(const OpenedModel& model) {
+  if (model.setting.overlay.empty()) {
+    return Encoder::PredictLoadBytes(model.checkpoint.description, model.setting.compute);
+  }
+  int64_t bytes = 0;
+  for (const CheckpointTensor& norm : model.checkpoint.tensors) {
+    bytes = Add(bytes, ElementCount(norm.shape).value_or(0) * static_cast<int64_t>(sizeof(float)));
+  }
+  return bytes;
+}
+
+// What an overlay's setting and checkpoint take from its base, which is among `models`.
+absl::StatusOr<OpenedModel> OpenOverlay(ModelSetting setting, absl::Span<const OpenedModel> models,
+                                        const Settings& settings) {
+  const auto base = std::find_if(models.begin(), models.end(), [&](const OpenedModel& model) {
+    return model.setting.name == setting.source;
+  });
+  absl::StatusOr<Checkpoint> overlay = OpenNormOverlay(setting.overlay, base->checkpoint,
+                                                       CheckpointOptionsOf(setting, settings));
+  if (!overlay.ok()) return overlay.status();
+  setting.compute = base->setting.compute;
+  return OpenedModel{std::move(setting), *std::move(overlay)};
 }
 
 }  // namespace
@@ -102,8 +139,7 @@ absl::StatusOr<MemoryNeed> PredictMemory(absl::Span<const OpenedModel> models,
   MemoryNeed need;
   for (const OpenedModel& model : models) {
     const ModelDescription& description = model.checkpoint.description;
-    const absl::StatusOr<int64_t> weights =
-        Encoder::PredictLoadBytes(description, model.setting.compute);
+    const absl::StatusOr<int64_t> weights = PredictWeights(model);
     if (!weights.ok()) return ForModel(model.setting.name, weights.status());
     const absl::StatusOr<int64_t> run = EncoderRun::PredictBytes(
         description, RunTokens(settings), plan.threads_per_instance, model.setting.compute);
@@ -133,10 +169,17 @@ CheckpointOptions CheckpointOptionsOf(const ModelSetting& setting, const Setting
 absl::StatusOr<std::vector<OpenedModel>> OpenModels(const Settings& settings) {
   std::vector<OpenedModel> models;
   for (const ModelSetting& setting : settings.models) {
+    if (!setting.overlay.empty()) continue;
     absl::StatusOr<Checkpoint> checkpoint =
         OpenCheckpoint(setting.source, CheckpointOptionsOf(setting, settings));
     if (!checkpoint.ok()) return ForModel(setting.name, checkpoint.status());
     models.push_back({setting, *std::move(checkpoint)});
+  }
+  for (const ModelSetting& setting : settings.models) {
+    if (setting.overlay.empty()) continue;
+    absl::StatusOr<OpenedModel> overlay = OpenOverlay(setting, models, settings);
+    if (!overlay.ok()) return ForModel(setting.name, overlay.status());
+    models.push_back(*std::move(overlay));
   }
   return models;
 }
@@ -184,7 +227,9 @@ absl::StatusOr<ServedModels> LoadModels(std::vector<OpenedModel> models) {
   ServedModels served;
   for (OpenedModel& opened : models) {
     const std::string name = opened.setting.name;
-    absl::StatusOr<std::shared_ptr<const ServedModel>> model = LoadModel(std::move(opened));
+    const ServedModel* base =
+        opened.setting.overlay.empty() ? nullptr : served.at(opened.setting.source).get();
+    absl::StatusOr<std::shared_ptr<const ServedModel>> model = LoadModel(std::move(opened), base);
     if (!model.ok()) return model.status();
     served[name] = *std::move(model);
   }

@@ -24,7 +24,8 @@ struct OpenedModel {
 // As a server opens it.
 CheckpointOptions CheckpointOptionsOf(const ModelSetting& setting, const Settings& settings);
 
-// Opens every model without reading its weights. An error names the model.
+// Opens every model without reading its weights, overlays behind all others. An error names the
+// model.
 absl::StatusOr<std::vector<OpenedModel>> OpenModels(const Settings& settings);
 
 // --memory-limit-bytes, or else what MeasureMemoryLimit says.
@@ -61,8 +62,8 @@ absl::StatusOr<MemoryNeed> PredictMemory(absl::Span<const OpenedModel> models,
 absl::Status CheckMemory(absl::Span<const OpenedModel> models, const Settings& settings,
                          const ThreadPlan& plan, const MemoryLimit& limit);
 
-// Reads and packs the weights; logs progress, warnings and unused tensors. An error names the
-// model.
+// Reads and packs the weights, bases before their overlays, as OpenModels gives them; logs
+// progress, warnings and unused tensors. An error names the model.
 absl::StatusOr<ServedModels> LoadModels(std::vector<OpenedModel> models);
 
 }  // namespace attendant::server

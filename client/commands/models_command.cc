@@ -116,6 +116,7 @@ void PrintDetails(std::ostream& out, const ModelInfo& model) {
   if (model.classes > 0) PrintLine(out, "classes", absl::StrCat(model.classes));
   PrintLine(out, "compute", ComputeType(model));
   PrintLine(out, "weights", absl::StrFormat("%.1f MiB", model.weight_bytes / 1048576.0));
+  if (!model.base.empty()) PrintLine(out, "shares weights of", model.base);
   PrintCosts(out, model.stage_costs);
   PrintLine(out, "request limit",
             absl::StrCat(model.limits.max_request_tokens, " tokens, ",

@@ -106,6 +106,7 @@ Json ToJson(const ModelInfo& model) {
                {"classes", model.classes},
                {"compute_dtype", TypeName(model.compute_dtype)},
                {"weight_bytes", model.weight_bytes},
+               {"base", model.base},
                {"stage_costs", OfCosts(model.stage_costs)},
                {"limits",
                 {{"max_request_tokens", model.limits.max_request_tokens},

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <utility>
 
 namespace attendant {
 
@@ -34,6 +35,23 @@ class AlignedBuffer {
   };
   std::unique_ptr<T, Free> data_;
   int64_t size_ = 0;
+};
+
+// A buffer that nobody writes any more, such as a weight: copies share it.
+template <typename T>
+class SharedBuffer {
+ public:
+  SharedBuffer() : SharedBuffer(AlignedBuffer<T>()) {}
+  SharedBuffer(AlignedBuffer<T> buffer)  // NOLINT(google-explicit-constructor)
+      : buffer_(std::make_shared<const AlignedBuffer<T>>(std::move(buffer))) {}
+
+  const T* data() const { return buffer_->data(); }
+  int64_t size() const { return buffer_->size(); }
+  int64_t bytes() const { return buffer_->bytes(); }
+  const T& operator[](int64_t i) const { return (*buffer_)[i]; }
+
+ private:
+  std::shared_ptr<const AlignedBuffer<T>> buffer_;
 };
 
 }  // namespace attendant

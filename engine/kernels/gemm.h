@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -26,8 +27,8 @@ namespace attendant {
 inline constexpr int64_t kRowTile = 16;
 constexpr int64_t PaddedRows(int64_t rows) { return (rows + kRowTile - 1) / kRowTile * kRowTile; }
 
-// One linear layer, y = x W^T + b, packed for the CPU: immutable, shared by any number of threads.
-// Move-only.
+// One linear layer, y = x W^T + b, packed for the CPU: immutable, shared by its copies and by any
+// number of threads.
 class PackedLinear {
  public:
   // weight: [out, in] row-major (torch layout), copied; bias: [out], or empty for none. The CPU
@@ -35,10 +36,6 @@ class PackedLinear {
   static absl::StatusOr<PackedLinear> Pack(MatrixView<const float> weight,
                                            absl::Span<const float> bias,
                                            const ComputeMode& mode = {});
-
-  PackedLinear(PackedLinear&&) noexcept;
-  PackedLinear& operator=(PackedLinear&&) noexcept;
-  ~PackedLinear();
 
   int64_t in_features() const;
   int64_t out_features() const;
@@ -49,8 +46,8 @@ class PackedLinear {
   const Impl& impl() const { return *impl_; }
 
  private:
-  explicit PackedLinear(std::unique_ptr<const Impl> impl);
-  std::unique_ptr<const Impl> impl_;
+  explicit PackedLinear(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<const Impl> impl_;
 };
 
 // Some neighbouring outputs of a layer: the columns [begin, end) of y, end > begin.

@@ -161,11 +161,6 @@ absl::StatusOr<PackedLinear> PackedLinear::Pack(MatrixView<const float> weight,
   }
 }
 
-PackedLinear::PackedLinear(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
-PackedLinear::PackedLinear(PackedLinear&&) noexcept = default;
-PackedLinear& PackedLinear::operator=(PackedLinear&&) noexcept = default;
-PackedLinear::~PackedLinear() = default;
-
 int64_t PackedLinear::in_features() const { return impl_->in; }
 int64_t PackedLinear::out_features() const { return impl_->out; }
 int64_t PackedLinear::bytes() const { return impl_->bytes(); }

@@ -20,7 +20,7 @@ absl::StatusOr<Embeddings> Embeddings::Load(const EmbeddingShape& shape, const L
                                             WeightLoader& loader) {
   Embeddings embeddings;
   embeddings.shape_ = shape;
-  const auto read_table = [&](const char* name, int64_t rows, AlignedBuffer<float>& table) {
+  const auto read_table = [&](const char* name, int64_t rows, SharedBuffer<float>& table) {
     if (rows == 0) return absl::OkStatus();
     absl::StatusOr<AlignedBuffer<float>> read = loader.ReadTable(name, rows * shape.width);
     if (read.ok()) table = *std::move(read);
@@ -89,6 +89,8 @@ void Embeddings::SumAndNormalize(const TokenIds& ids, MatrixView<float> sums,
 void Embeddings::ReserveScratch(RunState& run) const {
   if (projection_) run.gemm.Reserve(*projection_, PaddedRows(run.max_tokens));
 }
+
+absl::Status Embeddings::ReplaceNorms(WeightLoader& loader) { return loader.ReplaceNorm(norm_); }
 
 int64_t Embeddings::bytes() const {
   return word_.bytes() + position_.bytes() + token_type_.bytes() + (norm_ ? norm_->bytes() : 0) +

@@ -26,6 +26,9 @@ class Embeddings {
   // `target` [ids, E] for each id.
   void Embed(const TokenIds& ids, MatrixView<float> target, RunState& run) const;
 
+  // Those that the loader's source has; see WeightLoader::ReplaceNorm.
+  absl::Status ReplaceNorms(WeightLoader& loader);
+
   void ReserveScratch(RunState& run) const;
   int64_t bytes() const;
 
@@ -33,9 +36,9 @@ class Embeddings {
   void SumAndNormalize(const TokenIds& ids, MatrixView<float> sums, const ThreadTeam& team) const;
 
   EmbeddingShape shape_;
-  AlignedBuffer<float> word_;        // [V, W]
-  AlignedBuffer<float> position_;    // [P, W], or of size 0
-  AlignedBuffer<float> token_type_;  // [Y, W], or of size 0
+  SharedBuffer<float> word_;        // [V, W]
+  SharedBuffer<float> position_;    // [P, W], or of size 0
+  SharedBuffer<float> token_type_;  // [Y, W], or of size 0
   std::optional<NormParameters> norm_;
   std::optional<PackedLinear> projection_;  // [E, W]
 };

@@ -70,8 +70,7 @@ absl::Status LoadAll(const ModelDescription& model, WeightLoader& loader, Encode
 int64_t BytesToRead(const ModelDescription& model, const WeightSource& source) {
   int64_t elements = 0;
   for (const WeightSpec& spec : ListWeights(model)) {
-    if (spec.optional && !source.Has(spec.name)) continue;
-    elements += ElementCount(spec.shape).value_or(0);
+    if (source.Has(spec.name)) elements += ElementCount(spec.shape).value_or(0);
   }
   return elements * static_cast<int64_t>(sizeof(float));
 }
@@ -98,6 +97,17 @@ absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::Load(
   impl->mode = mode;
   status = LoadAll(description, loader, *impl);
   if (!status.ok()) return status;
+  impl->own_bytes = impl->bytes();
+  return std::shared_ptr<const Encoder>(new Encoder(std::move(impl)));
+}
+
+absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::LoadOverlay(const Encoder& base,
+                                                                    WeightSource& norms) {
+  auto impl = std::make_unique<Impl>(base.impl());
+  const auto no_progress = [](int64_t, int64_t) {};
+  WeightLoader loader(norms, BytesToRead(base.description(), norms), no_progress);
+  if (absl::Status status = impl->ReplaceNorms(loader); !status.ok()) return status;
+  impl->own_bytes = loader.bytes_read();
   return std::shared_ptr<const Encoder>(new Encoder(std::move(impl)));
 }
 
@@ -106,7 +116,7 @@ Encoder::~Encoder() = default;
 
 const ModelDescription& Encoder::description() const { return impl_->description; }
 const ComputeMode& Encoder::mode() const { return impl_->mode; }
-int64_t Encoder::weight_bytes() const { return impl_->bytes(); }
+int64_t Encoder::weight_bytes() const { return impl_->own_bytes; }
 
 void Encoder::Impl::ReserveScratch(RunState& run) const {
   if (embeddings) embeddings->ReserveScratch(run);
@@ -120,6 +130,20 @@ void Encoder::Impl::FillDistances(RunState& run) const {
   const int64_t heads = description.layer.heads;
   FillBucketBias({relative_positions.data(), shape.buckets, heads, heads}, shape.max_distance,
                  run.distance_table());
+}
+
+absl::Status Encoder::Impl::ReplaceNorms(WeightLoader& loader) {
+  absl::Status status;
+  const auto replace = [&](auto& part) {
+    if (status.ok()) status = part.ReplaceNorms(loader);
+  };
+  if (embeddings) replace(*embeddings);
+  if (front) replace(*front);
+  for (EncoderLayer& layer : layers) replace(layer);
+  for (PoolingDense& dense : pooling_layers) replace(dense);
+  for (PoolingDense& dense : classifier_layers) replace(dense);
+  if (status.ok()) status = loader.ReplaceNorm(exit_norm);
+  return status;
 }
 
 int64_t Encoder::Impl::bytes() const {

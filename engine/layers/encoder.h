@@ -47,12 +47,18 @@ class Encoder {
       const ModelDescription& description, WeightSource& weights,
       absl::FunctionRef<void(int64_t done, int64_t total)> progress, const ComputeMode& mode = {});
 
+  // The model `base` with those norms that `norms` has; all else is shared with it. Errors of
+  // reading.
+  static absl::StatusOr<std::shared_ptr<const Encoder>> LoadOverlay(const Encoder& base,
+                                                                    WeightSource& norms);
+
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
   ~Encoder();
 
   const ModelDescription& description() const;
   const ComputeMode& mode() const;
+  // Of what it does not share with another one.
   int64_t weight_bytes() const;
 
   class Impl;

@@ -23,13 +23,16 @@ class Encoder::Impl {
   void ReserveScratch(RunState& run) const;
   // What the model's relative positions add to the scores.
   void FillDistances(RunState& run) const;
+  // Those that the loader's source has; all else stays as it is, and shared.
+  absl::Status ReplaceNorms(WeightLoader& loader);
   int64_t bytes() const;
 
   ModelDescription description;
   ComputeMode mode;
+  int64_t own_bytes = 0;
   std::optional<Embeddings> embeddings;
   std::optional<Front> front;
-  AlignedBuffer<float> relative_positions;  // [buckets, H], or of size 0
+  SharedBuffer<float> relative_positions;  // [buckets, H], or of size 0
   std::vector<EncoderLayer> layers;         // one for each weight set
   std::optional<NormParameters> exit_norm;
   std::vector<PoolingDense> pooling_layers;

@@ -107,6 +107,14 @@ MatrixView<float> EncoderLayer::AddAndNorm(MatrixView<float> x, MatrixView<float
   return branch;
 }
 
+absl::Status EncoderLayer::ReplaceNorms(WeightLoader& loader) {
+  absl::Status status = attention_.ReplaceNorms(loader);
+  for (auto* norm : {&attention_norm_, &second_attention_norm_, &feed_forward_norm_}) {
+    if (status.ok()) status = loader.ReplaceNorm(*norm);
+  }
+  return status;
+}
+
 void EncoderLayer::ReserveScratch(RunState& run) const {
   attention_.ReserveScratch(run);
   if (feed_forward_) feed_forward_->ReserveScratch(run);

@@ -44,6 +44,9 @@ class EncoderLayer {
     return attention_.ProjectMemory(memory, run);
   }
 
+  // Those that the loader's source has; see WeightLoader::ReplaceNorm.
+  absl::Status ReplaceNorms(WeightLoader& loader);
+
   void ReserveScratch(RunState& run) const;
   int64_t bytes() const;
 

@@ -19,12 +19,12 @@ absl::StatusOr<Front> Front::Load(const FrontShape& shape, const LayerShape& lay
   const int64_t width = layer.hidden_size;
   Front front;
   front.shape_ = shape;
-  front.own_rows_ = AlignedBuffer<float>(shape.own_rows() * width);
+  AlignedBuffer<float> own_rows(shape.own_rows() * width);
   const auto read_rows = [&](const char* name, int64_t first, int64_t rows) {
     if (rows == 0) return absl::OkStatus();
     absl::StatusOr<AlignedBuffer<float>> read = loader.ReadTable(name, rows * width);
     if (!read.ok()) return read.status();
-    std::copy_n(read->data(), rows * width, front.own_rows_.data() + first * width);
+    std::copy_n(read->data(), rows * width, own_rows.data() + first * width);
     return absl::OkStatus();
   };
   const int64_t first_register = shape.placed_rows();
@@ -36,11 +36,12 @@ absl::StatusOr<Front> Front::Load(const FrontShape& shape, const LayerShape& lay
     absl::StatusOr<AlignedBuffer<float>> read =
         loader.ReadTable("front.positions", shape.positions * width);
     if (!read.ok()) return read.status();
-    AddRow(read->data(), shape.placed_rows() * width, front.own_rows_.data());
-    front.positions_ = AlignedBuffer<float>(shape.features() * width);
-    std::copy_n(read->data() + shape.placed_rows() * width, shape.features() * width,
-                front.positions_.data());
+    AddRow(read->data(), shape.placed_rows() * width, own_rows.data());
+    AlignedBuffer<float> positions(shape.features() * width);
+    std::copy_n(read->data() + shape.placed_rows() * width, positions.size(), positions.data());
+    front.positions_ = std::move(positions);
   }
+  front.own_rows_ = std::move(own_rows);
   if (shape.has_norm) {
     absl::StatusOr<NormParameters> norm =
         loader.ReadNorm("front.norm", width, layer.norm_kind, layer.norm_epsilon);
@@ -62,6 +63,8 @@ void Front::Apply(absl::Span<const int32_t> positions, MatrixView<float> rows,
   }
   if (norm_) LayerNorm(run.team, rows, norm_->view(), rows);
 }
+
+absl::Status Front::ReplaceNorms(WeightLoader& loader) { return loader.ReplaceNorm(norm_); }
 
 int64_t Front::bytes() const {
   return own_rows_.bytes() + positions_.bytes() + (norm_ ? norm_->bytes() : 0);

@@ -24,12 +24,15 @@ class Front {
   // place; positions: one for each of them.
   void Apply(absl::Span<const int32_t> positions, MatrixView<float> rows, RunState& run) const;
 
+  // Those that the loader's source has; see WeightLoader::ReplaceNorm.
+  absl::Status ReplaceNorms(WeightLoader& loader);
+
   int64_t bytes() const;
 
  private:
   FrontShape shape_;
-  AlignedBuffer<float> own_rows_;   // [own_rows, E], positions added
-  AlignedBuffer<float> positions_;  // [features, E], or of size 0
+  SharedBuffer<float> own_rows_;   // [own_rows, E], positions added
+  SharedBuffer<float> positions_;  // [features, E], or of size 0
   std::optional<NormParameters> norm_;
 };
 

@@ -130,6 +130,12 @@ MatrixView<float> MultiHeadAttention::Project(MatrixView<float> context, RunStat
   return projected;
 }
 
+absl::Status MultiHeadAttention::ReplaceNorms(WeightLoader& loader) {
+  absl::Status status = loader.ReplaceNorm(query_norm_);
+  if (status.ok()) status = loader.ReplaceNorm(key_norm_);
+  return status;
+}
+
 void MultiHeadAttention::ReserveScratch(RunState& run) const {
   for (const Input& input : inputs_) run.gemm.Reserve(input.linear, PaddedRows(run.max_tokens));
   if (output_) run.gemm.Reserve(*output_, PaddedRows(run.max_tokens));

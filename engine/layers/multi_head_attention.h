@@ -38,6 +38,9 @@ class MultiHeadAttention {
   // projection this is the context itself.
   MatrixView<float> Project(MatrixView<float> context, RunState& run) const;
 
+  // Those that the loader's source has; see WeightLoader::ReplaceNorm.
+  absl::Status ReplaceNorms(WeightLoader& loader);
+
   void ReserveScratch(RunState& run) const;
   int64_t bytes() const;
 

@@ -28,6 +28,9 @@ class PoolingDense {
   // norm(activation(W source [in] + b)), [out].
   std::vector<float> Forward(absl::Span<const float> source) const;
 
+  // Those that the loader's source has; see WeightLoader::ReplaceNorm.
+  absl::Status ReplaceNorms(WeightLoader& loader);
+
   int64_t bytes() const { return weight_.bytes() + bias_.bytes() + (norm_ ? norm_->bytes() : 0); }
 
  private:
@@ -37,8 +40,8 @@ class PoolingDense {
 
   int64_t out_;
   Activation activation_;
-  AlignedBuffer<float> weight_;  // [out, in]
-  AlignedBuffer<float> bias_;    // [out], or of size 0
+  SharedBuffer<float> weight_;  // [out, in]
+  SharedBuffer<float> bias_;    // [out], or of size 0
   std::optional<NormParameters> norm_;
 };
 

@@ -73,7 +73,18 @@ absl::StatusOr<NormParameters> WeightLoader::ReadNorm(const std::string& name, i
   if (!gamma.ok()) return gamma.status();
   absl::StatusOr<AlignedBuffer<float>> beta = ReadOptional(name + ".bias", width);
   if (!beta.ok()) return beta.status();
-  return NormParameters{*std::move(gamma), *std::move(beta), epsilon, kind};
+  return NormParameters{name, *std::move(gamma), *std::move(beta), epsilon, kind};
+}
+
+absl::Status WeightLoader::ReplaceNorm(std::optional<NormParameters>& norm) {
+  if (!norm) return absl::OkStatus();
+  for (auto [kind, values] : {std::pair{".weight", &norm->gamma}, std::pair{".bias", &norm->beta}}) {
+    if (!source_.Has(norm->name + kind)) continue;
+    absl::StatusOr<AlignedBuffer<float>> read = ReadTable(norm->name + kind, norm->gamma.size());
+    if (!read.ok()) return read.status();
+    *values = *std::move(read);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<AlignedBuffer<float>> WeightLoader::ReadTable(const std::string& name,

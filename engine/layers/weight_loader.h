@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,9 @@ namespace attendant {
 
 // The parameters of one layer norm. Immutable once loaded.
 struct NormParameters {
-  AlignedBuffer<float> gamma;
-  AlignedBuffer<float> beta;  // or of size 0: none
+  std::string name;
+  SharedBuffer<float> gamma;
+  SharedBuffer<float> beta;  // or of size 0: none
   float epsilon = 0;
   NormKind kind = NormKind::kLayer;
 
@@ -61,11 +63,16 @@ class WeightLoader {
   absl::StatusOr<NormParameters> ReadNorm(const std::string& name, int64_t width, NormKind kind,
                                           float epsilon);
 
+  // Weight and bias, each if the source has it; `norm`, if there is one, was read by this name.
+  absl::Status ReplaceNorm(std::optional<NormParameters>& norm);
+
   // A tensor of `elements` as it is.
   absl::StatusOr<AlignedBuffer<float>> ReadTable(const std::string& name, int64_t elements);
 
   // The same, or of size 0 if the model has no such tensor.
   absl::StatusOr<AlignedBuffer<float>> ReadOptional(const std::string& name, int64_t elements);
+
+  int64_t bytes_read() const { return done_bytes_; }
 
  private:
   absl::Status Read(absl::string_view name, absl::Span<float> target);

@@ -68,6 +68,7 @@ void Describe(const ServedModel& model, v1::GetModelResponse& out) {
   }
   out.set_compute_dtype(ToProto(model.encoder->mode().type));
   out.set_weight_bytes(model.encoder->weight_bytes());
+  out.set_base(model.base);
   for (const StageCost& cost : ListStageCosts(description)) {
     v1::StageCost& listed = *out.add_stage_costs();
     listed.set_stage(cost.stage);

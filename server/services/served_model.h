@@ -14,6 +14,7 @@ struct ServedModel {
   std::string name;
   std::shared_ptr<const Encoder> encoder;
   std::vector<std::string> unused_tensors;
+  std::string base = {};  // the model whose weights it shares, all but some norms; empty: none
 };
 
 // Fixed once the server is ready. Sorted by name.

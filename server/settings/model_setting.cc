@@ -44,7 +44,12 @@ absl::Status ReadKey(const std::string& key, const std::string& value, ModelSett
   if (key == "allow-nonfinite-weights") return ReadBool(key, value, model.allow_nonfinite_weights);
   if (key == "dtype") return ReadDtype(value, model.compute.type);
   if (key == "emulate") return ReadBool(key, value, model.compute.emulate);
-  return Unexpected("the key dtype, emulate, weights-sha256 or allow-nonfinite-weights", key);
+  if (key == "overlay") {
+    model.overlay = value;
+    return value.empty() ? Unexpected("a file for overlay", value) : absl::OkStatus();
+  }
+  return Unexpected("the key dtype, emulate, overlay, weights-sha256 or allow-nonfinite-weights",
+                    key);
 }
 
 // `whole` is the text that an error shows.
@@ -60,6 +65,10 @@ absl::StatusOr<ModelSetting> ReadSource(const std::string& text, const std::stri
   }
   if (model.compute.emulate && model.compute.type == ComputeType::kF32) {
     return Unexpected("dtype=bf16 or dtype=int8 beside emulate=true", whole);
+  }
+  if (!model.overlay.empty() && model.compute != ComputeMode()) {
+    return Unexpected("neither dtype nor emulate beside overlay, which has those of its base",
+                      whole);
   }
   return model;
 }

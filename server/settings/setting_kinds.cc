@@ -47,6 +47,7 @@ SettingKind BoundedInteger(T Settings::*member, T least, T most) {
 
 std::string ModelToText(const ModelSetting& model) {
   std::string text = absl::StrCat(model.name, "=", model.source);
+  if (!model.overlay.empty()) absl::StrAppend(&text, ",overlay=", model.overlay);
   if (!model.weights_sha256.empty())
     absl::StrAppend(&text, ",weights-sha256=", model.weights_sha256);
   if (model.allow_nonfinite_weights) absl::StrAppend(&text, ",allow-nonfinite-weights=true");

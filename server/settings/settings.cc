@@ -1,5 +1,7 @@
 #include "server/settings/settings.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "server/settings/settings_sources.h"
 #include "server/settings/settings_table.h"
@@ -20,6 +22,22 @@ absl::Status Apply(const SettingsSource& source, Settings& settings) {
   return absl::OkStatus();
 }
 
+// Every overlay lies over a model that is none itself.
+absl::Status CheckOverlays(const std::vector<ModelSetting>& models) {
+  for (const ModelSetting& overlay : models) {
+    if (overlay.overlay.empty()) continue;
+    const bool has_base = std::any_of(models.begin(), models.end(), [&](const ModelSetting& base) {
+      return base.name == overlay.source && base.overlay.empty();
+    });
+    if (has_base) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--model ", overlay.name,
+                     ": expected the name of another model, not an overlay, before ,overlay=, got ",
+                     overlay.source));
+  }
+  return absl::OkStatus();
+}
+
 // What no row can say alone.
 absl::Status CheckTogether(const Settings& settings) {
   if (settings.port != 0 && settings.port == settings.http_port) {
@@ -31,7 +49,7 @@ absl::Status CheckTogether(const Settings& settings) {
         absl::StrCat("--max-queue-tokens: expected at least --max-request-tokens (",
                      settings.max_request_tokens, "), got ", settings.max_queue_tokens));
   }
-  return absl::OkStatus();
+  return CheckOverlays(settings.models);
 }
 
 absl::StatusOr<Settings> ReadValues(
@@ -81,6 +99,9 @@ absl::StatusOr<SettingsRequest> ReadSettings(
   absl::StatusOr<ModelSetting> model = ParseModelSource(*line->describe);
   if (!model.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("--describe: ", model.status().message()));
+  }
+  if (!model->overlay.empty()) {
+    return absl::InvalidArgumentError("--describe: expected a source of its own, got an overlay");
   }
   model->name = model->source;
   request.kind = SettingsRequest::Kind::kDescribe;

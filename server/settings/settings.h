@@ -17,7 +17,9 @@ namespace attendant::server {
 // --model NAME=SOURCE[,key=value…]
 struct ModelSetting {
   std::string name;                      // [A-Za-z0-9._-]{1,128}, not starting with a dot
-  std::string source;                    // see engine/checkpoint/checkpoint.h
+  std::string source;                    // see engine/checkpoint/checkpoint.h; beside an overlay
+                                         // the name of another model, its base
+  std::string overlay;                   // key overlay: see engine/checkpoint/norm_overlay.h
   std::string weights_sha256;            // key weights-sha256
   bool allow_nonfinite_weights = false;  // key allow-nonfinite-weights
   ComputeMode compute;                   // keys dtype and emulate

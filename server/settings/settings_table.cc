@@ -26,7 +26,10 @@ Rows ModelRows() {
        "a checkpoint folder, worked-example, or synthetic:NAME such as synthetic:bert-base. Keys: "
        "dtype=f32, bf16 or int8 is what its linear layers compute in (bf16 needs AVX512_BF16 or "
        "AMX, int8 VNNI or AMX), emulate=true does the same roundings in float32 on any CPU, "
-       "weights-sha256=HEX refuses other weights, allow-nonfinite-weights=true accepts NaN and "
+       "overlay=FILE takes SOURCE for the name of another model and shares its weights, all but "
+       "the "
+       "norms in FILE (safetensors), weights-sha256=HEX refuses other weights, "
+       "allow-nonfinite-weights=true accepts NaN and "
        "infinity in them. Without any: worked-example under that name.",
        ModelsKind()},
       {group, "max-model-bytes", "BYTES", "Largest size of a model's weight files together.",

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "server/model_loading.h"
 #include "tests/articles/article_server.h"
 #include "tests/support/test_vectors.h"
 
@@ -48,6 +49,45 @@ TEST(TenPlusOneInsights, SharedQueriesAndKeysScoreSymmetrically) {
     asymmetry = std::max(asymmetry, std::abs(difference));
   }
   EXPECT_NEAR(asymmetry, 0.205, 1e-3);
+}
+
+// F41: the same frozen weights do another task with norms of their own: here one whose
+// answer is the same for every token.
+TEST(TenPlusOneInsights, NormsAloneMakeAnotherModel) {
+  const TempFolder folder;
+  folder.Write("base/config.json", TinyBertConfig());
+  folder.Write("base/model.safetensors", MakeSafetensors(TinyBertTensors()));
+  const std::vector<float> quiet = {1e-3f, 1e-3f, 1e-3f, 1e-3f}, bias = {1, 2, 3, 4};
+  folder.Write("norms.safetensors",
+               MakeSafetensors({WithValues("encoder.layer.1.output.LayerNorm.weight", {4}, quiet),
+                                WithValues("encoder.layer.1.output.LayerNorm.bias", {4}, bias)}));
+  server::Settings settings;
+  settings.models = {
+      *server::ParseModelSetting("base=" + folder.File("base")),
+      *server::ParseModelSetting("task=base,overlay=" + folder.File("norms.safetensors"))};
+  server::TestServerOptions options;
+  options.models = *server::LoadModels(*server::OpenModels(settings));
+  server::TestServer server(std::move(options));
+
+  const auto encode = [&](const char* model) {
+    v1::EncodeRequest request;
+    request.set_model(model);
+    *request.mutable_token_ids() = IntegerTensor({1, 3}, {1, 2, 3});
+    v1::EncodeResponse response;
+    EXPECT_TRUE(server.Encode(request, &response).ok());
+    return ToFloats(response.hidden_states());
+  };
+  const std::vector<float> task = encode("task");
+  for (size_t i = 0; i < task.size(); ++i) EXPECT_NEAR(task[i], bias[i % 4], 3e-3);
+  EXPECT_GT(LargestDifference(task, encode("base")), 0.1);
+
+  grpc::ClientContext context;
+  v1::GetModelRequest request;
+  request.set_model("task");
+  v1::GetModelResponse model;
+  ASSERT_TRUE(server.stub().GetModel(&context, request, &model).ok());
+  EXPECT_EQ(model.base(), "base");
+  EXPECT_EQ(model.weight_bytes(), 8 * 4);
 }
 
 // F26: with projections of their own, even the scores have a direction.

@@ -195,8 +195,8 @@ TEST(SettingsTest, RefusesBadModels) {
             "starting with '.', "
             "got \".a\"");
   EXPECT_EQ(Error({"--model", "a=x,colour=red"}),
-            "--model: expected the key dtype, emulate, weights-sha256 or allow-nonfinite-weights, "
-            "got \"colour\"");
+            "--model: expected the key dtype, emulate, overlay, weights-sha256 or "
+            "allow-nonfinite-weights, got \"colour\"");
   EXPECT_EQ(Error({"--model", "a=x,dtype=f16"}),
             "--model: expected f32, bf16 or int8 for dtype, got \"f16\"");
   EXPECT_EQ(Error({"--model", "a=x,dtype=int8,emulate=1"}),
@@ -212,6 +212,31 @@ TEST(SettingsTest, RefusesBadModels) {
             "--model: expected true or false for allow-nonfinite-weights, got \"yes\"");
   EXPECT_THAT(Error({"--model", std::string(129, 'a') + "=x"}),
               HasSubstr("expected a model name of 1 to 128"));
+}
+
+TEST(SettingsTest, LaysAnOverlayOverAnotherModel) {
+  const auto request =
+      ReadSettings({"--model", "b=a,overlay=norms.safetensors", "--model", "a=x"}, {});
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->settings.models[0].source, "a");
+  EXPECT_EQ(request->settings.models[0].overlay, "norms.safetensors");
+  EXPECT_THAT(DescribeSettings(request->settings),
+              Contains("model = b=a,overlay=norms.safetensors;a=x"));
+}
+
+TEST(SettingsTest, RefusesOverlaysWithoutBase) {
+  constexpr char kNoBase[] =
+      "--model b: expected the name of another model, not an overlay, before ,overlay=, got ";
+  EXPECT_EQ(Error({"--model", "b=folder,overlay=f"}), absl::StrCat(kNoBase, "folder"));
+  EXPECT_EQ(Error({"--model", "b=b,overlay=f"}), absl::StrCat(kNoBase, "b"));
+  EXPECT_EQ(Error({"--model", "a=x", "--model", "c=a,overlay=f", "--model", "b=c,overlay=f"}),
+            absl::StrCat(kNoBase, "c"));
+  EXPECT_EQ(Error({"--model", "b=a,overlay="}), "--model: expected a file for overlay, got \"\"");
+  EXPECT_EQ(Error({"--model", "b=a,overlay=f,dtype=int8"}),
+            "--model: expected neither dtype nor emulate beside overlay, which has those of its "
+            "base, got \"b=a,overlay=f,dtype=int8\"");
+  EXPECT_EQ(Error({"--describe", "a,overlay=f"}),
+            "--describe: expected a source of its own, got an overlay");
 }
 
 TEST(SettingsTest, DescribesOneModelWithTheOtherSettings) {
@@ -237,7 +262,7 @@ TEST(SettingsTest, RefusesToDescribeNothing) {
   EXPECT_EQ(Error({"--describe"}), "--describe: expected a value; see --help");
   EXPECT_EQ(Error({"--describe", ""}), "--describe: expected SOURCE[,key=value...], got \"\"");
   EXPECT_EQ(Error({"--describe", "x,colour=red"}),
-            "--describe: expected the key dtype, emulate, weights-sha256 or "
+            "--describe: expected the key dtype, emulate, overlay, weights-sha256 or "
             "allow-nonfinite-weights, got \"colour\"");
 }
 

@@ -1,0 +1,64 @@
+#include "engine/checkpoint/norm_overlay.h"
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/checkpoint/weight_binder.h"
+#include "engine/checkpoint/weight_files.h"
+
+namespace attendant {
+namespace {
+
+bool IsOfNorm(const std::string& canonical) {
+  return absl::EndsWith(canonical, "norm.weight") || absl::EndsWith(canonical, "norm.bias");
+}
+
+// By canonical name, what the base's files call it.
+std::map<std::string, std::string> NamesInFiles(const Checkpoint& base) {
+  std::map<std::string, std::string> names;
+  for (const CheckpointTensor& tensor : base.tensors) {
+    for (const std::string& weight : tensor.weights) names.emplace(weight, tensor.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+absl::StatusOr<Checkpoint> OpenNormOverlay(const std::string& path, const Checkpoint& base,
+                                           const CheckpointOptions& options) {
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == path.npos ? "." : path.substr(0, slash);
+  const std::string file = slash == path.npos ? path : path.substr(slash + 1);
+  absl::StatusOr<WeightFiles> files = OpenWeightFile(folder, file, options);
+  if (!files.ok()) return files.status();
+  WeightBinder binder(path);
+  binder.AddFiles("", *std::move(files));
+
+  const std::map<std::string, std::string> names = NamesInFiles(base);
+  for (WeightSpec& spec : ListWeights(base.description)) {
+    if (!IsOfNorm(spec.name)) continue;
+    spec.optional = true;
+    std::vector<TensorPart> places = {{spec.name}};
+    if (const auto named = names.find(spec.name); named != names.end()) {
+      places.insert(places.begin(), {named->second});
+    }
+    binder.Bind(spec, places);
+  }
+  for (const std::string& name : binder.Unbound()) {
+    binder.problems().Add(
+        absl::StrCat(binder.Show(name), ": expected a norm of the base model, by its name there"));
+  }
+  Checkpoint overlay;
+  overlay.description = base.description;
+  if (absl::Status status = binder.Finish(options, overlay); !status.ok()) return status;
+  if (overlay.tensors.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": expected norms of the base model, found no tensor"));
+  }
+  return overlay;
+}
+
+}  // namespace attendant
