@@ -86,11 +86,11 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> LoadModel(OpenedModel opened,
       "model {}: {} from {}, {} layers of width {}, {} heads, computed in {}{}, {} of weights, "
       "loaded in {:.1f} s",
       name, description.family,
-      base == nullptr ? opened.setting.source : absl::StrCat(base->name, " with ", opened.setting.overlay),
-      description.layers,
-      description.layer.hidden_size, description.layer.heads, Name(opened.setting.compute.type),
-      opened.setting.compute.emulate ? " (emulated)" : "", InMebibytes((*encoder)->weight_bytes()),
-      absl::ToDoubleSeconds(absl::Now() - started));
+      base == nullptr ? opened.setting.source
+                      : absl::StrCat(base->name, " with ", opened.setting.overlay),
+      description.layers, description.layer.hidden_size, description.layer.heads,
+      Name(opened.setting.compute.type), opened.setting.compute.emulate ? " (emulated)" : "",
+      InMebibytes((*encoder)->weight_bytes()), absl::ToDoubleSeconds(absl::Now() - started));
   auto model = std::make_shared<ServedModel>();
   model->name = name;
   if (base != nullptr) model->base = base->name;
@@ -117,8 +117,8 @@ absl::StatusOr<OpenedModel> OpenOverlay(ModelSetting setting, absl::Span<const O
   const auto base = std::find_if(models.begin(), models.end(), [&](const OpenedModel& model) {
     return model.setting.name == setting.source;
   });
-  absl::StatusOr<Checkpoint> overlay = OpenNormOverlay(setting.overlay, base->checkpoint,
-                                                       CheckpointOptionsOf(setting, settings));
+  absl::StatusOr<Checkpoint> overlay =
+      OpenNormOverlay(setting.overlay, base->checkpoint, CheckpointOptionsOf(setting, settings));
   if (!overlay.ok()) return overlay.status();
   setting.compute = base->setting.compute;
   return OpenedModel{std::move(setting), *std::move(overlay)};
@@ -189,7 +189,9 @@ absl::StatusOr<int64_t> LargestRequestBytes(absl::Span<const OpenedModel> models
   constexpr int64_t kBesideARow = 32, kBesideTheRows = 64 << 10;
   int64_t width = 0;
   for (const OpenedModel& model : models) {
-    width = std::max(width, model.checkpoint.description.layer.hidden_size);
+    const ModelDescription& description = model.checkpoint.description;
+    width = std::max(width, description.layer.hidden_size);
+    if (description.front) width = std::max(width, description.front->feature_width);
   }
   const std::optional<int64_t> bytes = CheckedMultiply(width * 4 + kBesideARow, max_request_tokens);
   // gRPC counts a message's bytes in an int.

@@ -38,6 +38,10 @@ CLI::App* EncodeCommand::AddTo(CLI::App& app) {
   encode->add_option("--layers", layers_, "Which layers; default: all")->type_name("FIRST:COUNT");
   input_.AddTo(*encode);
   input_.AddTokensTo(*encode);
+  encode->add_flag(
+      "--features", features_,
+      "The input is features: rows of patches or frames, which the model's own rows and "
+      "positions go before and onto");
   encode
       ->add_option("--truncate", truncate_,
                    "Which side of token ids is cut that are longer than the model's positions "
@@ -86,6 +90,7 @@ absl::StatusOr<EncodeRequest> EncodeCommand::MakeRequest(RequestInput input) con
     request.layers = *span;
   }
   MoveInput(std::move(input), request);
+  if (features_) request.features = std::exchange(request.hidden_states, std::nullopt);
   request.return_pooled = !pooled_.empty();
   if (request.return_pooled) request.pooling = kPoolings.at(pooled_);
   request.truncation = kTruncations.at(truncate_);

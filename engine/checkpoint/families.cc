@@ -114,7 +114,8 @@ const char* ReasonToRefuse(const std::string& model_type,
   names.push_back(model_type);
   for (const RefusedFamily& family : kRefusedFamilies) {
     for (const std::string& name : names) {
-      const std::string plain = absl::StrReplaceAll(absl::AsciiStrToLower(name), {{"-", ""}, {"_", ""}});
+      const std::string plain =
+          absl::StrReplaceAll(absl::AsciiStrToLower(name), {{"-", ""}, {"_", ""}});
       if (absl::StartsWith(plain, family.name)) return family.reason;
     }
   }

@@ -125,10 +125,12 @@ struct EmbeddingShape {
   bool operator==(const EmbeddingShape&) const = default;
 };
 
-// What a model puts before and onto the rows of patches or frames that it is given: a class and a
-// distillation token, registers, a table of positions, a norm. Positions are of the two tokens,
+// What a model makes of the rows of patches or frames that it is given: a linear layer that brings
+// them to its width; before and onto them a class and a distillation token, registers, a table of
+// positions, a norm. Positions are of the two tokens,
 // then of the rows; registers, between them, have none.
 struct FrontShape {
+  int64_t feature_width = 0;  // of the rows, for the linear layer; 0: none, they are E wide
   bool has_class = false;
   bool has_distillation = false;
   int64_t registers = 0;
@@ -139,6 +141,10 @@ struct FrontShape {
 
   int64_t placed_rows() const { return (has_class ? 1 : 0) + (has_distillation ? 1 : 0); }
   int64_t own_rows() const { return placed_rows() + registers; }
+  // Of the rows that are given, to a model of this hidden size.
+  int64_t width(int64_t hidden_size) const {
+    return feature_width > 0 ? feature_width : hidden_size;
+  }
   // Most rows that can be given; 0: any number.
   int64_t features() const { return positions == 0 ? 0 : positions - placed_rows(); }
   bool operator==(const FrontShape&) const = default;

@@ -12,6 +12,7 @@
 #include "engine/checkpoint/bounds.h"
 #include "engine/checkpoint/config_reader.h"
 #include "engine/checkpoint/json.h"
+#include "engine/checkpoint/module_ends.h"
 #include "engine/checkpoint/problems.h"
 #include "engine/checkpoint/weight_binder.h"
 #include "engine/checkpoint/weight_files.h"
@@ -41,6 +42,7 @@ struct TorchDescription {
   bool norm_first = false;
   Activation activation = Activation::kRelu;
   float layer_norm_eps = 0;
+  ModuleEnds ends;
 };
 
 absl::StatusOr<TorchDescription> ReadDescription(const std::string& path, const Json& json) {
@@ -61,6 +63,7 @@ absl::StatusOr<TorchDescription> ReadDescription(const std::string& path, const 
     read.activation = config.Choice<Activation>({"activation"}, kActivations);
     read.layer_norm_eps = config.Number({"layer_norm_eps"}, kHighestNormEpsilon);
     keys.insert(keys.end(), {"norm_first", "activation", "layer_norm_eps"});
+    read.ends = ReadModuleEnds(config, keys);
   }
   config.AllowOnly(keys);
   if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
@@ -223,9 +226,11 @@ void BindLayerWeight(const Layout& layout, const WeightSpec& spec, WeightBinder&
   bind(kOrigins);
 }
 
-void BindAll(const ModelDescription& description, const Layout& layout, WeightBinder& binder) {
+void BindAll(const ModelDescription& description, const Layout& layout, const ModuleEnds& ends,
+             WeightBinder& binder) {
   const bool has_layer_bias = HasLayerBias(layout, binder);
   for (WeightSpec& spec : ListWeights(description)) {
+    if (BindModuleEnd(ends, spec, binder)) continue;
     if (!absl::StartsWith(spec.name, "layer.")) {  // the exit norm, made by itself
       binder.Bind(spec, {{std::string(absl::StripPrefix(spec.name, "exit_"))}});
       continue;
@@ -273,10 +278,14 @@ absl::Status OpenTorchModule(const std::string& folder, const CheckpointOptions&
   description.layer = DescribeLayer(*read, layout, binder);
   description.has_exit_norm =
       read->module == Module::kEncoder && binder.Find("norm.weight") != nullptr;
+  DescribeModuleEnds(read->ends, binder, description);
   if (!binder.problems().empty()) return binder.Finish(options, checkpoint);
-  BindAll(description, layout, binder);
+  BindAll(description, layout, read->ends, binder);
   checkpoint.description = std::move(description);
-  return binder.Finish(options, checkpoint);
+  absl::Status status = binder.Finish(options, checkpoint);
+  checkpoint.weights = WithSinusoids(read->ends, checkpoint.description.layer.hidden_size,
+                                     std::move(checkpoint.weights));
+  return status;
 }
 
 }  // namespace attendant

@@ -14,7 +14,8 @@ inline constexpr char kTorchDescriptionFile[] = "attendant.json";
 //   {"module": "nn.TransformerEncoder", "file": "encoder.safetensors", "num_heads": 8,
 //    "norm_first": false, "activation": "relu", "layer_norm_eps": 1e-5}
 // with module nn.MultiheadAttention (which has the first three fields only),
-// nn.TransformerEncoderLayer or nn.TransformerEncoder (module "attention": attention_module.h).
+// nn.TransformerEncoderLayer or nn.TransformerEncoder (module "attention": attention_module.h)
+// and, beside the latter two, "input_projection", "sinusoids", "output_projection" (module_ends.h).
 // nn.MultiheadAttention may be made with kdim and vdim: it then attends to a memory alone.
 // None has a default: a wrong guess would load and answer nonsense. layer_norm_eps also holds for
 // the norm after the last layer. All else follows from the shapes. As InspectCheckpoint.

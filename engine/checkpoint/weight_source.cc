@@ -36,6 +36,7 @@ void AddEmbeddings(const EmbeddingShape& shape, const LayerShape& layer, Weights
 
 void AddFront(const FrontShape& shape, const LayerShape& layer, Weights& weights) {
   const int64_t width = layer.hidden_size;
+  if (shape.feature_width > 0) AddLinear("front.projection", width, shape.feature_width, weights);
   if (shape.has_class) weights.push_back({"front.class", {1, width}});
   if (shape.has_distillation) weights.push_back({"front.distillation", {1, width}});
   if (shape.registers > 0) weights.push_back({"front.registers", {shape.registers, width}});

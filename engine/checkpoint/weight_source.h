@@ -25,12 +25,12 @@ namespace attendant {
 // second_attention_norm [E], query_norm, key_norm [H Dk]; each ".weight" and ".bias";
 // attention_scale, feed_forward_scale [E]. Once: "embeddings.word" [V, W],
 // "embeddings.position" [P, W], "embeddings.token_type" [Y, W], "embeddings.norm.{weight,bias}"
-// [W], "embeddings.projection.{weight,bias}" [E, W], "front.class" "front.distillation" [1, E],
-// "front.registers" [registers, E], "front.positions" [positions, E], "front.norm.{weight,bias}"
-// [E], "relative_positions" [buckets, H], "exit_norm.{weight,bias}" [E],
-// "pooling.dense.{weight,bias}" [dense_width, modes E], "pooling.dense_norm.{weight,bias}"
-// [dense_width], "pooling.output.{weight,bias}" [output_width, dense_width], the same of
-// "classifier". Linear weights are [out, in]. RMS norms have no bias.
+// [W], "embeddings.projection.{weight,bias}" [E, W], "front.projection.{weight,bias}" [E,
+// feature_width], "front.class" "front.distillation" [1, E], "front.registers" [registers, E],
+// "front.positions" [positions, E], "front.norm.{weight,bias}" [E], "relative_positions" [buckets,
+// H], "exit_norm.{weight,bias}" [E], "pooling.dense.{weight,bias}" [dense_width, modes E],
+// "pooling.dense_norm.{weight,bias}" [dense_width], "pooling.output.{weight,bias}" [output_width,
+// dense_width], the same of "classifier". Linear weights are [out, in]. RMS norms have no bias.
 struct WeightSpec {
   std::string name;
   std::vector<int64_t> shape;

@@ -31,6 +31,9 @@ struct Activations::Shapes {
     if (model.embeddings && model.embeddings->projected(layer.hidden_size)) {
       embedded = {rows, model.embeddings->width};
     }
+    if (model.front && model.front->feature_width > 0) {
+      embedded = {rows, model.front->feature_width};
+    }
   }
 
   int64_t hidden_size;

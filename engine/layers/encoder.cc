@@ -120,6 +120,7 @@ int64_t Encoder::weight_bytes() const { return impl_->own_bytes; }
 
 void Encoder::Impl::ReserveScratch(RunState& run) const {
   if (embeddings) embeddings->ReserveScratch(run);
+  if (front) front->ReserveScratch(run);
   for (const EncoderLayer& layer : layers) layer.ReserveScratch(run);
 }
 

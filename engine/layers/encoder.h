@@ -107,6 +107,11 @@ class EncoderRun {
   // model must have embeddings.
   void Embed(const TokenIds& ids, int64_t first_row);
 
+  // Where `rows` features go, each as wide as the model takes them, that ProjectFeatures then
+  // brings into rows [first_row, first_row + rows) of input(); the model must have a front.
+  MatrixView<float> FeatureRows(int64_t first_row, int64_t rows);
+  void ProjectFeatures(int64_t first_row, int64_t rows);
+
   // Makes what enters layer 0 of one sequence of features, which are in rows [first_row + own_rows,
   // …) of input(): the model's own rows before them, the positions onto them, the norm. `positions`
   // of the features, each in [0, features()) where the model has such a table (the caller checks);

@@ -32,7 +32,7 @@ class Encoder::Impl {
   int64_t own_bytes = 0;
   std::optional<Embeddings> embeddings;
   std::optional<Front> front;
-  SharedBuffer<float> relative_positions;  // [buckets, H], or of size 0
+  SharedBuffer<float> relative_positions;   // [buckets, H], or of size 0
   std::vector<EncoderLayer> layers;         // one for each weight set
   std::optional<NormParameters> exit_norm;
   std::vector<PoolingDense> pooling_layers;

@@ -97,6 +97,19 @@ void EncoderRun::Embed(const TokenIds& ids, int64_t first_row) {
   impl_->model().embeddings->Embed(ids, input().Rows(first_row, rows), impl_->state);
 }
 
+MatrixView<float> EncoderRun::FeatureRows(int64_t first_row, int64_t rows) {
+  if (impl_->model().description.front->feature_width == 0) return input().Rows(first_row, rows);
+  return impl_->state.activations.embedded().Rows(0, rows);
+}
+
+void EncoderRun::ProjectFeatures(int64_t first_row, int64_t rows) {
+  const Encoder::Impl& model = impl_->model();
+  if (rows == 0 || model.description.front->feature_width == 0) return;
+  RunState& state = impl_->state;
+  model.front->Project(state.activations.embedded().Rows(0, PaddedRows(rows)),
+                       input().Rows(first_row, rows), state);
+}
+
 void EncoderRun::AddFront(absl::Span<const int32_t> positions, int64_t first_row) {
   const Encoder::Impl& model = impl_->model();
   const int64_t rows = model.description.front->own_rows() + static_cast<int64_t>(positions.size());

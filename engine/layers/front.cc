@@ -19,6 +19,12 @@ absl::StatusOr<Front> Front::Load(const FrontShape& shape, const LayerShape& lay
   const int64_t width = layer.hidden_size;
   Front front;
   front.shape_ = shape;
+  if (shape.feature_width > 0) {
+    absl::StatusOr<PackedLinear> projection =
+        loader.ReadLinear("front.projection", width, shape.feature_width);
+    if (!projection.ok()) return projection.status();
+    front.projection_ = *std::move(projection);
+  }
   AlignedBuffer<float> own_rows(shape.own_rows() * width);
   const auto read_rows = [&](const char* name, int64_t first, int64_t rows) {
     if (rows == 0) return absl::OkStatus();
@@ -51,6 +57,16 @@ absl::StatusOr<Front> Front::Load(const FrontShape& shape, const LayerShape& lay
   return front;
 }
 
+void Front::Project(MatrixView<float> features, MatrixView<float> target, RunState& run) const {
+  // The product writes whole tiles; the rows behind `target` may be another sequence's.
+  const MatrixView<float> projected = run.activations.branch().Rows(0, features.rows);
+  ZeroRows(features.Rows(target.rows, features.rows - target.rows));
+  run.Apply(*projection_, features, projected);
+  for (int64_t r = 0; r < target.rows; ++r) {
+    std::copy_n(projected.row(r), target.cols, target.row(r));
+  }
+}
+
 void Front::Apply(absl::Span<const int32_t> positions, MatrixView<float> rows,
                   RunState& run) const {
   const int64_t own_rows = shape_.own_rows();
@@ -66,8 +82,13 @@ void Front::Apply(absl::Span<const int32_t> positions, MatrixView<float> rows,
 
 absl::Status Front::ReplaceNorms(WeightLoader& loader) { return loader.ReplaceNorm(norm_); }
 
+void Front::ReserveScratch(RunState& run) const {
+  if (projection_) run.gemm.Reserve(*projection_, PaddedRows(run.max_tokens));
+}
+
 int64_t Front::bytes() const {
-  return own_rows_.bytes() + positions_.bytes() + (norm_ ? norm_->bytes() : 0);
+  return (projection_ ? projection_->bytes() : 0) + own_rows_.bytes() + positions_.bytes() +
+         (norm_ ? norm_->bytes() : 0);
 }
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// What a model puts before and onto the rows of patches or frames that it is given.
+// What a model makes of the rows of patches or frames that it is given.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/matrix_view.h"
 #include "engine/checkpoint/model_description.h"
+#include "engine/kernels/gemm.h"
 #include "engine/layers/run_state.h"
 #include "engine/layers/weight_loader.h"
 
@@ -20,6 +21,10 @@ class Front {
   static absl::StatusOr<Front> Load(const FrontShape& shape, const LayerShape& layer,
                                     WeightLoader& loader);
 
+  // Brings features [PaddedRows(rows), feature_width] to the rows of `target` [rows, E]; the model
+  // has that linear layer. Zeroes the rows beyond `rows`.
+  void Project(MatrixView<float> features, MatrixView<float> target, RunState& run) const;
+
   // Makes what enters layer 0 of one sequence. rows: [own_rows + features, E], the features in
   // place; positions: one for each of them.
   void Apply(absl::Span<const int32_t> positions, MatrixView<float> rows, RunState& run) const;
@@ -27,12 +32,14 @@ class Front {
   // Those that the loader's source has; see WeightLoader::ReplaceNorm.
   absl::Status ReplaceNorms(WeightLoader& loader);
 
+  void ReserveScratch(RunState& run) const;
   int64_t bytes() const;
 
  private:
   FrontShape shape_;
-  SharedBuffer<float> own_rows_;   // [own_rows, E], positions added
-  SharedBuffer<float> positions_;  // [features, E], or of size 0
+  std::optional<PackedLinear> projection_;  // [E, feature_width]
+  SharedBuffer<float> own_rows_;            // [own_rows, E], positions added
+  SharedBuffer<float> positions_;           // [features, E], or of size 0
   std::optional<NormParameters> norm_;
 };
 

@@ -92,6 +92,7 @@ Footprint OfModel(const ModelDescription& model, const ComputeMode& mode) {
   }
   sum.AddTable(model.layer.relative_positions.buckets, model.layer.heads);
   if (const auto& front = model.front) {
+    if (front->feature_width > 0) sum.AddLinear(hidden, front->feature_width);
     sum.AddTable(front->registers, hidden);
     sum.AddTable(CheckedSize(front->positions) + CheckedSize(2), hidden);
     sum.AddFloats(Norm(hidden));
@@ -228,6 +229,12 @@ absl::Status CheckDescription(const ModelDescription& model) {
     return absl::InvalidArgumentError(
         "model description: expected norms behind the branches in a layer with a second attention "
         "norm");
+  }
+  if (model.front && model.front->feature_width != 0 &&
+      (model.front->feature_width < 0 || model.embeddings)) {
+    return absl::InvalidArgumentError(
+        "model description: expected a linear layer for features of a positive width in a model "
+        "without embeddings");
   }
   if (model.front && (model.front->positions < 0 || model.front->registers < 0 ||
                       (model.front->positions > 0 && model.front->features() < 1) ||

@@ -62,7 +62,8 @@ struct NameParts {
 
 // Dense layers behind the encoder work on a row for each sequence, and are not packed.
 bool IsOfHead(const NameParts& name) {
-  return name.prefix.empty() && !absl::StartsWith(name.stem, "embeddings.");
+  return name.prefix.empty() && !absl::StartsWith(name.stem, "embeddings.") &&
+         !absl::StartsWith(name.stem, "front.");
 }
 
 WeightForm FormOf(const NameParts& name, const WeightSpec& weight) {

@@ -78,7 +78,8 @@ absl::StatusOr<NormParameters> WeightLoader::ReadNorm(const std::string& name, i
 
 absl::Status WeightLoader::ReplaceNorm(std::optional<NormParameters>& norm) {
   if (!norm) return absl::OkStatus();
-  for (auto [kind, values] : {std::pair{".weight", &norm->gamma}, std::pair{".bias", &norm->beta}}) {
+  for (auto [kind, values] :
+       {std::pair{".weight", &norm->gamma}, std::pair{".bias", &norm->beta}}) {
     if (!source_.Has(norm->name + kind)) continue;
     absl::StatusOr<AlignedBuffer<float>> read = ReadTable(norm->name + kind, norm->gamma.size());
     if (!read.ok()) return read.status();

@@ -73,7 +73,8 @@ Json OfDescription(const ModelDescription& model) {
   if (const auto& front = model.front) {
     json["front"] = {{"own_rows", front->own_rows()},
                      {"features", front->features()},
-                     {"needs_every", front->needs_every}};
+                     {"needs_every", front->needs_every},
+                     {"feature_width", front->width(model.layer.hidden_size)}};
   }
   if (model.pooling) json["pooling"] = OfPooling(*model.pooling, model.layer.hidden_size);
   if (model.classifier) json["classifier"] = OfPooling(*model.classifier, model.layer.hidden_size);

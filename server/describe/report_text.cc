@@ -59,7 +59,8 @@ void AddExtras(const ModelDescription& model, Lines& lines) {
   }
   if (const auto& front = model.front) {
     Add("features",
-        absl::StrCat(front->own_rows(), " rows of the model before them; ",
+        absl::StrCat("of width ", front->width(model.layer.hidden_size), "; ", front->own_rows(),
+                     " rows of the model before them; ",
                      front->features() == 0
                          ? "any number"
                          : absl::StrCat(front->needs_every ? "" : "up to ", front->features())),

@@ -50,9 +50,9 @@ absl::Status TakeOwnFields(const v1::AttendRequest& request, const RequestPayloa
   if (!status.ok()) return status;
   if (!request.has_hidden_states()) return Refusal("hidden_states", "a tensor", "none");
   if (request.return_attention_probabilities()) compute.attention_layers = {compute.first_layer};
-  return TakeHiddenStates(payloads.Of("hidden_states", request.hidden_states(),
-                                      v1::AttendRequest::kHiddenStatesFieldNumber),
-                          shared, max_tokens, compute);
+  return TakeRows(payloads.Of("hidden_states", request.hidden_states(),
+                              v1::AttendRequest::kHiddenStatesFieldNumber),
+                  compute.description().layer.hidden_size, shared, max_tokens, compute);
 }
 
 }  // namespace attendant::server

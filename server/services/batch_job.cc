@@ -41,9 +41,13 @@ absl::Status BatchJob::Gather(EncoderRun& run, int64_t first_row, bool reject_no
   }
   const MatrixView<float> rows = run.input().Rows(first_row, compute.layout.tokens());
   if (!compute.features) return GatherHiddenStates(compute.layout, rows, reject_nonfinite);
-  absl::Status status = GatherHiddenStates(*compute.features, rows, reject_nonfinite);
-  if (status.ok()) AddFronts(rows, run);
-  return status;
+  const int64_t features = compute.features->tokens();
+  absl::Status status = GatherHiddenStates(*compute.features, run.FeatureRows(first_row_, features),
+                                           reject_nonfinite);
+  if (!status.ok()) return status;
+  run.ProjectFeatures(first_row_, features);
+  AddFronts(rows, run);
+  return absl::OkStatus();
 }
 
 // From the last sequence to the first, features make room for what goes before them.

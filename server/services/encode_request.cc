@@ -207,7 +207,8 @@ absl::Status TakeFeatures(const WireTensor& tensor, const SharedTensors& shared,
   if (compute.first_layer != 0) {
     return Refusal("layers.first", "0 with features", absl::StrCat(compute.first_layer));
   }
-  absl::Status status = TakeHiddenStates(tensor, shared, max_tokens, compute);
+  absl::Status status = TakeRows(tensor, front->width(compute.description().layer.hidden_size),
+                                 shared, max_tokens, compute);
   if (status.ok()) status = CheckPlaces(compute.layout, *front);
   if (!status.ok()) return status;
   compute.features = std::move(compute.layout);
@@ -244,9 +245,9 @@ absl::Status TakeInput(const Request& request, const RequestPayloads& payloads,
     return TakeFeatures(payloads.Of("features", request.features(), Request::kFeaturesFieldNumber),
                         shared, max_tokens, compute);
   }
-  return TakeHiddenStates(
+  return TakeRows(
       payloads.Of("hidden_states", request.hidden_states(), Request::kHiddenStatesFieldNumber),
-      shared, max_tokens, compute);
+      compute.description().layer.hidden_size, shared, max_tokens, compute);
 }
 
 }  // namespace

@@ -59,6 +59,7 @@ void Describe(const ServedModel& model, v1::GetModelResponse& out) {
     out.mutable_front()->set_own_rows(description.front->own_rows());
     out.mutable_front()->set_features(description.front->features());
     out.mutable_front()->set_needs_every(description.front->needs_every);
+    out.mutable_front()->set_feature_width(description.front->width(description.layer.hidden_size));
   }
   if (description.pooling) {
     out.set_pooled_width(description.pooling->width(description.layer.hidden_size));

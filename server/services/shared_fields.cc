@@ -17,21 +17,20 @@ absl::Status CheckRequestId(const std::string& request_id) {
                  absl::StrCat(request_id.size()));
 }
 
-absl::Status TakeHiddenStates(const WireTensor& hidden_states, const SharedTensors& shared,
-                              int64_t max_tokens, ComputeRequest& compute) {
-  const int64_t width = compute.description().layer.hidden_size;
-  const auto& dims = hidden_states.head.shape();
+absl::Status TakeRows(const WireTensor& rows, int64_t width, const SharedTensors& shared,
+                      int64_t max_tokens, ComputeRequest& compute) {
+  const auto& dims = rows.head.shape();
   const absl::Span<const int64_t> shape(dims.data(), static_cast<size_t>(dims.size()));
   const bool rank_fits = shape.size() == 3 || shape.size() == 2;
   if (!rank_fits || shape.back() != width) {
-    return Refusal(hidden_states.field + ".shape",
+    return Refusal(rows.field + ".shape",
                    absl::StrCat("[B, S, ", width, "], or [T, ", width, "] with lengths"),
                    ShapeText(shape));
   }
-  absl::StatusOr<CheckedTensor> tensor = CheckTensor(hidden_states, ElementKind::kFloat);
+  absl::StatusOr<CheckedTensor> tensor = CheckTensor(rows, ElementKind::kFloat);
   if (!tensor.ok()) return tensor.status();
   absl::StatusOr<TokenLayout> layout = LayOutTokens(
-      {hidden_states.field, shape.first(shape.size() - 1), shared.lengths, shared.attention_mask},
+      {rows.field, shape.first(shape.size() - 1), shared.lengths, shared.attention_mask},
       max_tokens);
   if (!layout.ok()) return layout.status();
   compute.layout = *std::move(layout);

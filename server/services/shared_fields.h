@@ -21,9 +21,10 @@ struct SharedTensors {
   std::optional<WireTensor> attention_bias;
 };
 
-// Fills layout and input from hidden states: [B, S, E], or [T, E] with lengths.
-absl::Status TakeHiddenStates(const WireTensor& hidden_states, const SharedTensors& shared,
-                              int64_t max_tokens, ComputeRequest& compute);
+// Fills layout and input from rows of this width, hidden states or features: [B, S, width], or
+// [T, width] with lengths.
+absl::Status TakeRows(const WireTensor& rows, int64_t width, const SharedTensors& shared,
+                      int64_t max_tokens, ComputeRequest& compute);
 
 // Fills bias; the layout is there.
 absl::Status TakeBias(const SharedTensors& shared, ComputeRequest& compute);

@@ -85,6 +85,13 @@ std::vector<float> ArticleServer::Probabilities(v1::AttendRequest request) {
   return ToFloats(Attend(request).attention_probabilities());
 }
 
+v1::EncodeResponse ArticleServer::Encode(const v1::EncodeRequest& request) {
+  v1::EncodeResponse response;
+  const grpc::Status status = server_->Encode(request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return response;
+}
+
 grpc::Status ArticleServer::TryAttend(const v1::AttendRequest& request) {
   v1::AttendResponse response;
   return server_->Attend(request, &response);

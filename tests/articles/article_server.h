@@ -42,6 +42,8 @@ class ArticleServer {
   // [B, H, S, S].
   std::vector<float> Probabilities(v1::AttendRequest request);
 
+  v1::EncodeResponse Encode(const v1::EncodeRequest& request);
+
   grpc::Status TryAttend(const v1::AttendRequest& request);
   v1::GetModelResponse Model();
 

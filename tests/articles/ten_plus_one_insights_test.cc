@@ -90,6 +90,61 @@ TEST(TenPlusOneInsights, NormsAloneMakeAnotherModel) {
   EXPECT_EQ(model.weight_bytes(), 8 * 4);
 }
 
+// x [rows, in] times W [out, in] transposed.
+std::vector<float> Multiply(const std::vector<float>& x, const std::vector<float>& weight,
+                            int64_t in) {
+  std::vector<float> y;
+  for (size_t row = 0; row < x.size(); row += in) {
+    for (size_t at = 0; at < weight.size(); at += in) {
+      double sum = 0;
+      for (int64_t i = 0; i < in; ++i) sum += static_cast<double>(x[row + i]) * weight[at + i];
+      y.push_back(static_cast<float>(sum));
+    }
+  }
+  return y;
+}
+
+// F42: a frozen transformer for what is no text: a linear layer into it, and one out of it, are
+// what a client could do before and behind the stack.
+TEST(TenPlusOneInsights, LinearLayersAroundAFrozenStackTakeAnything) {
+  const std::vector<float> into = Generate(8, 30), out_of = Generate(12, 31);
+  ArticleServer server(
+      {{"module", "nn.TransformerEncoderLayer"},
+       {"file", "weights.safetensors"},
+       {"num_heads", 2},
+       {"norm_first", true},
+       {"activation", "gelu"},
+       {"layer_norm_eps", 1e-5},
+       {"input_projection", "into"},
+       {"output_projection", "out_of"},
+       {"pooling", "last_token"}},
+      {Generated("self_attn.in_proj_weight", {12, 4}, 20),
+       Generated("self_attn.out_proj.weight", {4, 4}, 21), Generated("linear1.weight", {6, 4}, 22),
+       Generated("linear2.weight", {4, 6}, 23), Generated("norm1.weight", {4}, 24),
+       Generated("norm2.weight", {4}, 25), WithValues("into.weight", {4, 2}, into),
+       WithValues("out_of.weight", {3, 4}, out_of)});
+  // Two sequences of 3 and 2 rows of raw data, 2 wide.
+  const std::vector<float> raw = Generate(10, 32);
+  v1::EncodeRequest features;
+  *features.mutable_features() = FloatTensor({5, 2}, raw);
+  features.add_lengths(3);
+  features.add_lengths(2);
+  v1::EncodeRequest hidden = features;
+  hidden.clear_features();
+  *hidden.mutable_hidden_states() = FloatTensor({5, 4}, Multiply(raw, into, 2));
+  features.set_return_pooled(true);
+  features.set_pooling(v1::CLASSIFIER);
+
+  const v1::EncodeResponse answer = server.Encode(features);
+  const std::vector<float> states = ToFloats(server.Encode(hidden).hidden_states());
+  EXPECT_LE(LargestDifference(ToFloats(answer.hidden_states()), states), kTolerance);
+  std::vector<float> last(states.begin() + 8, states.begin() + 12);
+  last.insert(last.end(), states.begin() + 16, states.end());
+  EXPECT_LE(LargestDifference(ToFloats(answer.pooled()), Multiply(last, out_of, 4)), kTolerance);
+  EXPECT_EQ(server.Model().front().feature_width(), 2);
+  EXPECT_EQ(server.Model().classes(), 3);
+}
+
 // F26: with projections of their own, even the scores have a direction.
 TEST(TenPlusOneInsights, AttentionIsAsymmetric) {
   ArticleServer server(

@@ -273,6 +273,8 @@ TEST(DescriptionTest, RefusesFrontsThatDoNotFit) {
     model.front = front;
     EXPECT_THAT(RefusalOf(model), HasSubstr("expected a front with positions for its tokens"));
   }
+  model.front = {.feature_width = -1};
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected a linear layer for features"));
   model.front = {.has_class = true, .registers = -1};
   EXPECT_THAT(RefusalOf(model), HasSubstr("sizes that are negative or overflow"));
 }

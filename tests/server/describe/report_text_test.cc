@@ -68,7 +68,8 @@ TEST(ReportTextTest, DescribesFrontsWindowsAndHeads) {
   model.classifier = {.modes = {PoolingMode::kFirstToken}, .dense_width = 3};
   const std::vector<std::string> lines = Lines(report);
   EXPECT_THAT(lines, Contains("window              64 tokens either way, in 1 layers"));
-  EXPECT_THAT(lines, Contains("features            1 rows of the model before them; 9"));
+  EXPECT_THAT(lines,
+              Contains("features            of width 4; 1 rows of the model before them; 9"));
   EXPECT_THAT(lines, Contains("classifier          3 classes"));
 }
 
