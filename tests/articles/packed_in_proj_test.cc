@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "tests/articles/article_server.h"
+#include "tests/support/random_values.h"
 #include "tests/support/test_vectors.h"
 
 namespace attendant::articles {
@@ -128,6 +132,43 @@ TEST(PackedInProj, RealNamesOnly) {
   EXPECT_THAT(Refusal(Description(2), {Generated("in_proj_weights", {12, 4}, 2),
                                        Generated("out_proj_weights", {4, 4}, 3)}),
               HasSubstr("out_proj.weight"));
+}
+
+// Of the scores of 256 tokens to each other, 64 wide with elements of variance 1: taken from what
+// softmax makes of them, row by row, without those of a token to itself.
+double VarianceOfScores(double score_scale) {
+  constexpr int64_t kTokens = 256, kColumns = 64;
+  ArticleServer server({{"module", "attention"},
+                        {"num_heads", 1},
+                        {"hidden_size", kColumns},
+                        {"score_scale", score_scale}},
+                       {});
+  v1::AttendRequest request =
+      RequestOf({1, kTokens, kColumns}, RandomValues(kTokens * kColumns, 7, std::sqrt(3.0f)));
+  std::vector<float> bias(kTokens * kTokens, 0.0f);
+  for (int64_t i = 0; i < kTokens; ++i) {
+    bias[i * kTokens + i] = -std::numeric_limits<float>::infinity();
+  }
+  *request.mutable_attention_bias() = FloatTensor({1, 1, kTokens, kTokens}, bias);
+  const std::vector<float> probabilities = server.Probabilities(request);
+  double variance = 0;
+  for (int64_t i = 0; i < kTokens; ++i) {
+    double sum = 0, squares = 0;
+    for (int64_t j = 0; j < kTokens; ++j) {
+      if (i == j) continue;
+      const double score = std::log(static_cast<double>(probabilities[i * kTokens + j]));
+      sum += score;
+      squares += score * score;
+    }
+    variance += (squares - sum * sum / (kTokens - 1)) / (kTokens - 2) / kTokens;
+  }
+  return variance;
+}
+
+// F11: products of width d have variance d, which is why they are divided by its square root.
+TEST(PackedInProj, ScoresHaveTheVarianceOfTheWidthUntilTheyAreScaled) {
+  EXPECT_NEAR(VarianceOfScores(1), 64, 0.03 * 64);
+  EXPECT_NEAR(VarianceOfScores(1 / std::sqrt(64.0)), 1, 0.03);
 }
 
 }  // namespace

@@ -145,6 +145,32 @@ TEST(TenPlusOneInsights, LinearLayersAroundAFrozenStackTakeAnything) {
   EXPECT_EQ(server.Model().classes(), 3);
 }
 
+// F35: a key bias moves all scores of a query alike, which softmax does not see; a value bias comes
+// through the probabilities, which sum to 1, as it is.
+TEST(TenPlusOneInsights, KeyBiasesDoNothingAndValueBiasesMoveToTheOutput) {
+  json description = Projections("query", "key", "value");
+  description["num_heads"] = 2;
+  description["output"] = "output";
+  const std::vector<float> value_bias = Generate(4, 26), output = Generate(16, 27);
+  std::vector<float> output_bias = Generate(4, 28);
+  const std::vector<TestTensor> weights = {
+      Generated("query.weight", {4, 4}, 20), Generated("query.bias", {4}, 21),
+      Generated("key.weight", {4, 4}, 22), Generated("value.weight", {4, 4}, 23),
+      WithValues("output.weight", {4, 4}, output)};
+  std::vector<TestTensor> all = weights, folded = weights;
+  all.push_back(Generated("key.bias", {4}, 25));
+  all.push_back(WithValues("value.bias", {4}, value_bias));
+  all.push_back(WithValues("output.bias", {4}, output_bias));
+  const std::vector<float> moved = Multiply(value_bias, output, 4);
+  for (int i = 0; i < 4; ++i) output_bias[i] += moved[i];
+  folded.push_back(WithValues("output.bias", {4}, output_bias));
+
+  const v1::AttendRequest request = RequestOf({1, 3, 4}, Generate(12, 1), v1::PROJECTED);
+  EXPECT_LE(LargestDifference(ArticleServer(description, all).Output(request),
+                              ArticleServer(description, folded).Output(request)),
+            kTolerance);
+}
+
 // F26: with projections of their own, even the scores have a direction.
 TEST(TenPlusOneInsights, AttentionIsAsymmetric) {
   ArticleServer server(
