@@ -119,6 +119,12 @@ struct LayerDescription {
   std::string relative_positions;
   int64_t output_width = 0;
   int64_t input_projections = 0;
+  int64_t window = 0;  // in blocks of window_block positions; 0: no layer has one
+  int64_t window_block = 1;
+  int64_t first_global_blocks = 0;
+  int64_t last_global_blocks = 0;
+  int64_t full_attention_up_to = 0;
+  std::string attention;
 };
 
 struct EmbeddingDescription {

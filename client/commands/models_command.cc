@@ -101,6 +101,13 @@ void PrintDetails(std::ostream& out, const ModelInfo& model) {
                    model.has_exit_norm ? ", one after the last layer" : ""));
   if (layer.has_branch_scale) PrintLine(out, "branch scale", "yes");
   PrintLine(out, "relative positions", layer.relative_positions);
+  if (!layer.attention.empty() && layer.attention != "softmax") {
+    PrintLine(out, "attention", layer.attention);
+  }
+  if (layer.window > 0) {
+    PrintLine(out, "window",
+              absl::StrCat(layer.window, " blocks of ", layer.window_block, " either way"));
+  }
   PrintLine(out, "input projections", absl::StrCat(layer.input_projections));
   PrintLine(out, "attention output width", absl::StrCat(layer.output_width));
   if (model.embeddings) {

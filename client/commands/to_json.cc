@@ -78,7 +78,13 @@ Json OfLayer(const LayerDescription& layer) {
           {"has_branch_scale", layer.has_branch_scale},
           {"relative_positions", layer.relative_positions},
           {"output_width", layer.output_width},
-          {"input_projections", layer.input_projections}};
+          {"input_projections", layer.input_projections},
+          {"window", layer.window},
+          {"window_block", layer.window_block},
+          {"first_global_blocks", layer.first_global_blocks},
+          {"last_global_blocks", layer.last_global_blocks},
+          {"full_attention_up_to", layer.full_attention_up_to},
+          {"attention", layer.attention}};
 }
 
 Json OfCosts(const std::vector<StageCost>& costs) {

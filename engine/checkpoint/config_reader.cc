@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 
 namespace attendant {
 
@@ -78,6 +79,28 @@ std::string ConfigReader::Text(const Keys& keys, std::optional<std::string> fall
   if (found->is_string()) return found->get<std::string>();
   Mismatch(keys, "a text", Describe(*found));
   return "";
+}
+
+std::vector<std::string> ConfigReader::Words(const Keys& keys) {
+  const Json* found = Find(keys, "words", /*optional=*/true);
+  std::vector<std::string> words;
+  if (found == nullptr) return words;
+  if (found->is_string()) {
+    return absl::StrSplit(found->get<std::string>(), absl::ByAnyChar("| "), absl::SkipEmpty());
+  }
+  bool fits = found->is_array();
+  for (const Json& word : fits ? *found : Json::array()) {
+    fits = fits && word.is_string();
+    if (fits) words.push_back(word.get<std::string>());
+  }
+  if (!fits) Mismatch(keys, "words", Describe(*found));
+  return words;
+}
+
+int64_t ConfigReader::IntegerOrNone(const Keys& keys, IntegerRange range) {
+  const Json* found = FindPresent(keys);
+  if (found == nullptr || (found->is_number_integer() && *found < 0)) return -1;
+  return Integer(keys, range);
 }
 
 int ConfigReader::ChooseRow(const Keys& keys, const std::vector<std::string>& names,

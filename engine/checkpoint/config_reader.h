@@ -38,6 +38,10 @@ class ConfigReader {
   float Number(const Keys& keys, float highest, std::optional<float> fallback = {});  // from 0 on
   bool Boolean(const Keys& keys, std::optional<bool> fallback = {});
   std::string Text(const Keys& keys, std::optional<std::string> fallback = {});
+  // A text of words with "|" between them, or a list of words; empty if absent.
+  std::vector<std::string> Words(const Keys& keys);
+  // -1 for absent, null and any negative number, which mean that there is none.
+  int64_t IntegerOrNone(const Keys& keys, IntegerRange range);
 
   // The value that `table` gives to the text of the field.
   template <typename T>

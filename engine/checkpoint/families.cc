@@ -70,13 +70,14 @@ size_t SpellingDistance(absl::string_view a, absl::string_view b) {
   return row.back();
 }
 
-// "layer.12.key" -> "layer.{i}.key" and "12".
-std::string TakeLayer(const std::string& canonical, std::string& layer) {
-  absl::string_view rest = canonical;
-  if (!absl::ConsumePrefix(&rest, "layer.")) return canonical;
-  const size_t dot = rest.find('.');
-  layer = std::string(rest.substr(0, dot));
-  return absl::StrCat("layer.{i}", rest.substr(dot));
+// "layer.12.key" -> "layer.{i}.key" and "12", for `word` "layer." and `sign` "{i}".
+std::string TakeNumber(const std::string& canonical, const std::string& word, const char* sign,
+                       std::string& number) {
+  const size_t at = canonical.find(word);
+  if (at == std::string::npos) return canonical;
+  const size_t begin = at + word.size(), end = canonical.find('.', begin);
+  number = canonical.substr(begin, end - begin);
+  return absl::StrCat(canonical.substr(0, begin), sign, canonical.substr(end));
 }
 
 }  // namespace
@@ -138,8 +139,9 @@ std::string NearestModelType(const std::string& model_type) {
 
 std::vector<TensorPart> PlacesInFile(const Family& family, const std::string& prefix,
                                      const std::string& canonical) {
-  std::string layer;
-  const std::string wanted = TakeLayer(canonical, layer);
+  std::string layer, block;
+  const std::string wanted =
+      TakeNumber(TakeNumber(canonical, "layer.", "{i}", layer), "}.before.", "{j}", block);
   std::vector<TensorPart> places;
   for (const NamePattern& pattern : family.names) {
     absl::string_view suffix = wanted;
@@ -147,8 +149,8 @@ std::vector<TensorPart> PlacesInFile(const Family& family, const std::string& pr
     if (!suffix.empty() && suffix != ".weight" && suffix != ".bias") continue;
     absl::string_view in_file = pattern.in_file;
     const bool is_outside = absl::ConsumePrefix(&in_file, "/");
-    const std::string stem =
-        absl::StrCat(is_outside ? "" : prefix, absl::StrReplaceAll(in_file, {{"{i}", layer}}));
+    const std::string stem = absl::StrCat(
+        is_outside ? "" : prefix, absl::StrReplaceAll(in_file, {{"{i}", layer}, {"{j}", block}}));
     places.push_back({absl::StrCat(stem, suffix), pattern.rows});
     if (absl::EndsWith(stem, ".LayerNorm")) {  // what the TensorFlow originals called it
       places.push_back(

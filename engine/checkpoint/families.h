@@ -15,7 +15,7 @@ namespace attendant {
 // A weight's canonical name, and where it is in a file without the family's prefix. "{i}" is the
 // weight set of the layer. The name of a linear layer or a norm stands for its ".weight" and its
 // ".bias". Of several patterns for one weight the first that a file has is taken. What follows a
-// "/" never has the prefix.
+// "/" never has the prefix. "{j}" counts the feed-forward blocks before the last of a layer.
 struct NamePattern {
   const char* canonical;
   const char* in_file;
@@ -37,6 +37,7 @@ struct ConfigKeys {
   Keys norm_first = {};                          // true: norms before the branches, else behind
   Keys vocabulary = {"vocab_size"};              // empty: no token ids
   Keys positions = {"max_position_embeddings"};  // empty: no table
+  Keys has_positions = {};                       // false: no table after all
   Keys token_types = {};                         // empty: no table
   Keys embedding_width = {};                     // empty, or absent in the file: the hidden size
   Keys padding_id = {};                          // kCountKept: positions start behind it
@@ -45,6 +46,9 @@ struct ConfigKeys {
   Keys rotary_theta = {};                        // kRotary
   Keys rotary_fraction = {};                     // of a head's width; empty: all
   Keys local_rotary_theta = {};                  // of layers with a window; empty: the same
+  Keys bottleneck = {};                          // width; empty: none
+  Keys attention_type = {};                      // in blocks or full; empty: full
+  Keys scales_words = {};                        // true: embeddings of words by sqrt(hidden size)
   Keys window = {};                              // both ways together; empty: no layer has one
   Keys global_every = {};                        // layers 0, n, 2 n, … have no window
   Keys classifier_pooling = {};                  // "cls" or "mean"
@@ -84,6 +88,7 @@ struct Family {
   // Of a classification head: what it looks at, and what is behind its first linear layer.
   PoolingMode classifier_mode = PoolingMode::kFirstToken;  // if the config does not say
   Activation classifier_activation = Activation::kTanh;
+  bool classifier_acts_as_layers = false;  // with the activation of the layers in its place
   ConfigKeys keys = {};
   std::vector<FixedKey> fixed_keys = {};
   std::string position_embedding_type = "absolute";  // of the config, if it says so
@@ -99,6 +104,8 @@ struct Family {
   bool front_is_grid = false;  // positions of the front are those of a grid of patches
   bool has_embedding_norm = true;
   bool always_projects_embeddings = false;
+  bool embedding_norm_is_last = false;  // behind the projection
+  bool projects_words = false;          // alone, perhaps with their neighbours
   PositionRule position_rule = PositionRule::kIndexFromFirstKept;
   int64_t fewest_token_types = 1;
   int64_t padding_id = 0;                         // if the config does not say

@@ -59,6 +59,7 @@ std::optional<PoolingDescription> DescribePooler(const Family& family, const std
 // The head that scores classes, if the file has all of one.
 std::optional<PoolingDescription> DescribeClassifier(const Family& family,
                                                      const std::string& prefix, PoolingMode mode,
+                                                     Activation of_layers,
                                                      const WeightBinder& binder) {
   PoolingDescription head;
   head.modes = {mode};
@@ -71,7 +72,10 @@ std::optional<PoolingDescription> DescribeClassifier(const Family& family,
     *width = tensor->shape[0];
   }
   if (head.dense_width == 0) return std::nullopt;
-  if (head.output_width > 0) head.dense_activation = family.classifier_activation;
+  if (head.output_width > 0) {
+    head.dense_activation =
+        family.classifier_acts_as_layers ? of_layers : family.classifier_activation;
+  }
   head.has_dense_norm =
       HasAny(PlacesInFile(family, prefix, "classifier.dense_norm.weight"), binder);
   return head;
@@ -188,8 +192,8 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
     pooling = DescribePooler(family, prefix, hidden_size, binder);
   }
   if (config->classifier_mode) {
-    checkpoint.description.classifier =
-        DescribeClassifier(family, prefix, *config->classifier_mode, binder);
+    checkpoint.description.classifier = DescribeClassifier(
+        family, prefix, *config->classifier_mode, checkpoint.description.layer.activation, binder);
   }
   DescribeNorms(family, prefix, binder, checkpoint.description.layer);
   checkpoint.description.front = DescribeFront(family, prefix, checkpoint.description, binder);

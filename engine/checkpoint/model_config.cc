@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/checkpoint/attention_config.h"
 #include "engine/checkpoint/bounds.h"
 #include "engine/checkpoint/config_reader.h"
 #include "engine/checkpoint/json.h"
@@ -47,12 +48,13 @@ int64_t ReadHeadWidth(const Family& family, const LayerShape& layer, ConfigReade
   if (!family.keys.head_width.empty()) {
     return config.Integer(family.keys.head_width, kHiddenSizeRange);
   }
-  const bool divides = layer.hidden_size % layer.heads == 0;
-  const int64_t width = divides ? layer.hidden_size / layer.heads : 1;
-  const int64_t head_dim = config.Integer({"head_dim"}, kHiddenSizeRange, width);
+  const bool divides = layer.inner_width() % layer.heads == 0;
+  const int64_t width = divides ? layer.inner_width() / layer.heads : 1;
+  const int64_t head_dim =
+      config.Integer({"head_dim", "attention_head_size"}, kHiddenSizeRange, width);
   if (!divides || head_dim != width) {
     problems.Add(absl::StrCat("expected heads of one width that make up the hidden size, found ",
-                              layer.heads, " heads for ", layer.hidden_size,
+                              layer.heads, " heads for ", layer.inner_width(),
                               divides ? absl::StrCat(" with head_dim ", head_dim) : ""));
   }
   return width;
@@ -102,6 +104,9 @@ RelativePositionShape ReadRelativePositions(const Family& family, int64_t head_w
                        shape.rotary_theta, " and ", shape.rotary_width, " columns"));
     }
   }
+  if (shape.kind == RelativePositions::kDisentangled) {
+    return ReadDisentangled(config, problems);
+  }
   if (shape.kind != RelativePositions::kBuckets) return shape;
   shape.buckets = config.Integer(keys.position_buckets, kPositionBucketRange, shape.buckets);
   shape.max_distance =
@@ -125,7 +130,9 @@ LayerShape ReadLayer(const Family& family, ConfigReader& config, Problems& probl
   const ConfigKeys& keys = family.keys;
   LayerShape layer;
   layer.hidden_size = config.Integer(keys.hidden_size, kHiddenSizeRange);
-  const int64_t most_heads = keys.head_width.empty() ? layer.hidden_size : kHiddenSizeRange.highest;
+  if (!keys.bottleneck.empty()) ReadBottleneck(config, problems, layer);
+  const int64_t most_heads =
+      keys.head_width.empty() ? layer.inner_width() : kHiddenSizeRange.highest;
   layer.heads = config.Integer(keys.heads, {1, most_heads});
   layer.key_width = layer.value_width = ReadHeadWidth(family, layer, config, problems);
   layer.score_scale =
@@ -136,6 +143,8 @@ LayerShape ReadLayer(const Family& family, ConfigReader& config, Problems& probl
   layer.norm_epsilon = config.Number(keys.norm_epsilon, kHighestNormEpsilon, family.norm_epsilon);
   layer.has_branch_scale = family.has_branch_scale;
   layer.relative_positions = ReadRelativePositions(family, layer.key_width, config, problems);
+  layer.score_scale /= std::sqrt(ScoreTerms(layer.relative_positions));
+  if (!keys.attention_type.empty()) ReadBlockPattern(config, layer);
   // A window of w tokens reaches w / 2 either way, and at least one.
   if (!keys.window.empty())
     layer.window = config.Integer(keys.window, {2, kPositionRange.highest}) / 2;
@@ -227,7 +236,8 @@ EmbeddingShape ReadEmbeddings(const Family& family, const LayerShape& layer, Con
   EmbeddingShape embeddings;
   embeddings.width = config.Integer(keys.embedding_width, kHiddenSizeRange, layer.hidden_size);
   embeddings.vocabulary = config.Integer(keys.vocabulary, kVocabularyRange);
-  if (!keys.positions.empty()) {
+  if (!keys.positions.empty() &&
+      (keys.has_positions.empty() || config.Boolean(keys.has_positions, true))) {
     embeddings.positions = config.Integer(keys.positions, kPositionRange);
   }
   if (!keys.token_types.empty()) {
@@ -246,7 +256,14 @@ EmbeddingShape ReadEmbeddings(const Family& family, const LayerShape& layer, Con
   }
   embeddings.has_norm = family.has_embedding_norm;
   embeddings.norm_epsilon = layer.norm_epsilon;
-  embeddings.always_projected = family.always_projects_embeddings;
+  embeddings.norm_is_last = family.embedding_norm_is_last;
+  embeddings.has_neighbours = family.projects_words && config.Boolean({"trigram_input"}, true);
+  embeddings.projects_words =
+      embeddings.has_neighbours || (family.projects_words && embeddings.width != layer.hidden_size);
+  if (config.Boolean(keys.scales_words, false)) {
+    embeddings.word_scale = std::sqrt(static_cast<float>(layer.hidden_size));
+  }
+  embeddings.always_projected = family.always_projects_embeddings || embeddings.projects_words;
   return embeddings;
 }
 

@@ -26,6 +26,8 @@ const char* Name(RelativePositions kind) {
       return "alibi";
     case RelativePositions::kRotary:
       return "rotary";
+    case RelativePositions::kDisentangled:
+      return "disentangled";
   }
   return "unknown";
 }

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "engine/kernels/activation.h"
+#include "engine/kernels/attention_kind.h"
+#include "engine/kernels/attention_pattern.h"
 #include "engine/kernels/norm.h"
 #include "engine/kernels/rope.h"
 
@@ -26,20 +28,31 @@ const char* Name(NormPlacement placement);
 // How attention knows how far apart two tokens are.
 enum class RelativePositions {
   kNone,
-  kBuckets,  // scores get a learned number for each head and bucket of distances (T5)
-  kAlibi,    // scores lose a fixed slope of each head times the distance
-  kRotary,   // queries and keys are turned by angles that grow with their positions (RoPE)
+  kBuckets,       // scores get a learned number for each head and bucket of distances (T5)
+  kAlibi,         // scores lose a fixed slope of each head times the distance
+  kRotary,        // queries and keys are turned by angles that grow with their positions (RoPE)
+  kDisentangled,  // queries are scored against learned keys of distances, and keys against learned
+                  // queries of distances (DeBERTa)
 };
 
 const char* Name(RelativePositions kind);
 
 struct RelativePositionShape {
   RelativePositions kind = RelativePositions::kNone;
-  int64_t buckets = 0;       // of the learned table, half of them for either direction
+  int64_t buckets = 0;  // of the learned table, half of them for either direction; kDisentangled:
+                        // for either direction, 0: one for each distance
   int64_t max_distance = 0;  // from here on all distances share the last bucket
   int64_t rotary_width = 0;  // columns of each head that turn
   RotaryPairs rotary_pairs = RotaryPairs::kHalves;
   float rotary_theta = 0;
+  // kDisentangled:
+  bool scores_queries = false;      // against keys of distances
+  bool scores_keys = false;         // against queries of distances
+  bool shares_projections = false;  // those keys and queries are made as those of tokens are
+  bool has_norm = false;            // of the learned table, of the kind of the layers
+
+  // kDisentangled: rows of the learned table.
+  int64_t position_rows() const { return 2 * (buckets > 0 ? buckets : max_distance); }
 
   // True of those that are numbers for each distance.
   bool adds_to_scores() const {
@@ -56,6 +69,9 @@ struct LayerShape {
   int64_t key_width = 0;           // Dk, of one head
   int64_t value_width = 0;         // Dv, of one head
   int64_t feed_forward_width = 0;  // F; 0: no feed-forward block
+  AttentionKind attention = AttentionKind::kSoftmax;
+  int64_t mixed_keys = 0;    // of kLinformer: rows that keys and values are mixed into
+  int64_t mixed_places = 0;  // and the longest sequence
   float score_scale = 0;
   NormPlacement norm_placement = NormPlacement::kPost;
   NormKind norm_kind = NormKind::kLayer;
@@ -74,25 +90,44 @@ struct LayerShape {
                                            // and normed again
   RelativePositionShape relative_positions = {};
   int64_t window = 0;  // keys further from the query than this are not seen; 0: all are
+  AttentionPattern pattern = {};  // what a window counts in, and who is beyond it
   // Of the rows that keys, and values, are made of, which then are never the queries' own; 0: E.
   int64_t key_input_width = 0;
   int64_t value_input_width = 0;
+  // The width that a post-norm layer works at, between two linear layers and norms; 0: E.
+  int64_t bottleneck = 0;
+  bool values_from_outside = false;  // values come from before the bottleneck, queries and keys
+                                     // from one of their own
+  int64_t feed_forwards = 1;         // blocks behind each other, each with its norm
 
   int64_t context_width() const { return heads * value_width; }  // C
-  int64_t key_inputs() const { return key_input_width > 0 ? key_input_width : hidden_size; }
-  int64_t value_inputs() const { return value_input_width > 0 ? value_input_width : hidden_size; }
-  int64_t widest_input() const { return std::max({hidden_size, key_inputs(), value_inputs()}); }
+  // What attention and feed-forward blocks work at.
+  int64_t inner_width() const { return bottleneck > 0 ? bottleneck : hidden_size; }
+  int64_t key_inputs() const { return key_input_width > 0 ? key_input_width : inner_width(); }
+  int64_t value_inputs() const {
+    if (value_input_width > 0) return value_input_width;
+    return values_from_outside ? hidden_size : inner_width();
+  }
+  int64_t widest_input() const {
+    return std::max({hidden_size, key_input_width, value_input_width});
+  }
   // Relative positions and windows are of tokens in one sequence.
   bool takes_memory() const {
-    return relative_positions.kind == RelativePositions::kNone && window == 0;
+    return relative_positions.kind == RelativePositions::kNone && window == 0 && bottleneck == 0 &&
+           attention != AttentionKind::kCausalLinear && attention != AttentionKind::kLinformer;
   }
   // Its own sequence does not fit as one.
-  bool needs_memory() const { return key_inputs() != hidden_size || value_inputs() != hidden_size; }
-  int64_t projected_width() const { return output_width > 0 ? output_width : hidden_size; }
+  bool needs_memory() const {
+    return (key_input_width > 0 && key_input_width != hidden_size) ||
+           (value_input_width > 0 && value_input_width != hidden_size);
+  }
+  int64_t projected_width() const { return output_width > 0 ? output_width : inner_width(); }
   // Of what leaves the attention, before any residual.
   int64_t attention_width() const {
     return has_output_projection ? projected_width() : context_width();
   }
+  // Of what leaves the layer.
+  int64_t layer_width() const { return bottleneck > 0 ? hidden_size : attention_width(); }
   // Where keys and values begin in the columns of the fused input projection, whose first ones are
   // the queries.
   int64_t key_column() const { return keys_are_queries ? 0 : heads * key_width; }
@@ -118,10 +153,22 @@ struct EmbeddingShape {
   bool has_norm = true;        // of the kind of the layers
   float norm_epsilon = 0;
   bool always_projected = false;  // even if the tables are as wide as the hidden states
+  bool norm_is_last = false;      // behind the projection, of its width; else before it
+  // Words alone are projected: that of the next token, its own and that of the one before, side by
+  // side, zeros where there is none. Positions and types are added behind, in tables as wide as the
+  // hidden states. With norm_is_last.
+  bool projects_words = false;
+  bool has_neighbours = false;  // of projects_words; else its own alone
+  float word_scale = 1;         // of the rows of the word table
 
   // Of default positions; 0: any length.
   int64_t longest_sequence() const { return positions == 0 ? 0 : positions - first_position; }
   bool projected(int64_t hidden_size) const { return always_projected || width != hidden_size; }
+  int64_t norm_width(int64_t hidden_size) const { return norm_is_last ? hidden_size : width; }
+  // Of the tables of positions and types.
+  int64_t added_width(int64_t hidden_size) const { return projects_words ? hidden_size : width; }
+  // Of what is projected.
+  int64_t projected_from() const { return has_neighbours ? 3 * width : width; }
   bool operator==(const EmbeddingShape&) const = default;
 };
 

@@ -1,4 +1,5 @@
 // Families that read text.
+#include <string_view>
 #include <utility>
 
 #include "engine/checkpoint/families.h"
@@ -76,6 +77,58 @@ std::vector<NamePattern> MpNetNames() {
       {"layer.{i}.feed_forward_in", "encoder.layer.{i}.intermediate.dense"},
       {"layer.{i}.feed_forward_out", "encoder.layer.{i}.output.dense"},
       {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.output.LayerNorm"},
+      {"pooling.dense", "pooler.dense"},
+  };
+}
+
+std::vector<NamePattern> DebertaNames() {
+  return {
+      {"embeddings.word", "embeddings.word_embeddings.weight"},
+      {"embeddings.position", "embeddings.position_embeddings.weight"},
+      {"embeddings.token_type", "embeddings.token_type_embeddings.weight"},
+      {"embeddings.norm", "embeddings.LayerNorm"},
+      {"embeddings.projection", "embeddings.embed_proj"},
+      {"relative_positions", "encoder.rel_embeddings.weight"},
+      {"relative_positions_norm", "encoder.LayerNorm"},
+      {"layer.{i}.query", "encoder.layer.{i}.attention.self.query_proj"},
+      {"layer.{i}.key", "encoder.layer.{i}.attention.self.key_proj"},
+      {"layer.{i}.value", "encoder.layer.{i}.attention.self.value_proj"},
+      {"layer.{i}.position_key", "encoder.layer.{i}.attention.self.pos_key_proj"},
+      {"layer.{i}.position_query", "encoder.layer.{i}.attention.self.pos_query_proj"},
+      {"layer.{i}.output", "encoder.layer.{i}.attention.output.dense"},
+      {"layer.{i}.attention_norm", "encoder.layer.{i}.attention.output.LayerNorm"},
+      {"layer.{i}.feed_forward_in", "encoder.layer.{i}.intermediate.dense"},
+      {"layer.{i}.feed_forward_out", "encoder.layer.{i}.output.dense"},
+      {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.output.LayerNorm"},
+      {"classifier.dense", "/pooler.dense"},
+      {"classifier.output", "/classifier"},
+  };
+}
+
+std::vector<NamePattern> MobileBertNames() {
+  return {
+      {"embeddings.word", "embeddings.word_embeddings.weight"},
+      {"embeddings.position", "embeddings.position_embeddings.weight"},
+      {"embeddings.token_type", "embeddings.token_type_embeddings.weight"},
+      {"embeddings.norm", "embeddings.LayerNorm"},
+      {"embeddings.projection", "embeddings.embedding_transformation"},
+      {"layer.{i}.bottleneck_in", "encoder.layer.{i}.bottleneck.input.dense"},
+      {"layer.{i}.bottleneck_in_norm", "encoder.layer.{i}.bottleneck.input.LayerNorm"},
+      {"layer.{i}.bottleneck_attention", "encoder.layer.{i}.bottleneck.attention.dense"},
+      {"layer.{i}.bottleneck_attention_norm", "encoder.layer.{i}.bottleneck.attention.LayerNorm"},
+      {"layer.{i}.query", "encoder.layer.{i}.attention.self.query"},
+      {"layer.{i}.key", "encoder.layer.{i}.attention.self.key"},
+      {"layer.{i}.value", "encoder.layer.{i}.attention.self.value"},
+      {"layer.{i}.output", "encoder.layer.{i}.attention.output.dense"},
+      {"layer.{i}.attention_norm", "encoder.layer.{i}.attention.output.LayerNorm"},
+      {"layer.{i}.before.{j}.feed_forward_in", "encoder.layer.{i}.ffn.{j}.intermediate.dense"},
+      {"layer.{i}.before.{j}.feed_forward_out", "encoder.layer.{i}.ffn.{j}.output.dense"},
+      {"layer.{i}.before.{j}.feed_forward_norm", "encoder.layer.{i}.ffn.{j}.output.LayerNorm"},
+      {"layer.{i}.feed_forward_in", "encoder.layer.{i}.intermediate.dense"},
+      {"layer.{i}.feed_forward_out", "encoder.layer.{i}.output.dense"},
+      {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.output.LayerNorm"},
+      {"layer.{i}.bottleneck_out", "encoder.layer.{i}.output.bottleneck.dense"},
+      {"layer.{i}.bottleneck_out_norm", "encoder.layer.{i}.output.bottleneck.LayerNorm"},
       {"pooling.dense", "pooler.dense"},
   };
 }
@@ -185,6 +238,44 @@ Family Albert() {
   return family;
 }
 
+// Long text: attention in blocks. The tensors are those of BERT but for the pooler.
+Family BigBird() {
+  Family family = Bert();
+  family.name = "big_bird";
+  family.model_types = {"big_bird"};
+  family.architectures = {"BigBird"};
+  family.keys.attention_type = {"attention_type"};
+  family.keys.scales_words = {"rescale_embeddings"};
+  family.biases = Biases::kAsInFile;
+  family.activation = Activation::kGeluTanh;
+  family.classifier_acts_as_layers = true;
+  family.names = WithHead(BertNames(), "/classifier.dense", "/classifier.out_proj");
+  for (NamePattern& name : family.names) {
+    if (std::string_view(name.canonical) == "pooling.dense") name.in_file = "pooler";
+  }
+  return family;
+}
+
+// With norms that look at statistics, some of the library's have another epsilon than the config
+// says.
+Family MobileBert() {
+  Family family = Bert();
+  family.name = "mobilebert";
+  family.model_types = {"mobilebert"};
+  family.architectures = {"MobileBert"};
+  family.prefixes = {"mobilebert."};
+  family.others = {"embeddings.embedding_transformation."};  // where the words need none
+  family.keys.embedding_width = {"embedding_size"};
+  family.keys.bottleneck = {"intra_bottleneck_size"};
+  family.fixed_keys = {{"normalization_type", "no_norm"}};
+  family.activation = Activation::kRelu;
+  family.norm_kind = NormKind::kAffine;
+  family.embedding_norm_is_last = true;
+  family.projects_words = true;
+  family.names = WithHead(MobileBertNames(), "pooler.dense", "/classifier");
+  return family;
+}
+
 // The table of distances is of 32 buckets and up to 128 in the code of the library, whatever the
 // config says.
 Family MpNet() {
@@ -200,6 +291,29 @@ Family MpNet() {
   family.relative_positions = {RelativePositions::kBuckets, 32, 128};
   family.names = WithHead(MpNetNames(), "/classifier.dense", "/classifier.out_proj");
   return family;
+}
+
+// Version 3 has the code of version 2. Tables of positions that are not used are in some files.
+Family DebertaV2() {
+  return {
+      .name = "deberta-v2",
+      .model_types = {"deberta-v2"},
+      .architectures = {"DebertaV2"},
+      .prefixes = {"deberta."},
+      .parts = {"embeddings.", "encoder."},
+      .others = {"embeddings.position_embeddings."},
+      .classifier_activation = Activation::kGelu,
+      .keys = {.has_positions = {"position_biased_input"},
+               .token_types = {"type_vocab_size"},
+               .embedding_width = {"embedding_size"}},
+      .fixed_keys = {{"conv_kernel_size", 0}, {"pooler_hidden_act", "gelu"}},
+      .biases = Biases::kAsInFile,
+      .norm_epsilon = 1e-7f,
+      .embedding_norm_is_last = true,
+      .fewest_token_types = 0,
+      .relative_positions = {.kind = RelativePositions::kDisentangled},
+      .names = DebertaNames(),
+  };
 }
 
 Family T5() {
@@ -239,7 +353,8 @@ Family T5() {
 }  // namespace
 
 std::vector<Family> TextFamilies() {
-  return {Bert(), Roberta(), Electra(), DistilBert(), Albert(), MpNet(), T5()};
+  return {Bert(),    Roberta(),    Electra(), DistilBert(), Albert(),
+          BigBird(), MobileBert(), MpNet(),   DebertaV2(),  T5()};
 }
 
 }  // namespace attendant

@@ -23,12 +23,19 @@ namespace attendant {
 // so), output [E, C], attention_norm [E],
 // feed_forward_gate feed_forward_in [F, E], feed_forward_out [E, F], feed_forward_norm,
 // second_attention_norm [E], query_norm, key_norm [H Dk]; each ".weight" and ".bias";
-// attention_scale, feed_forward_scale [E]. Once: "embeddings.word" [V, W],
+// attention_scale, feed_forward_scale [E]; of layers with a
+// bottleneck of width B in the place of E: bottleneck_in, bottleneck_attention [B, E] and
+// bottleneck_out [E, B], each with its norm, "…_norm", value [H D, E] where values come from
+// outside; of feed-forward blocks before the last
+// "before.<i>.feed_forward_in" and so on; position_key position_query [H Dk, E] of disentangled
+// attention, ".weight" and ".bias"; score [H Dk] of additive attention;
+// key_mixing value_mixing [k, places] of a Linformer. Once: "embeddings.word" [V, W],
 // "embeddings.position" [P, W], "embeddings.token_type" [Y, W], "embeddings.norm.{weight,bias}"
 // [W], "embeddings.projection.{weight,bias}" [E, W], "front.projection.{weight,bias}" [E,
 // feature_width], "front.class" "front.distillation" [1, E], "front.registers" [registers, E],
 // "front.positions" [positions, E], "front.norm.{weight,bias}" [E], "relative_positions" [buckets,
-// H], "exit_norm.{weight,bias}" [E], "pooling.dense.{weight,bias}" [dense_width, modes E],
+// H], or [position rows, E] with "relative_positions_norm.{weight,bias}" [E],
+// "exit_norm.{weight,bias}" [E], "pooling.dense.{weight,bias}" [dense_width, modes E],
 // "pooling.dense_norm.{weight,bias}" [dense_width], "pooling.output.{weight,bias}" [output_width,
 // dense_width], the same of "classifier". Linear weights are [out, in]. RMS norms have no bias.
 struct WeightSpec {
@@ -46,6 +53,9 @@ struct InputProjection {
 // The linear layers that make queries, keys and values; their outputs side by side are the columns
 // that LayerShape speaks of.
 std::vector<InputProjection> InputProjections(const LayerShape& shape);
+
+// Before the names of the i-th feed-forward block of a layer.
+std::string FeedForwardPrefix(const std::string& prefix, const LayerShape& shape, int64_t i);
 
 // Every tensor that a model of this description has, in the order in which loading reads them.
 std::vector<WeightSpec> ListWeights(const ModelDescription& description);

@@ -72,13 +72,6 @@ HWY_INLINE Floats Sigmoid(Floats x) {
   return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(hn::Set(d, 1.0f), tail));
 }
 
-HWY_INLINE Floats Tanh(Floats x) {
-  const FloatTag d;
-  const Floats one = hn::Set(d, 1.0f);
-  const Floats e = ExpOfNonPositive(hn::Mul(hn::Set(d, -2.0f), hn::Abs(x)));
-  return hn::CopySign(hn::Div(hn::Sub(one, e), hn::Add(one, e)), x);
-}
-
 // visit(function) for the function of one vector that `activation` is.
 template <class Visitor>
 void Visit(Activation activation, const Visitor& visit) {

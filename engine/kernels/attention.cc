@@ -10,6 +10,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/kernels/attention_block.h"
 #include "engine/kernels/isa.h"
+#include "engine/kernels/linear_attention.h"
 
 namespace attendant {
 namespace {
@@ -25,8 +26,19 @@ HeadBias BiasOfHead(const AttentionBias* bias, int64_t head) {
   return {bias->data + head * bias->head_stride, bias->query_stride, bias->key_stride};
 }
 
-AttentionOperands OperandsOf(const ComputeMode& mode) {
-  if (mode.type == ComputeType::kF32) return AttentionOperands::kF32;
+RelativeScores RelativeOfHead(const RelativeScores& relative, int64_t head, int64_t width) {
+  RelativeScores of_head = relative;
+  if (relative.keys.data != nullptr) of_head.keys = relative.keys.Columns(head * width, width);
+  if (relative.queries.data != nullptr) {
+    of_head.queries = relative.queries.Columns(head * width, width);
+  }
+  return of_head;
+}
+
+AttentionOperands OperandsOf(const AttentionShape& shape) {
+  const ComputeMode& mode = shape.mode;
+  if (mode.type == ComputeType::kF32 || shape.kind == AttentionKind::kAdditive)
+    return AttentionOperands::kF32;
   if (mode.emulate) return AttentionOperands::kRounded;
   if (HasAmxUnits()) return AttentionOperands::kTiles;
   return HasBf16Units() ? AttentionOperands::kPairs : AttentionOperands::kF32;
@@ -46,11 +58,18 @@ AttentionBlock BlockOf(const AttentionShape& shape, const AttentionInput& input,
   block.values = of(seen.values, shape.value_width);
   block.context = of(own(context), shape.value_width);
   block.scale = shape.scale;
-  block.window = shape.window;
   block.positions = sequence.positions;
   block.key_positions = seen.positions;
+  block.pattern = shape.pattern;
+  const int64_t last = block.keys.rows - 1;
+  const int64_t extent = last < 0 ? 0 : block.KeyPosition(last) - block.KeyPosition(0) + 1;
+  block.window = extent > shape.pattern.full_up_to ? shape.window : 0;
   block.bias = BiasOfHead(sequence.bias, head);
   block.distances = BiasOfHead(input.distances, head);
+  if (input.score_weights != nullptr) {
+    block.score_weights = input.score_weights + head * shape.key_width;
+  }
+  block.relative = RelativeOfHead(input.relative, head, shape.key_width);
   if (sequence.probabilities != nullptr) {
     block.probabilities = sequence.probabilities + head * sequence.length * sequence.keys();
   }
@@ -62,6 +81,13 @@ void KeepQueries(int64_t begin, int64_t count, AttentionBlock& block) {
   block.context = block.context.Rows(begin, count);
   block.first_query = begin;
   if (block.probabilities != nullptr) block.probabilities += begin * block.keys.rows;
+}
+
+// What a worker holds of the keys and values of a head, if they are not looked at one by one.
+int64_t StateSize(const AttentionShape& shape) {
+  if (IsLinear(shape.kind)) return LinearStateSize(shape.key_width, shape.value_width);
+  const auto rows = RoundUpToPanel(shape.mixed_keys);
+  return shape.kind == AttentionKind::kLinformer ? rows * (shape.key_width + shape.value_width) : 0;
 }
 
 }  // namespace
@@ -80,9 +106,10 @@ class AttentionWorkspace::Impl {
 
  private:
   struct Sizes {
-    int64_t queries, keys, values, scores, context;
+    int64_t queries, keys, values, scores, context, tokens, query_positions, key_positions, state;
     int64_t total() const {
-      return queries + keys + values + 2 * scores + context + 2 * kMaxQueries;
+      return queries + keys + values + 2 * scores + context + tokens + query_positions +
+             key_positions + state + 2 * kMaxQueries;
     }
   };
   Sizes sizes_;
@@ -90,15 +117,20 @@ class AttentionWorkspace::Impl {
 };
 
 AttentionWorkspace::Impl::Impl(int workers, const AttentionShape& shape, int64_t max_length)
-    : operands(OperandsOf(shape.mode)) {
-  const int64_t block = RoundUpToPanel(std::clamp<int64_t>(max_length, 1, kKeyBlock));
+    : operands(OperandsOf(shape)) {
+  const int64_t most_keys = std::max({max_length, shape.mixed_keys, int64_t{1}});
+  const int64_t block = RoundUpToPanel(std::min(most_keys, kKeyBlock));
   const int64_t value_width = RoundUpToPanel(shape.value_width);
   const int64_t key_width = RoundUpToPanel(shape.key_width);
   sizes_ = {.queries = kMaxPanelWidth * key_width,
             .keys = block * key_width,
             .values = block * value_width,
             .scores = block * kMaxPanelWidth,
-            .context = kMaxQueries * value_width};
+            .context = kMaxQueries * value_width,
+            .tokens = shape.relative_rows > 0 ? kMaxPanelWidth * key_width : 0,
+            .query_positions = kMaxPanelWidth * shape.relative_rows,
+            .key_positions = block * shape.relative_rows,
+            .state = StateSize(shape)};
   for (int i = 0; i < workers; ++i) workers_.emplace_back(sizes_.total());
 }
 
@@ -110,10 +142,72 @@ AttentionScratch AttentionWorkspace::Impl::scratch(int worker) {
           .values = take(sizes_.values),
           .scores = take(sizes_.scores),
           .bias = take(sizes_.scores),
+          .tokens = take(sizes_.tokens),
+          .query_positions = take(sizes_.query_positions),
+          .key_positions = take(sizes_.key_positions),
           .context = take(sizes_.context),
+          .state = take(sizes_.state),
           .maxima = take(kMaxQueries),
           .sums = take(kMaxQueries)};
 }
+
+namespace {
+
+// The head with mixed keys and values in the place of its own.
+AttentionBlock MixedKeys(const AttentionShape& shape, const AttentionInput& input,
+                         const AttentionBlock& block, const AttentionScratch& scratch) {
+  AttentionBlock mixed = block;
+  const MatrixView<float> keys = {scratch.state, shape.mixed_keys, shape.key_width,
+                                  shape.key_width};
+  const MatrixView<float> values = {scratch.state + RoundUpToPanel(shape.mixed_keys) * keys.cols,
+                                    shape.mixed_keys, shape.value_width, shape.value_width};
+  MixRows({input.key_mixing, block.key_positions}, block.keys, keys);
+  MixRows({input.value_mixing, block.key_positions}, block.values, values);
+  mixed.keys = keys;
+  mixed.values = values;
+  mixed.key_positions = {};
+  mixed.window = 0;
+  return mixed;
+}
+
+void AttendMixed(const AttentionSequence& sequence, const AttentionBlock& head,
+                 const AttentionScratch& scratch) {
+  const int64_t end = sequence.first_query + sequence.queries;
+  for (int64_t begin = sequence.first_query; begin < end; begin += kMaxQueries) {
+    AttentionBlock block = head;
+    block.probabilities = nullptr;
+    KeepQueries(begin, std::min(kMaxQueries, end - begin), block);
+    AttendBlock(block, scratch);
+  }
+}
+
+// One item for each sequence and head.
+void AttendLinear(const ThreadTeam& team, const AttentionShape& shape, const AttentionInput& input,
+                  absl::Span<const AttentionSequence> sequences, MatrixView<float> context,
+                  AttentionWorkspace::Impl& workspace) {
+  const int64_t items = static_cast<int64_t>(sequences.size()) * shape.heads;
+  team.ParallelFor(items, [&](int worker, int64_t item) {
+    const AttentionSequence& sequence = sequences[item / shape.heads];
+    if (sequence.queries == 0) return;
+    AttentionBlock block = BlockOf(shape, input, sequence, item % shape.heads, context);
+    block.operands = workspace.operands;
+    const AttentionScratch scratch = workspace.scratch(worker);
+    if (shape.kind == AttentionKind::kLinformer) {
+      return AttendMixed(sequence, MixedKeys(shape, input, block, scratch), scratch);
+    }
+    KeepQueries(sequence.first_query, sequence.queries, block);
+    const LinearHead head = {.queries = block.queries,
+                             .keys = block.keys,
+                             .values = block.values,
+                             .context = block.context,
+                             .scale = shape.scale,
+                             .causal = shape.kind == AttentionKind::kCausalLinear,
+                             .first_query = sequence.first_query};
+    AttendLinearHead(head, scratch.state);
+  });
+}
+
+}  // namespace
 
 AttentionWorkspace::AttentionWorkspace(int workers, const AttentionShape& shape, int64_t max_length)
     : impl_(std::make_unique<Impl>(workers, shape, max_length)) {}
@@ -124,6 +218,10 @@ AttentionWorkspace::~AttentionWorkspace() = default;
 int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const AttentionInput& input,
                   absl::Span<const AttentionSequence> sequences, MatrixView<float> context,
                   AttentionWorkspace& workspace) {
+  if (!ScoresPairs(shape.kind)) {
+    AttendLinear(team, shape, input, sequences, context, workspace.impl());
+    return 0;
+  }
   std::vector<int64_t>& order = workspace.impl().order;
   std::vector<int64_t>& first_item = workspace.impl().first_item;
   order.resize(sequences.size());

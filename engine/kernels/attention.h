@@ -9,6 +9,9 @@
 #include "engine/base/compute_type.h"
 #include "engine/base/matrix_view.h"
 #include "engine/base/thread_team.h"
+#include "engine/kernels/attention_kind.h"
+#include "engine/kernels/attention_pattern.h"
+#include "engine/kernels/relative_scores.h"
 
 namespace attendant {
 
@@ -18,6 +21,10 @@ struct AttentionShape {
   int64_t value_width;  // Dv: head h owns columns [h Dv, (h+1) Dv) of values and of the context
   float scale;          // on the scores; 1/sqrt(Dk) for most models
   int64_t window = 0;   // keys further from the query than this are not seen; 0: all are
+  AttentionPattern pattern = {};  // what a window counts in, and who is beyond it
+  int64_t relative_rows = 0;      // of AttentionInput's `relative`; 0: none
+  AttentionKind kind = AttentionKind::kSoftmax;
+  int64_t mixed_keys = 0;  // k of kLinformer
   // What the products compute in: queries, keys, values and probabilities are rounded to bfloat16
   // in kBf16 and kInt8 where the CPU has units for that, or if emulated, and are float32 else. Sums
   // and softmax are float32.
@@ -82,14 +89,21 @@ struct AttentionInput {
   MatrixView<const float> keys;              // of sequences without memory
   MatrixView<const float> values;            // likewise
   const AttentionBias* distances = nullptr;  // a bias of every sequence, beside its own; or none
+  RelativeScores relative = {};              // or none
+  const float* score_weights = nullptr;      // [H Dk], of additive attention
+  MatrixView<const float> key_mixing = {};   // [k, places], of kLinformer
+  MatrixView<const float> value_mixing = {};  // the same
 };
 
-// context[T, H Dv] = softmax(Q K^T scale + biases) V for each sequence and head, after Vaswani et
-// al. 2017, section 3.2.1. With a window the cost grows with length x window. A query whose every
-// key is forbidden gets zeros (and zero probabilities); returns how many (query, head) rows had
-// that. A row's bits depend only on its own sequence and memory: not on the team's size, other
-// sequences, or where the batch holds it. Non-finite values stay within their sequence; with a
-// window they may reach the queries computed beside those that see them.
+// context[T, H Dv] = softmax((Q K^T + relative) scale + biases) V for each sequence and head, after
+// Vaswani et al. 2017, section 3.2.1. With a window the cost grows with length x (window +
+// globals). A query whose every key is forbidden gets zeros (and zero probabilities); returns how
+// many (query, head) rows had that. A row's bits depend only on its own sequence and memory: not on
+// the team's size, other sequences, or where the batch holds it. Non-finite values stay within
+// their sequence; with a window they may reach the queries computed beside those that see them.
+// Additive attention has other scores, in float32 whatever the mode. Linear attention and
+// kLinformer have no scores of pairs: biases, windows and probabilities are not looked at, no row
+// is keyless, and the cost grows with the length alone.
 int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const AttentionInput& input,
                   absl::Span<const AttentionSequence> sequences, MatrixView<float> context,
                   AttentionWorkspace& workspace);

@@ -1,6 +1,7 @@
 #include "engine/kernels/attention_block.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 // foreach_target.h comes before whatever it includes once per target.
@@ -11,6 +12,8 @@
 #include "engine/kernels/amx_products-inl.h"
 #include "engine/kernels/packing-inl.h"
 #include "engine/kernels/vector_products-inl.h"
+#include "engine/kernels/additive_products-inl.h"
+#include "engine/kernels/relative_products-inl.h"
 #include "engine/kernels/simd-inl.h"
 // clang-format on
 
@@ -41,7 +44,10 @@ class Run {
       : block_(block),
         scratch_(scratch),
         products_(block, scratch),
-        adjusts_(block.bias || block.distances || block.window > 0 || !(block.scale > 0)),
+        relative_(block, scratch),
+        seen_(block),
+        adjusts_(block.bias || block.distances || block.relative || block.window > 0 ||
+                 !(block.scale > 0)),
         exponent_scale_(adjusts_ ? kLog2E : block.scale * kLog2E),
         rounds_(block.operands == AttentionOperands::kRounded) {}
 
@@ -49,17 +55,11 @@ class Run {
     const int64_t queries = block_.queries.rows;
     std::fill_n(scratch_.maxima, RoundUpToPanel(queries), kMinusInfinity);
     std::fill_n(scratch_.sums, RoundUpToPanel(queries), 0.0f);
-    const KeyRange seen = SeenBy(0, queries);
-    if (block_.window > 0 && block_.probabilities != nullptr) {
+    if (!seen_.all() && block_.probabilities != nullptr) {
       std::fill_n(block_.probabilities, queries * block_.keys.rows, kMinusInfinity);
     }
-    for (int64_t key = seen.begin; key < seen.end; key = RoundDown(key, kKeyBlock) + kKeyBlock) {
-      const int64_t end = std::min(seen.end, RoundDown(key, kKeyBlock) + kKeyBlock);
-      const KeyBlock block = products_.TakeKeys(key, end - key);
-      for (int64_t q = 0; q < queries; q += kPanel) {
-        const int64_t count = std::min(kPanel, queries - q);
-        AttendSeen(block, {q, count, SeenBy(q, count)});
-      }
+    for (int64_t key = 0; key < block_.keys.rows; key += kKeyBlock) {
+      AttendKeys({key, std::min(block_.keys.rows, key + kKeyBlock)});
     }
     int64_t keyless = 0;
     for (int64_t q = 0; q < queries; ++q) keyless += Finish(q);
@@ -69,30 +69,34 @@ class Run {
  private:
   static constexpr AttentionOperands kOperands = Products::kOperands;
 
+  // Of all queries to one block of keys.
+  void AttendKeys(KeyRange keys) {
+    const int64_t queries = block_.queries.rows;
+    const KeyRange seen = SeenBy(0, queries, keys);
+    if (seen.empty()) return;
+    const KeyBlock block = products_.TakeKeys(seen.begin, seen.end - seen.begin);
+    relative_.TakeKeys(seen.begin, seen.end - seen.begin);
+    for (int64_t q = 0; q < queries; q += kPanel) {
+      const int64_t count = std::min(kPanel, queries - q);
+      AttendSeen(block, SeenBy(q, count, seen),
+                 {q, count, SeenBy(q, count, {0, block_.keys.rows})});
+    }
+  }
+
   // The keys that some of the queries [first, first + count) see. Begins where a step of the
   // products does: then keys that a query does not see change no bit of it.
-  KeyRange SeenBy(int64_t first, int64_t count) const {
-    const int64_t keys = block_.keys.rows;
-    if (block_.window == 0) return {0, keys};
-    first += block_.first_query;
-    const int64_t lowest = block_.QueryPosition(first) - block_.window;
-    const int64_t highest = block_.QueryPosition(first + count - 1) + block_.window;
-    int64_t begin = std::max<int64_t>(0, lowest), end = std::min(keys, highest + 1);
-    if (const auto& positions = block_.key_positions; !positions.empty()) {
-      begin = std::lower_bound(positions.begin(), positions.end(), lowest) - positions.begin();
-      end = std::upper_bound(positions.begin(), positions.end(), highest) - positions.begin();
-    }
-    return {RoundDown(begin, Products::kKeyStep), end};
+  KeyRange SeenBy(int64_t first, int64_t count, KeyRange within) const {
+    KeyRange seen = seen_.Of(first, count, within);
+    seen.begin = RoundDown(seen.begin, Products::kKeyStep);
+    return seen;
   }
 
   // What of the block the panel sees.
-  void AttendSeen(KeyBlock block, const QueryPanel& panel) {
-    const int64_t begin = std::max(block.first, panel.keys.begin);
-    const int64_t end = std::min(block.first + block.count, panel.keys.end);
-    if (begin >= end) return;
-    const int64_t skipped = begin - block.first;
-    block.first = begin;
-    block.count = end - begin;
+  void AttendSeen(KeyBlock block, KeyRange seen, const QueryPanel& panel) {
+    if (seen.empty()) return;
+    const int64_t skipped = seen.begin - block.first;
+    block.first = seen.begin;
+    block.count = seen.end - seen.begin;
     block.keys = block.keys.Rows(skipped, block.count);
     block.values += Elements<kOperands>(skipped) * block.value_stride;
     panel.count > static_cast<int64_t>(kLanes) ? Attend<2>(block, panel) : Attend<1>(block, panel);
@@ -109,6 +113,7 @@ class Run {
     if (rounds_) RoundPacked(scratch_.queries, block_.queries.cols * Width<kVectors>());
     Floats maxima[kVectors];
     products_.template Score<kVectors>(block, maxima);
+    if (block_.relative) relative_.template Add<kVectors>(block, panel);
     if (adjusts_) ScaleAndBias<kVectors>(block, panel, maxima);
     if (block_.probabilities != nullptr) StoreScores(block, panel, Width<kVectors>());
     TakeMaxima<kVectors>(block, panel, maxima);
@@ -148,35 +153,60 @@ class Run {
       scale = hn::Set(d, 1.0f);
     }
     PackBias<kVectors>(block_.distances ? block_.distances : block_.bias, block, panel);
-    Floats positions[kVectors];
-    TakePositions<kVectors>(panel, positions);
-    const Floats window = hn::Set(d, static_cast<float>(block_.window));
+    const Sight<kVectors> sight = SightOf<kVectors>(panel);
     for (Floats& maximum : maxima) maximum = hn::Set(d, kMinusInfinity);
     for (int64_t key = 0; key < block.count; ++key) {
-      const Floats position = hn::Set(d, static_cast<float>(block_.KeyPosition(block.first + key)));
+      const int64_t place = seen_.all() ? 0 : seen_.PlaceOfKey(block.first + key);
       for (int v = 0; v < kVectors; ++v) {
         const int64_t i = key * Width<kVectors>() + v * kLanes;
         const Floats bias = hn::Load(d, scratch_.bias + i);
         Floats score = hn::MulAdd(hn::Load(d, scratch_.scores + i), scale, bias);
-        if (block_.window > 0) {
-          const auto is_far = hn::Gt(hn::Abs(hn::Sub(position, positions[v])), window);
-          score = hn::IfThenElse(is_far, hn::Set(d, kMinusInfinity), score);
-        }
+        if (!seen_.all()) score = sight.Apply(v, place, seen_.IsGlobal(place), score);
         maxima[v] = hn::Max(maxima[v], score);
         hn::Store(score, d, scratch_.scores + i);
       }
     }
   }
 
-  // Of the panel's queries. As float32, which is exact below 2^24.
+  // What each query of a panel sees of keys, by their places. As float32, which is exact below
+  // 2^24.
   template <int kVectors>
-  void TakePositions(const QueryPanel& panel, Floats (&positions)[kVectors]) const {
-    HWY_ALIGN float values[Width<kVectors>()];
+  struct Sight {
+    Floats Apply(int v, int64_t place, bool is_global, Floats score) const {
+      const FloatTag d;
+      if (place == 0) score = hn::Add(score, repeats[v]);
+      if (is_global) return score;
+      const Floats distance = hn::Abs(hn::Sub(hn::Set(d, static_cast<float>(place)), places[v]));
+      return hn::IfThenElse(hn::Gt(distance, windows[v]), hn::Set(d, kMinusInfinity), score);
+    }
+
+    Floats places[kVectors];
+    Floats windows[kVectors];  // infinite if the query is global
+    Floats repeats[kVectors];  // what keys of place 0 get for counting more than once
+  };
+
+  template <int kVectors>
+  Sight<kVectors> SightOf(const QueryPanel& panel) const {
+    const FloatTag d;
+    Sight<kVectors> sight = {};
+    if (seen_.all()) return sight;
+    HWY_ALIGN float places[Width<kVectors>()], windows[Width<kVectors>()],
+        repeats[Width<kVectors>()];
+    const float repeat = std::log1p(static_cast<float>(block_.pattern.first_repeats));
     for (int64_t i = 0; i < Width<kVectors>(); ++i) {
       const int64_t query = block_.first_query + panel.first + std::min(i, panel.count - 1);
-      values[i] = static_cast<float>(block_.QueryPosition(query));
+      const int64_t place = seen_.PlaceOfQuery(query);
+      const bool is_global = seen_.IsGlobal(place);
+      places[i] = static_cast<float>(place);
+      windows[i] = is_global ? -kMinusInfinity : static_cast<float>(block_.window);
+      repeats[i] = is_global ? 0.0f : repeat;
     }
-    for (int v = 0; v < kVectors; ++v) positions[v] = hn::Load(FloatTag(), values + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) {
+      sight.places[v] = hn::Load(d, places + v * kLanes);
+      sight.windows[v] = hn::Load(d, windows + v * kLanes);
+      sight.repeats[v] = hn::Load(d, repeats + v * kLanes);
+    }
+    return sight;
   }
 
   // [keys, queries] like the scores; zeros without a bias.
@@ -324,12 +354,15 @@ class Run {
   const AttentionBlock& block_;
   const AttentionScratch& scratch_;
   const Products products_;
+  RelativeProducts relative_;
+  const SeenKeys seen_;
   const bool adjusts_;  // the products need more than a positive scale
   const float exponent_scale_;
   const bool rounds_;  // what is packed
 };
 
 int64_t AttendRows(const AttentionBlock& block, const AttentionScratch& scratch) {
+  if (block.score_weights != nullptr) return Run<AdditiveProducts>(block, scratch).Attend();
 #if HWY_TARGET <= HWY_AVX3
   if (block.operands == AttentionOperands::kPairs) {
     return Run<VectorProducts<AttentionOperands::kPairs>>(block, scratch).Attend();

@@ -6,6 +6,8 @@
 
 #include "absl/types/span.h"
 #include "engine/base/matrix_view.h"
+#include "engine/kernels/attention_pattern.h"
+#include "engine/kernels/relative_scores.h"
 
 namespace attendant {
 
@@ -54,7 +56,10 @@ struct AttentionBlock {
   float scale = 1.0f;
   HeadBias bias;
   HeadBias distances;
+  const float* score_weights = nullptr;     // [Dk]: additive attention; or none
+  RelativeScores relative;                  // of one head
   int64_t window = 0;                       // see AttentionShape
+  AttentionPattern pattern;                 // the same
   absl::Span<const int32_t> positions;      // of the sequence; see AttentionSequence
   absl::Span<const int32_t> key_positions;  // [length], the same of the keys
   int64_t first_query = 0;                  // index in the sequence of queries' row 0
@@ -74,9 +79,14 @@ struct AttentionScratch {
   float* values;   // block x RoundUpToPanel(Dv)
   float* scores;   // block x kMaxPanelWidth
   float* bias;     // block x kMaxPanelWidth
-  float* context;  // kMaxQueries x RoundUpToPanel(Dv)
-  float* maxima;   // kMaxQueries
-  float* sums;     // kMaxQueries
+  // Of distances, with `rows` of them: none without.
+  float* tokens;           // RoundUpToPanel(Dk) x kMaxPanelWidth
+  float* query_positions;  // rows x kMaxPanelWidth
+  float* key_positions;    // block x rows
+  float* context;          // kMaxQueries x RoundUpToPanel(Dv)
+  float* state;            // of attention that does not score pairs, else none
+  float* maxima;           // kMaxQueries
+  float* sums;             // kMaxQueries
 };
 
 // Returns how many queries had no key left.

@@ -80,8 +80,16 @@ HWY_INLINE Floats Center(Floats values, SplitMean mean) {
   return hn::Sub(hn::Sub(values, hn::Set(d, mean.high)), hn::Set(d, mean.low));
 }
 
+// y = gamma * row + beta.
+void ScaleRow(const float* row, const LayerNormWeights& weights, size_t count, float* y) {
+  CombineRow(row, weights.gamma.data(), count, y,
+             [](Floats a, Floats b) HWY_ATTR { return hn::Mul(a, b); });
+  if (!weights.beta.empty()) AddRow(y, weights.beta.data(), count, y);
+}
+
 // y = norm(row); they may be the same. An RMS norm is a layer norm that takes the mean for zero.
 void NormalizeRow(const float* row, const LayerNormWeights& weights, size_t count, float* y) {
+  if (weights.kind == NormKind::kAffine) return ScaleRow(row, weights, count, y);
   const FloatTag d;
   const double size = static_cast<double>(count);
   const double exact_mean =
@@ -177,6 +185,8 @@ const char* Name(NormKind kind) {
       return "layer";
     case NormKind::kRms:
       return "rms";
+    case NormKind::kAffine:
+      return "affine";
   }
   return "unknown";
 }

@@ -8,12 +8,13 @@
 namespace attendant {
 
 enum class NormKind {
-  kLayer,  // gamma (x - mean) / sqrt(variance + epsilon) + beta, with the biased variance: Ba et
-           // al. 2016
-  kRms,  // gamma x / sqrt(mean of squares + epsilon) + beta: Zhang and Sennrich 2019
+  kLayer,   // gamma (x - mean) / sqrt(variance + epsilon) + beta, with the biased variance: Ba et
+            // al. 2016
+  kRms,     // gamma x / sqrt(mean of squares + epsilon) + beta: Zhang and Sennrich 2019
+  kAffine,  // gamma x + beta: Sun et al. 2020
 };
 
-// "layer", "rms".
+// "layer", "rms", "affine".
 const char* Name(NormKind kind);
 
 // gamma: [E]; beta: [E], or empty for zeros. Views: the caller owns both.

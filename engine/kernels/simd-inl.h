@@ -126,6 +126,13 @@ HWY_INLINE Floats ExpOfNonPositive(Floats x) {
   return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.3f)), result);
 }
 
+HWY_INLINE Floats Tanh(Floats x) {
+  const FloatTag d;
+  const Floats one = hn::Set(d, 1.0f);
+  const Floats e = ExpOfNonPositive(hn::Mul(hn::Set(d, -2.0f), hn::Abs(x)));
+  return hn::CopySign(hn::Div(hn::Sub(one, e), hn::Add(one, e)), x);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace attendant
 HWY_AFTER_NAMESPACE();

@@ -15,6 +15,7 @@
 #include "engine/kernels/attention_block.h"
 #include "engine/kernels/micro_kernel-inl.h"
 #include "engine/kernels/packing-inl.h"
+#include "engine/kernels/seen_keys.h"
 #include "engine/kernels/simd-inl.h"
 #include "hwy/highway.h"
 
@@ -27,12 +28,6 @@ template <int kVectors>
 constexpr int64_t Width() {
   return kVectors * static_cast<int64_t>(kLanes);
 }
-
-// Keys [begin, end) of the sequence.
-struct KeyRange {
-  int64_t begin;
-  int64_t end;
-};
 
 // Keys and values of some neighbouring tokens.
 struct KeyBlock {

@@ -29,7 +29,12 @@ struct Activations::Shapes {
     }
     if (layer.has_gate) gate = feed_forward;
     if (model.embeddings && model.embeddings->projected(layer.hidden_size)) {
-      embedded = {rows, model.embeddings->width};
+      embedded = {rows, model.embeddings->projected_from()};
+    }
+    if (layer.bottleneck > 0) {
+      inner = {rows, layer.bottleneck};
+      outer = {rows, layer.hidden_size};
+      if (layer.values_from_outside) inner_queries = inner;
     }
     if (model.front && model.front->feature_width > 0) {
       embedded = {rows, model.front->feature_width};
@@ -37,7 +42,7 @@ struct Activations::Shapes {
   }
 
   int64_t hidden_size;
-  Shape hidden, qkv, context, branch, feed_forward, gate, embedded;
+  Shape hidden, qkv, context, branch, feed_forward, gate, embedded, inner, inner_queries, outer;
 };
 
 CheckedSize InputProjectionWidth(const LayerShape& layer) {
@@ -53,7 +58,8 @@ CheckedSize Activations::Bytes(const ModelDescription& model, int64_t max_tokens
   const Shapes shapes(model, max_tokens);
   return shapes.hidden.bytes() + shapes.qkv.bytes() + shapes.context.bytes() +
          shapes.branch.bytes() + shapes.feed_forward.bytes() + shapes.gate.bytes() +
-         shapes.embedded.bytes();
+         shapes.embedded.bytes() + shapes.inner.bytes() + shapes.inner_queries.bytes() +
+         shapes.outer.bytes();
 }
 
 Activations::Matrix::Matrix(const Shape& shape)
@@ -70,11 +76,15 @@ Activations::Activations(const Shapes& shapes)
       branch_(shapes.branch),
       feed_forward_(shapes.feed_forward),
       gate_(shapes.gate),
-      embedded_(shapes.embedded) {}
+      embedded_(shapes.embedded),
+      inner_(shapes.inner),
+      inner_queries_(shapes.inner_queries),
+      outer_(shapes.outer) {}
 
 int64_t Activations::bytes() const {
   return hidden_.bytes() + qkv_.bytes() + context_.bytes() + branch_.bytes() +
-         feed_forward_.bytes() + gate_.bytes() + embedded_.bytes();
+         feed_forward_.bytes() + gate_.bytes() + embedded_.bytes() + inner_.bytes() +
+         inner_queries_.bytes() + outer_.bytes();
 }
 
 }  // namespace attendant

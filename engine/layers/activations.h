@@ -36,13 +36,17 @@ class Activations {
   MatrixView<float> context() { return context_.view(); }  // [., C]
   MatrixView<float> branch() {
     return branch_.view();
-  }                                                                  // [., E]: beside the residual;
-                                                                     // or what is projected to
+  }  // [., E], or B: beside the residual; or what is projected to
   MatrixView<float> feed_forward() { return feed_forward_.view(); }  // [., F]
   MatrixView<float> gate() { return gate_.view(); }                  // [., F]: beside feed_forward
   MatrixView<float> embedded() {
     return embedded_.view();
   }  // [., W]: embeddings before their projection
+  // Of layers with a bottleneck of width B: what is in it; what makes queries and keys, if values
+  // come from outside; and what comes out of it.
+  MatrixView<float> inner() { return inner_.view(); }                                 // [., B]
+  MatrixView<float> inner_queries() { return inner_queries_.view(); }                 // [., B]
+  MatrixView<float> outer() { return outer_.cols() > 0 ? outer_.view() : branch(); }  // [., E]
   int64_t bytes() const;
 
  private:
@@ -51,6 +55,7 @@ class Activations {
    public:
     explicit Matrix(const Shape& shape);
     MatrixView<float> view() { return {buffer_.data(), rows_, cols_, cols_}; }
+    int64_t cols() const { return cols_; }
     int64_t bytes() const { return buffer_.bytes(); }
 
    private:
@@ -69,6 +74,9 @@ class Activations {
   Matrix feed_forward_;
   Matrix gate_;
   Matrix embedded_;
+  Matrix inner_;
+  Matrix inner_queries_;
+  Matrix outer_;
 };
 
 }  // namespace attendant

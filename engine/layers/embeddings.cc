@@ -1,6 +1,7 @@
 #include "engine/layers/embeddings.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "engine/kernels/norm.h"
@@ -14,33 +15,50 @@ void AddRow(const float* row, int64_t width, float* sum) {
   for (int64_t j = 0; j < width; ++j) sum[j] += row[j];
 }
 
+template <class Function>
+void ForRows(const ThreadTeam& team, int64_t rows, const Function& function) {
+  const int64_t items = (rows + kRowsPerItem - 1) / kRowsPerItem;
+  team.ParallelFor(items, [&](int /*worker*/, int64_t item) {
+    const int64_t end = std::min(rows, (item + 1) * kRowsPerItem);
+    for (int64_t r = item * kRowsPerItem; r < end; ++r) function(r);
+  });
+}
+
 }  // namespace
 
 absl::StatusOr<Embeddings> Embeddings::Load(const EmbeddingShape& shape, const LayerShape& layer,
                                             WeightLoader& loader) {
   Embeddings embeddings;
   embeddings.shape_ = shape;
-  const auto read_table = [&](const char* name, int64_t rows, SharedBuffer<float>& table) {
+  const int64_t added = shape.added_width(layer.hidden_size);
+  const auto read_table = [&](const std::string& name, int64_t rows, int64_t width,
+                              SharedBuffer<float>& table) {
     if (rows == 0) return absl::OkStatus();
-    absl::StatusOr<AlignedBuffer<float>> read = loader.ReadTable(name, rows * shape.width);
-    if (read.ok()) table = *std::move(read);
-    return read.status();
+    const float scale = name == "embeddings.word" ? shape.word_scale : 1;
+    absl::StatusOr<AlignedBuffer<float>> read = loader.ReadTable(name, rows * width);
+    if (!read.ok()) return read.status();
+    for (int64_t i = 0; scale != 1 && i < read->size(); ++i) (*read)[i] *= scale;
+    table = *std::move(read);
+    return absl::OkStatus();
   };
-  absl::Status status = read_table("embeddings.word", shape.vocabulary, embeddings.word_);
-  status.Update(read_table("embeddings.position", shape.positions, embeddings.position_));
-  status.Update(read_table("embeddings.token_type", shape.token_types, embeddings.token_type_));
+  absl::Status status =
+      read_table("embeddings.word", shape.vocabulary, shape.width, embeddings.word_);
+  status.Update(read_table("embeddings.position", shape.positions, added, embeddings.position_));
+  status.Update(
+      read_table("embeddings.token_type", shape.token_types, added, embeddings.token_type_));
   if (!status.ok()) return status;
 
   if (shape.has_norm) {
     absl::StatusOr<NormParameters> norm =
-        loader.ReadNorm("embeddings.norm", shape.width, layer.norm_kind, shape.norm_epsilon);
+        loader.ReadNorm("embeddings.norm", shape.norm_width(layer.hidden_size), layer.norm_kind,
+                        shape.norm_epsilon);
     if (!norm.ok()) return norm.status();
     embeddings.norm_ = *std::move(norm);
   }
   if (!shape.projected(layer.hidden_size)) return embeddings;
 
   absl::StatusOr<PackedLinear> projection =
-      loader.ReadLinear("embeddings.projection", layer.hidden_size, shape.width);
+      loader.ReadLinear("embeddings.projection", layer.hidden_size, shape.projected_from());
   if (!projection.ok()) return projection.status();
   embeddings.projection_ = *std::move(projection);
   return embeddings;
@@ -49,41 +67,66 @@ absl::StatusOr<Embeddings> Embeddings::Load(const EmbeddingShape& shape, const L
 void Embeddings::Embed(const TokenIds& ids, MatrixView<float> target, RunState& run) const {
   if (target.rows == 0) return;
   if (!projection_) {
-    SumAndNormalize(ids, target, run.team);
+    SumTables(ids, target, run.team);
+    if (norm_) LayerNorm(run.team, target, norm_->view(), target);
     return;
   }
   // The product writes whole tiles; the rows behind `target` may be another sequence's.
   const int64_t padded_rows = PaddedRows(target.rows);
   const MatrixView<float> sums = run.activations.embedded().Rows(0, padded_rows);
   const MatrixView<float> kept_sums = sums.Rows(0, target.rows);
-  const MatrixView<float> projected = run.activations.branch().Rows(0, padded_rows);
-  SumAndNormalize(ids, kept_sums, run.team);
+  const MatrixView<float> projected = run.activations.outer().Rows(0, padded_rows);
+  shape_.projects_words ? TakeWords(ids, kept_sums, run.team) : SumTables(ids, kept_sums, run.team);
+  if (norm_ && !shape_.norm_is_last) LayerNorm(run.team, kept_sums, norm_->view(), kept_sums);
   ZeroRows(sums.Rows(target.rows, padded_rows - target.rows));
   run.Apply(*projection_, sums, projected);
   for (int64_t r = 0; r < target.rows; ++r) {
     std::copy_n(projected.row(r), target.cols, target.row(r));
+    if (shape_.projects_words) AddTables(ids, r, target.row(r));
   }
+  if (norm_ && shape_.norm_is_last) LayerNorm(run.team, target, norm_->view(), target);
 }
 
-void Embeddings::SumAndNormalize(const TokenIds& ids, MatrixView<float> sums,
-                                 const ThreadTeam& team) const {
-  const int64_t width = shape_.width;
-  const int64_t items = (sums.rows + kRowsPerItem - 1) / kRowsPerItem;
-  team.ParallelFor(items, [&](int /*worker*/, int64_t item) {
-    const int64_t end = std::min(sums.rows, (item + 1) * kRowsPerItem);
-    for (int64_t r = item * kRowsPerItem; r < end; ++r) {
-      float* sum = sums.row(r);
-      std::copy_n(word_.data() + ids.words[r] * width, width, sum);
-      if (shape_.token_types > 0) {
-        const int64_t type = ids.token_types.empty() ? 0 : ids.token_types[r];
-        AddRow(token_type_.data() + type * width, width, sum);
-      }
-      if (shape_.positions > 0) {
-        AddRow(position_.data() + ids.positions[r] * width, width, sum);
-      }
-    }
+void Embeddings::AddTables(const TokenIds& ids, int64_t r, float* sum) const {
+  const int64_t width = position_.size() > 0     ? position_.size() / shape_.positions
+                        : shape_.token_types > 0 ? token_type_.size() / shape_.token_types
+                                                 : 0;
+  if (shape_.token_types > 0) {
+    const int64_t type = ids.token_types.empty() ? 0 : ids.token_types[r];
+    AddRow(token_type_.data() + type * width, width, sum);
+  }
+  if (shape_.positions > 0) AddRow(position_.data() + ids.positions[r] * width, width, sum);
+}
+
+void Embeddings::SumTables(const TokenIds& ids, MatrixView<float> sums,
+                           const ThreadTeam& team) const {
+  ForRows(team, sums.rows, [&](int64_t r) {
+    std::copy_n(word_.data() + ids.words[r] * shape_.width, shape_.width, sums.row(r));
+    AddTables(ids, r, sums.row(r));
   });
-  if (norm_) LayerNorm(team, sums, norm_->view(), sums);
+}
+
+void Embeddings::TakeWords(const TokenIds& ids, MatrixView<float> words,
+                           const ThreadTeam& team) const {
+  const int64_t width = shape_.width;
+  const auto are_neighbours = [&](int64_t r) {  // r and r + 1
+    return r >= 0 && r + 1 < words.rows &&
+           (ids.places.empty() || ids.places[r] + 1 == ids.places[r + 1]);
+  };
+  ForRows(team, words.rows, [&](int64_t r) {
+    float* to = words.row(r);
+    const auto take = [&](bool is_there, int64_t token) {
+      if (is_there) {
+        std::copy_n(word_.data() + ids.words[token] * width, width, to);
+      } else {
+        std::fill_n(to, width, 0.0f);
+      }
+      to += width;
+    };
+    if (shape_.has_neighbours) take(are_neighbours(r), r + 1);
+    take(true, r);
+    if (shape_.has_neighbours) take(are_neighbours(r - 1), r - 1);
+  });
 }
 
 void Embeddings::ReserveScratch(RunState& run) const {

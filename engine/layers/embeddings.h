@@ -33,14 +33,18 @@ class Embeddings {
   int64_t bytes() const;
 
  private:
-  void SumAndNormalize(const TokenIds& ids, MatrixView<float> sums, const ThreadTeam& team) const;
+  // Adds row r's position and token type.
+  void AddTables(const TokenIds& ids, int64_t r, float* sum) const;
+  void SumTables(const TokenIds& ids, MatrixView<float> sums, const ThreadTeam& team) const;
+  // The words alone, with their neighbours.
+  void TakeWords(const TokenIds& ids, MatrixView<float> words, const ThreadTeam& team) const;
 
   EmbeddingShape shape_;
   SharedBuffer<float> word_;        // [V, W]
-  SharedBuffer<float> position_;    // [P, W], or of size 0
-  SharedBuffer<float> token_type_;  // [Y, W], or of size 0
+  SharedBuffer<float> position_;    // [P, W], or of size 0; [P, E] if words alone are projected
+  SharedBuffer<float> token_type_;  // [Y, W], or of size 0; the same
   std::optional<NormParameters> norm_;
-  std::optional<PackedLinear> projection_;  // [E, W]
+  std::optional<PackedLinear> projection_;  // [E, W], or [E, 3 W] with neighbours
 };
 
 }  // namespace attendant

@@ -7,17 +7,25 @@
 #include "engine/base/shape.h"
 #include "engine/kernels/compute_support.h"
 #include "engine/kernels/relative_bias.h"
+#include "engine/kernels/relative_scores.h"
 #include "engine/layers/encoder_impl.h"
 #include "engine/layers/load_plan.h"
+#include "engine/layers/position_projections.h"
 
 namespace attendant {
 namespace {
 
 absl::Status LoadLayers(const ModelDescription& model, WeightLoader& loader, Encoder::Impl& impl) {
   impl.layers.reserve(model.weight_sets());
+  AlignedBuffer<float> distances;
+  if (model.layer.relative_positions.kind == RelativePositions::kDisentangled) {
+    absl::StatusOr<AlignedBuffer<float>> read = ReadDistanceTable(model.layer, loader);
+    if (!read.ok()) return read.status();
+    distances = *std::move(read);
+  }
   for (int64_t i = 0; i < model.weight_sets(); ++i) {
     absl::StatusOr<EncoderLayer> layer =
-        EncoderLayer::Load(absl::StrCat("layer.", i, "."), model.layer_shape(i), loader);
+        EncoderLayer::Load(absl::StrCat("layer.", i, "."), model.layer_shape(i), loader, distances);
     if (!layer.ok()) return layer.status();
     impl.layers.push_back(*std::move(layer));
   }
@@ -126,6 +134,9 @@ void Encoder::Impl::ReserveScratch(RunState& run) const {
 
 void Encoder::Impl::FillDistances(RunState& run) const {
   const RelativePositionShape& shape = description.layer.relative_positions;
+  if (shape.kind == RelativePositions::kDisentangled) {
+    FillDistanceRows(shape.buckets, shape.max_distance, absl::MakeSpan(run.distance_rows));
+  }
   if (shape.kind == RelativePositions::kAlibi) FillAlibi(run.distance_table());
   if (shape.kind != RelativePositions::kBuckets) return;
   const int64_t heads = description.layer.heads;
@@ -135,6 +146,12 @@ void Encoder::Impl::FillDistances(RunState& run) const {
 
 absl::Status Encoder::Impl::ReplaceNorms(WeightLoader& loader) {
   absl::Status status;
+  if (loader.Has("relative_positions_norm.weight") || loader.Has("relative_positions_norm.bias")) {
+    return absl::InvalidArgumentError(
+        "relative_positions_norm: expected none over a loaded model, whose projections of "
+        "distances "
+        "it would change");
+  }
   const auto replace = [&](auto& part) {
     if (status.ok()) status = part.ReplaceNorms(loader);
   };

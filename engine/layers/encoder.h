@@ -26,6 +26,9 @@ struct TokenIds {
   absl::Span<const int32_t>
       positions;  // each in [0, positions); required if the model has a position table
   absl::Span<const int32_t> token_types;  // each in [0, token_types); empty: zeros
+  // Of models whose embeddings look at neighbours: a token's neighbour behind it, if it has one, is
+  // the next one and has the next number. Empty: all are neighbours of the next, in one sequence.
+  absl::Span<const int64_t> places = {};
 };
 
 class EncoderRun;

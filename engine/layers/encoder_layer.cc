@@ -6,40 +6,110 @@
 
 namespace attendant {
 
+absl::StatusOr<EncoderLayer::NormedLinear> EncoderLayer::NormedLinear::Load(const std::string& name,
+                                                                            int64_t out, int64_t in,
+                                                                            const LayerShape& shape,
+                                                                            WeightLoader& loader) {
+  absl::StatusOr<PackedLinear> linear = loader.ReadLinear(name, out, in);
+  if (!linear.ok()) return linear.status();
+  absl::StatusOr<NormParameters> norm =
+      loader.ReadNorm(name + "_norm", out, shape.norm_kind, shape.norm_epsilon);
+  if (!norm.ok()) return norm.status();
+  return NormedLinear{*std::move(linear), *std::move(norm)};
+}
+
+absl::StatusOr<std::optional<EncoderLayer::Bottleneck>> EncoderLayer::LoadBottleneck(
+    const std::string& prefix, const LayerShape& shape, WeightLoader& loader) {
+  if (shape.bottleneck == 0) return std::optional<Bottleneck>();
+  const auto load = [&](const char* name) {
+    return NormedLinear::Load(prefix + name, shape.bottleneck, shape.hidden_size, shape, loader);
+  };
+  absl::StatusOr<NormedLinear> in = load("bottleneck_in");
+  if (!in.ok()) return in.status();
+  Bottleneck bottleneck = {.in = *std::move(in)};
+  if (shape.values_from_outside) {
+    absl::StatusOr<NormedLinear> attention = load("bottleneck_attention");
+    if (!attention.ok()) return attention.status();
+    bottleneck.attention = *std::move(attention);
+  }
+  return std::optional<Bottleneck>(std::move(bottleneck));
+}
+
+absl::Status EncoderLayer::LoadAttentionNorms(const std::string& prefix, const LayerShape& shape,
+                                              WeightLoader& loader) {
+  const auto read_norm = [&](const char* name, std::optional<NormParameters>& norm) {
+    absl::StatusOr<NormParameters> read =
+        loader.ReadNorm(prefix + name, shape.inner_width(), shape.norm_kind, shape.norm_epsilon);
+    if (read.ok()) norm = *std::move(read);
+    return read.status();
+  };
+  absl::Status status;
+  if (shape.has_attention_norm) status = read_norm("attention_norm", attention_norm_);
+  if (status.ok() && shape.has_second_attention_norm) {
+    status = read_norm("second_attention_norm", second_attention_norm_);
+  }
+  return status;
+}
+
+absl::Status EncoderLayer::LoadFeedForwards(const std::string& prefix, const LayerShape& shape,
+                                            WeightLoader& loader) {
+  if (shape.feed_forward_width == 0) return absl::OkStatus();
+  for (int64_t i = 0; i < shape.feed_forwards; ++i) {
+    const std::string block = FeedForwardPrefix(prefix, shape, i);
+    absl::StatusOr<FeedForward> feed_forward = FeedForward::Load(block, shape, loader);
+    if (!feed_forward.ok()) return feed_forward.status();
+    absl::StatusOr<NormParameters> norm = loader.ReadNorm(
+        block + "feed_forward_norm", shape.inner_width(), shape.norm_kind, shape.norm_epsilon);
+    if (!norm.ok()) return norm.status();
+    feed_forwards_.push_back({*std::move(feed_forward), *std::move(norm)});
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<EncoderLayer> EncoderLayer::Load(const std::string& prefix, const LayerShape& shape,
-                                                WeightLoader& loader) {
-  absl::StatusOr<MultiHeadAttention> attention = MultiHeadAttention::Load(prefix, shape, loader);
+                                                WeightLoader& loader,
+                                                const AlignedBuffer<float>& distances) {
+  absl::StatusOr<std::optional<Bottleneck>> bottleneck = LoadBottleneck(prefix, shape, loader);
+  if (!bottleneck.ok()) return bottleneck.status();
+  absl::StatusOr<MultiHeadAttention> attention =
+      MultiHeadAttention::Load(prefix, shape, loader, distances);
   if (!attention.ok()) return attention.status();
   EncoderLayer layer(shape.norm_placement, *std::move(attention));
   if (shape.norm_placement == NormPlacement::kNone) return layer;
-
-  const auto read_norm = [&](const std::string& name) {
-    return loader.ReadNorm(prefix + name, shape.hidden_size, shape.norm_kind, shape.norm_epsilon);
-  };
-  if (shape.has_attention_norm) {
-    absl::StatusOr<NormParameters> attention_norm = read_norm("attention_norm");
-    if (!attention_norm.ok()) return attention_norm.status();
-    layer.attention_norm_ = *std::move(attention_norm);
-  }
-  if (shape.has_second_attention_norm) {
-    absl::StatusOr<NormParameters> second = read_norm("second_attention_norm");
-    if (!second.ok()) return second.status();
-    layer.second_attention_norm_ = *std::move(second);
-  }
-  if (shape.feed_forward_width == 0) return layer;
-
-  absl::StatusOr<FeedForward> feed_forward = FeedForward::Load(prefix, shape, loader);
-  if (!feed_forward.ok()) return feed_forward.status();
-  layer.feed_forward_ = *std::move(feed_forward);
-  absl::StatusOr<NormParameters> feed_forward_norm = read_norm("feed_forward_norm");
-  if (!feed_forward_norm.ok()) return feed_forward_norm.status();
-  layer.feed_forward_norm_ = *std::move(feed_forward_norm);
+  absl::Status status = layer.LoadAttentionNorms(prefix, shape, loader);
+  if (status.ok()) status = layer.LoadFeedForwards(prefix, shape, loader);
+  if (!status.ok()) return status;
+  layer.bottleneck_ = *std::move(bottleneck);
+  if (!layer.bottleneck_) return layer;
+  absl::StatusOr<NormedLinear> out = NormedLinear::Load(
+      prefix + "bottleneck_out", shape.hidden_size, shape.bottleneck, shape, loader);
+  if (!out.ok()) return out.status();
+  layer.bottleneck_->out = *std::move(out);
   return layer;
 }
 
+MatrixView<float> EncoderLayer::NormedLinear::Apply(MatrixView<const float> x,
+                                                    MatrixView<float> target, RunState& run) const {
+  const MatrixView<float> y = run.Padded(target);
+  run.Apply(linear, x, y);
+  LayerNorm(run.team, run.Kept(y), norm.view(), run.Kept(y));
+  return y;
+}
+
 MatrixView<float> EncoderLayer::Forward(MatrixView<float> x, RunState& run) const {
-  x = AttentionBlock(x, run);
-  return feed_forward_ ? FeedForwardBlock(x, run) : x;
+  return Finish(x, AttentionBlock(x, run), run);
+}
+
+MatrixView<float> EncoderLayer::Finish(MatrixView<float> x, MatrixView<float> residual,
+                                       RunState& run) const {
+  for (const NormedFeedForward& feed_forward : feed_forwards_) {
+    residual = FeedForwardBlock(feed_forward, residual, run);
+  }
+  if (!bottleneck_) return residual;
+  const MatrixView<float> out = run.Padded(run.activations.outer());
+  run.Apply(bottleneck_->out->linear, residual, out);
+  AddLayerNorm(run.team, run.Kept(x), run.Kept(out), bottleneck_->out->norm.view(), run.Kept(x));
+  return x;
 }
 
 MatrixView<float> EncoderLayer::ForwardWanted(MatrixView<float> x, const PackedBatch& batch,
@@ -47,10 +117,12 @@ MatrixView<float> EncoderLayer::ForwardWanted(MatrixView<float> x, const PackedB
   const absl::Span<const int32_t> rows = batch.wanted_rows;
   run.NarrowQueries(batch);
   const MatrixView<float> context = Context(x, run);
+  MatrixView<float> residual = RunState::Compact(rows, ResidualOf(x, run));
+  const MatrixView<float> entered = bottleneck_ ? RunState::Compact(rows, x) : residual;
   const int64_t all = std::exchange(run.tokens, static_cast<int64_t>(rows.size()));
   const MatrixView<float> branch = attention_.Project(RunState::Compact(rows, context), run);
-  MatrixView<float> y = JoinAttention(RunState::Compact(rows, x), branch, run);
-  if (feed_forward_) y = FeedForwardBlock(y, run);
+  residual = JoinAttention(residual, branch, run);
+  MatrixView<float> y = Finish(entered, residual, run);
   run.tokens = all;
   RunState::Expand(rows, y);
   y.rows = x.rows;
@@ -58,16 +130,25 @@ MatrixView<float> EncoderLayer::ForwardWanted(MatrixView<float> x, const PackedB
 }
 
 MatrixView<float> EncoderLayer::AttentionBlock(MatrixView<float> x, RunState& run) const {
-  return JoinAttention(x, Projected(x, run), run);
+  const MatrixView<float> projected = Projected(x, run);
+  return JoinAttention(ResidualOf(x, run), projected, run);
 }
 
-MatrixView<float> EncoderLayer::FeedForwardBlock(MatrixView<float> x, RunState& run) const {
-  const MatrixView<float> entry = EntryOf(feed_forward_norm_, x, run);
-  return AddAndNorm(x, feed_forward_->Forward(entry, run), feed_forward_norm_, run);
+MatrixView<float> EncoderLayer::FeedForwardBlock(const NormedFeedForward& feed_forward,
+                                                 MatrixView<float> x, RunState& run) const {
+  const MatrixView<float> entry = EntryOf(feed_forward.norm, x, run);
+  return AddAndNorm(x, feed_forward.block.Forward(entry, run), feed_forward.norm, run);
 }
 
 MatrixView<float> EncoderLayer::Context(MatrixView<float> x, RunState& run) const {
-  return attention_.Context(EntryOf(attention_norm_, x, run), run);
+  if (!bottleneck_) {
+    return attention_.Context(attention_norm_ ? EntryOf(*attention_norm_, x, run) : x, x, run);
+  }
+  MatrixView<float> entry = bottleneck_->in.Apply(x, run.activations.inner(), run);
+  if (bottleneck_->attention) {
+    entry = bottleneck_->attention->Apply(x, run.activations.inner_queries(), run);
+  }
+  return attention_.Context(entry, x, run);
 }
 
 MatrixView<float> EncoderLayer::Projected(MatrixView<float> x, RunState& run) const {
@@ -75,56 +156,75 @@ MatrixView<float> EncoderLayer::Projected(MatrixView<float> x, RunState& run) co
 }
 
 // norm(x), beside the x that the residual will need, or x itself.
-MatrixView<float> EncoderLayer::EntryOf(const std::optional<NormParameters>& norm,
-                                        MatrixView<float> x, RunState& run) const {
-  if (placement_ != NormPlacement::kPre || !norm) return x;
+MatrixView<float> EncoderLayer::EntryOf(const NormParameters& norm, MatrixView<float> x,
+                                        RunState& run) const {
+  if (placement_ != NormPlacement::kPre) return x;
   const MatrixView<float> normed = run.Padded(run.activations.branch());
-  LayerNorm(run.team, run.Kept(x), norm->view(), run.Kept(normed));
+  LayerNorm(run.team, run.Kept(x), norm.view(), run.Kept(normed));
   return normed;
 }
 
 MatrixView<float> EncoderLayer::JoinAttention(MatrixView<float> x, MatrixView<float> branch,
                                               RunState& run) const {
-  if (!second_attention_norm_) return AddAndNorm(x, branch, attention_norm_, run);
+  if (placement_ != NormPlacement::kPost) return Add(x, branch, run);
+  if (!second_attention_norm_) return AddAndNorm(x, branch, *attention_norm_, run);
   AddLayerNorm(run.team, run.Kept(x), run.Kept(branch), attention_norm_->view(), run.Kept(branch));
-  return AddAndNorm(x, branch, second_attention_norm_, run);
+  return AddAndNorm(x, branch, *second_attention_norm_, run);
+}
+
+// The residual without a norm, if the layer has one.
+MatrixView<float> EncoderLayer::Add(MatrixView<float> x, MatrixView<float> branch,
+                                    RunState& run) const {
+  if (placement_ == NormPlacement::kNone) return branch;
+  attendant::Add(run.team, run.Kept(x), run.Kept(branch), run.Kept(x));
+  return x;
 }
 
 MatrixView<float> EncoderLayer::AddAndNorm(MatrixView<float> x, MatrixView<float> branch,
-                                           const std::optional<NormParameters>& norm,
-                                           RunState& run) const {
-  const MatrixView<float> y = run.Kept(x);
-  switch (placement_) {
-    case NormPlacement::kPost:
-      AddLayerNorm(run.team, y, run.Kept(branch), norm->view(), y);
-      return x;
-    case NormPlacement::kPre:
-      Add(run.team, y, run.Kept(branch), y);
-      return x;
-    case NormPlacement::kNone:
-      return branch;
-  }
-  return branch;
+                                           const NormParameters& norm, RunState& run) const {
+  if (placement_ != NormPlacement::kPost) return Add(x, branch, run);
+  AddLayerNorm(run.team, run.Kept(x), run.Kept(branch), norm.view(), run.Kept(x));
+  return x;
 }
 
 absl::Status EncoderLayer::ReplaceNorms(WeightLoader& loader) {
   absl::Status status = attention_.ReplaceNorms(loader);
-  for (auto* norm : {&attention_norm_, &second_attention_norm_, &feed_forward_norm_}) {
+  for (auto* norm : {&attention_norm_, &second_attention_norm_}) {
     if (status.ok()) status = loader.ReplaceNorm(*norm);
   }
+  for (NormedFeedForward& feed_forward : feed_forwards_) {
+    if (status.ok()) status = loader.ReplaceNorm(feed_forward.norm);
+  }
+  if (!bottleneck_ || !status.ok()) return status;
+  status = loader.ReplaceNorm(bottleneck_->in.norm);
+  if (status.ok() && bottleneck_->attention) {
+    status = loader.ReplaceNorm(bottleneck_->attention->norm);
+  }
+  if (status.ok()) status = loader.ReplaceNorm(bottleneck_->out->norm);
   return status;
 }
 
 void EncoderLayer::ReserveScratch(RunState& run) const {
   attention_.ReserveScratch(run);
-  if (feed_forward_) feed_forward_->ReserveScratch(run);
+  for (const NormedFeedForward& feed_forward : feed_forwards_) {
+    feed_forward.block.ReserveScratch(run);
+  }
+  if (!bottleneck_) return;
+  const int64_t rows = PaddedRows(run.max_tokens);
+  run.gemm.Reserve(bottleneck_->in.linear, rows);
+  if (bottleneck_->attention) run.gemm.Reserve(bottleneck_->attention->linear, rows);
+  run.gemm.Reserve(bottleneck_->out->linear, rows);
 }
 
 int64_t EncoderLayer::bytes() const {
-  return attention_.bytes() + (attention_norm_ ? attention_norm_->bytes() : 0) +
-         (second_attention_norm_ ? second_attention_norm_->bytes() : 0) +
-         (feed_forward_ ? feed_forward_->bytes() : 0) +
-         (feed_forward_norm_ ? feed_forward_norm_->bytes() : 0);
+  int64_t sum = attention_.bytes() + (attention_norm_ ? attention_norm_->bytes() : 0) +
+                (second_attention_norm_ ? second_attention_norm_->bytes() : 0);
+  for (const NormedFeedForward& feed_forward : feed_forwards_) {
+    sum += feed_forward.block.bytes() + feed_forward.norm.bytes();
+  }
+  if (!bottleneck_) return sum;
+  return sum + bottleneck_->in.bytes() + bottleneck_->out->bytes() +
+         (bottleneck_->attention ? bottleneck_->attention->bytes() : 0);
 }
 
 }  // namespace attendant

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "engine/base/matrix_view.h"
@@ -21,8 +22,10 @@ namespace attendant {
 // place.
 class EncoderLayer {
  public:
+  // `distances`: see MultiHeadAttention::Load.
   static absl::StatusOr<EncoderLayer> Load(const std::string& prefix, const LayerShape& shape,
-                                           WeightLoader& loader);
+                                           WeightLoader& loader,
+                                           const AlignedBuffer<float>& distances = {});
 
   // The whole layer. Returns where its output is: x, or the attention's result for a layer without
   // residuals.
@@ -51,23 +54,61 @@ class EncoderLayer {
   int64_t bytes() const;
 
  private:
+  // A linear layer and a norm.
+  struct NormedLinear {
+    static absl::StatusOr<NormedLinear> Load(const std::string& name, int64_t out, int64_t in,
+                                             const LayerShape& shape, WeightLoader& loader);
+    // norm(y W^T + b) in `target`, one of the run's buffers.
+    MatrixView<float> Apply(MatrixView<const float> x, MatrixView<float> target,
+                            RunState& run) const;
+    int64_t bytes() const { return linear.bytes() + norm.bytes(); }
+
+    PackedLinear linear;
+    NormParameters norm;
+  };
+  // Around attention and feed-forward blocks: x = norm(x + out(blocks(norm(in(x))))).
+  struct Bottleneck {
+    NormedLinear in;
+    std::optional<NormedLinear> attention = {};  // makes queries and keys; values come from outside
+    std::optional<NormedLinear> out = {};        // loaded last
+  };
+  struct NormedFeedForward {
+    FeedForward block;
+    NormParameters norm;
+  };
+
   EncoderLayer(NormPlacement placement, MultiHeadAttention attention)
       : placement_(placement), attention_(std::move(attention)) {}
 
-  MatrixView<float> FeedForwardBlock(MatrixView<float> x, RunState& run) const;
-  MatrixView<float> EntryOf(const std::optional<NormParameters>& norm, MatrixView<float> x,
-                            RunState& run) const;
+  static absl::StatusOr<std::optional<Bottleneck>> LoadBottleneck(const std::string& prefix,
+                                                                  const LayerShape& shape,
+                                                                  WeightLoader& loader);
+  absl::Status LoadAttentionNorms(const std::string& prefix, const LayerShape& shape,
+                                  WeightLoader& loader);
+  absl::Status LoadFeedForwards(const std::string& prefix, const LayerShape& shape,
+                                WeightLoader& loader);
+
+  // What the attention's output is added to: x, or what is in the bottleneck.
+  MatrixView<float> ResidualOf(MatrixView<float> x, RunState& run) const {
+    return bottleneck_ ? run.Padded(run.activations.inner()) : x;
+  }
+  // From the residual of the feed-forward blocks to the layer's output; x entered the layer.
+  MatrixView<float> Finish(MatrixView<float> x, MatrixView<float> residual, RunState& run) const;
+  MatrixView<float> FeedForwardBlock(const NormedFeedForward& feed_forward, MatrixView<float> x,
+                                     RunState& run) const;
+  MatrixView<float> EntryOf(const NormParameters& norm, MatrixView<float> x, RunState& run) const;
   MatrixView<float> JoinAttention(MatrixView<float> x, MatrixView<float> branch,
                                   RunState& run) const;
+  MatrixView<float> Add(MatrixView<float> x, MatrixView<float> branch, RunState& run) const;
   MatrixView<float> AddAndNorm(MatrixView<float> x, MatrixView<float> branch,
-                               const std::optional<NormParameters>& norm, RunState& run) const;
+                               const NormParameters& norm, RunState& run) const;
 
   NormPlacement placement_;
   MultiHeadAttention attention_;
   std::optional<NormParameters> attention_norm_;
   std::optional<NormParameters> second_attention_norm_;
-  std::optional<FeedForward> feed_forward_;
-  std::optional<NormParameters> feed_forward_norm_;
+  std::optional<Bottleneck> bottleneck_;
+  std::vector<NormedFeedForward> feed_forwards_;
 };
 
 }  // namespace attendant

@@ -45,7 +45,7 @@ absl::Status CheckMemoryUse(const LayerShape& layer, bool has_memory) {
 }
 
 absl::Status CheckChain(const LayerShape& layer, int64_t layers) {
-  const int64_t output = layer.attention_width();
+  const int64_t output = layer.layer_width();
   if (layers > 1 && output != layer.hidden_size) {
     return absl::InvalidArgumentError(
         absl::StrCat("layers: expected one layer, because a layer takes ", layer.hidden_size,

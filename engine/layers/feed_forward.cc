@@ -9,16 +9,17 @@ namespace attendant {
 absl::StatusOr<FeedForward> FeedForward::Load(const std::string& prefix, const LayerShape& shape,
                                               WeightLoader& loader) {
   std::optional<PackedLinear> gate;
+  const int64_t width = shape.inner_width();
   if (shape.has_gate) {
-    absl::StatusOr<PackedLinear> read = loader.ReadLinear(
-        prefix + "feed_forward_gate", shape.feed_forward_width, shape.hidden_size);
+    absl::StatusOr<PackedLinear> read =
+        loader.ReadLinear(prefix + "feed_forward_gate", shape.feed_forward_width, width);
     if (!read.ok()) return read.status();
     gate = *std::move(read);
   }
   absl::StatusOr<PackedLinear> in =
-      loader.ReadLinear(prefix + "feed_forward_in", shape.feed_forward_width, shape.hidden_size);
+      loader.ReadLinear(prefix + "feed_forward_in", shape.feed_forward_width, width);
   if (!in.ok()) return in.status();
-  const LinearPart part = {prefix + "feed_forward_out", shape.hidden_size,
+  const LinearPart part = {prefix + "feed_forward_out", width,
                            shape.has_branch_scale ? prefix + "feed_forward_scale" : ""};
   absl::StatusOr<PackedLinear> out = loader.ReadFusedLinear({part}, shape.feed_forward_width);
   if (!out.ok()) return out.status();

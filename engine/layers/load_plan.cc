@@ -43,10 +43,28 @@ struct Footprint {
   CheckedSize largest;
 };
 
+// What projections make of the table of distances; while loading, of any length of a row.
+void AddPositions(const LayerShape& layer, Footprint& sum) {
+  const RelativePositionShape& relative = layer.relative_positions;
+  if (relative.kind != RelativePositions::kDisentangled) return;
+  const CheckedSize width = CheckedSize(layer.heads) * layer.key_width;
+  const CheckedSize rows = CheckedSize(2) * std::max(relative.buckets, relative.max_distance);
+  if (relative.scores_queries) sum.AddFloats(rows * width);
+  if (relative.scores_keys) sum.AddFloats(rows * width);
+  sum.largest =
+      Larger(sum.largest,
+             (width * layer.hidden_size + rows * InputProjectionWidth(layer)) * Footprint::kFloat);
+}
+
 void AddLayer(const LayerShape& layer, Footprint& sum) {
-  const CheckedSize hidden = layer.hidden_size;
+  const CheckedSize outside = layer.hidden_size, hidden = layer.inner_width();
   const CheckedSize heads = layer.heads;
-  if (layer.needs_memory()) {
+  if (layer.bottleneck > 0) {
+    for (int i = 0; i < (layer.values_from_outside ? 2 : 1); ++i) sum.AddLinear(hidden, outside);
+    sum.AddLinear(outside, hidden);
+    sum.AddFloats(Norm(hidden) + Norm(hidden) + Norm(outside));
+  }
+  if (layer.needs_memory() || layer.values_from_outside) {
     sum.AddLinear(heads * layer.key_width, hidden);
     sum.AddLinear(heads * layer.key_width, layer.key_inputs());
     sum.AddLinear(heads * layer.value_width, layer.value_inputs());
@@ -61,11 +79,19 @@ void AddLayer(const LayerShape& layer, Footprint& sum) {
     if (layer.has_gate) sum.AddLinear(layer.feed_forward_width, hidden);
     sum.AddLinear(hidden, layer.feed_forward_width);
   }
+  for (int64_t i = 1; i < layer.feed_forwards; ++i) {
+    sum.AddLinear(layer.feed_forward_width, hidden);
+    sum.AddLinear(hidden, layer.feed_forward_width);
+    sum.AddFloats(Norm(hidden));
+  }
   if (layer.norm_placement != NormPlacement::kNone) sum.AddFloats(Norm(hidden) + Norm(hidden));
   if (layer.has_second_attention_norm) sum.AddFloats(Norm(hidden));
   if (layer.has_query_key_norms) {
     sum.AddFloats(Norm(heads * layer.key_width) + Norm(heads * layer.key_width));
   }
+  if (layer.attention == AttentionKind::kAdditive) sum.AddFloats(heads * layer.key_width);
+  for (int i = 0; i < 2; ++i) sum.AddTable(layer.mixed_keys, layer.mixed_places);
+  AddPositions(layer, sum);
 }
 
 void AddPooling(const std::optional<PoolingDescription>& pooling, CheckedSize hidden,
@@ -85,12 +111,21 @@ Footprint OfModel(const ModelDescription& model, const ComputeMode& mode) {
   sum.kept = sum.kept * model.weight_sets();
   if (const auto& embeddings = model.embeddings) {
     sum.AddTable(embeddings->vocabulary, embeddings->width);
-    sum.AddTable(embeddings->positions, embeddings->width);
-    sum.AddTable(embeddings->token_types, embeddings->width);
-    if (embeddings->has_norm) sum.AddFloats(Norm(embeddings->width));
-    if (embeddings->projected(model.layer.hidden_size)) sum.AddLinear(hidden, embeddings->width);
+    const int64_t added = embeddings->added_width(model.layer.hidden_size);
+    sum.AddTable(embeddings->positions, added);
+    sum.AddTable(embeddings->token_types, added);
+    if (embeddings->has_norm) sum.AddFloats(Norm(embeddings->norm_width(model.layer.hidden_size)));
+    if (embeddings->projected(model.layer.hidden_size)) {
+      sum.AddLinear(hidden, CheckedSize(embeddings->has_neighbours ? 3 : 1) * embeddings->width);
+    }
   }
-  sum.AddTable(model.layer.relative_positions.buckets, model.layer.heads);
+  if (const RelativePositionShape& relative = model.layer.relative_positions;
+      relative.kind == RelativePositions::kDisentangled) {
+    sum.AddTable(CheckedSize(2) * std::max(relative.buckets, relative.max_distance), hidden);
+    sum.AddFloats(Norm(hidden));
+  } else {
+    sum.AddTable(relative.buckets, model.layer.heads);
+  }
   if (const auto& front = model.front) {
     if (front->feature_width > 0) sum.AddLinear(hidden, front->feature_width);
     sum.AddTable(front->registers, hidden);
@@ -157,11 +192,12 @@ absl::Status CheckSharing(const LayerShape& layer) {
         layer.hidden_size, ", in a layer without input projection, got ", layer.context_width()));
   }
   const bool shares = layer.keys_are_queries || layer.values_are_keys;
-  if (shares &&
-      (layer.relative_positions.kind == RelativePositions::kRotary || layer.has_query_key_norms)) {
+  const RelativePositions kind = layer.relative_positions.kind;
+  if (shares && (kind == RelativePositions::kRotary || kind == RelativePositions::kDisentangled ||
+                 layer.has_query_key_norms)) {
     return absl::InvalidArgumentError(
         "model description: expected projections of their own for queries, keys and values beside "
-        "rotary positions or norms of queries and keys");
+        "rotary or disentangled positions or norms of queries and keys");
   }
   return absl::OkStatus();
 }
@@ -175,6 +211,113 @@ absl::Status CheckMemoryInputs(const LayerShape& layer) {
       "model description: expected projections of their own for queries, keys and values, no "
       "relative positions and no window where they are made of rows of other widths, got ",
       layer.hidden_size, ", ", layer.key_inputs(), " and ", layer.value_inputs(), " columns"));
+}
+
+absl::Status CheckWindow(const LayerShape& layer) {
+  if (layer.window < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model description: expected a window of 0 or more, got ", layer.window));
+  }
+  const AttentionPattern& pattern = layer.pattern;
+  const int64_t lowest = std::min(
+      {pattern.first_global, pattern.last_global, pattern.first_repeats, pattern.full_up_to});
+  if (pattern.block < 1 || lowest < 0 || (layer.window == 0 && pattern != AttentionPattern())) {
+    return absl::InvalidArgumentError(
+        "model description: expected blocks of 1 or more positions, no negative number of them, "
+        "and a window beside");
+  }
+  const CheckedSize reach =
+      CheckedSize(pattern.block) *
+      (CheckedSize(2) * layer.window + CheckedSize(1) + pattern.first_global + pattern.last_global);
+  if (reach.ok() && (reach * (CheckedSize(2) * layer.heads * layer.key_width)).ok()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError("model description: expected fewer blocks, got an overflow");
+}
+
+// What is between the two linear layers of a bottleneck, and what it must not be.
+absl::Status CheckBottleneck(const LayerShape& layer) {
+  const bool fits = layer.norm_placement == NormPlacement::kPost && layer.has_attention_norm &&
+                    layer.has_output_projection && layer.output_width == 0 &&
+                    layer.has_input_projection && layer.feed_forward_width > 0 &&
+                    !layer.has_branch_scale && layer.key_input_width == 0 &&
+                    layer.value_input_width == 0 &&
+                    layer.relative_positions.kind != RelativePositions::kDisentangled;
+  if (layer.bottleneck < 0 || (layer.bottleneck > 0 && !fits)) {
+    return absl::InvalidArgumentError(
+        "model description: expected a bottleneck around attention with projections, norms behind "
+        "the branches and feed-forward blocks, without scales of branches or disentangled "
+        "positions");
+  }
+  if (layer.values_from_outside && (layer.bottleneck == 0 || layer.values_are_keys)) {
+    return absl::InvalidArgumentError(
+        "model description: expected a bottleneck and a projection of their own for values from "
+        "outside of it");
+  }
+  constexpr int64_t kMostBlocks = 1024;
+  if (layer.feed_forwards < 1 || layer.feed_forwards > kMostBlocks ||
+      (layer.feed_forwards > 1 &&
+       (layer.feed_forward_width == 0 || layer.has_gate || layer.has_branch_scale))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model description: expected one feed-forward block, or up to ", kMostBlocks,
+                     " without gate or scale, got ", layer.feed_forwards));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckEmbeddings(const ModelDescription& model) {
+  if (!model.embeddings) return absl::OkStatus();
+  const EmbeddingShape& embeddings = *model.embeddings;
+  const bool projects = embeddings.norm_is_last && embeddings.projected(model.layer.hidden_size);
+  if ((!embeddings.projects_words || projects) &&
+      (!embeddings.has_neighbours || embeddings.projects_words)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "model description: expected words with their neighbours to be projected alone, before the "
+      "norm of the embeddings");
+}
+
+absl::Status CheckKind(const LayerShape& layer) {
+  const RelativePositions positions = layer.relative_positions.kind;
+  const bool is_mixed = layer.attention == AttentionKind::kLinformer;
+  if (is_mixed ? layer.mixed_keys < 1 || layer.mixed_places < 1
+               : layer.mixed_keys != 0 || layer.mixed_places != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model description: expected keys to be mixed from places into rows in linformer attention "
+        "alone, got ",
+        layer.mixed_places, " into ", layer.mixed_keys, " in ", Name(layer.attention)));
+  }
+  const bool has_scores_of_its_own = layer.attention != AttentionKind::kSoftmax;
+  const bool adds = positions == RelativePositions::kBuckets ||
+                    positions == RelativePositions::kAlibi || layer.window > 0;
+  if ((has_scores_of_its_own && positions == RelativePositions::kDisentangled) ||
+      (!ScoresPairs(layer.attention) && adds)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model description: expected ", Name(layer.attention), " attention without ",
+        layer.window > 0 ? "a window" : Name(positions), layer.window > 0 ? "" : " positions"));
+  }
+  return absl::OkStatus();
+}
+
+// Distances have keys or queries of their own, and rows to find them in.
+absl::Status CheckDistances(const LayerShape& layer) {
+  const RelativePositionShape& relative = layer.relative_positions;
+  if (relative.kind != RelativePositions::kDisentangled) return absl::OkStatus();
+  if (!relative.scores_queries && !relative.scores_keys) {
+    return absl::InvalidArgumentError(
+        "model description: expected disentangled attention to score queries, keys or both, got "
+        "neither");
+  }
+  const bool has_rows =
+      relative.buckets == 0
+          ? relative.max_distance > 0
+          : relative.buckets > 1 && relative.max_distance > relative.buckets / 2 + 1;
+  if (has_rows) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "model description: expected no buckets of distances, or two or more and a maximum distance "
+      "above half of them and one, got ",
+      relative.buckets, " up to ", relative.max_distance));
 }
 
 absl::Status CheckPositive(const ModelDescription& model) {
@@ -208,6 +351,11 @@ absl::Status CheckDescription(const ModelDescription& model) {
   valid.Update(CheckLayerMap(model));
   if (valid.ok()) valid = CheckVariants(model);
   valid.Update(CheckPoolings(model));
+  if (valid.ok()) valid = CheckDistances(model.layer);
+  if (valid.ok()) valid = CheckWindow(model.layer);
+  if (valid.ok()) valid = CheckKind(model.layer);
+  if (valid.ok()) valid = CheckBottleneck(model.layer);
+  if (valid.ok()) valid = CheckEmbeddings(model);
   if (!valid.ok()) return valid;
   if (!LoadBytes(model, {}).ok()) {
     return absl::InvalidArgumentError("model description: sizes that are negative or overflow");
@@ -244,10 +392,6 @@ absl::Status CheckDescription(const ModelDescription& model) {
         "them, or none, and no distillation token without a class token");
   }
   const RelativePositionShape& relative = layer.relative_positions;
-  if (layer.window < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("model description: expected a window of 0 or more, got ", layer.window));
-  }
   if (relative.kind == RelativePositions::kRotary &&
       (relative.rotary_width < 2 || relative.rotary_width % 2 != 0 ||
        relative.rotary_width > layer.key_width)) {
@@ -257,7 +401,7 @@ absl::Status CheckDescription(const ModelDescription& model) {
   }
   const bool needs_hidden_size =
       !bare || model.has_exit_norm || model.pooling.has_value() || model.classifier.has_value();
-  if (layer.attention_width() != layer.hidden_size && needs_hidden_size) {
+  if (layer.attention_width() != layer.inner_width() && needs_hidden_size) {
     return absl::InvalidArgumentError(
         absl::StrCat("model description: expected attention as wide as hidden_size ",
                      layer.hidden_size, ", got ", layer.attention_width()));

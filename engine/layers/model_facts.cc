@@ -51,6 +51,10 @@ struct NameParts {
     if (absl::ConsumePrefix(&rest, "layer.")) {
       prefix = name.substr(0, name.size() - rest.size() + rest.find('.') + 1);
     }
+    absl::string_view block = name.substr(prefix.size());
+    if (absl::ConsumePrefix(&block, "before.")) {
+      prefix = name.substr(0, name.size() - block.size() + block.find('.') + 1);
+    }
     stem = name.substr(prefix.size());
     for (const char* ending : {".weight", ".bias"}) {
       if (absl::ConsumeSuffix(&stem, ending)) kind = ending + 1;
@@ -66,10 +70,13 @@ bool IsOfHead(const NameParts& name) {
          !absl::StartsWith(name.stem, "front.");
 }
 
+// What projects the table of distances does so while loading, and is not packed.
+bool IsOfDistances(const NameParts& name) { return absl::StartsWith(name.stem, "position_"); }
+
 WeightForm FormOf(const NameParts& name, const WeightSpec& weight) {
   if (absl::EndsWith(name.stem, "_scale")) return WeightForm::kScale;
   if (absl::EndsWith(name.stem, "norm")) return WeightForm::kNorm;
-  if (name.kind.empty() || IsOfHead(name)) return WeightForm::kTable;
+  if (name.kind.empty() || IsOfHead(name) || IsOfDistances(name)) return WeightForm::kTable;
   return weight.shape.size() == 2 ? WeightForm::kLinear : WeightForm::kBias;
 }
 
@@ -109,11 +116,24 @@ class CostList {
 
 // What each pair of a query and a key costs in layers of this shape.
 void AddPairs(const LayerShape& shape, int64_t flops, StageCost& cost) {
-  if (shape.window == 0) {
+  if (shape.attention == AttentionKind::kLinformer) {
+    cost.per_token += flops * shape.mixed_keys;
+  } else if (shape.window == 0) {
     cost.per_pair += flops;
   } else {
-    cost.per_token += flops * (2 * shape.window + 1);
+    const AttentionPattern& pattern = shape.pattern;
+    const int64_t seen = 2 * shape.window + 1 + pattern.first_global + pattern.last_global;
+    cost.per_token += flops * seen * pattern.block;
   }
+}
+
+// What each query and each key costs against the rows of distances, at most.
+void AddDistances(const LayerShape& shape, int64_t times, CostList& costs) {
+  const RelativePositionShape& relative = shape.relative_positions;
+  if (relative.kind != RelativePositions::kDisentangled) return;
+  const int64_t products = (relative.scores_queries ? 1 : 0) + (relative.scores_keys ? 1 : 0);
+  costs.Of("attention.distances").per_token +=
+      2 * times * products * relative.position_rows() * shape.heads * shape.key_width;
 }
 
 int64_t Elements(const WeightSpec& weight) { return ElementCount(weight.shape).value_or(0); }
@@ -167,6 +187,16 @@ std::vector<StageCost> ListStageCosts(const ModelDescription& description) {
   const auto add_attention = [&](int64_t set, int64_t times) {
     const LayerShape shape = description.layer_shape(set);
     AddPairs(shape, 2 * times * layer.heads * layer.key_width, costs.Of("attention.scores"));
+    if (IsLinear(shape.attention)) {
+      const int64_t state = shape.key_width * shape.value_width;
+      costs.Of("attention.state").per_token += 2 * 2 * times * layer.heads * state;
+      return;
+    }
+    if (shape.mixed_keys > 0) {
+      costs.Of("attention.mixing").per_token +=
+          2 * times * layer.heads * (layer.key_width + layer.value_width) * shape.mixed_keys;
+    }
+    AddDistances(shape, times, costs);
     AddPairs(shape, 2 * times * layer.context_width(), costs.Of("attention.context"));
   };
   if (!layer.has_input_projection) add_attention(0, description.layers);

@@ -20,7 +20,8 @@ void Normalize(const NormParameters& norm, MatrixView<float> heads, RunState& ru
 
 absl::StatusOr<MultiHeadAttention> MultiHeadAttention::Load(const std::string& prefix,
                                                             const LayerShape& shape,
-                                                            WeightLoader& loader) {
+                                                            WeightLoader& loader,
+                                                            const AlignedBuffer<float>& distances) {
   MultiHeadAttention attention(shape);
   if (absl::Status status = attention.LoadInputs(prefix, loader); !status.ok()) return status;
   if (shape.has_output_projection) {
@@ -30,44 +31,82 @@ absl::StatusOr<MultiHeadAttention> MultiHeadAttention::Load(const std::string& p
     if (!output.ok()) return output.status();
     attention.output_ = *std::move(output);
   }
-  if (!shape.has_query_key_norms) return attention;
-  for (auto [name, norm] : {std::pair{"query_norm", &attention.query_norm_},
-                            std::pair{"key_norm", &attention.key_norm_}}) {
-    absl::StatusOr<NormParameters> read = loader.ReadNorm(
-        prefix + name, shape.heads * shape.key_width, shape.norm_kind, shape.norm_epsilon);
-    if (!read.ok()) return read.status();
-    *norm = *std::move(read);
+  if (absl::Status status = attention.LoadNorms(prefix, loader); !status.ok()) return status;
+  if (absl::Status status = attention.LoadKind(prefix, loader); !status.ok()) return status;
+  if (shape.relative_positions.kind == RelativePositions::kDisentangled) {
+    absl::StatusOr<PositionProjections> positions = PositionProjections::Load(
+        prefix, shape, attention.inputs_.front().linear, distances, loader);
+    if (!positions.ok()) return positions.status();
+    attention.positions_ = *std::move(positions);
   }
   return attention;
 }
 
+// What few kinds of attention have.
+absl::Status MultiHeadAttention::LoadKind(const std::string& prefix, WeightLoader& loader) {
+  const auto read = [&](const char* name, int64_t elements, SharedBuffer<float>& table) {
+    absl::StatusOr<AlignedBuffer<float>> loaded = loader.ReadTable(prefix + name, elements);
+    if (loaded.ok()) table = *std::move(loaded);
+    return loaded.status();
+  };
+  if (shape_.attention == AttentionKind::kAdditive) {
+    return read("score", shape_.heads * shape_.key_width, score_weights_);
+  }
+  if (shape_.attention != AttentionKind::kLinformer) return absl::OkStatus();
+  const int64_t elements = shape_.mixed_keys * shape_.mixed_places;
+  absl::Status status = read("key_mixing", elements, key_mixing_);
+  if (status.ok()) status = read("value_mixing", elements, value_mixing_);
+  return status;
+}
+
+absl::Status MultiHeadAttention::LoadNorms(const std::string& prefix, WeightLoader& loader) {
+  if (!shape_.has_query_key_norms) return absl::OkStatus();
+  for (auto [name, norm] :
+       {std::pair{"query_norm", &query_norm_}, std::pair{"key_norm", &key_norm_}}) {
+    absl::StatusOr<NormParameters> read = loader.ReadNorm(
+        prefix + name, shape_.heads * shape_.key_width, shape_.norm_kind, shape_.norm_epsilon);
+    if (!read.ok()) return read.status();
+    *norm = *std::move(read);
+  }
+  return absl::OkStatus();
+}
+
+// Into one layer as far as they take the same rows.
 absl::Status MultiHeadAttention::LoadInputs(const std::string& prefix, WeightLoader& loader) {
-  std::vector<LinearPart> fused;
+  const std::vector<InputProjection> projections = InputProjections(shape_);
   int64_t column = 0;
-  for (const auto& [name, out, in] : InputProjections(shape_)) {
-    if (!shape_.needs_memory()) {
-      fused.push_back({prefix + name, out});
-      continue;
-    }
-    absl::StatusOr<PackedLinear> linear = loader.ReadLinear(prefix + name, out, in);
+  for (size_t begin = 0, end = 0; begin < projections.size(); begin = end) {
+    std::vector<LinearPart> parts;
+    int64_t out = 0;
+    do {
+      parts.push_back({prefix + projections[end].name, projections[end].out});
+      out += projections[end++].out;
+    } while (!shape_.needs_memory() && end < projections.size() &&
+             projections[end].in == projections[begin].in);
+    absl::StatusOr<PackedLinear> linear = loader.ReadFusedLinear(parts, projections[begin].in);
     if (!linear.ok()) return linear.status();
     inputs_.push_back({std::exchange(column, column + out), *std::move(linear)});
   }
-  if (fused.empty()) return absl::OkStatus();
-  absl::StatusOr<PackedLinear> qkv = loader.ReadFusedLinear(fused, shape_.hidden_size);
-  if (qkv.ok()) inputs_.push_back({0, *std::move(qkv)});
-  return qkv.status();
+  return absl::OkStatus();
 }
 
-MatrixView<float> MultiHeadAttention::Context(MatrixView<const float> x, RunState& run) const {
+MatrixView<float> MultiHeadAttention::Context(MatrixView<const float> x,
+                                              MatrixView<const float> outside,
+                                              RunState& run) const {
   const MatrixView<const float> qkv =
-      inputs_.empty() ? x.Rows(0, run.tokens) : ProjectInput(x, run);
+      inputs_.empty() ? x.Rows(0, run.tokens) : ProjectInput(x, outside, run);
   const int64_t keys = shape_.heads * shape_.key_width;
   const AttentionInput input = {
       .queries = qkv.Columns(0, keys),
       .keys = qkv.Columns(shape_.key_column(), keys),
       .values = qkv.Columns(shape_.value_column(), shape_.context_width()),
-      .distances = run.distances()};
+      .distances = run.distances(),
+      .relative = run.WithDistanceRows(positions_.view()),
+      .score_weights = score_weights_.data(),
+      .key_mixing = {key_mixing_.data(), shape_.mixed_keys, shape_.mixed_places,
+                     shape_.mixed_places},
+      .value_mixing = {value_mixing_.data(), shape_.mixed_keys, shape_.mixed_places,
+                       shape_.mixed_places}};
   const MatrixView<float> context = run.activations.context();
   run.keyless_rows += Attention(run.team, AttentionShapeOf(shape_, run.mode), input, run.sequences,
                                 run.Kept(context), run.attention);
@@ -75,11 +114,14 @@ MatrixView<float> MultiHeadAttention::Context(MatrixView<const float> x, RunStat
 }
 
 MatrixView<const float> MultiHeadAttention::ProjectInput(MatrixView<const float> x,
+                                                         MatrixView<const float> outside,
                                                          RunState& run) const {
   const MatrixView<float> qkv = run.Padded(run.activations.qkv());
   const MatrixView<float> kept = run.Kept(qkv);
   const int64_t keys = shape_.heads * shape_.key_width;
-  ProjectColumns(0, run.has_memory ? keys : qkv.cols, x, qkv, run);
+  const int64_t inside = shape_.values_from_outside ? shape_.value_column() : qkv.cols;
+  ProjectColumns(0, run.has_memory ? keys : inside, x, qkv, run);
+  ProjectColumns(inside, qkv.cols, outside, qkv, run);
   if (query_norm_) Normalize(*query_norm_, kept.Columns(0, keys), run);
   if (run.has_memory) return kept;
   if (key_norm_) Normalize(*key_norm_, kept.Columns(shape_.key_column(), keys), run);
@@ -143,7 +185,8 @@ void MultiHeadAttention::ReserveScratch(RunState& run) const {
 
 int64_t MultiHeadAttention::bytes() const {
   int64_t sum = (output_ ? output_->bytes() : 0) + (query_norm_ ? query_norm_->bytes() : 0) +
-                (key_norm_ ? key_norm_->bytes() : 0);
+                (key_norm_ ? key_norm_->bytes() : 0) + positions_.bytes() + score_weights_.bytes() +
+                key_mixing_.bytes() + value_mixing_.bytes();
   for (const Input& input : inputs_) sum += input.linear.bytes();
   return sum;
 }

@@ -14,6 +14,7 @@
 #include "engine/kernels/attention.h"
 #include "engine/kernels/gemm.h"
 #include "engine/layers/batch.h"
+#include "engine/layers/position_projections.h"
 #include "engine/layers/run_state.h"
 #include "engine/layers/weight_loader.h"
 
@@ -23,13 +24,17 @@ namespace attendant {
 class MultiHeadAttention {
  public:
   // Reads the layer's input projections, into one fused one if they take the same rows, then its
-  // output projection, as far as it has them.
+  // output projection, as far as it has them. `distances` is the table of ReadDistanceTable, for
+  // disentangled attention.
   static absl::StatusOr<MultiHeadAttention> Load(const std::string& prefix, const LayerShape& shape,
-                                                 WeightLoader& loader);
+                                                 WeightLoader& loader,
+                                                 const AlignedBuffer<float>& distances = {});
 
   // The context layer, softmax(Q K^T scale) V with the heads side by side: [PaddedRows(T), C] in
-  // the context buffer. x: [PaddedRows(T), E].
-  MatrixView<float> Context(MatrixView<const float> x, RunState& run) const;
+  // the context buffer. x: [PaddedRows(T), E]; `outside`: what values are made from if they come
+  // from outside a bottleneck, else not looked at.
+  MatrixView<float> Context(MatrixView<const float> x, MatrixView<const float> outside,
+                            RunState& run) const;
 
   // Keys and values of rows of memory, in the buffers that they are projected from and to.
   AttentionMemory ProjectMemory(const MemoryRows& memory, RunState& run) const;
@@ -55,10 +60,13 @@ class MultiHeadAttention {
   explicit MultiHeadAttention(const LayerShape& shape) : shape_(shape) {}
 
   absl::Status LoadInputs(const std::string& prefix, WeightLoader& loader);
+  absl::Status LoadKind(const std::string& prefix, WeightLoader& loader);
+  absl::Status LoadNorms(const std::string& prefix, WeightLoader& loader);
 
   // Queries of the kept rows, and their keys and values unless they attend to a memory, with
   // positions in them.
-  MatrixView<const float> ProjectInput(MatrixView<const float> x, RunState& run) const;
+  MatrixView<const float> ProjectInput(MatrixView<const float> x, MatrixView<const float> outside,
+                                       RunState& run) const;
 
   // The columns [begin, end) of x's queries, keys and values, in these rows of y.
   void ProjectColumns(int64_t begin, int64_t end, MatrixView<const float> x, MatrixView<float> y,
@@ -69,6 +77,10 @@ class MultiHeadAttention {
   std::optional<PackedLinear> output_;        // [output width, C]
   std::optional<NormParameters> query_norm_;  // [H Dk]
   std::optional<NormParameters> key_norm_;    // [H Dk]
+  PositionProjections positions_;
+  SharedBuffer<float> score_weights_;  // [H Dk], or of size 0
+  SharedBuffer<float> key_mixing_;     // [k, places], or of size 0
+  SharedBuffer<float> value_mixing_;   // the same
 };
 
 }  // namespace attendant

@@ -15,13 +15,21 @@ namespace {
 constexpr int64_t kScratchRows = 512;
 constexpr int64_t kScratchFloor = int64_t{1} << 20;
 
+// Of the learned table that disentangled attention scores tokens against.
+int64_t RelativeRows(const LayerShape& layer) {
+  const RelativePositionShape& relative = layer.relative_positions;
+  return relative.kind == RelativePositions::kDisentangled ? relative.position_rows() : 0;
+}
+
 CheckedSize ScratchBytes(const LayerShape& layer, int threads) {
   const CheckedSize widths = CheckedSize(layer.heads) * (CheckedSize(2) * layer.key_width) +
                              CheckedSize(layer.heads) * layer.value_width + layer.value_width +
-                             layer.widest_input() + layer.projected_width() +
+                             layer.mixed_keys + layer.widest_input() + layer.projected_width() +
                              layer.feed_forward_width;
-  return CheckedSize(threads) * (CheckedSize(kScratchFloor) +
-                                 CheckedSize(kScratchRows) * widths * CheckedSize(sizeof(float)));
+  return CheckedSize(threads) *
+         (CheckedSize(kScratchFloor) + CheckedSize(kScratchRows) *
+                                           (widths + CheckedSize(2) * RelativeRows(layer)) *
+                                           CheckedSize(sizeof(float)));
 }
 
 std::vector<float> RotaryThetas(const ModelDescription& model) {
@@ -36,6 +44,7 @@ std::vector<float> RotaryThetas(const ModelDescription& model) {
 }
 
 CheckedSize DistanceElements(const LayerShape& layer, int64_t max_tokens) {
+  if (RelativeRows(layer) > 0) return CheckedSize(2) * max_tokens;
   if (!layer.relative_positions.adds_to_scores()) return 0;
   return CheckedSize(layer.heads) * (CheckedSize(2) * max_tokens);
 }
@@ -68,14 +77,14 @@ CheckedSize OperandBytes(const ModelDescription& model, int64_t capacity, const 
   const CheckedSize chunk = std::min(rows.value(), kFeedForwardRows);
   // See ApplyLinearPair: then the second layer's input lies beside the first one's.
   const bool has_pair = mode.type == ComputeType::kBf16 && !layer.has_gate;
-  CheckedSize largest = rows * CheckedSize(layer.widest_input());
+  CheckedSize largest = rows * CheckedSize(std::max(layer.widest_input(), layer.inner_width()));
   if (layer.has_output_projection) {
     largest = Larger(largest, rows * CheckedSize(layer.heads) * layer.value_width);
   }
   const CheckedSize inner = chunk * CheckedSize(layer.feed_forward_width);
   if (!has_pair) largest = Larger(largest, inner);
   if (model.embeddings && model.embeddings->projected(layer.hidden_size)) {
-    largest = Larger(largest, rows * CheckedSize(model.embeddings->width));
+    largest = Larger(largest, rows * CheckedSize(model.embeddings->projected_from()));
   }
   if (has_pair) largest = largest + inner;
   return largest * OperandWidth(mode) + rows * CheckedSize(sizeof(float));
@@ -130,6 +139,21 @@ absl::Status CheckBatch(const PackedBatch& batch, int64_t max_tokens) {
   return status;
 }
 
+// Every token has a place among `places`, counted from the first of its sequence; 0: any.
+absl::Status CheckPlaces(const PackedBatch& batch, int64_t places) {
+  for (int64_t i = 0; places > 0 && i < batch.sequences(); ++i) {
+    const int64_t begin = batch.cu_seqlens[i], end = batch.cu_seqlens[i + 1];
+    if (begin == end) continue;
+    const int64_t reach = batch.positions.empty()
+                              ? end - begin
+                              : batch.positions[end - 1] - batch.positions[begin] + 1;
+    if (reach <= places) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("batch: expected sequences of at most ", places, " positions, got ", reach));
+  }
+  return absl::OkStatus();
+}
+
 AttentionSequence SequenceOf(const PackedBatch& batch, int64_t i) {
   const int64_t begin = batch.cu_seqlens[i], length = batch.cu_seqlens[i + 1] - begin;
   AttentionSequence sequence = {.row_begin = begin, .length = length};
@@ -151,6 +175,10 @@ AttentionShape AttentionShapeOf(const LayerShape& layer, const ComputeMode& mode
           .value_width = layer.value_width,
           .scale = layer.score_scale,
           .window = layer.window,
+          .pattern = layer.pattern,
+          .relative_rows = RelativeRows(layer),
+          .kind = layer.attention,
+          .mixed_keys = layer.mixed_keys,
           .mode = mode};
 }
 
@@ -163,7 +191,12 @@ RunState::RunState(const ModelDescription& model, int64_t capacity, int threads,
       gemm(threads),
       attention(threads, AttentionShapeOf(model.layer, mode), capacity),
       scratch_bytes(ScratchBytes(model.layer, threads).value()),
-      distance_bias(DistanceElements(model.layer, capacity).value()),
+      distance_bias(model.layer.relative_positions.adds_to_scores()
+                        ? DistanceElements(model.layer, capacity).value()
+                        : 0),
+      distance_rows(RelativeRows(model.layer) > 0 ? DistanceColumns(capacity) : 0),
+      scores_pairs_(ScoresPairs(model.layer.attention)),
+      mixed_places_(model.layer.mixed_places),
       heads_(model.layer.heads) {
   if (distance_bias.size() > 0) distances_ = AsAttentionBias(distance_table());
   for (const float theta : RotaryThetas(model)) {
@@ -180,7 +213,8 @@ CheckedSize RunState::Bytes(const ModelDescription& model, int64_t capacity, int
 }
 
 int64_t RunState::table_bytes() const {
-  int64_t sum = distance_bias.bytes();
+  int64_t sum = distance_bias.bytes() +
+                static_cast<int64_t>(distance_rows.size() * sizeof(distance_rows.front()));
   for (const RotaryTable& table : rotary_tables) sum += table.bytes();
   return sum;
 }
@@ -204,12 +238,23 @@ void RunState::TakePositions(const PackedBatch& batch) {
 
 const AttentionBias* RunState::distances() const { return distances_ ? &*distances_ : nullptr; }
 
+RelativeScores RunState::WithDistanceRows(RelativeScores projections) const {
+  projections.row_of = distance_rows.data();
+  projections.middle = max_tokens - 1;
+  return projections;
+}
+
 MatrixView<float> RunState::distance_table() {
   return {distance_bias.data(), heads_, DistanceColumns(max_tokens), 2 * max_tokens};
 }
 
 absl::Status RunState::Begin(const PackedBatch& batch) {
   if (absl::Status status = CheckBatch(batch, max_tokens); !status.ok()) return status;
+  if (!scores_pairs_ && !batch.bias.empty()) {
+    return absl::InvalidArgumentError(
+        "bias: expected none, because the attention has no scores of pairs to add it to");
+  }
+  if (absl::Status status = CheckPlaces(batch, mixed_places_); !status.ok()) return status;
   tokens = batch.tokens();
   has_memory = !batch.memory.empty();
   keyless_rows = 0;
@@ -224,6 +269,7 @@ absl::Status RunState::Begin(const PackedBatch& batch) {
 }
 
 void RunState::AskForProbabilities(int64_t layer, RunObserver& observer) {
+  if (!scores_pairs_) return;
   for (size_t i = 0; i < sequences.size(); ++i) {
     sequences[i].probabilities = observer.ProbabilitiesTarget(layer, static_cast<int64_t>(i));
   }

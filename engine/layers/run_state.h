@@ -47,13 +47,15 @@ struct RunState {
   MatrixView<float> distance_table();
   // What they add to the scores of every sequence; or null.
   const AttentionBias* distances() const;
+  // The same projections, and which of their rows a distance has.
+  RelativeScores WithDistanceRows(RelativeScores projections) const;
 
   const RotaryTable& rotary_table(float theta) const;
 
   // Takes up a batch. INVALID_ARGUMENT: not a packed batch. RESOURCE_EXHAUSTED: T > max_tokens.
   absl::Status Begin(const PackedBatch& batch);
 
-  // Asks where the probabilities of this layer shall go.
+  // Asks where the probabilities of this layer shall go, if its attention has some.
   void AskForProbabilities(int64_t layer, RunObserver& observer);
 
   // Whether some rows of the last layer need not be computed. Its probabilities have been asked
@@ -93,6 +95,7 @@ struct RunState {
   bool has_memory = false;  // the batch's sequences attend to memories
   std::vector<AttentionSequence> sequences;
   AlignedBuffer<float> distance_bias;      // [H, DistanceColumns(max_tokens)], or of size 0
+  std::vector<int32_t> distance_rows;      // [DistanceColumns(max_tokens)] if disentangled
   std::vector<RotaryTable> rotary_tables;  // one for each theta of the model's layers
   std::vector<int32_t> positions;          // [T], from the first of each sequence; if rotary
   int64_t keyless_rows = 0;
@@ -101,6 +104,8 @@ struct RunState {
   int64_t table_bytes() const;
   void TakePositions(const PackedBatch& batch);
 
+  bool scores_pairs_;
+  int64_t mixed_places_;
   int64_t heads_;
   std::optional<AttentionBias> distances_;
 };

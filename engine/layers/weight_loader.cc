@@ -76,12 +76,10 @@ absl::StatusOr<NormParameters> WeightLoader::ReadNorm(const std::string& name, i
   return NormParameters{name, *std::move(gamma), *std::move(beta), epsilon, kind};
 }
 
-absl::Status WeightLoader::ReplaceNorm(std::optional<NormParameters>& norm) {
-  if (!norm) return absl::OkStatus();
-  for (auto [kind, values] :
-       {std::pair{".weight", &norm->gamma}, std::pair{".bias", &norm->beta}}) {
-    if (!source_.Has(norm->name + kind)) continue;
-    absl::StatusOr<AlignedBuffer<float>> read = ReadTable(norm->name + kind, norm->gamma.size());
+absl::Status WeightLoader::ReplaceNorm(NormParameters& norm) {
+  for (auto [kind, values] : {std::pair{".weight", &norm.gamma}, std::pair{".bias", &norm.beta}}) {
+    if (!source_.Has(norm.name + kind)) continue;
+    absl::StatusOr<AlignedBuffer<float>> read = ReadTable(norm.name + kind, norm.gamma.size());
     if (!read.ok()) return read.status();
     *values = *std::move(read);
   }

@@ -64,7 +64,12 @@ class WeightLoader {
                                           float epsilon);
 
   // Weight and bias, each if the source has it; `norm`, if there is one, was read by this name.
-  absl::Status ReplaceNorm(std::optional<NormParameters>& norm);
+  absl::Status ReplaceNorm(NormParameters& norm);
+  absl::Status ReplaceNorm(std::optional<NormParameters>& norm) {
+    return norm ? ReplaceNorm(*norm) : absl::OkStatus();
+  }
+
+  bool Has(const std::string& name) const { return source_.Has(name); }
 
   // A tensor of `elements` as it is.
   absl::StatusOr<AlignedBuffer<float>> ReadTable(const std::string& name, int64_t elements);

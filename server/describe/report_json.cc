@@ -23,6 +23,7 @@ Json OfLayer(const LayerShape& layer) {
           {"key_width", layer.key_width},
           {"value_width", layer.value_width},
           {"feed_forward_width", layer.feed_forward_width},
+          {"attention", Name(layer.attention)},
           {"score_scale", Shortest(layer.score_scale)},
           {"norm_placement", Name(layer.norm_placement)},
           {"norm_kind", Name(layer.norm_kind)},
@@ -32,7 +33,11 @@ Json OfLayer(const LayerShape& layer) {
           {"has_gate", layer.has_gate},
           {"has_branch_scale", layer.has_branch_scale},
           {"relative_positions", Name(layer.relative_positions.kind)},
-          {"window", layer.window}};
+          {"window", layer.window},
+          {"window_block", layer.pattern.block},
+          {"first_global_blocks", layer.pattern.first_global},
+          {"last_global_blocks", layer.pattern.last_global},
+          {"full_attention_up_to", layer.pattern.full_up_to}};
 }
 
 Json OfPooling(const PoolingDescription& pooling, int64_t hidden_size) {

@@ -30,6 +30,13 @@ void AddLayer(const LayerShape& layer, Lines& lines) {
       absl::StrCat(layer.heads, ", keys ", layer.key_width, " and values ", layer.value_width,
                    " wide; scores times ", layer.score_scale),
       lines);
+  if (layer.attention != AttentionKind::kSoftmax) Add("attention", Name(layer.attention), lines);
+  if (layer.bottleneck > 0) {
+    Add("bottleneck", absl::StrCat(layer.bottleneck, " wide around all blocks"), lines);
+  }
+  if (layer.feed_forwards > 1) {
+    Add("feed-forward blocks", absl::StrCat(layer.feed_forwards), lines);
+  }
   Add("output projection", layer.has_output_projection ? "yes" : "no", lines);
   Add("feed-forward",
       layer.feed_forward_width == 0
@@ -54,8 +61,20 @@ void AddExtras(const ModelDescription& model, Lines& lines) {
     for (int64_t i = 0; i < model.layers; ++i) {
       windowed += model.layer_shape(model.weight_set(i)).window > 0 ? 1 : 0;
     }
-    Add("window", absl::StrCat(model.layer.window, " tokens either way, in ", windowed, " layers"),
+    const AttentionPattern& pattern = model.layer.pattern;
+    const std::string unit =
+        pattern.block == 1 ? " tokens" : absl::StrCat(" blocks of ", pattern.block, " tokens");
+    Add("window", absl::StrCat(model.layer.window, unit, " either way, in ", windowed, " layers"),
         lines);
+    if (pattern.first_global + pattern.last_global > 0) {
+      Add("global",
+          absl::StrCat("the first ", pattern.first_global, " and the last ", pattern.last_global,
+                       unit),
+          lines);
+    }
+    if (pattern.full_up_to > 0) {
+      Add("no window", absl::StrCat("up to ", pattern.full_up_to, " tokens"), lines);
+    }
   }
   if (const auto& front = model.front) {
     Add("features",

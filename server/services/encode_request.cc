@@ -25,7 +25,7 @@ absl::Status TakeSpan(const Request& request, ComputeRequest& compute) {
     compute.first_layer = first;
     compute.layers = count;
   }
-  compute.width = layer.attention_width();
+  compute.width = layer.layer_width();
   if (compute.width != layer.hidden_size && compute.layers > 1) {
     return Refusal("layers",
                    absl::StrCat("one layer, as the model's take ", layer.hidden_size,

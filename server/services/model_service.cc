@@ -34,6 +34,11 @@ void Describe(const LayerShape& layer, v1::LayerDescription& out) {
   out.set_output_width(layer.attention_width());
   out.set_input_projections(static_cast<int64_t>(InputProjections(layer).size()));
   out.set_window(layer.window);
+  out.set_attention(Name(layer.attention));
+  out.set_window_block(layer.pattern.block);
+  out.set_first_global_blocks(layer.pattern.first_global);
+  out.set_last_global_blocks(layer.pattern.last_global);
+  out.set_full_attention_up_to(layer.pattern.full_up_to);
 }
 
 void Describe(const EmbeddingShape& embeddings, v1::EmbeddingDescription& out) {

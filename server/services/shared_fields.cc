@@ -38,7 +38,35 @@ absl::Status TakeRows(const WireTensor& rows, int64_t width, const SharedTensors
   return absl::OkStatus();
 }
 
+namespace {
+
+// Attention that mixes the keys of so many places has none for others.
+absl::Status CheckPlaces(const ComputeRequest& compute) {
+  const int64_t places = compute.description().layer.mixed_places;
+  for (int64_t b = 0; places > 0 && b < compute.layout.sequences; ++b) {
+    const absl::Span<const int32_t> positions = compute.layout.positions_of(b);
+    if (positions.empty()) continue;
+    const int64_t reach = positions.back() - positions.front() + 1;
+    if (reach <= places) continue;
+    return Refusal("attention_mask",
+                   absl::StrCat("sequences of at most ", places,
+                                " positions, as the attention was "
+                                "trained for"),
+                   absl::StrCat(reach, " in sequence ", b));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::Status TakeBias(const SharedTensors& shared, ComputeRequest& compute) {
+  if (absl::Status status = CheckPlaces(compute); !status.ok()) return status;
+  const AttentionKind kind = compute.description().layer.attention;
+  if (!ScoresPairs(kind) && (shared.attention_bias || !compute.attention_layers.empty())) {
+    return Refusal(shared.attention_bias ? "attention_bias" : "attention probabilities",
+                   absl::StrCat("none, as ", Name(kind), " attention has no scores of pairs"),
+                   shared.attention_bias ? "a tensor" : "a layer");
+  }
   if (!shared.attention_bias) return absl::OkStatus();
   absl::StatusOr<CheckedTensor> bias =
       CheckBias(*shared.attention_bias, compute.layout, compute.description().layer.heads);

@@ -67,6 +67,18 @@ absl::StatusOr<std::vector<int32_t>> DefaultPositions(const EmbeddingShape& embe
   return result;
 }
 
+// Numbers that follow each other where tokens do in their padded row, but from no row to the next.
+std::vector<int64_t> PlacesOf(const TokenLayout& layout) {
+  std::vector<int64_t> places;
+  places.reserve(layout.tokens());
+  for (int64_t b = 0; b < layout.sequences; ++b) {
+    for (const int32_t position : layout.positions_of(b)) {
+      places.push_back(b * (layout.padded_length + 1) + position);
+    }
+  }
+  return places;
+}
+
 }  // namespace
 
 TokenLayout Truncate(const TokenLayout& layout, const EmbeddingShape& embeddings,
@@ -104,6 +116,7 @@ absl::StatusOr<KeptIds> ReadKeptIds(const IdTensors& tensors, const EmbeddingSha
     if (!defaults.ok()) return defaults.status();
     kept.positions = *std::move(defaults);
   }
+  if (embeddings.has_neighbours) kept.places = PlacesOf(layout);
   return kept;
 }
 

@@ -39,6 +39,8 @@ import transformers as t  # noqa: E402
 from attendant.v1 import encoder_service_pb2 as pb  # noqa: E402
 from serving import encoder, serve, to_array, to_tensor  # noqa: E402
 
+t.logging.set_verbosity_error()  # of what it does instead of what it was asked
+
 BOUND = 5e-5  # or 1.5 times the error that torch's own float32 makes
 LOWEST_COSINES = {"bf16": 0.9995, "int8": 0.995}  # of any token's last hidden state, in any family
 LENGTHS = (9, 1, 21, 14)
@@ -59,6 +61,9 @@ class Family:
     features: typing.Callable = None  # model -> (module, whether its input or output is what we take as features)
     positions: typing.Callable = None  # model -> what to take off the rows that enter layer 0 to have features
     classifier: type = None  # the model with a head that scores classes
+    blank: bool = False  # tokens look at their neighbours: padding and holes are given the id 0, which says nothing
+    gamma: float = 1  # of norms; less where they do not keep sums from growing
+    alone: bool = False  # what the library answers depends on the padding: it is given each sequence without
 
 
 def image(config):
@@ -147,6 +152,39 @@ FAMILIES = {
         classifier=t.AlbertForSequenceClassification),
     "mpnet": Family(t.MPNetModel, t.MPNetConfig, BERT, BERT_VARIANTS, first_position=2, pooler=True,
                     classifier=t.MPNetForSequenceClassification),
+    "mobilebert": Family(
+        t.MobileBertModel, t.MobileBertConfig,
+        {**BERT, "embedding_size": 20, "intra_bottleneck_size": 24, "num_feedforward_networks": 3, "hidden_act": "relu"},
+        {"plain": {}, "all-inside": {"use_bottleneck_attention": True, "key_query_shared_bottleneck": False},
+         "no-bottleneck": {"use_bottleneck": False, "num_feedforward_networks": 1},
+         "no-trigrams": {"trigram_input": False, "hidden_act": "gelu"},
+         "same-width": {"trigram_input": False, "embedding_size": 48},
+         "head-26": {"intra_bottleneck_size": 78, "num_attention_heads": 3}, "one-layer": {"num_hidden_layers": 1},
+         "one-head": {"num_attention_heads": 1, "hidden_act": "silu"}, "f16-file": {"save": "float16"}},
+        pooler=True, classifier=t.MobileBertForSequenceClassification, blank=True, gamma=0.5),
+    "big_bird": Family(
+        t.BigBirdModel, t.BigBirdConfig, {**BERT, "block_size": 2, "num_random_blocks": 1, "hidden_act": "gelu_new"},
+        {"sparse": {}, "drawn": {"block_size": 1, "num_random_blocks": 3, "use_bias": False},
+         "wide-blocks": {"block_size": 3, "hidden_act": "gelu"},
+         "single": {"block_size": 1, "num_random_blocks": 2, "rescale_embeddings": True},
+         "full": {"attention_type": "original_full"}, "head-26": {"hidden_size": 78, "num_attention_heads": 3},
+         "one-layer": {"num_hidden_layers": 1, "hidden_act": "relu"},
+         "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
+        pooler=True, classifier=t.BigBirdForSequenceClassification, alone=True),
+    "deberta-v2": Family(
+        t.DebertaV2Model, t.DebertaV2Config,
+        {**BERT, "type_vocab_size": 0, "relative_attention": True, "position_buckets": 8, "max_relative_positions": -1,
+         "norm_rel_ebd": "layer_norm", "share_att_key": True, "pos_att_type": ["p2c", "c2p"],
+         "position_biased_input": False},
+        {"v3": {}, "own-projections": {"share_att_key": False, "norm_rel_ebd": "none"},
+         "no-buckets": {"position_buckets": -1, "max_relative_positions": 12},
+         "c2p": {"pos_att_type": ["c2p"], "share_att_key": False},
+         "p2c-head-26": {"pos_att_type": ["p2c"], "hidden_size": 78, "num_attention_heads": 3},
+         "biased-input": {"position_biased_input": True, "type_vocab_size": 2, "embedding_size": 20},
+         "not-relative": {"relative_attention": False, "norm_rel_ebd": "none", "position_biased_input": True},
+         "one-layer": {"num_hidden_layers": 1, "hidden_act": "relu"},
+         "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
+        classifier=t.DebertaV2ForSequenceClassification),
     "t5": Family(
         t.T5EncoderModel, t.T5Config,
         {"vocab_size": 60, "d_model": 48, "d_kv": 12, "num_heads": 4, "num_layers": 3, "d_ff": 96},
@@ -203,9 +241,11 @@ def make(family: Family, variant: dict, folder: pathlib.Path):
                 embedding = "embed" in name or "relative" in name or "shared" in name
                 parameter.normal_(0, 1 if embedding else parameter[0].numel() ** -0.5)
             elif "norm" in name.lower() and name.endswith("weight") or "lambda" in name:
-                parameter.normal_(1, 0.2)
+                parameter.normal_(family.gamma, 0.2 * family.gamma)
             else:
                 parameter.normal_(0, 0.3)
+        if family.blank:
+            model.get_input_embeddings().weight[0] = 0
         # What is not saved, such as rotary frequencies, is not rounded either.
         buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
         model.to(getattr(torch, save)).save_pretrained(folder, max_shard_size=shard)
@@ -224,8 +264,34 @@ def masks():
     return {"right": (index < lengths), "left": (index >= longest - lengths), "holed": holed}
 
 
+def each_alone(model, arguments: dict):
+    """The arguments of each sequence without its padding, and where it is in its row."""
+    for row, kept in enumerate(arguments["attention_mask"].numpy().astype(bool)):
+        span = slice(int(kept.argmax()), len(kept) - int(kept[::-1].argmax()))
+        for part in model.modules():  # a short sequence changes it for good
+            if hasattr(part, "set_attention_type"):
+                part.set_attention_type(model.config.attention_type)
+                break
+        yield {key: value[row:row + 1, span] for key, value in arguments.items()}, row, span
+
+
+def run_alone(family: Family, model, arguments: dict, dtype) -> tuple:
+    """As run_library; rows of padding are zeros."""
+    mask = arguments["attention_mask"]
+    states, pooled = None, []
+    for own_arguments, row, span in each_alone(model, arguments):
+        own, vector = run_library(dataclasses.replace(family, alone=False), model, own_arguments, dtype)
+        states = states or [np.zeros((*mask.shape, one.shape[2])) for one in own]
+        for padded, one in zip(states, own):
+            padded[row, span] = one[0, :span.stop - span.start]
+        pooled.append(vector)
+    return states, np.concatenate(pooled) if family.pooler else None
+
+
 def run_library(family: Family, model, arguments: dict, dtype) -> list:
     """[hidden states entering layer 0, after each layer but the last, at the end], and the pooled vectors or None."""
+    if family.alone:
+        return run_alone(family, model, arguments, dtype)
     typed = {key: value.to(dtype) if value.is_floating_point() else value for key, value in arguments.items()}
     with torch.no_grad():
         out = family.encoder(model.to(dtype))(**typed, output_hidden_states=True)
@@ -254,6 +320,8 @@ def share_of_bound(exact, float32, served, kept) -> float:
 def text_case(family: Family, config, mask: np.ndarray) -> tuple:
     """Token ids behind the mask: the arguments of the library, the tensors of a request."""
     ids = torch.randint(2, config.vocab_size, mask.shape)
+    if family.blank:
+        ids[~torch.from_numpy(mask)] = 0
     arguments = {"input_ids": ids, "attention_mask": torch.from_numpy(mask.astype(np.int64))}
     index = np.broadcast_to(np.arange(mask.shape[1]), mask.shape)
     if family.first_position:
@@ -295,8 +363,10 @@ def compare_classes(family: Family, model, encode, name: str) -> float:
     scores = []
     for dtype in (torch.float64, torch.float32):
         typed = {key: value.to(dtype) if value.is_floating_point() else value for key, value in arguments.items()}
+        model.to(dtype)
+        cases = each_alone(model, typed) if family.alone else [(typed, 0, None)]
         with torch.no_grad():
-            scores.append(model.to(dtype)(**typed).logits.double().numpy())
+            scores.append(torch.cat([model(**one).logits for one, _, _ in cases]).double().numpy())
     answer = encode(pb.EncodeRequest(model=name, omit_hidden_states=True, return_pooled=True, pooling=pb.CLASSIFIER,
                                      **{key: to_tensor(value) for key, value in tensors.items()}))
     return share_of_bound(scores[:1], scores[1:], [to_array(answer.pooled)], slice(None))

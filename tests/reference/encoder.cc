@@ -124,7 +124,14 @@ Vector ApplyRms(const Norm& norm, Vector x) {
   return x;
 }
 
+Vector ApplyAffine(const Norm& norm, Vector x) {
+  const size_t width = norm.gamma.size();
+  for (size_t i = 0; i < x.size(); ++i) x[i] = norm.gamma[i % width] * x[i] + norm.beta[i % width];
+  return x;
+}
+
 Vector Apply(const Norm& norm, Vector x) {
+  if (norm.kind == NormKind::kAffine) return ApplyAffine(norm, std::move(x));
   if (norm.kind == NormKind::kRms) return ApplyRms(norm, std::move(x));
   const int64_t width = static_cast<int64_t>(norm.gamma.size());
   for (double* row = x.data(); row < x.data() + x.size(); row += width) {
@@ -208,6 +215,60 @@ Vector Turn(const LayerShape& shape, const Positions& positions, Vector x) {
   return x;
 }
 
+// What the distances say of each head, query and key, [H, n, n]: disentangled attention, from the
+// formula. Empty without.
+class DistanceScores {
+ public:
+  DistanceScores(const LayerShape& shape, const Weights& weights, const std::string& prefix)
+      : shape_(shape) {
+    const RelativePositionShape& relative = shape.relative_positions;
+    if (relative.kind != RelativePositions::kDisentangled) return;
+    const int64_t width = shape.hidden_size, heads = shape.heads * shape.key_width;
+    Vector table = weights.Read("relative_positions", relative.position_rows() * width);
+    if (relative.has_norm) {
+      table = Apply(Norm(weights, "relative_positions_norm", width, shape), std::move(table));
+    }
+    const bool shared = relative.shares_projections;
+    if (relative.scores_queries) {
+      const std::string name = prefix + (shared ? "key" : "position_key");
+      keys_ = Apply(LinearLayer(weights, name, heads, width), table);
+    }
+    if (relative.scores_keys) {
+      const std::string name = prefix + (shared ? "query" : "position_query");
+      queries_ = Apply(LinearLayer(weights, name, heads, width), table);
+    }
+  }
+
+  Vector Of(const Positions& positions, const Vector& queries, const Vector& keys) const {
+    const RelativePositionShape& relative = shape_.relative_positions;
+    if (relative.kind != RelativePositions::kDisentangled) return {};
+    const size_t length = positions.size();
+    Vector scores(shape_.heads * length * length, 0.0);
+    for (size_t i = 0; i < scores.size(); ++i) {
+      const size_t h = i / (length * length), s = i / length % length, t = i % length;
+      const int64_t row =
+          DistanceRow(positions[s] - positions[t], relative.buckets, relative.max_distance);
+      if (!keys_.empty()) scores[i] += Dot(h, queries, s, keys_, row);
+      if (!queries_.empty()) scores[i] += Dot(h, keys, t, queries_, row);
+    }
+    return scores;
+  }
+
+ private:
+  double Dot(size_t head, const Vector& a, size_t row_a, const Vector& b, int64_t row_b) const {
+    double sum = 0;
+    for (int64_t j = 0; j < shape_.key_width; ++j) {
+      const int64_t column = static_cast<int64_t>(head) * shape_.key_width + j;
+      const int64_t width = shape_.heads * shape_.key_width;
+      sum += a[row_a * width + column] * b[row_b * width + column];
+    }
+    return sum;
+  }
+
+  LayerShape shape_;
+  Vector keys_, queries_;  // [rows, H Dk]
+};
+
 Vector RoundToBf16(Vector x) {
   for (double& element : x) element = reference::RoundToBf16(static_cast<float>(element));
   return x;
@@ -216,38 +277,53 @@ Vector RoundToBf16(Vector x) {
 // Queries and keys [n, H Dk], values [n, H Dv] -> [n, H Dv].
 struct Operands {
   Operands RoundedToBf16() const {
-    return {RoundToBf16(queries), RoundToBf16(keys), RoundToBf16(values), true};
+    return {RoundToBf16(queries), RoundToBf16(keys), RoundToBf16(values), added, weights, true};
   }
 
   Vector queries;
   Vector keys;
   Vector values;
+  Vector added;    // to the scores before the scale, [H, n, n]; or empty
+  Vector weights;  // of additive scores, [H Dk]; or empty
   bool rounds_probabilities = false;
 };
 Vector Attend(const LayerShape& shape, const Distances& distances, const Positions& positions,
               const Operands& operands) {
-  const auto& [queries, keys, values, rounds] = operands;
+  const auto& [queries, keys, values, added, weights, rounds] = operands;
   const int64_t key_stride = shape.heads * shape.key_width;
   const int64_t value_stride = shape.heads * shape.value_width;
   const int64_t length = static_cast<int64_t>(queries.size()) / key_stride;
   Vector context(length * value_stride, 0.0);
-  Vector scores(length);
+  const int64_t seen = static_cast<int64_t>(keys.size()) / key_stride;
+  const bool are_tokens = shape.attention != AttentionKind::kLinformer;
+  Vector scores(seen);
   for (int64_t h = 0; h < shape.heads; ++h) {
     for (int64_t s = 0; s < length; ++s) {
       const double* query = &queries[s * key_stride + h * shape.key_width];
-      for (int64_t t = 0; t < length; ++t) {
+      for (int64_t t = 0; t < seen; ++t) {
         const double* key = &keys[t * key_stride + h * shape.key_width];
         scores[t] = 0;
-        for (int64_t j = 0; j < shape.key_width; ++j) scores[t] += query[j] * key[j];
+        for (int64_t j = 0; j < shape.key_width; ++j) {
+          scores[t] += weights.empty()
+                           ? query[j] * key[j]
+                           : weights[h * shape.key_width + j] * std::tanh(query[j] + key[j]);
+        }
+        if (!added.empty()) scores[t] += added[(h * length + s) * length + t];
         scores[t] *= shape.score_scale;
+        if (!are_tokens) continue;
         scores[t] += distances.Of(h, positions[s], positions[t]);
-        const int64_t distance = std::abs(positions[s] - positions[t]);
-        if (shape.window > 0 && distance > shape.window) scores[t] = -HUGE_VAL;
+        scores[t] += Sight(shape.window, shape.pattern, positions.back() - positions[0] + 1,
+                           positions[s] - positions[0], positions[t] - positions[0]);
       }
-      Softmax(scores);
+      if (IsLinear(shape.attention)) {
+        if (shape.attention == AttentionKind::kCausalLinear)
+          std::fill(scores.begin() + s + 1, scores.end(), 0.0);
+      } else {
+        Softmax(scores);
+      }
       if (rounds) scores = RoundToBf16(std::move(scores));
       double* mixed = &context[s * value_stride + h * shape.value_width];
-      for (int64_t t = 0; t < length; ++t) {
+      for (int64_t t = 0; t < seen; ++t) {
         const double* value = &values[t * value_stride + h * shape.value_width];
         for (int64_t j = 0; j < shape.value_width; ++j) mixed[j] += scores[t] * value[j];
       }
@@ -261,18 +337,28 @@ class Layer {
  public:
   Layer(const LayerShape& shape, const Weights& weights, const std::string& prefix)
       : shape_(shape),
-        rounds_(weights.type != ComputeType::kF32),
+        // Other kinds of attention compute in float32.
+        rounds_(weights.type != ComputeType::kF32 && shape.attention == AttentionKind::kSoftmax),
         distances_(shape, weights),
-        query_(weights, prefix + "query", shape.heads * shape.key_width, shape.hidden_size),
-        key_(weights, prefix + "key", shape.heads * shape.key_width, shape.hidden_size),
-        value_(weights, prefix + "value", shape.context_width(), shape.hidden_size) {
-    const int64_t width = shape.hidden_size;
+        distance_scores_(shape, weights, prefix),
+        query_(weights, prefix + "query", shape.heads * shape.key_width, shape.inner_width()),
+        key_(weights, prefix + "key", shape.heads * shape.key_width, shape.inner_width()),
+        value_(weights, prefix + "value", shape.context_width(), shape.value_inputs()) {
+    const int64_t width = shape.inner_width();
     const auto norm = [&](const char* name) {
       return std::make_unique<Norm>(weights, prefix + name, width, shape);
     };
     const auto linear = [&](const char* name, int64_t out, int64_t in) {
       return std::make_unique<LinearLayer>(weights, prefix + name, out, in);
     };
+    if (shape.attention == AttentionKind::kAdditive) {
+      score_weights_ = weights.Read(prefix + "score", shape.heads * shape.key_width);
+    }
+    if (shape.attention == AttentionKind::kLinformer) {
+      const int64_t elements = shape.mixed_keys * shape.mixed_places;
+      key_mixing_ = weights.Read(prefix + "key_mixing", elements);
+      value_mixing_ = weights.Read(prefix + "value_mixing", elements);
+    }
     if (shape.has_output_projection) output_ = linear("output", width, shape.context_width());
     if (shape.norm_placement != NormPlacement::kNone && shape.has_attention_norm) {
       attention_norm_ = norm("attention_norm");
@@ -287,72 +373,136 @@ class Layer {
       return shape.has_branch_scale ? weights.Read(prefix + name, width) : Vector(width, 1.0);
     };
     attention_scale_ = scale("attention_scale");
-    if (shape.feed_forward_width == 0) return;
-    feed_forward_scale_ = scale("feed_forward_scale");
-    if (shape.has_gate) gate_ = linear("feed_forward_gate", shape.feed_forward_width, width);
-    in_ = linear("feed_forward_in", shape.feed_forward_width, width);
-    out_ = linear("feed_forward_out", width, shape.feed_forward_width);
-    feed_forward_norm_ = norm("feed_forward_norm");
+    for (int64_t i = 0; shape.feed_forward_width > 0 && i < shape.feed_forwards; ++i) {
+      const std::string block = FeedForwardPrefix(prefix, shape, i).substr(prefix.size());
+      Block& added = blocks_.emplace_back();
+      added.scale = scale((block + "feed_forward_scale").c_str());
+      const int64_t inner = shape.feed_forward_width;
+      if (shape.has_gate) added.gate = linear((block + "feed_forward_gate").c_str(), inner, width);
+      added.in = linear((block + "feed_forward_in").c_str(), inner, width);
+      added.out = linear((block + "feed_forward_out").c_str(), width, inner);
+      added.norm = norm((block + "feed_forward_norm").c_str());
+    }
+    if (shape.bottleneck == 0) return;
+    const auto around = [&](const char* name, int64_t out, int64_t in) {
+      const std::string norm_name = prefix + name + "_norm";
+      return NormedLinear{linear(name, out, in),
+                          std::make_unique<Norm>(weights, norm_name, out, shape)};
+    };
+    enter_ = around("bottleneck_in", width, shape.hidden_size);
+    if (shape.values_from_outside) {
+      enter_attention_ = around("bottleneck_attention", width, shape.hidden_size);
+    }
+    leave_ = around("bottleneck_out", shape.hidden_size, width);
   }
 
   Vector Forward(const Vector& x, const Positions& positions) const {
     switch (shape_.norm_placement) {
       case NormPlacement::kPost: {
-        const Vector h = Apply(*attention_norm_, Sum(x, Attention(x, positions)));
-        const Vector entering = second_norm_ ? Apply(*second_norm_, Sum(x, h)) : h;
-        return in_ ? Apply(*feed_forward_norm_, Sum(entering, FeedForward(entering))) : entering;
+        const Vector inner = enter_.linear ? enter_(x) : x;
+        const Vector entry = enter_attention_.linear ? enter_attention_(x) : inner;
+        const Vector& values = shape_.values_from_outside ? x : entry;
+        Vector h = Apply(*attention_norm_, Sum(inner, Attention(entry, values, positions)));
+        if (second_norm_) h = Apply(*second_norm_, Sum(x, h));
+        for (const Block& block : blocks_) h = Apply(*block.norm, Sum(h, FeedForward(block, h)));
+        return leave_.linear ? Apply(*leave_.norm, Sum(x, Apply(*leave_.linear, h))) : h;
       }
       case NormPlacement::kPre: {
-        const Vector h = Sum(x, Attention(Entering(x), positions));
-        return in_ ? Sum(h, FeedForward(Apply(*feed_forward_norm_, h))) : h;
+        const Vector entry = Entering(x);
+        Vector h = Sum(x, Attention(entry, entry, positions));
+        for (const Block& block : blocks_) h = Sum(h, FeedForward(block, Apply(*block.norm, h)));
+        return h;
       }
       case NormPlacement::kNone:
-        return Attention(x, positions);
+        return Attention(x, x, positions);
     }
     return x;
   }
 
  private:
+  struct NormedLinear {
+    Vector operator()(const Vector& x) const { return Apply(*norm, Apply(*linear, x)); }
+
+    std::unique_ptr<LinearLayer> linear;
+    std::unique_ptr<Norm> norm;
+  };
+  struct Block {
+    std::unique_ptr<LinearLayer> gate, in, out;
+    std::unique_ptr<Norm> norm;
+    Vector scale;
+  };
+
   Vector Entering(const Vector& x) const {
     return attention_norm_ ? Apply(*attention_norm_, x) : x;
   }
 
-  Vector Attention(const Vector& x, const Positions& positions) const {
+  // Rows [k, H Dk] of keys or values, or the same of them without a mixing.
+  Vector Mix(const char* name, const Positions& positions, const Vector& x) const {
+    if (shape_.attention != AttentionKind::kLinformer || positions.empty()) return x;
+    const Vector& factors = name[0] == 'k' ? key_mixing_ : value_mixing_;
+    const int64_t cols = static_cast<int64_t>(x.size() / positions.size());
+    Vector mixed(shape_.mixed_keys * cols, 0.0);
+    for (int64_t i = 0; i < shape_.mixed_keys; ++i) {
+      for (size_t t = 0; t < positions.size(); ++t) {
+        const double factor = factors[i * shape_.mixed_places + positions[t] - positions[0]];
+        for (int64_t j = 0; j < cols; ++j) mixed[i * cols + j] += factor * x[t * cols + j];
+      }
+    }
+    return mixed;
+  }
+
+  Vector Attention(const Vector& x, const Vector& from, const Positions& positions) const {
     Vector queries = Apply(query_, x), keys = Apply(key_, x);
     if (query_norm_) queries = Apply(*query_norm_, std::move(queries));
     if (key_norm_) keys = Apply(*key_norm_, std::move(keys));
+    Vector added = distance_scores_.Of(positions, queries, keys);
     const Operands exact = {Turn(shape_, positions, std::move(queries)),
-                            Turn(shape_, positions, std::move(keys)), Apply(value_, x)};
+                            Mix("keys", positions, Turn(shape_, positions, std::move(keys))),
+                            Mix("values", positions, Apply(value_, from)), std::move(added),
+                            score_weights_};
     const Vector context =
         Attend(shape_, distances_, positions, rounds_ ? exact.RoundedToBf16() : exact);
     return output_ ? Scale(Apply(*output_, context), attention_scale_) : context;
   }
 
-  Vector FeedForward(const Vector& x) const {
-    const Vector inner = Apply(*in_, x);
-    Vector outer = gate_ ? Apply(*gate_, x) : inner;
+  Vector FeedForward(const Block& block, const Vector& x) const {
+    const Vector inner = Apply(*block.in, x);
+    Vector outer = block.gate ? Apply(*block.gate, x) : inner;
     for (double& element : outer) element = Activate(shape_.activation, element);
-    if (gate_) {
+    if (block.gate) {
       for (size_t i = 0; i < outer.size(); ++i) outer[i] *= inner[i];
     }
-    return Scale(Apply(*out_, outer), feed_forward_scale_);
+    return Scale(Apply(*block.out, outer), block.scale);
   }
 
   LayerShape shape_;
   bool rounds_;
   Distances distances_;
+  DistanceScores distance_scores_;
+  Vector score_weights_, key_mixing_, value_mixing_;
   LinearLayer query_;
   LinearLayer key_;
   LinearLayer value_;
   std::unique_ptr<LinearLayer> output_;
   std::unique_ptr<Norm> attention_norm_, second_norm_, query_norm_, key_norm_;
   Vector attention_scale_;
-  std::unique_ptr<LinearLayer> gate_;
-  std::unique_ptr<LinearLayer> in_;
-  std::unique_ptr<LinearLayer> out_;
-  std::unique_ptr<Norm> feed_forward_norm_;
-  Vector feed_forward_scale_;
+  std::vector<Block> blocks_;
+  NormedLinear enter_, enter_attention_, leave_;
 };
+
+// Beside each row, the one behind it before and the one before it behind; zeros at the ends.
+Vector WithNeighbours(const Vector& x, int64_t width) {
+  const int64_t length = static_cast<int64_t>(x.size()) / width;
+  Vector wide(x.size() * 3, 0.0);
+  for (int64_t r = 0; r < length; ++r) {
+    for (int64_t part = 0; part < 3; ++part) {
+      const int64_t from = r + 1 - part;
+      if (from < 0 || from >= length) continue;
+      std::copy_n(x.begin() + from * width, width, wide.begin() + (3 * r + part) * width);
+    }
+  }
+  return wide;
+}
 
 }  // namespace
 
@@ -381,28 +531,45 @@ Vector Encoder::Embed(const TokenSequence& ids) const {
   const Weights weights(weights_, type_);
   const EmbeddingShape& shape = *model_.embeddings;
   const int64_t length = static_cast<int64_t>(ids.words.size());
-  Vector x(length * shape.width, 0.0);
-  const auto add = [&](const std::string& name, int64_t rows, const std::vector<int32_t>& chosen) {
+  if (length == 0) return {};
+  const int64_t hidden_size = model_.layer.hidden_size;
+  const auto add = [&](const std::string& name, int64_t rows, const std::vector<int32_t>& chosen,
+                       Vector& x) {
     if (rows == 0) return;
-    const Vector table = weights.Read(name, rows * shape.width);
+    const int64_t width = static_cast<int64_t>(x.size()) / length;
+    Vector table = weights.Read(name, rows * width);
+    if (name == "embeddings.word") {
+      for (double& element : table) element *= shape.word_scale;
+    }
     for (int64_t r = 0; r < length; ++r) {
       const int64_t row = chosen.empty() ? 0 : chosen[r];
-      for (int64_t j = 0; j < shape.width; ++j) {
-        x[r * shape.width + j] += table[row * shape.width + j];
-      }
+      for (int64_t j = 0; j < width; ++j) x[r * width + j] += table[row * width + j];
     }
   };
-  add("embeddings.word", shape.vocabulary, ids.words);
-  add("embeddings.position", shape.positions, ids.positions);
-  add("embeddings.token_type", shape.token_types, ids.token_types);
-  if (shape.has_norm) {
+  const auto add_places = [&](Vector& x) {
+    add("embeddings.position", shape.positions, ids.positions, x);
+    add("embeddings.token_type", shape.token_types, ids.token_types, x);
+  };
+  const auto normalize = [&](Vector& x) {
+    if (!shape.has_norm) return;
     LayerShape like = model_.layer;
     like.norm_epsilon = shape.norm_epsilon;
-    x = Apply(Norm(weights, "embeddings.norm", shape.width, like), std::move(x));
+    const int64_t width = static_cast<int64_t>(x.size()) / length;
+    x = Apply(Norm(weights, "embeddings.norm", width, like), std::move(x));
+  };
+  Vector x(length * shape.width, 0.0);
+  add("embeddings.word", shape.vocabulary, ids.words, x);
+  if (!shape.projects_words) add_places(x);
+  if (!shape.norm_is_last) normalize(x);
+  if (shape.has_neighbours) x = WithNeighbours(x, shape.width);
+  if (shape.projected(hidden_size)) {
+    const LinearLayer projection(weights, "embeddings.projection", hidden_size,
+                                 shape.projected_from());
+    x = Apply(projection, x);
   }
-  const int64_t hidden_size = model_.layer.hidden_size;
-  if (shape.width == hidden_size && !shape.always_projected) return x;
-  return Apply(LinearLayer(weights, "embeddings.projection", hidden_size, shape.width), x);
+  if (shape.projects_words) add_places(x);
+  if (shape.norm_is_last) normalize(x);
+  return x;
 }
 
 }  // namespace attendant::reference

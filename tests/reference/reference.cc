@@ -21,7 +21,7 @@ double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 // What is added to the scores of one head's kept tokens: its bias, minus infinity out of the
 // window.
 Matrix HeadBias(const AttentionSequence& sequence, const AttentionBias* distances, int64_t head,
-                int64_t window) {
+                const AttentionShape& shape) {
   const auto position = [](absl::Span<const int32_t> positions, int64_t i) {
     return positions.empty() ? i : positions[i];
   };
@@ -36,13 +36,28 @@ Matrix HeadBias(const AttentionSequence& sequence, const AttentionBias* distance
         result(s, t) += bias->data[head * bias->head_stride + query * bias->query_stride +
                                    key * bias->key_stride];
       }
-      if (window > 0 && std::abs(query - key) > window) result(s, t) = -kInfinity;
+      const int64_t first = position(key_positions, 0);
+      const int64_t extent = position(key_positions, result.cols() - 1) - first + 1;
+      result(s, t) += Sight(shape.window, shape.pattern, extent, query - first, key - first);
     }
   }
   return result;
 }
 
 }  // namespace
+
+double Sight(int64_t window, const AttentionPattern& pattern, int64_t extent, int64_t query,
+             int64_t key) {
+  if (window == 0 || extent <= pattern.full_up_to) return 0;
+  const int64_t last = (extent - 1) / pattern.block;
+  const auto is_global = [&](int64_t block) {
+    return block < pattern.first_global || block > last - pattern.last_global;
+  };
+  const int64_t from = query / pattern.block, to = key / pattern.block;
+  if (is_global(from)) return 0;
+  if (!is_global(to) && std::abs(from - to) > window) return -kInfinity;
+  return to == 0 ? std::log(1.0 + static_cast<double>(pattern.first_repeats)) : 0;
+}
 
 Matrix::Matrix(MatrixView<const float> view) : Matrix(view.rows, view.cols) {
   for (int64_t r = 0; r < rows_; ++r) std::copy_n(view.row(r), cols_, &values_[r * cols_]);
@@ -185,7 +200,7 @@ SequenceResult Attend(const AttentionShape& shape, const Matrix& queries, const 
     HeadResult head = AttendHead(shape, queries.Columns(h * shape.key_width, shape.key_width),
                                  keys.Columns(h * shape.key_width, shape.key_width),
                                  values.Columns(h * shape.value_width, shape.value_width),
-                                 HeadBias(sequence, distances, h, shape.window));
+                                 HeadBias(sequence, distances, h, shape));
     for (int64_t s = 0; s < length; ++s) {
       for (int64_t c = 0; c < shape.value_width; ++c) {
         result.context(s, h * shape.value_width + c) = head.context(s, c);

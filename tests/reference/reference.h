@@ -49,6 +49,12 @@ Matrix RmsNorm(const Matrix& x, absl::Span<const float> gamma, double epsilon);
 float RoundToBf16(float x);
 Matrix RoundToBf16(Matrix x);
 
+// What a window and a pattern add to the score of a query at `query` and a key at `key`, counted
+// from the first of a sequence that reaches over `extent` positions: 0, minus infinity for what is
+// not seen, or the logarithm of how often a key counts.
+double Sight(int64_t window, const AttentionPattern& pattern, int64_t extent, int64_t query,
+             int64_t key);
+
 // One head of one sequence. bias(s, t) is added to the scaled scores, minus infinity forbids. In
 // kBf16 and kInt8 queries, keys, values and the probabilities that weigh them are rounded to
 // bfloat16. Of `shape` only the scale and the mode count.

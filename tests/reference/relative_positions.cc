@@ -18,6 +18,18 @@ int64_t Bucket(int64_t relative, int64_t buckets, int64_t max_distance) {
   return bucket + std::min(exact + static_cast<int64_t>(place + 1e-9), buckets - 1);
 }
 
+int64_t DistanceRow(int64_t distance, int64_t buckets, int64_t max_distance) {
+  const int64_t span = buckets > 0 ? buckets : max_distance;
+  const int64_t middle = buckets / 2, far = std::abs(distance);
+  if (buckets > 0 && far > middle) {
+    const double place = std::log(static_cast<double>(far) / middle) /
+                         std::log(static_cast<double>(max_distance - 1) / middle) * (middle - 1);
+    const int64_t bucket = static_cast<int64_t>(std::ceil(place - 1e-9)) + middle;
+    distance = distance < 0 ? -bucket : bucket;
+  }
+  return std::clamp<int64_t>(span + distance, 0, 2 * span - 1);
+}
+
 std::vector<double> AlibiSlopes(int64_t heads) {
   const double log2 = std::log2(static_cast<double>(heads));
   const double whole = std::exp2(std::floor(log2));

@@ -162,6 +162,22 @@ TestVector SharedKeyValue(std::string name) {
   return vector;
 }
 
+// Fast weights: no softmax and no scale.
+TestVector Linear(std::string name, AttentionKind kind) {
+  TestVector vector;
+  vector.name = std::move(name);
+  vector.description = AttentionOnly(1, 4, /*has_output_projection=*/false);
+  vector.description.layer.attention = kind;
+  vector.description.layer.score_scale = 1;
+  vector.weights = {{"layer.0.query.weight", Generate(16, 2)},
+                    {"layer.0.key.weight", Generate(16, 4)},
+                    {"layer.0.value.weight", Generate(16, 6)}};
+  vector.stage = AttendStage::kContext;
+  vector.length = 3;
+  vector.hidden_states = Generate(12, 1);
+  return vector;
+}
+
 // Pairs within a distance of 1, and with a global token 0 all of its pairs.
 TestVector Window(std::string name, bool has_global_token) {
   TestVector vector = Bert(std::move(name));
@@ -253,6 +269,12 @@ void AddAttention(std::vector<TestVector>& vectors) {
   vectors.push_back(Expect(SeparateHeads("TV7"), {-.05659842, .25848664}, -1.16261535, .91122219));
   vectors.push_back(Expect(SharedKeyValue("TV10"), {-.33796603, -.03746062, -.68449302, .31153639},
                            -2.20530221, 1.72660195));
+  vectors.push_back(Expect(Linear("TV14", AttentionKind::kCausalLinear),
+                           {.70875659, -.80481547, 1.05625680, .08503829}, 2.19691919,
+                           69.79318199));
+  vectors.push_back(Expect(Linear("TV14b", AttentionKind::kLinear),
+                           {1.87257704, -2.87124935, 3.05036576, -.24140271}, 1.16099776,
+                           136.94698302));
   vectors.push_back(Expect(Window("TV16", false), {.54586354, 1.32362519, -.41496429, -.63355020},
                            .30838212, 16.59708082));
   vectors.push_back(Expect(Window("TV16b", true), {.77090998, .63178696, -.32282805, -.57930440},

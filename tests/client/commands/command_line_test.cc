@@ -195,6 +195,8 @@ TEST_F(CommandLineTest, ModelsListsAndDescribes) {
   EXPECT_EQ(document["models"][0]["layer"]["score_scale"], 0.125);
   EXPECT_EQ(document["models"][0]["embeddings"]["longest_sequence"], 512);
   EXPECT_EQ(document["models"][0]["layer"]["relative_positions"], "rotary");
+  EXPECT_EQ(document["models"][0]["layer"]["window_block"], 64);
+  EXPECT_EQ(document["models"][0]["layer"]["full_attention_up_to"], 704);
   EXPECT_EQ(document["models"][0]["weight_sets"], 4);
   EXPECT_EQ(document["models"][0]["stage_costs"][1]["flops_per_pair"], 8);
   EXPECT_EQ(Run({"models", "c"}).exit_code, 1);

@@ -207,6 +207,12 @@ TEST_F(ClientTest, ListsAndDescribesModels) {
   EXPECT_TRUE(model->layer.has_gate);
   EXPECT_TRUE(model->layer.has_branch_scale);
   EXPECT_EQ(model->layer.relative_positions, "rotary");
+  EXPECT_EQ(model->layer.attention, "additive");
+  EXPECT_EQ(model->layer.window, 2);
+  EXPECT_EQ(model->layer.window_block, 64);
+  EXPECT_EQ(model->layer.first_global_blocks, 1);
+  EXPECT_EQ(model->layer.last_global_blocks, 3);
+  EXPECT_EQ(model->layer.full_attention_up_to, 704);
   EXPECT_EQ(model->weight_sets, 4);
   EXPECT_TRUE(model->has_exit_norm);
   ASSERT_EQ(model->stage_costs.size(), 3u);

@@ -187,6 +187,12 @@ grpc::Status FakeServer::GetModel(grpc::ServerContext*, const v1::GetModelReques
   layer->set_has_gate(true);
   layer->set_has_branch_scale(true);
   layer->set_relative_positions("rotary");
+  layer->set_attention("additive");
+  layer->set_window(2);
+  layer->set_window_block(64);
+  layer->set_first_global_blocks(1);
+  layer->set_last_global_blocks(3);
+  layer->set_full_attention_up_to(704);
   response->set_weight_sets(4);
   response->set_has_exit_norm(true);
   v1::StageCost* qkv = response->add_stage_costs();

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {
@@ -218,6 +220,103 @@ TEST_F(AttentionModuleTest, KeysAndValuesMayTakeOtherInputs) {
   EXPECT_TRUE(layer.needs_memory());
   EXPECT_EQ(Weight("key.weight"), TestValues("k", 20));
   EXPECT_EQ(Weight("value.weight"), TestValues("v", 12));
+}
+
+TEST_F(AttentionModuleTest, ReadsOtherKindsOfAttention) {
+  Json description = Description();
+  description["attention"] = "additive";
+  description["score"] = "w";
+  Tensors tensors = ThreeMatrices();
+  tensors.push_back(MakeTensor("w", {4}));
+  Load(description, tensors);
+  EXPECT_EQ(checkpoint_.description.layer.attention, AttentionKind::kAdditive);
+  EXPECT_EQ(checkpoint_.description.layer.score_scale, 1);
+  EXPECT_EQ(Weight("score"), TestValues("w", 4));
+
+  description = Description();
+  description["attention"] = "causal_linear";
+  Load(description, ThreeMatrices());
+  EXPECT_EQ(checkpoint_.description.layer.attention, AttentionKind::kCausalLinear);
+}
+
+TEST_F(AttentionModuleTest, ReadsWindowsAndGlobalBlocks) {
+  Json description = Description();
+  description["first_global"] = 1;
+  EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("found 'first_global'"));
+  description["window"] = 2;
+  description["window_block"] = 16;
+  description["last_global"] = 3;
+  Load(description, ThreeMatrices());
+  const LayerShape& layer = checkpoint_.description.layer;
+  EXPECT_EQ(layer.window, 2);
+  EXPECT_EQ(layer.pattern, (AttentionPattern{.block = 16, .first_global = 1, .last_global = 3}));
+  description["window"] = 0;
+  EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("window: expected an integer from"));
+}
+
+TEST_F(AttentionModuleTest, ReadsAMixingOfKeysAndValues) {
+  Json description = Description();
+  description["attention"] = "linformer";
+  description["key_mixing"] = description["value_mixing"] = "E";
+  Tensors tensors = ThreeMatrices();
+  EXPECT_THAT(Refusal(description, tensors), HasSubstr("tensor 'E': expected a matrix of up to"));
+  tensors.push_back(MakeTensor("E", {5, 7}));
+  Load(description, tensors);
+  const LayerShape& layer = checkpoint_.description.layer;
+  EXPECT_EQ(layer.mixed_keys, 5);
+  EXPECT_EQ(layer.mixed_places, 7);
+  EXPECT_FLOAT_EQ(layer.score_scale, 0.70710678f);
+  EXPECT_EQ(Weight("key_mixing"), TestValues("E", 35));
+  EXPECT_EQ(Weight("value_mixing"), TestValues("E", 35));
+}
+
+TEST_F(AttentionModuleTest, SplitsCollaborativeHeads) {
+  Json description = Description();
+  description["mixing"] = "m";
+  description["content_bias"] = "c";
+  Tensors tensors = ThreeMatrices();
+  tensors.push_back(MakeTensor("m", {2, 4}));
+  tensors.push_back(MakeTensor("c", {2, 3}));
+  Load(description, tensors);
+  const LayerShape& layer = checkpoint_.description.layer;
+  EXPECT_EQ(layer.key_width, 5);  // the shared columns, and one for the content bias
+  EXPECT_FLOAT_EQ(layer.score_scale, 1 / std::sqrt(2.0f));  // of the shared columns over the heads
+  const std::vector<float> queries = Weight("query.weight"), keys = Weight("key.weight");
+  const std::vector<float> q = TestValues("q", 12), k = TestValues("k", 12), m = TestValues("m", 8),
+                           c = TestValues("c", 6);
+  for (int64_t h = 0; h < 2; ++h) {
+    for (int64_t i = 0; i < 12; ++i) {
+      EXPECT_EQ(queries[h * 15 + i], m[h * 4 + i / 3] * q[i]);
+      EXPECT_EQ(keys[h * 15 + i], k[i]);
+    }
+    for (int64_t j = 0; j < 3; ++j) {
+      EXPECT_EQ(queries[h * 15 + 12 + j], 0);
+      EXPECT_EQ(keys[h * 15 + 12 + j], c[h * 3 + j]);
+    }
+  }
+  EXPECT_EQ(Weight("query.bias"), (std::vector<float>{0, 0, 0, 0, 1, 0, 0, 0, 0, 1}));
+  EXPECT_FALSE(checkpoint_.weights->Has("layer.0.key.bias"));
+}
+
+TEST_F(AttentionModuleTest, RefusesKindsThatSayTooLittleOrTooMuch) {
+  Json description = Description();
+  description["attention"] = "quadratic";
+  EXPECT_THAT(Refusal(description, ThreeMatrices()),
+              HasSubstr("attention: expected one of softmax, additive, linear, causal_linear, "
+                        "linformer"));
+  description["attention"] = "additive";
+  EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("score: expected a text"));
+  description["attention"] = "linear";
+  description["score"] = "w";
+  EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("found 'score'"));
+  description = Description();
+  description["mixing"] = "m";
+  description["key"] = "q";
+  EXPECT_THAT(Refusal(description, ThreeMatrices()),
+              HasSubstr("mixing: expected a query and a key that all heads share"));
+  description["key"] = "k";
+  EXPECT_THAT(Refusal(description, ThreeMatrices()),
+              HasSubstr("tensor 'm': expected [2, 4], found none"));
 }
 
 // A head without the bias that the others have.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_replace.h"
 #include "engine/base/shape.h"
@@ -103,6 +104,115 @@ TEST(Families, AlbertSharesLayersByGroups) {
   EXPECT_EQ(model.embeddings->width, 6);
   EXPECT_EQ(model.pooling->dense_width, 8);
   EXPECT_EQ(model.layer.norm_placement, NormPlacement::kPost);
+}
+
+TEST(Families, BigBirdSeesBlocks) {
+  const ModelDescription model = Describe(Tiny("big_bird"));
+  EXPECT_EQ(model.layer.window, 1);
+  EXPECT_EQ(
+      model.layer.pattern,
+      (AttentionPattern{
+          .block = 2, .first_global = 1, .last_global = 1, .first_repeats = 3, .full_up_to = 22}));
+  EXPECT_EQ(model.layer.activation, Activation::kGeluTanh);
+  EXPECT_EQ(model.embeddings->word_scale, 1);
+  EXPECT_EQ(model.pooling->dense_width, 8);
+}
+
+TEST(Families, BigBirdMayBeFullAndScaleItsWords) {
+  const ModelDescription full = Describe(With(Tiny("big_bird"), "block_sparse", "original_full"));
+  EXPECT_EQ(full.layer.window, 0);
+  EXPECT_EQ(full.layer.pattern, AttentionPattern());
+  const ModelDescription scaled = Describe(
+      With(Tiny("big_bird"), "\"rescale_embeddings\": false", "\"rescale_embeddings\": true"));
+  EXPECT_FLOAT_EQ(scaled.embeddings->word_scale, std::sqrt(8.0f));
+}
+
+TEST(Families, BigBirdOfOtherBlocksIsRefused) {
+  const TinyFamily family = Tiny("big_bird");
+  EXPECT_THAT(Refusal(With(family, "block_sparse", "longformer").config),
+              HasSubstr("attention_type: expected one of block_sparse, original_full, found "
+                        "'longformer'"));
+  EXPECT_THAT(Refusal(With(family, "\"block_size\": 2", "\"block_size\": 0").config),
+              HasSubstr("block_size: expected an integer from 1 to 1048576, found 0"));
+}
+
+TEST(Families, MobileBertWorksInABottleneck) {
+  const ModelDescription model = Describe(Tiny("mobilebert"));
+  EXPECT_EQ(model.layer.hidden_size, 8);
+  EXPECT_EQ(model.layer.bottleneck, 6);
+  EXPECT_EQ(model.layer.key_width, 3);
+  EXPECT_TRUE(model.layer.values_from_outside);
+  EXPECT_EQ(model.layer.feed_forwards, 3);
+  EXPECT_EQ(model.layer.norm_kind, NormKind::kAffine);
+  EXPECT_TRUE(model.embeddings->has_neighbours);
+  EXPECT_EQ(model.embeddings->width, 5);
+}
+
+TEST(Families, MobileBertOfOtherShapesIsRefused) {
+  const TinyFamily family = Tiny("mobilebert");
+  EXPECT_THAT(Refusal(With(family, "no_norm", "layer_norm").config),
+              HasSubstr("normalization_type: expected 'no_norm', found 'layer_norm'"));
+  EXPECT_THAT(Refusal(With(family, "\"key_query_shared_bottleneck\": true",
+                           "\"key_query_shared_bottleneck\": false")
+                          .config),
+              HasSubstr("key_query_shared_bottleneck: expected true without"));
+}
+
+TEST(Families, DebertaSaysHowDistancesAreScored) {
+  const ModelDescription model = Describe(Tiny("deberta"));
+  const RelativePositionShape& relative = model.layer.relative_positions;
+  EXPECT_EQ(relative.kind, RelativePositions::kDisentangled);
+  EXPECT_EQ(relative.buckets, 4);
+  EXPECT_EQ(relative.max_distance, 16);  // the positions, if the config says -1
+  EXPECT_TRUE(relative.scores_queries && relative.scores_keys);
+  EXPECT_TRUE(relative.shares_projections && relative.has_norm);
+  EXPECT_FLOAT_EQ(model.layer.score_scale, 1 / std::sqrt(12.0f));  // 4 columns, three terms
+  EXPECT_EQ(model.embeddings->positions, 0);
+  EXPECT_EQ(model.embeddings->token_types, 0);
+  EXPECT_TRUE(model.embeddings->norm_is_last);
+}
+
+TEST(Families, DebertaMayHaveNoBucketsAndOneTerm) {
+  const ModelDescription own = Describe(Tiny("deberta_own_projections"));
+  EXPECT_EQ(own.layer.relative_positions.buckets, 0);
+  EXPECT_EQ(own.layer.relative_positions.position_rows(), 32);
+  EXPECT_EQ(own.embeddings->positions, 16);
+  const ModelDescription one = Describe(With(Tiny("deberta"), "p2c|c2p", "p2c"));
+  EXPECT_FALSE(one.layer.relative_positions.scores_queries);
+  EXPECT_FLOAT_EQ(one.layer.score_scale, 1 / std::sqrt(8.0f));
+}
+
+TEST(Families, DebertaWithoutRelativeAttentionStillScalesForIt) {
+  TinyFamily family =
+      With(Tiny("deberta"), "\"relative_attention\": true", "\"relative_attention\": false");
+  std::vector<TestTensor> tensors = TensorsOf(Tiny("deberta"));
+  std::erase_if(tensors, [](const TestTensor& tensor) {
+    return tensor.name.starts_with("deberta.encoder.LayerNorm") ||
+           tensor.name.starts_with("deberta.encoder.rel_");
+  });
+  const absl::StatusOr<Checkpoint> checkpoint = Open(family.config, tensors);
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_EQ(checkpoint->description.layer.relative_positions.kind, RelativePositions::kNone);
+  EXPECT_FLOAT_EQ(checkpoint->description.layer.score_scale, 1 / std::sqrt(12.0f));
+}
+
+TEST(Families, DebertaOfOtherKindsIsRefused) {
+  const TinyFamily family = Tiny("deberta");
+  const auto refusal = [&](const char* from, const char* to) {
+    return Refusal(With(family, from, to).config);
+  };
+  EXPECT_THAT(refusal("\"share_att_key\": true", "\"conv_kernel_size\": 3"),
+              HasSubstr("conv_kernel_size: expected 0, found 3"));
+  EXPECT_THAT(refusal("p2c|c2p", "p2c|p2p"),
+              HasSubstr("pos_att_type: expected 'c2p', 'p2c' or both, found 'p2p'"));
+  EXPECT_THAT(refusal("\"p2c|c2p\"", "[\"p2c\", 2]"),
+              HasSubstr("pos_att_type: expected words, found a list"));
+  EXPECT_THAT(refusal("\"layer_norm\"", "\"batch_norm\""),
+              HasSubstr("norm_rel_ebd: expected 'layer_norm' or 'none', found 'batch_norm'"));
+  EXPECT_THAT(refusal("\"position_buckets\": 4", "\"position_buckets\": 30"),
+              HasSubstr("above half of the position buckets and one, found 30 buckets up to 16"));
+  EXPECT_THAT(refusal("\"position_buckets\": 4", "\"position_buckets\": 1"),
+              HasSubstr("position_buckets: expected an integer from 2 to 65536, found 1"));
 }
 
 TEST(Families, AlbertProjectsEmbeddingsOfTheSameWidthToo) {

@@ -35,7 +35,7 @@ Names Expand(const Names& patterns, int layers) {
           absl::StrContains(name.canonical, "embeddings.token") ||
           absl::StrContains(name.canonical, "scale") ||
           (absl::StartsWith(name.canonical, "front.") && name.canonical != "front.norm") ||
-          absl::StrContains(name.canonical, "relative");
+          name.canonical == "relative_positions";
       names.push_back(is_tensor ? name : with(".weight"));
       if (has_bias) names.push_back(with(".bias"));
     }
@@ -91,6 +91,110 @@ TinyFamily MpNet() {
                   {"pooling.dense", "pooler.dense +"}},
                  2),
           {}};
+}
+
+TinyFamily MobileBert() {
+  const std::string layer = "mobilebert.encoder.layer.{i}.";
+  Names names = {
+      {"embeddings.word", "mobilebert.embeddings.word_embeddings.weight"},
+      {"embeddings.position", "mobilebert.embeddings.position_embeddings.weight"},
+      {"embeddings.token_type", "mobilebert.embeddings.token_type_embeddings.weight"},
+      {"embeddings.norm", "mobilebert.embeddings.LayerNorm +"},
+      {"embeddings.projection", "mobilebert.embeddings.embedding_transformation +"},
+      {"layer.{i}.bottleneck_in", layer + "bottleneck.input.dense +"},
+      {"layer.{i}.bottleneck_in_norm", layer + "bottleneck.input.LayerNorm +"},
+      {"layer.{i}.bottleneck_attention", layer + "bottleneck.attention.dense +"},
+      {"layer.{i}.bottleneck_attention_norm", layer + "bottleneck.attention.LayerNorm +"},
+      {"layer.{i}.query", layer + "attention.self.query +"},
+      {"layer.{i}.key", layer + "attention.self.key +"},
+      {"layer.{i}.value", layer + "attention.self.value +"},
+      {"layer.{i}.output", layer + "attention.output.dense +"},
+      {"layer.{i}.attention_norm", layer + "attention.output.LayerNorm +"},
+      {"layer.{i}.feed_forward_in", layer + "intermediate.dense +"},
+      {"layer.{i}.feed_forward_out", layer + "output.dense +"},
+      {"layer.{i}.feed_forward_norm", layer + "output.LayerNorm +"},
+      {"layer.{i}.bottleneck_out", layer + "output.bottleneck.dense +"},
+      {"layer.{i}.bottleneck_out_norm", layer + "output.bottleneck.LayerNorm +"},
+      {"pooling.dense", "mobilebert.pooler.dense +"}};
+  for (const std::string block : {"0", "1"}) {
+    const std::string before = "layer.{i}.before." + block + ".", ffn = layer + "ffn." + block;
+    names.push_back({before + "feed_forward_in", ffn + ".intermediate.dense +"});
+    names.push_back({before + "feed_forward_out", ffn + ".output.dense +"});
+    names.push_back({before + "feed_forward_norm", ffn + ".output.LayerNorm +"});
+  }
+  return {"mobilebert",
+          R"({"model_type": "mobilebert", "hidden_size": 8, "num_attention_heads": 2,
+            "num_hidden_layers": 2, "intermediate_size": 12, "vocab_size": 10, "embedding_size": 5,
+            "type_vocab_size": 2, "max_position_embeddings": 16, "hidden_act": "relu",
+            "layer_norm_eps": 1e-12, "trigram_input": true, "use_bottleneck": true,
+            "intra_bottleneck_size": 6, "use_bottleneck_attention": false,
+            "key_query_shared_bottleneck": true, "num_feedforward_networks": 3,
+            "normalization_type": "no_norm"})",
+          Expand(names, 2),
+          {}};
+}
+
+TinyFamily BigBird() {
+  const std::string layer = "bert.encoder.layer.{i}.";
+  return {"big_bird",
+          R"({"model_type": "big_bird", "hidden_size": 8, "num_attention_heads": 2,
+            "num_hidden_layers": 2, "intermediate_size": 12, "vocab_size": 10, "type_vocab_size": 2,
+            "max_position_embeddings": 64, "hidden_act": "gelu_new", "layer_norm_eps": 1e-12,
+            "attention_type": "block_sparse", "block_size": 2, "num_random_blocks": 3,
+            "use_bias": false, "rescale_embeddings": false})",
+          Expand({{"embeddings.word", "bert.embeddings.word_embeddings.weight"},
+                  {"embeddings.position", "bert.embeddings.position_embeddings.weight"},
+                  {"embeddings.token_type", "bert.embeddings.token_type_embeddings.weight"},
+                  {"embeddings.norm", "bert.embeddings.LayerNorm +"},
+                  {"layer.{i}.query", layer + "attention.self.query"},
+                  {"layer.{i}.key", layer + "attention.self.key"},
+                  {"layer.{i}.value", layer + "attention.self.value"},
+                  {"layer.{i}.output", layer + "attention.output.dense +"},
+                  {"layer.{i}.attention_norm", layer + "attention.output.LayerNorm +"},
+                  {"layer.{i}.feed_forward_in", layer + "intermediate.dense +"},
+                  {"layer.{i}.feed_forward_out", layer + "output.dense +"},
+                  {"layer.{i}.feed_forward_norm", layer + "output.LayerNorm +"},
+                  {"pooling.dense", "bert.pooler +"}},
+                 2),
+          {}};
+}
+
+// The published models of version 3, or one with projections of distances of its own, embeddings of
+// another width and a table of positions.
+TinyFamily DebertaV2(bool own_projections) {
+  const std::string layer = "deberta.encoder.layer.{i}.";
+  Names names = {{"embeddings.word", "deberta.embeddings.word_embeddings.weight"},
+                 {"embeddings.norm", "deberta.embeddings.LayerNorm +"},
+                 {"relative_positions", "deberta.encoder.rel_embeddings.weight"},
+                 {"layer.{i}.query", layer + "attention.self.query_proj +"},
+                 {"layer.{i}.key", layer + "attention.self.key_proj +"},
+                 {"layer.{i}.value", layer + "attention.self.value_proj +"},
+                 {"layer.{i}.output", layer + "attention.output.dense +"},
+                 {"layer.{i}.attention_norm", layer + "attention.output.LayerNorm +"},
+                 {"layer.{i}.feed_forward_in", layer + "intermediate.dense +"},
+                 {"layer.{i}.feed_forward_out", layer + "output.dense +"},
+                 {"layer.{i}.feed_forward_norm", layer + "output.LayerNorm +"}};
+  if (own_projections) {
+    names.push_back({"embeddings.position", "deberta.embeddings.position_embeddings.weight"});
+    names.push_back({"embeddings.token_type", "deberta.embeddings.token_type_embeddings.weight"});
+    names.push_back({"embeddings.projection", "deberta.embeddings.embed_proj"});
+    names.push_back({"layer.{i}.position_key", layer + "attention.self.pos_key_proj +"});
+    names.push_back({"layer.{i}.position_query", layer + "attention.self.pos_query_proj +"});
+  } else {
+    names.push_back({"relative_positions_norm", "deberta.encoder.LayerNorm +"});
+  }
+  return {own_projections ? "deberta_own_projections" : "deberta",
+          absl::StrCat(R"({"model_type": "deberta-v2", "hidden_size": 8, "num_attention_heads": 2,
+            "num_hidden_layers": 2, "intermediate_size": 12, "vocab_size": 10, "hidden_act": "gelu",
+            "max_position_embeddings": 16, "layer_norm_eps": 1e-7, "relative_attention": true,
+            "max_relative_positions": -1, )",
+                       own_projections ? R"("position_buckets": -1, "pos_att_type": ["c2p", "p2c"],
+            "embedding_size": 6, "type_vocab_size": 2, "position_biased_input": true})"
+                                       : R"("position_buckets": 4, "pos_att_type": "p2c|c2p",
+            "share_att_key": true, "norm_rel_ebd": "layer_norm", "type_vocab_size": 0,
+            "position_biased_input": false})"),
+          Expand(names, 2),
+          {MakeTensor("mask_predictions.dense.weight", {8, 8})}};
 }
 
 TinyFamily T5(bool gated) {
@@ -345,9 +449,25 @@ TinyFamily JinaBertForCode() {
 }  // namespace
 
 std::vector<TinyFamily> TinyFamilies() {
-  return {Albert(),      MpNet(),      T5(false), T5(true),        Vit(),
-          Dinov2(false), Dinov2(true), Whisper(), Wav2Vec2(false), Wav2Vec2(true),
-          ModernBert(),  NomicBert(),  Gte(),     JinaBert(),      JinaBertForCode()};
+  return {Albert(),
+          BigBird(),
+          MobileBert(),
+          MpNet(),
+          DebertaV2(false),
+          DebertaV2(true),
+          T5(false),
+          T5(true),
+          Vit(),
+          Dinov2(false),
+          Dinov2(true),
+          Whisper(),
+          Wav2Vec2(false),
+          Wav2Vec2(true),
+          ModernBert(),
+          NomicBert(),
+          Gte(),
+          JinaBert(),
+          JinaBertForCode()};
 }
 
 std::vector<TestTensor> TensorsOf(const TinyFamily& family) {

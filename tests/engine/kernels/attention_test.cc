@@ -322,6 +322,57 @@ TEST_P(AttentionWindowTest, GoesByPositions) {
   }
 }
 
+// Global tokens, and blocks with and without drawn ones.
+constexpr AttentionPattern kPatterns[] = {
+    {.first_global = 1},
+    {.block = 3, .last_global = 2},
+    {.block = 16, .first_global = 1, .last_global = 1, .first_repeats = 3, .full_up_to = 97},
+    {.block = 64, .first_global = 2, .last_global = 1, .first_repeats = 1}};
+
+TEST_P(AttentionWindowTest, PatternsMatchFloat64AtAnyLength) {
+  for (const AttentionPattern& pattern : kPatterns) {
+    for (const int64_t window : {1, 2, 40}) {
+      AttentionShape shape = Windowed(window);
+      shape.pattern = pattern;
+      Batch batch(shape, {1, 2, 9, 33, 97, 98, 130, window == 1 ? 1040 : 260});
+      batch.ExpectMatchesReference();
+    }
+  }
+}
+
+TEST_P(AttentionWindowTest, PatternsGoByPositionsFromTheFirst) {
+  for (const AttentionPattern& pattern : kPatterns) {
+    AttentionShape shape = Windowed(1);
+    shape.pattern = pattern;
+    Batch batch(shape, {40, 700, 130});
+    const std::vector<int32_t> sparse = Holed(40, 6, 1), dense = Holed(700, 2, 2);
+    batch.sequences[0].positions = sparse;
+    batch.sequences[1].positions = dense;
+    batch.ExpectMatchesReference();
+  }
+}
+
+TEST_P(AttentionWindowTest, BitsDoNotDependOnTheQueriesBeside) {
+  constexpr int64_t kLength = 1540;
+  for (const AttentionPattern& pattern : kPatterns) {
+    AttentionShape shape = Windowed(1);
+    shape.pattern = pattern;
+    Batch batch(shape, {kLength});
+    const std::vector<float> all = batch.Run(2);
+    for (const int64_t first : {0, 1, 70, 511, 1000, 1530}) {
+      const int64_t queries = std::min<int64_t>(kLength - first, 1 + first % 50);
+      batch.sequences[0].first_query = first;
+      batch.sequences[0].queries = queries;
+      const std::vector<float> some = batch.Run(1);
+      const int64_t width = batch.context_width();
+      EXPECT_EQ(
+          std::memcmp(&all[first * width], &some[first * width], queries * width * sizeof(float)),
+          0)
+          << first << " in blocks of " << pattern.block;
+    }
+  }
+}
+
 TEST_P(AttentionWindowTest, ProbabilitiesMatchFloat64) {
   constexpr int64_t kLength = 530;
   Batch batch(Windowed(3), {kLength});

@@ -36,6 +36,19 @@ TEST_P(NormTest, LayerNormMatchesFloat64) {
   EXPECT_LT(reference::MaxDifference(expected, ViewOf(y, kRows, width_)), 3e-6);
 }
 
+TEST_P(NormTest, AffineScalesAndShifts) {
+  std::vector<float> y(x_.size()), without_beta(x_.size());
+  LayerNorm(team_, ViewOf(x_, kRows, width_), {gamma_, beta_, 0, NormKind::kAffine},
+            ViewOf(y, kRows, width_));
+  LayerNorm(team_, ViewOf(x_, kRows, width_), {gamma_, {}, 0, NormKind::kAffine},
+            ViewOf(without_beta, kRows, width_));
+  for (size_t i = 0; i < x_.size(); ++i) {
+    const float scaled = gamma_[i % width_] * x_[i];
+    ASSERT_EQ(without_beta[i], scaled);
+    ASSERT_EQ(y[i], scaled + beta_[i % width_]);
+  }
+}
+
 TEST_P(NormTest, LayerNormWithoutBetaMatchesFloat64) {
   std::vector<float> y(x_.size());
   LayerNorm(team_, ViewOf(x_, kRows, width_), {gamma_, {}, kEpsilon}, ViewOf(y, kRows, width_));

@@ -258,6 +258,78 @@ TEST(DescriptionTest, RefusesWindowsThatCannotBe) {
   ModelDescription model = SmallModel(1, 2, 8);
   model.layer.window = -1;
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected a window of 0 or more, got -1"));
+  model.layer.window = 1;
+  for (const AttentionPattern& pattern :
+       {AttentionPattern{.block = 0}, AttentionPattern{.first_global = -1},
+        AttentionPattern{.last_global = -1}, AttentionPattern{.first_repeats = -1},
+        AttentionPattern{.full_up_to = -1}}) {
+    model.layer.pattern = pattern;
+    EXPECT_THAT(RefusalOf(model), HasSubstr("expected blocks of 1 or more positions"));
+  }
+  model.layer.pattern = {.block = int64_t{1} << 61};
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected fewer blocks"));
+  model.layer.pattern = {.first_global = 1};
+  model.layer.window = 0;
+  EXPECT_THAT(RefusalOf(model), HasSubstr("and a window beside"));
+}
+
+TEST(DescriptionTest, RefusesPositionsThatAKindOfAttentionHasNoScoresFor) {
+  ModelDescription model = SmallModel(1, 2, 8);
+  model.layer.attention = AttentionKind::kLinear;
+  model.layer.relative_positions.kind = RelativePositions::kAlibi;
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected linear attention without alibi positions"));
+  model.layer.relative_positions = {};
+  model.layer.window = 1;
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected linear attention without a window"));
+  model.layer.window = 0;
+  model.layer.attention = AttentionKind::kAdditive;
+  model.layer.relative_positions = {RelativePositions::kDisentangled, 8, 30};
+  model.layer.relative_positions.scores_keys = true;
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected additive attention without disentangled"));
+  model = SmallModel(1, 2, 8);
+  model.layer.mixed_keys = 3;
+  EXPECT_THAT(RefusalOf(model), HasSubstr("in linformer attention alone, got 0 into 3 in softmax"));
+  model.layer.attention = AttentionKind::kLinformer;
+  EXPECT_THAT(RefusalOf(model), HasSubstr("got 0 into 3 in linformer"));
+}
+
+TEST(DescriptionTest, RefusesBottlenecksThatCannotBe) {
+  ModelDescription model = SmallModel(1, 2, 8);
+  model.layer.bottleneck = 8;
+  model.layer.norm_placement = NormPlacement::kPre;
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected a bottleneck around attention"));
+  model = SmallModel(1, 2, 8);
+  model.layer.values_from_outside = true;
+  EXPECT_THAT(RefusalOf(model), HasSubstr("for values from outside of it"));
+  model = SmallModel(1, 2, 8);
+  model.layer.feed_forwards = 0;
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected one feed-forward block, or up to 1024"));
+  model.layer.feed_forwards = 2;
+  model.layer.has_gate = true;
+  EXPECT_THAT(RefusalOf(model), HasSubstr("without gate or scale, got 2"));
+  model = SmallModel(1, 2, 8);
+  model.embeddings = {.width = 12, .vocabulary = 20, .projects_words = true};
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected words with their neighbours"));
+}
+
+TEST(DescriptionTest, RefusesDistancesThatCannotBeScored) {
+  ModelDescription model = SmallModel(1, 2, 8);
+  RelativePositionShape& relative = model.layer.relative_positions;
+  relative = {RelativePositions::kDisentangled, 8, 30};
+  EXPECT_THAT(RefusalOf(model), HasSubstr("to score queries, keys or both, got neither"));
+  relative.scores_keys = true;
+  for (const auto& [buckets, max_distance] :
+       std::vector<std::pair<int64_t, int64_t>>{{0, 0}, {1, 10}, {8, 5}, {-1, 10}, {0, -1}}) {
+    relative.buckets = buckets;
+    relative.max_distance = max_distance;
+    EXPECT_THAT(RefusalOf(model), HasSubstr("expected no buckets of distances, or two or more"));
+  }
+  relative.buckets = 0;
+  relative.max_distance = int64_t{1} << 61;
+  EXPECT_THAT(RefusalOf(model), HasSubstr("sizes that are negative or overflow"));
+  relative.max_distance = 30;
+  model.layer.keys_are_queries = true;
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected projections of their own"));
 }
 
 TEST(DescriptionTest, RefusesASecondLinearLayerWithoutAFirst) {

@@ -125,6 +125,13 @@ RelativePositionShape Rotary(int64_t width) {
   return shape;
 }
 
+RelativePositionShape Disentangled(int64_t buckets, int64_t max_distance) {
+  RelativePositionShape shape = {RelativePositions::kDisentangled, buckets, max_distance};
+  shape.scores_queries = true;
+  shape.scores_keys = true;
+  return shape;
+}
+
 std::vector<Case> SmallCases() {
   return {
       Changed("HeadWidth26", [](Case& c) { c.model = SmallModel(2, 12, 26); }),
@@ -193,6 +200,26 @@ std::vector<Case> SmallCases() {
                 c.model = SmallModel(2, 3, 16);
                 c.model.layer.relative_positions.kind = RelativePositions::kAlibi;
               }),
+      Changed("Disentangled",
+              [](Case& c) { c.model.layer.relative_positions = Disentangled(8, 30); }),
+      Changed("DisentangledSharedHeadWidth26",
+              [](Case& c) {
+                c.model = SmallModel(2, 3, 26);
+                c.model.layer.relative_positions = Disentangled(16, 100);
+                c.model.layer.relative_positions.shares_projections = true;
+                c.model.layer.relative_positions.has_norm = true;
+              }),
+      Changed("DisentangledQueriesAloneWithoutBuckets",
+              [](Case& c) {
+                c.model.layer.relative_positions = Disentangled(0, 11);
+                c.model.layer.relative_positions.scores_keys = false;
+              }),
+      Changed("DisentangledKeysAloneInAWindow",
+              [](Case& c) {
+                c.model.layer.relative_positions = Disentangled(4, 20);
+                c.model.layer.relative_positions.scores_queries = false;
+                c.model.layer.window = 9;
+              }),
       Changed("Rotary", [](Case& c) { c.model.layer.relative_positions = Rotary(16); }),
       Changed("RotaryHeadWidth26Interleaved",
               [](Case& c) {
@@ -219,6 +246,66 @@ std::vector<Case> SmallCases() {
       Changed("SecondAttentionNorm",
               [](Case& c) { c.model.layer.has_second_attention_norm = true; }),
       Changed("Window", [](Case& c) { c.model.layer.window = 3; }),
+      Changed("AdditiveScores",
+              [](Case& c) {
+                c.model = SmallModel(2, 3, 26);
+                c.model.layer.attention = AttentionKind::kAdditive;
+              }),
+      Changed("AdditiveScoresInAWindowWithBuckets",
+              [](Case& c) {
+                c.model.layer.attention = AttentionKind::kAdditive;
+                c.model.layer.window = 5;
+                c.model.layer.relative_positions = {RelativePositions::kBuckets, 8, 10};
+              }),
+      Changed("Linformer",
+              [](Case& c) {
+                c.model = SmallModel(2, 3, 26);
+                c.model.layer.value_width = 5;
+                c.model.layer.attention = AttentionKind::kLinformer;
+                c.model.layer.mixed_keys = 9;
+                c.model.layer.mixed_places = 40;
+              }),
+      Changed("LinearAttention",
+              [](Case& c) {
+                c.model = SmallModel(2, 3, 26);
+                c.model.layer.value_width = 5;
+                c.model.layer.attention = AttentionKind::kLinear;
+                c.model.layer.score_scale = 0.01f;
+              }),
+      Changed("CausalLinearAttentionWithRotaryPositions",
+              [](Case& c) {
+                c.model.layer.attention = AttentionKind::kCausalLinear;
+                c.model.layer.relative_positions = Rotary(16);
+                c.model.layer.score_scale = 0.01f;
+              }),
+      Changed("Bottleneck",
+              [](Case& c) {
+                c.model.layer.bottleneck = 24;
+                c.model.layer.key_width = c.model.layer.value_width = 12;
+                c.model.layer.values_from_outside = true;
+                c.model.layer.feed_forwards = 3;
+              }),
+      Changed("WideBottleneckForAll",
+              [](Case& c) {
+                c.model.layer.bottleneck = 40;
+                c.model.layer.key_width = c.model.layer.value_width = 20;
+                c.model.layer.window = 4;
+              }),
+      Changed("WindowWithGlobalToken",
+              [](Case& c) {
+                c.model.layer.window = 2;
+                c.model.layer.pattern.first_global = 1;
+              }),
+      Changed("BlocksInOneLayer",
+              [](Case& c) {
+                c.model.layer.window = 1;
+                c.model.layer.pattern = {.block = 4,
+                                         .first_global = 1,
+                                         .last_global = 1,
+                                         .first_repeats = 2,
+                                         .full_up_to = 20};
+                c.model.variants = {{.has_window = true}, {.has_window = false}};
+              }),
       Changed("WindowInOneLayer",
               [](Case& c) {
                 c.model.layer.window = 1;
@@ -256,6 +343,8 @@ TEST_P(HoledFloat64Test, RelativePositionsAndWindowsAreThoseOfThePaddedRow) {
   model.layer.relative_positions = Rotary(16);
   model.layer.relative_positions.buckets = 8;
   model.layer.relative_positions.max_distance = 10;
+  model.layer.relative_positions.scores_queries = true;
+  model.layer.relative_positions.scores_keys = true;
   model.layer.relative_positions.kind = GetParam();
   MemoryWeights weights = RandomWeights(model, 7);
   EncoderRun run(LoadEncoder(model, weights), 64, 2);
@@ -277,7 +366,8 @@ TEST_P(HoledFloat64Test, RelativePositionsAndWindowsAreThoseOfThePaddedRow) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, HoledFloat64Test,
                          ::testing::Values(RelativePositions::kBuckets, RelativePositions::kAlibi,
-                                           RelativePositions::kRotary, RelativePositions::kNone),
+                                           RelativePositions::kRotary, RelativePositions::kNone,
+                                           RelativePositions::kDisentangled),
                          [](const auto& tested) { return Name(tested.param); });
 
 TEST(Float64Test, MoreTokensThanTheFeedForwardTakesAtOnce) {
@@ -358,6 +448,53 @@ TEST_F(EmbeddingsTest, IgnorePositionsAndTypesWithoutTables) {
   model_.embeddings->positions = 0;
   model_.embeddings->token_types = 0;
   EXPECT_LE(EmbedError(model_, ids_), 2e-6);
+}
+
+TEST_F(EmbeddingsTest, AreProjectedBeforeTheNorm) {
+  model_.embeddings->width = 10;
+  model_.embeddings->norm_is_last = true;
+  EXPECT_LE(EmbedError(model_, ids_), 2e-6);
+}
+
+TEST_F(EmbeddingsTest, ScaleWords) {
+  model_.embeddings->word_scale = 3;
+  EXPECT_LE(EmbedError(model_, ids_), 2e-6);
+}
+
+TEST_F(EmbeddingsTest, ProjectWordsWithTheirNeighbours) {
+  model_.embeddings->norm_is_last = true;
+  model_.embeddings->projects_words = true;
+  model_.embeddings->always_projected = true;
+  EXPECT_LE(EmbedError(model_, ids_), 4e-6);
+  model_.embeddings->has_neighbours = true;
+  model_.embeddings->width = 10;
+  EXPECT_LE(EmbedError(model_, ids_), 4e-6);
+}
+
+TEST_F(EmbeddingsTest, HaveNoNeighboursBeyondAHoleOrASequence) {
+  model_.embeddings->norm_is_last = true;
+  model_.embeddings->projects_words = true;
+  model_.embeddings->always_projected = true;
+  model_.embeddings->has_neighbours = true;
+  MemoryWeights weights = RandomWeights(model_, 11);
+  EncoderRun run(LoadEncoder(model_, weights), 64, 2);
+  const std::vector<int64_t> places = {0, 1, 2, 4, 5, 50, 51};
+  const absl::Span<const int32_t> words = ids_.words, positions = ids_.positions;
+  run.Embed({.words = words.first(7),
+             .positions = positions.first(7),
+             .token_types = {},
+             .places = places},
+            0);
+  const std::pair<int64_t, int64_t> parts[] = {{0, 3}, {3, 2}, {5, 2}};
+  for (const auto& [first, count] : parts) {
+    run.Embed({.words = words.subspan(first, count),
+               .positions = positions.subspan(first, count),
+               .token_types = {}},
+              20);
+    for (int64_t i = 0; i < count * 24; ++i) {
+      ASSERT_EQ(run.input().row(first)[i], run.input().row(20)[i]) << first;
+    }
+  }
 }
 
 TEST_F(EmbeddingsTest, EmbedNothing) {

@@ -92,6 +92,61 @@ TEST_P(InvarianceTest, GateRmsNormBranchScaleAndBuckets) {
                        Batches(100));
 }
 
+TEST_P(InvarianceTest, Disentangled) {
+  for (const bool shares_projections : {false, true}) {
+    ModelDescription model = SmallModel(2, 3, 16);
+    model.layer.relative_positions = {RelativePositions::kDisentangled, 16, 80};
+    model.layer.relative_positions.scores_queries = true;
+    model.layer.relative_positions.scores_keys = true;
+    model.layer.relative_positions.shares_projections = shares_projections;
+    MemoryWeights weights = RandomWeights(model, 1);
+    ExpectSameInAnyBatch(LoadEncoder(model, weights, mode_),
+                         RandomSequences({1, 2, 3, 7, 15, 16, 17, 31, 40, 64, 65, 90}, 48, 1),
+                         Batches(50));
+  }
+}
+
+TEST_P(InvarianceTest, Bottleneck) {
+  ModelDescription model = SmallModel(2, 3, 16);
+  model.layer.bottleneck = 24;
+  model.layer.key_width = model.layer.value_width = 8;
+  model.layer.norm_kind = NormKind::kAffine;
+  model.layer.values_from_outside = true;
+  model.layer.feed_forwards = 2;
+  MemoryWeights weights = RandomWeights(model, 1);
+  ExpectSameInAnyBatch(LoadEncoder(model, weights, mode_),
+                       RandomSequences({1, 2, 3, 7, 15, 16, 17, 31, 40, 64, 65, 90}, 48, 1),
+                       Batches(50));
+}
+
+TEST_P(InvarianceTest, OtherKindsOfAttention) {
+  for (const AttentionKind kind : {AttentionKind::kAdditive, AttentionKind::kLinear,
+                                   AttentionKind::kCausalLinear, AttentionKind::kLinformer}) {
+    ModelDescription model = SmallModel(2, 3, 16);
+    model.layer.attention = kind;
+    if (kind == AttentionKind::kLinformer) {
+      model.layer.mixed_keys = 20;
+      model.layer.mixed_places = 100;
+    }
+    model.layer.score_scale = 0.05f;
+    MemoryWeights weights = RandomWeights(model, 1);
+    ExpectSameInAnyBatch(LoadEncoder(model, weights, mode_),
+                         RandomSequences({1, 2, 3, 7, 15, 16, 17, 31, 40, 64, 65, 90}, 48, 1),
+                         Batches(50));
+  }
+}
+
+TEST_P(InvarianceTest, Blocks) {
+  ModelDescription model = SmallModel(2, 3, 16);
+  model.layer.window = 1;
+  model.layer.pattern = {
+      .block = 4, .first_global = 1, .last_global = 1, .first_repeats = 3, .full_up_to = 30};
+  MemoryWeights weights = RandomWeights(model, 1);
+  ExpectSameInAnyBatch(LoadEncoder(model, weights, mode_),
+                       RandomSequences({1, 2, 3, 7, 15, 16, 17, 31, 40, 64, 65, 90}, 48, 1),
+                       Batches(50));
+}
+
 TEST_P(InvarianceTest, AlibiAndRotaryAndAWindow) {
   for (const RelativePositions kind : {RelativePositions::kAlibi, RelativePositions::kRotary}) {
     ModelDescription model = SmallModel(2, 3, 16);

@@ -109,6 +109,30 @@ TEST(ListStageCostsTest, CountsWindowsByTheToken) {
   }
 }
 
+TEST(ListStageCostsTest, CountsBlocksAndGlobalOnes) {
+  ModelDescription model = SmallModel(1, 2, 8);
+  model.layer.window = 1;
+  model.layer.pattern = {.block = 64, .first_global = 1, .last_global = 1};
+  for (const StageCost& cost : ListStageCosts(model)) {
+    if (cost.stage != "attention.scores" && cost.stage != "attention.context") continue;
+    EXPECT_EQ(cost.per_pair, 0);
+    EXPECT_EQ(cost.per_token, 5 * 64 * 2 * 2 * 8);
+  }
+}
+
+TEST(ListStageCostsTest, CountsTheRowsOfDistances) {
+  ModelDescription model = SmallModel(3, 2, 8);
+  model.layer.relative_positions = {RelativePositions::kDisentangled, 16, 50};
+  model.layer.relative_positions.scores_queries = true;
+  model.layer.relative_positions.scores_keys = true;
+  int64_t per_token = 0;
+  for (const StageCost& cost : ListStageCosts(model)) {
+    EXPECT_NE(cost.stage, "position_key");  // projected while loading
+    if (cost.stage == "attention.distances") per_token = cost.per_token;
+  }
+  EXPECT_EQ(per_token, 3 * 2 * 2 * 32 * 2 * 8);
+}
+
 // 8 n E^2 + 4 n^2 E + 4 n E F a layer, and the shares that follow for bert-base.
 TEST(ListStageCostsTest, IsTheKnownCostOfALayer) {
   int64_t per_token = 0, per_pair = 0;

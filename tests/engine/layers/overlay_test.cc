@@ -68,6 +68,39 @@ TEST(OverlayTest, IsTheModelWithTheseNorms) {
   }
 }
 
+TEST(OverlayTest, ReplacesNormsOfBottlenecksAndOfAllFeedForwardBlocks) {
+  ModelDescription model = SmallModel(1, 2, 8);
+  model.layer.bottleneck = 8;
+  model.layer.key_width = model.layer.value_width = 4;
+  model.layer.values_from_outside = true;
+  model.layer.feed_forwards = 2;
+  MemoryWeights base_weights = RandomWeights(model, 1), norms = RandomWeights(model, 2);
+  MemoryWeights merged = Merged(base_weights, norms);
+  std::erase_if(norms.tensors(), [](const auto& tensor) { return !IsOfNorm(tensor.first); });
+  const auto overlay = Encoder::LoadOverlay(*LoadEncoder(model, base_weights), norms);
+  ASSERT_TRUE(overlay.ok()) << overlay.status();
+  const auto expected = LoadEncoder(model, merged);
+  const auto sequences = RandomSequences({3, 5}, 16, 7);
+  EncoderRun run(*overlay, 16, 1), expected_run(expected, 16, 1);
+  const auto answer = Encode(run, **overlay, sequences);
+  const auto wanted = Encode(expected_run, *expected, sequences);
+  for (size_t i = 0; i < answer.size(); ++i) EXPECT_TRUE(BitEqual(answer[i], wanted[i]));
+}
+
+TEST(OverlayTest, RefusesTheNormOfDistances) {
+  ModelDescription model = SmallModel(1, 2, 8);
+  model.layer.relative_positions = {RelativePositions::kDisentangled, 8, 30};
+  model.layer.relative_positions.scores_keys = true;
+  model.layer.relative_positions.has_norm = true;
+  MemoryWeights weights = RandomWeights(model, 1);
+  MemoryWeights norms({{"relative_positions_norm.weight", std::vector<float>(16, 2.0f)}});
+  const auto overlay = Encoder::LoadOverlay(*LoadEncoder(model, weights), norms);
+  EXPECT_EQ(overlay.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(overlay.status().message(),
+            "relative_positions_norm: expected none over a loaded model, whose projections of "
+            "distances it would change");
+}
+
 TEST(OverlayTest, OutlivesItsBase) {
   const ModelDescription model = ModelWithNorms();
   MemoryWeights weights = RandomWeights(model, 1), norms({});

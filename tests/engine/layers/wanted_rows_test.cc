@@ -87,9 +87,12 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRun) {
 }
 
 TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithRelativePositions) {
-  for (const RelativePositions kind : {RelativePositions::kAlibi, RelativePositions::kRotary}) {
+  for (const RelativePositions kind :
+       {RelativePositions::kAlibi, RelativePositions::kRotary, RelativePositions::kDisentangled}) {
     ModelDescription model = SmallModel(kLayers, kHeads, 16);
-    model.layer.relative_positions.kind = kind;
+    model.layer.relative_positions = {kind, 8, 30};
+    model.layer.relative_positions.scores_queries = true;
+    model.layer.relative_positions.scores_keys = true;
     model.layer.relative_positions.rotary_width = 16;
     model.layer.relative_positions.rotary_theta = 1000;
     Load(model);
@@ -112,6 +115,41 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithAWindow) {
     Load(model);
     ExpectSameBits();
   }
+}
+
+TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunInABottleneck) {
+  for (const bool values_from_outside : {false, true}) {
+    ModelDescription model = SmallModel(kLayers, kHeads, 16);
+    model.layer.bottleneck = 8 * kHeads;
+    model.layer.key_width = model.layer.value_width = 8;
+    model.layer.values_from_outside = values_from_outside;
+    model.layer.feed_forwards = 2;
+    Load(model);
+    ExpectSameBits();
+  }
+}
+
+TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunOfOtherKinds) {
+  for (const AttentionKind kind : {AttentionKind::kAdditive, AttentionKind::kLinear,
+                                   AttentionKind::kCausalLinear, AttentionKind::kLinformer}) {
+    ModelDescription model = SmallModel(kLayers, kHeads, 16);
+    model.layer.attention = kind;
+    if (kind == AttentionKind::kLinformer) {
+      model.layer.mixed_keys = 20;
+      model.layer.mixed_places = 100;
+    }
+    model.layer.score_scale = 0.05f;
+    Load(model);
+    ExpectSameBits();
+  }
+}
+
+TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunInBlocks) {
+  ModelDescription model = SmallModel(kLayers, kHeads, 16);
+  model.layer.window = 1;
+  model.layer.pattern = {.block = 4, .first_global = 1, .last_global = 1, .first_repeats = 3};
+  Load(model);
+  ExpectSameBits();
 }
 
 TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunAtOddWidths) {

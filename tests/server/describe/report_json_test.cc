@@ -59,11 +59,16 @@ TEST(ReportJsonTest, HoldsFrontsWindowsAndHeads) {
   model.layers = 2;
   model.layer.hidden_size = 4;
   model.layer.window = 8;
+  model.layer.pattern = {.block = 64, .first_global = 1, .last_global = 2, .full_up_to = 700};
   model.variants = {{.has_window = false}, {.has_window = true}};
   model.front = {.registers = 2};
   model.classifier = {.modes = {PoolingMode::kMean}, .dense_width = 3};
   const json description = json::parse(ToJson(report))["description"];
   EXPECT_EQ(description["layer"]["window"], 8);
+  EXPECT_EQ(description["layer"]["window_block"], 64);
+  EXPECT_EQ(description["layer"]["first_global_blocks"], 1);
+  EXPECT_EQ(description["layer"]["last_global_blocks"], 2);
+  EXPECT_EQ(description["layer"]["full_attention_up_to"], 700);
   EXPECT_EQ(description["windowed_layers"], json({1}));
   EXPECT_EQ(description["front"]["own_rows"], 2);
   EXPECT_EQ(description["classifier"]["width"], 3);

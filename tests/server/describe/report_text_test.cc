@@ -70,6 +70,13 @@ TEST(ReportTextTest, DescribesFrontsWindowsAndHeads) {
   EXPECT_THAT(lines, Contains("window              64 tokens either way, in 1 layers"));
   EXPECT_THAT(lines,
               Contains("features            of width 4; 1 rows of the model before them; 9"));
+  model.layer.pattern = {.block = 16, .first_global = 1, .last_global = 2, .full_up_to = 70};
+  const std::vector<std::string> in_blocks = Lines(report);
+  EXPECT_THAT(in_blocks,
+              Contains("window              64 blocks of 16 tokens either way, in 1 layers"));
+  EXPECT_THAT(in_blocks,
+              Contains("global              the first 1 and the last 2 blocks of 16 tokens"));
+  EXPECT_THAT(in_blocks, Contains("no window           up to 70 tokens"));
   EXPECT_THAT(lines, Contains("classifier          3 classes"));
 }
 

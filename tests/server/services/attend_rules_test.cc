@@ -35,7 +35,7 @@ const AttendRule kModelRules[] = {
     {"LongModelName", [](Request& r) { r.set_model(std::string(200, 'x')); },
      "model: no model is named \"" + std::string(128, 'x') + "…\"", grpc::StatusCode::NOT_FOUND},
     {"NoModelNamed", [](Request& r) { r.clear_model(); },
-     "model: expected a name, as the server has 4 models; got none"},
+     "model: expected a name, as the server has 6 models; got none"},
     {"LayerBeyondTheLast", [](Request& r) { r.set_layer(2); }, "layer: expected 0..1; got 2"},
     {"UnknownStage", [](Request& r) { r.set_stage(static_cast<v1::AttendStage>(9)); },
      "stage: expected CONTEXT, PROJECTED or BLOCK; got 9"},
@@ -45,6 +45,22 @@ const AttendRule kModelRules[] = {
        r.set_stage(v1::PROJECTED);
      },
      "stage: expected CONTEXT or BLOCK, as the model has no output projection; got PROJECTED"},
+    {"ProbabilitiesOfLinearAttention",
+     [](Request& r) {
+       r.set_model("linear");
+       r.set_return_attention_probabilities(true);
+     },
+     "attention probabilities: expected none, as linear attention has no scores of pairs; got a "
+     "layer"},
+    {"BiasOfLinearAttention",
+     [](Request& r) {
+       r.set_model("linear");
+       *r.mutable_attention_bias() = FloatTensor({1, 1, 1, 3}, {0, 0, 0});
+     },
+     "attention_bias: expected none, as linear attention has no scores of pairs; got a tensor"},
+    {"LongerThanTheMixing", [](Request& r) { r.set_model("mixed"); },
+     "attention_mask: expected sequences of at most 2 positions, as the attention was trained for; "
+     "got 3 in sequence 0"},
     {"LongRequestId", [](Request& r) { r.set_request_id(std::string(257, 'x')); },
      "request_id: expected at most 256 bytes; got 257"},
     {"IntegerAnswer", [](Request& r) { r.set_output_dtype(v1::INT8); },

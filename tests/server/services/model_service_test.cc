@@ -28,7 +28,8 @@ TEST_F(ModelServiceTest, ListsNamesInOrder) {
   grpc::ClientContext context;
   v1::ListModelsResponse response;
   ASSERT_TRUE(server_.stub().ListModels(&context, {}, &response).ok());
-  EXPECT_THAT(response.names(), ElementsAre("bare", "counting", "patches", "tiny"));
+  EXPECT_THAT(response.names(),
+              ElementsAre("bare", "counting", "linear", "mixed", "patches", "tiny"));
   EXPECT_THAT(server_.Scrape(), HasSubstr("method=\"ListModels\""));
 }
 
@@ -82,6 +83,7 @@ TEST_F(ModelServiceTest, SaysWhatAModelLacks) {
   EXPECT_FALSE(response.has_front());
   EXPECT_EQ(response.classes(), 0);
   EXPECT_EQ(response.layer().window(), 0);
+  EXPECT_EQ(response.layer().attention(), "softmax");
   EXPECT_THAT(response.windowed_layers(), ElementsAre());
   ASSERT_TRUE(Get("counting", &response).ok());
   EXPECT_EQ(response.embeddings().longest_sequence(), 62);
@@ -90,11 +92,17 @@ TEST_F(ModelServiceTest, SaysWhatAModelLacks) {
 
 TEST_F(ModelServiceTest, DescribesFrontsAndWindows) {
   v1::GetModelResponse response;
+  ASSERT_TRUE(Get("linear", &response).ok());
+  EXPECT_EQ(response.layer().attention(), "linear");
   ASSERT_TRUE(Get("patches", &response).ok());
   EXPECT_EQ(response.front().own_rows(), 3);
   EXPECT_EQ(response.front().features(), 3);
   EXPECT_TRUE(response.front().needs_every());
   EXPECT_EQ(response.layer().window(), 4);
+  EXPECT_EQ(response.layer().window_block(), 1);
+  EXPECT_EQ(response.layer().first_global_blocks(), 1);
+  EXPECT_EQ(response.layer().last_global_blocks(), 0);
+  EXPECT_EQ(response.layer().full_attention_up_to(), 2);
   EXPECT_THAT(response.windowed_layers(), ElementsAre(1));
 }
 
@@ -106,7 +114,7 @@ TEST_F(ModelServiceTest, NamesWhatItDoesNotHave) {
   const grpc::Status unnamed = Get("", &response);
   EXPECT_EQ(unnamed.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(unnamed.error_message(),
-            "model: expected a name, as the server has 4 models; got none");
+            "model: expected a name, as the server has 6 models; got none");
 }
 
 TEST_F(ModelServiceTest, RefusesAMalformedRequest) {

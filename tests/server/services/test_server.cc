@@ -69,10 +69,21 @@ ServedModels MakeModels() {
   patches.embeddings.reset();
   patches.layer.relative_positions.kind = RelativePositions::kAlibi;
   patches.layer.window = 4;
+  patches.layer.pattern = {.first_global = 1, .full_up_to = 2};
   patches.variants = {{.has_window = false}, {.has_window = true}};
   patches.front = {.has_class = true, .registers = 2, .positions = 4, .needs_every = true};
   testing::MemoryWeights patch_weights = testing::RandomWeights(patches, 8);
   AddModel("patches", patches, patch_weights, {}, models);
+  ModelDescription linear = models["tiny"]->encoder->description();
+  linear.family = "linear";
+  linear.layer.attention = AttentionKind::kLinear;
+  testing::MemoryWeights linear_weights = testing::RandomWeights(linear, 9);
+  AddModel("linear", linear, linear_weights, {}, models);
+  linear.family = "mixed";
+  linear.layer.attention = AttentionKind::kLinformer;
+  linear.layer.mixed_keys = linear.layer.mixed_places = 2;
+  testing::MemoryWeights mixed_weights = testing::RandomWeights(linear, 9);
+  AddModel("mixed", linear, mixed_weights, {}, models);
   return models;
 }
 

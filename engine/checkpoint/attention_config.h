@@ -1,0 +1,22 @@
+// What configs say about kinds of attention that few families have.
+#pragma once
+
+#include "engine/checkpoint/config_reader.h"
+#include "engine/checkpoint/model_description.h"
+#include "engine/checkpoint/problems.h"
+
+namespace attendant {
+
+// Without relative attention of any kind: kNone, which still remembers what scores what.
+RelativePositionShape ReadDisentangled(ConfigReader& config, Problems& problems);
+
+// Products that the scores are the sum of, which the scale takes into account.
+float ScoreTerms(const RelativePositionShape& shape);
+
+// Sets what a layer is between two linear layers, if it is, and its feed-forward blocks.
+void ReadBottleneck(ConfigReader& config, Problems& problems, LayerShape& layer);
+
+// Sets the window and the pattern of attention to blocks, if the config's attention_type says so.
+void ReadBlockPattern(ConfigReader& config, LayerShape& layer);
+
+}  // namespace attendant
