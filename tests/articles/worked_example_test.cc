@@ -62,6 +62,34 @@ TEST(WorkedExample, ScalesScoresByDefault) {
   ExpectRow(output, 2, {1.992555108, 7.479635592, .735877258});
 }
 
+// F29: the other score that the article names, w . tanh(q + k), of the article's own queries, keys
+// and values.
+TEST(WorkedExample, ScoresMayBeAdditive) {
+  constexpr double kQueries[3][3] = {{1, 0, 2}, {2, 2, 2}, {2, 1, 3}};
+  constexpr double kKeys[3][3] = {{0, 1, 1}, {4, 4, 0}, {2, 3, 1}};
+  constexpr double kValues[3][3] = {{1, 2, 3}, {2, 8, 0}, {2, 6, 3}};
+  constexpr double kScore[3] = {1, -2, 0.5};
+  json description = Description();
+  description["attention"] = "additive";
+  description["score"] = "w_score";
+  std::vector<TestTensor> weights = kWeights;
+  weights.push_back(WithValues("w_score", {3}, {1, -2, 0.5}));
+  ArticleServer server(description, weights);
+  const std::vector<float> output = server.Output(RequestOf({1, 3, 4}, kInputs));
+  for (int s = 0; s < 3; ++s) {
+    double sum = 0;
+    std::vector<double> expected(3, 0.0);
+    for (int t = 0; t < 3; ++t) {
+      double score = 0;
+      for (int j = 0; j < 3; ++j) score += kScore[j] * std::tanh(kQueries[s][j] + kKeys[t][j]);
+      sum += std::exp(score);
+      for (int j = 0; j < 3; ++j) expected[j] += std::exp(score) * kValues[t][j];
+    }
+    for (double& element : expected) element /= sum;
+    ExpectRow(output, s, expected);
+  }
+}
+
 // F10: attention as a look-up: a large scale leaves the value of the best key.
 TEST(WorkedExample, ALargeScaleLooksUpTheBestKey) {
   json description = Description();

@@ -1,0 +1,148 @@
+// "Ten plus one insights": attention that shares more, or looks at less.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/articles/article_server.h"
+#include "tests/support/test_vectors.h"
+
+namespace attendant::articles {
+namespace {
+
+using attendant::testing::Generate;
+using nlohmann::json;
+
+json Projections(int64_t heads) {
+  return {{"module", "attention"}, {"file", "weights.safetensors"},
+          {"num_heads", heads},    {"weight_layout", "out_in"},
+          {"query", "query"},      {"key", "key"},
+          {"value", "value"}};
+}
+
+std::vector<TestTensor> ThreeMatrices() {
+  return {Generated("query", {4, 4}, 2), Generated("key", {4, 4}, 4),
+          Generated("value", {4, 4}, 6)};
+}
+
+v1::AttendRequest ThreeTokens() { return RequestOf({1, 3, 4}, Generate(12, 1)); }
+
+void ExpectSums(const std::vector<float>& answer, double sum, double sum_of_squares) {
+  double total = 0, squares = 0;
+  for (const double element : answer) {
+    total += element;
+    squares += element * element;
+  }
+  EXPECT_NEAR(total, sum, 1e-5);
+  EXPECT_NEAR(squares, sum_of_squares, 2e-4);
+}
+
+// F34, TV12: heads weigh the columns of queries and keys that they share.
+TEST(TenPlusOneInsights, HeadsCollaborate) {
+  json description = Projections(2);
+  description["mixing"] = "mixing";
+  description["content_bias"] = "content_bias";
+  ArticleServer server(description,
+                       {Generated("query", {3, 4}, 2), Generated("key", {3, 4}, 4),
+                        Generated("value.weight", {4, 4}, 6), Generated("value.bias", {4}, 7),
+                        Generated("mixing", {2, 3}, 8), Generated("content_bias", {2, 4}, 9)});
+  const std::vector<float> answer = server.Output(RequestOf({2, 3, 4}, Generate(24, 1)));
+  ExpectRow(answer, 0, {1.05479450, .28463232, -.20063469, -.78708965});
+  ExpectSums(answer, .10970195, 10.15520583);
+}
+
+// F37, TV13: any number of tokens, mixed into two.
+TEST(TenPlusOneInsights, KeysAndValuesMayBeMixedIntoFew) {
+  json description = Projections(1);
+  description["attention"] = "linformer";
+  description["key_mixing"] = "E";
+  description["value_mixing"] = "F";
+  std::vector<TestTensor> tensors = ThreeMatrices();
+  tensors.push_back(Generated("E", {2, 3}, 20));
+  tensors.push_back(Generated("F", {2, 3}, 21));
+  ArticleServer server(description, tensors);
+  const std::vector<float> answer = server.Output(ThreeTokens());
+  ExpectRow(answer, 0, {.15008179, -.03119180, .35343990, -.21491994});
+  ExpectSums(answer, 1.19193582, 1.14890739);
+  // It was trained for three.
+  const grpc::Status status = server.TryAttend(RequestOf({1, 4, 4}, Generate(16, 1)));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_NE(status.error_message().find("at most 3 positions"), std::string::npos);
+}
+
+// F38, TV14 and TV14b: linear attention is a matrix that keys and values write and queries read.
+TEST(TenPlusOneInsights, LinearAttentionIsFastWeights) {
+  json description = Projections(1);
+  description["attention"] = "causal_linear";
+  ArticleServer causal(description, ThreeMatrices());
+  const std::vector<float> written = causal.Output(ThreeTokens());
+  ExpectRow(written, 0, {.70875659, -.80481547, 1.05625680, .08503829});
+  ExpectSums(written, 2.19691919, 69.79318199);
+  description["attention"] = "linear";
+  ArticleServer linear(description, ThreeMatrices());
+  const std::vector<float> answer = linear.Output(ThreeTokens());
+  ExpectRow(answer, 0, {1.87257704, -2.87124935, 3.05036576, -.24140271});
+  ExpectSums(answer, 1.16099776, 136.94698302);
+  // The last token has read all of them either way.
+  EXPECT_LT(LargestDifference(server::Rows(written, 4, 2, 1), server::Rows(answer, 4, 2, 1)), 1e-5);
+  EXPECT_EQ(causal.Model().layer().attention(), "causal_linear");
+}
+
+// What was written under orthogonal keys is read as it was.
+TEST(TenPlusOneInsights, FastWeightsGiveBackTheValueOfAKey) {
+  json description = Projections(1);
+  description["attention"] = "linear";
+  const std::vector<float> identity = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
+  const std::vector<float> values = Generate(16, 6);
+  ArticleServer server(description,
+                       {WithValues("query", {4, 4}, identity), WithValues("key", {4, 4}, identity),
+                        WithValues("value", {4, 4}, values)});
+  // Tokens are the unit vectors: token j has column j of the values.
+  const std::vector<float> answer = server.Output(RequestOf({1, 4, 4}, identity));
+  for (int j = 0; j < 4; ++j) {
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(answer[j * 4 + i], values[i * 4 + j]);
+  }
+}
+
+// F43 and F44, TV16 and TV16b: neighbours alone; and with a token that sees all and that all see.
+TEST(TenPlusOneInsights, WindowsAndGlobalTokensAreBands) {
+  json description = Projections(2);
+  description["window"] = 1;
+  std::vector<TestTensor> tensors;
+  int64_t seed = 2;
+  for (const char* part : {"query", "key", "value"}) {
+    tensors.push_back(Generated(std::string(part) + ".weight", {4, 4}, seed++));
+    tensors.push_back(Generated(std::string(part) + ".bias", {4}, seed++));
+  }
+  const v1::AttendRequest request = RequestOf({1, 8, 4}, Generate(32, 1));
+  ArticleServer window(description, tensors);
+  ExpectRow(window.Output(request), 0, {.54586354, 1.32362519, -.41496429, -.63355020});
+  description["first_global"] = 1;
+  ArticleServer global(description, tensors);
+  ExpectRow(global.Output(request), 0, {.77090998, .63178696, -.32282805, -.57930440});
+  const std::vector<float> probabilities = global.Probabilities(request);
+  int pairs = 0;
+  for (size_t i = 0; i < 64; ++i) pairs += probabilities[i] > 0 ? 1 : 0;
+  EXPECT_EQ(pairs, 34);
+}
+
+// F45: blocks that see their neighbours, the first and the last.
+TEST(TenPlusOneInsights, BlocksAreSeenAsTheirListSays) {
+  json description = Projections(1);
+  description["window"] = 1;
+  description["window_block"] = 2;
+  description["first_global"] = 1;
+  description["last_global"] = 1;
+  ArticleServer server(description, ThreeMatrices());
+  const std::vector<float> probabilities =
+      server.Probabilities(RequestOf({1, 12, 4}, Generate(48, 1)));
+  for (int s = 0; s < 12; ++s) {
+    for (int t = 0; t < 12; ++t) {
+      const int from = s / 2, to = t / 2;
+      const bool is_global = from == 0 || from == 5 || to == 0 || to == 5;
+      EXPECT_EQ(probabilities[s * 12 + t] > 0, is_global || std::abs(from - to) <= 1) << s << t;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attendant::articles
