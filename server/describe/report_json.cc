@@ -37,7 +37,9 @@ Json OfLayer(const LayerShape& layer) {
           {"window_block", layer.pattern.block},
           {"first_global_blocks", layer.pattern.first_global},
           {"last_global_blocks", layer.pattern.last_global},
-          {"full_attention_up_to", layer.pattern.full_up_to}};
+          {"full_attention_up_to", layer.pattern.full_up_to},
+          {"bottleneck", layer.bottleneck},
+          {"feed_forwards", layer.feed_forwards}};
 }
 
 Json OfPooling(const PoolingDescription& pooling, int64_t hidden_size) {

@@ -66,6 +66,9 @@ TEST(ReportJsonTest, HoldsFrontsWindowsAndHeads) {
   const json description = json::parse(ToJson(report))["description"];
   EXPECT_EQ(description["layer"]["window"], 8);
   EXPECT_EQ(description["layer"]["window_block"], 64);
+  EXPECT_EQ(description["layer"]["attention"], "softmax");
+  EXPECT_EQ(description["layer"]["bottleneck"], 0);
+  EXPECT_EQ(description["layer"]["feed_forwards"], 1);
   EXPECT_EQ(description["layer"]["first_global_blocks"], 1);
   EXPECT_EQ(description["layer"]["last_global_blocks"], 2);
   EXPECT_EQ(description["layer"]["full_attention_up_to"], 700);

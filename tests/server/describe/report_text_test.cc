@@ -77,6 +77,13 @@ TEST(ReportTextTest, DescribesFrontsWindowsAndHeads) {
   EXPECT_THAT(in_blocks,
               Contains("global              the first 1 and the last 2 blocks of 16 tokens"));
   EXPECT_THAT(in_blocks, Contains("no window           up to 70 tokens"));
+  model.layer.attention = AttentionKind::kAdditive;
+  model.layer.bottleneck = 24;
+  model.layer.feed_forwards = 4;
+  const std::vector<std::string> inside = Lines(report);
+  EXPECT_THAT(inside, Contains("attention           additive"));
+  EXPECT_THAT(inside, Contains("bottleneck          24 wide around all blocks"));
+  EXPECT_THAT(inside, Contains("feed-forward blocks 4"));
   EXPECT_THAT(lines, Contains("classifier          3 classes"));
 }
 
