@@ -114,16 +114,27 @@ class AttentionOperands {
       : shape_(shape),
         qkv_(sequences * length, 3 * shape.heads * shape.key_width),
         context_(sequences * length, shape.heads * shape.key_width),
+        positions_(shape.relative_rows, shape.heads * shape.key_width),
+        row_of_(2 * length - 1),
         workspace_(Team().size(), shape_, length) {
+    if (shape.relative_rows > 0) {
+      FillDistanceRows(shape.relative_rows / 2, 2 * shape.relative_rows, absl::MakeSpan(row_of_));
+    }
     for (int64_t i = 0; i < sequences; ++i) sequences_.push_back({i * length, length});
   }
 
   void Run() {
     const int64_t width = shape_.heads * shape_.key_width;
     const MatrixView<float> qkv = qkv_.view();
-    const AttentionInput input = {.queries = qkv.Columns(0, width),
-                                  .keys = qkv.Columns(width, width),
-                                  .values = qkv.Columns(2 * width, width)};
+    AttentionInput input = {.queries = qkv.Columns(0, width),
+                            .keys = qkv.Columns(width, width),
+                            .values = qkv.Columns(2 * width, width)};
+    if (shape_.relative_rows > 0) {
+      input.relative = {.keys = positions_.view(),
+                        .queries = positions_.view(),
+                        .row_of = row_of_.data(),
+                        .middle = static_cast<int64_t>(row_of_.size()) / 2};
+    }
     Attention(Team(), shape_, input, sequences_, context_.view(), workspace_);
   }
 
@@ -131,6 +142,8 @@ class AttentionOperands {
   AttentionShape shape_;
   Matrix qkv_;
   Matrix context_;
+  Matrix positions_;  // of disentangled attention
+  std::vector<int32_t> row_of_;
   AttentionWorkspace workspace_;
   std::vector<AttentionSequence> sequences_;
 };

@@ -53,6 +53,40 @@ void AttentionInWindow(State& state, ComputeType type) {
   state.counters["flops"] = PerSecond(4.0 * static_cast<double>(heads * width * pairs));
 }
 
+// As in BigBird: blocks of 64 that see their neighbours, the first and the last.
+void AttentionInBlocks(State& state, ComputeType type) {
+  const int64_t heads = state.range(0), width = state.range(1), length = state.range(2);
+  AttentionShape shape = ShapeOf(heads, width, type);
+  shape.window = 1;
+  shape.pattern = {.block = 64, .first_global = 1, .last_global = 1};
+  AttentionOperands operands(1, length, shape);
+  for (auto _ : state) operands.Run();
+  const int64_t pairs = 5 * 64 * length + 2 * 64 * (length - 5 * 64);
+  state.counters["flops"] = PerSecond(4.0 * static_cast<double>(heads * width * pairs));
+}
+
+// As in DeBERTa v3: 512 rows of distances, against queries and against keys.
+void DisentangledAttention(State& state, ComputeType type) {
+  const int64_t heads = state.range(0), width = state.range(1), length = state.range(2);
+  AttentionShape shape = ShapeOf(heads, width, type);
+  shape.relative_rows = 512;
+  const int64_t sequences = std::max<int64_t>(1, 512 / length);
+  AttentionOperands operands(sequences, length, shape);
+  for (auto _ : state) operands.Run();
+  state.counters["flops"] =
+      PerSecond(4.0 * static_cast<double>(sequences * heads * width * length * length));
+}
+
+void LinearAttention(State& state, ComputeType type) {
+  const int64_t heads = state.range(0), width = state.range(1), length = state.range(2);
+  AttentionShape shape = ShapeOf(heads, width, type);
+  shape.kind = AttentionKind::kLinear;
+  AttentionOperands operands(1, length, shape);
+  for (auto _ : state) operands.Run();
+  state.counters["flops"] =
+      PerSecond(4.0 * static_cast<double>(heads * width * width * length));
+}
+
 void ResidualNorm(State& state) {
   Matrix x(512, state.range(0)), residual(512, state.range(0)), y(512, state.range(0));
   const std::vector<float> gamma(static_cast<size_t>(state.range(0)), 1.0f);
@@ -117,6 +151,21 @@ const bool attentions_registered = [] {
                                  [type](State& state) { AttentionInWindow(state, type); })
         ->ArgNames({"heads", "width", "window", "length"})
         ->ArgsProduct({{12}, {64}, {64}, {512, 1024, 2048, 4096, 8192}})
+        ->UseRealTime();
+    benchmark::RegisterBenchmark(absl::StrCat("AttentionInBlocks/", Name(type)).c_str(),
+                                 [type](State& state) { AttentionInBlocks(state, type); })
+        ->ArgNames({"heads", "width", "length"})
+        ->ArgsProduct({{12}, {64}, {1024, 2048, 4096, 8192}})
+        ->UseRealTime();
+    benchmark::RegisterBenchmark(absl::StrCat("DisentangledAttention/", Name(type)).c_str(),
+                                 [type](State& state) { DisentangledAttention(state, type); })
+        ->ArgNames({"heads", "width", "length"})
+        ->ArgsProduct({{12}, {64}, {16, 64, 128, 512, 2048}})
+        ->UseRealTime();
+    benchmark::RegisterBenchmark(absl::StrCat("LinearAttention/", Name(type)).c_str(),
+                                 [type](State& state) { LinearAttention(state, type); })
+        ->ArgNames({"heads", "width", "length"})
+        ->ArgsProduct({{12}, {64}, {512, 8192}})
         ->UseRealTime();
   }
   return true;
