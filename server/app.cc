@@ -27,6 +27,7 @@
 #include "server/metrics/server_metrics.h"
 #include "server/model_loading.h"
 #include "server/services/encoder_service.h"
+#include "server/services/memory_store.h"
 #include "server/signals.h"
 #include "server/thread_plan.h"
 
@@ -96,7 +97,8 @@ class App::Impl {
         metrics_(ATTENDANT_VERSION, EffectiveIsa(), OneDnnVersion()),
         admission_({settings.max_inflight, settings.receive_memory_bytes}),
         queue_(RealClock(), QueueLimitsOf(settings),
-               {settings.max_batch_tokens, settings.max_queue_delay}) {}
+               {settings.max_batch_tokens, settings.max_queue_delay}),
+        memories_(RealClock(), {settings.max_registered_bytes, settings.max_registered_age}) {}
 
   ~Impl() {
     if (grpc_.server != nullptr && !admission_.closed()) Drain();
@@ -166,10 +168,12 @@ class App::Impl {
     return absl::OkStatus();
   }
 
-  ServerGauges Gauges() const {
+  ServerGauges Gauges() {
     const AdmissionCounts admission = admission_.counts();
     const QueueCounts queue = queue_.counts();
-    return {admission.inflight, queue.jobs, queue.tokens, admission.receiving_bytes, ready_};
+    const MemoryStoreCounts memories = memories_.counts();
+    return {admission.inflight, queue.jobs,    queue.tokens, admission.receiving_bytes, ready_,
+            memories.memories,  memories.bytes};
   }
 
   absl::Status CheckLimits(const std::vector<OpenedModel>& opened) {
@@ -193,8 +197,8 @@ class App::Impl {
 
   absl::Status Serve() {
     const ServiceLimits limits = ServiceLimitsOf(settings_, max_request_bytes_);
-    service_ = std::make_unique<EncoderService>(
-        ServiceContext{models_, admission_, queue_, metrics_, RealClock(), limits, plan_});
+    service_ = std::make_unique<EncoderService>(ServiceContext{
+        models_, admission_, queue_, metrics_, memories_, RealClock(), limits, plan_});
     absl::BlockingCounter runners(plan_.instances);
     instances_ = std::make_unique<InstancePool>(queue_, plan_.instances, [&](int) {
       std::unique_ptr<BatchRunner> runner = service_->MakeRunner();
@@ -227,6 +231,7 @@ class App::Impl {
   ServerMetrics metrics_;
   Admission admission_;
   BatchQueue queue_;
+  MemoryStore memories_;
   std::unique_ptr<HttpServer> http_;
   ServedModels models_;
   std::unique_ptr<EncoderService> service_;

@@ -127,7 +127,7 @@ absl::StatusOr<OpenedModel> OpenOverlay(ModelSetting setting, absl::Span<const O
 }  // namespace
 
 int64_t MemoryNeed::total() const {
-  return Add(Add(Add(weights, activations), Add(receiving, queue)), running);
+  return Add(Add(Add(weights, activations), Add(receiving, queue)), Add(running, registered));
 }
 
 int64_t RunTokens(const Settings& settings) {
@@ -149,6 +149,7 @@ absl::StatusOr<MemoryNeed> PredictMemory(absl::Span<const OpenedModel> models,
   }
   need.receiving = settings.receive_memory_bytes;
   need.queue = settings.max_queue_bytes;
+  need.registered = settings.max_registered_bytes;
   need.running = CheckedMultiply(settings.max_answer_bytes, plan.instances).value_or(kMost);
   return need;
 }
@@ -190,7 +191,7 @@ absl::StatusOr<int64_t> LargestRequestBytes(absl::Span<const OpenedModel> models
   int64_t width = 0;
   for (const OpenedModel& model : models) {
     const ModelDescription& description = model.checkpoint.description;
-    width = std::max(width, description.layer.hidden_size);
+    width = std::max(width, description.layer.widest_input());
     if (description.front) width = std::max(width, description.front->feature_width);
   }
   const std::optional<int64_t> bytes = CheckedMultiply(width * 4 + kBesideARow, max_request_tokens);
@@ -222,7 +223,9 @@ absl::Status CheckMemory(absl::Span<const OpenedModel> models, const Settings& s
       InMebibytes(limit.bytes), ": weights ", InMebibytes(need->weights), ", activations ",
       InMebibytes(need->activations), " (--max-request-tokens, --instances), receiving ",
       InMebibytes(need->receiving), " (--receive-memory-bytes), queue ", InMebibytes(need->queue),
-      " (--max-queue-bytes), answers ", InMebibytes(need->running), " (--max-answer-bytes)"));
+      " (--max-queue-bytes), answers ", InMebibytes(need->running),
+      " (--max-answer-bytes), registered memories ", InMebibytes(need->registered),
+      " (--max-registered-bytes)"));
 }
 
 absl::StatusOr<ServedModels> LoadModels(std::vector<OpenedModel> models) {

@@ -44,8 +44,9 @@ struct MemoryNeed {
   int64_t weights = 0;      // and what loading takes on top
   int64_t activations = 0;  // of all instances
   int64_t receiving = 0;
-  int64_t queue = 0;    // waiting requests with their answers
-  int64_t running = 0;  // answers being computed
+  int64_t queue = 0;       // waiting requests with their answers
+  int64_t running = 0;     // answers being computed
+  int64_t registered = 0;  // memories of PutMemory
 
   int64_t total() const;  // or the largest number
 };
@@ -57,8 +58,8 @@ int64_t RunTokens(const Settings& settings);
 absl::StatusOr<MemoryNeed> PredictMemory(absl::Span<const OpenedModel> models,
                                          const Settings& settings, const ThreadPlan& plan);
 
-// RESOURCE_EXHAUSTED, with every share by name, if weights, activations, receiving, queue and
-// answers together pass the limit.
+// RESOURCE_EXHAUSTED, with every share by name, if weights, activations, receiving, queue, answers
+// and registered memories together pass the limit.
 absl::Status CheckMemory(absl::Span<const OpenedModel> models, const Settings& settings,
                          const ThreadPlan& plan, const MemoryLimit& limit);
 

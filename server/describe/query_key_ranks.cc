@@ -51,13 +51,13 @@ absl::StatusOr<std::vector<QueryKeyRanks>> MeasureQueryKeyRanks(const ModelDescr
                                                                 WeightSource& weights) {
   const LayerShape& layer = model.layer;
   const int64_t rows = layer.heads * layer.key_width;
-  if (std::max(layer.hidden_size, rows) > kWidestRanks) {
+  const int64_t widest = std::max({layer.hidden_size, layer.key_inputs(), rows});
+  if (widest > kWidestRanks) {
     return absl::OutOfRangeError(absl::StrCat("ranks are measured up to a width of ", kWidestRanks,
-                                              ", the model's is ",
-                                              std::max(layer.hidden_size, rows)));
+                                              ", the model's is ", widest));
   }
   std::vector<QueryKeyRanks> ranks;
-  RowMatrix query(rows, layer.hidden_size), key(rows, layer.hidden_size);
+  RowMatrix query(rows, layer.hidden_size), key(rows, layer.key_inputs());
   for (int64_t i = 0; i < model.weight_sets(); ++i) {
     const std::string prefix = absl::StrCat("layer.", i, ".");
     absl::Status status = ReadProjection(prefix + "query.weight", weights, query);

@@ -20,6 +20,8 @@ double Shortest(float value) {
 Json OfLayer(const LayerShape& layer) {
   return {{"hidden_size", layer.hidden_size},
           {"heads", layer.heads},
+          {"key_input_width", layer.key_inputs()},
+          {"value_input_width", layer.value_inputs()},
           {"key_width", layer.key_width},
           {"value_width", layer.value_width},
           {"feed_forward_width", layer.feed_forward_width},
@@ -109,7 +111,8 @@ Json OfMemory(const ModelReport& report) {
                       {"activations", need->activations},
                       {"receiving", need->receiving},
                       {"queue", need->queue},
-                      {"answers", need->running}};
+                      {"answers", need->running},
+                      {"registered", need->registered}};
   }
   return json;
 }

@@ -26,6 +26,12 @@ std::string InMebibytes(int64_t bytes) {
 
 void AddLayer(const LayerShape& layer, Lines& lines) {
   Add("hidden size", absl::StrCat(layer.hidden_size), lines);
+  if (layer.needs_memory()) {
+    Add("memory",
+        absl::StrCat("needed: keys are made of ", layer.key_inputs(), " columns, values of ",
+                     layer.value_inputs()),
+        lines);
+  }
   Add("heads",
       absl::StrCat(layer.heads, ", keys ", layer.key_width, " and values ", layer.value_width,
                    " wide; scores times ", layer.score_scale),
@@ -150,7 +156,8 @@ void AddMemory(const ModelReport& report, Lines& lines) {
       absl::StrCat(InMebibytes(need.total()), " of ", InMebibytes(report.limit.bytes), " ",
                    report.limit.reason, ": loading ", InMebibytes(need.weights), ", activations ",
                    InMebibytes(need.activations), ", receiving ", InMebibytes(need.receiving),
-                   ", queue ", InMebibytes(need.queue), ", answers ", InMebibytes(need.running)),
+                   ", queue ", InMebibytes(need.queue), ", answers ", InMebibytes(need.running),
+                   ", registered memories ", InMebibytes(need.registered)),
       lines);
 }
 

@@ -93,6 +93,8 @@ class ServerMetrics::Impl {
     queue_tokens_.Set(static_cast<double>(gauges.queue_tokens));
     receiving_bytes_.Set(static_cast<double>(gauges.receiving_bytes));
     ready_.Set(gauges.ready ? 1 : 0);
+    registered_memories_.Set(static_cast<double>(gauges.registered_memories));
+    registered_memory_bytes_.Set(static_cast<double>(gauges.registered_memory_bytes));
     resident_.Set(static_cast<double>(ResidentBytes()));
     return prometheus::TextSerializer().Serialize(registry_.Collect());
   }
@@ -140,6 +142,11 @@ class ServerMetrics::Impl {
   Gauge& receiving_bytes_ =
       MakeGauge("attendant_receiving_bytes", "Memory granted to requests being received.");
   Gauge& ready_ = MakeGauge("attendant_ready", "1 if the server takes requests.");
+  Gauge& registered_memories_ =
+      MakeGauge("attendant_registered_memories", "Memories that PutMemory has registered.");
+  Gauge& registered_memory_bytes_ =
+      MakeGauge("attendant_registered_memory_bytes",
+                "Bytes of registered memories, also of those that only running requests use.");
   Gauge& resident_ = MakeGauge("process_resident_memory_bytes", "Resident memory size in bytes.");
   Gauge& start_time_ = MakeGauge("process_start_time_seconds",
                                  "Start time of the process since unix epoch in seconds.");

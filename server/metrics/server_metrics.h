@@ -16,8 +16,8 @@ struct RequestRecord {
   std::string method;  // "Attend"
   std::string model;   // a served model's name, or "" if it got none (never what the client sent)
   absl::StatusCode code = absl::StatusCode::kOk;
-  int64_t tokens = 0;         // kept
-  int64_t padded_tokens = 0;  // B x S, or T in the packed layout
+  int64_t tokens = 0;                    // kept
+  int64_t padded_tokens = 0;             // B x S, or T in the packed layout
   std::optional<absl::Duration> queued;  // set if it went through the queue and was computed
 };
 
@@ -39,6 +39,8 @@ struct ServerGauges {
   int64_t queue_tokens = 0;
   int64_t receiving_bytes = 0;
   bool ready = false;
+  int64_t registered_memories = 0;
+  int64_t registered_memory_bytes = 0;
 };
 
 // Thread-safe.
@@ -49,7 +51,8 @@ struct ServerGauges {
 // attendant_batch_tokens{model}, attendant_batch_requests{model} (histograms);
 // attendant_keyless_rows_total{model}; attendant_nonfinite_requests_total{model};
 // attendant_inflight_requests, attendant_queue_requests, attendant_queue_tokens,
-// attendant_receiving_bytes, attendant_ready (gauges); attendant_build_info{version,isa,onednn};
+// attendant_receiving_bytes, attendant_ready, attendant_registered_memories,
+// attendant_registered_memory_bytes (gauges); attendant_build_info{version,isa,onednn};
 // process_resident_memory_bytes, process_start_time_seconds.
 class ServerMetrics {
  public:

@@ -75,6 +75,15 @@ grpc::ByteBuffer ToEncodeResponse(Answer answer) {
   return SerializeResponse(response, std::move(payloads));
 }
 
+grpc::ByteBuffer ToPutMemoryResponse(Answer answer) {
+  v1::PutMemoryResponse response;
+  response.set_handle(answer.ticket->handle);
+  response.set_bytes(answer.ticket->bytes);
+  response.set_expires_unix_ms(absl::ToUnixMillis(answer.ticket->expires));
+  *response.mutable_execution() = std::move(answer.execution);
+  return SerializeResponse(response, {});
+}
+
 grpc::ByteBuffer ToStreamResponse(uint64_t id, Answer answer) {
   v1::EncodeStreamResponse response;
   response.set_id(id);

@@ -11,6 +11,7 @@
 #include "attendant/v1/encoder_service.pb.h"
 #include "server/services/answer_tensor.h"
 #include "server/services/compute_request.h"
+#include "server/services/memory_store.h"
 
 namespace attendant::server {
 
@@ -20,13 +21,15 @@ struct Answer {
       intermediate;  // with their layers, in the order asked for
   std::vector<std::pair<int64_t, AnswerTensor>> probabilities;  // likewise
   std::optional<AnswerTensor> pooled;
+  std::optional<MemoryStore::Ticket> ticket;  // of PutMemory
   v1::Execution execution;
 };
 
-// The wire form of an AttendResponse, an EncodeResponse, an EncodeStreamResponse; the tensors' data
-// is not copied.
+// The wire form of an AttendResponse, an EncodeResponse, a PutMemoryResponse, an
+// EncodeStreamResponse; the tensors' data is not copied.
 grpc::ByteBuffer ToAttendResponse(Answer answer);
 grpc::ByteBuffer ToEncodeResponse(Answer answer);
+grpc::ByteBuffer ToPutMemoryResponse(Answer answer);
 grpc::ByteBuffer ToStreamResponse(uint64_t id, Answer answer);
 
 // An EncodeStreamResponse that carries an error; `status` is not OK.

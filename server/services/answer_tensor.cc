@@ -65,25 +65,23 @@ void ScatterRows(const TokenLayout& layout, MatrixView<const float> rows, Answer
   target.WriteZeros(next * width, target.elements() - next * width);
 }
 
-void ScatterProbabilities(const TokenLayout& layout, const float* dense, AnswerTensor& target) {
-  const int64_t heads = target.dim(1);
-  const int64_t padded = layout.padded_length;
-  std::vector<float> row(padded);
-  for (int64_t b = 0; b < layout.sequences; ++b) {
-    const int64_t length = layout.length(b);
-    const absl::Span<const int32_t> positions = layout.positions_of(b);
+void ScatterProbabilities(const TokenLayout& queries, const TokenLayout& keys, const float* dense,
+                          AnswerTensor& target) {
+  const int64_t heads = target.dim(1), rows = target.dim(2), columns = target.dim(3);
+  std::vector<float> row(columns);
+  for (int64_t b = 0; b < queries.sequences; ++b) {
+    const absl::Span<const int32_t> key_positions = keys.positions_of(keys.sequences == 1 ? 0 : b);
     std::fill(row.begin(), row.end(), 0.0f);
     for (int64_t h = 0; h < heads; ++h) {
-      const int64_t matrix = (b * heads + h) * padded;  // first row of the target's matrix
+      const int64_t matrix = (b * heads + h) * rows;  // first row of the target's matrix
       int64_t next = 0;
-      for (int64_t i = 0; i < length; ++i) {
-        for (int64_t j = 0; j < length; ++j) row[positions[j]] = dense[j];
-        dense += length;
-        target.WriteZeros((matrix + next) * padded, (positions[i] - next) * padded);
-        target.Write((matrix + positions[i]) * padded, row.data(), padded);
-        next = positions[i] + 1;
+      for (const int32_t query : queries.positions_of(b)) {
+        for (const int32_t key : key_positions) row[key] = *dense++;
+        target.WriteZeros((matrix + next) * columns, (query - next) * columns);
+        target.Write((matrix + query) * columns, row.data(), columns);
+        next = query + 1;
       }
-      target.WriteZeros((matrix + next) * padded, (padded - next) * padded);
+      target.WriteZeros((matrix + next) * columns, (rows - next) * columns);
     }
   }
 }

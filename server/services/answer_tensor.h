@@ -50,8 +50,9 @@ class AnswerTensor {
 // become zeros.
 void ScatterRows(const TokenLayout& layout, MatrixView<const float> rows, AnswerTensor& target);
 
-// dense: [H, length, length] of each sequence, one after the other; target: [B, H, S, S]. Zeros
-// where query or key is padding.
-void ScatterProbabilities(const TokenLayout& layout, const float* dense, AnswerTensor& target);
+// dense: [H, length, keys] of each sequence, one after the other; target: [B, H, S, S or M]. Zeros
+// where query or key is padding. `keys` may have one sequence for all.
+void ScatterProbabilities(const TokenLayout& queries, const TokenLayout& keys, const float* dense,
+                          AnswerTensor& target);
 
 }  // namespace attendant::server

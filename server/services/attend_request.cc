@@ -30,6 +30,47 @@ absl::Status TakeStage(v1::AttendStage stage, ComputeRequest& compute) {
   }
 }
 
+absl::Status CheckSequences(const ComputeRequest& compute) {
+  const int64_t sequences = compute.layout.sequences, came = compute.key_layout().sequences;
+  if (came == 1 || came == sequences) return absl::OkStatus();
+  return Refusal("memory", absl::StrCat("B = ", sequences, " sequences, or 1 for all"),
+                 absl::StrCat(came));
+}
+
+absl::Status TakeRegistered(const std::string& handle, MemoryStore& memories,
+                            ComputeRequest& compute) {
+  auto found = memories.Find(handle);
+  if (!found.ok()) return found.status();
+  const MemoryOrigin& origin = (*found)->origin();
+  if (origin.model != compute.model || origin.layer != compute.first_layer) {
+    return Refusal(
+        "memory_handle",
+        absl::StrCat("a memory of model ", compute.model->name, ", layer ", compute.first_layer),
+        absl::StrCat("one of ", origin.model->name, ", layer ", origin.layer));
+  }
+  compute.registered = *std::move(found);
+  return CheckSequences(compute);
+}
+
+// Fills memory or registered; model, layer and hidden states are there.
+absl::Status TakeMemory(const v1::AttendRequest& request, const RequestPayloads& payloads,
+                        const ValidationContext& context, ComputeRequest& compute) {
+  const LayerShape layer = compute.layer_shape();
+  if (!request.memory_handle().empty()) {
+    if (request.has_memory()) return Refusal("memory_handle", "either it or memory", "both");
+    return TakeRegistered(request.memory_handle(), context.memories, compute);
+  }
+  if (!request.has_memory()) return CheckNeedsNoMemory(layer);
+  absl::StatusOr<MemoryInput> memory =
+      CheckMemory(request.memory(), payloads.Inside(v1::AttendRequest::kMemoryFieldNumber),
+                  {layer, context.limits.max_request_tokens - compute.layout.rows});
+  if (!memory.ok()) return memory.status();
+  compute.memory = *std::move(memory);
+  return CheckSequences(compute);
+}
+
+}  // namespace
+
 absl::Status TakeLayer(uint32_t layer, ComputeRequest& compute) {
   if (layer >= compute.description().layers) {
     return Refusal("layer", absl::StrCat("0..", compute.description().layers - 1),
@@ -40,19 +81,20 @@ absl::Status TakeLayer(uint32_t layer, ComputeRequest& compute) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
 absl::Status TakeOwnFields(const v1::AttendRequest& request, const RequestPayloads& payloads,
-                           const SharedTensors& shared, int64_t max_tokens,
+                           const SharedTensors& shared, const ValidationContext& context,
                            ComputeRequest& compute) {
   absl::Status status = TakeLayer(request.layer(), compute);
   status.Update(TakeStage(request.stage(), compute));
   if (!status.ok()) return status;
   if (!request.has_hidden_states()) return Refusal("hidden_states", "a tensor", "none");
   if (request.return_attention_probabilities()) compute.attention_layers = {compute.first_layer};
-  return TakeRows(payloads.Of("hidden_states", request.hidden_states(),
-                              v1::AttendRequest::kHiddenStatesFieldNumber),
-                  compute.description().layer.hidden_size, shared, max_tokens, compute);
+  status = TakeRows(payloads.Of("hidden_states", request.hidden_states(),
+                                v1::AttendRequest::kHiddenStatesFieldNumber),
+                    compute.description().layer.hidden_size, shared,
+                    context.limits.max_request_tokens, compute);
+  if (status.ok()) status = TakeMemory(request, payloads, context, compute);
+  return status;
 }
 
 }  // namespace attendant::server

@@ -23,16 +23,16 @@ absl::Status RefuseValue(const CheckedTensor& bias, int64_t element, float value
 
 }  // namespace
 
-absl::StatusOr<CheckedTensor> CheckBias(const WireTensor& tensor, const TokenLayout& layout,
-                                        int64_t heads) {
-  const int64_t full[] = {layout.sequences, heads, layout.padded_length, layout.padded_length};
+absl::StatusOr<CheckedTensor> CheckBias(const WireTensor& tensor, absl::Span<const int64_t> full,
+                                        bool has_memory) {
   const auto& shape = tensor.head.shape();
   bool broadcasts = shape.size() == 4;
   for (int i = 0; broadcasts && i < 4; ++i) broadcasts = shape[i] == 1 || shape[i] == full[i];
   if (!broadcasts) {
     const absl::Span<const int64_t> came(shape.data(), static_cast<size_t>(shape.size()));
     return Refusal(absl::StrCat(kField, ".shape"),
-                   absl::StrCat("[B, H, S, S] = ", ShapeToString(full), " or 1 in places"),
+                   absl::StrCat(has_memory ? "[B, H, S, M] = " : "[B, H, S, S] = ",
+                                ShapeToString(full), " or 1 in places"),
                    ShapeText(came));
   }
   return CheckTensor(tensor, ElementKind::kFloat);

@@ -12,9 +12,10 @@
 
 namespace attendant::server {
 
-// INVALID_ARGUMENT unless the tensor is a float tensor that broadcasts to [B, H, S, S].
-absl::StatusOr<CheckedTensor> CheckBias(const WireTensor& tensor, const TokenLayout& layout,
-                                        int64_t heads);
+// INVALID_ARGUMENT unless the tensor is a float tensor that broadcasts to `full`, [B, H, S, S], or
+// [B, H, S, M] with a memory.
+absl::StatusOr<CheckedTensor> CheckBias(const WireTensor& tensor, absl::Span<const int64_t> full,
+                                        bool has_memory);
 
 // The values as float32 and one view per sequence. Move-only; the views point into it and into the
 // layout.

@@ -4,6 +4,8 @@
 #include <new>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "engine/kernels/gemm.h"
 #include "server/services/batch_observer.h"
 
 namespace attendant::server {
@@ -48,17 +50,49 @@ void BatchExecutor::Compute(std::vector<BatchJob>& batch) {
 BatchExecutor::Jobs BatchExecutor::Gather(std::vector<BatchJob>& batch, EncoderRun& run) {
   Jobs jobs;
   int64_t rows = 0;
+  memory_rows_ = PlaceMemories(batch);
   for (BatchJob& job : batch) {
     absl::Status status = CheckAwaited(job.job(), context_.clock.Now());
-    if (status.ok()) status = job.Gather(run, rows, context_.limits.reject_nonfinite);
+    if (status.ok()) status = job.Gather(run, rows, memory_rows_, context_.limits.reject_nonfinite);
     if (!status.ok()) {
       job.Fail(status);
       continue;
     }
-    rows += job.request().layout.tokens();
+    const ComputeRequest& compute = job.request();
+    rows += compute.layout.tokens();
+    if (compute.memory) memory_rows_.rows += compute.memory->layout.tokens();
     jobs.push_back(&job);
   }
   return jobs;
+}
+
+MemoryRows BatchExecutor::PlaceMemories(const std::vector<BatchJob>& batch) {
+  int64_t hidden_states = 0, keys = 0;
+  bool has_values = false;
+  for (const BatchJob& job : batch) {
+    hidden_states += job.request().layout.tokens();
+    if (!job.request().memory) continue;
+    keys += job.request().memory->layout.tokens();
+    has_values = has_values || job.request().memory->values;
+  }
+  const int64_t first = PaddedRows(hidden_states);
+  return {
+      .first_key = first, .first_value = first + (has_values ? PaddedRows(keys) : 0), .rows = 0};
+}
+
+absl::Status BatchExecutor::ProjectMemories(const Jobs& jobs, EncoderRun& run) {
+  memory_.clear();
+  if (!jobs.front()->request().attends_memory()) return absl::OkStatus();
+  const absl::StatusOr<AttentionMemory> projected =
+      run.ProjectMemory(jobs.front()->request().first_layer, memory_rows_);
+  if (!projected.ok()) return projected.status();
+  for (BatchJob* job : jobs) {
+    if (job->request().registration) job->KeepMemory(*projected);
+    for (int64_t b = 0; b < job->request().layout.sequences; ++b) {
+      memory_.push_back(job->MemoryOf(*projected, b));
+    }
+  }
+  return absl::OkStatus();
 }
 
 void BatchExecutor::Describe(const Jobs& jobs) {
@@ -88,9 +122,10 @@ void BatchExecutor::Describe(const Jobs& jobs) {
 absl::StatusOr<MatrixView<const float>> BatchExecutor::RunEngine(const Jobs& jobs,
                                                                  EncoderRun& run) {
   Describe(jobs);
+  if (absl::Status status = ProjectMemories(jobs, run); !status.ok()) return status;
   BatchObserver observer(jobs, context_.clock);
   const ComputeRequest& leader = jobs.front()->request();
-  const PackedBatch batch{cu_seqlens_, bias_, positions_, wanted_rows_};
+  const PackedBatch batch{cu_seqlens_, bias_, positions_, wanted_rows_, memory_};
   const auto attend = [&](AttendStage stage) {
     auto result = run.Attend(leader.first_layer, stage, batch, observer);
     for (BatchJob* job : jobs) job->TakeProbabilities(leader.first_layer);
@@ -103,6 +138,8 @@ absl::StatusOr<MatrixView<const float>> BatchExecutor::RunEngine(const Jobs& job
       return attend(AttendStage::kProjected);
     case Operation::kAttendBlock:
       return attend(AttendStage::kBlock);
+    case Operation::kPutMemory:
+      return MatrixView<const float>();
     case Operation::kEncode:
       break;
   }
@@ -125,7 +162,10 @@ void BatchExecutor::Answer(const Jobs& jobs, MatrixView<const float> result, con
   BatchTimings timings{.started = times.started,
                        .copy = times.gathered - times.started + scattering,
                        .compute = times.computed - times.gathered,
-                       .tokens = cu_seqlens_.back(),
+                       .tokens = absl::c_accumulate(jobs, int64_t{0},
+                                                    [](int64_t sum, const BatchJob* job) {
+                                                      return sum + job->job().tokens;
+                                                    }),
                        .requests = static_cast<int32_t>(jobs.size())};
   context_.metrics.RecordBatch(
       {.model = jobs.front()->request().model->name,
@@ -136,7 +176,7 @@ void BatchExecutor::Answer(const Jobs& jobs, MatrixView<const float> result, con
        .keyless_rows = keyless_rows,
        .nonfinite_requests = std::count_if(jobs.begin(), jobs.end(),
                                            [](const BatchJob* job) { return job->nonfinite(); })});
-  for (BatchJob* job : jobs) job->Finish(timings);
+  for (BatchJob* job : jobs) job->Finish(timings, context_.memories);
 }
 
 }  // namespace attendant::server

@@ -33,7 +33,10 @@ class BatchExecutor final : public BatchRunner {
 
   void Compute(std::vector<BatchJob>& batch);
   Jobs Gather(std::vector<BatchJob>& batch, EncoderRun& run);
+  // Where the memories of the batch go: behind its hidden states, the keys' before the values'.
+  static MemoryRows PlaceMemories(const std::vector<BatchJob>& batch);
   void Describe(const Jobs& jobs);
+  absl::Status ProjectMemories(const Jobs& jobs, EncoderRun& run);
   absl::StatusOr<MatrixView<const float>> RunEngine(const Jobs& jobs, EncoderRun& run);
   void FailAll(const Jobs& jobs, const absl::Status& status);
   void Answer(const Jobs& jobs, MatrixView<const float> result, const Times& times,
@@ -47,6 +50,8 @@ class BatchExecutor final : public BatchRunner {
   std::vector<const AttentionBias*> bias_;
   std::vector<int32_t> positions_;
   std::vector<int32_t> wanted_rows_;  // empty: all
+  MemoryRows memory_rows_ = {};
+  std::vector<AttentionMemory> memory_;  // empty: none attends to one
 };
 
 }  // namespace attendant::server

@@ -23,9 +23,20 @@ std::optional<size_t> IndexOf(const std::vector<int64_t>& layers, int64_t layer)
   return found - layers.begin();
 }
 
+absl::Status RefuseNonfinite(const char* field, const CheckedTensor& tensor, int64_t row,
+                             const float* values) {
+  int64_t column = 0;
+  while (std::isfinite(values[column])) ++column;
+  std::vector<int64_t> index = {row, column};
+  if (tensor.shape.size() == 3) index = {row / tensor.dim(1), row % tensor.dim(1), column};
+  return Refusal(absl::StrCat(field, ShapeToString(index)), "a finite number",
+                 absl::StrCat(values[column]));
+}
+
 }  // namespace
 
-absl::Status BatchJob::Gather(EncoderRun& run, int64_t first_row, bool reject_nonfinite) {
+absl::Status BatchJob::Gather(EncoderRun& run, int64_t first_row, const MemoryRows& memory,
+                              bool reject_nonfinite) {
   first_row_ = first_row;
   const ComputeRequest& compute = request();
   answer_.intermediate.resize(compute.intermediate_layers.size());
@@ -40,14 +51,57 @@ absl::Status BatchJob::Gather(EncoderRun& run, int64_t first_row, bool reject_no
     return absl::OkStatus();
   }
   const MatrixView<float> rows = run.input().Rows(first_row, compute.layout.tokens());
-  if (!compute.features) return GatherHiddenStates(compute.layout, rows, reject_nonfinite);
-  const int64_t features = compute.features->tokens();
-  absl::Status status = GatherHiddenStates(*compute.features, run.FeatureRows(first_row_, features),
-                                           reject_nonfinite);
-  if (!status.ok()) return status;
-  run.ProjectFeatures(first_row_, features);
-  AddFronts(rows, run);
-  return absl::OkStatus();
+  const CheckedTensor& tensor = std::get<CheckedTensor>(compute.input);
+  if (compute.features) {
+    const int64_t features = compute.features->tokens();
+    absl::Status status = GatherRows({"features", tensor, *compute.features},
+                                     run.FeatureRows(first_row_, features), reject_nonfinite);
+    if (!status.ok()) return status;
+    run.ProjectFeatures(first_row_, features);
+    AddFronts(rows, run);
+    return absl::OkStatus();
+  }
+  absl::Status status =
+      GatherRows({"hidden_states", tensor, compute.layout}, rows, reject_nonfinite);
+  if (status.ok() && compute.memory) status = GatherMemory(run, memory, reject_nonfinite);
+  return status;
+}
+
+absl::Status BatchJob::GatherMemory(EncoderRun& run, const MemoryRows& memory,
+                                    bool reject_nonfinite) {
+  const MemoryInput& input = *request().memory;
+  const int64_t count = input.layout.tokens();
+  first_memory_row_ = memory.rows;
+  absl::Status status =
+      GatherRows({"memory.hidden_states", input.hidden_states, input.layout},
+                 run.key_input().Rows(memory.first_key + memory.rows, count), reject_nonfinite);
+  if (!status.ok() || !input.values) return status;
+  return GatherRows({"memory.values", *input.values, input.layout},
+                    run.value_input().Rows(memory.first_value + memory.rows, count),
+                    reject_nonfinite);
+}
+
+AttentionMemory BatchJob::MemoryOf(const AttentionMemory& projected, int64_t sequence) const {
+  const RegisteredMemory* registered = request().registered.get();
+  const TokenLayout& layout = request().key_layout();
+  const int64_t own = request().key_sequence(sequence), count = layout.length(own);
+  const int64_t first = layout.cu_seqlens[own] + (registered ? 0 : first_memory_row_);
+  AttentionMemory memory;
+  memory.keys = (registered ? registered->keys() : projected.keys).Rows(first, count);
+  memory.values = (registered ? registered->values() : projected.values).Rows(first, count);
+  if (!layout.leading) memory.positions = layout.positions_of(own);
+  return memory;
+}
+
+void BatchJob::KeepMemory(const AttentionMemory& projected) {
+  RegisteredMemory& kept = *request().registration->memory;
+  const auto copy = [&](MatrixView<const float> from, MatrixView<float> to) {
+    for (int64_t r = 0; r < to.rows; ++r) {
+      std::copy_n(from.row(first_memory_row_ + r), to.cols, to.row(r));
+    }
+  };
+  copy(projected.keys, kept.keys());
+  copy(projected.values, kept.values());
 }
 
 // From the last sequence to the first, features make room for what goes before them.
@@ -64,32 +118,21 @@ void BatchJob::AddFronts(MatrixView<float> rows, EncoderRun& run) {
   }
 }
 
-absl::Status BatchJob::GatherHiddenStates(const TokenLayout& layout, MatrixView<float> rows,
-                                          bool reject_nonfinite) {
-  const CheckedTensor& tensor = std::get<CheckedTensor>(request().input);
+absl::Status BatchJob::GatherRows(const NamedRows& from, MatrixView<float> rows,
+                                  bool reject_nonfinite) {
+  const CheckedTensor& tensor = from.tensor;
   int64_t kept = 0;
-  for (const RowRun& run : layout.runs) {
+  for (const RowRun& run : from.layout.runs) {
     for (int64_t i = 0; i < run.count; ++i, ++kept) {
       // Row by row, so that the check finds the row in the cache.
       float* row = rows.row(kept);
       tensor.data.ReadFloats(tensor.dtype, (run.first + i) * rows.cols, rows.cols, row);
       if (AllFinite(row, rows.cols)) continue;
       nonfinite_ = true;
-      if (reject_nonfinite) return RefuseNonfinite(tensor, run.first + i, row);
+      if (reject_nonfinite) return RefuseNonfinite(from.field, tensor, run.first + i, row);
     }
   }
   return absl::OkStatus();
-}
-
-absl::Status BatchJob::RefuseNonfinite(const CheckedTensor& tensor, int64_t row,
-                                       const float* values) const {
-  int64_t column = 0;
-  while (std::isfinite(values[column])) ++column;
-  std::vector<int64_t> index = {row, column};
-  if (tensor.shape.size() == 3) index = {row / tensor.dim(1), row % tensor.dim(1), column};
-  return Refusal(
-      absl::StrCat(request().features ? "features" : "hidden_states", ShapeToString(index)),
-      "a finite number", absl::StrCat(values[column]));
 }
 
 float* BatchJob::ProbabilitiesTarget(int64_t layer, int64_t sequence) {
@@ -99,8 +142,7 @@ float* BatchJob::ProbabilitiesTarget(int64_t layer, int64_t sequence) {
     int64_t size = 0;
     for (int64_t b = 0; b < compute.layout.sequences; ++b) {
       probability_offsets_.push_back(size);
-      const int64_t length = compute.layout.length(b);
-      size += compute.description().layer.heads * length * length;
+      size += compute.description().layer.heads * compute.pairs(b);
     }
     probabilities_ = AlignedBuffer<float>(size);
   }
@@ -118,9 +160,9 @@ void BatchJob::TakeProbabilities(int64_t layer) {
   const ComputeRequest& compute = request();
   const std::optional<size_t> index = IndexOf(compute.attention_layers, layer);
   if (!index) return;
-  std::optional<AnswerTensor> target = MakeTensor(compute.probabilities_shape());
+  std::optional<AnswerTensor> target = MakeTensor(compute.scores_shape());
   if (!target) return;
-  ScatterProbabilities(compute.layout, probabilities_.data(), *target);
+  ScatterProbabilities(compute.layout, compute.key_layout(), probabilities_.data(), *target);
   answer_.probabilities[*index] = {layer, *std::move(target)};
 }
 
@@ -169,8 +211,11 @@ MatrixView<const float> BatchJob::OwnRows(MatrixView<const float> batch_rows) co
   return batch_rows.Rows(first_row_, request().layout.tokens());
 }
 
-void BatchJob::Finish(const BatchTimings& timings) {
+void BatchJob::Finish(const BatchTimings& timings, MemoryStore& memories) {
   if (!status_.ok()) return Fail(status_);
+  if (const std::optional<Registration>& made = request().registration) {
+    answer_.ticket = memories.Add(made->memory, made->age);
+  }
   const absl::Duration queued = timings.started - job_->enqueued;
   v1::Execution& execution = answer_.execution;
   execution.set_queue_ns(absl::ToInt64Nanoseconds(queued));

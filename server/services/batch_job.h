@@ -25,13 +25,19 @@ class BatchJob {
   const EncodeJob& job() const { return *job_; }
   const ComputeRequest& request() const { return job_->request(); }
 
-  // Copies the kept rows to rows [first_row, …) of the run's input, and the bias. INVALID_ARGUMENT
-  // names the first value that is refused; only with `reject_nonfinite` are hidden states looked at
-  // in this way.
-  absl::Status Gather(EncoderRun& run, int64_t first_row, bool reject_nonfinite);
+  // Copies the kept rows to rows [first_row, …) of the run's input, those of the memory to where
+  // `memory` ends so far, and the bias. INVALID_ARGUMENT names the first value that is refused;
+  // only with `reject_nonfinite` are hidden states looked at in this way.
+  absl::Status Gather(EncoderRun& run, int64_t first_row, const MemoryRows& memory,
+                      bool reject_nonfinite);
 
   bool nonfinite() const { return nonfinite_; }
   const GatheredBias* bias() const { return bias_ ? &*bias_ : nullptr; }
+
+  // What a sequence of this job attends to, where `projected` is that of all rows of memory.
+  AttentionMemory MemoryOf(const AttentionMemory& projected, int64_t sequence) const;
+  // Of PutMemory: copies its rows of memory.
+  void KeepMemory(const AttentionMemory& projected);
 
   // Where the engine shall put the probabilities of this layer and sequence (of this job), or null.
   float* ProbabilitiesTarget(int64_t layer, int64_t sequence);
@@ -44,25 +50,32 @@ class BatchJob {
   // After the run: hidden states and pooled vectors.
   void TakeResult(MatrixView<const float> batch_rows);
 
-  // Answers, or fails with the problem that came up meanwhile.
-  void Finish(const BatchTimings& timings);
+  // Answers, or fails with the problem that came up meanwhile. What is to be kept, `memories`
+  // takes.
+  void Finish(const BatchTimings& timings, MemoryStore& memories);
   void Fail(const absl::Status& status);
 
  private:
-  // `layout` is that of the input.
-  absl::Status GatherHiddenStates(const TokenLayout& layout, MatrixView<float> rows,
-                                  bool reject_nonfinite);
+  // A tensor of the request and which of its rows are kept.
+  struct NamedRows {
+    const char* field;
+    const CheckedTensor& tensor;
+    const TokenLayout& layout;
+  };
+
+  absl::Status GatherRows(const NamedRows& from, MatrixView<float> rows, bool reject_nonfinite);
+  absl::Status GatherMemory(EncoderRun& run, const MemoryRows& memory, bool reject_nonfinite);
   void AddFronts(MatrixView<float> rows, EncoderRun& run);
-  absl::Status RefuseNonfinite(const CheckedTensor& tensor, int64_t row, const float* values) const;
   std::optional<AnswerTensor> MakeTensor(std::vector<int64_t> shape);
   void TakePooled(MatrixView<const float> rows);
   MatrixView<const float> OwnRows(MatrixView<const float> batch_rows) const;
 
   std::unique_ptr<EncodeJob> job_;
   int64_t first_row_ = 0;
+  int64_t first_memory_row_ = 0;  // of those of the batch
   bool nonfinite_ = false;
   std::optional<GatheredBias> bias_;
-  AlignedBuffer<float> probabilities_;        // of one layer: [H, length, length] of each sequence
+  AlignedBuffer<float> probabilities_;        // of one layer: [H, length, keys] of each sequence
   std::vector<int64_t> probability_offsets_;  // [B]
   Answer answer_;
   absl::Status status_;

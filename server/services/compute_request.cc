@@ -32,12 +32,11 @@ std::optional<int64_t> TensorBytes(const std::vector<int64_t>& shape, DataType d
   return elements ? CheckedMultiply(*elements, ByteWidth(dtype)) : std::nullopt;
 }
 
-// Of one layer, dense: [H, length, length] for each sequence.
+// Of one layer, dense: [H, length, keys] for each sequence.
 std::optional<int64_t> ProbabilityScratchBytes(const ComputeRequest& request) {
   SaturatingSum sum;
   for (int64_t b = 0; b < request.layout.sequences; ++b) {
-    const int64_t length = request.layout.length(b);
-    sum.Add(TensorBytes({request.description().layer.heads, length, length}, DataType::kFloat32));
+    sum.Add(TensorBytes({request.description().layer.heads, request.pairs(b)}, DataType::kFloat32));
   }
   return sum.value();
 }
@@ -45,7 +44,9 @@ std::optional<int64_t> ProbabilityScratchBytes(const ComputeRequest& request) {
 }  // namespace
 
 BatchKey ComputeRequest::key() const {
-  return {model.get(), static_cast<int32_t>(operation), first_layer, layers};
+  // Memories are projected for a whole batch, values from the rows of the keys or from others.
+  const int32_t inputs = !attends_memory() ? 0 : memory && memory->values ? 2 : 1;
+  return {model.get(), static_cast<int32_t>(operation) * 3 + inputs, first_layer, layers};
 }
 
 bool ComputeRequest::AppendWantedRows(int64_t first_row, std::vector<int32_t>& rows) const {
@@ -68,8 +69,9 @@ std::vector<int64_t> ComputeRequest::hidden_shape() const {
   return {layout.sequences, layout.padded_length, width};
 }
 
-std::vector<int64_t> ComputeRequest::probabilities_shape() const {
-  return {layout.sequences, description().layer.heads, layout.padded_length, layout.padded_length};
+std::vector<int64_t> ComputeRequest::scores_shape() const {
+  return {layout.sequences, description().layer.heads, layout.padded_length,
+          key_layout().padded_length};
 }
 
 std::vector<int64_t> ComputeRequest::pooled_shape() const {
@@ -87,7 +89,7 @@ absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t
   for (size_t i = 0; i < request.intermediate_layers.size(); ++i)
     add_tensor(request.hidden_shape());
   for (size_t i = 0; i < request.attention_layers.size(); ++i) {
-    add_tensor(request.probabilities_shape());
+    add_tensor(request.scores_shape());
   }
   if (request.pooled) add_tensor(request.pooled_shape());
   if (answer.value() > max_answer_bytes) {

@@ -11,6 +11,8 @@
 #include "engine/checkpoint/model_description.h"
 #include "server/batching/job.h"
 #include "server/services/encoder_service.h"
+#include "server/services/memory_input.h"
+#include "server/services/memory_store.h"
 #include "server/services/served_model.h"
 #include "server/services/tensor_check.h"
 #include "server/services/token_ids.h"
@@ -18,7 +20,19 @@
 
 namespace attendant::server {
 
-enum class Operation : int32_t { kAttendContext, kAttendProjected, kAttendBlock, kEncode };
+enum class Operation : int32_t {
+  kAttendContext,
+  kAttendProjected,
+  kAttendBlock,
+  kEncode,
+  kPutMemory
+};
+
+// A memory to be made of `ComputeRequest::memory` and kept.
+struct Registration {
+  std::shared_ptr<RegisteredMemory> memory;
+  absl::Duration age;
+};
 
 struct PooledOutput {
   std::vector<PoolingMode> modes = {};  // empty: as the checkpoint describes
@@ -35,6 +49,10 @@ struct ComputeRequest {
   TokenLayout layout;
   std::variant<CheckedTensor, KeptIds> input;  // hidden states or features, or ids
   std::optional<TokenLayout> features;  // where the kept ones are in the input, if it is them
+  // What the queries attend to, if not to themselves: one of these.
+  std::optional<MemoryInput> memory;
+  std::shared_ptr<const RegisteredMemory> registered;
+  std::optional<Registration> registration;  // of PutMemory, which has no queries
   std::optional<CheckedTensor> bias;
   int64_t truncated_tokens = 0;  // that `layout` no longer has
   std::string request_id;
@@ -48,16 +66,39 @@ struct ComputeRequest {
   std::optional<PooledOutput> pooled;
 
   const ModelDescription& description() const { return model->encoder->description(); }
+  // Of the first layer.
+  LayerShape layer_shape() const {
+    return description().layer_shape(description().weight_set(first_layer));
+  }
   BatchKey key() const;
+  // Rows that are gathered for it.
+  int64_t tokens() const { return layout.tokens() + (memory ? memory->tokens() : 0); }
+
+  // The same with padding.
+  int64_t rows() const { return layout.rows + (memory ? memory->rows() : 0); }
+
+  // Where keys come from; one sequence may serve all of the request's.
+  bool attends_memory() const { return memory.has_value() || registered != nullptr; }
+  const TokenLayout& key_layout() const {
+    if (registered != nullptr) return registered->origin().layout;
+    return memory ? memory->layout : layout;
+  }
+  int64_t key_sequence(int64_t sequence) const {
+    return key_layout().sequences == 1 ? 0 : sequence;
+  }
+  // Of the matrix of one head.
+  int64_t pairs(int64_t sequence) const {
+    return layout.length(sequence) * key_layout().length(key_sequence(sequence));
+  }
 
   // Appends the rows of the last layer's output that the answer needs, ascending, where the batch
   // holds this request's rows from `first_row` on, and returns true; false if it needs all.
   bool AppendWantedRows(int64_t first_row, std::vector<int32_t>& rows) const;
 
   // Shapes of the answer's tensors.
-  std::vector<int64_t> hidden_shape() const;         // [B, S, width] or [T, width]
-  std::vector<int64_t> probabilities_shape() const;  // [B, H, S, S]
-  std::vector<int64_t> pooled_shape() const;         // [B, P]
+  std::vector<int64_t> hidden_shape() const;  // [B, S, width] or [T, width]
+  std::vector<int64_t> scores_shape() const;  // [B, H, S, S], or [B, H, S, M]
+  std::vector<int64_t> pooled_shape() const;  // [B, P]
 };
 
 // Memory that a request takes while it is queued and computed.

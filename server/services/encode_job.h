@@ -27,7 +27,7 @@ class EncodeJob final : public Job {
             std::function<void(JobOutcome)> done)
       : request_(std::move(request)), cancelled_(std::move(cancelled)), done_(std::move(done)) {
     key = request_.key();
-    tokens = request_.layout.tokens();
+    tokens = request_.tokens();
   }
 
   const ComputeRequest& request() const { return request_; }

@@ -13,6 +13,7 @@ using Request = v1::EncodeRequest;
 absl::Status TakeSpan(const Request& request, ComputeRequest& compute) {
   const ModelDescription& model = compute.description();
   const LayerShape& layer = model.layer;
+  if (absl::Status status = CheckNeedsNoMemory(layer); !status.ok()) return status;
   compute.layers = model.layers;
   if (request.has_layers()) {
     const int64_t first = request.layers().first();
@@ -253,12 +254,12 @@ absl::Status TakeInput(const Request& request, const RequestPayloads& payloads,
 }  // namespace
 
 absl::Status TakeOwnFields(const Request& request, const RequestPayloads& payloads,
-                           const SharedTensors& shared, int64_t max_tokens,
+                           const SharedTensors& shared, const ValidationContext& context,
                            ComputeRequest& compute) {
   absl::Status status = TakeSpan(request, compute);
   if (status.ok()) status = TakeOutputs(request, compute);
-  if (status.ok()) status = TakeInput(request, payloads, shared, max_tokens, compute);
-  return status;
+  if (!status.ok()) return status;
+  return TakeInput(request, payloads, shared, context.limits.max_request_tokens, compute);
 }
 
 }  // namespace attendant::server

@@ -16,6 +16,7 @@
 #include "server/batching/batch_runner.h"
 #include "server/batching/clock.h"
 #include "server/metrics/server_metrics.h"
+#include "server/services/memory_store.h"
 #include "server/services/served_model.h"
 
 namespace attendant::server {
@@ -41,6 +42,7 @@ struct ServiceContext {
   Admission& admission;
   BatchQueue& queue;
   ServerMetrics& metrics;
+  MemoryStore& memories;
   Clock& clock;
   ServiceLimits limits;
   ThreadPlan thread_plan;

@@ -39,6 +39,8 @@ void Describe(const LayerShape& layer, v1::LayerDescription& out) {
   out.set_first_global_blocks(layer.pattern.first_global);
   out.set_last_global_blocks(layer.pattern.last_global);
   out.set_full_attention_up_to(layer.pattern.full_up_to);
+  out.set_key_input_width(layer.key_inputs());
+  out.set_value_input_width(layer.value_inputs());
 }
 
 void Describe(const EmbeddingShape& embeddings, v1::EmbeddingDescription& out) {
@@ -106,6 +108,13 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> Find(const grpc::ByteBuffer& 
   return FindModel(models, request.model());
 }
 
+absl::StatusOr<int64_t> Drop(const grpc::ByteBuffer& message, MemoryStore& memories) {
+  v1::DropMemoryRequest request;
+  const auto payloads = ParseRequest(message, kMaxRequestBytes, request);
+  if (!payloads.ok()) return payloads.status();
+  return memories.Drop(request.handle());
+}
+
 }  // namespace
 
 grpc::ServerUnaryReactor* ModelService::ListModels(grpc::CallbackServerContext* call,
@@ -134,6 +143,22 @@ grpc::ServerUnaryReactor* ModelService::GetModel(grpc::CallbackServerContext* ca
   account.Report(model.status(), context_.metrics);
   grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
   reactor->Finish(ToGrpcStatus(model.status()));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* ModelService::DropMemory(grpc::CallbackServerContext* call,
+                                                   const grpc::ByteBuffer* request,
+                                                   grpc::ByteBuffer* response) {
+  const absl::StatusOr<int64_t> bytes = Drop(*request, context_.memories);
+  if (bytes.ok()) {
+    v1::DropMemoryResponse dropped;
+    dropped.set_bytes(*bytes);
+    bool own_buffer;
+    grpc::SerializationTraits<v1::DropMemoryResponse>::Serialize(dropped, response, &own_buffer);
+  }
+  RequestAccount("DropMemory").Report(bytes.status(), context_.metrics);
+  grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
+  reactor->Finish(ToGrpcStatus(bytes.status()));
   return reactor;
 }
 

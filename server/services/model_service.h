@@ -1,6 +1,6 @@
-// The registered service: ListModels on generated messages; GetModel on bytes, since gRPC answers a
-// message that it cannot parse with UNIMPLEMENTED; the payload methods are marked generic and
-// arrive at the generic service.
+// The registered service: ListModels on generated messages; GetModel and DropMemory on bytes, since
+// gRPC answers a message that it cannot parse with UNIMPLEMENTED; the payload methods are marked
+// generic and arrive at the generic service.
 #pragma once
 
 #include "attendant/v1/encoder_service.grpc.pb.h"
@@ -8,10 +8,12 @@
 
 namespace attendant::server {
 
+using SmallMethods = v1::EncoderService::WithCallbackMethod_ListModels<
+    v1::EncoderService::WithRawCallbackMethod_GetModel<
+        v1::EncoderService::WithRawCallbackMethod_DropMemory<v1::EncoderService::Service>>>;
 using PartlyGenericService = v1::EncoderService::WithGenericMethod_Attend<
     v1::EncoderService::WithGenericMethod_Encode<v1::EncoderService::WithGenericMethod_EncodeStream<
-        v1::EncoderService::WithCallbackMethod_ListModels<
-            v1::EncoderService::WithRawCallbackMethod_GetModel<v1::EncoderService::Service>>>>>;
+        v1::EncoderService::WithGenericMethod_PutMemory<SmallMethods>>>>;
 
 class ModelService final : public PartlyGenericService {
  public:
@@ -24,6 +26,9 @@ class ModelService final : public PartlyGenericService {
   grpc::ServerUnaryReactor* GetModel(grpc::CallbackServerContext* call,
                                      const grpc::ByteBuffer* request,
                                      grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* DropMemory(grpc::CallbackServerContext* call,
+                                       const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* response) override;
 
  private:
   const ServiceContext& context_;

@@ -16,6 +16,7 @@ namespace {
 constexpr UnaryMethod kUnaryMethods[] = {
     {"Attend", &PrepareAttend, &ToAttendResponse},
     {"Encode", &PrepareEncode, &ToEncodeResponse},
+    {"PutMemory", &PreparePutMemory, &ToPutMemoryResponse},
 };
 
 // Ends a call at its headers.

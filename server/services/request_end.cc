@@ -10,8 +10,8 @@ namespace attendant::server {
 
 void RequestAccount::Describe(const ComputeRequest& compute) {
   record_.model = compute.model->name;
-  record_.tokens = compute.layout.tokens();
-  record_.padded_tokens = compute.layout.rows;
+  record_.tokens = compute.tokens();
+  record_.padded_tokens = compute.rows();
   request_id_ = compute.request_id;
 }
 
@@ -23,7 +23,8 @@ void RequestAccount::Report(const absl::Status& status, ServerMetrics& metrics) 
   spdlog::log(level, "request ended: method={} model={} id={} code={} tokens={} queued_us={} {}",
               record_.method, record_.model, Quote(request_id_),
               absl::StatusCodeToString(status.code()), record_.tokens,
-              absl::ToInt64Microseconds(record_.queued.value_or(absl::ZeroDuration())), Quote(std::string(status.message())));
+              absl::ToInt64Microseconds(record_.queued.value_or(absl::ZeroDuration())),
+              Quote(std::string(status.message())));
 }
 
 absl::Time DeadlineOf(const grpc::ServerContextBase& call, const Clock& clock) {

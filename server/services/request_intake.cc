@@ -9,9 +9,10 @@
 namespace attendant::server {
 namespace {
 
-// Room for the names and shapes, and for `lengths`, of which there are at most as many as tokens.
+// Room for the names and shapes, and for `lengths`, of which there are at most as many as tokens,
+// of the request and of its memory.
 int64_t MaxHeadBytes(const ServiceLimits& limits) {
-  return (int64_t{64} << 10) + 4 * limits.max_request_tokens;
+  return (int64_t{64} << 10) + 8 * limits.max_request_tokens;
 }
 
 // Validates the request of a message of `message_bytes`.
@@ -19,7 +20,7 @@ template <typename Request>
 absl::StatusOr<PreparedRequest> Prepare(const Request& request, const RequestPayloads& payloads,
                                         int64_t message_bytes, const ServiceContext& context) {
   absl::StatusOr<ComputeRequest> compute =
-      Validate(request, payloads, {context.models, context.limits});
+      Validate(request, payloads, {context.models, context.limits, context.memories});
   if (!compute.ok()) return compute.status();
   absl::StatusOr<RequestBytes> bytes = PredictBytes(*compute, context.limits.max_answer_bytes);
   if (!bytes.ok()) return bytes.status();
@@ -46,6 +47,11 @@ absl::StatusOr<PreparedRequest> PrepareAttend(const grpc::ByteBuffer& message,
 absl::StatusOr<PreparedRequest> PrepareEncode(const grpc::ByteBuffer& message,
                                               const ServiceContext& context) {
   return ParseAndPrepare<v1::EncodeRequest>(message, context);
+}
+
+absl::StatusOr<PreparedRequest> PreparePutMemory(const grpc::ByteBuffer& message,
+                                                 const ServiceContext& context) {
+  return ParseAndPrepare<v1::PutMemoryRequest>(message, context);
 }
 
 absl::StatusOr<PreparedItem> PrepareItem(const grpc::ByteBuffer& message,

@@ -21,11 +21,14 @@ struct PreparedItem {
   absl::StatusOr<PreparedRequest> request;
 };
 
-// An AttendRequest; an EncodeRequest. The tensors' data stays where it arrived.
+// An AttendRequest; an EncodeRequest; a PutMemoryRequest. The tensors' data stays where it arrived.
 absl::StatusOr<PreparedRequest> PrepareAttend(const grpc::ByteBuffer& message,
                                               const ServiceContext& context);
 absl::StatusOr<PreparedRequest> PrepareEncode(const grpc::ByteBuffer& message,
                                               const ServiceContext& context);
+
+absl::StatusOr<PreparedRequest> PreparePutMemory(const grpc::ByteBuffer& message,
+                                                 const ServiceContext& context);
 
 // An EncodeStreamRequest. INVALID_ARGUMENT: it is malformed, so that even its id is not known.
 absl::StatusOr<PreparedItem> PrepareItem(const grpc::ByteBuffer& message,

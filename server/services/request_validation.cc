@@ -20,7 +20,7 @@ absl::StatusOr<ComputeRequest> ValidateEither(const Request& request,
   const SharedTensors shared = CollectShared(request, payloads);
   absl::Status status = CheckRequestId(request.request_id());
   if (status.ok()) {
-    status = TakeOwnFields(request, payloads, shared, context.limits.max_request_tokens, compute);
+    status = TakeOwnFields(request, payloads, shared, context, compute);
   }
   if (status.ok()) status = TakeBias(shared, compute);
   if (!status.ok()) return status;
@@ -45,6 +45,20 @@ absl::StatusOr<ComputeRequest> Validate(const v1::EncodeRequest& request,
                                         const RequestPayloads& payloads,
                                         const ValidationContext& context) {
   return ValidateEither(request, payloads, context);
+}
+
+absl::StatusOr<ComputeRequest> Validate(const v1::PutMemoryRequest& request,
+                                        const RequestPayloads& payloads,
+                                        const ValidationContext& context) {
+  auto model = FindModel(context.models, request.model());
+  if (!model.ok()) return model.status();
+  ComputeRequest compute;
+  compute.model = *std::move(model);
+  compute.request_id = request.request_id();
+  absl::Status status = CheckRequestId(request.request_id());
+  if (status.ok()) status = TakeRegistration(request, payloads, context, compute);
+  if (!status.ok()) return status;
+  return compute;
 }
 
 }  // namespace attendant::server

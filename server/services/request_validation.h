@@ -12,13 +12,20 @@ namespace attendant::server {
 struct ValidationContext {
   const ServedModels& models;
   const ServiceLimits& limits;
+  MemoryStore& memories;
 };
 
-// NOT_FOUND: no such model. INVALID_ARGUMENT: names the field, what was expected and what came.
+// NOT_FOUND: no such model or registered memory. INVALID_ARGUMENT: names the field, what was
+// expected and what came.
 absl::StatusOr<ComputeRequest> Validate(const v1::AttendRequest& request,
                                         const RequestPayloads& payloads,
                                         const ValidationContext& context);
 absl::StatusOr<ComputeRequest> Validate(const v1::EncodeRequest& request,
+                                        const RequestPayloads& payloads,
+                                        const ValidationContext& context);
+
+// RESOURCE_EXHAUSTED also: the memory does not fit beside those that are kept.
+absl::StatusOr<ComputeRequest> Validate(const v1::PutMemoryRequest& request,
                                         const RequestPayloads& payloads,
                                         const ValidationContext& context);
 

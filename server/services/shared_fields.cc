@@ -17,8 +17,8 @@ absl::Status CheckRequestId(const std::string& request_id) {
                  absl::StrCat(request_id.size()));
 }
 
-absl::Status TakeRows(const WireTensor& rows, int64_t width, const SharedTensors& shared,
-                      int64_t max_tokens, ComputeRequest& compute) {
+absl::StatusOr<TokenRows> CheckTokenRows(const WireTensor& rows, int64_t width,
+                                         const SharedTensors& shared, int64_t max_tokens) {
   const auto& dims = rows.head.shape();
   const absl::Span<const int64_t> shape(dims.data(), static_cast<size_t>(dims.size()));
   const bool rank_fits = shape.size() == 3 || shape.size() == 2;
@@ -29,12 +29,20 @@ absl::Status TakeRows(const WireTensor& rows, int64_t width, const SharedTensors
   }
   absl::StatusOr<CheckedTensor> tensor = CheckTensor(rows, ElementKind::kFloat);
   if (!tensor.ok()) return tensor.status();
-  absl::StatusOr<TokenLayout> layout = LayOutTokens(
-      {rows.field, shape.first(shape.size() - 1), shared.lengths, shared.attention_mask},
-      max_tokens);
+  absl::StatusOr<TokenLayout> layout =
+      LayOutTokens({rows.field, shape.first(shape.size() - 1), shared.lengths,
+                    shared.attention_mask, shared.scope},
+                   max_tokens);
   if (!layout.ok()) return layout.status();
-  compute.layout = *std::move(layout);
-  compute.input = *std::move(tensor);
+  return TokenRows{*std::move(layout), *std::move(tensor)};
+}
+
+absl::Status TakeRows(const WireTensor& rows, int64_t width, const SharedTensors& shared,
+                      int64_t max_tokens, ComputeRequest& compute) {
+  absl::StatusOr<TokenRows> taken = CheckTokenRows(rows, width, shared, max_tokens);
+  if (!taken.ok()) return taken.status();
+  compute.layout = std::move(taken->layout);
+  compute.input = std::move(taken->tensor);
   return absl::OkStatus();
 }
 
@@ -69,7 +77,7 @@ absl::Status TakeBias(const SharedTensors& shared, ComputeRequest& compute) {
   }
   if (!shared.attention_bias) return absl::OkStatus();
   absl::StatusOr<CheckedTensor> bias =
-      CheckBias(*shared.attention_bias, compute.layout, compute.description().layer.heads);
+      CheckBias(*shared.attention_bias, compute.scores_shape(), compute.attends_memory());
   if (!bias.ok()) return bias.status();
   compute.bias = *std::move(bias);
   return absl::OkStatus();

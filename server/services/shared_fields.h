@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "attendant/v1/encoder_service.pb.h"
 #include "server/services/compute_request.h"
+#include "server/services/request_validation.h"
 
 namespace attendant::server {
 
@@ -16,27 +17,45 @@ absl::Status CheckRequestId(const std::string& request_id);
 
 // The tensors of a request that say which tokens there are and what is added to their scores.
 struct SharedTensors {
+  std::string scope;  // before the names of lengths and attention_mask in messages
   absl::Span<const int64_t> lengths;
   std::optional<WireTensor> attention_mask;
   std::optional<WireTensor> attention_bias;
 };
+
+// Float rows and which of them are kept.
+struct TokenRows {
+  TokenLayout layout;
+  CheckedTensor tensor;
+};
+
+// Rows of `width` columns: [B, S, width], or [T, width] with lengths.
+absl::StatusOr<TokenRows> CheckTokenRows(const WireTensor& rows, int64_t width,
+                                         const SharedTensors& shared, int64_t max_tokens);
 
 // Fills layout and input from rows of this width, hidden states or features: [B, S, width], or
 // [T, width] with lengths.
 absl::Status TakeRows(const WireTensor& rows, int64_t width, const SharedTensors& shared,
                       int64_t max_tokens, ComputeRequest& compute);
 
-// Fills bias; the layout is there.
+// Fills bias; the layout, and the memory if there is one, is there.
 absl::Status TakeBias(const SharedTensors& shared, ComputeRequest& compute);
 
 // What a message has of its own: layers, input, outputs. Fills all of `compute` but model, bias,
 // request_id and output_dtype; the model is there.
 absl::Status TakeOwnFields(const v1::AttendRequest& request, const RequestPayloads& payloads,
-                           const SharedTensors& shared, int64_t max_tokens,
+                           const SharedTensors& shared, const ValidationContext& context,
                            ComputeRequest& compute);
 absl::Status TakeOwnFields(const v1::EncodeRequest& request, const RequestPayloads& payloads,
-                           const SharedTensors& shared, int64_t max_tokens,
+                           const SharedTensors& shared, const ValidationContext& context,
                            ComputeRequest& compute);
+
+// Fills layers.
+absl::Status TakeLayer(uint32_t layer, ComputeRequest& compute);
+
+// Fills all of a PutMemoryRequest's; the model is there.
+absl::Status TakeRegistration(const v1::PutMemoryRequest& request, const RequestPayloads& payloads,
+                              const ValidationContext& context, ComputeRequest& compute);
 
 // The shared fields of either message: both have the same names, with numbers of their own.
 template <typename Request>

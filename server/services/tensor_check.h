@@ -55,6 +55,13 @@ class RequestPayloads {
   // By the number of the tensor's field.
   WireTensor Of(const std::string& field, const v1::Tensor& head, int number) const;
 
+  // Those of the message in the field of this number.
+  RequestPayloads Inside(int number) const {
+    std::vector<int> prefix = prefix_;
+    prefix.push_back(number);
+    return RequestPayloads(payloads_, std::move(prefix));
+  }
+
  private:
   const std::vector<TensorPayload>& payloads_;
   std::vector<int> prefix_;

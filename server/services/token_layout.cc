@@ -16,11 +16,11 @@ absl::Status CheckTokenCount(const TokenClaims& claims, int64_t max_tokens) {
                  ShapeText(claims.shape));
 }
 
-absl::Status CheckLengths(absl::Span<const int64_t> lengths, int64_t max) {
-  for (size_t i = 0; i < lengths.size(); ++i) {
-    if (lengths[i] >= 0 && lengths[i] <= max) continue;
-    return Refusal(absl::StrCat("lengths[", i, "]"), absl::StrCat("0..", max),
-                   absl::StrCat(lengths[i]));
+absl::Status CheckLengths(const TokenClaims& claims, int64_t max) {
+  for (size_t i = 0; i < claims.lengths.size(); ++i) {
+    if (claims.lengths[i] >= 0 && claims.lengths[i] <= max) continue;
+    return Refusal(absl::StrCat(claims.scope, "lengths[", i, "]"), absl::StrCat("0..", max),
+                   absl::StrCat(claims.lengths[i]));
   }
   return absl::OkStatus();
 }
@@ -58,18 +58,19 @@ absl::StatusOr<TokenLayout> LayOutPacked(const TokenClaims& claims, int64_t max_
   const int64_t tokens = claims.shape[0];
   const int64_t sequences = static_cast<int64_t>(claims.lengths.size());
   if (claims.attention_mask) {
-    return Refusal("attention_mask", "none with packed tokens", "one");
+    return Refusal(claims.scope + "attention_mask", "none with packed tokens", "one");
   }
   if (sequences < 1 || sequences > max_tokens) {
-    return Refusal("lengths",
+    return Refusal(claims.scope + "lengths",
                    absl::StrCat("1 to ", max_tokens, " numbers with packed ", claims.field),
                    absl::StrCat(sequences));
   }
-  if (absl::Status status = CheckLengths(claims.lengths, tokens); !status.ok()) return status;
+  if (absl::Status status = CheckLengths(claims, tokens); !status.ok()) return status;
   int64_t sum = 0;
   for (int64_t length : claims.lengths) sum += length;
   if (sum != tokens) {
-    return Refusal("lengths", absl::StrCat("a sum of ", tokens, ", the rows of ", claims.field),
+    return Refusal(claims.scope + "lengths",
+                   absl::StrCat("a sum of ", tokens, ", the rows of ", claims.field),
                    absl::StrCat(sum));
   }
   TokenLayout layout{.packed = true, .sequences = sequences, .rows = tokens};
@@ -102,7 +103,7 @@ absl::StatusOr<TokenLayout> LayOutPadded(const TokenClaims& claims) {
   TokenLayout layout{.sequences = sequences, .padded_length = length, .rows = sequences * length};
   if (claims.attention_mask) {
     if (!claims.lengths.empty()) {
-      return Refusal("attention_mask", "either it or lengths", "both");
+      return Refusal(claims.scope + "attention_mask", "either it or lengths", "both");
     }
     absl::Status status = AddMaskedRows(*claims.attention_mask, layout);
     if (!status.ok()) return status;
@@ -110,10 +111,10 @@ absl::StatusOr<TokenLayout> LayOutPadded(const TokenClaims& claims) {
   }
   if (!claims.lengths.empty()) {
     if (static_cast<int64_t>(claims.lengths.size()) != sequences) {
-      return Refusal("lengths", absl::StrCat("B = ", sequences, " numbers"),
+      return Refusal(claims.scope + "lengths", absl::StrCat("B = ", sequences, " numbers"),
                      absl::StrCat(claims.lengths.size()));
     }
-    if (absl::Status status = CheckLengths(claims.lengths, length); !status.ok()) return status;
+    if (absl::Status status = CheckLengths(claims, length); !status.ok()) return status;
   }
   for (int64_t b = 0; b < sequences; ++b) {
     AddLeading(layout, b * length, claims.lengths.empty() ? length : claims.lengths[b]);

@@ -47,6 +47,7 @@ struct TokenClaims {
   absl::Span<const int64_t> shape;           // [B, S], or [T] if packed; dimensions >= 1
   absl::Span<const int64_t> lengths;         // or empty
   std::optional<WireTensor> attention_mask;  // or none
+  std::string scope = {};                    // before "lengths" and "attention_mask" in messages
 };
 
 // Some of a sequence's kept tokens, counted among these.

@@ -1,4 +1,4 @@
-// One call of Attend or Encode.
+// One call of Attend, Encode or PutMemory.
 #pragma once
 
 #include <grpcpp/alarm.h>

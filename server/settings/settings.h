@@ -59,6 +59,9 @@ struct Settings {
   absl::Duration receive_timeout = absl::Seconds(10);
   int stream_window = 16;  // items of one EncodeStream in flight
 
+  int64_t max_registered_bytes = int64_t{256} << 20;  // of PutMemory
+  absl::Duration max_registered_age = absl::Minutes(10);
+
   absl::Duration drain_timeout = absl::Seconds(30);
   LogFormat log_format = LogFormat::kText;
   std::string log_level = "info";

@@ -35,8 +35,8 @@ Rows ModelRows() {
       {group, "max-model-bytes", "BYTES", "Largest size of a model's weight files together.",
        BytesKind(&Settings::max_model_bytes, 1, 16 * kTiB)},
       {group, "memory-limit-bytes", "BYTES",
-       "Memory that weights, activations, queue and receiving may need; 0: what the cgroup or the "
-       "machine has.",
+       "Memory that weights, activations, queue, receiving and registered memories may need; 0: "
+       "what the cgroup or the machine has.",
        BytesKind(&Settings::memory_limit_bytes, 0, 16 * kTiB)},
   };
 }
@@ -121,6 +121,18 @@ Rows RequestRows() {
   };
 }
 
+Rows MemoryRows() {
+  const std::string group = "Registered memories";
+  return {
+      {group, "max-registered-bytes", "BYTES",
+       "Keys and values that PutMemory may keep, of all models; more are refused.",
+       BytesKind(&Settings::max_registered_bytes, 0, kTiB)},
+      {group, "max-registered-age", "DURATION",
+       "When a registered memory expires, unless its client asks for less.",
+       DurationKind(&Settings::max_registered_age, absl::Milliseconds(1), absl::Hours(24 * 30))},
+  };
+}
+
 Rows LifeRows() {
   const std::string group = "Life and logs";
   const Choices<LogFormat> formats = {{"text", LogFormat::kText}, {"json", LogFormat::kJson}};
@@ -142,7 +154,8 @@ Rows LifeRows() {
 
 Rows MakeTable() {
   Rows table;
-  for (auto* rows : {ModelRows, NetworkRows, ComputeRows, QueueRows, RequestRows, LifeRows}) {
+  for (auto* rows :
+       {ModelRows, NetworkRows, ComputeRows, QueueRows, RequestRows, MemoryRows, LifeRows}) {
     for (SettingRow& row : rows()) table.push_back(std::move(row));
   }
   return table;

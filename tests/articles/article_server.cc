@@ -60,6 +60,12 @@ v1::AttendRequest RequestOf(std::vector<int64_t> shape, const std::vector<float>
   return request;
 }
 
+v1::Memory MemoryOf(std::vector<int64_t> shape, const std::vector<float>& values) {
+  v1::Memory memory;
+  *memory.mutable_hidden_states() = FloatTensor(std::move(shape), values);
+  return memory;
+}
+
 ArticleServer::ArticleServer(const std::string& source) : server_(Serve(source)) {}
 
 ArticleServer::ArticleServer(const nlohmann::json& description,
@@ -90,6 +96,16 @@ v1::EncodeResponse ArticleServer::Encode(const v1::EncodeRequest& request) {
   const grpc::Status status = server_->Encode(request, &response);
   EXPECT_TRUE(status.ok()) << status.error_message();
   return response;
+}
+
+std::string ArticleServer::PutMemory(const v1::Memory& memory) {
+  grpc::ClientContext context;
+  v1::PutMemoryRequest request;
+  *request.mutable_memory() = memory;
+  v1::PutMemoryResponse response;
+  const grpc::Status status = server_->stub().PutMemory(&context, request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return response.handle();
 }
 
 grpc::Status ArticleServer::TryAttend(const v1::AttendRequest& request) {

@@ -29,6 +29,9 @@ TestTensor WithValues(const std::string& name, std::vector<int64_t> shape,
 v1::AttendRequest RequestOf(std::vector<int64_t> shape, const std::vector<float>& values,
                             v1::AttendStage stage = v1::CONTEXT);
 
+// Rows [B, M, K] to attend to.
+v1::Memory MemoryOf(std::vector<int64_t> shape, const std::vector<float>& values);
+
 class ArticleServer {
  public:
   // `source`: of --model, such as "worked-example".
@@ -43,6 +46,8 @@ class ArticleServer {
   std::vector<float> Probabilities(v1::AttendRequest request);
 
   v1::EncodeResponse Encode(const v1::EncodeRequest& request);
+  // The handle of a memory that is kept.
+  std::string PutMemory(const v1::Memory& memory);
 
   grpc::Status TryAttend(const v1::AttendRequest& request);
   v1::GetModelResponse Model();

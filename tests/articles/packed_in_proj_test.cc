@@ -121,6 +121,45 @@ TEST(PackedInProj, AMaskBelongsToItsSequence) {
             server.Output(RequestOf({1, 3, 4}, second, v1::PROJECTED)));
 }
 
+// F50: with kdim or vdim the module has three weights and takes keys and values of their own
+// widths. Padded with zero columns they are those of a packed one.
+TEST(PackedInProj, KeysAndValuesOfTheirOwnWidths) {
+  const std::vector<float> in_proj = Generate(48, 2);
+  std::vector<TestTensor> own = {
+      WithValues("q_proj_weight", {4, 4}, {in_proj.begin(), in_proj.begin() + 16}),
+      Generated("in_proj_bias", {12}, 4), Generated("out_proj.weight", {4, 4}, 3),
+      Generated("out_proj.bias", {4}, 5)};
+  const int64_t widths[] = {2, 3};  // of keys and of values
+  v1::AttendRequest narrow = Request(BatchFirst(Generate(24, 1))), padded = narrow;
+  for (int64_t i = 0; i < 2; ++i) {
+    std::vector<float> weight, rows, zeros_behind;
+    for (int64_t r = 0; r < 4; ++r) {
+      const auto row = in_proj.begin() + (4 * (i + 1) + r) * 4;
+      weight.insert(weight.end(), row, row + widths[i]);
+    }
+    own.push_back(WithValues(i == 0 ? "k_proj_weight" : "v_proj_weight", {4, widths[i]}, weight));
+    for (int64_t r = 0; r < 2 * 5; ++r) {
+      const std::vector<float> row = Generate(widths[i], 50 + 10 * i + r);
+      rows.insert(rows.end(), row.begin(), row.end());
+      zeros_behind.insert(zeros_behind.end(), row.begin(), row.end());
+      zeros_behind.resize((r + 1) * 4);
+    }
+    const auto put = [&](v1::AttendRequest& request, int64_t width, const std::vector<float>& to) {
+      v1::Memory& memory = *request.mutable_memory();
+      *(i == 0 ? memory.mutable_hidden_states() : memory.mutable_values()) =
+          FloatTensor({2, 5, width}, to);
+    };
+    put(narrow, widths[i], rows);
+    put(padded, 4, zeros_behind);
+  }
+  ArticleServer unequal(Description(2), own), packed(Description(2), StateDict(true));
+  EXPECT_LT(LargestDifference(unequal.Output(narrow), packed.Output(padded)), kTolerance);
+  EXPECT_EQ(unequal.Model().layer().key_input_width(), 2);
+  EXPECT_EQ(unequal.Model().layer().value_input_width(), 3);
+  narrow.clear_memory();
+  EXPECT_THAT(unequal.TryAttend(narrow).error_message(), HasSubstr("memory: expected one"));
+}
+
 // F9: embed_dim must be divisible by num_heads.
 TEST(PackedInProj, HeadsDivideTheWidth) {
   EXPECT_THAT(Refusal(Description(3), StateDict(false)),

@@ -30,7 +30,11 @@ def ask(channel, case: dict, folder: pathlib.Path) -> np.ndarray:
 
     fields = dict(model=case["name"], hidden_states=tensor("input.npy", tensor_pb2.FLOAT32),
                   attention_mask=tensor("attention_mask.npy", tensor_pb2.INT64))
-    if case["method"] == "attend":
+    if case["method"] == "cross":
+        fields["memory"] = pb.Memory(hidden_states=tensor("memory.npy", tensor_pb2.FLOAT32),
+                                     values=tensor("values.npy", tensor_pb2.FLOAT32),
+                                     attention_mask=tensor("memory_mask.npy", tensor_pb2.INT64))
+    if case["method"] in ("attend", "cross"):
         method, request, response = "Attend", pb.AttendRequest(stage=pb.PROJECTED, **fields), pb.AttendResponse
     else:
         method, request, response = "Encode", pb.EncodeRequest(**fields), pb.EncodeResponse

@@ -7,9 +7,10 @@ writes, for each case, the folder DIR/<case> with
     attendant.json, module.safetensors   the model, as the server loads it
     input.npy                            hidden states, float32 [B, S, E]
     attention_mask.npy                   int64 [B, S], 1 keeps
+    memory.npy, values.npy, memory_mask.npy   of "cross": [B, M, .] and [B, M]
     expected.npy                         float32 [B, S, E], rows that are masked out are zero
 and DIR/cases.json, a list of {"name", "method"}: "attend" is the PROJECTED stage of layer 0,
-"encode" all layers. torch computes in float64. Needs Debian's python3-torch and python3-numpy.
+"cross" the same with a memory, "encode" all layers. torch computes in float64. Needs Debian's python3-torch and python3-numpy.
 """
 
 import inspect
@@ -26,6 +27,7 @@ WIDTH, HEADS, FEED_FORWARD = 24, 4, 40
 EPSILON = 1e-5
 # Padding behind, in front of and between what is kept; and none.
 MASK = np.array([[1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 1], [1, 0, 0, 1, 0, 1], [1, 1, 1, 1, 1, 1]])
+MEMORY_MASK = np.array([[1, 1, 1, 1], [0, 1, 0, 1], [1, 0, 0, 0], [0, 0, 1, 1]])
 
 
 def write_safetensors(path, tensors):
@@ -57,6 +59,12 @@ def attention(bias):
     return module, description, lambda x, ignored: module(x, x, x, key_padding_mask=ignored)[0]
 
 
+def cross_attention(key_width, value_width, bias=True):
+    """With keys and values of these widths; torch keeps one weight only if both are WIDTH."""
+    module = nn.MultiheadAttention(WIDTH, HEADS, bias=bias, batch_first=True, kdim=key_width, vdim=value_width)
+    return module, {"module": "nn.MultiheadAttention"}, (key_width, value_width)
+
+
 def layer_arguments(norm_first, activation):
     return dict(
         d_model=WIDTH, nhead=HEADS, dim_feedforward=FEED_FORWARD, dropout=0.0, batch_first=True,
@@ -85,6 +93,9 @@ def encoder(norm_first, activation, layers, exit_norm):
 def cases():
     yield "attention", "attend", attention(bias=True)
     yield "attention_without_bias", "attend", attention(bias=False)
+    yield "cross_attention", "cross", cross_attention(WIDTH, WIDTH)
+    yield "cross_attention_widths", "cross", cross_attention(10, 31)
+    yield "cross_attention_widths_without_bias", "cross", cross_attention(WIDTH, 40, bias=False)
     for norm_first in (False, True):
         for activation in ("relu", "gelu"):
             name = f"layer_{'pre' if norm_first else 'post'}_{activation}"
@@ -95,11 +106,22 @@ def cases():
     yield "encoder_pre_norm", "encode", encoder(True, "gelu", 3, exit_norm=True)
 
 
+def with_memory(folder, module, key_width, value_width):
+    memory, values = (torch.randn(*MEMORY_MASK.shape, width) for width in (key_width, value_width))
+    np.save(folder / "memory.npy", memory.numpy().astype("<f4"))
+    np.save(folder / "values.npy", values.numpy().astype("<f4"))
+    np.save(folder / "memory_mask.npy", MEMORY_MASK.astype("<i8"))
+    ignored_rows = torch.from_numpy(MEMORY_MASK == 0)
+    return lambda x, _: module(x, memory.double(), values.double(), key_padding_mask=ignored_rows)[0]
+
+
 def write_case(folder, module, description, run):
     folder.mkdir(parents=True, exist_ok=True)
     module.double().eval()
     randomise(module)
     hidden_states = torch.randn(*MASK.shape, WIDTH)
+    if isinstance(run, tuple):
+        run = with_memory(folder, module, *run)
     # With gradients on, torch takes its plain path; the other one cuts padding off.
     expected = run(hidden_states.double(), torch.from_numpy(MASK == 0)).detach().numpy()
     expected = np.where(MASK[:, :, None] == 1, expected, 0.0)

@@ -101,7 +101,8 @@ TEST(BadStartTest, TooLittleMemoryNamesEveryShare) {
   EXPECT_THAT(line, AllOf(StartsWith("attendant-server: needs "),
                           HasSubstr("the limit of --memory-limit-bytes is 1024.0 MiB: weights "),
                           HasSubstr("activations "), HasSubstr("receiving 128.0 MiB"),
-                          HasSubstr("queue 1.0 MiB"), HasSubstr("answers 1.0 MiB")));
+                          HasSubstr("queue 1.0 MiB"), HasSubstr("answers 1.0 MiB"),
+                          HasSubstr("registered memories 256.0 MiB")));
 }
 
 TEST(BadStartTest, LimitsThatDoNotFitTheModel) {

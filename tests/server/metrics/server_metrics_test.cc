@@ -112,12 +112,16 @@ TEST_F(ServerMetricsTest, ShowsGaugesAsTheyAreAtTheScrape) {
   gauges.queue_tokens = 3;
   gauges.receiving_bytes = int64_t{1} << 33;
   gauges.ready = true;
+  gauges.registered_memories = 2;
+  gauges.registered_memory_bytes = 4096;
   const Samples samples = Scrape(gauges);
   EXPECT_THAT(samples, Contains(Pair("attendant_inflight_requests", 5)));
   EXPECT_THAT(samples, Contains(Pair("attendant_queue_requests", 4)));
   EXPECT_THAT(samples, Contains(Pair("attendant_queue_tokens", 3)));
   EXPECT_THAT(samples, Contains(Pair("attendant_receiving_bytes", 8589934592.0)));
   EXPECT_THAT(samples, Contains(Pair("attendant_ready", 1)));
+  EXPECT_THAT(samples, Contains(Pair("attendant_registered_memories", 2)));
+  EXPECT_THAT(samples, Contains(Pair("attendant_registered_memory_bytes", 4096)));
   EXPECT_THAT(Scrape(), Contains(Pair("attendant_ready", 0)));
 }
 

@@ -179,6 +179,134 @@ const AttendRule kMaskRules[] = {
 INSTANTIATE_TEST_SUITE_P(Mask, AttendRuleTest, ::testing::ValuesIn(kMaskRules),
                          NameOfRule<Request>);
 
+void SetMemory(Request& r, std::vector<int64_t> shape) {
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  *r.mutable_memory()->mutable_hidden_states() = FloatTensor(shape, SomeValues(count, 2));
+}
+
+const AttendRule kMemoryRules[] = {
+    {"NoRowsOfMemory", [](Request& r) { r.mutable_memory(); },
+     "memory.hidden_states: expected a tensor; got none"},
+    {"MemoryWidth",
+     [](Request& r) {
+       SetMemory(r, {2, 4, 16});
+     },
+     "memory.hidden_states.shape: expected [B, S, 32], or [T, 32] with lengths; got [2, 4, 16]"},
+    {"MemoryDtype",
+     [](Request& r) {
+       *r.mutable_memory()->mutable_hidden_states() = IntegerTensor({1, 1, 32}, {});
+     },
+     "memory.hidden_states.dtype: expected FLOAT32, FLOAT16 or BFLOAT16; got INT64"},
+    {"MemoryBytes",
+     [](Request& r) {
+       SetMemory(r, {2, 4, 32});
+       r.mutable_memory()->mutable_hidden_states()->mutable_data()->pop_back();
+     },
+     "memory.hidden_states.data: expected 1024 bytes for FLOAT32 [2, 4, 32]; got 1023 bytes"},
+    {"MemoryOfOtherSequences",
+     [](Request& r) {
+       SetMemory(r, {3, 4, 32});
+     },
+     "memory: expected B = 2 sequences, or 1 for all; got 3"},
+    {"MemoryMaskShape",
+     [](Request& r) {
+       SetMemory(r, {2, 4, 32});
+       *r.mutable_memory()->mutable_attention_mask() = IntegerTensor({2, 3}, {1, 1, 1, 1, 1, 1});
+     },
+     "memory.attention_mask.shape: expected [B, S] = [2, 4]; got [2, 3]"},
+    {"MemoryMaskAndLengths",
+     [](Request& r) {
+       SetMemory(r, {1, 2, 32});
+       *r.mutable_memory()->mutable_attention_mask() = IntegerTensor({1, 2}, {1, 1});
+       r.mutable_memory()->add_lengths(2);
+     },
+     "memory.attention_mask: expected either it or lengths; got both"},
+    {"MemoryMaskOfPacked",
+     [](Request& r) {
+       SetMemory(r, {2, 32});
+       *r.mutable_memory()->mutable_attention_mask() = IntegerTensor({1, 2}, {1, 1});
+       r.mutable_memory()->add_lengths(2);
+     },
+     "memory.attention_mask: expected none with packed tokens; got one"},
+    {"MemoryLengthBeyondItsRows",
+     [](Request& r) {
+       SetMemory(r, {2, 4, 32});
+       r.mutable_memory()->add_lengths(4);
+       r.mutable_memory()->add_lengths(5);
+     },
+     "memory.lengths[1]: expected 0..4; got 5"},
+    {"MemoryLengthsSum",
+     [](Request& r) {
+       SetMemory(r, {4, 32});
+       r.mutable_memory()->add_lengths(3);
+     },
+     "memory.lengths: expected a sum of 4, the rows of memory.hidden_states; got 3"},
+    {"ValuesShape",
+     [](Request& r) {
+       SetMemory(r, {2, 4, 32});
+       *r.mutable_memory()->mutable_values() = FloatTensor({2, 3, 32}, SomeValues(192, 3));
+     },
+     "memory.values.shape: expected [B, M, V] = [2, 4, 32]; got [2, 3, 32]"},
+    {"PackedValuesShape",
+     [](Request& r) {
+       SetMemory(r, {4, 32});
+       r.mutable_memory()->add_lengths(4);
+       *r.mutable_memory()->mutable_values() = FloatTensor({1, 4, 32}, SomeValues(128, 3));
+     },
+     "memory.values.shape: expected [N, V] = [4, 32]; got [1, 4, 32]"},
+    {"ValuesDtype",
+     [](Request& r) {
+       SetMemory(r, {1, 1, 32});
+       *r.mutable_memory()->mutable_values() =
+           IntegerTensor({1, 1, 32}, std::vector<int64_t>(32, 1));
+     },
+     "memory.values.dtype: expected FLOAT32, FLOAT16 or BFLOAT16; got INT64"},
+    {"MemoryOfManyRows",
+     [](Request& r) {
+       SetMemory(r, {1, 251, 32});
+     },
+     "memory.hidden_states.shape: expected at most 250 tokens; got [1, 251]"},
+    {"MemoryAndValuesOfManyRows",
+     [](Request& r) {
+       SetMemory(r, {1, 126, 32});
+       *r.mutable_memory()->mutable_values() = r.memory().hidden_states();
+     },
+     "memory: expected at most 250 rows beside those of the request's hidden_states; got 252"},
+    {"MemoryOfRelativePositions",
+     [](Request& r) {
+       r.set_model("patches");
+       SetMemory(r, {2, 4, 32});
+     },
+     "memory: expected none, as the model's positions, alibi, are relative to others of one "
+     "sequence; got one"},
+    {"BiasOfMemory",
+     [](Request& r) {
+       SetMemory(r, {2, 4, 32});
+       *r.mutable_attention_bias() = FloatTensor({1, 1, 3, 3}, SomeValues(9, 1));
+     },
+     "attention_bias.shape: expected [B, H, S, M] = [2, 4, 3, 4] or 1 in places; got [1, 1, 3, 3]"},
+};
+INSTANTIATE_TEST_SUITE_P(Memory, AttendRuleTest, ::testing::ValuesIn(kMemoryRules),
+                         NameOfRule<Request>);
+
+TEST(AttendLimitTest, RefusesALayerWithAWindow) {
+  ModelDescription windowed = TestModels().at("tiny")->encoder->description();
+  windowed.layer.window = 3;
+  TestServerOptions options;
+  options.models = ModelOf("windowed", windowed);
+  TestServer server(options);
+  v1::AttendRequest request = Valid();
+  request.clear_model();
+  SetMemory(request, {2, 4, 32});
+  v1::AttendResponse response;
+  const grpc::Status status = server.Attend(request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_message(),
+            "memory: expected none, as the layer's window of 3 is around the query in one "
+            "sequence; got one");
+}
+
 TEST(AttendLimitTest, RefusesAnAnswerThatWouldBeTooLarge) {
   TestServerOptions options;
   options.limits.max_answer_bytes = 1000;
@@ -216,6 +344,14 @@ TEST(AttendLimitTest, NonfiniteValuesAreRefusedOnlyIfSet) {
   // Padding may hold anything.
   *request.mutable_attention_mask() = IntegerTensor({2, 3}, {1, 1, 1, 1, 0, 1});
   EXPECT_TRUE(strict.Attend(request, &response).ok());
+  v1::Memory& memory = *request.mutable_memory();
+  *memory.mutable_values() = request.hidden_states();
+  *memory.mutable_hidden_states() = FloatTensor({2, 3, 32}, SomeValues(192, 2));
+  EXPECT_EQ(strict.Attend(request, &response).error_message(),
+            "memory.values[1, 1, 7]: expected a finite number; got nan");
+  std::swap(*memory.mutable_values(), *memory.mutable_hidden_states());
+  EXPECT_EQ(strict.Attend(request, &response).error_message(),
+            "memory.hidden_states[1, 1, 7]: expected a finite number; got nan");
 }
 
 }  // namespace

@@ -48,8 +48,15 @@ class BatchExecutorTest : public ::testing::Test {
   ServerMetrics metrics_{"test", "isa", "onednn"};
   Admission admission_{{}};
   BatchQueue queue_{clock_, {}, {}};
-  const ServiceContext context_{
-      TestModels(), admission_, queue_, metrics_, clock_, TestServerOptions::SmallLimits(), {1, 1}};
+  MemoryStore memories_{clock_, {}};
+  const ServiceContext context_{TestModels(),
+                                admission_,
+                                queue_,
+                                metrics_,
+                                memories_,
+                                clock_,
+                                TestServerOptions::SmallLimits(),
+                                {1, 1}};
   BatchExecutor executor_{context_};
   std::vector<absl::Status> ended_;
 };

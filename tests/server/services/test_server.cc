@@ -140,12 +140,21 @@ const ServedModels& TestModels() {
   return models;
 }
 
+ServedModels ModelOf(const std::string& name, const ModelDescription& description) {
+  ServedModels models;
+  testing::MemoryWeights weights = testing::RandomWeights(description, 9);
+  AddModel(name, description, weights, {}, models);
+  return models;
+}
+
 TestServer::TestServer(TestServerOptions options)
     : models_(options.models.empty() ? TestModels() : std::move(options.models)),
       metrics_("test", "isa", "onednn"),
       admission_(options.admission),
       queue_(RealClock(), options.queue, {.max_batch_tokens = options.limits.max_batch_tokens}),
-      service_({models_, admission_, queue_, metrics_, RealClock(), options.limits, {1, 2}}) {
+      memories_(*options.memory_clock, options.memories),
+      service_(
+          {models_, admission_, queue_, metrics_, memories_, RealClock(), options.limits, {1, 2}}) {
   if (options.gate_closed) gate_.Close();
   instances_ = std::make_unique<InstancePool>(queue_, 1, [this](int) {
     return std::make_unique<GatedRunner>(gate_, service_.MakeRunner());

@@ -42,6 +42,8 @@ struct TestServerOptions {
   ServiceLimits limits = SmallLimits();
   AdmissionLimits admission = {.max_inflight = 64, .receive_memory_bytes = int64_t{64} << 20};
   QueueLimits queue = {};
+  MemoryStoreLimits memories = {.max_bytes = int64_t{1} << 20};
+  Clock* memory_clock = &RealClock();
   ServedModels models = {};  // none: those of TestModels()
   bool gate_closed = false;
 
@@ -55,6 +57,9 @@ struct TestServerOptions {
 // states only, one layer that ends with its context: E = 4, C = 3).
 const ServedModels& TestModels();
 
+// One model with random weights.
+ServedModels ModelOf(const std::string& name, const ModelDescription& description);
+
 class TestServer {
  public:
   explicit TestServer(TestServerOptions options = {});
@@ -65,6 +70,7 @@ class TestServer {
   int port() const { return port_; }
   Admission& admission() { return admission_; }
   BatchQueue& queue() { return queue_; }
+  MemoryStore& memories() { return memories_; }
   BatchGate& gate() { return gate_; }
   EncoderService& service() { return service_; }
   std::string Scrape() const { return metrics_.Scrape({}); }
@@ -86,6 +92,7 @@ class TestServer {
   ServerMetrics metrics_;
   Admission admission_;
   BatchQueue queue_;
+  MemoryStore memories_;
   EncoderService service_;
   std::unique_ptr<InstancePool> instances_;
   int port_ = 0;

@@ -42,7 +42,8 @@ class RequestAgreementTest : public RequestCodecTest,
 INSTANTIATE_TEST_SUITE_P(Requests, RequestAgreementTest,
                          ::testing::Values(&v1::AttendRequest::default_instance(),
                                            &v1::EncodeRequest::default_instance(),
-                                           &v1::EncodeStreamRequest::default_instance()),
+                                           &v1::EncodeStreamRequest::default_instance(),
+                                           &v1::PutMemoryRequest::default_instance()),
                          [](const auto& test) { return test.param->GetDescriptor()->name(); });
 
 TEST_P(RequestAgreementTest, RandomMessagesCutAtRandom) {
@@ -142,6 +143,25 @@ TEST_F(RequestCodecTest, FindsTensorDataOfEveryRequest) {
   EXPECT_EQ(parsed.request().model(), "m");
   EXPECT_TRUE(parsed.request().has_hidden_states());
   EXPECT_EQ(parsed.request().hidden_states().data(), "");
+}
+
+TEST_F(RequestCodecTest, FindsTheTensorsOfAMemory) {
+  v1::AttendRequest request;
+  request.mutable_hidden_states()->set_data("hidden");
+  request.mutable_memory()->mutable_hidden_states()->set_data("memory");
+  request.mutable_memory()->mutable_attention_mask()->set_data("mask");
+  request.mutable_memory()->mutable_values()->set_data("values");
+  request.mutable_memory()->add_lengths(3);
+  v1::AttendRequest parsed;
+  const auto payloads =
+      ParseRequest(InSlicesOf(request.SerializeAsString(), 3), kNoBound, parsed).value();
+  EXPECT_EQ(payloads.size(), 4u);
+  EXPECT_EQ(ToString(*FindPayload(payloads, {4})), "hidden");
+  EXPECT_EQ(ToString(*FindPayload(payloads, {11, 1})), "memory");
+  EXPECT_EQ(ToString(*FindPayload(payloads, {11, 2})), "mask");
+  EXPECT_EQ(ToString(*FindPayload(payloads, {11, 4})), "values");
+  EXPECT_EQ(parsed.memory().hidden_states().data(), "");
+  EXPECT_THAT(parsed.memory().lengths(), ElementsAre(3));
 }
 
 TEST_F(RequestCodecTest, LastDataOfMergedTensorsWins) {
