@@ -119,6 +119,26 @@ absl::StatusOr<EncodeResult> Client::Encode(EncodeRequest request, const CallOpt
   return FromProto(std::move(response));
 }
 
+absl::StatusOr<RegisteredMemory> Client::PutMemory(PutMemoryRequest request,
+                                                   const CallOptions& call) const {
+  v1::PutMemoryResponse response;
+  const absl::Status status = Invoke(state_->stub, &v1::EncoderService::Stub::PutMemory,
+                                     ToProto(std::move(request)), call, response);
+  if (!status.ok()) return status;
+  return FromProto(std::move(response));
+}
+
+absl::StatusOr<int64_t> Client::DropMemory(const std::string& handle,
+                                           const CallOptions& call) const {
+  v1::DropMemoryRequest request;
+  request.set_handle(handle);
+  v1::DropMemoryResponse response;
+  const absl::Status status =
+      Invoke(state_->stub, &v1::EncoderService::Stub::DropMemory, request, call, response);
+  if (!status.ok()) return status;
+  return response.bytes();
+}
+
 absl::StatusOr<std::vector<std::string>> Client::ListModels(const CallOptions& call) const {
   v1::ListModelsResponse response;
   const absl::Status status = Invoke(state_->stub, &v1::EncoderService::Stub::ListModels,

@@ -74,6 +74,10 @@ class Client {
   // These block until the answer is there. Tensors are moved into the call; none is copied.
   absl::StatusOr<AttendResult> Attend(AttendRequest request, const CallOptions& call = {}) const;
   absl::StatusOr<EncodeResult> Encode(EncodeRequest request, const CallOptions& call = {}) const;
+  absl::StatusOr<RegisteredMemory> PutMemory(PutMemoryRequest request,
+                                             const CallOptions& call = {}) const;
+  // The bytes that are free again.
+  absl::StatusOr<int64_t> DropMemory(const std::string& handle, const CallOptions& call = {}) const;
   // Sorted by name.
   absl::StatusOr<std::vector<std::string>> ListModels(const CallOptions& call = {}) const;
   // An empty name is the server's only model.

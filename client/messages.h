@@ -31,6 +31,14 @@ enum class Pooling : int {
 // in the protocol.
 enum class Truncation : int { kNone = 0, kRight = 1, kLeft = 2 };
 
+// Rows that queries attend to instead of their own sequence.
+struct Memory {
+  Tensor hidden_states;  // [B or 1, M, K], or packed [N, K] with `lengths`
+  std::optional<Tensor> attention_mask;
+  std::vector<int64_t> lengths;
+  std::optional<Tensor> values;  // default: hidden_states
+};
+
 struct AttendRequest {
   std::string model;
   uint32_t layer = 0;
@@ -42,6 +50,8 @@ struct AttendRequest {
   bool return_attention_probabilities = false;
   std::optional<DataType> output_dtype;
   std::string request_id;
+  std::optional<Memory> memory;
+  std::string memory_handle;  // of PutMemory, instead of memory
 };
 
 // How the server computed a request.
@@ -59,6 +69,22 @@ struct Execution {
 struct AttendResult {
   Tensor output;
   std::optional<Tensor> attention_probabilities;
+  Execution execution;
+};
+
+struct PutMemoryRequest {
+  std::string model;
+  uint32_t layer = 0;
+  Memory memory;
+  absl::Duration time_to_live;  // 0: as long as the server allows
+  std::string request_id;
+};
+
+// What the server keeps.
+struct RegisteredMemory {
+  std::string handle;
+  int64_t bytes = 0;
+  absl::Time expires;  // by the server's clock
   Execution execution;
 };
 
@@ -125,6 +151,8 @@ struct LayerDescription {
   int64_t last_global_blocks = 0;
   int64_t full_attention_up_to = 0;
   std::string attention;
+  int64_t key_input_width = 0;
+  int64_t value_input_width = 0;
 };
 
 struct EmbeddingDescription {

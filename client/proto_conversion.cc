@@ -20,6 +20,13 @@ void Move(Tensor& from, v1::Tensor* to) {
   to->set_data(std::move(from.data));
 }
 
+void Move(Memory& from, v1::Memory* to) {
+  Move(from.hidden_states, to->mutable_hidden_states());
+  if (from.attention_mask) Move(*from.attention_mask, to->mutable_attention_mask());
+  to->mutable_lengths()->Add(from.lengths.begin(), from.lengths.end());
+  if (from.values) Move(*from.values, to->mutable_values());
+}
+
 v1::DataType ToProto(std::optional<DataType> dtype) {
   return dtype ? static_cast<v1::DataType>(*dtype) : v1::DATA_TYPE_UNSPECIFIED;
 }
@@ -79,6 +86,8 @@ LayerDescription FromProto(const v1::LayerDescription& layer) {
       .last_global_blocks = layer.last_global_blocks(),
       .full_attention_up_to = layer.full_attention_up_to(),
       .attention = layer.attention(),
+      .key_input_width = layer.key_input_width(),
+      .value_input_width = layer.value_input_width(),
   };
 }
 
@@ -95,6 +104,20 @@ v1::AttendRequest ToProto(AttendRequest request) {
   if (request.attention_bias) Move(*request.attention_bias, proto.mutable_attention_bias());
   proto.set_return_attention_probabilities(request.return_attention_probabilities);
   proto.set_output_dtype(ToProto(request.output_dtype));
+  proto.set_request_id(std::move(request.request_id));
+  if (request.memory) Move(*request.memory, proto.mutable_memory());
+  proto.set_memory_handle(std::move(request.memory_handle));
+  return proto;
+}
+
+v1::PutMemoryRequest ToProto(PutMemoryRequest request) {
+  v1::PutMemoryRequest proto;
+  proto.set_model(std::move(request.model));
+  proto.set_layer(request.layer);
+  Move(request.memory, proto.mutable_memory());
+  // Rounded up: 0 would mean as long as possible.
+  proto.set_time_to_live_ms(
+      absl::ToInt64Milliseconds(absl::Ceil(request.time_to_live, absl::Milliseconds(1))));
   proto.set_request_id(std::move(request.request_id));
   return proto;
 }
@@ -169,6 +192,13 @@ absl::StatusOr<EncodeResult> FromProto(v1::EncodeResponse response) {
   if (!status.ok()) return status;
   result.execution = FromProto(response.execution());
   return result;
+}
+
+RegisteredMemory FromProto(v1::PutMemoryResponse response) {
+  return {.handle = std::move(*response.mutable_handle()),
+          .bytes = response.bytes(),
+          .expires = absl::FromUnixMillis(response.expires_unix_ms()),
+          .execution = FromProto(response.execution())};
 }
 
 ModelInfo FromProto(v1::GetModelResponse response) {

@@ -13,10 +13,12 @@ namespace attendant::client {
 
 v1::AttendRequest ToProto(AttendRequest request);
 v1::EncodeRequest ToProto(EncodeRequest request);
+v1::PutMemoryRequest ToProto(PutMemoryRequest request);
 
 // INTERNAL if a tensor of the answer contradicts itself.
 absl::StatusOr<AttendResult> FromProto(v1::AttendResponse response);
 absl::StatusOr<EncodeResult> FromProto(v1::EncodeResponse response);
+RegisteredMemory FromProto(v1::PutMemoryResponse response);
 ModelInfo FromProto(v1::GetModelResponse response);
 Execution FromProto(const v1::Execution& execution);
 

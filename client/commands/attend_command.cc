@@ -13,7 +13,7 @@ const std::map<std::string, AttendStage> kStages = {{"context", AttendStage::kCo
 }  // namespace
 
 CLI::App* AttendCommand::AddTo(CLI::App& app) {
-  CLI::App* attend = app.add_subcommand("attend", "Runs the self-attention of one layer");
+  CLI::App* attend = app.add_subcommand("attend", "Runs the attention of one layer");
   attend->add_option("--model", request_.model, "Default: the server's only one");
   attend->add_option("--layer", request_.layer, "Index of the layer")->capture_default_str();
   attend
@@ -23,6 +23,11 @@ CLI::App* AttendCommand::AddTo(CLI::App& app) {
       ->type_name("context|projected|block")
       ->default_str("context");
   input_.AddTo(*attend);
+  memory_.AddTo(*attend);
+  attend
+      ->add_option("--memory-handle", request_.memory_handle,
+                   "Attend to this registered memory, as put-memory printed it")
+      ->excludes("--memory");
   attend->add_flag("--probabilities", request_.return_attention_probabilities,
                    "Also answer the attention probabilities");
   AddFloatType(*attend, "--output-dtype", output_dtype_,
@@ -39,7 +44,10 @@ ExitCode AttendCommand::Run(Session& session) {
   if (const ExitCode read = ReadInput(session, request_.model, input_, input); read != kSucceeded) {
     return read;
   }
+  absl::StatusOr<std::optional<Memory>> memory = memory_.Read();
+  if (!memory.ok()) return ReportBadUsage(session, memory.status());
   AttendRequest request = request_;
+  request.memory = *std::move(memory);
   request.hidden_states = *std::move(input.hidden_states);
   request.attention_mask = std::move(input.attention_mask);
   request.attention_bias = std::move(input.attention_bias);

@@ -1,4 +1,4 @@
-// attendant-client attend: self-attention of one layer.
+// attendant-client attend: attention of one layer.
 #pragma once
 
 #include <string>
@@ -6,6 +6,7 @@
 #include "client/commands/answer_output.h"
 #include "client/commands/command.h"
 #include "client/commands/input_options.h"
+#include "client/commands/memory_options.h"
 
 namespace attendant::client {
 
@@ -18,6 +19,7 @@ class AttendCommand : public Command {
   AttendRequest request_;
   std::string output_dtype_;
   InputOptions input_;
+  MemoryOptions memory_;
   AnswerOutput output_;
 };
 

@@ -11,6 +11,7 @@
 #include "client/commands/health_command.h"
 #include "client/commands/inspect_command.h"
 #include "client/commands/load_test_command.h"
+#include "client/commands/memory_commands.h"
 #include "client/commands/models_command.h"
 
 namespace attendant::client {
@@ -28,6 +29,8 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(std::make_unique<AttendCommand>());
   commands.push_back(std::make_unique<EncodeCommand>());
+  commands.push_back(std::make_unique<PutMemoryCommand>());
+  commands.push_back(std::make_unique<DropMemoryCommand>());
   commands.push_back(std::make_unique<InspectCommand>());
   commands.push_back(std::make_unique<ModelsCommand>());
   commands.push_back(std::make_unique<HealthCommand>());

@@ -109,6 +109,11 @@ void PrintDetails(std::ostream& out, const ModelInfo& model) {
               absl::StrCat(layer.window, " blocks of ", layer.window_block, " either way"));
   }
   PrintLine(out, "input projections", absl::StrCat(layer.input_projections));
+  if (layer.key_input_width != layer.hidden_size || layer.value_input_width != layer.hidden_size) {
+    PrintLine(out, "memory",
+              absl::StrCat("needed: keys are made of ", layer.key_input_width,
+                           " columns, values of ", layer.value_input_width));
+  }
   PrintLine(out, "attention output width", absl::StrCat(layer.output_width));
   if (model.embeddings) {
     PrintLine(out, "embeddings",

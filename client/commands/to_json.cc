@@ -84,7 +84,9 @@ Json OfLayer(const LayerDescription& layer) {
           {"first_global_blocks", layer.first_global_blocks},
           {"last_global_blocks", layer.last_global_blocks},
           {"full_attention_up_to", layer.full_attention_up_to},
-          {"attention", layer.attention}};
+          {"attention", layer.attention},
+          {"key_input_width", layer.key_input_width},
+          {"value_input_width", layer.value_input_width}};
 }
 
 Json OfCosts(const std::vector<StageCost>& costs) {

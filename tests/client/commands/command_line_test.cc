@@ -64,6 +64,49 @@ TEST_F(CommandLineTest, AttendSendsItsFlags) {
   EXPECT_THAT(outcome.out, HasSubstr("attention_probabilities float16 [2, 3, 4]"));
 }
 
+TEST_F(CommandLineTest, AttendSendsAMemory) {
+  const Outcome outcome = Run({"attend", "--values", "1,2;3,4", "--memory", "1,2;3,4;5,6",
+                               "--memory-values", "1,2,3;4,5,6;7,8,9", "--memory-mask", "1,1,0"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const v1::Memory sent = server_.attended().at(0).memory();
+  EXPECT_THAT(sent.hidden_states().shape(), ElementsAre(1, 3, 2));
+  EXPECT_THAT(sent.values().shape(), ElementsAre(1, 3, 3));
+  EXPECT_THAT(sent.attention_mask().shape(), ElementsAre(1, 3));
+  ASSERT_EQ(Run({"attend", "--values", "1,2", "--memory", "1,2;3,4;5,6", "--memory-lengths", "3"})
+                .exit_code,
+            0);
+  EXPECT_THAT(server_.attended().at(1).memory().hidden_states().shape(), ElementsAre(3, 2));
+  EXPECT_THAT(server_.attended().at(1).memory().lengths(), ElementsAre(3));
+}
+
+TEST_F(CommandLineTest, RegistersAMemoryForLater) {
+  const Outcome put = Run({"put-memory", "--model", "m", "--layer", "2", "--memory", "1,2;3,4",
+                           "--time-to-live", "1.5s"});
+  EXPECT_EQ(put.exit_code, 0) << put.err;
+  EXPECT_EQ(put.out, "h1\n");
+  EXPECT_EQ(put.err, "96 bytes, until 1970-01-01T00:16:40+00:00\n");
+  EXPECT_EQ(server_.put().at(0).layer(), 2u);
+  EXPECT_EQ(server_.put().at(0).time_to_live_ms(), 1500);
+  const json document = RunJson({"put-memory", "--memory", "1,2;3,4"});
+  EXPECT_EQ(document["handle"], "h1");
+  EXPECT_EQ(document["bytes"], 96);
+  ASSERT_EQ(Run({"attend", "--values", "1,2", "--memory-handle", "h1"}).exit_code, 0);
+  EXPECT_EQ(server_.attended().at(0).memory_handle(), "h1");
+  EXPECT_EQ(Run({"drop-memory", "h1"}).out, "dropped 96 bytes\n");
+  EXPECT_EQ(RunJson({"drop-memory", "h1"})["bytes"], 96);
+  EXPECT_EQ(Run({"drop-memory", "h2"}).exit_code, 1);
+}
+
+TEST_F(CommandLineTest, RefusesMemoriesThatAreNone) {
+  EXPECT_EQ(Run({"put-memory"}).exit_code, 2);
+  EXPECT_EQ(Run({"attend", "--values", "1,2", "--memory-mask", "1"}).exit_code, 2);
+  EXPECT_EQ(
+      Run({"attend", "--values", "1,2", "--memory", "1,2", "--memory-handle", "h1"}).exit_code, 2);
+  const Outcome missing = Run({"attend", "--values", "1,2", "--memory", "no_such_file.npy"});
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_THAT(missing.err, HasSubstr("--memory: "));
+}
+
 TEST_F(CommandLineTest, AttendPrintsJson) {
   const json document = RunJson({"attend", "--values", "0.1,2"});
   EXPECT_EQ(document["output"]["dtype"], "float32");

@@ -68,6 +68,48 @@ TEST_F(ClientTest, AttendSendsEveryField) {
   EXPECT_EQ(sent.request_id(), "r1");
 }
 
+TEST_F(ClientTest, AttendSendsAMemoryOrAHandle) {
+  AttendRequest request = SmallAttend();
+  request.memory = Memory{.hidden_states = FloatTensor({1, 2, 4}, kValues),
+                          .attention_mask = Int64Tensor({1, 2}, {1, 0}),
+                          .lengths = {2},
+                          .values = FloatTensor({1, 1, 8}, kValues)};
+  ASSERT_TRUE(client_.Attend(request).ok());
+  const v1::Memory sent = server_.attended().at(0).memory();
+  EXPECT_EQ(sent.hidden_states().data(), request.memory->hidden_states.data);
+  EXPECT_THAT(sent.attention_mask().shape(), ElementsAre(1, 2));
+  EXPECT_THAT(sent.lengths(), ElementsAre(2));
+  EXPECT_THAT(sent.values().shape(), ElementsAre(1, 1, 8));
+  request = SmallAttend();
+  request.memory_handle = "h";
+  ASSERT_TRUE(client_.Attend(request).ok());
+  EXPECT_FALSE(server_.attended().at(1).has_memory());
+  EXPECT_EQ(server_.attended().at(1).memory_handle(), "h");
+}
+
+TEST_F(ClientTest, RegistersAndDropsMemories) {
+  PutMemoryRequest request;
+  request.model = "m";
+  request.layer = 3;
+  request.memory.hidden_states = FloatTensor({1, 2, 4}, kValues);
+  request.time_to_live = absl::Microseconds(2'000'001);
+  request.request_id = "r";
+  const auto kept = client_.PutMemory(request);
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  EXPECT_EQ(kept->handle, "h1");
+  EXPECT_EQ(kept->bytes, 96);
+  EXPECT_EQ(kept->expires, absl::FromUnixSeconds(1000));
+  EXPECT_EQ(kept->execution.tokens, 3);
+  const v1::PutMemoryRequest sent = server_.put().at(0);
+  EXPECT_EQ(sent.model(), "m");
+  EXPECT_EQ(sent.layer(), 3u);
+  EXPECT_EQ(sent.time_to_live_ms(), 2001);
+  EXPECT_EQ(sent.request_id(), "r");
+  EXPECT_THAT(sent.memory().hidden_states().shape(), ElementsAre(1, 2, 4));
+  EXPECT_EQ(client_.DropMemory(kept->handle).value(), 96);
+  EXPECT_EQ(client_.DropMemory("other").status(), absl::NotFoundError("no such memory"));
+}
+
 TEST_F(ClientTest, AttendLeavesOutWhatIsNotSet) {
   ASSERT_TRUE(client_.Attend(SmallAttend()).ok());
   const v1::AttendRequest sent = server_.attended().at(0);

@@ -95,6 +95,11 @@ std::vector<v1::EncodeRequest> FakeServer::encoded() const {
   return encoded_;
 }
 
+std::vector<v1::PutMemoryRequest> FakeServer::put() const {
+  absl::MutexLock lock(&mutex_);
+  return put_;
+}
+
 grpc::Status FakeServer::Ready(grpc::ServerContext& context) {
   std::function<void(grpc::ServerContext&)> hook;
   {
@@ -121,6 +126,28 @@ grpc::Status FakeServer::Attend(grpc::ServerContext* context, const v1::AttendRe
     *response->mutable_attention_probabilities() = request->hidden_states();
   }
   SetExecution(3, response->mutable_execution());
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::PutMemory(grpc::ServerContext* context,
+                                   const v1::PutMemoryRequest* request,
+                                   v1::PutMemoryResponse* response) {
+  {
+    absl::MutexLock lock(&mutex_);
+    put_.push_back(*request);
+  }
+  if (grpc::Status status = Ready(*context); !status.ok()) return status;
+  response->set_handle("h1");
+  response->set_bytes(96);
+  response->set_expires_unix_ms(1'000'000);
+  SetExecution(3, response->mutable_execution());
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::DropMemory(grpc::ServerContext*, const v1::DropMemoryRequest* request,
+                                    v1::DropMemoryResponse* response) {
+  if (request->handle() != "h1") return {grpc::StatusCode::NOT_FOUND, "no such memory"};
+  response->set_bytes(96);
   return grpc::Status::OK;
 }
 
@@ -175,6 +202,8 @@ grpc::Status FakeServer::GetModel(grpc::ServerContext*, const v1::GetModelReques
   response->set_layers(12);
   v1::LayerDescription* layer = response->mutable_layer();
   layer->set_hidden_size(4);
+  layer->set_key_input_width(4);
+  layer->set_value_input_width(4);
   layer->set_heads(2);
   layer->set_key_width(2);
   layer->set_value_width(2);

@@ -19,6 +19,7 @@ namespace attendant::client {
 //   an execution Encode        hidden states (or zeros [B, S, 2] for token ids), pooled ones, and
 //   each layer asked for EncodeStream  as Encode, the last request first; a request without input
 //   gets an error answer ListModels    "a" and "b"; GetModel knows them, and an empty name as "a"
+//   PutMemory     the handle "h1", of 96 bytes, which DropMemory knows
 //   Health        as `health` says, by service name; NOT_FOUND for other names
 class FakeServer : private v1::EncoderService::Service {
  public:
@@ -37,12 +38,17 @@ class FakeServer : private v1::EncoderService::Service {
 
   std::vector<v1::AttendRequest> attended() const;
   std::vector<v1::EncodeRequest> encoded() const;
+  std::vector<v1::PutMemoryRequest> put() const;
 
  private:
   grpc::Status Attend(grpc::ServerContext* context, const v1::AttendRequest* request,
                       v1::AttendResponse* response) override;
   grpc::Status Encode(grpc::ServerContext* context, const v1::EncodeRequest* request,
                       v1::EncodeResponse* response) override;
+  grpc::Status PutMemory(grpc::ServerContext* context, const v1::PutMemoryRequest* request,
+                         v1::PutMemoryResponse* response) override;
+  grpc::Status DropMemory(grpc::ServerContext* context, const v1::DropMemoryRequest* request,
+                          v1::DropMemoryResponse* response) override;
   grpc::Status EncodeStream(
       grpc::ServerContext* context,
       grpc::ServerReaderWriter<v1::EncodeStreamResponse, v1::EncodeStreamRequest>* stream) override;
@@ -59,6 +65,7 @@ class FakeServer : private v1::EncoderService::Service {
   bool unsound_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<v1::AttendRequest> attended_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::EncodeRequest> encoded_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::PutMemoryRequest> put_ ABSL_GUARDED_BY(mutex_);
   std::string address_;
   std::unique_ptr<grpc::Server> server_;
 };

@@ -1,0 +1,34 @@
+// attendant-client put-memory and drop-memory: memories that the server keeps.
+#pragma once
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "client/commands/command.h"
+#include "client/commands/memory_options.h"
+
+namespace attendant::client {
+
+class PutMemoryCommand : public Command {
+ public:
+  CLI::App* AddTo(CLI::App& app) override;
+  ExitCode Run(Session& session) override;
+
+ private:
+  std::string model_;
+  uint32_t layer_ = 0;
+  absl::Duration time_to_live_;
+  std::string request_id_;
+  MemoryOptions memory_;
+};
+
+class DropMemoryCommand : public Command {
+ public:
+  CLI::App* AddTo(CLI::App& app) override;
+  ExitCode Run(Session& session) override;
+
+ private:
+  std::string handle_;
+};
+
+}  // namespace attendant::client

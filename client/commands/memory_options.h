@@ -1,0 +1,30 @@
+// The flags that say what a memory is made of.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/messages.h"
+
+namespace attendant::client {
+
+class MemoryOptions {
+ public:
+  void AddTo(CLI::App& app);
+
+  // Reads the files; nothing without --memory. A lone sequence gets its batch dimension, as with
+  // InputOptions. INVALID_ARGUMENT and NOT_FOUND name the flag or the file.
+  absl::StatusOr<std::optional<Memory>> Read() const;
+
+ private:
+  std::string memory_;
+  std::string values_;
+  std::string mask_;
+  std::vector<int64_t> lengths_;
+};
+
+}  // namespace attendant::client
