@@ -54,6 +54,12 @@ TEST(SteadyStateTest, AllocatesAndCreatesNothing) {
         EXPECT_TRUE(run.Attend(1, stage, {.cu_seqlens = bounds, .bias = {}}, nobody).ok());
       }
     }
+    const auto memory = run.ProjectMemory(1, {.first_key = 96, .first_value = 160, .rows = 50});
+    ASSERT_TRUE(memory.ok());
+    const AttentionMemory memories[] = {*memory, *memory, *memory};
+    EXPECT_TRUE(run.Attend(1, AttendStage::kBlock,
+                           {.cu_seqlens = small, .bias = {}, .memory = memories}, nobody)
+                    .ok());
     EXPECT_TRUE(
         run.Encode(0, 2, {.cu_seqlens = small, .bias = {}, .wanted_rows = wanted}, nobody).ok());
     EXPECT_EQ(allocations.count(), 0);
