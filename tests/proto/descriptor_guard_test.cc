@@ -85,7 +85,7 @@ TEST(DescriptorGuardTest, FindsMissingTypesAndValues) {
 TEST(DescriptorGuardTest, FindsServiceBreaks) {
   EXPECT_THAT(BreaksAfter([](auto&, auto& service) {
                 service.mutable_service(0)->mutable_method(0)->set_name("Attention");
-                service.mutable_service(0)->mutable_method(2)->set_server_streaming(false);
+                service.mutable_service(0)->mutable_method(4)->set_server_streaming(false);
                 service.add_service()->set_name("GoneService");
               }),
               ElementsAre("method attendant.v1.EncoderService.Attention is missing",
