@@ -30,9 +30,9 @@ absl::Status CheckLayer(const ModelDescription& model, int64_t layer) {
 absl::Status CheckTakesMemory(const LayerShape& layer) {
   if (layer.takes_memory()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "memory: expected a layer without relative positions and window, got one with positions "
-      "\"",
-      Name(layer.relative_positions.kind), "\" and window ", layer.window));
+      "memory: expected attention without relative positions, window, bottleneck and places, got ",
+      Name(layer.attention), " with positions \"", Name(layer.relative_positions.kind),
+      "\", window ", layer.window, " and bottleneck ", layer.bottleneck));
 }
 
 // Whether the layer can attend to what the batch has for it.

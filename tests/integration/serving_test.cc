@@ -190,7 +190,8 @@ TEST_F(ServingTest, ReflectionDescribesEveryMethod) {
       }
     }
   }
-  EXPECT_THAT(methods, ElementsAre("Attend", "Encode", "EncodeStream", "ListModels", "GetModel"));
+  EXPECT_THAT(methods, ElementsAre("Attend", "PutMemory", "DropMemory", "Encode", "EncodeStream",
+                                   "ListModels", "GetModel"));
 }
 
 TEST_F(ServingTest, SidePort) {

@@ -306,17 +306,18 @@ TEST_F(MemoryRefusalTest, RelativePositionsAndWindows) {
   model_.layer.relative_positions.kind = RelativePositions::kAlibi;
   Load(model_);
   const absl::Status expected = absl::InvalidArgumentError(
-      "memory: expected a layer without relative positions and window, got one with positions "
-      "\"alibi\" and window 0");
+      "memory: expected attention without relative positions, window, bottleneck and places, got "
+      "softmax with positions \"alibi\", window 0 and bottleneck 0");
   EXPECT_EQ(Attend({AttentionMemory()}), expected);
   EXPECT_EQ(run_->ProjectMemory(0, {0, 0, 1}).status(), expected);
   model_.layer.relative_positions.kind = RelativePositions::kNone;
   model_.layer.window = 3;
   Load(model_);
-  EXPECT_EQ(Attend({AttentionMemory()}),
-            absl::InvalidArgumentError(
-                "memory: expected a layer without relative positions and window, got "
-                "one with positions \"none\" and window 3"));
+  EXPECT_EQ(
+      Attend({AttentionMemory()}),
+      absl::InvalidArgumentError(
+          "memory: expected attention without relative positions, window, bottleneck and places, "
+          "got softmax with positions \"none\", window 3 and bottleneck 0"));
 }
 
 TEST_F(MemoryRefusalTest, RowsThatDoNotFit) {

@@ -290,21 +290,28 @@ const AttendRule kMemoryRules[] = {
 INSTANTIATE_TEST_SUITE_P(Memory, AttendRuleTest, ::testing::ValuesIn(kMemoryRules),
                          NameOfRule<Request>);
 
-TEST(AttendLimitTest, RefusesALayerWithAWindow) {
-  ModelDescription windowed = TestModels().at("tiny")->encoder->description();
-  windowed.layer.window = 3;
-  TestServerOptions options;
-  options.models = ModelOf("windowed", windowed);
-  TestServer server(options);
-  v1::AttendRequest request = Valid();
-  request.clear_model();
-  SetMemory(request, {2, 4, 32});
-  v1::AttendResponse response;
-  const grpc::Status status = server.Attend(request, &response);
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(status.error_message(),
+TEST(AttendLimitTest, RefusesAMemoryThatTheLayerCannotSee) {
+  const auto refusal = [](const ModelDescription& description) {
+    TestServerOptions options;
+    options.models = ModelOf("one", description);
+    TestServer server(options);
+    v1::AttendRequest request = Valid();
+    request.clear_model();
+    SetMemory(request, {2, 4, 32});
+    v1::AttendResponse response;
+    const grpc::Status status = server.Attend(request, &response);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    return status.error_message();
+  };
+  ModelDescription description = TestModels().at("tiny")->encoder->description();
+  description.layer.window = 3;
+  EXPECT_EQ(refusal(description),
             "memory: expected none, as the layer's window of 3 is around the query in one "
             "sequence; got one");
+  description.layer.window = 0;
+  description.layer.bottleneck = 24;
+  EXPECT_EQ(refusal(description),
+            "memory: expected none, as the layer attends behind a bottleneck of its own; got one");
 }
 
 TEST(AttendLimitTest, RefusesAnAnswerThatWouldBeTooLarge) {
