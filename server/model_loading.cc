@@ -164,6 +164,7 @@ CheckpointOptions CheckpointOptionsOf(const ModelSetting& setting, const Setting
   options.max_model_bytes = settings.max_model_bytes;
   options.allow_nonfinite_weights = setting.allow_nonfinite_weights;
   options.weights_sha256 = setting.weights_sha256;
+  options.prune_file = setting.prune_file;
   return options;
 }
 

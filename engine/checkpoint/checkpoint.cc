@@ -9,6 +9,7 @@
 #include "engine/checkpoint/embedded.h"
 #include "engine/checkpoint/hugging_face.h"
 #include "engine/checkpoint/input_file.h"
+#include "engine/checkpoint/pruning.h"
 #include "engine/checkpoint/torch_modules.h"
 
 namespace attendant {
@@ -40,11 +41,8 @@ absl::Status InspectFolder(const std::string& folder, const CheckpointOptions& o
                                           kTorchDescriptionFile, ", found neither"));
 }
 
-}  // namespace
-
-absl::Status InspectCheckpoint(const std::string& source, const CheckpointOptions& options,
-                               Checkpoint& found) {
-  if (absl::Status status = CheckDigestText(options.weights_sha256); !status.ok()) return status;
+absl::Status InspectSource(const std::string& source, const CheckpointOptions& options,
+                           Checkpoint& found) {
   absl::string_view rest = source;
   const bool is_synthetic = absl::ConsumePrefix(&rest, "synthetic:");
   if (!is_synthetic && source != "worked-example") return InspectFolder(source, options, found);
@@ -55,6 +53,16 @@ absl::Status InspectCheckpoint(const std::string& source, const CheckpointOption
   absl::StatusOr<Checkpoint> opened = is_synthetic ? OpenSynthetic(rest) : OpenWorkedExample();
   if (opened.ok()) found = *std::move(opened);
   return opened.status();
+}
+
+}  // namespace
+
+absl::Status InspectCheckpoint(const std::string& source, const CheckpointOptions& options,
+                               Checkpoint& found) {
+  if (absl::Status status = CheckDigestText(options.weights_sha256); !status.ok()) return status;
+  absl::Status status = InspectSource(source, options, found);
+  if (status.ok() && !options.prune_file.empty()) status = PruneHeads(options.prune_file, found);
+  return status;
 }
 
 absl::StatusOr<Checkpoint> OpenCheckpoint(const std::string& source,

@@ -18,6 +18,7 @@ struct CheckpointOptions {
   int64_t max_header_bytes = int64_t{16} << 20;  // of a safetensors header (W2)
   bool allow_nonfinite_weights = false;          // (W12)
   std::string weights_sha256;                    // lower-case hex; empty: not checked (W15)
+  std::string prune_file;  // the heads to leave out, see pruning.h; empty: none
 };
 
 // A tensor of the weight files, and what becomes of it.

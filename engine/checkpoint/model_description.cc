@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
+
 namespace attendant {
 
 const char* Name(NormPlacement placement) {
@@ -35,10 +37,22 @@ const char* Name(RelativePositions kind) {
 LayerShape ModelDescription::layer_shape(int64_t set) const {
   LayerShape shape = layer;
   if (variants.empty()) return shape;
-  shape.has_attention_norm = variants[set].has_attention_norm;
-  shape.relative_positions.rotary_theta = variants[set].rotary_theta;
-  if (!variants[set].has_window) shape.window = 0;
+  const LayerVariant& variant = variants[set];
+  shape.has_attention_norm = variant.has_attention_norm;
+  shape.relative_positions.rotary_theta = variant.rotary_theta;
+  if (!variant.has_window) shape.window = 0;
+  if (variant.pruned_heads.empty()) return shape;
+  for (int64_t head = 0; head < layer.heads; ++head) {
+    if (absl::c_binary_search(variant.pruned_heads, head)) continue;
+    shape.head_numbers.push_back(head);
+  }
+  shape.heads = static_cast<int64_t>(shape.head_numbers.size());
   return shape;
+}
+
+int64_t ModelDescription::heads_at(int64_t i) const {
+  if (variants.empty()) return layer.heads;
+  return layer.heads - static_cast<int64_t>(variants[weight_set(i)].pruned_heads.size());
 }
 
 int64_t ModelDescription::weight_sets() const {

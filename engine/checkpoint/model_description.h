@@ -66,6 +66,7 @@ struct RelativePositionShape {
 struct LayerShape {
   int64_t hidden_size = 0;         // E
   int64_t heads = 0;               // H
+  std::vector<int64_t> head_numbers = {};  // [H] in the checkpoint, ascending; empty: 0, 1, …
   int64_t key_width = 0;           // Dk, of one head
   int64_t value_width = 0;         // Dv, of one head
   int64_t feed_forward_width = 0;  // F; 0: no feed-forward block
@@ -230,6 +231,7 @@ struct LayerVariant {
   bool has_attention_norm = true;
   bool has_window = false;
   float rotary_theta = 0;
+  std::vector<int64_t> pruned_heads = {};  // those of H that the layer does without, ascending
 
   bool operator==(const LayerVariant&) const = default;
 };
@@ -247,8 +249,11 @@ struct ModelDescription {
   std::optional<PoolingDescription> pooling;
   std::optional<PoolingDescription> classifier;  // a head that scores classes
 
-  // The layers of a weight set.
+  // The layers of a weight set, and layer i. Without some of its heads a layer is narrower than
+  // `layer` says, nowhere wider.
   LayerShape layer_shape(int64_t set) const;
+  LayerShape layer_at(int64_t i) const { return layer_shape(weight_set(i)); }
+  int64_t heads_at(int64_t i) const;  // of layer i
   int64_t weight_sets() const;
   int64_t weight_set(int64_t i) const { return layer_map.empty() ? i : layer_map[i]; }
   bool operator==(const ModelDescription&) const = default;

@@ -90,8 +90,10 @@ void AddLayer(const LayerShape& shape, int64_t index, Weights& weights) {
   for (const auto& [name, out, in] : InputProjections(shape)) {
     AddLinear(prefix + name, out, in, weights);
   }
-  if (shape.has_output_projection) {
+  if (shape.has_output_projection && shape.heads > 0) {
     AddLinear(prefix + "output", shape.projected_width(), shape.context_width(), weights);
+  } else if (shape.has_output_projection) {
+    weights.push_back({prefix + "output.bias", {shape.projected_width()}, /*optional=*/true});
   }
   const bool has_norms = shape.norm_placement != NormPlacement::kNone;
   if (shape.has_branch_scale) weights.push_back({prefix + "attention_scale", {width}});
@@ -144,7 +146,7 @@ void AddPooling(const std::string& name, const std::optional<PoolingDescription>
 
 std::vector<InputProjection> InputProjections(const LayerShape& shape) {
   std::vector<InputProjection> projections;
-  if (!shape.has_input_projection) return projections;
+  if (!shape.has_input_projection || shape.heads == 0) return projections;
   const int64_t keys = shape.heads * shape.key_width;
   projections.push_back({"query", keys, shape.inner_width()});
   if (!shape.keys_are_queries) projections.push_back({"key", keys, shape.key_inputs()});

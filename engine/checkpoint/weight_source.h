@@ -38,6 +38,8 @@ namespace attendant {
 // "exit_norm.{weight,bias}" [E], "pooling.dense.{weight,bias}" [dense_width, modes E],
 // "pooling.dense_norm.{weight,bias}" [dense_width], "pooling.output.{weight,bias}" [output_width,
 // dense_width], the same of "classifier". Linear weights are [out, in]. RMS norms have no bias.
+// H and C are those that the layer's pruning leaves; without any head, of projections only
+// "output.bias" is left.
 struct WeightSpec {
   std::string name;
   std::vector<int64_t> shape;

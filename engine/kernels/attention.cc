@@ -35,6 +35,23 @@ RelativeScores RelativeOfHead(const RelativeScores& relative, int64_t head, int6
   return of_head;
 }
 
+int64_t NumberOf(const AttentionShape& shape, int64_t head) {
+  return shape.head_numbers.empty() ? head : shape.head_numbers[head];
+}
+
+float GateOf(const AttentionShape& shape, const AttentionSequence& sequence, int64_t head) {
+  return sequence.head_gates == nullptr ? 1.0f : sequence.head_gates[NumberOf(shape, head)];
+}
+
+// Rows of zeros for a gate of 0, whatever they hold; to the bit as they are for 1.
+void ApplyGate(float gate, MatrixView<float> rows) {
+  if (gate == 1.0f) return;
+  for (int64_t r = 0; r < rows.rows; ++r) {
+    float* row = rows.row(r);
+    for (int64_t i = 0; i < rows.cols; ++i) row[i] = gate == 0.0f ? 0.0f : row[i] * gate;
+  }
+}
+
 AttentionOperands OperandsOf(const AttentionShape& shape) {
   const ComputeMode& mode = shape.mode;
   if (mode.type == ComputeType::kF32 || shape.kind == AttentionKind::kAdditive)
@@ -64,8 +81,8 @@ AttentionBlock BlockOf(const AttentionShape& shape, const AttentionInput& input,
   const int64_t last = block.keys.rows - 1;
   const int64_t extent = last < 0 ? 0 : block.KeyPosition(last) - block.KeyPosition(0) + 1;
   block.window = extent > shape.pattern.full_up_to ? shape.window : 0;
-  block.bias = BiasOfHead(sequence.bias, head);
-  block.distances = BiasOfHead(input.distances, head);
+  block.bias = BiasOfHead(sequence.bias, NumberOf(shape, head));
+  block.distances = BiasOfHead(input.distances, NumberOf(shape, head));
   if (input.score_weights != nullptr) {
     block.score_weights = input.score_weights + head * shape.key_width;
   }
@@ -192,8 +209,11 @@ void AttendLinear(const ThreadTeam& team, const AttentionShape& shape, const Att
     AttentionBlock block = BlockOf(shape, input, sequence, item % shape.heads, context);
     block.operands = workspace.operands;
     const AttentionScratch scratch = workspace.scratch(worker);
+    const float gate = GateOf(shape, sequence, item % shape.heads);
+    const MatrixView<float> rows = block.context.Rows(sequence.first_query, sequence.queries);
     if (shape.kind == AttentionKind::kLinformer) {
-      return AttendMixed(sequence, MixedKeys(shape, input, block, scratch), scratch);
+      AttendMixed(sequence, MixedKeys(shape, input, block, scratch), scratch);
+      return ApplyGate(gate, rows);
     }
     KeepQueries(sequence.first_query, sequence.queries, block);
     const LinearHead head = {.queries = block.queries,
@@ -204,6 +224,7 @@ void AttendLinear(const ThreadTeam& team, const AttentionShape& shape, const Att
                              .causal = shape.kind == AttentionKind::kCausalLinear,
                              .first_query = sequence.first_query};
     AttendLinearHead(head, scratch.state);
+    ApplyGate(gate, rows);
   });
 }
 
@@ -254,8 +275,12 @@ int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const Att
     KeepQueries(sequence.first_query + begin, std::min(queries_per_item, sequence.queries - begin),
                 block);
     block.operands = workspace.impl().operands;
-    keyless.fetch_add(AttendBlock(block, workspace.impl().scratch(worker)),
-                      std::memory_order_relaxed);
+    const float gate = GateOf(shape, sequence, head);
+    if (gate != 0.0f || block.probabilities != nullptr) {
+      keyless.fetch_add(AttendBlock(block, workspace.impl().scratch(worker)),
+                        std::memory_order_relaxed);
+    }
+    ApplyGate(gate, block.context);
   });
   return keyless.load();
 }

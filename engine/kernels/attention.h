@@ -25,6 +25,8 @@ struct AttentionShape {
   int64_t relative_rows = 0;      // of AttentionInput's `relative`; 0: none
   AttentionKind kind = AttentionKind::kSoftmax;
   int64_t mixed_keys = 0;  // k of kLinformer
+  // [H]: the number of each head, by which biases and gates are found; or empty: 0, 1, …
+  absl::Span<const int64_t> head_numbers = {};
   // What the products compute in: queries, keys, values and probabilities are rounded to bfloat16
   // in kBf16 and kInt8 where the CPU has units for that, or if emulated, and are float32 else. Sums
   // and softmax are float32.
@@ -62,6 +64,9 @@ struct AttentionSequence {
   absl::Span<const int32_t> positions = {};
   // What the queries see (cross-attention); or none: their own sequence.
   const AttentionMemory* memory = nullptr;
+  // If set: each head's probabilities are times its gate in [0, 1] before they meet the values, by
+  // its number. The probabilities that are received are not. 0 costs nothing if none are.
+  const float* head_gates = nullptr;
 
   int64_t keys() const { return memory == nullptr ? length : memory->keys.rows; }
 };

@@ -9,6 +9,14 @@
 
 namespace attendant {
 
+// How much each head counts, for one sequence: head h of the span's layer i is times
+// data[i * layer_stride + h], in [0, 1]. h is its number in the checkpoint, whether or not others
+// have been pruned. A stride of 0: the same in all layers. Does not own.
+struct HeadGates {
+  const float* data = nullptr;  // null: each counts fully
+  int64_t layer_stride = 0;
+};
+
 // Sequences back to back: sequence i has rows [cu_seqlens[i], cu_seqlens[i + 1]). T =
 // cu_seqlens.back(). No padding row.
 struct PackedBatch {
@@ -19,11 +27,12 @@ struct PackedBatch {
       {};  // [T]: index of each token in its padded row, ascending in a sequence; or
            // empty: 0, 1, … in each. Biases, windows and relative positions look at it
   // Rows that anybody looks at after the last layer of a span, ascending; or empty: all. The others
-  // may then hold anything. Only Encode heeds it.
+  // may then hold anything.
   absl::Span<const int32_t> wanted_rows = {};
   // [sequences]: what each attends to, made by EncoderRun::ProjectMemory for the same layer; or
   // empty: its own rows. For Attend alone.
   absl::Span<const AttentionMemory> memory = {};
+  absl::Span<const HeadGates> head_gates = {};  // [sequences]; or empty: none has any
 
   int64_t sequences() const { return static_cast<int64_t>(cu_seqlens.size()) - 1; }
   int64_t tokens() const { return cu_seqlens.empty() ? 0 : cu_seqlens.back(); }
@@ -45,6 +54,10 @@ class RunObserver {
   // Where the probabilities of this sequence in this layer shall go, [H, length, keys], or null:
   // not wanted.
   virtual float* ProbabilitiesTarget(int64_t /*layer*/, int64_t /*sequence*/) { return nullptr; }
+
+  // In a layer whose probabilities are wanted, unless it attends to memories: the values of its
+  // attention [T, heads x value width], valid until the call returns.
+  virtual void OnValues(int64_t /*layer*/, MatrixView<const float> /*values*/) {}
 
   // After a layer: its output [T, E], valid until the call returns.
   virtual void AfterLayer(int64_t /*layer*/, MatrixView<const float> /*hidden_states*/) {}

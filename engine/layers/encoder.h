@@ -121,17 +121,17 @@ class EncoderRun {
   // the model must have a front.
   void AddFront(absl::Span<const int32_t> positions, int64_t first_row);
 
-  // One layer's attention of input(). Result: [T, C] for kContext, else [T, E].
+  // One layer's attention of input(). Result: [T, C of the layer] for kContext, else [T, E].
   //   kContext    softmax(Q K^T scale + bias) V, the heads side by side
   //   kProjected  context Wo^T + bo
   //   kBlock      post-norm: norm(x + projected); pre-norm: x + projected; none: projected, or the
   //   context of a layer
   //               without output projection: [T, C]
   // In a pre-norm layer all three take norm(x) for what enters the attention, as the layer itself
-  // does. If the batch has memories, the input makes the queries alone. Of `observer` only
-  // ProbabilitiesTarget is called. INVALID_ARGUMENT: no such layer, kProjected without an output
-  // projection, a memory where none fits or none where the layer needs one, or cu_seqlens, bias or
-  // memory that are no packed batch.
+  // does. Only the batch's wanted rows are sure to hold anything. If the batch has memories, the
+  // input makes the queries alone. Of `observer` only ProbabilitiesTarget and OnValues are called.
+  // INVALID_ARGUMENT: no such layer, kProjected without an output projection, a memory where none
+  // fits or none where the layer needs one, or cu_seqlens, bias or memory that are no packed batch.
   // RESOURCE_EXHAUSTED: T > max_tokens.
   absl::StatusOr<MatrixView<const float>> Attend(int64_t layer, AttendStage stage,
                                                  const PackedBatch& batch, RunObserver& observer);

@@ -96,8 +96,18 @@ MatrixView<float> EncoderLayer::NormedLinear::Apply(MatrixView<const float> x,
   return y;
 }
 
-MatrixView<float> EncoderLayer::Forward(MatrixView<float> x, RunState& run) const {
-  return Finish(x, AttentionBlock(x, run), run);
+MatrixView<float> EncoderLayer::Forward(LayerPart part, MatrixView<float> x, RunState& run) const {
+  const MatrixView<float> context = Context(x, run);
+  if (part == LayerPart::kContext) return context;
+  return FromContext(part, {x, ResidualOf(x, run), context}, run);
+}
+
+MatrixView<float> EncoderLayer::FromContext(LayerPart part, const Entered& entered,
+                                            RunState& run) const {
+  const MatrixView<float> branch = attention_.Project(entered.context, run);
+  if (part == LayerPart::kProjected) return branch;
+  const MatrixView<float> residual = JoinAttention(entered.residual, branch, run);
+  return part == LayerPart::kAttentionBlock ? residual : Finish(entered.x, residual, run);
 }
 
 MatrixView<float> EncoderLayer::Finish(MatrixView<float> x, MatrixView<float> residual,
@@ -112,26 +122,21 @@ MatrixView<float> EncoderLayer::Finish(MatrixView<float> x, MatrixView<float> re
   return x;
 }
 
-MatrixView<float> EncoderLayer::ForwardWanted(MatrixView<float> x, const PackedBatch& batch,
-                                              RunState& run) const {
+MatrixView<float> EncoderLayer::ForwardWanted(LayerPart part, MatrixView<float> x,
+                                              const PackedBatch& batch, RunState& run) const {
   const absl::Span<const int32_t> rows = batch.wanted_rows;
   run.NarrowQueries(batch);
   const MatrixView<float> context = Context(x, run);
-  MatrixView<float> residual = RunState::Compact(rows, ResidualOf(x, run));
+  if (part == LayerPart::kContext) return context;
+  const MatrixView<float> residual = RunState::Compact(rows, ResidualOf(x, run));
   const MatrixView<float> entered = bottleneck_ ? RunState::Compact(rows, x) : residual;
   const int64_t all = std::exchange(run.tokens, static_cast<int64_t>(rows.size()));
-  const MatrixView<float> branch = attention_.Project(RunState::Compact(rows, context), run);
-  residual = JoinAttention(residual, branch, run);
-  MatrixView<float> y = Finish(entered, residual, run);
+  MatrixView<float> y =
+      FromContext(part, {entered, residual, RunState::Compact(rows, context)}, run);
   run.tokens = all;
   RunState::Expand(rows, y);
   y.rows = x.rows;
   return y;
-}
-
-MatrixView<float> EncoderLayer::AttentionBlock(MatrixView<float> x, RunState& run) const {
-  const MatrixView<float> projected = Projected(x, run);
-  return JoinAttention(ResidualOf(x, run), projected, run);
 }
 
 MatrixView<float> EncoderLayer::FeedForwardBlock(const NormedFeedForward& feed_forward,
@@ -149,10 +154,6 @@ MatrixView<float> EncoderLayer::Context(MatrixView<float> x, RunState& run) cons
     entry = bottleneck_->attention->Apply(x, run.activations.inner_queries(), run);
   }
   return attention_.Context(entry, x, run);
-}
-
-MatrixView<float> EncoderLayer::Projected(MatrixView<float> x, RunState& run) const {
-  return attention_.Project(Context(x, run), run);
 }
 
 // norm(x), beside the x that the residual will need, or x itself.

@@ -18,6 +18,14 @@
 
 namespace attendant {
 
+// How far a layer is run.
+enum class LayerPart {
+  kContext,         // what the attention alone makes of what enters it: norm(x) in a pre-norm layer
+  kProjected,       // through the output projection
+  kAttentionBlock,  // with residual and norm as the layer has them
+  kWhole
+};
+
 // Immutable, thread-safe. x is [PaddedRows(T), E] everywhere; layers with a residual add to it in
 // place.
 class EncoderLayer {
@@ -27,21 +35,13 @@ class EncoderLayer {
                                            WeightLoader& loader,
                                            const AlignedBuffer<float>& distances = {});
 
-  // The whole layer. Returns where its output is: x, or the attention's result for a layer without
-  // residuals.
-  MatrixView<float> Forward(MatrixView<float> x, RunState& run) const;
+  // Returns where the output is: x, or the attention's result where no residual was added.
+  MatrixView<float> Forward(LayerPart part, MatrixView<float> x, RunState& run) const;
 
   // The same for the wanted rows of the batch alone: the other rows of the result hold anything.
   // Their bits are those that Forward gives.
-  MatrixView<float> ForwardWanted(MatrixView<float> x, const PackedBatch& batch,
+  MatrixView<float> ForwardWanted(LayerPart part, MatrixView<float> x, const PackedBatch& batch,
                                   RunState& run) const;
-
-  // Its first half, with residual and norm as the layer has them. Returns as Forward does.
-  MatrixView<float> AttentionBlock(MatrixView<float> x, RunState& run) const;
-
-  // What the attention alone makes of what enters it: norm(x) in a pre-norm layer, else x.
-  MatrixView<float> Context(MatrixView<float> x, RunState& run) const;
-  MatrixView<float> Projected(MatrixView<float> x, RunState& run) const;
 
   AttentionMemory ProjectMemory(const MemoryRows& memory, RunState& run) const {
     return attention_.ProjectMemory(memory, run);
@@ -92,6 +92,12 @@ class EncoderLayer {
   MatrixView<float> ResidualOf(MatrixView<float> x, RunState& run) const {
     return bottleneck_ ? run.Padded(run.activations.inner()) : x;
   }
+  MatrixView<float> Context(MatrixView<float> x, RunState& run) const;
+  // What entered the layer, what the attention's output is added to, and the attention's context.
+  struct Entered {
+    MatrixView<float> x, residual, context;
+  };
+  MatrixView<float> FromContext(LayerPart part, const Entered& entered, RunState& run) const;
   // From the residual of the feed-forward blocks to the layer's output; x entered the layer.
   MatrixView<float> Finish(MatrixView<float> x, MatrixView<float> residual, RunState& run) const;
   MatrixView<float> FeedForwardBlock(const NormedFeedForward& feed_forward, MatrixView<float> x,

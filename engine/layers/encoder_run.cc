@@ -11,6 +11,18 @@
 namespace attendant {
 namespace {
 
+LayerPart PartOf(AttendStage stage) {
+  switch (stage) {
+    case AttendStage::kContext:
+      return LayerPart::kContext;
+    case AttendStage::kProjected:
+      return LayerPart::kProjected;
+    case AttendStage::kBlock:
+      return LayerPart::kAttentionBlock;
+  }
+  return LayerPart::kAttentionBlock;
+}
+
 absl::Status CheckSpan(const ModelDescription& model, int64_t first_layer, int64_t layers) {
   if (first_layer < 0 || layers < 1 || first_layer >= model.layers ||
       layers > model.layers - first_layer) {
@@ -162,19 +174,11 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Attend(int64_t layer, Attend
         "PROJECTED");
   }
   if (status = state.Begin(batch); !status.ok()) return status;
-  state.AskForProbabilities(layer, observer);
-
-  const EncoderLayer& chosen = model.layer(layer);
+  state.BeginLayer(layer, layer, batch, observer);
   const MatrixView<float> x = state.Padded(state.activations.hidden());
-  switch (stage) {
-    case AttendStage::kContext:
-      return state.Kept(chosen.Context(x, state));
-    case AttendStage::kProjected:
-      return state.Kept(chosen.Projected(x, state));
-    case AttendStage::kBlock:
-      return state.Kept(chosen.AttentionBlock(x, state));
-  }
-  return absl::InvalidArgumentError("stage: unknown");
+  const EncoderLayer& chosen = model.layer(layer);
+  return state.Kept(state.CanSkipRows(batch) ? chosen.ForwardWanted(PartOf(stage), x, batch, state)
+                                             : chosen.Forward(PartOf(stage), x, state));
 }
 
 absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, int64_t layers,
@@ -199,10 +203,10 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, 
     if (layer > first_layer && !observer.WantsMore()) {
       return absl::CancelledError(absl::StrCat("run: abandoned before layer ", layer));
     }
-    state.AskForProbabilities(layer, observer);
+    state.BeginLayer(layer, first_layer, batch, observer);
     skips_rows = layer == end - 1 && state.CanSkipRows(batch);
-    x = skips_rows ? model.layer(layer).ForwardWanted(x, batch, state)
-                   : model.layer(layer).Forward(x, state);
+    x = skips_rows ? model.layer(layer).ForwardWanted(LayerPart::kWhole, x, batch, state)
+                   : model.layer(layer).Forward(LayerPart::kWhole, x, state);
     observer.AfterLayer(layer, state.Kept(x));
   }
   const MatrixView<float> result = state.Kept(x);

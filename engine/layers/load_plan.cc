@@ -1,12 +1,15 @@
 #include "engine/layers/load_plan.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/checkpoint/pruning.h"
 #include "engine/kernels/operand.h"
 #include "engine/layers/activations.h"
 
@@ -104,11 +107,20 @@ void AddPooling(const std::optional<PoolingDescription>& pooling, CheckedSize hi
   sum.AddTable(pooling->output_width, dense + CheckedSize(1));
 }
 
+bool HasPrunedHeads(const ModelDescription& model) {
+  return absl::c_any_of(model.variants,
+                        [](const LayerVariant& variant) { return !variant.pruned_heads.empty(); });
+}
+
 Footprint OfModel(const ModelDescription& model, const ComputeMode& mode) {
   const CheckedSize hidden = model.layer.hidden_size;
   Footprint sum(mode);
   AddLayer(model.layer, sum);
   sum.kept = sum.kept * model.weight_sets();
+  if (HasPrunedHeads(model)) {
+    sum.kept = 0;
+    for (int64_t i = 0; i < model.weight_sets(); ++i) AddLayer(model.layer_shape(i), sum);
+  }
   if (const auto& embeddings = model.embeddings) {
     sum.AddTable(embeddings->vocabulary, embeddings->width);
     const int64_t added = embeddings->added_width(model.layer.hidden_size);
@@ -151,6 +163,20 @@ absl::Status CheckLayerMap(const ModelDescription& model) {
       " weight sets, from 0 on without gaps, got ", absl::StrJoin(model.layer_map, " ")));
 }
 
+absl::Status CheckPrunedHeads(absl::Span<const int64_t> heads, const LayerShape& layer) {
+  if (heads.empty()) return absl::OkStatus();
+  if (heads.front() < 0 || heads.back() >= layer.heads ||
+      std::adjacent_find(heads.begin(), heads.end(), std::greater_equal<>()) != heads.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model description: expected ascending pruned heads of the ", layer.heads,
+                     " that there are, got ", absl::StrJoin(heads, " ")));
+  }
+  const std::string reason = WhyNotPrunable(layer);
+  if (reason.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("model description: expected no pruned heads, as ", reason));
+}
+
 absl::Status CheckVariants(const ModelDescription& model) {
   if (model.variants.empty()) return absl::OkStatus();
   if (static_cast<int64_t>(model.variants.size()) != model.weight_sets()) {
@@ -160,9 +186,13 @@ absl::Status CheckVariants(const ModelDescription& model) {
                      model.weight_sets(), " weight sets, got ", model.variants.size()));
   }
   for (const LayerVariant& variant : model.variants) {
-    if (variant.has_attention_norm || model.layer.norm_placement == NormPlacement::kPre) continue;
-    return absl::InvalidArgumentError(
-        "model description: expected norms before the branches in a layer without attention norm");
+    if (!variant.has_attention_norm && model.layer.norm_placement != NormPlacement::kPre) {
+      return absl::InvalidArgumentError(
+          "model description: expected norms before the branches in a layer without attention "
+          "norm");
+    }
+    absl::Status status = CheckPrunedHeads(variant.pruned_heads, model.layer);
+    if (!status.ok()) return status;
   }
   return absl::OkStatus();
 }

@@ -170,8 +170,8 @@ std::vector<WeightUse> ListWeightUses(const ModelDescription& description) {
       use.first_row = use.linear == filled ? rows : 0;
       rows = use.first_row + weight.shape[0];
       filled = use.linear;
-    } else if (use.form == WeightForm::kBias) {  // comes right after the rows that it is for
-      use.first_row = rows - weight.shape[0];
+    } else if (use.form == WeightForm::kBias) {  // comes right after its rows, if there are any
+      use.first_row = use.linear == filled ? rows - weight.shape[0] : 0;
     }
     use.weight = std::move(weight);
     uses.push_back(std::move(use));
@@ -186,18 +186,18 @@ std::vector<StageCost> ListStageCosts(const ModelDescription& description) {
   CostList costs;
   const auto add_attention = [&](int64_t set, int64_t times) {
     const LayerShape shape = description.layer_shape(set);
-    AddPairs(shape, 2 * times * layer.heads * layer.key_width, costs.Of("attention.scores"));
+    AddPairs(shape, 2 * times * shape.heads * shape.key_width, costs.Of("attention.scores"));
     if (IsLinear(shape.attention)) {
       const int64_t state = shape.key_width * shape.value_width;
-      costs.Of("attention.state").per_token += 2 * 2 * times * layer.heads * state;
+      costs.Of("attention.state").per_token += 2 * 2 * times * shape.heads * state;
       return;
     }
     if (shape.mixed_keys > 0) {
       costs.Of("attention.mixing").per_token +=
-          2 * times * layer.heads * (layer.key_width + layer.value_width) * shape.mixed_keys;
+          2 * times * shape.heads * (shape.key_width + shape.value_width) * shape.mixed_keys;
     }
     AddDistances(shape, times, costs);
-    AddPairs(shape, 2 * times * layer.context_width(), costs.Of("attention.context"));
+    AddPairs(shape, 2 * times * shape.context_width(), costs.Of("attention.context"));
   };
   if (!layer.has_input_projection) add_attention(0, description.layers);
   for (const WeightUse& use : ListWeightUses(description)) {

@@ -27,9 +27,8 @@ absl::StatusOr<MultiHeadAttention> MultiHeadAttention::Load(const std::string& p
   if (shape.has_output_projection) {
     const LinearPart part = {prefix + "output", shape.projected_width(),
                              shape.has_branch_scale ? prefix + "attention_scale" : ""};
-    absl::StatusOr<PackedLinear> output = loader.ReadFusedLinear({part}, shape.context_width());
-    if (!output.ok()) return output.status();
-    attention.output_ = *std::move(output);
+    absl::Status status = attention.LoadOutput(part, loader);
+    if (!status.ok()) return status;
   }
   if (absl::Status status = attention.LoadNorms(prefix, loader); !status.ok()) return status;
   if (absl::Status status = attention.LoadKind(prefix, loader); !status.ok()) return status;
@@ -90,6 +89,17 @@ absl::Status MultiHeadAttention::LoadInputs(const std::string& prefix, WeightLoa
   return absl::OkStatus();
 }
 
+absl::Status MultiHeadAttention::LoadOutput(const LinearPart& part, WeightLoader& loader) {
+  if (shape_.heads == 0) {
+    absl::StatusOr<AlignedBuffer<float>> bias = loader.ReadBias(part);
+    if (bias.ok()) bias_alone_ = *std::move(bias);
+    return bias.status();
+  }
+  absl::StatusOr<PackedLinear> output = loader.ReadFusedLinear({part}, shape_.context_width());
+  if (output.ok()) output_ = *std::move(output);
+  return output.status();
+}
+
 MatrixView<float> MultiHeadAttention::Context(MatrixView<const float> x,
                                               MatrixView<const float> outside,
                                               RunState& run) const {
@@ -107,16 +117,19 @@ MatrixView<float> MultiHeadAttention::Context(MatrixView<const float> x,
                      shape_.mixed_places},
       .value_mixing = {value_mixing_.data(), shape_.mixed_keys, shape_.mixed_places,
                        shape_.mixed_places}};
-  const MatrixView<float> context = run.activations.context();
+  if (run.WantsProbabilities() && !run.has_memory) run.observer->OnValues(run.layer, input.values);
+  const MatrixView<float> context = run.Narrow(run.activations.context(), shape_.context_width());
+  ZeroRows(context.Rows(run.tokens, context.rows - run.tokens));
   run.keyless_rows += Attention(run.team, AttentionShapeOf(shape_, run.mode), input, run.sequences,
                                 run.Kept(context), run.attention);
-  return run.Padded(context);
+  return context;
 }
 
 MatrixView<const float> MultiHeadAttention::ProjectInput(MatrixView<const float> x,
                                                          MatrixView<const float> outside,
                                                          RunState& run) const {
-  const MatrixView<float> qkv = run.Padded(run.activations.qkv());
+  const MatrixView<float> qkv =
+      run.Narrow(run.activations.qkv(), InputProjectionWidth(shape_).value());
   const MatrixView<float> kept = run.Kept(qkv);
   const int64_t keys = shape_.heads * shape_.key_width;
   const int64_t inside = shape_.values_from_outside ? shape_.value_column() : qkv.cols;
@@ -166,9 +179,16 @@ AttentionMemory MultiHeadAttention::ProjectMemory(const MemoryRows& memory, RunS
 }
 
 MatrixView<float> MultiHeadAttention::Project(MatrixView<float> context, RunState& run) const {
-  if (!output_) return context;
   const MatrixView<float> projected = run.Padded(run.activations.branch());
-  run.Apply(*output_, context, projected);
+  if (output_) {
+    run.Apply(*output_, context, projected);
+  } else if (bias_alone_.size() > 0) {
+    for (int64_t r = 0; r < projected.rows; ++r) {
+      std::copy_n(bias_alone_.data(), bias_alone_.size(), projected.row(r));
+    }
+  } else {
+    return context;
+  }
   return projected;
 }
 
@@ -184,7 +204,7 @@ void MultiHeadAttention::ReserveScratch(RunState& run) const {
 }
 
 int64_t MultiHeadAttention::bytes() const {
-  int64_t sum = (output_ ? output_->bytes() : 0) + (query_norm_ ? query_norm_->bytes() : 0) +
+  int64_t sum = (output_ ? output_->bytes() : 0) + bias_alone_.bytes() + (query_norm_ ? query_norm_->bytes() : 0) +
                 (key_norm_ ? key_norm_->bytes() : 0) + positions_.bytes() + score_weights_.bytes() +
                 key_mixing_.bytes() + value_mixing_.bytes();
   for (const Input& input : inputs_) sum += input.linear.bytes();

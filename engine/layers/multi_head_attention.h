@@ -62,6 +62,7 @@ class MultiHeadAttention {
   absl::Status LoadInputs(const std::string& prefix, WeightLoader& loader);
   absl::Status LoadKind(const std::string& prefix, WeightLoader& loader);
   absl::Status LoadNorms(const std::string& prefix, WeightLoader& loader);
+  absl::Status LoadOutput(const LinearPart& part, WeightLoader& loader);
 
   // Queries of the kept rows, and their keys and values unless they attend to a memory, with
   // positions in them.
@@ -75,6 +76,7 @@ class MultiHeadAttention {
   LayerShape shape_;
   std::vector<Input> inputs_;                 // H (2 Dk + Dv) columns, less what is shared
   std::optional<PackedLinear> output_;        // [output width, C]
+  SharedBuffer<float> bias_alone_;            // of a layer without heads; or of size 0
   std::optional<NormParameters> query_norm_;  // [H Dk]
   std::optional<NormParameters> key_norm_;    // [H Dk]
   PositionProjections positions_;

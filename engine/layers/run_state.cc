@@ -123,6 +123,12 @@ absl::Status CheckBatch(const PackedBatch& batch, int64_t max_tokens) {
                                                    batch.sequences(), " sequences, got ",
                                                    batch.bias.size()));
   }
+  if (!batch.head_gates.empty() &&
+      static_cast<int64_t>(batch.head_gates.size()) != batch.sequences()) {
+    return absl::InvalidArgumentError(absl::StrCat("head_gates: expected some for each of ",
+                                                   batch.sequences(), " sequences, got ",
+                                                   batch.head_gates.size()));
+  }
   const absl::Span<const int32_t> rows = batch.wanted_rows;
   if (!rows.empty() &&
       (rows.front() < 0 || rows.back() >= batch.tokens() ||
@@ -154,15 +160,6 @@ absl::Status CheckPlaces(const PackedBatch& batch, int64_t places) {
   return absl::OkStatus();
 }
 
-AttentionSequence SequenceOf(const PackedBatch& batch, int64_t i) {
-  const int64_t begin = batch.cu_seqlens[i], length = batch.cu_seqlens[i + 1] - begin;
-  AttentionSequence sequence = {.row_begin = begin, .length = length};
-  if (!batch.bias.empty()) sequence.bias = batch.bias[i];
-  if (!batch.positions.empty()) sequence.positions = batch.positions.subspan(begin, length);
-  if (!batch.memory.empty()) sequence.memory = &batch.memory[i];
-  return sequence;
-}
-
 }  // namespace
 
 void ZeroRows(MatrixView<float> rows) {
@@ -179,6 +176,7 @@ AttentionShape AttentionShapeOf(const LayerShape& layer, const ComputeMode& mode
           .relative_rows = RelativeRows(layer),
           .kind = layer.attention,
           .mixed_keys = layer.mixed_keys,
+          .head_numbers = layer.head_numbers,
           .mode = mode};
 }
 
@@ -258,29 +256,48 @@ absl::Status RunState::Begin(const PackedBatch& batch) {
   tokens = batch.tokens();
   has_memory = !batch.memory.empty();
   keyless_rows = 0;
-  sequences.clear();
-  for (int64_t i = 0; i < batch.sequences(); ++i) sequences.push_back(SequenceOf(batch, i));
   if (!rotary_tables.empty()) TakePositions(batch);
   const int64_t tail = PaddedRows(tokens) - tokens;
   ZeroRows(activations.hidden().Rows(tokens, tail));
-  ZeroRows(activations.context().Rows(tokens, tail));
   ZeroRows(activations.branch().Rows(tokens, tail));
   return absl::OkStatus();
 }
 
-void RunState::AskForProbabilities(int64_t layer, RunObserver& observer) {
-  if (!scores_pairs_) return;
-  for (size_t i = 0; i < sequences.size(); ++i) {
-    sequences[i].probabilities = observer.ProbabilitiesTarget(layer, static_cast<int64_t>(i));
+AttentionSequence RunState::SequenceOf(const PackedBatch& batch, int64_t i) const {
+  const int64_t begin = batch.cu_seqlens[i], length = batch.cu_seqlens[i + 1] - begin;
+  AttentionSequence sequence = {.row_begin = begin, .length = length};
+  if (!batch.bias.empty()) sequence.bias = batch.bias[i];
+  if (!batch.positions.empty()) sequence.positions = batch.positions.subspan(begin, length);
+  if (!batch.memory.empty()) sequence.memory = &batch.memory[i];
+  if (!batch.head_gates.empty() && batch.head_gates[i].data != nullptr) {
+    const HeadGates& gates = batch.head_gates[i];
+    sequence.head_gates = gates.data + span_index_ * gates.layer_stride;
+  }
+  return sequence;
+}
+
+void RunState::BeginLayer(int64_t next, int64_t first_layer, const PackedBatch& batch,
+                          RunObserver& watcher) {
+  layer = next;
+  observer = &watcher;
+  span_index_ = layer - first_layer;
+  sequences.clear();
+  for (int64_t i = 0; i < batch.sequences(); ++i) {
+    sequences.push_back(SequenceOf(batch, i));
+    if (!scores_pairs_) continue;
+    sequences.back().probabilities = watcher.ProbabilitiesTarget(layer, i);
   }
 }
 
 bool RunState::CanSkipRows(const PackedBatch& batch) const {
   return !batch.wanted_rows.empty() &&
-         static_cast<int64_t>(batch.wanted_rows.size()) < batch.tokens() &&
-         std::none_of(sequences.begin(), sequences.end(), [](const AttentionSequence& sequence) {
-           return sequence.probabilities != nullptr;
-         });
+         static_cast<int64_t>(batch.wanted_rows.size()) < batch.tokens() && !WantsProbabilities();
+}
+
+bool RunState::WantsProbabilities() const {
+  return std::any_of(sequences.begin(), sequences.end(), [](const AttentionSequence& sequence) {
+    return sequence.probabilities != nullptr;
+  });
 }
 
 void RunState::NarrowQueries(const PackedBatch& batch) {

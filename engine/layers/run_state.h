@@ -28,9 +28,9 @@ void ZeroRows(MatrixView<float> rows);
 // Threads, buffers and scratch memory of an instance, and the batch that it works on. Not
 // thread-safe.
 //
-// Matrices that a matrix product reads or writes have PaddedRows(T) rows; Begin zeroes the tails
-// that no product writes, so that every tail holds finite values. Everything else works on the kept
-// rows alone.
+// Matrices that a matrix product reads or writes have PaddedRows(T) rows; Begin, and for the
+// context the attention, zero the tails that no product writes, so that every tail holds finite
+// values. Everything else works on the kept rows alone.
 struct RunState {
   // For batches of up to `capacity` tokens.
   RunState(const ModelDescription& model, int64_t capacity, int threads,
@@ -55,11 +55,15 @@ struct RunState {
   // Takes up a batch. INVALID_ARGUMENT: not a packed batch. RESOURCE_EXHAUSTED: T > max_tokens.
   absl::Status Begin(const PackedBatch& batch);
 
-  // Asks where the probabilities of this layer shall go, if its attention has some.
-  void AskForProbabilities(int64_t layer, RunObserver& observer);
+  // Comes before each layer of a span: its sequences, with their gates in it, and where its
+  // probabilities shall go, if its attention has some.
+  void BeginLayer(int64_t next, int64_t first_layer, const PackedBatch& batch,
+                  RunObserver& watcher);
 
-  // Whether some rows of the last layer need not be computed. Its probabilities have been asked
-  // for.
+  // Whether anybody asked for probabilities of the layer that has begun.
+  bool WantsProbabilities() const;
+
+  // Whether some rows of the layer that has begun, the last one, need not be computed.
   bool CanSkipRows(const PackedBatch& batch) const;
 
   // Attention of the wanted rows alone, from here on.
@@ -79,6 +83,11 @@ struct RunState {
   // The PaddedRows(count) rows of inputs from `first` on, with zeros behind `count`.
   MatrixView<float> MemoryInput(int64_t first, int64_t count);
 
+  // The start of a buffer as the PaddedRows(T) rows of a dense matrix of fewer columns.
+  MatrixView<float> Narrow(MatrixView<float> buffer, int64_t cols) const {
+    return {buffer.data, PaddedRows(tokens), cols, cols};
+  }
+
   // y = activation(x W^T + b).
   void Apply(const PackedLinear& linear, MatrixView<const float> x, MatrixView<float> y,
              Activation activation = Activation::kIdentity);
@@ -94,6 +103,8 @@ struct RunState {
   int64_t tokens = 0;       // T
   bool has_memory = false;  // the batch's sequences attend to memories
   std::vector<AttentionSequence> sequences;
+  int64_t layer = 0;  // that has begun, and who watches it
+  RunObserver* observer = nullptr;
   AlignedBuffer<float> distance_bias;      // [H, DistanceColumns(max_tokens)], or of size 0
   std::vector<int32_t> distance_rows;      // [DistanceColumns(max_tokens)] if disentangled
   std::vector<RotaryTable> rotary_tables;  // one for each theta of the model's layers
@@ -104,9 +115,12 @@ struct RunState {
   int64_t table_bytes() const;
   void TakePositions(const PackedBatch& batch);
 
+  AttentionSequence SequenceOf(const PackedBatch& batch, int64_t i) const;
+
   bool scores_pairs_;
   int64_t mixed_places_;
   int64_t heads_;
+  int64_t span_index_ = 0;  // of the layer that has begun
   std::optional<AttentionBias> distances_;
 };
 

@@ -67,6 +67,19 @@ absl::StatusOr<PackedLinear> WeightLoader::ReadFusedLinear(absl::Span<const Line
   return PackedLinear::Pack({weight.data(), out, in, in}, packed_bias, mode_);
 }
 
+absl::StatusOr<AlignedBuffer<float>> WeightLoader::ReadBias(const LinearPart& part) {
+  absl::StatusOr<AlignedBuffer<float>> bias = ReadOptional(part.name + ".bias", part.out);
+  if (!bias.ok()) return bias;
+  if (bias->size() == 0) {
+    *bias = AlignedBuffer<float>(part.out);
+    std::fill_n(bias->data(), part.out, 0.0f);
+  }
+  if (part.scale.empty()) return bias;
+  absl::StatusOr<AlignedBuffer<float>> scale = ReadTable(part.scale, part.out);
+  if (scale.ok()) ScaleRows(*scale, {nullptr, part.out, 0, 0}, bias->data());
+  return scale.ok() ? std::move(bias) : scale.status();
+}
+
 absl::StatusOr<NormParameters> WeightLoader::ReadNorm(const std::string& name, int64_t width,
                                                       NormKind kind, float epsilon) {
   absl::StatusOr<AlignedBuffer<float>> gamma = ReadTable(name + ".weight", width);

@@ -60,6 +60,9 @@ class WeightLoader {
   // zeros if another has one.
   absl::StatusOr<PackedLinear> ReadFusedLinear(absl::Span<const LinearPart> parts, int64_t in);
 
+  // The part's bias alone, as its linear layer would have it; zeros without one.
+  absl::StatusOr<AlignedBuffer<float>> ReadBias(const LinearPart& part);
+
   absl::StatusOr<NormParameters> ReadNorm(const std::string& name, int64_t width, NormKind kind,
                                           float epsilon);
 

@@ -57,14 +57,20 @@ absl::StatusOr<std::vector<QueryKeyRanks>> MeasureQueryKeyRanks(const ModelDescr
                                               ", the model's is ", widest));
   }
   std::vector<QueryKeyRanks> ranks;
-  RowMatrix query(rows, layer.hidden_size), key(rows, layer.key_inputs());
   for (int64_t i = 0; i < model.weight_sets(); ++i) {
+    const int64_t heads = model.layer_shape(i).heads;
+    if (heads == 0) {
+      ranks.emplace_back();
+      continue;
+    }
+    RowMatrix query(heads * layer.key_width, layer.hidden_size);
+    RowMatrix key(heads * layer.key_width, layer.key_inputs());
     const std::string prefix = absl::StrCat("layer.", i, ".");
     absl::Status status = ReadProjection(prefix + "query.weight", weights, query);
     if (status.ok()) status = ReadProjection(prefix + "key.weight", weights, key);
     if (!status.ok()) return status;
     QueryKeyRanks& measured = ranks.emplace_back();
-    for (int64_t h = 0; h < layer.heads; ++h) {
+    for (int64_t h = 0; h < heads; ++h) {
       measured.heads.push_back(
           MeasureProduct(query.middleRows(h * layer.key_width, layer.key_width),
                          key.middleRows(h * layer.key_width, layer.key_width)));

@@ -61,12 +61,23 @@ Json OfWindowedLayers(const ModelDescription& model) {
   return layers;
 }
 
+Json OfPrunedLayers(const ModelDescription& model) {
+  Json layers = Json::array();
+  for (int64_t i = 0; i < model.layers; ++i) {
+    const LayerShape layer = model.layer_at(i);
+    if (layer.heads == model.layer.heads) continue;
+    layers.push_back({{"layer", i}, {"heads", layer.head_numbers}});
+  }
+  return layers;
+}
+
 Json OfDescription(const ModelDescription& model) {
   Json json = {{"family", model.family},
                {"layers", model.layers},
                {"weight_sets", model.weight_sets()},
                {"layer", OfLayer(model.layer)},
                {"windowed_layers", OfWindowedLayers(model)},
+               {"pruned_layers", OfPrunedLayers(model)},
                {"has_exit_norm", model.has_exit_norm},
                {"embeddings", nullptr},
                {"front", nullptr},

@@ -82,6 +82,12 @@ void AddExtras(const ModelDescription& model, Lines& lines) {
       Add("no window", absl::StrCat("up to ", pattern.full_up_to, " tokens"), lines);
     }
   }
+  for (int64_t i = 0; i < model.layers; ++i) {
+    const LayerShape layer = model.layer_at(i);
+    if (layer.heads == model.layer.heads) continue;
+    Add(absl::StrCat("heads of layer ", i),
+        layer.heads == 0 ? "none left" : absl::StrJoin(layer.head_numbers, " "), lines);
+  }
   if (const auto& front = model.front) {
     Add("features",
         absl::StrCat("of width ", front->width(model.layer.hidden_size), "; ", front->own_rows(),

@@ -48,8 +48,12 @@ absl::Status ReadKey(const std::string& key, const std::string& value, ModelSett
     model.overlay = value;
     return value.empty() ? Unexpected("a file for overlay", value) : absl::OkStatus();
   }
-  return Unexpected("the key dtype, emulate, overlay, weights-sha256 or allow-nonfinite-weights",
-                    key);
+  if (key == "prune") {
+    model.prune_file = value;
+    return value.empty() ? Unexpected("a file for prune", value) : absl::OkStatus();
+  }
+  return Unexpected(
+      "the key dtype, emulate, overlay, prune, weights-sha256 or allow-nonfinite-weights", key);
 }
 
 // `whole` is the text that an error shows.
@@ -66,9 +70,9 @@ absl::StatusOr<ModelSetting> ReadSource(const std::string& text, const std::stri
   if (model.compute.emulate && model.compute.type == ComputeType::kF32) {
     return Unexpected("dtype=bf16 or dtype=int8 beside emulate=true", whole);
   }
-  if (!model.overlay.empty() && model.compute != ComputeMode()) {
-    return Unexpected("neither dtype nor emulate beside overlay, which has those of its base",
-                      whole);
+  if (!model.overlay.empty() && (model.compute != ComputeMode() || !model.prune_file.empty())) {
+    return Unexpected(
+        "neither dtype, emulate nor prune beside overlay, which has those of its base", whole);
   }
   return model;
 }

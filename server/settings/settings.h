@@ -22,6 +22,7 @@ struct ModelSetting {
   std::string overlay;                   // key overlay: see engine/checkpoint/norm_overlay.h
   std::string weights_sha256;            // key weights-sha256
   bool allow_nonfinite_weights = false;  // key allow-nonfinite-weights
+  std::string prune_file;                // key prune
   ComputeMode compute;                   // keys dtype and emulate
 
   bool operator==(const ModelSetting&) const = default;

@@ -27,8 +27,8 @@ Rows ModelRows() {
        "dtype=f32, bf16 or int8 is what its linear layers compute in (bf16 needs AVX512_BF16 or "
        "AMX, int8 VNNI or AMX), emulate=true does the same roundings in float32 on any CPU, "
        "overlay=FILE takes SOURCE for the name of another model and shares its weights, all but "
-       "the "
-       "norms in FILE (safetensors), weights-sha256=HEX refuses other weights, "
+       "the norms in FILE (safetensors), prune=FILE leaves out the attention heads that a JSON "
+       "file names, {\"0\": [2, 5]}, weights-sha256=HEX refuses other weights, "
        "allow-nonfinite-weights=true accepts NaN and "
        "infinity in them. Without any: worked-example under that name.",
        ModelsKind()},

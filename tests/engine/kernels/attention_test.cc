@@ -282,6 +282,62 @@ TEST_P(AttentionBiasTest, MatchesFloat64WithDistancesBeside) {
   }
 }
 
+// The gates of a sequence are its own, and probabilities are those before them.
+TEST_P(AttentionBiasTest, GatesScaleTheContextOfTheirHeads) {
+  constexpr int64_t kHeads = 3, kWidth = 13, kLength = 40;
+  const std::vector<float> gates = {0.25f, 0.0f, 1.0f};
+  for (const bool asks : {false, true}) {
+    Batch batch(ShapeOf(kHeads, 8, kWidth), {kLength, kLength});
+    const std::vector<float> free = batch.Run(2);
+    std::vector<float> probabilities(kHeads * kLength * kLength), before = probabilities;
+    if (asks) {
+      batch.sequences[1].probabilities = before.data();
+      batch.Run(2);
+      batch.sequences[1].probabilities = probabilities.data();
+    }
+    batch.sequences[1].head_gates = gates.data();
+    const std::vector<float> gated = batch.Run(2);
+    for (size_t i = 0; i < free.size(); ++i) {
+      const size_t row = i / (kHeads * kWidth), head = i / kWidth % kHeads;
+      EXPECT_EQ(gated[i], row < kLength ? free[i] : free[i] * gates[head]);
+    }
+    EXPECT_EQ(probabilities, before);
+  }
+}
+
+// A gate of 0 leaves zeros, whatever the head holds.
+TEST_P(AttentionBiasTest, AGateOfZeroLeavesNothingOfTheHead) {
+  const std::vector<float> gates = {0.0f, 0.0f};
+  for (const bool asks : {false, true}) {
+    Batch batch(ShapeOf(2, 8, 5), {7});
+    std::fill(batch.qkv.begin(), batch.qkv.end(), std::nanf(""));
+    std::vector<float> probabilities(2 * 7 * 7);
+    if (asks) batch.sequences[0].probabilities = probabilities.data();
+    batch.sequences[0].head_gates = gates.data();
+    for (const float value : batch.Run(1)) EXPECT_EQ(value, 0.0f);
+  }
+}
+
+// Heads with numbers of their own find the bias and the gate of those.
+TEST_P(AttentionBiasTest, BiasesAndGatesAreByTheNumbersOfHeads) {
+  constexpr int64_t kLength = 20;
+  const std::vector<float> values = RandomValues(4 * kLength * kLength, 9);
+  const std::vector<float> gates = {1.0f, 0.5f, 1.0f, 0.25f};
+  const std::vector<int64_t> numbers = {1, 3};
+  const AttentionBias all{values.data(), kLength * kLength, kLength, 1};
+  const AttentionBias own{values.data() + kLength * kLength, 2 * kLength * kLength, kLength, 1};
+  const std::vector<float> own_gates = {0.5f, 0.25f};
+  AttentionShape shape = ShapeOf(2, 8, 8);
+  Batch plain(shape, {kLength});
+  plain.sequences[0].bias = &own;
+  plain.sequences[0].head_gates = own_gates.data();
+  shape.head_numbers = numbers;
+  Batch numbered(shape, {kLength});
+  numbered.sequences[0].bias = &all;
+  numbered.sequences[0].head_gates = gates.data();
+  EXPECT_EQ(numbered.Run(1), plain.Run(1));
+}
+
 class AttentionWindowTest : public AttentionTest {
  protected:
   AttentionShape Windowed(int64_t window) const {

@@ -60,7 +60,8 @@ TEST(ReportJsonTest, HoldsFrontsWindowsAndHeads) {
   model.layer.hidden_size = 4;
   model.layer.window = 8;
   model.layer.pattern = {.block = 64, .first_global = 1, .last_global = 2, .full_up_to = 700};
-  model.variants = {{.has_window = false}, {.has_window = true}};
+  model.layer.heads = 3;
+  model.variants = {{.has_window = false}, {.has_window = true, .pruned_heads = {1}}};
   model.front = {.registers = 2};
   model.classifier = {.modes = {PoolingMode::kMean}, .dense_width = 3};
   const json description = json::parse(ToJson(report))["description"];
@@ -73,6 +74,7 @@ TEST(ReportJsonTest, HoldsFrontsWindowsAndHeads) {
   EXPECT_EQ(description["layer"]["last_global_blocks"], 2);
   EXPECT_EQ(description["layer"]["full_attention_up_to"], 700);
   EXPECT_EQ(description["windowed_layers"], json({1}));
+  EXPECT_EQ(description["pruned_layers"].dump(), R"([{"heads":[0,2],"layer":1}])");
   EXPECT_EQ(description["front"]["own_rows"], 2);
   EXPECT_EQ(description["classifier"]["width"], 3);
 }

@@ -87,6 +87,21 @@ TEST(ReportTextTest, DescribesFrontsWindowsAndHeads) {
   EXPECT_THAT(lines, Contains("classifier          3 classes"));
 }
 
+TEST(ReportTextTest, NamesTheHeadsThatPruningLeaves) {
+  ModelReport report = SmallReport();
+  ModelDescription& model = report.model.checkpoint.description;
+  EXPECT_THAT(ToText(report), Not(HasSubstr("heads of layer")));
+  model.layers = 3;
+  model.layer.heads = 4;
+  model.variants.resize(3);
+  model.variants[0].pruned_heads = {1};
+  model.variants[2].pruned_heads = {0, 1, 2, 3};
+  const std::vector<std::string> lines = Lines(report);
+  EXPECT_THAT(lines, Contains("heads of layer 0    0 2 3"));
+  EXPECT_THAT(lines, Contains("heads of layer 2    none left"));
+  EXPECT_THAT(ToText(report), Not(HasSubstr("heads of layer 1")));
+}
+
 TEST(ReportTextTest, AddsUpMemoryAndCost) {
   ModelReport report = SmallReport();
   const std::vector<std::string> lines = Lines(report);

@@ -197,8 +197,9 @@ TEST(SettingsTest, RefusesBadModels) {
             "starting with '.', "
             "got \".a\"");
   EXPECT_EQ(Error({"--model", "a=x,colour=red"}),
-            "--model: expected the key dtype, emulate, overlay, weights-sha256 or "
+            "--model: expected the key dtype, emulate, overlay, prune, weights-sha256 or "
             "allow-nonfinite-weights, got \"colour\"");
+  EXPECT_EQ(Error({"--model", "a=x,prune="}), "--model: expected a file for prune, got \"\"");
   EXPECT_EQ(Error({"--model", "a=x,dtype=f16"}),
             "--model: expected f32, bf16 or int8 for dtype, got \"f16\"");
   EXPECT_EQ(Error({"--model", "a=x,dtype=int8,emulate=1"}),
@@ -234,9 +235,12 @@ TEST(SettingsTest, RefusesOverlaysWithoutBase) {
   EXPECT_EQ(Error({"--model", "a=x", "--model", "c=a,overlay=f", "--model", "b=c,overlay=f"}),
             absl::StrCat(kNoBase, "c"));
   EXPECT_EQ(Error({"--model", "b=a,overlay="}), "--model: expected a file for overlay, got \"\"");
-  EXPECT_EQ(Error({"--model", "b=a,overlay=f,dtype=int8"}),
-            "--model: expected neither dtype nor emulate beside overlay, which has those of its "
-            "base, got \"b=a,overlay=f,dtype=int8\"");
+  for (const std::string key : {"dtype=int8", "prune=g"}) {
+    EXPECT_EQ(Error({"--model", "b=a,overlay=f," + key}),
+              "--model: expected neither dtype, emulate nor prune beside overlay, which has those "
+              "of its base, got \"b=a,overlay=f," +
+                  key + "\"");
+  }
   EXPECT_EQ(Error({"--describe", "a,overlay=f"}),
             "--describe: expected a source of its own, got an overlay");
 }
@@ -264,7 +268,7 @@ TEST(SettingsTest, RefusesToDescribeNothing) {
   EXPECT_EQ(Error({"--describe"}), "--describe: expected a value; see --help");
   EXPECT_EQ(Error({"--describe", ""}), "--describe: expected SOURCE[,key=value...], got \"\"");
   EXPECT_EQ(Error({"--describe", "x,colour=red"}),
-            "--describe: expected the key dtype, emulate, overlay, weights-sha256 or "
+            "--describe: expected the key dtype, emulate, overlay, prune, weights-sha256 or "
             "allow-nonfinite-weights, got \"colour\"");
 }
 
@@ -320,8 +324,9 @@ TEST(SettingsTest, EveryRowIsInHelpAndDescriptionAndReadsItsDefault) {
 
 TEST(SettingsTest, DescribesModelsAsTheyAreGiven) {
   EXPECT_THAT(DescribeSettings(Read({"--model", "a=x,allow-nonfinite-weights=true", "--model",
-                                     "b=y,emulate=true,dtype=int8"})),
-              Contains("model = a=x,allow-nonfinite-weights=true;b=y,dtype=int8,emulate=true"));
+                                     "b=y,prune=p.json,emulate=true,dtype=int8"})),
+              Contains("model = a=x,allow-nonfinite-weights=true;"
+                       "b=y,dtype=int8,emulate=true,prune=p.json"));
 }
 
 TEST(SettingKindsTest, BytesRoundTrip) {

@@ -1,0 +1,199 @@
+#include "engine/checkpoint/pruning.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "engine/base/shape.h"
+#include "engine/checkpoint/json.h"
+#include "engine/checkpoint/problems.h"
+
+namespace attendant {
+namespace {
+
+// What is left of a tensor [rows, columns] without the pruned heads.
+struct Cut {
+  int64_t rows = 1;
+  int64_t columns = 1;
+  int64_t head_rows = 0;     // of each head; 0: no row goes
+  int64_t head_columns = 0;  // likewise
+};
+
+// The tensors of a source without the heads that the layers have been pruned of. One thread.
+class PrunedWeights : public WeightSource {
+ public:
+  PrunedWeights(ModelDescription description, std::unique_ptr<WeightSource> whole)
+      : description_(std::move(description)), whole_(std::move(whole)) {}
+
+  bool Has(absl::string_view name) const override { return whole_->Has(name); }
+  absl::Status Read(absl::string_view name, absl::Span<float> target) override;
+
+ private:
+  static Cut CutOf(absl::string_view tensor, const LayerShape& layer);
+  static void Copy(const Cut& cut, const LayerShape& pruned, const float* from, float* to);
+
+  const ModelDescription description_;
+  const std::unique_ptr<WeightSource> whole_;
+  std::vector<float> buffer_;
+};
+
+Cut PrunedWeights::CutOf(absl::string_view tensor, const LayerShape& layer) {
+  if (tensor == "output.weight") {
+    return {.rows = layer.projected_width(),
+            .columns = layer.context_width(),
+            .head_columns = layer.value_width};
+  }
+  for (const auto& [name, out, in] : InputProjections(layer)) {
+    if (!absl::ConsumePrefix(&tensor, name + ".")) continue;
+    return {.rows = out, .columns = tensor == "weight" ? in : 1, .head_rows = out / layer.heads};
+  }
+  return {};
+}
+
+void PrunedWeights::Copy(const Cut& cut, const LayerShape& pruned, const float* from, float* to) {
+  if (cut.head_rows > 0) {
+    for (const int64_t head : pruned.head_numbers) {
+      const int64_t count = cut.head_rows * cut.columns;
+      to = std::copy_n(from + head * count, count, to);
+    }
+    return;
+  }
+  for (int64_t r = 0; r < cut.rows; ++r, from += cut.columns) {
+    for (const int64_t head : pruned.head_numbers) {
+      to = std::copy_n(from + head * cut.head_columns, cut.head_columns, to);
+    }
+  }
+}
+
+absl::Status PrunedWeights::Read(absl::string_view name, absl::Span<float> target) {
+  absl::string_view tensor = name;
+  int64_t set = 0;
+  if (!absl::ConsumePrefix(&tensor, "layer.") ||
+      !absl::SimpleAtoi(tensor.substr(0, tensor.find('.')), &set)) {
+    return whole_->Read(name, target);
+  }
+  const LayerShape pruned = description_.layer_shape(set);
+  const Cut cut = CutOf(tensor.substr(tensor.find('.') + 1), description_.layer);
+  if (pruned.head_numbers.empty() || cut.head_rows + cut.head_columns == 0) {
+    return whole_->Read(name, target);
+  }
+  buffer_.resize(cut.rows * cut.columns);
+  if (absl::Status status = whole_->Read(name, absl::MakeSpan(buffer_)); !status.ok()) {
+    return status;
+  }
+  Copy(cut, pruned, buffer_.data(), target.data());
+  return absl::OkStatus();
+}
+
+// The heads that an entry names, ascending; problems are of the file.
+std::vector<int64_t> ReadHeads(const std::string& layer, const Json& list, int64_t heads,
+                               Problems& problems) {
+  std::vector<int64_t> read;
+  if (!list.is_array()) {
+    problems.Add(
+        absl::StrCat("layer ", layer, ": expected a list of heads, found ", Describe(list)));
+    return read;
+  }
+  for (const Json& element : list) {
+    const std::optional<int64_t> head = AsCount(element);
+    if (!head || *head >= heads) {
+      problems.Add(absl::StrCat("layer ", layer, ": expected heads 0 to ", heads - 1, ", found ",
+                                Describe(element)));
+    } else if (std::find(read.begin(), read.end(), *head) != read.end()) {
+      problems.Add(
+          absl::StrCat("layer ", layer, ": expected each head once, found ", *head, " again"));
+    } else {
+      read.push_back(*head);
+    }
+  }
+  std::sort(read.begin(), read.end());
+  return read;
+}
+
+// The heads that each layer shall lose.
+std::vector<std::vector<int64_t>> ReadLayers(const Json& json, const ModelDescription& model,
+                                             Problems& problems) {
+  std::vector<std::vector<int64_t>> layers(model.layers);
+  if (!json.is_object()) {
+    problems.Add(
+        absl::StrCat("expected an object from layers to lists of heads, found ", Describe(json)));
+    return layers;
+  }
+  for (const auto& [key, list] : json.items()) {
+    int64_t layer = -1;
+    if (!absl::SimpleAtoi(key, &layer) || absl::StrCat(layer) != key || layer < 0 ||
+        layer >= model.layers) {
+      problems.Add(
+          absl::StrCat("expected layers 0 to ", model.layers - 1, ", found ", Quoted(key)));
+      continue;
+    }
+    layers[layer] = ReadHeads(key, list, model.layer.heads, problems);
+  }
+  return layers;
+}
+
+LayerVariant AsTheOthers(const LayerShape& layer) {
+  return {.has_attention_norm = layer.has_attention_norm,
+          .has_window = layer.window > 0,
+          .rotary_theta = layer.relative_positions.rotary_theta};
+}
+
+void PruneSets(const std::vector<std::vector<int64_t>>& layers, ModelDescription& model,
+               Problems& problems) {
+  if (model.variants.empty()) {
+    model.variants.assign(model.weight_sets(), AsTheOthers(model.layer));
+  }
+  std::vector<int64_t> first_layer(model.weight_sets(), -1);
+  for (int64_t i = 0; i < model.layers; ++i) {
+    int64_t& first = first_layer[model.weight_set(i)];
+    if (first < 0) {
+      first = i;
+      model.variants[model.weight_set(i)].pruned_heads = layers[i];
+    } else if (layers[i] != layers[first]) {
+      problems.Add(absl::StrCat("expected the same heads for layers ", first, " and ", i,
+                                ", which share their weights, found ",
+                                absl::StrJoin(layers[first], " "), " and ",
+                                absl::StrJoin(layers[i], " ")));
+    }
+  }
+}
+
+}  // namespace
+
+std::string WhyNotPrunable(const LayerShape& layer) {
+  if (!layer.has_input_projection) return "its heads are columns of the hidden states themselves";
+  if (!layer.has_output_projection) {
+    return "its heads are columns of what it answers, without an output projection";
+  }
+  if (layer.attention != AttentionKind::kSoftmax) return "its attention is no softmax of scores";
+  if (layer.relative_positions.kind == RelativePositions::kDisentangled) {
+    return "positions are projected for all of its heads";
+  }
+  if (layer.has_query_key_norms) return "its queries and keys are normed over all heads together";
+  return "";
+}
+
+absl::Status PruneHeads(const std::string& file, Checkpoint& checkpoint) {
+  absl::StatusOr<Json> json = ReadJsonFile(file, {});
+  if (!json.ok()) return json.status();
+  ModelDescription& model = checkpoint.description;
+  Problems problems(file);
+  const std::string reason = WhyNotPrunable(model.layer);
+  if (!reason.empty()) {
+    problems.Add(absl::StrCat("expected a model whose heads can be pruned; of this one, ", reason));
+    return problems.ToStatus();
+  }
+  const std::vector<std::vector<int64_t>> layers = ReadLayers(*json, model, problems);
+  if (problems.empty()) PruneSets(layers, model, problems);
+  if (!problems.empty()) return problems.ToStatus();
+  checkpoint.weights = std::make_unique<PrunedWeights>(model, std::move(checkpoint.weights));
+  return absl::OkStatus();
+}
+
+}  // namespace attendant
