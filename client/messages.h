@@ -31,6 +31,9 @@ enum class Pooling : int {
 // in the protocol.
 enum class Truncation : int { kNone = 0, kRight = 1, kLeft = 2 };
 
+// How attention probabilities are answered; by its number in the protocol.
+enum class AttentionForm : int { kPerHead = 0, kHeadMean = 1, kTopKeys = 2 };
+
 // Rows that queries attend to instead of their own sequence.
 struct Memory {
   Tensor hidden_states;  // [B or 1, M, K], or packed [N, K] with `lengths`
@@ -48,6 +51,11 @@ struct AttendRequest {
   std::vector<int64_t> lengths;
   std::optional<Tensor> attention_bias;
   bool return_attention_probabilities = false;
+  std::vector<float> head_gates;
+  std::vector<int64_t> query_rows;
+  AttentionForm attention_form = AttentionForm::kPerHead;
+  uint32_t attention_top_k = 0;
+  bool return_weighted_values = false;
   std::optional<DataType> output_dtype;
   std::string request_id;
   std::optional<Memory> memory;
@@ -69,6 +77,8 @@ struct Execution {
 struct AttendResult {
   Tensor output;
   std::optional<Tensor> attention_probabilities;
+  std::optional<Tensor> attention_keys;
+  std::optional<Tensor> weighted_values;
   Execution execution;
 };
 
@@ -108,6 +118,10 @@ struct EncodeRequest {
   bool omit_hidden_states = false;
   std::vector<uint32_t> intermediate_layers;
   std::vector<uint32_t> attention_layers;
+  std::vector<float> head_gates;
+  std::vector<int64_t> query_rows;
+  AttentionForm attention_form = AttentionForm::kPerHead;
+  uint32_t attention_top_k = 0;
   bool return_pooled = false;
   Pooling pooling = Pooling::kModel;
   bool normalize_pooled = false;
@@ -125,6 +139,7 @@ struct EncodeResult {
   std::optional<Tensor> pooled;
   std::vector<LayerTensor> intermediate;
   std::vector<LayerTensor> attention_probabilities;
+  std::vector<LayerTensor> attention_keys;
   Execution execution;
 };
 
@@ -183,6 +198,11 @@ struct ThreadPlan {
   std::string onednn_version;
 };
 
+struct PrunedLayer {
+  int64_t layer = 0;
+  std::vector<int64_t> heads;  // that are left
+};
+
 struct ModelInfo {
   std::string name;
   std::string family;
@@ -193,6 +213,7 @@ struct ModelInfo {
   std::optional<EmbeddingDescription> embeddings;  // absent: hidden states only
   int64_t pooled_width = 0;
   int64_t classes = 0;
+  std::vector<PrunedLayer> pruned_layers;
   std::optional<DataType> compute_dtype;
   int64_t weight_bytes = 0;  // without those that it shares with its base
   std::string base;          // empty: none

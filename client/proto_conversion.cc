@@ -13,6 +13,7 @@ static_assert(static_cast<int>(DataType::kFloat32) == v1::FLOAT32 &&
               static_cast<int>(DataType::kUInt64) == v1::UINT64);
 static_assert(static_cast<int>(AttendStage::kBlock) == v1::BLOCK);
 static_assert(static_cast<int>(Pooling::kClassifier) == v1::CLASSIFIER);
+static_assert(static_cast<int>(AttentionForm::kTopKeys) == v1::TOP_KEYS);
 
 void Move(Tensor& from, v1::Tensor* to) {
   to->set_dtype(static_cast<v1::DataType>(from.dtype));
@@ -55,6 +56,15 @@ absl::Status MoveChecked(google::protobuf::RepeatedPtrField<v1::LayerTensor>* fr
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
+}
+
+// The fields that both requests have by these names.
+template <typename Request, typename Proto>
+void SetAttention(const Request& request, Proto& proto) {
+  proto.mutable_head_gates()->Add(request.head_gates.begin(), request.head_gates.end());
+  proto.mutable_query_rows()->Add(request.query_rows.begin(), request.query_rows.end());
+  proto.set_attention_form(static_cast<v1::AttentionForm>(request.attention_form));
+  proto.set_attention_top_k(request.attention_top_k);
 }
 
 absl::StatusCode ToCode(int code) {
@@ -103,6 +113,8 @@ v1::AttendRequest ToProto(AttendRequest request) {
   proto.mutable_lengths()->Add(request.lengths.begin(), request.lengths.end());
   if (request.attention_bias) Move(*request.attention_bias, proto.mutable_attention_bias());
   proto.set_return_attention_probabilities(request.return_attention_probabilities);
+  proto.set_return_weighted_values(request.return_weighted_values);
+  SetAttention(request, proto);
   proto.set_output_dtype(ToProto(request.output_dtype));
   proto.set_request_id(std::move(request.request_id));
   if (request.memory) Move(*request.memory, proto.mutable_memory());
@@ -143,6 +155,7 @@ v1::EncodeRequest ToProto(EncodeRequest request) {
                                            request.intermediate_layers.end());
   proto.mutable_attention_layers()->Add(request.attention_layers.begin(),
                                         request.attention_layers.end());
+  SetAttention(request, proto);
   proto.set_return_pooled(request.return_pooled);
   proto.set_pooling(static_cast<v1::Pooling>(request.pooling));
   proto.set_normalize_pooled(request.normalize_pooled);
@@ -167,10 +180,15 @@ Execution FromProto(const v1::Execution& execution) {
 absl::StatusOr<AttendResult> FromProto(v1::AttendResponse response) {
   AttendResult result;
   absl::Status status = MoveChecked(response.mutable_output(), "output", result.output);
-  if (status.ok() && response.has_attention_probabilities()) {
-    status = MoveChecked(response.mutable_attention_probabilities(), "attention_probabilities",
-                         result.attention_probabilities.emplace());
-  }
+  const auto move = [&](bool has, const char* field, v1::Tensor* from, std::optional<Tensor>& to) {
+    if (has) status.Update(MoveChecked(from, field, to.emplace()));
+  };
+  move(response.has_attention_probabilities(), "attention_probabilities",
+       response.mutable_attention_probabilities(), result.attention_probabilities);
+  move(response.has_attention_keys(), "attention_keys", response.mutable_attention_keys(),
+       result.attention_keys);
+  move(response.has_weighted_values(), "weighted_values", response.mutable_weighted_values(),
+       result.weighted_values);
   if (!status.ok()) return status;
   result.execution = FromProto(response.execution());
   return result;
@@ -189,6 +207,8 @@ absl::StatusOr<EncodeResult> FromProto(v1::EncodeResponse response) {
   status.Update(MoveChecked(response.mutable_intermediate(), "intermediate", result.intermediate));
   status.Update(MoveChecked(response.mutable_attention_probabilities(), "attention_probabilities",
                             result.attention_probabilities));
+  status.Update(
+      MoveChecked(response.mutable_attention_keys(), "attention_keys", result.attention_keys));
   if (!status.ok()) return status;
   result.execution = FromProto(response.execution());
   return result;
@@ -218,6 +238,10 @@ ModelInfo FromProto(v1::GetModelResponse response) {
   }
   info.pooled_width = response.pooled_width();
   info.classes = response.classes();
+  for (const v1::PrunedLayer& pruned : response.pruned_layers()) {
+    info.pruned_layers.push_back(
+        {.layer = pruned.layer(), .heads = {pruned.heads().begin(), pruned.heads().end()}});
+  }
   info.compute_dtype = FromProto(response.compute_dtype());
   info.weight_bytes = response.weight_bytes();
   info.base = response.base();

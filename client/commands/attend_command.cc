@@ -3,6 +3,8 @@
 #include <map>
 #include <utility>
 
+#include "client/commands/attention_options.h"
+
 namespace attendant::client {
 namespace {
 
@@ -30,6 +32,9 @@ CLI::App* AttendCommand::AddTo(CLI::App& app) {
       ->excludes("--memory");
   attend->add_flag("--probabilities", request_.return_attention_probabilities,
                    "Also answer the attention probabilities");
+  attend->add_flag("--weighted-values", request_.return_weighted_values,
+                   "Also answer each value times its probability");
+  AddAttentionOptions(*attend, request_);
   AddFloatType(*attend, "--output-dtype", output_dtype_,
                "Of the answer; default: that of the input");
   attend->add_option("--request-id", request_.request_id, "For the server's log");
@@ -37,8 +42,14 @@ CLI::App* AttendCommand::AddTo(CLI::App& app) {
   return attend;
 }
 
+size_t AttendCommand::TensorsAskedFor() const {
+  const bool has_keys = request_.attention_form == AttentionForm::kTopKeys;
+  return 1 + (request_.return_attention_probabilities ? (has_keys ? 2 : 1) : 0) +
+         (request_.return_weighted_values ? 1 : 0);
+}
+
 ExitCode AttendCommand::Run(Session& session) {
-  const absl::Status writable = output_.Check(request_.return_attention_probabilities ? 2 : 1);
+  const absl::Status writable = output_.Check(TensorsAskedFor());
   if (!writable.ok()) return ReportBadUsage(session, writable);
   RequestInput input;
   if (const ExitCode read = ReadInput(session, request_.model, input_, input); read != kSucceeded) {
@@ -58,9 +69,12 @@ ExitCode AttendCommand::Run(Session& session) {
   if (!result.ok()) return ReportServerError(session, result.status());
   std::vector<NamedTensor> tensors;
   tensors.push_back({"output", std::move(result->output)});
-  if (result->attention_probabilities) {
-    tensors.push_back({"attention_probabilities", *std::move(result->attention_probabilities)});
-  }
+  const auto add = [&](const char* name, std::optional<Tensor>& tensor) {
+    if (tensor) tensors.push_back({name, *std::move(tensor)});
+  };
+  add("attention_probabilities", result->attention_probabilities);
+  add("attention_keys", result->attention_keys);
+  add("weighted_values", result->weighted_values);
   return output_.Emit(session, tensors, result->execution);
 }
 

@@ -16,6 +16,8 @@ class AttendCommand : public Command {
   ExitCode Run(Session& session) override;
 
  private:
+  size_t TensorsAskedFor() const;
+
   AttendRequest request_;
   std::string output_dtype_;
   InputOptions input_;

@@ -8,6 +8,7 @@
 #include "client/commands/attend_command.h"
 #include "client/commands/command.h"
 #include "client/commands/encode_command.h"
+#include "client/commands/explain_command.h"
 #include "client/commands/health_command.h"
 #include "client/commands/inspect_command.h"
 #include "client/commands/load_test_command.h"
@@ -32,6 +33,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(std::make_unique<PutMemoryCommand>());
   commands.push_back(std::make_unique<DropMemoryCommand>());
   commands.push_back(std::make_unique<InspectCommand>());
+  commands.push_back(std::make_unique<ExplainCommand>());
   commands.push_back(std::make_unique<ModelsCommand>());
   commands.push_back(std::make_unique<HealthCommand>());
   commands.push_back(std::make_unique<LoadTestCommand>());

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/commands/attention_options.h"
 #include "client/commands/inline_values.h"
 
 namespace attendant::client {
@@ -60,6 +61,7 @@ CLI::App* EncodeCommand::AddTo(CLI::App& app) {
                    "Also answer the attention probabilities of these layers")
       ->delimiter(',')
       ->type_name("LAYER,…");
+  AddAttentionOptions(*encode, request_);
   std::vector<std::string> poolings;
   for (const auto& [name, pooling] : kPoolings) poolings.push_back(name);
   encode
@@ -79,7 +81,9 @@ CLI::App* EncodeCommand::AddTo(CLI::App& app) {
 
 size_t EncodeCommand::TensorsAskedFor() const {
   return (request_.omit_hidden_states ? 0 : 1) + (pooled_.empty() ? 0 : 1) +
-         request_.intermediate_layers.size() + request_.attention_layers.size();
+         request_.intermediate_layers.size() +
+         request_.attention_layers.size() *
+             (request_.attention_form == AttentionForm::kTopKeys ? 2 : 1);
 }
 
 absl::StatusOr<EncodeRequest> EncodeCommand::MakeRequest(RequestInput input) const {
@@ -116,6 +120,7 @@ ExitCode EncodeCommand::Run(Session& session) {
   if (result->pooled) tensors.push_back({"pooled", *std::move(result->pooled)});
   MoveLayers("intermediate", result->intermediate, tensors);
   MoveLayers("attention_probabilities", result->attention_probabilities, tensors);
+  MoveLayers("attention_keys", result->attention_keys, tensors);
   return output_.Emit(session, tensors, result->execution);
 }
 

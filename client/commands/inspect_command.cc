@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/commands/attention_options.h"
 #include "client/commands/inline_values.h"
 #include "client/files/file_bytes.h"
 #include "client/inspect/inspection_json.h"
@@ -47,10 +48,11 @@ void PrintSequences(std::ostream& out, const Inspection& inspection) {
 CLI::App* InspectCommand::AddTo(CLI::App& app) {
   CLI::App* inspect = app.add_subcommand(
       "inspect", "Shows what every attention head does with an input: statistics, maps, ranks");
-  inspect->add_option("--model", model_, "Default: the server's only one");
+  inspect->add_option("--model", request_.model, "Default: the server's only one");
   inspect->add_option("--layers", layers_, "Which layers; default: all")->type_name("FIRST:COUNT");
   input_.AddTo(*inspect);
   input_.AddTokensTo(*inspect);
+  AddHeadGates(*inspect, request_);
   inspect->add_option("--html", html_, "Write one self-contained page there")->type_name("FILE");
   inspect
       ->add_option("--cells", cells_,
@@ -62,14 +64,14 @@ CLI::App* InspectCommand::AddTo(CLI::App& app) {
 }
 
 ExitCode InspectCommand::Run(Session& session) {
-  const absl::StatusOr<ModelInfo> model = session.Connect().GetModel(model_, session.call);
+  const absl::StatusOr<ModelInfo> model = session.Connect().GetModel(request_.model, session.call);
   if (!model.ok()) return ReportServerError(session, model.status());
   const absl::StatusOr<LayerSpan> layers = ChooseLayers(*model);
   if (!layers.ok()) return ReportBadUsage(session, layers.status());
   absl::StatusOr<RequestInput> input = input_.Read(model->layer.hidden_size);
   if (!input.ok()) return ReportBadUsage(session, input.status());
   if (!session.json) input_.Show(session.out, *input);
-  EncodeRequest request;
+  EncodeRequest request = request_;
   request.model = model->name;
   MoveInput(*std::move(input), request);
   absl::StatusOr<Inspector> inspector = Inspector::Create(request, *model, cells_);
@@ -92,6 +94,10 @@ absl::Status InspectCommand::AskForLayers(const Session& session, const LayerSpa
     const uint32_t end = done + std::min(step, layers.count - done);
     EncodeRequest part = request;
     part.layers = LayerSpan{layers.first, end};
+    const size_t gates = static_cast<size_t>(end * model.layer.heads);
+    if (request.head_gates.size() == static_cast<size_t>(layers.count * model.layer.heads)) {
+      part.head_gates.resize(gates);
+    }
     part.omit_hidden_states = true;
     part.output_dtype = DataType::kFloat32;
     for (uint32_t i = done; i < end; ++i) {

@@ -22,7 +22,7 @@ class InspectCommand : public Command {
                             Inspector& inspector) const;
   ExitCode Emit(Session& session, const Inspection& inspection) const;
 
-  std::string model_;
+  EncodeRequest request_;  // of which model and gates are set
   std::string layers_;
   std::string html_;
   int64_t cells_ = 128;

@@ -125,6 +125,10 @@ void PrintDetails(std::ostream& out, const ModelInfo& model) {
                                : absl::StrCat("up to ", model.embeddings->longest_sequence)));
   }
   PrintLine(out, "pooled width", absl::StrCat(model.pooled_width));
+  for (const PrunedLayer& pruned : model.pruned_layers) {
+    PrintLine(out, absl::StrCat("heads of layer ", pruned.layer),
+              pruned.heads.empty() ? "none left" : absl::StrJoin(pruned.heads, " "));
+  }
   if (model.classes > 0) PrintLine(out, "classes", absl::StrCat(model.classes));
   PrintLine(out, "compute", ComputeType(model));
   PrintLine(out, "weights", absl::StrFormat("%.1f MiB", model.weight_bytes / 1048576.0));

@@ -89,6 +89,14 @@ Json OfLayer(const LayerDescription& layer) {
           {"value_input_width", layer.value_input_width}};
 }
 
+Json OfPrunedLayers(const std::vector<PrunedLayer>& layers) {
+  Json list = Json::array();
+  for (const PrunedLayer& pruned : layers) {
+    list.push_back({{"layer", pruned.layer}, {"heads", pruned.heads}});
+  }
+  return list;
+}
+
 Json OfCosts(const std::vector<StageCost>& costs) {
   Json list = Json::array();
   for (const StageCost& cost : costs) {
@@ -112,6 +120,7 @@ Json ToJson(const ModelInfo& model) {
                {"embeddings", nullptr},
                {"pooled_width", model.pooled_width},
                {"classes", model.classes},
+               {"pruned_layers", OfPrunedLayers(model.pruned_layers)},
                {"compute_dtype", TypeName(model.compute_dtype)},
                {"weight_bytes", model.weight_bytes},
                {"base", model.base},

@@ -182,7 +182,7 @@ std::string WhyNotPrunable(const LayerShape& layer) {
 absl::Status PruneHeads(const std::string& file, Checkpoint& checkpoint) {
   absl::StatusOr<Json> json = ReadJsonFile(file, {});
   if (!json.ok()) return json.status();
-  ModelDescription& model = checkpoint.description;
+  ModelDescription model = checkpoint.description;
   Problems problems(file);
   const std::string reason = WhyNotPrunable(model.layer);
   if (!reason.empty()) {
@@ -193,6 +193,7 @@ absl::Status PruneHeads(const std::string& file, Checkpoint& checkpoint) {
   if (problems.empty()) PruneSets(layers, model, problems);
   if (!problems.empty()) return problems.ToStatus();
   checkpoint.weights = std::make_unique<PrunedWeights>(model, std::move(checkpoint.weights));
+  checkpoint.description = std::move(model);
   return absl::OkStatus();
 }
 

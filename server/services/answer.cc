@@ -49,6 +49,8 @@ void Fill(Answer& answer, const std::vector<int>& prefix, v1::EncodeResponse& re
            *response.mutable_intermediate(), payloads);
   PlaceAll(answer.probabilities, Join(prefix, {Response::kAttentionProbabilitiesFieldNumber}),
            *response.mutable_attention_probabilities(), payloads);
+  PlaceAll(answer.attention_keys, Join(prefix, {Response::kAttentionKeysFieldNumber}),
+           *response.mutable_attention_keys(), payloads);
   *response.mutable_execution() = std::move(answer.execution);
 }
 
@@ -63,6 +65,14 @@ grpc::ByteBuffer ToAttendResponse(Answer answer) {
   for (auto& [layer, tensor] : answer.probabilities) {
     Place(tensor, {Response::kAttentionProbabilitiesFieldNumber},
           *response.mutable_attention_probabilities(), payloads);
+  }
+  for (auto& [layer, tensor] : answer.attention_keys) {
+    Place(tensor, {Response::kAttentionKeysFieldNumber}, *response.mutable_attention_keys(),
+          payloads);
+  }
+  if (answer.weighted_values) {
+    Place(*answer.weighted_values, {Response::kWeightedValuesFieldNumber},
+          *response.mutable_weighted_values(), payloads);
   }
   *response.mutable_execution() = std::move(answer.execution);
   return SerializeResponse(response, std::move(payloads));

@@ -19,7 +19,9 @@ struct Answer {
   std::optional<AnswerTensor> hidden_states;
   std::vector<std::pair<int64_t, AnswerTensor>>
       intermediate;  // with their layers, in the order asked for
-  std::vector<std::pair<int64_t, AnswerTensor>> probabilities;  // likewise
+  std::vector<std::pair<int64_t, AnswerTensor>> probabilities;   // likewise
+  std::vector<std::pair<int64_t, AnswerTensor>> attention_keys;  // likewise, or empty
+  std::optional<AnswerTensor> weighted_values;
   std::optional<AnswerTensor> pooled;
   std::optional<MemoryStore::Ticket> ticket;  // of PutMemory
   v1::Execution execution;

@@ -28,8 +28,12 @@ void AnswerTensor::Write(int64_t first, const float* values, int64_t count) {
   FromFloat(values, count, dtype_, data_.get() + first * ByteWidth(dtype_));
 }
 
+void AnswerTensor::Write(int64_t first, const int32_t* values, int64_t count) {
+  std::memcpy(data_.get() + first * ByteWidth(dtype_), values, count * sizeof(int32_t));
+}
+
 void AnswerTensor::WriteZeros(int64_t first, int64_t count) {
-  // All float types have zero as zero bytes.
+  // All these types have zero as zero bytes.
   const int64_t width = ByteWidth(dtype_);
   std::memset(data_.get() + first * width, 0, static_cast<size_t>(count * width));
 }
@@ -65,24 +69,16 @@ void ScatterRows(const TokenLayout& layout, MatrixView<const float> rows, Answer
   target.WriteZeros(next * width, target.elements() - next * width);
 }
 
-void ScatterProbabilities(const TokenLayout& queries, const TokenLayout& keys, const float* dense,
-                          AnswerTensor& target) {
-  const int64_t heads = target.dim(1), rows = target.dim(2), columns = target.dim(3);
-  std::vector<float> row(columns);
-  for (int64_t b = 0; b < queries.sequences; ++b) {
-    const absl::Span<const int32_t> key_positions = keys.positions_of(keys.sequences == 1 ? 0 : b);
-    std::fill(row.begin(), row.end(), 0.0f);
-    for (int64_t h = 0; h < heads; ++h) {
-      const int64_t matrix = (b * heads + h) * rows;  // first row of the target's matrix
-      int64_t next = 0;
-      for (const int32_t query : queries.positions_of(b)) {
-        for (const int32_t key : key_positions) row[key] = *dense++;
-        target.WriteZeros((matrix + next) * columns, (query - next) * columns);
-        target.Write((matrix + query) * columns, row.data(), columns);
-        next = query + 1;
-      }
-      target.WriteZeros((matrix + next) * columns, (rows - next) * columns);
+void SelectRows(absl::Span<const int32_t> tokens, MatrixView<const float> rows,
+                AnswerTensor& target) {
+  int64_t first = 0;
+  for (const int32_t token : tokens) {
+    if (token < 0) {
+      target.WriteZeros(first, rows.cols);
+    } else {
+      target.Write(first, rows.row(token), rows.cols);
     }
+    first += rows.cols;
   }
 }
 

@@ -16,14 +16,16 @@
 
 namespace attendant::server {
 
-// Dense, row-major, of a float type. Starts undefined: every element has to be written. Move-only.
+// Dense, row-major, of a float type or int32. Starts undefined: every element has to be written.
+// Move-only.
 class AnswerTensor {
  public:
   // RESOURCE_EXHAUSTED if there is no memory; the size has been checked against the limit.
   static absl::StatusOr<AnswerTensor> Make(std::vector<int64_t> shape, DataType dtype);
 
-  // Elements [first, first + count), from float32.
+  // Elements [first, first + count) of a float type, from float32; of int32.
   void Write(int64_t first, const float* values, int64_t count);
+  void Write(int64_t first, const int32_t* values, int64_t count);
   void WriteZeros(int64_t first, int64_t count);
 
   int64_t elements() const { return elements_; }
@@ -50,9 +52,8 @@ class AnswerTensor {
 // become zeros.
 void ScatterRows(const TokenLayout& layout, MatrixView<const float> rows, AnswerTensor& target);
 
-// dense: [H, length, keys] of each sequence, one after the other; target: [B, H, S, S or M]. Zeros
-// where query or key is padding. `keys` may have one sequence for all.
-void ScatterProbabilities(const TokenLayout& queries, const TokenLayout& keys, const float* dense,
-                          AnswerTensor& target);
+// The same rows; target [R, width] takes those of `tokens` [R], in that order, and zeros for -1.
+void SelectRows(absl::Span<const int32_t> tokens, MatrixView<const float> rows,
+                AnswerTensor& target);
 
 }  // namespace attendant::server

@@ -7,9 +7,13 @@ namespace {
 
 // Fills operation and width.
 absl::Status TakeStage(v1::AttendStage stage, ComputeRequest& compute) {
-  const LayerShape& layer = compute.description().layer;
+  const LayerShape layer = compute.description().layer_at(compute.first_layer);
   switch (stage) {
     case v1::CONTEXT:
+      if (layer.heads == 0) {
+        return Refusal("stage", "PROJECTED or BLOCK, as the layer has been pruned of all heads",
+                       "CONTEXT");
+      }
       compute.operation = Operation::kAttendContext;
       compute.width = layer.context_width();
       return absl::OkStatus();
@@ -88,7 +92,11 @@ absl::Status TakeOwnFields(const v1::AttendRequest& request, const RequestPayloa
   status.Update(TakeStage(request.stage(), compute));
   if (!status.ok()) return status;
   if (!request.has_hidden_states()) return Refusal("hidden_states", "a tensor", "none");
-  if (request.return_attention_probabilities()) compute.attention_layers = {compute.first_layer};
+  compute.attention.probabilities = request.return_attention_probabilities();
+  compute.attention.weighted_values = request.return_weighted_values();
+  if (compute.attention.probabilities || compute.attention.weighted_values) {
+    compute.attention.layers = {compute.first_layer};
+  }
   status = TakeRows(payloads.Of("hidden_states", request.hidden_states(),
                                 v1::AttendRequest::kHiddenStatesFieldNumber),
                     compute.description().layer.hidden_size, shared,

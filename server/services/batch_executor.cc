@@ -100,6 +100,7 @@ void BatchExecutor::Describe(const Jobs& jobs) {
   bias_.clear();
   positions_.clear();
   wanted_rows_.clear();
+  head_gates_.clear();
   bool wants_all = false;
   const bool any_bias =
       std::any_of(jobs.begin(), jobs.end(), [](const BatchJob* job) { return job->bias(); });
@@ -114,6 +115,7 @@ void BatchExecutor::Describe(const Jobs& jobs) {
     for (int64_t b = 0; b < layout.sequences; ++b) {
       cu_seqlens_.push_back(cu_seqlens_.back() + static_cast<int32_t>(layout.length(b)));
       if (any_bias) bias_.push_back(job->bias() ? &job->bias()->sequences()[b] : nullptr);
+      head_gates_.push_back(job->gates());
     }
   }
   if (wants_all) wanted_rows_.clear();
@@ -125,7 +127,12 @@ absl::StatusOr<MatrixView<const float>> BatchExecutor::RunEngine(const Jobs& job
   if (absl::Status status = ProjectMemories(jobs, run); !status.ok()) return status;
   BatchObserver observer(jobs, context_.clock);
   const ComputeRequest& leader = jobs.front()->request();
-  const PackedBatch batch{cu_seqlens_, bias_, positions_, wanted_rows_, memory_};
+  const PackedBatch batch = {.cu_seqlens = cu_seqlens_,
+                             .bias = bias_,
+                             .positions = positions_,
+                             .wanted_rows = wanted_rows_,
+                             .memory = memory_,
+                             .head_gates = head_gates_};
   const auto attend = [&](AttendStage stage) {
     auto result = run.Attend(leader.first_layer, stage, batch, observer);
     for (BatchJob* job : jobs) job->TakeProbabilities(leader.first_layer);

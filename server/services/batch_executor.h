@@ -52,6 +52,7 @@ class BatchExecutor final : public BatchRunner {
   std::vector<int32_t> wanted_rows_;  // empty: all
   MemoryRows memory_rows_ = {};
   std::vector<AttentionMemory> memory_;  // empty: none attends to one
+  std::vector<HeadGates> head_gates_;
 };
 
 }  // namespace attendant::server

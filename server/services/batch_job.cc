@@ -40,7 +40,11 @@ absl::Status BatchJob::Gather(EncoderRun& run, int64_t first_row, const MemoryRo
   first_row_ = first_row;
   const ComputeRequest& compute = request();
   answer_.intermediate.resize(compute.intermediate_layers.size());
-  answer_.probabilities.resize(compute.attention_layers.size());
+  const AttentionOutput& attention = compute.attention;
+  if (attention.probabilities) answer_.probabilities.resize(attention.layers.size());
+  if (attention.form == AttentionForm::kTopKeys) {
+    answer_.attention_keys.resize(answer_.probabilities.size());
+  }
   if (compute.bias) {
     absl::StatusOr<GatheredBias> bias = GatheredBias::Gather(*compute.bias, compute.layout);
     if (!bias.ok()) return bias.status();
@@ -135,22 +139,42 @@ absl::Status BatchJob::GatherRows(const NamedRows& from, MatrixView<float> rows,
   return absl::OkStatus();
 }
 
+HeadGates BatchJob::gates() const {
+  const std::vector<float>& gates = request().head_gates;
+  const int64_t heads = request().description().layer.heads;
+  if (gates.empty()) return {};
+  return {gates.data(), static_cast<int64_t>(gates.size()) == heads ? 0 : heads};
+}
+
 float* BatchJob::ProbabilitiesTarget(int64_t layer, int64_t sequence) {
   const ComputeRequest& compute = request();
-  if (!IndexOf(compute.attention_layers, layer)) return nullptr;
-  if (probability_offsets_.empty()) {
-    int64_t size = 0;
+  if (!IndexOf(compute.attention.layers, layer)) return nullptr;
+  if (pairs_before_.empty()) {
+    int64_t pairs = 0;
     for (int64_t b = 0; b < compute.layout.sequences; ++b) {
-      probability_offsets_.push_back(size);
-      size += compute.description().layer.heads * compute.pairs(b);
+      pairs_before_.push_back(pairs);
+      pairs += compute.pairs(b);
     }
-    probabilities_ = AlignedBuffer<float>(size);
+    probabilities_ = AlignedBuffer<float>(compute.description().layer.heads * pairs);
   }
-  return probabilities_.data() + probability_offsets_[sequence];
+  return probabilities_.data() + compute.description().heads_at(layer) * pairs_before_[sequence];
+}
+
+void BatchJob::TakeValues(MatrixView<const float> batch_rows) {
+  if (!request().attention.weighted_values) return;
+  const MatrixView<const float> rows = OwnRows(batch_rows);
+  values_.clear();
+  for (int64_t r = 0; r < rows.rows; ++r) {
+    values_.insert(values_.end(), rows.row(r), rows.row(r) + rows.cols);
+  }
 }
 
 std::optional<AnswerTensor> BatchJob::MakeTensor(std::vector<int64_t> shape) {
-  auto tensor = AnswerTensor::Make(std::move(shape), request().output_dtype);
+  return MakeTensor(std::move(shape), request().output_dtype);
+}
+
+std::optional<AnswerTensor> BatchJob::MakeTensor(std::vector<int64_t> shape, DataType dtype) {
+  auto tensor = AnswerTensor::Make(std::move(shape), dtype);
   if (tensor.ok()) return *std::move(tensor);
   status_.Update(tensor.status());
   return std::nullopt;
@@ -158,19 +182,44 @@ std::optional<AnswerTensor> BatchJob::MakeTensor(std::vector<int64_t> shape) {
 
 void BatchJob::TakeProbabilities(int64_t layer) {
   const ComputeRequest& compute = request();
-  const std::optional<size_t> index = IndexOf(compute.attention_layers, layer);
+  const std::optional<size_t> index = IndexOf(compute.attention.layers, layer);
   if (!index) return;
-  std::optional<AnswerTensor> target = MakeTensor(compute.scores_shape());
+  const int64_t heads = compute.description().heads_at(layer);
+  const DenseProbabilities dense = {compute.layout, compute.key_layout(), heads,
+                                    probabilities_.data()};
+  if (compute.attention.weighted_values) {
+    const int64_t width = heads * compute.description().layer.value_width;
+    answer_.weighted_values = MakeTensor(compute.weighted_values_shape(layer));
+    if (!answer_.weighted_values) return;
+    ScatterWeightedValues(dense, {values_.data(), compute.layout.tokens(), width, width},
+                          *answer_.weighted_values);
+  }
+  if (compute.attention.probabilities) PlaceProbabilities(layer, *index, dense);
+}
+
+void BatchJob::PlaceProbabilities(int64_t layer, size_t index, DenseProbabilities dense) {
+  const ComputeRequest& compute = request();
+  const std::vector<int64_t> shape = compute.probabilities_shape(layer);
+  std::optional<AnswerTensor> target = MakeTensor(shape);
   if (!target) return;
-  ScatterProbabilities(compute.layout, compute.key_layout(), probabilities_.data(), *target);
-  answer_.probabilities[*index] = {layer, *std::move(target)};
+  if (compute.attention.form == AttentionForm::kTopKeys) {
+    std::optional<AnswerTensor> keys = MakeTensor(shape, DataType::kInt32);
+    if (!keys) return;
+    ScatterTopKeys(dense, *target, *keys);
+    answer_.attention_keys[index] = {layer, *std::move(keys)};
+  } else if (compute.attention.form == AttentionForm::kHeadMean) {
+    ScatterProbabilities(AverageHeads(dense), *target);
+  } else {
+    ScatterProbabilities(dense, *target);
+  }
+  answer_.probabilities[index] = {layer, *std::move(target)};
 }
 
 void BatchJob::TakeIntermediate(int64_t layer, MatrixView<const float> batch_rows) {
   const ComputeRequest& compute = request();
   const std::optional<size_t> index = IndexOf(compute.intermediate_layers, layer);
   if (!index) return;
-  std::optional<AnswerTensor> target = MakeTensor(compute.hidden_shape());
+  std::optional<AnswerTensor> target = MakeTensor(compute.rows_shape());
   if (!target) return;
   ScatterRows(compute.layout, OwnRows(batch_rows), *target);
   answer_.intermediate[*index] = {layer, *std::move(target)};
@@ -182,7 +231,9 @@ void BatchJob::TakeResult(MatrixView<const float> batch_rows) {
   if (compute.pooled) TakePooled(rows);
   if (!compute.wants_hidden_states) return;
   answer_.hidden_states = MakeTensor(compute.hidden_shape());
-  if (answer_.hidden_states) ScatterRows(compute.layout, rows, *answer_.hidden_states);
+  if (!answer_.hidden_states) return;
+  if (compute.query_tokens) return SelectRows(*compute.query_tokens, rows, *answer_.hidden_states);
+  ScatterRows(compute.layout, rows, *answer_.hidden_states);
 }
 
 void BatchJob::TakePooled(MatrixView<const float> rows) {

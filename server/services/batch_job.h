@@ -10,6 +10,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/layers/encoder.h"
 #include "server/services/answer.h"
+#include "server/services/attention_answer.h"
 #include "server/services/attention_bias.h"
 #include "server/services/encode_job.h"
 
@@ -33,6 +34,8 @@ class BatchJob {
 
   bool nonfinite() const { return nonfinite_; }
   const GatheredBias* bias() const { return bias_ ? &*bias_ : nullptr; }
+  // Of every sequence of the job.
+  HeadGates gates() const;
 
   // What a sequence of this job attends to, where `projected` is that of all rows of memory.
   AttentionMemory MemoryOf(const AttentionMemory& projected, int64_t sequence) const;
@@ -41,6 +44,9 @@ class BatchJob {
 
   // Where the engine shall put the probabilities of this layer and sequence (of this job), or null.
   float* ProbabilitiesTarget(int64_t layer, int64_t sequence);
+
+  // In a layer: takes its values [T of the batch, heads x Dv], if what is answered needs them.
+  void TakeValues(MatrixView<const float> batch_rows);
 
   // After a layer: takes its probabilities and its output [T of the batch, width] into the answer,
   // if asked for. A problem of this and of TakeResult is kept for Finish.
@@ -67,6 +73,8 @@ class BatchJob {
   absl::Status GatherMemory(EncoderRun& run, const MemoryRows& memory, bool reject_nonfinite);
   void AddFronts(MatrixView<float> rows, EncoderRun& run);
   std::optional<AnswerTensor> MakeTensor(std::vector<int64_t> shape);
+  std::optional<AnswerTensor> MakeTensor(std::vector<int64_t> shape, DataType dtype);
+  void PlaceProbabilities(int64_t layer, size_t index, DenseProbabilities dense);
   void TakePooled(MatrixView<const float> rows);
   MatrixView<const float> OwnRows(MatrixView<const float> batch_rows) const;
 
@@ -75,8 +83,9 @@ class BatchJob {
   int64_t first_memory_row_ = 0;  // of those of the batch
   bool nonfinite_ = false;
   std::optional<GatheredBias> bias_;
-  AlignedBuffer<float> probabilities_;        // of one layer: [H, length, keys] of each sequence
-  std::vector<int64_t> probability_offsets_;  // [B]
+  AlignedBuffer<float> probabilities_;  // of one layer: [H, length, keys] of each sequence
+  std::vector<int64_t> pairs_before_;   // [B]: of a head, of the sequences before
+  std::vector<float> values_;           // of one layer: [T, H Dv]
   Answer answer_;
   absl::Status status_;
 };

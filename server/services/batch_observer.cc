@@ -25,6 +25,10 @@ float* BatchObserver::ProbabilitiesTarget(int64_t layer, int64_t sequence) {
   return job->ProbabilitiesTarget(layer, own);
 }
 
+void BatchObserver::OnValues(int64_t, MatrixView<const float> values) {
+  for (BatchJob* job : jobs_) job->TakeValues(values);
+}
+
 void BatchObserver::AfterLayer(int64_t layer, MatrixView<const float> hidden_states) {
   for (BatchJob* job : jobs_) {
     job->TakeProbabilities(layer);

@@ -23,6 +23,7 @@ class BatchObserver final : public RunObserver {
   BatchObserver(absl::Span<BatchJob* const> jobs, const Clock& clock);
 
   float* ProbabilitiesTarget(int64_t layer, int64_t sequence) override;
+  void OnValues(int64_t layer, MatrixView<const float> values) override;
   void AfterLayer(int64_t layer, MatrixView<const float> hidden_states) override;
   bool WantsMore() override;
 

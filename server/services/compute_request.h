@@ -41,6 +41,17 @@ struct PooledOutput {
   int64_t width = 0;  // P
 };
 
+enum class AttentionForm { kPerHead, kHeadMean, kTopKeys };
+
+// What is answered of the attention of some layers.
+struct AttentionOutput {
+  std::vector<int64_t> layers;
+  bool probabilities = true;
+  AttentionForm form = AttentionForm::kPerHead;  // of the probabilities
+  int64_t top_k = 0;                             // of kTopKeys
+  bool weighted_values = false;
+};
+
 struct ComputeRequest {
   std::shared_ptr<const ServedModel> model;
   Operation operation = Operation::kEncode;
@@ -54,7 +65,8 @@ struct ComputeRequest {
   std::shared_ptr<const RegisteredMemory> registered;
   std::optional<Registration> registration;  // of PutMemory, which has no queries
   std::optional<CheckedTensor> bias;
-  int64_t truncated_tokens = 0;  // that `layout` no longer has
+  std::vector<float> head_gates;  // [layers, H], or [H] for each, H of the checkpoint; or empty
+  int64_t truncated_tokens = 0;   // that `layout` no longer has
   std::string request_id;
 
   // The answer.
@@ -62,7 +74,9 @@ struct ComputeRequest {
   int64_t width = 0;  // of its hidden states
   bool wants_hidden_states = true;
   std::vector<int64_t> intermediate_layers;
-  std::vector<int64_t> attention_layers;
+  // [R]: the kept tokens whose hidden states are answered, -1 for padding; or none: all rows.
+  std::optional<std::vector<int32_t>> query_tokens;
+  AttentionOutput attention;
   std::optional<PooledOutput> pooled;
 
   const ModelDescription& description() const { return model->encoder->description(); }
@@ -95,17 +109,27 @@ struct ComputeRequest {
   // holds this request's rows from `first_row` on, and returns true; false if it needs all.
   bool AppendWantedRows(int64_t first_row, std::vector<int32_t>& rows) const;
 
+  // What attention_bias broadcasts to: [B, H of the checkpoint, S, S], or [B, H, S, M] to a memory.
+  std::vector<int64_t> scores_shape() const;
+
   // Shapes of the answer's tensors.
-  std::vector<int64_t> hidden_shape() const;  // [B, S, width] or [T, width]
-  std::vector<int64_t> scores_shape() const;  // [B, H, S, S], or [B, H, S, M]
-  std::vector<int64_t> pooled_shape() const;  // [B, P]
+  std::vector<int64_t> rows_shape() const;    // [B, S, width] or [T, width]
+  std::vector<int64_t> hidden_shape() const;  // the same, or [R, width]
+  // By the form, with M = S or that of the memory: [B, H of the layer, S, M], [B, S, M] or [B, H of
+  // the layer, S, k].
+  std::vector<int64_t> probabilities_shape(int64_t layer) const;
+  std::vector<int64_t> weighted_values_shape(int64_t layer) const;  // [B, H, S, S, Dv]
+  std::vector<int64_t> pooled_shape() const;                        // [B, P]
+
+ private:
+  bool AppendRowsToPool(int64_t first_row, std::vector<int32_t>& rows) const;
 };
 
 // Memory that a request takes while it is queued and computed.
 struct RequestBytes {
   int64_t answer =
       0;  // of the answer's message, at most: exact for the tensors, rounded up for the rest
-  int64_t scratch = 0;  // ids, the bias in float32, one layer's probabilities
+  int64_t scratch = 0;  // ids, the bias in float32, one layer's probabilities and values
 };
 
 // RESOURCE_EXHAUSTED, with both sizes, if the answer's message could exceed `max_answer_bytes`.

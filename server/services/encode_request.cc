@@ -110,7 +110,7 @@ absl::Status TakeOutputs(const Request& request, ComputeRequest& compute) {
   if (!attention.ok()) return attention.status();
   compute.wants_hidden_states = !request.omit_hidden_states();
   compute.intermediate_layers = *std::move(intermediate);
-  compute.attention_layers = *std::move(attention);
+  compute.attention.layers = *std::move(attention);
   return TakePooling(request, compute);
 }
 

@@ -59,7 +59,12 @@ void Describe(const ServedModel& model, v1::GetModelResponse& out) {
   out.set_weight_sets(description.weight_sets());
   out.set_has_exit_norm(description.has_exit_norm);
   for (int64_t i = 0; i < description.layers; ++i) {
-    if (description.layer_shape(description.weight_set(i)).window > 0) out.add_windowed_layers(i);
+    const LayerShape layer = description.layer_at(i);
+    if (layer.window > 0) out.add_windowed_layers(i);
+    if (layer.heads == description.layer.heads) continue;
+    v1::PrunedLayer& pruned = *out.add_pruned_layers();
+    pruned.set_layer(i);
+    pruned.mutable_heads()->Add(layer.head_numbers.begin(), layer.head_numbers.end());
   }
   if (description.embeddings) Describe(*description.embeddings, *out.mutable_embeddings());
   if (description.front) {

@@ -9,10 +9,10 @@
 namespace attendant::server {
 namespace {
 
-// Room for the names and shapes, and for `lengths`, of which there are at most as many as tokens,
-// of the request and of its memory.
+// Room for the names, shapes and gates, and for `lengths`, of the request and of its memory, and
+// `query_rows`, of which there are at most as many as tokens.
 int64_t MaxHeadBytes(const ServiceLimits& limits) {
-  return (int64_t{64} << 10) + 8 * limits.max_request_tokens;
+  return (int64_t{64} << 10) + 12 * limits.max_request_tokens;
 }
 
 // Validates the request of a message of `message_bytes`.

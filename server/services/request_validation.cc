@@ -22,7 +22,12 @@ absl::StatusOr<ComputeRequest> ValidateEither(const Request& request,
   if (status.ok()) {
     status = TakeOwnFields(request, payloads, shared, context, compute);
   }
+  if (status.ok()) {
+    status = TakeAttentionForm(request.attention_form(), request.attention_top_k(), compute);
+  }
   if (status.ok()) status = TakeBias(shared, compute);
+  if (status.ok()) status = TakeGates(shared, compute);
+  if (status.ok()) status = TakeQueryRows(shared, compute);
   if (!status.ok()) return status;
   const CheckedTensor* hidden_states = std::get_if<CheckedTensor>(&compute.input);
   absl::StatusOr<DataType> dtype = CheckOutputDtype(

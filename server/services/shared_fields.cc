@@ -83,4 +83,71 @@ absl::Status TakeBias(const SharedTensors& shared, ComputeRequest& compute) {
   return absl::OkStatus();
 }
 
+absl::Status TakeGates(const SharedTensors& shared, ComputeRequest& compute) {
+  const absl::Span<const float> gates = shared.head_gates;
+  const int64_t heads = compute.description().layer.heads;
+  const int64_t count = static_cast<int64_t>(gates.size());
+  if (count != 0 && count != heads && count != compute.layers * heads) {
+    return Refusal("head_gates",
+                   absl::StrCat(heads, " numbers, one for each head",
+                                compute.layers == 1
+                                    ? ""
+                                    : absl::StrCat(", or ", compute.layers * heads,
+                                                   ", for each of ", compute.layers, " layers")),
+                   absl::StrCat(count));
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    if (gates[i] >= 0 && gates[i] <= 1) continue;
+    return Refusal(absl::StrCat("head_gates[", i, "]"), "a number from 0 to 1",
+                   absl::StrCat(gates[i]));
+  }
+  compute.head_gates.assign(gates.begin(), gates.end());
+  return absl::OkStatus();
+}
+
+absl::Status TakeQueryRows(const SharedTensors& shared, ComputeRequest& compute) {
+  if (shared.query_rows.empty()) return absl::OkStatus();
+  if (!compute.wants_hidden_states) {
+    return Refusal("query_rows", "none with omit_hidden_states",
+                   absl::StrCat(shared.query_rows.size()));
+  }
+  for (size_t i = 0; i < shared.query_rows.size(); ++i) {
+    const int64_t row = shared.query_rows[i];
+    if (row >= 0 && row < compute.layout.rows) continue;
+    return Refusal(absl::StrCat("query_rows[", i, "]"),
+                   absl::StrCat("0..", compute.layout.rows - 1), absl::StrCat(row));
+  }
+  compute.query_tokens = TokensOfRows(compute.layout, shared.query_rows);
+  return absl::OkStatus();
+}
+
+absl::Status TakeAttentionForm(v1::AttentionForm form, uint32_t top_k, ComputeRequest& compute) {
+  if (!v1::AttentionForm_IsValid(form)) {
+    return Refusal("attention_form", "an AttentionForm value",
+                   absl::StrCat(static_cast<int>(form)));
+  }
+  const int64_t most = form == v1::TOP_KEYS ? compute.key_layout().padded_length : 0;
+  const int64_t least = form == v1::TOP_KEYS ? 1 : 0;
+  if (top_k < least || top_k > most) {
+    return Refusal("attention_top_k",
+                   form == v1::TOP_KEYS ? absl::StrCat(least, "..", most)
+                                        : "0 without attention_form TOP_KEYS",
+                   absl::StrCat(top_k));
+  }
+  AttentionOutput& attention = compute.attention;
+  if (attention.weighted_values && compute.attends_memory()) {
+    return Refusal("return_weighted_values", "false with a memory", "true");
+  }
+  attention.form = form == v1::TOP_KEYS    ? AttentionForm::kTopKeys
+                   : form == v1::HEAD_MEAN ? AttentionForm::kHeadMean
+                                           : AttentionForm::kPerHead;
+  attention.top_k = top_k;
+  for (const int64_t layer : attention.layers) {
+    if (compute.description().heads_at(layer) > 0) continue;
+    return Refusal("attention", "that of layers with heads",
+                   absl::StrCat("layer ", layer, ", which has been pruned of all"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace attendant::server

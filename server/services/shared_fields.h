@@ -15,12 +15,14 @@ namespace attendant::server {
 
 absl::Status CheckRequestId(const std::string& request_id);
 
-// The tensors of a request that say which tokens there are and what is added to their scores.
+// What both requests say beside their input and outputs.
 struct SharedTensors {
   std::string scope;  // before the names of lengths and attention_mask in messages
   absl::Span<const int64_t> lengths;
   std::optional<WireTensor> attention_mask;
   std::optional<WireTensor> attention_bias;
+  absl::Span<const float> head_gates;
+  absl::Span<const int64_t> query_rows;
 };
 
 // Float rows and which of them are kept.
@@ -41,8 +43,15 @@ absl::Status TakeRows(const WireTensor& rows, int64_t width, const SharedTensors
 // Fills bias; the layout, and the memory if there is one, is there.
 absl::Status TakeBias(const SharedTensors& shared, ComputeRequest& compute);
 
+// Fills head_gates, of the span that is there, and query_tokens, of the layout that is there.
+absl::Status TakeGates(const SharedTensors& shared, ComputeRequest& compute);
+absl::Status TakeQueryRows(const SharedTensors& shared, ComputeRequest& compute);
+
+// Fills the form of the attention's probabilities. Layers, and the layout, are there.
+absl::Status TakeAttentionForm(v1::AttentionForm form, uint32_t top_k, ComputeRequest& compute);
+
 // What a message has of its own: layers, input, outputs. Fills all of `compute` but model, bias,
-// request_id and output_dtype; the model is there.
+// gates, query_tokens, request_id and output_dtype; the model is there.
 absl::Status TakeOwnFields(const v1::AttendRequest& request, const RequestPayloads& payloads,
                            const SharedTensors& shared, const ValidationContext& context,
                            ComputeRequest& compute);
@@ -71,6 +80,10 @@ SharedTensors CollectShared(const Request& request, const RequestPayloads& paylo
     shared.attention_bias.emplace(payloads.Of("attention_bias", request.attention_bias(),
                                               Request::kAttentionBiasFieldNumber));
   }
+  shared.head_gates = absl::MakeConstSpan(request.head_gates().data(),
+                                          static_cast<size_t>(request.head_gates_size()));
+  shared.query_rows = absl::MakeConstSpan(request.query_rows().data(),
+                                          static_cast<size_t>(request.query_rows_size()));
   return shared;
 }
 

@@ -171,4 +171,16 @@ absl::StatusOr<TokenLayout> LayOutTokens(const TokenClaims& claims, int64_t max_
   return claims.shape.size() == 1 ? LayOutPacked(claims, max_tokens) : LayOutPadded(claims);
 }
 
+std::vector<int32_t> TokensOfRows(const TokenLayout& layout, absl::Span<const int64_t> rows) {
+  std::vector<int32_t> token_of(layout.rows, -1);
+  int32_t token = 0;
+  for (const RowRun& run : layout.runs) {
+    for (int64_t i = 0; i < run.count; ++i) token_of[run.first + i] = token++;
+  }
+  std::vector<int32_t> tokens;
+  tokens.reserve(rows.size());
+  for (const int64_t row : rows) tokens.push_back(token_of[row]);
+  return tokens;
+}
+
 }  // namespace attendant::server

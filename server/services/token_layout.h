@@ -60,6 +60,9 @@ struct TokenRange {
 TokenLayout WithRangesKept(const TokenLayout& layout,
                            absl::FunctionRef<TokenRange(int64_t sequence)> range);
 
+// The kept token that each row of the request is; -1 for padding. The rows are in [0, layout.rows).
+std::vector<int32_t> TokensOfRows(const TokenLayout& layout, absl::Span<const int64_t> rows);
+
 // INVALID_ARGUMENT: more than `max_tokens` rows or sequences, or claims that contradict each other
 // or the shape.
 absl::StatusOr<TokenLayout> LayOutTokens(const TokenClaims& claims, int64_t max_tokens);

@@ -21,8 +21,9 @@ void WriteModule(const nlohmann::json& description, const std::vector<TestTensor
   if (!tensors.empty()) folder.Write("weights.safetensors", MakeSafetensors(tensors));
 }
 
-std::unique_ptr<server::TestServer> Serve(const std::string& source) {
-  absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(source, {});
+std::unique_ptr<server::TestServer> Serve(const std::string& source,
+                                          const CheckpointOptions& options = {}) {
+  absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(source, options);
   if (!checkpoint.ok()) {
     ADD_FAILURE() << checkpoint.status();
     return nullptr;
@@ -33,10 +34,10 @@ std::unique_ptr<server::TestServer> Serve(const std::string& source) {
     ADD_FAILURE() << encoder.status();
     return nullptr;
   }
-  server::TestServerOptions options;
-  options.models[kModel] =
+  server::TestServerOptions served;
+  served.models[kModel] =
       std::make_shared<server::ServedModel>(server::ServedModel{kModel, *encoder, {}});
-  return std::make_unique<server::TestServer>(std::move(options));
+  return std::make_unique<server::TestServer>(std::move(served));
 }
 
 }  // namespace
@@ -69,10 +70,13 @@ v1::Memory MemoryOf(std::vector<int64_t> shape, const std::vector<float>& values
 ArticleServer::ArticleServer(const std::string& source) : server_(Serve(source)) {}
 
 ArticleServer::ArticleServer(const nlohmann::json& description,
-                             const std::vector<TestTensor>& tensors) {
+                             const std::vector<TestTensor>& tensors, const nlohmann::json& prune) {
   const TempFolder folder;
   WriteModule(description, tensors, folder);
-  server_ = Serve(folder.path());
+  folder.Write("prune.json", prune.dump());
+  CheckpointOptions options;
+  if (!prune.empty()) options.prune_file = folder.File("prune.json");
+  server_ = Serve(folder.path(), options);
 }
 
 v1::AttendResponse ArticleServer::Attend(const v1::AttendRequest& request) {
@@ -84,6 +88,13 @@ v1::AttendResponse ArticleServer::Attend(const v1::AttendRequest& request) {
 
 std::vector<float> ArticleServer::Output(const v1::AttendRequest& request) {
   return ToFloats(Attend(request).output());
+}
+
+std::vector<float> ArticleServer::Encoded(const v1::EncodeRequest& request) {
+  v1::EncodeResponse response;
+  const grpc::Status status = server_->Encode(request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return ToFloats(response.hidden_states());
 }
 
 std::vector<float> ArticleServer::Probabilities(v1::AttendRequest request) {

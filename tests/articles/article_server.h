@@ -36,12 +36,14 @@ class ArticleServer {
  public:
   // `source`: of --model, such as "worked-example".
   explicit ArticleServer(const std::string& source);
-  // attendant.json beside weights.safetensors.
-  ArticleServer(const nlohmann::json& description, const std::vector<TestTensor>& tensors);
+  // attendant.json beside weights.safetensors, without the heads that `prune` names.
+  ArticleServer(const nlohmann::json& description, const std::vector<TestTensor>& tensors,
+                const nlohmann::json& prune = nlohmann::json::object());
 
   // The answer to what has to succeed.
   v1::AttendResponse Attend(const v1::AttendRequest& request);
   std::vector<float> Output(const v1::AttendRequest& request);
+  std::vector<float> Encoded(const v1::EncodeRequest& request);
   // [B, H, S, S].
   std::vector<float> Probabilities(v1::AttendRequest request);
 

@@ -65,6 +65,29 @@ TEST(PackedInProj, WithBias) {
             {.30182899, .33160645, -1.21936329, .38637546});
 }
 
+// F28: what the module returns beside its output: with average_attn_weights, its default, the mean
+// over the heads.
+TEST(PackedInProj, AttentionWeightsOfEachHeadAndOnAverage) {
+  ArticleServer server(Description(2), StateDict(true));
+  v1::AttendRequest request = Request(BatchFirst(Generate(24, 1)));
+  const std::vector<float> heads = server.Probabilities(request);
+  request.set_attention_form(v1::HEAD_MEAN);
+  const std::vector<float> mean = server.Probabilities(request);
+  ASSERT_EQ(mean.size(), kSequences * kLength * kLength);
+  for (int64_t b = 0; b < kSequences; ++b) {
+    for (int64_t s = 0; s < kLength; ++s) {
+      double sum = 0;
+      for (int64_t t = 0; t < kLength; ++t) {
+        const int64_t pair = s * kLength + t;
+        const float first = heads[2 * b * 9 + pair], second = heads[(2 * b + 1) * 9 + pair];
+        EXPECT_NEAR(mean[b * 9 + pair], (first + second) / 2, 1e-7);
+        sum += mean[b * 9 + pair];
+      }
+      EXPECT_NEAR(sum, 1, 1e-6);
+    }
+  }
+}
+
 // F20, TV5c: one head, scaled by 1 / sqrt(E).
 TEST(PackedInProj, OneHead) {
   ArticleServer server(Description(1), StateDict(false));

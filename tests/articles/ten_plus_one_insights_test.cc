@@ -299,5 +299,128 @@ TEST(TenPlusOneInsights, LocalAndGlobalAttention) {
   EXPECT_EQ(live, 2 * 34);
 }
 
+std::vector<TestTensor> TwoHeadsWithOutput() {
+  std::vector<TestTensor> tensors = TwoHeads();
+  tensors.push_back(Generated("output.weight", {4, 4}, 8));
+  tensors.push_back(Generated("output.bias", {4}, 9));
+  return tensors;
+}
+
+std::vector<double> ToDoubles(const std::vector<float>& values) {
+  return {values.begin(), values.end()};
+}
+
+// For each pair of a query and a key.
+int64_t AttentionFlops(const v1::GetModelResponse& model) {
+  int64_t flops = 0;
+  for (const v1::StageCost& cost : model.stage_costs()) flops += cost.flops_per_pair();
+  return flops;
+}
+
+json TwoHeadedAttention() {
+  json description = Projections("query", "key", "value");
+  description["num_heads"] = 2;
+  description["output"] = "output";
+  return description;
+}
+
+v1::AttendRequest Projected() { return RequestOf({2, 3, 4}, Generate(24, 1), v1::PROJECTED); }
+
+// F32, TV15: the first head is pruned; F31: a gate of 0 gives the same numbers.
+TEST(TenPlusOneInsights, PrunedHeadsAreHeadsWithAGateOfZero) {
+  ArticleServer whole(TwoHeadedAttention(), TwoHeadsWithOutput());
+  ArticleServer pruned(TwoHeadedAttention(), TwoHeadsWithOutput(), {{"0", {0}}});
+  const std::vector<float> left = pruned.Output(Projected());
+  ExpectRow(left, 0, {-.05006656, .94875346, .27410850, 1.27292853});
+  double sum = 0, squares = 0;
+  for (const double value : left) {
+    sum += value;
+    squares += value * value;
+  }
+  EXPECT_NEAR(sum, 19.71935065, 1e-5);
+  EXPECT_NEAR(squares, 28.31570147, 1e-5);
+  v1::AttendRequest gated = Projected();
+  gated.add_head_gates(0);
+  gated.add_head_gates(1);
+  EXPECT_EQ(whole.Output(gated), left);
+}
+
+// F31: a gate between 0 and 1 weighs what a head adds to the output.
+TEST(TenPlusOneInsights, GatesWeighHeads) {
+  ArticleServer server(TwoHeadedAttention(), TwoHeadsWithOutput());
+  const auto output = [&](float first, float second) {
+    v1::AttendRequest request = Projected();
+    request.add_head_gates(first);
+    request.add_head_gates(second);
+    return server.Output(request);
+  };
+  const std::vector<float> both = output(1, 1), none = output(0, 0);
+  const std::vector<float> first = output(1, 0), mixed = output(1, 0.25f);
+  EXPECT_EQ(both, server.Output(Projected()));
+  ExpectRow(none, 0, ToDoubles(Generate(4, 9)));  // the output's bias
+  std::vector<float> expected;
+  for (size_t i = 0; i < both.size(); ++i) {
+    expected.push_back(0.75f * first[i] + 0.25f * both[i]);
+  }
+  EXPECT_LT(LargestDifference(mixed, expected), 2e-6);
+}
+
+// The article's case: of 48 heads in 6 layers 17 are kept.
+TEST(TenPlusOneInsights, SeventeenOf48HeadsAreEnough) {
+  const std::vector<std::vector<int>> kept = {{1, 4},       {0, 2, 3}, {5},
+                                              {1, 2, 6, 7}, {0, 3, 4}, {2, 5, 6, 7}};
+  constexpr int kHeads = 8, kWidth = 16;
+  json prune;
+  std::vector<TestTensor> tensors;
+  int64_t seed = 1;
+  v1::EncodeRequest gated;
+  for (int layer = 0; layer < 6; ++layer) {
+    const std::string prefix = "layers." + std::to_string(layer) + ".";
+    const auto add = [&](const std::string& name, std::vector<int64_t> shape) {
+      tensors.push_back(Generated(prefix + name, std::move(shape), seed++));
+    };
+    add("self_attn.in_proj_weight", {3 * kWidth, kWidth});
+    add("self_attn.out_proj.weight", {kWidth, kWidth});
+    add("linear1.weight", {kWidth, kWidth});
+    add("linear2.weight", {kWidth, kWidth});
+    add("norm1.weight", {kWidth});
+    add("norm2.weight", {kWidth});
+    json& heads = prune[std::to_string(layer)] = json::array();
+    for (int head = 0; head < kHeads; ++head) {
+      const bool is_kept = std::count(kept[layer].begin(), kept[layer].end(), head) > 0;
+      if (!is_kept) heads.push_back(head);
+      gated.add_head_gates(is_kept ? 1 : 0);
+    }
+  }
+  const json description = {{"module", "nn.TransformerEncoder"},
+                            {"file", "weights.safetensors"},
+                            {"num_heads", kHeads},
+                            {"norm_first", false},
+                            {"activation", "relu"},
+                            {"layer_norm_eps", 1e-5}};
+  ArticleServer whole(description, tensors), pruned(description, tensors, prune);
+  int64_t left = 0;
+  const v1::GetModelResponse model = pruned.Model();
+  for (const v1::PrunedLayer& layer : model.pruned_layers()) left += layer.heads_size();
+  EXPECT_EQ(left, 17);
+  EXPECT_EQ(48 * AttentionFlops(model), 17 * AttentionFlops(whole.Model()));
+  v1::EncodeRequest request;
+  *request.mutable_hidden_states() = FloatTensor({1, 9, kWidth}, Generate(9 * kWidth, 3));
+  *gated.mutable_hidden_states() = request.hidden_states();
+  EXPECT_EQ(whole.Encoded(gated), pruned.Encoded(request));
+}
+
+// F23: queries asked for alone are answered alone, with the same numbers.
+TEST(TenPlusOneInsights, SomeQueriesGiveTheRowsOfAll) {
+  ArticleServer server(TwoHeadedAttention(), TwoHeadsWithOutput());
+  const std::vector<float> all = server.Output(Projected());
+  v1::AttendRequest request = Projected();
+  request.add_query_rows(4);
+  request.add_query_rows(0);
+  const std::vector<float> some = server.Output(request);
+  EXPECT_EQ(server::Rows(some, 4, 0, 1), server::Rows(all, 4, 4, 1));
+  EXPECT_EQ(server::Rows(some, 4, 1, 1), server::Rows(all, 4, 0, 1));
+}
+
 }  // namespace
 }  // namespace attendant::articles

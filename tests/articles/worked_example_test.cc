@@ -52,6 +52,22 @@ TEST(WorkedExample, SoftmaxIsNotRounded) {
   ExpectRow(probabilities, 2, {2.953872230e-4, .8805369018, .1191677110});
 }
 
+// F14: each value times its score, [keys, queries, 3], before they are added up.
+TEST(WorkedExample, WeightedValuesAddUpToTheOutput) {
+  ArticleServer server(Description(), kWeights);
+  v1::AttendRequest request = RequestOf({1, 3, 4}, kInputs);
+  request.set_return_weighted_values(true);
+  const v1::AttendResponse response = server.Attend(request);
+  EXPECT_EQ(server::ShapeOf(response.weighted_values()), (std::vector<int64_t>{1, 1, 3, 3, 3}));
+  const std::vector<float> weighted = ToFloats(response.weighted_values());
+  ExpectRow(weighted, 0, {6.337893833e-2, 2 * 6.337893833e-2, 3 * 6.337893833e-2});
+  ExpectRow(weighted, 3, {2 * .4683105308, 8 * .4683105308, 0});
+  ExpectRow(weighted, 6, {2 * .4683105308, 6 * .4683105308, 3 * .4683105308});
+  std::vector<float> sum(9);
+  for (size_t i = 0; i < weighted.size(); ++i) sum[i % 9] += weighted[i];
+  EXPECT_LT(LargestDifference(sum, ToFloats(response.output())), kTolerance);
+}
+
 // F10: 1 / sqrt(3) unless the description says otherwise, as the later articles have it.
 TEST(WorkedExample, ScalesScoresByDefault) {
   json description = Description();

@@ -73,6 +73,38 @@ TEST(ClientAndServerTest, EncodeCutsWhatIsTooLongIfAsked) {
   EXPECT_EQ(answer["execution"]["tokens"], 64);
 }
 
+// The worked example as its article goes through it on paper, with probabilities of one decimal.
+TEST(ClientAndServerTest, ExplainsTheWorkedExampleAsOnPaper) {
+  ReadyServer server({"--model=w=worked-example"});
+  std::vector<std::string> command = {
+      "explain", "--address", server.address(), "--values", "1,0,1,0;0,2,0,2;1,1,1,1",
+      "--round", "1"};
+  const Outcome paper = RunWith(command);
+  ASSERT_EQ(paper.exit_code, 0) << paper.err;
+  EXPECT_EQ(paper.out,
+            "sequence 0, head 0\n"
+            "  query 0: probabilities [0, 0.5, 0.5]\n"
+            "    0 x value 0 [1, 2, 3] = [0, 0, 0]\n"
+            "    0.5 x value 1 [2, 8, 0] = [1, 4, 0]\n"
+            "    0.5 x value 2 [2, 6, 3] = [1, 3, 1.5]\n"
+            "    sum: [2, 7, 1.5]\n"
+            "  query 1: probabilities [0, 1, 0]\n"
+            "    0 x value 0 [1, 2, 3] = [0, 0, 0]\n"
+            "    1 x value 1 [2, 8, 0] = [2, 8, 0]\n"
+            "    0 x value 2 [2, 6, 3] = [0, 0, 0]\n"
+            "    sum: [2, 8, 0]\n"
+            "  query 2: probabilities [0, 0.9, 0.1]\n"
+            "    0 x value 0 [1, 2, 3] = [0, 0, 0]\n"
+            "    0.9 x value 1 [2, 8, 0] = [1.8, 7.2, 0]\n"
+            "    0.1 x value 2 [2, 6, 3] = [0.2, 0.6, 0.3]\n"
+            "    sum: [2, 7.8, 0.3]\n");
+  command.push_back("--json");
+  const Outcome json = RunWith(command);
+  ASSERT_EQ(json.exit_code, 0) << json.err;
+  const auto head = nlohmann::json::parse(json.out)["heads"][0];
+  EXPECT_EQ(head["values"], nlohmann::json::parse("[[1,2,3],[2,8,0],[2,6,3]]"));
+}
+
 TEST(ClientAndServerTest, TheLoadTestPipelinesOverStreams) {
   ReadyServer server({"--model=t=synthetic:tiny"});
   const Outcome outcome = RunWith({"load-test", "--address", server.address(), "--stream",

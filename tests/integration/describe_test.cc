@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdio>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -64,6 +65,20 @@ TEST(DescribeTest, TooLittleMemory) {
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.out,
               HasSubstr("of memory, but the limit of --memory-limit-bytes is 1.0 MiB"));
+}
+
+TEST(DescribeTest, AModelWithoutSomeOfItsHeads) {
+  const std::string file = ::testing::TempDir() + "/attendant-prune.json";
+  std::ofstream(file) << R"({"0": [0, 2]})";
+  const Outcome pruned = RunServer("--describe synthetic:tiny,prune=" + file);
+  EXPECT_EQ(pruned.code, 0) << pruned.out;
+  EXPECT_THAT(pruned.out, HasSubstr("\nheads of layer 0    1 3\n"));
+  std::ofstream(file) << R"({"5": [0]})";
+  const Outcome refused = RunServer("--describe synthetic:tiny,prune=" + file);
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.out,
+              HasSubstr("\nrefused: " + file + ": expected layers 0 to 1, found '5'\n"));
+  std::remove(file.c_str());
 }
 
 TEST(DescribeTest, NothingThere) {

@@ -83,7 +83,7 @@ def run_python(address: str) -> None:
 def check_names() -> None:
     helps = [run([BIN / "attendant-server", "--help"])]
     helps += [run([BIN / "attendant-client", command, "--help"])
-              for command in ("attend", "put-memory", "drop-memory", "encode", "inspect", "models", "health", "load-test")]
+              for command in ("attend", "put-memory", "drop-memory", "encode", "explain", "inspect", "models", "health", "load-test")]
     prose = re.sub(r"^```.*?^```$", "", TEXT, flags=re.M | re.S)
     flags = set(re.findall(r"`(--[a-z-]+)", prose))
     unknown = [flag for flag in flags if not any(re.search(flag + r"\b(?!-)", text) for text in helps)]

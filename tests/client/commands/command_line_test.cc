@@ -47,10 +47,31 @@ TEST_F(CommandLineTest, AttendPrintsTheOutput) {
 }
 
 TEST_F(CommandLineTest, AttendSendsItsFlags) {
-  const Outcome outcome =
-      Run({"attend", "--model", "m", "--layer", "2", "--stage", "block", "--generate", "2x3x4",
-           "--mask", "1,1,0;1,1,1", "--wire-dtype", "float16", "--output-dtype", "float32",
-           "--request-id", "r", "--probabilities"});
+  const Outcome outcome = Run({"attend",
+                               "--model",
+                               "m",
+                               "--layer",
+                               "2",
+                               "--stage",
+                               "block",
+                               "--generate",
+                               "2x3x4",
+                               "--mask",
+                               "1,1,0;1,1,1",
+                               "--wire-dtype",
+                               "float16",
+                               "--output-dtype",
+                               "float32",
+                               "--request-id",
+                               "r",
+                               "--probabilities",
+                               "--head-gates",
+                               "1,0.5",
+                               "--query-rows",
+                               "3,0",
+                               "--top-keys",
+                               "2",
+                               "--weighted-values"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const v1::AttendRequest sent = server_.attended().at(0);
   EXPECT_EQ(sent.model(), "m");
@@ -61,7 +82,26 @@ TEST_F(CommandLineTest, AttendSendsItsFlags) {
   EXPECT_THAT(sent.attention_mask().shape(), ElementsAre(2, 3));
   EXPECT_EQ(sent.output_dtype(), v1::FLOAT32);
   EXPECT_EQ(sent.request_id(), "r");
-  EXPECT_THAT(outcome.out, HasSubstr("attention_probabilities float16 [2, 3, 4]"));
+  EXPECT_THAT(sent.head_gates(), ElementsAre(1.0f, 0.5f));
+  EXPECT_THAT(sent.query_rows(), ElementsAre(3, 0));
+  EXPECT_EQ(sent.attention_form(), v1::TOP_KEYS);
+  EXPECT_EQ(sent.attention_top_k(), 2u);
+  EXPECT_TRUE(sent.return_weighted_values());
+  for (const char* tensor : {"attention_probabilities", "attention_keys", "weighted_values"}) {
+    EXPECT_THAT(outcome.out, HasSubstr(std::string(tensor) + " float16 [2, 3, 4]"));
+  }
+}
+
+TEST_F(CommandLineTest, TheMeanOverTheHeadsIsNoListOfKeys) {
+  EXPECT_EQ(Run({"attend", "--values", "1,2", "--probabilities", "--head-mean"}).exit_code, 0);
+  EXPECT_EQ(server_.attended().at(0).attention_form(), v1::HEAD_MEAN);
+  EXPECT_EQ(Run({"attend", "--values", "1,2", "--head-mean", "--top-keys", "2"}).exit_code, 2);
+}
+
+TEST_F(CommandLineTest, ExplainRefusesWhatItCannotShow) {
+  EXPECT_EQ(Run({"explain", "--values", "1,2;3,4", "--lengths", "2"}).exit_code, 2);
+  EXPECT_EQ(Run({"explain", "--values", "1,2", "--round", "7"}).exit_code, 2);
+  EXPECT_EQ(Run({"explain", "--values", "1,2"}).exit_code, 1);  // an answer that is no attention
 }
 
 TEST_F(CommandLineTest, AttendSendsAMemory) {
@@ -227,7 +267,8 @@ TEST_F(CommandLineTest, ModelsListsAndDescribes) {
         "feed-forward             8, gelu, gated\n",
         "norm                     rms, post, epsilon 0, one after the last layer\n",
         "branch scale             yes\n", "relative positions       rotary\n",
-        "compute                  float32\n",
+        "compute                  float32\n", "heads of layer 3         1\n",
+        "heads of layer 5         none left\n",
         "FLOPs                    96 per token, 8 per pair of query and key\n",
         "  attention.qkv          96 per token\n", "  attention.scores       8 per pair\n",
         "  pooling.dense          32 per sequence\n", "unused tensors           cls.bias\n"}) {
@@ -241,6 +282,8 @@ TEST_F(CommandLineTest, ModelsListsAndDescribes) {
   EXPECT_EQ(document["models"][0]["layer"]["window_block"], 64);
   EXPECT_EQ(document["models"][0]["layer"]["full_attention_up_to"], 704);
   EXPECT_EQ(document["models"][0]["weight_sets"], 4);
+  EXPECT_EQ(document["models"][0]["pruned_layers"].dump(),
+            R"([{"heads":[1],"layer":3},{"heads":[],"layer":5}])");
   EXPECT_EQ(document["models"][0]["stage_costs"][1]["flops_per_pair"], 8);
   EXPECT_EQ(Run({"models", "c"}).exit_code, 1);
 }

@@ -49,11 +49,23 @@ TEST_F(ClientTest, AttendSendsEveryField) {
   request.lengths = {2};
   request.attention_bias = FloatTensor({1, 1, 1, 2}, {0.0f, 1.0f});
   request.return_attention_probabilities = true;
+  request.head_gates = {0.5f, 1.0f};
+  request.query_rows = {1};
+  request.attention_form = AttentionForm::kTopKeys;
+  request.attention_top_k = 2;
+  request.return_weighted_values = true;
   request.output_dtype = DataType::kBFloat16;
   request.request_id = "r1";
-  ASSERT_TRUE(client_.Attend(request).ok());
+  const auto result = client_.Attend(request);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->attention_probabilities && result->attention_keys && result->weighted_values);
 
   const v1::AttendRequest sent = server_.attended().at(0);
+  EXPECT_THAT(sent.head_gates(), ElementsAre(0.5f, 1.0f));
+  EXPECT_THAT(sent.query_rows(), ElementsAre(1));
+  EXPECT_EQ(sent.attention_form(), v1::TOP_KEYS);
+  EXPECT_EQ(sent.attention_top_k(), 2u);
+  EXPECT_TRUE(sent.return_weighted_values());
   EXPECT_EQ(sent.model(), "m");
   EXPECT_EQ(sent.layer(), 3u);
   EXPECT_EQ(sent.stage(), v1::BLOCK);
@@ -148,6 +160,10 @@ TEST_F(ClientTest, EncodeSendsEveryField) {
   request.omit_hidden_states = true;
   request.intermediate_layers = {2, 3};
   request.attention_layers = {4};
+  request.head_gates = {1, 0.5f};
+  request.query_rows = {0, 1};
+  request.attention_form = AttentionForm::kTopKeys;
+  request.attention_top_k = 1;
   request.return_pooled = true;
   request.pooling = Pooling::kLastToken;
   request.normalize_pooled = true;
@@ -161,6 +177,8 @@ TEST_F(ClientTest, EncodeSendsEveryField) {
   EXPECT_EQ(result->intermediate[1].layer, 3u);
   ASSERT_THAT(result->attention_probabilities, SizeIs(1));
   EXPECT_EQ(result->attention_probabilities[0].layer, 4u);
+  ASSERT_THAT(result->attention_keys, SizeIs(1));
+  EXPECT_EQ(result->attention_keys[0].layer, 4u);
 
   const v1::EncodeRequest sent = server_.encoded().at(0);
   EXPECT_EQ(sent.model(), "m");
@@ -173,6 +191,10 @@ TEST_F(ClientTest, EncodeSendsEveryField) {
   EXPECT_TRUE(sent.has_attention_mask());
   EXPECT_THAT(sent.lengths(), ElementsAre(2));
   EXPECT_TRUE(sent.has_attention_bias());
+  EXPECT_THAT(sent.head_gates(), ElementsAre(1.0f, 0.5f));
+  EXPECT_THAT(sent.query_rows(), ElementsAre(0, 1));
+  EXPECT_EQ(sent.attention_form(), v1::TOP_KEYS);
+  EXPECT_EQ(sent.attention_top_k(), 1u);
   EXPECT_EQ(sent.pooling(), v1::LAST_TOKEN);
   EXPECT_TRUE(sent.normalize_pooled());
   EXPECT_EQ(sent.output_dtype(), v1::FLOAT16);
@@ -256,6 +278,9 @@ TEST_F(ClientTest, ListsAndDescribesModels) {
   EXPECT_EQ(model->layer.last_global_blocks, 3);
   EXPECT_EQ(model->layer.full_attention_up_to, 704);
   EXPECT_EQ(model->weight_sets, 4);
+  ASSERT_THAT(model->pruned_layers, SizeIs(2));
+  EXPECT_EQ(model->pruned_layers[0].layer, 3);
+  EXPECT_THAT(model->pruned_layers[0].heads, ElementsAre(1));
   EXPECT_TRUE(model->has_exit_norm);
   ASSERT_EQ(model->stage_costs.size(), 3u);
   EXPECT_EQ(model->stage_costs[0].stage, "attention.qkv");

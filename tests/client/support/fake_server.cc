@@ -49,6 +49,7 @@ void Encoded(const v1::EncodeRequest& request, v1::EncodeResponse* response) {
     v1::LayerTensor* added = response->add_attention_probabilities();
     added->set_layer(layer);
     *added->mutable_tensor() = output;
+    if (request.attention_form() == v1::TOP_KEYS) *response->add_attention_keys() = *added;
   }
   SetExecution(3, response->mutable_execution());
 }
@@ -124,6 +125,12 @@ grpc::Status FakeServer::Attend(grpc::ServerContext* context, const v1::AttendRe
   if (unsound) response->mutable_output()->add_shape(2);
   if (request->return_attention_probabilities()) {
     *response->mutable_attention_probabilities() = request->hidden_states();
+    if (request->attention_form() == v1::TOP_KEYS) {
+      *response->mutable_attention_keys() = request->hidden_states();
+    }
+  }
+  if (request->return_weighted_values()) {
+    *response->mutable_weighted_values() = request->hidden_states();
   }
   SetExecution(3, response->mutable_execution());
   return grpc::Status::OK;
@@ -224,6 +231,10 @@ grpc::Status FakeServer::GetModel(grpc::ServerContext*, const v1::GetModelReques
   layer->set_full_attention_up_to(704);
   response->set_weight_sets(4);
   response->set_has_exit_norm(true);
+  v1::PrunedLayer* pruned = response->add_pruned_layers();
+  pruned->set_layer(3);
+  pruned->add_heads(1);
+  response->add_pruned_layers()->set_layer(5);
   v1::StageCost* qkv = response->add_stage_costs();
   qkv->set_stage("attention.qkv");
   qkv->set_flops_per_token(96);

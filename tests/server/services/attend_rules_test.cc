@@ -1,6 +1,7 @@
 // Every rule of AttendRequest's fields: code and message of each refusal.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -360,6 +361,53 @@ TEST(AttendLimitTest, NonfiniteValuesAreRefusedOnlyIfSet) {
   EXPECT_EQ(strict.Attend(request, &response).error_message(),
             "memory.hidden_states[1, 1, 7]: expected a finite number; got nan");
 }
+
+const AttendRule kAttentionRules[] = {
+    {"FewGates", [](Request& r) { r.add_head_gates(1); },
+     "head_gates: expected 4 numbers, one for each head; got 1"},
+    {"GatesOfTwoLayers",
+     [](Request& r) {
+       for (int i = 0; i < 8; ++i) r.add_head_gates(1);
+     },
+     "head_gates: expected 4 numbers, one for each head; got 8"},
+    {"NegativeGate",
+     [](Request& r) {
+       for (float g : {1.0f, -0.5f, 1.0f, 1.0f}) r.add_head_gates(g);
+     },
+     "head_gates[1]: expected a number from 0 to 1; got -0.5"},
+    {"GateAboveOne",
+     [](Request& r) {
+       for (float g : {1.0f, 1.0f, 1.5f, 1.0f}) r.add_head_gates(g);
+     },
+     "head_gates[2]: expected a number from 0 to 1; got 1.5"},
+    {"GateThatIsNoNumber",
+     [](Request& r) {
+       for (float g : {1.0f, 1.0f, 1.0f, std::nanf("")}) r.add_head_gates(g);
+     },
+     "head_gates[3]: expected a number from 0 to 1; got nan"},
+    {"QueryRowBeyondTheLast", [](Request& r) { r.add_query_rows(6); },
+     "query_rows[0]: expected 0..5; got 6"},
+    {"NegativeQueryRow",
+     [](Request& r) {
+       r.add_query_rows(0);
+       r.add_query_rows(-1);
+     },
+     "query_rows[1]: expected 0..5; got -1"},
+    {"UnknownForm", [](Request& r) { r.set_attention_form(static_cast<v1::AttentionForm>(7)); },
+     "attention_form: expected an AttentionForm value; got 7"},
+    {"TopOfNothing", [](Request& r) { r.set_attention_form(v1::TOP_KEYS); },
+     "attention_top_k: expected 1..3; got 0"},
+    {"MoreThanAllKeys",
+     [](Request& r) {
+       r.set_attention_form(v1::TOP_KEYS);
+       r.set_attention_top_k(4);
+     },
+     "attention_top_k: expected 1..3; got 4"},
+    {"TopOfAnotherForm", [](Request& r) { r.set_attention_top_k(2); },
+     "attention_top_k: expected 0 without attention_form TOP_KEYS; got 2"},
+};
+INSTANTIATE_TEST_SUITE_P(Attention, AttendRuleTest, ::testing::ValuesIn(kAttentionRules),
+                         NameOfRule<Request>);
 
 }  // namespace
 }  // namespace attendant::server

@@ -261,5 +261,35 @@ TEST(EncodeLimitTest, RowsOfAnyPlaceFitIfTheirKeptTokensDo) {
   EXPECT_TRUE(server.Encode(request, &response).ok());
 }
 
+const EncodeRule kAttentionRules[] = {
+    {"FewGates",
+     [](Request& r) {
+       for (int i = 0; i < 5; ++i) r.add_head_gates(1);
+     },
+     "head_gates: expected 4 numbers, one for each head, or 8, for each of 2 layers; got 5"},
+    {"GateAboveOne",
+     [](Request& r) {
+       for (int i = 0; i < 8; ++i) r.add_head_gates(i < 7 ? 1 : 2);
+     },
+     "head_gates[7]: expected a number from 0 to 1; got 2"},
+    {"QueryRowsOfNothing",
+     [](Request& r) {
+       r.set_omit_hidden_states(true);
+       r.set_return_pooled(true);
+       r.add_query_rows(0);
+     },
+     "query_rows: expected none with omit_hidden_states; got 1"},
+    {"QueryRowBeyondTheLast", [](Request& r) { r.add_query_rows(1000); },
+     "query_rows[0]: expected 0..5; got 1000"},
+    {"TopOfNothing",
+     [](Request& r) {
+       r.add_attention_layers(0);
+       r.set_attention_form(v1::TOP_KEYS);
+     },
+     "attention_top_k: expected 1..3; got 0"},
+};
+INSTANTIATE_TEST_SUITE_P(Attention, EncodeRuleTest, ::testing::ValuesIn(kAttentionRules),
+                         NameOfRule<Request>);
+
 }  // namespace
 }  // namespace attendant::server

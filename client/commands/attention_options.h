@@ -1,0 +1,43 @@
+// The flags of requests that compute attention: which heads count, which rows and what of it is
+// answered.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+
+#include "client/messages.h"
+
+namespace attendant::client {
+
+// Request: AttendRequest or EncodeRequest; borrowed while the command line is parsed.
+template <typename Request>
+void AddHeadGates(CLI::App& app, Request& request) {
+  app.add_option("--head-gates", request.head_gates,
+                 "How much each head counts, from 0 (left out) to 1: one number for each head, or "
+                 "for each head of each layer in turn")
+      ->delimiter(',')
+      ->type_name("GATE,…");
+}
+
+template <typename Request>
+void AddAttentionOptions(CLI::App& app, Request& request) {
+  AddHeadGates(app, request);
+  app.add_option("--query-rows", request.query_rows,
+                 "Answer only these rows of the input, all its sequences counted through: 0,5")
+      ->delimiter(',')
+      ->type_name("ROW,…");
+  CLI::Option* mean = app.add_flag_callback(
+      "--head-mean", [&request] { request.attention_form = AttentionForm::kHeadMean; },
+      "Answer attention probabilities as their mean over the heads");
+  app.add_option_function<uint32_t>(
+         "--top-keys",
+         [&request](uint32_t count) {
+           request.attention_form = AttentionForm::kTopKeys;
+           request.attention_top_k = count;
+         },
+         "Answer of attention probabilities the K largest of each query, with their keys")
+      ->type_name("K")
+      ->excludes(mean);
+}
+
+}  // namespace attendant::client

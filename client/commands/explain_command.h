@@ -1,0 +1,24 @@
+// attendant-client explain: the steps from probabilities to the context, as on paper.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "client/commands/command.h"
+#include "client/commands/input_options.h"
+
+namespace attendant::client {
+
+class ExplainCommand : public Command {
+ public:
+  CLI::App* AddTo(CLI::App& app) override;
+  ExitCode Run(Session& session) override;
+
+ private:
+  std::string model_;
+  uint32_t layer_ = 0;
+  int digits_ = -1;  // that probabilities are rounded to; -1: they are not
+  InputOptions input_;
+};
+
+}  // namespace attendant::client
