@@ -335,6 +335,49 @@ TEST_F(AttentionTest, WeightedValuesCountAgainstTheAnswersLimit) {
   EXPECT_EQ(small.Attend(request, &response).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
+// One memory of 3 rows, of which the second one is padding, for both sequences.
+TEST_F(AttentionTest, FormsGatesAndRowsOfAttentionToAMemory) {
+  v1::AttendRequest request = Attend();
+  *request.mutable_memory()->mutable_hidden_states() =
+      FloatTensor({1, 3, kE}, SomeValues(3 * kE, 7));
+  *request.mutable_memory()->mutable_attention_mask() = IntegerTensor({1, 3}, {1, 0, 1});
+  request.set_return_attention_probabilities(true);
+  const v1::AttendResponse all = Call(request);
+  EXPECT_THAT(ShapeOf(all.attention_probabilities()), ElementsAre(2, kH, 4, 3));
+  const std::vector<float> heads = ToFloats(all.attention_probabilities());
+
+  request.set_attention_form(v1::HEAD_MEAN);
+  const v1::AttendResponse mean = Call(request);
+  EXPECT_THAT(ShapeOf(mean.attention_probabilities()), ElementsAre(2, 4, 3));
+  float sum = 0;  // of the last query and key
+  for (int64_t h = 0; h < kH; ++h) sum += heads[((kH + h) * 4 + 3) * 3 + 2];
+  EXPECT_FLOAT_EQ(ToFloats(mean.attention_probabilities()).back(), sum / kH);
+
+  request.set_attention_form(v1::TOP_KEYS);
+  request.set_attention_top_k(3);
+  const v1::AttendResponse top = Call(request);
+  EXPECT_THAT(ShapeOf(top.attention_keys()), ElementsAre(2, kH, 4, 3));
+  int32_t keys[3];
+  std::copy_n(top.attention_keys().data().data(), sizeof(keys), reinterpret_cast<char*>(keys));
+  EXPECT_THAT(keys, ElementsAre(heads[0] < heads[2] ? 2 : 0, heads[0] < heads[2] ? 0 : 2, -1));
+
+  request.set_return_attention_probabilities(false);
+  request.clear_attention_form();
+  request.clear_attention_top_k();
+  for (const float gate : {0.0f, 1.0f, 1.0f, 0.5f}) request.add_head_gates(gate);
+  request.add_query_rows(5);
+  std::vector<float> expected = Rows(ToFloats(all.output()), kE, 5, 1);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    expected[i] *= request.head_gates(static_cast<int>(i / kDv));
+  }
+  EXPECT_EQ(ToFloats(Call(request).output()), expected);
+
+  request.set_return_weighted_values(true);
+  v1::AttendResponse response;
+  EXPECT_EQ(server_->Attend(request, &response).error_message(),
+            "return_weighted_values: expected false with a memory; got true");
+}
+
 // Jobs of one batch, each with gates and rows of its own.
 TEST_F(AttentionTest, RequestsWithGatesOfTheirOwnShareABatch) {
   TestServerOptions options = Options();
