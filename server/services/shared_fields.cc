@@ -70,7 +70,7 @@ absl::Status CheckPlaces(const ComputeRequest& compute) {
 absl::Status TakeBias(const SharedTensors& shared, ComputeRequest& compute) {
   if (absl::Status status = CheckPlaces(compute); !status.ok()) return status;
   const AttentionKind kind = compute.description().layer.attention;
-  if (!ScoresPairs(kind) && (shared.attention_bias || !compute.attention_layers.empty())) {
+  if (!ScoresPairs(kind) && (shared.attention_bias || !compute.attention.layers.empty())) {
     return Refusal(shared.attention_bias ? "attention_bias" : "attention probabilities",
                    absl::StrCat("none, as ", Name(kind), " attention has no scores of pairs"),
                    shared.attention_bias ? "a tensor" : "a layer");
