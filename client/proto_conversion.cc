@@ -180,15 +180,19 @@ Execution FromProto(const v1::Execution& execution) {
 absl::StatusOr<AttendResult> FromProto(v1::AttendResponse response) {
   AttendResult result;
   absl::Status status = MoveChecked(response.mutable_output(), "output", result.output);
-  const auto move = [&](bool has, const char* field, v1::Tensor* from, std::optional<Tensor>& to) {
-    if (has) status.Update(MoveChecked(from, field, to.emplace()));
+  const auto move = [&](const char* field, v1::Tensor* from, std::optional<Tensor>& to) {
+    status.Update(MoveChecked(from, field, to.emplace()));
   };
-  move(response.has_attention_probabilities(), "attention_probabilities",
-       response.mutable_attention_probabilities(), result.attention_probabilities);
-  move(response.has_attention_keys(), "attention_keys", response.mutable_attention_keys(),
-       result.attention_keys);
-  move(response.has_weighted_values(), "weighted_values", response.mutable_weighted_values(),
-       result.weighted_values);
+  if (response.has_attention_probabilities()) {
+    move("attention_probabilities", response.mutable_attention_probabilities(),
+         result.attention_probabilities);
+  }
+  if (response.has_attention_keys()) {
+    move("attention_keys", response.mutable_attention_keys(), result.attention_keys);
+  }
+  if (response.has_weighted_values()) {
+    move("weighted_values", response.mutable_weighted_values(), result.weighted_values);
+  }
   if (!status.ok()) return status;
   result.execution = FromProto(response.execution());
   return result;

@@ -407,7 +407,7 @@ TEST(TenPlusOneInsights, SeventeenOf48HeadsAreEnough) {
   v1::EncodeRequest request;
   *request.mutable_hidden_states() = FloatTensor({1, 9, kWidth}, Generate(9 * kWidth, 3));
   *gated.mutable_hidden_states() = request.hidden_states();
-  EXPECT_EQ(whole.Encoded(gated), pruned.Encoded(request));
+  EXPECT_LE(LargestDifference(whole.Encoded(gated), pruned.Encoded(request)), kTolerance);
 }
 
 // F23: queries asked for alone are answered alone, with the same numbers.

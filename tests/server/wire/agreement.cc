@@ -14,6 +14,7 @@ namespace attendant::server {
 namespace {
 
 using google::protobuf::Message;
+using google::protobuf::util::DefaultFieldComparator;
 using google::protobuf::util::MessageDifferencer;
 
 v1::Tensor& TensorAt(Message& message, const std::vector<int>& path) {
@@ -48,7 +49,12 @@ std::string FindDisagreement(const Message& prototype, const std::string& bytes,
     if (!tensor.data().empty()) return "tensor data in the parsed message: " + tensor.DebugString();
     tensor.set_data(ToString(payload.data));
   }
-  if (MessageDifferencer::Equals(*actual, *expected)) return "";
+  // Random floats are sometimes NaN.
+  DefaultFieldComparator comparator;
+  comparator.set_treat_nan_as_equal(true);
+  MessageDifferencer differencer;
+  differencer.set_field_comparator(&comparator);
+  if (differencer.Compare(*actual, *expected)) return "";
   return absl::StrCat("protobuf reads\n", expected->DebugString(), "the codec reads\n",
                       actual->DebugString());
 }
