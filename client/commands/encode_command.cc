@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "client/commands/attention_options.h"
 #include "client/commands/inline_values.h"
@@ -94,6 +95,10 @@ absl::StatusOr<EncodeRequest> EncodeCommand::MakeRequest(RequestInput input) con
     request.layers = *span;
   }
   MoveInput(std::move(input), request);
+  if (features_ && !request.hidden_states) {
+    return absl::InvalidArgumentError(
+        "--features: no rows: give one of --input, --values or --generate");
+  }
   if (features_) request.features = std::exchange(request.hidden_states, std::nullopt);
   request.return_pooled = !pooled_.empty();
   if (request.return_pooled) request.pooling = kPoolings.at(pooled_);

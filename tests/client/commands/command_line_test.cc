@@ -252,6 +252,13 @@ TEST_F(CommandLineTest, RaggedTokenIdsArePacked) {
   EXPECT_THAT(sent.lengths(), ElementsAre(3, 2));
 }
 
+TEST_F(CommandLineTest, FeaturesTakeThePlaceOfHiddenStates) {
+  Run({"encode", "--values", "1,0;0,2;1,1", "--features"});
+  const v1::EncodeRequest request = server_.encoded().at(0);
+  EXPECT_FALSE(request.has_hidden_states());
+  EXPECT_THAT(request.features().shape(), ElementsAre(1, 3, 2));
+}
+
 TEST_F(CommandLineTest, ModelsListsAndDescribes) {
   const Outcome table = Run({"models"});
   EXPECT_EQ(table.exit_code, 0);
@@ -344,6 +351,7 @@ TEST_F(CommandLineTest, BadUsageExitsWith2) {
       {{"attend", "--values", "1", "--deadline=-1s"}, "is negative"},
       {{"encode", "--values", "1", "--token-ids", "1"}, "not both"},
       {{"encode", "--token-ids", "1,x"}, "--token-ids"},
+      {{"encode", "--token-ids", "1", "--features"}, "--features: no rows: give one of --input"},
       {{"encode", "--token-ids", "1", "--layers", "3"}, "--layers: '3' is not FIRST:COUNT"},
       {{"encode", "--token-ids", "1", "--pooled", "median"}, "--pooled"},
   };
