@@ -71,18 +71,12 @@ void Embeddings::Embed(const TokenIds& ids, MatrixView<float> target, RunState& 
     if (norm_) LayerNorm(run.team, target, norm_->view(), target);
     return;
   }
-  // The product writes whole tiles; the rows behind `target` may be another sequence's.
-  const int64_t padded_rows = PaddedRows(target.rows);
-  const MatrixView<float> sums = run.activations.embedded().Rows(0, padded_rows);
-  const MatrixView<float> kept_sums = sums.Rows(0, target.rows);
-  const MatrixView<float> projected = run.activations.outer().Rows(0, padded_rows);
+  const MatrixView<float> kept_sums = run.activations.embedded().Rows(0, target.rows);
   shape_.projects_words ? TakeWords(ids, kept_sums, run.team) : SumTables(ids, kept_sums, run.team);
   if (norm_ && !shape_.norm_is_last) LayerNorm(run.team, kept_sums, norm_->view(), kept_sums);
-  ZeroRows(sums.Rows(target.rows, padded_rows - target.rows));
-  run.Apply(*projection_, sums, projected);
-  for (int64_t r = 0; r < target.rows; ++r) {
-    std::copy_n(projected.row(r), target.cols, target.row(r));
-    if (shape_.projects_words) AddTables(ids, r, target.row(r));
+  run.ProjectEmbedded(*projection_, target);
+  for (int64_t r = 0; shape_.projects_words && r < target.rows; ++r) {
+    AddTables(ids, r, target.row(r));
   }
   if (norm_ && shape_.norm_is_last) LayerNorm(run.team, target, norm_->view(), target);
 }

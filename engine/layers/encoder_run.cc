@@ -117,9 +117,7 @@ MatrixView<float> EncoderRun::FeatureRows(int64_t first_row, int64_t rows) {
 void EncoderRun::ProjectFeatures(int64_t first_row, int64_t rows) {
   const Encoder::Impl& model = impl_->model();
   if (rows == 0 || model.description.front->feature_width == 0) return;
-  RunState& state = impl_->state;
-  model.front->Project(state.activations.embedded().Rows(0, PaddedRows(rows)),
-                       input().Rows(first_row, rows), state);
+  model.front->Project(input().Rows(first_row, rows), impl_->state);
 }
 
 void EncoderRun::AddFront(absl::Span<const int32_t> positions, int64_t first_row) {

@@ -57,14 +57,8 @@ absl::StatusOr<Front> Front::Load(const FrontShape& shape, const LayerShape& lay
   return front;
 }
 
-void Front::Project(MatrixView<float> features, MatrixView<float> target, RunState& run) const {
-  // The product writes whole tiles; the rows behind `target` may be another sequence's.
-  const MatrixView<float> projected = run.activations.branch().Rows(0, features.rows);
-  ZeroRows(features.Rows(target.rows, features.rows - target.rows));
-  run.Apply(*projection_, features, projected);
-  for (int64_t r = 0; r < target.rows; ++r) {
-    std::copy_n(projected.row(r), target.cols, target.row(r));
-  }
+void Front::Project(MatrixView<float> target, RunState& run) const {
+  run.ProjectEmbedded(*projection_, target);
 }
 
 void Front::Apply(absl::Span<const int32_t> positions, MatrixView<float> rows,

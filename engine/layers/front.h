@@ -21,9 +21,9 @@ class Front {
   static absl::StatusOr<Front> Load(const FrontShape& shape, const LayerShape& layer,
                                     WeightLoader& loader);
 
-  // Brings features [PaddedRows(rows), feature_width] to the rows of `target` [rows, E]; the model
-  // has that linear layer. Zeroes the rows beyond `rows`.
-  void Project(MatrixView<float> features, MatrixView<float> target, RunState& run) const;
+  // Brings as many features, from the first row of embedded() on, to the rows of `target` [rows,
+  // E]; the model has that linear layer.
+  void Project(MatrixView<float> target, RunState& run) const;
 
   // Makes what enters layer 0 of one sequence. rows: [own_rows + features, E], the features in
   // place; positions: one for each of them.

@@ -344,4 +344,16 @@ void RunState::Apply(const PackedLinear& linear, MatrixView<const float> x, Matr
   ApplyLinear(team, linear, x, y, activation, gemm);
 }
 
+void RunState::ProjectEmbedded(const PackedLinear& linear, MatrixView<float> target) {
+  // The product writes whole tiles; the rows behind `target` may be another sequence's.
+  const int64_t padded_rows = PaddedRows(target.rows);
+  const MatrixView<float> x = activations.embedded().Rows(0, padded_rows);
+  const MatrixView<float> projected = activations.outer().Rows(0, padded_rows);
+  ZeroRows(x.Rows(target.rows, padded_rows - target.rows));
+  Apply(linear, x, projected);
+  for (int64_t r = 0; r < target.rows; ++r) {
+    std::copy_n(projected.row(r), target.cols, target.row(r));
+  }
+}
+
 }  // namespace attendant

@@ -92,6 +92,9 @@ struct RunState {
   void Apply(const PackedLinear& linear, MatrixView<const float> x, MatrixView<float> y,
              Activation activation = Activation::kIdentity);
 
+  // target [rows, E] = x W^T + b of the first `rows` rows of embedded().
+  void ProjectEmbedded(const PackedLinear& linear, MatrixView<float> target);
+
   const int64_t max_tokens;
   const ComputeMode mode;
   const ThreadTeam team;
