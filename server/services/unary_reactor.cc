@@ -99,7 +99,9 @@ void UnaryReactor::Submit() {
   }
   std::unique_ptr<Job> queued = std::move(job);
   const absl::Status status = context_.queue.Submit(queued);
-  if (!status.ok()) End({.status = status, .retry_hint = absl::IsResourceExhausted(status)});
+  if (status.ok()) return;
+  queued.reset();  // with what it holds, before the caller asks for it again
+  End({.status = status, .retry_hint = absl::IsResourceExhausted(status)});
 }
 
 void UnaryReactor::OnOutcome(JobOutcome outcome) {
