@@ -177,6 +177,14 @@ struct EmbeddingDescription {
   int64_t token_types = 0;
 };
 
+// What stands before the layers of a model that takes features.
+struct FrontDescription {
+  int64_t own_rows = 0;  // before each sequence of features
+  int64_t features = 0;  // at most in a sequence; 0: any number
+  bool needs_every = false;
+  int64_t feature_width = 0;
+};
+
 struct StageCost {
   std::string stage;
   int64_t flops_per_token = 0;
@@ -210,7 +218,9 @@ struct ModelInfo {
   int64_t layers = 0;
   int64_t weight_sets = 0;
   bool has_exit_norm = false;
-  std::optional<EmbeddingDescription> embeddings;  // absent: hidden states only
+  std::optional<EmbeddingDescription> embeddings;  // absent: no token ids
+  std::optional<FrontDescription> front;           // absent: no features
+  std::vector<int64_t> windowed_layers;            // with a window; the others see all
   int64_t pooled_width = 0;
   int64_t classes = 0;
   std::vector<PrunedLayer> pruned_layers;

@@ -240,6 +240,14 @@ ModelInfo FromProto(v1::GetModelResponse response) {
                        .longest_sequence = embeddings.longest_sequence(),
                        .token_types = embeddings.token_types()};
   }
+  if (response.has_front()) {
+    const v1::FrontDescription& front = response.front();
+    info.front = {.own_rows = front.own_rows(),
+                  .features = front.features(),
+                  .needs_every = front.needs_every(),
+                  .feature_width = front.feature_width()};
+  }
+  info.windowed_layers = {response.windowed_layers().begin(), response.windowed_layers().end()};
   info.pooled_width = response.pooled_width();
   info.classes = response.classes();
   for (const v1::PrunedLayer& pruned : response.pruned_layers()) {

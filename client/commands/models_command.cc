@@ -32,6 +32,13 @@ const char* ComputeType(const ModelInfo& model) {
   return model.compute_dtype ? Name(*model.compute_dtype) : "-";
 }
 
+std::string InputsOf(const ModelInfo& model) {
+  std::string inputs = "hidden states";
+  if (model.embeddings) inputs += ", token ids";
+  if (model.front) inputs += ", features";
+  return inputs;
+}
+
 void PrintTable(std::ostream& out, const std::vector<ModelInfo>& models) {
   size_t width = 4;
   size_t family_width = 6;
@@ -48,8 +55,7 @@ void PrintTable(std::ostream& out, const std::vector<ModelInfo>& models) {
   for (const ModelInfo& model : models) {
     print(model.name, model.family,
           absl::StrFormat("%6d  %6d  %5d  %-8s  %s", model.layers, model.layer.hidden_size,
-                          model.layer.heads, ComputeType(model),
-                          model.embeddings ? "hidden states, token ids" : "hidden states"));
+                          model.layer.heads, ComputeType(model), InputsOf(model)));
   }
 }
 
@@ -106,7 +112,8 @@ void PrintDetails(std::ostream& out, const ModelInfo& model) {
   }
   if (layer.window > 0) {
     PrintLine(out, "window",
-              absl::StrCat(layer.window, " blocks of ", layer.window_block, " either way"));
+              absl::StrCat(layer.window, " blocks of ", layer.window_block, " either way, in ",
+                           model.windowed_layers.size(), " of the layers"));
   }
   PrintLine(out, "input projections", absl::StrCat(layer.input_projections));
   if (layer.key_input_width != layer.hidden_size || layer.value_input_width != layer.hidden_size) {
@@ -123,6 +130,15 @@ void PrintDetails(std::ostream& out, const ModelInfo& model) {
                            model.embeddings->longest_sequence == 0
                                ? "of any length"
                                : absl::StrCat("up to ", model.embeddings->longest_sequence)));
+  }
+  if (model.front) {
+    const FrontDescription& front = *model.front;
+    PrintLine(out, "features",
+              absl::StrCat(front.feature_width, " wide, behind ", front.own_rows,
+                           " rows of the model's own; sequences ",
+                           front.features == 0 ? "of any length"
+                           : front.needs_every ? absl::StrCat("of ", front.features)
+                                               : absl::StrCat("up to ", front.features)));
   }
   PrintLine(out, "pooled width", absl::StrCat(model.pooled_width));
   for (const PrunedLayer& pruned : model.pruned_layers) {

@@ -118,6 +118,8 @@ Json ToJson(const ModelInfo& model) {
                {"layer", OfLayer(model.layer)},
                {"has_exit_norm", model.has_exit_norm},
                {"embeddings", nullptr},
+               {"front", nullptr},
+               {"windowed_layers", model.windowed_layers},
                {"pooled_width", model.pooled_width},
                {"classes", model.classes},
                {"pruned_layers", OfPrunedLayers(model.pruned_layers)},
@@ -141,6 +143,12 @@ Json ToJson(const ModelInfo& model) {
                           {"positions", model.embeddings->positions},
                           {"longest_sequence", model.embeddings->longest_sequence},
                           {"token_types", model.embeddings->token_types}};
+  }
+  if (model.front) {
+    json["front"] = {{"own_rows", model.front->own_rows},
+                     {"features", model.front->features},
+                     {"needs_every", model.front->needs_every},
+                     {"feature_width", model.front->feature_width}};
   }
   return json;
 }

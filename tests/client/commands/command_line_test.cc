@@ -264,8 +264,8 @@ TEST_F(CommandLineTest, ModelsListsAndDescribes) {
   EXPECT_EQ(table.exit_code, 0);
   EXPECT_EQ(table.out,
             "NAME  FAMILY  LAYERS  HIDDEN  HEADS  COMPUTE   INPUT\n"
-            "a     bert        12       4      2  float32   hidden states, token ids\n"
-            "b     bert        12       4      2  float32   hidden states, token ids\n");
+            "a     bert        12       4      2  float32   hidden states, token ids, features\n"
+            "b     bert        12       4      2  float32   hidden states, token ids, features\n");
   EXPECT_EQ(Run({"models", "--names"}).out, "a\nb\n");
   const Outcome one = Run({"models", "b"});
   EXPECT_EQ(one.exit_code, 0);
@@ -274,6 +274,7 @@ TEST_F(CommandLineTest, ModelsListsAndDescribes) {
         "feed-forward             8, gelu, gated\n",
         "norm                     rms, post, epsilon 0, one after the last layer\n",
         "branch scale             yes\n", "relative positions       rotary\n",
+        "features                 4 wide, behind 2 rows of the model's own; sequences up to 196\n",
         "compute                  float32\n", "heads of layer 3         1\n",
         "heads of layer 5         none left\n",
         "FLOPs                    96 per token, 8 per pair of query and key\n",
@@ -288,6 +289,9 @@ TEST_F(CommandLineTest, ModelsListsAndDescribes) {
   EXPECT_EQ(document["models"][0]["layer"]["relative_positions"], "rotary");
   EXPECT_EQ(document["models"][0]["layer"]["window_block"], 64);
   EXPECT_EQ(document["models"][0]["layer"]["full_attention_up_to"], 704);
+  EXPECT_EQ(document["models"][0]["front"].dump(),
+            R"({"feature_width":4,"features":196,"needs_every":false,"own_rows":2})");
+  EXPECT_EQ(document["models"][0]["windowed_layers"].dump(), "[1]");
   EXPECT_EQ(document["models"][0]["weight_sets"], 4);
   EXPECT_EQ(document["models"][0]["pruned_layers"].dump(),
             R"([{"heads":[1],"layer":3},{"heads":[],"layer":5}])");

@@ -288,6 +288,11 @@ TEST_F(ClientTest, ListsAndDescribesModels) {
   EXPECT_EQ(model->stage_costs[1].flops_per_pair, 8);
   EXPECT_EQ(model->stage_costs[2].flops_per_sequence, 32);
   EXPECT_EQ(model->embeddings.value().vocabulary, 100);
+  EXPECT_EQ(model->front.value().features, 196);
+  EXPECT_EQ(model->front->own_rows, 2);
+  EXPECT_EQ(model->front->feature_width, 4);
+  EXPECT_FALSE(model->front->needs_every);
+  EXPECT_THAT(model->windowed_layers, ElementsAre(1));
   EXPECT_EQ(model->limits.max_request_tokens, 16384);
   EXPECT_EQ(model->thread_plan.isa, "avx2");
   EXPECT_THAT(model->unused_tensors, ElementsAre("cls.bias"));

@@ -246,6 +246,10 @@ grpc::Status FakeServer::GetModel(grpc::ServerContext*, const v1::GetModelReques
   dense->set_flops_per_sequence(32);
   response->mutable_embeddings()->set_vocabulary(100);
   response->mutable_embeddings()->set_longest_sequence(512);
+  response->mutable_front()->set_own_rows(2);
+  response->mutable_front()->set_features(196);
+  response->mutable_front()->set_feature_width(4);
+  response->add_windowed_layers(1);
   response->set_compute_dtype(v1::FLOAT32);
   response->mutable_limits()->set_max_request_tokens(16384);
   response->mutable_thread_plan()->set_isa("avx2");
