@@ -1,8 +1,5 @@
 #include "engine/checkpoint/attention_module.h"
 
-#include <algorithm>
-#include <cmath>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -10,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "engine/checkpoint/attention_kind_keys.h"
 #include "engine/checkpoint/bounds.h"
-#include "engine/checkpoint/collaborative_heads.h"
 #include "engine/checkpoint/config_reader.h"
 #include "engine/checkpoint/problems.h"
 #include "engine/checkpoint/torch_modules.h"
@@ -22,14 +19,7 @@ namespace attendant {
 namespace {
 
 constexpr char kHead[] = "{head}";
-constexpr float kHighestScoreScale = 1e6f;
 constexpr const char* kInputs[] = {"query", "key", "value"};
-
-constexpr Named<AttentionKind> kKinds[] = {{"softmax", AttentionKind::kSoftmax},
-                                           {"additive", AttentionKind::kAdditive},
-                                           {"linear", AttentionKind::kLinear},
-                                           {"causal_linear", AttentionKind::kCausalLinear},
-                                           {"linformer", AttentionKind::kLinformer}};
 
 constexpr Named<bool> kLayouts[] = {{"out_in", false}, {"in_out", true}};
 
@@ -38,27 +28,15 @@ struct AttentionModule {
   int64_t num_heads = 0;
   int64_t hidden_size = 0;  // given only without input projections
   bool transposed = false;
-  std::optional<float> score_scale;
-  AttentionKind attention = AttentionKind::kSoftmax;
-  int64_t window = 0;
-  AttentionPattern pattern;
+  AttentionKindKeys kind;
   std::string query, key, value, output;  // empty: none
-  std::string score;                      // of additive attention
-  std::string key_mixing, value_mixing;   // of a Linformer
-  // Of collaborative heads: factors [H, width] on queries that all heads share, as they do keys;
-  // and what keys say to a head whatever the query, [H, E], or empty: nothing.
-  std::string mixing, content_bias;
 
   bool has_input_projection() const { return !query.empty(); }
   const std::string& name(const std::string& what) const {
     if (what == "query") return query;
     if (what == "key") return key;
     if (what == "value") return value;
-    if (what == "score") return score;
-    if (what == "key_mixing") return key_mixing;
-    if (what == "value_mixing") return value_mixing;
-    if (what == "mixing") return mixing;
-    return what == "content_bias" ? content_bias : output;
+    return output;
   }
 };
 
@@ -84,37 +62,14 @@ void ReadInputs(ConfigReader& config, Problems& problems, AttentionModule& read)
   }
 }
 
-// What few kinds of attention have, and their keys.
-Keys ReadKind(ConfigReader& config, Problems& problems, AttentionModule& read) {
-  Keys keys = {"attention"};
-  read.attention = config.Choice<AttentionKind>({"attention"}, kKinds, AttentionKind::kSoftmax);
-  if (ScoresPairs(read.attention) && config.Has({"window"})) {
-    keys.insert(keys.end(), {"window", "window_block", "first_global", "last_global"});
-    read.window = config.Integer({"window"}, kPositionRange);
-    read.pattern.block = config.Integer({"window_block"}, kPositionRange, 1);
-    read.pattern.first_global = config.Integer({"first_global"}, {0, kPositionRange.highest}, 0);
-    read.pattern.last_global = config.Integer({"last_global"}, {0, kPositionRange.highest}, 0);
-  }
-  if (read.attention == AttentionKind::kAdditive) {
-    read.score = config.Text({"score"});
-    keys.push_back("score");
-  }
-  if (read.attention == AttentionKind::kLinformer) {
-    read.key_mixing = config.Text({"key_mixing"});
-    read.value_mixing = config.Text({"value_mixing"});
-    keys.insert(keys.end(), {"key_mixing", "value_mixing"});
-  }
-  if (read.attention != AttentionKind::kSoftmax || !config.Has({"mixing"})) return keys;
-  keys.insert(keys.end(), {"mixing", "content_bias"});
-  read.mixing = config.Text({"mixing"});
-  read.content_bias = config.Text({"content_bias"}, "");
+void CheckSharing(const AttentionModule& read, Problems& problems) {
+  if (!read.kind.collaborates()) return;
   if (!read.has_input_projection() || read.query == read.key || read.key == read.value ||
       absl::StrContains(read.query, kHead) || absl::StrContains(read.key, kHead)) {
     problems.Add(
         "mixing: expected a query and a key that all heads share, and a value of its own, beside "
         "it");
   }
-  return keys;
 }
 
 absl::StatusOr<AttentionModule> ReadModule(const std::string& path, const Json& json) {
@@ -124,12 +79,9 @@ absl::StatusOr<AttentionModule> ReadModule(const std::string& path, const Json& 
   read.num_heads = config.Integer({"num_heads"}, kHiddenSizeRange);
   ReadInputs(config, problems, read);
   read.output = config.Text({"output"}, "");
-  if (config.Has({"score_scale"})) {
-    read.score_scale = config.Number({"score_scale"}, kHighestScoreScale);
-  }
-  Keys keys = ReadKind(config, problems, read);
-  keys.insert(keys.end(),
-              {"module", "num_heads", "query", "key", "value", "output", "score_scale"});
+  Keys keys = {"module", "num_heads", "query", "key", "value", "output"};
+  read.kind = ReadAttentionKind(config, keys);
+  CheckSharing(read, problems);
   if (!read.has_input_projection()) keys.push_back("hidden_size");
   if (read.has_input_projection() || !read.output.empty()) {
     read.transposed = config.Choice<bool>({"weight_layout"}, kLayouts);
@@ -234,43 +186,11 @@ int64_t InputWidth(const AttentionModule& module, const std::string& what, Weigh
   return width;
 }
 
-// Columns that every head has of the shared queries and keys, and one for what keys say alone.
-int64_t CollaborativeWidth(const AttentionModule& module, WeightBinder& binder) {
-  const int64_t shared = Linear(module, "query", binder).Sizes(binder).first;
-  const int64_t width = shared + (module.content_bias.empty() ? 0 : 1);
-  if (width <= kHiddenSizeRange.highest / module.num_heads) return width;
-  binder.problems().Add(absl::StrCat("query: expected up to ",
-                                     kHiddenSizeRange.highest / module.num_heads, " outputs for ",
-                                     module.num_heads, " heads that share them, found ", shared));
-  return 0;
-}
-
-// What keys and values of how many places are mixed into.
-void DescribeMixing(const AttentionModule& module, LayerShape& layer, WeightBinder& binder) {
-  if (module.attention != AttentionKind::kLinformer) return;
-  const FileTensor* tensor = binder.Find(module.key_mixing);
-  if (tensor == nullptr || tensor->shape.size() != 2 ||
-      std::min(tensor->shape[0], tensor->shape[1]) < 1 ||
-      std::max(tensor->shape[0], tensor->shape[1]) > kPositionRange.highest) {
-    binder.problems().Add(absl::StrCat(
-        "tensor ", Quoted(module.key_mixing), ": expected a matrix of up to ",
-        kPositionRange.highest, " rows and columns", tensor == nullptr ? ", found none" : ""));
-    return;
-  }
-  layer.mixed_keys = tensor->shape[0];
-  layer.mixed_places = tensor->shape[1];
-}
-
-// 1 / sqrt of the width of a head, which collaborative heads have their share of; 1 where there is
-// no dot product or no softmax.
-float DefaultScale(const AttentionModule& module, const LayerShape& layer) {
-  if (module.attention != AttentionKind::kSoftmax &&
-      module.attention != AttentionKind::kLinformer) {
-    return 1;
-  }
-  if (module.mixing.empty()) return 1 / std::sqrt(static_cast<float>(layer.key_width));
-  const int64_t shared = layer.key_width - (module.content_bias.empty() ? 0 : 1);
-  return std::sqrt(static_cast<float>(module.num_heads) / static_cast<float>(shared));
+// Of what a head multiplies with its keys.
+int64_t QueryWidth(const AttentionModule& module, WeightBinder& binder) {
+  if (!module.kind.collaborates()) return HeadWidth(module, "query", binder);
+  const int64_t columns = Linear(module, "query", binder).Sizes(binder).first;
+  return CollaborativeWidth(module.kind, module.num_heads, columns, "query", binder);
 }
 
 LayerShape DescribeLayer(const AttentionModule& module, WeightBinder& binder) {
@@ -281,8 +201,7 @@ LayerShape DescribeLayer(const AttentionModule& module, WeightBinder& binder) {
   layer.has_input_projection = module.has_input_projection();
   if (layer.has_input_projection) {
     layer.hidden_size = InputWidth(module, "query", binder);
-    layer.key_width = module.mixing.empty() ? HeadWidth(module, "query", binder)
-                                            : CollaborativeWidth(module, binder);
+    layer.key_width = QueryWidth(module, binder);
     layer.value_width = HeadWidth(module, "value", binder);
   } else {
     layer.hidden_size = module.hidden_size;
@@ -301,53 +220,23 @@ LayerShape DescribeLayer(const AttentionModule& module, WeightBinder& binder) {
                                          " outputs, found ", layer.output_width));
     }
   }
-  layer.attention = module.attention;
-  layer.window = module.window;
-  layer.pattern = module.pattern;
-  DescribeMixing(module, layer, binder);
-  layer.score_scale = module.score_scale.value_or(DefaultScale(module, layer));
+  DescribeAttentionKind(module.kind, layer, binder);
   return layer;
-}
-
-// What the file has of the model's weights: collaborative heads share queries and keys.
-std::vector<WeightSpec> WeightsInFile(const AttentionModule& module,
-                                      const ModelDescription& description) {
-  std::vector<WeightSpec> weights = ListWeights(description);
-  if (module.mixing.empty()) return weights;
-  const LayerShape& layer = description.layer;
-  const int64_t shared = layer.key_width - (module.content_bias.empty() ? 0 : 1);
-  std::erase_if(weights, [](const WeightSpec& spec) {
-    return absl::StrContains(spec.name, ".key.bias") || absl::StrContains(spec.name, ".query.bias");
-  });
-  for (WeightSpec& spec : weights) {
-    if (absl::StrContains(spec.name, ".query.") || absl::StrContains(spec.name, ".key.")) {
-      spec.shape[0] = shared;
-    }
-  }
-  weights.push_back({"layer.0.mixing", {layer.heads, shared}});
-  if (!module.content_bias.empty()) {
-    weights.push_back({"layer.0.content_bias", {layer.heads, layer.hidden_size}});
-  }
-  return weights;
 }
 
 void BindAll(const AttentionModule& module, const ModelDescription& description,
              WeightBinder& binder) {
-  for (const WeightSpec& spec : WeightsInFile(module, description)) {
+  for (const WeightSpec& spec : ListWeightsInFile(module.kind, description)) {
+    if (BindAttentionKind(module.kind, spec, binder)) continue;
     const std::vector<std::string> parts = absl::StrSplit(spec.name, '.');  // layer, 0, what, kind
-    if (parts.size() < 4) {
-      const TensorPart place = {module.name(parts[2])};
-      binder.Bind(spec, {place});
-      continue;
-    }
     const Linear linear(module, parts[2], binder);
     binder.BindStacked(spec, parts[3] == "bias" ? linear.Biases() : linear.Weights());
   }
   for (const std::string& name : binder.Unbound()) {
     binder.problems().Add(absl::StrCat(
         binder.Show(name), ": expected no tensor but those of query, key, value and output",
-        module.score.empty() ? "" : " and score",
-        module.mixing.empty() && module.key_mixing.empty() ? "" : " and mixing"));
+        module.kind.score.empty() ? "" : " and score",
+        module.kind.mixing.empty() && module.kind.key_mixing.empty() ? "" : " and mixing"));
   }
 }
 
@@ -372,10 +261,8 @@ absl::Status OpenAttentionModule(const std::string& folder, const Json& json,
   BindAll(*module, description, binder);
   checkpoint.description = std::move(description);
   absl::Status status = binder.Finish(options, checkpoint);
-  if (status.ok() && !module->mixing.empty()) {
-    checkpoint.weights = SplitCollaborativeHeads(
-        checkpoint.description.layer, !module->content_bias.empty(), std::move(checkpoint.weights));
-  }
+  checkpoint.weights =
+      WithAttentionKind(module->kind, checkpoint.description.layer, std::move(checkpoint.weights));
   return status;
 }
 

@@ -20,8 +20,8 @@ namespace attendant {
 // `key`, makes one projection of both. Without `output` the answer ends with the context.
 //
 // weight_layout: "out_in" as torch's linear layers have it, or "in_out" for weights that stand to
-// the right of the input; no file says which, and a square matrix fits both. score_scale: default
-// 1 / sqrt(width of a head's queries).
+// the right of the input; no file says which, and a square matrix fits both. How queries, keys and
+// values make a context, and score_scale: attention_kind_keys.h.
 //
 // `key` and `value` may take inputs of other widths than `query`: the layer then attends to a
 // memory alone.

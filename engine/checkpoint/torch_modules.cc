@@ -1,6 +1,5 @@
 #include "engine/checkpoint/torch_modules.h"
 
-#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -8,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "engine/checkpoint/attention_kind_keys.h"
 #include "engine/checkpoint/attention_module.h"
 #include "engine/checkpoint/bounds.h"
 #include "engine/checkpoint/config_reader.h"
@@ -34,6 +34,9 @@ constexpr Named<Activation> kActivations[] = {
     {"gelu", Activation::kGelu},
 };
 
+// Rows of in_proj_weight.
+constexpr IntegerRange kInputRange = {1, 3 * kHiddenSizeRange.highest};
+
 // What attendant.json says.
 struct TorchDescription {
   Module module = Module::kAttention;
@@ -42,6 +45,7 @@ struct TorchDescription {
   bool norm_first = false;
   Activation activation = Activation::kRelu;
   float layer_norm_eps = 0;
+  AttentionKindKeys kind;
   ModuleEnds ends;
 };
 
@@ -63,6 +67,7 @@ absl::StatusOr<TorchDescription> ReadDescription(const std::string& path, const 
     read.activation = config.Choice<Activation>({"activation"}, kActivations);
     read.layer_norm_eps = config.Number({"layer_norm_eps"}, kHighestNormEpsilon);
     keys.insert(keys.end(), {"norm_first", "activation", "layer_norm_eps"});
+    read.kind = ReadAttentionKind(config, keys);
     read.ends = ReadModuleEnds(config, keys);
   }
   config.AllowOnly(keys);
@@ -157,6 +162,17 @@ int64_t CountLayers(const Layout& layout, WeightBinder& binder) {
   return layers;
 }
 
+// What is left in in_proj_weight, half for queries and half for keys, beside values of this width.
+int64_t FindSharedColumns(const std::string& name, int64_t values, WeightBinder& binder) {
+  const int64_t rows = FindRows(name, kInputRange, binder);
+  if (rows == 0) return 1;
+  if (rows > values && (rows - values) % 2 == 0) return (rows - values) / 2;
+  binder.problems().Add(absl::StrCat(binder.Show(name), ": expected ", values,
+                                     " rows for values and an even number for the queries and keys "
+                                     "that collaborative heads share"));
+  return 1;
+}
+
 LayerShape DescribeLayer(const TorchDescription& read, const Layout& layout, WeightBinder& binder) {
   LayerShape layer;
   layer.hidden_size =
@@ -167,7 +183,12 @@ LayerShape DescribeLayer(const TorchDescription& read, const Layout& layout, Wei
                                        layer.hidden_size, ", found ", layer.heads));
   }
   layer.key_width = layer.value_width = layer.hidden_size / layer.heads;
-  layer.score_scale = 1 / std::sqrt(static_cast<float>(layer.key_width));
+  if (read.kind.collaborates()) {
+    const std::string inputs = AttentionPrefix(layout, 0) + "in_proj_weight";
+    const int64_t columns = FindSharedColumns(inputs, layer.hidden_size, binder);
+    layer.key_width = CollaborativeWidth(read.kind, layer.heads, columns, inputs, binder);
+  }
+  DescribeAttentionKind(read.kind, layer, binder);
   layer.norm_placement = NormPlacement::kNone;
   if (HasOwnWidths(layout, binder)) {
     layer.key_input_width = FindSize("k_proj_weight", 1, kHiddenSizeRange, binder);
@@ -182,24 +203,36 @@ LayerShape DescribeLayer(const TorchDescription& read, const Layout& layout, Wei
   return layer;
 }
 
-// Where the weights of a layer come from: a tensor, or a third of one.
+// Where the weights of a layer come from: a tensor, or a part of one.
 struct Origin {
   absl::string_view weight;
   const char* stem;  // up to "weight" or "bias"
-  bool in_attention;
-  RowPart part;
+  bool in_attention = false;
+  bool is_part = false;  // queries, keys and values are above each other
 };
 
 constexpr Origin kOrigins[] = {
-    {"query", "in_proj_", true, {0, 3}},         {"key", "in_proj_", true, {1, 3}},
-    {"value", "in_proj_", true, {2, 3}},         {"output", "out_proj.", true, {}},
-    {"attention_norm", "norm1.", false, {}},     {"feed_forward_in", "linear1.", false, {}},
-    {"feed_forward_out", "linear2.", false, {}}, {"feed_forward_norm", "norm2.", false, {}},
+    {"query", "in_proj_", true, true}, {"key", "in_proj_", true, true},
+    {"value", "in_proj_", true, true}, {"output", "out_proj.", true},
+    {"attention_norm", "norm1."},      {"feed_forward_in", "linear1."},
+    {"feed_forward_out", "linear2."},  {"feed_forward_norm", "norm2."},
 };
 
 // The same of nn.MultiheadAttention with its own widths; biases are together all the same.
 constexpr Origin kOwnOrigins[] = {
-    {"query", "q_proj_", true, {}}, {"key", "k_proj_", true, {}}, {"value", "v_proj_", true, {}}};
+    {"query", "q_proj_", true}, {"key", "k_proj_", true}, {"value", "v_proj_", true}};
+
+// What a file has of queries and keys, and of values, above each other.
+struct InputRows {
+  RowPart Of(absl::string_view weight) const {
+    const int64_t all = 2 * keys + values;
+    if (weight == "query") return {0, all, keys};
+    return weight == "key" ? RowPart{keys, all, keys} : RowPart{2 * keys, all, values};
+  }
+
+  int64_t keys;
+  int64_t values;
+};
 
 // A layer made with bias=False has none at all.
 bool HasLayerBias(const Layout& layout, const WeightBinder& binder) {
@@ -209,7 +242,8 @@ bool HasLayerBias(const Layout& layout, const WeightBinder& binder) {
   return false;
 }
 
-void BindLayerWeight(const Layout& layout, const WeightSpec& spec, WeightBinder& binder) {
+void BindLayerWeight(const Layout& layout, const InputRows& inputs, const WeightSpec& spec,
+                     WeightBinder& binder) {
   const std::vector<std::string> parts = absl::StrSplit(spec.name, '.');  // layer, i, what, kind
   const std::string prefix = layout.layers.empty() ? "" : layout.layers + parts[1] + ".";
   const auto bind = [&](absl::Span<const Origin> origins) {
@@ -217,7 +251,7 @@ void BindLayerWeight(const Layout& layout, const WeightSpec& spec, WeightBinder&
       if (parts[2] != origin.weight) continue;
       const std::string name =
           absl::StrCat(prefix, origin.in_attention ? layout.attention : "", origin.stem, parts[3]);
-      binder.Bind(spec, {{name, origin.part}});
+      binder.Bind(spec, {{name, origin.is_part ? inputs.Of(parts[2]) : RowPart()}});
       return true;
     }
     return false;
@@ -226,18 +260,21 @@ void BindLayerWeight(const Layout& layout, const WeightSpec& spec, WeightBinder&
   bind(kOrigins);
 }
 
-void BindAll(const ModelDescription& description, const Layout& layout, const ModuleEnds& ends,
-             WeightBinder& binder) {
+void BindAll(const ModelDescription& description, const Layout& layout,
+             const TorchDescription& read, WeightBinder& binder) {
   const bool has_layer_bias = HasLayerBias(layout, binder);
-  for (WeightSpec& spec : ListWeights(description)) {
-    if (BindModuleEnd(ends, spec, binder)) continue;
+  const InputRows inputs = {ColumnsInFile(read.kind, description.layer),
+                            description.layer.context_width()};
+  for (WeightSpec& spec : ListWeightsInFile(read.kind, description)) {
+    if (BindModuleEnd(read.ends, spec, binder)) continue;
+    if (BindAttentionKind(read.kind, spec, binder)) continue;
     if (!absl::StartsWith(spec.name, "layer.")) {  // the exit norm, made by itself
       binder.Bind(spec, {{std::string(absl::StripPrefix(spec.name, "exit_"))}});
       continue;
     }
     if (absl::EndsWith(spec.name, ".bias") && !has_layer_bias) continue;
     spec.optional = false;
-    BindLayerWeight(layout, spec, binder);
+    BindLayerWeight(layout, inputs, spec, binder);
   }
   for (const std::string& name : binder.Unbound()) {
     binder.problems().Add(
@@ -280,11 +317,13 @@ absl::Status OpenTorchModule(const std::string& folder, const CheckpointOptions&
       read->module == Module::kEncoder && binder.Find("norm.weight") != nullptr;
   DescribeModuleEnds(read->ends, binder, description);
   if (!binder.problems().empty()) return binder.Finish(options, checkpoint);
-  BindAll(description, layout, read->ends, binder);
+  BindAll(description, layout, *read, binder);
   checkpoint.description = std::move(description);
   absl::Status status = binder.Finish(options, checkpoint);
-  checkpoint.weights = WithSinusoids(read->ends, checkpoint.description.layer.hidden_size,
-                                     std::move(checkpoint.weights));
+  const LayerShape& layer = checkpoint.description.layer;
+  checkpoint.weights =
+      WithSinusoids(read->ends, layer.hidden_size,
+                    WithAttentionKind(read->kind, layer, std::move(checkpoint.weights)));
   return status;
 }
 

@@ -25,7 +25,7 @@ std::vector<int64_t> WithoutLeadingOnes(std::vector<int64_t> shape, size_t rank)
 
 // Of the tensor that has a weight of this shape, or some of its rows.
 std::vector<int64_t> ShapeInFile(const TensorPart& part, std::vector<int64_t> shape) {
-  shape[0] *= part.rows.count;
+  shape[0] = shape[0] / part.rows.width * part.rows.count;
   if (part.transposed && shape.size() == 2) std::swap(shape[0], shape[1]);
   return shape;
 }
@@ -107,7 +107,7 @@ std::optional<WeightPlace> WeightBinder::Place(const std::string& weight, const 
                      entry.name,
                      *entry.tensor.data_type,
                      entry.tensor.offset + part.rows.index * bytes,
-                     bytes / ByteWidth(*entry.tensor.data_type),
+                     part.rows.width * bytes / ByteWidth(*entry.tensor.data_type),
                      part.transposed && expected.size() == 2 ? expected[1] : 0};
 }
 

@@ -242,7 +242,10 @@ void AddTensors(const ModelReport& report, Lines& lines) {
     if (tensor.file != file) lines.push_back(absl::StrCat("  ", tensor.file));
     file = tensor.file;
     Lines uses;
-    for (const std::string& weight : tensor.weights) uses.push_back(destinations[weight]);
+    for (const std::string& weight : tensor.weights) {
+      const auto use = destinations.find(weight);
+      uses.push_back(use == destinations.end() ? "made into queries and keys" : use->second);
+    }
     lines.push_back(absl::StrCat("    ", tensor.name, " ", tensor.dtype, " ",
                                  ShapeToString(tensor.shape), " -> ",
                                  uses.empty() ? "not used" : absl::StrJoin(uses, "; ")));

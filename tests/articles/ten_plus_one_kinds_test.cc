@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <initializer_list>
 
 #include "tests/articles/article_server.h"
 #include "tests/support/test_vectors.h"
@@ -142,6 +143,99 @@ TEST(TenPlusOneInsights, BlocksAreSeenAsTheirListSays) {
       EXPECT_EQ(probabilities[s * 12 + t] > 0, is_global || std::abs(from - to) <= 1) << s << t;
     }
   }
+}
+
+std::vector<float> Joined(std::initializer_list<std::vector<float>> parts) {
+  std::vector<float> joined;
+  for (const std::vector<float>& part : parts)
+    joined.insert(joined.end(), part.begin(), part.end());
+  return joined;
+}
+
+// Two of torch's layers, alike, whose attention has these rows above each other.
+struct Stack {
+  json keys;
+  std::vector<float> in_proj_weight, in_proj_bias;
+  std::vector<TestTensor> tensors = {};
+};
+
+ArticleServer Serve(const Stack& stack) {
+  json description = {{"module", "nn.TransformerEncoder"},
+                      {"file", "weights.safetensors"},
+                      {"num_heads", 1},
+                      {"norm_first", false},
+                      {"activation", "gelu"},
+                      {"layer_norm_eps", 1e-5}};
+  description.update(stack.keys);
+  std::vector<TestTensor> tensors = stack.tensors;
+  const auto rows = static_cast<int64_t>(stack.in_proj_bias.size());
+  for (const std::string& layer : std::vector<std::string>{"layers.0.", "layers.1."}) {
+    tensors.push_back(
+        WithValues(layer + "self_attn.in_proj_weight", {rows, 4}, stack.in_proj_weight));
+    tensors.push_back(WithValues(layer + "self_attn.in_proj_bias", {rows}, stack.in_proj_bias));
+    tensors.push_back(Generated(layer + "self_attn.out_proj.weight", {4, 4}, 40));
+    tensors.push_back(Generated(layer + "self_attn.out_proj.bias", {4}, 41));
+    tensors.push_back(Generated(layer + "linear1.weight", {6, 4}, 42));
+    tensors.push_back(Generated(layer + "linear1.bias", {6}, 43));
+    tensors.push_back(Generated(layer + "linear2.weight", {4, 6}, 44));
+    tensors.push_back(Generated(layer + "linear2.bias", {4}, 45));
+    for (const char* norm : {"norm1", "norm2"}) {
+      tensors.push_back(Generated(layer + norm + ".weight", {4}, 46));
+      tensors.push_back(Generated(layer + norm + ".bias", {4}, 47));
+    }
+  }
+  return ArticleServer(description, tensors);
+}
+
+// The vectors above, of each layer of a stack.
+void ExpectContexts(ArticleServer& server, v1::AttendRequest request,
+                    const std::vector<double>& first_row) {
+  for (uint32_t layer : {0u, 1u}) {
+    request.set_layer(layer);
+    ExpectRow(server.Output(request), 0, first_row);
+  }
+}
+
+// TV12 to TV14 and TV16 in torch's layers.
+TEST(TenPlusOneInsights, LayersOfAStackAttendAsTheArticleSays) {
+  const std::vector<float> matrices = Joined({Generate(16, 2), Generate(16, 4), Generate(16, 6)});
+  const std::vector<float> no_bias(12, 0.0f);
+  ArticleServer fast = Serve({json::object({{"attention", "causal_linear"}}), matrices, no_bias});
+  ExpectContexts(fast, ThreeTokens(), {.70875659, -.80481547, 1.05625680, .08503829});
+  EXPECT_EQ(fast.Model().layer().attention(), "causal_linear");
+
+  ArticleServer mixed = Serve(
+      {{{"attention", "linformer"}, {"key_mixing", "layers.{layer}.E"}, {"value_mixing", "F"}},
+       matrices,
+       no_bias,
+       {Generated("layers.0.E", {2, 3}, 20), Generated("layers.1.E", {2, 3}, 20),
+        Generated("F", {2, 3}, 21)}});
+  ExpectContexts(mixed, ThreeTokens(), {.15008179, -.03119180, .35343990, -.21491994});
+
+  ArticleServer collaborating =
+      Serve({{{"num_heads", 2}, {"mixing", "mixing"}, {"content_bias", "content_bias"}},
+             Joined({Generate(12, 2), Generate(12, 4), Generate(16, 6)}),
+             Joined({std::vector<float>(6, 0.0f), Generate(4, 7)}),
+             {Generated("mixing", {2, 3}, 8), Generated("content_bias", {2, 4}, 9)}});
+  ExpectContexts(collaborating, RequestOf({2, 3, 4}, Generate(24, 1)),
+                 {1.05479450, .28463232, -.20063469, -.78708965});
+
+  ArticleServer banded = Serve({{{"num_heads", 2}, {"window", 1}, {"first_global", 1}},
+                                Joined({Generate(16, 2), Generate(16, 4), Generate(16, 6)}),
+                                Joined({Generate(4, 3), Generate(4, 5), Generate(4, 7)})});
+  ExpectContexts(banded, RequestOf({1, 8, 4}, Generate(32, 1)),
+                 {.77090998, .63178696, -.32282805, -.57930440});
+}
+
+// What comes later has written nothing yet, through all the layers.
+TEST(TenPlusOneInsights, AStackOfFastWeightsIsCausal) {
+  ArticleServer server = Serve({json::object({{"attention", "causal_linear"}}),
+                                Joined({Generate(16, 2), Generate(16, 4), Generate(16, 6)}),
+                                std::vector<float>(12, 0.0f)});
+  v1::EncodeRequest five, three;
+  *five.mutable_hidden_states() = FloatTensor({1, 5, 4}, Generate(20, 1));
+  *three.mutable_hidden_states() = FloatTensor({1, 3, 4}, Generate(12, 1));
+  EXPECT_EQ(server::Rows(server.Encoded(five), 4, 0, 3), server.Encoded(three));
 }
 
 }  // namespace
