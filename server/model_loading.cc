@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "engine/base/shape.h"
 #include "engine/checkpoint/norm_overlay.h"
+#include "engine/checkpoint/pruning.h"
 #include "engine/layers/encoder.h"
 
 namespace attendant::server {
@@ -67,7 +68,10 @@ void LogNotes(const OpenedModel& model) {
 // `base` is that of an overlay.
 absl::StatusOr<std::shared_ptr<const Encoder>> LoadEncoder(const OpenedModel& opened,
                                                            const ServedModel* base) {
-  if (base != nullptr) return Encoder::LoadOverlay(*base->encoder, *opened.checkpoint.weights);
+  if (base != nullptr) {
+    return Encoder::LoadOverlay(*base->encoder, opened.checkpoint.description,
+                                *opened.checkpoint.weights);
+  }
   Progress progress(opened.setting.name);
   return Encoder::Load(
       opened.checkpoint.description, *opened.checkpoint.weights,
@@ -108,7 +112,24 @@ absl::StatusOr<int64_t> PredictWeights(const OpenedModel& model) {
   for (const CheckpointTensor& norm : model.checkpoint.tensors) {
     bytes = Add(bytes, ElementCount(norm.shape).value_or(0) * static_cast<int64_t>(sizeof(float)));
   }
-  return bytes;
+  if (model.setting.prune_file.empty()) return bytes;
+  const absl::StatusOr<int64_t> attention =
+      Encoder::PredictOverlayBytes(model.checkpoint.description, model.setting.compute);
+  if (!attention.ok()) return attention;
+  return Add(bytes, *attention);
+}
+
+// The base of an overlay that leaves out heads, opened again without them.
+absl::StatusOr<Checkpoint> OpenPrunedBase(const ModelSetting& overlay, const OpenedModel& base,
+                                          const Settings& settings) {
+  if (HasPrunedHeads(base.checkpoint.description)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("prune: expected a base with all of its heads, got ", base.setting.name,
+                     ", which leaves some out itself"));
+  }
+  CheckpointOptions options = CheckpointOptionsOf(base.setting, settings);
+  options.prune_file = overlay.prune_file;
+  return OpenCheckpoint(base.setting.source, options);
 }
 
 // What an overlay's setting and checkpoint take from its base, which is among `models`.
@@ -117,8 +138,15 @@ absl::StatusOr<OpenedModel> OpenOverlay(ModelSetting setting, absl::Span<const O
   const auto base = std::find_if(models.begin(), models.end(), [&](const OpenedModel& model) {
     return model.setting.name == setting.source;
   });
-  absl::StatusOr<Checkpoint> overlay =
-      OpenNormOverlay(setting.overlay, base->checkpoint, CheckpointOptionsOf(setting, settings));
+  const CheckpointOptions options = CheckpointOptionsOf(setting, settings);
+  absl::StatusOr<Checkpoint> overlay;
+  if (setting.prune_file.empty()) {
+    overlay = OpenNormOverlay(setting.overlay, base->checkpoint, options);
+  } else {
+    absl::StatusOr<Checkpoint> pruned = OpenPrunedBase(setting, *base, settings);
+    if (!pruned.ok()) return pruned.status();
+    overlay = OpenPrunedOverlay(setting.overlay, *std::move(pruned), options);
+  }
   if (!overlay.ok()) return overlay.status();
   setting.compute = base->setting.compute;
   return OpenedModel{std::move(setting), *std::move(overlay)};

@@ -1,6 +1,7 @@
 #include "engine/checkpoint/norm_overlay.h"
 
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -12,7 +13,7 @@
 namespace attendant {
 namespace {
 
-bool IsOfNorm(const std::string& canonical) {
+bool IsOfNorm(absl::string_view canonical) {
   return absl::EndsWith(canonical, "norm.weight") || absl::EndsWith(canonical, "norm.bias");
 }
 
@@ -24,6 +25,24 @@ std::map<std::string, std::string> NamesInFiles(const Checkpoint& base) {
   }
   return names;
 }
+
+// Norms from one source, all else from another. One thread.
+class OverlaidWeights : public WeightSource {
+ public:
+  OverlaidWeights(std::unique_ptr<WeightSource> norms, std::unique_ptr<WeightSource> others)
+      : norms_(std::move(norms)), others_(std::move(others)) {}
+
+  bool Has(absl::string_view name) const override { return Of(name).Has(name); }
+  absl::Status Read(absl::string_view name, absl::Span<float> target) override {
+    return Of(name).Read(name, target);
+  }
+
+ private:
+  WeightSource& Of(absl::string_view name) const { return IsOfNorm(name) ? *norms_ : *others_; }
+
+  const std::unique_ptr<WeightSource> norms_;
+  const std::unique_ptr<WeightSource> others_;
+};
 
 }  // namespace
 
@@ -58,6 +77,15 @@ absl::StatusOr<Checkpoint> OpenNormOverlay(const std::string& path, const Checkp
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": expected norms of the base model, found no tensor"));
   }
+  return overlay;
+}
+
+absl::StatusOr<Checkpoint> OpenPrunedOverlay(const std::string& path, Checkpoint pruned,
+                                             const CheckpointOptions& options) {
+  absl::StatusOr<Checkpoint> overlay = OpenNormOverlay(path, pruned, options);
+  if (!overlay.ok()) return overlay;
+  overlay->weights =
+      std::make_unique<OverlaidWeights>(std::move(overlay->weights), std::move(pruned.weights));
   return overlay;
 }
 

@@ -15,4 +15,10 @@ namespace attendant {
 absl::StatusOr<Checkpoint> OpenNormOverlay(const std::string& path, const Checkpoint& base,
                                            const CheckpointOptions& options);
 
+// The same over a base without some of its heads. `pruned` is the base, opened without them; the
+// answer has its description and reads from it, beside these norms, the attention of the layers
+// that lost heads: what Encoder::LoadOverlay needs to lay this over the base with all heads.
+absl::StatusOr<Checkpoint> OpenPrunedOverlay(const std::string& path, Checkpoint pruned,
+                                             const CheckpointOptions& options);
+
 }  // namespace attendant

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -146,9 +147,7 @@ LayerVariant AsTheOthers(const LayerShape& layer) {
 
 void PruneSets(const std::vector<std::vector<int64_t>>& layers, ModelDescription& model,
                Problems& problems) {
-  if (model.variants.empty()) {
-    model.variants.assign(model.weight_sets(), AsTheOthers(model.layer));
-  }
+  model = WithAllHeads(std::move(model));
   std::vector<int64_t> first_layer(model.weight_sets(), -1);
   for (int64_t i = 0; i < model.layers; ++i) {
     int64_t& first = first_layer[model.weight_set(i)];
@@ -165,6 +164,19 @@ void PruneSets(const std::vector<std::vector<int64_t>>& layers, ModelDescription
 }
 
 }  // namespace
+
+bool HasPrunedHeads(const ModelDescription& model) {
+  return absl::c_any_of(model.variants,
+                        [](const LayerVariant& variant) { return !variant.pruned_heads.empty(); });
+}
+
+ModelDescription WithAllHeads(ModelDescription model) {
+  if (model.variants.empty()) {
+    model.variants.assign(model.weight_sets(), AsTheOthers(model.layer));
+  }
+  for (LayerVariant& variant : model.variants) variant.pruned_heads.clear();
+  return model;
+}
 
 std::string WhyNotPrunable(const LayerShape& layer) {
   if (!layer.has_input_projection) return "its heads are columns of the hidden states themselves";

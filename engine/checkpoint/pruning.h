@@ -9,6 +9,13 @@
 
 namespace attendant {
 
+// Whether a layer of the model does without some of its heads.
+bool HasPrunedHeads(const ModelDescription& model);
+
+// The model with all heads that its layers have been pruned of; what every layer has of its own is
+// said of each.
+ModelDescription WithAllHeads(ModelDescription model);
+
 // Why layers of this shape cannot lose heads, "its keys …"; empty: they can.
 std::string WhyNotPrunable(const LayerShape& layer);
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/shape.h"
+#include "engine/checkpoint/pruning.h"
 #include "engine/kernels/compute_support.h"
 #include "engine/kernels/relative_bias.h"
 #include "engine/kernels/relative_scores.h"
@@ -83,6 +84,21 @@ int64_t BytesToRead(const ModelDescription& model, const WeightSource& source) {
   return elements * static_cast<int64_t>(sizeof(float));
 }
 
+// An overlay has the heads of its base, or lies over all of them.
+absl::Status CheckOverlay(const ModelDescription& base, const ModelDescription& overlay) {
+  if (overlay == base) return absl::OkStatus();
+  if (absl::Status status = CheckDescription(overlay); !status.ok()) return status;
+  if (HasPrunedHeads(base)) {
+    return absl::InvalidArgumentError(
+        "overlay: expected a base with all of its heads to leave some out, got one that has been "
+        "pruned");
+  }
+  if (WithAllHeads(overlay) == WithAllHeads(base)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "overlay: expected the description of its base, perhaps without some heads, got another "
+      "model's");
+}
+
 }  // namespace
 
 absl::StatusOr<int64_t> Encoder::PredictLoadBytes(const ModelDescription& description,
@@ -109,13 +125,32 @@ absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::Load(
   return std::shared_ptr<const Encoder>(new Encoder(std::move(impl)));
 }
 
+absl::StatusOr<int64_t> Encoder::PredictOverlayBytes(const ModelDescription& description,
+                                                     const ComputeMode& mode) {
+  absl::Status status = CheckDescription(description);
+  if (status.ok()) status = CheckComputeMode(mode);
+  if (!status.ok()) return status;
+  return PrunedAttentionBytes(description, mode).value();
+}
+
 absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::LoadOverlay(const Encoder& base,
                                                                     WeightSource& norms) {
+  return LoadOverlay(base, base.description(), norms);
+}
+
+absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::LoadOverlay(
+    const Encoder& base, const ModelDescription& description, WeightSource& weights) {
+  if (absl::Status status = CheckOverlay(base.description(), description); !status.ok()) {
+    return status;
+  }
   auto impl = std::make_unique<Impl>(base.impl());
   const auto no_progress = [](int64_t, int64_t) {};
-  WeightLoader loader(norms, BytesToRead(base.description(), norms), no_progress);
+  WeightLoader loader(weights, BytesToRead(description, weights), no_progress, base.mode());
+  const absl::StatusOr<int64_t> attention_bytes = impl->ReplaceAttention(description, loader);
+  if (!attention_bytes.ok()) return attention_bytes.status();
+  const int64_t read = loader.bytes_read();
   if (absl::Status status = impl->ReplaceNorms(loader); !status.ok()) return status;
-  impl->own_bytes = loader.bytes_read();
+  impl->own_bytes = *attention_bytes + loader.bytes_read() - read;
   return std::shared_ptr<const Encoder>(new Encoder(std::move(impl)));
 }
 
@@ -142,6 +177,21 @@ void Encoder::Impl::FillDistances(RunState& run) const {
   const int64_t heads = description.layer.heads;
   FillBucketBias({relative_positions.data(), shape.buckets, heads, heads}, shape.max_distance,
                  run.distance_table());
+}
+
+absl::StatusOr<int64_t> Encoder::Impl::ReplaceAttention(const ModelDescription& pruned,
+                                                        WeightLoader& loader) {
+  int64_t bytes = 0;
+  for (int64_t i = 0; i < pruned.weight_sets(); ++i) {
+    const LayerShape shape = pruned.layer_shape(i);
+    if (shape == description.layer_shape(i)) continue;
+    const absl::Status status =
+        layers[i].ReplaceAttention(absl::StrCat("layer.", i, "."), shape, loader);
+    if (!status.ok()) return status;
+    bytes += layers[i].attention_bytes();
+  }
+  description = pruned;
+  return bytes;
 }
 
 absl::Status Encoder::Impl::ReplaceNorms(WeightLoader& loader) {

@@ -55,6 +55,17 @@ class Encoder {
   static absl::StatusOr<std::shared_ptr<const Encoder>> LoadOverlay(const Encoder& base,
                                                                     WeightSource& norms);
 
+  // The same without some heads. `description` is the base's without them; `weights` has the norms,
+  // and the attention of the layers that lost heads. Everything else is shared. INVALID_ARGUMENT:
+  // the base has been pruned otherwise, or is another model.
+  static absl::StatusOr<std::shared_ptr<const Encoder>> LoadOverlay(
+      const Encoder& base, const ModelDescription& description, WeightSource& weights);
+
+  // What such an overlay takes beside its norms, at most, and while it is loaded. INVALID_ARGUMENT
+  // as PredictLoadBytes.
+  static absl::StatusOr<int64_t> PredictOverlayBytes(const ModelDescription& description,
+                                                     const ComputeMode& mode = {});
+
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
   ~Encoder();

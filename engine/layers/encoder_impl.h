@@ -23,6 +23,9 @@ class Encoder::Impl {
   void ReserveScratch(RunState& run) const;
   // What the model's relative positions add to the scores.
   void FillDistances(RunState& run) const;
+  // Of the layers that differ in `pruned`, which is the description with fewer heads; then it is
+  // the description. Returns the bytes of what was read.
+  absl::StatusOr<int64_t> ReplaceAttention(const ModelDescription& pruned, WeightLoader& loader);
   // Those that the loader's source has; all else stays as it is, and shared.
   absl::Status ReplaceNorms(WeightLoader& loader);
   int64_t bytes() const;

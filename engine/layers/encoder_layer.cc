@@ -188,6 +188,13 @@ MatrixView<float> EncoderLayer::AddAndNorm(MatrixView<float> x, MatrixView<float
   return x;
 }
 
+absl::Status EncoderLayer::ReplaceAttention(const std::string& prefix, const LayerShape& shape,
+                                            WeightLoader& loader) {
+  absl::StatusOr<MultiHeadAttention> attention = MultiHeadAttention::Load(prefix, shape, loader);
+  if (attention.ok()) attention_ = *std::move(attention);
+  return attention.status();
+}
+
 absl::Status EncoderLayer::ReplaceNorms(WeightLoader& loader) {
   absl::Status status = attention_.ReplaceNorms(loader);
   for (auto* norm : {&attention_norm_, &second_attention_norm_}) {

@@ -47,11 +47,15 @@ class EncoderLayer {
     return attention_.ProjectMemory(memory, run);
   }
 
+  // By that of a layer of `shape`, which has fewer heads, and no distances.
+  absl::Status ReplaceAttention(const std::string& prefix, const LayerShape& shape,
+                                WeightLoader& loader);
   // Those that the loader's source has; see WeightLoader::ReplaceNorm.
   absl::Status ReplaceNorms(WeightLoader& loader);
 
   void ReserveScratch(RunState& run) const;
   int64_t bytes() const;
+  int64_t attention_bytes() const { return attention_.bytes(); }
 
  private:
   // A linear layer and a norm.

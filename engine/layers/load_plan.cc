@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/checkpoint/pruning.h"
@@ -59,14 +58,9 @@ void AddPositions(const LayerShape& layer, Footprint& sum) {
              (width * layer.hidden_size + rows * InputProjectionWidth(layer)) * Footprint::kFloat);
 }
 
-void AddLayer(const LayerShape& layer, Footprint& sum) {
-  const CheckedSize outside = layer.hidden_size, hidden = layer.inner_width();
-  const CheckedSize heads = layer.heads;
-  if (layer.bottleneck > 0) {
-    for (int i = 0; i < (layer.values_from_outside ? 2 : 1); ++i) sum.AddLinear(hidden, outside);
-    sum.AddLinear(outside, hidden);
-    sum.AddFloats(Norm(hidden) + Norm(hidden) + Norm(outside));
-  }
+// Everything that MultiHeadAttention::Load reads.
+void AddAttention(const LayerShape& layer, Footprint& sum) {
+  const CheckedSize hidden = layer.inner_width(), heads = layer.heads;
   if (layer.needs_memory() || layer.values_from_outside) {
     sum.AddLinear(heads * layer.key_width, hidden);
     sum.AddLinear(heads * layer.key_width, layer.key_inputs());
@@ -77,6 +71,22 @@ void AddLayer(const LayerShape& layer, Footprint& sum) {
   if (layer.has_output_projection) {
     sum.AddLinear(layer.projected_width(), heads * layer.value_width);
   }
+  if (layer.has_query_key_norms) {
+    sum.AddFloats(Norm(heads * layer.key_width) + Norm(heads * layer.key_width));
+  }
+  if (layer.attention == AttentionKind::kAdditive) sum.AddFloats(heads * layer.key_width);
+  for (int i = 0; i < 2; ++i) sum.AddTable(layer.mixed_keys, layer.mixed_places);
+  AddPositions(layer, sum);
+}
+
+void AddLayer(const LayerShape& layer, Footprint& sum) {
+  const CheckedSize outside = layer.hidden_size, hidden = layer.inner_width();
+  if (layer.bottleneck > 0) {
+    for (int i = 0; i < (layer.values_from_outside ? 2 : 1); ++i) sum.AddLinear(hidden, outside);
+    sum.AddLinear(outside, hidden);
+    sum.AddFloats(Norm(hidden) + Norm(hidden) + Norm(outside));
+  }
+  AddAttention(layer, sum);
   if (layer.feed_forward_width > 0) {
     sum.AddLinear(layer.feed_forward_width, hidden);
     if (layer.has_gate) sum.AddLinear(layer.feed_forward_width, hidden);
@@ -89,12 +99,6 @@ void AddLayer(const LayerShape& layer, Footprint& sum) {
   }
   if (layer.norm_placement != NormPlacement::kNone) sum.AddFloats(Norm(hidden) + Norm(hidden));
   if (layer.has_second_attention_norm) sum.AddFloats(Norm(hidden));
-  if (layer.has_query_key_norms) {
-    sum.AddFloats(Norm(heads * layer.key_width) + Norm(heads * layer.key_width));
-  }
-  if (layer.attention == AttentionKind::kAdditive) sum.AddFloats(heads * layer.key_width);
-  for (int i = 0; i < 2; ++i) sum.AddTable(layer.mixed_keys, layer.mixed_places);
-  AddPositions(layer, sum);
 }
 
 void AddPooling(const std::optional<PoolingDescription>& pooling, CheckedSize hidden,
@@ -105,11 +109,6 @@ void AddPooling(const std::optional<PoolingDescription>& pooling, CheckedSize hi
   sum.AddTable(dense, modes * hidden + CheckedSize(1));
   if (pooling->has_dense_norm) sum.AddFloats(Norm(dense));
   sum.AddTable(pooling->output_width, dense + CheckedSize(1));
-}
-
-bool HasPrunedHeads(const ModelDescription& model) {
-  return absl::c_any_of(model.variants,
-                        [](const LayerVariant& variant) { return !variant.pruned_heads.empty(); });
 }
 
 Footprint OfModel(const ModelDescription& model, const ComputeMode& mode) {
@@ -373,6 +372,14 @@ CheckedSize PackedBytes(const ModelDescription& model, const ComputeMode& mode) 
 
 CheckedSize LoadBytes(const ModelDescription& model, const ComputeMode& mode) {
   const Footprint sum = OfModel(model, mode);
+  return sum.kept + sum.largest + sum.largest;
+}
+
+CheckedSize PrunedAttentionBytes(const ModelDescription& model, const ComputeMode& mode) {
+  Footprint sum(mode);
+  for (int64_t i = 0; HasPrunedHeads(model) && i < model.weight_sets(); ++i) {
+    if (!model.variants[i].pruned_heads.empty()) AddAttention(model.layer_shape(i), sum);
+  }
   return sum.kept + sum.largest + sum.largest;
 }
 

@@ -18,4 +18,7 @@ CheckedSize PackedBytes(const ModelDescription& model, const ComputeMode& mode);
 // reader.
 CheckedSize LoadBytes(const ModelDescription& model, const ComputeMode& mode);
 
+// LoadBytes of the attention of those layers alone that have been pruned of heads.
+CheckedSize PrunedAttentionBytes(const ModelDescription& model, const ComputeMode& mode);
+
 }  // namespace attendant

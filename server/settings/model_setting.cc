@@ -70,9 +70,9 @@ absl::StatusOr<ModelSetting> ReadSource(const std::string& text, const std::stri
   if (model.compute.emulate && model.compute.type == ComputeType::kF32) {
     return Unexpected("dtype=bf16 or dtype=int8 beside emulate=true", whole);
   }
-  if (!model.overlay.empty() && (model.compute != ComputeMode() || !model.prune_file.empty())) {
-    return Unexpected(
-        "neither dtype, emulate nor prune beside overlay, which has those of its base", whole);
+  if (!model.overlay.empty() && model.compute != ComputeMode()) {
+    return Unexpected("neither dtype nor emulate beside overlay, which has those of its base",
+                      whole);
   }
   return model;
 }

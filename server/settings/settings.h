@@ -22,7 +22,7 @@ struct ModelSetting {
   std::string overlay;                   // key overlay: see engine/checkpoint/norm_overlay.h
   std::string weights_sha256;            // key weights-sha256
   bool allow_nonfinite_weights = false;  // key allow-nonfinite-weights
-  std::string prune_file;                // key prune
+  std::string prune_file;                // key prune; beside an overlay, of heads of its base
   ComputeMode compute;                   // keys dtype and emulate
 
   bool operator==(const ModelSetting&) const = default;

@@ -28,9 +28,9 @@ Rows ModelRows() {
        "AMX, int8 VNNI or AMX), emulate=true does the same roundings in float32 on any CPU, "
        "overlay=FILE takes SOURCE for the name of another model and shares its weights, all but "
        "the norms in FILE (safetensors), prune=FILE leaves out the attention heads that a JSON "
-       "file names, {\"0\": [2, 5]}, weights-sha256=HEX refuses other weights, "
-       "allow-nonfinite-weights=true accepts NaN and "
-       "infinity in them. Without any: worked-example under that name.",
+       "file names, {\"0\": [2, 5]} (beside overlay, heads of its base), weights-sha256=HEX "
+       "refuses other weights, allow-nonfinite-weights=true accepts NaN and infinity in them. "
+       "Without any: worked-example under that name.",
        ModelsKind()},
       {group, "max-model-bytes", "BYTES", "Largest size of a model's weight files together.",
        BytesKind(&Settings::max_model_bytes, 1, 16 * kTiB)},

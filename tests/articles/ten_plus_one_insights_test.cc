@@ -90,6 +90,56 @@ TEST(TenPlusOneInsights, NormsAloneMakeAnotherModel) {
   EXPECT_EQ(model.weight_bytes(), 8 * 4);
 }
 
+// F32 and F41: the same without some heads is what a copy of the model, changed in both, would be.
+TEST(TenPlusOneInsights, NormsOfATaskMayComeWithFewerHeads) {
+  const TempFolder folder;
+  const std::string changed = "encoder.layer.1.output.LayerNorm.weight";
+  std::vector<TestTensor> tensors = TinyBertTensors();
+  for (const char* name : {"base", "copy"}) {
+    folder.Write(std::string(name) + "/config.json", TinyBertConfig());
+    folder.Write(std::string(name) + "/model.safetensors", MakeSafetensors(tensors));
+    for (TestTensor& tensor : tensors) {
+      if (tensor.name == changed) tensor = WithValues(changed, {4}, {3, 1, 2, 5});
+    }
+  }
+  folder.Write("norms.safetensors", MakeSafetensors({WithValues(changed, {4}, {3, 1, 2, 5})}));
+  folder.Write("heads.json", R"({"0": [1]})");
+  const std::string prune = ",prune=" + folder.File("heads.json");
+  server::Settings settings;
+  settings.models = {
+      *server::ParseModelSetting("base=" + folder.File("base")),
+      *server::ParseModelSetting("copy=" + folder.File("copy") + prune),
+      *server::ParseModelSetting("task=base,overlay=" + folder.File("norms.safetensors") + prune)};
+  server::TestServerOptions options;
+  options.models = *server::LoadModels(*server::OpenModels(settings));
+  server::TestServer server(std::move(options));
+
+  const auto encode = [&](const char* model) {
+    v1::EncodeRequest request;
+    request.set_model(model);
+    *request.mutable_token_ids() = IntegerTensor({1, 3}, {1, 2, 3});
+    v1::EncodeResponse response;
+    EXPECT_TRUE(server.Encode(request, &response).ok());
+    return ToFloats(response.hidden_states());
+  };
+  EXPECT_EQ(encode("task"), encode("copy"));
+  EXPECT_NE(encode("task"), encode("base"));
+  const auto describe = [&](const char* name) {
+    grpc::ClientContext context;
+    v1::GetModelRequest request;
+    request.set_model(name);
+    v1::GetModelResponse model;
+    EXPECT_TRUE(server.stub().GetModel(&context, request, &model).ok());
+    return model;
+  };
+  const v1::GetModelResponse task = describe("task");
+  EXPECT_EQ(task.base(), "base");
+  ASSERT_EQ(task.pruned_layers_size(), 1);
+  EXPECT_EQ(task.pruned_layers(0).heads_size(), 1);
+  EXPECT_EQ(describe("base").pruned_layers_size(), 0);
+  EXPECT_LT(task.weight_bytes(), describe("copy").weight_bytes() / 2);
+}
+
 // x [rows, in] times W [out, in] transposed.
 std::vector<float> Multiply(const std::vector<float>& x, const std::vector<float>& weight,
                             int64_t in) {

@@ -66,6 +66,56 @@ TEST_F(OverlayTest, SharesAllButItsNorms) {
   EXPECT_GT(models->at("a")->encoder->weight_bytes(), 1000);
 }
 
+// The attention of the pruned layer is the overlay's own, and read again.
+TEST_F(OverlayTest, MayLeaveOutHeads) {
+  Settings settings = SettingsWith({MakeTensor("embeddings.LayerNorm.bias", {4})});
+  folder_.Write("prune.json", R"({"1": [0]})");
+  settings.models[0].prune_file = folder_.File("prune.json");
+  auto opened = OpenModels(settings);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  const auto predicted = [&](absl::Span<const OpenedModel> models) {
+    return PredictMemory(models, settings, {.instances = 1, .threads_per_instance = 1})->weights;
+  };
+  const int64_t room = predicted(*opened) - predicted(absl::MakeSpan(*opened).first(1));
+  const auto models = LoadModels(*std::move(opened));
+  ASSERT_TRUE(models.ok()) << models.status();
+  const Encoder& base = *models->at("a")->encoder;
+  const Encoder& overlay = *models->at("b")->encoder;
+  EXPECT_EQ(base.description().heads_at(1), 2);
+  EXPECT_EQ(overlay.description().heads_at(1), 1);
+  EXPECT_EQ(overlay.description().heads_at(0), 2);
+  // One head of width 2: 2 rows of queries, keys and values, 2 columns of the output, and biases.
+  EXPECT_GE(overlay.weight_bytes(), (4 + 3 * 2 * 4 + 4 * 2 + 3 * 2 + 4) * 4);
+  EXPECT_LT(overlay.weight_bytes(), base.weight_bytes());
+  EXPECT_LE(overlay.weight_bytes(), room);
+}
+
+TEST_F(OverlayTest, RefusesToLeaveOutHeadsOfAPrunedBase) {
+  Settings settings = SettingsWith({MakeTensor("embeddings.LayerNorm.bias", {4})});
+  folder_.Write("prune.json", R"({"1": [0]})");
+  for (ModelSetting& model : settings.models) model.prune_file = folder_.File("prune.json");
+  EXPECT_EQ(OpenModels(settings).status(),
+            absl::InvalidArgumentError("model b: prune: expected a base with all of its heads, got "
+                                       "a, which leaves some out itself"));
+  settings.models[1].prune_file.clear();
+  folder_.Write("prune.json", R"({"1": [2]})");
+  const absl::Status status = OpenModels(settings).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(),
+            "model b: " + folder_.File("prune.json") + ": layer 1: expected heads 0 to 1, found 2");
+}
+
+TEST_F(OverlayTest, RefusesToLeaveOutHeadsOfWhatCannotBePruned) {
+  Settings settings = SettingsWith({MakeTensor("embeddings.LayerNorm.bias", {4})});
+  folder_.Write("prune.json", R"({"0": [0]})");
+  settings.models[0].prune_file = folder_.File("prune.json");
+  settings.models[1].source = "worked-example";
+  EXPECT_EQ(OpenModels(settings).status().message(),
+            "model b: " + folder_.File("prune.json") +
+                ": expected a model whose heads can be pruned; of this one, its heads are columns "
+                "of what it answers, without an output projection");
+}
+
 TEST_F(OverlayTest, NamesTheModelInARefusal) {
   const auto opened =
       OpenModels(SettingsWith({MakeTensor("encoder.layer.0.output.dense.bias", {4})}));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <utility>
 
 #include "tests/engine/checkpoint/model_files.h"
 
@@ -106,6 +107,27 @@ TEST_F(NormOverlayTest, ChecksValuesAsTheyAreRead) {
   EXPECT_THAT(read({1, std::numeric_limits<float>::infinity(), 1, 1}),
               HasSubstr("expected finite values, found inf at element 1"));
   EXPECT_THAT(read({0, 0, 0, 0}), HasSubstr("expected a norm weight with non-zero values"));
+}
+
+TEST_F(NormOverlayTest, MayLieOverABaseWithoutSomeHeads) {
+  folder_.Write("base/config.json", TinyBertConfig());
+  folder_.Write("base/model.safetensors", MakeSafetensors(TinyBertTensors("bert.")));
+  folder_.Write("prune.json", R"({"1": [0]})");
+  CheckpointOptions options;
+  options.prune_file = folder_.File("prune.json");
+  Checkpoint pruned = *OpenCheckpoint(folder_.File("base"), options);
+  const ModelDescription description = pruned.description;
+  const std::vector<float> queries = ReadTensor(pruned, "layer.1.query.weight");
+  folder_.Write("norms.safetensors", MakeSafetensors({MakeTensor(kNorm, {4})}));
+  absl::StatusOr<Checkpoint> overlay =
+      OpenPrunedOverlay(folder_.File("norms.safetensors"), std::move(pruned), {});
+  ASSERT_TRUE(overlay.ok()) << overlay.status();
+  EXPECT_EQ(overlay->description, description);
+  EXPECT_EQ(overlay->tensors.size(), 1u);
+  EXPECT_EQ(ReadTensor(*overlay, "layer.1.attention_norm.weight"), TestValues(kNorm, 4));
+  EXPECT_EQ(ReadTensor(*overlay, "layer.1.query.weight"), queries);
+  EXPECT_FALSE(overlay->weights->Has("layer.0.attention_norm.weight"));
+  EXPECT_TRUE(overlay->weights->Has("layer.1.output.bias"));
 }
 
 TEST_F(NormOverlayTest, ChecksTheDigest) {

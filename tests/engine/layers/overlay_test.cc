@@ -1,6 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "engine/base/shape.h"
+#include "engine/checkpoint/pruning.h"
 #include "engine/layers/encoder.h"
+#include "tests/engine/checkpoint/model_files.h"
 #include "tests/engine/layers/engine_calls.h"
 #include "tests/support/memory_weights.h"
 
@@ -99,6 +104,133 @@ TEST(OverlayTest, RefusesTheNormOfDistances) {
   EXPECT_EQ(overlay.status().message(),
             "relative_positions_norm: expected none over a loaded model, whose projections of "
             "distances it would change");
+}
+
+// The base without heads, with the same weights.
+Checkpoint Pruned(const ModelDescription& model, const std::string& json) {
+  const TempFolder folder;
+  folder.Write("prune.json", json);
+  Checkpoint checkpoint;
+  checkpoint.description = model;
+  checkpoint.weights = std::make_unique<MemoryWeights>(RandomWeights(model, 1));
+  const absl::Status status = PruneHeads(folder.File("prune.json"), checkpoint);
+  EXPECT_TRUE(status.ok()) << status;
+  return checkpoint;
+}
+
+bool IsOfAttention(const std::string& name) {
+  for (const char* part : {".query.", ".key.", ".value.", ".output."}) {
+    if (name.find(part) != std::string::npos) return true;
+  }
+  return false;
+}
+
+// The norms of seed 2 over the attention that is left in `layers`.
+MemoryWeights NormsAndAttention(Checkpoint& pruned, const std::vector<std::string>& layers) {
+  MemoryWeights weights = RandomWeights(pruned.description, 2);
+  std::erase_if(weights.tensors(), [&](const auto& tensor) {
+    const bool is_pruned = std::any_of(layers.begin(), layers.end(), [&](const std::string& layer) {
+      return tensor.first.rfind(layer, 0) == 0;
+    });
+    return !IsOfNorm(tensor.first) && !(is_pruned && IsOfAttention(tensor.first));
+  });
+  for (auto& [name, values] : weights.tensors()) {
+    if (IsOfNorm(name)) continue;
+    const absl::Status status = pruned.weights->Read(name, absl::MakeSpan(values));
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  return weights;
+}
+
+int64_t NormBytes(MemoryWeights& weights) {
+  int64_t bytes = 0;
+  for (const auto& [name, values] : weights.tensors()) {
+    if (IsOfNorm(name)) bytes += 4 * static_cast<int64_t>(values.size());
+  }
+  return bytes;
+}
+
+ModelDescription PrunableModel() {
+  ModelDescription model = ModelWithNorms();
+  model.layer.has_query_key_norms = false;
+  model.layer.relative_positions = {RelativePositions::kBuckets, 8, 16};
+  return model;
+}
+
+// The pruned model, loaded by itself with these norms, gives the same bits.
+TEST(OverlayTest, MayLeaveOutHeads) {
+  const ModelDescription model = PrunableModel();
+  for (const ComputeMode& mode : {ComputeMode{}, BestMode(ComputeType::kInt8)}) {
+    for (const char* json : {R"({"1": [0]})", R"({"1": [1, 0]})", R"({"1": []})"}) {
+      Checkpoint pruned = Pruned(model, json);
+      MemoryWeights weights = NormsAndAttention(pruned, {"layer.1."});
+      MemoryWeights base_weights = RandomWeights(model, 1);
+      const auto base = LoadEncoder(model, base_weights, mode);
+      const auto overlay = Encoder::LoadOverlay(*base, pruned.description, weights);
+      ASSERT_TRUE(overlay.ok()) << overlay.status();
+      EXPECT_EQ((*overlay)->description(), pruned.description);
+
+      MemoryWeights all({});
+      for (const WeightSpec& spec : ListWeights(pruned.description)) {
+        if (!pruned.weights->Has(spec.name)) continue;
+        std::vector<float>& values = all.tensors()[spec.name];
+        values.resize(static_cast<size_t>(ElementCount(spec.shape).value()));
+        ASSERT_TRUE(pruned.weights->Read(spec.name, absl::MakeSpan(values)).ok());
+        if (IsOfNorm(spec.name)) values = weights.tensors().at(spec.name);
+      }
+      const auto expected = LoadEncoder(pruned.description, all, mode);
+      const auto sequences = RandomSequences({3, 5}, 16, 7);
+      EncoderRun run(*overlay, 16, 1), expected_run(expected, 16, 1);
+      const auto answer = Encode(run, **overlay, sequences);
+      const auto wanted = Encode(expected_run, *expected, sequences);
+      for (size_t i = 0; i < answer.size(); ++i) EXPECT_TRUE(BitEqual(answer[i], wanted[i]));
+    }
+  }
+}
+
+TEST(OverlayTest, OwnsTheAttentionOfPrunedLayersAlone) {
+  const ModelDescription model = PrunableModel();
+  MemoryWeights base_weights = RandomWeights(model, 1);
+  const auto base = LoadEncoder(model, base_weights);
+  const auto own_bytes = [&](const char* json, const std::vector<std::string>& layers) {
+    Checkpoint pruned = Pruned(model, json);
+    MemoryWeights weights = NormsAndAttention(pruned, layers);
+    const auto overlay = Encoder::LoadOverlay(*base, pruned.description, weights);
+    EXPECT_TRUE(overlay.ok()) << overlay.status();
+    for (const std::string& name : weights.reads()) {
+      EXPECT_TRUE(IsOfNorm(name) || IsOfAttention(name)) << name;
+    }
+    EXPECT_EQ(weights.reads().size(), weights.tensors().size());
+    const int64_t bytes = (*overlay)->weight_bytes() - NormBytes(weights);
+    EXPECT_LE(bytes, *Encoder::PredictOverlayBytes(pruned.description));
+    return bytes;
+  };
+  EXPECT_EQ(own_bytes(R"({"0": []})", {}), 0);
+  const int64_t one = own_bytes(R"({"0": [1]})", {"layer.0."});
+  // Of 16 columns, 8 rows of queries, keys and values each, and 8 columns of the output.
+  EXPECT_GE(one, 4 * 4 * 16 * 8);
+  EXPECT_LT(one, base->weight_bytes() / 2);
+  EXPECT_EQ(own_bytes(R"({"0": [1], "1": [0]})", {"layer.0.", "layer.1."}), 2 * one);
+}
+
+TEST(OverlayTest, RefusesAnotherModelAndAPrunedBase) {
+  const ModelDescription model = PrunableModel();
+  Checkpoint pruned = Pruned(model, R"({"0": [1]})"), otherwise = Pruned(model, R"({"0": [0]})");
+  const auto refusal = [](const Encoder& base, const ModelDescription& description) {
+    MemoryWeights weights({});
+    const absl::Status status = Encoder::LoadOverlay(base, description, weights).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    return std::string(status.message());
+  };
+  EXPECT_EQ(refusal(*LoadEncoder(pruned.description, *pruned.weights), otherwise.description),
+            "overlay: expected a base with all of its heads to leave some out, got one that has "
+            "been pruned");
+  MemoryWeights weights = RandomWeights(model, 1);
+  ModelDescription wider = pruned.description;
+  wider.layer.feed_forward_width += 1;
+  EXPECT_EQ(refusal(*LoadEncoder(model, weights), wider),
+            "overlay: expected the description of its base, perhaps without some heads, got "
+            "another model's");
 }
 
 TEST(OverlayTest, OutlivesItsBase) {
