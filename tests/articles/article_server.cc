@@ -124,6 +124,11 @@ grpc::Status ArticleServer::TryAttend(const v1::AttendRequest& request) {
   return server_->Attend(request, &response);
 }
 
+grpc::Status ArticleServer::TryEncode(const v1::EncodeRequest& request) {
+  v1::EncodeResponse response;
+  return server_->Encode(request, &response);
+}
+
 v1::GetModelResponse ArticleServer::Model() {
   grpc::ClientContext context;
   v1::GetModelResponse response;

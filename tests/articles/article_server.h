@@ -52,6 +52,7 @@ class ArticleServer {
   std::string PutMemory(const v1::Memory& memory);
 
   grpc::Status TryAttend(const v1::AttendRequest& request);
+  grpc::Status TryEncode(const v1::EncodeRequest& request);
   v1::GetModelResponse Model();
 
  private:

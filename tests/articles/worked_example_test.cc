@@ -11,6 +11,7 @@ namespace attendant::articles {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 const std::vector<float> kInputs = {1, 0, 1, 0, 0, 2, 0, 2, 1, 1, 1, 1};
@@ -134,6 +135,50 @@ TEST(WorkedExample, ValuesMayBeWiderThanKeys) {
   ArticleServer server(Description(), weights);
   const v1::AttendResponse response = server.Attend(RequestOf({1, 3, 4}, kInputs));
   EXPECT_EQ(response.output().shape(2), 5);
+}
+
+// F48: positions come in as sines and cosines.
+TEST(WorkedExample, SinusoidsTellPlaces) {
+  ArticleServer server(
+      {{"module", "nn.TransformerEncoderLayer"},
+       {"file", "weights.safetensors"},
+       {"num_heads", 1},
+       {"norm_first", false},
+       {"activation", "relu"},
+       {"layer_norm_eps", 1e-5},
+       {"sinusoids", "interleaved"},
+       {"max_positions", 3}},
+      {Generated("self_attn.in_proj_weight", {12, 4}, 20),
+       Generated("self_attn.out_proj.weight", {4, 4}, 21), Generated("linear1.weight", {6, 4}, 22),
+       Generated("linear2.weight", {4, 6}, 23), Generated("norm1.weight", {4}, 24),
+       Generated("norm2.weight", {4}, 25)});
+  v1::EncodeRequest plain, placed;
+  *plain.mutable_features() = FloatTensor({1, 2, 4}, {1, 0, 1, 0, 1, 0, 1, 0});
+  *placed.mutable_hidden_states() =
+      FloatTensor({1, 2, 4}, {1, 1, 1, 1, 1.84147098f, .54030231f, 1.00999983f, .99995000f});
+  const std::vector<float> answer = server.Encoded(plain);
+  EXPECT_LE(LargestDifference(answer, server.Encoded(placed)), kTolerance);
+  // The same input in another place is not the same.
+  EXPECT_GT(LargestDifference(server::Rows(answer, 4, 0, 1), server::Rows(answer, 4, 1, 1)), 1e-3);
+}
+
+// F49: what is longer than the model's positions is cut when asked for, and never silently.
+TEST(WorkedExample, LongTextsAreCutWhenAskedFor) {
+  const TempFolder folder;
+  folder.Write("config.json", TinyBertConfig());
+  folder.Write("model.safetensors", MakeSafetensors(TinyBertTensors()));
+  ArticleServer server(folder.path());
+  v1::EncodeRequest request, first, last;
+  *request.mutable_token_ids() = IntegerTensor({1, 8}, {1, 2, 3, 4, 5, 6, 7, 8});
+  *first.mutable_token_ids() = IntegerTensor({1, 6}, {1, 2, 3, 4, 5, 6});
+  *last.mutable_token_ids() = IntegerTensor({1, 6}, {3, 4, 5, 6, 7, 8});
+  const grpc::Status status = server.TryEncode(request);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), AllOf(HasSubstr("6"), HasSubstr("8")));
+  request.set_truncation(v1::TRUNCATE_RIGHT);
+  EXPECT_EQ(server::Rows(server.Encoded(request), 4, 0, 6), server.Encoded(first));
+  request.set_truncation(v1::TRUNCATE_LEFT);
+  EXPECT_EQ(server::Rows(server.Encoded(request), 4, 2, 6), server.Encoded(last));
 }
 
 // Weights as [in, out] read as [out, in]: a square matrix would fit both, so that the layout has no

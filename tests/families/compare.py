@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What the server answers, against transformers in float64: random models of every family, and all-MiniLM-L6-v2
-in every compute type; see `run`."""
+in every compute type; before that, the rows of README's table of the articles. See `run`."""
 import argparse
 import json
 import pathlib
@@ -11,6 +11,7 @@ import numpy as np
 import torch
 import transformers
 
+import articles
 import random_models
 from attendant.v1 import encoder_service_pb2 as pb
 from serving import encoder, serve, to_array, to_tensor
@@ -87,6 +88,10 @@ def compare_minilm(program: str, checkpoints: pathlib.Path, native: bool) -> dic
 
 def failures_of(figures: dict) -> list:
     failures = ["not every family agrees"] if figures.get("families.failed") else []
+    if figures.get("articles.rows_missing"):
+        failures.append("not every row of the articles has its tests")
+    if figures.get("articles.rows_passed") == 0:
+        failures.append("README has no row of an article")
     for dtype, required in REQUIRED_COSINES.items():
         prefix = "families.minilm-l6." + ("" if dtype == "f32" else dtype + ".")
         for name, least in zip(("lowest_token_cosine", "lowest_cosine"), required):
@@ -99,12 +104,17 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--server", required=True)
     parser.add_argument("--checkpoints", type=pathlib.Path, required=True)
+    parser.add_argument("--articles", help="the program of tests/articles; without it they are left out")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--native", action="store_true", help="bf16 and int8 on the CPU's units, not emulated")
     parser.add_argument("--minilm-only", action="store_true")
     options = parser.parse_args()
 
-    figures = {} if options.minilm_only else random_models.compare(options.server)
+    figures = {}
+    if options.articles:
+        figures.update(articles.compare(options.articles, pathlib.Path(__file__).parents[2]))
+    if not options.minilm_only:
+        figures.update(random_models.compare(options.server))
     figures.update(compare_minilm(options.server, options.checkpoints, options.native))
     for name, value in figures.items():
         print(f"{name:50} {value:.10g}")

@@ -1,0 +1,99 @@
+// "Ten plus one insights": what heads do, what layers of them do, and what they cost.
+#include <gtest/gtest.h>
+
+#include "client/inspect/statistics.h"
+#include "tests/articles/article_server.h"
+#include "tests/support/test_vectors.h"
+
+namespace attendant::articles {
+namespace {
+
+using attendant::testing::Generate;
+using client::Matrix;
+using nlohmann::json;
+
+json Projections() {
+  return {{"module", "attention"}, {"file", "weights.safetensors"},
+          {"num_heads", 1},        {"weight_layout", "out_in"},
+          {"query", "query"},      {"key", "key"},
+          {"value", "value"},      {"score_scale", 1}};
+}
+
+Matrix ToMatrix(const std::vector<float>& values, int64_t columns) {
+  Matrix matrix(static_cast<int64_t>(values.size()) / columns, columns);
+  for (int64_t i = 0; i < matrix.size(); ++i) matrix(i / columns, i % columns) = values[i];
+  return matrix;
+}
+
+std::vector<float> Identity(int size) {
+  std::vector<float> values(size * size, 0.0f);
+  for (int i = 0; i < size; ++i) values[i * size + i] = 1;
+  return values;
+}
+
+// F33: weights that shift by one make a head that looks at the token behind.
+TEST(TenPlusOneInsights, AHeadMayLookAtItsNeighbour) {
+  constexpr int kTokens = 5;
+  const std::vector<float> identity = Identity(kTokens);
+  std::vector<float> shift(kTokens * kTokens, 0.0f);
+  for (int i = 0; i + 1 < kTokens; ++i) shift[(i + 1) * kTokens + i] = 8;
+  ArticleServer server(Projections(), {WithValues("query", {kTokens, kTokens}, shift),
+                                       WithValues("key", {kTokens, kTokens}, identity),
+                                       WithValues("value", {kTokens, kTokens}, identity)});
+  const client::HeadStatistics head = client::MeasureHead(
+      ToMatrix(server.Probabilities(RequestOf({1, kTokens, kTokens}, identity)), kTokens));
+  EXPECT_TRUE(head.positional());
+  EXPECT_EQ(head.neighbour, 1);
+  EXPECT_GT(head.confidence, 0.8);
+}
+
+// F39: attention on attention averages tokens until they are alike; skip connections prevent it.
+TEST(TenPlusOneInsights, AttentionAloneMakesTokensAlike) {
+  constexpr int kTokens = 16, kWidth = 8;
+  json description = Projections();
+  description["score_scale"] = 0.1;
+  ArticleServer server(description, {Generated("query", {kWidth, kWidth}, 2),
+                                     Generated("key", {kWidth, kWidth}, 3),
+                                     WithValues("value", {kWidth, kWidth}, Identity(kWidth))});
+  const auto attend = [&](const std::vector<float>& x) {
+    return server.Output(RequestOf({1, kTokens, kWidth}, x));
+  };
+  std::vector<float> alone = Generate(kTokens * kWidth, 1), skipped = alone;
+  for (int layer = 0; layer < 4; ++layer) {
+    const double before = client::TokenUniformity(ToMatrix(alone, kWidth));
+    alone = attend(alone);
+    EXPECT_LT(client::TokenUniformity(ToMatrix(alone, kWidth)), before);
+    const std::vector<float> branch = attend(skipped);
+    for (size_t i = 0; i < skipped.size(); ++i) skipped[i] = (skipped[i] + branch[i]) / 2;
+  }
+  const double left = client::TokenUniformity(ToMatrix(alone, kWidth));
+  EXPECT_LT(left, 0.1);
+  EXPECT_GT(client::TokenUniformity(ToMatrix(skipped, kWidth)), 2 * left);
+}
+
+// F46: a layer costs 8nE^2 + 4nEF for its linear layers, and 4n^2E for its scores and mixtures.
+TEST(TenPlusOneInsights, CostsAreThoseOfTheProjectionsToo) {
+  constexpr int64_t kE = 4, kF = 6;
+  ArticleServer server(
+      {{"module", "nn.TransformerEncoderLayer"},
+       {"file", "weights.safetensors"},
+       {"num_heads", 2},
+       {"norm_first", true},
+       {"activation", "gelu"},
+       {"layer_norm_eps", 1e-5}},
+      {Generated("self_attn.in_proj_weight", {3 * kE, kE}, 20),
+       Generated("self_attn.out_proj.weight", {kE, kE}, 21),
+       Generated("linear1.weight", {kF, kE}, 22), Generated("linear2.weight", {kE, kF}, 23),
+       Generated("norm1.weight", {kE}, 24), Generated("norm2.weight", {kE}, 25)});
+  int64_t per_token = 0, per_pair = 0;
+  const v1::GetModelResponse model = server.Model();
+  for (const v1::StageCost& cost : model.stage_costs()) {
+    per_token += cost.flops_per_token();
+    per_pair += cost.flops_per_pair();
+  }
+  EXPECT_EQ(per_token, 8 * kE * kE + 4 * kE * kF);
+  EXPECT_EQ(per_pair, 4 * kE);
+}
+
+}  // namespace
+}  // namespace attendant::articles
