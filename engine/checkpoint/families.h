@@ -86,7 +86,8 @@ struct Family {
   std::vector<std::string> others;  // first names of tensors that are there, but not the encoder's
   std::string pooler = {};          // of a tanh layer on the first token; empty: none
   // Of a classification head: what it looks at, and what is behind its first linear layer.
-  PoolingMode classifier_mode = PoolingMode::kFirstToken;  // if the config does not say
+  std::vector<PoolingMode> classifier_modes = {
+      PoolingMode::kFirstToken};  // if the config does not say
   Activation classifier_activation = Activation::kTanh;
   bool classifier_acts_as_layers = false;  // with the activation of the layers in its place
   ConfigKeys keys = {};

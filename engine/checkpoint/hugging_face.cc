@@ -58,11 +58,12 @@ std::optional<PoolingDescription> DescribePooler(const Family& family, const std
 
 // The head that scores classes, if the file has all of one.
 std::optional<PoolingDescription> DescribeClassifier(const Family& family,
-                                                     const std::string& prefix, PoolingMode mode,
+                                                     const std::string& prefix,
+                                                     std::vector<PoolingMode> modes,
                                                      Activation of_layers,
                                                      const WeightBinder& binder) {
   PoolingDescription head;
-  head.modes = {mode};
+  head.modes = std::move(modes);
   for (auto [name, width] : {std::pair{"classifier.dense.weight", &head.dense_width},
                              std::pair{"classifier.output.weight", &head.output_width}}) {
     const std::vector<TensorPart> places = PlacesInFile(family, prefix, name);
@@ -191,9 +192,10 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
   } else {
     pooling = DescribePooler(family, prefix, hidden_size, binder);
   }
-  if (config->classifier_mode) {
-    checkpoint.description.classifier = DescribeClassifier(
-        family, prefix, *config->classifier_mode, checkpoint.description.layer.activation, binder);
+  if (!config->classifier_modes.empty()) {
+    checkpoint.description.classifier =
+        DescribeClassifier(family, prefix, std::move(config->classifier_modes),
+                           checkpoint.description.layer.activation, binder);
   }
   DescribeNorms(family, prefix, binder, checkpoint.description.layer);
   checkpoint.description.front = DescribeFront(family, prefix, checkpoint.description, binder);

@@ -295,19 +295,19 @@ constexpr Named<PoolingMode> kClassifierModes[] = {{"cls", PoolingMode::kFirstTo
 
 // Other architectures have heads of the same names for each token, or for pairs of sequences. Some
 // look at all layers.
-std::optional<PoolingMode> ReadClassifierMode(const Family& family,
-                                              const std::vector<std::string>& architectures,
-                                              ConfigReader& config) {
+std::vector<PoolingMode> ReadClassifierModes(const Family& family,
+                                             const std::vector<std::string>& architectures,
+                                             ConfigReader& config) {
   const auto classifies = [](const std::string& name) {
     return absl::EndsWith(name, "ForSequenceClassification") ||
            absl::EndsWith(name, "ForImageClassification") ||
            absl::EndsWith(name, "ForAudioClassification");
   };
-  if (std::none_of(architectures.begin(), architectures.end(), classifies)) return std::nullopt;
-  if (config.Boolean({"use_weighted_layer_sum"}, false)) return std::nullopt;
-  if (family.keys.classifier_pooling.empty()) return family.classifier_mode;
-  return config.Choice<PoolingMode>(family.keys.classifier_pooling, kClassifierModes,
-                                    family.classifier_mode);
+  if (std::none_of(architectures.begin(), architectures.end(), classifies)) return {};
+  if (config.Boolean({"use_weighted_layer_sum"}, false)) return {};
+  if (family.keys.classifier_pooling.empty()) return family.classifier_modes;
+  return {config.Choice<PoolingMode>(family.keys.classifier_pooling, kClassifierModes,
+                                     family.classifier_modes.front())};
 }
 
 }  // namespace
@@ -329,7 +329,7 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder) {
     problems.Add(UnknownFamily(model_type, architectures));
     return problems.ToStatus();
   }
-  ModelConfig read = {family, {}, ReadClassifierMode(*family, architectures, config)};
+  ModelConfig read = {family, {}, ReadClassifierModes(*family, architectures, config)};
   ModelDescription& description = read.description;
   description.family = family->name;
   description.layers = config.Integer(family->keys.layers, kLayerRange);

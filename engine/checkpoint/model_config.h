@@ -1,8 +1,8 @@
 // config.json of a published model.
 #pragma once
 
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "engine/checkpoint/families.h"
@@ -13,8 +13,8 @@ namespace attendant {
 struct ModelConfig {
   const Family* family;          // never null, lives forever
   ModelDescription description;  // but for the pooling
-  std::optional<PoolingMode> classifier_mode = {};  // if its architecture scores classes of whole
-                                                    // sequences: what the head looks at
+  std::vector<PoolingMode> classifier_modes = {};  // if its architecture scores classes of whole
+                                                   // sequences: what the head looks at; else none
 };
 
 // Reads <folder>/config.json and fills the axes by the rules of its family (W13). All problems in

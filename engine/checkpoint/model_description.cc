@@ -73,6 +73,8 @@ const char* Name(PoolingMode mode) {
       return "position_weighted_mean";
     case PoolingMode::kLastToken:
       return "last_token";
+    case PoolingMode::kFeatureMean:
+      return "feature_mean";
   }
   return "unknown";
 }

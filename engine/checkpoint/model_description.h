@@ -204,7 +204,8 @@ enum class PoolingMode {
   kMean,
   kMeanSqrtLen,
   kPositionWeightedMean,
-  kLastToken
+  kLastToken,
+  kFeatureMean  // mean of the rows behind those that the model puts before features
 };
 
 const char* Name(PoolingMode mode);

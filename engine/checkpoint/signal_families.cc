@@ -43,6 +43,7 @@ std::vector<NamePattern> Dinov2Names() {
       {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.norm2"},
       {"layer.{i}.feed_forward_scale", "encoder.layer.{i}.layer_scale2.lambda1"},
       {"exit_norm", "layernorm"},
+      {"classifier.dense", "/classifier"},
   };
 }
 
@@ -105,6 +106,7 @@ Family Dinov2() {
       .prefixes = {"dinov2.", "dinov2_with_registers."},
       .parts = {"encoder.", "layernorm."},
       .others = {"embeddings."},
+      .classifier_modes = {PoolingMode::kFirstToken, PoolingMode::kFeatureMean},
       .keys = {.feed_forward_width = {},
                .feed_forward_ratio = {"mlp_ratio"},
                .swiglu = {"use_swiglu_ffn"},
@@ -127,7 +129,7 @@ Family Whisper() {
       .prefixes = {"model."},
       .parts = {"encoder."},
       .others = {"encoder.conv1.", "encoder.conv2.", "decoder."},
-      .classifier_mode = PoolingMode::kMean,
+      .classifier_modes = {PoolingMode::kMean},
       .classifier_activation = Activation::kIdentity,
       .keys = {.hidden_size = {"d_model"},
                .heads = {"encoder_attention_heads"},
@@ -153,7 +155,7 @@ Family Wav2Vec2() {
       .parts = {"encoder."},
       .others = {"feature_extractor.", "feature_projection.", "encoder.pos_conv_embed.",
                  "masked_spec_embed", "adapter."},
-      .classifier_mode = PoolingMode::kMean,
+      .classifier_modes = {PoolingMode::kMean},
       .classifier_activation = Activation::kIdentity,
       .keys = {.norm_first = {"do_stable_layer_norm"}, .vocabulary = {}, .positions = {}},
       .norm_epsilon = 1e-5f,

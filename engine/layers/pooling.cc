@@ -9,6 +9,15 @@
 namespace attendant {
 namespace {
 
+// What is pooled; see Pool.
+struct Tokens {
+  MatrixView<const float> hidden_states;
+  absl::Span<const int32_t> positions;
+  int64_t own_rows = 0;
+
+  int64_t position(int64_t row) const { return positions.empty() ? row : positions[row]; }
+};
+
 // Element j of sum over rows of weight(row) * row, over `divisor`.
 template <typename Weight>
 void WeightedSum(MatrixView<const float> x, Weight weight, double divisor, float* target) {
@@ -26,14 +35,21 @@ void Mean(MatrixView<const float> x, double divisor, float* target) {
       x, [](int64_t) { return 1.0; }, divisor, target);
 }
 
-void PositionWeightedMean(MatrixView<const float> x, absl::Span<const int32_t> positions,
-                          float* target) {
-  const auto weight = [&](int64_t r) {
-    return static_cast<double>(positions.empty() ? r : positions[r]) + 1.0;
-  };
+void PositionWeightedMean(const Tokens& tokens, float* target) {
+  const MatrixView<const float> x = tokens.hidden_states;
+  const auto weight = [&](int64_t r) { return static_cast<double>(tokens.position(r)) + 1.0; };
   double weights = 0;
   for (int64_t r = 0; r < x.rows; ++r) weights += weight(r);
   WeightedSum(x, weight, weights, target);
+}
+
+// The model's own rows come first.
+void FeatureMean(const Tokens& tokens, float* target) {
+  const MatrixView<const float> x = tokens.hidden_states;
+  int64_t first = 0;
+  while (first < x.rows && tokens.position(first) - tokens.position(0) < tokens.own_rows) ++first;
+  const int64_t rows = x.rows - first;
+  Mean(x.Rows(first, rows), static_cast<double>(std::max<int64_t>(rows, 1)), target);
 }
 
 // A NaN stays: it must not look like an answer.
@@ -47,8 +63,8 @@ void Max(MatrixView<const float> x, float* target) {
   }
 }
 
-void PoolOne(PoolingMode mode, MatrixView<const float> x, absl::Span<const int32_t> positions,
-             float* target) {
+void PoolOne(PoolingMode mode, const Tokens& tokens, float* target) {
+  const MatrixView<const float> x = tokens.hidden_states;
   const double length = static_cast<double>(x.rows);
   switch (mode) {
     case PoolingMode::kFirstToken:
@@ -61,43 +77,45 @@ void PoolOne(PoolingMode mode, MatrixView<const float> x, absl::Span<const int32
     case PoolingMode::kMeanSqrtLen:
       return Mean(x, std::sqrt(length), target);
     case PoolingMode::kPositionWeightedMean:
-      return PositionWeightedMean(x, positions, target);
+      return PositionWeightedMean(tokens, target);
     case PoolingMode::kLastToken:
       std::copy_n(x.row(x.rows - 1), x.cols, target);
       return;
+    case PoolingMode::kFeatureMean:
+      return FeatureMean(tokens, target);
   }
 }
 
 }  // namespace
 
 void Pool(absl::Span<const PoolingMode> modes, MatrixView<const float> hidden_states,
-          absl::Span<const int32_t> positions, absl::Span<float> target) {
+          absl::Span<const int32_t> positions, absl::Span<float> target, int64_t own_rows) {
   if (hidden_states.rows == 0) {
     std::fill(target.begin(), target.end(), 0.0f);
     return;
   }
   float* part = target.data();
   for (PoolingMode mode : modes) {
-    PoolOne(mode, hidden_states, positions, part);
+    PoolOne(mode, {hidden_states, positions, own_rows}, part);
     part += hidden_states.cols;
   }
 }
 
 namespace {
 
-// What is pooled; see Pool.
-struct Tokens {
-  MatrixView<const float> hidden_states;
-  absl::Span<const int32_t> positions;
-};
+int64_t OwnRows(const Encoder& encoder) {
+  const auto& front = encoder.description().front;
+  return front ? front->own_rows() : 0;
+}
 
 void PoolThrough(const PoolingDescription& pooling, absl::Span<const PoolingDense> layers,
                  const Tokens& tokens, absl::Span<float> target) {
   if (layers.empty() || tokens.hidden_states.rows == 0) {
-    Pool(pooling.modes, tokens.hidden_states, tokens.positions, target);
+    Pool(pooling.modes, tokens.hidden_states, tokens.positions, target, tokens.own_rows);
   } else {
     std::vector<float> vector(pooling.modes.size() * tokens.hidden_states.cols);
-    Pool(pooling.modes, tokens.hidden_states, tokens.positions, absl::MakeSpan(vector));
+    Pool(pooling.modes, tokens.hidden_states, tokens.positions, absl::MakeSpan(vector),
+         tokens.own_rows);
     for (const PoolingDense& layer : layers) vector = layer.Forward(vector);
     absl::c_copy(vector, target.begin());
   }
@@ -130,13 +148,13 @@ void NormalizeToUnitLength(absl::Span<float> vector) {
 void PoolAsDescribed(const Encoder& encoder, MatrixView<const float> hidden_states,
                      absl::Span<const int32_t> positions, absl::Span<float> target) {
   PoolThrough(*encoder.description().pooling, encoder.impl().pooling_layers,
-              {hidden_states, positions}, target);
+              {hidden_states, positions, OwnRows(encoder)}, target);
 }
 
 void Classify(const Encoder& encoder, MatrixView<const float> hidden_states,
               absl::Span<const int32_t> positions, absl::Span<float> target) {
   PoolThrough(*encoder.description().classifier, encoder.impl().classifier_layers,
-              {hidden_states, positions}, target);
+              {hidden_states, positions, OwnRows(encoder)}, target);
 }
 
 }  // namespace attendant

@@ -39,6 +39,16 @@ import transformers as t  # noqa: E402
 from attendant.v1 import encoder_service_pb2 as pb  # noqa: E402
 from serving import encoder, serve, to_array, to_tensor  # noqa: E402
 
+
+
+def classify_patches(self, pixel_values):
+    """Of the class token and the patches, as in later versions; this one counts registers among the patches."""
+    states = self.dinov2_with_registers(pixel_values).last_hidden_state
+    patches_alone = states[:, 1 + self.config.num_register_tokens:]
+    return types.SimpleNamespace(logits=self.classifier(torch.cat([states[:, 0], patches_alone.mean(dim=1)], dim=1)))
+
+
+t.Dinov2WithRegistersForImageClassification.forward = classify_patches
 t.logging.set_verbosity_error()  # of what it does instead of what it was asked
 
 BOUND = 5e-5  # or 1.5 times the error that torch's own float32 makes
@@ -209,9 +219,11 @@ FAMILIES = {
                   features=patches, classifier=t.ViTForImageClassification),
     "deit": Family(t.DeiTModel, t.DeiTConfig, PATCHES, VIT_VARIANTS, text=False, inputs=image, pooler=True,
                    features=patches, classifier=t.DeiTForImageClassification),
-    "dinov2": Family(t.Dinov2Model, t.Dinov2Config, DINO, DINO_VARIANTS, text=False, inputs=image, features=patches),
+    "dinov2": Family(t.Dinov2Model, t.Dinov2Config, DINO, DINO_VARIANTS, text=False, inputs=image, features=patches,
+                     classifier=t.Dinov2ForImageClassification),
     "dinov2_with_registers": Family(t.Dinov2WithRegistersModel, t.Dinov2WithRegistersConfig, DINO, DINO_VARIANTS,
-                                    text=False, inputs=image, features=patches),
+                                    text=False, inputs=image, features=patches,
+                                    classifier=t.Dinov2WithRegistersForImageClassification),
     "whisper": Family(
         t.WhisperModel, t.WhisperConfig,
         {"vocab_size": 60, "d_model": 48, "encoder_attention_heads": 4, "encoder_layers": 3, "encoder_ffn_dim": 96,

@@ -22,7 +22,7 @@ struct Head {
   std::string output;        // or none
   Activation activation;
   std::string prefix = "";
-  PoolingMode mode = PoolingMode::kFirstToken;
+  std::vector<PoolingMode> modes = {PoolingMode::kFirstToken};
   std::string norm = "";  // between them, or none
 };
 
@@ -67,7 +67,7 @@ Files Make(const Head& head, const std::string& architecture) {
       files.tensors.push_back(MakeTensor(head.norm + ".weight", {files.hidden_size}));
     }
   } else {
-    AddLinear(head.dense, 3, files.hidden_size, files.tensors);
+    AddLinear(head.dense, 3, head.modes.size() * files.hidden_size, files.tensors);
   }
   return files;
 }
@@ -91,7 +91,7 @@ TEST_P(ClassifierTest, IsReadFromTheFile) {
   const TempFolder folder;
   absl::StatusOr<Checkpoint> checkpoint = Open(files, folder);
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-  PoolingDescription expected = {.modes = {head.mode}, .dense_width = 3};
+  PoolingDescription expected = {.modes = head.modes, .dense_width = 3};
   if (!head.output.empty()) {
     expected.dense_width = files.hidden_size;
     expected.dense_activation = head.activation;
@@ -104,7 +104,8 @@ TEST_P(ClassifierTest, IsReadFromTheFile) {
               TestValues(name.substr(name.find('=') + 1), count));
   };
   const int64_t size = files.hidden_size, first = expected.dense_width;
-  values(absl::StrCat("classifier.dense.weight=", head.dense, ".weight"), first * size);
+  values(absl::StrCat("classifier.dense.weight=", head.dense, ".weight"),
+         first * size * static_cast<int64_t>(head.modes.size()));
   values(absl::StrCat("classifier.dense.bias=", head.dense, ".bias"), first);
   if (head.output.empty()) return;
   values(absl::StrCat("classifier.output.weight=", head.output, ".weight"), 3 * size);
@@ -143,13 +144,36 @@ const Head kHeads[] = {
     {"albert", "AlbertForSequenceClassification", "pooler", "classifier", Activation::kTanh},
     {"mpnet", "MPNetForSequenceClassification", "classifier.dense", "classifier.out_proj",
      Activation::kTanh},
-    {"modernbert", "ModernBertForSequenceClassification", "head.dense", "classifier",
-     Activation::kGelu, "", PoolingMode::kFirstToken, "head.norm"},
-    {"wav2vec2", "Wav2Vec2ForSequenceClassification", "projector", "classifier",
-     Activation::kIdentity, "", PoolingMode::kMean},
-    {"whisper", "WhisperForAudioClassification", "projector", "classifier", Activation::kIdentity,
-     "", PoolingMode::kMean},
+    {"modernbert",
+     "ModernBertForSequenceClassification",
+     "head.dense",
+     "classifier",
+     Activation::kGelu,
+     "",
+     {PoolingMode::kFirstToken},
+     "head.norm"},
+    {"wav2vec2",
+     "Wav2Vec2ForSequenceClassification",
+     "projector",
+     "classifier",
+     Activation::kIdentity,
+     "",
+     {PoolingMode::kMean}},
+    {"whisper",
+     "WhisperForAudioClassification",
+     "projector",
+     "classifier",
+     Activation::kIdentity,
+     "",
+     {PoolingMode::kMean}},
     {"vit", "ViTForImageClassification", "classifier", "", Activation::kIdentity},
+    {"dinov2",
+     "Dinov2ForImageClassification",
+     "classifier",
+     "",
+     Activation::kIdentity,
+     "",
+     {PoolingMode::kFirstToken, PoolingMode::kFeatureMean}},
 };
 
 TEST(ClassifierConfigTest, RefusesAHeadOfTheWrongShape) {

@@ -97,6 +97,7 @@ TEST(Names, AreWordsForPeople) {
   EXPECT_STREQ(Name(NormPlacement::kNone), "none");
   EXPECT_STREQ(Name(PoolingMode::kFirstToken), "first_token");
   EXPECT_STREQ(Name(PoolingMode::kPositionWeightedMean), "position_weighted_mean");
+  EXPECT_STREQ(Name(PoolingMode::kFeatureMean), "feature_mean");
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ TEST(PooledRowsTest, AreTheEndsOrAll) {
   EXPECT_TRUE(AppendPooledRows({kLastToken, kFirstToken}, 20, 2, rows));
   EXPECT_TRUE(AppendPooledRows({kFirstToken, kLastToken}, 22, 1, rows));
   EXPECT_THAT(rows, ElementsAre(3, 11, 20, 21, 22));
-  for (const PoolingMode mode : {kMean, kMax, kMeanSqrtLen, kPositionWeightedMean}) {
+  for (const PoolingMode mode : {kMean, kMax, kMeanSqrtLen, kPositionWeightedMean, kFeatureMean}) {
     EXPECT_FALSE(AppendPooledRows({kFirstToken, mode}, 30, 4, rows));
   }
   EXPECT_EQ(rows.size(), 5u);
@@ -105,6 +105,22 @@ TEST(PoolTest, WeighsByThePositionInThePaddedRow) {
   EXPECT_THAT(PoolRows({PoolingMode::kPositionWeightedMean}, {4, 8}, 1, {1, 5}), ElementsAre(7));
 }
 
+TEST(PoolTest, LeavesOutTheRowsOfTheModelItself) {
+  const std::vector<float> rows = {1, 2, 3, 5, 10};
+  const auto pool = [&](std::vector<int32_t> positions, int64_t own_rows) {
+    std::vector<float> pooled(2);
+    Pool({PoolingMode::kFirstToken, PoolingMode::kFeatureMean}, {rows.data(), 5, 1, 1}, positions,
+         absl::MakeSpan(pooled), own_rows);
+    return pooled;
+  };
+  EXPECT_THAT(pool({}, 2), ElementsAre(1, 6));
+  EXPECT_THAT(pool({}, 0), ElementsAre(1, FloatNear(4.2f, 1e-6f)));
+  EXPECT_THAT(pool({}, 5), ElementsAre(1, 0));
+  // Behind padding, and without the second of three rows of the model's own.
+  EXPECT_THAT(pool({4, 5, 6, 7, 8}, 2), ElementsAre(1, 6));
+  EXPECT_THAT(pool({4, 6, 7, 8, 9}, 3), ElementsAre(1, 6));
+}
+
 TEST(PoolTest, GivesZerosForNoToken) {
   std::vector<float> pooled(6, 7.0f);
   const std::vector<PoolingMode> modes = {PoolingMode::kMean, PoolingMode::kLastToken};
@@ -148,6 +164,22 @@ class PoolAsDescribedTest : public ::testing::Test {
     return target;
   }
 };
+
+// A class token, two registers and two patches.
+TEST_F(PoolAsDescribedTest, AHeadMayLookAtTheClassTokenAndThePatches) {
+  ModelDescription model = SmallModel(1, 1, 2);
+  model.front = {.has_class = true, .registers = 2};
+  model.classifier = {.modes = {PoolingMode::kFirstToken, PoolingMode::kFeatureMean},
+                      .dense_width = 1};
+  MemoryWeights weights = RandomWeights(model, 1);
+  weights.tensors()["classifier.dense.weight"] = {1, 10, 100, 1000};
+  weights.tensors()["classifier.dense.bias"] = {0.5};
+  const auto encoder = LoadEncoder(model, weights);
+  const std::vector<float> rows = {1, 2, 90, 90, 90, 90, 3, 1, 5, 2};
+  std::vector<float> score(1);
+  Classify(*encoder, {rows.data(), 5, 2, 2}, {}, absl::MakeSpan(score));
+  EXPECT_THAT(score, ElementsAre(FloatNear(1 + 20 + 400 + 1500 + 0.5f, 1e-3f)));
+}
 
 TEST_F(PoolAsDescribedTest, NormalizesIfTheModelDoes) {
   const PoolingDescription pooling = {.modes = {PoolingMode::kMean}, .normalize = true};
