@@ -1,10 +1,13 @@
 #include "engine/checkpoint/attention_config.h"
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/checkpoint/bounds.h"
+#include "engine/checkpoint/families.h"
 
 namespace attendant {
 namespace {
@@ -82,6 +85,24 @@ void ReadBlockPattern(ConfigReader& config, LayerShape& layer) {
                    .last_global = 1,
                    .first_repeats = drawn,
                    .full_up_to = (5 + 2 * drawn) * block};
+}
+
+ConvolutionShape ReadConvolution(const Keys& taps, const LayerShape& layer, ConfigReader& config,
+                                 Problems& problems) {
+  constexpr int64_t kMostTaps = 1023;
+  ConvolutionShape shape;
+  shape.taps = std::max<int64_t>(0, config.IntegerOrNone(taps, {0, kMostTaps}));
+  if (shape.taps == 0) return shape;
+  shape.groups = config.Integer({"conv_groups"}, {1, layer.hidden_size}, 1);
+  shape.activation =
+      config.Choice({"conv_act"}, ActivationNames(), std::optional<Activation>(Activation::kTanh));
+  if (shape.taps % 2 == 0 || layer.hidden_size % shape.groups != 0) {
+    problems.Add(absl::StrCat(
+        "expected a convolution of an odd number of places in groups that divide the hidden size ",
+        layer.hidden_size, ", found ", shape.taps, " in ", shape.groups, " groups"));
+    return {};
+  }
+  return shape;
 }
 
 float ScoreTerms(const RelativePositionShape& shape) {

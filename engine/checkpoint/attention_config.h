@@ -19,4 +19,8 @@ void ReadBottleneck(ConfigReader& config, Problems& problems, LayerShape& layer)
 // Sets the window and the pattern of attention to blocks, if the config's attention_type says so.
 void ReadBlockPattern(ConfigReader& config, LayerShape& layer);
 
+// The convolution of so many places, if the config has any, in a layer whose hidden size is known.
+ConvolutionShape ReadConvolution(const Keys& taps, const LayerShape& layer, ConfigReader& config,
+                                 Problems& problems);
+
 }  // namespace attendant

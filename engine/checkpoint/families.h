@@ -49,6 +49,8 @@ struct ConfigKeys {
   Keys bottleneck = {};                          // width; empty: none
   Keys attention_type = {};                      // in blocks or full; empty: full
   Keys scales_words = {};                        // true: embeddings of words by sqrt(hidden size)
+  Keys norm_kind = {};                           // empty: fixed, see below
+  Keys convolution = {};                         // places, beside layer 0; empty: none
   Keys window = {};                              // both ways together; empty: no layer has one
   Keys global_every = {};                        // layers 0, n, 2 n, … have no window
   Keys classifier_pooling = {};                  // "cls" or "mean"
@@ -98,7 +100,10 @@ struct Family {
   Activation activation = Activation::kGelu;                    // if the config does not say
   std::vector<Named<FeedForwardKind>> feed_forward_kinds = {};  // empty: ActivationNames(), no gate
   NormPlacement norm_placement = NormPlacement::kPost;          // if the config does not say
-  NormKind norm_kind = NormKind::kLayer;
+  NormKind norm_kind = NormKind::kLayer;                        // if the config does not say
+  // Of the norms of the embeddings and behind the last feed-forward block of a layer, whatever the
+  // config says; 0: as it says.
+  float own_norm_epsilon = 0;
   bool scales_scores = true;  // by 1 / sqrt(head width)
   bool has_branch_scale = false;
   bool has_first_attention_norm = true;

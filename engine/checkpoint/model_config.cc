@@ -126,6 +126,9 @@ NormPlacement ReadNormPlacement(const Family& family, ConfigReader& config) {
   return config.Boolean(family.keys.norm_first, false) ? NormPlacement::kPre : NormPlacement::kPost;
 }
 
+constexpr Named<NormKind> kNormKinds[] = {{"layer_norm", NormKind::kLayer},
+                                          {"no_norm", NormKind::kAffine}};
+
 LayerShape ReadLayer(const Family& family, ConfigReader& config, Problems& problems) {
   const ConfigKeys& keys = family.keys;
   LayerShape layer;
@@ -139,12 +142,18 @@ LayerShape ReadLayer(const Family& family, ConfigReader& config, Problems& probl
       family.scales_scores ? 1 / std::sqrt(static_cast<float>(layer.key_width)) : 1.0f;
   ReadFeedForward(family, config, layer);
   layer.norm_placement = ReadNormPlacement(family, config);
-  layer.norm_kind = family.norm_kind;
+  layer.norm_kind = keys.norm_kind.empty()
+                        ? family.norm_kind
+                        : config.Choice<NormKind>(keys.norm_kind, kNormKinds, family.norm_kind);
   layer.norm_epsilon = config.Number(keys.norm_epsilon, kHighestNormEpsilon, family.norm_epsilon);
+  layer.last_norm_epsilon = family.own_norm_epsilon;
   layer.has_branch_scale = family.has_branch_scale;
   layer.relative_positions = ReadRelativePositions(family, layer.key_width, config, problems);
   layer.score_scale /= std::sqrt(ScoreTerms(layer.relative_positions));
   if (!keys.attention_type.empty()) ReadBlockPattern(config, layer);
+  if (!keys.convolution.empty()) {
+    layer.convolution = ReadConvolution(keys.convolution, layer, config, problems);
+  }
   // A window of w tokens reaches w / 2 either way, and at least one.
   if (!keys.window.empty())
     layer.window = config.Integer(keys.window, {2, kPositionRange.highest}) / 2;
@@ -204,6 +213,10 @@ float ReadTheta(const ConfigKeys& keys, const Json& json, const char* kind, floa
 void ReadVariants(const Family& family, const Json& json, ConfigReader& config, Problems& problems,
                   ModelDescription& model) {
   const ConfigKeys& keys = family.keys;
+  if (model.layer.convolution.taps > 0) {
+    model.variants.assign(model.layers, LayerVariant());
+    model.variants.front().has_convolution = true;
+  }
   if (keys.window.empty()) return;
   float& theta = model.layer.relative_positions.rotary_theta;
   float local_theta = config.Number(keys.local_rotary_theta, kHighestRotaryTheta, theta);
@@ -255,7 +268,8 @@ EmbeddingShape ReadEmbeddings(const Family& family, const LayerShape& layer, Con
                               " up to pad_token_id, found ", embeddings.positions));
   }
   embeddings.has_norm = family.has_embedding_norm;
-  embeddings.norm_epsilon = layer.norm_epsilon;
+  embeddings.norm_epsilon =
+      family.own_norm_epsilon > 0 ? family.own_norm_epsilon : layer.norm_epsilon;
   embeddings.norm_is_last = family.embedding_norm_is_last;
   embeddings.has_neighbours = family.projects_words && config.Boolean({"trigram_input"}, true);
   embeddings.projects_words =

@@ -41,6 +41,7 @@ LayerShape ModelDescription::layer_shape(int64_t set) const {
   shape.has_attention_norm = variant.has_attention_norm;
   shape.relative_positions.rotary_theta = variant.rotary_theta;
   if (!variant.has_window) shape.window = 0;
+  if (!variant.has_convolution) shape.convolution = {};
   if (variant.pruned_heads.empty()) return shape;
   for (int64_t head = 0; head < layer.heads; ++head) {
     if (absl::c_binary_search(variant.pruned_heads, head)) continue;

@@ -62,6 +62,16 @@ struct RelativePositionShape {
   bool operator==(const RelativePositionShape&) const = default;
 };
 
+// A convolution along the tokens of each sequence, of what enters a layer: places that no token has
+// are zeros, as if padding and holes were. What it gives is added to the layer's output and normed.
+struct ConvolutionShape {
+  int64_t taps = 0;    // places around the token's own that it looks at, an odd number; 0: none
+  int64_t groups = 1;  // of columns, each made of those of its own
+  Activation activation = Activation::kTanh;
+
+  bool operator==(const ConvolutionShape&) const = default;
+};
+
 // One encoder layer; all layers of a model share it.
 struct LayerShape {
   int64_t hidden_size = 0;         // E
@@ -100,6 +110,8 @@ struct LayerShape {
   bool values_from_outside = false;  // values come from before the bottleneck, queries and keys
                                      // from one of their own
   int64_t feed_forwards = 1;         // blocks behind each other, each with its norm
+  ConvolutionShape convolution = {};  // beside a post-norm layer
+  float last_norm_epsilon = 0;  // of the norm behind the last feed-forward block; 0: norm_epsilon
 
   int64_t context_width() const { return heads * value_width; }  // C
   // What attention and feed-forward blocks work at.
@@ -231,6 +243,7 @@ struct PoolingDescription {
 struct LayerVariant {
   bool has_attention_norm = true;
   bool has_window = false;
+  bool has_convolution = false;
   float rotary_theta = 0;
   std::vector<int64_t> pruned_heads = {};  // those of H that the layer does without, ascending
 

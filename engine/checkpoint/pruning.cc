@@ -142,6 +142,7 @@ std::vector<std::vector<int64_t>> ReadLayers(const Json& json, const ModelDescri
 LayerVariant AsTheOthers(const LayerShape& layer) {
   return {.has_attention_norm = layer.has_attention_norm,
           .has_window = layer.window > 0,
+          .has_convolution = layer.convolution.taps > 0,
           .rotary_theta = layer.relative_positions.rotary_theta};
 }
 

@@ -95,6 +95,8 @@ std::vector<NamePattern> DebertaNames() {
       {"layer.{i}.value", "encoder.layer.{i}.attention.self.value_proj"},
       {"layer.{i}.position_key", "encoder.layer.{i}.attention.self.pos_key_proj"},
       {"layer.{i}.position_query", "encoder.layer.{i}.attention.self.pos_query_proj"},
+      {"layer.{i}.convolution", "encoder.conv.conv"},
+      {"layer.{i}.convolution_norm", "encoder.conv.LayerNorm"},
       {"layer.{i}.output", "encoder.layer.{i}.attention.output.dense"},
       {"layer.{i}.attention_norm", "encoder.layer.{i}.attention.output.LayerNorm"},
       {"layer.{i}.feed_forward_in", "encoder.layer.{i}.intermediate.dense"},
@@ -256,8 +258,7 @@ Family BigBird() {
   return family;
 }
 
-// With norms that look at statistics, some of the library's have another epsilon than the config
-// says.
+// Two of the library's norms have the epsilon of torch, whatever the config says.
 Family MobileBert() {
   Family family = Bert();
   family.name = "mobilebert";
@@ -267,9 +268,10 @@ Family MobileBert() {
   family.others = {"embeddings.embedding_transformation."};  // where the words need none
   family.keys.embedding_width = {"embedding_size"};
   family.keys.bottleneck = {"intra_bottleneck_size"};
-  family.fixed_keys = {{"normalization_type", "no_norm"}};
+  family.keys.norm_kind = {"normalization_type"};
   family.activation = Activation::kRelu;
   family.norm_kind = NormKind::kAffine;
+  family.own_norm_epsilon = 1e-5f;
   family.embedding_norm_is_last = true;
   family.projects_words = true;
   family.names = WithHead(MobileBertNames(), "pooler.dense", "/classifier");
@@ -305,8 +307,9 @@ Family DebertaV2() {
       .classifier_activation = Activation::kGelu,
       .keys = {.has_positions = {"position_biased_input"},
                .token_types = {"type_vocab_size"},
-               .embedding_width = {"embedding_size"}},
-      .fixed_keys = {{"conv_kernel_size", 0}, {"pooler_hidden_act", "gelu"}},
+               .embedding_width = {"embedding_size"},
+               .convolution = {"conv_kernel_size"}},
+      .fixed_keys = {{"pooler_hidden_act", "gelu"}},
       .biases = Biases::kAsInFile,
       .norm_epsilon = 1e-7f,
       .embedding_norm_is_last = true,

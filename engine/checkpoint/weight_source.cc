@@ -78,6 +78,22 @@ void AddBottleneck(const std::string& name, int64_t out, int64_t in, const Layer
   AddNorm(name + "_norm", shape.norm_kind, out, weights);
 }
 
+void AddFeedForwards(const std::string& prefix, const LayerShape& shape, Weights& weights) {
+  const int64_t width = shape.inner_width();
+  if (shape.has_gate) {
+    AddLinear(prefix + "feed_forward_gate", shape.feed_forward_width, width, weights);
+  }
+  for (int64_t i = 0; i < shape.feed_forwards; ++i) {
+    const std::string block = FeedForwardPrefix(prefix, shape, i);
+    AddLinear(block + "feed_forward_in", shape.feed_forward_width, width, weights);
+    AddLinear(block + "feed_forward_out", width, shape.feed_forward_width, weights);
+    if (shape.has_branch_scale) weights.push_back({prefix + "feed_forward_scale", {width}});
+    if (shape.norm_placement != NormPlacement::kNone) {
+      AddNorm(block + "feed_forward_norm", shape.norm_kind, width, weights);
+    }
+  }
+}
+
 void AddLayer(const LayerShape& shape, int64_t index, Weights& weights) {
   const std::string prefix = absl::StrCat("layer.", index, ".");
   const int64_t width = shape.inner_width();
@@ -114,19 +130,15 @@ void AddLayer(const LayerShape& shape, int64_t index, Weights& weights) {
   if (shape.has_second_attention_norm) {
     AddNorm(prefix + "second_attention_norm", shape.norm_kind, width, weights);
   }
-  if (shape.feed_forward_width == 0) return;
-  if (shape.has_gate) {
-    AddLinear(prefix + "feed_forward_gate", shape.feed_forward_width, width, weights);
-  }
-  for (int64_t i = 0; i < shape.feed_forwards; ++i) {
-    const std::string block = FeedForwardPrefix(prefix, shape, i);
-    AddLinear(block + "feed_forward_in", shape.feed_forward_width, width, weights);
-    AddLinear(block + "feed_forward_out", width, shape.feed_forward_width, weights);
-    if (shape.has_branch_scale) weights.push_back({prefix + "feed_forward_scale", {width}});
-    if (has_norms) AddNorm(block + "feed_forward_norm", shape.norm_kind, width, weights);
-  }
+  if (shape.feed_forward_width > 0) AddFeedForwards(prefix, shape, weights);
   if (shape.bottleneck > 0) {
     AddBottleneck(prefix + "bottleneck_out", shape.hidden_size, width, shape, weights);
+  }
+  if (const ConvolutionShape& convolution = shape.convolution; convolution.taps > 0) {
+    weights.push_back(
+        {prefix + "convolution.weight", {width, width / convolution.groups, convolution.taps}});
+    weights.push_back({prefix + "convolution.bias", {width}, /*optional=*/true});
+    AddNorm(prefix + "convolution_norm", shape.norm_kind, width, weights);
   }
 }
 

@@ -36,13 +36,18 @@ struct Activations::Shapes {
       outer = {rows, layer.hidden_size};
       if (layer.values_from_outside) inner_queries = inner;
     }
+    if (const int64_t taps = layer.convolution.taps; taps > 0) {
+      places = {std::min(rows.value(), kFeedForwardRows), CheckedSize(taps) * layer.hidden_size};
+      convolved = {rows, layer.hidden_size};
+    }
     if (model.front && model.front->feature_width > 0) {
       embedded = {rows, model.front->feature_width};
     }
   }
 
   int64_t hidden_size;
-  Shape hidden, qkv, context, branch, feed_forward, gate, embedded, inner, inner_queries, outer;
+  Shape hidden, qkv, context, branch, feed_forward, gate, embedded, inner, inner_queries, outer,
+      places, convolved;
 };
 
 CheckedSize InputProjectionWidth(const LayerShape& layer) {
@@ -59,7 +64,7 @@ CheckedSize Activations::Bytes(const ModelDescription& model, int64_t max_tokens
   return shapes.hidden.bytes() + shapes.qkv.bytes() + shapes.context.bytes() +
          shapes.branch.bytes() + shapes.feed_forward.bytes() + shapes.gate.bytes() +
          shapes.embedded.bytes() + shapes.inner.bytes() + shapes.inner_queries.bytes() +
-         shapes.outer.bytes();
+         shapes.outer.bytes() + shapes.places.bytes() + shapes.convolved.bytes();
 }
 
 Activations::Matrix::Matrix(const Shape& shape)
@@ -79,12 +84,14 @@ Activations::Activations(const Shapes& shapes)
       embedded_(shapes.embedded),
       inner_(shapes.inner),
       inner_queries_(shapes.inner_queries),
-      outer_(shapes.outer) {}
+      outer_(shapes.outer),
+      places_(shapes.places),
+      convolved_(shapes.convolved) {}
 
 int64_t Activations::bytes() const {
   return hidden_.bytes() + qkv_.bytes() + context_.bytes() + branch_.bytes() +
          feed_forward_.bytes() + gate_.bytes() + embedded_.bytes() + inner_.bytes() +
-         inner_queries_.bytes() + outer_.bytes();
+         inner_queries_.bytes() + outer_.bytes() + places_.bytes() + convolved_.bytes();
 }
 
 }  // namespace attendant

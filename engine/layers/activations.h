@@ -19,8 +19,8 @@ CheckedSize InputProjectionWidth(const LayerShape& layer);
 
 // Every buffer of a run, allocated once for the largest batch. All have PaddedRows(max_tokens)
 // rows, `hidden` and `qkv` two tiles more, so that a batch, keys and values can lie in them
-// PaddedRows apart; `feed_forward` and `gate` at most kFeedForwardRows. The content starts
-// undefined; pages that no batch reached take no memory.
+// PaddedRows apart; `feed_forward`, `gate` and `places` at most kFeedForwardRows. The content
+// starts undefined; pages that no batch reached take no memory.
 class Activations {
  public:
   Activations(const ModelDescription& model, int64_t max_tokens);
@@ -47,6 +47,10 @@ class Activations {
   MatrixView<float> inner() { return inner_.view(); }                                 // [., B]
   MatrixView<float> inner_queries() { return inner_queries_.view(); }                 // [., B]
   MatrixView<float> outer() { return outer_.cols() > 0 ? outer_.view() : branch(); }  // [., E]
+  // Of layers with a convolution: the places that some rows look at, side by side, and what it
+  // makes of them.
+  MatrixView<float> places() { return places_.view(); }        // [., taps E]
+  MatrixView<float> convolved() { return convolved_.view(); }  // [., E]
   int64_t bytes() const;
 
  private:
@@ -77,6 +81,8 @@ class Activations {
   Matrix inner_;
   Matrix inner_queries_;
   Matrix outer_;
+  Matrix places_;
+  Matrix convolved_;
 };
 
 }  // namespace attendant

@@ -58,8 +58,10 @@ absl::Status EncoderLayer::LoadFeedForwards(const std::string& prefix, const Lay
     const std::string block = FeedForwardPrefix(prefix, shape, i);
     absl::StatusOr<FeedForward> feed_forward = FeedForward::Load(block, shape, loader);
     if (!feed_forward.ok()) return feed_forward.status();
-    absl::StatusOr<NormParameters> norm = loader.ReadNorm(
-        block + "feed_forward_norm", shape.inner_width(), shape.norm_kind, shape.norm_epsilon);
+    const bool is_last = i + 1 == shape.feed_forwards && shape.last_norm_epsilon > 0;
+    absl::StatusOr<NormParameters> norm =
+        loader.ReadNorm(block + "feed_forward_norm", shape.inner_width(), shape.norm_kind,
+                        is_last ? shape.last_norm_epsilon : shape.norm_epsilon);
     if (!norm.ok()) return norm.status();
     feed_forwards_.push_back({*std::move(feed_forward), *std::move(norm)});
   }
@@ -79,6 +81,11 @@ absl::StatusOr<EncoderLayer> EncoderLayer::Load(const std::string& prefix, const
   absl::Status status = layer.LoadAttentionNorms(prefix, shape, loader);
   if (status.ok()) status = layer.LoadFeedForwards(prefix, shape, loader);
   if (!status.ok()) return status;
+  if (shape.convolution.taps > 0) {
+    absl::StatusOr<TokenConvolution> convolution = TokenConvolution::Load(prefix, shape, loader);
+    if (!convolution.ok()) return convolution.status();
+    layer.convolution_ = *std::move(convolution);
+  }
   layer.bottleneck_ = *std::move(bottleneck);
   if (!layer.bottleneck_) return layer;
   absl::StatusOr<NormedLinear> out = NormedLinear::Load(
@@ -96,10 +103,16 @@ MatrixView<float> EncoderLayer::NormedLinear::Apply(MatrixView<const float> x,
   return y;
 }
 
+MatrixView<float> EncoderLayer::Convolve(LayerPart part, MatrixView<float> x, RunState& run) const {
+  if (!convolution_ || part != LayerPart::kWhole) return {};
+  return convolution_->Forward(x, run);
+}
+
 MatrixView<float> EncoderLayer::Forward(LayerPart part, MatrixView<float> x, RunState& run) const {
+  const MatrixView<float> convolved = Convolve(part, x, run);
   const MatrixView<float> context = Context(x, run);
   if (part == LayerPart::kContext) return context;
-  return FromContext(part, {x, ResidualOf(x, run), context}, run);
+  return FromContext(part, {x, ResidualOf(x, run), context, convolved}, run);
 }
 
 MatrixView<float> EncoderLayer::FromContext(LayerPart part, const Entered& entered,
@@ -107,16 +120,17 @@ MatrixView<float> EncoderLayer::FromContext(LayerPart part, const Entered& enter
   const MatrixView<float> branch = attention_.Project(entered.context, run);
   if (part == LayerPart::kProjected) return branch;
   const MatrixView<float> residual = JoinAttention(entered.residual, branch, run);
-  return part == LayerPart::kAttentionBlock ? residual : Finish(entered.x, residual, run);
+  return part == LayerPart::kAttentionBlock ? residual : Finish(entered, residual, run);
 }
 
-MatrixView<float> EncoderLayer::Finish(MatrixView<float> x, MatrixView<float> residual,
+MatrixView<float> EncoderLayer::Finish(const Entered& entered, MatrixView<float> residual,
                                        RunState& run) const {
   for (const NormedFeedForward& feed_forward : feed_forwards_) {
     residual = FeedForwardBlock(feed_forward, residual, run);
   }
+  if (convolution_) convolution_->AddTo(residual, entered.convolved, run);
   if (!bottleneck_) return residual;
-  const MatrixView<float> out = run.Padded(run.activations.outer());
+  const MatrixView<float> x = entered.x, out = run.Padded(run.activations.outer());
   run.Apply(bottleneck_->out->linear, residual, out);
   AddLayerNorm(run.team, run.Kept(x), run.Kept(out), bottleneck_->out->norm.view(), run.Kept(x));
   return x;
@@ -125,6 +139,8 @@ MatrixView<float> EncoderLayer::Finish(MatrixView<float> x, MatrixView<float> re
 MatrixView<float> EncoderLayer::ForwardWanted(LayerPart part, MatrixView<float> x,
                                               const PackedBatch& batch, RunState& run) const {
   const absl::Span<const int32_t> rows = batch.wanted_rows;
+  MatrixView<float> convolved = Convolve(part, x, run);
+  if (convolved.rows > 0) convolved = RunState::Compact(rows, convolved);
   run.NarrowQueries(batch);
   const MatrixView<float> context = Context(x, run);
   if (part == LayerPart::kContext) return context;
@@ -132,7 +148,7 @@ MatrixView<float> EncoderLayer::ForwardWanted(LayerPart part, MatrixView<float> 
   const MatrixView<float> entered = bottleneck_ ? RunState::Compact(rows, x) : residual;
   const int64_t all = std::exchange(run.tokens, static_cast<int64_t>(rows.size()));
   MatrixView<float> y =
-      FromContext(part, {entered, residual, RunState::Compact(rows, context)}, run);
+      FromContext(part, {entered, residual, RunState::Compact(rows, context), convolved}, run);
   run.tokens = all;
   RunState::Expand(rows, y);
   y.rows = x.rows;
@@ -203,6 +219,7 @@ absl::Status EncoderLayer::ReplaceNorms(WeightLoader& loader) {
   for (NormedFeedForward& feed_forward : feed_forwards_) {
     if (status.ok()) status = loader.ReplaceNorm(feed_forward.norm);
   }
+  if (status.ok() && convolution_) status = convolution_->ReplaceNorms(loader);
   if (!bottleneck_ || !status.ok()) return status;
   status = loader.ReplaceNorm(bottleneck_->in.norm);
   if (status.ok() && bottleneck_->attention) {
@@ -217,6 +234,7 @@ void EncoderLayer::ReserveScratch(RunState& run) const {
   for (const NormedFeedForward& feed_forward : feed_forwards_) {
     feed_forward.block.ReserveScratch(run);
   }
+  if (convolution_) convolution_->ReserveScratch(run);
   if (!bottleneck_) return;
   const int64_t rows = PaddedRows(run.max_tokens);
   run.gemm.Reserve(bottleneck_->in.linear, rows);
@@ -230,6 +248,7 @@ int64_t EncoderLayer::bytes() const {
   for (const NormedFeedForward& feed_forward : feed_forwards_) {
     sum += feed_forward.block.bytes() + feed_forward.norm.bytes();
   }
+  if (convolution_) sum += convolution_->bytes();
   if (!bottleneck_) return sum;
   return sum + bottleneck_->in.bytes() + bottleneck_->out->bytes() +
          (bottleneck_->attention ? bottleneck_->attention->bytes() : 0);

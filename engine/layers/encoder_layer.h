@@ -14,6 +14,7 @@
 #include "engine/layers/feed_forward.h"
 #include "engine/layers/multi_head_attention.h"
 #include "engine/layers/run_state.h"
+#include "engine/layers/token_convolution.h"
 #include "engine/layers/weight_loader.h"
 
 namespace attendant {
@@ -97,13 +98,16 @@ class EncoderLayer {
     return bottleneck_ ? run.Padded(run.activations.inner()) : x;
   }
   MatrixView<float> Context(MatrixView<float> x, RunState& run) const;
-  // What entered the layer, what the attention's output is added to, and the attention's context.
+  // Of the whole layer; before anything is added to x.
+  MatrixView<float> Convolve(LayerPart part, MatrixView<float> x, RunState& run) const;
+  // What entered the layer, what the attention's output is added to, the attention's context, and
+  // what the convolution made of x.
   struct Entered {
-    MatrixView<float> x, residual, context;
+    MatrixView<float> x, residual, context, convolved;
   };
   MatrixView<float> FromContext(LayerPart part, const Entered& entered, RunState& run) const;
-  // From the residual of the feed-forward blocks to the layer's output; x entered the layer.
-  MatrixView<float> Finish(MatrixView<float> x, MatrixView<float> residual, RunState& run) const;
+  // From the residual of the feed-forward blocks to the layer's output.
+  MatrixView<float> Finish(const Entered& entered, MatrixView<float> residual, RunState& run) const;
   MatrixView<float> FeedForwardBlock(const NormedFeedForward& feed_forward, MatrixView<float> x,
                                      RunState& run) const;
   MatrixView<float> EntryOf(const NormParameters& norm, MatrixView<float> x, RunState& run) const;
@@ -119,6 +123,7 @@ class EncoderLayer {
   std::optional<NormParameters> second_attention_norm_;
   std::optional<Bottleneck> bottleneck_;
   std::vector<NormedFeedForward> feed_forwards_;
+  std::optional<TokenConvolution> convolution_;
 };
 
 }  // namespace attendant

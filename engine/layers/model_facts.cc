@@ -77,7 +77,7 @@ WeightForm FormOf(const NameParts& name, const WeightSpec& weight) {
   if (absl::EndsWith(name.stem, "_scale")) return WeightForm::kScale;
   if (absl::EndsWith(name.stem, "norm")) return WeightForm::kNorm;
   if (name.kind.empty() || IsOfHead(name) || IsOfDistances(name)) return WeightForm::kTable;
-  return weight.shape.size() == 2 ? WeightForm::kLinear : WeightForm::kBias;
+  return weight.shape.size() > 1 ? WeightForm::kLinear : WeightForm::kBias;
 }
 
 std::string LinearOf(const NameParts& name, const LayerShape& layer) {

@@ -25,7 +25,8 @@ CheckedSize ScratchBytes(const LayerShape& layer, int threads) {
   const CheckedSize widths = CheckedSize(layer.heads) * (CheckedSize(2) * layer.key_width) +
                              CheckedSize(layer.heads) * layer.value_width + layer.value_width +
                              layer.mixed_keys + layer.widest_input() + layer.projected_width() +
-                             layer.feed_forward_width;
+                             layer.feed_forward_width +
+                             CheckedSize(layer.convolution.taps) * layer.hidden_size;
   return CheckedSize(threads) *
          (CheckedSize(kScratchFloor) + CheckedSize(kScratchRows) *
                                            (widths + CheckedSize(2) * RelativeRows(layer)) *
@@ -83,6 +84,8 @@ CheckedSize OperandBytes(const ModelDescription& model, int64_t capacity, const 
   }
   const CheckedSize inner = chunk * CheckedSize(layer.feed_forward_width);
   if (!has_pair) largest = Larger(largest, inner);
+  largest = Larger(largest, chunk * CheckedSize(layer.convolution.taps) *
+                                (layer.hidden_size / layer.convolution.groups));
   if (model.embeddings && model.embeddings->projected(layer.hidden_size)) {
     largest = Larger(largest, rows * CheckedSize(model.embeddings->projected_from()));
   }

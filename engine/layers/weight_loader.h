@@ -80,6 +80,9 @@ class WeightLoader {
   // The same, or of size 0 if the model has no such tensor.
   absl::StatusOr<AlignedBuffer<float>> ReadOptional(const std::string& name, int64_t elements);
 
+  // What linear layers are packed for.
+  const ComputeMode& mode() const { return mode_; }
+
   int64_t bytes_read() const { return done_bytes_; }
 
  private:

@@ -41,7 +41,11 @@ Json OfLayer(const LayerShape& layer) {
           {"last_global_blocks", layer.pattern.last_global},
           {"full_attention_up_to", layer.pattern.full_up_to},
           {"bottleneck", layer.bottleneck},
-          {"feed_forwards", layer.feed_forwards}};
+          {"feed_forwards", layer.feed_forwards},
+          {"convolution",
+           {{"taps", layer.convolution.taps},
+            {"groups", layer.convolution.groups},
+            {"activation", Name(layer.convolution.activation)}}}};
 }
 
 Json OfPooling(const PoolingDescription& pooling, int64_t hidden_size) {

@@ -82,6 +82,17 @@ void AddExtras(const ModelDescription& model, Lines& lines) {
       Add("no window", absl::StrCat("up to ", pattern.full_up_to, " tokens"), lines);
     }
   }
+  if (const ConvolutionShape& convolution = model.layer.convolution; convolution.taps > 0) {
+    int64_t layers = 0;
+    for (int64_t i = 0; i < model.layers; ++i) {
+      layers += model.layer_at(i).convolution.taps > 0 ? 1 : 0;
+    }
+    Add("convolution",
+        absl::StrCat("over ", convolution.taps, " tokens, ", Name(convolution.activation), ", ",
+                     convolution.groups, convolution.groups == 1 ? " group" : " groups", ", in ",
+                     layers, layers == 1 ? " layer" : " layers"),
+        lines);
+  }
   for (int64_t i = 0; i < model.layers; ++i) {
     const LayerShape layer = model.layer_at(i);
     if (layer.heads == model.layer.heads) continue;

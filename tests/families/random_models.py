@@ -170,7 +170,10 @@ FAMILIES = {
          "no-trigrams": {"trigram_input": False, "hidden_act": "gelu"},
          "same-width": {"trigram_input": False, "embedding_size": 48},
          "head-26": {"intra_bottleneck_size": 78, "num_attention_heads": 3}, "one-layer": {"num_hidden_layers": 1},
-         "one-head": {"num_attention_heads": 1, "hidden_act": "silu"}, "f16-file": {"save": "float16"}},
+         "one-head": {"num_attention_heads": 1, "hidden_act": "silu"}, "f16-file": {"save": "float16"},
+         "layer-norm": {"normalization_type": "layer_norm"},
+         "layer-norm-no-bottleneck": {"normalization_type": "layer_norm", "use_bottleneck": False,
+                                      "num_feedforward_networks": 1}},
         pooler=True, classifier=t.MobileBertForSequenceClassification, blank=True, gamma=0.5),
     "big_bird": Family(
         t.BigBirdModel, t.BigBirdConfig, {**BERT, "block_size": 2, "num_random_blocks": 1, "hidden_act": "gelu_new"},
@@ -193,6 +196,10 @@ FAMILIES = {
          "biased-input": {"position_biased_input": True, "type_vocab_size": 2, "embedding_size": 20},
          "not-relative": {"relative_attention": False, "norm_rel_ebd": "none", "position_biased_input": True},
          "one-layer": {"num_hidden_layers": 1, "hidden_act": "relu"},
+         "convolution": {"conv_kernel_size": 3, "conv_act": "gelu"},
+         "convolution-in-groups": {"conv_kernel_size": 5, "conv_groups": 4},
+         "convolution-one-layer": {"conv_kernel_size": 7, "num_hidden_layers": 1, "relative_attention": False,
+                                   "norm_rel_ebd": "none", "position_biased_input": True},
          "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
         classifier=t.DebertaV2ForSequenceClassification),
     "t5": Family(

@@ -13,6 +13,7 @@
 #include "engine/base/shape.h"
 #include "tests/reference/reference.h"
 #include "tests/reference/relative_positions.h"
+#include "tests/reference/token_convolution.h"
 
 namespace attendant::reference {
 namespace {
@@ -383,6 +384,15 @@ class Layer {
       added.out = linear((block + "feed_forward_out").c_str(), width, inner);
       added.norm = norm((block + "feed_forward_norm").c_str());
     }
+    if (shape.last_norm_epsilon > 0 && !blocks_.empty()) {
+      blocks_.back().norm->epsilon = shape.last_norm_epsilon;
+    }
+    if (const auto& [taps, groups, activation] = shape.convolution; taps > 0) {
+      convolution_ = {width, groups, taps,
+                      weights.Read(prefix + "convolution.weight", width * width / groups * taps),
+                      weights.ReadBias(prefix + "convolution.bias", width)};
+      convolution_norm_ = norm("convolution_norm");
+    }
     if (shape.bottleneck == 0) return;
     const auto around = [&](const char* name, int64_t out, int64_t in) {
       const std::string norm_name = prefix + name + "_norm";
@@ -405,6 +415,7 @@ class Layer {
         Vector h = Apply(*attention_norm_, Sum(inner, Attention(entry, values, positions)));
         if (second_norm_) h = Apply(*second_norm_, Sum(x, h));
         for (const Block& block : blocks_) h = Apply(*block.norm, Sum(h, FeedForward(block, h)));
+        if (convolution_norm_) h = Apply(*convolution_norm_, Sum(h, Convolution(x, positions)));
         return leave_.linear ? Apply(*leave_.norm, Sum(x, Apply(*leave_.linear, h))) : h;
       }
       case NormPlacement::kPre: {
@@ -465,6 +476,12 @@ class Layer {
     return output_ ? Scale(Apply(*output_, context), attention_scale_) : context;
   }
 
+  Vector Convolution(const Vector& x, const Positions& positions) const {
+    Vector y = Convolve(convolution_, x, positions);
+    for (double& element : y) element = Activate(shape_.convolution.activation, element);
+    return y;
+  }
+
   Vector FeedForward(const Block& block, const Vector& x) const {
     const Vector inner = Apply(*block.in, x);
     Vector outer = block.gate ? Apply(*block.gate, x) : inner;
@@ -487,6 +504,8 @@ class Layer {
   std::unique_ptr<Norm> attention_norm_, second_norm_, query_norm_, key_norm_;
   Vector attention_scale_;
   std::vector<Block> blocks_;
+  TokenConvolution convolution_ = {};
+  std::unique_ptr<Norm> convolution_norm_;
   NormedLinear enter_, enter_attention_, leave_;
 };
 

@@ -32,8 +32,9 @@ MemoryWeights RandomWeights(const ModelDescription& description, uint32_t seed, 
     if (spec.optional && biases == Biases::kNone) continue;
     std::vector<float> values = RandomValues(*ElementCount(spec.shape), seed++);
     const bool is_norm = absl::StrContains(spec.name, "norm") && !spec.optional;
-    const bool is_linear = spec.shape.size() == 2 && !absl::StartsWith(spec.name, "embeddings.");
-    const float scale = is_linear ? std::sqrt(3.0f / static_cast<float>(spec.shape[1])) : 0.5f;
+    const bool is_linear = spec.shape.size() >= 2 && !absl::StartsWith(spec.name, "embeddings.");
+    const int64_t inputs = *ElementCount(spec.shape) / std::max<int64_t>(spec.shape[0], 1);
+    const float scale = is_linear ? std::sqrt(3.0f / static_cast<float>(inputs)) : 0.5f;
     for (float& value : values) value = value * scale + (is_norm ? 1.0f : 0.0f);
     tensors.emplace(spec.name, std::move(values));
   }

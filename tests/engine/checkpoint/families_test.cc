@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "engine/base/shape.h"
 #include "engine/checkpoint/checkpoint.h"
@@ -144,14 +145,20 @@ TEST(Families, MobileBertWorksInABottleneck) {
   EXPECT_TRUE(model.layer.values_from_outside);
   EXPECT_EQ(model.layer.feed_forwards, 3);
   EXPECT_EQ(model.layer.norm_kind, NormKind::kAffine);
+  EXPECT_EQ(Describe(With(Tiny("mobilebert"), "no_norm", "layer_norm")).layer.norm_kind,
+            NormKind::kLayer);
+  EXPECT_EQ(model.layer.norm_epsilon, 1e-12f);
+  EXPECT_EQ(model.layer.last_norm_epsilon, 1e-5f);
+  EXPECT_EQ(model.embeddings->norm_epsilon, 1e-5f);
   EXPECT_TRUE(model.embeddings->has_neighbours);
   EXPECT_EQ(model.embeddings->width, 5);
 }
 
 TEST(Families, MobileBertOfOtherShapesIsRefused) {
   const TinyFamily family = Tiny("mobilebert");
-  EXPECT_THAT(Refusal(With(family, "no_norm", "layer_norm").config),
-              HasSubstr("normalization_type: expected 'no_norm', found 'layer_norm'"));
+  EXPECT_THAT(Refusal(With(family, "no_norm", "batch_norm").config),
+              HasSubstr("normalization_type: expected one of layer_norm, no_norm, found "
+                        "'batch_norm'"));
   EXPECT_THAT(Refusal(With(family, "\"key_query_shared_bottleneck\": true",
                            "\"key_query_shared_bottleneck\": false")
                           .config),
@@ -182,6 +189,24 @@ TEST(Families, DebertaMayHaveNoBucketsAndOneTerm) {
   EXPECT_FLOAT_EQ(one.layer.score_scale, 1 / std::sqrt(8.0f));
 }
 
+TEST(Families, DebertaMayConvolveBesideItsFirstLayer) {
+  const ModelDescription model = Describe(Tiny("deberta_convolution"));
+  const ConvolutionShape expected = {.taps = 5, .groups = 2, .activation = Activation::kGelu};
+  EXPECT_EQ(model.layer_at(0).convolution, expected);
+  EXPECT_EQ(model.layer_at(1).convolution, ConvolutionShape());
+  // What the library's code says where the config says nothing.
+  const TinyFamily plain =
+      With(Tiny("deberta_convolution"), ", \"conv_groups\": 2, \"conv_act\": \"gelu\"", "");
+  const ConvolutionShape by_default = {.taps = 5, .groups = 1, .activation = Activation::kTanh};
+  EXPECT_EQ(Describe(plain).layer_at(0).convolution, by_default);
+  for (const char* none : {"0", "-1", "null"}) {
+    const TinyFamily without =
+        With(Tiny("deberta"), "\"share_att_key\": true",
+             absl::StrCat("\"share_att_key\": true, \"conv_kernel_size\": ", none));
+    EXPECT_TRUE(Describe(without).variants.empty());
+  }
+}
+
 TEST(Families, DebertaWithoutRelativeAttentionStillScalesForIt) {
   TinyFamily family =
       With(Tiny("deberta"), "\"relative_attention\": true", "\"relative_attention\": false");
@@ -201,8 +226,13 @@ TEST(Families, DebertaOfOtherKindsIsRefused) {
   const auto refusal = [&](const char* from, const char* to) {
     return Refusal(With(family, from, to).config);
   };
-  EXPECT_THAT(refusal("\"share_att_key\": true", "\"conv_kernel_size\": 3"),
-              HasSubstr("conv_kernel_size: expected 0, found 3"));
+  EXPECT_THAT(refusal("\"share_att_key\": true", "\"conv_kernel_size\": 4"),
+              HasSubstr("expected a convolution of an odd number of places in groups that divide "
+                        "the hidden size 8, found 4 in 1 groups"));
+  EXPECT_THAT(refusal("\"share_att_key\": true", "\"conv_kernel_size\": 3, \"conv_groups\": 3"),
+              HasSubstr("the hidden size 8, found 3 in 3 groups"));
+  EXPECT_THAT(refusal("\"share_att_key\": true", "\"conv_kernel_size\": 3, \"conv_act\": 1"),
+              HasSubstr("conv_act: expected one of"));
   EXPECT_THAT(refusal("p2c|c2p", "p2c|p2p"),
               HasSubstr("pos_att_type: expected 'c2p', 'p2c' or both, found 'p2p'"));
   EXPECT_THAT(refusal("\"p2c|c2p\"", "[\"p2c\", 2]"),

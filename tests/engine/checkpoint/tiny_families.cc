@@ -134,6 +134,13 @@ TinyFamily MobileBert() {
           {}};
 }
 
+TinyFamily MobileBertWithStatistics() {
+  TinyFamily family = MobileBert();
+  family.name = "mobilebert_layer_norm";
+  family.config = absl::StrReplaceAll(family.config, {{"no_norm", "layer_norm"}});
+  return family;
+}
+
 TinyFamily BigBird() {
   const std::string layer = "bert.encoder.layer.{i}.";
   return {"big_bird",
@@ -195,6 +202,20 @@ TinyFamily DebertaV2(bool own_projections) {
             "position_biased_input": false})"),
           Expand(names, 2),
           {MakeTensor("mask_predictions.dense.weight", {8, 8})}};
+}
+
+TinyFamily DebertaV2WithConvolution() {
+  TinyFamily family = DebertaV2(false);
+  family.name = "deberta_convolution";
+  family.config = absl::StrReplaceAll(
+      family.config, {{"\"hidden_act\": \"gelu\"",
+                       "\"hidden_act\": \"gelu\", \"conv_kernel_size\": 5, "
+                       "\"conv_groups\": 2, \"conv_act\": \"gelu\""}});
+  const Names names = Expand({{"layer.0.convolution", "deberta.encoder.conv.conv +"},
+                              {"layer.0.convolution_norm", "deberta.encoder.conv.LayerNorm +"}},
+                             1);
+  family.weights.insert(family.weights.end(), names.begin(), names.end());
+  return family;
 }
 
 TinyFamily T5(bool gated) {
@@ -449,24 +470,11 @@ TinyFamily JinaBertForCode() {
 }  // namespace
 
 std::vector<TinyFamily> TinyFamilies() {
-  return {Albert(),
-          BigBird(),
-          MobileBert(),
-          MpNet(),
-          DebertaV2(false),
-          DebertaV2(true),
-          T5(false),
-          T5(true),
-          Vit(),
-          Dinov2(false),
-          Dinov2(true),
-          Whisper(),
-          Wav2Vec2(false),
-          Wav2Vec2(true),
-          ModernBert(),
-          NomicBert(),
-          Gte(),
-          JinaBert(),
+  return {Albert(),         BigBird(),        MobileBert(),    MobileBertWithStatistics(),
+          MpNet(),          DebertaV2(false), DebertaV2(true), DebertaV2WithConvolution(),
+          T5(false),        T5(true),         Vit(),           Dinov2(false),
+          Dinov2(true),     Whisper(),        Wav2Vec2(false), Wav2Vec2(true),
+          ModernBert(),     NomicBert(),      Gte(),           JinaBert(),
           JinaBertForCode()};
 }
 

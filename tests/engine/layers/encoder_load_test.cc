@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/kernels/compute_support.h"
 #include "engine/layers/encoder.h"
@@ -31,6 +32,7 @@ ModelDescription FullModel() {
   model.layer.has_query_key_norms = true;
   model.layer.has_second_attention_norm = true;
   model.layer.relative_positions = {RelativePositions::kBuckets, 8, 10};
+  model.layer.convolution = {.taps = 3, .groups = 2};
   model.front = {.has_class = true,
                  .has_distillation = true,
                  .registers = 3,
@@ -310,6 +312,23 @@ TEST(DescriptionTest, RefusesBottlenecksThatCannotBe) {
   model = SmallModel(1, 2, 8);
   model.embeddings = {.width = 12, .vocabulary = 20, .projects_words = true};
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected words with their neighbours"));
+}
+
+TEST(DescriptionTest, RefusesConvolutionsThatCannotBe) {
+  ModelDescription model = SmallModel(1, 2, 8);
+  for (const ConvolutionShape& convolution :
+       {ConvolutionShape{.taps = 2}, ConvolutionShape{.taps = -1}, ConvolutionShape{.taps = 1025},
+        ConvolutionShape{.taps = 3, .groups = 0}, ConvolutionShape{.taps = 3, .groups = 3}}) {
+    model.layer.convolution = convolution;
+    EXPECT_EQ(RefusalOf(model),
+              absl::StrCat("model description: expected a convolution of an odd number of places "
+                           "up to 1023, in groups that divide hidden_size 16, beside a layer with "
+                           "norms behind its branches and no bottleneck, got ",
+                           convolution.taps, " places in ", convolution.groups, " groups"));
+  }
+  model.layer.convolution = {.taps = 3};
+  model.layer.norm_placement = NormPlacement::kPre;
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected a convolution"));
 }
 
 TEST(DescriptionTest, RefusesDistancesThatCannotBeScored) {

@@ -278,6 +278,14 @@ std::vector<Case> SmallCases() {
                 c.model.layer.relative_positions = Rotary(16);
                 c.model.layer.score_scale = 0.01f;
               }),
+      Changed("Convolution", [](Case& c) { c.model.layer.convolution.taps = 3; }),
+      Changed("OneConvolutionOfManyPlacesInGroups",
+              [](Case& c) {
+                c.model.layer.convolution = {
+                    .taps = 9, .groups = 4, .activation = Activation::kGelu};
+                c.model.variants = {{.has_convolution = true}, {}};
+              }),
+      Changed("OneNormOfAnotherEpsilon", [](Case& c) { c.model.layer.last_norm_epsilon = 0.5f; }),
       Changed("Bottleneck",
               [](Case& c) {
                 c.model.layer.bottleneck = 24;

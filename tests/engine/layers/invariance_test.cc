@@ -106,6 +106,15 @@ TEST_P(InvarianceTest, Disentangled) {
   }
 }
 
+TEST_P(InvarianceTest, Convolution) {
+  ModelDescription model = SmallModel(2, 3, 16);
+  model.layer.convolution = {.taps = 5, .groups = 2};
+  MemoryWeights weights = RandomWeights(model, 1);
+  ExpectSameInAnyBatch(LoadEncoder(model, weights, mode_),
+                       RandomSequences({1, 2, 3, 7, 15, 16, 17, 31, 40, 64, 65, 90}, 48, 1),
+                       Batches(50));
+}
+
 TEST_P(InvarianceTest, Bottleneck) {
   ModelDescription model = SmallModel(2, 3, 16);
   model.layer.bottleneck = 24;

@@ -36,6 +36,7 @@ TEST(SteadyStateTest, AllocatesAndCreatesNothing) {
                                         std::pair(NormPlacement::kPost, ComputeType::kInt8)}) {
     ModelDescription model = SmallModel(2, 3, 16);
     model.layer.norm_placement = placement;
+    if (placement == NormPlacement::kPost) model.layer.convolution = {.taps = 3, .groups = 2};
     MemoryWeights weights = RandomWeights(model, 1);
     EncoderRun run(LoadEncoder(model, weights, BestMode(type)), 300, 2);
     const std::vector<Sequence> sequences = RandomSequences({100, 1, 37, 162}, 48, 1);

@@ -76,6 +76,13 @@ class WantedRowsTest : public ::testing::Test {
   int64_t keyless_rows_ = 0;
 };
 
+TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunBesideAConvolution) {
+  ModelDescription model = SmallModel(kLayers, kHeads, 16);
+  model.layer.convolution = {.taps = 5, .groups = 3};
+  Load(model);
+  ExpectSameBits();
+}
+
 TEST_F(WantedRowsTest, HaveTheBitsOfAFullRun) {
   for (const NormPlacement placement : {NormPlacement::kPost, NormPlacement::kPre}) {
     ModelDescription model = SmallModel(kLayers, kHeads, 16);

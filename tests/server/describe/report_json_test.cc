@@ -70,6 +70,7 @@ TEST(ReportJsonTest, HoldsFrontsWindowsAndHeads) {
   EXPECT_EQ(description["layer"]["attention"], "softmax");
   EXPECT_EQ(description["layer"]["bottleneck"], 0);
   EXPECT_EQ(description["layer"]["feed_forwards"], 1);
+  EXPECT_EQ(description["layer"]["convolution"]["taps"], 0);
   EXPECT_EQ(description["layer"]["first_global_blocks"], 1);
   EXPECT_EQ(description["layer"]["last_global_blocks"], 2);
   EXPECT_EQ(description["layer"]["full_attention_up_to"], 700);

@@ -80,10 +80,12 @@ TEST(ReportTextTest, DescribesFrontsWindowsAndHeads) {
   model.layer.attention = AttentionKind::kAdditive;
   model.layer.bottleneck = 24;
   model.layer.feed_forwards = 4;
+  model.layer.convolution = {.taps = 3, .groups = 2};
   const std::vector<std::string> inside = Lines(report);
   EXPECT_THAT(inside, Contains("attention           additive"));
   EXPECT_THAT(inside, Contains("bottleneck          24 wide around all blocks"));
   EXPECT_THAT(inside, Contains("feed-forward blocks 4"));
+  EXPECT_THAT(inside, Contains("convolution         over 3 tokens, tanh, 2 groups, in 1 layer"));
   EXPECT_THAT(lines, Contains("classifier          3 classes"));
 }
 

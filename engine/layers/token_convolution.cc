@@ -1,0 +1,134 @@
+#include "engine/layers/token_convolution.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "engine/kernels/norm.h"
+
+namespace attendant {
+namespace {
+
+// Rows that a thread gathers at a time.
+constexpr int64_t kGatheredRows = 64;
+
+// The row of the sequence, counted in it, whose place is `offset` from that of `row`; -1: none.
+int64_t RowAt(const AttentionSequence& sequence, int64_t row, int64_t offset) {
+  const absl::Span<const int32_t> positions = sequence.positions;
+  if (positions.empty()) {
+    const int64_t at = row + offset;
+    return at >= 0 && at < sequence.length ? at : -1;
+  }
+  const int64_t place = positions[row] + offset;
+  const auto at = std::lower_bound(positions.begin(), positions.end(), place);
+  return at != positions.end() && *at == place ? at - positions.begin() : -1;
+}
+
+// The sequence that has a row of the batch.
+const AttentionSequence& SequenceOf(absl::Span<const AttentionSequence> sequences, int64_t row) {
+  const auto behind = std::upper_bound(
+      sequences.begin(), sequences.end(), row,
+      [](int64_t wanted, const AttentionSequence& one) { return wanted < one.row_begin; });
+  return *std::prev(behind);
+}
+
+}  // namespace
+
+absl::StatusOr<TokenConvolution> TokenConvolution::Load(const std::string& prefix,
+                                                        const LayerShape& shape,
+                                                        WeightLoader& loader) {
+  TokenConvolution convolution(shape, {});
+  absl::Status status = convolution.LoadGroups(prefix + "convolution", loader);
+  if (!status.ok()) return status;
+  absl::StatusOr<NormParameters> norm = loader.ReadNorm(
+      prefix + "convolution_norm", shape.hidden_size, shape.norm_kind, shape.norm_epsilon);
+  if (!norm.ok()) return norm.status();
+  convolution.norm_ = *std::move(norm);
+  return convolution;
+}
+
+// Each group as a matrix product: [out, in, taps] in the checkpoint, [out, taps in] here.
+absl::Status TokenConvolution::LoadGroups(const std::string& name, WeightLoader& loader) {
+  const int64_t columns = width_ / shape_.groups, in = columns * shape_.taps;
+  absl::StatusOr<AlignedBuffer<float>> weight = loader.ReadTable(name + ".weight", width_ * in);
+  if (!weight.ok()) return weight.status();
+  absl::StatusOr<AlignedBuffer<float>> bias = loader.ReadOptional(name + ".bias", width_);
+  if (!bias.ok()) return bias.status();
+  AlignedBuffer<float> turned(columns * in);
+  for (int64_t group = 0; group < shape_.groups; ++group) {
+    const float* from = weight->data() + group * columns * in;
+    for (int64_t out = 0; out < columns; ++out) {
+      for (int64_t i = 0; i < in; ++i, ++from) {
+        turned[out * in + i % shape_.taps * columns + i / shape_.taps] = *from;
+      }
+    }
+    const absl::Span<const float> own_bias(bias->data() + group * columns,
+                                           bias->size() == 0 ? 0 : columns);
+    absl::StatusOr<PackedLinear> packed =
+        PackedLinear::Pack({turned.data(), columns, in, in}, own_bias, loader.mode());
+    if (!packed.ok()) return packed.status();
+    groups_.push_back(*std::move(packed));
+  }
+  return absl::OkStatus();
+}
+
+MatrixView<float> TokenConvolution::Forward(MatrixView<const float> x, RunState& run) const {
+  const MatrixView<float> y = run.Padded(run.activations.convolved());
+  const int64_t columns = width_ / shape_.groups, in = columns * shape_.taps;
+  for (int64_t begin = 0; begin < x.rows; begin += kFeedForwardRows) {
+    const int64_t rows = std::min(kFeedForwardRows, x.rows - begin);
+    const MatrixView<float> places = run.activations.places().Rows(0, rows);
+    Gather(x, begin, places, run);
+    for (int64_t group = 0; group < shape_.groups; ++group) {
+      run.Apply(groups_[group], places.Columns(group * in, in),
+                y.Rows(begin, rows).Columns(group * columns, columns), shape_.activation);
+    }
+  }
+  return y;
+}
+
+void TokenConvolution::Gather(MatrixView<const float> x, int64_t first, MatrixView<float> places,
+                              const RunState& run) const {
+  const int64_t kept = std::clamp<int64_t>(run.tokens - first, 0, places.rows);
+  run.team.ParallelFor((kept + kGatheredRows - 1) / kGatheredRows, [&](int, int64_t item) {
+    const int64_t end = std::min(kept, (item + 1) * kGatheredRows);
+    for (int64_t r = item * kGatheredRows; r < end; ++r) {
+      const AttentionSequence& sequence = SequenceOf(run.sequences, first + r);
+      GatherRow(x, sequence, first + r - sequence.row_begin, places.row(r));
+    }
+  });
+  ZeroRows(places.Rows(kept, places.rows - kept));
+}
+
+void TokenConvolution::GatherRow(MatrixView<const float> x, const AttentionSequence& sequence,
+                                 int64_t row, float* places) const {
+  const int64_t columns = width_ / shape_.groups;
+  for (int64_t tap = 0; tap < shape_.taps; ++tap) {
+    const int64_t from = RowAt(sequence, row, tap - shape_.taps / 2);
+    for (int64_t group = 0; group < shape_.groups; ++group) {
+      float* target = places + (group * shape_.taps + tap) * columns;
+      if (from < 0) {
+        std::fill_n(target, columns, 0.0f);
+      } else {
+        std::copy_n(x.row(sequence.row_begin + from) + group * columns, columns, target);
+      }
+    }
+  }
+}
+
+void TokenConvolution::AddTo(MatrixView<float> x, MatrixView<const float> convolved,
+                             RunState& run) const {
+  AddLayerNorm(run.team, run.Kept(x), convolved.Rows(0, run.tokens), norm_.view(), run.Kept(x));
+}
+
+void TokenConvolution::ReserveScratch(RunState& run) const {
+  const int64_t rows = std::min(kFeedForwardRows, PaddedRows(run.max_tokens));
+  for (const PackedLinear& group : groups_) run.gemm.Reserve(group, rows);
+}
+
+int64_t TokenConvolution::bytes() const {
+  int64_t sum = norm_.bytes();
+  for (const PackedLinear& group : groups_) sum += group.bytes();
+  return sum;
+}
+
+}  // namespace attendant
