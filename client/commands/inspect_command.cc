@@ -18,18 +18,22 @@ namespace {
 constexpr double kRankShare = 0.9;
 
 void PrintLayer(std::ostream& out, const LayerInspection& layer) {
-  double confidence = 0, symmetry = 0, rank = 0;
+  double confidence = 0, symmetry = 0, rank = 0, rare = 0;
+  bool has_rare = false;
   std::vector<std::string> positional;
   for (size_t h = 0; h < layer.heads.size(); ++h) {
     const HeadStatistics& head = layer.heads[h].statistics;
     confidence += head.confidence;
     symmetry += head.symmetry;
+    has_rare = has_rare || head.rare_share;
+    rare += head.rare_share.value_or(0);
     rank += static_cast<double>(RankOfShare(head.cumulative_singular_values, kRankShare));
     if (head.positional()) positional.push_back(absl::StrCat(h, head.neighbour < 0 ? "<" : ">"));
   }
   const auto heads = std::max<double>(1, static_cast<double>(layer.heads.size()));
-  out << absl::StrFormat("%7d  %16.4g  %10.3f  %8.3f  %9.1f  %s\n", layer.layer,
+  out << absl::StrFormat("%7d  %16.4g  %10.3f  %8.3f  %9.1f  %8s  %s\n", layer.layer,
                          layer.token_uniformity, confidence / heads, symmetry / heads, rank / heads,
+                         has_rare ? absl::StrFormat("%.3f", rare / heads) : "-",
                          positional.empty() ? "none" : absl::StrJoin(positional, " "));
 }
 
@@ -38,7 +42,8 @@ void PrintSequences(std::ostream& out, const Inspection& inspection) {
     const SequenceInspection& sequence = inspection.sequences[i];
     out << absl::StrFormat("%s, sequence %d: %d tokens\n", inspection.model.name, i,
                            sequence.positions.size());
-    out << "  LAYER  TOKEN UNIFORMITY  CONFIDENCE  SYMMETRY  RANK 90 %  POSITIONAL HEADS\n";
+    out << "  LAYER  TOKEN UNIFORMITY  CONFIDENCE  SYMMETRY  RANK 90 %  RARE IDS  POSITIONAL "
+           "HEADS\n";
     for (const LayerInspection& layer : sequence.layers) PrintLayer(out, layer);
   }
 }
@@ -47,7 +52,9 @@ void PrintSequences(std::ostream& out, const Inspection& inspection) {
 
 CLI::App* InspectCommand::AddTo(CLI::App& app) {
   CLI::App* inspect = app.add_subcommand(
-      "inspect", "Shows what every attention head does with an input: statistics, maps, ranks");
+      "inspect",
+      "Shows what every attention head does with an input: statistics, maps, ranks. With token ids "
+      "also how many queries look most at the least frequent of them, counted over all sequences");
   inspect->add_option("--model", request_.model, "Default: the server's only one");
   inspect->add_option("--layers", layers_, "Which layers; default: all")->type_name("FIRST:COUNT");
   input_.AddTo(*inspect);

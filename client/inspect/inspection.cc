@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -124,7 +127,29 @@ absl::Status Inspector::AddInput(const EncodeRequest& request) {
           Gather(states->data() + rows.first_row * width, width, rows.positions, Count(width)));
     }
   }
+  FindRareIds();
   return absl::OkStatus();
+}
+
+void Inspector::FindRareIds() {
+  std::map<int64_t, int64_t> counts;
+  for (const SequenceInspection& sequence : inspection_.sequences) {
+    for (const int64_t id : sequence.token_ids) ++counts[id];
+  }
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    SequenceInspection& sequence = inspection_.sequences[i];
+    const std::set<int64_t> ids(sequence.token_ids.begin(), sequence.token_ids.end());
+    int64_t least = std::numeric_limits<int64_t>::max(), most = 0;
+    for (const int64_t id : ids) {
+      least = std::min(least, counts[id]);
+      most = std::max(most, counts[id]);
+    }
+    if (least >= most) continue;
+    for (const int64_t id : ids) {
+      if (counts[id] == least) sequence.rare_ids.push_back(id);
+    }
+    for (const int64_t id : sequence.token_ids) rows_[i].rare.push_back(counts[id] == least);
+  }
 }
 
 int64_t Inspector::LayersThatFit(int64_t answer_bytes) const {
@@ -179,7 +204,7 @@ absl::Status Inspector::AddHeads(const Tensor& probabilities, int64_t sequence,
   if (!fits) return UnsoundAnswer(layer.layer, "attention probabilities");
   const int64_t heads = shape[1];
   const int64_t pairs = length_ * length_;
-  const std::vector<int64_t>& positions = rows_[static_cast<size_t>(sequence)].positions;
+  const auto& [positions, first_row, rare] = rows_[static_cast<size_t>(sequence)];
   std::vector<float> head(static_cast<size_t>(pairs));
   for (int64_t h = 0; h < heads; ++h) {
     const int64_t offset = (sequence * heads + h) * pairs * kFloatBytes;
@@ -188,7 +213,7 @@ absl::Status Inspector::AddHeads(const Tensor& probabilities, int64_t sequence,
                   static_cast<size_t>(pairs * kFloatBytes));
     }
     const Matrix p = Gather(head.data(), length_, positions, positions);
-    layer.heads.push_back({MeasureHead(p), Coarsen(p, inspection_.cells)});
+    layer.heads.push_back({MeasureHead(p, rare), Coarsen(p, inspection_.cells)});
   }
   return absl::OkStatus();
 }

@@ -28,6 +28,9 @@ struct LayerInspection {
 struct SequenceInspection {
   std::vector<int64_t> positions;          // of the kept tokens, in the sequence's row
   std::vector<int64_t> token_ids;          // of them; empty if the input was hidden states
+  // The least frequent of token_ids, counted over all sequences, ascending; empty if there are none
+  // or all are equally frequent.
+  std::vector<int64_t> rare_ids;
   std::optional<double> input_uniformity;  // of the hidden states that were sent
   std::vector<LayerInspection> layers;
 };
@@ -61,11 +64,13 @@ class Inspector {
   struct Rows {
     std::vector<int64_t> positions;  // key columns
     int64_t first_row = 0;           // of its row of tokens among all of them
+    std::vector<bool> rare;          // of each position: whether its id is; or empty
   };
 
   Inspector() = default;
   absl::Status FindRows(const EncodeRequest& request, const Tensor& tokens, size_t packed_rank);
   absl::Status AddInput(const EncodeRequest& request);
+  void FindRareIds();
   absl::Status AddHeads(const Tensor& probabilities, int64_t sequence,
                         LayerInspection& layer) const;
 

@@ -46,15 +46,17 @@ Json BytesOf(const Matrix& map) {
 
 Json OfHead(const HeadInspection& head, MapFormat format) {
   const HeadStatistics& statistics = head.statistics;
-  Json json = {{"confidence", Rounded(statistics.confidence)},
-               {"positional", statistics.positional()},
-               {"neighbour", statistics.neighbour},
-               {"neighbour_share", Rounded(statistics.neighbour_share)},
-               {"symmetry", Rounded(statistics.symmetry)},
-               {"largest_asymmetry", Rounded(statistics.largest_asymmetry)},
-               {"rank_of_90_percent", nullptr},
-               {"cumulative_singular_values", nullptr},
-               {"map", format == MapFormat::kValues ? ValuesOf(head.map) : BytesOf(head.map)}};
+  Json json = {
+      {"confidence", Rounded(statistics.confidence)},
+      {"positional", statistics.positional()},
+      {"neighbour", statistics.neighbour},
+      {"neighbour_share", Rounded(statistics.neighbour_share)},
+      {"rare_share", statistics.rare_share ? Rounded(*statistics.rare_share) : Json(nullptr)},
+      {"symmetry", Rounded(statistics.symmetry)},
+      {"largest_asymmetry", Rounded(statistics.largest_asymmetry)},
+      {"rank_of_90_percent", nullptr},
+      {"cumulative_singular_values", nullptr},
+      {"map", format == MapFormat::kValues ? ValuesOf(head.map) : BytesOf(head.map)}};
   if (const auto& cumulative = statistics.cumulative_singular_values; !cumulative.empty()) {
     json["rank_of_90_percent"] = RankOfShare(cumulative, kRankShare);
     json["cumulative_singular_values"] = RoundedList(cumulative);
@@ -76,6 +78,7 @@ Json OfSequence(const SequenceInspection& sequence, int64_t cells, MapFormat for
   return {{"tokens", tokens},
           {"positions", sequence.positions},
           {"token_ids", sequence.token_ids.empty() ? Json(nullptr) : Json(sequence.token_ids)},
+          {"rare_ids", sequence.rare_ids.empty() ? Json(nullptr) : Json(sequence.rare_ids)},
           {"map_cells", std::min(tokens, cells)},
           {"input_uniformity",
            sequence.input_uniformity ? Json(*sequence.input_uniformity) : Json(nullptr)},

@@ -22,6 +22,20 @@ double ShareLookingAt(const Matrix& p, int offset) {
   return queries == 0 ? 0 : static_cast<double>(looking) / static_cast<double>(queries);
 }
 
+// Share of the queries whose largest probability is that of a rare key.
+std::optional<double> ShareLookingAtRare(const Matrix& p, const std::vector<bool>& rare) {
+  if (std::find(rare.begin(), rare.end(), true) == rare.end()) return std::nullopt;
+  int64_t looking = 0, queries = 0;
+  for (Eigen::Index i = 0; i < p.rows(); ++i) {
+    if (p.row(i).isZero(0)) continue;
+    Eigen::Index largest = 0;
+    p.row(i).maxCoeff(&largest);
+    ++queries;
+    if (rare[static_cast<size_t>(largest)]) ++looking;
+  }
+  return queries == 0 ? 0 : static_cast<double>(looking) / static_cast<double>(queries);
+}
+
 double Confidence(const Matrix& p) {
   double sum = 0;
   int64_t queries = 0;
@@ -53,13 +67,14 @@ Eigen::Index CellBegin(Eigen::Index i, Eigen::Index cells, Eigen::Index tokens) 
 
 }  // namespace
 
-HeadStatistics MeasureHead(const Matrix& p) {
+HeadStatistics MeasureHead(const Matrix& p, const std::vector<bool>& rare) {
   HeadStatistics statistics;
   statistics.confidence = Confidence(p);
   const double before = ShareLookingAt(p, -1);
   const double after = ShareLookingAt(p, 1);
   statistics.neighbour = after > before ? 1 : -1;
   statistics.neighbour_share = std::max(before, after);
+  statistics.rare_share = ShareLookingAtRare(p, rare);
   const double energy = p.squaredNorm();
   if (energy > 0) {
     statistics.symmetry = (0.5 * (p + p.transpose())).squaredNorm() / energy;

@@ -3,6 +3,7 @@
 
 #include <Eigen/Core>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace attendant::client {
@@ -20,6 +21,8 @@ struct HeadStatistics {
   double confidence = 0;         // mean over the queries of their largest probability
   int neighbour = -1;            // -1 or 1: which neighbour more queries look at most
   double neighbour_share = 0;    // how many do, of those that have this neighbour
+  // How many queries look most at a rare token; absent if no token is rare.
+  std::optional<double> rare_share = {};
   double symmetry = 0;           // |(P + P^T) / 2|^2 / |P|^2: 1 if P is symmetric
   double largest_asymmetry = 0;  // of |P_ij - P_ji|
   // Sum of the k largest singular values over the sum of all, k = 1 to n. Empty beyond
@@ -29,7 +32,8 @@ struct HeadStatistics {
   bool positional() const { return neighbour_share >= kPositionalShare; }
 };
 
-HeadStatistics MeasureHead(const Matrix& probabilities);
+// `rare`: of each token; or empty: none is.
+HeadStatistics MeasureHead(const Matrix& probabilities, const std::vector<bool>& rare = {});
 
 // |X - mean| / |X| of hidden states X [n, E], the mean of its rows taken from each: 0 if all tokens
 // are alike (rank collapse), or X is zero.

@@ -47,6 +47,22 @@ TEST(TenPlusOneInsights, AHeadMayLookAtItsNeighbour) {
   EXPECT_GT(head.confidence, 0.8);
 }
 
+// F33: and another one may look at the least frequent tokens, wherever they are.
+TEST(TenPlusOneInsights, AHeadMayLookAtRareTokens) {
+  constexpr int kTokens = 4, kWidth = 2;
+  // Columns: whether a token is rare; 1.
+  const std::vector<float> rows = {0, 1, 0, 1, 1, 1, 0, 1};
+  ArticleServer server(Projections(), {WithValues("query", {kWidth, kWidth}, {0, 9, 0, 0}),
+                                       WithValues("key", {kWidth, kWidth}, {1, 0, 0, 0}),
+                                       WithValues("value", {kWidth, kWidth}, Identity(kWidth))});
+  const Matrix probabilities =
+      ToMatrix(server.Probabilities(RequestOf({1, kTokens, kWidth}, rows)), kTokens);
+  const client::HeadStatistics head =
+      client::MeasureHead(probabilities, {false, false, true, false});
+  EXPECT_EQ(head.rare_share, 1);
+  EXPECT_FALSE(head.positional());
+}
+
 // F39: attention on attention averages tokens until they are alike; skip connections prevent it.
 TEST(TenPlusOneInsights, AttentionAloneMakesTokensAlike) {
   constexpr int kTokens = 16, kWidth = 8;

@@ -1,4 +1,5 @@
 // attendant-client inspect against the real server.
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -72,6 +73,27 @@ TEST(InspectTest, AsksInPartsForWhatOneAnswerDoesNotHold) {
   EXPECT_EQ(whole["sequences"][0]["map_cells"], 16);
   EXPECT_EQ(whole["sequences"][0]["layers"][1]["heads"][3]["map"].size(), 16u);
   EXPECT_EQ(InspectJson(small, flags), whole);
+}
+
+// 1 comes three times, 2 twice, and 3 and 4 once each.
+TEST(InspectTest, WhoLooksAtRareTokens) {
+  ReadyServer server({"--model=t=synthetic:tiny"});
+  const std::vector<std::string> flags = {"--token-ids", "1,2,3,1;1,4,2,4", "--mask",
+                                          "1,1,1,1;1,1,1,0"};
+  const json document = InspectJson(server, flags);
+  EXPECT_EQ(document["sequences"][0]["rare_ids"], json({3}));
+  EXPECT_EQ(document["sequences"][1]["rare_ids"], json({4}));
+  for (const json& head : document["sequences"][0]["layers"][1]["heads"]) {
+    int looking = 0;
+    for (const json& row : head["map"]) {
+      const auto largest = std::max_element(row.begin(), row.end());
+      looking += largest - row.begin() == 2 ? 1 : 0;
+    }
+    EXPECT_EQ(head["rare_share"], looking / 4.0);
+  }
+  EXPECT_THAT(Inspect(server, flags).out, HasSubstr("RARE IDS"));
+  const json without = InspectJson(server, {"--generate", "1x5x32"});
+  EXPECT_EQ(without["sequences"][0]["layers"][0]["heads"][0]["rare_share"], nullptr);
 }
 
 TEST(InspectTest, ASpanOfLayers) {

@@ -12,6 +12,9 @@ const STATISTICS = {
   neighbour: {title: "Looks at a neighbour", digits: 2, of: head => head.neighbour_share,
     note: "Share of the queries whose largest probability is that of the token before (←) or after (→) them. From 0.9 on " +
       "the head is positional: framed."},
+  rare: {title: "Looks at rare tokens", digits: 2, of: head => head.rare_share,
+    note: "Share of the queries whose largest probability is that of one of the sequence’s least frequent ids, counted over all " +
+      "sequences of the input. – without ids, or where all are equally frequent."},
   symmetry: {title: "Symmetry", digits: 2, of: head => head.symmetry, note: "‖(P + Pᵀ) ∕ 2‖² ∕ ‖P‖²: 1 when P is symmetric."},
   asymmetry: {title: "Largest asymmetry", digits: 2, of: head => head.largest_asymmetry,
     note: "The largest |P(i, j) − P(j, i)|."},

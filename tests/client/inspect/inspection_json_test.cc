@@ -17,12 +17,13 @@ Inspection Small() {
   SequenceInspection& sequence = inspection.sequences.emplace_back();
   sequence.positions = {0, 2};
   sequence.token_ids = {101, 102};
+  sequence.rare_ids = {102};
   LayerInspection& layer = sequence.layers.emplace_back();
   layer.layer = 3;
   layer.token_uniformity = 1e-16;
   HeadInspection& head = layer.heads.emplace_back();
   head.map = Matrix{{1, 0}, {0.25, 0.75}};
-  head.statistics = MeasureHead(head.map);
+  head.statistics = MeasureHead(head.map, {false, true});
   return inspection;
 }
 
@@ -34,6 +35,7 @@ TEST(InspectionJsonTest, HoldsTheStatistics) {
   EXPECT_EQ(sequence["tokens"], 2);
   EXPECT_EQ(sequence["positions"], Json({0, 2}));
   EXPECT_EQ(sequence["token_ids"], Json({101, 102}));
+  EXPECT_EQ(sequence["rare_ids"], Json({102}));
   EXPECT_EQ(sequence["map_cells"], 2);
   EXPECT_EQ(sequence["input_uniformity"], nullptr);
   EXPECT_EQ(sequence["layers"][0]["layer"], 3);
@@ -41,6 +43,7 @@ TEST(InspectionJsonTest, HoldsTheStatistics) {
   const Json& head = sequence["layers"][0]["heads"][0];
   EXPECT_EQ(head["confidence"], 0.875);
   EXPECT_EQ(head["positional"], false);
+  EXPECT_EQ(head["rare_share"], 0.5);
   EXPECT_EQ(head["largest_asymmetry"], 0.25);
   EXPECT_EQ(head["rank_of_90_percent"], 2);
   EXPECT_EQ(head["cumulative_singular_values"].size(), 2u);
@@ -57,13 +60,16 @@ TEST(InspectionJsonTest, SaysNullForWhatIsNot) {
   Inspection inspection = Small();
   inspection.compute_dtype.reset();
   inspection.sequences[0].token_ids.clear();
+  inspection.sequences[0].rare_ids.clear();
   HeadInspection& head = inspection.sequences[0].layers[0].heads[0];
   head.map = Matrix::Constant(2, 2, std::numeric_limits<double>::quiet_NaN());
   head.statistics = MeasureHead(head.map);
   const Json json = Json::parse(ToJson(inspection, MapFormat::kValues).dump());
   EXPECT_EQ(json["compute_dtype"], nullptr);
   EXPECT_EQ(json["sequences"][0]["token_ids"], nullptr);
+  EXPECT_EQ(json["sequences"][0]["rare_ids"], nullptr);
   const Json& written = json["sequences"][0]["layers"][0]["heads"][0];
+  EXPECT_EQ(written["rare_share"], nullptr);
   EXPECT_EQ(written["rank_of_90_percent"], nullptr);
   EXPECT_EQ(written["cumulative_singular_values"], nullptr);
   EXPECT_EQ(written["map"][0][0], nullptr);

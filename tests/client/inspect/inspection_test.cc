@@ -63,6 +63,24 @@ TEST(InspectorTest, TakesTheKeptTokensOfAPaddedRequest) {
   EXPECT_DOUBLE_EQ(second.layers[0].token_uniformity, TokenUniformity(Matrix{{8, 9}, {10, 11}}));
 }
 
+// Ids are counted over all sequences, padding not at all.
+TEST(InspectorTest, KnowsTheRareIdsOfASequence) {
+  EncodeRequest request;
+  request.token_ids = Int64Tensor({3, 3}, {7, 8, 7, 7, 9, 8, 5, 5, 6});
+  request.attention_mask = Int64Tensor({3, 3}, {1, 1, 1, 1, 1, 1, 1, 1, 0});
+  absl::StatusOr<Inspector> inspector = Inspector::Create(request, TwoHeads(), 128);
+  ASSERT_TRUE(inspector.ok()) << inspector.status();
+  ASSERT_TRUE(inspector->Add(Answer(0, 3, 3, {3, 3, 2})).ok());
+  const std::vector<SequenceInspection>& sequences = inspector->inspection().sequences;
+  EXPECT_THAT(sequences[0].rare_ids, ElementsAre(8));
+  EXPECT_THAT(sequences[1].rare_ids, ElementsAre(9));
+  EXPECT_THAT(sequences[2].rare_ids, IsEmpty());
+  // Probabilities ascend: every query looks most at the last token, whose id is 7, then 8.
+  EXPECT_EQ(sequences[0].layers[0].heads[1].statistics.rare_share, 0);
+  EXPECT_EQ(sequences[1].layers[0].heads[1].statistics.rare_share, 0);
+  EXPECT_FALSE(sequences[2].layers[0].heads[1].statistics.rare_share.has_value());
+}
+
 TEST(InspectorTest, TakesPackedRequestsApart) {
   EncodeRequest request;
   request.hidden_states = FloatTensor({3, 2}, std::vector<float>{0, 0, 1, 0, -1, 0});

@@ -43,6 +43,14 @@ TEST(MeasureHeadTest, AShiftByOneIsPositional) {
   EXPECT_FALSE(head.positional());
 }
 
+TEST(MeasureHeadTest, CountsTheQueriesThatLookAtRareTokens) {
+  const Matrix p = Rows({{0.1, 0.7, 0.2, 0}, {0, 0, 0, 0}, {0.6, 0.3, 0.1, 0}, {0, 0.2, 0.3, 0.5}});
+  EXPECT_DOUBLE_EQ(MeasureHead(p, {false, true, false, true}).rare_share.value(), 2.0 / 3);
+  EXPECT_DOUBLE_EQ(MeasureHead(p, {false, false, true, false}).rare_share.value(), 0);
+  EXPECT_FALSE(MeasureHead(p, {false, false, false, false}).rare_share.has_value());
+  EXPECT_FALSE(MeasureHead(p).rare_share.has_value());
+}
+
 TEST(MeasureHeadTest, SymmetryIsTheShareOfTheSymmetricPart) {
   HeadStatistics head = MeasureHead(Rows({{0.75, 0.25}, {0.25, 0.75}}));
   EXPECT_DOUBLE_EQ(head.symmetry, 1);
