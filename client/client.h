@@ -14,6 +14,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -124,7 +125,10 @@ class EncodeStream {
 
   // Sends a request under an id of the caller's choosing. False if the stream has broken: Finish
   // says why.
-  virtual bool Write(uint64_t id, EncodeRequest request) = 0;
+  bool Write(uint64_t id, EncodeRequest request) { return Write(id, std::move(request), {}); }
+  // The same of a part of a sequence: parts of one sequence are computed in the order in which they
+  // are written, and answered as the rows of the whole sequence would be.
+  virtual bool Write(uint64_t id, EncodeRequest request, const SequencePart& part) = 0;
   // No more requests.
   virtual void WritesDone() = 0;
   // Waits for the next answer. Nothing once all are in (after WritesDone) or the stream has broken.

@@ -20,10 +20,13 @@ class GrpcEncodeStream : public EncodeStream {
     stream_->Finish();
   }
 
-  bool Write(uint64_t id, EncodeRequest request) override {
+  bool Write(uint64_t id, EncodeRequest request, const SequencePart& part) override {
     v1::EncodeStreamRequest item;
     item.set_id(id);
     *item.mutable_request() = ToProto(std::move(request));
+    item.set_sequence(part.sequence);
+    if (part.first_token) item.set_first_token(*part.first_token);
+    item.set_ends(part.ends);
     return stream_->Write(item);
   }
 

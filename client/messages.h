@@ -129,6 +129,13 @@ struct EncodeRequest {
   std::string request_id;
 };
 
+// Where an item of a stream stands in a sequence that comes in parts.
+struct SequencePart {
+  uint64_t sequence = 0;                     // 0: the request stands alone
+  std::optional<uint64_t> first_token = {};  // tokens of the sequence before this part
+  bool ends = false;                         // the sequence, with this part
+};
+
 struct LayerTensor {
   uint32_t layer = 0;
   Tensor tensor;
@@ -225,8 +232,9 @@ struct ModelInfo {
   int64_t classes = 0;
   std::vector<PrunedLayer> pruned_layers;
   std::optional<DataType> compute_dtype;
-  int64_t weight_bytes = 0;  // without those that it shares with its base
-  std::string base;          // empty: none
+  int64_t weight_bytes = 0;          // without those that it shares with its base
+  std::string base;                  // empty: none
+  int64_t sequence_state_bytes = 0;  // 0: it takes no sequences in parts
   std::vector<StageCost> stage_costs;
   Limits limits;
   ThreadPlan thread_plan;

@@ -257,6 +257,7 @@ ModelInfo FromProto(v1::GetModelResponse response) {
   info.compute_dtype = FromProto(response.compute_dtype());
   info.weight_bytes = response.weight_bytes();
   info.base = response.base();
+  info.sequence_state_bytes = response.sequence_state_bytes();
   for (const v1::StageCost& cost : response.stage_costs()) {
     info.stage_costs.push_back({.stage = cost.stage(),
                                 .flops_per_token = cost.flops_per_token(),

@@ -172,8 +172,9 @@ class App::Impl {
     const AdmissionCounts admission = admission_.counts();
     const QueueCounts queue = queue_.counts();
     const MemoryStoreCounts memories = memories_.counts();
-    return {admission.inflight, queue.jobs,    queue.tokens, admission.receiving_bytes, ready_,
-            memories.memories,  memories.bytes};
+    return {
+        admission.inflight, queue.jobs,     queue.tokens,       admission.receiving_bytes, ready_,
+        memories.memories,  memories.bytes, memories.sequences, memories.sequence_bytes};
   }
 
   absl::Status CheckLimits(const std::vector<OpenedModel>& opened) {

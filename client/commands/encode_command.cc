@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "client/commands/attention_options.h"
+#include "client/commands/encode_in_parts.h"
 #include "client/commands/inline_values.h"
 
 namespace attendant::client {
@@ -76,6 +77,13 @@ CLI::App* EncodeCommand::AddTo(CLI::App& app) {
   AddFloatType(*encode, "--output-dtype", output_dtype_,
                "Of the answer; default: that of the input");
   encode->add_option("--request-id", request_.request_id, "For the server's log");
+  encode
+      ->add_option(
+          "--chunk", chunk_,
+          "Send the one sequence in parts of so many tokens, over EncodeStream; for models "
+          "that take sequences in parts")
+      ->check(CLI::PositiveNumber)
+      ->type_name("TOKENS");
   output_.AddTo(*encode);
   return encode;
 }
@@ -116,7 +124,14 @@ ExitCode EncodeCommand::Run(Session& session) {
   }
   absl::StatusOr<EncodeRequest> request = MakeRequest(std::move(input));
   if (!request.ok()) return ReportBadUsage(session, request.status());
-  absl::StatusOr<EncodeResult> result = session.Connect().Encode(*std::move(request), session.call);
+  if (const absl::Status status = chunk_ > 0 ? CheckInParts(*request) : absl::OkStatus();
+      !status.ok()) {
+    return ReportBadUsage(session, status);
+  }
+  const Client client = session.Connect();
+  absl::StatusOr<EncodeResult> result = chunk_ > 0
+                                            ? EncodeInParts(client, *request, chunk_, session.call)
+                                            : client.Encode(*std::move(request), session.call);
   if (!result.ok()) return ReportServerError(session, result.status());
   std::vector<NamedTensor> tensors;
   if (result->hidden_states) {

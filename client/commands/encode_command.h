@@ -1,6 +1,7 @@
 // attendant-client encode: a span of whole encoder layers.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "client/commands/answer_output.h"
@@ -24,6 +25,7 @@ class EncodeCommand : public Command {
   std::string truncate_;
   std::string pooled_;
   std::string output_dtype_;
+  int64_t chunk_ = 0;  // tokens of a part; 0: the sequences go as they are
   InputOptions input_;
   AnswerOutput output_;
 };

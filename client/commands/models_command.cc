@@ -149,6 +149,10 @@ void PrintDetails(std::ostream& out, const ModelInfo& model) {
   PrintLine(out, "compute", ComputeType(model));
   PrintLine(out, "weights", absl::StrFormat("%.1f MiB", model.weight_bytes / 1048576.0));
   if (!model.base.empty()) PrintLine(out, "shares weights of", model.base);
+  if (model.sequence_state_bytes > 0) {
+    PrintLine(out, "sequences in parts",
+              absl::StrCat("yes, ", model.sequence_state_bytes, " bytes kept of each"));
+  }
   PrintCosts(out, model.stage_costs);
   PrintLine(out, "request limit",
             absl::StrCat(model.limits.max_request_tokens, " tokens, ",

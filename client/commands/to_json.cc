@@ -126,6 +126,7 @@ Json ToJson(const ModelInfo& model) {
                {"compute_dtype", TypeName(model.compute_dtype)},
                {"weight_bytes", model.weight_bytes},
                {"base", model.base},
+               {"sequence_state_bytes", model.sequence_state_bytes},
                {"stage_costs", OfCosts(model.stage_costs)},
                {"limits",
                 {{"max_request_tokens", model.limits.max_request_tokens},

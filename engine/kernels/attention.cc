@@ -198,6 +198,12 @@ void AttendMixed(const AttentionSequence& sequence, const AttentionBlock& head,
   }
 }
 
+LinearState StateOfHead(const AttentionShape& shape, const LinearState& state, int64_t head) {
+  const int64_t first = head * LinearStateSize(shape.key_width, shape.value_width);
+  return {state.before == nullptr ? nullptr : state.before + first,
+          state.after == nullptr ? nullptr : state.after + first};
+}
+
 // One item for each sequence and head.
 void AttendLinear(const ThreadTeam& team, const AttentionShape& shape, const AttentionInput& input,
                   absl::Span<const AttentionSequence> sequences, MatrixView<float> context,
@@ -205,7 +211,8 @@ void AttendLinear(const ThreadTeam& team, const AttentionShape& shape, const Att
   const int64_t items = static_cast<int64_t>(sequences.size()) * shape.heads;
   team.ParallelFor(items, [&](int worker, int64_t item) {
     const AttentionSequence& sequence = sequences[item / shape.heads];
-    if (sequence.queries == 0) return;
+    const LinearState state = StateOfHead(shape, sequence.state, item % shape.heads);
+    if (sequence.queries == 0 && state.after == nullptr) return;
     AttentionBlock block = BlockOf(shape, input, sequence, item % shape.heads, context);
     block.operands = workspace.operands;
     const AttentionScratch scratch = workspace.scratch(worker);
@@ -222,8 +229,9 @@ void AttendLinear(const ThreadTeam& team, const AttentionShape& shape, const Att
                              .context = block.context,
                              .scale = shape.scale,
                              .causal = shape.kind == AttentionKind::kCausalLinear,
-                             .first_query = sequence.first_query};
-    AttendLinearHead(head, scratch.state);
+                             .first_query = sequence.first_query,
+                             .before = state.before};
+    AttendLinearHead(head, state.after != nullptr ? state.after : scratch.state);
     ApplyGate(gate, rows);
   });
 }

@@ -50,6 +50,14 @@ struct AttentionMemory {
   absl::Span<const int32_t> positions = {};  // [M], as those of a sequence
 };
 
+// Of a sequence that comes in parts: what those before this one have left behind, or null, if this
+// is the first; and where to put what they and this one leave, or null: nowhere. For each head
+// LinearStateSize floats, aligned to 64 bytes. Does not own.
+struct LinearState {
+  const float* before = nullptr;
+  float* after = nullptr;
+};
+
 // One sequence of a packed batch: rows [row_begin, row_begin + length).
 struct AttentionSequence {
   int64_t row_begin;
@@ -67,6 +75,7 @@ struct AttentionSequence {
   // If set: each head's probabilities are times its gate in [0, 1] before they meet the values, by
   // its number. The probabilities that are received are not. 0 costs nothing if none are.
   const float* head_gates = nullptr;
+  LinearState state = {};  // of kCausalLinear, whose queries are then all computed
 
   int64_t keys() const { return memory == nullptr ? length : memory->keys.rows; }
 };
@@ -91,12 +100,12 @@ class AttentionWorkspace {
 // row stride.
 struct AttentionInput {
   MatrixView<const float> queries;
-  MatrixView<const float> keys;              // of sequences without memory
-  MatrixView<const float> values;            // likewise
-  const AttentionBias* distances = nullptr;  // a bias of every sequence, beside its own; or none
-  RelativeScores relative = {};              // or none
-  const float* score_weights = nullptr;      // [H Dk], of additive attention
-  MatrixView<const float> key_mixing = {};   // [k, places], of kLinformer
+  MatrixView<const float> keys;               // of sequences without memory
+  MatrixView<const float> values;             // likewise
+  const AttentionBias* distances = nullptr;   // a bias of every sequence, beside its own; or none
+  RelativeScores relative = {};               // or none
+  const float* score_weights = nullptr;       // [H Dk], of additive attention
+  MatrixView<const float> key_mixing = {};    // [k, places], of kLinformer
   MatrixView<const float> value_mixing = {};  // the same
 };
 

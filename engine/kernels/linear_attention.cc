@@ -57,7 +57,12 @@ void Recall(const float* query, int64_t depth, const float* state, int64_t width
 
 void AttendHead(const LinearHead& head, float* state) {
   const int64_t depth = head.keys.cols, width = head.values.cols;
-  std::fill_n(state, depth * PaddedWidth(width), 0.0f);
+  const int64_t size = depth * PaddedWidth(width);
+  if (head.before != nullptr) {
+    std::copy_n(head.before, size, state);
+  } else {
+    std::fill_n(state, size, 0.0f);
+  }
   int64_t seen = 0;
   for (int64_t q = 0; q < head.queries.rows; ++q) {
     const int64_t end = head.causal ? head.first_query + q + 1 : head.keys.rows;

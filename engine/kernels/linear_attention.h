@@ -18,13 +18,17 @@ struct LinearHead {
   float scale;
   bool causal;              // a query reads the keys up to itself alone
   int64_t first_query = 0;  // index in the sequence of queries' row 0
+  // The state that other keys and values have left before these; or null: none have.
+  const float* before = nullptr;
 };
 
 // Floats of the state of a head: [Dk, Dv], rows padded to whole vectors.
 int64_t LinearStateSize(int64_t key_width, int64_t value_width);
 
 // context = scale Q (K^T V), in float32, token by token: a row's bits depend on nothing but its
-// sequence. `state` has LinearStateSize floats, aligned to 64 bytes.
+// sequence. `state` has LinearStateSize floats, aligned to 64 bytes; it receives what the keys and
+// values that were read leave behind. Queries that find it so have the bits that they would have in
+// one sequence with those before.
 void AttendLinearHead(const LinearHead& head, float* state);
 
 // Factors [k, places] on the rows of a sequence by their places, from the first.

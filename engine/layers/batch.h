@@ -33,6 +33,10 @@ struct PackedBatch {
   // empty: its own rows. For Attend alone.
   absl::Span<const AttentionMemory> memory = {};
   absl::Span<const HeadGates> head_gates = {};  // [sequences]; or empty: none has any
+  // [sequences], those of sequences that come in parts: for each layer of the span, from its first,
+  // LayerStateSize floats (model_facts.h); or empty: none has any. Rows that are not wanted are
+  // computed then, too. Of models that WhyNotInParts (model_facts.h) says nothing against.
+  absl::Span<const LinearState> states = {};
 
   int64_t sequences() const { return static_cast<int64_t>(cu_seqlens.size()) - 1; }
   int64_t tokens() const { return cu_seqlens.empty() ? 0 : cu_seqlens.back(); }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "engine/base/shape.h"
+#include "engine/kernels/linear_attention.h"
 #include "engine/layers/load_plan.h"
 
 namespace attendant {
@@ -224,6 +225,30 @@ absl::StatusOr<int64_t> PredictWeightBytes(const ModelDescription& description,
                                            const ComputeMode& mode) {
   if (absl::Status status = CheckDescription(description); !status.ok()) return status;
   return PackedBytes(description, mode).value();
+}
+
+std::string WhyNotInParts(const ModelDescription& description) {
+  const LayerShape& layer = description.layer;
+  if (layer.attention != AttentionKind::kCausalLinear) {
+    return absl::StrCat("its attention is ", Name(layer.attention),
+                        ", which does not go token by token as causal_linear does");
+  }
+  if (layer.relative_positions.kind != RelativePositions::kNone) {
+    return absl::StrCat("its ", Name(layer.relative_positions.kind),
+                        " positions are of tokens in one sequence");
+  }
+  if (layer.convolution.taps > 0) return "its layers look at the tokens beside each";
+  if (description.embeddings && description.embeddings->has_neighbours) {
+    return "its embeddings look at the tokens beside each";
+  }
+  if (description.front && (description.front->own_rows() > 0 || description.front->needs_every)) {
+    return "it puts rows or positions of its own onto whole sequences";
+  }
+  return "";
+}
+
+int64_t LayerStateSize(const LayerShape& layer) {
+  return layer.heads * LinearStateSize(layer.key_width, layer.value_width);
 }
 
 }  // namespace attendant

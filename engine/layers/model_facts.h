@@ -55,4 +55,11 @@ std::vector<StageCost> ListStageCosts(const ModelDescription& description);
 absl::StatusOr<int64_t> PredictWeightBytes(const ModelDescription& description,
                                            const ComputeMode& mode);
 
+// Why a sequence cannot be sent through the layers in parts, one after the other, with the answers
+// that it would get as a whole; empty: it can.
+std::string WhyNotInParts(const ModelDescription& description);
+
+// Floats of what a part of a sequence leaves behind in one layer for the next part.
+int64_t LayerStateSize(const LayerShape& layer);
+
 }  // namespace attendant

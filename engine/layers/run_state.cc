@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/kernels/operand.h"
 #include "engine/kernels/relative_bias.h"
+#include "engine/layers/model_facts.h"
 
 namespace attendant {
 namespace {
@@ -132,6 +133,11 @@ absl::Status CheckBatch(const PackedBatch& batch, int64_t max_tokens) {
                                                    batch.sequences(), " sequences, got ",
                                                    batch.head_gates.size()));
   }
+  if (!batch.states.empty() && static_cast<int64_t>(batch.states.size()) != batch.sequences()) {
+    return absl::InvalidArgumentError(absl::StrCat("states: expected one for each of ",
+                                                   batch.sequences(), " sequences, got ",
+                                                   batch.states.size()));
+  }
   const absl::Span<const int32_t> rows = batch.wanted_rows;
   if (!rows.empty() &&
       (rows.front() < 0 || rows.back() >= batch.tokens() ||
@@ -197,6 +203,8 @@ RunState::RunState(const ModelDescription& model, int64_t capacity, int threads,
                         : 0),
       distance_rows(RelativeRows(model.layer) > 0 ? DistanceColumns(capacity) : 0),
       scores_pairs_(ScoresPairs(model.layer.attention)),
+      why_no_states_(WhyNotInParts(model)),
+      layer_state_size_(LayerStateSize(model.layer)),
       mixed_places_(model.layer.mixed_places),
       heads_(model.layer.heads) {
   if (distance_bias.size() > 0) distances_ = AsAttentionBias(distance_table());
@@ -255,6 +263,10 @@ absl::Status RunState::Begin(const PackedBatch& batch) {
     return absl::InvalidArgumentError(
         "bias: expected none, because the attention has no scores of pairs to add it to");
   }
+  if (!why_no_states_.empty() && !batch.states.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("states: expected none, because of this model, ", why_no_states_));
+  }
   if (absl::Status status = CheckPlaces(batch, mixed_places_); !status.ok()) return status;
   tokens = batch.tokens();
   has_memory = !batch.memory.empty();
@@ -276,6 +288,12 @@ AttentionSequence RunState::SequenceOf(const PackedBatch& batch, int64_t i) cons
     const HeadGates& gates = batch.head_gates[i];
     sequence.head_gates = gates.data + span_index_ * gates.layer_stride;
   }
+  if (!batch.states.empty()) {
+    const LinearState& state = batch.states[i];
+    const int64_t first = span_index_ * layer_state_size_;
+    if (state.before != nullptr) sequence.state.before = state.before + first;
+    if (state.after != nullptr) sequence.state.after = state.after + first;
+  }
   return sequence;
 }
 
@@ -293,7 +311,7 @@ void RunState::BeginLayer(int64_t next, int64_t first_layer, const PackedBatch& 
 }
 
 bool RunState::CanSkipRows(const PackedBatch& batch) const {
-  return !batch.wanted_rows.empty() &&
+  return !batch.wanted_rows.empty() && batch.states.empty() &&
          static_cast<int64_t>(batch.wanted_rows.size()) < batch.tokens() && !WantsProbabilities();
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -63,7 +64,8 @@ struct RunState {
   // Whether anybody asked for probabilities of the layer that has begun.
   bool WantsProbabilities() const;
 
-  // Whether some rows of the layer that has begun, the last one, need not be computed.
+  // Whether some rows of the layer that has begun, the last one, need not be computed. Where parts
+  // of sequences leave something behind, all are.
   bool CanSkipRows(const PackedBatch& batch) const;
 
   // Attention of the wanted rows alone, from here on.
@@ -121,6 +123,8 @@ struct RunState {
   AttentionSequence SequenceOf(const PackedBatch& batch, int64_t i) const;
 
   bool scores_pairs_;
+  std::string why_no_states_;
+  int64_t layer_state_size_;
   int64_t mixed_places_;
   int64_t heads_;
   int64_t span_index_ = 0;  // of the layer that has begun

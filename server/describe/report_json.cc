@@ -3,6 +3,8 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "server/services/stream_sequence.h"
+
 namespace attendant::server {
 namespace {
 
@@ -83,6 +85,7 @@ Json OfDescription(const ModelDescription& model) {
                {"windowed_layers", OfWindowedLayers(model)},
                {"pruned_layers", OfPrunedLayers(model)},
                {"has_exit_norm", model.has_exit_norm},
+               {"sequence_state_bytes", SequenceStateBytes(model)},
                {"embeddings", nullptr},
                {"front", nullptr},
                {"pooling", nullptr},

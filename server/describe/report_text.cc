@@ -10,6 +10,7 @@
 #include "engine/base/shape.h"
 #include "engine/kernels/isa.h"
 #include "server/logging.h"
+#include "server/services/stream_sequence.h"
 
 namespace attendant::server {
 namespace {
@@ -148,6 +149,10 @@ void AddDescription(const ModelDescription& model, Lines& lines) {
         lines);
   }
   AddExtras(model, lines);
+  if (const int64_t bytes = SequenceStateBytes(model); bytes > 0) {
+    Add("sequences in parts", absl::StrCat("over EncodeStream, ", bytes, " bytes kept of each"),
+        lines);
+  }
 }
 
 void AddMemory(const ModelReport& report, Lines& lines) {

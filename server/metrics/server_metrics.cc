@@ -95,6 +95,8 @@ class ServerMetrics::Impl {
     ready_.Set(gauges.ready ? 1 : 0);
     registered_memories_.Set(static_cast<double>(gauges.registered_memories));
     registered_memory_bytes_.Set(static_cast<double>(gauges.registered_memory_bytes));
+    stream_sequences_.Set(static_cast<double>(gauges.stream_sequences));
+    stream_sequence_bytes_.Set(static_cast<double>(gauges.stream_sequence_bytes));
     resident_.Set(static_cast<double>(ResidentBytes()));
     return prometheus::TextSerializer().Serialize(registry_.Collect());
   }
@@ -147,6 +149,10 @@ class ServerMetrics::Impl {
   Gauge& registered_memory_bytes_ =
       MakeGauge("attendant_registered_memory_bytes",
                 "Bytes of registered memories, also of those that only running requests use.");
+  Gauge& stream_sequences_ = MakeGauge("attendant_stream_sequences",
+                                       "Sequences that come in parts over open EncodeStreams.");
+  Gauge& stream_sequence_bytes_ = MakeGauge("attendant_stream_sequence_bytes",
+                                            "Bytes that are kept between the parts of sequences.");
   Gauge& resident_ = MakeGauge("process_resident_memory_bytes", "Resident memory size in bytes.");
   Gauge& start_time_ = MakeGauge("process_start_time_seconds",
                                  "Start time of the process since unix epoch in seconds.");

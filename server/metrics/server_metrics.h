@@ -41,6 +41,8 @@ struct ServerGauges {
   bool ready = false;
   int64_t registered_memories = 0;
   int64_t registered_memory_bytes = 0;
+  int64_t stream_sequences = 0;
+  int64_t stream_sequence_bytes = 0;
 };
 
 // Thread-safe.
@@ -52,7 +54,8 @@ struct ServerGauges {
 // attendant_keyless_rows_total{model}; attendant_nonfinite_requests_total{model};
 // attendant_inflight_requests, attendant_queue_requests, attendant_queue_tokens,
 // attendant_receiving_bytes, attendant_ready, attendant_registered_memories,
-// attendant_registered_memory_bytes (gauges); attendant_build_info{version,isa,onednn};
+// attendant_registered_memory_bytes, attendant_stream_sequences, attendant_stream_sequence_bytes
+// (gauges); attendant_build_info{version,isa,onednn};
 // process_resident_memory_bytes, process_start_time_seconds.
 class ServerMetrics {
  public:

@@ -101,9 +101,13 @@ void BatchExecutor::Describe(const Jobs& jobs) {
   positions_.clear();
   wanted_rows_.clear();
   head_gates_.clear();
+  states_.clear();
   bool wants_all = false;
   const bool any_bias =
       std::any_of(jobs.begin(), jobs.end(), [](const BatchJob* job) { return job->bias(); });
+  const bool any_part = std::any_of(jobs.begin(), jobs.end(), [](const BatchJob* job) {
+    return job->request().part_of != nullptr;
+  });
   const bool any_gap = std::any_of(
       jobs.begin(), jobs.end(), [](const BatchJob* job) { return !job->request().layout.leading; });
   for (const BatchJob* job : jobs) {
@@ -116,6 +120,7 @@ void BatchExecutor::Describe(const Jobs& jobs) {
       cu_seqlens_.push_back(cu_seqlens_.back() + static_cast<int32_t>(layout.length(b)));
       if (any_bias) bias_.push_back(job->bias() ? &job->bias()->sequences()[b] : nullptr);
       head_gates_.push_back(job->gates());
+      if (any_part) states_.push_back(job->state());
     }
   }
   if (wants_all) wanted_rows_.clear();
@@ -132,7 +137,8 @@ absl::StatusOr<MatrixView<const float>> BatchExecutor::RunEngine(const Jobs& job
                              .positions = positions_,
                              .wanted_rows = wanted_rows_,
                              .memory = memory_,
-                             .head_gates = head_gates_};
+                             .head_gates = head_gates_,
+                             .states = states_};
   const auto attend = [&](AttendStage stage) {
     auto result = run.Attend(leader.first_layer, stage, batch, observer);
     for (BatchJob* job : jobs) job->TakeProbabilities(leader.first_layer);

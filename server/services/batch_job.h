@@ -36,6 +36,10 @@ class BatchJob {
   const GatheredBias* bias() const { return bias_ ? &*bias_ : nullptr; }
   // Of every sequence of the job.
   HeadGates gates() const;
+  // Of the sequence that the job is a part of, if it is one of a sequence.
+  LinearState state() const {
+    return request().part_of == nullptr ? LinearState() : request().part_of->state();
+  }
 
   // What a sequence of this job attends to, where `projected` is that of all rows of memory.
   AttentionMemory MemoryOf(const AttentionMemory& projected, int64_t sequence) const;

@@ -14,6 +14,7 @@
 #include "server/services/memory_input.h"
 #include "server/services/memory_store.h"
 #include "server/services/served_model.h"
+#include "server/services/stream_sequence.h"
 #include "server/services/tensor_check.h"
 #include "server/services/token_ids.h"
 #include "server/services/token_layout.h"
@@ -64,6 +65,7 @@ struct ComputeRequest {
   std::optional<MemoryInput> memory;
   std::shared_ptr<const RegisteredMemory> registered;
   std::optional<Registration> registration;  // of PutMemory, which has no queries
+  std::shared_ptr<StreamSequence> part_of;   // or none
   std::optional<CheckedTensor> bias;
   std::vector<float> head_gates;  // [layers, H], or [H] for each, H of the checkpoint; or empty
   int64_t truncated_tokens = 0;   // that `layout` no longer has

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "engine/layers/model_facts.h"
 #include "server/services/shared_fields.h"
 #include "server/services/status_mapping.h"
 
@@ -143,9 +144,40 @@ absl::Status TakeTruncation(const Request& request, ComputeRequest& compute) {
   return absl::OkStatus();
 }
 
+// Of the sequence that the request is a part of.
+int64_t TokensBefore(const ValidationContext& context) {
+  return context.sequence == nullptr ? 0 : context.sequence->tokens();
+}
+
+// Whether the model can take sequences in parts; layers are there.
+absl::Status CheckModelOfParts(const Request& request, const ValidationContext& context,
+                               const ComputeRequest& compute) {
+  if (context.sequence == nullptr) return absl::OkStatus();
+  if (const std::string why = WhyNotInParts(compute.description()); !why.empty()) {
+    return Refusal("sequence", absl::StrCat("0, as the model takes none in parts: ", why),
+                   absl::StrCat(context.sequence->number()));
+  }
+  if (request.truncation() == v1::NO_TRUNCATION || !v1::Truncation_IsValid(request.truncation())) {
+    return absl::OkStatus();
+  }
+  return Refusal("truncation", "none of a sequence that comes in parts",
+                 v1::Truncation_Name(request.truncation()));
+}
+
+// Whether the layout is that of a part.
+absl::Status CheckPart(const ValidationContext& context, const ComputeRequest& compute) {
+  const TokenLayout& layout = compute.layout;
+  if (context.sequence == nullptr || (layout.sequences == 1 && layout.leading)) {
+    return absl::OkStatus();
+  }
+  return Refusal("sequence", "one sequence that keeps its first tokens in a part",
+                 layout.sequences == 1 ? "padding before a token"
+                                       : absl::StrCat(layout.sequences, " sequences"));
+}
+
 // Fills layout and input.
 absl::Status TakeTokenIds(const Request& request, const RequestPayloads& payloads,
-                          const SharedTensors& shared, int64_t max_tokens,
+                          const SharedTensors& shared, const ValidationContext& context,
                           ComputeRequest& compute) {
   if (!compute.description().embeddings) {
     return Refusal("token_ids", "none, as the model has no embeddings", "a tensor");
@@ -171,23 +203,25 @@ absl::Status TakeTokenIds(const Request& request, const RequestPayloads& payload
       request.has_position_ids(), *token_ids);
   if (!positions.ok()) return positions.status();
   auto layout = LayOutTokens({"token_ids", token_ids->shape, shared.lengths, shared.attention_mask},
-                             max_tokens);
+                             context.limits.max_request_tokens);
   if (!layout.ok()) return layout.status();
   compute.layout = *std::move(layout);
   if (absl::Status status = TakeTruncation(request, compute); !status.ok()) return status;
   auto kept = ReadKeptIds({*std::move(token_ids), *std::move(types), *std::move(positions)},
-                          *compute.description().embeddings, compute.layout);
+                          *compute.description().embeddings, compute.layout, TokensBefore(context));
   if (!kept.ok()) return kept.status();
   compute.input = *std::move(kept);
   return absl::OkStatus();
 }
 
-// Rows of which only some have a place in the model's table of positions.
-absl::Status CheckPlaces(const TokenLayout& layout, const FrontShape& front) {
+// Rows of which only some have a place in the model's table of positions, behind those of
+// `tokens_before`.
+absl::Status CheckPlaces(const TokenLayout& layout, int64_t tokens_before,
+                         const FrontShape& front) {
   const int64_t places = front.features();
   if (places == 0) return absl::OkStatus();
   for (int64_t b = 0; b < layout.sequences; ++b) {
-    const int64_t rows = layout.packed ? layout.length(b) : layout.padded_length;
+    const int64_t rows = tokens_before + (layout.packed ? layout.length(b) : layout.padded_length);
     if (rows == places || rows == 0 || (rows < places && !front.needs_every)) continue;
     return Refusal("features",
                    absl::StrCat(front.needs_every ? "" : "at most ", places,
@@ -198,8 +232,9 @@ absl::Status CheckPlaces(const TokenLayout& layout, const FrontShape& front) {
 }
 
 // Fills layout, input and features.
-absl::Status TakeFeatures(const WireTensor& tensor, const SharedTensors& shared, int64_t max_tokens,
-                          ComputeRequest& compute) {
+absl::Status TakeFeatures(const WireTensor& tensor, const SharedTensors& shared,
+                          const ValidationContext& context, ComputeRequest& compute) {
+  const int64_t max_tokens = context.limits.max_request_tokens;
   const std::optional<FrontShape>& front = compute.description().front;
   if (!front) {
     return Refusal("features", "none, as the model has nothing to put before or onto them",
@@ -210,10 +245,16 @@ absl::Status TakeFeatures(const WireTensor& tensor, const SharedTensors& shared,
   }
   absl::Status status = TakeRows(tensor, front->width(compute.description().layer.hidden_size),
                                  shared, max_tokens, compute);
-  if (status.ok()) status = CheckPlaces(compute.layout, *front);
+  if (status.ok()) status = CheckPart(context, compute);
+  if (status.ok()) status = CheckPlaces(compute.layout, TokensBefore(context), *front);
   if (!status.ok()) return status;
   compute.features = std::move(compute.layout);
   compute.layout = WithRowsBefore(*compute.features, front->own_rows());
+  if (front->positions > 0) {
+    for (int32_t& position : compute.features->positions) {
+      position += static_cast<int32_t>(TokensBefore(context));
+    }
+  }
   if (compute.layout.rows > max_tokens) {
     return Refusal("features",
                    absl::StrCat("at most ", max_tokens, " tokens with the ", front->own_rows(),
@@ -224,7 +265,8 @@ absl::Status TakeFeatures(const WireTensor& tensor, const SharedTensors& shared,
 }
 
 absl::Status TakeInput(const Request& request, const RequestPayloads& payloads,
-                       const SharedTensors& shared, int64_t max_tokens, ComputeRequest& compute) {
+                       const SharedTensors& shared, const ValidationContext& context,
+                       ComputeRequest& compute) {
   const int inputs = static_cast<int>(request.has_hidden_states()) +
                      static_cast<int>(request.has_token_ids()) +
                      static_cast<int>(request.has_features());
@@ -233,7 +275,7 @@ absl::Status TakeInput(const Request& request, const RequestPayloads& payloads,
                    absl::StrCat(inputs));
   }
   if (request.has_token_ids()) {
-    return TakeTokenIds(request, payloads, shared, max_tokens, compute);
+    return TakeTokenIds(request, payloads, shared, context, compute);
   }
   if (request.has_token_type_ids()) {
     return Refusal("token_type_ids", "none without token_ids", "a tensor");
@@ -244,11 +286,11 @@ absl::Status TakeInput(const Request& request, const RequestPayloads& payloads,
   if (absl::Status status = TakeTruncation(request, compute); !status.ok()) return status;
   if (request.has_features()) {
     return TakeFeatures(payloads.Of("features", request.features(), Request::kFeaturesFieldNumber),
-                        shared, max_tokens, compute);
+                        shared, context, compute);
   }
   return TakeRows(
       payloads.Of("hidden_states", request.hidden_states(), Request::kHiddenStatesFieldNumber),
-      compute.description().layer.hidden_size, shared, max_tokens, compute);
+      compute.description().layer.hidden_size, shared, context.limits.max_request_tokens, compute);
 }
 
 }  // namespace
@@ -257,9 +299,11 @@ absl::Status TakeOwnFields(const Request& request, const RequestPayloads& payloa
                            const SharedTensors& shared, const ValidationContext& context,
                            ComputeRequest& compute) {
   absl::Status status = TakeSpan(request, compute);
+  if (status.ok()) status = CheckModelOfParts(request, context, compute);
   if (status.ok()) status = TakeOutputs(request, compute);
-  if (!status.ok()) return status;
-  return TakeInput(request, payloads, shared, context.limits.max_request_tokens, compute);
+  if (status.ok()) status = TakeInput(request, payloads, shared, context, compute);
+  if (status.ok()) status = CheckPart(context, compute);
+  return status;
 }
 
 }  // namespace attendant::server

@@ -60,17 +60,40 @@ RegisteredMemory::RegisteredMemory(MemoryOrigin origin,
 
 RegisteredMemory::~RegisteredMemory() { held_bytes_->fetch_sub(bytes_); }
 
+HeldBytes::HeldBytes(int64_t bytes, std::shared_ptr<Totals> totals)
+    : bytes_(bytes), totals_(std::move(totals)) {
+  totals_->bytes.fetch_add(bytes_);
+  totals_->sequences.fetch_add(1);
+}
+
+HeldBytes::~HeldBytes() {
+  totals_->bytes.fetch_sub(bytes_);
+  totals_->sequences.fetch_sub(1);
+}
+
+absl::Status MemoryStore::CheckRoom(const char* what, int64_t bytes) {
+  const int64_t memories = held_bytes_->load(), sequences = sequences_->bytes.load();
+  if (bytes <= limits_.max_bytes - memories - sequences) return absl::OkStatus();
+  const std::string in_parts = absl::StrCat(" and the ", sequences, " of ",
+                                            sequences_->sequences.load(), " sequences in parts");
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the ", what, " would take ", bytes, " bytes beside the ", memories, " of ",
+                   entries_.size(), " registered memories", sequences > 0 ? in_parts : "",
+                   "; the server keeps at most ", limits_.max_bytes, " (--max-registered-bytes)"));
+}
+
+absl::StatusOr<std::unique_ptr<HeldBytes>> MemoryStore::Hold(int64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  LetExpiredGo();
+  if (absl::Status status = CheckRoom("sequence's state", bytes); !status.ok()) return status;
+  return std::make_unique<HeldBytes>(bytes, sequences_);
+}
+
 absl::StatusOr<std::shared_ptr<RegisteredMemory>> MemoryStore::Reserve(MemoryOrigin origin) {
   const int64_t bytes = RegisteredMemory::PredictBytes(origin);
   absl::MutexLock lock(&mutex_);
   LetExpiredGo();
-  const int64_t held = held_bytes_->load();
-  if (bytes > limits_.max_bytes - held) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the memory would take ", bytes, " bytes beside the ", held, " of ",
-                     entries_.size(), " registered ones; the server keeps at most ",
-                     limits_.max_bytes, " (--max-registered-bytes)"));
-  }
+  if (absl::Status status = CheckRoom("memory", bytes); !status.ok()) return status;
   try {
     return std::make_shared<RegisteredMemory>(std::move(origin), held_bytes_);
   } catch (const std::bad_alloc&) {
@@ -112,7 +135,8 @@ absl::StatusOr<int64_t> MemoryStore::Drop(const std::string& handle) {
 MemoryStoreCounts MemoryStore::counts() {
   absl::MutexLock lock(&mutex_);
   LetExpiredGo();
-  return {static_cast<int64_t>(entries_.size()), held_bytes_->load()};
+  return {static_cast<int64_t>(entries_.size()), held_bytes_->load(), sequences_->sequences.load(),
+          sequences_->bytes.load()};
 }
 
 void MemoryStore::LetExpiredGo() {

@@ -1,4 +1,5 @@
-// Memories that clients have registered: keys and values of a layer, kept for attention to come.
+// What is kept for requests to come: memories that clients have registered, keys and values of a
+// layer; and room for what the parts of sequences leave behind.
 #pragma once
 
 #include <atomic>
@@ -64,6 +65,24 @@ class RegisteredMemory {
   const std::shared_ptr<std::atomic<int64_t>> held_bytes_;
 };
 
+// Bytes that count as held, for a sequence that comes in parts, while it lives.
+class HeldBytes {
+ public:
+  struct Totals {
+    std::atomic<int64_t> bytes = 0;
+    std::atomic<int64_t> sequences = 0;
+  };
+
+  HeldBytes(int64_t bytes, std::shared_ptr<Totals> totals);
+  ~HeldBytes();
+  HeldBytes(const HeldBytes&) = delete;
+  HeldBytes& operator=(const HeldBytes&) = delete;
+
+ private:
+  const int64_t bytes_;
+  const std::shared_ptr<Totals> totals_;
+};
+
 struct MemoryStoreLimits {
   int64_t max_bytes = int64_t{256} << 20;
   absl::Duration max_age = absl::Minutes(10);
@@ -71,11 +90,13 @@ struct MemoryStoreLimits {
 
 struct MemoryStoreCounts {
   int64_t memories = 0;
-  int64_t bytes = 0;  // also of those being made, and those that are gone but still in use
+  int64_t bytes = 0;      // also of those being made, and those that are gone but still in use
+  int64_t sequences = 0;  // that come in parts
+  int64_t sequence_bytes = 0;
 };
 
-// Thread-safe. Invariant: the bytes held never pass the limit. What has expired is let go whenever
-// somebody calls.
+// Thread-safe. Invariant: the bytes held, of memories and of sequences together, never pass the
+// limit. What has expired is let go whenever somebody calls.
 class MemoryStore {
  public:
   // How a client names a memory, and until when.
@@ -93,6 +114,9 @@ class MemoryStore {
 
   // Room for a memory, to be filled. RESOURCE_EXHAUSTED: it does not fit beside what is held.
   absl::StatusOr<std::shared_ptr<RegisteredMemory>> Reserve(MemoryOrigin origin);
+
+  // Room for a sequence that comes in parts. RESOURCE_EXHAUSTED as Reserve.
+  absl::StatusOr<std::unique_ptr<HeldBytes>> Hold(int64_t bytes);
 
   // Makes a filled memory known, for at most `age`.
   Ticket Add(std::shared_ptr<const RegisteredMemory> memory, absl::Duration age);
@@ -112,11 +136,14 @@ class MemoryStore {
   };
 
   void LetExpiredGo() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // RESOURCE_EXHAUSTED if `what`, of so many bytes, does not fit.
+  absl::Status CheckRoom(const char* what, int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
   const MemoryStoreLimits limits_;
   const std::shared_ptr<std::atomic<int64_t>> held_bytes_ =
       std::make_shared<std::atomic<int64_t>>(0);
+  const std::shared_ptr<HeldBytes::Totals> sequences_ = std::make_shared<HeldBytes::Totals>();
   absl::Mutex mutex_;
   absl::flat_hash_map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
   std::set<std::pair<absl::Time, std::string>> expiries_ ABSL_GUARDED_BY(mutex_);  // of all entries

@@ -9,6 +9,7 @@
 #include "server/services/model_lookup.h"
 #include "server/services/request_end.h"
 #include "server/services/status_mapping.h"
+#include "server/services/stream_sequence.h"
 #include "server/wire/request_codec.h"
 
 namespace attendant::server {
@@ -82,6 +83,7 @@ void Describe(const ServedModel& model, v1::GetModelResponse& out) {
   out.set_compute_dtype(ToProto(model.encoder->mode().type));
   out.set_weight_bytes(model.encoder->weight_bytes());
   out.set_base(model.base);
+  out.set_sequence_state_bytes(SequenceStateBytes(description));
   for (const StageCost& cost : ListStageCosts(description)) {
     v1::StageCost& listed = *out.add_stage_costs();
     listed.set_stage(cost.stage);

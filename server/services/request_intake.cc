@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/services/request_validation.h"
 #include "server/services/status_mapping.h"
 
@@ -18,9 +19,10 @@ int64_t MaxHeadBytes(const ServiceLimits& limits) {
 // Validates the request of a message of `message_bytes`.
 template <typename Request>
 absl::StatusOr<PreparedRequest> Prepare(const Request& request, const RequestPayloads& payloads,
-                                        int64_t message_bytes, const ServiceContext& context) {
+                                        int64_t message_bytes, const ServiceContext& context,
+                                        const StreamSequence* sequence = nullptr) {
   absl::StatusOr<ComputeRequest> compute =
-      Validate(request, payloads, {context.models, context.limits, context.memories});
+      Validate(request, payloads, {context.models, context.limits, context.memories, sequence});
   if (!compute.ok()) return compute.status();
   absl::StatusOr<RequestBytes> bytes = PredictBytes(*compute, context.limits.max_answer_bytes);
   if (!bytes.ok()) return bytes.status();
@@ -35,6 +37,23 @@ absl::StatusOr<PreparedRequest> ParseAndPrepare(const grpc::ByteBuffer& message,
   if (!payloads.ok()) return payloads.status();
   return Prepare(request, RequestPayloads(*payloads, {}), static_cast<int64_t>(message.Length()),
                  context);
+}
+
+// What an item says of where it stands is what its sequence says.
+absl::Status CheckPlace(const v1::EncodeStreamRequest& item, const StreamSequence* sequence) {
+  if (sequence == nullptr) {
+    if (item.has_first_token()) {
+      return Refusal("first_token", "none without a sequence", absl::StrCat(item.first_token()));
+    }
+    return item.ends() ? Refusal("ends", "false without a sequence", "true") : absl::OkStatus();
+  }
+  if (!item.has_first_token() || item.first_token() == static_cast<uint64_t>(sequence->tokens())) {
+    return absl::OkStatus();
+  }
+  return Refusal("first_token",
+                 absl::StrCat(sequence->tokens(), ", as many tokens as sequence ",
+                              sequence->number(), " has so far"),
+                 absl::StrCat(item.first_token()));
 }
 
 }  // namespace
@@ -54,17 +73,31 @@ absl::StatusOr<PreparedRequest> PreparePutMemory(const grpc::ByteBuffer& message
   return ParseAndPrepare<v1::PutMemoryRequest>(message, context);
 }
 
-absl::StatusOr<PreparedItem> PrepareItem(const grpc::ByteBuffer& message,
-                                         const ServiceContext& context) {
-  v1::EncodeStreamRequest item;
-  auto payloads = ParseRequest(message, MaxHeadBytes(context.limits), item);
+absl::StatusOr<StreamItem> ReceiveItem(const grpc::ByteBuffer& message,
+                                       const ServiceContext& context) {
+  StreamItem item;
+  auto payloads = ParseRequest(message, MaxHeadBytes(context.limits), item.message);
   if (!payloads.ok()) return payloads.status();
-  if (!item.has_request()) {
-    return PreparedItem{item.id(), Refusal("request", "an EncodeRequest", "none")};
-  }
-  const RequestPayloads inner(*payloads, {v1::EncodeStreamRequest::kRequestFieldNumber});
-  return PreparedItem{
-      item.id(), Prepare(item.request(), inner, static_cast<int64_t>(message.Length()), context)};
+  item.payloads = *std::move(payloads);
+  item.bytes = static_cast<int64_t>(message.Length());
+  return item;
+}
+
+absl::StatusOr<PreparedRequest> PrepareItem(const StreamItem& item,
+                                            const std::shared_ptr<StreamSequence>& sequence,
+                                            const ServiceContext& context) {
+  const v1::EncodeStreamRequest& message = item.message;
+  if (!message.has_request()) return Refusal("request", "an EncodeRequest", "none");
+  absl::Status status = CheckPlace(message, sequence.get());
+  if (!status.ok()) return status;
+  const RequestPayloads payloads(item.payloads, {v1::EncodeStreamRequest::kRequestFieldNumber});
+  absl::StatusOr<PreparedRequest> prepared =
+      Prepare(message.request(), payloads, item.bytes, context, sequence.get());
+  if (!prepared.ok() || sequence == nullptr) return prepared;
+  status = sequence->Admit(prepared->compute, context.memories);
+  if (!status.ok()) return status;
+  prepared->compute.part_of = sequence;
+  return prepared;
 }
 
 }  // namespace attendant::server

@@ -4,10 +4,15 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "attendant/v1/encoder_service.pb.h"
 #include "server/services/compute_request.h"
 #include "server/services/encoder_service.h"
+#include "server/services/stream_sequence.h"
+#include "server/wire/request_codec.h"
 
 namespace attendant::server {
 
@@ -16,9 +21,11 @@ struct PreparedRequest {
   int64_t bytes = 0;  // of message, answer and scratch
 };
 
-struct PreparedItem {
-  uint64_t id = 0;
-  absl::StatusOr<PreparedRequest> request;
+// An EncodeStreamRequest.
+struct StreamItem {
+  v1::EncodeStreamRequest message;  // without the tensors' data
+  std::vector<TensorPayload> payloads;
+  int64_t bytes = 0;  // of the message
 };
 
 // An AttendRequest; an EncodeRequest; a PutMemoryRequest. The tensors' data stays where it arrived.
@@ -30,8 +37,13 @@ absl::StatusOr<PreparedRequest> PrepareEncode(const grpc::ByteBuffer& message,
 absl::StatusOr<PreparedRequest> PreparePutMemory(const grpc::ByteBuffer& message,
                                                  const ServiceContext& context);
 
-// An EncodeStreamRequest. INVALID_ARGUMENT: it is malformed, so that even its id is not known.
-absl::StatusOr<PreparedItem> PrepareItem(const grpc::ByteBuffer& message,
-                                         const ServiceContext& context);
+// INVALID_ARGUMENT: it is malformed, so that even its id is not known.
+absl::StatusOr<StreamItem> ReceiveItem(const grpc::ByteBuffer& message,
+                                       const ServiceContext& context);
+
+// `sequence` is that which the item is a part of, or null.
+absl::StatusOr<PreparedRequest> PrepareItem(const StreamItem& item,
+                                            const std::shared_ptr<StreamSequence>& sequence,
+                                            const ServiceContext& context);
 
 }  // namespace attendant::server

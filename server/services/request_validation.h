@@ -13,6 +13,7 @@ struct ValidationContext {
   const ServedModels& models;
   const ServiceLimits& limits;
   MemoryStore& memories;
+  const StreamSequence* sequence = nullptr;  // that the request is a part of; or none
 };
 
 // NOT_FOUND: no such model or registered memory. INVALID_ARGUMENT: names the field, what was

@@ -2,9 +2,20 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "server/services/status_mapping.h"
 
 namespace attendant::server {
+namespace {
+
+// The error of an item that its sequence has not seen.
+absl::Status WithPlace(const absl::Status& status, const StreamSequence& sequence) {
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), "; sequence ", sequence.number(),
+                                   " stays as it was, at ", sequence.tokens(), " tokens"));
+}
+
+}  // namespace
 
 grpc::ServerGenericBidiReactor* StreamReactor::Start(const ServiceContext& context,
                                                      grpc::GenericCallbackServerContext& call,
@@ -37,56 +48,110 @@ void StreamReactor::OnReadDone(bool ok) {
   grpc::ByteBuffer message;
   {
     std::lock_guard lock(mutex_);
-    reading_ = false;
     if (!ok) {
+      reading_ = false;
       input_ended_ = true;
       if (call_.IsCancelled()) Lose();
       return Advance();
     }
     ++in_flight_;
     message.Swap(&message_);
+  }
+  // Read on only when it is known which sequence this one belongs to.
+  absl::StatusOr<StreamItem> item = ReceiveItem(message, context_);
+  message.Clear();
+  if (!item.ok()) return RefuseMalformed(item.status());
+  std::optional<Taken> taken;
+  {
+    std::lock_guard lock(mutex_);
+    reading_ = false;
+    taken = Take(*std::move(item));
     Advance();
   }
-  Accept(message);
+  Work(std::move(taken));
 }
 
-void StreamReactor::Accept(const grpc::ByteBuffer& message) {
-  absl::StatusOr<PreparedItem> item = PrepareItem(message, context_);
-  if (item.ok()) return Submit(item->id, std::move(item->request));
-  RequestAccount(kName).Report(item.status(), context_.metrics);
+void StreamReactor::RefuseMalformed(const absl::Status& status) {
+  RequestAccount(kName).Report(status, context_.metrics);
   std::lock_guard lock(mutex_);
+  reading_ = false;
   --in_flight_;
   input_ended_ = true;
-  if (end_.ok()) end_ = item.status();
+  if (end_.ok()) end_ = status;
   Advance();
 }
 
-void StreamReactor::Submit(uint64_t id, absl::StatusOr<PreparedRequest> request) {
-  RequestAccount account(kName);
-  if (request.ok()) account.Describe(request->compute);
+std::optional<StreamReactor::Taken> StreamReactor::Take(StreamItem item) {
+  const uint64_t number = item.message.sequence();
+  if (number == 0) return Taken{std::move(item), nullptr};
+  const auto [entry, is_new] = sequences_.try_emplace(number);
+  std::shared_ptr<StreamSequence> sequence = std::move(entry->second);
+  entry->second = nullptr;
+  if (is_new) sequence = std::make_shared<StreamSequence>(number);
+  if (sequence != nullptr) return Taken{std::move(item), std::move(sequence)};
+  held_back_ = std::move(item);
+  return std::nullopt;
+}
+
+void StreamReactor::GiveBack(const Pending& pending, bool computed) {
+  if (pending.sequence == nullptr) return;
+  const bool goes = !pending.sequence->begun() || (pending.ends && computed);
+  if (goes) {
+    pending.sequence->LetGo();  // before the answer: who reads that finds the room free
+    sequences_.erase(pending.sequence->number());
+  } else {
+    sequences_[pending.sequence->number()] = pending.sequence;
+  }
+}
+
+void StreamReactor::Work(std::optional<Taken> next) {
+  while (next) {
+    Pending pending{next->item.message.id(), next->item.message.ends(), next->sequence};
+    const absl::Status status = Submit(*next, pending);
+    if (status.ok()) return;
+    next = End(std::move(pending), {status, absl::ZeroDuration()});
+  }
+}
+
+absl::Status StreamReactor::Submit(const Taken& taken, Pending& pending) {
+  absl::StatusOr<PreparedRequest> request = PrepareItem(taken.item, taken.sequence, context_);
+  if (request.ok()) pending.account.Describe(request->compute);
   if (context_.admission.closed()) request = DrainingError();
-  if (!request.ok()) return OnOutcome(id, std::move(account), {request.status(), {}});
-  auto job = std::make_unique<EncodeJob>(
-      std::move(request->compute), cancelled_,
-      [self = shared_from_this(), id, account = std::move(account)](JobOutcome outcome) {
-        self->OnOutcome(id, account, std::move(outcome));
-      });
+  if (!request.ok()) return request.status();
+  pending.tokens = request->compute.layout.tokens();
+  auto job = std::make_unique<EncodeJob>(std::move(request->compute), cancelled_,
+                                         [self = shared_from_this(), pending](JobOutcome outcome) {
+                                           self->Work(self->End(pending, std::move(outcome)));
+                                         });
   job->bytes = request->bytes;
   job->deadline = DeadlineOf(call_, context_.clock);
   std::unique_ptr<Job> queued = std::move(job);
-  const absl::Status status = context_.queue.Submit(queued);
-  if (!status.ok()) queued->Fail(status);
+  return context_.queue.Submit(queued);
 }
 
-void StreamReactor::OnOutcome(uint64_t id, RequestAccount account, JobOutcome outcome) {
-  if (outcome.answer.ok()) account.SetQueued(outcome.queued);
-  account.Report(outcome.answer.status(), context_.metrics);
-  grpc::ByteBuffer answer = outcome.answer.ok() ? ToStreamResponse(id, *std::move(outcome.answer))
-                                                : ToStreamError(id, outcome.answer.status());
+std::optional<StreamReactor::Taken> StreamReactor::End(Pending pending, JobOutcome outcome) {
+  const bool computed = outcome.answer.ok();
+  if (computed) pending.account.SetQueued(outcome.queued);
+  pending.account.Report(outcome.answer.status(), context_.metrics);
+  if (pending.sequence != nullptr) {
+    if (computed) {
+      pending.sequence->Keep(pending.tokens);
+    } else {
+      outcome.answer = WithPlace(outcome.answer.status(), *pending.sequence);
+    }
+  }
+  grpc::ByteBuffer answer = computed ? ToStreamResponse(pending.id, *std::move(outcome.answer))
+                                     : ToStreamError(pending.id, outcome.answer.status());
   std::lock_guard lock(mutex_);
-  if (lost_) return;
+  GiveBack(pending, computed);
+  if (lost_) return std::nullopt;
   answers_.push_back(std::move(answer));
+  std::optional<Taken> next;
+  if (std::optional<StreamItem> item = std::exchange(held_back_, std::nullopt)) {
+    next = Take(*std::move(item));
+  }
   Advance();
+  return next;
 }
 
 void StreamReactor::OnWriteDone(bool ok) {
@@ -108,6 +173,7 @@ void StreamReactor::Lose() {
   if (lost_) return;
   lost_ = true;
   input_ended_ = true;
+  held_back_.reset();
   end_ = LostCallerError(call_, context_);
   cancelled_->store(true, std::memory_order_relaxed);
 }
@@ -118,7 +184,7 @@ void StreamReactor::Advance() {
     writing_ = true;
     StartWrite(&answers_.front());
   }
-  if (!reading_ && !input_ended_ && in_flight_ < context_.limits.stream_window) {
+  if (!reading_ && !input_ended_ && !held_back_ && in_flight_ < context_.limits.stream_window) {
     reading_ = true;
     StartRead(&message_);
   }
@@ -131,8 +197,14 @@ void StreamReactor::OnDone() {
   open_streams_.Remove(this);
   std::unique_ptr<Admission::Slot> slot;
   std::shared_ptr<StreamReactor> self;
+  std::map<uint64_t, std::shared_ptr<StreamSequence>> sequences;
   std::lock_guard lock(mutex_);
   answers_.clear();
+  sequences.swap(sequences_);
+  // Jobs that have just ended may still hold them.
+  for (const auto& [number, sequence] : sequences) {
+    if (sequence != nullptr) sequence->LetGo();
+  }
   slot = std::move(slot_);
   self = std::move(self_);
 }

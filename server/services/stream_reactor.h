@@ -6,8 +6,10 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "server/admission/admission.h"
 #include "server/services/encode_job.h"
@@ -15,14 +17,17 @@
 #include "server/services/open_streams.h"
 #include "server/services/request_end.h"
 #include "server/services/request_intake.h"
+#include "server/services/stream_sequence.h"
 
 namespace attendant::server {
 
 // Reads items while fewer than stream_window are in flight, that is, read and not yet answered on
-// the wire; answers each when it is done. Ends OK when the client has half-closed and every answer
-// has left; with INVALID_ARGUMENT, also after those answers, when a message is malformed; at once
-// when the caller is gone, whose queued items are then dropped. While the server drains, accepted
-// items are answered and new ones refused with UNAVAILABLE.
+// the wire; answers each when it is done. Of the parts of a sequence one is worked on at a time:
+// the next one is held back until it is answered, and nothing behind it is read. Ends OK when the
+// client has half-closed and every answer has left; with INVALID_ARGUMENT, also after those
+// answers, when a message is malformed; at once when the caller is gone, whose queued items are
+// then dropped. While the server drains, accepted items are answered and new ones refused with
+// UNAVAILABLE.
 //
 // gRPC's reactions and the ends of jobs come on threads of their own. Each changes the state under
 // `mutex_` and then calls Advance, the only place that starts an operation of gRPC: at most one
@@ -54,9 +59,31 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   StreamReactor(const ServiceContext& context, grpc::GenericCallbackServerContext& call,
                 std::unique_ptr<Admission::Slot> slot, OpenStreams& open_streams);
 
-  void Accept(const grpc::ByteBuffer& message);
-  void Submit(uint64_t id, absl::StatusOr<PreparedRequest> request);
-  void OnOutcome(uint64_t id, RequestAccount account, JobOutcome outcome);
+  // An item and the sequence that it is a part of, which then is its own until it ends.
+  struct Taken {
+    StreamItem item;
+    std::shared_ptr<StreamSequence> sequence;  // null: none
+  };
+  // What is known of an item until it is answered.
+  struct Pending {
+    uint64_t id;
+    bool ends;  // its sequence
+    std::shared_ptr<StreamSequence> sequence;
+    int64_t tokens = 0;
+    RequestAccount account = RequestAccount(kName);
+  };
+
+  // Takes up an item; none if it is held back. With the mutex held.
+  std::optional<Taken> Take(StreamItem item);
+  void GiveBack(const Pending& pending, bool computed);
+
+  // Works on the item, and if it ends at once on that which was held back for it.
+  void Work(std::optional<Taken> next);
+  // Puts it into the queue. Not OK: it ends so.
+  absl::Status Submit(const Taken& taken, Pending& pending);
+  // Answers the item. What was held back for it goes on.
+  std::optional<Taken> End(Pending pending, JobOutcome outcome);
+  void RefuseMalformed(const absl::Status& status);
   void Lose();
   void Advance();
 
@@ -71,6 +98,8 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   std::unique_ptr<Admission::Slot> slot_;
   grpc::ByteBuffer message_;              // the read owns it while it is under way
   std::deque<grpc::ByteBuffer> answers_;  // the write owns the first while it is under way
+  std::map<uint64_t, std::shared_ptr<StreamSequence>> sequences_;  // null: an item has taken it
+  std::optional<StreamItem> held_back_;
   int in_flight_ = 0;
   bool reading_ = false;
   bool writing_ = false;

@@ -45,14 +45,15 @@ int32_t RelativePosition(const EmbeddingShape& embeddings, absl::Span<const int3
 }
 
 absl::StatusOr<std::vector<int32_t>> DefaultPositions(const EmbeddingShape& embeddings,
-                                                      const TokenLayout& layout) {
+                                                      const TokenLayout& layout,
+                                                      int64_t tokens_before) {
   std::vector<int32_t> result;
   result.reserve(layout.tokens());
   for (int64_t b = 0; b < layout.sequences; ++b) {
     const absl::Span<const int32_t> positions = layout.positions_of(b);
     const int64_t length = layout.length(b);
     if (length == 0) continue;
-    const int64_t span = RelativePosition(embeddings, positions, length - 1) + 1;
+    const int64_t span = tokens_before + RelativePosition(embeddings, positions, length - 1) + 1;
     if (span > embeddings.longest_sequence()) {
       return Refusal(
           "token_ids",
@@ -60,7 +61,7 @@ absl::StatusOr<std::vector<int32_t>> DefaultPositions(const EmbeddingShape& embe
           absl::StrCat(span, " in sequence ", b));
     }
     for (int64_t k = 0; k < length; ++k) {
-      result.push_back(static_cast<int32_t>(embeddings.first_position) +
+      result.push_back(static_cast<int32_t>(embeddings.first_position + tokens_before) +
                        RelativePosition(embeddings, positions, k));
     }
   }
@@ -97,7 +98,7 @@ TokenLayout Truncate(const TokenLayout& layout, const EmbeddingShape& embeddings
 }
 
 absl::StatusOr<KeptIds> ReadKeptIds(const IdTensors& tensors, const EmbeddingShape& embeddings,
-                                    const TokenLayout& layout) {
+                                    const TokenLayout& layout, int64_t tokens_before) {
   KeptIds kept;
   auto words = ReadIds("token_ids", tensors.token_ids, embeddings.vocabulary, layout);
   if (!words.ok()) return words.status();
@@ -112,7 +113,7 @@ absl::StatusOr<KeptIds> ReadKeptIds(const IdTensors& tensors, const EmbeddingSha
     if (!given.ok()) return given.status();
     kept.positions = *std::move(given);
   } else if (embeddings.positions > 0) {
-    auto defaults = DefaultPositions(embeddings, layout);
+    auto defaults = DefaultPositions(embeddings, layout, tokens_before);
     if (!defaults.ok()) return defaults.status();
     kept.positions = *std::move(defaults);
   }

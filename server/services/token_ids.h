@@ -40,10 +40,10 @@ enum class TruncationSide { kRight, kLeft };
 TokenLayout Truncate(const TokenLayout& layout, const EmbeddingShape& embeddings,
                      TruncationSide side);
 
-// Ids of padded tokens are never looked at. INVALID_ARGUMENT: an id outside its table (the first
-// one is named), a table that the model does not have, or a row longer than the default positions
-// reach.
+// Ids of padded tokens are never looked at. Default positions are those behind `tokens_before`
+// others. INVALID_ARGUMENT: an id outside its table (the first one is named), a table that the
+// model does not have, or a row longer than the default positions reach.
 absl::StatusOr<KeptIds> ReadKeptIds(const IdTensors& tensors, const EmbeddingShape& embeddings,
-                                    const TokenLayout& layout);
+                                    const TokenLayout& layout, int64_t tokens_before = 0);
 
 }  // namespace attendant::server

@@ -125,7 +125,8 @@ Rows MemoryRows() {
   const std::string group = "Registered memories";
   return {
       {group, "max-registered-bytes", "BYTES",
-       "Keys and values that PutMemory may keep, of all models; more are refused.",
+       "Keys and values that PutMemory may keep, and what sequences that come in parts over "
+       "EncodeStream leave behind, of all models; more are refused.",
        BytesKind(&Settings::max_registered_bytes, 0, kTiB)},
       {group, "max-registered-age", "DURATION",
        "When a registered memory expires, unless its client asks for less.",

@@ -109,6 +109,30 @@ v1::EncodeResponse ArticleServer::Encode(const v1::EncodeRequest& request) {
   return response;
 }
 
+std::vector<float> ArticleServer::EncodedInParts(const std::vector<float>& hidden_states,
+                                                 int64_t width, int64_t tokens) {
+  grpc::ClientContext context;
+  const auto stream = server_->stub().EncodeStream(&context);
+  const auto length = static_cast<int64_t>(hidden_states.size()) / width;
+  std::vector<float> encoded;
+  for (int64_t first = 0; first < length; first += tokens) {
+    const int64_t count = std::min(tokens, length - first);
+    v1::EncodeStreamRequest part;
+    part.set_sequence(1);
+    *part.mutable_request()->mutable_hidden_states() =
+        FloatTensor({1, count, width}, server::Rows(hidden_states, width, first, count));
+    EXPECT_TRUE(stream->Write(part));
+    v1::EncodeStreamResponse answer;
+    EXPECT_TRUE(stream->Read(&answer));
+    EXPECT_FALSE(answer.has_error()) << answer.error().message();
+    const std::vector<float> rows = ToFloats(answer.response().hidden_states());
+    encoded.insert(encoded.end(), rows.begin(), rows.end());
+  }
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+  return encoded;
+}
+
 std::string ArticleServer::PutMemory(const v1::Memory& memory) {
   grpc::ClientContext context;
   v1::PutMemoryRequest request;

@@ -48,6 +48,9 @@ class ArticleServer {
   std::vector<float> Probabilities(v1::AttendRequest request);
 
   v1::EncodeResponse Encode(const v1::EncodeRequest& request);
+  // Hidden states [S, E] of one sequence, sent over an EncodeStream in parts of so many tokens.
+  std::vector<float> EncodedInParts(const std::vector<float>& hidden_states, int64_t width,
+                                    int64_t tokens);
   // The handle of a memory that is kept.
   std::string PutMemory(const v1::Memory& memory);
 

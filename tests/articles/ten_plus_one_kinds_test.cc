@@ -88,6 +88,19 @@ TEST(TenPlusOneInsights, LinearAttentionIsFastWeights) {
   EXPECT_EQ(causal.Model().layer().attention(), "causal_linear");
 }
 
+// F38, TV14: the matrix stays between the parts of a sequence, token by token too.
+TEST(TenPlusOneInsights, FastWeightsStayBetweenTheTokensOfAStream) {
+  json description = Projections(1);
+  description["attention"] = "causal_linear";
+  ArticleServer server(description, ThreeMatrices());
+  for (const int64_t tokens : {1, 2, 3}) {
+    const std::vector<float> answer = server.EncodedInParts(Generate(12, 1), 4, tokens);
+    ExpectRow(answer, 0, {.70875659, -.80481547, 1.05625680, .08503829});
+    ExpectSums(answer, 2.19691919, 69.79318199);
+    EXPECT_EQ(answer, server.Output(ThreeTokens()));
+  }
+}
+
 // What was written under orthogonal keys is read as it was.
 TEST(TenPlusOneInsights, FastWeightsGiveBackTheValueOfAKey) {
   json description = Projections(1);
@@ -235,7 +248,9 @@ TEST(TenPlusOneInsights, AStackOfFastWeightsIsCausal) {
   v1::EncodeRequest five, three;
   *five.mutable_hidden_states() = FloatTensor({1, 5, 4}, Generate(20, 1));
   *three.mutable_hidden_states() = FloatTensor({1, 3, 4}, Generate(12, 1));
-  EXPECT_EQ(server::Rows(server.Encoded(five), 4, 0, 3), server.Encoded(three));
+  const std::vector<float> whole = server.Encoded(five);
+  EXPECT_EQ(server::Rows(whole, 4, 0, 3), server.Encoded(three));
+  EXPECT_EQ(server.EncodedInParts(Generate(20, 1), 4, 2), whole);
 }
 
 }  // namespace

@@ -6,11 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/commands/run_command_line.h"
+#include "tests/engine/checkpoint/model_files.h"
 #include "tests/integration/server_process.h"
 
 namespace attendant::client {
@@ -108,6 +110,53 @@ TEST(ClientAndServerTest, ExplainsTheWorkedExampleAsOnPaper) {
       EXPECT_NEAR(head["values"][token][i].get<double>(), values[token][i], 1e-6);
     }
   }
+}
+
+// One of torch's layers with fast weights, from a folder.
+void WriteFastLayer(const TempFolder& folder) {
+  folder.Write("attendant.json",
+               R"({"module": "nn.TransformerEncoderLayer", "file": "w.safetensors",
+                   "num_heads": 3, "norm_first": true, "activation": "gelu",
+                   "layer_norm_eps": 1e-5, "attention": "causal_linear", "score_scale": 0.05})");
+  const std::pair<const char*, std::vector<int64_t>> shapes[] = {
+      {"self_attn.in_proj_weight", {63, 21}},
+      {"self_attn.out_proj.weight", {21, 21}},
+      {"linear1.weight", {10, 21}},
+      {"linear2.weight", {21, 10}},
+      {"norm1.weight", {21}},
+      {"norm2.weight", {21}}};
+  std::vector<TestTensor> tensors;
+  for (const auto& [name, shape] : shapes) tensors.push_back(MakeTensor(name, shape));
+  folder.Write("w.safetensors", MakeSafetensors(tensors));
+}
+
+TEST(ClientAndServerTest, ASequenceInPartsIsAnsweredAsAWhole) {
+  const TempFolder folder;
+  WriteFastLayer(folder);
+  ReadyServer server({"--model=f=" + folder.path(), "--model=t=synthetic:tiny"});
+  const auto encode = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> command = {
+        "encode", "--address",  server.address(), "--model",        "f",
+        "--json", "--generate", "1x13",           "--intermediate", "0"};
+    command.insert(command.end(), more.begin(), more.end());
+    const Outcome outcome = RunWith(command);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return nlohmann::json::parse(outcome.out);
+  };
+  const nlohmann::json whole = encode({});
+  EXPECT_EQ(whole["hidden_states"]["shape"], nlohmann::json({1, 13, 21}));
+  for (const char* tokens : {"1", "5", "13", "100"}) {
+    const nlohmann::json parts = encode({"--chunk", tokens});
+    EXPECT_EQ(parts["hidden_states"], whole["hidden_states"]) << tokens;
+    EXPECT_EQ(parts["intermediate.0"], whole["intermediate.0"]) << tokens;
+    EXPECT_EQ(parts["execution"]["tokens"], 13);
+  }
+  const Outcome refused = RunWith({"encode", "--address", server.address(), "--model", "t",
+                                   "--token-ids", "1,2,3", "--chunk", "2"});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("sequence: expected 0, as the model takes none in parts"));
+  const Outcome told = RunWith({"models", "f", "--address", server.address()});
+  EXPECT_THAT(told.out, HasSubstr("sequences in parts       yes, "));
 }
 
 TEST(ClientAndServerTest, TheLoadTestPipelinesOverStreams) {

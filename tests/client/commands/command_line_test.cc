@@ -358,6 +358,14 @@ TEST_F(CommandLineTest, BadUsageExitsWith2) {
       {{"encode", "--token-ids", "1", "--features"}, "--features: no rows: give one of --input"},
       {{"encode", "--token-ids", "1", "--layers", "3"}, "--layers: '3' is not FIRST:COUNT"},
       {{"encode", "--token-ids", "1", "--pooled", "median"}, "--pooled"},
+      {{"encode", "--token-ids", "1", "--chunk", "0"}, "--chunk"},
+      {{"encode", "--token-ids", "1;2", "--chunk", "1"},
+       "--chunk: expected one sequence, with one row for each token, got [2, 1]"},
+      {{"encode", "--token-ids", "1,2", "--position-ids", "1", "--chunk", "1"},
+       "--chunk: expected one sequence, with one row for each token, got [1, 1]"},
+      {{"encode", "--token-ids", "1", "--pooled", "--chunk", "1"},
+       "--chunk: expected none of --mask, --lengths, --bias, --attention-layers, --query-rows, "
+       "--pooled and --truncate beside it"},
   };
   for (const auto& [arguments, message] : cases) {
     const Outcome outcome = RunWith(arguments);
@@ -365,6 +373,28 @@ TEST_F(CommandLineTest, BadUsageExitsWith2) {
     EXPECT_THAT(outcome.err, HasSubstr(message));
     EXPECT_THAT(outcome.out, IsEmpty());
   }
+}
+
+TEST_F(CommandLineTest, EncodeSendsASequenceInParts) {
+  // This server answers the last item first.
+  const Outcome outcome =
+      Run({"encode", "--values", "1,2;3,4;5,6", "--layers", "0:2", "--chunk", "2"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("the server's answer is not that of the next part"));
+  const std::vector<v1::EncodeStreamRequest> sent = server_.streamed();
+  ASSERT_EQ(sent.size(), 2u);
+  EXPECT_THAT(sent[0].request().hidden_states().shape(), ElementsAre(1, 2, 2));
+  EXPECT_THAT(sent[1].request().hidden_states().shape(), ElementsAre(1, 1, 2));
+  EXPECT_EQ(sent[0].first_token(), 0u);
+  EXPECT_EQ(sent[1].first_token(), 2u);
+  EXPECT_FALSE(sent[0].ends());
+  EXPECT_TRUE(sent[1].ends());
+  EXPECT_EQ(sent[0].sequence(), sent[1].sequence());
+  EXPECT_EQ(sent[1].request().layers().count(), 2u);
+
+  const json whole = RunJson({"encode", "--values", "1,2;3,4", "--chunk", "2"});
+  EXPECT_EQ(whole["hidden_states"]["shape"], json({1, 2, 2}));
+  EXPECT_EQ(whole["hidden_states"], RunJson({"encode", "--values", "1,2;3,4"})["hidden_states"]);
 }
 
 TEST_F(CommandLineTest, HelpDocumentsTheExitCodes) {

@@ -390,6 +390,25 @@ TEST_F(ClientTest, StreamAnswersOutOfOrderAndGoesOnAfterAnError) {
   EXPECT_TRUE(answers[9].ok());
 }
 
+TEST_F(ClientTest, StreamSaysWhereAPartStands) {
+  const std::unique_ptr<EncodeStream> stream = client_.OpenEncodeStream();
+  EXPECT_TRUE(stream->Write(1, SmallEncode()));
+  EXPECT_TRUE(stream->Write(2, SmallEncode(), {.sequence = 5}));
+  EXPECT_TRUE(stream->Write(3, SmallEncode(), {.sequence = 5, .first_token = 0, .ends = true}));
+  stream->WritesDone();
+  while (stream->Read()) {
+  }
+  EXPECT_TRUE(stream->Finish().ok());
+  const std::vector<v1::EncodeStreamRequest> sent = server_.streamed();
+  ASSERT_EQ(sent.size(), 3u);
+  EXPECT_EQ(sent[0].sequence(), 0u);
+  EXPECT_EQ(sent[1].sequence(), 5u);
+  EXPECT_FALSE(sent[1].has_first_token());
+  EXPECT_FALSE(sent[1].ends());
+  EXPECT_TRUE(sent[2].has_first_token());
+  EXPECT_TRUE(sent[2].ends());
+}
+
 TEST_F(ClientTest, StreamsOwnErrorComesFromFinish) {
   server_.set_status({grpc::StatusCode::UNAVAILABLE, "draining"});
   const std::unique_ptr<EncodeStream> stream = client_.OpenEncodeStream();

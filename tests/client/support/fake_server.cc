@@ -101,6 +101,11 @@ std::vector<v1::PutMemoryRequest> FakeServer::put() const {
   return put_;
 }
 
+std::vector<v1::EncodeStreamRequest> FakeServer::streamed() const {
+  absl::MutexLock lock(&mutex_);
+  return streamed_;
+}
+
 grpc::Status FakeServer::Ready(grpc::ServerContext& context) {
   std::function<void(grpc::ServerContext&)> hook;
   {
@@ -175,6 +180,10 @@ grpc::Status FakeServer::EncodeStream(
   std::vector<v1::EncodeStreamRequest> requests;
   v1::EncodeStreamRequest request;
   while (stream->Read(&request)) requests.push_back(request);
+  {
+    absl::MutexLock lock(&mutex_);
+    streamed_ = requests;
+  }
   while (!requests.empty()) {
     v1::EncodeStreamResponse answer;
     answer.set_id(requests.back().id());

@@ -39,6 +39,8 @@ class FakeServer : private v1::EncoderService::Service {
   std::vector<v1::AttendRequest> attended() const;
   std::vector<v1::EncodeRequest> encoded() const;
   std::vector<v1::PutMemoryRequest> put() const;
+  // In the order in which they came.
+  std::vector<v1::EncodeStreamRequest> streamed() const;
 
  private:
   grpc::Status Attend(grpc::ServerContext* context, const v1::AttendRequest* request,
@@ -66,6 +68,7 @@ class FakeServer : private v1::EncoderService::Service {
   std::vector<v1::AttendRequest> attended_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::EncodeRequest> encoded_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::PutMemoryRequest> put_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::EncodeStreamRequest> streamed_ ABSL_GUARDED_BY(mutex_);
   std::string address_;
   std::unique_ptr<grpc::Server> server_;
 };

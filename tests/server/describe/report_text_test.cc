@@ -152,6 +152,20 @@ TEST(ReportTextTest, SaysWhereEveryTensorWent) {
   EXPECT_THAT(lines, Contains("    odd\\nname I64 [1] -> not used"));
 }
 
+TEST(ReportTextTest, SaysWhatCollaborativeHeadsAreMadeOf) {
+  ModelReport report = SmallReport();
+  report.model.checkpoint.tensors = {{"/m/w", "mixing", "F32", {1, 4}, 16, {"layer.0.mixing"}}};
+  EXPECT_THAT(Lines(report), Contains("    mixing F32 [1, 4] -> made into queries and keys"));
+}
+
+TEST(ReportTextTest, TellsWhatIsKeptOfSequencesInParts) {
+  ModelReport report = SmallReport();
+  EXPECT_THAT(ToText(report), Not(HasSubstr("sequences in parts")));
+  report.model.checkpoint.description.layer.attention = AttentionKind::kCausalLinear;
+  EXPECT_THAT(Lines(report),
+              Contains("sequences in parts  over EncodeStream, 1024 bytes kept of each"));
+}
+
 TEST(ReportTextTest, TellsEmulationFromTheTypesOwnMemory) {
   ModelReport report = SmallReport();
   report.model.setting.compute.emulate = true;

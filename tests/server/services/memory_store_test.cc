@@ -89,8 +89,8 @@ TEST_F(MemoryStoreTest, RefusesWhatDoesNotFit) {
   EXPECT_EQ(store_.counts().bytes, 2 * kBytesOfOneRow);
   EXPECT_EQ(store_.Reserve(Rows(1)).status(),
             absl::ResourceExhaustedError(
-                "the memory would take 796 bytes beside the 1592 of 1 registered ones; the server "
-                "keeps at most 2000 (--max-registered-bytes)"));
+                "the memory would take 796 bytes beside the 1592 of 1 registered memories; the "
+                "server keeps at most 2000 (--max-registered-bytes)"));
   being_made->reset();
   EXPECT_TRUE(store_.Reserve(Rows(1)).ok());
   EXPECT_EQ(store_.counts().bytes, kBytesOfOneRow);
@@ -98,6 +98,25 @@ TEST_F(MemoryStoreTest, RefusesWhatDoesNotFit) {
   EXPECT_FALSE(store_.Reserve(Rows(3)).ok());
   clock_.Advance(absl::Seconds(5));
   EXPECT_TRUE(store_.Reserve(Rows(3)).ok());
+}
+
+TEST_F(MemoryStoreTest, HoldsRoomForSequencesBesideMemories) {
+  Put(1, absl::Seconds(5));
+  auto first = store_.Hold(700);
+  auto second = store_.Hold(400);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(store_.counts().sequences, 2);
+  EXPECT_EQ(store_.counts().sequence_bytes, 1100);
+  EXPECT_EQ(store_.counts().bytes, kBytesOfOneRow);
+  EXPECT_EQ(store_.Hold(105).status(),
+            absl::ResourceExhaustedError(
+                "the sequence's state would take 105 bytes beside the 796 of 1 registered memories "
+                "and the 1100 of 2 sequences in parts; the server keeps at most 2000 "
+                "(--max-registered-bytes)"));
+  EXPECT_FALSE(store_.Reserve(Rows(1)).ok());
+  first->reset();
+  EXPECT_TRUE(store_.Hold(105).ok());
+  EXPECT_EQ(store_.counts().sequences, 1);
 }
 
 TEST_F(MemoryStoreTest, WhatIsInUseStaysAndCounts) {

@@ -185,8 +185,8 @@ TEST_F(PutMemoryTest, RefusesWhenFullAndMakesRoomAgain) {
   const grpc::Status status = server::Put(*server_, Valid(), &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(status.error_message(),
-            "the memory would take 2652 bytes beside the 2652 of 1 registered ones; the server "
-            "keeps at most 3000 (--max-registered-bytes)");
+            "the memory would take 2652 bytes beside the 2652 of 1 registered memories; the "
+            "server keeps at most 3000 (--max-registered-bytes)");
   v1::DropMemoryResponse dropped;
   EXPECT_TRUE(Drop(*server_, handle, &dropped).ok());
   EXPECT_TRUE(server::Put(*server_, Valid(), &response).ok());

@@ -145,6 +145,21 @@ TEST_F(RequestCodecTest, FindsTensorDataOfEveryRequest) {
   EXPECT_EQ(parsed.request().hidden_states().data(), "");
 }
 
+TEST_F(RequestCodecTest, KeepsWhereAPartStands) {
+  v1::EncodeStreamRequest request;
+  request.mutable_request()->mutable_hidden_states()->set_data("hidden");
+  request.set_sequence(uint64_t{1} << 63);
+  request.set_first_token(0);
+  request.set_ends(true);
+  v1::EncodeStreamRequest parsed;
+  const auto payloads =
+      ParseRequest(InSlicesOf(request.SerializeAsString(), 3), kNoBound, parsed).value();
+  ASSERT_NE(FindPayload(payloads, {2, 3}), nullptr);
+  EXPECT_EQ(parsed.sequence(), uint64_t{1} << 63);
+  EXPECT_TRUE(parsed.has_first_token());
+  EXPECT_TRUE(parsed.ends());
+}
+
 TEST_F(RequestCodecTest, FindsTheTensorsOfAMemory) {
   v1::AttendRequest request;
   request.mutable_hidden_states()->set_data("hidden");
