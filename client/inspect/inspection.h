@@ -26,8 +26,8 @@ struct LayerInspection {
 };
 
 struct SequenceInspection {
-  std::vector<int64_t> positions;          // of the kept tokens, in the sequence's row
-  std::vector<int64_t> token_ids;          // of them; empty if the input was hidden states
+  std::vector<int64_t> positions;  // of the kept tokens, in the sequence's row
+  std::vector<int64_t> token_ids;  // of them; empty if the input was hidden states
   // The least frequent of token_ids, counted over all sequences, ascending; empty if there are none
   // or all are equally frequent.
   std::vector<int64_t> rare_ids;

@@ -18,9 +18,9 @@ inline constexpr double kPositionalShare = 0.9;
 // Of one head's probabilities P [n, n], query rows and key columns of the kept tokens alone. Rows
 // of zeros (queries without a key) do not count.
 struct HeadStatistics {
-  double confidence = 0;         // mean over the queries of their largest probability
-  int neighbour = -1;            // -1 or 1: which neighbour more queries look at most
-  double neighbour_share = 0;    // how many do, of those that have this neighbour
+  double confidence = 0;       // mean over the queries of their largest probability
+  int neighbour = -1;          // -1 or 1: which neighbour more queries look at most
+  double neighbour_share = 0;  // how many do, of those that have this neighbour
   // How many queries look most at a rare token; absent if no token is rare.
   std::optional<double> rare_share = {};
   double symmetry = 0;           // |(P + P^T) / 2|^2 / |P|^2: 1 if P is symmetric

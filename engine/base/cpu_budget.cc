@@ -24,7 +24,8 @@ int CpusByAffinity() {
 
 std::optional<double> Ratio(const std::string& quota, const std::string& period) {
   double q, p;
-  if (!absl::SimpleAtod(quota, &q) || !absl::SimpleAtod(period, &p) || q <= 0 || p <= 0) return std::nullopt;
+  if (!absl::SimpleAtod(quota, &q) || !absl::SimpleAtod(period, &p) || q <= 0 || p <= 0)
+    return std::nullopt;
   return q / p;
 }
 
@@ -32,7 +33,8 @@ std::optional<double> Ratio(const std::string& quota, const std::string& period)
 std::optional<double> CgroupQuota(const std::string& root) {
   std::string quota, period;
   if (std::ifstream v2(root + "/cpu.max"); v2 >> quota >> period) return Ratio(quota, period);
-  std::ifstream v1_quota(root + "/cpu/cpu.cfs_quota_us"), v1_period(root + "/cpu/cpu.cfs_period_us");
+  std::ifstream v1_quota(root + "/cpu/cpu.cfs_quota_us"),
+      v1_period(root + "/cpu/cpu.cfs_period_us");
   if (v1_quota >> quota && v1_period >> period) return Ratio(quota, period);
   return std::nullopt;
 }
@@ -42,7 +44,8 @@ std::optional<double> CgroupQuota(const std::string& root) {
 CpuBudget MeasureCpuBudget(const std::string& cgroup_root) {
   const int online = std::max<int>(std::thread::hardware_concurrency(), 1);
   const int allowed = CpusByAffinity();
-  CpuBudget budget{allowed, absl::StrCat(allowed, " of ", std::max(online, allowed), " CPUs by affinity")};
+  CpuBudget budget{allowed,
+                   absl::StrCat(allowed, " of ", std::max(online, allowed), " CPUs by affinity")};
   if (const std::optional<double> quota = CgroupQuota(cgroup_root)) {
     budget.reason += absl::StrFormat(", cgroup quota %.2f", *quota);
     if (*quota < budget.threads) budget.threads = std::max(static_cast<int>(std::ceil(*quota)), 1);

@@ -4,8 +4,8 @@
 
 #include <atomic>
 
-// libgomp is not built with ThreadSanitizer, which then cannot see that the fork happens before the bodies and the
-// bodies before the join. These marks say so; outside TSan builds they are nothing.
+// libgomp is not built with ThreadSanitizer, which then cannot see that the fork happens before the
+// bodies and the bodies before the join. These marks say so; outside TSan builds they are nothing.
 #if defined(__SANITIZE_THREAD__)
 extern "C" void __tsan_acquire(void*);
 extern "C" void __tsan_release(void*);
@@ -17,7 +17,8 @@ static void __tsan_release(void*) {}
 namespace attendant {
 namespace {
 
-// What the marks are about. Not locals, which the parallel region would have to read before its first mark.
+// What the marks are about. Not locals, which the parallel region would have to read before its
+// first mark.
 char fork, join;
 
 // Denormals cost up to a hundred times a normal number and carry nothing that an encoder needs.
@@ -37,7 +38,8 @@ class FlushDenormals {
 
 }  // namespace
 
-// Not instrumented itself: the compiler hands captured variables over between the mark and the fork.
+// Not instrumented itself: the compiler hands captured variables over between the mark and the
+// fork.
 [[gnu::no_sanitize("thread")]] void ThreadTeam::ParallelFor(
     int64_t items, absl::FunctionRef<void(int, int64_t)> body) const {
   if (items <= 0) return;
@@ -51,7 +53,8 @@ class FlushDenormals {
       body(worker, item);
     }
   };
-  // Always the whole team: libgomp ends the threads that a smaller one leaves over, and would start them anew.
+  // Always the whole team: libgomp ends the threads that a smaller one leaves over, and would start
+  // them anew.
   if (items == 1 || size_ == 1) return work(0);
 
   __tsan_release(&fork);

@@ -45,13 +45,12 @@ constexpr RefusedFamily kRefusedFamilies[] = {
 };
 
 bool IsArchitecture(const Family& family, absl::string_view architecture) {
-  return std::any_of(family.architectures.begin(), family.architectures.end(),
-                     [&](absl::string_view stem) {
-                       absl::string_view rest = architecture;
-                       return absl::ConsumePrefix(&rest, stem) &&
-                              (rest == "Model" || rest == "EncoderModel" ||
-                               absl::StartsWith(rest, "For"));
-                     });
+  return std::any_of(
+      family.architectures.begin(), family.architectures.end(), [&](absl::string_view stem) {
+        absl::string_view rest = architecture;
+        return absl::ConsumePrefix(&rest, stem) &&
+               (rest == "Model" || rest == "EncoderModel" || absl::StartsWith(rest, "For"));
+      });
 }
 
 // Levenshtein distance.

@@ -55,8 +55,8 @@ struct ConfigKeys {
   Keys global_every = {};                        // layers 0, n, 2 n, … have no window
   Keys classifier_pooling = {};                  // "cls" or "mean"
   Keys layer_kinds = {};                         // of each layer, in place of global_every
-  Keys rotary_parameters = {};  // an object for each kind of layer, in place of the thetas
-  Keys rotary_interleaved = {};                  // empty: halves
+  Keys rotary_parameters = {};   // an object for each kind of layer, in place of the thetas
+  Keys rotary_interleaved = {};  // empty: halves
 };
 
 struct FeedForwardKind {

@@ -11,8 +11,8 @@
 namespace attendant {
 
 struct ModelConfig {
-  const Family* family;          // never null, lives forever
-  ModelDescription description;  // but for the pooling
+  const Family* family;                            // never null, lives forever
+  ModelDescription description;                    // but for the pooling
   std::vector<PoolingMode> classifier_modes = {};  // if its architecture scores classes of whole
                                                    // sequences: what the head looks at; else none
 };

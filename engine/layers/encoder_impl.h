@@ -35,8 +35,8 @@ class Encoder::Impl {
   int64_t own_bytes = 0;
   std::optional<Embeddings> embeddings;
   std::optional<Front> front;
-  SharedBuffer<float> relative_positions;   // [buckets, H], or of size 0
-  std::vector<EncoderLayer> layers;         // one for each weight set
+  SharedBuffer<float> relative_positions;  // [buckets, H], or of size 0
+  std::vector<EncoderLayer> layers;        // one for each weight set
   std::optional<NormParameters> exit_norm;
   std::vector<PoolingDense> pooling_layers;
   std::vector<PoolingDense> classifier_layers;

@@ -204,9 +204,10 @@ void MultiHeadAttention::ReserveScratch(RunState& run) const {
 }
 
 int64_t MultiHeadAttention::bytes() const {
-  int64_t sum = (output_ ? output_->bytes() : 0) + bias_alone_.bytes() + (query_norm_ ? query_norm_->bytes() : 0) +
-                (key_norm_ ? key_norm_->bytes() : 0) + positions_.bytes() + score_weights_.bytes() +
-                key_mixing_.bytes() + value_mixing_.bytes();
+  int64_t sum = (output_ ? output_->bytes() : 0) + bias_alone_.bytes() +
+                (query_norm_ ? query_norm_->bytes() : 0) + (key_norm_ ? key_norm_->bytes() : 0) +
+                positions_.bytes() + score_weights_.bytes() + key_mixing_.bytes() +
+                value_mixing_.bytes();
   for (const Input& input : inputs_) sum += input.linear.bytes();
   return sum;
 }

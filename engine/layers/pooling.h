@@ -19,9 +19,10 @@ namespace attendant {
 void Pool(absl::Span<const PoolingMode> modes, MatrixView<const float> hidden_states,
           absl::Span<const int32_t> positions, absl::Span<float> target, int64_t own_rows = 0);
 
-// Appends to `rows` those of a sequence with rows [begin, begin + length) that the modes look at, ascending, and returns
-// true; false if they look at all.
-bool AppendPooledRows(absl::Span<const PoolingMode> modes, int64_t begin, int64_t length, std::vector<int32_t>& rows);
+// Appends to `rows` those of a sequence with rows [begin, begin + length) that the modes look at,
+// ascending, and returns true; false if they look at all.
+bool AppendPooledRows(absl::Span<const PoolingMode> modes, int64_t begin, int64_t length,
+                      std::vector<int32_t>& rows);
 
 // vector / max(|vector|, 1e-12), in place.
 void NormalizeToUnitLength(absl::Span<float> vector);

@@ -68,9 +68,9 @@ TEST(TenPlusOneInsights, AttentionAloneMakesTokensAlike) {
   constexpr int kTokens = 16, kWidth = 8;
   json description = Projections();
   description["score_scale"] = 0.1;
-  ArticleServer server(description, {Generated("query", {kWidth, kWidth}, 2),
-                                     Generated("key", {kWidth, kWidth}, 3),
-                                     WithValues("value", {kWidth, kWidth}, Identity(kWidth))});
+  ArticleServer server(
+      description, {Generated("query", {kWidth, kWidth}, 2), Generated("key", {kWidth, kWidth}, 3),
+                    WithValues("value", {kWidth, kWidth}, Identity(kWidth))});
   const auto attend = [&](const std::vector<float>& x) {
     return server.Output(RequestOf({1, kTokens, kWidth}, x));
   };

@@ -83,8 +83,7 @@ void LinearAttention(State& state, ComputeType type) {
   shape.kind = AttentionKind::kLinear;
   AttentionOperands operands(1, length, shape);
   for (auto _ : state) operands.Run();
-  state.counters["flops"] =
-      PerSecond(4.0 * static_cast<double>(heads * width * width * length));
+  state.counters["flops"] = PerSecond(4.0 * static_cast<double>(heads * width * width * length));
 }
 
 void ResidualNorm(State& state) {

@@ -15,7 +15,8 @@ namespace {
 
 std::vector<OpenedModel> Opened(const std::vector<std::string>& sources) {
   Settings settings;
-  for (const std::string& source : sources) settings.models.push_back(*ParseModelSetting("m=" + source));
+  for (const std::string& source : sources)
+    settings.models.push_back(*ParseModelSetting("m=" + source));
   return *OpenModels(settings);
 }
 

@@ -15,11 +15,14 @@ using testing::HasSubstr;
 class CpuBudgetTest : public testing::Test {
  protected:
   void SetUp() override {
-    root_ = std::filesystem::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
+    root_ = std::filesystem::path(testing::TempDir()) /
+            testing::UnitTest::GetInstance()->current_test_info()->name();
     std::filesystem::create_directories(root_ / "cpu");
   }
   void TearDown() override { std::filesystem::remove_all(root_); }
-  void Write(const std::string& file, const std::string& text) { std::ofstream(root_ / file) << text; }
+  void Write(const std::string& file, const std::string& text) {
+    std::ofstream(root_ / file) << text;
+  }
   int Allowed() {
     cpu_set_t set;
     sched_getaffinity(0, sizeof(set), &set);

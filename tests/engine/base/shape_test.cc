@@ -14,7 +14,9 @@ TEST(ElementCount, ScalarHasOneElement) { EXPECT_EQ(ElementCount({}), 1); }
 TEST(ElementCount, ZeroDimensionIsEmpty) { EXPECT_EQ(ElementCount({5, 0}), 0); }
 TEST(ElementCount, RefusesNegative) { EXPECT_EQ(ElementCount({2, -1}), std::nullopt); }
 TEST(ElementCount, RefusesOverflow) { EXPECT_EQ(ElementCount({kMax, 2}), std::nullopt); }
-TEST(ElementCount, ZeroDoesNotHideOverflow) { EXPECT_EQ(ElementCount({0, kMax, kMax}), std::nullopt); }
+TEST(ElementCount, ZeroDoesNotHideOverflow) {
+  EXPECT_EQ(ElementCount({0, kMax, kMax}), std::nullopt);
+}
 TEST(CheckedMultiply, RefusesOverflow) {
   EXPECT_EQ(CheckedMultiply(kMax, 1), kMax);
   EXPECT_EQ(CheckedMultiply(kMax / 2 + 1, 2), std::nullopt);

@@ -207,10 +207,10 @@ TinyFamily DebertaV2(bool own_projections) {
 TinyFamily DebertaV2WithConvolution() {
   TinyFamily family = DebertaV2(false);
   family.name = "deberta_convolution";
-  family.config = absl::StrReplaceAll(
-      family.config, {{"\"hidden_act\": \"gelu\"",
-                       "\"hidden_act\": \"gelu\", \"conv_kernel_size\": 5, "
-                       "\"conv_groups\": 2, \"conv_act\": \"gelu\""}});
+  family.config =
+      absl::StrReplaceAll(family.config, {{"\"hidden_act\": \"gelu\"",
+                                           "\"hidden_act\": \"gelu\", \"conv_kernel_size\": 5, "
+                                           "\"conv_groups\": 2, \"conv_act\": \"gelu\""}});
   const Names names = Expand({{"layer.0.convolution", "deberta.encoder.conv.conv +"},
                               {"layer.0.convolution_norm", "deberta.encoder.conv.LayerNorm +"}},
                              1);

@@ -220,10 +220,10 @@ TEST_P(NonFiniteTest, StaysInItsSequence) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Values, NonFiniteTest,
-    ::testing::Combine(::testing::Values(ComputeType::kF32, ComputeType::kBf16, ComputeType::kInt8),
-                       ::testing::ValuesIn(kNonFinite)));
+INSTANTIATE_TEST_SUITE_P(Values, NonFiniteTest,
+                         ::testing::Combine(::testing::Values(ComputeType::kF32, ComputeType::kBf16,
+                                                              ComputeType::kInt8),
+                                            ::testing::ValuesIn(kNonFinite)));
 
 }  // namespace
 }  // namespace attendant::testing

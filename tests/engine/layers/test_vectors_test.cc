@@ -14,8 +14,8 @@ namespace {
 
 // Where the kept tokens of a padded batch are.
 struct KeptTokens {
-  std::vector<int32_t> rows;                    // of [B S, E]
-  std::vector<int32_t> positions;               // in its padded row
+  std::vector<int32_t> rows;       // of [B S, E]
+  std::vector<int32_t> positions;  // in its padded row
   std::vector<int32_t> cu_seqlens = {0};
 };
 

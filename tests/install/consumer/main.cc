@@ -15,7 +15,8 @@ bool ClientReportsAnUnreachableServer();
 int main() {
   auto checkpoint = attendant::OpenCheckpoint("worked-example", {});
   if (!checkpoint.ok()) return std::puts(checkpoint.status().ToString().c_str()), EXIT_FAILURE;
-  auto encoder = attendant::Encoder::Load(checkpoint->description, *checkpoint->weights, [](int64_t, int64_t) {});
+  auto encoder = attendant::Encoder::Load(checkpoint->description, *checkpoint->weights,
+                                          [](int64_t, int64_t) {});
   if (!encoder.ok()) return std::puts(encoder.status().ToString().c_str()), EXIT_FAILURE;
 
   attendant::EncoderRun run(*encoder, /*max_tokens=*/3, /*threads=*/1);
@@ -28,7 +29,8 @@ int main() {
 
   const float* row = context->row(0);
   std::printf("%.6f %.6f %.6f\n", row[0], row[1], row[2]);
-  const bool exact = std::fabs(row[0] - 1.936621062f) < 2e-6f && std::fabs(row[1] - 6.683105308f) < 2e-6f &&
+  const bool exact = std::fabs(row[0] - 1.936621062f) < 2e-6f &&
+                     std::fabs(row[1] - 6.683105308f) < 2e-6f &&
                      std::fabs(row[2] - 1.595068407f) < 2e-6f;
 #ifdef WITH_CLIENT
   if (!ClientReportsAnUnreachableServer()) return EXIT_FAILURE;
