@@ -51,6 +51,44 @@ TEST(TenPlusOneInsights, SharedQueriesAndKeysScoreSymmetrically) {
   EXPECT_NEAR(asymmetry, 0.205, 1e-3);
 }
 
+// A server of models as its flag --model names them.
+class NamedModels {
+ public:
+  explicit NamedModels(const std::vector<std::string>& models) : server_(OptionsOf(models)) {}
+
+  // The hidden states of three tokens.
+  std::vector<float> Encode(const char* model) {
+    v1::EncodeRequest request;
+    request.set_model(model);
+    *request.mutable_token_ids() = IntegerTensor({1, 3}, {1, 2, 3});
+    v1::EncodeResponse response;
+    EXPECT_TRUE(server_.Encode(request, &response).ok());
+    return ToFloats(response.hidden_states());
+  }
+
+  v1::GetModelResponse Describe(const char* model) {
+    grpc::ClientContext context;
+    v1::GetModelRequest request;
+    request.set_model(model);
+    v1::GetModelResponse response;
+    EXPECT_TRUE(server_.stub().GetModel(&context, request, &response).ok());
+    return response;
+  }
+
+ private:
+  static server::TestServerOptions OptionsOf(const std::vector<std::string>& models) {
+    server::Settings settings;
+    for (const std::string& model : models) {
+      settings.models.push_back(*server::ParseModelSetting(model));
+    }
+    server::TestServerOptions options;
+    options.models = *server::LoadModels(*server::OpenModels(settings));
+    return options;
+  }
+
+  server::TestServer server_;
+};
+
 // F41: the same frozen weights do another task with norms of their own: here one whose
 // answer is the same for every token.
 TEST(TenPlusOneInsights, NormsAloneMakeAnotherModel) {
@@ -61,31 +99,13 @@ TEST(TenPlusOneInsights, NormsAloneMakeAnotherModel) {
   folder.Write("norms.safetensors",
                MakeSafetensors({WithValues("encoder.layer.1.output.LayerNorm.weight", {4}, quiet),
                                 WithValues("encoder.layer.1.output.LayerNorm.bias", {4}, bias)}));
-  server::Settings settings;
-  settings.models = {
-      *server::ParseModelSetting("base=" + folder.File("base")),
-      *server::ParseModelSetting("task=base,overlay=" + folder.File("norms.safetensors"))};
-  server::TestServerOptions options;
-  options.models = *server::LoadModels(*server::OpenModels(settings));
-  server::TestServer server(std::move(options));
-
-  const auto encode = [&](const char* model) {
-    v1::EncodeRequest request;
-    request.set_model(model);
-    *request.mutable_token_ids() = IntegerTensor({1, 3}, {1, 2, 3});
-    v1::EncodeResponse response;
-    EXPECT_TRUE(server.Encode(request, &response).ok());
-    return ToFloats(response.hidden_states());
-  };
-  const std::vector<float> task = encode("task");
+  NamedModels models(
+      {"base=" + folder.File("base"), "task=base,overlay=" + folder.File("norms.safetensors")});
+  const std::vector<float> task = models.Encode("task");
   for (size_t i = 0; i < task.size(); ++i) EXPECT_NEAR(task[i], bias[i % 4], 3e-3);
-  EXPECT_GT(LargestDifference(task, encode("base")), 0.1);
+  EXPECT_GT(LargestDifference(task, models.Encode("base")), 0.1);
 
-  grpc::ClientContext context;
-  v1::GetModelRequest request;
-  request.set_model("task");
-  v1::GetModelResponse model;
-  ASSERT_TRUE(server.stub().GetModel(&context, request, &model).ok());
+  const v1::GetModelResponse model = models.Describe("task");
   EXPECT_EQ(model.base(), "base");
   EXPECT_EQ(model.weight_bytes(), 8 * 4);
 }
@@ -105,39 +125,16 @@ TEST(TenPlusOneInsights, NormsOfATaskMayComeWithFewerHeads) {
   folder.Write("norms.safetensors", MakeSafetensors({WithValues(changed, {4}, {3, 1, 2, 5})}));
   folder.Write("heads.json", R"({"0": [1]})");
   const std::string prune = ",prune=" + folder.File("heads.json");
-  server::Settings settings;
-  settings.models = {
-      *server::ParseModelSetting("base=" + folder.File("base")),
-      *server::ParseModelSetting("copy=" + folder.File("copy") + prune),
-      *server::ParseModelSetting("task=base,overlay=" + folder.File("norms.safetensors") + prune)};
-  server::TestServerOptions options;
-  options.models = *server::LoadModels(*server::OpenModels(settings));
-  server::TestServer server(std::move(options));
-
-  const auto encode = [&](const char* model) {
-    v1::EncodeRequest request;
-    request.set_model(model);
-    *request.mutable_token_ids() = IntegerTensor({1, 3}, {1, 2, 3});
-    v1::EncodeResponse response;
-    EXPECT_TRUE(server.Encode(request, &response).ok());
-    return ToFloats(response.hidden_states());
-  };
-  EXPECT_EQ(encode("task"), encode("copy"));
-  EXPECT_NE(encode("task"), encode("base"));
-  const auto describe = [&](const char* name) {
-    grpc::ClientContext context;
-    v1::GetModelRequest request;
-    request.set_model(name);
-    v1::GetModelResponse model;
-    EXPECT_TRUE(server.stub().GetModel(&context, request, &model).ok());
-    return model;
-  };
-  const v1::GetModelResponse task = describe("task");
+  NamedModels models({"base=" + folder.File("base"), "copy=" + folder.File("copy") + prune,
+                      "task=base,overlay=" + folder.File("norms.safetensors") + prune});
+  EXPECT_EQ(models.Encode("task"), models.Encode("copy"));
+  EXPECT_NE(models.Encode("task"), models.Encode("base"));
+  const v1::GetModelResponse task = models.Describe("task");
   EXPECT_EQ(task.base(), "base");
   ASSERT_EQ(task.pruned_layers_size(), 1);
   EXPECT_EQ(task.pruned_layers(0).heads_size(), 1);
-  EXPECT_EQ(describe("base").pruned_layers_size(), 0);
-  EXPECT_LT(task.weight_bytes(), describe("copy").weight_bytes() / 2);
+  EXPECT_EQ(models.Describe("base").pruned_layers_size(), 0);
+  EXPECT_LT(task.weight_bytes(), models.Describe("copy").weight_bytes() / 2);
 }
 
 // x [rows, in] times W [out, in] transposed.

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "tests/engine/checkpoint/described_folder.h"
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {
@@ -31,32 +32,11 @@ std::vector<float> Joined(std::vector<float> a, const std::vector<float>& b) {
   return a;
 }
 
-class AttentionModuleTest : public ::testing::Test {
+class AttentionModuleTest : public DescribedFolderTest {
  protected:
-  absl::StatusOr<Checkpoint> Open(const Json& description, const Tensors& tensors) {
-    folder_.Write("attendant.json", description.dump());
-    folder_.Write("m.safetensors", MakeSafetensors(tensors));
-    return OpenCheckpoint(folder_.path(), {});
-  }
-
-  void Load(const Json& description, const Tensors& tensors) {
-    absl::StatusOr<Checkpoint> opened = Open(description, tensors);
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    checkpoint_ = *std::move(opened);
-  }
-
-  std::string Refusal(const Json& description, const Tensors& tensors) {
-    const absl::Status status = Open(description, tensors).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
-    return std::string(status.message());
-  }
-
   std::vector<float> Weight(const std::string& name) {
     return ReadTensor(checkpoint_, "layer.0." + name);
   }
-
-  TempFolder folder_;
-  Checkpoint checkpoint_;
 };
 
 TEST_F(AttentionModuleTest, ReadsMatricesByTheirNames) {

@@ -8,6 +8,7 @@
 #include "engine/checkpoint/attention_kind_keys.h"
 #include "engine/checkpoint/json.h"
 #include "engine/checkpoint/torch_modules.h"
+#include "tests/engine/checkpoint/described_folder.h"
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {
@@ -54,31 +55,10 @@ Tensors And(Tensors tensors, const Tensors& others) {
   return tensors;
 }
 
-class TorchKinds : public ::testing::Test {
+class TorchKinds : public DescribedFolderTest {
  protected:
-  absl::StatusOr<Checkpoint> Open(const Json& description, const Tensors& tensors) {
-    folder_.Write("attendant.json", description.dump());
-    folder_.Write("m.safetensors", MakeSafetensors(tensors));
-    return OpenCheckpoint(folder_.path(), {});
-  }
-
-  void Load(const Json& description, const Tensors& tensors) {
-    absl::StatusOr<Checkpoint> opened = Open(description, tensors);
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    checkpoint_ = *std::move(opened);
-  }
-
-  std::string Refusal(const Json& description, const Tensors& tensors) {
-    const absl::Status status = Open(description, tensors).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
-    return std::string(status.message());
-  }
-
   const LayerShape& layer() const { return checkpoint_.description.layer; }
   std::vector<float> Weight(const std::string& name) { return ReadTensor(checkpoint_, name); }
-
-  TempFolder folder_;
-  Checkpoint checkpoint_;
 };
 
 TEST_F(TorchKinds, ScoresOfALayerHaveATensorOfTheLayer) {
