@@ -487,8 +487,8 @@ def compare(program: str, only=()) -> dict:
               + "".join(f"{cosine:14.6f}" for cosine in cosines.values()), flush=True)
         passed = agree == len(shares) and all(cosines[dtype] >= least for dtype, least in LOWEST_COSINES.items())
         figures["families.passed" if passed else "families.failed"] += 1
-        figures["configurations.passed"] += agree
-        figures["worst_error.f32"] = max(figures["worst_error.f32"], shares[worst])
+        figures["configurations.passed"] += int(agree)  # of numpy, which JSON does not know
+        figures["worst_error.f32"] = max(figures["worst_error.f32"], float(shares[worst]))
         for dtype, cosine in cosines.items():
             figures[f"lowest_cosine.{dtype}"] = min(figures[f"lowest_cosine.{dtype}"], cosine)
     return figures
