@@ -9,8 +9,9 @@
 
 namespace attendant {
 
-// `size` elements of a trivial type T, aligned to 64 bytes. The content starts undefined, and pages that were never
-// written take no memory. Move-only. Throws std::bad_alloc; sizes must have been checked against limits before.
+// `size` elements of a trivial type T, aligned to 64 bytes. The content starts undefined, and pages
+// that were never written take no memory. Move-only. Throws std::bad_alloc; sizes must have been
+// checked against limits before.
 template <typename T>
 class AlignedBuffer {
  public:

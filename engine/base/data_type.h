@@ -14,7 +14,8 @@ enum class DataType : uint8_t {
 constexpr int64_t ByteWidth(DataType dtype) {
   switch (dtype) {
     case DataType::kBool: case DataType::kInt8: case DataType::kUInt8: return 1;
-    case DataType::kFloat16: case DataType::kBFloat16: case DataType::kInt16: case DataType::kUInt16: return 2;
+    case DataType::kFloat16: case DataType::kBFloat16: return 2;
+    case DataType::kInt16: case DataType::kUInt16: return 2;
     case DataType::kFloat32: case DataType::kInt32: case DataType::kUInt32: return 4;
     case DataType::kFloat64: case DataType::kInt64: case DataType::kUInt64: return 8;
   }

@@ -15,7 +15,9 @@ struct MatrixView {
 
   T* row(int64_t r) const { return data + r * stride; }
   MatrixView Rows(int64_t begin, int64_t count) const { return {row(begin), count, cols, stride}; }
-  MatrixView Columns(int64_t begin, int64_t count) const { return {data + begin, rows, count, stride}; }
+  MatrixView Columns(int64_t begin, int64_t count) const {
+    return {data + begin, rows, count, stride};
+  }
   operator MatrixView<const T>() const { return {data, rows, cols, stride}; }
 };
 

@@ -74,12 +74,12 @@ struct ConvolutionShape {
 
 // One encoder layer; all layers of a model share it.
 struct LayerShape {
-  int64_t hidden_size = 0;         // E
-  int64_t heads = 0;               // H
+  int64_t hidden_size = 0;                 // E
+  int64_t heads = 0;                       // H
   std::vector<int64_t> head_numbers = {};  // [H] in the checkpoint, ascending; empty: 0, 1, …
-  int64_t key_width = 0;           // Dk, of one head
-  int64_t value_width = 0;         // Dv, of one head
-  int64_t feed_forward_width = 0;  // F; 0: no feed-forward block
+  int64_t key_width = 0;                   // Dk, of one head
+  int64_t value_width = 0;                 // Dv, of one head
+  int64_t feed_forward_width = 0;          // F; 0: no feed-forward block
   AttentionKind attention = AttentionKind::kSoftmax;
   int64_t mixed_keys = 0;    // of kLinformer: rows that keys and values are mixed into
   int64_t mixed_places = 0;  // and the longest sequence
@@ -100,16 +100,16 @@ struct LayerShape {
   bool has_second_attention_norm = false;  // post-norm: x and the norm of x + attention are added
                                            // and normed again
   RelativePositionShape relative_positions = {};
-  int64_t window = 0;  // keys further from the query than this are not seen; 0: all are
+  int64_t window = 0;             // keys further from the query than this are not seen; 0: all are
   AttentionPattern pattern = {};  // what a window counts in, and who is beyond it
   // Of the rows that keys, and values, are made of, which then are never the queries' own; 0: E.
   int64_t key_input_width = 0;
   int64_t value_input_width = 0;
   // The width that a post-norm layer works at, between two linear layers and norms; 0: E.
   int64_t bottleneck = 0;
-  bool values_from_outside = false;  // values come from before the bottleneck, queries and keys
-                                     // from one of their own
-  int64_t feed_forwards = 1;         // blocks behind each other, each with its norm
+  bool values_from_outside = false;   // values come from before the bottleneck, queries and keys
+                                      // from one of their own
+  int64_t feed_forwards = 1;          // blocks behind each other, each with its norm
   ConvolutionShape convolution = {};  // beside a post-norm layer
   float last_norm_epsilon = 0;  // of the norm behind the last feed-forward block; 0: norm_epsilon
 
