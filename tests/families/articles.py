@@ -1,23 +1,34 @@
-"""README's table of the articles, row by row: whether every test that it names is there and passes."""
+"""README's table of the articles, row by row: whether every test that it names is there and passes, and whether every
+feature of the articles is in some row."""
 import json
 import pathlib
 import re
 import subprocess
 import tempfile
+import typing
 
 HEADING = "### The articles"
+FEATURES = [f"F{number}" for number in range(1, 52)]
+
+
+class Row(typing.NamedTuple):
+    shown: str
+    features: list
+    names: list  # of tests
+    paths: list  # of further ones
 
 
 def rows(readme: str) -> list:
-    """(what is shown, names of tests, paths of further ones) of each row between two titles."""
+    """Those between two titles. One without four cells names no test."""
     section = readme.split(f"\n{HEADING}\n", 1)[1].split("\n#", 1)[0]
     found = []
     for line in section.splitlines():
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-        if len(cells) != 3 or cells[0] == "Shown" or set(line) <= set("|- ") or cells[0].startswith("**"):
+        if not cells or cells[0] == "Shown" or set(line) <= set("|- ") or cells[0].startswith("**"):
             continue
-        paths = re.findall(r"`([^`]+)`", cells[2])
-        found.append((cells[0], re.findall(r"\w+", re.sub(r"`[^`]+`", "", cells[2])), paths))
+        features, tests = (cells[1], cells[3]) if len(cells) == 4 else ("", "")
+        found.append(Row(cells[0], re.findall(r"\bF\d+\b", features),
+                         re.findall(r"\w+", re.sub(r"`[^`]+`", "", tests)), re.findall(r"`([^`]+)`", tests)))
     return found
 
 
@@ -34,19 +45,27 @@ def run_tests(program: str) -> dict:
     return passed
 
 
-def missing_of(names: list, paths: list, passed: dict, root: pathlib.Path) -> list:
-    """What keeps a row from passing; each names at least one test of an article."""
-    missing = [f"{name} fails" if name in passed else f"no test {name}" for name in names if not passed.get(name)]
-    missing += [f"no {path}" for path in paths if not (root / path).exists()]
-    return missing if names else ["names no test", *missing]
+def missing_of(row: Row, passed: dict, root: pathlib.Path) -> list:
+    """What keeps a row from passing; each names at least one feature and one test of an article."""
+    missing = [f"{name} fails" if name in passed else f"no test {name}" for name in row.names if not passed.get(name)]
+    missing += [f"no {path}" for path in row.paths if not (root / path).exists()]
+    missing += [f"unknown {feature}" for feature in row.features if feature not in FEATURES]
+    if not row.features:
+        missing.insert(0, "names no feature")
+    return missing if row.names else ["names no test", *missing]
+
+
+def judge(table: list, passed: dict, root: pathlib.Path) -> list:
+    """(what is shown, number of tests, what is missing) of each row, and of each feature that no row names."""
+    verdicts = [(row.shown, len(row.names), missing_of(row, passed, root)) for row in table]
+    named = {feature for row in table for feature in row.features}
+    return verdicts + [(feature, 0, ["is in no row"]) for feature in FEATURES if feature not in named]
 
 
 def compare(program: str, root: pathlib.Path) -> dict:
-    passed = run_tests(program)
     figures = {"articles.rows_passed": 0, "articles.rows_missing": 0}
     print(f"{'shown in the articles':70}{'tests':>7}  rows")
-    for shown, names, paths in rows((root / "README.md").read_text()):
-        missing = missing_of(names, paths, passed, root)
+    for shown, tests, missing in judge(rows((root / "README.md").read_text()), run_tests(program), root):
         figures["articles.rows_missing" if missing else "articles.rows_passed"] += 1
-        print(f"{shown:70.70}{len(names):7}  {'; '.join(missing) or 'passes'}", flush=True)
+        print(f"{shown:70.70}{tests:7}  {'; '.join(missing) or 'passes'}", flush=True)
     return figures
