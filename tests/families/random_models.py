@@ -1,258 +1,31 @@
-"""Small random models of every family, as transformers makes and saves them, served and compared layer by layer."""
+"""Small random models of every family, made and saved, served and compared layer by layer."""
 import dataclasses
+import json
 import pathlib
 import sys
 import tempfile
-import types
-import typing
 
 import numpy as np
 import torch
-import torch.distributed
 
-if not hasattr(torch, "compile"):  # what the library needs of torch that Debian 12's lacks
-    torch.compile = lambda function=None, **_: function if function else (lambda f: f)
-    torch.distributed.fsdp = types.ModuleType("torch.distributed.fsdp")
-    torch.distributed.fsdp.FullyShardedDataParallel = type(None)
-    sys.modules["torch.distributed.fsdp"] = torch.distributed.fsdp
-    plain_layer_norm = torch.nn.LayerNorm.__init__
+import formula_families
+import library_families
+from attendant.v1 import encoder_service_pb2 as pb
+from family import Family
+from serving import encoder, serve, to_array, to_tensor
 
-    def layer_norm(self, *arguments, bias=True, **options):
-        plain_layer_norm(self, *arguments, **options)
-        if not bias:
-            self.register_parameter("bias", None)
-
-    torch.nn.LayerNorm.__init__ = layer_norm
-
-plain_softmax = torch.nn.functional.softmax
-
-
-def softmax(scores, dim=None, _stacklevel=3, dtype=None):
-    """Without the library's cast to float32, which turns a row of the lowest float64 into NaN."""
-    return plain_softmax(scores, dim, _stacklevel, None if scores.dtype == torch.float64 else dtype)
-
-
-torch.nn.functional.softmax = softmax
-
-import transformers as t  # noqa: E402
-
-from attendant.v1 import encoder_service_pb2 as pb  # noqa: E402
-from serving import encoder, serve, to_array, to_tensor  # noqa: E402
-
-
-
-def classify_patches(self, pixel_values):
-    """Of the class token and the patches, as in later versions; this one counts registers among the patches."""
-    states = self.dinov2_with_registers(pixel_values).last_hidden_state
-    patches_alone = states[:, 1 + self.config.num_register_tokens:]
-    return types.SimpleNamespace(logits=self.classifier(torch.cat([states[:, 0], patches_alone.mean(dim=1)], dim=1)))
-
-
-t.Dinov2WithRegistersForImageClassification.forward = classify_patches
-t.logging.set_verbosity_error()  # of what it does instead of what it was asked
-
+FAMILIES = library_families.FAMILIES | formula_families.FAMILIES
 BOUND = 5e-5  # or 1.5 times the error that torch's own float32 makes
-LOWEST_COSINES = {"bf16": 0.9995, "int8": 0.995}  # of any token's last hidden state, in any family
+# Of any token's last hidden state, in any family. The lowest are of mT5, whose gates multiply two rounded products.
+LOWEST_COSINES = {"bf16": 0.9995, "int8": 0.99}
 LENGTHS = (9, 1, 21, 14)
-
-
-@dataclasses.dataclass
-class Family:
-    model: type
-    config: type
-    common: dict
-    variants: dict  # name -> what differs
-    text: bool = True
-    position_ids: bool = True  # the library takes them; else it counts indices in the row
-    first_position: int = 0    # of the first kept token; more than 0: kept tokens are counted
-    pooler: bool = False
-    inputs: typing.Callable = None  # of families that read no text: config -> keyword arguments for one sequence
-    encoder: typing.Callable = lambda model: model
-    features: typing.Callable = None  # model -> (module, whether its input or output is what we take as features)
-    positions: typing.Callable = None  # model -> what to take off the rows that enter layer 0 to have features
-    classifier: type = None  # the model with a head that scores classes
-    blank: bool = False  # tokens look at their neighbours: padding and holes are given the id 0, which says nothing
-    gamma: float = 1  # of norms; less where they do not keep sums from growing
-    alone: bool = False  # what the library answers depends on the padding: it is given each sequence without
-
-
-def image(config):
-    return {"pixel_values": torch.randn(1, 3, config.image_size, config.image_size)}
-
-
-def audio(config):
-    return {"input_values": torch.randn(1, 700)}
-
-
-def mel(config):
-    return {"input_features": torch.randn(1, config.num_mel_bins, 2 * config.max_source_positions)}
-
-
-BERT_VARIANTS = {
-    "plain": {},
-    "head-26": {"hidden_size": 78, "num_attention_heads": 3},
-    "one-layer": {"num_hidden_layers": 1},
-    "relu": {"hidden_act": "relu"},
-    "gelu-new": {"hidden_act": "gelu_new", "intermediate_size": 77},
-    "one-head": {"num_attention_heads": 1, "hidden_act": "silu"},
-    "f16-file": {"save": "float16"},
-    "bf16-shards": {"save": "bfloat16", "shard": "20KB"},
-}
-BERT = {"vocab_size": 60, "hidden_size": 48, "num_attention_heads": 4, "num_hidden_layers": 3, "intermediate_size": 96,
-        "max_position_embeddings": 40}
-PATCHES = {"hidden_size": 48, "num_attention_heads": 4, "num_hidden_layers": 3, "intermediate_size": 96,
-           "image_size": 20, "patch_size": 4}
-DINO = {key: value for key, value in PATCHES.items() if key != "intermediate_size"}
-AUDIO = {"hidden_size": 48, "num_attention_heads": 4, "num_hidden_layers": 3, "intermediate_size": 96, "vocab_size": 20,
-         "conv_dim": (16, 16), "conv_kernel": (8, 4), "conv_stride": (5, 4), "num_feat_extract_layers": 2,
-         "num_conv_pos_embeddings": 8, "num_conv_pos_embedding_groups": 2}
-
-
-def patches(model):
-    return model.embeddings.patch_embeddings, "output"
-
-
-def before_norm(model):
-    return None if model.config.do_stable_layer_norm else (model.encoder.layer_norm, "input")
-
-
-AUDIO_VARIANTS = {
-    "post": {},
-    "pre": {"do_stable_layer_norm": True},
-    "pre-head-26": {"do_stable_layer_norm": True, "hidden_size": 78, "num_attention_heads": 3},
-    "one-layer": {"num_hidden_layers": 1},
-    "relu": {"hidden_act": "relu"},
-    "pre-one-head-f16": {"do_stable_layer_norm": True, "num_attention_heads": 1, "save": "float16"},
-}
-VIT_VARIANTS = {
-    "plain": {},
-    "no-qkv-bias": {"qkv_bias": False},
-    "head-26": {"hidden_size": 78, "num_attention_heads": 3},
-    "one-layer": {"num_hidden_layers": 1},
-    "relu": {"hidden_act": "relu", "layer_norm_eps": 1e-6},
-    "bf16-shards": {"save": "bfloat16", "shard": "20KB"},
-}
-DINO_VARIANTS = {
-    "plain": {},
-    "swiglu": {"use_swiglu_ffn": True},
-    "swiglu-odd": {"use_swiglu_ffn": True, "hidden_size": 78, "num_attention_heads": 3, "mlp_ratio": 3},
-    "no-qkv-bias": {"qkv_bias": False},
-    "one-layer": {"num_hidden_layers": 1, "hidden_act": "relu"},
-    "swiglu-f16": {"use_swiglu_ffn": True, "save": "float16"},
-}
-
-FAMILIES = {
-    "bert": Family(t.BertModel, t.BertConfig, BERT, BERT_VARIANTS, pooler=True,
-                   classifier=t.BertForSequenceClassification),
-    "roberta": Family(t.RobertaModel, t.RobertaConfig, BERT, BERT_VARIANTS, first_position=2, pooler=True,
-                      classifier=t.RobertaForSequenceClassification),
-    "electra": Family(t.ElectraModel, t.ElectraConfig, {**BERT, "embedding_size": 20},
-                      {**BERT_VARIANTS, "same-width": {"embedding_size": 48}},
-                      classifier=t.ElectraForSequenceClassification),
-    "distilbert": Family(
-        t.DistilBertModel, t.DistilBertConfig,
-        {"vocab_size": 60, "dim": 48, "n_heads": 4, "n_layers": 3, "hidden_dim": 96, "max_position_embeddings": 40},
-        {"plain": {}, "head-26": {"dim": 78, "n_heads": 3}, "one-layer": {"n_layers": 1},
-         "relu": {"activation": "relu"}, "sinusoids": {"sinusoidal_pos_embds": True}, "f16-file": {"save": "float16"}},
-        position_ids=False, classifier=t.DistilBertForSequenceClassification),
-    "albert": Family(
-        t.AlbertModel, t.AlbertConfig, {**BERT, "embedding_size": 20},
-        {**BERT_VARIANTS, "two-groups": {"num_hidden_layers": 5, "num_hidden_groups": 2},
-         "own-layers": {"num_hidden_groups": 3}, "same-width": {"embedding_size": 48}}, pooler=True,
-        classifier=t.AlbertForSequenceClassification),
-    "mpnet": Family(t.MPNetModel, t.MPNetConfig, BERT, BERT_VARIANTS, first_position=2, pooler=True,
-                    classifier=t.MPNetForSequenceClassification),
-    "mobilebert": Family(
-        t.MobileBertModel, t.MobileBertConfig,
-        {**BERT, "embedding_size": 20, "intra_bottleneck_size": 24, "num_feedforward_networks": 3, "hidden_act": "relu"},
-        {"plain": {}, "all-inside": {"use_bottleneck_attention": True, "key_query_shared_bottleneck": False},
-         "no-bottleneck": {"use_bottleneck": False, "num_feedforward_networks": 1},
-         "no-trigrams": {"trigram_input": False, "hidden_act": "gelu"},
-         "same-width": {"trigram_input": False, "embedding_size": 48},
-         "head-26": {"intra_bottleneck_size": 78, "num_attention_heads": 3}, "one-layer": {"num_hidden_layers": 1},
-         "one-head": {"num_attention_heads": 1, "hidden_act": "silu"}, "f16-file": {"save": "float16"},
-         "layer-norm": {"normalization_type": "layer_norm"},
-         "layer-norm-no-bottleneck": {"normalization_type": "layer_norm", "use_bottleneck": False,
-                                      "num_feedforward_networks": 1}},
-        pooler=True, classifier=t.MobileBertForSequenceClassification, blank=True, gamma=0.5),
-    "big_bird": Family(
-        t.BigBirdModel, t.BigBirdConfig, {**BERT, "block_size": 2, "num_random_blocks": 1, "hidden_act": "gelu_new"},
-        {"sparse": {}, "drawn": {"block_size": 1, "num_random_blocks": 3, "use_bias": False},
-         "wide-blocks": {"block_size": 3, "hidden_act": "gelu"},
-         "single": {"block_size": 1, "num_random_blocks": 2, "rescale_embeddings": True},
-         "full": {"attention_type": "original_full"}, "head-26": {"hidden_size": 78, "num_attention_heads": 3},
-         "one-layer": {"num_hidden_layers": 1, "hidden_act": "relu"},
-         "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
-        pooler=True, classifier=t.BigBirdForSequenceClassification, alone=True),
-    "deberta-v2": Family(
-        t.DebertaV2Model, t.DebertaV2Config,
-        {**BERT, "type_vocab_size": 0, "relative_attention": True, "position_buckets": 8, "max_relative_positions": -1,
-         "norm_rel_ebd": "layer_norm", "share_att_key": True, "pos_att_type": ["p2c", "c2p"],
-         "position_biased_input": False},
-        {"v3": {}, "own-projections": {"share_att_key": False, "norm_rel_ebd": "none"},
-         "no-buckets": {"position_buckets": -1, "max_relative_positions": 12},
-         "c2p": {"pos_att_type": ["c2p"], "share_att_key": False},
-         "p2c-head-26": {"pos_att_type": ["p2c"], "hidden_size": 78, "num_attention_heads": 3},
-         "biased-input": {"position_biased_input": True, "type_vocab_size": 2, "embedding_size": 20},
-         "not-relative": {"relative_attention": False, "norm_rel_ebd": "none", "position_biased_input": True},
-         "one-layer": {"num_hidden_layers": 1, "hidden_act": "relu"},
-         "convolution": {"conv_kernel_size": 3, "conv_act": "gelu"},
-         "convolution-in-groups": {"conv_kernel_size": 5, "conv_groups": 4},
-         "convolution-one-layer": {"conv_kernel_size": 7, "num_hidden_layers": 1, "relative_attention": False,
-                                   "norm_rel_ebd": "none", "position_biased_input": True},
-         "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
-        classifier=t.DebertaV2ForSequenceClassification),
-    "t5": Family(
-        t.T5EncoderModel, t.T5Config,
-        {"vocab_size": 60, "d_model": 48, "d_kv": 12, "num_heads": 4, "num_layers": 3, "d_ff": 96},
-        {"relu": {}, "gated-gelu": {"feed_forward_proj": "gated-gelu"}, "gated-silu": {"feed_forward_proj": "gated-silu"},
-         "wide-heads": {"d_kv": 26, "num_heads": 3}, "narrow-heads": {"d_kv": 5, "d_ff": 77},
-         "few-buckets": {"relative_attention_num_buckets": 8, "relative_attention_max_distance": 10},
-         "one-layer": {"num_layers": 1}, "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
-        position_ids=False),
-    "modernbert": Family(
-        t.ModernBertModel, t.ModernBertConfig,
-        {"vocab_size": 60, "hidden_size": 48, "num_attention_heads": 4, "num_hidden_layers": 4, "intermediate_size": 96,
-         "max_position_embeddings": 40, "local_attention": 8, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 1,
-         "cls_token_id": 1, "sep_token_id": 1, "reference_compile": False, "attn_implementation": "eager"},
-        {"plain": {}, "biases": {"attention_bias": True, "mlp_bias": True, "norm_bias": True},
-         "head-26": {"hidden_size": 78, "num_attention_heads": 3}, "one-layer": {"num_hidden_layers": 1},
-         "narrow": {"local_attention": 2, "global_attn_every_n_layers": 2, "local_rope_theta": 500.0},
-         "silu": {"hidden_activation": "silu", "intermediate_size": 77},
-         "mean-classifier": {"model": t.ModernBertForSequenceClassification, "num_labels": 5, "classifier_pooling": "mean"},
-         "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
-        classifier=t.ModernBertForSequenceClassification),
-    "vit": Family(t.ViTModel, t.ViTConfig, PATCHES, VIT_VARIANTS, text=False, inputs=image, pooler=True,
-                  features=patches, classifier=t.ViTForImageClassification),
-    "deit": Family(t.DeiTModel, t.DeiTConfig, PATCHES, VIT_VARIANTS, text=False, inputs=image, pooler=True,
-                   features=patches, classifier=t.DeiTForImageClassification),
-    "dinov2": Family(t.Dinov2Model, t.Dinov2Config, DINO, DINO_VARIANTS, text=False, inputs=image, features=patches,
-                     classifier=t.Dinov2ForImageClassification),
-    "dinov2_with_registers": Family(t.Dinov2WithRegistersModel, t.Dinov2WithRegistersConfig, DINO, DINO_VARIANTS,
-                                    text=False, inputs=image, features=patches,
-                                    classifier=t.Dinov2WithRegistersForImageClassification),
-    "whisper": Family(
-        t.WhisperModel, t.WhisperConfig,
-        {"vocab_size": 60, "d_model": 48, "encoder_attention_heads": 4, "encoder_layers": 3, "encoder_ffn_dim": 96,
-         "decoder_attention_heads": 4, "decoder_layers": 1, "decoder_ffn_dim": 16, "num_mel_bins": 8,
-         "max_source_positions": 15, "max_target_positions": 8, "pad_token_id": 1, "bos_token_id": 1,
-         "eos_token_id": 1, "decoder_start_token_id": 1},
-        {"plain": {}, "head-26": {"d_model": 78, "encoder_attention_heads": 3, "decoder_attention_heads": 3},
-         "one-layer": {"encoder_layers": 1}, "relu": {"activation_function": "relu"},
-         "one-head": {"encoder_attention_heads": 1}, "f16-shards": {"save": "float16", "shard": "20KB"}},
-        text=False, inputs=mel, encoder=lambda model: model.encoder,
-        positions=lambda model: model.encoder.embed_positions.weight, classifier=t.WhisperForAudioClassification),
-    "wav2vec2": Family(t.Wav2Vec2Model, t.Wav2Vec2Config, AUDIO, AUDIO_VARIANTS, text=False, inputs=audio,
-                       features=before_norm, classifier=t.Wav2Vec2ForSequenceClassification),
-    "hubert": Family(t.HubertModel, t.HubertConfig, AUDIO, AUDIO_VARIANTS, text=False, inputs=audio,
-                       features=before_norm, classifier=t.HubertForSequenceClassification),
-}
 
 
 def make(family: Family, variant: dict, folder: pathlib.Path):
     """A model with weights that matter, saved; returned as it was saved."""
     options = {**family.common, **variant}
     save, shard = options.pop("save", "float32"), options.pop("shard", "1GB")
+    config_json = options.pop("config_json", None)
     model = options.pop("model", family.model)(family.config(**options)).eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -271,6 +44,9 @@ def make(family: Family, variant: dict, folder: pathlib.Path):
         model.float()
         for name, buffer in model.named_buffers():
             buffer.copy_(buffers[name])
+    if config_json:
+        path = folder / "config.json"
+        path.write_text(json.dumps(config_json(json.loads(path.read_text()))))
     return model
 
 
@@ -350,8 +126,8 @@ def text_case(family: Family, config, mask: np.ndarray) -> tuple:
     if family.position_ids:
         arguments["position_ids"] = torch.from_numpy(positions)
     tensors = {"token_ids": ids.numpy(), "attention_mask": mask.astype(np.uint8)}
-    if isinstance(config, t.DistilBertConfig):
-        tensors["position_ids"] = np.ascontiguousarray(index)  # the library's own, from 0 whatever is kept
+    if family.row_positions:
+        tensors["position_ids"] = np.ascontiguousarray(index)  
     return arguments, tensors
 
 

@@ -1,0 +1,199 @@
+"""Every family of PyPI's transformers that the server knows: small random models of many configurations."""
+import torch
+import transformers as t
+
+from family import Family
+
+t.logging.set_verbosity_error()  # of what it does instead of what it was asked
+
+
+def image(config):
+    return {"pixel_values": torch.randn(1, 3, config.image_size, config.image_size)}
+
+
+def audio(config):
+    return {"input_values": torch.randn(1, 700)}
+
+
+def mel(config):
+    return {"input_features": torch.randn(1, config.num_mel_bins, 2 * config.max_source_positions)}
+
+
+BERT_VARIANTS = {
+    "plain": {},
+    "head-26": {"hidden_size": 78, "num_attention_heads": 3},
+    "one-layer": {"num_hidden_layers": 1},
+    "relu": {"hidden_act": "relu"},
+    "gelu-new": {"hidden_act": "gelu_new", "intermediate_size": 77},
+    "one-head": {"num_attention_heads": 1, "hidden_act": "silu"},
+    "f16-file": {"save": "float16"},
+    "bf16-shards": {"save": "bfloat16", "shard": "20KB"},
+}
+# All that the server takes, by all their names.
+ACTIVATIONS = ("gelu_python", "gelu_fast", "gelu_accurate", "gelu_pytorch_tanh", "quick_gelu", "swish",
+               "tanh", "sigmoid", "linear")
+BERT = {"vocab_size": 60, "hidden_size": 48, "num_attention_heads": 4, "num_hidden_layers": 3, "intermediate_size": 96,
+        "max_position_embeddings": 40}
+PATCHES = {"hidden_size": 48, "num_attention_heads": 4, "num_hidden_layers": 3, "intermediate_size": 96,
+           "image_size": 20, "patch_size": 4}
+DINO = {key: value for key, value in PATCHES.items() if key != "intermediate_size"}
+AUDIO = {"hidden_size": 48, "num_attention_heads": 4, "num_hidden_layers": 3, "intermediate_size": 96, "vocab_size": 20,
+         "conv_dim": (16, 16), "conv_kernel": (8, 4), "conv_stride": (5, 4), "num_feat_extract_layers": 2,
+         "num_conv_pos_embeddings": 8, "num_conv_pos_embedding_groups": 2}
+
+
+def patches(model):
+    return model.embeddings.patch_embeddings, "output"
+
+
+def before_norm(model):
+    return None if model.config.do_stable_layer_norm else (model.encoder.layer_norm, "input")
+
+
+AUDIO_VARIANTS = {
+    "post": {},
+    "pre": {"do_stable_layer_norm": True},
+    "pre-head-26": {"do_stable_layer_norm": True, "hidden_size": 78, "num_attention_heads": 3},
+    "one-layer": {"num_hidden_layers": 1},
+    "relu": {"hidden_act": "relu"},
+    "pre-one-head-f16": {"do_stable_layer_norm": True, "num_attention_heads": 1, "save": "float16"},
+}
+VIT_VARIANTS = {
+    "plain": {},
+    "no-qkv-bias": {"qkv_bias": False},
+    "head-26": {"hidden_size": 78, "num_attention_heads": 3},
+    "one-layer": {"num_hidden_layers": 1},
+    "relu": {"hidden_act": "relu", "layer_norm_eps": 1e-6},
+    "bf16-shards": {"save": "bfloat16", "shard": "20KB"},
+}
+DINO_VARIANTS = {
+    "plain": {},
+    "swiglu": {"use_swiglu_ffn": True},
+    "swiglu-odd": {"use_swiglu_ffn": True, "hidden_size": 78, "num_attention_heads": 3, "mlp_ratio": 3},
+    "no-qkv-bias": {"qkv_bias": False},
+    "one-layer": {"num_hidden_layers": 1, "hidden_act": "relu"},
+    "swiglu-f16": {"use_swiglu_ffn": True, "save": "float16"},
+}
+
+T5 = {"vocab_size": 60, "d_model": 48, "d_kv": 12, "num_heads": 4, "num_layers": 3, "d_ff": 96}
+T5_VARIANTS = {
+    "gated-gelu": {"feed_forward_proj": "gated-gelu"},
+    "gated-silu": {"feed_forward_proj": "gated-silu"},
+    "wide-heads": {"d_kv": 26, "num_heads": 3},
+    "narrow-heads": {"d_kv": 5, "d_ff": 77},
+    "few-buckets": {"relative_attention_num_buckets": 8, "relative_attention_max_distance": 10},
+    "one-layer": {"num_layers": 1},
+    "bf16-shards": {"save": "bfloat16", "shard": "20KB"},
+}
+
+
+FAMILIES = {
+    "bert": Family(t.BertModel, t.BertConfig, BERT,
+                   BERT_VARIANTS | {name: {"hidden_act": name} for name in ACTIVATIONS}, pooler=True,
+                   classifier=t.BertForSequenceClassification),
+    "roberta": Family(t.RobertaModel, t.RobertaConfig, BERT, BERT_VARIANTS, first_position=2, pooler=True,
+                      classifier=t.RobertaForSequenceClassification),
+    "xlm-roberta": Family(t.XLMRobertaModel, t.XLMRobertaConfig, {**BERT, "type_vocab_size": 1},
+                          {**BERT_VARIANTS, "quick-gelu": {"hidden_act": "quick_gelu"}}, first_position=2, pooler=True,
+                          classifier=t.XLMRobertaForSequenceClassification),
+    "camembert": Family(t.CamembertModel, t.CamembertConfig, {**BERT, "type_vocab_size": 1},
+                        {**BERT_VARIANTS, "epsilon": {"layer_norm_eps": 1e-3}}, first_position=2, pooler=True,
+                        classifier=t.CamembertForSequenceClassification),
+    "electra": Family(t.ElectraModel, t.ElectraConfig, {**BERT, "embedding_size": 20},
+                      {**BERT_VARIANTS, "same-width": {"embedding_size": 48}},
+                      classifier=t.ElectraForSequenceClassification),
+    "distilbert": Family(
+        t.DistilBertModel, t.DistilBertConfig,
+        {"vocab_size": 60, "dim": 48, "n_heads": 4, "n_layers": 3, "hidden_dim": 96, "max_position_embeddings": 40},
+        {"plain": {}, "head-26": {"dim": 78, "n_heads": 3}, "one-layer": {"n_layers": 1},
+         "relu": {"activation": "relu"}, "sinusoids": {"sinusoidal_pos_embds": True}, "f16-file": {"save": "float16"}},
+        position_ids=False, row_positions=True, classifier=t.DistilBertForSequenceClassification),
+    "albert": Family(
+        t.AlbertModel, t.AlbertConfig, {**BERT, "embedding_size": 20},
+        {**BERT_VARIANTS, "two-groups": {"num_hidden_layers": 5, "num_hidden_groups": 2},
+         "own-layers": {"num_hidden_groups": 3}, "same-width": {"embedding_size": 48}}, pooler=True,
+        classifier=t.AlbertForSequenceClassification),
+    "mpnet": Family(t.MPNetModel, t.MPNetConfig, BERT, BERT_VARIANTS, first_position=2, pooler=True,
+                    classifier=t.MPNetForSequenceClassification),
+    "mobilebert": Family(
+        t.MobileBertModel, t.MobileBertConfig,
+        {**BERT, "embedding_size": 20, "intra_bottleneck_size": 24, "num_feedforward_networks": 3, "hidden_act": "relu"},
+        {"plain": {}, "all-inside": {"use_bottleneck_attention": True, "key_query_shared_bottleneck": False},
+         "no-bottleneck": {"use_bottleneck": False, "num_feedforward_networks": 1},
+         "no-trigrams": {"trigram_input": False, "hidden_act": "gelu"},
+         "same-width": {"trigram_input": False, "embedding_size": 48},
+         "head-26": {"intra_bottleneck_size": 78, "num_attention_heads": 3}, "one-layer": {"num_hidden_layers": 1},
+         "one-head": {"num_attention_heads": 1, "hidden_act": "silu"}, "f16-file": {"save": "float16"},
+         "layer-norm": {"normalization_type": "layer_norm"},
+         "layer-norm-no-bottleneck": {"normalization_type": "layer_norm", "use_bottleneck": False,
+                                      "num_feedforward_networks": 1}},
+        pooler=True, classifier=t.MobileBertForSequenceClassification, blank=True, gamma=0.5),
+    "big_bird": Family(
+        t.BigBirdModel, t.BigBirdConfig, {**BERT, "block_size": 2, "num_random_blocks": 1, "hidden_act": "gelu_new"},
+        {"sparse": {}, "drawn": {"block_size": 1, "num_random_blocks": 3, "use_bias": False},
+         "wide-blocks": {"block_size": 3, "hidden_act": "gelu"},
+         "single": {"block_size": 1, "num_random_blocks": 2, "rescale_embeddings": True},
+         "full": {"attention_type": "original_full"}, "head-26": {"hidden_size": 78, "num_attention_heads": 3},
+         "one-layer": {"num_hidden_layers": 1, "hidden_act": "relu"},
+         "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
+        pooler=True, classifier=t.BigBirdForSequenceClassification, alone=True),
+    "deberta-v2": Family(
+        t.DebertaV2Model, t.DebertaV2Config,
+        {**BERT, "type_vocab_size": 0, "relative_attention": True, "position_buckets": 8, "max_relative_positions": -1,
+         "norm_rel_ebd": "layer_norm", "share_att_key": True, "pos_att_type": ["p2c", "c2p"],
+         "position_biased_input": False},
+        {"v3": {}, "own-projections": {"share_att_key": False, "norm_rel_ebd": "none"},
+         "no-buckets": {"position_buckets": -1, "max_relative_positions": 12},
+         "c2p": {"pos_att_type": ["c2p"], "share_att_key": False},
+         "p2c-head-26": {"pos_att_type": ["p2c"], "hidden_size": 78, "num_attention_heads": 3},
+         "biased-input": {"position_biased_input": True, "type_vocab_size": 2, "embedding_size": 20},
+         "not-relative": {"relative_attention": False, "norm_rel_ebd": "none", "position_biased_input": True},
+         "one-layer": {"num_hidden_layers": 1, "hidden_act": "relu"},
+         "convolution": {"conv_kernel_size": 3, "conv_act": "gelu"},
+         "convolution-in-groups": {"conv_kernel_size": 5, "conv_groups": 4},
+         "convolution-one-layer": {"conv_kernel_size": 7, "num_hidden_layers": 1, "relative_attention": False,
+                                   "norm_rel_ebd": "none", "position_biased_input": True},
+         "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
+        classifier=t.DebertaV2ForSequenceClassification),
+    "t5": Family(
+        t.T5EncoderModel, t.T5Config, T5, {**T5_VARIANTS, "relu": {}}, position_ids=False),
+    "mt5": Family(
+        t.MT5EncoderModel, t.MT5Config, T5, {"gated-gelu": {}, **T5_VARIANTS, "relu": {"feed_forward_proj": "relu"}},
+        position_ids=False),
+    "modernbert": Family(
+        t.ModernBertModel, t.ModernBertConfig,
+        {"vocab_size": 60, "hidden_size": 48, "num_attention_heads": 4, "num_hidden_layers": 4, "intermediate_size": 96,
+         "max_position_embeddings": 40, "local_attention": 8, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 1,
+         "cls_token_id": 1, "sep_token_id": 1},
+        {"plain": {}, "biases": {"attention_bias": True, "mlp_bias": True, "norm_bias": True},
+         "head-26": {"hidden_size": 78, "num_attention_heads": 3}, "one-layer": {"num_hidden_layers": 1},
+         "narrow": {"local_attention": 2, "global_attn_every_n_layers": 2, "local_rope_theta": 500.0},
+         "silu": {"hidden_activation": "silu", "intermediate_size": 77},
+         "mean-classifier": {"model": t.ModernBertForSequenceClassification, "num_labels": 5, "classifier_pooling": "mean"},
+         "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
+        classifier=t.ModernBertForSequenceClassification),
+    "vit": Family(t.ViTModel, t.ViTConfig, PATCHES, VIT_VARIANTS, text=False, inputs=image, pooler=True,
+                  features=patches, classifier=t.ViTForImageClassification),
+    "deit": Family(t.DeiTModel, t.DeiTConfig, PATCHES, VIT_VARIANTS, text=False, inputs=image, pooler=True,
+                   features=patches, classifier=t.DeiTForImageClassification),
+    "dinov2": Family(t.Dinov2Model, t.Dinov2Config, DINO, DINO_VARIANTS, text=False, inputs=image, features=patches,
+                     classifier=t.Dinov2ForImageClassification),
+    "dinov2_with_registers": Family(t.Dinov2WithRegistersModel, t.Dinov2WithRegistersConfig, DINO, DINO_VARIANTS,
+                                    text=False, inputs=image, features=patches,
+                                    classifier=t.Dinov2WithRegistersForImageClassification),
+    "whisper": Family(
+        t.WhisperModel, t.WhisperConfig,
+        {"vocab_size": 60, "d_model": 48, "encoder_attention_heads": 4, "encoder_layers": 3, "encoder_ffn_dim": 96,
+         "decoder_attention_heads": 4, "decoder_layers": 1, "decoder_ffn_dim": 16, "num_mel_bins": 8,
+         "max_source_positions": 15, "max_target_positions": 8, "pad_token_id": 1, "bos_token_id": 1,
+         "eos_token_id": 1, "decoder_start_token_id": 1},
+        {"plain": {}, "head-26": {"d_model": 78, "encoder_attention_heads": 3, "decoder_attention_heads": 3},
+         "one-layer": {"encoder_layers": 1}, "relu": {"activation_function": "relu"},
+         "one-head": {"encoder_attention_heads": 1}, "f16-shards": {"save": "float16", "shard": "20KB"}},
+        text=False, inputs=mel, encoder=lambda model: model.encoder,
+        positions=lambda model: model.encoder.embed_positions.weight, classifier=t.WhisperForAudioClassification),
+    "wav2vec2": Family(t.Wav2Vec2Model, t.Wav2Vec2Config, AUDIO, AUDIO_VARIANTS, text=False, inputs=audio,
+                       features=before_norm, classifier=t.Wav2Vec2ForSequenceClassification),
+    "hubert": Family(t.HubertModel, t.HubertConfig, AUDIO, AUDIO_VARIANTS, text=False, inputs=audio,
+                       features=before_norm, classifier=t.HubertForSequenceClassification),
+}
