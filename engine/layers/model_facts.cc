@@ -187,12 +187,12 @@ std::vector<StageCost> ListStageCosts(const ModelDescription& description) {
   CostList costs;
   const auto add_attention = [&](int64_t set, int64_t times) {
     const LayerShape shape = description.layer_shape(set);
-    AddPairs(shape, 2 * times * shape.heads * shape.key_width, costs.Of("attention.scores"));
     if (IsLinear(shape.attention)) {
       const int64_t state = shape.key_width * shape.value_width;
       costs.Of("attention.state").per_token += 2 * 2 * times * shape.heads * state;
       return;
     }
+    AddPairs(shape, 2 * times * shape.heads * shape.key_width, costs.Of("attention.scores"));
     if (shape.mixed_keys > 0) {
       costs.Of("attention.mixing").per_token +=
           2 * times * shape.heads * (shape.key_width + shape.value_width) * shape.mixed_keys;

@@ -109,6 +109,35 @@ TEST(ListStageCostsTest, CountsWindowsByTheToken) {
   }
 }
 
+TEST(ListStageCostsTest, CountsLinearAttentionByTheToken) {
+  for (const AttentionKind kind : {AttentionKind::kLinear, AttentionKind::kCausalLinear}) {
+    ModelDescription model = SmallModel(3, 2, 8);
+    model.layer.attention = kind;
+    int64_t state = 0;
+    for (const StageCost& cost : ListStageCosts(model)) {
+      EXPECT_EQ(cost.per_pair, 0) << cost.stage;
+      EXPECT_NE(cost.stage, "attention.scores");
+      if (cost.stage == "attention.state") state = cost.per_token;
+    }
+    EXPECT_EQ(state, 3 * 2 * 2 * 2 * 8 * 8);
+  }
+}
+
+TEST(ListStageCostsTest, CountsLinformerByTheToken) {
+  ModelDescription model = SmallModel(3, 2, 8);
+  model.layer.attention = AttentionKind::kLinformer;
+  model.layer.mixed_keys = 5;
+  model.layer.mixed_places = 16;
+  for (const StageCost& cost : ListStageCosts(model)) {
+    EXPECT_EQ(cost.per_pair, 0) << cost.stage;
+    if (cost.stage == "attention.mixing") {
+      EXPECT_EQ(cost.per_token, 3 * 2 * 2 * (8 + 8) * 5);
+    } else if (cost.stage == "attention.scores" || cost.stage == "attention.context") {
+      EXPECT_EQ(cost.per_token, 3 * 2 * 2 * 8 * 5);
+    }
+  }
+}
+
 TEST(ListStageCostsTest, CountsBlocksAndGlobalOnes) {
   ModelDescription model = SmallModel(1, 2, 8);
   model.layer.window = 1;
