@@ -35,7 +35,11 @@ grpc::ServerGenericBidiReactor* StreamReactor::Start(const ServiceContext& conte
 StreamReactor::StreamReactor(const ServiceContext& context,
                              grpc::GenericCallbackServerContext& call,
                              std::unique_ptr<Admission::Slot> slot, OpenStreams& open_streams)
-    : context_(context), call_(call), open_streams_(open_streams), slot_(std::move(slot)) {}
+    : context_(context),
+      call_(call),
+      deadline_(DeadlineOf(call, context.clock)),
+      open_streams_(open_streams),
+      slot_(std::move(slot)) {}
 
 void StreamReactor::Drain() {
   std::lock_guard lock(mutex_);
@@ -61,13 +65,15 @@ void StreamReactor::OnReadDone(bool ok) {
   absl::StatusOr<StreamItem> item = ReceiveItem(message, context_);
   message.Clear();
   if (!item.ok()) return RefuseMalformed(item.status());
+  const bool accepted = !context_.admission.closed();
   std::optional<Taken> taken;
   {
     std::lock_guard lock(mutex_);
     reading_ = false;
-    taken = Take(*std::move(item));
+    if (accepted) taken = Take(*std::move(item));
     Advance();
   }
+  if (!accepted) taken = End({item->message.id(), false, nullptr}, {DrainingError(), {}});
   Work(std::move(taken));
 }
 
@@ -115,16 +121,15 @@ void StreamReactor::Work(std::optional<Taken> next) {
 
 absl::Status StreamReactor::Submit(const Taken& taken, Pending& pending) {
   absl::StatusOr<PreparedRequest> request = PrepareItem(taken.item, taken.sequence, context_);
-  if (request.ok()) pending.account.Describe(request->compute);
-  if (context_.admission.closed()) request = DrainingError();
   if (!request.ok()) return request.status();
+  pending.account.Describe(request->compute);
   pending.tokens = request->compute.layout.tokens();
   auto job = std::make_unique<EncodeJob>(std::move(request->compute), cancelled_,
                                          [self = shared_from_this(), pending](JobOutcome outcome) {
                                            self->Work(self->End(pending, std::move(outcome)));
                                          });
   job->bytes = request->bytes;
-  job->deadline = DeadlineOf(call_, context_.clock);
+  job->deadline = deadline_;
   std::unique_ptr<Job> queued = std::move(job);
   return context_.queue.Submit(queued);
 }

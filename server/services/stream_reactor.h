@@ -88,7 +88,8 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   void Advance();
 
   const ServiceContext& context_;
-  grpc::GenericCallbackServerContext& call_;
+  grpc::GenericCallbackServerContext& call_;  // only in reactions: it may go when they are over
+  const absl::Time deadline_;
   OpenStreams& open_streams_;
   const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
 
