@@ -41,8 +41,14 @@ int64_t MeasureProduct(const RowMatrix& query, const RowMatrix& key) {
   return CountComponents(Triangle(query) * Triangle(key).transpose());
 }
 
-absl::Status ReadProjection(const std::string& name, WeightSource& weights, RowMatrix& target) {
-  return weights.Read(name, absl::MakeSpan(target.data(), static_cast<size_t>(target.size())));
+absl::StatusOr<RowMatrix> ReadProjection(const std::string& prefix,
+                                         const InputProjection& projection, WeightSource& weights) {
+  RowMatrix rows(projection.out, projection.in);
+  const absl::Status status =
+      weights.Read(absl::StrCat(prefix, projection.name, ".weight"),
+                   absl::MakeSpan(rows.data(), static_cast<size_t>(rows.size())));
+  if (!status.ok()) return status;
+  return rows;
 }
 
 }  // namespace
@@ -51,31 +57,32 @@ absl::StatusOr<std::vector<QueryKeyRanks>> MeasureQueryKeyRanks(const ModelDescr
                                                                 WeightSource& weights) {
   const LayerShape& layer = model.layer;
   const int64_t rows = layer.heads * layer.key_width;
-  const int64_t widest = std::max({layer.hidden_size, layer.key_inputs(), rows});
+  if (!layer.has_input_projection) {
+    return absl::InvalidArgumentError("the model has no projections of queries and keys");
+  }
+  const int64_t widest = std::max({layer.inner_width(), layer.key_inputs(), rows});
   if (widest > kWidestRanks) {
     return absl::OutOfRangeError(absl::StrCat("ranks are measured up to a width of ", kWidestRanks,
                                               ", the model's is ", widest));
   }
   std::vector<QueryKeyRanks> ranks;
   for (int64_t i = 0; i < model.weight_sets(); ++i) {
-    const int64_t heads = model.layer_shape(i).heads;
-    if (heads == 0) {
-      ranks.emplace_back();
-      continue;
-    }
-    RowMatrix query(heads * layer.key_width, layer.hidden_size);
-    RowMatrix key(heads * layer.key_width, layer.key_inputs());
-    const std::string prefix = absl::StrCat("layer.", i, ".");
-    absl::Status status = ReadProjection(prefix + "query.weight", weights, query);
-    if (status.ok()) status = ReadProjection(prefix + "key.weight", weights, key);
-    if (!status.ok()) return status;
+    const LayerShape shape = model.layer_shape(i);
     QueryKeyRanks& measured = ranks.emplace_back();
-    for (int64_t h = 0; h < heads; ++h) {
+    if (shape.heads == 0) continue;
+    const std::string prefix = absl::StrCat("layer.", i, ".");
+    const std::vector<InputProjection> projections = InputProjections(shape);
+    const absl::StatusOr<RowMatrix> query = ReadProjection(prefix, projections[0], weights);
+    if (!query.ok()) return query.status();
+    const absl::StatusOr<RowMatrix> key =
+        shape.keys_are_queries ? query : ReadProjection(prefix, projections[1], weights);
+    if (!key.ok()) return key.status();
+    for (int64_t h = 0; h < shape.heads; ++h) {
       measured.heads.push_back(
-          MeasureProduct(query.middleRows(h * layer.key_width, layer.key_width),
-                         key.middleRows(h * layer.key_width, layer.key_width)));
+          MeasureProduct(query->middleRows(h * layer.key_width, layer.key_width),
+                         key->middleRows(h * layer.key_width, layer.key_width)));
     }
-    measured.concatenated = MeasureProduct(query, key);
+    measured.concatenated = MeasureProduct(*query, *key);
   }
   return ranks;
 }

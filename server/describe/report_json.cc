@@ -200,6 +200,7 @@ std::string ToJson(const ModelReport& report) {
     json["memory"] = OfMemory(report);
     json["stage_costs"] = OfCosts(report.costs);
     if (!report.ranks.empty()) json["query_key_ranks"] = OfRanks(report.ranks);
+    if (!report.no_ranks.empty()) json["no_query_key_ranks"] = report.no_ranks;
     json["weights"] = OfWeights(report.weights);
   }
   json["tensors"] = OfTensors(found.tensors);

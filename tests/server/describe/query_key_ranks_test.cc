@@ -77,6 +77,36 @@ TEST(QueryKeyRanksTest, MeasuresEveryWeightSet) {
   EXPECT_EQ((*ranks)[0].heads.size(), 4u);
 }
 
+TEST(QueryKeyRanksTest, TakesQueriesForTheKeysThatTheyAre) {
+  ModelDescription model = TwoHeads();
+  model.layer.keys_are_queries = true;
+  testing::MemoryWeights weights(
+      {{"layer.0.query.weight", {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0}}});
+  const auto ranks = MeasureQueryKeyRanks(model, weights);
+  ASSERT_TRUE(ranks.ok()) << ranks.status();
+  EXPECT_THAT((*ranks)[0].heads, ElementsAre(2, 1));
+  EXPECT_EQ((*ranks)[0].concatenated, 1);  // squares 81, 1 and 1: 98 % are in the first
+}
+
+TEST(QueryKeyRanksTest, IsOfTheWidthInsideABottleneck) {
+  ModelDescription model = TwoHeads();
+  model.layer.bottleneck = 2;
+  const std::vector<float> ones = {1, 0, 0, 1, 1, 0, 0, 1};  // [4, 2]
+  testing::MemoryWeights weights({{"layer.0.query.weight", ones}, {"layer.0.key.weight", ones}});
+  const auto ranks = MeasureQueryKeyRanks(model, weights);
+  ASSERT_TRUE(ranks.ok()) << ranks.status();
+  EXPECT_THAT((*ranks)[0].heads, ElementsAre(2, 2));
+  EXPECT_EQ((*ranks)[0].concatenated, 2);
+}
+
+TEST(QueryKeyRanksTest, RefusesModelsThatDoNotProject) {
+  ModelDescription model = TwoHeads();
+  model.layer.has_input_projection = false;
+  testing::MemoryWeights weights({});
+  EXPECT_EQ(MeasureQueryKeyRanks(model, weights).status(),
+            absl::InvalidArgumentError("the model has no projections of queries and keys"));
+}
+
 TEST(QueryKeyRanksTest, RefusesWideModelsAndMissingWeights) {
   ModelDescription model = TwoHeads();
   testing::MemoryWeights weights({});

@@ -52,6 +52,16 @@ TEST(ReportJsonTest, HoldsRanksIfAskedFor) {
   EXPECT_GT(document["query_key_ranks"][0]["concatenated"], 8);
 }
 
+TEST(ReportJsonTest, SaysWhyThereAreNoRanks) {
+  Settings settings;
+  settings.models = {*ParseModelSource("synthetic:tiny")};
+  ModelReport report = InspectModel(settings, ThreadPlan{}, MemoryLimit{});
+  report.no_ranks = "too wide";
+  const json document = json::parse(ToJson(report));
+  EXPECT_EQ(document["no_query_key_ranks"], "too wide");
+  EXPECT_FALSE(document.contains("query_key_ranks"));
+}
+
 TEST(ReportJsonTest, HoldsFrontsWindowsAndHeads) {
   ModelReport report;
   report.model.setting = *ParseModelSource("/m");
