@@ -120,6 +120,7 @@ absl::Status CheckInParts(const EncodeRequest& request) {
 absl::StatusOr<EncodeResult> EncodeInParts(const Client& client, const EncodeRequest& request,
                                            int64_t tokens, const CallOptions& call) {
   const int64_t length = InputOf(request).shape[1];
+  tokens = std::min(tokens, length);
   const int64_t parts = (length + tokens - 1) / tokens;
   const EncodeRequest bare = WithoutInput(request);
   const std::unique_ptr<EncodeStream> stream = client.OpenEncodeStream(call);
