@@ -14,6 +14,7 @@ namespace attendant::client {
 namespace {
 
 constexpr int64_t kFloatBytes = 4;
+constexpr int64_t kMostOwnRows = 1 << 16;
 
 absl::Status NoSuchInput(const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("cannot inspect this input: ", what));
@@ -58,10 +59,17 @@ absl::StatusOr<Inspector> Inspector::Create(const EncodeRequest& request, const 
   Inspector inspector;
   inspector.inspection_.model = model;
   inspector.inspection_.cells = cells;
+  if (request.features && model.front) inspector.own_rows_ = model.front->own_rows;
+  if (inspector.own_rows_ < 0 || inspector.own_rows_ > kMostOwnRows) {
+    return NoSuchInput(
+        absl::StrCat("the server says that ", inspector.own_rows_, " rows come before it"));
+  }
   const bool has_ids = request.token_ids.has_value();
-  if (!has_ids && !request.hidden_states) return NoSuchInput("there is none");
-  const Tensor& tokens = has_ids ? *request.token_ids : *request.hidden_states;
-  absl::Status status = inspector.FindRows(request, tokens, has_ids ? 1 : 2);
+  const std::optional<Tensor>& tokens = has_ids            ? request.token_ids
+                                        : request.features ? request.features
+                                                           : request.hidden_states;
+  if (!tokens) return NoSuchInput("there is none");
+  absl::Status status = inspector.FindRows(request, *tokens, has_ids ? 1 : 2);
   if (status.ok()) status = inspector.AddInput(request);
   if (!status.ok()) return status;
   return inspector;
@@ -77,32 +85,38 @@ absl::Status Inspector::FindRows(const EncodeRequest& request, const Tensor& tok
   }
   const std::vector<int64_t>& lengths = request.lengths;
   const int64_t sequences = packed ? static_cast<int64_t>(lengths.size()) : tokens.shape[0];
-  length_ = 0;
-  for (const int64_t length : lengths) length_ = std::max(length_, length);
-  if (!packed) length_ = tokens.shape[1];
-  token_rows_ = packed ? tokens.shape[0] : sequences * length_;
+  int64_t longest = 0;
+  for (const int64_t length : lengths) longest = std::max(longest, length);
+  if (!packed) longest = tokens.shape[1];
+  const int64_t token_rows = packed ? tokens.shape[0] : sequences * longest;
   absl::StatusOr<std::vector<int64_t>> mask = std::vector<int64_t>();
   if (request.attention_mask) mask = ToInt64s(*request.attention_mask);
   if (!mask.ok()) return mask.status();
   const bool has_lengths = packed || !lengths.empty();
-  if ((request.attention_mask && static_cast<int64_t>(mask->size()) != token_rows_) ||
+  if ((request.attention_mask && static_cast<int64_t>(mask->size()) != token_rows) ||
       (has_lengths && static_cast<int64_t>(lengths.size()) != sequences)) {
     return NoSuchInput("its mask or lengths are not of its sequences");
   }
-  int64_t first_row = 0;
+  length_ = longest + own_rows_;
+  int64_t input_row = 0;
   int64_t kept = 0;
   for (int64_t b = 0; b < sequences; ++b) {
     Rows& rows = rows_.emplace_back();
-    rows.first_row = first_row;
-    const int64_t length = has_lengths ? lengths[static_cast<size_t>(b)] : length_;
-    const int64_t room = packed ? token_rows_ - first_row : length_;
+    rows.input_row = input_row;
+    rows.first_row = token_rows_;
+    const int64_t length = has_lengths ? lengths[static_cast<size_t>(b)] : longest;
+    const int64_t room = packed ? token_rows - input_row : longest;
     if (length < 0 || length > room) return NoSuchInput("its lengths do not fit its tokens");
-    first_row += packed ? length : length_;
     for (int64_t i = 0; i < length; ++i) {
-      const auto at = static_cast<size_t>(rows.first_row + i);
-      if (mask->empty() || (*mask)[at] != 0) rows.positions.push_back(i);
+      const auto at = static_cast<size_t>(input_row + i);
+      if (mask->empty() || (*mask)[at] != 0) rows.positions.push_back(own_rows_ + i);
     }
     kept += static_cast<int64_t>(rows.positions.size());
+    const int64_t own = rows.positions.empty() ? 0 : own_rows_;
+    const std::vector<int64_t> before = Count(own);
+    rows.positions.insert(rows.positions.begin(), before.begin(), before.end());
+    input_row += packed ? length : longest;
+    token_rows_ += packed ? length + own : length_;
   }
   return kept > 0 ? absl::OkStatus() : NoSuchInput("no token is kept");
 }
@@ -119,12 +133,12 @@ absl::Status Inspector::AddInput(const EncodeRequest& request) {
     sequence.positions = rows.positions;
     if (request.token_ids) {
       for (const int64_t i : rows.positions) {
-        sequence.token_ids.push_back((*ids)[static_cast<size_t>(rows.first_row + i)]);
+        sequence.token_ids.push_back((*ids)[static_cast<size_t>(rows.input_row + i)]);
       }
-    } else {
+    } else if (request.hidden_states) {
       const int64_t width = request.hidden_states->shape.back();
       sequence.input_uniformity = TokenUniformity(
-          Gather(states->data() + rows.first_row * width, width, rows.positions, Count(width)));
+          Gather(states->data() + rows.input_row * width, width, rows.positions, Count(width)));
     }
   }
   FindRareIds();
@@ -204,7 +218,7 @@ absl::Status Inspector::AddHeads(const Tensor& probabilities, int64_t sequence,
   if (!fits) return UnsoundAnswer(layer.layer, "attention probabilities");
   const int64_t heads = shape[1];
   const int64_t pairs = length_ * length_;
-  const auto& [positions, first_row, rare] = rows_[static_cast<size_t>(sequence)];
+  const Rows& rows = rows_[static_cast<size_t>(sequence)];
   std::vector<float> head(static_cast<size_t>(pairs));
   for (int64_t h = 0; h < heads; ++h) {
     const int64_t offset = (sequence * heads + h) * pairs * kFloatBytes;
@@ -212,8 +226,8 @@ absl::Status Inspector::AddHeads(const Tensor& probabilities, int64_t sequence,
       std::memcpy(head.data(), probabilities.data.data() + offset,
                   static_cast<size_t>(pairs * kFloatBytes));
     }
-    const Matrix p = Gather(head.data(), length_, positions, positions);
-    layer.heads.push_back({MeasureHead(p, rare), Coarsen(p, inspection_.cells)});
+    const Matrix p = Gather(head.data(), length_, rows.positions, rows.positions);
+    layer.heads.push_back({MeasureHead(p, rows.rare), Coarsen(p, inspection_.cells)});
   }
   return absl::OkStatus();
 }

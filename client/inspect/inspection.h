@@ -26,8 +26,9 @@ struct LayerInspection {
 };
 
 struct SequenceInspection {
-  std::vector<int64_t> positions;  // of the kept tokens, in the sequence's row
-  std::vector<int64_t> token_ids;  // of them; empty if the input was hidden states
+  std::vector<int64_t> positions;  // of the kept tokens, in the sequence's row; before those of
+                                   // features the model's own rows
+  std::vector<int64_t> token_ids;  // of them; empty if the input was not token ids
   // The least frequent of token_ids, counted over all sequences, ascending; empty if there are none
   // or all are equally frequent.
   std::vector<int64_t> rare_ids;
@@ -62,8 +63,9 @@ class Inspector {
  private:
   // Where a sequence's tokens are.
   struct Rows {
-    std::vector<int64_t> positions;  // key columns
-    int64_t first_row = 0;           // of its row of tokens among all of them
+    std::vector<int64_t> positions;  // key columns: of kept tokens, behind the model's own rows
+    int64_t input_row = 0;           // of its first token among the rows that are sent
+    int64_t first_row = 0;           // of its first row among those of an answer
     std::vector<bool> rare;          // of each position: whether its id is; or empty
   };
 
@@ -76,7 +78,8 @@ class Inspector {
 
   Inspection inspection_;
   std::vector<Rows> rows_;
-  int64_t length_ = 0;      // S
+  int64_t own_rows_ = 0;    // that the model puts before each sequence
+  int64_t length_ = 0;      // S, and T below, of the answers: they count the own rows
   int64_t token_rows_ = 0;  // B S, or T
 };
 

@@ -5,6 +5,8 @@
 
 #include <limits>
 
+#include "absl/strings/str_cat.h"
+
 namespace attendant::client {
 namespace {
 
@@ -98,6 +100,37 @@ TEST(InspectorTest, TakesPackedRequestsApart) {
                    TokenUniformity(Matrix{{2, 3}, {4, 5}}));
 }
 
+// The model's own rows come before the features of each sequence that has any.
+TEST(InspectorTest, CountsTheModelsOwnRowsOfFeatures) {
+  ModelInfo model = TwoHeads();
+  model.front.emplace().own_rows = 1;
+  EncodeRequest padded;
+  padded.features = FloatTensor({2, 2, 3}, std::vector<float>(12));
+  padded.attention_mask = Int64Tensor({2, 2}, {0, 0, 0, 1});
+  absl::StatusOr<Inspector> inspector = Inspector::Create(padded, model, 128);
+  ASSERT_TRUE(inspector.ok()) << inspector.status();
+  ASSERT_TRUE(inspector->Add(Answer(0, 2, 3, {2, 3, 2})).ok());
+  EXPECT_THAT(inspector->inspection().sequences[0].positions, IsEmpty());
+  const SequenceInspection& second = inspector->inspection().sequences[1];
+  EXPECT_THAT(second.positions, ElementsAre(0, 2));
+  EXPECT_FALSE(second.input_uniformity.has_value());
+  EXPECT_DOUBLE_EQ(second.layers[0].token_uniformity, TokenUniformity(Matrix{{6, 7}, {10, 11}}));
+  const Matrix expected{{27.0 / 128, 29.0 / 128}, {33.0 / 128, 35.0 / 128}};
+  EXPECT_EQ(second.layers[0].heads[1].map, expected);
+
+  EncodeRequest packed;
+  packed.features = FloatTensor({3, 3}, std::vector<float>(9));
+  packed.lengths = {0, 1, 2};
+  inspector = Inspector::Create(packed, model, 128);
+  ASSERT_TRUE(inspector.ok()) << inspector.status();
+  ASSERT_TRUE(inspector->Add(Answer(0, 3, 3, {5, 2})).ok());
+  const std::vector<SequenceInspection>& sequences = inspector->inspection().sequences;
+  EXPECT_THAT(sequences[1].positions, ElementsAre(0, 1));
+  EXPECT_THAT(sequences[2].positions, ElementsAre(0, 1, 2));
+  EXPECT_DOUBLE_EQ(sequences[2].layers[0].token_uniformity,
+                   TokenUniformity(Matrix{{4, 5}, {6, 7}, {8, 9}}));
+}
+
 TEST(InspectorTest, LengthsCutAPaddedRequest) {
   EncodeRequest request;
   request.token_ids = Int64Tensor({1, 3}, {7, 8, 9});
@@ -124,6 +157,17 @@ std::string Refusal(const EncodeRequest& request) {
   const absl::Status status = Inspector::Create(request, TwoHeads(), 128).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   return std::string(status.message());
+}
+
+TEST(InspectorTest, RefusesOwnRowsThatCannotBe) {
+  EncodeRequest request;
+  request.features = FloatTensor({1, 1, 1}, std::vector<float>{0});
+  for (const int64_t count : {int64_t{-1}, int64_t{1} << 40}) {
+    ModelInfo model = TwoHeads();
+    model.front.emplace().own_rows = count;
+    EXPECT_THAT(Inspector::Create(request, model, 128).status().message(),
+                HasSubstr(absl::StrCat("the server says that ", count, " rows come before it")));
+  }
 }
 
 TEST(InspectorTest, RefusesWhatIsNoRequest) {
