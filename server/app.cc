@@ -48,6 +48,7 @@ ServiceLimits ServiceLimitsOf(const Settings& settings, int64_t max_request_byte
   limits.max_request_bytes = max_request_bytes;
   limits.max_batch_tokens = settings.max_batch_tokens;
   limits.receive_timeout = settings.receive_timeout;
+  limits.stream_idle_timeout = settings.stream_idle_timeout;
   limits.stream_window = settings.stream_window;
   limits.reject_nonfinite = settings.nonfinite == NonfinitePolicy::kReject;
   return limits;

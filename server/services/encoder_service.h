@@ -27,6 +27,7 @@ struct ServiceLimits {
   int64_t max_request_bytes = 0;  // receive cap, from max_request_tokens and the widest model
   int64_t max_batch_tokens = 1024;
   absl::Duration receive_timeout = absl::Seconds(10);
+  absl::Duration stream_idle_timeout = absl::Minutes(5);
   int stream_window = 16;
   bool reject_nonfinite = false;
 };

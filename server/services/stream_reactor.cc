@@ -1,5 +1,6 @@
 #include "server/services/stream_reactor.h"
 
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -59,6 +60,7 @@ void StreamReactor::OnReadDone(bool ok) {
       return Advance();
     }
     ++in_flight_;
+    ++items_;
     message.Swap(&message_);
   }
   // Read on only when it is known which sequence this one belongs to.
@@ -193,9 +195,33 @@ void StreamReactor::Advance() {
     reading_ = true;
     StartRead(&message_);
   }
+  LimitIdleness();
   if (!input_ended_ || writing_ || (in_flight_ > 0 && !lost_)) return;
   finished_ = true;
   Finish(ToGrpcStatus(end_));
+}
+
+void StreamReactor::LimitIdleness() {
+  if (input_ended_ || !reading_ || in_flight_ > 0) return idle_.reset();
+  if (idle_) return;
+  const auto timeout = absl::ToChronoNanoseconds(context_.limits.stream_idle_timeout);
+  // A new one each time: the callback of one that was cancelled may be yet to come.
+  idle_.emplace();
+  idle_->Set(std::chrono::system_clock::now() + timeout,
+             [weak = weak_from_this(), items = items_](bool expired) {
+               if (!expired) return;
+               if (const auto self = weak.lock()) self->OnIdle(items);
+             });
+}
+
+void StreamReactor::OnIdle(uint64_t items) {
+  std::lock_guard lock(mutex_);
+  if (input_ended_ || items != items_) return;
+  end_ = absl::DeadlineExceededError(
+      absl::StrCat("the stream's next item did not arrive within ",
+                   absl::FormatDuration(context_.limits.stream_idle_timeout)));
+  input_ended_ = true;
+  Advance();
 }
 
 void StreamReactor::OnDone() {

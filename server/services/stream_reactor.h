@@ -1,6 +1,7 @@
 // One call of EncodeStream.
 #pragma once
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/generic/async_generic_service.h>
 
 #include <atomic>
@@ -25,8 +26,9 @@ namespace attendant::server {
 // the wire; answers each when it is done. Of the parts of a sequence one is worked on at a time:
 // the next one is held back until it is answered, and nothing behind it is read. Ends OK when the
 // client has half-closed and every answer has left; with INVALID_ARGUMENT, also after those
-// answers, when a message is malformed; at once when the caller is gone, whose queued items are
-// then dropped. While the server drains, accepted items are answered and new ones refused with
+// answers, when a message is malformed; with DEADLINE_EXCEEDED when everything is answered and no
+// further item is complete in time; at once when the caller is gone, whose queued items are then
+// dropped. While the server drains, accepted items are answered and new ones refused with
 // UNAVAILABLE.
 //
 // gRPC's reactions and the ends of jobs come on threads of their own. Each changes the state under
@@ -86,6 +88,9 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   void RefuseMalformed(const absl::Status& status);
   void Lose();
   void Advance();
+  // Waits for an item only so long while nothing else is to be done.
+  void LimitIdleness();
+  void OnIdle(uint64_t items);
 
   const ServiceContext& context_;
   grpc::GenericCallbackServerContext& call_;  // only in reactions: it may go when they are over
@@ -101,6 +106,8 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   std::deque<grpc::ByteBuffer> answers_;  // the write owns the first while it is under way
   std::map<uint64_t, std::shared_ptr<StreamSequence>> sequences_;  // null: an item has taken it
   std::optional<StreamItem> held_back_;
+  std::optional<grpc::Alarm> idle_;  // while an item is waited for and none is in flight
+  uint64_t items_ = 0;               // read so far
   int in_flight_ = 0;
   bool reading_ = false;
   bool writing_ = false;

@@ -59,6 +59,7 @@ struct Settings {
   int64_t receive_memory_bytes = int64_t{512} << 20;
   absl::Duration receive_timeout = absl::Seconds(10);
   int stream_window = 16;  // items of one EncodeStream in flight
+  absl::Duration stream_idle_timeout = absl::Minutes(5);
 
   int64_t max_registered_bytes = int64_t{256} << 20;  // of PutMemory
   absl::Duration max_registered_age = absl::Minutes(10);

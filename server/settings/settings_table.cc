@@ -118,6 +118,10 @@ Rows RequestRows() {
       {group, "stream-window", "COUNT",
        "Items of one EncodeStream that are worked on at the same time.",
        IntegerKind(&Settings::stream_window, 1, 1024)},
+      {group, "stream-idle-timeout", "DURATION",
+       "An EncodeStream whose items are all answered is ended if no further one is complete by "
+       "then.",
+       DurationKind(&Settings::stream_idle_timeout, absl::Milliseconds(1), absl::Hours(24))},
   };
 }
 

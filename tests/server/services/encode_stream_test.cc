@@ -89,6 +89,17 @@ TEST_F(EncodeStreamTest, AnEmptyStreamIsFine) {
   server_->AwaitInflight(0);
 }
 
+TEST_F(EncodeStreamTest, AnIdleStreamIsEnded) {
+  TestServerOptions options;
+  options.limits.stream_idle_timeout = absl::Milliseconds(50);
+  Start(options);
+  EXPECT_TRUE(ReadAll().empty());
+  const grpc::Status status = stream_->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(status.error_message(), "the stream's next item did not arrive within 50ms");
+  server_->AwaitInflight(0);
+}
+
 TEST_F(EncodeStreamTest, ReadsNoFurtherThanItsWindow) {
   TestServerOptions options;
   options.gate_closed = true;

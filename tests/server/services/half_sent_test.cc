@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The frames of RFC 9113 that a unary call needs.
+// The frames of RFC 9113 that a call needs.
 enum FrameType : uint8_t { kData = 0, kHeaders = 1, kSettings = 4 };
 constexpr uint8_t kEndStream = 0x1;
 constexpr uint8_t kEndHeaders = 0x4;
@@ -76,21 +76,34 @@ class RawConnection {
   const int socket_;
 };
 
-TEST(HalfSentTest, ABodyThatStopsIsGivenUp) {
-  TestServerOptions options;
-  options.limits.receive_timeout = absl::Milliseconds(50);
-  TestServer server(options);
+// Calls the method with a message that announces 10,000 bytes, uncompressed, and has 100.
+std::string TrailersOfHalfAMessage(const TestServer& server, const std::string& method) {
   RawConnection connection(server.port());
   connection.Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Frame(kSettings, 0, 0, ""));
   connection.Send(Frame(kHeaders, kEndHeaders, 1,
                         Field(":method", "POST") + Field(":scheme", "http") +
-                            Field(":path", "/attendant.v1.EncoderService/Attend") +
+                            Field(":path", "/attendant.v1.EncoderService/" + method) +
                             Field(":authority", "test") +
                             Field("content-type", "application/grpc") + Field("te", "trailers")));
-  // Announces 10,000 bytes of message, uncompressed, and sends 100.
   connection.Send(
       Frame(kData, 0, 1, BigEndian(0, 1) + BigEndian(10000, 4) + std::string(100, 'x')));
-  const std::string trailers = connection.ReadTrailers();
+  return connection.ReadTrailers();
+}
+
+TEST(HalfSentTest, AnItemThatStopsEndsItsStream) {
+  TestServerOptions options;
+  options.limits.stream_idle_timeout = absl::Milliseconds(50);
+  TestServer server(options);
+  EXPECT_THAT(TrailersOfHalfAMessage(server, "EncodeStream"),
+              HasSubstr("the stream's next item did not arrive within 50ms"));
+  server.AwaitInflight(0);
+}
+
+TEST(HalfSentTest, ABodyThatStopsIsGivenUp) {
+  TestServerOptions options;
+  options.limits.receive_timeout = absl::Milliseconds(50);
+  TestServer server(options);
+  const std::string trailers = TrailersOfHalfAMessage(server, "Attend");
   EXPECT_THAT(trailers, HasSubstr("grpc-status"));
   EXPECT_THAT(trailers, HasSubstr("the request's body did not arrive within 50ms"));
   server.AwaitInflight(0);

@@ -81,8 +81,9 @@ TEST(SettingsTest, ReadsEveryKind) {
       Read({"--receive-timeout=250ms", "--drain-timeout=1m", "--max-queue-bytes=512MiB",
             "--max-answer-bytes=2048", "--nonfinite=reject", "--isa=avx512-bf16",
             "--max-registered-bytes=0", "--max-registered-age=1h", "--log-format=json",
-            "--log-level=warn", "--address=::1", "--port-file=ports"});
+            "--log-level=warn", "--address=::1", "--port-file=ports", "--stream-idle-timeout=24h"});
   EXPECT_EQ(settings.receive_timeout, absl::Milliseconds(250));
+  EXPECT_EQ(settings.stream_idle_timeout, absl::Hours(24));
   EXPECT_EQ(settings.drain_timeout, absl::Minutes(1));
   EXPECT_EQ(settings.max_queue_bytes, int64_t{512} << 20);
   EXPECT_EQ(settings.max_answer_bytes, 2048);
