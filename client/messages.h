@@ -34,7 +34,10 @@ enum class Truncation : int { kNone = 0, kRight = 1, kLeft = 2 };
 // How attention probabilities are answered; by its number in the protocol.
 enum class AttentionForm : int { kPerHead = 0, kHeadMean = 1, kTopKeys = 2 };
 
-// Rows that queries attend to instead of their own sequence.
+// The order of the rows of a padded request and of its answer; by its number in the protocol.
+enum class Layout : int { kBatchFirst = 0, kSequenceFirst = 1 };
+
+// Rows that queries attend to instead of their own sequence, in the layout of their request.
 struct Memory {
   Tensor hidden_states;  // [B or 1, M, K], or packed [N, K] with `lengths`
   std::optional<Tensor> attention_mask;
@@ -46,7 +49,8 @@ struct AttendRequest {
   std::string model;
   uint32_t layer = 0;
   AttendStage stage = AttendStage::kContext;
-  Tensor hidden_states;  // [B, S, E], or packed [T, E] with `lengths`
+  Layout layout = Layout::kBatchFirst;
+  Tensor hidden_states;  // [B, S, E], [S, B, E], or packed [T, E] with `lengths`
   std::optional<Tensor> attention_mask;
   std::vector<int64_t> lengths;
   std::optional<Tensor> attention_bias;
@@ -85,6 +89,7 @@ struct AttendResult {
 struct PutMemoryRequest {
   std::string model;
   uint32_t layer = 0;
+  Layout layout = Layout::kBatchFirst;  // of the memory
   Memory memory;
   absl::Duration time_to_live;  // 0: as long as the server allows
   std::string request_id;
@@ -105,7 +110,8 @@ struct LayerSpan {
 
 struct EncodeRequest {
   std::string model;
-  std::optional<LayerSpan> layers;      // default: all
+  std::optional<LayerSpan> layers;  // default: all
+  Layout layout = Layout::kBatchFirst;
   std::optional<Tensor> hidden_states;  // exactly one of these three
   std::optional<Tensor> token_ids;
   std::optional<Tensor> features;

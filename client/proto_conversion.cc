@@ -14,6 +14,7 @@ static_assert(static_cast<int>(DataType::kFloat32) == v1::FLOAT32 &&
 static_assert(static_cast<int>(AttendStage::kBlock) == v1::BLOCK);
 static_assert(static_cast<int>(Pooling::kClassifier) == v1::CLASSIFIER);
 static_assert(static_cast<int>(AttentionForm::kTopKeys) == v1::TOP_KEYS);
+static_assert(static_cast<int>(Layout::kSequenceFirst) == v1::SEQUENCE_FIRST);
 
 void Move(Tensor& from, v1::Tensor* to) {
   to->set_dtype(static_cast<v1::DataType>(from.dtype));
@@ -108,6 +109,7 @@ v1::AttendRequest ToProto(AttendRequest request) {
   proto.set_model(std::move(request.model));
   proto.set_layer(request.layer);
   proto.set_stage(static_cast<v1::AttendStage>(request.stage));
+  proto.set_layout(static_cast<v1::Layout>(request.layout));
   Move(request.hidden_states, proto.mutable_hidden_states());
   if (request.attention_mask) Move(*request.attention_mask, proto.mutable_attention_mask());
   proto.mutable_lengths()->Add(request.lengths.begin(), request.lengths.end());
@@ -126,6 +128,7 @@ v1::PutMemoryRequest ToProto(PutMemoryRequest request) {
   v1::PutMemoryRequest proto;
   proto.set_model(std::move(request.model));
   proto.set_layer(request.layer);
+  proto.set_layout(static_cast<v1::Layout>(request.layout));
   Move(request.memory, proto.mutable_memory());
   // Rounded up: 0 would mean as long as possible.
   proto.set_time_to_live_ms(
@@ -141,6 +144,7 @@ v1::EncodeRequest ToProto(EncodeRequest request) {
     proto.mutable_layers()->set_first(request.layers->first);
     proto.mutable_layers()->set_count(request.layers->count);
   }
+  proto.set_layout(static_cast<v1::Layout>(request.layout));
   if (request.hidden_states) Move(*request.hidden_states, proto.mutable_hidden_states());
   if (request.token_ids) Move(*request.token_ids, proto.mutable_token_ids());
   if (request.features) Move(*request.features, proto.mutable_features());

@@ -25,6 +25,7 @@ CLI::App* AttendCommand::AddTo(CLI::App& app) {
       ->type_name("context|projected|block")
       ->default_str("context");
   input_.AddTo(*attend);
+  input_.AddLayoutTo(*attend);
   memory_.AddTo(*attend);
   attend
       ->add_option("--memory-handle", request_.memory_handle,
@@ -55,10 +56,11 @@ ExitCode AttendCommand::Run(Session& session) {
   if (const ExitCode read = ReadInput(session, request_.model, input_, input); read != kSucceeded) {
     return read;
   }
-  absl::StatusOr<std::optional<Memory>> memory = memory_.Read();
+  absl::StatusOr<std::optional<Memory>> memory = memory_.Read(input.layout);
   if (!memory.ok()) return ReportBadUsage(session, memory.status());
   AttendRequest request = request_;
   request.memory = *std::move(memory);
+  request.layout = input.layout;
   request.hidden_states = *std::move(input.hidden_states);
   request.attention_mask = std::move(input.attention_mask);
   request.attention_bias = std::move(input.attention_bias);

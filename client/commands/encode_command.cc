@@ -41,6 +41,7 @@ CLI::App* EncodeCommand::AddTo(CLI::App& app) {
   encode->add_option("--layers", layers_, "Which layers; default: all")->type_name("FIRST:COUNT");
   input_.AddTo(*encode);
   input_.AddTokensTo(*encode);
+  input_.AddLayoutTo(*encode);
   encode->add_flag(
       "--features", features_,
       "The input is features: rows of patches or frames, which the model's own rows and "

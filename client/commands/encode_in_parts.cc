@@ -99,10 +99,10 @@ absl::Status CheckInParts(const EncodeRequest& request) {
   const Tensor& input = InputOf(request);
   if (request.attention_mask || !request.lengths.empty() || request.attention_bias ||
       !request.attention_layers.empty() || !request.query_rows.empty() || request.return_pooled ||
-      request.truncation != Truncation::kNone) {
+      request.truncation != Truncation::kNone || request.layout != Layout::kBatchFirst) {
     return absl::InvalidArgumentError(
         "--chunk: expected none of --mask, --lengths, --bias, --attention-layers, --query-rows, "
-        "--pooled and --truncate beside it");
+        "--pooled, --truncate and --sequence-first beside it");
   }
   for (const auto field : kInputs) {
     const std::optional<Tensor>& tensor = request.*field;

@@ -31,6 +31,7 @@ ExitCode ReadInput(Session& session, const std::string& model, const InputOption
 }
 
 void MoveInput(RequestInput input, EncodeRequest& request) {
+  request.layout = input.layout;
   request.hidden_states = std::move(input.hidden_states);
   request.token_ids = std::move(input.token_ids);
   request.token_type_ids = std::move(input.token_type_ids);
@@ -38,6 +39,13 @@ void MoveInput(RequestInput input, EncodeRequest& request) {
   request.attention_mask = std::move(input.attention_mask);
   request.attention_bias = std::move(input.attention_bias);
   request.lengths = std::move(input.lengths);
+}
+
+void AddSequenceFirst(CLI::App& app, Layout& layout) {
+  app.add_flag_callback(
+      "--sequence-first", [&layout] { layout = Layout::kSequenceFirst; },
+      "Tensors have the sequences' places before the batch, [S, B, ...], as torch's modules take "
+      "them by default, and so has the answer; masks, biases and probabilities do not");
 }
 
 CLI::Option* AddFloatType(CLI::App& app, const std::string& flag, std::string& name,
@@ -90,12 +98,15 @@ void InputOptions::AddTokensTo(CLI::App& app) {
   app.add_option("--position-ids", position_ids_, "Beside --token-ids")->type_name("FILE|ROWS");
 }
 
+void InputOptions::AddLayoutTo(CLI::App& app) { AddSequenceFirst(app, layout_); }
+
 bool InputOptions::NeedsHiddenSize() const {
   return !generate_.empty() && std::count(generate_.begin(), generate_.end(), 'x') < 2;
 }
 
 absl::StatusOr<RequestInput> InputOptions::Read(int64_t hidden_size) const {
   RequestInput input;
+  input.layout = layout_;
   input.lengths = lengths_;
   absl::Status status = ReadHiddenStates(hidden_size, input);
   status.Update(ReadTokens(input));
@@ -111,11 +122,11 @@ absl::StatusOr<RequestInput> InputOptions::Read(int64_t hidden_size) const {
     if (!bias.ok()) return Named("--bias", bias.status());
     input.attention_bias = *std::move(bias);
   }
-  if (input.attention_mask) AddBatchDimension(2, *input.attention_mask);
+  if (input.attention_mask) AddBatchDimension(2, Layout::kBatchFirst, *input.attention_mask);
   if (!input.lengths.empty()) return input;
-  if (input.hidden_states) AddBatchDimension(3, *input.hidden_states);
+  if (input.hidden_states) AddBatchDimension(3, layout_, *input.hidden_states);
   for (auto* ids : {&input.token_ids, &input.token_type_ids, &input.position_ids}) {
-    if (*ids) AddBatchDimension(2, **ids);
+    if (*ids) AddBatchDimension(2, layout_, **ids);
   }
   return input;
 }

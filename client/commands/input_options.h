@@ -16,6 +16,7 @@
 namespace attendant::client {
 
 struct RequestInput {
+  Layout layout = Layout::kBatchFirst;
   std::optional<Tensor> hidden_states;
   std::optional<Tensor> token_ids;
   std::optional<Tensor> token_type_ids;
@@ -31,13 +32,15 @@ class InputOptions {
   void AddTo(CLI::App& app);
   // Beside those: token ids as the input.
   void AddTokensTo(CLI::App& app);
+  // Beside those: sequences first. Without it the input is batch first.
+  void AddLayoutTo(CLI::App& app);
 
   // Whether --generate leaves the width to the model.
   bool NeedsHiddenSize() const;
 
   // Reads the files and generates what is to be generated, `hidden_size` wide if need be. A lone
-  // sequence gets its batch dimension: [S, E] without lengths becomes [1, S, E]. INVALID_ARGUMENT
-  // and NOT_FOUND name the flag or the file.
+  // sequence gets its batch dimension: [S, E] without lengths becomes [1, S, E], or [S, 1, E].
+  // INVALID_ARGUMENT and NOT_FOUND name the flag or the file.
   absl::StatusOr<RequestInput> Read(int64_t hidden_size) const;
 
   // Prints the input's tensors, if --show-input asks for that.
@@ -48,6 +51,7 @@ class InputOptions {
   absl::Status ReadTokens(RequestInput& input) const;
   absl::StatusOr<Tensor> Generate(int64_t hidden_size) const;
 
+  Layout layout_ = Layout::kBatchFirst;
   std::string input_;
   std::string values_;
   std::string generate_;
@@ -69,6 +73,9 @@ ExitCode ReadInput(Session& session, const std::string& model, const InputOption
 
 // Everything of the input into the fields of its name.
 void MoveInput(RequestInput input, EncodeRequest& request);
+
+// The flag that says so of tensors.
+void AddSequenceFirst(CLI::App& app, Layout& layout);
 
 // A flag for a float type by its name; empty if not given.
 CLI::Option* AddFloatType(CLI::App& app, const std::string& flag, std::string& name,

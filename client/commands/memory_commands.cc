@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
+#include "client/commands/input_options.h"
 #include "client/commands/to_json.h"
 
 namespace attendant::client {
@@ -15,6 +16,7 @@ CLI::App* PutMemoryCommand::AddTo(CLI::App& app) {
   put->add_option("--layer", layer_, "Index of the layer")->capture_default_str();
   memory_.AddTo(*put);
   put->get_option("--memory")->required();
+  AddSequenceFirst(*put, layout_);
   AddDuration(*put, "--time-to-live", time_to_live_,
               "Until it expires; 0: as long as the server allows");
   put->add_option("--request-id", request_id_, "For the server's log");
@@ -22,10 +24,11 @@ CLI::App* PutMemoryCommand::AddTo(CLI::App& app) {
 }
 
 ExitCode PutMemoryCommand::Run(Session& session) {
-  absl::StatusOr<std::optional<Memory>> memory = memory_.Read();
+  absl::StatusOr<std::optional<Memory>> memory = memory_.Read(layout_);
   if (!memory.ok()) return ReportBadUsage(session, memory.status());
   PutMemoryRequest request = {.model = model_,
                               .layer = layer_,
+                              .layout = layout_,
                               .memory = *std::move(*memory),
                               .time_to_live = time_to_live_,
                               .request_id = request_id_};

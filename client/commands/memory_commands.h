@@ -17,6 +17,7 @@ class PutMemoryCommand : public Command {
  private:
   std::string model_;
   uint32_t layer_ = 0;
+  Layout layout_ = Layout::kBatchFirst;
   absl::Duration time_to_live_;
   std::string request_id_;
   MemoryOptions memory_;

@@ -24,7 +24,7 @@ void MemoryOptions::AddTo(CLI::App& app) {
       ->needs(memory);
 }
 
-absl::StatusOr<std::optional<Memory>> MemoryOptions::Read() const {
+absl::StatusOr<std::optional<Memory>> MemoryOptions::Read(Layout layout) const {
   if (memory_.empty()) return std::nullopt;
   Memory memory;
   memory.lengths = lengths_;
@@ -38,10 +38,10 @@ absl::StatusOr<std::optional<Memory>> MemoryOptions::Read() const {
   }
   absl::Status status = ReadIntegers("--memory-mask", mask_, memory.attention_mask, nullptr);
   if (!status.ok()) return status;
-  if (memory.attention_mask) AddBatchDimension(2, *memory.attention_mask);
+  if (memory.attention_mask) AddBatchDimension(2, Layout::kBatchFirst, *memory.attention_mask);
   if (!lengths_.empty()) return memory;
-  AddBatchDimension(3, memory.hidden_states);
-  if (memory.values) AddBatchDimension(3, *memory.values);
+  AddBatchDimension(3, layout, memory.hidden_states);
+  if (memory.values) AddBatchDimension(3, layout, *memory.values);
   return memory;
 }
 

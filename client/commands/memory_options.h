@@ -16,9 +16,9 @@ class MemoryOptions {
  public:
   void AddTo(CLI::App& app);
 
-  // Reads the files; nothing without --memory. A lone sequence gets its batch dimension, as with
-  // InputOptions. INVALID_ARGUMENT and NOT_FOUND name the flag or the file.
-  absl::StatusOr<std::optional<Memory>> Read() const;
+  // Reads the files; nothing without --memory. A lone sequence gets its batch dimension, where
+  // `layout` has it. INVALID_ARGUMENT and NOT_FOUND name the flag or the file.
+  absl::StatusOr<std::optional<Memory>> Read(Layout layout) const;
 
  private:
   std::string memory_;

@@ -12,8 +12,9 @@ absl::Status Named(const std::string& flag, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(flag, ": ", status.message()));
 }
 
-void AddBatchDimension(size_t full_rank, Tensor& tensor) {
-  if (tensor.shape.size() + 1 == full_rank) tensor.shape.insert(tensor.shape.begin(), 1);
+void AddBatchDimension(size_t full_rank, Layout layout, Tensor& tensor) {
+  if (tensor.shape.size() + 1 != full_rank) return;
+  tensor.shape.insert(tensor.shape.begin() + (layout == Layout::kSequenceFirst ? 1 : 0), 1);
 }
 
 absl::StatusOr<Tensor> ReadFloats(const std::string& flag, const std::string& source) {

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/messages.h"
 #include "client/tensor.h"
 
 namespace attendant::client {
@@ -15,8 +16,8 @@ namespace attendant::client {
 // The status with the flag in front of its message.
 absl::Status Named(const std::string& flag, const absl::Status& status);
 
-// [S] becomes [1, S].
-void AddBatchDimension(size_t full_rank, Tensor& tensor);
+// [S] becomes [1, S], or [S, 1] with sequences first.
+void AddBatchDimension(size_t full_rank, Layout layout, Tensor& tensor);
 
 // Floats from a file, or written out. Errors name the flag, here and below.
 absl::StatusOr<Tensor> ReadFloats(const std::string& flag, const std::string& source);

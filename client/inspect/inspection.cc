@@ -69,6 +69,7 @@ absl::StatusOr<Inspector> Inspector::Create(const EncodeRequest& request, const 
                                         : request.features ? request.features
                                                            : request.hidden_states;
   if (!tokens) return NoSuchInput("there is none");
+  if (request.layout != Layout::kBatchFirst) return NoSuchInput("its sequences are first");
   absl::Status status = inspector.FindRows(request, *tokens, has_ids ? 1 : 2);
   if (status.ok()) status = inspector.AddInput(request);
   if (!status.ok()) return status;

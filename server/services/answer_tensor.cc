@@ -51,6 +51,7 @@ grpc::Slice AnswerTensor::TakeData() {
 }
 
 void ScatterRows(const TokenLayout& layout, MatrixView<const float> rows, AnswerTensor& target) {
+  if (layout.sequence_first) return SelectRows(TokensOfRows(layout), rows, target);
   const int64_t width = rows.cols;
   int64_t next = 0;  // first row of the target that is not written
   int64_t kept = 0;

@@ -48,8 +48,8 @@ class AnswerTensor {
   std::unique_ptr<uint8_t, Free> data_;
 };
 
-// rows: the kept rows of one request, [T, width]; target: [B, S, width] or [T, width]. Padded rows
-// become zeros.
+// rows: the kept rows of one request, [T, width]; target: [B, S, width], [S, B, width] or [T,
+// width]. Padded rows become zeros.
 void ScatterRows(const TokenLayout& layout, MatrixView<const float> rows, AnswerTensor& target);
 
 // The same rows; target [R, width] takes those of `tokens` [R], in that order, and zeros for -1.

@@ -67,7 +67,8 @@ absl::Status TakeMemory(const v1::AttendRequest& request, const RequestPayloads&
   if (!request.has_memory()) return CheckNeedsNoMemory(layer);
   absl::StatusOr<MemoryInput> memory =
       CheckMemory(request.memory(), payloads.Inside(v1::AttendRequest::kMemoryFieldNumber),
-                  {layer, context.limits.max_request_tokens - compute.layout.rows});
+                  {layer, context.limits.max_request_tokens - compute.layout.rows,
+                   request.layout() == v1::SEQUENCE_FIRST});
   if (!memory.ok()) return memory.status();
   compute.memory = *std::move(memory);
   return CheckSequences(compute);

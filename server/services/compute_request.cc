@@ -77,6 +77,7 @@ bool ComputeRequest::AppendRowsToPool(int64_t first_row, std::vector<int32_t>& r
 
 std::vector<int64_t> ComputeRequest::rows_shape() const {
   if (layout.packed) return {layout.rows, width};
+  if (layout.sequence_first) return {layout.padded_length, layout.sequences, width};
   return {layout.sequences, layout.padded_length, width};
 }
 

@@ -115,7 +115,7 @@ struct ComputeRequest {
   std::vector<int64_t> scores_shape() const;
 
   // Shapes of the answer's tensors.
-  std::vector<int64_t> rows_shape() const;    // [B, S, width] or [T, width]
+  std::vector<int64_t> rows_shape() const;    // [B, S, width], [S, B, width] or [T, width]
   std::vector<int64_t> hidden_shape() const;  // the same, or [R, width]
   // By the form, with M = S or that of the memory: [B, H of the layer, S, M], [B, S, M] or [B, H of
   // the layer, S, k].

@@ -189,7 +189,8 @@ absl::Status TakeTokenIds(const Request& request, const RequestPayloads& payload
       payloads.Of("token_ids", request.token_ids(), Request::kTokenIdsFieldNumber);
   const auto& dims = request.token_ids().shape();
   if (dims.size() != 2 && dims.size() != 1) {
-    return Refusal("token_ids.shape", "[B, S], or [T] with lengths",
+    return Refusal("token_ids.shape",
+                   shared.sequence_first ? "[S, B]" : "[B, S], or [T] with lengths",
                    ShapeText({dims.data(), static_cast<size_t>(dims.size())}));
   }
   absl::StatusOr<CheckedTensor> token_ids = CheckTensor(words, ElementKind::kInteger);
@@ -202,7 +203,8 @@ absl::Status TakeTokenIds(const Request& request, const RequestPayloads& payload
       payloads.Of("position_ids", request.position_ids(), Request::kPositionIdsFieldNumber),
       request.has_position_ids(), *token_ids);
   if (!positions.ok()) return positions.status();
-  auto layout = LayOutTokens({"token_ids", token_ids->shape, shared.lengths, shared.attention_mask},
+  auto layout = LayOutTokens({"token_ids", token_ids->shape, shared.lengths, shared.attention_mask,
+                              shared.scope, shared.sequence_first},
                              context.limits.max_request_tokens);
   if (!layout.ok()) return layout.status();
   compute.layout = *std::move(layout);

@@ -16,8 +16,10 @@ absl::StatusOr<CheckedTensor> CheckValues(const WireTensor& tensor, const Memory
                                           int64_t width) {
   std::vector<int64_t> shape = memory.hidden_states.shape;
   shape.back() = width;
-  absl::Status status =
-      CheckShape(tensor, shape, memory.layout.packed ? "[N, V] = " : "[B, M, V] = ");
+  const char* letters = memory.layout.packed           ? "[N, V] = "
+                        : memory.layout.sequence_first ? "[M, B, V] = "
+                                                       : "[B, M, V] = ";
+  absl::Status status = CheckShape(tensor, shape, letters);
   if (!status.ok()) return status;
   return CheckTensor(tensor, ElementKind::kFloat);
 }
@@ -41,6 +43,7 @@ absl::StatusOr<MemoryInput> CheckMemory(const v1::Memory& memory, const RequestP
   if (!status.ok()) return status;
   SharedTensors shared;
   shared.scope = "memory.";
+  shared.sequence_first = claims.sequence_first;
   shared.lengths =
       absl::MakeConstSpan(memory.lengths().data(), static_cast<size_t>(memory.lengths_size()));
   if (memory.has_attention_mask()) {

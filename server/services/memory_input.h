@@ -22,11 +22,12 @@ struct MemoryInput {
   int64_t tokens() const { return layout.tokens() * (values ? 2 : 1); }
 };
 
-// What the memory goes to, and the most rows, of hidden states and values together, that it may
-// have.
+// What the memory goes to, the most rows, of hidden states and values together, that it may have,
+// and the order in which it has them.
 struct MemoryClaims {
   const LayerShape& layer;
   int64_t max_tokens;
+  bool sequence_first;
 };
 
 // INVALID_ARGUMENT: the layer takes no memory, or a tensor breaks a rule of the field. `payloads`

@@ -26,7 +26,8 @@ absl::Status TakeRegistration(const v1::PutMemoryRequest& request, const Request
   if (!request.has_memory()) return Refusal("memory", "one", "none");
   absl::StatusOr<MemoryInput> memory =
       CheckMemory(request.memory(), payloads.Inside(v1::PutMemoryRequest::kMemoryFieldNumber),
-                  {compute.layer_shape(), context.limits.max_request_tokens});
+                  {compute.layer_shape(), context.limits.max_request_tokens,
+                   request.layout() == v1::SEQUENCE_FIRST});
   if (!memory.ok()) return memory.status();
   auto room = context.memories.Reserve({compute.model, compute.first_layer, memory->layout});
   if (!room.ok()) return room.status();

@@ -19,6 +19,7 @@ absl::StatusOr<ComputeRequest> ValidateEither(const Request& request,
   compute.model = *std::move(model);
   const SharedTensors shared = CollectShared(request, payloads);
   absl::Status status = CheckRequestId(request.request_id());
+  if (status.ok()) status = CheckLayout(request.layout());
   if (status.ok()) {
     status = TakeOwnFields(request, payloads, shared, context, compute);
   }
@@ -61,6 +62,7 @@ absl::StatusOr<ComputeRequest> Validate(const v1::PutMemoryRequest& request,
   compute.model = *std::move(model);
   compute.request_id = request.request_id();
   absl::Status status = CheckRequestId(request.request_id());
+  if (status.ok()) status = CheckLayout(request.layout());
   if (status.ok()) status = TakeRegistration(request, payloads, context, compute);
   if (!status.ok()) return status;
   return compute;

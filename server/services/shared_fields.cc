@@ -17,6 +17,11 @@ absl::Status CheckRequestId(const std::string& request_id) {
                  absl::StrCat(request_id.size()));
 }
 
+absl::Status CheckLayout(v1::Layout layout) {
+  if (v1::Layout_IsValid(layout)) return absl::OkStatus();
+  return Refusal("layout", "a Layout value", absl::StrCat(static_cast<int>(layout)));
+}
+
 absl::StatusOr<TokenRows> CheckTokenRows(const WireTensor& rows, int64_t width,
                                          const SharedTensors& shared, int64_t max_tokens) {
   const auto& dims = rows.head.shape();
@@ -24,14 +29,16 @@ absl::StatusOr<TokenRows> CheckTokenRows(const WireTensor& rows, int64_t width,
   const bool rank_fits = shape.size() == 3 || shape.size() == 2;
   if (!rank_fits || shape.back() != width) {
     return Refusal(rows.field + ".shape",
-                   absl::StrCat("[B, S, ", width, "], or [T, ", width, "] with lengths"),
+                   shared.sequence_first
+                       ? absl::StrCat("[S, B, ", width, "]")
+                       : absl::StrCat("[B, S, ", width, "], or [T, ", width, "] with lengths"),
                    ShapeText(shape));
   }
   absl::StatusOr<CheckedTensor> tensor = CheckTensor(rows, ElementKind::kFloat);
   if (!tensor.ok()) return tensor.status();
   absl::StatusOr<TokenLayout> layout =
       LayOutTokens({rows.field, shape.first(shape.size() - 1), shared.lengths,
-                    shared.attention_mask, shared.scope},
+                    shared.attention_mask, shared.scope, shared.sequence_first},
                    max_tokens);
   if (!layout.ok()) return layout.status();
   return TokenRows{*std::move(layout), *std::move(tensor)};

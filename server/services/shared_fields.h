@@ -14,6 +14,7 @@
 namespace attendant::server {
 
 absl::Status CheckRequestId(const std::string& request_id);
+absl::Status CheckLayout(v1::Layout layout);
 
 // What both requests say beside their input and outputs.
 struct SharedTensors {
@@ -23,6 +24,7 @@ struct SharedTensors {
   std::optional<WireTensor> attention_bias;
   absl::Span<const float> head_gates;
   absl::Span<const int64_t> query_rows;
+  bool sequence_first = false;
 };
 
 // Float rows and which of them are kept.
@@ -31,12 +33,11 @@ struct TokenRows {
   CheckedTensor tensor;
 };
 
-// Rows of `width` columns: [B, S, width], or [T, width] with lengths.
+// Rows of `width` columns: [B, S, width] or [S, B, width], or [T, width] with lengths.
 absl::StatusOr<TokenRows> CheckTokenRows(const WireTensor& rows, int64_t width,
                                          const SharedTensors& shared, int64_t max_tokens);
 
-// Fills layout and input from rows of this width, hidden states or features: [B, S, width], or
-// [T, width] with lengths.
+// Fills layout and input from rows of this width, hidden states or features.
 absl::Status TakeRows(const WireTensor& rows, int64_t width, const SharedTensors& shared,
                       int64_t max_tokens, ComputeRequest& compute);
 
@@ -84,6 +85,7 @@ SharedTensors CollectShared(const Request& request, const RequestPayloads& paylo
                                           static_cast<size_t>(request.head_gates_size()));
   shared.query_rows = absl::MakeConstSpan(request.query_rows().data(),
                                           static_cast<size_t>(request.query_rows_size()));
+  shared.sequence_first = request.layout() == v1::SEQUENCE_FIRST;
   return shared;
 }
 

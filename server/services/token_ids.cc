@@ -6,9 +6,9 @@
 namespace attendant::server {
 namespace {
 
-std::string IndexText(const TokenLayout& layout, int64_t row) {
-  if (layout.packed) return absl::StrCat("[", row, "]");
-  return absl::StrCat("[", row / layout.padded_length, ", ", row % layout.padded_length, "]");
+std::string IndexText(const CheckedTensor& tensor, int64_t element) {
+  if (tensor.shape.size() == 1) return absl::StrCat("[", element, "]");
+  return absl::StrCat("[", element / tensor.dim(1), ", ", element % tensor.dim(1), "]");
 }
 
 // `rows` is the size of the table that the ids point into.
@@ -23,7 +23,7 @@ absl::StatusOr<std::vector<int32_t>> ReadIds(const char* field, const CheckedTen
     tensor.data.ReadIntegers(tensor.dtype, run.first, run.count, ids.data());
     for (int64_t i = 0; i < run.count; ++i) {
       if (ids[i] < 0 || ids[i] >= rows) {
-        return Refusal(absl::StrCat(field, IndexText(layout, run.first + i)),
+        return Refusal(absl::StrCat(field, IndexText(tensor, run.first + i)),
                        absl::StrCat("0..", rows - 1), absl::StrCat(ids[i]));
       }
       kept.push_back(static_cast<int32_t>(ids[i]));

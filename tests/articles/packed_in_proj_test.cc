@@ -15,6 +15,7 @@ namespace {
 
 using attendant::testing::Generate;
 using nlohmann::json;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr int64_t kSequences = 2, kLength = 3, kWidth = 4;
@@ -35,7 +36,7 @@ std::vector<TestTensor> StateDict(bool has_bias) {
   return tensors;
 }
 
-// The module's input [S, B, E] as this server takes it, [B, S, E].
+// The module's input or output [S, B, E] as [B, S, E].
 std::vector<float> BatchFirst(const std::vector<float>& sequence_first) {
   std::vector<float> batch_first;
   for (int64_t b = 0; b < kSequences; ++b) {
@@ -51,17 +52,24 @@ v1::AttendRequest Request(const std::vector<float>& values) {
   return RequestOf({kSequences, kLength, kWidth}, values, v1::PROJECTED);
 }
 
+// As the module takes it.
+v1::AttendRequest SequenceFirst(const std::vector<float>& values) {
+  v1::AttendRequest request = RequestOf({kLength, kSequences, kWidth}, values, v1::PROJECTED);
+  request.set_layout(v1::SEQUENCE_FIRST);
+  return request;
+}
+
 // F19, TV5a: made with bias=False, as the article prints it.
 TEST(PackedInProj, WithoutBias) {
   ArticleServer server(Description(2), StateDict(false));
-  ExpectRow(server.Output(Request(BatchFirst(Generate(24, 1)))), 0,
+  ExpectRow(server.Output(SequenceFirst(Generate(24, 1))), 0,
             {-.09132727, -.59539912, -.17084249, .42404682});
 }
 
 // F19, TV5b: torch's default has biases, which the article leaves out.
 TEST(PackedInProj, WithBias) {
   ArticleServer server(Description(2), StateDict(true));
-  ExpectRow(server.Output(Request(BatchFirst(Generate(24, 1)))), 0,
+  ExpectRow(server.Output(SequenceFirst(Generate(24, 1))), 0,
             {.30182899, .33160645, -1.21936329, .38637546});
 }
 
@@ -91,17 +99,27 @@ TEST(PackedInProj, AttentionWeightsOfEachHeadAndOnAverage) {
 // F20, TV5c: one head, scaled by 1 / sqrt(E).
 TEST(PackedInProj, OneHead) {
   ArticleServer server(Description(1), StateDict(false));
-  ExpectRow(server.Output(Request(BatchFirst(Generate(24, 1)))), 0,
+  ExpectRow(server.Output(SequenceFirst(Generate(24, 1))), 0,
             {-.06441648, -.45047463, -.23128094, .45196827});
 }
 
-// The same bytes with the first two dimensions taken the other way round.
+// F19: the module's own layout and the one that it takes with batch_first=True give the same bits,
+// each in its own.
+TEST(PackedInProj, SequenceFirstEqualsBatchFirst) {
+  ArticleServer server(Description(2), StateDict(true));
+  const std::vector<float> values = Generate(24, 1);
+  const v1::AttendResponse response = server.Attend(SequenceFirst(values));
+  EXPECT_THAT(server::ShapeOf(response.output()), ElementsAre(kLength, kSequences, kWidth));
+  EXPECT_EQ(BatchFirst(ToFloats(response.output())), server.Output(Request(BatchFirst(values))));
+}
+
+// The same bytes with the first two dimensions taken the other way round, either way.
 TEST(PackedInProj, SequenceFirstIsNotBatchFirst) {
   ArticleServer server(Description(2), StateDict(false));
-  const std::vector<float> sequence_first = Generate(24, 1);
-  EXPECT_GT(LargestDifference(server.Output(Request(BatchFirst(sequence_first))),
-                              server.Output(Request(sequence_first))),
-            0.1);
+  const std::vector<float> values = Generate(24, 1);
+  const std::vector<float> module = server.Output(SequenceFirst(values));
+  EXPECT_GT(LargestDifference(module, server.Output(SequenceFirst(BatchFirst(values)))), 0.1);
+  EXPECT_GT(LargestDifference(BatchFirst(module), server.Output(Request(values))), 0.1);
 }
 
 // F8, F18: head h owns rows h D to h D + D - 1 of each third; two narrow heads are not one wide

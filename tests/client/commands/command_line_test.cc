@@ -137,6 +137,29 @@ TEST_F(CommandLineTest, RegistersAMemoryForLater) {
   EXPECT_EQ(Run({"drop-memory", "h2"}).exit_code, 1);
 }
 
+// A lone sequence's batch dimension is where torch has it; masks stay as they are.
+TEST_F(CommandLineTest, SequencesMayBeFirst) {
+  ASSERT_EQ(Run({"attend", "--sequence-first", "--values", "1,2;3,4;5,6", "--mask", "1,1,0",
+                 "--memory", "1,2;3,4"})
+                .exit_code,
+            0);
+  const v1::AttendRequest attended = server_.attended().at(0);
+  EXPECT_EQ(attended.layout(), v1::SEQUENCE_FIRST);
+  EXPECT_THAT(attended.hidden_states().shape(), ElementsAre(3, 1, 2));
+  EXPECT_THAT(attended.attention_mask().shape(), ElementsAre(1, 3));
+  EXPECT_THAT(attended.memory().hidden_states().shape(), ElementsAre(2, 1, 2));
+
+  ASSERT_EQ(Run({"encode", "--sequence-first", "--token-ids", "7,9;8,10;9,11"}).exit_code, 0);
+  EXPECT_EQ(server_.encoded().at(0).layout(), v1::SEQUENCE_FIRST);
+  EXPECT_THAT(server_.encoded().at(0).token_ids().shape(), ElementsAre(3, 2));
+  ASSERT_EQ(Run({"encode", "--token-ids", "7,9"}).exit_code, 0);
+  EXPECT_EQ(server_.encoded().at(1).layout(), v1::BATCH_FIRST);
+
+  ASSERT_EQ(Run({"put-memory", "--sequence-first", "--memory", "1,2;3,4"}).exit_code, 0);
+  EXPECT_EQ(server_.put().at(0).layout(), v1::SEQUENCE_FIRST);
+  EXPECT_THAT(server_.put().at(0).memory().hidden_states().shape(), ElementsAre(2, 1, 2));
+}
+
 TEST_F(CommandLineTest, RefusesMemoriesThatAreNone) {
   EXPECT_EQ(Run({"put-memory"}).exit_code, 2);
   EXPECT_EQ(Run({"attend", "--values", "1,2", "--memory-mask", "1"}).exit_code, 2);
@@ -365,7 +388,9 @@ TEST_F(CommandLineTest, BadUsageExitsWith2) {
        "--chunk: expected one sequence, with one row for each token, got [1, 1]"},
       {{"encode", "--token-ids", "1", "--pooled", "--chunk", "1"},
        "--chunk: expected none of --mask, --lengths, --bias, --attention-layers, --query-rows, "
-       "--pooled and --truncate beside it"},
+       "--pooled, --truncate and --sequence-first beside it"},
+      {{"encode", "--values", "1;2", "--sequence-first", "--chunk", "1"},
+       "--pooled, --truncate and --sequence-first beside it"},
   };
   for (const auto& [arguments, message] : cases) {
     const Outcome outcome = RunWith(arguments);

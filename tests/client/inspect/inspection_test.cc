@@ -192,6 +192,9 @@ TEST(InspectorTest, RefusesWhatIsNoRequest) {
   request.token_ids = Int64Tensor({1, 3}, {7, 8, 9});
   request.attention_mask = Int64Tensor({1, 3}, {0, 0, 0});
   EXPECT_THAT(Refusal(request), HasSubstr("no token is kept"));
+  request.attention_mask.reset();
+  request.layout = Layout::kSequenceFirst;
+  EXPECT_THAT(Refusal(request), HasSubstr("its sequences are first"));
 }
 
 TEST(InspectorTest, RefusesUnsoundAnswers) {

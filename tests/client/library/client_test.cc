@@ -45,6 +45,7 @@ TEST_F(ClientTest, AttendSendsEveryField) {
   request.model = "m";
   request.layer = 3;
   request.stage = AttendStage::kBlock;
+  request.layout = Layout::kSequenceFirst;
   request.attention_mask = Int64Tensor({1, 2}, {1, 0});
   request.lengths = {2};
   request.attention_bias = FloatTensor({1, 1, 1, 2}, {0.0f, 1.0f});
@@ -69,6 +70,7 @@ TEST_F(ClientTest, AttendSendsEveryField) {
   EXPECT_EQ(sent.model(), "m");
   EXPECT_EQ(sent.layer(), 3u);
   EXPECT_EQ(sent.stage(), v1::BLOCK);
+  EXPECT_EQ(sent.layout(), v1::SEQUENCE_FIRST);
   EXPECT_EQ(sent.hidden_states().dtype(), v1::FLOAT32);
   EXPECT_THAT(sent.hidden_states().shape(), ElementsAre(1, 2, 4));
   EXPECT_EQ(sent.hidden_states().data(), request.hidden_states.data);
@@ -103,6 +105,7 @@ TEST_F(ClientTest, RegistersAndDropsMemories) {
   PutMemoryRequest request;
   request.model = "m";
   request.layer = 3;
+  request.layout = Layout::kSequenceFirst;
   request.memory.hidden_states = FloatTensor({1, 2, 4}, kValues);
   request.time_to_live = absl::Microseconds(2'000'001);
   request.request_id = "r";
@@ -115,6 +118,7 @@ TEST_F(ClientTest, RegistersAndDropsMemories) {
   const v1::PutMemoryRequest sent = server_.put().at(0);
   EXPECT_EQ(sent.model(), "m");
   EXPECT_EQ(sent.layer(), 3u);
+  EXPECT_EQ(sent.layout(), v1::SEQUENCE_FIRST);
   EXPECT_EQ(sent.time_to_live_ms(), 2001);
   EXPECT_EQ(sent.request_id(), "r");
   EXPECT_THAT(sent.memory().hidden_states().shape(), ElementsAre(1, 2, 4));
@@ -151,6 +155,7 @@ TEST_F(ClientTest, EncodeSendsEveryField) {
   EncodeRequest request;
   request.model = "m";
   request.layers = LayerSpan{.first = 2, .count = 4};
+  request.layout = Layout::kSequenceFirst;
   request.token_ids = Int64Tensor({1, 2}, {101, 102});
   request.token_type_ids = Int64Tensor({1, 2}, {0, 1});
   request.position_ids = Int64Tensor({1, 2}, {5, 6});
@@ -184,6 +189,7 @@ TEST_F(ClientTest, EncodeSendsEveryField) {
   EXPECT_EQ(sent.model(), "m");
   EXPECT_EQ(sent.layers().first(), 2u);
   EXPECT_EQ(sent.layers().count(), 4u);
+  EXPECT_EQ(sent.layout(), v1::SEQUENCE_FIRST);
   EXPECT_FALSE(sent.has_hidden_states());
   EXPECT_THAT(sent.token_ids().shape(), ElementsAre(1, 2));
   EXPECT_TRUE(sent.has_token_type_ids());

@@ -35,6 +35,12 @@ absl::StatusOr<TokenLayout> LayOut(std::vector<int64_t> shape, std::vector<int64
   return LayOutTokens({"hidden_states", shape, lengths, mask}, 100);
 }
 
+absl::StatusOr<TokenLayout> LayOutSequenceFirst(std::vector<int64_t> shape,
+                                                std::vector<int64_t> lengths,
+                                                std::optional<WireTensor> mask = std::nullopt) {
+  return LayOutTokens({"hidden_states", shape, lengths, mask, "", true}, 100);
+}
+
 std::vector<std::pair<int64_t, int64_t>> Runs(const TokenLayout& layout) {
   std::vector<std::pair<int64_t, int64_t>> runs;
   for (const RowRun& run : layout.runs) runs.emplace_back(run.first, run.count);
@@ -148,6 +154,60 @@ TEST(TokenLayoutTest, PackedRowsAreWhereTheyAre) {
   EXPECT_THAT(layout->cu_seqlens, ElementsAre(0, 2, 2, 5));
   EXPECT_THAT(layout->positions, ElementsAre(0, 1, 0, 1, 2));
   EXPECT_THAT(Runs(*layout), ElementsAre(Stretch(0, 5)));
+}
+
+TEST(TokenLayoutTest, SequencesFirstAreAcrossTheRows) {
+  const auto layout = LayOutSequenceFirst({3, 2}, {});
+  ASSERT_TRUE(layout.ok());
+  EXPECT_TRUE(layout->sequence_first);
+  EXPECT_TRUE(layout->leading);
+  EXPECT_EQ(layout->sequences, 2);
+  EXPECT_EQ(layout->padded_length, 3);
+  EXPECT_EQ(layout->rows, 6);
+  EXPECT_THAT(layout->cu_seqlens, ElementsAre(0, 3, 6));
+  EXPECT_THAT(layout->positions, ElementsAre(0, 1, 2, 0, 1, 2));
+  EXPECT_THAT(Runs(*layout), ElementsAre(Stretch(0, 1), Stretch(2, 1), Stretch(4, 1), Stretch(1, 1),
+                                         Stretch(3, 1), Stretch(5, 1)));
+  EXPECT_THAT(TokensOfRows(*layout), ElementsAre(0, 3, 1, 4, 2, 5));
+
+  // Lone sequences and lone places lie as they do batch first.
+  EXPECT_THAT(Runs(*LayOutSequenceFirst({4, 1}, {})), ElementsAre(Stretch(0, 4)));
+  EXPECT_THAT(Runs(*LayOutSequenceFirst({1, 4}, {1, 1, 0, 1})),
+              ElementsAre(Stretch(0, 2), Stretch(3, 1)));
+}
+
+TEST(TokenLayoutTest, SequencesFirstTakeAnyMask) {
+  const Mask mask({3, 4}, {0, 1, 1, 0, 0, 0, 0, 0, 1, 0, 1, 1}, v1::INT32);
+  const auto layout = LayOutSequenceFirst({4, 3}, {}, mask.wire());
+  ASSERT_TRUE(layout.ok());
+  EXPECT_FALSE(layout->leading);
+  EXPECT_THAT(layout->cu_seqlens, ElementsAre(0, 2, 2, 5));
+  EXPECT_THAT(layout->positions, ElementsAre(1, 2, 0, 2, 3));
+  EXPECT_THAT(TokensOfRows(*layout), ElementsAre(-1, -1, 2, 0, -1, -1, 1, -1, 3, -1, -1, 4));
+  const int64_t rows[] = {11, 0, 3};
+  EXPECT_THAT(TokensOfRows(*layout, rows), ElementsAre(4, -1, 0));
+
+  const TokenLayout longer = WithRowsBefore(*layout, 1);
+  EXPECT_TRUE(longer.sequence_first);
+  EXPECT_EQ(longer.rows, 15);
+  EXPECT_THAT(longer.positions, ElementsAre(0, 2, 3, 0, 1, 3, 4));
+  EXPECT_THAT(TokensOfRows(longer),
+              ElementsAre(0, -1, 3, -1, -1, 4, 1, -1, -1, 2, -1, 5, -1, -1, 6));
+
+  const TokenLayout shorter = WithRangesKept(*layout, [&](int64_t sequence) {
+    return TokenRange{0, layout->length(sequence) / 2};
+  });
+  EXPECT_TRUE(shorter.sequence_first);
+  EXPECT_EQ(shorter.rows, 12);
+  EXPECT_THAT(shorter.positions, ElementsAre(1, 0));
+  EXPECT_THAT(TokensOfRows(shorter), ElementsAre(-1, -1, 1, 0, -1, -1, -1, -1, -1, -1, -1, -1));
+}
+
+TEST(TokenLayoutTest, PackedRowsHaveNoOtherOrder) {
+  const auto layout = LayOutSequenceFirst({5}, {2, 3});
+  EXPECT_EQ(layout.status(),
+            absl::InvalidArgumentError(
+                "layout: expected BATCH_FIRST with packed hidden_states; got SEQUENCE_FIRST"));
 }
 
 TEST(TokenLayoutTest, RefusesWhatDoesNotFit) {
