@@ -16,6 +16,7 @@ namespace attendant {
 namespace {
 
 constexpr float kHighestScoreScale = 1e6f;
+constexpr int64_t kMostListed = 65'536;  // pairs of blocks, or blocks
 
 constexpr Named<AttentionKind> kKinds[] = {{"softmax", AttentionKind::kSoftmax},
                                            {"additive", AttentionKind::kAdditive},
@@ -42,11 +43,19 @@ std::string OfLayer(const std::string& name, absl::string_view layer) {
 void ReadWindow(ConfigReader& config, Keys& keys, AttentionKindKeys& read) {
   keys.push_back("window");
   if (!config.Has({"window"})) return;
-  keys.insert(keys.end(), {"window_block", "first_global", "last_global"});
+  keys.insert(keys.end(),
+              {"window_block", "first_global", "last_global", "block_pairs", "global_blocks"});
   read.window = config.Integer({"window"}, kPositionRange);
   read.pattern.block = config.Integer({"window_block"}, kPositionRange, 1);
   read.pattern.first_global = config.Integer({"first_global"}, {0, kPositionRange.highest}, 0);
   read.pattern.last_global = config.Integer({"last_global"}, {0, kPositionRange.highest}, 0);
+  const IntegerRange blocks = {0, (kPositionRange.highest - 1) / read.pattern.block};
+  std::vector<BlockPair> pairs;
+  for (const auto& [query, key] : config.IntegerPairs({"block_pairs"}, blocks, kMostListed)) {
+    pairs.push_back({query, key});
+  }
+  read.pattern.listed =
+      BlockLists(std::move(pairs), config.Integers({"global_blocks"}, blocks, kMostListed));
 }
 
 // What keys and values of how many places are mixed into, by the tensor of the first layer.

@@ -33,8 +33,8 @@ struct AttentionKindKeys {
 };
 
 // Reads the optional keys attention, with score, or key_mixing and value_mixing; window, with
-// window_block, first_global and last_global; mixing, with content_bias; score_scale; and puts
-// those that may be there into `keys`.
+// window_block, first_global, last_global, block_pairs and global_blocks; mixing, with
+// content_bias; score_scale; and puts those that may be there into `keys`.
 AttentionKindKeys ReadAttentionKind(ConfigReader& config, Keys& keys);
 
 // The key width of each of `heads` collaborative heads that share the `columns` which `source`

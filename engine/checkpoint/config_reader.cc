@@ -1,12 +1,21 @@
 #include "engine/checkpoint/config_reader.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
 namespace attendant {
+namespace {
+
+std::optional<int64_t> IntegerWithin(const Json& value, IntegerRange range) {
+  const std::optional<int64_t> count = AsCount(value);
+  return count && *count >= range.lowest && *count <= range.highest ? count : std::nullopt;
+}
+
+}  // namespace
 
 ConfigReader::ConfigReader(const Json& document, Problems& problems)
     : document_(document), problems_(problems) {
@@ -41,14 +50,22 @@ const Json* ConfigReader::Find(const Keys& keys, const std::string& expected, bo
   return found;
 }
 
+Json ConfigReader::List(const Keys& keys, const std::string& expected, int64_t most) {
+  const Json* found = Find(keys, expected, /*optional=*/true);
+  if (found == nullptr) return Json::array();
+  if (found->is_array() && static_cast<int64_t>(found->size()) <= most) return *found;
+  Mismatch(keys, expected,
+           found->is_array() ? absl::StrCat(found->size(), " elements") : Describe(*found));
+  return Json::array();
+}
+
 int64_t ConfigReader::Integer(const Keys& keys, IntegerRange range,
                               std::optional<int64_t> fallback) {
   const std::string expected =
       absl::StrCat("an integer from ", range.lowest, " to ", range.highest);
   const Json* found = Find(keys, expected, fallback.has_value());
   if (found == nullptr) return fallback.value_or(range.lowest);
-  const std::optional<int64_t> value = AsCount(*found);
-  if (value && *value >= range.lowest && *value <= range.highest) return *value;
+  if (const std::optional<int64_t> value = IntegerWithin(*found, range)) return *value;
   Mismatch(keys, expected, Describe(*found));
   return range.lowest;
 }
@@ -95,6 +112,39 @@ std::vector<std::string> ConfigReader::Words(const Keys& keys) {
   }
   if (!fits) Mismatch(keys, "words", Describe(*found));
   return words;
+}
+
+std::vector<int64_t> ConfigReader::Integers(const Keys& keys, IntegerRange range, int64_t most) {
+  const std::string expected = absl::StrCat("a list of up to ", most, " different integers from ",
+                                            range.lowest, " to ", range.highest);
+  std::set<int64_t> seen;
+  for (const Json& element : List(keys, expected, most)) {
+    const std::optional<int64_t> value = IntegerWithin(element, range);
+    if (value && seen.insert(*value).second) continue;
+    Mismatch(keys, expected, absl::StrCat(Describe(element), value ? " twice" : " in it"));
+    return {};
+  }
+  return {seen.begin(), seen.end()};
+}
+
+std::vector<IntegerPair> ConfigReader::IntegerPairs(const Keys& keys, IntegerRange range,
+                                                    int64_t most) {
+  const std::string expected =
+      absl::StrCat("a list of up to ", most, " different pairs of integers from ", range.lowest,
+                   " to ", range.highest);
+  std::set<IntegerPair> seen;
+  for (const Json& element : List(keys, expected, most)) {
+    const bool is_pair = element.is_array() && element.size() == 2;
+    const auto first = is_pair ? IntegerWithin(element[0], range) : std::nullopt;
+    const auto second = is_pair ? IntegerWithin(element[1], range) : std::nullopt;
+    if (first && second && seen.insert({*first, *second}).second) continue;
+    const std::string found =
+        is_pair ? absl::StrCat("[", Describe(element[0]), ", ", Describe(element[1]), "]")
+                : Describe(element);
+    Mismatch(keys, expected, absl::StrCat(found, first && second ? " twice" : " in it"));
+    return {};
+  }
+  return {seen.begin(), seen.end()};
 }
 
 int64_t ConfigReader::IntegerOrNone(const Keys& keys, IntegerRange range) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -21,6 +22,8 @@ struct IntegerRange {
   int64_t lowest;
   int64_t highest;
 };
+
+using IntegerPair = std::pair<int64_t, int64_t>;
 
 template <typename T>
 struct Named {
@@ -40,6 +43,9 @@ class ConfigReader {
   std::string Text(const Keys& keys, std::optional<std::string> fallback = {});
   // A text of words with "|" between them, or a list of words; empty if absent.
   std::vector<std::string> Words(const Keys& keys);
+  // Up to `most` integers, or pairs of them, no two the same; ascending, and empty if absent.
+  std::vector<int64_t> Integers(const Keys& keys, IntegerRange range, int64_t most);
+  std::vector<IntegerPair> IntegerPairs(const Keys& keys, IntegerRange range, int64_t most);
   // -1 for absent, null and any negative number, which mean that there is none.
   int64_t IntegerOrNone(const Keys& keys, IntegerRange range);
 
@@ -58,6 +64,8 @@ class ConfigReader {
  private:
   const Json* FindPresent(const Keys& keys) const;
   const Json* Find(const Keys& keys, const std::string& expected, bool optional);
+  // What is there if it is a list of up to `most`, else an empty one.
+  Json List(const Keys& keys, const std::string& expected, int64_t most);
   int ChooseRow(const Keys& keys, const std::vector<std::string>& names, bool optional);
   void Mismatch(const Keys& keys, const std::string& expected, const std::string& found);
 

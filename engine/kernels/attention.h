@@ -111,13 +111,13 @@ struct AttentionInput {
 
 // context[T, H Dv] = softmax((Q K^T + relative) scale + biases) V for each sequence and head, after
 // Vaswani et al. 2017, section 3.2.1. With a window the cost grows with length x (window +
-// globals). A query whose every key is forbidden gets zeros (and zero probabilities); returns how
-// many (query, head) rows had that. A row's bits depend only on its own sequence and memory: not on
-// the team's size, other sequences, or where the batch holds it. Non-finite values stay within
-// their sequence; with a window they may reach the queries computed beside those that see them.
-// Additive attention has other scores, in float32 whatever the mode. Linear attention and
-// kLinformer have no scores of pairs: biases, windows and probabilities are not looked at, no row
-// is keyless, and the cost grows with the length alone.
+// globals), and with each listed pair of blocks. A query whose every key is forbidden gets zeros
+// (and zero probabilities); returns how many (query, head) rows had that. A row's bits depend only
+// on its own sequence and memory: not on the team's size, other sequences, or where the batch holds
+// it. Non-finite values stay within their sequence; with a window they may reach the queries
+// computed beside those that see them. Additive attention has other scores, in float32 whatever the
+// mode. Linear attention and kLinformer have no scores of pairs: biases, windows and probabilities
+// are not looked at, no row is keyless, and the cost grows with the length alone.
 int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const AttentionInput& input,
                   absl::Span<const AttentionSequence> sequences, MatrixView<float> context,
                   AttentionWorkspace& workspace);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 // foreach_target.h comes before whatever it includes once per target.
 // clang-format off
@@ -14,6 +15,7 @@
 #include "engine/kernels/vector_products-inl.h"
 #include "engine/kernels/additive_products-inl.h"
 #include "engine/kernels/relative_products-inl.h"
+#include "engine/kernels/sight-inl.h"
 #include "engine/kernels/simd-inl.h"
 // clang-format on
 
@@ -153,60 +155,20 @@ class Run {
       scale = hn::Set(d, 1.0f);
     }
     PackBias<kVectors>(block_.distances ? block_.distances : block_.bias, block, panel);
-    const Sight<kVectors> sight = SightOf<kVectors>(panel);
+    std::optional<Sight<kVectors>> sight;
+    if (!seen_.all()) sight.emplace(block_, seen_, panel, block.first);
     for (Floats& maximum : maxima) maximum = hn::Set(d, kMinusInfinity);
     for (int64_t key = 0; key < block.count; ++key) {
-      const int64_t place = seen_.all() ? 0 : seen_.PlaceOfKey(block.first + key);
+      if (sight) sight->LookAt(block.first + key);
       for (int v = 0; v < kVectors; ++v) {
         const int64_t i = key * Width<kVectors>() + v * kLanes;
         const Floats bias = hn::Load(d, scratch_.bias + i);
         Floats score = hn::MulAdd(hn::Load(d, scratch_.scores + i), scale, bias);
-        if (!seen_.all()) score = sight.Apply(v, place, seen_.IsGlobal(place), score);
+        if (sight) score = sight->Apply(v, score);
         maxima[v] = hn::Max(maxima[v], score);
         hn::Store(score, d, scratch_.scores + i);
       }
     }
-  }
-
-  // What each query of a panel sees of keys, by their places. As float32, which is exact below
-  // 2^24.
-  template <int kVectors>
-  struct Sight {
-    Floats Apply(int v, int64_t place, bool is_global, Floats score) const {
-      const FloatTag d;
-      if (place == 0) score = hn::Add(score, repeats[v]);
-      if (is_global) return score;
-      const Floats distance = hn::Abs(hn::Sub(hn::Set(d, static_cast<float>(place)), places[v]));
-      return hn::IfThenElse(hn::Gt(distance, windows[v]), hn::Set(d, kMinusInfinity), score);
-    }
-
-    Floats places[kVectors];
-    Floats windows[kVectors];  // infinite if the query is global
-    Floats repeats[kVectors];  // what keys of place 0 get for counting more than once
-  };
-
-  template <int kVectors>
-  Sight<kVectors> SightOf(const QueryPanel& panel) const {
-    const FloatTag d;
-    Sight<kVectors> sight = {};
-    if (seen_.all()) return sight;
-    HWY_ALIGN float places[Width<kVectors>()], windows[Width<kVectors>()],
-        repeats[Width<kVectors>()];
-    const float repeat = std::log1p(static_cast<float>(block_.pattern.first_repeats));
-    for (int64_t i = 0; i < Width<kVectors>(); ++i) {
-      const int64_t query = block_.first_query + panel.first + std::min(i, panel.count - 1);
-      const int64_t place = seen_.PlaceOfQuery(query);
-      const bool is_global = seen_.IsGlobal(place);
-      places[i] = static_cast<float>(place);
-      windows[i] = is_global ? -kMinusInfinity : static_cast<float>(block_.window);
-      repeats[i] = is_global ? 0.0f : repeat;
-    }
-    for (int v = 0; v < kVectors; ++v) {
-      sight.places[v] = hn::Load(d, places + v * kLanes);
-      sight.windows[v] = hn::Load(d, windows + v * kLanes);
-      sight.repeats[v] = hn::Load(d, repeats + v * kLanes);
-    }
-    return sight;
   }
 
   // [keys, queries] like the scores; zeros without a bias.

@@ -20,17 +20,22 @@ KeyRange SeenKeys::Of(int64_t first, int64_t count, KeyRange within) const {
   if (all()) return within;
   const int64_t lowest = PlaceOfQuery(block_.first_query + first);
   const int64_t highest = PlaceOfQuery(block_.first_query + first + count - 1);
-  if (IsGlobal(lowest) || IsGlobal(highest)) return within;
-  const KeyRange parts[] = {
-      {0, KeysBefore(block_.pattern.first_global)},
-      {KeysBefore(lowest - block_.window), KeysBefore(highest + block_.window + 1)},
-      {KeysBefore(places_ - block_.pattern.last_global), block_.keys.rows}};
+  if (HasGlobal(lowest, highest)) return within;
   KeyRange hull = {within.end, within.begin};
-  for (const KeyRange& part : parts) {
-    const KeyRange seen = {std::max(part.begin, within.begin), std::min(part.end, within.end)};
-    if (seen.empty()) continue;
+  const auto add = [&](int64_t first_place, int64_t last_place) {
+    const KeyRange seen = {std::max(KeysBefore(first_place), within.begin),
+                           std::min(KeysBefore(last_place + 1), within.end)};
+    if (seen.empty()) return;
     hull.begin = std::min(hull.begin, seen.begin);
     hull.end = std::max(hull.end, seen.end);
+  };
+  const AttentionPattern& pattern = block_.pattern;
+  add(0, pattern.first_global - 1);
+  add(lowest - block_.window, highest + block_.window);
+  add(places_ - pattern.last_global, places_ - 1);
+  for (const int64_t place : pattern.listed.globals()) add(place, place);
+  for (const BlockPair& pair : pattern.listed.Between({lowest, 0}, {highest + 1, 0})) {
+    add(pair.key, pair.key);
   }
   return hull;
 }

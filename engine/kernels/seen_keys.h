@@ -34,13 +34,16 @@ class SeenKeys {
   int64_t PlaceOfQuery(int64_t i) const {
     return (block_.QueryPosition(i) - first_position_) / block_.pattern.block;
   }
-  bool IsGlobal(int64_t place) const {
-    const AttentionPattern& pattern = block_.pattern;
-    return (pattern.first_global > 0 && place < pattern.first_global) ||
-           (pattern.last_global > 0 && place >= places_ - pattern.last_global);
-  }
+  bool IsGlobal(int64_t place) const { return HasGlobal(place, place); }
 
  private:
+  // True if one of the places [first, last] is global.
+  bool HasGlobal(int64_t first, int64_t last) const {
+    const AttentionPattern& pattern = block_.pattern;
+    return (pattern.first_global > 0 && first < pattern.first_global) ||
+           (pattern.last_global > 0 && last >= places_ - pattern.last_global) ||
+           pattern.listed.HasGlobal(first, last);
+  }
   // Keys before the place.
   int64_t KeysBefore(int64_t place) const;
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -106,6 +107,31 @@ absl::Status CheckMemoryInputs(const LayerShape& layer) {
       layer.hidden_size, ", ", layer.key_inputs(), " and ", layer.value_inputs(), " columns"));
 }
 
+absl::Status CheckListedBlocks(const LayerShape& layer) {
+  const AttentionPattern& pattern = layer.pattern;
+  const auto pairs = pattern.listed.pairs();
+  const auto globals = pattern.listed.globals();
+  int64_t lowest = globals.empty() ? 0 : globals.front();
+  int64_t highest = globals.empty() ? 0 : globals.back();
+  for (const BlockPair& pair : pairs) {
+    lowest = std::min({lowest, pair.query, pair.key});
+    highest = std::max({highest, pair.query, pair.key});
+  }
+  constexpr int64_t kMostPositions = std::numeric_limits<int32_t>::max();
+  if (lowest < 0 || highest > kMostPositions / pattern.block ||
+      std::adjacent_find(pairs.begin(), pairs.end()) != pairs.end() ||
+      std::adjacent_find(globals.begin(), globals.end()) != globals.end()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model description: expected different pairs of blocks and different global blocks, from 0 "
+        "to ",
+        kMostPositions / pattern.block, ", got them from ", lowest, " to ", highest));
+  }
+  const CheckedSize scores =
+      CheckedSize(pattern.block) * pattern.block * static_cast<int64_t>(pairs.size());
+  if ((scores * (CheckedSize(2) * layer.heads * layer.key_width)).ok()) return absl::OkStatus();
+  return absl::InvalidArgumentError("model description: expected fewer blocks, got an overflow");
+}
+
 absl::Status CheckWindow(const LayerShape& layer) {
   if (layer.window < 0) {
     return absl::InvalidArgumentError(
@@ -121,9 +147,10 @@ absl::Status CheckWindow(const LayerShape& layer) {
   }
   const CheckedSize reach =
       CheckedSize(pattern.block) *
-      (CheckedSize(2) * layer.window + CheckedSize(1) + pattern.first_global + pattern.last_global);
+      (CheckedSize(2) * layer.window + CheckedSize(1) + pattern.first_global + pattern.last_global +
+       static_cast<int64_t>(pattern.listed.globals().size()));
   if (reach.ok() && (reach * (CheckedSize(2) * layer.heads * layer.key_width)).ok()) {
-    return absl::OkStatus();
+    return CheckListedBlocks(layer);
   }
   return absl::InvalidArgumentError("model description: expected fewer blocks, got an overflow");
 }

@@ -123,8 +123,12 @@ void AddPairs(const LayerShape& shape, int64_t flops, StageCost& cost) {
     cost.per_pair += flops;
   } else {
     const AttentionPattern& pattern = shape.pattern;
-    const int64_t seen = 2 * shape.window + 1 + pattern.first_global + pattern.last_global;
+    const auto globals = static_cast<int64_t>(pattern.listed.globals().size());
+    const auto pairs = static_cast<int64_t>(pattern.listed.pairs().size());
+    const int64_t seen =
+        2 * shape.window + 1 + pattern.first_global + pattern.last_global + globals;
     cost.per_token += flops * seen * pattern.block;
+    cost.per_sequence += flops * pairs * pattern.block * pattern.block;
   }
 }
 

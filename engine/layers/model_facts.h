@@ -40,8 +40,9 @@ struct StageCost {
   // Times T; in windows at most. Of attention.key and attention.value, which a layer has that
   // needs a memory, times the rows of that.
   int64_t per_token = 0;
-  int64_t per_pair = 0;      // times the pairs of a query and a key: of len^2 in self-attention
-  int64_t per_sequence = 0;  // times the sequences that are pooled
+  int64_t per_pair = 0;  // times the pairs of a query and a key: of len^2 in self-attention
+  // Times the sequences that are pooled, or reach over all listed pairs of blocks.
+  int64_t per_sequence = 0;
 };
 
 // Both are of a description that Encoder::PredictLoadBytes does not refuse as INVALID_ARGUMENT.

@@ -53,15 +53,28 @@ void AttentionInWindow(State& state, ComputeType type) {
   state.counters["flops"] = PerSecond(4.0 * static_cast<double>(heads * width * pairs));
 }
 
-// As in BigBird: blocks of 64 that see their neighbours, the first and the last.
+// So many pairs for each block of queries, with keys all over the sequence.
+BlockLists ListPairs(int64_t blocks, int64_t listed) {
+  std::vector<BlockPair> pairs;
+  for (int64_t query = 0; query < blocks; ++query) {
+    for (int64_t i = 0; i < listed; ++i) {
+      pairs.push_back({query, (query * 37 + i * blocks / listed + 5) % blocks});
+    }
+  }
+  return BlockLists(std::move(pairs));
+}
+
+// As in BigBird: blocks of 64 that see their neighbours, the first, the last and some of a list.
 void AttentionInBlocks(State& state, ComputeType type) {
-  const int64_t heads = state.range(0), width = state.range(1), length = state.range(2);
+  const int64_t heads = state.range(0), width = state.range(1), listed = state.range(2),
+                length = state.range(3);
   AttentionShape shape = ShapeOf(heads, width, type);
   shape.window = 1;
-  shape.pattern = {.block = 64, .first_global = 1, .last_global = 1};
+  shape.pattern = {
+      .block = 64, .first_global = 1, .last_global = 1, .listed = ListPairs(length / 64, listed)};
   AttentionOperands operands(1, length, shape);
   for (auto _ : state) operands.Run();
-  const int64_t pairs = 5 * 64 * length + 2 * 64 * (length - 5 * 64);
+  const int64_t pairs = (5 + listed) * 64 * length + 2 * 64 * (length - 5 * 64);
   state.counters["flops"] = PerSecond(4.0 * static_cast<double>(heads * width * pairs));
 }
 
@@ -153,8 +166,8 @@ const bool attentions_registered = [] {
         ->UseRealTime();
     benchmark::RegisterBenchmark(absl::StrCat("AttentionInBlocks/", Name(type)).c_str(),
                                  [type](State& state) { AttentionInBlocks(state, type); })
-        ->ArgNames({"heads", "width", "length"})
-        ->ArgsProduct({{12}, {64}, {1024, 2048, 4096, 8192}})
+        ->ArgNames({"heads", "width", "listed", "length"})
+        ->ArgsProduct({{12}, {64}, {0, 3}, {1024, 2048, 4096, 8192}})
         ->UseRealTime();
     benchmark::RegisterBenchmark(absl::StrCat("DisentangledAttention/", Name(type)).c_str(),
                                  [type](State& state) { DisentangledAttention(state, type); })

@@ -50,12 +50,16 @@ double Sight(int64_t window, const AttentionPattern& pattern, int64_t extent, in
              int64_t key) {
   if (window == 0 || extent <= pattern.full_up_to) return 0;
   const int64_t last = (extent - 1) / pattern.block;
+  const absl::Span<const int64_t> globals = pattern.listed.globals();
   const auto is_global = [&](int64_t block) {
-    return block < pattern.first_global || block > last - pattern.last_global;
+    return block < pattern.first_global || block > last - pattern.last_global ||
+           std::count(globals.begin(), globals.end(), block) > 0;
   };
   const int64_t from = query / pattern.block, to = key / pattern.block;
   if (is_global(from)) return 0;
-  if (!is_global(to) && std::abs(from - to) > window) return -kInfinity;
+  const absl::Span<const BlockPair> pairs = pattern.listed.pairs();
+  const bool lists = std::count(pairs.begin(), pairs.end(), BlockPair{from, to}) > 0;
+  if (!lists && !is_global(to) && std::abs(from - to) > window) return -kInfinity;
   return to == 0 ? std::log(1.0 + static_cast<double>(pattern.first_repeats)) : 0;
 }
 

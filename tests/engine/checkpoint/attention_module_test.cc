@@ -234,6 +234,50 @@ TEST_F(AttentionModuleTest, ReadsWindowsAndGlobalBlocks) {
   EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("window: expected an integer from"));
 }
 
+TEST_F(AttentionModuleTest, ReadsListsOfBlocks) {
+  Json description = Description();
+  description["block_pairs"] = {{2, 7}, {3, 0}, {2, 5}};
+  EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("found 'block_pairs'"));
+  description["window"] = 1;
+  description["window_block"] = 64;
+  description["global_blocks"] = {9, 4};
+  Load(description, ThreeMatrices());
+  const AttentionPattern& pattern = checkpoint_.description.layer.pattern;
+  EXPECT_EQ(pattern, (AttentionPattern{.block = 64,
+                                       .listed = BlockLists({{2, 5}, {2, 7}, {3, 0}}, {4, 9})}));
+  EXPECT_NE(pattern, (AttentionPattern{.block = 64, .listed = BlockLists({{2, 5}, {2, 7}})}));
+}
+
+TEST_F(AttentionModuleTest, RefusesListsOfBlocksThatCannotBe) {
+  Json description = Description();
+  description["window"] = 1;
+  description["window_block"] = 64;
+  const std::string expected =
+      "block_pairs: expected a list of up to 65536 different pairs of integers from 0 to 16383, "
+      "found ";
+  const std::pair<const char*, const char*> refused[] = {
+      {"3", "3"},
+      {"[3]", "3 in it"},
+      {"[[1, 2, 3]]", "a list in it"},
+      {"[[1, -2]]", "[1, -2] in it"},
+      {"[[1, 2], [16384, 1]]", "[16384, 1] in it"},
+      {"[[1, 0.5]]", "[1, 0.5] in it"},
+      {"[[1, 2], [3, 4], [1, 2]]", "[1, 2] twice"}};
+  for (const auto& [pairs, found] : refused) {
+    description["block_pairs"] = Json::parse(pairs);
+    EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr(expected + found)) << pairs;
+  }
+  description["block_pairs"] = Json(Json::array_t(65'537, Json::array({0, 0})));
+  EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr(expected + "65537 elements"));
+  description.erase("block_pairs");
+  description["global_blocks"] = {1, 2, 1};
+  EXPECT_THAT(Refusal(description, ThreeMatrices()),
+              HasSubstr("global_blocks: expected a list of up to 65536 different integers from 0 "
+                        "to 16383, found 1 twice"));
+  description["global_blocks"] = {1, 16384};
+  EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("found 16384 in it"));
+}
+
 TEST_F(AttentionModuleTest, ReadsAMixingOfKeysAndValues) {
   Json description = Description();
   description["attention"] = "linformer";

@@ -108,9 +108,12 @@ TEST_F(TorchKinds, WindowsAreOfAllLayers) {
   description["window_block"] = 16;
   description["first_global"] = 1;
   description["last_global"] = 3;
+  description["block_pairs"] = {{5, 9}};
   Load(description, TwoLayers());
   EXPECT_EQ(checkpoint_.description.layer_at(1).window, 2);
-  EXPECT_EQ(layer().pattern, (AttentionPattern{.block = 16, .first_global = 1, .last_global = 3}));
+  EXPECT_EQ(layer().pattern,
+            (AttentionPattern{
+                .block = 16, .first_global = 1, .last_global = 3, .listed = BlockLists({{5, 9}})}));
 }
 
 // Three columns of queries and three of keys for both heads, then the values.

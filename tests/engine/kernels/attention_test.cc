@@ -8,11 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/kernels/isa.h"
-#include "gmock/gmock.h"
-#include "tests/reference/reference.h"
+#include "tests/engine/kernels/attention_batch.h"
 #include "tests/support/guarded_buffer.h"
-#include "tests/support/random_values.h"
 
 namespace attendant {
 namespace {
@@ -20,92 +17,6 @@ namespace {
 using reference::Matrix;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-constexpr ComputeMode kF32{}, kBf16{ComputeType::kBf16, false},
-    kBf16Emulated{ComputeType::kBf16, true};
-
-// The CPU's own units if it has them, else their emulation.
-ComputeMode BestMode(const ComputeMode& mode) {
-  return mode == kBf16 && !HasBf16Units() ? kBf16Emulated : mode;
-}
-
-std::string NameOf(const ComputeMode& mode) {
-  return std::string(Name(mode.type)) + (mode.emulate ? "Emulated" : "");
-}
-
-AttentionShape ShapeOf(int64_t heads, int64_t key_width, int64_t value_width,
-                       const ComputeMode& mode) {
-  return {.heads = heads,
-          .key_width = key_width,
-          .value_width = value_width,
-          .scale = 1.0f / std::sqrt(static_cast<float>(key_width)),
-          .mode = BestMode(mode)};
-}
-
-// A packed batch as the fused projection leaves it: rows of queries, keys and values side by side.
-class Batch {
- public:
-  Batch(const AttentionShape& shape, std::vector<int64_t> lengths, uint32_t seed = 1)
-      : shape_(shape), lengths_(std::move(lengths)) {
-    for (const int64_t length : lengths_) {
-      sequences.push_back({rows_, length});
-      rows_ += length;
-    }
-    width_ = shape.heads * (2 * shape.key_width + shape.value_width);
-    qkv = RandomValues(rows_ * width_, seed, 2.0f);
-  }
-
-  AttentionInput Input() const {
-    const MatrixView<const float> all = ViewOf(qkv, rows_, width_);
-    const int64_t keys = shape_.heads * shape_.key_width,
-                  values = shape_.heads * shape_.value_width;
-    return {all.Columns(0, keys), all.Columns(keys, keys), all.Columns(2 * keys, values),
-            distances};
-  }
-
-  int64_t context_width() const { return shape_.heads * shape_.value_width; }
-
-  std::vector<float> Run(int team_size, int64_t* keyless = nullptr) {
-    std::vector<float> context(rows_ * context_width(), -1.0f);
-    AttentionWorkspace workspace(team_size, shape_,
-                                 *std::max_element(lengths_.begin(), lengths_.end()));
-    const int64_t count = Attention(ThreadTeam(team_size), shape_, Input(), sequences,
-                                    ViewOf(context, rows_, context_width()), workspace);
-    if (keyless != nullptr) *keyless = count;
-    return context;
-  }
-
-  reference::SequenceResult Expected(size_t index) const {
-    const AttentionSequence& sequence = sequences[index];
-    const auto part = [&](MatrixView<const float> view) {
-      return Matrix(view.Rows(sequence.row_begin, sequence.length));
-    };
-    const AttentionInput input = Input();
-    return reference::Attend(shape_, part(input.queries), part(input.keys), part(input.values),
-                             sequence, distances);
-  }
-
-  // A probability of which the last bit of bfloat16 is rounded otherwise moves the result.
-  void ExpectMatchesReference(double tolerance = 2e-6) {
-    if (shape_.mode.type != ComputeType::kF32) tolerance = 8e-3;
-    std::vector<float> context = Run(2);
-    for (size_t i = 0; i < sequences.size(); ++i) {
-      const MatrixView<float> part =
-          ViewOf(context, rows_, context_width()).Rows(sequences[i].row_begin, sequences[i].length);
-      EXPECT_LT(reference::MaxDifference(Expected(i).context, part), tolerance) << "sequence " << i;
-    }
-  }
-
-  std::vector<AttentionSequence> sequences;
-  std::vector<float> qkv;
-  const AttentionBias* distances = nullptr;
-
- private:
-  AttentionShape shape_;
-  std::vector<int64_t> lengths_;
-  int64_t rows_ = 0;
-  int64_t width_ = 0;
-};
 
 struct Widths {
   int64_t key;
@@ -116,8 +27,8 @@ class AttentionWidthTest : public testing::TestWithParam<std::tuple<ComputeMode,
 
 TEST_P(AttentionWidthTest, MatchesFloat64AtAnyLength) {
   const auto& [mode, widths] = GetParam();
-  Batch batch(ShapeOf(3, widths.key, widths.value, mode),
-              {1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 33, 49, 64, 97, 130});
+  PackedBatch batch(ShapeOf(3, widths.key, widths.value, mode),
+                    {1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 33, 49, 64, 97, 130});
   batch.ExpectMatchesReference();
 }
 
@@ -134,13 +45,6 @@ INSTANTIATE_TEST_SUITE_P(Widths, AttentionWidthTest,
                                                           Widths{64, 33}, Widths{5, 128})),
                          NameOfWidths);
 
-class AttentionTest : public testing::TestWithParam<ComputeMode> {
- protected:
-  AttentionShape ShapeOf(int64_t heads, int64_t key_width, int64_t value_width) const {
-    return attendant::ShapeOf(heads, key_width, value_width, GetParam());
-  }
-};
-
 class AttentionBiasTest : public AttentionTest {};
 
 INSTANTIATE_TEST_SUITE_P(Modes, AttentionTest, testing::Values(kF32, kBf16, kBf16Emulated),
@@ -151,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, AttentionBiasTest, testing::Values(kF32, kBf16, 
 // Around the sizes of key and query blocks.
 TEST_P(AttentionTest, MatchesFloat64AcrossBlocksOfKeys) {
   for (const int64_t length : {255, 257, 511, 512, 513, 700, 1025, 1537}) {
-    Batch batch(ShapeOf(1, 16, 9), {length});
+    PackedBatch batch(ShapeOf(1, 16, 9), {length});
     batch.ExpectMatchesReference();
   }
 }
@@ -159,7 +63,7 @@ TEST_P(AttentionTest, MatchesFloat64AcrossBlocksOfKeys) {
 TEST_P(AttentionTest, MatchesFloat64WithPeakedAndLargeScores) {
   AttentionShape shape = ShapeOf(2, 24, 24);
   shape.scale = 5.0f;
-  Batch batch(shape, {40, 600});
+  PackedBatch batch(shape, {40, 600});
   batch.ExpectMatchesReference(2e-4);
 }
 
@@ -167,7 +71,7 @@ TEST_P(AttentionTest, MatchesFloat64WithPeakedAndLargeScores) {
 TEST_P(AttentionTest, ErrorIsThatOfAPlainSimulation) {
   if (GetParam() == kF32) return;  // rounds nothing
   for (const int64_t length : {1, 30, 600}) {
-    Batch exact(attendant::ShapeOf(2, 64, 64, kF32), {length}),
+    PackedBatch exact(attendant::ShapeOf(2, 64, 64, kF32), {length}),
         rounded(ShapeOf(2, 64, 64), {length});
     const Matrix expected = exact.Expected(0).context, simulated = rounded.Expected(0).context;
     const std::vector<float> computed = rounded.Run(2);
@@ -186,7 +90,7 @@ TEST_P(AttentionTest, ErrorIsThatOfAPlainSimulation) {
 
 TEST_P(AttentionTest, ProbabilitiesMatchFloat64AndChangeNothing) {
   for (const int64_t length : {1, 19, 100, 515}) {
-    Batch batch(ShapeOf(2, 12, 20), {length});
+    PackedBatch batch(ShapeOf(2, 12, 20), {length});
     const std::vector<float> context = batch.Run(2);
     std::vector<float> probabilities(2 * length * length);
     batch.sequences[0].probabilities = probabilities.data();
@@ -215,7 +119,7 @@ TEST_P(AttentionBiasTest, MatchesFloat64WithEveryBroadcast) {
                                              {values.data(), kLength * kLength, 1, kLength},
                                              {values.data(), 0, 0, 1}};
   for (const AttentionBias& bias : biases) {
-    Batch batch(ShapeOf(kHeads, 8, 8), {kLength, 5, kLength});
+    PackedBatch batch(ShapeOf(kHeads, 8, 8), {kLength, 5, kLength});
     batch.sequences[0].bias = batch.sequences[1].bias = &bias;
     batch.ExpectMatchesReference();
   }
@@ -227,7 +131,7 @@ TEST_P(AttentionBiasTest, MatchesFloat64AtPositionsOfAPaddedRow) {
   std::vector<int32_t> positions;
   for (int32_t i = 1; i < kPadded; i += i % 3 == 0 ? 2 : 1) positions.push_back(i);
   const AttentionBias bias{values.data(), kPadded * kPadded, kPadded, 1};
-  Batch batch(ShapeOf(2, 8, 8), {4, static_cast<int64_t>(positions.size())});
+  PackedBatch batch(ShapeOf(2, 8, 8), {4, static_cast<int64_t>(positions.size())});
   batch.sequences[1].bias = &bias;
   batch.sequences[1].positions = positions;
   batch.ExpectMatchesReference();
@@ -242,7 +146,7 @@ TEST_P(AttentionBiasTest, MatchesFloat64AcrossBlocksOfKeys) {
   std::fill_n(&values[7 * kLength], kLength - 1, -kInfinity);
   values[8 * kLength - 1] = 0.0f;
   const AttentionBias bias{values.data(), 0, kLength, 1};
-  Batch batch(ShapeOf(1, 16, 16), {kLength});
+  PackedBatch batch(ShapeOf(1, 16, 16), {kLength});
   batch.sequences[0].bias = &bias;
   batch.ExpectMatchesReference();
 }
@@ -253,7 +157,7 @@ TEST_P(AttentionBiasTest, QueriesWithoutKeysGiveZerosAndAreCounted) {
     std::fill_n(&values[length], length, -kInfinity);
     std::fill_n(&values[(length - 1) * length], length, -kInfinity);
     const AttentionBias bias{values.data(), 0, length, 1};
-    Batch batch(ShapeOf(2, 8, 5), {length, length});
+    PackedBatch batch(ShapeOf(2, 8, 5), {length, length});
     std::vector<float> probabilities(2 * length * length, -1.0f);
     batch.sequences[0].bias = &bias;
     batch.sequences[0].probabilities = probabilities.data();
@@ -275,7 +179,7 @@ TEST_P(AttentionBiasTest, MatchesFloat64WithDistancesBeside) {
   for (const int64_t window : {0, 5}) {
     AttentionShape shape = ShapeOf(2, 8, 8);
     shape.window = window;
-    Batch batch(shape, {kLength, 17, 33});
+    PackedBatch batch(shape, {kLength, 17, 33});
     batch.sequences[0].bias = batch.sequences[1].bias = &bias;
     batch.distances = &distances;
     batch.ExpectMatchesReference();
@@ -287,7 +191,7 @@ TEST_P(AttentionBiasTest, GatesScaleTheContextOfTheirHeads) {
   constexpr int64_t kHeads = 3, kWidth = 13, kLength = 40;
   const std::vector<float> gates = {0.25f, 0.0f, 1.0f};
   for (const bool asks : {false, true}) {
-    Batch batch(ShapeOf(kHeads, 8, kWidth), {kLength, kLength});
+    PackedBatch batch(ShapeOf(kHeads, 8, kWidth), {kLength, kLength});
     const std::vector<float> free = batch.Run(2);
     std::vector<float> probabilities(kHeads * kLength * kLength), before = probabilities;
     if (asks) {
@@ -309,7 +213,7 @@ TEST_P(AttentionBiasTest, GatesScaleTheContextOfTheirHeads) {
 TEST_P(AttentionBiasTest, AGateOfZeroLeavesNothingOfTheHead) {
   const std::vector<float> gates = {0.0f, 0.0f};
   for (const bool asks : {false, true}) {
-    Batch batch(ShapeOf(2, 8, 5), {7});
+    PackedBatch batch(ShapeOf(2, 8, 5), {7});
     std::fill(batch.qkv.begin(), batch.qkv.end(), std::nanf(""));
     std::vector<float> probabilities(2 * 7 * 7);
     if (asks) batch.sequences[0].probabilities = probabilities.data();
@@ -328,159 +232,23 @@ TEST_P(AttentionBiasTest, BiasesAndGatesAreByTheNumbersOfHeads) {
   const AttentionBias own{values.data() + kLength * kLength, 2 * kLength * kLength, kLength, 1};
   const std::vector<float> own_gates = {0.5f, 0.25f};
   AttentionShape shape = ShapeOf(2, 8, 8);
-  Batch plain(shape, {kLength});
+  PackedBatch plain(shape, {kLength});
   plain.sequences[0].bias = &own;
   plain.sequences[0].head_gates = own_gates.data();
   shape.head_numbers = numbers;
-  Batch numbered(shape, {kLength});
+  PackedBatch numbered(shape, {kLength});
   numbered.sequences[0].bias = &all;
   numbered.sequences[0].head_gates = gates.data();
   EXPECT_EQ(numbered.Run(1), plain.Run(1));
 }
 
-class AttentionWindowTest : public AttentionTest {
- protected:
-  AttentionShape Windowed(int64_t window) const {
-    AttentionShape shape = ShapeOf(2, 26, 26);
-    shape.window = window;
-    return shape;
-  }
-};
-
-INSTANTIATE_TEST_SUITE_P(Modes, AttentionWindowTest, testing::Values(kF32, kBf16, kBf16Emulated),
-                         [](const auto& test) { return NameOf(test.param); });
-
-TEST_P(AttentionWindowTest, MatchesFloat64AtAnyWidthAndLength) {
-  for (const int64_t window : {1, 2, 7, 64, 127, 129, 600, 5000}) {
-    Batch batch(Windowed(window), {1, 2, 9, 33, 97, 130, 515, 1030});
-    batch.ExpectMatchesReference();
-  }
-}
-
-// Positions of `length` tokens, with holes of up to `widest` between them.
-std::vector<int32_t> Holed(int64_t length, int32_t widest, uint32_t seed) {
-  std::vector<int32_t> positions;
-  int32_t next = 0;
-  for (const float value : RandomValues(length, seed)) {
-    next += 1 + static_cast<int32_t>(std::abs(value) * static_cast<float>(widest));
-    positions.push_back(next);
-  }
-  return positions;
-}
-
-TEST_P(AttentionWindowTest, GoesByPositions) {
-  for (const int64_t window : {1, 3, 65}) {
-    Batch batch(Windowed(window), {40, 700, 130});
-    const std::vector<int32_t> sparse = Holed(40, 6, 1), dense = Holed(700, 2, 2);
-    batch.sequences[0].positions = sparse;
-    batch.sequences[1].positions = dense;
-    batch.ExpectMatchesReference();
-  }
-}
-
-// Global tokens, and blocks with and without drawn ones.
-constexpr AttentionPattern kPatterns[] = {
-    {.first_global = 1},
-    {.block = 3, .last_global = 2},
-    {.block = 16, .first_global = 1, .last_global = 1, .first_repeats = 3, .full_up_to = 97},
-    {.block = 64, .first_global = 2, .last_global = 1, .first_repeats = 1}};
-
-TEST_P(AttentionWindowTest, PatternsMatchFloat64AtAnyLength) {
-  for (const AttentionPattern& pattern : kPatterns) {
-    for (const int64_t window : {1, 2, 40}) {
-      AttentionShape shape = Windowed(window);
-      shape.pattern = pattern;
-      Batch batch(shape, {1, 2, 9, 33, 97, 98, 130, window == 1 ? 1040 : 260});
-      batch.ExpectMatchesReference();
-    }
-  }
-}
-
-TEST_P(AttentionWindowTest, PatternsGoByPositionsFromTheFirst) {
-  for (const AttentionPattern& pattern : kPatterns) {
-    AttentionShape shape = Windowed(1);
-    shape.pattern = pattern;
-    Batch batch(shape, {40, 700, 130});
-    const std::vector<int32_t> sparse = Holed(40, 6, 1), dense = Holed(700, 2, 2);
-    batch.sequences[0].positions = sparse;
-    batch.sequences[1].positions = dense;
-    batch.ExpectMatchesReference();
-  }
-}
-
-TEST_P(AttentionWindowTest, BitsDoNotDependOnTheQueriesBeside) {
-  constexpr int64_t kLength = 1540;
-  for (const AttentionPattern& pattern : kPatterns) {
-    AttentionShape shape = Windowed(1);
-    shape.pattern = pattern;
-    Batch batch(shape, {kLength});
-    const std::vector<float> all = batch.Run(2);
-    for (const int64_t first : {0, 1, 70, 511, 1000, 1530}) {
-      const int64_t queries = std::min<int64_t>(kLength - first, 1 + first % 50);
-      batch.sequences[0].first_query = first;
-      batch.sequences[0].queries = queries;
-      const std::vector<float> some = batch.Run(1);
-      const int64_t width = batch.context_width();
-      EXPECT_EQ(
-          std::memcmp(&all[first * width], &some[first * width], queries * width * sizeof(float)),
-          0)
-          << first << " in blocks of " << pattern.block;
-    }
-  }
-}
-
-TEST_P(AttentionWindowTest, ProbabilitiesMatchFloat64) {
-  constexpr int64_t kLength = 530;
-  Batch batch(Windowed(3), {kLength});
-  const std::vector<float> context = batch.Run(2);
-  std::vector<float> probabilities(2 * kLength * kLength);
-  batch.sequences[0].probabilities = probabilities.data();
-  EXPECT_EQ(batch.Run(2), context);
-  const reference::SequenceResult expected = batch.Expected(0);
-  for (int64_t h = 0; h < 2; ++h) {
-    const MatrixView<const float> head{&probabilities[h * kLength * kLength], kLength, kLength,
-                                       kLength};
-    EXPECT_LT(reference::MaxDifference(expected.probabilities[h], head), 1e-6);
-    for (int64_t s = 0; s < kLength; ++s) {
-      for (int64_t t = 0; t < kLength; ++t) EXPECT_EQ(head.row(s)[t] > 0, std::abs(s - t) <= 3);
-    }
-  }
-}
-
-TEST_P(AttentionWindowTest, InvarianceToTeamAndToTheQueriesBeside) {
-  for (const int64_t window : {1, 64, 300}) {
-    Batch batch(Windowed(window), {1030, 5, 300});
-    const std::vector<int32_t> positions = Holed(300, 3, 3);
-    batch.sequences[2].positions = positions;
-    const std::vector<float> all = batch.Run(1);
-    for (const int team : {2, 8}) EXPECT_EQ(batch.Run(team), all);
-    const int64_t width = batch.context_width();
-    for (const auto& [first, count] : {std::pair{0, 1}, {517, 40}, {95, 3}, {700, 330}}) {
-      batch.sequences[0].first_query = first;
-      batch.sequences[0].queries = count;
-      const std::vector<float> some = batch.Run(2);
-      EXPECT_EQ(
-          std::memcmp(&some[first * width], &all[first * width], count * width * sizeof(float)), 0)
-          << window << " " << first;
-    }
-  }
-}
-
-TEST_P(AttentionWindowTest, IsAFullAttentionWhereItIsWiderThanTheSequence) {
-  Batch windowed(Windowed(2000), {700});
-  Batch full(Windowed(0), {700});
-  const std::vector<float> expected = full.Run(2), context = windowed.Run(2);
-  for (size_t i = 0; i < context.size(); ++i)
-    EXPECT_NEAR(context[i], expected[i], GetParam() == kF32 ? 2e-6 : 8e-3);
-}
-
 TEST_P(AttentionTest, InvarianceToTeamNeighboursAndPlace) {
   const AttentionShape shape = ShapeOf(2, 26, 26);
-  Batch batch(shape, {5, 300, 17, 1030, 64});
+  PackedBatch batch(shape, {5, 300, 17, 1030, 64});
   const std::vector<float> all = batch.Run(1);
   for (const int team : {2, 3}) EXPECT_EQ(batch.Run(team), all);
   for (const AttentionSequence& sequence : batch.sequences) {
-    Batch alone(shape, {sequence.length});
+    PackedBatch alone(shape, {sequence.length});
     const int64_t width = static_cast<int64_t>(batch.qkv.size()) / 1416;
     std::copy_n(&batch.qkv[sequence.row_begin * width], sequence.length * width, alone.qkv.begin());
     const std::vector<float> context = alone.Run(2);
@@ -493,7 +261,7 @@ TEST_P(AttentionTest, InvarianceToTeamNeighboursAndPlace) {
 
 TEST_P(AttentionTest, NonFiniteValuesStayInTheirSequence) {
   for (const float poison : {std::nanf(""), kInfinity, -kInfinity}) {
-    Batch batch(ShapeOf(2, 7, 7), {9, 21, 9});
+    PackedBatch batch(ShapeOf(2, 7, 7), {9, 21, 9});
     const std::vector<float> clean = batch.Run(2);
     const int64_t width = 2 * 21;
     for (int64_t c = 0; c < width; ++c) batch.qkv[(9 + 4) * width + c] = poison;

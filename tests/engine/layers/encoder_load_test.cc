@@ -270,8 +270,19 @@ TEST(DescriptionTest, RefusesWindowsThatCannotBe) {
   }
   model.layer.pattern = {.block = int64_t{1} << 61};
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected fewer blocks"));
-  model.layer.pattern = {.first_global = 1};
+  for (const BlockLists& listed :
+       {BlockLists({{0, -1}}), BlockLists({{-1, 0}}), BlockLists({}, {-1}), BlockLists({}, {3, 3}),
+        BlockLists({{1, 2}, {0, 0}, {1, 2}}), BlockLists({{1, int64_t{1} << 40}})}) {
+    model.layer.pattern = {.listed = listed};
+    EXPECT_THAT(RefusalOf(model), HasSubstr("expected different pairs of blocks and different "
+                                            "global blocks, from 0 to 2147483647, got them from"));
+  }
+  model.layer.pattern = {.block = int64_t{1} << 30, .listed = BlockLists({{0, 1}, {1, 0}})};
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected fewer blocks"));
+  model.layer.pattern = {.listed = BlockLists({{0, 1}})};
   model.layer.window = 0;
+  EXPECT_THAT(RefusalOf(model), HasSubstr("and a window beside"));
+  model.layer.pattern = {.first_global = 1};
   EXPECT_THAT(RefusalOf(model), HasSubstr("and a window beside"));
 }
 

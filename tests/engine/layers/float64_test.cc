@@ -314,6 +314,14 @@ std::vector<Case> SmallCases() {
                                          .full_up_to = 20};
                 c.model.variants = {{.has_window = true}, {.has_window = false}};
               }),
+      Changed("ListedBlocks",
+              [](Case& c) {
+                c.model.layer.window = 1;
+                c.model.layer.pattern = {
+                    .block = 4,
+                    .first_global = 1,
+                    .listed = BlockLists({{2, 5}, {3, 7}, {7, 1}, {9, 4}}, {5})};
+              }),
       Changed("WindowInOneLayer",
               [](Case& c) {
                 c.model.layer.window = 1;

@@ -156,6 +156,18 @@ TEST_P(InvarianceTest, Blocks) {
                        Batches(50));
 }
 
+TEST_P(InvarianceTest, ListedBlocks) {
+  ModelDescription model = SmallModel(2, 3, 16);
+  model.layer.window = 1;
+  model.layer.pattern = {.block = 4,
+                         .last_global = 1,
+                         .listed = BlockLists({{2, 9}, {3, 0}, {8, 2}, {8, 5}, {20, 1}}, {6})};
+  MemoryWeights weights = RandomWeights(model, 1);
+  ExpectSameInAnyBatch(LoadEncoder(model, weights, mode_),
+                       RandomSequences({1, 2, 3, 7, 15, 16, 17, 31, 40, 64, 65, 90}, 48, 1),
+                       Batches(50));
+}
+
 TEST_P(InvarianceTest, AlibiAndRotaryAndAWindow) {
   for (const RelativePositions kind : {RelativePositions::kAlibi, RelativePositions::kRotary}) {
     ModelDescription model = SmallModel(2, 3, 16);

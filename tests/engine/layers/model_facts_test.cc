@@ -149,6 +149,18 @@ TEST(ListStageCostsTest, CountsBlocksAndGlobalOnes) {
   }
 }
 
+TEST(ListStageCostsTest, CountsListedPairsByTheSequence) {
+  ModelDescription model = SmallModel(3, 2, 8);
+  model.layer.window = 1;
+  model.layer.pattern = {.block = 16, .listed = BlockLists({{2, 7}, {3, 0}}, {5})};
+  for (const StageCost& cost : ListStageCosts(model)) {
+    if (cost.stage != "attention.scores" && cost.stage != "attention.context") continue;
+    EXPECT_EQ(cost.per_pair, 0);
+    EXPECT_EQ(cost.per_token, 3 * 4 * 16 * 2 * 2 * 8);
+    EXPECT_EQ(cost.per_sequence, 3 * 2 * 16 * 16 * 2 * 2 * 8);
+  }
+}
+
 TEST(ListStageCostsTest, CountsTheRowsOfDistances) {
   ModelDescription model = SmallModel(3, 2, 8);
   model.layer.relative_positions = {RelativePositions::kDisentangled, 16, 50};

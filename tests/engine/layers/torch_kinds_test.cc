@@ -68,6 +68,11 @@ std::vector<Kind> Kinds() {
         {"layers.1.content", {kHeads, kWidth}}}},
       {"WindowWithGlobals", {{"window", 3}, {"first_global", 1}, {"last_global", 2}}},
       {"Blocks", {{"window", 1}, {"window_block", 4}, {"first_global", 1}, {"last_global", 1}}},
+      {"ListedBlocks",
+       {{"window", 1},
+        {"window_block", 4},
+        {"block_pairs", {{0, 5}, {3, 0}, {5, 2}, {7, 90}}},
+        {"global_blocks", {6}}}},
   };
 }
 
