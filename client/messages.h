@@ -2,6 +2,7 @@
 // name in attendant/v1/encoder_service.proto does; shapes and errors are documented there.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -234,6 +235,10 @@ struct ModelInfo {
   std::optional<EmbeddingDescription> embeddings;  // absent: no token ids
   std::optional<FrontDescription> front;           // absent: no features
   std::vector<int64_t> windowed_layers;            // with a window; the others see all
+  // In those, beside the window: [query's block, key's block] that are seen, and blocks that see
+  // all and are seen by all.
+  std::vector<std::array<int64_t, 2>> block_pairs;
+  std::vector<int64_t> global_blocks;
   int64_t pooled_width = 0;
   int64_t classes = 0;
   std::vector<PrunedLayer> pruned_layers;

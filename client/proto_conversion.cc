@@ -252,6 +252,10 @@ ModelInfo FromProto(v1::GetModelResponse response) {
                   .feature_width = front.feature_width()};
   }
   info.windowed_layers = {response.windowed_layers().begin(), response.windowed_layers().end()};
+  for (const v1::BlockPair& pair : response.block_pairs()) {
+    info.block_pairs.push_back({pair.query(), pair.key()});
+  }
+  info.global_blocks = {response.global_blocks().begin(), response.global_blocks().end()};
   info.pooled_width = response.pooled_width();
   info.classes = response.classes();
   for (const v1::PrunedLayer& pruned : response.pruned_layers()) {

@@ -114,6 +114,11 @@ void PrintDetails(std::ostream& out, const ModelInfo& model) {
     PrintLine(out, "window",
               absl::StrCat(layer.window, " blocks of ", layer.window_block, " either way, in ",
                            model.windowed_layers.size(), " of the layers"));
+    if (!model.block_pairs.empty() || !model.global_blocks.empty()) {
+      PrintLine(out, "listed blocks",
+                absl::StrCat(model.block_pairs.size(), " pairs, ", model.global_blocks.size(),
+                             " global"));
+    }
   }
   PrintLine(out, "input projections", absl::StrCat(layer.input_projections));
   if (layer.key_input_width != layer.hidden_size || layer.value_input_width != layer.hidden_size) {

@@ -120,6 +120,8 @@ Json ToJson(const ModelInfo& model) {
                {"embeddings", nullptr},
                {"front", nullptr},
                {"windowed_layers", model.windowed_layers},
+               {"block_pairs", model.block_pairs},
+               {"global_blocks", model.global_blocks},
                {"pooled_width", model.pooled_width},
                {"classes", model.classes},
                {"pruned_layers", OfPrunedLayers(model.pruned_layers)},

@@ -33,7 +33,10 @@ KeyRange SeenKeys::Of(int64_t first, int64_t count, KeyRange within) const {
   add(0, pattern.first_global - 1);
   add(lowest - block_.window, highest + block_.window);
   add(places_ - pattern.last_global, places_ - 1);
-  for (const int64_t place : pattern.listed.globals()) add(place, place);
+  for (const int64_t place : pattern.listed.globals()) {
+    if (place >= places_) break;
+    add(place, place);
+  }
   for (const BlockPair& pair : pattern.listed.Between({lowest, 0}, {highest + 1, 0})) {
     add(pair.key, pair.key);
   }

@@ -19,6 +19,12 @@ double Shortest(float value) {
   return shortest;
 }
 
+Json OfPairs(const BlockLists& listed) {
+  Json pairs = Json::array();
+  for (const BlockPair& pair : listed.pairs()) pairs.push_back({pair.query, pair.key});
+  return pairs;
+}
+
 Json OfLayer(const LayerShape& layer) {
   return {{"hidden_size", layer.hidden_size},
           {"heads", layer.heads},
@@ -42,6 +48,8 @@ Json OfLayer(const LayerShape& layer) {
           {"first_global_blocks", layer.pattern.first_global},
           {"last_global_blocks", layer.pattern.last_global},
           {"full_attention_up_to", layer.pattern.full_up_to},
+          {"block_pairs", OfPairs(layer.pattern.listed)},
+          {"global_blocks", layer.pattern.listed.globals()},
           {"bottleneck", layer.bottleneck},
           {"feed_forwards", layer.feed_forwards},
           {"convolution",

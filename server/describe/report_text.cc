@@ -79,6 +79,12 @@ void AddExtras(const ModelDescription& model, Lines& lines) {
                        unit),
           lines);
     }
+    if (const size_t globals = pattern.listed.globals().size(); globals > 0) {
+      Add("listed global", absl::StrCat(globals, unit), lines);
+    }
+    if (const size_t pairs = pattern.listed.pairs().size(); pairs > 0) {
+      Add("listed pairs", absl::StrCat(pairs, " of", unit), lines);
+    }
     if (pattern.full_up_to > 0) {
       Add("no window", absl::StrCat("up to ", pattern.full_up_to, " tokens"), lines);
     }

@@ -67,6 +67,13 @@ void Describe(const ServedModel& model, v1::GetModelResponse& out) {
     pruned.set_layer(i);
     pruned.mutable_heads()->Add(layer.head_numbers.begin(), layer.head_numbers.end());
   }
+  const BlockLists& blocks = description.layer.pattern.listed;
+  for (const BlockPair& block_pair : blocks.pairs()) {
+    v1::BlockPair& pair = *out.add_block_pairs();
+    pair.set_query(block_pair.query);
+    pair.set_key(block_pair.key);
+  }
+  out.mutable_global_blocks()->Add(blocks.globals().begin(), blocks.globals().end());
   if (description.embeddings) Describe(*description.embeddings, *out.mutable_embeddings());
   if (description.front) {
     out.mutable_front()->set_own_rows(description.front->own_rows());

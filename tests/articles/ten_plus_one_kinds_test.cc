@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <initializer_list>
+#include <limits>
 
 #include "tests/articles/article_server.h"
 #include "tests/support/test_vectors.h"
@@ -139,23 +140,90 @@ TEST(TenPlusOneInsights, WindowsAndGlobalTokensAreBands) {
   EXPECT_EQ(pairs, 34);
 }
 
-// F45: blocks that see their neighbours, the first and the last.
-TEST(TenPlusOneInsights, BlocksAreSeenAsTheirListSays) {
-  json description = Projections(1);
+// Blocks of two tokens that see their neighbours, the first and the last, and those of a list.
+json ListedBlocks(int64_t heads) {
+  json description = Projections(heads);
   description["window"] = 1;
   description["window_block"] = 2;
   description["first_global"] = 1;
   description["last_global"] = 1;
-  ArticleServer server(description, ThreeMatrices());
-  const std::vector<float> probabilities =
-      server.Probabilities(RequestOf({1, 12, 4}, Generate(48, 1)));
-  for (int s = 0; s < 12; ++s) {
-    for (int t = 0; t < 12; ++t) {
-      const int from = s / 2, to = t / 2;
-      const bool is_global = from == 0 || from == 5 || to == 0 || to == 5;
-      EXPECT_EQ(probabilities[s * 12 + t] > 0, is_global || std::abs(from - to) <= 1) << s << t;
+  description["block_pairs"] = {{2, 5}, {5, 1}, {8, 3}, {3, 40}};
+  return description;
+}
+
+bool SeesListedBlock(int from, int to, int last) {
+  for (const int block : {from, to}) {
+    if (block == 0 || block == last) return true;
+  }
+  return std::abs(from - to) <= 1 || (from == 2 && to == 5) || (from == 5 && to == 1) ||
+         (from == 8 && to == 3);
+}
+
+// F45: a list of pairs of blocks, whatever the length; the last block may be half full.
+TEST(TenPlusOneInsights, BlocksAreSeenAsTheirListSays) {
+  ArticleServer server(ListedBlocks(1), ThreeMatrices());
+  for (const int length : {1, 12, 19}) {
+    const std::vector<float> probabilities =
+        server.Probabilities(RequestOf({1, length, 4}, Generate(length * 4, 1)));
+    for (int s = 0; s < length; ++s) {
+      for (int t = 0; t < length; ++t) {
+        EXPECT_EQ(probabilities[s * length + t] > 0,
+                  SeesListedBlock(s / 2, t / 2, (length - 1) / 2))
+            << s << " " << t << " of " << length;
+      }
     }
   }
+  const v1::GetModelResponse model = server.Model();
+  ASSERT_EQ(model.block_pairs_size(), 4);
+  EXPECT_EQ(model.block_pairs(1).query(), 3);
+  EXPECT_EQ(model.block_pairs(1).key(), 40);
+}
+
+// F45: the same as attention to all with a bias that forbids what the list does not have.
+TEST(TenPlusOneInsights, ListsOfBlocksEqualTheSameMaskOfAllPairs) {
+  constexpr int kLength = 23;
+  json listed = ListedBlocks(2);
+  listed["global_blocks"] = {6};
+  ArticleServer blocks(listed, ThreeMatrices());
+  ArticleServer dense(Projections(2), ThreeMatrices());
+  v1::AttendRequest request = RequestOf({2, kLength, 4}, Generate(2 * kLength * 4, 1));
+  const std::vector<float> answer = blocks.Output(request);
+  std::vector<float> bias;
+  for (int s = 0; s < kLength; ++s) {
+    for (int t = 0; t < kLength; ++t) {
+      const bool sees = s / 2 == 6 || t / 2 == 6 || SeesListedBlock(s / 2, t / 2, kLength / 2);
+      bias.push_back(sees ? 0 : -std::numeric_limits<float>::infinity());
+    }
+  }
+  EXPECT_GT(LargestDifference(answer, dense.Output(request)), 0.01);
+  *request.mutable_attention_bias() = FloatTensor({1, 1, kLength, kLength}, bias);
+  EXPECT_LT(LargestDifference(answer, dense.Output(request)), 1e-6);
+}
+
+// F44: tokens of a list, wherever they are, see all and are seen by all.
+TEST(TenPlusOneInsights, ListedTokensAreGlobal) {
+  json description = Projections(1);
+  description["window"] = 1;
+  description["global_blocks"] = {4, 100};
+  ArticleServer server(description, ThreeMatrices());
+  const std::vector<float> probabilities =
+      server.Probabilities(RequestOf({1, 9, 4}, Generate(36, 1)));
+  for (int s = 0; s < 9; ++s) {
+    for (int t = 0; t < 9; ++t) {
+      EXPECT_EQ(probabilities[s * 9 + t] > 0, s == 4 || t == 4 || std::abs(s - t) <= 1);
+    }
+  }
+}
+
+TEST(TenPlusOneInsights, ListsThatCannotBeAreRefused) {
+  json description = ListedBlocks(1);
+  description["block_pairs"] = {{2, 5}, {2, 5}};
+  EXPECT_NE(Refusal(description, ThreeMatrices()).find("found [2, 5] twice"), std::string::npos);
+  description["block_pairs"] = {{2, -5}};
+  EXPECT_NE(Refusal(description, ThreeMatrices())
+                .find("block_pairs: expected a list of up to 65536 different pairs of integers "
+                      "from 0 to 524287, found [2, -5] in it"),
+            std::string::npos);
 }
 
 std::vector<float> Joined(std::initializer_list<std::vector<float>> parts) {
@@ -237,6 +305,13 @@ TEST(TenPlusOneInsights, LayersOfAStackAttendAsTheArticleSays) {
                                 Joined({Generate(16, 2), Generate(16, 4), Generate(16, 6)}),
                                 Joined({Generate(4, 3), Generate(4, 5), Generate(4, 7)})});
   ExpectContexts(banded, RequestOf({1, 8, 4}, Generate(32, 1)),
+                 {.77090998, .63178696, -.32282805, -.57930440});
+
+  // The same global token by its place in a list.
+  ArticleServer listed = Serve({{{"num_heads", 2}, {"window", 1}, {"global_blocks", {0}}},
+                                Joined({Generate(16, 2), Generate(16, 4), Generate(16, 6)}),
+                                Joined({Generate(4, 3), Generate(4, 5), Generate(4, 7)})});
+  ExpectContexts(listed, RequestOf({1, 8, 4}, Generate(32, 1)),
                  {.77090998, .63178696, -.32282805, -.57930440});
 }
 

@@ -296,7 +296,8 @@ TEST_F(CommandLineTest, ModelsListsAndDescribes) {
        {"layers                   12, with 4 sets of weights\n",
         "feed-forward             8, gelu, gated\n",
         "norm                     rms, post, epsilon 0, one after the last layer\n",
-        "branch scale             yes\n", "relative positions       rotary\n",
+        "branch scale             yes\n", "listed blocks            1 pairs, 1 global\n",
+        "relative positions       rotary\n",
         "features                 4 wide, behind 2 rows of the model's own; sequences up to 196\n",
         "compute                  float32\n", "heads of layer 3         1\n",
         "heads of layer 5         none left\n",
@@ -315,6 +316,8 @@ TEST_F(CommandLineTest, ModelsListsAndDescribes) {
   EXPECT_EQ(document["models"][0]["front"].dump(),
             R"({"feature_width":4,"features":196,"needs_every":false,"own_rows":2})");
   EXPECT_EQ(document["models"][0]["windowed_layers"].dump(), "[1]");
+  EXPECT_EQ(document["models"][0]["block_pairs"].dump(), "[[5,9]]");
+  EXPECT_EQ(document["models"][0]["global_blocks"].dump(), "[12]");
   EXPECT_EQ(document["models"][0]["weight_sets"], 4);
   EXPECT_EQ(document["models"][0]["pruned_layers"].dump(),
             R"([{"heads":[1],"layer":3},{"heads":[],"layer":5}])");

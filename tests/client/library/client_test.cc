@@ -283,6 +283,8 @@ TEST_F(ClientTest, ListsAndDescribesModels) {
   EXPECT_EQ(model->layer.first_global_blocks, 1);
   EXPECT_EQ(model->layer.last_global_blocks, 3);
   EXPECT_EQ(model->layer.full_attention_up_to, 704);
+  EXPECT_THAT(model->block_pairs, ElementsAre(ElementsAre(5, 9)));
+  EXPECT_THAT(model->global_blocks, ElementsAre(12));
   EXPECT_EQ(model->weight_sets, 4);
   ASSERT_THAT(model->pruned_layers, SizeIs(2));
   EXPECT_EQ(model->pruned_layers[0].layer, 3);

@@ -238,6 +238,10 @@ grpc::Status FakeServer::GetModel(grpc::ServerContext*, const v1::GetModelReques
   layer->set_first_global_blocks(1);
   layer->set_last_global_blocks(3);
   layer->set_full_attention_up_to(704);
+  v1::BlockPair* pair = response->add_block_pairs();
+  pair->set_query(5);
+  pair->set_key(9);
+  response->add_global_blocks(12);
   response->set_weight_sets(4);
   response->set_has_exit_norm(true);
   v1::PrunedLayer* pruned = response->add_pruned_layers();

@@ -70,6 +70,7 @@ TEST(ReportJsonTest, HoldsFrontsWindowsAndHeads) {
   model.layer.hidden_size = 4;
   model.layer.window = 8;
   model.layer.pattern = {.block = 64, .first_global = 1, .last_global = 2, .full_up_to = 700};
+  model.layer.pattern.listed = BlockLists({{3, 0}, {2, 7}}, {5});
   model.layer.heads = 3;
   model.variants = {{.has_window = false}, {.has_window = true, .pruned_heads = {1}}};
   model.front = {.registers = 2};
@@ -84,6 +85,8 @@ TEST(ReportJsonTest, HoldsFrontsWindowsAndHeads) {
   EXPECT_EQ(description["layer"]["first_global_blocks"], 1);
   EXPECT_EQ(description["layer"]["last_global_blocks"], 2);
   EXPECT_EQ(description["layer"]["full_attention_up_to"], 700);
+  EXPECT_EQ(description["layer"]["block_pairs"].dump(), "[[2,7],[3,0]]");
+  EXPECT_EQ(description["layer"]["global_blocks"].dump(), "[5]");
   EXPECT_EQ(description["windowed_layers"], json({1}));
   EXPECT_EQ(description["pruned_layers"].dump(), R"([{"heads":[0,2],"layer":1}])");
   EXPECT_EQ(description["front"]["own_rows"], 2);

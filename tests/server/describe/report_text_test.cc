@@ -77,6 +77,11 @@ TEST(ReportTextTest, DescribesFrontsWindowsAndHeads) {
   EXPECT_THAT(in_blocks,
               Contains("global              the first 1 and the last 2 blocks of 16 tokens"));
   EXPECT_THAT(in_blocks, Contains("no window           up to 70 tokens"));
+  EXPECT_THAT(ToText(report), Not(HasSubstr("\nlisted ")));
+  model.layer.pattern.listed = BlockLists({{2, 7}, {3, 0}}, {5});
+  const std::vector<std::string> listed = Lines(report);
+  EXPECT_THAT(listed, Contains("listed pairs        2 of blocks of 16 tokens"));
+  EXPECT_THAT(listed, Contains("listed global       1 blocks of 16 tokens"));
   model.layer.attention = AttentionKind::kAdditive;
   model.layer.bottleneck = 24;
   model.layer.feed_forwards = 4;

@@ -104,6 +104,11 @@ TEST_F(ModelServiceTest, DescribesFrontsAndWindows) {
   EXPECT_EQ(response.layer().last_global_blocks(), 0);
   EXPECT_EQ(response.layer().full_attention_up_to(), 2);
   EXPECT_THAT(response.windowed_layers(), ElementsAre(1));
+  ASSERT_EQ(response.block_pairs_size(), 2);
+  EXPECT_EQ(response.block_pairs(0).query(), 4);
+  EXPECT_EQ(response.block_pairs(0).key(), 11);
+  EXPECT_EQ(response.block_pairs(1).query(), 9);
+  EXPECT_THAT(response.global_blocks(), ElementsAre(30));
 }
 
 TEST_F(ModelServiceTest, NamesWhatItDoesNotHave) {
