@@ -167,6 +167,19 @@ std::string Refusal(const nlohmann::json& description, const std::vector<TestTen
   return std::string(OpenCheckpoint(folder.path(), {}).status().message());
 }
 
+std::vector<float> Multiply(const std::vector<float>& x, const std::vector<float>& weight,
+                            int64_t in) {
+  std::vector<float> y;
+  for (size_t row = 0; row < x.size(); row += in) {
+    for (size_t at = 0; at < weight.size(); at += in) {
+      double sum = 0;
+      for (int64_t i = 0; i < in; ++i) sum += static_cast<double>(x[row + i]) * weight[at + i];
+      y.push_back(static_cast<float>(sum));
+    }
+  }
+  return y;
+}
+
 double LargestDifference(const std::vector<float>& a, const std::vector<float>& b) {
   EXPECT_EQ(a.size(), b.size());
   double largest = 0;
@@ -182,6 +195,16 @@ void ExpectRow(const std::vector<float>& answer, int64_t row, const std::vector<
     EXPECT_NEAR(answer[row * expected.size() + i], expected[i], kTolerance)
         << "row " << row << ", column " << i;
   }
+}
+
+void ExpectSums(const std::vector<float>& answer, double sum, double sum_of_squares) {
+  double total = 0, squares = 0;
+  for (const double element : answer) {
+    total += element;
+    squares += element * element;
+  }
+  EXPECT_NEAR(total, sum, 1e-5);
+  EXPECT_NEAR(squares, sum_of_squares, 2e-4);
 }
 
 }  // namespace attendant::articles

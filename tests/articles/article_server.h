@@ -65,8 +65,15 @@ class ArticleServer {
 // Why attendant.json with these tensors is not served.
 std::string Refusal(const nlohmann::json& description, const std::vector<TestTensor>& tensors);
 
+// x [rows, in] times W [out, in] transposed.
+std::vector<float> Multiply(const std::vector<float>& x, const std::vector<float>& weight,
+                            int64_t in);
+
 double LargestDifference(const std::vector<float>& a, const std::vector<float>& b);
 
 void ExpectRow(const std::vector<float>& answer, int64_t row, const std::vector<double>& expected);
+
+// Of all elements and of their squares.
+void ExpectSums(const std::vector<float>& answer, double sum, double sum_of_squares);
 
 }  // namespace attendant::articles

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "absl/strings/str_cat.h"
 #include "tests/articles/article_server.h"
 #include "tests/support/test_vectors.h"
@@ -82,6 +85,12 @@ TEST(ModuleListHeads, EqualOnePackedProjection) {
   EXPECT_EQ(narrow.Output(Request(v1::PROJECTED)), wide.Output(Request(v1::PROJECTED)));
 }
 
+std::vector<int32_t> ToIntegers(const v1::Tensor& tensor) {
+  std::vector<int32_t> values(tensor.data().size() / sizeof(int32_t));
+  std::memcpy(values.data(), tensor.data().data(), tensor.data().size());
+  return values;
+}
+
 // F28: the directed graph of the article: the edges that leave a token weigh 1 together, the one to
 // itself included.
 TEST(ModuleListHeads, AttentionIsAWeightedGraph) {
@@ -90,6 +99,25 @@ TEST(ModuleListHeads, AttentionIsAWeightedGraph) {
   ASSERT_EQ(probabilities.size(), 2u * 2 * 3 * 3);
   for (size_t row = 0; row < probabilities.size(); row += 3) {
     EXPECT_NEAR(probabilities[row] + probabilities[row + 1] + probabilities[row + 2], 1, 1e-6);
+  }
+
+  // As edges: the two heaviest that leave each token, and the tokens that they lead to.
+  v1::AttendRequest request = Request(v1::CONTEXT);
+  request.set_return_attention_probabilities(true);
+  request.set_attention_form(v1::TOP_KEYS);
+  request.set_attention_top_k(2);
+  const v1::AttendResponse response = server.Attend(request);
+  const std::vector<float> edges = ToFloats(response.attention_probabilities());
+  EXPECT_EQ(server::ShapeOf(response.attention_keys()), (std::vector<int64_t>{2, 2, 3, 2}));
+  const std::vector<int32_t> keys = ToIntegers(response.attention_keys());
+  ASSERT_EQ(edges.size(), 2u * 2 * 3 * 2);
+  ASSERT_EQ(keys.size(), edges.size());
+  for (size_t query = 0; query < edges.size() / 2; ++query) {
+    const auto row = probabilities.begin() + 3 * query;
+    EXPECT_EQ(edges[2 * query], *std::max_element(row, row + 3));
+    EXPECT_EQ(edges[2 * query], row[keys[2 * query]]);
+    EXPECT_EQ(edges[2 * query + 1], row[keys[2 * query + 1]]);
+    EXPECT_NEAR(1 - edges[2 * query] - edges[2 * query + 1], *std::min_element(row, row + 3), 1e-6);
   }
 }
 

@@ -1,7 +1,11 @@
 // "Ten plus one insights": what heads do, what layers of them do, and what they cost.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "client/inspect/statistics.h"
+#include "server/describe/model_report.h"
+#include "server/describe/report_json.h"
+#include "server/describe/report_text.h"
 #include "tests/articles/article_server.h"
 #include "tests/support/test_vectors.h"
 
@@ -61,6 +65,52 @@ TEST(TenPlusOneInsights, AHeadMayLookAtRareTokens) {
       client::MeasureHead(probabilities, {false, false, true, false});
   EXPECT_EQ(head.rare_share, 1);
   EXPECT_FALSE(head.positional());
+}
+
+// F36: how many singular values hold the probabilities: one where all queries look alike, all where
+// each looks at a key of its own.
+TEST(TenPlusOneInsights, ProbabilitiesMayBeOfLowRank) {
+  constexpr int kTokens = 4;
+  const std::vector<float> identity = Identity(kTokens);
+  const auto rank = [&](float weight) {
+    std::vector<float> query = identity;
+    for (float& element : query) element *= weight;
+    ArticleServer server(Projections(), {WithValues("query", {kTokens, kTokens}, query),
+                                         WithValues("key", {kTokens, kTokens}, identity),
+                                         WithValues("value", {kTokens, kTokens}, identity)});
+    const client::HeadStatistics head = client::MeasureHead(
+        ToMatrix(server.Probabilities(RequestOf({1, kTokens, kTokens}, identity)), kTokens));
+    return client::RankOfShare(head.cumulative_singular_values, 0.99);
+  };
+  EXPECT_EQ(rank(0), 1);
+  EXPECT_EQ(rank(20), kTokens);
+}
+
+// What `attendant-server --describe --ranks` finds in two heads with these queries [4, 4], which
+// are their keys too.
+server::ModelReport Describe(const std::vector<float>& queries) {
+  json description = Projections();
+  description["num_heads"] = 2;
+  const TempFolder folder;
+  folder.Write("attendant.json", description.dump());
+  folder.Write("weights.safetensors", MakeSafetensors({WithValues("query", {4, 4}, queries),
+                                                       WithValues("key", {4, 4}, queries),
+                                                       WithValues("value", {4, 4}, Identity(4))}));
+  server::Settings settings;
+  settings.models.push_back(*server::ParseModelSetting("m=" + folder.path()));
+  return server::InspectModel(settings, {.instances = 1, .threads_per_instance = 1},
+                              {int64_t{1} << 40, "of the test"}, /*ranks=*/true);
+}
+
+// F34: why heads can collaborate: each may use all of its width to compare tokens, and all together
+// no more than one of them, if they look at the same.
+TEST(TenPlusOneInsights, HeadsOfFullRankMayShareTheirProjections) {
+  const server::ModelReport own = Describe(Identity(4));
+  const server::ModelReport shared = Describe({1, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0});
+  EXPECT_THAT(server::ToText(own), ::testing::HasSubstr("weight set 0: 2 2; together 4"));
+  EXPECT_THAT(server::ToText(shared), ::testing::HasSubstr("weight set 0: 2 2; together 2"));
+  EXPECT_EQ(json::parse(server::ToJson(shared))["query_key_ranks"],
+            json::parse(R"([{"heads": [2, 2], "concatenated": 2}])"));
 }
 
 // F39: attention on attention averages tokens until they are alike; skip connections prevent it.

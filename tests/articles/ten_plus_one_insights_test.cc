@@ -51,6 +51,17 @@ TEST(TenPlusOneInsights, SharedQueriesAndKeysScoreSymmetrically) {
   EXPECT_NEAR(asymmetry, 0.205, 1e-3);
 }
 
+// F25: the projection that queries and keys share is in memory once.
+TEST(TenPlusOneInsights, SharedQueriesAndKeysTakeAThirdLess) {
+  constexpr int64_t kWidth = 192, kBytes = kWidth * kWidth * 4;
+  std::vector<TestTensor> weights = {Generated("value", {kWidth, kWidth}, 4),
+                                     Generated("query", {kWidth, kWidth}, 2)};
+  ArticleServer tied(Projections("query", "query", "value"), weights);
+  weights.push_back(Generated("key", {kWidth, kWidth}, 2));
+  ArticleServer untied(Projections("query", "key", "value"), weights);
+  EXPECT_NEAR(untied.Model().weight_bytes() - tied.Model().weight_bytes(), kBytes, kBytes / 20);
+}
+
 // A server of models as its flag --model names them.
 class NamedModels {
  public:
@@ -135,20 +146,6 @@ TEST(TenPlusOneInsights, NormsOfATaskMayComeWithFewerHeads) {
   EXPECT_EQ(task.pruned_layers(0).heads_size(), 1);
   EXPECT_EQ(models.Describe("base").pruned_layers_size(), 0);
   EXPECT_LT(task.weight_bytes(), models.Describe("copy").weight_bytes() / 2);
-}
-
-// x [rows, in] times W [out, in] transposed.
-std::vector<float> Multiply(const std::vector<float>& x, const std::vector<float>& weight,
-                            int64_t in) {
-  std::vector<float> y;
-  for (size_t row = 0; row < x.size(); row += in) {
-    for (size_t at = 0; at < weight.size(); at += in) {
-      double sum = 0;
-      for (int64_t i = 0; i < in; ++i) sum += static_cast<double>(x[row + i]) * weight[at + i];
-      y.push_back(static_cast<float>(sum));
-    }
-  }
-  return y;
 }
 
 // F42: a frozen transformer for what is no text: a linear layer into it, and one out of it, are
@@ -237,6 +234,38 @@ TEST(TenPlusOneInsights, QueriesAreIndependent) {
       FloatTensor({1, 1, 3, 3}, {0, 0, 0, 0, forbidden, 0, forbidden, forbidden, 0});
   const std::vector<float> all = server.Output(Request()), others = server.Output(request);
   EXPECT_LT(LargestDifference(server::Rows(all, 4, 0, 1), server::Rows(others, 4, 0, 1)), 1e-6);
+}
+
+// F30: two sequences and three heads are six jobs, none of which sees another: each has the weights
+// of its head and its sequence alone, and what is no number in one sequence stays in it.
+TEST(TenPlusOneInsights, SequencesAndHeadsAreIndependentJobs) {
+  json description = Projections("query", "key", "value");
+  description["num_heads"] = 3;
+  const std::vector<float> query = Generate(36, 2), key = Generate(36, 4), rows = Generate(48, 1);
+  ArticleServer all(description, {WithValues("query", {6, 6}, query),
+                                  WithValues("key", {6, 6}, key), Generated("value", {6, 6}, 6)});
+  const v1::AttendRequest batch = RequestOf({2, 4, 6}, rows);
+  const std::vector<float> probabilities = all.Probabilities(batch), output = all.Output(batch);
+  ASSERT_EQ(probabilities.size(), 2u * 3 * 4 * 4);
+  description["num_heads"] = 1;
+  for (int64_t head = 0; head < 3; ++head) {
+    ArticleServer alone(description,
+                        {WithValues("query", {2, 6}, server::Rows(query, 6, 2 * head, 2)),
+                         WithValues("key", {2, 6}, server::Rows(key, 6, 2 * head, 2)),
+                         Generated("value", {2, 6}, 6)});
+    for (int64_t sequence = 0; sequence < 2; ++sequence) {
+      const v1::AttendRequest job = RequestOf({1, 4, 6}, server::Rows(rows, 24, sequence, 1));
+      EXPECT_LT(LargestDifference(server::Rows(probabilities, 16, 3 * sequence + head, 1),
+                                  alone.Probabilities(job)),
+                1e-6);
+    }
+  }
+  std::vector<float> poisoned = rows;
+  poisoned[5] = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> answer = all.Output(RequestOf({2, 4, 6}, poisoned));
+  EXPECT_EQ(server::Rows(answer, 24, 1, 1), server::Rows(output, 24, 1, 1));
+  EXPECT_EQ(all.Output(RequestOf({1, 4, 6}, server::Rows(rows, 24, 1, 1))),
+            server::Rows(output, 24, 1, 1));
 }
 
 std::vector<TestTensor> TwoHeads() {

@@ -28,16 +28,6 @@ std::vector<TestTensor> ThreeMatrices() {
 
 v1::AttendRequest ThreeTokens() { return RequestOf({1, 3, 4}, Generate(12, 1)); }
 
-void ExpectSums(const std::vector<float>& answer, double sum, double sum_of_squares) {
-  double total = 0, squares = 0;
-  for (const double element : answer) {
-    total += element;
-    squares += element * element;
-  }
-  EXPECT_NEAR(total, sum, 1e-5);
-  EXPECT_NEAR(squares, sum_of_squares, 2e-4);
-}
-
 // F34, TV12: heads weigh the columns of queries and keys that they share.
 TEST(TenPlusOneInsights, HeadsCollaborate) {
   json description = Projections(2);
@@ -86,7 +76,12 @@ TEST(TenPlusOneInsights, LinearAttentionIsFastWeights) {
   ExpectSums(answer, 1.16099776, 136.94698302);
   // The last token has read all of them either way.
   EXPECT_LT(LargestDifference(server::Rows(written, 4, 2, 1), server::Rows(answer, 4, 2, 1)), 1e-5);
-  EXPECT_EQ(causal.Model().layer().attention(), "causal_linear");
+  const v1::GetModelResponse model = causal.Model();
+  EXPECT_EQ(model.layer().attention(), "causal_linear");
+  // F46: by the length alone.
+  for (const v1::StageCost& cost : model.stage_costs()) {
+    EXPECT_EQ(cost.flops_per_pair(), 0) << cost.stage();
+  }
 }
 
 // F38, TV14: the matrix stays between the parts of a sequence, token by token too.

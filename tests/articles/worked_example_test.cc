@@ -137,8 +137,8 @@ TEST(WorkedExample, ValuesMayBeWiderThanKeys) {
   EXPECT_EQ(response.output().shape(2), 5);
 }
 
-// F48: positions come in as sines and cosines.
-TEST(WorkedExample, SinusoidsTellPlaces) {
+// Adds `places` [2, 4] to two equal inputs: before the server, and as it does itself.
+void ExpectPlaces(const char* sinusoids, const std::vector<float>& places) {
   ArticleServer server(
       {{"module", "nn.TransformerEncoderLayer"},
        {"file", "weights.safetensors"},
@@ -146,20 +146,27 @@ TEST(WorkedExample, SinusoidsTellPlaces) {
        {"norm_first", false},
        {"activation", "relu"},
        {"layer_norm_eps", 1e-5},
-       {"sinusoids", "interleaved"},
+       {"sinusoids", sinusoids},
        {"max_positions", 3}},
       {Generated("self_attn.in_proj_weight", {12, 4}, 20),
        Generated("self_attn.out_proj.weight", {4, 4}, 21), Generated("linear1.weight", {6, 4}, 22),
        Generated("linear2.weight", {4, 6}, 23), Generated("norm1.weight", {4}, 24),
        Generated("norm2.weight", {4}, 25)});
+  std::vector<float> inputs = {1, 0, 1, 0, 1, 0, 1, 0};
   v1::EncodeRequest plain, placed;
-  *plain.mutable_features() = FloatTensor({1, 2, 4}, {1, 0, 1, 0, 1, 0, 1, 0});
-  *placed.mutable_hidden_states() =
-      FloatTensor({1, 2, 4}, {1, 1, 1, 1, 1.84147098f, .54030231f, 1.00999983f, .99995000f});
+  *plain.mutable_features() = FloatTensor({1, 2, 4}, inputs);
+  for (size_t i = 0; i < inputs.size(); ++i) inputs[i] += places[i];
+  *placed.mutable_hidden_states() = FloatTensor({1, 2, 4}, inputs);
   const std::vector<float> answer = server.Encoded(plain);
   EXPECT_LE(LargestDifference(answer, server.Encoded(placed)), kTolerance);
   // The same input in another place is not the same.
   EXPECT_GT(LargestDifference(server::Rows(answer, 4, 0, 1), server::Rows(answer, 4, 1, 1)), 1e-3);
+}
+
+// F48: positions come in as sines and cosines, in turns or all sines first.
+TEST(WorkedExample, SinusoidsTellPlaces) {
+  ExpectPlaces("interleaved", {0, 1, 0, 1, .84147098f, .54030231f, .00999983f, .99995000f});
+  ExpectPlaces("halves", {0, 0, 1, 1, .84147098f, .0001f, .54030231f, 1});
 }
 
 // F49: what is longer than the model's positions is cut when asked for, and never silently.
