@@ -147,6 +147,13 @@ std::vector<IntegerPair> ConfigReader::IntegerPairs(const Keys& keys, IntegerRan
   return {seen.begin(), seen.end()};
 }
 
+const Json* ConfigReader::Object(const Keys& keys) {
+  const Json* found = Find(keys, "an object", /*optional=*/true);
+  if (found == nullptr || found->is_object()) return found;
+  Mismatch(keys, "an object", Describe(*found));
+  return nullptr;
+}
+
 int64_t ConfigReader::IntegerOrNone(const Keys& keys, IntegerRange range) {
   const Json* found = FindPresent(keys);
   if (found == nullptr || (found->is_number_integer() && *found < 0)) return -1;

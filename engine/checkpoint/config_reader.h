@@ -46,6 +46,7 @@ class ConfigReader {
   // Up to `most` integers, or pairs of them, no two the same; ascending, and empty if absent.
   std::vector<int64_t> Integers(const Keys& keys, IntegerRange range, int64_t most);
   std::vector<IntegerPair> IntegerPairs(const Keys& keys, IntegerRange range, int64_t most);
+  const Json* Object(const Keys& keys);  // nullptr: absent; lives as long as the document
   // -1 for absent, null and any negative number, which mean that there is none.
   int64_t IntegerOrNone(const Keys& keys, IntegerRange range);
 

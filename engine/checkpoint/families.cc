@@ -21,6 +21,7 @@ constexpr Named<Activation> kActivations[] = {
     {"gelu_fast", Activation::kGeluTanh},
     {"gelu_accurate", Activation::kGeluTanh},
     {"gelu_pytorch_tanh", Activation::kGeluTanh},
+    {"gelu_python_tanh", Activation::kGeluTanh},
     {"quick_gelu", Activation::kQuickGelu},
     {"relu", Activation::kRelu},
     {"silu", Activation::kSilu},

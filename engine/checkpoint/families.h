@@ -32,7 +32,8 @@ struct ConfigKeys {
   Keys feed_forward_width = {"intermediate_size"};
   Keys feed_forward_ratio = {};  // of the feed-forward width to the hidden size, in its place
   Keys activation = {"hidden_act"};
-  Keys swiglu = {};                              // true: gated by SiLU, two thirds as wide
+  Keys gated_activation = {};  // in its place, of a block that has a gate whatever the name
+  Keys swiglu = {};            // true: gated by SiLU, two thirds as wide
   Keys norm_epsilon = {"layer_norm_eps"};        // empty: fixed, see below
   Keys norm_first = {};                          // true: norms before the branches, else behind
   Keys vocabulary = {"vocab_size"};              // empty: no token ids
@@ -55,8 +56,11 @@ struct ConfigKeys {
   Keys global_every = {};                        // layers 0, n, 2 n, … have no window
   Keys classifier_pooling = {};                  // "cls" or "mean"
   Keys layer_kinds = {};                         // of each layer, in place of global_every
-  Keys rotary_parameters = {};   // an object for each kind of layer, in place of the thetas
+  Keys rotary_parameters = {};   // an object with the theta and how it is scaled; with a window one
+                                 // for each kind of layer
   Keys rotary_interleaved = {};  // empty: halves
+  Keys pooler_activation = {};   // empty: tanh
+  Keys pooler_width = {};        // empty: the hidden size
 };
 
 struct FeedForwardKind {
@@ -74,6 +78,7 @@ enum class Biases {
 struct FixedKey {
   const char* key;
   Json value;  // null: absent or null
+  const char* reason = nullptr;
 };
 
 // A family is one row of a table; adding one adds no code.
@@ -86,7 +91,7 @@ struct Family {
   std::vector<std::string> prefixes;  // of tensors; the bare names are tried first
   std::vector<std::string> parts;     // first names of the encoder's own tensors
   std::vector<std::string> others;  // first names of tensors that are there, but not the encoder's
-  std::string pooler = {};          // of a tanh layer on the first token; empty: none
+  std::string pooler = {};          // of a layer on the first token; empty: none
   // Of a classification head: what it looks at, and what is behind its first linear layer.
   std::vector<PoolingMode> classifier_modes = {
       PoolingMode::kFirstToken};  // if the config does not say
@@ -104,7 +109,8 @@ struct Family {
   // Of the norms of the embeddings and behind the last feed-forward block of a layer, whatever the
   // config says; 0: as it says.
   float own_norm_epsilon = 0;
-  bool scales_scores = true;  // by 1 / sqrt(head width)
+  bool has_own_head_width = false;  // heads need not make up the hidden size
+  bool scales_scores = true;        // by 1 / sqrt(head width)
   bool has_branch_scale = false;
   bool has_first_attention_norm = true;
   bool front_is_grid = false;  // positions of the front are those of a grid of patches

@@ -44,16 +44,9 @@ const FileTensor* FindFirst(absl::Span<const TensorPart> places, const WeightBin
   return nullptr;
 }
 
-// The checkpoint's own pooler, if it has one.
-std::optional<PoolingDescription> DescribePooler(const Family& family, const std::string& prefix,
-                                                 int64_t hidden_size, const WeightBinder& binder) {
-  if (family.pooler.empty()) return std::nullopt;
-  if (!HasAny(PlacesInFile(family, prefix, "pooling.dense.weight"), binder)) return std::nullopt;
-  PoolingDescription pooling;
-  pooling.modes = {PoolingMode::kFirstToken};
-  pooling.dense_width = hidden_size;
-  pooling.dense_activation = Activation::kTanh;
-  return pooling;
+bool HasPooler(const Family& family, const std::string& prefix, const WeightBinder& binder) {
+  return !family.pooler.empty() &&
+         HasAny(PlacesInFile(family, prefix, "pooling.dense.weight"), binder);
 }
 
 // The head that scores classes, if the file has all of one.
@@ -189,8 +182,8 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
         ReadSentencePooling(**modules, hidden_size, options, binder);
     if (!read.ok()) return read.status();
     pooling = *std::move(read);
-  } else {
-    pooling = DescribePooler(family, prefix, hidden_size, binder);
+  } else if (HasPooler(family, prefix, binder)) {
+    pooling = std::move(config->pooler);
   }
   if (!config->classifier_modes.empty()) {
     checkpoint.description.classifier =

@@ -20,6 +20,9 @@ std::vector<NamePattern> NomicNames() {
       {"layer.{i}.feed_forward_in", "encoder.layers.{i}.mlp.fc1"},
       {"layer.{i}.feed_forward_out", "encoder.layers.{i}.mlp.fc2"},
       {"layer.{i}.feed_forward_norm", "encoder.layers.{i}.norm2"},
+      {"pooling.dense", "pooler.dense"},
+      {"classifier.dense", "pooler.dense"},
+      {"classifier.output", "/classifier"},
   };
 }
 
@@ -143,22 +146,27 @@ Family NomicBert() {
       .prefixes = {"bert.", "nomic_bert."},
       .parts = {"embeddings.", "emb_ln.", "encoder."},
       .others = {},
-      .keys = {.hidden_size = {"n_embd"},
-               .heads = {"n_head"},
-               .layers = {"n_layer"},
-               .feed_forward_width = {"n_inner"},
+      .pooler = "pooler.",
+      .keys = {.hidden_size = {"hidden_size", "n_embd"},
+               .heads = {"num_attention_heads", "n_head"},
+               .layers = {"num_hidden_layers", "n_layer"},
+               .feed_forward_width = {"intermediate_size", "n_inner"},
                .activation = {"activation_function"},
-               .norm_epsilon = {"layer_norm_epsilon"},
+               .gated_activation = {"hidden_act"},
+               .norm_epsilon = {"layer_norm_eps", "layer_norm_epsilon"},
                .positions = {},
                .token_types = {"type_vocab_size"},
                .rotary_theta = {"rotary_emb_base"},
                .rotary_fraction = {"rotary_emb_fraction"},
+               .rotary_parameters = {"rope_parameters"},
                .rotary_interleaved = {"rotary_emb_interleaved"}},
       .fixed_keys = {{"prenorm", false},
                      {"parallel_block", false},
                      {"use_rms_norm", false},
                      {"causal", false},
-                     {"rotary_scaling_factor", nullptr},
+                     {"rotary_scaling_factor", nullptr,
+                      "its angles grow with the longest sequence of a batch, so that an answer "
+                      "would depend on who shares it"},
                      {"rotary_emb_scale_base", nullptr},
                      {"num_experts", 0}},
       .position_embedding_type = "rotary",
@@ -167,29 +175,33 @@ Family NomicBert() {
                              {"geglu", {Activation::kGelu, true}},
                              {"gelu", {Activation::kGelu, false}},
                              {"relu", {Activation::kRelu, false}}},
+      .has_own_head_width = true,
       .fewest_token_types = 0,
       .relative_positions = Rotary(10000),
       .names = NomicNames(),
   };
 }
 
-Family GteNew() {
+Family Gte() {
   return {
       .name = "gte",
-      .model_types = {"new"},
-      .architectures = {"New"},
-      .prefixes = {"new."},
+      .model_types = {"gte", "new"},
+      .architectures = {"Gte", "New"},
+      .prefixes = {"gte.", "new."},
       .parts = {"embeddings.", "encoder."},
       .others = {},
       .pooler = "pooler.",
-      .keys = {.positions = {}, .token_types = {"type_vocab_size"}, .rotary_theta = {"rope_theta"}},
-      .fixed_keys = {{"rope_scaling", nullptr},
-                     {"layer_norm_type", "layer_norm"},
+      .keys = {.positions = {},
+               .token_types = {"type_vocab_size"},
+               .rotary_theta = {"rope_theta"},
+               .rotary_parameters = {"rope_parameters", "rope_scaling"}},
+      .fixed_keys = {{"layer_norm_type", "layer_norm"},
                      {"logn_attention_scale", false},
                      {"logn_attention_clip1", false}},
       .position_embedding_type = "rope",
       .biases = Biases::kAsInFile,
       .feed_forward_kinds = GatedKinds(),
+      .has_own_head_width = true,
       .fewest_token_types = 0,
       .relative_positions = Rotary(10000),
       .names = GteNames(),
@@ -206,11 +218,13 @@ Family JinaBert() {
       .parts = {"embeddings.", "encoder."},
       .others = {},
       .pooler = "pooler.",
-      .keys = {.positions = {}, .token_types = {"type_vocab_size"}},
-      .fixed_keys = {{"feed_forward_type", "geglu"}},
+      .keys = {.activation = {"feed_forward_type"},
+               .positions = {},
+               .token_types = {"type_vocab_size"}},
       .position_embedding_type = "alibi",
       .biases = Biases::kAsInFile,
-      .feed_forward_kinds = {{"gelu", {Activation::kGelu, true}}},
+      .feed_forward_kinds = {{"geglu", {Activation::kGelu, true}},
+                             {"reglu", {Activation::kRelu, true}}},
       .relative_positions = {.kind = RelativePositions::kAlibi},
       .names = JinaBertNames(),
   };
@@ -218,6 +232,6 @@ Family JinaBert() {
 
 }  // namespace
 
-std::vector<Family> LongTextFamilies() { return {ModernBert(), NomicBert(), GteNew(), JinaBert()}; }
+std::vector<Family> LongTextFamilies() { return {ModernBert(), NomicBert(), Gte(), JinaBert()}; }
 
 }  // namespace attendant

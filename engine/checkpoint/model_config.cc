@@ -13,12 +13,12 @@
 #include "engine/checkpoint/config_reader.h"
 #include "engine/checkpoint/json.h"
 #include "engine/checkpoint/problems.h"
+#include "engine/checkpoint/rotary_config.h"
 
 namespace attendant {
 namespace {
 
 constexpr int64_t kTokenTypesByDefault = 2;
-constexpr float kHighestRotaryTheta = 1e9f;
 
 std::vector<std::string> ReadArchitectures(const Json& config) {
   std::vector<std::string> architectures;
@@ -50,19 +50,24 @@ int64_t ReadHeadWidth(const Family& family, const LayerShape& layer, ConfigReade
   }
   const bool divides = layer.inner_width() % layer.heads == 0;
   const int64_t width = divides ? layer.inner_width() / layer.heads : 1;
-  const int64_t head_dim =
-      config.Integer({"head_dim", "attention_head_size"}, kHiddenSizeRange, width);
-  if (!divides || head_dim != width) {
+  const Keys head_widths = {"head_dim", "attention_head_size"};
+  const int64_t head_dim = config.Integer(head_widths, kHiddenSizeRange, width);
+  const bool fits =
+      family.has_own_head_width ? divides || config.Has(head_widths) : divides && head_dim == width;
+  if (!fits) {
     problems.Add(absl::StrCat("expected heads of one width that make up the hidden size, found ",
                               layer.heads, " heads for ", layer.inner_width(),
                               divides ? absl::StrCat(" with head_dim ", head_dim) : ""));
   }
-  return width;
+  return head_dim;
 }
 
 void ReadFeedForward(const Family& family, ConfigReader& config, LayerShape& layer) {
   const ConfigKeys& keys = family.keys;
-  if (family.feed_forward_kinds.empty()) {
+  if (config.Has(keys.gated_activation)) {
+    layer.activation = config.Choice(keys.gated_activation, ActivationNames());
+    layer.has_gate = true;
+  } else if (family.feed_forward_kinds.empty()) {
     layer.activation = config.Choice(keys.activation, ActivationNames(),
                                      std::optional<Activation>(family.activation));
   } else {
@@ -91,18 +96,7 @@ RelativePositionShape ReadRelativePositions(const Family& family, int64_t head_w
   RelativePositionShape shape = family.relative_positions;
   const ConfigKeys& keys = family.keys;
   if (shape.kind == RelativePositions::kRotary) {
-    shape.rotary_theta = config.Number(keys.rotary_theta, kHighestRotaryTheta, shape.rotary_theta);
-    const float fraction = config.Number(keys.rotary_fraction, 1, 1.0f);
-    shape.rotary_width = static_cast<int64_t>(static_cast<double>(head_width) * fraction);
-    if (config.Boolean(keys.rotary_interleaved, false)) {
-      shape.rotary_pairs = RotaryPairs::kInterleaved;
-    }
-    if (shape.rotary_width < 2 || shape.rotary_width % 2 != 0 || shape.rotary_theta <= 0) {
-      problems.Add(
-          absl::StrCat("expected a positive rotary base, and an even number of rotary "
-                       "columns in a head, found base ",
-                       shape.rotary_theta, " and ", shape.rotary_width, " columns"));
-    }
+    return ReadRotary(family, head_width, config, problems);
   }
   if (shape.kind == RelativePositions::kDisentangled) {
     return ReadDisentangled(config, problems);
@@ -160,10 +154,6 @@ LayerShape ReadLayer(const Family& family, ConfigReader& config, Problems& probl
   return layer;
 }
 
-// What newer configs call layers with and without a window.
-constexpr char kLocalLayer[] = "sliding_attention";
-constexpr char kGlobalLayer[] = "full_attention";
-
 // Which layers have a window: newer configs name each, older ones count.
 std::vector<bool> ReadWindowed(const ConfigKeys& keys, const Json& json, int64_t layers,
                                ConfigReader& config, Problems& problems) {
@@ -189,26 +179,6 @@ std::vector<bool> ReadWindowed(const ConfigKeys& keys, const Json& json, int64_t
   return windowed;
 }
 
-// Where newer configs nest it; else the fallback.
-float ReadTheta(const ConfigKeys& keys, const Json& json, const char* kind, float fallback,
-                Problems& problems) {
-  const std::string& key = keys.rotary_parameters.front();
-  if (!json.contains(key) || json[key].is_null()) return fallback;
-  const Json& kinds = json[key];
-  if (!kinds.is_object() || !kinds.contains(kind) || !kinds[kind].is_object()) {
-    problems.Add(absl::StrCat(key, ": expected an object with '", kGlobalLayer, "' and '",
-                              kLocalLayer, "', found ", Describe(kinds)));
-    return fallback;
-  }
-  ConfigReader parameters(kinds[kind], problems);
-  const std::string type = parameters.Text({"rope_type"}, "default");
-  if (type != "default") {
-    problems.Add(
-        absl::StrCat(key, ".", kind, ".rope_type: expected 'default', found ", Quoted(type)));
-  }
-  return parameters.Number({"rope_theta"}, kHighestRotaryTheta, fallback);
-}
-
 // What some layers have of their own. Sets the rotary base of those without a window.
 void ReadVariants(const Family& family, const Json& json, ConfigReader& config, Problems& problems,
                   ModelDescription& model) {
@@ -219,18 +189,13 @@ void ReadVariants(const Family& family, const Json& json, ConfigReader& config, 
   }
   if (keys.window.empty()) return;
   float& theta = model.layer.relative_positions.rotary_theta;
-  float local_theta = config.Number(keys.local_rotary_theta, kHighestRotaryTheta, theta);
-  theta = ReadTheta(keys, json, kGlobalLayer, theta, problems);
-  local_theta = ReadTheta(keys, json, kLocalLayer, local_theta, problems);
-  if (theta <= 0 || local_theta <= 0) {
-    problems.Add(
-        absl::StrCat("expected positive rotary bases, found ", theta, " and ", local_theta));
-  }
+  const LayerThetas thetas = ReadLayerThetas(keys, theta, config, problems);
+  theta = thetas.global;
   const std::vector<bool> windowed = ReadWindowed(keys, json, model.layers, config, problems);
   for (int64_t i = 0; i < model.layers; ++i) {
     model.variants.push_back({.has_attention_norm = i > 0 || family.has_first_attention_norm,
                               .has_window = windowed[i],
-                              .rotary_theta = windowed[i] ? local_theta : theta});
+                              .rotary_theta = windowed[i] ? thetas.local : thetas.global});
   }
 }
 
@@ -300,8 +265,16 @@ void RefuseVariants(const Family& family, const Json& json, ConfigReader& config
     }
     problems.Add(absl::StrCat(fixed.key, ": expected ",
                               fixed.value.is_null() ? "none" : Describe(fixed.value), ", found ",
-                              Describe(json[fixed.key])));
+                              Describe(json[fixed.key]), fixed.reason == nullptr ? "" : ": ",
+                              fixed.reason == nullptr ? "" : fixed.reason));
   }
+}
+
+PoolingDescription ReadPooler(const Family& family, int64_t hidden_size, ConfigReader& config) {
+  return {.modes = {PoolingMode::kFirstToken},
+          .dense_width = config.Integer(family.keys.pooler_width, kHiddenSizeRange, hidden_size),
+          .dense_activation = config.Choice<Activation>(family.keys.pooler_activation,
+                                                        ActivationNames(), Activation::kTanh)};
 }
 
 constexpr Named<PoolingMode> kClassifierModes[] = {{"cls", PoolingMode::kFirstToken},
@@ -343,13 +316,14 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder) {
     problems.Add(UnknownFamily(model_type, architectures));
     return problems.ToStatus();
   }
-  ModelConfig read = {family, {}, ReadClassifierModes(*family, architectures, config)};
+  ModelConfig read = {family, {}, {}, ReadClassifierModes(*family, architectures, config)};
   ModelDescription& description = read.description;
   description.family = family->name;
   description.layers = config.Integer(family->keys.layers, kLayerRange);
   description.layer = ReadLayer(*family, config, problems);
   description.layer_map = ReadLayerMap(*family, description.layers, config);
   ReadVariants(*family, *json, config, problems, description);
+  read.pooler = ReadPooler(*family, description.layer.hidden_size, config);
   if (!family->keys.vocabulary.empty()) {
     description.embeddings = ReadEmbeddings(*family, description.layer, config, problems);
   }

@@ -13,6 +13,7 @@ namespace attendant {
 struct ModelConfig {
   const Family* family;                            // never null, lives forever
   ModelDescription description;                    // but for the pooling
+  PoolingDescription pooler;                       // what its files make of the first token, if so
   std::vector<PoolingMode> classifier_modes = {};  // if its architecture scores classes of whole
                                                    // sequences: what the head looks at; else none
 };

@@ -45,6 +45,7 @@ struct RelativePositionShape {
   int64_t rotary_width = 0;  // columns of each head that turn
   RotaryPairs rotary_pairs = RotaryPairs::kHalves;
   float rotary_theta = 0;
+  float rotary_stretch = 1;  // turns are as many times slower
   // kDisentangled:
   bool scores_queries = false;      // against keys of distances
   bool scores_keys = false;         // against queries of distances

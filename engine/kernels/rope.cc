@@ -74,12 +74,12 @@ constexpr int64_t kRowsPerItem = 16;
 
 }  // namespace
 
-RotaryTable::RotaryTable(int64_t positions, int64_t width, float theta)
+RotaryTable::RotaryTable(int64_t positions, int64_t width, float theta, float stretch)
     : width_(width), theta_(theta), table_(positions * width) {
   const int64_t pairs = width / 2;
   for (int64_t j = 0; j < pairs; ++j) {
     const double exponent = 2 * static_cast<double>(j) / static_cast<double>(width);
-    const double speed = std::pow(static_cast<double>(theta), -exponent);
+    const double speed = std::pow(static_cast<double>(theta), -exponent) / stretch;
     for (int64_t position = 0; position < positions; ++position) {
       const double angle = static_cast<double>(position) * speed;
       table_[position * width + j] = static_cast<float>(std::cos(angle));

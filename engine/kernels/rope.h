@@ -11,10 +11,10 @@
 namespace attendant {
 
 // Cosines and sines of the angles at positions 0 to `positions` - 1: pair j of `width` / 2 turns by
-// position / theta^(2 j / width). Immutable, thread-safe.
+// position / (stretch theta^(2 j / width)). Immutable, thread-safe.
 class RotaryTable {
  public:
-  RotaryTable(int64_t positions, int64_t width, float theta);
+  RotaryTable(int64_t positions, int64_t width, float theta, float stretch = 1);
 
   int64_t width() const { return width_; }
   float theta() const { return theta_; }

@@ -322,10 +322,11 @@ absl::Status CheckDescription(const ModelDescription& model) {
   const RelativePositionShape& relative = layer.relative_positions;
   if (relative.kind == RelativePositions::kRotary &&
       (relative.rotary_width < 2 || relative.rotary_width % 2 != 0 ||
-       relative.rotary_width > layer.key_width)) {
+       relative.rotary_width > layer.key_width || !(relative.rotary_stretch > 0))) {
     return absl::InvalidArgumentError(
         absl::StrCat("model description: expected an even rotary width from 2 to the key width ",
-                     layer.key_width, ", got ", relative.rotary_width));
+                     layer.key_width, " and a positive stretch, got ", relative.rotary_width,
+                     " and ", relative.rotary_stretch));
   }
   const bool needs_hidden_size =
       !bare || model.has_exit_norm || model.pooling.has_value() || model.classifier.has_value();

@@ -208,8 +208,9 @@ RunState::RunState(const ModelDescription& model, int64_t capacity, int threads,
       mixed_places_(model.layer.mixed_places),
       heads_(model.layer.heads) {
   if (distance_bias.size() > 0) distances_ = AsAttentionBias(distance_table());
+  const RelativePositionShape& relative = model.layer.relative_positions;
   for (const float theta : RotaryThetas(model)) {
-    rotary_tables.emplace_back(capacity, model.layer.relative_positions.rotary_width, theta);
+    rotary_tables.emplace_back(capacity, relative.rotary_width, theta, relative.rotary_stretch);
   }
 }
 

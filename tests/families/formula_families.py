@@ -138,6 +138,7 @@ JINA_VARIANTS = {
     "six-heads": {"num_attention_heads": 6, "intermediate_size": 77},
     "one-layer": {"num_hidden_layers": 1},
     "one-head": {"num_attention_heads": 1},
+    "relu": {"feed_forward_type": "reglu"},
     "epsilon": {"layer_norm_eps": 1e-3},
     "f16-file": {"save": "float16"},
     "bf16-shards": {"save": "bfloat16", "shard": "20KB"},

@@ -1,10 +1,13 @@
 """Every family of PyPI's transformers that the server knows: small random models of many configurations."""
+import functools
+
 import torch
 import transformers as t
 
 from family import Family
 
 t.logging.set_verbosity_error()  # of what it does instead of what it was asked
+t.logging.disable_progress_bar()
 
 
 def image(config):
@@ -30,7 +33,7 @@ BERT_VARIANTS = {
     "bf16-shards": {"save": "bfloat16", "shard": "20KB"},
 }
 # All that the server takes, by all their names.
-ACTIVATIONS = ("gelu_python", "gelu_fast", "gelu_accurate", "gelu_pytorch_tanh", "quick_gelu", "swish",
+ACTIVATIONS = ("gelu_python", "gelu_fast", "gelu_accurate", "gelu_pytorch_tanh", "gelu_python_tanh", "quick_gelu", "swish",
                "tanh", "sigmoid", "linear")
 BERT = {"vocab_size": 60, "hidden_size": 48, "num_attention_heads": 4, "num_hidden_layers": 3, "intermediate_size": 96,
         "max_position_embeddings": 40}
@@ -64,6 +67,7 @@ VIT_VARIANTS = {
     "head-26": {"hidden_size": 78, "num_attention_heads": 3},
     "one-layer": {"num_hidden_layers": 1},
     "relu": {"hidden_act": "relu", "layer_norm_eps": 1e-6},
+    "pooler": {"pooler_act": "sigmoid", "pooler_output_size": 30, "hidden_act": "quick_gelu"},
     "bf16-shards": {"save": "bfloat16", "shard": "20KB"},
 }
 DINO_VARIANTS = {
@@ -85,6 +89,34 @@ T5_VARIANTS = {
     "one-layer": {"num_layers": 1},
     "bf16-shards": {"save": "bfloat16", "shard": "20KB"},
 }
+
+
+def published_nomic(config: dict) -> dict:
+    """The keys of the files that its authors publish."""
+    return {"model_type": "nomic_bert", "n_embd": config["hidden_size"], "n_head": config["num_attention_heads"],
+            "n_layer": config["num_hidden_layers"], "n_inner": config["intermediate_size"],
+            "activation_function": {"silu": "swiglu", "gelu": "geglu"}[config["hidden_act"]],
+            "layer_norm_epsilon": config["layer_norm_eps"], "vocab_size": config["vocab_size"],
+            "type_vocab_size": config["type_vocab_size"], "n_positions": config["max_position_embeddings"],
+            "rotary_emb_base": config["rope_parameters"]["rope_theta"], "rotary_emb_fraction": 1.0,
+            "rotary_emb_interleaved": False, "rotary_scaling_factor": None, "prenorm": False}
+
+
+def published_gte(config: dict) -> dict:
+    """The same for GTE."""
+    shared = {key: value for key, value in config.items() if key not in ("rope_parameters", "architectures")}
+    return {**shared, "model_type": "new", "position_embedding_type": "rope", "layer_norm_type": "layer_norm",
+            "rope_theta": config["rope_parameters"]["rope_theta"], "rope_scaling": None}
+
+
+def scaled_gte(config: dict) -> dict:
+    """As most of its authors' models are, of which NTK_FACTOR has been taken into NTK_ROTATION."""
+    return {**published_gte(config), "rope_theta": 100.0, "rope_scaling": {"type": "ntk", "factor": NTK_FACTOR}}
+
+
+# Frequencies 1 / ((theta factor)^(2 i / D) factor^(2 / D)), which the library has no name for: heads of D = 12.
+NTK_FACTOR = 8.0
+NTK_ROTATION = {"rope_type": "linear", "rope_theta": 100.0 * NTK_FACTOR, "factor": NTK_FACTOR ** (2 / 12)}
 
 
 FAMILIES = {
@@ -172,6 +204,28 @@ FAMILIES = {
          "mean-classifier": {"model": t.ModernBertForSequenceClassification, "num_labels": 5, "classifier_pooling": "mean"},
          "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
         classifier=t.ModernBertForSequenceClassification),
+    "nomic_bert": Family(
+        functools.partial(t.NomicBertModel, add_pooling_layer=True), t.NomicBertConfig, {**BERT, "type_vocab_size": 2},
+        {"silu": {}, "gelu": {"hidden_act": "gelu", "intermediate_size": 77},
+         "head-26": {"hidden_size": 78, "num_attention_heads": 3, "head_dim": 26},
+         "own-head-width": {"head_dim": 10}, "one-layer": {"num_hidden_layers": 1, "hidden_act": "quick_gelu"},
+         "theta": {"rope_parameters": {"rope_type": "default", "rope_theta": 50.0}, "layer_norm_eps": 1e-3},
+         "stretched": {"rope_parameters": {"rope_type": "linear", "rope_theta": 50.0, "factor": 3.0}},
+         "published": {"config_json": published_nomic},
+         "published-geglu": {"hidden_act": "gelu", "layer_norm_eps": 1e-3, "config_json": published_nomic},
+         "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
+        pooler=True, classifier=t.NomicBertForSequenceClassification),
+    "gte": Family(
+        functools.partial(t.GteModel, add_pooling_layer=True), t.GteConfig, BERT,
+        {"gelu": {}, "no-types": {"type_vocab_size": 0, "hidden_act": "silu"},
+         "head-26": {"hidden_size": 78, "num_attention_heads": 3, "intermediate_size": 77},
+         "own-head-width": {"head_dim": 10}, "one-layer": {"num_hidden_layers": 1, "hidden_act": "tanh"},
+         "theta": {"rope_parameters": {"rope_type": "default", "rope_theta": 50.0}, "layer_norm_eps": 1e-3},
+         "stretched": {"rope_parameters": {"rope_type": "linear", "rope_theta": 50.0, "factor": 3.0}},
+         "published": {"config_json": published_gte},
+         "published-ntk": {"rope_parameters": NTK_ROTATION, "config_json": scaled_gte},
+         "f16-shards": {"save": "float16", "shard": "20KB"}},
+        pooler=True, classifier=t.GteForSequenceClassification),
     "vit": Family(t.ViTModel, t.ViTConfig, PATCHES, VIT_VARIANTS, text=False, inputs=image, pooler=True,
                   features=patches, classifier=t.ViTForImageClassification),
     "deit": Family(t.DeiTModel, t.DeiTConfig, PATCHES, VIT_VARIANTS, text=False, inputs=image, pooler=True,

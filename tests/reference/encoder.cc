@@ -206,7 +206,8 @@ Vector Turn(const LayerShape& shape, const Positions& positions, Vector x) {
         double& a = head[halves ? j : 2 * j];
         double& b = head[halves ? j + pairs : 2 * j + 1];
         const double angle =
-            positions[s] / std::pow(relative.rotary_theta, static_cast<double>(j) / pairs);
+            positions[s] / (relative.rotary_stretch *
+                            std::pow(relative.rotary_theta, static_cast<double>(j) / pairs));
         const double turned = a * std::cos(angle) - b * std::sin(angle);
         b = b * std::cos(angle) + a * std::sin(angle);
         a = turned;

@@ -346,11 +346,59 @@ TEST(Families, GteHasTheGateBehindTheOtherProduct) {
   EXPECT_EQ(model.embeddings->positions, 0);
 }
 
-TEST(Families, ScaledRotaryPositionsAreRefused) {
-  EXPECT_THAT(Refusal(With(Tiny("gte"), "\"rope_scaling\": null",
-                           "\"rope_scaling\": {\"type\": \"ntk\", \"factor\": 2.0}")
-                          .config),
-              HasSubstr("rope_scaling: expected none, found an object"));
+TEST(Families, NomicBertOfTheLibraryHasOtherKeys) {
+  const ModelDescription model = Describe(Tiny("nomic_bert_library"));
+  EXPECT_EQ(model.layers, 2);
+  EXPECT_EQ(model.layer.feed_forward_width, 12);
+  EXPECT_EQ(model.layer.key_width, 6);
+  EXPECT_EQ(model.layer.context_width(), 12);
+  EXPECT_EQ(model.layer.norm_epsilon, 1e-6f);
+  EXPECT_EQ(model.layer.activation, Activation::kGelu);
+  EXPECT_TRUE(model.layer.has_gate);  // whatever the activation
+  EXPECT_EQ(model.layer.relative_positions.rotary_width, 6);
+  EXPECT_EQ(model.layer.relative_positions.rotary_theta, 1000.0f);
+  EXPECT_TRUE(model.pooling.has_value());
+  EXPECT_THAT(
+      Refusal(With(Tiny("nomic_bert_library"), "\"default\"", "\"dynamic\"").config),
+      HasSubstr("rope_type or type: expected one of default, linear, ntk, found 'dynamic'"));
+  EXPECT_THAT(
+      Refusal(With(Tiny("nomic_bert_library"), "\"hidden_act\"", "\"n_embd\": 6, \"hidden_act\"")
+                  .config),
+      HasSubstr("hidden_size or n_embd: expected one value, found 8 and 6"));
+}
+
+TEST(Families, NomicBertWithAnglesOfTheLongestSequenceIsRefused) {
+  EXPECT_THAT(
+      Refusal(With(Tiny("nomic_bert"), "\"prenorm\"", "\"rotary_scaling_factor\": 2.0, \"prenorm\"")
+                  .config),
+      HasSubstr("rotary_scaling_factor: expected none, found 2.0: its angles grow with the "
+                "longest sequence of a batch"));
+}
+
+// Base 160000 and 4 columns: 160000 * 8 and 8^(2 / 4).
+TEST(Families, GteScalesItsRotaryPositions) {
+  const auto scaled = [](const std::string& scaling) {
+    return With(Tiny("gte"), "\"rope_scaling\": null", "\"rope_scaling\": " + scaling);
+  };
+  const RelativePositionShape ntk =
+      Describe(scaled("{\"type\": \"ntk\", \"factor\": 8.0}")).layer.relative_positions;
+  EXPECT_EQ(ntk.rotary_theta, 1280000.0f);
+  EXPECT_FLOAT_EQ(ntk.rotary_stretch, std::sqrt(8.0f));
+  const RelativePositionShape linear = Describe(Tiny("gte_library")).layer.relative_positions;
+  EXPECT_EQ(linear.rotary_theta, 500.0f);
+  EXPECT_EQ(linear.rotary_stretch, 4.0f);
+  EXPECT_EQ(Describe(Tiny("gte")).layer.relative_positions.rotary_stretch, 1.0f);
+
+  EXPECT_THAT(
+      Refusal(scaled("{\"type\": \"ntk\", \"factor\": 8.0, \"mixed_b\": 0.6}").config),
+      HasSubstr("expected no key but rope_type, type, rope_theta, factor, found 'mixed_b'"));
+  EXPECT_THAT(Refusal(scaled("{\"type\": \"ntk\"}").config),
+              HasSubstr("factor: expected a number from 0 to 10000, found none"));
+  EXPECT_THAT(Refusal(scaled("{\"type\": \"ntk\", \"factor\": 0.5}").config),
+              HasSubstr("expected a factor of rotary positions from 1, found 0.5"));
+  EXPECT_THAT(Refusal(scaled("{\"rope_theta\": 0}").config),
+              HasSubstr("expected a positive rotary base, found 0"));
+  EXPECT_THAT(Refusal(scaled("8").config), HasSubstr("rope_scaling: expected an object, found 8"));
   EXPECT_THAT(Refusal(With(Tiny("gte"), "\"rope\"", "\"absolute\"").config),
               HasSubstr("position_embedding_type: expected 'rope', found 'absolute'"));
 }
@@ -364,7 +412,9 @@ TEST(Families, JinaBertIsKnownByItsArchitecture) {
   EXPECT_THAT(Refusal(With(Tiny("jina_bert"), "JinaBertForMaskedLM", "BertForMaskedLM").config),
               HasSubstr("position_embedding_type: expected 'absolute', found 'alibi'"));
   EXPECT_THAT(Refusal(With(Tiny("jina_bert"), "\"geglu\"", "\"original\"").config),
-              HasSubstr("feed_forward_type: expected 'geglu', found 'original'"));
+              HasSubstr("feed_forward_type: expected one of geglu, reglu, found 'original'"));
+  EXPECT_EQ(Describe(With(Tiny("jina_bert"), "\"geglu\"", "\"reglu\"")).layer.activation,
+            Activation::kRelu);
 }
 
 TEST(Families, RelativeKeysAreRefusedInEveryFamily) {
@@ -448,6 +498,22 @@ TEST(Families, VitHasNoEmbeddingsForIds) {
   const FrontShape expected = {.has_class = true, .positions = 5, .needs_every = true};
   EXPECT_EQ(model.front, expected);
   EXPECT_EQ(model.front->features(), 4);
+}
+
+TEST(Families, VitPoolsWithTheActivationOfItsConfig) {
+  TinyFamily family = Tiny("vit");
+  family.weights.push_back({"pooling.dense.weight", "vit.pooler.dense.weight"});
+  family.weights.push_back({"pooling.dense.bias", "vit.pooler.dense.bias"});
+  EXPECT_EQ(Describe(family).pooling->dense_activation, Activation::kTanh);
+  const auto with = [&](const std::string& more) {
+    return With(family, "{\"model_type\"", "{" + more + ", \"model_type\"");
+  };
+  EXPECT_EQ(Describe(with("\"pooler_act\": \"relu\"")).pooling->dense_activation,
+            Activation::kRelu);
+  EXPECT_THAT(Refusal(with("\"pooler_act\": \"mish\"").config),
+              AllOf(HasSubstr("pooler_act: expected one of gelu"), HasSubstr("found 'mish'")));
+  EXPECT_THAT(Refusal(with("\"pooler_output_size\": 6").config, TensorsOf(family)),
+              HasSubstr("pooler.dense.weight"));
 }
 
 TEST(Families, Dinov2WidensByARatio) {

@@ -81,7 +81,7 @@ TEST(ModelConfig, W13NamesTheNearestArchitecture) {
       Refusal(With("model_type", "\"robberta\"")),
       HasSubstr("model_type: expected one of bert, roberta, xlm-roberta, camembert, "
                 "electra, distilbert, albert, big_bird, mobilebert, mpnet, deberta-v2, t5, mt5, "
-                "modernbert, nomic_bert, new, vit, deit, dinov2, "
+                "modernbert, nomic_bert, gte, new, vit, deit, dinov2, "
                 "dinov2_with_registers, whisper, wav2vec2, hubert, found 'robberta'; the "
                 "nearest is roberta"));
   EXPECT_THAT(Refusal(With("model_type", "\"qbert\"")), HasSubstr("the nearest is bert"));

@@ -371,49 +371,81 @@ TinyFamily ModernBert() {
   return family;
 }
 
+std::vector<WeightName> NomicWeights(const std::string& prefix) {
+  const std::string layer = prefix + "encoder.layers.{i}.";
+  return {{"embeddings.word", prefix + "embeddings.word_embeddings.weight"},
+          {"embeddings.token_type", prefix + "embeddings.token_type_embeddings.weight"},
+          {"embeddings.norm", prefix + "emb_ln +"},
+          {"layer.{i}.query", layer + "attn.Wqkv", 0, 3},
+          {"layer.{i}.key", layer + "attn.Wqkv", 1, 3},
+          {"layer.{i}.value", layer + "attn.Wqkv", 2, 3},
+          {"layer.{i}.output", layer + "attn.out_proj"},
+          {"layer.{i}.attention_norm", layer + "norm1 +"},
+          {"layer.{i}.feed_forward_in", layer + "mlp.fc11"},
+          {"layer.{i}.feed_forward_gate", layer + "mlp.fc12"},
+          {"layer.{i}.feed_forward_out", layer + "mlp.fc2"},
+          {"layer.{i}.feed_forward_norm", layer + "norm2 +"}};
+}
+
 TinyFamily NomicBert() {
-  const std::string layer = "encoder.layers.{i}.";
   return {"nomic_bert",
           R"({"model_type": "nomic_bert", "n_embd": 8, "n_head": 2, "n_layer": 2, "n_inner": 12,
             "activation_function": "swiglu", "layer_norm_epsilon": 1e-12, "vocab_size": 10,
             "type_vocab_size": 2, "n_positions": 16, "rotary_emb_base": 1000,
             "rotary_emb_fraction": 0.5, "rotary_emb_interleaved": false, "prenorm": false})",
-          Expand({{"embeddings.word", "embeddings.word_embeddings.weight"},
-                  {"embeddings.token_type", "embeddings.token_type_embeddings.weight"},
-                  {"embeddings.norm", "emb_ln +"},
-                  {"layer.{i}.query", layer + "attn.Wqkv", 0, 3},
-                  {"layer.{i}.key", layer + "attn.Wqkv", 1, 3},
-                  {"layer.{i}.value", layer + "attn.Wqkv", 2, 3},
-                  {"layer.{i}.output", layer + "attn.out_proj"},
-                  {"layer.{i}.attention_norm", layer + "norm1 +"},
-                  {"layer.{i}.feed_forward_in", layer + "mlp.fc11"},
-                  {"layer.{i}.feed_forward_gate", layer + "mlp.fc12"},
-                  {"layer.{i}.feed_forward_out", layer + "mlp.fc2"},
-                  {"layer.{i}.feed_forward_norm", layer + "norm2 +"}},
-                 2),
+          Expand(NomicWeights(""), 2),
           {}};
 }
 
+// As transformers 5 writes it, with heads that do not make up the hidden size.
+TinyFamily NomicBertOfTheLibrary() {
+  std::vector<WeightName> weights = NomicWeights("nomic_bert.");
+  weights.push_back({"pooling.dense", "nomic_bert.pooler.dense +"});
+  return {"nomic_bert_library",
+          R"({"model_type": "nomic_bert", "hidden_size": 8, "num_attention_heads": 2, "head_dim": 6,
+            "num_hidden_layers": 2, "intermediate_size": 12, "hidden_act": "gelu",
+            "layer_norm_eps": 1e-6, "vocab_size": 10, "type_vocab_size": 2,
+            "max_position_embeddings": 16,
+            "rope_parameters": {"rope_theta": 1000.0, "rope_type": "default"}})",
+          Expand(std::move(weights), 2),
+          {}};
+}
+
+std::vector<WeightName> GteWeights(const std::string& prefix) {
+  const std::string layer = prefix + "encoder.layer.{i}.";
+  return {{"embeddings.word", prefix + "embeddings.word_embeddings.weight"},
+          {"embeddings.norm", prefix + "embeddings.LayerNorm +"},
+          {"layer.{i}.query", layer + "attention.qkv_proj +", 0, 3},
+          {"layer.{i}.key", layer + "attention.qkv_proj +", 1, 3},
+          {"layer.{i}.value", layer + "attention.qkv_proj +", 2, 3},
+          {"layer.{i}.output", layer + "attention.o_proj +"},
+          {"layer.{i}.attention_norm", layer + "attn_ln +"},
+          {"layer.{i}.feed_forward_in", layer + "mlp.up_gate_proj", 0, 2},
+          {"layer.{i}.feed_forward_gate", layer + "mlp.up_gate_proj", 1, 2},
+          {"layer.{i}.feed_forward_out", layer + "mlp.down_proj +"},
+          {"layer.{i}.feed_forward_norm", layer + "mlp_ln +"}};
+}
+
 TinyFamily Gte() {
-  const std::string layer = "new.encoder.layer.{i}.";
   return {"gte",
           R"({"model_type": "new", "hidden_size": 8, "num_attention_heads": 2,
             "num_hidden_layers": 2, "intermediate_size": 12, "hidden_act": "gelu",
             "layer_norm_eps": 1e-12, "vocab_size": 10, "type_vocab_size": 0,
             "max_position_embeddings": 16, "position_embedding_type": "rope",
             "rope_theta": 160000, "rope_scaling": null, "layer_norm_type": "layer_norm"})",
-          Expand({{"embeddings.word", "new.embeddings.word_embeddings.weight"},
-                  {"embeddings.norm", "new.embeddings.LayerNorm +"},
-                  {"layer.{i}.query", layer + "attention.qkv_proj +", 0, 3},
-                  {"layer.{i}.key", layer + "attention.qkv_proj +", 1, 3},
-                  {"layer.{i}.value", layer + "attention.qkv_proj +", 2, 3},
-                  {"layer.{i}.output", layer + "attention.o_proj +"},
-                  {"layer.{i}.attention_norm", layer + "attn_ln +"},
-                  {"layer.{i}.feed_forward_in", layer + "mlp.up_gate_proj", 0, 2},
-                  {"layer.{i}.feed_forward_gate", layer + "mlp.up_gate_proj", 1, 2},
-                  {"layer.{i}.feed_forward_out", layer + "mlp.down_proj +"},
-                  {"layer.{i}.feed_forward_norm", layer + "mlp_ln +"}},
-                 2),
+          Expand(GteWeights("new."), 2),
+          {}};
+}
+
+// As transformers 5 writes it.
+TinyFamily GteOfTheLibrary() {
+  return {"gte_library",
+          R"({"model_type": "gte", "hidden_size": 8, "num_attention_heads": 2,
+            "num_hidden_layers": 2, "intermediate_size": 12, "hidden_act": "relu",
+            "layer_norm_eps": 1e-12, "vocab_size": 10, "type_vocab_size": 0,
+            "max_position_embeddings": 16,
+            "rope_parameters": {"rope_theta": 500.0, "rope_type": "linear", "factor": 4.0}})",
+          Expand(GteWeights("gte."), 2),
           {}};
 }
 
@@ -470,12 +502,29 @@ TinyFamily JinaBertForCode() {
 }  // namespace
 
 std::vector<TinyFamily> TinyFamilies() {
-  return {Albert(),         BigBird(),        MobileBert(),    MobileBertWithStatistics(),
-          MpNet(),          DebertaV2(false), DebertaV2(true), DebertaV2WithConvolution(),
-          T5(false),        T5(true),         Vit(),           Dinov2(false),
-          Dinov2(true),     Whisper(),        Wav2Vec2(false), Wav2Vec2(true),
-          ModernBert(),     NomicBert(),      Gte(),           JinaBert(),
-          JinaBertForCode()};
+  return {Albert(),
+          BigBird(),
+          MobileBert(),
+          MobileBertWithStatistics(),
+          MpNet(),
+          DebertaV2(false),
+          DebertaV2(true),
+          DebertaV2WithConvolution(),
+          T5(false),
+          T5(true),
+          Vit(),
+          Dinov2(false),
+          Dinov2(true),
+          Whisper(),
+          Wav2Vec2(false),
+          Wav2Vec2(true),
+          ModernBert(),
+          NomicBert(),
+          Gte(),
+          JinaBert(),
+          JinaBertForCode(),
+          NomicBertOfTheLibrary(),
+          GteOfTheLibrary()};
 }
 
 std::vector<TestTensor> TensorsOf(const TinyFamily& family) {

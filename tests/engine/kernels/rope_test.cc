@@ -93,6 +93,11 @@ std::vector<float> TurnedByOne(RotaryPairs pairs) {
   return x;
 }
 
+TEST(RotateTest, AStretchSlowsEveryPair) {
+  const RotaryTable plain(2, 26, 1e4f), stretched(5, 26, 1e4f, /*stretch=*/4);
+  for (int64_t j = 0; j < 26; ++j) EXPECT_FLOAT_EQ(stretched.cosines(4)[j], plain.cosines(1)[j]);
+}
+
 TEST(RotateTest, PairsHalvesOrNeighbours) {
   const double halves[] = {-1.98411065, 1.95990067, 2.4623779, 4.01979967};
   const double interleaved[] = {-1.14263966, 1.9220756, 2.95985067, 4.0297995};

@@ -256,6 +256,14 @@ TEST(DescriptionTest, RefusesRotaryWidthsThatDoNotPair) {
   }
 }
 
+TEST(DescriptionTest, RefusesAStretchThatStops) {
+  ModelDescription model = SmallModel(1, 2, 8);
+  model.layer.relative_positions.kind = RelativePositions::kRotary;
+  model.layer.relative_positions.rotary_width = 8;
+  model.layer.relative_positions.rotary_stretch = 0;
+  EXPECT_THAT(RefusalOf(model), HasSubstr("and a positive stretch, got 8 and 0"));
+}
+
 TEST(DescriptionTest, RefusesWindowsThatCannotBe) {
   ModelDescription model = SmallModel(1, 2, 8);
   model.layer.window = -1;

@@ -227,6 +227,11 @@ std::vector<Case> SmallCases() {
                 c.model.layer.relative_positions = Rotary(26);
                 c.model.layer.relative_positions.rotary_pairs = RotaryPairs::kInterleaved;
               }),
+      Changed("RotaryStretched",
+              [](Case& c) {
+                c.model.layer.relative_positions = Rotary(16);
+                c.model.layer.relative_positions.rotary_stretch = 1.3f;
+              }),
       Changed("RotaryOfAPartWithTwoThetas",
               [](Case& c) {
                 c.model.layer.relative_positions = Rotary(6);
