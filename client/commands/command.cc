@@ -28,12 +28,6 @@ ExitCode ReportServerError(Session& session, const absl::Status& status) {
   return status.code() == absl::StatusCode::kUnavailable ? kUnreachable : kRefused;
 }
 
-absl::StatusOr<int64_t> HiddenSize(const Session& session, const std::string& model) {
-  const absl::StatusOr<ModelInfo> info = session.Connect().GetModel(model, session.call);
-  if (!info.ok()) return info.status();
-  return info->layer.hidden_size;
-}
-
 void PrintJson(Session& session, const Json& document) {
   // A server's text need not be UTF-8; the document has to be.
   session.out << document.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";

@@ -50,9 +50,6 @@ class Command {
 ExitCode ReportBadUsage(Session& session, const absl::Status& status);
 ExitCode ReportServerError(Session& session, const absl::Status& status);
 
-// How wide the hidden states of a model are.
-absl::StatusOr<int64_t> HiddenSize(const Session& session, const std::string& model);
-
 void PrintJson(Session& session, const Json& document);
 
 // A flag for a duration such as 250ms, 30s or 2m; a bare number counts seconds. Negative ones are

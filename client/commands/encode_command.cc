@@ -42,10 +42,7 @@ CLI::App* EncodeCommand::AddTo(CLI::App& app) {
   input_.AddTo(*encode);
   input_.AddTokensTo(*encode);
   input_.AddLayoutTo(*encode);
-  encode->add_flag(
-      "--features", features_,
-      "The input is features: rows of patches or frames, which the model's own rows and "
-      "positions go before and onto");
+  input_.AddFeaturesTo(*encode);
   encode
       ->add_option("--truncate", truncate_,
                    "Which side of token ids is cut that are longer than the model's positions "
@@ -104,11 +101,6 @@ absl::StatusOr<EncodeRequest> EncodeCommand::MakeRequest(RequestInput input) con
     request.layers = *span;
   }
   MoveInput(std::move(input), request);
-  if (features_ && !request.hidden_states) {
-    return absl::InvalidArgumentError(
-        "--features: no rows: give one of --input, --values or --generate");
-  }
-  if (features_) request.features = std::exchange(request.hidden_states, std::nullopt);
   request.return_pooled = !pooled_.empty();
   if (request.return_pooled) request.pooling = kPoolings.at(pooled_);
   request.truncation = kTruncations.at(truncate_);

@@ -21,7 +21,6 @@ class EncodeCommand : public Command {
 
   EncodeRequest request_;
   std::string layers_;
-  bool features_ = false;
   std::string truncate_;
   std::string pooled_;
   std::string output_dtype_;

@@ -20,10 +20,13 @@ constexpr int64_t kMaxMessageBytes = int64_t{2} << 30;
 
 ExitCode ReadInput(Session& session, const std::string& model, const InputOptions& options,
                    RequestInput& input) {
-  absl::StatusOr<int64_t> hidden_size = 0;
-  if (options.NeedsHiddenSize()) hidden_size = HiddenSize(session, model);
-  if (!hidden_size.ok()) return ReportServerError(session, hidden_size.status());
-  absl::StatusOr<RequestInput> read = options.Read(*hidden_size);
+  int64_t width = 0;
+  if (options.NeedsWidth()) {
+    const absl::StatusOr<ModelInfo> info = session.Connect().GetModel(model, session.call);
+    if (!info.ok()) return ReportServerError(session, info.status());
+    width = options.WidthOf(*info);
+  }
+  absl::StatusOr<RequestInput> read = options.Read(width);
   if (!read.ok()) return ReportBadUsage(session, read.status());
   input = *std::move(read);
   if (!session.json) options.Show(session.out, input);
@@ -33,6 +36,7 @@ ExitCode ReadInput(Session& session, const std::string& model, const InputOption
 void MoveInput(RequestInput input, EncodeRequest& request) {
   request.layout = input.layout;
   request.hidden_states = std::move(input.hidden_states);
+  request.features = std::move(input.features);
   request.token_ids = std::move(input.token_ids);
   request.token_type_ids = std::move(input.token_type_ids);
   request.position_ids = std::move(input.position_ids);
@@ -100,15 +104,25 @@ void InputOptions::AddTokensTo(CLI::App& app) {
 
 void InputOptions::AddLayoutTo(CLI::App& app) { AddSequenceFirst(app, layout_); }
 
-bool InputOptions::NeedsHiddenSize() const {
+void InputOptions::AddFeaturesTo(CLI::App& app) {
+  app.add_flag("--features", features_,
+               "The input is features: rows of patches or frames, which the model's own rows and "
+               "positions go before and onto");
+}
+
+bool InputOptions::NeedsWidth() const {
   return !generate_.empty() && std::count(generate_.begin(), generate_.end(), 'x') < 2;
 }
 
-absl::StatusOr<RequestInput> InputOptions::Read(int64_t hidden_size) const {
+int64_t InputOptions::WidthOf(const ModelInfo& model) const {
+  return features_ && model.front ? model.front->feature_width : model.layer.hidden_size;
+}
+
+absl::StatusOr<RequestInput> InputOptions::Read(int64_t width) const {
   RequestInput input;
   input.layout = layout_;
   input.lengths = lengths_;
-  absl::Status status = ReadHiddenStates(hidden_size, input);
+  absl::Status status = ReadHiddenStates(width, input);
   status.Update(ReadTokens(input));
   status.Update(ReadIntegers("--mask", mask_, input.attention_mask, nullptr));
   if (!status.ok()) return status;
@@ -123,26 +137,32 @@ absl::StatusOr<RequestInput> InputOptions::Read(int64_t hidden_size) const {
     input.attention_bias = *std::move(bias);
   }
   if (input.attention_mask) AddBatchDimension(2, Layout::kBatchFirst, *input.attention_mask);
-  if (!input.lengths.empty()) return input;
-  if (input.hidden_states) AddBatchDimension(3, layout_, *input.hidden_states);
-  for (auto* ids : {&input.token_ids, &input.token_type_ids, &input.position_ids}) {
-    if (*ids) AddBatchDimension(2, layout_, **ids);
+  if (features_ && !input.hidden_states) {
+    return absl::InvalidArgumentError(
+        "--features: no rows: give one of --input, --values or --generate");
   }
+  const bool packed = !input.lengths.empty();
+  if (input.hidden_states && !packed) AddBatchDimension(3, layout_, *input.hidden_states);
+  for (auto* ids : {&input.token_ids, &input.token_type_ids, &input.position_ids}) {
+    if (*ids && !packed) AddBatchDimension(2, layout_, **ids);
+  }
+  if (features_) input.features = std::exchange(input.hidden_states, std::nullopt);
   return input;
 }
 
 void InputOptions::Show(std::ostream& out, const RequestInput& input) const {
   if (!show_) return;
   const std::pair<const char*, const std::optional<Tensor>&> tensors[] = {
-      {"hidden_states", input.hidden_states},   {"token_ids", input.token_ids},
-      {"token_type_ids", input.token_type_ids}, {"position_ids", input.position_ids},
-      {"attention_mask", input.attention_mask}, {"attention_bias", input.attention_bias}};
+      {"hidden_states", input.hidden_states},  {"features", input.features},
+      {"token_ids", input.token_ids},          {"token_type_ids", input.token_type_ids},
+      {"position_ids", input.position_ids},    {"attention_mask", input.attention_mask},
+      {"attention_bias", input.attention_bias}};
   for (const auto& [name, tensor] : tensors) {
     if (tensor) PrintTensor(out, name, *tensor);
   }
 }
 
-absl::Status InputOptions::ReadHiddenStates(int64_t hidden_size, RequestInput& input) const {
+absl::Status InputOptions::ReadHiddenStates(int64_t width, RequestInput& input) const {
   absl::StatusOr<Tensor> tensor;
   if (!input_.empty()) {
     tensor = ReadTensor(input_);
@@ -151,7 +171,7 @@ absl::Status InputOptions::ReadHiddenStates(int64_t hidden_size, RequestInput& i
     tensor = ParseFloatRows(values_);
     if (!tensor.ok()) return Named("--values", tensor.status());
   } else if (!generate_.empty()) {
-    tensor = Generate(hidden_size);
+    tensor = Generate(width);
     if (!tensor.ok()) return Named("--generate", tensor.status());
   } else {
     return absl::OkStatus();
@@ -171,10 +191,10 @@ absl::Status InputOptions::ReadTokens(RequestInput& input) const {
   return status;
 }
 
-absl::StatusOr<Tensor> InputOptions::Generate(int64_t hidden_size) const {
+absl::StatusOr<Tensor> InputOptions::Generate(int64_t width) const {
   absl::StatusOr<std::vector<int64_t>> shape = ParseDimensions(generate_);
   if (!shape.ok()) return shape.status();
-  if (NeedsHiddenSize()) shape->push_back(hidden_size);
+  if (NeedsWidth()) shape->push_back(width);
   const std::optional<int64_t> count = ElementCount(*shape);
   if (!count || *count > kMaxMessageBytes / ByteWidth(DataType::kFloat32)) {
     return absl::InvalidArgumentError(

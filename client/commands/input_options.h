@@ -18,6 +18,7 @@ namespace attendant::client {
 struct RequestInput {
   Layout layout = Layout::kBatchFirst;
   std::optional<Tensor> hidden_states;
+  std::optional<Tensor> features;
   std::optional<Tensor> token_ids;
   std::optional<Tensor> token_type_ids;
   std::optional<Tensor> position_ids;
@@ -32,26 +33,30 @@ class InputOptions {
   void AddTo(CLI::App& app);
   // Beside those: token ids as the input.
   void AddTokensTo(CLI::App& app);
+  // Beside those: that they are features.
+  void AddFeaturesTo(CLI::App& app);
   // Beside those: sequences first. Without it the input is batch first.
   void AddLayoutTo(CLI::App& app);
 
-  // Whether --generate leaves the width to the model.
-  bool NeedsHiddenSize() const;
+  // Whether --generate leaves the width to the model, and what it then is.
+  bool NeedsWidth() const;
+  int64_t WidthOf(const ModelInfo& model) const;
 
-  // Reads the files and generates what is to be generated, `hidden_size` wide if need be. A lone
+  // Reads the files and generates what is to be generated, `width` wide if need be. A lone
   // sequence gets its batch dimension: [S, E] without lengths becomes [1, S, E], or [S, 1, E].
   // INVALID_ARGUMENT and NOT_FOUND name the flag or the file.
-  absl::StatusOr<RequestInput> Read(int64_t hidden_size) const;
+  absl::StatusOr<RequestInput> Read(int64_t width) const;
 
   // Prints the input's tensors, if --show-input asks for that.
   void Show(std::ostream& out, const RequestInput& input) const;
 
  private:
-  absl::Status ReadHiddenStates(int64_t hidden_size, RequestInput& input) const;
+  absl::Status ReadHiddenStates(int64_t width, RequestInput& input) const;
   absl::Status ReadTokens(RequestInput& input) const;
-  absl::StatusOr<Tensor> Generate(int64_t hidden_size) const;
+  absl::StatusOr<Tensor> Generate(int64_t width) const;
 
   Layout layout_ = Layout::kBatchFirst;
+  bool features_ = false;
   std::string input_;
   std::string values_;
   std::string generate_;

@@ -59,6 +59,7 @@ CLI::App* InspectCommand::AddTo(CLI::App& app) {
   inspect->add_option("--layers", layers_, "Which layers; default: all")->type_name("FIRST:COUNT");
   input_.AddTo(*inspect);
   input_.AddTokensTo(*inspect);
+  input_.AddFeaturesTo(*inspect);
   AddHeadGates(*inspect, request_);
   inspect->add_option("--html", html_, "Write one self-contained page there")->type_name("FILE");
   inspect
@@ -75,7 +76,7 @@ ExitCode InspectCommand::Run(Session& session) {
   if (!model.ok()) return ReportServerError(session, model.status());
   const absl::StatusOr<LayerSpan> layers = ChooseLayers(*model);
   if (!layers.ok()) return ReportBadUsage(session, layers.status());
-  absl::StatusOr<RequestInput> input = input_.Read(model->layer.hidden_size);
+  absl::StatusOr<RequestInput> input = input_.Read(input_.WidthOf(*model));
   if (!input.ok()) return ReportBadUsage(session, input.status());
   if (!session.json) input_.Show(session.out, *input);
   EncodeRequest request = request_;

@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/commands/run_command_line.h"
+#include "tests/engine/checkpoint/tiny_families.h"
 #include "tests/integration/server_process.h"
 
 namespace attendant::client {
@@ -62,6 +63,26 @@ TEST(InspectTest, EveryLayerAndHeadOfAPaddedBatch) {
       }
     }
   }
+}
+
+// A class token comes before the patches.
+TEST(InspectTest, FeaturesBehindTheModelsOwnRows) {
+  const std::vector<TinyFamily> families = TinyFamilies();
+  const auto vit = std::find_if(families.begin(), families.end(),
+                                [](const TinyFamily& family) { return family.name == "vit"; });
+  ASSERT_NE(vit, families.end());
+  const TempFolder folder;
+  WriteFamily(folder, *vit);
+  ReadyServer server({"--model=v=" + folder.path()});
+  const Outcome told = RunWith({"models", "v", "--address", server.address(), "--json"});
+  const json front = json::parse(told.out)["models"][0]["front"];
+  ASSERT_EQ(front["own_rows"], 1);
+  const int64_t patches = front["features"];
+  const json document =
+      InspectJson(server, {"--features", "--generate", absl::StrCat("1x", patches)});
+  const json& sequence = document["sequences"][0];
+  EXPECT_EQ(sequence["positions"].size(), static_cast<size_t>(1 + patches));
+  EXPECT_EQ(sequence["layers"][0]["heads"][0]["map"].size(), static_cast<size_t>(1 + patches));
 }
 
 // One layer an answer, and maps of fewer cells than tokens.
