@@ -11,10 +11,9 @@ def _of_case(found: CaseResult, dtype: str) -> dict:
         f"median_tokens_per_s.{name}.{dtype}": case.tokens / engine.median,
         f"gflops.{name}.{dtype}": case.model.flops(case.lengths) / engine.best / 1e9,
     }
-    share = found.bound_share()
-    if share is not None:
-        figures[f"bound.{name}.{dtype}"] = share
-        figures[f"bound_tokens_per_s.{name}.{dtype}"] = share * case.tokens / found.groups["arrival"]["attendant"].best
+    if bound := found.bound():
+        figures[f"bound.{name}.{dtype}"] = found.bound_share()
+        figures[f"bound_tokens_per_s.{name}.{dtype}"] = case.tokens / bound[0]
     for arrangement in found.groups:
         suffix = f".{arrangement}" if case.ragged else ""
         for peer, timing in found.peers(arrangement).items():

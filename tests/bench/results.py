@@ -17,13 +17,18 @@ class CaseResult:
     def engine_seconds(self) -> Timing:
         return Timing([seconds for group in self.groups.values() for seconds in group["attendant"].passes])
 
-    def bound_share(self) -> float | None:
-        """The engine's tokens/s as a share of the bound's, both of the group that has the bound."""
+    def bound(self) -> tuple | None:
+        """Best seconds of the bound, in the better of its forms, and of the engine, of the group that has the bound."""
         for group in self.groups.values():
             bounds = [timing.best for name, timing in group.items() if name.startswith("bound-")]
             if bounds:
-                return min(bounds) / group["attendant"].best
+                return min(bounds), group["attendant"].best
         return None
+
+    def bound_share(self) -> float | None:
+        """The engine's tokens/s as a share of the bound's."""
+        bound = self.bound()
+        return bound[0] / bound[1] if bound else None
 
     def peers(self, arrangement: str) -> dict:
         return {name: timing for name, timing in self.groups.get(arrangement, {}).items()

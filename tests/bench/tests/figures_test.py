@@ -1,0 +1,63 @@
+"""Names and formulas of the figures."""
+import unittest
+
+from figures import figures_of
+from made_results import result_of, results_of, timings
+
+
+class UniformCase(unittest.TestCase):
+    def setUp(self):
+        self.figures = figures_of(results_of("f32", result_of(
+            "bert-base", "8x128",
+            arrival=timings(attendant=(1.25, 1.0, 1.5), bound_team=(0.96, 1.0), bound_rows=(0.9, 0.875),
+                            openvino=(1.2, 1.1), torch_eager=(1.05, 1.3)))))
+
+    def test_tokens_per_s_are_of_the_best_pass_and_of_the_median(self):
+        self.assertEqual(self.figures["tokens_per_s.bert-base.8x128.f32"], 1024)
+        self.assertAlmostEqual(self.figures["median_tokens_per_s.bert-base.8x128.f32"], 1024 / 1.25)
+
+    def test_the_share_is_of_the_quicker_bound(self):
+        self.assertAlmostEqual(self.figures["bound.bert-base.8x128.f32"], 0.875)
+
+    def test_the_bound_is_quicker_than_the_engine_where_its_share_is_below_one(self):
+        bound = self.figures["bound_tokens_per_s.bert-base.8x128.f32"]
+        self.assertAlmostEqual(bound, 1024 / 0.875)
+        self.assertAlmostEqual(self.figures["tokens_per_s.bert-base.8x128.f32"] / bound,
+                               self.figures["bound.bert-base.8x128.f32"])
+
+    def test_the_ratio_is_to_the_quickest_peer(self):
+        self.assertAlmostEqual(self.figures["peer.bert-base.8x128.f32"], 1.05)
+        self.assertAlmostEqual(self.figures["peer_tokens_per_s.torch-eager.bert-base.8x128.f32"], 1024 / 1.05)
+
+    def test_useful_flops_are_those_of_the_layers(self):
+        products = 12 * (8 * 768**2 + 4 * 768 * 3072) * 1024
+        attention = 12 * 4 * 768 * 8 * 128**2
+        self.assertAlmostEqual(self.figures["gflops.bert-base.8x128.f32"], (products + attention) / 1e9)
+
+
+class RaggedCase(unittest.TestCase):
+    def setUp(self):
+        self.found = result_of(
+            "bert-base", "ragged-uniform",
+            arrival=timings(attendant=(2.0,), bound_team=(1.5,), openvino=(5.0,), torch_nested=(3.0,)),
+            sorted=timings(attendant=(2.0,), openvino=(2.6,), torch_nested=(2.8,)),
+            single=timings(attendant=(1.0,), openvino=(1.2,)))
+
+    def test_ratios_are_of_rounds_that_both_ran_in(self):
+        figures = figures_of(results_of("bf16", self.found))
+        self.assertAlmostEqual(figures["peer.ragged-uniform.arrival.bf16"], 1.5)
+        self.assertAlmostEqual(figures["peer.ragged-uniform.best.bf16"], 1.2)
+
+    def test_the_bound_is_compared_with_the_engine_of_its_own_rounds(self):
+        figures = figures_of(results_of("bf16", self.found))
+        self.assertAlmostEqual(figures["bound.bert-base.ragged-uniform.bf16"], 0.75)
+        self.assertAlmostEqual(figures["bound_tokens_per_s.bert-base.ragged-uniform.bf16"],
+                               self.found.case.tokens / 1.5)
+
+    def test_other_models_sets_have_their_models_name(self):
+        found = result_of("minilm-l6", "ragged-uniform", arrival=timings(attendant=(1.0,), openvino=(2.0,)))
+        self.assertEqual(figures_of(results_of("f32", found))["peer.minilm-l6.ragged-uniform.arrival.f32"], 2.0)
+
+
+if __name__ == "__main__":
+    unittest.main()

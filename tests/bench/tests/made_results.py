@@ -1,0 +1,27 @@
+"""Results of a run that never was, with seconds that are easy to divide."""
+from cases import MODELS, Case, log_normal, uniform
+from results import CaseResult, ModelResult, Results
+from rounds import Timing
+
+
+def timings(**seconds) -> dict:
+    """Contender -> Timing; `bound_team` stands for bound-team."""
+    return {name.replace("_", "-"): Timing(list(passes)) for name, passes in seconds.items()}
+
+
+def case_of(model: str, name: str) -> Case:
+    lengths = {"8x128": (128,) * 8, "8x512": (512,) * 8, "1x16": (16,), "ragged-uniform": uniform(24),
+               "ragged-lognormal": log_normal(96)}[name]
+    return Case(MODELS[model], name, lengths, min(8, len(lengths)))
+
+
+def result_of(model: str, name: str, **groups) -> CaseResult:
+    """groups: arrangement -> timings."""
+    return CaseResult(case_of(model, name), groups)
+
+
+def results_of(dtype: str, *cases: CaseResult, isa: str = "avx512_vnni") -> Results:
+    """One model in one data type."""
+    found = ModelResult(cases[0].case.model, dtype)
+    found.cases = list(cases)
+    return Results(machine={"cpu": "a CPU", "isa": isa, "threads": 2}, models=[found])
