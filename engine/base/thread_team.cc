@@ -38,33 +38,67 @@ class FlushDenormals {
 
 }  // namespace
 
+ThreadTeam::ThreadTeam(int size)
+    : size_(size), next_(size > 1 ? std::make_unique<NextItem[]>(size) : nullptr) {}
+
 // Not instrumented itself: the compiler hands captured variables over between the mark and the
 // fork.
-[[gnu::no_sanitize("thread")]] void ThreadTeam::ParallelFor(
-    int64_t items, absl::FunctionRef<void(int, int64_t)> body) const {
-  if (items <= 0) return;
-  std::atomic<int64_t> next = 0;
-  const auto work = [&](int worker) {
+[[gnu::no_sanitize("thread")]] void ThreadTeam::Run(bool alone,
+                                                    absl::FunctionRef<void(int)> work) const {
+  const auto enter = [&](int worker) {
     // oneDNN asks OpenMP how many threads it may use; the setting belongs to the calling thread.
     omp_set_num_threads(1);
     const FlushDenormals flush;
-    for (int64_t item = next.fetch_add(1, std::memory_order_relaxed); item < items;
-         item = next.fetch_add(1, std::memory_order_relaxed)) {
-      body(worker, item);
-    }
+    work(worker);
   };
   // Always the whole team: libgomp ends the threads that a smaller one leaves over, and would start
   // them anew.
-  if (items == 1 || size_ == 1) return work(0);
+  if (alone || size_ == 1) return enter(0);
 
   __tsan_release(&fork);
 #pragma omp parallel num_threads(size_)
   {
     __tsan_acquire(&fork);
-    work(omp_get_thread_num());
+    enter(omp_get_thread_num());
     __tsan_release(&join);
   }
   __tsan_acquire(&join);
+}
+
+void ThreadTeam::ParallelFor(int64_t items, absl::FunctionRef<void(int, int64_t)> body) const {
+  if (items <= 0) return;
+  std::atomic<int64_t> next = 0;
+  Run(items == 1, [&](int worker) {
+    for (int64_t item = next.fetch_add(1, std::memory_order_relaxed); item < items;
+         item = next.fetch_add(1, std::memory_order_relaxed)) {
+      body(worker, item);
+    }
+  });
+}
+
+void ThreadTeam::ParallelForShares(absl::FunctionRef<int64_t(int)> items,
+                                   absl::FunctionRef<void(int, int, int64_t)> body) const {
+  int64_t all = 0;
+  for (int share = 0; share < size_; ++share) all += items(share);
+  if (all == 0) return;
+  if (all == 1 || size_ == 1) {
+    return Run(true, [&](int worker) {
+      for (int share = 0; share < size_; ++share) {
+        for (int64_t item = 0; item < items(share); ++item) body(worker, share, item);
+      }
+    });
+  }
+  for (int share = 0; share < size_; ++share) next_[share].number = 0;
+  Run(false, [&](int worker) {
+    for (int i = 0; i < size_; ++i) {
+      const int share = (worker + i) % size_;
+      std::atomic<int64_t>& next = next_[share].number;
+      for (int64_t item = next.fetch_add(1, std::memory_order_relaxed); item < items(share);
+           item = next.fetch_add(1, std::memory_order_relaxed)) {
+        body(worker, share, item);
+      }
+    }
+  });
 }
 
 }  // namespace attendant

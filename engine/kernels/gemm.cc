@@ -10,18 +10,14 @@
 #include "engine/kernels/onednn.h"
 #include "engine/kernels/operand.h"
 #include "engine/kernels/packed_linear.h"
-#include "engine/kernels/row_blocks.h"
+#include "engine/kernels/product_blocks.h"
+#include "engine/kernels/row_shares.h"
 #include "engine/kernels/tile_kernel.h"
 
 namespace attendant {
 namespace {
 
 using dnnl::memory;
-
-// Large tiles only if that leaves each thread some items to balance with.
-constexpr int64_t kItemsPerThread = 4;
-constexpr int64_t kSmallTileRows = 64;
-constexpr int64_t kRowsToConvert = 8;  // at a time
 
 // x as the products read it: row r of K block b is dense at data + b block_stride + r row_stride.
 struct Operand {
@@ -85,6 +81,9 @@ class GemmWorkspace::Impl {
     return operand_.bytes() + inner_operand_.bytes() + scales_.bytes();
   }
 
+  void ShareRowsFrom(int64_t rows) { share_rows_from_ = rows; }
+  bool SharesRows(int64_t rows) const { return rows >= share_rows_from_; }
+
   // x for `linear`: itself, or its rounded or quantised rows in this workspace.
   Operand Convert(const ThreadTeam& team, const PackedLinear::Impl& linear,
                   MatrixView<const float> x);
@@ -142,6 +141,7 @@ class GemmWorkspace::Impl {
     absl::flat_hash_map<const Product*, Memories> memories;
   };
 
+  int64_t share_rows_from_ = kNeverShareRows;
   std::vector<Worker> workers_;
   AlignedBuffer<char> operand_;
   AlignedBuffer<char> inner_operand_;
@@ -158,11 +158,9 @@ Operand GemmWorkspace::Impl::Convert(const ThreadTeam& team, const PackedLinear:
   const int64_t row_stride = linear.k_block * OperandWidth(mode);
   const int64_t block_stride = x.rows * row_stride;
   assert(x.rows <= scales_.size());
-  const int64_t items = (x.rows + kRowsToConvert - 1) / kRowsToConvert;
-  team.ParallelFor(items, [&](int worker, int64_t item) {
+  ForRowTiles(team, x.rows, [&](int worker, int64_t begin, int64_t count) {
     float* scratch = workers_[worker].scratch_row.data();
-    const int64_t begin = item * kRowsToConvert;
-    for (int64_t r = begin; r < std::min(begin + kRowsToConvert, x.rows); ++r) {
+    for (int64_t r = begin; r < begin + count; ++r) {
       for (int64_t k = 0; k < linear.in / linear.k_block; ++k) {
         scales_[r] = InputToOperand(mode, x.row(r) + k * linear.k_block, linear.k_block, scratch,
                                     operand_.data() + k * block_stride + r * row_stride);
@@ -256,28 +254,10 @@ void GemmWorkspace::Reserve(const LinearPair& pair, int64_t rows) {
   if (!RoundsInCache(pair)) return Reserve(pair.second, rows);
   impl_->ReserveInner(pair.second.impl(), rows);
 }
+void GemmWorkspace::ShareRowsFrom(int64_t rows) { impl_->ShareRowsFrom(rows); }
 int64_t GemmWorkspace::operand_bytes() const { return impl_->operand_bytes(); }
 
 namespace {
-
-// function(worker, panel, block) for every block of rows of every panel.
-template <class Function>
-void ForBlocks(const ThreadTeam& team, absl::Span<const Panel> panels, int64_t rows,
-               const Function& function) {
-  const int64_t last_panel = static_cast<int64_t>(panels.size()) - 1;
-  const int64_t largest_tile = panels.front().kernels->tiles.front().rows;
-  const bool many_items = rows / largest_tile * (last_panel + 1) >= kItemsPerThread * team.size();
-  const int64_t limit = many_items ? largest_tile : kSmallTileRows;
-  const RowBlocks blocks(panels.front().kernels->tiles, rows, limit);
-  const RowBlocks last_blocks(panels.back().kernels->tiles, rows, limit);
-  const int64_t count = blocks.count();
-
-  // Panel by panel: the threads then share one panel of the weight in the caches.
-  team.ParallelFor(last_panel * count + last_blocks.count(), [&](int worker, int64_t item) {
-    const int64_t p = std::min(item / count, last_panel);
-    function(worker, panels[p], (p == last_panel ? last_blocks : blocks).block(item - p * count));
-  });
-}
 
 // Some of a layer's panels.
 struct Panels {
@@ -300,7 +280,7 @@ Panels PanelsOf(const LinearColumns& columns) {
 void Multiply(const ThreadTeam& team, const Panels& panels, const Operand& operand,
               MatrixView<float> y, Activation activation, GemmWorkspace::Impl& workspace) {
   const PackedLinear::Impl& linear = panels.linear;
-  ForBlocks(team, panels.panels, y.rows,
+  ForBlocks(team, panels.panels, y.rows, workspace.SharesRows(y.rows),
             [&](int worker, const Panel& panel, const RowBlock& block) {
               const MatrixView<float> y_block =
                   y.Rows(block.begin, block.rows).Columns(panel.begin, panel.kernels->shape.width);
@@ -344,11 +324,12 @@ void ApplyLinearPair(const ThreadTeam& team, const LinearPair& pair, MatrixView<
   const PackedLinear::Impl& second = pair.second.impl();
   const Operand entry = workspace.impl().Convert(team, first, x);
   const Operand between = workspace.impl().InnerOperand(second, x.rows);
-  ForBlocks(team, first.panels, x.rows, [&](int worker, const Panel& panel, const RowBlock& block) {
-    const MatrixView<float> result = workspace.impl().Run(worker, panel, block, entry);
-    Activate(pair.activation, result);
-    RoundBlock(result, block.begin, panel.begin, second, between);
-  });
+  ForBlocks(team, first.panels, x.rows, workspace.impl().SharesRows(x.rows),
+            [&](int worker, const Panel& panel, const RowBlock& block) {
+              const MatrixView<float> result = workspace.impl().Run(worker, panel, block, entry);
+              Activate(pair.activation, result);
+              RoundBlock(result, block.begin, panel.begin, second, between);
+            });
   Multiply(team, AllOf(pair.second), between, y, Activation::kIdentity, workspace.impl());
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -26,6 +27,9 @@ namespace attendant {
 // must be readable and finite (zeros); what is computed for them is not used.
 inline constexpr int64_t kRowTile = 16;
 constexpr int64_t PaddedRows(int64_t rows) { return (rows + kRowTile - 1) / kRowTile * kRowTile; }
+
+// For GemmWorkspace::ShareRowsFrom.
+inline constexpr int64_t kNeverShareRows = std::numeric_limits<int64_t>::max();
 
 // One linear layer, y = x W^T + b, packed for the CPU: immutable, shared by its copies and by any
 // number of threads.
@@ -73,6 +77,11 @@ class GemmWorkspace {
   // allocates nothing.
   void Reserve(const PackedLinear& linear, int64_t rows);
   void Reserve(const LinearPair& pair, int64_t rows);
+  // How products of at least that many rows are divided: each worker has a share of the rows, in
+  // all columns. Fewer rows, and by default all, are divided among the team panel by panel. No bit
+  // depends on it.
+  void ShareRowsFrom(int64_t rows);
+
   GemmWorkspace(GemmWorkspace&&) noexcept;
   ~GemmWorkspace();
 

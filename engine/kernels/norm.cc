@@ -1,8 +1,9 @@
 #include "engine/kernels/norm.h"
 
-#include <algorithm>
 #include <cassert>
 #include <cmath>
+
+#include "engine/kernels/row_shares.h"
 
 // foreach_target.h comes before whatever it includes once per target.
 // clang-format off
@@ -160,17 +161,6 @@ HWY_EXPORT(MultiplyRows);
 HWY_EXPORT(NormalizeRows);
 HWY_EXPORT(AddAndNormalizeRows);
 
-// Rows of one item: enough work to be worth handing out.
-constexpr int64_t kRowsPerItem = 16;
-
-template <class Function>
-void ForRowBlocks(const ThreadTeam& team, int64_t rows, const Function& function) {
-  team.ParallelFor((rows + kRowsPerItem - 1) / kRowsPerItem, [&](int, int64_t item) {
-    const int64_t begin = item * kRowsPerItem;
-    function(begin, std::min(kRowsPerItem, rows - begin));
-  });
-}
-
 void CheckWeights([[maybe_unused]] const LayerNormWeights& weights,
                   [[maybe_unused]] int64_t width) {
   assert(static_cast<int64_t>(weights.gamma.size()) == width);
@@ -194,7 +184,7 @@ const char* Name(NormKind kind) {
 void LayerNorm(const ThreadTeam& team, MatrixView<const float> x, const LayerNormWeights& weights,
                MatrixView<float> y) {
   CheckWeights(weights, x.cols);
-  ForRowBlocks(team, y.rows, [&](int64_t begin, int64_t count) {
+  ForRowTiles(team, y.rows, [&](int, int64_t begin, int64_t count) {
     HWY_DYNAMIC_DISPATCH(NormalizeRows)(x.Rows(begin, count), weights, y.Rows(begin, count));
   });
 }
@@ -203,7 +193,7 @@ void AddLayerNorm(const ThreadTeam& team, MatrixView<const float> x,
                   MatrixView<const float> residual, const LayerNormWeights& weights,
                   MatrixView<float> y) {
   CheckWeights(weights, x.cols);
-  ForRowBlocks(team, y.rows, [&](int64_t begin, int64_t count) {
+  ForRowTiles(team, y.rows, [&](int, int64_t begin, int64_t count) {
     HWY_DYNAMIC_DISPATCH(AddAndNormalizeRows)
     (x.Rows(begin, count), residual.Rows(begin, count), weights, y.Rows(begin, count));
   });
@@ -211,7 +201,7 @@ void AddLayerNorm(const ThreadTeam& team, MatrixView<const float> x,
 
 void Multiply(const ThreadTeam& team, MatrixView<const float> x, MatrixView<const float> factor,
               MatrixView<float> y) {
-  ForRowBlocks(team, y.rows, [&](int64_t begin, int64_t count) {
+  ForRowTiles(team, y.rows, [&](int, int64_t begin, int64_t count) {
     HWY_DYNAMIC_DISPATCH(MultiplyRows)
     (x.Rows(begin, count), factor.Rows(begin, count), y.Rows(begin, count));
   });
@@ -219,7 +209,7 @@ void Multiply(const ThreadTeam& team, MatrixView<const float> x, MatrixView<cons
 
 void Add(const ThreadTeam& team, MatrixView<const float> x, MatrixView<const float> residual,
          MatrixView<float> y) {
-  ForRowBlocks(team, y.rows, [&](int64_t begin, int64_t count) {
+  ForRowTiles(team, y.rows, [&](int, int64_t begin, int64_t count) {
     HWY_DYNAMIC_DISPATCH(AddRows)
     (x.Rows(begin, count), residual.Rows(begin, count), y.Rows(begin, count));
   });

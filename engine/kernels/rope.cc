@@ -1,7 +1,8 @@
 #include "engine/kernels/rope.h"
 
-#include <algorithm>
 #include <cmath>
+
+#include "engine/kernels/row_shares.h"
 
 // foreach_target.h comes before whatever it includes once per target.
 // clang-format off
@@ -69,9 +70,6 @@ namespace {
 
 HWY_EXPORT(RotateRow);
 
-// Rows of one item: enough work to be worth handing out.
-constexpr int64_t kRowsPerItem = 16;
-
 }  // namespace
 
 RotaryTable::RotaryTable(int64_t positions, int64_t width, float theta, float stretch)
@@ -90,9 +88,8 @@ RotaryTable::RotaryTable(int64_t positions, int64_t width, float theta, float st
 
 void Rotate(const ThreadTeam& team, const RotaryTable& table, RotaryPairs pairs,
             absl::Span<const int32_t> positions, int64_t head_width, MatrixView<float> heads) {
-  team.ParallelFor((heads.rows + kRowsPerItem - 1) / kRowsPerItem, [&](int, int64_t item) {
-    const int64_t end = std::min(heads.rows, (item + 1) * kRowsPerItem);
-    for (int64_t r = item * kRowsPerItem; r < end; ++r) {
+  ForRowTiles(team, heads.rows, [&](int, int64_t begin, int64_t count) {
+    for (int64_t r = begin; r < begin + count; ++r) {
       HWY_DYNAMIC_DISPATCH(RotateRow)(table, pairs, positions[r], head_width, heads.Rows(r, 1));
     }
   });

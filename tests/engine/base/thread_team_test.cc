@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include <algorithm>
+#include <latch>
 #include <limits>
 #include <thread>
 #include <vector>
@@ -26,6 +28,59 @@ TEST_P(ThreadTeamOfSize, RunsEveryItemOnce) {
   }
 }
 
+TEST_P(ThreadTeamOfSize, RunsEveryItemOfEveryShareOnce) {
+  const ThreadTeam team(GetParam());
+  for (const std::vector<int64_t>& sizes :
+       {std::vector<int64_t>{0}, {1}, {0, 1}, {7}, {5, 0, 1}, {400, 3, 20, 1}}) {
+    const auto items = [&](int share) { return sizes[share % sizes.size()]; };
+    std::vector<std::vector<int>> runs(team.size()), once(team.size());
+    for (int share = 0; share < team.size(); ++share) {
+      runs[share].resize(items(share), 0);
+      once[share].resize(items(share), 1);
+    }
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      for (std::vector<int>& of_share : runs) std::fill(of_share.begin(), of_share.end(), 0);
+      team.ParallelForShares(items, [&](int worker, int share, int64_t item) {
+        EXPECT_GE(worker, 0);
+        EXPECT_LT(worker, team.size());
+        ++runs[share][item];
+      });
+      EXPECT_EQ(runs, once);
+    }
+  }
+}
+
+// Nobody goes on before all have begun.
+TEST_P(ThreadTeamOfSize, WorkersBeginWithTheirOwnShare) {
+  const ThreadTeam team(GetParam());
+  std::latch begun(team.size());
+  std::vector<int> first_share(team.size(), -1);
+  team.ParallelForShares([](int) { return 4; },
+                         [&](int worker, int share, int64_t item) {
+                           if (first_share[worker] >= 0) return;
+                           first_share[worker] = share;
+                           EXPECT_EQ(item, 0);
+                           begun.arrive_and_wait();
+                         });
+  for (int worker = 0; worker < team.size(); ++worker) EXPECT_EQ(first_share[worker], worker);
+}
+
+// It would wait for ever for items of its own share that nobody else took.
+TEST(ThreadTeam, OthersDoWhatAWorkerThatIsHeldBackLeaves) {
+  for (const int size : {2, 3, 4}) {
+    constexpr int64_t kItems = 5;
+    const ThreadTeam team(size);
+    for (int held_back = 0; held_back < size; ++held_back) {
+      std::latch others(static_cast<int>(size * kItems - 1));
+      team.ParallelForShares([](int) { return kItems; },
+                             [&](int, int share, int64_t item) {
+                               if (share == held_back && item == 0) return others.wait();
+                               others.count_down();
+                             });
+    }
+  }
+}
+
 TEST_P(ThreadTeamOfSize, LibrariesSeeOneThreadInside) {
   ThreadTeam(GetParam()).ParallelFor(4, [](int, int64_t) { EXPECT_EQ(omp_get_max_threads(), 1); });
 }
@@ -36,6 +91,12 @@ TEST_P(ThreadTeamOfSize, FlushesDenormals) {
     volatile float half = smallest_normal * 0.5f;
     EXPECT_EQ(half, 0.0f);
   });
+  ThreadTeam(GetParam())
+      .ParallelForShares([](int) { return 2; },
+                         [&](int, int, int64_t) {
+                           volatile float half = smallest_normal * 0.5f;
+                           EXPECT_EQ(half, 0.0f);
+                         });
   volatile float half = smallest_normal * 0.5f;
   EXPECT_GT(half, 0.0f) << "the caller's own arithmetic is left alone";
 }

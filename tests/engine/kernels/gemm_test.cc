@@ -75,6 +75,7 @@ struct Layer {
     if (workspace == nullptr) workspace = std::make_unique<GemmWorkspace>(team_size);
     const int64_t padded = PaddedRows(rows);
     workspace->Reserve(linear, padded);
+    workspace->ShareRowsFrom(share_rows_from);
     std::vector<float> rows_in(padded * shape.in, 0.0f), y(padded * shape.out);
     std::copy_n(x.begin() + begin * shape.in, rows * shape.in, rows_in.begin());
     ApplyLinear(team, linear, ViewOf(std::as_const(rows_in), padded, shape.in),
@@ -94,6 +95,7 @@ struct Layer {
   ComputeMode mode;
   std::vector<float> weight, bias, x;
   PackedLinear linear;
+  int64_t share_rows_from = kNeverShareRows;
   std::map<int, std::unique_ptr<GemmWorkspace>> workspaces;
 };
 
@@ -187,12 +189,15 @@ TEST_P(GemmPairTest, GivesTheBitsOfTwoLayersOneAfterTheOther) {
     const LinearPair pair = {first.linear, Activation::kGelu, second.linear};
     GemmWorkspace workspace(2);
     workspace.Reserve(pair, padded);
-    std::vector<float> inner(padded * shape.in), y(padded * shape.out);
     std::fill(first.x.begin() + rows * 24, first.x.end(), 0.0f);
-    ApplyLinearPair(ThreadTeam(2), pair, ViewOf(std::as_const(first.x), padded, 24),
-                    ViewOf(inner, padded, shape.in), ViewOf(y, padded, shape.out), workspace);
-    y.resize(expected.size());
-    EXPECT_EQ(y, expected) << rows;
+    for (const int64_t share_rows_from : {kNeverShareRows, int64_t{200}, int64_t{0}}) {
+      workspace.ShareRowsFrom(share_rows_from);
+      std::vector<float> inner(padded * shape.in), y(padded * shape.out);
+      ApplyLinearPair(ThreadTeam(2), pair, ViewOf(std::as_const(first.x), padded, 24),
+                      ViewOf(inner, padded, shape.in), ViewOf(y, padded, shape.out), workspace);
+      y.resize(expected.size());
+      EXPECT_EQ(y, expected) << rows << " rows, shared from " << share_rows_from;
+    }
   }
 }
 
@@ -224,6 +229,10 @@ TEST_P(GemmInvarianceTest, InvarianceOfRowsToBatchPlaceAndTeam) {
   }
   for (const int team : {1, 2, 3}) expect_same(team, 0, kRows);
   for (const int64_t rows : {1, 15, 16, 17, 48, 64, 65, 128, 255, 257}) expect_same(2, 1, rows);
+  layer.share_rows_from = 0;
+  for (const int team : {1, 2, 3, 4}) expect_same(team, 0, kRows);
+  for (const int64_t rows : {1, 17, 48, 65, 255, 527})
+    expect_same(1 + static_cast<int>(rows % 4), 1, rows);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, GemmInvarianceTest,
