@@ -69,6 +69,8 @@ class Benchmark:
                 session.measure(case)
             if self._options.cases == "*":
                 self._look_closer(session)
+            if self._options.peers and model.embeds:
+                self._compare(session)
 
     def _source(self, model) -> str:
         """What all contenders load: the real MiniLM if the peers' environment has it, else seeded weights."""
@@ -88,8 +90,6 @@ class Benchmark:
         session.weigh()
         if session.result.model.name == "bert-base":
             session.fit([cases.uniform(32), cases.log_normal(128), cases.ms_marco(128)])
-        if self._options.peers and session.result.model.embeds:
-            self._compare(session)
 
     def _compare(self, session: Session) -> None:
         """Answers of all contenders for real sentences, with those of torch in float64."""
@@ -157,6 +157,8 @@ def main() -> None:
                                 "\n", encoding="utf-8")
     if options.html:
         options.html.write_text(report_html.render(results), encoding="utf-8")
+    if wrong := results.wrong_answers():
+        sys.exit("the engine's answers are wrong: " + "; ".join(wrong))
 
 
 if __name__ == "__main__":

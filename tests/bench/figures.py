@@ -18,23 +18,25 @@ def _of_case(found: CaseResult, dtype: str) -> dict:
         suffix = f".{arrangement}" if case.ragged else ""
         for peer, timing in found.peers(arrangement).items():
             figures[f"peer_tokens_per_s.{peer}.{name}{suffix}.{dtype}"] = case.tokens / timing.best
-    return {**figures, **_ratios(found, dtype)}
+    return {**figures, **{name: found.peer_ratio(arrangement)
+                          for name, arrangement in ratios_of(found, dtype).items()}}
 
 
-def _ratios(found: CaseResult, dtype: str) -> dict:
+def ratios_of(found: CaseResult, dtype: str) -> dict:
+    """Names of the ratios to the best peer -> the arrangement that each is of."""
     case = found.case
     ratios = {arrangement: ratio for arrangement in found.groups
               if (ratio := found.peer_ratio(arrangement)) is not None}
     if not ratios:
         return {}
     if not case.ragged:
-        return {f"peer.{case.model.name}.{case.name}.{dtype}": ratios["arrival"]}
+        return {f"peer.{case.model.name}.{case.name}.{dtype}": "arrival"}
     # Ragged sets without a model's name are those of bert-base.
     name = case.name if case.model.name == "bert-base" else f"{case.model.name}.{case.name}"
-    figures = {f"peer.{name}.best.{dtype}": min(ratios.values())}
+    names = {f"peer.{name}.best.{dtype}": min(ratios, key=ratios.get)}
     if "arrival" in ratios:
-        figures[f"peer.{name}.arrival.{dtype}"] = ratios["arrival"]
-    return figures
+        names[f"peer.{name}.arrival.{dtype}"] = "arrival"
+    return names
 
 
 def _of_model(found: ModelResult) -> dict:
@@ -45,6 +47,9 @@ def _of_model(found: ModelResult) -> dict:
     for contender, accuracy in found.accuracy.items():
         figures[f"accuracy.{contender}.{name}.lowest_token_cosine"] = accuracy.lowest_token_cosine
         figures[f"accuracy.{contender}.{name}.max_abs_error"] = accuracy.max_abs_error
+        if accuracy.max_abs_difference is not None:
+            figures[f"accuracy.{contender}.{name}.max_abs_difference"] = accuracy.max_abs_difference
+        figures[f"accuracy.{contender}.{name}.agrees"] = int(accuracy.agrees)
     if found.fit:
         figures.update({f"cost.{name}.a_ms": found.fit.a * 1e3, f"cost.{name}.b_us_per_token": found.fit.b * 1e6,
                         f"cost.{name}.c_ns_per_token2": found.fit.c * 1e9, f"cost.{name}.r2": found.fit.r2})

@@ -1,5 +1,5 @@
 """The report as plain text tables."""
-from figures import figures_of
+from figures import figures_of, ratios_of
 from results import ModelResult, Results
 from targets import targets
 
@@ -12,10 +12,25 @@ def table(head: list, rows: list) -> str:
                                for i, (cell, width) in enumerate(zip(row, widths))).rstrip() for row in cells)
 
 
+def _best_peers(results: Results) -> dict:
+    """Ratio's name -> who it is to, and how far that one is from the model's answers."""
+    peers = {}
+    for model in results.models:
+        for found in model.cases:
+            for name, arrangement in ratios_of(found, model.dtype).items():
+                peer = found.best_peer(arrangement)
+                accuracy = model.accuracy.get(peer)
+                peers[name] = f"{peer}, cosine >= {accuracy.lowest_token_cosine:.4f}" if accuracy else peer
+                if accuracy and not accuracy.agrees:
+                    peers[name] += f": {DISAGREES}"
+    return peers
+
+
 def target_rows(results: Results) -> list:
-    """Figure, value, target, and whether it is reached, of every figure that has a target."""
-    figures = figures_of(results)
-    return [(name, f"{figures[name]:.3f}", f"{least:.2f}", "reached" if figures[name] >= least else "missed")
+    """Figure, value, target, whether it is reached, and the best peer, of every figure that has a target."""
+    figures, peers = figures_of(results), _best_peers(results)
+    return [(name, f"{figures[name]:.3f}", f"{least:.2f}", "reached" if figures[name] >= least else "missed",
+             peers.get(name, ""))
             for name, least in targets(results.machine["isa"]).items() if name in figures]
 
 
@@ -39,19 +54,35 @@ def peer_table(model: ModelResult) -> tuple:
         return [], []
     names = dict.fromkeys(name for found, arrangement in columns for name in found.groups[arrangement])
     head = ["valid tokens/s", *(f"{found.case.name} {arrangement}" if found.case.ragged else found.case.name
-                                for found, arrangement in columns), "token cosine >=", "differs by <="]
+                                for found, arrangement in columns), *ACCURACY_HEAD]
     rows = []
     for name in names:
         row = [name]
         for found, arrangement in columns:
             timing = found.groups[arrangement].get(name)
             row.append(f"{found.case.tokens / timing.best:.0f}" if timing else "-")
-        accuracy = model.accuracy.get(name)
-        row += [f"{accuracy.lowest_token_cosine:.7f}", f"{accuracy.max_abs_difference:.1e}"] if accuracy else ["", ""]
-        rows.append(row)
-    rows.append(["ratio to the best peer", *(f"{found.peer_ratio(arrangement):.2f}" for found, arrangement in columns),
-                 "", ""])
+        rows.append(row + _accuracy_cells(model.accuracy.get(name)))
+    rows.append(["ratio to the best peer", *(_ratio(found.peer_ratio(arrangement)) +
+                                             ("*" if found.best_peer(arrangement) in model.disagreeing() else "")
+                                             for found, arrangement in columns), *("" for _ in ACCURACY_HEAD)])
+    if model.disagreeing():
+        agreeing = set(names) - set(model.disagreeing())
+        rows.append(["ratio to the best that agrees", *(_ratio(found.peer_ratio(arrangement, agreeing))
+                                                        for found, arrangement in columns),
+                     *("" for _ in ACCURACY_HEAD)])
     return head, rows
+
+
+def _ratio(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def _accuracy_cells(accuracy) -> list:
+    if accuracy is None:
+        return ["" for _ in ACCURACY_HEAD]
+    difference = accuracy.max_abs_difference
+    return [f"{accuracy.lowest_token_cosine:.7f}", f"{accuracy.max_abs_error:.1e}",
+            "-" if difference is None else f"{difference:.1e}", "agrees" if accuracy.agrees else f"* {DISAGREES}"]
 
 
 def not_measured(results: Results) -> list:
@@ -95,11 +126,14 @@ def kernel_rows(results: Results) -> list:
     return rows
 
 
+DISAGREES = "does not agree"
+# Of real sentences: the lowest cosine to float64, the largest errors to float64 and to the engine.
+ACCURACY_HEAD = ["token cosine >=", "error <=", "from ours <=", "answers"]
 ENGINE_HEAD = ["engine", "tokens", "tokens/s", "median", "useful GFLOP/s", "share of bound", "ms"]
 STAGE_HEAD = ["ms of a layer", "QKV", "attention", "output", "2 norms", "FF1", "activation", "FF2"]
 FIT_HEAD = ["t = a + b T + c sum(len^2)", "a ms", "b us", "c ns", "R^2"]
 MEMORY_HEAD = ["MiB", "resident", "packed weights", "activations", "(resident - activations) / weights"]
-TARGET_HEAD = ["figure", "value", "target", ""]
+TARGET_HEAD = ["figure", "value", "target", "", "best peer"]
 KERNEL_HEAD = ["kernel", "us", "rate"]
 
 

@@ -34,12 +34,19 @@ class CaseResult:
         return {name: timing for name, timing in self.groups.get(arrangement, {}).items()
                 if name != "attendant" and not name.startswith("bound-")}
 
-    def peer_ratio(self, arrangement: str) -> float | None:
+    def best_peer(self, arrangement: str, among=None) -> str | None:
+        """The quickest of one group, or of those `among` them."""
+        peers = {name: timing.best for name, timing in self.peers(arrangement).items()
+                 if among is None or name in among}
+        return min(peers, key=peers.get, default=None)
+
+    def peer_ratio(self, arrangement: str, among=None) -> float | None:
         """The engine's tokens/s over the best peer's of one group."""
-        peers = self.peers(arrangement)
-        if not peers:
+        group = self.groups.get(arrangement, {})
+        peer = self.best_peer(arrangement, among)
+        if peer is None or "attendant" not in group:
             return None
-        return min(timing.best for timing in peers.values()) / self.groups[arrangement]["attendant"].best
+        return group[peer].best / group["attendant"].best
 
 
 @dataclasses.dataclass
@@ -47,7 +54,8 @@ class Accuracy:
     """Of one contender on real sentences."""
     lowest_token_cosine: float  # to float64
     max_abs_error: float  # to float64
-    max_abs_difference: float  # to the engine's answer
+    max_abs_difference: float | None  # to the engine's answer
+    agrees: bool  # agreement.py says when
 
 
 @dataclasses.dataclass
@@ -85,6 +93,20 @@ class ModelResult:
     fit: CostFit | None = None
     memory: Memory | None = None
 
+    @property
+    def name(self) -> str:
+        return f"{self.model.name}.{self.dtype}"
+
+    def exclude(self, contender: str) -> None:
+        """Its speed is nobody's."""
+        for found in self.cases:
+            for group in found.groups.values():
+                group.pop(contender, None)
+
+    def disagreeing(self) -> dict:
+        """Contender -> Accuracy, of those whose answers are too far from float64."""
+        return {name: accuracy for name, accuracy in self.accuracy.items() if not accuracy.agrees}
+
 
 @dataclasses.dataclass
 class Start:
@@ -101,6 +123,18 @@ class Results:
     start: Start | None = None
     notes: list = dataclasses.field(default_factory=list)
     seconds: float = 0
+
+    def wrong_answers(self) -> list:
+        """Where the engine's own answers are not the model's."""
+        wrong = []
+        for model in self.models:
+            accuracy = model.accuracy.get("attendant")
+            if "attendant" in model.failures:
+                wrong.append(f"{model.name}: {model.failures['attendant']}")
+            elif accuracy and not accuracy.agrees:
+                wrong.append(f"{model.name}: lowest cosine {accuracy.lowest_token_cosine:.7f}, "
+                             f"largest error {accuracy.max_abs_error:.1e}")
+        return wrong
 
     def stages(self) -> dict:
         """Case -> {stage: seconds of one layer}."""

@@ -5,10 +5,11 @@ import sys
 
 import numpy as np
 
+from agreement import NotAnAnswer, judge
 from cases import TokenIds, arrangements, engine_batches
 from contenders import Contender
 from cost_model import fit_costs
-from results import Accuracy, CaseResult, Memory, ModelResult
+from results import CaseResult, Memory, ModelResult
 from rounds import Entrant, run_rounds
 from worker_process import WorkerFailed, WorkerProcess
 
@@ -117,16 +118,25 @@ class Session:
         except WorkerFailed as error:
             self._fail(name, error)
             return None
-        return np.fromfile(file, np.float32).reshape(-1, self.result.model.hidden_size).astype(np.float64)
+        found = np.fromfile(file, np.float32).astype(np.float64)
+        width = self.result.model.hidden_size
+        return found.reshape(-1, width) if found.size % width == 0 else found
 
     def compare(self, sequences: list, batch: int, expected: np.ndarray) -> None:
+        """Checks the answers of the engine and of every peer; who answers something else is excluded."""
         ours = self.answers("attendant", sequences, batch)
         for name, contender in list(self._contenders.items()):
-            if contender.role not in ("engine", "peer") or ours is None:
+            if contender.role not in ("engine", "peer"):
                 continue
             theirs = ours if contender.role == "engine" else self.answers(name, sequences, batch)
-            if theirs is not None:
-                self.result.accuracy[name] = _accuracy(theirs, expected, ours)
+            if theirs is None:
+                continue
+            try:
+                self.result.accuracy[name] = judge(self.result.dtype, theirs, expected,
+                                                   ours if ours is not None and ours.shape == theirs.shape else None)
+            except NotAnAnswer as error:
+                self._fail(name, f"excluded: {error}")
+                self.result.exclude(name)
 
     def fit(self, length_sets: list) -> None:
         if self.engine is not None:
@@ -141,9 +151,3 @@ class Session:
         if self.engine is not None:
             facts = self.engine.facts()
             self.result.memory = Memory(self.engine.resident_bytes(), facts["weight_bytes"], facts["run_bytes"])
-
-
-def _accuracy(actual: np.ndarray, expected: np.ndarray, ours: np.ndarray) -> Accuracy:
-    cosines = (actual * expected).sum(axis=1) / np.linalg.norm(actual, axis=1) / np.linalg.norm(expected, axis=1)
-    return Accuracy(float(cosines.min()), float(np.abs(actual - expected).max()),
-                    float(np.abs(actual - ours).max()))
