@@ -15,7 +15,7 @@ import checkpoints
 import report_html
 import report_text
 from contenders import own_contenders, peer_contenders, reference_contender
-from figures import figures_of
+from figures import json_of
 from kernels import run_kernels
 from results import Results
 from serving import measure_start
@@ -77,6 +77,8 @@ class Benchmark:
         real = self._options.minilm
         if model.name == "minilm-l6" and real:
             return str(real)
+        if model.name == "minilm-l6" and self._options.peers:
+            self.results.note("minilm-l6: seeded weights, for the real checkpoint could not be had")
         return str(checkpoints.write(model, self._work / model.name)) if model.embeds else f"synthetic:{model.name}"
 
     def _meet(self, facts: dict) -> None:
@@ -113,13 +115,13 @@ class Benchmark:
             self.results.kernels = run_kernels(self._bench / "kernels_bench", self._work / "kernels.json",
                                                self._work / "kernels.log")
         except (OSError, subprocess.SubprocessError) as error:
-            self.results.notes.append(f"kernels: {error}")
+            self.results.note(f"kernels: {error}")
         say("start to ready")
         try:
             folder = checkpoints.write(cases.MODELS["bert-base"], self._work / "bert-base")
             self.results.start = measure_start(self._options.build / "serve" / "bin" / "attendant-server", folder)
         except (OSError, RuntimeError) as error:
-            self.results.notes.append(f"start to ready: {error}")
+            self.results.note(f"start to ready: {error}")
 
 
 def _versions(python: pathlib.Path) -> str:
@@ -153,8 +155,7 @@ def main() -> None:
         sys.exit("the engine did not start: " + "; ".join(report_text.not_measured(results)))
     print(report_text.render(results))
     if options.json:
-        options.json.write_text(json.dumps({"machine": results.machine, "figures": figures_of(results)}, indent=2) +
-                                "\n", encoding="utf-8")
+        options.json.write_text(json.dumps(json_of(results), indent=2) + "\n", encoding="utf-8")
     if options.html:
         options.html.write_text(report_html.render(results), encoding="utf-8")
     if wrong := results.wrong_answers():

@@ -40,7 +40,7 @@ def ratios_of(found: CaseResult, dtype: str) -> dict:
 
 
 def _of_model(found: ModelResult) -> dict:
-    name = f"{found.model.name}.{found.dtype}"
+    name = found.name
     figures = {}
     for case in found.cases:
         figures.update(_of_case(case, found.dtype))
@@ -58,6 +58,14 @@ def _of_model(found: ModelResult) -> dict:
                         f"memory.{name}.weight_bytes": found.memory.weight_bytes,
                         f"memory.{name}.over_weights": found.memory.over_weights})
     return figures
+
+
+def json_of(results: Results) -> dict:
+    """The figures, and why others are missing: model -> {contender: reason}."""
+    return {"machine": results.machine, "figures": figures_of(results),
+            "refused": {model.name: model.refused for model in results.models if model.refused},
+            "failures": {model.name: model.failures for model in results.models if model.failures},
+            "notes": results.notes}
 
 
 def figures_of(results: Results) -> dict:

@@ -89,10 +89,9 @@ def not_measured(results: Results) -> list:
     """Who did not take part, and why."""
     lines = list(results.notes)
     for model in results.models:
-        name = f"{model.model.name}.{model.dtype}"
         if model.refused:
-            lines.append(f"{name}: {model.refused}")
-        lines += [f"{name}, {contender}: {reason}" for contender, reason in model.failures.items()]
+            lines.append(f"{model.name}, attendant: refused, {model.refused}")
+        lines += [f"{model.name}, {contender}: {reason}" for contender, reason in model.failures.items()]
     return lines
 
 
@@ -105,13 +104,13 @@ def stage_rows(results: Results) -> list:
 
 
 def fit_rows(results: Results) -> list:
-    return [(f"{model.model.name}.{model.dtype}", f"{model.fit.a * 1e3:.3f}", f"{model.fit.b * 1e6:.2f}",
+    return [(model.name, f"{model.fit.a * 1e3:.3f}", f"{model.fit.b * 1e6:.2f}",
              f"{model.fit.c * 1e9:.3f}", f"{model.fit.r2:.5f}") for model in results.models if model.fit]
 
 
 def memory_rows(results: Results) -> list:
     mib = 1 << 20
-    return [(f"{model.model.name}.{model.dtype}", f"{model.memory.resident_bytes / mib:.0f}",
+    return [(model.name, f"{model.memory.resident_bytes / mib:.0f}",
              f"{model.memory.weight_bytes / mib:.0f}", f"{model.memory.run_bytes / mib:.0f}",
              f"{model.memory.over_weights:.3f}") for model in results.models if model.memory]
 

@@ -124,6 +124,11 @@ class Results:
     notes: list = dataclasses.field(default_factory=list)
     seconds: float = 0
 
+    def note(self, line: str) -> None:
+        """What a reader of the figures has to know; once."""
+        if line not in self.notes:
+            self.notes.append(line)
+
     def wrong_answers(self) -> list:
         """Where the engine's own answers are not the model's."""
         wrong = []
