@@ -23,6 +23,7 @@ from session import Session, say
 
 DTYPES = ("f32", "bf16", "int8")
 PEER_PACKAGES = ("openvino", "nncf", "onnxruntime", "ctranslate2", "torch", "transformers")
+CASE_OF_PEERS_ALONE = "8x128"
 COMPARED_SENTENCES, COMPARED_BATCH = 32, 8
 
 
@@ -55,13 +56,16 @@ class Benchmark:
             self.results.models.append(session.result)
             threads = self.results.machine.get("threads", 0)  # 0: the CPU budget
             engine, *bounds = own_contenders(self._bench, source, dtype, threads)
-            if not session.start(engine):
+            if session.start(engine):
+                self._meet(session.engine.facts())
+                for bound in bounds:
+                    session.start(bound)
+            else:
                 session.result.refused = session.result.failures.pop("attendant")
-                return
-            self._meet(session.engine.facts())
+                wanted = self._for_peers_alone(dtype, wanted)
+                if not wanted:
+                    return
             threads = self.results.machine["threads"]
-            for bound in bounds:
-                session.start(bound)
             if self._options.peers and model.embeds:
                 for peer in peer_contenders(self._options.peers, source, dtype, threads, self._options.full):
                     session.start(peer)
@@ -71,6 +75,12 @@ class Benchmark:
                 self._look_closer(session)
             if self._options.peers and model.embeds:
                 self._compare(session)
+
+    def _for_peers_alone(self, dtype: str, wanted: list) -> list:
+        """What to measure where the CPU refuses the engine a type: peers do int8 without its units too."""
+        if not self._options.peers or not self.results.machine or dtype != "int8":
+            return []
+        return [case for case in wanted if case.name == CASE_OF_PEERS_ALONE and case.with_peers]
 
     def _source(self, model) -> str:
         """What all contenders load: the real MiniLM if the peers' environment has it, else seeded weights."""

@@ -5,12 +5,11 @@ from results import CaseResult, ModelResult, Results
 def _of_case(found: CaseResult, dtype: str) -> dict:
     case = found.case
     name = f"{case.model.name}.{case.name}"
-    engine = found.engine_seconds()
-    figures = {
-        f"tokens_per_s.{name}.{dtype}": case.tokens / engine.best,
-        f"median_tokens_per_s.{name}.{dtype}": case.tokens / engine.median,
-        f"gflops.{name}.{dtype}": case.model.flops(case.lengths) / engine.best / 1e9,
-    }
+    figures = {}
+    if engine := found.engine_seconds():
+        figures[f"tokens_per_s.{name}.{dtype}"] = case.tokens / engine.best
+        figures[f"median_tokens_per_s.{name}.{dtype}"] = case.tokens / engine.median
+        figures[f"gflops.{name}.{dtype}"] = case.model.flops(case.lengths) / engine.best / 1e9
     if bound := found.bound():
         figures[f"bound.{name}.{dtype}"] = found.bound_share()
         figures[f"bound_tokens_per_s.{name}.{dtype}"] = case.tokens / bound[0]

@@ -86,7 +86,7 @@ def render(results: Results) -> str:
     for model in results.models:
         head, rows = text.peer_table(model)
         if rows:
-            parts += [f"<h2>{html.escape(model.model.name)}, {model.dtype}, beside its peers</h2>",
+            parts += [f"<h2>{html.escape(text.peer_title(model))}</h2>",
                       "<p>Valid tokens/s, the best of interleaved rounds on the same cores. A configuration that "
                       "the first round shows to be hopeless takes no further part.</p>",
                       _table(head, rows), *_peer_charts(model)]

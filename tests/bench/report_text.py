@@ -37,8 +37,13 @@ def target_rows(results: Results) -> list:
 def engine_rows(results: Results) -> list:
     rows = []
     for model in results.models:
+        if model.refused:
+            rows.append((model.name, "refused", *[""] * (len(ENGINE_HEAD) - 2)))
+            continue
         for found in model.cases:
             case, engine, share = found.case, found.engine_seconds(), found.bound_share()
+            if engine is None:
+                continue
             rows.append((f"{model.model.name}.{case.name}.{model.dtype}", case.tokens,
                          f"{case.tokens / engine.best:.0f}", f"{case.tokens / engine.median:.0f}",
                          f"{case.model.flops(case.lengths) / engine.best / 1e9:.0f}",
@@ -62,6 +67,8 @@ def peer_table(model: ModelResult) -> tuple:
             timing = found.groups[arrangement].get(name)
             row.append(f"{found.case.tokens / timing.best:.0f}" if timing else "-")
         rows.append(row + _accuracy_cells(model.accuracy.get(name)))
+    if model.refused:
+        return head, rows
     rows.append(["ratio to the best peer", *(_ratio(found.peer_ratio(arrangement)) +
                                              ("*" if found.best_peer(arrangement) in model.disagreeing() else "")
                                              for found, arrangement in columns), *("" for _ in ACCURACY_HEAD)])
@@ -71,6 +78,11 @@ def peer_table(model: ModelResult) -> tuple:
                                                         for found, arrangement in columns),
                      *("" for _ in ACCURACY_HEAD)])
     return head, rows
+
+
+def peer_title(model: ModelResult) -> str:
+    alone = f": peers alone, the engine refuses ({model.refused})" if model.refused else ""
+    return f"{model.model.name}, {model.dtype}, beside its peers{alone}"
 
 
 def _ratio(value: float | None) -> str:
@@ -150,7 +162,7 @@ def render(results: Results) -> str:
     for model in results.models:
         head, rows = peer_table(model)
         if rows:
-            parts.append(f"{model.model.name}, {model.dtype}\n{table(head, rows)}")
+            parts.append(f"{peer_title(model)}\n{table(head, rows)}")
     for head, rows in ((STAGE_HEAD, stage_rows(results)), (FIT_HEAD, fit_rows(results)),
                        (MEMORY_HEAD, memory_rows(results)), (KERNEL_HEAD, kernel_rows(results))):
         if rows:

@@ -10,18 +10,20 @@ PACKED = "packed"  # the arrangement of the engine and of the bound
 @dataclasses.dataclass
 class CaseResult:
     """One case in one data type. A group is an interleaved set of rounds: one arrangement of the peers' batches, with
-    the engine in every group, the bound in the first."""
+    the engine in every group unless the CPU refuses it, the bound in the first."""
     case: Case
     groups: dict = dataclasses.field(default_factory=dict)  # arrangement -> {contender: Timing}
 
-    def engine_seconds(self) -> Timing:
-        return Timing([seconds for group in self.groups.values() for seconds in group["attendant"].passes])
+    def engine_seconds(self) -> Timing | None:
+        passes = [seconds for group in self.groups.values() if "attendant" in group
+                  for seconds in group["attendant"].passes]
+        return Timing(passes) if passes else None
 
     def bound(self) -> tuple | None:
         """Best seconds of the bound, in the better of its forms, and of the engine, of the group that has the bound."""
         for group in self.groups.values():
             bounds = [timing.best for name, timing in group.items() if name.startswith("bound-")]
-            if bounds:
+            if bounds and "attendant" in group:
                 return min(bounds), group["attendant"].best
         return None
 

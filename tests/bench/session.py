@@ -75,7 +75,7 @@ class Session:
                 if entrant.failure:
                     self._fail(entrant.name, entrant.failure)
             group = {entrant.name: entrant.timing for entrant in entrants if entrant.timing.passes}
-            if "attendant" not in group:
+            if not group or ("attendant" not in group and not self.result.refused):
                 return
             found.groups[arrangement] = group
         self.result.cases.append(found)

@@ -5,9 +5,33 @@ import unittest
 import report_html
 import report_text
 from cases import MODELS
-from figures import json_of
+from figures import figures_of, json_of
 from made_results import result_of, results_of, timings
-from results import ModelResult
+from results import Accuracy, ModelResult
+
+
+class PeersAlone(unittest.TestCase):
+    """The CPU refuses the engine a type that peers compute in."""
+
+    def setUp(self):
+        self.results = results_of("int8", result_of("bert-base", "8x128",
+                                                    arrival=timings(openvino=(2.0,), torch_eager=(4.0,))))
+        model = self.results.models[0]
+        model.refused = "this CPU has no VNNI"
+        model.accuracy["openvino"] = Accuracy(0.96, 0.1, None, True)
+
+    def test_their_speed_and_accuracy_are_told_and_no_ratio(self):
+        figures = figures_of(self.results)
+        self.assertEqual(figures["peer_tokens_per_s.openvino.bert-base.8x128.int8"], 512)
+        self.assertEqual(figures["accuracy.openvino.bert-base.int8.lowest_token_cosine"], 0.96)
+        self.assertFalse([name for name in figures if name.startswith(("peer.", "bound", "tokens_per_s."))])
+
+    def test_text_and_page(self):
+        text = report_text.render(self.results)
+        self.assertRegex(text, r"(?m)^bert-base.int8 +refused$")
+        self.assertIn("bert-base, int8, beside its peers: peers alone, the engine refuses (this CPU has no VNNI)", text)
+        self.assertRegex(text, r"(?m)^openvino +512 +0.9600000 +1.0e-01 +- +agrees$")
+        self.assertIn("peers alone", report_html.render(self.results))
 
 
 class Missing(unittest.TestCase):
