@@ -1,6 +1,8 @@
 // The engine as a contender: packed batches through engine/layers; see worker.h.
 //   engine_worker --model SOURCE [--dtype f32] [--threads N]
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <fstream>
 #include <memory>
@@ -127,6 +129,7 @@ absl::StatusOr<std::unique_ptr<Contender>> Make(const WorkerOptions& options) {
   auto encoder = Encoder::Load(checkpoint->description, *checkpoint->weights,
                                [](int64_t, int64_t) {}, {.type = *type});
   if (!encoder.ok()) return encoder.status();
+  malloc_trim(0);  // as the server does when it has loaded a model
   return std::make_unique<EngineContender>(*std::move(encoder), options.threads);
 }
 

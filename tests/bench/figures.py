@@ -53,8 +53,10 @@ def _of_model(found: ModelResult) -> dict:
         figures.update({f"cost.{name}.a_ms": found.fit.a * 1e3, f"cost.{name}.b_us_per_token": found.fit.b * 1e6,
                         f"cost.{name}.c_ns_per_token2": found.fit.c * 1e9, f"cost.{name}.r2": found.fit.r2})
     if found.memory:
-        figures.update({f"memory.{name}.resident_bytes": found.memory.resident_bytes,
+        figures.update({f"memory.{name}.loaded_bytes": found.memory.loaded_bytes,
+                        f"memory.{name}.resident_bytes": found.memory.resident_bytes,
                         f"memory.{name}.weight_bytes": found.memory.weight_bytes,
+                        f"memory.{name}.activation_bytes": found.memory.touched_bytes,
                         f"memory.{name}.over_weights": found.memory.over_weights})
     return figures
 
@@ -79,8 +81,10 @@ def figures_of(results: Results) -> dict:
             figures[f"kernel_gflops.{name}"] = counters["flops"] / 1e9
         elif "elements" in counters:
             figures[f"kernel_ns_per_element.{name}"] = 1e9 / counters["elements"]
-    if results.start:
-        figures["start_s.bert-base.f32"] = results.start.seconds
-        figures["start_resident_bytes.bert-base.f32"] = results.start.resident_bytes
+    for start in results.starts:
+        figures[f"start_s.{start.model}.f32"] = start.seconds
+        figures[f"start_resident_bytes.{start.model}.f32"] = start.resident_bytes
+        if start.over_weights:
+            figures[f"start_over_weights.{start.model}.f32"] = start.over_weights
     figures["seconds"] = results.seconds
     return figures

@@ -1,7 +1,7 @@
 """The report as plain text tables."""
 from figures import figures_of, ratios_of
 from results import ModelResult, Results
-from targets import targets
+from targets import limits, targets
 
 
 def table(head: list, rows: list) -> str:
@@ -29,9 +29,12 @@ def _best_peers(results: Results) -> dict:
 def target_rows(results: Results) -> list:
     """Figure, value, target, whether it is reached, and the best peer, of every figure that has a target."""
     figures, peers = figures_of(results), _best_peers(results)
-    return [(name, f"{figures[name]:.3f}", f"{least:.2f}", "reached" if figures[name] >= least else "missed",
-             peers.get(name, ""))
-            for name, least in targets(results.machine["isa"]).items() if name in figures]
+    wanted = {name: (f">= {least:g}", figures[name] >= least)
+              for name, least in targets(results.machine["isa"]).items() if name in figures}
+    wanted |= {name: (f"<= {greatest:g}", figures[name] <= greatest)
+               for name, greatest in limits().items() if name in figures}
+    return [(name, f"{figures[name]:.4g}", target, "reached" if reached else "missed", peers.get(name, ""))
+            for name, (target, reached) in wanted.items()]
 
 
 def engine_rows(results: Results) -> list:
@@ -122,9 +125,12 @@ def fit_rows(results: Results) -> list:
 
 def memory_rows(results: Results) -> list:
     mib = 1 << 20
-    return [(model.name, f"{model.memory.resident_bytes / mib:.0f}",
-             f"{model.memory.weight_bytes / mib:.0f}", f"{model.memory.run_bytes / mib:.0f}",
-             f"{model.memory.over_weights:.3f}") for model in results.models if model.memory]
+    rows = [(model.name, *(f"{value / mib:.0f}" for value in (
+        model.memory.weight_bytes, model.memory.loaded_bytes, model.memory.resident_bytes, model.memory.file_bytes,
+        model.memory.touched_bytes)), f"{model.memory.over_weights:.3f}") for model in results.models if model.memory]
+    return rows + [(f"server, {start.model}.f32", f"{start.weight_bytes / mib:.0f}",
+                    f"{start.resident_bytes / mib:.0f}", "", "", "", f"{start.over_weights:.3f}")
+                   for start in results.starts if start.over_weights]
 
 
 def kernel_rows(results: Results) -> list:
@@ -143,7 +149,8 @@ ACCURACY_HEAD = ["token cosine >=", "error <=", "from ours <=", "answers"]
 ENGINE_HEAD = ["engine", "tokens", "tokens/s", "median", "useful GFLOP/s", "share of bound", "ms"]
 STAGE_HEAD = ["ms of a layer", "QKV", "attention", "output", "2 norms", "FF1", "activation", "FF2"]
 FIT_HEAD = ["t = a + b T + c sum(len^2)", "a ms", "b us", "c ns", "R^2"]
-MEMORY_HEAD = ["MiB", "resident", "packed weights", "activations", "(resident - activations) / weights"]
+MEMORY_HEAD = ["MiB", "packed weights", "resident when loaded", "after the cases", "of it program and libraries",
+               "of it activations", "all but activations / weights"]
 TARGET_HEAD = ["figure", "value", "target", "", "best peer"]
 KERNEL_HEAD = ["kernel", "us", "rate"]
 
@@ -153,8 +160,7 @@ def machine_line(results: Results) -> str:
 
 
 def start_line(results: Results) -> str:
-    return (f"Start to ready, bert-base f32: {results.start.seconds:.2f} s, "
-            f"then {results.start.resident_bytes / (1 << 20):.0f} MiB resident" if results.start else "")
+    return "".join(f"Start to ready, {start.model} f32: {start.seconds:.2f} s. " for start in results.starts).rstrip()
 
 
 def render(results: Results) -> str:
@@ -167,7 +173,7 @@ def render(results: Results) -> str:
                        (MEMORY_HEAD, memory_rows(results)), (KERNEL_HEAD, kernel_rows(results))):
         if rows:
             parts.append(table(head, rows))
-    if results.start:
+    if results.starts:
         parts.append(start_line(results))
     if not_measured(results):
         parts.append("Not measured:\n" + "\n".join(f"  {line}" for line in not_measured(results)))

@@ -73,14 +73,22 @@ class CostFit:
 
 @dataclasses.dataclass
 class Memory:
-    resident_bytes: int
-    weight_bytes: int
-    run_bytes: int
+    """Of the engine in a process of its own."""
+    loaded_bytes: int  # resident after loading, before the first run
+    resident_bytes: int  # after the last case
+    file_bytes: int  # of them the pages of the program and its libraries
+    weight_bytes: int  # packed
+    run_bytes: int  # reserved for the activations of the last case
+
+    @property
+    def touched_bytes(self) -> int:
+        """Activations count as far as they can be resident: no more than was reserved, nor than came since loading."""
+        return max(0, min(self.run_bytes, self.resident_bytes - self.loaded_bytes))
 
     @property
     def over_weights(self) -> float:
         """Resident bytes without the activations, over the packed weights."""
-        return (self.resident_bytes - self.run_bytes) / self.weight_bytes
+        return (self.resident_bytes - self.touched_bytes) / self.weight_bytes
 
 
 @dataclasses.dataclass
@@ -112,9 +120,15 @@ class ModelResult:
 
 @dataclasses.dataclass
 class Start:
-    """Of the server, from its start to ready, with the weights in the file cache."""
+    """Of the server with one model in float32, from its start to ready, with the weights in the file cache."""
+    model: str
     seconds: float
-    resident_bytes: int
+    resident_bytes: int  # when ready, before the first request
+    weight_bytes: int | None  # packed, as the engine tells
+
+    @property
+    def over_weights(self) -> float | None:
+        return self.resident_bytes / self.weight_bytes if self.weight_bytes else None
 
 
 @dataclasses.dataclass
@@ -122,9 +136,13 @@ class Results:
     machine: dict = dataclasses.field(default_factory=dict)
     models: list = dataclasses.field(default_factory=list)
     kernels: list = dataclasses.field(default_factory=list)  # (name, seconds, counters)
-    start: Start | None = None
+    starts: list = dataclasses.field(default_factory=list)
     notes: list = dataclasses.field(default_factory=list)
     seconds: float = 0
+
+    def weight_bytes(self, model: str, dtype: str) -> int | None:
+        return next((found.memory.weight_bytes for found in self.models
+                     if found.name == f"{model}.{dtype}" and found.memory), None)
 
     def note(self, line: str) -> None:
         """What a reader of the figures has to know; once."""

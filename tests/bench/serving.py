@@ -5,17 +5,19 @@ import tempfile
 import time
 
 from results import Start
+from worker_process import resident_bytes
 
 STARTS = 3
 DEADLINE_SECONDS = 120
 
 
-def _start_once(server: pathlib.Path, model: pathlib.Path) -> Start:
+def _start_once(server: pathlib.Path, source: str) -> tuple:
+    """Seconds to ready, resident bytes then."""
     with tempfile.TemporaryDirectory() as scratch:
         ports = pathlib.Path(scratch) / "ports"
         begin = time.monotonic()
         with open(pathlib.Path(scratch) / "log", "w", encoding="utf-8") as log:
-            process = subprocess.Popen([str(server), "--model", f"m={model}", "--port", "0", "--http-port", "0",
+            process = subprocess.Popen([str(server), "--model", f"m={source}", "--port", "0", "--http-port", "0",
                                         "--port-file", str(ports)], stderr=log)
         try:
             while not ports.exists():  # written when ready
@@ -23,15 +25,14 @@ def _start_once(server: pathlib.Path, model: pathlib.Path) -> Start:
                     raise RuntimeError("the server did not start")
                 time.sleep(0.002)
             seconds = time.monotonic() - begin
-            status = pathlib.Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
-            resident = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS:"))
-            return Start(seconds, resident * 1024)
+            return seconds, resident_bytes(process.pid)["VmRSS"]
         finally:
             process.terminate()
             process.wait(timeout=60)
 
 
-def measure_start(server: pathlib.Path, model: pathlib.Path) -> Start:
-    """The quickest of a few; the first warms the file cache."""
-    _start_once(server, model)
-    return min((_start_once(server, model) for _ in range(STARTS)), key=lambda start: start.seconds)
+def measure_start(server: pathlib.Path, source: str, model: str, weight_bytes: int | None) -> Start:
+    """The quickest of a few, and the most memory; the first warms the file cache."""
+    _start_once(server, source)
+    seconds, resident = zip(*(_start_once(server, source) for _ in range(STARTS)))
+    return Start(model, min(seconds), max(resident), weight_bytes)

@@ -11,7 +11,7 @@ from contenders import Contender
 from cost_model import fit_costs
 from results import CaseResult, Memory, ModelResult
 from rounds import Entrant, run_rounds
-from worker_process import WorkerFailed, WorkerProcess
+from worker_process import WorkerFailed, WorkerProcess, resident_bytes
 
 START_TIMEOUT = 1200  # a peer may have to convert the checkpoint first
 
@@ -29,6 +29,7 @@ class Session:
         self._work = work
         self._workers = {}  # contender -> WorkerProcess
         self._contenders = {}
+        self._loaded_bytes = 0  # of the engine, before its first case
 
     def __enter__(self):
         return self
@@ -52,6 +53,8 @@ class Session:
             return False
         self._workers[contender.name] = worker
         self._contenders[contender.name] = contender
+        if contender.role == "engine":
+            self._loaded_bytes = resident_bytes(worker.pid)["VmRSS"]
         return True
 
     def _fail(self, name: str, reason) -> None:
@@ -149,5 +152,6 @@ class Session:
     def weigh(self) -> None:
         """Memory, as it is after the cases."""
         if self.engine is not None:
-            facts = self.engine.facts()
-            self.result.memory = Memory(self.engine.resident_bytes(), facts["weight_bytes"], facts["run_bytes"])
+            facts, now = self.engine.facts(), resident_bytes(self.engine.pid)
+            self.result.memory = Memory(self._loaded_bytes, now["VmRSS"], now["RssFile"], facts["weight_bytes"],
+                                        facts["run_bytes"])

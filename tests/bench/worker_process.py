@@ -10,6 +10,13 @@ class WorkerFailed(Exception):
     """Why a contender takes no further part."""
 
 
+def resident_bytes(pid: int) -> dict:
+    """VmRSS, and of it RssAnon, RssFile and RssShmem."""
+    lines = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+    return {name: int(value.split()[0]) * 1024 for name, _, value in (line.partition(":") for line in lines)
+            if name == "VmRSS" or name.startswith("Rss")}
+
+
 class WorkerProcess:
     def __init__(self, command: list, environment: dict, log: pathlib.Path, start_timeout: float):
         self._log = log
@@ -38,12 +45,6 @@ class WorkerProcess:
 
     def facts(self) -> dict:
         return json.loads(self._ask("facts", 60))
-
-    def resident_bytes(self) -> int:
-        for line in pathlib.Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8").splitlines():
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1]) * 1024
-        raise WorkerFailed("no VmRSS")
 
     def close(self) -> None:
         self._process.kill()
