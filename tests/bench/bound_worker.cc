@@ -1,5 +1,6 @@
 // The GEMM bound as a contender: the matrix products of the same batches alone; see worker.h.
 //   bound_worker --model SOURCE [--dtype f32|bf16|int8] [--threads N] [--split team|rows]
+//                [--row-multiple 64|16]
 
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -47,7 +48,8 @@ absl::StatusOr<std::unique_ptr<Contender>> Make(const WorkerOptions& options) {
   GemmBound::Plan plan{.model = checkpoint->description,
                        .type = GemmBound::Type::kFloat32,
                        .threads = options.threads,
-                       .split = GemmBound::Split::kTeam};
+                       .split = GemmBound::Split::kTeam,
+                       .row_multiple = options.row_multiple};
   if (options.dtype == "bf16") plan.type = GemmBound::Type::kBFloat16;
   if (options.dtype == "int8") plan.type = GemmBound::Type::kInt8;
   if (options.split == "rows") plan.split = GemmBound::Split::kRows;

@@ -56,6 +56,11 @@ class Case:
     def tokens(self) -> int:
         return sum(self.lengths)
 
+    @property
+    def short(self) -> bool:
+        """So few tokens that the bound, whose T is rounded up to 64, is no bound."""
+        return self.tokens < 64
+
 
 def _shuffled(lengths) -> tuple:
     lengths = [max(4, min(512, round(length))) for length in lengths]

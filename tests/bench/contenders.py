@@ -1,4 +1,4 @@
-"""Who takes part: the engine, the bound in its two forms, and the peers, each in its best documented configurations."""
+"""Who takes part: the engine, the bound in its forms, and the peers, each in its best documented configurations."""
 import dataclasses
 import pathlib
 
@@ -18,7 +18,7 @@ JEMALLOC = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
 @dataclasses.dataclass(frozen=True)
 class Contender:
     name: str
-    role: str  # "engine", "bound" or "peer"
+    role: str  # "engine", "bound", "bound16" (T rounded up to 16, not 64) or "peer"
     command: tuple
     environment: dict = dataclasses.field(default_factory=dict)
     streams: int = 1  # batches in flight
@@ -52,8 +52,9 @@ _PEERS = (
 
 def own_contenders(binaries: pathlib.Path, source: str, dtype: str, threads: int) -> list:
     common = ("--model", source, "--dtype", dtype, "--threads", str(threads))
-    bounds = [Contender(f"bound-{split}", "bound", (str(binaries / "bound_worker"), *common, "--split", split))
-              for split in ("team", "rows")]
+    bounds = [Contender(f"{role}-{split}", role, (str(binaries / "bound_worker"), *common, "--split", split,
+                                                  "--row-multiple", multiple))
+              for role, multiple in (("bound", "64"), ("bound16", "16")) for split in ("team", "rows")]
     return [Contender("attendant", "engine", (str(binaries / "engine_worker"), *common), ENGINE_ENVIRONMENT), *bounds]
 
 

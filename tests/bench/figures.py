@@ -13,6 +13,8 @@ def _of_case(found: CaseResult, dtype: str) -> dict:
     if bound := found.bound():
         figures[f"bound.{name}.{dtype}"] = found.bound_share()
         figures[f"bound_tokens_per_s.{name}.{dtype}"] = case.tokens / bound[0]
+    if found.bound("bound16"):
+        figures[f"bound16.{name}.{dtype}"] = found.bound_share("bound16")
     for arrangement in found.groups:
         suffix = f".{arrangement}" if case.ragged else ""
         for peer, timing in found.peers(arrangement).items():

@@ -17,7 +17,6 @@ namespace {
 using dnnl::memory;
 using DnnlType = memory::data_type;
 
-constexpr int64_t kRowMultiple = 64;
 constexpr int64_t kRowTileRows = 16;
 
 int64_t RoundUp(int64_t value, int64_t multiple) {
@@ -132,7 +131,7 @@ class GemmBound::Impl {
  private:
   // Of one worker.
   int64_t RowsOf(int64_t tokens) const {
-    const int64_t padded = RoundUp(tokens, kRowMultiple);
+    const int64_t padded = RoundUp(tokens, plan_.row_multiple);
     return RoundUp((padded + workers_ - 1) / workers_, kRowTileRows);
   }
 

@@ -1,4 +1,5 @@
-// The matrix products of a model alone: what no engine that multiplies with oneDNN can beat.
+// The matrix products of a model alone, as plain calls of oneDNN: what an engine gets from it that
+// loses nothing beside them. Other blocks, other splits or kernels of its own can beat it.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +11,9 @@
 namespace attendant::bench {
 
 // Fused QKV, output and both feed-forward products of every layer, each one plain oneDNN matmul (no
-// bias, no post-op) over its own packed weight, for T tokens rounded up to a multiple of 64.
-// Operands are random and distinct for each layer, so that weights come from where they come from
-// in a model.
+// bias, no post-op) over its own packed weight, for T tokens rounded up to a multiple of the
+// plan's. Operands are random and distinct for each layer, so that weights come from where they
+// come from in a model.
 class GemmBound {
  public:
   // kTeam: each product on all threads of oneDNN. kRows: each thread has its share of the rows,
@@ -26,6 +27,7 @@ class GemmBound {
     Type type;
     int threads;
     Split split;
+    int64_t row_multiple;  // 64; 16 tells more of a batch of fewer tokens
   };
 
   // For batches of these sizes; weights are laid out as oneDNN likes best for the largest. Throws

@@ -12,28 +12,31 @@ def table(head: list, rows: list) -> str:
                                for i, (cell, width) in enumerate(zip(row, widths))).rstrip() for row in cells)
 
 
-def _best_peers(results: Results) -> dict:
-    """Ratio's name -> who it is to, and how far that one is from the model's answers."""
-    peers = {}
+def _beside(results: Results) -> dict:
+    """Figure -> what to read it with: of a ratio, who it is to and how far that one is from the model's answers; of a
+    share of the bound for few tokens, that of the bound without its rounding up to 64."""
+    beside = {}
     for model in results.models:
         for found in model.cases:
+            if share := found.bound_share("bound16"):
+                beside[f"bound.{model.model.name}.{found.case.name}.{model.dtype}"] = f"T to 16: {share:.4g}"
             for name, arrangement in ratios_of(found, model.dtype).items():
                 peer = found.best_peer(arrangement)
                 accuracy = model.accuracy.get(peer)
-                peers[name] = f"{peer}, cosine >= {accuracy.lowest_token_cosine:.4f}" if accuracy else peer
+                beside[name] = f"{peer}, cosine >= {accuracy.lowest_token_cosine:.4f}" if accuracy else peer
                 if accuracy and not accuracy.agrees:
-                    peers[name] += f": {DISAGREES}"
-    return peers
+                    beside[name] += f": {DISAGREES}"
+    return beside
 
 
 def target_rows(results: Results) -> list:
-    """Figure, value, target, whether it is reached, and the best peer, of every figure that has a target."""
-    figures, peers = figures_of(results), _best_peers(results)
+    """Figure, value, target, whether it is reached, and what to read it with, of every figure that has a target."""
+    figures, beside = figures_of(results), _beside(results)
     wanted = {name: (f">= {least:g}", figures[name] >= least)
               for name, least in targets(results.machine["isa"]).items() if name in figures}
     wanted |= {name: (f"<= {greatest:g}", figures[name] <= greatest)
                for name, greatest in limits().items() if name in figures}
-    return [(name, f"{figures[name]:.4g}", target, "reached" if reached else "missed", peers.get(name, ""))
+    return [(name, f"{figures[name]:.4g}", target, "reached" if reached else "missed", beside.get(name, ""))
             for name, (target, reached) in wanted.items()]
 
 
@@ -44,13 +47,15 @@ def engine_rows(results: Results) -> list:
             rows.append((model.name, "refused", *[""] * (len(ENGINE_HEAD) - 2)))
             continue
         for found in model.cases:
-            case, engine, share = found.case, found.engine_seconds(), found.bound_share()
+            case, engine = found.case, found.engine_seconds()
             if engine is None:
                 continue
             rows.append((f"{model.model.name}.{case.name}.{model.dtype}", case.tokens,
                          f"{case.tokens / engine.best:.0f}", f"{case.tokens / engine.median:.0f}",
                          f"{case.model.flops(case.lengths) / engine.best / 1e9:.0f}",
-                         f"{share:.3f}" if share else "", f"{engine.best * 1e3:.1f}"))
+                         *(f"{share:.3f}" if share else "" for share in (found.bound_share(),
+                                                                         found.bound_share("bound16"))),
+                         f"{engine.best * 1e3:.1f}"))
     return rows
 
 
@@ -146,12 +151,12 @@ def kernel_rows(results: Results) -> list:
 DISAGREES = "does not agree"
 # Of real sentences: the lowest cosine to float64, the largest errors to float64 and to the engine.
 ACCURACY_HEAD = ["token cosine >=", "error <=", "from ours <=", "answers"]
-ENGINE_HEAD = ["engine", "tokens", "tokens/s", "median", "useful GFLOP/s", "share of bound", "ms"]
+ENGINE_HEAD = ["engine", "tokens", "tokens/s", "median", "useful GFLOP/s", "share of bound", "T to 16", "ms"]
 STAGE_HEAD = ["ms of a layer", "QKV", "attention", "output", "2 norms", "FF1", "activation", "FF2"]
 FIT_HEAD = ["t = a + b T + c sum(len^2)", "a ms", "b us", "c ns", "R^2"]
 MEMORY_HEAD = ["MiB", "packed weights", "resident when loaded", "after the cases", "of it program and libraries",
                "of it activations", "all but activations / weights"]
-TARGET_HEAD = ["figure", "value", "target", "", "best peer"]
+TARGET_HEAD = ["figure", "value", "target", "", "beside it"]
 KERNEL_HEAD = ["kernel", "us", "rate"]
 
 

@@ -19,22 +19,22 @@ class CaseResult:
                   for seconds in group["attendant"].passes]
         return Timing(passes) if passes else None
 
-    def bound(self) -> tuple | None:
+    def bound(self, role: str = "bound") -> tuple | None:
         """Best seconds of the bound, in the better of its forms, and of the engine, of the group that has the bound."""
         for group in self.groups.values():
-            bounds = [timing.best for name, timing in group.items() if name.startswith("bound-")]
+            bounds = [timing.best for name, timing in group.items() if name.startswith(role + "-")]
             if bounds and "attendant" in group:
                 return min(bounds), group["attendant"].best
         return None
 
-    def bound_share(self) -> float | None:
+    def bound_share(self, role: str = "bound") -> float | None:
         """The engine's tokens/s as a share of the bound's."""
-        bound = self.bound()
+        bound = self.bound(role)
         return bound[0] / bound[1] if bound else None
 
     def peers(self, arrangement: str) -> dict:
         return {name: timing for name, timing in self.groups.get(arrangement, {}).items()
-                if name != "attendant" and not name.startswith("bound-")}
+                if name != "attendant" and not name.startswith("bound")}
 
     def best_peer(self, arrangement: str, among=None) -> str | None:
         """The quickest of one group, or of those `among` them."""

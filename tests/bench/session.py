@@ -68,7 +68,9 @@ class Session:
         found = CaseResult(case)
         sequences = self._ids.sequences(case.lengths)
         for arrangement, batches in arrangements(case).items():
-            roles = {"engine", "peer"} if found.groups else {"engine", "bound", "peer"}
+            roles = {"engine", "peer"}
+            if not found.groups:
+                roles |= {"bound", "bound16"} if case.short else {"bound"}
             entrants = self._enter(case, sequences, batches, roles)
             if arrangement != "arrival" and not any(entrant.is_peer for entrant in entrants):
                 break

@@ -83,6 +83,11 @@ absl::StatusOr<WorkerOptions> ParseOptions(int argc, char** argv) {
   if (values.contains("--threads") && !absl::SimpleAtoi(values["--threads"], &options.threads)) {
     return absl::InvalidArgumentError("--threads: expected a number");
   }
+  if (values.contains("--row-multiple") &&
+      (!absl::SimpleAtoi(values["--row-multiple"], &options.row_multiple) ||
+       options.row_multiple < 1)) {
+    return absl::InvalidArgumentError("--row-multiple: expected a number");
+  }
   if (options.model.empty()) return absl::InvalidArgumentError("--model is missing");
   if (options.threads < 1) options.threads = MeasureCpuBudget("/sys/fs/cgroup").threads;
   return options;

@@ -1,13 +1,17 @@
 // One contender of the benchmark as a process of its own, which the driver calls in turn with the
 // others.
 //
-// The driver writes a line, the worker answers with one:
-//   prepare FILE   -> ok            takes up a case: {"batches": [[[id, …], …], …]}, sequences of
-//   token ids in batches run N          -> ok S1 … SN    computes the case N times; seconds of each
-//   save FILE      -> ok            computes it once; last hidden states, raw float32 [T, E], in
-//   the order of the case facts          -> ok {…}        what the contender knows about itself
-// or "error MESSAGE". Before its first command it has written "ready", or "refused REASON" and
-// ended. tests/bench/peers/worker.py speaks the same.
+// The driver writes a line, the worker answers with one, or with "error MESSAGE":
+// clang-format off
+//   prepare FILE  -> ok          takes up a case: {"batches": [[[id, …], …], …]}, sequences of token
+//                                ids in batches
+//   run N         -> ok S1 … SN  computes the case N times; seconds of each
+//   save FILE     -> ok          computes it once; last hidden states, raw float32 [T, E], in the
+//                                order of the case
+//   facts         -> ok {…}      what the contender knows about itself
+// clang-format on
+// Before its first command it has written "ready", or "refused REASON" and ended.
+// tests/bench/peers/worker.py speaks the same.
 #pragma once
 
 #include <cstdint>
@@ -44,12 +48,13 @@ class Contender {
 };
 
 // What the command line says: --model SOURCE --dtype f32|bf16|int8 --threads N (0: the CPU budget)
-// --split team|rows.
+// --split team|rows --row-multiple 64|16.
 struct WorkerOptions {
   std::string model;
   std::string dtype = "f32";
   int threads = 0;
   std::string split = "team";
+  int row_multiple = 64;
 };
 
 // The main function of a worker: makes the contender, then answers until the end of the input.

@@ -1,6 +1,7 @@
 """Names and formulas of the figures."""
 import unittest
 
+import report_text
 from figures import figures_of
 from made_results import result_of, results_of, timings
 
@@ -33,6 +34,20 @@ class UniformCase(unittest.TestCase):
         products = 12 * (8 * 768**2 + 4 * 768 * 3072) * 1024
         attention = 12 * 4 * 768 * 8 * 128**2
         self.assertAlmostEqual(self.figures["gflops.bert-base.8x128.f32"], (products + attention) / 1e9)
+
+
+class ShortCase(unittest.TestCase):
+    def test_has_the_bound_of_64_rows_and_that_of_16_beside_it(self):
+        results = results_of("f32", result_of("bert-base", "1x16", arrival=timings(
+            attendant=(1.0,), bound_team=(4.0,), bound_rows=(3.9,), bound16_team=(0.95,), bound16_rows=(1.8,),
+            openvino=(1.1,))))
+        figures = figures_of(results)
+        self.assertAlmostEqual(figures["bound.bert-base.1x16.f32"], 3.9)
+        self.assertAlmostEqual(figures["bound16.bert-base.1x16.f32"], 0.95)
+        self.assertAlmostEqual(figures["peer.bert-base.1x16.f32"], 1.1)
+        self.assertFalse([name for name in figures if name.startswith("peer_tokens_per_s.bound")])
+        row = next(row for row in report_text.target_rows(results) if row[0] == "bound.bert-base.1x16.f32")
+        self.assertEqual(row[1:], ("3.9", ">= 0.93", "reached", "T to 16: 0.95"))
 
 
 class RaggedCase(unittest.TestCase):
