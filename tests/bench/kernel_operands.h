@@ -1,6 +1,7 @@
 // What the micro-benchmarks of the kernels work on.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -103,14 +104,14 @@ inline AttentionShape ShapeOf(int64_t heads, int64_t width, ComputeType type) {
   return {.heads = heads,
           .key_width = width,
           .value_width = width,
-          .scale = 1 / 8.0f,
+          .scale = 1 / std::sqrt(static_cast<float>(width)),
           .mode = {.type = type}};
 }
 
 // Equal sequences on a fused projection.
-class AttentionOperands {
+class AttentionCase {
  public:
-  AttentionOperands(int64_t sequences, int64_t length, const AttentionShape& shape)
+  AttentionCase(int64_t sequences, int64_t length, const AttentionShape& shape)
       : shape_(shape),
         qkv_(sequences * length, 3 * shape.heads * shape.key_width),
         context_(sequences * length, shape.heads * shape.key_width),

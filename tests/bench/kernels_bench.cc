@@ -34,7 +34,7 @@ void Linear(State& state, const LinearShape& shape) {
 void AttentionOfLength(State& state, ComputeType type) {
   const int64_t heads = state.range(0), width = state.range(1), length = state.range(2);
   const int64_t sequences = std::max<int64_t>(1, 512 / length);
-  AttentionOperands operands(sequences, length, ShapeOf(heads, width, type));
+  AttentionCase operands(sequences, length, ShapeOf(heads, width, type));
   for (auto _ : state) operands.Run();
   state.counters["flops"] =
       PerSecond(4.0 * static_cast<double>(sequences * heads * width * length * length));
@@ -47,7 +47,7 @@ void AttentionInWindow(State& state, ComputeType type) {
                 length = state.range(3);
   AttentionShape shape = ShapeOf(heads, width, type);
   shape.window = window;
-  AttentionOperands operands(1, length, shape);
+  AttentionCase operands(1, length, shape);
   for (auto _ : state) operands.Run();
   const int64_t pairs = length * (2 * window + 1) - window * (window + 1);
   state.counters["flops"] = PerSecond(4.0 * static_cast<double>(heads * width * pairs));
@@ -72,7 +72,7 @@ void AttentionInBlocks(State& state, ComputeType type) {
   shape.window = 1;
   shape.pattern = {
       .block = 64, .first_global = 1, .last_global = 1, .listed = ListPairs(length / 64, listed)};
-  AttentionOperands operands(1, length, shape);
+  AttentionCase operands(1, length, shape);
   for (auto _ : state) operands.Run();
   const int64_t pairs = (5 + listed) * 64 * length + 2 * 64 * (length - 5 * 64);
   state.counters["flops"] = PerSecond(4.0 * static_cast<double>(heads * width * pairs));
@@ -84,7 +84,7 @@ void DisentangledAttention(State& state, ComputeType type) {
   AttentionShape shape = ShapeOf(heads, width, type);
   shape.relative_rows = 512;
   const int64_t sequences = std::max<int64_t>(1, 512 / length);
-  AttentionOperands operands(sequences, length, shape);
+  AttentionCase operands(sequences, length, shape);
   for (auto _ : state) operands.Run();
   state.counters["flops"] =
       PerSecond(4.0 * static_cast<double>(sequences * heads * width * length * length));
@@ -94,7 +94,7 @@ void LinearAttention(State& state, ComputeType type) {
   const int64_t heads = state.range(0), width = state.range(1), length = state.range(2);
   AttentionShape shape = ShapeOf(heads, width, type);
   shape.kind = AttentionKind::kLinear;
-  AttentionOperands operands(1, length, shape);
+  AttentionCase operands(1, length, shape);
   for (auto _ : state) operands.Run();
   state.counters["flops"] = PerSecond(4.0 * static_cast<double>(heads * width * width * length));
 }

@@ -1,6 +1,6 @@
 """The report as plain text tables."""
 from figures import figures_of, ratios_of
-from results import ModelResult, Results
+from results import STAGE_PREFIX, STAGES, ModelResult, Results
 from targets import limits, targets
 
 
@@ -141,7 +141,7 @@ def memory_rows(results: Results) -> list:
 def kernel_rows(results: Results) -> list:
     rows = []
     for name, seconds, counters in results.kernels:
-        if not name.startswith("stage/"):
+        if not name.startswith(STAGE_PREFIX):
             rate = (f"{counters['flops'] / 1e9:.1f} GFLOP/s" if "flops" in counters else
                     f"{1e9 / counters['elements']:.3f} ns/element" if "elements" in counters else "")
             rows.append((name, f"{seconds * 1e6:.1f}", rate))
@@ -152,7 +152,7 @@ DISAGREES = "does not agree"
 # Of real sentences: the lowest cosine to float64, the largest errors to float64 and to the engine.
 ACCURACY_HEAD = ["token cosine >=", "error <=", "from ours <=", "answers"]
 ENGINE_HEAD = ["engine", "tokens", "tokens/s", "median", "useful GFLOP/s", "share of bound", "T to 16", "ms"]
-STAGE_HEAD = ["ms of a layer", "QKV", "attention", "output", "2 norms", "FF1", "activation", "FF2"]
+STAGE_HEAD = ["ms of a layer", *(title for title, _ in STAGES.values())]
 FIT_HEAD = ["t = a + b T + c sum(len^2)", "a ms", "b us", "c ns", "R^2"]
 MEMORY_HEAD = ["MiB", "packed weights", "resident when loaded", "after the cases", "of it program and libraries",
                "of it activations", "all but activations / weights"]

@@ -4,7 +4,10 @@ import dataclasses
 from cases import Case, Model
 from rounds import Timing
 
-PACKED = "packed"  # the arrangement of the engine and of the bound
+# Of a layer, in its order: as kernels_bench calls them -> (as the report does, how many a layer has).
+STAGES = {"qkv": ("QKV", 1), "attention": ("attention", 1), "output": ("output", 1), "norm": ("2 norms", 2),
+          "ff1": ("FF1", 1), "activation": ("activation", 1), "ff2": ("FF2", 1)}
+STAGE_PREFIX = "stage/"  # of their micro-benchmarks, beside the kernels'
 
 
 @dataclasses.dataclass
@@ -162,10 +165,11 @@ class Results:
         return wrong
 
     def stages(self) -> dict:
-        """Case -> {stage: seconds of one layer}."""
-        stages = {}
+        """Case -> {stage: seconds of one layer}, in the order of STAGES; without a case that lacks one."""
+        found = {}
         for name, seconds, _ in self.kernels:
-            parts = name.split("/")
-            if parts[0] == "stage":
-                stages.setdefault(parts[1], {})[parts[2]] = seconds * (2 if parts[2] == "norm" else 1)
-        return stages
+            if name.startswith(STAGE_PREFIX):
+                case, _, stage = name.removeprefix(STAGE_PREFIX).partition("/")
+                found.setdefault(case, {})[stage] = seconds
+        return {case: {stage: seconds[stage] * count for stage, (_, count) in STAGES.items()}
+                for case, seconds in found.items() if set(STAGES) <= set(seconds)}

@@ -30,10 +30,6 @@ class PaddedBatch:
         mask = (np.arange(ids.shape[1])[None, :] < np.array(lengths)[:, None]).astype(np.int64)
         return cls(ids, mask, lengths)
 
-    @property
-    def padded(self) -> bool:
-        return min(self.lengths) < self.ids.shape[1]
-
 
 class Peer(abc.ABC):
     """One engine in one configuration, its model loaded."""
