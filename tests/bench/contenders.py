@@ -12,7 +12,8 @@ PEER_ENVIRONMENT = {
 }
 # As the server starts itself; see server/openmp_spin.h.
 ENGINE_ENVIRONMENT = {"GOMP_SPINCOUNT": "10000"}
-JEMALLOC = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
+# The loader finds them.
+JEMALLOC, TCMALLOC = "libjemalloc.so.2", "libtcmalloc_minimal.so.4"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +32,7 @@ class _PeerConfiguration:
     flags: tuple
     dtypes: tuple
     streams: int = 1
-    jemalloc: bool = False
+    allocator: str = ""  # instead of glibc's
     full_only: bool = False
 
 
@@ -45,8 +46,10 @@ _PEERS = (
     _PeerConfiguration("torch-nested", "torch_peer.py", ("--mode", "nested"), ("f32", "bf16")),
     _PeerConfiguration("torch-compiled", "torch_peer.py", ("--mode", "compiled"), ("bf16",)),
     _PeerConfiguration("torch-compiled", "torch_peer.py", ("--mode", "compiled"), ("f32",), full_only=True),
-    _PeerConfiguration("torch-eager-jemalloc", "torch_peer.py", ("--mode", "eager"), ("f32", "bf16"), jemalloc=True,
-                       full_only=True),
+    _PeerConfiguration("torch-eager-jemalloc", "torch_peer.py", ("--mode", "eager"), ("f32", "bf16"),
+                       allocator=JEMALLOC, full_only=True),
+    _PeerConfiguration("torch-eager-tcmalloc", "torch_peer.py", ("--mode", "eager"), ("f32", "bf16"),
+                       allocator=TCMALLOC, full_only=True),
 )
 
 
@@ -65,8 +68,8 @@ def peer_contenders(python: pathlib.Path, source: str, dtype: str, threads: int,
         if dtype not in peer.dtypes or (peer.full_only and not full):
             continue
         environment = dict(PEER_ENVIRONMENT)
-        if peer.jemalloc:
-            environment["LD_PRELOAD"] = JEMALLOC
+        if peer.allocator:
+            environment["LD_PRELOAD"] = peer.allocator
         command = (str(python), str(scripts / peer.script), "--model", source, "--dtype", dtype, "--threads",
                    str(threads), "--streams", str(peer.streams), *peer.flags)
         made.append(Contender(peer.name, "peer", command, environment, peer.streams))

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "engine/kernels/activation.h"
 #include "engine/kernels/convert.h"
 #include "engine/kernels/norm.h"
+#include "engine/kernels/operand.h"
+#include "engine/kernels/rope.h"
 #include "tests/bench/kernel_operands.h"
 
 namespace attendant::bench {
@@ -134,6 +137,32 @@ void WritingTo(State& state, DataType type) {
   state.counters["elements"] = PerSecond(kCount);
 }
 
+// Rows on their way into a product of another type.
+void MakingOperands(State& state, const ComputeMode& mode) {
+  const int64_t rows = 128, width = state.range(0);
+  Matrix x(rows, width);
+  AlignedBuffer<float> scratch(width);
+  AlignedBuffer<char> target(width * OperandWidth(mode));
+  for (auto _ : state) {
+    for (int64_t row = 0; row < rows; ++row) {
+      benchmark::DoNotOptimize(
+          InputToOperand(mode, x.view().row(row), width, scratch.data(), {target.data()}));
+    }
+  }
+  state.counters["elements"] = PerSecond(static_cast<double>(rows * width));
+}
+
+// Of queries or keys, as in ModernBERT.
+void RotatingHeads(State& state, RotaryPairs pairs) {
+  constexpr int64_t kTokens = 512, kHeads = 12, kWidth = 64;
+  Matrix heads(kTokens, kHeads * kWidth);
+  const RotaryTable table(kTokens, kWidth, 10000.0f);
+  std::vector<int32_t> positions(kTokens);
+  std::iota(positions.begin(), positions.end(), 0);
+  for (auto _ : state) Rotate(Team(), table, pairs, positions, kWidth, heads.view());
+  state.counters["elements"] = PerSecond(kTokens * kHeads * kWidth);
+}
+
 const bool linears_registered = [] {
   const std::vector<std::pair<int64_t, int64_t>> widths = {
       {768, 2304}, {768, 768}, {768, 3072}, {3072, 768}, {384, 1152}, {384, 1536}, {1536, 384}};
@@ -183,7 +212,25 @@ const bool attentions_registered = [] {
   return true;
 }();
 
+// Emulated where the CPU has no units for the type: the same roundings, into float32.
+const bool operands_registered = [] {
+  for (const ComputeType type : {ComputeType::kBf16, ComputeType::kInt8}) {
+    const ComputeMode mode{.type = type, .emulate = !CheckComputeMode({.type = type}).ok()};
+    const std::string name =
+        absl::StrCat("MakingOperands/", Name(type), mode.emulate ? "-emulated" : "");
+    benchmark::RegisterBenchmark(name.c_str(),
+                                 [mode](State& state) { MakingOperands(state, mode); })
+        ->ArgName("width")
+        ->Arg(384)
+        ->Arg(768)
+        ->Arg(3072);
+  }
+  return true;
+}();
+
 BENCHMARK(ResidualNorm)->ArgName("width")->Arg(384)->Arg(768)->Arg(1024)->UseRealTime();
+BENCHMARK_CAPTURE(RotatingHeads, halves, RotaryPairs::kHalves)->UseRealTime();
+BENCHMARK_CAPTURE(RotatingHeads, interleaved, RotaryPairs::kInterleaved)->UseRealTime();
 BENCHMARK_CAPTURE(Activating, gelu, Activation::kGelu);
 BENCHMARK_CAPTURE(Activating, gelu_tanh, Activation::kGeluTanh);
 BENCHMARK_CAPTURE(Activating, silu, Activation::kSilu);
