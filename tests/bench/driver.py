@@ -51,6 +51,9 @@ class Benchmark:
         return self.results
 
     def _measure_model(self, model, dtype: str, wanted: list) -> None:
+        if self._options.peers and not model.embeds:
+            self.results.note(f"{model.name}: engine and bound alone, without peers and accuracy: what the peers load "
+                              "takes token ids")
         source = self._source(model)
         with Session(model, dtype, self._ids, self._work) as session:
             self.results.models.append(session.result)
