@@ -7,6 +7,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "engine/base/compute_type.h"
 #include "engine/base/matrix_view.h"
@@ -14,6 +15,7 @@
 #include "engine/checkpoint/model_description.h"
 #include "engine/checkpoint/weight_source.h"
 #include "engine/layers/batch.h"
+#include "engine/layers/row_plan.h"
 
 namespace attendant {
 
@@ -101,6 +103,14 @@ class EncoderRun {
   EncoderRun(std::shared_ptr<const Encoder> encoder, int64_t max_tokens, int threads);
   EncoderRun(EncoderRun&&) noexcept;
   ~EncoderRun();
+
+  // How the team divides the products, from here on; at first together.
+  void SetRowPlan(const RowPlan& plan);
+
+  // What the policy says, for SetRowPlan. kTimed runs layers of the model on this run's team, by
+  // the clock `now`, see TimeRowPlans; it overwrites input(). It times nothing, and keeps to the
+  // team, with one thread and for layers that need a memory.
+  RowPlan ChooseRowPlan(RowPolicy policy, absl::FunctionRef<absl::Time()> now);
 
   // [max_tokens, E]; where the hidden states of the next run go.
   MatrixView<float> input();

@@ -1,5 +1,8 @@
+#include <algorithm>
+#include <cassert>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/kernels/norm.h"
@@ -66,6 +69,25 @@ absl::Status CheckChain(const LayerShape& layer, int64_t layers) {
   return absl::OkStatus();
 }
 
+// Any numbers of the size that norms give.
+void FillForTrials(MatrixView<float> input) {
+  for (int64_t r = 0; r < input.rows; ++r) {
+    for (int64_t c = 0; c < input.cols; ++c) {
+      input.row(r)[c] = static_cast<float>((r * 31 + c * 101) % 257 - 128) / 64.0f;
+    }
+  }
+}
+
+// Into sequences of 64 tokens, or as many as a sequence may have; 0: any number.
+void CutForTrials(int64_t tokens, int64_t longest, std::vector<int32_t>& cu_seqlens) {
+  const int64_t length = longest == 0 ? 64 : std::min<int64_t>(64, longest);
+  cu_seqlens.clear();
+  for (int64_t begin = 0; begin < tokens; begin += length) {
+    cu_seqlens.push_back(static_cast<int32_t>(begin));
+  }
+  cu_seqlens.push_back(static_cast<int32_t>(tokens));
+}
+
 }  // namespace
 
 class EncoderRun::Impl {
@@ -99,6 +121,33 @@ EncoderRun::EncoderRun(std::shared_ptr<const Encoder> encoder, int64_t max_token
     : impl_(std::make_unique<Impl>(std::move(encoder), max_tokens, threads)) {}
 EncoderRun::EncoderRun(EncoderRun&&) noexcept = default;
 EncoderRun::~EncoderRun() = default;
+
+void EncoderRun::SetRowPlan(const RowPlan& plan) {
+  impl_->state.gemm.ShareRowsFrom(plan.rows_from == 0 ? kNeverShareRows : plan.rows_from);
+}
+
+RowPlan EncoderRun::ChooseRowPlan(RowPolicy policy, absl::FunctionRef<absl::Time()> now) {
+  if (policy != RowPolicy::kTimed) return {.rows_from = policy == RowPolicy::kRows ? 1 : 0};
+  const ModelDescription& model = impl_->model().description;
+  if (impl_->state.team.size() == 1 || model.layer.needs_memory()) return {};
+  FillForTrials(input().Rows(0, std::min(impl_->state.max_tokens, kMostTrialTokens)));
+  // A layer after the other, for in service the weights of one have left the caches when it comes
+  // again.
+  int64_t layer = 0;
+  RunObserver nobody;
+  std::vector<int32_t> cu_seqlens;
+  return TimeRowPlans(
+      impl_->state.max_tokens,
+      [&](int64_t tokens, bool by_rows) {
+        CutForTrials(tokens, model.layer.mixed_places, cu_seqlens);
+        SetRowPlan({.rows_from = by_rows ? 1 : 0});
+        const auto result =
+            Encode(layer++ % model.layers, 1, {.cu_seqlens = cu_seqlens, .bias = {}}, nobody);
+        assert(result.ok());
+        static_cast<void>(result);
+      },
+      now);
+}
 
 MatrixView<float> EncoderRun::input() {
   return impl_->state.activations.hidden().Rows(0, impl_->state.max_tokens);

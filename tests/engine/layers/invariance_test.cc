@@ -1,5 +1,5 @@
 // The promise: a sequence's bits do not depend on who shares its batch, nor on how many threads
-// compute it.
+// compute it, nor on how they divide the work.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -56,6 +56,7 @@ void ExpectSameInAnyBatch(const std::shared_ptr<const Encoder>& encoder,
           kNonFinite[random() % kNonFinite.size()];
     }
     const int threads = kTeams[batch % kTeams.size()];
+    runs[threads - 1].SetRowPlan({.rows_from = batch % 4 < 2 ? 0 : 1});
     const std::vector<Sequence> outputs = Encode(runs[threads - 1], *encoder, chosen);
     for (size_t i = 0; i < count; ++i) {
       if (i == poisoned) continue;
@@ -190,6 +191,31 @@ TEST_P(InvarianceTest, SmallModel) {
   ExpectSameInAnyBatch(LoadEncoder(model, weights, mode_),
                        RandomSequences({1, 2, 3, 7, 15, 16, 17, 31, 40, 64, 65, 90}, 48, 1),
                        Batches(1000));
+}
+
+// With more rows than a feed-forward block takes at once.
+TEST_P(InvarianceTest, RowsOfEachThread) {
+  constexpr int64_t kTokens = 1300;
+  for (const NormPlacement placement : {NormPlacement::kPost, NormPlacement::kPre}) {
+    ModelDescription model = SmallModel(2, 3, 16);
+    model.layer.norm_placement = placement;
+    MemoryWeights weights = RandomWeights(model, 1);
+    const auto encoder = LoadEncoder(model, weights, mode_);
+    const std::vector<Sequence> sequences = RandomSequences({400, 1, 333, 65, 477}, 48, 1);
+    EncoderRun one(encoder, kTokens, 1);
+    const std::vector<Sequence> expected = Encode(one, *encoder, sequences);
+    for (const int threads : {1, 2, 3, 4}) {
+      EncoderRun run(encoder, kTokens, threads);
+      for (const int64_t rows_from : {0, 1, 512}) {
+        run.SetRowPlan({.rows_from = rows_from});
+        const std::vector<Sequence> outputs = Encode(run, *encoder, sequences);
+        for (size_t i = 0; i < outputs.size(); ++i) {
+          ASSERT_TRUE(BitEqual(outputs[i], expected[i]))
+              << "sequence " << i << ", " << threads << " threads, rows from " << rows_from;
+        }
+      }
+    }
+  }
 }
 
 TEST_P(InvarianceTest, PreNormModelOfOddWidths) {

@@ -49,6 +49,9 @@ TEST(SteadyStateTest, AllocatesAndCreatesNothing) {
     const OneDnnCounter onednn;
     for (const absl::Span<const int32_t> bounds :
          {absl::MakeConstSpan(small), absl::MakeConstSpan(large)}) {
+      run.SetRowPlan({.rows_from = 1});
+      EXPECT_TRUE(run.Encode(0, 2, {.cu_seqlens = bounds, .bias = {}}, nobody).ok());
+      run.SetRowPlan({});
       EXPECT_TRUE(run.Encode(0, 2, {.cu_seqlens = bounds, .bias = {}}, nobody).ok());
       for (const AttendStage stage :
            {AttendStage::kContext, AttendStage::kProjected, AttendStage::kBlock}) {
