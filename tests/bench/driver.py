@@ -102,7 +102,6 @@ class Benchmark:
                 self.results.machine["peers"] = _versions(self._options.peers)
 
     def _look_closer(self, session: Session) -> None:
-        session.weigh()
         if session.result.model.name == "bert-base":
             session.fit([cases.uniform(32), cases.log_normal(128), cases.ms_marco(128)])
 

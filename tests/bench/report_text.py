@@ -134,7 +134,8 @@ def memory_rows(results: Results) -> list:
         model.memory.weight_bytes, model.memory.loaded_bytes, model.memory.resident_bytes, model.memory.file_bytes,
         model.memory.touched_bytes)), f"{model.memory.over_weights:.3f}") for model in results.models if model.memory]
     return rows + [(f"server, {start.model}.f32", f"{start.weight_bytes / mib:.0f}",
-                    f"{start.resident_bytes / mib:.0f}", "", "", "", f"{start.over_weights:.3f}")
+                    f"{start.resident_bytes / mib:.0f}", "", f"{start.file_bytes / mib:.0f}", "",
+                    f"{start.over_weights:.3f}")
                    for start in results.starts if start.over_weights]
 
 
@@ -154,7 +155,7 @@ ACCURACY_HEAD = ["token cosine >=", "error <=", "from ours <=", "answers"]
 ENGINE_HEAD = ["engine", "tokens", "tokens/s", "median", "useful GFLOP/s", "share of bound", "T to 16", "ms"]
 STAGE_HEAD = ["ms of a layer", *(title for title, _ in STAGES.values())]
 FIT_HEAD = ["t = a + b T + c sum(len^2)", "a ms", "b us", "c ns", "R^2"]
-MEMORY_HEAD = ["MiB", "packed weights", "resident when loaded", "after the cases", "of it program and libraries",
+MEMORY_HEAD = ["MiB", "packed weights", "resident when loaded", "after the first case", "of it program and libraries",
                "of it activations", "all but activations / weights"]
 TARGET_HEAD = ["figure", "value", "target", "", "beside it"]
 KERNEL_HEAD = ["kernel", "us", "rate"]

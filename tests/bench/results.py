@@ -78,10 +78,10 @@ class CostFit:
 class Memory:
     """Of the engine in a process of its own."""
     loaded_bytes: int  # resident after loading, before the first run
-    resident_bytes: int  # after the last case
+    resident_bytes: int  # after the first case
     file_bytes: int  # of them the pages of the program and its libraries
     weight_bytes: int  # packed
-    run_bytes: int  # reserved for the activations of the last case
+    run_bytes: int  # reserved for the activations of that case
 
     @property
     def touched_bytes(self) -> int:
@@ -127,6 +127,7 @@ class Start:
     model: str
     seconds: float
     resident_bytes: int  # when ready, before the first request
+    file_bytes: int  # of them the pages of the program and its libraries
     weight_bytes: int | None  # packed, as the engine tells
 
     @property

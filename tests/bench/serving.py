@@ -12,7 +12,7 @@ DEADLINE_SECONDS = 120
 
 
 def _start_once(server: pathlib.Path, source: str) -> tuple:
-    """Seconds to ready, resident bytes then."""
+    """Seconds to ready, resident bytes then, and of them the pages of files."""
     with tempfile.TemporaryDirectory() as scratch:
         ports = pathlib.Path(scratch) / "ports"
         begin = time.monotonic()
@@ -25,7 +25,8 @@ def _start_once(server: pathlib.Path, source: str) -> tuple:
                     raise RuntimeError("the server did not start")
                 time.sleep(0.002)
             seconds = time.monotonic() - begin
-            return seconds, resident_bytes(process.pid)["VmRSS"]
+            resident = resident_bytes(process.pid)
+            return seconds, resident["VmRSS"], resident["RssFile"]
         finally:
             process.terminate()
             process.wait(timeout=60)
@@ -34,5 +35,5 @@ def _start_once(server: pathlib.Path, source: str) -> tuple:
 def measure_start(server: pathlib.Path, source: str, model: str, weight_bytes: int | None) -> Start:
     """The quickest of a few, and the most memory; the first warms the file cache."""
     _start_once(server, source)
-    seconds, resident = zip(*(_start_once(server, source) for _ in range(STARTS)))
-    return Start(model, min(seconds), max(resident), weight_bytes)
+    seconds, resident, files = zip(*(_start_once(server, source) for _ in range(STARTS)))
+    return Start(model, min(seconds), max(resident), max(files), weight_bytes)

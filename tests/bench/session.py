@@ -84,6 +84,8 @@ class Session:
                 return
             found.groups[arrangement] = group
         self.result.cases.append(found)
+        if self.result.memory is None:  # later cases find what earlier ones have left on the heap
+            self._weigh()
 
     def _enter(self, case, sequences: list, peer_batches: list, roles: set) -> list:
         entrants = []
@@ -151,8 +153,7 @@ class Session:
         self._prepare("attendant", [list(range(len(lengths)))], self._ids.sequences(lengths))
         return min(self.engine.run(4)[1:])
 
-    def weigh(self) -> None:
-        """Memory, as it is after the cases."""
+    def _weigh(self) -> None:
         if self.engine is not None:
             facts, now = self.engine.facts(), resident_bytes(self.engine.pid)
             self.result.memory = Memory(self._loaded_bytes, now["VmRSS"], now["RssFile"], facts["weight_bytes"],

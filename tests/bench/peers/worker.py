@@ -48,6 +48,10 @@ class Peer(abc.ABC):
     def to_numpy(self, result) -> np.ndarray:
         """[B, S, E] of one batch."""
 
+    def facts(self) -> dict:
+        """What the peer knows about itself."""
+        return {}
+
     def run_prepared(self) -> float:
         begin = time.perf_counter()
         self.run(self._batches)
@@ -76,6 +80,8 @@ def _answer(peer: Peer, command: str, argument: str) -> str:
     if command == "prepare":
         peer.prepare(json.loads(pathlib.Path(argument).read_text(encoding="utf-8"))["batches"])
         return ""
+    if command == "facts":
+        return json.dumps(peer.facts())
     if command == "run":
         return " ".join(f"{peer.run_prepared():.9g}" for _ in range(int(argument)))
     if command == "save":

@@ -31,6 +31,9 @@ class FakePeer(worker.Peer):
                    "nan": lambda x: np.full_like(x, np.nan)}[self._answers]
         return [changed(batch) for batch in right]
 
+    def facts(self) -> dict:
+        return {"weight_bytes": 1000, "run_bytes": 10}
+
     def to_numpy(self, result) -> np.ndarray:
         return result
 

@@ -32,8 +32,9 @@ class Limits(unittest.TestCase):
     def setUp(self):
         self.results = results_of("f32", result_of("minilm-l6", "8x128", arrival=timings(attendant=(1.0,))))
         self.results.models[0].memory = memory(110, 150, 30)
-        self.results.starts = [Start("bert-base", 1.5, 500 * MIB, 450 * MIB),
-                               Start("minilm-l6", 0.25, 120 * MIB, self.results.weight_bytes("minilm-l6", "f32"))]
+        self.results.starts = [Start("bert-base", 1.5, 500 * MIB, 30 * MIB, 450 * MIB),
+                               Start("minilm-l6", 0.25, 120 * MIB, 30 * MIB,
+                                     self.results.weight_bytes("minilm-l6", "f32"))]
 
     def test_values(self):
         self.assertEqual(limits()["start_s.bert-base.f32"], 2.0)

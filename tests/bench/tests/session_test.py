@@ -52,6 +52,8 @@ class Sessions(unittest.TestCase):
             session.measure(self.case("ragged-uniform", 60, 8, 16))
             session.measure(self.case("1x16", 16))
             ragged, short = session.result.cases
+        self.assertEqual(session.result.memory.weight_bytes, 1000)
+        self.assertLessEqual(session.result.memory.touched_bytes, 10)
         self.assertEqual({name: set(group) for name, group in ragged.groups.items()},
                          {"arrival": {"attendant", "bound-team", "openvino", "openvino-2-streams"},
                           "sorted": {"attendant", "openvino", "openvino-2-streams"},
