@@ -6,18 +6,30 @@
 
 namespace attendant {
 
-// Of the linear layers. Attention takes bfloat16 operands in kBf16, and in kInt8 where the CPU has
-// units for them (see AttentionShape); everything else is float32.
-//   kF32   float32
-//   kBf16  weights and inputs rounded to bfloat16, sums in float32
-//   kInt8  weights quantised per output channel, inputs per token, both symmetric; sums exact
-enum class ComputeType : uint8_t { kF32, kBf16, kInt8 };
+// Of the linear layers; everything else is float32, but see AttendsInBf16. Descending in accuracy.
+//   kF32     float32
+//   kBf16x3  weights and inputs each the sum of two bfloat16, x = hi + lo: y is the sum of
+//            x_lo w_hi, x_hi w_lo and x_hi w_hi in float32. About as exact as float32.
+//   kBf16    weights and inputs rounded to bfloat16, sums in float32
+//   kInt8    weights quantised per output channel, inputs per token, both symmetric; sums exact
+enum class ComputeType : uint8_t { kF32, kBf16x3, kBf16, kInt8 };
 
-// "f32", "bf16", "int8".
+inline constexpr ComputeType kComputeTypes[] = {ComputeType::kF32, ComputeType::kBf16x3,
+                                                ComputeType::kBf16, ComputeType::kInt8};
+
+// Whether attention takes bfloat16 operands, as it does only where the CPU has units for them (see
+// AttentionShape).
+constexpr bool AttendsInBf16(ComputeType type) {
+  return type == ComputeType::kBf16 || type == ComputeType::kInt8;
+}
+
+// "f32", "bf16x3", "bf16", "int8".
 constexpr const char* Name(ComputeType type) {
   switch (type) {
     case ComputeType::kF32:
       return "f32";
+    case ComputeType::kBf16x3:
+      return "bf16x3";
     case ComputeType::kBf16:
       return "bf16";
     case ComputeType::kInt8:
@@ -29,8 +41,8 @@ constexpr const char* Name(ComputeType type) {
 // How a model is computed.
 struct ComputeMode {
   ComputeType type = ComputeType::kF32;
-  // The roundings of `type`, but the products in float32: the type's accuracy on any CPU, at the
-  // speed and in the memory of kF32.
+  // The roundings of `type`, but the products in float32: the type's accuracy on any CPU. No faster
+  // than kF32 and in no less memory: kBf16x3 takes three times the time and twice the memory.
   bool emulate = false;
 
   friend auto operator<=>(const ComputeMode&, const ComputeMode&) = default;

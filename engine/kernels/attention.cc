@@ -54,8 +54,9 @@ void ApplyGate(float gate, MatrixView<float> rows) {
 
 AttentionOperands OperandsOf(const AttentionShape& shape) {
   const ComputeMode& mode = shape.mode;
-  if (mode.type == ComputeType::kF32 || shape.kind == AttentionKind::kAdditive)
+  if (!AttendsInBf16(mode.type) || shape.kind == AttentionKind::kAdditive) {
     return AttentionOperands::kF32;
+  }
   if (mode.emulate) return AttentionOperands::kRounded;
   if (HasAmxUnits()) return AttentionOperands::kTiles;
   return HasBf16Units() ? AttentionOperands::kPairs : AttentionOperands::kF32;

@@ -35,10 +35,11 @@ absl::Status CheckComputeMode(const ComputeMode& mode) {
   }
   if (mode.emulate) return absl::OkStatus();
   const auto refuse = [&](const char* needed) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("compute type ", Name(mode.type), " needs a CPU with ", needed,
-                     ", this one has ", EffectiveIsa(), " (after any cap)"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "compute type ", Name(mode.type), " needs a CPU with ", needed, ", this one has ",
+        EffectiveIsa(), " (after any cap); emulate=true computes so on any CPU"));
   };
+  if (mode.type == ComputeType::kBf16x3 && !HasAmxUnits()) return refuse("amx");
   if (mode.type == ComputeType::kBf16 && !HasBf16Units()) return refuse("avx512_bf16 or amx");
   if (mode.type != ComputeType::kInt8) return absl::OkStatus();
   if (!HasInt8Units()) return refuse("avx2_vnni, avx512_vnni or amx");

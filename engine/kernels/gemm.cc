@@ -19,7 +19,8 @@ namespace {
 
 using dnnl::memory;
 
-// x as the products read it: row r of K block b is dense at data + b block_stride + r row_stride.
+// x as the products read it: row r of block b (see PanelShape) is dense at data + b block_stride +
+// r row_stride.
 struct Operand {
   const char* data;
   int64_t row_stride;    // bytes
@@ -36,11 +37,11 @@ void Grow(AlignedBuffer<T>& buffer, int64_t size) {
   if (buffer.size() < size) buffer = AlignedBuffer<T>(size);
 }
 
-// Whether the second layer's operand can be made of blocks of columns: those of int8 have a scale
-// for a whole row.
-bool RoundsInCache(const LinearPair& pair) {
-  return pair.second.impl().mode.type == ComputeType::kBf16;
-}
+// Whether the second layer's operand can be made of blocks of columns.
+bool RoundsInCache(const LinearPair& pair) { return RoundsElementwise(pair.second.impl().mode); }
+
+// Bytes of an element of one block.
+int64_t PartWidth(const ComputeMode& mode) { return OperandWidth(mode) / OperandParts(mode); }
 
 // Rounds a block of x, of which it holds the columns from `first_column` and the rows from
 // `first_row` on, to where `linear` reads it.
@@ -50,9 +51,10 @@ void RoundBlock(MatrixView<const float> block, int64_t first_row, int64_t first_
     for (int64_t col = 0, count; col < block.cols; col += count) {
       const int64_t column = first_column + col, offset = column % linear.k_block;
       count = std::min(block.cols - col, linear.k_block - offset);
-      char* target = const_cast<char*>(to.row(column / linear.k_block, first_row + r)) +
-                     offset * OperandWidth(linear.mode);
-      InputToOperand(linear.mode, block.row(r) + col, count, nullptr, target);
+      const int64_t first_part = column / linear.k_block * OperandParts(linear.mode);
+      char* target =
+          const_cast<char*>(to.row(first_part, first_row + r)) + offset * PartWidth(linear.mode);
+      InputToOperand(linear.mode, block.row(r) + col, count, nullptr, {target, to.block_stride});
     }
   }
 }
@@ -90,7 +92,7 @@ class GemmWorkspace::Impl {
 
   // Where the input of a pair's second layer goes, of so many rows.
   Operand InnerOperand(const PackedLinear::Impl& linear, int64_t rows) {
-    const int64_t row_stride = linear.k_block * OperandWidth(linear.mode);
+    const int64_t row_stride = linear.k_block * PartWidth(linear.mode);
     return {inner_operand_.data(), row_stride, rows * row_stride, nullptr};
   }
 
@@ -128,9 +130,12 @@ class GemmWorkspace::Impl {
     void Run(const Panel& panel, const RowBlock& block, const Operand& x, MatrixView<float> y);
     // y: as many rows as the kernel has, and as far apart as it has them.
     void Multiply(const Panel& panel, const RowBlock& block, const Operand& x, float* y);
-    // The rows of a block in the K block `k`, followed by zeros up to the kernel's rows.
-    const char* Stage(const PanelShape& shape, const RowBlock& block, const Operand& x, int64_t k);
-    void Execute(const Panel& panel, const TileKernel& kernel, int64_t k, const char* x, float* y);
+    // The rows of block `x_block` of x, followed by zeros up to the kernel's rows.
+    const char* Stage(const PanelShape& shape, const RowBlock& block, const Operand& x,
+                      int64_t x_block);
+    // The product of this number, x being its rows of x.
+    void Execute(const Panel& panel, const TileKernel& kernel, int64_t index, const char* x,
+                 float* y);
 
     dnnl::stream stream{onednn::CpuEngine()};
     AlignedBuffer<char> scratchpad;
@@ -155,15 +160,17 @@ Operand GemmWorkspace::Impl::Convert(const ThreadTeam& team, const PackedLinear:
     const int64_t stride = x.stride * static_cast<int64_t>(sizeof(float));
     return {reinterpret_cast<const char*>(x.data), stride, 0, nullptr};
   }
-  const int64_t row_stride = linear.k_block * OperandWidth(mode);
+  const int64_t row_stride = linear.k_block * PartWidth(mode);
   const int64_t block_stride = x.rows * row_stride;
+  const int64_t k_stride = OperandParts(mode) * block_stride;
   assert(x.rows <= scales_.size());
   ForRowTiles(team, x.rows, [&](int worker, int64_t begin, int64_t count) {
     float* scratch = workers_[worker].scratch_row.data();
     for (int64_t r = begin; r < begin + count; ++r) {
       for (int64_t k = 0; k < linear.in / linear.k_block; ++k) {
+        char* const target = operand_.data() + k * k_stride + r * row_stride;
         scales_[r] = InputToOperand(mode, x.row(r) + k * linear.k_block, linear.k_block, scratch,
-                                    operand_.data() + k * block_stride + r * row_stride);
+                                    {target, block_stride});
       }
     }
   });
@@ -175,7 +182,7 @@ void GemmWorkspace::Impl::Worker::Reserve(const PanelKernels& kernels) {
   for (const TileKernel& kernel : kernels.tiles) {
     if (memories.contains(&kernel.first)) continue;
     Reserve(kernel.first);
-    if (shape.k_blocks() > 1) Reserve(kernel.next);
+    if (shape.products() > 1) Reserve(kernel.next);
     Grow(staged_x, kernel.rows * shape.k_block * onednn::ByteWidth(shape.element));
     Grow(staged_y, kernel.rows * shape.y_stride);
   }
@@ -188,20 +195,21 @@ void GemmWorkspace::Impl::Worker::Reserve(const Product& product) {
   Grow(scratchpad, static_cast<int64_t>(product.scratchpad.get_size()));
 }
 
-void GemmWorkspace::Impl::Worker::Execute(const Panel& panel, const TileKernel& kernel, int64_t k,
-                                          const char* x, float* y) {
-  const Product& product = k == 0 ? kernel.first : kernel.next;
+void GemmWorkspace::Impl::Worker::Execute(const Panel& panel, const TileKernel& kernel,
+                                          int64_t index, const char* x, float* y) {
+  const Product& product = index == 0 ? kernel.first : kernel.next;
+  const memory& weights = panel.weights[panel.kernels->shape.product(index).weights];
   const Memories& operands = memories.find(&product)->second;
   operands.x.set_data_handle(const_cast<char*>(x));
   operands.y.set_data_handle(y);
   operands.scratchpad.set_data_handle(scratchpad.data());
   // The C call: the C++ one would build containers on the heap for each product.
   const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, operands.x.get()},
-                                       {DNNL_ARG_WEIGHTS, panel.weights[k].get()},
+                                       {DNNL_ARG_WEIGHTS, weights.get()},
                                        {DNNL_ARG_DST, operands.y.get()},
                                        {DNNL_ARG_SCRATCHPAD, operands.scratchpad.get()},
                                        {DNNL_ARG_BIAS, panel.bias.get()}};
-  const bool has_bias = panel.kernels->shape.has_bias && k == 0;
+  const bool has_bias = panel.kernels->shape.has_bias && index == 0;
   const int count = static_cast<int>(std::size(arguments)) - (has_bias ? 0 : 1);
   const dnnl_status_t status =
       dnnl_primitive_execute(product.primitive.get(), stream.get(), count, arguments);
@@ -210,10 +218,10 @@ void GemmWorkspace::Impl::Worker::Execute(const Panel& panel, const TileKernel& 
 }
 
 const char* GemmWorkspace::Impl::Worker::Stage(const PanelShape& shape, const RowBlock& block,
-                                               const Operand& x, int64_t k) {
+                                               const Operand& x, int64_t x_block) {
   const int64_t row_bytes = shape.k_block * onednn::ByteWidth(shape.element);
   for (int64_t r = 0; r < block.rows; ++r) {
-    std::memcpy(staged_x.data() + r * row_bytes, x.row(k, block.begin + r), row_bytes);
+    std::memcpy(staged_x.data() + r * row_bytes, x.row(x_block, block.begin + r), row_bytes);
   }
   std::memset(staged_x.data() + block.rows * row_bytes, 0,
               (block.kernel->rows - block.rows) * row_bytes);
@@ -225,9 +233,10 @@ void GemmWorkspace::Impl::Worker::Multiply(const Panel& panel, const RowBlock& b
   const PanelShape& shape = panel.kernels->shape;
   const bool direct = block.rows == block.kernel->rows &&
                       x.row_stride == shape.k_block * onednn::ByteWidth(shape.element);
-  for (int64_t k = 0; k < shape.k_blocks(); ++k) {
-    const char* rows = direct ? x.row(k, block.begin) : Stage(shape, block, x, k);
-    Execute(panel, *block.kernel, k, rows, y);
+  for (int64_t i = 0; i < shape.products(); ++i) {
+    const int64_t x_block = shape.product(i).x;
+    const char* rows = direct ? x.row(x_block, block.begin) : Stage(shape, block, x, x_block);
+    Execute(panel, *block.kernel, i, rows, y);
   }
 }
 

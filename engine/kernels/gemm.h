@@ -109,8 +109,8 @@ void ApplyLinear(const ThreadTeam& team, const LinearColumns& columns, MatrixVie
                  MatrixView<float> y, GemmWorkspace& workspace);
 
 // y = second(activation(first(x))): what two calls of ApplyLinear give, to the bit. Between the
-// layers lies `inner`, [rows, out of first]; but bfloat16 is rounded while a block is in cache, and
-// leaves `inner` as it was. `workspace` has had Reserve(pair, at least these rows).
+// layers lies `inner`, [rows, out of first]; but kBf16 and kBf16x3 round while a block is in cache,
+// and leave `inner` as it was. `workspace` has had Reserve(pair, at least these rows).
 void ApplyLinearPair(const ThreadTeam& team, const LinearPair& pair, MatrixView<const float> x,
                      MatrixView<float> inner, MatrixView<float> y, GemmWorkspace& workspace);
 

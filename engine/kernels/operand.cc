@@ -34,17 +34,42 @@ HWY_INLINE void ConvertRow(const float* from, size_t count, T* to, const Functio
   std::memcpy(to + i, last, (count - i) * sizeof(T));
 }
 
-void RoundRow(const float* from, size_t count, bool emulate, void* to) {
-  const hn::RebindToSigned<FloatTag> signed_tag;
-  const auto round = [](Floats x) HWY_ATTR { return NarrowToBFloat16(hn::BitCast(BitsTag(), x)); };
+HWY_INLINE Bits RoundToBf16(Floats x) { return NarrowToBFloat16(hn::BitCast(BitsTag(), x)); }
+
+HWY_INLINE Floats Widen(Bits bfloat16) {
+  return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(bfloat16));
+}
+
+// The first part of two: no more than the largest bfloat16.
+HWY_INLINE Bits RoundToFinite(Floats x) {
+  const BitsTag d;
+  const Bits rounded = RoundToBf16(x);
+  const auto is_infinite = hn::Eq(hn::And(rounded, hn::Set(d, 0x7FFF)), hn::Set(d, 0x7F80));
+  return hn::IfThenElse(is_infinite, hn::Sub(rounded, hn::Set(d, 1)), rounded);
+}
+
+// To bfloat16 by round(x), as bits.
+template <class Function>
+HWY_INLINE void RoundRowBy(const float* from, size_t count, bool emulate, void* to,
+                           const Function& round) {
   if (emulate) {
-    return ConvertRow(from, count, static_cast<float*>(to), [&](Floats x) HWY_ATTR {
-      return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(round(x)));
-    });
+    return ConvertRow(from, count, static_cast<float*>(to),
+                      [&](Floats x) HWY_ATTR { return Widen(round(x)); });
   }
+  const hn::RebindToSigned<FloatTag> signed_tag;
   ConvertRow(from, count, static_cast<uint16_t*>(to), [&](Floats x) HWY_ATTR {
     return hn::DemoteTo(hn::Rebind<uint16_t, FloatTag>(), hn::BitCast(signed_tag, round(x)));
   });
+}
+
+void RoundRow(const float* from, size_t count, bool emulate, void* to) {
+  RoundRowBy(from, count, emulate, to, [](Floats x) HWY_ATTR { return RoundToBf16(x); });
+}
+
+void SplitRow(const float* from, size_t count, bool emulate, void* high, void* low) {
+  RoundRowBy(from, count, emulate, high, [](Floats x) HWY_ATTR { return RoundToFinite(x); });
+  RoundRowBy(from, count, emulate, low,
+             [](Floats x) HWY_ATTR { return RoundToBf16(hn::Sub(x, Widen(RoundToFinite(x)))); });
 }
 
 // max |x|. Compared as bits, where infinity is above every number and NaN above infinity.
@@ -143,27 +168,41 @@ namespace attendant {
 using HWY_NAMESPACE::kRotatedBlock;
 using HWY_NAMESPACE::kTailFactor;
 HWY_EXPORT(RoundRow);
+HWY_EXPORT(SplitRow);
 HWY_EXPORT(RotateRow);
 HWY_EXPORT(QuantizeRow);
 
+int64_t OperandParts(const ComputeMode& mode) { return mode.type == ComputeType::kBf16x3 ? 2 : 1; }
+
 int64_t OperandWidth(const ComputeMode& mode) {
-  if (mode.type == ComputeType::kF32 || mode.emulate) return sizeof(float);
-  return mode.type == ComputeType::kBf16 ? sizeof(uint16_t) : sizeof(int8_t);
+  if (mode.type == ComputeType::kF32) return sizeof(float);
+  if (mode.emulate) return OperandParts(mode) * static_cast<int64_t>(sizeof(float));
+  if (mode.type == ComputeType::kInt8) return sizeof(int8_t);
+  return OperandParts(mode) * static_cast<int64_t>(sizeof(uint16_t));
+}
+
+bool RoundsElementwise(const ComputeMode& mode) {
+  return mode.type == ComputeType::kBf16x3 || mode.type == ComputeType::kBf16;
 }
 
 float InputToOperand(const ComputeMode& mode, const float* source, int64_t count, float* scratch,
-                     void* target) {
+                     const OperandTarget& target) {
   const size_t size = static_cast<size_t>(count);
   if (mode.type == ComputeType::kInt8) {
     HWY_DYNAMIC_DISPATCH(RotateRow)(source, size, scratch);
-    return HWY_DYNAMIC_DISPATCH(QuantizeRow)(scratch, size, mode.emulate, target);
+    return HWY_DYNAMIC_DISPATCH(QuantizeRow)(scratch, size, mode.emulate, target.data);
   }
-  HWY_DYNAMIC_DISPATCH(RoundRow)(source, size, mode.emulate, target);
+  if (mode.type == ComputeType::kBf16x3) {
+    char* const low = static_cast<char*>(target.data) + target.part_stride;
+    HWY_DYNAMIC_DISPATCH(SplitRow)(source, size, mode.emulate, target.data, low);
+  } else {
+    HWY_DYNAMIC_DISPATCH(RoundRow)(source, size, mode.emulate, target.data);
+  }
   return 1.0f;
 }
 
 float WeightToOperand(const ComputeMode& mode, const float* source, int64_t count, float* scratch,
-                      void* target) {
+                      const OperandTarget& target) {
   if (mode.type != ComputeType::kInt8) return InputToOperand(mode, source, count, scratch, target);
   // Powers of two: exact.
   const int64_t rotated = count - count % static_cast<int64_t>(kRotatedBlock);

@@ -32,7 +32,7 @@ int64_t PanelWidth(int64_t out) {
 // it.
 std::vector<int64_t> KBlocks(const ComputeMode& mode, int64_t in) {
   std::vector<int64_t> blocks;
-  if (mode.type == ComputeType::kBf16) {
+  if (RoundsElementwise(mode)) {
     for (const int64_t block : {768, 512, 384, 256, 128}) {
       if (block < in && in % block == 0) blocks.push_back(block);
     }
@@ -43,10 +43,10 @@ std::vector<int64_t> KBlocks(const ComputeMode& mode, int64_t in) {
 
 onednn::DataType ElementOf(const ComputeMode& mode) {
   if (mode.type == ComputeType::kF32 || mode.emulate) return onednn::DataType::f32;
-  return mode.type == ComputeType::kBf16 ? onednn::DataType::bf16 : onednn::DataType::s8;
+  return mode.type == ComputeType::kInt8 ? onednn::DataType::s8 : onednn::DataType::bf16;
 }
 
-// Bytes from one K block's weights to the next.
+// Bytes from one block's weights to the next.
 int64_t BlockBytes(const PanelKernels& kernels) {
   return CeilDivide(static_cast<int64_t>(kernels.weights.get_size()), kAlignment) * kAlignment;
 }
@@ -74,6 +74,7 @@ absl::Status PackedLinear::Impl::FindKernels() {
                              .width = columns,
                              .y_stride = out,
                              .k_block = block,
+                             .parts = OperandParts(mode),
                              .element = ElementOf(mode),
                              .has_bias = mode.type != ComputeType::kInt8});
   };
@@ -101,7 +102,9 @@ void PackedLinear::Impl::LayOut() {
   bias = AlignedBuffer<float>(out);
   if (mode.type == ComputeType::kInt8) column_scales = AlignedBuffer<float>(out);
   int64_t weight_bytes = 0;
-  for (const Panel& panel : panels) weight_bytes += in / k_block * BlockBytes(*panel.kernels);
+  for (const Panel& panel : panels) {
+    weight_bytes += panel.kernels->shape.blocks() * BlockBytes(*panel.kernels);
+  }
   weights_ = AlignedBuffer<char>(weight_bytes);
 
   const dnnl::engine& engine = onednn::CpuEngine();
@@ -110,7 +113,7 @@ void PackedLinear::Impl::LayOut() {
     const int64_t width = panel.kernels->shape.width;
     panel.bias = memory(onednn::RowMajor(onednn::DataType::f32, 1, width, width), engine,
                         bias.data() + panel.begin);
-    for (int64_t begin = 0; begin < in; begin += k_block) {
+    for (int64_t block = 0; block < panel.kernels->shape.blocks(); ++block) {
       panel.weights.emplace_back(panel.kernels->weights, engine, storage);
       storage += BlockBytes(*panel.kernels);
     }
@@ -122,26 +125,27 @@ void PackedLinear::Impl::PackPanel(MatrixView<const float> weight, Panel& panel)
   const int64_t element_bytes = onednn::ByteWidth(shape.element);
   char* rows = reinterpret_cast<char*>(const_cast<float*>(weight.row(panel.begin)));
   int64_t stride = weight.stride;
+  const int64_t part_bytes = shape.width * in * element_bytes;
   AlignedBuffer<char> converted;
   AlignedBuffer<float> scratch;
   if (mode.type != ComputeType::kF32) {
-    converted = AlignedBuffer<char>(shape.width * in * element_bytes);
+    converted = AlignedBuffer<char>(shape.parts * part_bytes);
     scratch = AlignedBuffer<float>(in);
     rows = converted.data();
     stride = in;
     for (int64_t r = 0; r < shape.width; ++r) {
       const float scale = WeightToOperand(mode, weight.row(panel.begin + r), in, scratch.data(),
-                                          rows + r * in * element_bytes);
+                                          {rows + r * in * element_bytes, part_bytes});
       if (column_scales.size() > 0) column_scales[panel.begin + r] = scale;
     }
   }
   const dnnl::engine& engine = onednn::CpuEngine();
   const memory::desc transposed({k_block, shape.width}, shape.element, memory::dims{1, stride});
   dnnl::stream stream(engine);
-  for (memory& block : panel.weights) {
-    memory source(transposed, engine, rows);
-    dnnl::reorder(source, block).execute(stream, source, block);
-    rows += k_block * element_bytes;
+  for (int64_t i = 0; i < shape.blocks(); ++i) {
+    const int64_t k = i / shape.parts, part = i % shape.parts;
+    memory source(transposed, engine, rows + part * part_bytes + k * k_block * element_bytes);
+    dnnl::reorder(source, panel.weights[i]).execute(stream, source, panel.weights[i]);
   }
   stream.wait();
 }

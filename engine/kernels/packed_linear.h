@@ -15,7 +15,7 @@ namespace attendant {
 struct Panel {
   int64_t begin;
   const PanelKernels* kernels;
-  std::vector<dnnl::memory> weights;  // one for each K block
+  std::vector<dnnl::memory> weights;  // one for each block of the shape
   dnnl::memory bias;
 };
 

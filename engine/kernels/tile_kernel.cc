@@ -51,7 +51,7 @@ Product MakeProduct(const onednn::MatmulOperands& operands) {
 TileKernel MakeTileKernel(const PanelShape& shape, int64_t rows, const memory::desc& weights) {
   onednn::MatmulOperands operands = OperandsOf(shape, rows, weights);
   TileKernel kernel{.rows = rows, .first = MakeProduct(operands), .next = {}};
-  if (shape.k_blocks() == 1) return kernel;
+  if (shape.products() == 1) return kernel;
   operands.has_bias = false;
   operands.add_to_y = true;
   kernel.next = MakeProduct(operands);
@@ -79,36 +79,37 @@ struct Probe {
   explicit Probe(const PanelKernels& kernels)
       : row_bytes(kernels.shape.k_block * onednn::ByteWidth(kernels.shape.element)),
         weight_bytes(static_cast<int64_t>(kernels.weights.get_size())),
-        rows(RandomElements(kernels.shape.element, kernels.shape.k_blocks() * kProbes * row_bytes,
-                            1)),
-        weights(RandomElements(kernels.shape.element, kernels.shape.k_blocks() * weight_bytes, 2)),
+        rows(
+            RandomElements(kernels.shape.element, kernels.shape.blocks() * kProbes * row_bytes, 1)),
+        weights(RandomElements(kernels.shape.element, kernels.shape.blocks() * weight_bytes, 2)),
         bias(RandomElements(onednn::DataType::f32, kernels.shape.width * 4, 3)) {}
 
-  int64_t row_bytes;  // of one K block
+  int64_t row_bytes;  // of one block
   int64_t weight_bytes;
   AlignedBuffer<char> rows;
   AlignedBuffer<char> weights;
   AlignedBuffer<char> bias;
 };
 
-// One K block through the kernel, into y.
-void TryBlock(const TileKernel& kernel, const PanelKernels& kernels, int64_t block, Probe& probe,
-              float* y) {
+// One product through the kernel, into y.
+void TryProduct(const TileKernel& kernel, const PanelKernels& kernels, int64_t index, Probe& probe,
+                float* y) {
+  const Factors blocks = kernels.shape.product(index);
   AlignedBuffer<char> x(kernel.rows * probe.row_bytes);
   for (int64_t r = 0; r < kernel.rows; ++r) {
     std::memcpy(&x[r * probe.row_bytes],
-                &probe.rows[(block * kProbes + r % kProbes) * probe.row_bytes], probe.row_bytes);
+                &probe.rows[(blocks.x * kProbes + r % kProbes) * probe.row_bytes], probe.row_bytes);
   }
-  const Product& product = block == 0 ? kernel.first : kernel.next;
+  const Product& product = index == 0 ? kernel.first : kernel.next;
   AlignedBuffer<char> scratchpad(static_cast<int64_t>(product.scratchpad.get_size()));
   const dnnl::engine& engine = onednn::CpuEngine();
   std::unordered_map<int, memory> arguments = {
       {DNNL_ARG_SRC, memory(product.x, engine, x.data())},
       {DNNL_ARG_WEIGHTS,
-       memory(kernels.weights, engine, &probe.weights[block * probe.weight_bytes])},
+       memory(kernels.weights, engine, &probe.weights[blocks.weights * probe.weight_bytes])},
       {DNNL_ARG_DST, memory(product.y, engine, y)},
       {DNNL_ARG_SCRATCHPAD, memory(product.scratchpad, engine, scratchpad.data())}};
-  if (kernels.shape.has_bias && block == 0) {
+  if (kernels.shape.has_bias && index == 0) {
     const memory::desc bias =
         onednn::RowMajor(onednn::DataType::f32, 1, kernels.shape.width, kernels.shape.width);
     arguments[DNNL_ARG_BIAS] = memory(bias, engine, probe.bias.data());
@@ -121,9 +122,7 @@ void TryBlock(const TileKernel& kernel, const PanelKernels& kernels, int64_t blo
 TileCandidate Try(const TileKernel& kernel, const PanelKernels& kernels, Probe& probe) {
   const PanelShape& shape = kernels.shape;
   AlignedBuffer<float> y(kernel.rows * shape.y_stride);
-  for (int64_t block = 0; block < shape.k_blocks(); ++block) {
-    TryBlock(kernel, kernels, block, probe, y.data());
-  }
+  for (int64_t i = 0; i < shape.products(); ++i) TryProduct(kernel, kernels, i, probe, y.data());
   TileCandidate candidate{kernel.rows, std::vector<float>(kernel.rows * shape.width)};
   for (int64_t r = 0; r < kernel.rows; ++r) {
     std::memcpy(&candidate.results[r * shape.width], &y[r * shape.y_stride],

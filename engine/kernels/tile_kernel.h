@@ -12,21 +12,39 @@
 
 namespace attendant {
 
-// A panel of a linear layer: some neighbouring columns of y = x W^T + b. x comes in blocks of
-// neighbouring columns, each a dense [rows, k_block]; y is float32, or int32 for x of int8.
+// Of one product: a block of x and one of W, by their numbers. See PanelShape.
+struct Factors {
+  int64_t x;
+  int64_t weights;
+};
+
+// A panel of a linear layer: some neighbouring columns of y = x W^T + b. x comes in K blocks of
+// neighbouring columns, and each K block in its parts, high and low or just one: block
+// `parts` * k + p, a dense [rows, k_block], is part p of K block k. W too. y is float32, or int32
+// for x of int8.
 struct PanelShape {
   int64_t in;                                        // columns of x
   int64_t width;                                     // columns of the panel
   int64_t y_stride;                                  // columns of y, of which the panel is a part
   int64_t k_block;                                   // divides `in`
+  int64_t parts = 1;                                 // of x and W: 1 or 2
   onednn::DataType element = onednn::DataType::f32;  // of x and W
   bool has_bias = true;
 
-  int64_t k_blocks() const { return in / k_block; }
+  int64_t blocks() const { return in / k_block * parts; }
+  // Products that y is the sum of, in this order. Of two parts without that of the low ones, which
+  // is no larger than what rounding leaves out.
+  int64_t products() const { return in / k_block * (parts == 1 ? 1 : 3); }
+  Factors product(int64_t index) const {
+    if (parts == 1) return {index, index};
+    constexpr Factors kOfParts[] = {{1, 0}, {0, 1}, {0, 0}};
+    const int64_t high = index / 3 * 2;
+    return {high + kOfParts[index % 3].x, high + kOfParts[index % 3].weights};
+  }
   friend auto operator<=>(const PanelShape&, const PanelShape&) = default;
 };
 
-// One oneDNN product of some rows and one K block.
+// One oneDNN product of some rows and one block.
 struct Product {
   dnnl::matmul primitive;
   dnnl::memory::desc x;
@@ -34,17 +52,17 @@ struct Product {
   dnnl::memory::desc scratchpad;
 };
 
-// y[rows, width] = x[rows, in] W + b, one K block after the other.
+// y[rows, width] = x[rows, in] W + b, one product of blocks after the other.
 struct TileKernel {
   int64_t rows;
   Product first;  // y = x W + b
-  Product next;   // y += x W; only if there is more than one K block
+  Product next;   // y += x W; only if there is more than one product
 };
 
 // All that is held for a panel shape. Immutable; lives as long as the process.
 struct PanelKernels {
   PanelShape shape;
-  dnnl::memory::desc weights;  // of one K block: the layout that every kernel of this shape reads
+  dnnl::memory::desc weights;  // of one block: the layout that every kernel of this shape reads
   // Descending by rows, at least one. A row's bits depend neither on the kernel that computed it
   // nor on its place there.
   std::vector<TileKernel> tiles;

@@ -78,7 +78,7 @@ CheckedSize OperandBytes(const ModelDescription& model, int64_t capacity, const 
   const CheckedSize rows = CheckedSize(capacity).RoundedUpTo(kRowTile);
   const CheckedSize chunk = std::min(rows.value(), kFeedForwardRows);
   // See ApplyLinearPair: then the second layer's input lies beside the first one's.
-  const bool has_pair = mode.type == ComputeType::kBf16 && !layer.has_gate;
+  const bool has_pair = RoundsElementwise(mode) && !layer.has_gate;
   CheckedSize largest = rows * CheckedSize(std::max(layer.widest_input(), layer.inner_width()));
   if (layer.has_output_projection) {
     largest = Larger(largest, rows * CheckedSize(layer.heads) * layer.value_width);

@@ -115,7 +115,7 @@ class EngineContender : public Contender {
 };
 
 absl::StatusOr<ComputeType> TypeNamed(const std::string& name) {
-  for (const ComputeType type : {ComputeType::kF32, ComputeType::kBf16, ComputeType::kInt8}) {
+  for (const ComputeType type : kComputeTypes) {
     if (name == Name(type)) return type;
   }
   return absl::InvalidArgumentError(absl::StrCat("--dtype: no such type: ", name));

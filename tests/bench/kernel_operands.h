@@ -46,7 +46,7 @@ class Matrix {
 // What this CPU computes linear layers in.
 inline std::vector<ComputeType> SupportedTypes() {
   std::vector<ComputeType> types;
-  for (const ComputeType type : {ComputeType::kF32, ComputeType::kBf16, ComputeType::kInt8}) {
+  for (const ComputeType type : kComputeTypes) {
     if (CheckComputeMode({.type = type}).ok()) types.push_back(type);
   }
   return types;

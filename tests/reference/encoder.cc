@@ -52,29 +52,31 @@ Vector Round(Rounding rounding, ComputeType type, const Vector& values, int64_t 
   const std::vector<float> floats(values.begin(), values.end());
   const int64_t rows = static_cast<int64_t>(values.size()) / cols;
   const Matrix rounded = rounding(type, {floats.data(), rows, cols, cols});
-  Vector result(values.size());
-  for (int64_t i = 0; i < rows * cols; ++i) result[i] = rounded(i / cols, i % cols);
+  const int64_t rounded_cols = rounded.cols();
+  Vector result(rows * rounded_cols);
+  for (int64_t i = 0; i < rows * rounded_cols; ++i) {
+    result[i] = rounded(i / rounded_cols, i % rounded_cols);
+  }
   return result;
 }
 
 struct LinearLayer {
   LinearLayer(const Weights& weights, const std::string& name, int64_t outs, int64_t ins)
-      : type(weights.type),
-        out(outs),
-        in(ins),
-        transposed(outs * ins),
-        bias(weights.ReadBias(name + ".bias", outs)) {
+      : type(weights.type), out(outs), in(ins), bias(weights.ReadBias(name + ".bias", outs)) {
     const Vector weight =
         Round(WeightOperand, type, weights.Read(name + ".weight", outs * ins), ins);
+    depth = static_cast<int64_t>(weight.size()) / outs;
+    transposed.resize(weight.size());
     for (int64_t o = 0; o < out; ++o) {
-      for (int64_t i = 0; i < in; ++i) transposed[i * out + o] = weight[o * in + i];
+      for (int64_t i = 0; i < depth; ++i) transposed[i * out + o] = weight[o * depth + i];
     }
   }
 
   ComputeType type;
   int64_t out;
   int64_t in;
-  Vector transposed;  // [in, out]
+  int64_t depth;      // columns of an operand
+  Vector transposed;  // [depth, out]
   Vector bias;        // [out]
 };
 
@@ -82,18 +84,18 @@ struct LinearLayer {
 Vector Apply(const LinearLayer& linear, const Vector& values) {
   constexpr int64_t kRows = 4;
   const Vector x = Round(InputOperand, linear.type, values, linear.in);
-  const int64_t rows = static_cast<int64_t>(x.size()) / linear.in;
+  const int64_t rows = static_cast<int64_t>(x.size()) / linear.depth;
   Vector y(rows * linear.out);
   for (int64_t begin = 0; begin < rows; begin += kRows) {
     const int64_t end = std::min(rows, begin + kRows);
     for (int64_t r = begin; r < end; ++r) {
       std::copy(linear.bias.begin(), linear.bias.end(), y.begin() + r * linear.out);
     }
-    for (int64_t i = 0; i < linear.in; ++i) {
+    for (int64_t i = 0; i < linear.depth; ++i) {
       const double* __restrict weight = linear.transposed.data() + i * linear.out;
       for (int64_t r = begin; r < end; ++r) {
         double* __restrict sums = y.data() + r * linear.out;
-        const double factor = x[r * linear.in + i];
+        const double factor = x[r * linear.depth + i];
         for (int64_t o = 0; o < linear.out; ++o) sums[o] += factor * weight[o];
       }
     }
@@ -340,7 +342,7 @@ class Layer {
   Layer(const LayerShape& shape, const Weights& weights, const std::string& prefix)
       : shape_(shape),
         // Other kinds of attention compute in float32.
-        rounds_(weights.type != ComputeType::kF32 && shape.attention == AttentionKind::kSoftmax),
+        rounds_(AttendsInBf16(weights.type) && shape.attention == AttentionKind::kSoftmax),
         distances_(shape, weights),
         distance_scores_(shape, weights, prefix),
         query_(weights, prefix + "query", shape.heads * shape.key_width, shape.inner_width()),

@@ -23,7 +23,7 @@ class Encoder {
   // `weights` is asked as it is needed, so that a large model is never in memory in float64; a
   // weight that it cannot read ends the process. The inputs and weights of linear layers are
   // rounded as `type` rounds them (InputOperand and WeightOperand in reference.h), the operands
-  // of attention to bfloat16 unless it is kF32; all else is float64.
+  // of attention to bfloat16 if AttendsInBf16; all else is float64.
   Encoder(const ModelDescription& description, WeightSource& weights,
           ComputeType type = ComputeType::kF32)
       : model_(description), weights_(weights), type_(type) {}

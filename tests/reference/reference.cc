@@ -170,7 +170,7 @@ Matrix RoundToBf16(Matrix x) {
 
 HeadResult AttendHead(const AttentionShape& shape, const Matrix& queries, const Matrix& keys,
                       const Matrix& values, const Matrix& bias) {
-  const bool rounds = shape.mode.type != ComputeType::kF32;
+  const bool rounds = AttendsInBf16(shape.mode.type);
   const auto operand = [rounds](const Matrix& x) { return rounds ? RoundToBf16(x) : x; };
   const Matrix q = operand(queries), k = operand(keys), v = operand(values);
   HeadResult result{Matrix(q.rows(), v.cols()), Matrix(q.rows(), k.rows()), 0};
@@ -259,6 +259,19 @@ double Quantize(float x, float largest) {
   return static_cast<double>(std::nearbyint(x * (127.0f / largest))) * (largest / 127.0f);
 }
 
+enum class Part { kHigh, kLow };
+
+Matrix Split(MatrixView<const float> rows, absl::Span<const Part> parts) {
+  Matrix operand(rows.rows, rows.cols * static_cast<int64_t>(parts.size()));
+  for (int64_t r = 0; r < operand.rows(); ++r) {
+    for (int64_t c = 0; c < operand.cols(); ++c) {
+      const float x = rows.row(r)[c % rows.cols], high = RoundToBf16(x);
+      operand(r, c) = parts[c / rows.cols] == Part::kHigh ? high : RoundToBf16(x - high);
+    }
+  }
+  return operand;
+}
+
 Matrix Operand(ComputeType type, MatrixView<const float> rows, float block_factor,
                float tail_factor) {
   Matrix operand(rows);
@@ -277,10 +290,12 @@ Matrix Operand(ComputeType type, MatrixView<const float> rows, float block_facto
 }  // namespace
 
 Matrix InputOperand(ComputeType type, MatrixView<const float> rows) {
+  if (type == ComputeType::kBf16x3) return Split(rows, {Part::kLow, Part::kHigh, Part::kHigh});
   return Operand(type, rows, 1.0f, 8.0f);
 }
 
 Matrix WeightOperand(ComputeType type, MatrixView<const float> rows) {
+  if (type == ComputeType::kBf16x3) return Split(rows, {Part::kHigh, Part::kLow, Part::kHigh});
   return Operand(type, rows, 1.0f / kRotatedBlock, 1.0f / 8.0f);
 }
 

@@ -80,10 +80,11 @@ SequenceResult Attend(const AttentionShape& shape, const Matrix& queries, const 
 
 // What a compute type makes of the operands of a product, as values, row by row: the product of an
 // input and a weight stands for that of the rows they were made from. kBf16: rounded to nearest
-// even. kInt8: rotated in blocks of 128 (see engine/kernels/operand.h), then the nearest of 255
-// evenly spaced values up to the row's largest magnitude; NaN in a row that is not finite.
-// Rotation, scales and roundings in float32, as in the engine, or else a value halfway between two
-// could go either way.
+// even. kBf16x3: three times as many columns, [low, high, high] of an input and [high, low, high]
+// of a weight, of which a finite element is nearly the sum. kInt8: rotated in blocks of 128 (see
+// engine/kernels/operand.h), then the nearest of 255 evenly spaced values up to the row's largest
+// magnitude; NaN in a row that is not finite. Rotation, scales and roundings in float32, as in the
+// engine, or else a value halfway between two could go either way.
 Matrix InputOperand(ComputeType type, MatrixView<const float> rows);
 Matrix WeightOperand(ComputeType type, MatrixView<const float> rows);
 

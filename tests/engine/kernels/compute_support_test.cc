@@ -8,10 +8,12 @@
 namespace attendant {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 
 TEST(CheckComputeModeTest, TakesFloat32AndEmulationEverywhere) {
   EXPECT_TRUE(CheckComputeMode({}).ok());
+  EXPECT_TRUE(CheckComputeMode({ComputeType::kBf16x3, true}).ok());
   EXPECT_TRUE(CheckComputeMode({ComputeType::kBf16, true}).ok());
   EXPECT_TRUE(CheckComputeMode({ComputeType::kInt8, true}).ok());
 }
@@ -33,7 +35,9 @@ TEST(CheckComputeModeTest, TakesTheTypesThatTheCpuHasUnitsFor) {
                 HasSubstr(std::string("compute type ") + Name(type)));
     EXPECT_THAT(std::string(status.message()), HasSubstr("needs a CPU with " + needed));
     EXPECT_THAT(std::string(status.message()), HasSubstr("this one has " + EffectiveIsa()));
+    EXPECT_THAT(std::string(status.message()), EndsWith("emulate=true computes so on any CPU"));
   };
+  check(ComputeType::kBf16x3, HasAmxUnits(), "amx");
   check(ComputeType::kBf16, HasBf16Units(), "avx512_bf16 or amx");
   check(ComputeType::kInt8, HasInt8Units(), "avx");
 }
@@ -44,10 +48,25 @@ TEST(CheckComputeModeDeathTest, RefusesWhatACapTakesAway) {
   EXPECT_EXIT(
       {
         const bool capped = CapIsa(Isa::kAvx2).ok();
-        const absl::Status bf16 = CheckComputeMode({ComputeType::kBf16, false});
-        const absl::Status int8 = CheckComputeMode({ComputeType::kInt8, false});
-        std::exit(
-            capped && absl::IsFailedPrecondition(bf16) && absl::IsFailedPrecondition(int8) ? 0 : 1);
+        const auto is_refused = [](ComputeType type) {
+          return absl::IsFailedPrecondition(CheckComputeMode({type, false}));
+        };
+        std::exit(capped && is_refused(ComputeType::kBf16x3) && is_refused(ComputeType::kBf16) &&
+                          is_refused(ComputeType::kInt8)
+                      ? 0
+                      : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+// The units for bfloat16 that are not tiles would make bf16x3 slower than f32.
+TEST(CheckComputeModeDeathTest, RefusesBf16x3BelowAmx) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        const bool capped = CapIsa(Isa::kAvx512Bf16).ok();
+        const absl::Status status = CheckComputeMode({ComputeType::kBf16x3, false});
+        std::exit(capped && absl::IsFailedPrecondition(status) ? 0 : 1);
       },
       testing::ExitedWithCode(0), "");
 }

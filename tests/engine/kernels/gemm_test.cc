@@ -40,9 +40,7 @@ std::string NameOfParam(const testing::TestParamInfo<Case>& info) { return NameO
 std::vector<Case> InEveryType(const std::vector<Shape>& shapes) {
   std::vector<Case> cases;
   for (const Shape& shape : shapes) {
-    for (const ComputeType type : {ComputeType::kF32, ComputeType::kBf16, ComputeType::kInt8}) {
-      cases.push_back({shape, {type, false}});
-    }
+    for (const ComputeType type : kComputeTypes) cases.push_back({shape, {type, false}});
   }
   return cases;
 }
@@ -50,8 +48,8 @@ std::vector<Case> InEveryType(const std::vector<Shape>& shapes) {
 std::vector<Case> Emulated(const std::vector<Shape>& shapes) {
   std::vector<Case> cases;
   for (const Shape& shape : shapes) {
-    for (const ComputeType type : {ComputeType::kBf16, ComputeType::kInt8}) {
-      cases.push_back({shape, {type, true}});
+    for (const ComputeType type : kComputeTypes) {
+      if (type != ComputeType::kF32) cases.push_back({shape, {type, true}});
     }
   }
   return cases;
@@ -137,6 +135,37 @@ INSTANTIATE_TEST_SUITE_P(Shapes, GemmReferenceTest,
                          testing::ValuesIn(InEveryType(kReferenceShapes)), NameOfParam);
 INSTANTIATE_TEST_SUITE_P(Emulated, GemmReferenceTest, testing::ValuesIn(Emulated(kReferenceShapes)),
                          NameOfParam);
+
+// By theory each product of kBf16x3 is off by no more than three roundings, that of each operand
+// and the product of the low parts; as a rule by much less.
+TEST(GemmTest, Bf16x3IsNearlyFloat32) {
+  constexpr int64_t kRows = 40;
+  const ComputeMode native{ComputeType::kBf16x3, false};
+  for (const Shape shape : {Shape{64, 192}, Shape{768, 100}, Shape{1536, 40}}) {
+    Layer layer(shape, kRows, {ComputeType::kBf16x3, !CheckComputeMode(native).ok()});
+    Matrix x(ViewOf(std::as_const(layer.x), kRows, shape.in));
+    Matrix weight(ViewOf(std::as_const(layer.weight), shape.out, shape.in));
+    const Matrix exact = reference::Linear(x, weight, layer.bias);
+    const auto to_magnitude = [](Matrix& matrix) {
+      for (int64_t i = 0; i < matrix.rows() * matrix.cols(); ++i) {
+        double& element = matrix(i / matrix.cols(), i % matrix.cols());
+        element = std::abs(element);
+      }
+    };
+    to_magnitude(x);
+    to_magnitude(weight);
+    const Matrix magnitudes = reference::Linear(x, weight, {});
+    const std::vector<float> y = layer.Apply(2, 0, kRows);
+    double largest = 0;
+    for (int64_t i = 0; i < kRows * shape.out; ++i) {
+      const int64_t r = i / shape.out, c = i % shape.out;
+      largest = std::max(largest, std::abs(y[i] - exact(r, c)) / magnitudes(r, c));
+    }
+    EXPECT_LT(largest, 3 * 0x1p-16);
+    EXPECT_LT(largest, 0x1p-18) << "though no element is off by as much";
+    EXPECT_GT(largest, 0x1p-26) << "it is not float32";
+  }
+}
 
 class GemmColumnsTest : public GemmCaseTest {};
 
@@ -309,8 +338,8 @@ TEST(GemmTest, DoesNothingForNoRows) {
 }
 
 TEST(GemmTest, KeepsNonFiniteValuesInTheirRow) {
-  for (const ComputeMode mode : {ComputeMode{}, ComputeMode{ComputeType::kBf16, true},
-                                 ComputeMode{ComputeType::kInt8, true}}) {
+  for (const ComputeType type : kComputeTypes) {
+    const ComputeMode mode{type, type != ComputeType::kF32};
     for (const float value : {std::nanf(""), INFINITY, -INFINITY}) {
       Layer layer({40, 200}, 128, mode);
       layer.x[77 * 40 + 3] = value;
@@ -320,8 +349,27 @@ TEST(GemmTest, KeepsNonFiniteValuesInTheirRow) {
   }
 }
 
+// Where the sum of low and high parts might as well be infinity minus infinity.
+TEST(GemmTest, Bf16x3OverflowsAsFloat32Does) {
+  const Shape shape{40, 200};
+  const ComputeMode native{ComputeType::kBf16x3, false};
+  const ComputeMode mode{ComputeType::kBf16x3, !CheckComputeMode(native).ok()};
+  for (const float value : {INFINITY, -INFINITY, 3.4e38f, -3.3e38f}) {
+    Layer exact(shape, 16), layer(shape, 16, mode);
+    exact.x[3 * 40 + 7] = layer.x[3 * 40 + 7] = value;
+    const std::vector<float> expected = exact.Apply(1, 0, 16), y = layer.Apply(1, 0, 16);
+    for (int64_t c = 3 * 200; c < 4 * 200; ++c) {
+      if (std::isfinite(expected[c])) {
+        EXPECT_NEAR(y[c], expected[c], std::abs(expected[c]) * 0x1p-14) << c;
+      } else {
+        EXPECT_EQ(y[c], expected[c]) << c;
+      }
+    }
+  }
+}
+
 TEST(GemmTest, GivesTheBiasForRowsOfZeros) {
-  for (const ComputeType type : {ComputeType::kBf16, ComputeType::kInt8}) {
+  for (const ComputeType type : {ComputeType::kBf16x3, ComputeType::kBf16, ComputeType::kInt8}) {
     Layer layer({40, 200}, 16, {type, true});
     std::fill_n(layer.x.begin() + 3 * 40, 40, 0.0f);
     std::fill_n(layer.weight.begin() + 5 * 40, 40, 0.0f);
@@ -376,6 +424,7 @@ TEST(GemmTest, HoldsTheBytesOfItsComputeType) {
   const auto bytes = [&](const ComputeMode& mode) { return Layer(shape, 1, mode).linear.bytes(); };
   const int64_t elements = shape.in * shape.out;
   EXPECT_EQ(bytes({}), 4 * elements + 4 * shape.out);
+  EXPECT_EQ(bytes({ComputeType::kBf16x3, true}), 8 * elements + 4 * shape.out);
   EXPECT_EQ(bytes({ComputeType::kBf16, true}), 4 * elements + 4 * shape.out);
   EXPECT_EQ(bytes({ComputeType::kInt8, true}), 4 * elements + 8 * shape.out);
   // oneDNN may keep a sum for each column beside them.

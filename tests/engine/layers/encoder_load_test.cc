@@ -115,8 +115,8 @@ TEST(LoadTest, KeepsTheDescription) {
 
 TEST(PredictLoadBytesTest, BoundsWhatIsHeldAndReadAtOnce) {
   for (const ModelDescription& model : {FullModel(), SmallModel(3, 4, 16)}) {
-    for (const ComputeMode& mode :
-         {ComputeMode{}, BestMode(ComputeType::kBf16), BestMode(ComputeType::kInt8)}) {
+    for (const ComputeType type : kComputeTypes) {
+      const ComputeMode mode = BestMode(type);
       MemoryWeights weights = RandomWeights(model, 1);
       const absl::StatusOr<int64_t> predicted = Encoder::PredictLoadBytes(model, mode);
       ASSERT_TRUE(predicted.ok()) << predicted.status();
@@ -130,8 +130,8 @@ TEST(PredictLoadBytesTest, IsCloseForARealModel) {
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   const ModelDescription& model = checkpoint->description;
   const int64_t largest = model.embeddings->vocabulary * model.layer.hidden_size * 4;
-  for (const ComputeMode& mode :
-       {ComputeMode{}, BestMode(ComputeType::kBf16), BestMode(ComputeType::kInt8)}) {
+  for (const ComputeType type : kComputeTypes) {
+    const ComputeMode mode = BestMode(type);
     const int64_t held = LoadEncoder(model, *checkpoint->weights, mode)->weight_bytes();
     const absl::StatusOr<int64_t> predicted = Encoder::PredictLoadBytes(model, mode);
     ASSERT_TRUE(predicted.ok()) << predicted.status();
@@ -144,7 +144,7 @@ TEST(PredictLoadBytesTest, IsCloseForARealModel) {
 TEST(ComputeModeTest, IsRefusedOrLoaded) {
   const ModelDescription model = SmallModel(1, 2, 8);
   MemoryWeights weights = RandomWeights(model, 1);
-  for (const ComputeType type : {ComputeType::kBf16, ComputeType::kInt8}) {
+  for (const ComputeType type : {ComputeType::kBf16x3, ComputeType::kBf16, ComputeType::kInt8}) {
     const ComputeMode native{type, false};
     const absl::Status expected = CheckComputeMode(native);
     EXPECT_EQ(Encoder::PredictLoadBytes(model, native).status(), expected);
@@ -164,10 +164,13 @@ TEST(ComputeModeTest, PacksWeightsInTheBytesOfTheType) {
   const ModelDescription model = SmallModel(1, 3, 64);
   MemoryWeights weights = RandomWeights(model, 1);
   const int64_t f32 = LoadEncoder(model, weights)->weight_bytes();
-  for (const ComputeType type : {ComputeType::kBf16, ComputeType::kInt8}) {
+  const std::pair<ComputeType, int64_t> widths[] = {
+      {ComputeType::kBf16x3, 4}, {ComputeType::kBf16, 2}, {ComputeType::kInt8, 1}};
+  for (const auto& [type, native_width] : widths) {
     const ComputeMode mode = BestMode(type);
     const int64_t held = LoadEncoder(model, weights, mode)->weight_bytes();
-    const int64_t width = mode.emulate ? 4 : type == ComputeType::kBf16 ? 2 : 1;
+    const int64_t emulated_width = type == ComputeType::kBf16x3 ? 8 : 4;
+    const int64_t width = mode.emulate ? emulated_width : native_width;
     EXPECT_NEAR(static_cast<double>(held), f32 * width / 4.0, f32 / 20.0);
   }
 }

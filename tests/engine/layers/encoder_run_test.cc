@@ -327,8 +327,8 @@ TEST(PredictBytesTest, IsWhatARunHolds) {
   attention_only.layer.feed_forward_width = 0;
   for (const ModelDescription& model : {SmallModel(2, 3, 26), with_embeddings, attention_only}) {
     MemoryWeights weights = RandomWeights(model, 1);
-    for (const ComputeMode& mode :
-         {ComputeMode{}, BestMode(ComputeType::kBf16), BestMode(ComputeType::kInt8)}) {
+    for (const ComputeType type : kComputeTypes) {
+      const ComputeMode mode = BestMode(type);
       const auto encoder = LoadEncoder(model, weights, mode);
       for (int64_t max_tokens : {1, 16, 100, 3000}) {
         for (int threads : {1, 3}) {
@@ -348,6 +348,8 @@ TEST(PredictBytesTest, CountsTheOperandsOfTheType) {
     return *EncoderRun::PredictBytes(model, 160, 1, mode);
   };
   const int64_t f32 = bytes({});
+  EXPECT_EQ(bytes({ComputeType::kBf16x3, false}) - f32, 160 * ((32 + 64) * 2 * 2 + 4));
+  EXPECT_EQ(bytes({ComputeType::kBf16x3, true}) - f32, 160 * ((32 + 64) * 2 * 4 + 4));
   EXPECT_EQ(bytes({ComputeType::kBf16, false}) - f32, 160 * ((32 + 64) * 2 + 4));
   EXPECT_EQ(bytes({ComputeType::kInt8, false}) - f32, 160 * (64 + 4));
   EXPECT_EQ(bytes({ComputeType::kInt8, true}) - f32, 160 * (64 * 4 + 4));

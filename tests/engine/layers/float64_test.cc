@@ -53,9 +53,9 @@ double Deviation(const std::vector<std::vector<double>>& actual,
 
 // Of all layers, on sequences of these lengths.
 double EncodeError(const ModelDescription& model, WeightSource& weights,
-                   const std::vector<int64_t>& lengths) {
+                   const std::vector<int64_t>& lengths, const ComputeMode& mode = {}) {
   const std::vector<Sequence> inputs = RandomSequences(lengths, model.layer.hidden_size, 99);
-  const auto encoder = LoadEncoder(model, weights);
+  const auto encoder = LoadEncoder(model, weights, mode);
   EncoderRun run(encoder, 1024, 2);
   std::vector<std::vector<double>> exact;
   for (const Sequence& input : inputs) exact.emplace_back(input.begin(), input.end());
@@ -68,6 +68,15 @@ TEST(Float64Test, TwelveLayersOfBertBase) {
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   checkpoint->description.embeddings.reset();
   EXPECT_LE(EncodeError(checkpoint->description, *checkpoint->weights, {17, 128}), 5e-5);
+}
+
+TEST(Float64Test, TwelveLayersOfBertBaseInBf16x3) {
+  absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint("synthetic:bert-base", {});
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  checkpoint->description.embeddings.reset();
+  EXPECT_LE(EncodeError(checkpoint->description, *checkpoint->weights, {9, 23},
+                        BestMode(ComputeType::kBf16x3)),
+            1e-4);
 }
 
 // The engine's error is that of the roundings alone, which the simulation has too.
@@ -88,11 +97,13 @@ TEST_P(RoundingTest, ErrorIsThatOfAPlainSimulation) {
   const double error = Deviation(InFloat64(computed), exact);
   EXPECT_LE(error, 1.25 * Deviation(simulated, exact));
   EXPECT_LE(LargestError(computed, exact), 1.25 * LargestError(InFloat32(simulated), exact));
-  EXPECT_GT(error, 1e-4);  // it did round
+  EXPECT_GT(error, GetParam().type == ComputeType::kBf16x3 ? 1e-6 : 1e-4);  // it did round
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, RoundingTest,
-                         ::testing::Values(ComputeMode{ComputeType::kBf16, false},
+                         ::testing::Values(ComputeMode{ComputeType::kBf16x3, false},
+                                           ComputeMode{ComputeType::kBf16x3, true},
+                                           ComputeMode{ComputeType::kBf16, false},
                                            ComputeMode{ComputeType::kBf16, true},
                                            ComputeMode{ComputeType::kInt8, false},
                                            ComputeMode{ComputeType::kInt8, true}),

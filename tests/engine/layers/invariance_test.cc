@@ -75,9 +75,7 @@ class InvarianceTest : public ::testing::TestWithParam<ComputeType> {
   const ComputeMode mode_ = BestMode(GetParam());
 };
 
-INSTANTIATE_TEST_SUITE_P(Types, InvarianceTest,
-                         ::testing::Values(ComputeType::kF32, ComputeType::kBf16,
-                                           ComputeType::kInt8),
+INSTANTIATE_TEST_SUITE_P(Types, InvarianceTest, ::testing::ValuesIn(kComputeTypes),
                          [](const auto& tested) { return Name(tested.param); });
 
 TEST_P(InvarianceTest, GateRmsNormBranchScaleAndBuckets) {
@@ -259,8 +257,7 @@ TEST_P(NonFiniteTest, StaysInItsSequence) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Values, NonFiniteTest,
-                         ::testing::Combine(::testing::Values(ComputeType::kF32, ComputeType::kBf16,
-                                                              ComputeType::kInt8),
+                         ::testing::Combine(::testing::ValuesIn(kComputeTypes),
                                             ::testing::ValuesIn(kNonFinite)));
 
 }  // namespace

@@ -203,6 +203,7 @@ TEST(PredictWeightBytesTest, BoundsWhatIsKeptAndShrinksWithTheType) {
   const int64_t int8 = *PredictWeightBytes(model, {.type = ComputeType::kInt8});
   EXPECT_LT(bf16, f32);
   EXPECT_LT(int8, bf16);
+  EXPECT_EQ(*PredictWeightBytes(model, {.type = ComputeType::kBf16x3}), f32);
   EXPECT_EQ(*PredictWeightBytes(model, {.type = ComputeType::kInt8, .emulate = true}), f32);
 }
 

@@ -150,7 +150,8 @@ TEST_P(SequencePartsTest, AreComputedWhole) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, SequencePartsTest,
-                         ::testing::Values(ComputeMode{}, ComputeMode{ComputeType::kBf16, true},
+                         ::testing::Values(ComputeMode{}, ComputeMode{ComputeType::kBf16x3, true},
+                                           ComputeMode{ComputeType::kBf16, true},
                                            ComputeMode{ComputeType::kInt8, true}),
                          [](const auto& tested) { return Name(tested.param.type); });
 

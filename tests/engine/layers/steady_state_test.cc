@@ -32,6 +32,7 @@ TEST(SteadyStateTest, PrimitivesAndReordersAreCounted) {
 TEST(SteadyStateTest, AllocatesAndCreatesNothing) {
   for (const auto& [placement, type] : {std::pair(NormPlacement::kPost, ComputeType::kF32),
                                         std::pair(NormPlacement::kPre, ComputeType::kF32),
+                                        std::pair(NormPlacement::kPost, ComputeType::kBf16x3),
                                         std::pair(NormPlacement::kPost, ComputeType::kBf16),
                                         std::pair(NormPlacement::kPost, ComputeType::kInt8)}) {
     ModelDescription model = SmallModel(2, 3, 16);

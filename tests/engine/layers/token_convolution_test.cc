@@ -109,6 +109,8 @@ TEST_F(TokenConvolutionTest, RoundsAsOtherLinearLayersDo) {
     EXPECT_LT(largest, 0.1) << Name(type);
     EXPECT_GT(largest, 1e-4) << Name(type);
   }
+  const std::vector<float> split = Convolve(sequences, {}, BestMode(ComputeType::kBf16x3));
+  for (size_t i = 0; i < exact.size(); ++i) EXPECT_NEAR(split[i], exact[i], 1e-4) << i;
 }
 
 TEST_F(TokenConvolutionTest, ANanStaysWhereItIsSeen) {
