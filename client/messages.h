@@ -77,6 +77,7 @@ struct Execution {
   int64_t batch_tokens = 0;
   int32_t batch_requests = 0;
   std::optional<DataType> compute_dtype;
+  std::string compute_type;  // as the server's setting names it: "bf16x3"
 };
 
 struct AttendResult {
@@ -243,6 +244,7 @@ struct ModelInfo {
   int64_t classes = 0;
   std::vector<PrunedLayer> pruned_layers;
   std::optional<DataType> compute_dtype;
+  std::string compute_type;          // as in Execution
   int64_t weight_bytes = 0;          // without those that it shares with its base
   std::string base;                  // empty: none
   int64_t sequence_state_bytes = 0;  // 0: it takes no sequences in parts

@@ -178,6 +178,7 @@ Execution FromProto(const v1::Execution& execution) {
       .batch_tokens = execution.batch_tokens(),
       .batch_requests = execution.batch_requests(),
       .compute_dtype = FromProto(execution.compute_dtype()),
+      .compute_type = execution.compute_type(),
   };
 }
 
@@ -263,6 +264,7 @@ ModelInfo FromProto(v1::GetModelResponse response) {
         {.layer = pruned.layer(), .heads = {pruned.heads().begin(), pruned.heads().end()}});
   }
   info.compute_dtype = FromProto(response.compute_dtype());
+  info.compute_type = response.compute_type();
   info.weight_bytes = response.weight_bytes();
   info.base = response.base();
   info.sequence_state_bytes = response.sequence_state_bytes();

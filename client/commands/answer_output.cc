@@ -13,7 +13,7 @@ void PrintExecution(std::ostream& out, const Execution& execution) {
       "%d tokens in a batch of %d (%d requests), %s: queue %.3f ms, copy %.3f ms, compute %.3f "
       "ms\n",
       execution.tokens, execution.batch_tokens, execution.batch_requests,
-      execution.compute_dtype ? Name(*execution.compute_dtype) : "unknown type",
+      execution.compute_type.empty() ? "unknown type" : execution.compute_type,
       absl::ToDoubleMilliseconds(execution.queue), absl::ToDoubleMilliseconds(execution.copy),
       absl::ToDoubleMilliseconds(execution.compute));
   if (execution.truncated_tokens > 0) {

@@ -28,8 +28,8 @@ absl::StatusOr<std::vector<ModelInfo>> Describe(const Client& client, const Sess
   return models;
 }
 
-const char* ComputeType(const ModelInfo& model) {
-  return model.compute_dtype ? Name(*model.compute_dtype) : "-";
+std::string ComputeType(const ModelInfo& model) {
+  return model.compute_type.empty() ? "-" : model.compute_type;
 }
 
 std::string InputsOf(const ModelInfo& model) {

@@ -57,7 +57,8 @@ Json ToJson(const Execution& execution) {
           {"truncated_tokens", execution.truncated_tokens},
           {"batch_tokens", execution.batch_tokens},
           {"batch_requests", execution.batch_requests},
-          {"compute_dtype", TypeName(execution.compute_dtype)}};
+          {"compute_dtype", TypeName(execution.compute_dtype)},
+          {"compute_type", execution.compute_type}};
 }
 
 namespace {
@@ -126,6 +127,7 @@ Json ToJson(const ModelInfo& model) {
                {"classes", model.classes},
                {"pruned_layers", OfPrunedLayers(model.pruned_layers)},
                {"compute_dtype", TypeName(model.compute_dtype)},
+               {"compute_type", model.compute_type},
                {"weight_bytes", model.weight_bytes},
                {"base", model.base},
                {"sequence_state_bytes", model.sequence_state_bytes},

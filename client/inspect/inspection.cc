@@ -183,7 +183,7 @@ int64_t Inspector::LayersThatFit(int64_t answer_bytes) const {
 }
 
 absl::Status Inspector::Add(const EncodeResult& result) {
-  inspection_.compute_dtype = result.execution.compute_dtype;
+  inspection_.compute_type = result.execution.compute_type;
   const auto sequences = static_cast<int64_t>(rows_.size());
   for (const LayerTensor& probabilities : result.attention_probabilities) {
     const uint32_t layer = probabilities.layer;

@@ -93,13 +93,13 @@ Json ToJson(const Inspection& inspection, MapFormat format) {
   for (const SequenceInspection& sequence : inspection.sequences) {
     sequences.push_back(OfSequence(sequence, inspection.cells, format));
   }
-  const std::optional<DataType>& dtype = inspection.compute_dtype;
+  const std::string& type = inspection.compute_type;
   return {{"model", model.name},
           {"family", model.family},
           {"hidden_size", model.layer.hidden_size},
           {"heads", model.layer.heads},
           {"model_layers", model.layers},
-          {"compute_dtype", dtype ? Json(Name(*dtype)) : Json(nullptr)},
+          {"compute_type", type.empty() ? Json(nullptr) : Json(type)},
           {"sequences", sequences}};
 }
 

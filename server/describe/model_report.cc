@@ -15,7 +15,7 @@ void AddRefusal(const absl::Status& status, ModelReport& report) {
 
 std::vector<WeightMemory> ListWeightMemory(const ModelDescription& description) {
   std::vector<WeightMemory> memory;
-  for (const ComputeType type : {ComputeType::kF32, ComputeType::kBf16, ComputeType::kInt8}) {
+  for (const ComputeType type : kComputeTypes) {
     const ComputeMode mode = {.type = type};
     memory.push_back({type, PredictWeightBytes(description, mode).value_or(0),
                       std::string(CheckComputeMode(mode).message())});

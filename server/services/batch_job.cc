@@ -276,7 +276,7 @@ void BatchJob::Finish(const BatchTimings& timings, MemoryStore& memories) {
   execution.set_truncated_tokens(request().truncated_tokens);
   execution.set_batch_tokens(timings.tokens);
   execution.set_batch_requests(timings.requests);
-  execution.set_compute_dtype(ToProto(request().model->encoder->mode().type));
+  SetComputeType(request().model->encoder->mode().type, execution);
   std::exchange(job_, nullptr)->Finish(std::move(answer_), queued);
 }
 

@@ -87,7 +87,7 @@ void Describe(const ServedModel& model, v1::GetModelResponse& out) {
   if (description.classifier) {
     out.set_classes(description.classifier->width(description.layer.hidden_size));
   }
-  out.set_compute_dtype(ToProto(model.encoder->mode().type));
+  SetComputeType(model.encoder->mode().type, out);
   out.set_weight_bytes(model.encoder->weight_bytes());
   out.set_base(model.base);
   out.set_sequence_state_bytes(SequenceStateBytes(description));

@@ -27,12 +27,12 @@ absl::Status ReadBool(const std::string& key, const std::string& value, bool& ta
 }
 
 absl::Status ReadDtype(const std::string& value, ComputeType& target) {
-  for (const ComputeType type : {ComputeType::kF32, ComputeType::kBf16, ComputeType::kInt8}) {
+  for (const ComputeType type : kComputeTypes) {
     if (value != Name(type)) continue;
     target = type;
     return absl::OkStatus();
   }
-  return Unexpected("f32, bf16 or int8 for dtype", value);
+  return Unexpected("f32, bf16x3, bf16 or int8 for dtype", value);
 }
 
 absl::Status ReadKey(const std::string& key, const std::string& value, ModelSetting& model) {
@@ -68,7 +68,7 @@ absl::StatusOr<ModelSetting> ReadSource(const std::string& text, const std::stri
       return status;
   }
   if (model.compute.emulate && model.compute.type == ComputeType::kF32) {
-    return Unexpected("dtype=bf16 or dtype=int8 beside emulate=true", whole);
+    return Unexpected("a dtype other than f32 beside emulate=true", whole);
   }
   if (!model.overlay.empty() && model.compute != ComputeMode()) {
     return Unexpected("neither dtype nor emulate beside overlay, which has those of its base",

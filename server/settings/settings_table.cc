@@ -24,8 +24,9 @@ Rows ModelRows() {
       {group, "model", "NAME=SOURCE[,key=value...]",
        "Serve SOURCE under NAME; repeatable, and ';' separates several in the variable. SOURCE is "
        "a checkpoint folder, worked-example, or synthetic:NAME such as synthetic:bert-base. Keys: "
-       "dtype=f32, bf16 or int8 is what its linear layers compute in (bf16 needs AVX512_BF16 or "
-       "AMX, int8 VNNI or AMX), emulate=true does the same roundings in float32 on any CPU, "
+       "dtype=f32, bf16x3, bf16 or int8 is what its linear layers compute in (bf16x3 needs AMX, "
+       "bf16 AVX512_BF16 or AMX, int8 VNNI or AMX), emulate=true does the same roundings in "
+       "float32 on any CPU, "
        "overlay=FILE takes SOURCE for the name of another model and shares its weights, all but "
        "the norms in FILE (safetensors), prune=FILE leaves out the attention heads that a JSON "
        "file names, {\"0\": [2, 5]} (beside overlay, heads of its base), weights-sha256=HEX "

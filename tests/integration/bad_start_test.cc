@@ -61,14 +61,17 @@ TEST(BadStartTest, Models) {
 
 // Whatever the CPU has: the cap leaves it AVX2.
 TEST(BadStartTest, AComputeTypeThatTheInstructionSetDoesNotHave) {
+  EXPECT_EQ(BadStart({"--isa=avx2", "--model=m=synthetic:tiny,dtype=bf16x3"}),
+            "attendant-server: model m: compute type bf16x3 needs a CPU with amx, this one has "
+            "avx2 (after any cap); emulate=true computes so on any CPU");
   EXPECT_EQ(
       BadStart({"--isa=avx2", "--model=m=synthetic:tiny,dtype=bf16"}),
       "attendant-server: model m: compute type bf16 needs a CPU with avx512_bf16 or amx, this "
-      "one has avx2 (after any cap)");
+      "one has avx2 (after any cap); emulate=true computes so on any CPU");
   EXPECT_EQ(
       BadStart({"--isa=avx2", "--model=m=synthetic:tiny,dtype=int8"}),
       "attendant-server: model m: compute type int8 needs a CPU with avx2_vnni, avx512_vnni or "
-      "amx, this one has avx2 (after any cap)");
+      "amx, this one has avx2 (after any cap); emulate=true computes so on any CPU");
 }
 
 TEST(BadStartTest, TakenPorts) {

@@ -56,8 +56,10 @@ TEST(DescribeTest, JsonForScripts) {
 TEST(DescribeTest, AComputeTypeThatTheInstructionSetDoesNotHave) {
   const Outcome outcome = RunServer("--describe synthetic:tiny,dtype=bf16 --isa avx2");
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_THAT(outcome.out, HasSubstr("\nrefused: compute type bf16 needs a CPU with avx512_bf16 or "
-                                     "amx, this one has avx2 (after any cap)\n"));
+  EXPECT_THAT(outcome.out,
+              HasSubstr("\nrefused: compute type bf16 needs a CPU with avx512_bf16 or "
+                        "amx, this one has avx2 (after any cap); emulate=true computes so "
+                        "on any CPU\n"));
 }
 
 TEST(DescribeTest, TooLittleMemory) {
@@ -98,8 +100,9 @@ TEST(DescribeTest, BadSettings) {
   EXPECT_EQ(lone.out, "attendant-server: --json: expected --describe beside it; see --help\n");
   const Outcome key = RunServer("--describe worked-example,dtype=f8");
   EXPECT_EQ(key.code, 2);
-  EXPECT_EQ(key.out,
-            "attendant-server: --describe: expected f32, bf16 or int8 for dtype, got \"f8\"\n");
+  EXPECT_EQ(
+      key.out,
+      "attendant-server: --describe: expected f32, bf16x3, bf16 or int8 for dtype, got \"f8\"\n");
 }
 
 }  // namespace

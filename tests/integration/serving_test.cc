@@ -37,6 +37,7 @@ class ServingTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     server_ = new ReadyServer({"--model=worked-example=worked-example", "--model=t=synthetic:tiny",
+                               "--model=bf16x3=synthetic:tiny,dtype=bf16x3,emulate=true",
                                "--model=bf16=synthetic:tiny,dtype=bf16,emulate=true",
                                "--model=int8=synthetic:tiny,dtype=int8,emulate=true"});
   }
@@ -107,10 +108,13 @@ TEST_F(ServingTest, ComputesEachModelInItsType) {
   const auto stub = server_->NewStub();
   const v1::EncodeResponse f32 = EncodeRows(*stub, "t");
   EXPECT_EQ(f32.execution().compute_dtype(), v1::FLOAT32);
+  EXPECT_EQ(f32.execution().compute_type(), "f32");
   for (const auto& [model, dtype, tolerance] :
-       {std::tuple("bf16", v1::BFLOAT16, 0.1f), std::tuple("int8", v1::INT8, 0.2f)}) {
+       {std::tuple("bf16x3", v1::BFLOAT16, 1e-4f), std::tuple("bf16", v1::BFLOAT16, 0.1f),
+        std::tuple("int8", v1::INT8, 0.2f)}) {
     const v1::EncodeResponse answer = EncodeRows(*stub, model);
     EXPECT_EQ(answer.execution().compute_dtype(), dtype);
+    EXPECT_EQ(answer.execution().compute_type(), model);
     const float difference =
         LargestDifference(answer.hidden_states().data(), f32.hidden_states().data());
     EXPECT_GT(difference, 0.0f);
@@ -121,6 +125,7 @@ TEST_F(ServingTest, ComputesEachModelInItsType) {
     v1::GetModelResponse description;
     ASSERT_TRUE(stub->GetModel(&context, request, &description).ok());
     EXPECT_EQ(description.compute_dtype(), dtype);
+    EXPECT_EQ(description.compute_type(), model);
   }
 }
 
@@ -128,7 +133,7 @@ TEST_F(ServingTest, ListsItsModels) {
   grpc::ClientContext context;
   v1::ListModelsResponse response;
   ASSERT_TRUE(server_->NewStub()->ListModels(&context, {}, &response).ok());
-  EXPECT_THAT(response.names(), ElementsAre("bf16", "int8", "t", "worked-example"));
+  EXPECT_THAT(response.names(), ElementsAre("bf16", "bf16x3", "int8", "t", "worked-example"));
 }
 
 TEST_F(ServingTest, RefusesUnknownMethods) {

@@ -67,7 +67,7 @@ function showFacts() {
   byId("model").textContent = data.model;
   document.title = `${data.model}: attention`;
   byId("facts").textContent = `${data.family}; ${data.model_layers} layers, ${data.heads} heads, ${data.hidden_size} wide; ` +
-    `computed in ${data.compute_dtype || "an unknown type"}. This sequence: ${sequence.tokens} tokens.`;
+    `computed in ${data.compute_type || "an unknown type"}. This sequence: ${sequence.tokens} tokens.`;
 }
 
 function showControls() {

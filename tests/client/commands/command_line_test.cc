@@ -36,14 +36,13 @@ class CommandLineTest : public testing::Test {
 TEST_F(CommandLineTest, AttendPrintsTheOutput) {
   const Outcome outcome = Run({"attend", "--values", "1,0,1,0;0,2,0,2"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_EQ(
-      outcome.out,
-      "output float32 [1, 2, 4]\n"
-      "  [0]\n"
-      "    1.000000 0.000000 1.000000 0.000000\n"
-      "    0.000000 2.000000 0.000000 2.000000\n"
-      "3 tokens in a batch of 6 (2 requests), float32: queue 1.500 ms, copy 0.250 ms, compute "
-      "8.000 ms\n");
+  EXPECT_EQ(outcome.out,
+            "output float32 [1, 2, 4]\n"
+            "  [0]\n"
+            "    1.000000 0.000000 1.000000 0.000000\n"
+            "    0.000000 2.000000 0.000000 2.000000\n"
+            "3 tokens in a batch of 6 (2 requests), f32: queue 1.500 ms, copy 0.250 ms, compute "
+            "8.000 ms\n");
 }
 
 TEST_F(CommandLineTest, AttendSendsItsFlags) {
@@ -287,8 +286,8 @@ TEST_F(CommandLineTest, ModelsListsAndDescribes) {
   EXPECT_EQ(table.exit_code, 0);
   EXPECT_EQ(table.out,
             "NAME  FAMILY  LAYERS  HIDDEN  HEADS  COMPUTE   INPUT\n"
-            "a     bert        12       4      2  float32   hidden states, token ids, features\n"
-            "b     bert        12       4      2  float32   hidden states, token ids, features\n");
+            "a     bert        12       4      2  f32       hidden states, token ids, features\n"
+            "b     bert        12       4      2  f32       hidden states, token ids, features\n");
   EXPECT_EQ(Run({"models", "--names"}).out, "a\nb\n");
   const Outcome one = Run({"models", "b"});
   EXPECT_EQ(one.exit_code, 0);
@@ -299,7 +298,7 @@ TEST_F(CommandLineTest, ModelsListsAndDescribes) {
         "branch scale             yes\n", "listed blocks            1 pairs, 1 global\n",
         "relative positions       rotary\n",
         "features                 4 wide, behind 2 rows of the model's own; sequences up to 196\n",
-        "compute                  float32\n", "heads of layer 3         1\n",
+        "compute                  f32\n", "heads of layer 3         1\n",
         "heads of layer 5         none left\n",
         "FLOPs                    96 per token, 8 per pair of query and key\n",
         "  attention.qkv          96 per token\n", "  attention.scores       8 per pair\n",

@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 Inspection Small() {
   Inspection inspection;
   inspection.model.name = "m";
-  inspection.compute_dtype = DataType::kFloat32;
+  inspection.compute_type = "bf16x3";
   inspection.cells = 128;
   SequenceInspection& sequence = inspection.sequences.emplace_back();
   sequence.positions = {0, 2};
@@ -30,7 +30,7 @@ Inspection Small() {
 TEST(InspectionJsonTest, HoldsTheStatistics) {
   const Json json = ToJson(Small(), MapFormat::kValues);
   EXPECT_EQ(json["model"], "m");
-  EXPECT_EQ(json["compute_dtype"], "float32");
+  EXPECT_EQ(json["compute_type"], "bf16x3");
   const Json& sequence = json["sequences"][0];
   EXPECT_EQ(sequence["tokens"], 2);
   EXPECT_EQ(sequence["positions"], Json({0, 2}));
@@ -58,14 +58,14 @@ TEST(InspectionJsonTest, PacksTheMapsOfAPage) {
 
 TEST(InspectionJsonTest, SaysNullForWhatIsNot) {
   Inspection inspection = Small();
-  inspection.compute_dtype.reset();
+  inspection.compute_type.clear();
   inspection.sequences[0].token_ids.clear();
   inspection.sequences[0].rare_ids.clear();
   HeadInspection& head = inspection.sequences[0].layers[0].heads[0];
   head.map = Matrix::Constant(2, 2, std::numeric_limits<double>::quiet_NaN());
   head.statistics = MeasureHead(head.map);
   const Json json = Json::parse(ToJson(inspection, MapFormat::kValues).dump());
-  EXPECT_EQ(json["compute_dtype"], nullptr);
+  EXPECT_EQ(json["compute_type"], nullptr);
   EXPECT_EQ(json["sequences"][0]["token_ids"], nullptr);
   EXPECT_EQ(json["sequences"][0]["rare_ids"], nullptr);
   const Json& written = json["sequences"][0]["layers"][0]["heads"][0];

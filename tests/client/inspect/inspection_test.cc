@@ -36,7 +36,7 @@ EncodeResult Answer(uint32_t layer, int64_t sequences, int64_t length,
   result.attention_probabilities = {
       {layer, FloatTensor({sequences, 2, length, length}, probabilities)}};
   result.intermediate = {{layer, FloatTensor(std::move(states_shape), states)}};
-  result.execution.compute_dtype = DataType::kFloat32;
+  result.execution.compute_type = "f32";
   return result;
 }
 

@@ -149,6 +149,7 @@ TEST_F(ClientTest, AttendReturnsTensorsAndExecution) {
   EXPECT_EQ(result->execution.batch_tokens, 6);
   EXPECT_EQ(result->execution.batch_requests, 2);
   EXPECT_EQ(result->execution.compute_dtype, DataType::kFloat32);
+  EXPECT_EQ(result->execution.compute_type, "f32");
 }
 
 TEST_F(ClientTest, EncodeSendsEveryField) {

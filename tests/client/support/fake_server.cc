@@ -26,6 +26,7 @@ void SetExecution(int64_t tokens, v1::Execution* execution) {
   execution->set_batch_tokens(2 * tokens);
   execution->set_batch_requests(2);
   execution->set_compute_dtype(v1::FLOAT32);
+  execution->set_compute_type("f32");
 }
 
 void Encoded(const v1::EncodeRequest& request, v1::EncodeResponse* response) {
@@ -264,6 +265,7 @@ grpc::Status FakeServer::GetModel(grpc::ServerContext*, const v1::GetModelReques
   response->mutable_front()->set_feature_width(4);
   response->add_windowed_layers(1);
   response->set_compute_dtype(v1::FLOAT32);
+  response->set_compute_type("f32");
   response->mutable_limits()->set_max_request_tokens(16384);
   response->mutable_thread_plan()->set_isa("avx2");
   response->add_unused_tensors("cls.bias");

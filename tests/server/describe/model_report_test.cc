@@ -44,9 +44,12 @@ TEST(InspectModelTest, AccountsForAModelThatWouldBeServed) {
   EXPECT_THAT(report.refusals, IsEmpty());
   EXPECT_EQ(report.model.checkpoint.description.layers, 2);
   EXPECT_THAT(report.weights, SizeIs(2 * 16 + 5));
-  ASSERT_THAT(report.weight_memory, SizeIs(3));
+  ASSERT_THAT(report.weight_memory, SizeIs(std::size(kComputeTypes)));
   EXPECT_EQ(report.weight_memory[0].refusal, "");
-  EXPECT_GT(report.weight_memory[0].bytes, report.weight_memory[2].bytes);
+  for (const WeightMemory& memory : report.weight_memory) {
+    const bool takes_less = AttendsInBf16(memory.type);
+    EXPECT_EQ(memory.bytes < report.weight_memory[0].bytes, takes_less) << Name(memory.type);
+  }
   EXPECT_EQ(report.run_tokens, settings.max_request_tokens);
   ASSERT_TRUE(report.need.has_value());
   EXPECT_EQ(report.need->activations, 2 * report.run_bytes);
@@ -55,15 +58,19 @@ TEST(InspectModelTest, AccountsForAModelThatWouldBeServed) {
 }
 
 TEST(InspectModelTest, SaysWhatThisCpuCannotCompute) {
-  const ModelReport report = Inspect(SettingsFor("synthetic:tiny,dtype=bf16"));
-  const absl::Status support = CheckComputeMode({.type = ComputeType::kBf16});
-  EXPECT_EQ(report.weight_memory[1].refusal, std::string(support.message()));
-  if (support.ok()) {
-    EXPECT_THAT(report.refusals, IsEmpty());
-    EXPECT_TRUE(report.need.has_value());
-  } else {
-    EXPECT_THAT(report.refusals, ElementsAre(std::string(support.message())));
-    EXPECT_FALSE(report.need.has_value());
+  for (const size_t i : {1, 2}) {
+    const ComputeType type = kComputeTypes[i];
+    const ModelReport report =
+        Inspect(SettingsFor(std::string("synthetic:tiny,dtype=") + Name(type)));
+    const absl::Status support = CheckComputeMode({.type = type});
+    EXPECT_EQ(report.weight_memory[i].refusal, std::string(support.message()));
+    if (support.ok()) {
+      EXPECT_THAT(report.refusals, IsEmpty());
+      EXPECT_TRUE(report.need.has_value());
+    } else {
+      EXPECT_THAT(report.refusals, ElementsAre(std::string(support.message())));
+      EXPECT_FALSE(report.need.has_value());
+    }
   }
 }
 

@@ -228,6 +228,7 @@ TEST_F(AttendTest, TellsHowItRan) {
   EXPECT_EQ(execution.batch_tokens(), 4);
   EXPECT_EQ(execution.batch_requests(), 1);
   EXPECT_EQ(execution.compute_dtype(), v1::FLOAT32);
+  EXPECT_EQ(execution.compute_type(), "f32");
   EXPECT_GE(execution.queue_ns(), 0);
   EXPECT_GT(execution.copy_ns(), 0);
   EXPECT_GT(execution.compute_ns(), 0);

@@ -203,13 +203,13 @@ TEST(SettingsTest, RefusesBadModels) {
             "allow-nonfinite-weights, got \"colour\"");
   EXPECT_EQ(Error({"--model", "a=x,prune="}), "--model: expected a file for prune, got \"\"");
   EXPECT_EQ(Error({"--model", "a=x,dtype=f16"}),
-            "--model: expected f32, bf16 or int8 for dtype, got \"f16\"");
+            "--model: expected f32, bf16x3, bf16 or int8 for dtype, got \"f16\"");
   EXPECT_EQ(Error({"--model", "a=x,dtype=int8,emulate=1"}),
             "--model: expected true or false for emulate, got \"1\"");
   for (const std::string model : {"a=x,emulate=true", "a=x,emulate=true,dtype=f32"}) {
     EXPECT_EQ(
         Error({"--model", model}),
-        "--model: expected dtype=bf16 or dtype=int8 beside emulate=true, got \"" + model + "\"");
+        "--model: expected a dtype other than f32 beside emulate=true, got \"" + model + "\"");
   }
   EXPECT_EQ(Error({"--model", "a=x,weights-sha256=12"}),
             "--model: expected 64 hexadecimal digits for weights-sha256, got \"12\"");
@@ -298,6 +298,7 @@ TEST(ParseModelSettingTest, ReadsTheComputeType) {
   };
   EXPECT_EQ(compute(""), ComputeMode{});
   EXPECT_EQ(compute(",dtype=f32,emulate=false"), ComputeMode{});
+  EXPECT_EQ(compute(",dtype=bf16x3"), (ComputeMode{ComputeType::kBf16x3, false}));
   EXPECT_EQ(compute(",dtype=bf16"), (ComputeMode{ComputeType::kBf16, false}));
   EXPECT_EQ(compute(",emulate=true,dtype=int8"), (ComputeMode{ComputeType::kInt8, true}));
 }
