@@ -1,5 +1,5 @@
 // The GEMM bound as a contender: the matrix products of the same batches alone; see worker.h.
-//   bound_worker --model SOURCE [--dtype f32|bf16|int8] [--threads N] [--split team|rows]
+//   bound_worker --model SOURCE [--dtype f32|bf16x3|bf16|int8] [--threads N] [--split team|rows]
 //                [--row-multiple 64|16]
 
 #include <memory>
@@ -50,6 +50,7 @@ absl::StatusOr<std::unique_ptr<Contender>> Make(const WorkerOptions& options) {
                        .threads = options.threads,
                        .split = GemmBound::Split::kTeam,
                        .row_multiple = options.row_multiple};
+  if (options.dtype == "bf16x3") plan.type = GemmBound::Type::kBFloat16x3;
   if (options.dtype == "bf16") plan.type = GemmBound::Type::kBFloat16;
   if (options.dtype == "int8") plan.type = GemmBound::Type::kInt8;
   if (options.split == "rows") plan.split = GemmBound::Split::kRows;

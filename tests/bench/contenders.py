@@ -52,6 +52,8 @@ _PEERS = (
                        allocator=TCMALLOC, full_only=True),
 )
 
+_PEER_DTYPES = {"bf16x3": "f32"}  # what no peer offers is compared with what it stands in for
+
 
 def own_contenders(binaries: pathlib.Path, source: str, dtype: str, threads: int) -> list:
     common = ("--model", source, "--dtype", dtype, "--threads", str(threads))
@@ -63,6 +65,7 @@ def own_contenders(binaries: pathlib.Path, source: str, dtype: str, threads: int
 
 def peer_contenders(python: pathlib.Path, source: str, dtype: str, threads: int, full: bool) -> list:
     scripts = pathlib.Path(__file__).parent / "peers"
+    dtype = _PEER_DTYPES.get(dtype, dtype)
     made = []
     for peer in _PEERS:
         if dtype not in peer.dtypes or (peer.full_only and not full):

@@ -21,7 +21,7 @@ from results import Results
 from serving import measure_start
 from session import Session, say
 
-DTYPES = ("f32", "bf16", "int8")
+DTYPES = ("f32", "bf16x3", "bf16", "int8")
 PEER_PACKAGES = ("openvino", "nncf", "onnxruntime", "ctranslate2", "torch", "transformers")
 CASE_OF_PEERS_ALONE = "8x128"
 COMPARED_SENTENCES, COMPARED_BATCH = 32, 8
@@ -44,7 +44,10 @@ class Benchmark:
         wanted = [case for case in wanted if fnmatch.fnmatch(f"{case.model.name}.{case.name}", self._options.cases)]
         for model in dict.fromkeys(case.model for case in wanted):
             for dtype in DTYPES:
-                self._measure_model(model, dtype, [case for case in wanted if case.model == model])
+                of_model = [case for case in wanted if case.model == model]
+                chosen = of_model if self._options.full else cases.cases_in(dtype, of_model)
+                if chosen:
+                    self._measure_model(model, dtype, chosen)
         if self._options.cases == "*":
             self._measure_parts()
         self.results.seconds = time.monotonic() - begin

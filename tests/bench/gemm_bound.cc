@@ -32,6 +32,7 @@ DnnlType OperandType(GemmBound::Type type) {
   switch (type) {
     case GemmBound::Type::kFloat32:
       return DnnlType::f32;
+    case GemmBound::Type::kBFloat16x3:
     case GemmBound::Type::kBFloat16:
       return DnnlType::bf16;
     case GemmBound::Type::kInt8:
@@ -39,6 +40,8 @@ DnnlType OperandType(GemmBound::Type type) {
   }
   return DnnlType::undef;
 }
+
+int Repetitions(GemmBound::Type type) { return type == GemmBound::Type::kBFloat16x3 ? 3 : 1; }
 
 DnnlType ResultType(GemmBound::Type type) {
   return type == GemmBound::Type::kBFloat16 ? DnnlType::bf16 : DnnlType::f32;
@@ -181,10 +184,12 @@ class GemmBound::Impl {
     for (size_t i = 0; i < weights_.size(); ++i) {
       const Product& product = products[i % products.size()];
       const Product::Operands& operands = product.operands[share];
-      product.primitive.execute(stream, {{DNNL_ARG_SRC, operands.x},
-                                         {DNNL_ARG_WEIGHTS, weights_[i]},
-                                         {DNNL_ARG_DST, operands.y},
-                                         {DNNL_ARG_SCRATCHPAD, operands.scratchpad}});
+      for (int repetition = 0; repetition < Repetitions(plan_.type); ++repetition) {
+        product.primitive.execute(stream, {{DNNL_ARG_SRC, operands.x},
+                                           {DNNL_ARG_WEIGHTS, weights_[i]},
+                                           {DNNL_ARG_DST, operands.y},
+                                           {DNNL_ARG_SCRATCHPAD, operands.scratchpad}});
+      }
     }
     stream.wait();
   }

@@ -19,8 +19,8 @@ class GemmBound {
   // kTeam: each product on all threads of oneDNN. kRows: each thread has its share of the rows,
   // with one-thread products.
   enum class Split { kTeam, kRows };
-  // f32 -> f32, bf16 -> bf16, s8 -> f32.
-  enum class Type { kFloat32, kBFloat16, kInt8 };
+  // f32 -> f32, three bf16 -> f32 for each, bf16 -> bf16, s8 -> f32.
+  enum class Type { kFloat32, kBFloat16x3, kBFloat16, kInt8 };
 
   struct Plan {
     ModelDescription model;

@@ -22,6 +22,9 @@ _PEER = {
     "ragged-lognormal.best": (1.05, 1.35, 1.5),
 }
 
+# Of a type that only AMX has, against the best peer's f32.
+_BF16X3 = {"peer.bert-base.8x128.bf16x3": 1.7}
+
 
 # Of the engine's own answers on real sentences.
 _COSINE = {"accuracy.attendant.minilm-l6.bf16.lowest_token_cosine": 0.9997,
@@ -46,6 +49,8 @@ def targets(isa: str) -> dict:
     """Figure -> least value."""
     columns = {"f32": 0, "bf16": 3, "int8": 4} if isa == "amx" else {"f32": 0, "bf16": 1, "int8": 2}
     least = dict(_COSINE)
+    if isa == "amx":
+        least.update(_BF16X3)
     for name, values in _BOUND.items():
         for dtype, column in columns.items():
             least[f"bound.{name}.{dtype}"] = values[column]

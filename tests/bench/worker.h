@@ -47,8 +47,8 @@ class Contender {
   virtual nlohmann::json Facts() const { return nlohmann::json::object(); }
 };
 
-// What the command line says: --model SOURCE --dtype f32|bf16|int8 --threads N (0: the CPU budget)
-// --split team|rows --row-multiple 64|16.
+// What the command line says: --model SOURCE --dtype f32|bf16x3|bf16|int8 --threads N (0: the CPU
+// budget) --split team|rows --row-multiple 64|16.
 struct WorkerOptions {
   std::string model;
   std::string dtype = "f32";

@@ -1,9 +1,11 @@
 """The lengths of the sets, and how they are put into batches."""
+import pathlib
 import statistics
 import unittest
 
-from cases import (MODELS, PACKED_TOKENS, Case, arrangements, default_cases, engine_batches, log_normal, ms_marco,
-                   uniform)
+from cases import (MODELS, PACKED_TOKENS, Case, arrangements, cases_in, default_cases, engine_batches, log_normal,
+                   ms_marco, uniform)
+from contenders import own_contenders, peer_contenders
 
 
 class Lengths(unittest.TestCase):
@@ -55,6 +57,22 @@ class Batches(unittest.TestCase):
         names = {f"{case.model.name}.{case.name}" for case in default_cases()}
         self.assertLessEqual({"bert-base.8x128", "bert-base.8x512", "bert-base.1x16", "bert-base.ragged-uniform",
                               "bert-base.ragged-lognormal", "minilm-l6.8x128"}, names)
+
+
+class Types(unittest.TestCase):
+    def test_bf16x3_is_measured_where_it_has_a_target(self):
+        self.assertEqual([f"{case.model.name}.{case.name}" for case in cases_in("bf16x3", default_cases())],
+                         ["bert-base.8x128"])
+        for dtype in ("f32", "bf16", "int8"):
+            self.assertEqual(cases_in(dtype, default_cases()), default_cases())
+
+    def test_bf16x3_competes_with_f32(self):
+        def commands(dtype):
+            return [peer.command for peer in peer_contenders(pathlib.Path("python"), "m", dtype, 2, full=True)]
+        self.assertEqual(commands("bf16x3"), commands("f32"))
+        self.assertNotEqual(commands("bf16x3"), commands("bf16"))
+        for contender in own_contenders(pathlib.Path("bin"), "m", "bf16x3", 2):
+            self.assertIn("bf16x3", contender.command)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,13 @@ class Targets(unittest.TestCase):
             for dtype, value in zip(DTYPES, values):
                 self.assertEqual(targets("amx")[f"peer.{name}.{dtype}"], value, (name, dtype))
 
+    def test_bf16x3_has_one_target(self):
+        self.assertEqual([(name, value) for name, value in targets("amx").items() if name.endswith(".bf16x3")],
+                         [("peer.bert-base.8x128.bf16x3", 1.7)])
+        group = timings(attendant=(1.0,), openvino=(1.5,))
+        self.assertIn("peer.bert-base.8x128.bf16x3",
+                      figures_of(results_of("bf16x3", result_of("bert-base", "8x128", arrival=group))))
+
     def test_a_whole_run_has_a_figure_for_each(self):
         group = timings(attendant=(1.0,), bound_team=(0.9,), openvino=(1.5,))
         names = set()
