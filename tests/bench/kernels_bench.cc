@@ -143,10 +143,11 @@ void MakingOperands(State& state, const ComputeMode& mode) {
   Matrix x(rows, width);
   AlignedBuffer<float> scratch(width);
   AlignedBuffer<char> target(width * OperandWidth(mode));
+  const OperandTarget part = {target.data(), target.size() / OperandParts(mode)};
   for (auto _ : state) {
     for (int64_t row = 0; row < rows; ++row) {
       benchmark::DoNotOptimize(
-          InputToOperand(mode, x.view().row(row), width, scratch.data(), {target.data()}));
+          InputToOperand(mode, x.view().row(row), width, scratch.data(), part));
     }
   }
   state.counters["elements"] = PerSecond(static_cast<double>(rows * width));
@@ -214,7 +215,8 @@ const bool attentions_registered = [] {
 
 // Emulated where the CPU has no units for the type: the same roundings, into float32.
 const bool operands_registered = [] {
-  for (const ComputeType type : {ComputeType::kBf16, ComputeType::kInt8}) {
+  for (const ComputeType type : kComputeTypes) {
+    if (type == ComputeType::kF32) continue;
     const ComputeMode mode{.type = type, .emulate = !CheckComputeMode({.type = type}).ok()};
     const std::string name =
         absl::StrCat("MakingOperands/", Name(type), mode.emulate ? "-emulated" : "");
