@@ -281,7 +281,8 @@ ModelInfo FromProto(v1::GetModelResponse response) {
   info.thread_plan = {.instances = response.thread_plan().instances(),
                       .threads_per_instance = response.thread_plan().threads_per_instance(),
                       .isa = response.thread_plan().isa(),
-                      .onednn_version = response.thread_plan().onednn_version()};
+                      .onednn_version = response.thread_plan().onednn_version(),
+                      .rows_per_thread_from = response.thread_plan().rows_per_thread_from()};
   info.unused_tensors.assign(response.unused_tensors().begin(), response.unused_tensors().end());
   return info;
 }

@@ -8,6 +8,7 @@ ThreadPlan MakeThreadPlan(const Settings& settings, const CpuBudget& budget) {
   ThreadPlan plan;
   plan.instances = settings.instances;
   plan.threads_per_instance = settings.threads_per_instance;
+  plan.row_policy = settings.row_plan;
   if (plan.instances == 0) {
     plan.instances = plan.threads_per_instance == 0
                          ? 1

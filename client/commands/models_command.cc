@@ -168,6 +168,10 @@ void PrintDetails(std::ostream& out, const ModelInfo& model) {
       out, "threads",
       absl::StrCat(model.thread_plan.instances, " x ", model.thread_plan.threads_per_instance, ", ",
                    model.thread_plan.isa, ", oneDNN ", model.thread_plan.onednn_version));
+  if (model.thread_plan.rows_per_thread_from > 0) {
+    PrintLine(out, "rows of each thread",
+              absl::StrCat("from ", model.thread_plan.rows_per_thread_from, " tokens on"));
+  }
   if (!model.unused_tensors.empty()) {
     PrintLine(out, "unused tensors", absl::StrJoin(model.unused_tensors, ", "));
   }

@@ -141,7 +141,8 @@ Json ToJson(const ModelInfo& model) {
                 {{"instances", model.thread_plan.instances},
                  {"threads_per_instance", model.thread_plan.threads_per_instance},
                  {"isa", model.thread_plan.isa},
-                 {"onednn_version", model.thread_plan.onednn_version}}},
+                 {"onednn_version", model.thread_plan.onednn_version},
+                 {"rows_per_thread_from", model.thread_plan.rows_per_thread_from}}},
                {"unused_tensors", model.unused_tensors}};
   if (model.embeddings) {
     json["embeddings"] = {{"vocabulary", model.embeddings->vocabulary},

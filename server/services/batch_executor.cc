@@ -10,13 +10,15 @@
 
 namespace attendant::server {
 
-BatchExecutor::BatchExecutor(const ServiceContext& context) : context_(context) {
+BatchExecutor::BatchExecutor(const ServiceContext& context, RowPlans& row_plans)
+    : context_(context) {
   const int64_t max_tokens =
       std::max(context.limits.max_batch_tokens, context.limits.max_request_tokens);
   for (const auto& [name, model] : context.models) {
     runs_.emplace(model.get(),
                   EncoderRun(model->encoder, max_tokens, context.thread_plan.threads_per_instance));
   }
+  for (const auto& [name, model] : context.models) row_plans.Apply(*model, runs_.at(model.get()));
 }
 
 void BatchExecutor::Run(std::vector<std::unique_ptr<Job>> batch) {

@@ -10,6 +10,7 @@
 #include "server/batching/batch_runner.h"
 #include "server/services/batch_job.h"
 #include "server/services/encoder_service.h"
+#include "server/services/row_plans.h"
 
 namespace attendant::server {
 
@@ -17,7 +18,8 @@ namespace attendant::server {
 // they are used.
 class BatchExecutor final : public BatchRunner {
  public:
-  explicit BatchExecutor(const ServiceContext& context);
+  // `row_plans` gives each run the plan of its model.
+  BatchExecutor(const ServiceContext& context, RowPlans& row_plans);
 
   // The jobs are EncodeJobs.
   void Run(std::vector<std::unique_ptr<Job>> batch) override;

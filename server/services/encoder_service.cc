@@ -5,20 +5,26 @@
 #include "server/services/batch_executor.h"
 #include "server/services/model_service.h"
 #include "server/services/payload_methods.h"
+#include "server/services/row_plans.h"
 
 namespace attendant::server {
 
 class EncoderService::Impl {
  public:
   explicit Impl(ServiceContext context)
-      : context_(std::move(context)), models_(context_), payload_methods_(context_) {}
+      : context_(std::move(context)),
+        row_plans_(context_),
+        models_(context_, row_plans_),
+        payload_methods_(context_) {}
 
   ModelService& models() { return models_; }
   PayloadMethods& payload_methods() { return payload_methods_; }
   const ServiceContext& context() const { return context_; }
+  RowPlans& row_plans() { return row_plans_; }
 
  private:
   const ServiceContext context_;
+  RowPlans row_plans_;
   ModelService models_;
   PayloadMethods payload_methods_;
 };
@@ -35,7 +41,7 @@ grpc::CallbackGenericService* EncoderService::generic_service() {
 }
 
 std::unique_ptr<BatchRunner> EncoderService::MakeRunner() {
-  return std::make_unique<BatchExecutor>(impl_->context());
+  return std::make_unique<BatchExecutor>(impl_->context(), impl_->row_plans());
 }
 
 void EncoderService::Drain() { impl_->payload_methods().Drain(); }

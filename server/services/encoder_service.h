@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "engine/layers/row_plan.h"
 #include "server/admission/admission.h"
 #include "server/batching/batch_queue.h"
 #include "server/batching/batch_runner.h"
@@ -35,6 +36,7 @@ struct ServiceLimits {
 struct ThreadPlan {
   int instances = 1;
   int threads_per_instance = 1;
+  RowPolicy row_policy = RowPolicy::kTeam;
 };
 
 // What the service works with; everything outlives it.

@@ -151,6 +151,7 @@ grpc::ServerUnaryReactor* ModelService::GetModel(grpc::CallbackServerContext* ca
     v1::GetModelResponse described;
     Describe(**model, described);
     Describe(context_, described);
+    described.mutable_thread_plan()->set_rows_per_thread_from(row_plans_.RowsFrom(**model));
     bool own_buffer;
     grpc::SerializationTraits<v1::GetModelResponse>::Serialize(described, response, &own_buffer);
   }

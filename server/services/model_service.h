@@ -5,6 +5,7 @@
 
 #include "attendant/v1/encoder_service.grpc.pb.h"
 #include "server/services/encoder_service.h"
+#include "server/services/row_plans.h"
 
 namespace attendant::server {
 
@@ -17,8 +18,9 @@ using PartlyGenericService = v1::EncoderService::WithGenericMethod_Attend<
 
 class ModelService final : public PartlyGenericService {
  public:
-  // `context` outlives the service.
-  explicit ModelService(const ServiceContext& context) : context_(context) {}
+  // Both outlive the service.
+  ModelService(const ServiceContext& context, const RowPlans& row_plans)
+      : context_(context), row_plans_(row_plans) {}
 
   grpc::ServerUnaryReactor* ListModels(grpc::CallbackServerContext* call,
                                        const v1::ListModelsRequest* request,
@@ -32,6 +34,7 @@ class ModelService final : public PartlyGenericService {
 
  private:
   const ServiceContext& context_;
+  const RowPlans& row_plans_;
 };
 
 }  // namespace attendant::server

@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "engine/base/compute_type.h"
 #include "engine/kernels/isa.h"
+#include "engine/layers/row_plan.h"
 
 namespace attendant::server {
 
@@ -44,6 +45,7 @@ struct Settings {
 
   int instances = 0;             // 0: chosen from the CPU budget
   int threads_per_instance = 0;  // 0: chosen
+  RowPolicy row_plan = RowPolicy::kTimed;
   Isa isa = Isa::kBest;
   NonfinitePolicy nonfinite = NonfinitePolicy::kPropagate;
 

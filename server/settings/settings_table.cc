@@ -65,6 +65,8 @@ Rows ComputeRows() {
                              {"avx512", Isa::kAvx512},
                              {"avx512-bf16", Isa::kAvx512Bf16},
                              {"amx", Isa::kAmx}};
+  const Choices<RowPolicy> row_policies = {
+      {"auto", RowPolicy::kTimed}, {"team", RowPolicy::kTeam}, {"rows", RowPolicy::kRows}};
   const Choices<NonfinitePolicy> policies = {{"propagate", NonfinitePolicy::kPropagate},
                                              {"reject", NonfinitePolicy::kReject}};
   return {
@@ -73,6 +75,12 @@ Rows ComputeRows() {
        IntegerKind(&Settings::instances, 0, 1024)},
       {group, "threads-per-instance", "COUNT", "Threads of each instance; 0: chosen from the CPUs.",
        IntegerKind(&Settings::threads_per_instance, 0, 1024)},
+      {group, "row-plan", "PLAN",
+       "How the threads of an instance divide the work; no bit of an answer depends on it. team: "
+       "they share each product; rows: each has rows of its own, through all products of a layer; "
+       "auto: rows from the number of tokens on from which that is faster, measured at the start "
+       "for each model.",
+       ChoiceKind(&Settings::row_plan, row_policies)},
       {group, "isa", "NAME", "Newest instruction set that the kernels may use.",
        ChoiceKind(&Settings::isa, isas)},
       {group, "nonfinite", "POLICY",

@@ -1,14 +1,17 @@
 // The engine as a contender: packed batches through engine/layers; see worker.h.
 //   engine_worker --model SOURCE [--dtype f32] [--threads N]
+// ATTENDANT_ROW_PLAN, auto (the default), team or rows: as the server's --row-plan.
 
 #include <malloc.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "engine/base/cpu_budget.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/kernels/isa.h"
@@ -20,8 +23,8 @@ namespace {
 
 class EngineContender : public Contender {
  public:
-  EngineContender(std::shared_ptr<const Encoder> encoder, int threads)
-      : encoder_(std::move(encoder)), threads_(threads) {}
+  EngineContender(std::shared_ptr<const Encoder> encoder, int threads, RowPolicy row_policy)
+      : encoder_(std::move(encoder)), threads_(threads), row_policy_(row_policy) {}
 
   absl::Status Prepare(std::vector<Batch> batches) override {
     batches_ = std::move(batches);
@@ -38,6 +41,8 @@ class EngineContender : public Contender {
     }
     run_ = nullptr;
     run_ = std::make_unique<EncoderRun>(encoder_, most_tokens, threads_);
+    row_plan_ = run_->ChooseRowPlan(row_policy_, absl::Now);
+    run_->SetRowPlan(row_plan_);
     return absl::OkStatus();
   }
 
@@ -70,11 +75,24 @@ class EngineContender : public Contender {
             {"onednn", OneDnnVersion()},
             {"threads", threads_},
             {"threads_reason", budget.reason},
+            {"rows_per_thread_from", row_plan_.rows_from},
+            {"row_trials", RowTrials()},
             {"weight_bytes", encoder_->weight_bytes()},
             {"run_bytes", run_ == nullptr ? 0 : run_->bytes()}};
   }
 
  private:
+  // Of the last case.
+  nlohmann::json RowTrials() const {
+    auto trials = nlohmann::json::array();
+    for (const RowTrial& trial : row_plan_.trials) {
+      trials.push_back({{"tokens", trial.tokens},
+                        {"team_s", absl::ToDoubleSeconds(trial.team)},
+                        {"rows_s", absl::ToDoubleSeconds(trial.rows)}});
+    }
+    return trials;
+  }
+
   // Adds the time from token ids to the last hidden state; from hidden states for a model without
   // embeddings.
   absl::StatusOr<MatrixView<const float>> Compute(const Batch& batch, double& seconds) {
@@ -109,6 +127,8 @@ class EngineContender : public Contender {
 
   std::shared_ptr<const Encoder> encoder_;
   int threads_;
+  RowPolicy row_policy_;
+  RowPlan row_plan_;
   std::vector<Batch> batches_;
   std::vector<int32_t> positions_;
   std::unique_ptr<EncoderRun> run_;
@@ -121,16 +141,26 @@ absl::StatusOr<ComputeType> TypeNamed(const std::string& name) {
   return absl::InvalidArgumentError(absl::StrCat("--dtype: no such type: ", name));
 }
 
+absl::StatusOr<RowPolicy> RowPolicyOf(const char* variable) {
+  const std::string name = variable == nullptr ? "auto" : variable;
+  if (name == "auto") return RowPolicy::kTimed;
+  if (name == "team") return RowPolicy::kTeam;
+  if (name == "rows") return RowPolicy::kRows;
+  return absl::InvalidArgumentError(absl::StrCat("ATTENDANT_ROW_PLAN: no such plan: ", name));
+}
+
 absl::StatusOr<std::unique_ptr<Contender>> Make(const WorkerOptions& options) {
   absl::StatusOr<ComputeType> type = TypeNamed(options.dtype);
   if (!type.ok()) return type.status();
+  absl::StatusOr<RowPolicy> row_policy = RowPolicyOf(std::getenv("ATTENDANT_ROW_PLAN"));
+  if (!row_policy.ok()) return row_policy.status();
   absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(options.model, {});
   if (!checkpoint.ok()) return checkpoint.status();
   auto encoder = Encoder::Load(checkpoint->description, *checkpoint->weights,
                                [](int64_t, int64_t) {}, {.type = *type});
   if (!encoder.ok()) return encoder.status();
   malloc_trim(0);  // as the server does when it has loaded a model
-  return std::make_unique<EngineContender>(*std::move(encoder), options.threads);
+  return std::make_unique<EngineContender>(*std::move(encoder), options.threads, *row_policy);
 }
 
 }  // namespace

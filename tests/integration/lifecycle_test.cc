@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -34,6 +35,27 @@ TEST(LifecycleTest, SaysAtTheStartWhatItWorksWith) {
               HasSubstr("CPUs by affinity"));
   EXPECT_THAT(server.AwaitLine("model worked-example: "), HasSubstr("width 4"));
   EXPECT_THAT(server.AwaitLine("ready: "), HasSubstr("gRPC on 127.0.0.1 port "));
+}
+
+TEST(LifecycleTest, SaysHowThreadsDivideTheWorkOfAModel) {
+  ServerProcess server({"--port=0", "--http-port=0", "--address=127.0.0.1", "--instances=1",
+                        "--threads-per-instance=2"});
+  server.AwaitLine("setting row-plan = auto");
+  EXPECT_THAT(server.AwaitLine("one team for each product"),
+              AllOf(HasSubstr("model worked-example: "), HasSubstr("rows against team: ")));
+  server.AwaitLine("ready: ");
+}
+
+TEST(LifecycleTest, DividesTheWorkAsItIsTold) {
+  for (const auto& [plan, rows_from] : {std::pair("team", 0), std::pair("rows", 1)}) {
+    ReadyServer server({"--threads-per-instance=2", absl::StrCat("--row-plan=", plan)});
+    v1::GetModelRequest request;
+    request.set_model("worked-example");
+    v1::GetModelResponse response;
+    grpc::ClientContext call;
+    ASSERT_TRUE(server.NewStub()->GetModel(&call, request, &response).ok());
+    EXPECT_EQ(response.thread_plan().rows_per_thread_from(), rows_from);
+  }
 }
 
 TEST(LifecycleTest, LogsJsonLines) {

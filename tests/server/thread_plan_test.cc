@@ -26,6 +26,13 @@ TEST(ThreadPlanTest, WhatIsNotSaidDividesTheBudget) {
 
 TEST(ThreadPlanTest, WhatIsSaidCounts) { ExpectPlan(Plan(3, 5, 2), 3, 5); }
 
+TEST(ThreadPlanTest, TakesTheRowPolicyOfTheSettings) {
+  Settings settings;
+  EXPECT_EQ(MakeThreadPlan(settings, {2, ""}).row_policy, RowPolicy::kTimed);
+  settings.row_plan = RowPolicy::kRows;
+  EXPECT_EQ(MakeThreadPlan(settings, {2, ""}).row_policy, RowPolicy::kRows);
+}
+
 TEST(ThreadPlanTest, NeverLessThanOneOfEach) {
   ExpectPlan(Plan(4, 0, 2), 4, 1);
   ExpectPlan(Plan(0, 4, 2), 1, 4);

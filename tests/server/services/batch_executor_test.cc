@@ -57,7 +57,8 @@ class BatchExecutorTest : public ::testing::Test {
                                 clock_,
                                 TestServerOptions::SmallLimits(),
                                 {1, 1}};
-  BatchExecutor executor_{context_};
+  RowPlans row_plans_{context_};
+  BatchExecutor executor_{context_, row_plans_};
   std::vector<absl::Status> ended_;
 };
 

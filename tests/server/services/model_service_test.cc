@@ -70,6 +70,7 @@ TEST_F(ModelServiceTest, DescribesAModel) {
   EXPECT_EQ(response.limits().max_answer_bytes(), 1 << 20);
   EXPECT_EQ(response.thread_plan().instances(), 1);
   EXPECT_EQ(response.thread_plan().threads_per_instance(), 2);
+  EXPECT_EQ(response.thread_plan().rows_per_thread_from(), 0);
   EXPECT_FALSE(response.thread_plan().isa().empty());
   EXPECT_FALSE(response.thread_plan().onednn_version().empty());
 }

@@ -154,8 +154,14 @@ TestServer::TestServer(TestServerOptions options)
       admission_(options.admission),
       queue_(RealClock(), options.queue, {.max_batch_tokens = options.limits.max_batch_tokens}),
       memories_(*options.memory_clock, options.memories),
-      service_(
-          {models_, admission_, queue_, metrics_, memories_, RealClock(), options.limits, {1, 2}}) {
+      service_({models_,
+                admission_,
+                queue_,
+                metrics_,
+                memories_,
+                RealClock(),
+                options.limits,
+                {1, 2, options.row_policy}}) {
   if (options.gate_closed) gate_.Close();
   instances_ = std::make_unique<InstancePool>(queue_, 1, [this](int) {
     return std::make_unique<GatedRunner>(gate_, service_.MakeRunner());

@@ -44,6 +44,7 @@ struct TestServerOptions {
   QueueLimits queue = {};
   MemoryStoreLimits memories = {.max_bytes = int64_t{1} << 20};
   Clock* memory_clock = &RealClock();
+  RowPolicy row_policy = RowPolicy::kTeam;
   ServedModels models = {};  // none: those of TestModels()
   bool gate_closed = false;
 

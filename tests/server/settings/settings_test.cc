@@ -79,7 +79,7 @@ TEST(SettingsTest, BothFormsOfAFlagAndTheLastOfTwoCounts) {
 TEST(SettingsTest, ReadsEveryKind) {
   const Settings settings =
       Read({"--receive-timeout=250ms", "--drain-timeout=1m", "--max-queue-bytes=512MiB",
-            "--max-answer-bytes=2048", "--nonfinite=reject", "--isa=avx512-bf16",
+            "--max-answer-bytes=2048", "--nonfinite=reject", "--isa=avx512-bf16", "--row-plan=rows",
             "--max-registered-bytes=0", "--max-registered-age=1h", "--log-format=json",
             "--log-level=warn", "--address=::1", "--port-file=ports", "--stream-idle-timeout=24h"});
   EXPECT_EQ(settings.receive_timeout, absl::Milliseconds(250));
@@ -91,6 +91,7 @@ TEST(SettingsTest, ReadsEveryKind) {
   EXPECT_EQ(settings.max_registered_age, absl::Hours(1));
   EXPECT_EQ(settings.nonfinite, NonfinitePolicy::kReject);
   EXPECT_EQ(settings.isa, Isa::kAvx512Bf16);
+  EXPECT_EQ(settings.row_plan, RowPolicy::kRows);
   EXPECT_EQ(settings.log_format, LogFormat::kJson);
   EXPECT_EQ(settings.log_level, "warn");
   EXPECT_EQ(settings.address, "::1");
@@ -168,6 +169,8 @@ TEST(SettingsTest, RefusesBadValuesWithSourceAndBounds) {
             "\"1GB\"");
   EXPECT_EQ(Error({"--isa=sse"}),
             "--isa: expected one of best avx2 avx512 avx512-bf16 amx, got \"sse\"");
+  EXPECT_EQ(Error({"--row-plan=columns"}),
+            "--row-plan: expected one of auto team rows, got \"columns\"");
   EXPECT_EQ(Error({"--log-format=xml"}), "--log-format: expected one of text json, got \"xml\"");
   EXPECT_EQ(Error({"--address", ""}), "--address: expected a text that is not empty, got \"\"");
   const ConfigFile file("port = x\n");

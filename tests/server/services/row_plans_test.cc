@@ -1,0 +1,124 @@
+#include "server/services/row_plans.h"
+
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <sstream>
+
+#include "gmock/gmock.h"
+#include "tests/server/services/test_server.h"
+
+namespace attendant::server {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Says a microsecond more each time it is asked: by it, both ways of working take the same time.
+class SteppingClock final : public Clock {
+ public:
+  absl::Time Now() const override { return absl::UnixEpoch() + absl::Microseconds(++asked_); }
+  void AwaitUntil(absl::CondVar&, absl::Mutex&, absl::Time) override {}
+  int64_t asked() const { return asked_; }
+
+ private:
+  mutable int64_t asked_ = 0;
+};
+
+// What is logged meanwhile.
+class LogCapture {
+ public:
+  LogCapture() {
+    auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(text_);
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", std::move(sink)));
+  }
+  ~LogCapture() { spdlog::set_default_logger(saved_); }
+  std::string text() const { return text_.str(); }
+
+ private:
+  const std::shared_ptr<spdlog::logger> saved_ = spdlog::default_logger();
+  std::ostringstream text_;
+};
+
+class RowPlansTest : public testing::Test {
+ protected:
+  const ServiceContext& Context(RowPolicy policy) {
+    context_ =
+        std::make_unique<const ServiceContext>(ServiceContext{TestModels(),
+                                                              admission_,
+                                                              queue_,
+                                                              metrics_,
+                                                              memories_,
+                                                              clock_,
+                                                              TestServerOptions::SmallLimits(),
+                                                              {1, 2, policy}});
+    return *context_;
+  }
+
+  EncoderRun Run(const ServedModel& model) const { return EncoderRun(model.encoder, 600, 2); }
+
+  SteppingClock clock_;
+  ServerMetrics metrics_{"test", "isa", "onednn"};
+  Admission admission_{{}};
+  BatchQueue queue_{clock_, {}, {}};
+  MemoryStore memories_{clock_, {}};
+  std::unique_ptr<const ServiceContext> context_;
+  const ServedModel& tiny_ = *TestModels().at("tiny");
+  const ServedModel& bare_ = *TestModels().at("bare");
+};
+
+TEST_F(RowPlansTest, TimesEachModelOnceAndLogsIt) {
+  RowPlans plans(Context(RowPolicy::kTimed));
+  const LogCapture log;
+  EncoderRun first = Run(tiny_), second = Run(tiny_), other = Run(bare_);
+  plans.Apply(tiny_, first);
+  EXPECT_THAT(log.text(), AllOf(HasSubstr("model tiny: one team for each product; "),
+                                HasSubstr("rows against team: 512 tokens 1.00x")));
+  const int64_t asked = clock_.asked();
+  EXPECT_GT(asked, 0);
+  plans.Apply(tiny_, second);
+  EXPECT_EQ(clock_.asked(), asked);
+  plans.Apply(bare_, other);
+  EXPECT_GT(clock_.asked(), asked);
+  EXPECT_THAT(log.text(), HasSubstr("model bare: "));
+}
+
+TEST_F(RowPlansTest, ModelsThatShareWeightsShareThePlan) {
+  RowPlans plans(Context(RowPolicy::kTimed));
+  ServedModel overlay = tiny_;
+  overlay.name = "overlay";
+  overlay.base = "tiny";
+  EncoderRun of_overlay = Run(overlay), of_base = Run(tiny_);
+  plans.Apply(overlay, of_overlay);
+  const int64_t asked = clock_.asked();
+  plans.Apply(tiny_, of_base);
+  EXPECT_EQ(clock_.asked(), asked);
+}
+
+TEST_F(RowPlansTest, APolicyThatIsSetIsNeitherTimedNorLogged) {
+  const LogCapture log;
+  for (const auto& [policy, rows_from] :
+       {std::pair(RowPolicy::kTeam, 0), std::pair(RowPolicy::kRows, 1)}) {
+    RowPlans plans(Context(policy));
+    EXPECT_EQ(plans.RowsFrom(tiny_), 0);
+    EncoderRun run = Run(tiny_);
+    plans.Apply(tiny_, run);
+    EXPECT_EQ(plans.RowsFrom(tiny_), rows_from);
+  }
+  EXPECT_EQ(clock_.asked(), 0);
+  EXPECT_THAT(log.text(), IsEmpty());
+}
+
+TEST(DescribeRowPlanTest, SaysWhatWasChosenAndByWhat) {
+  EXPECT_EQ(Describe(RowPlan{}), "one team for each product");
+  const RowPlan plan = {.rows_from = 512,
+                        .trials = {{256, absl::Milliseconds(97), absl::Milliseconds(100)},
+                                   {512, absl::Milliseconds(104), absl::Milliseconds(100)}}};
+  EXPECT_EQ(Describe(plan),
+            "one team for each product below 512 tokens, rows for each thread from there; rows "
+            "against team: 256 tokens 0.97x, 512 tokens 1.04x");
+}
+
+}  // namespace
+}  // namespace attendant::server
