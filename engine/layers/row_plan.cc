@@ -9,7 +9,7 @@ namespace {
 constexpr absl::Duration kBudget = absl::Milliseconds(250);
 constexpr int64_t kCandidates[] = {kMostTrialTokens, 512, 256};
 constexpr int64_t kWarmUpTokens = 64;
-constexpr int kFewestRounds = 2;  // so that each way comes first once
+constexpr int kFewestRounds = 3;
 constexpr int kMostRounds = 5;
 constexpr double kMargin = 1.02;
 
@@ -53,8 +53,9 @@ RowPlan TimeRowPlans(int64_t most_tokens, absl::FunctionRef<void(int64_t, bool)>
   RowPlan plan;
   if (most_tokens < *std::min_element(std::begin(kCandidates), std::end(kCandidates))) return plan;
   const Stopwatch stopwatch(run, now);
-  stopwatch.Time(kWarmUpTokens, false);  // starts the threads, touches memory
-  const absl::Duration few = stopwatch.Time(kWarmUpTokens, false);
+  // The first one starts the threads and touches memory.
+  const absl::Duration cold = stopwatch.Time(kWarmUpTokens, false);
+  const absl::Duration few = std::min(cold, stopwatch.Time(kWarmUpTokens, false));
   for (const int64_t tokens : kCandidates) {
     const absl::Duration least = 2 * kFewestRounds * (tokens / kWarmUpTokens) * few;
     if (tokens > most_tokens || least > stopwatch.left()) continue;
