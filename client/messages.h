@@ -219,6 +219,7 @@ struct ThreadPlan {
   int32_t threads_per_instance = 0;
   std::string isa;
   std::string onednn_version;
+  std::vector<int32_t> instance_nodes;  // empty: no instance is bound to a NUMA node
   int64_t rows_per_thread_from = 0;  // tokens; 0: never
 };
 

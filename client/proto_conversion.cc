@@ -282,6 +282,8 @@ ModelInfo FromProto(v1::GetModelResponse response) {
                       .threads_per_instance = response.thread_plan().threads_per_instance(),
                       .isa = response.thread_plan().isa(),
                       .onednn_version = response.thread_plan().onednn_version(),
+                      .instance_nodes = {response.thread_plan().instance_nodes().begin(),
+                                         response.thread_plan().instance_nodes().end()},
                       .rows_per_thread_from = response.thread_plan().rows_per_thread_from()};
   info.unused_tensors.assign(response.unused_tensors().begin(), response.unused_tensors().end());
   return info;

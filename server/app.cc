@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -28,6 +29,7 @@
 #include "server/model_loading.h"
 #include "server/services/encoder_service.h"
 #include "server/services/memory_store.h"
+#include "server/services/node_binding.h"
 #include "server/signals.h"
 #include "server/thread_plan.h"
 
@@ -94,7 +96,8 @@ class App::Impl {
   explicit Impl(const Settings& settings)
       : settings_(settings),
         cpu_budget_(MeasureCpuBudget(kCgroupRoot)),
-        plan_(MakeThreadPlan(settings, cpu_budget_)),
+        numa_nodes_(NumaNodesOf(settings)),
+        plan_(MakeThreadPlan(settings, cpu_budget_, numa_nodes_)),
         metrics_(ATTENDANT_VERSION, EffectiveIsa(), OneDnnVersion()),
         admission_({settings.max_inflight, settings.receive_memory_bytes}),
         queue_(RealClock(), QueueLimitsOf(settings),
@@ -117,7 +120,9 @@ class App::Impl {
     if (absl::Status status = CheckLimits(*opened); !status.ok()) return status;
 
     LogPlan();
-    absl::StatusOr<ServedModels> models = LoadModels(*std::move(opened));
+    std::optional<FreshPages> fresh_pages;  // of weights and activations
+    if (!plan_.nodes.empty()) fresh_pages.emplace();
+    absl::StatusOr<ServedModels> models = LoadModels(*std::move(opened), plan_);
     if (!models.ok()) return models.status();
     models_ = *std::move(models);
     KeepStopSignal();  // from here on there may be something to drain
@@ -192,7 +197,8 @@ class App::Impl {
     spdlog::info("thread plan: instances {}, threads per instance {}; {} CPUs to compute on ({})",
                  plan_.instances, plan_.threads_per_instance, cpu_budget_.threads,
                  cpu_budget_.reason);
-    if (plan_.instances * plan_.threads_per_instance > cpu_budget_.threads) {
+    if (numa_nodes_.size() > 1) spdlog::info("{}", DescribePlaces(plan_, numa_nodes_));
+    if (Oversubscribes(plan_, cpu_budget_)) {
       spdlog::warn("more compute threads than CPUs: they will wait for each other");
     }
   }
@@ -202,8 +208,8 @@ class App::Impl {
     service_ = std::make_unique<EncoderService>(ServiceContext{
         models_, admission_, queue_, metrics_, memories_, RealClock(), limits, plan_});
     absl::BlockingCounter runners(plan_.instances);
-    instances_ = std::make_unique<InstancePool>(queue_, plan_.instances, [&](int) {
-      std::unique_ptr<BatchRunner> runner = service_->MakeRunner();
+    instances_ = std::make_unique<InstancePool>(queue_, plan_.instances, [&](int instance) {
+      std::unique_ptr<BatchRunner> runner = service_->MakeRunner(instance);
       runners.DecrementCount();
       return runner;
     });
@@ -226,6 +232,7 @@ class App::Impl {
 
   const Settings settings_;
   const CpuBudget cpu_budget_;
+  const std::vector<NumaNode> numa_nodes_;
   const ThreadPlan plan_;
   std::atomic<bool> ready_ = false;
   int64_t max_request_bytes_ = 0;

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <future>
 #include <limits>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@
 #include "engine/checkpoint/norm_overlay.h"
 #include "engine/checkpoint/pruning.h"
 #include "engine/layers/encoder.h"
+#include "server/services/node_binding.h"
 
 namespace attendant::server {
 namespace {
@@ -65,12 +67,12 @@ void LogNotes(const OpenedModel& model) {
                unused.size(), absl::StrJoin(unused, ", "));
 }
 
+using LoadedEncoder = absl::StatusOr<std::shared_ptr<const Encoder>>;
+
 // `base` is that of an overlay.
-absl::StatusOr<std::shared_ptr<const Encoder>> LoadEncoder(const OpenedModel& opened,
-                                                           const ServedModel* base) {
+LoadedEncoder LoadEncoder(const OpenedModel& opened, const Encoder* base) {
   if (base != nullptr) {
-    return Encoder::LoadOverlay(*base->encoder, opened.checkpoint.description,
-                                *opened.checkpoint.weights);
+    return Encoder::LoadOverlay(*base, opened.checkpoint.description, *opened.checkpoint.weights);
   }
   Progress progress(opened.setting.name);
   return Encoder::Load(
@@ -78,27 +80,49 @@ absl::StatusOr<std::shared_ptr<const Encoder>> LoadEncoder(const OpenedModel& op
       [&](int64_t done, int64_t total) { progress(done, total); }, opened.setting.compute);
 }
 
+// Every copy of the model, each written first by a thread on the node that it is for.
+absl::StatusOr<std::vector<std::shared_ptr<const Encoder>>> LoadCopies(const OpenedModel& opened,
+                                                                       const ServedModel* base,
+                                                                       const ThreadPlan& plan) {
+  std::vector<std::shared_ptr<const Encoder>> copies;
+  for (int i = 0; i < plan.copies(); ++i) {
+    const auto load = [&, i] {
+      if (!plan.nodes.empty()) BindToNode(plan.nodes[i]);
+      return LoadEncoder(opened, base == nullptr ? nullptr : base->copy(i).get());
+    };
+    LoadedEncoder copy = plan.nodes.empty() ? load() : std::async(std::launch::async, load).get();
+    if (!copy.ok()) return copy.status();
+    copies.push_back(*std::move(copy));
+  }
+  return copies;
+}
+
 absl::StatusOr<std::shared_ptr<const ServedModel>> LoadModel(OpenedModel opened,
-                                                             const ServedModel* base) {
+                                                             const ServedModel* base,
+                                                             const ThreadPlan& plan) {
   const std::string& name = opened.setting.name;
   LogNotes(opened);
   const absl::Time started = absl::Now();
-  absl::StatusOr<std::shared_ptr<const Encoder>> encoder = LoadEncoder(opened, base);
-  if (!encoder.ok()) return ForModel(name, encoder.status());
-  const ModelDescription& description = (*encoder)->description();
+  auto copies = LoadCopies(opened, base, plan);
+  if (!copies.ok()) return ForModel(name, copies.status());
+  const Encoder& encoder = *copies->front();
+  const ModelDescription& description = encoder.description();
   spdlog::info(
-      "model {}: {} from {}, {} layers of width {}, {} heads, computed in {}{}, {} of weights, "
+      "model {}: {} from {}, {} layers of width {}, {} heads, computed in {}{}, {} of weights{}, "
       "loaded in {:.1f} s",
       name, description.family,
       base == nullptr ? opened.setting.source
                       : absl::StrCat(base->name, " with ", opened.setting.overlay),
       description.layers, description.layer.hidden_size, description.layer.heads,
       Name(opened.setting.compute.type), opened.setting.compute.emulate ? " (emulated)" : "",
-      InMebibytes((*encoder)->weight_bytes()), absl::ToDoubleSeconds(absl::Now() - started));
+      InMebibytes(encoder.weight_bytes()),
+      plan.copies() > 1 ? absl::StrCat(" on each of ", plan.copies(), " NUMA nodes") : "",
+      absl::ToDoubleSeconds(absl::Now() - started));
   auto model = std::make_shared<ServedModel>();
   model->name = name;
   if (base != nullptr) model->base = base->name;
-  model->encoder = *std::move(encoder);
+  model->encoder = copies->front();
+  model->further_copies.assign(copies->begin() + 1, copies->end());
   model->unused_tensors = std::move(opened.checkpoint.unused_tensors);
   return model;
 }
@@ -172,7 +196,7 @@ absl::StatusOr<MemoryNeed> PredictMemory(absl::Span<const OpenedModel> models,
     const absl::StatusOr<int64_t> run = EncoderRun::PredictBytes(
         description, RunTokens(settings), plan.threads_per_instance, model.setting.compute);
     if (!run.ok()) return ForModel(model.setting.name, run.status());
-    need.weights = Add(need.weights, *weights);
+    need.weights = Add(need.weights, CheckedMultiply(*weights, plan.copies()).value_or(kMost));
     need.activations = Add(need.activations, CheckedMultiply(*run, plan.instances).value_or(kMost));
   }
   need.receiving = settings.receive_memory_bytes;
@@ -247,23 +271,26 @@ absl::Status CheckMemory(absl::Span<const OpenedModel> models, const Settings& s
   const absl::StatusOr<MemoryNeed> need = PredictMemory(models, settings, plan);
   if (!need.ok()) return need.status();
   if (need->total() <= limit.bytes) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "needs ", InMebibytes(need->total()), " of memory, but the limit ", limit.reason, " is ",
-      InMebibytes(limit.bytes), ": weights ", InMebibytes(need->weights), ", activations ",
-      InMebibytes(need->activations), " (--max-request-tokens, --instances), receiving ",
-      InMebibytes(need->receiving), " (--receive-memory-bytes), queue ", InMebibytes(need->queue),
-      " (--max-queue-bytes), answers ", InMebibytes(need->running),
-      " (--max-answer-bytes), registered memories ", InMebibytes(need->registered),
-      " (--max-registered-bytes)"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat("needs ", InMebibytes(need->total()), " of memory, but the limit ", limit.reason,
+                   " is ", InMebibytes(limit.bytes), ": weights ", InMebibytes(need->weights),
+                   plan.copies() > 1 ? absl::StrCat(" in ", plan.copies(), " copies (--numa)") : "",
+                   ", activations ", InMebibytes(need->activations),
+                   " (--max-request-tokens, --instances), receiving ", InMebibytes(need->receiving),
+                   " (--receive-memory-bytes), queue ", InMebibytes(need->queue),
+                   " (--max-queue-bytes), answers ", InMebibytes(need->running),
+                   " (--max-answer-bytes), registered memories ", InMebibytes(need->registered),
+                   " (--max-registered-bytes)"));
 }
 
-absl::StatusOr<ServedModels> LoadModels(std::vector<OpenedModel> models) {
+absl::StatusOr<ServedModels> LoadModels(std::vector<OpenedModel> models, const ThreadPlan& plan) {
   ServedModels served;
   for (OpenedModel& opened : models) {
     const std::string name = opened.setting.name;
     const ServedModel* base =
         opened.setting.overlay.empty() ? nullptr : served.at(opened.setting.source).get();
-    absl::StatusOr<std::shared_ptr<const ServedModel>> model = LoadModel(std::move(opened), base);
+    absl::StatusOr<std::shared_ptr<const ServedModel>> model =
+        LoadModel(std::move(opened), base, plan);
     if (!model.ok()) return model.status();
     served[name] = *std::move(model);
   }

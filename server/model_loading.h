@@ -41,7 +41,7 @@ absl::StatusOr<int64_t> CheckRequestBytes(absl::Span<const OpenedModel> models,
                                           const Settings& settings);
 
 struct MemoryNeed {
-  int64_t weights = 0;      // and what loading takes on top
+  int64_t weights = 0;      // of all copies, and what loading takes on top
   int64_t activations = 0;  // of all instances
   int64_t receiving = 0;
   int64_t queue = 0;       // waiting requests with their answers
@@ -63,8 +63,10 @@ absl::StatusOr<MemoryNeed> PredictMemory(absl::Span<const OpenedModel> models,
 absl::Status CheckMemory(absl::Span<const OpenedModel> models, const Settings& settings,
                          const ThreadPlan& plan, const MemoryLimit& limit);
 
-// Reads and packs the weights, bases before their overlays, as OpenModels gives them; logs
-// progress, warnings and unused tensors. An error names the model.
-absl::StatusOr<ServedModels> LoadModels(std::vector<OpenedModel> models);
+// Reads and packs the weights, bases before their overlays, as OpenModels gives them, once for each
+// of the plan's nodes, on a thread that is bound to it; logs progress, warnings and unused tensors.
+// An error names the model.
+absl::StatusOr<ServedModels> LoadModels(std::vector<OpenedModel> models,
+                                        const ThreadPlan& plan = {});
 
 }  // namespace attendant::server

@@ -172,6 +172,9 @@ void PrintDetails(std::ostream& out, const ModelInfo& model) {
     PrintLine(out, "rows of each thread",
               absl::StrCat("from ", model.thread_plan.rows_per_thread_from, " tokens on"));
   }
+  if (!model.thread_plan.instance_nodes.empty()) {
+    PrintLine(out, "on NUMA nodes", absl::StrJoin(model.thread_plan.instance_nodes, " "));
+  }
   if (!model.unused_tensors.empty()) {
     PrintLine(out, "unused tensors", absl::StrJoin(model.unused_tensors, ", "));
   }

@@ -142,6 +142,7 @@ Json ToJson(const ModelInfo& model) {
                  {"threads_per_instance", model.thread_plan.threads_per_instance},
                  {"isa", model.thread_plan.isa},
                  {"onednn_version", model.thread_plan.onednn_version},
+                 {"instance_nodes", model.thread_plan.instance_nodes},
                  {"rows_per_thread_from", model.thread_plan.rows_per_thread_from}}},
                {"unused_tensors", model.unused_tensors}};
   if (model.embeddings) {

@@ -1,7 +1,5 @@
 #include "engine/base/cpu_budget.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -11,16 +9,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "engine/base/cpu_list.h"
 
 namespace attendant {
 namespace {
-
-int CpusByAffinity() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(CPU_COUNT(&set), 1);
-  return std::max<int>(std::thread::hardware_concurrency(), 1);
-}
 
 std::optional<double> Ratio(const std::string& quota, const std::string& period) {
   double q, p;
@@ -43,7 +35,7 @@ std::optional<double> CgroupQuota(const std::string& root) {
 
 CpuBudget MeasureCpuBudget(const std::string& cgroup_root) {
   const int online = std::max<int>(std::thread::hardware_concurrency(), 1);
-  const int allowed = CpusByAffinity();
+  const int allowed = static_cast<int>(AllowedCpus().size());
   CpuBudget budget{allowed,
                    absl::StrCat(allowed, " of ", std::max(online, allowed), " CPUs by affinity")};
   if (const std::optional<double> quota = CgroupQuota(cgroup_root)) {

@@ -104,6 +104,8 @@ class EncoderRun {
   EncoderRun(EncoderRun&&) noexcept;
   ~EncoderRun();
 
+  const Encoder& encoder() const;
+
   // How the team divides the products, from here on; at first together.
   void SetRowPlan(const RowPlan& plan);
 

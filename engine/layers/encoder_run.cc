@@ -122,6 +122,8 @@ EncoderRun::EncoderRun(std::shared_ptr<const Encoder> encoder, int64_t max_token
 EncoderRun::EncoderRun(EncoderRun&&) noexcept = default;
 EncoderRun::~EncoderRun() = default;
 
+const Encoder& EncoderRun::encoder() const { return *impl_->encoder; }
+
 void EncoderRun::SetRowPlan(const RowPlan& plan) {
   impl_->state.gemm.ShareRowsFrom(plan.rows_from == 0 ? kNeverShareRows : plan.rows_from);
 }

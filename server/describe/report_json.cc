@@ -134,6 +134,7 @@ Json OfMemory(const ModelReport& report) {
   if (const auto& need = report.need) {
     json["server"] = {{"bytes", need->total()},
                       {"loading", need->weights},
+                      {"weight_copies", report.plan.copies()},
                       {"activations", need->activations},
                       {"receiving", need->receiving},
                       {"queue", need->queue},

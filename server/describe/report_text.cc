@@ -180,12 +180,15 @@ void AddMemory(const ModelReport& report, Lines& lines) {
       lines);
   if (!report.need) return;
   const MemoryNeed& need = *report.need;
+  const std::string copies =
+      report.plan.copies() > 1 ? absl::StrCat(" in ", report.plan.copies(), " copies") : "";
   Add("memory",
       absl::StrCat(InMebibytes(need.total()), " of ", InMebibytes(report.limit.bytes), " ",
-                   report.limit.reason, ": loading ", InMebibytes(need.weights), ", activations ",
-                   InMebibytes(need.activations), ", receiving ", InMebibytes(need.receiving),
-                   ", queue ", InMebibytes(need.queue), ", answers ", InMebibytes(need.running),
-                   ", registered memories ", InMebibytes(need.registered)),
+                   report.limit.reason, ": loading ", InMebibytes(need.weights), copies,
+                   ", activations ", InMebibytes(need.activations), ", receiving ",
+                   InMebibytes(need.receiving), ", queue ", InMebibytes(need.queue), ", answers ",
+                   InMebibytes(need.running), ", registered memories ",
+                   InMebibytes(need.registered)),
       lines);
 }
 

@@ -10,13 +10,13 @@
 
 namespace attendant::server {
 
-BatchExecutor::BatchExecutor(const ServiceContext& context, RowPlans& row_plans)
+BatchExecutor::BatchExecutor(const ServiceContext& context, int copy, RowPlans& row_plans)
     : context_(context) {
   const int64_t max_tokens =
       std::max(context.limits.max_batch_tokens, context.limits.max_request_tokens);
   for (const auto& [name, model] : context.models) {
-    runs_.emplace(model.get(),
-                  EncoderRun(model->encoder, max_tokens, context.thread_plan.threads_per_instance));
+    runs_.emplace(model.get(), EncoderRun(model->copy(copy), max_tokens,
+                                          context.thread_plan.threads_per_instance));
   }
   for (const auto& [name, model] : context.models) row_plans.Apply(*model, runs_.at(model.get()));
 }
@@ -46,7 +46,7 @@ void BatchExecutor::Compute(std::vector<BatchJob>& batch) {
   absl::StatusOr<MatrixView<const float>> result = RunEngine(jobs, run);
   if (!result.ok()) return FailAll(jobs, result.status());
   times.computed = context_.clock.Now();
-  Answer(jobs, *result, times, run.keyless_rows());
+  Answer(jobs, *result, times, run);
 }
 
 BatchExecutor::Jobs BatchExecutor::Gather(std::vector<BatchJob>& batch, EncoderRun& run) {
@@ -171,8 +171,8 @@ void BatchExecutor::FailAll(const Jobs& jobs, const absl::Status& status) {
 }
 
 void BatchExecutor::Answer(const Jobs& jobs, MatrixView<const float> result, const Times& times,
-                           int64_t keyless_rows) {
-  for (BatchJob* job : jobs) job->TakeResult(result);
+                           const EncoderRun& run) {
+  for (BatchJob* job : jobs) job->TakeResult(result, run.encoder());
   const absl::Duration scattering = context_.clock.Now() - times.computed;
   BatchTimings timings{.started = times.started,
                        .copy = times.gathered - times.started + scattering,
@@ -188,7 +188,7 @@ void BatchExecutor::Answer(const Jobs& jobs, MatrixView<const float> result, con
        .requests = timings.requests,
        .copy = timings.copy,
        .compute = timings.compute,
-       .keyless_rows = keyless_rows,
+       .keyless_rows = run.keyless_rows(),
        .nonfinite_requests = std::count_if(jobs.begin(), jobs.end(),
                                            [](const BatchJob* job) { return job->nonfinite(); })});
   for (BatchJob* job : jobs) job->Finish(timings, context_.memories);

@@ -18,8 +18,9 @@ namespace attendant::server {
 // they are used.
 class BatchExecutor final : public BatchRunner {
  public:
-  // `row_plans` gives each run the plan of its model.
-  BatchExecutor(const ServiceContext& context, RowPlans& row_plans);
+  // Computes with that copy of each model's weights; `row_plans` gives each run the plan of its
+  // model.
+  BatchExecutor(const ServiceContext& context, int copy, RowPlans& row_plans);
 
   // The jobs are EncodeJobs.
   void Run(std::vector<std::unique_ptr<Job>> batch) override;
@@ -42,7 +43,7 @@ class BatchExecutor final : public BatchRunner {
   absl::StatusOr<MatrixView<const float>> RunEngine(const Jobs& jobs, EncoderRun& run);
   void FailAll(const Jobs& jobs, const absl::Status& status);
   void Answer(const Jobs& jobs, MatrixView<const float> result, const Times& times,
-              int64_t keyless_rows);
+              const EncoderRun& run);
 
   const ServiceContext& context_;
   std::map<const void*, EncoderRun> runs_;  // by the model's identity

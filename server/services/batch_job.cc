@@ -225,10 +225,10 @@ void BatchJob::TakeIntermediate(int64_t layer, MatrixView<const float> batch_row
   answer_.intermediate[*index] = {layer, *std::move(target)};
 }
 
-void BatchJob::TakeResult(MatrixView<const float> batch_rows) {
+void BatchJob::TakeResult(MatrixView<const float> batch_rows, const Encoder& encoder) {
   const ComputeRequest& compute = request();
   const MatrixView<const float> rows = OwnRows(batch_rows);
-  if (compute.pooled) TakePooled(rows);
+  if (compute.pooled) TakePooled(rows, encoder);
   if (!compute.wants_hidden_states) return;
   answer_.hidden_states = MakeTensor(compute.hidden_shape());
   if (!answer_.hidden_states) return;
@@ -236,7 +236,7 @@ void BatchJob::TakeResult(MatrixView<const float> batch_rows) {
   ScatterRows(compute.layout, rows, *answer_.hidden_states);
 }
 
-void BatchJob::TakePooled(MatrixView<const float> rows) {
+void BatchJob::TakePooled(MatrixView<const float> rows, const Encoder& encoder) {
   const TokenLayout& layout = request().layout;
   const PooledOutput& pooled = *request().pooled;
   answer_.pooled = MakeTensor(request().pooled_shape());
@@ -247,9 +247,9 @@ void BatchJob::TakePooled(MatrixView<const float> rows) {
     absl::Span<const int32_t> positions;
     if (!layout.leading) positions = layout.positions_of(b);
     if (pooled.classifies) {
-      Classify(*request().model->encoder, own, positions, absl::MakeSpan(vector));
+      Classify(encoder, own, positions, absl::MakeSpan(vector));
     } else if (pooled.modes.empty()) {
-      PoolAsDescribed(*request().model->encoder, own, positions, absl::MakeSpan(vector));
+      PoolAsDescribed(encoder, own, positions, absl::MakeSpan(vector));
     } else {
       Pool(pooled.modes, own, positions, absl::MakeSpan(vector));
     }

@@ -57,8 +57,8 @@ class BatchJob {
   void TakeProbabilities(int64_t layer);
   void TakeIntermediate(int64_t layer, MatrixView<const float> batch_rows);
 
-  // After the run: hidden states and pooled vectors.
-  void TakeResult(MatrixView<const float> batch_rows);
+  // After the run: hidden states, and vectors that `encoder`, which computed them, pools.
+  void TakeResult(MatrixView<const float> batch_rows, const Encoder& encoder);
 
   // Answers, or fails with the problem that came up meanwhile. What is to be kept, `memories`
   // takes.
@@ -79,7 +79,7 @@ class BatchJob {
   std::optional<AnswerTensor> MakeTensor(std::vector<int64_t> shape);
   std::optional<AnswerTensor> MakeTensor(std::vector<int64_t> shape, DataType dtype);
   void PlaceProbabilities(int64_t layer, size_t index, DenseProbabilities dense);
-  void TakePooled(MatrixView<const float> rows);
+  void TakePooled(MatrixView<const float> rows, const Encoder& encoder);
   MatrixView<const float> OwnRows(MatrixView<const float> batch_rows) const;
 
   std::unique_ptr<EncodeJob> job_;

@@ -4,6 +4,7 @@
 
 #include "server/services/batch_executor.h"
 #include "server/services/model_service.h"
+#include "server/services/node_binding.h"
 #include "server/services/payload_methods.h"
 #include "server/services/row_plans.h"
 
@@ -40,8 +41,11 @@ grpc::CallbackGenericService* EncoderService::generic_service() {
   return &impl_->payload_methods();
 }
 
-std::unique_ptr<BatchRunner> EncoderService::MakeRunner() {
-  return std::make_unique<BatchExecutor>(impl_->context(), impl_->row_plans());
+std::unique_ptr<BatchRunner> EncoderService::MakeRunner(int instance) {
+  const ThreadPlan& plan = impl_->context().thread_plan;
+  const int copy = plan.CopyOf(instance);
+  if (!plan.nodes.empty()) BindToNode(plan.nodes[copy]);
+  return std::make_unique<BatchExecutor>(impl_->context(), copy, impl_->row_plans());
 }
 
 void EncoderService::Drain() { impl_->payload_methods().Drain(); }

@@ -9,8 +9,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
+#include "engine/base/numa_topology.h"
 #include "engine/layers/row_plan.h"
 #include "server/admission/admission.h"
 #include "server/batching/batch_queue.h"
@@ -37,6 +39,14 @@ struct ThreadPlan {
   int instances = 1;
   int threads_per_instance = 1;
   RowPolicy row_policy = RowPolicy::kTeam;
+
+  // The NUMA nodes that instances are bound to, each of which has a copy of the weights. Empty: no
+  // instance is bound, and one copy serves all.
+  std::vector<NumaNode> nodes = {};
+  std::vector<int> copy_of_instance = {};  // its place in `nodes`
+
+  int copies() const { return nodes.empty() ? 1 : static_cast<int>(nodes.size()); }
+  int CopyOf(int instance) const { return nodes.empty() ? 0 : copy_of_instance[instance]; }
 };
 
 // What the service works with; everything outlives it.
@@ -62,8 +72,8 @@ class EncoderService {
   grpc::CallbackGenericService* generic_service();
 
   // Runs batches of this service's jobs on `thread_plan.threads_per_instance` threads; one per
-  // instance, made on its thread.
-  std::unique_ptr<BatchRunner> MakeRunner();
+  // instance, made on its thread, which it binds to the instance's node first.
+  std::unique_ptr<BatchRunner> MakeRunner(int instance = 0);
 
   // To be called after Admission::Close: every EncodeStream takes no further item and ends with
   // UNAVAILABLE once its accepted items are answered, so that idle streams do not hold up the

@@ -112,6 +112,9 @@ void Describe(const ServiceContext& context, v1::GetModelResponse& out) {
   plan.set_threads_per_instance(context.thread_plan.threads_per_instance);
   plan.set_isa(EffectiveIsa());
   plan.set_onednn_version(OneDnnVersion());
+  for (const int copy : context.thread_plan.copy_of_instance) {
+    plan.add_instance_nodes(context.thread_plan.nodes[copy].id);
+  }
 }
 
 absl::StatusOr<std::shared_ptr<const ServedModel>> Find(const grpc::ByteBuffer& message,

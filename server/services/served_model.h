@@ -15,6 +15,12 @@ struct ServedModel {
   std::shared_ptr<const Encoder> encoder;
   std::vector<std::string> unused_tensors;
   std::string base = {};  // the model whose weights it shares, all but some norms; empty: none
+  // The same weights again, beside the second NUMA node of the thread plan and on.
+  std::vector<std::shared_ptr<const Encoder>> further_copies = {};
+
+  const std::shared_ptr<const Encoder>& copy(int i) const {
+    return i == 0 ? encoder : further_copies[i - 1];
+  }
 };
 
 // Fixed once the server is ready. Sorted by name.

@@ -29,6 +29,7 @@ struct ModelSetting {
   bool operator==(const ModelSetting&) const = default;
 };
 
+enum class NumaPolicy { kAuto, kOff };
 enum class NonfinitePolicy { kPropagate, kReject };
 enum class LogFormat { kText, kJson };
 
@@ -45,6 +46,7 @@ struct Settings {
 
   int instances = 0;             // 0: chosen from the CPU budget
   int threads_per_instance = 0;  // 0: chosen
+  NumaPolicy numa = NumaPolicy::kAuto;
   RowPolicy row_plan = RowPolicy::kTimed;
   Isa isa = Isa::kBest;
   NonfinitePolicy nonfinite = NonfinitePolicy::kPropagate;

@@ -65,6 +65,7 @@ Rows ComputeRows() {
                              {"avx512", Isa::kAvx512},
                              {"avx512-bf16", Isa::kAvx512Bf16},
                              {"amx", Isa::kAmx}};
+  const Choices<NumaPolicy> numa = {{"auto", NumaPolicy::kAuto}, {"off", NumaPolicy::kOff}};
   const Choices<RowPolicy> row_policies = {
       {"auto", RowPolicy::kTimed}, {"team", RowPolicy::kTeam}, {"rows", RowPolicy::kRows}};
   const Choices<NonfinitePolicy> policies = {{"propagate", NonfinitePolicy::kPropagate},
@@ -75,6 +76,10 @@ Rows ComputeRows() {
        IntegerKind(&Settings::instances, 0, 1024)},
       {group, "threads-per-instance", "COUNT", "Threads of each instance; 0: chosen from the CPUs.",
        IntegerKind(&Settings::threads_per_instance, 0, 1024)},
+      {group, "numa", "POLICY",
+       "On a machine with several NUMA nodes: auto binds each instance to one of them, which gets "
+       "its own copy of the weights; off leaves threads and memory to the kernel.",
+       ChoiceKind(&Settings::numa, numa)},
       {group, "row-plan", "PLAN",
        "How the threads of an instance divide the work; no bit of an answer depends on it. team: "
        "they share each product; rows: each has rows of its own, through all products of a layer; "

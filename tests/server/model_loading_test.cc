@@ -124,6 +124,65 @@ TEST_F(OverlayTest, NamesTheModelInARefusal) {
   EXPECT_THAT(std::string(opened.status().message()), testing::StartsWith("model b: "));
 }
 
+// Two nodes that share the first CPU.
+ThreadPlan OnTwoNodes() {
+  const CpuList cpu = {AllowedCpus().front()};
+  return {.instances = 2,
+          .threads_per_instance = 1,
+          .nodes = {{0, cpu}, {1, cpu}},
+          .copy_of_instance = {0, 1}};
+}
+
+std::vector<float> LastHiddenStates(const std::shared_ptr<const Encoder>& encoder) {
+  constexpr int32_t kTokens = 5;
+  EncoderRun run(encoder, kTokens, 1);
+  const MatrixView<float> input = run.input();
+  for (int32_t i = 0; i < kTokens; ++i) {
+    for (int64_t c = 0; c < input.cols; ++c) input.row(i)[c] = static_cast<float>(i - c);
+  }
+  RunObserver nobody;
+  const auto result =
+      run.Encode(0, encoder->description().layers,
+                 {.cu_seqlens = std::vector<int32_t>{0, kTokens}, .bias = {}}, nobody);
+  std::vector<float> values;
+  for (int32_t i = 0; i < kTokens; ++i) {
+    values.insert(values.end(), result->row(i), result->row(i) + result->cols);
+  }
+  return values;
+}
+
+// Overlays share, on each node, with the copy of their base that is there.
+TEST_F(OverlayTest, IsThereOnEachNode) {
+  Settings settings = SettingsWith({MakeTensor("encoder.layer.1.output.LayerNorm.weight", {4})});
+  const CpuList before = AllowedCpus();
+  const auto models = LoadModels(*OpenModels(settings), OnTwoNodes());
+  ASSERT_TRUE(models.ok()) << models.status();
+  EXPECT_EQ(AllowedCpus(), before);
+  for (const char* name : {"a", "b"}) {
+    const ServedModel& model = *models->at(name);
+    ASSERT_EQ(model.further_copies.size(), 1u);
+    EXPECT_NE(model.copy(0), model.copy(1));
+    EXPECT_EQ(model.copy(0)->weight_bytes(), model.copy(1)->weight_bytes());
+    EXPECT_EQ(LastHiddenStates(model.copy(0)), LastHiddenStates(model.copy(1)));
+  }
+  EXPECT_NE(LastHiddenStates(models->at("a")->encoder), LastHiddenStates(models->at("b")->encoder));
+}
+
+TEST(PredictMemoryTest, CountsACopyForEachNode) {
+  const auto models = Opened({"synthetic:minilm-l6"});
+  const Settings settings;
+  const ThreadPlan one = {.instances = 2, .threads_per_instance = 1};
+  const auto shared = PredictMemory(models, settings, one);
+  const auto copied = PredictMemory(models, settings, OnTwoNodes());
+  EXPECT_EQ(copied->weights, 2 * shared->weights);
+  EXPECT_EQ(copied->activations, shared->activations);
+  const MemoryLimit between = {shared->total(), "of the test"};
+  EXPECT_TRUE(CheckMemory(models, settings, one, between).ok());
+  const absl::Status refused = CheckMemory(models, settings, OnTwoNodes(), between);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.message()), testing::HasSubstr(" in 2 copies (--numa), "));
+}
+
 // What the article counts: weights and biases of BERT-base's 25 norms.
 TEST_F(OverlayTest, NeedsTheMemoryOfItsNorms) {
   Settings settings = SettingsWith({});

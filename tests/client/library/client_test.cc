@@ -304,6 +304,7 @@ TEST_F(ClientTest, ListsAndDescribesModels) {
   EXPECT_THAT(model->windowed_layers, ElementsAre(1));
   EXPECT_EQ(model->limits.max_request_tokens, 16384);
   EXPECT_EQ(model->thread_plan.isa, "avx2");
+  EXPECT_THAT(model->thread_plan.instance_nodes, ElementsAre(1));
   EXPECT_EQ(model->thread_plan.rows_per_thread_from, 512);
   EXPECT_THAT(model->unused_tensors, ElementsAre("cls.bias"));
   EXPECT_EQ(client_.GetModel("c").status(), absl::NotFoundError("no model 'c'"));

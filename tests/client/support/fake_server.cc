@@ -268,6 +268,7 @@ grpc::Status FakeServer::GetModel(grpc::ServerContext*, const v1::GetModelReques
   response->set_compute_type("f32");
   response->mutable_limits()->set_max_request_tokens(16384);
   response->mutable_thread_plan()->set_isa("avx2");
+  response->mutable_thread_plan()->add_instance_nodes(1);
   response->mutable_thread_plan()->set_rows_per_thread_from(512);
   response->add_unused_tensors("cls.bias");
   return grpc::Status::OK;

@@ -33,6 +33,7 @@ TEST(ReportJsonTest, HoldsTheWholeReport) {
   EXPECT_EQ(memory["activations"]["threads"], 2);
   EXPECT_EQ(memory["limit"]["reason"], "of the test");
   EXPECT_EQ(memory["server"]["queue"], settings.max_queue_bytes);
+  EXPECT_EQ(memory["server"]["weight_copies"], 1);
   EXPECT_EQ(document["stage_costs"][0]["stage"], "attention.qkv");
   EXPECT_EQ(document["stage_costs"][0]["flops_per_token"], 2 * 2 * 32 * 96);
   EXPECT_EQ(document["stage_costs"][1]["flops_per_pair"], 2 * 2 * 32);

@@ -130,6 +130,9 @@ TEST(ReportTextTest, AddsUpMemoryAndCost) {
   EXPECT_THAT(Lines(report), Contains("memory              3.0 MiB of 8.0 MiB of the test: loading "
                                       "1.0 MiB, activations 0.0 MiB, receiving 0.0 MiB, queue 2.0 "
                                       "MiB, answers 0.0 MiB, registered memories 0.0 MiB"));
+  report.plan.nodes = {{0, {0}}, {1, {1}}};
+  report.plan.copy_of_instance = {0, 1};
+  EXPECT_THAT(ToText(report), HasSubstr("loading 1.0 MiB in 2 copies, activations"));
   report.model.checkpoint.description.layer.key_input_width = 7;
   EXPECT_THAT(Lines(report),
               Contains("memory              needed: keys are made of 7 columns, values of 4"));

@@ -58,7 +58,7 @@ class BatchExecutorTest : public ::testing::Test {
                                 TestServerOptions::SmallLimits(),
                                 {1, 1}};
   RowPlans row_plans_{context_};
-  BatchExecutor executor_{context_, row_plans_};
+  BatchExecutor executor_{context_, 0, row_plans_};
   std::vector<absl::Status> ended_;
 };
 

@@ -73,6 +73,7 @@ TEST_F(ModelServiceTest, DescribesAModel) {
   EXPECT_EQ(response.thread_plan().rows_per_thread_from(), 0);
   EXPECT_FALSE(response.thread_plan().isa().empty());
   EXPECT_FALSE(response.thread_plan().onednn_version().empty());
+  EXPECT_EQ(response.thread_plan().instance_nodes_size(), 0);
 }
 
 TEST_F(ModelServiceTest, SaysWhatAModelLacks) {

@@ -107,9 +107,9 @@ void BatchGate::Open() {
   changed_.notify_all();
 }
 
-void BatchGate::AwaitBlocked() {
+void BatchGate::AwaitBlocked(int instances) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return blocked_ > 0; });
+  changed_.wait(lock, [&] { return blocked_ >= instances; });
 }
 
 void BatchGate::Pass() {
@@ -154,18 +154,13 @@ TestServer::TestServer(TestServerOptions options)
       admission_(options.admission),
       queue_(RealClock(), options.queue, {.max_batch_tokens = options.limits.max_batch_tokens}),
       memories_(*options.memory_clock, options.memories),
-      service_({models_,
-                admission_,
-                queue_,
-                metrics_,
-                memories_,
-                RealClock(),
-                options.limits,
-                {1, 2, options.row_policy}}) {
+      service_({models_, admission_, queue_, metrics_, memories_, RealClock(), options.limits,
+                options.thread_plan}) {
   if (options.gate_closed) gate_.Close();
-  instances_ = std::make_unique<InstancePool>(queue_, 1, [this](int) {
-    return std::make_unique<GatedRunner>(gate_, service_.MakeRunner());
-  });
+  instances_ =
+      std::make_unique<InstancePool>(queue_, options.thread_plan.instances, [this](int instance) {
+        return std::make_unique<GatedRunner>(gate_, service_.MakeRunner(instance));
+      });
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(static_cast<int>(options.limits.max_request_bytes));

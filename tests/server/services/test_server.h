@@ -23,8 +23,8 @@ class BatchGate {
  public:
   void Close();
   void Open();
-  // Blocks until an instance has taken a batch and waits with it.
-  void AwaitBlocked();
+  // Blocks until so many instances have taken a batch and wait with it.
+  void AwaitBlocked(int instances = 1);
   // Called by an instance with each batch.
   void Pass();
   // Batches that have passed.
@@ -44,8 +44,8 @@ struct TestServerOptions {
   QueueLimits queue = {};
   MemoryStoreLimits memories = {.max_bytes = int64_t{1} << 20};
   Clock* memory_clock = &RealClock();
-  RowPolicy row_policy = RowPolicy::kTeam;
   ServedModels models = {};  // none: those of TestModels()
+  ThreadPlan thread_plan = {1, 2};
   bool gate_closed = false;
 
   static ServiceLimits SmallLimits();
