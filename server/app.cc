@@ -95,7 +95,7 @@ class App::Impl {
  public:
   explicit Impl(const Settings& settings)
       : settings_(settings),
-        cpu_budget_(MeasureCpuBudget(kCgroupRoot)),
+        cpu_budget_(MeasureCpuBudget()),
         numa_nodes_(NumaNodesOf(settings)),
         plan_(MakeThreadPlan(settings, cpu_budget_, numa_nodes_)),
         metrics_(ATTENDANT_VERSION, EffectiveIsa(), OneDnnVersion()),

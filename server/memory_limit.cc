@@ -1,5 +1,6 @@
 #include "server/memory_limit.h"
 
+#include <algorithm>
 #include <fstream>
 #include <limits>
 #include <string>
@@ -12,14 +13,19 @@ namespace {
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
 // v2 says "max" where there is no limit, v1 a number beyond every machine.
-int64_t CgroupBytes(const std::string& root) {
-  for (const char* file : {"/memory.max", "/memory/memory.limit_in_bytes"}) {
-    std::ifstream stream(root + file);
-    std::string text;
-    int64_t bytes;
-    if (stream >> text && absl::SimpleAtoi(text, &bytes) && bytes > 0) return bytes;
+int64_t CgroupBytes(const CgroupFiles& cgroup) {
+  int64_t least = kUnlimited;
+  for (const std::string& folder : CgroupFolders(cgroup, "memory")) {
+    for (const char* file : {"/memory.max", "/memory.limit_in_bytes"}) {
+      std::ifstream stream(folder + file);
+      std::string text;
+      int64_t bytes;
+      if (stream >> text && absl::SimpleAtoi(text, &bytes) && bytes > 0) {
+        least = std::min(least, bytes);
+      }
+    }
   }
-  return kUnlimited;
+  return least;
 }
 
 int64_t MachineBytes(const std::string& meminfo) {
@@ -36,10 +42,10 @@ int64_t MachineBytes(const std::string& meminfo) {
 
 }  // namespace
 
-MemoryLimit MeasureMemoryLimit(const std::string& cgroup_root, const std::string& meminfo) {
-  const int64_t cgroup = CgroupBytes(cgroup_root);
+MemoryLimit MeasureMemoryLimit(const CgroupFiles& cgroup, const std::string& meminfo) {
+  const int64_t limit = CgroupBytes(cgroup);
   const int64_t machine = MachineBytes(meminfo);
-  if (cgroup < machine) return {cgroup, "of the cgroup"};
+  if (limit < machine) return {limit, "of the cgroup"};
   return {machine, "of the machine"};
 }
 

@@ -4,17 +4,17 @@
 #include <cstdint>
 #include <string>
 
-namespace attendant::server {
+#include "engine/base/cgroup.h"
 
-inline constexpr char kCgroupRoot[] = "/sys/fs/cgroup";
+namespace attendant::server {
 
 struct MemoryLimit {
   int64_t bytes = 0;
   std::string reason;  // "of the cgroup", "of the machine": for messages
 };
 
-// The cgroup's limit (v1 or v2) if it is below the machine's memory, else that. `cgroup_root` is
-// kCgroupRoot and `meminfo` "/proc/meminfo" outside tests.
-MemoryLimit MeasureMemoryLimit(const std::string& cgroup_root, const std::string& meminfo);
+// The least limit of the cgroups that the process is in (v1 or v2) if it is below the machine's
+// memory, else that. `meminfo` is "/proc/meminfo" outside tests.
+MemoryLimit MeasureMemoryLimit(const CgroupFiles& cgroup, const std::string& meminfo);
 
 }  // namespace attendant::server

@@ -207,7 +207,7 @@ absl::StatusOr<MemoryNeed> PredictMemory(absl::Span<const OpenedModel> models,
 }
 
 MemoryLimit MemoryLimitOf(const Settings& settings) {
-  if (settings.memory_limit_bytes == 0) return MeasureMemoryLimit(kCgroupRoot, "/proc/meminfo");
+  if (settings.memory_limit_bytes == 0) return MeasureMemoryLimit({}, "/proc/meminfo");
   return {settings.memory_limit_bytes, "of --memory-limit-bytes"};
 }
 

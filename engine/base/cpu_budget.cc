@@ -21,24 +21,33 @@ std::optional<double> Ratio(const std::string& quota, const std::string& period)
   return q / p;
 }
 
-// CPUs that the cgroup's bandwidth quota allows, or nothing if it sets none.
-std::optional<double> CgroupQuota(const std::string& root) {
+// CPUs that this group's bandwidth quota allows, or nothing if it sets none.
+std::optional<double> QuotaOf(const std::string& folder) {
   std::string quota, period;
-  if (std::ifstream v2(root + "/cpu.max"); v2 >> quota >> period) return Ratio(quota, period);
-  std::ifstream v1_quota(root + "/cpu/cpu.cfs_quota_us"),
-      v1_period(root + "/cpu/cpu.cfs_period_us");
+  if (std::ifstream v2(folder + "/cpu.max"); v2 >> quota >> period) return Ratio(quota, period);
+  std::ifstream v1_quota(folder + "/cpu.cfs_quota_us"), v1_period(folder + "/cpu.cfs_period_us");
   if (v1_quota >> quota && v1_period >> period) return Ratio(quota, period);
   return std::nullopt;
 }
 
+// The least of those around this process.
+std::optional<double> CgroupQuota(const CgroupFiles& cgroup) {
+  std::optional<double> least;
+  for (const std::string& folder : CgroupFolders(cgroup, "cpu")) {
+    const std::optional<double> quota = QuotaOf(folder);
+    if (quota && (!least || *quota < *least)) least = quota;
+  }
+  return least;
+}
+
 }  // namespace
 
-CpuBudget MeasureCpuBudget(const std::string& cgroup_root) {
+CpuBudget MeasureCpuBudget(const CgroupFiles& cgroup) {
   const int online = std::max<int>(std::thread::hardware_concurrency(), 1);
   const int allowed = static_cast<int>(AllowedCpus().size());
   CpuBudget budget{allowed,
                    absl::StrCat(allowed, " of ", std::max(online, allowed), " CPUs by affinity")};
-  if (const std::optional<double> quota = CgroupQuota(cgroup_root)) {
+  if (const std::optional<double> quota = CgroupQuota(cgroup)) {
     budget.reason += absl::StrFormat(", cgroup quota %.2f", *quota);
     if (*quota < budget.threads) budget.threads = std::max(static_cast<int>(std::ceil(*quota)), 1);
   } else {

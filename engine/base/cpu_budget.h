@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "engine/base/cgroup.h"
+
 namespace attendant {
 
 struct CpuBudget {
@@ -10,8 +12,8 @@ struct CpuBudget {
   std::string reason;  // one line for the log: "2 of 8 CPUs by affinity, cgroup quota 1.5"
 };
 
-// The CPUs that affinity allows, cut to the cgroup's quota (v1 or v2; rounded up to a whole CPU).
-// `cgroup_root` is "/sys/fs/cgroup" outside tests.
-CpuBudget MeasureCpuBudget(const std::string& cgroup_root);
+// The CPUs that affinity allows, cut to the least quota of the cgroups that the process is in (v1
+// or v2; rounded up to a whole CPU).
+CpuBudget MeasureCpuBudget(const CgroupFiles& cgroup = {});
 
 }  // namespace attendant

@@ -70,7 +70,7 @@ class EngineContender : public Contender {
   }
 
   nlohmann::json Facts() const override {
-    const CpuBudget budget = MeasureCpuBudget("/sys/fs/cgroup");
+    const CpuBudget budget = MeasureCpuBudget();
     return {{"isa", EffectiveIsa()},
             {"onednn", OneDnnVersion()},
             {"threads", threads_},

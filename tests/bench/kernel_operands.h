@@ -21,7 +21,7 @@ namespace attendant::bench {
 
 // The whole budget, as the engine uses it.
 inline const ThreadTeam& Team() {
-  static const ThreadTeam team(MeasureCpuBudget("/sys/fs/cgroup").threads);
+  static const ThreadTeam team(MeasureCpuBudget().threads);
   return team;
 }
 

@@ -89,7 +89,7 @@ absl::StatusOr<WorkerOptions> ParseOptions(int argc, char** argv) {
     return absl::InvalidArgumentError("--row-multiple: expected a number");
   }
   if (options.model.empty()) return absl::InvalidArgumentError("--model is missing");
-  if (options.threads < 1) options.threads = MeasureCpuBudget("/sys/fs/cgroup").threads;
+  if (options.threads < 1) options.threads = MeasureCpuBudget().threads;
   return options;
 }
 

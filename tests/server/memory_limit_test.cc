@@ -20,7 +20,9 @@ class MemoryLimitTest : public testing::Test {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path) << text;
   }
-  MemoryLimit Measure() const { return MeasureMemoryLimit(root_, root_ / "meminfo"); }
+  MemoryLimit Measure() const {
+    return MeasureMemoryLimit({root_, root_ / "membership"}, root_ / "meminfo");
+  }
 
  private:
   const std::filesystem::path root_ =
@@ -42,6 +44,14 @@ TEST_F(MemoryLimitTest, TheCgroupsOfVersion2) {
 TEST_F(MemoryLimitTest, TheCgroupsOfVersion1) {
   Write("memory/memory.limit_in_bytes", "600000\n");
   EXPECT_EQ(Measure().bytes, 600000);
+}
+
+TEST_F(MemoryLimitTest, TheLeastOfTheGroupsAroundTheProcess) {
+  Write("membership", "0::/system.slice/attendant.service\n");
+  Write("memory.max", "max\n");
+  Write("system.slice/memory.max", "700000\n");
+  Write("system.slice/attendant.service/memory.max", "800000\n");
+  EXPECT_EQ(Measure().bytes, 700000);
 }
 
 TEST_F(MemoryLimitTest, ACgroupWithoutALimit) {
