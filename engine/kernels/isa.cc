@@ -29,6 +29,8 @@ std::optional<Caps> CapsFor(Isa cap) {
       return Caps{dnnl::cpu_isa::avx2, Above(HWY_AVX2)};
     case Isa::kAvx512:
       return Caps{dnnl::cpu_isa::avx512_core, Above(HWY_AVX3)};
+    case Isa::kAvx512Vnni:
+      return Caps{dnnl::cpu_isa::avx512_core_vnni, Above(HWY_AVX3)};
     case Isa::kAvx512Bf16:
       return Caps{dnnl::cpu_isa::avx512_core_bf16, Above(HWY_AVX3_DL)};
     case Isa::kAmx:

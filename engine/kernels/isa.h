@@ -7,7 +7,7 @@
 
 namespace attendant {
 
-enum class Isa { kBest, kAvx2, kAvx512, kAvx512Bf16, kAmx };
+enum class Isa { kBest, kAvx2, kAvx512, kAvx512Vnni, kAvx512Bf16, kAmx };
 
 // Caps oneDNN and Highway together. Before the first kernel of the process, or FAILED_PRECONDITION;
 // a cap above what the CPU has changes nothing. kBest: no cap. Not thread-safe.

@@ -63,6 +63,7 @@ Rows ComputeRows() {
   const Choices<Isa> isas = {{"best", Isa::kBest},
                              {"avx2", Isa::kAvx2},
                              {"avx512", Isa::kAvx512},
+                             {"avx512-vnni", Isa::kAvx512Vnni},
                              {"avx512-bf16", Isa::kAvx512Bf16},
                              {"amx", Isa::kAmx}};
   const Choices<NumaPolicy> numa = {{"auto", NumaPolicy::kAuto}, {"off", NumaPolicy::kOff}};

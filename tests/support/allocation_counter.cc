@@ -39,5 +39,10 @@ void* operator new(size_t bytes) {
   if (void* memory = std::malloc(bytes)) return memory;
   throw std::bad_alloc();
 }
+void* aligned_alloc(size_t alignment, size_t bytes) noexcept {
+  attendant::testing::Count(__builtin_return_address(0));
+  void* memory = nullptr;
+  return posix_memalign(&memory, alignment, bytes) == 0 ? memory : nullptr;
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }

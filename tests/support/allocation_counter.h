@@ -1,4 +1,5 @@
-// Counts the heap allocations of the process by operator new; linking this replaces it.
+// Counts the heap allocations of the process by operator new, and by aligned_alloc, which is where
+// AlignedBuffer gets its memory; linking this replaces both.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The main of the kernels' tests: caps the instruction set first if ATTENDANT_TEST_ISA names one.
+// The main of the engine's tests: caps the instruction set first if ATTENDANT_TEST_ISA names one.
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -10,8 +10,11 @@
 
 int main(int argc, char** argv) {
   if (const char* name = std::getenv("ATTENDANT_TEST_ISA"); name != nullptr) {
-    const std::map<std::string, attendant::Isa> caps = {{"avx2", attendant::Isa::kAvx2},
-                                                        {"avx512", attendant::Isa::kAvx512}};
+    using attendant::Isa;
+    const std::map<std::string, Isa> caps = {{"avx2", Isa::kAvx2},
+                                             {"avx512", Isa::kAvx512},
+                                             {"avx512_vnni", Isa::kAvx512Vnni},
+                                             {"avx512_bf16", Isa::kAvx512Bf16}};
     const auto cap = caps.find(name);
     const absl::Status status = cap == caps.end()
                                     ? absl::InvalidArgumentError("unknown ATTENDANT_TEST_ISA")

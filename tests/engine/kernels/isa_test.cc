@@ -17,7 +17,8 @@ TEST(IsaTest, NamesWhatItRunsOn) {
 TEST(IsaTest, RefusesACapAfterTheFirstKernel) {
   std::vector<float> value = {1.0f};
   Activate(Activation::kGelu, {value.data(), 1, 1, 1});
-  for (const Isa cap : {Isa::kBest, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16, Isa::kAmx}) {
+  for (const Isa cap :
+       {Isa::kBest, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vnni, Isa::kAvx512Bf16, Isa::kAmx}) {
     const absl::Status status = CapIsa(cap);
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(std::string(status.message()), testing::HasSubstr("after the first kernel"));

@@ -1,7 +1,4 @@
 // Kernels of an instance that has warmed up take nothing from the heap.
-#include <atomic>
-#include <cstdlib>
-#include <new>
 #include <vector>
 
 #include "engine/kernels/attention.h"
@@ -9,23 +6,8 @@
 #include "engine/kernels/isa.h"
 #include "engine/kernels/norm.h"
 #include "gmock/gmock.h"
+#include "tests/support/allocation_counter.h"
 #include "tests/support/random_values.h"
-
-namespace {
-
-std::atomic<int64_t> allocations = 0;
-
-}  // namespace
-
-// All other forms of new and delete end here.
-void* operator new(size_t size) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  void* const memory = std::malloc(size == 0 ? 1 : size);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace attendant {
 namespace {
@@ -50,9 +32,9 @@ TEST(SteadyStateTest, AttentionNormsAndConversionsAllocateNothing) {
     FromFloat(normal.data(), kRows * kColumns, DataType::kBFloat16, context.data());
   };
   run();
-  const int64_t before = allocations.load();
+  const testing::AllocationCounter allocations;
   run();
-  EXPECT_EQ(allocations.load(), before);
+  EXPECT_EQ(allocations.count(), 0);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 namespace attendant::testing {
 namespace {
 
-constexpr int64_t kMaxTokens = 512;
+constexpr int64_t kMaxTokens = 1100;
 constexpr std::array kTeams = {1, 2, 1, 2, 1, 2, 1, 2, 3, 4};
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr std::array<float, 3> kNonFinite = {std::numeric_limits<float>::quiet_NaN(), kInfinity,
@@ -187,8 +187,17 @@ TEST_P(InvarianceTest, SmallModel) {
   const ModelDescription model = SmallModel(2, 3, 16);
   MemoryWeights weights = RandomWeights(model, 1);
   ExpectSameInAnyBatch(LoadEncoder(model, weights, mode_),
-                       RandomSequences({1, 2, 3, 7, 15, 16, 17, 31, 40, 64, 65, 90}, 48, 1),
-                       Batches(1000));
+                       RandomSequences({1, 2, 3, 7, 15, 16, 17, 31, 40, 64, 65, 90}, 48, 1), 1000);
+}
+
+// Large enough for every size of tile in products of several panels, and for attention to more keys
+// than it takes at once.
+TEST_P(InvarianceTest, BertBaseWidths) {
+  ModelDescription model = SmallModel(1, 12, 64);
+  model.layer.feed_forward_width = 3072;
+  MemoryWeights weights = RandomWeights(model, 1);
+  ExpectSameInAnyBatch(LoadEncoder(model, weights, mode_),
+                       RandomSequences({1, 16, 33, 40, 100, 130, 250, 513}, 768, 1), 12);
 }
 
 // With more rows than a feed-forward block takes at once.

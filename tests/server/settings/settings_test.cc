@@ -168,7 +168,7 @@ TEST(SettingsTest, RefusesBadValuesWithSourceAndBounds) {
             "--max-queue-bytes: expected bytes from 1MiB to 1TiB, such as 1048576 or 512MiB, got "
             "\"1GB\"");
   EXPECT_EQ(Error({"--isa=sse"}),
-            "--isa: expected one of best avx2 avx512 avx512-bf16 amx, got \"sse\"");
+            "--isa: expected one of best avx2 avx512 avx512-vnni avx512-bf16 amx, got \"sse\"");
   EXPECT_EQ(Error({"--row-plan=columns"}),
             "--row-plan: expected one of auto team rows, got \"columns\"");
   EXPECT_EQ(Error({"--log-format=xml"}), "--log-format: expected one of text json, got \"xml\"");
