@@ -220,7 +220,7 @@ struct ThreadPlan {
   std::string isa;
   std::string onednn_version;
   std::vector<int32_t> instance_nodes;  // empty: no instance is bound to a NUMA node
-  int64_t rows_per_thread_from = 0;  // tokens; 0: never
+  int64_t rows_per_thread_from = 0;     // tokens; 0: never
 };
 
 struct PrunedLayer {

@@ -14,8 +14,7 @@ namespace {
 
 ModelReport Inspect(const Settings& settings, bool ranks) {
   const absl::Status capped = CapIsa(settings.isa);
-  const ThreadPlan plan =
-      MakeThreadPlan(settings, MeasureCpuBudget(), NumaNodesOf(settings));
+  const ThreadPlan plan = MakeThreadPlan(settings, MeasureCpuBudget(), NumaNodesOf(settings));
   ModelReport report = InspectModel(settings, plan, MemoryLimitOf(settings), ranks);
   if (!capped.ok()) report.refusals.emplace_back(capped.message());
   return report;

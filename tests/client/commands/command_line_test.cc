@@ -302,8 +302,8 @@ TEST_F(CommandLineTest, ModelsListsAndDescribes) {
         "heads of layer 5         none left\n",
         "FLOPs                    96 per token, 8 per pair of query and key\n",
         "  attention.qkv          96 per token\n", "  attention.scores       8 per pair\n",
-        "  pooling.dense          32 per sequence\n", "rows of each thread      from 512 tokens on\n",
-        "unused tensors           cls.bias\n"}) {
+        "  pooling.dense          32 per sequence\n",
+        "rows of each thread      from 512 tokens on\n", "unused tensors           cls.bias\n"}) {
     EXPECT_THAT(one.out, HasSubstr(line));
   }
   const json document = RunJson({"models"});
