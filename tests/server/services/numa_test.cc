@@ -61,7 +61,7 @@ v1::AttendRequest Request() {
   request.set_model("tiny");
   std::vector<float> values(16 * 32);
   std::iota(values.begin(), values.end(), 0.0f);
-  *request.mutable_hidden_states() = FloatTensor({1, 16, 32}, values);
+  *request.mutable_hidden_states() = FloatTensor({4, 4, 32}, values);
   return request;
 }
 
