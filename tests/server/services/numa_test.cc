@@ -17,6 +17,7 @@
 namespace attendant::server {
 namespace {
 
+using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
 using testing::SizeIs;
