@@ -20,7 +20,7 @@ std::string Describe(const RowPlan& plan) {
                          ? "one team for each product"
                          : absl::StrCat("one team for each product below ", plan.rows_from,
                                         " tokens, rows for each thread from there");
-  if (plan.trials.empty()) return text;
+  if (plan.trials.empty()) return absl::StrCat(text, "; nothing was timed");
   return absl::StrCat(text, "; rows against team: ",
                       absl::StrJoin(plan.trials, ", ", [](std::string* out, const RowTrial& trial) {
                         absl::StrAppendFormat(out, "%d tokens %.2fx", trial.tokens,
@@ -33,9 +33,11 @@ void RowPlans::Apply(const ServedModel& model, EncoderRun& run) {
   const auto [entry, is_new] = plans_.try_emplace(WeightsOf(model));
   RowPlan& plan = entry->second;
   if (is_new) {
-    plan =
-        run.ChooseRowPlan(context_.thread_plan.row_policy, [this] { return context_.clock.Now(); });
-    if (!plan.trials.empty()) spdlog::info("model {}: {}", entry->first, Describe(plan));
+    const ThreadPlan& threads = context_.thread_plan;
+    plan = run.ChooseRowPlan(threads.row_policy, [this] { return context_.clock.Now(); });
+    if (threads.row_policy == RowPolicy::kTimed && threads.threads_per_instance > 1) {
+      spdlog::info("model {}: {}", entry->first, Describe(plan));
+    }
   }
   run.SetRowPlan(plan);
 }

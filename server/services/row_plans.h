@@ -24,7 +24,7 @@ class RowPlans {
   explicit RowPlans(const ServiceContext& context) : context_(context) {}
 
   // Gives the run the plan of its model. If it has none yet, it is chosen on this run, and logged
-  // if it was timed; other callers wait meanwhile, so this is for the time before readiness.
+  // if the choice was free; other callers wait meanwhile, so this is for the time before readiness.
   void Apply(const ServedModel& model, EncoderRun& run);
 
   // RowPlan::rows_from of the model; 0 before the first Apply.

@@ -111,7 +111,7 @@ TEST_F(RowPlansTest, APolicyThatIsSetIsNeitherTimedNorLogged) {
 }
 
 TEST(DescribeRowPlanTest, SaysWhatWasChosenAndByWhat) {
-  EXPECT_EQ(Describe(RowPlan{}), "one team for each product");
+  EXPECT_EQ(Describe(RowPlan{}), "one team for each product; nothing was timed");
   const RowPlan plan = {.rows_from = 512,
                         .trials = {{256, absl::Milliseconds(97), absl::Milliseconds(100)},
                                    {512, absl::Milliseconds(104), absl::Milliseconds(100)}}};
