@@ -4,6 +4,7 @@ import json
 import pathlib
 import sys
 import tempfile
+import zlib
 
 import numpy as np
 import torch
@@ -16,8 +17,9 @@ from serving import encoder, serve, to_array, to_tensor
 
 FAMILIES = library_families.FAMILIES | formula_families.FAMILIES
 BOUND = 5e-5  # or 1.5 times the error that torch's own float32 makes
-# Of any token's last hidden state, in any family. The lowest are of mT5, whose gates multiply two rounded products.
-LOWEST_COSINES = {"bf16x3": 0.999999, "bf16": 0.9995, "int8": 0.99}
+# Of any token's last hidden state, in any family, of models that nobody has trained. The lowest are of mT5, whose gates
+# multiply two rounded products: from 0.9989 to 0.9997 in bf16, by how its weights were drawn.
+LOWEST_COSINES = {"bf16x3": 0.999999, "bf16": 0.998, "int8": 0.99}
 LENGTHS = (9, 1, 21, 14)
 
 
@@ -248,7 +250,6 @@ def compare_family(program: str, family: Family) -> tuple:
 
 
 def compare(program: str, only=()) -> dict:
-    torch.manual_seed(5)
     figures = {"families.passed": 0, "families.failed": 0, "configurations.passed": 0, "worst_error.f32": 0.0,
                **{f"lowest_cosine.{dtype}": 1.0 for dtype in LOWEST_COSINES}}
     print(f"{'family':24}{'configurations':>16}{'agree':>8}{'worst error / bound':>22}  {'of':14}"
@@ -256,6 +257,7 @@ def compare(program: str, only=()) -> dict:
     for name, family in FAMILIES.items():
         if only and name not in only:
             continue
+        torch.manual_seed(zlib.crc32(name.encode()))  # the same weights whatever ran before
         shares, cosines = compare_family(program, family)
         agree = sum(share <= 1 for share in shares.values())
         worst = max(shares, key=shares.get)
