@@ -38,12 +38,35 @@ constexpr const char* Name(ComputeType type) {
   return "unknown";
 }
 
+// Whose matrix products: oneDNN's, or our own on the tiles of AMX (engine/kernels/tile_products.h).
+enum class Gemm : uint8_t {
+  kAuto,    // our own where loading finds them faster and their bits the same, else oneDNN's
+  kOneDnn,
+  kTiles,   // not of kF32, and not emulated
+};
+
+inline constexpr Gemm kGemms[] = {Gemm::kAuto, Gemm::kOneDnn, Gemm::kTiles};
+
+// "auto", "onednn", "tiles".
+constexpr const char* Name(Gemm gemm) {
+  switch (gemm) {
+    case Gemm::kAuto:
+      return "auto";
+    case Gemm::kOneDnn:
+      return "onednn";
+    case Gemm::kTiles:
+      return "tiles";
+  }
+  return "unknown";
+}
+
 // How a model is computed.
 struct ComputeMode {
   ComputeType type = ComputeType::kF32;
   // The roundings of `type`, but the products in float32: the type's accuracy on any CPU. No faster
   // than kF32 and in no less memory: kBf16x3 takes three times the time and twice the memory.
   bool emulate = false;
+  Gemm gemm = Gemm::kAuto;
 
   friend auto operator<=>(const ComputeMode&, const ComputeMode&) = default;
 };

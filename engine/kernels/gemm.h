@@ -31,6 +31,20 @@ constexpr int64_t PaddedRows(int64_t rows) { return (rows + kRowTile - 1) / kRow
 // For GemmWorkspace::ShareRowsFrom.
 inline constexpr int64_t kNeverShareRows = std::numeric_limits<int64_t>::max();
 
+// What the check and the timing chose for a layer when it was packed.
+struct ProductPlan {
+  int64_t in;
+  int64_t out;
+  int64_t k_block;                 // columns of x that one product takes; the sums are added
+  std::vector<int64_t> tile_rows;  // rows of the products' sizes, descending
+  Gemm gemm = Gemm::kOneDnn;       // or kTiles
+  // How often faster our own products were than oneDNN's; 0 if that was not timed, or if their bits
+  // differ.
+  double tiles_speedup = 0;
+
+  friend bool operator==(const ProductPlan&, const ProductPlan&) = default;
+};
+
 // One linear layer, y = x W^T + b, packed for the CPU: immutable, shared by its copies and by any
 // number of threads.
 class PackedLinear {
@@ -45,6 +59,7 @@ class PackedLinear {
   int64_t out_features() const;
   // Bytes of the packed weight, its scales and the bias.
   int64_t bytes() const;
+  ProductPlan plan() const;
 
   class Impl;
   const Impl& impl() const { return *impl_; }
