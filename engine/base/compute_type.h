@@ -40,9 +40,9 @@ constexpr const char* Name(ComputeType type) {
 
 // Whose matrix products: oneDNN's, or our own on the tiles of AMX (engine/kernels/tile_products.h).
 enum class Gemm : uint8_t {
-  kAuto,    // our own where loading finds them faster and their bits the same, else oneDNN's
+  kAuto,  // our own where loading finds them faster and their bits the same, else oneDNN's
   kOneDnn,
-  kTiles,   // not of kF32, and not emulated
+  kTiles,  // not of kF32, and not emulated
 };
 
 inline constexpr Gemm kGemms[] = {Gemm::kAuto, Gemm::kOneDnn, Gemm::kTiles};

@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "engine/base/matrix_view.h"
+#include "engine/kernels/amx_tiles-inl.h"
 #include "engine/kernels/attention_block.h"
 #include "engine/kernels/packing-inl.h"
 #include "engine/kernels/simd-inl.h"
@@ -24,87 +25,42 @@ namespace HWY_NAMESPACE {
 
 #if HWY_TARGET <= HWY_AVX3
 
-// A tile is 16 rows of 64 bytes.
-inline constexpr int64_t kTileRows = 16;
-
-// Tells the thread's AMX unit of eight such tiles, and what it had been told before at the end:
-// oneDNN's kernels use it too.
-class TileConfiguration {
- public:
-  TileConfiguration() {
-    asm volatile("sttilecfg %[before]" : [before] "=m"(before_));
-    Palette palette = {};
-    palette.palette = 1;
-    std::fill_n(palette.row_bytes, 8, uint16_t{64});
-    std::fill_n(palette.rows, 8, static_cast<uint8_t>(kTileRows));
-    asm volatile("ldtilecfg %[palette]" : : [palette] "m"(palette));
-  }
-  ~TileConfiguration() { asm volatile("ldtilecfg %[before]" : : [before] "m"(before_)); }
-  TileConfiguration(const TileConfiguration&) = delete;
-  TileConfiguration& operator=(const TileConfiguration&) = delete;
-
- private:
-  // As the instructions lay it out.
-  struct alignas(64) Palette {
-    uint8_t palette;
-    uint8_t start_row;
-    uint8_t reserved[14];
-    uint16_t row_bytes[16];
-    uint8_t rows[16];
-  };
-  Palette before_;
-};
-
-// Rows of tiles start every `stride` floats.
-template <int kTile>
-HWY_INLINE void LoadTile(const float* from, int64_t stride) {
-  asm volatile("tileloadd (%[from],%[bytes],1), %%tmm%c[tile]"
-               :
-               : [from] "r"(from), [bytes] "r"(stride * 4), [tile] "i"(kTile)
-               : "memory");
-}
-
-template <int kTile>
-HWY_INLINE void StoreTile(float* to, int64_t stride) {
-  asm volatile("tilestored %%tmm%c[tile], (%[to],%[bytes],1)"
-               :
-               : [to] "r"(to), [bytes] "r"(stride * 4), [tile] "i"(kTile)
-               : "memory");
-}
+inline constexpr int64_t kFloatBytes = sizeof(float);
 
 // Tiles 0 to 3 are sums, of which 2 r + v is in row r and column v; 4 and 5 rows of the left
 // operand, 6 and 7 columns of the right one.
 template <int kRow, int kColumn>
 HWY_INLINE void MultiplyTiles() {
-  asm volatile("tdpbf16ps %%tmm%c[b], %%tmm%c[a], %%tmm%c[sum]"
-               :
-               : [b] "i"(6 + kColumn), [a] "i"(4 + kRow), [sum] "i"(2 * kRow + kColumn));
+  Bf16Tiles::MultiplyAdd<2 * kRow + kColumn, 4 + kRow, 6 + kColumn>();
 }
 
 HWY_INLINE void ZeroSums() {
-  asm volatile("tilezero %tmm0\n\ttilezero %tmm1\n\ttilezero %tmm2\n\ttilezero %tmm3");
+  ZeroTile<0>();
+  ZeroTile<1>();
+  ZeroTile<2>();
+  ZeroTile<3>();
 }
 
 // [32, kVectors vectors] of floats.
 template <int kVectors>
 HWY_INLINE void LoadSums(const float* from) {
-  constexpr int64_t kStride = Width<kVectors>();
-  LoadTile<0>(from, kStride);
-  LoadTile<2>(from + kTileRows * kStride, kStride);
+  constexpr int64_t kStride = Width<kVectors>(), kRowBytes = kStride * kFloatBytes;
+  LoadTile<0>(from, kRowBytes);
+  LoadTile<2>(from + kTileRows * kStride, kRowBytes);
   if constexpr (kVectors == 2) {
-    LoadTile<1>(from + kLanes, kStride);
-    LoadTile<3>(from + kTileRows * kStride + kLanes, kStride);
+    LoadTile<1>(from + kLanes, kRowBytes);
+    LoadTile<3>(from + kTileRows * kStride + kLanes, kRowBytes);
   }
 }
 
 template <int kVectors>
 HWY_INLINE void StoreSums(float* to) {
-  constexpr int64_t kStride = Width<kVectors>();
-  StoreTile<0>(to, kStride);
-  StoreTile<2>(to + kTileRows * kStride, kStride);
+  constexpr int64_t kStride = Width<kVectors>(), kRowBytes = kStride * kFloatBytes;
+  StoreTile<0>(to, kRowBytes);
+  StoreTile<2>(to + kTileRows * kStride, kRowBytes);
   if constexpr (kVectors == 2) {
-    StoreTile<1>(to + kLanes, kStride);
-    StoreTile<3>(to + kTileRows * kStride + kLanes, kStride);
+    StoreTile<1>(to + kLanes, kRowBytes);
+    StoreTile<3>(to + kTileRows * kStride + kLanes, kRowBytes);
   }
 }
 
@@ -119,15 +75,16 @@ struct LeftTiles {
 // AMX's in each.
 template <int kVectors>
 HWY_INLINE void AddProducts(LeftTiles a, const float* b, int64_t depth) {
-  constexpr int64_t kStride = Width<kVectors>();
+  constexpr int64_t kStride = Width<kVectors>(), kRowBytes = kStride * kFloatBytes;
+  const int64_t a_row_bytes = a.row_stride * kFloatBytes;
   for (int64_t k = 0; k < depth; k += kTileRows, a.data += a.step_stride, b += 16 * kStride) {
-    LoadTile<4>(a.data, a.row_stride);
-    LoadTile<6>(b, kStride);
+    LoadTile<4>(a.data, a_row_bytes);
+    LoadTile<6>(b, kRowBytes);
     MultiplyTiles<0, 0>();
-    LoadTile<5>(a.data + kTileRows * a.row_stride, a.row_stride);
+    LoadTile<5>(a.data + kTileRows * a.row_stride, a_row_bytes);
     MultiplyTiles<1, 0>();
     if constexpr (kVectors == 2) {
-      LoadTile<7>(b + kLanes, kStride);
+      LoadTile<7>(b + kLanes, kRowBytes);
       MultiplyTiles<0, 1>();
       MultiplyTiles<1, 1>();
     }

@@ -17,7 +17,7 @@ absl::StatusOr<bool> Int8IsExact() {
   const std::vector<float> ones(kOut * kIn, 1.0f);
   const MatrixView<const float> matrix{ones.data(), kOut, kIn, kIn};
   absl::StatusOr<PackedLinear> linear =
-      PackedLinear::Pack(matrix, {}, {.type = ComputeType::kInt8});
+      PackedLinear::Pack(matrix, {}, {.type = ComputeType::kInt8, .gemm = Gemm::kOneDnn});
   if (!linear.ok()) return linear.status();
   GemmWorkspace workspace(1);
   workspace.Reserve(*linear, kRowTile);
@@ -33,12 +33,22 @@ absl::Status CheckComputeMode(const ComputeMode& mode) {
   if (mode.emulate && mode.type == ComputeType::kF32) {
     return absl::InvalidArgumentError("compute type f32 cannot be emulated: it runs on every CPU");
   }
+  if (mode.gemm == Gemm::kTiles && (mode.emulate || mode.type == ComputeType::kF32)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("gemm=tiles multiplies bf16, bf16x3 or int8, not ", Name(mode.type),
+                     mode.emulate ? " with emulate=true, which is products of f32" : ""));
+  }
   if (mode.emulate) return absl::OkStatus();
   const auto refuse = [&](const char* needed) {
     return absl::FailedPreconditionError(absl::StrCat(
         "compute type ", Name(mode.type), " needs a CPU with ", needed, ", this one has ",
         EffectiveIsa(), " (after any cap); emulate=true computes so on any CPU"));
   };
+  if (mode.gemm == Gemm::kTiles && !HasAmxUnits()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("gemm=tiles needs a CPU with amx, this one has ", EffectiveIsa(),
+                     " (after any cap); gemm=auto uses what the CPU has"));
+  }
   if (mode.type == ComputeType::kBf16x3 && !HasAmxUnits()) return refuse("amx");
   if (mode.type == ComputeType::kBf16 && !HasBf16Units()) return refuse("avx512_bf16 or amx");
   if (mode.type != ComputeType::kInt8) return absl::OkStatus();

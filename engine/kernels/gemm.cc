@@ -32,6 +32,11 @@ struct Operand {
   }
 };
 
+// From one row of a worker's own y to the next: our own products take any distance.
+int64_t StagedStride(const PanelShape& shape) {
+  return shape.on_tiles ? shape.width : shape.y_stride;
+}
+
 template <typename T>
 void Grow(AlignedBuffer<T>& buffer, int64_t size) {
   if (buffer.size() < size) buffer = AlignedBuffer<T>(size);
@@ -104,10 +109,11 @@ class GemmWorkspace::Impl {
 
   // The same in memory of the worker, until its next product.
   MatrixView<float> Run(int worker, const Panel& panel, const RowBlock& block, const Operand& x) {
-    float* y = workers_[worker].staged_y.data();
-    workers_[worker].Multiply(panel, block, x, y);
     const PanelShape& shape = panel.kernels->shape;
-    return {y, block.rows, shape.width, shape.y_stride};
+    const MatrixView<float> y{workers_[worker].staged_y.data(), block.rows, shape.width,
+                              StagedStride(shape)};
+    workers_[worker].Multiply(panel, block, x, y);
+    return y;
   }
 
  private:
@@ -128,8 +134,10 @@ class GemmWorkspace::Impl {
     void Reserve(const PanelKernels& kernels);
     void Reserve(const Product& product);
     void Run(const Panel& panel, const RowBlock& block, const Operand& x, MatrixView<float> y);
-    // y: as many rows as the kernel has, and as far apart as it has them.
-    void Multiply(const Panel& panel, const RowBlock& block, const Operand& x, float* y);
+    // y: its rows are as far apart as the kernel has them, and there is room for all of these.
+    void Multiply(const Panel& panel, const RowBlock& block, const Operand& x, MatrixView<float> y);
+    void MultiplyOnTiles(const Panel& panel, const RowBlock& block, const Operand& x,
+                         MatrixView<float> y);
     // The rows of block `x_block` of x, followed by zeros up to the kernel's rows.
     const char* Stage(const PanelShape& shape, const RowBlock& block, const Operand& x,
                       int64_t x_block);
@@ -180,11 +188,11 @@ Operand GemmWorkspace::Impl::Convert(const ThreadTeam& team, const PackedLinear:
 void GemmWorkspace::Impl::Worker::Reserve(const PanelKernels& kernels) {
   const PanelShape& shape = kernels.shape;
   for (const TileKernel& kernel : kernels.tiles) {
-    if (memories.contains(&kernel.first)) continue;
+    Grow(staged_y, kernel.rows * StagedStride(shape));
+    if (shape.on_tiles || memories.contains(&kernel.first)) continue;
     Reserve(kernel.first);
     if (shape.products() > 1) Reserve(kernel.next);
     Grow(staged_x, kernel.rows * shape.k_block * onednn::ByteWidth(shape.element));
-    Grow(staged_y, kernel.rows * shape.y_stride);
   }
 }
 
@@ -229,24 +237,45 @@ const char* GemmWorkspace::Impl::Worker::Stage(const PanelShape& shape, const Ro
 }
 
 void GemmWorkspace::Impl::Worker::Multiply(const Panel& panel, const RowBlock& block,
-                                           const Operand& x, float* y) {
+                                           const Operand& x, MatrixView<float> y) {
   const PanelShape& shape = panel.kernels->shape;
+  if (shape.on_tiles) return MultiplyOnTiles(panel, block, x, y);
   const bool direct = block.rows == block.kernel->rows &&
                       x.row_stride == shape.k_block * onednn::ByteWidth(shape.element);
   for (int64_t i = 0; i < shape.products(); ++i) {
     const int64_t x_block = shape.product(i).x;
     const char* rows = direct ? x.row(x_block, block.begin) : Stage(shape, block, x, x_block);
-    Execute(panel, *block.kernel, i, rows, y);
+    Execute(panel, *block.kernel, i, rows, y.data);
+  }
+}
+
+void GemmWorkspace::Impl::Worker::MultiplyOnTiles(const Panel& panel, const RowBlock& block,
+                                                  const Operand& x, MatrixView<float> y) {
+  const PanelShape& shape = panel.kernels->shape;
+  const float* bias =
+      shape.has_bias ? static_cast<const float*>(panel.bias.get_data_handle()) : nullptr;
+  for (int64_t i = 0; i < shape.products(); ++i) {
+    const Factors factors = shape.product(i);
+    MultiplyTiles({.element = shape.tile_element(),
+                   .in = shape.k_block,
+                   .width = shape.width,
+                   .rows = block.rows,
+                   .x = x.row(factors.x, block.begin),
+                   .x_row_bytes = x.row_stride,
+                   .weight = panel.blocks[factors.weights],
+                   .bias = i == 0 ? bias : nullptr,
+                   .add_to_y = i > 0,
+                   .y = y.data,
+                   .y_stride = y.stride});
   }
 }
 
 void GemmWorkspace::Impl::Worker::Run(const Panel& panel, const RowBlock& block, const Operand& x,
                                       MatrixView<float> y) {
   const PanelShape& shape = panel.kernels->shape;
-  if (block.rows == block.kernel->rows && y.stride == shape.y_stride) {
-    return Multiply(panel, block, x, y.data);
-  }
-  Multiply(panel, block, x, staged_y.data());
+  const bool as_kernel = block.rows == block.kernel->rows && y.stride == shape.y_stride;
+  if (shape.on_tiles || as_kernel) return Multiply(panel, block, x, y);
+  Multiply(panel, block, x, {staged_y.data(), y.rows, y.cols, shape.y_stride});
   for (int64_t r = 0; r < y.rows; ++r) {
     std::memcpy(y.row(r), staged_y.data() + r * shape.y_stride, shape.width * sizeof(float));
   }

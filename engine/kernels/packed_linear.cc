@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "engine/kernels/isa.h"
 #include "engine/kernels/operand.h"
 
 namespace attendant {
@@ -28,16 +29,24 @@ int64_t PanelWidth(int64_t out) {
 }
 
 // What to try, the best first. AMX products of bfloat16 sum K in an order that depends on the
-// number of rows, unless K is short. Emulation blocks wherever it can, so that any machine tests
-// it.
+// number of rows, unless K is short; there blocks cost nothing (measured: they are faster), and
+// leave x in rows that caches do not alias. Emulation blocks wherever it can, so that any machine
+// tests it.
 std::vector<int64_t> KBlocks(const ComputeMode& mode, int64_t in) {
+  constexpr int64_t kLongestBlock = 768;
   std::vector<int64_t> blocks;
   if (RoundsElementwise(mode)) {
-    for (const int64_t block : {768, 512, 384, 256, 128}) {
+    for (const int64_t block :
+         {kLongestBlock, int64_t{512}, int64_t{384}, int64_t{256}, int64_t{128}}) {
       if (block < in && in % block == 0) blocks.push_back(block);
     }
   }
-  if (!mode.emulate || blocks.empty()) blocks.insert(blocks.begin(), in);
+  const bool prefers_blocks = mode.emulate || (HasAmxUnits() && in > kLongestBlock);
+  if (prefers_blocks && !blocks.empty()) {
+    if (!mode.emulate) blocks.push_back(in);
+    return blocks;
+  }
+  blocks.insert(blocks.begin(), in);
   return blocks;
 }
 
@@ -48,7 +57,7 @@ onednn::DataType ElementOf(const ComputeMode& mode) {
 
 // Bytes from one block's weights to the next.
 int64_t BlockBytes(const PanelKernels& kernels) {
-  return CeilDivide(static_cast<int64_t>(kernels.weights.get_size()), kAlignment) * kAlignment;
+  return CeilDivide(kernels.weight_bytes, kAlignment) * kAlignment;
 }
 
 }  // namespace
@@ -59,6 +68,7 @@ absl::StatusOr<std::unique_ptr<const PackedLinear::Impl>> PackedLinear::Impl::Pa
   impl->mode = mode;
   impl->out = weight.rows;
   impl->in = weight.cols;
+  if (absl::Status status = impl->Choose(); !status.ok()) return status;
   if (absl::Status status = impl->FindKernels(); !status.ok()) return status;
   impl->LayOut();
   for (int64_t i = 0; i < impl->out; ++i) impl->bias[i] = bias.empty() ? 0.0f : bias[i];
@@ -66,21 +76,23 @@ absl::StatusOr<std::unique_ptr<const PackedLinear::Impl>> PackedLinear::Impl::Pa
   return impl;
 }
 
-// Chooses the K block, which all panels share, and the panels' kernels.
-absl::Status PackedLinear::Impl::FindKernels() {
+absl::StatusOr<const PanelKernels*> PackedLinear::Impl::KernelsOf(int64_t columns,
+                                                                  int64_t block) const {
+  return FindPanelKernels({.in = in,
+                           .width = columns,
+                           .y_stride = out,
+                           .k_block = block,
+                           .parts = OperandParts(mode),
+                           .element = ElementOf(mode),
+                           .has_bias = mode.type != ComputeType::kInt8,
+                           .on_tiles = choice.gemm == Gemm::kTiles});
+}
+
+absl::Status PackedLinear::Impl::Choose() {
   const int64_t width = PanelWidth(out);
-  const auto kernels_of = [&](int64_t columns, int64_t block) {
-    return FindPanelKernels({.in = in,
-                             .width = columns,
-                             .y_stride = out,
-                             .k_block = block,
-                             .parts = OperandParts(mode),
-                             .element = ElementOf(mode),
-                             .has_bias = mode.type != ComputeType::kInt8});
-  };
   const auto is_clean = [&](int64_t block) -> absl::StatusOr<bool> {
     for (const int64_t columns : {std::min(width, out), (out - 1) % width + 1}) {
-      const absl::StatusOr<const PanelKernels*> kernels = kernels_of(columns, block);
+      const absl::StatusOr<const PanelKernels*> kernels = KernelsOf(columns, block);
       if (!kernels.ok()) return kernels.status();
       if (!(*kernels)->all_agree) return false;
     }
@@ -89,10 +101,17 @@ absl::Status PackedLinear::Impl::FindKernels() {
   const absl::StatusOr<int64_t> chosen = ChooseKBlock(KBlocks(mode, in), is_clean);
   if (!chosen.ok()) return chosen.status();
   k_block = *chosen;
+  const absl::StatusOr<GemmChoice> gemm = ChooseGemm(mode, {in, out, k_block});
+  if (gemm.ok()) choice = *gemm;
+  return gemm.status();
+}
+
+absl::Status PackedLinear::Impl::FindKernels() {
+  const int64_t width = PanelWidth(out);
   for (int64_t begin = 0; begin < out; begin += width) {
-    const auto kernels = kernels_of(std::min(width, out - begin), k_block);
+    const auto kernels = KernelsOf(std::min(width, out - begin), k_block);
     if (!kernels.ok()) return kernels.status();
-    panels.push_back({begin, *kernels, {}, {}});
+    panels.push_back({begin, *kernels});
   }
   return absl::OkStatus();
 }
@@ -114,7 +133,10 @@ void PackedLinear::Impl::LayOut() {
     panel.bias = memory(onednn::RowMajor(onednn::DataType::f32, 1, width, width), engine,
                         bias.data() + panel.begin);
     for (int64_t block = 0; block < panel.kernels->shape.blocks(); ++block) {
-      panel.weights.emplace_back(panel.kernels->weights, engine, storage);
+      panel.blocks.push_back(storage);
+      if (choice.gemm == Gemm::kOneDnn) {
+        panel.weights.emplace_back(panel.kernels->weights, engine, storage);
+      }
       storage += BlockBytes(*panel.kernels);
     }
   }
@@ -144,10 +166,22 @@ void PackedLinear::Impl::PackPanel(MatrixView<const float> weight, Panel& panel)
   dnnl::stream stream(engine);
   for (int64_t i = 0; i < shape.blocks(); ++i) {
     const int64_t k = i / shape.parts, part = i % shape.parts;
-    memory source(transposed, engine, rows + part * part_bytes + k * k_block * element_bytes);
+    char* const block = rows + part * part_bytes + k * k_block * element_bytes;
+    if (shape.on_tiles) {
+      PackTileWeight(shape.tile_element(), {block, stride * element_bytes, k_block, shape.width},
+                     panel.blocks[i]);
+      continue;
+    }
+    memory source(transposed, engine, block);
     dnnl::reorder(source, panel.weights[i]).execute(stream, source, panel.weights[i]);
   }
   stream.wait();
+}
+
+ProductPlan PackedLinear::Impl::plan() const {
+  ProductPlan plan = {in, out, k_block, {}, choice.gemm, choice.tiles_speedup};
+  for (const TileKernel& tile : panels.front().kernels->tiles) plan.tile_rows.push_back(tile.rows);
+  return plan;
 }
 
 absl::StatusOr<PackedLinear> PackedLinear::Pack(MatrixView<const float> weight,
@@ -168,5 +202,6 @@ absl::StatusOr<PackedLinear> PackedLinear::Pack(MatrixView<const float> weight,
 int64_t PackedLinear::in_features() const { return impl_->in; }
 int64_t PackedLinear::out_features() const { return impl_->out; }
 int64_t PackedLinear::bytes() const { return impl_->bytes(); }
+ProductPlan PackedLinear::plan() const { return impl_->plan(); }
 
 }  // namespace attendant

@@ -78,7 +78,7 @@ AlignedBuffer<char> RandomElements(onednn::DataType type, int64_t bytes, uint32_
 struct Probe {
   explicit Probe(const PanelKernels& kernels)
       : row_bytes(kernels.shape.k_block * onednn::ByteWidth(kernels.shape.element)),
-        weight_bytes(static_cast<int64_t>(kernels.weights.get_size())),
+        weight_bytes(kernels.weight_bytes),
         rows(
             RandomElements(kernels.shape.element, kernels.shape.blocks() * kProbes * row_bytes, 1)),
         weights(RandomElements(kernels.shape.element, kernels.shape.blocks() * weight_bytes, 2)),
@@ -131,12 +131,23 @@ TileCandidate Try(const TileKernel& kernel, const PanelKernels& kernels, Probe& 
   return candidate;
 }
 
+std::unique_ptr<const PanelKernels> MakeOwnKernels(const PanelShape& shape) {
+  auto kernels = std::make_unique<PanelKernels>();
+  kernels->shape = shape;
+  kernels->weight_bytes = TileWeightBytes(shape.tile_element(), shape.k_block, shape.width);
+  for (const int64_t rows : kTileRows) kernels->tiles.push_back({.rows = rows});
+  kernels->all_agree = true;
+  return kernels;
+}
+
 std::unique_ptr<const PanelKernels> MakePanelKernels(const PanelShape& shape) {
+  if (shape.on_tiles) return MakeOwnKernels(shape);
   const onednn::SingleThreaded single_threaded;
   auto kernels = std::make_unique<PanelKernels>();
   kernels->shape = shape;
   const memory::desc any = onednn::AnyLayout(shape.element, shape.k_block, shape.width);
   kernels->weights = onednn::DescribeMatmul(OperandsOf(shape, kReferenceRows, any)).weights_desc();
+  kernels->weight_bytes = static_cast<int64_t>(kernels->weights.get_size());
 
   std::vector<TileKernel> tiles;
   std::vector<TileCandidate> candidates;

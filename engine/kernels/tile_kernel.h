@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/kernels/onednn.h"
+#include "engine/kernels/tile_products.h"
 
 namespace attendant {
 
@@ -30,7 +31,11 @@ struct PanelShape {
   int64_t parts = 1;                                 // of x and W: 1 or 2
   onednn::DataType element = onednn::DataType::f32;  // of x and W
   bool has_bias = true;
+  bool on_tiles = false;  // our own products in place of oneDNN's; see tile_products.h
 
+  TileElement tile_element() const {
+    return element == onednn::DataType::s8 ? TileElement::kInt8 : TileElement::kBf16;
+  }
   int64_t blocks() const { return in / k_block * parts; }
   // Products that y is the sum of, in this order. Of two parts without that of the low ones, which
   // is no larger than what rounding leaves out.
@@ -55,22 +60,24 @@ struct Product {
 // y[rows, width] = x[rows, in] W + b, one product of blocks after the other.
 struct TileKernel {
   int64_t rows;
-  Product first;  // y = x W + b
-  Product next;   // y += x W; only if there is more than one product
+  // Not of our own products, which need nothing prepared.
+  Product first = {};  // y = x W + b
+  Product next = {};   // y += x W; only if there is more than one product
 };
 
 // All that is held for a panel shape. Immutable; lives as long as the process.
 struct PanelKernels {
   PanelShape shape;
-  dnnl::memory::desc weights;  // of one block: the layout that every kernel of this shape reads
+  dnnl::memory::desc weights;  // of one block: the layout that oneDNN's kernels of this shape read
+  int64_t weight_bytes;        // of one block as it is packed
   // Descending by rows, at least one. A row's bits depend neither on the kernel that computed it
   // nor on its place there.
   std::vector<TileKernel> tiles;
   bool all_agree;  // every size that was tried is there
 };
 
-// Makes and checks the kernels of a shape at the first call, and finds them at later ones.
-// Thread-safe. INTERNAL if oneDNN refuses.
+// Makes and checks the kernels of a shape at the first call, and finds them at later ones. Our own
+// are clean by construction. Thread-safe. INTERNAL if oneDNN refuses.
 absl::StatusOr<const PanelKernels*> FindPanelKernels(const PanelShape& shape);
 
 // The first of `k_blocks` (at least one) that is clean, or else the first of all. Errors are those

@@ -24,6 +24,29 @@ TEST(CheckComputeModeTest, RefusesToEmulateFloat32) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("f32 cannot be emulated"));
 }
 
+TEST(CheckComputeModeTest, RefusesProductsOfOurOwnThatThereAreNot) {
+  const absl::Status of_f32 = CheckComputeMode({ComputeType::kF32, false, Gemm::kTiles});
+  EXPECT_EQ(of_f32.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(of_f32.message(), "gemm=tiles multiplies bf16, bf16x3 or int8, not f32");
+  const absl::Status emulated = CheckComputeMode({ComputeType::kBf16, true, Gemm::kTiles});
+  EXPECT_EQ(emulated.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(emulated.message()),
+              EndsWith("not bf16 with emulate=true, which is products of f32"));
+}
+
+TEST(CheckComputeModeTest, TakesProductsOfOurOwnWhereThereIsAmx) {
+  for (const ComputeType type : {ComputeType::kBf16x3, ComputeType::kBf16, ComputeType::kInt8}) {
+    const absl::Status status = CheckComputeMode({type, false, Gemm::kTiles});
+    if (HasAmxUnits()) {
+      EXPECT_TRUE(status.ok()) << status;
+      continue;
+    }
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(status.message(), "gemm=tiles needs a CPU with amx, this one has " + EffectiveIsa() +
+                                    " (after any cap); gemm=auto uses what the CPU has");
+  }
+}
+
 // By what the CPU at hand reports.
 TEST(CheckComputeModeTest, TakesTheTypesThatTheCpuHasUnitsFor) {
   const auto check = [](ComputeType type, bool has_units, const std::string& needed) {

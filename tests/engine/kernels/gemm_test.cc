@@ -29,18 +29,22 @@ struct Case {
 
 std::string NameOf(const Case& tested) {
   return std::to_string(tested.shape.in) + "to" + std::to_string(tested.shape.out) + "In" +
-         Name(tested.mode.type) + (tested.mode.emulate ? "Emulated" : "");
+         Name(tested.mode.type) + (tested.mode.emulate ? "Emulated" : "") +
+         (tested.mode.gemm == Gemm::kTiles ? "OnTiles" : "");
 }
 
 void PrintTo(const Case& tested, std::ostream* out) { *out << NameOf(tested); }
 
 std::string NameOfParam(const testing::TestParamInfo<Case>& info) { return NameOf(info.param); }
 
-// Each shape with the CPU's own units in every type.
+// Each shape with the CPU's own units in every type, by oneDNN's products and by our own.
 std::vector<Case> InEveryType(const std::vector<Shape>& shapes) {
   std::vector<Case> cases;
   for (const Shape& shape : shapes) {
-    for (const ComputeType type : kComputeTypes) cases.push_back({shape, {type, false}});
+    for (const ComputeType type : kComputeTypes) {
+      cases.push_back({shape, {type, false, Gemm::kOneDnn}});
+      if (type != ComputeType::kF32) cases.push_back({shape, {type, false, Gemm::kTiles}});
+    }
   }
   return cases;
 }

@@ -22,7 +22,7 @@ class SomePanels {
   SomePanels(int64_t count, const Sizes& tiles) : SomePanels(count, tiles, {}) {}
   SomePanels(int64_t count, const Sizes& tiles, const Sizes& last_tiles) {
     const PanelKernels& kernels = Kernels(tiles);
-    for (int64_t p = 0; p < count; ++p) panels_.push_back({p, &kernels, {}, {}});
+    for (int64_t p = 0; p < count; ++p) panels_.push_back({p, &kernels});
     if (!last_tiles.empty()) panels_.back().kernels = &Kernels(last_tiles);
   }
 

@@ -1,0 +1,39 @@
+// Whose products a linear layer uses: oneDNN's or our own.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "engine/base/compute_type.h"
+
+namespace attendant {
+
+struct GemmChoice {
+  Gemm gemm = Gemm::kOneDnn;  // or kTiles
+  double tiles_speedup = 0;   // see ProductPlan
+};
+
+// Of a weight.
+struct ProductShape {
+  int64_t in;
+  int64_t out;
+  int64_t k_block;
+  friend auto operator<=>(const ProductShape&, const ProductShape&) = default;
+};
+
+// What `mode` asks for. kAuto is our own if the CPU has AMX, x fills its tiles, a trial gives the
+// bits that oneDNN's give, and both a few and many rows are faster by kWorthwhileSpeedup: so that
+// the choice, which noise may decide, changes no bit. kTiles is oneDNN's where x does not fill
+// tiles. Trials are made once for each mode and shape, with up to 768 outputs. Thread-safe. Errors
+// are those of PackedLinear::Pack.
+inline constexpr double kWorthwhileSpeedup = 1.15;
+absl::StatusOr<GemmChoice> ChooseGemm(const ComputeMode& mode, const ProductShape& shape);
+
+// Exposed for its test: how often faster `tiles` is than `onednn`, by the best of some runs of each
+// by turns.
+double SpeedupOf(absl::FunctionRef<void()> tiles, absl::FunctionRef<void()> onednn,
+                 absl::FunctionRef<absl::Time()> now);
+
+}  // namespace attendant
