@@ -9,23 +9,18 @@
 #include <vector>
 
 #include "engine/kernels/attention.h"
-#include "engine/kernels/isa.h"
 #include "gmock/gmock.h"
 #include "tests/reference/reference.h"
+#include "tests/support/compute_modes.h"
 #include "tests/support/random_values.h"
 
 namespace attendant {
 
-inline constexpr ComputeMode kF32{}, kBf16{ComputeType::kBf16, false},
-    kBf16Emulated{ComputeType::kBf16, true};
+inline constexpr ComputeMode kF32{};
 
-// The CPU's own units if it has them, else their emulation.
-inline ComputeMode BestMode(const ComputeMode& mode) {
-  return mode == kBf16 && !HasBf16Units() ? kBf16Emulated : mode;
-}
-
-inline std::string NameOf(const ComputeMode& mode) {
-  return std::string(Name(mode.type)) + (mode.emulate ? "Emulated" : "");
+// What attention differs in: kBf16x3 attends as kF32 does, kInt8 as kBf16.
+inline std::vector<ComputeMode> AttentionModes() {
+  return ModesOfThisCpu({ComputeType::kF32, ComputeType::kBf16});
 }
 
 inline AttentionShape ShapeOf(int64_t heads, int64_t key_width, int64_t value_width,
@@ -34,7 +29,7 @@ inline AttentionShape ShapeOf(int64_t heads, int64_t key_width, int64_t value_wi
           .key_width = key_width,
           .value_width = value_width,
           .scale = 1.0f / std::sqrt(static_cast<float>(key_width)),
-          .mode = BestMode(mode)};
+          .mode = mode};
 }
 
 // A packed batch as the fused projection leaves it: rows of queries, keys and values side by side.

@@ -2,13 +2,12 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <string>
 #include <vector>
 
 #include "engine/kernels/attention.h"
-#include "engine/kernels/isa.h"
 #include "gmock/gmock.h"
 #include "tests/reference/reference.h"
+#include "tests/support/compute_modes.h"
 #include "tests/support/random_values.h"
 
 namespace attendant {
@@ -88,23 +87,17 @@ class Batch {
 class AttentionMemoryTest : public testing::TestWithParam<ComputeMode> {
  protected:
   AttentionShape Shape(int64_t key_width, int64_t value_width) const {
-    ComputeMode mode = GetParam();
-    if (mode.type == ComputeType::kBf16 && !HasBf16Units()) mode.emulate = true;
     return {.heads = kHeads,
             .key_width = key_width,
             .value_width = value_width,
             .scale = 1.0f / std::sqrt(static_cast<float>(key_width)),
-            .mode = mode};
+            .mode = GetParam()};
   }
 };
 
 INSTANTIATE_TEST_SUITE_P(Modes, AttentionMemoryTest,
-                         testing::Values(ComputeMode{}, ComputeMode{ComputeType::kBf16, false},
-                                         ComputeMode{ComputeType::kBf16, true}),
-                         [](const auto& test) {
-                           return std::string(Name(test.param.type)) +
-                                  (test.param.emulate ? "Emulated" : "");
-                         });
+                         testing::ValuesIn(ModesOfThisCpu({ComputeType::kF32, ComputeType::kBf16})),
+                         [](const auto& test) { return NameOf(test.param); });
 
 TEST_P(AttentionMemoryTest, MatchesFloat64AtAnyLengths) {
   for (const auto& [key_width, value_width] : {std::pair<int64_t, int64_t>{16, 16}, {26, 9}}) {

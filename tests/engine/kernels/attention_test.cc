@@ -38,7 +38,7 @@ std::string NameOfWidths(const testing::TestParamInfo<std::tuple<ComputeMode, Wi
 }
 
 INSTANTIATE_TEST_SUITE_P(Widths, AttentionWidthTest,
-                         testing::Combine(testing::Values(kF32, kBf16, kBf16Emulated),
+                         testing::Combine(testing::ValuesIn(AttentionModes()),
                                           testing::Values(Widths{1, 1}, Widths{2, 3}, Widths{3, 2},
                                                           Widths{26, 26}, Widths{32, 32},
                                                           Widths{64, 64}, Widths{80, 80},
@@ -47,9 +47,9 @@ INSTANTIATE_TEST_SUITE_P(Widths, AttentionWidthTest,
 
 class AttentionBiasTest : public AttentionTest {};
 
-INSTANTIATE_TEST_SUITE_P(Modes, AttentionTest, testing::Values(kF32, kBf16, kBf16Emulated),
+INSTANTIATE_TEST_SUITE_P(Modes, AttentionTest, testing::ValuesIn(AttentionModes()),
                          [](const auto& test) { return NameOf(test.param); });
-INSTANTIATE_TEST_SUITE_P(Modes, AttentionBiasTest, testing::Values(kF32, kBf16, kBf16Emulated),
+INSTANTIATE_TEST_SUITE_P(Modes, AttentionBiasTest, testing::ValuesIn(AttentionModes()),
                          [](const auto& test) { return NameOf(test.param); });
 
 // Around the sizes of key and query blocks.
@@ -67,9 +67,14 @@ TEST_P(AttentionTest, MatchesFloat64WithPeakedAndLargeScores) {
   batch.ExpectMatchesReference(2e-4);
 }
 
+class AttentionRoundingTest : public AttentionTest {};
+
+INSTANTIATE_TEST_SUITE_P(Modes, AttentionRoundingTest,
+                         testing::ValuesIn(ModesOfThisCpu({ComputeType::kBf16})),
+                         [](const auto& test) { return NameOf(test.param); });
+
 // The engine's error is that of the roundings alone, which the simulation has too.
-TEST_P(AttentionTest, ErrorIsThatOfAPlainSimulation) {
-  if (GetParam() == kF32) return;  // rounds nothing
+TEST_P(AttentionRoundingTest, ErrorIsThatOfAPlainSimulation) {
   for (const int64_t length : {1, 30, 600}) {
     PackedBatch exact(attendant::ShapeOf(2, 64, 64, kF32), {length}),
         rounded(ShapeOf(2, 64, 64), {length});

@@ -19,7 +19,7 @@ class AttentionWindowTest : public AttentionTest {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Modes, AttentionWindowTest, testing::Values(kF32, kBf16, kBf16Emulated),
+INSTANTIATE_TEST_SUITE_P(Modes, AttentionWindowTest, testing::ValuesIn(AttentionModes()),
                          [](const auto& test) { return NameOf(test.param); });
 
 TEST_P(AttentionWindowTest, MatchesFloat64AtAnyWidthAndLength) {

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/kernels/compute_support.h"
 #include "gmock/gmock.h"
 #include "tests/reference/reference.h"
+#include "tests/support/compute_modes.h"
 #include "tests/support/random_values.h"
 
 namespace attendant {
@@ -29,34 +29,26 @@ struct Case {
 
 std::string NameOf(const Case& tested) {
   return std::to_string(tested.shape.in) + "to" + std::to_string(tested.shape.out) + "In" +
-         Name(tested.mode.type) + (tested.mode.emulate ? "Emulated" : "") +
-         (tested.mode.gemm == Gemm::kTiles ? "OnTiles" : "");
+         NameOf(tested.mode);
 }
 
 void PrintTo(const Case& tested, std::ostream* out) { *out << NameOf(tested); }
 
 std::string NameOfParam(const testing::TestParamInfo<Case>& info) { return NameOf(info.param); }
 
-// Each shape with the CPU's own units in every type, by oneDNN's products and by our own.
-std::vector<Case> InEveryType(const std::vector<Shape>& shapes) {
+// Each shape in each mode.
+std::vector<Case> Cases(const std::vector<Shape>& shapes, const std::vector<ComputeMode>& modes) {
   std::vector<Case> cases;
   for (const Shape& shape : shapes) {
-    for (const ComputeType type : kComputeTypes) {
-      cases.push_back({shape, {type, false, Gemm::kOneDnn}});
-      if (type != ComputeType::kF32) cases.push_back({shape, {type, false, Gemm::kTiles}});
-    }
+    for (const ComputeMode& mode : modes) cases.push_back({shape, mode});
   }
   return cases;
 }
 
+std::vector<Case> Native(const std::vector<Shape>& shapes) { return Cases(shapes, NativeModes()); }
+
 std::vector<Case> Emulated(const std::vector<Shape>& shapes) {
-  std::vector<Case> cases;
-  for (const Shape& shape : shapes) {
-    for (const ComputeType type : kComputeTypes) {
-      if (type != ComputeType::kF32) cases.push_back({shape, {type, true}});
-    }
-  }
-  return cases;
+  return Cases(shapes, EmulatedModes());
 }
 
 // A linear layer with its weights, and a batch of the most rows that a test wants.
@@ -101,23 +93,9 @@ struct Layer {
   std::map<int, std::unique_ptr<GemmWorkspace>> workspaces;
 };
 
-// A mode that this CPU does not have is refused, which is then all that there is to test.
-class GemmCaseTest : public testing::TestWithParam<Case> {
- protected:
-  bool Refused() {
-    const ComputeMode& mode = GetParam().mode;
-    const absl::Status status = CheckComputeMode(mode);
-    if (status.ok()) return false;
-    EXPECT_FALSE(mode.emulate || mode.type == ComputeType::kF32) << status;
-    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-    return true;
-  }
-};
-
-class GemmReferenceTest : public GemmCaseTest {};
+class GemmReferenceTest : public testing::TestWithParam<Case> {};
 
 TEST_P(GemmReferenceTest, MatchesFloat64WithBiasAndActivation) {
-  if (Refused()) return;
   constexpr int64_t kRows = 37;
   const Shape shape = GetParam().shape;
   Layer layer(shape, kRows, GetParam().mode);
@@ -135,8 +113,8 @@ const std::vector<Shape> kReferenceShapes = {{1, 1},      {4, 3},     {3, 17},  
                                              {64, 192},   {100, 193}, {256, 40}, {312, 1200},
                                              {384, 1152}, {768, 768}};
 
-INSTANTIATE_TEST_SUITE_P(Shapes, GemmReferenceTest,
-                         testing::ValuesIn(InEveryType(kReferenceShapes)), NameOfParam);
+INSTANTIATE_TEST_SUITE_P(Shapes, GemmReferenceTest, testing::ValuesIn(Native(kReferenceShapes)),
+                         NameOfParam);
 INSTANTIATE_TEST_SUITE_P(Emulated, GemmReferenceTest, testing::ValuesIn(Emulated(kReferenceShapes)),
                          NameOfParam);
 
@@ -144,9 +122,8 @@ INSTANTIATE_TEST_SUITE_P(Emulated, GemmReferenceTest, testing::ValuesIn(Emulated
 // and the product of the low parts; as a rule by much less.
 TEST(GemmTest, Bf16x3IsNearlyFloat32) {
   constexpr int64_t kRows = 40;
-  const ComputeMode native{ComputeType::kBf16x3, false};
   for (const Shape shape : {Shape{64, 192}, Shape{768, 100}, Shape{1536, 40}}) {
-    Layer layer(shape, kRows, {ComputeType::kBf16x3, !CheckComputeMode(native).ok()});
+    Layer layer(shape, kRows, BestMode(ComputeType::kBf16x3));
     Matrix x(ViewOf(std::as_const(layer.x), kRows, shape.in));
     Matrix weight(ViewOf(std::as_const(layer.weight), shape.out, shape.in));
     const Matrix exact = reference::Linear(x, weight, layer.bias);
@@ -171,10 +148,9 @@ TEST(GemmTest, Bf16x3IsNearlyFloat32) {
   }
 }
 
-class GemmColumnsTest : public GemmCaseTest {};
+class GemmColumnsTest : public testing::TestWithParam<Case> {};
 
 TEST_P(GemmColumnsTest, EqualThoseOfTheWholeProduct) {
-  if (Refused()) return;
   constexpr int64_t kRows = 48;
   const Shape shape = GetParam().shape;
   Layer layer(shape, kRows, GetParam().mode);
@@ -202,15 +178,14 @@ TEST_P(GemmColumnsTest, EqualThoseOfTheWholeProduct) {
 
 const std::vector<Shape> kColumnShapes = {{3, 17}, {48, 144}, {100, 193}, {64, 1152}};
 
-INSTANTIATE_TEST_SUITE_P(Shapes, GemmColumnsTest, testing::ValuesIn(InEveryType(kColumnShapes)),
+INSTANTIATE_TEST_SUITE_P(Shapes, GemmColumnsTest, testing::ValuesIn(Native(kColumnShapes)),
                          NameOfParam);
 INSTANTIATE_TEST_SUITE_P(Emulated, GemmColumnsTest, testing::ValuesIn(Emulated(kColumnShapes)),
                          NameOfParam);
 
-class GemmPairTest : public GemmCaseTest {};
+class GemmPairTest : public testing::TestWithParam<Case> {};
 
 TEST_P(GemmPairTest, GivesTheBitsOfTwoLayersOneAfterTheOther) {
-  if (Refused()) return;
   const auto& [shape, mode] = GetParam();
   for (const int64_t rows : {1, 37, 300}) {
     Layer first({24, shape.in}, rows, mode), second(shape, 1, mode);
@@ -236,17 +211,15 @@ TEST_P(GemmPairTest, GivesTheBitsOfTwoLayersOneAfterTheOther) {
 
 const std::vector<Shape> kPairShapes = {{5, 3}, {193, 64}, {1536, 384}};
 
-INSTANTIATE_TEST_SUITE_P(Shapes, GemmPairTest, testing::ValuesIn(InEveryType(kPairShapes)),
-                         NameOfParam);
+INSTANTIATE_TEST_SUITE_P(Shapes, GemmPairTest, testing::ValuesIn(Native(kPairShapes)), NameOfParam);
 INSTANTIATE_TEST_SUITE_P(Emulated, GemmPairTest, testing::ValuesIn(Emulated(kPairShapes)),
                          NameOfParam);
 
-class GemmInvarianceTest : public GemmCaseTest {};
+class GemmInvarianceTest : public testing::TestWithParam<Case> {};
 
 // Row r computed alone is the standard for row r of every batch. The large batches decide which
 // bits those are.
 TEST_P(GemmInvarianceTest, InvarianceOfRowsToBatchPlaceAndTeam) {
-  if (Refused()) return;
   constexpr int64_t kRows = 600;
   const Shape shape = GetParam().shape;
   Layer layer(shape, kRows, GetParam().mode);
@@ -269,21 +242,21 @@ TEST_P(GemmInvarianceTest, InvarianceOfRowsToBatchPlaceAndTeam) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, GemmInvarianceTest,
-                         testing::ValuesIn(InEveryType({{4, 3},
-                                                        {26, 26},
-                                                        {26, 100},
-                                                        {384, 1152},
-                                                        {384, 384},
-                                                        {384, 1536},
-                                                        {1536, 384},
-                                                        {768, 2304},
-                                                        {768, 768},
-                                                        {768, 3072},
-                                                        {3072, 768},
-                                                        {1024, 3072},
-                                                        {1024, 1024},
-                                                        {1024, 4096},
-                                                        {4096, 1024}})),
+                         testing::ValuesIn(Native({{4, 3},
+                                                   {26, 26},
+                                                   {26, 100},
+                                                   {384, 1152},
+                                                   {384, 384},
+                                                   {384, 1536},
+                                                   {1536, 384},
+                                                   {768, 2304},
+                                                   {768, 768},
+                                                   {768, 3072},
+                                                   {3072, 768},
+                                                   {1024, 3072},
+                                                   {1024, 1024},
+                                                   {1024, 4096},
+                                                   {4096, 1024}})),
                          NameOfParam);
 INSTANTIATE_TEST_SUITE_P(Emulated, GemmInvarianceTest,
                          testing::ValuesIn(Emulated({{26, 100}, {384, 384}, {1536, 200}})),
@@ -356,8 +329,7 @@ TEST(GemmTest, KeepsNonFiniteValuesInTheirRow) {
 // Where the sum of low and high parts might as well be infinity minus infinity.
 TEST(GemmTest, Bf16x3OverflowsAsFloat32Does) {
   const Shape shape{40, 200};
-  const ComputeMode native{ComputeType::kBf16x3, false};
-  const ComputeMode mode{ComputeType::kBf16x3, !CheckComputeMode(native).ok()};
+  const ComputeMode mode = BestMode(ComputeType::kBf16x3);
   for (const float value : {INFINITY, -INFINITY, 3.4e38f, -3.3e38f}) {
     Layer exact(shape, 16), layer(shape, 16, mode);
     exact.x[3 * 40 + 7] = layer.x[3 * 40 + 7] = value;

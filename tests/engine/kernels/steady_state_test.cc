@@ -3,10 +3,10 @@
 
 #include "engine/kernels/attention.h"
 #include "engine/kernels/convert.h"
-#include "engine/kernels/isa.h"
 #include "engine/kernels/norm.h"
 #include "gmock/gmock.h"
 #include "tests/support/allocation_counter.h"
+#include "tests/support/compute_modes.h"
 #include "tests/support/random_values.h"
 
 namespace attendant {
@@ -17,7 +17,7 @@ TEST(SteadyStateTest, AttentionNormsAndConversionsAllocateNothing) {
   const ThreadTeam team(2);
   const AttentionShape shape{kHeads, kWidth, kWidth, 0.2f};
   AttentionShape rounded = shape;
-  rounded.mode = {ComputeType::kBf16, !HasBf16Units()};
+  rounded.mode = BestMode(ComputeType::kBf16);
   const std::vector<float> qkv = RandomValues(kRows * kColumns, 1), ones(kColumns, 1.0f);
   std::vector<float> context(qkv.size()), normal(qkv.size());
   const std::vector<AttentionSequence> sequences = {{0, 60}, {60, 600}, {660, 40}};

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "engine/kernels/compute_support.h"
 #include "tests/support/random_values.h"
 
 namespace attendant::testing {
@@ -16,11 +15,6 @@ std::shared_ptr<const Encoder> LoadEncoder(const ModelDescription& description,
       description, weights, [](int64_t, int64_t) {}, mode);
   if (!encoder.ok()) throw std::runtime_error(encoder.status().ToString());
   return *encoder;
-}
-
-ComputeMode BestMode(ComputeType type) {
-  const ComputeMode native{type, false};
-  return CheckComputeMode(native).ok() ? native : ComputeMode{type, true};
 }
 
 ModelDescription SmallModel(int64_t layers, int64_t heads, int64_t head_width) {

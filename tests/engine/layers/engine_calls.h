@@ -8,6 +8,7 @@
 #include "absl/types/span.h"
 #include "engine/checkpoint/model_description.h"
 #include "engine/layers/encoder.h"
+#include "tests/support/compute_modes.h"
 
 namespace attendant::testing {
 
@@ -16,9 +17,6 @@ using Sequence = std::vector<float>;  // [length, E]
 // Loads or fails the test with an exception.
 std::shared_ptr<const Encoder> LoadEncoder(const ModelDescription& description,
                                            WeightSource& weights, const ComputeMode& mode = {});
-
-// The CPU's own units for this type if it has them, else the emulation.
-ComputeMode BestMode(ComputeType type);
 
 // A post-norm model of `layers` layers with GELU and biases; `heads` heads of `head_width`.
 ModelDescription SmallModel(int64_t layers, int64_t heads, int64_t head_width);

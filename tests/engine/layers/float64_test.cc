@@ -83,7 +83,6 @@ TEST(Float64Test, TwelveLayersOfBertBaseInBf16x3) {
 class RoundingTest : public ::testing::TestWithParam<ComputeMode> {};
 
 TEST_P(RoundingTest, ErrorIsThatOfAPlainSimulation) {
-  if (BestMode(GetParam().type) != GetParam() && !GetParam().emulate) return;  // refused
   ModelDescription model = SmallModel(3, 4, 64);
   model.layer.feed_forward_width = 1024;
   MemoryWeights weights = RandomWeights(model, 7);
@@ -101,16 +100,9 @@ TEST_P(RoundingTest, ErrorIsThatOfAPlainSimulation) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, RoundingTest,
-                         ::testing::Values(ComputeMode{ComputeType::kBf16x3, false},
-                                           ComputeMode{ComputeType::kBf16x3, true},
-                                           ComputeMode{ComputeType::kBf16, false},
-                                           ComputeMode{ComputeType::kBf16, true},
-                                           ComputeMode{ComputeType::kInt8, false},
-                                           ComputeMode{ComputeType::kInt8, true}),
-                         [](const auto& tested) {
-                           return std::string(Name(tested.param.type)) +
-                                  (tested.param.emulate ? "Emulated" : "");
-                         });
+                         ::testing::ValuesIn(ModesOfThisCpu(
+                             {ComputeType::kBf16x3, ComputeType::kBf16, ComputeType::kInt8})),
+                         [](const auto& tested) { return NameOf(tested.param); });
 
 struct Case {
   std::string name;
