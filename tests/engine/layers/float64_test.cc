@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <tuple>
 
+#include "absl/strings/str_replace.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "tests/engine/layers/engine_calls.h"
 #include "tests/reference/encoder.h"
@@ -79,30 +81,56 @@ TEST(Float64Test, TwelveLayersOfBertBaseInBf16x3) {
             6e-5);
 }
 
-// The engine's error is that of the roundings alone, which the simulation has too.
+// The engine's error is that of the roundings alone, which a plain simulation has too.
+void ExpectErrorOfASimulation(const ModelDescription& model, WeightSource& weights,
+                              const std::vector<int64_t>& lengths, const ComputeMode& mode) {
+  const std::vector<Sequence> inputs = RandomSequences(lengths, model.layer.hidden_size, 99);
+  const std::vector<std::vector<double>> x = InFloat64(inputs);
+  const auto exact = reference::Encoder(model, weights).Encode(x);
+  const auto simulated = reference::Encoder(model, weights, mode.type).Encode(x);
+  const auto encoder = LoadEncoder(model, weights, mode);
+  EncoderRun run(encoder, 1024, 2);
+  const std::vector<Sequence> computed = Encode(run, *encoder, inputs);
+  const double error = Deviation(InFloat64(computed), exact);
+  EXPECT_LE(error, 1.25 * Deviation(simulated, exact));
+  EXPECT_LE(LargestError(computed, exact), 1.25 * LargestError(InFloat32(simulated), exact));
+  EXPECT_GT(error, mode.type == ComputeType::kBf16x3 ? 1e-6 : 1e-4);  // it did round
+}
+
 class RoundingTest : public ::testing::TestWithParam<ComputeMode> {};
 
 TEST_P(RoundingTest, ErrorIsThatOfAPlainSimulation) {
   ModelDescription model = SmallModel(3, 4, 64);
   model.layer.feed_forward_width = 1024;
   MemoryWeights weights = RandomWeights(model, 7);
-  const std::vector<Sequence> inputs = RandomSequences({1, 40, 16, 70}, 256, 99);
-  const std::vector<std::vector<double>> x = InFloat64(inputs);
-  const auto exact = reference::Encoder(model, weights).Encode(x);
-  const auto simulated = reference::Encoder(model, weights, GetParam().type).Encode(x);
-  const auto encoder = LoadEncoder(model, weights, GetParam());
-  EncoderRun run(encoder, 1024, 2);
-  const std::vector<Sequence> computed = Encode(run, *encoder, inputs);
-  const double error = Deviation(InFloat64(computed), exact);
-  EXPECT_LE(error, 1.25 * Deviation(simulated, exact));
-  EXPECT_LE(LargestError(computed, exact), 1.25 * LargestError(InFloat32(simulated), exact));
-  EXPECT_GT(error, GetParam().type == ComputeType::kBf16x3 ? 1e-6 : 1e-4);  // it did round
+  ExpectErrorOfASimulation(model, weights, {1, 40, 16, 70}, GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, RoundingTest,
                          ::testing::ValuesIn(ModesOfThisCpu(
                              {ComputeType::kBf16x3, ComputeType::kBf16, ComputeType::kInt8})),
                          [](const auto& tested) { return NameOf(tested.param); });
+
+// All layers, at the widths of checkpoints that are in use.
+class CheckpointRoundingTest
+    : public ::testing::TestWithParam<std::tuple<std::string, ComputeType>> {};
+
+TEST_P(CheckpointRoundingTest, ErrorIsThatOfAPlainSimulation) {
+  const auto& [name, type] = GetParam();
+  absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint("synthetic:" + name, {});
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  checkpoint->description.embeddings.reset();
+  ExpectErrorOfASimulation(checkpoint->description, *checkpoint->weights, {5, 19}, BestMode(type));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, CheckpointRoundingTest,
+                         ::testing::Combine(::testing::Values("bert-base", "minilm-l6"),
+                                            ::testing::Values(ComputeType::kBf16,
+                                                              ComputeType::kInt8)),
+                         [](const auto& tested) {
+                           return absl::StrReplaceAll(std::get<0>(tested.param), {{"-", "_"}}) +
+                                  "_" + Name(std::get<1>(tested.param));
+                         });
 
 struct Case {
   std::string name;
