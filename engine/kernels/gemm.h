@@ -28,6 +28,11 @@ namespace attendant {
 inline constexpr int64_t kRowTile = 16;
 constexpr int64_t PaddedRows(int64_t rows) { return (rows + kRowTile - 1) / kRowTile * kRowTile; }
 
+// Columns of y that are computed together, at most: few enough that some threads share even 16
+// rows, and that the rows of a block are never 4096 bytes apart, where caches alias; enough for
+// full speed.
+inline constexpr int64_t kPanelWidth = 192;
+
 // For GemmWorkspace::ShareRowsFrom.
 inline constexpr int64_t kNeverShareRows = std::numeric_limits<int64_t>::max();
 
@@ -119,7 +124,7 @@ void ApplyLinear(const ThreadTeam& team, const PackedLinear& linear, MatrixView<
                  MatrixView<float> y, Activation activation, GemmWorkspace& workspace);
 
 // The same for some columns alone, to the bit, without activation. y has room for all of them: up
-// to 191 columns on either side may be overwritten.
+// to kPanelWidth - 1 columns on either side may get their values too.
 void ApplyLinear(const ThreadTeam& team, const LinearColumns& columns, MatrixView<const float> x,
                  MatrixView<float> y, GemmWorkspace& workspace);
 

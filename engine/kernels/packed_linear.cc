@@ -14,9 +14,6 @@ namespace {
 
 using dnnl::memory;
 
-// Columns of a panel. Narrow enough that a few threads share even 16 rows, and that the panel's
-// rows are never 4096 bytes apart, where caches alias; wide enough for full speed.
-constexpr int64_t kPanelWidth = 192;
 constexpr int64_t kPanelWidthMultiple = 16;
 constexpr int64_t kAlignment = 64;  // of each part of the packed weights, in bytes
 
