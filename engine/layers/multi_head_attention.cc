@@ -133,7 +133,9 @@ MatrixView<const float> MultiHeadAttention::ProjectInput(MatrixView<const float>
   const MatrixView<float> kept = run.Kept(qkv);
   const int64_t keys = shape_.heads * shape_.key_width;
   const int64_t inside = shape_.values_from_outside ? shape_.value_column() : qkv.cols;
-  ProjectColumns(0, run.has_memory ? keys : inside, x, qkv, run);
+  const bool narrow = CanNarrowQueries(x, run);
+  if (narrow) ProjectWantedQueries(x, qkv, run);
+  ProjectColumns(narrow ? keys : 0, run.has_memory ? keys : inside, x, qkv, run);
   ProjectColumns(inside, qkv.cols, outside, qkv, run);
   if (query_norm_) Normalize(*query_norm_, kept.Columns(0, keys), run);
   if (run.has_memory) return kept;
@@ -144,6 +146,27 @@ MatrixView<const float> MultiHeadAttention::ProjectInput(MatrixView<const float>
            shape_.key_width, kept.Columns(0, shape_.value_column()));
   }
   return kept;
+}
+
+bool MultiHeadAttention::CanNarrowQueries(MatrixView<const float> x, RunState& run) const {
+  const int64_t wanted = static_cast<int64_t>(run.wanted_rows.size());
+  return wanted > 0 && PaddedRows(wanted) < x.rows && !shape_.keys_are_queries &&
+         x.cols <= run.activations.context().cols;
+}
+
+// By way of the context buffer, which the attention has yet to fill.
+void MultiHeadAttention::ProjectWantedQueries(MatrixView<const float> x, MatrixView<float> qkv,
+                                              RunState& run) const {
+  const int64_t keys = shape_.heads * shape_.key_width;
+  const int64_t count = static_cast<int64_t>(run.wanted_rows.size());
+  const MatrixView<float> wanted =
+      run.Narrow(run.activations.context(), x.cols).Rows(0, PaddedRows(count));
+  for (int64_t i = 0; i < count; ++i) {
+    std::copy_n(x.row(run.wanted_rows[i]), x.cols, wanted.row(i));
+  }
+  ZeroRows(wanted.Rows(count, wanted.rows - count));
+  ProjectColumns(0, keys, wanted, qkv.Rows(0, wanted.rows), run);
+  RunState::Expand(run.wanted_rows, qkv.Columns(0, keys));
 }
 
 void MultiHeadAttention::ProjectColumns(int64_t begin, int64_t end, MatrixView<const float> x,

@@ -64,10 +64,16 @@ class MultiHeadAttention {
   absl::Status LoadNorms(const std::string& prefix, WeightLoader& loader);
   absl::Status LoadOutput(const LinearPart& part, WeightLoader& loader);
 
-  // Queries of the kept rows, and their keys and values unless they attend to a memory, with
-  // positions in them.
+  // Queries of the kept rows, or of those that are wanted, and keys and values of all unless they
+  // attend to a memory, with positions in them.
   MatrixView<const float> ProjectInput(MatrixView<const float> x, MatrixView<const float> outside,
                                        RunState& run) const;
+
+  // Whether it saves products to make queries of the wanted rows of x alone.
+  bool CanNarrowQueries(MatrixView<const float> x, RunState& run) const;
+
+  // Queries of the wanted rows of x. Keys and values that qkv holds in any rows may be lost.
+  void ProjectWantedQueries(MatrixView<const float> x, MatrixView<float> qkv, RunState& run) const;
 
   // The columns [begin, end) of x's queries, keys and values, in these rows of y.
   void ProjectColumns(int64_t begin, int64_t end, MatrixView<const float> x, MatrixView<float> y,

@@ -303,6 +303,7 @@ void RunState::BeginLayer(int64_t next, int64_t first_layer, const PackedBatch& 
   layer = next;
   observer = &watcher;
   span_index_ = layer - first_layer;
+  wanted_rows = {};
   sequences.clear();
   for (int64_t i = 0; i < batch.sequences(); ++i) {
     sequences.push_back(SequenceOf(batch, i));
@@ -323,6 +324,7 @@ bool RunState::WantsProbabilities() const {
 }
 
 void RunState::NarrowQueries(const PackedBatch& batch) {
+  wanted_rows = batch.wanted_rows;
   sequences.clear();
   int64_t i = -1;
   for (const int32_t row : batch.wanted_rows) {

@@ -108,6 +108,7 @@ struct RunState {
   int64_t tokens = 0;       // T
   bool has_memory = false;  // the batch's sequences attend to memories
   std::vector<AttentionSequence> sequences;
+  absl::Span<const int32_t> wanted_rows;  // the only queries, if NarrowQueries made them so
   int64_t layer = 0;  // that has begun, and who watches it
   RunObserver* observer = nullptr;
   AlignedBuffer<float> distance_bias;      // [H, DistanceColumns(max_tokens)], or of size 0

@@ -3,9 +3,12 @@
 
 #include <limits>
 #include <map>
+#include <utility>
 
+#include "engine/kernels/gemm.h"
 #include "tests/engine/layers/engine_calls.h"
 #include "tests/support/memory_weights.h"
+#include "tests/support/onednn_counter.h"
 
 namespace attendant::testing {
 namespace {
@@ -16,9 +19,9 @@ constexpr int64_t kMaxTokens = 256;
 
 class WantedRowsTest : public ::testing::Test {
  protected:
-  void Load(const ModelDescription& model) {
+  void Load(const ModelDescription& model, const ComputeMode& mode = {}) {
     MemoryWeights weights = RandomWeights(model, 1);
-    encoder_ = LoadEncoder(model, weights);
+    encoder_ = LoadEncoder(model, weights, mode);
     sequences_ = RandomSequences({20, 0, 7, 70, 1, 33}, model.layer.hidden_size, 1);
     cu_seqlens_ = CumulativeLengths(sequences_, model.layer.hidden_size);
   }
@@ -88,6 +91,30 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRun) {
     ModelDescription model = SmallModel(kLayers, kHeads, 16);
     model.layer.norm_placement = placement;
     model.has_exit_norm = placement == NormPlacement::kPre;
+    Load(model);
+    ExpectSameBits();
+  }
+}
+
+TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunInEveryType) {
+  for (const ComputeType type : kComputeTypes) {
+    Load(SmallModel(kLayers, kHeads, 64), BestMode(type));
+    ExpectSameBits();
+  }
+}
+
+TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithQueriesBesideKeysInAPanel) {
+  Load(SmallModel(kLayers, 4, 64));
+  ASSERT_NE(256 % kPanelWidth, 0);
+  ExpectSameBits();
+}
+
+TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithSharedProjections) {
+  for (const auto& [keys_are_queries, values_are_keys] :
+       {std::pair{true, false}, {false, true}, {true, true}}) {
+    ModelDescription model = SmallModel(kLayers, kHeads, 64);
+    model.layer.keys_are_queries = keys_are_queries;
+    model.layer.values_are_keys = values_are_keys;
     Load(model);
     ExpectSameBits();
   }
@@ -195,6 +222,19 @@ TEST_F(WantedRowsTest, KeepTheirBiasAndOnlyTheyAreComputed) {
   EXPECT_EQ(keyless_rows_, 2 * kHeads * (kLayers - 1) + kHeads);
   Rows(Selections()[1], 1, nobody_);
   EXPECT_EQ(keyless_rows_, 2 * kHeads * (kLayers - 1));
+}
+
+TEST_F(WantedRowsTest, SaveProductsOfOtherQueries) {
+  Load(SmallModel(1, kHeads, 64));
+  const auto products = [&](absl::Span<const int32_t> wanted) {
+    EncoderRun run(encoder_, kMaxTokens, 1);
+    FillInput(sequences_, run);
+    const PackedBatch batch = {.cu_seqlens = cu_seqlens_, .bias = {}, .wanted_rows = wanted};
+    const OneDnnCounter onednn;
+    EXPECT_TRUE(run.Attend(0, AttendStage::kContext, batch, nobody_).ok());
+    return onednn.products_run();
+  };
+  EXPECT_LT(products({7}), products({}));
 }
 
 // Takes the probabilities of a layer, and notes the last output.
