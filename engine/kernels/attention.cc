@@ -8,14 +8,13 @@
 #include <vector>
 
 #include "engine/base/aligned_buffer.h"
+#include "engine/base/rounding.h"
 #include "engine/kernels/attention_block.h"
 #include "engine/kernels/isa.h"
 #include "engine/kernels/linear_attention.h"
 
 namespace attendant {
 namespace {
-
-constexpr int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Smaller blocks of queries if larger ones leave a thread fewer items than this.
 constexpr int64_t kItemsPerThread = 4;

@@ -6,6 +6,7 @@
 
 #include "absl/types/span.h"
 #include "engine/base/matrix_view.h"
+#include "engine/base/rounding.h"
 #include "engine/kernels/attention_pattern.h"
 #include "engine/kernels/relative_scores.h"
 
@@ -21,9 +22,7 @@ inline constexpr int64_t kMaxQueries = 512;
 // at most.
 inline constexpr int64_t kMaxPanelWidth = 32;
 
-constexpr int64_t RoundUpToPanel(int64_t size) {
-  return (size + kMaxPanelWidth - 1) / kMaxPanelWidth * kMaxPanelWidth;
-}
+constexpr int64_t RoundUpToPanel(int64_t size) { return RoundUp(size, kMaxPanelWidth); }
 
 // What the products read; their sums are float32.
 enum class AttentionOperands {

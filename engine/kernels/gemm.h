@@ -18,6 +18,7 @@
 #include "absl/types/span.h"
 #include "engine/base/compute_type.h"
 #include "engine/base/matrix_view.h"
+#include "engine/base/rounding.h"
 #include "engine/base/thread_team.h"
 #include "engine/kernels/activation.h"
 
@@ -26,7 +27,7 @@ namespace attendant {
 // Rows that any buffer given to ApplyLinear must be a multiple of: T rounded up. The rows beyond T
 // must be readable and finite (zeros); what is computed for them is not used.
 inline constexpr int64_t kRowTile = 16;
-constexpr int64_t PaddedRows(int64_t rows) { return (rows + kRowTile - 1) / kRowTile * kRowTile; }
+constexpr int64_t PaddedRows(int64_t rows) { return RoundUp(rows, kRowTile); }
 
 // Columns of y that are computed together, at most: few enough that some threads share even 16
 // rows, and that the rows of a block are never 4096 bytes apart, where caches alias; enough for

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/base/rounding.h"
 #include "engine/kernels/attention_kind.h"
 
 // foreach_target.h comes before whatever it includes once per target.
@@ -19,7 +20,7 @@ namespace {
 
 constexpr int64_t kVector = static_cast<int64_t>(kLanes);
 
-constexpr int64_t PaddedWidth(int64_t width) { return (width + kVector - 1) / kVector * kVector; }
+constexpr int64_t PaddedWidth(int64_t width) { return RoundUp(width, kVector); }
 
 HWY_INLINE Floats LoadPart(const float* from, int64_t count) {
   return count >= kVector ? hn::LoadU(FloatTag(), from)
@@ -119,7 +120,7 @@ const char* Name(AttentionKind kind) {
 
 int64_t LinearStateSize(int64_t key_width, int64_t value_width) {
   constexpr int64_t kWidestVector = 16;
-  return key_width * ((value_width + kWidestVector - 1) / kWidestVector * kWidestVector);
+  return key_width * RoundUp(value_width, kWidestVector);
 }
 
 void AttendLinearHead(const LinearHead& head, float* state) {

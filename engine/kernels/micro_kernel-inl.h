@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "engine/base/rounding.h"
 #include "engine/kernels/attention_block.h"
 #include "engine/kernels/simd-inl.h"
 #include "hwy/highway.h"
@@ -21,7 +22,7 @@ namespace HWY_NAMESPACE {
 // Columns of a right operand that the micro-kernel takes at once.
 inline constexpr int64_t kPanel = 2 * static_cast<int64_t>(kLanes);
 
-HWY_INLINE int64_t PaddedToPanel(int64_t cols) { return (cols + kPanel - 1) / kPanel * kPanel; }
+HWY_INLINE int64_t PaddedToPanel(int64_t cols) { return RoundUp(cols, kPanel); }
 
 // Rows of a left operand that the micro-kernel takes at once: 12 accumulators, which 16 registers
 // can hold.
@@ -35,8 +36,8 @@ inline constexpr int64_t kDepthOf =
 // Elements of so much depth; zeros fill the last one, and the last tile.
 template <AttentionOperands kOperands>
 constexpr int64_t Elements(int64_t depth) {
-  const int64_t elements = (depth + kDepthOf<kOperands> - 1) / kDepthOf<kOperands>;
-  return kOperands == AttentionOperands::kTiles ? (elements + 15) / 16 * 16 : elements;
+  const int64_t elements = CeilDivide(depth, kDepthOf<kOperands>);
+  return kOperands == AttentionOperands::kTiles ? RoundUp(elements, 16) : elements;
 }
 
 // Element (r, k) is at data[r * row_stride + k * depth_stride].
@@ -124,7 +125,7 @@ HWY_INLINE void MultiplyTile(LeftOperand a, RightOperand b, int64_t depth,
 // few as can be, and even, because a tile of few rows leaves the arithmetic units waiting.
 template <class Function>
 HWY_INLINE void ForRowTiles(int64_t rows, const Function& function) {
-  const int64_t tiles = (rows + kMicroRows - 1) / kMicroRows;
+  const int64_t tiles = CeilDivide(rows, kMicroRows);
   const int64_t fewer = rows / tiles;
   const int64_t larger_tiles = rows % tiles;
   int64_t begin = 0;

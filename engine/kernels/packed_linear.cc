@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/rounding.h"
 #include "engine/kernels/isa.h"
 #include "engine/kernels/operand.h"
 
@@ -17,12 +18,10 @@ using dnnl::memory;
 constexpr int64_t kPanelWidthMultiple = 16;
 constexpr int64_t kAlignment = 64;  // of each part of the packed weights, in bytes
 
-constexpr int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // Equal widths, save for the last.
 int64_t PanelWidth(int64_t out) {
   const int64_t panels = CeilDivide(out, kPanelWidth);
-  return CeilDivide(CeilDivide(out, panels), kPanelWidthMultiple) * kPanelWidthMultiple;
+  return RoundUp(CeilDivide(out, panels), kPanelWidthMultiple);
 }
 
 // What to try, the best first. AMX products of bfloat16 sum K in an order that depends on the
@@ -54,7 +53,7 @@ onednn::DataType ElementOf(const ComputeMode& mode) {
 
 // Bytes from one block's weights to the next.
 int64_t BlockBytes(const PanelKernels& kernels) {
-  return CeilDivide(kernels.weight_bytes, kAlignment) * kAlignment;
+  return RoundUp(kernels.weight_bytes, kAlignment);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <vector>
 
+#include "engine/base/rounding.h"
 #include "engine/kernels/tile_kernel.h"
 
 namespace attendant {
@@ -35,7 +36,7 @@ class RowBlocks {
       count += left / tile->rows;
       left %= tile->rows;
     }
-    return count + (left + last_->rows - 1) / last_->rows;
+    return count + CeilDivide(left, last_->rows);
   }
 
   // `index` in [0, count()).

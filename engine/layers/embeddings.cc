@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/base/rounding.h"
 #include "engine/kernels/norm.h"
 
 namespace attendant {
@@ -17,7 +18,7 @@ void AddRow(const float* row, int64_t width, float* sum) {
 
 template <class Function>
 void ForRows(const ThreadTeam& team, int64_t rows, const Function& function) {
-  const int64_t items = (rows + kRowsPerItem - 1) / kRowsPerItem;
+  const int64_t items = CeilDivide(rows, kRowsPerItem);
   team.ParallelFor(items, [&](int /*worker*/, int64_t item) {
     const int64_t end = std::min(rows, (item + 1) * kRowsPerItem);
     for (int64_t r = item * kRowsPerItem; r < end; ++r) function(r);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "engine/base/rounding.h"
 #include "engine/kernels/norm.h"
 
 namespace attendant {
@@ -89,7 +90,7 @@ MatrixView<float> TokenConvolution::Forward(MatrixView<const float> x, RunState&
 void TokenConvolution::Gather(MatrixView<const float> x, int64_t first, MatrixView<float> places,
                               const RunState& run) const {
   const int64_t kept = std::clamp<int64_t>(run.tokens - first, 0, places.rows);
-  run.team.ParallelFor((kept + kGatheredRows - 1) / kGatheredRows, [&](int, int64_t item) {
+  run.team.ParallelFor(CeilDivide(kept, kGatheredRows), [&](int, int64_t item) {
     const int64_t end = std::min(kept, (item + 1) * kGatheredRows);
     for (int64_t r = item * kGatheredRows; r < end; ++r) {
       const AttentionSequence& sequence = SequenceOf(run.sequences, first + r);

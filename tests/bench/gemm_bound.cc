@@ -9,6 +9,7 @@
 #include <set>
 
 #include "engine/base/aligned_buffer.h"
+#include "engine/base/rounding.h"
 #include "engine/base/thread_team.h"
 
 namespace attendant::bench {
@@ -18,10 +19,6 @@ using dnnl::memory;
 using DnnlType = memory::data_type;
 
 constexpr int64_t kRowTileRows = 16;
-
-int64_t RoundUp(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 const dnnl::engine& Cpu() {
   static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
@@ -135,7 +132,7 @@ class GemmBound::Impl {
   // Of one worker.
   int64_t RowsOf(int64_t tokens) const {
     const int64_t padded = RoundUp(tokens, plan_.row_multiple);
-    return RoundUp((padded + workers_ - 1) / workers_, kRowTileRows);
+    return RoundUp(CeilDivide(padded, workers_), kRowTileRows);
   }
 
   // One thread must make what one thread runs.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/rounding.h"
 #include "engine/kernels/activation.h"
 #include "engine/kernels/norm.h"
 #include "tests/bench/kernel_operands.h"
@@ -52,7 +53,7 @@ void NormStage(State& state, const LayerCase& layer) {
 // In blocks of rows, as a product applies it to what it has just written.
 void ActivationStage(State& state, const LayerCase& layer) {
   constexpr int64_t kBlock = 64;
-  const int64_t blocks = (layer.tokens() + kBlock - 1) / kBlock;
+  const int64_t blocks = CeilDivide(layer.tokens(), kBlock);
   std::vector<Matrix> in_cache;
   for (int i = 0; i < Team().size(); ++i) in_cache.emplace_back(kBlock, layer.feed_forward_width);
   for (auto _ : state) {
