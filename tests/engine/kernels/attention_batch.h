@@ -86,6 +86,24 @@ class PackedBatch {
     }
   }
 
+  // The probabilities of the first sequence, [H, length, length], which match the reference; to ask
+  // for them changes no bit of the context.
+  std::vector<float> CheckedProbabilities() {
+    const int64_t length = lengths_.front();
+    const std::vector<float> context = Run(2);
+    std::vector<float> probabilities(shape_.heads * length * length);
+    sequences.front().probabilities = probabilities.data();
+    EXPECT_EQ(Run(2), context);
+    sequences.front().probabilities = nullptr;
+    const reference::SequenceResult expected = Expected(0);
+    for (int64_t h = 0; h < shape_.heads; ++h) {
+      const MatrixView<const float> head{&probabilities[h * length * length], length, length,
+                                         length};
+      EXPECT_LT(reference::MaxDifference(expected.probabilities[h], head), 1e-6);
+    }
+    return probabilities;
+  }
+
   std::vector<AttentionSequence> sequences;
   std::vector<float> qkv;
   const AttentionBias* distances = nullptr;

@@ -1,4 +1,5 @@
 // Attention to the keys of a window and those that a pattern or a list adds.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -116,21 +117,12 @@ TEST_P(AttentionWindowTest, ListedPairsAreSeenAndNoOthers) {
   AttentionShape shape = Windowed(1);
   shape.pattern = {.block = kBlock, .listed = BlockLists({{3, 17}, {3, 21}, {20, 0}}, {9})};
   PackedBatch batch(shape, {kLength});
-  const std::vector<float> context = batch.Run(2);
-  std::vector<float> probabilities(2 * kLength * kLength);
-  batch.sequences[0].probabilities = probabilities.data();
-  EXPECT_EQ(batch.Run(2), context);
-  const reference::SequenceResult expected = batch.Expected(0);
-  for (int64_t h = 0; h < 2; ++h) {
-    const MatrixView<const float> head{&probabilities[h * kLength * kLength], kLength, kLength,
-                                       kLength};
-    EXPECT_LT(reference::MaxDifference(expected.probabilities[h], head), 1e-6);
-    int64_t seen = 0;
-    for (int64_t i = 0; i < kLength * kLength; ++i) seen += head.data[i] > 0 ? 1 : 0;
-    // The window of 22 blocks, three pairs, and what block 9 and the others have of each other
-    // beyond the window.
-    EXPECT_EQ(seen, (3 * 22 - 2 + 3 + 2 * (22 - 3)) * kBlock * kBlock);
-  }
+  const std::vector<float> probabilities = batch.CheckedProbabilities();
+  const auto seen = std::count_if(probabilities.begin(), probabilities.end(),
+                                  [](float probability) { return probability > 0; });
+  // For each of two heads: the window of 22 blocks, three pairs, and what block 9 and the others
+  // have of each other beyond the window.
+  EXPECT_EQ(seen, 2 * (3 * 22 - 2 + 3 + 2 * (22 - 3)) * kBlock * kBlock);
 }
 
 // The same scores under a bias that says what the list says.
@@ -172,17 +164,10 @@ TEST_P(AttentionWindowTest, KeysThatNobodyListsAreNotRead) {
 TEST_P(AttentionWindowTest, ProbabilitiesMatchFloat64) {
   constexpr int64_t kLength = 530;
   PackedBatch batch(Windowed(3), {kLength});
-  const std::vector<float> context = batch.Run(2);
-  std::vector<float> probabilities(2 * kLength * kLength);
-  batch.sequences[0].probabilities = probabilities.data();
-  EXPECT_EQ(batch.Run(2), context);
-  const reference::SequenceResult expected = batch.Expected(0);
-  for (int64_t h = 0; h < 2; ++h) {
-    const MatrixView<const float> head{&probabilities[h * kLength * kLength], kLength, kLength,
-                                       kLength};
-    EXPECT_LT(reference::MaxDifference(expected.probabilities[h], head), 1e-6);
-    for (int64_t s = 0; s < kLength; ++s) {
-      for (int64_t t = 0; t < kLength; ++t) EXPECT_EQ(head.row(s)[t] > 0, std::abs(s - t) <= 3);
+  const std::vector<float> probabilities = batch.CheckedProbabilities();
+  for (int64_t row = 0; row < 2 * kLength; ++row) {
+    for (int64_t t = 0; t < kLength; ++t) {
+      EXPECT_EQ(probabilities[row * kLength + t] > 0, std::abs(row % kLength - t) <= 3);
     }
   }
 }
