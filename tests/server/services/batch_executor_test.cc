@@ -5,20 +5,10 @@
 
 #include <utility>
 
-#include "tests/server/services/test_server.h"
+#include "tests/server/services/service_parts.h"
 
 namespace attendant::server {
 namespace {
-
-// Steps one second each time it is asked.
-class SteppingClock final : public Clock {
- public:
-  absl::Time Now() const override { return absl::UnixEpoch() + absl::Seconds(steps_++); }
-  void AwaitUntil(absl::CondVar&, absl::Mutex&, absl::Time) override {}
-
- private:
-  mutable int steps_ = 0;
-};
 
 class BatchExecutorTest : public ::testing::Test {
  protected:
@@ -44,19 +34,8 @@ class BatchExecutorTest : public ::testing::Test {
 
   void Run(std::vector<std::unique_ptr<Job>> batch) { executor_.Run(std::move(batch)); }
 
-  SteppingClock clock_;
-  ServerMetrics metrics_{"test", "isa", "onednn"};
-  Admission admission_{{}};
-  BatchQueue queue_{clock_, {}, {}};
-  MemoryStore memories_{clock_, {}};
-  const ServiceContext context_{TestModels(),
-                                admission_,
-                                queue_,
-                                metrics_,
-                                memories_,
-                                clock_,
-                                TestServerOptions::SmallLimits(),
-                                {1, 1}};
+  ServiceParts parts_{absl::Seconds(1)};
+  const ServiceContext context_ = parts_.Context({1, 1});
   RowPlans row_plans_{context_};
   BatchExecutor executor_{context_, 0, row_plans_};
   std::vector<absl::Status> ended_;
@@ -70,7 +49,7 @@ TEST_F(BatchExecutorTest, StopsBetweenLayersWhenNobodyWaits) {
   Run(std::move(batch));
   ASSERT_EQ(ended_.size(), 1u);
   EXPECT_EQ(ended_[0].code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_EQ(metrics_.Scrape({}).find("attendant_batch_tokens_count{model=\"tiny\"} 1"),
+  EXPECT_EQ(parts_.metrics.Scrape({}).find("attendant_batch_tokens_count{model=\"tiny\"} 1"),
             std::string::npos);
 }
 

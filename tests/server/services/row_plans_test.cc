@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "gmock/gmock.h"
-#include "tests/server/services/test_server.h"
+#include "tests/server/services/service_parts.h"
 
 namespace attendant::server {
 namespace {
@@ -14,17 +14,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-// Says a microsecond more each time it is asked: by it, both ways of working take the same time.
-class SteppingClock final : public Clock {
- public:
-  absl::Time Now() const override { return absl::UnixEpoch() + absl::Microseconds(++asked_); }
-  void AwaitUntil(absl::CondVar&, absl::Mutex&, absl::Time) override {}
-  int64_t asked() const { return asked_; }
-
- private:
-  mutable int64_t asked_ = 0;
-};
 
 // What is logged meanwhile.
 class LogCapture {
@@ -44,25 +33,14 @@ class LogCapture {
 class RowPlansTest : public testing::Test {
  protected:
   const ServiceContext& Context(RowPolicy policy) {
-    context_ =
-        std::make_unique<const ServiceContext>(ServiceContext{TestModels(),
-                                                              admission_,
-                                                              queue_,
-                                                              metrics_,
-                                                              memories_,
-                                                              clock_,
-                                                              TestServerOptions::SmallLimits(),
-                                                              {1, 2, policy}});
+    context_ = std::make_unique<const ServiceContext>(parts_.Context({1, 2, policy}));
     return *context_;
   }
 
   EncoderRun Run(const ServedModel& model) const { return EncoderRun(model.encoder, 600, 2); }
 
-  SteppingClock clock_;
-  ServerMetrics metrics_{"test", "isa", "onednn"};
-  Admission admission_{{}};
-  BatchQueue queue_{clock_, {}, {}};
-  MemoryStore memories_{clock_, {}};
+  // By its clock, both ways of working take the same time.
+  ServiceParts parts_{absl::Microseconds(1)};
   std::unique_ptr<const ServiceContext> context_;
   const ServedModel& tiny_ = *TestModels().at("tiny");
   const ServedModel& bare_ = *TestModels().at("bare");
@@ -75,12 +53,12 @@ TEST_F(RowPlansTest, TimesEachModelOnceAndLogsIt) {
   plans.Apply(tiny_, first);
   EXPECT_THAT(log.text(), AllOf(HasSubstr("model tiny: one team for each product; "),
                                 HasSubstr("rows against team: 512 tokens 1.00x")));
-  const int64_t asked = clock_.asked();
+  const int64_t asked = parts_.clock.asked();
   EXPECT_GT(asked, 0);
   plans.Apply(tiny_, second);
-  EXPECT_EQ(clock_.asked(), asked);
+  EXPECT_EQ(parts_.clock.asked(), asked);
   plans.Apply(bare_, other);
-  EXPECT_GT(clock_.asked(), asked);
+  EXPECT_GT(parts_.clock.asked(), asked);
   EXPECT_THAT(log.text(), HasSubstr("model bare: "));
 }
 
@@ -91,9 +69,9 @@ TEST_F(RowPlansTest, ModelsThatShareWeightsShareThePlan) {
   overlay.base = "tiny";
   EncoderRun of_overlay = Run(overlay), of_base = Run(tiny_);
   plans.Apply(overlay, of_overlay);
-  const int64_t asked = clock_.asked();
+  const int64_t asked = parts_.clock.asked();
   plans.Apply(tiny_, of_base);
-  EXPECT_EQ(clock_.asked(), asked);
+  EXPECT_EQ(parts_.clock.asked(), asked);
 }
 
 TEST_F(RowPlansTest, APolicyThatIsSetIsNeitherTimedNorLogged) {
@@ -106,7 +84,7 @@ TEST_F(RowPlansTest, APolicyThatIsSetIsNeitherTimedNorLogged) {
     plans.Apply(tiny_, run);
     EXPECT_EQ(plans.RowsFrom(tiny_), rows_from);
   }
-  EXPECT_EQ(clock_.asked(), 0);
+  EXPECT_EQ(parts_.clock.asked(), 0);
   EXPECT_THAT(log.text(), IsEmpty());
 }
 
