@@ -16,6 +16,7 @@ namespace {
 using dnnl::memory;
 
 constexpr int64_t kPanelWidthMultiple = 16;
+static_assert(kPanelWidth <= kMostTileColumns);
 constexpr int64_t kAlignment = 64;  // of each part of the packed weights, in bytes
 
 // Equal widths, save for the last.

@@ -4,6 +4,8 @@
 #include <cassert>
 #include <cstring>
 
+#include "engine/base/rounding.h"
+
 // foreach_target.h comes before whatever it includes once per target.
 // clang-format off
 #undef HWY_TARGET_INCLUDE
@@ -29,7 +31,7 @@ constexpr int64_t kGroupRows = 32;
 
 int64_t ElementBytes(TileElement element) { return element == TileElement::kBf16 ? 2 : 1; }
 int64_t Steps(TileElement element, int64_t in) { return in * ElementBytes(element) / kStepBytes; }
-int64_t Groups(int64_t width) { return (width + kGroupColumns - 1) / kGroupColumns; }
+int64_t Groups(int64_t width) { return CeilDivide(width, kGroupColumns); }
 
 }  // namespace
 }  // namespace attendant
@@ -172,13 +174,13 @@ class Multiplier {
     if constexpr (kRows == 2) Tiles::template MultiplyAdd<3, 5, 7>();
     FetchAhead(weight);
     Deliver();
-    const int64_t share = (kGroupRows + kStretchSteps - 2) / (kStretchSteps - 1);
+    constexpr int64_t kShare = CeilDivide(kGroupRows, kStretchSteps - 1);
     for (int64_t step = 1; step < steps; ++step) {
       x += kStepBytes;
       weight += 2 * kTileBytes;
       MultiplyStep<kRows>(x, weight);
       FetchAhead(weight);
-      delivery_.Deliver(share);
+      delivery_.Deliver(kShare);
     }
     delivery_.Finish();
   }
