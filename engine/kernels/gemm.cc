@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/kernels/onednn.h"
 #include "engine/kernels/operand.h"
+#include "engine/kernels/operand_buffer.h"
 #include "engine/kernels/packed_linear.h"
 #include "engine/kernels/product_blocks.h"
 #include "engine/kernels/row_shares.h"
@@ -18,19 +20,6 @@ namespace attendant {
 namespace {
 
 using dnnl::memory;
-
-// x as the products read it: row r of block b (see PanelShape) is dense at data + b block_stride +
-// r row_stride.
-struct Operand {
-  const char* data;
-  int64_t row_stride;    // bytes
-  int64_t block_stride;  // bytes
-  const float* scales;   // one for each row, of int8
-
-  const char* row(int64_t block, int64_t r) const {
-    return data + block * block_stride + r * row_stride;
-  }
-};
 
 // From one row of a worker's own y to the next: our own products take any distance.
 int64_t StagedStride(const PanelShape& shape) {
@@ -45,61 +34,48 @@ void Grow(AlignedBuffer<T>& buffer, int64_t size) {
 // Whether the second layer's operand can be made of blocks of columns.
 bool RoundsInCache(const LinearPair& pair) { return RoundsElementwise(pair.second.impl().mode); }
 
-// Bytes of an element of one block.
-int64_t PartWidth(const ComputeMode& mode) { return OperandWidth(mode) / OperandParts(mode); }
+OperandLayout LayoutOf(const PackedLinear::Impl& linear) {
+  return {linear.mode, linear.in, linear.k_block};
+}
 
-// Rounds a block of x, of which it holds the columns from `first_column` and the rows from
-// `first_row` on, to where `linear` reads it.
-void RoundBlock(MatrixView<const float> block, int64_t first_row, int64_t first_column,
-                const PackedLinear::Impl& linear, const Operand& to) {
-  for (int64_t r = 0; r < block.rows; ++r) {
-    for (int64_t col = 0, count; col < block.cols; col += count) {
-      const int64_t column = first_column + col, offset = column % linear.k_block;
-      count = std::min(block.cols - col, linear.k_block - offset);
-      const int64_t first_part = column / linear.k_block * OperandParts(linear.mode);
-      char* target =
-          const_cast<char*>(to.row(first_part, first_row + r)) + offset * PartWidth(linear.mode);
-      InputToOperand(linear.mode, block.row(r) + col, count, nullptr, {target, to.block_stride});
+// Makes all rows of x's operand; it must not be of nothing.
+void WriteRows(const ThreadTeam& team, MatrixView<const float> x, const PreparedOperand& operand) {
+  ForRowTiles(team, x.rows, [&](int worker, int64_t begin, int64_t count) {
+    for (int64_t r = begin; r < begin + count; ++r) {
+      operand.Write(worker, r, {x.row(r), static_cast<size_t>(x.cols)});
     }
-  }
+  });
 }
 
 }  // namespace
 
 class GemmWorkspace::Impl {
  public:
-  explicit Impl(int workers) : workers_(workers) {}
+  explicit Impl(int workers) : workers_(workers), entry_(workers), inner_(workers) {}
 
   void Reserve(const PackedLinear::Impl& linear, int64_t rows) {
     ReserveProducts(linear);
-    if (linear.mode.type == ComputeType::kF32) return;
-    for (Worker& worker : workers_) Grow(worker.scratch_row, linear.in);
-    Grow(operand_, rows * linear.in * OperandWidth(linear.mode));
-    Grow(scales_, rows);
+    entry_.Reserve(LayoutOf(linear), rows);
   }
-
-  // For `linear` as the second of a pair that is rounded in cache.
   void ReserveInner(const PackedLinear::Impl& linear, int64_t rows) {
     ReserveProducts(linear);
-    Grow(inner_operand_, rows * linear.in * OperandWidth(linear.mode));
+    inner_.Reserve(LayoutOf(linear), rows);
   }
 
-  int64_t operand_bytes() const {
-    return operand_.bytes() + inner_operand_.bytes() + scales_.bytes();
+  PreparedOperand Prepare(const PackedLinear::Impl& linear, int64_t rows) {
+    return entry_.Begin(LayoutOf(linear), rows);
   }
+  PreparedOperand PrepareInner(const PackedLinear::Impl& linear, int64_t rows) {
+    return inner_.Begin(LayoutOf(linear), rows);
+  }
+
+  int64_t operand_bytes() const { return entry_.bytes() + inner_.bytes(); }
 
   void ShareRowsFrom(int64_t rows) { share_rows_from_ = rows; }
   bool SharesRows(int64_t rows) const { return rows >= share_rows_from_; }
 
-  // x for `linear`: itself, or its rounded or quantised rows in this workspace.
-  Operand Convert(const ThreadTeam& team, const PackedLinear::Impl& linear,
-                  MatrixView<const float> x);
-
-  // Where the input of a pair's second layer goes, of so many rows.
-  Operand InnerOperand(const PackedLinear::Impl& linear, int64_t rows) {
-    const int64_t row_stride = linear.k_block * PartWidth(linear.mode);
-    return {inner_operand_.data(), row_stride, rows * row_stride, nullptr};
-  }
+  // x for `linear`: its rows themselves, or its operand, which is made if it is not ready.
+  Operand OperandOf(const ThreadTeam& team, const PackedLinear::Impl& linear, const LinearInput& x);
 
   // y's block of this panel = x's rows through the kernel.
   void Run(int worker, const Panel& panel, const RowBlock& block, const Operand& x,
@@ -147,7 +123,6 @@ class GemmWorkspace::Impl {
 
     dnnl::stream stream{onednn::CpuEngine()};
     AlignedBuffer<char> scratchpad;
-    AlignedBuffer<float> scratch_row;
     // For rows that do not lie as the kernel wants them.
     AlignedBuffer<char> staged_x;
     AlignedBuffer<float> staged_y;
@@ -156,33 +131,20 @@ class GemmWorkspace::Impl {
 
   int64_t share_rows_from_ = kNeverShareRows;
   std::vector<Worker> workers_;
-  AlignedBuffer<char> operand_;
-  AlignedBuffer<char> inner_operand_;
-  AlignedBuffer<float> scales_;
+  OperandBuffer entry_;
+  OperandBuffer inner_;  // of what lies between two layers
 };
 
-Operand GemmWorkspace::Impl::Convert(const ThreadTeam& team, const PackedLinear::Impl& linear,
-                                     MatrixView<const float> x) {
-  const ComputeMode& mode = linear.mode;
-  if (mode.type == ComputeType::kF32) {
-    const int64_t stride = x.stride * static_cast<int64_t>(sizeof(float));
-    return {reinterpret_cast<const char*>(x.data), stride, 0, nullptr};
+Operand GemmWorkspace::Impl::OperandOf(const ThreadTeam& team, const PackedLinear::Impl& linear,
+                                       const LinearInput& x) {
+  if (linear.mode.type == ComputeType::kF32) {
+    const int64_t stride = x.rows.stride * static_cast<int64_t>(sizeof(float));
+    return {reinterpret_cast<const char*>(x.rows.data), stride, 0, nullptr};
   }
-  const int64_t row_stride = linear.k_block * PartWidth(mode);
-  const int64_t block_stride = x.rows * row_stride;
-  const int64_t k_stride = OperandParts(mode) * block_stride;
-  assert(x.rows <= scales_.size());
-  ForRowTiles(team, x.rows, [&](int worker, int64_t begin, int64_t count) {
-    float* scratch = workers_[worker].scratch_row.data();
-    for (int64_t r = begin; r < begin + count; ++r) {
-      for (int64_t k = 0; k < linear.in / linear.k_block; ++k) {
-        char* const target = operand_.data() + k * k_stride + r * row_stride;
-        scales_[r] = InputToOperand(mode, x.row(r) + k * linear.k_block, linear.k_block, scratch,
-                                    {target, block_stride});
-      }
-    }
-  });
-  return {operand_.data(), row_stride, block_stride, scales_.data()};
+  const OperandLayout layout = LayoutOf(linear);
+  if (const std::optional<Operand> ready = x.operand.Find(layout)) return *ready;
+  WriteRows(team, x.rows, entry_.Begin(layout, x.rows.rows));
+  return entry_.Rows(0);
 }
 
 void GemmWorkspace::Impl::Worker::Reserve(const PanelKernels& kernels) {
@@ -289,8 +251,16 @@ void GemmWorkspace::Reserve(const PackedLinear& linear, int64_t rows) {
 }
 void GemmWorkspace::Reserve(const LinearPair& pair, int64_t rows) {
   Reserve(pair.first, rows);
-  if (!RoundsInCache(pair)) return Reserve(pair.second, rows);
-  impl_->ReserveInner(pair.second.impl(), rows);
+  ReserveInner(pair.second, rows);
+}
+void GemmWorkspace::ReserveInner(const PackedLinear& linear, int64_t rows) {
+  impl_->ReserveInner(linear.impl(), rows);
+}
+PreparedOperand GemmWorkspace::Prepare(const PackedLinear& linear, int64_t rows) {
+  return impl_->Prepare(linear.impl(), rows);
+}
+PreparedOperand GemmWorkspace::PrepareInner(const PackedLinear& linear, int64_t rows) {
+  return impl_->PrepareInner(linear.impl(), rows);
 }
 void GemmWorkspace::ShareRowsFrom(int64_t rows) { impl_->ShareRowsFrom(rows); }
 int64_t GemmWorkspace::operand_bytes() const { return impl_->operand_bytes(); }
@@ -314,10 +284,13 @@ Panels PanelsOf(const LinearColumns& columns) {
   return {columns.linear.impl(), absl::MakeConstSpan(&*first, static_cast<size_t>(last - first))};
 }
 
-// y = activation(operand W^T + b), in the columns of these panels.
-void Multiply(const ThreadTeam& team, const Panels& panels, const Operand& operand,
+// y = activation(x W^T + b), in the columns of these panels.
+void Multiply(const ThreadTeam& team, const Panels& panels, const LinearInput& x,
               MatrixView<float> y, Activation activation, GemmWorkspace::Impl& workspace) {
   const PackedLinear::Impl& linear = panels.linear;
+  assert(x.rows.cols == linear.in && y.cols == linear.out);
+  assert(x.rows.rows == y.rows && y.rows % kRowTile == 0);
+  const Operand operand = workspace.OperandOf(team, linear, x);
   ForBlocks(team, panels.panels, y.rows, workspace.SharesRows(y.rows),
             [&](int worker, const Panel& panel, const RowBlock& block) {
               const MatrixView<float> y_block =
@@ -332,43 +305,45 @@ void Multiply(const ThreadTeam& team, const Panels& panels, const Operand& opera
             });
 }
 
+// `between`: the operand of the second layer, of the first layer's outputs, made of blocks of them.
+void WriteBetween(const ThreadTeam& team, const LinearPair& pair, const LinearInput& x,
+                  const PreparedOperand& between, GemmWorkspace::Impl& workspace) {
+  const PackedLinear::Impl& first = pair.first.impl();
+  const Operand entry = workspace.OperandOf(team, first, x);
+  ForBlocks(team, first.panels, x.rows.rows, workspace.SharesRows(x.rows.rows),
+            [&](int worker, const Panel& panel, const RowBlock& block) {
+              const MatrixView<float> result = workspace.Run(worker, panel, block, entry);
+              Activate(pair.activation, result);
+              for (int64_t r = 0; r < result.rows; ++r) {
+                between.Write(worker, block.begin + r,
+                              {result.row(r), static_cast<size_t>(result.cols)}, panel.begin);
+              }
+            });
+}
+
 }  // namespace
 
-void ApplyLinear(const ThreadTeam& team, const PackedLinear& linear, MatrixView<const float> x,
+void ApplyLinear(const ThreadTeam& team, const PackedLinear& linear, const LinearInput& x,
                  MatrixView<float> y, Activation activation, GemmWorkspace& workspace) {
-  assert(x.cols == linear.in_features() && y.cols == linear.out_features());
-  assert(x.rows == y.rows && x.rows % kRowTile == 0);
-  const Operand operand = workspace.impl().Convert(team, linear.impl(), x);
-  Multiply(team, AllOf(linear), operand, y, activation, workspace.impl());
+  Multiply(team, AllOf(linear), x, y, activation, workspace.impl());
 }
 
-void ApplyLinear(const ThreadTeam& team, const LinearColumns& columns, MatrixView<const float> x,
+void ApplyLinear(const ThreadTeam& team, const LinearColumns& columns, const LinearInput& x,
                  MatrixView<float> y, GemmWorkspace& workspace) {
-  const PackedLinear& linear = columns.linear;
-  assert(x.cols == linear.in_features() && y.cols == linear.out_features());
-  assert(x.rows == y.rows && x.rows % kRowTile == 0);
   assert(0 <= columns.begin && columns.begin < columns.end && columns.end <= y.cols);
-  const Operand operand = workspace.impl().Convert(team, linear.impl(), x);
-  Multiply(team, PanelsOf(columns), operand, y, Activation::kIdentity, workspace.impl());
+  Multiply(team, PanelsOf(columns), x, y, Activation::kIdentity, workspace.impl());
 }
 
-void ApplyLinearPair(const ThreadTeam& team, const LinearPair& pair, MatrixView<const float> x,
+void ApplyLinearPair(const ThreadTeam& team, const LinearPair& pair, const LinearInput& x,
                      MatrixView<float> inner, MatrixView<float> y, GemmWorkspace& workspace) {
-  if (!RoundsInCache(pair)) {
+  const PreparedOperand between = workspace.PrepareInner(pair.second, y.rows);
+  if (RoundsInCache(pair)) {
+    WriteBetween(team, pair, x, between, workspace.impl());
+  } else {
     ApplyLinear(team, pair.first, x, inner, pair.activation, workspace);
-    return ApplyLinear(team, pair.second, inner, y, Activation::kIdentity, workspace);
+    if (pair.second.impl().mode.type != ComputeType::kF32) WriteRows(team, inner, between);
   }
-  const PackedLinear::Impl& first = pair.first.impl();
-  const PackedLinear::Impl& second = pair.second.impl();
-  const Operand entry = workspace.impl().Convert(team, first, x);
-  const Operand between = workspace.impl().InnerOperand(second, x.rows);
-  ForBlocks(team, first.panels, x.rows, workspace.impl().SharesRows(x.rows),
-            [&](int worker, const Panel& panel, const RowBlock& block) {
-              const MatrixView<float> result = workspace.impl().Run(worker, panel, block, entry);
-              Activate(pair.activation, result);
-              RoundBlock(result, block.begin, panel.begin, second, between);
-            });
-  Multiply(team, AllOf(pair.second), between, y, Activation::kIdentity, workspace.impl());
+  ApplyLinear(team, pair.second, {inner, between}, y, Activation::kIdentity, workspace);
 }
 
 }  // namespace attendant

@@ -21,6 +21,7 @@
 #include "engine/base/rounding.h"
 #include "engine/base/thread_team.h"
 #include "engine/kernels/activation.h"
+#include "engine/kernels/linear_input.h"
 
 namespace attendant {
 
@@ -90,7 +91,8 @@ struct LinearPair {
 };
 
 // What products need beside their operands, one per instance: room for x as its compute type wants
-// it, and scratch memory for each worker of the team. Not thread-safe.
+// it, and scratch memory for each worker of the team. Not thread-safe, save for what writes a
+// PreparedOperand.
 class GemmWorkspace {
  public:
   explicit GemmWorkspace(int workers);
@@ -98,6 +100,17 @@ class GemmWorkspace {
   // allocates nothing.
   void Reserve(const PackedLinear& linear, int64_t rows);
   void Reserve(const LinearPair& pair, int64_t rows);
+  // The same for a layer that takes what PrepareInner gives.
+  void ReserveInner(const PackedLinear& linear, int64_t rows);
+
+  // Room for x [rows, in] as `linear` reads it, for whoever makes x to write row by row; behind it
+  // zeros up to PaddedRows(rows). It is good until the next Prepare, or the next product that is
+  // not given a good one. Of nothing for kF32.
+  PreparedOperand Prepare(const PackedLinear& linear, int64_t rows);
+  // The same beside it, for what lies between two layers: good until the next PrepareInner or
+  // ApplyLinearPair.
+  PreparedOperand PrepareInner(const PackedLinear& linear, int64_t rows);
+
   // How products of at least that many rows are divided: each worker has a share of the rows, in
   // all columns. Fewer rows, and by default all, are divided among the team panel by panel. No bit
   // depends on it.
@@ -118,21 +131,21 @@ class GemmWorkspace {
 
 // y = activation(x W^T + b). x: [PaddedRows(T), in], y: [PaddedRows(T), out]; their rows are equal,
 // a multiple of kRowTile; y must not overlap x. x is rounded or quantised once, row by row, as the
-// compute type wants it; a row of int8 that is not finite gives NaN. The activation is applied
-// block by block while the block is in cache. `workspace` has had Reserve(linear, at least these
-// rows) and at least team.size() workers.
-void ApplyLinear(const ThreadTeam& team, const PackedLinear& linear, MatrixView<const float> x,
+// compute type wants it, unless it comes with an operand that is good, of this workspace; a row of
+// int8 that is not finite gives NaN. The activation is applied block by block while the block is in
+// cache. `workspace` has had Reserve(linear, at least these rows) and at least team.size() workers.
+void ApplyLinear(const ThreadTeam& team, const PackedLinear& linear, const LinearInput& x,
                  MatrixView<float> y, Activation activation, GemmWorkspace& workspace);
 
 // The same for some columns alone, to the bit, without activation. y has room for all of them: up
 // to kPanelWidth - 1 columns on either side may get their values too.
-void ApplyLinear(const ThreadTeam& team, const LinearColumns& columns, MatrixView<const float> x,
+void ApplyLinear(const ThreadTeam& team, const LinearColumns& columns, const LinearInput& x,
                  MatrixView<float> y, GemmWorkspace& workspace);
 
 // y = second(activation(first(x))): what two calls of ApplyLinear give, to the bit. Between the
 // layers lies `inner`, [rows, out of first]; but kBf16 and kBf16x3 round while a block is in cache,
 // and leave `inner` as it was. `workspace` has had Reserve(pair, at least these rows).
-void ApplyLinearPair(const ThreadTeam& team, const LinearPair& pair, MatrixView<const float> x,
+void ApplyLinearPair(const ThreadTeam& team, const LinearPair& pair, const LinearInput& x,
                      MatrixView<float> inner, MatrixView<float> y, GemmWorkspace& workspace);
 
 }  // namespace attendant

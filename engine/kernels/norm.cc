@@ -122,29 +122,10 @@ void NormalizeRow(const float* row, const LayerNormWeights& weights, size_t coun
   }
 }
 
-void AddRows(MatrixView<const float> x, MatrixView<const float> residual, MatrixView<float> y) {
-  for (int64_t r = 0; r < y.rows; ++r)
-    AddRow(x.row(r), residual.row(r), static_cast<size_t>(y.cols), y.row(r));
-}
-
-void MultiplyRows(MatrixView<const float> x, MatrixView<const float> factor, MatrixView<float> y) {
-  for (int64_t r = 0; r < y.rows; ++r)
-    MultiplyRow(x.row(r), factor.row(r), static_cast<size_t>(y.cols), y.row(r));
-}
-
-void NormalizeRows(MatrixView<const float> x, const LayerNormWeights& weights,
-                   MatrixView<float> y) {
-  for (int64_t r = 0; r < y.rows; ++r)
-    NormalizeRow(x.row(r), weights, static_cast<size_t>(y.cols), y.row(r));
-}
-
-void AddAndNormalizeRows(MatrixView<const float> x, MatrixView<const float> residual,
-                         const LayerNormWeights& weights, MatrixView<float> y) {
-  const size_t count = static_cast<size_t>(y.cols);
-  for (int64_t r = 0; r < y.rows; ++r) {
-    AddRow(x.row(r), residual.row(r), count, y.row(r));
-    NormalizeRow(y.row(r), weights, count, y.row(r));
-  }
+void AddAndNormalizeRow(const float* x, const float* residual, const LayerNormWeights& weights,
+                        size_t count, float* y) {
+  AddRow(x, residual, count, y);
+  NormalizeRow(y, weights, count, y);
 }
 
 }  // namespace
@@ -156,10 +137,22 @@ HWY_AFTER_NAMESPACE();
 namespace attendant {
 namespace {
 
-HWY_EXPORT(AddRows);
-HWY_EXPORT(MultiplyRows);
-HWY_EXPORT(NormalizeRows);
-HWY_EXPORT(AddAndNormalizeRows);
+HWY_EXPORT(AddRow);
+HWY_EXPORT(MultiplyRow);
+HWY_EXPORT(NormalizeRow);
+HWY_EXPORT(AddAndNormalizeRow);
+
+// make(r, columns) makes row r of y, one of so many.
+template <class Make>
+void MakeRows(const ThreadTeam& team, int64_t rows, const PreparedRows& y, const Make& make) {
+  const size_t columns = static_cast<size_t>(y.rows.cols);
+  ForRowTiles(team, rows, [&](int worker, int64_t begin, int64_t count) {
+    for (int64_t r = begin; r < begin + count; ++r) {
+      make(r, columns);
+      y.operand.Write(worker, r, {y.rows.row(r), columns});
+    }
+  });
+}
 
 void CheckWeights([[maybe_unused]] const LayerNormWeights& weights,
                   [[maybe_unused]] int64_t width) {
@@ -182,36 +175,34 @@ const char* Name(NormKind kind) {
 }
 
 void LayerNorm(const ThreadTeam& team, MatrixView<const float> x, const LayerNormWeights& weights,
-               MatrixView<float> y) {
+               const PreparedRows& y) {
   CheckWeights(weights, x.cols);
-  ForRowTiles(team, y.rows, [&](int, int64_t begin, int64_t count) {
-    HWY_DYNAMIC_DISPATCH(NormalizeRows)(x.Rows(begin, count), weights, y.Rows(begin, count));
+  MakeRows(team, x.rows, y, [&](int64_t r, size_t columns) {
+    HWY_DYNAMIC_DISPATCH(NormalizeRow)(x.row(r), weights, columns, y.rows.row(r));
   });
 }
 
 void AddLayerNorm(const ThreadTeam& team, MatrixView<const float> x,
                   MatrixView<const float> residual, const LayerNormWeights& weights,
-                  MatrixView<float> y) {
+                  const PreparedRows& y) {
   CheckWeights(weights, x.cols);
-  ForRowTiles(team, y.rows, [&](int, int64_t begin, int64_t count) {
-    HWY_DYNAMIC_DISPATCH(AddAndNormalizeRows)
-    (x.Rows(begin, count), residual.Rows(begin, count), weights, y.Rows(begin, count));
+  MakeRows(team, x.rows, y, [&](int64_t r, size_t columns) {
+    HWY_DYNAMIC_DISPATCH(AddAndNormalizeRow)
+    (x.row(r), residual.row(r), weights, columns, y.rows.row(r));
   });
 }
 
 void Multiply(const ThreadTeam& team, MatrixView<const float> x, MatrixView<const float> factor,
-              MatrixView<float> y) {
-  ForRowTiles(team, y.rows, [&](int, int64_t begin, int64_t count) {
-    HWY_DYNAMIC_DISPATCH(MultiplyRows)
-    (x.Rows(begin, count), factor.Rows(begin, count), y.Rows(begin, count));
+              const PreparedRows& y) {
+  MakeRows(team, x.rows, y, [&](int64_t r, size_t columns) {
+    HWY_DYNAMIC_DISPATCH(MultiplyRow)(x.row(r), factor.row(r), columns, y.rows.row(r));
   });
 }
 
 void Add(const ThreadTeam& team, MatrixView<const float> x, MatrixView<const float> residual,
          MatrixView<float> y) {
-  ForRowTiles(team, y.rows, [&](int, int64_t begin, int64_t count) {
-    HWY_DYNAMIC_DISPATCH(AddRows)
-    (x.Rows(begin, count), residual.Rows(begin, count), y.Rows(begin, count));
+  MakeRows(team, x.rows, y, [&](int64_t r, size_t columns) {
+    HWY_DYNAMIC_DISPATCH(AddRow)(x.row(r), residual.row(r), columns, y.row(r));
   });
 }
 

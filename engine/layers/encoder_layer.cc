@@ -108,27 +108,41 @@ MatrixView<float> EncoderLayer::Convolve(LayerPart part, MatrixView<float> x, Ru
   return convolution_->Forward(x, run);
 }
 
-MatrixView<float> EncoderLayer::Forward(LayerPart part, MatrixView<float> x, RunState& run) const {
-  const MatrixView<float> convolved = Convolve(part, x, run);
+const PackedLinear* EncoderLayer::entry() const {
+  const bool norms_first = placement_ == NormPlacement::kPre && attention_norm_;
+  return norms_first || bottleneck_ || convolution_ ? nullptr : attention_.entry();
+}
+
+const PackedLinear* EncoderLayer::ReaderAt(size_t block, const PackedLinear* next) const {
+  if (block < feed_forwards_.size()) return feed_forwards_[block].block.entry();
+  if (convolution_) return nullptr;
+  return bottleneck_ ? &bottleneck_->out->linear : next;
+}
+
+PreparedRows EncoderLayer::Forward(LayerPart part, const PreparedRows& x, const PackedLinear* next,
+                                   RunState& run) const {
+  const MatrixView<float> convolved = Convolve(part, x.rows, run);
   const MatrixView<float> context = Context(x, run);
   if (part == LayerPart::kContext) return context;
-  return FromContext(part, {x, ResidualOf(x, run), context, convolved}, run);
+  return FromContext(part, {x.rows, ResidualOf(x.rows, run), context, convolved}, next, run);
 }
 
-MatrixView<float> EncoderLayer::FromContext(LayerPart part, const Entered& entered,
-                                            RunState& run) const {
+PreparedRows EncoderLayer::FromContext(LayerPart part, const Entered& entered,
+                                       const PackedLinear* next, RunState& run) const {
   const MatrixView<float> branch = attention_.Project(entered.context, run);
   if (part == LayerPart::kProjected) return branch;
-  const MatrixView<float> residual = JoinAttention(entered.residual, branch, run);
-  return part == LayerPart::kAttentionBlock ? residual : Finish(entered, residual, run);
+  const bool is_whole = part == LayerPart::kWhole;
+  const PackedLinear* const reader = is_whole ? ReaderAt(0, next) : nullptr;
+  const PreparedRows residual = JoinAttention(entered.residual, branch, reader, run);
+  return is_whole ? Finish(entered, residual, next, run) : residual;
 }
 
-MatrixView<float> EncoderLayer::Finish(const Entered& entered, MatrixView<float> residual,
-                                       RunState& run) const {
-  for (const NormedFeedForward& feed_forward : feed_forwards_) {
-    residual = FeedForwardBlock(feed_forward, residual, run);
+PreparedRows EncoderLayer::Finish(const Entered& entered, PreparedRows residual,
+                                  const PackedLinear* next, RunState& run) const {
+  for (size_t i = 0; i < feed_forwards_.size(); ++i) {
+    residual = FeedForwardBlock(feed_forwards_[i], residual, ReaderAt(i + 1, next), run);
   }
-  if (convolution_) convolution_->AddTo(residual, entered.convolved, run);
+  if (convolution_) convolution_->AddTo(residual.rows, entered.convolved, run);
   if (!bottleneck_) return residual;
   const MatrixView<float> x = entered.x, out = run.Padded(run.activations.outer());
   run.Apply(bottleneck_->out->linear, residual, out);
@@ -136,57 +150,61 @@ MatrixView<float> EncoderLayer::Finish(const Entered& entered, MatrixView<float>
   return x;
 }
 
-MatrixView<float> EncoderLayer::ForwardWanted(LayerPart part, MatrixView<float> x,
+MatrixView<float> EncoderLayer::ForwardWanted(LayerPart part, const PreparedRows& x,
                                               const PackedBatch& batch, RunState& run) const {
   const absl::Span<const int32_t> rows = batch.wanted_rows;
-  MatrixView<float> convolved = Convolve(part, x, run);
+  MatrixView<float> convolved = Convolve(part, x.rows, run);
   if (convolved.rows > 0) convolved = RunState::Compact(rows, convolved);
   run.NarrowQueries(batch);
   const MatrixView<float> context = Context(x, run);
   if (part == LayerPart::kContext) return context;
-  const MatrixView<float> residual = RunState::Compact(rows, ResidualOf(x, run));
-  const MatrixView<float> entered = bottleneck_ ? RunState::Compact(rows, x) : residual;
+  const MatrixView<float> residual = RunState::Compact(rows, ResidualOf(x.rows, run));
+  const MatrixView<float> entered = bottleneck_ ? RunState::Compact(rows, x.rows) : residual;
+  const Entered wanted = {entered, residual, RunState::Compact(rows, context), convolved};
   const int64_t all = std::exchange(run.tokens, static_cast<int64_t>(rows.size()));
-  MatrixView<float> y =
-      FromContext(part, {entered, residual, RunState::Compact(rows, context), convolved}, run);
+  MatrixView<float> y = FromContext(part, wanted, nullptr, run).rows;
   run.tokens = all;
   RunState::Expand(rows, y);
-  y.rows = x.rows;
+  y.rows = x.rows.rows;
   return y;
 }
 
-MatrixView<float> EncoderLayer::FeedForwardBlock(const NormedFeedForward& feed_forward,
-                                                 MatrixView<float> x, RunState& run) const {
-  const MatrixView<float> entry = EntryOf(feed_forward.norm, x, run);
-  return AddAndNorm(x, feed_forward.block.Forward(entry, run), feed_forward.norm, run);
+PreparedRows EncoderLayer::FeedForwardBlock(const NormedFeedForward& feed_forward,
+                                            const PreparedRows& x, const PackedLinear* reader,
+                                            RunState& run) const {
+  const auto& [block, norm] = feed_forward;
+  const MatrixView<float> branch = block.Forward(EntryOf(norm, x, block.entry(), run), run);
+  return AddAndNorm(x.rows, branch, norm, reader, run);
 }
 
-MatrixView<float> EncoderLayer::Context(MatrixView<float> x, RunState& run) const {
+MatrixView<float> EncoderLayer::Context(const PreparedRows& x, RunState& run) const {
   if (!bottleneck_) {
-    return attention_.Context(attention_norm_ ? EntryOf(*attention_norm_, x, run) : x, x, run);
+    const PreparedRows entry =
+        attention_norm_ ? EntryOf(*attention_norm_, x, attention_.entry(), run) : x;
+    return attention_.Context(entry, x.rows, run);
   }
-  MatrixView<float> entry = bottleneck_->in.Apply(x, run.activations.inner(), run);
+  MatrixView<float> entry = bottleneck_->in.Apply(x.rows, run.activations.inner(), run);
   if (bottleneck_->attention) {
-    entry = bottleneck_->attention->Apply(x, run.activations.inner_queries(), run);
+    entry = bottleneck_->attention->Apply(x.rows, run.activations.inner_queries(), run);
   }
-  return attention_.Context(entry, x, run);
+  return attention_.Context(entry, x.rows, run);
 }
 
-// norm(x), beside the x that the residual will need, or x itself.
-MatrixView<float> EncoderLayer::EntryOf(const NormParameters& norm, MatrixView<float> x,
-                                        RunState& run) const {
+// norm(x) for its reader, beside the x that the residual will need, or x itself.
+PreparedRows EncoderLayer::EntryOf(const NormParameters& norm, const PreparedRows& x,
+                                   const PackedLinear* reader, RunState& run) const {
   if (placement_ != NormPlacement::kPre) return x;
-  const MatrixView<float> normed = run.Padded(run.activations.branch());
-  LayerNorm(run.team, run.Kept(x), norm.view(), run.Kept(normed));
+  const PreparedRows normed = {run.Padded(run.activations.branch()), run.Prepare(reader)};
+  LayerNorm(run.team, run.Kept(x.rows), norm.view(), normed);
   return normed;
 }
 
-MatrixView<float> EncoderLayer::JoinAttention(MatrixView<float> x, MatrixView<float> branch,
-                                              RunState& run) const {
+PreparedRows EncoderLayer::JoinAttention(MatrixView<float> x, MatrixView<float> branch,
+                                         const PackedLinear* reader, RunState& run) const {
   if (placement_ != NormPlacement::kPost) return Add(x, branch, run);
-  if (!second_attention_norm_) return AddAndNorm(x, branch, *attention_norm_, run);
+  if (!second_attention_norm_) return AddAndNorm(x, branch, *attention_norm_, reader, run);
   AddLayerNorm(run.team, run.Kept(x), run.Kept(branch), attention_norm_->view(), run.Kept(branch));
-  return AddAndNorm(x, branch, *second_attention_norm_, run);
+  return AddAndNorm(x, branch, *second_attention_norm_, reader, run);
 }
 
 // The residual without a norm, if the layer has one.
@@ -197,11 +215,13 @@ MatrixView<float> EncoderLayer::Add(MatrixView<float> x, MatrixView<float> branc
   return x;
 }
 
-MatrixView<float> EncoderLayer::AddAndNorm(MatrixView<float> x, MatrixView<float> branch,
-                                           const NormParameters& norm, RunState& run) const {
+PreparedRows EncoderLayer::AddAndNorm(MatrixView<float> x, MatrixView<float> branch,
+                                      const NormParameters& norm, const PackedLinear* reader,
+                                      RunState& run) const {
   if (placement_ != NormPlacement::kPost) return Add(x, branch, run);
-  AddLayerNorm(run.team, run.Kept(x), run.Kept(branch), norm.view(), run.Kept(x));
-  return x;
+  const PreparedRows y = {x, run.Prepare(reader)};
+  AddLayerNorm(run.team, run.Kept(x), run.Kept(branch), norm.view(), y);
+  return y;
 }
 
 absl::Status EncoderLayer::ReplaceAttention(const std::string& prefix, const LayerShape& shape,

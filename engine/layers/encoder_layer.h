@@ -36,13 +36,18 @@ class EncoderLayer {
                                            WeightLoader& loader,
                                            const AlignedBuffer<float>& distances = {});
 
-  // Returns where the output is: x, or the attention's result where no residual was added.
-  MatrixView<float> Forward(LayerPart part, MatrixView<float> x, RunState& run) const;
+  // Returns where the output is: x, or the attention's result where no residual was added. `next`
+  // is the entry() of the layer that takes the whole layer's output, or null.
+  PreparedRows Forward(LayerPart part, const PreparedRows& x, const PackedLinear* next,
+                       RunState& run) const;
 
   // The same for the wanted rows of the batch alone: the other rows of the result hold anything.
   // Their bits are those that Forward gives.
-  MatrixView<float> ForwardWanted(LayerPart part, MatrixView<float> x, const PackedBatch& batch,
+  MatrixView<float> ForwardWanted(LayerPart part, const PreparedRows& x, const PackedBatch& batch,
                                   RunState& run) const;
+
+  // The one product that reads what enters the layer, or null: see RunState::Prepare.
+  const PackedLinear* entry() const;
 
   AttentionMemory ProjectMemory(const MemoryRows& memory, RunState& run) const {
     return attention_.ProjectMemory(memory, run);
@@ -97,7 +102,7 @@ class EncoderLayer {
   MatrixView<float> ResidualOf(MatrixView<float> x, RunState& run) const {
     return bottleneck_ ? run.Padded(run.activations.inner()) : x;
   }
-  MatrixView<float> Context(MatrixView<float> x, RunState& run) const;
+  MatrixView<float> Context(const PreparedRows& x, RunState& run) const;
   // Of the whole layer; before anything is added to x.
   MatrixView<float> Convolve(LayerPart part, MatrixView<float> x, RunState& run) const;
   // What entered the layer, what the attention's output is added to, the attention's context, and
@@ -105,17 +110,23 @@ class EncoderLayer {
   struct Entered {
     MatrixView<float> x, residual, context, convolved;
   };
-  MatrixView<float> FromContext(LayerPart part, const Entered& entered, RunState& run) const;
+  PreparedRows FromContext(LayerPart part, const Entered& entered, const PackedLinear* next,
+                           RunState& run) const;
   // From the residual of the feed-forward blocks to the layer's output.
-  MatrixView<float> Finish(const Entered& entered, MatrixView<float> residual, RunState& run) const;
-  MatrixView<float> FeedForwardBlock(const NormedFeedForward& feed_forward, MatrixView<float> x,
-                                     RunState& run) const;
-  MatrixView<float> EntryOf(const NormParameters& norm, MatrixView<float> x, RunState& run) const;
-  MatrixView<float> JoinAttention(MatrixView<float> x, MatrixView<float> branch,
-                                  RunState& run) const;
+  PreparedRows Finish(const Entered& entered, PreparedRows residual, const PackedLinear* next,
+                      RunState& run) const;
+  // What reads the rows that go from the feed-forward block before `block` to that one or, behind
+  // the last, on to `next`.
+  const PackedLinear* ReaderAt(size_t block, const PackedLinear* next) const;
+  PreparedRows FeedForwardBlock(const NormedFeedForward& feed_forward, const PreparedRows& x,
+                                const PackedLinear* reader, RunState& run) const;
+  PreparedRows EntryOf(const NormParameters& norm, const PreparedRows& x,
+                       const PackedLinear* reader, RunState& run) const;
+  PreparedRows JoinAttention(MatrixView<float> x, MatrixView<float> branch,
+                             const PackedLinear* reader, RunState& run) const;
   MatrixView<float> Add(MatrixView<float> x, MatrixView<float> branch, RunState& run) const;
-  MatrixView<float> AddAndNorm(MatrixView<float> x, MatrixView<float> branch,
-                               const NormParameters& norm, RunState& run) const;
+  PreparedRows AddAndNorm(MatrixView<float> x, MatrixView<float> branch, const NormParameters& norm,
+                          const PackedLinear* reader, RunState& run) const;
 
   NormPlacement placement_;
   MultiHeadAttention attention_;

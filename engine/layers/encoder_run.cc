@@ -226,8 +226,10 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Attend(int64_t layer, Attend
   state.BeginLayer(layer, layer, batch, observer);
   const MatrixView<float> x = state.Padded(state.activations.hidden());
   const EncoderLayer& chosen = model.layer(layer);
-  return state.Kept(state.CanSkipRows(batch) ? chosen.ForwardWanted(PartOf(stage), x, batch, state)
-                                             : chosen.Forward(PartOf(stage), x, state));
+  const MatrixView<float> y = state.CanSkipRows(batch)
+                                  ? chosen.ForwardWanted(PartOf(stage), x, batch, state)
+                                  : chosen.Forward(PartOf(stage), x, nullptr, state).rows;
+  return state.Kept(y);
 }
 
 absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, int64_t layers,
@@ -245,7 +247,7 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, 
   if (status.ok()) status = state.Begin(batch);
   if (!status.ok()) return status;
 
-  MatrixView<float> x = state.Padded(state.activations.hidden());
+  PreparedRows x = state.Padded(state.activations.hidden());
   const int64_t end = first_layer + layers;
   bool skips_rows = false;
   for (int64_t layer = first_layer; layer < end; ++layer) {
@@ -253,12 +255,15 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, 
       return absl::CancelledError(absl::StrCat("run: abandoned before layer ", layer));
     }
     state.BeginLayer(layer, first_layer, batch, observer);
-    skips_rows = layer == end - 1 && state.CanSkipRows(batch);
-    x = skips_rows ? model.layer(layer).ForwardWanted(LayerPart::kWhole, x, batch, state)
-                   : model.layer(layer).Forward(LayerPart::kWhole, x, state);
-    observer.AfterLayer(layer, state.Kept(x));
+    const EncoderLayer& current = model.layer(layer);
+    const bool is_last = layer == end - 1;
+    const PackedLinear* const next = is_last ? nullptr : model.layer(layer + 1).entry();
+    skips_rows = is_last && state.CanSkipRows(batch);
+    x = skips_rows ? current.ForwardWanted(LayerPart::kWhole, x, batch, state)
+                   : current.Forward(LayerPart::kWhole, x, next, state);
+    observer.AfterLayer(layer, state.Kept(x.rows));
   }
-  const MatrixView<float> result = state.Kept(x);
+  const MatrixView<float> result = state.Kept(x.rows);
   if (end < model.description.layers || !model.exit_norm) return result;
   const auto normalize = [&](MatrixView<float> rows) {
     LayerNorm(state.team, rows, model.exit_norm->view(), rows);

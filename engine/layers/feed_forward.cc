@@ -28,14 +28,13 @@ absl::StatusOr<FeedForward> FeedForward::Load(const std::string& prefix, const L
   return feed_forward;
 }
 
-MatrixView<float> FeedForward::Forward(MatrixView<const float> x, RunState& run) const {
+MatrixView<float> FeedForward::Forward(const LinearInput& x, RunState& run) const {
   const MatrixView<float> inner = run.activations.feed_forward();
   const MatrixView<float> y = run.Padded(run.activations.branch());
-  for (int64_t begin = 0; begin < x.rows; begin += kFeedForwardRows) {
-    const int64_t rows = std::min(kFeedForwardRows, x.rows - begin);
+  for (int64_t begin = 0; begin < y.rows; begin += kFeedForwardRows) {
+    const int64_t rows = std::min(kFeedForwardRows, y.rows - begin);
     if (gate_) {
-      Expand(x.Rows(begin, rows), inner.Rows(0, rows), run);
-      run.Apply(out_, inner.Rows(0, rows), y.Rows(begin, rows));
+      run.Apply(out_, Expand(x.Rows(begin, rows), inner.Rows(0, rows), run), y.Rows(begin, rows));
     } else {
       ApplyLinearPair(run.team, Pair(), x.Rows(begin, rows), inner.Rows(0, rows),
                       y.Rows(begin, rows), run.gemm);
@@ -44,19 +43,23 @@ MatrixView<float> FeedForward::Forward(MatrixView<const float> x, RunState& run)
   return y;
 }
 
-void FeedForward::Expand(MatrixView<const float> x, MatrixView<float> inner, RunState& run) const {
-  const MatrixView<float> gate = run.activations.gate().Rows(0, x.rows);
+PreparedRows FeedForward::Expand(const LinearInput& x, MatrixView<float> inner,
+                                 RunState& run) const {
+  const MatrixView<float> gate = run.activations.gate().Rows(0, inner.rows);
   run.Apply(*gate_, x, gate, activation_);
   run.Apply(in_, x, inner);
-  Multiply(run.team, inner, gate, inner);
+  const PreparedRows gated = {inner, run.gemm.PrepareInner(out_, inner.rows)};
+  Multiply(run.team, inner, gate, gated);
+  return gated;
 }
 
 void FeedForward::ReserveScratch(RunState& run) const {
+  // A norm makes the operand of all rows.
+  run.gemm.Reserve(in_, PaddedRows(run.max_tokens));
   const int64_t rows = std::min(kFeedForwardRows, PaddedRows(run.max_tokens));
   if (!gate_) return run.gemm.Reserve(Pair(), rows);
   run.gemm.Reserve(*gate_, rows);
-  run.gemm.Reserve(in_, rows);
-  run.gemm.Reserve(out_, rows);
+  run.gemm.ReserveInner(out_, rows);
 }
 
 }  // namespace attendant

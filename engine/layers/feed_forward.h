@@ -25,7 +25,10 @@ class FeedForward {
 
   // activation(x W1^T + b1) W2^T + b2, or (activation(x Wg^T + bg) * (x W1^T + b1)) W2^T + b2:
   // [PaddedRows(T), E] in the branch buffer, which may be where x is.
-  MatrixView<float> Forward(MatrixView<const float> x, RunState& run) const;
+  MatrixView<float> Forward(const LinearInput& x, RunState& run) const;
+
+  // What reads x: see RunState::Prepare.
+  const PackedLinear* entry() const { return &in_; }
 
   void ReserveScratch(RunState& run) const;
   int64_t bytes() const { return in_.bytes() + out_.bytes() + (gate_ ? gate_->bytes() : 0); }
@@ -35,8 +38,8 @@ class FeedForward {
       : activation_(activation), in_(std::move(in)), out_(std::move(out)) {}
 
   LinearPair Pair() const { return {in_, activation_, out_}; }
-  // The first half of a gated block: x [rows, E] to inner [rows, F].
-  void Expand(MatrixView<const float> x, MatrixView<float> inner, RunState& run) const;
+  // The first half of a gated block: x [rows, E] to inner [rows, F], ready for the second half.
+  PreparedRows Expand(const LinearInput& x, MatrixView<float> inner, RunState& run) const;
 
   Activation activation_;
   std::optional<PackedLinear> gate_;  // [F, E]

@@ -100,11 +100,10 @@ absl::Status MultiHeadAttention::LoadOutput(const LinearPart& part, WeightLoader
   return output.status();
 }
 
-MatrixView<float> MultiHeadAttention::Context(MatrixView<const float> x,
-                                              MatrixView<const float> outside,
+MatrixView<float> MultiHeadAttention::Context(const LinearInput& x, MatrixView<const float> outside,
                                               RunState& run) const {
   const MatrixView<const float> qkv =
-      inputs_.empty() ? x.Rows(0, run.tokens) : ProjectInput(x, outside, run);
+      inputs_.empty() ? x.rows.Rows(0, run.tokens) : ProjectInput(x, outside, run);
   const int64_t keys = shape_.heads * shape_.key_width;
   const AttentionInput input = {
       .queries = qkv.Columns(0, keys),
@@ -125,7 +124,7 @@ MatrixView<float> MultiHeadAttention::Context(MatrixView<const float> x,
   return context;
 }
 
-MatrixView<const float> MultiHeadAttention::ProjectInput(MatrixView<const float> x,
+MatrixView<const float> MultiHeadAttention::ProjectInput(const LinearInput& x,
                                                          MatrixView<const float> outside,
                                                          RunState& run) const {
   const MatrixView<float> qkv =
@@ -133,8 +132,8 @@ MatrixView<const float> MultiHeadAttention::ProjectInput(MatrixView<const float>
   const MatrixView<float> kept = run.Kept(qkv);
   const int64_t keys = shape_.heads * shape_.key_width;
   const int64_t inside = shape_.values_from_outside ? shape_.value_column() : qkv.cols;
-  const bool narrow = CanNarrowQueries(x, run);
-  if (narrow) ProjectWantedQueries(x, qkv, run);
+  const bool narrow = CanNarrowQueries(x.rows, run);
+  if (narrow) ProjectWantedQueries(x.rows, qkv, run);
   ProjectColumns(narrow ? keys : 0, run.has_memory ? keys : inside, x, qkv, run);
   ProjectColumns(inside, qkv.cols, outside, qkv, run);
   if (query_norm_) Normalize(*query_norm_, kept.Columns(0, keys), run);
@@ -169,15 +168,15 @@ void MultiHeadAttention::ProjectWantedQueries(MatrixView<const float> x, MatrixV
   RunState::Expand(run.wanted_rows, qkv.Columns(0, keys));
 }
 
-void MultiHeadAttention::ProjectColumns(int64_t begin, int64_t end, MatrixView<const float> x,
+void MultiHeadAttention::ProjectColumns(int64_t begin, int64_t end, const LinearInput& x,
                                         MatrixView<float> y, RunState& run) const {
   for (const Input& input : inputs_) {
     const int64_t out = input.linear.out_features();
     const LinearColumns columns = {input.linear, std::max<int64_t>(0, begin - input.column),
                                    std::min(out, end - input.column)};
     if (columns.begin >= columns.end) continue;
-    ApplyLinear(run.team, columns, x.Columns(0, input.linear.in_features()),
-                y.Columns(input.column, out), run.gemm);
+    const LinearInput read = {x.rows.Columns(0, input.linear.in_features()), x.operand};
+    ApplyLinear(run.team, columns, read, y.Columns(input.column, out), run.gemm);
   }
 }
 

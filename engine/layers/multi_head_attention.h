@@ -33,8 +33,13 @@ class MultiHeadAttention {
   // The context layer, softmax(Q K^T scale) V with the heads side by side: [PaddedRows(T), C] in
   // the context buffer. x: [PaddedRows(T), E]; `outside`: what values are made from if they come
   // from outside a bottleneck, else not looked at.
-  MatrixView<float> Context(MatrixView<const float> x, MatrixView<const float> outside,
+  MatrixView<float> Context(const LinearInput& x, MatrixView<const float> outside,
                             RunState& run) const;
+
+  // The one product that reads x, or null: see RunState::Prepare.
+  const PackedLinear* entry() const {
+    return inputs_.size() == 1 ? &inputs_.front().linear : nullptr;
+  }
 
   // Keys and values of rows of memory, in the buffers that they are projected from and to.
   AttentionMemory ProjectMemory(const MemoryRows& memory, RunState& run) const;
@@ -66,7 +71,7 @@ class MultiHeadAttention {
 
   // Queries of the kept rows, or of those that are wanted, and keys and values of all unless they
   // attend to a memory, with positions in them.
-  MatrixView<const float> ProjectInput(MatrixView<const float> x, MatrixView<const float> outside,
+  MatrixView<const float> ProjectInput(const LinearInput& x, MatrixView<const float> outside,
                                        RunState& run) const;
 
   // Whether it saves products to make queries of the wanted rows of x alone.
@@ -76,7 +81,7 @@ class MultiHeadAttention {
   void ProjectWantedQueries(MatrixView<const float> x, MatrixView<float> qkv, RunState& run) const;
 
   // The columns [begin, end) of x's queries, keys and values, in these rows of y.
-  void ProjectColumns(int64_t begin, int64_t end, MatrixView<const float> x, MatrixView<float> y,
+  void ProjectColumns(int64_t begin, int64_t end, const LinearInput& x, MatrixView<float> y,
                       RunState& run) const;
 
   LayerShape shape_;

@@ -63,7 +63,7 @@ void PositionProjections::ProjectWith(const PackedLinear& linear, const AlignedB
   AlignedBuffer<float> projected(padded * out);
   GemmWorkspace workspace(1);
   workspace.Reserve(linear, padded);
-  ApplyLinear(ThreadTeam(1), linear, {table.data(), padded, in, in},
+  ApplyLinear(ThreadTeam(1), linear, MatrixView<const float>{table.data(), padded, in, in},
               {projected.data(), padded, out, out}, Activation::kIdentity, workspace);
   AlignedBuffer<float> taken(rows_ * width_);
   for (int64_t r = 0; r < rows_; ++r) {

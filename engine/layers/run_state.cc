@@ -71,27 +71,28 @@ absl::Status CheckPositions(const PackedBatch& batch, int64_t max_tokens) {
   return absl::OkStatus();
 }
 
-// Of the largest input of a linear layer, as its compute type wants it, with a scale for each row.
+// Of the largest input of a linear layer, as its compute type wants it, with a scale for each row
+// of int8; and the same of the feed-forward block's second product, whose input lies beside it.
 CheckedSize OperandBytes(const ModelDescription& model, int64_t capacity, const ComputeMode& mode) {
   if (mode.type == ComputeType::kF32) return 0;
   const LayerShape& layer = model.layer;
   const CheckedSize rows = CheckedSize(capacity).RoundedUpTo(kRowTile);
   const CheckedSize chunk = std::min(rows.value(), kFeedForwardRows);
-  // See ApplyLinearPair: then the second layer's input lies beside the first one's.
-  const bool has_pair = RoundsElementwise(mode) && !layer.has_gate;
   CheckedSize largest = rows * CheckedSize(std::max(layer.widest_input(), layer.inner_width()));
   if (layer.has_output_projection) {
     largest = Larger(largest, rows * CheckedSize(layer.heads) * layer.value_width);
   }
-  const CheckedSize inner = chunk * CheckedSize(layer.feed_forward_width);
-  if (!has_pair) largest = Larger(largest, inner);
   largest = Larger(largest, chunk * CheckedSize(layer.convolution.taps) *
                                 (layer.hidden_size / layer.convolution.groups));
   if (model.embeddings && model.embeddings->projected(layer.hidden_size)) {
     largest = Larger(largest, rows * CheckedSize(model.embeddings->projected_from()));
   }
-  if (has_pair) largest = largest + inner;
-  return largest * OperandWidth(mode) + rows * CheckedSize(sizeof(float));
+  const CheckedSize inner = chunk * CheckedSize(layer.feed_forward_width);
+  CheckedSize scales = 0;
+  if (mode.type == ComputeType::kInt8) {
+    scales = layer.feed_forward_width > 0 ? rows + chunk : rows;
+  }
+  return (largest + inner) * OperandWidth(mode) + scales * CheckedSize(sizeof(float));
 }
 
 absl::Status CheckMemory(const PackedBatch& batch, int64_t max_tokens) {
@@ -363,7 +364,11 @@ MatrixView<float> RunState::MemoryInput(int64_t first, int64_t count) {
   return rows;
 }
 
-void RunState::Apply(const PackedLinear& linear, MatrixView<const float> x, MatrixView<float> y,
+PreparedOperand RunState::Prepare(const PackedLinear* reader) {
+  return reader == nullptr ? PreparedOperand() : gemm.Prepare(*reader, tokens);
+}
+
+void RunState::Apply(const PackedLinear& linear, const LinearInput& x, MatrixView<float> y,
                      Activation activation) {
   ApplyLinear(team, linear, x, y, activation, gemm);
 }

@@ -90,8 +90,12 @@ struct RunState {
     return {buffer.data, PaddedRows(tokens), cols, cols};
   }
 
+  // What `reader`, the product that comes next, reads of the kept rows that are about to be made;
+  // of nothing without one.
+  PreparedOperand Prepare(const PackedLinear* reader);
+
   // y = activation(x W^T + b).
-  void Apply(const PackedLinear& linear, MatrixView<const float> x, MatrixView<float> y,
+  void Apply(const PackedLinear& linear, const LinearInput& x, MatrixView<float> y,
              Activation activation = Activation::kIdentity);
 
   // target [rows, E] = x W^T + b of the first `rows` rows of embedded().

@@ -14,7 +14,9 @@
 #include "engine/kernels/convert.h"
 #include "engine/kernels/norm.h"
 #include "engine/kernels/operand.h"
+#include "engine/kernels/operand_buffer.h"
 #include "engine/kernels/rope.h"
+#include "engine/kernels/row_shares.h"
 #include "tests/bench/kernel_operands.h"
 
 namespace attendant::bench {
@@ -108,6 +110,30 @@ void ResidualNorm(State& state) {
   const LayerNormWeights weights{.gamma = gamma, .beta = gamma, .epsilon = 1e-12f};
   for (auto _ : state) AddLayerNorm(Team(), x.view(), residual.view(), weights, y.view());
   state.counters["elements"] = PerSecond(512.0 * static_cast<double>(state.range(0)));
+}
+
+// The same with the operand that the next product reads of the rows: made in one pass, or
+// afterwards.
+void ResidualNormAndOperand(State& state, ComputeType type, bool in_one_pass) {
+  const int64_t width = state.range(0), rows = state.range(1);
+  Matrix x(rows, width), residual(rows, width), y(rows, width);
+  const std::vector<float> gamma(static_cast<size_t>(width), 1.0f);
+  const LayerNormWeights weights{.gamma = gamma, .beta = gamma, .epsilon = 1e-12f};
+  const OperandLayout layout = {{.type = type}, width, width};
+  OperandBuffer buffer(Team().size());
+  buffer.Reserve(layout, PaddedRows(rows));
+  for (auto _ : state) {
+    const PreparedOperand operand = buffer.Begin(layout, rows);
+    const PreparedRows target(y.view(), in_one_pass ? operand : PreparedOperand());
+    AddLayerNorm(Team(), x.view(), residual.view(), weights, target);
+    if (in_one_pass) continue;
+    ForRowTiles(Team(), rows, [&](int worker, int64_t begin, int64_t count) {
+      for (int64_t r = begin; r < begin + count; ++r) {
+        operand.Write(worker, r, {y.view().row(r), static_cast<size_t>(width)});
+      }
+    });
+  }
+  state.counters["elements"] = PerSecond(static_cast<double>(rows * width));
 }
 
 void Activating(State& state, Activation activation) {
@@ -226,6 +252,22 @@ const bool operands_registered = [] {
         ->Arg(384)
         ->Arg(768)
         ->Arg(3072);
+  }
+  return true;
+}();
+
+// The roundings into the type itself, which need none of its units.
+const bool norms_registered = [] {
+  for (const ComputeType type : {ComputeType::kBf16, ComputeType::kInt8}) {
+    for (const bool in_one_pass : {false, true}) {
+      const std::string name = absl::StrCat("ResidualNormAndOperand/", Name(type),
+                                            in_one_pass ? "/in_one_pass" : "/apart");
+      benchmark::RegisterBenchmark(
+          name.c_str(), [=](State& state) { ResidualNormAndOperand(state, type, in_one_pass); })
+          ->ArgNames({"width", "rows"})
+          ->ArgsProduct({{768}, {128, 1024, 4096}})
+          ->UseRealTime();
+    }
   }
   return true;
 }();

@@ -215,6 +215,76 @@ INSTANTIATE_TEST_SUITE_P(Shapes, GemmPairTest, testing::ValuesIn(Native(kPairSha
 INSTANTIATE_TEST_SUITE_P(Emulated, GemmPairTest, testing::ValuesIn(Emulated(kPairShapes)),
                          NameOfParam);
 
+class GemmPreparedTest : public testing::TestWithParam<Case> {
+ protected:
+  // x's operand in the workspace, made by two workers from tile to tile.
+  static PreparedOperand Prepare(const Layer& layer, int64_t rows, GemmWorkspace& workspace) {
+    const PreparedOperand operand = workspace.Prepare(layer.linear, rows);
+    const int64_t in = layer.shape.in;
+    ThreadTeam(2).ParallelFor(rows, [&](int worker, int64_t r) {
+      operand.Write(worker, r, {&layer.x[r * in], static_cast<size_t>(in)});
+    });
+    return operand;
+  }
+};
+
+// The rows themselves are then read of kF32 alone.
+TEST_P(GemmPreparedTest, GivesTheBitsOfAProductThatMakesItsOwnOperand) {
+  const auto& [shape, mode] = GetParam();
+  for (const int64_t rows : {1, 37, 300}) {
+    const int64_t padded = PaddedRows(rows);
+    Layer layer(shape, rows, mode);
+    const std::vector<float> expected = layer.Apply(2, 0, rows);
+    const std::vector<float> nothing(padded * shape.in, std::nanf(""));
+    GemmWorkspace workspace(2);
+    workspace.Reserve(layer.linear, padded);
+    for (const int64_t share_rows_from : {kNeverShareRows, int64_t{0}}) {
+      workspace.ShareRowsFrom(share_rows_from);
+      const PreparedOperand operand = Prepare(layer, rows, workspace);
+      const std::vector<float>& read = mode.type == ComputeType::kF32 ? layer.x : nothing;
+      const LinearInput x = {ViewOf(read, padded, shape.in), operand};
+      std::vector<float> y(padded * shape.out), columns(y.size());
+      ApplyLinear(ThreadTeam(2), layer.linear, x, ViewOf(y, padded, shape.out),
+                  Activation::kIdentity, workspace);
+      for (int64_t r = rows; r < padded && mode.type != ComputeType::kF32; ++r) {
+        for (int64_t c = 0; c < shape.out; ++c) ASSERT_EQ(y[r * shape.out + c], layer.bias[c]);
+      }
+      y.resize(expected.size());
+      EXPECT_EQ(y, expected) << rows << " rows, shared from " << share_rows_from;
+      ApplyLinear(ThreadTeam(2), LinearColumns{layer.linear, 0, shape.out}, x,
+                  ViewOf(columns, padded, shape.out), workspace);
+      columns.resize(expected.size());
+      EXPECT_EQ(columns, expected) << "of columns";
+    }
+  }
+}
+
+TEST_P(GemmPreparedTest, MakesItsOwnOperandIfAnotherTookItsPlace) {
+  constexpr int64_t kRows = 48;
+  const auto& [shape, mode] = GetParam();
+  Layer layer(shape, kRows, mode), other({shape.in, 5}, kRows, mode);
+  const std::vector<float> expected = layer.Apply(2, 0, kRows);
+  GemmWorkspace workspace(2);
+  workspace.Reserve(layer.linear, kRows);
+  workspace.Reserve(other.linear, kRows);
+  const PreparedOperand operand = Prepare(layer, kRows, workspace);
+  std::vector<float> between(kRows * 5), y(expected.size());
+  const std::vector<float> zeros(layer.x.size(), 0.0f);
+  ApplyLinear(ThreadTeam(2), other.linear, ViewOf(zeros, kRows, shape.in),
+              ViewOf(between, kRows, 5), Activation::kIdentity, workspace);
+  ApplyLinear(ThreadTeam(2), layer.linear,
+              {ViewOf(std::as_const(layer.x), kRows, shape.in), operand},
+              ViewOf(y, kRows, shape.out), Activation::kIdentity, workspace);
+  EXPECT_EQ(y, expected);
+}
+
+const std::vector<Shape> kPreparedShapes = {{3, 17}, {100, 193}, {1536, 384}};
+
+INSTANTIATE_TEST_SUITE_P(Shapes, GemmPreparedTest, testing::ValuesIn(Native(kPreparedShapes)),
+                         NameOfParam);
+INSTANTIATE_TEST_SUITE_P(Emulated, GemmPreparedTest, testing::ValuesIn(Emulated(kPreparedShapes)),
+                         NameOfParam);
+
 class GemmInvarianceTest : public testing::TestWithParam<Case> {};
 
 // Row r computed alone is the standard for row r of every batch. The large batches decide which
@@ -287,7 +357,8 @@ TEST(GemmTest, InvarianceToStrides) {
   for (int64_t r = 0; r < kRows; ++r) std::copy_n(&layer.x[r * kIn], kIn, &x[r * (kIn + kGap)]);
   GemmWorkspace workspace(2);
   workspace.Reserve(layer.linear, kRows);
-  ApplyLinear(ThreadTeam(2), layer.linear, {x.data(), kRows, kIn, kIn + kGap},
+  ApplyLinear(ThreadTeam(2), layer.linear,
+              MatrixView<const float>{x.data(), kRows, kIn, kIn + kGap},
               {y.data(), kRows, kOut, kOut + kGap}, Activation::kIdentity, workspace);
   for (int64_t r = 0; r < kRows; ++r) {
     EXPECT_EQ(std::memcmp(&y[r * (kOut + kGap)], &dense[r * kOut], kOut * sizeof(float)), 0) << r;

@@ -325,7 +325,10 @@ TEST(PredictBytesTest, IsWhatARunHolds) {
   ModelDescription attention_only = SmallModel(1, 2, 16);
   attention_only.layer.norm_placement = NormPlacement::kNone;
   attention_only.layer.feed_forward_width = 0;
-  for (const ModelDescription& model : {SmallModel(2, 3, 26), with_embeddings, attention_only}) {
+  ModelDescription gated = SmallModel(2, 3, 26);
+  gated.layer.has_gate = true;
+  for (const ModelDescription& model :
+       {SmallModel(2, 3, 26), with_embeddings, attention_only, gated}) {
     MemoryWeights weights = RandomWeights(model, 1);
     for (const ComputeType type : kComputeTypes) {
       const ComputeMode mode = BestMode(type);
@@ -348,11 +351,11 @@ TEST(PredictBytesTest, CountsTheOperandsOfTheType) {
     return *EncoderRun::PredictBytes(model, 160, 1, mode);
   };
   const int64_t f32 = bytes({});
-  EXPECT_EQ(bytes({ComputeType::kBf16x3, false}) - f32, 160 * ((32 + 64) * 2 * 2 + 4));
-  EXPECT_EQ(bytes({ComputeType::kBf16x3, true}) - f32, 160 * ((32 + 64) * 2 * 4 + 4));
-  EXPECT_EQ(bytes({ComputeType::kBf16, false}) - f32, 160 * ((32 + 64) * 2 + 4));
-  EXPECT_EQ(bytes({ComputeType::kInt8, false}) - f32, 160 * (64 + 4));
-  EXPECT_EQ(bytes({ComputeType::kInt8, true}) - f32, 160 * (64 * 4 + 4));
+  EXPECT_EQ(bytes({ComputeType::kBf16x3, false}) - f32, 160 * (32 + 64) * 2 * 2);
+  EXPECT_EQ(bytes({ComputeType::kBf16x3, true}) - f32, 160 * (32 + 64) * 2 * 4);
+  EXPECT_EQ(bytes({ComputeType::kBf16, false}) - f32, 160 * (32 + 64) * 2);
+  EXPECT_EQ(bytes({ComputeType::kInt8, false}) - f32, 160 * (32 + 4 + 64 + 4));
+  EXPECT_EQ(bytes({ComputeType::kInt8, true}) - f32, 160 * (32 * 4 + 4 + 64 * 4 + 4));
 }
 
 TEST(PredictBytesTest, BoundsTheFeedForwardBuffer) {

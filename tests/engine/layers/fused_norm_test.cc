@@ -1,0 +1,247 @@
+// Norms that make the next product's operand along with their rows: the bits are those of a norm
+// and then a product that makes its own.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/checkpoint/weight_source.h"
+#include "engine/kernels/norm.h"
+#include "engine/layers/feed_forward.h"
+#include "engine/layers/multi_head_attention.h"
+#include "engine/layers/run_state.h"
+#include "tests/engine/layers/engine_calls.h"
+#include "tests/support/memory_weights.h"
+#include "tests/support/random_values.h"
+
+namespace attendant::testing {
+namespace {
+
+// More tokens than a feed-forward block takes at once, and no multiple of a tile.
+constexpr int64_t kMaxTokens = 1300;
+const std::vector<int64_t> kLong = {400, 1, 333, 65, 477};
+
+struct Kind {
+  std::string name;
+  std::function<void(LayerShape&)> give;
+};
+
+std::vector<Kind> PlainKinds() {
+  const auto pre = [](LayerShape& layer) { layer.norm_placement = NormPlacement::kPre; };
+  const auto rms = [](LayerShape& layer) {
+    layer.norm_kind = NormKind::kRms;
+    layer.has_gate = true;
+  };
+  return {{"Post", [](LayerShape&) {}},
+          {"Pre", pre},
+          {"PostRmsGate", rms},
+          {"PreRmsGate", [=](LayerShape& layer) {
+             pre(layer);
+             rms(layer);
+           }}};
+}
+
+std::vector<Kind> AllKinds() {
+  std::vector<Kind> kinds = PlainKinds();
+  kinds.push_back(
+      {"SecondNorm", [](LayerShape& layer) { layer.has_second_attention_norm = true; }});
+  kinds.push_back({"Convolution", [](LayerShape& layer) { layer.convolution = {3, 2}; }});
+  for (const bool outside : {false, true}) {
+    kinds.push_back({outside ? "BottleneckAndOutside" : "Bottleneck", [=](LayerShape& layer) {
+                       layer.bottleneck = 24;
+                       layer.key_width = layer.value_width = 8;
+                       layer.values_from_outside = outside;
+                       layer.feed_forwards = 2;
+                     }});
+  }
+  kinds.push_back({"AttentionAlone", [](LayerShape& layer) { layer.feed_forward_width = 0; }});
+  kinds.push_back({"NoNorm", [](LayerShape& layer) {
+                     layer.norm_placement = NormPlacement::kNone;
+                     layer.feed_forward_width = 0;
+                   }});
+  return kinds;
+}
+
+std::string NameOf(const Kind& kind, ComputeType type) { return kind.name + "_" + Name(type); }
+
+class FusedNormTest : public ::testing::TestWithParam<std::tuple<Kind, ComputeType>> {
+ protected:
+  static ModelDescription Model(const Kind& kind) {
+    ModelDescription model = SmallModel(3, 3, 16);
+    kind.give(model.layer);
+    return model;
+  }
+
+  // Under every way to divide the work.
+  void ExpectEverywhere(const std::vector<Sequence>& sequences,
+                        const std::vector<Sequence>& expected) {
+    for (const int threads : {1, 2, 3}) {
+      EncoderRun run(encoder_, kMaxTokens, threads);
+      for (const int64_t rows_from : {0, 1}) {
+        run.SetRowPlan({.rows_from = rows_from});
+        const std::vector<Sequence> outputs = Encode(run, *encoder_, sequences);
+        ASSERT_EQ(outputs.size(), expected.size());
+        for (size_t i = 0; i < outputs.size(); ++i) {
+          ASSERT_TRUE(BitEqual(outputs[i], expected[i]))
+              << "sequence " << i << ", " << threads << " threads, rows from " << rows_from;
+        }
+      }
+    }
+  }
+
+  const ModelDescription model_ = Model(std::get<Kind>(GetParam()));
+  const ComputeMode mode_ = BestMode(std::get<ComputeType>(GetParam()));
+  MemoryWeights weights_ = RandomWeights(model_, 1);
+  const std::shared_ptr<const Encoder> encoder_ = LoadEncoder(model_, weights_, mode_);
+};
+
+// A layer as the paper has it, one step after the other.
+class PlainLayer {
+ public:
+  PlainLayer(const std::string& prefix, const LayerShape& shape, WeightLoader& loader)
+      : is_pre_(shape.norm_placement == NormPlacement::kPre),
+        attention_(*MultiHeadAttention::Load(prefix, shape, loader)),
+        attention_norm_(ReadNorm(prefix + "attention_norm", shape, loader)),
+        feed_forward_(*FeedForward::Load(FeedForwardPrefix(prefix, shape, 0), shape, loader)),
+        feed_forward_norm_(
+            ReadNorm(FeedForwardPrefix(prefix, shape, 0) + "feed_forward_norm", shape, loader)) {}
+
+  void ReserveScratch(RunState& run) const {
+    attention_.ReserveScratch(run);
+    feed_forward_.ReserveScratch(run);
+  }
+
+  void Forward(MatrixView<float> x, RunState& run) const {
+    Add(x, attention_norm_, run, [&](MatrixView<float> entry) {
+      return attention_.Project(attention_.Context(entry, entry, run), run);
+    });
+    Add(x, feed_forward_norm_, run,
+        [&](MatrixView<float> entry) { return feed_forward_.Forward(entry, run); });
+  }
+
+ private:
+  static NormParameters ReadNorm(const std::string& name, const LayerShape& shape,
+                                 WeightLoader& loader) {
+    return *loader.ReadNorm(name, shape.hidden_size, shape.norm_kind, shape.norm_epsilon);
+  }
+
+  // x = norm(x + branch(x)), or x + branch(norm(x)).
+  template <class Branch>
+  void Add(MatrixView<float> x, const NormParameters& norm, RunState& run,
+           const Branch& branch) const {
+    const MatrixView<float> kept = run.Kept(x);
+    if (!is_pre_) {
+      return AddLayerNorm(run.team, kept, run.Kept(branch(x)), norm.view(), kept);
+    }
+    const MatrixView<float> normed = run.Padded(run.activations.branch());
+    LayerNorm(run.team, kept, norm.view(), run.Kept(normed));
+    attendant::Add(run.team, kept, run.Kept(branch(normed)), kept);
+  }
+
+  bool is_pre_;
+  MultiHeadAttention attention_;
+  NormParameters attention_norm_;
+  FeedForward feed_forward_;
+  NormParameters feed_forward_norm_;
+};
+
+class FusedLayersTest : public FusedNormTest {
+ protected:
+  std::vector<Sequence> StepByStep(const std::vector<Sequence>& sequences) {
+    WeightLoader loader(
+        weights_, 0, [](int64_t, int64_t) {}, mode_);
+    RunState run(model_, kMaxTokens, 1, mode_);
+    std::vector<PlainLayer> layers;
+    for (int64_t i = 0; i < model_.layers; ++i) {
+      layers.emplace_back(absl::StrCat("layer.", i, "."), model_.layer, loader);
+      layers.back().ReserveScratch(run);
+    }
+    const int64_t width = model_.layer.hidden_size;
+    const std::vector<int32_t> bounds = CumulativeLengths(sequences, width);
+    const PackedBatch batch = {.cu_seqlens = bounds, .bias = {}};
+    EXPECT_TRUE(run.Begin(batch).ok());
+    const MatrixView<float> x = run.Padded(run.activations.hidden());
+    float* row = x.data;
+    for (const Sequence& sequence : sequences) {
+      row = std::copy(sequence.begin(), sequence.end(), row);
+    }
+    RunObserver nobody;
+    for (int64_t i = 0; i < model_.layers; ++i) {
+      run.BeginLayer(i, 0, batch, nobody);
+      layers[i].Forward(x, run);
+    }
+    std::vector<Sequence> outputs;
+    for (size_t i = 0; i + 1 < bounds.size(); ++i) {
+      outputs.emplace_back(x.row(bounds[i]), x.row(bounds[i + 1]));
+    }
+    return outputs;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, FusedLayersTest,
+                         ::testing::Combine(::testing::ValuesIn(PlainKinds()),
+                                            ::testing::ValuesIn(kComputeTypes)),
+                         [](const auto& tested) { return std::apply(NameOf, tested.param); });
+
+TEST_P(FusedLayersTest, HaveTheBitsOfOneStepAfterTheOther) {
+  for (const std::vector<int64_t>& lengths : {kLong, {1}, {30, 2, 7}, {64}}) {
+    const std::vector<Sequence> sequences = RandomSequences(lengths, model_.layer.hidden_size, 1);
+    ExpectEverywhere(sequences, StepByStep(sequences));
+  }
+}
+
+// All of its rows come with their operand, though the block takes some of them at a time: the rows
+// themselves are then read of kF32 alone.
+TEST_P(FusedLayersTest, FeedForwardTakesAnOperandOfAllRows) {
+  if (mode_.type == ComputeType::kF32) return;
+  WeightLoader loader(
+      weights_, 0, [](int64_t, int64_t) {}, mode_);
+  const FeedForward block =
+      *FeedForward::Load(FeedForwardPrefix("layer.0.", model_.layer, 0), model_.layer, loader);
+  RunState run(model_, kMaxTokens, 2, mode_);
+  block.ReserveScratch(run);
+  const int64_t width = model_.layer.hidden_size;
+  const std::vector<float> values = RandomValues(PaddedRows(kMaxTokens) * width, 1);
+  const std::vector<float> nothing(values.size(), std::numeric_limits<float>::quiet_NaN());
+  run.tokens = kMaxTokens;
+  const auto output = [&](const LinearInput& x) {
+    const MatrixView<float> y = run.Kept(block.Forward(x, run));
+    return Sequence(y.data, y.data + y.rows * width);
+  };
+  const Sequence expected = output(ViewOf(values, PaddedRows(kMaxTokens), width));
+  const PreparedOperand operand = run.Prepare(block.entry());
+  for (int64_t r = 0; r < kMaxTokens; ++r) {
+    operand.Write(0, r, {&values[r * width], static_cast<size_t>(width)});
+  }
+  EXPECT_TRUE(
+      BitEqual(output({ViewOf(nothing, PaddedRows(kMaxTokens), width), operand}), expected));
+}
+
+class FusedSpanTest : public FusedNormTest {};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, FusedSpanTest,
+                         ::testing::Combine(::testing::ValuesIn(AllKinds()),
+                                            ::testing::ValuesIn(kComputeTypes)),
+                         [](const auto& tested) { return std::apply(NameOf, tested.param); });
+
+// The last norm of a layer makes what the next layer reads.
+TEST_P(FusedSpanTest, HasTheBitsOfOneLayerAfterTheOther) {
+  for (const std::vector<int64_t>& lengths : {kLong, {30, 2, 7}}) {
+    const std::vector<Sequence> sequences = RandomSequences(lengths, model_.layer.hidden_size, 1);
+    std::vector<Sequence> expected = sequences;
+    EncoderRun run(encoder_, kMaxTokens, 1);
+    for (int64_t layer = 0; layer < model_.layers; ++layer) {
+      expected = Encode(run, expected, layer, 1);
+    }
+    ExpectEverywhere(sequences, expected);
+  }
+}
+
+}  // namespace
+}  // namespace attendant::testing
