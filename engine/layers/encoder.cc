@@ -122,6 +122,7 @@ absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::Load(
   status = LoadAll(description, loader, *impl);
   if (!status.ok()) return status;
   impl->own_bytes = impl->bytes();
+  impl->product_plans = loader.product_plans();
   return std::shared_ptr<const Encoder>(new Encoder(std::move(impl)));
 }
 
@@ -151,6 +152,7 @@ absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::LoadOverlay(
   const int64_t read = loader.bytes_read();
   if (absl::Status status = impl->ReplaceNorms(loader); !status.ok()) return status;
   impl->own_bytes = *attention_bytes + loader.bytes_read() - read;
+  AddProductPlans(loader.product_plans(), impl->product_plans);
   return std::shared_ptr<const Encoder>(new Encoder(std::move(impl)));
 }
 
@@ -160,6 +162,7 @@ Encoder::~Encoder() = default;
 const ModelDescription& Encoder::description() const { return impl_->description; }
 const ComputeMode& Encoder::mode() const { return impl_->mode; }
 int64_t Encoder::weight_bytes() const { return impl_->own_bytes; }
+const std::vector<ProductPlan>& Encoder::product_plans() const { return impl_->product_plans; }
 
 void Encoder::Impl::ReserveScratch(RunState& run) const {
   if (embeddings) embeddings->ReserveScratch(run);

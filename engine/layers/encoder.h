@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -14,6 +15,7 @@
 #include "engine/base/thread_team.h"
 #include "engine/checkpoint/model_description.h"
 #include "engine/checkpoint/weight_source.h"
+#include "engine/kernels/gemm.h"
 #include "engine/layers/batch.h"
 #include "engine/layers/row_plan.h"
 
@@ -76,6 +78,9 @@ class Encoder {
   const ComputeMode& mode() const;
   // Of what it does not share with another one.
   int64_t weight_bytes() const;
+  // How the linear layers are multiplied, as loading found it best on this CPU: each plan once, in
+  // the order of first use. An overlay's are those of its base, then of layers of its own.
+  const std::vector<ProductPlan>& product_plans() const;
 
   class Impl;
   const Impl& impl() const { return *impl_; }

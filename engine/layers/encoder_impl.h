@@ -33,6 +33,7 @@ class Encoder::Impl {
   ModelDescription description;
   ComputeMode mode;
   int64_t own_bytes = 0;
+  std::vector<ProductPlan> product_plans;
   std::optional<Embeddings> embeddings;
   std::optional<Front> front;
   SharedBuffer<float> relative_positions;  // [buckets, H], or of size 0

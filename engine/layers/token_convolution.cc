@@ -64,8 +64,7 @@ absl::Status TokenConvolution::LoadGroups(const std::string& name, WeightLoader&
     }
     const absl::Span<const float> own_bias(bias->data() + group * columns,
                                            bias->size() == 0 ? 0 : columns);
-    absl::StatusOr<PackedLinear> packed =
-        PackedLinear::Pack({turned.data(), columns, in, in}, own_bias, loader.mode());
+    absl::StatusOr<PackedLinear> packed = loader.Pack({turned.data(), columns, in, in}, own_bias);
     if (!packed.ok()) return packed.status();
     groups_.push_back(*std::move(packed));
   }

@@ -25,6 +25,12 @@ void ScaleRows(const AlignedBuffer<float>& scale, MatrixView<float> weight, floa
 
 }  // namespace
 
+void AddProductPlans(absl::Span<const ProductPlan> more, std::vector<ProductPlan>& plans) {
+  for (const ProductPlan& plan : more) {
+    if (std::find(plans.begin(), plans.end(), plan) == plans.end()) plans.push_back(plan);
+  }
+}
+
 absl::Status WeightLoader::Read(absl::string_view name, absl::Span<float> target) {
   if (absl::Status status = source_.Read(name, target); !status.ok()) return status;
   done_bytes_ += static_cast<int64_t>(target.size() * sizeof(float));
@@ -64,7 +70,14 @@ absl::StatusOr<PackedLinear> WeightLoader::ReadFusedLinear(absl::Span<const Line
     row += part.out;
   }
   const absl::Span<const float> packed_bias(bias.data(), has_bias ? out : 0);
-  return PackedLinear::Pack({weight.data(), out, in, in}, packed_bias, mode_);
+  return Pack({weight.data(), out, in, in}, packed_bias);
+}
+
+absl::StatusOr<PackedLinear> WeightLoader::Pack(MatrixView<const float> weight,
+                                                absl::Span<const float> bias) {
+  absl::StatusOr<PackedLinear> packed = PackedLinear::Pack(weight, bias, mode_);
+  if (packed.ok()) AddProductPlans({packed->plan()}, product_plans_);
+  return packed;
 }
 
 absl::StatusOr<AlignedBuffer<float>> WeightLoader::ReadBias(const LinearPart& part) {

@@ -41,6 +41,9 @@ struct LinearPart {
                            // Goes into weight and bias, so that it costs nothing in a run
 };
 
+// Adds what is not there yet.
+void AddProductPlans(absl::Span<const ProductPlan> more, std::vector<ProductPlan>& plans);
+
 // Reads tensors one at a time, in the order in which it is asked, which is that of ListWeights;
 // holds none of them longer than it takes to pack it. Errors are those of the source, and of
 // packing.
@@ -59,6 +62,9 @@ class WeightLoader {
   // The parts' weights above each other as one layer [sum of out, in]. A part without bias gets
   // zeros if another has one.
   absl::StatusOr<PackedLinear> ReadFusedLinear(absl::Span<const LinearPart> parts, int64_t in);
+
+  // As PackedLinear::Pack, in the loader's mode: for a layer whose weight is not read as it lies.
+  absl::StatusOr<PackedLinear> Pack(MatrixView<const float> weight, absl::Span<const float> bias);
 
   // The part's bias alone, as its linear layer would have it; zeros without one.
   absl::StatusOr<AlignedBuffer<float>> ReadBias(const LinearPart& part);
@@ -80,8 +86,8 @@ class WeightLoader {
   // The same, or of size 0 if the model has no such tensor.
   absl::StatusOr<AlignedBuffer<float>> ReadOptional(const std::string& name, int64_t elements);
 
-  // What linear layers are packed for.
-  const ComputeMode& mode() const { return mode_; }
+  // Of the layers packed so far, each plan once, in the order of first use.
+  const std::vector<ProductPlan>& product_plans() const { return product_plans_; }
 
   int64_t bytes_read() const { return done_bytes_; }
 
@@ -93,6 +99,7 @@ class WeightLoader {
   int64_t done_bytes_ = 0;
   absl::FunctionRef<void(int64_t, int64_t)> progress_;
   ComputeMode mode_;
+  std::vector<ProductPlan> product_plans_;
 };
 
 }  // namespace attendant

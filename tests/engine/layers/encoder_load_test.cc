@@ -14,8 +14,13 @@
 namespace attendant::testing {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
 
 constexpr int64_t kHuge = int64_t{1} << 40;
 
@@ -111,6 +116,46 @@ TEST(LoadTest, PassesOnWhatTheSourceSays) {
 TEST(LoadTest, KeepsTheDescription) {
   MemoryWeights weights = RandomWeights(FullModel(), 1);
   EXPECT_EQ(LoadEncoder(FullModel(), weights)->description(), FullModel());
+}
+
+// [in, out] of each plan.
+std::vector<std::pair<int64_t, int64_t>> PlannedWidths(const ModelDescription& model,
+                                                       const ComputeMode& mode = {}) {
+  MemoryWeights weights = RandomWeights(model, 1);
+  const auto encoder = LoadEncoder(model, weights, mode);
+  std::vector<std::pair<int64_t, int64_t>> widths;
+  for (const ProductPlan& plan : encoder->product_plans()) {
+    widths.emplace_back(plan.in, plan.out);
+    EXPECT_GT(plan.k_block, 0);
+    EXPECT_EQ(plan.in % plan.k_block, 0);
+    EXPECT_NE(plan.gemm, Gemm::kAuto);
+  }
+  return widths;
+}
+
+TEST(ProductPlansTest, AreToldOnceInTheOrderOfFirstUse) {
+  for (const ComputeType type : kComputeTypes) {
+    EXPECT_THAT(PlannedWidths(SmallModel(3, 2, 8), BestMode(type)),
+                ElementsAre(Pair(16, 48), Pair(16, 16), Pair(16, 32), Pair(32, 16)));
+  }
+}
+
+TEST(ProductPlansTest, AreOfEveryLayerThatIsPacked) {
+  EXPECT_THAT(PlannedWidths(FullModel()),
+              UnorderedElementsAre(Pair(12, 16), Pair(16, 48), Pair(16, 16), Pair(16, 32),
+                                   Pair(32, 16), Pair(24, 8)));
+}
+
+TEST(ProductPlansTest, SayWhatOneDnnsProductsAreCutInto) {
+  const ModelDescription model = SmallModel(1, 2, 8);
+  MemoryWeights weights = RandomWeights(model, 1);
+  const auto encoder = LoadEncoder(model, weights);
+  for (const ProductPlan& plan : encoder->product_plans()) {
+    EXPECT_EQ(plan.gemm, Gemm::kOneDnn);
+    EXPECT_EQ(plan.k_block, plan.in);
+    EXPECT_THAT(plan.tile_rows, Not(IsEmpty()));
+    EXPECT_EQ(plan.tiles_speedup, 0);
+  }
 }
 
 TEST(PredictLoadBytesTest, BoundsWhatIsHeldAndReadAtOnce) {

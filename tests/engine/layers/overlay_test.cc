@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/base/shape.h"
 #include "engine/checkpoint/pruning.h"
@@ -211,6 +212,24 @@ TEST(OverlayTest, OwnsTheAttentionOfPrunedLayersAlone) {
   EXPECT_GE(one, 4 * 4 * 16 * 8);
   EXPECT_LT(one, base->weight_bytes() / 2);
   EXPECT_EQ(own_bytes(R"({"0": [1], "1": [0]})", {"layer.0.", "layer.1."}), 2 * one);
+}
+
+TEST(OverlayTest, HasThePlansOfItsBaseAndThoseOfPrunedLayers) {
+  const ModelDescription model = PrunableModel();
+  MemoryWeights base_weights = RandomWeights(model, 1), no_norms({});
+  const auto base = LoadEncoder(model, base_weights);
+  EXPECT_EQ((*Encoder::LoadOverlay(*base, no_norms))->product_plans(), base->product_plans());
+
+  Checkpoint pruned = Pruned(model, R"({"1": [0]})");
+  MemoryWeights weights = NormsAndAttention(pruned, {"layer.1."});
+  const auto overlay = Encoder::LoadOverlay(*base, pruned.description, weights);
+  ASSERT_TRUE(overlay.ok()) << overlay.status();
+  std::vector<ProductPlan> more = (*overlay)->product_plans();
+  const auto own = more.begin() + static_cast<std::ptrdiff_t>(base->product_plans().size());
+  EXPECT_TRUE(std::equal(more.begin(), own, base->product_plans().begin()));
+  ASSERT_EQ(more.end() - own, 2);
+  EXPECT_EQ(std::pair(own[0].in, own[0].out), std::pair(int64_t{16}, int64_t{24}));
+  EXPECT_EQ(std::pair(own[1].in, own[1].out), std::pair(int64_t{8}, int64_t{16}));
 }
 
 TEST(OverlayTest, RefusesAnotherModelAndAPrunedBase) {
