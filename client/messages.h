@@ -247,6 +247,7 @@ struct ModelInfo {
   std::vector<PrunedLayer> pruned_layers;
   std::optional<DataType> compute_dtype;
   std::string compute_type;          // as in Execution
+  std::string gemm;                  // "onednn", "tiles", "mixed"; empty: no linear layers
   int64_t weight_bytes = 0;          // without those that it shares with its base
   std::string base;                  // empty: none
   int64_t sequence_state_bytes = 0;  // 0: it takes no sequences in parts

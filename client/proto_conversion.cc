@@ -265,6 +265,7 @@ ModelInfo FromProto(v1::GetModelResponse response) {
   }
   info.compute_dtype = FromProto(response.compute_dtype());
   info.compute_type = response.compute_type();
+  info.gemm = response.gemm();
   info.weight_bytes = response.weight_bytes();
   info.base = response.base();
   info.sequence_state_bytes = response.sequence_state_bytes();

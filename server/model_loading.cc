@@ -19,6 +19,7 @@
 #include "engine/checkpoint/pruning.h"
 #include "engine/layers/encoder.h"
 #include "server/services/node_binding.h"
+#include "server/services/product_plans.h"
 
 namespace attendant::server {
 namespace {
@@ -97,6 +98,13 @@ absl::StatusOr<std::vector<std::shared_ptr<const Encoder>>> LoadCopies(const Ope
   return copies;
 }
 
+// An overlay's only if they are not those of its base, which have been told.
+void LogProductPlans(const std::string& name, const Encoder& encoder, const ServedModel* base) {
+  const std::vector<ProductPlan>& plans = encoder.product_plans();
+  if (plans.empty() || (base != nullptr && plans == base->encoder->product_plans())) return;
+  spdlog::info("model {}: {}", name, Describe(plans));
+}
+
 absl::StatusOr<std::shared_ptr<const ServedModel>> LoadModel(OpenedModel opened,
                                                              const ServedModel* base,
                                                              const ThreadPlan& plan) {
@@ -118,6 +126,7 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> LoadModel(OpenedModel opened,
       InMebibytes(encoder.weight_bytes()),
       plan.copies() > 1 ? absl::StrCat(" on each of ", plan.copies(), " NUMA nodes") : "",
       absl::ToDoubleSeconds(absl::Now() - started));
+  LogProductPlans(name, encoder, base);
   auto model = std::make_shared<ServedModel>();
   model->name = name;
   if (base != nullptr) model->base = base->name;

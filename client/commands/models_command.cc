@@ -152,6 +152,7 @@ void PrintDetails(std::ostream& out, const ModelInfo& model) {
   }
   if (model.classes > 0) PrintLine(out, "classes", absl::StrCat(model.classes));
   PrintLine(out, "compute", ComputeType(model));
+  if (!model.gemm.empty()) PrintLine(out, "matrix products", model.gemm);
   PrintLine(out, "weights", absl::StrFormat("%.1f MiB", model.weight_bytes / 1048576.0));
   if (!model.base.empty()) PrintLine(out, "shares weights of", model.base);
   if (model.sequence_state_bytes > 0) {

@@ -128,6 +128,7 @@ Json ToJson(const ModelInfo& model) {
                {"pruned_layers", OfPrunedLayers(model.pruned_layers)},
                {"compute_dtype", TypeName(model.compute_dtype)},
                {"compute_type", model.compute_type},
+               {"gemm", model.gemm},
                {"weight_bytes", model.weight_bytes},
                {"base", model.base},
                {"sequence_state_bytes", model.sequence_state_bytes},

@@ -7,6 +7,7 @@
 #include "engine/layers/model_facts.h"
 #include "server/services/compute_dtype.h"
 #include "server/services/model_lookup.h"
+#include "server/services/product_plans.h"
 #include "server/services/request_end.h"
 #include "server/services/status_mapping.h"
 #include "server/services/stream_sequence.h"
@@ -88,6 +89,7 @@ void Describe(const ServedModel& model, v1::GetModelResponse& out) {
     out.set_classes(description.classifier->width(description.layer.hidden_size));
   }
   SetComputeType(model.encoder->mode().type, out);
+  out.set_gemm(GemmOf(model.encoder->product_plans()));
   out.set_weight_bytes(model.encoder->weight_bytes());
   out.set_base(model.base);
   out.set_sequence_state_bytes(SequenceStateBytes(description));

@@ -298,8 +298,8 @@ TEST_F(CommandLineTest, ModelsListsAndDescribes) {
         "branch scale             yes\n", "listed blocks            1 pairs, 1 global\n",
         "relative positions       rotary\n",
         "features                 4 wide, behind 2 rows of the model's own; sequences up to 196\n",
-        "compute                  f32\n", "heads of layer 3         1\n",
-        "heads of layer 5         none left\n",
+        "compute                  f32\n", "matrix products          mixed\n",
+        "heads of layer 3         1\n", "heads of layer 5         none left\n",
         "FLOPs                    96 per token, 8 per pair of query and key\n",
         "  attention.qkv          96 per token\n", "  attention.scores       8 per pair\n",
         "  pooling.dense          32 per sequence\n",
@@ -319,6 +319,7 @@ TEST_F(CommandLineTest, ModelsListsAndDescribes) {
   EXPECT_EQ(document["models"][0]["block_pairs"].dump(), "[[5,9]]");
   EXPECT_EQ(document["models"][0]["global_blocks"].dump(), "[12]");
   EXPECT_EQ(document["models"][0]["weight_sets"], 4);
+  EXPECT_EQ(document["models"][0]["gemm"], "mixed");
   EXPECT_EQ(document["models"][0]["pruned_layers"].dump(),
             R"([{"heads":[1],"layer":3},{"heads":[],"layer":5}])");
   EXPECT_EQ(document["models"][0]["stage_costs"][1]["flops_per_pair"], 8);

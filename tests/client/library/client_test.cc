@@ -302,6 +302,7 @@ TEST_F(ClientTest, ListsAndDescribesModels) {
   EXPECT_EQ(model->front->feature_width, 4);
   EXPECT_FALSE(model->front->needs_every);
   EXPECT_THAT(model->windowed_layers, ElementsAre(1));
+  EXPECT_EQ(model->gemm, "mixed");
   EXPECT_EQ(model->limits.max_request_tokens, 16384);
   EXPECT_EQ(model->thread_plan.isa, "avx2");
   EXPECT_THAT(model->thread_plan.instance_nodes, ElementsAre(1));

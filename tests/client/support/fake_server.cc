@@ -266,6 +266,7 @@ grpc::Status FakeServer::GetModel(grpc::ServerContext*, const v1::GetModelReques
   response->add_windowed_layers(1);
   response->set_compute_dtype(v1::FLOAT32);
   response->set_compute_type("f32");
+  response->set_gemm("mixed");
   response->mutable_limits()->set_max_request_tokens(16384);
   response->mutable_thread_plan()->set_isa("avx2");
   response->mutable_thread_plan()->add_instance_nodes(1);

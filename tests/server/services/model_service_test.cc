@@ -56,6 +56,7 @@ TEST_F(ModelServiceTest, DescribesAModel) {
   EXPECT_EQ(response.pooled_width(), 32);
   EXPECT_EQ(response.compute_dtype(), v1::FLOAT32);
   EXPECT_EQ(response.compute_type(), "f32");
+  EXPECT_EQ(response.gemm(), "onednn");
   EXPECT_GT(response.weight_bytes(), 0);
   ASSERT_EQ(response.stage_costs_size(), 6);
   EXPECT_EQ(response.stage_costs(0).stage(), "attention.qkv");
