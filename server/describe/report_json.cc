@@ -204,6 +204,7 @@ std::string ToJson(const ModelReport& report) {
                {"refusals", report.refusals},
                {"warnings", found.warnings},
                {"description", nullptr}};
+  json["gemm"] = Name(setting.compute.gemm);
   if (found.description.layers > 0) json["description"] = OfDescription(found.description);
   if (!report.weights.empty()) {
     json["memory"] = OfMemory(report);

@@ -165,7 +165,9 @@ void AddMemory(const ModelReport& report, Lines& lines) {
   const ComputeMode& mode = report.model.setting.compute;
   lines.push_back("");
   Add("compute type",
-      absl::StrCat(Name(mode.type), mode.emulate ? ", emulated" : "", "; ISA ", EffectiveIsa()),
+      absl::StrCat(Name(mode.type), mode.emulate ? ", emulated" : "",
+                   mode.gemm == Gemm::kAuto ? "" : absl::StrCat(", gemm=", Name(mode.gemm)),
+                   "; ISA ", EffectiveIsa()),
       lines);
   for (const WeightMemory& memory : report.weight_memory) {
     Add(absl::StrCat("weights in ", Name(memory.type)),

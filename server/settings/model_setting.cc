@@ -35,6 +35,15 @@ absl::Status ReadDtype(const std::string& value, ComputeType& target) {
   return Unexpected("f32, bf16x3, bf16 or int8 for dtype", value);
 }
 
+absl::Status ReadGemm(const std::string& value, Gemm& target) {
+  for (const Gemm gemm : kGemms) {
+    if (value != Name(gemm)) continue;
+    target = gemm;
+    return absl::OkStatus();
+  }
+  return Unexpected("auto, onednn or tiles for gemm", value);
+}
+
 absl::Status ReadKey(const std::string& key, const std::string& value, ModelSetting& model) {
   if (key == "weights-sha256") {
     model.weights_sha256 = absl::AsciiStrToLower(value);
@@ -44,6 +53,7 @@ absl::Status ReadKey(const std::string& key, const std::string& value, ModelSett
   if (key == "allow-nonfinite-weights") return ReadBool(key, value, model.allow_nonfinite_weights);
   if (key == "dtype") return ReadDtype(value, model.compute.type);
   if (key == "emulate") return ReadBool(key, value, model.compute.emulate);
+  if (key == "gemm") return ReadGemm(value, model.compute.gemm);
   if (key == "overlay") {
     model.overlay = value;
     return value.empty() ? Unexpected("a file for overlay", value) : absl::OkStatus();
@@ -53,7 +63,8 @@ absl::Status ReadKey(const std::string& key, const std::string& value, ModelSett
     return value.empty() ? Unexpected("a file for prune", value) : absl::OkStatus();
   }
   return Unexpected(
-      "the key dtype, emulate, overlay, prune, weights-sha256 or allow-nonfinite-weights", key);
+      "the key dtype, emulate, gemm, overlay, prune, weights-sha256 or allow-nonfinite-weights",
+      key);
 }
 
 // `whole` is the text that an error shows.
@@ -71,8 +82,12 @@ absl::StatusOr<ModelSetting> ReadSource(const std::string& text, const std::stri
     return Unexpected("a dtype other than f32 beside emulate=true", whole);
   }
   if (!model.overlay.empty() && model.compute != ComputeMode()) {
-    return Unexpected("neither dtype nor emulate beside overlay, which has those of its base",
+    return Unexpected("neither dtype, emulate nor gemm beside overlay, which has those of its base",
                       whole);
+  }
+  if (model.compute.gemm == Gemm::kTiles &&
+      (model.compute.emulate || model.compute.type == ComputeType::kF32)) {
+    return Unexpected("a dtype other than f32, and no emulate=true, beside gemm=tiles", whole);
   }
   return model;
 }

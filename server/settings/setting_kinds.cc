@@ -55,6 +55,7 @@ std::string ModelToText(const ModelSetting& model) {
     absl::StrAppend(&text, ",dtype=", Name(model.compute.type));
   }
   if (model.compute.emulate) absl::StrAppend(&text, ",emulate=true");
+  if (model.compute.gemm != Gemm::kAuto) absl::StrAppend(&text, ",gemm=", Name(model.compute.gemm));
   if (!model.prune_file.empty()) absl::StrAppend(&text, ",prune=", model.prune_file);
   return text;
 }

@@ -24,7 +24,7 @@ struct ModelSetting {
   std::string weights_sha256;            // key weights-sha256
   bool allow_nonfinite_weights = false;  // key allow-nonfinite-weights
   std::string prune_file;                // key prune; beside an overlay, of heads of its base
-  ComputeMode compute;                   // keys dtype and emulate
+  ComputeMode compute;                   // keys dtype, emulate and gemm
 
   bool operator==(const ModelSetting&) const = default;
 };

@@ -37,6 +37,16 @@ TEST(LifecycleTest, SaysAtTheStartWhatItWorksWith) {
   EXPECT_THAT(server.AwaitLine("ready: "), HasSubstr("gRPC on 127.0.0.1 port "));
 }
 
+TEST(LifecycleTest, SaysWhoseProductsAModelHas) {
+  ServerProcess server(
+      {"--port=0", "--http-port=0", "--address=127.0.0.1", "--model=m=synthetic:tiny,gemm=onednn"});
+  server.AwaitLine("setting model = m=synthetic:tiny,gemm=onednn");
+  EXPECT_THAT(
+      server.AwaitLine("model m: matrix products "),
+      AllOf(HasSubstr("oneDNN in row tiles of "), HasSubstr(" for 32x96, 32x32, 32x64, 64x32")));
+  server.AwaitLine("ready: ");
+}
+
 TEST(LifecycleTest, SaysHowThreadsDivideTheWorkOfAModel) {
   ServerProcess server({"--port=0", "--http-port=0", "--address=127.0.0.1", "--instances=1",
                         "--threads-per-instance=2"});

@@ -11,13 +11,14 @@ using nlohmann::json;
 
 TEST(ReportJsonTest, HoldsTheWholeReport) {
   Settings settings;
-  settings.models = {*ParseModelSource("synthetic:tiny,dtype=bf16,emulate=true")};
+  settings.models = {*ParseModelSource("synthetic:tiny,dtype=bf16,emulate=true,gemm=onednn")};
   const json document = json::parse(
       ToJson(InspectModel(settings, ThreadPlan{.instances = 1, .threads_per_instance = 2},
                           MemoryLimit{int64_t{1} << 40, "of the test"})));
   EXPECT_EQ(document["source"], "synthetic:tiny");
   EXPECT_EQ(document["compute_dtype"], "bf16");
   EXPECT_EQ(document["emulate"], true);
+  EXPECT_EQ(document["gemm"], "onednn");
   EXPECT_EQ(document["served"], true);
   EXPECT_EQ(document["refusals"], json::array());
   const json& description = document["description"];

@@ -181,6 +181,13 @@ TEST(ReportTextTest, TellsEmulationFromTheTypesOwnMemory) {
   EXPECT_THAT(Lines(report), Contains("compute type        int8, emulated; ISA " + EffectiveIsa()));
 }
 
+TEST(ReportTextTest, TellsWhoseProductsWereAskedFor) {
+  ModelReport report = SmallReport();
+  report.model.setting.compute.gemm = Gemm::kOneDnn;
+  EXPECT_THAT(Lines(report),
+              Contains("compute type        int8, gemm=onednn; ISA " + EffectiveIsa()));
+}
+
 TEST(ReportTextTest, ListsTheWeightsOfAModelWithoutFiles) {
   ModelReport report = SmallReport();
   report.model.checkpoint.tensors.clear();

@@ -202,7 +202,7 @@ TEST(SettingsTest, RefusesBadModels) {
             "starting with '.', "
             "got \".a\"");
   EXPECT_EQ(Error({"--model", "a=x,colour=red"}),
-            "--model: expected the key dtype, emulate, overlay, prune, weights-sha256 or "
+            "--model: expected the key dtype, emulate, gemm, overlay, prune, weights-sha256 or "
             "allow-nonfinite-weights, got \"colour\"");
   EXPECT_EQ(Error({"--model", "a=x,prune="}), "--model: expected a file for prune, got \"\"");
   EXPECT_EQ(Error({"--model", "a=x,dtype=f16"}),
@@ -213,6 +213,14 @@ TEST(SettingsTest, RefusesBadModels) {
     EXPECT_EQ(
         Error({"--model", model}),
         "--model: expected a dtype other than f32 beside emulate=true, got \"" + model + "\"");
+  }
+  EXPECT_EQ(Error({"--model", "a=x,dtype=bf16,gemm=amx"}),
+            "--model: expected auto, onednn or tiles for gemm, got \"amx\"");
+  for (const std::string model : {"a=x,gemm=tiles", "a=x,dtype=bf16,emulate=true,gemm=tiles"}) {
+    EXPECT_EQ(Error({"--model", model}),
+              "--model: expected a dtype other than f32, and no emulate=true, beside gemm=tiles, "
+              "got \"" +
+                  model + "\"");
   }
   EXPECT_EQ(Error({"--model", "a=x,weights-sha256=12"}),
             "--model: expected 64 hexadecimal digits for weights-sha256, got \"12\"");
@@ -250,8 +258,11 @@ TEST(SettingsTest, RefusesOverlaysWithoutBase) {
             absl::StrCat(kNoBase, "c"));
   EXPECT_EQ(Error({"--model", "b=a,overlay="}), "--model: expected a file for overlay, got \"\"");
   EXPECT_EQ(Error({"--model", "b=a,overlay=f,dtype=int8"}),
-            "--model: expected neither dtype nor emulate beside overlay, which has those of its "
-            "base, got \"b=a,overlay=f,dtype=int8\"");
+            "--model: expected neither dtype, emulate nor gemm beside overlay, which has those of "
+            "its base, got \"b=a,overlay=f,dtype=int8\"");
+  EXPECT_EQ(Error({"--model", "b=a,overlay=f,gemm=onednn"}),
+            "--model: expected neither dtype, emulate nor gemm beside overlay, which has those of "
+            "its base, got \"b=a,overlay=f,gemm=onednn\"");
   EXPECT_EQ(Error({"--describe", "a,overlay=f"}),
             "--describe: expected a source of its own, got an overlay");
 }
@@ -279,7 +290,7 @@ TEST(SettingsTest, RefusesToDescribeNothing) {
   EXPECT_EQ(Error({"--describe"}), "--describe: expected a value; see --help");
   EXPECT_EQ(Error({"--describe", ""}), "--describe: expected SOURCE[,key=value...], got \"\"");
   EXPECT_EQ(Error({"--describe", "x,colour=red"}),
-            "--describe: expected the key dtype, emulate, overlay, prune, weights-sha256 or "
+            "--describe: expected the key dtype, emulate, gemm, overlay, prune, weights-sha256 or "
             "allow-nonfinite-weights, got \"colour\"");
 }
 
@@ -304,6 +315,10 @@ TEST(ParseModelSettingTest, ReadsTheComputeType) {
   EXPECT_EQ(compute(",dtype=bf16x3"), (ComputeMode{ComputeType::kBf16x3, false}));
   EXPECT_EQ(compute(",dtype=bf16"), (ComputeMode{ComputeType::kBf16, false}));
   EXPECT_EQ(compute(",emulate=true,dtype=int8"), (ComputeMode{ComputeType::kInt8, true}));
+  EXPECT_EQ(compute(",gemm=auto"), ComputeMode{});
+  EXPECT_EQ(compute(",gemm=onednn"), ComputeMode{.gemm = Gemm::kOneDnn});
+  EXPECT_EQ(compute(",gemm=tiles,dtype=bf16"),
+            (ComputeMode{ComputeType::kBf16, false, Gemm::kTiles}));
 }
 
 TEST(SettingsTest, HelpAndVersionComeBeforeEverythingElse) {
@@ -336,9 +351,10 @@ TEST(SettingsTest, EveryRowIsInHelpAndDescriptionAndReadsItsDefault) {
 
 TEST(SettingsTest, DescribesModelsAsTheyAreGiven) {
   EXPECT_THAT(DescribeSettings(Read({"--model", "a=x,allow-nonfinite-weights=true", "--model",
-                                     "b=y,prune=p.json,emulate=true,dtype=int8"})),
+                                     "b=y,prune=p.json,emulate=true,dtype=int8", "--model",
+                                     "c=z,gemm=tiles,dtype=bf16"})),
               Contains("model = a=x,allow-nonfinite-weights=true;"
-                       "b=y,dtype=int8,emulate=true,prune=p.json"));
+                       "b=y,dtype=int8,emulate=true,prune=p.json;c=z,dtype=bf16,gemm=tiles"));
 }
 
 TEST(SettingKindsTest, BytesRoundTrip) {
