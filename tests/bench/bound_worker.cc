@@ -1,51 +1,55 @@
-// The GEMM bound as a contender: the matrix products of the same batches alone; see worker.h.
+// Matrix products alone, of the same batches, as a contender; see worker.h.
 //   bound_worker --model SOURCE [--dtype f32|bf16x3|bf16|int8] [--threads N] [--split team|rows]
-//                [--row-multiple 64|16]
+//                [--row-multiple 64|16] [--products plain|engine]
+// plain: the GEMM bound, see gemm_bound.h; engine: see engine_products.h, whose rows are rounded up
+// to 16.
 
+#include <algorithm>
+#include <functional>
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/checkpoint/checkpoint.h"
+#include "tests/bench/engine_products.h"
 #include "tests/bench/gemm_bound.h"
 #include "tests/bench/worker.h"
 
 namespace attendant::bench {
 namespace {
 
-class BoundContender : public Contender {
+using Tokens = std::vector<int64_t>;  // of each batch
+using Products = std::function<void(int64_t tokens)>;
+using Maker = std::function<absl::StatusOr<Products>(const Tokens& batch_tokens)>;
+
+class ProductsContender : public Contender {
  public:
-  explicit BoundContender(GemmBound::Plan plan) : plan_(std::move(plan)) {}
+  explicit ProductsContender(Maker make) : make_(std::move(make)) {}
 
   absl::Status Prepare(std::vector<Batch> batches) override {
     tokens_.clear();
     for (const Batch& batch : batches) tokens_.push_back(batch.tokens());
-    bound_ = nullptr;
-    try {
-      bound_ = std::make_unique<GemmBound>(plan_, tokens_);
-    } catch (const dnnl::error& error) {
-      return absl::UnimplementedError(absl::StrCat("oneDNN: ", error.what()));
-    }
-    return absl::OkStatus();
+    run_ = nullptr;
+    absl::StatusOr<Products> made = make_(tokens_);
+    if (made.ok()) run_ = *std::move(made);
+    return made.status();
   }
 
   absl::StatusOr<double> Run() override {
     const double begin = SecondsNow();
-    for (const int64_t tokens : tokens_) bound_->Run(tokens);
+    for (const int64_t tokens : tokens_) run_(tokens);
     return SecondsNow() - begin;
   }
 
  private:
-  GemmBound::Plan plan_;
-  std::vector<int64_t> tokens_;  // of each batch
-  std::unique_ptr<GemmBound> bound_;
+  Maker make_;
+  Tokens tokens_;
+  Products run_;
 };
 
-absl::StatusOr<std::unique_ptr<Contender>> Make(const WorkerOptions& options) {
-  absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(options.model, {});
-  if (!checkpoint.ok()) return checkpoint.status();
-  GemmBound::Plan plan{.model = checkpoint->description,
+Maker PlainMaker(const WorkerOptions& options, const ModelDescription& model) {
+  GemmBound::Plan plan{.model = model,
                        .type = GemmBound::Type::kFloat32,
                        .threads = options.threads,
                        .split = GemmBound::Split::kTeam,
@@ -54,7 +58,40 @@ absl::StatusOr<std::unique_ptr<Contender>> Make(const WorkerOptions& options) {
   if (options.dtype == "bf16") plan.type = GemmBound::Type::kBFloat16;
   if (options.dtype == "int8") plan.type = GemmBound::Type::kInt8;
   if (options.split == "rows") plan.split = GemmBound::Split::kRows;
-  return std::make_unique<BoundContender>(std::move(plan));
+  return [plan](const Tokens& batch_tokens) -> absl::StatusOr<Products> {
+    try {
+      auto bound = std::make_shared<GemmBound>(plan, batch_tokens);
+      return [bound](int64_t tokens) { bound->Run(tokens); };
+    } catch (const dnnl::error& error) {
+      return absl::UnimplementedError(absl::StrCat("oneDNN: ", error.what()));
+    }
+  };
+}
+
+absl::StatusOr<Maker> EngineMaker(const WorkerOptions& options, const ModelDescription& model) {
+  const absl::StatusOr<ComputeType> type = TypeNamed(options.dtype);
+  if (!type.ok()) return type.status();
+  const EngineProducts::Plan plan{.model = model,
+                                  .type = *type,
+                                  .threads = options.threads,
+                                  .share_rows = options.split == "rows"};
+  return [plan](const Tokens& batch_tokens) -> absl::StatusOr<Products> {
+    auto made =
+        EngineProducts::Make(plan, *std::max_element(batch_tokens.begin(), batch_tokens.end()));
+    if (!made.ok()) return made.status();
+    const std::shared_ptr<EngineProducts> products = *std::move(made);
+    return [products](int64_t tokens) { products->Run(tokens); };
+  };
+}
+
+absl::StatusOr<std::unique_ptr<Contender>> Make(const WorkerOptions& options) {
+  absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(options.model, {});
+  if (!checkpoint.ok()) return checkpoint.status();
+  absl::StatusOr<Maker> maker = options.products == "engine"
+                                    ? EngineMaker(options, checkpoint->description)
+                                    : PlainMaker(options, checkpoint->description);
+  if (!maker.ok()) return maker.status();
+  return std::make_unique<ProductsContender>(*std::move(maker));
 }
 
 }  // namespace

@@ -61,6 +61,11 @@ class Case:
         """So few tokens that the bound, whose T is rounded up to 64, is no bound."""
         return self.tokens < 64
 
+    @property
+    def priced(self) -> bool:
+        """Whether the price of equal bits is measured: of many rows, and of few."""
+        return self.model.name == "bert-base" and self.name in ("8x128", "1x16")
+
 
 def _shuffled(lengths) -> tuple:
     lengths = [max(4, min(512, round(length))) for length in lengths]

@@ -19,7 +19,9 @@ JEMALLOC, TCMALLOC = "libjemalloc.so.2", "libtcmalloc_minimal.so.4"
 @dataclasses.dataclass(frozen=True)
 class Contender:
     name: str
-    role: str  # "engine", "bound", "bound16" (T rounded up to 16, not 64) or "peer"
+    # "engine", "onednn" (the engine with oneDNN's products alone), "bound", "bound16" (T rounded up to 16, not 64),
+    # "products" (the engine's, oneDNN's, without anything else) or "peer"
+    role: str
     command: tuple
     environment: dict = dataclasses.field(default_factory=dict)
     streams: int = 1  # batches in flight
@@ -56,11 +58,29 @@ _PEER_DTYPES = {"bf16x3": "f32"}  # what no peer offers is compared with what it
 
 
 def own_contenders(binaries: pathlib.Path, source: str, dtype: str, threads: int) -> list:
-    common = ("--model", source, "--dtype", dtype, "--threads", str(threads))
-    bounds = [Contender(f"{role}-{split}", role, (str(binaries / "bound_worker"), *common, "--split", split,
-                                                  "--row-multiple", multiple))
-              for role, multiple in (("bound", "64"), ("bound16", "16")) for split in ("team", "rows")]
-    return [Contender("attendant", "engine", (str(binaries / "engine_worker"), *common), ENGINE_ENVIRONMENT), *bounds]
+    """The engine as users get it, and matrix products alone."""
+    products = {"bound": ("--row-multiple", "64"), "bound16": ("--row-multiple", "16"),
+                "products": ("--products", "engine")}
+    bounds = [Contender(f"{role}-{split}", role, (str(binaries / "bound_worker"), *_common(source, dtype, threads),
+                                                  "--split", split, *flags))
+              for role, flags in products.items() for split in ("team", "rows")]
+    return [_engine(binaries, source, dtype, threads), *bounds]
+
+
+def onednn_contender(binaries: pathlib.Path, source: str, dtype: str, threads: int) -> Contender:
+    """The engine as it would be without products of its own, to run beside one that chose them."""
+    engine = _engine(binaries, source, dtype, threads)
+    return dataclasses.replace(engine, name="attendant-onednn", role="onednn",
+                               command=(*engine.command, "--gemm", "onednn"))
+
+
+def _engine(binaries: pathlib.Path, source: str, dtype: str, threads: int) -> Contender:
+    return Contender("attendant", "engine", (str(binaries / "engine_worker"), *_common(source, dtype, threads)),
+                     ENGINE_ENVIRONMENT)
+
+
+def _common(source: str, dtype: str, threads: int) -> tuple:
+    return ("--model", source, "--dtype", dtype, "--threads", str(threads))
 
 
 def peer_contenders(python: pathlib.Path, source: str, dtype: str, threads: int, full: bool) -> list:

@@ -14,7 +14,7 @@ import cases
 import checkpoints
 import report_html
 import report_text
-from contenders import own_contenders, peer_contenders, reference_contender
+from contenders import onednn_contender, own_contenders, peer_contenders, reference_contender
 from figures import json_of
 from kernels import run_kernels
 from results import Results
@@ -63,7 +63,11 @@ class Benchmark:
             threads = self.results.machine.get("threads", 0)  # 0: the CPU budget
             engine, *bounds = own_contenders(self._bench, source, dtype, threads)
             if session.start(engine):
-                self._meet(session.engine.facts())
+                facts = session.engine.facts()
+                self._meet(facts)
+                session.result.plans = facts["product_plans"]
+                if session.result.chose_own:
+                    session.start(onednn_contender(self._bench, source, dtype, threads))
                 for bound in bounds:
                     session.start(bound)
             else:

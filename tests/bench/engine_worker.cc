@@ -1,5 +1,5 @@
 // The engine as a contender: packed batches through engine/layers; see worker.h.
-//   engine_worker --model SOURCE [--dtype f32] [--threads N]
+//   engine_worker --model SOURCE [--dtype f32] [--threads N] [--gemm auto]
 // ATTENDANT_ROW_PLAN, auto (the default), team or rows: as the server's --row-plan.
 
 #include <malloc.h>
@@ -77,11 +77,25 @@ class EngineContender : public Contender {
             {"threads_reason", budget.reason},
             {"rows_per_thread_from", row_plan_.rows_from},
             {"row_trials", RowTrials()},
+            {"product_plans", ProductPlans()},
             {"weight_bytes", encoder_->weight_bytes()},
             {"run_bytes", run_ == nullptr ? 0 : run_->bytes()}};
   }
 
  private:
+  nlohmann::json ProductPlans() const {
+    auto plans = nlohmann::json::array();
+    for (const ProductPlan& plan : encoder_->product_plans()) {
+      plans.push_back({{"in", plan.in},
+                       {"out", plan.out},
+                       {"k_block", plan.k_block},
+                       {"tile_rows", plan.tile_rows},
+                       {"gemm", Name(plan.gemm)},
+                       {"tiles_speedup", plan.tiles_speedup}});
+    }
+    return plans;
+  }
+
   // Of the last case.
   nlohmann::json RowTrials() const {
     auto trials = nlohmann::json::array();
@@ -134,11 +148,11 @@ class EngineContender : public Contender {
   std::unique_ptr<EncoderRun> run_;
 };
 
-absl::StatusOr<ComputeType> TypeNamed(const std::string& name) {
-  for (const ComputeType type : kComputeTypes) {
-    if (name == Name(type)) return type;
+absl::StatusOr<Gemm> GemmNamed(const std::string& name) {
+  for (const Gemm gemm : kGemms) {
+    if (name == Name(gemm)) return gemm;
   }
-  return absl::InvalidArgumentError(absl::StrCat("--dtype: no such type: ", name));
+  return absl::InvalidArgumentError(absl::StrCat("--gemm: no such products: ", name));
 }
 
 absl::StatusOr<RowPolicy> RowPolicyOf(const char* variable) {
@@ -152,12 +166,14 @@ absl::StatusOr<RowPolicy> RowPolicyOf(const char* variable) {
 absl::StatusOr<std::unique_ptr<Contender>> Make(const WorkerOptions& options) {
   absl::StatusOr<ComputeType> type = TypeNamed(options.dtype);
   if (!type.ok()) return type.status();
+  absl::StatusOr<Gemm> gemm = GemmNamed(options.gemm);
+  if (!gemm.ok()) return gemm.status();
   absl::StatusOr<RowPolicy> row_policy = RowPolicyOf(std::getenv("ATTENDANT_ROW_PLAN"));
   if (!row_policy.ok()) return row_policy.status();
   absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(options.model, {});
   if (!checkpoint.ok()) return checkpoint.status();
   auto encoder = Encoder::Load(checkpoint->description, *checkpoint->weights,
-                               [](int64_t, int64_t) {}, {.type = *type});
+                               [](int64_t, int64_t) {}, {.type = *type, .gemm = *gemm});
   if (!encoder.ok()) return encoder.status();
   malloc_trim(0);  // as the server does when it has loaded a model
   return std::make_unique<EngineContender>(*std::move(encoder), options.threads, *row_policy);

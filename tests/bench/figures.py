@@ -15,6 +15,10 @@ def _of_case(found: CaseResult, dtype: str) -> dict:
         figures[f"bound_tokens_per_s.{name}.{dtype}"] = case.tokens / bound[0]
     if found.bound("bound16"):
         figures[f"bound16.{name}.{dtype}"] = found.bound_share("bound16")
+    if price := found.price():
+        figures[f"price.{name}.{dtype}"] = price[0] / price[1]
+    if pair := found.own_over_onednn():
+        figures[f"own_over_onednn.{name}.{dtype}"] = pair[1] / pair[0]
     for arrangement in found.groups:
         suffix = f".{arrangement}" if case.ragged else ""
         for peer, timing in found.peers(arrangement).items():
@@ -40,11 +44,20 @@ def ratios_of(found: CaseResult, dtype: str) -> dict:
     return names
 
 
+def own_ratios_of(model: ModelResult, found: CaseResult) -> dict:
+    """The same of an engine that chose products of its own, and of equal lengths."""
+    if not model.chose_own or found.case.ragged:
+        return {}
+    return {name.replace("peer.", "own.", 1): arrangement
+            for name, arrangement in ratios_of(found, model.dtype).items()}
+
+
 def _of_model(found: ModelResult) -> dict:
     name = found.name
     figures = {}
     for case in found.cases:
         figures.update(_of_case(case, found.dtype))
+        figures.update({own: case.peer_ratio(arrangement) for own, arrangement in own_ratios_of(found, case).items()})
     for contender, accuracy in found.accuracy.items():
         figures[f"accuracy.{contender}.{name}.lowest_token_cosine"] = accuracy.lowest_token_cosine
         figures[f"accuracy.{contender}.{name}.max_abs_error"] = accuracy.max_abs_error
@@ -68,6 +81,7 @@ def json_of(results: Results) -> dict:
     return {"machine": results.machine, "figures": figures_of(results),
             "refused": {model.name: model.refused for model in results.models if model.refused},
             "failures": {model.name: model.failures for model in results.models if model.failures},
+            "products": {model.name: model.plans for model in results.models if model.plans},
             "notes": results.notes}
 
 

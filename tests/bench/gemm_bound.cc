@@ -11,6 +11,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/rounding.h"
 #include "engine/base/thread_team.h"
+#include "tests/bench/product_widths.h"
 
 namespace attendant::bench {
 namespace {
@@ -46,20 +47,6 @@ DnnlType ResultType(GemmBound::Type type) {
 
 memory::desc Plain(int64_t rows, int64_t cols, DnnlType type) {
   return {{rows, cols}, type, memory::format_tag::ab};
-}
-
-// x [., in] to y [., out].
-struct Width {
-  int64_t in;
-  int64_t out;
-};
-
-// The products of a layer, in its order.
-std::vector<Width> WidthsOf(const LayerShape& layer) {
-  return {{layer.hidden_size, layer.heads * (2 * layer.key_width + layer.value_width)},
-          {layer.context_width(), layer.hidden_size},
-          {layer.hidden_size, layer.feed_forward_width},
-          {layer.feed_forward_width, layer.hidden_size}};
 }
 
 // `weight`: a packed layout, or format_tag::any.
@@ -109,7 +96,7 @@ class GemmBound::Impl {
       : plan_(plan),
         team_(plan.threads),
         workers_(plan.split == Split::kRows ? plan.threads : 1),
-        widths_(WidthsOf(plan.model.layer)) {
+        widths_(ProductWidths(plan.model.layer)) {
     std::set<int64_t, std::greater<>> sizes;
     for (const int64_t tokens : batch_tokens) sizes.insert(RowsOf(tokens));
     PackWeights(*sizes.begin());

@@ -3,7 +3,8 @@ import html
 
 import charts
 import report_text as text
-from results import ModelResult, Results
+from report_products import product_tables
+from results import OURS, ModelResult, Results
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --paper: #fff; --soft: #5b6675; --line: #d5dbe3 }
@@ -49,10 +50,16 @@ def _peer_charts(model: ModelResult) -> list:
                 f", peers' batches: {arrangement}" if found.case.ragged else "")
             fastest_first = sorted(group.items(), key=lambda item: item[1].best)
             rows = [(name, found.case.tokens / timing.best, f"{found.case.tokens / timing.best:.0f}",
-                     0 if name == "attendant" else 2 if name.startswith("bound") else 1)
+                     0 if name.startswith("attendant") else 2 if name.startswith(OURS) else 1)
                     for name, timing in fastest_first]
             made.append(f"<h3>{html.escape(title)}</h3>{charts.bars(title, rows)}")
     return made
+
+
+def _products(results: Results) -> str:
+    tables = "".join(f"<p>{html.escape(note)}</p>{_table(head, rows)}"
+                     for note, head, rows in product_tables(results))
+    return f"<h2>Matrix products</h2>{tables}" if tables else ""
 
 
 def _stages(results: Results) -> str:
@@ -91,7 +98,7 @@ def render(results: Results) -> str:
                       "<p>Valid tokens/s, the best of interleaved rounds on the same cores. A configuration that "
                       "the first round shows to be hopeless takes no further part.</p>",
                       _table(head, rows), *_peer_charts(model)]
-    parts += [_stages(results), _costs(results), "<h2>Memory and start</h2>",
+    parts += [_products(results), _stages(results), _costs(results), "<h2>Memory and start</h2>",
               _table(text.MEMORY_HEAD, text.memory_rows(results)), f"<p>{html.escape(text.start_line(results))}</p>",
               "<h2>Kernels</h2>", _table(text.KERNEL_HEAD, text.kernel_rows(results))]
     if text.not_measured(results):

@@ -1,5 +1,6 @@
 """The report as plain text tables."""
-from figures import figures_of, ratios_of
+from figures import figures_of, own_ratios_of, ratios_of
+from report_products import own_not_measured, product_tables
 from results import STAGE_PREFIX, STAGES, ModelResult, Results
 from targets import limits, targets
 
@@ -20,7 +21,8 @@ def _beside(results: Results) -> dict:
         for found in model.cases:
             if share := found.bound_share("bound16"):
                 beside[f"bound.{model.model.name}.{found.case.name}.{model.dtype}"] = f"T to 16: {share:.4g}"
-            for name, arrangement in ratios_of(found, model.dtype).items():
+            ratios = ratios_of(found, model.dtype) | own_ratios_of(model, found)
+            for name, arrangement in ratios.items():
                 peer = found.best_peer(arrangement)
                 accuracy = model.accuracy.get(peer)
                 beside[name] = f"{peer}, cosine >= {accuracy.lowest_token_cosine:.4f}" if accuracy else peer
@@ -112,7 +114,7 @@ def not_measured(results: Results) -> list:
         if model.refused:
             lines.append(f"{model.name}, attendant: refused, {model.refused}")
         lines += [f"{model.name}, {contender}: {reason}" for contender, reason in model.failures.items()]
-    return lines
+    return lines + own_not_measured(results)
 
 
 def stage_rows(results: Results) -> list:
@@ -175,6 +177,8 @@ def render(results: Results) -> str:
         head, rows = peer_table(model)
         if rows:
             parts.append(f"{peer_title(model)}\n{table(head, rows)}")
+    for note, head, rows in product_tables(results):
+        parts.append(f"{note}\n{table(head, rows)}")
     for head, rows in ((STAGE_HEAD, stage_rows(results)), (FIT_HEAD, fit_rows(results)),
                        (MEMORY_HEAD, memory_rows(results)), (KERNEL_HEAD, kernel_rows(results))):
         if rows:

@@ -9,11 +9,18 @@ STAGES = {"qkv": ("QKV", 1), "attention": ("attention", 1), "output": ("output",
           "ff1": ("FF1", 1), "activation": ("activation", 1), "ff2": ("FF2", 1)}
 STAGE_PREFIX = "stage/"  # of their micro-benchmarks, beside the kernels'
 
+OURS = ("attendant", "bound", "products")  # what the names of contenders begin with that are no peers
+
+
+def _best(group: dict, prefix: str) -> float | None:
+    """Of the contenders so called: forms of one thing."""
+    return min((timing.best for name, timing in group.items() if name.startswith(prefix)), default=None)
+
 
 @dataclasses.dataclass
 class CaseResult:
     """One case in one data type. A group is an interleaved set of rounds: one arrangement of the peers' batches, with
-    the engine in every group unless the CPU refuses it, the bound in the first."""
+    the engine in every group unless the CPU refuses it, all else of ours in the first."""
     case: Case
     groups: dict = dataclasses.field(default_factory=dict)  # arrangement -> {contender: Timing}
 
@@ -25,9 +32,9 @@ class CaseResult:
     def bound(self, role: str = "bound") -> tuple | None:
         """Best seconds of the bound, in the better of its forms, and of the engine, of the group that has the bound."""
         for group in self.groups.values():
-            bounds = [timing.best for name, timing in group.items() if name.startswith(role + "-")]
-            if bounds and "attendant" in group:
-                return min(bounds), group["attendant"].best
+            best = _best(group, role + "-")
+            if best is not None and "attendant" in group:
+                return best, group["attendant"].best
         return None
 
     def bound_share(self, role: str = "bound") -> float | None:
@@ -35,9 +42,26 @@ class CaseResult:
         bound = self.bound(role)
         return bound[0] / bound[1] if bound else None
 
+    def price(self) -> tuple | None:
+        """Best seconds of oneDNN's products as the engine cuts them so that equal rows have equal bits, and of the
+        bound's plain ones; of T rounded up alike."""
+        role = "bound16" if self.case.short else "bound"
+        for group in self.groups.values():
+            cut, plain = _best(group, "products-"), _best(group, role + "-")
+            if cut is not None and plain is not None:
+                return cut, plain
+        return None
+
+    def own_over_onednn(self) -> tuple | None:
+        """Best seconds of the engine with products of its own, and with oneDNN's in the same rounds."""
+        for group in self.groups.values():
+            if "attendant" in group and "attendant-onednn" in group:
+                return group["attendant"].best, group["attendant-onednn"].best
+        return None
+
     def peers(self, arrangement: str) -> dict:
         return {name: timing for name, timing in self.groups.get(arrangement, {}).items()
-                if name != "attendant" and not name.startswith("bound")}
+                if not name.startswith(OURS)}
 
     def best_peer(self, arrangement: str, among=None) -> str | None:
         """The quickest of one group, or of those `among` them."""
@@ -105,10 +129,16 @@ class ModelResult:
     accuracy: dict = dataclasses.field(default_factory=dict)  # contender -> Accuracy
     fit: CostFit | None = None
     memory: Memory | None = None
+    plans: list = dataclasses.field(default_factory=list)  # of the engine's products, as it tells them
 
     @property
     def name(self) -> str:
         return f"{self.model.name}.{self.dtype}"
+
+    @property
+    def chose_own(self) -> bool:
+        """The engine has products of its own, not oneDNN's, in some layers at least."""
+        return any(plan["gemm"] == "tiles" for plan in self.plans)
 
     def exclude(self, contender: str) -> None:
         """Its speed is nobody's."""
@@ -157,12 +187,13 @@ class Results:
         """Where the engine's own answers are not the model's."""
         wrong = []
         for model in self.models:
-            accuracy = model.accuracy.get("attendant")
-            if "attendant" in model.failures:
-                wrong.append(f"{model.name}: {model.failures['attendant']}")
-            elif accuracy and not accuracy.agrees:
-                wrong.append(f"{model.name}: lowest cosine {accuracy.lowest_token_cosine:.7f}, "
-                             f"largest error {accuracy.max_abs_error:.1e}")
+            for contender, name in (("attendant", model.name), ("attendant-onednn", f"{model.name}, attendant-onednn")):
+                accuracy = model.accuracy.get(contender)
+                if contender in model.failures:
+                    wrong.append(f"{name}: {model.failures[contender]}")
+                elif accuracy and not accuracy.agrees:
+                    wrong.append(f"{name}: lowest cosine {accuracy.lowest_token_cosine:.7f}, "
+                                 f"largest error {accuracy.max_abs_error:.1e}")
         return wrong
 
     def stages(self) -> dict:

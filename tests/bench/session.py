@@ -70,7 +70,7 @@ class Session:
         for arrangement, batches in arrangements(case).items():
             roles = {"engine", "peer"}
             if not found.groups:
-                roles |= {"bound", "bound16"} if case.short else {"bound"}
+                roles |= self._roles_once(case)
             entrants = self._enter(case, sequences, batches, roles)
             if arrangement != "arrival" and not any(entrant.is_peer for entrant in entrants):
                 break
@@ -86,6 +86,12 @@ class Session:
         self.result.cases.append(found)
         if self.result.memory is None:  # later cases find what earlier ones have left on the heap
             self._weigh()
+
+    @staticmethod
+    def _roles_once(case) -> set:
+        """Who takes part in one group of a case alone."""
+        return ({"bound", "onednn"} | ({"bound16"} if case.short else set()) |
+                ({"products"} if case.priced else set()))
 
     def _enter(self, case, sequences: list, peer_batches: list, roles: set) -> list:
         entrants = []
@@ -133,7 +139,7 @@ class Session:
         """Checks the answers of the engine and of every peer; who answers something else is excluded."""
         ours = self.answers("attendant", sequences, batch)
         for name, contender in list(self._contenders.items()):
-            if contender.role not in ("engine", "peer"):
+            if contender.role not in ("engine", "onednn", "peer"):
                 continue
             theirs = ours if contender.role == "engine" else self.answers(name, sequences, batch)
             if theirs is None:

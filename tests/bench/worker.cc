@@ -79,7 +79,9 @@ absl::StatusOr<WorkerOptions> ParseOptions(int argc, char** argv) {
   WorkerOptions options;
   options.model = values["--model"];
   if (values.contains("--dtype")) options.dtype = values["--dtype"];
+  if (values.contains("--gemm")) options.gemm = values["--gemm"];
   if (values.contains("--split")) options.split = values["--split"];
+  if (values.contains("--products")) options.products = values["--products"];
   if (values.contains("--threads") && !absl::SimpleAtoi(values["--threads"], &options.threads)) {
     return absl::InvalidArgumentError("--threads: expected a number");
   }
@@ -97,6 +99,13 @@ absl::StatusOr<WorkerOptions> ParseOptions(int argc, char** argv) {
 
 double SecondsNow() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+absl::StatusOr<ComputeType> TypeNamed(const std::string& name) {
+  for (const ComputeType type : kComputeTypes) {
+    if (name == Name(type)) return type;
+  }
+  return absl::InvalidArgumentError(absl::StrCat("--dtype: no such type: ", name));
 }
 
 absl::Status Contender::Save(const std::string& file) {

@@ -23,6 +23,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "engine/base/compute_type.h"
 
 namespace attendant::bench {
 
@@ -48,14 +49,19 @@ class Contender {
 };
 
 // What the command line says: --model SOURCE --dtype f32|bf16x3|bf16|int8 --threads N (0: the CPU
-// budget) --split team|rows --row-multiple 64|16.
+// budget) --gemm auto|onednn|tiles --split team|rows --row-multiple 64|16 --products plain|engine.
 struct WorkerOptions {
   std::string model;
   std::string dtype = "f32";
   int threads = 0;
+  std::string gemm = "auto";
   std::string split = "team";
   int row_multiple = 64;
+  std::string products = "plain";
 };
+
+// The type of this name. INVALID_ARGUMENT: there is none.
+absl::StatusOr<ComputeType> TypeNamed(const std::string& name);
 
 // The main function of a worker: makes the contender, then answers until the end of the input.
 int ServeContender(

@@ -5,7 +5,7 @@ import unittest
 
 from cases import (MODELS, PACKED_TOKENS, Case, arrangements, cases_in, default_cases, engine_batches, log_normal,
                    ms_marco, uniform)
-from contenders import own_contenders, peer_contenders
+from contenders import onednn_contender, own_contenders, peer_contenders
 
 
 class Lengths(unittest.TestCase):
@@ -65,6 +65,18 @@ class Types(unittest.TestCase):
                          ["bert-base.8x128"])
         for dtype in ("f32", "bf16", "int8"):
             self.assertEqual(cases_in(dtype, default_cases()), default_cases())
+
+    def test_the_price_of_equal_bits_is_measured_of_many_rows_and_of_few(self):
+        self.assertEqual([f"{case.model.name}.{case.name}" for case in default_cases() if case.priced],
+                         ["bert-base.8x128", "bert-base.1x16"])
+
+    def test_the_engine_chooses_unless_it_runs_beside_itself(self):
+        engine, *alone = own_contenders(pathlib.Path("bin"), "m", "bf16", 2)
+        onednn = onednn_contender(pathlib.Path("bin"), "m", "bf16", 2)
+        self.assertNotIn("--gemm", engine.command)
+        self.assertEqual(onednn.command, (*engine.command, "--gemm", "onednn"))
+        self.assertEqual((onednn.name, onednn.environment), ("attendant-onednn", engine.environment))
+        self.assertEqual({contender.role for contender in alone}, {"bound", "bound16", "products"})
 
     def test_bf16x3_competes_with_f32(self):
         def commands(dtype):

@@ -46,8 +46,10 @@ class Sessions(unittest.TestCase):
         return Case(MODELS["minilm-l6"], name, lengths, 2)
 
     def test_each_group_has_who_takes_part_in_it(self):
-        with self.session("f32", contender("attendant", "engine", "right"), contender("bound-team", "bound", "right"),
-                          contender("bound16-team", "bound16", "right"), contender("openvino", "peer", "right"),
+        with self.session("f32", contender("attendant", "engine", "right"),
+                          contender("attendant-onednn", "onednn", "right"), contender("bound-team", "bound", "right"),
+                          contender("bound16-team", "bound16", "right"),
+                          contender("products-team", "products", "right"), contender("openvino", "peer", "right"),
                           contender("openvino-2-streams", "peer", "right", streams=2)) as session:
             session.measure(self.case("ragged-uniform", 60, 8, 16))
             session.measure(self.case("1x16", 16))
@@ -55,12 +57,32 @@ class Sessions(unittest.TestCase):
         self.assertEqual(session.result.memory.weight_bytes, 1000)
         self.assertLessEqual(session.result.memory.touched_bytes, 10)
         self.assertEqual({name: set(group) for name, group in ragged.groups.items()},
-                         {"arrival": {"attendant", "bound-team", "openvino", "openvino-2-streams"},
+                         {"arrival": {"attendant", "attendant-onednn", "bound-team", "openvino", "openvino-2-streams"},
                           "sorted": {"attendant", "openvino", "openvino-2-streams"},
                           "single": {"attendant", "openvino", "openvino-2-streams"}})
-        self.assertEqual(set(short.groups["arrival"]), {"attendant", "bound-team", "bound16-team", "openvino"})
+        self.assertEqual(set(short.groups["arrival"]),
+                         {"attendant", "attendant-onednn", "bound-team", "bound16-team", "openvino"})
         for timing in short.groups["arrival"].values():
             self.assertEqual(len(timing.passes), rounds.MOST_ROUNDS)
+
+    def test_products_alone_take_part_where_their_price_is_measured(self):
+        with self.session("f32", contender("attendant", "engine", "right"),
+                          contender("products-team", "products", "right")) as session:
+            for length in (16, 64):
+                session.measure(Case(MODELS["bert-base"], f"1x{length}", (length,), 1))
+            priced, other = session.result.cases
+        self.assertEqual(set(priced.groups["arrival"]), {"attendant", "products-team"})
+        self.assertEqual(set(other.groups["arrival"]), {"attendant"})
+
+    def test_the_engine_with_onednns_products_answers_for_itself(self):
+        with self.session("bf16", contender("attendant", "engine", "right"),
+                          contender("attendant-onednn", "onednn", "wrong")) as session:
+            session.measure(self.case("8x128", 16, 16))
+            session.compare(SENTENCES, 2, EXPECTED)
+            found = session.result
+        self.assertTrue(found.accuracy["attendant"].agrees)
+        self.assertIn("attendant-onednn", found.failures)
+        self.assertEqual(set(found.cases[0].groups["arrival"]), {"attendant"})
 
     def test_answers_are_compared_and_who_answers_something_else_is_excluded(self):
         with self.session("f32", contender("attendant", "engine", "right"), contender("openvino", "peer", "rounded"),

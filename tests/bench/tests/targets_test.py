@@ -2,7 +2,7 @@
 import unittest
 
 from figures import figures_of
-from made_results import result_of, results_of, timings
+from made_results import plan_of, result_of, results_of, timings
 from targets import targets
 
 SHARES = {  # f32, bf16, int8, bf16 with AMX, int8 with AMX
@@ -33,12 +33,23 @@ class Targets(unittest.TestCase):
             for dtype, value in zip(DTYPES, values):
                 self.assertEqual(targets("amx")[f"peer.{name}.{dtype}"], value, (name, dtype))
 
-    def test_bf16x3_has_one_target(self):
-        self.assertEqual([(name, value) for name, value in targets("amx").items() if name.endswith(".bf16x3")],
-                         [("peer.bert-base.8x128.bf16x3", 1.7)])
+    def test_bf16x3_has_two_targets(self):
+        self.assertEqual({name: value for name, value in targets("amx").items() if name.endswith(".bf16x3")},
+                         {"peer.bert-base.8x128.bf16x3": 1.7, "own.bert-base.8x128.bf16x3": 2.0})
         group = timings(attendant=(1.0,), openvino=(1.5,))
         self.assertIn("peer.bert-base.8x128.bf16x3",
                       figures_of(results_of("bf16x3", result_of("bert-base", "8x128", arrival=group))))
+
+    def test_products_of_our_own_have_targets_where_they_can_be(self):
+        own = {"own.bert-base.8x128.bf16": 1.35, "own.bert-base.1x16.bf16": 1.3, "own.minilm-l6.8x128.bf16": 1.8,
+               "own.bert-base.8x128.bf16x3": 2.0}
+        self.assertEqual({name: value for name, value in targets("amx").items() if name.startswith("own.")}, own)
+        self.assertEqual([name for name in targets("avx512_vnni") if name.startswith("own.")], [])
+        for name in own:
+            _, model, case, dtype = name.split(".")
+            results = results_of(dtype, result_of(model, case, arrival=timings(attendant=(1.0,), openvino=(1.5,))))
+            results.models[0].plans = [plan_of("tiles")]
+            self.assertIn(name, figures_of(results))
 
     def test_a_whole_run_has_a_figure_for_each(self):
         group = timings(attendant=(1.0,), bound_team=(0.9,), openvino=(1.5,))

@@ -1,0 +1,41 @@
+// The engine's products of a model alone, as its check left oneDNN's: beside those of GemmBound,
+// what it costs that a row's bits depend on no other row.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "engine/base/compute_type.h"
+#include "engine/checkpoint/model_description.h"
+
+namespace attendant::bench {
+
+// The products that GemmBound has, but in the engine's panels, row tiles and K blocks, with float32
+// (int8: int32) results, and handed to the team as the engine does. Nothing before or behind them:
+// operands are random and have the right type, results stay as they are. Weights are distinct for
+// each layer.
+class EngineProducts {
+ public:
+  struct Plan {
+    ModelDescription model;
+    ComputeType type;
+    int threads;
+    bool share_rows;  // see GemmWorkspace::ShareRowsFrom
+  };
+
+  // For batches of up to `most_tokens`. Errors of PackedLinear::Pack.
+  static absl::StatusOr<std::unique_ptr<EngineProducts>> Make(const Plan& plan,
+                                                              int64_t most_tokens);
+  ~EngineProducts();
+
+  // All layers once, for T tokens rounded up to a multiple of kRowTile.
+  void Run(int64_t tokens);
+
+ private:
+  class Impl;
+  explicit EngineProducts(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace attendant::bench
