@@ -11,10 +11,9 @@
 
 namespace attendant::bench {
 
-// The products that GemmBound has, but in the engine's panels, row tiles and K blocks, with float32
-// (int8: int32) results, and handed to the team as the engine does. Nothing before or behind them:
-// operands are random and have the right type, results stay as they are. Weights are distinct for
-// each layer.
+// The products that GemmBound has, but as the engine computes them with oneDNN's: in its panels, row
+// tiles and K blocks, to float32. Their inputs are rounded or quantised before: only int8 has
+// something beside its products, the scales of its results. Weights are distinct for each layer.
 class EngineProducts {
  public:
   struct Plan {
@@ -29,7 +28,8 @@ class EngineProducts {
                                                               int64_t most_tokens);
   ~EngineProducts();
 
-  // All layers once, for T tokens rounded up to a multiple of kRowTile.
+  // All layers once, for T tokens rounded up to a multiple of kRowTile. The first run of another T
+  // makes its inputs.
   void Run(int64_t tokens);
 
  private:

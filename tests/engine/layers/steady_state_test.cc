@@ -215,6 +215,25 @@ TEST(SteadyStateTest, NothingThatARequestAsksForAllocates) {
   }
 }
 
+// Of widths that fill the tiles of our own products, which no counter of oneDNN's sees.
+TEST(SteadyStateTest, NeitherProductsAllocate) {
+  for (const ComputeMode& mode : NativeModes()) {
+    const ModelDescription model = SmallModel(2, 4, 16);
+    MemoryWeights weights = RandomWeights(model, 1);
+    EncoderRun run(LoadEncoder(model, weights, mode), kTokens, 2);
+    const std::vector<Sequence> sequences = RandomSequences({100, 37, 163}, 64, 1);
+    const std::vector<int32_t> bounds = CumulativeLengths(sequences, 64);
+    FillInput(sequences, run);
+    const AllocationCounter allocations;
+    const OneDnnCounter onednn;
+    RunObserver nobody;
+    ASSERT_TRUE(run.Encode(0, 2, {.cu_seqlens = bounds, .bias = {}}, nobody).ok());
+    EXPECT_EQ(allocations.count(), 0) << NameOf(mode);
+    EXPECT_EQ(onednn.primitives_created() + onednn.reorders_run(), 0) << NameOf(mode);
+    EXPECT_EQ(onednn.products_run() > 0, mode.gemm != Gemm::kTiles) << NameOf(mode);
+  }
+}
+
 TEST(SteadyStateTest, EntriesAllocateNothing) {
   ModelDescription model = SmallModel(1, 3, 16);
   model.embeddings = {.width = 12, .vocabulary = 20, .positions = kTokens, .token_types = 2};
