@@ -11,8 +11,8 @@
 
 namespace attendant::bench {
 
-// The products that GemmBound has, but as the engine computes them with oneDNN's: in its panels, row
-// tiles and K blocks, to float32. Their inputs are rounded or quantised before: only int8 has
+// The products that GemmBound has, but as the engine computes them with oneDNN's: in its panels,
+// row tiles and K blocks, to float32. Their inputs are rounded or quantised before: only int8 has
 // something beside its products, the scales of its results. Weights are distinct for each layer.
 class EngineProducts {
  public:
