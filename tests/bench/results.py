@@ -156,7 +156,7 @@ class Start:
     """Of the server with one model in float32, from its start to ready, with the weights in the file cache."""
     model: str
     seconds: float
-    resident_bytes: int  # when ready, before the first request
+    resident_bytes: int  # when ready, without activations
     file_bytes: int  # of them the pages of the program and its libraries
     weight_bytes: int | None  # packed, as the engine tells
 

@@ -72,6 +72,9 @@ TEST(BadStartTest, AComputeTypeThatTheInstructionSetDoesNotHave) {
       BadStart({"--isa=avx2", "--model=m=synthetic:tiny,dtype=int8"}),
       "attendant-server: model m: compute type int8 needs a CPU with avx2_vnni, avx512_vnni or "
       "amx, this one has avx2 (after any cap); emulate=true computes so on any CPU");
+  EXPECT_EQ(BadStart({"--isa=avx2", "--model=m=synthetic:tiny,dtype=bf16,gemm=tiles"}),
+            "attendant-server: model m: gemm=tiles needs a CPU with amx, this one has avx2 (after "
+            "any cap); gemm=auto uses what the CPU has");
 }
 
 TEST(BadStartTest, TakenPorts) {
