@@ -32,8 +32,12 @@ inline constexpr double kWorthwhileSpeedup = 1.15;
 absl::StatusOr<GemmChoice> ChooseGemm(const ComputeMode& mode, const ProductShape& shape);
 
 // Exposed for its test: how often faster `tiles` is than `onednn`, by the best of some runs of each
-// by turns.
-double SpeedupOf(absl::FunctionRef<void()> tiles, absl::FunctionRef<void()> onednn,
-                 absl::FunctionRef<absl::Time()> now);
+// by turns. `before_each` of them is not timed.
+struct Contest {
+  absl::FunctionRef<void()> tiles;
+  absl::FunctionRef<void()> onednn;
+  absl::FunctionRef<void()> before_each;
+};
+double SpeedupOf(const Contest& contest, absl::FunctionRef<absl::Time()> now);
 
 }  // namespace attendant

@@ -47,9 +47,11 @@ TEST(ChooseGemmTest, TellsWhatWasMeasuredAndKeepsToIt) {
 TEST(SpeedupTest, IsThatOfTheBestTimes) {
   absl::Time now = absl::UnixEpoch();
   int of_tiles = 0, of_onednn = 0;
-  const double speedup = SpeedupOf([&] { now += absl::Microseconds(++of_tiles == 1 ? 90 : 10); },
-                                   [&] { now += absl::Microseconds(++of_onednn == 2 ? 12 : 70); },
-                                   [&] { return now; });
+  const double speedup =
+      SpeedupOf({.tiles = [&] { now += absl::Microseconds(++of_tiles == 1 ? 90 : 10); },
+                 .onednn = [&] { now += absl::Microseconds(++of_onednn == 2 ? 12 : 70); },
+                 .before_each = [&] { now += absl::Seconds(1); }},
+                [&] { return now; });
   EXPECT_DOUBLE_EQ(speedup, 1.2);
   EXPECT_EQ(of_tiles, of_onednn);
 }
