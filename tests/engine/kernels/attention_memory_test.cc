@@ -1,4 +1,5 @@
 // Attention to keys and values of other rows than the queries'.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>

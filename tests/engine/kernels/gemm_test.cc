@@ -1,5 +1,6 @@
 #include "engine/kernels/gemm.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>

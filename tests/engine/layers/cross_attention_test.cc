@@ -6,6 +6,7 @@
 #include <random>
 #include <stdexcept>
 
+#include "absl/strings/str_cat.h"
 #include "engine/kernels/gemm.h"
 #include "engine/layers/run_state.h"
 #include "tests/engine/layers/engine_calls.h"
