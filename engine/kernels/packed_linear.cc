@@ -26,9 +26,8 @@ int64_t PanelWidth(int64_t out) {
 }
 
 // What to try, the best first. AMX products of bfloat16 sum K in an order that depends on the
-// number of rows, unless K is short; there blocks cost nothing (measured: they are faster), and
-// leave x in rows that caches do not alias. Emulation blocks wherever it can, so that any machine
-// tests it.
+// number of rows, unless K is short; so blocks come first there, and leave x in rows that caches do
+// not alias. Emulation blocks wherever it can, so that any machine tests it.
 std::vector<int64_t> KBlocks(const ComputeMode& mode, int64_t in) {
   constexpr int64_t kLongestBlock = 768;
   std::vector<int64_t> blocks;
