@@ -95,18 +95,18 @@ void Visit(Activation activation, const Visitor& visit) {
   }
 }
 
-void ActivateBlock(Activation activation, MatrixView<float> block) {
+void ActivateBlock(Activation activation, MatrixView<const float> x, MatrixView<float> y) {
   Visit(activation, [&](const auto& function) HWY_ATTR {
-    const size_t cols = static_cast<size_t>(block.cols);
-    for (int64_t r = 0; r < block.rows; ++r) {
-      TransformRow(block.row(r), cols, block.row(r), function);
+    const size_t cols = static_cast<size_t>(x.cols);
+    for (int64_t r = 0; r < x.rows; ++r) {
+      TransformRow(x.row(r), cols, y.row(r), function);
     }
   });
 }
 
 template <class Function>
-void DequantizeRow(const Dequantization& from, int64_t r, MatrixView<float> block,
-                   const Function& function) {
+void DequantizeRow(const Dequantization& from, int64_t r, MatrixView<const float> sums,
+                   MatrixView<float> y, const Function& function) {
   const FloatTag d;
   const hn::RebindToSigned<FloatTag> integer;
   const Floats row_scale = hn::Set(d, from.row_scales[r]);
@@ -114,24 +114,26 @@ void DequantizeRow(const Dequantization& from, int64_t r, MatrixView<float> bloc
     if (from.integers) sum = hn::ConvertTo(d, hn::BitCast(integer, sum));
     return function(hn::MulAdd(hn::Mul(sum, row_scale), column_scale, bias));
   };
-  float* row = block.row(r);
-  const size_t cols = static_cast<size_t>(block.cols);
+  const float* source = sums.row(r);
+  float* target = y.row(r);
+  const size_t cols = static_cast<size_t>(sums.cols);
   size_t i = 0;
   for (; i + kLanes <= cols; i += kLanes) {
-    hn::StoreU(dequantize(hn::LoadU(d, row + i), hn::LoadU(d, from.column_scales + i),
+    hn::StoreU(dequantize(hn::LoadU(d, source + i), hn::LoadU(d, from.column_scales + i),
                           hn::LoadU(d, from.bias + i)),
-               d, row + i);
+               d, target + i);
   }
   if (const size_t left = cols - i; left > 0) {
-    StoreFirst(dequantize(LoadFirst(row + i, left), LoadFirst(from.column_scales + i, left),
+    StoreFirst(dequantize(LoadFirst(source + i, left), LoadFirst(from.column_scales + i, left),
                           LoadFirst(from.bias + i, left)),
-               row + i, left);
+               target + i, left);
   }
 }
 
-void DequantizeBlock(const Dequantization& from, Activation activation, MatrixView<float> block) {
+void DequantizeBlock(const Dequantization& from, Activation activation,
+                     MatrixView<const float> sums, MatrixView<float> y) {
   Visit(activation, [&](const auto& function) HWY_ATTR {
-    for (int64_t r = 0; r < block.rows; ++r) DequantizeRow(from, r, block, function);
+    for (int64_t r = 0; r < sums.rows; ++r) DequantizeRow(from, r, sums, y, function);
   });
 }
 
@@ -168,13 +170,14 @@ const char* Name(Activation activation) {
   return "unknown";
 }
 
-void Activate(Activation activation, MatrixView<float> block) {
-  if (activation != Activation::kIdentity) HWY_DYNAMIC_DISPATCH(ActivateBlock)(activation, block);
+void Activate(Activation activation, MatrixView<const float> x, MatrixView<float> y) {
+  if (activation == Activation::kIdentity && x.data == y.data) return;
+  HWY_DYNAMIC_DISPATCH(ActivateBlock)(activation, x, y);
 }
 
 void DequantizeAndActivate(const Dequantization& dequantization, Activation activation,
-                           MatrixView<float> block) {
-  HWY_DYNAMIC_DISPATCH(DequantizeBlock)(dequantization, activation, block);
+                           MatrixView<const float> sums, MatrixView<float> y) {
+  HWY_DYNAMIC_DISPATCH(DequantizeBlock)(dequantization, activation, sums, y);
 }
 
 }  // namespace attendant

@@ -1,30 +1,21 @@
 #include "engine/kernels/compute_support.h"
 
-#include <algorithm>
-#include <vector>
-
 #include "absl/strings/str_cat.h"
 #include "engine/kernels/gemm.h"
 #include "engine/kernels/isa.h"
+#include "engine/kernels/tile_kernel.h"
 
 namespace attendant {
 namespace {
 
-// Products of the largest int8 values saturate where oneDNN's kernel adds pairs of them in 16 bits,
-// as those without VNNI do.
-absl::StatusOr<bool> Int8IsExact() {
-  constexpr int64_t kIn = 64, kOut = 64;
-  const std::vector<float> ones(kOut * kIn, 1.0f);
-  const MatrixView<const float> matrix{ones.data(), kOut, kIn, kIn};
-  absl::StatusOr<PackedLinear> linear =
-      PackedLinear::Pack(matrix, {}, {.type = ComputeType::kInt8, .gemm = Gemm::kOneDnn});
-  if (!linear.ok()) return linear.status();
-  GemmWorkspace workspace(1);
-  workspace.Reserve(*linear, kRowTile);
-  std::vector<float> y(kRowTile * kOut);
-  ApplyLinear(ThreadTeam(1), *linear, matrix.Rows(0, kRowTile), {y.data(), kRowTile, kOut, kOut},
-              Activation::kIdentity, workspace);
-  return std::all_of(y.begin(), y.end(), [](float sum) { return sum > kIn - 1 && sum < kIn + 1; });
+// Whether a panel of an int8 layer can be had, as layers are served: see FindPanelKernels.
+absl::Status FindInt8Kernels() {
+  return FindPanelKernels({.in = 768,
+                           .width = kPanelWidth,
+                           .k_block = 768,
+                           .element = onednn::DataType::s8,
+                           .has_bias = false})
+      .status();
 }
 
 }  // namespace
@@ -53,10 +44,9 @@ absl::Status CheckComputeMode(const ComputeMode& mode) {
   if (mode.type == ComputeType::kBf16 && !HasBf16Units()) return refuse("avx512_bf16 or amx");
   if (mode.type != ComputeType::kInt8) return absl::OkStatus();
   if (!HasInt8Units()) return refuse("avx2_vnni, avx512_vnni or amx");
-  const absl::StatusOr<bool> exact = Int8IsExact();
-  if (!exact.ok()) return exact.status();
-  if (*exact) return absl::OkStatus();
-  return refuse("avx512_vnni or amx that oneDNN uses");
+  const absl::Status kernels = FindInt8Kernels();
+  if (absl::IsFailedPrecondition(kernels)) return refuse("avx512_vnni or amx that oneDNN uses");
+  return kernels;
 }
 
 }  // namespace attendant

@@ -21,11 +21,6 @@ namespace {
 
 using dnnl::memory;
 
-// From one row of a worker's own y to the next: our own products take any distance.
-int64_t StagedStride(const PanelShape& shape) {
-  return shape.on_tiles ? shape.width : shape.y_stride;
-}
-
 template <typename T>
 void Grow(AlignedBuffer<T>& buffer, int64_t size) {
   if (buffer.size() < size) buffer = AlignedBuffer<T>(size);
@@ -77,19 +72,10 @@ class GemmWorkspace::Impl {
   // x for `linear`: its rows themselves, or its operand, which is made if it is not ready.
   Operand OperandOf(const ThreadTeam& team, const PackedLinear::Impl& linear, const LinearInput& x);
 
-  // y's block of this panel = x's rows through the kernel.
-  void Run(int worker, const Panel& panel, const RowBlock& block, const Operand& x,
-           MatrixView<float> y) {
-    workers_[worker].Run(panel, block, x, y);
-  }
-
-  // The same in memory of the worker, until its next product.
+  // x's rows through the panel's kernel. The result is dense, in memory of the worker, which is in
+  // its caches, until its next product.
   MatrixView<float> Run(int worker, const Panel& panel, const RowBlock& block, const Operand& x) {
-    const PanelShape& shape = panel.kernels->shape;
-    const MatrixView<float> y{workers_[worker].staged_y.data(), block.rows, shape.width,
-                              StagedStride(shape)};
-    workers_[worker].Multiply(panel, block, x, y);
-    return y;
+    return workers_[worker].Run(panel, block, x);
   }
 
  private:
@@ -109,23 +95,18 @@ class GemmWorkspace::Impl {
   struct Worker {
     void Reserve(const PanelKernels& kernels);
     void Reserve(const Product& product);
-    void Run(const Panel& panel, const RowBlock& block, const Operand& x, MatrixView<float> y);
-    // y: its rows are as far apart as the kernel has them, and there is room for all of these.
-    void Multiply(const Panel& panel, const RowBlock& block, const Operand& x, MatrixView<float> y);
-    void MultiplyOnTiles(const Panel& panel, const RowBlock& block, const Operand& x,
-                         MatrixView<float> y);
+    MatrixView<float> Run(const Panel& panel, const RowBlock& block, const Operand& x);
+    void MultiplyOnTiles(const Panel& panel, const RowBlock& block, const Operand& x);
     // The rows of block `x_block` of x, followed by zeros up to the kernel's rows.
     const char* Stage(const PanelShape& shape, const RowBlock& block, const Operand& x,
                       int64_t x_block);
     // The product of this number, x being its rows of x.
-    void Execute(const Panel& panel, const TileKernel& kernel, int64_t index, const char* x,
-                 float* y);
+    void Execute(const Panel& panel, const TileKernel& kernel, int64_t index, const char* x);
 
     dnnl::stream stream{onednn::CpuEngine()};
     AlignedBuffer<char> scratchpad;
-    // For rows that do not lie as the kernel wants them.
-    AlignedBuffer<char> staged_x;
-    AlignedBuffer<float> staged_y;
+    AlignedBuffer<char> staged_x;  // for rows that do not lie as the kernel wants them
+    AlignedBuffer<float> y;        // of the last product
     absl::flat_hash_map<const Product*, Memories> memories;
   };
 
@@ -150,7 +131,7 @@ Operand GemmWorkspace::Impl::OperandOf(const ThreadTeam& team, const PackedLinea
 void GemmWorkspace::Impl::Worker::Reserve(const PanelKernels& kernels) {
   const PanelShape& shape = kernels.shape;
   for (const TileKernel& kernel : kernels.tiles) {
-    Grow(staged_y, kernel.rows * StagedStride(shape));
+    Grow(y, kernel.rows * shape.width);
     if (shape.on_tiles || memories.contains(&kernel.first)) continue;
     Reserve(kernel.first);
     if (shape.products() > 1) Reserve(kernel.next);
@@ -166,12 +147,12 @@ void GemmWorkspace::Impl::Worker::Reserve(const Product& product) {
 }
 
 void GemmWorkspace::Impl::Worker::Execute(const Panel& panel, const TileKernel& kernel,
-                                          int64_t index, const char* x, float* y) {
+                                          int64_t index, const char* x) {
   const Product& product = index == 0 ? kernel.first : kernel.next;
   const memory& weights = panel.weights[panel.kernels->shape.product(index).weights];
   const Memories& operands = memories.find(&product)->second;
   operands.x.set_data_handle(const_cast<char*>(x));
-  operands.y.set_data_handle(y);
+  operands.y.set_data_handle(y.data());
   operands.scratchpad.set_data_handle(scratchpad.data());
   // The C call: the C++ one would build containers on the heap for each product.
   const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, operands.x.get()},
@@ -198,21 +179,26 @@ const char* GemmWorkspace::Impl::Worker::Stage(const PanelShape& shape, const Ro
   return staged_x.data();
 }
 
-void GemmWorkspace::Impl::Worker::Multiply(const Panel& panel, const RowBlock& block,
-                                           const Operand& x, MatrixView<float> y) {
+MatrixView<float> GemmWorkspace::Impl::Worker::Run(const Panel& panel, const RowBlock& block,
+                                                   const Operand& x) {
   const PanelShape& shape = panel.kernels->shape;
-  if (shape.on_tiles) return MultiplyOnTiles(panel, block, x, y);
+  const MatrixView<float> result{y.data(), block.rows, shape.width, shape.width};
+  if (shape.on_tiles) {
+    MultiplyOnTiles(panel, block, x);
+    return result;
+  }
   const bool direct = block.rows == block.kernel->rows &&
                       x.row_stride == shape.k_block * onednn::ByteWidth(shape.element);
   for (int64_t i = 0; i < shape.products(); ++i) {
     const int64_t x_block = shape.product(i).x;
     const char* rows = direct ? x.row(x_block, block.begin) : Stage(shape, block, x, x_block);
-    Execute(panel, *block.kernel, i, rows, y.data);
+    Execute(panel, *block.kernel, i, rows);
   }
+  return result;
 }
 
 void GemmWorkspace::Impl::Worker::MultiplyOnTiles(const Panel& panel, const RowBlock& block,
-                                                  const Operand& x, MatrixView<float> y) {
+                                                  const Operand& x) {
   const PanelShape& shape = panel.kernels->shape;
   const float* bias =
       shape.has_bias ? static_cast<const float*>(panel.bias.get_data_handle()) : nullptr;
@@ -227,19 +213,8 @@ void GemmWorkspace::Impl::Worker::MultiplyOnTiles(const Panel& panel, const RowB
                    .weight = panel.blocks[factors.weights],
                    .bias = i == 0 ? bias : nullptr,
                    .add_to_y = i > 0,
-                   .y = y.data,
-                   .y_stride = y.stride});
-  }
-}
-
-void GemmWorkspace::Impl::Worker::Run(const Panel& panel, const RowBlock& block, const Operand& x,
-                                      MatrixView<float> y) {
-  const PanelShape& shape = panel.kernels->shape;
-  const bool as_kernel = block.rows == block.kernel->rows && y.stride == shape.y_stride;
-  if (shape.on_tiles || as_kernel) return Multiply(panel, block, x, y);
-  Multiply(panel, block, x, {staged_y.data(), y.rows, y.cols, shape.y_stride});
-  for (int64_t r = 0; r < y.rows; ++r) {
-    std::memcpy(y.row(r), staged_y.data() + r * shape.y_stride, shape.width * sizeof(float));
+                   .y = y.data(),
+                   .y_stride = shape.width});
   }
 }
 
@@ -295,13 +270,15 @@ void Multiply(const ThreadTeam& team, const Panels& panels, const LinearInput& x
             [&](int worker, const Panel& panel, const RowBlock& block) {
               const MatrixView<float> y_block =
                   y.Rows(block.begin, block.rows).Columns(panel.begin, panel.kernels->shape.width);
-              workspace.Run(worker, panel, block, operand, y_block);
-              if (linear.mode.type != ComputeType::kInt8) return Activate(activation, y_block);
+              const MatrixView<float> sums = workspace.Run(worker, panel, block, operand);
+              if (linear.mode.type != ComputeType::kInt8) {
+                return Activate(activation, sums, y_block);
+              }
               DequantizeAndActivate({.row_scales = operand.scales + block.begin,
                                      .column_scales = linear.column_scales.data() + panel.begin,
                                      .bias = linear.bias.data() + panel.begin,
                                      .integers = !linear.mode.emulate},
-                                    activation, y_block);
+                                    activation, sums, y_block);
             });
 }
 
@@ -313,7 +290,7 @@ void WriteBetween(const ThreadTeam& team, const LinearPair& pair, const LinearIn
   ForBlocks(team, first.panels, x.rows.rows, workspace.SharesRows(x.rows.rows),
             [&](int worker, const Panel& panel, const RowBlock& block) {
               const MatrixView<float> result = workspace.Run(worker, panel, block, entry);
-              Activate(pair.activation, result);
+              Activate(pair.activation, result, result);
               for (int64_t r = 0; r < result.rows; ++r) {
                 between.Write(worker, block.begin + r,
                               {result.row(r), static_cast<size_t>(result.cols)}, panel.begin);

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -42,9 +43,12 @@ inline constexpr int64_t kNeverShareRows = std::numeric_limits<int64_t>::max();
 struct ProductPlan {
   int64_t in;
   int64_t out;
-  int64_t k_block;                 // columns of x that one product takes; the sums are added
-  std::vector<int64_t> tile_rows;  // rows of the products' sizes, descending
-  Gemm gemm = Gemm::kOneDnn;       // or kTiles
+  int64_t k_block;                      // columns of x that one product takes; the sums are added
+  std::vector<int64_t> tile_rows = {};  // rows of the products' sizes, descending
+  // The kernels of those sizes by oneDNN's names, such as "brg:avx512_core_bf16", each once; none
+  // of our own products.
+  std::vector<std::string> implementations = {};
+  Gemm gemm = Gemm::kOneDnn;  // or kTiles
   // How often faster our own products were than oneDNN's; 0 if that was not timed, or if their bits
   // differ.
   double tiles_speedup = 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -15,8 +17,9 @@ namespace {
 
 using dnnl::memory;
 
-constexpr int64_t kPanelWidthMultiple = 16;
-static_assert(kPanelWidth <= kMostTileColumns);
+// oneDNN packs weights in blocks of 64 columns; a panel that ends inside one has a slow tail.
+constexpr int64_t kPanelWidthMultiple = 64;
+static_assert(kPanelWidth <= kMostTileColumns && kPanelWidth % kPanelWidthMultiple == 0);
 constexpr int64_t kAlignment = 64;  // of each part of the packed weights, in bytes
 
 // Equal widths, save for the last.
@@ -76,7 +79,6 @@ absl::StatusOr<const PanelKernels*> PackedLinear::Impl::KernelsOf(int64_t column
                                                                   int64_t block) const {
   return FindPanelKernels({.in = in,
                            .width = columns,
-                           .y_stride = out,
                            .k_block = block,
                            .parts = OperandParts(mode),
                            .element = ElementOf(mode),
@@ -175,7 +177,20 @@ void PackedLinear::Impl::PackPanel(MatrixView<const float> weight, Panel& panel)
 }
 
 ProductPlan PackedLinear::Impl::plan() const {
-  ProductPlan plan = {in, out, k_block, {}, choice.gemm, choice.tiles_speedup};
+  ProductPlan plan = {.in = in,
+                      .out = out,
+                      .k_block = k_block,
+                      .gemm = choice.gemm,
+                      .tiles_speedup = choice.tiles_speedup};
+  std::set<std::string> implementations;
+  for (const PanelKernels* kernels : {panels.front().kernels, panels.back().kernels}) {
+    for (const TileKernel& tile : kernels->tiles) {
+      implementations.insert(tile.first.implementation);
+      if (kernels->shape.products() > 1) implementations.insert(tile.next.implementation);
+    }
+  }
+  implementations.erase("");
+  plan.implementations.assign(implementations.begin(), implementations.end());
   for (const TileKernel& tile : panels.front().kernels->tiles) plan.tile_rows.push_back(tile.rows);
   return plan;
 }

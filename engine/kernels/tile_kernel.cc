@@ -6,7 +6,9 @@
 #include <memory>
 #include <random>
 #include <unordered_map>
+#include <utility>
 
+#include "absl/base/casts.h"
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -36,7 +38,7 @@ onednn::MatmulOperands OperandsOf(const PanelShape& shape, int64_t rows,
                                   const memory::desc& weights) {
   return {.x = onednn::RowMajor(shape.element, rows, shape.k_block, shape.k_block),
           .weights = weights,
-          .y = onednn::RowMajor(ResultType(shape), rows, shape.width, shape.y_stride),
+          .y = onednn::RowMajor(ResultType(shape), rows, shape.width, shape.width),
           .out = shape.width,
           .has_bias = shape.has_bias,
           .add_to_y = false};
@@ -45,7 +47,7 @@ onednn::MatmulOperands OperandsOf(const PanelShape& shape, int64_t rows,
 Product MakeProduct(const onednn::MatmulOperands& operands) {
   const dnnl::matmul::primitive_desc description = onednn::DescribeMatmul(operands);
   return {dnnl::matmul(description), description.src_desc(), description.dst_desc(),
-          description.scratchpad_desc()};
+          description.scratchpad_desc(), description.impl_info_str()};
 }
 
 TileKernel MakeTileKernel(const PanelShape& shape, int64_t rows, const memory::desc& weights) {
@@ -76,20 +78,48 @@ AlignedBuffer<char> RandomElements(onednn::DataType type, int64_t bytes, uint32_
 
 // The operands that every candidate of one shape is tried with.
 struct Probe {
-  explicit Probe(const PanelKernels& kernels)
-      : row_bytes(kernels.shape.k_block * onednn::ByteWidth(kernels.shape.element)),
-        weight_bytes(kernels.weight_bytes),
-        rows(
-            RandomElements(kernels.shape.element, kernels.shape.blocks() * kProbes * row_bytes, 1)),
-        weights(RandomElements(kernels.shape.element, kernels.shape.blocks() * weight_bytes, 2)),
-        bias(RandomElements(onednn::DataType::f32, kernels.shape.width * 4, 3)) {}
-
   int64_t row_bytes;  // of one block
   int64_t weight_bytes;
   AlignedBuffer<char> rows;
   AlignedBuffer<char> weights;
   AlignedBuffer<char> bias;
 };
+
+int64_t RowBytes(const PanelShape& shape) {
+  return shape.k_block * onednn::ByteWidth(shape.element);
+}
+
+Probe RandomProbe(const PanelKernels& kernels) {
+  const PanelShape& shape = kernels.shape;
+  const int64_t row_bytes = RowBytes(shape), weight_bytes = kernels.weight_bytes;
+  return {row_bytes, weight_bytes,
+          RandomElements(shape.element, shape.blocks() * kProbes * row_bytes, 1),
+          RandomElements(shape.element, shape.blocks() * weight_bytes, 2),
+          RandomElements(onednn::DataType::f32, shape.width * 4, 3)};
+}
+
+constexpr int8_t kLargestInt8 = 127;
+
+// Of int8, without a bias: nothing but the largest elements.
+Probe LargestProbe(const PanelKernels& kernels) {
+  const PanelShape& shape = kernels.shape;
+  Probe probe{RowBytes(shape), kernels.weight_bytes,
+              AlignedBuffer<char>(shape.blocks() * kProbes * RowBytes(shape)),
+              AlignedBuffer<char>(shape.blocks() * kernels.weight_bytes), AlignedBuffer<char>(0)};
+  std::fill_n(probe.rows.data(), probe.rows.size(), kLargestInt8);
+  AlignedBuffer<char> plain(shape.k_block * shape.width);
+  std::fill_n(plain.data(), plain.size(), kLargestInt8);
+  const dnnl::engine& engine = onednn::CpuEngine();
+  memory from(onednn::RowMajor(shape.element, shape.k_block, shape.width, shape.width), engine,
+              plain.data());
+  dnnl::stream stream(engine);
+  for (int64_t block = 0; block < shape.blocks(); ++block) {
+    memory to(kernels.weights, engine, &probe.weights[block * kernels.weight_bytes]);
+    dnnl::reorder(from, to).execute(stream, from, to);
+  }
+  stream.wait();
+  return probe;
+}
 
 // One product through the kernel, into y.
 void TryProduct(const TileKernel& kernel, const PanelKernels& kernels, int64_t index, Probe& probe,
@@ -121,14 +151,20 @@ void TryProduct(const TileKernel& kernel, const PanelKernels& kernels, int64_t i
 
 TileCandidate Try(const TileKernel& kernel, const PanelKernels& kernels, Probe& probe) {
   const PanelShape& shape = kernels.shape;
-  AlignedBuffer<float> y(kernel.rows * shape.y_stride);
+  AlignedBuffer<float> y(kernel.rows * shape.width);
   for (int64_t i = 0; i < shape.products(); ++i) TryProduct(kernel, kernels, i, probe, y.data());
-  TileCandidate candidate{kernel.rows, std::vector<float>(kernel.rows * shape.width)};
-  for (int64_t r = 0; r < kernel.rows; ++r) {
-    std::memcpy(&candidate.results[r * shape.width], &y[r * shape.y_stride],
-                shape.width * sizeof(float));
-  }
-  return candidate;
+  return {kernel.rows, std::vector<float>(y.data(), y.data() + y.size())};
+}
+
+// Whether each kernel's sums of the largest elements are right.
+bool SumsAreExact(const PanelKernels& kernels) {
+  const auto sum = static_cast<int32_t>(kernels.shape.in * kLargestInt8 * kLargestInt8);
+  Probe probe = LargestProbe(kernels);
+  return std::all_of(kernels.tiles.begin(), kernels.tiles.end(), [&](const TileKernel& kernel) {
+    const TileCandidate candidate = Try(kernel, kernels, probe);
+    return std::all_of(candidate.results.begin(), candidate.results.end(),
+                       [&](float bits) { return absl::bit_cast<int32_t>(bits) == sum; });
+  });
 }
 
 std::unique_ptr<const PanelKernels> MakeOwnKernels(const PanelShape& shape) {
@@ -140,7 +176,7 @@ std::unique_ptr<const PanelKernels> MakeOwnKernels(const PanelShape& shape) {
   return kernels;
 }
 
-std::unique_ptr<const PanelKernels> MakePanelKernels(const PanelShape& shape) {
+absl::StatusOr<std::unique_ptr<const PanelKernels>> MakePanelKernels(const PanelShape& shape) {
   if (shape.on_tiles) return MakeOwnKernels(shape);
   const onednn::SingleThreaded single_threaded;
   auto kernels = std::make_unique<PanelKernels>();
@@ -151,7 +187,7 @@ std::unique_ptr<const PanelKernels> MakePanelKernels(const PanelShape& shape) {
 
   std::vector<TileKernel> tiles;
   std::vector<TileCandidate> candidates;
-  Probe probe(*kernels);
+  Probe probe = RandomProbe(*kernels);
   for (const int64_t rows : kTileRows) {
     tiles.push_back(MakeTileKernel(shape, rows, kernels->weights));
     candidates.push_back(Try(tiles.back(), *kernels, probe));
@@ -163,6 +199,11 @@ std::unique_ptr<const PanelKernels> MakePanelKernels(const PanelShape& shape) {
   if (kernels->tiles.empty()) {
     kernels->tiles.push_back(MakeTileKernel(shape, kLastResortRows, kernels->weights));
   }
+  if (shape.element == onednn::DataType::s8 && !SumsAreExact(*kernels)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("oneDNN's int8 product of ", shape.in, " by ", shape.width,
+                     " is not exact on this CPU: ", kernels->tiles.front().first.implementation));
+  }
   return kernels;
 }
 
@@ -171,15 +212,17 @@ class Table {
  public:
   absl::StatusOr<const PanelKernels*> Find(const PanelShape& shape) {
     const absl::MutexLock lock(&mutex_);
-    std::unique_ptr<const PanelKernels>& entry = entries_[shape];
+    if (const auto found = entries_.find(shape); found != entries_.end()) {
+      return found->second.get();
+    }
     try {
-      if (entry == nullptr) entry = MakePanelKernels(shape);
+      absl::StatusOr<std::unique_ptr<const PanelKernels>> made = MakePanelKernels(shape);
+      if (!made.ok()) return made.status();
+      return entries_.emplace(shape, *std::move(made)).first->second.get();
     } catch (const dnnl::error& error) {
-      entries_.erase(shape);
       return absl::InternalError(absl::StrCat("oneDNN refused a product of ", shape.in, " by ",
                                               shape.width, ": ", error.what()));
     }
-    return entry.get();
   }
 
  private:

@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -21,12 +22,11 @@ struct Factors {
 
 // A panel of a linear layer: some neighbouring columns of y = x W^T + b. x comes in K blocks of
 // neighbouring columns, and each K block in its parts, high and low or just one: block
-// `parts` * k + p, a dense [rows, k_block], is part p of K block k. W too. y is float32, or int32
-// for x of int8.
+// `parts` * k + p, a dense [rows, k_block], is part p of K block k. W too. y [rows, width] is
+// float32, or int32 for x of int8, and dense: oneDNN 2 has its fast kernel for no other.
 struct PanelShape {
   int64_t in;                                        // columns of x
   int64_t width;                                     // columns of the panel
-  int64_t y_stride;                                  // columns of y, of which the panel is a part
   int64_t k_block;                                   // divides `in`
   int64_t parts = 1;                                 // of x and W: 1 or 2
   onednn::DataType element = onednn::DataType::f32;  // of x and W
@@ -55,6 +55,7 @@ struct Product {
   dnnl::memory::desc x;
   dnnl::memory::desc y;
   dnnl::memory::desc scratchpad;
+  std::string implementation;  // by oneDNN's name, such as "brg:avx512_core_bf16"
 };
 
 // y[rows, width] = x[rows, in] W + b, one product of blocks after the other.
@@ -77,7 +78,8 @@ struct PanelKernels {
 };
 
 // Makes and checks the kernels of a shape at the first call, and finds them at later ones. Our own
-// are clean by construction. Thread-safe. INTERNAL if oneDNN refuses.
+// are clean by construction. Thread-safe. INTERNAL if oneDNN refuses. FAILED_PRECONDITION if sums
+// of int8 are not exact: kernels for CPUs without VNNI add pairs of products in 16 bits.
 absl::StatusOr<const PanelKernels*> FindPanelKernels(const PanelShape& shape);
 
 // The first of `k_blocks` (at least one) that is clean, or else the first of all. Errors are those

@@ -20,7 +20,9 @@ std::string Choice(const ProductPlan& plan) {
   }
   if (plan.k_block < plan.in) cuts.push_back(absl::StrCat("K blocks of ", plan.k_block));
   return absl::StrCat(plan.gemm == Gemm::kTiles ? "our own on AMX" : "oneDNN",
-                      cuts.empty() ? "" : " in ", absl::StrJoin(cuts, " and "));
+                      plan.implementations.empty() ? "" : " ",
+                      absl::StrJoin(plan.implementations, " and "), cuts.empty() ? "" : " in ",
+                      absl::StrJoin(cuts, " and "));
 }
 
 }  // namespace

@@ -90,6 +90,7 @@ class EngineContender : public Contender {
                        {"out", plan.out},
                        {"k_block", plan.k_block},
                        {"tile_rows", plan.tile_rows},
+                       {"implementations", plan.implementations},
                        {"gemm", Name(plan.gemm)},
                        {"tiles_speedup", plan.tiles_speedup}});
     }

@@ -3,7 +3,7 @@ from figures import figures_of
 from results import ModelResult, Results
 from targets import own_targets
 
-PRODUCT_HEAD = ["matrix products", "in x out", "K block", "row tiles", "whose", "ours over oneDNN's"]
+PRODUCT_HEAD = ["matrix products", "in x out", "K block", "row tiles", "whose", "oneDNN's kernel", "ours over oneDNN's"]
 PRICE_HEAD = ["price of equal bits", "ms in row tiles and K blocks", "ms of plain products", "price"]
 OWN_HEAD = ["products of our own", "tokens/s", "with oneDNN's", "ratio"]
 WHOSE = {"onednn": "oneDNN", "tiles": "ours"}
@@ -19,6 +19,7 @@ def _product_rows(results: Results) -> list:
     """How the engine multiplies, as it found it best when it loaded the model."""
     return [(model.name, f"{plan['in']}x{plan['out']}", plan["k_block"],
              " ".join(map(str, plan["tile_rows"])) or "-", WHOSE[plan["gemm"]],
+             " ".join(plan["implementations"]) or "-",
              f"{plan['tiles_speedup']:.2f}" if plan["tiles_speedup"] else "-")
             for model in results.models for plan in model.plans]
 

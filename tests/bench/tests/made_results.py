@@ -23,7 +23,8 @@ def result_of(model: str, name: str, **groups) -> CaseResult:
 def plan_of(gemm: str, width_in: int = 768, width_out: int = 768, speedup: float = 0) -> dict:
     """Of a linear layer's products, as the engine tells it."""
     return {"in": width_in, "out": width_out, "k_block": min(768, width_in), "gemm": gemm, "tiles_speedup": speedup,
-            "tile_rows": [256, 64, 16] if gemm == "onednn" else []}
+            "tile_rows": [256, 64, 16] if gemm == "onednn" else [],
+            "implementations": ["brg:avx512_core"] if gemm == "onednn" else []}
 
 
 def results_of(dtype: str, *cases: CaseResult, isa: str = "avx512_vnni") -> Results:

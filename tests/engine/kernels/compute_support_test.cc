@@ -3,6 +3,7 @@
 #include <string>
 
 #include "engine/kernels/isa.h"
+#include "engine/kernels/tile_kernel.h"
 #include "gmock/gmock.h"
 
 namespace attendant {
@@ -78,6 +79,23 @@ TEST(CheckComputeModeDeathTest, RefusesWhatACapTakesAway) {
                           is_refused(ComputeType::kInt8)
                       ? 0
                       : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+// Without VNNI, pairs of products are added in 16 bits: the check of a panel's own kernel sees it.
+TEST(FindPanelKernelsDeathTest, RefusesInt8SumsThatAreNotExact) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        const bool capped = CapIsa(Isa::kAvx2).ok();
+        const absl::Status status = FindPanelKernels({.in = 768,
+                                                      .width = 192,
+                                                      .k_block = 768,
+                                                      .element = onednn::DataType::s8,
+                                                      .has_bias = false})
+                                        .status();
+        std::exit(capped && absl::IsFailedPrecondition(status) ? 0 : 1);
       },
       testing::ExitedWithCode(0), "");
 }

@@ -66,6 +66,7 @@ TEST(ProductPlanTest, TellsHowALayerIsComputed) {
   EXPECT_EQ(f32.out, 40);
   EXPECT_EQ(f32.k_block, 1536);
   EXPECT_THAT(f32.tile_rows, testing::Not(testing::IsEmpty()));
+  EXPECT_THAT(f32.implementations, testing::Not(testing::IsEmpty()));
   EXPECT_EQ(f32.gemm, Gemm::kOneDnn);
   EXPECT_EQ(f32.tiles_speedup, 0);
   EXPECT_EQ(plan({ComputeType::kBf16, true}).k_block, 768);
