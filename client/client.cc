@@ -10,10 +10,10 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "attendant/v1/encoder_service.grpc.pb.h"
-#include "client/encode_stream.h"
+#include "client/grpc_encode_stream.h"
 #include "client/execution_reader.h"
-#include "client/load_stream.h"
-#include "client/prepared_request.h"
+#include "client/grpc_load_stream.h"
+#include "client/prepared_request_wire.h"
 #include "client/proto_conversion.h"
 
 namespace attendant::client {

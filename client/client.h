@@ -20,7 +20,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "client/call.h"
+#include "client/encode_stream.h"
+#include "client/load_stream.h"
 #include "client/messages.h"
+#include "client/prepared_request.h"
 
 namespace attendant::client {
 
@@ -32,41 +36,13 @@ struct ClientOptions {
   bool own_connection = false;
 };
 
-struct CallOptions {
-  // The call fails with DEADLINE_EXCEEDED after this long. The server sees it and does not start
-  // what comes too late.
-  absl::Duration timeout = absl::InfiniteDuration();
-};
-
-class EncodeStream;
-class LoadStream;
-
-// A request as it goes over the wire: made once, sent any number of times without being copied.
-// Immutable; copies share.
-class PreparedRequest {
- public:
-  static PreparedRequest Attend(AttendRequest request);
-  static PreparedRequest Encode(EncodeRequest request);
-
-  // Bytes of the message.
-  int64_t bytes() const;
-
-  // For this library's own use.
-  struct Wire;
-  const Wire& wire() const;
-
- private:
-  friend class Client;
-  std::shared_ptr<const Wire> wire_;
-};
-
 // A handle on a channel. Thread-safe; calls may run at the same time. Copies share the channel, and
 // a call in flight keeps what it needs alive, so that a Client may go away before its callbacks
 // have run.
 class Client {
  public:
   template <typename T>
-  using Callback = std::function<void(absl::StatusOr<T>)>;
+  using Callback = client::Callback<T>;
 
   // `address` is "host:port", or any other name that gRPC resolves ("unix:/path"). Does not wait:
   // the first call connects.
@@ -108,46 +84,6 @@ class Client {
   explicit Client(std::shared_ptr<const State> state);
 
   std::shared_ptr<const State> state_;
-};
-
-// Encode, pipelined: requests go out without waiting for answers, which come as they finish, in any
-// order. One thread may write while another reads; no more than one of each at a time. Who writes
-// many requests has to read meanwhile, since the server stops taking requests while nobody takes
-// its answers. Destroying an unfinished stream cancels it.
-class EncodeStream {
- public:
-  struct Answer {
-    uint64_t id = 0;
-    absl::StatusOr<EncodeResult> result;
-  };
-
-  virtual ~EncodeStream() = default;
-
-  // Sends a request under an id of the caller's choosing. False if the stream has broken: Finish
-  // says why.
-  bool Write(uint64_t id, EncodeRequest request) { return Write(id, std::move(request), {}); }
-  // The same of a part of a sequence: parts of one sequence are computed in the order in which they
-  // are written, and answered as the rows of the whole sequence would be.
-  virtual bool Write(uint64_t id, EncodeRequest request, const SequencePart& part) = 0;
-  // No more requests.
-  virtual void WritesDone() = 0;
-  // Waits for the next answer. Nothing once all are in (after WritesDone) or the stream has broken.
-  virtual std::optional<Answer> Read() = 0;
-  // The stream's own end, after Read returned nothing. OK even if answers were errors.
-  virtual absl::Status Finish() = 0;
-};
-
-// What SendAsync is to Encode, over one stream. Thread-safe. Opened by the first request; when it
-// has broken, opened anew by the next one. A request without an answer in time fails with
-// DEADLINE_EXCEEDED; the server, which knows deadlines of streams alone, goes on with it.
-// Destroying it waits until all is answered or has failed.
-class LoadStream {
- public:
-  virtual ~LoadStream() = default;
-
-  // `request` is of Encode. Returns at once; `done` runs once, on a thread of gRPC's, and must not
-  // block. If the stream breaks, with its status.
-  virtual void SendAsync(const PreparedRequest& request, Client::Callback<Execution> done) = 0;
 };
 
 }  // namespace attendant::client

@@ -1,16 +1,30 @@
-// What a PreparedRequest holds.
+// A request that is sent many times, such as a load test's.
 #pragma once
 
-#include <grpcpp/support/byte_buffer.h>
+#include <cstdint>
+#include <memory>
 
-#include "client/client.h"
+#include "client/messages.h"
 
 namespace attendant::client {
 
-struct PreparedRequest::Wire {
-  const char* method;
-  int execution_field;  // in the answer
-  grpc::ByteBuffer message;
+// A request as it goes over the wire: made once, sent any number of times without being copied.
+// Immutable; copies share.
+class PreparedRequest {
+ public:
+  static PreparedRequest Attend(AttendRequest request);
+  static PreparedRequest Encode(EncodeRequest request);
+
+  // Bytes of the message.
+  int64_t bytes() const;
+
+  // For this library's own use.
+  struct Wire;
+  const Wire& wire() const;
+
+ private:
+  friend class Client;
+  std::shared_ptr<const Wire> wire_;
 };
 
 }  // namespace attendant::client

@@ -9,10 +9,11 @@
 #include "absl/strings/str_split.h"
 #include "server/app.h"
 #include "server/describe/describe_model.h"
-#include "server/logging.h"
-#include "server/openmp_spin.h"
+#include "server/host/logging.h"
+#include "server/host/openmp_spin.h"
 #include "server/settings/settings.h"
-#include "server/signals.h"
+#include "server/host/signals.h"
+#include "server/settings/read_settings.h"
 
 extern char** environ;
 

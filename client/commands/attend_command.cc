@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "client/commands/attention_options.h"
+#include "client/cli/attention_options.h"
 
 namespace attendant::client {
 namespace {

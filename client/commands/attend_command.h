@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include "client/commands/answer_output.h"
-#include "client/commands/command.h"
-#include "client/commands/input_options.h"
-#include "client/commands/memory_options.h"
+#include "client/cli/answer_output.h"
+#include "client/cli/command.h"
+#include "client/cli/input_options.h"
+#include "client/cli/memory_options.h"
 
 namespace attendant::client {
 

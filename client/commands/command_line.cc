@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "client/commands/attend_command.h"
-#include "client/commands/command.h"
+#include "client/cli/command.h"
 #include "client/commands/encode_command.h"
 #include "client/commands/explain_command.h"
 #include "client/commands/health_command.h"

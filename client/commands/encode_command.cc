@@ -5,9 +5,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "client/commands/attention_options.h"
+#include "client/cli/attention_options.h"
 #include "client/commands/encode_in_parts.h"
-#include "client/commands/inline_values.h"
+#include "client/cli/inline_values.h"
 
 namespace attendant::client {
 namespace {

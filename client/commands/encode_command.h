@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
-#include "client/commands/answer_output.h"
-#include "client/commands/command.h"
-#include "client/commands/input_options.h"
+#include "client/cli/answer_output.h"
+#include "client/cli/command.h"
+#include "client/cli/input_options.h"
 
 namespace attendant::client {
 

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/commands/to_json.h"
+#include "client/cli/to_json.h"
 
 namespace attendant::client {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "client/commands/command.h"
-#include "client/commands/input_options.h"
+#include "client/cli/command.h"
+#include "client/cli/input_options.h"
 
 namespace attendant::client {
 

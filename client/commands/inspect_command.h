@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "client/commands/command.h"
-#include "client/commands/input_options.h"
+#include "client/cli/command.h"
+#include "client/cli/input_options.h"
 #include "client/inspect/inspection.h"
 
 namespace attendant::client {

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/commands/input_options.h"
+#include "client/cli/input_options.h"
 #include "client/load_test/interrupt.h"
 
 namespace attendant::client {

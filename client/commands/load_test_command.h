@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "client/commands/command.h"
+#include "client/cli/command.h"
 #include "client/load_test/length_distribution.h"
 #include "client/load_test/load_generator.h"
 #include "client/load_test/report.h"

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "client/commands/input_options.h"
-#include "client/commands/to_json.h"
+#include "client/cli/input_options.h"
+#include "client/cli/to_json.h"
 
 namespace attendant::client {
 

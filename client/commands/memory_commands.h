@@ -4,8 +4,8 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "client/commands/command.h"
-#include "client/commands/memory_options.h"
+#include "client/cli/command.h"
+#include "client/cli/memory_options.h"
 
 namespace attendant::client {
 

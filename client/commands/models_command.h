@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "client/commands/command.h"
+#include "client/cli/command.h"
 
 namespace attendant::client {
 

@@ -71,4 +71,15 @@ struct ComputeMode {
   friend auto operator<=>(const ComputeMode&, const ComputeMode&) = default;
 };
 
+// Parts that an element is the sum of: 2 of kBf16x3, else 1.
+constexpr int64_t OperandParts(const ComputeMode& mode) { return mode.type == ComputeType::kBf16x3 ? 2 : 1; }
+
+// Bytes of an element in all its parts: for each 2 of bfloat16, 1 of int8; 4 if emulated, or kF32.
+constexpr int64_t OperandWidth(const ComputeMode& mode) {
+  if (mode.type == ComputeType::kF32) return sizeof(float);
+  if (mode.emulate) return OperandParts(mode) * static_cast<int64_t>(sizeof(float));
+  if (mode.type == ComputeType::kInt8) return sizeof(int8_t);
+  return OperandParts(mode) * static_cast<int64_t>(sizeof(uint16_t));
+}
+
 }  // namespace attendant

@@ -8,9 +8,9 @@
 #include "engine/base/shape.h"
 #include "engine/checkpoint/embedded.h"
 #include "engine/checkpoint/hugging_face.h"
-#include "engine/checkpoint/input_file.h"
+#include "engine/checkpoint/files/input_file.h"
 #include "engine/checkpoint/pruning.h"
-#include "engine/checkpoint/torch_modules.h"
+#include "engine/checkpoint/torch/torch_modules.h"
 
 namespace attendant {
 namespace {

@@ -2,44 +2,14 @@
 // embedded one.
 #pragma once
 
-#include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/checkpoint/model_description.h"
-#include "engine/checkpoint/weight_source.h"
+#include "engine/checkpoint/files/opened_checkpoint.h"
+#include "engine/checkpoint/files/problems.h"
 
 namespace attendant {
-
-struct CheckpointOptions {
-  int64_t max_model_bytes = int64_t{64} << 30;   // of all weight files together (W1)
-  int64_t max_header_bytes = int64_t{16} << 20;  // of a safetensors header (W2)
-  bool allow_nonfinite_weights = false;          // (W12)
-  std::string weights_sha256;                    // lower-case hex; empty: not checked (W15)
-  std::string prune_file;  // the heads to leave out, see pruning.h; empty: none
-};
-
-// A tensor of the weight files, and what becomes of it.
-struct CheckpointTensor {
-  std::string file;
-  std::string name;
-  std::string dtype;  // as spelled in the file, such as "BF16"
-  std::vector<int64_t> shape;
-  int64_t bytes = 0;
-  // Canonical names (weight_source.h) of the weights that it holds, each in equal shares of its
-  // rows, in this order. Empty: it is not used.
-  std::vector<std::string> weights;
-};
-
-struct Checkpoint {
-  ModelDescription description;
-  std::unique_ptr<WeightSource> weights;
-  std::vector<CheckpointTensor> tensors;    // of all files, sorted by name; embedded: none
-  std::vector<std::string> unused_tensors;  // in the files, but not of the encoder
-  std::vector<std::string> warnings;        // for the log, such as a wrong total_size
-};
 
 // `source` is one of
 //   "worked-example"           the article's 4 -> 3 attention with unscaled scores
@@ -62,9 +32,6 @@ absl::StatusOr<Checkpoint> OpenCheckpoint(const std::string& source,
 // until then. The description is unknown as long as it has no layers; `weights` are there if OK.
 absl::Status InspectCheckpoint(const std::string& source, const CheckpointOptions& options,
                                Checkpoint& found);
-
-// The problems that a refusal names, one each, with the file or folder. None if OK.
-std::vector<std::string> ListProblems(const absl::Status& status);
 
 // Reads every weight of the model and drops it: what only values show (W1, W12), one problem for
 // each tensor. Needs the memory of the largest one.

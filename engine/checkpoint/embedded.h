@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/files/opened_checkpoint.h"
 
 namespace attendant {
 

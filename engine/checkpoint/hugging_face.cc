@@ -8,10 +8,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "engine/checkpoint/model_config.h"
+#include "engine/checkpoint/families/model_config.h"
 #include "engine/checkpoint/sentence_transformers.h"
-#include "engine/checkpoint/weight_binder.h"
-#include "engine/checkpoint/weight_files.h"
+#include "engine/checkpoint/files/weight_binder.h"
+#include "engine/checkpoint/files/weight_files.h"
 
 namespace attendant {
 namespace {

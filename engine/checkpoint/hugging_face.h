@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/files/opened_checkpoint.h"
 
 namespace attendant {
 

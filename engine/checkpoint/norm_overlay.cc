@@ -7,8 +7,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "engine/checkpoint/weight_binder.h"
-#include "engine/checkpoint/weight_files.h"
+#include "engine/checkpoint/files/weight_binder.h"
+#include "engine/checkpoint/files/weight_files.h"
 
 namespace attendant {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/files/opened_checkpoint.h"
 
 namespace attendant {
 

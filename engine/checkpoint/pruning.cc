@@ -12,8 +12,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "engine/base/shape.h"
-#include "engine/checkpoint/json.h"
-#include "engine/checkpoint/problems.h"
+#include "engine/checkpoint/files/json.h"
+#include "engine/checkpoint/files/problems.h"
+#include "engine/model/pruned_heads.h"
 
 namespace attendant {
 namespace {
@@ -139,13 +140,6 @@ std::vector<std::vector<int64_t>> ReadLayers(const Json& json, const ModelDescri
   return layers;
 }
 
-LayerVariant AsTheOthers(const LayerShape& layer) {
-  return {.has_attention_norm = layer.has_attention_norm,
-          .has_window = layer.window > 0,
-          .has_convolution = layer.convolution.taps > 0,
-          .rotary_theta = layer.relative_positions.rotary_theta};
-}
-
 void PruneSets(const std::vector<std::vector<int64_t>>& layers, ModelDescription& model,
                Problems& problems) {
   model = WithAllHeads(std::move(model));
@@ -165,32 +159,6 @@ void PruneSets(const std::vector<std::vector<int64_t>>& layers, ModelDescription
 }
 
 }  // namespace
-
-bool HasPrunedHeads(const ModelDescription& model) {
-  return absl::c_any_of(model.variants,
-                        [](const LayerVariant& variant) { return !variant.pruned_heads.empty(); });
-}
-
-ModelDescription WithAllHeads(ModelDescription model) {
-  if (model.variants.empty()) {
-    model.variants.assign(model.weight_sets(), AsTheOthers(model.layer));
-  }
-  for (LayerVariant& variant : model.variants) variant.pruned_heads.clear();
-  return model;
-}
-
-std::string WhyNotPrunable(const LayerShape& layer) {
-  if (!layer.has_input_projection) return "its heads are columns of the hidden states themselves";
-  if (!layer.has_output_projection) {
-    return "its heads are columns of what it answers, without an output projection";
-  }
-  if (layer.attention != AttentionKind::kSoftmax) return "its attention is no softmax of scores";
-  if (layer.relative_positions.kind == RelativePositions::kDisentangled) {
-    return "positions are projected for all of its heads";
-  }
-  if (layer.has_query_key_norms) return "its queries and keys are normed over all heads together";
-  return "";
-}
 
 absl::Status PruneHeads(const std::string& file, Checkpoint& checkpoint) {
   absl::StatusOr<Json> json = ReadJsonFile(file, {});

@@ -1,23 +1,12 @@
-// Attention heads that a model does without: Michel et al. 2019.
+// Takes attention heads out of an opened checkpoint; see engine/model/pruned_heads.h.
 #pragma once
 
 #include <string>
 
 #include "absl/status/status.h"
-#include "engine/checkpoint/checkpoint.h"
-#include "engine/checkpoint/model_description.h"
+#include "engine/checkpoint/files/opened_checkpoint.h"
 
 namespace attendant {
-
-// Whether a layer of the model does without some of its heads.
-bool HasPrunedHeads(const ModelDescription& model);
-
-// The model with all heads that its layers have been pruned of; what every layer has of its own is
-// said of each.
-ModelDescription WithAllHeads(ModelDescription model);
-
-// Why layers of this shape cannot lose heads, "its keys …"; empty: they can.
-std::string WhyNotPrunable(const LayerShape& layer);
 
 // Takes the heads that `file` names out of an opened checkpoint: the rows of queries, keys and
 // values with their biases, and the columns of the output projection. The file is JSON, from layers

@@ -8,10 +8,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "engine/checkpoint/bounds.h"
-#include "engine/checkpoint/config_reader.h"
-#include "engine/checkpoint/json.h"
-#include "engine/checkpoint/problems.h"
+#include "engine/checkpoint/families/bounds.h"
+#include "engine/checkpoint/families/config_reader.h"
+#include "engine/checkpoint/files/json.h"
+#include "engine/checkpoint/files/problems.h"
 
 namespace attendant {
 namespace {

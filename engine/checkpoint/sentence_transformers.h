@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "engine/checkpoint/checkpoint.h"
-#include "engine/checkpoint/weight_binder.h"
+#include "engine/checkpoint/files/opened_checkpoint.h"
+#include "engine/checkpoint/files/weight_binder.h"
 
 namespace attendant {
 

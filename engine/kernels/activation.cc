@@ -148,28 +148,6 @@ namespace attendant {
 HWY_EXPORT(ActivateBlock);
 HWY_EXPORT(DequantizeBlock);
 
-const char* Name(Activation activation) {
-  switch (activation) {
-    case Activation::kIdentity:
-      return "identity";
-    case Activation::kGelu:
-      return "gelu";
-    case Activation::kGeluTanh:
-      return "gelu_tanh";
-    case Activation::kQuickGelu:
-      return "quick_gelu";
-    case Activation::kRelu:
-      return "relu";
-    case Activation::kSilu:
-      return "silu";
-    case Activation::kTanh:
-      return "tanh";
-    case Activation::kSigmoid:
-      return "sigmoid";
-  }
-  return "unknown";
-}
-
 void Activate(Activation activation, MatrixView<const float> x, MatrixView<float> y) {
   if (activation == Activation::kIdentity && x.data == y.data) return;
   HWY_DYNAMIC_DISPATCH(ActivateBlock)(activation, x, y);

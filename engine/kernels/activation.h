@@ -4,15 +4,9 @@
 #include <cstdint>
 
 #include "engine/base/matrix_view.h"
+#include "engine/model/layer_kinds.h"
 
 namespace attendant {
-
-// Formulas as in Hugging Face's ACT2FN. kGelu is exact: x * Phi(x) with erf; kGeluTanh is
-// 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); kQuickGelu is x * sigmoid(1.702 x).
-enum class Activation { kIdentity, kGelu, kGeluTanh, kQuickGelu, kRelu, kSilu, kTanh, kSigmoid };
-
-// "gelu", "gelu_tanh", …
-const char* Name(Activation activation);
 
 // y = activation(x), float32; y may be x itself. Against float64 the absolute error is at most 5e-7
 // for |x| <= 20, or one unit in the result's last place where that is more. NaN stays NaN. An

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "engine/kernels/row_shares.h"
+#include "engine/kernels/row_tiles.h"
 
 // foreach_target.h comes before whatever it includes once per target.
 // clang-format off

@@ -7,6 +7,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/matrix_view.h"
 #include "engine/base/thread_team.h"
+#include "engine/model/layer_kinds.h"
 
 namespace attendant {
 
@@ -26,12 +27,6 @@ class RotaryTable {
   int64_t width_;
   float theta_;
   AlignedBuffer<float> table_;  // [positions, width]: cosines, then sines
-};
-
-// Which elements of a head make a pair.
-enum class RotaryPairs {
-  kHalves,       // j and j + width / 2
-  kInterleaved,  // 2 j and 2 j + 1
 };
 
 // Turns the first table.width() columns of every head, in place. heads: [T, H head_width], row r at

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/base/rounding.h"
-#include "engine/kernels/norm.h"
+#include "engine/kernels/norm/norm.h"
 
 namespace attendant {
 namespace {

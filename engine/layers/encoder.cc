@@ -5,12 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/shape.h"
-#include "engine/checkpoint/pruning.h"
-#include "engine/kernels/compute_support.h"
-#include "engine/kernels/relative_bias.h"
-#include "engine/kernels/relative_scores.h"
+#include "engine/model/pruned_heads.h"
+#include "engine/kernels/gemm/compute_support.h"
+#include "engine/kernels/attention/relative_bias.h"
+#include "engine/kernels/attention/relative_scores.h"
 #include "engine/layers/encoder_impl.h"
-#include "engine/layers/load_plan.h"
+#include "engine/model/load_plan.h"
 #include "engine/layers/position_projections.h"
 
 namespace attendant {

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "engine/base/aligned_buffer.h"
-#include "engine/checkpoint/model_description.h"
+#include "engine/model/model_description.h"
 #include "engine/layers/embeddings.h"
 #include "engine/layers/encoder.h"
 #include "engine/layers/encoder_layer.h"
 #include "engine/layers/front.h"
 #include "engine/layers/pooling_dense.h"
-#include "engine/layers/run_state.h"
-#include "engine/layers/weight_loader.h"
+#include "engine/layers/state/run_state.h"
+#include "engine/layers/state/weight_loader.h"
 
 namespace attendant {
 

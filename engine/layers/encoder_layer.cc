@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "engine/kernels/norm.h"
+#include "engine/kernels/norm/norm.h"
 
 namespace attendant {
 

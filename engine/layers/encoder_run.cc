@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/kernels/norm.h"
+#include "engine/kernels/norm/norm.h"
 #include "engine/layers/encoder.h"
 #include "engine/layers/encoder_impl.h"
-#include "engine/layers/load_plan.h"
-#include "engine/layers/run_state.h"
+#include "engine/model/load_plan.h"
+#include "engine/layers/state/run_state.h"
 
 namespace attendant {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/kernels/norm.h"
+#include "engine/kernels/norm/norm.h"
 
 namespace attendant {
 

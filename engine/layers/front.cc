@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/kernels/norm.h"
+#include "engine/kernels/norm/norm.h"
 
 namespace attendant {
 namespace {

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/checkpoint/weight_source.h"
-#include "engine/kernels/attention.h"
-#include "engine/kernels/norm.h"
+#include "engine/model/weight_source.h"
+#include "engine/kernels/attention/attention.h"
+#include "engine/kernels/norm/norm.h"
 #include "engine/kernels/rope.h"
 
 namespace attendant {

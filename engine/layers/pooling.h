@@ -6,7 +6,7 @@
 
 #include "absl/types/span.h"
 #include "engine/base/matrix_view.h"
-#include "engine/checkpoint/model_description.h"
+#include "engine/model/model_description.h"
 #include "engine/layers/encoder.h"
 
 namespace attendant {

@@ -7,7 +7,7 @@
 
 #include "engine/base/matrix_view.h"
 #include "engine/base/thread_team.h"
-#include "engine/kernels/norm.h"
+#include "engine/kernels/norm/norm.h"
 
 namespace attendant {
 namespace {

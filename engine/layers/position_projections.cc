@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "engine/base/thread_team.h"
-#include "engine/kernels/norm.h"
+#include "engine/kernels/norm/norm.h"
 
 namespace attendant {
 

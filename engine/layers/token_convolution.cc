@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "engine/base/rounding.h"
-#include "engine/kernels/norm.h"
+#include "engine/kernels/norm/norm.h"
 
 namespace attendant {
 namespace {

@@ -7,7 +7,7 @@
 #include "server/describe/model_report.h"
 #include "server/describe/report_json.h"
 #include "server/describe/report_text.h"
-#include "server/thread_plan.h"
+#include "server/host/thread_plan.h"
 
 namespace attendant::server {
 namespace {

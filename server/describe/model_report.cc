@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/types/span.h"
-#include "engine/kernels/compute_support.h"
+#include "engine/kernels/gemm/compute_support.h"
 #include "engine/layers/encoder.h"
 
 namespace attendant::server {

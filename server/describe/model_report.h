@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "engine/base/compute_type.h"
-#include "engine/layers/model_facts.h"
+#include "engine/model/model_facts.h"
 #include "server/describe/query_key_ranks.h"
-#include "server/memory_limit.h"
-#include "server/model_loading.h"
-#include "server/services/encoder_service.h"
+#include "server/host/memory_limit.h"
+#include "server/models/model_loading.h"
+#include "server/host/thread_plan.h"
 #include "server/settings/settings.h"
 
 namespace attendant::server {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/checkpoint/model_description.h"
-#include "engine/checkpoint/weight_source.h"
+#include "engine/model/model_description.h"
+#include "engine/model/weight_source.h"
 
 namespace attendant::server {
 

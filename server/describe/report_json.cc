@@ -3,7 +3,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "server/services/stream_sequence.h"
+#include "server/cross_kv/stream_sequence.h"
 
 namespace attendant::server {
 namespace {

@@ -1,3 +1,5 @@
+#include "server/settings/model_setting.h"
+
 #include <string>
 #include <vector>
 
@@ -5,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "server/settings/setting_kinds.h"
-#include "server/settings/settings.h"
 
 namespace attendant::server {
 namespace {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "engine/base/shape.h"
+#include "server/settings/model_setting.h"
 
 namespace attendant::server {
 namespace {

@@ -4,14 +4,12 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "engine/base/compute_type.h"
 #include "engine/kernels/isa.h"
-#include "engine/layers/row_plan.h"
+#include "engine/layers/state/row_plan.h"
 
 namespace attendant::server {
 
@@ -72,36 +70,5 @@ struct Settings {
   LogFormat log_format = LogFormat::kText;
   std::string log_level = "info";
 };
-
-// What goes with --describe.
-struct DescribeOptions {
-  bool json = false;
-  bool ranks = false;  // of W_Q^T W_K
-};
-
-struct SettingsRequest {
-  enum class Kind { kServe, kDescribe, kHelp, kVersion } kind = Kind::kServe;
-  Settings settings;  // of --describe: with that one model, named as its source
-  DescribeOptions describe;
-  std::string text;  // of --help and --version
-};
-
-// Reads the arguments (argv without the program), then ATTENDANT_* variables, then the file of
-// --config FILE (ini: `port = 8001`); the first that names a setting wins. An unknown name anywhere
-// (ATTENDANT_* included), or a bad value anywhere, even one that another source overrides, is
-// INVALID_ARGUMENT: one line with the setting, what came and what is allowed. Without a model:
-// `worked-example` under its own name.
-absl::StatusOr<SettingsRequest> ReadSettings(
-    const std::vector<std::string>& arguments,
-    const std::vector<std::pair<std::string, std::string>>& environment);
-
-// "SOURCE[,key=value…]"; the name is left empty.
-absl::StatusOr<ModelSetting> ParseModelSource(const std::string& text);
-
-// "NAME=SOURCE[,key=value…]".
-absl::StatusOr<ModelSetting> ParseModelSetting(const std::string& text);
-
-// Effective values, one "name = value" a setting, as printed at start.
-std::vector<std::string> DescribeSettings(const Settings& settings);
 
 }  // namespace attendant::server

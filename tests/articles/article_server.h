@@ -9,8 +9,8 @@
 #include "attendant/v1/encoder_service.pb.h"
 #include "nlohmann/json.hpp"
 #include "tests/engine/checkpoint/model_files.h"
-#include "tests/server/services/test_server.h"
-#include "tests/server/services/wire_tensors.h"
+#include "tests/server/support/test_server.h"
+#include "tests/server/support/wire_tensors.h"
 
 namespace attendant::articles {
 

@@ -7,7 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
-#include "server/model_loading.h"
+#include "server/models/model_loading.h"
 #include "tests/articles/article_server.h"
 #include "tests/engine/checkpoint/tiny_families.h"
 

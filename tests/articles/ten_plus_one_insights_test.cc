@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "server/model_loading.h"
+#include "server/models/model_loading.h"
 #include "tests/articles/article_server.h"
 #include "tests/support/test_vectors.h"
 

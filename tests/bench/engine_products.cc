@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/base/thread_team.h"
-#include "engine/kernels/gemm.h"
+#include "engine/kernels/gemm/gemm.h"
 #include "tests/bench/kernel_operands.h"
 #include "tests/bench/product_widths.h"
 

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/base/compute_type.h"
-#include "engine/checkpoint/model_description.h"
+#include "engine/model/model_description.h"
 
 namespace attendant::bench {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/checkpoint/model_description.h"
+#include "engine/model/model_description.h"
 
 namespace attendant::bench {
 

@@ -13,9 +13,9 @@
 #include "engine/base/cpu_budget.h"
 #include "engine/base/matrix_view.h"
 #include "engine/base/thread_team.h"
-#include "engine/kernels/attention.h"
-#include "engine/kernels/compute_support.h"
-#include "engine/kernels/gemm.h"
+#include "engine/kernels/attention/attention.h"
+#include "engine/kernels/gemm/compute_support.h"
+#include "engine/kernels/gemm/gemm.h"
 
 namespace attendant::bench {
 

@@ -12,11 +12,11 @@
 #include "absl/strings/str_cat.h"
 #include "engine/kernels/activation.h"
 #include "engine/kernels/convert.h"
-#include "engine/kernels/norm.h"
-#include "engine/kernels/operand.h"
-#include "engine/kernels/operand_buffer.h"
+#include "engine/kernels/norm/norm.h"
+#include "engine/kernels/gemm/operand.h"
+#include "engine/kernels/gemm/operand_buffer.h"
 #include "engine/kernels/rope.h"
-#include "engine/kernels/row_shares.h"
+#include "engine/kernels/row_tiles.h"
 #include "tests/bench/kernel_operands.h"
 
 namespace attendant::bench {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/checkpoint/model_description.h"
+#include "engine/model/model_description.h"
 
 namespace attendant::bench {
 

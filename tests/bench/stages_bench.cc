@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/rounding.h"
 #include "engine/kernels/activation.h"
-#include "engine/kernels/norm.h"
+#include "engine/kernels/norm/norm.h"
 #include "tests/bench/kernel_operands.h"
 
 namespace attendant::bench {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "engine/base/compute_type.h"
-#include "engine/checkpoint/model_description.h"
-#include "engine/checkpoint/weight_source.h"
+#include "engine/model/model_description.h"
+#include "engine/model/weight_source.h"
 
 namespace attendant::reference {
 

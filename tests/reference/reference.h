@@ -8,7 +8,7 @@
 #include "engine/base/compute_type.h"
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/activation.h"
-#include "engine/kernels/attention.h"
+#include "engine/kernels/attention/attention.h"
 
 namespace attendant::reference {
 

@@ -1,6 +1,6 @@
 #include "tests/support/compute_modes.h"
 
-#include "engine/kernels/compute_support.h"
+#include "engine/kernels/gemm/compute_support.h"
 
 namespace attendant {
 

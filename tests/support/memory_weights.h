@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/checkpoint/model_description.h"
-#include "engine/checkpoint/weight_source.h"
+#include "engine/model/model_description.h"
+#include "engine/model/weight_source.h"
 
 namespace attendant::testing {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/checkpoint/model_description.h"
+#include "engine/model/model_description.h"
 #include "engine/layers/encoder.h"
 #include "tests/support/memory_weights.h"
 

@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "engine/checkpoint/json.h"
-#include "engine/checkpoint/sha256.h"
+#include "engine/checkpoint/files/json.h"
+#include "engine/checkpoint/files/sha256.h"
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/checkpoint/json.h"
+#include "engine/checkpoint/files/json.h"
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/checkpoint/problems.h"
+#include "engine/checkpoint/files/problems.h"
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {

@@ -7,8 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "engine/checkpoint/model_config.h"
-#include "engine/checkpoint/weight_source.h"
+#include "engine/checkpoint/families/model_config.h"
+#include "engine/model/weight_source.h"
 
 namespace attendant {
 namespace {

@@ -1,9 +1,9 @@
 // Kernels of an instance that has warmed up take nothing from the heap.
 #include <vector>
 
-#include "engine/kernels/attention.h"
+#include "engine/kernels/attention/attention.h"
 #include "engine/kernels/convert.h"
-#include "engine/kernels/norm.h"
+#include "engine/kernels/norm/norm.h"
 #include "gmock/gmock.h"
 #include "tests/support/allocation_counter.h"
 #include "tests/support/compute_modes.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/checkpoint/json.h"
+#include "engine/checkpoint/files/json.h"
 #include "tests/engine/checkpoint/model_files.h"
 #include "tests/engine/layers/engine_calls.h"
 #include "tests/support/test_vectors.h"

@@ -7,8 +7,8 @@
 #include <stdexcept>
 
 #include "absl/strings/str_cat.h"
-#include "engine/kernels/gemm.h"
-#include "engine/layers/run_state.h"
+#include "engine/kernels/gemm/gemm.h"
+#include "engine/layers/state/run_state.h"
 #include "tests/engine/layers/engine_calls.h"
 #include "tests/reference/reference.h"
 #include "tests/support/memory_weights.h"

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/kernels/compute_support.h"
+#include "engine/kernels/gemm/compute_support.h"
 #include "engine/layers/encoder.h"
 #include "tests/engine/layers/engine_calls.h"
 #include "tests/support/memory_weights.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "engine/checkpoint/model_description.h"
+#include "engine/model/model_description.h"
 #include "engine/layers/encoder.h"
 #include "tests/support/compute_modes.h"
 

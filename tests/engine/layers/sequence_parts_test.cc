@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/base/aligned_buffer.h"
-#include "engine/layers/model_facts.h"
+#include "engine/model/model_facts.h"
 #include "tests/engine/layers/engine_calls.h"
 #include "tests/support/memory_weights.h"
 

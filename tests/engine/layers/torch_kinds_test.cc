@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/checkpoint/json.h"
+#include "engine/checkpoint/files/json.h"
 #include "tests/engine/checkpoint/model_files.h"
 #include "tests/engine/layers/engine_calls.h"
 #include "tests/reference/encoder.h"

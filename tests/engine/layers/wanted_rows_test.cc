@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "engine/kernels/gemm.h"
+#include "engine/kernels/gemm/gemm.h"
 #include "tests/engine/layers/engine_calls.h"
 #include "tests/support/memory_weights.h"
 #include "tests/support/onednn_counter.h"

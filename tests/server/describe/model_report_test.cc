@@ -1,4 +1,5 @@
 #include "server/describe/model_report.h"
+#include "server/settings/model_setting.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +7,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "engine/kernels/compute_support.h"
+#include "engine/kernels/gemm/compute_support.h"
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant::server {

@@ -1,4 +1,5 @@
 #include "server/describe/report_json.h"
+#include "server/settings/model_setting.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
 #include "server/describe/report_text.h"
+#include "server/settings/model_setting.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,6 +9,8 @@
 #include "gtest/gtest.h"
 #include "server/settings/setting_kinds.h"
 #include "server/settings/settings_table.h"
+#include "server/settings/read_settings.h"
+#include "server/settings/model_setting.h"
 
 namespace attendant::server {
 namespace {

@@ -1,0 +1,71 @@
+#include "client/cli/answer_output.h"
+
+#include "absl/strings/str_format.h"
+#include "client/cli/print_tensor.h"
+#include "client/cli/to_json.h"
+#include "client/files/tensor_file.h"
+
+namespace attendant::client {
+namespace {
+
+void PrintExecution(std::ostream& out, const Execution& execution) {
+  out << absl::StrFormat(
+      "%d tokens in a batch of %d (%d requests), %s: queue %.3f ms, copy %.3f ms, compute %.3f "
+      "ms\n",
+      execution.tokens, execution.batch_tokens, execution.batch_requests,
+      execution.compute_type.empty() ? "unknown type" : execution.compute_type,
+      absl::ToDoubleMilliseconds(execution.queue), absl::ToDoubleMilliseconds(execution.copy),
+      absl::ToDoubleMilliseconds(execution.compute));
+  if (execution.truncated_tokens > 0) {
+    out << absl::StrFormat("%d tokens were cut\n", execution.truncated_tokens);
+  }
+}
+
+}  // namespace
+
+void AnswerOutput::AddTo(CLI::App& app) {
+  app.add_option("--output", path_,
+                 "Write the answer to FILE.npy or FILE.safetensors, not to stdout")
+      ->type_name("FILE");
+}
+
+absl::Status AnswerOutput::Check(size_t tensors) const {
+  return path_.empty() ? absl::OkStatus() : CheckWritable(path_, tensors);
+}
+
+ExitCode AnswerOutput::Emit(Session& session, const std::vector<NamedTensor>& tensors,
+                            const Execution& execution) const {
+  if (!path_.empty()) {
+    const absl::Status status = WriteTensors(path_, tensors);
+    if (!status.ok()) return ReportBadUsage(session, status);
+  }
+  if (session.json) {
+    PrintJson(session, Document(tensors, execution));
+    return kSucceeded;
+  }
+  for (const NamedTensor& named : tensors) {
+    if (path_.empty()) {
+      PrintTensor(session.out, named.name, named.tensor);
+    } else {
+      session.out << named.name << " " << Name(named.tensor.dtype) << " "
+                  << ShapeToString(named.tensor.shape) << " -> " << path_ << "\n";
+    }
+  }
+  PrintExecution(session.out, execution);
+  return kSucceeded;
+}
+
+Json AnswerOutput::Document(const std::vector<NamedTensor>& tensors,
+                            const Execution& execution) const {
+  Json document = Json::object();
+  for (const NamedTensor& named : tensors) {
+    document[named.name] = path_.empty() ? ToJson(named.tensor)
+                                         : Json{{"dtype", Name(named.tensor.dtype)},
+                                                {"shape", named.tensor.shape},
+                                                {"file", path_}};
+  }
+  document["execution"] = ToJson(execution);
+  return document;
+}
+
+}  // namespace attendant::client

@@ -1,0 +1,210 @@
+#include "client/cli/input_options.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "client/cli/inline_values.h"
+#include "client/cli/print_tensor.h"
+#include "client/cli/read_tensors.h"
+#include "client/files/tensor_file.h"
+
+namespace attendant::client {
+namespace {
+
+constexpr int64_t kMaxMessageBytes = int64_t{2} << 30;
+
+}  // namespace
+
+ExitCode ReadInput(Session& session, const std::string& model, const InputOptions& options,
+                   RequestInput& input) {
+  int64_t width = 0;
+  if (options.NeedsWidth()) {
+    const absl::StatusOr<ModelInfo> info = session.Connect().GetModel(model, session.call);
+    if (!info.ok()) return ReportServerError(session, info.status());
+    width = options.WidthOf(*info);
+  }
+  absl::StatusOr<RequestInput> read = options.Read(width);
+  if (!read.ok()) return ReportBadUsage(session, read.status());
+  input = *std::move(read);
+  if (!session.json) options.Show(session.out, input);
+  return kSucceeded;
+}
+
+void MoveInput(RequestInput input, EncodeRequest& request) {
+  request.layout = input.layout;
+  request.hidden_states = std::move(input.hidden_states);
+  request.features = std::move(input.features);
+  request.token_ids = std::move(input.token_ids);
+  request.token_type_ids = std::move(input.token_type_ids);
+  request.position_ids = std::move(input.position_ids);
+  request.attention_mask = std::move(input.attention_mask);
+  request.attention_bias = std::move(input.attention_bias);
+  request.lengths = std::move(input.lengths);
+}
+
+void AddSequenceFirst(CLI::App& app, Layout& layout) {
+  app.add_flag_callback(
+      "--sequence-first", [&layout] { layout = Layout::kSequenceFirst; },
+      "Tensors have the sequences' places before the batch, [S, B, ...], as torch's modules take "
+      "them by default, and so has the answer; masks, biases and probabilities do not");
+}
+
+CLI::Option* AddFloatType(CLI::App& app, const std::string& flag, std::string& name,
+                          const std::string& help) {
+  return app.add_option(flag, name, help)
+      ->check(CLI::IsMember({"float32", "float16", "bfloat16"}))
+      ->type_name("float32|float16|bfloat16");
+}
+
+std::optional<DataType> FloatType(const std::string& name) {
+  for (DataType dtype : {DataType::kFloat32, DataType::kFloat16, DataType::kBFloat16}) {
+    if (name == Name(dtype)) return dtype;
+  }
+  return std::nullopt;
+}
+
+void InputOptions::AddTo(CLI::App& app) {
+  auto* source = app.add_option_group("Input", "Hidden states [B, S, E], or [T, E] with --lengths");
+  source
+      ->add_option("--input", input_,
+                   "From FILE.npy or FILE.safetensors[:NAME]; float64 as float32")
+      ->type_name("FILE");
+  source->add_option("--values", values_, "Written out: rows of numbers, \"1,0,1,0;0,2,0,2\"")
+      ->type_name("ROWS");
+  source
+      ->add_option("--generate", generate_,
+                   "Standard normal values: BxSxE, or BxS as wide as the model; T with --lengths")
+      ->type_name("SHAPE");
+  source->require_option(0, 1);
+  app.add_option("--seed", seed_, "Of --generate")->capture_default_str();
+  AddFloatType(app, "--wire-dtype", wire_dtype_, "Send the hidden states in this type");
+  app.add_option("--mask", mask_,
+                 "Attention mask [B, S], non-zero keeps: a FILE, or written out: \"1,1,0;1,1,1\"")
+      ->type_name("FILE|ROWS");
+  app.add_option("--lengths", lengths_, "Kept tokens of each sequence: 3,2")
+      ->delimiter(',')
+      ->type_name("N,…");
+  app.add_option("--bias", bias_, "Additive attention bias, broadcastable to [B, H, S, S]")
+      ->type_name("FILE");
+  app.add_flag("--show-input", show_, "Print the input as well; not with --json");
+}
+
+void InputOptions::AddTokensTo(CLI::App& app) {
+  app.add_option(
+         "--token-ids", token_ids_,
+         "Token ids [B, S] as the input, or [T] with --lengths: a FILE, or written out, one "
+         "row a sequence: \"101,2023,102;101,102\"")
+      ->type_name("FILE|ROWS");
+  app.add_option("--token-type-ids", token_type_ids_, "Beside --token-ids")->type_name("FILE|ROWS");
+  app.add_option("--position-ids", position_ids_, "Beside --token-ids")->type_name("FILE|ROWS");
+}
+
+void InputOptions::AddLayoutTo(CLI::App& app) { AddSequenceFirst(app, layout_); }
+
+void InputOptions::AddFeaturesTo(CLI::App& app) {
+  app.add_flag("--features", features_,
+               "The input is features: rows of patches or frames, which the model's own rows and "
+               "positions go before and onto");
+}
+
+bool InputOptions::NeedsWidth() const {
+  return !generate_.empty() && std::count(generate_.begin(), generate_.end(), 'x') < 2;
+}
+
+int64_t InputOptions::WidthOf(const ModelInfo& model) const {
+  return features_ && model.front ? model.front->feature_width : model.layer.hidden_size;
+}
+
+absl::StatusOr<RequestInput> InputOptions::Read(int64_t width) const {
+  RequestInput input;
+  input.layout = layout_;
+  input.lengths = lengths_;
+  absl::Status status = ReadHiddenStates(width, input);
+  status.Update(ReadTokens(input));
+  status.Update(ReadIntegers("--mask", mask_, input.attention_mask, nullptr));
+  if (!status.ok()) return status;
+  if (input.hidden_states.has_value() == input.token_ids.has_value()) {
+    return absl::InvalidArgumentError(
+        input.token_ids ? "give either hidden states or --token-ids, not both"
+                        : "no input: give one of --input, --values, --generate or --token-ids");
+  }
+  if (!bias_.empty()) {
+    absl::StatusOr<Tensor> bias = ReadTensor(bias_);
+    if (!bias.ok()) return Named("--bias", bias.status());
+    input.attention_bias = *std::move(bias);
+  }
+  if (input.attention_mask) AddBatchDimension(2, Layout::kBatchFirst, *input.attention_mask);
+  if (features_ && !input.hidden_states) {
+    return absl::InvalidArgumentError(
+        "--features: no rows: give one of --input, --values or --generate");
+  }
+  const bool packed = !input.lengths.empty();
+  if (input.hidden_states && !packed) AddBatchDimension(3, layout_, *input.hidden_states);
+  for (auto* ids : {&input.token_ids, &input.token_type_ids, &input.position_ids}) {
+    if (*ids && !packed) AddBatchDimension(2, layout_, **ids);
+  }
+  if (features_) input.features = std::exchange(input.hidden_states, std::nullopt);
+  return input;
+}
+
+void InputOptions::Show(std::ostream& out, const RequestInput& input) const {
+  if (!show_) return;
+  const std::pair<const char*, const std::optional<Tensor>&> tensors[] = {
+      {"hidden_states", input.hidden_states},  {"features", input.features},
+      {"token_ids", input.token_ids},          {"token_type_ids", input.token_type_ids},
+      {"position_ids", input.position_ids},    {"attention_mask", input.attention_mask},
+      {"attention_bias", input.attention_bias}};
+  for (const auto& [name, tensor] : tensors) {
+    if (tensor) PrintTensor(out, name, *tensor);
+  }
+}
+
+absl::Status InputOptions::ReadHiddenStates(int64_t width, RequestInput& input) const {
+  absl::StatusOr<Tensor> tensor;
+  if (!input_.empty()) {
+    tensor = ReadTensor(input_);
+    if (!tensor.ok()) return Named("--input", tensor.status());
+  } else if (!values_.empty()) {
+    tensor = ParseFloatRows(values_);
+    if (!tensor.ok()) return Named("--values", tensor.status());
+  } else if (!generate_.empty()) {
+    tensor = Generate(width);
+    if (!tensor.ok()) return Named("--generate", tensor.status());
+  } else {
+    return absl::OkStatus();
+  }
+  if (const std::optional<DataType> dtype = FloatType(wire_dtype_)) {
+    tensor = ConvertFloat(*tensor, *dtype);
+    if (!tensor.ok()) return Named("--wire-dtype", tensor.status());
+  }
+  input.hidden_states = *std::move(tensor);
+  return absl::OkStatus();
+}
+
+absl::Status InputOptions::ReadTokens(RequestInput& input) const {
+  absl::Status status = ReadIntegers("--token-ids", token_ids_, input.token_ids, &input.lengths);
+  status.Update(ReadIntegers("--token-type-ids", token_type_ids_, input.token_type_ids, nullptr));
+  status.Update(ReadIntegers("--position-ids", position_ids_, input.position_ids, nullptr));
+  return status;
+}
+
+absl::StatusOr<Tensor> InputOptions::Generate(int64_t width) const {
+  absl::StatusOr<std::vector<int64_t>> shape = ParseDimensions(generate_);
+  if (!shape.ok()) return shape.status();
+  if (NeedsWidth()) shape->push_back(width);
+  const std::optional<int64_t> count = ElementCount(*shape);
+  if (!count || *count > kMaxMessageBytes / ByteWidth(DataType::kFloat32)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(ShapeToString(*shape), " is more than the 2 GiB that one message holds"));
+  }
+  std::mt19937_64 random(seed_);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(static_cast<size_t>(*count));
+  for (float& value : values) value = normal(random);
+  return FloatTensor(*std::move(shape), values);
+}
+
+}  // namespace attendant::client

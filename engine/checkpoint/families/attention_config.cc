@@ -1,0 +1,112 @@
+#include "engine/checkpoint/families/attention_config.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/checkpoint/families/bounds.h"
+#include "engine/checkpoint/families/families.h"
+
+namespace attendant {
+namespace {
+
+constexpr int64_t kHighestRandomBlocks = 1024;
+constexpr int64_t kHighestBlocks = 1024;
+
+// Any number of distances, or of buckets, without one of the other.
+void ReadSizes(ConfigReader& config, Problems& problems, RelativePositionShape& shape) {
+  shape.max_distance = config.IntegerOrNone({"max_relative_positions"}, kPositionRange);
+  if (shape.max_distance < 1) {
+    shape.max_distance = config.Integer({"max_position_embeddings"}, kPositionRange);
+  }
+  const int64_t buckets =
+      config.IntegerOrNone({"position_buckets"}, {2, kPositionBucketRange.highest});
+  if (buckets < 1) return;
+  shape.buckets = buckets;
+  if (shape.max_distance > buckets / 2 + 1) return;
+  problems.Add(absl::StrCat(
+      "expected a maximum of relative positions above half of the position buckets and one, found ",
+      buckets, " buckets up to ", shape.max_distance));
+}
+
+}  // namespace
+
+RelativePositionShape ReadDisentangled(ConfigReader& config, Problems& problems) {
+  RelativePositionShape shape;
+  for (const std::string& word : config.Words({"pos_att_type"})) {
+    if (word == "c2p") {
+      shape.scores_queries = true;
+    } else if (word == "p2c") {
+      shape.scores_keys = true;
+    } else {
+      problems.Add(
+          absl::StrCat("pos_att_type: expected 'c2p', 'p2c' or both, found ", Quoted(word)));
+    }
+  }
+  shape.shares_projections = config.Boolean({"share_att_key"}, false);
+  for (const std::string& word : config.Words({"norm_rel_ebd"})) {
+    if (word == "layer_norm") {
+      shape.has_norm = true;
+    } else if (word != "none") {
+      problems.Add(
+          absl::StrCat("norm_rel_ebd: expected 'layer_norm' or 'none', found ", Quoted(word)));
+    }
+  }
+  const bool is_relative = config.Boolean({"relative_attention"}, false);
+  if (!is_relative || (!shape.scores_queries && !shape.scores_keys)) return shape;
+  shape.kind = RelativePositions::kDisentangled;
+  ReadSizes(config, problems, shape);
+  return shape;
+}
+
+void ReadBottleneck(ConfigReader& config, Problems& problems, LayerShape& layer) {
+  layer.feed_forwards = config.Integer({"num_feedforward_networks"}, {1, kHighestBlocks}, 4);
+  if (!config.Boolean({"use_bottleneck"}, true)) return;
+  layer.bottleneck = config.Integer({"intra_bottleneck_size"}, kHiddenSizeRange);
+  if (config.Boolean({"use_bottleneck_attention"}, false)) return;
+  layer.values_from_outside = true;
+  if (config.Boolean({"key_query_shared_bottleneck"}, true)) return;
+  problems.Add(
+      "key_query_shared_bottleneck: expected true without use_bottleneck_attention, found false");
+}
+
+// Blocks that are neighbours, the first and the last see each other. In short sequences all do.
+// Without training the library draws block 0 whenever it draws a block.
+void ReadBlockPattern(ConfigReader& config, LayerShape& layer) {
+  constexpr Named<bool> kTypes[] = {{"block_sparse", true}, {"original_full", false}};
+  if (!config.Choice<bool>({"attention_type"}, kTypes, true)) return;
+  const int64_t block = config.Integer({"block_size"}, {1, kPositionRange.highest}, 64);
+  const int64_t drawn = config.Integer({"num_random_blocks"}, {0, kHighestRandomBlocks}, 3);
+  layer.window = 1;
+  layer.pattern = {.block = block,
+                   .first_global = 1,
+                   .last_global = 1,
+                   .first_repeats = drawn,
+                   .full_up_to = (5 + 2 * drawn) * block};
+}
+
+ConvolutionShape ReadConvolution(const Keys& taps, const LayerShape& layer, ConfigReader& config,
+                                 Problems& problems) {
+  constexpr int64_t kMostTaps = 1023;
+  ConvolutionShape shape;
+  shape.taps = std::max<int64_t>(0, config.IntegerOrNone(taps, {0, kMostTaps}));
+  if (shape.taps == 0) return shape;
+  shape.groups = config.Integer({"conv_groups"}, {1, layer.hidden_size}, 1);
+  shape.activation =
+      config.Choice({"conv_act"}, ActivationNames(), std::optional<Activation>(Activation::kTanh));
+  if (shape.taps % 2 == 0 || layer.hidden_size % shape.groups != 0) {
+    problems.Add(absl::StrCat(
+        "expected a convolution of an odd number of places in groups that divide the hidden size ",
+        layer.hidden_size, ", found ", shape.taps, " in ", shape.groups, " groups"));
+    return {};
+  }
+  return shape;
+}
+
+float ScoreTerms(const RelativePositionShape& shape) {
+  return 1.0f + (shape.scores_queries ? 1.0f : 0.0f) + (shape.scores_keys ? 1.0f : 0.0f);
+}
+
+}  // namespace attendant

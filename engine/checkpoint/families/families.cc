@@ -1,0 +1,165 @@
+#include "engine/checkpoint/families/families.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+
+namespace attendant {
+namespace {
+
+constexpr Named<Activation> kActivations[] = {
+    {"gelu", Activation::kGelu},
+    {"gelu_python", Activation::kGelu},
+    {"gelu_new", Activation::kGeluTanh},
+    {"gelu_fast", Activation::kGeluTanh},
+    {"gelu_accurate", Activation::kGeluTanh},
+    {"gelu_pytorch_tanh", Activation::kGeluTanh},
+    {"gelu_python_tanh", Activation::kGeluTanh},
+    {"quick_gelu", Activation::kQuickGelu},
+    {"relu", Activation::kRelu},
+    {"silu", Activation::kSilu},
+    {"swish", Activation::kSilu},
+    {"tanh", Activation::kTanh},
+    {"sigmoid", Activation::kSigmoid},
+    {"linear", Activation::kIdentity},
+};
+
+struct RefusedFamily {
+  absl::string_view name;  // in small letters
+  const char* reason;
+};
+
+constexpr RefusedFamily kRefusedFamilies[] = {
+    {"sesamebert",
+     "SesameBERT weighs the outputs of all layers by squeeze-and-excitation and blurs its "
+     "attention, in research code without a checkpoint format"},
+    {"sembert",
+     "SemBERT joins an encoder with the semantic roles that another model labels, in research code "
+     "without a checkpoint format; its encoder by itself is a plain BERT"},
+};
+
+bool IsArchitecture(const Family& family, absl::string_view architecture) {
+  return std::any_of(
+      family.architectures.begin(), family.architectures.end(), [&](absl::string_view stem) {
+        absl::string_view rest = architecture;
+        return absl::ConsumePrefix(&rest, stem) &&
+               (rest == "Model" || rest == "EncoderModel" || absl::StartsWith(rest, "For"));
+      });
+}
+
+// Levenshtein distance.
+size_t SpellingDistance(absl::string_view a, absl::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+// "layer.12.key" -> "layer.{i}.key" and "12", for `word` "layer." and `sign` "{i}".
+std::string TakeNumber(const std::string& canonical, const std::string& word, const char* sign,
+                       std::string& number) {
+  const size_t at = canonical.find(word);
+  if (at == std::string::npos) return canonical;
+  const size_t begin = at + word.size(), end = canonical.find('.', begin);
+  number = canonical.substr(begin, end - begin);
+  return absl::StrCat(canonical.substr(0, begin), sign, canonical.substr(end));
+}
+
+}  // namespace
+
+const std::vector<Family>& Families() {
+  static const auto& families = *[] {
+    auto* all = new std::vector<Family>(TextFamilies());
+    for (Family& family : LongTextFamilies()) all->push_back(std::move(family));
+    for (Family& family : SignalFamilies()) all->push_back(std::move(family));
+    return all;
+  }();
+  return families;
+}
+
+const Family* FindFamily(const std::string& model_type,
+                         const std::vector<std::string>& architectures) {
+  const auto is_architecture = [&](const Family& family) {
+    return std::any_of(architectures.begin(), architectures.end(),
+                       [&](const std::string& name) { return IsArchitecture(family, name); });
+  };
+  for (const Family& family : Families()) {
+    if (family.model_types.empty() && is_architecture(family)) return &family;
+  }
+  for (const Family& family : Families()) {
+    const auto& types = family.model_types;
+    if (std::find(types.begin(), types.end(), model_type) != types.end()) return &family;
+    if (model_type.empty() && is_architecture(family)) return &family;
+  }
+  return nullptr;
+}
+
+const char* ReasonToRefuse(const std::string& model_type,
+                           const std::vector<std::string>& architectures) {
+  std::vector<std::string> names = architectures;
+  names.push_back(model_type);
+  for (const RefusedFamily& family : kRefusedFamilies) {
+    for (const std::string& name : names) {
+      const std::string plain =
+          absl::StrReplaceAll(absl::AsciiStrToLower(name), {{"-", ""}, {"_", ""}});
+      if (absl::StartsWith(plain, family.name)) return family.reason;
+    }
+  }
+  return nullptr;
+}
+
+std::string NearestModelType(const std::string& model_type) {
+  std::string nearest;
+  size_t shortest = std::string::npos;
+  for (const Family& family : Families()) {
+    for (const std::string& known : family.model_types) {
+      const size_t distance = SpellingDistance(absl::AsciiStrToLower(model_type), known);
+      if (distance >= shortest) continue;
+      shortest = distance;
+      nearest = known;
+    }
+  }
+  return nearest;
+}
+
+std::vector<TensorPart> PlacesInFile(const Family& family, const std::string& prefix,
+                                     const std::string& canonical) {
+  std::string layer, block;
+  const std::string wanted =
+      TakeNumber(TakeNumber(canonical, "layer.", "{i}", layer), "}.before.", "{j}", block);
+  std::vector<TensorPart> places;
+  for (const NamePattern& pattern : family.names) {
+    absl::string_view suffix = wanted;
+    if (!absl::ConsumePrefix(&suffix, pattern.canonical)) continue;
+    if (!suffix.empty() && suffix != ".weight" && suffix != ".bias") continue;
+    absl::string_view in_file = pattern.in_file;
+    const bool is_outside = absl::ConsumePrefix(&in_file, "/");
+    const std::string stem = absl::StrCat(
+        is_outside ? "" : prefix, absl::StrReplaceAll(in_file, {{"{i}", layer}, {"{j}", block}}));
+    places.push_back({absl::StrCat(stem, suffix), pattern.rows});
+    if (absl::EndsWith(stem, ".LayerNorm")) {  // what the TensorFlow originals called it
+      places.push_back(
+          {absl::StrCat(stem, suffix == ".weight" ? ".gamma" : ".beta"), pattern.rows});
+    }
+  }
+  return places;
+}
+
+absl::Span<const Named<Activation>> ActivationNames() { return kActivations; }
+
+}  // namespace attendant

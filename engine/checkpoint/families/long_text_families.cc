@@ -1,0 +1,237 @@
+// Families that read text of any length: positions are in the attention, and the feed-forward block
+// has a gate.
+#include "engine/checkpoint/families/families.h"
+
+namespace attendant {
+namespace {
+
+std::vector<NamePattern> NomicNames() {
+  return {
+      {"embeddings.word", "embeddings.word_embeddings.weight"},
+      {"embeddings.token_type", "embeddings.token_type_embeddings.weight"},
+      {"embeddings.norm", "emb_ln"},
+      {"layer.{i}.query", "encoder.layers.{i}.attn.Wqkv", {0, 3}},
+      {"layer.{i}.key", "encoder.layers.{i}.attn.Wqkv", {1, 3}},
+      {"layer.{i}.value", "encoder.layers.{i}.attn.Wqkv", {2, 3}},
+      {"layer.{i}.output", "encoder.layers.{i}.attn.out_proj"},
+      {"layer.{i}.attention_norm", "encoder.layers.{i}.norm1"},
+      {"layer.{i}.feed_forward_gate", "encoder.layers.{i}.mlp.fc12"},
+      {"layer.{i}.feed_forward_in", "encoder.layers.{i}.mlp.fc11"},
+      {"layer.{i}.feed_forward_in", "encoder.layers.{i}.mlp.fc1"},
+      {"layer.{i}.feed_forward_out", "encoder.layers.{i}.mlp.fc2"},
+      {"layer.{i}.feed_forward_norm", "encoder.layers.{i}.norm2"},
+      {"pooling.dense", "pooler.dense"},
+      {"classifier.dense", "pooler.dense"},
+      {"classifier.output", "/classifier"},
+  };
+}
+
+std::vector<NamePattern> GteNames() {
+  return {
+      {"embeddings.word", "embeddings.word_embeddings.weight"},
+      {"embeddings.token_type", "embeddings.token_type_embeddings.weight"},
+      {"embeddings.norm", "embeddings.LayerNorm"},
+      {"layer.{i}.query", "encoder.layer.{i}.attention.qkv_proj", {0, 3}},
+      {"layer.{i}.key", "encoder.layer.{i}.attention.qkv_proj", {1, 3}},
+      {"layer.{i}.value", "encoder.layer.{i}.attention.qkv_proj", {2, 3}},
+      {"layer.{i}.output", "encoder.layer.{i}.attention.o_proj"},
+      {"layer.{i}.attention_norm", "encoder.layer.{i}.attn_ln"},
+      {"layer.{i}.feed_forward_in", "encoder.layer.{i}.mlp.up_gate_proj", {0, 2}},
+      {"layer.{i}.feed_forward_gate", "encoder.layer.{i}.mlp.up_gate_proj", {1, 2}},
+      {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.down_proj"},
+      {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.mlp_ln"},
+      {"pooling.dense", "pooler.dense"},
+      {"classifier.dense", "pooler.dense"},
+      {"classifier.output", "/classifier"},
+  };
+}
+
+std::vector<NamePattern> JinaBertNames() {
+  return {
+      {"embeddings.word", "embeddings.word_embeddings.weight"},
+      {"embeddings.token_type", "embeddings.token_type_embeddings.weight"},
+      {"embeddings.norm", "embeddings.LayerNorm"},
+      {"layer.{i}.query", "encoder.layer.{i}.attention.self.query"},
+      {"layer.{i}.key", "encoder.layer.{i}.attention.self.key"},
+      {"layer.{i}.value", "encoder.layer.{i}.attention.self.value"},
+      {"layer.{i}.output", "encoder.layer.{i}.attention.output.dense"},
+      {"layer.{i}.attention_norm", "encoder.layer.{i}.attention.output.LayerNorm"},
+      {"layer.{i}.feed_forward_gate", "encoder.layer.{i}.mlp.gated_layers", {0, 2}},
+      {"layer.{i}.feed_forward_in", "encoder.layer.{i}.mlp.gated_layers", {1, 2}},
+      {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.wo"},
+      {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.mlp.layernorm"},
+      {"pooling.dense", "pooler.dense"},
+      // The models for code.
+      {"layer.{i}.query_norm", "encoder.layer.{i}.attention.self.layer_norm_q"},
+      {"layer.{i}.key_norm", "encoder.layer.{i}.attention.self.layer_norm_k"},
+      {"layer.{i}.second_attention_norm", "encoder.layer.{i}.layer_norm_1"},
+      {"layer.{i}.feed_forward_in", "encoder.layer.{i}.mlp.up_gated_layer", {0, 2}},
+      {"layer.{i}.feed_forward_gate", "encoder.layer.{i}.mlp.up_gated_layer", {1, 2}},
+      {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.down_layer"},
+      {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.layer_norm_2"},
+  };
+}
+
+std::vector<NamePattern> ModernBertNames() {
+  return {
+      {"embeddings.word", "embeddings.tok_embeddings.weight"},
+      {"embeddings.norm", "embeddings.norm"},
+      {"layer.{i}.query", "layers.{i}.attn.Wqkv", {0, 3}},
+      {"layer.{i}.key", "layers.{i}.attn.Wqkv", {1, 3}},
+      {"layer.{i}.value", "layers.{i}.attn.Wqkv", {2, 3}},
+      {"layer.{i}.output", "layers.{i}.attn.Wo"},
+      {"layer.{i}.attention_norm", "layers.{i}.attn_norm"},
+      {"layer.{i}.feed_forward_gate", "layers.{i}.mlp.Wi", {0, 2}},
+      {"layer.{i}.feed_forward_in", "layers.{i}.mlp.Wi", {1, 2}},
+      {"layer.{i}.feed_forward_out", "layers.{i}.mlp.Wo"},
+      {"layer.{i}.feed_forward_norm", "layers.{i}.mlp_norm"},
+      {"exit_norm", "final_norm"},
+      {"classifier.dense", "/head.dense"},
+      {"classifier.dense_norm", "/head.norm"},
+      {"classifier.output", "/classifier"},
+  };
+}
+
+// Any activation, with a gate.
+std::vector<Named<FeedForwardKind>> GatedKinds() {
+  std::vector<Named<FeedForwardKind>> kinds;
+  for (const Named<Activation>& row : ActivationNames()) {
+    kinds.push_back({row.name, {row.value, true}});
+  }
+  return kinds;
+}
+
+RelativePositionShape Rotary(float theta) {
+  RelativePositionShape shape;
+  shape.kind = RelativePositions::kRotary;
+  shape.rotary_theta = theta;
+  return shape;
+}
+
+Family ModernBert() {
+  return {
+      .name = "modernbert",
+      .model_types = {"modernbert"},
+      .architectures = {"ModernBert"},
+      .prefixes = {"model."},
+      .parts = {"embeddings.", "layers.", "final_norm."},
+      .others = {},
+      .classifier_activation = Activation::kGelu,
+      .keys = {.activation = {"hidden_activation"},
+               .norm_epsilon = {"norm_eps"},
+               .positions = {},
+               .rotary_theta = {"global_rope_theta"},
+               .local_rotary_theta = {"local_rope_theta"},
+               .window = {"local_attention"},
+               .global_every = {"global_attn_every_n_layers"},
+               .classifier_pooling = {"classifier_pooling"},
+               .layer_kinds = {"layer_types"},
+               .rotary_parameters = {"rope_parameters"}},
+      .fixed_keys = {{"classifier_activation", "gelu"}},
+      .biases = Biases::kAsInFile,
+      .norm_epsilon = 1e-5f,
+      .feed_forward_kinds = GatedKinds(),
+      .norm_placement = NormPlacement::kPre,
+      .has_first_attention_norm = false,
+      .relative_positions = Rotary(160000),
+      .names = ModernBertNames(),
+  };
+}
+
+Family NomicBert() {
+  return {
+      .name = "nomic_bert",
+      .model_types = {"nomic_bert"},
+      .architectures = {"NomicBert"},
+      .prefixes = {"bert.", "nomic_bert."},
+      .parts = {"embeddings.", "emb_ln.", "encoder."},
+      .others = {},
+      .pooler = "pooler.",
+      .keys = {.hidden_size = {"hidden_size", "n_embd"},
+               .heads = {"num_attention_heads", "n_head"},
+               .layers = {"num_hidden_layers", "n_layer"},
+               .feed_forward_width = {"intermediate_size", "n_inner"},
+               .activation = {"activation_function"},
+               .gated_activation = {"hidden_act"},
+               .norm_epsilon = {"layer_norm_eps", "layer_norm_epsilon"},
+               .positions = {},
+               .token_types = {"type_vocab_size"},
+               .rotary_theta = {"rotary_emb_base"},
+               .rotary_fraction = {"rotary_emb_fraction"},
+               .rotary_parameters = {"rope_parameters"},
+               .rotary_interleaved = {"rotary_emb_interleaved"}},
+      .fixed_keys = {{"prenorm", false},
+                     {"parallel_block", false},
+                     {"use_rms_norm", false},
+                     {"causal", false},
+                     {"rotary_scaling_factor", nullptr,
+                      "its angles grow with the longest sequence of a batch, so that an answer "
+                      "would depend on who shares it"},
+                     {"rotary_emb_scale_base", nullptr},
+                     {"num_experts", 0}},
+      .position_embedding_type = "rotary",
+      .biases = Biases::kAsInFile,
+      .feed_forward_kinds = {{"swiglu", {Activation::kSilu, true}},
+                             {"geglu", {Activation::kGelu, true}},
+                             {"gelu", {Activation::kGelu, false}},
+                             {"relu", {Activation::kRelu, false}}},
+      .has_own_head_width = true,
+      .fewest_token_types = 0,
+      .relative_positions = Rotary(10000),
+      .names = NomicNames(),
+  };
+}
+
+Family Gte() {
+  return {
+      .name = "gte",
+      .model_types = {"gte", "new"},
+      .architectures = {"Gte", "New"},
+      .prefixes = {"gte.", "new."},
+      .parts = {"embeddings.", "encoder."},
+      .others = {},
+      .pooler = "pooler.",
+      .keys = {.positions = {},
+               .token_types = {"type_vocab_size"},
+               .rotary_theta = {"rope_theta"},
+               .rotary_parameters = {"rope_parameters", "rope_scaling"}},
+      .fixed_keys = {{"layer_norm_type", "layer_norm"},
+                     {"logn_attention_scale", false},
+                     {"logn_attention_clip1", false}},
+      .position_embedding_type = "rope",
+      .biases = Biases::kAsInFile,
+      .feed_forward_kinds = GatedKinds(),
+      .has_own_head_width = true,
+      .fewest_token_types = 0,
+      .relative_positions = Rotary(10000),
+      .names = GteNames(),
+  };
+}
+
+// Its configs have the model_type of BERT.
+Family JinaBert() {
+  return {
+      .name = "jina_bert",
+      .model_types = {},
+      .architectures = {"JinaBert"},
+      .prefixes = {"bert."},
+      .parts = {"embeddings.", "encoder."},
+      .others = {},
+      .pooler = "pooler.",
+      .keys = {.activation = {"feed_forward_type"},
+               .positions = {},
+               .token_types = {"type_vocab_size"}},
+      .position_embedding_type = "alibi",
+      .biases = Biases::kAsInFile,
+      .feed_forward_kinds = {{"geglu", {Activation::kGelu, true}},
+                             {"reglu", {Activation::kRelu, true}}},
+      .relative_positions = {.kind = RelativePositions::kAlibi},
+      .names = JinaBertNames(),
+  };
+}
+
+}  // namespace
+
+std::vector<Family> LongTextFamilies() { return {ModernBert(), NomicBert(), Gte(), JinaBert()}; }
+
+}  // namespace attendant

@@ -1,0 +1,337 @@
+#include "engine/checkpoint/families/model_config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "engine/checkpoint/families/attention_config.h"
+#include "engine/checkpoint/families/bounds.h"
+#include "engine/checkpoint/families/config_reader.h"
+#include "engine/checkpoint/files/json.h"
+#include "engine/checkpoint/files/problems.h"
+#include "engine/checkpoint/families/rotary_config.h"
+
+namespace attendant {
+namespace {
+
+constexpr int64_t kTokenTypesByDefault = 2;
+
+std::vector<std::string> ReadArchitectures(const Json& config) {
+  std::vector<std::string> architectures;
+  if (!config.is_object() || !config.contains("architectures")) return architectures;
+  for (const Json& architecture : config["architectures"]) {
+    if (architecture.is_string()) architectures.push_back(architecture.get<std::string>());
+  }
+  return architectures;
+}
+
+std::string UnknownFamily(const std::string& model_type,
+                          const std::vector<std::string>& architectures) {
+  std::vector<std::string> known;
+  for (const Family& family : Families()) {
+    known.insert(known.end(), family.model_types.begin(), family.model_types.end());
+  }
+  std::string found = model_type;
+  if (found.empty() && !architectures.empty()) found = architectures.front();
+  return absl::StrCat("model_type: expected one of ", absl::StrJoin(known, ", "), ", found ",
+                      found.empty() ? "none" : Quoted(found),
+                      found.empty() ? "" : "; the nearest is " + NearestModelType(found));
+}
+
+// Width of a head that the config states by itself, or that makes up the hidden size.
+int64_t ReadHeadWidth(const Family& family, const LayerShape& layer, ConfigReader& config,
+                      Problems& problems) {
+  if (!family.keys.head_width.empty()) {
+    return config.Integer(family.keys.head_width, kHiddenSizeRange);
+  }
+  const bool divides = layer.inner_width() % layer.heads == 0;
+  const int64_t width = divides ? layer.inner_width() / layer.heads : 1;
+  const Keys head_widths = {"head_dim", "attention_head_size"};
+  const int64_t head_dim = config.Integer(head_widths, kHiddenSizeRange, width);
+  const bool fits =
+      family.has_own_head_width ? divides || config.Has(head_widths) : divides && head_dim == width;
+  if (!fits) {
+    problems.Add(absl::StrCat("expected heads of one width that make up the hidden size, found ",
+                              layer.heads, " heads for ", layer.inner_width(),
+                              divides ? absl::StrCat(" with head_dim ", head_dim) : ""));
+  }
+  return head_dim;
+}
+
+void ReadFeedForward(const Family& family, ConfigReader& config, LayerShape& layer) {
+  const ConfigKeys& keys = family.keys;
+  if (config.Has(keys.gated_activation)) {
+    layer.activation = config.Choice(keys.gated_activation, ActivationNames());
+    layer.has_gate = true;
+  } else if (family.feed_forward_kinds.empty()) {
+    layer.activation = config.Choice(keys.activation, ActivationNames(),
+                                     std::optional<Activation>(family.activation));
+  } else {
+    const FeedForwardKind kind = config.Choice<FeedForwardKind>(
+        keys.activation, family.feed_forward_kinds, family.feed_forward_kinds.front().value);
+    layer.activation = kind.activation;
+    layer.has_gate = kind.has_gate;
+  }
+  if (keys.feed_forward_ratio.empty()) {
+    layer.feed_forward_width = config.Integer(keys.feed_forward_width, kFeedForwardRange);
+    return;
+  }
+  const float ratio = config.Number(keys.feed_forward_ratio, kHighestFeedForwardRatio);
+  layer.feed_forward_width =
+      std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(layer.hidden_size) * ratio));
+  if (config.Boolean(keys.swiglu, false)) {
+    const int64_t two_thirds = layer.feed_forward_width * 2 / 3;
+    layer.feed_forward_width = (two_thirds + 7) / 8 * 8;
+    layer.activation = Activation::kSilu;
+    layer.has_gate = true;
+  }
+}
+
+RelativePositionShape ReadRelativePositions(const Family& family, int64_t head_width,
+                                            ConfigReader& config, Problems& problems) {
+  RelativePositionShape shape = family.relative_positions;
+  const ConfigKeys& keys = family.keys;
+  if (shape.kind == RelativePositions::kRotary) {
+    return ReadRotary(family, head_width, config, problems);
+  }
+  if (shape.kind == RelativePositions::kDisentangled) {
+    return ReadDisentangled(config, problems);
+  }
+  if (shape.kind != RelativePositions::kBuckets) return shape;
+  shape.buckets = config.Integer(keys.position_buckets, kPositionBucketRange, shape.buckets);
+  shape.max_distance =
+      config.Integer(keys.position_max_distance, kPositionRange, shape.max_distance);
+  // Half of the buckets are for either direction, and half of those for one distance each.
+  if (shape.buckets % 4 != 0 || shape.max_distance <= shape.buckets / 4) {
+    problems.Add(absl::StrCat(
+        "expected relative attention buckets that divide by 4 and a maximum distance above a "
+        "quarter of them, found ",
+        shape.buckets, " buckets up to ", shape.max_distance));
+  }
+  return shape;
+}
+
+NormPlacement ReadNormPlacement(const Family& family, ConfigReader& config) {
+  if (family.keys.norm_first.empty()) return family.norm_placement;
+  return config.Boolean(family.keys.norm_first, false) ? NormPlacement::kPre : NormPlacement::kPost;
+}
+
+constexpr Named<NormKind> kNormKinds[] = {{"layer_norm", NormKind::kLayer},
+                                          {"no_norm", NormKind::kAffine}};
+
+LayerShape ReadLayer(const Family& family, ConfigReader& config, Problems& problems) {
+  const ConfigKeys& keys = family.keys;
+  LayerShape layer;
+  layer.hidden_size = config.Integer(keys.hidden_size, kHiddenSizeRange);
+  if (!keys.bottleneck.empty()) ReadBottleneck(config, problems, layer);
+  const int64_t most_heads =
+      keys.head_width.empty() ? layer.inner_width() : kHiddenSizeRange.highest;
+  layer.heads = config.Integer(keys.heads, {1, most_heads});
+  layer.key_width = layer.value_width = ReadHeadWidth(family, layer, config, problems);
+  layer.score_scale =
+      family.scales_scores ? 1 / std::sqrt(static_cast<float>(layer.key_width)) : 1.0f;
+  ReadFeedForward(family, config, layer);
+  layer.norm_placement = ReadNormPlacement(family, config);
+  layer.norm_kind = keys.norm_kind.empty()
+                        ? family.norm_kind
+                        : config.Choice<NormKind>(keys.norm_kind, kNormKinds, family.norm_kind);
+  layer.norm_epsilon = config.Number(keys.norm_epsilon, kHighestNormEpsilon, family.norm_epsilon);
+  layer.last_norm_epsilon = family.own_norm_epsilon;
+  layer.has_branch_scale = family.has_branch_scale;
+  layer.relative_positions = ReadRelativePositions(family, layer.key_width, config, problems);
+  layer.score_scale /= std::sqrt(ScoreTerms(layer.relative_positions));
+  if (!keys.attention_type.empty()) ReadBlockPattern(config, layer);
+  if (!keys.convolution.empty()) {
+    layer.convolution = ReadConvolution(keys.convolution, layer, config, problems);
+  }
+  // A window of w tokens reaches w / 2 either way, and at least one.
+  if (!keys.window.empty())
+    layer.window = config.Integer(keys.window, {2, kPositionRange.highest}) / 2;
+  return layer;
+}
+
+// Which layers have a window: newer configs name each, older ones count.
+std::vector<bool> ReadWindowed(const ConfigKeys& keys, const Json& json, int64_t layers,
+                               ConfigReader& config, Problems& problems) {
+  std::vector<bool> windowed(layers);
+  if (!config.Has(keys.layer_kinds)) {
+    const int64_t every = config.Integer(keys.global_every, kLayerRange);
+    for (int64_t i = 0; i < layers; ++i) windowed[i] = i % every != 0;
+    return windowed;
+  }
+  const std::string& key = keys.layer_kinds.front();
+  const Json& kinds = json[key];
+  if (!kinds.is_array() || static_cast<int64_t>(kinds.size()) != layers) {
+    problems.Add(
+        absl::StrCat(key, ": expected a list of ", layers, " layers, found ", Describe(kinds)));
+    return windowed;
+  }
+  for (int64_t i = 0; i < layers; ++i) {
+    windowed[i] = kinds[i] == kLocalLayer;
+    if (windowed[i] || kinds[i] == kGlobalLayer) continue;
+    problems.Add(absl::StrCat(key, "[", i, "]: expected '", kGlobalLayer, "' or '", kLocalLayer,
+                              "', found ", Describe(kinds[i])));
+  }
+  return windowed;
+}
+
+// What some layers have of their own. Sets the rotary base of those without a window.
+void ReadVariants(const Family& family, const Json& json, ConfigReader& config, Problems& problems,
+                  ModelDescription& model) {
+  const ConfigKeys& keys = family.keys;
+  if (model.layer.convolution.taps > 0) {
+    model.variants.assign(model.layers, LayerVariant());
+    model.variants.front().has_convolution = true;
+  }
+  if (keys.window.empty()) return;
+  float& theta = model.layer.relative_positions.rotary_theta;
+  const LayerThetas thetas = ReadLayerThetas(keys, theta, config, problems);
+  theta = thetas.global;
+  const std::vector<bool> windowed = ReadWindowed(keys, json, model.layers, config, problems);
+  for (int64_t i = 0; i < model.layers; ++i) {
+    model.variants.push_back({.has_attention_norm = i > 0 || family.has_first_attention_norm,
+                              .has_window = windowed[i],
+                              .rotary_theta = windowed[i] ? thetas.local : thetas.global});
+  }
+}
+
+// Layer i has the weights of group floor(i groups / layers).
+std::vector<int64_t> ReadLayerMap(const Family& family, int64_t layers, ConfigReader& config) {
+  if (family.keys.layer_groups.empty()) return {};
+  const int64_t groups = config.Integer(family.keys.layer_groups, {1, layers}, 1);
+  std::vector<int64_t> map(layers);
+  for (int64_t i = 0; i < layers; ++i) map[i] = i * groups / layers;
+  return map;
+}
+
+EmbeddingShape ReadEmbeddings(const Family& family, const LayerShape& layer, ConfigReader& config,
+                              Problems& problems) {
+  const ConfigKeys& keys = family.keys;
+  EmbeddingShape embeddings;
+  embeddings.width = config.Integer(keys.embedding_width, kHiddenSizeRange, layer.hidden_size);
+  embeddings.vocabulary = config.Integer(keys.vocabulary, kVocabularyRange);
+  if (!keys.positions.empty() &&
+      (keys.has_positions.empty() || config.Boolean(keys.has_positions, true))) {
+    embeddings.positions = config.Integer(keys.positions, kPositionRange);
+  }
+  if (!keys.token_types.empty()) {
+    embeddings.token_types =
+        config.Integer(keys.token_types, {family.fewest_token_types, kTokenTypeRange.highest},
+                       kTokenTypesByDefault);
+  }
+  embeddings.position_rule = family.position_rule;
+  if (family.position_rule == PositionRule::kCountKept) {
+    embeddings.first_position =
+        config.Integer(keys.padding_id, {0, kVocabularyRange.highest}, family.padding_id) + 1;
+  }
+  if (embeddings.positions > 0 && embeddings.first_position >= embeddings.positions) {
+    problems.Add(absl::StrCat("expected more positions than the ", embeddings.first_position,
+                              " up to pad_token_id, found ", embeddings.positions));
+  }
+  embeddings.has_norm = family.has_embedding_norm;
+  embeddings.norm_epsilon =
+      family.own_norm_epsilon > 0 ? family.own_norm_epsilon : layer.norm_epsilon;
+  embeddings.norm_is_last = family.embedding_norm_is_last;
+  embeddings.has_neighbours = family.projects_words && config.Boolean({"trigram_input"}, true);
+  embeddings.projects_words =
+      embeddings.has_neighbours || (family.projects_words && embeddings.width != layer.hidden_size);
+  if (config.Boolean(keys.scales_words, false)) {
+    embeddings.word_scale = std::sqrt(static_cast<float>(layer.hidden_size));
+  }
+  embeddings.always_projected = family.always_projects_embeddings || embeddings.projects_words;
+  return embeddings;
+}
+
+// What would make the same tensors compute something else.
+void RefuseVariants(const Family& family, const Json& json, ConfigReader& config,
+                    Problems& problems) {
+  for (const char* key : {"is_decoder", "add_cross_attention"}) {
+    if (config.Boolean({key}, false)) {
+      problems.Add(absl::StrCat(key, ": expected false, for an encoder, found true"));
+    }
+  }
+  const std::string positions = config.Text({"position_embedding_type"}, "");
+  if (!positions.empty() && positions != family.position_embedding_type) {
+    problems.Add(absl::StrCat("position_embedding_type: expected '", family.position_embedding_type,
+                              "', found ", Quoted(positions)));
+  }
+  for (const FixedKey& fixed : family.fixed_keys) {
+    if (!json.contains(fixed.key) || json[fixed.key].is_null() || json[fixed.key] == fixed.value) {
+      continue;
+    }
+    problems.Add(absl::StrCat(fixed.key, ": expected ",
+                              fixed.value.is_null() ? "none" : Describe(fixed.value), ", found ",
+                              Describe(json[fixed.key]), fixed.reason == nullptr ? "" : ": ",
+                              fixed.reason == nullptr ? "" : fixed.reason));
+  }
+}
+
+PoolingDescription ReadPooler(const Family& family, int64_t hidden_size, ConfigReader& config) {
+  return {.modes = {PoolingMode::kFirstToken},
+          .dense_width = config.Integer(family.keys.pooler_width, kHiddenSizeRange, hidden_size),
+          .dense_activation = config.Choice<Activation>(family.keys.pooler_activation,
+                                                        ActivationNames(), Activation::kTanh)};
+}
+
+constexpr Named<PoolingMode> kClassifierModes[] = {{"cls", PoolingMode::kFirstToken},
+                                                   {"mean", PoolingMode::kMean}};
+
+// Other architectures have heads of the same names for each token, or for pairs of sequences. Some
+// look at all layers.
+std::vector<PoolingMode> ReadClassifierModes(const Family& family,
+                                             const std::vector<std::string>& architectures,
+                                             ConfigReader& config) {
+  const auto classifies = [](const std::string& name) {
+    return absl::EndsWith(name, "ForSequenceClassification") ||
+           absl::EndsWith(name, "ForImageClassification") ||
+           absl::EndsWith(name, "ForAudioClassification");
+  };
+  if (std::none_of(architectures.begin(), architectures.end(), classifies)) return {};
+  if (config.Boolean({"use_weighted_layer_sum"}, false)) return {};
+  if (family.keys.classifier_pooling.empty()) return family.classifier_modes;
+  return {config.Choice<PoolingMode>(family.keys.classifier_pooling, kClassifierModes,
+                                     family.classifier_modes.front())};
+}
+
+}  // namespace
+
+absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder) {
+  const std::string path = absl::StrCat(folder, "/config.json");
+  const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
+  if (!json.ok()) return json.status();
+  Problems problems(path);
+  ConfigReader config(*json, problems);
+  const std::string model_type = config.Text({"model_type"}, "");
+  const std::vector<std::string> architectures = ReadArchitectures(*json);
+  if (const char* reason = ReasonToRefuse(model_type, architectures)) {
+    problems.Add(absl::StrCat("expected a family that is computed here: ", reason));
+    return problems.ToStatus();
+  }
+  const Family* family = FindFamily(model_type, architectures);
+  if (family == nullptr) {
+    problems.Add(UnknownFamily(model_type, architectures));
+    return problems.ToStatus();
+  }
+  ModelConfig read = {family, {}, {}, ReadClassifierModes(*family, architectures, config)};
+  ModelDescription& description = read.description;
+  description.family = family->name;
+  description.layers = config.Integer(family->keys.layers, kLayerRange);
+  description.layer = ReadLayer(*family, config, problems);
+  description.layer_map = ReadLayerMap(*family, description.layers, config);
+  ReadVariants(*family, *json, config, problems, description);
+  read.pooler = ReadPooler(*family, description.layer.hidden_size, config);
+  if (!family->keys.vocabulary.empty()) {
+    description.embeddings = ReadEmbeddings(*family, description.layer, config, problems);
+  }
+  // All stacks with norms before their branches have one more behind the last.
+  description.has_exit_norm = description.layer.norm_placement == NormPlacement::kPre;
+  RefuseVariants(*family, *json, config, problems);
+  if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
+  return read;
+}
+
+}  // namespace attendant

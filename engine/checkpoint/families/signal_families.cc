@@ -1,0 +1,173 @@
+// Families whose layers take rows of image patches or audio frames; what makes those rows of pixels
+// and samples is not ours.
+#include "engine/checkpoint/families/families.h"
+
+namespace attendant {
+namespace {
+
+std::vector<NamePattern> VitNames() {
+  return {
+      {"front.class", "embeddings.cls_token"},
+      {"front.distillation", "embeddings.distillation_token"},
+      {"front.positions", "embeddings.position_embeddings"},
+      {"layer.{i}.query", "encoder.layer.{i}.attention.attention.query"},
+      {"layer.{i}.key", "encoder.layer.{i}.attention.attention.key"},
+      {"layer.{i}.value", "encoder.layer.{i}.attention.attention.value"},
+      {"layer.{i}.output", "encoder.layer.{i}.attention.output.dense"},
+      {"layer.{i}.attention_norm", "encoder.layer.{i}.layernorm_before"},
+      {"layer.{i}.feed_forward_in", "encoder.layer.{i}.intermediate.dense"},
+      {"layer.{i}.feed_forward_out", "encoder.layer.{i}.output.dense"},
+      {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.layernorm_after"},
+      {"exit_norm", "layernorm"},
+      {"pooling.dense", "pooler.dense"},
+      {"classifier.dense", "/classifier"},
+  };
+}
+
+std::vector<NamePattern> Dinov2Names() {
+  return {
+      {"front.class", "embeddings.cls_token"},
+      {"front.registers", "embeddings.register_tokens"},
+      {"front.positions", "embeddings.position_embeddings"},
+      {"layer.{i}.query", "encoder.layer.{i}.attention.attention.query"},
+      {"layer.{i}.key", "encoder.layer.{i}.attention.attention.key"},
+      {"layer.{i}.value", "encoder.layer.{i}.attention.attention.value"},
+      {"layer.{i}.output", "encoder.layer.{i}.attention.output.dense"},
+      {"layer.{i}.attention_norm", "encoder.layer.{i}.norm1"},
+      {"layer.{i}.attention_scale", "encoder.layer.{i}.layer_scale1.lambda1"},
+      {"layer.{i}.feed_forward_gate", "encoder.layer.{i}.mlp.weights_in", {0, 2}},
+      {"layer.{i}.feed_forward_in", "encoder.layer.{i}.mlp.fc1"},
+      {"layer.{i}.feed_forward_in", "encoder.layer.{i}.mlp.weights_in", {1, 2}},
+      {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.fc2"},
+      {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.weights_out"},
+      {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.norm2"},
+      {"layer.{i}.feed_forward_scale", "encoder.layer.{i}.layer_scale2.lambda1"},
+      {"exit_norm", "layernorm"},
+      {"classifier.dense", "/classifier"},
+  };
+}
+
+std::vector<NamePattern> WhisperNames() {
+  return {
+      {"front.positions", "encoder.embed_positions.weight"},
+      {"classifier.dense", "/projector"},
+      {"classifier.output", "/classifier"},
+      {"layer.{i}.query", "encoder.layers.{i}.self_attn.q_proj"},
+      {"layer.{i}.key", "encoder.layers.{i}.self_attn.k_proj"},
+      {"layer.{i}.value", "encoder.layers.{i}.self_attn.v_proj"},
+      {"layer.{i}.output", "encoder.layers.{i}.self_attn.out_proj"},
+      {"layer.{i}.attention_norm", "encoder.layers.{i}.self_attn_layer_norm"},
+      {"layer.{i}.feed_forward_in", "encoder.layers.{i}.fc1"},
+      {"layer.{i}.feed_forward_out", "encoder.layers.{i}.fc2"},
+      {"layer.{i}.feed_forward_norm", "encoder.layers.{i}.final_layer_norm"},
+      {"exit_norm", "encoder.layer_norm"},
+  };
+}
+
+std::vector<NamePattern> Wav2Vec2Names() {
+  return {
+      {"layer.{i}.query", "encoder.layers.{i}.attention.q_proj"},
+      {"layer.{i}.key", "encoder.layers.{i}.attention.k_proj"},
+      {"layer.{i}.value", "encoder.layers.{i}.attention.v_proj"},
+      {"layer.{i}.output", "encoder.layers.{i}.attention.out_proj"},
+      {"layer.{i}.attention_norm", "encoder.layers.{i}.layer_norm"},
+      {"layer.{i}.feed_forward_in", "encoder.layers.{i}.feed_forward.intermediate_dense"},
+      {"layer.{i}.feed_forward_out", "encoder.layers.{i}.feed_forward.output_dense"},
+      {"layer.{i}.feed_forward_norm", "encoder.layers.{i}.final_layer_norm"},
+      {"exit_norm", "encoder.layer_norm"},   // norms first
+      {"front.norm", "encoder.layer_norm"},  // or last
+      {"classifier.dense", "/projector"},
+      {"classifier.output", "/classifier"},
+  };
+}
+
+Family Vit() {
+  return {
+      .name = "vit",
+      .model_types = {"vit", "deit"},
+      .architectures = {"ViT", "DeiT"},
+      .prefixes = {"vit.", "deit."},
+      .parts = {"encoder.", "layernorm."},
+      .others = {"embeddings."},
+      .pooler = "pooler.",
+      .keys = {.vocabulary = {},
+               .positions = {},
+               .pooler_activation = {"pooler_act"},
+               .pooler_width = {"pooler_output_size"}},
+      .biases = Biases::kAsInFile,
+      .norm_placement = NormPlacement::kPre,
+      .front_is_grid = true,
+      .names = VitNames(),
+  };
+}
+
+Family Dinov2() {
+  return {
+      .name = "dinov2",
+      .model_types = {"dinov2", "dinov2_with_registers"},
+      .architectures = {"Dinov2", "Dinov2WithRegisters"},
+      .prefixes = {"dinov2.", "dinov2_with_registers."},
+      .parts = {"encoder.", "layernorm."},
+      .others = {"embeddings."},
+      .classifier_modes = {PoolingMode::kFirstToken, PoolingMode::kFeatureMean},
+      .keys = {.feed_forward_width = {},
+               .feed_forward_ratio = {"mlp_ratio"},
+               .swiglu = {"use_swiglu_ffn"},
+               .vocabulary = {},
+               .positions = {}},
+      .biases = Biases::kAsInFile,
+      .norm_epsilon = 1e-6f,
+      .norm_placement = NormPlacement::kPre,
+      .has_branch_scale = true,
+      .front_is_grid = true,
+      .names = Dinov2Names(),
+  };
+}
+
+Family Whisper() {
+  return {
+      .name = "whisper",
+      .model_types = {"whisper"},
+      .architectures = {"Whisper"},
+      .prefixes = {"model."},
+      .parts = {"encoder."},
+      .others = {"encoder.conv1.", "encoder.conv2.", "decoder."},
+      .classifier_modes = {PoolingMode::kMean},
+      .classifier_activation = Activation::kIdentity,
+      .keys = {.hidden_size = {"d_model"},
+               .heads = {"encoder_attention_heads"},
+               .layers = {"encoder_layers"},
+               .feed_forward_width = {"encoder_ffn_dim"},
+               .activation = {"activation_function"},
+               .norm_epsilon = {},
+               .vocabulary = {},
+               .positions = {}},
+      .biases = Biases::kAsInFile,  // keys have none
+      .norm_epsilon = 1e-5f,
+      .norm_placement = NormPlacement::kPre,
+      .names = WhisperNames(),
+  };
+}
+
+Family Wav2Vec2() {
+  return {
+      .name = "wav2vec2",
+      .model_types = {"wav2vec2", "hubert"},
+      .architectures = {"Wav2Vec2", "Hubert"},
+      .prefixes = {"wav2vec2.", "hubert."},
+      .parts = {"encoder."},
+      .others = {"feature_extractor.", "feature_projection.", "encoder.pos_conv_embed.",
+                 "masked_spec_embed", "adapter."},
+      .classifier_modes = {PoolingMode::kMean},
+      .classifier_activation = Activation::kIdentity,
+      .keys = {.norm_first = {"do_stable_layer_norm"}, .vocabulary = {}, .positions = {}},
+      .norm_epsilon = 1e-5f,
+      .names = Wav2Vec2Names(),
+  };
+}
+
+}  // namespace
+
+std::vector<Family> SignalFamilies() { return {Vit(), Dinov2(), Whisper(), Wav2Vec2()}; }
+
+}  // namespace attendant

@@ -1,0 +1,107 @@
+#include "engine/checkpoint/files/file_weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/checkpoint/files/problems.h"
+#include "engine/kernels/convert.h"
+
+namespace attendant {
+namespace {
+
+constexpr int64_t kChunkBytes = int64_t{1} << 20;
+
+absl::Status TensorError(const InputFile& file, const WeightPlace& place,
+                         const std::string& problem) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(file.path(), ": tensor ", Quoted(place.tensor), ": ", problem));
+}
+
+}  // namespace
+
+absl::Status FileWeights::Read(absl::string_view name, absl::Span<float> target) {
+  const auto found = places_.find(name);
+  if (found == places_.end()) {
+    return absl::NotFoundError(absl::StrCat("the model has no tensor '", name, "'"));
+  }
+  const WeightPlace& place = found->second.front();
+  const InputFile& file = files_[place.file];
+  int64_t elements = 0;
+  for (const WeightPlace& each : found->second) elements += each.elements;
+  if (elements != static_cast<int64_t>(target.size())) {
+    return TensorError(
+        file, place,
+        absl::StrCat("has ", elements, " elements for '", name, "', the target ", target.size()));
+  }
+  absl::Span<float> rest = target;
+  for (const WeightPlace& each : found->second) {
+    const absl::Status status = ReadPlace(each, rest.first(each.elements));
+    if (!status.ok()) return status;
+    rest.remove_prefix(each.elements);
+  }
+  const bool is_norm_weight = absl::EndsWith(name, "norm.weight");
+  if (is_norm_weight && std::all_of(target.begin(), target.end(), [](float x) { return x == 0; })) {
+    return TensorError(file, place, "expected a norm weight with non-zero values, found all zero");
+  }
+  return file.CheckUnchanged();
+}
+
+absl::Status FileWeights::ReadPlace(const WeightPlace& place, absl::Span<float> target) {
+  const int64_t step = kChunkBytes / ByteWidth(place.data_type);
+  for (int64_t first = 0; first < place.elements; first += step) {
+    const int64_t count = std::min(step, place.elements - first);
+    const bool transposed = place.transposed_columns > 0;
+    if (transposed) transposed_.resize(count);
+    const absl::Span<float> chunk =
+        transposed ? absl::MakeSpan(transposed_) : target.subspan(first, count);
+    const absl::Status status = ReadChunk(place, first, chunk);
+    if (!status.ok()) return status;
+    if (!transposed) continue;
+    const int64_t columns = place.transposed_columns, rows = place.elements / columns;
+    for (int64_t i = 0; i < count; ++i) {
+      target[(first + i) % columns * rows + (first + i) / columns] = chunk[i];
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileWeights::ReadChunk(const WeightPlace& place, int64_t first,
+                                    absl::Span<float> target) {
+  const int64_t width = ByteWidth(place.data_type);
+  chunk_.resize(kChunkBytes);
+  const absl::Span<char> bytes = absl::MakeSpan(chunk_).first(target.size() * width);
+  const absl::Status status = files_[place.file].ReadAt(place.offset + first * width, bytes);
+  if (!status.ok()) return status;
+  const auto count = static_cast<int64_t>(target.size());
+  ToFloat(place.data_type, bytes.data(), count, target.data());
+  if (AllFinite(target.data(), count)) return absl::OkStatus();
+  return CheckChunk(place, first, target);
+}
+
+absl::Status FileWeights::CheckChunk(const WeightPlace& place, int64_t first,
+                                     absl::Span<const float> values) const {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (std::isfinite(values[i])) continue;
+    double in_file = values[i];
+    if (place.data_type == DataType::kFloat64) {
+      std::memcpy(&in_file, chunk_.data() + i * sizeof(in_file), sizeof(in_file));
+    }
+    const int64_t element = first + static_cast<int64_t>(i);
+    if (std::isfinite(in_file)) {
+      return TensorError(files_[place.file], place,
+                         absl::StrCat("expected values that float32 holds, found ", in_file,
+                                      " at element ", element));
+    }
+    if (!allow_nonfinite_) {
+      return TensorError(
+          files_[place.file], place,
+          absl::StrCat("expected finite values, found ", in_file, " at element ", element));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace attendant

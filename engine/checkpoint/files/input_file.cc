@@ -1,0 +1,105 @@
+#include "engine/checkpoint/files/input_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace attendant {
+namespace {
+
+absl::Status OpenError(const std::string& path, int error) {
+  if (error == ENOENT || error == ENOTDIR) {
+    return absl::NotFoundError(absl::StrCat(path, ": no such file"));
+  }
+  if (error == ELOOP) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path,
+        ": expected a regular file, found a symbolic link; give a folder with the files "
+        "themselves"));
+  }
+  return absl::UnavailableError(absl::StrCat(path, ": cannot open: ", std::strerror(error)));
+}
+
+bool SameFile(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
+         a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+}
+
+}  // namespace
+
+absl::StatusOr<InputFile> InputFile::Open(const std::string& path, int64_t max_bytes) {
+  // O_NONBLOCK: opening a FIFO must not wait for a writer.
+  const int descriptor = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return OpenError(path, errno);
+  InputFile file(path, descriptor);
+  if (fstat(descriptor, &file.opened_) != 0) return OpenError(path, errno);
+  if (!S_ISREG(file.opened_.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": expected a regular file, found a ",
+                     S_ISDIR(file.opened_.st_mode) ? "folder" : "device, pipe or socket"));
+  }
+  if (file.size() > max_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": expected at most ", max_bytes, " bytes, found ", file.size()));
+  }
+  return file;
+}
+
+InputFile::InputFile(InputFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      opened_(other.opened_) {}
+
+InputFile::~InputFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+absl::Status InputFile::ReadAt(int64_t offset, absl::Span<char> target) const {
+  size_t done = 0;
+  while (done < target.size()) {
+    const ssize_t got = pread(descriptor_, target.data() + done, target.size() - done,
+                              offset + static_cast<int64_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      return absl::UnavailableError(absl::StrCat(path_, ": cannot read: ", std::strerror(errno)));
+    }
+    if (got == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path_, ": changed while it was read: expected ", size(),
+                       " bytes, found the end at ", offset + static_cast<int64_t>(done)));
+    }
+    done += static_cast<size_t>(got);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InputFile::CheckUnchanged() const {
+  struct stat now = {};
+  if (lstat(path_.c_str(), &now) == 0 && SameFile(now, opened_)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(path_,
+                   ": changed while it was read: expected the file as it was opened, found "
+                   "another size, time of modification or inode"));
+}
+
+absl::StatusOr<std::string> ReadSmallFile(const std::string& path, int64_t max_bytes) {
+  absl::StatusOr<InputFile> file = InputFile::Open(path, max_bytes);
+  if (!file.ok()) return file.status();
+  std::string content(static_cast<size_t>(file->size()), '\0');
+  absl::Status status = file->ReadAt(0, absl::MakeSpan(content));
+  if (status.ok()) status = file->CheckUnchanged();
+  if (!status.ok()) return status;
+  return content;
+}
+
+bool PathExists(const std::string& path) {
+  struct stat unused = {};
+  return lstat(path.c_str(), &unused) == 0;
+}
+
+}  // namespace attendant

@@ -1,0 +1,62 @@
+#include "engine/checkpoint/files/sha256.h"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+
+namespace attendant {
+namespace {
+
+constexpr int64_t kChunkBytes = int64_t{1} << 20;
+
+// OpenSSL fails here only when it is out of memory or its provider forbids the algorithm.
+class Digest {
+ public:
+  Digest() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
+    ok_ = context_ != nullptr && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1;
+  }
+
+  void Update(absl::string_view bytes) {
+    ok_ = ok_ && EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1;
+  }
+
+  absl::StatusOr<std::string> Finish() {
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned int size = 0;
+    if (!ok_ || EVP_DigestFinal_ex(context_.get(), digest, &size) != 1) {
+      return absl::InternalError("libcrypto cannot compute SHA-256");
+    }
+    return absl::BytesToHexString({reinterpret_cast<const char*>(digest), size});
+  }
+
+ private:
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+  bool ok_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<std::string> Sha256(const InputFile& file) {
+  Digest digest;
+  std::vector<char> chunk(static_cast<size_t>(std::min(kChunkBytes, file.size())));
+  for (int64_t offset = 0; offset < file.size(); offset += kChunkBytes) {
+    const auto bytes = static_cast<size_t>(std::min(kChunkBytes, file.size() - offset));
+    const absl::Status status = file.ReadAt(offset, absl::MakeSpan(chunk).first(bytes));
+    if (!status.ok()) return status;
+    digest.Update({chunk.data(), bytes});
+  }
+  return digest.Finish();
+}
+
+absl::StatusOr<std::string> Sha256(absl::string_view text) {
+  Digest digest;
+  digest.Update(text);
+  return digest.Finish();
+}
+
+}  // namespace attendant

@@ -1,0 +1,173 @@
+#include "engine/checkpoint/files/weight_binder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "engine/base/shape.h"
+#include "engine/checkpoint/files/sha256.h"
+
+namespace attendant {
+namespace {
+
+std::string JoinNames(absl::Span<const TensorPart> places) {
+  return absl::StrJoin(places, " or ", [](std::string* out, const TensorPart& place) {
+    out->append(Quoted(place.name));
+  });
+}
+
+// [1, 1, 4] as a vector is [4].
+std::vector<int64_t> WithoutLeadingOnes(std::vector<int64_t> shape, size_t rank) {
+  while (shape.size() > rank && shape.front() == 1) shape.erase(shape.begin());
+  return shape;
+}
+
+// Of the tensor that has a weight of this shape, or some of its rows.
+std::vector<int64_t> ShapeInFile(const TensorPart& part, std::vector<int64_t> shape) {
+  shape[0] = shape[0] / part.rows.width * part.rows.count;
+  if (part.transposed && shape.size() == 2) std::swap(shape[0], shape[1]);
+  return shape;
+}
+
+}  // namespace
+
+void WeightBinder::AddFiles(const std::string& prefix, WeightFiles files) {
+  for (SafetensorsFile& file : files.files) {
+    for (auto& [name, tensor] : file.tensors) {
+      const int index = static_cast<int>(files_.size());
+      const bool is_new =
+          entries_.emplace(prefix + name, Entry{index, name, std::move(tensor)}).second;
+      if (!is_new) problems_.Add(absl::StrCat("tensor ", Quoted(prefix + name), ": found twice"));
+    }
+    files_.push_back(std::move(file.file));
+  }
+  warnings_.insert(warnings_.end(), files.warnings.begin(), files.warnings.end());
+}
+
+const FileTensor* WeightBinder::Find(const std::string& name) const {
+  const auto entry = entries_.find(name);
+  return entry == entries_.end() ? nullptr : &entry->second.tensor;
+}
+
+std::string WeightBinder::Show(const std::string& name) const {
+  const Entry& entry = entries_.at(name);
+  return absl::StrCat(files_[entry.file].path(), ": tensor ", Quoted(entry.name), " ",
+                      entry.tensor.dtype, " ", ShapeToString(entry.tensor.shape));
+}
+
+void WeightBinder::Bind(const WeightSpec& spec, absl::Span<const TensorPart> places) {
+  const auto place = std::find_if(places.begin(), places.end(), [&](const TensorPart& candidate) {
+    return entries_.contains(candidate.name);
+  });
+  if (place == places.end()) {
+    if (spec.optional) return;
+    problems_.Add(absl::StrCat("tensor ", JoinNames(places), ": expected ",
+                               ShapeToString(spec.shape), ", found none"));
+    return;
+  }
+  if (const std::optional<WeightPlace> bound = Place(spec.name, *place, spec.shape)) {
+    places_[spec.name] = {*bound};
+  }
+}
+
+void WeightBinder::BindStacked(const WeightSpec& spec, absl::Span<const TensorPart> parts) {
+  std::vector<int64_t> shape = spec.shape;
+  shape[0] /= static_cast<int64_t>(parts.size());
+  std::vector<WeightPlace> bound;
+  std::vector<std::string> absent;
+  for (const TensorPart& part : parts) {
+    if (!entries_.contains(part.name)) {
+      absent.push_back(part.name);
+    } else if (const std::optional<WeightPlace> place = Place(spec.name, part, shape)) {
+      bound.push_back(*place);
+    }
+  }
+  if (spec.optional && absent.size() == parts.size()) return;
+  for (const std::string& name : absent) {
+    problems_.Add(absl::StrCat("tensor ", Quoted(name), ": expected ",
+                               ShapeToString(ShapeInFile(parts.front(), shape)), ", found none"));
+  }
+  if (bound.size() == parts.size()) places_[spec.name] = std::move(bound);
+}
+
+std::optional<WeightPlace> WeightBinder::Place(const std::string& weight, const TensorPart& part,
+                                               const std::vector<int64_t>& shape) {
+  bound_[part.name].emplace(part.rows.index, weight);
+  const Entry& entry = entries_.at(part.name);
+  const std::vector<int64_t> expected = ShapeInFile(part, shape);
+  const bool is_float = entry.tensor.data_type && IsFloat(*entry.tensor.data_type);
+  if (WithoutLeadingOnes(entry.tensor.shape, expected.size()) != expected || !is_float) {
+    problems_.Add(absl::StrCat(Show(part.name), ": expected F32, F16, BF16 or F64 ",
+                               ShapeToString(expected)));
+    return std::nullopt;
+  }
+  const int64_t bytes = entry.tensor.bytes / part.rows.count;
+  return WeightPlace{entry.file,
+                     entry.name,
+                     *entry.tensor.data_type,
+                     entry.tensor.offset + part.rows.index * bytes,
+                     part.rows.width * bytes / ByteWidth(*entry.tensor.data_type),
+                     part.transposed && expected.size() == 2 ? expected[1] : 0};
+}
+
+std::vector<std::string> WeightBinder::Unbound() const {
+  std::vector<std::string> names;
+  for (const auto& [name, unused] : entries_) {
+    if (!bound_.contains(name)) names.push_back(name);
+  }
+  return names;
+}
+
+std::vector<CheckpointTensor> WeightBinder::ListTensors() const {
+  std::vector<CheckpointTensor> tensors;
+  for (const auto& [name, entry] : entries_) {
+    const FileTensor& tensor = entry.tensor;
+    CheckpointTensor& listed = tensors.emplace_back(CheckpointTensor{
+        files_[entry.file].path(), entry.name, tensor.dtype, tensor.shape, tensor.bytes, {}});
+    const auto bound = bound_.find(name);
+    if (bound == bound_.end()) continue;
+    for (const auto& [index, weight] : bound->second) listed.weights.push_back(weight);
+  }
+  return tensors;
+}
+
+absl::Status WeightBinder::CheckDigest(const std::string& expected) const {
+  if (files_.empty()) {
+    return absl::InvalidArgumentError("has no weight file whose SHA-256 could be checked");
+  }
+  std::vector<std::pair<std::string, std::string>> digests;
+  for (const InputFile& file : files_) {
+    absl::StatusOr<std::string> digest = Sha256(file);
+    if (!digest.ok()) return digest.status();
+    digests.emplace_back(file.path(), *std::move(digest));
+  }
+  std::string found = digests.front().second;
+  if (digests.size() > 1) {
+    std::sort(digests.begin(), digests.end());
+    std::string all;
+    for (const auto& [path, digest] : digests) all += digest;
+    absl::StatusOr<std::string> digest = Sha256(all);
+    if (!digest.ok()) return digest.status();
+    found = *std::move(digest);
+  }
+  if (found == expected) return absl::OkStatus();
+  std::vector<std::string> paths;
+  for (const auto& [path, digest] : digests) paths.push_back(path);
+  return absl::InvalidArgumentError(absl::StrCat(absl::StrJoin(paths, ", "), ": expected SHA-256 ",
+                                                 Quoted(expected), ", found ", found));
+}
+
+absl::Status WeightBinder::Finish(const CheckpointOptions& options, Checkpoint& checkpoint) {
+  checkpoint.tensors = ListTensors();
+  checkpoint.warnings.insert(checkpoint.warnings.end(), warnings_.begin(), warnings_.end());
+  if (absl::Status status = problems_.ToStatus(); !status.ok()) return status;
+  if (!options.weights_sha256.empty()) {
+    if (absl::Status status = CheckDigest(options.weights_sha256); !status.ok()) return status;
+  }
+  checkpoint.weights = std::make_unique<FileWeights>(std::move(files_), std::move(places_),
+                                                     options.allow_nonfinite_weights);
+  return absl::OkStatus();
+}
+
+}  // namespace attendant

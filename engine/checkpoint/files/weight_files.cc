@@ -1,0 +1,154 @@
+#include "engine/checkpoint/files/weight_files.h"
+
+#include <map>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/checkpoint/files/json.h"
+#include "engine/checkpoint/files/problems.h"
+
+namespace attendant {
+namespace {
+
+constexpr char kSingleFile[] = "model.safetensors";
+constexpr char kIndexFile[] = "model.safetensors.index.json";
+constexpr const char* kPickledFiles[] = {"pytorch_model.bin", "pytorch_model.bin.index.json",
+                                         "model.pt", "model.pth"};
+constexpr size_t kMostShards = 512;
+constexpr JsonLimits kIndexLimits = {int64_t{64} << 20, /*max_depth=*/8, 200'000};
+
+using WeightMap = std::map<std::string, std::string>;  // tensor -> file
+
+bool IsPickled(const std::string& name) {
+  return absl::EndsWith(name, ".bin") || absl::EndsWith(name, ".pt") ||
+         absl::EndsWith(name, ".pth") || absl::EndsWith(name, ".bin.index.json");
+}
+
+absl::Status PickleError(const std::string& path) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      path,
+      ": expected safetensors, found a pickled file, which can run code when it is read; convert "
+      "it with: python3 -c \"import sys, torch; from safetensors.torch import save_file; "
+      "save_file({k: v.clone().contiguous() for k, v in torch.load(sys.argv[1], "
+      "map_location='cpu', weights_only=True).items()}, sys.argv[2])\" <the file> ",
+      kSingleFile));
+}
+
+std::string ReadWeightMap(const Json& index, WeightMap& map) {
+  const auto entries = index.find("weight_map");
+  if (!index.is_object() || entries == index.end() || !entries->is_object()) {
+    return "expected an object weight_map";
+  }
+  for (const auto& [tensor, file] : entries->items()) {
+    if (!file.is_string() || !IsPlainName(file.get_ref<const std::string&>())) {
+      return absl::StrCat("weight_map, tensor ", Quoted(tensor),
+                          ": expected the plain name of a file in this folder, found ",
+                          Describe(file));
+    }
+    map.emplace(tensor, file.get<std::string>());
+  }
+  return "";
+}
+
+// Each tensor of the map is in its file, and each tensor of a file is in the map, with that file.
+void CompareNames(const WeightMap& map, const std::string& shard, const SafetensorsFile& file,
+                  Problems& problems) {
+  for (const auto& [tensor, name] : map) {
+    if (name == shard && !file.tensors.contains(tensor)) {
+      problems.Add(absl::StrCat("tensor ", Quoted(tensor), ": expected in ", Quoted(shard),
+                                ", not found there"));
+    }
+  }
+  for (const auto& [tensor, unused] : file.tensors) {
+    const auto entry = map.find(tensor);
+    if (entry != map.end() && entry->second == shard) continue;
+    problems.Add(absl::StrCat(
+        "tensor ", Quoted(tensor), ": found in ", Quoted(shard), ", expected ",
+        entry == map.end() ? "none of that name" : absl::StrCat("in ", Quoted(entry->second))));
+  }
+}
+
+void CompareTotal(const Json& index, const std::string& path, WeightFiles& opened) {
+  const auto metadata = index.find("metadata");
+  if (metadata == index.end() || !metadata->is_object()) return;
+  const auto total = metadata->find("total_size");
+  if (total == metadata->end()) return;
+  int64_t bytes = 0;
+  for (const SafetensorsFile& shard : opened.files) {
+    for (const auto& [name, tensor] : shard.tensors) bytes += tensor.bytes;
+  }
+  if (AsCount(*total) == bytes) return;
+  opened.warnings.push_back(absl::StrCat(path, ": metadata.total_size says ", Describe(*total),
+                                         " bytes, the tensors have ", bytes));
+}
+
+absl::StatusOr<WeightFiles> OpenShards(const std::string& folder,
+                                       const CheckpointOptions& options) {
+  const std::string path = absl::StrCat(folder, "/", kIndexFile);
+  const absl::StatusOr<Json> index = ReadJsonFile(path, kIndexLimits);
+  if (!index.ok()) return index.status();
+  Problems problems(path);
+  WeightMap map;
+  if (std::string problem = ReadWeightMap(*index, map); !problem.empty()) {
+    problems.Add(std::move(problem));
+    return problems.ToStatus();
+  }
+  std::map<std::string, int64_t> shards;
+  for (const auto& [tensor, file] : map) ++shards[file];
+  if (shards.empty() || shards.size() > kMostShards) {
+    problems.Add(absl::StrCat("expected 1 to ", kMostShards, " files, found ", shards.size()));
+    return problems.ToStatus();
+  }
+  WeightFiles opened;
+  int64_t bytes_left = options.max_model_bytes;
+  for (const auto& [name, unused] : shards) {
+    absl::StatusOr<SafetensorsFile> shard =
+        OpenSafetensors(absl::StrCat(folder, "/", name), bytes_left, options.max_header_bytes);
+    if (!shard.ok()) {
+      problems.Add(std::string(shard.status().message()));
+      continue;
+    }
+    bytes_left -= shard->file.size();
+    CompareNames(map, name, *shard, problems);
+    opened.files.push_back(*std::move(shard));
+  }
+  if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
+  CompareTotal(*index, path, opened);
+  return opened;
+}
+
+}  // namespace
+
+bool IsPlainName(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
+         name.find('\0') == std::string::npos;
+}
+
+absl::StatusOr<WeightFiles> OpenWeightFile(const std::string& folder, const std::string& name,
+                                           const CheckpointOptions& options) {
+  const std::string path = absl::StrCat(folder, "/", name);
+  if (IsPickled(name)) return PickleError(path);
+  absl::StatusOr<SafetensorsFile> file =
+      OpenSafetensors(path, options.max_model_bytes, options.max_header_bytes);
+  if (!file.ok()) return file.status();
+  WeightFiles opened;
+  opened.files.push_back(*std::move(file));
+  return opened;
+}
+
+absl::StatusOr<WeightFiles> OpenWeightFiles(const std::string& folder,
+                                            const CheckpointOptions& options) {
+  if (PathExists(absl::StrCat(folder, "/", kSingleFile))) {
+    return OpenWeightFile(folder, kSingleFile, options);
+  }
+  if (PathExists(absl::StrCat(folder, "/", kIndexFile))) return OpenShards(folder, options);
+  for (const char* name : kPickledFiles) {
+    const std::string path = absl::StrCat(folder, "/", name);
+    if (PathExists(path)) return PickleError(path);
+  }
+  return absl::NotFoundError(
+      absl::StrCat(folder, ": expected ", kSingleFile, " or ", kIndexFile, ", found neither"));
+}
+
+}  // namespace attendant

@@ -1,0 +1,174 @@
+#include "engine/checkpoint/torch/attention_kind_keys.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "engine/checkpoint/families/bounds.h"
+#include "engine/checkpoint/torch/collaborative_heads.h"
+#include "engine/checkpoint/files/problems.h"
+
+namespace attendant {
+namespace {
+
+constexpr float kHighestScoreScale = 1e6f;
+constexpr int64_t kMostListed = 65'536;  // pairs of blocks, or blocks
+
+constexpr Named<AttentionKind> kKinds[] = {{"softmax", AttentionKind::kSoftmax},
+                                           {"additive", AttentionKind::kAdditive},
+                                           {"linear", AttentionKind::kLinear},
+                                           {"causal_linear", AttentionKind::kCausalLinear},
+                                           {"linformer", AttentionKind::kLinformer}};
+
+// Weights by their names without layer, and where their tensors' names are.
+struct KindTensor {
+  absl::string_view weight;
+  std::string AttentionKindKeys::*name;
+};
+
+constexpr KindTensor kTensors[] = {{"score", &AttentionKindKeys::score},
+                                   {"key_mixing", &AttentionKindKeys::key_mixing},
+                                   {"value_mixing", &AttentionKindKeys::value_mixing},
+                                   {"mixing", &AttentionKindKeys::mixing},
+                                   {"content_bias", &AttentionKindKeys::content_bias}};
+
+std::string OfLayer(const std::string& name, absl::string_view layer) {
+  return absl::StrReplaceAll(name, {{"{layer}", layer}});
+}
+
+void ReadWindow(ConfigReader& config, Keys& keys, AttentionKindKeys& read) {
+  keys.push_back("window");
+  if (!config.Has({"window"})) return;
+  keys.insert(keys.end(),
+              {"window_block", "first_global", "last_global", "block_pairs", "global_blocks"});
+  read.window = config.Integer({"window"}, kPositionRange);
+  read.pattern.block = config.Integer({"window_block"}, kPositionRange, 1);
+  read.pattern.first_global = config.Integer({"first_global"}, {0, kPositionRange.highest}, 0);
+  read.pattern.last_global = config.Integer({"last_global"}, {0, kPositionRange.highest}, 0);
+  const IntegerRange blocks = {0, (kPositionRange.highest - 1) / read.pattern.block};
+  std::vector<BlockPair> pairs;
+  for (const auto& [query, key] : config.IntegerPairs({"block_pairs"}, blocks, kMostListed)) {
+    pairs.push_back({query, key});
+  }
+  read.pattern.listed =
+      BlockLists(std::move(pairs), config.Integers({"global_blocks"}, blocks, kMostListed));
+}
+
+// What keys and values of how many places are mixed into, by the tensor of the first layer.
+void DescribeMixing(const AttentionKindKeys& read, LayerShape& layer, WeightBinder& binder) {
+  if (read.kind != AttentionKind::kLinformer) return;
+  const std::string name = OfLayer(read.key_mixing, "0");
+  const FileTensor* tensor = binder.Find(name);
+  if (tensor == nullptr || tensor->shape.size() != 2 ||
+      std::min(tensor->shape[0], tensor->shape[1]) < 1 ||
+      std::max(tensor->shape[0], tensor->shape[1]) > kPositionRange.highest) {
+    binder.problems().Add(absl::StrCat("tensor ", Quoted(name), ": expected a matrix of up to ",
+                                       kPositionRange.highest, " rows and columns",
+                                       tensor == nullptr ? ", found none" : ""));
+    return;
+  }
+  layer.mixed_keys = tensor->shape[0];
+  layer.mixed_places = tensor->shape[1];
+}
+
+float DefaultScale(const AttentionKindKeys& read, const LayerShape& layer) {
+  if (read.kind != AttentionKind::kSoftmax && read.kind != AttentionKind::kLinformer) return 1;
+  if (!read.collaborates()) return 1 / std::sqrt(static_cast<float>(layer.key_width));
+  return std::sqrt(static_cast<float>(layer.heads) /
+                   static_cast<float>(ColumnsInFile(read, layer)));
+}
+
+}  // namespace
+
+AttentionKindKeys ReadAttentionKind(ConfigReader& config, Keys& keys) {
+  AttentionKindKeys read;
+  keys.insert(keys.end(), {"attention", "score_scale"});
+  read.kind = config.Choice<AttentionKind>({"attention"}, kKinds, AttentionKind::kSoftmax);
+  if (config.Has({"score_scale"})) {
+    read.score_scale = config.Number({"score_scale"}, kHighestScoreScale);
+  }
+  if (ScoresPairs(read.kind)) ReadWindow(config, keys, read);
+  if (read.kind == AttentionKind::kAdditive) {
+    read.score = config.Text({"score"});
+    keys.push_back("score");
+  }
+  if (read.kind == AttentionKind::kLinformer) {
+    read.key_mixing = config.Text({"key_mixing"});
+    read.value_mixing = config.Text({"value_mixing"});
+    keys.insert(keys.end(), {"key_mixing", "value_mixing"});
+  }
+  if (read.kind != AttentionKind::kSoftmax) return read;
+  keys.push_back("mixing");
+  read.mixing = config.Text({"mixing"}, "");
+  if (!read.collaborates()) return read;
+  keys.push_back("content_bias");
+  read.content_bias = config.Text({"content_bias"}, "");
+  return read;
+}
+
+int64_t CollaborativeWidth(const AttentionKindKeys& read, int64_t heads, int64_t columns,
+                           const std::string& source, WeightBinder& binder) {
+  const int64_t width = columns + read.own_columns();
+  if (width <= kHiddenSizeRange.highest / heads) return width;
+  binder.problems().Add(absl::StrCat(source, ": expected up to ", kHiddenSizeRange.highest / heads,
+                                     " outputs for ", heads, " heads that share them, found ",
+                                     columns));
+  return 1;
+}
+
+int64_t ColumnsInFile(const AttentionKindKeys& read, const LayerShape& layer) {
+  return read.collaborates() ? layer.key_width - read.own_columns() : layer.heads * layer.key_width;
+}
+
+void DescribeAttentionKind(const AttentionKindKeys& read, LayerShape& layer, WeightBinder& binder) {
+  layer.attention = read.kind;
+  layer.window = read.window;
+  layer.pattern = read.pattern;
+  DescribeMixing(read, layer, binder);
+  layer.score_scale = read.score_scale.value_or(DefaultScale(read, layer));
+}
+
+std::vector<WeightSpec> ListWeightsInFile(const AttentionKindKeys& read,
+                                          const ModelDescription& description) {
+  std::vector<WeightSpec> weights = ListWeights(description);
+  if (!read.collaborates()) return weights;
+  const LayerShape& layer = description.layer;
+  const int64_t columns = ColumnsInFile(read, layer);
+  for (WeightSpec& spec : weights) {
+    if (absl::StrContains(spec.name, ".query.") || absl::StrContains(spec.name, ".key.")) {
+      spec.shape[0] = columns;
+    }
+  }
+  for (int64_t i = 0; i < description.weight_sets(); ++i) {
+    weights.push_back({absl::StrCat("layer.", i, ".mixing"), {layer.heads, columns}});
+    if (read.content_bias.empty()) continue;
+    weights.push_back(
+        {absl::StrCat("layer.", i, ".content_bias"), {layer.heads, layer.hidden_size}});
+  }
+  return weights;
+}
+
+bool BindAttentionKind(const AttentionKindKeys& read, const WeightSpec& spec,
+                       WeightBinder& binder) {
+  const std::vector<std::string> parts = absl::StrSplit(spec.name, '.');  // layer, i, what
+  if (parts.size() != 3 || parts[0] != "layer") return false;
+  for (const KindTensor& tensor : kTensors) {
+    if (parts[2] != tensor.weight) continue;
+    binder.Bind(spec, {{OfLayer(read.*tensor.name, parts[1])}});
+    return true;
+  }
+  return false;
+}
+
+std::unique_ptr<WeightSource> WithAttentionKind(const AttentionKindKeys& read,
+                                                const LayerShape& layer,
+                                                std::unique_ptr<WeightSource> weights) {
+  if (!read.collaborates() || weights == nullptr) return weights;
+  return SplitCollaborativeHeads(layer, !read.content_bias.empty(), std::move(weights));
+}
+
+}  // namespace attendant

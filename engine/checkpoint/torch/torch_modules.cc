@@ -1,0 +1,330 @@
+#include "engine/checkpoint/torch/torch_modules.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "engine/checkpoint/torch/attention_kind_keys.h"
+#include "engine/checkpoint/torch/attention_module.h"
+#include "engine/checkpoint/families/bounds.h"
+#include "engine/checkpoint/families/config_reader.h"
+#include "engine/checkpoint/files/json.h"
+#include "engine/checkpoint/torch/module_ends.h"
+#include "engine/checkpoint/files/problems.h"
+#include "engine/checkpoint/files/weight_binder.h"
+#include "engine/checkpoint/files/weight_files.h"
+
+namespace attendant {
+namespace {
+
+enum class Module { kAttention, kLayer, kEncoder, kNamed };
+
+constexpr Named<Module> kModules[] = {
+    {"nn.MultiheadAttention", Module::kAttention},
+    {"nn.TransformerEncoderLayer", Module::kLayer},
+    {"nn.TransformerEncoder", Module::kEncoder},
+    {"attention", Module::kNamed},
+};
+
+constexpr Named<Activation> kActivations[] = {
+    {"relu", Activation::kRelu},
+    {"gelu", Activation::kGelu},
+};
+
+// Rows of in_proj_weight.
+constexpr IntegerRange kInputRange = {1, 3 * kHiddenSizeRange.highest};
+
+// What attendant.json says.
+struct TorchDescription {
+  Module module = Module::kAttention;
+  std::string file;
+  int64_t num_heads = 0;
+  bool norm_first = false;
+  Activation activation = Activation::kRelu;
+  float layer_norm_eps = 0;
+  AttentionKindKeys kind;
+  ModuleEnds ends;
+};
+
+absl::StatusOr<TorchDescription> ReadDescription(const std::string& path, const Json& json) {
+  Problems problems(path);
+  ConfigReader config(json, problems);
+  TorchDescription read;
+  read.module = config.Choice<Module>({"module"}, kModules);
+  if (read.module == Module::kNamed) return read;
+  read.file = config.Text({"file"});
+  if (problems.empty() && !IsPlainName(read.file)) {
+    problems.Add(absl::StrCat("file: expected the plain name of a file in this folder, found ",
+                              Quoted(read.file)));
+  }
+  read.num_heads = config.Integer({"num_heads"}, kHiddenSizeRange);
+  Keys keys = {"module", "file", "num_heads"};
+  if (read.module != Module::kAttention) {
+    read.norm_first = config.Boolean({"norm_first"});
+    read.activation = config.Choice<Activation>({"activation"}, kActivations);
+    read.layer_norm_eps = config.Number({"layer_norm_eps"}, kHighestNormEpsilon);
+    keys.insert(keys.end(), {"norm_first", "activation", "layer_norm_eps"});
+    read.kind = ReadAttentionKind(config, keys);
+    read.ends = ReadModuleEnds(config, keys);
+  }
+  config.AllowOnly(keys);
+  if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
+  return read;
+}
+
+// Where the tensors of a module are, in the words of its state dict.
+struct Layout {
+  Module module;
+  std::string layers;     // "layers.", before the index of each; empty: a layer by itself
+  std::string attention;  // "self_attn."; empty: attention by itself
+};
+
+Layout LayoutOf(Module module) {
+  return {module, module == Module::kEncoder ? "layers." : "",
+          module == Module::kAttention ? "" : "self_attn."};
+}
+
+std::string LayerPrefix(const Layout& layout, int64_t layer) {
+  return layout.layers.empty() ? "" : absl::StrCat(layout.layers, layer, ".");
+}
+
+std::string AttentionPrefix(const Layout& layout, int64_t layer) {
+  return absl::StrCat(LayerPrefix(layout, layer), layout.attention);
+}
+
+// One size of a matrix that must be there: 0 its rows, 1 its columns. 0 and a problem if it is not.
+int64_t FindSize(const std::string& name, size_t axis, IntegerRange range, WeightBinder& binder) {
+  const FileTensor* tensor = binder.Find(name);
+  const bool fits = tensor != nullptr && tensor->shape.size() == 2 &&
+                    tensor->shape[axis] >= range.lowest && tensor->shape[axis] <= range.highest;
+  if (fits) return tensor->shape[axis];
+  binder.problems().Add(
+      absl::StrCat(tensor == nullptr ? absl::StrCat("tensor ", Quoted(name)) : binder.Show(name),
+                   ": expected a matrix of ", range.lowest, " to ", range.highest,
+                   axis == 0 ? " rows" : " columns", tensor == nullptr ? ", found none" : ""));
+  return 0;
+}
+
+int64_t FindRows(const std::string& name, IntegerRange range, WeightBinder& binder) {
+  return FindSize(name, 0, range, binder);
+}
+
+struct Variant {
+  absl::string_view tensor;
+  const char* reason;
+};
+
+constexpr char kOwnWidths[] =
+    "expected in_proj_weight, as a layer attends to its own sequence; q_proj_weight is for "
+    "nn.MultiheadAttention with its own kdim or vdim";
+constexpr char kOwnKeys[] =
+    "expected a module made without add_bias_kv, which adds a key and a value to every sequence";
+
+// Tensors of modules that compute something else.
+constexpr Variant kVariants[] = {
+    {"q_proj_weight", kOwnWidths}, {"k_proj_weight", kOwnWidths}, {"v_proj_weight", kOwnWidths},
+    {"bias_k", kOwnKeys},          {"bias_v", kOwnKeys},
+};
+
+// Made with kdim or vdim: keys and values come from rows of other widths than the queries.
+bool HasOwnWidths(const Layout& layout, const WeightBinder& binder) {
+  return layout.module == Module::kAttention && binder.Find("q_proj_weight") != nullptr;
+}
+
+void RefuseVariants(const Layout& layout, WeightBinder& binder) {
+  for (const std::string& name : binder.Unbound()) {
+    const std::vector<std::string> parts = absl::StrSplit(name, '.');
+    if (HasOwnWidths(layout, binder) && absl::EndsWith(name, "_proj_weight")) continue;
+    const bool in_attention = absl::EndsWith(
+        absl::string_view(name).substr(0, name.size() - parts.back().size()), layout.attention);
+    for (const Variant& variant : kVariants) {
+      if (!in_attention || parts.back() != variant.tensor) continue;
+      binder.problems().Add(absl::StrCat(binder.Show(name), ": ", variant.reason));
+    }
+  }
+}
+
+int64_t CountLayers(const Layout& layout, WeightBinder& binder) {
+  if (layout.module != Module::kEncoder) return 1;
+  int64_t layers = 0;
+  while (layers <= kLayerRange.highest &&
+         binder.Find(AttentionPrefix(layout, layers) + "out_proj.weight") != nullptr) {
+    ++layers;
+  }
+  if (layers < kLayerRange.lowest || layers > kLayerRange.highest) {
+    binder.problems().Add(absl::StrCat("expected ", kLayerRange.lowest, " to ", kLayerRange.highest,
+                                       " layers with layers.<i>.self_attn.out_proj.weight, found ",
+                                       layers > kLayerRange.highest ? "more" : "none"));
+  }
+  return layers;
+}
+
+// What is left in in_proj_weight, half for queries and half for keys, beside values of this width.
+int64_t FindSharedColumns(const std::string& name, int64_t values, WeightBinder& binder) {
+  const int64_t rows = FindRows(name, kInputRange, binder);
+  if (rows == 0) return 1;
+  if (rows > values && (rows - values) % 2 == 0) return (rows - values) / 2;
+  binder.problems().Add(absl::StrCat(binder.Show(name), ": expected ", values,
+                                     " rows for values and an even number for the queries and keys "
+                                     "that collaborative heads share"));
+  return 1;
+}
+
+LayerShape DescribeLayer(const TorchDescription& read, const Layout& layout, WeightBinder& binder) {
+  LayerShape layer;
+  layer.hidden_size =
+      FindRows(AttentionPrefix(layout, 0) + "out_proj.weight", kHiddenSizeRange, binder);
+  layer.heads = read.num_heads;
+  if (layer.hidden_size % layer.heads != 0) {
+    binder.problems().Add(absl::StrCat("num_heads: expected a divisor of the width ",
+                                       layer.hidden_size, ", found ", layer.heads));
+  }
+  layer.key_width = layer.value_width = layer.hidden_size / layer.heads;
+  if (read.kind.collaborates()) {
+    const std::string inputs = AttentionPrefix(layout, 0) + "in_proj_weight";
+    const int64_t columns = FindSharedColumns(inputs, layer.hidden_size, binder);
+    layer.key_width = CollaborativeWidth(read.kind, layer.heads, columns, inputs, binder);
+  }
+  DescribeAttentionKind(read.kind, layer, binder);
+  layer.norm_placement = NormPlacement::kNone;
+  if (HasOwnWidths(layout, binder)) {
+    layer.key_input_width = FindSize("k_proj_weight", 1, kHiddenSizeRange, binder);
+    layer.value_input_width = FindSize("v_proj_weight", 1, kHiddenSizeRange, binder);
+  }
+  if (layout.module == Module::kAttention) return layer;
+  layer.feed_forward_width =
+      FindRows(LayerPrefix(layout, 0) + "linear1.weight", kFeedForwardRange, binder);
+  layer.norm_placement = read.norm_first ? NormPlacement::kPre : NormPlacement::kPost;
+  layer.norm_epsilon = read.layer_norm_eps;
+  layer.activation = read.activation;
+  return layer;
+}
+
+// Where the weights of a layer come from: a tensor, or a part of one.
+struct Origin {
+  absl::string_view weight;
+  const char* stem;  // up to "weight" or "bias"
+  bool in_attention = false;
+  bool is_part = false;  // queries, keys and values are above each other
+};
+
+constexpr Origin kOrigins[] = {
+    {"query", "in_proj_", true, true}, {"key", "in_proj_", true, true},
+    {"value", "in_proj_", true, true}, {"output", "out_proj.", true},
+    {"attention_norm", "norm1."},      {"feed_forward_in", "linear1."},
+    {"feed_forward_out", "linear2."},  {"feed_forward_norm", "norm2."},
+};
+
+// The same of nn.MultiheadAttention with its own widths; biases are together all the same.
+constexpr Origin kOwnOrigins[] = {
+    {"query", "q_proj_", true}, {"key", "k_proj_", true}, {"value", "v_proj_", true}};
+
+// What a file has of queries and keys, and of values, above each other.
+struct InputRows {
+  RowPart Of(absl::string_view weight) const {
+    const int64_t all = 2 * keys + values;
+    if (weight == "query") return {0, all, keys};
+    return weight == "key" ? RowPart{keys, all, keys} : RowPart{2 * keys, all, values};
+  }
+
+  int64_t keys;
+  int64_t values;
+};
+
+// A layer made with bias=False has none at all.
+bool HasLayerBias(const Layout& layout, const WeightBinder& binder) {
+  for (const char* name : {"in_proj_bias", "out_proj.bias"}) {
+    if (binder.Find(AttentionPrefix(layout, 0) + name) != nullptr) return true;
+  }
+  return false;
+}
+
+void BindLayerWeight(const Layout& layout, const InputRows& inputs, const WeightSpec& spec,
+                     WeightBinder& binder) {
+  const std::vector<std::string> parts = absl::StrSplit(spec.name, '.');  // layer, i, what, kind
+  const std::string prefix = layout.layers.empty() ? "" : layout.layers + parts[1] + ".";
+  const auto bind = [&](absl::Span<const Origin> origins) {
+    for (const Origin& origin : origins) {
+      if (parts[2] != origin.weight) continue;
+      const std::string name =
+          absl::StrCat(prefix, origin.in_attention ? layout.attention : "", origin.stem, parts[3]);
+      binder.Bind(spec, {{name, origin.is_part ? inputs.Of(parts[2]) : RowPart()}});
+      return true;
+    }
+    return false;
+  };
+  if (HasOwnWidths(layout, binder) && parts[3] == "weight" && bind(kOwnOrigins)) return;
+  bind(kOrigins);
+}
+
+void BindAll(const ModelDescription& description, const Layout& layout,
+             const TorchDescription& read, WeightBinder& binder) {
+  const bool has_layer_bias = HasLayerBias(layout, binder);
+  const InputRows inputs = {ColumnsInFile(read.kind, description.layer),
+                            description.layer.context_width()};
+  for (WeightSpec& spec : ListWeightsInFile(read.kind, description)) {
+    if (BindModuleEnd(read.ends, spec, binder)) continue;
+    if (BindAttentionKind(read.kind, spec, binder)) continue;
+    if (!absl::StartsWith(spec.name, "layer.")) {  // the exit norm, made by itself
+      binder.Bind(spec, {{std::string(absl::StripPrefix(spec.name, "exit_"))}});
+      continue;
+    }
+    if (absl::EndsWith(spec.name, ".bias") && !has_layer_bias) continue;
+    spec.optional = false;
+    BindLayerWeight(layout, inputs, spec, binder);
+  }
+  for (const std::string& name : binder.Unbound()) {
+    binder.problems().Add(
+        absl::StrCat(binder.Show(name), ": expected no tensor of that name in this module"));
+  }
+}
+
+const char* NameOf(Module module) {
+  for (const Named<Module>& row : kModules) {
+    if (row.value == module) return row.name;
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::Status OpenTorchModule(const std::string& folder, const CheckpointOptions& options,
+                             Checkpoint& checkpoint) {
+  const std::string path = absl::StrCat(folder, "/", kTorchDescriptionFile);
+  const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
+  if (!json.ok()) return json.status();
+  const absl::StatusOr<TorchDescription> read = ReadDescription(path, *json);
+  if (!read.ok()) return read.status();
+  if (read->module == Module::kNamed) {
+    return OpenAttentionModule(folder, *json, options, checkpoint);
+  }
+  absl::StatusOr<WeightFiles> files = OpenWeightFile(folder, read->file, options);
+  if (!files.ok()) return files.status();
+  WeightBinder binder(folder);
+  binder.AddFiles("", *std::move(files));
+
+  const Layout layout = LayoutOf(read->module);
+  RefuseVariants(layout, binder);
+  if (!binder.problems().empty()) return binder.Finish(options, checkpoint);
+  ModelDescription description;
+  description.family = NameOf(read->module);
+  description.layers = CountLayers(layout, binder);
+  description.layer = DescribeLayer(*read, layout, binder);
+  description.has_exit_norm =
+      read->module == Module::kEncoder && binder.Find("norm.weight") != nullptr;
+  DescribeModuleEnds(read->ends, binder, description);
+  if (!binder.problems().empty()) return binder.Finish(options, checkpoint);
+  BindAll(description, layout, *read, binder);
+  checkpoint.description = std::move(description);
+  absl::Status status = binder.Finish(options, checkpoint);
+  const LayerShape& layer = checkpoint.description.layer;
+  checkpoint.weights =
+      WithSinusoids(read->ends, layer.hidden_size,
+                    WithAttentionKind(read->kind, layer, std::move(checkpoint.weights)));
+  return status;
+}
+
+}  // namespace attendant

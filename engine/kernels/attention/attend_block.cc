@@ -1,0 +1,354 @@
+#include "engine/kernels/attention/attend_block.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+// foreach_target.h comes before whatever it includes once per target.
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/kernels/attention/attend_block.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "engine/kernels/attention/amx_products-inl.h"
+#include "engine/kernels/attention/packing-inl.h"
+#include "engine/kernels/attention/vector_products-inl.h"
+#include "engine/kernels/attention/additive_products-inl.h"
+#include "engine/kernels/attention/relative_products-inl.h"
+#include "engine/kernels/attention/sight-inl.h"
+#include "engine/kernels/simd-inl.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace attendant {
+namespace HWY_NAMESPACE {
+namespace {
+
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+constexpr float kLog2E = 1.44269504f;
+
+constexpr int64_t kFloatsPerCacheLine = 16;
+
+// What exponents are taken relative to: the maximum, unless every key so far is forbidden. Then 0,
+// so that 2^(-inf - 0) is 0 where -inf - -inf would be NaN.
+HWY_INLINE Floats Anchor(Floats maximum) {
+  return hn::IfThenZeroElse(hn::Eq(maximum, hn::Set(FloatTag(), kMinusInfinity)), maximum);
+}
+
+constexpr int64_t RoundDown(int64_t value, int64_t multiple) { return value - value % multiple; }
+
+// One run over the keys of a block of queries. Scores are held transposed, [keys, queries]: each
+// query has a lane of its own, so that softmax needs neither sums across lanes nor partial vectors.
+template <class Products>
+class Run {
+ public:
+  Run(const AttentionBlock& block, const AttentionScratch& scratch)
+      : block_(block),
+        scratch_(scratch),
+        products_(block, scratch),
+        relative_(block, scratch),
+        seen_(block),
+        adjusts_(block.bias || block.distances || block.relative || block.window > 0 ||
+                 !(block.scale > 0)),
+        exponent_scale_(adjusts_ ? kLog2E : block.scale * kLog2E),
+        rounds_(block.operands == AttentionOperands::kRounded) {}
+
+  int64_t Attend() {
+    const int64_t queries = block_.queries.rows;
+    std::fill_n(scratch_.maxima, RoundUpToPanel(queries), kMinusInfinity);
+    std::fill_n(scratch_.sums, RoundUpToPanel(queries), 0.0f);
+    if (!seen_.all() && block_.probabilities != nullptr) {
+      std::fill_n(block_.probabilities, queries * block_.keys.rows, kMinusInfinity);
+    }
+    for (int64_t key = 0; key < block_.keys.rows; key += kKeyBlock) {
+      AttendKeys({key, std::min(block_.keys.rows, key + kKeyBlock)});
+    }
+    int64_t keyless = 0;
+    for (int64_t q = 0; q < queries; ++q) keyless += Finish(q);
+    return keyless;
+  }
+
+ private:
+  static constexpr AttentionOperands kOperands = Products::kOperands;
+
+  // Of all queries to one block of keys.
+  void AttendKeys(KeyRange keys) {
+    const int64_t queries = block_.queries.rows;
+    const KeyRange seen = SeenBy(0, queries, keys);
+    if (seen.empty()) return;
+    const KeyBlock block = products_.TakeKeys(seen.begin, seen.end - seen.begin);
+    relative_.TakeKeys(seen.begin, seen.end - seen.begin);
+    for (int64_t q = 0; q < queries; q += kPanel) {
+      const int64_t count = std::min(kPanel, queries - q);
+      AttendSeen(block, SeenBy(q, count, seen),
+                 {q, count, SeenBy(q, count, {0, block_.keys.rows})});
+    }
+  }
+
+  // The keys that some of the queries [first, first + count) see. Begins where a step of the
+  // products does: then keys that a query does not see change no bit of it.
+  KeyRange SeenBy(int64_t first, int64_t count, KeyRange within) const {
+    KeyRange seen = seen_.Of(first, count, within);
+    seen.begin = RoundDown(seen.begin, Products::kKeyStep);
+    return seen;
+  }
+
+  // What of the block the panel sees.
+  void AttendSeen(KeyBlock block, KeyRange seen, const QueryPanel& panel) {
+    if (seen.empty()) return;
+    const int64_t skipped = seen.begin - block.first;
+    block.first = seen.begin;
+    block.count = seen.end - seen.begin;
+    block.keys = block.keys.Rows(skipped, block.count);
+    block.values += Elements<kOperands>(skipped) * block.value_stride;
+    panel.count > static_cast<int64_t>(kLanes) ? Attend<2>(block, panel) : Attend<1>(block, panel);
+  }
+
+  template <int kVectors>
+  void Attend(const KeyBlock& block, const QueryPanel& panel) {
+    const float* rows[Width<kVectors>()];
+    for (int64_t i = 0; i < Width<kVectors>(); ++i) {
+      rows[i] = block_.queries.row(panel.first + std::min(i, panel.count - 1));
+    }
+    if (block.first + block.count == panel.keys.end) PrefetchContext(panel);
+    PackTransposed<kOperands, kVectors>(rows, block_.queries.cols, scratch_.queries);
+    if (rounds_) RoundPacked(scratch_.queries, block_.queries.cols * Width<kVectors>());
+    Floats maxima[kVectors];
+    products_.template Score<kVectors>(block, maxima);
+    if (block_.relative) relative_.template Add<kVectors>(block, panel);
+    if (adjusts_) ScaleAndBias<kVectors>(block, panel, maxima);
+    if (block_.probabilities != nullptr) StoreScores(block, panel, Width<kVectors>());
+    TakeMaxima<kVectors>(block, panel, maxima);
+    for (int64_t first = block.first, end; first < block.first + block.count; first = end) {
+      end = std::min(block.first + block.count,
+                     RoundDown(first, Products::kKeyChunk) + Products::kKeyChunk);
+      const KeyChunk chunk{first - block.first, end - first, first == panel.keys.begin,
+                           end == panel.keys.end};
+      Exponentiate<kVectors>(chunk, panel, maxima);
+      AddValues<kVectors>(block, chunk, panel);
+    }
+  }
+
+  // The results' lines, which lie far apart: stores that wait for theirs one after the other took a
+  // fifth of the time of a short sequence.
+  void PrefetchContext(const QueryPanel& panel) const {
+    for (int64_t q = 0; q < panel.count; ++q) {
+      const float* row = block_.context.row(panel.first + q);
+      for (int64_t col = 0; col < block_.context.cols; col += kFloatsPerCacheLine) {
+        __builtin_prefetch(row + col, 1);
+      }
+    }
+  }
+
+  // scores = scores * scale + biases, minus infinity out of the window, and the largest of each
+  // query.
+  template <int kVectors>
+  void ScaleAndBias(const KeyBlock& block, const QueryPanel& panel, Floats (&maxima)[kVectors]) {
+    const FloatTag d;
+    Floats scale = hn::Set(d, block_.scale);
+    if (block_.bias && block_.distances) {
+      PackBias<kVectors>(block_.bias, block, panel);
+      for (int64_t i = 0; i < block.count * Width<kVectors>(); i += kLanes) {
+        float* at = scratch_.scores + i;
+        hn::Store(hn::MulAdd(hn::Load(d, at), scale, hn::Load(d, scratch_.bias + i)), d, at);
+      }
+      scale = hn::Set(d, 1.0f);
+    }
+    PackBias<kVectors>(block_.distances ? block_.distances : block_.bias, block, panel);
+    std::optional<Sight<kVectors>> sight;
+    if (!seen_.all()) sight.emplace(block_, seen_, panel, block.first);
+    for (Floats& maximum : maxima) maximum = hn::Set(d, kMinusInfinity);
+    for (int64_t key = 0; key < block.count; ++key) {
+      if (sight) sight->LookAt(block.first + key);
+      for (int v = 0; v < kVectors; ++v) {
+        const int64_t i = key * Width<kVectors>() + v * kLanes;
+        const Floats bias = hn::Load(d, scratch_.bias + i);
+        Floats score = hn::MulAdd(hn::Load(d, scratch_.scores + i), scale, bias);
+        if (sight) score = sight->Apply(v, score);
+        maxima[v] = hn::Max(maxima[v], score);
+        hn::Store(score, d, scratch_.scores + i);
+      }
+    }
+  }
+
+  // [keys, queries] like the scores; zeros without a bias.
+  template <int kVectors>
+  void PackBias(const HeadBias& bias, const KeyBlock& block, const QueryPanel& panel) {
+    if (!bias) {
+      std::fill_n(scratch_.bias, block.count * Width<kVectors>(), 0.0f);
+      return;
+    }
+    const bool dense = bias.key_stride == 1 && block_.key_positions.empty();
+    const float* rows[Width<kVectors>()];
+    for (int64_t i = 0; i < Width<kVectors>(); ++i) {
+      const int64_t query = block_.first_query + panel.first + std::min(i, panel.count - 1);
+      rows[i] =
+          bias.data + block_.QueryPosition(query) * bias.query_stride + (dense ? block.first : 0);
+    }
+    if (dense) {
+      return PackTransposed<AttentionOperands::kF32, kVectors>(rows, block.count, scratch_.bias);
+    }
+    float* to = scratch_.bias;
+    for (int64_t key = block.first; key < block.first + block.count; ++key) {
+      const int64_t offset = block_.KeyPosition(key) * bias.key_stride;
+      for (const float* row : rows) *to++ = row[offset];
+    }
+  }
+
+  void StoreScores(const KeyBlock& block, const QueryPanel& panel, int64_t width) {
+    for (int64_t q = 0; q < panel.count; ++q) {
+      float* to = block_.probabilities + (panel.first + q) * block_.keys.rows + block.first;
+      for (int64_t key = 0; key < block.count; ++key) to[key] = scratch_.scores[key * width + q];
+    }
+  }
+
+  // Takes the block's maxima into those of the run, to which it brings what is held of each query;
+  // returns the anchors of its exponents in their place.
+  template <int kVectors>
+  void TakeMaxima(const KeyBlock& block, const QueryPanel& panel, Floats (&maxima)[kVectors]) {
+    const FloatTag d;
+    HWY_ALIGN float factors[Width<kVectors>()];
+    for (int v = 0; v < kVectors; ++v) {
+      float* held = scratch_.maxima + panel.first + v * kLanes;
+      float* sums = scratch_.sums + panel.first + v * kLanes;
+      const Floats before = hn::Load(d, held);
+      const Floats after = hn::Max(before, hn::Mul(maxima[v], hn::Set(d, exponent_scale_)));
+      maxima[v] = Anchor(after);
+      const Floats factor = Exp2OfNonPositive(hn::Sub(before, maxima[v]));
+      hn::Store(hn::Mul(hn::Load(d, sums), factor), d, sums);
+      hn::Store(factor, d, factors + v * kLanes);
+      hn::Store(after, d, held);
+    }
+    if (block.first == panel.keys.begin) return;
+    products_.template Scale<kVectors>(panel, factors);
+  }
+
+  // The chunk's scores to e^(scores - maxima), as operands from the chunk's first row on. Added to
+  // the sums are those of even keys and of odd keys, whatever the panel's width, so that a query's
+  // bits do not depend on its panel.
+  template <int kVectors>
+  void Exponentiate(const KeyChunk& chunk, const QueryPanel& panel,
+                    const Floats (&anchors)[kVectors]) {
+    const FloatTag d;
+    Floats sums[kVectors];
+    for (Floats& sum : sums) sum = hn::Zero(d);
+    float* scores = scratch_.scores + chunk.first * Width<kVectors>();
+    float* to = scores;
+    int64_t key = 0;
+    for (; key + 2 <= chunk.count; key += 2, scores += 2 * Width<kVectors>()) {
+      ExponentiateKeys<kVectors, 2>(scores, anchors, sums, to);
+      to += 2 / kDepthOf<kOperands> * Width<kVectors>();
+    }
+    if (key < chunk.count) {
+      ExponentiateKeys<kVectors, 1>(scores, anchors, sums, to);
+      to += Width<kVectors>();
+    }
+    // Of tiles, what fills the last one.
+    const int64_t end = (chunk.first + Elements<kOperands>(chunk.count)) * Width<kVectors>();
+    std::fill(to, scratch_.scores + end, 0.0f);
+    for (int v = 0; v < kVectors; ++v) {
+      float* held = scratch_.sums + panel.first + v * kLanes;
+      hn::Store(hn::Add(hn::Load(d, held), sums[v]), d, held);
+    }
+  }
+
+  template <int kVectors, int kKeys>
+  HWY_INLINE void ExponentiateKeys(const float* scores, const Floats (&anchors)[kVectors],
+                                   Floats (&sums)[kVectors], float* to) {
+    const FloatTag d;
+    const Floats scale = hn::Set(d, exponent_scale_);
+    Floats e[kKeys * kVectors];
+    for (int i = 0; i < kKeys * kVectors; ++i) {
+      e[i] = hn::MulSub(hn::Load(d, scores + i * kLanes), scale, anchors[i % kVectors]);
+    }
+    Exp2OfNonPositive(e);
+    constexpr bool kIsPair = kKeys == 2 && kDepthOf<kOperands> == 2;
+    for (int i = 0; i < (kIsPair ? kVectors : kKeys * kVectors); ++i) {
+      const Floats next = kIsPair ? e[kVectors + i] : hn::Zero(d);
+      hn::Store(ToElements<kOperands>(e[i], next), d, to + i * kLanes);
+    }
+    for (int v = 0; v < kVectors; ++v) {
+      sums[v] = hn::Add(sums[v], kKeys == 1 ? e[v] : hn::Add(e[v], e[kVectors + v]));
+    }
+  }
+
+  // context += exponentials * values; after the last chunk over the sums, and into its place.
+  template <int kVectors>
+  void AddValues(const KeyBlock& block, const KeyChunk& chunk, const QueryPanel& panel) {
+    const FloatTag d;
+    HWY_ALIGN float factors[Width<kVectors>()];
+    for (int v = 0; v < kVectors; ++v) {
+      const Floats sum = hn::Load(d, scratch_.sums + panel.first + v * kLanes);
+      const Floats one = hn::Set(d, 1.0f);
+      hn::Store(chunk.is_last ? hn::Div(one, sum) : one, d, factors + v * kLanes);
+    }
+    if (rounds_) {
+      RoundPacked(scratch_.scores + chunk.first * Width<kVectors>(),
+                  chunk.count * Width<kVectors>());
+    }
+    products_.template AddValues<kVectors>(block, chunk, panel, factors);
+  }
+
+  // What the products could not do in place. True if query q had no key.
+  bool Finish(int64_t q) {
+    const float sum = scratch_.sums[q];
+    float* probabilities =
+        block_.probabilities == nullptr ? nullptr : block_.probabilities + q * block_.keys.rows;
+    float* context = block_.context.row(q);
+    if (sum == 0.0f) {
+      std::fill_n(context, block_.context.cols, 0.0f);
+      if (probabilities != nullptr) std::fill_n(probabilities, block_.keys.rows, 0.0f);
+      return true;
+    }
+    products_.Finish(q);
+    if (probabilities != nullptr) {
+      const FloatTag d;
+      const Floats anchor = Anchor(hn::Set(d, scratch_.maxima[q]));
+      const Floats scale = hn::Set(d, exponent_scale_), inverse = hn::Set(d, 1.0f / sum);
+      TransformRow(probabilities, static_cast<size_t>(block_.keys.rows), probabilities,
+                   [=](Floats score) HWY_ATTR {
+                     return hn::Mul(Exp2OfNonPositive(hn::MulSub(score, scale, anchor)), inverse);
+                   });
+    }
+    return false;
+  }
+
+  const AttentionBlock& block_;
+  const AttentionScratch& scratch_;
+  const Products products_;
+  RelativeProducts relative_;
+  const SeenKeys seen_;
+  const bool adjusts_;  // the products need more than a positive scale
+  const float exponent_scale_;
+  const bool rounds_;  // what is packed
+};
+
+int64_t AttendRows(const AttentionBlock& block, const AttentionScratch& scratch) {
+  if (block.score_weights != nullptr) return Run<AdditiveProducts>(block, scratch).Attend();
+#if HWY_TARGET <= HWY_AVX3
+  if (block.operands == AttentionOperands::kPairs) {
+    return Run<VectorProducts<AttentionOperands::kPairs>>(block, scratch).Attend();
+  }
+  if (block.operands == AttentionOperands::kTiles) {
+    return Run<AmxProducts>(block, scratch).Attend();
+  }
+#endif
+  return Run<VectorProducts<AttentionOperands::kF32>>(block, scratch).Attend();
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace attendant
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attendant {
+
+HWY_EXPORT(AttendRows);
+
+int64_t AttendBlock(const AttentionBlock& block, const AttentionScratch& scratch) {
+  return HWY_DYNAMIC_DISPATCH(AttendRows)(block, scratch);
+}
+
+}  // namespace attendant
+#endif  // HWY_ONCE

@@ -1,0 +1,296 @@
+#include "engine/kernels/attention/attention.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "engine/base/aligned_buffer.h"
+#include "engine/base/rounding.h"
+#include "engine/kernels/attention/attend_block.h"
+#include "engine/kernels/isa.h"
+#include "engine/kernels/attention/linear_attention.h"
+
+namespace attendant {
+namespace {
+
+// Smaller blocks of queries if larger ones leave a thread fewer items than this.
+constexpr int64_t kItemsPerThread = 4;
+constexpr int64_t kFewQueries = 96;
+
+HeadBias BiasOfHead(const AttentionBias* bias, int64_t head) {
+  if (bias == nullptr) return {};
+  return {bias->data + head * bias->head_stride, bias->query_stride, bias->key_stride};
+}
+
+RelativeScores RelativeOfHead(const RelativeScores& relative, int64_t head, int64_t width) {
+  RelativeScores of_head = relative;
+  if (relative.keys.data != nullptr) of_head.keys = relative.keys.Columns(head * width, width);
+  if (relative.queries.data != nullptr) {
+    of_head.queries = relative.queries.Columns(head * width, width);
+  }
+  return of_head;
+}
+
+int64_t NumberOf(const AttentionShape& shape, int64_t head) {
+  return shape.head_numbers.empty() ? head : shape.head_numbers[head];
+}
+
+float GateOf(const AttentionShape& shape, const AttentionSequence& sequence, int64_t head) {
+  return sequence.head_gates == nullptr ? 1.0f : sequence.head_gates[NumberOf(shape, head)];
+}
+
+// Rows of zeros for a gate of 0, whatever they hold; to the bit as they are for 1.
+void ApplyGate(float gate, MatrixView<float> rows) {
+  if (gate == 1.0f) return;
+  for (int64_t r = 0; r < rows.rows; ++r) {
+    float* row = rows.row(r);
+    for (int64_t i = 0; i < rows.cols; ++i) row[i] = gate == 0.0f ? 0.0f : row[i] * gate;
+  }
+}
+
+AttentionOperands OperandsOf(const AttentionShape& shape) {
+  const ComputeMode& mode = shape.mode;
+  if (!AttendsInBf16(mode.type) || shape.kind == AttentionKind::kAdditive) {
+    return AttentionOperands::kF32;
+  }
+  if (mode.emulate) return AttentionOperands::kRounded;
+  if (HasAmxUnits()) return AttentionOperands::kTiles;
+  return HasBf16Units() ? AttentionOperands::kPairs : AttentionOperands::kF32;
+}
+
+AttentionBlock BlockOf(const AttentionShape& shape, const AttentionInput& input,
+                       const AttentionSequence& sequence, int64_t head, MatrixView<float> context) {
+  const auto own = [&](auto view) { return view.Rows(sequence.row_begin, sequence.length); };
+  const auto of = [&](auto view, int64_t width) { return view.Columns(head * width, width); };
+  const AttentionMemory seen =
+      sequence.memory != nullptr
+          ? *sequence.memory
+          : AttentionMemory{own(input.keys), own(input.values), sequence.positions};
+  AttentionBlock block;
+  block.queries = of(own(input.queries), shape.key_width);
+  block.keys = of(seen.keys, shape.key_width);
+  block.values = of(seen.values, shape.value_width);
+  block.context = of(own(context), shape.value_width);
+  block.scale = shape.scale;
+  block.positions = sequence.positions;
+  block.key_positions = seen.positions;
+  block.pattern = shape.pattern;
+  const int64_t last = block.keys.rows - 1;
+  const int64_t extent = last < 0 ? 0 : block.KeyPosition(last) - block.KeyPosition(0) + 1;
+  block.window = extent > shape.pattern.full_up_to ? shape.window : 0;
+  block.bias = BiasOfHead(sequence.bias, NumberOf(shape, head));
+  block.distances = BiasOfHead(input.distances, NumberOf(shape, head));
+  if (input.score_weights != nullptr) {
+    block.score_weights = input.score_weights + head * shape.key_width;
+  }
+  block.relative = RelativeOfHead(input.relative, head, shape.key_width);
+  if (sequence.probabilities != nullptr) {
+    block.probabilities = sequence.probabilities + head * sequence.length * sequence.keys();
+  }
+  return block;
+}
+
+void KeepQueries(int64_t begin, int64_t count, AttentionBlock& block) {
+  block.queries = block.queries.Rows(begin, count);
+  block.context = block.context.Rows(begin, count);
+  block.first_query = begin;
+  if (block.probabilities != nullptr) block.probabilities += begin * block.keys.rows;
+}
+
+// What a worker holds of the keys and values of a head, if they are not looked at one by one.
+int64_t StateSize(const AttentionShape& shape) {
+  if (IsLinear(shape.kind)) return LinearStateSize(shape.key_width, shape.value_width);
+  const auto rows = RoundUpToPanel(shape.mixed_keys);
+  return shape.kind == AttentionKind::kLinformer ? rows * (shape.key_width + shape.value_width) : 0;
+}
+
+}  // namespace
+
+class AttentionWorkspace::Impl {
+ public:
+  Impl(int workers, const AttentionShape& shape, int64_t max_length);
+
+  AttentionScratch scratch(int worker);
+
+  const AttentionOperands operands;
+  // Indices of a run's sequences, those with most keys first, and the first item of each in that
+  // order.
+  std::vector<int64_t> order;
+  std::vector<int64_t> first_item;
+
+ private:
+  struct Sizes {
+    int64_t queries, keys, values, scores, context, tokens, query_positions, key_positions, state;
+    int64_t total() const {
+      return queries + keys + values + 2 * scores + context + tokens + query_positions +
+             key_positions + state + 2 * kMaxQueries;
+    }
+  };
+  Sizes sizes_;
+  std::vector<AlignedBuffer<float>> workers_;
+};
+
+AttentionWorkspace::Impl::Impl(int workers, const AttentionShape& shape, int64_t max_length)
+    : operands(OperandsOf(shape)) {
+  const int64_t most_keys = std::max({max_length, shape.mixed_keys, int64_t{1}});
+  const int64_t block = RoundUpToPanel(std::min(most_keys, kKeyBlock));
+  const int64_t value_width = RoundUpToPanel(shape.value_width);
+  const int64_t key_width = RoundUpToPanel(shape.key_width);
+  sizes_ = {.queries = kMaxPanelWidth * key_width,
+            .keys = block * key_width,
+            .values = block * value_width,
+            .scores = block * kMaxPanelWidth,
+            .context = kMaxQueries * value_width,
+            .tokens = shape.relative_rows > 0 ? kMaxPanelWidth * key_width : 0,
+            .query_positions = kMaxPanelWidth * shape.relative_rows,
+            .key_positions = block * shape.relative_rows,
+            .state = StateSize(shape)};
+  for (int i = 0; i < workers; ++i) workers_.emplace_back(sizes_.total());
+}
+
+AttentionScratch AttentionWorkspace::Impl::scratch(int worker) {
+  float* next = workers_[worker].data();
+  const auto take = [&next](int64_t size) { return std::exchange(next, next + size); };
+  return {.queries = take(sizes_.queries),
+          .keys = take(sizes_.keys),
+          .values = take(sizes_.values),
+          .scores = take(sizes_.scores),
+          .bias = take(sizes_.scores),
+          .tokens = take(sizes_.tokens),
+          .query_positions = take(sizes_.query_positions),
+          .key_positions = take(sizes_.key_positions),
+          .context = take(sizes_.context),
+          .state = take(sizes_.state),
+          .maxima = take(kMaxQueries),
+          .sums = take(kMaxQueries)};
+}
+
+namespace {
+
+// The head with mixed keys and values in the place of its own.
+AttentionBlock MixedKeys(const AttentionShape& shape, const AttentionInput& input,
+                         const AttentionBlock& block, const AttentionScratch& scratch) {
+  AttentionBlock mixed = block;
+  const MatrixView<float> keys = {scratch.state, shape.mixed_keys, shape.key_width,
+                                  shape.key_width};
+  const MatrixView<float> values = {scratch.state + RoundUpToPanel(shape.mixed_keys) * keys.cols,
+                                    shape.mixed_keys, shape.value_width, shape.value_width};
+  MixRows({input.key_mixing, block.key_positions}, block.keys, keys);
+  MixRows({input.value_mixing, block.key_positions}, block.values, values);
+  mixed.keys = keys;
+  mixed.values = values;
+  mixed.key_positions = {};
+  mixed.window = 0;
+  return mixed;
+}
+
+void AttendMixed(const AttentionSequence& sequence, const AttentionBlock& head,
+                 const AttentionScratch& scratch) {
+  const int64_t end = sequence.first_query + sequence.queries;
+  for (int64_t begin = sequence.first_query; begin < end; begin += kMaxQueries) {
+    AttentionBlock block = head;
+    block.probabilities = nullptr;
+    KeepQueries(begin, std::min(kMaxQueries, end - begin), block);
+    AttendBlock(block, scratch);
+  }
+}
+
+LinearState StateOfHead(const AttentionShape& shape, const LinearState& state, int64_t head) {
+  const int64_t first = head * LinearStateSize(shape.key_width, shape.value_width);
+  return {state.before == nullptr ? nullptr : state.before + first,
+          state.after == nullptr ? nullptr : state.after + first};
+}
+
+// One item for each sequence and head.
+void AttendLinear(const ThreadTeam& team, const AttentionShape& shape, const AttentionInput& input,
+                  absl::Span<const AttentionSequence> sequences, MatrixView<float> context,
+                  AttentionWorkspace::Impl& workspace) {
+  const int64_t items = static_cast<int64_t>(sequences.size()) * shape.heads;
+  team.ParallelFor(items, [&](int worker, int64_t item) {
+    const AttentionSequence& sequence = sequences[item / shape.heads];
+    const LinearState state = StateOfHead(shape, sequence.state, item % shape.heads);
+    if (sequence.queries == 0 && state.after == nullptr) return;
+    AttentionBlock block = BlockOf(shape, input, sequence, item % shape.heads, context);
+    block.operands = workspace.operands;
+    const AttentionScratch scratch = workspace.scratch(worker);
+    const float gate = GateOf(shape, sequence, item % shape.heads);
+    const MatrixView<float> rows = block.context.Rows(sequence.first_query, sequence.queries);
+    if (shape.kind == AttentionKind::kLinformer) {
+      AttendMixed(sequence, MixedKeys(shape, input, block, scratch), scratch);
+      return ApplyGate(gate, rows);
+    }
+    KeepQueries(sequence.first_query, sequence.queries, block);
+    const LinearHead head = {.queries = block.queries,
+                             .keys = block.keys,
+                             .values = block.values,
+                             .context = block.context,
+                             .scale = shape.scale,
+                             .causal = shape.kind == AttentionKind::kCausalLinear,
+                             .first_query = sequence.first_query,
+                             .before = state.before};
+    AttendLinearHead(head, state.after != nullptr ? state.after : scratch.state);
+    ApplyGate(gate, rows);
+  });
+}
+
+}  // namespace
+
+AttentionWorkspace::AttentionWorkspace(int workers, const AttentionShape& shape, int64_t max_length)
+    : impl_(std::make_unique<Impl>(workers, shape, max_length)) {}
+AttentionWorkspace::AttentionWorkspace(AttentionWorkspace&&) noexcept = default;
+AttentionWorkspace& AttentionWorkspace::operator=(AttentionWorkspace&&) noexcept = default;
+AttentionWorkspace::~AttentionWorkspace() = default;
+
+int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const AttentionInput& input,
+                  absl::Span<const AttentionSequence> sequences, MatrixView<float> context,
+                  AttentionWorkspace& workspace) {
+  if (!ScoresPairs(shape.kind)) {
+    AttendLinear(team, shape, input, sequences, context, workspace.impl());
+    return 0;
+  }
+  std::vector<int64_t>& order = workspace.impl().order;
+  std::vector<int64_t>& first_item = workspace.impl().first_item;
+  order.resize(sequences.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    const int64_t keys_a = sequences[a].keys(), keys_b = sequences[b].keys();
+    return keys_a != keys_b ? keys_a > keys_b : a < b;
+  });
+  const auto count_items = [&](int64_t queries_per_item) {
+    first_item.assign(1, 0);
+    for (const int64_t i : order) {
+      first_item.push_back(first_item.back() +
+                           shape.heads * CeilDivide(sequences[i].queries, queries_per_item));
+    }
+    return first_item.back();
+  };
+  int64_t queries_per_item = kMaxQueries;
+  if (count_items(queries_per_item) < kItemsPerThread * team.size()) queries_per_item = kFewQueries;
+  const int64_t items = count_items(queries_per_item);
+
+  std::atomic<int64_t> keyless = 0;
+  team.ParallelFor(items, [&](int worker, int64_t item) {
+    const auto after = std::upper_bound(first_item.begin(), first_item.end(), item);
+    const int64_t rank = after - first_item.begin() - 1;
+    const AttentionSequence& sequence = sequences[order[rank]];
+    const int64_t blocks = CeilDivide(sequence.queries, queries_per_item);
+    const int64_t head = (item - first_item[rank]) / blocks;
+    const int64_t begin = (item - first_item[rank]) % blocks * queries_per_item;
+    AttentionBlock block = BlockOf(shape, input, sequence, head, context);
+    KeepQueries(sequence.first_query + begin, std::min(queries_per_item, sequence.queries - begin),
+                block);
+    block.operands = workspace.impl().operands;
+    const float gate = GateOf(shape, sequence, head);
+    if (gate != 0.0f || block.probabilities != nullptr) {
+      keyless.fetch_add(AttendBlock(block, workspace.impl().scratch(worker)),
+                        std::memory_order_relaxed);
+    }
+    ApplyGate(gate, block.context);
+  });
+  return keyless.load();
+}
+
+}  // namespace attendant

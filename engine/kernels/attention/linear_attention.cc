@@ -1,0 +1,114 @@
+#include "engine/kernels/attention/linear_attention.h"
+
+#include <algorithm>
+
+#include "engine/base/rounding.h"
+#include "engine/model/layer_kinds.h"
+
+// foreach_target.h comes before whatever it includes once per target.
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/kernels/attention/linear_attention.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "engine/kernels/simd-inl.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace attendant {
+namespace HWY_NAMESPACE {
+namespace {
+
+constexpr int64_t kVector = static_cast<int64_t>(kLanes);
+
+constexpr int64_t PaddedWidth(int64_t width) { return RoundUp(width, kVector); }
+
+HWY_INLINE Floats LoadPart(const float* from, int64_t count) {
+  return count >= kVector ? hn::LoadU(FloatTag(), from)
+                          : LoadFirst(from, static_cast<size_t>(count));
+}
+
+// state = state + k v^T.
+void Remember(const float* key, int64_t depth, const float* value, int64_t width, float* state) {
+  const FloatTag d;
+  const int64_t stride = PaddedWidth(width);
+  for (int64_t col = 0; col < width; col += kVector) {
+    const Floats part = LoadPart(value + col, width - col);
+    for (int64_t i = 0; i < depth; ++i) {
+      float* at = state + i * stride + col;
+      hn::Store(hn::MulAdd(hn::Set(d, key[i]), part, hn::Load(d, at)), d, at);
+    }
+  }
+}
+
+// y = scale q^T state.
+void Recall(const float* query, int64_t depth, const float* state, int64_t width, float scale,
+            float* y) {
+  const FloatTag d;
+  const int64_t stride = PaddedWidth(width);
+  for (int64_t col = 0; col < width; col += kVector) {
+    Floats sum = hn::Zero(d);
+    for (int64_t i = 0; i < depth; ++i) {
+      sum = hn::MulAdd(hn::Set(d, query[i]), hn::Load(d, state + i * stride + col), sum);
+    }
+    sum = hn::Mul(sum, hn::Set(d, scale));
+    width - col >= kVector ? hn::StoreU(sum, d, y + col)
+                           : StoreFirst(sum, y + col, static_cast<size_t>(width - col));
+  }
+}
+
+void AttendHead(const LinearHead& head, float* state) {
+  const int64_t depth = head.keys.cols, width = head.values.cols;
+  const int64_t size = depth * PaddedWidth(width);
+  if (head.before != nullptr) {
+    std::copy_n(head.before, size, state);
+  } else {
+    std::fill_n(state, size, 0.0f);
+  }
+  int64_t seen = 0;
+  for (int64_t q = 0; q < head.queries.rows; ++q) {
+    const int64_t end = head.causal ? head.first_query + q + 1 : head.keys.rows;
+    for (; seen < end; ++seen) {
+      Remember(head.keys.row(seen), depth, head.values.row(seen), width, state);
+    }
+    Recall(head.queries.row(q), depth, state, width, head.scale, head.context.row(q));
+  }
+}
+
+// A vector of columns of the rows is in the innermost cache for all rows of the result.
+void Mix(const RowMixing& mixing, MatrixView<const float> rows, MatrixView<float> mixed) {
+  const FloatTag d;
+  for (int64_t col = 0; col < rows.cols; col += kVector) {
+    const int64_t left = rows.cols - col;
+    for (int64_t i = 0; i < mixed.rows; ++i) {
+      Floats sum = hn::Zero(d);
+      for (int64_t t = 0; t < rows.rows; ++t) {
+        const Floats factor = hn::Set(d, mixing.factors.row(i)[mixing.Place(t)]);
+        sum = hn::MulAdd(factor, LoadPart(rows.row(t) + col, left), sum);
+      }
+      left >= kVector ? hn::StoreU(sum, d, mixed.row(i) + col)
+                      : StoreFirst(sum, mixed.row(i) + col, static_cast<size_t>(left));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace attendant
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attendant {
+
+HWY_EXPORT(AttendHead);
+HWY_EXPORT(Mix);
+
+void AttendLinearHead(const LinearHead& head, float* state) {
+  HWY_DYNAMIC_DISPATCH(AttendHead)(head, state);
+}
+
+void MixRows(const RowMixing& mixing, MatrixView<const float> rows, MatrixView<float> mixed) {
+  HWY_DYNAMIC_DISPATCH(Mix)(mixing, rows, mixed);
+}
+
+}  // namespace attendant
+#endif  // HWY_ONCE

@@ -1,0 +1,162 @@
+// Small matrix products for attention; included once per instruction set.
+
+#if defined(ATTENDANT_ENGINE_KERNELS_MICRO_KERNEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ATTENDANT_ENGINE_KERNELS_MICRO_KERNEL_INL_H_
+#undef ATTENDANT_ENGINE_KERNELS_MICRO_KERNEL_INL_H_
+#else
+#define ATTENDANT_ENGINE_KERNELS_MICRO_KERNEL_INL_H_
+#endif
+
+#include <cstdint>
+#include <type_traits>
+
+#include "engine/base/rounding.h"
+#include "engine/kernels/attention/attention_block.h"
+#include "engine/kernels/simd-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attendant {
+namespace HWY_NAMESPACE {
+
+// Columns of a right operand that the micro-kernel takes at once.
+inline constexpr int64_t kPanel = 2 * static_cast<int64_t>(kLanes);
+
+HWY_INLINE int64_t PaddedToPanel(int64_t cols) { return RoundUp(cols, kPanel); }
+
+// Rows of a left operand that the micro-kernel takes at once: 12 accumulators, which 16 registers
+// can hold.
+inline constexpr int64_t kMicroRows = 6;
+
+// Neighbours in depth that an element of an operand holds.
+template <AttentionOperands kOperands>
+inline constexpr int64_t kDepthOf =
+    kOperands == AttentionOperands::kPairs || kOperands == AttentionOperands::kTiles ? 2 : 1;
+
+// Elements of so much depth; zeros fill the last one, and the last tile.
+template <AttentionOperands kOperands>
+constexpr int64_t Elements(int64_t depth) {
+  const int64_t elements = CeilDivide(depth, kDepthOf<kOperands>);
+  return kOperands == AttentionOperands::kTiles ? RoundUp(elements, 16) : elements;
+}
+
+// Element (r, k) is at data[r * row_stride + k * depth_stride].
+struct LeftOperand {
+  const float* data;
+  int64_t row_stride;
+  int64_t depth_stride;
+};
+
+// Some vectors of each row; row k starts at data + k * stride.
+struct RightOperand {
+  const float* data;
+  int64_t stride;
+};
+
+template <int kRows, int kVectors>
+using Tile = Floats[kRows][kVectors];
+
+template <int kRows, int kVectors>
+HWY_INLINE void ZeroTile(Tile<kRows, kVectors>& sums) {
+  for (auto& row : sums) {
+    for (Floats& sum : row) sum = hn::Zero(FloatTag());
+  }
+}
+
+// Highway 1.0.3 has none of the instructions of AVX512_BF16, and intrinsics cannot be inlined into
+// functions compiled for one of its targets; hence the assembly.
+#if HWY_TARGET <= HWY_AVX3
+// sum + (high a) (high b), then + (low a) (low b); denormals are zero.
+HWY_INLINE Floats AddProductsOfPairs(Floats a, Floats b, Floats sum) {
+  asm("vdpbf16ps %[b], %[a], %[sum]" : [sum] "+v"(sum.raw) : [a] "v"(a.raw), [b] "v"(b.raw));
+  return sum;
+}
+
+// Both rounded to bfloat16: the elements of the one, then those of the other.
+HWY_INLINE Floats RoundToHalves(Floats first, Floats second) {
+  Floats halves;
+  asm("vcvtne2ps2bf16 %[first], %[second], %[halves]"
+      : [halves] "=v"(halves.raw)
+      : [first] "v"(first.raw), [second] "v"(second.raw));
+  return halves;
+}
+
+// Both rounded to bfloat16, `low` to the low halves of the elements.
+HWY_INLINE Floats RoundToPairs(Floats low, Floats high) {
+  HWY_ALIGN static constexpr uint16_t kInterleaved[] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
+                                                        21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
+                                                        11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  const __m512i halves = _mm512_castps_si512(RoundToHalves(low, high).raw);
+  const __m512i places = _mm512_load_si512(kInterleaved);
+  return Floats{_mm512_castsi512_ps(_mm512_permutexvar_epi16(places, halves))};
+}
+#else
+// Never called: pairs are for CPUs that Highway's AVX3 is for.
+HWY_INLINE Floats AddProductsOfPairs(Floats, Floats, Floats sum) { return sum; }
+HWY_INLINE Floats RoundToHalves(Floats first, Floats) { return first; }
+HWY_INLINE Floats RoundToPairs(Floats low, Floats) { return low; }
+#endif
+
+template <AttentionOperands kOperands>
+HWY_INLINE Floats MultiplyAdd(Floats a, Floats b, Floats sum) {
+  if constexpr (kOperands == AttentionOperands::kPairs) return AddProductsOfPairs(a, b, sum);
+  return hn::MulAdd(a, b, sum);
+}
+
+// sums += a[kRows, depth] b[depth, kVectors vectors], depth in elements; each sum is taken in the
+// order of depth, so its bits do not depend on the shape of the tile.
+template <AttentionOperands kOperands, int kRows, int kVectors>
+HWY_INLINE void MultiplyTile(LeftOperand a, RightOperand b, int64_t depth,
+                             Tile<kRows, kVectors>& sums) {
+  const FloatTag d;
+  for (int64_t k = 0; k < depth; ++k, a.data += a.depth_stride, b.data += b.stride) {
+    Floats right[kVectors];
+    for (int v = 0; v < kVectors; ++v) right[v] = hn::LoadU(d, b.data + v * kLanes);
+    for (int r = 0; r < kRows; ++r) {
+      const Floats left = hn::Set(d, a.data[r * a.row_stride]);
+      for (int v = 0; v < kVectors; ++v) {
+        sums[r][v] = MultiplyAdd<kOperands>(left, right[v], sums[r][v]);
+      }
+    }
+  }
+}
+
+// function(std::integral_constant<int, count>, begin) for tiles of rows that cover [0, rows): as
+// few as can be, and even, because a tile of few rows leaves the arithmetic units waiting.
+template <class Function>
+HWY_INLINE void ForRowTiles(int64_t rows, const Function& function) {
+  const int64_t tiles = CeilDivide(rows, kMicroRows);
+  const int64_t fewer = rows / tiles;
+  const int64_t larger_tiles = rows % tiles;
+  int64_t begin = 0;
+  for (int64_t tile = 0; tile < tiles; ++tile) {
+    const int64_t count = tile < larger_tiles ? fewer + 1 : fewer;
+    switch (count) {
+      case 1:
+        function(std::integral_constant<int, 1>(), begin);
+        break;
+      case 2:
+        function(std::integral_constant<int, 2>(), begin);
+        break;
+      case 3:
+        function(std::integral_constant<int, 3>(), begin);
+        break;
+      case 4:
+        function(std::integral_constant<int, 4>(), begin);
+        break;
+      case 5:
+        function(std::integral_constant<int, 5>(), begin);
+        break;
+      default:
+        function(std::integral_constant<int, kMicroRows>(), begin);
+        break;
+    }
+    begin += count;
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace attendant
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,186 @@
+// The two products of attention on vectors; included once per instruction set.
+
+#if defined(ATTENDANT_ENGINE_KERNELS_VECTOR_PRODUCTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ATTENDANT_ENGINE_KERNELS_VECTOR_PRODUCTS_INL_H_
+#undef ATTENDANT_ENGINE_KERNELS_VECTOR_PRODUCTS_INL_H_
+#else
+#define ATTENDANT_ENGINE_KERNELS_VECTOR_PRODUCTS_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "engine/base/matrix_view.h"
+#include "engine/kernels/attention/attention_block.h"
+#include "engine/kernels/attention/micro_kernel-inl.h"
+#include "engine/kernels/attention/packing-inl.h"
+#include "engine/kernels/attention/seen_keys.h"
+#include "engine/kernels/simd-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attendant {
+namespace HWY_NAMESPACE {
+
+// Columns of kVectors vectors.
+template <int kVectors>
+constexpr int64_t Width() {
+  return kVectors * static_cast<int64_t>(kLanes);
+}
+
+// Keys and values of some neighbouring tokens.
+struct KeyBlock {
+  int64_t first;
+  int64_t count;
+  MatrixView<const float> keys;  // of operands' elements, as the values are
+  const float* values;           // a panel of columns starts every panel_stride elements
+  int64_t value_stride;
+  int64_t panel_stride;
+};
+
+// The first `count` <= kVectors * kLanes of kVectors vectors of queries; the lanes beyond repeat
+// the last query, and nothing is kept of them.
+struct QueryPanel {
+  int64_t first;
+  int64_t count;
+  KeyRange keys;  // what any of them sees
+};
+
+// A part of a key block.
+struct KeyChunk {
+  int64_t first;
+  int64_t count;
+  bool is_first;  // of all that the panel sees
+  bool is_last;
+};
+
+// Q K^T, and weights V into the context, for a panel of queries and a block of keys: [keys,
+// queries] in the scratch's scores, and [queries, Dv] in its context until it is complete.
+template <AttentionOperands kOperandsOf>
+class VectorProducts {
+ public:
+  static constexpr AttentionOperands kOperands = kOperandsOf;
+  // A panel's part of a block of keys begins at a multiple of this.
+  static constexpr int64_t kKeyStep = 2;
+  // Keys whose scores and values stay in the innermost cache from the exponentials to the product.
+  static constexpr int64_t kKeyChunk = 128;
+
+  VectorProducts(const AttentionBlock& block, const AttentionScratch& scratch)
+      : block_(block), scratch_(scratch), context_stride_(PaddedToPanel(block.values.cols)) {}
+
+  KeyBlock TakeKeys(int64_t first, int64_t count) const {
+    const MatrixView<const float> keys = block_.keys.Rows(first, count);
+    const MatrixView<const float> values = block_.values.Rows(first, count);
+    KeyBlock block{first, count, keys, values.data, values.stride, kPanel};
+    const bool rounds = block_.operands == AttentionOperands::kRounded;
+    const bool gather =
+        kOperands != AttentionOperands::kF32 || rounds || block_.queries.rows > kGatherAbove;
+    if (gather) {
+      PackRows<kOperands>(keys, scratch_.keys);
+      const int64_t depth = Elements<kOperands>(keys.cols);
+      block.keys = {scratch_.keys, count, depth, depth};
+    }
+    if (gather || values.cols % kPanel != 0) {
+      PackPanels<kOperands>(values, scratch_.values);
+      block.values = scratch_.values;
+      block.value_stride = kPanel;
+      block.panel_stride = Elements<kOperands>(count) * kPanel;
+    }
+    if (rounds) {
+      RoundPacked(scratch_.keys, count * keys.cols);
+      RoundPacked(scratch_.values, count * PaddedToPanel(values.cols));
+    }
+    return block;
+  }
+
+  // scores = K Q^T of the packed queries, and the largest of each.
+  template <int kVectors>
+  void Score(const KeyBlock& block, Floats (&maxima)[kVectors]) const {
+    const FloatTag d;
+    for (Floats& maximum : maxima) maximum = hn::Set(d, -std::numeric_limits<float>::infinity());
+    ForRowTiles(block.count, [&](auto rows, int64_t begin) HWY_ATTR {
+      constexpr int kRows = decltype(rows)::value;
+      Tile<kRows, kVectors> sums;
+      ZeroTile<kRows, kVectors>(sums);
+      MultiplyTile<kOperands>({block.keys.row(begin), block.keys.stride, 1},
+                              {scratch_.queries, Width<kVectors>()}, block.keys.cols, sums);
+      float* to = scratch_.scores + begin * Width<kVectors>();
+      for (int r = 0; r < kRows; ++r, to += Width<kVectors>()) {
+        for (int v = 0; v < kVectors; ++v) {
+          maxima[v] = hn::Max(maxima[v], sums[r][v]);
+          hn::Store(sums[r][v], d, to + v * kLanes);
+        }
+      }
+    });
+  }
+
+  // What is held of the panel's context, times a factor for each query.
+  template <int kVectors>
+  void Scale(const QueryPanel& panel, const float* factors) const {
+    for (int64_t q = 0; q < panel.count; ++q) {
+      float* context = Context(panel.first + q);
+      const Floats by = hn::Set(FloatTag(), factors[q]);
+      TransformRow(context, static_cast<size_t>(context_stride_), context,
+                   [by](Floats x) HWY_ATTR { return hn::Mul(x, by); });
+    }
+  }
+
+  // context = (context + weights * values) * factor of each query; the last chunk's into its place.
+  // The weights are where the chunk's scores were.
+  template <int kVectors>
+  void AddValues(const KeyBlock& block, const KeyChunk& chunk, const QueryPanel& panel,
+                 const float* factors) const {
+    const FloatTag d;
+    const float* weights = scratch_.scores + chunk.first * Width<kVectors>();
+    const float* values = block.values + Elements<kOperands>(chunk.first) * block.value_stride;
+    for (int64_t col = 0; col < block_.values.cols; col += kPanel, values += block.panel_stride) {
+      const bool in_place = chunk.is_last && col + kPanel <= block_.values.cols;
+      ForRowTiles(panel.count, [&](auto rows, int64_t begin) HWY_ATTR {
+        constexpr int kRows = decltype(rows)::value;
+        const int64_t q = panel.first + begin;
+        Tile<kRows, 2> sums;
+        if (chunk.is_first) {
+          ZeroTile<kRows, 2>(sums);
+        } else {
+          for (int r = 0; r < kRows; ++r) {
+            sums[r][0] = hn::Load(d, Context(q + r) + col);
+            sums[r][1] = hn::Load(d, Context(q + r) + col + kLanes);
+          }
+        }
+        MultiplyTile<kOperands>({weights + begin, 1, Width<kVectors>()},
+                                {values, block.value_stride}, Elements<kOperands>(chunk.count),
+                                sums);
+        for (int r = 0; r < kRows; ++r) {
+          const Floats factor = hn::Set(d, factors[begin + r]);
+          float* to = (in_place ? block_.context.row(q + r) : Context(q + r)) + col;
+          hn::StoreU(hn::Mul(sums[r][0], factor), d, to);
+          hn::StoreU(hn::Mul(sums[r][1], factor), d, to + kLanes);
+        }
+      });
+    }
+  }
+
+  // Of query q, what was not into its place.
+  void Finish(int64_t q) const {
+    const int64_t in_place = block_.context.cols / kPanel * kPanel;
+    std::copy_n(Context(q) + in_place, block_.context.cols - in_place,
+                block_.context.row(q) + in_place);
+  }
+
+ private:
+  // With more queries than this, keys and values are gathered from the batch's rows first.
+  static constexpr int64_t kGatherAbove = 32;
+
+  float* Context(int64_t q) const { return scratch_.context + q * context_stride_; }
+
+  const AttentionBlock& block_;
+  const AttentionScratch& scratch_;
+  const int64_t context_stride_;
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace attendant
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,52 @@
+#include "engine/kernels/gemm/compute_support.h"
+
+#include "absl/strings/str_cat.h"
+#include "engine/kernels/gemm/gemm.h"
+#include "engine/kernels/isa.h"
+#include "engine/kernels/gemm/tile_kernel.h"
+
+namespace attendant {
+namespace {
+
+// Whether a panel of an int8 layer can be had, as layers are served: see FindPanelKernels.
+absl::Status FindInt8Kernels() {
+  return FindPanelKernels({.in = 768,
+                           .width = kPanelWidth,
+                           .k_block = 768,
+                           .element = onednn::DataType::s8,
+                           .has_bias = false})
+      .status();
+}
+
+}  // namespace
+
+absl::Status CheckComputeMode(const ComputeMode& mode) {
+  if (mode.emulate && mode.type == ComputeType::kF32) {
+    return absl::InvalidArgumentError("compute type f32 cannot be emulated: it runs on every CPU");
+  }
+  if (mode.gemm == Gemm::kTiles && (mode.emulate || mode.type == ComputeType::kF32)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("gemm=tiles multiplies bf16, bf16x3 or int8, not ", Name(mode.type),
+                     mode.emulate ? " with emulate=true, which is products of f32" : ""));
+  }
+  if (mode.emulate) return absl::OkStatus();
+  const auto refuse = [&](const char* needed) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "compute type ", Name(mode.type), " needs a CPU with ", needed, ", this one has ",
+        EffectiveIsa(), " (after any cap); emulate=true computes so on any CPU"));
+  };
+  if (mode.gemm == Gemm::kTiles && !HasAmxUnits()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("gemm=tiles needs a CPU with amx, this one has ", EffectiveIsa(),
+                     " (after any cap); gemm=auto uses what the CPU has"));
+  }
+  if (mode.type == ComputeType::kBf16x3 && !HasAmxUnits()) return refuse("amx");
+  if (mode.type == ComputeType::kBf16 && !HasBf16Units()) return refuse("avx512_bf16 or amx");
+  if (mode.type != ComputeType::kInt8) return absl::OkStatus();
+  if (!HasInt8Units()) return refuse("avx2_vnni, avx512_vnni or amx");
+  const absl::Status kernels = FindInt8Kernels();
+  if (absl::IsFailedPrecondition(kernels)) return refuse("avx512_vnni or amx that oneDNN uses");
+  return kernels;
+}
+
+}  // namespace attendant

@@ -1,0 +1,326 @@
+#include "engine/kernels/gemm/gemm.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "engine/base/aligned_buffer.h"
+#include "engine/kernels/onednn.h"
+#include "engine/kernels/gemm/operand.h"
+#include "engine/kernels/gemm/operand_buffer.h"
+#include "engine/kernels/gemm/packed_linear.h"
+#include "engine/kernels/gemm/product_blocks.h"
+#include "engine/kernels/row_tiles.h"
+#include "engine/kernels/gemm/tile_kernel.h"
+
+namespace attendant {
+namespace {
+
+using dnnl::memory;
+
+template <typename T>
+void Grow(AlignedBuffer<T>& buffer, int64_t size) {
+  if (buffer.size() < size) buffer = AlignedBuffer<T>(size);
+}
+
+// Whether the second layer's operand can be made of blocks of columns.
+bool RoundsInCache(const LinearPair& pair) { return RoundsElementwise(pair.second.impl().mode); }
+
+OperandLayout LayoutOf(const PackedLinear::Impl& linear) {
+  return {linear.mode, linear.in, linear.k_block};
+}
+
+// Makes all rows of x's operand; it must not be of nothing.
+void WriteRows(const ThreadTeam& team, MatrixView<const float> x, const PreparedOperand& operand) {
+  ForRowTiles(team, x.rows, [&](int worker, int64_t begin, int64_t count) {
+    for (int64_t r = begin; r < begin + count; ++r) {
+      operand.Write(worker, r, {x.row(r), static_cast<size_t>(x.cols)});
+    }
+  });
+}
+
+}  // namespace
+
+class GemmWorkspace::Impl {
+ public:
+  explicit Impl(int workers) : workers_(workers), entry_(workers), inner_(workers) {}
+
+  void Reserve(const PackedLinear::Impl& linear, int64_t rows) {
+    ReserveProducts(linear);
+    entry_.Reserve(LayoutOf(linear), rows);
+  }
+  void ReserveInner(const PackedLinear::Impl& linear, int64_t rows) {
+    ReserveProducts(linear);
+    inner_.Reserve(LayoutOf(linear), rows);
+  }
+
+  PreparedOperand Prepare(const PackedLinear::Impl& linear, int64_t rows) {
+    return entry_.Begin(LayoutOf(linear), rows);
+  }
+  PreparedOperand PrepareInner(const PackedLinear::Impl& linear, int64_t rows) {
+    return inner_.Begin(LayoutOf(linear), rows);
+  }
+
+  int64_t operand_bytes() const { return entry_.bytes() + inner_.bytes(); }
+
+  void ShareRowsFrom(int64_t rows) { share_rows_from_ = rows; }
+  bool SharesRows(int64_t rows) const { return rows >= share_rows_from_; }
+
+  // x for `linear`: its rows themselves, or its operand, which is made if it is not ready.
+  Operand OperandOf(const ThreadTeam& team, const PackedLinear::Impl& linear, const LinearInput& x);
+
+  // x's rows through the panel's kernel. The result is dense, in memory of the worker, which is in
+  // its caches, until its next product.
+  MatrixView<float> Run(int worker, const Panel& panel, const RowBlock& block, const Operand& x) {
+    return workers_[worker].Run(panel, block, x);
+  }
+
+ private:
+  void ReserveProducts(const PackedLinear::Impl& linear) {
+    for (Worker& worker : workers_) {
+      for (const Panel& panel : linear.panels) worker.Reserve(*panel.kernels);
+    }
+  }
+
+  // The product's operands; only their addresses change between runs.
+  struct Memories {
+    memory x;
+    memory y;
+    memory scratchpad;
+  };
+
+  struct Worker {
+    void Reserve(const PanelKernels& kernels);
+    void Reserve(const Product& product);
+    MatrixView<float> Run(const Panel& panel, const RowBlock& block, const Operand& x);
+    void MultiplyOnTiles(const Panel& panel, const RowBlock& block, const Operand& x);
+    // The rows of block `x_block` of x, followed by zeros up to the kernel's rows.
+    const char* Stage(const PanelShape& shape, const RowBlock& block, const Operand& x,
+                      int64_t x_block);
+    // The product of this number, x being its rows of x.
+    void Execute(const Panel& panel, const TileKernel& kernel, int64_t index, const char* x);
+
+    dnnl::stream stream{onednn::CpuEngine()};
+    AlignedBuffer<char> scratchpad;
+    AlignedBuffer<char> staged_x;  // for rows that do not lie as the kernel wants them
+    AlignedBuffer<float> y;        // of the last product
+    absl::flat_hash_map<const Product*, Memories> memories;
+  };
+
+  int64_t share_rows_from_ = kNeverShareRows;
+  std::vector<Worker> workers_;
+  OperandBuffer entry_;
+  OperandBuffer inner_;  // of what lies between two layers
+};
+
+Operand GemmWorkspace::Impl::OperandOf(const ThreadTeam& team, const PackedLinear::Impl& linear,
+                                       const LinearInput& x) {
+  if (linear.mode.type == ComputeType::kF32) {
+    const int64_t stride = x.rows.stride * static_cast<int64_t>(sizeof(float));
+    return {reinterpret_cast<const char*>(x.rows.data), stride, 0, nullptr};
+  }
+  const OperandLayout layout = LayoutOf(linear);
+  if (const std::optional<Operand> ready = x.operand.Find(layout)) return *ready;
+  WriteRows(team, x.rows, entry_.Begin(layout, x.rows.rows));
+  return entry_.Rows(0);
+}
+
+void GemmWorkspace::Impl::Worker::Reserve(const PanelKernels& kernels) {
+  const PanelShape& shape = kernels.shape;
+  for (const TileKernel& kernel : kernels.tiles) {
+    Grow(y, kernel.rows * shape.width);
+    if (shape.on_tiles || memories.contains(&kernel.first)) continue;
+    Reserve(kernel.first);
+    if (shape.products() > 1) Reserve(kernel.next);
+    Grow(staged_x, kernel.rows * shape.k_block * onednn::ByteWidth(shape.element));
+  }
+}
+
+void GemmWorkspace::Impl::Worker::Reserve(const Product& product) {
+  const dnnl::engine& engine = onednn::CpuEngine();
+  memories[&product] = {memory(product.x, engine, nullptr), memory(product.y, engine, nullptr),
+                        memory(product.scratchpad, engine, nullptr)};
+  Grow(scratchpad, static_cast<int64_t>(product.scratchpad.get_size()));
+}
+
+void GemmWorkspace::Impl::Worker::Execute(const Panel& panel, const TileKernel& kernel,
+                                          int64_t index, const char* x) {
+  const Product& product = index == 0 ? kernel.first : kernel.next;
+  const memory& weights = panel.weights[panel.kernels->shape.product(index).weights];
+  const Memories& operands = memories.find(&product)->second;
+  operands.x.set_data_handle(const_cast<char*>(x));
+  operands.y.set_data_handle(y.data());
+  operands.scratchpad.set_data_handle(scratchpad.data());
+  // The C call: the C++ one would build containers on the heap for each product.
+  const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, operands.x.get()},
+                                       {DNNL_ARG_WEIGHTS, weights.get()},
+                                       {DNNL_ARG_DST, operands.y.get()},
+                                       {DNNL_ARG_SCRATCHPAD, operands.scratchpad.get()},
+                                       {DNNL_ARG_BIAS, panel.bias.get()}};
+  const bool has_bias = panel.kernels->shape.has_bias && index == 0;
+  const int count = static_cast<int>(std::size(arguments)) - (has_bias ? 0 : 1);
+  const dnnl_status_t status =
+      dnnl_primitive_execute(product.primitive.get(), stream.get(), count, arguments);
+  assert(status == dnnl_success);
+  static_cast<void>(status);
+}
+
+const char* GemmWorkspace::Impl::Worker::Stage(const PanelShape& shape, const RowBlock& block,
+                                               const Operand& x, int64_t x_block) {
+  const int64_t row_bytes = shape.k_block * onednn::ByteWidth(shape.element);
+  for (int64_t r = 0; r < block.rows; ++r) {
+    std::memcpy(staged_x.data() + r * row_bytes, x.row(x_block, block.begin + r), row_bytes);
+  }
+  std::memset(staged_x.data() + block.rows * row_bytes, 0,
+              (block.kernel->rows - block.rows) * row_bytes);
+  return staged_x.data();
+}
+
+MatrixView<float> GemmWorkspace::Impl::Worker::Run(const Panel& panel, const RowBlock& block,
+                                                   const Operand& x) {
+  const PanelShape& shape = panel.kernels->shape;
+  const MatrixView<float> result{y.data(), block.rows, shape.width, shape.width};
+  if (shape.on_tiles) {
+    MultiplyOnTiles(panel, block, x);
+    return result;
+  }
+  const bool direct = block.rows == block.kernel->rows &&
+                      x.row_stride == shape.k_block * onednn::ByteWidth(shape.element);
+  for (int64_t i = 0; i < shape.products(); ++i) {
+    const int64_t x_block = shape.product(i).x;
+    const char* rows = direct ? x.row(x_block, block.begin) : Stage(shape, block, x, x_block);
+    Execute(panel, *block.kernel, i, rows);
+  }
+  return result;
+}
+
+void GemmWorkspace::Impl::Worker::MultiplyOnTiles(const Panel& panel, const RowBlock& block,
+                                                  const Operand& x) {
+  const PanelShape& shape = panel.kernels->shape;
+  const float* bias =
+      shape.has_bias ? static_cast<const float*>(panel.bias.get_data_handle()) : nullptr;
+  for (int64_t i = 0; i < shape.products(); ++i) {
+    const Factors factors = shape.product(i);
+    MultiplyTiles({.element = shape.tile_element(),
+                   .in = shape.k_block,
+                   .width = shape.width,
+                   .rows = block.rows,
+                   .x = x.row(factors.x, block.begin),
+                   .x_row_bytes = x.row_stride,
+                   .weight = panel.blocks[factors.weights],
+                   .bias = i == 0 ? bias : nullptr,
+                   .add_to_y = i > 0,
+                   .y = y.data(),
+                   .y_stride = shape.width});
+  }
+}
+
+GemmWorkspace::GemmWorkspace(int workers) : impl_(std::make_unique<Impl>(workers)) {}
+GemmWorkspace::GemmWorkspace(GemmWorkspace&&) noexcept = default;
+GemmWorkspace::~GemmWorkspace() = default;
+void GemmWorkspace::Reserve(const PackedLinear& linear, int64_t rows) {
+  impl_->Reserve(linear.impl(), rows);
+}
+void GemmWorkspace::Reserve(const LinearPair& pair, int64_t rows) {
+  Reserve(pair.first, rows);
+  ReserveInner(pair.second, rows);
+}
+void GemmWorkspace::ReserveInner(const PackedLinear& linear, int64_t rows) {
+  impl_->ReserveInner(linear.impl(), rows);
+}
+PreparedOperand GemmWorkspace::Prepare(const PackedLinear& linear, int64_t rows) {
+  return impl_->Prepare(linear.impl(), rows);
+}
+PreparedOperand GemmWorkspace::PrepareInner(const PackedLinear& linear, int64_t rows) {
+  return impl_->PrepareInner(linear.impl(), rows);
+}
+void GemmWorkspace::ShareRowsFrom(int64_t rows) { impl_->ShareRowsFrom(rows); }
+int64_t GemmWorkspace::operand_bytes() const { return impl_->operand_bytes(); }
+
+namespace {
+
+// Some of a layer's panels.
+struct Panels {
+  const PackedLinear::Impl& linear;
+  absl::Span<const Panel> panels;
+};
+
+Panels AllOf(const PackedLinear& linear) { return {linear.impl(), linear.impl().panels}; }
+
+// Those with columns in [begin, end).
+Panels PanelsOf(const LinearColumns& columns) {
+  const std::vector<Panel>& all = columns.linear.impl().panels;
+  const auto before = [](int64_t column, const Panel& panel) { return column < panel.begin; };
+  const auto first = std::prev(std::upper_bound(all.begin(), all.end(), columns.begin, before));
+  const auto last = std::upper_bound(first, all.end(), columns.end - 1, before);
+  return {columns.linear.impl(), absl::MakeConstSpan(&*first, static_cast<size_t>(last - first))};
+}
+
+// y = activation(x W^T + b), in the columns of these panels.
+void Multiply(const ThreadTeam& team, const Panels& panels, const LinearInput& x,
+              MatrixView<float> y, Activation activation, GemmWorkspace::Impl& workspace) {
+  const PackedLinear::Impl& linear = panels.linear;
+  assert(x.rows.cols == linear.in && y.cols == linear.out);
+  assert(x.rows.rows == y.rows && y.rows % kRowTile == 0);
+  const Operand operand = workspace.OperandOf(team, linear, x);
+  ForBlocks(team, panels.panels, y.rows, workspace.SharesRows(y.rows),
+            [&](int worker, const Panel& panel, const RowBlock& block) {
+              const MatrixView<float> y_block =
+                  y.Rows(block.begin, block.rows).Columns(panel.begin, panel.kernels->shape.width);
+              const MatrixView<float> sums = workspace.Run(worker, panel, block, operand);
+              if (linear.mode.type != ComputeType::kInt8) {
+                return Activate(activation, sums, y_block);
+              }
+              DequantizeAndActivate({.row_scales = operand.scales + block.begin,
+                                     .column_scales = linear.column_scales.data() + panel.begin,
+                                     .bias = linear.bias.data() + panel.begin,
+                                     .integers = !linear.mode.emulate},
+                                    activation, sums, y_block);
+            });
+}
+
+// `between`: the operand of the second layer, of the first layer's outputs, made of blocks of them.
+void WriteBetween(const ThreadTeam& team, const LinearPair& pair, const LinearInput& x,
+                  const PreparedOperand& between, GemmWorkspace::Impl& workspace) {
+  const PackedLinear::Impl& first = pair.first.impl();
+  const Operand entry = workspace.OperandOf(team, first, x);
+  ForBlocks(team, first.panels, x.rows.rows, workspace.SharesRows(x.rows.rows),
+            [&](int worker, const Panel& panel, const RowBlock& block) {
+              const MatrixView<float> result = workspace.Run(worker, panel, block, entry);
+              Activate(pair.activation, result, result);
+              for (int64_t r = 0; r < result.rows; ++r) {
+                between.Write(worker, block.begin + r,
+                              {result.row(r), static_cast<size_t>(result.cols)}, panel.begin);
+              }
+            });
+}
+
+}  // namespace
+
+void ApplyLinear(const ThreadTeam& team, const PackedLinear& linear, const LinearInput& x,
+                 MatrixView<float> y, Activation activation, GemmWorkspace& workspace) {
+  Multiply(team, AllOf(linear), x, y, activation, workspace.impl());
+}
+
+void ApplyLinear(const ThreadTeam& team, const LinearColumns& columns, const LinearInput& x,
+                 MatrixView<float> y, GemmWorkspace& workspace) {
+  assert(0 <= columns.begin && columns.begin < columns.end && columns.end <= y.cols);
+  Multiply(team, PanelsOf(columns), x, y, Activation::kIdentity, workspace.impl());
+}
+
+void ApplyLinearPair(const ThreadTeam& team, const LinearPair& pair, const LinearInput& x,
+                     MatrixView<float> inner, MatrixView<float> y, GemmWorkspace& workspace) {
+  const PreparedOperand between = workspace.PrepareInner(pair.second, y.rows);
+  if (RoundsInCache(pair)) {
+    WriteBetween(team, pair, x, between, workspace.impl());
+  } else {
+    ApplyLinear(team, pair.first, x, inner, pair.activation, workspace);
+    if (pair.second.impl().mode.type != ComputeType::kF32) WriteRows(team, inner, between);
+  }
+  ApplyLinear(team, pair.second, {inner, between}, y, Activation::kIdentity, workspace);
+}
+
+}  // namespace attendant

@@ -1,0 +1,168 @@
+#include "engine/kernels/gemm/gemm_choice.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "engine/kernels/gemm/gemm.h"
+#include "engine/kernels/isa.h"
+#include "engine/kernels/gemm/tile_products.h"
+
+namespace attendant {
+namespace {
+
+constexpr int64_t kMostTrialOutputs = 768;  // a few panels
+// More than a core's own caches hold: in service a layer's weights have left them when it comes
+// again.
+constexpr int64_t kBytesBetween = int64_t{4} << 20;
+constexpr int64_t kTrialRows[] = {256, 16};
+constexpr int kTrialRounds = 4;
+
+std::vector<float> RandomValues(int64_t count, uint32_t seed) {
+  std::minstd_rand random(seed);
+  std::uniform_real_distribution<float> distribution(-1.0f, 1.0f);
+  std::vector<float> values(count);
+  for (float& value : values) value = distribution(random);
+  return values;
+}
+
+// A layer with random weights, computed by one thread.
+class Candidate {
+ public:
+  static absl::StatusOr<Candidate> Make(const ComputeMode& mode, MatrixView<const float> weight,
+                                        absl::Span<const float> bias) {
+    absl::StatusOr<PackedLinear> linear = PackedLinear::Pack(weight, bias, mode);
+    if (!linear.ok()) return linear.status();
+    return Candidate(*std::move(linear));
+  }
+
+  // Makes the operand of x, which is not what is timed.
+  void Prepare(MatrixView<const float> x) {
+    operand_ = workspace_.Prepare(linear_, x.rows);
+    for (int64_t r = 0; r < x.rows; ++r) {
+      operand_.Write(0, r, {x.row(r), static_cast<size_t>(x.cols)});
+    }
+  }
+
+  // y of the x that was prepared.
+  void Run(MatrixView<const float> x) {
+    const int64_t out = linear_.out_features();
+    ApplyLinear(ThreadTeam(1), linear_, {x, operand_}, {y_.data(), x.rows, out, out},
+                Activation::kIdentity, workspace_);
+  }
+
+  const std::vector<float>& y() const { return y_; }
+
+ private:
+  explicit Candidate(PackedLinear linear)
+      : linear_(std::move(linear)),
+        workspace_(1),
+        y_(*std::max_element(std::begin(kTrialRows), std::end(kTrialRows)) *
+           linear_.out_features()) {
+    workspace_.Reserve(linear_, static_cast<int64_t>(y_.size()) / linear_.out_features());
+  }
+
+  PackedLinear linear_;
+  GemmWorkspace workspace_;
+  PreparedOperand operand_;
+  std::vector<float> y_;
+};
+
+// 0 if any bit differs.
+double TrialSpeedup(Candidate& tiles, Candidate& onednn, MatrixView<const float> x) {
+  for (Candidate* candidate : {&tiles, &onednn}) {
+    candidate->Prepare(x);
+    candidate->Run(x);
+  }
+  if (std::memcmp(tiles.y().data(), onednn.y().data(), tiles.y().size() * sizeof(float)) != 0) {
+    return 0;
+  }
+  std::vector<char> between(kBytesBetween);
+  const auto touch_others = [&] {
+    std::for_each(between.begin(), between.end(), [](char& byte) { ++byte; });
+  };
+  return SpeedupOf({.tiles = [&] { tiles.Run(x); },
+                    .onednn = [&] { onednn.Run(x); },
+                    .before_each = touch_others},
+                   absl::Now);
+}
+
+// The least of both numbers of rows.
+absl::StatusOr<double> TrialSpeedup(ComputeMode mode, const ProductShape& shape) {
+  const int64_t out = std::min(shape.out, kMostTrialOutputs);
+  const std::vector<float> weight = RandomValues(out * shape.in, 1), bias = RandomValues(out, 2);
+  const MatrixView<const float> rows_of_weight{weight.data(), out, shape.in, shape.in};
+  mode.gemm = Gemm::kTiles;
+  absl::StatusOr<Candidate> tiles = Candidate::Make(mode, rows_of_weight, bias);
+  if (!tiles.ok()) return tiles.status();
+  mode.gemm = Gemm::kOneDnn;
+  absl::StatusOr<Candidate> onednn = Candidate::Make(mode, rows_of_weight, bias);
+  if (!onednn.ok()) return onednn.status();
+  std::optional<double> least;
+  for (const int64_t rows : kTrialRows) {
+    const std::vector<float> x = RandomValues(rows * shape.in, 3);
+    const double speedup = TrialSpeedup(*tiles, *onednn, {x.data(), rows, shape.in, shape.in});
+    least = std::min(least.value_or(speedup), speedup);
+    if (speedup == 0) break;
+  }
+  return *least;
+}
+
+// As few as the distinct layers of the models that a process has loaded.
+class Trials {
+ public:
+  absl::StatusOr<double> Find(const ComputeMode& mode, const ProductShape& shape) {
+    const absl::MutexLock lock(&mutex_);
+    const std::pair key(mode.type, shape);
+    if (const auto found = speedups_.find(key); found != speedups_.end()) return found->second;
+    const absl::StatusOr<double> speedup = TrialSpeedup(mode, shape);
+    if (speedup.ok()) speedups_[key] = *speedup;
+    return speedup;
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::map<std::pair<ComputeType, ProductShape>, double> speedups_ ABSL_GUARDED_BY(mutex_);
+};
+
+bool HasTileProducts(const ComputeMode& mode, const ProductShape& shape) {
+  if (mode.type == ComputeType::kF32 || mode.emulate || !HasAmxUnits()) return false;
+  return FillsTiles(mode.type == ComputeType::kInt8 ? TileElement::kInt8 : TileElement::kBf16,
+                    shape.k_block);
+}
+
+}  // namespace
+
+double SpeedupOf(const Contest& contest, absl::FunctionRef<absl::Time()> now) {
+  const auto time = [&](absl::FunctionRef<void()> run) {
+    contest.before_each();
+    const absl::Time begin = now();
+    run();
+    return now() - begin;
+  };
+  absl::Duration tiles = absl::InfiniteDuration(), onednn = tiles;
+  for (int round = 0; round < kTrialRounds; ++round) {
+    tiles = std::min(tiles, time(contest.tiles));
+    onednn = std::min(onednn, time(contest.onednn));
+  }
+  return absl::FDivDuration(onednn, tiles);
+}
+
+absl::StatusOr<GemmChoice> ChooseGemm(const ComputeMode& mode, const ProductShape& shape) {
+  static Trials* const trials = new Trials;
+  if (mode.gemm == Gemm::kOneDnn || !HasTileProducts(mode, shape)) return GemmChoice();
+  if (mode.gemm == Gemm::kTiles) return GemmChoice{Gemm::kTiles};
+  const absl::StatusOr<double> speedup = trials->Find(mode, shape);
+  if (!speedup.ok()) return speedup.status();
+  return GemmChoice{*speedup >= kWorthwhileSpeedup ? Gemm::kTiles : Gemm::kOneDnn, *speedup};
+}
+
+}  // namespace attendant

@@ -1,0 +1,208 @@
+#include "engine/kernels/gemm/operand.h"
+
+#include <algorithm>
+#include <limits>
+
+// foreach_target.h comes before whatever it includes once per target.
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/kernels/gemm/operand.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "engine/kernels/simd-inl.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace attendant {
+namespace HWY_NAMESPACE {
+namespace {
+
+constexpr size_t kRotatedBlock = 128;
+// Of elements that are in no whole block: about what the rotation makes the others grow by.
+constexpr float kTailFactor = 8;
+
+// to[i] = function(from[i]), elements of type T.
+template <class T, class Function>
+HWY_INLINE void ConvertRow(const float* from, size_t count, T* to, const Function& function) {
+  const hn::Rebind<T, FloatTag> d;
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    hn::StoreU(function(hn::LoadU(FloatTag(), from + i)), d, to + i);
+  }
+  if (i == count) return;
+  HWY_ALIGN T last[kLanes];
+  hn::Store(function(LoadFirst(from + i, count - i)), d, last);
+  std::memcpy(to + i, last, (count - i) * sizeof(T));
+}
+
+HWY_INLINE Bits RoundToBf16(Floats x) { return NarrowToBFloat16(hn::BitCast(BitsTag(), x)); }
+
+HWY_INLINE Floats Widen(Bits bfloat16) {
+  return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(bfloat16));
+}
+
+// The first part of two: no more than the largest bfloat16.
+HWY_INLINE Bits RoundToFinite(Floats x) {
+  const BitsTag d;
+  const Bits rounded = RoundToBf16(x);
+  const auto is_infinite = hn::Eq(hn::And(rounded, hn::Set(d, 0x7FFF)), hn::Set(d, 0x7F80));
+  return hn::IfThenElse(is_infinite, hn::Sub(rounded, hn::Set(d, 1)), rounded);
+}
+
+// To bfloat16 by round(x), as bits.
+template <class Function>
+HWY_INLINE void RoundRowBy(const float* from, size_t count, bool emulate, void* to,
+                           const Function& round) {
+  if (emulate) {
+    return ConvertRow(from, count, static_cast<float*>(to),
+                      [&](Floats x) HWY_ATTR { return Widen(round(x)); });
+  }
+  const hn::RebindToSigned<FloatTag> signed_tag;
+  ConvertRow(from, count, static_cast<uint16_t*>(to), [&](Floats x) HWY_ATTR {
+    return hn::DemoteTo(hn::Rebind<uint16_t, FloatTag>(), hn::BitCast(signed_tag, round(x)));
+  });
+}
+
+void RoundRow(const float* from, size_t count, bool emulate, void* to) {
+  RoundRowBy(from, count, emulate, to, [](Floats x) HWY_ATTR { return RoundToBf16(x); });
+}
+
+void SplitRow(const float* from, size_t count, bool emulate, void* high, void* low) {
+  RoundRowBy(from, count, emulate, high, [](Floats x) HWY_ATTR { return RoundToFinite(x); });
+  RoundRowBy(from, count, emulate, low,
+             [](Floats x) HWY_ATTR { return RoundToBf16(hn::Sub(x, Widen(RoundToFinite(x)))); });
+}
+
+// max |x|. Compared as bits, where infinity is above every number and NaN above infinity.
+float LargestMagnitude(const float* from, size_t count) {
+  const BitsTag d;
+  const Bits magnitude = hn::Set(d, 0x7FFFFFFF);
+  Bits largest = hn::Zero(d);
+  for (size_t i = 0; i < count; i += kLanes) {
+    const Floats x =
+        i + kLanes <= count ? hn::LoadU(FloatTag(), from + i) : LoadFirst(from + i, count - i);
+    largest = hn::Max(largest, hn::And(hn::BitCast(d, x), magnitude));
+  }
+  return hn::GetLane(hn::BitCast(FloatTag(), hn::MaxOfLanes(d, largest)));
+}
+
+void ScaleRow(const float* from, size_t count, float inverse, bool emulate, void* to) {
+  const Floats factor = hn::Set(FloatTag(), inverse);
+  const hn::RebindToSigned<FloatTag> signed_tag;
+  if (emulate) {
+    return ConvertRow(from, count, static_cast<float*>(to),
+                      [&](Floats x) HWY_ATTR { return hn::Round(hn::Mul(x, factor)); });
+  }
+  ConvertRow(from, count, static_cast<int8_t*>(to), [&](Floats x) HWY_ATTR {
+    const auto rounded = hn::ConvertTo(signed_tag, hn::Round(hn::Mul(x, factor)));
+    return hn::DemoteTo(hn::Rebind<int8_t, FloatTag>(), rounded);
+  });
+}
+
+// Elements of the vector to their sums with those `stride` places on, and differences there.
+template <size_t stride>
+HWY_INLINE Floats AddAcross(Floats x) {
+  if constexpr (stride < kLanes) {
+    HWY_ALIGN int32_t partners[kLanes];
+    HWY_ALIGN uint32_t signs[kLanes];
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      partners[lane] = static_cast<int32_t>(lane ^ stride);
+      signs[lane] = (lane & stride) != 0 ? 0x80000000u : 0u;
+    }
+    const FloatTag d;
+    const Floats sign = hn::BitCast(d, hn::Load(BitsTag(), signs));
+    return hn::Add(hn::TableLookupLanes(x, hn::SetTableIndices(d, partners)), hn::Xor(x, sign));
+  }
+  return x;
+}
+
+// The fast Walsh-Hadamard transform of a block. Additions alone, in one order: the same bits with
+// vectors of any length.
+HWY_INLINE void RotateBlock(const float* from, float* to) {
+  constexpr size_t kVectors = kRotatedBlock / kLanes;
+  const FloatTag d;
+  Floats v[kVectors];
+  for (size_t i = 0; i < kVectors; ++i) v[i] = hn::LoadU(d, from + i * kLanes);
+  for (size_t stride = kVectors / 2; stride > 0; stride /= 2) {
+    for (size_t i = 0; i < kVectors; ++i) {
+      if ((i & stride) != 0) continue;
+      const Floats a = v[i], b = v[i + stride];
+      v[i] = hn::Add(a, b);
+      v[i + stride] = hn::Sub(a, b);
+    }
+  }
+  for (size_t i = 0; i < kVectors; ++i) {
+    const Floats sums = AddAcross<1>(AddAcross<2>(AddAcross<4>(AddAcross<8>(v[i]))));
+    hn::StoreU(sums, d, to + i * kLanes);
+  }
+}
+
+// `from` may be `to`.
+void RotateRow(const float* from, size_t count, float* to) {
+  size_t i = 0;
+  for (; i + kRotatedBlock <= count; i += kRotatedBlock) RotateBlock(from + i, to + i);
+  const Floats factor = hn::Set(FloatTag(), kTailFactor);
+  TransformRow(from + i, count - i, to + i, [&](Floats x) HWY_ATTR { return hn::Mul(x, factor); });
+}
+
+float QuantizeRow(const float* from, size_t count, bool emulate, void* to) {
+  const float largest = LargestMagnitude(from, count);
+  // Below this the factor would overflow. (NaN is neither below nor above.)
+  const bool is_zero = largest < 0x1p-100f;
+  const bool is_number = largest <= std::numeric_limits<float>::max();
+  if (!is_zero && is_number) {
+    ScaleRow(from, count, 127.0f / largest, emulate, to);
+    return largest / 127.0f;
+  }
+  std::memset(to, 0, count * (emulate ? sizeof(float) : sizeof(int8_t)));
+  return is_zero ? 0.0f : std::numeric_limits<float>::quiet_NaN();
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace attendant
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attendant {
+
+using HWY_NAMESPACE::kRotatedBlock;
+using HWY_NAMESPACE::kTailFactor;
+HWY_EXPORT(RoundRow);
+HWY_EXPORT(SplitRow);
+HWY_EXPORT(RotateRow);
+HWY_EXPORT(QuantizeRow);
+
+bool RoundsElementwise(const ComputeMode& mode) {
+  return mode.type == ComputeType::kBf16x3 || mode.type == ComputeType::kBf16;
+}
+
+float InputToOperand(const ComputeMode& mode, const float* source, int64_t count, float* scratch,
+                     const OperandTarget& target) {
+  const size_t size = static_cast<size_t>(count);
+  if (mode.type == ComputeType::kInt8) {
+    HWY_DYNAMIC_DISPATCH(RotateRow)(source, size, scratch);
+    return HWY_DYNAMIC_DISPATCH(QuantizeRow)(scratch, size, mode.emulate, target.data);
+  }
+  if (mode.type == ComputeType::kBf16x3) {
+    char* const low = static_cast<char*>(target.data) + target.part_stride;
+    HWY_DYNAMIC_DISPATCH(SplitRow)(source, size, mode.emulate, target.data, low);
+  } else {
+    HWY_DYNAMIC_DISPATCH(RoundRow)(source, size, mode.emulate, target.data);
+  }
+  return 1.0f;
+}
+
+float WeightToOperand(const ComputeMode& mode, const float* source, int64_t count, float* scratch,
+                      const OperandTarget& target) {
+  if (mode.type != ComputeType::kInt8) return InputToOperand(mode, source, count, scratch, target);
+  // Powers of two: exact.
+  const int64_t rotated = count - count % static_cast<int64_t>(kRotatedBlock);
+  const auto scale = [](float factor) { return [factor](float w) { return w * factor; }; };
+  std::transform(source, source + rotated, scratch, scale(1.0f / kRotatedBlock));
+  std::transform(source + rotated, source + count, scratch + rotated,
+                 scale(1 / (kTailFactor * kTailFactor)));
+  return InputToOperand(mode, scratch, count, scratch, target);
+}
+
+}  // namespace attendant
+#endif  // HWY_ONCE

@@ -1,0 +1,98 @@
+#include "engine/kernels/gemm/operand_buffer.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "engine/kernels/row_tiles.h"
+#include "engine/kernels/gemm/operand.h"
+
+namespace attendant {
+namespace {
+
+template <typename T>
+void Grow(AlignedBuffer<T>& buffer, int64_t size) {
+  if (buffer.size() < size) buffer = AlignedBuffer<T>(size);
+}
+
+// Bytes of an element of one block.
+int64_t ElementBytes(const ComputeMode& mode) { return OperandWidth(mode) / OperandParts(mode); }
+
+// All parts of all blocks of columns.
+int64_t Blocks(const OperandLayout& layout) {
+  return layout.in / layout.k_block * OperandParts(layout.mode);
+}
+
+}  // namespace
+
+void OperandBuffer::Reserve(const OperandLayout& layout, int64_t rows) {
+  if (layout.mode.type == ComputeType::kF32) return;
+  Grow(data_, rows * layout.in * OperandWidth(layout.mode));
+  if (layout.mode.type != ComputeType::kInt8) return;
+  Grow(scales_, rows);
+  for (AlignedBuffer<float>& row : scratch_) Grow(row, layout.in);
+}
+
+PreparedOperand OperandBuffer::Begin(const OperandLayout& layout, int64_t rows) {
+  if (layout.mode.type == ComputeType::kF32) return {};
+  const int64_t padded_rows = PaddedRows(rows);
+  assert(padded_rows * layout.in * OperandWidth(layout.mode) <= data_.size());
+  layout_ = layout;
+  block_stride_ = padded_rows * row_stride();
+  ++number_;
+  const int64_t tail = padded_rows - rows;
+  for (int64_t block = 0; block < Blocks(layout); ++block) {
+    std::memset(Place(block, rows), 0, tail * row_stride());
+  }
+  if (layout.mode.type == ComputeType::kInt8) std::fill_n(scales_.data() + rows, tail, 0.0f);
+  return PreparedOperand(*this);
+}
+
+void OperandBuffer::Write(int worker, int64_t row, int64_t column, absl::Span<const float> x) {
+  const ComputeMode& mode = layout_.mode;
+  const bool has_scale = mode.type == ComputeType::kInt8;
+  const int64_t end = column + static_cast<int64_t>(x.size());
+  assert(end <= layout_.in && (!has_scale || end == layout_.k_block));
+  const float* from = x.data();
+  for (int64_t count; column < end; column += count, from += count) {
+    const int64_t offset = column % layout_.k_block;
+    count = std::min(end - column, layout_.k_block - offset);
+    const int64_t first_part = column / layout_.k_block * OperandParts(mode);
+    char* const target = Place(first_part, row) + offset * ElementBytes(mode);
+    const float scale =
+        InputToOperand(mode, from, count, scratch_[worker].data(), {target, block_stride_});
+    if (has_scale) scales_[row] = scale;
+  }
+}
+
+Operand OperandBuffer::Rows(int64_t first) const {
+  const float* scales = layout_.mode.type == ComputeType::kInt8 ? scales_.data() + first : nullptr;
+  return {data_.data() + first * row_stride(), row_stride(), block_stride_, scales};
+}
+
+int64_t OperandBuffer::row_stride() const { return layout_.k_block * ElementBytes(layout_.mode); }
+
+PreparedOperand::PreparedOperand(OperandBuffer& buffer)
+    : buffer_(&buffer), number_(buffer.number()) {}
+
+void PreparedOperand::Write(int worker, int64_t row, absl::Span<const float> x,
+                            int64_t column) const {
+  if (buffer_ == nullptr) return;
+  assert(number_ == buffer_->number());
+  buffer_->Write(worker, first_row_ + row, column, x);
+}
+
+PreparedOperand PreparedOperand::From(int64_t row) const {
+  PreparedOperand rest = *this;
+  rest.first_row_ += row;
+  return rest;
+}
+
+std::optional<Operand> PreparedOperand::Find(const OperandLayout& layout) const {
+  if (buffer_ == nullptr || number_ != buffer_->number() || buffer_->layout() != layout) {
+    return std::nullopt;
+  }
+  return buffer_->Rows(first_row_);
+}
+
+}  // namespace attendant

@@ -1,0 +1,218 @@
+#include "engine/kernels/gemm/packed_linear.h"
+
+#include <algorithm>
+#include <cassert>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/rounding.h"
+#include "engine/kernels/isa.h"
+#include "engine/kernels/gemm/operand.h"
+
+namespace attendant {
+namespace {
+
+using dnnl::memory;
+
+// oneDNN packs weights in blocks of 64 columns; a panel that ends inside one has a slow tail.
+constexpr int64_t kPanelWidthMultiple = 64;
+static_assert(kPanelWidth <= kMostTileColumns && kPanelWidth % kPanelWidthMultiple == 0);
+constexpr int64_t kAlignment = 64;  // of each part of the packed weights, in bytes
+
+// Equal widths, save for the last.
+int64_t PanelWidth(int64_t out) {
+  const int64_t panels = CeilDivide(out, kPanelWidth);
+  return RoundUp(CeilDivide(out, panels), kPanelWidthMultiple);
+}
+
+// What to try, the best first. AMX products of bfloat16 sum K in an order that depends on the
+// number of rows, unless K is short; so blocks come first there, and leave x in rows that caches do
+// not alias. Emulation blocks wherever it can, so that any machine tests it.
+std::vector<int64_t> KBlocks(const ComputeMode& mode, int64_t in) {
+  constexpr int64_t kLongestBlock = 768;
+  std::vector<int64_t> blocks;
+  if (RoundsElementwise(mode)) {
+    for (const int64_t block :
+         {kLongestBlock, int64_t{512}, int64_t{384}, int64_t{256}, int64_t{128}}) {
+      if (block < in && in % block == 0) blocks.push_back(block);
+    }
+  }
+  const bool prefers_blocks = mode.emulate || (HasAmxUnits() && in > kLongestBlock);
+  if (prefers_blocks && !blocks.empty()) {
+    if (!mode.emulate) blocks.push_back(in);
+    return blocks;
+  }
+  blocks.insert(blocks.begin(), in);
+  return blocks;
+}
+
+onednn::DataType ElementOf(const ComputeMode& mode) {
+  if (mode.type == ComputeType::kF32 || mode.emulate) return onednn::DataType::f32;
+  return mode.type == ComputeType::kInt8 ? onednn::DataType::s8 : onednn::DataType::bf16;
+}
+
+// Bytes from one block's weights to the next.
+int64_t BlockBytes(const PanelKernels& kernels) {
+  return RoundUp(kernels.weight_bytes, kAlignment);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const PackedLinear::Impl>> PackedLinear::Impl::Pack(
+    MatrixView<const float> weight, absl::Span<const float> bias, const ComputeMode& mode) {
+  auto impl = std::make_unique<Impl>();
+  impl->mode = mode;
+  impl->out = weight.rows;
+  impl->in = weight.cols;
+  if (absl::Status status = impl->Choose(); !status.ok()) return status;
+  if (absl::Status status = impl->FindKernels(); !status.ok()) return status;
+  impl->LayOut();
+  for (int64_t i = 0; i < impl->out; ++i) impl->bias[i] = bias.empty() ? 0.0f : bias[i];
+  for (Panel& panel : impl->panels) impl->PackPanel(weight, panel);
+  return impl;
+}
+
+absl::StatusOr<const PanelKernels*> PackedLinear::Impl::KernelsOf(int64_t columns,
+                                                                  int64_t block) const {
+  return FindPanelKernels({.in = in,
+                           .width = columns,
+                           .k_block = block,
+                           .parts = OperandParts(mode),
+                           .element = ElementOf(mode),
+                           .has_bias = mode.type != ComputeType::kInt8,
+                           .on_tiles = choice.gemm == Gemm::kTiles});
+}
+
+absl::Status PackedLinear::Impl::Choose() {
+  const int64_t width = PanelWidth(out);
+  const auto is_clean = [&](int64_t block) -> absl::StatusOr<bool> {
+    for (const int64_t columns : {std::min(width, out), (out - 1) % width + 1}) {
+      const absl::StatusOr<const PanelKernels*> kernels = KernelsOf(columns, block);
+      if (!kernels.ok()) return kernels.status();
+      if (!(*kernels)->all_agree) return false;
+    }
+    return true;
+  };
+  const absl::StatusOr<int64_t> chosen = ChooseKBlock(KBlocks(mode, in), is_clean);
+  if (!chosen.ok()) return chosen.status();
+  k_block = *chosen;
+  const absl::StatusOr<GemmChoice> gemm = ChooseGemm(mode, {in, out, k_block});
+  if (gemm.ok()) choice = *gemm;
+  return gemm.status();
+}
+
+absl::Status PackedLinear::Impl::FindKernels() {
+  const int64_t width = PanelWidth(out);
+  for (int64_t begin = 0; begin < out; begin += width) {
+    const auto kernels = KernelsOf(std::min(width, out - begin), k_block);
+    if (!kernels.ok()) return kernels.status();
+    panels.push_back({begin, *kernels});
+  }
+  return absl::OkStatus();
+}
+
+// Gives the panels their memory.
+void PackedLinear::Impl::LayOut() {
+  bias = AlignedBuffer<float>(out);
+  if (mode.type == ComputeType::kInt8) column_scales = AlignedBuffer<float>(out);
+  int64_t weight_bytes = 0;
+  for (const Panel& panel : panels) {
+    weight_bytes += panel.kernels->shape.blocks() * BlockBytes(*panel.kernels);
+  }
+  weights_ = AlignedBuffer<char>(weight_bytes);
+
+  const dnnl::engine& engine = onednn::CpuEngine();
+  char* storage = weights_.data();
+  for (Panel& panel : panels) {
+    const int64_t width = panel.kernels->shape.width;
+    panel.bias = memory(onednn::RowMajor(onednn::DataType::f32, 1, width, width), engine,
+                        bias.data() + panel.begin);
+    for (int64_t block = 0; block < panel.kernels->shape.blocks(); ++block) {
+      panel.blocks.push_back(storage);
+      if (choice.gemm == Gemm::kOneDnn) {
+        panel.weights.emplace_back(panel.kernels->weights, engine, storage);
+      }
+      storage += BlockBytes(*panel.kernels);
+    }
+  }
+}
+
+void PackedLinear::Impl::PackPanel(MatrixView<const float> weight, Panel& panel) {
+  const PanelShape& shape = panel.kernels->shape;
+  const int64_t element_bytes = onednn::ByteWidth(shape.element);
+  char* rows = reinterpret_cast<char*>(const_cast<float*>(weight.row(panel.begin)));
+  int64_t stride = weight.stride;
+  const int64_t part_bytes = shape.width * in * element_bytes;
+  AlignedBuffer<char> converted;
+  AlignedBuffer<float> scratch;
+  if (mode.type != ComputeType::kF32) {
+    converted = AlignedBuffer<char>(shape.parts * part_bytes);
+    scratch = AlignedBuffer<float>(in);
+    rows = converted.data();
+    stride = in;
+    for (int64_t r = 0; r < shape.width; ++r) {
+      const float scale = WeightToOperand(mode, weight.row(panel.begin + r), in, scratch.data(),
+                                          {rows + r * in * element_bytes, part_bytes});
+      if (column_scales.size() > 0) column_scales[panel.begin + r] = scale;
+    }
+  }
+  const dnnl::engine& engine = onednn::CpuEngine();
+  const memory::desc transposed({k_block, shape.width}, shape.element, memory::dims{1, stride});
+  dnnl::stream stream(engine);
+  for (int64_t i = 0; i < shape.blocks(); ++i) {
+    const int64_t k = i / shape.parts, part = i % shape.parts;
+    char* const block = rows + part * part_bytes + k * k_block * element_bytes;
+    if (shape.on_tiles) {
+      PackTileWeight(shape.tile_element(), {block, stride * element_bytes, k_block, shape.width},
+                     panel.blocks[i]);
+      continue;
+    }
+    memory source(transposed, engine, block);
+    dnnl::reorder(source, panel.weights[i]).execute(stream, source, panel.weights[i]);
+  }
+  stream.wait();
+}
+
+ProductPlan PackedLinear::Impl::plan() const {
+  ProductPlan plan = {.in = in,
+                      .out = out,
+                      .k_block = k_block,
+                      .gemm = choice.gemm,
+                      .tiles_speedup = choice.tiles_speedup};
+  std::set<std::string> implementations;
+  for (const PanelKernels* kernels : {panels.front().kernels, panels.back().kernels}) {
+    for (const TileKernel& tile : kernels->tiles) {
+      implementations.insert(tile.first.implementation);
+      if (kernels->shape.products() > 1) implementations.insert(tile.next.implementation);
+    }
+  }
+  implementations.erase("");
+  plan.implementations.assign(implementations.begin(), implementations.end());
+  for (const TileKernel& tile : panels.front().kernels->tiles) plan.tile_rows.push_back(tile.rows);
+  return plan;
+}
+
+absl::StatusOr<PackedLinear> PackedLinear::Pack(MatrixView<const float> weight,
+                                                absl::Span<const float> bias,
+                                                const ComputeMode& mode) {
+  assert(bias.empty() || static_cast<int64_t>(bias.size()) == weight.rows);
+  const onednn::SingleThreaded single_threaded;
+  try {
+    absl::StatusOr<std::unique_ptr<const Impl>> impl = Impl::Pack(weight, bias, mode);
+    if (!impl.ok()) return impl.status();
+    return PackedLinear(*std::move(impl));
+  } catch (const dnnl::error& error) {
+    return absl::InternalError(absl::StrCat("oneDNN could not pack a weight of [", weight.rows,
+                                            ", ", weight.cols, "]: ", error.what()));
+  }
+}
+
+int64_t PackedLinear::in_features() const { return impl_->in; }
+int64_t PackedLinear::out_features() const { return impl_->out; }
+int64_t PackedLinear::bytes() const { return impl_->bytes(); }
+ProductPlan PackedLinear::plan() const { return impl_->plan(); }
+
+}  // namespace attendant

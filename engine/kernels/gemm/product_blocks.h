@@ -1,0 +1,91 @@
+// How the work of a linear layer is handed to a team.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "engine/base/thread_team.h"
+#include "engine/kernels/gemm/packed_linear.h"
+#include "engine/kernels/gemm/row_blocks.h"
+#include "engine/kernels/row_tiles.h"
+
+namespace attendant {
+
+struct ProductBlock {
+  const Panel& panel;
+  RowBlock rows;
+};
+
+// The blocks that make up the product of some panels with some rows, in two orders.
+class ProductBlocks {
+ public:
+  // See RowBlocks. `panels`: at least one, all but the last with the same kernels.
+  ProductBlocks(absl::Span<const Panel> panels, int64_t rows, int64_t limit)
+      : panels_(panels),
+        rows_(panels.front().kernels->tiles, rows, limit),
+        last_rows_(panels.back().kernels->tiles, rows, limit),
+        per_panel_(rows_.count()),
+        alike_(static_cast<int64_t>(panels.size()) -
+               (panels.back().kernels == panels.front().kernels ? 0 : 1)) {}
+
+  int64_t count() const {
+    const bool all_alike = alike_ == static_cast<int64_t>(panels_.size());
+    return alike_ * per_panel_ + (all_alike ? 0 : last_rows_.count());
+  }
+
+  // `index` in [0, count()). All rows of a panel, then the next panel.
+  ProductBlock PanelByPanel(int64_t index) const {
+    const int64_t panel = std::min(index / per_panel_, alike_);
+    if (panel == alike_) return Last(index);
+    return {panels_[panel], rows_.block(index - panel * per_panel_)};
+  }
+
+  // All panels of a few rows, then the next rows; at the end a last panel that is cut otherwise.
+  ProductBlock RowsByRows(int64_t index) const {
+    if (index >= alike_ * per_panel_) return Last(index);
+    return {panels_[index % alike_], rows_.block(index / alike_)};
+  }
+
+ private:
+  ProductBlock Last(int64_t index) const {
+    return {panels_.back(), last_rows_.block(index - alike_ * per_panel_)};
+  }
+
+  absl::Span<const Panel> panels_;
+  RowBlocks rows_;
+  RowBlocks last_rows_;
+  int64_t per_panel_;
+  int64_t alike_;  // panels with the kernels of the first
+};
+
+// function(worker, panel, block) for every block of rows of every panel. `share_rows`: see
+// GemmWorkspace::ShareRowsFrom.
+template <class Function>
+void ForBlocks(const ThreadTeam& team, absl::Span<const Panel> panels, int64_t rows,
+               bool share_rows, const Function& function) {
+  // Large tiles only if that leaves each thread some items to balance with.
+  constexpr int64_t kItemsPerThread = 4, kSmallTileRows = 64;
+  const int64_t largest_tile = panels.front().kernels->tiles.front().rows;
+  const int64_t items = rows / largest_tile * static_cast<int64_t>(panels.size());
+  const int64_t limit = items >= kItemsPerThread * team.size() ? largest_tile : kSmallTileRows;
+  if (!share_rows) {
+    // The threads then share one panel of the weight in the caches.
+    const ProductBlocks blocks(panels, rows, limit);
+    return team.ParallelFor(blocks.count(), [&](int worker, int64_t item) {
+      const ProductBlock block = blocks.PanelByPanel(item);
+      function(worker, block.panel, block.rows);
+    });
+  }
+  const auto blocks_of = [&](int share) {
+    return ProductBlocks(panels, ShareOfRows(rows, share, team.size()).rows, limit);
+  };
+  team.ParallelForShares([&](int share) { return blocks_of(share).count(); },
+                         [&](int worker, int share, int64_t item) {
+                           ProductBlock block = blocks_of(share).RowsByRows(item);
+                           block.rows.begin += ShareOfRows(rows, share, team.size()).begin;
+                           function(worker, block.panel, block.rows);
+                         });
+}
+
+}  // namespace attendant

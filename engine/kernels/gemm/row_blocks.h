@@ -1,0 +1,62 @@
+// How the rows of a batch are cut into the tiles that have kernels.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <vector>
+
+#include "engine/base/rounding.h"
+#include "engine/kernels/gemm/tile_kernel.h"
+
+namespace attendant {
+
+// Rows that one kernel computes: as many as its tile has, or fewer at the end if no tile is small
+// enough.
+struct RowBlock {
+  const TileKernel* kernel;
+  int64_t begin;
+  int64_t rows;
+};
+
+// Cuts `rows` into tiles, the largest first; no tile is larger than `limit` unless there is no
+// smaller one.
+class RowBlocks {
+ public:
+  // `tiles`: descending by rows, at least one; must outlive this.
+  RowBlocks(const std::vector<TileKernel>& tiles, int64_t rows, int64_t limit)
+      : rows_(rows), last_(std::prev(tiles.end())) {
+    first_ = std::find_if(tiles.begin(), last_,
+                          [limit](const TileKernel& tile) { return tile.rows <= limit; });
+  }
+
+  int64_t count() const {
+    int64_t count = 0, left = rows_;
+    for (auto tile = first_; tile != last_; ++tile) {
+      count += left / tile->rows;
+      left %= tile->rows;
+    }
+    return count + CeilDivide(left, last_->rows);
+  }
+
+  // `index` in [0, count()).
+  RowBlock block(int64_t index) const {
+    int64_t begin = 0;
+    for (auto tile = first_; tile != last_; ++tile) {
+      const int64_t count = (rows_ - begin) / tile->rows;
+      if (index < count) return {&*tile, begin + index * tile->rows, tile->rows};
+      index -= count;
+      begin += count * tile->rows;
+    }
+    begin += index * last_->rows;
+    return {&*last_, begin, std::min(last_->rows, rows_ - begin)};
+  }
+
+ private:
+  using Tile = std::vector<TileKernel>::const_iterator;
+  int64_t rows_;
+  Tile first_;
+  Tile last_;
+};
+
+}  // namespace attendant

@@ -1,0 +1,88 @@
+#include "engine/layers/state/activations.h"
+
+#include <algorithm>
+
+#include "engine/kernels/gemm/gemm.h"
+
+namespace attendant {
+
+struct Activations::Shape {
+  CheckedSize rows;
+  CheckedSize cols;
+
+  CheckedSize bytes() const { return rows * cols * CheckedSize(sizeof(float)); }
+};
+
+struct Activations::Shapes {
+  Shapes(const ModelDescription& model, int64_t max_tokens) {
+    const LayerShape& layer = model.layer;
+    const CheckedSize rows = CheckedSize(max_tokens).RoundedUpTo(kRowTile);
+    const CheckedSize heads = layer.heads;
+    const CheckedSize input_rows = rows + CheckedSize(2 * kRowTile);
+    hidden_size = layer.hidden_size;
+    hidden = {input_rows, layer.widest_input()};
+    branch = {rows, layer.projected_width()};
+    qkv = {input_rows, InputProjectionWidth(layer)};
+    context = {rows, heads * layer.value_width};
+    if (layer.feed_forward_width > 0) {
+      feed_forward = {std::min(rows.value(), kFeedForwardRows), layer.feed_forward_width};
+    }
+    if (layer.has_gate) gate = feed_forward;
+    if (model.embeddings && model.embeddings->projected(layer.hidden_size)) {
+      embedded = {rows, model.embeddings->projected_from()};
+    }
+    if (layer.bottleneck > 0) {
+      inner = {rows, layer.bottleneck};
+      outer = {rows, layer.hidden_size};
+      if (layer.values_from_outside) inner_queries = inner;
+    }
+    if (const int64_t taps = layer.convolution.taps; taps > 0) {
+      places = {std::min(rows.value(), kFeedForwardRows), CheckedSize(taps) * layer.hidden_size};
+      convolved = {rows, layer.hidden_size};
+    }
+    if (model.front && model.front->feature_width > 0) {
+      embedded = {rows, model.front->feature_width};
+    }
+  }
+
+  int64_t hidden_size;
+  Shape hidden, qkv, context, branch, feed_forward, gate, embedded, inner, inner_queries, outer,
+      places, convolved;
+};
+
+CheckedSize Activations::Bytes(const ModelDescription& model, int64_t max_tokens) {
+  const Shapes shapes(model, max_tokens);
+  return shapes.hidden.bytes() + shapes.qkv.bytes() + shapes.context.bytes() +
+         shapes.branch.bytes() + shapes.feed_forward.bytes() + shapes.gate.bytes() +
+         shapes.embedded.bytes() + shapes.inner.bytes() + shapes.inner_queries.bytes() +
+         shapes.outer.bytes() + shapes.places.bytes() + shapes.convolved.bytes();
+}
+
+Activations::Matrix::Matrix(const Shape& shape)
+    : rows_(shape.rows.value()), cols_(shape.cols.value()), buffer_(rows_ * cols_) {}
+
+Activations::Activations(const ModelDescription& model, int64_t max_tokens)
+    : Activations(Shapes(model, max_tokens)) {}
+
+Activations::Activations(const Shapes& shapes)
+    : hidden_size_(shapes.hidden_size),
+      hidden_(shapes.hidden),
+      qkv_(shapes.qkv),
+      context_(shapes.context),
+      branch_(shapes.branch),
+      feed_forward_(shapes.feed_forward),
+      gate_(shapes.gate),
+      embedded_(shapes.embedded),
+      inner_(shapes.inner),
+      inner_queries_(shapes.inner_queries),
+      outer_(shapes.outer),
+      places_(shapes.places),
+      convolved_(shapes.convolved) {}
+
+int64_t Activations::bytes() const {
+  return hidden_.bytes() + qkv_.bytes() + context_.bytes() + branch_.bytes() +
+         feed_forward_.bytes() + gate_.bytes() + embedded_.bytes() + inner_.bytes() +
+         inner_queries_.bytes() + outer_.bytes() + places_.bytes() + convolved_.bytes();
+}
+
+}  // namespace attendant

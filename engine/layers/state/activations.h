@@ -1,0 +1,86 @@
+// The memory that a run computes in.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/base/aligned_buffer.h"
+#include "engine/base/matrix_view.h"
+#include "engine/model/model_description.h"
+#include "engine/model/weight_source.h"
+#include "engine/base/checked_size.h"
+
+namespace attendant {
+
+// Rows that the feed-forward block computes at a time, so that a long request does not need T x F
+// floats.
+inline constexpr int64_t kFeedForwardRows = 1024;
+
+// Every buffer of a run, allocated once for the largest batch. All have PaddedRows(max_tokens)
+// rows, `hidden` and `qkv` two tiles more, so that a batch, keys and values can lie in them
+// PaddedRows apart; `feed_forward`, `gate` and `places` at most kFeedForwardRows. The content
+// starts undefined; pages that no batch reached take no memory.
+class Activations {
+ public:
+  Activations(const ModelDescription& model, int64_t max_tokens);
+
+  // What the constructor will allocate.
+  static CheckedSize Bytes(const ModelDescription& model, int64_t max_tokens);
+
+  // [., E]: enters and leaves a layer.
+  MatrixView<float> hidden() { return hidden_.view().Columns(0, hidden_size_); }
+  // The same rows, as wide as the widest of what queries, keys and values are made of.
+  MatrixView<float> inputs() { return hidden_.view(); }
+  MatrixView<float> qkv() { return qkv_.view(); }          // [., InputProjectionWidth]
+  MatrixView<float> context() { return context_.view(); }  // [., C]
+  MatrixView<float> branch() {
+    return branch_.view();
+  }  // [., E], or B: beside the residual; or what is projected to
+  MatrixView<float> feed_forward() { return feed_forward_.view(); }  // [., F]
+  MatrixView<float> gate() { return gate_.view(); }                  // [., F]: beside feed_forward
+  MatrixView<float> embedded() {
+    return embedded_.view();
+  }  // [., W]: embeddings before their projection
+  // Of layers with a bottleneck of width B: what is in it; what makes queries and keys, if values
+  // come from outside; and what comes out of it.
+  MatrixView<float> inner() { return inner_.view(); }                                 // [., B]
+  MatrixView<float> inner_queries() { return inner_queries_.view(); }                 // [., B]
+  MatrixView<float> outer() { return outer_.cols() > 0 ? outer_.view() : branch(); }  // [., E]
+  // Of layers with a convolution: the places that some rows look at, side by side, and what it
+  // makes of them.
+  MatrixView<float> places() { return places_.view(); }        // [., taps E]
+  MatrixView<float> convolved() { return convolved_.view(); }  // [., E]
+  int64_t bytes() const;
+
+ private:
+  struct Shape;
+  class Matrix {
+   public:
+    explicit Matrix(const Shape& shape);
+    MatrixView<float> view() { return {buffer_.data(), rows_, cols_, cols_}; }
+    int64_t cols() const { return cols_; }
+    int64_t bytes() const { return buffer_.bytes(); }
+
+   private:
+    int64_t rows_;
+    int64_t cols_;
+    AlignedBuffer<float> buffer_;
+  };
+  struct Shapes;
+  explicit Activations(const Shapes& shapes);
+
+  int64_t hidden_size_;
+  Matrix hidden_;
+  Matrix qkv_;
+  Matrix context_;
+  Matrix branch_;
+  Matrix feed_forward_;
+  Matrix gate_;
+  Matrix embedded_;
+  Matrix inner_;
+  Matrix inner_queries_;
+  Matrix outer_;
+  Matrix places_;
+  Matrix convolved_;
+};
+
+}  // namespace attendant

@@ -1,0 +1,129 @@
+#include "engine/layers/state/weight_loader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/base/matrix_view.h"
+
+namespace attendant {
+
+LayerNormWeights NormParameters::view() const {
+  return {.gamma = {gamma.data(), static_cast<size_t>(gamma.size())},
+          .beta = {beta.data(), static_cast<size_t>(beta.size())},
+          .epsilon = epsilon,
+          .kind = kind};
+}
+
+namespace {
+
+void ScaleRows(const AlignedBuffer<float>& scale, MatrixView<float> weight, float* bias) {
+  for (int64_t r = 0; r < weight.rows; ++r) {
+    for (int64_t j = 0; j < weight.cols; ++j) weight.row(r)[j] *= scale[r];
+    bias[r] *= scale[r];
+  }
+}
+
+}  // namespace
+
+void AddProductPlans(absl::Span<const ProductPlan> more, std::vector<ProductPlan>& plans) {
+  for (const ProductPlan& plan : more) {
+    if (std::find(plans.begin(), plans.end(), plan) == plans.end()) plans.push_back(plan);
+  }
+}
+
+absl::Status WeightLoader::Read(absl::string_view name, absl::Span<float> target) {
+  if (absl::Status status = source_.Read(name, target); !status.ok()) return status;
+  done_bytes_ += static_cast<int64_t>(target.size() * sizeof(float));
+  progress_(done_bytes_, total_bytes_);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PackedLinear> WeightLoader::ReadLinear(const std::string& name, int64_t out,
+                                                      int64_t in) {
+  return ReadFusedLinear({{name, out}}, in);
+}
+
+absl::StatusOr<PackedLinear> WeightLoader::ReadFusedLinear(absl::Span<const LinearPart> parts,
+                                                           int64_t in) {
+  int64_t out = 0;
+  for (const LinearPart& part : parts) out += part.out;
+  AlignedBuffer<float> weight(out * in);
+  AlignedBuffer<float> bias(out);
+  std::fill_n(bias.data(), out, 0.0f);
+  bool has_bias = false;
+
+  int64_t row = 0;
+  for (const LinearPart& part : parts) {
+    const absl::Span<float> rows(weight.data() + row * in, part.out * in);
+    if (absl::Status status = Read(part.name + ".weight", rows); !status.ok()) return status;
+    const std::string bias_name = part.name + ".bias";
+    if (source_.Has(bias_name)) {
+      has_bias = true;
+      const absl::Span<float> elements(bias.data() + row, part.out);
+      if (absl::Status status = Read(bias_name, elements); !status.ok()) return status;
+    }
+    if (!part.scale.empty()) {
+      absl::StatusOr<AlignedBuffer<float>> scale = ReadTable(part.scale, part.out);
+      if (!scale.ok()) return scale.status();
+      ScaleRows(*scale, {rows.data(), part.out, in, in}, bias.data() + row);
+    }
+    row += part.out;
+  }
+  const absl::Span<const float> packed_bias(bias.data(), has_bias ? out : 0);
+  return Pack({weight.data(), out, in, in}, packed_bias);
+}
+
+absl::StatusOr<PackedLinear> WeightLoader::Pack(MatrixView<const float> weight,
+                                                absl::Span<const float> bias) {
+  absl::StatusOr<PackedLinear> packed = PackedLinear::Pack(weight, bias, mode_);
+  if (packed.ok()) AddProductPlans({packed->plan()}, product_plans_);
+  return packed;
+}
+
+absl::StatusOr<AlignedBuffer<float>> WeightLoader::ReadBias(const LinearPart& part) {
+  absl::StatusOr<AlignedBuffer<float>> bias = ReadOptional(part.name + ".bias", part.out);
+  if (!bias.ok()) return bias;
+  if (bias->size() == 0) {
+    *bias = AlignedBuffer<float>(part.out);
+    std::fill_n(bias->data(), part.out, 0.0f);
+  }
+  if (part.scale.empty()) return bias;
+  absl::StatusOr<AlignedBuffer<float>> scale = ReadTable(part.scale, part.out);
+  if (scale.ok()) ScaleRows(*scale, {nullptr, part.out, 0, 0}, bias->data());
+  return scale.ok() ? std::move(bias) : scale.status();
+}
+
+absl::StatusOr<NormParameters> WeightLoader::ReadNorm(const std::string& name, int64_t width,
+                                                      NormKind kind, float epsilon) {
+  absl::StatusOr<AlignedBuffer<float>> gamma = ReadTable(name + ".weight", width);
+  if (!gamma.ok()) return gamma.status();
+  absl::StatusOr<AlignedBuffer<float>> beta = ReadOptional(name + ".bias", width);
+  if (!beta.ok()) return beta.status();
+  return NormParameters{name, *std::move(gamma), *std::move(beta), epsilon, kind};
+}
+
+absl::Status WeightLoader::ReplaceNorm(NormParameters& norm) {
+  for (auto [kind, values] : {std::pair{".weight", &norm.gamma}, std::pair{".bias", &norm.beta}}) {
+    if (!source_.Has(norm.name + kind)) continue;
+    absl::StatusOr<AlignedBuffer<float>> read = ReadTable(norm.name + kind, norm.gamma.size());
+    if (!read.ok()) return read.status();
+    *values = *std::move(read);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<AlignedBuffer<float>> WeightLoader::ReadTable(const std::string& name,
+                                                             int64_t elements) {
+  AlignedBuffer<float> table(elements);
+  absl::Status status = Read(name, {table.data(), static_cast<size_t>(elements)});
+  if (!status.ok()) return status;
+  return table;
+}
+
+absl::StatusOr<AlignedBuffer<float>> WeightLoader::ReadOptional(const std::string& name,
+                                                                int64_t elements) {
+  if (!source_.Has(name)) return AlignedBuffer<float>();
+  return ReadTable(name, elements);
+}
+
+}  // namespace attendant

@@ -1,0 +1,367 @@
+#include "engine/model/check_description.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/span.h"
+#include "engine/model/pruned_heads.h"
+#include "engine/model/load_plan.h"
+
+namespace attendant {
+namespace {
+
+// Every weight set from 0 on is that of a layer.
+absl::Status CheckLayerMap(const ModelDescription& model) {
+  if (model.layer_map.empty()) return absl::OkStatus();
+  std::vector<int64_t> sets = model.layer_map;
+  std::sort(sets.begin(), sets.end());
+  bool fits = static_cast<int64_t>(sets.size()) == model.layers && sets.front() == 0;
+  for (size_t i = 1; i < sets.size(); ++i) fits = fits && sets[i] - sets[i - 1] <= 1;
+  if (fits) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "model description: expected a layer map of ", model.layers,
+      " weight sets, from 0 on without gaps, got ", absl::StrJoin(model.layer_map, " ")));
+}
+
+absl::Status CheckPrunedHeads(absl::Span<const int64_t> heads, const LayerShape& layer) {
+  if (heads.empty()) return absl::OkStatus();
+  if (heads.front() < 0 || heads.back() >= layer.heads ||
+      std::adjacent_find(heads.begin(), heads.end(), std::greater_equal<>()) != heads.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model description: expected ascending pruned heads of the ", layer.heads,
+                     " that there are, got ", absl::StrJoin(heads, " ")));
+  }
+  const std::string reason = WhyNotPrunable(layer);
+  if (reason.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("model description: expected no pruned heads, as ", reason));
+}
+
+absl::Status CheckVariants(const ModelDescription& model) {
+  if (model.variants.empty()) return absl::OkStatus();
+  if (static_cast<int64_t>(model.variants.size()) != model.weight_sets()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model description: expected a variant for each "
+                     "of ",
+                     model.weight_sets(), " weight sets, got ", model.variants.size()));
+  }
+  for (const LayerVariant& variant : model.variants) {
+    if (!variant.has_attention_norm && model.layer.norm_placement != NormPlacement::kPre) {
+      return absl::InvalidArgumentError(
+          "model description: expected norms before the branches in a layer without attention "
+          "norm");
+    }
+    absl::Status status = CheckPrunedHeads(variant.pruned_heads, model.layer);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPoolings(const ModelDescription& model) {
+  for (const auto* pooling : {&model.pooling, &model.classifier}) {
+    if (!*pooling || (*pooling)->output_width == 0 || (*pooling)->dense_width > 0) continue;
+    return absl::InvalidArgumentError(
+        "model description: expected a linear layer behind the pooling before a second one, got "
+        "none");
+  }
+  return absl::OkStatus();
+}
+
+// Queries, keys and values that share columns have one width, and nothing that is not in all.
+absl::Status CheckSharing(const LayerShape& layer) {
+  if (layer.values_are_keys && layer.value_width != layer.key_width) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model description: expected values as wide as the keys that they are, ",
+                     layer.key_width, ", got ", layer.value_width));
+  }
+  if (!layer.has_input_projection && (!layer.keys_are_queries || !layer.values_are_keys ||
+                                      layer.context_width() != layer.hidden_size)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model description: expected queries, keys and values that are the input, as wide as "
+        "hidden_size ",
+        layer.hidden_size, ", in a layer without input projection, got ", layer.context_width()));
+  }
+  const bool shares = layer.keys_are_queries || layer.values_are_keys;
+  const RelativePositions kind = layer.relative_positions.kind;
+  if (shares && (kind == RelativePositions::kRotary || kind == RelativePositions::kDisentangled ||
+                 layer.has_query_key_norms)) {
+    return absl::InvalidArgumentError(
+        "model description: expected projections of their own for queries, keys and values beside "
+        "rotary or disentangled positions or norms of queries and keys");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckMemoryInputs(const LayerShape& layer) {
+  if (!layer.needs_memory() || (layer.takes_memory() && layer.has_input_projection &&
+                                !layer.keys_are_queries && !layer.values_are_keys)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "model description: expected projections of their own for queries, keys and values, no "
+      "relative positions and no window where they are made of rows of other widths, got ",
+      layer.hidden_size, ", ", layer.key_inputs(), " and ", layer.value_inputs(), " columns"));
+}
+
+absl::Status CheckListedBlocks(const LayerShape& layer) {
+  const AttentionPattern& pattern = layer.pattern;
+  const auto pairs = pattern.listed.pairs();
+  const auto globals = pattern.listed.globals();
+  int64_t lowest = globals.empty() ? 0 : globals.front();
+  int64_t highest = globals.empty() ? 0 : globals.back();
+  for (const BlockPair& pair : pairs) {
+    lowest = std::min({lowest, pair.query, pair.key});
+    highest = std::max({highest, pair.query, pair.key});
+  }
+  constexpr int64_t kMostPositions = std::numeric_limits<int32_t>::max();
+  if (lowest < 0 || highest > kMostPositions / pattern.block ||
+      std::adjacent_find(pairs.begin(), pairs.end()) != pairs.end() ||
+      std::adjacent_find(globals.begin(), globals.end()) != globals.end()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model description: expected different pairs of blocks and different global blocks, from 0 "
+        "to ",
+        kMostPositions / pattern.block, ", got them from ", lowest, " to ", highest));
+  }
+  const CheckedSize scores =
+      CheckedSize(pattern.block) * pattern.block * static_cast<int64_t>(pairs.size());
+  if ((scores * (CheckedSize(2) * layer.heads * layer.key_width)).ok()) return absl::OkStatus();
+  return absl::InvalidArgumentError("model description: expected fewer blocks, got an overflow");
+}
+
+absl::Status CheckWindow(const LayerShape& layer) {
+  if (layer.window < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model description: expected a window of 0 or more, got ", layer.window));
+  }
+  const AttentionPattern& pattern = layer.pattern;
+  const int64_t lowest = std::min(
+      {pattern.first_global, pattern.last_global, pattern.first_repeats, pattern.full_up_to});
+  if (pattern.block < 1 || lowest < 0 || (layer.window == 0 && pattern != AttentionPattern())) {
+    return absl::InvalidArgumentError(
+        "model description: expected blocks of 1 or more positions, no negative number of them, "
+        "and a window beside");
+  }
+  const CheckedSize reach =
+      CheckedSize(pattern.block) *
+      (CheckedSize(2) * layer.window + CheckedSize(1) + pattern.first_global + pattern.last_global +
+       static_cast<int64_t>(pattern.listed.globals().size()));
+  if (reach.ok() && (reach * (CheckedSize(2) * layer.heads * layer.key_width)).ok()) {
+    return CheckListedBlocks(layer);
+  }
+  return absl::InvalidArgumentError("model description: expected fewer blocks, got an overflow");
+}
+
+// What is between the two linear layers of a bottleneck, and what it must not be.
+absl::Status CheckBottleneck(const LayerShape& layer) {
+  const bool fits = layer.norm_placement == NormPlacement::kPost && layer.has_attention_norm &&
+                    layer.has_output_projection && layer.output_width == 0 &&
+                    layer.has_input_projection && layer.feed_forward_width > 0 &&
+                    !layer.has_branch_scale && layer.key_input_width == 0 &&
+                    layer.value_input_width == 0 &&
+                    layer.relative_positions.kind != RelativePositions::kDisentangled;
+  if (layer.bottleneck < 0 || (layer.bottleneck > 0 && !fits)) {
+    return absl::InvalidArgumentError(
+        "model description: expected a bottleneck around attention with projections, norms behind "
+        "the branches and feed-forward blocks, without scales of branches or disentangled "
+        "positions");
+  }
+  if (layer.values_from_outside && (layer.bottleneck == 0 || layer.values_are_keys)) {
+    return absl::InvalidArgumentError(
+        "model description: expected a bottleneck and a projection of their own for values from "
+        "outside of it");
+  }
+  constexpr int64_t kMostBlocks = 1024;
+  if (layer.feed_forwards < 1 || layer.feed_forwards > kMostBlocks ||
+      (layer.feed_forwards > 1 &&
+       (layer.feed_forward_width == 0 || layer.has_gate || layer.has_branch_scale))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model description: expected one feed-forward block, or up to ", kMostBlocks,
+                     " without gate or scale, got ", layer.feed_forwards));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckConvolution(const LayerShape& layer) {
+  constexpr int64_t kMostTaps = 1023;
+  const auto& [taps, groups, activation] = layer.convolution;
+  if (taps == 0) return absl::OkStatus();
+  if (taps % 2 == 1 && taps > 0 && taps <= kMostTaps && groups > 0 &&
+      layer.hidden_size % groups == 0 && layer.norm_placement == NormPlacement::kPost &&
+      layer.bottleneck == 0) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("model description: expected a convolution of an odd number of places up to ",
+                   kMostTaps, ", in groups that divide hidden_size ", layer.hidden_size,
+                   ", beside a layer with norms behind its branches and no bottleneck, got ", taps,
+                   " places in ", groups, " groups"));
+}
+
+absl::Status CheckEmbeddings(const ModelDescription& model) {
+  if (!model.embeddings) return absl::OkStatus();
+  const EmbeddingShape& embeddings = *model.embeddings;
+  const bool projects = embeddings.norm_is_last && embeddings.projected(model.layer.hidden_size);
+  if ((!embeddings.projects_words || projects) &&
+      (!embeddings.has_neighbours || embeddings.projects_words)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "model description: expected words with their neighbours to be projected alone, before the "
+      "norm of the embeddings");
+}
+
+absl::Status CheckKind(const LayerShape& layer) {
+  const RelativePositions positions = layer.relative_positions.kind;
+  const bool is_mixed = layer.attention == AttentionKind::kLinformer;
+  if (is_mixed ? layer.mixed_keys < 1 || layer.mixed_places < 1
+               : layer.mixed_keys != 0 || layer.mixed_places != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model description: expected keys to be mixed from places into rows in linformer attention "
+        "alone, got ",
+        layer.mixed_places, " into ", layer.mixed_keys, " in ", Name(layer.attention)));
+  }
+  const bool has_scores_of_its_own = layer.attention != AttentionKind::kSoftmax;
+  const bool adds = positions == RelativePositions::kBuckets ||
+                    positions == RelativePositions::kAlibi || layer.window > 0;
+  if ((has_scores_of_its_own && positions == RelativePositions::kDisentangled) ||
+      (!ScoresPairs(layer.attention) && adds)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model description: expected ", Name(layer.attention), " attention without ",
+        layer.window > 0 ? "a window" : Name(positions), layer.window > 0 ? "" : " positions"));
+  }
+  return absl::OkStatus();
+}
+
+// Distances have keys or queries of their own, and rows to find them in.
+absl::Status CheckDistances(const LayerShape& layer) {
+  const RelativePositionShape& relative = layer.relative_positions;
+  if (relative.kind != RelativePositions::kDisentangled) return absl::OkStatus();
+  if (!relative.scores_queries && !relative.scores_keys) {
+    return absl::InvalidArgumentError(
+        "model description: expected disentangled attention to score queries, keys or both, got "
+        "neither");
+  }
+  const bool has_rows =
+      relative.buckets == 0
+          ? relative.max_distance > 0
+          : relative.buckets > 1 && relative.max_distance > relative.buckets / 2 + 1;
+  if (has_rows) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "model description: expected no buckets of distances, or two or more and a maximum distance "
+      "above half of them and one, got ",
+      relative.buckets, " up to ", relative.max_distance));
+}
+
+absl::Status CheckPositive(const ModelDescription& model) {
+  std::pair<const char*, int64_t> sizes[] = {{"layers", model.layers},
+                                             {"hidden_size", model.layer.hidden_size},
+                                             {"heads", model.layer.heads},
+                                             {"key_width", model.layer.key_width},
+                                             {"value_width", model.layer.value_width}};
+  for (const auto& [name, size] : sizes) {
+    if (size < 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("model description: expected ", name, " of at least 1, got ", size));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNorms(const LayerShape& layer) {
+  const bool bare = layer.norm_placement == NormPlacement::kNone;
+  if (bare && layer.feed_forward_width > 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model description: expected no feed-forward block in a layer without residuals, got one "
+        "of width ",
+        layer.feed_forward_width));
+  }
+  if (!bare && layer.has_branch_scale && !layer.has_output_projection) {
+    return absl::InvalidArgumentError(
+        "model description: expected an output projection in a layer with a branch scale, got "
+        "none");
+  }
+  if (layer.has_second_attention_norm && layer.norm_placement != NormPlacement::kPost) {
+    return absl::InvalidArgumentError(
+        "model description: expected norms behind the branches in a layer with a second attention "
+        "norm");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFront(const ModelDescription& model) {
+  if (model.front && model.front->feature_width != 0 &&
+      (model.front->feature_width < 0 || model.embeddings)) {
+    return absl::InvalidArgumentError(
+        "model description: expected a linear layer for features of a positive width in a model "
+        "without embeddings");
+  }
+  if (model.front && (model.front->positions < 0 || model.front->registers < 0 ||
+                      (model.front->positions > 0 && model.front->features() < 1) ||
+                      (model.front->has_distillation && !model.front->has_class))) {
+    return absl::InvalidArgumentError(
+        "model description: expected a front with positions for its tokens and for rows behind "
+        "them, or none, and no distillation token without a class token");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRotation(const LayerShape& layer) {
+  const RelativePositionShape& relative = layer.relative_positions;
+  if (relative.kind == RelativePositions::kRotary &&
+      (relative.rotary_width < 2 || relative.rotary_width % 2 != 0 ||
+       relative.rotary_width > layer.key_width || !(relative.rotary_stretch > 0))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model description: expected an even rotary width from 2 to the key width ",
+                     layer.key_width, " and a positive stretch, got ", relative.rotary_width,
+                     " and ", relative.rotary_stretch));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckAttentionWidth(const ModelDescription& model) {
+  const LayerShape& layer = model.layer;
+  const bool bare = layer.norm_placement == NormPlacement::kNone;
+  const bool needs_hidden_size =
+      !bare || model.has_exit_norm || model.pooling.has_value() || model.classifier.has_value();
+  if (layer.attention_width() != layer.inner_width() && needs_hidden_size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model description: expected attention as wide as hidden_size ",
+                     layer.hidden_size, ", got ", layer.attention_width()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckDescription(const ModelDescription& model) {
+  absl::Status valid = CheckPositive(model);
+  valid.Update(CheckLayerMap(model));
+  if (valid.ok()) valid = CheckVariants(model);
+  valid.Update(CheckPoolings(model));
+  if (valid.ok()) valid = CheckDistances(model.layer);
+  if (valid.ok()) valid = CheckWindow(model.layer);
+  if (valid.ok()) valid = CheckKind(model.layer);
+  if (valid.ok()) valid = CheckBottleneck(model.layer);
+  if (valid.ok()) valid = CheckConvolution(model.layer);
+  if (valid.ok()) valid = CheckEmbeddings(model);
+  if (!valid.ok()) return valid;
+  if (!LoadBytes(model, {}).ok()) {
+    return absl::InvalidArgumentError("model description: sizes that are negative or overflow");
+  }
+  valid = CheckNorms(model.layer);
+  if (valid.ok()) valid = CheckFront(model);
+  if (valid.ok()) valid = CheckRotation(model.layer);
+  if (valid.ok()) valid = CheckAttentionWidth(model);
+  if (!valid.ok()) return valid;
+  valid.Update(CheckSharing(model.layer));
+  valid.Update(CheckMemoryInputs(model.layer));
+  return valid;
+}
+
+}  // namespace attendant

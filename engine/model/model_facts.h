@@ -1,0 +1,66 @@
+// What can be told of a model without loading it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/base/compute_type.h"
+#include "engine/model/model_description.h"
+#include "engine/model/weight_source.h"
+
+namespace attendant {
+
+// What loading makes of a weight.
+enum class WeightForm {
+  kLinear,  // rows of a linear layer, packed for matrix products in the compute type
+  kBias,    // of a linear layer, float32
+  kScale,   // multiplied into a linear layer and its bias
+  kNorm,    // float32
+  kTable,   // float32, as it is
+};
+
+// "linear", "bias", "scale", "norm", "table".
+const char* Name(WeightForm form);
+
+struct WeightUse {
+  WeightSpec weight;
+  WeightForm form = WeightForm::kTable;
+  // The linear layer that the weight goes into, such as "layer.0.qkv" [H (2 Dk + Dv), E]; empty for
+  // norms and tables.
+  std::string linear;
+  int64_t first_row = 0;  // there
+};
+
+// Floating point operations of one stage, of all layers together; a product and the sum that it
+// goes into are two. Matrix products only: norms, softmax and activations are left out.
+struct StageCost {
+  std::string stage;  // "attention.qkv", "attention.scores", "feed_forward.in", …
+  // Times T; in windows at most. Of attention.key and attention.value, which a layer has that
+  // needs a memory, times the rows of that.
+  int64_t per_token = 0;
+  int64_t per_pair = 0;  // times the pairs of a query and a key: of len^2 in self-attention
+  // Times the sequences that are pooled, or reach over all listed pairs of blocks.
+  int64_t per_sequence = 0;
+};
+
+// Both are of a description that Encoder::PredictLoadBytes does not refuse as INVALID_ARGUMENT.
+// In the order of ListWeights.
+std::vector<WeightUse> ListWeightUses(const ModelDescription& description);
+// In the order in which they run; stages that the model does not have are left out.
+std::vector<StageCost> ListStageCosts(const ModelDescription& description);
+
+// Bytes of the packed weights at most, on a CPU that has the units for `mode`, whether or not this
+// one has. INVALID_ARGUMENT as Encoder::PredictLoadBytes.
+absl::StatusOr<int64_t> PredictWeightBytes(const ModelDescription& description,
+                                           const ComputeMode& mode);
+
+// Why a sequence cannot be sent through the layers in parts, one after the other, with the answers
+// that it would get as a whole; empty: it can.
+std::string WhyNotInParts(const ModelDescription& description);
+
+// Floats of what a part of a sequence leaves behind in one layer for the next part.
+int64_t LayerStateSize(const LayerShape& layer);
+
+}  // namespace attendant

@@ -1,0 +1,45 @@
+#include "engine/model/pruned_heads.h"
+
+#include <utility>
+
+#include "absl/algorithm/container.h"
+
+namespace attendant {
+namespace {
+
+LayerVariant AsTheOthers(const LayerShape& layer) {
+  return {.has_attention_norm = layer.has_attention_norm,
+          .has_window = layer.window > 0,
+          .has_convolution = layer.convolution.taps > 0,
+          .rotary_theta = layer.relative_positions.rotary_theta};
+}
+
+}  // namespace
+
+bool HasPrunedHeads(const ModelDescription& model) {
+  return absl::c_any_of(model.variants,
+                        [](const LayerVariant& variant) { return !variant.pruned_heads.empty(); });
+}
+
+ModelDescription WithAllHeads(ModelDescription model) {
+  if (model.variants.empty()) {
+    model.variants.assign(model.weight_sets(), AsTheOthers(model.layer));
+  }
+  for (LayerVariant& variant : model.variants) variant.pruned_heads.clear();
+  return model;
+}
+
+std::string WhyNotPrunable(const LayerShape& layer) {
+  if (!layer.has_input_projection) return "its heads are columns of the hidden states themselves";
+  if (!layer.has_output_projection) {
+    return "its heads are columns of what it answers, without an output projection";
+  }
+  if (layer.attention != AttentionKind::kSoftmax) return "its attention is no softmax of scores";
+  if (layer.relative_positions.kind == RelativePositions::kDisentangled) {
+    return "positions are projected for all of its heads";
+  }
+  if (layer.has_query_key_norms) return "its queries and keys are normed over all heads together";
+  return "";
+}
+
+}  // namespace attendant

@@ -1,0 +1,150 @@
+#include "server/cross_kv/memory_store.h"
+
+#include <sys/random.h>
+
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace attendant::server {
+namespace {
+
+constexpr size_t kHandleBytes = 16;
+// Of the bookkeeping, at most; so that empty memories are not free.
+constexpr int64_t kBytesOfEach = 512;
+
+LayerShape ShapeOf(const MemoryOrigin& origin) {
+  const ModelDescription& model = origin.model->encoder->description();
+  return model.layer_shape(model.weight_set(origin.layer));
+}
+
+// A client that can guess handles can use what others have registered.
+std::string RandomHandle() {
+  char bytes[kHandleBytes];
+  if (getentropy(bytes, sizeof(bytes)) != 0) std::abort();  // no kernel that we run on
+  return absl::BytesToHexString(absl::string_view(bytes, sizeof(bytes)));
+}
+
+absl::Status NoSuchMemory() {
+  return absl::NotFoundError(
+      "memory_handle: no such memory; it has expired, was dropped, or never was");
+}
+
+}  // namespace
+
+int64_t RegisteredMemory::PredictBytes(const MemoryOrigin& origin) {
+  const LayerShape layer = ShapeOf(origin);
+  const TokenLayout& layout = origin.layout;
+  const int64_t widths = layer.heads * (layer.key_width + layer.value_width);
+  return kBytesOfEach + layout.tokens() * widths * static_cast<int64_t>(sizeof(float)) +
+         static_cast<int64_t>(layout.positions.size() * sizeof(int32_t) +
+                              layout.cu_seqlens.size() * sizeof(int32_t) +
+                              layout.runs.size() * sizeof(RowRun));
+}
+
+RegisteredMemory::RegisteredMemory(MemoryOrigin origin,
+                                   std::shared_ptr<std::atomic<int64_t>> held_bytes)
+    : origin_(std::move(origin)),
+      bytes_(PredictBytes(origin_)),
+      key_width_(ShapeOf(origin_).heads * ShapeOf(origin_).key_width),
+      value_width_(ShapeOf(origin_).context_width()),
+      keys_(origin_.layout.tokens() * key_width_),
+      values_(origin_.layout.tokens() * value_width_),
+      held_bytes_(std::move(held_bytes)) {
+  held_bytes_->fetch_add(bytes_);
+}
+
+RegisteredMemory::~RegisteredMemory() { held_bytes_->fetch_sub(bytes_); }
+
+HeldBytes::HeldBytes(int64_t bytes, std::shared_ptr<Totals> totals)
+    : bytes_(bytes), totals_(std::move(totals)) {
+  totals_->bytes.fetch_add(bytes_);
+  totals_->sequences.fetch_add(1);
+}
+
+HeldBytes::~HeldBytes() {
+  totals_->bytes.fetch_sub(bytes_);
+  totals_->sequences.fetch_sub(1);
+}
+
+absl::Status MemoryStore::CheckRoom(const char* what, int64_t bytes) {
+  const int64_t memories = held_bytes_->load(), sequences = sequences_->bytes.load();
+  if (bytes <= limits_.max_bytes - memories - sequences) return absl::OkStatus();
+  const std::string in_parts = absl::StrCat(" and the ", sequences, " of ",
+                                            sequences_->sequences.load(), " sequences in parts");
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the ", what, " would take ", bytes, " bytes beside the ", memories, " of ",
+                   entries_.size(), " registered memories", sequences > 0 ? in_parts : "",
+                   "; the server keeps at most ", limits_.max_bytes, " (--max-registered-bytes)"));
+}
+
+absl::StatusOr<std::unique_ptr<HeldBytes>> MemoryStore::Hold(int64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  LetExpiredGo();
+  if (absl::Status status = CheckRoom("sequence's state", bytes); !status.ok()) return status;
+  return std::make_unique<HeldBytes>(bytes, sequences_);
+}
+
+absl::StatusOr<std::shared_ptr<RegisteredMemory>> MemoryStore::Reserve(MemoryOrigin origin) {
+  const int64_t bytes = RegisteredMemory::PredictBytes(origin);
+  absl::MutexLock lock(&mutex_);
+  LetExpiredGo();
+  if (absl::Status status = CheckRoom("memory", bytes); !status.ok()) return status;
+  try {
+    return std::make_shared<RegisteredMemory>(std::move(origin), held_bytes_);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory for ", bytes, " bytes to register"));
+  }
+}
+
+MemoryStore::Ticket MemoryStore::Add(std::shared_ptr<const RegisteredMemory> memory,
+                                     absl::Duration age) {
+  Ticket ticket{RandomHandle(), memory->bytes(), clock_.Now() + age};
+  absl::MutexLock lock(&mutex_);
+  LetExpiredGo();
+  expiries_.emplace(ticket.expires, ticket.handle);
+  entries_[ticket.handle] = {std::move(memory), ticket.expires};
+  return ticket;
+}
+
+absl::StatusOr<std::shared_ptr<const RegisteredMemory>> MemoryStore::Find(
+    const std::string& handle) {
+  absl::MutexLock lock(&mutex_);
+  LetExpiredGo();
+  const auto found = entries_.find(handle);
+  if (found == entries_.end()) return NoSuchMemory();
+  return found->second.memory;
+}
+
+absl::StatusOr<int64_t> MemoryStore::Drop(const std::string& handle) {
+  absl::MutexLock lock(&mutex_);
+  LetExpiredGo();
+  const auto found = entries_.find(handle);
+  if (found == entries_.end()) return NoSuchMemory();
+  const int64_t bytes = found->second.memory->bytes();
+  expiries_.erase({found->second.expires, handle});
+  entries_.erase(found);
+  return bytes;
+}
+
+MemoryStoreCounts MemoryStore::counts() {
+  absl::MutexLock lock(&mutex_);
+  LetExpiredGo();
+  return {static_cast<int64_t>(entries_.size()), held_bytes_->load(), sequences_->sequences.load(),
+          sequences_->bytes.load()};
+}
+
+void MemoryStore::LetExpiredGo() {
+  const absl::Time now = clock_.Now();
+  while (!expiries_.empty() && expiries_.begin()->first <= now) {
+    entries_.erase(expiries_.begin()->second);
+    expiries_.erase(expiries_.begin());
+  }
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,93 @@
+#include "server/host/logging.h"
+
+#include <google/protobuf/stubs/logging.h>
+#include <grpc/support/log.h>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+
+namespace attendant::server {
+namespace {
+
+// The %* of the patterns below: the message in a form that stays on one line.
+class SafeMessage : public spdlog::custom_flag_formatter {
+ public:
+  explicit SafeMessage(LogFormat format) : format_(format) {}
+
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    const std::string payload(message.payload.data(), message.payload.size());
+    const std::string safe =
+        format_ == LogFormat::kJson ? QuoteJson(payload) : EscapeControls(payload);
+    out.append(safe.data(), safe.data() + safe.size());
+  }
+
+  std::unique_ptr<spdlog::custom_flag_formatter> clone() const override {
+    return std::make_unique<SafeMessage>(format_);
+  }
+
+ private:
+  const LogFormat format_;
+};
+
+constexpr const char* kTextPattern = "%Y-%m-%dT%H:%M:%S.%eZ %l %*";
+constexpr const char* kJsonPattern =
+    R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","message":%*})";
+
+// What gRPC and protobuf call errors are mostly errors of callers, who could flood the log with
+// them: debug level. But what ends the process is said.
+void LogFromGrpc(gpr_log_func_args* args) {
+  const bool fatal = absl::StartsWith(args->message, "assertion failed");
+  spdlog::log(fatal ? spdlog::level::critical : spdlog::level::debug, "grpc: {}", args->message);
+}
+
+void LogFromProtobuf(google::protobuf::LogLevel level, const char*, int,
+                     const std::string& message) {
+  const bool fatal = level == google::protobuf::LOGLEVEL_FATAL;
+  spdlog::log(fatal ? spdlog::level::critical : spdlog::level::debug, "protobuf: {}", message);
+}
+
+}  // namespace
+
+void StartLogging(LogFormat format, const std::string& level) {
+  auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
+  formatter->add_flag<SafeMessage>('*', format);
+  formatter->set_pattern(format == LogFormat::kJson ? kJsonPattern : kTextPattern);
+  auto logger = std::make_shared<spdlog::logger>("attendant",
+                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  logger->set_formatter(std::move(formatter));
+  logger->set_level(spdlog::level::from_str(level));
+  spdlog::set_default_logger(std::move(logger));
+  gpr_set_log_function(LogFromGrpc);
+  google::protobuf::SetLogHandler(LogFromProtobuf);
+}
+
+std::string EscapeControls(const std::string& message) {
+  std::string out;
+  out.reserve(message.size());
+  for (const char c : message) {
+    if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\t') {
+      out += "\\t";
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      out += absl::StrFormat("\\x%02x", static_cast<int>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string QuoteJson(const std::string& message) {
+  return nlohmann::json(message).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,73 @@
+#include "server/host/signals.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace attendant::server {
+namespace {
+
+constexpr absl::Duration kSameSignal = absl::Milliseconds(500);
+
+// Lives as long as the process, as its thread does.
+struct StopSignals {
+  absl::Mutex mutex;
+  bool kept ABSL_GUARDED_BY(mutex) = false;
+  absl::Time first ABSL_GUARDED_BY(mutex) = absl::InfiniteFuture();
+};
+
+StopSignals& State() {
+  static auto& state = *new StopSignals();
+  return state;
+}
+
+sigset_t Signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  return set;
+}
+
+void Watch() {
+  StopSignals& state = State();
+  const sigset_t set = Signals();
+  for (int signal; sigwait(&set, &signal) == 0;) {
+    const absl::Time now = absl::Now();
+    absl::MutexLock lock(&state.mutex);
+    if (!state.kept || now - state.first >= kSameSignal) _exit(128 + signal);
+    state.first = std::min(state.first, now);
+  }
+}
+
+}  // namespace
+
+void TakeStopSignals() {
+  const sigset_t set = Signals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);  // a peer that has gone is an error of its write, not our end
+  std::thread(Watch).detach();
+}
+
+void KeepStopSignal() {
+  absl::MutexLock lock(&State().mutex);
+  State().kept = true;
+}
+
+void AwaitStopSignal() {
+  StopSignals& state = State();
+  const auto came = [&state]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return state.first != absl::InfiniteFuture();
+  };
+  absl::MutexLock lock(&state.mutex);
+  state.mutex.Await(absl::Condition(&came));
+}
+
+}  // namespace attendant::server

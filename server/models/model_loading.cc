@@ -1,0 +1,311 @@
+#include "server/models/model_loading.h"
+
+#include <malloc.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <future>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "engine/base/shape.h"
+#include "engine/checkpoint/norm_overlay.h"
+#include "engine/checkpoint/pruning.h"
+#include "engine/layers/encoder.h"
+#include "server/host/node_binding.h"
+#include "server/models/product_plans.h"
+
+namespace attendant::server {
+namespace {
+
+constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+
+// A sum that stays at the largest number rather than wrap: it only has to pass a limit.
+int64_t Add(int64_t a, int64_t b) {
+  int64_t sum;
+  return __builtin_add_overflow(a, b, &sum) ? kMost : sum;
+}
+
+absl::Status ForModel(const std::string& name, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat("model ", name, ": ", status.message()));
+}
+
+std::string InMebibytes(int64_t bytes) {
+  return absl::StrFormat("%.1f MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+// At most one line a second.
+class Progress {
+ public:
+  explicit Progress(std::string model) : model_(std::move(model)) {}
+
+  void operator()(int64_t done, int64_t total) {
+    if (absl::Now() < next_) return;
+    next_ = absl::Now() + absl::Seconds(1);
+    const double percent =
+        total == 0 ? 100 : 100.0 * static_cast<double>(done) / static_cast<double>(total);
+    spdlog::info("model {}: read {:.0f} % of {}", model_, percent, InMebibytes(total));
+  }
+
+ private:
+  const std::string model_;
+  absl::Time next_ = absl::Now() + absl::Seconds(1);
+};
+
+void LogNotes(const OpenedModel& model) {
+  for (const std::string& warning : model.checkpoint.warnings) {
+    spdlog::warn("model {}: {}", model.setting.name, warning);
+  }
+  const std::vector<std::string>& unused = model.checkpoint.unused_tensors;
+  if (unused.empty()) return;
+  spdlog::info("model {}: {} tensors are not of the encoder and not used: {}", model.setting.name,
+               unused.size(), absl::StrJoin(unused, ", "));
+}
+
+using LoadedEncoder = absl::StatusOr<std::shared_ptr<const Encoder>>;
+
+// `base` is that of an overlay.
+LoadedEncoder LoadEncoder(const OpenedModel& opened, const Encoder* base) {
+  if (base != nullptr) {
+    return Encoder::LoadOverlay(*base, opened.checkpoint.description, *opened.checkpoint.weights);
+  }
+  Progress progress(opened.setting.name);
+  return Encoder::Load(
+      opened.checkpoint.description, *opened.checkpoint.weights,
+      [&](int64_t done, int64_t total) { progress(done, total); }, opened.setting.compute);
+}
+
+// Every copy of the model, each written first by a thread on the node that it is for.
+absl::StatusOr<std::vector<std::shared_ptr<const Encoder>>> LoadCopies(const OpenedModel& opened,
+                                                                       const ServedModel* base,
+                                                                       const ThreadPlan& plan) {
+  std::vector<std::shared_ptr<const Encoder>> copies;
+  for (int i = 0; i < plan.copies(); ++i) {
+    const auto load = [&, i] {
+      if (!plan.nodes.empty()) BindToNode(plan.nodes[i]);
+      return LoadEncoder(opened, base == nullptr ? nullptr : base->copy(i).get());
+    };
+    LoadedEncoder copy = plan.nodes.empty() ? load() : std::async(std::launch::async, load).get();
+    if (!copy.ok()) return copy.status();
+    copies.push_back(*std::move(copy));
+  }
+  return copies;
+}
+
+// An overlay's only if they are not those of its base, which have been told.
+void LogProductPlans(const std::string& name, const Encoder& encoder, const ServedModel* base) {
+  const std::vector<ProductPlan>& plans = encoder.product_plans();
+  if (plans.empty() || (base != nullptr && plans == base->encoder->product_plans())) return;
+  spdlog::info("model {}: {}", name, Describe(plans));
+}
+
+absl::StatusOr<std::shared_ptr<const ServedModel>> LoadModel(OpenedModel opened,
+                                                             const ServedModel* base,
+                                                             const ThreadPlan& plan) {
+  const std::string& name = opened.setting.name;
+  LogNotes(opened);
+  const absl::Time started = absl::Now();
+  auto copies = LoadCopies(opened, base, plan);
+  if (!copies.ok()) return ForModel(name, copies.status());
+  const Encoder& encoder = *copies->front();
+  const ModelDescription& description = encoder.description();
+  spdlog::info(
+      "model {}: {} from {}, {} layers of width {}, {} heads, computed in {}{}, {} of weights{}, "
+      "loaded in {:.1f} s",
+      name, description.family,
+      base == nullptr ? opened.setting.source
+                      : absl::StrCat(base->name, " with ", opened.setting.overlay),
+      description.layers, description.layer.hidden_size, description.layer.heads,
+      Name(opened.setting.compute.type), opened.setting.compute.emulate ? " (emulated)" : "",
+      InMebibytes(encoder.weight_bytes()),
+      plan.copies() > 1 ? absl::StrCat(" on each of ", plan.copies(), " NUMA nodes") : "",
+      absl::ToDoubleSeconds(absl::Now() - started));
+  LogProductPlans(name, encoder, base);
+  auto model = std::make_shared<ServedModel>();
+  model->name = name;
+  if (base != nullptr) model->base = base->name;
+  model->encoder = copies->front();
+  model->further_copies.assign(copies->begin() + 1, copies->end());
+  model->unused_tensors = std::move(opened.checkpoint.unused_tensors);
+  return model;
+}
+
+// What loading the model will hold at most.
+absl::StatusOr<int64_t> PredictWeights(const OpenedModel& model) {
+  if (model.setting.overlay.empty()) {
+    return Encoder::PredictLoadBytes(model.checkpoint.description, model.setting.compute);
+  }
+  int64_t bytes = 0;
+  for (const CheckpointTensor& norm : model.checkpoint.tensors) {
+    bytes = Add(bytes, ElementCount(norm.shape).value_or(0) * static_cast<int64_t>(sizeof(float)));
+  }
+  if (model.setting.prune_file.empty()) return bytes;
+  const absl::StatusOr<int64_t> attention =
+      Encoder::PredictOverlayBytes(model.checkpoint.description, model.setting.compute);
+  if (!attention.ok()) return attention;
+  return Add(bytes, *attention);
+}
+
+// The base of an overlay that leaves out heads, opened again without them.
+absl::StatusOr<Checkpoint> OpenPrunedBase(const ModelSetting& overlay, const OpenedModel& base,
+                                          const Settings& settings) {
+  if (HasPrunedHeads(base.checkpoint.description)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("prune: expected a base with all of its heads, got ", base.setting.name,
+                     ", which leaves some out itself"));
+  }
+  CheckpointOptions options = CheckpointOptionsOf(base.setting, settings);
+  options.prune_file = overlay.prune_file;
+  return OpenCheckpoint(base.setting.source, options);
+}
+
+// What an overlay's setting and checkpoint take from its base, which is among `models`.
+absl::StatusOr<OpenedModel> OpenOverlay(ModelSetting setting, absl::Span<const OpenedModel> models,
+                                        const Settings& settings) {
+  const auto base = std::find_if(models.begin(), models.end(), [&](const OpenedModel& model) {
+    return model.setting.name == setting.source;
+  });
+  const CheckpointOptions options = CheckpointOptionsOf(setting, settings);
+  absl::StatusOr<Checkpoint> overlay;
+  if (setting.prune_file.empty()) {
+    overlay = OpenNormOverlay(setting.overlay, base->checkpoint, options);
+  } else {
+    absl::StatusOr<Checkpoint> pruned = OpenPrunedBase(setting, *base, settings);
+    if (!pruned.ok()) return pruned.status();
+    overlay = OpenPrunedOverlay(setting.overlay, *std::move(pruned), options);
+  }
+  if (!overlay.ok()) return overlay.status();
+  setting.compute = base->setting.compute;
+  return OpenedModel{std::move(setting), *std::move(overlay)};
+}
+
+}  // namespace
+
+int64_t MemoryNeed::total() const {
+  return Add(Add(Add(weights, activations), Add(receiving, queue)), Add(running, registered));
+}
+
+int64_t RunTokens(const Settings& settings) {
+  return std::max(settings.max_batch_tokens, settings.max_request_tokens);
+}
+
+absl::StatusOr<MemoryNeed> PredictMemory(absl::Span<const OpenedModel> models,
+                                         const Settings& settings, const ThreadPlan& plan) {
+  MemoryNeed need;
+  for (const OpenedModel& model : models) {
+    const ModelDescription& description = model.checkpoint.description;
+    const absl::StatusOr<int64_t> weights = PredictWeights(model);
+    if (!weights.ok()) return ForModel(model.setting.name, weights.status());
+    const absl::StatusOr<int64_t> run = EncoderRun::PredictBytes(
+        description, RunTokens(settings), plan.threads_per_instance, model.setting.compute);
+    if (!run.ok()) return ForModel(model.setting.name, run.status());
+    need.weights = Add(need.weights, CheckedMultiply(*weights, plan.copies()).value_or(kMost));
+    need.activations = Add(need.activations, CheckedMultiply(*run, plan.instances).value_or(kMost));
+  }
+  need.receiving = settings.receive_memory_bytes;
+  need.queue = settings.max_queue_bytes;
+  need.registered = settings.max_registered_bytes;
+  need.running = CheckedMultiply(settings.max_answer_bytes, plan.instances).value_or(kMost);
+  return need;
+}
+
+MemoryLimit MemoryLimitOf(const Settings& settings) {
+  if (settings.memory_limit_bytes == 0) return MeasureMemoryLimit({}, "/proc/meminfo");
+  return {settings.memory_limit_bytes, "of --memory-limit-bytes"};
+}
+
+CheckpointOptions CheckpointOptionsOf(const ModelSetting& setting, const Settings& settings) {
+  CheckpointOptions options;
+  options.max_model_bytes = settings.max_model_bytes;
+  options.allow_nonfinite_weights = setting.allow_nonfinite_weights;
+  options.weights_sha256 = setting.weights_sha256;
+  options.prune_file = setting.prune_file;
+  return options;
+}
+
+absl::StatusOr<std::vector<OpenedModel>> OpenModels(const Settings& settings) {
+  std::vector<OpenedModel> models;
+  for (const ModelSetting& setting : settings.models) {
+    if (!setting.overlay.empty()) continue;
+    absl::StatusOr<Checkpoint> checkpoint =
+        OpenCheckpoint(setting.source, CheckpointOptionsOf(setting, settings));
+    if (!checkpoint.ok()) return ForModel(setting.name, checkpoint.status());
+    models.push_back({setting, *std::move(checkpoint)});
+  }
+  for (const ModelSetting& setting : settings.models) {
+    if (setting.overlay.empty()) continue;
+    absl::StatusOr<OpenedModel> overlay = OpenOverlay(setting, models, settings);
+    if (!overlay.ok()) return ForModel(setting.name, overlay.status());
+    models.push_back(*std::move(overlay));
+  }
+  return models;
+}
+
+absl::StatusOr<int64_t> LargestRequestBytes(absl::Span<const OpenedModel> models,
+                                            int64_t max_request_tokens) {
+  constexpr int64_t kBesideARow = 32, kBesideTheRows = 64 << 10;
+  int64_t width = 0;
+  for (const OpenedModel& model : models) {
+    const ModelDescription& description = model.checkpoint.description;
+    width = std::max(width, description.layer.widest_input());
+    if (description.front) width = std::max(width, description.front->feature_width);
+  }
+  const std::optional<int64_t> bytes = CheckedMultiply(width * 4 + kBesideARow, max_request_tokens);
+  // gRPC counts a message's bytes in an int.
+  if (!bytes || *bytes > std::numeric_limits<int>::max() - kBesideTheRows) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--max-request-tokens: ", max_request_tokens, " rows of ", width,
+                     " float32 do not fit a message, which has at most 2 GiB"));
+  }
+  return *bytes + kBesideTheRows;
+}
+
+absl::StatusOr<int64_t> CheckRequestBytes(absl::Span<const OpenedModel> models,
+                                          const Settings& settings) {
+  const absl::StatusOr<int64_t> bytes = LargestRequestBytes(models, settings.max_request_tokens);
+  if (!bytes.ok() || settings.receive_memory_bytes >= *bytes) return bytes;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--receive-memory-bytes: expected at least the largest request (", *bytes,
+                   " bytes, from --max-request-tokens), got ", settings.receive_memory_bytes));
+}
+
+absl::Status CheckMemory(absl::Span<const OpenedModel> models, const Settings& settings,
+                         const ThreadPlan& plan, const MemoryLimit& limit) {
+  const absl::StatusOr<MemoryNeed> need = PredictMemory(models, settings, plan);
+  if (!need.ok()) return need.status();
+  if (need->total() <= limit.bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("needs ", InMebibytes(need->total()), " of memory, but the limit ", limit.reason,
+                   " is ", InMebibytes(limit.bytes), ": weights ", InMebibytes(need->weights),
+                   plan.copies() > 1 ? absl::StrCat(" in ", plan.copies(), " copies (--numa)") : "",
+                   ", activations ", InMebibytes(need->activations),
+                   " (--max-request-tokens, --instances), receiving ", InMebibytes(need->receiving),
+                   " (--receive-memory-bytes), queue ", InMebibytes(need->queue),
+                   " (--max-queue-bytes), answers ", InMebibytes(need->running),
+                   " (--max-answer-bytes), registered memories ", InMebibytes(need->registered),
+                   " (--max-registered-bytes)"));
+}
+
+absl::StatusOr<ServedModels> LoadModels(std::vector<OpenedModel> models, const ThreadPlan& plan) {
+  ServedModels served;
+  for (OpenedModel& opened : models) {
+    const std::string name = opened.setting.name;
+    const ServedModel* base =
+        opened.setting.overlay.empty() ? nullptr : served.at(opened.setting.source).get();
+    absl::StatusOr<std::shared_ptr<const ServedModel>> model =
+        LoadModel(std::move(opened), base, plan);
+    if (!model.ok()) return model.status();
+    served[name] = *std::move(model);
+  }
+  // What reading and packing left on the heap: measured, a quarter of the weights on top.
+  malloc_trim(0);
+  return served;
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,60 @@
+#include "server/models/product_plans.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+namespace attendant::server {
+namespace {
+
+std::string Widths(const ProductPlan& plan) { return absl::StrCat(plan.in, "x", plan.out); }
+
+std::string Choice(const ProductPlan& plan) {
+  std::vector<std::string> cuts;
+  if (!plan.tile_rows.empty()) {
+    cuts.push_back(absl::StrCat("row tiles of ", absl::StrJoin(plan.tile_rows, ", ")));
+  }
+  if (plan.k_block < plan.in) cuts.push_back(absl::StrCat("K blocks of ", plan.k_block));
+  return absl::StrCat(plan.gemm == Gemm::kTiles ? "our own on AMX" : "oneDNN",
+                      plan.implementations.empty() ? "" : " ",
+                      absl::StrJoin(plan.implementations, " and "), cuts.empty() ? "" : " in ",
+                      absl::StrJoin(cuts, " and "));
+}
+
+}  // namespace
+
+std::string Describe(absl::Span<const ProductPlan> plans) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> choices;  // with their layers
+  std::vector<std::string> speedups;
+  for (const ProductPlan& plan : plans) {
+    const std::string choice = Choice(plan);
+    const auto same = [&](const auto& other) { return other.first == choice; };
+    auto found = std::find_if(choices.begin(), choices.end(), same);
+    if (found == choices.end()) found = choices.insert(found, {choice, {}});
+    found->second.push_back(Widths(plan));
+    if (plan.tiles_speedup == 0) continue;
+    speedups.push_back(absl::StrFormat("%s %.2fx", Widths(plan), plan.tiles_speedup));
+  }
+  std::vector<std::string> parts;
+  for (const auto& [choice, widths] : choices) {
+    parts.push_back(absl::StrCat(choice, " for ", absl::StrJoin(widths, ", ")));
+  }
+  if (!speedups.empty()) {
+    parts.push_back(absl::StrCat("our own against oneDNN: ", absl::StrJoin(speedups, ", ")));
+  }
+  return absl::StrCat("matrix products (in x out): ", absl::StrJoin(parts, "; "));
+}
+
+std::string GemmOf(absl::Span<const ProductPlan> plans) {
+  if (plans.empty()) return "";
+  const bool all_alike = std::all_of(plans.begin(), plans.end(), [&](const ProductPlan& plan) {
+    return plan.gemm == plans.front().gemm;
+  });
+  return all_alike ? Name(plans.front().gemm) : "mixed";
+}
+
+}  // namespace attendant::server

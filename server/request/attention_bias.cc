@@ -1,0 +1,65 @@
+#include "server/request/attention_bias.h"
+
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/shape.h"
+#include "server/tensors/status_mapping.h"
+
+namespace attendant::server {
+namespace {
+
+constexpr char kField[] = "attention_bias";
+
+absl::Status RefuseValue(const CheckedTensor& bias, int64_t element, float value) {
+  std::vector<int64_t> index(bias.shape.size());
+  for (size_t i = index.size(); i-- > 0; element /= bias.shape[i]) {
+    index[i] = element % bias.shape[i];
+  }
+  return Refusal(absl::StrCat(kField, ShapeToString(index)), "a number or minus infinity",
+                 std::isnan(value) ? "NaN" : "plus infinity");
+}
+
+}  // namespace
+
+absl::StatusOr<CheckedTensor> CheckBias(const WireTensor& tensor, absl::Span<const int64_t> full,
+                                        bool has_memory) {
+  const auto& shape = tensor.head.shape();
+  bool broadcasts = shape.size() == 4;
+  for (int i = 0; broadcasts && i < 4; ++i) broadcasts = shape[i] == 1 || shape[i] == full[i];
+  if (!broadcasts) {
+    const absl::Span<const int64_t> came(shape.data(), static_cast<size_t>(shape.size()));
+    return Refusal(absl::StrCat(kField, ".shape"),
+                   absl::StrCat(has_memory ? "[B, H, S, M] = " : "[B, H, S, S] = ",
+                                ShapeToString(full), " or 1 in places"),
+                   ShapeText(came));
+  }
+  return CheckTensor(tensor, ElementKind::kFloat);
+}
+
+absl::StatusOr<GatheredBias> GatheredBias::Gather(const CheckedTensor& bias,
+                                                  const TokenLayout& layout) {
+  GatheredBias gathered;
+  gathered.values_ = AlignedBuffer<float>(*ElementCount(bias.shape));
+  float* values = gathered.values_.data();
+  const int64_t elements = gathered.values_.size();
+  bias.data.ReadFloats(bias.dtype, 0, elements, values);
+  for (int64_t i = 0; i < elements; ++i) {
+    // False for NaN and for plus infinity.
+    if (values[i] <= std::numeric_limits<float>::max()) continue;
+    return RefuseValue(bias, i, values[i]);
+  }
+  const auto stride = [&](size_t axis, int64_t full) { return bias.dim(axis) == 1 ? 0 : full; };
+  const int64_t matrix = bias.dim(2) * bias.dim(3);
+  for (int64_t b = 0; b < layout.sequences; ++b) {
+    AttentionBias view{.data = values + b * stride(0, bias.dim(1) * matrix),
+                       .head_stride = stride(1, matrix),
+                       .query_stride = stride(2, bias.dim(3)),
+                       .key_stride = stride(3, 1)};
+    gathered.sequences_.push_back(view);
+  }
+  return gathered;
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,36 @@
+// attention_bias of a request: checked when it arrives, converted when its batch is gathered.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/base/aligned_buffer.h"
+#include "engine/kernels/attention/attention.h"
+#include "server/tensors/tensor_check.h"
+#include "server/tensors/token_layout.h"
+
+namespace attendant::server {
+
+// INVALID_ARGUMENT unless the tensor is a float tensor that broadcasts to `full`, [B, H, S, S], or
+// [B, H, S, M] with a memory.
+absl::StatusOr<CheckedTensor> CheckBias(const WireTensor& tensor, absl::Span<const int64_t> full,
+                                        bool has_memory);
+
+// The values as float32 and one view per sequence. Move-only; the views point into it and into the
+// layout.
+class GatheredBias {
+ public:
+  // INVALID_ARGUMENT naming the first NaN or plus infinity. `bias` has passed CheckBias with this
+  // layout.
+  static absl::StatusOr<GatheredBias> Gather(const CheckedTensor& bias, const TokenLayout& layout);
+
+  // [B].
+  absl::Span<const AttentionBias> sequences() const { return sequences_; }
+
+ private:
+  AlignedBuffer<float> values_;
+  std::vector<AttentionBias> sequences_;
+};
+
+}  // namespace attendant::server

@@ -1,0 +1,111 @@
+#include "server/request/parse_attend.h"
+
+#include "absl/strings/str_cat.h"
+#include "server/request/shared_fields.h"
+#include "server/tensors/status_mapping.h"
+
+namespace attendant::server {
+namespace {
+
+// Fills operation and width.
+absl::Status ParseStage(v1::AttendStage stage, ComputeRequest& compute) {
+  const LayerShape layer = compute.description().layer_at(compute.first_layer);
+  switch (stage) {
+    case v1::CONTEXT:
+      if (layer.heads == 0) {
+        return Refusal("stage", "PROJECTED or BLOCK, as the layer has been pruned of all heads",
+                       "CONTEXT");
+      }
+      compute.operation = Operation::kAttendContext;
+      compute.width = layer.context_width();
+      return absl::OkStatus();
+    case v1::PROJECTED:
+      if (!layer.has_output_projection) {
+        return Refusal("stage", "CONTEXT or BLOCK, as the model has no output projection",
+                       "PROJECTED");
+      }
+      compute.operation = Operation::kAttendProjected;
+      compute.width = layer.attention_width();
+      return absl::OkStatus();
+    case v1::BLOCK:
+      compute.operation = Operation::kAttendBlock;
+      compute.width = layer.attention_width();
+      return absl::OkStatus();
+    default:
+      return Refusal("stage", "CONTEXT, PROJECTED or BLOCK", absl::StrCat(static_cast<int>(stage)));
+  }
+}
+
+absl::Status CheckSequences(const ComputeRequest& compute) {
+  const int64_t sequences = compute.layout.sequences, came = compute.key_layout().sequences;
+  if (came == 1 || came == sequences) return absl::OkStatus();
+  return Refusal("memory", absl::StrCat("B = ", sequences, " sequences, or 1 for all"),
+                 absl::StrCat(came));
+}
+
+absl::Status ParseRegistered(const std::string& handle, MemoryStore& memories,
+                            ComputeRequest& compute) {
+  auto found = memories.Find(handle);
+  if (!found.ok()) return found.status();
+  const MemoryOrigin& origin = (*found)->origin();
+  if (origin.model != compute.model || origin.layer != compute.first_layer) {
+    return Refusal(
+        "memory_handle",
+        absl::StrCat("a memory of model ", compute.model->name, ", layer ", compute.first_layer),
+        absl::StrCat("one of ", origin.model->name, ", layer ", origin.layer));
+  }
+  compute.registered = *std::move(found);
+  return CheckSequences(compute);
+}
+
+// Fills memory or registered; model, layer and hidden states are there.
+absl::Status ParseMemory(const v1::AttendRequest& request, const RequestPayloads& payloads,
+                        const ValidationContext& context, ComputeRequest& compute) {
+  const LayerShape layer = compute.layer_shape();
+  if (!request.memory_handle().empty()) {
+    if (request.has_memory()) return Refusal("memory_handle", "either it or memory", "both");
+    return ParseRegistered(request.memory_handle(), context.memories, compute);
+  }
+  if (!request.has_memory()) return CheckNeedsNoMemory(layer);
+  absl::StatusOr<MemoryInput> memory =
+      CheckMemory(request.memory(), payloads.Inside(v1::AttendRequest::kMemoryFieldNumber),
+                  {layer, context.limits.max_request_tokens - compute.layout.rows,
+                   request.layout() == v1::SEQUENCE_FIRST});
+  if (!memory.ok()) return memory.status();
+  compute.memory = *std::move(memory);
+  return CheckSequences(compute);
+}
+
+}  // namespace
+
+absl::Status ParseLayer(uint32_t layer, ComputeRequest& compute) {
+  if (layer >= compute.description().layers) {
+    return Refusal("layer", absl::StrCat("0..", compute.description().layers - 1),
+                   absl::StrCat(layer));
+  }
+  compute.first_layer = layer;
+  compute.layers = 1;
+  return absl::OkStatus();
+}
+
+absl::Status ParseOwnFields(const v1::AttendRequest& request, const RequestPayloads& payloads,
+                           const SharedTensors& shared, const ValidationContext& context,
+                           ComputeRequest& compute) {
+  absl::Status status = ParseLayer(request.layer(), compute);
+  status.Update(ParseStage(request.stage(), compute));
+  if (!status.ok()) return status;
+  if (!request.has_hidden_states()) return Refusal("hidden_states", "a tensor", "none");
+  compute.attention.probabilities = request.return_attention_probabilities();
+  compute.attention.weighted_values = request.return_weighted_values();
+  if (compute.attention.probabilities || compute.attention.weighted_values) {
+    compute.attention.layers = {compute.first_layer};
+  }
+  status = ParseRows(payloads.Of("hidden_states", request.hidden_states(),
+                                v1::AttendRequest::kHiddenStatesFieldNumber),
+                    compute.description().layer.hidden_size, shared,
+                    context.limits.max_request_tokens, compute);
+  if (status.ok()) status = ParseMemory(request, payloads, context, compute);
+  return status;
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,41 @@
+#include "server/request/parse_put_memory.h"
+
+#include "absl/strings/str_cat.h"
+#include "server/request/shared_fields.h"
+#include "server/tensors/status_mapping.h"
+
+namespace attendant::server {
+namespace {
+
+absl::StatusOr<absl::Duration> CheckAge(int64_t time_to_live_ms, absl::Duration max_age) {
+  const absl::Duration age = absl::Milliseconds(time_to_live_ms);
+  if (time_to_live_ms == 0) return max_age;
+  if (time_to_live_ms > 0 && age <= max_age) return age;
+  return Refusal("time_to_live_ms", absl::StrCat("0..", absl::ToInt64Milliseconds(max_age)),
+                 absl::StrCat(time_to_live_ms));
+}
+
+}  // namespace
+
+absl::Status ParseRegistration(const v1::PutMemoryRequest& request, const RequestPayloads& payloads,
+                              const ValidationContext& context, ComputeRequest& compute) {
+  compute.operation = Operation::kPutMemory;
+  compute.wants_hidden_states = false;
+  if (absl::Status status = ParseLayer(request.layer(), compute); !status.ok()) return status;
+  const absl::StatusOr<absl::Duration> age =
+      CheckAge(request.time_to_live_ms(), context.memories.limits().max_age);
+  if (!age.ok()) return age.status();
+  if (!request.has_memory()) return Refusal("memory", "one", "none");
+  absl::StatusOr<MemoryInput> memory =
+      CheckMemory(request.memory(), payloads.Inside(v1::PutMemoryRequest::kMemoryFieldNumber),
+                  {compute.layer_shape(), context.limits.max_request_tokens,
+                   request.layout() == v1::SEQUENCE_FIRST});
+  if (!memory.ok()) return memory.status();
+  auto room = context.memories.Reserve({compute.model, compute.first_layer, memory->layout});
+  if (!room.ok()) return room.status();
+  compute.memory = *std::move(memory);
+  compute.registration = {*std::move(room), *age};
+  return absl::OkStatus();
+}
+
+}  // namespace attendant::server

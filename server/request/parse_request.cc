@@ -1,0 +1,74 @@
+#include "server/request/parse_request.h"
+
+#include <utility>
+#include <variant>
+
+#include "server/models/model_lookup.h"
+#include "server/request/parse_attend.h"
+#include "server/request/parse_encode.h"
+#include "server/request/parse_put_memory.h"
+#include "server/request/shared_fields.h"
+
+namespace attendant::server {
+namespace {
+
+template <typename Request>
+absl::StatusOr<ComputeRequest> ValidateEither(const Request& request,
+                                              const RequestPayloads& payloads,
+                                              const ValidationContext& context) {
+  auto model = FindModel(context.models, request.model());
+  if (!model.ok()) return model.status();
+  ComputeRequest compute;
+  compute.model = *std::move(model);
+  const SharedTensors shared = CollectShared(request, payloads);
+  absl::Status status = CheckRequestId(request.request_id());
+  if (status.ok()) status = CheckLayout(request.layout());
+  if (status.ok()) {
+    status = ParseOwnFields(request, payloads, shared, context, compute);
+  }
+  if (status.ok()) {
+    status = ParseAttentionForm(request.attention_form(), request.attention_top_k(), compute);
+  }
+  if (status.ok()) status = ParseBias(shared, compute);
+  if (status.ok()) status = ParseGates(shared, compute);
+  if (status.ok()) status = ParseQueryRows(shared, compute);
+  if (!status.ok()) return status;
+  const CheckedTensor* hidden_states = std::get_if<CheckedTensor>(&compute.input);
+  absl::StatusOr<DataType> dtype = CheckOutputDtype(
+      request.output_dtype(), hidden_states ? hidden_states->dtype : DataType::kFloat32);
+  if (!dtype.ok()) return dtype.status();
+  compute.output_dtype = *dtype;
+  compute.request_id = request.request_id();
+  return compute;
+}
+
+}  // namespace
+
+absl::StatusOr<ComputeRequest> ParseRequest(const v1::AttendRequest& request,
+                                        const RequestPayloads& payloads,
+                                        const ValidationContext& context) {
+  return ValidateEither(request, payloads, context);
+}
+
+absl::StatusOr<ComputeRequest> ParseRequest(const v1::EncodeRequest& request,
+                                        const RequestPayloads& payloads,
+                                        const ValidationContext& context) {
+  return ValidateEither(request, payloads, context);
+}
+
+absl::StatusOr<ComputeRequest> ParseRequest(const v1::PutMemoryRequest& request,
+                                        const RequestPayloads& payloads,
+                                        const ValidationContext& context) {
+  auto model = FindModel(context.models, request.model());
+  if (!model.ok()) return model.status();
+  ComputeRequest compute;
+  compute.model = *std::move(model);
+  compute.request_id = request.request_id();
+  absl::Status status = CheckRequestId(request.request_id());
+  if (status.ok()) status = CheckLayout(request.layout());
+  if (status.ok()) status = ParseRegistration(request, payloads, context, compute);
+  if (!status.ok()) return status;
+  return compute;
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,26 @@
+// From a parsed request to what is to be computed: every rule of encoder_service.proto's field
+// comments.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "attendant/v1/encoder_service.pb.h"
+#include "server/request/compute_request.h"
+#include "server/request/validation_context.h"
+
+namespace attendant::server {
+
+// NOT_FOUND: no such model or registered memory. INVALID_ARGUMENT: names the field, what was
+// expected and what came.
+absl::StatusOr<ComputeRequest> ParseRequest(const v1::AttendRequest& request,
+                                        const RequestPayloads& payloads,
+                                        const ValidationContext& context);
+absl::StatusOr<ComputeRequest> ParseRequest(const v1::EncodeRequest& request,
+                                        const RequestPayloads& payloads,
+                                        const ValidationContext& context);
+
+// RESOURCE_EXHAUSTED also: the memory does not fit beside those that are kept.
+absl::StatusOr<ComputeRequest> ParseRequest(const v1::PutMemoryRequest& request,
+                                        const RequestPayloads& payloads,
+                                        const ValidationContext& context);
+
+}  // namespace attendant::server

@@ -1,0 +1,40 @@
+// What every call of the service works with.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/time/time.h"
+#include "server/admission/admission.h"
+#include "server/batching/batch_queue.h"
+#include "server/batching/clock.h"
+#include "server/cross_kv/memory_store.h"
+#include "server/host/thread_plan.h"
+#include "server/metrics/server_metrics.h"
+#include "server/models/served_model.h"
+
+namespace attendant::server {
+
+struct ServiceLimits {
+  int64_t max_request_tokens = 16384;
+  int64_t max_answer_bytes = int64_t{256} << 20;
+  int64_t max_request_bytes = 0;  // receive cap, from max_request_tokens and the widest model
+  int64_t max_batch_tokens = 1024;
+  absl::Duration receive_timeout = absl::Seconds(10);
+  absl::Duration stream_idle_timeout = absl::Minutes(5);
+  int stream_window = 16;
+  bool reject_nonfinite = false;
+};
+
+// Everything outlives the service.
+struct ServiceContext {
+  const ServedModels& models;
+  Admission& admission;
+  BatchQueue& queue;
+  ServerMetrics& metrics;
+  MemoryStore& memories;
+  Clock& clock;
+  ServiceLimits limits;
+  ThreadPlan thread_plan;
+};
+
+}  // namespace attendant::server

@@ -1,0 +1,34 @@
+// The fields that AttendRequest and EncodeRequest share: checked, and put into a ComputeRequest.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "attendant/v1/encoder_service.pb.h"
+#include "server/request/compute_request.h"
+#include "server/request/shared_tensors.h"
+
+namespace attendant::server {
+
+absl::Status CheckRequestId(const std::string& request_id);
+absl::Status CheckLayout(v1::Layout layout);
+
+// Fills layout and input from rows of this width, hidden states or features.
+absl::Status ParseRows(const WireTensor& rows, int64_t width, const SharedTensors& shared,
+                      int64_t max_tokens, ComputeRequest& compute);
+
+// Fills bias; the layout, and the memory if there is one, is there.
+absl::Status ParseBias(const SharedTensors& shared, ComputeRequest& compute);
+
+// Fills head_gates, of the span that is there, and query_tokens, of the layout that is there.
+absl::Status ParseGates(const SharedTensors& shared, ComputeRequest& compute);
+absl::Status ParseQueryRows(const SharedTensors& shared, ComputeRequest& compute);
+
+// Fills the form of the attention's probabilities. Layers, and the layout, are there.
+absl::Status ParseAttentionForm(v1::AttentionForm form, uint32_t top_k, ComputeRequest& compute);
+
+// Fills layers.
+absl::Status ParseLayer(uint32_t layer, ComputeRequest& compute);
+
+}  // namespace attendant::server

@@ -1,0 +1,47 @@
+// The tensors and lists that several requests have under the same names.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/types/span.h"
+#include "attendant/v1/encoder_service.pb.h"
+#include "server/tensors/tensor_check.h"
+
+namespace attendant::server {
+
+// What both requests say beside their input and outputs.
+struct SharedTensors {
+  std::string scope;  // before the names of lengths and attention_mask in messages
+  absl::Span<const int64_t> lengths;
+  std::optional<WireTensor> attention_mask;
+  std::optional<WireTensor> attention_bias;
+  absl::Span<const float> head_gates;
+  absl::Span<const int64_t> query_rows;
+  bool sequence_first = false;
+};
+
+// The shared fields of either message: both have the same names, with numbers of their own.
+template <typename Request>
+SharedTensors CollectShared(const Request& request, const RequestPayloads& payloads) {
+  SharedTensors shared;
+  shared.lengths =
+      absl::MakeConstSpan(request.lengths().data(), static_cast<size_t>(request.lengths_size()));
+  if (request.has_attention_mask()) {
+    shared.attention_mask.emplace(payloads.Of("attention_mask", request.attention_mask(),
+                                              Request::kAttentionMaskFieldNumber));
+  }
+  if (request.has_attention_bias()) {
+    shared.attention_bias.emplace(payloads.Of("attention_bias", request.attention_bias(),
+                                              Request::kAttentionBiasFieldNumber));
+  }
+  shared.head_gates = absl::MakeConstSpan(request.head_gates().data(),
+                                          static_cast<size_t>(request.head_gates_size()));
+  shared.query_rows = absl::MakeConstSpan(request.query_rows().data(),
+                                          static_cast<size_t>(request.query_rows_size()));
+  shared.sequence_first = request.layout() == v1::SEQUENCE_FIRST;
+  return shared;
+}
+
+}  // namespace attendant::server

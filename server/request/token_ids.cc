@@ -1,0 +1,124 @@
+#include "server/request/token_ids.h"
+
+#include "absl/strings/str_cat.h"
+#include "server/tensors/status_mapping.h"
+
+namespace attendant::server {
+namespace {
+
+std::string IndexText(const CheckedTensor& tensor, int64_t element) {
+  if (tensor.shape.size() == 1) return absl::StrCat("[", element, "]");
+  return absl::StrCat("[", element / tensor.dim(1), ", ", element % tensor.dim(1), "]");
+}
+
+// `rows` is the size of the table that the ids point into.
+absl::StatusOr<std::vector<int32_t>> ReadIds(const char* field, const CheckedTensor& tensor,
+                                             int64_t rows, const TokenLayout& layout) {
+  if (rows == 0) return Refusal(field, "none, as the model has no table for them", "some");
+  std::vector<int32_t> kept;
+  kept.reserve(layout.tokens());
+  std::vector<int64_t> ids;
+  for (const RowRun& run : layout.runs) {
+    ids.resize(run.count);
+    tensor.data.ReadIntegers(tensor.dtype, run.first, run.count, ids.data());
+    for (int64_t i = 0; i < run.count; ++i) {
+      if (ids[i] < 0 || ids[i] >= rows) {
+        return Refusal(absl::StrCat(field, IndexText(tensor, run.first + i)),
+                       absl::StrCat("0..", rows - 1), absl::StrCat(ids[i]));
+      }
+      kept.push_back(static_cast<int32_t>(ids[i]));
+    }
+  }
+  return kept;
+}
+
+// Position of the k-th kept token of a row, counted from that of the `first` one.
+int32_t RelativePosition(const EmbeddingShape& embeddings, absl::Span<const int32_t> positions,
+                         int64_t k, int64_t first = 0) {
+  switch (embeddings.position_rule) {
+    case PositionRule::kIndexFromFirstKept:
+      return positions[k] - positions[first];
+    case PositionRule::kCountKept:
+      return static_cast<int32_t>(k - first);
+  }
+  return 0;
+}
+
+absl::StatusOr<std::vector<int32_t>> DefaultPositions(const EmbeddingShape& embeddings,
+                                                      const TokenLayout& layout,
+                                                      int64_t tokens_before) {
+  std::vector<int32_t> result;
+  result.reserve(layout.tokens());
+  for (int64_t b = 0; b < layout.sequences; ++b) {
+    const absl::Span<const int32_t> positions = layout.positions_of(b);
+    const int64_t length = layout.length(b);
+    if (length == 0) continue;
+    const int64_t span = tokens_before + RelativePosition(embeddings, positions, length - 1) + 1;
+    if (span > embeddings.longest_sequence()) {
+      return Refusal(
+          "token_ids",
+          absl::StrCat("at most ", embeddings.longest_sequence(), " positions in a sequence"),
+          absl::StrCat(span, " in sequence ", b));
+    }
+    for (int64_t k = 0; k < length; ++k) {
+      result.push_back(static_cast<int32_t>(embeddings.first_position + tokens_before) +
+                       RelativePosition(embeddings, positions, k));
+    }
+  }
+  return result;
+}
+
+// Numbers that follow each other where tokens do in their padded row, but from no row to the next.
+std::vector<int64_t> PlacesOf(const TokenLayout& layout) {
+  std::vector<int64_t> places;
+  places.reserve(layout.tokens());
+  for (int64_t b = 0; b < layout.sequences; ++b) {
+    for (const int32_t position : layout.positions_of(b)) {
+      places.push_back(b * (layout.padded_length + 1) + position);
+    }
+  }
+  return places;
+}
+
+}  // namespace
+
+TokenLayout Truncate(const TokenLayout& layout, const EmbeddingShape& embeddings,
+                     TruncationSide side) {
+  const int64_t longest = embeddings.longest_sequence();
+  return WithRangesKept(layout, [&](int64_t sequence) {
+    const absl::Span<const int32_t> positions = layout.positions_of(sequence);
+    int64_t first = 0, end = layout.length(sequence);
+    const auto fits = [&] {
+      return longest == 0 || first == end ||
+             RelativePosition(embeddings, positions, end - 1, first) < longest;
+    };
+    while (!fits()) side == TruncationSide::kRight ? --end : ++first;
+    return TokenRange{first, end - first};
+  });
+}
+
+absl::StatusOr<KeptIds> ReadKeptIds(const IdTensors& tensors, const EmbeddingShape& embeddings,
+                                    const TokenLayout& layout, int64_t tokens_before) {
+  KeptIds kept;
+  auto words = ReadIds("token_ids", tensors.token_ids, embeddings.vocabulary, layout);
+  if (!words.ok()) return words.status();
+  kept.words = *std::move(words);
+  if (tensors.token_type_ids) {
+    auto types = ReadIds("token_type_ids", *tensors.token_type_ids, embeddings.token_types, layout);
+    if (!types.ok()) return types.status();
+    kept.token_types = *std::move(types);
+  }
+  if (tensors.position_ids) {
+    auto given = ReadIds("position_ids", *tensors.position_ids, embeddings.positions, layout);
+    if (!given.ok()) return given.status();
+    kept.positions = *std::move(given);
+  } else if (embeddings.positions > 0) {
+    auto defaults = DefaultPositions(embeddings, layout, tokens_before);
+    if (!defaults.ok()) return defaults.status();
+    kept.positions = *std::move(defaults);
+  }
+  if (embeddings.has_neighbours) kept.places = PlacesOf(layout);
+  return kept;
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,49 @@
+// Ids of the kept tokens of a request, ready for the engine's embeddings.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/model/model_description.h"
+#include "engine/layers/encoder.h"
+#include "server/tensors/tensor_check.h"
+#include "server/tensors/token_layout.h"
+
+namespace attendant::server {
+
+// Of kept tokens only, back to back: [T] each, or empty. All are inside their tables.
+struct KeptIds {
+  std::vector<int32_t> words;
+  std::vector<int32_t> positions;
+  std::vector<int32_t> token_types;
+  std::vector<int64_t> places = {};  // see TokenIds
+
+  TokenIds view() const { return {words, positions, token_types, places}; }
+  int64_t bytes() const {
+    return static_cast<int64_t>((words.size() + positions.size() + token_types.size()) *
+                                    sizeof(int32_t) +
+                                places.size() * sizeof(int64_t));
+  }
+};
+
+struct IdTensors {
+  CheckedTensor token_ids;
+  std::optional<CheckedTensor> token_type_ids;
+  std::optional<CheckedTensor> position_ids;
+};
+
+enum class TruncationSide { kRight, kLeft };
+
+// What is left of sequences that are longer than the default positions reach, cut on this side.
+TokenLayout Truncate(const TokenLayout& layout, const EmbeddingShape& embeddings,
+                     TruncationSide side);
+
+// Ids of padded tokens are never looked at. Default positions are those behind `tokens_before`
+// others. INVALID_ARGUMENT: an id outside its table (the first one is named), a table that the
+// model does not have, or a row longer than the default positions reach.
+absl::StatusOr<KeptIds> ReadKeptIds(const IdTensors& tensors, const EmbeddingShape& embeddings,
+                                    const TokenLayout& layout, int64_t tokens_before = 0);
+
+}  // namespace attendant::server

@@ -1,0 +1,32 @@
+#include "server/request/token_rows.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/tensors/status_mapping.h"
+
+namespace attendant::server {
+
+absl::StatusOr<TokenRows> CheckTokenRows(const WireTensor& rows, int64_t width,
+                                         const SharedTensors& shared, int64_t max_tokens) {
+  const auto& dims = rows.head.shape();
+  const absl::Span<const int64_t> shape(dims.data(), static_cast<size_t>(dims.size()));
+  const bool rank_fits = shape.size() == 3 || shape.size() == 2;
+  if (!rank_fits || shape.back() != width) {
+    return Refusal(rows.field + ".shape",
+                   shared.sequence_first
+                       ? absl::StrCat("[S, B, ", width, "]")
+                       : absl::StrCat("[B, S, ", width, "], or [T, ", width, "] with lengths"),
+                   ShapeText(shape));
+  }
+  absl::StatusOr<CheckedTensor> tensor = CheckTensor(rows, ElementKind::kFloat);
+  if (!tensor.ok()) return tensor.status();
+  absl::StatusOr<TokenLayout> layout =
+      LayOutTokens({rows.field, shape.first(shape.size() - 1), shared.lengths,
+                    shared.attention_mask, shared.scope, shared.sequence_first},
+                   max_tokens);
+  if (!layout.ok()) return layout.status();
+  return TokenRows{*std::move(layout), *std::move(tensor)};
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,23 @@
+// Rows of floats, one for each token, and the tokens that are kept of them.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "server/request/shared_tensors.h"
+#include "server/tensors/tensor_check.h"
+#include "server/tensors/token_layout.h"
+
+namespace attendant::server {
+
+// Float rows and which of them are kept.
+struct TokenRows {
+  TokenLayout layout;
+  CheckedTensor tensor;
+};
+
+// Rows of `width` columns: [B, S, width] or [S, B, width], or [T, width] with lengths.
+absl::StatusOr<TokenRows> CheckTokenRows(const WireTensor& rows, int64_t width,
+                                         const SharedTensors& shared, int64_t max_tokens);
+
+}  // namespace attendant::server

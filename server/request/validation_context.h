@@ -1,0 +1,18 @@
+// What a request is checked against.
+#pragma once
+
+#include "server/cross_kv/memory_store.h"
+#include "server/cross_kv/stream_sequence.h"
+#include "server/models/served_model.h"
+#include "server/request/service_context.h"
+
+namespace attendant::server {
+
+struct ValidationContext {
+  const ServedModels& models;
+  const ServiceLimits& limits;
+  MemoryStore& memories;
+  const StreamSequence* sequence = nullptr;  // that the request is a part of; or none
+};
+
+}  // namespace attendant::server

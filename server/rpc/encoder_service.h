@@ -1,0 +1,39 @@
+// attendant.v1.EncoderService: payload methods as generic callback reactors over raw slices, the
+// small ones on generated messages.
+#pragma once
+
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/impl/codegen/service_type.h>
+
+#include <memory>
+
+#include "server/batching/batch_runner.h"
+#include "server/request/service_context.h"
+
+namespace attendant::server {
+
+class EncoderService {
+ public:
+  explicit EncoderService(ServiceContext context);
+  ~EncoderService();
+
+  // To be registered with the same grpc::ServerBuilder: the ordinary methods, and the generic
+  // service that the payload methods (and any unknown one: UNIMPLEMENTED before a read) arrive at.
+  grpc::Service* service();
+  grpc::CallbackGenericService* generic_service();
+
+  // Runs batches of this service's jobs on `thread_plan.threads_per_instance` threads; one per
+  // instance, made on its thread, which it binds to the instance's node first.
+  std::unique_ptr<BatchRunner> MakeRunner(int instance = 0);
+
+  // To be called after Admission::Close: every EncodeStream takes no further item and ends with
+  // UNAVAILABLE once its accepted items are answered, so that idle streams do not hold up the
+  // drain. Any thread.
+  void Drain();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace attendant::server

@@ -1,0 +1,48 @@
+#include "server/rpc/request_end.h"
+
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+
+#include "server/tensors/status_mapping.h"
+
+namespace attendant::server {
+
+void RequestAccount::Describe(const ComputeRequest& compute) {
+  record_.model = compute.model->name;
+  record_.tokens = compute.tokens();
+  record_.padded_tokens = compute.rows();
+  request_id_ = compute.request_id;
+}
+
+void RequestAccount::Report(const absl::Status& status, ServerMetrics& metrics) {
+  record_.code = status.code();
+  metrics.RecordRequest(record_);
+  const auto level = absl::IsInternal(status) ? spdlog::level::warn : spdlog::level::debug;
+  if (!spdlog::should_log(level)) return;
+  spdlog::log(level, "request ended: method={} model={} id={} code={} tokens={} queued_us={} {}",
+              record_.method, record_.model, Quote(request_id_),
+              absl::StatusCodeToString(status.code()), record_.tokens,
+              absl::ToInt64Microseconds(record_.queued.value_or(absl::ZeroDuration())),
+              Quote(std::string(status.message())));
+}
+
+absl::Time DeadlineOf(const grpc::ServerContextBase& call, const Clock& clock) {
+  const std::chrono::system_clock::time_point deadline = call.deadline();
+  if (deadline == std::chrono::system_clock::time_point::max()) return absl::InfiniteFuture();
+  return clock.Now() + absl::FromChrono(deadline - std::chrono::system_clock::now());
+}
+
+absl::Status DrainingError() {
+  return absl::UnavailableError("the server is draining; try another one");
+}
+
+absl::Status LostCallerError(const grpc::ServerContextBase& call, const ServiceContext& context) {
+  if (call.deadline() <= std::chrono::system_clock::now()) {
+    return absl::DeadlineExceededError("the deadline passed before the answer was ready");
+  }
+  if (context.admission.closed()) return DrainingError();
+  return absl::CancelledError("the caller is gone");
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,51 @@
+// How requests end: what is counted, what is logged, and what a lost caller means.
+#pragma once
+
+#include <grpcpp/server_context.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/metrics/server_metrics.h"
+#include "server/request/compute_request.h"
+#include "server/request/service_context.h"
+
+namespace attendant::server {
+
+// Key and value of the trailer by which a full server says when to try again, after gRPC proposal
+// A6.
+inline constexpr char kRetryPushbackTrailer[] = "grpc-retry-pushback-ms";
+inline constexpr char kRetryPushbackMs[] = "100";
+
+// A request while it lives; reported once, when it ends.
+class RequestAccount {
+ public:
+  explicit RequestAccount(const std::string& method) { record_.method = method; }
+
+  // A served model's name.
+  void SetModel(const std::string& name) { record_.model = name; }
+
+  // Once it has passed validation.
+  void Describe(const ComputeRequest& compute);
+  void SetQueued(absl::Duration queued) { record_.queued = queued; }
+
+  // Counts it, and logs one line: debug, or warn for an INTERNAL error.
+  void Report(const absl::Status& status, ServerMetrics& metrics);
+
+ private:
+  RequestRecord record_;
+  std::string request_id_;
+};
+
+// The caller's deadline by `clock`.
+absl::Time DeadlineOf(const grpc::ServerContextBase& call, const Clock& clock);
+
+// UNAVAILABLE "the server is draining …".
+absl::Status DrainingError();
+
+// How a call ends whose caller does not wait any more: DEADLINE_EXCEEDED, UNAVAILABLE (the server
+// drains, so it may be us who ended it), CANCELLED.
+absl::Status LostCallerError(const grpc::ServerContextBase& call, const ServiceContext& context);
+
+}  // namespace attendant::server

@@ -1,0 +1,103 @@
+#include "server/rpc/request_intake.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/request/parse_request.h"
+#include "server/tensors/status_mapping.h"
+
+namespace attendant::server {
+namespace {
+
+// Room for the names, shapes and gates, and for `lengths`, of the request and of its memory, and
+// `query_rows`, of which there are at most as many as tokens.
+int64_t MaxHeadBytes(const ServiceLimits& limits) {
+  return (int64_t{64} << 10) + 12 * limits.max_request_tokens;
+}
+
+// Validates the request of a message of `message_bytes`.
+template <typename Request>
+absl::StatusOr<PreparedRequest> Prepare(const Request& request, const RequestPayloads& payloads,
+                                        int64_t message_bytes, const ServiceContext& context,
+                                        const StreamSequence* sequence = nullptr) {
+  absl::StatusOr<ComputeRequest> compute =
+      ParseRequest(request, payloads, {context.models, context.limits, context.memories, sequence});
+  if (!compute.ok()) return compute.status();
+  absl::StatusOr<RequestBytes> bytes = PredictBytes(*compute, context.limits.max_answer_bytes);
+  if (!bytes.ok()) return bytes.status();
+  return PreparedRequest{*std::move(compute), message_bytes + bytes->answer + bytes->scratch};
+}
+
+template <typename Request>
+absl::StatusOr<PreparedRequest> ParseAndPrepare(const grpc::ByteBuffer& message,
+                                                const ServiceContext& context) {
+  Request request;
+  auto payloads = ParseRequest(message, MaxHeadBytes(context.limits), request);
+  if (!payloads.ok()) return payloads.status();
+  return Prepare(request, RequestPayloads(*payloads, {}), static_cast<int64_t>(message.Length()),
+                 context);
+}
+
+// What an item says of where it stands is what its sequence says.
+absl::Status CheckPlace(const v1::EncodeStreamRequest& item, const StreamSequence* sequence) {
+  if (sequence == nullptr) {
+    if (item.has_first_token()) {
+      return Refusal("first_token", "none without a sequence", absl::StrCat(item.first_token()));
+    }
+    return item.ends() ? Refusal("ends", "false without a sequence", "true") : absl::OkStatus();
+  }
+  if (!item.has_first_token() || item.first_token() == static_cast<uint64_t>(sequence->tokens())) {
+    return absl::OkStatus();
+  }
+  return Refusal("first_token",
+                 absl::StrCat(sequence->tokens(), ", as many tokens as sequence ",
+                              sequence->number(), " has so far"),
+                 absl::StrCat(item.first_token()));
+}
+
+}  // namespace
+
+absl::StatusOr<PreparedRequest> PrepareAttend(const grpc::ByteBuffer& message,
+                                              const ServiceContext& context) {
+  return ParseAndPrepare<v1::AttendRequest>(message, context);
+}
+
+absl::StatusOr<PreparedRequest> PrepareEncode(const grpc::ByteBuffer& message,
+                                              const ServiceContext& context) {
+  return ParseAndPrepare<v1::EncodeRequest>(message, context);
+}
+
+absl::StatusOr<PreparedRequest> PreparePutMemory(const grpc::ByteBuffer& message,
+                                                 const ServiceContext& context) {
+  return ParseAndPrepare<v1::PutMemoryRequest>(message, context);
+}
+
+absl::StatusOr<StreamItem> ReceiveItem(const grpc::ByteBuffer& message,
+                                       const ServiceContext& context) {
+  StreamItem item;
+  auto payloads = ParseRequest(message, MaxHeadBytes(context.limits), item.message);
+  if (!payloads.ok()) return payloads.status();
+  item.payloads = *std::move(payloads);
+  item.bytes = static_cast<int64_t>(message.Length());
+  return item;
+}
+
+absl::StatusOr<PreparedRequest> PrepareItem(const StreamItem& item,
+                                            const std::shared_ptr<StreamSequence>& sequence,
+                                            const ServiceContext& context) {
+  const v1::EncodeStreamRequest& message = item.message;
+  if (!message.has_request()) return Refusal("request", "an EncodeRequest", "none");
+  absl::Status status = CheckPlace(message, sequence.get());
+  if (!status.ok()) return status;
+  const RequestPayloads payloads(item.payloads, {v1::EncodeStreamRequest::kRequestFieldNumber});
+  absl::StatusOr<PreparedRequest> prepared =
+      Prepare(message.request(), payloads, item.bytes, context, sequence.get());
+  if (!prepared.ok() || sequence == nullptr) return prepared;
+  status = sequence->Admit(prepared->compute.span(), context.memories);
+  if (!status.ok()) return status;
+  prepared->compute.part_of = sequence;
+  return prepared;
+}
+
+}  // namespace attendant::server

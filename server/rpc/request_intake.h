@@ -1,0 +1,49 @@
+// From a received message to a request that can be queued.
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "attendant/v1/encoder_service.pb.h"
+#include "server/request/compute_request.h"
+#include "server/request/service_context.h"
+#include "server/cross_kv/stream_sequence.h"
+#include "server/wire/request_codec.h"
+
+namespace attendant::server {
+
+struct PreparedRequest {
+  ComputeRequest compute;
+  int64_t bytes = 0;  // of message, answer and scratch
+};
+
+// An EncodeStreamRequest.
+struct StreamItem {
+  v1::EncodeStreamRequest message;  // without the tensors' data
+  std::vector<TensorPayload> payloads;
+  int64_t bytes = 0;  // of the message
+};
+
+// An AttendRequest; an EncodeRequest; a PutMemoryRequest. The tensors' data stays where it arrived.
+absl::StatusOr<PreparedRequest> PrepareAttend(const grpc::ByteBuffer& message,
+                                              const ServiceContext& context);
+absl::StatusOr<PreparedRequest> PrepareEncode(const grpc::ByteBuffer& message,
+                                              const ServiceContext& context);
+
+absl::StatusOr<PreparedRequest> PreparePutMemory(const grpc::ByteBuffer& message,
+                                                 const ServiceContext& context);
+
+// INVALID_ARGUMENT: it is malformed, so that even its id is not known.
+absl::StatusOr<StreamItem> ReceiveItem(const grpc::ByteBuffer& message,
+                                       const ServiceContext& context);
+
+// `sequence` is that which the item is a part of, or null.
+absl::StatusOr<PreparedRequest> PrepareItem(const StreamItem& item,
+                                            const std::shared_ptr<StreamSequence>& sequence,
+                                            const ServiceContext& context);
+
+}  // namespace attendant::server

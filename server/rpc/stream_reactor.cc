@@ -1,0 +1,243 @@
+#include "server/rpc/stream_reactor.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/tensors/status_mapping.h"
+
+namespace attendant::server {
+namespace {
+
+// The error of an item that its sequence has not seen.
+absl::Status WithPlace(const absl::Status& status, const StreamSequence& sequence) {
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), "; sequence ", sequence.number(),
+                                   " stays as it was, at ", sequence.tokens(), " tokens"));
+}
+
+}  // namespace
+
+grpc::ServerGenericBidiReactor* StreamReactor::Start(const ServiceContext& context,
+                                                     grpc::GenericCallbackServerContext& call,
+                                                     std::unique_ptr<Admission::Slot> slot,
+                                                     OpenStreams& open_streams) {
+  std::shared_ptr<StreamReactor> reactor(
+      new StreamReactor(context, call, std::move(slot), open_streams));
+  {
+    std::lock_guard lock(reactor->mutex_);
+    reactor->self_ = reactor;
+    reactor->Advance();
+  }
+  open_streams.Add(reactor);
+  return reactor.get();
+}
+
+StreamReactor::StreamReactor(const ServiceContext& context,
+                             grpc::GenericCallbackServerContext& call,
+                             std::unique_ptr<Admission::Slot> slot, OpenStreams& open_streams)
+    : context_(context),
+      call_(call),
+      deadline_(DeadlineOf(call, context.clock)),
+      open_streams_(open_streams),
+      slot_(std::move(slot)) {}
+
+void StreamReactor::Drain() {
+  std::lock_guard lock(mutex_);
+  if (!input_ended_) end_ = DrainingError();
+  input_ended_ = true;
+  Advance();
+}
+
+void StreamReactor::OnReadDone(bool ok) {
+  grpc::ByteBuffer message;
+  {
+    std::lock_guard lock(mutex_);
+    if (!ok) {
+      reading_ = false;
+      input_ended_ = true;
+      if (call_.IsCancelled()) Lose();
+      return Advance();
+    }
+    ++in_flight_;
+    ++items_;
+    message.Swap(&message_);
+  }
+  // Read on only when it is known which sequence this one belongs to.
+  absl::StatusOr<StreamItem> item = ReceiveItem(message, context_);
+  message.Clear();
+  if (!item.ok()) return RefuseMalformed(item.status());
+  const bool accepted = !context_.admission.closed();
+  std::optional<Taken> taken;
+  {
+    std::lock_guard lock(mutex_);
+    reading_ = false;
+    if (accepted) taken = Take(*std::move(item));
+    Advance();
+  }
+  if (!accepted) taken = End({item->message.id(), false, nullptr}, {DrainingError(), {}});
+  Work(std::move(taken));
+}
+
+void StreamReactor::RefuseMalformed(const absl::Status& status) {
+  RequestAccount(kName).Report(status, context_.metrics);
+  std::lock_guard lock(mutex_);
+  reading_ = false;
+  --in_flight_;
+  input_ended_ = true;
+  if (end_.ok()) end_ = status;
+  Advance();
+}
+
+std::optional<StreamReactor::Taken> StreamReactor::Take(StreamItem item) {
+  const uint64_t number = item.message.sequence();
+  if (number == 0) return Taken{std::move(item), nullptr};
+  const auto [entry, is_new] = sequences_.try_emplace(number);
+  std::shared_ptr<StreamSequence> sequence = std::move(entry->second);
+  entry->second = nullptr;
+  if (is_new) sequence = std::make_shared<StreamSequence>(number);
+  if (sequence != nullptr) return Taken{std::move(item), std::move(sequence)};
+  held_back_ = std::move(item);
+  return std::nullopt;
+}
+
+void StreamReactor::GiveBack(const Pending& pending, bool computed) {
+  if (pending.sequence == nullptr) return;
+  const bool goes = !pending.sequence->begun() || (pending.ends && computed);
+  if (goes) {
+    pending.sequence->LetGo();  // before the answer: who reads that finds the room free
+    sequences_.erase(pending.sequence->number());
+  } else {
+    sequences_[pending.sequence->number()] = pending.sequence;
+  }
+}
+
+void StreamReactor::Work(std::optional<Taken> next) {
+  while (next) {
+    Pending pending{next->item.message.id(), next->item.message.ends(), next->sequence};
+    const absl::Status status = Submit(*next, pending);
+    if (status.ok()) return;
+    next = End(std::move(pending), {status, absl::ZeroDuration()});
+  }
+}
+
+absl::Status StreamReactor::Submit(const Taken& taken, Pending& pending) {
+  absl::StatusOr<PreparedRequest> request = PrepareItem(taken.item, taken.sequence, context_);
+  if (!request.ok()) return request.status();
+  pending.account.Describe(request->compute);
+  pending.tokens = request->compute.layout.tokens();
+  auto job = std::make_unique<EncodeJob>(std::move(request->compute), cancelled_,
+                                         [self = shared_from_this(), pending](JobOutcome outcome) {
+                                           self->Work(self->End(pending, std::move(outcome)));
+                                         });
+  job->bytes = request->bytes;
+  job->deadline = deadline_;
+  std::unique_ptr<Job> queued = std::move(job);
+  return context_.queue.Submit(queued);
+}
+
+std::optional<StreamReactor::Taken> StreamReactor::End(Pending pending, JobOutcome outcome) {
+  const bool computed = outcome.answer.ok();
+  if (computed) pending.account.SetQueued(outcome.queued);
+  pending.account.Report(outcome.answer.status(), context_.metrics);
+  if (pending.sequence != nullptr) {
+    if (computed) {
+      pending.sequence->Keep(pending.tokens);
+    } else {
+      outcome.answer = WithPlace(outcome.answer.status(), *pending.sequence);
+    }
+  }
+  grpc::ByteBuffer answer = computed ? ToStreamResponse(pending.id, *std::move(outcome.answer))
+                                     : ToStreamError(pending.id, outcome.answer.status());
+  std::lock_guard lock(mutex_);
+  GiveBack(pending, computed);
+  if (lost_) return std::nullopt;
+  answers_.push_back(std::move(answer));
+  std::optional<Taken> next;
+  if (std::optional<StreamItem> item = std::exchange(held_back_, std::nullopt)) {
+    next = Take(*std::move(item));
+  }
+  Advance();
+  return next;
+}
+
+void StreamReactor::OnWriteDone(bool ok) {
+  std::lock_guard lock(mutex_);
+  writing_ = false;
+  answers_.pop_front();
+  --in_flight_;
+  if (!ok) Lose();
+  Advance();
+}
+
+void StreamReactor::OnCancel() {
+  std::lock_guard lock(mutex_);
+  Lose();
+  Advance();
+}
+
+void StreamReactor::Lose() {
+  if (lost_) return;
+  lost_ = true;
+  input_ended_ = true;
+  held_back_.reset();
+  end_ = LostCallerError(call_, context_);
+  cancelled_->store(true, std::memory_order_relaxed);
+}
+
+void StreamReactor::Advance() {
+  if (finished_) return;
+  if (!writing_ && !answers_.empty() && !lost_) {
+    writing_ = true;
+    StartWrite(&answers_.front());
+  }
+  if (!reading_ && !input_ended_ && !held_back_ && in_flight_ < context_.limits.stream_window) {
+    reading_ = true;
+    StartRead(&message_);
+  }
+  LimitIdleness();
+  if (!input_ended_ || writing_ || (in_flight_ > 0 && !lost_)) return;
+  finished_ = true;
+  Finish(ToGrpcStatus(end_));
+}
+
+void StreamReactor::LimitIdleness() {
+  if (input_ended_ || !reading_ || in_flight_ > 0) return idle_.reset();
+  if (idle_) return;
+  const auto timeout = absl::ToChronoNanoseconds(context_.limits.stream_idle_timeout);
+  // A new one each time: the callback of one that was cancelled may be yet to come.
+  idle_.emplace();
+  idle_->Set(std::chrono::system_clock::now() + timeout,
+             [weak = weak_from_this(), items = items_](bool expired) {
+               if (!expired) return;
+               if (const auto self = weak.lock()) self->OnIdle(items);
+             });
+}
+
+void StreamReactor::OnIdle(uint64_t items) {
+  std::lock_guard lock(mutex_);
+  if (input_ended_ || items != items_) return;
+  end_ = absl::DeadlineExceededError(
+      absl::StrCat("the stream's next item did not arrive within ",
+                   absl::FormatDuration(context_.limits.stream_idle_timeout)));
+  input_ended_ = true;
+  Advance();
+}
+
+void StreamReactor::OnDone() {
+  open_streams_.Remove(this);
+  std::unique_ptr<Admission::Slot> slot;
+  std::shared_ptr<StreamReactor> self;
+  std::map<uint64_t, std::shared_ptr<StreamSequence>> sequences;
+  std::lock_guard lock(mutex_);
+  answers_.clear();
+  sequences.swap(sequences_);
+  // Jobs that have just ended may still hold them.
+  for (const auto& [number, sequence] : sequences) {
+    if (sequence != nullptr) sequence->LetGo();
+  }
+  slot = std::move(slot_);
+  self = std::move(self_);
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,144 @@
+#include "server/rpc/unary_reactor.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/tensors/status_mapping.h"
+
+namespace attendant::server {
+
+grpc::ServerGenericBidiReactor* UnaryReactor::Start(const ServiceContext& context,
+                                                    const UnaryMethod& method,
+                                                    grpc::GenericCallbackServerContext& call,
+                                                    std::unique_ptr<Admission::Slot> slot) {
+  std::shared_ptr<UnaryReactor> reactor(new UnaryReactor(context, method, call, std::move(slot)));
+  reactor->self_ = reactor;
+  reactor->AskForPermit();
+  return reactor.get();
+}
+
+UnaryReactor::UnaryReactor(const ServiceContext& context, const UnaryMethod& method,
+                           grpc::GenericCallbackServerContext& call,
+                           std::unique_ptr<Admission::Slot> slot)
+    : context_(context),
+      method_(method),
+      call_(call),
+      slot_(std::move(slot)),
+      account_(method.name) {}
+
+void UnaryReactor::AskForPermit() {
+  // How large the body is, nobody has said yet.
+  const int64_t bytes = context_.limits.max_request_bytes;
+  std::unique_ptr<Admission::Wish> wish = context_.admission.RequestPermit(
+      bytes, [weak = weak_from_this()](std::unique_ptr<Admission::Permit> permit) {
+        if (const auto self = weak.lock()) self->OnPermit(std::move(permit));
+      });
+  if (wish == nullptr) {
+    return End({absl::ResourceExhaustedError(absl::StrCat(
+        "the server's receive memory is smaller than a request of ", bytes, " bytes"))});
+  }
+  std::lock_guard lock(mutex_);
+  wish_ = std::move(wish);
+}
+
+void UnaryReactor::OnPermit(std::unique_ptr<Admission::Permit> permit) {
+  std::lock_guard lock(mutex_);
+  if (phase_ != Phase::kAwaitingPermit) return;
+  phase_ = Phase::kReceiving;
+  permit_ = std::move(permit);
+  receive_timeout_.Set(
+      std::chrono::system_clock::now() + absl::ToChronoNanoseconds(context_.limits.receive_timeout),
+      [weak = weak_from_this()](bool expired) {
+        if (!expired) return;
+        if (const auto self = weak.lock()) self->OnReceiveTimeout();
+      });
+  StartRead(&message_);
+}
+
+void UnaryReactor::OnReceiveTimeout() {
+  End({.status = absl::DeadlineExceededError(
+           absl::StrCat("the request's body did not arrive within ",
+                        absl::FormatDuration(context_.limits.receive_timeout))),
+       .only_in = Phase::kReceiving});
+}
+
+void UnaryReactor::OnReadDone(bool ok) {
+  if (!ok) return End({.status = ReadError(), .only_in = Phase::kReceiving});
+  {
+    std::lock_guard lock(mutex_);
+    if (phase_ != Phase::kReceiving) return;
+    phase_ = Phase::kComputing;
+    receive_timeout_.Cancel();
+  }
+  Submit();
+}
+
+absl::Status UnaryReactor::ReadError() const {
+  if (context_.admission.closed()) return DrainingError();
+  if (call_.IsCancelled()) return LostCallerError(call_, context_);
+  return absl::InvalidArgumentError("the call ended without a request message");
+}
+
+void UnaryReactor::Submit() {
+  absl::StatusOr<PreparedRequest> prepared = method_.prepare(message_, context_);
+  message_.Clear();  // what is needed of it, the request holds
+  if (!prepared.ok()) return End({prepared.status()});
+  const auto self = shared_from_this();
+  auto job = std::make_unique<EncodeJob>(
+      std::move(prepared->compute), cancelled_,
+      [self](JobOutcome outcome) { self->OnOutcome(std::move(outcome)); });
+  job->bytes = prepared->bytes;
+  job->deadline = DeadlineOf(call_, context_.clock);
+  std::unique_ptr<Admission::Permit> permit;
+  {
+    std::lock_guard lock(mutex_);
+    if (phase_ == Phase::kFinished) return;
+    account_.Describe(job->request());
+    permit = std::move(permit_);
+  }
+  std::unique_ptr<Job> queued = std::move(job);
+  const absl::Status status = context_.queue.Submit(queued);
+  if (status.ok()) return;
+  queued.reset();  // with what it holds, before the caller asks for it again
+  End({.status = status, .retry_hint = absl::IsResourceExhausted(status)});
+}
+
+void UnaryReactor::OnOutcome(JobOutcome outcome) {
+  if (!outcome.answer.ok()) return End({outcome.answer.status()});
+  End({.status = absl::OkStatus(),
+       .answer = method_.respond(*std::move(outcome.answer)),
+       .queued = outcome.queued});
+}
+
+void UnaryReactor::OnCancel() {
+  cancelled_->store(true, std::memory_order_relaxed);
+  End({LostCallerError(call_, context_)});
+}
+
+void UnaryReactor::End(Ending ending) {
+  std::unique_ptr<Admission::Permit> permit;
+  std::lock_guard lock(mutex_);
+  if (phase_ == Phase::kFinished) return;
+  if (ending.only_in && phase_ != *ending.only_in) return;
+  phase_ = Phase::kFinished;
+  permit = std::move(permit_);
+  receive_timeout_.Cancel();
+  if (ending.status.ok()) account_.SetQueued(ending.queued);
+  account_.Report(ending.status, context_.metrics);
+  if (ending.retry_hint) call_.AddTrailingMetadata(kRetryPushbackTrailer, kRetryPushbackMs);
+  if (!ending.status.ok()) return Finish(ToGrpcStatus(ending.status));
+  answer_.Swap(&ending.answer);
+  StartWriteAndFinish(&answer_, grpc::WriteOptions(), grpc::Status::OK);
+}
+
+void UnaryReactor::OnDone() {
+  std::unique_ptr<Admission::Slot> slot;
+  std::shared_ptr<UnaryReactor> self;
+  std::lock_guard lock(mutex_);
+  answer_.Clear();
+  slot = std::move(slot_);
+  self = std::move(self_);
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,91 @@
+// One call of Attend, Encode or PutMemory.
+#pragma once
+
+#include <grpcpp/alarm.h>
+#include <grpcpp/generic/async_generic_service.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "server/admission/admission.h"
+#include "server/execution/encode_job.h"
+#include "server/request/service_context.h"
+#include "server/rpc/request_end.h"
+#include "server/rpc/request_intake.h"
+
+namespace attendant::server {
+
+// What tells the unary methods apart.
+struct UnaryMethod {
+  const char* name;
+  absl::StatusOr<PreparedRequest> (*prepare)(const grpc::ByteBuffer&, const ServiceContext&);
+  grpc::ByteBuffer (*respond)(Answer);
+};
+
+// Permit -> message -> job -> answer. A caller may half-close after its message or not.
+//
+// Four parties come in on threads of their own: gRPC's reactions, the permit, the receive timeout,
+// and whoever ends the job. Each of them first moves `phase_` on under `mutex_`, and gives up if
+// another one was faster; End, which sets the last phase, is the only place that finishes the call.
+// Operations of gRPC are started with the mutex held, so that none follows Finish; gRPC runs no
+// reaction of this class inside them. Permits and wishes are destroyed without it, as that runs
+// other calls.
+//
+// gRPC holds the object (through self_) until OnDone, the job until it has ended; permit and
+// timeout find it gone if they come late.
+class UnaryReactor final : public grpc::ServerGenericBidiReactor,
+                           public std::enable_shared_from_this<UnaryReactor> {
+ public:
+  // `context`, `method` and `call` outlive the call.
+  static grpc::ServerGenericBidiReactor* Start(const ServiceContext& context,
+                                               const UnaryMethod& method,
+                                               grpc::GenericCallbackServerContext& call,
+                                               std::unique_ptr<Admission::Slot> slot);
+
+  void OnReadDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+ private:
+  enum class Phase { kAwaitingPermit, kReceiving, kComputing, kFinished };
+
+  struct Ending {
+    absl::Status status;  // OK: with an answer
+    grpc::ByteBuffer answer = {};
+    std::optional<Phase> only_in = {};  // else the call goes on
+    bool retry_hint = false;
+    absl::Duration queued = {};
+  };
+
+  UnaryReactor(const ServiceContext& context, const UnaryMethod& method,
+               grpc::GenericCallbackServerContext& call, std::unique_ptr<Admission::Slot> slot);
+
+  void AskForPermit();
+  void OnPermit(std::unique_ptr<Admission::Permit> permit);
+  void OnReceiveTimeout();
+  void Submit();
+  void OnOutcome(JobOutcome outcome);
+  absl::Status ReadError() const;
+  void End(Ending ending);
+
+  const ServiceContext& context_;
+  const UnaryMethod& method_;
+  grpc::GenericCallbackServerContext& call_;
+  const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
+
+  std::mutex mutex_;
+  // The rest is guarded by mutex_, but for message_, which the read owns and then Submit.
+  Phase phase_ = Phase::kAwaitingPermit;
+  std::shared_ptr<UnaryReactor> self_;
+  std::unique_ptr<Admission::Slot> slot_;
+  std::unique_ptr<Admission::Wish> wish_;
+  std::unique_ptr<Admission::Permit> permit_;
+  grpc::Alarm receive_timeout_;
+  grpc::ByteBuffer message_;
+  grpc::ByteBuffer answer_;
+  RequestAccount account_;
+};
+
+}  // namespace attendant::server

@@ -1,0 +1,122 @@
+#include "server/settings/read_settings.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "server/settings/model_setting.h"
+#include "server/settings/settings_sources.h"
+#include "server/settings/settings_table.h"
+
+namespace attendant::server {
+namespace {
+
+absl::Status Apply(const SettingsSource& source, Settings& settings) {
+  for (const SettingRow& row : SettingsTable()) {
+    const auto texts = source.texts.find(row.name);
+    if (texts == source.texts.end()) continue;
+    const absl::Status status = row.kind.read(texts->second, settings);
+    if (!status.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(source.labels.at(row.name), ": ", status.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Every overlay lies over a model that is none itself.
+absl::Status CheckOverlays(const std::vector<ModelSetting>& models) {
+  for (const ModelSetting& overlay : models) {
+    if (overlay.overlay.empty()) continue;
+    const bool has_base = std::any_of(models.begin(), models.end(), [&](const ModelSetting& base) {
+      return base.name == overlay.source && base.overlay.empty();
+    });
+    if (has_base) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--model ", overlay.name,
+                     ": expected the name of another model, not an overlay, before ,overlay=, got ",
+                     overlay.source));
+  }
+  return absl::OkStatus();
+}
+
+// What no row can say alone.
+absl::Status CheckTogether(const Settings& settings) {
+  if (settings.port != 0 && settings.port == settings.http_port) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--port and --http-port: expected two different ports, got ", settings.port, " for both"));
+  }
+  if (settings.max_queue_tokens < settings.max_request_tokens) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--max-queue-tokens: expected at least --max-request-tokens (",
+                     settings.max_request_tokens, "), got ", settings.max_queue_tokens));
+  }
+  return CheckOverlays(settings.models);
+}
+
+absl::StatusOr<Settings> ReadValues(
+    CommandLine& line, const std::vector<std::pair<std::string, std::string>>& environment) {
+  absl::StatusOr<SettingsSource> variables = ReadVariables(environment, line.config_file);
+  if (!variables.ok()) return variables.status();
+  absl::StatusOr<SettingsSource> file = SettingsSource();
+  if (!line.config_file.empty()) file = ReadConfigFile(line.config_file);
+  if (!file.ok()) return file.status();
+
+  // The weakest first: the stronger ones overwrite it, and every value given is checked.
+  Settings settings;
+  for (const SettingsSource* source : {&*file, &*variables, &line.flags}) {
+    if (absl::Status status = Apply(*source, settings); !status.ok()) return status;
+  }
+  if (absl::Status status = CheckTogether(settings); !status.ok()) return status;
+  if (settings.models.empty()) {
+    ModelSetting& model = settings.models.emplace_back();
+    model.name = model.source = "worked-example";
+  }
+  return settings;
+}
+
+}  // namespace
+
+absl::StatusOr<SettingsRequest> ReadSettings(
+    const std::vector<std::string>& arguments,
+    const std::vector<std::pair<std::string, std::string>>& environment) {
+  absl::StatusOr<CommandLine> line = ReadFlags(arguments);
+  if (!line.ok()) return line.status();
+  SettingsRequest request;
+  if (line->help) {
+    request.kind = SettingsRequest::Kind::kHelp;
+    request.text = HelpText();
+    return request;
+  }
+  if (line->version) {
+    request.kind = SettingsRequest::Kind::kVersion;
+    request.text = absl::StrCat("attendant-server ", ATTENDANT_VERSION, "\noneDNN ",
+                                OneDnnVersion(), "\ninstruction set ", EffectiveIsa(), "\n");
+    return request;
+  }
+  absl::StatusOr<Settings> settings = ReadValues(*line, environment);
+  if (!settings.ok()) return settings.status();
+  request.settings = *std::move(settings);
+  if (!line->describe) return request;
+  absl::StatusOr<ModelSetting> model = ParseModelSource(*line->describe);
+  if (!model.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("--describe: ", model.status().message()));
+  }
+  if (!model->overlay.empty()) {
+    return absl::InvalidArgumentError("--describe: expected a source of its own, got an overlay");
+  }
+  model->name = model->source;
+  request.kind = SettingsRequest::Kind::kDescribe;
+  request.settings.models = {*std::move(model)};
+  request.describe = {line->json, line->ranks};
+  return request;
+}
+
+std::vector<std::string> DescribeSettings(const Settings& settings) {
+  std::vector<std::string> lines;
+  for (const SettingRow& row : SettingsTable()) {
+    lines.push_back(absl::StrCat(row.name, " = ", row.kind.show(settings)));
+  }
+  return lines;
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,86 @@
+#include "server/tensors/answer_tensor.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/shape.h"
+#include "engine/kernels/convert.h"
+
+namespace attendant::server {
+
+absl::StatusOr<AnswerTensor> AnswerTensor::Make(std::vector<int64_t> shape, DataType dtype) {
+  AnswerTensor tensor;
+  tensor.elements_ = *ElementCount(shape);
+  const int64_t bytes = tensor.elements_ * ByteWidth(dtype);
+  tensor.data_.reset(static_cast<uint8_t*>(std::malloc(static_cast<size_t>(bytes))));
+  if (tensor.data_ == nullptr) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory for ", bytes, " bytes of the answer"));
+  }
+  tensor.shape_ = std::move(shape);
+  tensor.dtype_ = dtype;
+  return tensor;
+}
+
+void AnswerTensor::Write(int64_t first, const float* values, int64_t count) {
+  FromFloat(values, count, dtype_, data_.get() + first * ByteWidth(dtype_));
+}
+
+void AnswerTensor::Write(int64_t first, const int32_t* values, int64_t count) {
+  std::memcpy(data_.get() + first * ByteWidth(dtype_), values, count * sizeof(int32_t));
+}
+
+void AnswerTensor::WriteZeros(int64_t first, int64_t count) {
+  // All these types have zero as zero bytes.
+  const int64_t width = ByteWidth(dtype_);
+  std::memset(data_.get() + first * width, 0, static_cast<size_t>(count * width));
+}
+
+v1::Tensor AnswerTensor::head() const {
+  v1::Tensor head;
+  head.set_dtype(ToWire(dtype_));
+  head.mutable_shape()->Add(shape_.begin(), shape_.end());
+  return head;
+}
+
+grpc::Slice AnswerTensor::TakeData() {
+  const size_t bytes = static_cast<size_t>(elements_ * ByteWidth(dtype_));
+  return grpc::Slice(data_.release(), bytes, std::free);
+}
+
+void ScatterRows(const TokenLayout& layout, MatrixView<const float> rows, AnswerTensor& target) {
+  if (layout.sequence_first) return SelectRows(TokensOfRows(layout), rows, target);
+  const int64_t width = rows.cols;
+  int64_t next = 0;  // first row of the target that is not written
+  int64_t kept = 0;
+  for (const RowRun& run : layout.runs) {
+    target.WriteZeros(next * width, (run.first - next) * width);
+    if (rows.stride == width) {
+      target.Write(run.first * width, rows.row(kept), run.count * width);
+    } else {
+      for (int64_t i = 0; i < run.count; ++i) {
+        target.Write((run.first + i) * width, rows.row(kept + i), width);
+      }
+    }
+    kept += run.count;
+    next = run.first + run.count;
+  }
+  target.WriteZeros(next * width, target.elements() - next * width);
+}
+
+void SelectRows(absl::Span<const int32_t> tokens, MatrixView<const float> rows,
+                AnswerTensor& target) {
+  int64_t first = 0;
+  for (const int32_t token : tokens) {
+    if (token < 0) {
+      target.WriteZeros(first, rows.cols);
+    } else {
+      target.Write(first, rows.row(token), rows.cols);
+    }
+    first += rows.cols;
+  }
+}
+
+}  // namespace attendant::server

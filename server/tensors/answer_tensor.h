@@ -1,0 +1,59 @@
+// Tensors of an answer, written once into the memory that goes to the wire.
+#pragma once
+
+#include <grpcpp/support/slice.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "attendant/v1/tensor.pb.h"
+#include "engine/base/data_type.h"
+#include "engine/base/matrix_view.h"
+#include "server/tensors/token_layout.h"
+
+namespace attendant::server {
+
+// Dense, row-major, of a float type or int32. Starts undefined: every element has to be written.
+// Move-only.
+class AnswerTensor {
+ public:
+  // RESOURCE_EXHAUSTED if there is no memory; the size has been checked against the limit.
+  static absl::StatusOr<AnswerTensor> Make(std::vector<int64_t> shape, DataType dtype);
+
+  // Elements [first, first + count) of a float type, from float32; of int32.
+  void Write(int64_t first, const float* values, int64_t count);
+  void Write(int64_t first, const int32_t* values, int64_t count);
+  void WriteZeros(int64_t first, int64_t count);
+
+  int64_t elements() const { return elements_; }
+  int64_t dim(size_t i) const { return shape_[i]; }
+
+  // dtype and shape.
+  v1::Tensor head() const;
+
+  // The data, which the slice then owns; the tensor is empty afterwards.
+  grpc::Slice TakeData();
+
+ private:
+  struct Free {
+    void operator()(uint8_t* memory) const { std::free(memory); }
+  };
+
+  std::vector<int64_t> shape_;
+  DataType dtype_ = DataType::kFloat32;
+  int64_t elements_ = 0;
+  std::unique_ptr<uint8_t, Free> data_;
+};
+
+// rows: the kept rows of one request, [T, width]; target: [B, S, width], [S, B, width] or [T,
+// width]. Padded rows become zeros.
+void ScatterRows(const TokenLayout& layout, MatrixView<const float> rows, AnswerTensor& target);
+
+// The same rows; target [R, width] takes those of `tokens` [R], in that order, and zeros for -1.
+void SelectRows(absl::Span<const int32_t> tokens, MatrixView<const float> rows,
+                AnswerTensor& target);
+
+}  // namespace attendant::server

@@ -1,0 +1,36 @@
+#include "server/tensors/status_mapping.h"
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/shape.h"
+
+namespace attendant::server {
+namespace {
+
+constexpr size_t kQuotedBytes = 128;
+constexpr size_t kShownDimensions = 8;
+
+}  // namespace
+
+grpc::Status ToGrpcStatus(const absl::Status& status) {
+  if (status.ok()) return grpc::Status::OK;
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
+}
+
+absl::Status Refusal(const std::string& field, const std::string& expected,
+                     const std::string& came) {
+  return absl::InvalidArgumentError(absl::StrCat(field, ": expected ", expected, "; got ", came));
+}
+
+std::string Quote(const std::string& text) {
+  const bool cut = text.size() > kQuotedBytes;
+  return absl::StrCat("\"", absl::CHexEscape(text.substr(0, kQuotedBytes)), cut ? "…\"" : "\"");
+}
+
+std::string ShapeText(absl::Span<const int64_t> shape) {
+  if (shape.size() <= kShownDimensions) return ShapeToString(shape);
+  return absl::StrCat(shape.size(), " dimensions beginning ",
+                      ShapeToString(shape.first(kShownDimensions)));
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,213 @@
+#include "server/tensors/token_layout.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/shape.h"
+#include "server/tensors/status_mapping.h"
+
+namespace attendant::server {
+namespace {
+
+absl::Status CheckTokenCount(const TokenClaims& claims, int64_t max_tokens) {
+  const std::optional<int64_t> rows = ElementCount(claims.shape);
+  if (rows && *rows <= max_tokens) return absl::OkStatus();
+  return Refusal(claims.field + ".shape", absl::StrCat("at most ", max_tokens, " tokens"),
+                 ShapeText(claims.shape));
+}
+
+absl::Status CheckLengths(const TokenClaims& claims, int64_t max) {
+  for (size_t i = 0; i < claims.lengths.size(); ++i) {
+    if (claims.lengths[i] >= 0 && claims.lengths[i] <= max) continue;
+    return Refusal(absl::StrCat(claims.scope, "lengths[", i, "]"), absl::StrCat("0..", max),
+                   absl::StrCat(claims.lengths[i]));
+  }
+  return absl::OkStatus();
+}
+
+// The rows that the places of one sequence are in the request's tensors.
+struct SequenceRows {
+  int64_t first = 0;
+  int64_t step = 1;  // to the next place
+
+  int64_t of(int64_t place) const { return first + place * step; }
+};
+
+// Of a padded layout.
+SequenceRows PaddedRows(const TokenLayout& layout, int64_t sequence) {
+  if (layout.sequence_first) return {sequence, layout.sequences};
+  return {sequence * layout.padded_length};
+}
+
+// Appends a token of the sequence that is not ended yet, merging its row with the run before if
+// they touch.
+void AddToken(TokenLayout& layout, int64_t row, int64_t position) {
+  if (!layout.runs.empty() && layout.runs.back().first + layout.runs.back().count == row) {
+    ++layout.runs.back().count;
+  } else {
+    layout.runs.push_back({row, 1});
+  }
+  layout.positions.push_back(static_cast<int32_t>(position));
+}
+
+void EndSequence(TokenLayout& layout) {
+  layout.cu_seqlens.push_back(static_cast<int32_t>(layout.positions.size()));
+}
+
+// Appends a sequence that keeps its first `length` tokens.
+void AddLeading(TokenLayout& layout, SequenceRows rows, int64_t length) {
+  for (int64_t i = 0; i < length; ++i) AddToken(layout, rows.of(i), i);
+  EndSequence(layout);
+}
+
+// Appends a sequence that keeps the tokens whose mask is not zero.
+void AddMasked(TokenLayout& layout, SequenceRows rows, absl::Span<const int64_t> mask) {
+  int64_t kept = 0;
+  for (int64_t s = 0; s < static_cast<int64_t>(mask.size()); ++s) {
+    if (mask[s] == 0) continue;
+    layout.leading &= s == kept++;
+    AddToken(layout, rows.of(s), s);
+  }
+  EndSequence(layout);
+}
+
+absl::StatusOr<TokenLayout> LayOutPacked(const TokenClaims& claims, int64_t max_tokens) {
+  const int64_t tokens = claims.shape[0];
+  const int64_t sequences = static_cast<int64_t>(claims.lengths.size());
+  if (claims.sequence_first) {
+    return Refusal("layout", absl::StrCat("BATCH_FIRST with packed ", claims.field),
+                   "SEQUENCE_FIRST");
+  }
+  if (claims.attention_mask) {
+    return Refusal(claims.scope + "attention_mask", "none with packed tokens", "one");
+  }
+  if (sequences < 1 || sequences > max_tokens) {
+    return Refusal(claims.scope + "lengths",
+                   absl::StrCat("1 to ", max_tokens, " numbers with packed ", claims.field),
+                   absl::StrCat(sequences));
+  }
+  if (absl::Status status = CheckLengths(claims, tokens); !status.ok()) return status;
+  int64_t sum = 0;
+  for (int64_t length : claims.lengths) sum += length;
+  if (sum != tokens) {
+    return Refusal(claims.scope + "lengths",
+                   absl::StrCat("a sum of ", tokens, ", the rows of ", claims.field),
+                   absl::StrCat(sum));
+  }
+  TokenLayout layout{.packed = true, .sequences = sequences, .rows = tokens};
+  for (int64_t length : claims.lengths) {
+    layout.padded_length = std::max(layout.padded_length, length);
+    AddLeading(layout, {layout.cu_seqlens.back()}, length);
+  }
+  return layout;
+}
+
+absl::Status AddMaskedRows(const WireTensor& tensor, TokenLayout& layout) {
+  const int64_t length = layout.padded_length;
+  if (absl::Status status = CheckShape(tensor, {layout.sequences, length}, "[B, S] = ");
+      !status.ok()) {
+    return status;
+  }
+  absl::StatusOr<CheckedTensor> mask = CheckTensor(tensor, ElementKind::kIntegerOrBool);
+  if (!mask.ok()) return mask.status();
+  std::vector<int64_t> row(length);
+  for (int64_t b = 0; b < layout.sequences; ++b) {
+    mask->data.ReadIntegers(mask->dtype, b * length, length, row.data());
+    AddMasked(layout, PaddedRows(layout, b), row);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TokenLayout> LayOutPadded(const TokenClaims& claims) {
+  const int64_t sequences = claims.shape[claims.sequence_first ? 1 : 0];
+  const int64_t length = claims.shape[claims.sequence_first ? 0 : 1];
+  TokenLayout layout{.sequence_first = claims.sequence_first,
+                     .sequences = sequences,
+                     .padded_length = length,
+                     .rows = sequences * length};
+  if (claims.attention_mask) {
+    if (!claims.lengths.empty()) {
+      return Refusal(claims.scope + "attention_mask", "either it or lengths", "both");
+    }
+    absl::Status status = AddMaskedRows(*claims.attention_mask, layout);
+    if (!status.ok()) return status;
+    return layout;
+  }
+  if (!claims.lengths.empty()) {
+    if (static_cast<int64_t>(claims.lengths.size()) != sequences) {
+      return Refusal(claims.scope + "lengths", absl::StrCat("B = ", sequences, " numbers"),
+                     absl::StrCat(claims.lengths.size()));
+    }
+    if (absl::Status status = CheckLengths(claims, length); !status.ok()) return status;
+  }
+  for (int64_t b = 0; b < sequences; ++b) {
+    AddLeading(layout, PaddedRows(layout, b), claims.lengths.empty() ? length : claims.lengths[b]);
+  }
+  return layout;
+}
+
+}  // namespace
+
+TokenLayout WithRowsBefore(const TokenLayout& layout, int64_t rows) {
+  TokenLayout longer{.packed = layout.packed,
+                     .sequence_first = layout.sequence_first,
+                     .sequences = layout.sequences,
+                     .padded_length = layout.padded_length + rows,
+                     .leading = layout.leading};
+  for (int64_t b = 0; b < layout.sequences; ++b) {
+    const int64_t before = layout.length(b) > 0 ? rows : 0;
+    const SequenceRows places = layout.packed ? SequenceRows{longer.rows} : PaddedRows(longer, b);
+    longer.rows += layout.packed ? before + layout.length(b) : longer.padded_length;
+    for (int64_t i = 0; i < before; ++i) AddToken(longer, places.of(i), i);
+    for (const int32_t position : layout.positions_of(b)) {
+      AddToken(longer, places.of(rows + position), rows + position);
+    }
+    EndSequence(longer);
+  }
+  return longer;
+}
+
+TokenLayout WithRangesKept(const TokenLayout& layout,
+                           absl::FunctionRef<TokenRange(int64_t sequence)> range) {
+  TokenLayout shorter{.packed = layout.packed,
+                      .sequence_first = layout.sequence_first,
+                      .sequences = layout.sequences,
+                      .padded_length = layout.padded_length,
+                      .rows = layout.rows,
+                      .leading = layout.leading};
+  for (int64_t b = 0; b < layout.sequences; ++b) {
+    const TokenRange kept = range(b);
+    const SequenceRows places =
+        layout.packed ? SequenceRows{layout.cu_seqlens[b]} : PaddedRows(layout, b);
+    shorter.leading &= kept.first == 0;
+    for (const int32_t position : layout.positions_of(b).subspan(kept.first, kept.count)) {
+      AddToken(shorter, places.of(position), position);
+    }
+    EndSequence(shorter);
+  }
+  return shorter;
+}
+
+absl::StatusOr<TokenLayout> LayOutTokens(const TokenClaims& claims, int64_t max_tokens) {
+  if (absl::Status status = CheckTokenCount(claims, max_tokens); !status.ok()) return status;
+  return claims.shape.size() == 1 ? LayOutPacked(claims, max_tokens) : LayOutPadded(claims);
+}
+
+std::vector<int32_t> TokensOfRows(const TokenLayout& layout) {
+  std::vector<int32_t> token_of(layout.rows, -1);
+  int32_t token = 0;
+  for (const RowRun& run : layout.runs) {
+    for (int64_t i = 0; i < run.count; ++i) token_of[run.first + i] = token++;
+  }
+  return token_of;
+}
+
+std::vector<int32_t> TokensOfRows(const TokenLayout& layout, absl::Span<const int64_t> rows) {
+  const std::vector<int32_t> token_of = TokensOfRows(layout);
+  std::vector<int32_t> tokens;
+  tokens.reserve(rows.size());
+  for (const int64_t row : rows) tokens.push_back(token_of[row]);
+  return tokens;
+}
+
+}  // namespace attendant::server

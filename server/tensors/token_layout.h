@@ -1,0 +1,75 @@
+// Which rows of a request are computed, and where they belong.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "server/tensors/tensor_check.h"
+
+namespace attendant::server {
+
+// Kept rows that lie one after the other in the request's tensors.
+struct RowRun {
+  int64_t first = 0;  // row of the request: b S + s, s B + b (sequence first), or t (packed)
+  int64_t count = 0;
+};
+
+// Letters as in encoder_service.proto. Immutable once made; its size is bounded by
+// --max-request-tokens.
+struct TokenLayout {
+  bool packed = false;
+  bool sequence_first = false;            // not with packed
+  int64_t sequences = 0;                  // B
+  int64_t padded_length = 0;              // S; packed: the longest length
+  int64_t rows = 0;                       // B x S, or T if packed
+  std::vector<int32_t> cu_seqlens = {0};  // [B + 1], of kept tokens, from 0
+  std::vector<int32_t> positions = {};    // [T]: index of each kept token in its padded row
+  bool leading = true;            // every sequence keeps its first tokens: positions are 0, 1, …
+  std::vector<RowRun> runs = {};  // of the kept tokens in order; ascending but if sequence_first
+
+  int64_t tokens() const { return cu_seqlens.back(); }  // T
+  int64_t length(int64_t sequence) const { return cu_seqlens[sequence + 1] - cu_seqlens[sequence]; }
+  absl::Span<const int32_t> positions_of(int64_t sequence) const {
+    return absl::MakeConstSpan(positions).subspan(cu_seqlens[sequence], length(sequence));
+  }
+};
+
+// The layout with `rows` more before the first token of each sequence that keeps any, and room for
+// them in the others. In it positions count from the first of those rows.
+TokenLayout WithRowsBefore(const TokenLayout& layout, int64_t rows);
+
+// What a request says about its tokens.
+struct TokenClaims {
+  std::string field;                         // the tensor that `shape` is from, for messages
+  absl::Span<const int64_t> shape;           // [B, S], [S, B], or [T] if packed; dimensions >= 1
+  absl::Span<const int64_t> lengths;         // or empty
+  std::optional<WireTensor> attention_mask;  // or none
+  std::string scope = {};                    // before "lengths" and "attention_mask" in messages
+  bool sequence_first = false;               // `shape` is [S, B]
+};
+
+// Some of a sequence's kept tokens, counted among these.
+struct TokenRange {
+  int64_t first = 0;
+  int64_t count = 0;
+};
+
+// The layout without the kept tokens that are outside their sequence's range.
+TokenLayout WithRangesKept(const TokenLayout& layout,
+                           absl::FunctionRef<TokenRange(int64_t sequence)> range);
+
+// [rows]: the kept token that each row of the request is; -1 for padding.
+std::vector<int32_t> TokensOfRows(const TokenLayout& layout);
+
+// The same of these rows, which are in [0, layout.rows).
+std::vector<int32_t> TokensOfRows(const TokenLayout& layout, absl::Span<const int64_t> rows);
+
+// INVALID_ARGUMENT: more than `max_tokens` rows or sequences, or claims that contradict each other
+// or the shape.
+absl::StatusOr<TokenLayout> LayOutTokens(const TokenClaims& claims, int64_t max_tokens);
+
+}  // namespace attendant::server

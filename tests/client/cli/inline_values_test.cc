@@ -1,0 +1,46 @@
+#include "client/cli/inline_values.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace attendant::client {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(ParseFloatRowsTest, ReadsRows) {
+  const auto tensor = ParseFloatRows("1,-0.5; 2e3 ,4");
+  ASSERT_TRUE(tensor.ok()) << tensor.status();
+  EXPECT_THAT(tensor->shape, ElementsAre(2, 2));
+  EXPECT_THAT(ToFloats(*tensor).value(), ElementsAre(1.0f, -0.5f, 2000.0f, 4.0f));
+}
+
+TEST(ParseFloatRowsTest, Refuses) {
+  EXPECT_EQ(ParseFloatRows("1,2;3").status().message(),
+            "rows of 2 and of 1 values; all have to be of one length");
+  EXPECT_EQ(ParseFloatRows("1,x").status().message(), "'x' is not a number in range");
+  EXPECT_EQ(ParseFloatRows("1,").status().message(), "'' is not a number in range");
+}
+
+TEST(ParseIntRowsTest, ReadsRaggedRows) {
+  EXPECT_THAT(ParseIntRows("101,2,-1;3").value(),
+              ElementsAre(ElementsAre(101, 2, -1), ElementsAre(3)));
+  EXPECT_EQ(ParseIntRows("1.5").status().message(), "'1.5' is not a number in range");
+  EXPECT_FALSE(ParseIntRows("99999999999999999999").ok());
+}
+
+TEST(LooksInlineTest, TellsNumbersFromFiles) {
+  EXPECT_TRUE(LooksInline("101,2023;102"));
+  EXPECT_FALSE(LooksInline("ids.npy"));
+  EXPECT_FALSE(LooksInline(""));
+}
+
+TEST(ParseDimensionsTest, ReadsAndRefuses) {
+  EXPECT_THAT(ParseDimensions("2x5x768").value(), ElementsAre(2, 5, 768));
+  for (const char* text : {"", "2x", "0x1", "-1x2", "axb", "2x99999999999999999999"}) {
+    EXPECT_FALSE(ParseDimensions(text).ok()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace attendant::client

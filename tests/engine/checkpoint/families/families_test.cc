@@ -1,0 +1,554 @@
+// Every family: its config becomes the right axes, and each of its tensors the right weight.
+#include "engine/checkpoint/families/families.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "engine/base/shape.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "tests/engine/checkpoint/tiny_families.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TinyFamily Tiny(const std::string& name) {
+  for (TinyFamily& family : TinyFamilies()) {
+    if (family.name == name) return family;
+  }
+  ADD_FAILURE() << "no family " << name;
+  return {};
+}
+
+TinyFamily With(TinyFamily family, const std::string& from, const std::string& to) {
+  EXPECT_THAT(family.config, HasSubstr(from));
+  family.config = absl::StrReplaceAll(family.config, {{from, to}});
+  return family;
+}
+
+absl::StatusOr<Checkpoint> Open(const std::string& config, const std::vector<TestTensor>& tensors) {
+  TempFolder folder;
+  folder.Write("config.json", config);
+  folder.Write("model.safetensors", MakeSafetensors(tensors));
+  return OpenCheckpoint(folder.path(), {});
+}
+
+ModelDescription Describe(const TinyFamily& family) {
+  const absl::StatusOr<Checkpoint> checkpoint = Open(family.config, TensorsOf(family));
+  EXPECT_TRUE(checkpoint.ok()) << checkpoint.status();
+  return checkpoint.ok() ? checkpoint->description : ModelDescription();
+}
+
+std::string Refusal(const std::string& config, const std::vector<TestTensor>& tensors = {}) {
+  const absl::Status status = Open(config, tensors).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  return std::string(status.message());
+}
+
+class FamiliesTest : public ::testing::TestWithParam<TinyFamily> {};
+
+TEST_P(FamiliesTest, FindEveryWeight) {
+  const TinyFamily& family = GetParam();
+  TempFolder folder;
+  WriteFamily(folder, family);
+  absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(folder.path(), {});
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_THAT(checkpoint->unused_tensors, SizeIs(family.others.size()));
+  size_t present = 0;
+  for (const WeightSpec& spec : ListWeights(checkpoint->description)) {
+    present += checkpoint->weights->Has(spec.name);
+  }
+  EXPECT_EQ(present, family.weights.size());
+  for (const WeightName& weight : family.weights) {
+    ASSERT_TRUE(checkpoint->weights->Has(weight.canonical)) << weight.canonical;
+    const std::vector<float> values = ReadTensor(*checkpoint, weight.canonical);
+    const auto size = static_cast<int64_t>(values.size());
+    const std::vector<float> whole = TestValues(weight.in_file, size * weight.count);
+    EXPECT_TRUE(std::equal(values.begin(), values.end(), whole.begin() + weight.index * size))
+        << weight.canonical;
+  }
+}
+
+TEST_P(FamiliesTest, MissNoWeight) {
+  const TinyFamily& family = GetParam();
+  for (const WeightName& weight : family.weights) {
+    if (weight.canonical.starts_with("front.")) continue;  // without it there is less of a front
+    // Of biases, layer 0 says whether there are any.
+    if (weight.canonical.ends_with(".bias") && !weight.canonical.starts_with("layer.1.")) continue;
+    std::vector<TestTensor> tensors = TensorsOf(family);
+    std::erase_if(tensors, [&](const TestTensor& t) { return t.name == weight.in_file; });
+    if (weight.canonical.starts_with("pooling.")) continue;  // without it there is no pooler
+    EXPECT_THAT(Refusal(family.config, tensors),
+                AllOf(HasSubstr(weight.in_file), HasSubstr("found none")));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiny, FamiliesTest, ::testing::ValuesIn(TinyFamilies()),
+                         [](const auto& tested) { return tested.param.name; });
+
+TEST(Families, AlbertSharesLayersByGroups) {
+  const ModelDescription model = Describe(Tiny("albert"));
+  EXPECT_EQ(model.layers, 5);
+  EXPECT_THAT(model.layer_map, ElementsAre(0, 0, 0, 1, 1));  // floor(i groups / layers)
+  EXPECT_EQ(model.weight_sets(), 2);
+  EXPECT_EQ(model.layer.activation, Activation::kGeluTanh);
+  EXPECT_EQ(model.embeddings->width, 6);
+  EXPECT_EQ(model.pooling->dense_width, 8);
+  EXPECT_EQ(model.layer.norm_placement, NormPlacement::kPost);
+}
+
+TEST(Families, BigBirdSeesBlocks) {
+  const ModelDescription model = Describe(Tiny("big_bird"));
+  EXPECT_EQ(model.layer.window, 1);
+  EXPECT_EQ(
+      model.layer.pattern,
+      (AttentionPattern{
+          .block = 2, .first_global = 1, .last_global = 1, .first_repeats = 3, .full_up_to = 22}));
+  EXPECT_EQ(model.layer.activation, Activation::kGeluTanh);
+  EXPECT_EQ(model.embeddings->word_scale, 1);
+  EXPECT_EQ(model.pooling->dense_width, 8);
+}
+
+TEST(Families, BigBirdMayBeFullAndScaleItsWords) {
+  const ModelDescription full = Describe(With(Tiny("big_bird"), "block_sparse", "original_full"));
+  EXPECT_EQ(full.layer.window, 0);
+  EXPECT_EQ(full.layer.pattern, AttentionPattern());
+  const ModelDescription scaled = Describe(
+      With(Tiny("big_bird"), "\"rescale_embeddings\": false", "\"rescale_embeddings\": true"));
+  EXPECT_FLOAT_EQ(scaled.embeddings->word_scale, std::sqrt(8.0f));
+}
+
+TEST(Families, BigBirdOfOtherBlocksIsRefused) {
+  const TinyFamily family = Tiny("big_bird");
+  EXPECT_THAT(Refusal(With(family, "block_sparse", "longformer").config),
+              HasSubstr("attention_type: expected one of block_sparse, original_full, found "
+                        "'longformer'"));
+  EXPECT_THAT(Refusal(With(family, "\"block_size\": 2", "\"block_size\": 0").config),
+              HasSubstr("block_size: expected an integer from 1 to 1048576, found 0"));
+}
+
+TEST(Families, MobileBertWorksInABottleneck) {
+  const ModelDescription model = Describe(Tiny("mobilebert"));
+  EXPECT_EQ(model.layer.hidden_size, 8);
+  EXPECT_EQ(model.layer.bottleneck, 6);
+  EXPECT_EQ(model.layer.key_width, 3);
+  EXPECT_TRUE(model.layer.values_from_outside);
+  EXPECT_EQ(model.layer.feed_forwards, 3);
+  EXPECT_EQ(model.layer.norm_kind, NormKind::kAffine);
+  EXPECT_EQ(Describe(With(Tiny("mobilebert"), "no_norm", "layer_norm")).layer.norm_kind,
+            NormKind::kLayer);
+  EXPECT_EQ(model.layer.norm_epsilon, 1e-12f);
+  EXPECT_EQ(model.layer.last_norm_epsilon, 1e-5f);
+  EXPECT_EQ(model.embeddings->norm_epsilon, 1e-5f);
+  EXPECT_TRUE(model.embeddings->has_neighbours);
+  EXPECT_EQ(model.embeddings->width, 5);
+}
+
+TEST(Families, MobileBertOfOtherShapesIsRefused) {
+  const TinyFamily family = Tiny("mobilebert");
+  EXPECT_THAT(Refusal(With(family, "no_norm", "batch_norm").config),
+              HasSubstr("normalization_type: expected one of layer_norm, no_norm, found "
+                        "'batch_norm'"));
+  EXPECT_THAT(Refusal(With(family, "\"key_query_shared_bottleneck\": true",
+                           "\"key_query_shared_bottleneck\": false")
+                          .config),
+              HasSubstr("key_query_shared_bottleneck: expected true without"));
+}
+
+TEST(Families, DebertaSaysHowDistancesAreScored) {
+  const ModelDescription model = Describe(Tiny("deberta"));
+  const RelativePositionShape& relative = model.layer.relative_positions;
+  EXPECT_EQ(relative.kind, RelativePositions::kDisentangled);
+  EXPECT_EQ(relative.buckets, 4);
+  EXPECT_EQ(relative.max_distance, 16);  // the positions, if the config says -1
+  EXPECT_TRUE(relative.scores_queries && relative.scores_keys);
+  EXPECT_TRUE(relative.shares_projections && relative.has_norm);
+  EXPECT_FLOAT_EQ(model.layer.score_scale, 1 / std::sqrt(12.0f));  // 4 columns, three terms
+  EXPECT_EQ(model.embeddings->positions, 0);
+  EXPECT_EQ(model.embeddings->token_types, 0);
+  EXPECT_TRUE(model.embeddings->norm_is_last);
+}
+
+TEST(Families, DebertaMayHaveNoBucketsAndOneTerm) {
+  const ModelDescription own = Describe(Tiny("deberta_own_projections"));
+  EXPECT_EQ(own.layer.relative_positions.buckets, 0);
+  EXPECT_EQ(own.layer.relative_positions.position_rows(), 32);
+  EXPECT_EQ(own.embeddings->positions, 16);
+  const ModelDescription one = Describe(With(Tiny("deberta"), "p2c|c2p", "p2c"));
+  EXPECT_FALSE(one.layer.relative_positions.scores_queries);
+  EXPECT_FLOAT_EQ(one.layer.score_scale, 1 / std::sqrt(8.0f));
+}
+
+TEST(Families, DebertaMayConvolveBesideItsFirstLayer) {
+  const ModelDescription model = Describe(Tiny("deberta_convolution"));
+  const ConvolutionShape expected = {.taps = 5, .groups = 2, .activation = Activation::kGelu};
+  EXPECT_EQ(model.layer_at(0).convolution, expected);
+  EXPECT_EQ(model.layer_at(1).convolution, ConvolutionShape());
+  // What the library's code says where the config says nothing.
+  const TinyFamily plain =
+      With(Tiny("deberta_convolution"), ", \"conv_groups\": 2, \"conv_act\": \"gelu\"", "");
+  const ConvolutionShape by_default = {.taps = 5, .groups = 1, .activation = Activation::kTanh};
+  EXPECT_EQ(Describe(plain).layer_at(0).convolution, by_default);
+  for (const char* none : {"0", "-1", "null"}) {
+    const TinyFamily without =
+        With(Tiny("deberta"), "\"share_att_key\": true",
+             absl::StrCat("\"share_att_key\": true, \"conv_kernel_size\": ", none));
+    EXPECT_TRUE(Describe(without).variants.empty());
+  }
+}
+
+TEST(Families, DebertaWithoutRelativeAttentionStillScalesForIt) {
+  TinyFamily family =
+      With(Tiny("deberta"), "\"relative_attention\": true", "\"relative_attention\": false");
+  std::vector<TestTensor> tensors = TensorsOf(Tiny("deberta"));
+  std::erase_if(tensors, [](const TestTensor& tensor) {
+    return tensor.name.starts_with("deberta.encoder.LayerNorm") ||
+           tensor.name.starts_with("deberta.encoder.rel_");
+  });
+  const absl::StatusOr<Checkpoint> checkpoint = Open(family.config, tensors);
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_EQ(checkpoint->description.layer.relative_positions.kind, RelativePositions::kNone);
+  EXPECT_FLOAT_EQ(checkpoint->description.layer.score_scale, 1 / std::sqrt(12.0f));
+}
+
+TEST(Families, DebertaOfOtherKindsIsRefused) {
+  const TinyFamily family = Tiny("deberta");
+  const auto refusal = [&](const char* from, const char* to) {
+    return Refusal(With(family, from, to).config);
+  };
+  EXPECT_THAT(refusal("\"share_att_key\": true", "\"conv_kernel_size\": 4"),
+              HasSubstr("expected a convolution of an odd number of places in groups that divide "
+                        "the hidden size 8, found 4 in 1 groups"));
+  EXPECT_THAT(refusal("\"share_att_key\": true", "\"conv_kernel_size\": 3, \"conv_groups\": 3"),
+              HasSubstr("the hidden size 8, found 3 in 3 groups"));
+  EXPECT_THAT(refusal("\"share_att_key\": true", "\"conv_kernel_size\": 3, \"conv_act\": 1"),
+              HasSubstr("conv_act: expected one of"));
+  EXPECT_THAT(refusal("p2c|c2p", "p2c|p2p"),
+              HasSubstr("pos_att_type: expected 'c2p', 'p2c' or both, found 'p2p'"));
+  EXPECT_THAT(refusal("\"p2c|c2p\"", "[\"p2c\", 2]"),
+              HasSubstr("pos_att_type: expected words, found a list"));
+  EXPECT_THAT(refusal("\"layer_norm\"", "\"batch_norm\""),
+              HasSubstr("norm_rel_ebd: expected 'layer_norm' or 'none', found 'batch_norm'"));
+  EXPECT_THAT(refusal("\"position_buckets\": 4", "\"position_buckets\": 30"),
+              HasSubstr("above half of the position buckets and one, found 30 buckets up to 16"));
+  EXPECT_THAT(refusal("\"position_buckets\": 4", "\"position_buckets\": 1"),
+              HasSubstr("position_buckets: expected an integer from 2 to 65536, found 1"));
+}
+
+TEST(Families, AlbertProjectsEmbeddingsOfTheSameWidthToo) {
+  const ModelDescription model =
+      Describe(With(Tiny("albert"), "\"embedding_size\": 6", "\"embedding_size\": 8"));
+  EXPECT_TRUE(model.embeddings->projected(8));
+}
+
+TEST(Families, AlbertOfSeveralLayersInAGroupIsRefused) {
+  EXPECT_THAT(
+      Refusal(With(Tiny("albert"), "\"inner_group_num\": 1", "\"inner_group_num\": 2").config),
+      HasSubstr("inner_group_num: expected 1, found 2"));
+  EXPECT_THAT(
+      Refusal(With(Tiny("albert"), "\"num_hidden_groups\": 2", "\"num_hidden_groups\": 6").config),
+      HasSubstr("num_hidden_groups: expected an integer from 1 to 5, found 6"));
+}
+
+TEST(Families, ModernBertAlternatesItsWindows) {
+  const ModelDescription model = Describe(Tiny("modernbert"));
+  EXPECT_EQ(model.layer_shape(0).window, 0);
+  EXPECT_EQ(model.layer_shape(1).window, 3);
+  EXPECT_EQ(model.layer_shape(2).window, 0);
+  EXPECT_EQ(model.layer_shape(0).relative_positions.rotary_theta, 160000.0f);
+  EXPECT_EQ(model.layer_shape(1).relative_positions.rotary_theta, 10000.0f);
+  EXPECT_FALSE(model.layer_shape(0).has_attention_norm);
+  EXPECT_TRUE(model.layer_shape(1).has_attention_norm);
+  EXPECT_TRUE(model.has_exit_norm);
+  EXPECT_THAT(
+      Refusal(With(Tiny("modernbert"), "\"local_attention\": 6", "\"local_attention\": 1").config),
+      HasSubstr("local_attention: expected an integer from 2"));
+}
+
+// As the library writes it from version 5 on.
+TEST(Families, ModernBertNamesTheKindsOfItsLayers) {
+  const std::string kinds =
+      "\"layer_types\": [\"sliding_attention\", \"full_attention\", \"sliding_attention\"], ";
+  const std::string thetas =
+      "\"rope_parameters\": {\"full_attention\": {\"rope_theta\": 500.0, \"rope_type\": "
+      "\"default\"}, \"sliding_attention\": {\"rope_theta\": 70.0}}, ";
+  const auto with = [&](const std::string& more) {
+    return With(Tiny("modernbert"), "\"norm_eps\"", more + "\"norm_eps\"");
+  };
+  const ModelDescription model = Describe(with(kinds + thetas));
+  EXPECT_EQ(model.layer_shape(0).window, 3);
+  EXPECT_EQ(model.layer_shape(1).window, 0);
+  EXPECT_EQ(model.layer_shape(2).window, 3);
+  EXPECT_EQ(model.layer_shape(0).relative_positions.rotary_theta, 70.0f);
+  EXPECT_EQ(model.layer_shape(1).relative_positions.rotary_theta, 500.0f);
+
+  EXPECT_THAT(Refusal(with("\"layer_types\": [\"full_attention\"], ").config),
+              HasSubstr("layer_types: expected a list of 3 layers, found"));
+  EXPECT_THAT(Refusal(With(with(kinds), "full_attention", "linear_attention").config),
+              HasSubstr("layer_types[1]: expected 'full_attention' or 'sliding_attention'"));
+  EXPECT_THAT(Refusal(With(with(thetas), "default", "yarn").config),
+              HasSubstr("rope_parameters.full_attention.rope_type: expected 'default', found"));
+  EXPECT_THAT(Refusal(with("\"rope_parameters\": {\"rope_theta\": 5.0}, ").config),
+              HasSubstr("rope_parameters: expected an object with 'full_attention' and"));
+  EXPECT_THAT(Refusal(With(with(thetas), "70.0", "0").config),
+              HasSubstr("expected positive rotary bases, found 500 and 0"));
+}
+
+TEST(Families, JinaBertForCodeHasFurtherNorms) {
+  const ModelDescription model = Describe(Tiny("jina_bert_code"));
+  EXPECT_TRUE(model.layer.has_query_key_norms);
+  EXPECT_TRUE(model.layer.has_second_attention_norm);
+  EXPECT_EQ(model.layer.relative_positions.kind, RelativePositions::kAlibi);
+  EXPECT_FALSE(Describe(Tiny("jina_bert")).layer.has_query_key_norms);
+  EXPECT_FALSE(Describe(Tiny("jina_bert")).layer.has_second_attention_norm);
+}
+
+TEST(Families, NomicBertTurnsAFractionOfEachHead) {
+  const ModelDescription model = Describe(Tiny("nomic_bert"));
+  const RelativePositionShape& relative = model.layer.relative_positions;
+  EXPECT_EQ(relative.kind, RelativePositions::kRotary);
+  EXPECT_EQ(relative.rotary_width, 2);
+  EXPECT_EQ(relative.rotary_theta, 1000.0f);
+  EXPECT_EQ(relative.rotary_pairs, RotaryPairs::kHalves);
+  EXPECT_EQ(model.layer.norm_placement, NormPlacement::kPost);
+  EXPECT_TRUE(model.layer.has_gate);
+  EXPECT_EQ(model.layer.activation, Activation::kSilu);
+  EXPECT_EQ(Describe(With(Tiny("nomic_bert"), "interleaved\": false", "interleaved\": true"))
+                .layer.relative_positions.rotary_pairs,
+            RotaryPairs::kInterleaved);
+}
+
+TEST(Families, NomicBertOfOtherKindsIsRefused) {
+  EXPECT_THAT(Refusal(With(Tiny("nomic_bert"), "prenorm\": false", "prenorm\": true").config),
+              HasSubstr("prenorm: expected false, found true"));
+  EXPECT_THAT(
+      Refusal(With(Tiny("nomic_bert"), "\"prenorm\"", "\"num_experts\": 8, \"prenorm\"").config),
+      HasSubstr("num_experts: expected 0, found 8"));
+  EXPECT_THAT(Refusal(With(Tiny("nomic_bert"), "0.5", "0.3").config),
+              HasSubstr("an even number of rotary columns"));
+}
+
+TEST(Families, GteHasTheGateBehindTheOtherProduct) {
+  const ModelDescription model = Describe(Tiny("gte"));
+  EXPECT_EQ(model.layer.relative_positions.rotary_width, 4);
+  EXPECT_EQ(model.layer.relative_positions.rotary_theta, 160000.0f);
+  EXPECT_EQ(model.embeddings->token_types, 0);
+  EXPECT_EQ(model.embeddings->positions, 0);
+}
+
+TEST(Families, NomicBertOfTheLibraryHasOtherKeys) {
+  const ModelDescription model = Describe(Tiny("nomic_bert_library"));
+  EXPECT_EQ(model.layers, 2);
+  EXPECT_EQ(model.layer.feed_forward_width, 12);
+  EXPECT_EQ(model.layer.key_width, 6);
+  EXPECT_EQ(model.layer.context_width(), 12);
+  EXPECT_EQ(model.layer.norm_epsilon, 1e-6f);
+  EXPECT_EQ(model.layer.activation, Activation::kGelu);
+  EXPECT_TRUE(model.layer.has_gate);  // whatever the activation
+  EXPECT_EQ(model.layer.relative_positions.rotary_width, 6);
+  EXPECT_EQ(model.layer.relative_positions.rotary_theta, 1000.0f);
+  EXPECT_TRUE(model.pooling.has_value());
+  EXPECT_THAT(
+      Refusal(With(Tiny("nomic_bert_library"), "\"default\"", "\"dynamic\"").config),
+      HasSubstr("rope_type or type: expected one of default, linear, ntk, found 'dynamic'"));
+  EXPECT_THAT(
+      Refusal(With(Tiny("nomic_bert_library"), "\"hidden_act\"", "\"n_embd\": 6, \"hidden_act\"")
+                  .config),
+      HasSubstr("hidden_size or n_embd: expected one value, found 8 and 6"));
+}
+
+TEST(Families, NomicBertWithAnglesOfTheLongestSequenceIsRefused) {
+  EXPECT_THAT(
+      Refusal(With(Tiny("nomic_bert"), "\"prenorm\"", "\"rotary_scaling_factor\": 2.0, \"prenorm\"")
+                  .config),
+      HasSubstr("rotary_scaling_factor: expected none, found 2.0: its angles grow with the "
+                "longest sequence of a batch"));
+}
+
+// Base 160000 and 4 columns: 160000 * 8 and 8^(2 / 4).
+TEST(Families, GteScalesItsRotaryPositions) {
+  const auto scaled = [](const std::string& scaling) {
+    return With(Tiny("gte"), "\"rope_scaling\": null", "\"rope_scaling\": " + scaling);
+  };
+  const RelativePositionShape ntk =
+      Describe(scaled("{\"type\": \"ntk\", \"factor\": 8.0}")).layer.relative_positions;
+  EXPECT_EQ(ntk.rotary_theta, 1280000.0f);
+  EXPECT_FLOAT_EQ(ntk.rotary_stretch, std::sqrt(8.0f));
+  const RelativePositionShape linear = Describe(Tiny("gte_library")).layer.relative_positions;
+  EXPECT_EQ(linear.rotary_theta, 500.0f);
+  EXPECT_EQ(linear.rotary_stretch, 4.0f);
+  EXPECT_EQ(Describe(Tiny("gte")).layer.relative_positions.rotary_stretch, 1.0f);
+
+  EXPECT_THAT(
+      Refusal(scaled("{\"type\": \"ntk\", \"factor\": 8.0, \"mixed_b\": 0.6}").config),
+      HasSubstr("expected no key but rope_type, type, rope_theta, factor, found 'mixed_b'"));
+  EXPECT_THAT(Refusal(scaled("{\"type\": \"ntk\"}").config),
+              HasSubstr("factor: expected a number from 0 to 10000, found none"));
+  EXPECT_THAT(Refusal(scaled("{\"type\": \"ntk\", \"factor\": 0.5}").config),
+              HasSubstr("expected a factor of rotary positions from 1, found 0.5"));
+  EXPECT_THAT(Refusal(scaled("{\"rope_theta\": 0}").config),
+              HasSubstr("expected a positive rotary base, found 0"));
+  EXPECT_THAT(Refusal(scaled("8").config), HasSubstr("rope_scaling: expected an object, found 8"));
+  EXPECT_THAT(Refusal(With(Tiny("gte"), "\"rope\"", "\"absolute\"").config),
+              HasSubstr("position_embedding_type: expected 'rope', found 'absolute'"));
+}
+
+TEST(Families, JinaBertIsKnownByItsArchitecture) {
+  const ModelDescription model = Describe(Tiny("jina_bert"));
+  EXPECT_EQ(model.family, "jina_bert");
+  EXPECT_EQ(model.layer.relative_positions.kind, RelativePositions::kAlibi);
+  EXPECT_EQ(model.embeddings->positions, 0);
+  EXPECT_TRUE(model.layer.has_gate);
+  EXPECT_THAT(Refusal(With(Tiny("jina_bert"), "JinaBertForMaskedLM", "BertForMaskedLM").config),
+              HasSubstr("position_embedding_type: expected 'absolute', found 'alibi'"));
+  EXPECT_THAT(Refusal(With(Tiny("jina_bert"), "\"geglu\"", "\"original\"").config),
+              HasSubstr("feed_forward_type: expected one of geglu, reglu, found 'original'"));
+  EXPECT_EQ(Describe(With(Tiny("jina_bert"), "\"geglu\"", "\"reglu\"")).layer.activation,
+            Activation::kRelu);
+}
+
+TEST(Families, RelativeKeysAreRefusedInEveryFamily) {
+  for (TinyFamily& family : TinyFamilies()) {
+    family.config =
+        absl::StrReplaceAll(family.config, {{"\"position_embedding_type\": \"rope\",", ""},
+                                            {"\"position_embedding_type\": \"alibi\",", ""}});
+    const std::string config =
+        absl::StrReplaceAll(family.config, {{"{\"model_type\"",
+                                             "{\"position_embedding_type\": \"relative_key\", "
+                                             "\"model_type\""}});
+    EXPECT_THAT(Refusal(config), AllOf(HasSubstr("position_embedding_type: expected "),
+                                       HasSubstr("found 'relative_key'")));
+  }
+}
+
+TEST(Families, MpNetCountsPositionsFromTwoWhateverThePadding) {
+  for (const char* padding : {"1", "0"}) {
+    const ModelDescription model = Describe(
+        With(Tiny("mpnet"), "\"pad_token_id\": 1", std::string("\"pad_token_id\": ") + padding));
+    EXPECT_EQ(model.embeddings->position_rule, PositionRule::kCountKept);
+    EXPECT_EQ(model.embeddings->first_position, 2);
+    EXPECT_EQ(model.embeddings->token_types, 0);
+    const RelativePositionShape expected = {RelativePositions::kBuckets, 32, 128};
+    EXPECT_EQ(model.layer.relative_positions, expected);
+    EXPECT_FLOAT_EQ(model.layer.score_scale, 0.5f);
+  }
+  EXPECT_THAT(Refusal(With(Tiny("mpnet"), "num_buckets\": 32", "num_buckets\": 16").config),
+              HasSubstr("relative_attention_num_buckets: expected 32, found 16"));
+}
+
+TEST(Families, T5HasHeadsOfTheirOwnWidthAndScoresAsTheyAre) {
+  const ModelDescription model = Describe(Tiny("t5"));
+  EXPECT_EQ(model.layer.key_width, 3);
+  EXPECT_EQ(model.layer.context_width(), 6);
+  EXPECT_EQ(model.layer.score_scale, 1.0f);
+  EXPECT_EQ(model.layer.norm_kind, NormKind::kRms);
+  EXPECT_EQ(model.layer.norm_placement, NormPlacement::kPre);
+  EXPECT_EQ(model.layer.activation, Activation::kRelu);
+  EXPECT_FALSE(model.layer.has_gate);
+  EXPECT_TRUE(model.has_exit_norm);
+  EXPECT_EQ(model.embeddings->positions, 0);
+  EXPECT_EQ(model.embeddings->longest_sequence(), 0);
+  EXPECT_FALSE(model.embeddings->has_norm);
+  const RelativePositionShape expected = {RelativePositions::kBuckets, 8, 20};
+  EXPECT_EQ(model.layer.relative_positions, expected);
+}
+
+TEST(Families, T5GatesByTheNameOfItsActivation) {
+  EXPECT_TRUE(Describe(Tiny("t5_gated")).layer.has_gate);
+  EXPECT_EQ(Describe(Tiny("t5_gated")).layer.activation, Activation::kGeluTanh);
+  EXPECT_EQ(Describe(With(Tiny("t5_gated"), "gated-gelu", "gated-silu")).layer.activation,
+            Activation::kSilu);
+  EXPECT_THAT(Refusal(With(Tiny("t5_gated"), "gated-gelu", "gated-tanh").config),
+              AllOf(HasSubstr("feed_forward_proj: expected one of relu"), HasSubstr("gated-tanh")));
+  // The gate's name without the other product's is a file of another kind.
+  EXPECT_THAT(Refusal(Tiny("t5").config, TensorsOf(Tiny("t5_gated"))),
+              HasSubstr("wi_0.weight' F32 [12, 8]: expected no tensor of that name"));
+}
+
+TEST(Families, T5BucketsThatCannotBeAreRefused) {
+  EXPECT_THAT(Refusal(With(Tiny("t5"), "num_buckets\": 8", "num_buckets\": 6").config),
+              HasSubstr("found 6 buckets up to 20"));
+  EXPECT_THAT(Refusal(With(Tiny("t5"), "max_distance\": 20", "max_distance\": 2").config),
+              HasSubstr("found 8 buckets up to 2"));
+}
+
+TEST(Families, T5EmbeddingsMayHaveTheEncodersName) {
+  TinyFamily family = Tiny("t5");
+  for (WeightName& weight : family.weights) {
+    if (weight.canonical == "embeddings.word") weight.in_file = "encoder.embed_tokens.weight";
+  }
+  Describe(family);
+}
+
+TEST(Families, VitHasNoEmbeddingsForIds) {
+  const ModelDescription model = Describe(Tiny("vit"));
+  EXPECT_FALSE(model.embeddings.has_value());
+  EXPECT_EQ(model.layer.norm_placement, NormPlacement::kPre);
+  EXPECT_TRUE(model.has_exit_norm);
+  const FrontShape expected = {.has_class = true, .positions = 5, .needs_every = true};
+  EXPECT_EQ(model.front, expected);
+  EXPECT_EQ(model.front->features(), 4);
+}
+
+TEST(Families, VitPoolsWithTheActivationOfItsConfig) {
+  TinyFamily family = Tiny("vit");
+  family.weights.push_back({"pooling.dense.weight", "vit.pooler.dense.weight"});
+  family.weights.push_back({"pooling.dense.bias", "vit.pooler.dense.bias"});
+  EXPECT_EQ(Describe(family).pooling->dense_activation, Activation::kTanh);
+  const auto with = [&](const std::string& more) {
+    return With(family, "{\"model_type\"", "{" + more + ", \"model_type\"");
+  };
+  EXPECT_EQ(Describe(with("\"pooler_act\": \"relu\"")).pooling->dense_activation,
+            Activation::kRelu);
+  EXPECT_THAT(Refusal(with("\"pooler_act\": \"mish\"").config),
+              AllOf(HasSubstr("pooler_act: expected one of gelu"), HasSubstr("found 'mish'")));
+  EXPECT_THAT(Refusal(with("\"pooler_output_size\": 6").config, TensorsOf(family)),
+              HasSubstr("pooler.dense.weight"));
+}
+
+TEST(Families, Dinov2WidensByARatio) {
+  const ModelDescription plain = Describe(Tiny("dinov2"));
+  EXPECT_EQ(plain.layer.feed_forward_width, 24);
+  EXPECT_TRUE(plain.layer.has_branch_scale);
+  EXPECT_FALSE(plain.layer.has_gate);
+  const ModelDescription gated = Describe(Tiny("dinov2_swiglu"));
+  EXPECT_EQ(gated.layer.feed_forward_width, 16);  // two thirds, in eights
+  EXPECT_TRUE(gated.layer.has_gate);
+  EXPECT_EQ(gated.layer.activation, Activation::kSilu);
+}
+
+TEST(Families, WhisperHasAFixedEpsilonAndKeysWithoutBias) {
+  const ModelDescription model = Describe(Tiny("whisper"));
+  EXPECT_EQ(model.layer.norm_epsilon, 1e-5f);
+  EXPECT_TRUE(model.has_exit_norm);
+}
+
+TEST(Families, Wav2Vec2HasEitherOrderOfNorms) {
+  EXPECT_EQ(Describe(Tiny("wav2vec2")).layer.norm_placement, NormPlacement::kPost);
+  EXPECT_FALSE(Describe(Tiny("wav2vec2")).has_exit_norm);
+  EXPECT_TRUE(Describe(Tiny("wav2vec2")).front->has_norm);
+  EXPECT_FALSE(Describe(Tiny("wav2vec2_norm_first")).front.has_value());
+  EXPECT_EQ(Describe(Tiny("wav2vec2_norm_first")).layer.norm_placement, NormPlacement::kPre);
+  EXPECT_TRUE(Describe(Tiny("wav2vec2_norm_first")).has_exit_norm);
+}
+
+TEST(Families, NamesOfTensorsAreThoseOfTheModelType) {
+  EXPECT_THAT(PlacesInFile(*FindFamily("whisper", {}), "", "embeddings.word"), IsEmpty());
+  EXPECT_EQ(FindFamily("", {"T5EncoderModel"})->name, "t5");
+  EXPECT_EQ(FindFamily("", {"Dinov2WithRegistersModel"})->name, "dinov2");
+  EXPECT_EQ(NearestModelType("wav2vec"), "wav2vec2");
+  EXPECT_EQ(NearestModelType("MPNet2"), "mpnet");
+}
+
+}  // namespace
+}  // namespace attendant

@@ -1,0 +1,166 @@
+#include "engine/checkpoint/families/model_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "engine/checkpoint/files/json.h"
+#include "tests/engine/checkpoint/model_files.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string Refusal(const std::string& config) {
+  TempFolder folder;
+  folder.Write("config.json", config);
+  const absl::Status status = ReadModelConfig(folder.path()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << config;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(folder.File("config.json") + ": "));
+  return std::string(status.message());
+}
+
+// The tiny config with one field changed.
+std::string With(const std::string& key, const std::string& value) {
+  Json config = Json::parse(TinyBertConfig());
+  config[key] = Json::parse(value);
+  return config.dump();
+}
+
+ModelDescription Read(const std::string& config) {
+  TempFolder folder;
+  folder.Write("config.json", config);
+  const absl::StatusOr<ModelConfig> read = ReadModelConfig(folder.path());
+  EXPECT_TRUE(read.ok()) << read.status();
+  return read.ok() ? read->description : ModelDescription();
+}
+
+TEST(ModelConfig, W13RefusesAxesOutOfBounds) {
+  EXPECT_THAT(Refusal(With("num_hidden_layers", "0")),
+              HasSubstr("num_hidden_layers: expected an integer from 1 to 1024, found 0"));
+  EXPECT_THAT(Refusal(With("num_hidden_layers", "1025")), HasSubstr("found 1025"));
+  EXPECT_THAT(Refusal(With("hidden_size", "65537")),
+              HasSubstr("hidden_size: expected an integer from 1 to 65536, found 65537"));
+  EXPECT_THAT(Refusal(With("hidden_size", "-4")), HasSubstr("found -4"));
+  EXPECT_THAT(Refusal(With("hidden_size", "4.0")), HasSubstr("found 4.0"));
+  EXPECT_THAT(Refusal(With("hidden_size", "\"4\"")), HasSubstr("found '4'"));
+  EXPECT_THAT(Refusal(With("num_attention_heads", "5")),
+              HasSubstr("num_attention_heads: expected an integer from 1 to 4, found 5"));
+  EXPECT_THAT(Refusal(With("num_attention_heads", "0")), HasSubstr("found 0"));
+  EXPECT_THAT(Refusal(With("intermediate_size", "0")), HasSubstr("intermediate_size: expected"));
+  EXPECT_THAT(Refusal(With("vocab_size", "99999999999")), HasSubstr("vocab_size: expected"));
+  EXPECT_THAT(Refusal(With("max_position_embeddings", "0")),
+              HasSubstr("max_position_embeddings: expected an integer from 1"));
+  EXPECT_THAT(Refusal(With("type_vocab_size", "0")), HasSubstr("type_vocab_size: expected"));
+  EXPECT_THAT(Refusal(With("layer_norm_eps", "0.02")),
+              HasSubstr("layer_norm_eps: expected a number from 0 to 0.01, found 0.02"));
+  EXPECT_THAT(Refusal(With("layer_norm_eps", "-1e-5")), HasSubstr("layer_norm_eps: expected"));
+}
+
+TEST(ModelConfig, W13RefusesHeadsThatDoNotFit) {
+  EXPECT_THAT(Refusal(With("num_attention_heads", "3")),
+              HasSubstr("expected heads of one width that make up the hidden size, found 3 heads "
+                        "for 4"));
+  EXPECT_THAT(Refusal(With("head_dim", "3")), HasSubstr("found 2 heads for 4 with head_dim 3"));
+  EXPECT_EQ(Read(With("head_dim", "2")).layer.key_width, 2);
+}
+
+// They would load as plain BERT, and answer something else than their papers.
+TEST(ModelConfig, RefusesResearchModelsByName) {
+  EXPECT_THAT(Refusal(With("architectures", R"(["SesameBertForSequenceClassification"])")),
+              HasSubstr("SesameBERT weighs the outputs of all layers"));
+  EXPECT_THAT(Refusal(With("model_type", "\"sesame-bert\"")), HasSubstr("SesameBERT"));
+  EXPECT_THAT(Refusal(With("model_type", "\"sem_bert\"")),
+              HasSubstr("SemBERT joins an encoder with the semantic roles"));
+}
+
+TEST(ModelConfig, W13NamesTheNearestArchitecture) {
+  EXPECT_THAT(
+      Refusal(With("model_type", "\"robberta\"")),
+      HasSubstr("model_type: expected one of bert, roberta, xlm-roberta, camembert, "
+                "electra, distilbert, albert, big_bird, mobilebert, mpnet, deberta-v2, t5, mt5, "
+                "modernbert, nomic_bert, gte, new, vit, deit, dinov2, "
+                "dinov2_with_registers, whisper, wav2vec2, hubert, found 'robberta'; the "
+                "nearest is roberta"));
+  EXPECT_THAT(Refusal(With("model_type", "\"qbert\"")), HasSubstr("the nearest is bert"));
+  EXPECT_THAT(Refusal(R"({"architectures": ["GPT2Model"]})"), HasSubstr("found 'GPT2Model'"));
+  EXPECT_THAT(Refusal("{}"), HasSubstr("hubert, found none"));
+  EXPECT_THAT(Refusal(R"({"architectures": ["BertGenerationEncoder"]})"),
+              HasSubstr("found 'BertGenerationEncoder'"));
+}
+
+TEST(ModelConfig, W13RefusesUnknownActivationsAndBooleansAsText) {
+  EXPECT_THAT(Refusal(With("hidden_act", "\"mish\"")),
+              AllOf(HasSubstr("hidden_act: expected one of gelu, "), HasSubstr("found 'mish'")));
+  EXPECT_THAT(Refusal(With("hidden_act", "3")), HasSubstr("hidden_act: expected one of"));
+  EXPECT_THAT(Refusal(With("is_decoder", "\"false\"")),
+              HasSubstr("is_decoder: expected true or false, found 'false'"));
+}
+
+TEST(ModelConfig, W13RefusesFilesThatAreTooMuch) {
+  EXPECT_THAT(Refusal(std::string((1 << 20) + 1, ' ')),
+              HasSubstr("expected at most 1048576 bytes, found 1048577"));
+  EXPECT_THAT(Refusal(absl::StrCat("{\"a\":", std::string(32, '['), std::string(32, ']'), "}")),
+              HasSubstr("nested deeper than 32"));
+  EXPECT_THAT(Refusal("[]"), HasSubstr("expected an object, found a list"));
+}
+
+TEST(ModelConfig, RefusesWhatWouldComputeSomethingElse) {
+  EXPECT_THAT(Refusal(With("is_decoder", "true")), HasSubstr("is_decoder: expected false"));
+  EXPECT_THAT(Refusal(With("add_cross_attention", "true")),
+              HasSubstr("add_cross_attention: expected false"));
+  EXPECT_THAT(Refusal(With("position_embedding_type", "\"relative_key\"")),
+              HasSubstr("position_embedding_type: expected 'absolute', found 'relative_key'"));
+}
+
+TEST(ModelConfig, RefusesRobertaWithoutPositionsBehindThePadding) {
+  Json config = Json::parse(TinyBertConfig());
+  config["model_type"] = "roberta";
+  config["pad_token_id"] = 5;
+  EXPECT_THAT(Refusal(config.dump()),
+              HasSubstr("expected more positions than the 6 up to pad_token_id, found 6"));
+}
+
+TEST(ModelConfig, TellsAllProblemsAtOnce) {
+  Json config = Json::parse(TinyBertConfig());
+  config["hidden_size"] = 0;
+  config.erase("vocab_size");
+  config["hidden_act"] = "x";
+  EXPECT_THAT(Refusal(config.dump()),
+              AllOf(HasSubstr(" problems: "), HasSubstr("hidden_size: "),
+                    HasSubstr("vocab_size: expected an integer from 1 to 16777216, found none"),
+                    HasSubstr("hidden_act: ")));
+}
+
+TEST(ModelConfig, FillsInWhatTheFamilyFixes) {
+  Json config = Json::parse(TinyBertConfig());
+  for (const char* key : {"hidden_act", "layer_norm_eps", "type_vocab_size"}) config.erase(key);
+  const ModelDescription description = Read(config.dump());
+  EXPECT_EQ(description.layer.activation, Activation::kGelu);
+  EXPECT_EQ(description.layer.norm_epsilon, 1e-12f);
+  EXPECT_EQ(description.embeddings->token_types, 2);
+}
+
+TEST(ModelConfig, KnowsEveryActivation) {
+  const std::vector<std::pair<std::string, Activation>> activations = {
+      {"gelu", Activation::kGelu},          {"gelu_new", Activation::kGeluTanh},
+      {"gelu_fast", Activation::kGeluTanh}, {"gelu_pytorch_tanh", Activation::kGeluTanh},
+      {"relu", Activation::kRelu},          {"quick_gelu", Activation::kQuickGelu},
+      {"silu", Activation::kSilu},          {"swish", Activation::kSilu},
+      {"tanh", Activation::kTanh},          {"sigmoid", Activation::kSigmoid},
+      {"linear", Activation::kIdentity},
+  };
+  for (const auto& [name, activation] : activations) {
+    EXPECT_EQ(Read(With("hidden_act", "\"" + name + "\"")).layer.activation, activation) << name;
+  }
+}
+
+TEST(ModelConfig, IsNotFoundWithoutAFile) {
+  TempFolder folder;
+  EXPECT_EQ(ReadModelConfig(folder.path()).status().code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace attendant

@@ -1,0 +1,168 @@
+#include "engine/checkpoint/files/weight_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tests/engine/checkpoint/model_files.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::string Index(const std::vector<std::pair<std::string, std::string>>& map,
+                  const std::string& total = "0") {
+  return absl::StrCat(R"({"metadata":{"total_size":)", total, R"(},"weight_map":{)",
+                      absl::StrJoin(map, ",",
+                                    [](std::string* out, const auto& entry) {
+                                      absl::StrAppend(out, "\"", entry.first, "\":\"", entry.second,
+                                                      "\"");
+                                    }),
+                      "}}");
+}
+
+class Shards : public ::testing::Test {
+ protected:
+  Shards() {
+    folder_.Write("one.safetensors", MakeSafetensors({MakeTensor("a", {2}), MakeTensor("b", {3})}));
+    folder_.Write("two.safetensors", MakeSafetensors({MakeTensor("c", {4})}));
+  }
+
+  void WriteIndex(const std::string& index) {
+    folder_.Write("model.safetensors.index.json", index);
+  }
+
+  std::string Refusal(const CheckpointOptions& options = {}) {
+    const absl::Status status = OpenWeightFiles(folder_.path(), options).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    return std::string(status.message());
+  }
+
+  const std::string one_ = "one.safetensors";
+  const std::string two_ = "two.safetensors";
+  TempFolder folder_;
+};
+
+TEST_F(Shards, AreOpenedByTheIndex) {
+  WriteIndex(Index({{"a", one_}, {"b", one_}, {"c", two_}}, "36"));
+  const absl::StatusOr<WeightFiles> opened = OpenWeightFiles(folder_.path(), {});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  ASSERT_EQ(opened->files.size(), 2u);
+  EXPECT_EQ(opened->files[0].file.path(), folder_.File(one_));
+  EXPECT_TRUE(opened->files[1].tensors.contains("c"));
+  EXPECT_THAT(opened->warnings, IsEmpty());
+}
+
+TEST_F(Shards, WrongTotalSizeIsAWarning) {
+  for (const char* total : {"35", "\"36\"", "-1"}) {
+    WriteIndex(Index({{"a", one_}, {"b", one_}, {"c", two_}}, total));
+    const absl::StatusOr<WeightFiles> opened = OpenWeightFiles(folder_.path(), {});
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    EXPECT_THAT(opened->warnings,
+                ElementsAre(AllOf(HasSubstr("model.safetensors.index.json: metadata.total_size"),
+                                  HasSubstr("the tensors have 36"))));
+  }
+}
+
+TEST_F(Shards, W10ComparesNamesBothWays) {
+  WriteIndex(Index({{"a", one_}, {"c", one_}, {"d", two_}}));
+  EXPECT_THAT(Refusal(),
+              AllOf(HasSubstr("model.safetensors.index.json: 4 problems: "),
+                    HasSubstr("tensor 'c': expected in 'one.safetensors', not found there"),
+                    HasSubstr("tensor 'b': found in 'one.safetensors', expected none of that name"),
+                    HasSubstr("tensor 'd': expected in 'two.safetensors', not found there"),
+                    HasSubstr("tensor 'c': found in 'two.safetensors', expected in "
+                              "'one.safetensors'")));
+}
+
+TEST_F(Shards, W10RefusesNamesThatLeaveTheFolder) {
+  for (const char* name : {"../one.safetensors", "/etc/passwd", "sub/one.safetensors", "..", ".",
+                           "", "one\\u0000.safetensors"}) {
+    WriteIndex(Index({{"a", name}}));
+    EXPECT_THAT(Refusal(), HasSubstr("weight_map, tensor 'a': expected the plain name of a file in "
+                                     "this folder, found '"))
+        << name;
+  }
+  WriteIndex(R"({"weight_map":{"a":5}})");
+  EXPECT_THAT(Refusal(), HasSubstr("expected the plain name of a file in this folder, found 5"));
+}
+
+TEST_F(Shards, W10RefusesAnIndexWithoutAMap) {
+  for (const char* index : {"{}", "[]", R"({"weight_map":[]})"}) {
+    WriteIndex(index);
+    EXPECT_THAT(Refusal(), HasSubstr("expected an object weight_map"));
+  }
+  WriteIndex(Index({}));
+  EXPECT_THAT(Refusal(), HasSubstr("expected 1 to 512 files, found 0"));
+  WriteIndex(R"({"weight_map":{"a":"x","a":"y"}})");
+  EXPECT_THAT(Refusal(), HasSubstr("key 'a' twice"));
+}
+
+TEST_F(Shards, W10AppliesTheRulesToEachShard) {
+  folder_.Write(two_, WithLength("{\"c\":1}"));
+  WriteIndex(Index({{"a", one_}, {"b", one_}, {"c", two_}, {"d", "missing.safetensors"}}));
+  EXPECT_THAT(Refusal(),
+              AllOf(HasSubstr("2 problems: "), HasSubstr("missing.safetensors: no such file"),
+                    HasSubstr("two.safetensors: tensor 'c': expected an object")));
+}
+
+TEST_F(Shards, RefusesALinkAsAShard) {
+  std::filesystem::create_symlink(folder_.File(two_), folder_.File("link.safetensors"));
+  WriteIndex(Index({{"a", one_}, {"b", one_}, {"c", "link.safetensors"}}));
+  EXPECT_THAT(Refusal(), HasSubstr("link.safetensors: expected a regular file, found a symbolic"));
+}
+
+TEST_F(Shards, W1LimitsAllFilesTogether) {
+  WriteIndex(Index({{"a", one_}, {"b", one_}, {"c", two_}}, "36"));
+  const auto bytes = static_cast<int64_t>(std::filesystem::file_size(folder_.File(one_)) +
+                                          std::filesystem::file_size(folder_.File(two_)));
+  CheckpointOptions options;
+  options.max_model_bytes = bytes;
+  EXPECT_TRUE(OpenWeightFiles(folder_.path(), options).ok());
+  options.max_model_bytes = bytes - 1;
+  EXPECT_THAT(Refusal(options), HasSubstr("two.safetensors: expected at most"));
+}
+
+TEST(WeightFiles, PrefersTheSingleFile) {
+  TempFolder folder;
+  folder.Write("model.safetensors", MakeSafetensors({MakeTensor("a", {2})}));
+  folder.Write("model.safetensors.index.json", "{}");
+  folder.Write("pytorch_model.bin", "pickle");
+  const absl::StatusOr<WeightFiles> opened = OpenWeightFiles(folder.path(), {});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->files.size(), 1u);
+}
+
+TEST(WeightFiles, RefusesPickledFilesWithTheWayToConvertThem) {
+  for (const char* name :
+       {"pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt", "model.pth"}) {
+    TempFolder folder;
+    folder.Write(name, "pickle");
+    const absl::Status status = OpenWeightFiles(folder.path(), {}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.ToString(),
+                AllOf(HasSubstr(absl::StrCat(name, ": expected safetensors, found a pickled file")),
+                      HasSubstr("python3 -c \"import sys, torch;"), HasSubstr("weights_only=True"),
+                      HasSubstr("save_file(")));
+    EXPECT_THAT(OpenWeightFile(folder.path(), name, {}).status().ToString(),
+                HasSubstr("found a pickled file"));
+  }
+}
+
+TEST(WeightFiles, AreNotFoundInAnEmptyFolder) {
+  TempFolder folder;
+  const absl::Status status = OpenWeightFiles(folder.path(), {}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(status.ToString(), HasSubstr("expected model.safetensors or "
+                                           "model.safetensors.index.json, found neither"));
+}
+
+}  // namespace
+}  // namespace attendant

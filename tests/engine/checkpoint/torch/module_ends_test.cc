@@ -1,0 +1,145 @@
+#include "engine/checkpoint/torch/module_ends.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/checkpoint/files/json.h"
+#include "tests/engine/checkpoint/model_files.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::FloatNear;
+using ::testing::HasSubstr;
+
+Json Description() {
+  return {{"module", "nn.TransformerEncoderLayer"},
+          {"file", "m.safetensors"},
+          {"num_heads", 2},
+          {"norm_first", false},
+          {"activation", "relu"},
+          {"layer_norm_eps", 1e-5}};
+}
+
+Json WithEnds() {
+  Json json = Description();
+  json["input_projection"] = "into";
+  json["sinusoids"] = "interleaved";
+  json["max_positions"] = 6;
+  json["output_projection"] = "out_of";
+  json["pooling"] = "mean";
+  return json;
+}
+
+std::vector<TestTensor> Tensors() {
+  return {MakeTensor("self_attn.in_proj_weight", {12, 4}),
+          MakeTensor("self_attn.in_proj_bias", {12}),
+          MakeTensor("self_attn.out_proj.weight", {4, 4}),
+          MakeTensor("self_attn.out_proj.bias", {4}),
+          MakeTensor("linear1.weight", {8, 4}),
+          MakeTensor("linear1.bias", {8}),
+          MakeTensor("linear2.weight", {4, 8}),
+          MakeTensor("linear2.bias", {4}),
+          MakeTensor("norm1.weight", {4}),
+          MakeTensor("norm1.bias", {4}),
+          MakeTensor("norm2.weight", {4}),
+          MakeTensor("norm2.bias", {4}),
+          MakeTensor("into.weight", {4, 7}),
+          MakeTensor("into.bias", {4}),
+          MakeTensor("out_of.weight", {3, 4})};
+}
+
+absl::StatusOr<Checkpoint> Open(const Json& json, const TempFolder& folder = TempFolder()) {
+  folder.Write("attendant.json", json.dump());
+  folder.Write("m.safetensors", MakeSafetensors(Tensors()));
+  return OpenCheckpoint(folder.path(), {});
+}
+
+std::string RefusalWith(const std::string& key, const Json& value) {
+  Json json = WithEnds();
+  json[key] = value;
+  const absl::Status status = Open(json).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  return std::string(status.message());
+}
+
+TEST(ModuleEndsTest, PutLayersBeforeAndBehindTheModule) {
+  const TempFolder folder;
+  absl::StatusOr<Checkpoint> checkpoint = Open(WithEnds(), folder);
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  const ModelDescription& model = checkpoint->description;
+  EXPECT_EQ(model.front, (FrontShape{.feature_width = 7, .positions = 6}));
+  PoolingDescription head;
+  head.modes = {PoolingMode::kMean};
+  head.dense_width = 3;
+  EXPECT_EQ(model.classifier, head);
+  EXPECT_EQ(ReadTensor(*checkpoint, "front.projection.weight"), TestValues("into.weight", 28));
+  EXPECT_EQ(ReadTensor(*checkpoint, "classifier.dense.weight"), TestValues("out_of.weight", 12));
+  EXPECT_FALSE(checkpoint->weights->Has("classifier.dense.bias"));
+  EXPECT_EQ(ReadTensor(*checkpoint, "front.positions"),
+            MakeSinusoids(Sinusoids::kInterleaved, 6, 4));
+  std::vector<float> other(5);
+  EXPECT_EQ(checkpoint->weights->Read("front.positions", absl::MakeSpan(other)).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+// F48.
+TEST(MakeSinusoidsTest, InterleavesSinesAndCosines) {
+  const auto near = [](float x) { return FloatNear(x, 1e-7f); };
+  const std::vector<float> table = MakeSinusoids(Sinusoids::kInterleaved, 2, 4);
+  EXPECT_THAT(table, ElementsAre(0, 1, 0, 1, near(.84147098f), near(.54030231f), near(.00999983f),
+                                 near(.99995000f)));
+}
+
+TEST(MakeSinusoidsTest, PutsCosinesBehindSines) {
+  const auto near = [](float x) { return FloatNear(x, 1e-7f); };
+  const std::vector<float> table = MakeSinusoids(Sinusoids::kHalves, 2, 4);
+  EXPECT_THAT(table, ElementsAre(0, 0, 1, 1, near(.84147098f), near(.0001f), near(.54030231f), 1));
+}
+
+TEST(MakeSinusoidsTest, EndsOddWidthsWithASine) {
+  EXPECT_THAT(MakeSinusoids(Sinusoids::kInterleaved, 1, 3), ElementsAre(0, 1, 0));
+}
+
+TEST(ModuleEndsTest, RefuseWhatDoesNotFit) {
+  EXPECT_THAT(RefusalWith("input_projection", "absent"),
+              HasSubstr("input_projection: expected a linear layer of 1 to 65536 inputs and "
+                        "outputs, found no tensor 'absent.weight'"));
+  EXPECT_THAT(RefusalWith("output_projection", "norm1"),
+              HasSubstr("output_projection: expected a linear layer of 1 to 65536 inputs and "
+                        "outputs, found"));
+  EXPECT_THAT(RefusalWith("input_projection", nullptr),
+              HasSubstr("tensor 'into.weight' F32 [4, 7]: expected no tensor of that name"));
+  EXPECT_THAT(RefusalWith("sinusoids", "learned"), HasSubstr("sinusoids: expected"));
+  EXPECT_THAT(RefusalWith("max_positions", 0), HasSubstr("max_positions: expected an integer"));
+  EXPECT_THAT(RefusalWith("max_positions", nullptr), HasSubstr("max_positions: expected"));
+  EXPECT_THAT(RefusalWith("sinusoids", nullptr), HasSubstr("max_positions"));
+  EXPECT_THAT(RefusalWith("pooling", nullptr), HasSubstr("pooling: expected"));
+  EXPECT_THAT(RefusalWith("pooling", "median"), HasSubstr("pooling: expected"));
+}
+
+TEST(ModuleEndsTest, RefuseHalvesOfAnOddWidth) {
+  TempFolder folder;
+  Json json = Description();
+  json["num_heads"] = 1;
+  json["sinusoids"] = "halves";
+  json["max_positions"] = 6;
+  folder.Write("attendant.json", json.dump());
+  std::vector<TestTensor> tensors = Tensors();
+  tensors[2] = MakeTensor("self_attn.out_proj.weight", {3, 3});
+  folder.Write("m.safetensors", MakeSafetensors(tensors));
+  EXPECT_THAT(std::string(OpenCheckpoint(folder.path(), {}).status().message()),
+              HasSubstr("sinusoids: expected an even width of at least 4 for halves, found 3"));
+}
+
+TEST(ModuleEndsTest, AreNotOfAttentionByItself) {
+  Json json = {{"module", "nn.MultiheadAttention"},
+               {"file", "m.safetensors"},
+               {"num_heads", 2},
+               {"input_projection", "into"}};
+  EXPECT_THAT(std::string(Open(json).status().message()), HasSubstr("input_projection"));
+}
+
+}  // namespace
+}  // namespace attendant

@@ -1,0 +1,116 @@
+#include "engine/kernels/gemm/compute_support.h"
+
+#include <string>
+
+#include "engine/kernels/isa.h"
+#include "engine/kernels/gemm/tile_kernel.h"
+#include "gmock/gmock.h"
+
+namespace attendant {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+
+TEST(CheckComputeModeTest, TakesFloat32AndEmulationEverywhere) {
+  EXPECT_TRUE(CheckComputeMode({}).ok());
+  EXPECT_TRUE(CheckComputeMode({ComputeType::kBf16x3, true}).ok());
+  EXPECT_TRUE(CheckComputeMode({ComputeType::kBf16, true}).ok());
+  EXPECT_TRUE(CheckComputeMode({ComputeType::kInt8, true}).ok());
+}
+
+TEST(CheckComputeModeTest, RefusesToEmulateFloat32) {
+  const absl::Status status = CheckComputeMode({ComputeType::kF32, true});
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("f32 cannot be emulated"));
+}
+
+TEST(CheckComputeModeTest, RefusesProductsOfOurOwnThatThereAreNot) {
+  const absl::Status of_f32 = CheckComputeMode({ComputeType::kF32, false, Gemm::kTiles});
+  EXPECT_EQ(of_f32.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(of_f32.message(), "gemm=tiles multiplies bf16, bf16x3 or int8, not f32");
+  const absl::Status emulated = CheckComputeMode({ComputeType::kBf16, true, Gemm::kTiles});
+  EXPECT_EQ(emulated.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(emulated.message()),
+              EndsWith("not bf16 with emulate=true, which is products of f32"));
+}
+
+TEST(CheckComputeModeTest, TakesProductsOfOurOwnWhereThereIsAmx) {
+  for (const ComputeType type : {ComputeType::kBf16x3, ComputeType::kBf16, ComputeType::kInt8}) {
+    const absl::Status status = CheckComputeMode({type, false, Gemm::kTiles});
+    if (HasAmxUnits()) {
+      EXPECT_TRUE(status.ok()) << status;
+      continue;
+    }
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(status.message(), "gemm=tiles needs a CPU with amx, this one has " + EffectiveIsa() +
+                                    " (after any cap); gemm=auto uses what the CPU has");
+  }
+}
+
+// By what the CPU at hand reports.
+TEST(CheckComputeModeTest, TakesTheTypesThatTheCpuHasUnitsFor) {
+  const auto check = [](ComputeType type, bool has_units, const std::string& needed) {
+    const absl::Status status = CheckComputeMode({type, false});
+    if (has_units && status.ok()) return;
+    EXPECT_FALSE(has_units && EffectiveIsa() != "avx2_vnni") << status;
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(std::string("compute type ") + Name(type)));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("needs a CPU with " + needed));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("this one has " + EffectiveIsa()));
+    EXPECT_THAT(std::string(status.message()), EndsWith("emulate=true computes so on any CPU"));
+  };
+  check(ComputeType::kBf16x3, HasAmxUnits(), "amx");
+  check(ComputeType::kBf16, HasBf16Units(), "avx512_bf16 or amx");
+  check(ComputeType::kInt8, HasInt8Units(), "avx");
+}
+
+// In a process of its own, as the cap is for good.
+TEST(CheckComputeModeDeathTest, RefusesWhatACapTakesAway) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        const bool capped = CapIsa(Isa::kAvx2).ok();
+        const auto is_refused = [](ComputeType type) {
+          return absl::IsFailedPrecondition(CheckComputeMode({type, false}));
+        };
+        std::exit(capped && is_refused(ComputeType::kBf16x3) && is_refused(ComputeType::kBf16) &&
+                          is_refused(ComputeType::kInt8)
+                      ? 0
+                      : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+// Without VNNI, pairs of products are added in 16 bits: the check of a panel's own kernel sees it.
+TEST(FindPanelKernelsDeathTest, RefusesInt8SumsThatAreNotExact) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        const bool capped = CapIsa(Isa::kAvx2).ok();
+        const absl::Status status = FindPanelKernels({.in = 768,
+                                                      .width = 192,
+                                                      .k_block = 768,
+                                                      .element = onednn::DataType::s8,
+                                                      .has_bias = false})
+                                        .status();
+        std::exit(capped && absl::IsFailedPrecondition(status) ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+// The units for bfloat16 that are not tiles would make bf16x3 slower than f32.
+TEST(CheckComputeModeDeathTest, RefusesBf16x3BelowAmx) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        const bool capped = CapIsa(Isa::kAvx512Bf16).ok();
+        const absl::Status status = CheckComputeMode({ComputeType::kBf16x3, false});
+        std::exit(capped && absl::IsFailedPrecondition(status) ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace attendant

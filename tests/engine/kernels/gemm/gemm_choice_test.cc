@@ -1,0 +1,76 @@
+#include "engine/kernels/gemm/gemm_choice.h"
+
+#include "engine/kernels/gemm/gemm.h"
+#include "engine/kernels/isa.h"
+#include "gmock/gmock.h"
+#include "tests/support/random_values.h"
+
+namespace attendant {
+namespace {
+
+constexpr ProductShape kShape{64, 64, 64};
+
+Gemm Chosen(const ComputeMode& mode, const ProductShape& shape = kShape) {
+  const absl::StatusOr<GemmChoice> choice = ChooseGemm(mode, shape);
+  EXPECT_TRUE(choice.ok()) << choice.status();
+  return choice.ok() ? choice->gemm : Gemm::kAuto;
+}
+
+TEST(ChooseGemmTest, HasNoProductsOfOurOwnForFloat32) {
+  EXPECT_EQ(Chosen({}), Gemm::kOneDnn);
+  for (const ComputeType type : {ComputeType::kBf16x3, ComputeType::kBf16, ComputeType::kInt8}) {
+    EXPECT_EQ(Chosen({type, true}), Gemm::kOneDnn) << "emulated " << Name(type);
+  }
+}
+
+TEST(ChooseGemmTest, FollowsTheModeWhereThereAreTiles) {
+  const Gemm own = HasAmxUnits() ? Gemm::kTiles : Gemm::kOneDnn;
+  for (const ComputeType type : {ComputeType::kBf16x3, ComputeType::kBf16, ComputeType::kInt8}) {
+    EXPECT_EQ(Chosen({type, false, Gemm::kOneDnn}), Gemm::kOneDnn);
+    EXPECT_EQ(Chosen({type, false, Gemm::kTiles}), own);
+    EXPECT_EQ(Chosen({type, false, Gemm::kTiles}, {48, 64, 48}), Gemm::kOneDnn)
+        << "tiles that are not full";
+  }
+}
+
+TEST(ChooseGemmTest, TellsWhatWasMeasuredAndKeepsToIt) {
+  const absl::StatusOr<GemmChoice> choice = ChooseGemm({ComputeType::kBf16}, kShape);
+  ASSERT_TRUE(choice.ok());
+  EXPECT_EQ(choice->gemm == Gemm::kTiles, choice->tiles_speedup >= kWorthwhileSpeedup);
+  if (!HasAmxUnits()) {
+    EXPECT_EQ(choice->tiles_speedup, 0);
+  }
+  EXPECT_EQ(ChooseGemm({ComputeType::kBf16}, kShape)->tiles_speedup, choice->tiles_speedup);
+}
+
+// A clock that products move on.
+TEST(SpeedupTest, IsThatOfTheBestTimes) {
+  absl::Time now = absl::UnixEpoch();
+  int of_tiles = 0, of_onednn = 0;
+  const double speedup =
+      SpeedupOf({.tiles = [&] { now += absl::Microseconds(++of_tiles == 1 ? 90 : 10); },
+                 .onednn = [&] { now += absl::Microseconds(++of_onednn == 2 ? 12 : 70); },
+                 .before_each = [&] { now += absl::Seconds(1); }},
+                [&] { return now; });
+  EXPECT_DOUBLE_EQ(speedup, 1.2);
+  EXPECT_EQ(of_tiles, of_onednn);
+}
+
+TEST(ProductPlanTest, TellsHowALayerIsComputed) {
+  const std::vector<float> weight = RandomValues(40 * 1536, 1);
+  const auto plan = [&](const ComputeMode& mode) {
+    return PackedLinear::Pack({weight.data(), 40, 1536, 1536}, {}, mode)->plan();
+  };
+  const ProductPlan f32 = plan({});
+  EXPECT_EQ(f32.in, 1536);
+  EXPECT_EQ(f32.out, 40);
+  EXPECT_EQ(f32.k_block, 1536);
+  EXPECT_THAT(f32.tile_rows, testing::Not(testing::IsEmpty()));
+  EXPECT_THAT(f32.implementations, testing::Not(testing::IsEmpty()));
+  EXPECT_EQ(f32.gemm, Gemm::kOneDnn);
+  EXPECT_EQ(f32.tiles_speedup, 0);
+  EXPECT_EQ(plan({ComputeType::kBf16, true}).k_block, 768);
+}
+
+}  // namespace
+}  // namespace attendant

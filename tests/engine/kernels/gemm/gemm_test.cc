@@ -1,0 +1,484 @@
+#include "engine/kernels/gemm/gemm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "tests/reference/reference.h"
+#include "tests/support/compute_modes.h"
+#include "tests/support/random_values.h"
+
+namespace attendant {
+namespace {
+
+using reference::Matrix;
+
+struct Shape {
+  int64_t in;
+  int64_t out;
+};
+
+struct Case {
+  Shape shape;
+  ComputeMode mode;
+};
+
+std::string NameOf(const Case& tested) {
+  return std::to_string(tested.shape.in) + "to" + std::to_string(tested.shape.out) + "In" +
+         NameOf(tested.mode);
+}
+
+void PrintTo(const Case& tested, std::ostream* out) { *out << NameOf(tested); }
+
+std::string NameOfParam(const testing::TestParamInfo<Case>& info) { return NameOf(info.param); }
+
+// Each shape in each mode.
+std::vector<Case> Cases(const std::vector<Shape>& shapes, const std::vector<ComputeMode>& modes) {
+  std::vector<Case> cases;
+  for (const Shape& shape : shapes) {
+    for (const ComputeMode& mode : modes) cases.push_back({shape, mode});
+  }
+  return cases;
+}
+
+std::vector<Case> Native(const std::vector<Shape>& shapes) { return Cases(shapes, NativeModes()); }
+
+std::vector<Case> Emulated(const std::vector<Shape>& shapes) {
+  return Cases(shapes, EmulatedModes());
+}
+
+// A linear layer with its weights, and a batch of the most rows that a test wants.
+struct Layer {
+  Layer(Shape size, int64_t rows, const ComputeMode& compute_mode = {})
+      : shape(size),
+        mode(compute_mode),
+        weight(RandomValues(shape.out * shape.in, 1)),
+        bias(RandomValues(shape.out, 2)),
+        x(RandomValues(PaddedRows(rows) * shape.in, 3)),
+        linear(*PackedLinear::Pack(ViewOf(weight, shape.out, shape.in), bias, mode)) {}
+
+  // The result for the first `rows` rows from `begin`.
+  std::vector<float> Apply(int team_size, int64_t begin, int64_t rows,
+                           Activation activation = Activation::kIdentity) {
+    const ThreadTeam team(team_size);
+    std::unique_ptr<GemmWorkspace>& workspace = workspaces[team_size];
+    if (workspace == nullptr) workspace = std::make_unique<GemmWorkspace>(team_size);
+    const int64_t padded = PaddedRows(rows);
+    workspace->Reserve(linear, padded);
+    workspace->ShareRowsFrom(share_rows_from);
+    std::vector<float> rows_in(padded * shape.in, 0.0f), y(padded * shape.out);
+    std::copy_n(x.begin() + begin * shape.in, rows * shape.in, rows_in.begin());
+    ApplyLinear(team, linear, ViewOf(std::as_const(rows_in), padded, shape.in),
+                ViewOf(y, padded, shape.out), activation, *workspace);
+    y.resize(rows * shape.out);
+    return y;
+  }
+
+  // The first rows' result in float64, from operands that are rounded as the engine's are.
+  Matrix Expected(int64_t rows) const {
+    return reference::Linear(
+        reference::InputOperand(mode.type, ViewOf(x, rows, shape.in)),
+        reference::WeightOperand(mode.type, ViewOf(weight, shape.out, shape.in)), bias);
+  }
+
+  Shape shape;
+  ComputeMode mode;
+  std::vector<float> weight, bias, x;
+  PackedLinear linear;
+  int64_t share_rows_from = kNeverShareRows;
+  std::map<int, std::unique_ptr<GemmWorkspace>> workspaces;
+};
+
+class GemmReferenceTest : public testing::TestWithParam<Case> {};
+
+TEST_P(GemmReferenceTest, MatchesFloat64WithBiasAndActivation) {
+  constexpr int64_t kRows = 37;
+  const Shape shape = GetParam().shape;
+  Layer layer(shape, kRows, GetParam().mode);
+  const Matrix expected = layer.Expected(kRows);
+  const double tolerance = 1e-6 * std::sqrt(shape.in) + 2e-6;
+  std::vector<float> y = layer.Apply(2, 0, kRows);
+  EXPECT_LT(reference::MaxDifference(expected, ViewOf(y, kRows, shape.out)), tolerance);
+  y = layer.Apply(2, 0, kRows, Activation::kGelu);
+  EXPECT_LT(reference::MaxDifference(reference::Activate(Activation::kGelu, expected),
+                                     ViewOf(y, kRows, shape.out)),
+            2 * tolerance);
+}
+
+const std::vector<Shape> kReferenceShapes = {{1, 1},      {4, 3},     {3, 17},   {26, 26},
+                                             {64, 192},   {100, 193}, {256, 40}, {312, 1200},
+                                             {384, 1152}, {768, 768}};
+
+INSTANTIATE_TEST_SUITE_P(Shapes, GemmReferenceTest, testing::ValuesIn(Native(kReferenceShapes)),
+                         NameOfParam);
+INSTANTIATE_TEST_SUITE_P(Emulated, GemmReferenceTest, testing::ValuesIn(Emulated(kReferenceShapes)),
+                         NameOfParam);
+
+// By theory each product of kBf16x3 is off by no more than three roundings, that of each operand
+// and the product of the low parts; as a rule by much less.
+TEST(GemmTest, Bf16x3IsNearlyFloat32) {
+  constexpr int64_t kRows = 40;
+  for (const Shape shape : {Shape{64, 192}, Shape{768, 100}, Shape{1536, 40}}) {
+    Layer layer(shape, kRows, BestMode(ComputeType::kBf16x3));
+    Matrix x(ViewOf(std::as_const(layer.x), kRows, shape.in));
+    Matrix weight(ViewOf(std::as_const(layer.weight), shape.out, shape.in));
+    const Matrix exact = reference::Linear(x, weight, layer.bias);
+    const auto to_magnitude = [](Matrix& matrix) {
+      for (int64_t i = 0; i < matrix.rows() * matrix.cols(); ++i) {
+        double& element = matrix(i / matrix.cols(), i % matrix.cols());
+        element = std::abs(element);
+      }
+    };
+    to_magnitude(x);
+    to_magnitude(weight);
+    const Matrix magnitudes = reference::Linear(x, weight, {});
+    const std::vector<float> y = layer.Apply(2, 0, kRows);
+    double largest = 0;
+    for (int64_t i = 0; i < kRows * shape.out; ++i) {
+      const int64_t r = i / shape.out, c = i % shape.out;
+      largest = std::max(largest, std::abs(y[i] - exact(r, c)) / magnitudes(r, c));
+    }
+    EXPECT_LT(largest, 3 * 0x1p-16);
+    EXPECT_LT(largest, 0x1p-18) << "though no element is off by as much";
+    EXPECT_GT(largest, 0x1p-26) << "it is not float32";
+  }
+}
+
+class GemmColumnsTest : public testing::TestWithParam<Case> {};
+
+TEST_P(GemmColumnsTest, EqualThoseOfTheWholeProduct) {
+  constexpr int64_t kRows = 48;
+  const Shape shape = GetParam().shape;
+  Layer layer(shape, kRows, GetParam().mode);
+  const std::vector<float> whole = layer.Apply(2, 0, kRows);
+  for (const auto& [begin, end] :
+       std::vector<std::pair<int64_t, int64_t>>{{0, shape.out},
+                                                {0, 1},
+                                                {shape.out - 1, shape.out},
+                                                {shape.out / 3, shape.out / 2 + 1}}) {
+    std::vector<float> y(whole.size(), -1.0f);
+    ApplyLinear(ThreadTeam(2), LinearColumns{layer.linear, begin, end},
+                ViewOf(std::as_const(layer.x), kRows, shape.in), ViewOf(y, kRows, shape.out),
+                *layer.workspaces[2]);
+    for (int64_t r = 0; r < kRows; ++r) {
+      for (int64_t c = 0; c < shape.out; ++c) {
+        const float value = y[r * shape.out + c];
+        const bool is_in = c >= begin && c < end;
+        const bool is_far = c <= begin - kPanelWidth || c >= end + kPanelWidth - 1;
+        const bool is_left = value == -1.0f, is_made = value == whole[r * shape.out + c];
+        ASSERT_TRUE(is_in ? is_made : is_left || (is_made && !is_far)) << r << ", " << c;
+      }
+    }
+  }
+}
+
+const std::vector<Shape> kColumnShapes = {{3, 17}, {48, 144}, {100, 193}, {64, 1152}};
+
+INSTANTIATE_TEST_SUITE_P(Shapes, GemmColumnsTest, testing::ValuesIn(Native(kColumnShapes)),
+                         NameOfParam);
+INSTANTIATE_TEST_SUITE_P(Emulated, GemmColumnsTest, testing::ValuesIn(Emulated(kColumnShapes)),
+                         NameOfParam);
+
+class GemmPairTest : public testing::TestWithParam<Case> {};
+
+TEST_P(GemmPairTest, GivesTheBitsOfTwoLayersOneAfterTheOther) {
+  const auto& [shape, mode] = GetParam();
+  for (const int64_t rows : {1, 37, 300}) {
+    Layer first({24, shape.in}, rows, mode), second(shape, 1, mode);
+    const std::vector<float> between = first.Apply(2, 0, rows, Activation::kGelu);
+    second.x = between;
+    const std::vector<float> expected = second.Apply(2, 0, rows);
+
+    const int64_t padded = PaddedRows(rows);
+    const LinearPair pair = {first.linear, Activation::kGelu, second.linear};
+    GemmWorkspace workspace(2);
+    workspace.Reserve(pair, padded);
+    std::fill(first.x.begin() + rows * 24, first.x.end(), 0.0f);
+    for (const int64_t share_rows_from : {kNeverShareRows, int64_t{200}, int64_t{0}}) {
+      workspace.ShareRowsFrom(share_rows_from);
+      std::vector<float> inner(padded * shape.in), y(padded * shape.out);
+      ApplyLinearPair(ThreadTeam(2), pair, ViewOf(std::as_const(first.x), padded, 24),
+                      ViewOf(inner, padded, shape.in), ViewOf(y, padded, shape.out), workspace);
+      y.resize(expected.size());
+      EXPECT_EQ(y, expected) << rows << " rows, shared from " << share_rows_from;
+    }
+  }
+}
+
+const std::vector<Shape> kPairShapes = {{5, 3}, {193, 64}, {1536, 384}};
+
+INSTANTIATE_TEST_SUITE_P(Shapes, GemmPairTest, testing::ValuesIn(Native(kPairShapes)), NameOfParam);
+INSTANTIATE_TEST_SUITE_P(Emulated, GemmPairTest, testing::ValuesIn(Emulated(kPairShapes)),
+                         NameOfParam);
+
+class GemmPreparedTest : public testing::TestWithParam<Case> {
+ protected:
+  // x's operand in the workspace, made by two workers from tile to tile.
+  static PreparedOperand Prepare(const Layer& layer, int64_t rows, GemmWorkspace& workspace) {
+    const PreparedOperand operand = workspace.Prepare(layer.linear, rows);
+    const int64_t in = layer.shape.in;
+    ThreadTeam(2).ParallelFor(rows, [&](int worker, int64_t r) {
+      operand.Write(worker, r, {&layer.x[r * in], static_cast<size_t>(in)});
+    });
+    return operand;
+  }
+};
+
+// The rows themselves are then read of kF32 alone.
+TEST_P(GemmPreparedTest, GivesTheBitsOfAProductThatMakesItsOwnOperand) {
+  const auto& [shape, mode] = GetParam();
+  for (const int64_t rows : {1, 37, 300}) {
+    const int64_t padded = PaddedRows(rows);
+    Layer layer(shape, rows, mode);
+    const std::vector<float> expected = layer.Apply(2, 0, rows);
+    const std::vector<float> nothing(padded * shape.in, std::nanf(""));
+    GemmWorkspace workspace(2);
+    workspace.Reserve(layer.linear, padded);
+    for (const int64_t share_rows_from : {kNeverShareRows, int64_t{0}}) {
+      workspace.ShareRowsFrom(share_rows_from);
+      const PreparedOperand operand = Prepare(layer, rows, workspace);
+      const std::vector<float>& read = mode.type == ComputeType::kF32 ? layer.x : nothing;
+      const LinearInput x = {ViewOf(read, padded, shape.in), operand};
+      std::vector<float> y(padded * shape.out), columns(y.size());
+      ApplyLinear(ThreadTeam(2), layer.linear, x, ViewOf(y, padded, shape.out),
+                  Activation::kIdentity, workspace);
+      for (int64_t r = rows; r < padded && mode.type != ComputeType::kF32; ++r) {
+        for (int64_t c = 0; c < shape.out; ++c) ASSERT_EQ(y[r * shape.out + c], layer.bias[c]);
+      }
+      y.resize(expected.size());
+      EXPECT_EQ(y, expected) << rows << " rows, shared from " << share_rows_from;
+      ApplyLinear(ThreadTeam(2), LinearColumns{layer.linear, 0, shape.out}, x,
+                  ViewOf(columns, padded, shape.out), workspace);
+      columns.resize(expected.size());
+      EXPECT_EQ(columns, expected) << "of columns";
+    }
+  }
+}
+
+TEST_P(GemmPreparedTest, MakesItsOwnOperandIfAnotherTookItsPlace) {
+  constexpr int64_t kRows = 48;
+  const auto& [shape, mode] = GetParam();
+  Layer layer(shape, kRows, mode), other({shape.in, 5}, kRows, mode);
+  const std::vector<float> expected = layer.Apply(2, 0, kRows);
+  GemmWorkspace workspace(2);
+  workspace.Reserve(layer.linear, kRows);
+  workspace.Reserve(other.linear, kRows);
+  const PreparedOperand operand = Prepare(layer, kRows, workspace);
+  std::vector<float> between(kRows * 5), y(expected.size());
+  const std::vector<float> zeros(layer.x.size(), 0.0f);
+  ApplyLinear(ThreadTeam(2), other.linear, ViewOf(zeros, kRows, shape.in),
+              ViewOf(between, kRows, 5), Activation::kIdentity, workspace);
+  ApplyLinear(ThreadTeam(2), layer.linear,
+              {ViewOf(std::as_const(layer.x), kRows, shape.in), operand},
+              ViewOf(y, kRows, shape.out), Activation::kIdentity, workspace);
+  EXPECT_EQ(y, expected);
+}
+
+const std::vector<Shape> kPreparedShapes = {{3, 17}, {100, 193}, {1536, 384}};
+
+INSTANTIATE_TEST_SUITE_P(Shapes, GemmPreparedTest, testing::ValuesIn(Native(kPreparedShapes)),
+                         NameOfParam);
+INSTANTIATE_TEST_SUITE_P(Emulated, GemmPreparedTest, testing::ValuesIn(Emulated(kPreparedShapes)),
+                         NameOfParam);
+
+class GemmInvarianceTest : public testing::TestWithParam<Case> {};
+
+// Row r computed alone is the standard for row r of every batch. The large batches decide which
+// bits those are.
+TEST_P(GemmInvarianceTest, InvarianceOfRowsToBatchPlaceAndTeam) {
+  constexpr int64_t kRows = 600;
+  const Shape shape = GetParam().shape;
+  Layer layer(shape, kRows, GetParam().mode);
+  const std::vector<float> all = layer.Apply(1, 0, kRows);
+  const auto expect_same = [&](int team, int64_t begin, int64_t rows) {
+    const std::vector<float> some = layer.Apply(team, begin, rows);
+    ASSERT_EQ(std::memcmp(some.data(), &all[begin * shape.out], some.size() * sizeof(float)), 0)
+        << "rows " << begin << " to " << begin + rows << ", team of " << team;
+  };
+  const bool small = shape.in * shape.out < 100000;
+  for (int64_t rows = 1; rows <= kRows; rows += small ? 1 : rows < 66 ? 13 : 89) {
+    expect_same(1 + static_cast<int>(rows % 3), (kRows - rows) / 2, rows);
+  }
+  for (const int team : {1, 2, 3}) expect_same(team, 0, kRows);
+  for (const int64_t rows : {1, 15, 16, 17, 48, 64, 65, 128, 255, 257}) expect_same(2, 1, rows);
+  layer.share_rows_from = 0;
+  for (const int team : {1, 2, 3, 4}) expect_same(team, 0, kRows);
+  for (const int64_t rows : {1, 17, 48, 65, 255, 527})
+    expect_same(1 + static_cast<int>(rows % 4), 1, rows);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, GemmInvarianceTest,
+                         testing::ValuesIn(Native({{4, 3},
+                                                   {26, 26},
+                                                   {26, 100},
+                                                   {384, 1152},
+                                                   {384, 384},
+                                                   {384, 1536},
+                                                   {1536, 384},
+                                                   {768, 2304},
+                                                   {768, 768},
+                                                   {768, 3072},
+                                                   {3072, 768},
+                                                   {1024, 3072},
+                                                   {1024, 1024},
+                                                   {1024, 4096},
+                                                   {4096, 1024}})),
+                         NameOfParam);
+INSTANTIATE_TEST_SUITE_P(Emulated, GemmInvarianceTest,
+                         testing::ValuesIn(Emulated({{26, 100}, {384, 384}, {1536, 200}})),
+                         NameOfParam);
+
+TEST(GemmTest, MatchesWithoutBias) {
+  Layer layer({30, 50}, 16);
+  const std::vector<float> no_bias(50, 0.0f);
+  const absl::StatusOr<PackedLinear> linear =
+      PackedLinear::Pack(ViewOf(std::as_const(layer.weight), 50, 30), {});
+  ASSERT_TRUE(linear.ok());
+  GemmWorkspace workspace(1);
+  workspace.Reserve(*linear, 16);
+  std::vector<float> y(16 * 50);
+  ApplyLinear(ThreadTeam(1), *linear, ViewOf(std::as_const(layer.x), 16, 30), ViewOf(y, 16, 50),
+              Activation::kIdentity, workspace);
+  const Matrix expected =
+      reference::Linear(Matrix(ViewOf(std::as_const(layer.x), 16, 30)),
+                        Matrix(ViewOf(std::as_const(layer.weight), 50, 30)), {});
+  EXPECT_LT(reference::MaxDifference(expected, ViewOf(y, 16, 50)), 1e-5);
+}
+
+TEST(GemmTest, InvarianceToStrides) {
+  constexpr int64_t kIn = 70, kOut = 210, kRows = 80, kGap = 9;
+  Layer layer({kIn, kOut}, kRows);
+  const std::vector<float> dense = layer.Apply(1, 0, kRows);
+  std::vector<float> x(kRows * (kIn + kGap), 1e30f), y(kRows * (kOut + kGap), -1.0f);
+  for (int64_t r = 0; r < kRows; ++r) std::copy_n(&layer.x[r * kIn], kIn, &x[r * (kIn + kGap)]);
+  GemmWorkspace workspace(2);
+  workspace.Reserve(layer.linear, kRows);
+  ApplyLinear(ThreadTeam(2), layer.linear,
+              MatrixView<const float>{x.data(), kRows, kIn, kIn + kGap},
+              {y.data(), kRows, kOut, kOut + kGap}, Activation::kIdentity, workspace);
+  for (int64_t r = 0; r < kRows; ++r) {
+    EXPECT_EQ(std::memcmp(&y[r * (kOut + kGap)], &dense[r * kOut], kOut * sizeof(float)), 0) << r;
+    for (int64_t c = kOut; c < kOut + kGap; ++c) EXPECT_EQ(y[r * (kOut + kGap) + c], -1.0f);
+  }
+}
+
+TEST(GemmTest, PacksAViewAndKeepsNothingOfIt) {
+  Layer layer({20, 33}, 16);
+  std::vector<float> wide(33 * 25, 1e30f);
+  for (int64_t r = 0; r < 33; ++r) std::copy_n(&layer.weight[r * 20], 20, &wide[r * 25]);
+  PackedLinear linear = *PackedLinear::Pack({wide.data(), 33, 20, 25}, layer.bias);
+  wide.assign(wide.size(), std::nanf(""));
+  EXPECT_EQ(linear.in_features(), 20);
+  EXPECT_EQ(linear.out_features(), 33);
+  EXPECT_GE(linear.bytes(), 33 * 21 * 4);
+  const std::vector<float> expected = layer.Apply(1, 0, 16);
+  layer.linear = std::move(linear);
+  EXPECT_EQ(layer.Apply(1, 0, 16), expected);
+}
+
+TEST(GemmTest, DoesNothingForNoRows) {
+  Layer layer({8, 8}, 16);
+  EXPECT_TRUE(layer.Apply(2, 0, 0).empty());
+}
+
+TEST(GemmTest, KeepsNonFiniteValuesInTheirRow) {
+  for (const ComputeType type : kComputeTypes) {
+    const ComputeMode mode{type, type != ComputeType::kF32};
+    for (const float value : {std::nanf(""), INFINITY, -INFINITY}) {
+      Layer layer({40, 200}, 128, mode);
+      layer.x[77 * 40 + 3] = value;
+      const std::vector<float> y = layer.Apply(2, 0, 128);
+      for (size_t i = 0; i < y.size(); ++i) ASSERT_NE(std::isfinite(y[i]), i / 200 == 77) << i;
+    }
+  }
+}
+
+// Where the sum of low and high parts might as well be infinity minus infinity.
+TEST(GemmTest, Bf16x3OverflowsAsFloat32Does) {
+  const Shape shape{40, 200};
+  const ComputeMode mode = BestMode(ComputeType::kBf16x3);
+  for (const float value : {INFINITY, -INFINITY, 3.4e38f, -3.3e38f}) {
+    Layer exact(shape, 16), layer(shape, 16, mode);
+    exact.x[3 * 40 + 7] = layer.x[3 * 40 + 7] = value;
+    const std::vector<float> expected = exact.Apply(1, 0, 16), y = layer.Apply(1, 0, 16);
+    for (int64_t c = 3 * 200; c < 4 * 200; ++c) {
+      if (std::isfinite(expected[c])) {
+        EXPECT_NEAR(y[c], expected[c], std::abs(expected[c]) * 0x1p-14) << c;
+      } else {
+        EXPECT_EQ(y[c], expected[c]) << c;
+      }
+    }
+  }
+}
+
+TEST(GemmTest, GivesTheBiasForRowsOfZeros) {
+  for (const ComputeType type : {ComputeType::kBf16x3, ComputeType::kBf16, ComputeType::kInt8}) {
+    Layer layer({40, 200}, 16, {type, true});
+    std::fill_n(layer.x.begin() + 3 * 40, 40, 0.0f);
+    std::fill_n(layer.weight.begin() + 5 * 40, 40, 0.0f);
+    layer.linear =
+        *PackedLinear::Pack(ViewOf(std::as_const(layer.weight), 200, 40), layer.bias, layer.mode);
+    const std::vector<float> y = layer.Apply(1, 0, 16);
+    for (int64_t c = 0; c < 200; ++c) EXPECT_EQ(y[3 * 200 + c], layer.bias[c]);
+    for (int64_t r = 0; r < 16; ++r) EXPECT_EQ(y[r * 200 + 5], layer.bias[5]);
+  }
+}
+
+// The int8 path of oneDNN on every CPU: without VNNI only the sums of two large products saturate,
+// and here at most one element of a pair is large in the weight. (Blocks of 128 would be rotated.)
+TEST(GemmTest, Int8MatchesOnAnyCpuWhereNothingSaturates) {
+  constexpr int64_t kRows = 80;
+  const Shape shape{120, 210};
+  const ComputeMode native{ComputeType::kInt8, false};
+  Layer layer(shape, kRows, {ComputeType::kInt8, true});
+  for (float& weight : layer.weight) weight *= 0.49f;
+  for (int64_t c = 0; c < shape.out; ++c) {
+    layer.weight[c * shape.in] = 1;
+    for (int64_t i = 1; i < 4; ++i) layer.weight[c * shape.in + i] = 0;
+  }
+  const MatrixView<const float> weight = ViewOf(std::as_const(layer.weight), shape.out, shape.in);
+  layer.linear = *PackedLinear::Pack(weight, layer.bias, native);
+  const std::vector<float> y = layer.Apply(2, 0, kRows, Activation::kRelu);
+  const Matrix expected = reference::Activate(Activation::kRelu, layer.Expected(kRows));
+  EXPECT_LT(reference::MaxDifference(expected, ViewOf(y, kRows, shape.out)), 2e-5);
+  // Sums of integers are exact in float32 too, so the emulation has the same bits.
+  layer.linear = *PackedLinear::Pack(weight, layer.bias, layer.mode);
+  EXPECT_EQ(layer.Apply(2, 0, kRows, Activation::kRelu), y);
+}
+
+// One large element in an input row costs the others little of their accuracy.
+TEST(GemmTest, Int8BearsOutliers) {
+  constexpr int64_t kRows = 16;
+  for (const Shape shape : {Shape{384, 64}, Shape{312, 64}}) {
+    Layer layer(shape, kRows, {ComputeType::kInt8, true});
+    for (int64_t r = 0; r < kRows; ++r) layer.x[r * shape.in + 99] = 20.0f;
+    const Matrix exact = reference::Linear(
+        Matrix(ViewOf(std::as_const(layer.x), kRows, shape.in)),
+        Matrix(ViewOf(std::as_const(layer.weight), shape.out, shape.in)), layer.bias);
+    // A step of 20 / 127 with a uniform error, times sqrt(in) weights of a deviation of 0.58, would
+    // leave a deviation of 0.5 and a largest error of twice that or more.
+    const std::vector<float> y = layer.Apply(1, 0, kRows);
+    EXPECT_LT(reference::MaxDifference(exact, ViewOf(y, kRows, shape.out)), 0.5);
+  }
+}
+
+TEST(GemmTest, HoldsTheBytesOfItsComputeType) {
+  const Shape shape{256, 384};
+  const auto bytes = [&](const ComputeMode& mode) { return Layer(shape, 1, mode).linear.bytes(); };
+  const int64_t elements = shape.in * shape.out;
+  EXPECT_EQ(bytes({}), 4 * elements + 4 * shape.out);
+  EXPECT_EQ(bytes({ComputeType::kBf16x3, true}), 8 * elements + 4 * shape.out);
+  EXPECT_EQ(bytes({ComputeType::kBf16, true}), 4 * elements + 4 * shape.out);
+  EXPECT_EQ(bytes({ComputeType::kInt8, true}), 4 * elements + 8 * shape.out);
+  // oneDNN may keep a sum for each column beside them.
+  EXPECT_GE(bytes({ComputeType::kInt8, false}), elements + 8 * shape.out);
+  EXPECT_LE(bytes({ComputeType::kInt8, false}), elements + 12 * shape.out);
+}
+
+}  // namespace
+}  // namespace attendant

@@ -1,0 +1,194 @@
+#include "engine/kernels/gemm/operand_buffer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/kernels/gemm/gemm.h"
+#include "engine/kernels/norm/norm.h"
+#include "engine/kernels/gemm/operand.h"
+#include "gmock/gmock.h"
+#include "tests/support/random_values.h"
+
+namespace attendant {
+namespace {
+
+constexpr int64_t kMostRows = 304;
+constexpr int kWorkers = 3;
+
+std::vector<OperandLayout> Layouts() {
+  std::vector<OperandLayout> layouts;
+  for (const ComputeType type : {ComputeType::kBf16x3, ComputeType::kBf16, ComputeType::kInt8}) {
+    for (const bool emulate : {false, true}) {
+      const ComputeMode mode{type, emulate};
+      for (const int64_t width : {5, 256, 312}) layouts.push_back({mode, width, width});
+      if (RoundsElementwise(mode)) layouts.push_back({mode, 312, 104});
+    }
+  }
+  return layouts;
+}
+
+std::string NameOf(const testing::TestParamInfo<OperandLayout>& info) {
+  const auto& [mode, in, k_block] = info.param;
+  return std::string(Name(mode.type)) + (mode.emulate ? "Emulated" : "") + std::to_string(in) +
+         "By" + std::to_string(k_block);
+}
+
+class OperandBufferTest : public testing::TestWithParam<OperandLayout> {
+ protected:
+  // What was there before is not zero.
+  OperandBufferTest() { WriteAll(Random(kMostRows, 9), Begin(buffer_, kMostRows)); }
+
+  PreparedOperand Begin(OperandBuffer& buffer, int64_t rows) const {
+    buffer.Reserve(layout_, PaddedRows(rows));
+    return buffer.Begin(layout_, rows);
+  }
+
+  std::vector<float> Random(int64_t rows, uint32_t seed) const {
+    return RandomValues(rows * width_, seed, 3.0f);
+  }
+
+  void WriteAll(const std::vector<float>& x, const PreparedOperand& operand) const {
+    for (int64_t r = 0; r * width_ < static_cast<int64_t>(x.size()); ++r) {
+      operand.Write(0, r, {&x[r * width_], static_cast<size_t>(width_)});
+    }
+  }
+
+  // All that products read of the rows from `first` on.
+  std::string BytesOf(const Operand& operand, int64_t first, int64_t rows) const {
+    const int64_t parts = OperandParts(layout_.mode);
+    const int64_t bytes = layout_.k_block * OperandWidth(layout_.mode) / parts;
+    std::string read;
+    for (int64_t r = first; r < first + rows; ++r) {
+      for (int64_t block = 0; block < width_ / layout_.k_block * parts; ++block) {
+        read.append(operand.row(block, r), bytes);
+      }
+      if (layout_.mode.type != ComputeType::kInt8) continue;
+      read.append(reinterpret_cast<const char*>(&operand.scales[r]), sizeof(float));
+    }
+    return read;
+  }
+
+  const OperandLayout layout_ = GetParam();
+  const int64_t width_ = layout_.in;
+  OperandBuffer buffer_{kWorkers};
+};
+
+INSTANTIATE_TEST_SUITE_P(Layouts, OperandBufferTest, testing::ValuesIn(Layouts()), NameOf);
+
+// Whatever makes rows along with their operand.
+using Maker = std::function<void(const ThreadTeam& team, const PreparedRows& y)>;
+
+TEST_P(OperandBufferTest, WhoeverMakesRowsMakesTheOperandThatTheyGiveAfterwards) {
+  const std::vector<float> gamma = RandomValues(width_, 3, 2.0f), beta = RandomValues(width_, 4);
+  for (const int64_t rows : {1, 16, 37, 300}) {
+    std::vector<float> input = Random(rows, 1);
+    input[width_ / 2] = INFINITY;
+    const std::vector<float> other = Random(rows, 2);
+    const MatrixView<const float> x = ViewOf(std::as_const(input), rows, width_);
+    const MatrixView<const float> z = ViewOf(other, rows, width_);
+    std::vector<Maker> makers = {
+        [&](const ThreadTeam& team, const PreparedRows& y) { Multiply(team, x, z, y); }};
+    for (const NormKind kind : {NormKind::kLayer, NormKind::kRms, NormKind::kAffine}) {
+      const LayerNormWeights weights = {gamma, beta, 1e-5f, kind};
+      makers.push_back(
+          [=](const ThreadTeam& team, const PreparedRows& y) { LayerNorm(team, x, weights, y); });
+      makers.push_back([=](const ThreadTeam& team, const PreparedRows& y) {
+        AddLayerNorm(team, x, z, weights, y);
+      });
+    }
+    for (size_t i = 0; i < makers.size(); ++i) {
+      std::vector<float> alone(input.size());
+      makers[i](ThreadTeam(1), ViewOf(alone, rows, width_));
+      OperandBuffer afterwards(1);
+      WriteAll(alone, Begin(afterwards, rows));
+      for (const int team : {1, kWorkers}) {
+        std::vector<float> y(PaddedRows(rows) * width_, -7.0f);
+        const PreparedRows made = {ViewOf(y, PaddedRows(rows), width_), Begin(buffer_, rows)};
+        makers[i](ThreadTeam(team), made);
+        ASSERT_EQ(std::memcmp(y.data(), alone.data(), alone.size() * sizeof(float)), 0);
+        ASSERT_EQ(std::count(y.begin() + rows * width_, y.end(), -7.0f),
+                  (PaddedRows(rows) - rows) * width_);
+        ASSERT_EQ(BytesOf(*made.operand.Find(layout_), 0, rows),
+                  BytesOf(afterwards.Rows(0), 0, rows))
+            << "maker " << i << ", " << rows << " rows, team of " << team;
+      }
+    }
+  }
+}
+
+TEST_P(OperandBufferTest, ZerosAreBehindTheRows) {
+  for (const int64_t rows : {0, 1, 31, 32, 290}) {
+    const PreparedOperand operand = Begin(buffer_, rows);
+    const std::string tail = BytesOf(*operand.Find(layout_), rows, PaddedRows(rows) - rows);
+    EXPECT_EQ(tail, std::string(tail.size(), '\0'));
+    WriteAll(Random(kMostRows, 8), Begin(buffer_, kMostRows));
+  }
+}
+
+// As a feed-forward block does, some rows at a time.
+TEST_P(OperandBufferTest, FromARowOn) {
+  const std::vector<float> x = Random(100, 1);
+  const PreparedOperand operand = Begin(buffer_, 100);
+  WriteAll(x, operand);
+  EXPECT_EQ(BytesOf(*operand.From(16).From(32).Find(layout_), 0, 52),
+            BytesOf(*operand.Find(layout_), 48, 52));
+  OperandBuffer other(1);
+  const PreparedOperand rest = Begin(other, 100);
+  WriteAll({x.begin(), x.begin() + 48 * width_}, rest);
+  WriteAll({x.begin() + 48 * width_, x.end()}, rest.From(48));
+  EXPECT_EQ(BytesOf(*rest.Find(layout_), 0, 100), BytesOf(*operand.Find(layout_), 0, 100));
+}
+
+// As products do that round while a block of columns is in cache.
+TEST_P(OperandBufferTest, ColumnsMakeUpARowThatIsRoundedElementByElement) {
+  if (!RoundsElementwise(layout_.mode)) return;
+  const std::vector<float> x = Random(20, 1);
+  OperandBuffer whole(1);
+  WriteAll(x, Begin(whole, 20));
+  const PreparedOperand operand = Begin(buffer_, 20);
+  for (int64_t r = 0; r < 20; ++r) {
+    for (int64_t column = 0, count; column < width_; column += count) {
+      count = std::min<int64_t>(width_ - column, 1 + (r * 37) % 150);
+      operand.Write(1, r, {&x[r * width_ + column], static_cast<size_t>(count)}, column);
+    }
+  }
+  EXPECT_EQ(BytesOf(*operand.Find(layout_), 0, 20), BytesOf(whole.Rows(0), 0, 20));
+}
+
+TEST_P(OperandBufferTest, AnOperandIsGoodForItsLayoutUntilAnotherTakesItsPlace) {
+  const PreparedOperand first = Begin(buffer_, 10);
+  EXPECT_TRUE(first.Find(layout_));
+  OperandLayout other = layout_;
+  other.in = 2 * width_;
+  EXPECT_FALSE(first.Find(other));
+  other = layout_;
+  other.k_block = 1;
+  EXPECT_FALSE(first.Find(other));
+  other = layout_;
+  other.mode.emulate = !other.mode.emulate;
+  EXPECT_FALSE(first.Find(other));
+  const PreparedOperand second = Begin(buffer_, 10);
+  EXPECT_FALSE(first.Find(layout_));
+  EXPECT_FALSE(first.From(5).Find(layout_));
+  EXPECT_TRUE(second.Find(layout_));
+}
+
+TEST(OperandBufferOfFloatsTest, HoldsNothing) {
+  const OperandLayout layout = {{ComputeType::kF32, false}, 8, 8};
+  OperandBuffer buffer(2);
+  buffer.Reserve(layout, 1000);
+  EXPECT_EQ(buffer.bytes(), 0);
+  const PreparedOperand operand = buffer.Begin(layout, 1000);
+  const std::vector<float> x(8, 1.0f);
+  operand.Write(0, 999, x);
+  EXPECT_FALSE(operand.Find(layout));
+  EXPECT_FALSE(PreparedOperand().From(3).Find(layout));
+}
+
+}  // namespace
+}  // namespace attendant

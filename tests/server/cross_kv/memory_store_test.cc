@@ -1,0 +1,156 @@
+#include "server/cross_kv/memory_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "tests/server/support/test_server.h"
+#include "tests/support/fake_clock.h"
+
+namespace attendant::server {
+namespace {
+
+// Of "tiny", E = 32: 256 bytes of keys and values, and 4 of position, for each row.
+MemoryOrigin Rows(int32_t rows) {
+  TokenLayout layout{.sequences = 1, .padded_length = rows, .rows = rows};
+  for (int32_t i = 0; i < rows; ++i) layout.positions.push_back(i);
+  layout.cu_seqlens.push_back(rows);
+  layout.runs.push_back({0, rows});
+  return {TestModels().at("tiny"), 1, layout};
+}
+
+constexpr int64_t kBytesOfOneRow = 512 + 256 + 4 + 8 + 16;
+
+class MemoryStoreTest : public ::testing::Test {
+ protected:
+  MemoryStore::Ticket Put(int32_t rows, absl::Duration age) {
+    auto memory = store_.Reserve(Rows(rows));
+    EXPECT_TRUE(memory.ok()) << memory.status();
+    return store_.Add(*std::move(memory), age);
+  }
+
+  FakeClock clock_;
+  MemoryStore store_{clock_, {.max_bytes = 2000, .max_age = absl::Seconds(60)}};
+};
+
+absl::Status Gone() {
+  return absl::NotFoundError(
+      "memory_handle: no such memory; it has expired, was dropped, or never was");
+}
+
+TEST_F(MemoryStoreTest, KeepsWhatItWasGiven) {
+  auto memory = store_.Reserve(Rows(2));
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  EXPECT_EQ((*memory)->keys().rows, 2);
+  EXPECT_EQ((*memory)->values().cols, 32);
+  (*memory)->keys().row(1)[31] = 7;
+  (*memory)->values().row(1)[31] = 8;
+  const MemoryStore::Ticket ticket = store_.Add(*std::move(memory), absl::Seconds(5));
+  EXPECT_EQ(ticket.bytes, kBytesOfOneRow + 260);
+  EXPECT_EQ(ticket.expires, clock_.Now() + absl::Seconds(5));
+  const auto found = store_.Find(ticket.handle);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ((*found)->keys().row(1)[31], 7);
+  EXPECT_EQ((*found)->values().row(1)[31], 8);
+  EXPECT_EQ((*found)->origin().layer, 1);
+}
+
+TEST_F(MemoryStoreTest, ExpiresAtItsTime) {
+  const MemoryStore::Ticket late = Put(1, absl::Seconds(9)), early = Put(1, absl::Seconds(5));
+  clock_.Advance(absl::Seconds(5) - absl::Nanoseconds(1));
+  EXPECT_TRUE(store_.Find(early.handle).ok());
+  clock_.Advance(absl::Nanoseconds(1));
+  EXPECT_EQ(store_.Find(early.handle).status(), Gone());
+  EXPECT_TRUE(store_.Find(late.handle).ok());
+  EXPECT_EQ(store_.counts().memories, 1);
+  EXPECT_EQ(store_.counts().bytes, kBytesOfOneRow);
+  clock_.Advance(absl::Seconds(4));
+  EXPECT_EQ(store_.counts().memories, 0);
+  EXPECT_EQ(store_.counts().bytes, 0);
+}
+
+TEST_F(MemoryStoreTest, DropsOnce) {
+  const std::string handle = Put(1, absl::Seconds(5)).handle;
+  EXPECT_EQ(store_.Drop(handle).value(), kBytesOfOneRow);
+  EXPECT_EQ(store_.Drop(handle).status(), Gone());
+  EXPECT_EQ(store_.Find(handle).status(), Gone());
+  EXPECT_EQ(store_.Find("").status(), Gone());
+  EXPECT_EQ(store_.counts().bytes, 0);
+  clock_.Advance(absl::Seconds(9));  // past its expiry, which nothing remembers
+  EXPECT_EQ(store_.counts().memories, 0);
+}
+
+TEST_F(MemoryStoreTest, RefusesWhatDoesNotFit) {
+  Put(1, absl::Seconds(5));
+  auto being_made = store_.Reserve(Rows(1));
+  ASSERT_TRUE(being_made.ok());
+  EXPECT_EQ(store_.counts().bytes, 2 * kBytesOfOneRow);
+  EXPECT_EQ(store_.Reserve(Rows(1)).status(),
+            absl::ResourceExhaustedError(
+                "the memory would take 796 bytes beside the 1592 of 1 registered memories; the "
+                "server keeps at most 2000 (--max-registered-bytes)"));
+  being_made->reset();
+  EXPECT_TRUE(store_.Reserve(Rows(1)).ok());
+  EXPECT_EQ(store_.counts().bytes, kBytesOfOneRow);
+  // What expires makes room.
+  EXPECT_FALSE(store_.Reserve(Rows(3)).ok());
+  clock_.Advance(absl::Seconds(5));
+  EXPECT_TRUE(store_.Reserve(Rows(3)).ok());
+}
+
+TEST_F(MemoryStoreTest, HoldsRoomForSequencesBesideMemories) {
+  Put(1, absl::Seconds(5));
+  auto first = store_.Hold(700);
+  auto second = store_.Hold(400);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(store_.counts().sequences, 2);
+  EXPECT_EQ(store_.counts().sequence_bytes, 1100);
+  EXPECT_EQ(store_.counts().bytes, kBytesOfOneRow);
+  EXPECT_EQ(store_.Hold(105).status(),
+            absl::ResourceExhaustedError(
+                "the sequence's state would take 105 bytes beside the 796 of 1 registered memories "
+                "and the 1100 of 2 sequences in parts; the server keeps at most 2000 "
+                "(--max-registered-bytes)"));
+  EXPECT_FALSE(store_.Reserve(Rows(1)).ok());
+  first->reset();
+  EXPECT_TRUE(store_.Hold(105).ok());
+  EXPECT_EQ(store_.counts().sequences, 1);
+}
+
+TEST_F(MemoryStoreTest, WhatIsInUseStaysAndCounts) {
+  const std::string handle = Put(1, absl::Seconds(5)).handle;
+  auto in_use = store_.Find(handle);
+  ASSERT_TRUE(in_use.ok());
+  EXPECT_TRUE(store_.Drop(handle).ok());
+  EXPECT_EQ(store_.counts().memories, 0);
+  EXPECT_EQ(store_.counts().bytes, kBytesOfOneRow);
+  EXPECT_EQ((*in_use)->keys().rows, 1);
+  in_use->reset();
+  EXPECT_EQ(store_.counts().bytes, 0);
+}
+
+TEST_F(MemoryStoreTest, NamesNobodyCanGuess) {
+  std::set<std::string> handles;
+  for (int i = 0; i < 100; ++i) {
+    const std::string handle = Put(0, absl::Seconds(5)).handle;
+    EXPECT_THAT(handle, ::testing::MatchesRegex("[0-9a-f]+"));
+    EXPECT_EQ(handle.size(), 32u);
+    EXPECT_TRUE(handles.insert(handle).second);
+    EXPECT_TRUE(store_.Drop(handle).ok());
+  }
+}
+
+TEST(MemoryStoreLifeTest, MemoriesMayOutliveIt) {
+  FakeClock clock;
+  std::shared_ptr<const RegisteredMemory> memory;
+  {
+    MemoryStore store(clock, {.max_bytes = 2000});
+    memory = *store.Reserve(Rows(1));
+  }
+  EXPECT_EQ(memory->bytes(), kBytesOfOneRow);
+}
+
+}  // namespace
+}  // namespace attendant::server

@@ -1,0 +1,76 @@
+// What the runner does with batches that no socket can bring about at will.
+#include "server/execution/batch_executor.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "tests/server/support/service_parts.h"
+
+namespace attendant::server {
+namespace {
+
+class BatchExecutorTest : public ::testing::Test {
+ protected:
+  // Both layers of "tiny" on one sequence of two ids.
+  std::unique_ptr<Job> MakeJob(absl::Time deadline, bool cancelled) {
+    ComputeRequest request;
+    request.model = TestModels().at("tiny");
+    request.layers = 2;
+    request.layout.sequences = 1;
+    request.layout.padded_length = 2;
+    request.layout.rows = 2;
+    request.layout.cu_seqlens = {0, 2};
+    request.layout.positions = {0, 1};
+    request.layout.runs = {{0, 2}};
+    request.input = KeptIds{{1, 2}, {0, 1}, {}};
+    request.width = 32;
+    auto job = std::make_unique<EncodeJob>(
+        std::move(request), std::make_shared<std::atomic<bool>>(cancelled),
+        [this](JobOutcome outcome) { ended_.push_back(outcome.answer.status()); });
+    job->deadline = deadline;
+    return job;
+  }
+
+  void Run(std::vector<std::unique_ptr<Job>> batch) { executor_.Run(std::move(batch)); }
+
+  ServiceParts parts_{absl::Seconds(1)};
+  const ServiceContext context_ = parts_.Context({1, 1});
+  RowPlans row_plans_{context_};
+  BatchExecutor executor_{context_, 0, row_plans_};
+  std::vector<absl::Status> ended_;
+};
+
+TEST_F(BatchExecutorTest, StopsBetweenLayersWhenNobodyWaits) {
+  // The clock is asked at the start (0), for the job (1), after the gather (2), before the second
+  // layer (3).
+  std::vector<std::unique_ptr<Job>> batch;
+  batch.push_back(MakeJob(absl::UnixEpoch() + absl::Seconds(3), false));
+  Run(std::move(batch));
+  ASSERT_EQ(ended_.size(), 1u);
+  EXPECT_EQ(ended_[0].code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(parts_.metrics.Scrape({}).find("attendant_batch_tokens_count{model=\"tiny\"} 1"),
+            std::string::npos);
+}
+
+TEST_F(BatchExecutorTest, GoesOnWhileOneJobIsWaitedFor) {
+  std::vector<std::unique_ptr<Job>> batch;
+  batch.push_back(MakeJob(absl::UnixEpoch() + absl::Seconds(3), false));
+  batch.push_back(MakeJob(absl::InfiniteFuture(), false));
+  Run(std::move(batch));
+  ASSERT_EQ(ended_.size(), 2u);
+  EXPECT_TRUE(ended_[1].ok()) << ended_[1];
+}
+
+TEST_F(BatchExecutorTest, DeadJobsAreNotGathered) {
+  std::vector<std::unique_ptr<Job>> batch;
+  batch.push_back(MakeJob(absl::InfiniteFuture(), true));
+  batch.push_back(MakeJob(absl::InfinitePast(), false));
+  Run(std::move(batch));
+  ASSERT_EQ(ended_.size(), 2u);
+  EXPECT_EQ(ended_[0].code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(ended_[1].code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+}  // namespace
+}  // namespace attendant::server

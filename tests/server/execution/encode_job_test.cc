@@ -1,0 +1,48 @@
+// The end of a job.
+#include "server/execution/encode_job.h"
+
+#include <gtest/gtest.h>
+
+namespace attendant::server {
+namespace {
+
+// A caller that has been answered may ask at once for the room that its request took: were it
+// still held, the server would refuse it now and then.
+class EncodeJobTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<EncodeJob> Make() {
+    const auto held = std::make_shared<int>(0);
+    held_ = held;
+    ComputeRequest request;
+    // Owns `held`, though it is no memory.
+    request.registered = std::shared_ptr<const RegisteredMemory>(held, nullptr);
+    return std::make_unique<EncodeJob>(std::move(request), nullptr, [this](JobOutcome outcome) {
+      ended_ = true;
+      ok_ = outcome.answer.ok();
+      EXPECT_TRUE(held_.expired());
+    });
+  }
+
+  std::weak_ptr<const int> held_;
+  bool ended_ = false;
+  bool ok_ = false;
+};
+
+TEST_F(EncodeJobTest, LetsItsRequestGoBeforeItsCallerIsAnswered) {
+  const std::unique_ptr<EncodeJob> job = Make();
+  EXPECT_FALSE(held_.expired());
+  job->Finish(Answer(), absl::ZeroDuration());
+  EXPECT_TRUE(ended_);
+  EXPECT_TRUE(ok_);
+}
+
+TEST_F(EncodeJobTest, LetsItsRequestGoBeforeItsCallerIsRefused) {
+  const std::unique_ptr<EncodeJob> job = Make();
+  EXPECT_FALSE(held_.expired());
+  job->Fail(absl::CancelledError("the caller is gone"));
+  EXPECT_TRUE(ended_);
+  EXPECT_FALSE(ok_);
+}
+
+}  // namespace
+}  // namespace attendant::server

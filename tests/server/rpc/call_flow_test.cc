@@ -1,0 +1,248 @@
+// A unary call's way from its headers to its end: slots, permits, timeouts, cancellation, drain.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <thread>
+
+#include "tests/server/support/pending_attend.h"
+#include "tests/server/support/test_server.h"
+#include "tests/server/support/wire_tensors.h"
+#include "tests/support/raw_call.h"
+
+namespace attendant::server {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kAttend[] = "/attendant.v1.EncoderService/Attend";
+constexpr char kPushback[] = "grpc-retry-pushback-ms";
+
+v1::AttendRequest Request(uint32_t seed, int64_t length = 3) {
+  v1::AttendRequest request;
+  request.set_model("tiny");
+  *request.mutable_hidden_states() = FloatTensor({1, length, 32}, SomeValues(length * 32, seed));
+  return request;
+}
+
+std::string CountOf(const std::string& code, int count) {
+  return "attendant_requests_total{code=\"" + code + "\",method=\"Attend\",model=\"tiny\"} " +
+         std::to_string(count);
+}
+
+// A server whose only instance holds a batch: what comes next waits in the queue.
+class BusyServer : public TestServer {
+ public:
+  explicit BusyServer(const TestServerOptions& options = {})
+      : TestServer(WithClosedGate(options)), held_(stub(), Request(1)) {
+    gate().AwaitBlocked();
+  }
+
+  // Lets the instance go on; the held call, which is answered.
+  const PendingAttend& Release() {
+    gate().Open();
+    EXPECT_TRUE(held_.Wait().ok());
+    return held_;
+  }
+
+ private:
+  static TestServerOptions WithClosedGate(TestServerOptions options) {
+    options.gate_closed = true;
+    return options;
+  }
+
+  PendingAttend held_;
+};
+
+TEST(CallFlowTest, WithoutASlotACallEndsAtItsHeaders) {
+  TestServerOptions options;
+  options.admission.max_inflight = 1;
+  BusyServer server(options);
+  // No message is ever sent on this one.
+  RawCall second(server.channel(), kAttend);
+  const grpc::Status status = second.Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(status.error_message(), "the server has no free slot for another request");
+  EXPECT_EQ(second.Trailer(kPushback), "100");
+  EXPECT_EQ(server.Release().Trailer(kPushback), "none");
+  server.AwaitInflight(0);
+  EXPECT_THAT(server.Scrape(),
+              HasSubstr("code=\"RESOURCE_EXHAUSTED\",method=\"Attend\",model=\"\"} 1"));
+}
+
+TEST(CallFlowTest, ABodyThatDoesNotComeIsGivenUp) {
+  TestServerOptions options;
+  options.limits.receive_timeout = absl::Milliseconds(50);
+  TestServer server(options);
+  RawCall call(server.channel(), kAttend);
+  const grpc::Status status = call.Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(status.error_message(), "the request's body did not arrive within 50ms");
+  server.AwaitInflight(0);
+  server.AwaitNothingReceiving();
+}
+
+TEST(CallFlowTest, ACallWithoutAMessageIsRefused) {
+  TestServer server;
+  RawCall call(server.channel(), kAttend);
+  call.WritesDone();
+  const grpc::Status status = call.Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_message(), "the call ended without a request message");
+}
+
+TEST(CallFlowTest, ACallerNeedNotHalfClose) {
+  TestServer server;
+  RawCall call(server.channel(), kAttend);
+  ASSERT_TRUE(call.Write(Request(1).SerializeAsString()));
+  v1::AttendResponse response;
+  EXPECT_TRUE(call.Read(&response));
+  EXPECT_TRUE(response.has_output());
+  EXPECT_TRUE(call.Finish().ok());
+}
+
+TEST(CallFlowTest, AMalformedMessageIsRefused) {
+  TestServer server;
+  RawCall call(server.channel(), kAttend);
+  call.Write("\xff\xff");
+  EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST(CallFlowTest, AMessageBeyondTheCapIsRefused) {
+  TestServerOptions options;
+  options.limits.max_request_bytes = 1000;
+  TestServer server(options);
+  v1::AttendResponse response;
+  const grpc::Status status = server.Attend(Request(1, 16), &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  server.AwaitInflight(0);
+}
+
+TEST(CallFlowTest, AnUnknownMethodEndsAtItsHeaders) {
+  TestServer server;
+  for (const char* method : {"/attendant.v1.EncoderService/Decode", "/other.Service/Attend"}) {
+    RawCall call(server.channel(), method);
+    EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  }
+}
+
+TEST(CallFlowTest, ACancelledRequestIsNeverComputed) {
+  BusyServer server;
+  PendingAttend second(server.stub(), Request(2));
+  server.AwaitQueued(1);
+  second.Cancel();
+  EXPECT_EQ(second.Wait().error_code(), grpc::StatusCode::CANCELLED);
+  // Its slot does not wait for the queue to meet it.
+  server.AwaitInflight(1);
+  server.Release();
+  v1::AttendResponse response;
+  EXPECT_TRUE(server.Attend(Request(3), &response).ok());
+  EXPECT_EQ(server.gate().passed(), 2);
+  EXPECT_EQ(response.execution().batch_requests(), 1);
+  EXPECT_THAT(server.Scrape(), HasSubstr(CountOf("CANCELLED", 1)));
+  EXPECT_THAT(server.Scrape(), HasSubstr(CountOf("OK", 2)));
+}
+
+TEST(CallFlowTest, ARequestWhoseDeadlinePassedIsNeverComputed) {
+  BusyServer server;
+  PendingAttend second(server.stub(), Request(2), std::chrono::milliseconds(300));
+  EXPECT_EQ(second.Wait().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  server.AwaitInflight(1);
+  server.Release();
+  v1::AttendResponse response;
+  EXPECT_TRUE(server.Attend(Request(3), &response).ok());
+  EXPECT_EQ(server.gate().passed(), 2);
+}
+
+TEST(CallFlowTest, AFullQueueRefusesWithAHint) {
+  TestServerOptions options;
+  options.queue.max_jobs = 1;
+  BusyServer server(options);
+  PendingAttend second(server.stub(), Request(2));
+  server.AwaitQueued(1);
+  PendingAttend third(server.stub(), Request(3));
+  EXPECT_EQ(third.Wait().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(third.Trailer(kPushback), "100");
+  server.Release();
+  EXPECT_TRUE(second.Wait().ok());
+}
+
+class ReceivingPermitTest : public ::testing::Test {
+ protected:
+  static TestServerOptions RoomForOneBody() {
+    TestServerOptions options;
+    options.admission.receive_memory_bytes = options.limits.max_request_bytes;
+    return options;
+  }
+  ReceivingPermitTest() {
+    while (server.admission().counts().receiving_bytes == 0) std::this_thread::yield();
+    waiting.emplace(server.stub(), Request(1));
+    while (server.admission().counts().waiting == 0) std::this_thread::yield();
+  }
+
+  TestServer server{RoomForOneBody()};
+  RawCall holder{server.channel(), kAttend};
+  std::optional<PendingAttend> waiting;
+};
+
+TEST_F(ReceivingPermitTest, BodiesWaitForThem) {
+  holder.Cancel();
+  EXPECT_TRUE(waiting->Wait().ok());
+  server.AwaitNothingReceiving();
+}
+
+TEST_F(ReceivingPermitTest, ACallCanBeCancelledWhileItWaits) {
+  waiting->Cancel();
+  EXPECT_EQ(waiting->Wait().error_code(), grpc::StatusCode::CANCELLED);
+  server.AwaitInflight(1);
+  while (server.admission().counts().waiting > 0) std::this_thread::yield();
+}
+
+TEST(CallFlowTest, ADrainingServerAnswersWhatItAcceptedAndRefusesTheRest) {
+  BusyServer server;
+  server.admission().Close();
+  RawCall late(server.channel(), kAttend);
+  const grpc::Status status = late.Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(status.error_message(), "the server is draining; try another one");
+  EXPECT_EQ(late.Trailer(kPushback), "none");
+  server.Release();
+}
+
+TEST(CallFlowTest, AReadThatFailsWhileDrainingIsUnavailable) {
+  TestServer server;
+  RawCall call(server.channel(), kAttend);
+  server.AwaitInflight(1);
+  server.Stop(std::chrono::milliseconds(0));
+  EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(server.Scrape(), HasSubstr("code=\"UNAVAILABLE\""));
+  EXPECT_THAT(server.Scrape(), Not(HasSubstr("code=\"CANCELLED\"")));
+}
+
+TEST(CallFlowTest, NeighboursChangeNothing) {
+  BusyServer server;
+  v1::AttendRequest spoiled = Request(2);
+  std::vector<float> values = SomeValues(96, 2);
+  values[5] = std::nanf("");
+  *spoiled.mutable_hidden_states() = FloatTensor({1, 3, 32}, values);
+  PendingAttend second(server.stub(), spoiled);
+  PendingAttend third(server.stub(), Request(3, 7));
+  PendingAttend fourth(server.stub(), Request(1));
+  server.AwaitQueued(3);
+  const PendingAttend& first = server.Release();
+  ASSERT_TRUE(second.Wait().ok());
+  ASSERT_TRUE(third.Wait().ok());
+  ASSERT_TRUE(fourth.Wait().ok());
+  EXPECT_EQ(fourth.response().execution().batch_requests(), 3);
+  EXPECT_EQ(fourth.response().execution().batch_tokens(), 13);
+  EXPECT_EQ(first.response().output().data(), fourth.response().output().data());
+  EXPECT_EQ(server.gate().passed(), 2);
+  EXPECT_THAT(server.Scrape(), HasSubstr("attendant_nonfinite_requests_total{model=\"tiny\"} 1"));
+  for (float value : ToFloats(third.response().output())) EXPECT_TRUE(std::isfinite(value));
+}
+
+}  // namespace
+}  // namespace attendant::server

@@ -1,0 +1,209 @@
+// EncodeStream over a socket: ids, errors of items, window, cancellation, drain.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tests/server/support/test_server.h"
+#include "tests/server/support/wire_tensors.h"
+#include "tests/support/raw_call.h"
+
+namespace attendant::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kEncodeStream[] = "/attendant.v1.EncoderService/EncodeStream";
+
+v1::EncodeStreamRequest Item(uint64_t id, int64_t first_token = 1) {
+  v1::EncodeStreamRequest item;
+  item.set_id(id);
+  item.mutable_request()->set_model("tiny");
+  *item.mutable_request()->mutable_token_ids() =
+      IntegerTensor({1, 2}, {first_token, first_token + 1});
+  return item;
+}
+
+class EncodeStreamTest : public ::testing::Test {
+ protected:
+  using Stream = grpc::ClientReaderWriter<v1::EncodeStreamRequest, v1::EncodeStreamResponse>;
+
+  void Start(TestServerOptions options = {}) {
+    server_ = std::make_unique<TestServer>(options);
+    stream_ = server_->stub().EncodeStream(&context_);
+  }
+
+  // Every answer that comes before the stream ends, by id.
+  std::map<uint64_t, v1::EncodeStreamResponse> ReadAll() {
+    std::map<uint64_t, v1::EncodeStreamResponse> answers;
+    v1::EncodeStreamResponse answer;
+    while (stream_->Read(&answer)) {
+      EXPECT_EQ(answers.count(answer.id()), 0u);
+      answers[answer.id()] = answer;
+    }
+    return answers;
+  }
+
+  std::unique_ptr<TestServer> server_;
+  grpc::ClientContext context_;
+  std::unique_ptr<Stream> stream_;
+};
+
+TEST_F(EncodeStreamTest, ABadItemAmongGoodOnes) {
+  Start();
+  ASSERT_TRUE(stream_->Write(Item(7, 1)));
+  ASSERT_TRUE(stream_->Write(Item(8, 99)));  // 100 is not in the vocabulary
+  v1::EncodeStreamRequest lost = Item(9, 1);
+  lost.mutable_request()->set_model("none");
+  ASSERT_TRUE(stream_->Write(lost));
+  v1::EncodeStreamRequest empty;
+  empty.set_id(10);
+  ASSERT_TRUE(stream_->Write(empty));
+  ASSERT_TRUE(stream_->Write(Item(11, 3)));
+  ASSERT_TRUE(stream_->WritesDone());
+  const auto answers = ReadAll();
+  EXPECT_TRUE(stream_->Finish().ok());
+  ASSERT_EQ(answers.size(), 5u);
+  for (uint64_t id : {7u, 11u}) {
+    v1::EncodeResponse alone;
+    ASSERT_TRUE(server_->Encode(Item(id, id == 7 ? 1 : 3).request(), &alone).ok());
+    EXPECT_FALSE(answers.at(id).has_error());
+    EXPECT_EQ(answers.at(id).response().hidden_states().data(), alone.hidden_states().data());
+    EXPECT_EQ(answers.at(id).response().execution().tokens(), 2);
+  }
+  EXPECT_FALSE(answers.at(8).has_response());
+  EXPECT_EQ(answers.at(8).error().code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(answers.at(8).error().message(), "token_ids[0, 1]: expected 0..99; got 100");
+  EXPECT_EQ(answers.at(9).error().code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(answers.at(9).error().message(), "model: no model is named \"none\"");
+  EXPECT_EQ(answers.at(10).error().message(), "request: expected an EncodeRequest; got none");
+  EXPECT_THAT(server_->Scrape(),
+              HasSubstr("{code=\"OK\",method=\"EncodeStream\",model=\"tiny\"} 2"));
+}
+
+TEST_F(EncodeStreamTest, AnEmptyStreamIsFine) {
+  Start();
+  stream_->WritesDone();
+  EXPECT_TRUE(ReadAll().empty());
+  EXPECT_TRUE(stream_->Finish().ok());
+  server_->AwaitInflight(0);
+}
+
+TEST_F(EncodeStreamTest, AnIdleStreamIsEnded) {
+  TestServerOptions options;
+  options.limits.stream_idle_timeout = absl::Milliseconds(50);
+  Start(options);
+  EXPECT_TRUE(ReadAll().empty());
+  const grpc::Status status = stream_->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(status.error_message(), "the stream's next item did not arrive within 50ms");
+  server_->AwaitInflight(0);
+}
+
+TEST_F(EncodeStreamTest, ReadsNoFurtherThanItsWindow) {
+  TestServerOptions options;
+  options.gate_closed = true;
+  options.limits.stream_window = 4;
+  // Items beyond the window would find the queue full and be refused.
+  options.queue.max_jobs = 4;
+  Start(options);
+  ASSERT_TRUE(stream_->Write(Item(0)));
+  server_->gate().AwaitBlocked();
+  for (uint64_t id = 1; id < 12; ++id) ASSERT_TRUE(stream_->Write(Item(id)));
+  ASSERT_TRUE(stream_->WritesDone());
+  server_->AwaitQueued(3);
+  server_->gate().Open();
+  const auto answers = ReadAll();
+  EXPECT_TRUE(stream_->Finish().ok());
+  ASSERT_EQ(answers.size(), 12u);
+  for (const auto& [id, answer] : answers)
+    EXPECT_FALSE(answer.has_error()) << answer.error().message();
+}
+
+TEST_F(EncodeStreamTest, TakesOneSlot) {
+  TestServerOptions options;
+  options.admission.max_inflight = 1;
+  Start(options);
+  server_->AwaitInflight(1);
+  RawCall second(server_->channel(), kEncodeStream);
+  EXPECT_EQ(second.Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  for (uint64_t id = 0; id < 3; ++id) ASSERT_TRUE(stream_->Write(Item(id)));
+  stream_->WritesDone();
+  EXPECT_EQ(ReadAll().size(), 3u);
+  EXPECT_TRUE(stream_->Finish().ok());
+}
+
+TEST_F(EncodeStreamTest, CancellationDropsQueuedItems) {
+  TestServerOptions options;
+  options.gate_closed = true;
+  Start(options);
+  ASSERT_TRUE(stream_->Write(Item(0)));
+  server_->gate().AwaitBlocked();
+  for (uint64_t id = 1; id < 4; ++id) ASSERT_TRUE(stream_->Write(Item(id)));
+  server_->AwaitQueued(3);
+  context_.TryCancel();
+  EXPECT_EQ(stream_->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  server_->AwaitInflight(0);
+  server_->gate().Open();
+  v1::EncodeResponse response;
+  EXPECT_TRUE(server_->Encode(Item(9).request(), &response).ok());
+  // The first batch was taken before; the others never were.
+  EXPECT_EQ(server_->gate().passed(), 2);
+  EXPECT_EQ(response.execution().batch_requests(), 1);
+}
+
+TEST_F(EncodeStreamTest, AMalformedItemEndsTheStreamAfterTheAnswers) {
+  Start();
+  RawCall call(server_->channel(), kEncodeStream);
+  ASSERT_TRUE(call.Write(Item(3).SerializeAsString()));
+  ASSERT_TRUE(call.Write("\xff\xff"));
+  v1::EncodeStreamResponse answer;
+  ASSERT_TRUE(call.Read(&answer));
+  EXPECT_EQ(answer.id(), 3u);
+  EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(EncodeStreamTest, WhileDrainingAcceptedItemsAreAnsweredAndNewOnesRefused) {
+  TestServerOptions options;
+  options.gate_closed = true;
+  Start(options);
+  ASSERT_TRUE(stream_->Write(Item(0)));
+  server_->gate().AwaitBlocked();
+  server_->admission().Close();
+  ASSERT_TRUE(stream_->Write(Item(1)));
+  v1::EncodeStreamResponse refused;
+  ASSERT_TRUE(stream_->Read(&refused));
+  EXPECT_EQ(refused.id(), 1u);
+  EXPECT_EQ(refused.error().code(), grpc::StatusCode::UNAVAILABLE);
+  server_->gate().Open();
+  stream_->WritesDone();
+  const auto answers = ReadAll();
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_TRUE(answers.at(0).has_response());
+  EXPECT_TRUE(stream_->Finish().ok());
+}
+
+TEST_F(EncodeStreamTest, ADrainEndsIdleStreamsAtOnceAndOthersAfterTheirAnswers) {
+  TestServerOptions options;
+  options.gate_closed = true;
+  Start(options);
+  RawCall idle(server_->channel(), kEncodeStream);
+  ASSERT_TRUE(stream_->Write(Item(0)));
+  server_->gate().AwaitBlocked();
+  server_->AwaitInflight(2);
+  server_->admission().Close();
+  server_->service().Drain();
+  EXPECT_EQ(idle.Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  server_->AwaitInflight(1);
+  server_->gate().Open();
+  const auto answers = ReadAll();
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_TRUE(answers.at(0).has_response());
+  const grpc::Status status = stream_->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(status.error_message(), "the server is draining; try another one");
+  server_->AwaitInflight(0);
+}
+
+}  // namespace
+}  // namespace attendant::server

@@ -1,0 +1,448 @@
+// Sequences that come in parts over an EncodeStream, over a socket.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
+
+#include "tests/server/support/test_server.h"
+#include "tests/server/support/wire_tensors.h"
+
+namespace attendant::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kE = 32;
+constexpr int64_t kStateBytes = 512 + 2 * 2 * 4 * 8 * 16 * 4;  // 2 layers, 4 heads, 8 x 8 in 16s
+
+// "tiny" with fast weights; the same for features, with positions; and the models of TestModels().
+ServedModels Models() {
+  ServedModels models = TestModels();
+  ModelDescription fast = models.at("tiny")->encoder->description();
+  fast.family = "fast";
+  fast.layer.attention = AttentionKind::kCausalLinear;
+  fast.layer.score_scale = 0.05f;
+  models.merge(ModelOf("fast", fast));
+  fast.embeddings.reset();
+  fast.pooling.reset();
+  fast.front = {.feature_width = 5, .positions = 20};
+  models.merge(ModelOf("framed", fast));
+  return models;
+}
+
+std::vector<int64_t> SomeIds(int64_t count) {
+  std::vector<int64_t> ids;
+  for (int64_t i = 0; i < count; ++i) ids.push_back((i * 37 + 11) % 100);
+  return ids;
+}
+
+v1::EncodeRequest Ids(const std::vector<int64_t>& ids) {
+  v1::EncodeRequest request;
+  request.set_model("fast");
+  *request.mutable_token_ids() = IntegerTensor({1, static_cast<int64_t>(ids.size())}, ids);
+  return request;
+}
+
+v1::EncodeStreamRequest Part(uint64_t sequence, const v1::EncodeRequest& request) {
+  v1::EncodeStreamRequest item;
+  item.set_sequence(sequence);
+  *item.mutable_request() = request;
+  return item;
+}
+
+class SequencePartsTest : public ::testing::Test {
+ protected:
+  using Stream = grpc::ClientReaderWriter<v1::EncodeStreamRequest, v1::EncodeStreamResponse>;
+
+  void Start(TestServerOptions options = {}) {
+    static const ServedModels models = Models();
+    options.models = models;
+    server_ = std::make_unique<TestServer>(options);
+    stream_ = server_->stub().EncodeStream(&context_);
+  }
+
+  // The answer to an item, waited for.
+  v1::EncodeStreamResponse Ask(v1::EncodeStreamRequest item) {
+    item.set_id(++asked_);
+    EXPECT_TRUE(stream_->Write(item));
+    v1::EncodeStreamResponse answer;
+    EXPECT_TRUE(stream_->Read(&answer));
+    EXPECT_EQ(answer.id(), asked_);
+    return answer;
+  }
+
+  std::vector<float> Rows(const v1::EncodeStreamRequest& item) {
+    const v1::EncodeStreamResponse answer = Ask(item);
+    EXPECT_FALSE(answer.has_error()) << answer.error().message();
+    return ToFloats(answer.response().hidden_states());
+  }
+
+  std::string Error(const v1::EncodeStreamRequest& item,
+                    grpc::StatusCode code = grpc::StatusCode::INVALID_ARGUMENT) {
+    const v1::EncodeStreamResponse answer = Ask(item);
+    EXPECT_FALSE(answer.has_response());
+    EXPECT_EQ(answer.error().code(), code);
+    return answer.error().message();
+  }
+
+  std::vector<float> Whole(const v1::EncodeRequest& request) {
+    v1::EncodeResponse response;
+    const grpc::Status status = server_->Encode(request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return ToFloats(response.hidden_states());
+  }
+
+  void End() {
+    EXPECT_TRUE(stream_->WritesDone());
+    const grpc::Status status = stream_->Finish();
+    EXPECT_TRUE(status.ok()) << status.error_message();
+  }
+
+  std::unique_ptr<TestServer> server_;
+  grpc::ClientContext context_;
+  std::unique_ptr<Stream> stream_;
+  uint64_t asked_ = 0;
+};
+
+std::vector<int64_t> Cut(const std::vector<int64_t>& ids, int64_t first, int64_t count) {
+  return {ids.begin() + first, ids.begin() + std::min<int64_t>(first + count, ids.size())};
+}
+
+// Through the table of positions, which goes on, and two layers; to the bit.
+TEST_F(SequencePartsTest, GetTheAnswersOfTheWhole) {
+  Start();
+  const std::vector<int64_t> ids = SomeIds(23);
+  const std::vector<float> whole = Whole(Ids(ids));
+  uint64_t sequence = 0;
+  for (const int64_t tokens : {1, 5, 23}) {
+    ++sequence;
+    for (int64_t first = 0; first < 23; first += tokens) {
+      const std::vector<int64_t> part = Cut(ids, first, tokens);
+      v1::EncodeStreamRequest item = Part(sequence, Ids(part));
+      item.set_first_token(first);
+      EXPECT_EQ(Rows(item), server::Rows(whole, kE, first, static_cast<int64_t>(part.size())));
+    }
+  }
+  EXPECT_EQ(server_->memories().counts().sequences, 3);
+  EXPECT_EQ(server_->memories().counts().sequence_bytes, 3 * kStateBytes);
+  End();
+  server_->AwaitInflight(0);
+  EXPECT_EQ(server_->memories().counts().sequences, 0);
+  EXPECT_EQ(server_->memories().counts().sequence_bytes, 0);
+}
+
+TEST_F(SequencePartsTest, OfFeaturesGetThePositionsBehindThoseBefore) {
+  Start();
+  const std::vector<float> values = SomeValues(12 * 5, 3);
+  const auto features = [&](int64_t first, int64_t count) {
+    v1::EncodeRequest request;
+    request.set_model("framed");
+    *request.mutable_features() = FloatTensor({count, 5}, server::Rows(values, 5, first, count));
+    request.add_lengths(count);
+    return request;
+  };
+  const std::vector<float> whole = Whole(features(0, 12));
+  EXPECT_EQ(Rows(Part(1, features(0, 7))), server::Rows(whole, kE, 0, 7));
+  EXPECT_EQ(Rows(Part(1, features(7, 5))), server::Rows(whole, kE, 7, 5));
+  EXPECT_EQ(Error(Part(1, features(0, 9))),
+            "features: expected at most 20 rows in a sequence, one for each position of the model; "
+            "got 21 in sequence 0; sequence 1 stays as it was, at 12 tokens");
+}
+
+TEST_F(SequencePartsTest, OfHiddenStatesGoOnThroughSomeLayersAndBeyondEveryLimit) {
+  TestServerOptions options;
+  options.limits.max_request_tokens = 100;
+  Start(options);
+  const std::vector<float> values = SomeValues(90 * kE, 3);
+  const auto states = [&](int64_t first, int64_t count) {
+    v1::EncodeRequest request;
+    request.set_model("fast");
+    request.mutable_layers()->set_first(1);
+    request.mutable_layers()->set_count(1);
+    *request.mutable_hidden_states() =
+        FloatTensor({1, count, kE}, server::Rows(values, kE, first, count));
+    return request;
+  };
+  const std::vector<float> whole = Whole(states(0, 90));
+  EXPECT_EQ(Rows(Part(9, states(0, 60))), server::Rows(whole, kE, 0, 60));
+  EXPECT_EQ(Rows(Part(9, states(60, 30))), server::Rows(whole, kE, 60, 30));
+  Rows(Part(9, states(0, 90)));  // token 180 of a server that takes 100
+  v1::EncodeRequest other = states(0, 1);
+  other.clear_layers();
+  EXPECT_EQ(Error(Part(9, other)),
+            "sequence: expected that of its parts before, layers 1..1 of fast; got layers 0..1 of "
+            "fast; sequence 9 stays as it was, at 180 tokens");
+}
+
+TEST_F(SequencePartsTest, OfTwoSequencesMayAlternateWithOtherItemsBetween) {
+  Start();
+  const std::vector<int64_t> ids = SomeIds(12), others = SomeIds(40);
+  const std::vector<int64_t> second = Cut(others, 20, 12);
+  const std::vector<float> whole = Whole(Ids(ids)), second_whole = Whole(Ids(second));
+  for (int64_t first = 0; first < 12; first += 4) {
+    EXPECT_EQ(Rows(Part(1, Ids(Cut(ids, first, 4)))), server::Rows(whole, kE, first, 4));
+    EXPECT_EQ(Rows(Part(0, Ids(ids))), whole);
+    EXPECT_EQ(Rows(Part(2, Ids(Cut(second, first, 4)))), server::Rows(second_whole, kE, first, 4));
+  }
+}
+
+TEST_F(SequencePartsTest, OfOneStreamAreNotSeenByAnother) {
+  Start();
+  const std::vector<int64_t> ids = SomeIds(6);
+  const std::vector<float> whole = Whole(Ids(ids));
+  EXPECT_EQ(Rows(Part(1, Ids(ids))), whole);
+  grpc::ClientContext context;
+  const auto other = server_->stub().EncodeStream(&context);
+  ASSERT_TRUE(other->Write(Part(1, Ids(ids))));
+  v1::EncodeStreamResponse answer;
+  ASSERT_TRUE(other->Read(&answer));
+  EXPECT_EQ(ToFloats(answer.response().hidden_states()), whole);
+  other->WritesDone();
+  EXPECT_TRUE(other->Finish().ok());
+}
+
+TEST_F(SequencePartsTest, EndWithTheLastOne) {
+  Start();
+  const std::vector<int64_t> ids = SomeIds(6);
+  const std::vector<float> whole = Whole(Ids(ids));
+  v1::EncodeStreamRequest last = Part(1, Ids(Cut(ids, 4, 2)));
+  last.set_ends(true);
+  Rows(Part(1, Ids(Cut(ids, 0, 4))));
+  EXPECT_EQ(Rows(last), server::Rows(whole, kE, 4, 2));
+  EXPECT_EQ(server_->memories().counts().sequences, 0);
+  EXPECT_EQ(Rows(Part(1, Ids(ids))), whole);  // a new one
+}
+
+TEST_F(SequencePartsTest, ThatFailLeaveTheSequenceAsItWas) {
+  TestServerOptions options;
+  options.limits.reject_nonfinite = true;
+  Start(options);
+  const std::vector<int64_t> ids = SomeIds(8);
+  const std::vector<float> whole = Whole(Ids(ids));
+  EXPECT_EQ(Error(Part(1, Ids({100}))),
+            "token_ids[0, 0]: expected 0..99; got 100; sequence 1 stays as it was, at 0 tokens");
+  EXPECT_EQ(server_->memories().counts().sequences, 0);
+  EXPECT_EQ(Rows(Part(1, Ids(Cut(ids, 0, 5)))), server::Rows(whole, kE, 0, 5));
+  v1::EncodeStreamRequest last = Part(1, Ids({7, 100}));
+  last.set_ends(true);
+  EXPECT_EQ(Error(last),
+            "token_ids[0, 1]: expected 0..99; got 100; sequence 1 stays as it was, at 5 tokens");
+  // One that fails behind the queue, when its rows are looked at.
+  v1::EncodeRequest rows;
+  rows.set_model("fast");
+  std::vector<float> values(kE, 0.5f);
+  values[3] = std::numeric_limits<float>::quiet_NaN();
+  *rows.mutable_hidden_states() = FloatTensor({1, 1, kE}, values);
+  EXPECT_EQ(Error(Part(1, rows)),
+            "hidden_states[0, 0, 3]: expected a finite number; got nan; sequence 1 stays as it "
+            "was, at 5 tokens");
+  EXPECT_EQ(Rows(Part(1, Ids(Cut(ids, 5, 3)))), server::Rows(whole, kE, 5, 3));
+}
+
+// Those that were sent behind one that failed are not taken for it.
+TEST_F(SequencePartsTest, MaySayWhereTheyStand) {
+  Start();
+  const std::vector<int64_t> ids = SomeIds(8);
+  const std::vector<float> whole = Whole(Ids(ids));
+  std::map<uint64_t, v1::EncodeStreamResponse> answers;
+  for (int64_t first = 0; first < 6; first += 2) {
+    v1::EncodeStreamRequest item =
+        Part(4, Ids(first == 2 ? std::vector<int64_t>{1, 100} : Cut(ids, first, 2)));
+    item.set_id(first);
+    item.set_first_token(first);
+    ASSERT_TRUE(stream_->Write(item));
+  }
+  for (int i = 0; i < 3; ++i) {
+    v1::EncodeStreamResponse answer;
+    ASSERT_TRUE(stream_->Read(&answer));
+    answers[answer.id()] = answer;
+  }
+  EXPECT_FALSE(answers[0].has_error());
+  EXPECT_THAT(answers[2].error().message(), HasSubstr("at 2 tokens"));
+  EXPECT_EQ(answers[4].error().code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(answers[4].error().message(),
+            "first_token: expected 2, as many tokens as sequence 4 has so far; got 4; sequence 4 "
+            "stays as it was, at 2 tokens");
+  EXPECT_EQ(Rows(Part(4, Ids(Cut(ids, 2, 6)))), server::Rows(whole, kE, 2, 6));
+}
+
+TEST_F(SequencePartsTest, TakeNoMoreMemoryThanIsRegistered) {
+  TestServerOptions options;
+  options.memories.max_bytes = kStateBytes + 100;
+  Start(options);
+  EXPECT_EQ(kStateBytes, 8704);
+  Rows(Part(1, Ids({1, 2})));
+  Rows(Part(1, Ids({3})));
+  EXPECT_EQ(Error(Part(2, Ids({1})), grpc::StatusCode::RESOURCE_EXHAUSTED),
+            "the sequence's state would take 8704 bytes beside the 0 of 0 registered memories and "
+            "the 8704 of 1 sequences in parts; the server keeps at most 8804 "
+            "(--max-registered-bytes); sequence 2 stays as it was, at 0 tokens");
+  v1::EncodeStreamRequest last = Part(1, Ids({4}));
+  last.set_ends(true);
+  Rows(last);
+  Rows(Part(2, Ids({1})));
+}
+
+// One is computed, one is held back behind it, and nothing is read beyond that.
+TEST_F(SequencePartsTest, AreComputedOneAfterTheOther) {
+  TestServerOptions options;
+  options.gate_closed = true;
+  options.limits.stream_window = 16;
+  Start(options);
+  const std::vector<int64_t> ids = SomeIds(10);
+  for (int64_t first = 0; first < 10; first += 2) {
+    v1::EncodeStreamRequest item = Part(3, Ids(Cut(ids, first, 2)));
+    item.set_id(first);
+    ASSERT_TRUE(stream_->Write(item));
+    if (first == 0) server_->gate().AwaitBlocked();
+  }
+  stream_->WritesDone();
+  EXPECT_EQ(server_->queue().counts().jobs, 0);
+  server_->gate().Open();
+  std::vector<float> rows;
+  v1::EncodeStreamResponse answer;
+  for (uint64_t id = 0; stream_->Read(&answer); id += 2) {
+    EXPECT_EQ(answer.id(), id);
+    EXPECT_EQ(answer.response().execution().batch_requests(), 1);
+    const std::vector<float> part = ToFloats(answer.response().hidden_states());
+    rows.insert(rows.end(), part.begin(), part.end());
+  }
+  EXPECT_TRUE(stream_->Finish().ok());
+  EXPECT_EQ(rows, Whole(Ids(ids)));
+}
+
+TEST_F(SequencePartsTest, OfDifferentSequencesShareABatch) {
+  TestServerOptions options;
+  options.gate_closed = true;
+  options.limits.stream_window = 16;
+  Start(options);
+  const std::vector<int64_t> ids = SomeIds(10);
+  ASSERT_TRUE(stream_->Write(Part(1, Ids({1}))));
+  server_->gate().AwaitBlocked();
+  for (uint64_t sequence = 2; sequence < 5; ++sequence) {
+    v1::EncodeStreamRequest item = Part(sequence, Ids(ids));
+    item.set_id(sequence);
+    ASSERT_TRUE(stream_->Write(item));
+  }
+  server_->AwaitQueued(3);
+  server_->gate().Open();
+  stream_->WritesDone();
+  v1::EncodeStreamResponse answer;
+  ASSERT_TRUE(stream_->Read(&answer));
+  std::vector<std::vector<float>> answers;
+  while (stream_->Read(&answer)) {
+    EXPECT_EQ(answer.response().execution().batch_requests(), 3);
+    answers.push_back(ToFloats(answer.response().hidden_states()));
+  }
+  EXPECT_TRUE(stream_->Finish().ok());
+  EXPECT_EQ(answers, std::vector<std::vector<float>>(3, Whole(Ids(ids))));
+}
+
+TEST_F(SequencePartsTest, ACancelledStreamLetsThemGo) {
+  TestServerOptions options;
+  options.gate_closed = true;
+  Start(options);
+  ASSERT_TRUE(stream_->Write(Part(1, Ids({1}))));
+  server_->gate().AwaitBlocked();
+  ASSERT_TRUE(stream_->Write(Part(1, Ids({2}))));
+  context_.TryCancel();
+  EXPECT_EQ(stream_->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  server_->AwaitInflight(0);
+  server_->gate().Open();
+  Whole(Ids({1}));
+  server_->Stop();
+  EXPECT_EQ(server_->memories().counts().sequences, 0);
+}
+
+struct BadPart {
+  const char* name;
+  std::function<void(v1::EncodeStreamRequest&)> spoil;
+  std::string message;
+};
+
+void PrintTo(const BadPart& part, std::ostream* out) { *out << part.name; }
+
+class SequencePartRuleTest : public SequencePartsTest,
+                             public ::testing::WithParamInterface<BadPart> {};
+
+TEST_P(SequencePartRuleTest, Refuses) {
+  Start();
+  v1::EncodeStreamRequest item = Part(5, Ids({1, 2}));
+  GetParam().spoil(item);
+  EXPECT_EQ(Error(item), GetParam().message);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Parts, SequencePartRuleTest,
+    ::testing::Values(
+        BadPart{"Softmax",
+                [](v1::EncodeStreamRequest& item) { item.mutable_request()->set_model("tiny"); },
+                "sequence: expected 0, as the model takes none in parts: its attention is softmax, "
+                "which does not go token by token as causal_linear does; got 5; sequence 5 stays "
+                "as it was, at 0 tokens"},
+        BadPart{"TwoSequences",
+                [](v1::EncodeStreamRequest& item) {
+                  *item.mutable_request()->mutable_token_ids() = IntegerTensor({2, 1}, {1, 2});
+                },
+                "sequence: expected one sequence that keeps its first tokens in a part; got 2 "
+                "sequences; sequence 5 stays as it was, at 0 tokens"},
+        BadPart{"PaddingBefore",
+                [](v1::EncodeStreamRequest& item) {
+                  *item.mutable_request()->mutable_attention_mask() = IntegerTensor({1, 2}, {0, 1});
+                },
+                "sequence: expected one sequence that keeps its first tokens in a part; got "
+                "padding before a token; sequence 5 stays as it was, at 0 tokens"},
+        BadPart{"Truncation",
+                [](v1::EncodeStreamRequest& item) {
+                  item.mutable_request()->set_truncation(v1::TRUNCATE_LEFT);
+                },
+                "truncation: expected none of a sequence that comes in parts; got TRUNCATE_LEFT; "
+                "sequence 5 stays as it was, at 0 tokens"},
+        BadPart{"EndsAlone",
+                [](v1::EncodeStreamRequest& item) {
+                  item.set_sequence(0);
+                  item.set_ends(true);
+                },
+                "ends: expected false without a sequence; got true"},
+        BadPart{"FirstTokenAlone",
+                [](v1::EncodeStreamRequest& item) {
+                  item.set_sequence(0);
+                  item.set_first_token(0);
+                },
+                "first_token: expected none without a sequence; got 0"},
+        BadPart{"FirstTokenOfNothing",
+                [](v1::EncodeStreamRequest& item) { item.set_first_token(3); },
+                "first_token: expected 0, as many tokens as sequence 5 has so far; got 3; sequence "
+                "5 stays as it was, at 0 tokens"},
+        BadPart{"NoRequest", [](v1::EncodeStreamRequest& item) { item.clear_request(); },
+                "request: expected an EncodeRequest; got none; sequence 5 stays as it was, at 0 "
+                "tokens"}),
+    [](const auto& tested) { return tested.param.name; });
+
+TEST_F(SequencePartsTest, EndWhereTheTableOfPositionsEnds) {
+  Start();
+  Rows(Part(1, Ids(SomeIds(60))));
+  EXPECT_EQ(Error(Part(1, Ids(SomeIds(5)))),
+            "token_ids: expected at most 64 positions in a sequence; got 65 in sequence 0; "
+            "sequence 1 stays as it was, at 60 tokens");
+  Rows(Part(1, Ids(SomeIds(4))));
+}
+
+TEST_F(SequencePartsTest, AreWhatGetModelTellsOf) {
+  Start();
+  for (const auto& [name, bytes] :
+       std::map<std::string, int64_t>{{"fast", kStateBytes}, {"linear", 0}, {"tiny", 0}}) {
+    grpc::ClientContext context;
+    v1::GetModelRequest request;
+    request.set_model(name);
+    v1::GetModelResponse response;
+    ASSERT_TRUE(server_->stub().GetModel(&context, request, &response).ok());
+    EXPECT_EQ(response.sequence_state_bytes(), bytes) << name;
+  }
+}
+
+}  // namespace
+}  // namespace attendant::server

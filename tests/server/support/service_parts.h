@@ -1,0 +1,47 @@
+// What a service works with, without a service.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "tests/server/support/test_server.h"
+
+namespace attendant::server {
+
+// Says `step` more each time it is asked. Not thread-safe.
+class SteppingClock final : public Clock {
+ public:
+  explicit SteppingClock(absl::Duration step) : step_(step) {}
+  absl::Time Now() const override { return absl::UnixEpoch() + asked_++ * step_; }
+  void AwaitUntil(absl::CondVar&, absl::Mutex&, absl::Time) override {}
+  int64_t asked() const { return asked_; }
+
+ private:
+  const absl::Duration step_;
+  mutable int64_t asked_ = 0;
+};
+
+struct ServiceParts {
+  explicit ServiceParts(absl::Duration step) : clock(step) {}
+
+  // Of TestModels() and small limits; outlived by these parts.
+  ServiceContext Context(ThreadPlan plan) {
+    return {TestModels(),
+            admission,
+            queue,
+            metrics,
+            memories,
+            clock,
+            TestServerOptions::SmallLimits(),
+            std::move(plan)};
+  }
+
+  SteppingClock clock;
+  ServerMetrics metrics{"test", "isa", "onednn"};
+  Admission admission{{}};
+  BatchQueue queue{clock, {}, {}};
+  MemoryStore memories{clock, {}};
+};
+
+}  // namespace attendant::server

@@ -1,0 +1,210 @@
+#include "tests/server/support/test_server.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "engine/checkpoint/checkpoint.h"
+#include "tests/support/memory_weights.h"
+
+namespace attendant::server {
+namespace {
+
+// Passes the gate with each batch.
+class GatedRunner final : public BatchRunner {
+ public:
+  GatedRunner(BatchGate& gate, std::unique_ptr<BatchRunner> runner)
+      : gate_(gate), runner_(std::move(runner)) {}
+
+  void Run(std::vector<std::unique_ptr<Job>> batch) override {
+    gate_.Pass();
+    runner_->Run(std::move(batch));
+  }
+
+ private:
+  BatchGate& gate_;
+  std::unique_ptr<BatchRunner> runner_;
+};
+
+template <typename T>
+T OrThrow(absl::StatusOr<T> value) {
+  if (!value.ok()) throw std::runtime_error(std::string(value.status().message()));
+  return *std::move(value);
+}
+
+void AddModel(const std::string& name, const ModelDescription& description, WeightSource& weights,
+              std::vector<std::string> unused, ServedModels& models) {
+  auto encoder = OrThrow(Encoder::Load(description, weights, [](int64_t, int64_t) {}));
+  models[name] = std::make_shared<ServedModel>(ServedModel{name, encoder, std::move(unused)});
+}
+
+void AddCheckpoint(const std::string& name, const std::string& source, ServedModels& models) {
+  Checkpoint checkpoint = OrThrow(OpenCheckpoint(source, {}));
+  AddModel(name, checkpoint.description, *checkpoint.weights, {"cls.bias"}, models);
+}
+
+ServedModels MakeModels() {
+  ServedModels models;
+  AddCheckpoint("tiny", "synthetic:tiny", models);
+  AddCheckpoint("bare", "worked-example", models);
+  ModelDescription counting = models["tiny"]->encoder->description();
+  counting.family = "counting";
+  counting.pooling.reset();
+  counting.embeddings->position_rule = PositionRule::kCountKept;
+  counting.embeddings->first_position = 2;
+  counting.embeddings->token_types = 0;
+  counting.classifier = {.modes = {PoolingMode::kFirstToken},
+                         .dense_width = 32,
+                         .dense_activation = Activation::kTanh,
+                         .output_width = 3};
+  testing::MemoryWeights weights = testing::RandomWeights(counting, 7);
+  AddModel("counting", counting, weights, {}, models);
+  ModelDescription patches = models["tiny"]->encoder->description();
+  patches.family = "patches";
+  patches.pooling.reset();
+  patches.embeddings.reset();
+  patches.layer.relative_positions.kind = RelativePositions::kAlibi;
+  patches.layer.window = 4;
+  patches.layer.pattern = {
+      .first_global = 1, .full_up_to = 2, .listed = BlockLists({{9, 2}, {4, 11}}, {30})};
+  patches.variants = {{.has_window = false}, {.has_window = true}};
+  patches.front = {.has_class = true, .registers = 2, .positions = 4, .needs_every = true};
+  testing::MemoryWeights patch_weights = testing::RandomWeights(patches, 8);
+  AddModel("patches", patches, patch_weights, {}, models);
+  ModelDescription linear = models["tiny"]->encoder->description();
+  linear.family = "linear";
+  linear.layer.attention = AttentionKind::kLinear;
+  testing::MemoryWeights linear_weights = testing::RandomWeights(linear, 9);
+  AddModel("linear", linear, linear_weights, {}, models);
+  linear.family = "mixed";
+  linear.layer.attention = AttentionKind::kLinformer;
+  linear.layer.mixed_keys = linear.layer.mixed_places = 2;
+  testing::MemoryWeights mixed_weights = testing::RandomWeights(linear, 9);
+  AddModel("mixed", linear, mixed_weights, {}, models);
+  return models;
+}
+
+// For conditions that nothing signals: looks again until it holds.
+template <typename Condition>
+void AwaitCondition(Condition condition) {
+  while (!condition()) std::this_thread::yield();
+}
+
+}  // namespace
+
+void BatchGate::Close() {
+  std::lock_guard lock(mutex_);
+  closed_ = true;
+}
+
+void BatchGate::Open() {
+  std::lock_guard lock(mutex_);
+  closed_ = false;
+  changed_.notify_all();
+}
+
+void BatchGate::AwaitBlocked(int instances) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return blocked_ >= instances; });
+}
+
+void BatchGate::Pass() {
+  std::unique_lock lock(mutex_);
+  ++blocked_;
+  changed_.notify_all();
+  changed_.wait(lock, [this] { return !closed_; });
+  --blocked_;
+  ++passed_;
+}
+
+int BatchGate::passed() const {
+  std::lock_guard lock(mutex_);
+  return passed_;
+}
+
+ServiceLimits TestServerOptions::SmallLimits() {
+  ServiceLimits limits;
+  limits.max_request_tokens = 256;
+  limits.max_batch_tokens = 128;
+  limits.max_request_bytes = int64_t{1} << 20;
+  limits.max_answer_bytes = int64_t{1} << 20;
+  limits.stream_window = 4;
+  return limits;
+}
+
+const ServedModels& TestModels() {
+  static const ServedModels models = MakeModels();
+  return models;
+}
+
+ServedModels ModelOf(const std::string& name, const ModelDescription& description) {
+  ServedModels models;
+  testing::MemoryWeights weights = testing::RandomWeights(description, 9);
+  AddModel(name, description, weights, {}, models);
+  return models;
+}
+
+TestServer::TestServer(TestServerOptions options)
+    : models_(options.models.empty() ? TestModels() : std::move(options.models)),
+      metrics_("test", "isa", "onednn"),
+      admission_(options.admission),
+      queue_(RealClock(), options.queue, {.max_batch_tokens = options.limits.max_batch_tokens}),
+      memories_(*options.memory_clock, options.memories),
+      service_({models_, admission_, queue_, metrics_, memories_, RealClock(), options.limits,
+                options.thread_plan}) {
+  if (options.gate_closed) gate_.Close();
+  instances_ =
+      std::make_unique<InstancePool>(queue_, options.thread_plan.instances, [this](int instance) {
+        return std::make_unique<GatedRunner>(gate_, service_.MakeRunner(instance));
+      });
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::ServerBuilder builder;
+  builder.SetMaxReceiveMessageSize(static_cast<int>(options.limits.max_request_bytes));
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+  builder.RegisterService(service_.service());
+  builder.RegisterCallbackGenericService(service_.generic_service());
+  server_ = builder.BuildAndStart();
+  channel_ =
+      grpc::CreateChannel("127.0.0.1:" + std::to_string(port_), grpc::InsecureChannelCredentials());
+  stub_ = v1::EncoderService::NewStub(channel_);
+}
+
+TestServer::~TestServer() { Stop(); }
+
+void TestServer::Stop(std::chrono::milliseconds grace) {
+  if (server_ == nullptr) return;
+  gate_.Open();
+  admission_.Close();
+  queue_.Close();
+  server_->Shutdown(std::chrono::system_clock::now() + grace);
+  instances_.reset();
+  server_.reset();
+}
+
+void TestServer::AwaitQueued(int64_t jobs) const {
+  AwaitCondition([&] { return queue_.counts().jobs == jobs; });
+}
+
+void TestServer::AwaitInflight(int64_t slots) const {
+  AwaitCondition([&] { return admission_.counts().inflight == slots; });
+}
+
+void TestServer::AwaitNothingReceiving() const {
+  AwaitCondition([&] { return admission_.counts().receiving_bytes == 0; });
+}
+
+grpc::Status TestServer::Attend(const v1::AttendRequest& request, v1::AttendResponse* response) {
+  grpc::ClientContext context;
+  return stub_->Attend(&context, request, response);
+}
+
+grpc::Status TestServer::Encode(const v1::EncodeRequest& request, v1::EncodeResponse* response) {
+  grpc::ClientContext context;
+  return stub_->Encode(&context, request, response);
+}
+
+}  // namespace attendant::server
