@@ -12,6 +12,7 @@
 #include "engine/layers/encoder_impl.h"
 #include "engine/model/load_plan.h"
 #include "engine/layers/position_projections.h"
+#include "engine/model/check_description.h"
 
 namespace attendant {
 namespace {

@@ -12,8 +12,8 @@ namespace {
 // this.
 constexpr int64_t kWeightBlock = 64;
 constexpr int64_t kPanelBlock = 192;
-// Beside a column of the weight: its bias, its scale and oneDNN's own sum.
-constexpr int64_t kColumnBytes = 3 * 4;
+// Beside a column of the weight: its bias, its scale and three sums of oneDNN's own.
+constexpr int64_t kColumnBytes = 5 * 4;
 
 CheckedSize Norm(CheckedSize width) { return width + width; }
 

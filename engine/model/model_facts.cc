@@ -9,6 +9,7 @@
 #include "absl/strings/strip.h"
 #include "engine/base/shape.h"
 #include "engine/model/load_plan.h"
+#include "engine/model/check_description.h"
 
 namespace attendant {
 namespace {

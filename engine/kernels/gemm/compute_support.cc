@@ -1,9 +1,9 @@
 #include "engine/kernels/gemm/compute_support.h"
 
 #include "absl/strings/str_cat.h"
-#include "engine/kernels/gemm/gemm.h"
-#include "engine/kernels/isa.h"
+#include "engine/kernels/gemm/product_plan.h"
 #include "engine/kernels/gemm/tile_kernel.h"
+#include "engine/kernels/isa.h"
 
 namespace attendant {
 namespace {

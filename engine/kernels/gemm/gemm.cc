@@ -8,13 +8,13 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "engine/base/aligned_buffer.h"
-#include "engine/kernels/onednn.h"
 #include "engine/kernels/gemm/operand.h"
 #include "engine/kernels/gemm/operand_buffer.h"
-#include "engine/kernels/gemm/packed_linear.h"
+#include "engine/kernels/gemm/packed_weight.h"
 #include "engine/kernels/gemm/product_blocks.h"
-#include "engine/kernels/row_tiles.h"
 #include "engine/kernels/gemm/tile_kernel.h"
+#include "engine/kernels/onednn.h"
+#include "engine/kernels/row_tiles.h"
 
 namespace attendant {
 namespace {
@@ -27,9 +27,9 @@ void Grow(AlignedBuffer<T>& buffer, int64_t size) {
 }
 
 // Whether the second layer's operand can be made of blocks of columns.
-bool RoundsInCache(const LinearPair& pair) { return RoundsElementwise(pair.second.impl().mode); }
+bool RoundsInCache(const LinearPair& pair) { return RoundsElementwise(pair.second.weight().mode); }
 
-OperandLayout LayoutOf(const PackedLinear::Impl& linear) {
+OperandLayout LayoutOf(const PackedWeight& linear) {
   return {linear.mode, linear.in, linear.k_block};
 }
 
@@ -48,19 +48,19 @@ class GemmWorkspace::Impl {
  public:
   explicit Impl(int workers) : workers_(workers), entry_(workers), inner_(workers) {}
 
-  void Reserve(const PackedLinear::Impl& linear, int64_t rows) {
+  void Reserve(const PackedWeight& linear, int64_t rows) {
     ReserveProducts(linear);
     entry_.Reserve(LayoutOf(linear), rows);
   }
-  void ReserveInner(const PackedLinear::Impl& linear, int64_t rows) {
+  void ReserveInner(const PackedWeight& linear, int64_t rows) {
     ReserveProducts(linear);
     inner_.Reserve(LayoutOf(linear), rows);
   }
 
-  PreparedOperand Prepare(const PackedLinear::Impl& linear, int64_t rows) {
+  PreparedOperand Prepare(const PackedWeight& linear, int64_t rows) {
     return entry_.Begin(LayoutOf(linear), rows);
   }
-  PreparedOperand PrepareInner(const PackedLinear::Impl& linear, int64_t rows) {
+  PreparedOperand PrepareInner(const PackedWeight& linear, int64_t rows) {
     return inner_.Begin(LayoutOf(linear), rows);
   }
 
@@ -70,7 +70,7 @@ class GemmWorkspace::Impl {
   bool SharesRows(int64_t rows) const { return rows >= share_rows_from_; }
 
   // x for `linear`: its rows themselves, or its operand, which is made if it is not ready.
-  Operand OperandOf(const ThreadTeam& team, const PackedLinear::Impl& linear, const LinearInput& x);
+  Operand OperandOf(const ThreadTeam& team, const PackedWeight& linear, const LinearInput& x);
 
   // x's rows through the panel's kernel. The result is dense, in memory of the worker, which is in
   // its caches, until its next product.
@@ -79,7 +79,7 @@ class GemmWorkspace::Impl {
   }
 
  private:
-  void ReserveProducts(const PackedLinear::Impl& linear) {
+  void ReserveProducts(const PackedWeight& linear) {
     for (Worker& worker : workers_) {
       for (const Panel& panel : linear.panels) worker.Reserve(*panel.kernels);
     }
@@ -116,7 +116,7 @@ class GemmWorkspace::Impl {
   OperandBuffer inner_;  // of what lies between two layers
 };
 
-Operand GemmWorkspace::Impl::OperandOf(const ThreadTeam& team, const PackedLinear::Impl& linear,
+Operand GemmWorkspace::Impl::OperandOf(const ThreadTeam& team, const PackedWeight& linear,
                                        const LinearInput& x) {
   if (linear.mode.type == ComputeType::kF32) {
     const int64_t stride = x.rows.stride * static_cast<int64_t>(sizeof(float));
@@ -218,24 +218,38 @@ void GemmWorkspace::Impl::Worker::MultiplyOnTiles(const Panel& panel, const RowB
   }
 }
 
+absl::StatusOr<PackedLinear> PackedLinear::Pack(MatrixView<const float> weight,
+                                                absl::Span<const float> bias,
+                                                const ComputeMode& mode) {
+  absl::StatusOr<std::unique_ptr<const PackedWeight>> packed =
+      PackedWeight::Pack(weight, bias, mode);
+  if (!packed.ok()) return packed.status();
+  return PackedLinear(*std::move(packed));
+}
+
+int64_t PackedLinear::in_features() const { return weight_->in; }
+int64_t PackedLinear::out_features() const { return weight_->out; }
+int64_t PackedLinear::bytes() const { return weight_->bytes(); }
+ProductPlan PackedLinear::plan() const { return weight_->plan(); }
+
 GemmWorkspace::GemmWorkspace(int workers) : impl_(std::make_unique<Impl>(workers)) {}
 GemmWorkspace::GemmWorkspace(GemmWorkspace&&) noexcept = default;
 GemmWorkspace::~GemmWorkspace() = default;
 void GemmWorkspace::Reserve(const PackedLinear& linear, int64_t rows) {
-  impl_->Reserve(linear.impl(), rows);
+  impl_->Reserve(linear.weight(), rows);
 }
 void GemmWorkspace::Reserve(const LinearPair& pair, int64_t rows) {
   Reserve(pair.first, rows);
   ReserveInner(pair.second, rows);
 }
 void GemmWorkspace::ReserveInner(const PackedLinear& linear, int64_t rows) {
-  impl_->ReserveInner(linear.impl(), rows);
+  impl_->ReserveInner(linear.weight(), rows);
 }
 PreparedOperand GemmWorkspace::Prepare(const PackedLinear& linear, int64_t rows) {
-  return impl_->Prepare(linear.impl(), rows);
+  return impl_->Prepare(linear.weight(), rows);
 }
 PreparedOperand GemmWorkspace::PrepareInner(const PackedLinear& linear, int64_t rows) {
-  return impl_->PrepareInner(linear.impl(), rows);
+  return impl_->PrepareInner(linear.weight(), rows);
 }
 void GemmWorkspace::ShareRowsFrom(int64_t rows) { impl_->ShareRowsFrom(rows); }
 int64_t GemmWorkspace::operand_bytes() const { return impl_->operand_bytes(); }
@@ -244,25 +258,25 @@ namespace {
 
 // Some of a layer's panels.
 struct Panels {
-  const PackedLinear::Impl& linear;
+  const PackedWeight& linear;
   absl::Span<const Panel> panels;
 };
 
-Panels AllOf(const PackedLinear& linear) { return {linear.impl(), linear.impl().panels}; }
+Panels AllOf(const PackedLinear& linear) { return {linear.weight(), linear.weight().panels}; }
 
 // Those with columns in [begin, end).
 Panels PanelsOf(const LinearColumns& columns) {
-  const std::vector<Panel>& all = columns.linear.impl().panels;
+  const std::vector<Panel>& all = columns.linear.weight().panels;
   const auto before = [](int64_t column, const Panel& panel) { return column < panel.begin; };
   const auto first = std::prev(std::upper_bound(all.begin(), all.end(), columns.begin, before));
   const auto last = std::upper_bound(first, all.end(), columns.end - 1, before);
-  return {columns.linear.impl(), absl::MakeConstSpan(&*first, static_cast<size_t>(last - first))};
+  return {columns.linear.weight(), absl::MakeConstSpan(&*first, static_cast<size_t>(last - first))};
 }
 
 // y = activation(x W^T + b), in the columns of these panels.
 void Multiply(const ThreadTeam& team, const Panels& panels, const LinearInput& x,
               MatrixView<float> y, Activation activation, GemmWorkspace::Impl& workspace) {
-  const PackedLinear::Impl& linear = panels.linear;
+  const PackedWeight& linear = panels.linear;
   assert(x.rows.cols == linear.in && y.cols == linear.out);
   assert(x.rows.rows == y.rows && y.rows % kRowTile == 0);
   const Operand operand = workspace.OperandOf(team, linear, x);
@@ -285,7 +299,7 @@ void Multiply(const ThreadTeam& team, const Panels& panels, const LinearInput& x
 // `between`: the operand of the second layer, of the first layer's outputs, made of blocks of them.
 void WriteBetween(const ThreadTeam& team, const LinearPair& pair, const LinearInput& x,
                   const PreparedOperand& between, GemmWorkspace::Impl& workspace) {
-  const PackedLinear::Impl& first = pair.first.impl();
+  const PackedWeight& first = pair.first.weight();
   const Operand entry = workspace.OperandOf(team, first, x);
   ForBlocks(team, first.panels, x.rows.rows, workspace.SharesRows(x.rows.rows),
             [&](int worker, const Panel& panel, const RowBlock& block) {
@@ -318,7 +332,7 @@ void ApplyLinearPair(const ThreadTeam& team, const LinearPair& pair, const Linea
     WriteBetween(team, pair, x, between, workspace.impl());
   } else {
     ApplyLinear(team, pair.first, x, inner, pair.activation, workspace);
-    if (pair.second.impl().mode.type != ComputeType::kF32) WriteRows(team, inner, between);
+    if (pair.second.weight().mode.type != ComputeType::kF32) WriteRows(team, inner, between);
   }
   ApplyLinear(team, pair.second, {inner, between}, y, Activation::kIdentity, workspace);
 }

@@ -11,9 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -22,34 +20,15 @@
 #include "engine/base/thread_team.h"
 #include "engine/kernels/activation.h"
 #include "engine/kernels/gemm/linear_input.h"
+#include "engine/kernels/gemm/product_plan.h"
 #include "engine/kernels/row_tiles.h"
 
 namespace attendant {
 
-// Columns of y that are computed together, at most: few enough that some threads share even 16
-// rows, and that the rows of a block are never 4096 bytes apart, where caches alias; enough for
-// full speed.
-inline constexpr int64_t kPanelWidth = 192;
-
 // For GemmWorkspace::ShareRowsFrom.
 inline constexpr int64_t kNeverShareRows = std::numeric_limits<int64_t>::max();
 
-// What the check and the timing chose for a layer when it was packed.
-struct ProductPlan {
-  int64_t in;
-  int64_t out;
-  int64_t k_block;                      // columns of x that one product takes; the sums are added
-  std::vector<int64_t> tile_rows = {};  // rows of the products' sizes, descending
-  // The kernels of those sizes by oneDNN's names, such as "brg:avx512_core_bf16", each once; none
-  // of our own products.
-  std::vector<std::string> implementations = {};
-  Gemm gemm = Gemm::kOneDnn;  // or kTiles
-  // How often faster our own products were than oneDNN's; 0 if that was not timed, or if their bits
-  // differ.
-  double tiles_speedup = 0;
-
-  friend bool operator==(const ProductPlan&, const ProductPlan&) = default;
-};
+class PackedWeight;
 
 // One linear layer, y = x W^T + b, packed for the CPU: immutable, shared by its copies and by any
 // number of threads.
@@ -67,12 +46,12 @@ class PackedLinear {
   int64_t bytes() const;
   ProductPlan plan() const;
 
-  class Impl;
-  const Impl& impl() const { return *impl_; }
+  // For the files of this folder.
+  const PackedWeight& weight() const { return *weight_; }
 
  private:
-  explicit PackedLinear(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
-  std::shared_ptr<const Impl> impl_;
+  explicit PackedLinear(std::shared_ptr<const PackedWeight> weight) : weight_(std::move(weight)) {}
+  std::shared_ptr<const PackedWeight> weight_;
 };
 
 // Some neighbouring outputs of a layer: the columns [begin, end) of y, end > begin.

@@ -6,7 +6,7 @@
 
 #include "absl/types/span.h"
 #include "engine/base/thread_team.h"
-#include "engine/kernels/gemm/packed_linear.h"
+#include "engine/kernels/gemm/panel.h"
 #include "engine/kernels/gemm/row_blocks.h"
 #include "engine/kernels/row_tiles.h"
 

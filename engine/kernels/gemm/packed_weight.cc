@@ -1,4 +1,4 @@
-#include "engine/kernels/gemm/packed_linear.h"
+#include "engine/kernels/gemm/packed_weight.h"
 
 #include <algorithm>
 #include <cassert>
@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/rounding.h"
-#include "engine/kernels/isa.h"
 #include "engine/kernels/gemm/operand.h"
+#include "engine/kernels/isa.h"
 
 namespace attendant {
 namespace {
@@ -61,22 +61,28 @@ int64_t BlockBytes(const PanelKernels& kernels) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<const PackedLinear::Impl>> PackedLinear::Impl::Pack(
+absl::StatusOr<std::unique_ptr<const PackedWeight>> PackedWeight::Pack(
     MatrixView<const float> weight, absl::Span<const float> bias, const ComputeMode& mode) {
-  auto impl = std::make_unique<Impl>();
-  impl->mode = mode;
-  impl->out = weight.rows;
-  impl->in = weight.cols;
-  if (absl::Status status = impl->Choose(); !status.ok()) return status;
-  if (absl::Status status = impl->FindKernels(); !status.ok()) return status;
-  impl->LayOut();
-  for (int64_t i = 0; i < impl->out; ++i) impl->bias[i] = bias.empty() ? 0.0f : bias[i];
-  for (Panel& panel : impl->panels) impl->PackPanel(weight, panel);
-  return impl;
+  assert(bias.empty() || static_cast<int64_t>(bias.size()) == weight.rows);
+  const onednn::SingleThreaded single_threaded;
+  auto packed = std::make_unique<PackedWeight>();
+  packed->mode = mode;
+  packed->out = weight.rows;
+  packed->in = weight.cols;
+  try {
+    if (absl::Status status = packed->Choose(); !status.ok()) return status;
+    if (absl::Status status = packed->FindKernels(); !status.ok()) return status;
+    packed->LayOut();
+    for (int64_t i = 0; i < packed->out; ++i) packed->bias[i] = bias.empty() ? 0.0f : bias[i];
+    for (Panel& panel : packed->panels) packed->PackPanel(weight, panel);
+  } catch (const dnnl::error& error) {
+    return absl::InternalError(absl::StrCat("oneDNN could not pack a weight of [", weight.rows,
+                                            ", ", weight.cols, "]: ", error.what()));
+  }
+  return packed;
 }
 
-absl::StatusOr<const PanelKernels*> PackedLinear::Impl::KernelsOf(int64_t columns,
-                                                                  int64_t block) const {
+absl::StatusOr<const PanelKernels*> PackedWeight::KernelsOf(int64_t columns, int64_t block) const {
   return FindPanelKernels({.in = in,
                            .width = columns,
                            .k_block = block,
@@ -86,7 +92,7 @@ absl::StatusOr<const PanelKernels*> PackedLinear::Impl::KernelsOf(int64_t column
                            .on_tiles = choice.gemm == Gemm::kTiles});
 }
 
-absl::Status PackedLinear::Impl::Choose() {
+absl::Status PackedWeight::Choose() {
   const int64_t width = PanelWidth(out);
   const auto is_clean = [&](int64_t block) -> absl::StatusOr<bool> {
     for (const int64_t columns : {std::min(width, out), (out - 1) % width + 1}) {
@@ -104,7 +110,7 @@ absl::Status PackedLinear::Impl::Choose() {
   return gemm.status();
 }
 
-absl::Status PackedLinear::Impl::FindKernels() {
+absl::Status PackedWeight::FindKernels() {
   const int64_t width = PanelWidth(out);
   for (int64_t begin = 0; begin < out; begin += width) {
     const auto kernels = KernelsOf(std::min(width, out - begin), k_block);
@@ -115,7 +121,7 @@ absl::Status PackedLinear::Impl::FindKernels() {
 }
 
 // Gives the panels their memory.
-void PackedLinear::Impl::LayOut() {
+void PackedWeight::LayOut() {
   bias = AlignedBuffer<float>(out);
   if (mode.type == ComputeType::kInt8) column_scales = AlignedBuffer<float>(out);
   int64_t weight_bytes = 0;
@@ -140,7 +146,7 @@ void PackedLinear::Impl::LayOut() {
   }
 }
 
-void PackedLinear::Impl::PackPanel(MatrixView<const float> weight, Panel& panel) {
+void PackedWeight::PackPanel(MatrixView<const float> weight, Panel& panel) {
   const PanelShape& shape = panel.kernels->shape;
   const int64_t element_bytes = onednn::ByteWidth(shape.element);
   char* rows = reinterpret_cast<char*>(const_cast<float*>(weight.row(panel.begin)));
@@ -176,7 +182,7 @@ void PackedLinear::Impl::PackPanel(MatrixView<const float> weight, Panel& panel)
   stream.wait();
 }
 
-ProductPlan PackedLinear::Impl::plan() const {
+ProductPlan PackedWeight::plan() const {
   ProductPlan plan = {.in = in,
                       .out = out,
                       .k_block = k_block,
@@ -194,25 +200,5 @@ ProductPlan PackedLinear::Impl::plan() const {
   for (const TileKernel& tile : panels.front().kernels->tiles) plan.tile_rows.push_back(tile.rows);
   return plan;
 }
-
-absl::StatusOr<PackedLinear> PackedLinear::Pack(MatrixView<const float> weight,
-                                                absl::Span<const float> bias,
-                                                const ComputeMode& mode) {
-  assert(bias.empty() || static_cast<int64_t>(bias.size()) == weight.rows);
-  const onednn::SingleThreaded single_threaded;
-  try {
-    absl::StatusOr<std::unique_ptr<const Impl>> impl = Impl::Pack(weight, bias, mode);
-    if (!impl.ok()) return impl.status();
-    return PackedLinear(*std::move(impl));
-  } catch (const dnnl::error& error) {
-    return absl::InternalError(absl::StrCat("oneDNN could not pack a weight of [", weight.rows,
-                                            ", ", weight.cols, "]: ", error.what()));
-  }
-}
-
-int64_t PackedLinear::in_features() const { return impl_->in; }
-int64_t PackedLinear::out_features() const { return impl_->out; }
-int64_t PackedLinear::bytes() const { return impl_->bytes(); }
-ProductPlan PackedLinear::plan() const { return impl_->plan(); }
 
 }  // namespace attendant

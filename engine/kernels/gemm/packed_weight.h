@@ -1,32 +1,28 @@
-// What a PackedLinear holds; for the files of this folder.
+// The weight of a linear layer, cut into panels that are laid out as the products read them.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "engine/base/aligned_buffer.h"
-#include "engine/kernels/gemm/gemm.h"
+#include "engine/base/compute_type.h"
+#include "engine/base/matrix_view.h"
 #include "engine/kernels/gemm/gemm_choice.h"
-#include "engine/kernels/gemm/tile_kernel.h"
+#include "engine/kernels/gemm/panel.h"
+#include "engine/kernels/gemm/product_plan.h"
 
 namespace attendant {
 
-// Some neighbouring columns of the result.
-struct Panel {
-  int64_t begin;
-  const PanelKernels* kernels;
-  // Of each block of the shape; the memories are oneDNN's view of them, none of our own products.
-  std::vector<char*> blocks = {};
-  std::vector<dnnl::memory> weights = {};
-  dnnl::memory bias = {};
-};
-
-class PackedLinear::Impl {
+class PackedWeight {
  public:
-  static absl::StatusOr<std::unique_ptr<const Impl>> Pack(MatrixView<const float> weight,
-                                                          absl::Span<const float> bias,
-                                                          const ComputeMode& mode);
+  // See PackedLinear::Pack. INTERNAL too if oneDNN throws.
+  static absl::StatusOr<std::unique_ptr<const PackedWeight>> Pack(MatrixView<const float> weight,
+                                                                  absl::Span<const float> bias,
+                                                                  const ComputeMode& mode);
 
   int64_t bytes() const { return weights_.bytes() + bias.bytes() + column_scales.bytes(); }
   ProductPlan plan() const;
