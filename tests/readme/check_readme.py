@@ -1,10 +1,12 @@
-"""Runs what README.md shows against a server, and looks for the flags, files and links that it names.
+"""Runs what the pages of the project show against a server, and looks for the flags, files, links and anchors that they name.
 
-    check_readme.py README BIN_FOLDER SCRATCH_FOLDER
+    check_readme.py ROOT BIN_FOLDER SCRATCH_FOLDER
 
-Left out: what needs a network, Docker, a checkpoint or an hour.
+The pages are README.md and every other .md file in .github and the source folders; README.md has to link to each of them.
+Commands that need a network, Docker, a checkpoint or an hour are not run.
 """
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -13,16 +15,39 @@ import shlex
 import subprocess
 import sys
 
-README, BIN, SCRATCH = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
-ROOT = README.parent
-TEXT = README.read_text()
-BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", TEXT, re.M | re.S)
-# The models that README's commands name, without their files.
+ROOT, BIN, SCRATCH = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
+FOLDERS = (".github", "client", "docker", "engine", "proto", "server", "tests")
+PATH = rf"(?:\.ci|{'|'.join(map(re.escape, FOLDERS))})/[\w./-]+"  # from ROOT
+SCRIPTS = ("server/run", "tests/run", "tests/bench/run", "tests/families/run")
+# The models that commands name, without their files.
 STAND_INS = ["--model", "minilm=synthetic:minilm-l6", "--model", "m=synthetic:tiny"]
 
 
-def blocks(language: str) -> list:
-    return [body for name, body in BLOCKS if name == language]
+class Page:
+    def __init__(self, path: pathlib.Path):
+        self.path = path
+        self.name = str(path.relative_to(ROOT))
+        self.text = path.read_text()
+        self._blocks = re.findall(r"^```(\w*)\n(.*?)^```$", self.text, re.M | re.S)
+        self.prose = re.sub(r"^```.*?^```$", "", self.text, flags=re.M | re.S)
+
+    def blocks(self, language: str) -> list:
+        return [body for name, body in self._blocks if name == language]
+
+    def lines(self) -> list:
+        return [line for body in self.blocks("sh") for line in body.splitlines()]
+
+    def anchors(self) -> set:
+        """Those that GitHub gives the headings."""
+        headings = re.findall(r"^#+ (.+)$", self.prose, re.M)
+        return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def find_pages() -> list:
+    paths = [ROOT / "README.md"]
+    for folder in FOLDERS:
+        paths += sorted((ROOT / folder).rglob("*.md"))
+    return [Page(path) for path in paths]
 
 
 def run(arguments: list, **options) -> str:
@@ -51,59 +76,85 @@ def server(flags: list):
         process.communicate(timeout=60)
 
 
-def client_commands() -> list:
-    """The arguments of each attendant-client line that runs as it stands."""
-    lines = [shlex.split(line, comments=True) for body in blocks("sh") for line in body.splitlines()]
-    return [words[1:] for words in lines if words and words[0] == "attendant-client"]
+def client_commands(page: Page) -> list:
+    """The arguments of each attendant-client line."""
+    commands = [shlex.split(line, comments=True) for line in page.lines()]
+    return [words[1:] for words in commands if words and pathlib.Path(words[0]).name == "attendant-client"]
 
 
-def describe_commands() -> list:
+def describe_commands(page: Page) -> list:
     """The attendant-server lines that end by themselves."""
-    return [line for body in blocks("sh") for line in body.splitlines() if line.startswith("attendant-server --describe")]
+    return [line for line in page.lines() if line.startswith("attendant-server --describe")]
 
 
 def run_client(arguments: list, address: str) -> None:
     if arguments[0] == "load-test":  # shorter
         arguments = [*arguments, "--requests", "100", "--warmup", "0"]
-    run([BIN / "attendant-client", *arguments, "--address", address])
+    run([BIN / "attendant-client", *arguments, "--address", address], cwd=SCRATCH)
 
 
-def run_python(address: str) -> None:
-    """What it prints is in its last line, a comment; "..." stands for further digits, and at the end for more."""
-    (script,) = blocks("python")
-    shown = script.rstrip().splitlines()[-1].removeprefix("# ")
-    run(["protoc", f"--proto_path={ROOT / 'proto'}", f"--python_out={SCRATCH}", "attendant/v1/tensor.proto",
-         "attendant/v1/encoder_service.proto"])
-    printed = run([sys.executable, "-c", script.replace("localhost:8001", address)],
-                  env=os.environ | {"PYTHONPATH": str(SCRATCH)})
-    if not re.match(re.escape(shown).replace(r"\.\.\.", ".*"), printed):
-        sys.exit(f"README shows: {shown}")
+def run_python(page: Page, address: str) -> None:
+    """What a script prints is in its last line, a comment; "..." stands for further digits, and at the end for more."""
+    for script in page.blocks("python"):
+        shown = script.rstrip().splitlines()[-1].removeprefix("# ")
+        run(["protoc", f"--proto_path={ROOT / 'proto'}", f"--python_out={SCRATCH}", "attendant/v1/tensor.proto",
+             "attendant/v1/encoder_service.proto"])
+        printed = run([sys.executable, "-c", script.replace("localhost:8001", address)],
+                      env=os.environ | {"PYTHONPATH": str(SCRATCH)})
+        if not re.match(re.escape(shown).replace(r"\.\.\.", ".*"), printed):
+            sys.exit(f"{page.name} shows: {shown}")
 
 
-def check_names() -> None:
-    helps = [run([BIN / "attendant-server", "--help"])]
-    helps += [run([BIN / "attendant-client", command, "--help"])
-              for command in ("attend", "put-memory", "drop-memory", "encode", "explain", "inspect", "models", "health", "load-test")]
-    prose = re.sub(r"^```.*?^```$", "", TEXT, flags=re.M | re.S)
-    flags = set(re.findall(r"`(--[a-z-]+)", prose))
-    unknown = [flag for flag in flags if not any(re.search(flag + r"\b(?!-)", text) for text in helps)]
-    programs = [line.split()[0] for body in blocks("sh") for line in body.splitlines() if re.match(r"(\w+/)+run\b", line)]
-    links = [link for link in re.findall(r"\]\(([^)#]+)\)", TEXT) if "://" not in link]
-    missing = [path for path in links + programs if not (ROOT / path).exists()]
-    if unknown or missing:
-        sys.exit(f"README names flags {unknown} and files {missing} that are not there")
-    for body in blocks("json"):
+@functools.cache
+def helps() -> list:
+    """The help of every program that a page may name flags of."""
+    client = BIN / "attendant-client"
+    overview = run([client, "--help"])
+    subcommands = re.findall(r"^  ([a-z-]+) ", overview.split("Subcommands:\n", 1)[1].split("\n\n", 1)[0], re.M)
+    texts = [overview, run([BIN / "attendant-server", "--help"])]
+    texts += [run([client, subcommand, "--help"]) for subcommand in subcommands]
+    return texts + [run([ROOT / script, "--help"]) for script in SCRIPTS]
+
+
+def wrong_link(page: Page, link: str, pages: list) -> bool:
+    name, _, anchor = link.partition("#")
+    target = (page.path.parent / name).resolve() if name else page.path
+    if not target.exists():
+        return True
+    found = [other for other in pages if other.path == target]
+    return bool(anchor and found) and anchor not in found[0].anchors()
+
+
+def check_names(page: Page, pages: list) -> list:
+    flags = set(re.findall(r"`(--[a-z-]+)", page.prose))
+    unknown = [flag for flag in flags if not any(re.search(flag + r"\b(?!-)", text) for text in helps())]
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", page.text) if "://" not in link]
+    wrong = [link for link in links if wrong_link(page, link, pages)]
+    paths = set(re.findall(f"`({PATH})", page.prose)) | set(re.findall(rf"(?<![\w./-])({PATH})", "\n".join(page.lines())))
+    missing = [path for path in paths if not (ROOT / path).exists() and not (ROOT / f"{path}.h").exists()]
+    for body in page.blocks("json"):
         json.loads(body)
+    return [f"{page.name} names {name} {found}" for name, found in
+            (("unknown flags", unknown), ("wrong links", wrong), ("missing files", missing)) if found]
+
+
+def check_all_are_linked(pages: list) -> list:
+    links = re.findall(r"\]\(([^)#]+)\)", pages[0].text)
+    return [f"README.md does not link to {page.name}" for page in pages[1:] if page.name not in links]
 
 
 def main() -> None:
     SCRATCH.mkdir(parents=True, exist_ok=True)
-    check_names()
-    for line in describe_commands():
+    pages = find_pages()
+    errors = [error for page in pages for error in check_names(page, pages)] + check_all_are_linked(pages)
+    if errors:
+        sys.exit("\n".join(errors))
+    for line in (line for page in pages for line in describe_commands(page)):
         run(["bash", "-o", "pipefail", "-c", line], env=os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}"})
-    commands = client_commands()
+    commands = [arguments for page in pages for arguments in client_commands(page)]
     with server([]) as address:
-        run_python(address)
+        for page in pages:
+            run_python(page, address)
         for arguments in commands:
             if "--model" not in arguments:
                 run_client(arguments, address)
@@ -111,6 +162,7 @@ def main() -> None:
         for arguments in commands:
             if "--model" in arguments:
                 run_client(arguments, address)
+    print(f"{len(pages)} pages, {len(commands)} commands of attendant-client: all as shown")
 
 
 main()
