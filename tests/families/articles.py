@@ -1,5 +1,5 @@
-"""README's table of the articles, row by row: whether every test that it names is there and passes, and whether every
-feature of the articles is in some row."""
+"""The table of tests/articles/README.md, row by row: whether every test that it names is there and passes, and whether
+every feature of the articles is in some row."""
 import json
 import pathlib
 import re
@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import typing
 
-HEADING = "### The articles"
+HEADING = "## The features"
 FEATURES = [f"F{number}" for number in range(1, 52)]
 
 
@@ -18,9 +18,9 @@ class Row(typing.NamedTuple):
     paths: list  # of further ones
 
 
-def rows(readme: str) -> list:
+def rows(page: str) -> list:
     """Those between two titles. One without four cells names no test."""
-    section = readme.split(f"\n{HEADING}\n", 1)[1].split("\n#", 1)[0]
+    section = page.split(f"\n{HEADING}\n", 1)[1].split("\n#", 1)[0]
     found = []
     for line in section.splitlines():
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
@@ -65,7 +65,7 @@ def judge(table: list, passed: dict, root: pathlib.Path) -> list:
 def compare(program: str, root: pathlib.Path) -> dict:
     figures = {"articles.rows_passed": 0, "articles.rows_missing": 0}
     print(f"{'shown in the articles':70}{'tests':>7}  rows")
-    for shown, tests, missing in judge(rows((root / "README.md").read_text()), run_tests(program), root):
+    for shown, tests, missing in judge(rows((root / "tests/articles/README.md").read_text()), run_tests(program), root):
         figures["articles.rows_missing" if missing else "articles.rows_passed"] += 1
         print(f"{shown:70.70}{tests:7}  {'; '.join(missing) or 'passes'}", flush=True)
     return figures

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What the server answers, against transformers in float64: random models of every family, and all-MiniLM-L6-v2
-in every compute type; before that, the rows of README's table of the articles. See `run`."""
+in every compute type; before that, the rows of the table of tests/articles/README.md. See `run`."""
 import argparse
 import json
 import pathlib
@@ -108,7 +108,7 @@ def failures_of(figures: dict) -> list:
     if figures.get("articles.rows_missing"):
         failures.append("not every row of the articles has its tests")
     if figures.get("articles.rows_passed") == 0:
-        failures.append("README has no row of an article")
+        failures.append("tests/articles/README.md has no row of an article")
     for dtype, required in REQUIRED_COSINES.items():
         for name, least in zip(("lowest_token_cosine", "lowest_cosine"), required):
             if not figures[prefix_of(dtype) + name] >= least:
