@@ -1,7 +1,7 @@
 // attendant-server --describe.
 #pragma once
 
-#include "server/settings/settings.h"
+#include "server/settings/read_settings.h"
 
 namespace attendant::server {
 
