@@ -15,23 +15,22 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/blocking_counter.h"
-#include "absl/time/clock.h"
 #include "engine/base/cpu_budget.h"
 #include "engine/kernels/isa.h"
 #include "server/admission/admission.h"
 #include "server/batching/batch_queue.h"
 #include "server/batching/clock.h"
 #include "server/batching/instance_pool.h"
-#include "server/rpc/grpc_server.h"
-#include "server/http/http_server.h"
-#include "server/host/memory_limit.h"
-#include "server/metrics/server_metrics.h"
-#include "server/models/model_loading.h"
-#include "server/rpc/encoder_service.h"
 #include "server/cross_kv/memory_store.h"
+#include "server/host/memory_limit.h"
 #include "server/host/node_binding.h"
 #include "server/host/signals.h"
 #include "server/host/thread_plan.h"
+#include "server/http/http_server.h"
+#include "server/metrics/server_metrics.h"
+#include "server/models/model_loading.h"
+#include "server/rpc/encoder_service.h"
+#include "server/rpc/grpc_server.h"
 #include "server/settings/read_settings.h"
 
 namespace attendant::server {
@@ -94,16 +93,17 @@ absl::Status WritePortFile(const std::string& path, int port, int http_port) {
 
 class App::Impl {
  public:
-  explicit Impl(const Settings& settings)
+  Impl(const Settings& settings, Clock& clock)
       : settings_(settings),
+        clock_(clock),
         cpu_budget_(MeasureCpuBudget()),
         numa_nodes_(NumaNodesOf(settings)),
         plan_(MakeThreadPlan(settings, cpu_budget_, numa_nodes_)),
         metrics_(ATTENDANT_VERSION, EffectiveIsa(), OneDnnVersion()),
         admission_({settings.max_inflight, settings.receive_memory_bytes}),
-        queue_(RealClock(), QueueLimitsOf(settings),
+        queue_(clock, QueueLimitsOf(settings),
                {settings.max_batch_tokens, settings.max_queue_delay}),
-        memories_(RealClock(), {settings.max_registered_bytes, settings.max_registered_age}) {}
+        memories_(clock, {settings.max_registered_bytes, settings.max_registered_age}) {}
 
   ~Impl() {
     if (grpc_.server != nullptr && !admission_.closed()) Drain();
@@ -123,7 +123,7 @@ class App::Impl {
     LogPlan();
     std::optional<FreshPages> fresh_pages;  // of weights and activations
     if (!plan_.nodes.empty()) fresh_pages.emplace();
-    absl::StatusOr<ServedModels> models = LoadModels(*std::move(opened), plan_);
+    absl::StatusOr<ServedModels> models = LoadModels(*std::move(opened), plan_, clock_);
     if (!models.ok()) return models.status();
     models_ = *std::move(models);
     KeepStopSignal();  // from here on there may be something to drain
@@ -144,8 +144,8 @@ class App::Impl {
     admission_.Close();
     service_->Drain();
     spdlog::info("draining: {} requests in flight", admission_.counts().inflight);
-    const absl::Time deadline = absl::Now() + settings_.drain_timeout;
-    const int64_t late = admission_.AwaitIdle(deadline);
+    const absl::Time deadline = clock_.Now() + settings_.drain_timeout;
+    const int64_t late = admission_.AwaitIdle(settings_.drain_timeout);
     queue_.Close();
     if (late > 0) {
       spdlog::warn("drain timeout: {} requests are not answered and fail", late);
@@ -154,7 +154,7 @@ class App::Impl {
     // New calls are refused by us so far, with UNAVAILABLE, which callers retry; gRPC's own end of
     // them is CANCELLED, which they do not. And a connection that is closed with something unread
     // on it drops the answers that are still under way. So: a moment for both, then close at once.
-    absl::SleepFor(std::min(kLinger, deadline - absl::Now()));
+    absl::SleepFor(std::min(kLinger, deadline - clock_.Now()));
     grpc_.server->Shutdown(std::chrono::system_clock::now());
     instances_.reset();
     spdlog::info("stopped");
@@ -206,8 +206,8 @@ class App::Impl {
 
   absl::Status Serve() {
     const ServiceLimits limits = ServiceLimitsOf(settings_, max_request_bytes_);
-    service_ = std::make_unique<EncoderService>(ServiceContext{
-        models_, admission_, queue_, metrics_, memories_, RealClock(), limits, plan_});
+    service_ = std::make_unique<EncoderService>(
+        ServiceContext{models_, admission_, queue_, metrics_, memories_, clock_, limits, plan_});
     absl::BlockingCounter runners(plan_.instances);
     instances_ = std::make_unique<InstancePool>(queue_, plan_.instances, [&](int instance) {
       std::unique_ptr<BatchRunner> runner = service_->MakeRunner(instance);
@@ -232,6 +232,7 @@ class App::Impl {
   }
 
   const Settings settings_;
+  Clock& clock_;
   const CpuBudget cpu_budget_;
   const std::vector<NumaNode> numa_nodes_;
   const ThreadPlan plan_;
@@ -252,9 +253,9 @@ class App::Impl {
 App::App(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 App::~App() = default;
 
-absl::StatusOr<std::unique_ptr<App>> App::Start(const Settings& settings) {
+absl::StatusOr<std::unique_ptr<App>> App::Start(const Settings& settings, Clock& clock) {
   if (absl::Status status = CapIsa(settings.isa); !status.ok()) return status;
-  auto impl = std::make_unique<Impl>(settings);
+  auto impl = std::make_unique<Impl>(settings, clock);
   if (absl::Status status = impl->Start(); !status.ok()) return status;
   return std::unique_ptr<App>(new App(std::move(impl)));
 }

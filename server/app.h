@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "server/batching/clock.h"
 #include "server/settings/settings.h"
 
 namespace attendant::server {
@@ -14,7 +15,9 @@ class App {
   // Loads the models and serves. Meanwhile /healthz says 200 and /readyz 503, and nothing listens
   // on the gRPC port yet. Any problem is a Status whose message is one line for the user; what can
   // be found out without reading weights (ports, files, memory) is, before anything is logged.
-  static absl::StatusOr<std::unique_ptr<App>> Start(const Settings& settings);
+  // `clock` outlives the server.
+  static absl::StatusOr<std::unique_ptr<App>> Start(const Settings& settings,
+                                                    Clock& clock = RealClock());
   // Drains, if nobody has.
   ~App();
 

@@ -11,9 +11,9 @@
 #include "server/describe/describe_model.h"
 #include "server/host/logging.h"
 #include "server/host/openmp_spin.h"
-#include "server/settings/settings.h"
 #include "server/host/signals.h"
 #include "server/settings/read_settings.h"
+#include "server/settings/settings.h"
 
 extern char** environ;
 

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "client/commands/attend_command.h"
 #include "client/cli/command.h"
+#include "client/commands/attend_command.h"
 #include "client/commands/encode_command.h"
 #include "client/commands/explain_command.h"
 #include "client/commands/health_command.h"

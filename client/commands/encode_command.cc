@@ -6,8 +6,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/attention_options.h"
-#include "client/commands/encode_in_parts.h"
 #include "client/cli/inline_values.h"
+#include "client/commands/encode_in_parts.h"
 
 namespace attendant::client {
 namespace {

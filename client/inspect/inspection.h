@@ -39,7 +39,7 @@ struct SequenceInspection {
 struct Inspection {
   ModelInfo model;
   std::string compute_type;  // as in Execution
-  int64_t cells = 0;  // of a map's side at most
+  int64_t cells = 0;         // of a map's side at most
   std::vector<SequenceInspection> sequences;
 };
 

@@ -72,7 +72,9 @@ struct ComputeMode {
 };
 
 // Parts that an element is the sum of: 2 of kBf16x3, else 1.
-constexpr int64_t OperandParts(const ComputeMode& mode) { return mode.type == ComputeType::kBf16x3 ? 2 : 1; }
+constexpr int64_t OperandParts(const ComputeMode& mode) {
+  return mode.type == ComputeType::kBf16x3 ? 2 : 1;
+}
 
 // Bytes of an element in all its parts: for each 2 of bfloat16, 1 of int8; 4 if emulated, or kF32.
 constexpr int64_t OperandWidth(const ComputeMode& mode) {

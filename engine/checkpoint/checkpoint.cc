@@ -7,8 +7,8 @@
 #include "absl/strings/strip.h"
 #include "engine/base/shape.h"
 #include "engine/checkpoint/embedded.h"
-#include "engine/checkpoint/hugging_face.h"
 #include "engine/checkpoint/files/input_file.h"
+#include "engine/checkpoint/hugging_face.h"
 #include "engine/checkpoint/pruning.h"
 #include "engine/checkpoint/torch/torch_modules.h"
 

@@ -9,9 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "engine/checkpoint/families/model_config.h"
-#include "engine/checkpoint/sentence_transformers.h"
 #include "engine/checkpoint/files/weight_binder.h"
 #include "engine/checkpoint/files/weight_files.h"
+#include "engine/checkpoint/sentence_transformers.h"
 
 namespace attendant {
 namespace {

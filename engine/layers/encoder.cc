@@ -5,14 +5,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/shape.h"
-#include "engine/model/pruned_heads.h"
-#include "engine/kernels/gemm/compute_support.h"
 #include "engine/kernels/attention/relative_bias.h"
 #include "engine/kernels/attention/relative_scores.h"
+#include "engine/kernels/gemm/compute_support.h"
 #include "engine/layers/encoder_impl.h"
-#include "engine/model/load_plan.h"
 #include "engine/layers/position_projections.h"
 #include "engine/model/check_description.h"
+#include "engine/model/load_plan.h"
+#include "engine/model/pruned_heads.h"
 
 namespace attendant {
 namespace {

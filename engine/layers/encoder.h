@@ -13,11 +13,11 @@
 #include "engine/base/compute_type.h"
 #include "engine/base/matrix_view.h"
 #include "engine/base/thread_team.h"
-#include "engine/model/model_description.h"
-#include "engine/model/weight_source.h"
 #include "engine/kernels/gemm/gemm.h"
 #include "engine/layers/state/batch.h"
 #include "engine/layers/state/row_plan.h"
+#include "engine/model/model_description.h"
+#include "engine/model/weight_source.h"
 
 namespace attendant {
 

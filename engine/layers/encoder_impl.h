@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "engine/base/aligned_buffer.h"
-#include "engine/model/model_description.h"
 #include "engine/layers/embeddings.h"
 #include "engine/layers/encoder.h"
 #include "engine/layers/encoder_layer.h"
@@ -14,6 +13,7 @@
 #include "engine/layers/pooling_dense.h"
 #include "engine/layers/state/run_state.h"
 #include "engine/layers/state/weight_loader.h"
+#include "engine/model/model_description.h"
 
 namespace attendant {
 

@@ -9,13 +9,13 @@
 
 #include "absl/status/statusor.h"
 #include "engine/base/matrix_view.h"
-#include "engine/model/model_description.h"
-#include "engine/layers/state/batch.h"
 #include "engine/layers/feed_forward.h"
 #include "engine/layers/multi_head_attention.h"
+#include "engine/layers/state/batch.h"
 #include "engine/layers/state/run_state.h"
-#include "engine/layers/token_convolution.h"
 #include "engine/layers/state/weight_loader.h"
+#include "engine/layers/token_convolution.h"
+#include "engine/model/model_description.h"
 
 namespace attendant {
 

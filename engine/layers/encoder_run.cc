@@ -8,9 +8,9 @@
 #include "engine/kernels/norm/norm.h"
 #include "engine/layers/encoder.h"
 #include "engine/layers/encoder_impl.h"
+#include "engine/layers/state/run_state.h"
 #include "engine/model/check_description.h"
 #include "engine/model/load_plan.h"
-#include "engine/layers/state/run_state.h"
 
 namespace attendant {
 namespace {

@@ -9,11 +9,11 @@
 
 #include "absl/status/statusor.h"
 #include "engine/base/matrix_view.h"
-#include "engine/model/model_description.h"
 #include "engine/kernels/activation.h"
 #include "engine/kernels/gemm/gemm.h"
 #include "engine/layers/state/run_state.h"
 #include "engine/layers/state/weight_loader.h"
+#include "engine/model/model_description.h"
 
 namespace attendant {
 

@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "engine/model/weight_source.h"
 #include "engine/kernels/attention/attention.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/kernels/rope.h"
+#include "engine/model/weight_source.h"
 
 namespace attendant {
 namespace {

@@ -10,13 +10,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/matrix_view.h"
-#include "engine/model/model_description.h"
 #include "engine/kernels/attention/attention.h"
 #include "engine/kernels/gemm/gemm.h"
-#include "engine/layers/state/batch.h"
 #include "engine/layers/position_projections.h"
+#include "engine/layers/state/batch.h"
 #include "engine/layers/state/run_state.h"
 #include "engine/layers/state/weight_loader.h"
+#include "engine/model/model_description.h"
 
 namespace attendant {
 

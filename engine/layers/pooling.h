@@ -6,8 +6,8 @@
 
 #include "absl/types/span.h"
 #include "engine/base/matrix_view.h"
-#include "engine/model/model_description.h"
 #include "engine/layers/encoder.h"
+#include "engine/model/model_description.h"
 
 namespace attendant {
 

@@ -9,9 +9,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/base/aligned_buffer.h"
-#include "engine/model/model_description.h"
 #include "engine/kernels/activation.h"
 #include "engine/layers/state/weight_loader.h"
+#include "engine/model/model_description.h"
 
 namespace attendant {
 

@@ -8,10 +8,10 @@
 #include "absl/status/statusor.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/matrix_view.h"
-#include "engine/model/model_description.h"
-#include "engine/kernels/gemm/gemm.h"
 #include "engine/kernels/attention/relative_scores.h"
+#include "engine/kernels/gemm/gemm.h"
 #include "engine/layers/state/weight_loader.h"
+#include "engine/model/model_description.h"
 
 namespace attendant {
 

@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
-#include "engine/model/pruned_heads.h"
 #include "engine/model/load_plan.h"
+#include "engine/model/pruned_heads.h"
 
 namespace attendant {
 namespace {

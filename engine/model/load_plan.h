@@ -1,9 +1,9 @@
 // The bytes that loading a model takes, before any weight is read.
 #pragma once
 
+#include "engine/base/checked_size.h"
 #include "engine/base/compute_type.h"
 #include "engine/model/model_description.h"
-#include "engine/base/checked_size.h"
 
 namespace attendant {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/model/layer_kinds.h"
 #include "engine/model/attention_pattern.h"
+#include "engine/model/layer_kinds.h"
 
 namespace attendant {
 

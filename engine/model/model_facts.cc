@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "engine/base/shape.h"
-#include "engine/model/load_plan.h"
 #include "engine/model/check_description.h"
+#include "engine/model/load_plan.h"
 
 namespace attendant {
 namespace {

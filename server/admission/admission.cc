@@ -7,7 +7,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 
 namespace attendant::server {
 
@@ -72,10 +72,10 @@ class Admission::Impl : public std::enable_shared_from_this<Impl> {
     return closed_;
   }
 
-  int64_t AwaitIdle(absl::Time deadline) const {
+  int64_t AwaitIdle(absl::Duration timeout) const {
     const auto idle = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return counts_.inflight == 0; };
     absl::MutexLock lock(&mutex_);
-    mutex_.AwaitWithTimeout(absl::Condition(&idle), deadline - absl::Now());
+    mutex_.AwaitWithTimeout(absl::Condition(&idle), timeout);
     return counts_.inflight;
   }
 
@@ -155,7 +155,7 @@ std::unique_ptr<Admission::Wish> Admission::RequestPermit(int64_t bytes, Ready r
 }
 void Admission::Close() { impl_->Close(); }
 bool Admission::closed() const { return impl_->closed(); }
-int64_t Admission::AwaitIdle(absl::Time deadline) const { return impl_->AwaitIdle(deadline); }
+int64_t Admission::AwaitIdle(absl::Duration timeout) const { return impl_->AwaitIdle(timeout); }
 AdmissionCounts Admission::counts() const { return impl_->counts(); }
 
 }  // namespace attendant::server

@@ -96,8 +96,8 @@ class Admission {
   void Close();
   bool closed() const;
 
-  // Waits until no slot is taken, or until `deadline`; how many are taken then.
-  int64_t AwaitIdle(absl::Time deadline) const;
+  // Waits until no slot is taken, for at most `timeout`; returns how many are taken then.
+  int64_t AwaitIdle(absl::Duration timeout) const;
 
   AdmissionCounts counts() const;
 

@@ -10,8 +10,8 @@
 #include "engine/model/model_facts.h"
 #include "server/describe/query_key_ranks.h"
 #include "server/host/memory_limit.h"
-#include "server/models/model_loading.h"
 #include "server/host/thread_plan.h"
+#include "server/models/model_loading.h"
 #include "server/settings/settings.h"
 
 namespace attendant::server {

@@ -9,8 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "engine/base/shape.h"
 #include "engine/kernels/isa.h"
-#include "server/host/logging.h"
 #include "server/cross_kv/stream_sequence.h"
+#include "server/host/logging.h"
 
 namespace attendant::server {
 namespace {

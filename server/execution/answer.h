@@ -9,9 +9,9 @@
 
 #include "absl/status/status.h"
 #include "attendant/v1/encoder_service.pb.h"
-#include "server/tensors/answer_tensor.h"
-#include "server/request/compute_request.h"
 #include "server/cross_kv/memory_store.h"
+#include "server/request/compute_request.h"
+#include "server/tensors/answer_tensor.h"
 
 namespace attendant::server {
 

@@ -9,8 +9,8 @@
 #include "engine/layers/encoder.h"
 #include "server/batching/batch_runner.h"
 #include "server/execution/batch_job.h"
-#include "server/request/service_context.h"
 #include "server/execution/row_plans.h"
+#include "server/request/service_context.h"
 
 namespace attendant::server {
 

@@ -11,8 +11,8 @@
 #include "engine/layers/encoder.h"
 #include "server/execution/answer.h"
 #include "server/execution/attention_answer.h"
-#include "server/request/attention_bias.h"
 #include "server/execution/encode_job.h"
+#include "server/request/attention_bias.h"
 
 namespace attendant::server {
 

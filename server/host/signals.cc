@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <csignal>
+#include <functional>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 
 namespace attendant::server {
@@ -36,11 +36,11 @@ sigset_t Signals() {
   return set;
 }
 
-void Watch() {
+void Watch(const Clock& clock) {
   StopSignals& state = State();
   const sigset_t set = Signals();
   for (int signal; sigwait(&set, &signal) == 0;) {
-    const absl::Time now = absl::Now();
+    const absl::Time now = clock.Now();
     absl::MutexLock lock(&state.mutex);
     if (!state.kept || now - state.first >= kSameSignal) _exit(128 + signal);
     state.first = std::min(state.first, now);
@@ -49,11 +49,11 @@ void Watch() {
 
 }  // namespace
 
-void TakeStopSignals() {
+void TakeStopSignals(const Clock& clock) {
   const sigset_t set = Signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   std::signal(SIGPIPE, SIG_IGN);  // a peer that has gone is an error of its write, not our end
-  std::thread(Watch).detach();
+  std::thread(Watch, std::cref(clock)).detach();
 }
 
 void KeepStopSignal() {

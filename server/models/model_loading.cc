@@ -13,11 +13,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
 #include "engine/base/shape.h"
 #include "engine/checkpoint/norm_overlay.h"
-#include "engine/checkpoint/pruning.h"
 #include "engine/layers/encoder.h"
+#include "engine/model/pruned_heads.h"
 #include "server/host/node_binding.h"
 #include "server/models/product_plans.h"
 
@@ -43,19 +42,21 @@ std::string InMebibytes(int64_t bytes) {
 // At most one line a second.
 class Progress {
  public:
-  explicit Progress(std::string model) : model_(std::move(model)) {}
+  Progress(std::string model, const Clock& clock) : model_(std::move(model)), clock_(clock) {}
 
   void operator()(int64_t done, int64_t total) {
-    if (absl::Now() < next_) return;
-    next_ = absl::Now() + absl::Seconds(1);
+    if (clock_.Now() < next_) return;
+    next_ = clock_.Now() + kInterval;
     const double percent =
         total == 0 ? 100 : 100.0 * static_cast<double>(done) / static_cast<double>(total);
     spdlog::info("model {}: read {:.0f} % of {}", model_, percent, InMebibytes(total));
   }
 
  private:
+  static constexpr absl::Duration kInterval = absl::Seconds(1);
   const std::string model_;
-  absl::Time next_ = absl::Now() + absl::Seconds(1);
+  const Clock& clock_;
+  absl::Time next_ = clock_.Now() + kInterval;
 };
 
 void LogNotes(const OpenedModel& model) {
@@ -71,11 +72,11 @@ void LogNotes(const OpenedModel& model) {
 using LoadedEncoder = absl::StatusOr<std::shared_ptr<const Encoder>>;
 
 // `base` is that of an overlay.
-LoadedEncoder LoadEncoder(const OpenedModel& opened, const Encoder* base) {
+LoadedEncoder LoadEncoder(const OpenedModel& opened, const Encoder* base, const Clock& clock) {
   if (base != nullptr) {
     return Encoder::LoadOverlay(*base, opened.checkpoint.description, *opened.checkpoint.weights);
   }
-  Progress progress(opened.setting.name);
+  Progress progress(opened.setting.name, clock);
   return Encoder::Load(
       opened.checkpoint.description, *opened.checkpoint.weights,
       [&](int64_t done, int64_t total) { progress(done, total); }, opened.setting.compute);
@@ -84,12 +85,13 @@ LoadedEncoder LoadEncoder(const OpenedModel& opened, const Encoder* base) {
 // Every copy of the model, each written first by a thread on the node that it is for.
 absl::StatusOr<std::vector<std::shared_ptr<const Encoder>>> LoadCopies(const OpenedModel& opened,
                                                                        const ServedModel* base,
-                                                                       const ThreadPlan& plan) {
+                                                                       const ThreadPlan& plan,
+                                                                       const Clock& clock) {
   std::vector<std::shared_ptr<const Encoder>> copies;
   for (int i = 0; i < plan.copies(); ++i) {
     const auto load = [&, i] {
       if (!plan.nodes.empty()) BindToNode(plan.nodes[i]);
-      return LoadEncoder(opened, base == nullptr ? nullptr : base->copy(i).get());
+      return LoadEncoder(opened, base == nullptr ? nullptr : base->copy(i).get(), clock);
     };
     LoadedEncoder copy = plan.nodes.empty() ? load() : std::async(std::launch::async, load).get();
     if (!copy.ok()) return copy.status();
@@ -107,11 +109,12 @@ void LogProductPlans(const std::string& name, const Encoder& encoder, const Serv
 
 absl::StatusOr<std::shared_ptr<const ServedModel>> LoadModel(OpenedModel opened,
                                                              const ServedModel* base,
-                                                             const ThreadPlan& plan) {
+                                                             const ThreadPlan& plan,
+                                                             const Clock& clock) {
   const std::string& name = opened.setting.name;
   LogNotes(opened);
-  const absl::Time started = absl::Now();
-  auto copies = LoadCopies(opened, base, plan);
+  const absl::Time started = clock.Now();
+  auto copies = LoadCopies(opened, base, plan, clock);
   if (!copies.ok()) return ForModel(name, copies.status());
   const Encoder& encoder = *copies->front();
   const ModelDescription& description = encoder.description();
@@ -125,7 +128,7 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> LoadModel(OpenedModel opened,
       Name(opened.setting.compute.type), opened.setting.compute.emulate ? " (emulated)" : "",
       InMebibytes(encoder.weight_bytes()),
       plan.copies() > 1 ? absl::StrCat(" on each of ", plan.copies(), " NUMA nodes") : "",
-      absl::ToDoubleSeconds(absl::Now() - started));
+      absl::ToDoubleSeconds(clock.Now() - started));
   LogProductPlans(name, encoder, base);
   auto model = std::make_shared<ServedModel>();
   model->name = name;
@@ -292,14 +295,15 @@ absl::Status CheckMemory(absl::Span<const OpenedModel> models, const Settings& s
                    " (--max-registered-bytes)"));
 }
 
-absl::StatusOr<ServedModels> LoadModels(std::vector<OpenedModel> models, const ThreadPlan& plan) {
+absl::StatusOr<ServedModels> LoadModels(std::vector<OpenedModel> models, const ThreadPlan& plan,
+                                        const Clock& clock) {
   ServedModels served;
   for (OpenedModel& opened : models) {
     const std::string name = opened.setting.name;
     const ServedModel* base =
         opened.setting.overlay.empty() ? nullptr : served.at(opened.setting.source).get();
     absl::StatusOr<std::shared_ptr<const ServedModel>> model =
-        LoadModel(std::move(opened), base, plan);
+        LoadModel(std::move(opened), base, plan, clock);
     if (!model.ok()) return model.status();
     served[name] = *std::move(model);
   }

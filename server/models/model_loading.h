@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/checkpoint/checkpoint.h"
+#include "server/batching/clock.h"
 #include "server/host/memory_limit.h"
 #include "server/host/thread_plan.h"
 #include "server/models/served_model.h"
@@ -64,9 +65,10 @@ absl::Status CheckMemory(absl::Span<const OpenedModel> models, const Settings& s
                          const ThreadPlan& plan, const MemoryLimit& limit);
 
 // Reads and packs the weights, bases before their overlays, as OpenModels gives them, once for each
-// of the plan's nodes, on a thread that is bound to it; logs progress, warnings and unused tensors.
-// An error names the model.
+// of the plan's nodes, on a thread that is bound to it; logs progress by `clock`, warnings and
+// unused tensors. An error names the model.
 absl::StatusOr<ServedModels> LoadModels(std::vector<OpenedModel> models,
-                                        const ThreadPlan& plan = {});
+                                        const ThreadPlan& plan = {},
+                                        const Clock& clock = RealClock());
 
 }  // namespace attendant::server

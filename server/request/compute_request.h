@@ -10,12 +10,12 @@
 
 #include "engine/model/model_description.h"
 #include "server/batching/job.h"
-#include "server/request/memory_input.h"
 #include "server/cross_kv/memory_store.h"
-#include "server/models/served_model.h"
 #include "server/cross_kv/stream_sequence.h"
-#include "server/tensors/tensor_check.h"
+#include "server/models/served_model.h"
+#include "server/request/memory_input.h"
 #include "server/request/token_ids.h"
+#include "server/tensors/tensor_check.h"
 #include "server/tensors/token_layout.h"
 
 namespace attendant::server {

@@ -44,7 +44,7 @@ absl::Status CheckSequences(const ComputeRequest& compute) {
 }
 
 absl::Status ParseRegistered(const std::string& handle, MemoryStore& memories,
-                            ComputeRequest& compute) {
+                             ComputeRequest& compute) {
   auto found = memories.Find(handle);
   if (!found.ok()) return found.status();
   const MemoryOrigin& origin = (*found)->origin();
@@ -60,7 +60,7 @@ absl::Status ParseRegistered(const std::string& handle, MemoryStore& memories,
 
 // Fills memory or registered; model, layer and hidden states are there.
 absl::Status ParseMemory(const v1::AttendRequest& request, const RequestPayloads& payloads,
-                        const ValidationContext& context, ComputeRequest& compute) {
+                         const ValidationContext& context, ComputeRequest& compute) {
   const LayerShape layer = compute.layer_shape();
   if (!request.memory_handle().empty()) {
     if (request.has_memory()) return Refusal("memory_handle", "either it or memory", "both");
@@ -89,8 +89,8 @@ absl::Status ParseLayer(uint32_t layer, ComputeRequest& compute) {
 }
 
 absl::Status ParseOwnFields(const v1::AttendRequest& request, const RequestPayloads& payloads,
-                           const SharedTensors& shared, const ValidationContext& context,
-                           ComputeRequest& compute) {
+                            const SharedTensors& shared, const ValidationContext& context,
+                            ComputeRequest& compute) {
   absl::Status status = ParseLayer(request.layer(), compute);
   status.Update(ParseStage(request.stage(), compute));
   if (!status.ok()) return status;
@@ -101,9 +101,9 @@ absl::Status ParseOwnFields(const v1::AttendRequest& request, const RequestPaylo
     compute.attention.layers = {compute.first_layer};
   }
   status = ParseRows(payloads.Of("hidden_states", request.hidden_states(),
-                                v1::AttendRequest::kHiddenStatesFieldNumber),
-                    compute.description().layer.hidden_size, shared,
-                    context.limits.max_request_tokens, compute);
+                                 v1::AttendRequest::kHiddenStatesFieldNumber),
+                     compute.description().layer.hidden_size, shared,
+                     context.limits.max_request_tokens, compute);
   if (status.ok()) status = ParseMemory(request, payloads, context, compute);
   return status;
 }

@@ -118,7 +118,7 @@ absl::Status ParseOutputs(const Request& request, ComputeRequest& compute) {
 }
 
 absl::StatusOr<std::optional<CheckedTensor>> ParseBesideIds(const WireTensor& tensor, bool present,
-                                                           const CheckedTensor& token_ids) {
+                                                            const CheckedTensor& token_ids) {
   if (!present) return std::optional<CheckedTensor>();
   absl::Status status = CheckShape(tensor, token_ids.shape, "that of token_ids, ");
   if (!status.ok()) return status;
@@ -179,8 +179,8 @@ absl::Status CheckPart(const ValidationContext& context, const ComputeRequest& c
 
 // Fills layout and input.
 absl::Status ParseTokenIds(const Request& request, const RequestPayloads& payloads,
-                          const SharedTensors& shared, const ValidationContext& context,
-                          ComputeRequest& compute) {
+                           const SharedTensors& shared, const ValidationContext& context,
+                           ComputeRequest& compute) {
   if (!compute.description().embeddings) {
     return Refusal("token_ids", "none, as the model has no embeddings", "a tensor");
   }
@@ -237,7 +237,7 @@ absl::Status CheckPlaces(const TokenLayout& layout, int64_t tokens_before,
 
 // Fills layout, input and features.
 absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared,
-                          const ValidationContext& context, ComputeRequest& compute) {
+                           const ValidationContext& context, ComputeRequest& compute) {
   const int64_t max_tokens = context.limits.max_request_tokens;
   const std::optional<FrontShape>& front = compute.description().front;
   if (!front) {
@@ -248,7 +248,7 @@ absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared
     return Refusal("layers.first", "0 with features", absl::StrCat(compute.first_layer));
   }
   absl::Status status = ParseRows(tensor, front->width(compute.description().layer.hidden_size),
-                                 shared, max_tokens, compute);
+                                  shared, max_tokens, compute);
   if (status.ok()) status = CheckPart(context, compute);
   if (status.ok()) status = CheckPlaces(compute.layout, TokensBefore(context), *front);
   if (!status.ok()) return status;
@@ -269,8 +269,8 @@ absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared
 }
 
 absl::Status ParseInput(const Request& request, const RequestPayloads& payloads,
-                       const SharedTensors& shared, const ValidationContext& context,
-                       ComputeRequest& compute) {
+                        const SharedTensors& shared, const ValidationContext& context,
+                        ComputeRequest& compute) {
   const int inputs = static_cast<int>(request.has_hidden_states()) +
                      static_cast<int>(request.has_token_ids()) +
                      static_cast<int>(request.has_features());
@@ -290,7 +290,7 @@ absl::Status ParseInput(const Request& request, const RequestPayloads& payloads,
   if (absl::Status status = ParseTruncation(request, compute); !status.ok()) return status;
   if (request.has_features()) {
     return ParseFeatures(payloads.Of("features", request.features(), Request::kFeaturesFieldNumber),
-                        shared, context, compute);
+                         shared, context, compute);
   }
   return ParseRows(
       payloads.Of("hidden_states", request.hidden_states(), Request::kHiddenStatesFieldNumber),
@@ -300,8 +300,8 @@ absl::Status ParseInput(const Request& request, const RequestPayloads& payloads,
 }  // namespace
 
 absl::Status ParseOwnFields(const Request& request, const RequestPayloads& payloads,
-                           const SharedTensors& shared, const ValidationContext& context,
-                           ComputeRequest& compute) {
+                            const SharedTensors& shared, const ValidationContext& context,
+                            ComputeRequest& compute) {
   absl::Status status = ParseSpan(request, compute);
   if (status.ok()) status = CheckModelOfParts(request, context, compute);
   if (status.ok()) status = ParseOutputs(request, compute);

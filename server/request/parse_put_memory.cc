@@ -18,7 +18,7 @@ absl::StatusOr<absl::Duration> CheckAge(int64_t time_to_live_ms, absl::Duration 
 }  // namespace
 
 absl::Status ParseRegistration(const v1::PutMemoryRequest& request, const RequestPayloads& payloads,
-                              const ValidationContext& context, ComputeRequest& compute) {
+                               const ValidationContext& context, ComputeRequest& compute) {
   compute.operation = Operation::kPutMemory;
   compute.wants_hidden_states = false;
   if (absl::Status status = ParseLayer(request.layer(), compute); !status.ok()) return status;

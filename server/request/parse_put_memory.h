@@ -10,6 +10,6 @@ namespace attendant::server {
 
 // Fills all of `compute`; the model is there.
 absl::Status ParseRegistration(const v1::PutMemoryRequest& request, const RequestPayloads& payloads,
-                              const ValidationContext& context, ComputeRequest& compute);
+                               const ValidationContext& context, ComputeRequest& compute);
 
 }  // namespace attendant::server

@@ -45,20 +45,20 @@ absl::StatusOr<ComputeRequest> ValidateEither(const Request& request,
 }  // namespace
 
 absl::StatusOr<ComputeRequest> ParseRequest(const v1::AttendRequest& request,
-                                        const RequestPayloads& payloads,
-                                        const ValidationContext& context) {
+                                            const RequestPayloads& payloads,
+                                            const ValidationContext& context) {
   return ValidateEither(request, payloads, context);
 }
 
 absl::StatusOr<ComputeRequest> ParseRequest(const v1::EncodeRequest& request,
-                                        const RequestPayloads& payloads,
-                                        const ValidationContext& context) {
+                                            const RequestPayloads& payloads,
+                                            const ValidationContext& context) {
   return ValidateEither(request, payloads, context);
 }
 
 absl::StatusOr<ComputeRequest> ParseRequest(const v1::PutMemoryRequest& request,
-                                        const RequestPayloads& payloads,
-                                        const ValidationContext& context) {
+                                            const RequestPayloads& payloads,
+                                            const ValidationContext& context) {
   auto model = FindModel(context.models, request.model());
   if (!model.ok()) return model.status();
   ComputeRequest compute;

@@ -12,15 +12,15 @@ namespace attendant::server {
 // NOT_FOUND: no such model or registered memory. INVALID_ARGUMENT: names the field, what was
 // expected and what came.
 absl::StatusOr<ComputeRequest> ParseRequest(const v1::AttendRequest& request,
-                                        const RequestPayloads& payloads,
-                                        const ValidationContext& context);
+                                            const RequestPayloads& payloads,
+                                            const ValidationContext& context);
 absl::StatusOr<ComputeRequest> ParseRequest(const v1::EncodeRequest& request,
-                                        const RequestPayloads& payloads,
-                                        const ValidationContext& context);
+                                            const RequestPayloads& payloads,
+                                            const ValidationContext& context);
 
 // RESOURCE_EXHAUSTED also: the memory does not fit beside those that are kept.
 absl::StatusOr<ComputeRequest> ParseRequest(const v1::PutMemoryRequest& request,
-                                        const RequestPayloads& payloads,
-                                        const ValidationContext& context);
+                                            const RequestPayloads& payloads,
+                                            const ValidationContext& context);
 
 }  // namespace attendant::server

@@ -24,7 +24,7 @@ absl::Status CheckLayout(v1::Layout layout) {
 }
 
 absl::Status ParseRows(const WireTensor& rows, int64_t width, const SharedTensors& shared,
-                      int64_t max_tokens, ComputeRequest& compute) {
+                       int64_t max_tokens, ComputeRequest& compute) {
   absl::StatusOr<TokenRows> taken = CheckTokenRows(rows, width, shared, max_tokens);
   if (!taken.ok()) return taken.status();
   compute.layout = std::move(taken->layout);

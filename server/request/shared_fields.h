@@ -16,7 +16,7 @@ absl::Status CheckLayout(v1::Layout layout);
 
 // Fills layout and input from rows of this width, hidden states or features.
 absl::Status ParseRows(const WireTensor& rows, int64_t width, const SharedTensors& shared,
-                      int64_t max_tokens, ComputeRequest& compute);
+                       int64_t max_tokens, ComputeRequest& compute);
 
 // Fills bias; the layout, and the memory if there is one, is there.
 absl::Status ParseBias(const SharedTensors& shared, ComputeRequest& compute);

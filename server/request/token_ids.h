@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/model/model_description.h"
 #include "engine/layers/encoder.h"
+#include "engine/model/model_description.h"
 #include "server/tensors/tensor_check.h"
 #include "server/tensors/token_layout.h"
 

@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "server/execution/batch_executor.h"
-#include "server/rpc/model_service.h"
-#include "server/host/node_binding.h"
-#include "server/rpc/payload_methods.h"
 #include "server/execution/row_plans.h"
+#include "server/host/node_binding.h"
+#include "server/rpc/model_service.h"
+#include "server/rpc/payload_methods.h"
 
 namespace attendant::server {
 

@@ -2,15 +2,15 @@
 
 #include <grpcpp/impl/codegen/proto_utils.h>
 
-#include "engine/model/weight_source.h"
 #include "engine/kernels/isa.h"
 #include "engine/model/model_facts.h"
+#include "engine/model/weight_source.h"
+#include "server/cross_kv/stream_sequence.h"
 #include "server/models/compute_dtype.h"
 #include "server/models/model_lookup.h"
 #include "server/models/product_plans.h"
 #include "server/rpc/request_end.h"
 #include "server/tensors/status_mapping.h"
-#include "server/cross_kv/stream_sequence.h"
 #include "server/wire/request_codec.h"
 
 namespace attendant::server {

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "attendant/v1/encoder_service.grpc.pb.h"
-#include "server/request/service_context.h"
 #include "server/execution/row_plans.h"
+#include "server/request/service_context.h"
 
 namespace attendant::server {
 

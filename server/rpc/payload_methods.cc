@@ -6,9 +6,9 @@
 
 #include "attendant/v1/encoder_service.grpc.pb.h"
 #include "server/rpc/request_end.h"
-#include "server/tensors/status_mapping.h"
 #include "server/rpc/stream_reactor.h"
 #include "server/rpc/unary_reactor.h"
+#include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
 namespace {

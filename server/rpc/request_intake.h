@@ -9,9 +9,9 @@
 
 #include "absl/status/statusor.h"
 #include "attendant/v1/encoder_service.pb.h"
+#include "server/cross_kv/stream_sequence.h"
 #include "server/request/compute_request.h"
 #include "server/request/service_context.h"
-#include "server/cross_kv/stream_sequence.h"
 #include "server/wire/request_codec.h"
 
 namespace attendant::server {

@@ -13,12 +13,12 @@
 #include <optional>
 
 #include "server/admission/admission.h"
+#include "server/cross_kv/stream_sequence.h"
 #include "server/execution/encode_job.h"
 #include "server/request/service_context.h"
 #include "server/rpc/open_streams.h"
 #include "server/rpc/request_end.h"
 #include "server/rpc/request_intake.h"
-#include "server/cross_kv/stream_sequence.h"
 
 namespace attendant::server {
 

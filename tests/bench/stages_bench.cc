@@ -38,7 +38,7 @@ void LinearStage(State& state, int layers_of_model, const LinearShape& shape) {
 
 void AttentionStage(State& state, const LayerCase& layer, ComputeType type) {
   AttentionCase operands(layer.sequences, layer.length,
-                             ShapeOf(layer.heads, layer.hidden_size / layer.heads, type));
+                         ShapeOf(layer.heads, layer.hidden_size / layer.heads, type));
   for (auto _ : state) operands.Run();
 }
 

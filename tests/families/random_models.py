@@ -129,7 +129,7 @@ def text_case(family: Family, config, mask: np.ndarray) -> tuple:
         arguments["position_ids"] = torch.from_numpy(positions)
     tensors = {"token_ids": ids.numpy(), "attention_mask": mask.astype(np.uint8)}
     if family.row_positions:
-        tensors["position_ids"] = np.ascontiguousarray(index)  
+        tensors["position_ids"] = np.ascontiguousarray(index)
     return arguments, tensors
 
 

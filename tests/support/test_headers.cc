@@ -1,1 +1,2 @@
-// An object library must have a source; the headers that tests share are listed in tests/CMakeLists.txt.
+// An object library must have a source; the headers that tests share are listed in
+// tests/CMakeLists.txt.

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/model/model_description.h"
 #include "engine/layers/encoder.h"
+#include "engine/model/model_description.h"
 #include "tests/support/memory_weights.h"
 
 namespace attendant::testing {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "engine/checkpoint/families/config_reader.h"
-#include "engine/model/model_description.h"
 #include "engine/checkpoint/files/problems.h"
+#include "engine/model/model_description.h"
 
 namespace attendant {
 

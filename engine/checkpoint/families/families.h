@@ -7,8 +7,8 @@
 
 #include "absl/types/span.h"
 #include "engine/checkpoint/families/config_reader.h"
-#include "engine/model/model_description.h"
 #include "engine/checkpoint/files/tensor_part.h"
+#include "engine/model/model_description.h"
 
 namespace attendant {
 

@@ -11,9 +11,9 @@
 #include "engine/checkpoint/families/attention_config.h"
 #include "engine/checkpoint/families/bounds.h"
 #include "engine/checkpoint/families/config_reader.h"
+#include "engine/checkpoint/families/rotary_config.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
-#include "engine/checkpoint/families/rotary_config.h"
 
 namespace attendant {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "engine/checkpoint/families/config_reader.h"
 #include "engine/checkpoint/families/families.h"
-#include "engine/model/model_description.h"
 #include "engine/checkpoint/files/problems.h"
+#include "engine/model/model_description.h"
 
 namespace attendant {
 

@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/data_type.h"
-#include "engine/checkpoint/files/opened_checkpoint.h"
 #include "engine/checkpoint/files/input_file.h"
+#include "engine/checkpoint/files/opened_checkpoint.h"
 
 namespace attendant {
 

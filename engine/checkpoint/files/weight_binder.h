@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "engine/checkpoint/files/opened_checkpoint.h"
 #include "engine/checkpoint/files/file_weights.h"
+#include "engine/checkpoint/files/opened_checkpoint.h"
 #include "engine/checkpoint/files/problems.h"
 #include "engine/checkpoint/files/safetensors.h"
 #include "engine/checkpoint/files/tensor_part.h"

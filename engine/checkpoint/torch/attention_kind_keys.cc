@@ -9,8 +9,8 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "engine/checkpoint/families/bounds.h"
-#include "engine/checkpoint/torch/collaborative_heads.h"
 #include "engine/checkpoint/files/problems.h"
+#include "engine/checkpoint/torch/collaborative_heads.h"
 
 namespace attendant {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "engine/checkpoint/families/config_reader.h"
-#include "engine/model/model_description.h"
 #include "engine/checkpoint/files/weight_binder.h"
+#include "engine/model/model_description.h"
 #include "engine/model/weight_source.h"
 
 namespace attendant {

@@ -7,13 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "engine/checkpoint/torch/attention_kind_keys.h"
 #include "engine/checkpoint/families/bounds.h"
 #include "engine/checkpoint/families/config_reader.h"
 #include "engine/checkpoint/files/problems.h"
-#include "engine/checkpoint/torch/torch_modules.h"
 #include "engine/checkpoint/files/weight_binder.h"
 #include "engine/checkpoint/files/weight_files.h"
+#include "engine/checkpoint/torch/attention_kind_keys.h"
+#include "engine/checkpoint/torch/torch_modules.h"
 
 namespace attendant {
 namespace {

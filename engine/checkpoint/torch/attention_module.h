@@ -4,8 +4,8 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "engine/checkpoint/files/opened_checkpoint.h"
 #include "engine/checkpoint/files/json.h"
+#include "engine/checkpoint/files/opened_checkpoint.h"
 
 namespace attendant {
 

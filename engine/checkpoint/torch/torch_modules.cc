@@ -7,15 +7,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "engine/checkpoint/torch/attention_kind_keys.h"
-#include "engine/checkpoint/torch/attention_module.h"
 #include "engine/checkpoint/families/bounds.h"
 #include "engine/checkpoint/families/config_reader.h"
 #include "engine/checkpoint/files/json.h"
-#include "engine/checkpoint/torch/module_ends.h"
 #include "engine/checkpoint/files/problems.h"
 #include "engine/checkpoint/files/weight_binder.h"
 #include "engine/checkpoint/files/weight_files.h"
+#include "engine/checkpoint/torch/attention_kind_keys.h"
+#include "engine/checkpoint/torch/attention_module.h"
+#include "engine/checkpoint/torch/module_ends.h"
 
 namespace attendant {
 namespace {

@@ -11,8 +11,8 @@
 #include <limits>
 
 #include "engine/kernels/attention/attention_block.h"
-#include "engine/kernels/simd-inl.h"
 #include "engine/kernels/attention/vector_products-inl.h"
+#include "engine/kernels/simd-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();

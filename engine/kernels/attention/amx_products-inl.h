@@ -15,8 +15,8 @@
 #include "engine/kernels/amx_tiles-inl.h"
 #include "engine/kernels/attention/attention_block.h"
 #include "engine/kernels/attention/packing-inl.h"
-#include "engine/kernels/simd-inl.h"
 #include "engine/kernels/attention/vector_products-inl.h"
+#include "engine/kernels/simd-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();

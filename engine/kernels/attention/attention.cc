@@ -10,8 +10,8 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/rounding.h"
 #include "engine/kernels/attention/attend_block.h"
-#include "engine/kernels/isa.h"
 #include "engine/kernels/attention/linear_attention.h"
+#include "engine/kernels/isa.h"
 
 namespace attendant {
 namespace {

@@ -9,9 +9,9 @@
 #include "engine/base/compute_type.h"
 #include "engine/base/matrix_view.h"
 #include "engine/base/thread_team.h"
-#include "engine/model/layer_kinds.h"
-#include "engine/model/attention_pattern.h"
 #include "engine/kernels/attention/relative_scores.h"
+#include "engine/model/attention_pattern.h"
+#include "engine/model/layer_kinds.h"
 
 namespace attendant {
 

@@ -6,8 +6,8 @@
 #include "absl/types/span.h"
 #include "engine/base/matrix_view.h"
 #include "engine/base/rounding.h"
-#include "engine/model/attention_pattern.h"
 #include "engine/kernels/attention/relative_scores.h"
+#include "engine/model/attention_pattern.h"
 
 namespace attendant {
 

@@ -13,8 +13,8 @@
 #include "engine/kernels/attention/attention_block.h"
 #include "engine/kernels/attention/micro_kernel-inl.h"
 #include "engine/kernels/attention/packing-inl.h"
-#include "engine/kernels/simd-inl.h"
 #include "engine/kernels/attention/vector_products-inl.h"
+#include "engine/kernels/simd-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -13,8 +13,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "engine/kernels/gemm/gemm.h"
-#include "engine/kernels/isa.h"
 #include "engine/kernels/gemm/tile_products.h"
+#include "engine/kernels/isa.h"
 
 namespace attendant {
 namespace {

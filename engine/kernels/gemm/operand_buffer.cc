@@ -4,8 +4,8 @@
 #include <cassert>
 #include <cstring>
 
-#include "engine/kernels/row_tiles.h"
 #include "engine/kernels/gemm/operand.h"
+#include "engine/kernels/row_tiles.h"
 
 namespace attendant {
 namespace {

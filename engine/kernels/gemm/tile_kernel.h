@@ -9,8 +9,8 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "engine/kernels/onednn.h"
 #include "engine/kernels/gemm/tile_products.h"
+#include "engine/kernels/onednn.h"
 
 namespace attendant {
 

@@ -4,10 +4,10 @@
 #include <cstdint>
 
 #include "engine/base/aligned_buffer.h"
+#include "engine/base/checked_size.h"
 #include "engine/base/matrix_view.h"
 #include "engine/model/model_description.h"
 #include "engine/model/weight_source.h"
-#include "engine/base/checked_size.h"
 
 namespace attendant {
 

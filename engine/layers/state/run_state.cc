@@ -4,8 +4,8 @@
 #include <functional>
 
 #include "absl/strings/str_cat.h"
-#include "engine/kernels/gemm/operand.h"
 #include "engine/kernels/attention/relative_bias.h"
+#include "engine/kernels/gemm/operand.h"
 #include "engine/model/model_facts.h"
 
 namespace attendant {

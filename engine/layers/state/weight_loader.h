@@ -12,12 +12,12 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/base/aligned_buffer.h"
+#include "engine/base/checked_size.h"
 #include "engine/base/compute_type.h"
-#include "engine/model/model_description.h"
-#include "engine/model/weight_source.h"
 #include "engine/kernels/gemm/gemm.h"
 #include "engine/kernels/norm/norm.h"
-#include "engine/base/checked_size.h"
+#include "engine/model/model_description.h"
+#include "engine/model/weight_source.h"
 
 namespace attendant {
 

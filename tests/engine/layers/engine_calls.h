@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "engine/model/model_description.h"
 #include "engine/layers/encoder.h"
+#include "engine/model/model_description.h"
 #include "tests/support/compute_modes.h"
 
 namespace attendant::testing {

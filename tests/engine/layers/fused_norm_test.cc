@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/model/weight_source.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/layers/feed_forward.h"
 #include "engine/layers/multi_head_attention.h"
 #include "engine/layers/state/run_state.h"
+#include "engine/model/weight_source.h"
 #include "tests/engine/layers/engine_calls.h"
 #include "tests/support/memory_weights.h"
 #include "tests/support/random_values.h"

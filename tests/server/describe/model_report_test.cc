@@ -1,5 +1,4 @@
 #include "server/describe/model_report.h"
-#include "server/settings/model_setting.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/kernels/gemm/compute_support.h"
+#include "server/settings/model_setting.h"
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant::server {

@@ -1,9 +1,10 @@
 #include "server/describe/report_json.h"
-#include "server/settings/model_setting.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+
+#include "server/settings/model_setting.h"
 
 namespace attendant::server {
 namespace {

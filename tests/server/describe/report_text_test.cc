@@ -1,11 +1,11 @@
 #include "server/describe/report_text.h"
-#include "server/settings/model_setting.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_split.h"
 #include "engine/kernels/isa.h"
+#include "server/settings/model_setting.h"
 
 namespace attendant::server {
 namespace {

@@ -1,5 +1,4 @@
 #include "server/models/model_loading.h"
-#include "server/settings/model_setting.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "server/settings/model_setting.h"
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant::server {

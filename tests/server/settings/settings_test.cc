@@ -7,10 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/settings/model_setting.h"
+#include "server/settings/read_settings.h"
 #include "server/settings/setting_kinds.h"
 #include "server/settings/settings_table.h"
-#include "server/settings/read_settings.h"
-#include "server/settings/model_setting.h"
 
 namespace attendant::server {
 namespace {

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "engine/checkpoint/torch/attention_kind_keys.h"
 #include "engine/checkpoint/files/json.h"
+#include "engine/checkpoint/torch/attention_kind_keys.h"
 #include "engine/checkpoint/torch/torch_modules.h"
 #include "tests/engine/checkpoint/described_folder.h"
 #include "tests/engine/checkpoint/model_files.h"

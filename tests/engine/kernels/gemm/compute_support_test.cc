@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "engine/kernels/isa.h"
 #include "engine/kernels/gemm/tile_kernel.h"
+#include "engine/kernels/isa.h"
 #include "gmock/gmock.h"
 
 namespace attendant {

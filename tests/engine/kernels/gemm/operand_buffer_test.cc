@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "engine/kernels/gemm/gemm.h"
-#include "engine/kernels/norm/norm.h"
 #include "engine/kernels/gemm/operand.h"
+#include "engine/kernels/norm/norm.h"
 #include "gmock/gmock.h"
 #include "tests/support/random_values.h"
 
