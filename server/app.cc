@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/blocking_counter.h"
+#include "absl/time/clock.h"
 #include "engine/base/cpu_budget.h"
 #include "engine/kernels/isa.h"
 #include "server/admission/admission.h"

@@ -1,3 +1,4 @@
+#include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/embedded.h"
 
 #include <gmock/gmock.h>
