@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/files/problems.h"
 #include "tests/engine/checkpoint/model_files.h"
@@ -24,10 +25,10 @@ void WriteBert(const TempFolder& folder, const std::vector<TestTensor>& tensors)
   folder.Write("model.safetensors", MakeSafetensors(tensors));
 }
 
-const CheckpointTensor& Find(const Checkpoint& found, const std::string& name) {
+const CheckpointTensor& Find(const Checkpoint& found, absl::string_view name) {
   const auto at = std::find_if(found.tensors.begin(), found.tensors.end(),
                                [&](const CheckpointTensor& tensor) { return tensor.name == name; });
-  if (at == found.tensors.end()) throw std::runtime_error("no tensor " + name);
+  if (at == found.tensors.end()) throw std::runtime_error(absl::StrCat("no tensor ", name));
   return *at;
 }
 
