@@ -38,16 +38,29 @@ install_packages() {
     apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# build PRESET TARGET…: configures once and builds; quick when nothing changed.
+# build PRESET [-DNAME=VALUE…] [TARGET…]: configures and builds; quick when nothing changed.
 build() {
-  local preset=$1
+  local preset=$1 options=()
   shift
+  while [[ ${1:-} == -D* ]]; do
+    options+=("$1")
+    shift
+  done
   say "Building ${*:-everything} (preset $preset; the first time takes minutes)"
   cd "$ATTENDANT_ROOT"
-  cmake --preset "$preset" >"/tmp/attendant-configure.$$" 2>&1 || {
+  cmake --preset "$preset" "${options[@]}" >"/tmp/attendant-configure.$$" 2>&1 || {
     cat "/tmp/attendant-configure.$$" >&2
     fail "cmake could not configure"
   }
   rm -f "/tmp/attendant-configure.$$"
   cmake --build "build/$preset" ${1:+--target "$@"} >&2
+}
+
+# build_programs: the server and the client, in the folder that tests/run builds in, so that neither command compiles what
+# the other one has. The tests add targets there and change no flag. A new folder is configured without them, for they
+# need packages of their own; from where tests/run has been they are not taken out again.
+build_programs() {
+  local options=()
+  [[ -e $ATTENDANT_ROOT/build/release/CMakeCache.txt ]] || options=(-DATTENDANT_TESTS=OFF)
+  build release "${options[@]}" attendant-server attendant-client
 }

@@ -136,7 +136,7 @@ class Benchmark:
         except (OSError, subprocess.SubprocessError) as error:
             self.results.note(f"kernels: {error}")
         say("start to ready")
-        server = self._options.build / "serve" / "bin" / "attendant-server"
+        server = self._options.build / "release" / "bin" / "attendant-server"
         for model in (cases.MODELS["bert-base"], cases.MODELS["minilm-l6"]):
             try:
                 self.results.starts.append(measure_start(server, self._source(model), model.name,
