@@ -6,7 +6,7 @@ namespace attendant::server {
 
 void OpenStreams::Add(const std::shared_ptr<StreamReactor>& stream) {
   {
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     streams_.emplace(stream.get(), stream);
     if (!draining_) return;
   }
@@ -14,14 +14,14 @@ void OpenStreams::Add(const std::shared_ptr<StreamReactor>& stream) {
 }
 
 void OpenStreams::Remove(const StreamReactor* stream) {
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   streams_.erase(stream);
 }
 
 void OpenStreams::Drain() {
   std::map<const StreamReactor*, std::weak_ptr<StreamReactor>> open;
   {
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     draining_ = true;
     open = streams_;
   }

@@ -3,7 +3,9 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 
 namespace attendant::server {
 
@@ -19,9 +21,9 @@ class OpenStreams {
   void Drain();
 
  private:
-  std::mutex mutex_;
-  bool draining_ = false;
-  std::map<const StreamReactor*, std::weak_ptr<StreamReactor>> streams_;
+  absl::Mutex mutex_;
+  bool draining_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<const StreamReactor*, std::weak_ptr<StreamReactor>> streams_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace attendant::server

@@ -25,7 +25,7 @@ grpc::ServerGenericBidiReactor* StreamReactor::Start(const ServiceContext& conte
   std::shared_ptr<StreamReactor> reactor(
       new StreamReactor(context, call, std::move(slot), open_streams));
   {
-    std::lock_guard lock(reactor->mutex_);
+    absl::MutexLock lock(&reactor->mutex_);
     reactor->self_ = reactor;
     reactor->Advance();
   }
@@ -43,7 +43,7 @@ StreamReactor::StreamReactor(const ServiceContext& context,
       slot_(std::move(slot)) {}
 
 void StreamReactor::Drain() {
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   if (!input_ended_) end_ = DrainingError();
   input_ended_ = true;
   Advance();
@@ -52,7 +52,7 @@ void StreamReactor::Drain() {
 void StreamReactor::OnReadDone(bool ok) {
   grpc::ByteBuffer message;
   {
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     if (!ok) {
       reading_ = false;
       input_ended_ = true;
@@ -67,21 +67,22 @@ void StreamReactor::OnReadDone(bool ok) {
   absl::StatusOr<StreamItem> item = ReceiveItem(message, context_);
   message.Clear();
   if (!item.ok()) return RefuseMalformed(item.status());
+  const uint64_t id = item->message.id();
   const bool accepted = !context_.admission.closed();
   std::optional<Taken> taken;
   {
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     reading_ = false;
     if (accepted) taken = Take(*std::move(item));
     Advance();
   }
-  if (!accepted) taken = End({item->message.id(), false, nullptr}, {DrainingError(), {}});
+  if (!accepted) taken = End({id, false, nullptr}, {DrainingError(), {}});
   Work(std::move(taken));
 }
 
 void StreamReactor::RefuseMalformed(const absl::Status& status) {
   RequestAccount(kName).Report(status, context_.metrics);
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   reading_ = false;
   --in_flight_;
   input_ended_ = true;
@@ -149,7 +150,7 @@ std::optional<StreamReactor::Taken> StreamReactor::End(Pending pending, JobOutco
   }
   grpc::ByteBuffer answer = computed ? ToStreamResponse(pending.id, *std::move(outcome.answer))
                                      : ToStreamError(pending.id, outcome.answer.status());
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   GiveBack(pending, computed);
   if (lost_) return std::nullopt;
   answers_.push_back(std::move(answer));
@@ -162,7 +163,7 @@ std::optional<StreamReactor::Taken> StreamReactor::End(Pending pending, JobOutco
 }
 
 void StreamReactor::OnWriteDone(bool ok) {
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   writing_ = false;
   answers_.pop_front();
   --in_flight_;
@@ -171,7 +172,7 @@ void StreamReactor::OnWriteDone(bool ok) {
 }
 
 void StreamReactor::OnCancel() {
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   Lose();
   Advance();
 }
@@ -215,7 +216,7 @@ void StreamReactor::LimitIdleness() {
 }
 
 void StreamReactor::OnIdle(uint64_t items) {
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   if (input_ended_ || items != items_) return;
   end_ = absl::DeadlineExceededError(
       absl::StrCat("the stream's next item did not arrive within ",
@@ -229,7 +230,7 @@ void StreamReactor::OnDone() {
   std::unique_ptr<Admission::Slot> slot;
   std::shared_ptr<StreamReactor> self;
   std::map<uint64_t, std::shared_ptr<StreamSequence>> sequences;
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   answers_.clear();
   sequences.swap(sequences_);
   // Jobs that have just ended may still hold them.

@@ -9,9 +9,10 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "server/admission/admission.h"
 #include "server/cross_kv/stream_sequence.h"
 #include "server/execution/encode_job.h"
@@ -75,9 +76,9 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
     RequestAccount account = RequestAccount(kName);
   };
 
-  // Takes up an item; none if it is held back. With the mutex held.
-  std::optional<Taken> Take(StreamItem item);
-  void GiveBack(const Pending& pending, bool computed);
+  // Takes up an item; none if it is held back.
+  std::optional<Taken> Take(StreamItem item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveBack(const Pending& pending, bool computed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Works on the item, and if it ends at once on that which was held back for it.
   void Work(std::optional<Taken> next);
@@ -86,10 +87,10 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   // Answers the item. What was held back for it goes on.
   std::optional<Taken> End(Pending pending, JobOutcome outcome);
   void RefuseMalformed(const absl::Status& status);
-  void Lose();
-  void Advance();
+  void Lose() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits for an item only so long while nothing else is to be done.
-  void LimitIdleness();
+  void LimitIdleness() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnIdle(uint64_t items);
 
   const ServiceContext& context_;
@@ -98,23 +99,26 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   OpenStreams& open_streams_;
   const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
 
-  std::mutex mutex_;
-  // The rest is guarded by mutex_.
-  std::shared_ptr<StreamReactor> self_;
-  std::unique_ptr<Admission::Slot> slot_;
-  grpc::ByteBuffer message_;              // the read owns it while it is under way
-  std::deque<grpc::ByteBuffer> answers_;  // the write owns the first while it is under way
-  std::map<uint64_t, std::shared_ptr<StreamSequence>> sequences_;  // null: an item has taken it
-  std::optional<StreamItem> held_back_;
-  std::optional<grpc::Alarm> idle_;  // while an item is waited for and none is in flight
-  uint64_t items_ = 0;               // read so far
-  int in_flight_ = 0;
-  bool reading_ = false;
-  bool writing_ = false;
-  bool input_ended_ = false;
-  bool lost_ = false;  // the caller is gone: nothing more to answer
-  bool finished_ = false;
-  absl::Status end_;
+  absl::Mutex mutex_;
+  std::shared_ptr<StreamReactor> self_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Admission::Slot> slot_ ABSL_GUARDED_BY(mutex_);
+  // The read owns it while it is under way.
+  grpc::ByteBuffer message_ ABSL_GUARDED_BY(mutex_);
+  // The write owns the first while it is under way.
+  std::deque<grpc::ByteBuffer> answers_ ABSL_GUARDED_BY(mutex_);
+  // Null: an item has taken it.
+  std::map<uint64_t, std::shared_ptr<StreamSequence>> sequences_ ABSL_GUARDED_BY(mutex_);
+  std::optional<StreamItem> held_back_ ABSL_GUARDED_BY(mutex_);
+  // While an item is waited for and none is in flight.
+  std::optional<grpc::Alarm> idle_ ABSL_GUARDED_BY(mutex_);
+  uint64_t items_ ABSL_GUARDED_BY(mutex_) = 0;  // read so far
+  int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool input_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool lost_ ABSL_GUARDED_BY(mutex_) = false;  // the caller is gone: nothing more to answer
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status end_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace attendant::server

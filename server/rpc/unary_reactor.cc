@@ -13,7 +13,10 @@ grpc::ServerGenericBidiReactor* UnaryReactor::Start(const ServiceContext& contex
                                                     grpc::GenericCallbackServerContext& call,
                                                     std::unique_ptr<Admission::Slot> slot) {
   std::shared_ptr<UnaryReactor> reactor(new UnaryReactor(context, method, call, std::move(slot)));
-  reactor->self_ = reactor;
+  {
+    absl::MutexLock lock(&reactor->mutex_);
+    reactor->self_ = reactor;
+  }
   reactor->AskForPermit();
   return reactor.get();
 }
@@ -38,12 +41,12 @@ void UnaryReactor::AskForPermit() {
     return End({absl::ResourceExhaustedError(absl::StrCat(
         "the server's receive memory is smaller than a request of ", bytes, " bytes"))});
   }
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   wish_ = std::move(wish);
 }
 
 void UnaryReactor::OnPermit(std::unique_ptr<Admission::Permit> permit) {
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   if (phase_ != Phase::kAwaitingPermit) return;
   phase_ = Phase::kReceiving;
   permit_ = std::move(permit);
@@ -66,7 +69,7 @@ void UnaryReactor::OnReceiveTimeout() {
 void UnaryReactor::OnReadDone(bool ok) {
   if (!ok) return End({.status = ReadError(), .only_in = Phase::kReceiving});
   {
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     if (phase_ != Phase::kReceiving) return;
     phase_ = Phase::kComputing;
     receive_timeout_.Cancel();
@@ -92,7 +95,7 @@ void UnaryReactor::Submit() {
   job->deadline = DeadlineOf(call_, context_.clock);
   std::unique_ptr<Admission::Permit> permit;
   {
-    std::lock_guard lock(mutex_);
+    absl::MutexLock lock(&mutex_);
     if (phase_ == Phase::kFinished) return;
     account_.Describe(job->request());
     permit = std::move(permit_);
@@ -118,7 +121,7 @@ void UnaryReactor::OnCancel() {
 
 void UnaryReactor::End(Ending ending) {
   std::unique_ptr<Admission::Permit> permit;
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   if (phase_ == Phase::kFinished) return;
   if (ending.only_in && phase_ != *ending.only_in) return;
   phase_ = Phase::kFinished;
@@ -135,7 +138,7 @@ void UnaryReactor::End(Ending ending) {
 void UnaryReactor::OnDone() {
   std::unique_ptr<Admission::Slot> slot;
   std::shared_ptr<UnaryReactor> self;
-  std::lock_guard lock(mutex_);
+  absl::MutexLock lock(&mutex_);
   answer_.Clear();
   slot = std::move(slot_);
   self = std::move(self_);

@@ -6,9 +6,10 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "server/admission/admission.h"
 #include "server/execution/encode_job.h"
 #include "server/request/service_context.h"
@@ -75,17 +76,17 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor,
   grpc::GenericCallbackServerContext& call_;
   const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
 
-  std::mutex mutex_;
-  // The rest is guarded by mutex_, but for message_, which the read owns and then Submit.
-  Phase phase_ = Phase::kAwaitingPermit;
-  std::shared_ptr<UnaryReactor> self_;
-  std::unique_ptr<Admission::Slot> slot_;
-  std::unique_ptr<Admission::Wish> wish_;
-  std::unique_ptr<Admission::Permit> permit_;
-  grpc::Alarm receive_timeout_;
-  grpc::ByteBuffer message_;
-  grpc::ByteBuffer answer_;
-  RequestAccount account_;
+  grpc::ByteBuffer message_;  // the read owns it, and then Submit
+
+  absl::Mutex mutex_;
+  Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kAwaitingPermit;
+  std::shared_ptr<UnaryReactor> self_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Admission::Slot> slot_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Admission::Wish> wish_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Admission::Permit> permit_ ABSL_GUARDED_BY(mutex_);
+  grpc::Alarm receive_timeout_ ABSL_GUARDED_BY(mutex_);
+  grpc::ByteBuffer answer_ ABSL_GUARDED_BY(mutex_);  // the write owns it once it is under way
+  RequestAccount account_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace attendant::server
