@@ -47,7 +47,7 @@ absl::Status TakeProbabilities(const AttendResult& result, Attention& attention)
   attention.heads = tensor.shape[1];
   attention.length = tensor.shape[2];
   absl::StatusOr<std::vector<float>> floats = ToFloats(tensor);
-  if (floats.ok()) attention.probabilities = *std::move(floats);
+  if (floats.ok()) attention.probabilities = std::move(*floats);
   return floats.status();
 }
 
@@ -60,7 +60,7 @@ absl::Status TakeValues(const AttendResult& result, Attention& attention) {
   }
   attention.value_width = shape[2] / attention.heads;
   absl::StatusOr<std::vector<float>> floats = ToFloats(result.output);
-  if (floats.ok()) attention.values = *std::move(floats);
+  if (floats.ok()) attention.values = std::move(*floats);
   return floats.status();
 }
 

@@ -43,8 +43,8 @@ ThreadTeam::ThreadTeam(int size)
 
 // Not instrumented itself: the compiler hands captured variables over between the mark and the
 // fork.
-[[gnu::no_sanitize("thread")]] void ThreadTeam::Run(bool alone,
-                                                    absl::FunctionRef<void(int)> work) const {
+__attribute__((no_sanitize("thread"))) void ThreadTeam::Run(
+    bool alone, absl::FunctionRef<void(int)> work) const {
   const auto enter = [&](int worker) {
     // oneDNN asks OpenMP how many threads it may use; the setting belongs to the calling thread.
     omp_set_num_threads(1);

@@ -51,7 +51,7 @@ absl::Status InspectSource(const std::string& source, const CheckpointOptions& o
         absl::StrCat(source, ": has no weight file whose SHA-256 could be checked"));
   }
   absl::StatusOr<Checkpoint> opened = is_synthetic ? OpenSynthetic(rest) : OpenWorkedExample();
-  if (opened.ok()) found = *std::move(opened);
+  if (opened.ok()) found = std::move(*opened);
   return opened.status();
 }
 

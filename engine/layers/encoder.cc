@@ -40,7 +40,7 @@ absl::Status LoadPoolings(const ModelDescription& model, WeightLoader& loader,
                         std::vector<PoolingDense>& layers) {
     if (!pooling) return absl::OkStatus();
     auto read = PoolingDense::LoadAll(name, *pooling, model.layer, loader);
-    if (read.ok()) layers = *std::move(read);
+    if (read.ok()) layers = std::move(*read);
     return read.status();
   };
   absl::Status status = load("pooling", model.pooling, impl.pooling_layers);

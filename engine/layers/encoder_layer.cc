@@ -40,7 +40,7 @@ absl::Status EncoderLayer::LoadAttentionNorms(const std::string& prefix, const L
   const auto read_norm = [&](const char* name, std::optional<NormParameters>& norm) {
     absl::StatusOr<NormParameters> read =
         loader.ReadNorm(prefix + name, shape.inner_width(), shape.norm_kind, shape.norm_epsilon);
-    if (read.ok()) norm = *std::move(read);
+    if (read.ok()) norm = std::move(*read);
     return read.status();
   };
   absl::Status status;
@@ -227,7 +227,7 @@ PreparedRows EncoderLayer::AddAndNorm(MatrixView<float> x, MatrixView<float> bra
 absl::Status EncoderLayer::ReplaceAttention(const std::string& prefix, const LayerShape& shape,
                                             WeightLoader& loader) {
   absl::StatusOr<MultiHeadAttention> attention = MultiHeadAttention::Load(prefix, shape, loader);
-  if (attention.ok()) attention_ = *std::move(attention);
+  if (attention.ok()) attention_ = std::move(*attention);
   return attention.status();
 }
 

@@ -45,7 +45,7 @@ absl::StatusOr<MultiHeadAttention> MultiHeadAttention::Load(const std::string& p
 absl::Status MultiHeadAttention::LoadKind(const std::string& prefix, WeightLoader& loader) {
   const auto read = [&](const char* name, int64_t elements, SharedBuffer<float>& table) {
     absl::StatusOr<AlignedBuffer<float>> loaded = loader.ReadTable(prefix + name, elements);
-    if (loaded.ok()) table = *std::move(loaded);
+    if (loaded.ok()) table = std::move(*loaded);
     return loaded.status();
   };
   if (shape_.attention == AttentionKind::kAdditive) {
@@ -92,11 +92,11 @@ absl::Status MultiHeadAttention::LoadInputs(const std::string& prefix, WeightLoa
 absl::Status MultiHeadAttention::LoadOutput(const LinearPart& part, WeightLoader& loader) {
   if (shape_.heads == 0) {
     absl::StatusOr<AlignedBuffer<float>> bias = loader.ReadBias(part);
-    if (bias.ok()) bias_alone_ = *std::move(bias);
+    if (bias.ok()) bias_alone_ = std::move(*bias);
     return bias.status();
   }
   absl::StatusOr<PackedLinear> output = loader.ReadFusedLinear({part}, shape_.context_width());
-  if (output.ok()) output_ = *std::move(output);
+  if (output.ok()) output_ = std::move(*output);
   return output.status();
 }
 

@@ -46,7 +46,7 @@ absl::StatusOr<std::vector<PoolingDense>> PoolingDense::LoadAll(const std::strin
   std::vector<PoolingDense> layers;
   const auto add = [&](const char* part, int64_t in, PoolingDense empty) {
     absl::StatusOr<PoolingDense> loaded = Load(name + part, in, std::move(empty), loader);
-    if (loaded.ok()) layers.push_back(*std::move(loaded));
+    if (loaded.ok()) layers.push_back(std::move(*loaded));
     return loaded.status();
   };
   if (pooling.dense_width == 0) return layers;

@@ -69,7 +69,7 @@ ModelReport InspectModel(const Settings& settings, const ThreadPlan& plan, const
   if (!ranks) return report;
   absl::StatusOr<std::vector<QueryKeyRanks>> measured =
       MeasureQueryKeyRanks(found.description, *found.weights);
-  if (measured.ok()) report.ranks = *std::move(measured);
+  if (measured.ok()) report.ranks = std::move(*measured);
   report.no_ranks = std::string(measured.status().message());
   return report;
 }

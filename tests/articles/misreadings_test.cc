@@ -11,7 +11,6 @@ namespace attendant::articles {
 namespace {
 
 using attendant::testing::Generate;
-using nlohmann::json;
 
 constexpr int64_t kWidth = 4;      // E
 constexpr double kMistaken = 0.1;  // differs at least so much

@@ -32,7 +32,7 @@ class ProductsContender : public Contender {
     for (const Batch& batch : batches) tokens_.push_back(batch.tokens());
     run_ = nullptr;
     absl::StatusOr<Products> made = make_(tokens_);
-    if (made.ok()) run_ = *std::move(made);
+    if (made.ok()) run_ = std::move(*made);
     return made.status();
   }
 

@@ -13,8 +13,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
-using ::testing::Key;
-using ::testing::Not;
 using ::testing::Pair;
 using Samples = std::map<std::string, double>;
 

@@ -149,7 +149,7 @@ ServedModels ModelOf(const std::string& name, const ModelDescription& descriptio
 }
 
 TestServer::TestServer(TestServerOptions options)
-    : models_(options.models.empty() ? TestModels() : std::move(options.models)),
+    : models_(options.models.empty() ? TestModels() : options.models),
       metrics_("test", "isa", "onednn"),
       admission_(options.admission),
       queue_(RealClock(), options.queue, {.max_batch_tokens = options.limits.max_batch_tokens}),
