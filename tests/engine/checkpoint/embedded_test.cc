@@ -1,4 +1,3 @@
-#include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/embedded.h"
 
 #include <gmock/gmock.h>
@@ -8,6 +7,7 @@
 #include <cstring>
 
 #include "engine/base/shape.h"
+#include "engine/checkpoint/checkpoint.h"
 
 namespace attendant {
 namespace {
