@@ -37,7 +37,7 @@ void BatchExecutor::Run(std::vector<std::unique_ptr<Job>> batch) {
 }
 
 void BatchExecutor::Compute(std::vector<BatchJob>& batch) {
-  EncoderRun& run = runs_.at(batch.front().request().model.get());
+  EncoderRun& run = runs_.at(batch.front().request().span.model.get());
   Times times;
   times.started = context_.clock.Now();
   const Jobs jobs = Gather(batch, run);
@@ -62,7 +62,7 @@ BatchExecutor::Jobs BatchExecutor::Gather(std::vector<BatchJob>& batch, EncoderR
     }
     const ComputeRequest& compute = job.request();
     rows += compute.layout.tokens();
-    if (compute.memory) memory_rows_.rows += compute.memory->layout.tokens();
+    if (compute.memory()) memory_rows_.rows += compute.memory()->layout.tokens();
     jobs.push_back(&job);
   }
   return jobs;
@@ -73,9 +73,10 @@ MemoryRows BatchExecutor::PlaceMemories(const std::vector<BatchJob>& batch) {
   bool has_values = false;
   for (const BatchJob& job : batch) {
     hidden_states += job.request().layout.tokens();
-    if (!job.request().memory) continue;
-    keys += job.request().memory->layout.tokens();
-    has_values = has_values || job.request().memory->values;
+    const MemoryInput* memory = job.request().memory();
+    if (memory == nullptr) continue;
+    keys += memory->layout.tokens();
+    has_values = has_values || memory->values;
   }
   const int64_t first = PaddedRows(hidden_states);
   return {
@@ -86,10 +87,10 @@ absl::Status BatchExecutor::ProjectMemories(const Jobs& jobs, EncoderRun& run) {
   memory_.clear();
   if (!jobs.front()->request().attends_memory()) return absl::OkStatus();
   const absl::StatusOr<AttentionMemory> projected =
-      run.ProjectMemory(jobs.front()->request().first_layer, memory_rows_);
+      run.ProjectMemory(jobs.front()->request().span.first_layer, memory_rows_);
   if (!projected.ok()) return projected.status();
   for (BatchJob* job : jobs) {
-    if (job->request().registration) job->KeepMemory(*projected);
+    job->KeepMemory(*projected);
     for (int64_t b = 0; b < job->request().layout.sequences; ++b) {
       memory_.push_back(job->MemoryOf(*projected, b));
     }
@@ -108,7 +109,7 @@ void BatchExecutor::Describe(const Jobs& jobs) {
   const bool any_bias =
       std::any_of(jobs.begin(), jobs.end(), [](const BatchJob* job) { return job->bias(); });
   const bool any_part = std::any_of(jobs.begin(), jobs.end(), [](const BatchJob* job) {
-    return job->request().part_of != nullptr;
+    return job->request().sequence() != nullptr;
   });
   const bool any_gap = std::any_of(
       jobs.begin(), jobs.end(), [](const BatchJob* job) { return !job->request().layout.leading; });
@@ -141,24 +142,13 @@ absl::StatusOr<MatrixView<const float>> BatchExecutor::RunEngine(const Jobs& job
                              .memory = memory_,
                              .head_gates = head_gates_,
                              .states = states_};
-  const auto attend = [&](AttendStage stage) {
-    auto result = run.Attend(leader.first_layer, stage, batch, observer);
-    for (BatchJob* job : jobs) job->TakeProbabilities(leader.first_layer);
-    return result;
-  };
-  switch (leader.operation) {
-    case Operation::kAttendContext:
-      return attend(AttendStage::kContext);
-    case Operation::kAttendProjected:
-      return attend(AttendStage::kProjected);
-    case Operation::kAttendBlock:
-      return attend(AttendStage::kBlock);
-    case Operation::kPutMemory:
-      return MatrixView<const float>();
-    case Operation::kEncode:
-      break;
-  }
-  return run.Encode(leader.first_layer, leader.layers, batch, observer);
+  const int64_t first_layer = leader.span.first_layer;
+  if (std::holds_alternative<Registration>(leader.operation)) return MatrixView<const float>();
+  const AttendStage* stage = std::get_if<AttendStage>(&leader.operation);
+  if (stage == nullptr) return run.Encode(first_layer, leader.span.layers, batch, observer);
+  auto result = run.Attend(first_layer, *stage, batch, observer);
+  for (BatchJob* job : jobs) job->TakeProbabilities(first_layer);
+  return result;
 }
 
 void BatchExecutor::FailAll(const Jobs& jobs, const absl::Status& status) {
@@ -183,7 +173,7 @@ void BatchExecutor::Answer(const Jobs& jobs, MatrixView<const float> result, con
                                                     }),
                        .requests = static_cast<int32_t>(jobs.size())};
   context_.metrics.RecordBatch(
-      {.model = jobs.front()->request().model->name,
+      {.model = jobs.front()->request().span.model->name,
        .tokens = timings.tokens,
        .requests = timings.requests,
        .copy = timings.copy,

@@ -39,8 +39,8 @@ absl::Status BatchJob::Gather(EncoderRun& run, int64_t first_row, const MemoryRo
                               bool reject_nonfinite) {
   first_row_ = first_row;
   const ComputeRequest& compute = request();
-  answer_.intermediate.resize(compute.intermediate_layers.size());
-  const AttentionOutput& attention = compute.attention;
+  answer_.intermediate.resize(compute.outputs.intermediate_layers.size());
+  const AttentionOutput& attention = compute.outputs.attention;
   if (attention.probabilities) answer_.probabilities.resize(attention.layers.size());
   if (attention.form == AttentionForm::kTopKeys) {
     answer_.attention_keys.resize(answer_.probabilities.size());
@@ -55,25 +55,25 @@ absl::Status BatchJob::Gather(EncoderRun& run, int64_t first_row, const MemoryRo
     return absl::OkStatus();
   }
   const MatrixView<float> rows = run.input().Rows(first_row, compute.layout.tokens());
-  const CheckedTensor& tensor = std::get<CheckedTensor>(compute.input);
-  if (compute.features) {
-    const int64_t features = compute.features->tokens();
-    absl::Status status = GatherRows({"features", tensor, *compute.features},
-                                     run.FeatureRows(first_row_, features), reject_nonfinite);
+  if (const FeatureRows* features = std::get_if<FeatureRows>(&compute.input)) {
+    const int64_t count = features->layout.tokens();
+    absl::Status status = GatherRows({"features", features->tensor, features->layout},
+                                     run.FeatureRows(first_row_, count), reject_nonfinite);
     if (!status.ok()) return status;
-    run.ProjectFeatures(first_row_, features);
-    AddFronts(rows, run);
+    run.ProjectFeatures(first_row_, count);
+    AddFronts(features->layout, rows, run);
     return absl::OkStatus();
   }
   absl::Status status =
-      GatherRows({"hidden_states", tensor, compute.layout}, rows, reject_nonfinite);
-  if (status.ok() && compute.memory) status = GatherMemory(run, memory, reject_nonfinite);
+      GatherRows({"hidden_states", std::get<CheckedTensor>(compute.input), compute.layout}, rows,
+                 reject_nonfinite);
+  if (status.ok() && compute.memory()) status = GatherMemory(run, memory, reject_nonfinite);
   return status;
 }
 
 absl::Status BatchJob::GatherMemory(EncoderRun& run, const MemoryRows& memory,
                                     bool reject_nonfinite) {
-  const MemoryInput& input = *request().memory;
+  const MemoryInput& input = *request().memory();
   const int64_t count = input.layout.tokens();
   first_memory_row_ = memory.rows;
   absl::Status status =
@@ -86,7 +86,7 @@ absl::Status BatchJob::GatherMemory(EncoderRun& run, const MemoryRows& memory,
 }
 
 AttentionMemory BatchJob::MemoryOf(const AttentionMemory& projected, int64_t sequence) const {
-  const RegisteredMemory* registered = request().registered.get();
+  const RegisteredMemory* registered = request().registered();
   const TokenLayout& layout = request().key_layout();
   const int64_t own = request().key_sequence(sequence), count = layout.length(own);
   const int64_t first = layout.cu_seqlens[own] + (registered ? 0 : first_memory_row_);
@@ -98,7 +98,9 @@ AttentionMemory BatchJob::MemoryOf(const AttentionMemory& projected, int64_t seq
 }
 
 void BatchJob::KeepMemory(const AttentionMemory& projected) {
-  RegisteredMemory& kept = *request().registration->memory;
+  const Registration* made = std::get_if<Registration>(&request().operation);
+  if (made == nullptr) return;
+  RegisteredMemory& kept = *made->memory;
   const auto copy = [&](MatrixView<const float> from, MatrixView<float> to) {
     for (int64_t r = 0; r < to.rows; ++r) {
       std::copy_n(from.row(first_memory_row_ + r), to.cols, to.row(r));
@@ -109,8 +111,7 @@ void BatchJob::KeepMemory(const AttentionMemory& projected) {
 }
 
 // From the last sequence to the first, features make room for what goes before them.
-void BatchJob::AddFronts(MatrixView<float> rows, EncoderRun& run) {
-  const TokenLayout& features = *request().features;
+void BatchJob::AddFronts(const TokenLayout& features, MatrixView<float> rows, EncoderRun& run) {
   const TokenLayout& layout = request().layout;
   for (int64_t b = layout.sequences - 1; b >= 0; --b) {
     const int64_t length = features.length(b);
@@ -148,7 +149,7 @@ HeadGates BatchJob::gates() const {
 
 float* BatchJob::ProbabilitiesTarget(int64_t layer, int64_t sequence) {
   const ComputeRequest& compute = request();
-  if (!IndexOf(compute.attention.layers, layer)) return nullptr;
+  if (!IndexOf(compute.outputs.attention.layers, layer)) return nullptr;
   if (pairs_before_.empty()) {
     int64_t pairs = 0;
     for (int64_t b = 0; b < compute.layout.sequences; ++b) {
@@ -161,7 +162,7 @@ float* BatchJob::ProbabilitiesTarget(int64_t layer, int64_t sequence) {
 }
 
 void BatchJob::TakeValues(MatrixView<const float> batch_rows) {
-  if (!request().attention.weighted_values) return;
+  if (!request().outputs.attention.weighted_values) return;
   const MatrixView<const float> rows = OwnRows(batch_rows);
   values_.clear();
   for (int64_t r = 0; r < rows.rows; ++r) {
@@ -170,7 +171,7 @@ void BatchJob::TakeValues(MatrixView<const float> batch_rows) {
 }
 
 std::optional<AnswerTensor> BatchJob::MakeTensor(std::vector<int64_t> shape) {
-  return MakeTensor(std::move(shape), request().output_dtype);
+  return MakeTensor(std::move(shape), request().outputs.dtype);
 }
 
 std::optional<AnswerTensor> BatchJob::MakeTensor(std::vector<int64_t> shape, DataType dtype) {
@@ -182,19 +183,19 @@ std::optional<AnswerTensor> BatchJob::MakeTensor(std::vector<int64_t> shape, Dat
 
 void BatchJob::TakeProbabilities(int64_t layer) {
   const ComputeRequest& compute = request();
-  const std::optional<size_t> index = IndexOf(compute.attention.layers, layer);
+  const std::optional<size_t> index = IndexOf(compute.outputs.attention.layers, layer);
   if (!index) return;
   const int64_t heads = compute.description().heads_at(layer);
   const DenseProbabilities dense = {compute.layout, compute.key_layout(), heads,
                                     probabilities_.data()};
-  if (compute.attention.weighted_values) {
+  if (compute.outputs.attention.weighted_values) {
     const int64_t width = heads * compute.description().layer.value_width;
     answer_.weighted_values = MakeTensor(compute.weighted_values_shape(layer));
     if (!answer_.weighted_values) return;
     ScatterWeightedValues(dense, {values_.data(), compute.layout.tokens(), width, width},
                           *answer_.weighted_values);
   }
-  if (compute.attention.probabilities) PlaceProbabilities(layer, *index, dense);
+  if (compute.outputs.attention.probabilities) PlaceProbabilities(layer, *index, dense);
 }
 
 void BatchJob::PlaceProbabilities(int64_t layer, size_t index, DenseProbabilities dense) {
@@ -202,12 +203,12 @@ void BatchJob::PlaceProbabilities(int64_t layer, size_t index, DenseProbabilitie
   const std::vector<int64_t> shape = compute.probabilities_shape(layer);
   std::optional<AnswerTensor> target = MakeTensor(shape);
   if (!target) return;
-  if (compute.attention.form == AttentionForm::kTopKeys) {
+  if (compute.outputs.attention.form == AttentionForm::kTopKeys) {
     std::optional<AnswerTensor> keys = MakeTensor(shape, DataType::kInt32);
     if (!keys) return;
     ScatterTopKeys(dense, *target, *keys);
     answer_.attention_keys[index] = {layer, *std::move(keys)};
-  } else if (compute.attention.form == AttentionForm::kHeadMean) {
+  } else if (compute.outputs.attention.form == AttentionForm::kHeadMean) {
     ScatterProbabilities(AverageHeads(dense), *target);
   } else {
     ScatterProbabilities(dense, *target);
@@ -217,7 +218,7 @@ void BatchJob::PlaceProbabilities(int64_t layer, size_t index, DenseProbabilitie
 
 void BatchJob::TakeIntermediate(int64_t layer, MatrixView<const float> batch_rows) {
   const ComputeRequest& compute = request();
-  const std::optional<size_t> index = IndexOf(compute.intermediate_layers, layer);
+  const std::optional<size_t> index = IndexOf(compute.outputs.intermediate_layers, layer);
   if (!index) return;
   std::optional<AnswerTensor> target = MakeTensor(compute.rows_shape());
   if (!target) return;
@@ -228,33 +229,36 @@ void BatchJob::TakeIntermediate(int64_t layer, MatrixView<const float> batch_row
 void BatchJob::TakeResult(MatrixView<const float> batch_rows, const Encoder& encoder) {
   const ComputeRequest& compute = request();
   const MatrixView<const float> rows = OwnRows(batch_rows);
-  if (compute.pooled) TakePooled(rows, encoder);
-  if (!compute.wants_hidden_states) return;
+  if (compute.outputs.pooled) TakePooled(rows, encoder);
+  if (!compute.outputs.hidden_states) return;
   answer_.hidden_states = MakeTensor(compute.hidden_shape());
   if (!answer_.hidden_states) return;
-  if (compute.query_tokens) return SelectRows(*compute.query_tokens, rows, *answer_.hidden_states);
+  if (const auto& tokens = compute.outputs.hidden_states->tokens) {
+    return SelectRows(*tokens, rows, *answer_.hidden_states);
+  }
   ScatterRows(compute.layout, rows, *answer_.hidden_states);
 }
 
 void BatchJob::TakePooled(MatrixView<const float> rows, const Encoder& encoder) {
   const TokenLayout& layout = request().layout;
-  const PooledOutput& pooled = *request().pooled;
+  const PooledOutput& pooled = *request().outputs.pooled;
   answer_.pooled = MakeTensor(request().pooled_shape());
   if (!answer_.pooled) return;
-  std::vector<float> vector(pooled.width);
+  const int64_t width = answer_.pooled->dim(1);
+  std::vector<float> vector(width);
   for (int64_t b = 0; b < layout.sequences; ++b) {
     const MatrixView<const float> own = rows.Rows(layout.cu_seqlens[b], layout.length(b));
     absl::Span<const int32_t> positions;
     if (!layout.leading) positions = layout.positions_of(b);
-    if (pooled.classifies) {
+    if (const PoolingMode* mode = std::get_if<PoolingMode>(&pooled.pooling)) {
+      Pool(absl::MakeConstSpan(mode, 1), own, positions, absl::MakeSpan(vector));
+    } else if (std::holds_alternative<ClassifierPooling>(pooled.pooling)) {
       Classify(encoder, own, positions, absl::MakeSpan(vector));
-    } else if (pooled.modes.empty()) {
-      PoolAsDescribed(encoder, own, positions, absl::MakeSpan(vector));
     } else {
-      Pool(pooled.modes, own, positions, absl::MakeSpan(vector));
+      PoolAsDescribed(encoder, own, positions, absl::MakeSpan(vector));
     }
     if (pooled.normalize) NormalizeToUnitLength(absl::MakeSpan(vector));
-    answer_.pooled->Write(b * pooled.width, vector.data(), pooled.width);
+    answer_.pooled->Write(b * width, vector.data(), width);
   }
 }
 
@@ -264,7 +268,7 @@ MatrixView<const float> BatchJob::OwnRows(MatrixView<const float> batch_rows) co
 
 void BatchJob::Finish(const BatchTimings& timings, MemoryStore& memories) {
   if (!status_.ok()) return Fail(status_);
-  if (const std::optional<Registration>& made = request().registration) {
+  if (const Registration* made = std::get_if<Registration>(&request().operation)) {
     answer_.ticket = memories.Add(made->memory, made->age);
   }
   const absl::Duration queued = timings.started - job_->enqueued;
@@ -276,7 +280,7 @@ void BatchJob::Finish(const BatchTimings& timings, MemoryStore& memories) {
   execution.set_truncated_tokens(request().truncated_tokens);
   execution.set_batch_tokens(timings.tokens);
   execution.set_batch_requests(timings.requests);
-  SetComputeType(request().model->encoder->mode().type, execution);
+  SetComputeType(request().span.model->encoder->mode().type, execution);
   std::exchange(job_, nullptr)->Finish(std::move(answer_), queued);
 }
 

@@ -36,14 +36,15 @@ class BatchJob {
   const GatheredBias* bias() const { return bias_ ? &*bias_ : nullptr; }
   // Of every sequence of the job.
   HeadGates gates() const;
-  // Of the sequence that the job is a part of, if it is one of a sequence.
+  // That of the sequence that the job is a chunk of, or none.
   LinearState state() const {
-    return request().part_of == nullptr ? LinearState() : request().part_of->state();
+    StreamSequence* sequence = request().sequence();
+    return sequence == nullptr ? LinearState() : sequence->state();
   }
 
   // What a sequence of this job attends to, where `projected` is that of all rows of memory.
   AttentionMemory MemoryOf(const AttentionMemory& projected, int64_t sequence) const;
-  // Of PutMemory: copies its rows of memory.
+  // If the job is a Registration, copies its rows of `projected` to what is kept.
   void KeepMemory(const AttentionMemory& projected);
 
   // Where the engine shall put the probabilities of this layer and sequence (of this job), or null.
@@ -75,7 +76,7 @@ class BatchJob {
 
   absl::Status GatherRows(const NamedRows& from, MatrixView<float> rows, bool reject_nonfinite);
   absl::Status GatherMemory(EncoderRun& run, const MemoryRows& memory, bool reject_nonfinite);
-  void AddFronts(MatrixView<float> rows, EncoderRun& run);
+  void AddFronts(const TokenLayout& features, MatrixView<float> rows, EncoderRun& run);
   std::optional<AnswerTensor> MakeTensor(std::vector<int64_t> shape);
   std::optional<AnswerTensor> MakeTensor(std::vector<int64_t> shape, DataType dtype);
   void PlaceProbabilities(int64_t layer, size_t index, DenseProbabilities dense);

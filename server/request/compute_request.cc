@@ -44,19 +44,27 @@ std::optional<int64_t> ProbabilityScratchBytes(const ComputeRequest& request) {
 }  // namespace
 
 BatchKey ComputeRequest::key() const {
+  const AttendStage* stage = std::get_if<AttendStage>(&operation);
+  const size_t kind = operation.index() + (stage ? static_cast<size_t>(*stage) : 0);
   // Memories are projected for a whole batch, values from the rows of the keys or from others.
-  const int32_t inputs = !attends_memory() ? 0 : memory && memory->values ? 2 : 1;
-  return {model.get(), static_cast<int32_t>(operation) * 3 + inputs, first_layer, layers};
+  const int32_t inputs = !attends_memory() ? 0 : memory() && memory()->values ? 2 : 1;
+  return {span.model.get(), static_cast<int32_t>(kind) * 3 + inputs, span.first_layer, span.layers};
+}
+
+const TokenLayout& ComputeRequest::key_layout() const {
+  if (registered()) return registered()->origin().layout;
+  return memory() ? memory()->layout : layout;
 }
 
 bool ComputeRequest::AppendWantedRows(int64_t first_row, std::vector<int32_t>& rows) const {
-  const int64_t last_layer = first_layer + layers - 1;
-  if (absl::c_linear_search(intermediate_layers, last_layer)) return false;
-  if (wants_hidden_states ? !query_tokens : !pooled) return false;
+  const int64_t last_layer = span.first_layer + span.layers - 1;
+  if (absl::c_linear_search(outputs.intermediate_layers, last_layer)) return false;
+  const std::optional<HiddenStatesOutput>& hidden_states = outputs.hidden_states;
+  if (hidden_states ? !hidden_states->tokens : !outputs.pooled) return false;
   const size_t begin = rows.size();
-  if (pooled && !AppendRowsToPool(first_row, rows)) return false;
-  if (!query_tokens) return true;
-  for (const int32_t token : *query_tokens) {
+  if (outputs.pooled && !AppendRowsToPool(first_row, rows)) return false;
+  if (!hidden_states) return true;
+  for (const int32_t token : *hidden_states->tokens) {
     if (token >= 0) rows.push_back(static_cast<int32_t>(first_row) + token);
   }
   std::sort(rows.begin() + begin, rows.end());
@@ -65,8 +73,14 @@ bool ComputeRequest::AppendWantedRows(int64_t first_row, std::vector<int32_t>& r
 }
 
 bool ComputeRequest::AppendRowsToPool(int64_t first_row, std::vector<int32_t>& rows) const {
-  const auto& described = pooled->classifies ? description().classifier : description().pooling;
-  const std::vector<PoolingMode>& modes = pooled->modes.empty() ? described->modes : pooled->modes;
+  const auto& pooling = outputs.pooled->pooling;
+  absl::Span<const PoolingMode> modes;
+  if (const PoolingMode* mode = std::get_if<PoolingMode>(&pooling)) {
+    modes = absl::MakeConstSpan(mode, 1);
+  } else {
+    modes = std::holds_alternative<ClassifierPooling>(pooling) ? description().classifier->modes
+                                                               : description().pooling->modes;
+  }
   for (int64_t b = 0; b < layout.sequences; ++b) {
     if (!AppendPooledRows(modes, first_row + layout.cu_seqlens[b], layout.length(b), rows)) {
       return false;
@@ -75,15 +89,23 @@ bool ComputeRequest::AppendRowsToPool(int64_t first_row, std::vector<int32_t>& r
   return true;
 }
 
+int64_t ComputeRequest::width() const {
+  const AttendStage* stage = std::get_if<AttendStage>(&operation);
+  if (stage == nullptr) return description().layer.layer_width();
+  return *stage == AttendStage::kContext ? layer_shape().context_width()
+                                         : layer_shape().attention_width();
+}
+
 std::vector<int64_t> ComputeRequest::rows_shape() const {
-  if (layout.packed) return {layout.rows, width};
-  if (layout.sequence_first) return {layout.padded_length, layout.sequences, width};
-  return {layout.sequences, layout.padded_length, width};
+  if (layout.packed) return {layout.rows, width()};
+  if (layout.sequence_first) return {layout.padded_length, layout.sequences, width()};
+  return {layout.sequences, layout.padded_length, width()};
 }
 
 std::vector<int64_t> ComputeRequest::hidden_shape() const {
-  if (query_tokens) return {static_cast<int64_t>(query_tokens->size()), width};
-  return rows_shape();
+  const auto& tokens = outputs.hidden_states->tokens;
+  return tokens ? std::vector<int64_t>{static_cast<int64_t>(tokens->size()), width()}
+                : rows_shape();
 }
 
 std::vector<int64_t> ComputeRequest::scores_shape() const {
@@ -92,15 +114,15 @@ std::vector<int64_t> ComputeRequest::scores_shape() const {
 }
 
 std::vector<int64_t> ComputeRequest::probabilities_shape(int64_t layer) const {
-  const int64_t length = layout.padded_length;
-  const int64_t keys = key_layout().padded_length;
-  switch (attention.form) {
+  const int64_t queries = layout.padded_length;
+  const int64_t all_keys = key_layout().padded_length;
+  switch (outputs.attention.form) {
     case AttentionForm::kPerHead:
-      return {layout.sequences, description().heads_at(layer), length, keys};
+      return {layout.sequences, description().heads_at(layer), queries, all_keys};
     case AttentionForm::kHeadMean:
-      return {layout.sequences, length, keys};
+      return {layout.sequences, queries, all_keys};
     case AttentionForm::kTopKeys:
-      return {layout.sequences, description().heads_at(layer), length, attention.top_k};
+      return {layout.sequences, description().heads_at(layer), queries, outputs.attention.top_k};
   }
   return {};
 }
@@ -112,19 +134,27 @@ std::vector<int64_t> ComputeRequest::weighted_values_shape(int64_t layer) const 
 }
 
 std::vector<int64_t> ComputeRequest::pooled_shape() const {
-  return {layout.sequences, pooled->width};
+  const auto& pooling = outputs.pooled->pooling;
+  int64_t columns = width();
+  if (std::holds_alternative<DescribedPooling>(pooling)) {
+    columns = description().pooling->width(columns);
+  } else if (std::holds_alternative<ClassifierPooling>(pooling)) {
+    columns = description().classifier->width(columns);
+  }
+  return {layout.sequences, columns};
 }
 
 absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t max_answer_bytes) {
+  const Outputs& outputs = request.outputs;
   SaturatingSum answer;
   answer.Add(kMessageHeadBytes);
   const auto add_tensor = [&](const std::vector<int64_t>& shape) {
-    answer.Add(TensorBytes(shape, request.output_dtype));
+    answer.Add(TensorBytes(shape, outputs.dtype));
     answer.Add(kTensorHeadBytes);
   };
-  if (request.wants_hidden_states) add_tensor(request.hidden_shape());
-  for (size_t i = 0; i < request.intermediate_layers.size(); ++i) add_tensor(request.rows_shape());
-  const AttentionOutput& attention = request.attention;
+  if (outputs.hidden_states) add_tensor(request.hidden_shape());
+  for (size_t i = 0; i < outputs.intermediate_layers.size(); ++i) add_tensor(request.rows_shape());
+  const AttentionOutput& attention = outputs.attention;
   for (const int64_t layer : attention.layers) {
     if (attention.probabilities) add_tensor(request.probabilities_shape(layer));
     if (attention.probabilities && attention.form == AttentionForm::kTopKeys) {
@@ -133,7 +163,7 @@ absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t
     }
     if (attention.weighted_values) add_tensor(request.weighted_values_shape(layer));
   }
-  if (request.pooled) add_tensor(request.pooled_shape());
+  if (outputs.pooled) add_tensor(request.pooled_shape());
   if (answer.value() > max_answer_bytes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the answer would take ",

@@ -1,4 +1,4 @@
-// A request that has passed every check: what to compute, from what, and what to answer.
+// A request that has passed every check: what to compute, from what, and what to answer with.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,12 @@
 #include <variant>
 #include <vector>
 
+#include "engine/layers/encoder.h"
 #include "engine/model/model_description.h"
 #include "server/batching/job.h"
 #include "server/cross_kv/memory_store.h"
 #include "server/cross_kv/stream_sequence.h"
-#include "server/models/served_model.h"
+#include "server/models/layer_span.h"
 #include "server/request/memory_input.h"
 #include "server/request/token_ids.h"
 #include "server/tensors/tensor_check.h"
@@ -20,25 +21,48 @@
 
 namespace attendant::server {
 
-enum class Operation : int32_t {
-  kAttendContext,
-  kAttendProjected,
-  kAttendBlock,
-  kEncode,
-  kPutMemory
-};
+// EncodeRequest: all layers of the span, one after the other.
+struct EncodeLayers {};
 
-// A memory to be made of `ComputeRequest::memory` and kept.
+// PutMemoryRequest: the rows of memory become keys and values of the one layer of the span, which
+// are kept. There are no queries, and the answer has no tensors.
 struct Registration {
-  std::shared_ptr<RegisteredMemory> memory;
-  absl::Duration age;
+  std::shared_ptr<RegisteredMemory> memory;  // room for them
+  absl::Duration age;                        // until they expire
 };
 
-struct PooledOutput {
-  std::vector<PoolingMode> modes = {};  // empty: as the checkpoint describes
-  bool classifies = false;              // by the checkpoint's classification head instead
-  bool normalize = false;
-  int64_t width = 0;  // P
+// AttendRequest asks for one stage of the one layer of the span.
+using Operation = std::variant<EncodeLayers, Registration, AttendStage>;
+
+// Rows of features, which the model projects and puts rows of its own before.
+struct FeatureRows {
+  CheckedTensor tensor;
+  TokenLayout layout;  // which of its rows are kept; `ComputeRequest::layout` has the model's too
+};
+
+// Hidden states, features or ids of tokens.
+using Input = std::variant<CheckedTensor, FeatureRows, KeptIds>;
+
+// Each sequence attends to itself.
+struct OwnKeys {};
+
+// The keys and values of rows that an earlier PutMemory has projected.
+struct RegisteredKeys {
+  std::shared_ptr<const RegisteredMemory> memory;
+};
+
+// The sequence attends to itself and, by its state, to the chunks of it that came before.
+struct Chunk {
+  std::shared_ptr<StreamSequence> sequence;
+};
+
+// What the queries attend to. Those of MemoryInput are projected for the batch; a Registration has
+// them, too.
+using Keys = std::variant<OwnKeys, MemoryInput, RegisteredKeys, Chunk>;
+
+struct HiddenStatesOutput {
+  // [R]: the kept tokens that are answered, -1 for padding; none: all rows.
+  std::optional<std::vector<int32_t>> tokens;
 };
 
 enum class AttentionForm { kPerHead, kHeadMean, kTopKeys };
@@ -52,57 +76,64 @@ struct AttentionOutput {
   bool weighted_values = false;
 };
 
+// As the checkpoint describes.
+struct DescribedPooling {};
+
+// By the checkpoint's classification head.
+struct ClassifierPooling {};
+
+struct PooledOutput {
+  std::variant<DescribedPooling, ClassifierPooling, PoolingMode> pooling = {};
+  bool normalize = false;
+};
+
+struct Outputs {
+  DataType dtype = DataType::kFloat32;
+  std::optional<HiddenStatesOutput> hidden_states;
+  std::vector<int64_t> intermediate_layers;
+  AttentionOutput attention;
+  std::optional<PooledOutput> pooled;
+};
+
 struct ComputeRequest {
-  std::shared_ptr<const ServedModel> model;
-  Operation operation = Operation::kEncode;
-  int64_t first_layer = 0;
-  int64_t layers = 1;
-  TokenLayout layout;
-  std::variant<CheckedTensor, KeptIds> input;  // hidden states or features, or ids
-  std::optional<TokenLayout> features;  // where the kept ones are in the input, if it is them
-  // What the queries attend to, if not to themselves: one of these.
-  std::optional<MemoryInput> memory;
-  std::shared_ptr<const RegisteredMemory> registered;
-  std::optional<Registration> registration;  // of PutMemory, which has no queries
-  std::shared_ptr<StreamSequence> part_of;   // or none
+  LayerSpan span;
+  Operation operation;
+  TokenLayout layout;  // of the queries
+  Input input;
+  Keys keys;
   std::optional<CheckedTensor> bias;
   std::vector<float> head_gates;  // [layers, H], or [H] for each, H of the checkpoint; or empty
   int64_t truncated_tokens = 0;   // that `layout` no longer has
+  Outputs outputs;
   std::string request_id;
 
-  // The answer.
-  DataType output_dtype = DataType::kFloat32;
-  int64_t width = 0;  // of its hidden states
-  bool wants_hidden_states = true;
-  std::vector<int64_t> intermediate_layers;
-  // [R]: the kept tokens whose hidden states are answered, -1 for padding; or none: all rows.
-  std::optional<std::vector<int32_t>> query_tokens;
-  AttentionOutput attention;
-  std::optional<PooledOutput> pooled;
-
-  LayerSpan span() const { return {model, first_layer, layers}; }
-  const ModelDescription& description() const { return model->encoder->description(); }
-  // Of the first layer.
-  LayerShape layer_shape() const {
-    return description().layer_shape(description().weight_set(first_layer));
-  }
+  const ModelDescription& description() const { return span.model->encoder->description(); }
+  // Shape of the first layer.
+  LayerShape layer_shape() const { return description().layer_at(span.first_layer); }
   BatchKey key() const;
-  // Rows that are gathered for it.
-  int64_t tokens() const { return layout.tokens() + (memory ? memory->tokens() : 0); }
 
-  // The same with padding.
-  int64_t rows() const { return layout.rows + (memory ? memory->rows() : 0); }
-
-  // Where keys come from; one sequence may serve all of the request's.
-  bool attends_memory() const { return memory.has_value() || registered != nullptr; }
-  const TokenLayout& key_layout() const {
-    if (registered != nullptr) return registered->origin().layout;
-    return memory ? memory->layout : layout;
+  // Each is null if `keys` are others.
+  const MemoryInput* memory() const { return std::get_if<MemoryInput>(&keys); }
+  const RegisteredMemory* registered() const {
+    const RegisteredKeys* found = std::get_if<RegisteredKeys>(&keys);
+    return found == nullptr ? nullptr : found->memory.get();
   }
+  StreamSequence* sequence() const {
+    const Chunk* chunk = std::get_if<Chunk>(&keys);
+    return chunk == nullptr ? nullptr : chunk->sequence.get();
+  }
+  bool attends_memory() const { return memory() != nullptr || registered() != nullptr; }
+
+  // Rows that are gathered for it, without padding and with it.
+  int64_t tokens() const { return layout.tokens() + (memory() ? memory()->tokens() : 0); }
+  int64_t rows() const { return layout.rows + (memory() ? memory()->rows() : 0); }
+
+  // One sequence of keys may serve all sequences of queries.
+  const TokenLayout& key_layout() const;
   int64_t key_sequence(int64_t sequence) const {
     return key_layout().sequences == 1 ? 0 : sequence;
   }
-  // Of the matrix of one head.
+  // Elements of the matrix of one head.
   int64_t pairs(int64_t sequence) const {
     return layout.length(sequence) * key_layout().length(key_sequence(sequence));
   }
@@ -114,9 +145,12 @@ struct ComputeRequest {
   // What attention_bias broadcasts to: [B, H of the checkpoint, S, S], or [B, H, S, M] to a memory.
   std::vector<int64_t> scores_shape() const;
 
+  // Columns of the hidden states that are answered.
+  int64_t width() const;
+
   // Shapes of the answer's tensors.
   std::vector<int64_t> rows_shape() const;    // [B, S, width], [S, B, width] or [T, width]
-  std::vector<int64_t> hidden_shape() const;  // the same, or [R, width]
+  std::vector<int64_t> hidden_shape() const;  // as rows_shape, or [R, width]
   // By the form, with M = S or that of the memory: [B, H of the layer, S, M], [B, S, M] or [B, H of
   // the layer, S, k].
   std::vector<int64_t> probabilities_shape(int64_t layer) const;

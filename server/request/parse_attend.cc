@@ -7,29 +7,26 @@
 namespace attendant::server {
 namespace {
 
-// Fills operation and width.
+// Fills operation.
 absl::Status ParseStage(v1::AttendStage stage, ComputeRequest& compute) {
-  const LayerShape layer = compute.description().layer_at(compute.first_layer);
+  const LayerShape layer = compute.layer_shape();
   switch (stage) {
     case v1::CONTEXT:
       if (layer.heads == 0) {
         return Refusal("stage", "PROJECTED or BLOCK, as the layer has been pruned of all heads",
                        "CONTEXT");
       }
-      compute.operation = Operation::kAttendContext;
-      compute.width = layer.context_width();
+      compute.operation = AttendStage::kContext;
       return absl::OkStatus();
     case v1::PROJECTED:
       if (!layer.has_output_projection) {
         return Refusal("stage", "CONTEXT or BLOCK, as the model has no output projection",
                        "PROJECTED");
       }
-      compute.operation = Operation::kAttendProjected;
-      compute.width = layer.attention_width();
+      compute.operation = AttendStage::kProjected;
       return absl::OkStatus();
     case v1::BLOCK:
-      compute.operation = Operation::kAttendBlock;
-      compute.width = layer.attention_width();
+      compute.operation = AttendStage::kBlock;
       return absl::OkStatus();
     default:
       return Refusal("stage", "CONTEXT, PROJECTED or BLOCK", absl::StrCat(static_cast<int>(stage)));
@@ -48,17 +45,17 @@ absl::Status ParseRegistered(const std::string& handle, MemoryStore& memories,
   auto found = memories.Find(handle);
   if (!found.ok()) return found.status();
   const MemoryOrigin& origin = (*found)->origin();
-  if (origin.model != compute.model || origin.layer != compute.first_layer) {
-    return Refusal(
-        "memory_handle",
-        absl::StrCat("a memory of model ", compute.model->name, ", layer ", compute.first_layer),
-        absl::StrCat("one of ", origin.model->name, ", layer ", origin.layer));
+  if (origin.model != compute.span.model || origin.layer != compute.span.first_layer) {
+    return Refusal("memory_handle",
+                   absl::StrCat("a memory of model ", compute.span.model->name, ", layer ",
+                                compute.span.first_layer),
+                   absl::StrCat("one of ", origin.model->name, ", layer ", origin.layer));
   }
-  compute.registered = *std::move(found);
+  compute.keys = RegisteredKeys{*std::move(found)};
   return CheckSequences(compute);
 }
 
-// Fills memory or registered; model, layer and hidden states are there.
+// Fills keys; model, layer and hidden states are there.
 absl::Status ParseMemory(const v1::AttendRequest& request, const RequestPayloads& payloads,
                          const ValidationContext& context, ComputeRequest& compute) {
   const LayerShape layer = compute.layer_shape();
@@ -72,7 +69,7 @@ absl::Status ParseMemory(const v1::AttendRequest& request, const RequestPayloads
                   {layer, context.limits.max_request_tokens - compute.layout.rows,
                    request.layout() == v1::SEQUENCE_FIRST});
   if (!memory.ok()) return memory.status();
-  compute.memory = *std::move(memory);
+  compute.keys = *std::move(memory);
   return CheckSequences(compute);
 }
 
@@ -83,8 +80,8 @@ absl::Status ParseLayer(uint32_t layer, ComputeRequest& compute) {
     return Refusal("layer", absl::StrCat("0..", compute.description().layers - 1),
                    absl::StrCat(layer));
   }
-  compute.first_layer = layer;
-  compute.layers = 1;
+  compute.span.first_layer = layer;
+  compute.span.layers = 1;
   return absl::OkStatus();
 }
 
@@ -95,10 +92,12 @@ absl::Status ParseOwnFields(const v1::AttendRequest& request, const RequestPaylo
   status.Update(ParseStage(request.stage(), compute));
   if (!status.ok()) return status;
   if (!request.has_hidden_states()) return Refusal("hidden_states", "a tensor", "none");
-  compute.attention.probabilities = request.return_attention_probabilities();
-  compute.attention.weighted_values = request.return_weighted_values();
-  if (compute.attention.probabilities || compute.attention.weighted_values) {
-    compute.attention.layers = {compute.first_layer};
+  compute.outputs.hidden_states.emplace();
+  AttentionOutput& attention = compute.outputs.attention;
+  attention.probabilities = request.return_attention_probabilities();
+  attention.weighted_values = request.return_weighted_values();
+  if (attention.probabilities || attention.weighted_values) {
+    attention.layers = {compute.span.first_layer};
   }
   status = ParseRows(payloads.Of("hidden_states", request.hidden_states(),
                                  v1::AttendRequest::kHiddenStatesFieldNumber),

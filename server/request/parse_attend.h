@@ -9,8 +9,8 @@
 
 namespace attendant::server {
 
-// Fills the layers, input and outputs of `compute`: all but model, bias, gates, query_tokens,
-// request_id and output_dtype. The model is there. INVALID_ARGUMENT as ParseRequest.
+// Fills `compute`, whose model is there, except for bias, gates, the rows of its hidden states, the
+// output's type and the request's id. INVALID_ARGUMENT as ParseRequest.
 absl::Status ParseOwnFields(const v1::AttendRequest& request, const RequestPayloads& payloads,
                             const SharedTensors& shared, const ValidationContext& context,
                             ComputeRequest& compute);

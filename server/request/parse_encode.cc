@@ -12,12 +12,12 @@ namespace {
 
 using Request = v1::EncodeRequest;
 
-// Fills first_layer, layers and width.
+// Fills the layers of the span.
 absl::Status ParseSpan(const Request& request, ComputeRequest& compute) {
   const ModelDescription& model = compute.description();
   const LayerShape& layer = model.layer;
   if (absl::Status status = CheckNeedsNoMemory(layer); !status.ok()) return status;
-  compute.layers = model.layers;
+  compute.span.layers = model.layers;
   if (request.has_layers()) {
     const int64_t first = request.layers().first();
     const int64_t count = request.layers().count();
@@ -26,35 +26,34 @@ absl::Status ParseSpan(const Request& request, ComputeRequest& compute) {
                      absl::StrCat("a span of 1 or more of the layers 0..", model.layers - 1),
                      absl::StrCat("first ", first, ", count ", count));
     }
-    compute.first_layer = first;
-    compute.layers = count;
+    compute.span.first_layer = first;
+    compute.span.layers = count;
   }
-  compute.width = layer.layer_width();
-  if (compute.width != layer.hidden_size && compute.layers > 1) {
+  if (compute.width() != layer.hidden_size && compute.span.layers > 1) {
     return Refusal("layers",
                    absl::StrCat("one layer, as the model's take ", layer.hidden_size,
-                                " columns and give ", compute.width),
-                   absl::StrCat(compute.layers));
+                                " columns and give ", compute.width()),
+                   absl::StrCat(compute.span.layers));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<int64_t>> ParseLayerList(
     const char* field, const google::protobuf::RepeatedField<uint32_t>& came,
-    const ComputeRequest& compute) {
-  const int64_t last = compute.first_layer + compute.layers - 1;
-  std::vector<bool> seen(compute.layers);
+    const LayerSpan& span) {
+  const int64_t last = span.first_layer + span.layers - 1;
+  std::vector<bool> seen(span.layers);
   std::vector<int64_t> layers;
   for (int i = 0; i < came.size(); ++i) {
     const int64_t layer = came[i];
     const std::string element = absl::StrCat(field, "[", i, "]");
-    if (layer < compute.first_layer || layer > last) {
-      return Refusal(element, absl::StrCat(compute.first_layer, "..", last), absl::StrCat(layer));
+    if (layer < span.first_layer || layer > last) {
+      return Refusal(element, absl::StrCat(span.first_layer, "..", last), absl::StrCat(layer));
     }
-    if (seen[layer - compute.first_layer]) {
+    if (seen[layer - span.first_layer]) {
       return Refusal(element, "each layer once", absl::StrCat(layer, " again"));
     }
-    seen[layer - compute.first_layer] = true;
+    seen[layer - span.first_layer] = true;
     layers.push_back(layer);
   }
   return layers;
@@ -81,39 +80,36 @@ std::optional<PoolingMode> ModeOf(v1::Pooling pooling) {
 
 absl::Status ParsePooling(const Request& request, ComputeRequest& compute) {
   if (!request.return_pooled()) return absl::OkStatus();
-  PooledOutput pooled{.normalize = request.normalize_pooled(), .width = compute.width};
+  PooledOutput pooled{.normalize = request.normalize_pooled()};
   if (request.pooling() == v1::MODEL_POOLING) {
-    const auto& described = compute.description().pooling;
-    if (!described) {
+    if (!compute.description().pooling) {
       return Refusal("pooling", "a mode, as the model's checkpoint says nothing about pooling",
                      "MODEL_POOLING");
     }
-    pooled.width = described->width(compute.width);
   } else if (request.pooling() == v1::CLASSIFIER) {
-    const auto& described = compute.description().classifier;
-    if (!described) {
+    if (!compute.description().classifier) {
       return Refusal("pooling", "another one, as the model's checkpoint has no classification head",
                      "CLASSIFIER");
     }
-    pooled.classifies = true;
-    pooled.width = described->width(compute.width);
+    pooled.pooling = ClassifierPooling();
   } else if (std::optional<PoolingMode> mode = ModeOf(request.pooling())) {
-    pooled.modes = {*mode};
+    pooled.pooling = *mode;
   } else {
     return Refusal("pooling", "a Pooling value", absl::StrCat(static_cast<int>(request.pooling())));
   }
-  compute.pooled = std::move(pooled);
+  compute.outputs.pooled = pooled;
   return absl::OkStatus();
 }
 
 absl::Status ParseOutputs(const Request& request, ComputeRequest& compute) {
-  auto intermediate = ParseLayerList("intermediate_layers", request.intermediate_layers(), compute);
+  auto intermediate =
+      ParseLayerList("intermediate_layers", request.intermediate_layers(), compute.span);
   if (!intermediate.ok()) return intermediate.status();
-  auto attention = ParseLayerList("attention_layers", request.attention_layers(), compute);
+  auto attention = ParseLayerList("attention_layers", request.attention_layers(), compute.span);
   if (!attention.ok()) return attention.status();
-  compute.wants_hidden_states = !request.omit_hidden_states();
-  compute.intermediate_layers = *std::move(intermediate);
-  compute.attention.layers = *std::move(attention);
+  if (!request.omit_hidden_states()) compute.outputs.hidden_states.emplace();
+  compute.outputs.intermediate_layers = *std::move(intermediate);
+  compute.outputs.attention.layers = *std::move(attention);
   return ParsePooling(request, compute);
 }
 
@@ -184,8 +180,8 @@ absl::Status ParseTokenIds(const Request& request, const RequestPayloads& payloa
   if (!compute.description().embeddings) {
     return Refusal("token_ids", "none, as the model has no embeddings", "a tensor");
   }
-  if (compute.first_layer != 0) {
-    return Refusal("layers.first", "0 with token_ids", absl::StrCat(compute.first_layer));
+  if (compute.span.first_layer != 0) {
+    return Refusal("layers.first", "0 with token_ids", absl::StrCat(compute.span.first_layer));
   }
   const WireTensor words =
       payloads.Of("token_ids", request.token_ids(), Request::kTokenIdsFieldNumber);
@@ -235,7 +231,7 @@ absl::Status CheckPlaces(const TokenLayout& layout, int64_t tokens_before,
   return absl::OkStatus();
 }
 
-// Fills layout, input and features.
+// Fills layout and input.
 absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared,
                            const ValidationContext& context, ComputeRequest& compute) {
   const int64_t max_tokens = context.limits.max_request_tokens;
@@ -244,21 +240,23 @@ absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared
     return Refusal("features", "none, as the model has nothing to put before or onto them",
                    "a tensor");
   }
-  if (compute.first_layer != 0) {
-    return Refusal("layers.first", "0 with features", absl::StrCat(compute.first_layer));
+  if (compute.span.first_layer != 0) {
+    return Refusal("layers.first", "0 with features", absl::StrCat(compute.span.first_layer));
   }
   absl::Status status = ParseRows(tensor, front->width(compute.description().layer.hidden_size),
                                   shared, max_tokens, compute);
   if (status.ok()) status = CheckPart(context, compute);
   if (status.ok()) status = CheckPlaces(compute.layout, TokensBefore(context), *front);
   if (!status.ok()) return status;
-  compute.features = std::move(compute.layout);
-  compute.layout = WithRowsBefore(*compute.features, front->own_rows());
+  FeatureRows features{std::get<CheckedTensor>(std::move(compute.input)),
+                       std::move(compute.layout)};
+  compute.layout = WithRowsBefore(features.layout, front->own_rows());
   if (front->positions > 0) {
-    for (int32_t& position : compute.features->positions) {
+    for (int32_t& position : features.layout.positions) {
       position += static_cast<int32_t>(TokensBefore(context));
     }
   }
+  compute.input = std::move(features);
   if (compute.layout.rows > max_tokens) {
     return Refusal("features",
                    absl::StrCat("at most ", max_tokens, " tokens with the ", front->own_rows(),

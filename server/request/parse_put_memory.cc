@@ -19,8 +19,6 @@ absl::StatusOr<absl::Duration> CheckAge(int64_t time_to_live_ms, absl::Duration 
 
 absl::Status ParseRegistration(const v1::PutMemoryRequest& request, const RequestPayloads& payloads,
                                const ValidationContext& context, ComputeRequest& compute) {
-  compute.operation = Operation::kPutMemory;
-  compute.wants_hidden_states = false;
   if (absl::Status status = ParseLayer(request.layer(), compute); !status.ok()) return status;
   const absl::StatusOr<absl::Duration> age =
       CheckAge(request.time_to_live_ms(), context.memories.limits().max_age);
@@ -31,10 +29,11 @@ absl::Status ParseRegistration(const v1::PutMemoryRequest& request, const Reques
                   {compute.layer_shape(), context.limits.max_request_tokens,
                    request.layout() == v1::SEQUENCE_FIRST});
   if (!memory.ok()) return memory.status();
-  auto room = context.memories.Reserve({compute.model, compute.first_layer, memory->layout});
+  auto room =
+      context.memories.Reserve({compute.span.model, compute.span.first_layer, memory->layout});
   if (!room.ok()) return room.status();
-  compute.memory = *std::move(memory);
-  compute.registration = {*std::move(room), *age};
+  compute.operation = Registration{*std::move(room), *age};
+  compute.keys = *std::move(memory);
   return absl::OkStatus();
 }
 

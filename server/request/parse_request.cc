@@ -12,6 +12,13 @@
 namespace attendant::server {
 namespace {
 
+// Outputs have the type of the input's numbers.
+DataType DefaultDtype(const Input& input) {
+  if (const auto* features = std::get_if<FeatureRows>(&input)) return features->tensor.dtype;
+  const auto* hidden_states = std::get_if<CheckedTensor>(&input);
+  return hidden_states ? hidden_states->dtype : DataType::kFloat32;
+}
+
 template <typename Request>
 absl::StatusOr<ComputeRequest> ValidateEither(const Request& request,
                                               const RequestPayloads& payloads,
@@ -19,7 +26,7 @@ absl::StatusOr<ComputeRequest> ValidateEither(const Request& request,
   auto model = FindModel(context.models, request.model());
   if (!model.ok()) return model.status();
   ComputeRequest compute;
-  compute.model = *std::move(model);
+  compute.span.model = *std::move(model);
   const SharedTensors shared = CollectShared(request, payloads);
   absl::Status status = CheckRequestId(request.request_id());
   if (status.ok()) status = CheckLayout(request.layout());
@@ -33,11 +40,10 @@ absl::StatusOr<ComputeRequest> ValidateEither(const Request& request,
   if (status.ok()) status = ParseGates(shared, compute);
   if (status.ok()) status = ParseQueryRows(shared, compute);
   if (!status.ok()) return status;
-  const CheckedTensor* hidden_states = std::get_if<CheckedTensor>(&compute.input);
-  absl::StatusOr<DataType> dtype = CheckOutputDtype(
-      request.output_dtype(), hidden_states ? hidden_states->dtype : DataType::kFloat32);
+  absl::StatusOr<DataType> dtype =
+      CheckOutputDtype(request.output_dtype(), DefaultDtype(compute.input));
   if (!dtype.ok()) return dtype.status();
-  compute.output_dtype = *dtype;
+  compute.outputs.dtype = *dtype;
   compute.request_id = request.request_id();
   return compute;
 }
@@ -62,7 +68,7 @@ absl::StatusOr<ComputeRequest> ParseRequest(const v1::PutMemoryRequest& request,
   auto model = FindModel(context.models, request.model());
   if (!model.ok()) return model.status();
   ComputeRequest compute;
-  compute.model = *std::move(model);
+  compute.span.model = *std::move(model);
   compute.request_id = request.request_id();
   absl::Status status = CheckRequestId(request.request_id());
   if (status.ok()) status = CheckLayout(request.layout());

@@ -56,7 +56,7 @@ absl::Status CheckPlaces(const ComputeRequest& compute) {
 absl::Status ParseBias(const SharedTensors& shared, ComputeRequest& compute) {
   if (absl::Status status = CheckPlaces(compute); !status.ok()) return status;
   const AttentionKind kind = compute.description().layer.attention;
-  if (!ScoresPairs(kind) && (shared.attention_bias || !compute.attention.layers.empty())) {
+  if (!ScoresPairs(kind) && (shared.attention_bias || !compute.outputs.attention.layers.empty())) {
     return Refusal(shared.attention_bias ? "attention_bias" : "attention probabilities",
                    absl::StrCat("none, as ", Name(kind), " attention has no scores of pairs"),
                    shared.attention_bias ? "a tensor" : "a layer");
@@ -73,14 +73,15 @@ absl::Status ParseGates(const SharedTensors& shared, ComputeRequest& compute) {
   const absl::Span<const float> gates = shared.head_gates;
   const int64_t heads = compute.description().layer.heads;
   const int64_t count = static_cast<int64_t>(gates.size());
-  if (count != 0 && count != heads && count != compute.layers * heads) {
-    return Refusal("head_gates",
-                   absl::StrCat(heads, " numbers, one for each head",
-                                compute.layers == 1
-                                    ? ""
-                                    : absl::StrCat(", or ", compute.layers * heads,
-                                                   ", for each of ", compute.layers, " layers")),
-                   absl::StrCat(count));
+  if (count != 0 && count != heads && count != compute.span.layers * heads) {
+    return Refusal(
+        "head_gates",
+        absl::StrCat(heads, " numbers, one for each head",
+                     compute.span.layers == 1
+                         ? ""
+                         : absl::StrCat(", or ", compute.span.layers * heads, ", for each of ",
+                                        compute.span.layers, " layers")),
+        absl::StrCat(count));
   }
   for (int64_t i = 0; i < count; ++i) {
     if (gates[i] >= 0 && gates[i] <= 1) continue;
@@ -93,7 +94,7 @@ absl::Status ParseGates(const SharedTensors& shared, ComputeRequest& compute) {
 
 absl::Status ParseQueryRows(const SharedTensors& shared, ComputeRequest& compute) {
   if (shared.query_rows.empty()) return absl::OkStatus();
-  if (!compute.wants_hidden_states) {
+  if (!compute.outputs.hidden_states) {
     return Refusal("query_rows", "none with omit_hidden_states",
                    absl::StrCat(shared.query_rows.size()));
   }
@@ -103,7 +104,7 @@ absl::Status ParseQueryRows(const SharedTensors& shared, ComputeRequest& compute
     return Refusal(absl::StrCat("query_rows[", i, "]"),
                    absl::StrCat("0..", compute.layout.rows - 1), absl::StrCat(row));
   }
-  compute.query_tokens = TokensOfRows(compute.layout, shared.query_rows);
+  compute.outputs.hidden_states->tokens = TokensOfRows(compute.layout, shared.query_rows);
   return absl::OkStatus();
 }
 
@@ -120,7 +121,7 @@ absl::Status ParseAttentionForm(v1::AttentionForm form, uint32_t top_k, ComputeR
                                         : "0 without attention_form TOP_KEYS",
                    absl::StrCat(top_k));
   }
-  AttentionOutput& attention = compute.attention;
+  AttentionOutput& attention = compute.outputs.attention;
   if (attention.weighted_values && compute.attends_memory()) {
     return Refusal("return_weighted_values", "false with a memory", "true");
   }

@@ -9,7 +9,7 @@
 namespace attendant::server {
 
 void RequestAccount::Describe(const ComputeRequest& compute) {
-  record_.model = compute.model->name;
+  record_.model = compute.span.model->name;
   record_.tokens = compute.tokens();
   record_.padded_tokens = compute.rows();
   request_id_ = compute.request_id;

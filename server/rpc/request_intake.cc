@@ -94,9 +94,9 @@ absl::StatusOr<PreparedRequest> PrepareItem(const StreamItem& item,
   absl::StatusOr<PreparedRequest> prepared =
       Prepare(message.request(), payloads, item.bytes, context, sequence.get());
   if (!prepared.ok() || sequence == nullptr) return prepared;
-  status = sequence->Admit(prepared->compute.span(), context.memories);
+  status = sequence->Admit(prepared->compute.span, context.memories);
   if (!status.ok()) return status;
-  prepared->compute.part_of = sequence;
+  prepared->compute.keys = Chunk{sequence};
   return prepared;
 }
 

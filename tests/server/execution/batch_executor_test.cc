@@ -15,8 +15,7 @@ class BatchExecutorTest : public ::testing::Test {
   // Both layers of "tiny" on one sequence of two ids.
   std::unique_ptr<Job> MakeJob(absl::Time deadline, bool cancelled) {
     ComputeRequest request;
-    request.model = TestModels().at("tiny");
-    request.layers = 2;
+    request.span = {TestModels().at("tiny"), 0, 2};
     request.layout.sequences = 1;
     request.layout.padded_length = 2;
     request.layout.rows = 2;
@@ -24,7 +23,7 @@ class BatchExecutorTest : public ::testing::Test {
     request.layout.positions = {0, 1};
     request.layout.runs = {{0, 2}};
     request.input = KeptIds{{1, 2}, {0, 1}, {}};
-    request.width = 32;
+    request.outputs.hidden_states.emplace();
     auto job = std::make_unique<EncodeJob>(
         std::move(request), std::make_shared<std::atomic<bool>>(cancelled),
         [this](JobOutcome outcome) { ended_.push_back(outcome.answer.status()); });

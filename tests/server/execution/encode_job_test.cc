@@ -15,7 +15,7 @@ class EncodeJobTest : public ::testing::Test {
     held_ = held;
     ComputeRequest request;
     // Owns `held`, though it is no memory.
-    request.registered = std::shared_ptr<const RegisteredMemory>(held, nullptr);
+    request.keys = RegisteredKeys{std::shared_ptr<const RegisteredMemory>(held, nullptr)};
     return std::make_unique<EncodeJob>(std::move(request), nullptr, [this](JobOutcome outcome) {
       ended_ = true;
       ok_ = outcome.answer.ok();
