@@ -33,8 +33,8 @@ int64_t SequenceStateBytes(const ModelDescription& model) {
 absl::Status StreamSequence::Admit(const LayerSpan& span, MemoryStore& memories) {
   if (begun_) {
     if (span == span_) return absl::OkStatus();
-    return Refusal("sequence", absl::StrCat("that of its parts before, ", Describe(span_)),
-                   Describe(span));
+    return InvalidField("sequence", absl::StrCat("that of its parts before, ", Describe(span_)),
+                        Describe(span));
   }
   const ModelDescription& model = span.model->encoder->description();
   room_.reset();

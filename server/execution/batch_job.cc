@@ -29,8 +29,8 @@ absl::Status RefuseNonfinite(const char* field, const CheckedTensor& tensor, int
   while (std::isfinite(values[column])) ++column;
   std::vector<int64_t> index = {row, column};
   if (tensor.shape.size() == 3) index = {row / tensor.dim(1), row % tensor.dim(1), column};
-  return Refusal(absl::StrCat(field, ShapeToString(index)), "a finite number",
-                 absl::StrCat(values[column]));
+  return InvalidField(absl::StrCat(field, ShapeToString(index)), "a finite number",
+                      absl::StrCat(values[column]));
 }
 
 }  // namespace

@@ -9,8 +9,8 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> FindModel(const ServedModels&
                                                              const std::string& name) {
   if (name.empty()) {
     if (models.size() == 1) return models.begin()->second;
-    return Refusal("model", absl::StrCat("a name, as the server has ", models.size(), " models"),
-                   "none");
+    return InvalidField(
+        "model", absl::StrCat("a name, as the server has ", models.size(), " models"), "none");
   }
   const auto found = models.find(name);
   if (found != models.end()) return found->second;

@@ -17,8 +17,8 @@ absl::Status RefuseValue(const CheckedTensor& bias, int64_t element, float value
   for (size_t i = index.size(); i-- > 0; element /= bias.shape[i]) {
     index[i] = element % bias.shape[i];
   }
-  return Refusal(absl::StrCat(kField, ShapeToString(index)), "a number or minus infinity",
-                 std::isnan(value) ? "NaN" : "plus infinity");
+  return InvalidField(absl::StrCat(kField, ShapeToString(index)), "a number or minus infinity",
+                      std::isnan(value) ? "NaN" : "plus infinity");
 }
 
 }  // namespace
@@ -30,10 +30,10 @@ absl::StatusOr<CheckedTensor> CheckBias(const WireTensor& tensor, absl::Span<con
   for (int i = 0; broadcasts && i < 4; ++i) broadcasts = shape[i] == 1 || shape[i] == full[i];
   if (!broadcasts) {
     const absl::Span<const int64_t> came(shape.data(), static_cast<size_t>(shape.size()));
-    return Refusal(absl::StrCat(kField, ".shape"),
-                   absl::StrCat(has_memory ? "[B, H, S, M] = " : "[B, H, S, S] = ",
-                                ShapeToString(full), " or 1 in places"),
-                   ShapeText(came));
+    return InvalidField(absl::StrCat(kField, ".shape"),
+                        absl::StrCat(has_memory ? "[B, H, S, M] = " : "[B, H, S, S] = ",
+                                     ShapeToString(full), " or 1 in places"),
+                        ShapeText(came));
   }
   return CheckTensor(tensor, ElementKind::kFloat);
 }

@@ -31,10 +31,10 @@ absl::StatusOr<MemoryInput> CheckMemory(const v1::Memory& memory, const RequestP
   const LayerShape& layer = claims.layer;
   absl::Status status = CheckTakesMemory(layer);
   if (status.ok() && !memory.has_hidden_states()) {
-    status = Refusal("memory.hidden_states", "a tensor", "none");
+    status = InvalidField("memory.hidden_states", "a tensor", "none");
   }
   if (status.ok() && !memory.has_values() && layer.value_inputs() != layer.key_inputs()) {
-    status = Refusal(
+    status = InvalidField(
         "memory.values",
         absl::StrCat("a tensor of ", layer.value_inputs(),
                      " columns, as values are made of other ones than keys, ", layer.key_inputs()),
@@ -64,42 +64,42 @@ absl::StatusOr<MemoryInput> CheckMemory(const v1::Memory& memory, const RequestP
     input.values = *std::move(values);
   }
   if (input.rows() <= claims.max_tokens) return input;
-  return Refusal("memory",
-                 absl::StrCat("at most ", claims.max_tokens,
-                              " rows beside those of the request's hidden_states"),
-                 absl::StrCat(input.rows()));
+  return InvalidField("memory",
+                      absl::StrCat("at most ", claims.max_tokens,
+                                   " rows beside those of the request's hidden_states"),
+                      absl::StrCat(input.rows()));
 }
 
 absl::Status CheckTakesMemory(const LayerShape& layer) {
   if (layer.takes_memory()) return absl::OkStatus();
   if (layer.relative_positions.kind != RelativePositions::kNone) {
-    return Refusal(
+    return InvalidField(
         "memory",
         absl::StrCat("none, as the model's positions, ", Name(layer.relative_positions.kind),
                      ", are relative to others of one sequence"),
         "one");
   }
   if (layer.window > 0) {
-    return Refusal("memory",
-                   absl::StrCat("none, as the layer's window of ", layer.window,
-                                " is around the query in one sequence"),
-                   "one");
+    return InvalidField("memory",
+                        absl::StrCat("none, as the layer's window of ", layer.window,
+                                     " is around the query in one sequence"),
+                        "one");
   }
-  return Refusal("memory",
-                 layer.bottleneck > 0
-                     ? std::string("none, as the layer attends behind a bottleneck of its own")
-                     : absl::StrCat("none, as ", Name(layer.attention),
-                                    " attention is of the places in one sequence"),
-                 "one");
+  return InvalidField("memory",
+                      layer.bottleneck > 0
+                          ? std::string("none, as the layer attends behind a bottleneck of its own")
+                          : absl::StrCat("none, as ", Name(layer.attention),
+                                         " attention is of the places in one sequence"),
+                      "one");
 }
 
 absl::Status CheckNeedsNoMemory(const LayerShape& layer) {
   if (!layer.needs_memory()) return absl::OkStatus();
-  return Refusal("memory",
-                 absl::StrCat("one, with Attend, as queries are made of ", layer.hidden_size,
-                              " columns, keys of ", layer.key_inputs(), " and values of ",
-                              layer.value_inputs()),
-                 "none");
+  return InvalidField("memory",
+                      absl::StrCat("one, with Attend, as queries are made of ", layer.hidden_size,
+                                   " columns, keys of ", layer.key_inputs(), " and values of ",
+                                   layer.value_inputs()),
+                      "none");
 }
 
 }  // namespace attendant::server

@@ -13,15 +13,15 @@ absl::Status ParseStage(v1::AttendStage stage, ComputeRequest& compute) {
   switch (stage) {
     case v1::CONTEXT:
       if (layer.heads == 0) {
-        return Refusal("stage", "PROJECTED or BLOCK, as the layer has been pruned of all heads",
-                       "CONTEXT");
+        return InvalidField(
+            "stage", "PROJECTED or BLOCK, as the layer has been pruned of all heads", "CONTEXT");
       }
       compute.operation = AttendStage::kContext;
       return absl::OkStatus();
     case v1::PROJECTED:
       if (!layer.has_output_projection) {
-        return Refusal("stage", "CONTEXT or BLOCK, as the model has no output projection",
-                       "PROJECTED");
+        return InvalidField("stage", "CONTEXT or BLOCK, as the model has no output projection",
+                            "PROJECTED");
       }
       compute.operation = AttendStage::kProjected;
       return absl::OkStatus();
@@ -29,15 +29,16 @@ absl::Status ParseStage(v1::AttendStage stage, ComputeRequest& compute) {
       compute.operation = AttendStage::kBlock;
       return absl::OkStatus();
     default:
-      return Refusal("stage", "CONTEXT, PROJECTED or BLOCK", absl::StrCat(static_cast<int>(stage)));
+      return InvalidField("stage", "CONTEXT, PROJECTED or BLOCK",
+                          absl::StrCat(static_cast<int>(stage)));
   }
 }
 
 absl::Status CheckSequences(const ComputeRequest& compute) {
   const int64_t sequences = compute.layout.sequences, came = compute.key_layout().sequences;
   if (came == 1 || came == sequences) return absl::OkStatus();
-  return Refusal("memory", absl::StrCat("B = ", sequences, " sequences, or 1 for all"),
-                 absl::StrCat(came));
+  return InvalidField("memory", absl::StrCat("B = ", sequences, " sequences, or 1 for all"),
+                      absl::StrCat(came));
 }
 
 absl::Status ParseRegistered(const std::string& handle, MemoryStore& memories,
@@ -46,10 +47,10 @@ absl::Status ParseRegistered(const std::string& handle, MemoryStore& memories,
   if (!found.ok()) return found.status();
   const MemoryOrigin& origin = (*found)->origin();
   if (origin.model != compute.span.model || origin.layer != compute.span.first_layer) {
-    return Refusal("memory_handle",
-                   absl::StrCat("a memory of model ", compute.span.model->name, ", layer ",
-                                compute.span.first_layer),
-                   absl::StrCat("one of ", origin.model->name, ", layer ", origin.layer));
+    return InvalidField("memory_handle",
+                        absl::StrCat("a memory of model ", compute.span.model->name, ", layer ",
+                                     compute.span.first_layer),
+                        absl::StrCat("one of ", origin.model->name, ", layer ", origin.layer));
   }
   compute.keys = RegisteredKeys{*std::move(found)};
   return CheckSequences(compute);
@@ -60,7 +61,7 @@ absl::Status ParseMemory(const v1::AttendRequest& request, const RequestPayloads
                          const ValidationContext& context, ComputeRequest& compute) {
   const LayerShape layer = compute.layer_shape();
   if (!request.memory_handle().empty()) {
-    if (request.has_memory()) return Refusal("memory_handle", "either it or memory", "both");
+    if (request.has_memory()) return InvalidField("memory_handle", "either it or memory", "both");
     return ParseRegistered(request.memory_handle(), context.memories, compute);
   }
   if (!request.has_memory()) return CheckNeedsNoMemory(layer);
@@ -77,8 +78,8 @@ absl::Status ParseMemory(const v1::AttendRequest& request, const RequestPayloads
 
 absl::Status ParseLayer(uint32_t layer, ComputeRequest& compute) {
   if (layer >= compute.description().layers) {
-    return Refusal("layer", absl::StrCat("0..", compute.description().layers - 1),
-                   absl::StrCat(layer));
+    return InvalidField("layer", absl::StrCat("0..", compute.description().layers - 1),
+                        absl::StrCat(layer));
   }
   compute.span.first_layer = layer;
   compute.span.layers = 1;
@@ -91,7 +92,7 @@ absl::Status ParseOwnFields(const v1::AttendRequest& request, const RequestPaylo
   absl::Status status = ParseLayer(request.layer(), compute);
   status.Update(ParseStage(request.stage(), compute));
   if (!status.ok()) return status;
-  if (!request.has_hidden_states()) return Refusal("hidden_states", "a tensor", "none");
+  if (!request.has_hidden_states()) return InvalidField("hidden_states", "a tensor", "none");
   compute.outputs.hidden_states.emplace();
   AttentionOutput& attention = compute.outputs.attention;
   attention.probabilities = request.return_attention_probabilities();

@@ -22,18 +22,18 @@ absl::Status ParseSpan(const Request& request, ComputeRequest& compute) {
     const int64_t first = request.layers().first();
     const int64_t count = request.layers().count();
     if (count < 1 || first + count > model.layers) {
-      return Refusal("layers",
-                     absl::StrCat("a span of 1 or more of the layers 0..", model.layers - 1),
-                     absl::StrCat("first ", first, ", count ", count));
+      return InvalidField("layers",
+                          absl::StrCat("a span of 1 or more of the layers 0..", model.layers - 1),
+                          absl::StrCat("first ", first, ", count ", count));
     }
     compute.span.first_layer = first;
     compute.span.layers = count;
   }
   if (compute.width() != layer.hidden_size && compute.span.layers > 1) {
-    return Refusal("layers",
-                   absl::StrCat("one layer, as the model's take ", layer.hidden_size,
-                                " columns and give ", compute.width()),
-                   absl::StrCat(compute.span.layers));
+    return InvalidField("layers",
+                        absl::StrCat("one layer, as the model's take ", layer.hidden_size,
+                                     " columns and give ", compute.width()),
+                        absl::StrCat(compute.span.layers));
   }
   return absl::OkStatus();
 }
@@ -48,10 +48,10 @@ absl::StatusOr<std::vector<int64_t>> ParseLayerList(
     const int64_t layer = came[i];
     const std::string element = absl::StrCat(field, "[", i, "]");
     if (layer < span.first_layer || layer > last) {
-      return Refusal(element, absl::StrCat(span.first_layer, "..", last), absl::StrCat(layer));
+      return InvalidField(element, absl::StrCat(span.first_layer, "..", last), absl::StrCat(layer));
     }
     if (seen[layer - span.first_layer]) {
-      return Refusal(element, "each layer once", absl::StrCat(layer, " again"));
+      return InvalidField(element, "each layer once", absl::StrCat(layer, " again"));
     }
     seen[layer - span.first_layer] = true;
     layers.push_back(layer);
@@ -83,19 +83,21 @@ absl::Status ParsePooling(const Request& request, ComputeRequest& compute) {
   PooledOutput pooled{.normalize = request.normalize_pooled()};
   if (request.pooling() == v1::MODEL_POOLING) {
     if (!compute.description().pooling) {
-      return Refusal("pooling", "a mode, as the model's checkpoint says nothing about pooling",
-                     "MODEL_POOLING");
+      return InvalidField("pooling", "a mode, as the model's checkpoint says nothing about pooling",
+                          "MODEL_POOLING");
     }
   } else if (request.pooling() == v1::CLASSIFIER) {
     if (!compute.description().classifier) {
-      return Refusal("pooling", "another one, as the model's checkpoint has no classification head",
-                     "CLASSIFIER");
+      return InvalidField("pooling",
+                          "another one, as the model's checkpoint has no classification head",
+                          "CLASSIFIER");
     }
     pooled.pooling = ClassifierPooling();
   } else if (std::optional<PoolingMode> mode = ModeOf(request.pooling())) {
     pooled.pooling = *mode;
   } else {
-    return Refusal("pooling", "a Pooling value", absl::StrCat(static_cast<int>(request.pooling())));
+    return InvalidField("pooling", "a Pooling value",
+                        absl::StrCat(static_cast<int>(request.pooling())));
   }
   compute.outputs.pooled = pooled;
   return absl::OkStatus();
@@ -127,12 +129,12 @@ absl::StatusOr<std::optional<CheckedTensor>> ParseBesideIds(const WireTensor& te
 absl::Status ParseTruncation(const Request& request, ComputeRequest& compute) {
   if (request.truncation() == v1::NO_TRUNCATION) return absl::OkStatus();
   if (!v1::Truncation_IsValid(request.truncation())) {
-    return Refusal("truncation", "a Truncation value",
-                   absl::StrCat(static_cast<int>(request.truncation())));
+    return InvalidField("truncation", "a Truncation value",
+                        absl::StrCat(static_cast<int>(request.truncation())));
   }
   if (!request.has_token_ids() || request.has_position_ids()) {
-    return Refusal("truncation", "none but with token_ids at their default positions",
-                   v1::Truncation_Name(request.truncation()));
+    return InvalidField("truncation", "none but with token_ids at their default positions",
+                        v1::Truncation_Name(request.truncation()));
   }
   const TruncationSide side =
       request.truncation() == v1::TRUNCATE_LEFT ? TruncationSide::kLeft : TruncationSide::kRight;
@@ -152,14 +154,14 @@ absl::Status CheckModelOfParts(const Request& request, const ValidationContext& 
                                const ComputeRequest& compute) {
   if (context.sequence == nullptr) return absl::OkStatus();
   if (const std::string why = WhyNotInParts(compute.description()); !why.empty()) {
-    return Refusal("sequence", absl::StrCat("0, as the model takes none in parts: ", why),
-                   absl::StrCat(context.sequence->number()));
+    return InvalidField("sequence", absl::StrCat("0, as the model takes none in parts: ", why),
+                        absl::StrCat(context.sequence->number()));
   }
   if (request.truncation() == v1::NO_TRUNCATION || !v1::Truncation_IsValid(request.truncation())) {
     return absl::OkStatus();
   }
-  return Refusal("truncation", "none of a sequence that comes in parts",
-                 v1::Truncation_Name(request.truncation()));
+  return InvalidField("truncation", "none of a sequence that comes in parts",
+                      v1::Truncation_Name(request.truncation()));
 }
 
 // Whether the layout is that of a part.
@@ -168,9 +170,9 @@ absl::Status CheckPart(const ValidationContext& context, const ComputeRequest& c
   if (context.sequence == nullptr || (layout.sequences == 1 && layout.leading)) {
     return absl::OkStatus();
   }
-  return Refusal("sequence", "one sequence that keeps its first tokens in a part",
-                 layout.sequences == 1 ? "padding before a token"
-                                       : absl::StrCat(layout.sequences, " sequences"));
+  return InvalidField("sequence", "one sequence that keeps its first tokens in a part",
+                      layout.sequences == 1 ? "padding before a token"
+                                            : absl::StrCat(layout.sequences, " sequences"));
 }
 
 // Fills layout and input.
@@ -178,18 +180,18 @@ absl::Status ParseTokenIds(const Request& request, const RequestPayloads& payloa
                            const SharedTensors& shared, const ValidationContext& context,
                            ComputeRequest& compute) {
   if (!compute.description().embeddings) {
-    return Refusal("token_ids", "none, as the model has no embeddings", "a tensor");
+    return InvalidField("token_ids", "none, as the model has no embeddings", "a tensor");
   }
   if (compute.span.first_layer != 0) {
-    return Refusal("layers.first", "0 with token_ids", absl::StrCat(compute.span.first_layer));
+    return InvalidField("layers.first", "0 with token_ids", absl::StrCat(compute.span.first_layer));
   }
   const WireTensor words =
       payloads.Of("token_ids", request.token_ids(), Request::kTokenIdsFieldNumber);
   const auto& dims = request.token_ids().shape();
   if (dims.size() != 2 && dims.size() != 1) {
-    return Refusal("token_ids.shape",
-                   shared.sequence_first ? "[S, B]" : "[B, S], or [T] with lengths",
-                   ShapeText({dims.data(), static_cast<size_t>(dims.size())}));
+    return InvalidField("token_ids.shape",
+                        shared.sequence_first ? "[S, B]" : "[B, S], or [T] with lengths",
+                        ShapeText({dims.data(), static_cast<size_t>(dims.size())}));
   }
   absl::StatusOr<CheckedTensor> token_ids = CheckTensor(words, ElementKind::kInteger);
   if (!token_ids.ok()) return token_ids.status();
@@ -223,10 +225,10 @@ absl::Status CheckPlaces(const TokenLayout& layout, int64_t tokens_before,
   for (int64_t b = 0; b < layout.sequences; ++b) {
     const int64_t rows = tokens_before + (layout.packed ? layout.length(b) : layout.padded_length);
     if (rows == places || rows == 0 || (rows < places && !front.needs_every)) continue;
-    return Refusal("features",
-                   absl::StrCat(front.needs_every ? "" : "at most ", places,
-                                " rows in a sequence, one for each position of the model"),
-                   absl::StrCat(rows, " in sequence ", b));
+    return InvalidField("features",
+                        absl::StrCat(front.needs_every ? "" : "at most ", places,
+                                     " rows in a sequence, one for each position of the model"),
+                        absl::StrCat(rows, " in sequence ", b));
   }
   return absl::OkStatus();
 }
@@ -237,11 +239,11 @@ absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared
   const int64_t max_tokens = context.limits.max_request_tokens;
   const std::optional<FrontShape>& front = compute.description().front;
   if (!front) {
-    return Refusal("features", "none, as the model has nothing to put before or onto them",
-                   "a tensor");
+    return InvalidField("features", "none, as the model has nothing to put before or onto them",
+                        "a tensor");
   }
   if (compute.span.first_layer != 0) {
-    return Refusal("layers.first", "0 with features", absl::StrCat(compute.span.first_layer));
+    return InvalidField("layers.first", "0 with features", absl::StrCat(compute.span.first_layer));
   }
   absl::Status status = ParseRows(tensor, front->width(compute.description().layer.hidden_size),
                                   shared, max_tokens, compute);
@@ -258,10 +260,10 @@ absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared
   }
   compute.input = std::move(features);
   if (compute.layout.rows > max_tokens) {
-    return Refusal("features",
-                   absl::StrCat("at most ", max_tokens, " tokens with the ", front->own_rows(),
-                                " rows of the model before each sequence"),
-                   absl::StrCat(compute.layout.rows));
+    return InvalidField("features",
+                        absl::StrCat("at most ", max_tokens, " tokens with the ", front->own_rows(),
+                                     " rows of the model before each sequence"),
+                        absl::StrCat(compute.layout.rows));
   }
   return absl::OkStatus();
 }
@@ -273,17 +275,17 @@ absl::Status ParseInput(const Request& request, const RequestPayloads& payloads,
                      static_cast<int>(request.has_token_ids()) +
                      static_cast<int>(request.has_features());
   if (inputs != 1) {
-    return Refusal("hidden_states", "exactly one of it, token_ids and features",
-                   absl::StrCat(inputs));
+    return InvalidField("hidden_states", "exactly one of it, token_ids and features",
+                        absl::StrCat(inputs));
   }
   if (request.has_token_ids()) {
     return ParseTokenIds(request, payloads, shared, context, compute);
   }
   if (request.has_token_type_ids()) {
-    return Refusal("token_type_ids", "none without token_ids", "a tensor");
+    return InvalidField("token_type_ids", "none without token_ids", "a tensor");
   }
   if (request.has_position_ids()) {
-    return Refusal("position_ids", "none without token_ids", "a tensor");
+    return InvalidField("position_ids", "none without token_ids", "a tensor");
   }
   if (absl::Status status = ParseTruncation(request, compute); !status.ok()) return status;
   if (request.has_features()) {

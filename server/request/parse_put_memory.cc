@@ -11,8 +11,8 @@ absl::StatusOr<absl::Duration> CheckAge(int64_t time_to_live_ms, absl::Duration 
   const absl::Duration age = absl::Milliseconds(time_to_live_ms);
   if (time_to_live_ms == 0) return max_age;
   if (time_to_live_ms > 0 && age <= max_age) return age;
-  return Refusal("time_to_live_ms", absl::StrCat("0..", absl::ToInt64Milliseconds(max_age)),
-                 absl::StrCat(time_to_live_ms));
+  return InvalidField("time_to_live_ms", absl::StrCat("0..", absl::ToInt64Milliseconds(max_age)),
+                      absl::StrCat(time_to_live_ms));
 }
 
 }  // namespace
@@ -23,7 +23,7 @@ absl::Status ParseRegistration(const v1::PutMemoryRequest& request, const Reques
   const absl::StatusOr<absl::Duration> age =
       CheckAge(request.time_to_live_ms(), context.memories.limits().max_age);
   if (!age.ok()) return age.status();
-  if (!request.has_memory()) return Refusal("memory", "one", "none");
+  if (!request.has_memory()) return InvalidField("memory", "one", "none");
   absl::StatusOr<MemoryInput> memory =
       CheckMemory(request.memory(), payloads.Inside(v1::PutMemoryRequest::kMemoryFieldNumber),
                   {compute.layer_shape(), context.limits.max_request_tokens,

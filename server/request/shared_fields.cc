@@ -14,13 +14,13 @@ constexpr size_t kMaxRequestIdBytes = 256;
 
 absl::Status CheckRequestId(const std::string& request_id) {
   if (request_id.size() <= kMaxRequestIdBytes) return absl::OkStatus();
-  return Refusal("request_id", absl::StrCat("at most ", kMaxRequestIdBytes, " bytes"),
-                 absl::StrCat(request_id.size()));
+  return InvalidField("request_id", absl::StrCat("at most ", kMaxRequestIdBytes, " bytes"),
+                      absl::StrCat(request_id.size()));
 }
 
 absl::Status CheckLayout(v1::Layout layout) {
   if (v1::Layout_IsValid(layout)) return absl::OkStatus();
-  return Refusal("layout", "a Layout value", absl::StrCat(static_cast<int>(layout)));
+  return InvalidField("layout", "a Layout value", absl::StrCat(static_cast<int>(layout)));
 }
 
 absl::Status ParseRows(const WireTensor& rows, int64_t width, const SharedTensors& shared,
@@ -42,11 +42,11 @@ absl::Status CheckPlaces(const ComputeRequest& compute) {
     if (positions.empty()) continue;
     const int64_t reach = positions.back() - positions.front() + 1;
     if (reach <= places) continue;
-    return Refusal("attention_mask",
-                   absl::StrCat("sequences of at most ", places,
-                                " positions, as the attention was "
-                                "trained for"),
-                   absl::StrCat(reach, " in sequence ", b));
+    return InvalidField("attention_mask",
+                        absl::StrCat("sequences of at most ", places,
+                                     " positions, as the attention was "
+                                     "trained for"),
+                        absl::StrCat(reach, " in sequence ", b));
   }
   return absl::OkStatus();
 }
@@ -57,9 +57,9 @@ absl::Status ParseBias(const SharedTensors& shared, ComputeRequest& compute) {
   if (absl::Status status = CheckPlaces(compute); !status.ok()) return status;
   const AttentionKind kind = compute.description().layer.attention;
   if (!ScoresPairs(kind) && (shared.attention_bias || !compute.outputs.attention.layers.empty())) {
-    return Refusal(shared.attention_bias ? "attention_bias" : "attention probabilities",
-                   absl::StrCat("none, as ", Name(kind), " attention has no scores of pairs"),
-                   shared.attention_bias ? "a tensor" : "a layer");
+    return InvalidField(shared.attention_bias ? "attention_bias" : "attention probabilities",
+                        absl::StrCat("none, as ", Name(kind), " attention has no scores of pairs"),
+                        shared.attention_bias ? "a tensor" : "a layer");
   }
   if (!shared.attention_bias) return absl::OkStatus();
   absl::StatusOr<CheckedTensor> bias =
@@ -74,7 +74,7 @@ absl::Status ParseGates(const SharedTensors& shared, ComputeRequest& compute) {
   const int64_t heads = compute.description().layer.heads;
   const int64_t count = static_cast<int64_t>(gates.size());
   if (count != 0 && count != heads && count != compute.span.layers * heads) {
-    return Refusal(
+    return InvalidField(
         "head_gates",
         absl::StrCat(heads, " numbers, one for each head",
                      compute.span.layers == 1
@@ -85,8 +85,8 @@ absl::Status ParseGates(const SharedTensors& shared, ComputeRequest& compute) {
   }
   for (int64_t i = 0; i < count; ++i) {
     if (gates[i] >= 0 && gates[i] <= 1) continue;
-    return Refusal(absl::StrCat("head_gates[", i, "]"), "a number from 0 to 1",
-                   absl::StrCat(gates[i]));
+    return InvalidField(absl::StrCat("head_gates[", i, "]"), "a number from 0 to 1",
+                        absl::StrCat(gates[i]));
   }
   compute.head_gates.assign(gates.begin(), gates.end());
   return absl::OkStatus();
@@ -95,14 +95,14 @@ absl::Status ParseGates(const SharedTensors& shared, ComputeRequest& compute) {
 absl::Status ParseQueryRows(const SharedTensors& shared, ComputeRequest& compute) {
   if (shared.query_rows.empty()) return absl::OkStatus();
   if (!compute.outputs.hidden_states) {
-    return Refusal("query_rows", "none with omit_hidden_states",
-                   absl::StrCat(shared.query_rows.size()));
+    return InvalidField("query_rows", "none with omit_hidden_states",
+                        absl::StrCat(shared.query_rows.size()));
   }
   for (size_t i = 0; i < shared.query_rows.size(); ++i) {
     const int64_t row = shared.query_rows[i];
     if (row >= 0 && row < compute.layout.rows) continue;
-    return Refusal(absl::StrCat("query_rows[", i, "]"),
-                   absl::StrCat("0..", compute.layout.rows - 1), absl::StrCat(row));
+    return InvalidField(absl::StrCat("query_rows[", i, "]"),
+                        absl::StrCat("0..", compute.layout.rows - 1), absl::StrCat(row));
   }
   compute.outputs.hidden_states->tokens = TokensOfRows(compute.layout, shared.query_rows);
   return absl::OkStatus();
@@ -110,20 +110,20 @@ absl::Status ParseQueryRows(const SharedTensors& shared, ComputeRequest& compute
 
 absl::Status ParseAttentionForm(v1::AttentionForm form, uint32_t top_k, ComputeRequest& compute) {
   if (!v1::AttentionForm_IsValid(form)) {
-    return Refusal("attention_form", "an AttentionForm value",
-                   absl::StrCat(static_cast<int>(form)));
+    return InvalidField("attention_form", "an AttentionForm value",
+                        absl::StrCat(static_cast<int>(form)));
   }
   const int64_t most = form == v1::TOP_KEYS ? compute.key_layout().padded_length : 0;
   const int64_t least = form == v1::TOP_KEYS ? 1 : 0;
   if (top_k < least || top_k > most) {
-    return Refusal("attention_top_k",
-                   form == v1::TOP_KEYS ? absl::StrCat(least, "..", most)
-                                        : "0 without attention_form TOP_KEYS",
-                   absl::StrCat(top_k));
+    return InvalidField("attention_top_k",
+                        form == v1::TOP_KEYS ? absl::StrCat(least, "..", most)
+                                             : "0 without attention_form TOP_KEYS",
+                        absl::StrCat(top_k));
   }
   AttentionOutput& attention = compute.outputs.attention;
   if (attention.weighted_values && compute.attends_memory()) {
-    return Refusal("return_weighted_values", "false with a memory", "true");
+    return InvalidField("return_weighted_values", "false with a memory", "true");
   }
   attention.form = form == v1::TOP_KEYS    ? AttentionForm::kTopKeys
                    : form == v1::HEAD_MEAN ? AttentionForm::kHeadMean
@@ -131,8 +131,8 @@ absl::Status ParseAttentionForm(v1::AttentionForm form, uint32_t top_k, ComputeR
   attention.top_k = top_k;
   for (const int64_t layer : attention.layers) {
     if (compute.description().heads_at(layer) > 0) continue;
-    return Refusal("attention", "that of layers with heads",
-                   absl::StrCat("layer ", layer, ", which has been pruned of all"));
+    return InvalidField("attention", "that of layers with heads",
+                        absl::StrCat("layer ", layer, ", which has been pruned of all"));
   }
   return absl::OkStatus();
 }

@@ -14,7 +14,7 @@ std::string IndexText(const CheckedTensor& tensor, int64_t element) {
 // `rows` is the size of the table that the ids point into.
 absl::StatusOr<std::vector<int32_t>> ReadIds(const char* field, const CheckedTensor& tensor,
                                              int64_t rows, const TokenLayout& layout) {
-  if (rows == 0) return Refusal(field, "none, as the model has no table for them", "some");
+  if (rows == 0) return InvalidField(field, "none, as the model has no table for them", "some");
   std::vector<int32_t> kept;
   kept.reserve(layout.tokens());
   std::vector<int64_t> ids;
@@ -23,8 +23,8 @@ absl::StatusOr<std::vector<int32_t>> ReadIds(const char* field, const CheckedTen
     tensor.data.ReadIntegers(tensor.dtype, run.first, run.count, ids.data());
     for (int64_t i = 0; i < run.count; ++i) {
       if (ids[i] < 0 || ids[i] >= rows) {
-        return Refusal(absl::StrCat(field, IndexText(tensor, run.first + i)),
-                       absl::StrCat("0..", rows - 1), absl::StrCat(ids[i]));
+        return InvalidField(absl::StrCat(field, IndexText(tensor, run.first + i)),
+                            absl::StrCat("0..", rows - 1), absl::StrCat(ids[i]));
       }
       kept.push_back(static_cast<int32_t>(ids[i]));
     }
@@ -55,7 +55,7 @@ absl::StatusOr<std::vector<int32_t>> DefaultPositions(const EmbeddingShape& embe
     if (length == 0) continue;
     const int64_t span = tokens_before + RelativePosition(embeddings, positions, length - 1) + 1;
     if (span > embeddings.longest_sequence()) {
-      return Refusal(
+      return InvalidField(
           "token_ids",
           absl::StrCat("at most ", embeddings.longest_sequence(), " positions in a sequence"),
           absl::StrCat(span, " in sequence ", b));

@@ -13,11 +13,11 @@ absl::StatusOr<TokenRows> CheckTokenRows(const WireTensor& rows, int64_t width,
   const absl::Span<const int64_t> shape(dims.data(), static_cast<size_t>(dims.size()));
   const bool rank_fits = shape.size() == 3 || shape.size() == 2;
   if (!rank_fits || shape.back() != width) {
-    return Refusal(rows.field + ".shape",
-                   shared.sequence_first
-                       ? absl::StrCat("[S, B, ", width, "]")
-                       : absl::StrCat("[B, S, ", width, "], or [T, ", width, "] with lengths"),
-                   ShapeText(shape));
+    return InvalidField(rows.field + ".shape",
+                        shared.sequence_first
+                            ? absl::StrCat("[S, B, ", width, "]")
+                            : absl::StrCat("[B, S, ", width, "], or [T, ", width, "] with lengths"),
+                        ShapeText(shape));
   }
   absl::StatusOr<CheckedTensor> tensor = CheckTensor(rows, ElementKind::kFloat);
   if (!tensor.ok()) return tensor.status();

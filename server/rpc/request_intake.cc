@@ -43,17 +43,19 @@ absl::StatusOr<PreparedRequest> ParseAndPrepare(const grpc::ByteBuffer& message,
 absl::Status CheckPlace(const v1::EncodeStreamRequest& item, const StreamSequence* sequence) {
   if (sequence == nullptr) {
     if (item.has_first_token()) {
-      return Refusal("first_token", "none without a sequence", absl::StrCat(item.first_token()));
+      return InvalidField("first_token", "none without a sequence",
+                          absl::StrCat(item.first_token()));
     }
-    return item.ends() ? Refusal("ends", "false without a sequence", "true") : absl::OkStatus();
+    return item.ends() ? InvalidField("ends", "false without a sequence", "true")
+                       : absl::OkStatus();
   }
   if (!item.has_first_token() || item.first_token() == static_cast<uint64_t>(sequence->tokens())) {
     return absl::OkStatus();
   }
-  return Refusal("first_token",
-                 absl::StrCat(sequence->tokens(), ", as many tokens as sequence ",
-                              sequence->number(), " has so far"),
-                 absl::StrCat(item.first_token()));
+  return InvalidField("first_token",
+                      absl::StrCat(sequence->tokens(), ", as many tokens as sequence ",
+                                   sequence->number(), " has so far"),
+                      absl::StrCat(item.first_token()));
 }
 
 }  // namespace
@@ -87,7 +89,7 @@ absl::StatusOr<PreparedRequest> PrepareItem(const StreamItem& item,
                                             const std::shared_ptr<StreamSequence>& sequence,
                                             const ServiceContext& context) {
   const v1::EncodeStreamRequest& message = item.message;
-  if (!message.has_request()) return Refusal("request", "an EncodeRequest", "none");
+  if (!message.has_request()) return InvalidField("request", "an EncodeRequest", "none");
   absl::Status status = CheckPlace(message, sequence.get());
   if (!status.ok()) return status;
   const RequestPayloads payloads(item.payloads, {v1::EncodeStreamRequest::kRequestFieldNumber});

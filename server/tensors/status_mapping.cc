@@ -17,9 +17,9 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
 }
 
-absl::Status Refusal(const std::string& field, const std::string& expected,
-                     const std::string& came) {
-  return absl::InvalidArgumentError(absl::StrCat(field, ": expected ", expected, "; got ", came));
+absl::Status InvalidField(const std::string& field, const std::string& expected,
+                          const std::string& got) {
+  return absl::InvalidArgumentError(absl::StrCat(field, ": expected ", expected, "; got ", got));
 }
 
 std::string Quote(const std::string& text) {

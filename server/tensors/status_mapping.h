@@ -1,4 +1,4 @@
-// Between the engine's status and gRPC's, and the words of refusals.
+// Conversion of the engine's status to gRPC's, and the wording of errors about requests.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -13,9 +13,9 @@ namespace attendant::server {
 // The codes of both have the same numbers and meaning.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 
-// INVALID_ARGUMENT "<field>: expected <expected>; got <came>".
-absl::Status Refusal(const std::string& field, const std::string& expected,
-                     const std::string& came);
+// INVALID_ARGUMENT "<field>: expected <expected>; got <got>".
+absl::Status InvalidField(const std::string& field, const std::string& expected,
+                          const std::string& got);
 
 // Text from a client as it may appear in a message or a log line: quoted, escaped, cut to 128
 // bytes.

@@ -63,20 +63,20 @@ absl::Span<const int64_t> ShapeOf(const v1::Tensor& head) {
 absl::StatusOr<CheckedTensor> CheckTensor(const WireTensor& tensor, ElementKind kind) {
   const std::optional<DataType> dtype = FromWire(tensor.head.dtype());
   if (!dtype || !Matches(*dtype, kind)) {
-    return Refusal(tensor.field + ".dtype", Describe(kind), WireName(tensor.head.dtype()));
+    return InvalidField(tensor.field + ".dtype", Describe(kind), WireName(tensor.head.dtype()));
   }
   const absl::Span<const int64_t> shape = ShapeOf(tensor.head);
   for (int64_t dim : shape) {
     if (dim >= 1) continue;
-    return Refusal(tensor.field + ".shape", "dimensions of at least 1", ShapeText(shape));
+    return InvalidField(tensor.field + ".shape", "dimensions of at least 1", ShapeText(shape));
   }
   const std::optional<int64_t> elements = ElementCount(shape);
   const std::optional<int64_t> bytes =
       elements ? CheckedMultiply(*elements, ByteWidth(*dtype)) : std::nullopt;
-  if (!bytes) return Refusal(tensor.field + ".shape", "a size in 64 bits", ShapeText(shape));
+  if (!bytes) return InvalidField(tensor.field + ".shape", "a size in 64 bits", ShapeText(shape));
   const int64_t came = tensor.data == nullptr ? 0 : tensor.data->size();
   if (came != *bytes) {
-    return Refusal(
+    return InvalidField(
         tensor.field + ".data",
         absl::StrCat(*bytes, " bytes for ", WireName(tensor.head.dtype()), " ", ShapeText(shape)),
         absl::StrCat(came, " bytes"));
@@ -89,14 +89,14 @@ absl::Status CheckShape(const WireTensor& tensor, absl::Span<const int64_t> shap
                         const std::string& letters) {
   const absl::Span<const int64_t> came = ShapeOf(tensor.head);
   if (came == shape) return absl::OkStatus();
-  return Refusal(tensor.field + ".shape", letters + ShapeText(shape), ShapeText(came));
+  return InvalidField(tensor.field + ".shape", letters + ShapeText(shape), ShapeText(came));
 }
 
 absl::StatusOr<DataType> CheckOutputDtype(v1::DataType wanted, DataType fallback) {
   if (wanted == v1::DATA_TYPE_UNSPECIFIED) return fallback;
   const std::optional<DataType> dtype = FromWire(wanted);
   if (dtype && IsFloat(*dtype)) return *dtype;
-  return Refusal("output_dtype", Describe(ElementKind::kFloat), WireName(wanted));
+  return InvalidField("output_dtype", Describe(ElementKind::kFloat), WireName(wanted));
 }
 
 v1::DataType ToWire(DataType dtype) {

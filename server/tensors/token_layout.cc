@@ -12,15 +12,15 @@ namespace {
 absl::Status CheckTokenCount(const TokenClaims& claims, int64_t max_tokens) {
   const std::optional<int64_t> rows = ElementCount(claims.shape);
   if (rows && *rows <= max_tokens) return absl::OkStatus();
-  return Refusal(claims.field + ".shape", absl::StrCat("at most ", max_tokens, " tokens"),
-                 ShapeText(claims.shape));
+  return InvalidField(claims.field + ".shape", absl::StrCat("at most ", max_tokens, " tokens"),
+                      ShapeText(claims.shape));
 }
 
 absl::Status CheckLengths(const TokenClaims& claims, int64_t max) {
   for (size_t i = 0; i < claims.lengths.size(); ++i) {
     if (claims.lengths[i] >= 0 && claims.lengths[i] <= max) continue;
-    return Refusal(absl::StrCat(claims.scope, "lengths[", i, "]"), absl::StrCat("0..", max),
-                   absl::StrCat(claims.lengths[i]));
+    return InvalidField(absl::StrCat(claims.scope, "lengths[", i, "]"), absl::StrCat("0..", max),
+                        absl::StrCat(claims.lengths[i]));
   }
   return absl::OkStatus();
 }
@@ -75,24 +75,24 @@ absl::StatusOr<TokenLayout> LayOutPacked(const TokenClaims& claims, int64_t max_
   const int64_t tokens = claims.shape[0];
   const int64_t sequences = static_cast<int64_t>(claims.lengths.size());
   if (claims.sequence_first) {
-    return Refusal("layout", absl::StrCat("BATCH_FIRST with packed ", claims.field),
-                   "SEQUENCE_FIRST");
+    return InvalidField("layout", absl::StrCat("BATCH_FIRST with packed ", claims.field),
+                        "SEQUENCE_FIRST");
   }
   if (claims.attention_mask) {
-    return Refusal(claims.scope + "attention_mask", "none with packed tokens", "one");
+    return InvalidField(claims.scope + "attention_mask", "none with packed tokens", "one");
   }
   if (sequences < 1 || sequences > max_tokens) {
-    return Refusal(claims.scope + "lengths",
-                   absl::StrCat("1 to ", max_tokens, " numbers with packed ", claims.field),
-                   absl::StrCat(sequences));
+    return InvalidField(claims.scope + "lengths",
+                        absl::StrCat("1 to ", max_tokens, " numbers with packed ", claims.field),
+                        absl::StrCat(sequences));
   }
   if (absl::Status status = CheckLengths(claims, tokens); !status.ok()) return status;
   int64_t sum = 0;
   for (int64_t length : claims.lengths) sum += length;
   if (sum != tokens) {
-    return Refusal(claims.scope + "lengths",
-                   absl::StrCat("a sum of ", tokens, ", the rows of ", claims.field),
-                   absl::StrCat(sum));
+    return InvalidField(claims.scope + "lengths",
+                        absl::StrCat("a sum of ", tokens, ", the rows of ", claims.field),
+                        absl::StrCat(sum));
   }
   TokenLayout layout{.packed = true, .sequences = sequences, .rows = tokens};
   for (int64_t length : claims.lengths) {
@@ -127,7 +127,7 @@ absl::StatusOr<TokenLayout> LayOutPadded(const TokenClaims& claims) {
                      .rows = sequences * length};
   if (claims.attention_mask) {
     if (!claims.lengths.empty()) {
-      return Refusal(claims.scope + "attention_mask", "either it or lengths", "both");
+      return InvalidField(claims.scope + "attention_mask", "either it or lengths", "both");
     }
     absl::Status status = AddMaskedRows(*claims.attention_mask, layout);
     if (!status.ok()) return status;
@@ -135,8 +135,8 @@ absl::StatusOr<TokenLayout> LayOutPadded(const TokenClaims& claims) {
   }
   if (!claims.lengths.empty()) {
     if (static_cast<int64_t>(claims.lengths.size()) != sequences) {
-      return Refusal(claims.scope + "lengths", absl::StrCat("B = ", sequences, " numbers"),
-                     absl::StrCat(claims.lengths.size()));
+      return InvalidField(claims.scope + "lengths", absl::StrCat("B = ", sequences, " numbers"),
+                          absl::StrCat(claims.lengths.size()));
     }
     if (absl::Status status = CheckLengths(claims, length); !status.ok()) return status;
   }
