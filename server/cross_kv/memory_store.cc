@@ -84,7 +84,7 @@ absl::Status MemoryStore::CheckRoom(const char* what, int64_t bytes) {
 
 absl::StatusOr<std::unique_ptr<HeldBytes>> MemoryStore::Hold(int64_t bytes) {
   absl::MutexLock lock(&mutex_);
-  LetExpiredGo();
+  EvictExpired();
   if (absl::Status status = CheckRoom("sequence's state", bytes); !status.ok()) return status;
   return std::make_unique<HeldBytes>(bytes, sequences_);
 }
@@ -92,7 +92,7 @@ absl::StatusOr<std::unique_ptr<HeldBytes>> MemoryStore::Hold(int64_t bytes) {
 absl::StatusOr<std::shared_ptr<RegisteredMemory>> MemoryStore::Reserve(MemoryOrigin origin) {
   const int64_t bytes = RegisteredMemory::PredictBytes(origin);
   absl::MutexLock lock(&mutex_);
-  LetExpiredGo();
+  EvictExpired();
   if (absl::Status status = CheckRoom("memory", bytes); !status.ok()) return status;
   try {
     return std::make_shared<RegisteredMemory>(std::move(origin), held_bytes_);
@@ -106,7 +106,7 @@ MemoryStore::Ticket MemoryStore::Add(std::shared_ptr<const RegisteredMemory> mem
                                      absl::Duration age) {
   Ticket ticket{RandomHandle(), memory->bytes(), clock_.Now() + age};
   absl::MutexLock lock(&mutex_);
-  LetExpiredGo();
+  EvictExpired();
   expiries_.emplace(ticket.expires, ticket.handle);
   entries_[ticket.handle] = {std::move(memory), ticket.expires};
   return ticket;
@@ -115,7 +115,7 @@ MemoryStore::Ticket MemoryStore::Add(std::shared_ptr<const RegisteredMemory> mem
 absl::StatusOr<std::shared_ptr<const RegisteredMemory>> MemoryStore::Find(
     const std::string& handle) {
   absl::MutexLock lock(&mutex_);
-  LetExpiredGo();
+  EvictExpired();
   const auto found = entries_.find(handle);
   if (found == entries_.end()) return NoSuchMemory();
   return found->second.memory;
@@ -123,7 +123,7 @@ absl::StatusOr<std::shared_ptr<const RegisteredMemory>> MemoryStore::Find(
 
 absl::StatusOr<int64_t> MemoryStore::Drop(const std::string& handle) {
   absl::MutexLock lock(&mutex_);
-  LetExpiredGo();
+  EvictExpired();
   const auto found = entries_.find(handle);
   if (found == entries_.end()) return NoSuchMemory();
   const int64_t bytes = found->second.memory->bytes();
@@ -134,12 +134,12 @@ absl::StatusOr<int64_t> MemoryStore::Drop(const std::string& handle) {
 
 MemoryStoreCounts MemoryStore::counts() {
   absl::MutexLock lock(&mutex_);
-  LetExpiredGo();
+  EvictExpired();
   return {static_cast<int64_t>(entries_.size()), held_bytes_->load(), sequences_->sequences.load(),
           sequences_->bytes.load()};
 }
 
-void MemoryStore::LetExpiredGo() {
+void MemoryStore::EvictExpired() {
   const absl::Time now = clock_.Now();
   while (!expiries_.empty() && expiries_.begin()->first <= now) {
     entries_.erase(expiries_.begin()->second);

@@ -96,7 +96,7 @@ struct MemoryStoreCounts {
 };
 
 // Thread-safe. Invariant: the bytes held, of memories and of sequences together, never pass the
-// limit. What has expired is let go whenever somebody calls.
+// limit. Every call first evicts what has expired.
 class MemoryStore {
  public:
   // How a client names a memory, and until when.
@@ -135,7 +135,7 @@ class MemoryStore {
     absl::Time expires;
   };
 
-  void LetExpiredGo() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EvictExpired() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // RESOURCE_EXHAUSTED if `what`, of so many bytes, does not fit.
   absl::Status CheckRoom(const char* what, int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

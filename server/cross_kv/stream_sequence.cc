@@ -61,7 +61,7 @@ void StreamSequence::Keep(int64_t tokens) {
   begun_ = true;
 }
 
-void StreamSequence::LetGo() {
+void StreamSequence::Release() {
   before_ = AlignedBuffer<float>();
   after_ = AlignedBuffer<float>();
   room_.reset();

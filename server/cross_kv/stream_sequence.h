@@ -36,8 +36,8 @@ class StreamSequence {
   // Without this it never did.
   void Keep(int64_t tokens);
 
-  // Frees what is kept, whoever still holds the object. No part follows.
-  void LetGo();
+  // Frees the state and its room even if others still hold the object. No part follows.
+  void Release();
 
  private:
   const uint64_t number_;

@@ -23,9 +23,9 @@ struct JobOutcome {
 // Every job of the service's queue is one of these.
 class EncodeJob final : public Job {
  public:
-  // `done` is called exactly once, by Fail or Finish, on their thread, after the request and what
-  // it holds (payloads, memories) have been let go: whoever is answered finds their room free.
-  // `cancelled` is set once the caller is gone.
+  // `done` is called exactly once, by Fail or Finish, on their thread. The request and what it
+  // holds (payloads, memories) are released first, so that a caller who has the answer finds their
+  // room free. `cancelled` is set once the caller is gone.
   EncodeJob(ComputeRequest request, std::shared_ptr<const std::atomic<bool>> cancelled,
             std::function<void(JobOutcome)> done)
       : request_(std::move(request)), cancelled_(std::move(cancelled)), done_(std::move(done)) {

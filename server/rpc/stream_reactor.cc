@@ -106,7 +106,7 @@ void StreamReactor::GiveBack(const Pending& pending, bool computed) {
   if (pending.sequence == nullptr) return;
   const bool goes = !pending.sequence->begun() || (pending.ends && computed);
   if (goes) {
-    pending.sequence->LetGo();  // before the answer: who reads that finds the room free
+    pending.sequence->Release();  // before the answer: a caller who has that finds the room free
     sequences_.erase(pending.sequence->number());
   } else {
     sequences_[pending.sequence->number()] = pending.sequence;
@@ -235,7 +235,7 @@ void StreamReactor::OnDone() {
   sequences.swap(sequences_);
   // Jobs that have just ended may still hold them.
   for (const auto& [number, sequence] : sequences) {
-    if (sequence != nullptr) sequence->LetGo();
+    if (sequence != nullptr) sequence->Release();
   }
   slot = std::move(slot_);
   self = std::move(self_);

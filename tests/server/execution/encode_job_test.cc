@@ -28,7 +28,7 @@ class EncodeJobTest : public ::testing::Test {
   bool ok_ = false;
 };
 
-TEST_F(EncodeJobTest, LetsItsRequestGoBeforeItsCallerIsAnswered) {
+TEST_F(EncodeJobTest, ReleasesItsRequestBeforeItsCallerIsAnswered) {
   const std::unique_ptr<EncodeJob> job = Make();
   EXPECT_FALSE(held_.expired());
   job->Finish(Answer(), absl::ZeroDuration());
@@ -36,7 +36,7 @@ TEST_F(EncodeJobTest, LetsItsRequestGoBeforeItsCallerIsAnswered) {
   EXPECT_TRUE(ok_);
 }
 
-TEST_F(EncodeJobTest, LetsItsRequestGoBeforeItsCallerIsRefused) {
+TEST_F(EncodeJobTest, ReleasesItsRequestBeforeItsCallerIsRefused) {
   const std::unique_ptr<EncodeJob> job = Make();
   EXPECT_FALSE(held_.expired());
   job->Fail(absl::CancelledError("the caller is gone"));

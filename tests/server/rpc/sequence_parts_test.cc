@@ -341,7 +341,7 @@ TEST_F(SequencePartsTest, OfDifferentSequencesShareABatch) {
   EXPECT_EQ(answers, std::vector<std::vector<float>>(3, Whole(Ids(ids))));
 }
 
-TEST_F(SequencePartsTest, ACancelledStreamLetsThemGo) {
+TEST_F(SequencePartsTest, ACancelledStreamReleasesThem) {
   TestServerOptions options;
   options.gate_closed = true;
   Start(options);
