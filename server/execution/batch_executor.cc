@@ -46,7 +46,7 @@ void BatchExecutor::Compute(std::vector<BatchJob>& batch) {
   absl::StatusOr<MatrixView<const float>> result = RunEngine(jobs, run);
   if (!result.ok()) return FailAll(jobs, result.status());
   times.computed = context_.clock.Now();
-  Answer(jobs, *result, times, run);
+  Respond(jobs, *result, times, run);
 }
 
 BatchExecutor::Jobs BatchExecutor::Gather(std::vector<BatchJob>& batch, EncoderRun& run) {
@@ -160,8 +160,8 @@ void BatchExecutor::FailAll(const Jobs& jobs, const absl::Status& status) {
   }
 }
 
-void BatchExecutor::Answer(const Jobs& jobs, MatrixView<const float> result, const Times& times,
-                           const EncoderRun& run) {
+void BatchExecutor::Respond(const Jobs& jobs, MatrixView<const float> result, const Times& times,
+                            const EncoderRun& run) {
   for (BatchJob* job : jobs) job->TakeResult(result, run.encoder());
   const absl::Duration scattering = context_.clock.Now() - times.computed;
   BatchTimings timings{.started = times.started,

@@ -14,7 +14,7 @@
 
 namespace attendant::server {
 
-// Gather, run, scatter, answer. Holds the activations of every model; their pages are touched when
+// Gather, run, scatter, respond. Holds the activations of every model; their pages are touched when
 // they are used.
 class BatchExecutor final : public BatchRunner {
  public:
@@ -42,8 +42,8 @@ class BatchExecutor final : public BatchRunner {
   absl::Status ProjectMemories(const Jobs& jobs, EncoderRun& run);
   absl::StatusOr<MatrixView<const float>> RunEngine(const Jobs& jobs, EncoderRun& run);
   void FailAll(const Jobs& jobs, const absl::Status& status);
-  void Answer(const Jobs& jobs, MatrixView<const float> result, const Times& times,
-              const EncoderRun& run);
+  void Respond(const Jobs& jobs, MatrixView<const float> result, const Times& times,
+               const EncoderRun& run);
 
   const ServiceContext& context_;
   std::map<const void*, EncoderRun> runs_;  // by the model's identity

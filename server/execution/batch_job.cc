@@ -39,11 +39,11 @@ absl::Status BatchJob::Gather(EncoderRun& run, int64_t first_row, const MemoryRo
                               bool reject_nonfinite) {
   first_row_ = first_row;
   const ComputeRequest& compute = request();
-  answer_.intermediate.resize(compute.outputs.intermediate_layers.size());
+  response_.intermediate.resize(compute.outputs.intermediate_layers.size());
   const AttentionOutput& attention = compute.outputs.attention;
-  if (attention.probabilities) answer_.probabilities.resize(attention.layers.size());
+  if (attention.probabilities) response_.probabilities.resize(attention.layers.size());
   if (attention.form == AttentionForm::kTopKeys) {
-    answer_.attention_keys.resize(answer_.probabilities.size());
+    response_.attention_keys.resize(response_.probabilities.size());
   }
   if (compute.bias) {
     absl::StatusOr<GatheredBias> bias = GatheredBias::Gather(*compute.bias, compute.layout);
@@ -170,12 +170,12 @@ void BatchJob::TakeValues(MatrixView<const float> batch_rows) {
   }
 }
 
-std::optional<AnswerTensor> BatchJob::MakeTensor(std::vector<int64_t> shape) {
+std::optional<ResponseTensor> BatchJob::MakeTensor(std::vector<int64_t> shape) {
   return MakeTensor(std::move(shape), request().outputs.dtype);
 }
 
-std::optional<AnswerTensor> BatchJob::MakeTensor(std::vector<int64_t> shape, DataType dtype) {
-  auto tensor = AnswerTensor::Make(std::move(shape), dtype);
+std::optional<ResponseTensor> BatchJob::MakeTensor(std::vector<int64_t> shape, DataType dtype) {
+  auto tensor = ResponseTensor::Make(std::move(shape), dtype);
   if (tensor.ok()) return *std::move(tensor);
   status_.Update(tensor.status());
   return std::nullopt;
@@ -190,10 +190,10 @@ void BatchJob::TakeProbabilities(int64_t layer) {
                                     probabilities_.data()};
   if (compute.outputs.attention.weighted_values) {
     const int64_t width = heads * compute.description().layer.value_width;
-    answer_.weighted_values = MakeTensor(compute.weighted_values_shape(layer));
-    if (!answer_.weighted_values) return;
+    response_.weighted_values = MakeTensor(compute.weighted_values_shape(layer));
+    if (!response_.weighted_values) return;
     ScatterWeightedValues(dense, {values_.data(), compute.layout.tokens(), width, width},
-                          *answer_.weighted_values);
+                          *response_.weighted_values);
   }
   if (compute.outputs.attention.probabilities) PlaceProbabilities(layer, *index, dense);
 }
@@ -201,29 +201,29 @@ void BatchJob::TakeProbabilities(int64_t layer) {
 void BatchJob::PlaceProbabilities(int64_t layer, size_t index, DenseProbabilities dense) {
   const ComputeRequest& compute = request();
   const std::vector<int64_t> shape = compute.probabilities_shape(layer);
-  std::optional<AnswerTensor> target = MakeTensor(shape);
+  std::optional<ResponseTensor> target = MakeTensor(shape);
   if (!target) return;
   if (compute.outputs.attention.form == AttentionForm::kTopKeys) {
-    std::optional<AnswerTensor> keys = MakeTensor(shape, DataType::kInt32);
+    std::optional<ResponseTensor> keys = MakeTensor(shape, DataType::kInt32);
     if (!keys) return;
     ScatterTopKeys(dense, *target, *keys);
-    answer_.attention_keys[index] = {layer, *std::move(keys)};
+    response_.attention_keys[index] = {layer, *std::move(keys)};
   } else if (compute.outputs.attention.form == AttentionForm::kHeadMean) {
     ScatterProbabilities(AverageHeads(dense), *target);
   } else {
     ScatterProbabilities(dense, *target);
   }
-  answer_.probabilities[index] = {layer, *std::move(target)};
+  response_.probabilities[index] = {layer, *std::move(target)};
 }
 
 void BatchJob::TakeIntermediate(int64_t layer, MatrixView<const float> batch_rows) {
   const ComputeRequest& compute = request();
   const std::optional<size_t> index = IndexOf(compute.outputs.intermediate_layers, layer);
   if (!index) return;
-  std::optional<AnswerTensor> target = MakeTensor(compute.rows_shape());
+  std::optional<ResponseTensor> target = MakeTensor(compute.rows_shape());
   if (!target) return;
   ScatterRows(compute.layout, OwnRows(batch_rows), *target);
-  answer_.intermediate[*index] = {layer, *std::move(target)};
+  response_.intermediate[*index] = {layer, *std::move(target)};
 }
 
 void BatchJob::TakeResult(MatrixView<const float> batch_rows, const Encoder& encoder) {
@@ -231,20 +231,20 @@ void BatchJob::TakeResult(MatrixView<const float> batch_rows, const Encoder& enc
   const MatrixView<const float> rows = OwnRows(batch_rows);
   if (compute.outputs.pooled) TakePooled(rows, encoder);
   if (!compute.outputs.hidden_states) return;
-  answer_.hidden_states = MakeTensor(compute.hidden_shape());
-  if (!answer_.hidden_states) return;
+  response_.hidden_states = MakeTensor(compute.hidden_shape());
+  if (!response_.hidden_states) return;
   if (const auto& tokens = compute.outputs.hidden_states->tokens) {
-    return SelectRows(*tokens, rows, *answer_.hidden_states);
+    return SelectRows(*tokens, rows, *response_.hidden_states);
   }
-  ScatterRows(compute.layout, rows, *answer_.hidden_states);
+  ScatterRows(compute.layout, rows, *response_.hidden_states);
 }
 
 void BatchJob::TakePooled(MatrixView<const float> rows, const Encoder& encoder) {
   const TokenLayout& layout = request().layout;
   const PooledOutput& pooled = *request().outputs.pooled;
-  answer_.pooled = MakeTensor(request().pooled_shape());
-  if (!answer_.pooled) return;
-  const int64_t width = answer_.pooled->dim(1);
+  response_.pooled = MakeTensor(request().pooled_shape());
+  if (!response_.pooled) return;
+  const int64_t width = response_.pooled->dim(1);
   std::vector<float> vector(width);
   for (int64_t b = 0; b < layout.sequences; ++b) {
     const MatrixView<const float> own = rows.Rows(layout.cu_seqlens[b], layout.length(b));
@@ -258,7 +258,7 @@ void BatchJob::TakePooled(MatrixView<const float> rows, const Encoder& encoder) 
       PoolAsDescribed(encoder, own, positions, absl::MakeSpan(vector));
     }
     if (pooled.normalize) NormalizeToUnitLength(absl::MakeSpan(vector));
-    answer_.pooled->Write(b * width, vector.data(), width);
+    response_.pooled->Write(b * width, vector.data(), width);
   }
 }
 
@@ -269,10 +269,10 @@ MatrixView<const float> BatchJob::OwnRows(MatrixView<const float> batch_rows) co
 void BatchJob::Finish(const BatchTimings& timings, MemoryStore& memories) {
   if (!status_.ok()) return Fail(status_);
   if (const Registration* made = std::get_if<Registration>(&request().operation)) {
-    answer_.ticket = memories.Add(made->memory, made->age);
+    response_.ticket = memories.Add(made->memory, made->age);
   }
   const absl::Duration queued = timings.started - job_->enqueued;
-  v1::Execution& execution = answer_.execution;
+  v1::Execution& execution = response_.execution;
   execution.set_queue_ns(absl::ToInt64Nanoseconds(queued));
   execution.set_copy_ns(absl::ToInt64Nanoseconds(timings.copy));
   execution.set_compute_ns(absl::ToInt64Nanoseconds(timings.compute));
@@ -281,7 +281,7 @@ void BatchJob::Finish(const BatchTimings& timings, MemoryStore& memories) {
   execution.set_batch_tokens(timings.tokens);
   execution.set_batch_requests(timings.requests);
   SetComputeType(request().span.model->encoder->mode().type, execution);
-  std::exchange(job_, nullptr)->Finish(std::move(answer_), queued);
+  std::exchange(job_, nullptr)->Finish(std::move(response_), queued);
 }
 
 void BatchJob::Fail(const absl::Status& status) { std::exchange(job_, nullptr)->Fail(status); }

@@ -9,19 +9,19 @@
 #include "absl/status/status.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/layers/encoder.h"
-#include "server/execution/answer.h"
-#include "server/execution/attention_answer.h"
+#include "server/execution/attention_response.h"
 #include "server/execution/encode_job.h"
+#include "server/execution/response.h"
 #include "server/request/attention_bias.h"
 
 namespace attendant::server {
 
-// Owns the job until it is answered. One thread.
+// Owns the job until it has its response. One thread.
 class BatchJob {
  public:
   explicit BatchJob(std::unique_ptr<EncodeJob> job) : job_(std::move(job)) {}
 
-  // False once the job has been answered or failed.
+  // False once the job has finished or failed.
   bool open() const { return job_ != nullptr; }
   const EncodeJob& job() const { return *job_; }
   const ComputeRequest& request() const { return job_->request(); }
@@ -50,11 +50,11 @@ class BatchJob {
   // Where the engine shall put the probabilities of this layer and sequence (of this job), or null.
   float* ProbabilitiesTarget(int64_t layer, int64_t sequence);
 
-  // In a layer: takes its values [T of the batch, heads x Dv], if what is answered needs them.
+  // In a layer: takes its values [T of the batch, heads x Dv], if the response needs them.
   void TakeValues(MatrixView<const float> batch_rows);
 
-  // After a layer: takes its probabilities and its output [T of the batch, width] into the answer,
-  // if asked for. A problem of this and of TakeResult is kept for Finish.
+  // After a layer: takes its probabilities and its output [T of the batch, width] into the
+  // response, if asked for. A problem of this and of TakeResult is kept for Finish.
   void TakeProbabilities(int64_t layer);
   void TakeIntermediate(int64_t layer, MatrixView<const float> batch_rows);
 
@@ -77,8 +77,8 @@ class BatchJob {
   absl::Status GatherRows(const NamedRows& from, MatrixView<float> rows, bool reject_nonfinite);
   absl::Status GatherMemory(EncoderRun& run, const MemoryRows& memory, bool reject_nonfinite);
   void AddFronts(const TokenLayout& features, MatrixView<float> rows, EncoderRun& run);
-  std::optional<AnswerTensor> MakeTensor(std::vector<int64_t> shape);
-  std::optional<AnswerTensor> MakeTensor(std::vector<int64_t> shape, DataType dtype);
+  std::optional<ResponseTensor> MakeTensor(std::vector<int64_t> shape);
+  std::optional<ResponseTensor> MakeTensor(std::vector<int64_t> shape, DataType dtype);
   void PlaceProbabilities(int64_t layer, size_t index, DenseProbabilities dense);
   void TakePooled(MatrixView<const float> rows, const Encoder& encoder);
   MatrixView<const float> OwnRows(MatrixView<const float> batch_rows) const;
@@ -91,7 +91,7 @@ class BatchJob {
   AlignedBuffer<float> probabilities_;  // of one layer: [H, length, keys] of each sequence
   std::vector<int64_t> pairs_before_;   // [B]: of a head, of the sequences before
   std::vector<float> values_;           // of one layer: [T, H Dv]
-  Answer answer_;
+  Response response_;
   absl::Status status_;
 };
 

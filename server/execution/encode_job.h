@@ -9,14 +9,14 @@
 
 #include "absl/status/statusor.h"
 #include "server/batching/job.h"
-#include "server/execution/answer.h"
+#include "server/execution/response.h"
 #include "server/request/compute_request.h"
 
 namespace attendant::server {
 
-// How a job ended.
-struct JobOutcome {
-  absl::StatusOr<Answer> answer;
+// The end of a job: a response, or the error instead of one.
+struct JobResponse {
+  absl::StatusOr<Response> response;
   absl::Duration queued;  // of computed jobs
 };
 
@@ -24,10 +24,10 @@ struct JobOutcome {
 class EncodeJob final : public Job {
  public:
   // `done` is called exactly once, by Fail or Finish, on their thread. The request and what it
-  // holds (payloads, memories) are released first, so that a caller who has the answer finds their
-  // room free. `cancelled` is set once the caller is gone.
+  // holds (payloads, memories) are released first, so that a caller who has the response finds
+  // their room free. `cancelled` is set once the caller is gone.
   EncodeJob(ComputeRequest request, std::shared_ptr<const std::atomic<bool>> cancelled,
-            std::function<void(JobOutcome)> done)
+            std::function<void(JobResponse)> done)
       : request_(std::move(request)), cancelled_(std::move(cancelled)), done_(std::move(done)) {
     key = request_->key();
     tokens = request_->tokens();
@@ -38,17 +38,17 @@ class EncodeJob final : public Job {
 
   bool cancelled() const override { return cancelled_->load(std::memory_order_relaxed); }
   void Fail(const absl::Status& status) override { End({status, absl::ZeroDuration()}); }
-  void Finish(Answer answer, absl::Duration queued) { End({std::move(answer), queued}); }
+  void Finish(Response response, absl::Duration queued) { End({std::move(response), queued}); }
 
  private:
-  void End(JobOutcome outcome) {
+  void End(JobResponse result) {
     request_.reset();
-    done_(std::move(outcome));
+    done_(std::move(result));
   }
 
   std::optional<ComputeRequest> request_;
   const std::shared_ptr<const std::atomic<bool>> cancelled_;
-  const std::function<void(JobOutcome)> done_;
+  const std::function<void(JobResponse)> done_;
 };
 
 }  // namespace attendant::server

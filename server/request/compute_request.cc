@@ -146,11 +146,11 @@ std::vector<int64_t> ComputeRequest::pooled_shape() const {
 
 absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t max_answer_bytes) {
   const Outputs& outputs = request.outputs;
-  SaturatingSum answer;
-  answer.Add(kMessageHeadBytes);
+  SaturatingSum response;
+  response.Add(kMessageHeadBytes);
   const auto add_tensor = [&](const std::vector<int64_t>& shape) {
-    answer.Add(TensorBytes(shape, outputs.dtype));
-    answer.Add(kTensorHeadBytes);
+    response.Add(TensorBytes(shape, outputs.dtype));
+    response.Add(kTensorHeadBytes);
   };
   if (outputs.hidden_states) add_tensor(request.hidden_shape());
   for (size_t i = 0; i < outputs.intermediate_layers.size(); ++i) add_tensor(request.rows_shape());
@@ -158,17 +158,17 @@ absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t
   for (const int64_t layer : attention.layers) {
     if (attention.probabilities) add_tensor(request.probabilities_shape(layer));
     if (attention.probabilities && attention.form == AttentionForm::kTopKeys) {
-      answer.Add(TensorBytes(request.probabilities_shape(layer), DataType::kInt32));
-      answer.Add(kTensorHeadBytes);
+      response.Add(TensorBytes(request.probabilities_shape(layer), DataType::kInt32));
+      response.Add(kTensorHeadBytes);
     }
     if (attention.weighted_values) add_tensor(request.weighted_values_shape(layer));
   }
   if (outputs.pooled) add_tensor(request.pooled_shape());
-  if (answer.value() > max_answer_bytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the answer would take ",
-                     answer.value() == INT64_MAX ? "more than 2^63" : absl::StrCat(answer.value()),
-                     " bytes; the server allows ", max_answer_bytes));
+  if (response.value() > max_answer_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the answer would take ",
+        response.value() == INT64_MAX ? "more than 2^63" : absl::StrCat(response.value()),
+        " bytes; the server allows ", max_answer_bytes));
   }
   SaturatingSum scratch;
   if (request.bias) scratch.Add(TensorBytes(request.bias->shape, DataType::kFloat32));
@@ -178,7 +178,7 @@ absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t
                             DataType::kFloat32));
   }
   if (const KeptIds* ids = std::get_if<KeptIds>(&request.input)) scratch.Add(ids->bytes());
-  return RequestBytes{answer.value(), scratch.value()};
+  return RequestBytes{response.value(), scratch.value()};
 }
 
 }  // namespace attendant::server

@@ -1,4 +1,4 @@
-// A request that has passed every check: what to compute, from what, and what to answer with.
+// A request that has passed every check: what to compute, from what, and what to respond with.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ namespace attendant::server {
 struct EncodeLayers {};
 
 // PutMemoryRequest: the rows of memory become keys and values of the one layer of the span, which
-// are kept. There are no queries, and the answer has no tensors.
+// are kept. There are no queries, and the response has no tensors.
 struct Registration {
   std::shared_ptr<RegisteredMemory> memory;  // room for them
   absl::Duration age;                        // until they expire
@@ -61,13 +61,13 @@ struct Chunk {
 using Keys = std::variant<OwnKeys, MemoryInput, RegisteredKeys, Chunk>;
 
 struct HiddenStatesOutput {
-  // [R]: the kept tokens that are answered, -1 for padding; none: all rows.
+  // [R]: the kept tokens that are returned, -1 for padding; none: all rows.
   std::optional<std::vector<int32_t>> tokens;
 };
 
 enum class AttentionForm { kPerHead, kHeadMean, kTopKeys };
 
-// What is answered of the attention of some layers.
+// What is returned of the attention of some layers.
 struct AttentionOutput {
   std::vector<int64_t> layers;
   bool probabilities = true;
@@ -138,17 +138,17 @@ struct ComputeRequest {
     return layout.length(sequence) * key_layout().length(key_sequence(sequence));
   }
 
-  // Appends the rows of the last layer's output that the answer needs, ascending, where the batch
+  // Appends the rows of the last layer's output that the response needs, ascending, where the batch
   // holds this request's rows from `first_row` on, and returns true; false if it needs all.
   bool AppendWantedRows(int64_t first_row, std::vector<int32_t>& rows) const;
 
   // What attention_bias broadcasts to: [B, H of the checkpoint, S, S], or [B, H, S, M] to a memory.
   std::vector<int64_t> scores_shape() const;
 
-  // Columns of the hidden states that are answered.
+  // Columns of the hidden states that are returned.
   int64_t width() const;
 
-  // Shapes of the answer's tensors.
+  // Shapes of the response's tensors.
   std::vector<int64_t> rows_shape() const;    // [B, S, width], [S, B, width] or [T, width]
   std::vector<int64_t> hidden_shape() const;  // as rows_shape, or [R, width]
   // By the form, with M = S or that of the memory: [B, H of the layer, S, M], [B, S, M] or [B, H of
@@ -163,12 +163,11 @@ struct ComputeRequest {
 
 // Memory that a request takes while it is queued and computed.
 struct RequestBytes {
-  int64_t answer =
-      0;  // of the answer's message, at most: exact for the tensors, rounded up for the rest
-  int64_t scratch = 0;  // ids, the bias in float32, one layer's probabilities and values
+  int64_t response = 0;  // upper bound of the message: exact for the tensors alone
+  int64_t scratch = 0;   // ids, the bias in float32, one layer's probabilities and values
 };
 
-// RESOURCE_EXHAUSTED, with both sizes, if the answer's message could exceed `max_answer_bytes`.
+// RESOURCE_EXHAUSTED, with both sizes, if the response's message could exceed `max_answer_bytes`.
 absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t max_answer_bytes);
 
 }  // namespace attendant::server

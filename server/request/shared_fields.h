@@ -21,7 +21,7 @@ absl::Status ParseRows(const WireTensor& rows, int64_t width, const SharedTensor
 // Fills bias; the layout, and the memory if there is one, is there.
 absl::Status ParseBias(const SharedTensors& shared, ComputeRequest& compute);
 
-// Fill head_gates, where the span is there, and the rows of the hidden states that are answered,
+// Fill head_gates, where the span is there, and the rows of the hidden states that are returned,
 // where the layout is there.
 absl::Status ParseGates(const SharedTensors& shared, ComputeRequest& compute);
 absl::Status ParseQueryRows(const SharedTensors& shared, ComputeRequest& compute);

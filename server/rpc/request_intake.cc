@@ -26,7 +26,7 @@ absl::StatusOr<PreparedRequest> Prepare(const Request& request, const RequestPay
   if (!compute.ok()) return compute.status();
   absl::StatusOr<RequestBytes> bytes = PredictBytes(*compute, context.limits.max_answer_bytes);
   if (!bytes.ok()) return bytes.status();
-  return PreparedRequest{*std::move(compute), message_bytes + bytes->answer + bytes->scratch};
+  return PreparedRequest{*std::move(compute), message_bytes + bytes->response + bytes->scratch};
 }
 
 template <typename Request>

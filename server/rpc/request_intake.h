@@ -18,7 +18,7 @@ namespace attendant::server {
 
 struct PreparedRequest {
   ComputeRequest compute;
-  int64_t bytes = 0;  // of message, answer and scratch
+  int64_t bytes = 0;  // of message, response and scratch
 };
 
 // An EncodeStreamRequest.

@@ -106,7 +106,8 @@ void StreamReactor::GiveBack(const Pending& pending, bool computed) {
   if (pending.sequence == nullptr) return;
   const bool goes = !pending.sequence->begun() || (pending.ends && computed);
   if (goes) {
-    pending.sequence->Release();  // before the answer: a caller who has that finds the room free
+    pending.sequence
+        ->Release();  // first, so that a caller who has the response finds the room free
     sequences_.erase(pending.sequence->number());
   } else {
     sequences_[pending.sequence->number()] = pending.sequence;
@@ -128,8 +129,8 @@ absl::Status StreamReactor::Submit(const Taken& taken, Pending& pending) {
   pending.account.Describe(request->compute);
   pending.tokens = request->compute.layout.tokens();
   auto job = std::make_unique<EncodeJob>(std::move(request->compute), cancelled_,
-                                         [self = shared_from_this(), pending](JobOutcome outcome) {
-                                           self->Work(self->End(pending, std::move(outcome)));
+                                         [self = shared_from_this(), pending](JobResponse result) {
+                                           self->Work(self->End(pending, std::move(result)));
                                          });
   job->bytes = request->bytes;
   job->deadline = deadline_;
@@ -137,23 +138,23 @@ absl::Status StreamReactor::Submit(const Taken& taken, Pending& pending) {
   return context_.queue.Submit(queued);
 }
 
-std::optional<StreamReactor::Taken> StreamReactor::End(Pending pending, JobOutcome outcome) {
-  const bool computed = outcome.answer.ok();
-  if (computed) pending.account.SetQueued(outcome.queued);
-  pending.account.Report(outcome.answer.status(), context_.metrics);
+std::optional<StreamReactor::Taken> StreamReactor::End(Pending pending, JobResponse result) {
+  const bool computed = result.response.ok();
+  if (computed) pending.account.SetQueued(result.queued);
+  pending.account.Report(result.response.status(), context_.metrics);
   if (pending.sequence != nullptr) {
     if (computed) {
       pending.sequence->Keep(pending.tokens);
     } else {
-      outcome.answer = WithPlace(outcome.answer.status(), *pending.sequence);
+      result.response = WithPlace(result.response.status(), *pending.sequence);
     }
   }
-  grpc::ByteBuffer answer = computed ? ToStreamResponse(pending.id, *std::move(outcome.answer))
-                                     : ToStreamError(pending.id, outcome.answer.status());
+  grpc::ByteBuffer response = computed ? ToStreamResponse(pending.id, *std::move(result.response))
+                                       : ToStreamError(pending.id, result.response.status());
   absl::MutexLock lock(&mutex_);
   GiveBack(pending, computed);
   if (lost_) return std::nullopt;
-  answers_.push_back(std::move(answer));
+  responses_.push_back(std::move(response));
   std::optional<Taken> next;
   if (std::optional<StreamItem> item = std::exchange(held_back_, std::nullopt)) {
     next = Take(*std::move(item));
@@ -165,7 +166,7 @@ std::optional<StreamReactor::Taken> StreamReactor::End(Pending pending, JobOutco
 void StreamReactor::OnWriteDone(bool ok) {
   absl::MutexLock lock(&mutex_);
   writing_ = false;
-  answers_.pop_front();
+  responses_.pop_front();
   --in_flight_;
   if (!ok) Lose();
   Advance();
@@ -188,9 +189,9 @@ void StreamReactor::Lose() {
 
 void StreamReactor::Advance() {
   if (finished_) return;
-  if (!writing_ && !answers_.empty() && !lost_) {
+  if (!writing_ && !responses_.empty() && !lost_) {
     writing_ = true;
-    StartWrite(&answers_.front());
+    StartWrite(&responses_.front());
   }
   if (!reading_ && !input_ended_ && !held_back_ && in_flight_ < context_.limits.stream_window) {
     reading_ = true;
@@ -231,7 +232,7 @@ void StreamReactor::OnDone() {
   std::shared_ptr<StreamReactor> self;
   std::map<uint64_t, std::shared_ptr<StreamSequence>> sequences;
   absl::MutexLock lock(&mutex_);
-  answers_.clear();
+  responses_.clear();
   sequences.swap(sequences_);
   // Jobs that have just ended may still hold them.
   for (const auto& [number, sequence] : sequences) {

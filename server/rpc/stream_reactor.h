@@ -26,8 +26,8 @@ namespace attendant::server {
 // Reads items while fewer than stream_window are in flight, that is, read and not yet answered on
 // the wire; answers each when it is done. Of the parts of a sequence one is worked on at a time:
 // the next one is held back until it is answered, and nothing behind it is read. Ends OK when the
-// client has half-closed and every answer has left; with INVALID_ARGUMENT, also after those
-// answers, when a message is malformed; with DEADLINE_EXCEEDED when everything is answered and no
+// client has half-closed and every response has left; with INVALID_ARGUMENT, also after those
+// responses, when a message is malformed; with DEADLINE_EXCEEDED when everything is answered and no
 // further item is complete in time; at once when the caller is gone, whose queued items are then
 // dropped. While the server drains, accepted items are answered and new ones refused with
 // UNAVAILABLE.
@@ -85,7 +85,7 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   // Puts it into the queue. Not OK: it ends so.
   absl::Status Submit(const Taken& taken, Pending& pending);
   // Answers the item. What was held back for it goes on.
-  std::optional<Taken> End(Pending pending, JobOutcome outcome);
+  std::optional<Taken> End(Pending pending, JobResponse result);
   void RefuseMalformed(const absl::Status& status);
   void Lose() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -105,7 +105,7 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   // The read owns it while it is under way.
   grpc::ByteBuffer message_ ABSL_GUARDED_BY(mutex_);
   // The write owns the first while it is under way.
-  std::deque<grpc::ByteBuffer> answers_ ABSL_GUARDED_BY(mutex_);
+  std::deque<grpc::ByteBuffer> responses_ ABSL_GUARDED_BY(mutex_);
   // Null: an item has taken it.
   std::map<uint64_t, std::shared_ptr<StreamSequence>> sequences_ ABSL_GUARDED_BY(mutex_);
   std::optional<StreamItem> held_back_ ABSL_GUARDED_BY(mutex_);

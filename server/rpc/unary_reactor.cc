@@ -90,7 +90,7 @@ void UnaryReactor::Submit() {
   const auto self = shared_from_this();
   auto job = std::make_unique<EncodeJob>(
       std::move(prepared->compute), cancelled_,
-      [self](JobOutcome outcome) { self->OnOutcome(std::move(outcome)); });
+      [self](JobResponse result) { self->OnResponse(std::move(result)); });
   job->bytes = prepared->bytes;
   job->deadline = DeadlineOf(call_, context_.clock);
   std::unique_ptr<Admission::Permit> permit;
@@ -107,11 +107,11 @@ void UnaryReactor::Submit() {
   End({.status = status, .retry_hint = absl::IsResourceExhausted(status)});
 }
 
-void UnaryReactor::OnOutcome(JobOutcome outcome) {
-  if (!outcome.answer.ok()) return End({outcome.answer.status()});
+void UnaryReactor::OnResponse(JobResponse result) {
+  if (!result.response.ok()) return End({result.response.status()});
   End({.status = absl::OkStatus(),
-       .answer = method_.respond(*std::move(outcome.answer)),
-       .queued = outcome.queued});
+       .response = method_.respond(*std::move(result.response)),
+       .queued = result.queued});
 }
 
 void UnaryReactor::OnCancel() {
@@ -131,15 +131,15 @@ void UnaryReactor::End(Ending ending) {
   account_.Report(ending.status, context_.metrics);
   if (ending.retry_hint) call_.AddTrailingMetadata(kRetryPushbackTrailer, kRetryPushbackMs);
   if (!ending.status.ok()) return Finish(ToGrpcStatus(ending.status));
-  answer_.Swap(&ending.answer);
-  StartWriteAndFinish(&answer_, grpc::WriteOptions(), grpc::Status::OK);
+  response_.Swap(&ending.response);
+  StartWriteAndFinish(&response_, grpc::WriteOptions(), grpc::Status::OK);
 }
 
 void UnaryReactor::OnDone() {
   std::unique_ptr<Admission::Slot> slot;
   std::shared_ptr<UnaryReactor> self;
   absl::MutexLock lock(&mutex_);
-  answer_.Clear();
+  response_.Clear();
   slot = std::move(slot_);
   self = std::move(self_);
 }

@@ -22,10 +22,10 @@ namespace attendant::server {
 struct UnaryMethod {
   const char* name;
   absl::StatusOr<PreparedRequest> (*prepare)(const grpc::ByteBuffer&, const ServiceContext&);
-  grpc::ByteBuffer (*respond)(Answer);
+  grpc::ByteBuffer (*respond)(Response);
 };
 
-// Permit -> message -> job -> answer. A caller may half-close after its message or not.
+// Permit -> message -> job -> response. A caller may half-close after its message or not.
 //
 // Four parties come in on threads of their own: gRPC's reactions, the permit, the receive timeout,
 // and whoever ends the job. Each of them first moves `phase_` on under `mutex_`, and gives up if
@@ -53,8 +53,8 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor,
   enum class Phase { kAwaitingPermit, kReceiving, kComputing, kFinished };
 
   struct Ending {
-    absl::Status status;  // OK: with an answer
-    grpc::ByteBuffer answer = {};
+    absl::Status status;  // OK: with a response
+    grpc::ByteBuffer response = {};
     std::optional<Phase> only_in = {};  // else the call goes on
     bool retry_hint = false;
     absl::Duration queued = {};
@@ -67,7 +67,7 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor,
   void OnPermit(std::unique_ptr<Admission::Permit> permit);
   void OnReceiveTimeout();
   void Submit();
-  void OnOutcome(JobOutcome outcome);
+  void OnResponse(JobResponse result);
   absl::Status ReadError() const;
   void End(Ending ending);
 
@@ -85,7 +85,7 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor,
   std::unique_ptr<Admission::Wish> wish_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Admission::Permit> permit_ ABSL_GUARDED_BY(mutex_);
   grpc::Alarm receive_timeout_ ABSL_GUARDED_BY(mutex_);
-  grpc::ByteBuffer answer_ ABSL_GUARDED_BY(mutex_);  // the write owns it once it is under way
+  grpc::ByteBuffer response_ ABSL_GUARDED_BY(mutex_);  // the write owns it once it is under way
   RequestAccount account_ ABSL_GUARDED_BY(mutex_);
 };
 

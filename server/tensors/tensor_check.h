@@ -39,7 +39,7 @@ absl::StatusOr<CheckedTensor> CheckTensor(const WireTensor& tensor, ElementKind 
 absl::Status CheckShape(const WireTensor& tensor, absl::Span<const int64_t> shape,
                         const std::string& letters);
 
-// The element type of an answer: `wanted`, or `fallback` if unspecified. INVALID_ARGUMENT: not a
+// The element type of a response: `wanted`, or `fallback` if unspecified. INVALID_ARGUMENT: not a
 // float type.
 absl::StatusOr<DataType> CheckOutputDtype(v1::DataType wanted, DataType fallback);
 

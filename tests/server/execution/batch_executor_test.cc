@@ -26,7 +26,7 @@ class BatchExecutorTest : public ::testing::Test {
     request.outputs.hidden_states.emplace();
     auto job = std::make_unique<EncodeJob>(
         std::move(request), std::make_shared<std::atomic<bool>>(cancelled),
-        [this](JobOutcome outcome) { ended_.push_back(outcome.answer.status()); });
+        [this](JobResponse result) { ended_.push_back(result.response.status()); });
     job->deadline = deadline;
     return job;
   }

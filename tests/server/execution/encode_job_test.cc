@@ -16,9 +16,9 @@ class EncodeJobTest : public ::testing::Test {
     ComputeRequest request;
     // Owns `held`, though it is no memory.
     request.keys = RegisteredKeys{std::shared_ptr<const RegisteredMemory>(held, nullptr)};
-    return std::make_unique<EncodeJob>(std::move(request), nullptr, [this](JobOutcome outcome) {
+    return std::make_unique<EncodeJob>(std::move(request), nullptr, [this](JobResponse result) {
       ended_ = true;
-      ok_ = outcome.answer.ok();
+      ok_ = result.response.ok();
       EXPECT_TRUE(held_.expired());
     });
   }
@@ -31,7 +31,7 @@ class EncodeJobTest : public ::testing::Test {
 TEST_F(EncodeJobTest, ReleasesItsRequestBeforeItsCallerIsAnswered) {
   const std::unique_ptr<EncodeJob> job = Make();
   EXPECT_FALSE(held_.expired());
-  job->Finish(Answer(), absl::ZeroDuration());
+  job->Finish(Response(), absl::ZeroDuration());
   EXPECT_TRUE(ended_);
   EXPECT_TRUE(ok_);
 }

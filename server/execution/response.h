@@ -1,4 +1,4 @@
-// What a job computed, and its way into a response message.
+// The response to a job: what was computed, and its conversion to a message.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -11,28 +11,28 @@
 #include "attendant/v1/encoder_service.pb.h"
 #include "server/cross_kv/memory_store.h"
 #include "server/request/compute_request.h"
-#include "server/tensors/answer_tensor.h"
+#include "server/tensors/response_tensor.h"
 
 namespace attendant::server {
 
-struct Answer {
-  std::optional<AnswerTensor> hidden_states;
-  std::vector<std::pair<int64_t, AnswerTensor>>
+struct Response {
+  std::optional<ResponseTensor> hidden_states;
+  std::vector<std::pair<int64_t, ResponseTensor>>
       intermediate;  // with their layers, in the order asked for
-  std::vector<std::pair<int64_t, AnswerTensor>> probabilities;   // likewise
-  std::vector<std::pair<int64_t, AnswerTensor>> attention_keys;  // likewise, or empty
-  std::optional<AnswerTensor> weighted_values;
-  std::optional<AnswerTensor> pooled;
+  std::vector<std::pair<int64_t, ResponseTensor>> probabilities;   // likewise
+  std::vector<std::pair<int64_t, ResponseTensor>> attention_keys;  // likewise, or empty
+  std::optional<ResponseTensor> weighted_values;
+  std::optional<ResponseTensor> pooled;
   std::optional<MemoryStore::Ticket> ticket;  // of PutMemory
   v1::Execution execution;
 };
 
 // The wire form of an AttendResponse, an EncodeResponse, a PutMemoryResponse, an
 // EncodeStreamResponse; the tensors' data is not copied.
-grpc::ByteBuffer ToAttendResponse(Answer answer);
-grpc::ByteBuffer ToEncodeResponse(Answer answer);
-grpc::ByteBuffer ToPutMemoryResponse(Answer answer);
-grpc::ByteBuffer ToStreamResponse(uint64_t id, Answer answer);
+grpc::ByteBuffer ToAttendResponse(Response response);
+grpc::ByteBuffer ToEncodeResponse(Response response);
+grpc::ByteBuffer ToPutMemoryResponse(Response response);
+grpc::ByteBuffer ToStreamResponse(uint64_t id, Response response);
 
 // An EncodeStreamResponse that carries an error; `status` is not OK.
 grpc::ByteBuffer ToStreamError(uint64_t id, const absl::Status& status);

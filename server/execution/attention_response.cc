@@ -1,4 +1,4 @@
-#include "server/execution/attention_answer.h"
+#include "server/execution/attention_response.h"
 
 #include <algorithm>
 #include <cmath>
@@ -34,7 +34,7 @@ void ForEachQuery(const DenseProbabilities& dense, const Visit& visit) {
 
 }  // namespace
 
-void ScatterProbabilities(const DenseProbabilities& dense, AnswerTensor& target) {
+void ScatterProbabilities(const DenseProbabilities& dense, ResponseTensor& target) {
   const int64_t padded = dense.keys.padded_length;
   std::vector<float> all(padded);
   ForEachQuery(dense, [&](int64_t row, int64_t b, const float* probabilities) {
@@ -60,8 +60,8 @@ DenseProbabilities AverageHeads(const DenseProbabilities& dense) {
   return {dense.layout, dense.keys, 1, dense.data};
 }
 
-void ScatterTopKeys(const DenseProbabilities& dense, AnswerTensor& probabilities,
-                    AnswerTensor& keys) {
+void ScatterTopKeys(const DenseProbabilities& dense, ResponseTensor& probabilities,
+                    ResponseTensor& keys) {
   const int64_t k = keys.dim(3);
   std::vector<int32_t> order, top(k);
   std::vector<float> values(k);
@@ -87,7 +87,7 @@ void ScatterTopKeys(const DenseProbabilities& dense, AnswerTensor& probabilities
 }
 
 void ScatterWeightedValues(const DenseProbabilities& dense, MatrixView<const float> values,
-                           AnswerTensor& target) {
+                           ResponseTensor& target) {
   const TokenLayout& layout = dense.layout;
   const int64_t padded = layout.padded_length, width = target.dim(4);
   target.WriteZeros(0, target.elements());

@@ -1,10 +1,10 @@
-// Attention probabilities in the forms in which they are answered.
+// Attention probabilities in the forms in which they are returned.
 #pragma once
 
 #include <cstdint>
 
 #include "engine/base/matrix_view.h"
-#include "server/tensors/answer_tensor.h"
+#include "server/tensors/response_tensor.h"
 #include "server/tensors/token_layout.h"
 
 namespace attendant::server {
@@ -24,7 +24,7 @@ struct DenseProbabilities {
 };
 
 // To [B, heads, S, M], M the padded length of the keys: zeros where query or key is padding.
-void ScatterProbabilities(const DenseProbabilities& dense, AnswerTensor& target);
+void ScatterProbabilities(const DenseProbabilities& dense, ResponseTensor& target);
 
 // To their mean over the heads, in place: what is left has one head.
 DenseProbabilities AverageHeads(const DenseProbabilities& dense);
@@ -32,12 +32,12 @@ DenseProbabilities AverageHeads(const DenseProbabilities& dense);
 // To the k largest of each query, [B, heads, S, k], in descending order, equal ones by ascending
 // key, NaN last; and the padded rows' columns of their keys, int32. Zeros and -1 where there are
 // fewer, and for padding.
-void ScatterTopKeys(const DenseProbabilities& dense, AnswerTensor& probabilities,
-                    AnswerTensor& keys);
+void ScatterTopKeys(const DenseProbabilities& dense, ResponseTensor& probabilities,
+                    ResponseTensor& keys);
 
 // To each probability times its value, where queries and keys are the same tokens: [B, heads, S of
 // keys, S of queries, Dv]. values: [T, heads Dv]. Zeros where query or key is padding.
 void ScatterWeightedValues(const DenseProbabilities& dense, MatrixView<const float> values,
-                           AnswerTensor& target);
+                           ResponseTensor& target);
 
 }  // namespace attendant::server

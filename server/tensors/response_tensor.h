@@ -1,4 +1,4 @@
-// Tensors of an answer, written once into the memory that goes to the wire.
+// Tensors of a response, written once into the memory that goes to the wire.
 #pragma once
 
 #include <grpcpp/support/slice.h>
@@ -18,10 +18,10 @@ namespace attendant::server {
 
 // Dense, row-major, of a float type or int32. Starts undefined: every element has to be written.
 // Move-only.
-class AnswerTensor {
+class ResponseTensor {
  public:
   // RESOURCE_EXHAUSTED if there is no memory; the size has been checked against the limit.
-  static absl::StatusOr<AnswerTensor> Make(std::vector<int64_t> shape, DataType dtype);
+  static absl::StatusOr<ResponseTensor> Make(std::vector<int64_t> shape, DataType dtype);
 
   // Elements [first, first + count) of a float type, from float32; of int32.
   void Write(int64_t first, const float* values, int64_t count);
@@ -50,10 +50,10 @@ class AnswerTensor {
 
 // rows: the kept rows of one request, [T, width]; target: [B, S, width], [S, B, width] or [T,
 // width]. Padded rows become zeros.
-void ScatterRows(const TokenLayout& layout, MatrixView<const float> rows, AnswerTensor& target);
+void ScatterRows(const TokenLayout& layout, MatrixView<const float> rows, ResponseTensor& target);
 
 // The same rows; target [R, width] takes those of `tokens` [R], in that order, and zeros for -1.
 void SelectRows(absl::Span<const int32_t> tokens, MatrixView<const float> rows,
-                AnswerTensor& target);
+                ResponseTensor& target);
 
 }  // namespace attendant::server

@@ -1,4 +1,4 @@
-#include "server/tensors/answer_tensor.h"
+#include "server/tensors/response_tensor.h"
 
 #include <cstring>
 #include <utility>
@@ -10,8 +10,8 @@
 
 namespace attendant::server {
 
-absl::StatusOr<AnswerTensor> AnswerTensor::Make(std::vector<int64_t> shape, DataType dtype) {
-  AnswerTensor tensor;
+absl::StatusOr<ResponseTensor> ResponseTensor::Make(std::vector<int64_t> shape, DataType dtype) {
+  ResponseTensor tensor;
   tensor.elements_ = *ElementCount(shape);
   const int64_t bytes = tensor.elements_ * ByteWidth(dtype);
   tensor.data_.reset(static_cast<uint8_t*>(std::malloc(static_cast<size_t>(bytes))));
@@ -24,33 +24,33 @@ absl::StatusOr<AnswerTensor> AnswerTensor::Make(std::vector<int64_t> shape, Data
   return tensor;
 }
 
-void AnswerTensor::Write(int64_t first, const float* values, int64_t count) {
+void ResponseTensor::Write(int64_t first, const float* values, int64_t count) {
   FromFloat(values, count, dtype_, data_.get() + first * ByteWidth(dtype_));
 }
 
-void AnswerTensor::Write(int64_t first, const int32_t* values, int64_t count) {
+void ResponseTensor::Write(int64_t first, const int32_t* values, int64_t count) {
   std::memcpy(data_.get() + first * ByteWidth(dtype_), values, count * sizeof(int32_t));
 }
 
-void AnswerTensor::WriteZeros(int64_t first, int64_t count) {
+void ResponseTensor::WriteZeros(int64_t first, int64_t count) {
   // All these types have zero as zero bytes.
   const int64_t width = ByteWidth(dtype_);
   std::memset(data_.get() + first * width, 0, static_cast<size_t>(count * width));
 }
 
-v1::Tensor AnswerTensor::head() const {
+v1::Tensor ResponseTensor::head() const {
   v1::Tensor head;
   head.set_dtype(ToWire(dtype_));
   head.mutable_shape()->Add(shape_.begin(), shape_.end());
   return head;
 }
 
-grpc::Slice AnswerTensor::TakeData() {
+grpc::Slice ResponseTensor::TakeData() {
   const size_t bytes = static_cast<size_t>(elements_ * ByteWidth(dtype_));
   return grpc::Slice(data_.release(), bytes, std::free);
 }
 
-void ScatterRows(const TokenLayout& layout, MatrixView<const float> rows, AnswerTensor& target) {
+void ScatterRows(const TokenLayout& layout, MatrixView<const float> rows, ResponseTensor& target) {
   if (layout.sequence_first) return SelectRows(TokensOfRows(layout), rows, target);
   const int64_t width = rows.cols;
   int64_t next = 0;  // first row of the target that is not written
@@ -71,7 +71,7 @@ void ScatterRows(const TokenLayout& layout, MatrixView<const float> rows, Answer
 }
 
 void SelectRows(absl::Span<const int32_t> tokens, MatrixView<const float> rows,
-                AnswerTensor& target) {
+                ResponseTensor& target) {
   int64_t first = 0;
   for (const int32_t token : tokens) {
     if (token < 0) {

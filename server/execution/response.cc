@@ -1,0 +1,115 @@
+#include "server/execution/response.h"
+
+#include <string>
+#include <utility>
+
+#include "server/tensors/status_mapping.h"
+#include "server/wire/response_codec.h"
+
+namespace attendant::server {
+namespace {
+
+using Payloads = std::vector<ResponsePayload>;
+
+// Puts the tensor's head into `head` and lists its data under `path`.
+void Place(ResponseTensor& tensor, std::vector<int> path, v1::Tensor& head, Payloads& payloads) {
+  head = tensor.head();
+  payloads.push_back({std::move(path), tensor.TakeData()});
+}
+
+std::vector<int> Join(std::vector<int> prefix, std::initializer_list<int> rest) {
+  prefix.insert(prefix.end(), rest);
+  return prefix;
+}
+
+// A repeated LayerTensor; `path` leads to the field.
+void PlaceAll(std::vector<std::pair<int64_t, ResponseTensor>>& tensors,
+              const std::vector<int>& path,
+              google::protobuf::RepeatedPtrField<v1::LayerTensor>& field, Payloads& payloads) {
+  for (auto& [layer, tensor] : tensors) {
+    const int index = field.size();
+    v1::LayerTensor& element = *field.Add();
+    element.set_layer(static_cast<uint32_t>(layer));
+    Place(tensor, Join(path, {index, v1::LayerTensor::kTensorFieldNumber}),
+          *element.mutable_tensor(), payloads);
+  }
+}
+
+void Fill(Response& response, const std::vector<int>& prefix, v1::EncodeResponse& message,
+          Payloads& payloads) {
+  using Message = v1::EncodeResponse;
+  if (response.hidden_states) {
+    Place(*response.hidden_states, Join(prefix, {Message::kHiddenStatesFieldNumber}),
+          *message.mutable_hidden_states(), payloads);
+  }
+  if (response.pooled) {
+    Place(*response.pooled, Join(prefix, {Message::kPooledFieldNumber}), *message.mutable_pooled(),
+          payloads);
+  }
+  PlaceAll(response.intermediate, Join(prefix, {Message::kIntermediateFieldNumber}),
+           *message.mutable_intermediate(), payloads);
+  PlaceAll(response.probabilities, Join(prefix, {Message::kAttentionProbabilitiesFieldNumber}),
+           *message.mutable_attention_probabilities(), payloads);
+  PlaceAll(response.attention_keys, Join(prefix, {Message::kAttentionKeysFieldNumber}),
+           *message.mutable_attention_keys(), payloads);
+  *message.mutable_execution() = std::move(response.execution);
+}
+
+}  // namespace
+
+grpc::ByteBuffer ToAttendResponse(Response response) {
+  using Message = v1::AttendResponse;
+  Message message;
+  Payloads payloads;
+  Place(*response.hidden_states, {Message::kOutputFieldNumber}, *message.mutable_output(),
+        payloads);
+  for (auto& [layer, tensor] : response.probabilities) {
+    Place(tensor, {Message::kAttentionProbabilitiesFieldNumber},
+          *message.mutable_attention_probabilities(), payloads);
+  }
+  for (auto& [layer, tensor] : response.attention_keys) {
+    Place(tensor, {Message::kAttentionKeysFieldNumber}, *message.mutable_attention_keys(),
+          payloads);
+  }
+  if (response.weighted_values) {
+    Place(*response.weighted_values, {Message::kWeightedValuesFieldNumber},
+          *message.mutable_weighted_values(), payloads);
+  }
+  *message.mutable_execution() = std::move(response.execution);
+  return SerializeResponse(message, std::move(payloads));
+}
+
+grpc::ByteBuffer ToEncodeResponse(Response response) {
+  v1::EncodeResponse message;
+  Payloads payloads;
+  Fill(response, {}, message, payloads);
+  return SerializeResponse(message, std::move(payloads));
+}
+
+grpc::ByteBuffer ToPutMemoryResponse(Response response) {
+  v1::PutMemoryResponse message;
+  message.set_handle(response.ticket->handle);
+  message.set_bytes(response.ticket->bytes);
+  message.set_expires_unix_ms(absl::ToUnixMillis(response.ticket->expires));
+  *message.mutable_execution() = std::move(response.execution);
+  return SerializeResponse(message, {});
+}
+
+grpc::ByteBuffer ToStreamResponse(uint64_t id, Response response) {
+  v1::EncodeStreamResponse message;
+  message.set_id(id);
+  Payloads payloads;
+  Fill(response, {v1::EncodeStreamResponse::kResponseFieldNumber}, *message.mutable_response(),
+       payloads);
+  return SerializeResponse(message, std::move(payloads));
+}
+
+grpc::ByteBuffer ToStreamError(uint64_t id, const absl::Status& status) {
+  v1::EncodeStreamResponse message;
+  message.set_id(id);
+  message.mutable_error()->set_code(static_cast<int>(status.code()));
+  message.mutable_error()->set_message(std::string(status.message()));
+  return SerializeResponse(message, {});
+}
+
+}  // namespace attendant::server
