@@ -74,11 +74,11 @@ HeldBytes::~HeldBytes() {
 absl::Status MemoryStore::CheckRoom(const char* what, int64_t bytes) {
   const int64_t memories = held_bytes_->load(), sequences = sequences_->bytes.load();
   if (bytes <= limits_.max_bytes - memories - sequences) return absl::OkStatus();
-  const std::string in_parts = absl::StrCat(" and the ", sequences, " of ",
-                                            sequences_->sequences.load(), " sequences in parts");
+  const std::string in_chunks = absl::StrCat(" and the ", sequences, " of ",
+                                             sequences_->sequences.load(), " sequences in parts");
   return absl::ResourceExhaustedError(
       absl::StrCat("the ", what, " would take ", bytes, " bytes beside the ", memories, " of ",
-                   entries_.size(), " registered memories", sequences > 0 ? in_parts : "",
+                   entries_.size(), " registered memories", sequences > 0 ? in_chunks : "",
                    "; the server keeps at most ", limits_.max_bytes, " (--max-registered-bytes)"));
 }
 

@@ -1,5 +1,5 @@
 // What is kept for requests to come: memories that clients have registered, keys and values of a
-// layer; and room for what the parts of sequences leave behind.
+// layer; and room for what the chunks of sequences leave behind.
 #pragma once
 
 #include <atomic>
@@ -65,7 +65,7 @@ class RegisteredMemory {
   const std::shared_ptr<std::atomic<int64_t>> held_bytes_;
 };
 
-// Bytes that count as held, for a sequence that comes in parts, while it lives.
+// Bytes that count as held, for a sequence that comes in chunks, while it lives.
 class HeldBytes {
  public:
   struct Totals {
@@ -91,7 +91,7 @@ struct MemoryStoreLimits {
 struct MemoryStoreCounts {
   int64_t memories = 0;
   int64_t bytes = 0;      // also of those being made, and those that are gone but still in use
-  int64_t sequences = 0;  // that come in parts
+  int64_t sequences = 0;  // that come in chunks
   int64_t sequence_bytes = 0;
 };
 
@@ -115,7 +115,7 @@ class MemoryStore {
   // Room for a memory, to be filled. RESOURCE_EXHAUSTED: it does not fit beside what is held.
   absl::StatusOr<std::shared_ptr<RegisteredMemory>> Reserve(MemoryOrigin origin);
 
-  // Room for a sequence that comes in parts. RESOURCE_EXHAUSTED as Reserve.
+  // Room for a sequence that comes in chunks. RESOURCE_EXHAUSTED as Reserve.
   absl::StatusOr<std::unique_ptr<HeldBytes>> Hold(int64_t bytes);
 
   // Makes a filled memory known, for at most `age`.

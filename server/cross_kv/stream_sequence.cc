@@ -10,7 +10,7 @@
 namespace attendant::server {
 namespace {
 
-// Of the bookkeeping, at most; so that sequences of narrow models are not free.
+// Upper bound of the bookkeeping, so that sequences of narrow models are not free.
 constexpr int64_t kBytesOfEach = 512;
 
 std::string Describe(const LayerSpan& span) {
@@ -18,7 +18,7 @@ std::string Describe(const LayerSpan& span) {
                       span.model->name);
 }
 
-// What the parts so far have left behind, and room for what the next one leaves.
+// The state before the next chunk and the one behind it.
 int64_t BytesOf(const ModelDescription& model, int64_t layers) {
   return kBytesOfEach +
          2 * layers * LayerStateSize(model.layer) * static_cast<int64_t>(sizeof(float));

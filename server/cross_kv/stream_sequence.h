@@ -1,4 +1,4 @@
-// A sequence that comes in parts, each an item of an EncodeStream.
+// A sequence that comes in chunks, each an item of an EncodeStream.
 #pragma once
 
 #include <cstdint>
@@ -12,44 +12,43 @@
 
 namespace attendant::server {
 
-// What the parts so far have left behind. Used by one part after the other, never by two at a time.
+// The state that the chunks so far have left behind. One chunk uses it at a time.
 class StreamSequence {
  public:
-  // `number` is its client's.
+  // `number` is the client's name for it.
   explicit StreamSequence(uint64_t number) : number_(number) {}
 
   uint64_t number() const { return number_; }
-  // A part has been computed.
+  // True once a chunk has been computed.
   bool begun() const { return begun_; }
-  // Of the parts that have been computed.
+  // All tokens of the chunks that have been computed.
   int64_t tokens() const { return tokens_; }
 
-  // To be called with the layers of each part before it is computed. INVALID_ARGUMENT: others than
-  // those of the parts before. RESOURCE_EXHAUSTED: no room for what the first part
-  // leaves behind.
+  // To be called with the layers of each chunk before it is computed. INVALID_ARGUMENT: they differ
+  // from those of the first chunk. RESOURCE_EXHAUSTED: there is no room for the state.
   absl::Status Admit(const LayerSpan& span, MemoryStore& memories);
 
-  // What the part that is computed now finds and leaves behind; its layers are those of the part.
+  // The state for the chunk that is computed now, of the layers of its span.
   LinearState state();
 
-  // The part that was computed last, of so many tokens, belongs to the sequence from now on.
-  // Without this it never did.
+  // Makes the chunk that was computed last, which has `tokens` tokens, belong to the sequence.
+  // Without this call the sequence stays as it was.
   void Keep(int64_t tokens);
 
-  // Frees the state and its room even if others still hold the object. No part follows.
+  // Frees the state and its room even if others still hold the object. No chunk follows.
   void Release();
 
  private:
   const uint64_t number_;
   bool begun_ = false;
   int64_t tokens_ = 0;
-  LayerSpan span_;  // of the parts: fixed by the first
+  LayerSpan span_;  // of every chunk: fixed by the first
   std::unique_ptr<HeldBytes> room_;
   AlignedBuffer<float> before_, after_;
 };
 
 // Bytes that are kept of a sequence that goes through all layers of the model, however long it is;
-// 0: it cannot come in parts (WhyNotInParts in engine/layers/model_facts.h).
+// 0: it cannot come in chunks (WhyNotInParts in engine/model/model_facts.h).
 int64_t SequenceStateBytes(const ModelDescription& model);
 
 }  // namespace attendant::server

@@ -108,7 +108,7 @@ void BatchExecutor::Describe(const Jobs& jobs) {
   bool wants_all = false;
   const bool any_bias =
       std::any_of(jobs.begin(), jobs.end(), [](const BatchJob* job) { return job->bias(); });
-  const bool any_part = std::any_of(jobs.begin(), jobs.end(), [](const BatchJob* job) {
+  const bool any_chunk = std::any_of(jobs.begin(), jobs.end(), [](const BatchJob* job) {
     return job->request().sequence() != nullptr;
   });
   const bool any_gap = std::any_of(
@@ -123,7 +123,7 @@ void BatchExecutor::Describe(const Jobs& jobs) {
       cu_seqlens_.push_back(cu_seqlens_.back() + static_cast<int32_t>(layout.length(b)));
       if (any_bias) bias_.push_back(job->bias() ? &job->bias()->sequences()[b] : nullptr);
       head_gates_.push_back(job->gates());
-      if (any_part) states_.push_back(job->state());
+      if (any_chunk) states_.push_back(job->state());
     }
   }
   if (wants_all) wanted_rows_.clear();

@@ -56,7 +56,7 @@ class BatchExecutor final : public BatchRunner {
   MemoryRows memory_rows_ = {};
   std::vector<AttentionMemory> memory_;  // empty: none attends to one
   std::vector<HeadGates> head_gates_;
-  std::vector<LinearState> states_;  // empty: none is a part of a sequence
+  std::vector<LinearState> states_;  // empty: none is a chunk of a sequence
 };
 
 }  // namespace attendant::server

@@ -144,14 +144,14 @@ absl::Status ParseTruncation(const Request& request, ComputeRequest& compute) {
   return absl::OkStatus();
 }
 
-// Of the sequence that the request is a part of.
+// Tokens of the sequence that the request is a chunk of; 0: it is none.
 int64_t TokensBefore(const ValidationContext& context) {
   return context.sequence == nullptr ? 0 : context.sequence->tokens();
 }
 
-// Whether the model can take sequences in parts; layers are there.
-absl::Status CheckModelOfParts(const Request& request, const ValidationContext& context,
-                               const ComputeRequest& compute) {
+// Checks that the model can take sequences in chunks. The layers are there.
+absl::Status CheckTakesChunks(const Request& request, const ValidationContext& context,
+                              const ComputeRequest& compute) {
   if (context.sequence == nullptr) return absl::OkStatus();
   if (const std::string why = WhyNotInParts(compute.description()); !why.empty()) {
     return InvalidField("sequence", absl::StrCat("0, as the model takes none in parts: ", why),
@@ -164,8 +164,8 @@ absl::Status CheckModelOfParts(const Request& request, const ValidationContext& 
                       v1::Truncation_Name(request.truncation()));
 }
 
-// Whether the layout is that of a part.
-absl::Status CheckPart(const ValidationContext& context, const ComputeRequest& compute) {
+// Checks that the layout is that of a chunk.
+absl::Status CheckChunk(const ValidationContext& context, const ComputeRequest& compute) {
   const TokenLayout& layout = compute.layout;
   if (context.sequence == nullptr || (layout.sequences == 1 && layout.leading)) {
     return absl::OkStatus();
@@ -247,7 +247,7 @@ absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared
   }
   absl::Status status = ParseRows(tensor, front->width(compute.description().layer.hidden_size),
                                   shared, max_tokens, compute);
-  if (status.ok()) status = CheckPart(context, compute);
+  if (status.ok()) status = CheckChunk(context, compute);
   if (status.ok()) status = CheckPlaces(compute.layout, TokensBefore(context), *front);
   if (!status.ok()) return status;
   FeatureRows features{std::get<CheckedTensor>(std::move(compute.input)),
@@ -303,10 +303,10 @@ absl::Status ParseOwnFields(const Request& request, const RequestPayloads& paylo
                             const SharedTensors& shared, const ValidationContext& context,
                             ComputeRequest& compute) {
   absl::Status status = ParseSpan(request, compute);
-  if (status.ok()) status = CheckModelOfParts(request, context, compute);
+  if (status.ok()) status = CheckTakesChunks(request, context, compute);
   if (status.ok()) status = ParseOutputs(request, compute);
   if (status.ok()) status = ParseInput(request, payloads, shared, context, compute);
-  if (status.ok()) status = CheckPart(context, compute);
+  if (status.ok()) status = CheckChunk(context, compute);
   return status;
 }
 

@@ -12,7 +12,7 @@ struct ValidationContext {
   const ServedModels& models;
   const ServiceLimits& limits;
   MemoryStore& memories;
-  const StreamSequence* sequence = nullptr;  // that the request is a part of; or none
+  const StreamSequence* sequence = nullptr;  // that the request is a chunk of; or none
 };
 
 }  // namespace attendant::server

@@ -41,7 +41,7 @@ absl::StatusOr<PreparedRequest> PreparePutMemory(const grpc::ByteBuffer& message
 absl::StatusOr<StreamItem> ReceiveItem(const grpc::ByteBuffer& message,
                                        const ServiceContext& context);
 
-// `sequence` is that which the item is a part of, or null.
+// `sequence` is the one that the item is a chunk of, or null.
 absl::StatusOr<PreparedRequest> PrepareItem(const StreamItem& item,
                                             const std::shared_ptr<StreamSequence>& sequence,
                                             const ServiceContext& context);

@@ -24,7 +24,7 @@
 namespace attendant::server {
 
 // Reads items while fewer than stream_window are in flight, that is, read and not yet answered on
-// the wire; answers each when it is done. Of the parts of a sequence one is worked on at a time:
+// the wire; answers each when it is done. One chunk of a sequence is worked on at a time:
 // the next one is held back until it is answered, and nothing behind it is read. Ends OK when the
 // client has half-closed and every response has left; with INVALID_ARGUMENT, also after those
 // responses, when a message is malformed; with DEADLINE_EXCEEDED when everything is answered and no
@@ -62,7 +62,7 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   StreamReactor(const ServiceContext& context, grpc::GenericCallbackServerContext& call,
                 std::unique_ptr<Admission::Slot> slot, OpenStreams& open_streams);
 
-  // An item and the sequence that it is a part of, which then is its own until it ends.
+  // An item and the sequence that it is a chunk of, which then is its own until it ends.
   struct Taken {
     StreamItem item;
     std::shared_ptr<StreamSequence> sequence;  // null: none

@@ -1,4 +1,4 @@
-// Sequences that come in parts over an EncodeStream, over a socket.
+// Sequences that come in chunks over an EncodeStream, over a socket.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,14 +46,14 @@ v1::EncodeRequest Ids(const std::vector<int64_t>& ids) {
   return request;
 }
 
-v1::EncodeStreamRequest Part(uint64_t sequence, const v1::EncodeRequest& request) {
+v1::EncodeStreamRequest Chunk(uint64_t sequence, const v1::EncodeRequest& request) {
   v1::EncodeStreamRequest item;
   item.set_sequence(sequence);
   *item.mutable_request() = request;
   return item;
 }
 
-class SequencePartsTest : public ::testing::Test {
+class SequenceChunksTest : public ::testing::Test {
  protected:
   using Stream = grpc::ClientReaderWriter<v1::EncodeStreamRequest, v1::EncodeStreamResponse>;
 
@@ -112,7 +112,7 @@ std::vector<int64_t> Cut(const std::vector<int64_t>& ids, int64_t first, int64_t
 }
 
 // Through the table of positions, which goes on, and two layers; to the bit.
-TEST_F(SequencePartsTest, GetTheAnswersOfTheWhole) {
+TEST_F(SequenceChunksTest, GetTheAnswersOfTheWhole) {
   Start();
   const std::vector<int64_t> ids = SomeIds(23);
   const std::vector<float> whole = Whole(Ids(ids));
@@ -120,10 +120,10 @@ TEST_F(SequencePartsTest, GetTheAnswersOfTheWhole) {
   for (const int64_t tokens : {1, 5, 23}) {
     ++sequence;
     for (int64_t first = 0; first < 23; first += tokens) {
-      const std::vector<int64_t> part = Cut(ids, first, tokens);
-      v1::EncodeStreamRequest item = Part(sequence, Ids(part));
+      const std::vector<int64_t> chunk = Cut(ids, first, tokens);
+      v1::EncodeStreamRequest item = Chunk(sequence, Ids(chunk));
       item.set_first_token(first);
-      EXPECT_EQ(Rows(item), server::Rows(whole, kE, first, static_cast<int64_t>(part.size())));
+      EXPECT_EQ(Rows(item), server::Rows(whole, kE, first, static_cast<int64_t>(chunk.size())));
     }
   }
   EXPECT_EQ(server_->memories().counts().sequences, 3);
@@ -134,7 +134,7 @@ TEST_F(SequencePartsTest, GetTheAnswersOfTheWhole) {
   EXPECT_EQ(server_->memories().counts().sequence_bytes, 0);
 }
 
-TEST_F(SequencePartsTest, OfFeaturesGetThePositionsBehindThoseBefore) {
+TEST_F(SequenceChunksTest, OfFeaturesGetThePositionsBehindThoseBefore) {
   Start();
   const std::vector<float> values = SomeValues(12 * 5, 3);
   const auto features = [&](int64_t first, int64_t count) {
@@ -145,14 +145,14 @@ TEST_F(SequencePartsTest, OfFeaturesGetThePositionsBehindThoseBefore) {
     return request;
   };
   const std::vector<float> whole = Whole(features(0, 12));
-  EXPECT_EQ(Rows(Part(1, features(0, 7))), server::Rows(whole, kE, 0, 7));
-  EXPECT_EQ(Rows(Part(1, features(7, 5))), server::Rows(whole, kE, 7, 5));
-  EXPECT_EQ(Error(Part(1, features(0, 9))),
+  EXPECT_EQ(Rows(Chunk(1, features(0, 7))), server::Rows(whole, kE, 0, 7));
+  EXPECT_EQ(Rows(Chunk(1, features(7, 5))), server::Rows(whole, kE, 7, 5));
+  EXPECT_EQ(Error(Chunk(1, features(0, 9))),
             "features: expected at most 20 rows in a sequence, one for each position of the model; "
             "got 21 in sequence 0; sequence 1 stays as it was, at 12 tokens");
 }
 
-TEST_F(SequencePartsTest, OfHiddenStatesGoOnThroughSomeLayersAndBeyondEveryLimit) {
+TEST_F(SequenceChunksTest, OfHiddenStatesGoOnThroughSomeLayersAndBeyondEveryLimit) {
   TestServerOptions options;
   options.limits.max_request_tokens = 100;
   Start(options);
@@ -167,36 +167,36 @@ TEST_F(SequencePartsTest, OfHiddenStatesGoOnThroughSomeLayersAndBeyondEveryLimit
     return request;
   };
   const std::vector<float> whole = Whole(states(0, 90));
-  EXPECT_EQ(Rows(Part(9, states(0, 60))), server::Rows(whole, kE, 0, 60));
-  EXPECT_EQ(Rows(Part(9, states(60, 30))), server::Rows(whole, kE, 60, 30));
-  Rows(Part(9, states(0, 90)));  // token 180 of a server that takes 100
+  EXPECT_EQ(Rows(Chunk(9, states(0, 60))), server::Rows(whole, kE, 0, 60));
+  EXPECT_EQ(Rows(Chunk(9, states(60, 30))), server::Rows(whole, kE, 60, 30));
+  Rows(Chunk(9, states(0, 90)));  // token 180 of a server that takes 100
   v1::EncodeRequest other = states(0, 1);
   other.clear_layers();
-  EXPECT_EQ(Error(Part(9, other)),
+  EXPECT_EQ(Error(Chunk(9, other)),
             "sequence: expected that of its parts before, layers 1..1 of fast; got layers 0..1 of "
             "fast; sequence 9 stays as it was, at 180 tokens");
 }
 
-TEST_F(SequencePartsTest, OfTwoSequencesMayAlternateWithOtherItemsBetween) {
+TEST_F(SequenceChunksTest, OfTwoSequencesMayAlternateWithOtherItemsBetween) {
   Start();
   const std::vector<int64_t> ids = SomeIds(12), others = SomeIds(40);
   const std::vector<int64_t> second = Cut(others, 20, 12);
   const std::vector<float> whole = Whole(Ids(ids)), second_whole = Whole(Ids(second));
   for (int64_t first = 0; first < 12; first += 4) {
-    EXPECT_EQ(Rows(Part(1, Ids(Cut(ids, first, 4)))), server::Rows(whole, kE, first, 4));
-    EXPECT_EQ(Rows(Part(0, Ids(ids))), whole);
-    EXPECT_EQ(Rows(Part(2, Ids(Cut(second, first, 4)))), server::Rows(second_whole, kE, first, 4));
+    EXPECT_EQ(Rows(Chunk(1, Ids(Cut(ids, first, 4)))), server::Rows(whole, kE, first, 4));
+    EXPECT_EQ(Rows(Chunk(0, Ids(ids))), whole);
+    EXPECT_EQ(Rows(Chunk(2, Ids(Cut(second, first, 4)))), server::Rows(second_whole, kE, first, 4));
   }
 }
 
-TEST_F(SequencePartsTest, OfOneStreamAreNotSeenByAnother) {
+TEST_F(SequenceChunksTest, OfOneStreamAreNotSeenByAnother) {
   Start();
   const std::vector<int64_t> ids = SomeIds(6);
   const std::vector<float> whole = Whole(Ids(ids));
-  EXPECT_EQ(Rows(Part(1, Ids(ids))), whole);
+  EXPECT_EQ(Rows(Chunk(1, Ids(ids))), whole);
   grpc::ClientContext context;
   const auto other = server_->stub().EncodeStream(&context);
-  ASSERT_TRUE(other->Write(Part(1, Ids(ids))));
+  ASSERT_TRUE(other->Write(Chunk(1, Ids(ids))));
   v1::EncodeStreamResponse answer;
   ASSERT_TRUE(other->Read(&answer));
   EXPECT_EQ(ToFloats(answer.response().hidden_states()), whole);
@@ -204,29 +204,29 @@ TEST_F(SequencePartsTest, OfOneStreamAreNotSeenByAnother) {
   EXPECT_TRUE(other->Finish().ok());
 }
 
-TEST_F(SequencePartsTest, EndWithTheLastOne) {
+TEST_F(SequenceChunksTest, EndWithTheLastOne) {
   Start();
   const std::vector<int64_t> ids = SomeIds(6);
   const std::vector<float> whole = Whole(Ids(ids));
-  v1::EncodeStreamRequest last = Part(1, Ids(Cut(ids, 4, 2)));
+  v1::EncodeStreamRequest last = Chunk(1, Ids(Cut(ids, 4, 2)));
   last.set_ends(true);
-  Rows(Part(1, Ids(Cut(ids, 0, 4))));
+  Rows(Chunk(1, Ids(Cut(ids, 0, 4))));
   EXPECT_EQ(Rows(last), server::Rows(whole, kE, 4, 2));
   EXPECT_EQ(server_->memories().counts().sequences, 0);
-  EXPECT_EQ(Rows(Part(1, Ids(ids))), whole);  // a new one
+  EXPECT_EQ(Rows(Chunk(1, Ids(ids))), whole);  // a new one
 }
 
-TEST_F(SequencePartsTest, ThatFailLeaveTheSequenceAsItWas) {
+TEST_F(SequenceChunksTest, ThatFailLeaveTheSequenceAsItWas) {
   TestServerOptions options;
   options.limits.reject_nonfinite = true;
   Start(options);
   const std::vector<int64_t> ids = SomeIds(8);
   const std::vector<float> whole = Whole(Ids(ids));
-  EXPECT_EQ(Error(Part(1, Ids({100}))),
+  EXPECT_EQ(Error(Chunk(1, Ids({100}))),
             "token_ids[0, 0]: expected 0..99; got 100; sequence 1 stays as it was, at 0 tokens");
   EXPECT_EQ(server_->memories().counts().sequences, 0);
-  EXPECT_EQ(Rows(Part(1, Ids(Cut(ids, 0, 5)))), server::Rows(whole, kE, 0, 5));
-  v1::EncodeStreamRequest last = Part(1, Ids({7, 100}));
+  EXPECT_EQ(Rows(Chunk(1, Ids(Cut(ids, 0, 5)))), server::Rows(whole, kE, 0, 5));
+  v1::EncodeStreamRequest last = Chunk(1, Ids({7, 100}));
   last.set_ends(true);
   EXPECT_EQ(Error(last),
             "token_ids[0, 1]: expected 0..99; got 100; sequence 1 stays as it was, at 5 tokens");
@@ -236,21 +236,21 @@ TEST_F(SequencePartsTest, ThatFailLeaveTheSequenceAsItWas) {
   std::vector<float> values(kE, 0.5f);
   values[3] = std::numeric_limits<float>::quiet_NaN();
   *rows.mutable_hidden_states() = FloatTensor({1, 1, kE}, values);
-  EXPECT_EQ(Error(Part(1, rows)),
+  EXPECT_EQ(Error(Chunk(1, rows)),
             "hidden_states[0, 0, 3]: expected a finite number; got nan; sequence 1 stays as it "
             "was, at 5 tokens");
-  EXPECT_EQ(Rows(Part(1, Ids(Cut(ids, 5, 3)))), server::Rows(whole, kE, 5, 3));
+  EXPECT_EQ(Rows(Chunk(1, Ids(Cut(ids, 5, 3)))), server::Rows(whole, kE, 5, 3));
 }
 
 // Those that were sent behind one that failed are not taken for it.
-TEST_F(SequencePartsTest, MaySayWhereTheyStand) {
+TEST_F(SequenceChunksTest, MaySayWhereTheyStand) {
   Start();
   const std::vector<int64_t> ids = SomeIds(8);
   const std::vector<float> whole = Whole(Ids(ids));
   std::map<uint64_t, v1::EncodeStreamResponse> answers;
   for (int64_t first = 0; first < 6; first += 2) {
     v1::EncodeStreamRequest item =
-        Part(4, Ids(first == 2 ? std::vector<int64_t>{1, 100} : Cut(ids, first, 2)));
+        Chunk(4, Ids(first == 2 ? std::vector<int64_t>{1, 100} : Cut(ids, first, 2)));
     item.set_id(first);
     item.set_first_token(first);
     ASSERT_TRUE(stream_->Write(item));
@@ -266,35 +266,35 @@ TEST_F(SequencePartsTest, MaySayWhereTheyStand) {
   EXPECT_EQ(answers[4].error().message(),
             "first_token: expected 2, as many tokens as sequence 4 has so far; got 4; sequence 4 "
             "stays as it was, at 2 tokens");
-  EXPECT_EQ(Rows(Part(4, Ids(Cut(ids, 2, 6)))), server::Rows(whole, kE, 2, 6));
+  EXPECT_EQ(Rows(Chunk(4, Ids(Cut(ids, 2, 6)))), server::Rows(whole, kE, 2, 6));
 }
 
-TEST_F(SequencePartsTest, TakeNoMoreMemoryThanIsRegistered) {
+TEST_F(SequenceChunksTest, TakeNoMoreMemoryThanIsRegistered) {
   TestServerOptions options;
   options.memories.max_bytes = kStateBytes + 100;
   Start(options);
   EXPECT_EQ(kStateBytes, 8704);
-  Rows(Part(1, Ids({1, 2})));
-  Rows(Part(1, Ids({3})));
-  EXPECT_EQ(Error(Part(2, Ids({1})), grpc::StatusCode::RESOURCE_EXHAUSTED),
+  Rows(Chunk(1, Ids({1, 2})));
+  Rows(Chunk(1, Ids({3})));
+  EXPECT_EQ(Error(Chunk(2, Ids({1})), grpc::StatusCode::RESOURCE_EXHAUSTED),
             "the sequence's state would take 8704 bytes beside the 0 of 0 registered memories and "
             "the 8704 of 1 sequences in parts; the server keeps at most 8804 "
             "(--max-registered-bytes); sequence 2 stays as it was, at 0 tokens");
-  v1::EncodeStreamRequest last = Part(1, Ids({4}));
+  v1::EncodeStreamRequest last = Chunk(1, Ids({4}));
   last.set_ends(true);
   Rows(last);
-  Rows(Part(2, Ids({1})));
+  Rows(Chunk(2, Ids({1})));
 }
 
 // One is computed, one is held back behind it, and nothing is read beyond that.
-TEST_F(SequencePartsTest, AreComputedOneAfterTheOther) {
+TEST_F(SequenceChunksTest, AreComputedOneAfterTheOther) {
   TestServerOptions options;
   options.gate_closed = true;
   options.limits.stream_window = 16;
   Start(options);
   const std::vector<int64_t> ids = SomeIds(10);
   for (int64_t first = 0; first < 10; first += 2) {
-    v1::EncodeStreamRequest item = Part(3, Ids(Cut(ids, first, 2)));
+    v1::EncodeStreamRequest item = Chunk(3, Ids(Cut(ids, first, 2)));
     item.set_id(first);
     ASSERT_TRUE(stream_->Write(item));
     if (first == 0) server_->gate().AwaitBlocked();
@@ -307,23 +307,23 @@ TEST_F(SequencePartsTest, AreComputedOneAfterTheOther) {
   for (uint64_t id = 0; stream_->Read(&answer); id += 2) {
     EXPECT_EQ(answer.id(), id);
     EXPECT_EQ(answer.response().execution().batch_requests(), 1);
-    const std::vector<float> part = ToFloats(answer.response().hidden_states());
-    rows.insert(rows.end(), part.begin(), part.end());
+    const std::vector<float> chunk = ToFloats(answer.response().hidden_states());
+    rows.insert(rows.end(), chunk.begin(), chunk.end());
   }
   EXPECT_TRUE(stream_->Finish().ok());
   EXPECT_EQ(rows, Whole(Ids(ids)));
 }
 
-TEST_F(SequencePartsTest, OfDifferentSequencesShareABatch) {
+TEST_F(SequenceChunksTest, OfDifferentSequencesShareABatch) {
   TestServerOptions options;
   options.gate_closed = true;
   options.limits.stream_window = 16;
   Start(options);
   const std::vector<int64_t> ids = SomeIds(10);
-  ASSERT_TRUE(stream_->Write(Part(1, Ids({1}))));
+  ASSERT_TRUE(stream_->Write(Chunk(1, Ids({1}))));
   server_->gate().AwaitBlocked();
   for (uint64_t sequence = 2; sequence < 5; ++sequence) {
-    v1::EncodeStreamRequest item = Part(sequence, Ids(ids));
+    v1::EncodeStreamRequest item = Chunk(sequence, Ids(ids));
     item.set_id(sequence);
     ASSERT_TRUE(stream_->Write(item));
   }
@@ -341,13 +341,13 @@ TEST_F(SequencePartsTest, OfDifferentSequencesShareABatch) {
   EXPECT_EQ(answers, std::vector<std::vector<float>>(3, Whole(Ids(ids))));
 }
 
-TEST_F(SequencePartsTest, ACancelledStreamReleasesThem) {
+TEST_F(SequenceChunksTest, ACancelledStreamReleasesThem) {
   TestServerOptions options;
   options.gate_closed = true;
   Start(options);
-  ASSERT_TRUE(stream_->Write(Part(1, Ids({1}))));
+  ASSERT_TRUE(stream_->Write(Chunk(1, Ids({1}))));
   server_->gate().AwaitBlocked();
-  ASSERT_TRUE(stream_->Write(Part(1, Ids({2}))));
+  ASSERT_TRUE(stream_->Write(Chunk(1, Ids({2}))));
   context_.TryCancel();
   EXPECT_EQ(stream_->Finish().error_code(), grpc::StatusCode::CANCELLED);
   server_->AwaitInflight(0);
@@ -357,81 +357,83 @@ TEST_F(SequencePartsTest, ACancelledStreamReleasesThem) {
   EXPECT_EQ(server_->memories().counts().sequences, 0);
 }
 
-struct BadPart {
+struct BadChunk {
   const char* name;
   std::function<void(v1::EncodeStreamRequest&)> spoil;
   std::string message;
 };
 
-void PrintTo(const BadPart& part, std::ostream* out) { *out << part.name; }
+void PrintTo(const BadChunk& chunk, std::ostream* out) { *out << chunk.name; }
 
-class SequencePartRuleTest : public SequencePartsTest,
-                             public ::testing::WithParamInterface<BadPart> {};
+class SequenceChunkRuleTest : public SequenceChunksTest,
+                              public ::testing::WithParamInterface<BadChunk> {};
 
-TEST_P(SequencePartRuleTest, Refuses) {
+TEST_P(SequenceChunkRuleTest, Refuses) {
   Start();
-  v1::EncodeStreamRequest item = Part(5, Ids({1, 2}));
+  v1::EncodeStreamRequest item = Chunk(5, Ids({1, 2}));
   GetParam().spoil(item);
   EXPECT_EQ(Error(item), GetParam().message);
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Parts, SequencePartRuleTest,
+    Chunks, SequenceChunkRuleTest,
     ::testing::Values(
-        BadPart{"Softmax",
-                [](v1::EncodeStreamRequest& item) { item.mutable_request()->set_model("tiny"); },
-                "sequence: expected 0, as the model takes none in parts: its attention is softmax, "
-                "which does not go token by token as causal_linear does; got 5; sequence 5 stays "
-                "as it was, at 0 tokens"},
-        BadPart{"TwoSequences",
-                [](v1::EncodeStreamRequest& item) {
-                  *item.mutable_request()->mutable_token_ids() = IntegerTensor({2, 1}, {1, 2});
-                },
-                "sequence: expected one sequence that keeps its first tokens in a part; got 2 "
-                "sequences; sequence 5 stays as it was, at 0 tokens"},
-        BadPart{"PaddingBefore",
-                [](v1::EncodeStreamRequest& item) {
-                  *item.mutable_request()->mutable_attention_mask() = IntegerTensor({1, 2}, {0, 1});
-                },
-                "sequence: expected one sequence that keeps its first tokens in a part; got "
-                "padding before a token; sequence 5 stays as it was, at 0 tokens"},
-        BadPart{"Truncation",
-                [](v1::EncodeStreamRequest& item) {
-                  item.mutable_request()->set_truncation(v1::TRUNCATE_LEFT);
-                },
-                "truncation: expected none of a sequence that comes in parts; got TRUNCATE_LEFT; "
-                "sequence 5 stays as it was, at 0 tokens"},
-        BadPart{"EndsAlone",
-                [](v1::EncodeStreamRequest& item) {
-                  item.set_sequence(0);
-                  item.set_ends(true);
-                },
-                "ends: expected false without a sequence; got true"},
-        BadPart{"FirstTokenAlone",
-                [](v1::EncodeStreamRequest& item) {
-                  item.set_sequence(0);
-                  item.set_first_token(0);
-                },
-                "first_token: expected none without a sequence; got 0"},
-        BadPart{"FirstTokenOfNothing",
-                [](v1::EncodeStreamRequest& item) { item.set_first_token(3); },
-                "first_token: expected 0, as many tokens as sequence 5 has so far; got 3; sequence "
-                "5 stays as it was, at 0 tokens"},
-        BadPart{"NoRequest", [](v1::EncodeStreamRequest& item) { item.clear_request(); },
-                "request: expected an EncodeRequest; got none; sequence 5 stays as it was, at 0 "
-                "tokens"}),
+        BadChunk{
+            "Softmax",
+            [](v1::EncodeStreamRequest& item) { item.mutable_request()->set_model("tiny"); },
+            "sequence: expected 0, as the model takes none in parts: its attention is softmax, "
+            "which does not go token by token as causal_linear does; got 5; sequence 5 stays "
+            "as it was, at 0 tokens"},
+        BadChunk{"TwoSequences",
+                 [](v1::EncodeStreamRequest& item) {
+                   *item.mutable_request()->mutable_token_ids() = IntegerTensor({2, 1}, {1, 2});
+                 },
+                 "sequence: expected one sequence that keeps its first tokens in a part; got 2 "
+                 "sequences; sequence 5 stays as it was, at 0 tokens"},
+        BadChunk{
+            "PaddingBefore",
+            [](v1::EncodeStreamRequest& item) {
+              *item.mutable_request()->mutable_attention_mask() = IntegerTensor({1, 2}, {0, 1});
+            },
+            "sequence: expected one sequence that keeps its first tokens in a part; got "
+            "padding before a token; sequence 5 stays as it was, at 0 tokens"},
+        BadChunk{"Truncation",
+                 [](v1::EncodeStreamRequest& item) {
+                   item.mutable_request()->set_truncation(v1::TRUNCATE_LEFT);
+                 },
+                 "truncation: expected none of a sequence that comes in parts; got TRUNCATE_LEFT; "
+                 "sequence 5 stays as it was, at 0 tokens"},
+        BadChunk{"EndsAlone",
+                 [](v1::EncodeStreamRequest& item) {
+                   item.set_sequence(0);
+                   item.set_ends(true);
+                 },
+                 "ends: expected false without a sequence; got true"},
+        BadChunk{"FirstTokenAlone",
+                 [](v1::EncodeStreamRequest& item) {
+                   item.set_sequence(0);
+                   item.set_first_token(0);
+                 },
+                 "first_token: expected none without a sequence; got 0"},
+        BadChunk{
+            "FirstTokenOfNothing", [](v1::EncodeStreamRequest& item) { item.set_first_token(3); },
+            "first_token: expected 0, as many tokens as sequence 5 has so far; got 3; sequence "
+            "5 stays as it was, at 0 tokens"},
+        BadChunk{"NoRequest", [](v1::EncodeStreamRequest& item) { item.clear_request(); },
+                 "request: expected an EncodeRequest; got none; sequence 5 stays as it was, at 0 "
+                 "tokens"}),
     [](const auto& tested) { return tested.param.name; });
 
-TEST_F(SequencePartsTest, EndWhereTheTableOfPositionsEnds) {
+TEST_F(SequenceChunksTest, EndWhereTheTableOfPositionsEnds) {
   Start();
-  Rows(Part(1, Ids(SomeIds(60))));
-  EXPECT_EQ(Error(Part(1, Ids(SomeIds(5)))),
+  Rows(Chunk(1, Ids(SomeIds(60))));
+  EXPECT_EQ(Error(Chunk(1, Ids(SomeIds(5)))),
             "token_ids: expected at most 64 positions in a sequence; got 65 in sequence 0; "
             "sequence 1 stays as it was, at 60 tokens");
-  Rows(Part(1, Ids(SomeIds(4))));
+  Rows(Chunk(1, Ids(SomeIds(4))));
 }
 
-TEST_F(SequencePartsTest, AreWhatGetModelTellsOf) {
+TEST_F(SequenceChunksTest, AreWhatGetModelTellsOf) {
   Start();
   for (const auto& [name, bytes] :
        std::map<std::string, int64_t>{{"fast", kStateBytes}, {"linear", 0}, {"tiny", 0}}) {
