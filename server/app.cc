@@ -22,7 +22,7 @@
 #include "server/batching/batch_queue.h"
 #include "server/batching/clock.h"
 #include "server/batching/instance_pool.h"
-#include "server/cross_kv/memory_store.h"
+#include "server/cross_kv/cross_kv_store.h"
 #include "server/host/memory_limit.h"
 #include "server/host/node_binding.h"
 #include "server/host/signals.h"
@@ -104,7 +104,7 @@ class App::Impl {
         admission_({settings.max_inflight, settings.receive_memory_bytes}),
         queue_(clock, QueueLimitsOf(settings),
                {settings.max_batch_tokens, settings.max_queue_delay}),
-        memories_(clock, {settings.max_registered_bytes, settings.max_registered_age}) {}
+        cross_kv_(clock, {settings.max_registered_bytes, settings.max_registered_age}) {}
 
   ~Impl() {
     if (grpc_.server != nullptr && !admission_.closed()) Drain();
@@ -179,10 +179,9 @@ class App::Impl {
   ServerGauges Gauges() {
     const AdmissionCounts admission = admission_.counts();
     const QueueCounts queue = queue_.counts();
-    const MemoryStoreCounts memories = memories_.counts();
-    return {
-        admission.inflight, queue.jobs,     queue.tokens,       admission.receiving_bytes, ready_,
-        memories.memories,  memories.bytes, memories.sequences, memories.sequence_bytes};
+    const CrossKvStoreCounts kept = cross_kv_.counts();
+    return {admission.inflight, queue.jobs, queue.tokens,   admission.receiving_bytes, ready_,
+            kept.registered,    kept.bytes, kept.sequences, kept.sequence_bytes};
   }
 
   absl::Status CheckLimits(const std::vector<OpenedModel>& opened) {
@@ -208,7 +207,7 @@ class App::Impl {
   absl::Status Serve() {
     const ServiceLimits limits = ServiceLimitsOf(settings_, max_request_bytes_);
     service_ = std::make_unique<EncoderService>(
-        ServiceContext{models_, admission_, queue_, metrics_, memories_, clock_, limits, plan_});
+        ServiceContext{models_, admission_, queue_, metrics_, cross_kv_, clock_, limits, plan_});
     absl::BlockingCounter runners(plan_.instances);
     instances_ = std::make_unique<InstancePool>(queue_, plan_.instances, [&](int instance) {
       std::unique_ptr<BatchRunner> runner = service_->MakeRunner(instance);
@@ -243,7 +242,7 @@ class App::Impl {
   ServerMetrics metrics_;
   Admission admission_;
   BatchQueue queue_;
-  MemoryStore memories_;
+  CrossKvStore cross_kv_;
   std::unique_ptr<HttpServer> http_;
   ServedModels models_;
   std::unique_ptr<EncoderService> service_;

@@ -30,7 +30,7 @@ int64_t SequenceStateBytes(const ModelDescription& model) {
   return WhyNotInParts(model).empty() ? BytesOf(model, model.layers) : 0;
 }
 
-absl::Status StreamSequence::Admit(const LayerSpan& span, MemoryStore& memories) {
+absl::Status StreamSequence::Admit(const LayerSpan& span, CrossKvStore& store) {
   if (begun_) {
     if (span == span_) return absl::OkStatus();
     return InvalidField("sequence", absl::StrCat("that of its parts before, ", Describe(span_)),
@@ -38,7 +38,7 @@ absl::Status StreamSequence::Admit(const LayerSpan& span, MemoryStore& memories)
   }
   const ModelDescription& model = span.model->encoder->description();
   room_.reset();
-  absl::StatusOr<std::unique_ptr<HeldBytes>> room = memories.Hold(BytesOf(model, span.layers));
+  absl::StatusOr<std::unique_ptr<HeldBytes>> room = store.Hold(BytesOf(model, span.layers));
   if (!room.ok()) return room.status();
   const int64_t size = span.layers * LayerStateSize(model.layer);
   try {

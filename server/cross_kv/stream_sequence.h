@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/kernels/attention/attention.h"
-#include "server/cross_kv/memory_store.h"
+#include "server/cross_kv/cross_kv_store.h"
 #include "server/models/layer_span.h"
 
 namespace attendant::server {
@@ -26,7 +26,7 @@ class StreamSequence {
 
   // To be called with the layers of each chunk before it is computed. INVALID_ARGUMENT: they differ
   // from those of the first chunk. RESOURCE_EXHAUSTED: there is no room for the state.
-  absl::Status Admit(const LayerSpan& span, MemoryStore& memories);
+  absl::Status Admit(const LayerSpan& span, CrossKvStore& store);
 
   // The state for the chunk that is computed now, of the layers of its span.
   LinearState state();

@@ -52,47 +52,48 @@ void BatchExecutor::Compute(std::vector<BatchJob>& batch) {
 BatchExecutor::Jobs BatchExecutor::Gather(std::vector<BatchJob>& batch, EncoderRun& run) {
   Jobs jobs;
   int64_t rows = 0;
-  memory_rows_ = PlaceMemories(batch);
+  cross_kv_rows_ = PlaceCrossKv(batch);
   for (BatchJob& job : batch) {
     absl::Status status = CheckAwaited(job.job(), context_.clock.Now());
-    if (status.ok()) status = job.Gather(run, rows, memory_rows_, context_.limits.reject_nonfinite);
+    if (status.ok())
+      status = job.Gather(run, rows, cross_kv_rows_, context_.limits.reject_nonfinite);
     if (!status.ok()) {
       job.Fail(status);
       continue;
     }
     const ComputeRequest& compute = job.request();
     rows += compute.layout.tokens();
-    if (compute.memory()) memory_rows_.rows += compute.memory()->layout.tokens();
+    if (compute.cross_kv_rows()) cross_kv_rows_.rows += compute.cross_kv_rows()->layout.tokens();
     jobs.push_back(&job);
   }
   return jobs;
 }
 
-MemoryRows BatchExecutor::PlaceMemories(const std::vector<BatchJob>& batch) {
+MemoryRows BatchExecutor::PlaceCrossKv(const std::vector<BatchJob>& batch) {
   int64_t hidden_states = 0, keys = 0;
   bool has_values = false;
   for (const BatchJob& job : batch) {
     hidden_states += job.request().layout.tokens();
-    const MemoryInput* memory = job.request().memory();
-    if (memory == nullptr) continue;
-    keys += memory->layout.tokens();
-    has_values = has_values || memory->values;
+    const CrossKvRows* input = job.request().cross_kv_rows();
+    if (input == nullptr) continue;
+    keys += input->layout.tokens();
+    has_values = has_values || input->values;
   }
   const int64_t first = PaddedRows(hidden_states);
   return {
       .first_key = first, .first_value = first + (has_values ? PaddedRows(keys) : 0), .rows = 0};
 }
 
-absl::Status BatchExecutor::ProjectMemories(const Jobs& jobs, EncoderRun& run) {
-  memory_.clear();
-  if (!jobs.front()->request().attends_memory()) return absl::OkStatus();
+absl::Status BatchExecutor::ProjectCrossKv(const Jobs& jobs, EncoderRun& run) {
+  cross_kv_.clear();
+  if (!jobs.front()->request().attends_cross_kv()) return absl::OkStatus();
   const absl::StatusOr<AttentionMemory> projected =
-      run.ProjectMemory(jobs.front()->request().span.first_layer, memory_rows_);
+      run.ProjectMemory(jobs.front()->request().span.first_layer, cross_kv_rows_);
   if (!projected.ok()) return projected.status();
   for (BatchJob* job : jobs) {
-    job->KeepMemory(*projected);
+    job->KeepCrossKv(*projected);
     for (int64_t b = 0; b < job->request().layout.sequences; ++b) {
-      memory_.push_back(job->MemoryOf(*projected, b));
+      cross_kv_.push_back(job->CrossKvOf(*projected, b));
     }
   }
   return absl::OkStatus();
@@ -132,14 +133,14 @@ void BatchExecutor::Describe(const Jobs& jobs) {
 absl::StatusOr<MatrixView<const float>> BatchExecutor::RunEngine(const Jobs& jobs,
                                                                  EncoderRun& run) {
   Describe(jobs);
-  if (absl::Status status = ProjectMemories(jobs, run); !status.ok()) return status;
+  if (absl::Status status = ProjectCrossKv(jobs, run); !status.ok()) return status;
   BatchObserver observer(jobs, context_.clock);
   const ComputeRequest& leader = jobs.front()->request();
   const PackedBatch batch = {.cu_seqlens = cu_seqlens_,
                              .bias = bias_,
                              .positions = positions_,
                              .wanted_rows = wanted_rows_,
-                             .memory = memory_,
+                             .memory = cross_kv_,
                              .head_gates = head_gates_,
                              .states = states_};
   const int64_t first_layer = leader.span.first_layer;
@@ -181,7 +182,7 @@ void BatchExecutor::Respond(const Jobs& jobs, MatrixView<const float> result, co
        .keyless_rows = run.keyless_rows(),
        .nonfinite_requests = std::count_if(jobs.begin(), jobs.end(),
                                            [](const BatchJob* job) { return job->nonfinite(); })});
-  for (BatchJob* job : jobs) job->Finish(timings, context_.memories);
+  for (BatchJob* job : jobs) job->Finish(timings, context_.cross_kv);
 }
 
 }  // namespace attendant::server

@@ -36,10 +36,11 @@ class BatchExecutor final : public BatchRunner {
 
   void Compute(std::vector<BatchJob>& batch);
   Jobs Gather(std::vector<BatchJob>& batch, EncoderRun& run);
-  // Where the memories of the batch go: behind its hidden states, the keys' before the values'.
-  static MemoryRows PlaceMemories(const std::vector<BatchJob>& batch);
+  // Rows for the cross-attention of the batch: behind its hidden states, first those of the keys,
+  // then those of the values.
+  static MemoryRows PlaceCrossKv(const std::vector<BatchJob>& batch);
   void Describe(const Jobs& jobs);
-  absl::Status ProjectMemories(const Jobs& jobs, EncoderRun& run);
+  absl::Status ProjectCrossKv(const Jobs& jobs, EncoderRun& run);
   absl::StatusOr<MatrixView<const float>> RunEngine(const Jobs& jobs, EncoderRun& run);
   void FailAll(const Jobs& jobs, const absl::Status& status);
   void Respond(const Jobs& jobs, MatrixView<const float> result, const Times& times,
@@ -53,8 +54,8 @@ class BatchExecutor final : public BatchRunner {
   std::vector<const AttentionBias*> bias_;
   std::vector<int32_t> positions_;
   std::vector<int32_t> wanted_rows_;  // empty: all
-  MemoryRows memory_rows_ = {};
-  std::vector<AttentionMemory> memory_;  // empty: none attends to one
+  MemoryRows cross_kv_rows_ = {};
+  std::vector<AttentionMemory> cross_kv_;  // empty: all attend to themselves
   std::vector<HeadGates> head_gates_;
   std::vector<LinearState> states_;  // empty: none is a chunk of a sequence
 };

@@ -35,7 +35,7 @@ absl::Status RefuseNonfinite(const char* field, const CheckedTensor& tensor, int
 
 }  // namespace
 
-absl::Status BatchJob::Gather(EncoderRun& run, int64_t first_row, const MemoryRows& memory,
+absl::Status BatchJob::Gather(EncoderRun& run, int64_t first_row, const MemoryRows& place,
                               bool reject_nonfinite) {
   first_row_ = first_row;
   const ComputeRequest& compute = request();
@@ -67,43 +67,43 @@ absl::Status BatchJob::Gather(EncoderRun& run, int64_t first_row, const MemoryRo
   absl::Status status =
       GatherRows({"hidden_states", std::get<CheckedTensor>(compute.input), compute.layout}, rows,
                  reject_nonfinite);
-  if (status.ok() && compute.memory()) status = GatherMemory(run, memory, reject_nonfinite);
+  if (status.ok() && compute.cross_kv_rows()) status = GatherCrossKv(run, place, reject_nonfinite);
   return status;
 }
 
-absl::Status BatchJob::GatherMemory(EncoderRun& run, const MemoryRows& memory,
-                                    bool reject_nonfinite) {
-  const MemoryInput& input = *request().memory();
+absl::Status BatchJob::GatherCrossKv(EncoderRun& run, const MemoryRows& place,
+                                     bool reject_nonfinite) {
+  const CrossKvRows& input = *request().cross_kv_rows();
   const int64_t count = input.layout.tokens();
-  first_memory_row_ = memory.rows;
+  first_cross_kv_row_ = place.rows;
   absl::Status status =
       GatherRows({"memory.hidden_states", input.hidden_states, input.layout},
-                 run.key_input().Rows(memory.first_key + memory.rows, count), reject_nonfinite);
+                 run.key_input().Rows(place.first_key + place.rows, count), reject_nonfinite);
   if (!status.ok() || !input.values) return status;
   return GatherRows({"memory.values", *input.values, input.layout},
-                    run.value_input().Rows(memory.first_value + memory.rows, count),
+                    run.value_input().Rows(place.first_value + place.rows, count),
                     reject_nonfinite);
 }
 
-AttentionMemory BatchJob::MemoryOf(const AttentionMemory& projected, int64_t sequence) const {
-  const RegisteredMemory* registered = request().registered();
+AttentionMemory BatchJob::CrossKvOf(const AttentionMemory& projected, int64_t sequence) const {
+  const RegisteredCrossKv* registered = request().registered();
   const TokenLayout& layout = request().key_layout();
   const int64_t own = request().key_sequence(sequence), count = layout.length(own);
-  const int64_t first = layout.cu_seqlens[own] + (registered ? 0 : first_memory_row_);
-  AttentionMemory memory;
-  memory.keys = (registered ? registered->keys() : projected.keys).Rows(first, count);
-  memory.values = (registered ? registered->values() : projected.values).Rows(first, count);
-  if (!layout.leading) memory.positions = layout.positions_of(own);
-  return memory;
+  const int64_t first = layout.cu_seqlens[own] + (registered ? 0 : first_cross_kv_row_);
+  AttentionMemory own_kv;
+  own_kv.keys = (registered ? registered->keys() : projected.keys).Rows(first, count);
+  own_kv.values = (registered ? registered->values() : projected.values).Rows(first, count);
+  if (!layout.leading) own_kv.positions = layout.positions_of(own);
+  return own_kv;
 }
 
-void BatchJob::KeepMemory(const AttentionMemory& projected) {
+void BatchJob::KeepCrossKv(const AttentionMemory& projected) {
   const Registration* made = std::get_if<Registration>(&request().operation);
   if (made == nullptr) return;
-  RegisteredMemory& kept = *made->memory;
+  RegisteredCrossKv& kept = *made->cross_kv;
   const auto copy = [&](MatrixView<const float> from, MatrixView<float> to) {
     for (int64_t r = 0; r < to.rows; ++r) {
-      std::copy_n(from.row(first_memory_row_ + r), to.cols, to.row(r));
+      std::copy_n(from.row(first_cross_kv_row_ + r), to.cols, to.row(r));
     }
   };
   copy(projected.keys, kept.keys());
@@ -266,10 +266,10 @@ MatrixView<const float> BatchJob::OwnRows(MatrixView<const float> batch_rows) co
   return batch_rows.Rows(first_row_, request().layout.tokens());
 }
 
-void BatchJob::Finish(const BatchTimings& timings, MemoryStore& memories) {
+void BatchJob::Finish(const BatchTimings& timings, CrossKvStore& store) {
   if (!status_.ok()) return Fail(status_);
   if (const Registration* made = std::get_if<Registration>(&request().operation)) {
-    response_.ticket = memories.Add(made->memory, made->age);
+    response_.ticket = store.Add(made->cross_kv, made->age);
   }
   const absl::Duration queued = timings.started - job_->enqueued;
   v1::Execution& execution = response_.execution;

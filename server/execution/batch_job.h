@@ -26,10 +26,10 @@ class BatchJob {
   const EncodeJob& job() const { return *job_; }
   const ComputeRequest& request() const { return job_->request(); }
 
-  // Copies the kept rows to rows [first_row, …) of the run's input, those of the memory to where
-  // `memory` ends so far, and the bias. INVALID_ARGUMENT names the first value that is refused;
-  // only with `reject_nonfinite` are hidden states looked at in this way.
-  absl::Status Gather(EncoderRun& run, int64_t first_row, const MemoryRows& memory,
+  // Copies the kept rows to rows [first_row, …) of the run's input, those of cross-attention to
+  // where `place` ends so far, and the bias. INVALID_ARGUMENT names the first value that is
+  // refused; only with `reject_nonfinite` are hidden states looked at in this way.
+  absl::Status Gather(EncoderRun& run, int64_t first_row, const MemoryRows& place,
                       bool reject_nonfinite);
 
   bool nonfinite() const { return nonfinite_; }
@@ -42,10 +42,10 @@ class BatchJob {
     return sequence == nullptr ? LinearState() : sequence->state();
   }
 
-  // What a sequence of this job attends to, where `projected` is that of all rows of memory.
-  AttentionMemory MemoryOf(const AttentionMemory& projected, int64_t sequence) const;
+  // What a sequence of this job attends to. `projected` has the rows of the whole batch.
+  AttentionMemory CrossKvOf(const AttentionMemory& projected, int64_t sequence) const;
   // If the job is a Registration, copies its rows of `projected` to what is kept.
-  void KeepMemory(const AttentionMemory& projected);
+  void KeepCrossKv(const AttentionMemory& projected);
 
   // Where the engine shall put the probabilities of this layer and sequence (of this job), or null.
   float* ProbabilitiesTarget(int64_t layer, int64_t sequence);
@@ -61,9 +61,8 @@ class BatchJob {
   // After the run: hidden states, and vectors that `encoder`, which computed them, pools.
   void TakeResult(MatrixView<const float> batch_rows, const Encoder& encoder);
 
-  // Answers, or fails with the problem that came up meanwhile. What is to be kept, `memories`
-  // takes.
-  void Finish(const BatchTimings& timings, MemoryStore& memories);
+  // Responds, or fails with the problem that came up meanwhile. `store` takes what is registered.
+  void Finish(const BatchTimings& timings, CrossKvStore& store);
   void Fail(const absl::Status& status);
 
  private:
@@ -75,7 +74,7 @@ class BatchJob {
   };
 
   absl::Status GatherRows(const NamedRows& from, MatrixView<float> rows, bool reject_nonfinite);
-  absl::Status GatherMemory(EncoderRun& run, const MemoryRows& memory, bool reject_nonfinite);
+  absl::Status GatherCrossKv(EncoderRun& run, const MemoryRows& place, bool reject_nonfinite);
   void AddFronts(const TokenLayout& features, MatrixView<float> rows, EncoderRun& run);
   std::optional<ResponseTensor> MakeTensor(std::vector<int64_t> shape);
   std::optional<ResponseTensor> MakeTensor(std::vector<int64_t> shape, DataType dtype);
@@ -85,7 +84,7 @@ class BatchJob {
 
   std::unique_ptr<EncodeJob> job_;
   int64_t first_row_ = 0;
-  int64_t first_memory_row_ = 0;  // of those of the batch
+  int64_t first_cross_kv_row_ = 0;  // of those of the batch
   bool nonfinite_ = false;
   std::optional<GatheredBias> bias_;
   AlignedBuffer<float> probabilities_;  // of one layer: [H, length, keys] of each sequence

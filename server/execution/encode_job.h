@@ -24,8 +24,8 @@ struct JobResponse {
 class EncodeJob final : public Job {
  public:
   // `done` is called exactly once, by Fail or Finish, on their thread. The request and what it
-  // holds (payloads, memories) are released first, so that a caller who has the response finds
-  // their room free. `cancelled` is set once the caller is gone.
+  // holds (payloads, registered keys) are released first, so that a caller who has the response
+  // finds their room free. `cancelled` is set once the caller is gone.
   EncodeJob(ComputeRequest request, std::shared_ptr<const std::atomic<bool>> cancelled,
             std::function<void(JobResponse)> done)
       : request_(std::move(request)), cancelled_(std::move(cancelled)), done_(std::move(done)) {

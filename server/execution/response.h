@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "attendant/v1/encoder_service.pb.h"
-#include "server/cross_kv/memory_store.h"
+#include "server/cross_kv/cross_kv_store.h"
 #include "server/request/compute_request.h"
 #include "server/tensors/response_tensor.h"
 
@@ -23,7 +23,7 @@ struct Response {
   std::vector<std::pair<int64_t, ResponseTensor>> attention_keys;  // likewise, or empty
   std::optional<ResponseTensor> weighted_values;
   std::optional<ResponseTensor> pooled;
-  std::optional<MemoryStore::Ticket> ticket;  // of PutMemory
+  std::optional<CrossKvStore::Ticket> ticket;  // of PutMemory
   v1::Execution execution;
 };
 

@@ -24,14 +24,14 @@ absl::Status RefuseValue(const CheckedTensor& bias, int64_t element, float value
 }  // namespace
 
 absl::StatusOr<CheckedTensor> CheckBias(const WireTensor& tensor, absl::Span<const int64_t> full,
-                                        bool has_memory) {
+                                        bool has_cross_kv) {
   const auto& shape = tensor.head.shape();
   bool broadcasts = shape.size() == 4;
   for (int i = 0; broadcasts && i < 4; ++i) broadcasts = shape[i] == 1 || shape[i] == full[i];
   if (!broadcasts) {
     const absl::Span<const int64_t> came(shape.data(), static_cast<size_t>(shape.size()));
     return InvalidField(absl::StrCat(kField, ".shape"),
-                        absl::StrCat(has_memory ? "[B, H, S, M] = " : "[B, H, S, S] = ",
+                        absl::StrCat(has_cross_kv ? "[B, H, S, M] = " : "[B, H, S, S] = ",
                                      ShapeToString(full), " or 1 in places"),
                         ShapeText(came));
   }

@@ -13,9 +13,9 @@
 namespace attendant::server {
 
 // INVALID_ARGUMENT unless the tensor is a float tensor that broadcasts to `full`, [B, H, S, S], or
-// [B, H, S, M] with a memory.
+// [B, H, S, M] with `has_cross_kv`.
 absl::StatusOr<CheckedTensor> CheckBias(const WireTensor& tensor, absl::Span<const int64_t> full,
-                                        bool has_memory);
+                                        bool has_cross_kv);
 
 // The values as float32 and one view per sequence. Move-only; the views point into it and into the
 // layout.

@@ -46,14 +46,16 @@ std::optional<int64_t> ProbabilityScratchBytes(const ComputeRequest& request) {
 BatchKey ComputeRequest::key() const {
   const AttendStage* stage = std::get_if<AttendStage>(&operation);
   const size_t kind = operation.index() + (stage ? static_cast<size_t>(*stage) : 0);
-  // Memories are projected for a whole batch, values from the rows of the keys or from others.
-  const int32_t inputs = !attends_memory() ? 0 : memory() && memory()->values ? 2 : 1;
+  // Rows are projected for a whole batch, values from the rows of the keys or from others.
+  const int32_t inputs = !attends_cross_kv()                          ? 0
+                         : cross_kv_rows() && cross_kv_rows()->values ? 2
+                                                                      : 1;
   return {span.model.get(), static_cast<int32_t>(kind) * 3 + inputs, span.first_layer, span.layers};
 }
 
 const TokenLayout& ComputeRequest::key_layout() const {
   if (registered()) return registered()->origin().layout;
-  return memory() ? memory()->layout : layout;
+  return cross_kv_rows() ? cross_kv_rows()->layout : layout;
 }
 
 bool ComputeRequest::AppendWantedRows(int64_t first_row, std::vector<int32_t>& rows) const {

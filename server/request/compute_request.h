@@ -11,10 +11,10 @@
 #include "engine/layers/encoder.h"
 #include "engine/model/model_description.h"
 #include "server/batching/job.h"
-#include "server/cross_kv/memory_store.h"
+#include "server/cross_kv/cross_kv_store.h"
 #include "server/cross_kv/stream_sequence.h"
 #include "server/models/layer_span.h"
-#include "server/request/memory_input.h"
+#include "server/request/cross_kv_rows.h"
 #include "server/request/token_ids.h"
 #include "server/tensors/tensor_check.h"
 #include "server/tensors/token_layout.h"
@@ -24,11 +24,11 @@ namespace attendant::server {
 // EncodeRequest: all layers of the span, one after the other.
 struct EncodeLayers {};
 
-// PutMemoryRequest: the rows of memory become keys and values of the one layer of the span, which
-// are kept. There are no queries, and the response has no tensors.
+// PutMemoryRequest: CrossKvRows become keys and values of the one layer of the span, which are
+// kept. There are no queries, and the response has no tensors.
 struct Registration {
-  std::shared_ptr<RegisteredMemory> memory;  // room for them
-  absl::Duration age;                        // until they expire
+  std::shared_ptr<RegisteredCrossKv> cross_kv;  // room for them
+  absl::Duration age;                           // until they expire
 };
 
 // AttendRequest asks for one stage of the one layer of the span.
@@ -48,7 +48,7 @@ struct OwnKeys {};
 
 // The keys and values of rows that an earlier PutMemory has projected.
 struct RegisteredKeys {
-  std::shared_ptr<const RegisteredMemory> memory;
+  std::shared_ptr<const RegisteredCrossKv> cross_kv;
 };
 
 // The sequence attends to itself and, by its state, to the chunks of it that came before.
@@ -56,9 +56,9 @@ struct Chunk {
   std::shared_ptr<StreamSequence> sequence;
 };
 
-// What the queries attend to. Those of MemoryInput are projected for the batch; a Registration has
+// What the queries attend to. Those of CrossKvRows are projected for the batch; a Registration has
 // them, too.
-using Keys = std::variant<OwnKeys, MemoryInput, RegisteredKeys, Chunk>;
+using Keys = std::variant<OwnKeys, CrossKvRows, RegisteredKeys, Chunk>;
 
 struct HiddenStatesOutput {
   // [R]: the kept tokens that are returned, -1 for padding; none: all rows.
@@ -113,20 +113,22 @@ struct ComputeRequest {
   BatchKey key() const;
 
   // Each is null if `keys` are others.
-  const MemoryInput* memory() const { return std::get_if<MemoryInput>(&keys); }
-  const RegisteredMemory* registered() const {
+  const CrossKvRows* cross_kv_rows() const { return std::get_if<CrossKvRows>(&keys); }
+  const RegisteredCrossKv* registered() const {
     const RegisteredKeys* found = std::get_if<RegisteredKeys>(&keys);
-    return found == nullptr ? nullptr : found->memory.get();
+    return found == nullptr ? nullptr : found->cross_kv.get();
   }
   StreamSequence* sequence() const {
     const Chunk* chunk = std::get_if<Chunk>(&keys);
     return chunk == nullptr ? nullptr : chunk->sequence.get();
   }
-  bool attends_memory() const { return memory() != nullptr || registered() != nullptr; }
+  bool attends_cross_kv() const { return cross_kv_rows() != nullptr || registered() != nullptr; }
 
   // Rows that are gathered for it, without padding and with it.
-  int64_t tokens() const { return layout.tokens() + (memory() ? memory()->tokens() : 0); }
-  int64_t rows() const { return layout.rows + (memory() ? memory()->rows() : 0); }
+  int64_t tokens() const {
+    return layout.tokens() + (cross_kv_rows() ? cross_kv_rows()->tokens() : 0);
+  }
+  int64_t rows() const { return layout.rows + (cross_kv_rows() ? cross_kv_rows()->rows() : 0); }
 
   // One sequence of keys may serve all sequences of queries.
   const TokenLayout& key_layout() const;
@@ -142,7 +144,8 @@ struct ComputeRequest {
   // holds this request's rows from `first_row` on, and returns true; false if it needs all.
   bool AppendWantedRows(int64_t first_row, std::vector<int32_t>& rows) const;
 
-  // What attention_bias broadcasts to: [B, H of the checkpoint, S, S], or [B, H, S, M] to a memory.
+  // What attention_bias broadcasts to: [B, H of the checkpoint, S, S], or [B, H, S, M] with M rows
+  // of cross-attention.
   std::vector<int64_t> scores_shape() const;
 
   // Columns of the hidden states that are returned.
@@ -151,8 +154,8 @@ struct ComputeRequest {
   // Shapes of the response's tensors.
   std::vector<int64_t> rows_shape() const;    // [B, S, width], [S, B, width] or [T, width]
   std::vector<int64_t> hidden_shape() const;  // as rows_shape, or [R, width]
-  // By the form, with M = S or that of the memory: [B, H of the layer, S, M], [B, S, M] or [B, H of
-  // the layer, S, k].
+  // By the form, with M = S or the length of the keys: [B, H of the layer, S, M], [B, S, M] or [B,
+  // H of the layer, S, k].
   std::vector<int64_t> probabilities_shape(int64_t layer) const;
   std::vector<int64_t> weighted_values_shape(int64_t layer) const;  // [B, H, S, S, Dv]
   std::vector<int64_t> pooled_shape() const;                        // [B, P]
@@ -161,7 +164,7 @@ struct ComputeRequest {
   bool AppendRowsToPool(int64_t first_row, std::vector<int32_t>& rows) const;
 };
 
-// Memory that a request takes while it is queued and computed.
+// RAM that a request takes while it is queued and computed.
 struct RequestBytes {
   int64_t response = 0;  // upper bound of the message: exact for the tensors alone
   int64_t scratch = 0;   // ids, the bias in float32, one layer's probabilities and values

@@ -41,11 +41,11 @@ absl::Status CheckSequences(const ComputeRequest& compute) {
                       absl::StrCat(came));
 }
 
-absl::Status ParseRegistered(const std::string& handle, MemoryStore& memories,
+absl::Status ParseRegistered(const std::string& handle, CrossKvStore& store,
                              ComputeRequest& compute) {
-  auto found = memories.Find(handle);
+  auto found = store.Find(handle);
   if (!found.ok()) return found.status();
-  const MemoryOrigin& origin = (*found)->origin();
+  const CrossKvOrigin& origin = (*found)->origin();
   if (origin.model != compute.span.model || origin.layer != compute.span.first_layer) {
     return InvalidField("memory_handle",
                         absl::StrCat("a memory of model ", compute.span.model->name, ", layer ",
@@ -57,20 +57,20 @@ absl::Status ParseRegistered(const std::string& handle, MemoryStore& memories,
 }
 
 // Fills keys; model, layer and hidden states are there.
-absl::Status ParseMemory(const v1::AttendRequest& request, const RequestPayloads& payloads,
-                         const ValidationContext& context, ComputeRequest& compute) {
+absl::Status ParseKeys(const v1::AttendRequest& request, const RequestPayloads& payloads,
+                       const ValidationContext& context, ComputeRequest& compute) {
   const LayerShape layer = compute.layer_shape();
   if (!request.memory_handle().empty()) {
     if (request.has_memory()) return InvalidField("memory_handle", "either it or memory", "both");
-    return ParseRegistered(request.memory_handle(), context.memories, compute);
+    return ParseRegistered(request.memory_handle(), context.cross_kv, compute);
   }
-  if (!request.has_memory()) return CheckNeedsNoMemory(layer);
-  absl::StatusOr<MemoryInput> memory =
-      CheckMemory(request.memory(), payloads.Inside(v1::AttendRequest::kMemoryFieldNumber),
-                  {layer, context.limits.max_request_tokens - compute.layout.rows,
-                   request.layout() == v1::SEQUENCE_FIRST});
-  if (!memory.ok()) return memory.status();
-  compute.keys = *std::move(memory);
+  if (!request.has_memory()) return CheckNeedsNoCrossKv(layer);
+  absl::StatusOr<CrossKvRows> rows =
+      CheckCrossKvRows(request.memory(), payloads.Inside(v1::AttendRequest::kMemoryFieldNumber),
+                       {layer, context.limits.max_request_tokens - compute.layout.rows,
+                        request.layout() == v1::SEQUENCE_FIRST});
+  if (!rows.ok()) return rows.status();
+  compute.keys = *std::move(rows);
   return CheckSequences(compute);
 }
 
@@ -104,7 +104,7 @@ absl::Status ParseOwnFields(const v1::AttendRequest& request, const RequestPaylo
                                  v1::AttendRequest::kHiddenStatesFieldNumber),
                      compute.description().layer.hidden_size, shared,
                      context.limits.max_request_tokens, compute);
-  if (status.ok()) status = ParseMemory(request, payloads, context, compute);
+  if (status.ok()) status = ParseKeys(request, payloads, context, compute);
   return status;
 }
 

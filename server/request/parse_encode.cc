@@ -16,7 +16,7 @@ using Request = v1::EncodeRequest;
 absl::Status ParseSpan(const Request& request, ComputeRequest& compute) {
   const ModelDescription& model = compute.description();
   const LayerShape& layer = model.layer;
-  if (absl::Status status = CheckNeedsNoMemory(layer); !status.ok()) return status;
+  if (absl::Status status = CheckNeedsNoCrossKv(layer); !status.ok()) return status;
   compute.span.layers = model.layers;
   if (request.has_layers()) {
     const int64_t first = request.layers().first();

@@ -21,19 +21,19 @@ absl::Status ParseRegistration(const v1::PutMemoryRequest& request, const Reques
                                const ValidationContext& context, ComputeRequest& compute) {
   if (absl::Status status = ParseLayer(request.layer(), compute); !status.ok()) return status;
   const absl::StatusOr<absl::Duration> age =
-      CheckAge(request.time_to_live_ms(), context.memories.limits().max_age);
+      CheckAge(request.time_to_live_ms(), context.cross_kv.limits().max_age);
   if (!age.ok()) return age.status();
   if (!request.has_memory()) return InvalidField("memory", "one", "none");
-  absl::StatusOr<MemoryInput> memory =
-      CheckMemory(request.memory(), payloads.Inside(v1::PutMemoryRequest::kMemoryFieldNumber),
-                  {compute.layer_shape(), context.limits.max_request_tokens,
-                   request.layout() == v1::SEQUENCE_FIRST});
-  if (!memory.ok()) return memory.status();
+  absl::StatusOr<CrossKvRows> rows =
+      CheckCrossKvRows(request.memory(), payloads.Inside(v1::PutMemoryRequest::kMemoryFieldNumber),
+                       {compute.layer_shape(), context.limits.max_request_tokens,
+                        request.layout() == v1::SEQUENCE_FIRST});
+  if (!rows.ok()) return rows.status();
   auto room =
-      context.memories.Reserve({compute.span.model, compute.span.first_layer, memory->layout});
+      context.cross_kv.Reserve({compute.span.model, compute.span.first_layer, rows->layout});
   if (!room.ok()) return room.status();
   compute.operation = Registration{*std::move(room), *age};
-  compute.keys = *std::move(memory);
+  compute.keys = *std::move(rows);
   return absl::OkStatus();
 }
 

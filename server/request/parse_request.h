@@ -9,8 +9,8 @@
 
 namespace attendant::server {
 
-// NOT_FOUND: no such model or registered memory. INVALID_ARGUMENT: names the field, what was
-// expected and what came.
+// NOT_FOUND: no such model or handle of registered keys and values. INVALID_ARGUMENT: names the
+// field, what was expected and what came.
 absl::StatusOr<ComputeRequest> ParseRequest(const v1::AttendRequest& request,
                                             const RequestPayloads& payloads,
                                             const ValidationContext& context);
@@ -18,7 +18,7 @@ absl::StatusOr<ComputeRequest> ParseRequest(const v1::EncodeRequest& request,
                                             const RequestPayloads& payloads,
                                             const ValidationContext& context);
 
-// RESOURCE_EXHAUSTED also: the memory does not fit beside those that are kept.
+// RESOURCE_EXHAUSTED also: the keys and values do not fit with those that are kept.
 absl::StatusOr<ComputeRequest> ParseRequest(const v1::PutMemoryRequest& request,
                                             const RequestPayloads& payloads,
                                             const ValidationContext& context);

@@ -7,7 +7,7 @@
 #include "server/admission/admission.h"
 #include "server/batching/batch_queue.h"
 #include "server/batching/clock.h"
-#include "server/cross_kv/memory_store.h"
+#include "server/cross_kv/cross_kv_store.h"
 #include "server/host/thread_plan.h"
 #include "server/metrics/server_metrics.h"
 #include "server/models/served_model.h"
@@ -31,7 +31,7 @@ struct ServiceContext {
   Admission& admission;
   BatchQueue& queue;
   ServerMetrics& metrics;
-  MemoryStore& memories;
+  CrossKvStore& cross_kv;
   Clock& clock;
   ServiceLimits limits;
   ThreadPlan thread_plan;

@@ -63,7 +63,7 @@ absl::Status ParseBias(const SharedTensors& shared, ComputeRequest& compute) {
   }
   if (!shared.attention_bias) return absl::OkStatus();
   absl::StatusOr<CheckedTensor> bias =
-      CheckBias(*shared.attention_bias, compute.scores_shape(), compute.attends_memory());
+      CheckBias(*shared.attention_bias, compute.scores_shape(), compute.attends_cross_kv());
   if (!bias.ok()) return bias.status();
   compute.bias = *std::move(bias);
   return absl::OkStatus();
@@ -122,7 +122,7 @@ absl::Status ParseAttentionForm(v1::AttentionForm form, uint32_t top_k, ComputeR
                         absl::StrCat(top_k));
   }
   AttentionOutput& attention = compute.outputs.attention;
-  if (attention.weighted_values && compute.attends_memory()) {
+  if (attention.weighted_values && compute.attends_cross_kv()) {
     return InvalidField("return_weighted_values", "false with a memory", "true");
   }
   attention.form = form == v1::TOP_KEYS    ? AttentionForm::kTopKeys

@@ -18,7 +18,7 @@ absl::Status CheckLayout(v1::Layout layout);
 absl::Status ParseRows(const WireTensor& rows, int64_t width, const SharedTensors& shared,
                        int64_t max_tokens, ComputeRequest& compute);
 
-// Fills bias; the layout, and the memory if there is one, is there.
+// Fills bias. The layout and the keys are there.
 absl::Status ParseBias(const SharedTensors& shared, ComputeRequest& compute);
 
 // Fill head_gates, where the span is there, and the rows of the hidden states that are returned,

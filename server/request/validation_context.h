@@ -1,7 +1,7 @@
 // What a request is checked against.
 #pragma once
 
-#include "server/cross_kv/memory_store.h"
+#include "server/cross_kv/cross_kv_store.h"
 #include "server/cross_kv/stream_sequence.h"
 #include "server/models/served_model.h"
 #include "server/request/service_context.h"
@@ -11,7 +11,7 @@ namespace attendant::server {
 struct ValidationContext {
   const ServedModels& models;
   const ServiceLimits& limits;
-  MemoryStore& memories;
+  CrossKvStore& cross_kv;
   const StreamSequence* sequence = nullptr;  // that the request is a chunk of; or none
 };
 

@@ -127,11 +127,11 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> Find(const grpc::ByteBuffer& 
   return FindModel(models, request.model());
 }
 
-absl::StatusOr<int64_t> Drop(const grpc::ByteBuffer& message, MemoryStore& memories) {
+absl::StatusOr<int64_t> Drop(const grpc::ByteBuffer& message, CrossKvStore& store) {
   v1::DropMemoryRequest request;
   const auto payloads = ParseRequest(message, kMaxRequestBytes, request);
   if (!payloads.ok()) return payloads.status();
-  return memories.Drop(request.handle());
+  return store.Drop(request.handle());
 }
 
 }  // namespace
@@ -169,7 +169,7 @@ grpc::ServerUnaryReactor* ModelService::GetModel(grpc::CallbackServerContext* ca
 grpc::ServerUnaryReactor* ModelService::DropMemory(grpc::CallbackServerContext* call,
                                                    const grpc::ByteBuffer* request,
                                                    grpc::ByteBuffer* response) {
-  const absl::StatusOr<int64_t> bytes = Drop(*request, context_.memories);
+  const absl::StatusOr<int64_t> bytes = Drop(*request, context_.cross_kv);
   if (bytes.ok()) {
     v1::DropMemoryResponse dropped;
     dropped.set_bytes(*bytes);

@@ -10,7 +10,7 @@
 namespace attendant::server {
 namespace {
 
-// Room for the names, shapes and gates, and for `lengths`, of the request and of its memory, and
+// Room for the names, shapes and gates, and for `lengths`, of the request and of its `memory`, and
 // `query_rows`, of which there are at most as many as tokens.
 int64_t MaxHeadBytes(const ServiceLimits& limits) {
   return (int64_t{64} << 10) + 12 * limits.max_request_tokens;
@@ -22,7 +22,7 @@ absl::StatusOr<PreparedRequest> Prepare(const Request& request, const RequestPay
                                         int64_t message_bytes, const ServiceContext& context,
                                         const StreamSequence* sequence = nullptr) {
   absl::StatusOr<ComputeRequest> compute =
-      ParseRequest(request, payloads, {context.models, context.limits, context.memories, sequence});
+      ParseRequest(request, payloads, {context.models, context.limits, context.cross_kv, sequence});
   if (!compute.ok()) return compute.status();
   absl::StatusOr<RequestBytes> bytes = PredictBytes(*compute, context.limits.max_answer_bytes);
   if (!bytes.ok()) return bytes.status();
@@ -96,7 +96,7 @@ absl::StatusOr<PreparedRequest> PrepareItem(const StreamItem& item,
   absl::StatusOr<PreparedRequest> prepared =
       Prepare(message.request(), payloads, item.bytes, context, sequence.get());
   if (!prepared.ok() || sequence == nullptr) return prepared;
-  status = sequence->Admit(prepared->compute.span, context.memories);
+  status = sequence->Admit(prepared->compute.span, context.cross_kv);
   if (!status.ok()) return status;
   prepared->compute.keys = Chunk{sequence};
   return prepared;

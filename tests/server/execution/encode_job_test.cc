@@ -14,8 +14,8 @@ class EncodeJobTest : public ::testing::Test {
     const auto held = std::make_shared<int>(0);
     held_ = held;
     ComputeRequest request;
-    // Owns `held`, though it is no memory.
-    request.keys = RegisteredKeys{std::shared_ptr<const RegisteredMemory>(held, nullptr)};
+    // Owns `held`, though it is no RegisteredCrossKv.
+    request.keys = RegisteredKeys{std::shared_ptr<const RegisteredCrossKv>(held, nullptr)};
     return std::make_unique<EncodeJob>(std::move(request), nullptr, [this](JobResponse result) {
       ended_ = true;
       ok_ = result.response.ok();

@@ -124,7 +124,7 @@ TEST_F(PutMemoryTest, SaysWhatItKeepsAndUntilWhen) {
   EXPECT_EQ(response.bytes(), 512 + 8 * 260 + 3 * 4 + 3 * 16);
   EXPECT_EQ(response.expires_unix_ms(), 1500);
   EXPECT_EQ(response.execution().tokens(), 8);
-  EXPECT_EQ(server_->memories().counts().bytes, response.bytes());
+  EXPECT_EQ(server_->cross_kv().counts().bytes, response.bytes());
   put.set_time_to_live_ms(0);
   EXPECT_EQ(Put(put).expires_unix_ms(), 600'000);
 }
@@ -149,7 +149,7 @@ TEST_F(PutMemoryTest, IsNotFoundOnceExpiredOrDropped) {
   const grpc::Status again = Drop(*server_, kept.handle(), &dropped);
   EXPECT_EQ(again.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(again.error_message(), gone);
-  EXPECT_EQ(server_->memories().counts().bytes, 0);
+  EXPECT_EQ(server_->cross_kv().counts().bytes, 0);
 }
 
 TEST_F(PutMemoryTest, IsOfOneModelAndLayer) {
@@ -178,7 +178,7 @@ TEST_F(PutMemoryTest, IsOfOneModelAndLayer) {
 }
 
 TEST_F(PutMemoryTest, RefusesWhenFullAndMakesRoomAgain) {
-  options_.memories.max_bytes = 3000;
+  options_.cross_kv.max_bytes = 3000;
   server_ = std::make_unique<TestServer>(options_);
   const std::string handle = Put(Valid()).handle();
   v1::PutMemoryResponse response;
@@ -204,7 +204,7 @@ TEST_F(PutMemoryTest, KeepsNothingOfARequestThatFails) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(status.error_message(),
             "memory.hidden_states[0, 2, 3]: expected a finite number; got nan");
-  EXPECT_EQ(server_->memories().counts().bytes, 0);
+  EXPECT_EQ(server_->cross_kv().counts().bytes, 0);
 }
 
 TEST_F(PutMemoryTest, IsCountedAsAMethod) {

@@ -126,12 +126,12 @@ TEST_F(SequenceChunksTest, GetTheAnswersOfTheWhole) {
       EXPECT_EQ(Rows(item), server::Rows(whole, kE, first, static_cast<int64_t>(chunk.size())));
     }
   }
-  EXPECT_EQ(server_->memories().counts().sequences, 3);
-  EXPECT_EQ(server_->memories().counts().sequence_bytes, 3 * kStateBytes);
+  EXPECT_EQ(server_->cross_kv().counts().sequences, 3);
+  EXPECT_EQ(server_->cross_kv().counts().sequence_bytes, 3 * kStateBytes);
   End();
   server_->AwaitInflight(0);
-  EXPECT_EQ(server_->memories().counts().sequences, 0);
-  EXPECT_EQ(server_->memories().counts().sequence_bytes, 0);
+  EXPECT_EQ(server_->cross_kv().counts().sequences, 0);
+  EXPECT_EQ(server_->cross_kv().counts().sequence_bytes, 0);
 }
 
 TEST_F(SequenceChunksTest, OfFeaturesGetThePositionsBehindThoseBefore) {
@@ -212,7 +212,7 @@ TEST_F(SequenceChunksTest, EndWithTheLastOne) {
   last.set_ends(true);
   Rows(Chunk(1, Ids(Cut(ids, 0, 4))));
   EXPECT_EQ(Rows(last), server::Rows(whole, kE, 4, 2));
-  EXPECT_EQ(server_->memories().counts().sequences, 0);
+  EXPECT_EQ(server_->cross_kv().counts().sequences, 0);
   EXPECT_EQ(Rows(Chunk(1, Ids(ids))), whole);  // a new one
 }
 
@@ -224,7 +224,7 @@ TEST_F(SequenceChunksTest, ThatFailLeaveTheSequenceAsItWas) {
   const std::vector<float> whole = Whole(Ids(ids));
   EXPECT_EQ(Error(Chunk(1, Ids({100}))),
             "token_ids[0, 0]: expected 0..99; got 100; sequence 1 stays as it was, at 0 tokens");
-  EXPECT_EQ(server_->memories().counts().sequences, 0);
+  EXPECT_EQ(server_->cross_kv().counts().sequences, 0);
   EXPECT_EQ(Rows(Chunk(1, Ids(Cut(ids, 0, 5)))), server::Rows(whole, kE, 0, 5));
   v1::EncodeStreamRequest last = Chunk(1, Ids({7, 100}));
   last.set_ends(true);
@@ -271,7 +271,7 @@ TEST_F(SequenceChunksTest, MaySayWhereTheyStand) {
 
 TEST_F(SequenceChunksTest, TakeNoMoreMemoryThanIsRegistered) {
   TestServerOptions options;
-  options.memories.max_bytes = kStateBytes + 100;
+  options.cross_kv.max_bytes = kStateBytes + 100;
   Start(options);
   EXPECT_EQ(kStateBytes, 8704);
   Rows(Chunk(1, Ids({1, 2})));
@@ -354,7 +354,7 @@ TEST_F(SequenceChunksTest, ACancelledStreamReleasesThem) {
   server_->gate().Open();
   Whole(Ids({1}));
   server_->Stop();
-  EXPECT_EQ(server_->memories().counts().sequences, 0);
+  EXPECT_EQ(server_->cross_kv().counts().sequences, 0);
 }
 
 struct BadChunk {

@@ -31,7 +31,7 @@ struct ServiceParts {
             admission,
             queue,
             metrics,
-            memories,
+            cross_kv,
             clock,
             TestServerOptions::SmallLimits(),
             std::move(plan)};
@@ -41,7 +41,7 @@ struct ServiceParts {
   ServerMetrics metrics{"test", "isa", "onednn"};
   Admission admission{{}};
   BatchQueue queue{clock, {}, {}};
-  MemoryStore memories{clock, {}};
+  CrossKvStore cross_kv{clock, {}};
 };
 
 }  // namespace attendant::server

@@ -153,8 +153,8 @@ TestServer::TestServer(TestServerOptions options)
       metrics_("test", "isa", "onednn"),
       admission_(options.admission),
       queue_(RealClock(), options.queue, {.max_batch_tokens = options.limits.max_batch_tokens}),
-      memories_(*options.memory_clock, options.memories),
-      service_({models_, admission_, queue_, metrics_, memories_, RealClock(), options.limits,
+      cross_kv_(*options.memory_clock, options.cross_kv),
+      service_({models_, admission_, queue_, metrics_, cross_kv_, RealClock(), options.limits,
                 options.thread_plan}) {
   if (options.gate_closed) gate_.Close();
   instances_ =

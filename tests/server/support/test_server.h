@@ -42,7 +42,7 @@ struct TestServerOptions {
   ServiceLimits limits = SmallLimits();
   AdmissionLimits admission = {.max_inflight = 64, .receive_memory_bytes = int64_t{64} << 20};
   QueueLimits queue = {};
-  MemoryStoreLimits memories = {.max_bytes = int64_t{1} << 20};
+  CrossKvStoreLimits cross_kv = {.max_bytes = int64_t{1} << 20};
   Clock* memory_clock = &RealClock();
   ServedModels models = {};  // none: those of TestModels()
   ThreadPlan thread_plan = {1, 2};
@@ -71,7 +71,7 @@ class TestServer {
   int port() const { return port_; }
   Admission& admission() { return admission_; }
   BatchQueue& queue() { return queue_; }
-  MemoryStore& memories() { return memories_; }
+  CrossKvStore& cross_kv() { return cross_kv_; }
   BatchGate& gate() { return gate_; }
   EncoderService& service() { return service_; }
   std::string Scrape() const { return metrics_.Scrape({}); }
@@ -93,7 +93,7 @@ class TestServer {
   ServerMetrics metrics_;
   Admission admission_;
   BatchQueue queue_;
-  MemoryStore memories_;
+  CrossKvStore cross_kv_;
   EncoderService service_;
   std::unique_ptr<InstancePool> instances_;
   int port_ = 0;

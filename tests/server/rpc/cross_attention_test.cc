@@ -19,7 +19,7 @@ constexpr int64_t kE = 32;
 constexpr int64_t kH = 4;
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
-class MemoryTest : public ::testing::Test {
+class CrossAttentionTest : public ::testing::Test {
  protected:
   v1::AttendResponse Call(const v1::AttendRequest& request) {
     v1::AttendResponse response;
@@ -52,7 +52,7 @@ class MemoryTest : public ::testing::Test {
   TestServer server_;
 };
 
-TEST_F(MemoryTest, OwnRowsAsMemoryEqualSelfAttentionBitForBit) {
+TEST_F(CrossAttentionTest, OwnRowsAsMemoryEqualSelfAttentionBitForBit) {
   const std::vector<float> values = SomeValues(2 * 7 * kE, 1);
   for (const v1::AttendStage stage : {v1::CONTEXT, v1::PROJECTED, v1::BLOCK}) {
     v1::AttendRequest request = Request({2, 7, kE}, values);
@@ -65,7 +65,7 @@ TEST_F(MemoryTest, OwnRowsAsMemoryEqualSelfAttentionBitForBit) {
   }
 }
 
-TEST_F(MemoryTest, PaddingOfEitherIsNeverLookedAt) {
+TEST_F(CrossAttentionTest, PaddingOfEitherIsNeverLookedAt) {
   const std::vector<int64_t> mask = {1, 1, 0, 0, 1, 1, 0, 0, 0};
   const std::vector<int64_t> memory_mask = {0, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
   std::vector<float> rows = SomeValues(9 * kE, 2), memory = SomeValues(15 * kE, 3);
@@ -91,7 +91,7 @@ TEST_F(MemoryTest, PaddingOfEitherIsNeverLookedAt) {
   }
 }
 
-TEST_F(MemoryTest, EitherMayBePackedAndLengthsMayBeZero) {
+TEST_F(CrossAttentionTest, EitherMayBePackedAndLengthsMayBeZero) {
   const std::vector<float> rows = SomeValues(5 * kE, 4), memory = SomeValues(9 * kE, 5);
   v1::AttendRequest request = Request({5, kE}, rows);
   for (const int64_t length : {2, 0, 3}) request.add_lengths(length);
@@ -109,7 +109,7 @@ TEST_F(MemoryTest, EitherMayBePackedAndLengthsMayBeZero) {
   EXPECT_EQ(Rows(output, kE, 2, 3), Alone(Rows(rows, kE, 2, 3), Rows(memory, kE, 6, 2)));
 }
 
-TEST_F(MemoryTest, OneMemoryServesAllSequences) {
+TEST_F(CrossAttentionTest, OneMemoryServesAllSequences) {
   const std::vector<float> rows = SomeValues(6 * kE, 6), memory = SomeValues(4 * kE, 7);
   v1::AttendRequest request = Request({3, 2, kE}, rows);
   SetMemory({1, 4, kE}, memory, request);
@@ -121,7 +121,7 @@ TEST_F(MemoryTest, OneMemoryServesAllSequences) {
   EXPECT_EQ(response.execution().tokens(), 6 + 4);
 }
 
-TEST_F(MemoryTest, AMemoryThatIsAllPaddingGivesZeros) {
+TEST_F(CrossAttentionTest, AMemoryThatIsAllPaddingGivesZeros) {
   v1::AttendRequest request = Request({2, 2, kE}, SomeValues(4 * kE, 8));
   request.set_stage(v1::CONTEXT);
   SetMemory({2, 3, kE}, SomeValues(6 * kE, 9), request);
@@ -134,7 +134,7 @@ TEST_F(MemoryTest, AMemoryThatIsAllPaddingGivesZeros) {
             std::string::npos);
 }
 
-TEST_F(MemoryTest, ProbabilitiesAndBiasAreOfQueriesAndRowsOfMemory) {
+TEST_F(CrossAttentionTest, ProbabilitiesAndBiasAreOfQueriesAndRowsOfMemory) {
   v1::AttendRequest request = Request({2, 3, kE}, SomeValues(6 * kE, 10));
   request.add_lengths(3);
   request.add_lengths(1);
@@ -167,7 +167,7 @@ TEST_F(MemoryTest, ProbabilitiesAndBiasAreOfQueriesAndRowsOfMemory) {
 
 // Requests with memories of their own share a batch; those without one, or with values of their
 // own, do not join it.
-TEST_F(MemoryTest, SharesABatchWithOthersBitForBit) {
+TEST_F(CrossAttentionTest, SharesABatchWithOthersBitForBit) {
   const std::vector<float> rows = SomeValues(12 * kE, 12), memory = SomeValues(20 * kE, 13);
   std::vector<v1::AttendRequest> requests;
   for (int64_t i = 0; i < 4; ++i) {

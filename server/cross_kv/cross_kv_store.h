@@ -1,5 +1,5 @@
-// What is kept for requests to come: memories that clients have registered, keys and values of a
-// layer; and room for what the chunks of sequences leave behind.
+// What is kept for later requests: keys and values of a layer that clients have registered for
+// cross-attention, and room for the state that the chunks of sequences leave behind.
 #pragma once
 
 #include <atomic>
@@ -23,31 +23,31 @@
 
 namespace attendant::server {
 
-// What a memory is of.
-struct MemoryOrigin {
+// The rows that keys and values were made of, and the layer that made them.
+struct CrossKvOrigin {
   std::shared_ptr<const ServedModel> model;
   int64_t layer = 0;
-  TokenLayout layout;  // of its rows
+  TokenLayout layout;
 };
 
 // Filled by one thread, then immutable and shared. Its bytes count as held until the last user is
 // gone.
-class RegisteredMemory {
+class RegisteredCrossKv {
  public:
-  RegisteredMemory(MemoryOrigin origin, std::shared_ptr<std::atomic<int64_t>> held_bytes);
-  ~RegisteredMemory();
-  RegisteredMemory(const RegisteredMemory&) = delete;
-  RegisteredMemory& operator=(const RegisteredMemory&) = delete;
+  RegisteredCrossKv(CrossKvOrigin origin, std::shared_ptr<std::atomic<int64_t>> held_bytes);
+  ~RegisteredCrossKv();
+  RegisteredCrossKv(const RegisteredCrossKv&) = delete;
+  RegisteredCrossKv& operator=(const RegisteredCrossKv&) = delete;
 
-  const MemoryOrigin& origin() const { return origin_; }
+  const CrossKvOrigin& origin() const { return origin_; }
   // [T, H Dk] and [T, H Dv], of the kept rows.
   MatrixView<float> keys() { return ViewOf(keys_.data(), key_width_); }
   MatrixView<float> values() { return ViewOf(values_.data(), value_width_); }
   MatrixView<const float> keys() const { return ViewOf(keys_.data(), key_width_); }
   MatrixView<const float> values() const { return ViewOf(values_.data(), value_width_); }
 
-  // Of keys, values and what says where they belong.
-  static int64_t PredictBytes(const MemoryOrigin& origin);
+  // Bytes of keys, values and origin.
+  static int64_t PredictBytes(const CrossKvOrigin& origin);
   int64_t bytes() const { return bytes_; }
 
  private:
@@ -56,7 +56,7 @@ class RegisteredMemory {
     return {data, origin_.layout.tokens(), width, width};
   }
 
-  const MemoryOrigin origin_;
+  const CrossKvOrigin origin_;
   const int64_t bytes_;
   const int64_t key_width_;
   const int64_t value_width_;
@@ -83,23 +83,23 @@ class HeldBytes {
   const std::shared_ptr<Totals> totals_;
 };
 
-struct MemoryStoreLimits {
+struct CrossKvStoreLimits {
   int64_t max_bytes = int64_t{256} << 20;
   absl::Duration max_age = absl::Minutes(10);
 };
 
-struct MemoryStoreCounts {
-  int64_t memories = 0;
+struct CrossKvStoreCounts {
+  int64_t registered = 0;
   int64_t bytes = 0;      // also of those being made, and those that are gone but still in use
   int64_t sequences = 0;  // that come in chunks
   int64_t sequence_bytes = 0;
 };
 
-// Thread-safe. Invariant: the bytes held, of memories and of sequences together, never pass the
-// limit. Every call first evicts what has expired.
-class MemoryStore {
+// Thread-safe. Invariant: the bytes held for registered keys and values and for sequences together
+// never exceed the limit. Every call first evicts what has expired.
+class CrossKvStore {
  public:
-  // How a client names a memory, and until when.
+  // How a client names what it has registered, and until when.
   struct Ticket {
     std::string handle;  // 128 random bits, in hex
     int64_t bytes = 0;
@@ -107,40 +107,40 @@ class MemoryStore {
   };
 
   // `clock` outlives the store.
-  MemoryStore(const Clock& clock, const MemoryStoreLimits& limits)
+  CrossKvStore(const Clock& clock, const CrossKvStoreLimits& limits)
       : clock_(clock), limits_(limits) {}
 
-  const MemoryStoreLimits& limits() const { return limits_; }
+  const CrossKvStoreLimits& limits() const { return limits_; }
 
-  // Room for a memory, to be filled. RESOURCE_EXHAUSTED: it does not fit beside what is held.
-  absl::StatusOr<std::shared_ptr<RegisteredMemory>> Reserve(MemoryOrigin origin);
+  // Room for keys and values, to be filled. RESOURCE_EXHAUSTED: they do not fit with what is held.
+  absl::StatusOr<std::shared_ptr<RegisteredCrossKv>> Reserve(CrossKvOrigin origin);
 
   // Room for a sequence that comes in chunks. RESOURCE_EXHAUSTED as Reserve.
   absl::StatusOr<std::unique_ptr<HeldBytes>> Hold(int64_t bytes);
 
-  // Makes a filled memory known, for at most `age`.
-  Ticket Add(std::shared_ptr<const RegisteredMemory> memory, absl::Duration age);
+  // Makes filled keys and values known, for at most `age`.
+  Ticket Add(std::shared_ptr<const RegisteredCrossKv> cross_kv, absl::Duration age);
 
   // NOT_FOUND: expired, dropped, or never there.
-  absl::StatusOr<std::shared_ptr<const RegisteredMemory>> Find(const std::string& handle);
+  absl::StatusOr<std::shared_ptr<const RegisteredCrossKv>> Find(const std::string& handle);
 
   // Forgets it; requests that have found it go on. Its bytes; NOT_FOUND as Find.
   absl::StatusOr<int64_t> Drop(const std::string& handle);
 
-  MemoryStoreCounts counts();
+  CrossKvStoreCounts counts();
 
  private:
   struct Entry {
-    std::shared_ptr<const RegisteredMemory> memory;
+    std::shared_ptr<const RegisteredCrossKv> cross_kv;
     absl::Time expires;
   };
 
   void EvictExpired() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // RESOURCE_EXHAUSTED if `what`, of so many bytes, does not fit.
+  // RESOURCE_EXHAUSTED if `bytes` more, for `what`, do not fit.
   absl::Status CheckRoom(const char* what, int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
-  const MemoryStoreLimits limits_;
+  const CrossKvStoreLimits limits_;
   const std::shared_ptr<std::atomic<int64_t>> held_bytes_ =
       std::make_shared<std::atomic<int64_t>>(0);
   const std::shared_ptr<HeldBytes::Totals> sequences_ = std::make_shared<HeldBytes::Totals>();

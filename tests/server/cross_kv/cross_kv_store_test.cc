@@ -1,4 +1,4 @@
-#include "server/cross_kv/memory_store.h"
+#include "server/cross_kv/cross_kv_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace attendant::server {
 namespace {
 
 // Of "tiny", E = 32: 256 bytes of keys and values, and 4 of position, for each row.
-MemoryOrigin Rows(int32_t rows) {
+CrossKvOrigin Rows(int32_t rows) {
   TokenLayout layout{.sequences = 1, .padded_length = rows, .rows = rows};
   for (int32_t i = 0; i < rows; ++i) layout.positions.push_back(i);
   layout.cu_seqlens.push_back(rows);
@@ -23,16 +23,16 @@ MemoryOrigin Rows(int32_t rows) {
 
 constexpr int64_t kBytesOfOneRow = 512 + 256 + 4 + 8 + 16;
 
-class MemoryStoreTest : public ::testing::Test {
+class CrossKvStoreTest : public ::testing::Test {
  protected:
-  MemoryStore::Ticket Put(int32_t rows, absl::Duration age) {
+  CrossKvStore::Ticket Put(int32_t rows, absl::Duration age) {
     auto memory = store_.Reserve(Rows(rows));
     EXPECT_TRUE(memory.ok()) << memory.status();
     return store_.Add(*std::move(memory), age);
   }
 
   FakeClock clock_;
-  MemoryStore store_{clock_, {.max_bytes = 2000, .max_age = absl::Seconds(60)}};
+  CrossKvStore store_{clock_, {.max_bytes = 2000, .max_age = absl::Seconds(60)}};
 };
 
 absl::Status Gone() {
@@ -40,14 +40,14 @@ absl::Status Gone() {
       "memory_handle: no such memory; it has expired, was dropped, or never was");
 }
 
-TEST_F(MemoryStoreTest, KeepsWhatItWasGiven) {
+TEST_F(CrossKvStoreTest, KeepsWhatItWasGiven) {
   auto memory = store_.Reserve(Rows(2));
   ASSERT_TRUE(memory.ok()) << memory.status();
   EXPECT_EQ((*memory)->keys().rows, 2);
   EXPECT_EQ((*memory)->values().cols, 32);
   (*memory)->keys().row(1)[31] = 7;
   (*memory)->values().row(1)[31] = 8;
-  const MemoryStore::Ticket ticket = store_.Add(*std::move(memory), absl::Seconds(5));
+  const CrossKvStore::Ticket ticket = store_.Add(*std::move(memory), absl::Seconds(5));
   EXPECT_EQ(ticket.bytes, kBytesOfOneRow + 260);
   EXPECT_EQ(ticket.expires, clock_.Now() + absl::Seconds(5));
   const auto found = store_.Find(ticket.handle);
@@ -57,21 +57,21 @@ TEST_F(MemoryStoreTest, KeepsWhatItWasGiven) {
   EXPECT_EQ((*found)->origin().layer, 1);
 }
 
-TEST_F(MemoryStoreTest, ExpiresAtItsTime) {
-  const MemoryStore::Ticket late = Put(1, absl::Seconds(9)), early = Put(1, absl::Seconds(5));
+TEST_F(CrossKvStoreTest, ExpiresAtItsTime) {
+  const CrossKvStore::Ticket late = Put(1, absl::Seconds(9)), early = Put(1, absl::Seconds(5));
   clock_.Advance(absl::Seconds(5) - absl::Nanoseconds(1));
   EXPECT_TRUE(store_.Find(early.handle).ok());
   clock_.Advance(absl::Nanoseconds(1));
   EXPECT_EQ(store_.Find(early.handle).status(), Gone());
   EXPECT_TRUE(store_.Find(late.handle).ok());
-  EXPECT_EQ(store_.counts().memories, 1);
+  EXPECT_EQ(store_.counts().registered, 1);
   EXPECT_EQ(store_.counts().bytes, kBytesOfOneRow);
   clock_.Advance(absl::Seconds(4));
-  EXPECT_EQ(store_.counts().memories, 0);
+  EXPECT_EQ(store_.counts().registered, 0);
   EXPECT_EQ(store_.counts().bytes, 0);
 }
 
-TEST_F(MemoryStoreTest, DropsOnce) {
+TEST_F(CrossKvStoreTest, DropsOnce) {
   const std::string handle = Put(1, absl::Seconds(5)).handle;
   EXPECT_EQ(store_.Drop(handle).value(), kBytesOfOneRow);
   EXPECT_EQ(store_.Drop(handle).status(), Gone());
@@ -79,10 +79,10 @@ TEST_F(MemoryStoreTest, DropsOnce) {
   EXPECT_EQ(store_.Find("").status(), Gone());
   EXPECT_EQ(store_.counts().bytes, 0);
   clock_.Advance(absl::Seconds(9));  // past its expiry, which nothing remembers
-  EXPECT_EQ(store_.counts().memories, 0);
+  EXPECT_EQ(store_.counts().registered, 0);
 }
 
-TEST_F(MemoryStoreTest, RefusesWhatDoesNotFit) {
+TEST_F(CrossKvStoreTest, RefusesWhatDoesNotFit) {
   Put(1, absl::Seconds(5));
   auto being_made = store_.Reserve(Rows(1));
   ASSERT_TRUE(being_made.ok());
@@ -100,7 +100,7 @@ TEST_F(MemoryStoreTest, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(store_.Reserve(Rows(3)).ok());
 }
 
-TEST_F(MemoryStoreTest, HoldsRoomForSequencesBesideMemories) {
+TEST_F(CrossKvStoreTest, HoldsRoomForSequencesBesideMemories) {
   Put(1, absl::Seconds(5));
   auto first = store_.Hold(700);
   auto second = store_.Hold(400);
@@ -119,19 +119,19 @@ TEST_F(MemoryStoreTest, HoldsRoomForSequencesBesideMemories) {
   EXPECT_EQ(store_.counts().sequences, 1);
 }
 
-TEST_F(MemoryStoreTest, WhatIsInUseStaysAndCounts) {
+TEST_F(CrossKvStoreTest, WhatIsInUseStaysAndCounts) {
   const std::string handle = Put(1, absl::Seconds(5)).handle;
   auto in_use = store_.Find(handle);
   ASSERT_TRUE(in_use.ok());
   EXPECT_TRUE(store_.Drop(handle).ok());
-  EXPECT_EQ(store_.counts().memories, 0);
+  EXPECT_EQ(store_.counts().registered, 0);
   EXPECT_EQ(store_.counts().bytes, kBytesOfOneRow);
   EXPECT_EQ((*in_use)->keys().rows, 1);
   in_use->reset();
   EXPECT_EQ(store_.counts().bytes, 0);
 }
 
-TEST_F(MemoryStoreTest, NamesNobodyCanGuess) {
+TEST_F(CrossKvStoreTest, NamesNobodyCanGuess) {
   std::set<std::string> handles;
   for (int i = 0; i < 100; ++i) {
     const std::string handle = Put(0, absl::Seconds(5)).handle;
@@ -142,11 +142,11 @@ TEST_F(MemoryStoreTest, NamesNobodyCanGuess) {
   }
 }
 
-TEST(MemoryStoreLifeTest, MemoriesMayOutliveIt) {
+TEST(CrossKvStoreLifeTest, MemoriesMayOutliveIt) {
   FakeClock clock;
-  std::shared_ptr<const RegisteredMemory> memory;
+  std::shared_ptr<const RegisteredCrossKv> memory;
   {
-    MemoryStore store(clock, {.max_bytes = 2000});
+    CrossKvStore store(clock, {.max_bytes = 2000});
     memory = *store.Reserve(Rows(1));
   }
   EXPECT_EQ(memory->bytes(), kBytesOfOneRow);

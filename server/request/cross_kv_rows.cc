@@ -1,4 +1,4 @@
-#include "server/request/memory_input.h"
+#include "server/request/cross_kv_rows.h"
 
 #include <string>
 #include <utility>
@@ -12,13 +12,13 @@ namespace attendant::server {
 namespace {
 
 // Of hidden_states, but with the columns that values are made of.
-absl::StatusOr<CheckedTensor> CheckValues(const WireTensor& tensor, const MemoryInput& memory,
+absl::StatusOr<CheckedTensor> CheckValues(const WireTensor& tensor, const CrossKvRows& rows,
                                           int64_t width) {
-  std::vector<int64_t> shape = memory.hidden_states.shape;
+  std::vector<int64_t> shape = rows.hidden_states.shape;
   shape.back() = width;
-  const char* letters = memory.layout.packed           ? "[N, V] = "
-                        : memory.layout.sequence_first ? "[M, B, V] = "
-                                                       : "[B, M, V] = ";
+  const char* letters = rows.layout.packed           ? "[N, V] = "
+                        : rows.layout.sequence_first ? "[M, B, V] = "
+                                                     : "[B, M, V] = ";
   absl::Status status = CheckShape(tensor, shape, letters);
   if (!status.ok()) return status;
   return CheckTensor(tensor, ElementKind::kFloat);
@@ -26,8 +26,9 @@ absl::StatusOr<CheckedTensor> CheckValues(const WireTensor& tensor, const Memory
 
 }  // namespace
 
-absl::StatusOr<MemoryInput> CheckMemory(const v1::Memory& memory, const RequestPayloads& payloads,
-                                        const MemoryClaims& claims) {
+absl::StatusOr<CrossKvRows> CheckCrossKvRows(const v1::Memory& memory,
+                                             const RequestPayloads& payloads,
+                                             const CrossKvClaims& claims) {
   const LayerShape& layer = claims.layer;
   absl::Status status = CheckTakesMemory(layer);
   if (status.ok() && !memory.has_hidden_states()) {
@@ -55,7 +56,7 @@ absl::StatusOr<MemoryInput> CheckMemory(const v1::Memory& memory, const RequestP
                                  v1::Memory::kHiddenStatesFieldNumber),
                      layer.key_inputs(), shared, claims.max_tokens);
   if (!rows.ok()) return rows.status();
-  MemoryInput input{std::move(rows->layout), std::move(rows->tensor)};
+  CrossKvRows input{std::move(rows->layout), std::move(rows->tensor)};
   if (memory.has_values()) {
     absl::StatusOr<CheckedTensor> values =
         CheckValues(payloads.Of("memory.values", memory.values(), v1::Memory::kValuesFieldNumber),
@@ -93,7 +94,7 @@ absl::Status CheckTakesMemory(const LayerShape& layer) {
                       "one");
 }
 
-absl::Status CheckNeedsNoMemory(const LayerShape& layer) {
+absl::Status CheckNeedsNoCrossKv(const LayerShape& layer) {
   if (!layer.needs_memory()) return absl::OkStatus();
   return InvalidField("memory",
                       absl::StrCat("one, with Attend, as queries are made of ", layer.hidden_size,

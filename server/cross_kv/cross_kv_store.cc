@@ -1,4 +1,4 @@
-#include "server/cross_kv/memory_store.h"
+#include "server/cross_kv/cross_kv_store.h"
 
 #include <sys/random.h>
 
@@ -14,10 +14,10 @@ namespace attendant::server {
 namespace {
 
 constexpr size_t kHandleBytes = 16;
-// Of the bookkeeping, at most; so that empty memories are not free.
+// Upper bound of the bookkeeping, so that registering no rows is not free.
 constexpr int64_t kBytesOfEach = 512;
 
-LayerShape ShapeOf(const MemoryOrigin& origin) {
+LayerShape ShapeOf(const CrossKvOrigin& origin) {
   const ModelDescription& model = origin.model->encoder->description();
   return model.layer_shape(model.weight_set(origin.layer));
 }
@@ -29,14 +29,14 @@ std::string RandomHandle() {
   return absl::BytesToHexString(absl::string_view(bytes, sizeof(bytes)));
 }
 
-absl::Status NoSuchMemory() {
+absl::Status NoSuchHandle() {
   return absl::NotFoundError(
       "memory_handle: no such memory; it has expired, was dropped, or never was");
 }
 
 }  // namespace
 
-int64_t RegisteredMemory::PredictBytes(const MemoryOrigin& origin) {
+int64_t RegisteredCrossKv::PredictBytes(const CrossKvOrigin& origin) {
   const LayerShape layer = ShapeOf(origin);
   const TokenLayout& layout = origin.layout;
   const int64_t widths = layer.heads * (layer.key_width + layer.value_width);
@@ -46,8 +46,8 @@ int64_t RegisteredMemory::PredictBytes(const MemoryOrigin& origin) {
                               layout.runs.size() * sizeof(RowRun));
 }
 
-RegisteredMemory::RegisteredMemory(MemoryOrigin origin,
-                                   std::shared_ptr<std::atomic<int64_t>> held_bytes)
+RegisteredCrossKv::RegisteredCrossKv(CrossKvOrigin origin,
+                                     std::shared_ptr<std::atomic<int64_t>> held_bytes)
     : origin_(std::move(origin)),
       bytes_(PredictBytes(origin_)),
       key_width_(ShapeOf(origin_).heads * ShapeOf(origin_).key_width),
@@ -58,7 +58,7 @@ RegisteredMemory::RegisteredMemory(MemoryOrigin origin,
   held_bytes_->fetch_add(bytes_);
 }
 
-RegisteredMemory::~RegisteredMemory() { held_bytes_->fetch_sub(bytes_); }
+RegisteredCrossKv::~RegisteredCrossKv() { held_bytes_->fetch_sub(bytes_); }
 
 HeldBytes::HeldBytes(int64_t bytes, std::shared_ptr<Totals> totals)
     : bytes_(bytes), totals_(std::move(totals)) {
@@ -71,75 +71,75 @@ HeldBytes::~HeldBytes() {
   totals_->sequences.fetch_sub(1);
 }
 
-absl::Status MemoryStore::CheckRoom(const char* what, int64_t bytes) {
-  const int64_t memories = held_bytes_->load(), sequences = sequences_->bytes.load();
-  if (bytes <= limits_.max_bytes - memories - sequences) return absl::OkStatus();
+absl::Status CrossKvStore::CheckRoom(const char* what, int64_t bytes) {
+  const int64_t registered = held_bytes_->load(), sequences = sequences_->bytes.load();
+  if (bytes <= limits_.max_bytes - registered - sequences) return absl::OkStatus();
   const std::string in_chunks = absl::StrCat(" and the ", sequences, " of ",
                                              sequences_->sequences.load(), " sequences in parts");
   return absl::ResourceExhaustedError(
-      absl::StrCat("the ", what, " would take ", bytes, " bytes beside the ", memories, " of ",
+      absl::StrCat("the ", what, " would take ", bytes, " bytes beside the ", registered, " of ",
                    entries_.size(), " registered memories", sequences > 0 ? in_chunks : "",
                    "; the server keeps at most ", limits_.max_bytes, " (--max-registered-bytes)"));
 }
 
-absl::StatusOr<std::unique_ptr<HeldBytes>> MemoryStore::Hold(int64_t bytes) {
+absl::StatusOr<std::unique_ptr<HeldBytes>> CrossKvStore::Hold(int64_t bytes) {
   absl::MutexLock lock(&mutex_);
   EvictExpired();
   if (absl::Status status = CheckRoom("sequence's state", bytes); !status.ok()) return status;
   return std::make_unique<HeldBytes>(bytes, sequences_);
 }
 
-absl::StatusOr<std::shared_ptr<RegisteredMemory>> MemoryStore::Reserve(MemoryOrigin origin) {
-  const int64_t bytes = RegisteredMemory::PredictBytes(origin);
+absl::StatusOr<std::shared_ptr<RegisteredCrossKv>> CrossKvStore::Reserve(CrossKvOrigin origin) {
+  const int64_t bytes = RegisteredCrossKv::PredictBytes(origin);
   absl::MutexLock lock(&mutex_);
   EvictExpired();
   if (absl::Status status = CheckRoom("memory", bytes); !status.ok()) return status;
   try {
-    return std::make_shared<RegisteredMemory>(std::move(origin), held_bytes_);
+    return std::make_shared<RegisteredCrossKv>(std::move(origin), held_bytes_);
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
         absl::StrCat("no memory for ", bytes, " bytes to register"));
   }
 }
 
-MemoryStore::Ticket MemoryStore::Add(std::shared_ptr<const RegisteredMemory> memory,
-                                     absl::Duration age) {
-  Ticket ticket{RandomHandle(), memory->bytes(), clock_.Now() + age};
+CrossKvStore::Ticket CrossKvStore::Add(std::shared_ptr<const RegisteredCrossKv> cross_kv,
+                                       absl::Duration age) {
+  Ticket ticket{RandomHandle(), cross_kv->bytes(), clock_.Now() + age};
   absl::MutexLock lock(&mutex_);
   EvictExpired();
   expiries_.emplace(ticket.expires, ticket.handle);
-  entries_[ticket.handle] = {std::move(memory), ticket.expires};
+  entries_[ticket.handle] = {std::move(cross_kv), ticket.expires};
   return ticket;
 }
 
-absl::StatusOr<std::shared_ptr<const RegisteredMemory>> MemoryStore::Find(
+absl::StatusOr<std::shared_ptr<const RegisteredCrossKv>> CrossKvStore::Find(
     const std::string& handle) {
   absl::MutexLock lock(&mutex_);
   EvictExpired();
   const auto found = entries_.find(handle);
-  if (found == entries_.end()) return NoSuchMemory();
-  return found->second.memory;
+  if (found == entries_.end()) return NoSuchHandle();
+  return found->second.cross_kv;
 }
 
-absl::StatusOr<int64_t> MemoryStore::Drop(const std::string& handle) {
+absl::StatusOr<int64_t> CrossKvStore::Drop(const std::string& handle) {
   absl::MutexLock lock(&mutex_);
   EvictExpired();
   const auto found = entries_.find(handle);
-  if (found == entries_.end()) return NoSuchMemory();
-  const int64_t bytes = found->second.memory->bytes();
+  if (found == entries_.end()) return NoSuchHandle();
+  const int64_t bytes = found->second.cross_kv->bytes();
   expiries_.erase({found->second.expires, handle});
   entries_.erase(found);
   return bytes;
 }
 
-MemoryStoreCounts MemoryStore::counts() {
+CrossKvStoreCounts CrossKvStore::counts() {
   absl::MutexLock lock(&mutex_);
   EvictExpired();
   return {static_cast<int64_t>(entries_.size()), held_bytes_->load(), sequences_->sequences.load(),
           sequences_->bytes.load()};
 }
 
-void MemoryStore::EvictExpired() {
+void CrossKvStore::EvictExpired() {
   const absl::Time now = clock_.Now();
   while (!expiries_.empty() && expiries_.begin()->first <= now) {
     entries_.erase(expiries_.begin()->second);
