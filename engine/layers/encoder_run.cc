@@ -11,6 +11,7 @@
 #include "engine/layers/state/run_state.h"
 #include "engine/model/check_description.h"
 #include "engine/model/load_plan.h"
+#include "engine/model/model_facts.h"
 
 namespace attendant {
 namespace {
@@ -41,14 +42,6 @@ absl::Status CheckLayer(const ModelDescription& model, int64_t layer) {
   if (layer >= 0 && layer < model.layers) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("layer: expected 0 to ", model.layers - 1, ", got ", layer));
-}
-
-absl::Status CheckTakesMemory(const LayerShape& layer) {
-  if (layer.takes_memory()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "memory: expected attention without relative positions, window, bottleneck and places, got ",
-      Name(layer.attention), " with positions \"", Name(layer.relative_positions.kind),
-      "\", window ", layer.window, " and bottleneck ", layer.bottleneck));
 }
 
 // Whether the layer can attend to what the batch has for it.

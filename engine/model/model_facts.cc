@@ -251,6 +251,23 @@ std::string WhyNotInParts(const ModelDescription& description) {
   return "";
 }
 
+absl::Status CheckTakesMemory(const LayerShape& layer) {
+  if (layer.takes_memory()) return absl::OkStatus();
+  std::string why;
+  if (layer.relative_positions.kind != RelativePositions::kNone) {
+    why = absl::StrCat("the model's positions, ", Name(layer.relative_positions.kind),
+                       ", are relative to others of one sequence");
+  } else if (layer.window > 0) {
+    why = absl::StrCat("the layer's window of ", layer.window,
+                       " is around the query in one sequence");
+  } else if (layer.bottleneck > 0) {
+    why = "the layer attends behind a bottleneck of its own";
+  } else {
+    why = absl::StrCat(Name(layer.attention), " attention is of the places in one sequence");
+  }
+  return absl::InvalidArgumentError(absl::StrCat("memory: expected none, as ", why, "; got one"));
+}
+
 int64_t LayerStateSize(const LayerShape& layer) {
   return layer.heads * LinearStateSize(layer.key_width, layer.value_width);
 }

@@ -60,6 +60,9 @@ absl::StatusOr<int64_t> PredictWeightBytes(const ModelDescription& description,
 // that it would get as a whole; empty: it can.
 std::string WhyNotInParts(const ModelDescription& description);
 
+// INVALID_ARGUMENT, with the reason, if queries of the layer can only attend to their own sequence.
+absl::Status CheckTakesMemory(const LayerShape& layer);
+
 // Floats of what a part of a sequence leaves behind in one layer for the next part.
 int64_t LayerStateSize(const LayerShape& layer);
 

@@ -1,10 +1,10 @@
 #include "server/request/cross_kv_rows.h"
 
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/model/model_facts.h"
 #include "server/request/token_rows.h"
 #include "server/tensors/status_mapping.h"
 
@@ -69,29 +69,6 @@ absl::StatusOr<CrossKvRows> CheckCrossKvRows(const v1::Memory& memory,
                       absl::StrCat("at most ", claims.max_tokens,
                                    " rows beside those of the request's hidden_states"),
                       absl::StrCat(input.rows()));
-}
-
-absl::Status CheckTakesMemory(const LayerShape& layer) {
-  if (layer.takes_memory()) return absl::OkStatus();
-  if (layer.relative_positions.kind != RelativePositions::kNone) {
-    return InvalidField(
-        "memory",
-        absl::StrCat("none, as the model's positions, ", Name(layer.relative_positions.kind),
-                     ", are relative to others of one sequence"),
-        "one");
-  }
-  if (layer.window > 0) {
-    return InvalidField("memory",
-                        absl::StrCat("none, as the layer's window of ", layer.window,
-                                     " is around the query in one sequence"),
-                        "one");
-  }
-  return InvalidField("memory",
-                      layer.bottleneck > 0
-                          ? std::string("none, as the layer attends behind a bottleneck of its own")
-                          : absl::StrCat("none, as ", Name(layer.attention),
-                                         " attention is of the places in one sequence"),
-                      "one");
 }
 
 absl::Status CheckNeedsNoCrossKv(const LayerShape& layer) {

@@ -37,9 +37,6 @@ absl::StatusOr<CrossKvRows> CheckCrossKvRows(const v1::Memory& memory,
                                              const RequestPayloads& payloads,
                                              const CrossKvClaims& claims);
 
-// INVALID_ARGUMENT, with the reason, if such a layer has no cross-attention.
-absl::Status CheckTakesMemory(const LayerShape& layer);
-
 // INVALID_ARGUMENT, with the reason, if such a layer has nothing but cross-attention.
 absl::Status CheckNeedsNoCrossKv(const LayerShape& layer);
 

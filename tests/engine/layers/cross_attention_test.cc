@@ -305,8 +305,8 @@ TEST_F(MemoryRefusalTest, RelativePositionsAndWindows) {
   model_.layer.relative_positions.kind = RelativePositions::kAlibi;
   Load(model_);
   const absl::Status expected = absl::InvalidArgumentError(
-      "memory: expected attention without relative positions, window, bottleneck and places, got "
-      "softmax with positions \"alibi\", window 0 and bottleneck 0");
+      "memory: expected none, as the model's positions, alibi, are relative to others of one "
+      "sequence; got one");
   EXPECT_EQ(Attend({AttentionMemory()}), expected);
   EXPECT_EQ(run_->ProjectMemory(0, {0, 0, 1}).status(), expected);
   model_.layer.relative_positions.kind = RelativePositions::kNone;
@@ -315,8 +315,8 @@ TEST_F(MemoryRefusalTest, RelativePositionsAndWindows) {
   EXPECT_EQ(
       Attend({AttentionMemory()}),
       absl::InvalidArgumentError(
-          "memory: expected attention without relative positions, window, bottleneck and places, "
-          "got softmax with positions \"none\", window 3 and bottleneck 0"));
+          "memory: expected none, as the layer's window of 3 is around the query in one sequence; "
+          "got one"));
 }
 
 TEST_F(MemoryRefusalTest, RowsThatDoNotFit) {
