@@ -216,17 +216,17 @@ absl::Status ParseTokenIds(const Request& request, const RequestPayloads& payloa
   return absl::OkStatus();
 }
 
-// Rows of which only some have a place in the model's table of positions, behind those of
-// `tokens_before`.
-absl::Status CheckPlaces(const TokenLayout& layout, int64_t tokens_before,
-                         const FrontShape& front) {
-  const int64_t places = front.features();
-  if (places == 0) return absl::OkStatus();
+// Checks that every row has a position in the model's table, where those of `tokens_before` come
+// first.
+absl::Status CheckTablePositions(const TokenLayout& layout, int64_t tokens_before,
+                                 const FrontShape& front) {
+  const int64_t positions = front.features();
+  if (positions == 0) return absl::OkStatus();
   for (int64_t b = 0; b < layout.sequences; ++b) {
     const int64_t rows = tokens_before + (layout.packed ? layout.length(b) : layout.padded_length);
-    if (rows == places || rows == 0 || (rows < places && !front.needs_every)) continue;
+    if (rows == positions || rows == 0 || (rows < positions && !front.needs_every)) continue;
     return InvalidField("features",
-                        absl::StrCat(front.needs_every ? "" : "at most ", places,
+                        absl::StrCat(front.needs_every ? "" : "at most ", positions,
                                      " rows in a sequence, one for each position of the model"),
                         absl::StrCat(rows, " in sequence ", b));
   }
@@ -248,7 +248,7 @@ absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared
   absl::Status status = ParseRows(tensor, front->width(compute.description().layer.hidden_size),
                                   shared, max_tokens, compute);
   if (status.ok()) status = CheckChunk(context, compute);
-  if (status.ok()) status = CheckPlaces(compute.layout, TokensBefore(context), *front);
+  if (status.ok()) status = CheckTablePositions(compute.layout, TokensBefore(context), *front);
   if (!status.ok()) return status;
   FeatureRows features{std::get<CheckedTensor>(std::move(compute.input)),
                        std::move(compute.layout)};

@@ -34,19 +34,18 @@ absl::Status ParseRows(const WireTensor& rows, int64_t width, const SharedTensor
 
 namespace {
 
-// Attention that mixes the keys of so many places has none for others.
-absl::Status CheckPlaces(const ComputeRequest& compute) {
-  const int64_t places = compute.description().layer.mixed_places;
-  for (int64_t b = 0; places > 0 && b < compute.layout.sequences; ++b) {
+// Checks that no sequence has more positions than attention that mixes keys was trained for.
+absl::Status CheckMixedPositions(const ComputeRequest& compute) {
+  const int64_t most = compute.description().layer.mixed_places;
+  for (int64_t b = 0; most > 0 && b < compute.layout.sequences; ++b) {
     const absl::Span<const int32_t> positions = compute.layout.positions_of(b);
     if (positions.empty()) continue;
     const int64_t reach = positions.back() - positions.front() + 1;
-    if (reach <= places) continue;
-    return InvalidField("attention_mask",
-                        absl::StrCat("sequences of at most ", places,
-                                     " positions, as the attention was "
-                                     "trained for"),
-                        absl::StrCat(reach, " in sequence ", b));
+    if (reach <= most) continue;
+    return InvalidField(
+        "attention_mask",
+        absl::StrCat("sequences of at most ", most, " positions, as the attention was trained for"),
+        absl::StrCat(reach, " in sequence ", b));
   }
   return absl::OkStatus();
 }
@@ -54,7 +53,7 @@ absl::Status CheckPlaces(const ComputeRequest& compute) {
 }  // namespace
 
 absl::Status ParseBias(const SharedTensors& shared, ComputeRequest& compute) {
-  if (absl::Status status = CheckPlaces(compute); !status.ok()) return status;
+  if (absl::Status status = CheckMixedPositions(compute); !status.ok()) return status;
   const AttentionKind kind = compute.description().layer.attention;
   if (!ScoresPairs(kind) && (shared.attention_bias || !compute.outputs.attention.layers.empty())) {
     return InvalidField(shared.attention_bias ? "attention_bias" : "attention probabilities",

@@ -39,8 +39,8 @@ absl::StatusOr<PreparedRequest> ParseAndPrepare(const grpc::ByteBuffer& message,
                  context);
 }
 
-// What an item says of where it stands is what its sequence says.
-absl::Status CheckPlace(const v1::EncodeStreamRequest& item, const StreamSequence* sequence) {
+// Checks that `first_token` and `ends` of an item fit its sequence.
+absl::Status CheckPosition(const v1::EncodeStreamRequest& item, const StreamSequence* sequence) {
   if (sequence == nullptr) {
     if (item.has_first_token()) {
       return InvalidField("first_token", "none without a sequence",
@@ -90,7 +90,7 @@ absl::StatusOr<PreparedRequest> PrepareItem(const StreamItem& item,
                                             const ServiceContext& context) {
   const v1::EncodeStreamRequest& message = item.message;
   if (!message.has_request()) return InvalidField("request", "an EncodeRequest", "none");
-  absl::Status status = CheckPlace(message, sequence.get());
+  absl::Status status = CheckPosition(message, sequence.get());
   if (!status.ok()) return status;
   const RequestPayloads payloads(item.payloads, {v1::EncodeStreamRequest::kRequestFieldNumber});
   absl::StatusOr<PreparedRequest> prepared =

@@ -9,8 +9,8 @@
 namespace attendant::server {
 namespace {
 
-// The error of an item that its sequence has not seen.
-absl::Status WithPlace(const absl::Status& status, const StreamSequence& sequence) {
+// The error of an item that has not become part of its sequence, with the position to go on from.
+absl::Status WithPosition(const absl::Status& status, const StreamSequence& sequence) {
   return absl::Status(status.code(),
                       absl::StrCat(status.message(), "; sequence ", sequence.number(),
                                    " stays as it was, at ", sequence.tokens(), " tokens"));
@@ -146,7 +146,7 @@ std::optional<StreamReactor::Taken> StreamReactor::End(Pending pending, JobRespo
     if (computed) {
       pending.sequence->Keep(pending.tokens);
     } else {
-      result.response = WithPlace(result.response.status(), *pending.sequence);
+      result.response = WithPosition(result.response.status(), *pending.sequence);
     }
   }
   grpc::ByteBuffer response = computed ? ToStreamResponse(pending.id, *std::move(result.response))

@@ -25,15 +25,15 @@ absl::Status CheckLengths(const TokenClaims& claims, int64_t max) {
   return absl::OkStatus();
 }
 
-// The rows that the places of one sequence are in the request's tensors.
+// Where the positions of one sequence are among the rows of the request's tensors.
 struct SequenceRows {
   int64_t first = 0;
-  int64_t step = 1;  // to the next place
+  int64_t step = 1;  // to the next position
 
-  int64_t of(int64_t place) const { return first + place * step; }
+  int64_t of(int64_t position) const { return first + position * step; }
 };
 
-// Of a padded layout.
+// The rows of a sequence of a padded layout.
 SequenceRows PaddedRows(const TokenLayout& layout, int64_t sequence) {
   if (layout.sequence_first) return {sequence, layout.sequences};
   return {sequence * layout.padded_length};
@@ -156,11 +156,12 @@ TokenLayout WithRowsBefore(const TokenLayout& layout, int64_t rows) {
                      .leading = layout.leading};
   for (int64_t b = 0; b < layout.sequences; ++b) {
     const int64_t before = layout.length(b) > 0 ? rows : 0;
-    const SequenceRows places = layout.packed ? SequenceRows{longer.rows} : PaddedRows(longer, b);
+    const SequenceRows sequence_rows =
+        layout.packed ? SequenceRows{longer.rows} : PaddedRows(longer, b);
     longer.rows += layout.packed ? before + layout.length(b) : longer.padded_length;
-    for (int64_t i = 0; i < before; ++i) AddToken(longer, places.of(i), i);
+    for (int64_t i = 0; i < before; ++i) AddToken(longer, sequence_rows.of(i), i);
     for (const int32_t position : layout.positions_of(b)) {
-      AddToken(longer, places.of(rows + position), rows + position);
+      AddToken(longer, sequence_rows.of(rows + position), rows + position);
     }
     EndSequence(longer);
   }
@@ -177,11 +178,11 @@ TokenLayout WithRangesKept(const TokenLayout& layout,
                       .leading = layout.leading};
   for (int64_t b = 0; b < layout.sequences; ++b) {
     const TokenRange kept = range(b);
-    const SequenceRows places =
+    const SequenceRows sequence_rows =
         layout.packed ? SequenceRows{layout.cu_seqlens[b]} : PaddedRows(layout, b);
     shorter.leading &= kept.first == 0;
     for (const int32_t position : layout.positions_of(b).subspan(kept.first, kept.count)) {
-      AddToken(shorter, places.of(position), position);
+      AddToken(shorter, sequence_rows.of(position), position);
     }
     EndSequence(shorter);
   }

@@ -155,17 +155,18 @@ absl::Status CheckBatch(const PackedBatch& batch, int64_t max_tokens) {
   return status;
 }
 
-// Every token has a place among `places`, counted from the first of its sequence; 0: any.
-absl::Status CheckPlaces(const PackedBatch& batch, int64_t places) {
-  for (int64_t i = 0; places > 0 && i < batch.sequences(); ++i) {
+// Checks that every token is among the first `most` positions, counted from the first token of its
+// sequence; 0: any number.
+absl::Status CheckMixedPositions(const PackedBatch& batch, int64_t most) {
+  for (int64_t i = 0; most > 0 && i < batch.sequences(); ++i) {
     const int64_t begin = batch.cu_seqlens[i], end = batch.cu_seqlens[i + 1];
     if (begin == end) continue;
     const int64_t reach = batch.positions.empty()
                               ? end - begin
                               : batch.positions[end - 1] - batch.positions[begin] + 1;
-    if (reach <= places) continue;
+    if (reach <= most) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("batch: expected sequences of at most ", places, " positions, got ", reach));
+        absl::StrCat("batch: expected sequences of at most ", most, " positions, got ", reach));
   }
   return absl::OkStatus();
 }
@@ -269,7 +270,7 @@ absl::Status RunState::Begin(const PackedBatch& batch) {
     return absl::InvalidArgumentError(
         absl::StrCat("states: expected none, because of this model, ", why_no_states_));
   }
-  if (absl::Status status = CheckPlaces(batch, mixed_places_); !status.ok()) return status;
+  if (absl::Status status = CheckMixedPositions(batch, mixed_places_); !status.ok()) return status;
   tokens = batch.tokens();
   has_memory = !batch.memory.empty();
   keyless_rows = 0;
