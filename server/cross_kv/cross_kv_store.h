@@ -1,5 +1,5 @@
-// What is kept for later requests: keys and values of a layer that clients have registered for
-// cross-attention, and room for the state that the chunks of sequences leave behind.
+// The store of what is kept for later requests: keys and values of a layer that clients have
+// registered for cross-attention, and room for the state that chunks of sequences leave behind.
 #pragma once
 
 #include <atomic>
@@ -99,7 +99,7 @@ struct CrossKvStoreCounts {
 // never exceed the limit. Every call first evicts what has expired.
 class CrossKvStore {
  public:
-  // How a client names what it has registered, and until when.
+  // The name under which a client finds what it has registered, and the time until which it can.
   struct Ticket {
     std::string handle;  // 128 random bits, in hex
     int64_t bytes = 0;

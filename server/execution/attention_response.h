@@ -9,8 +9,8 @@
 
 namespace attendant::server {
 
-// What the engine gives for the sequences of one request and one layer, one after the other:
-// probabilities [heads, length, keys] of each. `keys` may have one sequence for all.
+// The probabilities that the engine gives for the sequences of one request and one layer, back to
+// back: probabilities [heads, length, keys] of each. `keys` may have one sequence for all.
 struct DenseProbabilities {
   const TokenLayout& layout;
   const TokenLayout& keys;

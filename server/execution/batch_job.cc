@@ -16,7 +16,7 @@
 namespace attendant::server {
 namespace {
 
-// Where `layer` stands in the list, if it does.
+// The index of `layer` in the list, if it is there.
 std::optional<size_t> IndexOf(const std::vector<int64_t>& layers, int64_t layer) {
   const auto found = std::find(layers.begin(), layers.end(), layer);
   if (found == layers.end()) return std::nullopt;

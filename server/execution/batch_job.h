@@ -34,20 +34,20 @@ class BatchJob {
 
   bool nonfinite() const { return nonfinite_; }
   const GatheredBias* bias() const { return bias_ ? &*bias_ : nullptr; }
-  // Of every sequence of the job.
+  // The same gates for every sequence of the job.
   HeadGates gates() const;
-  // That of the sequence that the job is a chunk of, or none.
+  // The state of the sequence that the job is a chunk of; empty if it is none.
   LinearState state() const {
     StreamSequence* sequence = request().sequence();
     return sequence == nullptr ? LinearState() : sequence->state();
   }
 
-  // What a sequence of this job attends to. `projected` has the rows of the whole batch.
+  // Keys and values for a sequence of this job. `projected` has those of the whole batch.
   AttentionMemory CrossKvOf(const AttentionMemory& projected, int64_t sequence) const;
   // If the job is a Registration, copies its rows of `projected` to what is kept.
   void KeepCrossKv(const AttentionMemory& projected);
 
-  // Where the engine shall put the probabilities of this layer and sequence (of this job), or null.
+  // The buffer for the probabilities of this layer and of this job's sequence; null: not wanted.
   float* ProbabilitiesTarget(int64_t layer, int64_t sequence);
 
   // In a layer: takes its values [T of the batch, heads x Dv], if the response needs them.
@@ -84,7 +84,7 @@ class BatchJob {
 
   std::unique_ptr<EncodeJob> job_;
   int64_t first_row_ = 0;
-  int64_t first_cross_kv_row_ = 0;  // of those of the batch
+  int64_t first_cross_kv_row_ = 0;  // among the projected rows of the batch
   bool nonfinite_ = false;
   std::optional<GatheredBias> bias_;
   AlignedBuffer<float> probabilities_;  // of one layer: [H, length, keys] of each sequence

@@ -1,4 +1,4 @@
-// How the threads divide the work of each model.
+// Choice, for each model, of how the threads divide its work.
 #pragma once
 
 #include <cstdint>

@@ -10,8 +10,8 @@
 namespace attendant::server {
 namespace {
 
-// What protobuf adds around the data of one tensor (tags, lengths, dtype, shape), and to the
-// message as a whole (the execution, a stream item's id), at most.
+// Upper bounds of what protobuf adds to the data of one tensor (tags, lengths, dtype, shape) and to
+// the message as a whole (the execution, a stream item's id).
 constexpr int64_t kTensorHeadBytes = 96;
 constexpr int64_t kMessageHeadBytes = 160;
 
@@ -32,7 +32,7 @@ std::optional<int64_t> TensorBytes(const std::vector<int64_t>& shape, DataType d
   return elements ? CheckedMultiply(*elements, ByteWidth(dtype)) : std::nullopt;
 }
 
-// Of one layer, dense: [H, length, keys] for each sequence.
+// Bytes of the dense probabilities of one layer: [H, length, keys] for each sequence.
 std::optional<int64_t> ProbabilityScratchBytes(const ComputeRequest& request) {
   SaturatingSum sum;
   for (int64_t b = 0; b < request.layout.sequences; ++b) {

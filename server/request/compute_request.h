@@ -56,8 +56,8 @@ struct Chunk {
   std::shared_ptr<StreamSequence> sequence;
 };
 
-// What the queries attend to. Those of CrossKvRows are projected for the batch; a Registration has
-// them, too.
+// The keys that the queries attend to. CrossKvRows are projected with their batch; a Registration
+// has them, too, for later requests.
 using Keys = std::variant<OwnKeys, CrossKvRows, RegisteredKeys, Chunk>;
 
 struct HiddenStatesOutput {
@@ -67,7 +67,7 @@ struct HiddenStatesOutput {
 
 enum class AttentionForm { kPerHead, kHeadMean, kTopKeys };
 
-// What is returned of the attention of some layers.
+// Outputs of the attention of some layers.
 struct AttentionOutput {
   std::vector<int64_t> layers;
   bool probabilities = true;
@@ -144,8 +144,8 @@ struct ComputeRequest {
   // holds this request's rows from `first_row` on, and returns true; false if it needs all.
   bool AppendWantedRows(int64_t first_row, std::vector<int32_t>& rows) const;
 
-  // What attention_bias broadcasts to: [B, H of the checkpoint, S, S], or [B, H, S, M] with M rows
-  // of cross-attention.
+  // The shape that attention_bias broadcasts to: [B, H of the checkpoint, S, S], or [B, H, S, M]
+  // with M rows of cross-attention.
   std::vector<int64_t> scores_shape() const;
 
   // Columns of the hidden states that are returned.

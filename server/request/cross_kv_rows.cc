@@ -11,7 +11,7 @@
 namespace attendant::server {
 namespace {
 
-// Of hidden_states, but with the columns that values are made of.
+// Checks that `values` has the rows of hidden_states and the columns that values are made of.
 absl::StatusOr<CheckedTensor> CheckValues(const WireTensor& tensor, const CrossKvRows& rows,
                                           int64_t width) {
   std::vector<int64_t> shape = rows.hidden_states.shape;

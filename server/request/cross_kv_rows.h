@@ -18,13 +18,13 @@ struct CrossKvRows {
   CheckedTensor hidden_states;
   std::optional<CheckedTensor> values = {};  // none: made of hidden_states too
 
-  // Of both tensors together: all, and those that are kept.
+  // Rows of both tensors together: with padding, and the kept ones.
   int64_t rows() const { return layout.rows * (values ? 2 : 1); }
   int64_t tokens() const { return layout.tokens() * (values ? 2 : 1); }
 };
 
-// What rows are checked against: the layer that attends to them, the most rows, of hidden states
-// and values together, and their order.
+// The limits that rows are checked against: the layer that attends to them, the most rows, of
+// hidden states and values together, and their order.
 struct CrossKvClaims {
   const LayerShape& layer;
   int64_t max_tokens;

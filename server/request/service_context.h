@@ -1,4 +1,4 @@
-// What every call of the service works with.
+// The limits and shared objects that every call of the service uses.
 #pragma once
 
 #include <cstdint>

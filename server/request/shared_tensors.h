@@ -11,7 +11,7 @@
 
 namespace attendant::server {
 
-// What both requests say beside their input and outputs.
+// The fields of both requests that are neither input nor output.
 struct SharedTensors {
   std::string scope;  // before the names of lengths and attention_mask in messages
   absl::Span<const int64_t> lengths;

@@ -13,7 +13,7 @@
 
 namespace attendant::server {
 
-// Of kept tokens only, back to back: [T] each, or empty. All are inside their tables.
+// Ids of the kept tokens alone, back to back: [T] each, or empty. All are inside their tables.
 struct KeptIds {
   std::vector<int32_t> words;
   std::vector<int32_t> positions;
@@ -36,7 +36,7 @@ struct IdTensors {
 
 enum class TruncationSide { kRight, kLeft };
 
-// What is left of sequences that are longer than the default positions reach, cut on this side.
+// The layout without the tokens, on this side, by which sequences exceed the default positions.
 TokenLayout Truncate(const TokenLayout& layout, const EmbeddingShape& embeddings,
                      TruncationSide side);
 

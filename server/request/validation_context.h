@@ -1,4 +1,4 @@
-// What a request is checked against.
+// The models, limits and kept keys that a request is checked against.
 #pragma once
 
 #include "server/cross_kv/cross_kv_store.h"

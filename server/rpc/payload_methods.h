@@ -1,4 +1,4 @@
-// Where calls of the payload methods, and of methods that nobody knows, arrive.
+// Entry of the calls of payload methods and of unknown methods.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>

@@ -1,4 +1,4 @@
-// How requests end: what is counted, what is logged, and what a lost caller means.
+// The end of requests: what is counted, what is logged, and which error a lost caller gets.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -44,8 +44,8 @@ absl::Time DeadlineOf(const grpc::ServerContextBase& call, const Clock& clock);
 // UNAVAILABLE "the server is draining …".
 absl::Status DrainingError();
 
-// How a call ends whose caller does not wait any more: DEADLINE_EXCEEDED, UNAVAILABLE (the server
-// drains, so it may be us who ended it), CANCELLED.
+// The error of a call whose caller does not wait any more: DEADLINE_EXCEEDED, UNAVAILABLE (the
+// server drains, so it may be us who ended it), CANCELLED.
 absl::Status LostCallerError(const grpc::ServerContextBase& call, const ServiceContext& context);
 
 }  // namespace attendant::server

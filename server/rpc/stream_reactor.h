@@ -67,7 +67,7 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
     StreamItem item;
     std::shared_ptr<StreamSequence> sequence;  // null: none
   };
-  // What is known of an item until it is answered.
+  // An item that has no response yet.
   struct Pending {
     uint64_t id;
     bool ends;  // its sequence

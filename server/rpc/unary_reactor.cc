@@ -31,7 +31,7 @@ UnaryReactor::UnaryReactor(const ServiceContext& context, const UnaryMethod& met
       account_(method.name) {}
 
 void UnaryReactor::AskForPermit() {
-  // How large the body is, nobody has said yet.
+  // The size of the body is not known before it arrives.
   const int64_t bytes = context_.limits.max_request_bytes;
   std::unique_ptr<Admission::Wish> wish = context_.admission.RequestPermit(
       bytes, [weak = weak_from_this()](std::unique_ptr<Admission::Permit> permit) {

@@ -18,7 +18,7 @@
 
 namespace attendant::server {
 
-// What tells the unary methods apart.
+// A unary method: its name, and its own conversions of request and response.
 struct UnaryMethod {
   const char* name;
   absl::StatusOr<PreparedRequest> (*prepare)(const grpc::ByteBuffer&, const ServiceContext&);
@@ -28,10 +28,10 @@ struct UnaryMethod {
 // Permit -> message -> job -> response. A caller may half-close after its message or not.
 //
 // Four parties come in on threads of their own: gRPC's reactions, the permit, the receive timeout,
-// and whoever ends the job. Each of them first moves `phase_` on under `mutex_`, and gives up if
-// another one was faster; End, which sets the last phase, is the only place that finishes the call.
-// Operations of gRPC are started with the mutex held, so that none follows Finish; gRPC runs no
-// reaction of this class inside them. Permits and wishes are destroyed without it, as that runs
+// and the thread that ends the job. Each of them first moves `phase_` on under `mutex_`, and gives
+// up if another one was faster; End, which sets the last phase, is the only place that finishes the
+// call. Operations of gRPC are started with the mutex held, so that none follows Finish; gRPC runs
+// no reaction of this class inside them. Permits and wishes are destroyed without it, as that runs
 // other calls.
 //
 // gRPC holds the object (through self_) until OnDone, the job until it has ended; permit and

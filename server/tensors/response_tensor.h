@@ -52,7 +52,7 @@ class ResponseTensor {
 // width]. Padded rows become zeros.
 void ScatterRows(const TokenLayout& layout, MatrixView<const float> rows, ResponseTensor& target);
 
-// The same rows; target [R, width] takes those of `tokens` [R], in that order, and zeros for -1.
+// Writes the rows of `tokens` [R], in that order, to target [R, width]; zeros for a token of -1.
 void SelectRows(absl::Span<const int32_t> tokens, MatrixView<const float> rows,
                 ResponseTensor& target);
 

@@ -24,7 +24,7 @@ struct CheckedTensor {
 
 enum class ElementKind { kFloat, kIntegerOrBool, kInteger };
 
-// A tensor as it came: the field's name, the parsed head, and the data beside it (null: none).
+// A tensor as it came: the field's name, the parsed head, and the data apart from it (null: none).
 struct WireTensor {
   std::string field;
   const v1::Tensor& head;

@@ -1,4 +1,4 @@
-// Which rows of a request are computed, and where they belong.
+// The rows of a request that are computed, and where they belong in its tensors.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ struct TokenLayout {
 // them in the others. In it positions count from the first of those rows.
 TokenLayout WithRowsBefore(const TokenLayout& layout, int64_t rows);
 
-// What a request says about its tokens.
+// The fields of a request that describe its tokens.
 struct TokenClaims {
   std::string field;                         // the tensor that `shape` is from, for messages
   absl::Span<const int64_t> shape;           // [B, S], [S, B], or [T] if packed; dimensions >= 1
@@ -65,7 +65,7 @@ TokenLayout WithRangesKept(const TokenLayout& layout,
 // [rows]: the kept token that each row of the request is; -1 for padding.
 std::vector<int32_t> TokensOfRows(const TokenLayout& layout);
 
-// The same of these rows, which are in [0, layout.rows).
+// The kept tokens that these rows are, which lie in [0, layout.rows); -1 for padding.
 std::vector<int32_t> TokensOfRows(const TokenLayout& layout, absl::Span<const int64_t> rows);
 
 // INVALID_ARGUMENT: more than `max_tokens` rows or sequences, or claims that contradict each other
