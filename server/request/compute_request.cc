@@ -45,12 +45,17 @@ std::optional<int64_t> ProbabilityScratchBytes(const ComputeRequest& request) {
 
 BatchKey ComputeRequest::key() const {
   const AttendStage* stage = std::get_if<AttendStage>(&operation);
+  // Stages are the last alternative, so that each has a number that no other operation has.
   const size_t kind = operation.index() + (stage ? static_cast<size_t>(*stage) : 0);
   // Rows are projected for a whole batch, values from the rows of the keys or from others.
-  const int32_t inputs = !attends_cross_kv()                          ? 0
-                         : cross_kv_rows() && cross_kv_rows()->values ? 2
-                                                                      : 1;
+  const CrossKvRows* projected = cross_kv_rows();
+  const int32_t inputs = !attends_cross_kv() ? 0 : projected && projected->values ? 2 : 1;
   return {span.model.get(), static_cast<int32_t>(kind) * 3 + inputs, span.first_layer, span.layers};
+}
+
+const CrossKvRows* ComputeRequest::cross_kv_rows() const {
+  const Registration* registration = std::get_if<Registration>(&operation);
+  return registration == nullptr ? std::get_if<CrossKvRows>(&keys) : &registration->rows;
 }
 
 const TokenLayout& ComputeRequest::key_layout() const {

@@ -24,10 +24,11 @@ namespace attendant::server {
 // EncodeRequest: all layers of the span, one after the other.
 struct EncodeLayers {};
 
-// PutMemoryRequest: CrossKvRows become keys and values of the one layer of the span, which are
-// kept. There are no queries, and the response has no tensors.
+// PutMemoryRequest: the rows become keys and values of the one layer of the span, which are kept.
+// There are no queries, and the response has no tensors.
 struct Registration {
-  std::shared_ptr<RegisteredCrossKv> cross_kv;  // room for them
+  CrossKvRows rows;
+  std::shared_ptr<RegisteredCrossKv> cross_kv;  // room for their keys and values
   absl::Duration age;                           // until they expire
 };
 
@@ -56,8 +57,7 @@ struct Chunk {
   std::shared_ptr<StreamSequence> sequence;
 };
 
-// The keys that the queries attend to. CrossKvRows are projected with their batch; a Registration
-// has them, too, for later requests.
+// The keys that the queries attend to; those of CrossKvRows are projected with their batch.
 using Keys = std::variant<OwnKeys, CrossKvRows, RegisteredKeys, Chunk>;
 
 struct HiddenStatesOutput {
@@ -112,8 +112,9 @@ struct ComputeRequest {
   LayerShape layer_shape() const { return description().layer_at(span.first_layer); }
   BatchKey key() const;
 
-  // Each is null if `keys` are others.
-  const CrossKvRows* cross_kv_rows() const { return std::get_if<CrossKvRows>(&keys); }
+  // The rows to project, of the keys or of a Registration; null: none.
+  const CrossKvRows* cross_kv_rows() const;
+  // Null if `keys` are others.
   const RegisteredCrossKv* registered() const {
     const RegisteredKeys* found = std::get_if<RegisteredKeys>(&keys);
     return found == nullptr ? nullptr : found->cross_kv.get();

@@ -32,8 +32,7 @@ absl::Status ParseRegistration(const v1::PutMemoryRequest& request, const Reques
   auto room =
       context.cross_kv.Reserve({compute.span.model, compute.span.first_layer, rows->layout});
   if (!room.ok()) return room.status();
-  compute.operation = Registration{*std::move(room), *age};
-  compute.keys = *std::move(rows);
+  compute.operation = Registration{*std::move(rows), *std::move(room), *age};
   return absl::OkStatus();
 }
 
