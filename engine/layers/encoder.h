@@ -13,11 +13,11 @@
 #include "engine/base/compute_type.h"
 #include "engine/base/matrix_view.h"
 #include "engine/base/thread_team.h"
-#include "engine/model/model_description.h"
-#include "engine/model/weight_source.h"
 #include "engine/kernels/gemm/gemm.h"
 #include "engine/layers/state/batch.h"
 #include "engine/layers/state/row_plan.h"
+#include "engine/model/model_description.h"
+#include "engine/model/weight_source.h"
 
 namespace attendant {
 
@@ -173,8 +173,8 @@ class EncoderRun {
   absl::StatusOr<MatrixView<const float>> Encode(int64_t first_layer, int64_t layers,
                                                  const PackedBatch& batch, RunObserver& observer);
 
-  // Query rows of the last run, times heads, that had no key left (see Attention).
-  int64_t keyless_rows() const;
+  // Fully masked query rows of the last run, times heads (see Attention).
+  int64_t fully_masked_rows() const;
 
   // What this run holds.
   int64_t bytes() const;

@@ -8,9 +8,9 @@
 #include "engine/kernels/norm/norm.h"
 #include "engine/layers/encoder.h"
 #include "engine/layers/encoder_impl.h"
+#include "engine/layers/state/run_state.h"
 #include "engine/model/check_description.h"
 #include "engine/model/load_plan.h"
-#include "engine/layers/state/run_state.h"
 
 namespace attendant {
 namespace {
@@ -142,7 +142,7 @@ RowPlan EncoderRun::ChooseRowPlan(RowPolicy policy, absl::FunctionRef<absl::Time
   return TimeRowPlans(
       impl_->state.max_tokens,
       [&](int64_t tokens, bool by_rows) {
-        CutForTrials(tokens, model.layer.mixed_places, cu_seqlens);
+        CutForTrials(tokens, model.layer.mixed_positions, cu_seqlens);
         SetRowPlan({.rows_from = by_rows ? 1 : 0});
         const auto result =
             Encode(layer++ % model.layers, 1, {.cu_seqlens = cu_seqlens, .bias = {}}, nobody);
@@ -203,7 +203,7 @@ absl::StatusOr<AttentionMemory> EncoderRun::ProjectMemory(int64_t layer, const M
         "memory: expected at most ", impl_->state.max_tokens, " rows within ", room, ", got ",
         memory.rows, " from ", memory.first_key, " and ", memory.first_value));
   }
-  impl_->state.keyless_rows = 0;
+  impl_->state.fully_masked_rows = 0;
   return impl_->model().layer(layer).ProjectMemory(memory, impl_->state);
 }
 
@@ -277,7 +277,7 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, 
   return result;
 }
 
-int64_t EncoderRun::keyless_rows() const { return impl_->state.keyless_rows; }
+int64_t EncoderRun::fully_masked_rows() const { return impl_->state.fully_masked_rows; }
 int64_t EncoderRun::bytes() const { return impl_->state.bytes(); }
 
 }  // namespace attendant

@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "engine/model/weight_source.h"
 #include "engine/kernels/attention/attention.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/kernels/rope.h"
+#include "engine/model/weight_source.h"
 
 namespace attendant {
 namespace {
@@ -52,7 +52,7 @@ absl::Status MultiHeadAttention::LoadKind(const std::string& prefix, WeightLoade
     return read("score", shape_.heads * shape_.key_width, score_weights_);
   }
   if (shape_.attention != AttentionKind::kLinformer) return absl::OkStatus();
-  const int64_t elements = shape_.mixed_keys * shape_.mixed_places;
+  const int64_t elements = shape_.mixed_keys * shape_.mixed_positions;
   absl::Status status = read("key_mixing", elements, key_mixing_);
   if (status.ok()) status = read("value_mixing", elements, value_mixing_);
   return status;
@@ -112,15 +112,15 @@ MatrixView<float> MultiHeadAttention::Context(const LinearInput& x, MatrixView<c
       .distances = run.distances(),
       .relative = run.WithDistanceRows(positions_.view()),
       .score_weights = score_weights_.data(),
-      .key_mixing = {key_mixing_.data(), shape_.mixed_keys, shape_.mixed_places,
-                     shape_.mixed_places},
-      .value_mixing = {value_mixing_.data(), shape_.mixed_keys, shape_.mixed_places,
-                       shape_.mixed_places}};
+      .key_mixing = {key_mixing_.data(), shape_.mixed_keys, shape_.mixed_positions,
+                     shape_.mixed_positions},
+      .value_mixing = {value_mixing_.data(), shape_.mixed_keys, shape_.mixed_positions,
+                       shape_.mixed_positions}};
   if (run.WantsProbabilities() && !run.has_memory) run.observer->OnValues(run.layer, input.values);
   const MatrixView<float> context = run.Narrow(run.activations.context(), shape_.context_width());
   ZeroRows(context.Rows(run.tokens, context.rows - run.tokens));
-  run.keyless_rows += Attention(run.team, AttentionShapeOf(shape_, run.mode), input, run.sequences,
-                                run.Kept(context), run.attention);
+  run.fully_masked_rows += Attention(run.team, AttentionShapeOf(shape_, run.mode), input,
+                                     run.sequences, run.Kept(context), run.attention);
   return context;
 }
 

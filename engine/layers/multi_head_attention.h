@@ -10,13 +10,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/matrix_view.h"
-#include "engine/model/model_description.h"
 #include "engine/kernels/attention/attention.h"
 #include "engine/kernels/gemm/gemm.h"
-#include "engine/layers/state/batch.h"
 #include "engine/layers/position_projections.h"
+#include "engine/layers/state/batch.h"
 #include "engine/layers/state/run_state.h"
 #include "engine/layers/state/weight_loader.h"
+#include "engine/model/model_description.h"
 
 namespace attendant {
 
@@ -92,7 +92,7 @@ class MultiHeadAttention {
   std::optional<NormParameters> key_norm_;    // [H Dk]
   PositionProjections positions_;
   SharedBuffer<float> score_weights_;  // [H Dk], or of size 0
-  SharedBuffer<float> key_mixing_;     // [k, places], or of size 0
+  SharedBuffer<float> key_mixing_;     // [k, positions], or of size 0
   SharedBuffer<float> value_mixing_;   // the same
 };
 

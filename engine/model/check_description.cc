@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
-#include "engine/model/pruned_heads.h"
 #include "engine/model/load_plan.h"
+#include "engine/model/pruned_heads.h"
 
 namespace attendant {
 namespace {
@@ -219,12 +219,12 @@ absl::Status CheckEmbeddings(const ModelDescription& model) {
 absl::Status CheckKind(const LayerShape& layer) {
   const RelativePositions positions = layer.relative_positions.kind;
   const bool is_mixed = layer.attention == AttentionKind::kLinformer;
-  if (is_mixed ? layer.mixed_keys < 1 || layer.mixed_places < 1
-               : layer.mixed_keys != 0 || layer.mixed_places != 0) {
+  if (is_mixed ? layer.mixed_keys < 1 || layer.mixed_positions < 1
+               : layer.mixed_keys != 0 || layer.mixed_positions != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "model description: expected keys to be mixed from places into rows in linformer attention "
         "alone, got ",
-        layer.mixed_places, " into ", layer.mixed_keys, " in ", Name(layer.attention)));
+        layer.mixed_positions, " into ", layer.mixed_keys, " in ", Name(layer.attention)));
   }
   const bool has_scores_of_its_own = layer.attention != AttentionKind::kSoftmax;
   const bool adds = positions == RelativePositions::kBuckets ||

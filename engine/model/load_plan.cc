@@ -70,7 +70,7 @@ void AddAttention(const LayerShape& layer, Footprint& sum) {
     sum.AddFloats(Norm(heads * layer.key_width) + Norm(heads * layer.key_width));
   }
   if (layer.attention == AttentionKind::kAdditive) sum.AddFloats(heads * layer.key_width);
-  for (int i = 0; i < 2; ++i) sum.AddTable(layer.mixed_keys, layer.mixed_places);
+  for (int i = 0; i < 2; ++i) sum.AddTable(layer.mixed_keys, layer.mixed_positions);
   AddPositions(layer, sum);
 }
 

@@ -188,7 +188,7 @@ void BatchExecutor::Answer(const Jobs& jobs, MatrixView<const float> result, con
        .requests = timings.requests,
        .copy = timings.copy,
        .compute = timings.compute,
-       .keyless_rows = run.keyless_rows(),
+       .fully_masked_rows = run.fully_masked_rows(),
        .nonfinite_requests = std::count_if(jobs.begin(), jobs.end(),
                                            [](const BatchJob* job) { return job->nonfinite(); })});
   for (BatchJob* job : jobs) job->Finish(timings, context_.memories);

@@ -10,8 +10,8 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/rounding.h"
 #include "engine/kernels/attention/attend_block.h"
-#include "engine/kernels/isa.h"
 #include "engine/kernels/attention/linear_attention.h"
+#include "engine/kernels/isa.h"
 
 namespace attendant {
 namespace {
@@ -271,7 +271,7 @@ int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const Att
   if (count_items(queries_per_item) < kItemsPerThread * team.size()) queries_per_item = kFewQueries;
   const int64_t items = count_items(queries_per_item);
 
-  std::atomic<int64_t> keyless = 0;
+  std::atomic<int64_t> fully_masked = 0;
   team.ParallelFor(items, [&](int worker, int64_t item) {
     const auto after = std::upper_bound(first_item.begin(), first_item.end(), item);
     const int64_t rank = after - first_item.begin() - 1;
@@ -285,12 +285,12 @@ int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const Att
     block.operands = workspace.impl().operands;
     const float gate = GateOf(shape, sequence, head);
     if (gate != 0.0f || block.probabilities != nullptr) {
-      keyless.fetch_add(AttendBlock(block, workspace.impl().scratch(worker)),
-                        std::memory_order_relaxed);
+      fully_masked.fetch_add(AttendBlock(block, workspace.impl().scratch(worker)),
+                             std::memory_order_relaxed);
     }
     ApplyGate(gate, block.context);
   });
-  return keyless.load();
+  return fully_masked.load();
 }
 
 }  // namespace attendant

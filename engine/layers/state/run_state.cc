@@ -4,8 +4,8 @@
 #include <functional>
 
 #include "absl/strings/str_cat.h"
-#include "engine/kernels/gemm/operand.h"
 #include "engine/kernels/attention/relative_bias.h"
+#include "engine/kernels/gemm/operand.h"
 #include "engine/model/model_facts.h"
 
 namespace attendant {
@@ -155,17 +155,17 @@ absl::Status CheckBatch(const PackedBatch& batch, int64_t max_tokens) {
   return status;
 }
 
-// Every token has a place among `places`, counted from the first of its sequence; 0: any.
-absl::Status CheckPlaces(const PackedBatch& batch, int64_t places) {
-  for (int64_t i = 0; places > 0 && i < batch.sequences(); ++i) {
+// No sequence reaches over more than `most` positions; 0: any number.
+absl::Status CheckMixedPositions(const PackedBatch& batch, int64_t most) {
+  for (int64_t i = 0; most > 0 && i < batch.sequences(); ++i) {
     const int64_t begin = batch.cu_seqlens[i], end = batch.cu_seqlens[i + 1];
     if (begin == end) continue;
     const int64_t reach = batch.positions.empty()
                               ? end - begin
                               : batch.positions[end - 1] - batch.positions[begin] + 1;
-    if (reach <= places) continue;
+    if (reach <= most) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("batch: expected sequences of at most ", places, " positions, got ", reach));
+        absl::StrCat("batch: expected sequences of at most ", most, " positions, got ", reach));
   }
   return absl::OkStatus();
 }
@@ -206,7 +206,7 @@ RunState::RunState(const ModelDescription& model, int64_t capacity, int threads,
       scores_pairs_(ScoresPairs(model.layer.attention)),
       why_no_states_(WhyNotInParts(model)),
       layer_state_size_(LayerStateSize(model.layer)),
-      mixed_places_(model.layer.mixed_places),
+      mixed_positions_(model.layer.mixed_positions),
       heads_(model.layer.heads) {
   if (distance_bias.size() > 0) distances_ = AsAttentionBias(distance_table());
   const RelativePositionShape& relative = model.layer.relative_positions;
@@ -269,10 +269,11 @@ absl::Status RunState::Begin(const PackedBatch& batch) {
     return absl::InvalidArgumentError(
         absl::StrCat("states: expected none, because of this model, ", why_no_states_));
   }
-  if (absl::Status status = CheckPlaces(batch, mixed_places_); !status.ok()) return status;
+  if (absl::Status status = CheckMixedPositions(batch, mixed_positions_); !status.ok())
+    return status;
   tokens = batch.tokens();
   has_memory = !batch.memory.empty();
-  keyless_rows = 0;
+  fully_masked_rows = 0;
   if (!rotary_tables.empty()) TakePositions(batch);
   const int64_t tail = PaddedRows(tokens) - tokens;
   ZeroRows(activations.hidden().Rows(tokens, tail));

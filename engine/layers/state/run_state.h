@@ -8,17 +8,17 @@
 
 #include "absl/status/status.h"
 #include "engine/base/aligned_buffer.h"
+#include "engine/base/checked_size.h"
 #include "engine/base/compute_type.h"
 #include "engine/base/matrix_view.h"
 #include "engine/base/thread_team.h"
-#include "engine/model/model_description.h"
 #include "engine/kernels/activation.h"
 #include "engine/kernels/attention/attention.h"
 #include "engine/kernels/gemm/gemm.h"
 #include "engine/kernels/rope.h"
 #include "engine/layers/state/activations.h"
 #include "engine/layers/state/batch.h"
-#include "engine/base/checked_size.h"
+#include "engine/model/model_description.h"
 
 namespace attendant {
 
@@ -113,13 +113,13 @@ struct RunState {
   bool has_memory = false;  // the batch's sequences attend to memories
   std::vector<AttentionSequence> sequences;
   absl::Span<const int32_t> wanted_rows;  // the only queries, if NarrowQueries made them so
-  int64_t layer = 0;  // that has begun, and who watches it
+  int64_t layer = 0;                      // that has begun, and who watches it
   RunObserver* observer = nullptr;
   AlignedBuffer<float> distance_bias;      // [H, DistanceColumns(max_tokens)], or of size 0
   std::vector<int32_t> distance_rows;      // [DistanceColumns(max_tokens)] if disentangled
   std::vector<RotaryTable> rotary_tables;  // one for each theta of the model's layers
   std::vector<int32_t> positions;          // [T], from the first of each sequence; if rotary
-  int64_t keyless_rows = 0;
+  int64_t fully_masked_rows = 0;
 
  private:
   int64_t table_bytes() const;
@@ -130,7 +130,7 @@ struct RunState {
   bool scores_pairs_;
   std::string why_no_states_;
   int64_t layer_state_size_;
-  int64_t mixed_places_;
+  int64_t mixed_positions_;
   int64_t heads_;
   int64_t span_index_ = 0;  // of the layer that has begun
   std::optional<AttentionBias> distances_;

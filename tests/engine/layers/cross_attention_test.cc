@@ -210,7 +210,7 @@ TEST_P(CrossAttentionTest, NoMemoryLeavesNoKey) {
   const std::vector<Item> items = RandomItems({{3, 0}, {2, 9}}, model_.layer, 1);
   const std::vector<Sequence> contexts = Attend(*run_, AttendStage::kContext, items);
   EXPECT_EQ(contexts[0], Sequence(3 * 48, 0.0f));
-  EXPECT_EQ(run_->keyless_rows(), 3 * 3);
+  EXPECT_EQ(run_->fully_masked_rows(), 3 * 3);
 }
 
 // With the layer's own input as memory, in every stage; a norm before the attention is not for

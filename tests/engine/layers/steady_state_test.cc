@@ -62,7 +62,7 @@ std::vector<Kind> Kinds() {
     return [kind](ModelDescription& model) {
       model.layer.attention = kind;
       model.layer.mixed_keys = kind == AttentionKind::kLinformer ? 20 : 0;
-      model.layer.mixed_places = kind == AttentionKind::kLinformer ? kTokens : 0;
+      model.layer.mixed_positions = kind == AttentionKind::kLinformer ? kTokens : 0;
     };
   };
   return {

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "engine/checkpoint/torch/attention_kind_keys.h"
 #include "engine/checkpoint/files/json.h"
+#include "engine/checkpoint/torch/attention_kind_keys.h"
 #include "engine/checkpoint/torch/torch_modules.h"
 #include "tests/engine/checkpoint/described_folder.h"
 #include "tests/engine/checkpoint/model_files.h"
@@ -83,7 +83,7 @@ TEST_F(TorchKinds, ATensorWithoutLayerInItsNameIsShared) {
   Load(description, And(TwoLayers(), {MakeTensor("layers.0.E", {3, 5}),
                                       MakeTensor("layers.1.E", {3, 5}), MakeTensor("F", {3, 5})}));
   EXPECT_EQ(layer().mixed_keys, 3);
-  EXPECT_EQ(layer().mixed_places, 5);
+  EXPECT_EQ(layer().mixed_positions, 5);
   EXPECT_FLOAT_EQ(layer().score_scale, 0.70710678f);
   EXPECT_EQ(Weight("layer.1.key_mixing"), TestValues("layers.1.E", 15));
   EXPECT_EQ(Weight("layer.0.value_mixing"), TestValues("F", 15));

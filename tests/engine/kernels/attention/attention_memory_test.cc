@@ -44,13 +44,13 @@ class Batch {
     queries = RandomValues(tokens_ * kHeads * shape.key_width, seed + 100, 2.0f);
   }
 
-  std::vector<float> Run(int team_size, int64_t* keyless = nullptr) const {
+  std::vector<float> Run(int team_size, int64_t* fully_masked = nullptr) const {
     std::vector<float> context(tokens_ * context_width(), -1.0f);
     AttentionWorkspace workspace(team_size, shape_, 2000);
     const int64_t count =
         Attention(ThreadTeam(team_size), shape_, {QueryView(), {}, {}, nullptr}, sequences,
                   ViewOf(context, tokens_, context_width()), workspace);
-    if (keyless != nullptr) *keyless = count;
+    if (fully_masked != nullptr) *fully_masked = count;
     return context;
   }
 
@@ -113,9 +113,9 @@ TEST_P(AttentionMemoryTest, AnEmptyMemoryGivesZeros) {
   const std::vector<float> values = RandomValues(15, 3);
   const AttentionBias bias{values.data(), 0, 1, 1};
   batch.sequences[0].bias = &bias;
-  int64_t keyless = 0;
-  const std::vector<float> context = batch.Run(2, &keyless);
-  EXPECT_EQ(keyless, 3 * kHeads);
+  int64_t fully_masked = 0;
+  const std::vector<float> context = batch.Run(2, &fully_masked);
+  EXPECT_EQ(fully_masked, 3 * kHeads);
   for (int64_t i = 0; i < 3 * batch.context_width(); ++i) EXPECT_EQ(context[i], 0.0f);
   batch.ExpectMatchesReference();
 }

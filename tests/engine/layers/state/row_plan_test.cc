@@ -168,7 +168,7 @@ TEST(ChooseRowPlanTest, TimesLayersOfAnyModel) {
   std::vector<ModelDescription> models = {SmallModel(2, 3, 16), SmallModel(1, 3, 16)};
   models.back().layer.attention = AttentionKind::kLinformer;
   models.back().layer.mixed_keys = 20;
-  models.back().layer.mixed_places = 30;
+  models.back().layer.mixed_positions = 30;
   models.push_back(SmallModel(1, 3, 16));
   models.back().layer.norm_placement = NormPlacement::kNone;
   models.back().layer.feed_forward_width = 0;
