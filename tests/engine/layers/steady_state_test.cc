@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "engine/base/aligned_buffer.h"
 #include "tests/engine/layers/engine_calls.h"
 #include "tests/support/allocation_counter.h"
 #include "tests/support/memory_weights.h"
