@@ -9,13 +9,13 @@
 
 #include "absl/status/statusor.h"
 #include "engine/base/matrix_view.h"
-#include "engine/model/model_description.h"
-#include "engine/layers/state/batch.h"
 #include "engine/layers/feed_forward.h"
 #include "engine/layers/multi_head_attention.h"
+#include "engine/layers/state/batch.h"
 #include "engine/layers/state/run_state.h"
-#include "engine/layers/token_convolution.h"
 #include "engine/layers/state/weight_loader.h"
+#include "engine/layers/token_convolution.h"
+#include "engine/model/model_description.h"
 
 namespace attendant {
 
@@ -49,8 +49,8 @@ class EncoderLayer {
   // The one product that reads what enters the layer, or null: see RunState::Prepare.
   const PackedLinear* entry() const;
 
-  AttentionMemory ProjectMemory(const MemoryRows& memory, RunState& run) const {
-    return attention_.ProjectMemory(memory, run);
+  CrossKv ProjectCrossKv(const CrossKvRows& rows, RunState& run) const {
+    return attention_.ProjectCrossKv(rows, run);
   }
 
   // By that of a layer of `shape`, which has fewer heads, and no distances.

@@ -98,9 +98,9 @@ absl::Status CheckSharing(const LayerShape& layer) {
   return absl::OkStatus();
 }
 
-absl::Status CheckMemoryInputs(const LayerShape& layer) {
-  if (!layer.needs_memory() || (layer.takes_memory() && layer.has_input_projection &&
-                                !layer.keys_are_queries && !layer.values_are_keys)) {
+absl::Status CheckCrossKvInputs(const LayerShape& layer) {
+  if (!layer.needs_cross_kv() || (layer.takes_cross_kv() && layer.has_input_projection &&
+                                  !layer.keys_are_queries && !layer.values_are_keys)) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
@@ -360,7 +360,7 @@ absl::Status CheckDescription(const ModelDescription& model) {
   if (valid.ok()) valid = CheckAttentionWidth(model);
   if (!valid.ok()) return valid;
   valid.Update(CheckSharing(model.layer));
-  valid.Update(CheckMemoryInputs(model.layer));
+  valid.Update(CheckCrossKvInputs(model.layer));
   return valid;
 }
 

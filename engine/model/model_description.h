@@ -122,13 +122,13 @@ struct LayerShape {
   int64_t widest_input() const {
     return std::max({hidden_size, key_input_width, value_input_width});
   }
-  // Relative positions and windows are of tokens in one sequence.
-  bool takes_memory() const {
+  // Whether cross-attention is possible: relative positions and windows are of one sequence.
+  bool takes_cross_kv() const {
     return relative_positions.kind == RelativePositions::kNone && window == 0 && bottleneck == 0 &&
            attention != AttentionKind::kCausalLinear && attention != AttentionKind::kLinformer;
   }
-  // Its own sequence does not fit as one.
-  bool needs_memory() const {
+  // Whether only cross-attention is: keys and values are made of rows of other widths.
+  bool needs_cross_kv() const {
     return (key_input_width > 0 && key_input_width != hidden_size) ||
            (value_input_width > 0 && value_input_width != hidden_size);
   }

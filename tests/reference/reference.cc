@@ -26,7 +26,7 @@ Matrix HeadBias(const AttentionSequence& sequence, const AttentionBias* distance
     return positions.empty() ? i : positions[i];
   };
   const auto key_positions =
-      sequence.memory == nullptr ? sequence.positions : sequence.memory->positions;
+      sequence.cross_kv == nullptr ? sequence.positions : sequence.cross_kv->positions;
   Matrix result(sequence.length, sequence.keys());
   for (int64_t s = 0; s < result.rows(); ++s) {
     for (int64_t t = 0; t < result.cols(); ++t) {

@@ -67,8 +67,8 @@ HeadResult AttendHead(const AttentionShape& shape, const Matrix& queries, const 
                       const Matrix& values, const Matrix& bias);
 
 // All heads of one sequence, as the engine's Attention computes them. queries [length, H Dk], keys
-// [keys, H Dk], values [keys, H Dv], of the sequence or its memory; bias and positions are those of
-// `sequence`, distances a second bias or none.
+// [keys, H Dk], values [keys, H Dv], of the sequence or its cross_kv; bias and positions are those
+// of `sequence`, distances a second bias or none.
 struct SequenceResult {
   Matrix context;                     // [length, H Dv]
   std::vector<Matrix> probabilities;  // [H] of [length, keys]

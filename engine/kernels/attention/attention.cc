@@ -65,18 +65,17 @@ AttentionBlock BlockOf(const AttentionShape& shape, const AttentionInput& input,
                        const AttentionSequence& sequence, int64_t head, MatrixView<float> context) {
   const auto own = [&](auto view) { return view.Rows(sequence.row_begin, sequence.length); };
   const auto of = [&](auto view, int64_t width) { return view.Columns(head * width, width); };
-  const AttentionMemory seen =
-      sequence.memory != nullptr
-          ? *sequence.memory
-          : AttentionMemory{own(input.keys), own(input.values), sequence.positions};
+  const CrossKv attended = sequence.cross_kv != nullptr
+                               ? *sequence.cross_kv
+                               : CrossKv{own(input.keys), own(input.values), sequence.positions};
   AttentionBlock block;
   block.queries = of(own(input.queries), shape.key_width);
-  block.keys = of(seen.keys, shape.key_width);
-  block.values = of(seen.values, shape.value_width);
+  block.keys = of(attended.keys, shape.key_width);
+  block.values = of(attended.values, shape.value_width);
   block.context = of(own(context), shape.value_width);
   block.scale = shape.scale;
   block.positions = sequence.positions;
-  block.key_positions = seen.positions;
+  block.key_positions = attended.positions;
   block.pattern = shape.pattern;
   const int64_t last = block.keys.rows - 1;
   const int64_t extent = last < 0 ? 0 : block.KeyPosition(last) - block.KeyPosition(0) + 1;

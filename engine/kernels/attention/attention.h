@@ -43,8 +43,8 @@ struct AttentionBias {
   int64_t key_stride;
 };
 
-// Keys and values of M rows that are not the queries' own. Does not own.
-struct AttentionMemory {
+// Keys and values of cross-attention: those of M rows that are not the queries' own. Does not own.
+struct CrossKv {
   MatrixView<const float> keys;              // [M, H Dk]
   MatrixView<const float> values;            // [M, H Dv]
   absl::Span<const int32_t> positions = {};  // [M], as those of a sequence
@@ -71,13 +71,13 @@ struct AttentionSequence {
   // [length]: where each token is in its padded row, ascending; or empty: 0, 1, 2, …
   absl::Span<const int32_t> positions = {};
   // What the queries attend to (cross-attention); or null: their own sequence.
-  const AttentionMemory* memory = nullptr;
+  const CrossKv* cross_kv = nullptr;
   // If set: each head's probabilities are times its gate in [0, 1] before they meet the values, by
   // its number. The probabilities that are received are not. 0 costs nothing if none are.
   const float* head_gates = nullptr;
   LinearState state = {};  // of kCausalLinear, whose queries are then all computed
 
-  int64_t keys() const { return memory == nullptr ? length : memory->keys.rows; }
+  int64_t keys() const { return cross_kv == nullptr ? length : cross_kv->keys.rows; }
 };
 
 // Scratch of one instance: for each worker some scores and the keys and values of a block. Not
@@ -100,7 +100,7 @@ class AttentionWorkspace {
 // row stride.
 struct AttentionInput {
   MatrixView<const float> queries;
-  MatrixView<const float> keys;               // of sequences without memory
+  MatrixView<const float> keys;               // of sequences without cross_kv
   MatrixView<const float> values;             // likewise
   const AttentionBias* distances = nullptr;   // a bias of every sequence, beside its own; or none
   RelativeScores relative = {};               // or none
@@ -113,8 +113,8 @@ struct AttentionInput {
 // Vaswani et al. 2017, section 3.2.1. With a window the cost grows with length x (window +
 // globals), and with each listed pair of blocks. A fully masked row gets zeros (and zero
 // probabilities); returns how many (query, head) rows were fully masked. A row's bits depend only
-// on its own sequence and memory: not on the team's size, other sequences, or where the batch holds
-// it. Non-finite values stay within their sequence; with a window they may reach the queries
+// on its own sequence and cross_kv: not on the team's size, other sequences, or where the batch
+// holds it. Non-finite values stay within their sequence; with a window they may reach the queries
 // computed beside those that see them. Additive attention has other scores, in float32 whatever the
 // mode. Linear attention and kLinformer have no scores of pairs: biases, windows and probabilities
 // are not looked at, no row is fully masked, and the cost grows with the length alone.

@@ -83,7 +83,7 @@ struct RunState {
   }
 
   // The PaddedRows(count) rows of inputs from `first` on, with zeros behind `count`.
-  MatrixView<float> MemoryInput(int64_t first, int64_t count);
+  MatrixView<float> CrossKvInput(int64_t first, int64_t count);
 
   // The start of a buffer as the PaddedRows(T) rows of a dense matrix of fewer columns.
   MatrixView<float> Narrow(MatrixView<float> buffer, int64_t cols) const {
@@ -109,8 +109,8 @@ struct RunState {
   AttentionWorkspace attention;
   const int64_t scratch_bytes;  // at most
 
-  int64_t tokens = 0;       // T
-  bool has_memory = false;  // the batch's sequences attend to memories
+  int64_t tokens = 0;         // T
+  bool has_cross_kv = false;  // the batch's sequences attend to cross_kv
   std::vector<AttentionSequence> sequences;
   absl::Span<const int32_t> wanted_rows;  // the only queries, if NarrowQueries made them so
   int64_t layer = 0;                      // that has begun, and who watches it

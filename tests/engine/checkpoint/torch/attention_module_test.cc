@@ -197,7 +197,7 @@ TEST_F(AttentionModuleTest, KeysAndValuesMayTakeOtherInputs) {
   EXPECT_EQ(layer.hidden_size, 3);
   EXPECT_EQ(layer.key_inputs(), 5);
   EXPECT_EQ(layer.value_inputs(), 2);
-  EXPECT_TRUE(layer.needs_memory());
+  EXPECT_TRUE(layer.needs_cross_kv());
   EXPECT_EQ(Weight("key.weight"), TestValues("k", 20));
   EXPECT_EQ(Weight("value.weight"), TestValues("v", 12));
 }

@@ -151,13 +151,13 @@ TEST(ChooseRowPlanTest, OneThreadHasNothingToChoose) {
   EXPECT_EQ(clock.asked, 0);
 }
 
-TEST(ChooseRowPlanTest, LayersThatNeedAMemoryAreNotTimed) {
+TEST(ChooseRowPlanTest, LayersThatNeedCrossKvAreNotTimed) {
   ModelDescription model = SmallModel(1, 3, 16);
   model.layer.norm_placement = NormPlacement::kNone;
   model.layer.feed_forward_width = 0;
   model.layer.key_input_width = 20;
   model.layer.value_input_width = 24;
-  ASSERT_TRUE(model.layer.needs_memory());
+  ASSERT_TRUE(model.layer.needs_cross_kv());
   EncoderRun run(SomeEncoder(model), 600, 2);
   StepClock clock;
   EXPECT_THAT(run.ChooseRowPlan(RowPolicy::kTimed, clock).trials, IsEmpty());
