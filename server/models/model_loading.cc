@@ -18,6 +18,7 @@
 #include "engine/checkpoint/norm_overlay.h"
 #include "engine/checkpoint/pruning.h"
 #include "engine/layers/encoder.h"
+#include "engine/model/pruned_heads.h"
 #include "server/host/node_binding.h"
 #include "server/models/product_plans.h"
 
