@@ -140,15 +140,16 @@ class EncoderRun {
   void Embed(const TokenIds& ids, int64_t first_row);
 
   // Where `rows` features go, each as wide as the model takes them, that ProjectFeatures then
-  // brings into rows [first_row, first_row + rows) of input(); the model must have a front.
+  // brings into rows [first_row, first_row + rows) of input(); the model must have a patch
+  // embedding.
   MatrixView<float> FeatureRows(int64_t first_row, int64_t rows);
   void ProjectFeatures(int64_t first_row, int64_t rows);
 
-  // Makes what enters layer 0 of one sequence of features, which are in rows [first_row + own_rows,
-  // …) of input(): the model's own rows before them, the positions onto them, the norm. `positions`
-  // of the features, each in [0, features()) where the model has such a table (the caller checks);
-  // the model must have a front.
-  void AddFront(absl::Span<const int32_t> positions, int64_t first_row);
+  // Makes what enters layer 0 of one sequence of features, which are in rows [first_row +
+  // prefix_tokens(), …) of input(): the prefix tokens before them, the positions onto them, the
+  // norm. `positions` of the features, each in [0, features()) where the model has such a table
+  // (the caller checks); the model must have a patch embedding.
+  void AddPrefixTokens(absl::Span<const int32_t> positions, int64_t first_row);
 
   // One layer's attention of input(). Result: [T, C of the layer] for kContext, else [T, E].
   //   kContext    softmax(Q K^T scale + bias) V, the heads side by side

@@ -162,20 +162,22 @@ void EncoderRun::Embed(const TokenIds& ids, int64_t first_row) {
 }
 
 MatrixView<float> EncoderRun::FeatureRows(int64_t first_row, int64_t rows) {
-  if (impl_->model().description.front->feature_width == 0) return input().Rows(first_row, rows);
+  if (impl_->model().description.patch_embedding->feature_width == 0)
+    return input().Rows(first_row, rows);
   return impl_->state.activations.embedded().Rows(0, rows);
 }
 
 void EncoderRun::ProjectFeatures(int64_t first_row, int64_t rows) {
   const Encoder::Impl& model = impl_->model();
-  if (rows == 0 || model.description.front->feature_width == 0) return;
-  model.front->Project(input().Rows(first_row, rows), impl_->state);
+  if (rows == 0 || model.description.patch_embedding->feature_width == 0) return;
+  model.patch_embedding->Project(input().Rows(first_row, rows), impl_->state);
 }
 
-void EncoderRun::AddFront(absl::Span<const int32_t> positions, int64_t first_row) {
+void EncoderRun::AddPrefixTokens(absl::Span<const int32_t> positions, int64_t first_row) {
   const Encoder::Impl& model = impl_->model();
-  const int64_t rows = model.description.front->own_rows() + static_cast<int64_t>(positions.size());
-  model.front->Apply(positions, input().Rows(first_row, rows), impl_->state);
+  const int64_t rows =
+      model.description.patch_embedding->prefix_tokens() + static_cast<int64_t>(positions.size());
+  model.patch_embedding->Apply(positions, input().Rows(first_row, rows), impl_->state);
 }
 
 MatrixView<float> EncoderRun::key_input() {

@@ -294,16 +294,17 @@ absl::Status CheckNorms(const LayerShape& layer) {
   return absl::OkStatus();
 }
 
-absl::Status CheckFront(const ModelDescription& model) {
-  if (model.front && model.front->feature_width != 0 &&
-      (model.front->feature_width < 0 || model.embeddings)) {
+absl::Status CheckPatchEmbedding(const ModelDescription& model) {
+  if (model.patch_embedding && model.patch_embedding->feature_width != 0 &&
+      (model.patch_embedding->feature_width < 0 || model.embeddings)) {
     return absl::InvalidArgumentError(
         "model description: expected a linear layer for features of a positive width in a model "
         "without embeddings");
   }
-  if (model.front && (model.front->positions < 0 || model.front->registers < 0 ||
-                      (model.front->positions > 0 && model.front->features() < 1) ||
-                      (model.front->has_distillation && !model.front->has_class))) {
+  if (model.patch_embedding &&
+      (model.patch_embedding->positions < 0 || model.patch_embedding->registers < 0 ||
+       (model.patch_embedding->positions > 0 && model.patch_embedding->features() < 1) ||
+       (model.patch_embedding->has_distillation && !model.patch_embedding->has_class))) {
     return absl::InvalidArgumentError(
         "model description: expected a front with positions for its tokens and for rows behind "
         "them, or none, and no distillation token without a class token");
@@ -355,7 +356,7 @@ absl::Status CheckDescription(const ModelDescription& model) {
     return absl::InvalidArgumentError("model description: sizes that are negative or overflow");
   }
   valid = CheckNorms(model.layer);
-  if (valid.ok()) valid = CheckFront(model);
+  if (valid.ok()) valid = CheckPatchEmbedding(model);
   if (valid.ok()) valid = CheckRotation(model.layer);
   if (valid.ok()) valid = CheckAttentionWidth(model);
   if (!valid.ok()) return valid;

@@ -144,10 +144,10 @@ Footprint OfModel(const ModelDescription& model, const ComputeMode& mode) {
   } else {
     sum.AddTable(relative.buckets, model.layer.heads);
   }
-  if (const auto& front = model.front) {
-    if (front->feature_width > 0) sum.AddLinear(hidden, front->feature_width);
-    sum.AddTable(front->registers, hidden);
-    sum.AddTable(CheckedSize(front->positions) + CheckedSize(2), hidden);
+  if (const auto& patch_embedding = model.patch_embedding) {
+    if (patch_embedding->feature_width > 0) sum.AddLinear(hidden, patch_embedding->feature_width);
+    sum.AddTable(patch_embedding->registers, hidden);
+    sum.AddTable(CheckedSize(patch_embedding->positions) + CheckedSize(2), hidden);
     sum.AddFloats(Norm(hidden));
   }
   if (model.has_exit_norm) sum.AddFloats(Norm(hidden));

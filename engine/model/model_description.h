@@ -187,7 +187,7 @@ struct EmbeddingShape {
 // them to its width; before and onto them a class and a distillation token, registers, a table of
 // positions, a norm. Positions are of the two tokens,
 // then of the rows; registers, between them, have none.
-struct FrontShape {
+struct PatchEmbeddingShape {
   int64_t feature_width = 0;  // of the rows, for the linear layer; 0: none, they are E wide
   bool has_class = false;
   bool has_distillation = false;
@@ -197,15 +197,15 @@ struct FrontShape {
       false;  // the positions are a grid's: rows for all of them, or their place is lost
   bool has_norm = false;  // of the kind of the layers
 
-  int64_t placed_rows() const { return (has_class ? 1 : 0) + (has_distillation ? 1 : 0); }
-  int64_t own_rows() const { return placed_rows() + registers; }
+  int64_t prefix_positions() const { return (has_class ? 1 : 0) + (has_distillation ? 1 : 0); }
+  int64_t prefix_tokens() const { return prefix_positions() + registers; }
   // Of the rows that are given, to a model of this hidden size.
   int64_t width(int64_t hidden_size) const {
     return feature_width > 0 ? feature_width : hidden_size;
   }
   // Most rows that can be given; 0: any number.
-  int64_t features() const { return positions == 0 ? 0 : positions - placed_rows(); }
-  bool operator==(const FrontShape&) const = default;
+  int64_t features() const { return positions == 0 ? 0 : positions - prefix_positions(); }
+  bool operator==(const PatchEmbeddingShape&) const = default;
 };
 
 enum class PoolingMode {
@@ -256,7 +256,7 @@ struct ModelDescription {
                                    // or empty: each has its own
   std::vector<LayerVariant> variants;  // of each weight set; or empty: all are as `layer` says
   std::optional<EmbeddingShape> embeddings;
-  std::optional<FrontShape> front;
+  std::optional<PatchEmbeddingShape> patch_embedding;
   bool has_exit_norm = false;  // a norm after the last layer
   std::optional<PoolingDescription> pooling;
   std::optional<PoolingDescription> classifier;  // a head that scores classes

@@ -245,7 +245,8 @@ std::string WhyNotInParts(const ModelDescription& description) {
   if (description.embeddings && description.embeddings->has_neighbours) {
     return "its embeddings look at the tokens beside each";
   }
-  if (description.front && (description.front->own_rows() > 0 || description.front->needs_every)) {
+  if (description.patch_embedding && (description.patch_embedding->prefix_tokens() > 0 ||
+                                      description.patch_embedding->needs_every)) {
     return "it puts rows or positions of its own onto whole sequences";
   }
   return "";

@@ -106,10 +106,10 @@ void AddExtras(const ModelDescription& model, Lines& lines) {
     Add(absl::StrCat("heads of layer ", i),
         layer.heads == 0 ? "none left" : absl::StrJoin(layer.head_numbers, " "), lines);
   }
-  if (const auto& front = model.front) {
+  if (const auto& front = model.patch_embedding) {
     Add("features",
-        absl::StrCat("of width ", front->width(model.layer.hidden_size), "; ", front->own_rows(),
-                     " rows of the model before them; ",
+        absl::StrCat("of width ", front->width(model.layer.hidden_size), "; ",
+                     front->prefix_tokens(), " rows of the model before them; ",
                      front->features() == 0
                          ? "any number"
                          : absl::StrCat(front->needs_every ? "" : "up to ", front->features())),

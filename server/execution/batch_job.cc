@@ -118,7 +118,7 @@ void BatchJob::AddFronts(MatrixView<float> rows, EncoderRun& run) {
     const float* from = rows.row(features.cu_seqlens[b]);
     float* to = rows.row(layout.cu_seqlens[b + 1] - length);
     std::memmove(to, from, static_cast<size_t>(length * rows.stride) * sizeof(float));
-    run.AddFront(features.positions_of(b), first_row_ + layout.cu_seqlens[b]);
+    run.AddPrefixTokens(features.positions_of(b), first_row_ + layout.cu_seqlens[b]);
   }
 }
 

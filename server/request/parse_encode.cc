@@ -221,7 +221,7 @@ absl::Status ParseTokenIds(const Request& request, const RequestPayloads& payloa
 // Rows of which only some have a place in the model's table of positions, behind those of
 // `tokens_before`.
 absl::Status CheckPlaces(const TokenLayout& layout, int64_t tokens_before,
-                         const FrontShape& front) {
+                         const PatchEmbeddingShape& front) {
   const int64_t places = front.features();
   if (places == 0) return absl::OkStatus();
   for (int64_t b = 0; b < layout.sequences; ++b) {
@@ -239,7 +239,7 @@ absl::Status CheckPlaces(const TokenLayout& layout, int64_t tokens_before,
 absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared,
                           const ValidationContext& context, ComputeRequest& compute) {
   const int64_t max_tokens = context.limits.max_request_tokens;
-  const std::optional<FrontShape>& front = compute.description().front;
+  const std::optional<PatchEmbeddingShape>& front = compute.description().patch_embedding;
   if (!front) {
     return Refusal("features", "none, as the model has nothing to put before or onto them",
                    "a tensor");
@@ -253,7 +253,7 @@ absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared
   if (status.ok()) status = CheckPlaces(compute.layout, TokensBefore(context), *front);
   if (!status.ok()) return status;
   compute.features = std::move(compute.layout);
-  compute.layout = WithRowsBefore(*compute.features, front->own_rows());
+  compute.layout = WithRowsBefore(*compute.features, front->prefix_tokens());
   if (front->positions > 0) {
     for (int32_t& position : compute.features->positions) {
       position += static_cast<int32_t>(TokensBefore(context));
@@ -261,7 +261,7 @@ absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared
   }
   if (compute.layout.rows > max_tokens) {
     return Refusal("features",
-                   absl::StrCat("at most ", max_tokens, " tokens with the ", front->own_rows(),
+                   absl::StrCat("at most ", max_tokens, " tokens with the ", front->prefix_tokens(),
                                 " rows of the model before each sequence"),
                    absl::StrCat(compute.layout.rows));
   }

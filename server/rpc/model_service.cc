@@ -2,15 +2,15 @@
 
 #include <grpcpp/impl/codegen/proto_utils.h>
 
-#include "engine/model/weight_source.h"
 #include "engine/kernels/isa.h"
 #include "engine/model/model_facts.h"
+#include "engine/model/weight_source.h"
+#include "server/cross_kv/stream_sequence.h"
 #include "server/models/compute_dtype.h"
 #include "server/models/model_lookup.h"
 #include "server/models/product_plans.h"
 #include "server/rpc/request_end.h"
 #include "server/tensors/status_mapping.h"
-#include "server/cross_kv/stream_sequence.h"
 #include "server/wire/request_codec.h"
 
 namespace attendant::server {
@@ -76,11 +76,12 @@ void Describe(const ServedModel& model, v1::GetModelResponse& out) {
   }
   out.mutable_global_blocks()->Add(blocks.globals().begin(), blocks.globals().end());
   if (description.embeddings) Describe(*description.embeddings, *out.mutable_embeddings());
-  if (description.front) {
-    out.mutable_front()->set_own_rows(description.front->own_rows());
-    out.mutable_front()->set_features(description.front->features());
-    out.mutable_front()->set_needs_every(description.front->needs_every);
-    out.mutable_front()->set_feature_width(description.front->width(description.layer.hidden_size));
+  if (description.patch_embedding) {
+    out.mutable_front()->set_own_rows(description.patch_embedding->prefix_tokens());
+    out.mutable_front()->set_features(description.patch_embedding->features());
+    out.mutable_front()->set_needs_every(description.patch_embedding->needs_every);
+    out.mutable_front()->set_feature_width(
+        description.patch_embedding->width(description.layer.hidden_size));
   }
   if (description.pooling) {
     out.set_pooled_width(description.pooling->width(description.layer.hidden_size));

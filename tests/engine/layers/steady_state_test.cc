@@ -246,7 +246,8 @@ TEST(SteadyStateTest, EntriesAllocateNothing) {
   EncoderRun texts(LoadEncoder(model, weights), kTokens, 2);
   const std::vector<int32_t> ids(100, 7);
   model.embeddings.reset();
-  model.front = {.feature_width = 20, .has_class = true, .positions = 101, .has_norm = true};
+  model.patch_embedding = {
+      .feature_width = 20, .has_class = true, .positions = 101, .has_norm = true};
   weights = RandomWeights(model, 1);
   EncoderRun images(LoadEncoder(model, weights), kTokens, 2);
   std::vector<int32_t> places(100);
@@ -256,7 +257,7 @@ TEST(SteadyStateTest, EntriesAllocateNothing) {
     const MatrixView<float> features = images.FeatureRows(1, 100);
     for (int64_t r = 0; r < 100; ++r) std::fill_n(features.row(r), features.cols, 0.5f);
     images.ProjectFeatures(1, 100);
-    images.AddFront(places, 0);
+    images.AddPrefixTokens(places, 0);
   };
   enter();
   const AllocationCounter allocations;
