@@ -38,9 +38,9 @@ constexpr const char* Name(ComputeType type) {
   return "unknown";
 }
 
-// Whose matrix products: oneDNN's, or our own on the tiles of AMX (engine/kernels/tile_products.h).
+// Which matrix products: oneDNN's, or the AMX GEMM (engine/kernels/gemm/amx_gemm.h).
 enum class Gemm : uint8_t {
-  kAuto,  // our own where loading finds them faster and their bits the same, else oneDNN's
+  kAuto,  // the AMX GEMM where loading finds it faster and its bits the same, else oneDNN's
   kOneDnn,
   kTiles,  // not of kF32, and not emulated
 };
@@ -72,7 +72,9 @@ struct ComputeMode {
 };
 
 // Parts that an element is the sum of: 2 of kBf16x3, else 1.
-constexpr int64_t OperandParts(const ComputeMode& mode) { return mode.type == ComputeType::kBf16x3 ? 2 : 1; }
+constexpr int64_t OperandParts(const ComputeMode& mode) {
+  return mode.type == ComputeType::kBf16x3 ? 2 : 1;
+}
 
 // Bytes of an element in all its parts: for each 2 of bfloat16, 1 of int8; 4 if emulated, or kF32.
 constexpr int64_t OperandWidth(const ComputeMode& mode) {

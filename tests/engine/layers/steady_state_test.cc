@@ -216,7 +216,7 @@ TEST(SteadyStateTest, NothingThatARequestAsksForAllocates) {
   }
 }
 
-// Of widths that fill the tiles of our own products, which no counter of oneDNN's sees.
+// Widths fill the tiles of the AMX GEMM, which no counter of oneDNN's sees.
 TEST(SteadyStateTest, NeitherProductsAllocate) {
   for (const ComputeMode& mode : NativeModes()) {
     const ModelDescription model = SmallModel(2, 4, 16);
