@@ -38,9 +38,9 @@ constexpr const char* Name(ComputeType type) {
   return "unknown";
 }
 
-// Whose matrix products: oneDNN's, or our own on the tiles of AMX (engine/kernels/tile_products.h).
+// Which matrix products: oneDNN's, or the AMX GEMM (engine/kernels/gemm/amx_gemm.h).
 enum class Gemm : uint8_t {
-  kAuto,  // our own where loading finds them faster and their bits the same, else oneDNN's
+  kAuto,  // the AMX GEMM where loading finds it faster and its bits the same, else oneDNN's
   kOneDnn,
   kTiles,  // not of kF32, and not emulated
 };

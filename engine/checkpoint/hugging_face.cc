@@ -86,25 +86,29 @@ void DescribeNorms(const Family& family, const std::string& prefix, const Weight
   layer.has_second_attention_norm = has("layer.0.second_attention_norm");
 }
 
-// What the file has to put before and onto rows of features.
-std::optional<FrontShape> DescribeFront(const Family& family, const std::string& prefix,
-                                        const ModelDescription& model, const WeightBinder& binder) {
+// The patch embedding, by what the file has of it; or none.
+std::optional<PatchEmbeddingShape> DescribePatchEmbedding(const Family& family,
+                                                          const std::string& prefix,
+                                                          const ModelDescription& model,
+                                                          const WeightBinder& binder) {
   const auto rows_of = [&](const std::string& name) -> int64_t {
     const FileTensor* tensor = FindFirst(PlacesInFile(family, prefix, name), binder);
     if (tensor == nullptr || tensor->shape.size() < 2) return 0;
     return tensor->shape[tensor->shape.size() - 2];
   };
-  FrontShape front;
-  front.has_class = rows_of("front.class") > 0;
-  front.has_distillation = rows_of("front.distillation") > 0;
-  front.registers = rows_of("front.registers");
-  front.positions = rows_of("front.positions");
-  front.needs_every = family.front_is_grid;
-  front.has_norm = model.layer.norm_placement == NormPlacement::kPost &&
-                   HasAny(PlacesInFile(family, prefix, "front.norm.weight"), binder);
-  const bool has_front = front.own_rows() > 0 || front.positions > 0 || front.has_norm;
-  if (!has_front || (front.positions > 0 && front.features() < 1)) return std::nullopt;
-  return front;
+  PatchEmbeddingShape patch_embedding;
+  patch_embedding.has_class = rows_of("front.class") > 0;
+  patch_embedding.has_distillation = rows_of("front.distillation") > 0;
+  patch_embedding.registers = rows_of("front.registers");
+  patch_embedding.positions = rows_of("front.positions");
+  patch_embedding.needs_every = family.patches_are_grid;
+  patch_embedding.has_norm = model.layer.norm_placement == NormPlacement::kPost &&
+                             HasAny(PlacesInFile(family, prefix, "front.norm.weight"), binder);
+  const bool has_any = patch_embedding.prefix_tokens() > 0 || patch_embedding.positions > 0 ||
+                       patch_embedding.has_norm;
+  if (!has_any || (patch_embedding.positions > 0 && patch_embedding.features() < 1))
+    return std::nullopt;
+  return patch_embedding;
 }
 
 bool StartsWithAny(absl::string_view name, absl::Span<const std::string> starts) {
@@ -191,7 +195,8 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
                            checkpoint.description.layer.activation, binder);
   }
   DescribeNorms(family, prefix, binder, checkpoint.description.layer);
-  checkpoint.description.front = DescribeFront(family, prefix, checkpoint.description, binder);
+  checkpoint.description.patch_embedding =
+      DescribePatchEmbedding(family, prefix, checkpoint.description, binder);
   BindAll(checkpoint, family, prefix, !*modules, binder);
   SortOutTheRest(family, prefix, binder, checkpoint.unused_tensors);
   return binder.Finish(options, checkpoint);

@@ -55,10 +55,11 @@ absl::Status LoadAll(const ModelDescription& model, WeightLoader& loader, Encode
     if (!read.ok()) return read.status();
     impl.embeddings = *std::move(read);
   }
-  if (model.front) {
-    absl::StatusOr<Front> read = Front::Load(*model.front, model.layer, loader);
+  if (model.patch_embedding) {
+    absl::StatusOr<PatchEmbedding> read =
+        PatchEmbedding::Load(*model.patch_embedding, model.layer, loader);
     if (!read.ok()) return read.status();
-    impl.front = *std::move(read);
+    impl.patch_embedding = *std::move(read);
   }
   if (const RelativePositionShape& shape = model.layer.relative_positions;
       shape.kind == RelativePositions::kBuckets) {
@@ -167,7 +168,7 @@ const std::vector<ProductPlan>& Encoder::product_plans() const { return impl_->p
 
 void Encoder::Impl::ReserveScratch(RunState& run) const {
   if (embeddings) embeddings->ReserveScratch(run);
-  if (front) front->ReserveScratch(run);
+  if (patch_embedding) patch_embedding->ReserveScratch(run);
   for (const EncoderLayer& layer : layers) layer.ReserveScratch(run);
 }
 
@@ -210,7 +211,7 @@ absl::Status Encoder::Impl::ReplaceNorms(WeightLoader& loader) {
     if (status.ok()) status = part.ReplaceNorms(loader);
   };
   if (embeddings) replace(*embeddings);
-  if (front) replace(*front);
+  if (patch_embedding) replace(*patch_embedding);
   for (EncoderLayer& layer : layers) replace(layer);
   for (PoolingDense& dense : pooling_layers) replace(dense);
   for (PoolingDense& dense : classifier_layers) replace(dense);
@@ -219,8 +220,8 @@ absl::Status Encoder::Impl::ReplaceNorms(WeightLoader& loader) {
 }
 
 int64_t Encoder::Impl::bytes() const {
-  int64_t sum = (embeddings ? embeddings->bytes() : 0) + (front ? front->bytes() : 0) +
-                relative_positions.bytes();
+  int64_t sum = (embeddings ? embeddings->bytes() : 0) +
+                (patch_embedding ? patch_embedding->bytes() : 0) + relative_positions.bytes();
   for (const EncoderLayer& layer : layers) sum += layer.bytes();
   if (exit_norm) sum += exit_norm->bytes();
   for (const PoolingDense& dense : pooling_layers) sum += dense.bytes();

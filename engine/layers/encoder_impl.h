@@ -9,7 +9,7 @@
 #include "engine/layers/embeddings.h"
 #include "engine/layers/encoder.h"
 #include "engine/layers/encoder_layer.h"
-#include "engine/layers/front.h"
+#include "engine/layers/patch_embedding.h"
 #include "engine/layers/pooling_dense.h"
 #include "engine/layers/state/run_state.h"
 #include "engine/layers/state/weight_loader.h"
@@ -35,7 +35,7 @@ class Encoder::Impl {
   int64_t own_bytes = 0;
   std::vector<ProductPlan> product_plans;
   std::optional<Embeddings> embeddings;
-  std::optional<Front> front;
+  std::optional<PatchEmbedding> patch_embedding;
   SharedBuffer<float> relative_positions;  // [buckets, H], or of size 0
   std::vector<EncoderLayer> layers;        // one for each weight set
   std::optional<NormParameters> exit_norm;

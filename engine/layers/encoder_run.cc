@@ -45,9 +45,9 @@ absl::Status CheckLayer(const ModelDescription& model, int64_t layer) {
 }
 
 // Whether the layer can attend to what the batch has for it.
-absl::Status CheckMemoryUse(const LayerShape& layer, bool has_memory) {
-  if (has_memory) return CheckTakesMemory(layer);
-  if (!layer.needs_memory()) return absl::OkStatus();
+absl::Status CheckCrossKvUse(const LayerShape& layer, bool has_cross_kv) {
+  if (has_cross_kv) return CheckTakesCrossKv(layer);
+  if (!layer.needs_cross_kv()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("memory: expected one, because keys and values are made of ", layer.key_inputs(),
                    " and ", layer.value_inputs(), " columns and queries of ", layer.hidden_size));
@@ -125,7 +125,7 @@ void EncoderRun::SetRowPlan(const RowPlan& plan) {
 RowPlan EncoderRun::ChooseRowPlan(RowPolicy policy, absl::FunctionRef<absl::Time()> now) {
   if (policy != RowPolicy::kTimed) return {.rows_from = policy == RowPolicy::kRows ? 1 : 0};
   const ModelDescription& model = impl_->model().description;
-  if (impl_->state.team.size() == 1 || model.layer.needs_memory()) return {};
+  if (impl_->state.team.size() == 1 || model.layer.needs_cross_kv()) return {};
   FillForTrials(input().Rows(0, std::min(impl_->state.max_tokens, kMostTrialTokens)));
   // A layer after the other, for in service the weights of one have left the caches when it comes
   // again.
@@ -135,7 +135,7 @@ RowPlan EncoderRun::ChooseRowPlan(RowPolicy policy, absl::FunctionRef<absl::Time
   return TimeRowPlans(
       impl_->state.max_tokens,
       [&](int64_t tokens, bool by_rows) {
-        CutForTrials(tokens, model.layer.mixed_places, cu_seqlens);
+        CutForTrials(tokens, model.layer.mixed_positions, cu_seqlens);
         SetRowPlan({.rows_from = by_rows ? 1 : 0});
         const auto result =
             Encode(layer++ % model.layers, 1, {.cu_seqlens = cu_seqlens, .bias = {}}, nobody);
@@ -155,20 +155,22 @@ void EncoderRun::Embed(const TokenIds& ids, int64_t first_row) {
 }
 
 MatrixView<float> EncoderRun::FeatureRows(int64_t first_row, int64_t rows) {
-  if (impl_->model().description.front->feature_width == 0) return input().Rows(first_row, rows);
+  if (impl_->model().description.patch_embedding->feature_width == 0)
+    return input().Rows(first_row, rows);
   return impl_->state.activations.embedded().Rows(0, rows);
 }
 
 void EncoderRun::ProjectFeatures(int64_t first_row, int64_t rows) {
   const Encoder::Impl& model = impl_->model();
-  if (rows == 0 || model.description.front->feature_width == 0) return;
-  model.front->Project(input().Rows(first_row, rows), impl_->state);
+  if (rows == 0 || model.description.patch_embedding->feature_width == 0) return;
+  model.patch_embedding->Project(input().Rows(first_row, rows), impl_->state);
 }
 
-void EncoderRun::AddFront(absl::Span<const int32_t> positions, int64_t first_row) {
+void EncoderRun::AddPrefixTokens(absl::Span<const int32_t> positions, int64_t first_row) {
   const Encoder::Impl& model = impl_->model();
-  const int64_t rows = model.description.front->own_rows() + static_cast<int64_t>(positions.size());
-  model.front->Apply(positions, input().Rows(first_row, rows), impl_->state);
+  const int64_t rows =
+      model.description.patch_embedding->prefix_tokens() + static_cast<int64_t>(positions.size());
+  model.patch_embedding->Apply(positions, input().Rows(first_row, rows), impl_->state);
 }
 
 MatrixView<float> EncoderRun::key_input() {
@@ -181,23 +183,23 @@ MatrixView<float> EncoderRun::value_input() {
                                                    impl_->model().description.layer.value_inputs());
 }
 
-absl::StatusOr<AttentionMemory> EncoderRun::ProjectMemory(int64_t layer, const MemoryRows& memory) {
+absl::StatusOr<CrossKv> EncoderRun::ProjectCrossKv(int64_t layer, const CrossKvRange& rows) {
   const ModelDescription& model = impl_->model().description;
   absl::Status status = CheckLayer(model, layer);
-  if (status.ok()) status = CheckTakesMemory(model.layer_shape(model.weight_set(layer)));
+  if (status.ok()) status = CheckTakesCrossKv(model.layer_shape(model.weight_set(layer)));
   if (!status.ok()) return status;
   const int64_t room = impl_->state.activations.inputs().rows;
-  bool fits = memory.rows >= 0 && memory.rows <= impl_->state.max_tokens;
-  for (const int64_t first : {memory.first_key, memory.first_value}) {
-    fits = fits && first >= 0 && first <= room - PaddedRows(memory.rows);
+  bool fits = rows.rows >= 0 && rows.rows <= impl_->state.max_tokens;
+  for (const int64_t first : {rows.first_key, rows.first_value}) {
+    fits = fits && first >= 0 && first <= room - PaddedRows(rows.rows);
   }
   if (!fits) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "memory: expected at most ", impl_->state.max_tokens, " rows within ", room, ", got ",
-        memory.rows, " from ", memory.first_key, " and ", memory.first_value));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("memory: expected at most ", impl_->state.max_tokens, " rows within ", room,
+                     ", got ", rows.rows, " from ", rows.first_key, " and ", rows.first_value));
   }
-  impl_->state.keyless_rows = 0;
-  return impl_->model().layer(layer).ProjectMemory(memory, impl_->state);
+  impl_->state.fully_masked_rows = 0;
+  return impl_->model().layer(layer).ProjectCrossKv(rows, impl_->state);
 }
 
 absl::StatusOr<MatrixView<const float>> EncoderRun::Attend(int64_t layer, AttendStage stage,
@@ -207,8 +209,8 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Attend(int64_t layer, Attend
   RunState& state = impl_->state;
   absl::Status status = CheckLayer(model.description, layer);
   if (status.ok()) {
-    status = CheckMemoryUse(model.description.layer_shape(model.description.weight_set(layer)),
-                            !batch.memory.empty());
+    status = CheckCrossKvUse(model.description.layer_shape(model.description.weight_set(layer)),
+                             !batch.cross_kv.empty());
   }
   if (!status.ok()) return status;
   if (stage == AttendStage::kProjected && !model.description.layer.has_output_projection) {
@@ -233,8 +235,8 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, 
   RunState& state = impl_->state;
   absl::Status status = CheckSpan(model.description, first_layer, layers);
   status.Update(CheckChain(model.description.layer, layers));
-  status.Update(CheckMemoryUse(model.description.layer, false));
-  if (!batch.memory.empty()) {
+  status.Update(CheckCrossKvUse(model.description.layer, false));
+  if (!batch.cross_kv.empty()) {
     status.Update(absl::InvalidArgumentError(
         "memory: expected none, because whole layers attend to their own sequence, got one"));
   }
@@ -270,7 +272,7 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, 
   return result;
 }
 
-int64_t EncoderRun::keyless_rows() const { return impl_->state.keyless_rows; }
+int64_t EncoderRun::fully_masked_rows() const { return impl_->state.fully_masked_rows; }
 int64_t EncoderRun::bytes() const { return impl_->state.bytes(); }
 
 }  // namespace attendant

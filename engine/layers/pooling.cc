@@ -13,7 +13,7 @@ namespace {
 struct Tokens {
   MatrixView<const float> hidden_states;
   absl::Span<const int32_t> positions;
-  int64_t own_rows = 0;
+  int64_t prefix_tokens = 0;
 
   int64_t position(int64_t row) const { return positions.empty() ? row : positions[row]; }
 };
@@ -43,11 +43,12 @@ void PositionWeightedMean(const Tokens& tokens, float* target) {
   WeightedSum(x, weight, weights, target);
 }
 
-// The model's own rows come first.
+// The prefix tokens come first.
 void FeatureMean(const Tokens& tokens, float* target) {
   const MatrixView<const float> x = tokens.hidden_states;
   int64_t first = 0;
-  while (first < x.rows && tokens.position(first) - tokens.position(0) < tokens.own_rows) ++first;
+  while (first < x.rows && tokens.position(first) - tokens.position(0) < tokens.prefix_tokens)
+    ++first;
   const int64_t rows = x.rows - first;
   Mean(x.Rows(first, rows), static_cast<double>(std::max<int64_t>(rows, 1)), target);
 }
@@ -89,33 +90,33 @@ void PoolOne(PoolingMode mode, const Tokens& tokens, float* target) {
 }  // namespace
 
 void Pool(absl::Span<const PoolingMode> modes, MatrixView<const float> hidden_states,
-          absl::Span<const int32_t> positions, absl::Span<float> target, int64_t own_rows) {
+          absl::Span<const int32_t> positions, absl::Span<float> target, int64_t prefix_tokens) {
   if (hidden_states.rows == 0) {
     std::fill(target.begin(), target.end(), 0.0f);
     return;
   }
   float* part = target.data();
   for (PoolingMode mode : modes) {
-    PoolOne(mode, {hidden_states, positions, own_rows}, part);
+    PoolOne(mode, {hidden_states, positions, prefix_tokens}, part);
     part += hidden_states.cols;
   }
 }
 
 namespace {
 
-int64_t OwnRows(const Encoder& encoder) {
-  const auto& front = encoder.description().front;
-  return front ? front->own_rows() : 0;
+int64_t PrefixTokens(const Encoder& encoder) {
+  const auto& patch_embedding = encoder.description().patch_embedding;
+  return patch_embedding ? patch_embedding->prefix_tokens() : 0;
 }
 
 void PoolThrough(const PoolingDescription& pooling, absl::Span<const PoolingDense> layers,
                  const Tokens& tokens, absl::Span<float> target) {
   if (layers.empty() || tokens.hidden_states.rows == 0) {
-    Pool(pooling.modes, tokens.hidden_states, tokens.positions, target, tokens.own_rows);
+    Pool(pooling.modes, tokens.hidden_states, tokens.positions, target, tokens.prefix_tokens);
   } else {
     std::vector<float> vector(pooling.modes.size() * tokens.hidden_states.cols);
     Pool(pooling.modes, tokens.hidden_states, tokens.positions, absl::MakeSpan(vector),
-         tokens.own_rows);
+         tokens.prefix_tokens);
     for (const PoolingDense& layer : layers) vector = layer.Forward(vector);
     absl::c_copy(vector, target.begin());
   }
@@ -148,13 +149,13 @@ void NormalizeToUnitLength(absl::Span<float> vector) {
 void PoolAsDescribed(const Encoder& encoder, MatrixView<const float> hidden_states,
                      absl::Span<const int32_t> positions, absl::Span<float> target) {
   PoolThrough(*encoder.description().pooling, encoder.impl().pooling_layers,
-              {hidden_states, positions, OwnRows(encoder)}, target);
+              {hidden_states, positions, PrefixTokens(encoder)}, target);
 }
 
 void Classify(const Encoder& encoder, MatrixView<const float> hidden_states,
               absl::Span<const int32_t> positions, absl::Span<float> target) {
   PoolThrough(*encoder.description().classifier, encoder.impl().classifier_layers,
-              {hidden_states, positions, OwnRows(encoder)}, target);
+              {hidden_states, positions, PrefixTokens(encoder)}, target);
 }
 
 }  // namespace attendant

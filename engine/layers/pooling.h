@@ -13,11 +13,11 @@ namespace attendant {
 
 // Pools one sequence. hidden_states: [length, E], its kept rows in order. positions: [length],
 // 0-based index of each in the padded row, or empty: 0, 1, …; only kPositionWeightedMean and
-// kFeatureMean look at it. own_rows: of the model, which kFeatureMean leaves out: those less than
-// so many positions from the first. target: [modes E]. A mode without a row gives zeros. Formulas:
-// sentence-transformers' Pooling module; sums in float64.
+// kFeatureMean look at it. prefix_tokens: how many the model has; kFeatureMean leaves out the rows
+// that are less than so many positions from the first. target: [modes E]. A mode without a row
+// gives zeros. Formulas: sentence-transformers' Pooling module; sums in float64.
 void Pool(absl::Span<const PoolingMode> modes, MatrixView<const float> hidden_states,
-          absl::Span<const int32_t> positions, absl::Span<float> target, int64_t own_rows = 0);
+          absl::Span<const int32_t> positions, absl::Span<float> target, int64_t prefix_tokens = 0);
 
 // Appends to `rows` those of a sequence with rows [begin, begin + length) that the modes look at,
 // ascending, and returns true; false if they look at all.

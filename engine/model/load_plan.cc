@@ -56,7 +56,7 @@ void AddPositions(const LayerShape& layer, Footprint& sum) {
 // Everything that MultiHeadAttention::Load reads.
 void AddAttention(const LayerShape& layer, Footprint& sum) {
   const CheckedSize hidden = layer.inner_width(), heads = layer.heads;
-  if (layer.needs_memory() || layer.values_from_outside) {
+  if (layer.needs_cross_kv() || layer.values_from_outside) {
     sum.AddLinear(heads * layer.key_width, hidden);
     sum.AddLinear(heads * layer.key_width, layer.key_inputs());
     sum.AddLinear(heads * layer.value_width, layer.value_inputs());
@@ -70,7 +70,7 @@ void AddAttention(const LayerShape& layer, Footprint& sum) {
     sum.AddFloats(Norm(heads * layer.key_width) + Norm(heads * layer.key_width));
   }
   if (layer.attention == AttentionKind::kAdditive) sum.AddFloats(heads * layer.key_width);
-  for (int i = 0; i < 2; ++i) sum.AddTable(layer.mixed_keys, layer.mixed_places);
+  for (int i = 0; i < 2; ++i) sum.AddTable(layer.mixed_keys, layer.mixed_positions);
   AddPositions(layer, sum);
 }
 
@@ -144,10 +144,10 @@ Footprint OfModel(const ModelDescription& model, const ComputeMode& mode) {
   } else {
     sum.AddTable(relative.buckets, model.layer.heads);
   }
-  if (const auto& front = model.front) {
-    if (front->feature_width > 0) sum.AddLinear(hidden, front->feature_width);
-    sum.AddTable(front->registers, hidden);
-    sum.AddTable(CheckedSize(front->positions) + CheckedSize(2), hidden);
+  if (const auto& patch_embedding = model.patch_embedding) {
+    if (patch_embedding->feature_width > 0) sum.AddLinear(hidden, patch_embedding->feature_width);
+    sum.AddTable(patch_embedding->registers, hidden);
+    sum.AddTable(CheckedSize(patch_embedding->positions) + CheckedSize(2), hidden);
     sum.AddFloats(Norm(hidden));
   }
   if (model.has_exit_norm) sum.AddFloats(Norm(hidden));

@@ -79,8 +79,8 @@ struct LayerShape {
   int64_t value_width = 0;                 // Dv, of one head
   int64_t feed_forward_width = 0;          // F; 0: no feed-forward block
   AttentionKind attention = AttentionKind::kSoftmax;
-  int64_t mixed_keys = 0;    // of kLinformer: rows that keys and values are mixed into
-  int64_t mixed_places = 0;  // and the longest sequence
+  int64_t mixed_keys = 0;       // of kLinformer: rows that keys and values are mixed into
+  int64_t mixed_positions = 0;  // of kLinformer: positions that are mixed: the longest sequence
   float score_scale = 0;
   NormPlacement norm_placement = NormPlacement::kPost;
   NormKind norm_kind = NormKind::kLayer;
@@ -98,7 +98,7 @@ struct LayerShape {
   bool has_second_attention_norm = false;  // post-norm: x and the norm of x + attention are added
                                            // and normed again
   RelativePositionShape relative_positions = {};
-  int64_t window = 0;             // keys further from the query than this are not seen; 0: all are
+  int64_t window = 0;             // keys further from the query than this are masked; 0: none is
   AttentionPattern pattern = {};  // what a window counts in, and who is beyond it
   // Of the rows that keys, and values, are made of, which then are never the queries' own; 0: E.
   int64_t key_input_width = 0;
@@ -122,13 +122,13 @@ struct LayerShape {
   int64_t widest_input() const {
     return std::max({hidden_size, key_input_width, value_input_width});
   }
-  // Relative positions and windows are of tokens in one sequence.
-  bool takes_memory() const {
+  // Whether cross-attention is possible: relative positions and windows are of one sequence.
+  bool takes_cross_kv() const {
     return relative_positions.kind == RelativePositions::kNone && window == 0 && bottleneck == 0 &&
            attention != AttentionKind::kCausalLinear && attention != AttentionKind::kLinformer;
   }
-  // Its own sequence does not fit as one.
-  bool needs_memory() const {
+  // Whether only cross-attention is: keys and values are made of rows of other widths.
+  bool needs_cross_kv() const {
     return (key_input_width > 0 && key_input_width != hidden_size) ||
            (value_input_width > 0 && value_input_width != hidden_size);
   }
@@ -187,7 +187,7 @@ struct EmbeddingShape {
 // them to its width; before and onto them a class and a distillation token, registers, a table of
 // positions, a norm. Positions are of the two tokens,
 // then of the rows; registers, between them, have none.
-struct FrontShape {
+struct PatchEmbeddingShape {
   int64_t feature_width = 0;  // of the rows, for the linear layer; 0: none, they are E wide
   bool has_class = false;
   bool has_distillation = false;
@@ -197,15 +197,15 @@ struct FrontShape {
       false;  // the positions are a grid's: rows for all of them, or their place is lost
   bool has_norm = false;  // of the kind of the layers
 
-  int64_t placed_rows() const { return (has_class ? 1 : 0) + (has_distillation ? 1 : 0); }
-  int64_t own_rows() const { return placed_rows() + registers; }
+  int64_t prefix_positions() const { return (has_class ? 1 : 0) + (has_distillation ? 1 : 0); }
+  int64_t prefix_tokens() const { return prefix_positions() + registers; }
   // Of the rows that are given, to a model of this hidden size.
   int64_t width(int64_t hidden_size) const {
     return feature_width > 0 ? feature_width : hidden_size;
   }
   // Most rows that can be given; 0: any number.
-  int64_t features() const { return positions == 0 ? 0 : positions - placed_rows(); }
-  bool operator==(const FrontShape&) const = default;
+  int64_t features() const { return positions == 0 ? 0 : positions - prefix_positions(); }
+  bool operator==(const PatchEmbeddingShape&) const = default;
 };
 
 enum class PoolingMode {
@@ -256,7 +256,7 @@ struct ModelDescription {
                                    // or empty: each has its own
   std::vector<LayerVariant> variants;  // of each weight set; or empty: all are as `layer` says
   std::optional<EmbeddingShape> embeddings;
-  std::optional<FrontShape> front;
+  std::optional<PatchEmbeddingShape> patch_embedding;
   bool has_exit_norm = false;  // a norm after the last layer
   std::optional<PoolingDescription> pooling;
   std::optional<PoolingDescription> classifier;  // a head that scores classes

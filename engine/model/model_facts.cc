@@ -83,7 +83,7 @@ WeightForm FormOf(const NameParts& name, const WeightSpec& weight) {
 
 std::string LinearOf(const NameParts& name, const LayerShape& layer) {
   for (const Rule& rule : kRules) {
-    const bool stands_alone = layer.needs_memory() && absl::string_view(rule.linear) == "qkv";
+    const bool stands_alone = layer.needs_cross_kv() && absl::string_view(rule.linear) == "qkv";
     if (rule.name == name.stem && !stands_alone) return absl::StrCat(name.prefix, rule.linear);
   }
   return absl::StrCat(name.prefix, name.stem);
@@ -219,7 +219,7 @@ std::vector<StageCost> ListStageCosts(const ModelDescription& description) {
     }
     const std::string stage = StageOf(use.linear);
     costs.Of(stage).per_token += 2 * times * Elements(use.weight);
-    const char* inputs = layer.needs_memory() ? "attention.value" : "attention.qkv";
+    const char* inputs = layer.needs_cross_kv() ? "attention.value" : "attention.qkv";
     if (stage == inputs && use.first_row == 0) add_attention(index, times);
   }
   return costs.Take();
@@ -245,14 +245,15 @@ std::string WhyNotInParts(const ModelDescription& description) {
   if (description.embeddings && description.embeddings->has_neighbours) {
     return "its embeddings look at the tokens beside each";
   }
-  if (description.front && (description.front->own_rows() > 0 || description.front->needs_every)) {
+  if (description.patch_embedding && (description.patch_embedding->prefix_tokens() > 0 ||
+                                      description.patch_embedding->needs_every)) {
     return "it puts rows or positions of its own onto whole sequences";
   }
   return "";
 }
 
-absl::Status CheckTakesMemory(const LayerShape& layer) {
-  if (layer.takes_memory()) return absl::OkStatus();
+absl::Status CheckTakesCrossKv(const LayerShape& layer) {
+  if (layer.takes_cross_kv()) return absl::OkStatus();
   std::string why;
   if (layer.relative_positions.kind != RelativePositions::kNone) {
     why = absl::StrCat("the model's positions, ", Name(layer.relative_positions.kind),

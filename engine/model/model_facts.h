@@ -38,7 +38,7 @@ struct WeightUse {
 struct StageCost {
   std::string stage;  // "attention.qkv", "attention.scores", "feed_forward.in", …
   // Times T; in windows at most. Of attention.key and attention.value, which a layer has that
-  // needs a memory, times the rows of that.
+  // needs cross_kv, times the rows of that.
   int64_t per_token = 0;
   int64_t per_pair = 0;  // times the pairs of a query and a key: of len^2 in self-attention
   // Times the sequences that are pooled, or reach over all listed pairs of blocks.
@@ -61,7 +61,7 @@ absl::StatusOr<int64_t> PredictWeightBytes(const ModelDescription& description,
 std::string WhyNotInParts(const ModelDescription& description);
 
 // INVALID_ARGUMENT, with the reason, if queries of the layer can only attend to their own sequence.
-absl::Status CheckTakesMemory(const LayerShape& layer);
+absl::Status CheckTakesCrossKv(const LayerShape& layer);
 
 // Floats of what a part of a sequence leaves behind in one layer for the next part.
 int64_t LayerStateSize(const LayerShape& layer);

@@ -37,7 +37,8 @@ void AddEmbeddings(const EmbeddingShape& shape, const LayerShape& layer, Weights
   }
 }
 
-void AddFront(const FrontShape& shape, const LayerShape& layer, Weights& weights) {
+void AddPatchEmbedding(const PatchEmbeddingShape& shape, const LayerShape& layer,
+                       Weights& weights) {
   const int64_t width = layer.hidden_size;
   if (shape.feature_width > 0) AddLinear("front.projection", width, shape.feature_width, weights);
   if (shape.has_class) weights.push_back({"front.class", {1, width}});
@@ -121,8 +122,8 @@ void AddLayer(const LayerShape& shape, int64_t index, Weights& weights) {
     weights.push_back({prefix + "score", {shape.heads * shape.key_width}});
   }
   if (shape.attention == AttentionKind::kLinformer) {
-    weights.push_back({prefix + "key_mixing", {shape.mixed_keys, shape.mixed_places}});
-    weights.push_back({prefix + "value_mixing", {shape.mixed_keys, shape.mixed_places}});
+    weights.push_back({prefix + "key_mixing", {shape.mixed_keys, shape.mixed_positions}});
+    weights.push_back({prefix + "value_mixing", {shape.mixed_keys, shape.mixed_positions}});
   }
   AddPositionProjections(prefix, shape, weights);
   if (has_norms && shape.has_attention_norm)
@@ -186,7 +187,7 @@ std::vector<WeightSpec> ListWeights(const ModelDescription& description) {
   const LayerShape& layer = description.layer;
   const int64_t hidden_size = layer.hidden_size;
   if (description.embeddings) AddEmbeddings(*description.embeddings, layer, weights);
-  if (description.front) AddFront(*description.front, layer, weights);
+  if (description.patch_embedding) AddPatchEmbedding(*description.patch_embedding, layer, weights);
   AddRelativePositions(layer, weights);
   for (int64_t i = 0; i < description.weight_sets(); ++i)
     AddLayer(description.layer_shape(i), i, weights);

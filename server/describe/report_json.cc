@@ -105,8 +105,8 @@ Json OfDescription(const ModelDescription& model) {
                           {"token_types", embeddings->token_types},
                           {"width", embeddings->width}};
   }
-  if (const auto& front = model.front) {
-    json["front"] = {{"own_rows", front->own_rows()},
+  if (const auto& front = model.patch_embedding) {
+    json["front"] = {{"own_rows", front->prefix_tokens()},
                      {"features", front->features()},
                      {"needs_every", front->needs_every},
                      {"feature_width", front->width(model.layer.hidden_size)}};

@@ -27,7 +27,7 @@ std::string InMebibytes(int64_t bytes) {
 
 void AddLayer(const LayerShape& layer, Lines& lines) {
   Add("hidden size", absl::StrCat(layer.hidden_size), lines);
-  if (layer.needs_memory()) {
+  if (layer.needs_cross_kv()) {
     Add("memory",
         absl::StrCat("needed: keys are made of ", layer.key_inputs(), " columns, values of ",
                      layer.value_inputs()),
@@ -106,10 +106,10 @@ void AddExtras(const ModelDescription& model, Lines& lines) {
     Add(absl::StrCat("heads of layer ", i),
         layer.heads == 0 ? "none left" : absl::StrJoin(layer.head_numbers, " "), lines);
   }
-  if (const auto& front = model.front) {
+  if (const auto& front = model.patch_embedding) {
     Add("features",
-        absl::StrCat("of width ", front->width(model.layer.hidden_size), "; ", front->own_rows(),
-                     " rows of the model before them; ",
+        absl::StrCat("of width ", front->width(model.layer.hidden_size), "; ",
+                     front->prefix_tokens(), " rows of the model before them; ",
                      front->features() == 0
                          ? "any number"
                          : absl::StrCat(front->needs_every ? "" : "up to ", front->features())),

@@ -69,7 +69,7 @@ BatchExecutor::Jobs BatchExecutor::Gather(std::vector<BatchJob>& batch, EncoderR
   return jobs;
 }
 
-MemoryRows BatchExecutor::PlaceCrossKv(const std::vector<BatchJob>& batch) {
+CrossKvRange BatchExecutor::PlaceCrossKv(const std::vector<BatchJob>& batch) {
   int64_t hidden_states = 0, keys = 0;
   bool has_values = false;
   for (const BatchJob& job : batch) {
@@ -87,8 +87,8 @@ MemoryRows BatchExecutor::PlaceCrossKv(const std::vector<BatchJob>& batch) {
 absl::Status BatchExecutor::ProjectCrossKv(const Jobs& jobs, EncoderRun& run) {
   cross_kv_.clear();
   if (!jobs.front()->request().attends_cross_kv()) return absl::OkStatus();
-  const absl::StatusOr<AttentionMemory> projected =
-      run.ProjectMemory(jobs.front()->request().span.first_layer, cross_kv_rows_);
+  const absl::StatusOr<CrossKv> projected =
+      run.ProjectCrossKv(jobs.front()->request().span.first_layer, cross_kv_rows_);
   if (!projected.ok()) return projected.status();
   for (BatchJob* job : jobs) {
     job->KeepCrossKv(*projected);
@@ -140,7 +140,7 @@ absl::StatusOr<MatrixView<const float>> BatchExecutor::RunEngine(const Jobs& job
                              .bias = bias_,
                              .positions = positions_,
                              .wanted_rows = wanted_rows_,
-                             .memory = cross_kv_,
+                             .cross_kv = cross_kv_,
                              .head_gates = head_gates_,
                              .states = states_};
   const int64_t first_layer = leader.span.first_layer;
@@ -179,7 +179,7 @@ void BatchExecutor::Respond(const Jobs& jobs, MatrixView<const float> result, co
        .requests = timings.requests,
        .copy = timings.copy,
        .compute = timings.compute,
-       .keyless_rows = run.keyless_rows(),
+       .fully_masked_rows = run.fully_masked_rows(),
        .nonfinite_requests = std::count_if(jobs.begin(), jobs.end(),
                                            [](const BatchJob* job) { return job->nonfinite(); })});
   for (BatchJob* job : jobs) job->Finish(timings, context_.cross_kv);

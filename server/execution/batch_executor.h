@@ -38,7 +38,7 @@ class BatchExecutor final : public BatchRunner {
   Jobs Gather(std::vector<BatchJob>& batch, EncoderRun& run);
   // Rows for the cross-attention of the batch: behind its hidden states, first those of the keys,
   // then those of the values.
-  static MemoryRows PlaceCrossKv(const std::vector<BatchJob>& batch);
+  static CrossKvRange PlaceCrossKv(const std::vector<BatchJob>& batch);
   void Describe(const Jobs& jobs);
   absl::Status ProjectCrossKv(const Jobs& jobs, EncoderRun& run);
   absl::StatusOr<MatrixView<const float>> RunEngine(const Jobs& jobs, EncoderRun& run);
@@ -54,8 +54,8 @@ class BatchExecutor final : public BatchRunner {
   std::vector<const AttentionBias*> bias_;
   std::vector<int32_t> positions_;
   std::vector<int32_t> wanted_rows_;  // empty: all
-  MemoryRows cross_kv_rows_ = {};
-  std::vector<AttentionMemory> cross_kv_;  // empty: all attend to themselves
+  CrossKvRange cross_kv_rows_ = {};
+  std::vector<CrossKv> cross_kv_;  // empty: all attend to themselves
   std::vector<HeadGates> head_gates_;
   std::vector<LinearState> states_;  // empty: none is a chunk of a sequence
 };

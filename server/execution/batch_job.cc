@@ -35,7 +35,7 @@ absl::Status RefuseNonfinite(const char* field, const CheckedTensor& tensor, int
 
 }  // namespace
 
-absl::Status BatchJob::Gather(EncoderRun& run, int64_t first_row, const MemoryRows& place,
+absl::Status BatchJob::Gather(EncoderRun& run, int64_t first_row, const CrossKvRange& place,
                               bool reject_nonfinite) {
   first_row_ = first_row;
   const ComputeRequest& compute = request();
@@ -71,7 +71,7 @@ absl::Status BatchJob::Gather(EncoderRun& run, int64_t first_row, const MemoryRo
   return status;
 }
 
-absl::Status BatchJob::GatherCrossKv(EncoderRun& run, const MemoryRows& place,
+absl::Status BatchJob::GatherCrossKv(EncoderRun& run, const CrossKvRange& place,
                                      bool reject_nonfinite) {
   const CrossKvRows& input = *request().cross_kv_rows();
   const int64_t count = input.layout.tokens();
@@ -85,19 +85,19 @@ absl::Status BatchJob::GatherCrossKv(EncoderRun& run, const MemoryRows& place,
                     reject_nonfinite);
 }
 
-AttentionMemory BatchJob::CrossKvOf(const AttentionMemory& projected, int64_t sequence) const {
+CrossKv BatchJob::CrossKvOf(const CrossKv& projected, int64_t sequence) const {
   const RegisteredCrossKv* registered = request().registered();
   const TokenLayout& layout = request().key_layout();
   const int64_t own = request().key_sequence(sequence), count = layout.length(own);
   const int64_t first = layout.cu_seqlens[own] + (registered ? 0 : first_cross_kv_row_);
-  AttentionMemory own_kv;
+  CrossKv own_kv;
   own_kv.keys = (registered ? registered->keys() : projected.keys).Rows(first, count);
   own_kv.values = (registered ? registered->values() : projected.values).Rows(first, count);
   if (!layout.leading) own_kv.positions = layout.positions_of(own);
   return own_kv;
 }
 
-void BatchJob::KeepCrossKv(const AttentionMemory& projected) {
+void BatchJob::KeepCrossKv(const CrossKv& projected) {
   const Registration* made = std::get_if<Registration>(&request().operation);
   if (made == nullptr) return;
   RegisteredCrossKv& kept = *made->cross_kv;
@@ -119,7 +119,7 @@ void BatchJob::AddFronts(const TokenLayout& features, MatrixView<float> rows, En
     const float* from = rows.row(features.cu_seqlens[b]);
     float* to = rows.row(layout.cu_seqlens[b + 1] - length);
     std::memmove(to, from, static_cast<size_t>(length * rows.stride) * sizeof(float));
-    run.AddFront(features.positions_of(b), first_row_ + layout.cu_seqlens[b]);
+    run.AddPrefixTokens(features.positions_of(b), first_row_ + layout.cu_seqlens[b]);
   }
 }
 

@@ -29,7 +29,7 @@ class BatchJob {
   // Copies the kept rows to rows [first_row, …) of the run's input, those of cross-attention to
   // where `place` ends so far, and the bias. INVALID_ARGUMENT names the first value that is
   // refused; only with `reject_nonfinite` are hidden states looked at in this way.
-  absl::Status Gather(EncoderRun& run, int64_t first_row, const MemoryRows& place,
+  absl::Status Gather(EncoderRun& run, int64_t first_row, const CrossKvRange& place,
                       bool reject_nonfinite);
 
   bool nonfinite() const { return nonfinite_; }
@@ -43,9 +43,9 @@ class BatchJob {
   }
 
   // Keys and values for a sequence of this job. `projected` has those of the whole batch.
-  AttentionMemory CrossKvOf(const AttentionMemory& projected, int64_t sequence) const;
+  CrossKv CrossKvOf(const CrossKv& projected, int64_t sequence) const;
   // If the job is a Registration, copies its rows of `projected` to what is kept.
-  void KeepCrossKv(const AttentionMemory& projected);
+  void KeepCrossKv(const CrossKv& projected);
 
   // The buffer for the probabilities of this layer and of this job's sequence; null: not wanted.
   float* ProbabilitiesTarget(int64_t layer, int64_t sequence);
@@ -74,7 +74,7 @@ class BatchJob {
   };
 
   absl::Status GatherRows(const NamedRows& from, MatrixView<float> rows, bool reject_nonfinite);
-  absl::Status GatherCrossKv(EncoderRun& run, const MemoryRows& place, bool reject_nonfinite);
+  absl::Status GatherCrossKv(EncoderRun& run, const CrossKvRange& place, bool reject_nonfinite);
   void AddFronts(const TokenLayout& features, MatrixView<float> rows, EncoderRun& run);
   std::optional<ResponseTensor> MakeTensor(std::vector<int64_t> shape);
   std::optional<ResponseTensor> MakeTensor(std::vector<int64_t> shape, DataType dtype);

@@ -257,7 +257,9 @@ absl::StatusOr<int64_t> LargestRequestBytes(absl::Span<const OpenedModel> models
   for (const OpenedModel& model : models) {
     const ModelDescription& description = model.checkpoint.description;
     width = std::max(width, description.layer.widest_input());
-    if (description.front) width = std::max(width, description.front->feature_width);
+    if (const auto& patches = description.patch_embedding) {
+      width = std::max(width, patches->feature_width);
+    }
   }
   const std::optional<int64_t> bytes = CheckedMultiply(width * 4 + kBesideARow, max_request_tokens);
   // gRPC counts a message's bytes in an int.

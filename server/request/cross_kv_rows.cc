@@ -30,7 +30,7 @@ absl::StatusOr<CrossKvRows> CheckCrossKvRows(const v1::Memory& memory,
                                              const RequestPayloads& payloads,
                                              const CrossKvClaims& claims) {
   const LayerShape& layer = claims.layer;
-  absl::Status status = CheckTakesMemory(layer);
+  absl::Status status = CheckTakesCrossKv(layer);
   if (status.ok() && !memory.has_hidden_states()) {
     status = InvalidField("memory.hidden_states", "a tensor", "none");
   }
@@ -72,7 +72,7 @@ absl::StatusOr<CrossKvRows> CheckCrossKvRows(const v1::Memory& memory,
 }
 
 absl::Status CheckNeedsNoCrossKv(const LayerShape& layer) {
-  if (!layer.needs_memory()) return absl::OkStatus();
+  if (!layer.needs_cross_kv()) return absl::OkStatus();
   return InvalidField("memory",
                       absl::StrCat("one, with Attend, as queries are made of ", layer.hidden_size,
                                    " columns, keys of ", layer.key_inputs(), " and values of ",

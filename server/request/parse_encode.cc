@@ -219,7 +219,7 @@ absl::Status ParseTokenIds(const Request& request, const RequestPayloads& payloa
 // Checks that every row has a position in the model's table, where those of `tokens_before` come
 // first.
 absl::Status CheckTablePositions(const TokenLayout& layout, int64_t tokens_before,
-                                 const FrontShape& front) {
+                                 const PatchEmbeddingShape& front) {
   const int64_t positions = front.features();
   if (positions == 0) return absl::OkStatus();
   for (int64_t b = 0; b < layout.sequences; ++b) {
@@ -237,7 +237,7 @@ absl::Status CheckTablePositions(const TokenLayout& layout, int64_t tokens_befor
 absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared,
                            const ValidationContext& context, ComputeRequest& compute) {
   const int64_t max_tokens = context.limits.max_request_tokens;
-  const std::optional<FrontShape>& front = compute.description().front;
+  const std::optional<PatchEmbeddingShape>& front = compute.description().patch_embedding;
   if (!front) {
     return InvalidField("features", "none, as the model has nothing to put before or onto them",
                         "a tensor");
@@ -252,7 +252,7 @@ absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared
   if (!status.ok()) return status;
   FeatureRows features{std::get<CheckedTensor>(std::move(compute.input)),
                        std::move(compute.layout)};
-  compute.layout = WithRowsBefore(features.layout, front->own_rows());
+  compute.layout = WithRowsBefore(features.layout, front->prefix_tokens());
   if (front->positions > 0) {
     for (int32_t& position : features.layout.positions) {
       position += static_cast<int32_t>(TokensBefore(context));
@@ -260,10 +260,11 @@ absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared
   }
   compute.input = std::move(features);
   if (compute.layout.rows > max_tokens) {
-    return InvalidField("features",
-                        absl::StrCat("at most ", max_tokens, " tokens with the ", front->own_rows(),
-                                     " rows of the model before each sequence"),
-                        absl::StrCat(compute.layout.rows));
+    return InvalidField(
+        "features",
+        absl::StrCat("at most ", max_tokens, " tokens with the ", front->prefix_tokens(),
+                     " rows of the model before each sequence"),
+        absl::StrCat(compute.layout.rows));
   }
   return absl::OkStatus();
 }

@@ -36,7 +36,7 @@ namespace {
 
 // Checks that no sequence has more positions than attention that mixes keys was trained for.
 absl::Status CheckMixedPositions(const ComputeRequest& compute) {
-  const int64_t most = compute.description().layer.mixed_places;
+  const int64_t most = compute.description().layer.mixed_positions;
   for (int64_t b = 0; most > 0 && b < compute.layout.sequences; ++b) {
     const absl::Span<const int32_t> positions = compute.layout.positions_of(b);
     if (positions.empty()) continue;

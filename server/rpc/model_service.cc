@@ -76,11 +76,12 @@ void Describe(const ServedModel& model, v1::GetModelResponse& out) {
   }
   out.mutable_global_blocks()->Add(blocks.globals().begin(), blocks.globals().end());
   if (description.embeddings) Describe(*description.embeddings, *out.mutable_embeddings());
-  if (description.front) {
-    out.mutable_front()->set_own_rows(description.front->own_rows());
-    out.mutable_front()->set_features(description.front->features());
-    out.mutable_front()->set_needs_every(description.front->needs_every);
-    out.mutable_front()->set_feature_width(description.front->width(description.layer.hidden_size));
+  if (description.patch_embedding) {
+    out.mutable_front()->set_own_rows(description.patch_embedding->prefix_tokens());
+    out.mutable_front()->set_features(description.patch_embedding->features());
+    out.mutable_front()->set_needs_every(description.patch_embedding->needs_every);
+    out.mutable_front()->set_feature_width(
+        description.patch_embedding->width(description.layer.hidden_size));
   }
   if (description.pooling) {
     out.set_pooled_width(description.pooling->width(description.layer.hidden_size));

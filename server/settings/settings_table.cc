@@ -141,7 +141,7 @@ Rows RequestRows() {
   };
 }
 
-Rows MemoryRows() {
+Rows CrossKvRange() {
   const std::string group = "Registered memories";
   return {
       {group, "max-registered-bytes", "BYTES",
@@ -176,7 +176,7 @@ Rows LifeRows() {
 Rows MakeTable() {
   Rows table;
   for (auto* rows :
-       {ModelRows, NetworkRows, ComputeRows, QueueRows, RequestRows, MemoryRows, LifeRows}) {
+       {ModelRows, NetworkRows, ComputeRows, QueueRows, RequestRows, CrossKvRange, LifeRows}) {
     for (SettingRow& row : rows()) table.push_back(std::move(row));
   }
   return table;

@@ -14,8 +14,8 @@ namespace attendant {
 // "bf16", "bf16Emulated", "bf16OnTiles".
 std::string NameOf(const ComputeMode& mode);
 
-// Of these types, those that the CPU has units for, on its units: by oneDNN's products, and by our
-// own where there are any.
+// Of these types, those that the CPU has units for, on its units: by oneDNN's products, and by the
+// AMX GEMM where it exists.
 std::vector<ComputeMode> NativeModes(absl::Span<const ComputeType> types = kComputeTypes);
 
 // Of these types, those that can be emulated, emulated.

@@ -113,7 +113,7 @@ struct Family {
   bool scales_scores = true;        // by 1 / sqrt(head width)
   bool has_branch_scale = false;
   bool has_first_attention_norm = true;
-  bool front_is_grid = false;  // positions of the front are those of a grid of patches
+  bool patches_are_grid = false;  // positions are those of a grid of patches
   bool has_embedding_norm = true;
   bool always_projects_embeddings = false;
   bool embedding_norm_is_last = false;  // behind the projection

@@ -96,7 +96,7 @@ Family Vit() {
                .pooler_width = {"pooler_output_size"}},
       .biases = Biases::kAsInFile,
       .norm_placement = NormPlacement::kPre,
-      .front_is_grid = true,
+      .patches_are_grid = true,
       .names = VitNames(),
   };
 }
@@ -119,7 +119,7 @@ Family Dinov2() {
       .norm_epsilon = 1e-6f,
       .norm_placement = NormPlacement::kPre,
       .has_branch_scale = true,
-      .front_is_grid = true,
+      .patches_are_grid = true,
       .names = Dinov2Names(),
   };
 }

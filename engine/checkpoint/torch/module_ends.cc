@@ -85,12 +85,12 @@ ModuleEnds ReadModuleEnds(ConfigReader& config, Keys& keys) {
 
 void DescribeModuleEnds(const ModuleEnds& ends, WeightBinder& binder, ModelDescription& model) {
   if (!ends.input_projection.empty() || ends.sinusoids != Sinusoids::kNone) {
-    FrontShape front;
-    front.positions = ends.max_positions;
+    PatchEmbeddingShape patch_embedding;
+    patch_embedding.positions = ends.max_positions;
     if (!ends.input_projection.empty()) {
-      front.feature_width = SizeOf("input_projection", ends.input_projection, 1, binder);
+      patch_embedding.feature_width = SizeOf("input_projection", ends.input_projection, 1, binder);
     }
-    model.front = front;
+    model.patch_embedding = patch_embedding;
   }
   const int64_t width = model.layer.hidden_size;
   if (ends.sinusoids == Sinusoids::kHalves && (width < kNarrowestHalves || width % 2 != 0)) {

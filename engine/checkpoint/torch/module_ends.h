@@ -35,7 +35,7 @@ struct ModuleEnds {
 // max_positions, and puts those that may be there into `keys`.
 ModuleEnds ReadModuleEnds(ConfigReader& config, Keys& keys);
 
-// Adds front and classifier to what is known of the layers.
+// Adds patch embedding and classifier to what is known of the layers.
 void DescribeModuleEnds(const ModuleEnds& ends, WeightBinder& binder, ModelDescription& model);
 
 // Binds the weight if it is one of the ends; else false.

@@ -96,7 +96,7 @@ class GemmWorkspace::Impl {
     void Reserve(const PanelKernels& kernels);
     void Reserve(const Product& product);
     MatrixView<float> Run(const Panel& panel, const RowBlock& block, const Operand& x);
-    void MultiplyOnTiles(const Panel& panel, const RowBlock& block, const Operand& x);
+    void MultiplyOnAmx(const Panel& panel, const RowBlock& block, const Operand& x);
     // The rows of block `x_block` of x, followed by zeros up to the kernel's rows.
     const char* Stage(const PanelShape& shape, const RowBlock& block, const Operand& x,
                       int64_t x_block);
@@ -132,7 +132,7 @@ void GemmWorkspace::Impl::Worker::Reserve(const PanelKernels& kernels) {
   const PanelShape& shape = kernels.shape;
   for (const TileKernel& kernel : kernels.tiles) {
     Grow(y, kernel.rows * shape.width);
-    if (shape.on_tiles || memories.contains(&kernel.first)) continue;
+    if (shape.uses_amx || memories.contains(&kernel.first)) continue;
     Reserve(kernel.first);
     if (shape.products() > 1) Reserve(kernel.next);
     Grow(staged_x, kernel.rows * shape.k_block * onednn::ByteWidth(shape.element));
@@ -183,8 +183,8 @@ MatrixView<float> GemmWorkspace::Impl::Worker::Run(const Panel& panel, const Row
                                                    const Operand& x) {
   const PanelShape& shape = panel.kernels->shape;
   const MatrixView<float> result{y.data(), block.rows, shape.width, shape.width};
-  if (shape.on_tiles) {
-    MultiplyOnTiles(panel, block, x);
+  if (shape.uses_amx) {
+    MultiplyOnAmx(panel, block, x);
     return result;
   }
   const bool direct = block.rows == block.kernel->rows &&
@@ -197,24 +197,24 @@ MatrixView<float> GemmWorkspace::Impl::Worker::Run(const Panel& panel, const Row
   return result;
 }
 
-void GemmWorkspace::Impl::Worker::MultiplyOnTiles(const Panel& panel, const RowBlock& block,
-                                                  const Operand& x) {
+void GemmWorkspace::Impl::Worker::MultiplyOnAmx(const Panel& panel, const RowBlock& block,
+                                                const Operand& x) {
   const PanelShape& shape = panel.kernels->shape;
   const float* bias =
       shape.has_bias ? static_cast<const float*>(panel.bias.get_data_handle()) : nullptr;
   for (int64_t i = 0; i < shape.products(); ++i) {
     const Factors factors = shape.product(i);
-    MultiplyTiles({.element = shape.tile_element(),
-                   .in = shape.k_block,
-                   .width = shape.width,
-                   .rows = block.rows,
-                   .x = x.row(factors.x, block.begin),
-                   .x_row_bytes = x.row_stride,
-                   .weight = panel.blocks[factors.weights],
-                   .bias = i == 0 ? bias : nullptr,
-                   .add_to_y = i > 0,
-                   .y = y.data(),
-                   .y_stride = shape.width});
+    RunAmxGemm({.element = shape.amx_element(),
+                .in = shape.k_block,
+                .width = shape.width,
+                .rows = block.rows,
+                .x = x.row(factors.x, block.begin),
+                .x_row_bytes = x.row_stride,
+                .weight = panel.blocks[factors.weights],
+                .bias = i == 0 ? bias : nullptr,
+                .add_to_y = i > 0,
+                .y = y.data(),
+                .y_stride = shape.width});
   }
 }
 

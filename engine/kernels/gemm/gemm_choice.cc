@@ -12,8 +12,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "engine/kernels/gemm/amx_gemm.h"
 #include "engine/kernels/gemm/gemm.h"
-#include "engine/kernels/gemm/tile_products.h"
 #include "engine/kernels/isa.h"
 
 namespace attendant {
@@ -133,10 +133,10 @@ class Trials {
   std::map<std::pair<ComputeType, ProductShape>, double> speedups_ ABSL_GUARDED_BY(mutex_);
 };
 
-bool HasTileProducts(const ComputeMode& mode, const ProductShape& shape) {
+bool HasAmxGemm(const ComputeMode& mode, const ProductShape& shape) {
   if (mode.type == ComputeType::kF32 || mode.emulate || !HasAmxUnits()) return false;
-  return FillsTiles(mode.type == ComputeType::kInt8 ? TileElement::kInt8 : TileElement::kBf16,
-                    shape.k_block);
+  return FillsAmxTiles(mode.type == ComputeType::kInt8 ? AmxElement::kInt8 : AmxElement::kBf16,
+                       shape.k_block);
 }
 
 }  // namespace
@@ -158,7 +158,7 @@ double SpeedupOf(const Contest& contest, absl::FunctionRef<absl::Time()> now) {
 
 absl::StatusOr<GemmChoice> ChooseGemm(const ComputeMode& mode, const ProductShape& shape) {
   static Trials* const trials = new Trials;
-  if (mode.gemm == Gemm::kOneDnn || !HasTileProducts(mode, shape)) return GemmChoice();
+  if (mode.gemm == Gemm::kOneDnn || !HasAmxGemm(mode, shape)) return GemmChoice();
   if (mode.gemm == Gemm::kTiles) return GemmChoice{Gemm::kTiles};
   const absl::StatusOr<double> speedup = trials->Find(mode, shape);
   if (!speedup.ok()) return speedup.status();

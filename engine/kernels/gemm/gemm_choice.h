@@ -1,4 +1,4 @@
-// Whose products a linear layer uses: oneDNN's or our own.
+// The choice between oneDNN's matrix products and the AMX GEMM for a linear layer.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ struct ProductShape {
   friend auto operator<=>(const ProductShape&, const ProductShape&) = default;
 };
 
-// What `mode` asks for. kAuto is our own if the CPU has AMX, x fills its tiles, a trial gives the
-// bits that oneDNN's give, and both a few and many rows are faster by kWorthwhileSpeedup: so that
-// the choice, which noise may decide, changes no bit. kTiles is oneDNN's where x does not fill
+// What `mode` asks for. kAuto is the AMX GEMM if the CPU has AMX, x fills its tiles, a trial gives
+// the bits that oneDNN's give, and both a few and many rows are faster by kWorthwhileSpeedup: so
+// that the choice, which noise may decide, changes no bit. kTiles is oneDNN's where x does not fill
 // tiles. Trials are made once for each mode and shape, with up to 768 outputs. Thread-safe. Errors
 // are those of PackedLinear::Pack.
 inline constexpr double kWorthwhileSpeedup = 1.15;

@@ -19,7 +19,7 @@ using dnnl::memory;
 
 // oneDNN packs weights in blocks of 64 columns; a panel that ends inside one has a slow tail.
 constexpr int64_t kPanelWidthMultiple = 64;
-static_assert(kPanelWidth <= kMostTileColumns && kPanelWidth % kPanelWidthMultiple == 0);
+static_assert(kPanelWidth <= kMostAmxColumns && kPanelWidth % kPanelWidthMultiple == 0);
 constexpr int64_t kAlignment = 64;  // of each part of the packed weights, in bytes
 
 // Equal widths, save for the last.
@@ -89,7 +89,7 @@ absl::StatusOr<const PanelKernels*> PackedWeight::KernelsOf(int64_t columns, int
                            .parts = OperandParts(mode),
                            .element = ElementOf(mode),
                            .has_bias = mode.type != ComputeType::kInt8,
-                           .on_tiles = choice.gemm == Gemm::kTiles});
+                           .uses_amx = choice.gemm == Gemm::kTiles});
 }
 
 absl::Status PackedWeight::Choose() {
@@ -171,9 +171,9 @@ void PackedWeight::PackPanel(MatrixView<const float> weight, Panel& panel) {
   for (int64_t i = 0; i < shape.blocks(); ++i) {
     const int64_t k = i / shape.parts, part = i % shape.parts;
     char* const block = rows + part * part_bytes + k * k_block * element_bytes;
-    if (shape.on_tiles) {
-      PackTileWeight(shape.tile_element(), {block, stride * element_bytes, k_block, shape.width},
-                     panel.blocks[i]);
+    if (shape.uses_amx) {
+      PackAmxWeight(shape.amx_element(), {block, stride * element_bytes, k_block, shape.width},
+                    panel.blocks[i]);
       continue;
     }
     memory source(transposed, engine, block);

@@ -12,7 +12,7 @@ namespace attendant {
 struct Panel {
   int64_t begin;
   const PanelKernels* kernels;
-  // Of each block of the shape; the memories are oneDNN's view of them, none of our own products.
+  // Of each block of the shape; the memories are oneDNN's view of them, none of the AMX GEMM.
   std::vector<char*> blocks = {};
   std::vector<dnnl::memory> weights = {};
   dnnl::memory bias = {};

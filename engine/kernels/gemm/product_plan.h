@@ -21,11 +21,11 @@ struct ProductPlan {
   int64_t k_block;                      // columns of x that one product takes; the sums are added
   std::vector<int64_t> tile_rows = {};  // rows of the products' sizes, descending
   // The kernels of those sizes by oneDNN's names, such as "brg:avx512_core_bf16", each once; none
-  // of our own products.
+  // of the AMX GEMM.
   std::vector<std::string> implementations = {};
   Gemm gemm = Gemm::kOneDnn;  // or kTiles
-  // How often faster our own products were than oneDNN's; 0 if that was not timed, or if their bits
-  // differ.
+  // How many times as fast the AMX GEMM was as oneDNN's products; 0 if that was not timed, or if
+  // their bits differ.
   double tiles_speedup = 0;
 
   friend bool operator==(const ProductPlan&, const ProductPlan&) = default;

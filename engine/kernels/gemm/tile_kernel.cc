@@ -167,17 +167,17 @@ bool SumsAreExact(const PanelKernels& kernels) {
   });
 }
 
-std::unique_ptr<const PanelKernels> MakeOwnKernels(const PanelShape& shape) {
+std::unique_ptr<const PanelKernels> MakeAmxKernels(const PanelShape& shape) {
   auto kernels = std::make_unique<PanelKernels>();
   kernels->shape = shape;
-  kernels->weight_bytes = TileWeightBytes(shape.tile_element(), shape.k_block, shape.width);
+  kernels->weight_bytes = AmxWeightBytes(shape.amx_element(), shape.k_block, shape.width);
   for (const int64_t rows : kTileRows) kernels->tiles.push_back({.rows = rows});
   kernels->all_agree = true;
   return kernels;
 }
 
 absl::StatusOr<std::unique_ptr<const PanelKernels>> MakePanelKernels(const PanelShape& shape) {
-  if (shape.on_tiles) return MakeOwnKernels(shape);
+  if (shape.uses_amx) return MakeAmxKernels(shape);
   const onednn::SingleThreaded single_threaded;
   auto kernels = std::make_unique<PanelKernels>();
   kernels->shape = shape;

@@ -9,7 +9,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "engine/kernels/gemm/tile_products.h"
+#include "engine/kernels/gemm/amx_gemm.h"
 #include "engine/kernels/onednn.h"
 
 namespace attendant {
@@ -31,10 +31,10 @@ struct PanelShape {
   int64_t parts = 1;                                 // of x and W: 1 or 2
   onednn::DataType element = onednn::DataType::f32;  // of x and W
   bool has_bias = true;
-  bool on_tiles = false;  // our own products in place of oneDNN's; see tile_products.h
+  bool uses_amx = false;  // the AMX GEMM in place of oneDNN's products; see amx_gemm.h
 
-  TileElement tile_element() const {
-    return element == onednn::DataType::s8 ? TileElement::kInt8 : TileElement::kBf16;
+  AmxElement amx_element() const {
+    return element == onednn::DataType::s8 ? AmxElement::kInt8 : AmxElement::kBf16;
   }
   int64_t blocks() const { return in / k_block * parts; }
   // Products that y is the sum of, in this order. Of two parts without that of the low ones, which
@@ -61,7 +61,7 @@ struct Product {
 // y[rows, width] = x[rows, in] W + b, one product of blocks after the other.
 struct TileKernel {
   int64_t rows;
-  // Not of our own products, which need nothing prepared.
+  // Only of oneDNN: the AMX GEMM needs nothing prepared.
   Product first = {};  // y = x W + b
   Product next = {};   // y += x W; only if there is more than one product
 };
@@ -77,9 +77,10 @@ struct PanelKernels {
   bool all_agree;  // every size that was tried is there
 };
 
-// Makes and checks the kernels of a shape at the first call, and finds them at later ones. Our own
-// are clean by construction. Thread-safe. INTERNAL if oneDNN refuses. FAILED_PRECONDITION if sums
-// of int8 are not exact: kernels for CPUs without VNNI add pairs of products in 16 bits.
+// Makes and checks the kernels of a shape at the first call, and finds them at later ones. Those
+// of the AMX GEMM are clean by construction. Thread-safe. INTERNAL if oneDNN refuses.
+// FAILED_PRECONDITION if sums of int8 are not exact: kernels for CPUs without VNNI add pairs of
+// products in 16 bits.
 absl::StatusOr<const PanelKernels*> FindPanelKernels(const PanelShape& shape);
 
 // The first of `k_blocks` (at least one) that is clean, or else the first of all. Errors are those

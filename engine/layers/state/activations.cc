@@ -40,8 +40,8 @@ struct Activations::Shapes {
       places = {std::min(rows.value(), kFeedForwardRows), CheckedSize(taps) * layer.hidden_size};
       convolved = {rows, layer.hidden_size};
     }
-    if (model.front && model.front->feature_width > 0) {
-      embedded = {rows, model.front->feature_width};
+    if (model.patch_embedding && model.patch_embedding->feature_width > 0) {
+      embedded = {rows, model.patch_embedding->feature_width};
     }
   }
 

@@ -38,11 +38,11 @@ ModelDescription FullModel() {
   model.layer.has_second_attention_norm = true;
   model.layer.relative_positions = {RelativePositions::kBuckets, 8, 10};
   model.layer.convolution = {.taps = 3, .groups = 2};
-  model.front = {.has_class = true,
-                 .has_distillation = true,
-                 .registers = 3,
-                 .positions = 6,
-                 .has_norm = true};
+  model.patch_embedding = {.has_class = true,
+                           .has_distillation = true,
+                           .registers = 3,
+                           .positions = 6,
+                           .has_norm = true};
   model.has_exit_norm = true;
   model.pooling = {.modes = {PoolingMode::kMean}, .dense_width = 5};
   model.classifier = {.modes = {PoolingMode::kFirstToken},
@@ -426,14 +426,15 @@ TEST(DescriptionTest, RefusesASecondLinearLayerWithoutAFirst) {
 
 TEST(DescriptionTest, RefusesFrontsThatDoNotFit) {
   ModelDescription model = SmallModel(1, 2, 8);
-  for (const FrontShape& front :
-       {FrontShape{.has_distillation = true}, FrontShape{.has_class = true, .positions = 1}}) {
-    model.front = front;
+  for (const PatchEmbeddingShape& shape :
+       {PatchEmbeddingShape{.has_distillation = true},
+        PatchEmbeddingShape{.has_class = true, .positions = 1}}) {
+    model.patch_embedding = shape;
     EXPECT_THAT(RefusalOf(model), HasSubstr("expected a front with positions for its tokens"));
   }
-  model.front = {.feature_width = -1};
+  model.patch_embedding = {.feature_width = -1};
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected a linear layer for features"));
-  model.front = {.has_class = true, .registers = -1};
+  model.patch_embedding = {.has_class = true, .registers = -1};
   EXPECT_THAT(RefusalOf(model), HasSubstr("sizes that are negative or overflow"));
 }
 

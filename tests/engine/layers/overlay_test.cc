@@ -21,7 +21,7 @@ ModelDescription ModelWithNorms() {
   model.embeddings = {.width = 16, .vocabulary = 20, .positions = 10};
   model.layer.has_query_key_norms = true;
   model.layer.has_second_attention_norm = true;
-  model.front = {.has_class = true, .has_norm = true};
+  model.patch_embedding = {.has_class = true, .has_norm = true};
   model.has_exit_norm = true;
   model.classifier = {
       .modes = {PoolingMode::kFirstToken}, .dense_width = 7, .has_dense_norm = true};

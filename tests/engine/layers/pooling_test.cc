@@ -168,7 +168,7 @@ class PoolAsDescribedTest : public ::testing::Test {
 // A class token, two registers and two patches.
 TEST_F(PoolAsDescribedTest, AHeadMayLookAtTheClassTokenAndThePatches) {
   ModelDescription model = SmallModel(1, 1, 2);
-  model.front = {.has_class = true, .registers = 2};
+  model.patch_embedding = {.has_class = true, .registers = 2};
   model.classifier = {.modes = {PoolingMode::kFirstToken, PoolingMode::kFeatureMean},
                       .dense_width = 1};
   MemoryWeights weights = RandomWeights(model, 1);

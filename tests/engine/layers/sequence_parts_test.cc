@@ -213,11 +213,11 @@ TEST(SequencePartsRefusalTest, NamesWhatDoesNotGoTokenByToken) {
 TEST(WhyNotInPartsTest, LooksAtWhatComesBeforeTheLayersToo) {
   ModelDescription model = FastModel();
   EXPECT_EQ(WhyNotInParts(model), "");
-  model.front = {.has_class = true};
+  model.patch_embedding = {.has_class = true};
   EXPECT_EQ(WhyNotInParts(model), "it puts rows or positions of its own onto whole sequences");
-  model.front = {.feature_width = 3, .positions = 9};
+  model.patch_embedding = {.feature_width = 3, .positions = 9};
   EXPECT_EQ(WhyNotInParts(model), "");
-  model.front.reset();
+  model.patch_embedding.reset();
   model.embeddings = EmbeddingShape{.has_neighbours = true};
   EXPECT_EQ(WhyNotInParts(model), "its embeddings look at the tokens beside each");
   model.layer.convolution.taps = 3;

@@ -63,7 +63,7 @@ std::vector<Kind> Kinds() {
     return [kind](ModelDescription& model) {
       model.layer.attention = kind;
       model.layer.mixed_keys = kind == AttentionKind::kLinformer ? 20 : 0;
-      model.layer.mixed_places = kind == AttentionKind::kLinformer ? kTokens : 0;
+      model.layer.mixed_positions = kind == AttentionKind::kLinformer ? kTokens : 0;
     };
   };
   return {
@@ -132,12 +132,12 @@ class SteadyKindTest : public ::testing::TestWithParam<std::tuple<Kind, ComputeT
          {AttendStage::kContext, AttendStage::kProjected, AttendStage::kBlock}) {
       EXPECT_TRUE(run_.Attend(1, stage, {.cu_seqlens = bounds, .bias = {}}, nobody_).ok());
     }
-    if (!model_.layer.takes_memory()) return;
-    const auto memory = run_.ProjectMemory(1, {.first_key = 96, .first_value = 160, .rows = 50});
-    ASSERT_TRUE(memory.ok());
-    const AttentionMemory memories[] = {*memory, *memory, *memory};
+    if (!model_.layer.takes_cross_kv()) return;
+    const auto cross_kv = run_.ProjectCrossKv(1, {.first_key = 96, .first_value = 160, .rows = 50});
+    ASSERT_TRUE(cross_kv.ok());
+    const CrossKv cross_kvs[] = {*cross_kv, *cross_kv, *cross_kv};
     EXPECT_TRUE(run_.Attend(1, AttendStage::kBlock,
-                            {.cu_seqlens = bounds, .bias = {}, .memory = memories}, nobody_)
+                            {.cu_seqlens = bounds, .bias = {}, .cross_kv = cross_kvs}, nobody_)
                     .ok());
   }
 
@@ -216,7 +216,7 @@ TEST(SteadyStateTest, NothingThatARequestAsksForAllocates) {
   }
 }
 
-// Of widths that fill the tiles of our own products, which no counter of oneDNN's sees.
+// Widths fill the tiles of the AMX GEMM, which no counter of oneDNN's sees.
 TEST(SteadyStateTest, NeitherProductsAllocate) {
   for (const ComputeMode& mode : NativeModes()) {
     const ModelDescription model = SmallModel(2, 4, 16);
@@ -246,7 +246,8 @@ TEST(SteadyStateTest, EntriesAllocateNothing) {
   EncoderRun texts(LoadEncoder(model, weights), kTokens, 2);
   const std::vector<int32_t> ids(100, 7);
   model.embeddings.reset();
-  model.front = {.feature_width = 20, .has_class = true, .positions = 101, .has_norm = true};
+  model.patch_embedding = {
+      .feature_width = 20, .has_class = true, .positions = 101, .has_norm = true};
   weights = RandomWeights(model, 1);
   EncoderRun images(LoadEncoder(model, weights), kTokens, 2);
   std::vector<int32_t> places(100);
@@ -256,7 +257,7 @@ TEST(SteadyStateTest, EntriesAllocateNothing) {
     const MatrixView<float> features = images.FeatureRows(1, 100);
     for (int64_t r = 0; r < 100; ++r) std::fill_n(features.row(r), features.cols, 0.5f);
     images.ProjectFeatures(1, 100);
-    images.AddFront(places, 0);
+    images.AddPrefixTokens(places, 0);
   };
   enter();
   const AllocationCounter allocations;

@@ -77,7 +77,7 @@ TEST(ReportJsonTest, HoldsFrontsWindowsAndHeads) {
   model.layer.pattern.listed = BlockLists({{3, 0}, {2, 7}}, {5});
   model.layer.heads = 3;
   model.variants = {{.has_window = false}, {.has_window = true, .pruned_heads = {1}}};
-  model.front = {.registers = 2};
+  model.patch_embedding = {.registers = 2};
   model.classifier = {.modes = {PoolingMode::kMean}, .dense_width = 3};
   const json description = json::parse(ToJson(report))["description"];
   EXPECT_EQ(description["layer"]["window"], 8);

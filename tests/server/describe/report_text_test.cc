@@ -65,7 +65,7 @@ TEST(ReportTextTest, DescribesFrontsWindowsAndHeads) {
   EXPECT_THAT(ToText(report), Not(HasSubstr("\nfeatures ")));
   EXPECT_THAT(ToText(report), Not(HasSubstr("\nclassifier ")));
   model.layer.window = 64;
-  model.front = {.has_class = true, .positions = 10, .needs_every = true};
+  model.patch_embedding = {.has_class = true, .positions = 10, .needs_every = true};
   model.classifier = {.modes = {PoolingMode::kFirstToken}, .dense_width = 3};
   const std::vector<std::string> lines = Lines(report);
   EXPECT_THAT(lines, Contains("window              64 tokens either way, in 1 layers"));

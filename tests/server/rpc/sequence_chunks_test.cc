@@ -28,7 +28,7 @@ ServedModels Models() {
   models.merge(ModelOf("fast", fast));
   fast.embeddings.reset();
   fast.pooling.reset();
-  fast.front = {.feature_width = 5, .positions = 20};
+  fast.patch_embedding = {.feature_width = 5, .positions = 20};
   models.merge(ModelOf("framed", fast));
   return models;
 }

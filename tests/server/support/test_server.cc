@@ -72,7 +72,8 @@ ServedModels MakeModels() {
   patches.layer.pattern = {
       .first_global = 1, .full_up_to = 2, .listed = BlockLists({{9, 2}, {4, 11}}, {30})};
   patches.variants = {{.has_window = false}, {.has_window = true}};
-  patches.front = {.has_class = true, .registers = 2, .positions = 4, .needs_every = true};
+  patches.patch_embedding = {
+      .has_class = true, .registers = 2, .positions = 4, .needs_every = true};
   testing::MemoryWeights patch_weights = testing::RandomWeights(patches, 8);
   AddModel("patches", patches, patch_weights, {}, models);
   ModelDescription linear = models["tiny"]->encoder->description();
@@ -82,7 +83,7 @@ ServedModels MakeModels() {
   AddModel("linear", linear, linear_weights, {}, models);
   linear.family = "mixed";
   linear.layer.attention = AttentionKind::kLinformer;
-  linear.layer.mixed_keys = linear.layer.mixed_places = 2;
+  linear.layer.mixed_keys = linear.layer.mixed_positions = 2;
   testing::MemoryWeights mixed_weights = testing::RandomWeights(linear, 9);
   AddModel("mixed", linear, mixed_weights, {}, models);
   return models;

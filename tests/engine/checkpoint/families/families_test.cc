@@ -495,9 +495,9 @@ TEST(Families, VitHasNoEmbeddingsForIds) {
   EXPECT_FALSE(model.embeddings.has_value());
   EXPECT_EQ(model.layer.norm_placement, NormPlacement::kPre);
   EXPECT_TRUE(model.has_exit_norm);
-  const FrontShape expected = {.has_class = true, .positions = 5, .needs_every = true};
-  EXPECT_EQ(model.front, expected);
-  EXPECT_EQ(model.front->features(), 4);
+  const PatchEmbeddingShape expected = {.has_class = true, .positions = 5, .needs_every = true};
+  EXPECT_EQ(model.patch_embedding, expected);
+  EXPECT_EQ(model.patch_embedding->features(), 4);
 }
 
 TEST(Families, VitPoolsWithTheActivationOfItsConfig) {
@@ -536,8 +536,8 @@ TEST(Families, WhisperHasAFixedEpsilonAndKeysWithoutBias) {
 TEST(Families, Wav2Vec2HasEitherOrderOfNorms) {
   EXPECT_EQ(Describe(Tiny("wav2vec2")).layer.norm_placement, NormPlacement::kPost);
   EXPECT_FALSE(Describe(Tiny("wav2vec2")).has_exit_norm);
-  EXPECT_TRUE(Describe(Tiny("wav2vec2")).front->has_norm);
-  EXPECT_FALSE(Describe(Tiny("wav2vec2_norm_first")).front.has_value());
+  EXPECT_TRUE(Describe(Tiny("wav2vec2")).patch_embedding->has_norm);
+  EXPECT_FALSE(Describe(Tiny("wav2vec2_norm_first")).patch_embedding.has_value());
   EXPECT_EQ(Describe(Tiny("wav2vec2_norm_first")).layer.norm_placement, NormPlacement::kPre);
   EXPECT_TRUE(Describe(Tiny("wav2vec2_norm_first")).has_exit_norm);
 }

@@ -69,7 +69,7 @@ TEST(ModuleEndsTest, PutLayersBeforeAndBehindTheModule) {
   absl::StatusOr<Checkpoint> checkpoint = Open(WithEnds(), folder);
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   const ModelDescription& model = checkpoint->description;
-  EXPECT_EQ(model.front, (FrontShape{.feature_width = 7, .positions = 6}));
+  EXPECT_EQ(model.patch_embedding, (PatchEmbeddingShape{.feature_width = 7, .positions = 6}));
   PoolingDescription head;
   head.modes = {PoolingMode::kMean};
   head.dense_width = 3;

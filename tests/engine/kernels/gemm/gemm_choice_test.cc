@@ -24,10 +24,10 @@ TEST(ChooseGemmTest, HasNoProductsOfOurOwnForFloat32) {
 }
 
 TEST(ChooseGemmTest, FollowsTheModeWhereThereAreTiles) {
-  const Gemm own = HasAmxUnits() ? Gemm::kTiles : Gemm::kOneDnn;
+  const Gemm amx = HasAmxUnits() ? Gemm::kTiles : Gemm::kOneDnn;
   for (const ComputeType type : {ComputeType::kBf16x3, ComputeType::kBf16, ComputeType::kInt8}) {
     EXPECT_EQ(Chosen({type, false, Gemm::kOneDnn}), Gemm::kOneDnn);
-    EXPECT_EQ(Chosen({type, false, Gemm::kTiles}), own);
+    EXPECT_EQ(Chosen({type, false, Gemm::kTiles}), amx);
     EXPECT_EQ(Chosen({type, false, Gemm::kTiles}, {48, 64, 48}), Gemm::kOneDnn)
         << "tiles that are not full";
   }

@@ -1,4 +1,4 @@
-#include "engine/kernels/gemm/tile_products.h"
+#include "engine/kernels/gemm/amx_gemm.h"
 
 #include <algorithm>
 #include <cassert>
@@ -9,33 +9,33 @@
 // foreach_target.h comes before whatever it includes once per target.
 // clang-format off
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "engine/kernels/gemm/tile_products.cc"
+#define HWY_TARGET_INCLUDE "engine/kernels/gemm/amx_gemm.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "engine/kernels/amx_tiles-inl.h"
 #include "engine/kernels/simd-inl.h"
 // clang-format on
 
-#ifndef ATTENDANT_ENGINE_KERNELS_TILE_PRODUCTS_CC_
-#define ATTENDANT_ENGINE_KERNELS_TILE_PRODUCTS_CC_
+#ifndef ATTENDANT_ENGINE_KERNELS_AMX_GEMM_CC_
+#define ATTENDANT_ENGINE_KERNELS_AMX_GEMM_CC_
 namespace attendant {
 namespace {
 
 // The packed weight: stretch after stretch of kStretchSteps steps in depth (the last one may be
 // shorter), in each group after group of kGroupColumns columns, in each step after step two tiles
-// side by side. MultiplyTiles reads it from the first byte to the last, once for every 32 rows.
+// side by side. RunAmxGemm reads it from the first byte to the last, once for every 32 rows.
 constexpr int64_t kStepBytes = 64;  // of x and of a column of W
 constexpr int64_t kTileBytes = 1024;
 constexpr int64_t kStretchSteps = 8;  // 32 rows of x are 16 KiB
 constexpr int64_t kGroupColumns = 32;
 constexpr int64_t kGroupRows = 32;
 
-int64_t ElementBytes(TileElement element) { return element == TileElement::kBf16 ? 2 : 1; }
-int64_t Steps(TileElement element, int64_t in) { return in * ElementBytes(element) / kStepBytes; }
+int64_t ElementBytes(AmxElement element) { return element == AmxElement::kBf16 ? 2 : 1; }
+int64_t Steps(AmxElement element, int64_t in) { return in * ElementBytes(element) / kStepBytes; }
 int64_t Groups(int64_t width) { return CeilDivide(width, kGroupColumns); }
 
 }  // namespace
 }  // namespace attendant
-#endif  // ATTENDANT_ENGINE_KERNELS_TILE_PRODUCTS_CC_
+#endif  // ATTENDANT_ENGINE_KERNELS_AMX_GEMM_CC_
 
 HWY_BEFORE_NAMESPACE();
 namespace attendant {
@@ -66,7 +66,7 @@ struct Place {
 // vector units idle.
 class Delivery {
  public:
-  explicit Delivery(const TileProduct& product) : product_(product) {}
+  explicit Delivery(const AmxGemm& product) : product_(product) {}
 
   void Begin(const float* sums, const Place& place) {
     sums_ = sums;
@@ -103,7 +103,7 @@ class Delivery {
     StoreFirst(sum, y, some);
   }
 
-  const TileProduct& product_;
+  const AmxGemm& product_;
   const float* sums_ = nullptr;
   Place place_ = {};
   int64_t row_ = 0;
@@ -114,7 +114,7 @@ class Delivery {
 template <class Tiles>
 class Multiplier {
  public:
-  explicit Multiplier(const TileProduct& product)
+  explicit Multiplier(const AmxGemm& product)
       : product_(product),
         steps_(Steps(product.element, product.in)),
         groups_(Groups(product.width)),
@@ -229,18 +229,18 @@ class Multiplier {
     if (pending_.finished) delivery_.Begin(pending_.sums, pending_.place);
   }
 
-  const TileProduct& product_;
+  const AmxGemm& product_;
   const int64_t steps_;
   const int64_t groups_;
   Delivery delivery_;
   bool is_first_pass_ = true;
-  alignas(64) float sums_[kMostTileColumns / kGroupColumns * kGroupFloats];
+  alignas(64) float sums_[kMostAmxColumns / kGroupColumns * kGroupFloats];
   // At first nothing: zeros to where the first sums will be.
   Pending pending_ = {sums_, false, {}};
 };
 
-void Multiply(const TileProduct& product) {
-  if (product.element == TileElement::kBf16) {
+void Multiply(const AmxGemm& product) {
+  if (product.element == AmxElement::kBf16) {
     Multiplier<Bf16Tiles>(product).Run();
   } else {
     Multiplier<Int8Tiles>(product).Run();
@@ -250,7 +250,7 @@ void Multiply(const TileProduct& product) {
 #else
 
 // No CPU with AMX gets here.
-void Multiply(const TileProduct&) { assert(false); }
+void Multiply(const AmxGemm&) { assert(false); }
 
 #endif
 
@@ -264,19 +264,19 @@ namespace attendant {
 
 HWY_EXPORT(Multiply);
 
-bool FillsTiles(TileElement element, int64_t in) {
+bool FillsAmxTiles(AmxElement element, int64_t in) {
   return in * ElementBytes(element) % kStepBytes == 0;
 }
 
-int64_t TileWeightBytes(TileElement element, int64_t in, int64_t width) {
+int64_t AmxWeightBytes(AmxElement element, int64_t in, int64_t width) {
   return Steps(element, in) * Groups(width) * 2 * kTileBytes;
 }
 
-void PackTileWeight(TileElement element, const TileWeightRows& rows, char* packed) {
+void PackAmxWeight(AmxElement element, const AmxWeightRows& rows, char* packed) {
   // A tile's element: as many of the depth as there are in four bytes.
   constexpr int64_t kQuad = 4;
   const int64_t steps = Steps(element, rows.in), groups = Groups(rows.width);
-  std::memset(packed, 0, static_cast<size_t>(TileWeightBytes(element, rows.in, rows.width)));
+  std::memset(packed, 0, static_cast<size_t>(AmxWeightBytes(element, rows.in, rows.width)));
   for (int64_t column = 0; column < rows.width; ++column) {
     const char* row = rows.data + column * rows.row_bytes;
     const int64_t group = column / kGroupColumns, place = column % kGroupColumns;
@@ -292,9 +292,9 @@ void PackTileWeight(TileElement element, const TileWeightRows& rows, char* packe
   }
 }
 
-void MultiplyTiles(const TileProduct& product) {
-  assert(FillsTiles(product.element, product.in));
-  assert(product.width <= kMostTileColumns && product.rows % 16 == 0);
+void RunAmxGemm(const AmxGemm& product) {
+  assert(FillsAmxTiles(product.element, product.in));
+  assert(product.width <= kMostAmxColumns && product.rows % 16 == 0);
   if (product.rows > 0) HWY_DYNAMIC_DISPATCH(Multiply)(product);
 }
 

@@ -1,4 +1,4 @@
-// What a model makes of the rows of patches or frames that it is given.
+// The patch embedding: what a model makes of rows of features, which are patches or frames.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,18 @@
 namespace attendant {
 
 // Immutable, thread-safe.
-class Front {
+class PatchEmbedding {
  public:
-  static absl::StatusOr<Front> Load(const FrontShape& shape, const LayerShape& layer,
-                                    WeightLoader& loader);
+  static absl::StatusOr<PatchEmbedding> Load(const PatchEmbeddingShape& shape,
+                                             const LayerShape& layer, WeightLoader& loader);
 
-  // Brings as many features, from the first row of embedded() on, to the rows of `target` [rows,
-  // E]; the model has that linear layer.
+  // target [rows, E] = the projection of as many features, from the first row of embedded() on. The
+  // model has that linear layer.
   void Project(MatrixView<float> target, RunState& run) const;
 
-  // Makes what enters layer 0 of one sequence. rows: [own_rows + features, E], the features in
-  // place; positions: one for each of them.
+  // Makes the input of layer 0 of one sequence: writes the prefix tokens to the first rows, and
+  // adds positions and norm. rows: [prefix_tokens + features, E], the features already in their
+  // rows; positions: one for each feature.
   void Apply(absl::Span<const int32_t> positions, MatrixView<float> rows, RunState& run) const;
 
   // Those that the loader's source has; see WeightLoader::ReplaceNorm.
@@ -36,9 +37,9 @@ class Front {
   int64_t bytes() const;
 
  private:
-  FrontShape shape_;
+  PatchEmbeddingShape shape_;
   std::optional<PackedLinear> projection_;  // [E, feature_width]
-  SharedBuffer<float> own_rows_;            // [own_rows, E], positions added
+  SharedBuffer<float> prefix_tokens_;       // [prefix_tokens, E], positions added
   SharedBuffer<float> positions_;           // [features, E], or of size 0
   std::optional<NormParameters> norm_;
 };

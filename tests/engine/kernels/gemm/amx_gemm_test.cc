@@ -1,4 +1,4 @@
-#include "engine/kernels/gemm/tile_products.h"
+#include "engine/kernels/gemm/amx_gemm.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,18 +19,18 @@ namespace {
 using testing::ElementsAreArray;
 
 TEST(TileWeightTest, TakesWholeStepsOf64Bytes) {
-  EXPECT_TRUE(FillsTiles(TileElement::kBf16, 32));
-  EXPECT_TRUE(FillsTiles(TileElement::kBf16, 768));
-  EXPECT_FALSE(FillsTiles(TileElement::kBf16, 16));
-  EXPECT_FALSE(FillsTiles(TileElement::kBf16, 312));
-  EXPECT_TRUE(FillsTiles(TileElement::kInt8, 64));
-  EXPECT_FALSE(FillsTiles(TileElement::kInt8, 32));
+  EXPECT_TRUE(FillsAmxTiles(AmxElement::kBf16, 32));
+  EXPECT_TRUE(FillsAmxTiles(AmxElement::kBf16, 768));
+  EXPECT_FALSE(FillsAmxTiles(AmxElement::kBf16, 16));
+  EXPECT_FALSE(FillsAmxTiles(AmxElement::kBf16, 312));
+  EXPECT_TRUE(FillsAmxTiles(AmxElement::kInt8, 64));
+  EXPECT_FALSE(FillsAmxTiles(AmxElement::kInt8, 32));
 }
 
 TEST(TileWeightTest, IsPaddedToWholePairsOfTiles) {
-  EXPECT_EQ(TileWeightBytes(TileElement::kBf16, 768, 192), 768 * 192 * 2);
-  EXPECT_EQ(TileWeightBytes(TileElement::kBf16, 32, 1), 2048);
-  EXPECT_EQ(TileWeightBytes(TileElement::kInt8, 64, 33), 4096);
+  EXPECT_EQ(AmxWeightBytes(AmxElement::kBf16, 768, 192), 768 * 192 * 2);
+  EXPECT_EQ(AmxWeightBytes(AmxElement::kBf16, 32, 1), 2048);
+  EXPECT_EQ(AmxWeightBytes(AmxElement::kInt8, 64, 33), 4096);
 }
 
 // [32 columns, 64 elements] of 0, 1, 2, ...: its first tile has in each row two elements of the
@@ -39,9 +39,9 @@ TEST(TileWeightTest, LiesInTilesOfPairs) {
   constexpr int64_t kIn = 64, kWidth = 32;
   std::vector<uint16_t> weight(kWidth * kIn), packed(weight.size());
   std::iota(weight.begin(), weight.end(), uint16_t{0});
-  PackTileWeight(TileElement::kBf16,
-                 {reinterpret_cast<const char*>(weight.data()), 2 * kIn, kIn, kWidth},
-                 reinterpret_cast<char*>(packed.data()));
+  PackAmxWeight(AmxElement::kBf16,
+                {reinterpret_cast<const char*>(weight.data()), 2 * kIn, kIn, kWidth},
+                reinterpret_cast<char*>(packed.data()));
   for (int64_t pair = 0; pair < 16; ++pair) {
     for (int64_t column = 0; column < 16; ++column) {
       const uint16_t* found = &packed[pair * 32 + column * 2];
@@ -54,13 +54,13 @@ TEST(TileWeightTest, LiesInTilesOfPairs) {
 }
 
 // What the CPU at hand can compute.
-std::vector<TileElement> Elements() {
+std::vector<AmxElement> Elements() {
   if (!HasAmxUnits()) return {};
-  return {TileElement::kBf16, TileElement::kInt8};
+  return {AmxElement::kBf16, AmxElement::kInt8};
 }
 
-std::string NameOfElement(const testing::TestParamInfo<TileElement>& info) {
-  return info.param == TileElement::kBf16 ? "bf16" : "int8";
+std::string NameOfElement(const testing::TestParamInfo<AmxElement>& info) {
+  return info.param == AmxElement::kBf16 ? "bf16" : "int8";
 }
 
 struct Size {
@@ -70,9 +70,9 @@ struct Size {
 };
 
 // Elements are small integers: every sum is exact, in any order.
-class TileProductTest : public testing::TestWithParam<TileElement> {
+class AmxGemmTest : public testing::TestWithParam<AmxElement> {
  protected:
-  bool is_bf16() const { return GetParam() == TileElement::kBf16; }
+  bool is_bf16() const { return GetParam() == AmxElement::kBf16; }
   int64_t element_bytes() const { return is_bf16() ? 2 : 1; }
 
   // Rounds to integers in [-8, 8].
@@ -103,23 +103,23 @@ class TileProductTest : public testing::TestWithParam<TileElement> {
     ToElements(x, x_elements.data());
     std::vector<char> weight_elements(size.width * row_bytes);
     ToElements(weight, weight_elements.data());
-    const GuardedBuffer<char> packed(TileWeightBytes(GetParam(), size.in, size.width));
-    PackTileWeight(GetParam(), {weight_elements.data(), row_bytes, size.in, size.width},
-                   packed.data());
+    const GuardedBuffer<char> packed(AmxWeightBytes(GetParam(), size.in, size.width));
+    PackAmxWeight(GetParam(), {weight_elements.data(), row_bytes, size.in, size.width},
+                  packed.data());
     const GuardedBuffer<float> bias(size.width), y(size.rows * size.width);
     std::iota(bias.data(), bias.data() + size.width, 1.0f);
     std::fill_n(y.data(), y.size(), 7.0f);
-    MultiplyTiles({.element = GetParam(),
-                   .in = size.in,
-                   .width = size.width,
-                   .rows = size.rows,
-                   .x = x_elements.data(),
-                   .x_row_bytes = row_bytes,
-                   .weight = packed.data(),
-                   .bias = extras.bias ? bias.data() : nullptr,
-                   .add_to_y = extras.add_to_y,
-                   .y = y.data(),
-                   .y_stride = size.width});
+    RunAmxGemm({.element = GetParam(),
+                .in = size.in,
+                .width = size.width,
+                .rows = size.rows,
+                .x = x_elements.data(),
+                .x_row_bytes = row_bytes,
+                .weight = packed.data(),
+                .bias = extras.bias ? bias.data() : nullptr,
+                .add_to_y = extras.add_to_y,
+                .y = y.data(),
+                .y_stride = size.width});
     std::vector<float> numbers(y.data(), y.data() + y.size());
     if (is_bf16()) return numbers;
     for (float& number : numbers) {
@@ -149,7 +149,7 @@ class TileProductTest : public testing::TestWithParam<TileElement> {
 
 // One step of depth and several stretches of it, whole and cut; parts of a vector, of a tile and of
 // a group of columns; groups of one and of two tiles of rows.
-TEST_P(TileProductTest, IsExactInEverySize) {
+TEST_P(AmxGemmTest, IsExactInEverySize) {
   for (const int64_t in : {64, 128, 448, 512, 576, 1088}) {
     for (const int64_t width : {1, 15, 16, 17, 32, 50, 192}) {
       ExpectExact({in, width, 16}, {});
@@ -159,7 +159,7 @@ TEST_P(TileProductTest, IsExactInEverySize) {
   ExpectExact({128, 64, 256}, {});
 }
 
-TEST_P(TileProductTest, AddsBiasAndWhatIsThere) {
+TEST_P(AmxGemmTest, AddsBiasAndWhatIsThere) {
   if (!is_bf16()) return ExpectExact({64, 32, 16}, {});  // int8 has neither
   for (const int64_t in : {32, 64, 320, 768}) {
     ExpectExact({in, 50, 48}, {.bias = true});
@@ -168,7 +168,7 @@ TEST_P(TileProductTest, AddsBiasAndWhatIsThere) {
   }
 }
 
-TEST_P(TileProductTest, GivesARowTheSameBitsInEveryPlace) {
+TEST_P(AmxGemmTest, GivesARowTheSameBitsInEveryPlace) {
   constexpr Size kSize{768, 80, 96};
   std::vector<float> x = RandomValues(kSize.rows * kSize.in, 3);
   const std::vector<float> weight = RandomValues(kSize.width * kSize.in, 4);
@@ -179,7 +179,7 @@ TEST_P(TileProductTest, GivesARowTheSameBitsInEveryPlace) {
   }
 }
 
-TEST_P(TileProductTest, KeepsNanInItsRow) {
+TEST_P(AmxGemmTest, KeepsNanInItsRow) {
   if (!is_bf16()) return;
   constexpr Size kSize{64, 48, 48};
   std::vector<float> x = Integers(kSize.rows * kSize.in, 5);
@@ -194,8 +194,8 @@ TEST_P(TileProductTest, KeepsNanInItsRow) {
   }
 }
 
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TileProductTest);
-INSTANTIATE_TEST_SUITE_P(OfThisCpu, TileProductTest, testing::ValuesIn(Elements()), NameOfElement);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AmxGemmTest);
+INSTANTIATE_TEST_SUITE_P(OfThisCpu, AmxGemmTest, testing::ValuesIn(Elements()), NameOfElement);
 
 }  // namespace
 }  // namespace attendant

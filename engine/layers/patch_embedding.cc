@@ -1,4 +1,4 @@
-#include "engine/layers/front.h"
+#include "engine/layers/patch_embedding.h"
 
 #include <algorithm>
 #include <utility>
@@ -14,26 +14,26 @@ void AddRow(const float* row, int64_t width, float* sum) {
 
 }  // namespace
 
-absl::StatusOr<Front> Front::Load(const FrontShape& shape, const LayerShape& layer,
-                                  WeightLoader& loader) {
+absl::StatusOr<PatchEmbedding> PatchEmbedding::Load(const PatchEmbeddingShape& shape,
+                                                    const LayerShape& layer, WeightLoader& loader) {
   const int64_t width = layer.hidden_size;
-  Front front;
-  front.shape_ = shape;
+  PatchEmbedding patch_embedding;
+  patch_embedding.shape_ = shape;
   if (shape.feature_width > 0) {
     absl::StatusOr<PackedLinear> projection =
         loader.ReadLinear("front.projection", width, shape.feature_width);
     if (!projection.ok()) return projection.status();
-    front.projection_ = *std::move(projection);
+    patch_embedding.projection_ = *std::move(projection);
   }
-  AlignedBuffer<float> own_rows(shape.own_rows() * width);
+  AlignedBuffer<float> prefix_tokens(shape.prefix_tokens() * width);
   const auto read_rows = [&](const char* name, int64_t first, int64_t rows) {
     if (rows == 0) return absl::OkStatus();
     absl::StatusOr<AlignedBuffer<float>> read = loader.ReadTable(name, rows * width);
     if (!read.ok()) return read.status();
-    std::copy_n(read->data(), rows * width, own_rows.data() + first * width);
+    std::copy_n(read->data(), rows * width, prefix_tokens.data() + first * width);
     return absl::OkStatus();
   };
-  const int64_t first_register = shape.placed_rows();
+  const int64_t first_register = shape.prefix_positions();
   absl::Status status = read_rows("front.class", 0, shape.has_class ? 1 : 0);
   status.Update(read_rows("front.distillation", 1, shape.has_distillation ? 1 : 0));
   status.Update(read_rows("front.registers", first_register, shape.registers));
@@ -42,46 +42,49 @@ absl::StatusOr<Front> Front::Load(const FrontShape& shape, const LayerShape& lay
     absl::StatusOr<AlignedBuffer<float>> read =
         loader.ReadTable("front.positions", shape.positions * width);
     if (!read.ok()) return read.status();
-    AddRow(read->data(), shape.placed_rows() * width, own_rows.data());
+    AddRow(read->data(), shape.prefix_positions() * width, prefix_tokens.data());
     AlignedBuffer<float> positions(shape.features() * width);
-    std::copy_n(read->data() + shape.placed_rows() * width, positions.size(), positions.data());
-    front.positions_ = std::move(positions);
+    std::copy_n(read->data() + shape.prefix_positions() * width, positions.size(),
+                positions.data());
+    patch_embedding.positions_ = std::move(positions);
   }
-  front.own_rows_ = std::move(own_rows);
+  patch_embedding.prefix_tokens_ = std::move(prefix_tokens);
   if (shape.has_norm) {
     absl::StatusOr<NormParameters> norm =
         loader.ReadNorm("front.norm", width, layer.norm_kind, layer.norm_epsilon);
     if (!norm.ok()) return norm.status();
-    front.norm_ = *std::move(norm);
+    patch_embedding.norm_ = *std::move(norm);
   }
-  return front;
+  return patch_embedding;
 }
 
-void Front::Project(MatrixView<float> target, RunState& run) const {
+void PatchEmbedding::Project(MatrixView<float> target, RunState& run) const {
   run.ProjectEmbedded(*projection_, target);
 }
 
-void Front::Apply(absl::Span<const int32_t> positions, MatrixView<float> rows,
-                  RunState& run) const {
-  const int64_t own_rows = shape_.own_rows();
-  std::copy_n(own_rows_.data(), own_rows * rows.cols, rows.data);
+void PatchEmbedding::Apply(absl::Span<const int32_t> positions, MatrixView<float> rows,
+                           RunState& run) const {
+  const int64_t prefix_tokens = shape_.prefix_tokens();
+  std::copy_n(prefix_tokens_.data(), prefix_tokens * rows.cols, rows.data);
   if (positions_.size() > 0) {
     for (size_t i = 0; i < positions.size(); ++i) {
       AddRow(positions_.data() + positions[i] * rows.cols, rows.cols,
-             rows.row(own_rows + static_cast<int64_t>(i)));
+             rows.row(prefix_tokens + static_cast<int64_t>(i)));
     }
   }
   if (norm_) LayerNorm(run.team, rows, norm_->view(), rows);
 }
 
-absl::Status Front::ReplaceNorms(WeightLoader& loader) { return loader.ReplaceNorm(norm_); }
+absl::Status PatchEmbedding::ReplaceNorms(WeightLoader& loader) {
+  return loader.ReplaceNorm(norm_);
+}
 
-void Front::ReserveScratch(RunState& run) const {
+void PatchEmbedding::ReserveScratch(RunState& run) const {
   if (projection_) run.gemm.Reserve(*projection_, PaddedRows(run.max_tokens));
 }
 
-int64_t Front::bytes() const {
-  return (projection_ ? projection_->bytes() : 0) + own_rows_.bytes() + positions_.bytes() +
+int64_t PatchEmbedding::bytes() const {
+  return (projection_ ? projection_->bytes() : 0) + prefix_tokens_.bytes() + positions_.bytes() +
          (norm_ ? norm_->bytes() : 0);
 }
 
