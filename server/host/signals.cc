@@ -64,11 +64,11 @@ void KeepStopSignal() {
 
 void AwaitStopSignal() {
   StopSignals& state = State();
-  const auto came = [&state]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  const auto arrived = [&state]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     return state.first != absl::InfiniteFuture();
   };
   absl::MutexLock lock(&state.mutex);
-  state.mutex.Await(absl::Condition(&came));
+  state.mutex.Await(absl::Condition(&arrived));
 }
 
 }  // namespace attendant::server
