@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   try {
     return attendant::server::Run(std::vector<std::string>(argv + 1, argv + argc));
   } catch (const std::exception& error) {
-    // std::bad_alloc, say, because of a memory limit that the server does not know.
+    // This is std::bad_alloc if, for example, a memory limit applies that the server does not know.
     return attendant::server::Refuse(error.what());
   }
 }

@@ -124,7 +124,7 @@ class BatchQueue::Impl {
       return false;
     }
     batch = Remove(choice.take);
-    // The signals for the remaining jobs may have woken this thread instead of another one.
+    // The signals for the remaining jobs may have been used up, perhaps by this very thread.
     if (!jobs_.empty()) changed_.Signal();
     return true;
   }

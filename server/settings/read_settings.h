@@ -16,7 +16,7 @@ struct DescribeOptions {
   bool ranks = false;  // whether to compute the ranks of W_Q^T W_K
 };
 
-// What the command line asks the program to do.
+// The action that the command line requests, and the settings for it.
 struct SettingsRequest {
   enum class Kind { kServe, kDescribe, kHelp, kVersion } kind = Kind::kServe;
   // For kServe and kDescribe. For kDescribe, `models` holds only the model to be described, whose

@@ -11,8 +11,8 @@
 
 namespace attendant::server {
 
-// The slices of one received message, in order. They own its bytes. Payloads that point into the
-// message share them, and nobody changes them.
+// The slices of one received message, in order. They own its bytes, and are immutable and shared by
+// the payloads that point into the message.
 using MessageSlices = std::vector<grpc::Slice>;
 
 // A range of bytes of a message. A payload keeps the message alive. Copying one is cheap, because
@@ -20,7 +20,7 @@ using MessageSlices = std::vector<grpc::Slice>;
 // slices).
 class Payload {
  public:
-  Payload() = default;
+  Payload() = default;  // empty
   // Refers to the bytes [offset, offset + size) of `message`, which must contain them.
   Payload(std::shared_ptr<const MessageSlices> message, int64_t offset, int64_t size);
 

@@ -143,7 +143,7 @@ class HeadCopier {
     return ReadVarint(end, longest, value, bytes) && Append(bytes);
   }
 
-  // Reads the length of a length-delimited field and checks that so many bytes are left.
+  // Reads the length of a length-delimited field and checks that as many bytes are left.
   bool ReadLength(int64_t end, int64_t& length) {
     uint64_t value;
     std::string ignored;

@@ -97,8 +97,8 @@ std::map<int, Entries> Step(const Entries& payloads) {
   return groups;
 }
 
-// Appends every element of a repeated field, complete and in order. An element in two parts, as
-// Serialize writes singular fields, would be read as two elements.
+// Appends every element of a repeated field, complete and in order. An element that is written in
+// two parts would be read as two elements.
 void AppendElements(const Message& message, const FieldDescriptor* field, const Entries& payloads,
                     Rope& rope) {
   const Reflection& reflection = *message.GetReflection();
@@ -120,8 +120,7 @@ Rope Serialize(const Message& message, const Entries& payloads) {
     }
     return rope;
   }
-  // The fields with payloads follow all other fields. Those are small, so that copying them is
-  // cheap.
+  // The fields with payloads are written after all others, which are small and cheap to copy.
   const std::map<int, Entries> by_field = Step(payloads);
   const Reflection& reflection = *message.GetReflection();
   const std::unique_ptr<Message> others(message.New());

@@ -9,7 +9,8 @@
 
 namespace attendant::server {
 
-// `slices` must outlive the reader. The caller must not read beyond size().
+// Starts at the first byte of `slices`, which must outlive the reader. The caller must not read
+// beyond size().
 class SliceReader {
  public:
   explicit SliceReader(const MessageSlices& slices) : slices_(slices) {
