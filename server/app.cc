@@ -57,8 +57,9 @@ ServiceLimits ServiceLimitsOf(const Settings& settings, int64_t max_request_byte
   return limits;
 }
 
-// What gRPC may hold of requests: received, waiting and being computed, and a quarter more, for it
-// begins to hold back before the quota is full; admission is to refuse first.
+// Returns the quota, in bytes, of the memory in which gRPC holds requests that are being received,
+// wait, or are being computed. It is a quarter larger than these need, because gRPC slows down
+// before the quota is used up, and the admission should be the first to refuse requests.
 int64_t ReceiveQuota(const Settings& settings, const ThreadPlan& plan, int64_t max_request_bytes) {
   constexpr int64_t kConnections = int64_t{64} << 20;
   const int64_t requests =
@@ -77,7 +78,7 @@ absl::Status CheckPortFile(const std::string& path) {
   return CannotWritePortFile(path);
 }
 
-// Whole or not at all: it is written beside and moved.
+// The file is written under another name and then renamed, so that a reader never sees part of it.
 absl::Status WritePortFile(const std::string& path, int port, int http_port) {
   if (path.empty()) return absl::OkStatus();
   const std::string unfinished = path + ".new";
@@ -108,7 +109,7 @@ class App::Impl {
 
   ~Impl() {
     if (grpc_.server != nullptr && !admission_.closed()) Drain();
-    queue_.Close();  // or the instances would wait for work for ever
+    queue_.Close();  // so that the threads of instances_ end
   }
 
   absl::Status Start() {
@@ -122,12 +123,12 @@ class App::Impl {
     if (absl::Status status = CheckLimits(*opened); !status.ok()) return status;
 
     LogPlan();
-    std::optional<FreshPages> fresh_pages;  // of weights and activations
+    std::optional<FreshPages> fresh_pages;  // for weights and activations
     if (!plan_.nodes.empty()) fresh_pages.emplace();
     absl::StatusOr<ServedModels> models = LoadModels(*std::move(opened), plan_, clock_);
     if (!models.ok()) return models.status();
     models_ = *std::move(models);
-    KeepStopSignal();  // from here on there may be something to drain
+    KeepStopSignal();  // from here on there may be requests to drain
     if (absl::Status status = Serve(); !status.ok()) return status;
     ready_ = true;
     if (absl::Status status = WritePortFile(settings_.port_file, port(), http_port());
@@ -141,7 +142,7 @@ class App::Impl {
 
   void Drain() {
     ready_ = false;
-    grpc_.server->GetHealthCheckService()->Shutdown();  // NOT_SERVING for every name, for good
+    grpc_.server->GetHealthCheckService()->Shutdown();  // permanently NOT_SERVING for every name
     admission_.Close();
     service_->Drain();
     spdlog::info("draining: {} requests in flight", admission_.counts().inflight);
@@ -152,9 +153,10 @@ class App::Impl {
       spdlog::warn("drain timeout: {} requests are not answered and fail", late);
       queue_.FailAll(absl::UnavailableError("the server is stopping"));
     }
-    // New calls are refused by us so far, with UNAVAILABLE, which callers retry; gRPC's own end of
-    // them is CANCELLED, which they do not. And a connection that is closed with something unread
-    // on it drops the answers that are still under way. So: a moment for both, then close at once.
+    // Until Shutdown the service refuses new calls with UNAVAILABLE, which callers retry; Shutdown
+    // ends them with CANCELLED, which callers do not retry. Also, closing a connection that has
+    // unread data drops the answers that are still being sent on it. So wait for a moment to let
+    // both finish before closing everything at once.
     absl::SleepFor(std::min(kLinger, deadline - clock_.Now()));
     grpc_.server->Shutdown(std::chrono::system_clock::now());
     instances_.reset();
@@ -214,7 +216,7 @@ class App::Impl {
       runners.DecrementCount();
       return runner;
     });
-    runners.Wait();  // ready means that no request waits for memory or kernels to be made
+    runners.Wait();  // when ready, no request has to wait until memory and kernels are prepared
 
     GrpcServerOptions options;
     options.address = settings_.address;
@@ -238,7 +240,7 @@ class App::Impl {
   const ThreadPlan plan_;
   std::atomic<bool> ready_ = false;
   int64_t max_request_bytes_ = 0;
-  // In the order of dependence: each works with those above it.
+  // Every member uses only members above it, so that the order of destruction is right.
   ServerMetrics metrics_;
   Admission admission_;
   BatchQueue queue_;

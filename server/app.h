@@ -1,5 +1,4 @@
-// Owns all parts of the server. Start order: HTTP side port -> load -> gRPC -> ready; stop order:
-// not ready -> drain -> gRPC -> compute threads.
+// The server program as one object, which owns all of its parts.
 #pragma once
 
 #include <memory>
@@ -10,23 +9,28 @@
 
 namespace attendant::server {
 
+// A running server. It starts the HTTP server, loads the models, starts the gRPC server and is then
+// ready. To stop, it first reports that it is not ready, then answers the accepted requests, shuts
+// down the gRPC server and ends the compute threads. The HTTP server runs until the object is
+// destroyed.
 class App {
  public:
-  // Loads the models and serves. Meanwhile /healthz says 200 and /readyz 503, and nothing listens
-  // on the gRPC port yet. Any problem is a Status whose message is one line for the user; what can
-  // be found out without reading weights (ports, files, memory) is, before anything is logged.
-  // `clock` outlives the server.
+  // Loads the models and starts to serve. While the models are loaded, /healthz answers 200 and
+  // /readyz 503, and nothing listens on the gRPC port yet. The message of an error is one line for
+  // the user. Problems that can be found without reading weights, such as those of ports, files and
+  // memory, are reported before anything is logged. `clock` must outlive the server.
   static absl::StatusOr<std::unique_ptr<App>> Start(const Settings& settings,
                                                     Clock& clock = RealClock());
-  // Drains, if nobody has.
+  // Calls Drain unless that has been done.
   ~App();
 
-  int port() const;  // gRPC
+  int port() const;  // gRPC port in use
   int http_port() const;
 
-  // Not ready at once; refuses new requests with UNAVAILABLE; answers what was accepted; returns
-  // when all of it has left or after drain_timeout, when the rest is failed with UNAVAILABLE.
-  // Once.
+  // Stops the server. It reports at once that it is not ready and refuses new requests with
+  // UNAVAILABLE, while it answers the requests that it has accepted. Those that are not answered
+  // within drain_timeout fail with UNAVAILABLE. Returns when the gRPC server has shut down and the
+  // compute threads have ended. Call it at most once.
   void Drain();
 
  private:

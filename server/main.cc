@@ -60,7 +60,8 @@ int main(int argc, char** argv) {
   attendant::server::LimitOpenMpSpinning(argv);
   try {
     return attendant::server::Run(std::vector<std::string>(argv + 1, argv + argc));
-  } catch (const std::exception& error) {  // std::bad_alloc, of a limit that is none of ours
+  } catch (const std::exception& error) {
+    // This is std::bad_alloc if, for example, a memory limit applies that the server does not know.
     return attendant::server::Refuse(error.what());
   }
 }

@@ -27,7 +27,7 @@ class Admission::Impl : public std::enable_shared_from_this<Impl> {
     --counts_.inflight;
   }
 
-  std::unique_ptr<Wish> RequestPermit(int64_t bytes, Ready ready) {
+  std::unique_ptr<PendingPermit> RequestPermit(int64_t bytes, Ready ready) {
     if (bytes < 0 || bytes > limits_.receive_memory_bytes) return nullptr;
     uint64_t id;
     {
@@ -36,7 +36,7 @@ class Admission::Impl : public std::enable_shared_from_this<Impl> {
       waiting_.emplace(id, Waiting{bytes, std::move(ready)});
     }
     GrantWaiting();
-    return std::unique_ptr<Wish>(new Wish(shared_from_this(), id));
+    return std::unique_ptr<PendingPermit>(new PendingPermit(shared_from_this(), id));
   }
 
   void FreePermit(int64_t bytes) {
@@ -48,18 +48,18 @@ class Admission::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void Withdraw(uint64_t id) {
-    Ready withdrawn;  // destroyed without the lock: what it captured may call us
+    Ready withdrawn;  // destroyed without the lock, because its captures may call this class
     {
       absl::MutexLock lock(&mutex_);
-      if (auto wish = waiting_.find(id); wish != waiting_.end()) {
-        withdrawn = std::move(wish->second.ready);
-        waiting_.erase(wish);
+      if (auto pending = waiting_.find(id); pending != waiting_.end()) {
+        withdrawn = std::move(pending->second.ready);
+        waiting_.erase(pending);
       } else {
         AwaitReturn(id);
         return;
       }
     }
-    GrantWaiting();  // a large wish has made way for those behind it
+    GrantWaiting();  // the request withdrawn may have been the one that blocked those behind it
   }
 
   void Close() {
@@ -92,8 +92,9 @@ class Admission::Impl : public std::enable_shared_from_this<Impl> {
     Ready ready;
   };
 
-  // Grants what fits, oldest first. One thread at a time: another one, or a `ready` that comes back
-  // here, leaves its room to the thread that is at it. That keeps the order, and the stack flat.
+  // Grants permits as far as there is room, oldest request first. Only one thread grants at a time:
+  // another thread, or a `ready` that makes room itself, returns at once and leaves the room to the
+  // thread that is granting. This preserves the order of requests, and the stack does not grow.
   void GrantWaiting() {
     while (std::optional<Waiting> granted = StartNext()) {
       std::exchange(granted->ready, nullptr)(
@@ -129,10 +130,10 @@ class Admission::Impl : public std::enable_shared_from_this<Impl> {
 
   mutable absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  AdmissionCounts counts_ ABSL_GUARDED_BY(mutex_);  // but for `waiting`
+  AdmissionCounts counts_ ABSL_GUARDED_BY(mutex_);  // `waiting` is not maintained here
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = kNone;
-  std::map<uint64_t, Waiting> waiting_ ABSL_GUARDED_BY(mutex_);  // ids ascend: in order of asking
-  uint64_t running_ ABSL_GUARDED_BY(mutex_) = kNone;             // the wish whose `ready` runs
+  std::map<uint64_t, Waiting> waiting_ ABSL_GUARDED_BY(mutex_);  // by id, thus in order of request
+  uint64_t running_ ABSL_GUARDED_BY(mutex_) = kNone;             // id of the `ready` that runs
   std::thread::id running_on_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -143,14 +144,14 @@ Admission::Permit::Permit(std::shared_ptr<Impl> admission, int64_t bytes)
     : admission_(std::move(admission)), bytes_(bytes) {}
 Admission::Permit::~Permit() { admission_->FreePermit(bytes_); }
 
-Admission::Wish::Wish(std::shared_ptr<Impl> admission, uint64_t id)
+Admission::PendingPermit::PendingPermit(std::shared_ptr<Impl> admission, uint64_t id)
     : admission_(std::move(admission)), id_(id) {}
-Admission::Wish::~Wish() { admission_->Withdraw(id_); }
+Admission::PendingPermit::~PendingPermit() { admission_->Withdraw(id_); }
 
 Admission::Admission(AdmissionLimits limits) : impl_(std::make_shared<Impl>(limits)) {}
 Admission::~Admission() = default;
 std::unique_ptr<Admission::Slot> Admission::TryTakeSlot() { return impl_->TryTakeSlot(); }
-std::unique_ptr<Admission::Wish> Admission::RequestPermit(int64_t bytes, Ready ready) {
+std::unique_ptr<Admission::PendingPermit> Admission::RequestPermit(int64_t bytes, Ready ready) {
   return impl_->RequestPermit(bytes, std::move(ready));
 }
 void Admission::Close() { impl_->Close(); }

@@ -1,4 +1,5 @@
-// Slots and receiving permits: what a request needs before its body is read.
+// Admission control: the slot and the receiving permit that a request needs before its body is
+// read.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +11,31 @@
 namespace attendant::server {
 
 struct AdmissionLimits {
-  int64_t max_inflight = 64;  // slots
-  int64_t receive_memory_bytes =
-      0;  // bodies being received, together; at least one maximal request
+  int64_t max_inflight = 64;  // number of slots
+  // Bytes that all request bodies being received may hold together. It must hold at least one
+  // request of maximal size, because a permit for more is refused.
+  int64_t receive_memory_bytes = 0;
 };
 
 struct AdmissionCounts {
   int64_t inflight = 0;         // slots taken
-  int64_t receiving_bytes = 0;  // permits held
+  int64_t receiving_bytes = 0;  // bytes of all permits held
   int64_t waiting = 0;          // requests waiting for a permit
 };
 
-// Thread-safe. Slots, permits and wishes may outlive it.
+// Bounds the number of requests in flight and the memory of the bodies being received.
+//
+// Thread-safe. Slots, permits and pending permits may outlive it.
 //
 // Invariants: at every moment inflight <= max_inflight and receiving_bytes <= receive_memory_bytes.
-// Permits are granted strictly in order of asking: none overtakes a larger one, so none starves.
-// Every wish either gets its permit exactly once or is withdrawn.
+// Permits are granted strictly in the order in which they were requested: a small request never
+// overtakes a larger one, so no request starves. Every pending permit is either granted exactly
+// once or withdrawn.
 class Admission {
  public:
   class Impl;
 
-  // One request in flight; frees its place when destroyed.
+  // One request in flight. The destructor frees its place.
   class Slot {
    public:
     ~Slot();
@@ -43,7 +48,7 @@ class Admission {
     const std::shared_ptr<Impl> admission_;
   };
 
-  // Leave to hold so many bytes of body; gives them back when destroyed.
+  // The right to hold bytes() of request body. The destructor gives them back.
   class Permit {
    public:
     ~Permit();
@@ -58,18 +63,19 @@ class Admission {
     const int64_t bytes_;
   };
 
-  // A permit asked for. Destroying it withdraws the wish: `ready` is not called afterwards. If
-  // `ready` runs on another thread just then, destruction waits until it has returned; so do not
-  // destroy a wish with a lock held that its `ready` takes. `ready` itself may destroy the wish.
-  class Wish {
+  // A permit that has been requested, and perhaps granted already. Its destructor withdraws the
+  // request: `ready` is not called afterwards. If `ready` is running on another thread at that
+  // moment, the destructor waits until it has returned, so do not destroy a pending permit while
+  // holding a lock that its `ready` takes. `ready` itself may destroy its pending permit.
+  class PendingPermit {
    public:
-    ~Wish();
-    Wish(const Wish&) = delete;
-    Wish& operator=(const Wish&) = delete;
+    ~PendingPermit();
+    PendingPermit(const PendingPermit&) = delete;
+    PendingPermit& operator=(const PendingPermit&) = delete;
 
    private:
     friend class Impl;
-    Wish(std::shared_ptr<Impl> admission, uint64_t id);
+    PendingPermit(std::shared_ptr<Impl> admission, uint64_t id);
     const std::shared_ptr<Impl> admission_;
     const uint64_t id_;
   };
@@ -79,24 +85,29 @@ class Admission {
   Admission(const Admission&) = delete;
   Admission& operator=(const Admission&) = delete;
 
-  // A slot for one request, from its headers until its answer has left; null: none is free, or
-  // closed.
+  // Takes a slot for one request, which keeps it from its headers until its answer has been sent.
+  // Returns null if no slot is free or Close was called.
   std::unique_ptr<Slot> TryTakeSlot();
 
-  // Calls `ready` with a permit for `bytes`: before this returns if there is room and nobody waits,
-  // or when room was made, in order of asking. It runs on the thread that made the room, in the
-  // destructor of a permit or a wish; or, if another `ready` is running then, after it on its
-  // thread, for one runs at a time. No lock is held: it may call everything here. It is quick and
-  // never throws. Null, and `ready` is never called, if `bytes` is negative or more than
-  // receive_memory_bytes.
+  // Requests a permit for `bytes` and passes it to `ready`: before this function returns if there
+  // is room and no other request waits, otherwise when room has been made, in order of request.
+  //
+  // A `ready` that had to wait runs on the thread that made the room, inside the destructor of a
+  // permit or of a pending permit. The calls run one at a time: if another `ready` is running then,
+  // this one runs after it on the same thread. No lock is held during the call, so `ready` may call
+  // everything here. It must be quick and must not throw.
+  //
+  // Returns null, and never calls `ready`, if `bytes` is negative or exceeds receive_memory_bytes.
   using Ready = std::function<void(std::unique_ptr<Permit>)>;
-  std::unique_ptr<Wish> RequestPermit(int64_t bytes, Ready ready);
+  std::unique_ptr<PendingPermit> RequestPermit(int64_t bytes, Ready ready);
 
-  // From now on TryTakeSlot gives none: the server drains. Wishes of slots already taken go on.
+  // Starts draining: TryTakeSlot returns null from now on. Requests that hold a slot already still
+  // get their permits.
   void Close();
   bool closed() const;
 
-  // Waits until no slot is taken, for at most `timeout`; returns how many are taken then.
+  // Waits until no slot is taken, but at most for `timeout`. Returns the number of slots that are
+  // still taken.
   int64_t AwaitIdle(absl::Duration timeout) const;
 
   AdmissionCounts counts() const;

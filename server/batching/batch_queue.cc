@@ -12,7 +12,7 @@ namespace {
 
 using Jobs = std::vector<std::unique_ptr<Job>>;
 
-// OK, or why `job` must not be computed any more.
+// Returns OK if `job` may still be computed, otherwise the error that it fails with.
 absl::Status Alive(const Job& job, absl::Time now) {
   if (job.cancelled()) return absl::CancelledError("the caller has cancelled the request");
   if (job.deadline <= now) {
@@ -107,8 +107,9 @@ class BatchQueue::Impl {
     return absl::OkStatus();
   }
 
-  // One look at the queue. True: Take is done, with `batch` or, closed and empty, without. False:
-  // look again; the look has waited, unless there are dead jobs to be failed first.
+  // Looks at the queue once. Returns true if Take is done: `batch` has jobs, or is empty because
+  // the queue is closed and empty. Returns false if Take has to look again; in that case this call
+  // has waited for a change, unless it found dead jobs, which are to be failed first.
   bool TryTake(Jobs& batch, std::vector<Dead>& dead) {
     absl::MutexLock lock(&mutex_);
     const absl::Time now = clock_.Now();
@@ -123,13 +124,13 @@ class BatchQueue::Impl {
       return false;
     }
     batch = Remove(choice.take);
-    // The signals of the rest have been spent, perhaps on this very thread.
+    // The signals for the remaining jobs may have been used up, perhaps by this very thread.
     if (!jobs_.empty()) changed_.Signal();
     return true;
   }
 
   absl::Status CheckRoom(const Job& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    // Subtractions: the sums could overflow.
+    // The limits are compared by subtraction, because the sums could overflow.
     if (counts_.jobs >= queue_limits_.max_jobs) {
       return Full("jobs", counts_.jobs, queue_limits_.max_jobs, 1);
     }
@@ -156,7 +157,7 @@ class BatchQueue::Impl {
     return dead;
   }
 
-  // Takes the jobs at `indices`, which ascend, out of the queue in one pass.
+  // Removes the jobs at `indices`, which must ascend, from the queue in one pass and returns them.
   Jobs Remove(const std::vector<size_t>& indices) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     Jobs removed;
     if (indices.empty()) return removed;
@@ -190,8 +191,8 @@ class BatchQueue::Impl {
   mutable absl::Mutex mutex_;
   absl::CondVar changed_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  // In order of arrival; views_[i] is what the policy sees of jobs_[i], so that asking it copies
-  // nothing.
+  // Both are in order of arrival. views_[i] is what the policy sees of jobs_[i]; it is stored so
+  // that ChooseBatch can be called without building a copy.
   Jobs jobs_ ABSL_GUARDED_BY(mutex_);
   std::vector<QueuedJob> views_ ABSL_GUARDED_BY(mutex_);
   QueueCounts counts_ ABSL_GUARDED_BY(mutex_);

@@ -1,4 +1,4 @@
-// The one queue that all instances draw from.
+// The queue of admitted jobs, from which all instances take their batches.
 #pragma once
 
 #include <cstdint>
@@ -12,54 +12,58 @@
 
 namespace attendant::server {
 
+// Upper bounds of what may wait at the same time.
 struct QueueLimits {
   int64_t max_jobs = 256;
   int64_t max_tokens = 65536;
   int64_t max_bytes = int64_t{1} << 30;
 };
 
-// What the queue holds; read by the metrics.
+// Jobs that wait now, with their tokens and bytes in total.
 struct QueueCounts {
-  int64_t jobs = 0;    // waiting now
-  int64_t tokens = 0;  // waiting now
-  int64_t bytes = 0;   // waiting now
+  int64_t jobs = 0;
+  int64_t tokens = 0;
+  int64_t bytes = 0;
 };
 
-// Open -> closed (drains what it holds, accepts nothing), one way. Thread-safe.
+// Thread-safe. The queue is open until Close. From then on it accepts no job and hands out what it
+// still holds; it never opens again.
 //
 // Invariants:
-// - Bounds hold at every moment: a job that would pass one is refused, never dropped later.
-// - Every accepted job leaves exactly once: in a batch of Take, or failed.
-// - A job whose deadline has passed or whose caller is gone is failed (DEADLINE_EXCEEDED,
-//   CANCELLED) when it is met, never handed out. It is met by every Take, and by a Submit that
-//   needs its room.
-// - The oldest job leads the next batch (ChooseBatch): no key and no size starves.
-// - With no max_queue_delay, nothing waits while a Take does.
+// - The limits hold at every moment. A job that would exceed one is refused by Submit; an accepted
+//   job is never dropped to make room.
+// - Every accepted job leaves exactly once: in a batch from Take, or failed.
+// - A job whose deadline has passed (DEADLINE_EXCEEDED) or whose caller is gone (CANCELLED) is
+//   failed and never handed out. Every Take looks for such jobs, and so does a Submit that needs
+//   their room.
+// - The oldest job leads the next batch (see ChooseBatch), so no key and no size starves.
+// - If max_queue_delay is zero, no job waits while a thread is blocked in Take.
 // - Jobs are failed and destroyed without the lock, so they may call the queue.
 class BatchQueue {
  public:
-  // `clock` outlives the queue.
+  // `clock` must outlive the queue.
   BatchQueue(Clock& clock, QueueLimits queue_limits, BatchLimits batch_limits);
 
-  // Fails what still waits with UNAVAILABLE. No thread may be in a call.
+  // Fails the jobs that still wait with UNAVAILABLE. No other call may be in progress.
   ~BatchQueue();
 
   BatchQueue(const BatchQueue&) = delete;
   BatchQueue& operator=(const BatchQueue&) = delete;
 
-  // Takes the job, or leaves it with the caller, who answers it: RESOURCE_EXHAUSTED naming the
-  // bound that is full, UNAVAILABLE when closed, DEADLINE_EXCEEDED if its deadline has passed,
-  // CANCELLED if its caller is gone. The job's tokens and bytes are not negative.
+  // Takes ownership of `job` if it returns OK. Otherwise `job` stays with the caller, who has to
+  // answer it: RESOURCE_EXHAUSTED names the limit that is reached, UNAVAILABLE means that the queue
+  // is closed, DEADLINE_EXCEEDED that the job's deadline has passed, CANCELLED that its caller is
+  // gone. The tokens and bytes of the job must not be negative.
   absl::Status Submit(std::unique_ptr<Job>& job);
 
-  // Waits for a batch: all of one key, in order of arrival. Empty: the queue is closed and has
-  // nothing left.
+  // Waits for a batch and returns its jobs, which all have the same key, in order of arrival.
+  // Returns an empty batch once the queue is closed and holds nothing more.
   std::vector<std::unique_ptr<Job>> Take();
 
-  // No new jobs. Take hands out what is queued, without waiting for company.
+  // Refuses further jobs. Take hands out the queued ones without waiting for max_queue_delay.
   void Close();
 
-  // Fails everything that still waits with `status`.
+  // Fails every job that still waits with `status`.
   void FailAll(const absl::Status& status);
 
   QueueCounts counts() const;

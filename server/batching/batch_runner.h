@@ -1,4 +1,4 @@
-// What an instance does with a batch.
+// The interface through which an instance computes a batch.
 #pragma once
 
 #include <memory>
@@ -8,13 +8,13 @@
 
 namespace attendant::server {
 
-// One per instance, used by its thread only.
+// Each instance has one, and only the thread of that instance uses it.
 class BatchRunner {
  public:
   virtual ~BatchRunner() = default;
 
-  // Computes and answers every job: all have the same key, and there is at least one. Nothing is
-  // lost: a job that cannot be computed is failed. Never throws.
+  // Computes and answers every job of `batch`, which is not empty and whose jobs have the same key.
+  // A job that cannot be computed is failed, so that every caller gets an answer. Must not throw.
   virtual void Run(std::vector<std::unique_ptr<Job>> batch) = 0;
 };
 

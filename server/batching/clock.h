@@ -1,4 +1,4 @@
-// Time as a parameter, so that tests of deadlines and delays never sleep.
+// A clock that is passed as a parameter, so that tests of deadlines and delays never have to sleep.
 #pragma once
 
 #include "absl/base/thread_annotations.h"
@@ -7,18 +7,18 @@
 
 namespace attendant::server {
 
-// Thread-safe. Never goes back.
+// Thread-safe. The time never goes backwards.
 class Clock {
  public:
   virtual ~Clock() = default;
   virtual absl::Time Now() const = 0;
-  // Waits on `changed`, holding `mutex`, until it is signalled or `deadline` has come by this clock
-  // (or for no reason).
+  // Waits on `changed`, with `mutex` held, until it is signalled or this clock has reached
+  // `deadline`. It may also return spuriously.
   virtual void AwaitUntil(absl::CondVar& changed, absl::Mutex& mutex, absl::Time deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) = 0;
 };
 
-// The system's monotonic time, started at its wall time.
+// Returns the clock of the system: monotonic, and equal to the wall time when it is first used.
 Clock& RealClock();
 
 }  // namespace attendant::server

@@ -1,4 +1,4 @@
-// The compute threads.
+// The compute threads, one per instance.
 #pragma once
 
 #include <functional>
@@ -11,18 +11,19 @@
 
 namespace attendant::server {
 
-// `instances` threads, named instance-0 and on, that each take a batch from the queue and run it,
-// until the queue is closed and empty. An exception out of a runner or of `make_runner` would lose
-// jobs and is a bug: it ends the process, loudly (std::terminate).
+// The threads are named instance-0, instance-1 and so on. Each takes batches from the queue and
+// runs them until the queue is closed and empty. An exception from a runner or from `make_runner`
+// is a bug, because it would lose jobs; it ends the process (std::terminate).
 class InstancePool {
  public:
-  // `queue` outlives the pool. `make_runner(i)` is called on instance i's own thread, so that its
-  // memory is first touched there; the runner is destroyed there too. Several may be called at
-  // once. If a thread cannot be started: closes the queue and throws std::system_error.
+  // Starts `instances` threads. `queue` must outlive the pool. make_runner(i) is called on the
+  // thread of instance i, so that the runner's memory is first touched there; the runner is
+  // destroyed on that thread too. Several threads may call make_runner at the same time. If a
+  // thread cannot be started, the constructor closes the queue and throws std::system_error.
   InstancePool(BatchQueue& queue, int instances,
                std::function<std::unique_ptr<BatchRunner>(int)> make_runner);
 
-  // Waits for the threads; the queue must have been closed.
+  // Waits for the threads to end. The queue must have been closed before.
   ~InstancePool();
 
   InstancePool(const InstancePool&) = delete;

@@ -1,4 +1,4 @@
-// One admitted request on its way through the queue.
+// One admitted request on its way through the batch queue.
 #pragma once
 
 #include <cstdint>
@@ -8,45 +8,46 @@
 
 namespace attendant::server {
 
-// Jobs with equal keys may be computed together.
+// Only jobs with equal keys may be computed in the same batch.
 struct BatchKey {
-  const void* model = nullptr;  // identity of the served model
-  int32_t operation = 0;        // services: which method and stage
+  const void* model = nullptr;  // identity of the served model; never dereferenced
+  int32_t operation = 0;        // the computation, numbered by the code that makes the jobs
   int64_t first_layer = 0;
   int64_t layers = 0;
 
   bool operator==(const BatchKey&) const = default;
 };
 
-// What a batch's jobs are told when they ran. All but `started` are durations of the whole batch.
+// Measurements of a batch, which are reported to each of its jobs. The durations and counts are
+// those of the whole batch.
 struct BatchTimings {
   absl::Time started;
-  absl::Duration copy;
+  absl::Duration copy;  // rows in and results out
   absl::Duration compute;
   int64_t tokens = 0;
   int32_t requests = 0;
 };
 
-// Owned by the queue from a successful Submit until an instance takes it. Ends with exactly one
-// call of Fail, or by the BatchRunner that answers it.
+// A job is owned by the queue from a successful Submit until Take hands it to an instance. It is
+// answered exactly once: by one call of Fail, or by the BatchRunner that computes it.
 class Job {
  public:
   virtual ~Job() = default;
 
-  // Fixed before Submit.
+  // Set before Submit and constant from then on.
   BatchKey key;
-  int64_t tokens = 0;  // kept tokens; 0 is legal (everything masked)
-  int64_t bytes = 0;   // request and answer, while the job lives
+  int64_t tokens = 0;  // kept tokens; 0 is valid (everything is masked)
+  int64_t bytes = 0;   // memory of the request and of its answer while the job lives
   absl::Time deadline = absl::InfiniteFuture();
 
-  // Filled by the queue.
+  // Set by the queue.
   absl::Time enqueued;
 
-  // True once the caller is gone. Any thread; asked under the lock of the queue, so it is quick and
-  // takes no lock.
+  // Returns true once the caller is gone. May be called on any thread, and is called with the lock
+  // of the queue held, so it must be quick and must not take a lock.
   virtual bool cancelled() const = 0;
 
-  // Answers with an error. Any thread, without locks of the queue held.
+  // Answers the request with an error. May be called on any thread; no lock of the queue is held.
   virtual void Fail(const absl::Status& status) = 0;
 };
 

@@ -16,7 +16,7 @@
 namespace attendant::server {
 namespace {
 
-// The %* of the patterns below: the message in a form that stays on one line.
+// Formats %* in the patterns below: the message, escaped so that it stays on one line.
 class SafeMessage : public spdlog::custom_flag_formatter {
  public:
   explicit SafeMessage(LogFormat format) : format_(format) {}
@@ -41,8 +41,8 @@ constexpr const char* kTextPattern = "%Y-%m-%dT%H:%M:%S.%eZ %l %*";
 constexpr const char* kJsonPattern =
     R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","message":%*})";
 
-// What gRPC and protobuf call errors are mostly errors of callers, who could flood the log with
-// them: debug level. But what ends the process is said.
+// Most of what gRPC and protobuf report as errors are mistakes of callers, who could flood the log
+// with them. So they are logged at debug level, except for those that end the process.
 void LogFromGrpc(gpr_log_func_args* args) {
   const bool fatal = absl::StartsWith(args->message, "assertion failed");
   spdlog::log(fatal ? spdlog::level::critical : spdlog::level::debug, "grpc: {}", args->message);

@@ -1,4 +1,4 @@
-// Log lines on standard error: one line a message, whatever is in it.
+// Logging to standard error. Every message is exactly one line, whatever text it contains.
 #pragma once
 
 #include <string>
@@ -7,16 +7,17 @@
 
 namespace attendant::server {
 
-// Sets spdlog's default logger, and sends gRPC's and protobuf's own messages there, at debug
-// level. `level` is one of the words of --log-level. Text: "2026-01-31T12:00:00.000Z info message",
-// control characters escaped, so that nobody forges a line. JSON: {"time": …, "level": …,
-// "message": …}.
+// Sets spdlog's default logger. The messages of gRPC and protobuf go there too, at debug level, or
+// as critical if they end the process. `level` is one of the words that --log-level accepts.
+//
+// A text line is "2026-01-31T12:00:00.000Z info message" with control characters escaped, so that
+// text from a client cannot forge a line. A JSON line is {"time": …, "level": …, "message": …}.
 void StartLogging(LogFormat format, const std::string& level);
 
-// `message` without control characters: as \n, \t, \x1b.
+// Returns `message` with its control characters written as \n, \t or, for example, \x1b.
 std::string EscapeControls(const std::string& message);
 
-// `message` as a JSON string, in quotes; bytes that are no UTF-8 become U+FFFD.
+// Returns `message` as a JSON string, with the quotes. Bytes that are not UTF-8 become U+FFFD.
 std::string QuoteJson(const std::string& message);
 
 }  // namespace attendant::server

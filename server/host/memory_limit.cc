@@ -12,7 +12,8 @@ namespace {
 
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
-// v2 says "max" where there is no limit, v1 a number beyond every machine.
+// If there is no limit, memory.max of cgroup v2 says "max", which is skipped, and
+// memory.limit_in_bytes of v1 a number larger than the memory of any machine.
 int64_t CgroupBytes(const CgroupFiles& cgroup) {
   int64_t least = kUnlimited;
   for (const std::string& folder : CgroupFolders(cgroup, "memory")) {

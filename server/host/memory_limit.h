@@ -1,4 +1,4 @@
-// How much memory this process may use.
+// The amount of memory that this process may use.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,12 @@ namespace attendant::server {
 
 struct MemoryLimit {
   int64_t bytes = 0;
-  std::string reason;  // "of the cgroup", "of the machine": for messages
+  std::string reason;  // for messages: "of the cgroup" or "of the machine"
 };
 
-// The least limit of the cgroups that the process is in (v1 or v2) if it is below the machine's
-// memory, else that. `meminfo` is "/proc/meminfo" outside tests.
+// Returns the lowest limit of the cgroups that contain this process (v1 or v2), or the memory of
+// the machine if that is lower or no cgroup has a limit. `meminfo` is "/proc/meminfo" except in
+// tests.
 MemoryLimit MeasureMemoryLimit(const CgroupFiles& cgroup, const std::string& meminfo);
 
 }  // namespace attendant::server

@@ -1,18 +1,20 @@
-// Threads that work beside their memory.
+// Placement of threads and memory on a NUMA node.
 #pragma once
 
 #include "engine/base/numa_topology.h"
 
 namespace attendant::server {
 
-// The calling thread, and those that it starts from then on, run on the node's CPUs alone: pages
-// that they are the first to write lie there. If that cannot be, it is logged, and they run
-// anywhere.
+// Restricts the calling thread, and the threads that it starts afterwards, to the CPUs of `node`.
+// The kernel then places the pages that they are first to write in the memory of that node. If
+// binding fails, this logs a warning and the threads run on any CPU.
 void BindToNode(const NumaNode& node);
 
-// While one lives, allocations of 128 KiB and up get pages that nobody has written. Else malloc may
-// hand out some that a thread of another node has written and freed. Afterwards malloc holds on to
-// freed memory as it does by itself once it has seen the largest buffers.
+// While an object of this class exists, malloc serves allocations of 128 KiB and more with fresh
+// pages. Otherwise it might reuse memory that a thread on another node has written and freed. The
+// destructor sets the thresholds of malloc to the values at which glibc arrives on its own once
+// large buffers have been freed, so that from then on freed memory is reused. The thresholds are
+// those of the whole process.
 class FreshPages {
  public:
   FreshPages();

@@ -1,11 +1,11 @@
-// libgomp's workers spin while they wait for work.
+// Limit of the time for which libgomp's threads spin while they wait for work.
 #pragma once
 
 namespace attendant::server {
 
-// Executes this program again with a short GOMP_SPINCOUNT, unless the user has set that or
-// OMP_WAIT_POLICY: libgomp reads both before main runs, so that setting them here would be too
-// late. First thing in main; returns if there is nothing to do or it cannot be done.
+// Sets a low GOMP_SPINCOUNT and executes this program again, because libgomp reads its variables
+// before main runs. Returns if the user has set GOMP_SPINCOUNT or OMP_WAIT_POLICY, or if the
+// program cannot be executed again. Must be the first call in main.
 void LimitOpenMpSpinning(char** argv);
 
 }  // namespace attendant::server

@@ -16,7 +16,7 @@ namespace {
 
 constexpr absl::Duration kSameSignal = absl::Milliseconds(500);
 
-// Lives as long as the process, as its thread does.
+// The state is never destroyed, because the thread that uses it runs until the process ends.
 struct StopSignals {
   absl::Mutex mutex;
   bool kept ABSL_GUARDED_BY(mutex) = false;
@@ -52,7 +52,8 @@ void Watch(const Clock& clock) {
 void TakeStopSignals(const Clock& clock) {
   const sigset_t set = Signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);  // a peer that has gone is an error of its write, not our end
+  // Writing to a closed connection should return an error instead of ending the process.
+  std::signal(SIGPIPE, SIG_IGN);
   std::thread(Watch, std::cref(clock)).detach();
 }
 
@@ -63,11 +64,11 @@ void KeepStopSignal() {
 
 void AwaitStopSignal() {
   StopSignals& state = State();
-  const auto came = [&state]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  const auto arrived = [&state]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     return state.first != absl::InfiniteFuture();
   };
   absl::MutexLock lock(&state.mutex);
-  state.mutex.Await(absl::Condition(&came));
+  state.mutex.Await(absl::Condition(&arrived));
 }
 
 }  // namespace attendant::server

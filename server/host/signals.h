@@ -1,22 +1,23 @@
-// SIGTERM and SIGINT.
+// Handling of the stop signals, SIGTERM and SIGINT.
 #pragma once
 
 #include "server/batching/clock.h"
 
 namespace attendant::server {
 
-// Takes the two signals away from every thread started after this; call it before any is. Until
-// KeepStopSignal, when nothing has been accepted yet, a signal ends the process at once, with 128 +
-// its number as exit code.
-// `clock` outlives the process.
+// Blocks the two signals in the calling thread and starts a thread that waits for them. Call it
+// before any other thread is started, since threads inherit the blocked signals. Until
+// KeepStopSignal, while no request has been accepted, a signal ends the process at once with the
+// exit code 128 + its number. Also makes the process ignore SIGPIPE.
+// `clock` must live until the process ends.
 void TakeStopSignals(const Clock& clock = RealClock());
 
-// From now on the first signal waits for AwaitStopSignal. A second one ends the process at once, as
-// above, if it comes half a second later or more: shells and `timeout` send theirs twice, to the
-// process and to its group.
+// From now on the first signal is kept for AwaitStopSignal. A second signal ends the process at
+// once, as above, if it arrives at least half a second later. An earlier one is ignored, because
+// shells and `timeout` send theirs twice, to the process and to its group.
 void KeepStopSignal();
 
-// Waits for the first signal.
+// Waits until the first signal has arrived.
 void AwaitStopSignal();
 
 }  // namespace attendant::server

@@ -25,8 +25,9 @@ ThreadPlan DivideBudget(const Settings& settings, const CpuBudget& budget) {
   return plan;
 }
 
-// One instance on each of the first few nodes. Fewer of them where more would not use more of the
-// budget: then a batch is done sooner, and there are fewer copies of the weights.
+// Plans one instance on each of the first few nodes. A further node is used only if more of the
+// budget is used with it, because with fewer instances a batch is done sooner, and there are fewer
+// copies of the weights.
 void SpreadOver(absl::Span<const NumaNode> nodes, const CpuBudget& budget, ThreadPlan& plan) {
   int most = 0;
   for (int used = 1; used <= static_cast<int>(nodes.size()); ++used) {
@@ -38,7 +39,8 @@ void SpreadOver(absl::Span<const NumaNode> nodes, const CpuBudget& budget, Threa
   }
 }
 
-// Instances of so many threads that find a CPU for each on one node.
+// Returns how many instances with `threads` threads each fit on the nodes, if every instance runs
+// on one node and every thread has a CPU of its own.
 int Room(absl::Span<const NumaNode> nodes, int threads) {
   int instances = 0;
   for (const NumaNode& node : nodes) instances += Cpus(node) / threads;

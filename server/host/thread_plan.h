@@ -1,4 +1,5 @@
-// How many instances, threads in each, and where they run.
+// The thread plan of a server: the number of instances, their threads, and the NUMA nodes on which
+// they run.
 #pragma once
 
 #include <string>
@@ -13,39 +14,46 @@
 namespace attendant::server {
 
 struct ThreadPlan {
-  int instances = 1;
+  int instances = 1;  // batches that are computed at the same time
   int threads_per_instance = 1;
   RowPolicy row_policy = RowPolicy::kTeam;
 
-  // The NUMA nodes that instances are bound to, each of which has a copy of the weights. Empty: no
-  // instance is bound, and one copy serves all.
+  // The NUMA nodes that instances are bound to. Each has its own copy of the weights. If this is
+  // empty, no instance is bound, and all share one copy.
   std::vector<NumaNode> nodes = {};
-  std::vector<int> copy_of_instance = {};  // its place in `nodes`
+  // For each instance, the index in `nodes` of its node and copy. Empty if `nodes` is.
+  std::vector<int> copy_of_instance = {};
 
+  // Number of copies of the weights.
   int copies() const { return nodes.empty() ? 1 : static_cast<int>(nodes.size()); }
   int CopyOf(int instance) const { return nodes.empty() ? 0 : copy_of_instance[instance]; }
 };
 
-// Those of this machine that instances may be bound to; of --numa off: none.
+// Returns the NUMA nodes of this machine that instances may be bound to; none with --numa off.
 std::vector<NumaNode> NumaNodesOf(const Settings& settings);
 
-// What the settings say; what they leave at 0 divides the budget.
+// Plans what the settings ask for. A number that they leave at 0 is chosen from the CPU budget.
 //
-// With fewer than two nodes, by default one instance with all of it: a batch is then done soonest,
-// and batches grow meanwhile.
+// With fewer than two nodes, the default is one instance with the whole budget: this finishes a
+// batch soonest, and while it is computed the next batch grows.
 //
-// With several, by default one instance on each, of as many threads as the smallest has CPUs; on so
-// few of the largest nodes as use most of the budget. What the settings leave open is chosen so
-// that every instance finds its CPUs on one node. Each goes to the node with the most CPUs left, of
-// equal ones to the first of `nodes`. Instances of more threads than any node has CPUs are not
-// bound.
+// With several nodes, the default is one instance per node. All instances have the same number of
+// threads: that of the CPUs of the smallest node used, or fewer if the budget is smaller. Larger
+// nodes are used first, and no more nodes than it takes to use as much of the budget as possible.
+// If the settings give one of the two numbers, the other is chosen so that, if possible, every
+// instance finds a CPU for each of its threads on one node.
+//
+// Each instance is placed on the node with the most CPUs left; of several such nodes on the
+// largest, and of equally large ones on the first in `nodes`. If an instance has more threads than
+// any node has CPUs, no instance is bound.
 ThreadPlan MakeThreadPlan(const Settings& settings, const CpuBudget& budget,
                           absl::Span<const NumaNode> nodes = {});
 
-// More threads than CPUs, in all or on a node.
+// Returns true if there are more compute threads than CPUs in the budget or on one of the nodes.
 bool Oversubscribes(const ThreadPlan& plan, const CpuBudget& budget);
 
-// For the log: where the instances of the plan for these nodes, at least two, are.
+// Describes for the log on which node each instance runs. `nodes` are at least two, those that the
+// plan was made for.
 std::string DescribePlaces(const ThreadPlan& plan, absl::Span<const NumaNode> nodes);
 
 }  // namespace attendant::server

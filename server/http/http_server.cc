@@ -19,8 +19,8 @@ constexpr time_t kTimeoutSeconds = 5;
 constexpr const char* kText = "text/plain; charset=utf-8";
 constexpr const char* kMetricsText = "text/plain; version=0.0.4; charset=utf-8";
 
-// The library's default adds SO_REUSEPORT: a second server would then share the port and get half
-// of the probes.
+// The library's default also sets SO_REUSEPORT. A second server would then share the port and
+// receive half of the probes instead of failing to start.
 void SetSocketOptions(socket_t socket) {
   const int yes = 1;
   setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
@@ -32,9 +32,9 @@ bool HasBody(const httplib::Request& request) {
           request.get_header_value("Content-Length") != "0");
 }
 
-// Runs before a body is read.
-httplib::Server::HandlerResponse RefuseWhatIsNoPlainGet(const httplib::Request& request,
-                                                        httplib::Response& response) {
+// Called before a body is read.
+httplib::Server::HandlerResponse RefuseUnlessPlainGet(const httplib::Request& request,
+                                                      httplib::Response& response) {
   if (request.method != "GET") {
     response.status = 405;
     response.set_header("Allow", "GET");
@@ -55,8 +55,8 @@ class HttpServer::Impl {
     server_.set_socket_options(SetSocketOptions);
     server_.set_read_timeout(kTimeoutSeconds);
     server_.set_write_timeout(kTimeoutSeconds);
-    server_.set_keep_alive_max_count(1);  // an idle connection would keep one of the few threads
-    server_.set_pre_routing_handler(RefuseWhatIsNoPlainGet);
+    server_.set_keep_alive_max_count(1);  // an idle connection would occupy one of the few threads
+    server_.set_pre_routing_handler(RefuseUnlessPlainGet);
     server_.Get("/healthz", [](const httplib::Request&, httplib::Response& response) {
       response.set_content("alive\n", kText);
     });
@@ -86,7 +86,7 @@ class HttpServer::Impl {
       server_.listen_after_bind();
       listening_ended_ = true;
     });
-    // stop() does nothing to a server that does not run yet: the destructor would wait for ever.
+    // stop() has no effect before the server runs, so the destructor would never return.
     while (!server_.is_running() && !listening_ended_) std::this_thread::yield();
     return absl::OkStatus();
   }

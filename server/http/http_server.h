@@ -1,4 +1,5 @@
-// The side port: /metrics, /healthz, /readyz. Never takes tensors.
+// The HTTP server for probes and metrics: /healthz, /readyz and /metrics. Tensors are only served
+// over gRPC.
 #pragma once
 
 #include <functional>
@@ -9,24 +10,27 @@
 
 namespace attendant::server {
 
-// Both are called from the server's threads, several at a time.
+// Both functions are called on the threads of the HTTP server, several at the same time.
 struct HttpHandlers {
-  std::function<std::string()> metrics;  // Prometheus text
+  std::function<std::string()> metrics;  // returns Prometheus text
   std::function<bool()> ready;
 };
 
-// /healthz: 200 while the process lives. /readyz: 200 or 503. /metrics: 200. Anything else: 404.
+// /healthz answers 200 as long as the process runs, /readyz 200 or 503, /metrics 200, and any other
+// path 404.
 //
-// GET only (405), no bodies (413), lines of the head up to 8 KiB, one request a connection, a few
-// threads of its own, so that a slow caller takes nothing from gRPC. Thread-safe.
+// Methods other than GET are refused with 405, and requests with a body with 413. A header line may
+// have at most 8 KiB, and every connection serves one request. The server has a few threads of its
+// own, so that slow callers do not affect gRPC. Thread-safe.
 class HttpServer {
  public:
-  // Binds and serves. `port` 0 picks a free one. UNAVAILABLE, naming address, port and reason, if
-  // it cannot listen.
+  // Binds the port and starts serving. Port 0 stands for any free port. Returns UNAVAILABLE, with
+  // the address, port and reason, if the server cannot listen there.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const std::string& address, int port,
                                                            HttpHandlers handlers);
+  // Stops serving and waits for the threads to end.
   ~HttpServer();
-  int port() const;
+  int port() const;  // the port in use
 
  private:
   class Impl;

@@ -19,7 +19,7 @@ using prometheus::Gauge;
 using prometheus::Histogram;
 using Boundaries = Histogram::BucketBoundaries;
 
-// 100 us to 60 s, about three a decade.
+// Bucket boundaries from 100 us to 60 s, about three per decade.
 const Boundaries& SecondsBuckets() {
   static const auto& buckets =
       *new Boundaries{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
@@ -46,7 +46,8 @@ int64_t ResidentBytes() {
 
 class ServerMetrics::Impl {
  public:
-  // A model's series, made when it is first seen: a name is one of few, so there is no end of them.
+  // The series of one model, created when the model is first recorded. Their number is bounded,
+  // because only the names of served models are recorded.
   struct ModelSeries {
     Counter& tokens;
     Counter& padding_avoided;

@@ -1,4 +1,5 @@
-// What the server counts. One object, injected; scraped as Prometheus text.
+// The metrics of the server, scraped as Prometheus text. There is no global registry: the server
+// owns one object and passes it to its parts.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +12,28 @@
 
 namespace attendant::server {
 
-// A request that has ended.
+// The figures of a request that has ended.
 struct RequestRecord {
   std::string method;  // "Attend"
-  std::string model;   // a served model's name, or "" if it got none (never what the client sent)
+  std::string model;   // name of a served model, or empty; never any other text from the client
   absl::StatusCode code = absl::StatusCode::kOk;
-  int64_t tokens = 0;                    // kept
+  int64_t tokens = 0;                    // kept tokens
   int64_t padded_tokens = 0;             // B x S, or T in the packed layout
-  std::optional<absl::Duration> queued;  // set if it went through the queue and was computed
+  std::optional<absl::Duration> queued;  // time in the queue; only set if the request was computed
 };
 
-// A batch that was computed.
+// The figures of a batch that has been computed.
 struct BatchRecord {
   std::string model;
-  int64_t tokens = 0;
+  int64_t tokens = 0;  // kept tokens
   int64_t requests = 0;
-  absl::Duration copy;
+  absl::Duration copy;  // rows in and results out
   absl::Duration compute;
-  int64_t fully_masked_rows = 0;
-  int64_t nonfinite_requests = 0;
+  int64_t fully_masked_rows = 0;   // query rows, times heads, without any key
+  int64_t nonfinite_requests = 0;  // requests with NaN or infinity in their input
 };
 
-// Gauges, read when scraped.
+// Values of the gauges, which are read at every scrape.
 struct ServerGauges {
   int64_t inflight = 0;
   int64_t queue_requests = 0;
@@ -45,17 +46,15 @@ struct ServerGauges {
   int64_t stream_sequence_bytes = 0;
 };
 
-// Thread-safe.
-//
-// Series: attendant_requests_total{method,model,code}; attendant_tokens_total{model};
-// attendant_padding_tokens_avoided_total{model}; attendant_queue_seconds{model},
-// attendant_batch_copy_seconds{model}, attendant_batch_compute_seconds{model},
-// attendant_batch_tokens{model}, attendant_batch_requests{model} (histograms);
-// attendant_keyless_rows_total{model}; attendant_nonfinite_requests_total{model};
-// attendant_inflight_requests, attendant_queue_requests, attendant_queue_tokens,
-// attendant_receiving_bytes, attendant_ready, attendant_registered_memories,
-// attendant_registered_memory_bytes, attendant_stream_sequences, attendant_stream_sequence_bytes
-// (gauges); attendant_build_info{version,isa,onednn};
+// Thread-safe. The series are: attendant_requests_total{method,model,code};
+// attendant_tokens_total{model}; attendant_padding_tokens_avoided_total{model};
+// attendant_queue_seconds{model}, attendant_batch_copy_seconds{model},
+// attendant_batch_compute_seconds{model}, attendant_batch_tokens{model},
+// attendant_batch_requests{model} (histograms); attendant_keyless_rows_total{model};
+// attendant_nonfinite_requests_total{model}; attendant_inflight_requests, attendant_queue_requests,
+// attendant_queue_tokens, attendant_receiving_bytes, attendant_ready,
+// attendant_registered_memories, attendant_registered_memory_bytes, attendant_stream_sequences,
+// attendant_stream_sequence_bytes (gauges); attendant_build_info{version,isa,onednn};
 // process_resident_memory_bytes, process_start_time_seconds.
 class ServerMetrics {
  public:
@@ -65,7 +64,7 @@ class ServerMetrics {
   void RecordRequest(const RequestRecord& record);
   void RecordBatch(const BatchRecord& record);
 
-  // Prometheus text exposition, with the gauges as given.
+  // Returns all series in the Prometheus text format, with the gauges set to `gauges`.
   std::string Scrape(const ServerGauges& gauges) const;
 
  private:

@@ -1,4 +1,4 @@
-// A model's compute type as the protocol tells it.
+// Conversion of a model's compute type to its representation in the protocol.
 #pragma once
 
 #include "attendant/v1/tensor.pb.h"
@@ -6,7 +6,7 @@
 
 namespace attendant::server {
 
-// Of what is multiplied.
+// Returns the type of the elements that the matrix products multiply.
 inline v1::DataType ElementType(ComputeType type) {
   switch (type) {
     case ComputeType::kF32:
@@ -20,7 +20,7 @@ inline v1::DataType ElementType(ComputeType type) {
   return v1::DATA_TYPE_UNSPECIFIED;
 }
 
-// Message: v1::Execution or v1::GetModelResponse.
+// Sets compute_dtype and compute_type in `message`, a v1::Execution or a v1::GetModelResponse.
 template <class Message>
 void SetComputeType(ComputeType type, Message& message) {
   message.set_compute_dtype(ElementType(type));

@@ -1,4 +1,4 @@
-// Some neighbouring layers of a served model.
+// A range of consecutive layers of a served model.
 #pragma once
 
 #include <cstdint>

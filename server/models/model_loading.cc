@@ -25,7 +25,8 @@ namespace {
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
-// A sum that stays at the largest number rather than wrap: it only has to pass a limit.
+// Returns a + b, or kMost if the sum overflows. This suffices, because sums are only compared with
+// a limit.
 int64_t Add(int64_t a, int64_t b) {
   int64_t sum;
   return __builtin_add_overflow(a, b, &sum) ? kMost : sum;
@@ -39,7 +40,7 @@ std::string InMebibytes(int64_t bytes) {
   return absl::StrFormat("%.1f MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
-// At most one line a second.
+// Logs the progress of loading a model, at most once a second.
 class Progress {
  public:
   Progress(std::string model, const Clock& clock) : model_(std::move(model)), clock_(clock) {}
@@ -71,7 +72,7 @@ void LogNotes(const OpenedModel& model) {
 
 using LoadedEncoder = absl::StatusOr<std::shared_ptr<const Encoder>>;
 
-// `base` is that of an overlay.
+// Loads an encoder. `base` is the model below an overlay, and null for any other model.
 LoadedEncoder LoadEncoder(const OpenedModel& opened, const Encoder* base, const Clock& clock) {
   if (base != nullptr) {
     return Encoder::LoadOverlay(*base, opened.checkpoint.description, *opened.checkpoint.weights);
@@ -82,7 +83,8 @@ LoadedEncoder LoadEncoder(const OpenedModel& opened, const Encoder* base, const 
       [&](int64_t done, int64_t total) { progress(done, total); }, opened.setting.compute);
 }
 
-// Every copy of the model, each written first by a thread on the node that it is for.
+// Loads the copies of a model. Each is first written by a thread on its node, so that its pages are
+// placed there.
 absl::StatusOr<std::vector<std::shared_ptr<const Encoder>>> LoadCopies(const OpenedModel& opened,
                                                                        const ServedModel* base,
                                                                        const ThreadPlan& plan,
@@ -100,7 +102,8 @@ absl::StatusOr<std::vector<std::shared_ptr<const Encoder>>> LoadCopies(const Ope
   return copies;
 }
 
-// An overlay's only if they are not those of its base, which have been told.
+// The plans of an overlay are logged only if they differ from those of its base, which have been
+// logged already.
 void LogProductPlans(const std::string& name, const Encoder& encoder, const ServedModel* base) {
   const std::vector<ProductPlan>& plans = encoder.product_plans();
   if (plans.empty() || (base != nullptr && plans == base->encoder->product_plans())) return;
@@ -139,7 +142,7 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> LoadModel(OpenedModel opened,
   return model;
 }
 
-// What loading the model will hold at most.
+// Returns the most memory, in bytes, that the model will hold while it is loaded and afterwards.
 absl::StatusOr<int64_t> PredictWeights(const OpenedModel& model) {
   if (model.setting.overlay.empty()) {
     return Encoder::PredictLoadBytes(model.checkpoint.description, model.setting.compute);
@@ -155,7 +158,7 @@ absl::StatusOr<int64_t> PredictWeights(const OpenedModel& model) {
   return Add(bytes, *attention);
 }
 
-// The base of an overlay that leaves out heads, opened again without them.
+// Opens the base of an overlay again, without the attention heads that the overlay leaves out.
 absl::StatusOr<Checkpoint> OpenPrunedBase(const ModelSetting& overlay, const OpenedModel& base,
                                           const Settings& settings) {
   if (HasPrunedHeads(base.checkpoint.description)) {
@@ -168,7 +171,7 @@ absl::StatusOr<Checkpoint> OpenPrunedBase(const ModelSetting& overlay, const Ope
   return OpenCheckpoint(base.setting.source, options);
 }
 
-// What an overlay's setting and checkpoint take from its base, which is among `models`.
+// Opens an overlay. Its base must be among `models`; the overlay computes as its base does.
 absl::StatusOr<OpenedModel> OpenOverlay(ModelSetting setting, absl::Span<const OpenedModel> models,
                                         const Settings& settings) {
   const auto base = std::find_if(models.begin(), models.end(), [&](const OpenedModel& model) {
@@ -262,7 +265,7 @@ absl::StatusOr<int64_t> LargestRequestBytes(absl::Span<const OpenedModel> models
     }
   }
   const std::optional<int64_t> bytes = CheckedMultiply(width * 4 + kBesideARow, max_request_tokens);
-  // gRPC counts a message's bytes in an int.
+  // The size of a gRPC message has to fit into an int.
   if (!bytes || *bytes > std::numeric_limits<int>::max() - kBesideTheRows) {
     return absl::InvalidArgumentError(
         absl::StrCat("--max-request-tokens: ", max_request_tokens, " rows of ", width,
@@ -309,7 +312,8 @@ absl::StatusOr<ServedModels> LoadModels(std::vector<OpenedModel> models, const T
     if (!model.ok()) return model.status();
     served[name] = *std::move(model);
   }
-  // What reading and packing left on the heap: measured, a quarter of the weights on top.
+  // Return to the kernel the memory that reading and packing have freed. It was measured to be a
+  // quarter of the size of the weights.
   malloc_trim(0);
   return served;
 }

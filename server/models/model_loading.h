@@ -1,4 +1,5 @@
-// From --model settings to loaded models, in two steps: everything that can be refused is refused
+// The steps from the --model settings to loaded models: opening the checkpoints, checking limits
+// and memory, and reading the weights. Whatever can be refused without reading weights is refused
 // before the first weight is read.
 #pragma once
 
@@ -17,56 +18,61 @@
 
 namespace attendant::server {
 
+// A model whose checkpoint has been opened and checked, without its weights.
 struct OpenedModel {
   ModelSetting setting;
   Checkpoint checkpoint;
 };
 
-// As a server opens it.
+// Returns the options with which the server opens the checkpoint of a model.
 CheckpointOptions CheckpointOptionsOf(const ModelSetting& setting, const Settings& settings);
 
-// Opens every model without reading its weights, overlays behind all others. An error names the
-// model.
+// Opens every model without reading its weights. The result has the overlays last, so that every
+// base precedes its overlays. An error names the model.
 absl::StatusOr<std::vector<OpenedModel>> OpenModels(const Settings& settings);
 
-// --memory-limit-bytes, or else what MeasureMemoryLimit says.
+// Returns --memory-limit-bytes if it is set, otherwise the result of MeasureMemoryLimit.
 MemoryLimit MemoryLimitOf(const Settings& settings);
 
-// Bytes of the largest request message that any of the models takes: --max-request-tokens x (E x 4
-// + 32) + 64 KiB. The 32 are a mask, or token ids, types, positions and a mask, in int64.
+// Returns the bytes of the largest request message that any of the models accepts:
+// max_request_tokens x (E x 4 + 32) + 64 KiB, where E is the widest input row of the models. The 32
+// bytes per token are for a mask, or for a token id, a type, a position and a mask, all in int64.
+// Returns INVALID_ARGUMENT if gRPC cannot transport such a message, which would exceed 2 GiB.
 absl::StatusOr<int64_t> LargestRequestBytes(absl::Span<const OpenedModel> models,
                                             int64_t max_request_tokens);
 
-// The same; INVALID_ARGUMENT if --receive-memory-bytes could not hold it.
+// Returns LargestRequestBytes, or INVALID_ARGUMENT if --receive-memory-bytes is less.
 absl::StatusOr<int64_t> CheckRequestBytes(absl::Span<const OpenedModel> models,
                                           const Settings& settings);
 
+// The most memory that the server will need, in bytes, by purpose.
 struct MemoryNeed {
-  int64_t weights = 0;      // of all copies, and what loading takes on top
-  int64_t activations = 0;  // of all instances
-  int64_t receiving = 0;
-  int64_t queue = 0;       // waiting requests with their answers
-  int64_t running = 0;     // answers being computed
-  int64_t registered = 0;  // memories of PutMemory
+  int64_t weights = 0;      // all copies, and what loading needs in addition
+  int64_t activations = 0;  // the runs of all instances
+  int64_t receiving = 0;    // request bodies being received
+  int64_t queue = 0;        // waiting requests and their answers
+  int64_t running = 0;      // answers being computed
+  int64_t registered = 0;   // memories registered by PutMemory
 
-  int64_t total() const;  // or the largest number
+  int64_t total() const;  // INT64_MAX if the sum overflows
 };
 
-// Tokens that a run has room for.
+// Returns the number of tokens for which the activations of a run have room.
 int64_t RunTokens(const Settings& settings);
 
-// Errors of Encoder::PredictLoadBytes and EncoderRun::PredictBytes name the model.
+// Predicts the memory for serving the models. Returns the errors of Encoder::PredictLoadBytes,
+// Encoder::PredictOverlayBytes and EncoderRun::PredictBytes, with the name of the model.
 absl::StatusOr<MemoryNeed> PredictMemory(absl::Span<const OpenedModel> models,
                                          const Settings& settings, const ThreadPlan& plan);
 
-// RESOURCE_EXHAUSTED, with every share by name, if weights, activations, receiving, queue, answers
-// and registered memories together pass the limit.
+// Returns RESOURCE_EXHAUSTED, naming every part of the sum, if the server would need more memory
+// than `limit`. Also returns the errors of PredictMemory.
 absl::Status CheckMemory(absl::Span<const OpenedModel> models, const Settings& settings,
                          const ThreadPlan& plan, const MemoryLimit& limit);
 
-// Reads and packs the weights, bases before their overlays, as OpenModels gives them, once for each
-// of the plan's nodes, on a thread that is bound to it; logs progress by `clock`, warnings and
-// unused tensors. An error names the model.
+// Reads and packs the weights of `models`, which must be in the order in which OpenModels returns
+// them. Every node of the plan gets a copy, written by a thread that is bound to that node. Logs
+// progress, timed by `clock`, as well as warnings and unused tensors. An error names the model.
 absl::StatusOr<ServedModels> LoadModels(std::vector<OpenedModel> models,
                                         const ThreadPlan& plan = {},
                                         const Clock& clock = RealClock());

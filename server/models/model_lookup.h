@@ -1,4 +1,4 @@
-// Finds the model that a request names.
+// Lookup of the model that a request names.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,9 @@
 
 namespace attendant::server {
 
-// An empty name means the only model: INVALID_ARGUMENT if there is not exactly one. NOT_FOUND: none
-// of this name.
+// Returns the model called `name`. An empty name stands for the only model. Returns
+// INVALID_ARGUMENT if the name is empty and there is not exactly one model, NOT_FOUND if no model
+// has the name.
 absl::StatusOr<std::shared_ptr<const ServedModel>> FindModel(const ServedModels& models,
                                                              const std::string& name);
 

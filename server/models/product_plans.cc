@@ -28,7 +28,8 @@ std::string Choice(const ProductPlan& plan) {
 }  // namespace
 
 std::string Describe(absl::Span<const ProductPlan> plans) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> choices;  // with their layers
+  // Each choice with the widths of its layers.
+  std::vector<std::pair<std::string, std::vector<std::string>>> choices;
   std::vector<std::string> speedups;
   for (const ProductPlan& plan : plans) {
     const std::string choice = Choice(plan);

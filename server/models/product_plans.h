@@ -1,4 +1,5 @@
-// Whose matrix products a loaded model uses, and how they are cut.
+// Descriptions of the matrix products that a loaded model uses: oneDNN's or the server's own, and
+// the blocks into which they are divided.
 #pragma once
 
 #include <string>
@@ -8,11 +9,11 @@
 
 namespace attendant::server {
 
-// For the log, in one line; layers whose plans differ in nothing but their widths and speed-up are
-// told together.
+// Describes the plans in one line for the log. Layers whose plans differ only in their widths and
+// speed-up are listed together.
 std::string Describe(absl::Span<const ProductPlan> plans);
 
-// As GetModelResponse.gemm has it.
+// Returns the value of GetModelResponse.gemm: "onednn", "tiles" or "mixed", empty without plans.
 std::string GemmOf(absl::Span<const ProductPlan> plans);
 
 }  // namespace attendant::server

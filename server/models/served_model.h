@@ -1,4 +1,4 @@
-// A model that requests can name.
+// A loaded model that requests can name.
 #pragma once
 
 #include <map>
@@ -10,20 +10,25 @@
 
 namespace attendant::server {
 
+// Immutable once loaded, and shared by all requests that use it.
 struct ServedModel {
   std::string name;
   std::shared_ptr<const Encoder> encoder;
+  // Tensors of the checkpoint that do not belong to the encoder.
   std::vector<std::string> unused_tensors;
-  std::string base = {};  // the model whose weights it shares, all but some norms; empty: none
-  // The same weights again, beside the second NUMA node of the thread plan and on.
+  // For an overlay, the name of the model with which it shares its weights, all except those that
+  // the overlay replaces. Empty for any other model.
+  std::string base = {};
+  // Copies of `encoder` in the memory of the second and further NUMA nodes of the thread plan.
   std::vector<std::shared_ptr<const Encoder>> further_copies = {};
 
+  // Returns the encoder for node `i` of the thread plan.
   const std::shared_ptr<const Encoder>& copy(int i) const {
     return i == 0 ? encoder : further_copies[i - 1];
   }
 };
 
-// Fixed once the server is ready. Sorted by name.
+// The served models by name. Constant once the server is ready.
 using ServedModels = std::map<std::string, std::shared_ptr<const ServedModel>>;
 
 }  // namespace attendant::server

@@ -33,16 +33,16 @@ UnaryReactor::UnaryReactor(const ServiceContext& context, const UnaryMethod& met
 void UnaryReactor::AskForPermit() {
   // The size of the body is not known before it arrives.
   const int64_t bytes = context_.limits.max_request_bytes;
-  std::unique_ptr<Admission::Wish> wish = context_.admission.RequestPermit(
+  std::unique_ptr<Admission::PendingPermit> pending_permit = context_.admission.RequestPermit(
       bytes, [weak = weak_from_this()](std::unique_ptr<Admission::Permit> permit) {
         if (const auto self = weak.lock()) self->OnPermit(std::move(permit));
       });
-  if (wish == nullptr) {
+  if (pending_permit == nullptr) {
     return End({absl::ResourceExhaustedError(absl::StrCat(
         "the server's receive memory is smaller than a request of ", bytes, " bytes"))});
   }
   absl::MutexLock lock(&mutex_);
-  wish_ = std::move(wish);
+  pending_permit_ = std::move(pending_permit);
 }
 
 void UnaryReactor::OnPermit(std::unique_ptr<Admission::Permit> permit) {

@@ -31,8 +31,8 @@ struct UnaryMethod {
 // and the thread that ends the job. Each of them first moves `phase_` on under `mutex_`, and gives
 // up if another one was faster; End, which sets the last phase, is the only place that finishes the
 // call. Operations of gRPC are started with the mutex held, so that none follows Finish; gRPC runs
-// no reaction of this class inside them. Permits and wishes are destroyed without it, as that runs
-// other calls.
+// no reaction of this class inside them. Permits and pending permits are destroyed without it, as
+// that runs other calls.
 //
 // gRPC holds the object (through self_) until OnDone, the job until it has ended; permit and
 // timeout find it gone if they come late.
@@ -82,7 +82,7 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor,
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kAwaitingPermit;
   std::shared_ptr<UnaryReactor> self_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Admission::Slot> slot_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<Admission::Wish> wish_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Admission::PendingPermit> pending_permit_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Admission::Permit> permit_ ABSL_GUARDED_BY(mutex_);
   grpc::Alarm receive_timeout_ ABSL_GUARDED_BY(mutex_);
   grpc::ByteBuffer response_ ABSL_GUARDED_BY(mutex_);  // the write owns it once it is under way

@@ -68,7 +68,8 @@ absl::Status ReadKey(const std::string& key, const std::string& value, ModelSett
       key);
 }
 
-// `whole` is the text that an error shows.
+// Parses `text`, "SOURCE[,key=value…]". Errors about combinations of keys show `whole`, the text
+// that the user has written.
 absl::StatusOr<ModelSetting> ReadSource(const std::string& text, const std::string& whole) {
   const std::vector<std::string> parts = absl::StrSplit(text, ',');
   ModelSetting model;

@@ -1,4 +1,4 @@
-// The text of --model.
+// Parser of the text of --model.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace attendant::server {
 
-// "SOURCE[,key=value…]"; the name is left empty.
+// Parses "SOURCE[,key=value…]" and leaves the name empty. Returns INVALID_ARGUMENT if it cannot.
 absl::StatusOr<ModelSetting> ParseModelSource(const std::string& text);
 
-// "NAME=SOURCE[,key=value…]".
+// Parses "NAME=SOURCE[,key=value…]". Returns INVALID_ARGUMENT if it cannot.
 absl::StatusOr<ModelSetting> ParseModelSetting(const std::string& text);
 
 }  // namespace attendant::server

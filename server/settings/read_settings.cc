@@ -23,7 +23,7 @@ absl::Status Apply(const SettingsSource& source, Settings& settings) {
   return absl::OkStatus();
 }
 
-// Every overlay lies over a model that is none itself.
+// Checks that the base of every overlay is another model, which is not an overlay itself.
 absl::Status CheckOverlays(const std::vector<ModelSetting>& models) {
   for (const ModelSetting& overlay : models) {
     if (overlay.overlay.empty()) continue;
@@ -39,7 +39,7 @@ absl::Status CheckOverlays(const std::vector<ModelSetting>& models) {
   return absl::OkStatus();
 }
 
-// What no row can say alone.
+// Checks the conditions that involve several settings.
 absl::Status CheckTogether(const Settings& settings) {
   if (settings.port != 0 && settings.port == settings.http_port) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -61,7 +61,7 @@ absl::StatusOr<Settings> ReadValues(
   if (!line.config_file.empty()) file = ReadConfigFile(line.config_file);
   if (!file.ok()) return file.status();
 
-  // The weakest first: the stronger ones overwrite it, and every value given is checked.
+  // All sources are applied in order of increasing precedence, so that every value is checked.
   Settings settings;
   for (const SettingsSource* source : {&*file, &*variables, &line.flags}) {
     if (absl::Status status = Apply(*source, settings); !status.ok()) return status;

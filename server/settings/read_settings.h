@@ -1,4 +1,4 @@
-// From the command line, the environment and a file to settings.
+// Reader of the settings from the command line, the environment and a config file.
 #pragma once
 
 #include <string>
@@ -10,29 +10,35 @@
 
 namespace attendant::server {
 
-// What goes with --describe.
+// Flags that are only valid together with --describe.
 struct DescribeOptions {
   bool json = false;
-  bool ranks = false;  // of W_Q^T W_K
+  bool ranks = false;  // whether to compute the ranks of W_Q^T W_K
 };
 
+// The action that the command line requests, and the settings for it.
 struct SettingsRequest {
   enum class Kind { kServe, kDescribe, kHelp, kVersion } kind = Kind::kServe;
-  Settings settings;  // of --describe: with that one model, named as its source
+  // For kServe and kDescribe. For kDescribe, `models` holds only the model to be described, whose
+  // name is its source.
+  Settings settings;
   DescribeOptions describe;
-  std::string text;  // of --help and --version
+  std::string text;  // for kHelp and kVersion, the text to print
 };
 
-// Reads the arguments (argv without the program), then ATTENDANT_* variables, then the file of
-// --config FILE (ini: `port = 8001`); the first that names a setting wins. An unknown name anywhere
-// (ATTENDANT_* included), or a bad value anywhere, even one that another source overrides, is
-// INVALID_ARGUMENT: one line with the setting, what came and what is allowed. Without a model:
-// `worked-example` under its own name.
+// Reads the settings from `arguments` (argv without the program's name), from the ATTENDANT_*
+// variables in `environment`, and from the ini file that --config names (`port = 8001`). If several
+// of these sources name a setting, the first of them in this order wins. If none names a model, the
+// settings get `worked-example`, under that name.
+//
+// Returns INVALID_ARGUMENT if a name in any of the sources is unknown, including that of an
+// ATTENDANT_* variable, or if any value is invalid, even one that another source overrides. The
+// message is one line with the setting, the text that was found and what is allowed.
 absl::StatusOr<SettingsRequest> ReadSettings(
     const std::vector<std::string>& arguments,
     const std::vector<std::pair<std::string, std::string>>& environment);
 
-// Effective values, one "name = value" a setting, as printed at start.
+// Returns one line "name = value" per setting, with the values in effect, for the log.
 std::vector<std::string> DescribeSettings(const Settings& settings);
 
 }  // namespace attendant::server

@@ -24,7 +24,8 @@ constexpr ByteUnit kByteUnits[] = {{"TiB", int64_t{1} << 40},
                                    {"KiB", int64_t{1} << 10},
                                    {"", 1}};
 
-// Digits only, with an optional minus: unlike absl::SimpleAtoi no spaces and no plus.
+// Accepts only digits after an optional minus. absl::SimpleAtoi would accept spaces and a plus,
+// too.
 std::optional<int64_t> ParseInteger(const std::string& text) {
   int64_t value;
   const char* end = text.data() + text.size();

@@ -1,4 +1,4 @@
-// How a setting's text is read, bounded and shown.
+// The kinds of settings. A kind reads a setting from text, checks its bounds and shows its value.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,16 @@
 namespace attendant::server {
 
 struct SettingKind {
-  std::string allowed;  // "an integer from 0 to 65535": for help and errors
-  // Reads what one source says, one or more texts. INVALID_ARGUMENT: what was expected and what
-  // came, without the name.
+  std::string allowed;  // for help and errors, such as "an integer from 0 to 65535"
+  // Reads the texts, at least one, that one source gives for the setting. Returns INVALID_ARGUMENT
+  // with what was expected and what was found, without the name of the setting.
   std::function<absl::Status(const std::vector<std::string>& texts, Settings& settings)> read;
-  // The value in the form that `read` takes.
+  // Returns the value as a text that `read` accepts.
   std::function<std::string(const Settings& settings)> show;
 };
 
-// Each bounds its member to [least, most]. Of several texts the last counts.
+// Numeric kinds accept values in [least, most]. If a source gives several texts, all of these kinds
+// use the last one.
 SettingKind IntegerKind(int Settings::*member, int least, int most);
 SettingKind IntegerKind(int64_t Settings::*member, int64_t least, int64_t most);
 SettingKind BytesKind(int64_t Settings::*member, int64_t least, int64_t most);
@@ -31,23 +32,25 @@ SettingKind DurationKind(absl::Duration Settings::*member, absl::Duration least,
                          absl::Duration most);
 SettingKind TextKind(std::string Settings::*member, bool may_be_empty);
 
-// NAME=SOURCE[,key=value...]; every text adds models, `;` separates them within one.
+// The kind of --model, NAME=SOURCE[,key=value...]. Every text adds models, and `;` separates
+// several models in one text.
 SettingKind ModelsKind();
 
-// "512MiB", "1024": whole bytes with an optional KiB, MiB, GiB or TiB.
+// Parses a whole number of bytes with an optional unit KiB, MiB, GiB or TiB: "1024" or "512MiB".
 absl::StatusOr<int64_t> ParseBytes(const std::string& text);
-// The shortest exact form that ParseBytes reads.
+// Returns the shortest exact text that ParseBytes reads.
 std::string FormatBytes(int64_t bytes);
 
-// "expected <allowed>, got "<text>"".
+// Returns INVALID_ARGUMENT with the message `expected <allowed>, got "<text>"`.
 absl::Status Unexpected(const std::string& allowed, const std::string& text);
 
-// A kind of one text, from a function that reads it; false: not allowed.
+// Makes a kind from a function that reads one text and returns false if the text is not allowed. If
+// a source gives several texts, the last one is read.
 SettingKind OneTextKind(std::string allowed,
                         std::function<bool(const std::string&, Settings&)> read,
                         std::function<std::string(const Settings&)> show);
 
-// One of a few words.
+// A kind whose value is one of a few words.
 template <typename T>
 SettingKind ChoiceKind(T Settings::*member, const std::vector<std::pair<std::string, T>>& choices) {
   std::string allowed = "one of";

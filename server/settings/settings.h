@@ -1,5 +1,6 @@
-// Everything a user can set, from one table: flag, ATTENDANT_* variable, config file, default,
-// bounds, help.
+// The settings of the server. Each member of Settings has a row in the table of settings_table.h,
+// which defines its flag, ATTENDANT_* variable, key in the config file, bounds and help text. The
+// defaults are those of the members.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +14,17 @@
 
 namespace attendant::server {
 
-// --model NAME=SOURCE[,key=value…]
+// One --model NAME=SOURCE[,key=value…].
 struct ModelSetting {
-  std::string name;                      // [A-Za-z0-9._-]{1,128}, not starting with a dot
-  std::string source;                    // see engine/checkpoint/checkpoint.h; beside an overlay
-                                         // the name of another model, its base
+  std::string name;  // [A-Za-z0-9._-]{1,128}, not starting with a dot
+  // A source as in engine/checkpoint/checkpoint.h. For an overlay, the name of another model, the
+  // base of the overlay.
+  std::string source;
   std::string overlay;                   // key overlay: see engine/checkpoint/norm_overlay.h
   std::string weights_sha256;            // key weights-sha256
   bool allow_nonfinite_weights = false;  // key allow-nonfinite-weights
-  std::string prune_file;                // key prune; beside an overlay, of heads of its base
-  ComputeMode compute;                   // keys dtype, emulate and gemm
+  std::string prune_file;  // key prune; for an overlay, the heads are those of its base
+  ComputeMode compute;     // keys dtype, emulate and gemm
 
   bool operator==(const ModelSetting&) const = default;
 };
@@ -31,19 +33,20 @@ enum class NumaPolicy { kAuto, kOff };
 enum class NonfinitePolicy { kPropagate, kReject };
 enum class LogFormat { kText, kJson };
 
-// Members are named as their flags. 0 in `port` and `http_port`: a free one is picked.
+// The members are named after their flags, and the help text of the flags explains them. Sizes of
+// memory are in bytes.
 struct Settings {
-  std::vector<ModelSetting> models;  // --model, repeatable
+  std::vector<ModelSetting> models;  // --model, which may be repeated
   int64_t max_model_bytes = int64_t{64} << 30;
-  int64_t memory_limit_bytes = 0;  // 0: what the cgroup or the machine has
+  int64_t memory_limit_bytes = 0;  // 0: the limit of the cgroup or the memory of the machine
 
   std::string address = "0.0.0.0";
-  int port = 8001;  // gRPC
-  int http_port = 8002;
-  std::string port_file;  // where the ports go once the server is ready; empty: nowhere
+  int port = 8001;        // for gRPC; 0: a free port is chosen
+  int http_port = 8002;   // 0: a free port is chosen
+  std::string port_file;  // file for the ports once the server is ready; empty: none
 
   int instances = 0;             // 0: chosen from the CPU budget
-  int threads_per_instance = 0;  // 0: chosen
+  int threads_per_instance = 0;  // 0: chosen from the CPU budget
   NumaPolicy numa = NumaPolicy::kAuto;
   RowPolicy row_plan = RowPolicy::kTimed;
   Isa isa = Isa::kBest;
@@ -57,13 +60,13 @@ struct Settings {
 
   int64_t max_request_tokens = 16384;
   int64_t max_answer_bytes = int64_t{256} << 20;
-  int64_t max_inflight = 256;  // slots
+  int64_t max_inflight = 256;  // slots of the admission
   int64_t receive_memory_bytes = int64_t{512} << 20;
   absl::Duration receive_timeout = absl::Seconds(10);
-  int stream_window = 16;  // items of one EncodeStream in flight
+  int stream_window = 16;  // items of one EncodeStream that may be in flight
   absl::Duration stream_idle_timeout = absl::Minutes(5);
 
-  int64_t max_registered_bytes = int64_t{256} << 20;  // of PutMemory
+  int64_t max_registered_bytes = int64_t{256} << 20;
   absl::Duration max_registered_age = absl::Minutes(10);
 
   absl::Duration drain_timeout = absl::Seconds(30);

@@ -29,7 +29,7 @@ size_t EditDistance(const std::string& a, const std::string& b) {
   return row.back();
 }
 
-// `; did you mean "<nearest>"?`, or nothing if none of `names` is near.
+// Returns `; did you mean <nearest>?`, or an empty string if none of `names` is similar to `name`.
 std::string Suggestion(const std::string& name, const std::vector<std::string>& names) {
   const auto nearest =
       std::min_element(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
@@ -57,7 +57,8 @@ absl::Status UnknownArgument(const std::string& argument) {
       absl::StrCat("unknown flag ", name, Suggestion(name, KnownNames(FlagName)), "; see --help"));
 }
 
-// A Kubernetes Service named "attendant" puts such variables into every pod of its namespace.
+// Returns true if the variable looks like one of those that Kubernetes sets in every pod of a
+// namespace for a Service named "attendant".
 bool IsServiceLink(const std::string& name, const std::string& value) {
   return absl::StartsWith(name, "ATTENDANT_SERVICE_") ||
          absl::StartsWith(name, "ATTENDANT_PORT_") || absl::StartsWith(value, "tcp://");

@@ -1,4 +1,5 @@
-// The three places that settings come from, each as names and texts, before anything is parsed.
+// The three sources of settings: command line, environment and config file. Each is read into names
+// and texts; the texts are parsed later.
 #pragma once
 
 #include <map>
@@ -12,16 +13,17 @@
 namespace attendant::server {
 
 struct SettingsSource {
-  std::map<std::string, std::vector<std::string>>
-      texts;  // by setting name, in the order in which they came
-  std::map<std::string, std::string>
-      labels;  // by setting name: how errors name it, such as "--port"
+  // The texts of each setting in the order in which the source gives them, by name of the setting.
+  std::map<std::string, std::vector<std::string>> texts;
+  // The names that errors use for the settings, such as "--port", by name of the setting.
+  std::map<std::string, std::string> labels;
 };
 
-// What is no setting, but decides what to do with them.
+// The settings on the command line, and the flags that are not settings but choose what the program
+// does.
 struct CommandLine {
   SettingsSource flags;
-  std::string config_file;  // of --config
+  std::string config_file;  // --config; empty: none
   bool help = false;
   bool version = false;
   std::optional<std::string> describe;  // SOURCE[,key=value…]
@@ -29,9 +31,10 @@ struct CommandLine {
   bool ranks = false;
 };
 
-// All refuse names that are no setting, with the nearest one that is.
+// Each of these functions returns INVALID_ARGUMENT if its source is malformed or uses a name that
+// is not that of a setting. In that case the message suggests a similar name, if there is one.
 absl::StatusOr<CommandLine> ReadFlags(const std::vector<std::string>& arguments);
-// ATTENDANT_CONFIG goes to `config_file`, unless a flag has set it.
+// Stores the value of ATTENDANT_CONFIG in `config_file`, unless that is set already.
 absl::StatusOr<SettingsSource> ReadVariables(
     const std::vector<std::pair<std::string, std::string>>& environment, std::string& config_file);
 absl::StatusOr<SettingsSource> ReadConfigFile(const std::string& path);

@@ -10,7 +10,8 @@ namespace {
 constexpr int64_t kMiB = int64_t{1} << 20;
 constexpr int64_t kGiB = int64_t{1} << 30;
 constexpr int64_t kTiB = int64_t{1} << 40;
-// gRPC counts a message's bytes in an int, and an answer has some bytes beside its tensors.
+// The size of a gRPC message has to fit into an int, and an answer has some bytes besides its
+// tensors.
 constexpr int64_t kMostAnswerBytes = 2 * kGiB - kMiB;
 
 using Rows = std::vector<SettingRow>;
@@ -182,7 +183,7 @@ Rows MakeTable() {
   return table;
 }
 
-// Appends `text` in lines of at most 100 columns, each after six spaces.
+// Appends `text`, wrapped to lines of at most 100 columns and indented by six spaces.
 void AppendWrapped(const std::string& text, std::string& out) {
   constexpr size_t kColumns = 94;
   size_t begin = 0;

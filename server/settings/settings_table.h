@@ -1,4 +1,5 @@
-// The one table behind flags, variables, config file, help and the list printed at start.
+// The table of all settings, from which the flags, the variables, the config file, the help and the
+// list in the log are derived.
 #pragma once
 
 #include <string>
@@ -9,7 +10,7 @@
 namespace attendant::server {
 
 struct SettingRow {
-  std::string group;        // heading in the help; rows of a group are together
+  std::string group;        // heading in the help; the rows of a group are adjacent
   std::string name;         // "max-batch-tokens"
   std::string placeholder;  // "TOKENS"
   std::string help;         // one sentence
@@ -18,10 +19,10 @@ struct SettingRow {
 
 const std::vector<SettingRow>& SettingsTable();
 
-// "ATTENDANT_MAX_BATCH_TOKENS" for "max-batch-tokens".
+// Returns the variable of a setting: "ATTENDANT_MAX_BATCH_TOKENS" for "max-batch-tokens".
 std::string VariableName(const std::string& setting);
 
-// The text of --help.
+// Returns the text of --help.
 std::string HelpText();
 
 }  // namespace attendant::server

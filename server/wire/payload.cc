@@ -10,7 +10,7 @@ namespace attendant::server {
 Payload::Payload(std::shared_ptr<const MessageSlices> message, int64_t offset, int64_t size)
     : size_(size) {
   auto layout = std::make_shared<Layout>();
-  int64_t begin = -offset;  // of the slice, in the payload
+  int64_t begin = -offset;  // position of the slice relative to the start of the payload
   for (const grpc::Slice& slice : *message) {
     if (begin >= size) break;
     const int64_t end = begin + static_cast<int64_t>(slice.size());

@@ -1,4 +1,4 @@
-// Tensor data where it arrived: byte ranges of the message's slices.
+// Tensor data of a received message, read in place from the slices in which gRPC delivered it.
 #pragma once
 
 #include <grpcpp/support/slice.h>
@@ -11,49 +11,53 @@
 
 namespace attendant::server {
 
-// The slices of one received message, in order. Holds them; shared by the payloads that point into
-// it. Immutable.
+// The slices of one received message, in order. They own its bytes, and are immutable and shared by
+// the payloads that point into the message.
 using MessageSlices = std::vector<grpc::Slice>;
 
-// A range of bytes of a message. Copies are cheap; reading is thread-safe, and finds its place in
-// O(log slices).
+// A range of bytes of a message. A payload keeps the message alive. Copying one is cheap, because
+// the bytes are shared. Concurrent reads are safe; each read finds its first slice in O(log
+// slices).
 class Payload {
  public:
-  Payload() = default;
-  // The bytes [offset, offset + size) of `message`, which has them.
+  Payload() = default;  // empty
+  // Refers to the bytes [offset, offset + size) of `message`, which must contain them.
   Payload(std::shared_ptr<const MessageSlices> message, int64_t offset, int64_t size);
 
-  int64_t size() const { return size_; }
+  int64_t size() const { return size_; }  // bytes
 
-  // Copies bytes [offset, offset + count) of this payload. Caller keeps within size().
+  // Copies the bytes [offset, offset + count) of this payload, which must lie within size().
   void CopyTo(int64_t offset, int64_t count, void* target) const;
 
-  // Converts `count` elements of a float type, from element `first` on, to float32. Caller keeps
-  // within size().
+  // Converts the elements [first, first + count), of the float type `dtype`, to float32. They must
+  // lie within size().
   void ReadFloats(DataType dtype, int64_t first, int64_t count, float* target) const;
 
-  // Converts `count` elements of an integer type or bool (to 0 or 1), from element `first` on;
-  // uint64 above 2^63-1 saturates. Caller keeps within size().
+  // Converts the elements [first, first + count), of the integer type `dtype` or of bool, to int64.
+  // A bool becomes 0 or 1; a uint64 above 2^63-1 saturates. The elements must lie within size().
   void ReadIntegers(DataType dtype, int64_t first, int64_t count, int64_t* target) const;
 
  private:
-  // The payload as contiguous stretches of memory, none of them empty.
+  // A contiguous, non-empty part of the payload, which lies in one slice.
   struct Run {
-    int64_t offset;  // of its first byte, in the payload
-    int64_t size;
+    int64_t offset;  // of its first byte within the payload
+    int64_t size;    // bytes
     const uint8_t* bytes;
   };
+  // The runs make up the payload in order; `message` owns their bytes.
   struct Layout {
     std::shared_ptr<const MessageSlices> message;
     std::vector<Run> runs;
   };
 
-  // The run with byte `offset` of the payload.
+  // Returns the run that contains byte `offset` of the payload.
   std::vector<Run>::const_iterator RunAt(int64_t offset) const;
 
-  // Calls convert(source, elements, index of the first) for the elements [first, first + count), in
-  // order; `source` has them contiguous, at any alignment: stretches of a slice, and each element
-  // that a slice boundary cuts on its own.
+  // Calls convert(source, elements, index) for consecutive stretches of the elements
+  // [first, first + count), which are `width` bytes wide. `source` points to contiguous elements at
+  // any alignment; `index` is that of the first of them, counted from `first`. Elements within one
+  // run are passed together; an element that lies across a slice boundary is copied and passed
+  // alone.
   template <typename Convert>
   void ForEachStretch(int64_t width, int64_t first, int64_t count, Convert convert) const;
 

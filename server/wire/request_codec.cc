@@ -32,20 +32,20 @@ std::string Varint(uint64_t value) {
   return std::string(reinterpret_cast<const char*>(bytes), static_cast<size_t>(end - bytes));
 }
 
-// Copies a message into `head` as it stands, but for the `data` of its tensors. Follows protobuf's
-// rules just as far as it has to in order to find that data. What it copies need not be valid:
-// protobuf then meets the same bytes in the head as it would have in the message, and refuses them
-// there.
+// Copies a message into `head` unchanged, without the `data` of its tensors. It applies protobuf's
+// rules only as far as is needed to find that data. The copied bytes need not be valid: protobuf
+// meets them in the head just as it would have in the message, and refuses them there.
 class HeadCopier {
  public:
   HeadCopier(const MessageSlices& slices, const TensorFields& fields, int64_t max_head_bytes)
       : reader_(slices), max_head_bytes_(max_head_bytes), data_(fields.paths.size()) {}
 
-  // False: refused, and `error` says why.
+  // Returns false if the message is refused; error() then says why.
   bool CopyMessage(const TensorField& message) { return CopyFields(message, reader_.size()); }
 
   const std::string& head() const { return head_; }
-  // By index of TensorFields::paths: where the data is, if it came.
+  // The bytes of the message that hold each tensor's data, indexed as TensorFields::paths; nullopt
+  // if the message has none.
   const std::vector<std::optional<ByteRange>>& data() const { return data_; }
   std::string error() const { return absl::StrCat("at byte ", reader_.position(), ": ", error_); }
 
@@ -112,8 +112,9 @@ class HeadCopier {
     return Append(Varint(static_cast<uint64_t>(size))) && CopyBytes(end, size);
   }
 
-  // From after its start tag to the end tag of the same depth. Without recursion: how deep groups
-  // may nest, and whether start and end tags match, protobuf says.
+  // Copies a group from behind its start tag up to and including the end tag of the same depth. A
+  // loop suffices, because protobuf checks afterwards how deep the groups nest and whether start
+  // and end tags match.
   bool CopyGroup(int64_t end) {
     for (int64_t depth = 1; depth > 0;) {
       uint32_t tag;
@@ -142,7 +143,7 @@ class HeadCopier {
     return ReadVarint(end, longest, value, bytes) && Append(bytes);
   }
 
-  // A length of bytes that are there.
+  // Reads the length of a length-delimited field and checks that as many bytes are left.
   bool ReadLength(int64_t end, int64_t& length) {
     uint64_t value;
     std::string ignored;

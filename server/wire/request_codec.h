@@ -1,4 +1,5 @@
-// Parses a request without copying its tensor data.
+// Parser of request messages that leaves their tensor data where gRPC received it, instead of
+// copying it.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -15,26 +16,30 @@
 
 namespace attendant::server {
 
-// Where a tensor's `data` was found: `path` is the chain of field numbers from the message to the
-// Tensor, {4} for AttendRequest.hidden_states, {2, 3} for
+// The `data` of one Tensor in a request. `path` is the chain of field numbers from the message to
+// that Tensor: {4} for AttendRequest.hidden_states, {2, 3} for
 // EncodeStreamRequest.request.hidden_states.
 struct TensorPayload {
   std::vector<int> path;
   Payload data;
 };
 
-// Fills `request` with everything except the `data` of Tensor fields, and lists that data, at most
-// once per tensor (the last one wins, as the protobuf rules say). Agrees with
-// request.ParseFromString on every message: fields in any order, unknown, repeated, merged, packed
-// or not. The walk follows the message's descriptor; what it keeps is parsed by protobuf itself.
-// Tensors in repeated fields and oneofs count as head: they are parsed whole, with their data.
-// INVALID_ARGUMENT: malformed, or more than `max_head_bytes` beside the tensor data. On an error
-// the content of `request` is unspecified. Thread-safe.
+// Parses `buffer` into `request`, all but the `data` of its Tensor fields, and returns that data. A
+// tensor has at most one entry: if its data was sent repeatedly, the last one wins, as in protobuf.
+//
+// The result agrees with request.ParseFromString for every message, whether its fields are out of
+// order, unknown, repeated, merged or packed. This function walks only along the message's
+// descriptor to find the tensor data; it has protobuf parse the rest, the head. Tensors in repeated
+// fields and in oneofs belong to the head and are parsed with their data.
+//
+// Returns INVALID_ARGUMENT if the message is malformed or its head is larger than `max_head_bytes`.
+// The content of `request` is then unspecified. Thread-safe.
 absl::StatusOr<std::vector<TensorPayload>> ParseRequest(const grpc::ByteBuffer& buffer,
                                                         int64_t max_head_bytes,
                                                         google::protobuf::Message& request);
 
-// The entry for `path`, or null: the tensor is absent or has no data.
+// Returns the data of the tensor at `path`, or null if the tensor is absent or has no data. The
+// pointer is into `payloads`.
 const Payload* FindPayload(const std::vector<TensorPayload>& payloads,
                            const std::vector<int>& path);
 

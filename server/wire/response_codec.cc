@@ -19,16 +19,16 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using google::protobuf::internal::WireFormatLite;
 
-constexpr size_t kLongestHeader = 15;  // a tag of 5 bytes and a length of 10
+constexpr size_t kLongestHeader = 15;  // a tag of 5 bytes and a length of 10 bytes
 
-// Wire bytes in the making: text, with payloads embedded by reference.
+// A message under construction in wire format: owned text with payloads embedded by reference.
 class Rope {
  public:
   size_t size() const { return embedded_ + text_.size(); }
 
   void Append(const Message& message) { message.AppendPartialToString(&text_); }
 
-  // Field `number` as a length-delimited one with this content.
+  // Appends the length-delimited field `number` with `content`.
   void AppendField(int number, grpc::Slice content) {
     AppendHeader(number, content.size());
     Embed(std::move(content));
@@ -55,7 +55,7 @@ class Rope {
  private:
   struct Piece {
     std::string text;
-    grpc::Slice payload;  // comes after the text
+    grpc::Slice payload;  // follows the text
   };
 
   void AppendHeader(int number, size_t size) {
@@ -73,11 +73,11 @@ class Rope {
   }
 
   std::vector<Piece> pieces_;
-  std::string text_;     // after the last piece
-  size_t embedded_ = 0;  // bytes of the pieces
+  std::string text_;     // follows the last piece
+  size_t embedded_ = 0;  // bytes of all pieces
 };
 
-// Payloads of one message, with the rest of their path from there on.
+// A payload of a message, with the rest of its path, which starts at that message.
 struct Entry {
   const int* path;
   const int* path_end;
@@ -87,7 +87,7 @@ using Entries = std::vector<Entry>;
 
 Rope Serialize(const Message& message, const Entries& payloads);
 
-// The payloads by the next number of their path, stepped over it.
+// Groups the payloads by the first number of their paths and removes that number from each path.
 std::map<int, Entries> Step(const Entries& payloads) {
   std::map<int, Entries> groups;
   for (const Entry& entry : payloads) {
@@ -97,7 +97,8 @@ std::map<int, Entries> Step(const Entries& payloads) {
   return groups;
 }
 
-// Every element whole and in order: one that came in two parts would be read as two elements.
+// Appends every element of a repeated field, complete and in order. An element that is written in
+// two parts would be read as two elements.
 void AppendElements(const Message& message, const FieldDescriptor* field, const Entries& payloads,
                     Rope& rope) {
   const Reflection& reflection = *message.GetReflection();
@@ -114,12 +115,12 @@ Rope Serialize(const Message& message, const Entries& payloads) {
   if (payloads.empty() || message.GetDescriptor() == v1::Tensor::descriptor()) {
     rope.Append(message);
     for (const Entry& entry : payloads) {
-      if (entry.data->size() == 0) continue;  // as protobuf leaves out empty bytes
+      if (entry.data->size() == 0) continue;  // protobuf omits an empty bytes field, too
       rope.AppendField(v1::Tensor::kDataFieldNumber, std::move(*entry.data));
     }
     return rope;
   }
-  // The fields with payloads go behind all the others, which are small.
+  // The fields with payloads are written after all others, which are small and cheap to copy.
   const std::map<int, Entries> by_field = Step(payloads);
   const Reflection& reflection = *message.GetReflection();
   const std::unique_ptr<Message> others(message.New());

@@ -1,5 +1,5 @@
-// Builds a response around tensor data that is written once, by the engine, into the slices that go
-// to the wire.
+// Serializer of responses whose tensor data is written only once: the engine writes it into the
+// slices that gRPC sends, and the rest of the message is put around them.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -12,18 +12,18 @@
 
 namespace attendant::server {
 
-// A tensor's `data` of a response. `path` as in request_codec.h, with an index after the number of
-// a repeated field: {1} for AttendResponse.output, {3, 0, 2} for
-// EncodeResponse.intermediate[0].tensor. Names a Tensor; the elements of repeated fields on the way
-// are in the response.
+// The `data` of one Tensor in a response. `path` leads to that Tensor as in request_codec.h, with
+// an index after the number of a repeated field: {1} for AttendResponse.output, {3, 0, 2} for
+// EncodeResponse.intermediate[0].tensor. The elements of repeated fields along the path must exist
+// in the response.
 struct ResponsePayload {
   std::vector<int> path;
   grpc::Slice data;  // owns its bytes
 };
 
-// The wire form of `response` with each payload as that tensor's `data`, without copying the
-// payloads. `response` holds everything else, the tensors' dtype and shape included. Any generated
-// parser reads it.
+// Serializes `response` with each payload as the `data` of its tensor, without copying the
+// payloads. `response` holds everything else, including the dtype and shape of the tensors. Every
+// generated protobuf parser can read the result.
 grpc::ByteBuffer SerializeResponse(const google::protobuf::Message& response,
                                    std::vector<ResponsePayload> payloads);
 

@@ -1,4 +1,4 @@
-// Reads the bytes of a message that lies in slices.
+// Sequential reader of a message whose bytes lie in several slices.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,8 @@
 
 namespace attendant::server {
 
-// A position in `slices`, which outlive it. The caller never reads beyond size().
+// Starts at the first byte of `slices`, which must outlive the reader. The caller must not read
+// beyond size().
 class SliceReader {
  public:
   explicit SliceReader(const MessageSlices& slices) : slices_(slices) {
@@ -47,7 +48,7 @@ class SliceReader {
     }
   }
 
-  // Bytes from the position on that lie in one slice; at least one.
+  // Returns how many bytes can be read from the current slice, at least one.
   int64_t Contiguous() {
     SkipEndOfSlice();
     return static_cast<int64_t>(slices_[slice_].size()) - in_slice_;

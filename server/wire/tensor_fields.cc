@@ -15,7 +15,7 @@ using google::protobuf::FieldDescriptor;
 
 class Finder {
  public:
-  // Adds to `here` the fields of `type` that lead to tensor data; false if none does.
+  // Adds to `here` the fields of `type` that lead to tensor data. Returns false if there is none.
   bool AddFields(const Descriptor* type, TensorField& here) {
     if (type == v1::Tensor::descriptor()) {
       here.fields[v1::Tensor::kDataFieldNumber].payload = static_cast<int>(found_->paths.size());

@@ -1,4 +1,4 @@
-// Where the messages of the protocol hold tensor data.
+// The fields of the protocol's messages that hold tensor data.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
@@ -8,22 +8,23 @@
 
 namespace attendant::server {
 
-// A field through which tensor data is reached: a Tensor, a message that can hold one, or the
-// `data` itself.
+// A field on the way to tensor data: a message that can hold a Tensor, the Tensor itself, or its
+// `data`.
 struct TensorField {
-  std::map<int, TensorField> fields;  // by number, inside this one
-  int payload = -1;                   // if this is `data`: its index in TensorFields::paths
+  std::map<int, TensorField> fields;  // the fields inside this one, by field number
+  int payload = -1;                   // for `data`: index in TensorFields::paths; otherwise -1
 };
 
-// Every `data` of a Tensor that a message type reaches through singular fields. Not through
-// repeated fields and oneofs, where a number does not name one tensor, nor through a type inside
-// itself.
+// Every `data` of a Tensor that can be reached from a message type through singular fields.
+// Repeated fields and oneofs are left out, because there a field number does not identify one
+// tensor. So are recursive fields, whose type is one of those that contain them.
 struct TensorFields {
   TensorField root;
   std::vector<std::vector<int>> paths;  // field numbers from the message to the Tensor
 };
 
-// Computed once per type. Thread-safe.
+// Returns the tensor fields of a message type. They are computed once per type and never freed.
+// Thread-safe.
 const TensorFields& TensorFieldsOf(const google::protobuf::Descriptor* type);
 
 }  // namespace attendant::server

@@ -22,17 +22,17 @@ constexpr int64_t kMemory = 100;
 class Model {
  public:
   explicit Model(unsigned seed) : random_(seed) {}
-  ~Model() { wishes_.clear(); }  // before the permits, whose room they would be granted
+  ~Model() { pending_.clear(); }  // before the permits, whose room they would be granted
 
   void Step() {
     const unsigned kind = random_() % 4;
     if (kind < 2) {
       Ask();
-    } else if (kind == 2 && !wishes_.empty()) {
-      auto wish = std::next(wishes_.begin(), Index(wishes_.size()));
-      std::erase_if(waiting_, [&](const Asked& asked) { return asked.id == wish->first; });
-      const std::unique_ptr<Admission::Wish> withdrawn = std::move(wish->second);
-      wishes_.erase(wish);
+    } else if (kind == 2 && !pending_.empty()) {
+      auto pending = std::next(pending_.begin(), Index(pending_.size()));
+      std::erase_if(waiting_, [&](const Asked& asked) { return asked.id == pending->first; });
+      const std::unique_ptr<Admission::PendingPermit> withdrawn = std::move(pending->second);
+      pending_.erase(pending);
       GrantInOrder();
     } else if (kind == 3 && !permits_.empty()) {
       auto permit = std::next(permits_.begin(), Index(permits_.size()));
@@ -61,7 +61,7 @@ class Model {
     const int64_t bytes = static_cast<int64_t>(random_() % (kMemory + 1));
     waiting_.push_back({id, bytes});
     GrantInOrder();
-    wishes_[id] =
+    pending_[id] =
         admission_.RequestPermit(bytes, [this, id](std::unique_ptr<Admission::Permit> permit) {
           granted_.push_back(id);
           permits_[id] = std::move(permit);
@@ -78,7 +78,7 @@ class Model {
 
   std::mt19937 random_;
   Admission admission_{{.receive_memory_bytes = kMemory}};
-  std::map<int, std::unique_ptr<Admission::Wish>> wishes_;
+  std::map<int, std::unique_ptr<Admission::PendingPermit>> pending_;
   std::map<int, std::unique_ptr<Admission::Permit>> permits_;
   std::deque<Asked> waiting_;
   std::vector<int> granted_, expected_;
@@ -100,12 +100,12 @@ class Receiver {
   Receiver(Admission& admission, std::atomic<int64_t>& held) : admission_(admission), held_(held) {}
 
   void Receive(int64_t bytes, bool withdraw) {
-    auto wish = admission_.RequestPermit(
+    auto pending = admission_.RequestPermit(
         bytes, [this](std::unique_ptr<Admission::Permit> permit) { Ready(std::move(permit)); });
-    ASSERT_NE(wish, nullptr);
+    ASSERT_NE(pending, nullptr);
     if (!withdraw) granted_.WaitForNotification();
     std::this_thread::yield();
-    wish.reset();
+    pending.reset();
     gone_ = true;  // unsynchronised on purpose: no `ready` may run any more
     if (permit_ == nullptr) return;
     held_ -= bytes;

@@ -76,10 +76,10 @@ TEST(SlotTest, MayOutliveTheAdmission) {
 class PermitTest : public testing::Test {
  protected:
   using Permit = Admission::Permit;
-  using Wish = Admission::Wish;
+  using PendingPermit = Admission::PendingPermit;
 
   // Keeps the permit and notes the order.
-  std::unique_ptr<Wish> Ask(int id, int64_t bytes) {
+  std::unique_ptr<PendingPermit> Ask(int id, int64_t bytes) {
     return admission_.RequestPermit(bytes, [this, id](std::unique_ptr<Permit> permit) {
       granted_.push_back(id);
       permits_.push_back(std::move(permit));
@@ -102,7 +102,7 @@ TEST_F(PermitTest, ComesAtOnceWhileThereIsRoom) {
   EXPECT_EQ(admission_.counts().receiving_bytes, 0);
 }
 
-TEST_F(PermitTest, OutlivesItsWish) {
+TEST_F(PermitTest, OutlivesItsPendingPermit) {
   Ask(0, 60).reset();
   EXPECT_THAT(granted_, ElementsAre(0));
   EXPECT_EQ(admission_.counts().receiving_bytes, 60);
@@ -142,7 +142,7 @@ TEST_F(PermitTest, WithdrawnIsNeverGranted) {
   EXPECT_EQ(admission_.counts().receiving_bytes, 10);
 }
 
-TEST_F(PermitTest, ALargeWishWithdrawnMakesWayForThoseBehind) {
+TEST_F(PermitTest, ALargePendingPermitWithdrawnMakesWayForThoseBehind) {
   auto a = Ask(0, 50);
   auto b = Ask(1, 60);
   auto c = Ask(2, 10);
@@ -150,7 +150,7 @@ TEST_F(PermitTest, ALargeWishWithdrawnMakesWayForThoseBehind) {
   EXPECT_THAT(granted_, ElementsAre(0, 2));
 }
 
-TEST_F(PermitTest, CloseLeavesWishesAlone) {
+TEST_F(PermitTest, CloseLeavesPendingPermitsAlone) {
   auto a = Ask(0, 100);
   auto b = Ask(1, 100);
   admission_.Close();
@@ -159,7 +159,7 @@ TEST_F(PermitTest, CloseLeavesWishesAlone) {
 }
 
 TEST_F(PermitTest, ReadyMayCallEverything) {
-  std::unique_ptr<Wish> inner;
+  std::unique_ptr<PendingPermit> inner;
   bool inner_ran_inside = true;
   bool returned = false;
   auto outer = admission_.RequestPermit(80, [&](std::unique_ptr<Permit> permit) {
@@ -175,9 +175,9 @@ TEST_F(PermitTest, ReadyMayCallEverything) {
   EXPECT_THAT(granted_, ElementsAre(1));
 }
 
-TEST_F(PermitTest, ReadyMayDestroyItsOwnWishAndWithdrawOthers) {
+TEST_F(PermitTest, ReadyMayDestroyItsOwnPendingPermitAndWithdrawOthers) {
   auto a = Ask(0, 100);
-  std::unique_ptr<Wish> own, other;
+  std::unique_ptr<PendingPermit> own, other;
   bool ran = false;
   own = admission_.RequestPermit(50, [&](std::unique_ptr<Permit>) {
     own.reset();
@@ -193,18 +193,18 @@ TEST_F(PermitTest, ReadyMayDestroyItsOwnWishAndWithdrawOthers) {
 }
 
 // A hundred thousand requests that give up as soon as they may receive: granting must not recurse.
-TEST_F(PermitTest, AChainOfWishesThatGiveUpKeepsTheStackFlat) {
+TEST_F(PermitTest, AChainOfPendingPermitsThatGiveUpKeepsTheStackFlat) {
   auto first = Ask(0, 100);
-  std::vector<std::unique_ptr<Wish>> wishes;
+  std::vector<std::unique_ptr<PendingPermit>> pending;
   int ran = 0;
   for (int i = 0; i < 100000; ++i) {
-    wishes.push_back(admission_.RequestPermit(100, [&](std::unique_ptr<Permit>) { ++ran; }));
+    pending.push_back(admission_.RequestPermit(100, [&](std::unique_ptr<Permit>) { ++ran; }));
   }
   permits_[0].reset();
   EXPECT_EQ(ran, 100000);
 }
 
-TEST_F(PermitTest, ReadyIsDestroyedWithTheWishOrAfterItsCall) {
+TEST_F(PermitTest, ReadyIsDestroyedWithThePendingPermitOrAfterItsCall) {
   auto captured = std::make_shared<int>(0);
   auto blocker = Ask(0, 100);
   auto withdrawn = admission_.RequestPermit(1, [captured](std::unique_ptr<Permit>) {});
@@ -226,11 +226,11 @@ TEST_F(PermitTest, AWithdrawnReadyMayOwnAPermit) {
   EXPECT_THAT(granted_, ElementsAre(0, 2));
 }
 
-TEST_F(PermitTest, DestroyingAWishWaitsForItsReadyOnAnotherThread) {
+TEST_F(PermitTest, DestroyingAPendingPermitWaitsForItsReadyOnAnotherThread) {
   auto a = Ask(0, 100);
   absl::Notification running, go;
   bool returned = false;
-  auto wish = admission_.RequestPermit(1, [&](std::unique_ptr<Permit>) {
+  auto pending = admission_.RequestPermit(1, [&](std::unique_ptr<Permit>) {
     running.Notify();
     go.WaitForNotification();
     returned = true;
@@ -238,13 +238,13 @@ TEST_F(PermitTest, DestroyingAWishWaitsForItsReadyOnAnotherThread) {
   std::thread granting([&] { permits_[0].reset(); });
   running.WaitForNotification();
   std::thread releasing([&] { go.Notify(); });
-  wish.reset();
+  pending.reset();
   EXPECT_TRUE(returned);
   granting.join();
   releasing.join();
 }
 
-TEST_F(PermitTest, OtherWishesMayBeWithdrawnWhileAReadyRuns) {
+TEST_F(PermitTest, OtherPendingPermitsMayBeWithdrawnWhileAReadyRuns) {
   auto a = Ask(0, 100);
   absl::Notification running, go;
   auto slow = admission_.RequestPermit(50, [&](std::unique_ptr<Permit>) {
@@ -262,9 +262,9 @@ TEST_F(PermitTest, OtherWishesMayBeWithdrawnWhileAReadyRuns) {
   EXPECT_THAT(granted_, ElementsAre(0, 2));
 }
 
-TEST(PermitLifetimeTest, PermitsAndWishesMayOutliveTheAdmission) {
+TEST(PermitLifetimeTest, PermitsAndPendingPermitsMayOutliveTheAdmission) {
   std::unique_ptr<Admission::Permit> held;
-  std::unique_ptr<Admission::Wish> first, second, third;
+  std::unique_ptr<Admission::PendingPermit> first, second, third;
   int granted = 0;
   {
     Admission admission({.receive_memory_bytes = 10});
