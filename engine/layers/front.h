@@ -1,4 +1,5 @@
-// What a model makes of the rows of patches or frames that it is given.
+// The layers before the encoder for models that take rows of patches or frames: a projection, rows
+// that the model adds, positions and a norm.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +16,22 @@
 
 namespace attendant {
 
-// Immutable, thread-safe.
+// Immutable and thread-safe.
 class Front {
  public:
   static absl::StatusOr<Front> Load(const FrontShape& shape, const LayerShape& layer,
                                     WeightLoader& loader);
 
-  // Brings as many features, from the first row of embedded() on, to the rows of `target` [rows,
-  // E]; the model has that linear layer.
+  // Projects features to the width of the layers: as many rows of embedded(), from its first row
+  // on, as `target` [rows, E] has. The model must have this projection.
   void Project(MatrixView<float> target, RunState& run) const;
 
-  // Makes what enters layer 0 of one sequence. rows: [own_rows + features, E], the features in
-  // place; positions: one for each of them.
+  // Completes the input of layer 0 for one sequence. rows: [own_rows + features, E] with the
+  // features already in place; the model's own rows are written before them. positions: one for
+  // each feature row.
   void Apply(absl::Span<const int32_t> positions, MatrixView<float> rows, RunState& run) const;
 
-  // Those that the loader's source has; see WeightLoader::ReplaceNorm.
+  // Replaces the norms that the loader's source has; see WeightLoader::ReplaceNorm.
   absl::Status ReplaceNorms(WeightLoader& loader);
 
   void ReserveScratch(RunState& run) const;
@@ -38,8 +40,8 @@ class Front {
  private:
   FrontShape shape_;
   std::optional<PackedLinear> projection_;  // [E, feature_width]
-  SharedBuffer<float> own_rows_;            // [own_rows, E], positions added
-  SharedBuffer<float> positions_;           // [features, E], or of size 0
+  SharedBuffer<float> own_rows_;            // [own_rows, E], with their positions added
+  SharedBuffer<float> positions_;           // [features, E], or empty
   std::optional<NormParameters> norm_;
 };
 
