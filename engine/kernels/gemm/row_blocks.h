@@ -1,4 +1,4 @@
-// How the rows of a batch are cut into the tiles that have kernels.
+// The division of a batch's rows into tiles for which there are kernels.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace attendant {
 
-// Rows that one kernel computes: as many as its tile has, or fewer at the end if no tile is small
-// enough.
+// The rows that one kernel computes: as many as its tile has, or fewer at the end if no tile is
+// small enough.
 struct RowBlock {
   const TileKernel* kernel;
   int64_t begin;
