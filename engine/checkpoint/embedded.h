@@ -9,7 +9,8 @@
 
 namespace attendant {
 
-// The 4 -> 3 self-attention of "Illustrated: Self-Attention": one head, no bias, scores not scaled.
+// Opens the 4 -> 3 self-attention of the article "Illustrated: Self-Attention", which has one head,
+// no bias and unscaled scores.
 Checkpoint OpenWorkedExample();
 
 // Opens the synthetic model `name_and_seed`, which is "<name>[@seed]" with a name of

@@ -61,7 +61,7 @@ HWY_INLINE Bits NarrowToFloat16(Bits bits) {
   return hn::Or(result, sign);
 }
 
-// Both arrays hold `count` elements rounded up to whole vectors, and are aligned.
+// Converts `count` elements. Both arrays hold `count` rounded up to whole vectors, and are aligned.
 template <class Function>
 HWY_INLINE void WidenAll(const uint16_t* from, size_t count, float* to, const Function& function) {
   for (size_t i = 0; i < count; i += kLanes) {

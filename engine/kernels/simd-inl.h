@@ -40,6 +40,7 @@ HWY_INLINE hn::Vec<D> LoadFirst(const float* from, size_t count, D d = D()) {
 #endif
 }
 
+// Stores the first `count` < kLanes floats; writes nothing beyond them.
 HWY_INLINE void StoreFirst(Floats values, float* to, size_t count) {
   const FloatTag d;
 #if HWY_MEM_OPS_MIGHT_FAULT
@@ -79,8 +80,9 @@ template <int kVectors>
 HWY_INLINE void Exp2OfNonPositive(Floats (&x)[kVectors]) {
   const FloatTag d;
   const hn::RebindToUnsigned<FloatTag> bits;
-  // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits: cheaper than a conversion
-  // there and back. The bias of the exponent comes with it; -127 makes the exponent that of zero.
+  // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits, which is cheaper than a
+  // conversion there and back. The constant includes the bias of the exponent, 127, so that the
+  // lowest x, -127, gives the bits of zero.
   const auto magic = hn::Set(d, 12582912.0f + 127.0f);
   const auto lowest = hn::Set(d, -127.0f);
   Floats power[kVectors], p[kVectors];
@@ -111,8 +113,8 @@ HWY_INLINE Floats Exp2OfNonPositive(Floats x) {
 HWY_INLINE Floats ExpOfNonPositive(Floats x) {
   const FloatTag d;
   const hn::RebindToUnsigned<FloatTag> bits;
-  // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits: cheaper than a conversion
-  // there and back.
+  // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits, which is cheaper than a
+  // conversion there and back.
   const auto magic = hn::Set(d, 12582912.0f);
   const auto shifted = hn::MulAdd(x, hn::Set(d, 1.44269504f), magic);
   const auto power = hn::Sub(shifted, magic);
