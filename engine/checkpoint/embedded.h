@@ -1,4 +1,4 @@
-// Models that need no files.
+// Embedded models, which need no files.
 #pragma once
 
 #include <string>
@@ -9,13 +9,15 @@
 
 namespace attendant {
 
-// The 4 -> 3 self-attention of "Illustrated: Self-Attention": one head, no bias, scores not scaled.
+// Opens the 4 -> 3 self-attention of the article "Illustrated: Self-Attention", which has one head,
+// no bias and unscaled scores.
 Checkpoint OpenWorkedExample();
 
-// `name_and_seed` is "<name>[@seed]", with a name of SyntheticModelNames() and a decimal seed (0 if
-// not given). The weights depend on the seed and each tensor's name alone, and are the same on
-// every machine: approximately normal with a standard deviation of 0.02, norm weights around 1.
-// NOT_FOUND: no such name. INVALID_ARGUMENT: not a seed.
+// Opens the synthetic model `name_and_seed`, which is "<name>[@seed]" with a name of
+// SyntheticModelNames() and a decimal seed, 0 by default. Each weight depends only on the seed and
+// on its tensor's name, and is the same on every machine: approximately normal with a standard
+// deviation of 0.02, with norm weights around 1. Returns NOT_FOUND for an unknown name and
+// INVALID_ARGUMENT for a malformed seed.
 absl::StatusOr<Checkpoint> OpenSynthetic(absl::string_view name_and_seed);
 
 }  // namespace attendant

@@ -16,7 +16,7 @@
 namespace attendant {
 namespace {
 
-// Constants that old versions of the library saved beside the weights.
+// Constants that old versions of the library saved along with the weights.
 constexpr const char* kBuffers[] = {".position_ids", ".token_type_ids"};
 
 bool HasAny(absl::Span<const TensorPart> places, const WeightBinder& binder) {
@@ -24,7 +24,8 @@ bool HasAny(absl::Span<const TensorPart> places, const WeightBinder& binder) {
                      [&](const TensorPart& place) { return binder.Find(place.name) != nullptr; });
 }
 
-// What comes before the encoder's names: nothing, or the name that a model with a head gives it.
+// Returns what precedes the encoder's tensor names in this file: nothing, or the name that a model
+// with a head gives its encoder.
 std::string FindPrefix(const Family& family, const WeightBinder& binder) {
   for (const std::string& prefix : family.prefixes) {
     const auto has_layers = [&](const std::string& before) {
@@ -36,7 +37,7 @@ std::string FindPrefix(const Family& family, const WeightBinder& binder) {
   return "";
 }
 
-// The first of `places` that a file has; nullptr: none.
+// Returns the first of `places` that a file has, or nullptr if there is none.
 const FileTensor* FindFirst(absl::Span<const TensorPart> places, const WeightBinder& binder) {
   for (const TensorPart& place : places) {
     if (const FileTensor* tensor = binder.Find(place.name); tensor != nullptr) return tensor;
@@ -49,7 +50,7 @@ bool HasPooler(const Family& family, const std::string& prefix, const WeightBind
          HasAny(PlacesInFile(family, prefix, "pooling.dense.weight"), binder);
 }
 
-// The head that scores classes, if the file has all of one.
+// Describes the head that scores classes, if the files hold all of its weights.
 std::optional<PoolingDescription> DescribeClassifier(const Family& family,
                                                      const std::string& prefix,
                                                      std::vector<PoolingMode> modes,
@@ -75,7 +76,7 @@ std::optional<PoolingDescription> DescribeClassifier(const Family& family,
   return head;
 }
 
-// Norms that only some models of a family have, and that no config states.
+// Finds norms that only some models of a family have and that no config mentions.
 void DescribeNorms(const Family& family, const std::string& prefix, const WeightBinder& binder,
                    LayerShape& layer) {
   const auto has = [&](const std::string& name) {
@@ -128,7 +129,7 @@ bool IsBuffer(absl::string_view name) {
                      [&](absl::string_view buffer) { return absl::EndsWith(name, buffer); });
 }
 
-// The same weight of another layer.
+// Returns the name of the corresponding weight of layer 0.
 std::string OfLayerZero(const std::string& canonical) {
   absl::string_view rest = canonical;
   if (!absl::ConsumePrefix(&rest, "layer.")) return canonical;

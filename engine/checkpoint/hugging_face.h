@@ -1,5 +1,5 @@
-// Folders as published on the Hugging Face hub: config.json with safetensors, and the files of
-// sentence-transformers beside them.
+// Model folders as published on the Hugging Face hub: config.json with safetensors, optionally with
+// the files of sentence-transformers.
 #pragma once
 
 #include <string>
@@ -9,9 +9,11 @@
 
 namespace attendant {
 
-// Pooling is what modules.json says if there is one, else the checkpoint's own pooler (a tanh layer
-// on the first token), else none. Tensors beyond the encoder are listed as unused; one that is not
-// known but has a name of the encoder's is refused. As InspectCheckpoint.
+// Opens such a folder; errors, and the meaning of `checkpoint` after an error, are those of
+// InspectCheckpoint. The pooling is the one that modules.json describes; without that file it is
+// the checkpoint's own pooler (a tanh layer on the first token), if it has one. Tensors that do not
+// belong to the encoder are listed as unused; an unknown tensor whose name places it in the encoder
+// is refused.
 absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions& options,
                              Checkpoint& checkpoint);
 

@@ -17,7 +17,7 @@ bool IsOfNorm(absl::string_view canonical) {
   return absl::EndsWith(canonical, "norm.weight") || absl::EndsWith(canonical, "norm.bias");
 }
 
-// By canonical name, what the base's files call it.
+// Maps canonical names to the names that the tensors have in the base's files.
 std::map<std::string, std::string> NamesInFiles(const Checkpoint& base) {
   std::map<std::string, std::string> names;
   for (const CheckpointTensor& tensor : base.tensors) {
@@ -26,7 +26,7 @@ std::map<std::string, std::string> NamesInFiles(const Checkpoint& base) {
   return names;
 }
 
-// Norms from one source, all else from another. One thread.
+// Reads norms from one source and all other weights from another. Not thread-safe.
 class OverlaidWeights : public WeightSource {
  public:
   OverlaidWeights(std::unique_ptr<WeightSource> norms, std::unique_ptr<WeightSource> others)

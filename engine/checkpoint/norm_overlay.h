@@ -1,4 +1,5 @@
-// Norms of a model that was tuned in nothing else, to lie over those of the model it came from.
+// Norm overlays: the norms of a model that was fine-tuned in its norms alone. They replace the
+// norms of the model that it was derived from, whose other weights it shares.
 #pragma once
 
 #include <string>
@@ -8,16 +9,18 @@
 
 namespace attendant {
 
-// The safetensors file `path`, whose tensors are norms (weights and biases) of `base`, named as in
-// the base's files, or else as in weight_source.h. The answer has the base's description, and these
-// norms alone as weights. Checks of OpenCheckpoint for the file; INVALID_ARGUMENT also for a tensor
-// that is no norm of the base, and for a file without any.
+// Opens the safetensors file `path`, whose tensors must be weights and biases of norms of `base`,
+// named as in the base's files or else by their canonical names (weight_source.h). Returns the
+// base's description with these norms as the only weights. The file is checked as OpenCheckpoint
+// checks one; a tensor that is not a norm of the base, and a file without tensors, are
+// INVALID_ARGUMENT too.
 absl::StatusOr<Checkpoint> OpenNormOverlay(const std::string& path, const Checkpoint& base,
                                            const CheckpointOptions& options);
 
-// The same over a base without some of its heads. `pruned` is the base, opened without them; the
-// answer has its description and reads from it, beside these norms, the attention of the layers
-// that lost heads: what Encoder::LoadOverlay needs to lay this over the base with all heads.
+// Opens the norms of a model that also does without some heads of its base. `pruned` is the base,
+// opened without these heads. The result has the description of `pruned`, reads the norms from the
+// file and everything else from `pruned`. Encoder::LoadOverlay can lay it over the base with all
+// heads: it then reads the attention of the layers that lost heads.
 absl::StatusOr<Checkpoint> OpenPrunedOverlay(const std::string& path, Checkpoint pruned,
                                              const CheckpointOptions& options);
 

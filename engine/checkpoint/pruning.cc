@@ -19,15 +19,16 @@
 namespace attendant {
 namespace {
 
-// What is left of a tensor [rows, columns] without the pruned heads.
+// The way in which a tensor [rows, columns] is divided among the heads: each has some rows, or some
+// columns.
 struct Cut {
   int64_t rows = 1;
   int64_t columns = 1;
-  int64_t head_rows = 0;     // of each head; 0: no row goes
-  int64_t head_columns = 0;  // likewise
+  int64_t head_rows = 0;     // per head; 0 if no rows are removed
+  int64_t head_columns = 0;  // per head; 0 if no columns are removed
 };
 
-// The tensors of a source without the heads that the layers have been pruned of. One thread.
+// Reads the tensors of a source without the rows and columns of pruned heads. Not thread-safe.
 class PrunedWeights : public WeightSource {
  public:
   PrunedWeights(ModelDescription description, std::unique_ptr<WeightSource> whole)
@@ -93,7 +94,7 @@ absl::Status PrunedWeights::Read(absl::string_view name, absl::Span<float> targe
   return absl::OkStatus();
 }
 
-// The heads that an entry names, ascending; problems are of the file.
+// Returns the heads that the entry of a layer names, ascending.
 std::vector<int64_t> ReadHeads(const std::string& layer, const Json& list, int64_t heads,
                                Problems& problems) {
   std::vector<int64_t> read;
@@ -118,7 +119,7 @@ std::vector<int64_t> ReadHeads(const std::string& layer, const Json& list, int64
   return read;
 }
 
-// The heads that each layer shall lose.
+// Returns the heads to remove from each layer.
 std::vector<std::vector<int64_t>> ReadLayers(const Json& json, const ModelDescription& model,
                                              Problems& problems) {
   std::vector<std::vector<int64_t>> layers(model.layers);

@@ -1,4 +1,4 @@
-// Takes attention heads out of an opened checkpoint; see engine/model/pruned_heads.h.
+// Pruning of attention heads in an opened checkpoint; see engine/model/pruned_heads.h.
 #pragma once
 
 #include <string>
@@ -8,11 +8,12 @@
 
 namespace attendant {
 
-// Takes the heads that `file` names out of an opened checkpoint: the rows of queries, keys and
-// values with their biases, and the columns of the output projection. The file is JSON, from layers
-// to the indices of their heads to remove, as in config.json: {"0": [2, 0], "11": [5]}. Layers that
-// share their weights lose the same heads. NOT_FOUND: no such file. INVALID_ARGUMENT names the file
-// and all that is wrong with it; the checkpoint is then as it was.
+// Removes the heads that `file` names from an opened checkpoint: their rows of the query, key and
+// value projections with the biases, and their columns of the output projection. The file is JSON
+// and maps each layer to the indices of the heads to remove, as config.json does: {"0": [2, 0],
+// "11": [5]}. Layers that share their weights must lose the same heads. Returns NOT_FOUND if there
+// is no such file. INVALID_ARGUMENT names the file and everything that is wrong with it, and leaves
+// the checkpoint unchanged.
 absl::Status PruneHeads(const std::string& file, Checkpoint& checkpoint);
 
 }  // namespace attendant

@@ -17,7 +17,7 @@ namespace attendant {
 namespace {
 
 constexpr int64_t kMostModules = 16;
-constexpr char kPooledVectors[] = "sentence_embedding";  // what a Dense may work on
+constexpr char kPooledVectors[] = "sentence_embedding";  // the only vectors that a Dense may take
 
 enum class Module { kTransformer, kPooling, kDense, kNormalize };
 
@@ -29,12 +29,12 @@ constexpr Named<Module> kModules[] = {
 };
 
 struct ModeNames {
-  const char* flag;  // a boolean of its own, until version 5
-  const char* name;  // in pooling_mode, since
+  const char* flag;  // its boolean key, before version 5
+  const char* name;  // its name in pooling_mode, since version 5
   PoolingMode mode;
 };
 
-// In the order in which the flags concatenate.
+// The order is the one in which the vectors are concatenated if several flags are set.
 constexpr ModeNames kPoolingModes[] = {
     {"pooling_mode_cls_token", "cls", PoolingMode::kFirstToken},
     {"pooling_mode_max_tokens", "max", PoolingMode::kMax},
@@ -54,7 +54,7 @@ constexpr Named<Activation> kDenseActivations[] = {
     {"torch.nn.modules.activation.Sigmoid", Activation::kSigmoid},
 };
 
-// The folder of a module: the model's own, or one directly inside it.
+// Returns the folder of a module: the folder of the model, or one directly inside it.
 std::string ModuleFolder(const std::string& folder, const std::string& path, Problems& problems) {
   if (path.empty()) return folder;
   if (!IsPlainName(path)) {
@@ -99,7 +99,7 @@ std::vector<PoolingMode> ReadModeFlags(ConfigReader& config) {
   return modes;
 }
 
-// One name, or a list of them in the order of their vectors.
+// Reads one name, or a list of names in the order in which their vectors are concatenated.
 std::vector<PoolingMode> ReadModeNames(const Json& value, Problems& problems) {
   std::vector<PoolingMode> modes;
   const std::vector<Json> names =

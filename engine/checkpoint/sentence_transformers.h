@@ -1,4 +1,5 @@
-// What sentence-transformers adds to a checkpoint: modules.json, and a folder for each module.
+// The files that sentence-transformers adds to a checkpoint: modules.json, and a folder for each
+// module.
 #pragma once
 
 #include <optional>
@@ -10,21 +11,21 @@
 
 namespace attendant {
 
-// The modules of modules.json: Transformer, then optionally Pooling, Dense and Normalize, in this
-// order. Paths are folders with the files.
+// The modules that modules.json lists: a Transformer, then optionally Pooling, Dense and Normalize,
+// in this order. The paths are the folders with their files.
 struct SentenceModules {
   std::string transformer;
-  std::string pooling;  // empty: none
-  std::string dense;    // empty: none
+  std::string pooling;  // empty if there is none
+  std::string dense;    // empty if there is none
   bool normalize = false;
 };
 
-// Nothing if the folder has no modules.json. A module of another type, or in another place, is
-// refused.
+// Returns nothing if the folder has no modules.json. Refuses other types of modules and any other
+// order with INVALID_ARGUMENT.
 absl::StatusOr<std::optional<SentenceModules>> ReadSentenceModules(const std::string& folder);
 
-// Describes the pooling of hidden states with `hidden_size` columns; nothing if there is no
-// Pooling. The weights of a Dense module are added to `binder` behind kDensePrefix.
+// Describes the pooling of hidden states with `hidden_size` columns; returns nothing if there is no
+// Pooling module. The weight files of a Dense module are added to `binder` under kDensePrefix.
 absl::StatusOr<std::optional<PoolingDescription>> ReadSentencePooling(
     const SentenceModules& modules, int64_t hidden_size, const CheckpointOptions& options,
     WeightBinder& binder);

@@ -13,7 +13,7 @@
 namespace attendant {
 namespace {
 
-// splitmix64 read as a function of a counter: element i of a tensor needs no element before it.
+// splitmix64 as a function of a counter, so that element i of a tensor needs no earlier element.
 uint64_t Mix(uint64_t z) {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -28,7 +28,7 @@ uint64_t KeyOf(uint64_t seed, absl::string_view name) {
   return key;
 }
 
-// The sum of four 16-bit uniforms, centred: close to normal, and exact in float32.
+// The sum of four 16-bit uniform numbers, centred: close to normal, and exact in float32.
 float CentredSum(uint64_t bits) {
   const auto sum = static_cast<int32_t>((bits & 0xffff) + (bits >> 16 & 0xffff) +
                                         (bits >> 32 & 0xffff) + (bits >> 48));
@@ -37,7 +37,7 @@ float CentredSum(uint64_t bits) {
 
 constexpr float kSumDeviation = 37837.0f;  // 65536 / sqrt(3)
 constexpr float kScale = 0.02f / kSumDeviation;
-// A power of two, so that 1 + x * scale rounds once, fused or not.
+// A power of two, so that 1 + x * scale is rounded once, with or without a fused multiply-add.
 constexpr float kNormScale = 0x1p-21f;
 
 class SyntheticWeights : public WeightSource {
@@ -79,7 +79,7 @@ enum class Pooled { kNone, kMean, kNormalizedMean, kPooler };
 struct SyntheticModel {
   const char* name;
   int64_t layers, hidden_size, heads, feed_forward_width;
-  EmbeddingShape embeddings;  // vocabulary 0: none
+  EmbeddingShape embeddings;  // a vocabulary of 0 means none
   Pooled pooled = Pooled::kNone;
   float norm_epsilon = 1e-12f;
   NormPlacement norm_placement = NormPlacement::kPost;

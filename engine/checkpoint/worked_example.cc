@@ -8,7 +8,7 @@
 namespace attendant {
 namespace {
 
-// The article multiplies inputs with [in, out] matrices; these are its columns, [out, in].
+// The article multiplies its inputs by [in, out] matrices; these are their transposes, [out, in].
 class WorkedExampleWeights : public WeightSource {
  public:
   bool Has(absl::string_view name) const override { return tensors_.contains(name); }

@@ -18,23 +18,25 @@ HWY_INLINE Floats Relu(Floats x) {
   return hn::IfThenZeroElse(hn::Lt(x, zero), x);  // unlike Max, keeps NaN
 }
 
-// 1 / (1 + e^s) for s >= 0: the small side of the sigmoid, with full relative accuracy.
+// Returns 1 / (1 + e^s) for s >= 0: the small side of the sigmoid, with full relative accuracy.
 HWY_INLINE Floats SigmoidTail(Floats s) {
   const Floats one = hn::Set(FloatTag(), 1.0f);
   const Floats e = ExpOfNonPositive(hn::Neg(s));
   return hn::Div(e, hn::Add(one, e));
 }
 
-// x sigmoid(s), where s has the sign of x and |s| is given. Like GELU below it is relu(x) minus a
-// small bump of |x|, so that the result carries little more than its own rounding, however large x.
-// The bump is zero long before |x| is 100; without that limit infinity times zero would be NaN.
+// Returns x sigmoid(s), where s has the sign of x and |s| is given. Like GELU below it is computed
+// as relu(x) minus a small bump of |x|, so that the result has little more than its own rounding
+// error, however large x is. The bump is zero long before |x| reaches 100; without that limit
+// infinity times zero would be NaN.
 HWY_INLINE Floats Gate(Floats x, Floats abs_s) {
   const Floats a = hn::Min(hn::Set(FloatTag(), 100.0f), hn::Abs(x));
   return hn::NegMulAdd(a, SigmoidTail(abs_s), Relu(x));
 }
 
-// x Phi(x) = relu(x) - |x| Phi(-|x|). The eighth root of Phi(-a) is nearly a parabola: this minimax
-// polynomial on [0, 6] leaves 3e-9 of absolute error in a Phi(-a), and beyond 6 that is below 1e-8.
+// Returns x Phi(x) = relu(x) - |x| Phi(-|x|). The eighth root of Phi(-a) is nearly a parabola: this
+// minimax polynomial on [0, 6] has an absolute error of 3e-9 in a Phi(-a), which is below 1e-8
+// beyond 6.
 HWY_INLINE Floats Gelu(Floats x) {
   const FloatTag d;
   const Floats a = hn::Min(hn::Set(d, 6.0f), hn::Abs(x));
@@ -52,7 +54,7 @@ HWY_INLINE Floats Gelu(Floats x) {
   return hn::NegMulAdd(a, p, Relu(x));
 }
 
-// 0.5 x (1 + tanh(u)) = x sigmoid(2 u).
+// Returns 0.5 x (1 + tanh(u)) = x sigmoid(2 u).
 HWY_INLINE Floats GeluTanh(Floats x) {
   const FloatTag d;
   const Floats a = hn::Abs(x);
@@ -72,7 +74,7 @@ HWY_INLINE Floats Sigmoid(Floats x) {
   return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(hn::Set(d, 1.0f), tail));
 }
 
-// visit(function) for the function of one vector that `activation` is.
+// Calls visit(function) with the function of one vector that computes `activation`.
 template <class Visitor>
 void Visit(Activation activation, const Visitor& visit) {
   switch (activation) {

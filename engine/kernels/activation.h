@@ -1,4 +1,4 @@
-// Element-wise activations.
+// Element-wise activation functions.
 #pragma once
 
 #include <cstdint>
@@ -8,23 +8,24 @@
 
 namespace attendant {
 
-// y = activation(x), float32; y may be x itself. Against float64 the absolute error is at most 5e-7
-// for |x| <= 20, or one unit in the result's last place where that is more. NaN stays NaN. An
-// element's bits do not depend on its place in the block.
+// Computes y = activation(x) in float32; y may be x itself. Compared with float64 the absolute
+// error is at most 5e-7 for |x| <= 20, or one unit in the last place of the result if that is more.
+// NaN stays NaN. The bits of an element do not depend on its place in the block.
 void Activate(Activation activation, MatrixView<const float> x, MatrixView<float> y);
 inline void Activate(Activation activation, MatrixView<float> block) {
   Activate(activation, block, block);
 }
 
-// What makes float32 of the sums of an int8 product.
+// The parameters that convert the sums of an int8 product to float32. The pointers are borrowed.
 struct Dequantization {
-  const float* row_scales;     // one for each row of the block
-  const float* column_scales;  // one for each column
-  const float* bias;           // one for each column
-  bool integers;               // the sums are int32 in the memory of `sums`; else float32
+  const float* row_scales;     // one per row of the block
+  const float* column_scales;  // one per column
+  const float* bias;           // one per column
+  bool integers;               // `sums` holds int32 in its memory; else float32
 };
 
-// y = activation(sum * row scale * column scale + bias), in one pass; y may be `sums` itself.
+// Computes y = activation(sum * row scale * column scale + bias) in one pass; y may be `sums`
+// itself.
 void DequantizeAndActivate(const Dequantization& dequantization, Activation activation,
                            MatrixView<const float> sums, MatrixView<float> y);
 

@@ -1,4 +1,4 @@
-// The instructions of AMX: eight tiles of 16 rows of 64 bytes; included once per instruction set.
+// The AMX instructions on eight tiles of 16 rows of 64 bytes. Included once per instruction set.
 
 #if defined(ATTENDANT_ENGINE_KERNELS_AMX_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTENDANT_ENGINE_KERNELS_AMX_TILES_INL_H_
@@ -21,8 +21,8 @@ namespace HWY_NAMESPACE {
 inline constexpr int64_t kTileRows = 16;
 inline constexpr int64_t kTileRowBytes = 64;
 
-// Tells the thread's AMX unit of eight such tiles, which are zero then, and what it had been told
-// before at the end: oneDNN's kernels use it too.
+// Configures the AMX unit of the thread for eight such tiles, which are zero at first. The
+// destructor restores the configuration from before, because oneDNN's kernels use the unit too.
 class TileConfiguration {
  public:
   TileConfiguration() {
@@ -38,7 +38,7 @@ class TileConfiguration {
   TileConfiguration& operator=(const TileConfiguration&) = delete;
 
  private:
-  // As the instructions lay it out.
+  // The layout is that of the instructions.
   struct alignas(64) Palette {
     uint8_t palette;
     uint8_t start_row;
@@ -49,7 +49,7 @@ class TileConfiguration {
   Palette before_;
 };
 
-// Rows of tiles start every `row_bytes`.
+// Loads a tile whose rows start `row_bytes` apart. StoreTile stores one in this way.
 template <int kTile>
 HWY_INLINE void LoadTile(const void* from, int64_t row_bytes) {
   asm volatile("tileloadd (%[from],%[bytes],1), %%tmm%c[tile]"
@@ -71,8 +71,8 @@ HWY_INLINE void ZeroTile() {
   asm volatile("tilezero %%tmm%c[tile]" : : [tile] "i"(kTile));
 }
 
-// Tile kSum += tile kA times tile kB, which has in each row the next two (of bfloat16) or four (of
-// int8) of the depth for each of 16 columns.
+// Adds tile kA times tile kB to tile kSum. For each of 16 columns, a row of tile kB has the next
+// two elements of the depth for bfloat16, or the next four for int8.
 struct Bf16Tiles {
   template <int kSum, int kA, int kB>
   static HWY_INLINE void MultiplyAdd() {

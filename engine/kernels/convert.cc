@@ -18,11 +18,13 @@ namespace {
 
 using HalfWordTag = hn::Rebind<uint16_t, FloatTag>;
 
-// All in integers: the result depends neither on F16C nor on how the thread treats denormals.
+// These conversions use integers alone, so that the result depends neither on F16C nor on how the
+// thread treats denormals.
 
 HWY_INLINE Bits WidenBFloat16(Bits half) { return hn::ShiftLeft<16>(half); }
 
-// Normal numbers only move; a denormal m * 2^-24 is the integer m converted and scaled.
+// The bits of a normal number are only shifted; a denormal m * 2^-24 is the integer m, converted
+// and scaled.
 HWY_INLINE Bits WidenFloat16(Bits half) {
   const BitsTag d;
   const FloatTag df;
@@ -39,8 +41,8 @@ HWY_INLINE Bits WidenFloat16(Bits half) {
   return hn::Or(result, sign);
 }
 
-// A denormal result is the number of 2^-24 steps: adding 0.5, whose own last bit is worth 2^-24,
-// lets the addition round.
+// A denormal result is the number of steps of 2^-24. Adding 0.5, whose last bit is worth 2^-24,
+// makes the addition do the rounding.
 HWY_INLINE Bits NarrowToFloat16(Bits bits) {
   const BitsTag d;
   const FloatTag df;
@@ -59,7 +61,7 @@ HWY_INLINE Bits NarrowToFloat16(Bits bits) {
   return hn::Or(result, sign);
 }
 
-// Both arrays hold `count` elements rounded up to whole vectors, and are aligned.
+// Converts `count` elements. Both arrays hold `count` rounded up to whole vectors, and are aligned.
 template <class Function>
 HWY_INLINE void WidenAll(const uint16_t* from, size_t count, float* to, const Function& function) {
   for (size_t i = 0; i < count; i += kLanes) {
@@ -96,7 +98,8 @@ void NarrowChunk(bool to_bfloat16, const float* from, size_t count, uint16_t* to
 bool AllFiniteIn(const float* values, size_t count) {
   const FloatTag d;
   const BitsTag bits_tag;
-  // The exponent of an infinity or NaN is all ones, and only theirs: the largest exponent tells.
+  // The exponents of infinities and NaNs, and only these, have all bits set, so the largest
+  // exponent decides.
   const Bits exponent = hn::Set(bits_tag, 0x7F800000);
   Bits largest = hn::Zero(bits_tag);
   size_t i = 0;
@@ -123,8 +126,8 @@ HWY_EXPORT(WidenChunk);
 HWY_EXPORT(NarrowChunk);
 HWY_EXPORT(AllFiniteIn);
 
-// Elements that pass through an aligned buffer at a time, because neither side's alignment is
-// known.
+// The number of elements that pass through an aligned buffer at a time, since the alignment of
+// neither side is known.
 constexpr int64_t kChunk = 1024;
 
 // Calls function(begin, count) for [0, count) in chunks.

@@ -1,4 +1,4 @@
-// Conversions between the engine's float32 and the wire's or a file's element types.
+// Conversions between the engine's float32 and the element types of requests and files.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,15 @@
 
 namespace attendant {
 
-// count elements of `from`, a float type (float64 rounds to nearest even), little-endian at any
-// alignment -> float32.
+// Converts `count` elements of the float type `from`, little-endian at any alignment, to float32.
+// float64 is rounded to nearest even.
 void ToFloat(DataType from, const void* source, int64_t count, float* target);
 
-// float32 -> `to` (kFloat32, kFloat16 or kBFloat16), any alignment; rounds to nearest even, keeps
-// infinities, NaN stays a NaN, float16 overflow gives infinity.
+// Converts float32 to `to` (kFloat32, kFloat16 or kBFloat16) at any alignment. Rounds to nearest
+// even; infinities stay, NaN stays a NaN, and values beyond float16 become infinite.
 void FromFloat(const float* source, int64_t count, DataType to, void* target);
 
-// True if all are finite.
+// Returns true if all values are finite.
 bool AllFinite(const float* values, int64_t count);
 
 }  // namespace attendant

@@ -13,7 +13,8 @@
 namespace attendant {
 namespace {
 
-// Bits of Highway's x86 targets above `target`: the better one has the lower bit.
+// Returns the bits of Highway's x86 targets that are better than `target`: a better target has a
+// lower bit.
 constexpr int64_t Above(int64_t target) { return target - 1; }
 
 struct Caps {
@@ -39,7 +40,7 @@ std::optional<Caps> CapsFor(Isa cap) {
   return std::nullopt;
 }
 
-// oneDNN's values are bit sets that include those of every older instruction set.
+// oneDNN's values are bit sets that include the bits of every older instruction set.
 bool Has(dnnl::cpu_isa isa) {
   const unsigned bits = static_cast<unsigned>(isa);
   return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & bits) == bits;
@@ -85,8 +86,8 @@ bool HasBf16Units() { return Has(dnnl::cpu_isa::avx512_core_bf16); }
 
 bool HasAmxUnits() {
 #ifdef SYS_arch_prctl
-  // Linux lets a process use tiles once it has asked; oneDNN asks no sooner than at its own first
-  // use.
+  // Linux lets a process use tiles once it has asked for permission; oneDNN only asks when it first
+  // uses them itself.
   constexpr int64_t kRequestPermission = 0x1023, kTileData = 18;
   static const bool permitted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
   return permitted && Has(dnnl::cpu_isa::avx512_core_amx);

@@ -23,7 +23,7 @@ memory::desc AnyLayout(DataType type, int64_t rows, int64_t cols) {
 
 dnnl::matmul::primitive_desc DescribeMatmul(const MatmulOperands& operands) {
   const auto& [x, weights, y, out, has_bias, add_to_y] = operands;
-  // An empty description: none.
+  // An empty description means that there is no bias.
   const memory::desc bias = has_bias ? RowMajor(DataType::f32, 1, out, out) : memory::desc();
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);

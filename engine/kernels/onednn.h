@@ -1,4 +1,5 @@
-// What differs between oneDNN 2 and 3, and how this folder calls oneDNN: products on one thread.
+// The adapter to oneDNN for this folder: it hides the differences between versions 2 and 3, and
+// makes products that run on one thread.
 #pragma once
 
 #include <cstdint>
@@ -9,32 +10,32 @@ namespace attendant::onednn {
 
 using DataType = dnnl::memory::data_type;
 
-// The CPU, for the whole process. Thread-safe.
+// Returns the CPU engine, one for the whole process. Thread-safe.
 const dnnl::engine& CpuEngine();
 
-// Bytes of one element.
+// Returns the size of one element in bytes.
 int64_t ByteWidth(DataType type);
 
-// [rows, cols]; row r starts `stride` elements after row r - 1.
+// Describes [rows, cols], where row r starts `stride` elements after row r - 1.
 dnnl::memory::desc RowMajor(DataType type, int64_t rows, int64_t cols, int64_t stride);
 
-// [rows, cols] in whatever layout oneDNN likes best.
+// Describes [rows, cols] in the layout that oneDNN prefers.
 dnnl::memory::desc AnyLayout(DataType type, int64_t rows, int64_t cols);
 
-// y[rows, out] = x[rows, in] weights[in, out] + bias[1, out] of float32.
+// The operands of y[rows, out] = x[rows, in] weights[in, out] + bias[1, out]; the bias is float32.
 struct MatmulOperands {
   dnnl::memory::desc x;
   dnnl::memory::desc weights;
   dnnl::memory::desc y;
   int64_t out;
   bool has_bias;
-  bool add_to_y;  // y += instead
+  bool add_to_y;  // compute y += … instead
 };
 
-// With its scratchpad given by the caller of each execution. Throws dnnl::error.
+// Describes the product; the caller of each execution provides its scratchpad. Throws dnnl::error.
 dnnl::matmul::primitive_desc DescribeMatmul(const MatmulOperands& operands);
 
-// While one lives, primitives that its thread creates or runs use that thread alone.
+// While such an object lives, primitives that its thread creates or runs use only that thread.
 class SingleThreaded {
  public:
   SingleThreaded();

@@ -17,7 +17,7 @@ namespace attendant {
 namespace HWY_NAMESPACE {
 namespace {
 
-// low' = low cos - high sin, high' = high cos + low sin, for `pairs` pairs.
+// Computes low' = low cos - high sin and high' = high cos + low sin for `pairs` pairs.
 void RotateHalves(const float* cosines, const float* sines, int64_t pairs, float* low) {
   const FloatTag d;
   float* high = low + pairs;

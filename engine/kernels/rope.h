@@ -1,4 +1,4 @@
-// Rotary position embedding: Su et al. 2021.
+// Rotary position embedding (Su et al. 2021).
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace attendant {
 
-// Cosines and sines of the angles at positions 0 to `positions` - 1: pair j of `width` / 2 turns by
-// position / (stretch theta^(2 j / width)). Immutable, thread-safe.
+// A table of the cosines and sines of the angles at positions 0 to `positions` - 1: pair j of
+// `width` / 2 is rotated by position / (stretch theta^(2 j / width)). Immutable and thread-safe.
 class RotaryTable {
  public:
   RotaryTable(int64_t positions, int64_t width, float theta, float stretch = 1);
@@ -26,11 +26,11 @@ class RotaryTable {
  private:
   int64_t width_;
   float theta_;
-  AlignedBuffer<float> table_;  // [positions, width]: cosines, then sines
+  AlignedBuffer<float> table_;  // [positions, width]; each row has cosines, then sines
 };
 
-// Turns the first table.width() columns of every head, in place. heads: [T, H head_width], row r at
-// positions[r]. A row's bits depend on the row and its position alone.
+// Rotates the first table.width() columns of every head in place. heads: [T, H * head_width], with
+// row r at positions[r]. The bits of a row depend on the row and its position alone.
 void Rotate(const ThreadTeam& team, const RotaryTable& table, RotaryPairs pairs,
             absl::Span<const int32_t> positions, int64_t head_width, MatrixView<float> heads);
 

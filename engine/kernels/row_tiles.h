@@ -1,5 +1,5 @@
-// The tiles that the rows of a batch come in, and how a team shares them: the same way in every
-// kernel that goes row by row, so that a worker finds in its caches what it wrote.
+// The tiles into which the rows of a batch are cut, and their division among a team. It is the same
+// in every kernel that works row by row, so that a worker finds in its caches what it wrote before.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace attendant {
 
-// Rows that any buffer given to ApplyLinear must be a multiple of: T rounded up. The rows beyond T
-// must be readable and finite (zeros); what is computed for them is not used.
+// Every buffer given to ApplyLinear has a multiple of this number of rows: T rounded up. The rows
+// beyond T must be readable and finite (zeros); what is computed for them is not used.
 inline constexpr int64_t kRowTile = 16;
 constexpr int64_t PaddedRows(int64_t rows) { return RoundUp(rows, kRowTile); }
 
@@ -20,7 +20,7 @@ struct RowShare {
   int64_t rows;
 };
 
-// One of `shares` nearly equal parts, cut where a tile of kRowTile rows begins.
+// Returns one of `shares` nearly equal parts, cut where a tile of kRowTile rows begins.
 inline RowShare ShareOfRows(int64_t rows, int share, int shares) {
   const int64_t tiles = PaddedRows(rows) / kRowTile;
   const int64_t begin = tiles * share / shares * kRowTile;
@@ -28,7 +28,8 @@ inline RowShare ShareOfRows(int64_t rows, int share, int shares) {
   return {begin, end - begin};
 }
 
-// function(worker, begin, count) for each tile of the rows: enough work to be worth handing out.
+// Calls function(worker, begin, count) for each tile of the rows, which is enough work to be worth
+// the hand-over.
 template <class Function>
 void ForRowTiles(const ThreadTeam& team, int64_t rows, const Function& function) {
   team.ParallelForShares(

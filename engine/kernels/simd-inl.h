@@ -1,5 +1,5 @@
-// Vector helpers shared by the kernels; included once per instruction set (Highway's
-// foreach_target).
+// Vector helpers that the kernels share. Included once per instruction set, by Highway's
+// foreach_target.
 
 #if defined(ATTENDANT_ENGINE_KERNELS_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTENDANT_ENGINE_KERNELS_SIMD_INL_H_
@@ -19,16 +19,16 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// At most 16 floats, so that block sizes have a bound known outside of this namespace.
+// At most 16 floats, so that the sizes of blocks have a bound that is known outside this namespace.
 using FloatTag = hn::CappedTag<float, 16>;
 using Floats = hn::Vec<FloatTag>;
 using BitsTag = hn::RebindToUnsigned<FloatTag>;
 using Bits = hn::Vec<BitsTag>;
 inline constexpr size_t kLanes = hn::MaxLanes(FloatTag());
 
-// The first `count` < kLanes floats, then zeros; reads nothing beyond them. The end of a row goes
-// through the same vector arithmetic as its middle, so an element's bits do not depend on its
-// place.
+// Loads the first `count` < kLanes floats, and zeros after them; reads nothing beyond them. The end
+// of a row goes through the same vector arithmetic as its middle, so that the bits of an element do
+// not depend on its place.
 template <class D = FloatTag>
 HWY_INLINE hn::Vec<D> LoadFirst(const float* from, size_t count, D d = D()) {
 #if HWY_MEM_OPS_MIGHT_FAULT
@@ -40,6 +40,7 @@ HWY_INLINE hn::Vec<D> LoadFirst(const float* from, size_t count, D d = D()) {
 #endif
 }
 
+// Stores the first `count` < kLanes floats; writes nothing beyond them.
 HWY_INLINE void StoreFirst(Floats values, float* to, size_t count) {
   const FloatTag d;
 #if HWY_MEM_OPS_MIGHT_FAULT
@@ -51,7 +52,7 @@ HWY_INLINE void StoreFirst(Floats values, float* to, size_t count) {
 #endif
 }
 
-// to[i] = function(from[i]); they may be the same.
+// Computes to[i] = function(from[i]); `from` and `to` may be the same.
 template <class Function>
 HWY_INLINE void TransformRow(const float* from, size_t count, float* to, const Function& function) {
   const FloatTag d;
@@ -60,8 +61,9 @@ HWY_INLINE void TransformRow(const float* from, size_t count, float* to, const F
   if (i < count) StoreFirst(function(LoadFirst(from + i, count - i)), to + i, count - i);
 }
 
-// float32 to bfloat16, both as bits. Rounds to nearest even by adding just under half of the last
-// kept bit; NaN would overflow into infinity, so it keeps its upper bits and becomes quiet.
+// Converts float32 to bfloat16, both as bits. Rounds to nearest even by adding just under half of
+// the last kept bit. NaN would overflow into infinity, so it keeps its upper bits and becomes
+// quiet.
 HWY_INLINE Bits NarrowToBFloat16(Bits bits) {
   const BitsTag d;
   const Bits last = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1));
@@ -71,15 +73,16 @@ HWY_INLINE Bits NarrowToBFloat16(Bits bits) {
   return hn::IfThenElse(is_nan, quiet, rounded);
 }
 
-// x = 2^x for x <= 0, relative error below 1.7e-7 and none at 0; 0 below -126.5, where the result
-// would be denormal; NaN stays NaN. Several vectors, step by step: one waits for its own last step
-// most of the time.
+// Computes x = 2^x for x <= 0, with a relative error below 1.7e-7 and none at 0. The result is 0
+// below -126.5, where it would be denormal; NaN stays NaN. Takes several vectors through each step
+// together, because a single vector would mostly wait for the latency of its previous step.
 template <int kVectors>
 HWY_INLINE void Exp2OfNonPositive(Floats (&x)[kVectors]) {
   const FloatTag d;
   const hn::RebindToUnsigned<FloatTag> bits;
-  // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits: cheaper than a conversion
-  // there and back. The bias of the exponent comes with it; -127 makes the exponent that of zero.
+  // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits, which is cheaper than a
+  // conversion there and back. The constant includes the bias of the exponent, 127, so that the
+  // lowest x, -127, gives the bits of zero.
   const auto magic = hn::Set(d, 12582912.0f + 127.0f);
   const auto lowest = hn::Set(d, -127.0f);
   Floats power[kVectors], p[kVectors];
@@ -87,7 +90,7 @@ HWY_INLINE void Exp2OfNonPositive(Floats (&x)[kVectors]) {
   for (int i = 0; i < kVectors; ++i) power[i] = hn::Add(x[i], magic);
   for (int i = 0; i < kVectors; ++i) x[i] = hn::Sub(x[i], hn::Sub(power[i], magic));
   for (auto& value : power) value = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(bits, value)));
-  // Minimax on |x| <= 1 / 2.
+  // A minimax polynomial on |x| <= 1 / 2.
   for (auto& value : p) value = hn::Set(d, 0.00132647273f);
   for (const float coefficient :
        {0.00967151299f, 0.0555073358f, 0.240222424f, 0.693147004f, 1.0f}) {
@@ -102,22 +105,23 @@ HWY_INLINE Floats Exp2OfNonPositive(Floats x) {
   return one[0];
 }
 
-// e^x for x <= 0, relative error below 1.5e-7; 0 below -87.3, where the result would be denormal;
-// NaN stays NaN. Not 2^(x log2 e): to round that product would cost a relative error of up to
-// |x| 2^-24. Softmax bears it, and has log2 e in the scale of its scores for nothing; the tails of
-// activations keep their accuracy here, at no higher price than that of the product.
+// Returns e^x for x <= 0, with a relative error below 1.5e-7. The result is 0 below -87.3, where it
+// would be denormal; NaN stays NaN. It is not computed as 2^(x log2 e), because rounding that
+// product would cost a relative error of up to |x| 2^-24. Softmax tolerates that error, and gets
+// the factor log2 e for free in the scale of its scores. The tails of activations keep their
+// accuracy here, at no higher cost than that of the product.
 HWY_INLINE Floats ExpOfNonPositive(Floats x) {
   const FloatTag d;
   const hn::RebindToUnsigned<FloatTag> bits;
-  // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits: cheaper than a conversion
-  // there and back.
+  // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits, which is cheaper than a
+  // conversion there and back.
   const auto magic = hn::Set(d, 12582912.0f);
   const auto shifted = hn::MulAdd(x, hn::Set(d, 1.44269504f), magic);
   const auto power = hn::Sub(shifted, magic);
-  // ln 2 in two parts: the first has few enough bits that its product with `power` is exact.
+  // ln 2 is split in two: its first part has so few bits that its product with `power` is exact.
   auto r = hn::NegMulAdd(power, hn::Set(d, 0.693359375f), x);
   r = hn::NegMulAdd(power, hn::Set(d, -2.12194440e-4f), r);
-  // Minimax on |r| <= ln 2 / 2 of (e^r - 1 - r) / r^2.
+  // A minimax polynomial of (e^r - 1 - r) / r^2 on |r| <= ln 2 / 2.
   auto p = hn::MulAdd(hn::Set(d, 0.00138145883f), r, hn::Set(d, 0.00836872775f));
   p = hn::MulAdd(p, r, hn::Set(d, 0.041668389f));
   p = hn::MulAdd(p, r, hn::Set(d, 0.166665211f));

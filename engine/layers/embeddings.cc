@@ -104,7 +104,7 @@ void Embeddings::SumTables(const TokenIds& ids, MatrixView<float> sums,
 void Embeddings::TakeWords(const TokenIds& ids, MatrixView<float> words,
                            const ThreadTeam& team) const {
   const int64_t width = shape_.width;
-  const auto are_neighbours = [&](int64_t r) {  // r and r + 1
+  const auto are_neighbours = [&](int64_t r) {  // tokens r and r + 1
     return r >= 0 && r + 1 < words.rows &&
            (ids.places.empty() || ids.places[r] + 1 == ids.places[r + 1]);
   };

@@ -1,4 +1,4 @@
-// Token ids to hidden states: the embedding module of BERT (Devlin et al. 2019, figure 2).
+// Embeddings of token ids: the embedding module of BERT (Devlin et al. 2019, figure 2).
 #pragma once
 
 #include <cstdint>
@@ -15,34 +15,35 @@
 
 namespace attendant {
 
-// Immutable, thread-safe.
+// Immutable and thread-safe.
 class Embeddings {
  public:
-  // The tables are `shape.width` wide; a projection to the layers' width follows if there is one.
+  // The tables are `shape.width` wide. If the model has a projection to the width of the layers, it
+  // is loaded too.
   static absl::StatusOr<Embeddings> Load(const EmbeddingShape& shape, const LayerShape& layer,
                                          WeightLoader& loader);
 
-  // norm(word + position + token type), norm and projection where there are some: one row of
-  // `target` [ids, E] for each id.
+  // Computes norm(word + position + token type), with the norm and the projection if the model has
+  // them: one row of `target` [ids, E] for each id.
   void Embed(const TokenIds& ids, MatrixView<float> target, RunState& run) const;
 
-  // Those that the loader's source has; see WeightLoader::ReplaceNorm.
+  // Replaces the norms that the loader's source has; see WeightLoader::ReplaceNorm.
   absl::Status ReplaceNorms(WeightLoader& loader);
 
   void ReserveScratch(RunState& run) const;
   int64_t bytes() const;
 
  private:
-  // Adds row r's position and token type.
+  // Adds the position and token type embeddings of row r to `sum`.
   void AddTables(const TokenIds& ids, int64_t r, float* sum) const;
   void SumTables(const TokenIds& ids, MatrixView<float> sums, const ThreadTeam& team) const;
-  // The words alone, with their neighbours.
+  // Copies the word embeddings alone, each with those of its neighbours if the model wants them.
   void TakeWords(const TokenIds& ids, MatrixView<float> words, const ThreadTeam& team) const;
 
   EmbeddingShape shape_;
   SharedBuffer<float> word_;        // [V, W]
-  SharedBuffer<float> position_;    // [P, W], or of size 0; [P, E] if words alone are projected
-  SharedBuffer<float> token_type_;  // [Y, W], or of size 0; the same
+  SharedBuffer<float> position_;    // [P, W], or [P, E] if words alone are projected; or empty
+  SharedBuffer<float> token_type_;  // [Y, W], or [Y, E] if words alone are projected; or empty
   std::optional<NormParameters> norm_;
   std::optional<PackedLinear> projection_;  // [E, W], or [E, 3 W] with neighbours
 };

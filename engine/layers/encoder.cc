@@ -86,7 +86,7 @@ int64_t BytesToRead(const ModelDescription& model, const WeightSource& source) {
   return elements * static_cast<int64_t>(sizeof(float));
 }
 
-// An overlay has the heads of its base, or lies over all of them.
+// An overlay must have the heads of its base, or the base must have all of its heads.
 absl::Status CheckOverlay(const ModelDescription& base, const ModelDescription& overlay) {
   if (overlay == base) return absl::OkStatus();
   if (absl::Status status = CheckDescription(overlay); !status.ok()) return status;

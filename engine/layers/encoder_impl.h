@@ -1,4 +1,4 @@
-// What an Encoder holds; for the files of this folder.
+// The implementation of Encoder, for the sources of this folder alone.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ class Encoder::Impl {
  public:
   const EncoderLayer& layer(int64_t i) const { return layers[description.weight_set(i)]; }
   void ReserveScratch(RunState& run) const;
-  // What the model's relative positions add to the scores.
+  // Computes what the model's relative positions add to the scores.
   void FillDistances(RunState& run) const;
-  // Of the layers that differ in `pruned`, which is the description with fewer heads; then it is
-  // the description. Returns the bytes of what was read.
+  // Replaces the attention of the layers that differ in `pruned`, which is the description with
+  // fewer heads and becomes the description. Returns the number of bytes read.
   absl::StatusOr<int64_t> ReplaceAttention(const ModelDescription& pruned, WeightLoader& loader);
-  // Those that the loader's source has; all else stays as it is, and shared.
+  // Replaces the norms that the loader's source has. Everything else stays, and stays shared.
   absl::Status ReplaceNorms(WeightLoader& loader);
   int64_t bytes() const;
 

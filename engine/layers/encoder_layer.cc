@@ -190,7 +190,8 @@ MatrixView<float> EncoderLayer::Context(const PreparedRows& x, RunState& run) co
   return attention_.Context(entry, x.rows, run);
 }
 
-// norm(x) for its reader, beside the x that the residual will need, or x itself.
+// Returns the input of a branch: norm(x), made ready for `reader` in a buffer of its own because
+// the residual still needs x; or x itself if norms do not come first.
 PreparedRows EncoderLayer::EntryOf(const NormParameters& norm, const PreparedRows& x,
                                    const PackedLinear* reader, RunState& run) const {
   if (placement_ != NormPlacement::kPre) return x;
@@ -207,7 +208,7 @@ PreparedRows EncoderLayer::JoinAttention(MatrixView<float> x, MatrixView<float> 
   return AddAndNorm(x, branch, *second_attention_norm_, reader, run);
 }
 
-// The residual without a norm, if the layer has one.
+// Returns x + branch without a norm, or `branch` alone in layers without residuals.
 MatrixView<float> EncoderLayer::Add(MatrixView<float> x, MatrixView<float> branch,
                                     RunState& run) const {
   if (placement_ == NormPlacement::kNone) return branch;

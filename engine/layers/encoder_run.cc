@@ -63,7 +63,7 @@ absl::Status CheckChain(const LayerShape& layer, int64_t layers) {
   return absl::OkStatus();
 }
 
-// Any numbers of the size that norms give.
+// Fills `input` with arbitrary numbers of the magnitude that norms produce.
 void FillForTrials(MatrixView<float> input) {
   for (int64_t r = 0; r < input.rows; ++r) {
     for (int64_t c = 0; c < input.cols; ++c) {
@@ -72,7 +72,8 @@ void FillForTrials(MatrixView<float> input) {
   }
 }
 
-// Into sequences of 64 tokens, or as many as a sequence may have; 0: any number.
+// Cuts `tokens` into sequences of 64 tokens, or of `longest` if that is less. 0 means that
+// sequences may have any length.
 void CutForTrials(int64_t tokens, int64_t longest, std::vector<int32_t>& cu_seqlens) {
   const int64_t length = longest == 0 ? 64 : std::min<int64_t>(64, longest);
   cu_seqlens.clear();
@@ -127,8 +128,8 @@ RowPlan EncoderRun::ChooseRowPlan(RowPolicy policy, absl::FunctionRef<absl::Time
   const ModelDescription& model = impl_->model().description;
   if (impl_->state.team.size() == 1 || model.layer.needs_cross_kv()) return {};
   FillForTrials(input().Rows(0, std::min(impl_->state.max_tokens, kMostTrialTokens)));
-  // A layer after the other, for in service the weights of one have left the caches when it comes
-  // again.
+  // Trials go through the layers in turn, because in service the weights of a layer have left the
+  // caches when it runs again.
   int64_t layer = 0;
   RunObserver nobody;
   std::vector<int32_t> cu_seqlens;

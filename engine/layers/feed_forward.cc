@@ -54,7 +54,7 @@ PreparedRows FeedForward::Expand(const LinearInput& x, MatrixView<float> inner,
 }
 
 void FeedForward::ReserveScratch(RunState& run) const {
-  // A norm makes the operand of all rows.
+  // The norm before the block makes the operand of all rows at once.
   run.gemm.Reserve(in_, PaddedRows(run.max_tokens));
   const int64_t rows = std::min(kFeedForwardRows, PaddedRows(run.max_tokens));
   if (!gate_) return run.gemm.Reserve(Pair(), rows);

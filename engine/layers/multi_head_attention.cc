@@ -41,7 +41,7 @@ absl::StatusOr<MultiHeadAttention> MultiHeadAttention::Load(const std::string& p
   return attention;
 }
 
-// What few kinds of attention have.
+// Loads the weights that only some kinds of attention have.
 absl::Status MultiHeadAttention::LoadKind(const std::string& prefix, WeightLoader& loader) {
   const auto read = [&](const char* name, int64_t elements, SharedBuffer<float>& table) {
     absl::StatusOr<AlignedBuffer<float>> loaded = loader.ReadTable(prefix + name, elements);
@@ -70,7 +70,7 @@ absl::Status MultiHeadAttention::LoadNorms(const std::string& prefix, WeightLoad
   return absl::OkStatus();
 }
 
-// Into one layer as far as they take the same rows.
+// Fuses projections that take the same rows into one linear layer.
 absl::Status MultiHeadAttention::LoadInputs(const std::string& prefix, WeightLoader& loader) {
   const std::vector<InputProjection> projections = InputProjections(shape_);
   int64_t column = 0;
@@ -154,7 +154,7 @@ bool MultiHeadAttention::CanNarrowQueries(MatrixView<const float> x, RunState& r
          x.cols <= run.activations.context().cols;
 }
 
-// By way of the context buffer, which the attention has yet to fill.
+// Collects the wanted rows in the context buffer, which the attention fills only later.
 void MultiHeadAttention::ProjectWantedQueries(MatrixView<const float> x, MatrixView<float> qkv,
                                               RunState& run) const {
   const int64_t keys = shape_.heads * shape_.key_width;

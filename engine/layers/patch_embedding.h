@@ -1,4 +1,5 @@
-// The patch embedding: what a model makes of rows of features, which are patches or frames.
+// The layers before the encoder for models that take rows of patches or frames: a projection, rows
+// that the model adds, positions and a norm.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +22,16 @@ class PatchEmbedding {
   static absl::StatusOr<PatchEmbedding> Load(const PatchEmbeddingShape& shape,
                                              const LayerShape& layer, WeightLoader& loader);
 
-  // target [rows, E] = the projection of as many features, from the first row of embedded() on. The
-  // model has that linear layer.
+  // Projects features to the width of the layers: as many rows of embedded(), from its first row
+  // on, as `target` [rows, E] has. The model must have this projection.
   void Project(MatrixView<float> target, RunState& run) const;
 
-  // Makes the input of layer 0 of one sequence: writes the prefix tokens to the first rows, and
-  // adds positions and norm. rows: [prefix_tokens + features, E], the features already in their
-  // rows; positions: one for each feature.
+  // Completes the input of layer 0 for one sequence. rows: [own_rows + features, E] with the
+  // features already in place; the model's own rows are written before them. positions: one for
+  // each feature row.
   void Apply(absl::Span<const int32_t> positions, MatrixView<float> rows, RunState& run) const;
 
-  // Those that the loader's source has; see WeightLoader::ReplaceNorm.
+  // Replaces the norms that the loader's source has; see WeightLoader::ReplaceNorm.
   absl::Status ReplaceNorms(WeightLoader& loader);
 
   void ReserveScratch(RunState& run) const;

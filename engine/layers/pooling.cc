@@ -9,7 +9,7 @@
 namespace attendant {
 namespace {
 
-// What is pooled; see Pool.
+// The rows of one sequence and their positions; see Pool.
 struct Tokens {
   MatrixView<const float> hidden_states;
   absl::Span<const int32_t> positions;
@@ -18,7 +18,8 @@ struct Tokens {
   int64_t position(int64_t row) const { return positions.empty() ? row : positions[row]; }
 };
 
-// Element j of sum over rows of weight(row) * row, over `divisor`.
+// Sets element j of `target` to the sum of weight(row) * row[j] over the rows, divided by
+// `divisor`.
 template <typename Weight>
 void WeightedSum(MatrixView<const float> x, Weight weight, double divisor, float* target) {
   std::vector<double> sums(x.cols, 0.0);
@@ -43,7 +44,7 @@ void PositionWeightedMean(const Tokens& tokens, float* target) {
   WeightedSum(x, weight, weights, target);
 }
 
-// The prefix tokens come first.
+// The mean of the features alone: the model's own rows come before them.
 void FeatureMean(const Tokens& tokens, float* target) {
   const MatrixView<const float> x = tokens.hidden_states;
   int64_t first = 0;
@@ -53,7 +54,7 @@ void FeatureMean(const Tokens& tokens, float* target) {
   Mean(x.Rows(first, rows), static_cast<double>(std::max<int64_t>(rows, 1)), target);
 }
 
-// A NaN stays: it must not look like an answer.
+// Keeps NaN, which must not be mistaken for a result.
 void Max(MatrixView<const float> x, float* target) {
   std::copy_n(x.row(0), x.cols, target);
   for (int64_t r = 1; r < x.rows; ++r) {

@@ -1,4 +1,4 @@
-// One vector per sequence.
+// Pooling: one vector per sequence.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +11,30 @@
 
 namespace attendant {
 
-// Pools one sequence. hidden_states: [length, E], its kept rows in order. positions: [length],
-// 0-based index of each in the padded row, or empty: 0, 1, …; only kPositionWeightedMean and
-// kFeatureMean look at it. prefix_tokens: how many the model has; kFeatureMean leaves out the rows
-// that are less than so many positions from the first. target: [modes E]. A mode without a row
-// gives zeros. Formulas: sentence-transformers' Pooling module; sums in float64.
+// Pools one sequence, by the formulas of sentence-transformers' Pooling module, with float64 sums.
+// hidden_states: [length, E], the kept rows in order. positions: [length], the 0-based index of
+// each row in the padded sequence; empty for 0, 1, …. Only kPositionWeightedMean and kFeatureMean
+// use it. own_rows: the number of rows that the model puts before the features; kFeatureMean leaves
+// out the rows whose distance from the first is smaller. target: [modes * E]. Without a row to
+// pool, a mode gives zeros.
 void Pool(absl::Span<const PoolingMode> modes, MatrixView<const float> hidden_states,
           absl::Span<const int32_t> positions, absl::Span<float> target, int64_t prefix_tokens = 0);
 
-// Appends to `rows` those of a sequence with rows [begin, begin + length) that the modes look at,
-// ascending, and returns true; false if they look at all.
+// For a sequence with rows [begin, begin + length): if the modes use only some rows, appends these
+// to `rows` in ascending order and returns true; if they use all rows, returns false.
 bool AppendPooledRows(absl::Span<const PoolingMode> modes, int64_t begin, int64_t length,
                       std::vector<int32_t>& rows);
 
-// vector / max(|vector|, 1e-12), in place.
+// Divides `vector` by max(|vector|, 1e-12), in place.
 void NormalizeToUnitLength(absl::Span<float> vector);
 
-// All of the checkpoint's own pooling: modes, linear layers, norm. The model must have pooling.
-// target: [pooling->width(E)]; zeros for length 0. Thread-safe.
+// Computes the checkpoint's own pooling: modes, linear layers and norm. The model must have
+// pooling. target: [pooling->width(E)]; zeros for length 0. Thread-safe.
 void PoolAsDescribed(const Encoder& encoder, MatrixView<const float> hidden_states,
                      absl::Span<const int32_t> positions, absl::Span<float> target);
 
-// The same of its classification head, which it must have: a score for each class.
+// Computes the scores of the model's classification head, one for each class. The model must have
+// such a head. Thread-safe.
 void Classify(const Encoder& encoder, MatrixView<const float> hidden_states,
               absl::Span<const int32_t> positions, absl::Span<float> target);
 

@@ -12,7 +12,7 @@
 namespace attendant {
 namespace {
 
-// Several sums side by side, for the processor's sake.
+// Adds several sums side by side, because one sum would wait for the latency of each addition.
 double Dot(const float* a, absl::Span<const float> b) {
   constexpr size_t kLanes = 8;
   std::array<double, kLanes> sums = {};

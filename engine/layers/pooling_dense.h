@@ -1,4 +1,4 @@
-// The linear layers that some models have behind their pooling.
+// Linear layers that some models apply to a pooled vector.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@
 
 namespace attendant {
 
-// Immutable, thread-safe. One vector at a time on the calling thread, so not packed: a plain
-// product with sums in float64.
+// One such layer. Immutable and thread-safe. It computes one vector at a time on the calling
+// thread, as a plain product with float64 sums; packing the weight would gain nothing.
 class PoolingDense {
  public:
-  // Those of the pooling called `name`, in their order: none, one or two.
+  // Loads the layers of the pooling `name` in the order of their use: none, one or two.
   static absl::StatusOr<std::vector<PoolingDense>> LoadAll(const std::string& name,
                                                            const PoolingDescription& pooling,
                                                            const LayerShape& layer,
                                                            WeightLoader& loader);
 
-  // norm(activation(W source [in] + b)), [out].
+  // Returns norm(activation(W source [in] + b)), [out].
   std::vector<float> Forward(absl::Span<const float> source) const;
 
-  // Those that the loader's source has; see WeightLoader::ReplaceNorm.
+  // Replaces the norms that the loader's source has; see WeightLoader::ReplaceNorm.
   absl::Status ReplaceNorms(WeightLoader& loader);
 
   int64_t bytes() const { return weight_.bytes() + bias_.bytes() + (norm_ ? norm_->bytes() : 0); }
@@ -41,7 +41,7 @@ class PoolingDense {
   int64_t out_;
   Activation activation_;
   SharedBuffer<float> weight_;  // [out, in]
-  SharedBuffer<float> bias_;    // [out], or of size 0
+  SharedBuffer<float> bias_;    // [out], or empty
   std::optional<NormParameters> norm_;
 };
 

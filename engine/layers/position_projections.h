@@ -1,4 +1,5 @@
-// The learned keys and queries of distances that disentangled attention scores tokens against.
+// Projections of the table of distances in disentangled attention: the learned keys and queries of
+// distances that tokens are scored against.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +16,25 @@
 
 namespace attendant {
 
-// The table of distances that all layers project, with its norm: [PaddedRows(position rows), E],
-// the rows beyond the last zero. Read once for a model of disentangled attention.
+// Reads the table of distances that all layers project, after its norm: [PaddedRows(position rows),
+// E] with zeros in the padding rows. Called once for a model with disentangled attention.
 absl::StatusOr<AlignedBuffer<float>> ReadDistanceTable(const LayerShape& shape,
                                                        WeightLoader& loader);
 
-// Of one layer. Immutable, thread-safe.
+// The projections of one layer. Immutable and thread-safe.
 class PositionProjections {
  public:
   PositionProjections() = default;
 
-  // What the layer's projections make of `table`, which ReadDistanceTable gave: its own for
-  // distances, which are read and forgotten, or those of its tokens, `qkv`. Computed as the layer
-  // computes, once: no run waits for it.
+  // Projects `table`, which ReadDistanceTable returned, with the layer's own projections for
+  // distances, which are not kept, or with those of its tokens, `qkv`. Computes in the compute mode
+  // of the layer, once while loading, so that runs do not need to.
   static absl::StatusOr<PositionProjections> Load(const std::string& prefix,
                                                   const LayerShape& shape, const PackedLinear& qkv,
                                                   const AlignedBuffer<float>& table,
                                                   WeightLoader& loader);
 
-  // Without the rows of the distances.
+  // Returns the projections. The rows of the distances are not set; see RunState::WithDistanceRows.
   RelativeScores view() const;
   int64_t bytes() const { return keys_.bytes() + queries_.bytes(); }
 
@@ -46,9 +47,9 @@ class PositionProjections {
                    int64_t first_column, SharedBuffer<float>& target) const;
 
   int64_t rows_ = 0;
-  int64_t width_ = 0;            // H Dk
-  SharedBuffer<float> keys_;     // [rows, H Dk], or of size 0: queries are not scored
-  SharedBuffer<float> queries_;  // the same of keys
+  int64_t width_ = 0;            // H * Dk
+  SharedBuffer<float> keys_;     // [rows, H * Dk]; empty if queries are not scored
+  SharedBuffer<float> queries_;  // [rows, H * Dk]; empty if keys are not scored
 };
 
 }  // namespace attendant

@@ -9,10 +9,11 @@
 namespace attendant {
 namespace {
 
-// Rows that a thread gathers at a time.
+// The number of rows that a thread gathers at a time.
 constexpr int64_t kGatheredRows = 64;
 
-// The row of the sequence, counted in it, whose place is `offset` from that of `row`; -1: none.
+// Returns the row of the sequence, counted from its first, whose position differs from that of
+// `row` by `offset`; -1 if there is none.
 int64_t RowAt(const AttentionSequence& sequence, int64_t row, int64_t offset) {
   const absl::Span<const int32_t> positions = sequence.positions;
   if (positions.empty()) {
@@ -24,7 +25,7 @@ int64_t RowAt(const AttentionSequence& sequence, int64_t row, int64_t offset) {
   return at != positions.end() && *at == place ? at - positions.begin() : -1;
 }
 
-// The sequence that has a row of the batch.
+// Returns the sequence that a row of the batch belongs to.
 const AttentionSequence& SequenceOf(absl::Span<const AttentionSequence> sequences, int64_t row) {
   const auto behind = std::upper_bound(
       sequences.begin(), sequences.end(), row,
@@ -47,7 +48,7 @@ absl::StatusOr<TokenConvolution> TokenConvolution::Load(const std::string& prefi
   return convolution;
 }
 
-// Each group as a matrix product: [out, in, taps] in the checkpoint, [out, taps in] here.
+// Loads each group as a matrix: [out, in, taps] in the checkpoint becomes [out, taps * in].
 absl::Status TokenConvolution::LoadGroups(const std::string& name, WeightLoader& loader) {
   const int64_t columns = width_ / shape_.groups, in = columns * shape_.taps;
   absl::StatusOr<AlignedBuffer<float>> weight = loader.ReadTable(name + ".weight", width_ * in);

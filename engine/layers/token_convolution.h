@@ -1,4 +1,4 @@
-// A convolution along the tokens of each sequence, beside a layer.
+// A convolution along the tokens of each sequence, next to a layer.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,23 @@
 
 namespace attendant {
 
-// Immutable, thread-safe.
+// Immutable and thread-safe.
 class TokenConvolution {
  public:
-  // The layer's shape has a convolution.
+  // The shape of the layer must have a convolution.
   static absl::StatusOr<TokenConvolution> Load(const std::string& prefix, const LayerShape& shape,
                                                WeightLoader& loader);
 
-  // activation(sum over t of W_t x[p + t - taps / 2] + b) for the token at each place p of the
-  // batch's sequences: [PaddedRows(T), E] in the convolved buffer. Places are positions in the
-  // padded row; where no token of the sequence is, x is zeros. x: [PaddedRows(T), E], what enters
-  // the layer. A row depends on its sequence alone.
+  // Returns activation(sum over t of W_t x[p + t - taps / 2] + b) for the token at each position p
+  // of the batch's sequences: [PaddedRows(T), E] in the convolved buffer. p is the position in the
+  // padded sequence; x is zero where the sequence has no token. x: [PaddedRows(T), E], the input of
+  // the layer. A row of the result depends on its sequence alone.
   MatrixView<float> Forward(MatrixView<const float> x, RunState& run) const;
 
-  // norm(x + convolved), in the kept rows of x: what leaves the layer.
+  // Computes norm(x + convolved) in the kept rows of x, which is the output of the layer.
   void AddTo(MatrixView<float> x, MatrixView<const float> convolved, RunState& run) const;
 
-  // See WeightLoader::ReplaceNorm.
+  // Replaces the norm if the loader's source has it; see WeightLoader::ReplaceNorm.
   absl::Status ReplaceNorms(WeightLoader& loader) { return loader.ReplaceNorm(norm_); }
 
   void ReserveScratch(RunState& run) const;
@@ -44,8 +44,8 @@ class TokenConvolution {
 
   absl::Status LoadGroups(const std::string& name, WeightLoader& loader);
 
-  // The places that the rows [first, first + places.rows) of x look at: for each group its columns
-  // of each place, side by side. Zeros for rows beyond T.
+  // Gathers the input of the rows [first, first + places.rows) of the result: for each group, its
+  // columns of every tap, side by side. Rows beyond T get zeros.
   void Gather(MatrixView<const float> x, int64_t first, MatrixView<float> places,
               const RunState& run) const;
   void GatherRow(MatrixView<const float> x, const AttentionSequence& sequence, int64_t row,
@@ -53,7 +53,7 @@ class TokenConvolution {
 
   ConvolutionShape shape_;
   int64_t width_;                     // E
-  std::vector<PackedLinear> groups_;  // [E / groups, taps E / groups] each
+  std::vector<PackedLinear> groups_;  // each [E / groups, taps * E / groups]
   NormParameters norm_;
 };
 

@@ -15,7 +15,8 @@ namespace {
 constexpr int64_t kHighestRandomBlocks = 1024;
 constexpr int64_t kHighestBlocks = 1024;
 
-// Any number of distances, or of buckets, without one of the other.
+// Sets the maximum distance and the number of buckets. Without buckets each distance counts by
+// itself.
 void ReadSizes(ConfigReader& config, Problems& problems, RelativePositionShape& shape) {
   shape.max_distance = config.IntegerOrNone({"max_relative_positions"}, kPositionRange);
   if (shape.max_distance < 1) {
@@ -72,8 +73,9 @@ void ReadBottleneck(ConfigReader& config, Problems& problems, LayerShape& layer)
       "key_query_shared_bottleneck: expected true without use_bottleneck_attention, found false");
 }
 
-// Blocks that are neighbours, the first and the last see each other. In short sequences all do.
-// Without training the library draws block 0 whenever it draws a block.
+// Neighbouring blocks see each other; the first and the last block see all and are seen by all. In
+// short sequences all blocks see each other. Outside training the library always draws block 0 as a
+// random block.
 void ReadBlockPattern(ConfigReader& config, LayerShape& layer) {
   constexpr Named<bool> kTypes[] = {{"block_sparse", true}, {"original_full", false}};
   if (!config.Choice<bool>({"attention_type"}, kTypes, true)) return;

@@ -1,4 +1,4 @@
-// What configs say about kinds of attention that few families have.
+// The keys of config.json for kinds of attention that few families have.
 #pragma once
 
 #include "engine/checkpoint/families/config_reader.h"
@@ -7,19 +7,21 @@
 
 namespace attendant {
 
-// Without relative attention of any kind: kNone, which still remembers what scores what.
+// Reads the keys of disentangled attention. The kind is kNone if the config has no relative
+// attention; the rest still says which products the scores would be the sum of.
 RelativePositionShape ReadDisentangled(ConfigReader& config, Problems& problems);
 
-// Products that the scores are the sum of, which the scale takes into account.
+// Returns the number of products that a score is the sum of, by which the score scale is corrected.
 float ScoreTerms(const RelativePositionShape& shape);
 
-// Sets what a layer is between two linear layers, if it is, and its feed-forward blocks.
+// Sets the bottleneck of a layer, if the config has one, and the number of its feed-forward blocks.
 void ReadBottleneck(ConfigReader& config, Problems& problems, LayerShape& layer);
 
-// Sets the window and the pattern of attention to blocks, if the config's attention_type says so.
+// Sets the window and pattern of block-sparse attention, if attention_type asks for it.
 void ReadBlockPattern(ConfigReader& config, LayerShape& layer);
 
-// The convolution of so many places, if the config has any, in a layer whose hidden size is known.
+// Reads the convolution next to a layer, whose hidden size must be set. `taps` are the keys of its
+// kernel size. Without a convolution the shape has 0 taps.
 ConvolutionShape ReadConvolution(const Keys& taps, const LayerShape& layer, ConfigReader& config,
                                  Problems& problems);
 

@@ -1,4 +1,5 @@
-// The largest and smallest axes of a model that make sense (W13).
+// Bounds on the sizes of a model, beyond which a config is refused (rule W13 in
+// engine/checkpoint/README.md).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Reads the fields of a JSON config, with bounds, and collects what is wrong with them.
+// A reader for the fields of a JSON config, which checks bounds and collects problems.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace attendant {
 
-// Names of one field: the standard one first, then others that mean the same. With a fallback a
-// field may be absent or null. After a problem the value is the lowest allowed one, so that reading
-// goes on.
+// The names of one field: the standard one first, then others with the same meaning. A field may be
+// absent or null if the call gives a fallback. After a problem a reader returns the lowest allowed
+// value, so that reading can go on.
 using Keys = std::vector<std::string>;
 
 struct IntegerRange {
@@ -33,24 +33,27 @@ struct Named {
 
 class ConfigReader {
  public:
-  // Both must outlive the reader. A document that is no object is a problem.
+  // Both must outlive the reader. It is a problem if the document is not an object.
   ConfigReader(const Json& document, Problems& problems);
 
   bool Has(const Keys& keys) const { return FindPresent(keys) != nullptr; }
   int64_t Integer(const Keys& keys, IntegerRange range, std::optional<int64_t> fallback = {});
-  float Number(const Keys& keys, float highest, std::optional<float> fallback = {});  // from 0 on
+  // The number must be in [0, highest].
+  float Number(const Keys& keys, float highest, std::optional<float> fallback = {});
   bool Boolean(const Keys& keys, std::optional<bool> fallback = {});
   std::string Text(const Keys& keys, std::optional<std::string> fallback = {});
-  // A text of words with "|" between them, or a list of words; empty if absent.
+  // Reads words from a text with "|" between them, or from a list. Empty if the field is absent.
   std::vector<std::string> Words(const Keys& keys);
-  // Up to `most` integers, or pairs of them, no two the same; ascending, and empty if absent.
+  // Reads up to `most` different integers, or pairs of them, in ascending order. Empty if the field
+  // is absent.
   std::vector<int64_t> Integers(const Keys& keys, IntegerRange range, int64_t most);
   std::vector<IntegerPair> IntegerPairs(const Keys& keys, IntegerRange range, int64_t most);
-  const Json* Object(const Keys& keys);  // nullptr: absent; lives as long as the document
-  // -1 for absent, null and any negative number, which mean that there is none.
+  // Returns nullptr if the field is absent. The object lives as long as the document.
+  const Json* Object(const Keys& keys);
+  // Returns -1 if the field is absent, null or negative: configs write all three for "none".
   int64_t IntegerOrNone(const Keys& keys, IntegerRange range);
 
-  // The value that `table` gives to the text of the field.
+  // Returns the value that `table` gives to the text of the field.
   template <typename T>
   T Choice(const Keys& keys, absl::Span<const Named<T>> table, std::optional<T> fallback = {}) {
     std::vector<std::string> names;
@@ -59,13 +62,13 @@ class ConfigReader {
     return row < 0 && fallback ? *fallback : table[row < 0 ? 0 : row].value;
   }
 
-  // Any key beyond these is a problem.
+  // Adds a problem for every key that is not among these.
   void AllowOnly(const Keys& keys);
 
  private:
   const Json* FindPresent(const Keys& keys) const;
   const Json* Find(const Keys& keys, const std::string& expected, bool optional);
-  // What is there if it is a list of up to `most`, else an empty one.
+  // Returns the list if it has up to `most` elements, else an empty one and adds a problem.
   Json List(const Keys& keys, const std::string& expected, int64_t most);
   int ChooseRow(const Keys& keys, const std::vector<std::string>& names, bool optional);
   void Mismatch(const Keys& keys, const std::string& expected, const std::string& found);

@@ -32,7 +32,7 @@ constexpr Named<Activation> kActivations[] = {
 };
 
 struct RefusedFamily {
-  absl::string_view name;  // in small letters
+  absl::string_view name;  // in lower case
   const char* reason;
 };
 
@@ -54,7 +54,7 @@ bool IsArchitecture(const Family& family, absl::string_view architecture) {
       });
 }
 
-// Levenshtein distance.
+// Returns the Levenshtein distance.
 size_t SpellingDistance(absl::string_view a, absl::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -70,7 +70,8 @@ size_t SpellingDistance(absl::string_view a, absl::string_view b) {
   return row.back();
 }
 
-// "layer.12.key" -> "layer.{i}.key" and "12", for `word` "layer." and `sign` "{i}".
+// Replaces the number after `word` by `sign`: "layer.12.key" becomes "layer.{i}.key", with "12" in
+// `number`, for the word "layer." and the sign "{i}".
 std::string TakeNumber(const std::string& canonical, const std::string& word, const char* sign,
                        std::string& number) {
   const size_t at = canonical.find(word);
@@ -152,7 +153,7 @@ std::vector<TensorPart> PlacesInFile(const Family& family, const std::string& pr
     const std::string stem = absl::StrCat(
         is_outside ? "" : prefix, absl::StrReplaceAll(in_file, {{"{i}", layer}, {"{j}", block}}));
     places.push_back({absl::StrCat(stem, suffix), pattern.rows});
-    if (absl::EndsWith(stem, ".LayerNorm")) {  // what the TensorFlow originals called it
+    if (absl::EndsWith(stem, ".LayerNorm")) {  // the names in files converted from TensorFlow
       places.push_back(
           {absl::StrCat(stem, suffix == ".weight" ? ".gamma" : ".beta"), pattern.rows});
     }

@@ -1,4 +1,5 @@
-// What the published families of encoders call things, and the rules that no file of theirs states.
+// The published families of encoders: what their files call things, and the rules that their files
+// do not state.
 #pragma once
 
 #include <optional>
@@ -12,55 +13,57 @@
 
 namespace attendant {
 
-// A weight's canonical name, and where it is in a file without the family's prefix. "{i}" is the
-// weight set of the layer. The name of a linear layer or a norm stands for its ".weight" and its
-// ".bias". Of several patterns for one weight the first that a file has is taken. What follows a
-// "/" never has the prefix. "{j}" counts the feed-forward blocks before the last of a layer.
+// A weight's canonical name, and its name in a file without the family's prefix. A name that starts
+// with "/" never gets the prefix. "{i}" stands for the weight set of the layer, and "{j}" counts
+// the feed-forward blocks before the last one of a layer. The name of a linear layer or norm stands
+// for both its ".weight" and its ".bias". If a weight has several patterns, the first that a file
+// has is taken.
 struct NamePattern {
   const char* canonical;
   const char* in_file;
   RowPart rows = {};
 };
 
-// Where config.json states the axes. No keys: the family has no such thing.
+// The keys under which config.json states the sizes and options. Without keys the family does not
+// have the thing, unless stated otherwise.
 struct ConfigKeys {
   Keys hidden_size = {"hidden_size"};
   Keys heads = {"num_attention_heads"};
-  Keys head_width = {};  // empty: the hidden size over the heads
+  Keys head_width = {};  // default: hidden size / heads
   Keys layers = {"num_hidden_layers"};
-  Keys layer_groups = {};  // layers of a group share their weights; empty: none do
+  Keys layer_groups = {};  // number of groups of layers that share their weights
   Keys feed_forward_width = {"intermediate_size"};
-  Keys feed_forward_ratio = {};  // of the feed-forward width to the hidden size, in its place
+  Keys feed_forward_ratio = {};  // feed-forward width / hidden size, in place of the width
   Keys activation = {"hidden_act"};
-  Keys gated_activation = {};  // in its place, of a block that has a gate whatever the name
-  Keys swiglu = {};            // true: gated by SiLU, two thirds as wide
-  Keys norm_epsilon = {"layer_norm_eps"};        // empty: fixed, see below
-  Keys norm_first = {};                          // true: norms before the branches, else behind
-  Keys vocabulary = {"vocab_size"};              // empty: no token ids
-  Keys positions = {"max_position_embeddings"};  // empty: no table
-  Keys has_positions = {};                       // false: no table after all
-  Keys token_types = {};                         // empty: no table
-  Keys embedding_width = {};                     // empty, or absent in the file: the hidden size
-  Keys padding_id = {};                          // kCountKept: positions start behind it
-  Keys position_buckets = {};                    // kBuckets
-  Keys position_max_distance = {};               // kBuckets; empty: fixed, see below
-  Keys rotary_theta = {};                        // kRotary
-  Keys rotary_fraction = {};                     // of a head's width; empty: all
-  Keys local_rotary_theta = {};                  // of layers with a window; empty: the same
-  Keys bottleneck = {};                          // width; empty: none
-  Keys attention_type = {};                      // in blocks or full; empty: full
-  Keys scales_words = {};                        // true: embeddings of words by sqrt(hidden size)
-  Keys norm_kind = {};                           // empty: fixed, see below
-  Keys convolution = {};                         // places, beside layer 0; empty: none
-  Keys window = {};                              // both ways together; empty: no layer has one
-  Keys global_every = {};                        // layers 0, n, 2 n, … have no window
-  Keys classifier_pooling = {};                  // "cls" or "mean"
-  Keys layer_kinds = {};                         // of each layer, in place of global_every
-  Keys rotary_parameters = {};   // an object with the theta and how it is scaled; with a window one
-                                 // for each kind of layer
-  Keys rotary_interleaved = {};  // empty: halves
-  Keys pooler_activation = {};   // empty: tanh
-  Keys pooler_width = {};        // empty: the hidden size
+  Keys gated_activation = {};  // replaces `activation`; if present, the block has a gate
+  Keys swiglu = {};            // if true, the block is gated by SiLU and two thirds as wide
+  Keys norm_epsilon = {"layer_norm_eps"};        // default: Family::norm_epsilon
+  Keys norm_first = {};                          // if true, norms come before the branches
+  Keys vocabulary = {"vocab_size"};              // without keys the model takes no token ids
+  Keys positions = {"max_position_embeddings"};  // size of the table
+  Keys has_positions = {};                       // if false, there is no table of positions
+  Keys token_types = {};                         // size of the table
+  Keys embedding_width = {};                     // default: the hidden size
+  Keys padding_id = {};                          // for kCountKept: positions start after it
+  Keys position_buckets = {};                    // for kBuckets
+  Keys position_max_distance = {};               // for kBuckets
+  Keys rotary_theta = {};                        // for kRotary
+  Keys rotary_fraction = {};                     // rotated part of a head's width; default: 1
+  Keys local_rotary_theta = {};  // for layers with a window; default: that of all layers
+  Keys bottleneck = {};          // width
+  Keys attention_type = {};      // block-sparse or full
+  Keys scales_words = {};        // if true, word embeddings are scaled by sqrt(hidden size)
+  Keys norm_kind = {};           // default: Family::norm_kind
+  Keys convolution = {};         // kernel size of the convolution next to layer 0
+  Keys window = {};              // tokens to both sides together
+  Keys global_every = {};        // if n, layers 0, n, 2 n, … have no window
+  Keys classifier_pooling = {};  // "cls" or "mean"
+  Keys layer_kinds = {};         // a list with one entry per layer, in place of global_every
+  // An object with the theta and its scaling; if layers have windows, one for each kind of layer.
+  Keys rotary_parameters = {};
+  Keys rotary_interleaved = {};  // default: column j is paired with j + width / 2
+  Keys pooler_activation = {};   // default: tanh
+  Keys pooler_width = {};        // default: the hidden size
 };
 
 struct FeedForwardKind {
@@ -68,46 +71,50 @@ struct FeedForwardKind {
   bool has_gate;
 };
 
-// Which of the biases that linear layers and norms can have a file must hold.
+// The biases of linear layers and norms that a file must hold.
 enum class Biases {
   kEvery,
-  kAsInFile,  // those that it holds; all layers have those that layer 0 has
+  kAsInFile,  // those that it holds for layer 0, in every layer
 };
 
-// A key of config.json that must have one value, because any other computes something else.
+// A key of config.json that, if it is present, must have one value, because any other value
+// computes something else.
 struct FixedKey {
   const char* key;
-  Json value;  // null: absent or null
+  Json value;  // null if the key must be absent or null
   const char* reason = nullptr;
 };
 
-// A family is one row of a table; adding one adds no code.
+// One row of the table of families. Adding a family adds no code. The sizes and options below apply
+// if config.json does not state them.
 struct Family {
   std::string name;
-  std::vector<std::string> model_types;  // of config.json; none: known by its architecture alone,
-                                         // as its model_type is that of another family
-  std::vector<std::string>
-      architectures;  // what comes before "Model", "EncoderModel" or "For…" in its architectures
-  std::vector<std::string> prefixes;  // of tensors; the bare names are tried first
-  std::vector<std::string> parts;     // first names of the encoder's own tensors
-  std::vector<std::string> others;  // first names of tensors that are there, but not the encoder's
-  std::string pooler = {};          // of a layer on the first token; empty: none
-  // Of a classification head: what it looks at, and what is behind its first linear layer.
-  std::vector<PoolingMode> classifier_modes = {
-      PoolingMode::kFirstToken};  // if the config does not say
+  // The `model_type`s of config.json. Empty if the family is known by its architecture alone, since
+  // its configs have the model_type of another family.
+  std::vector<std::string> model_types;
+  // Stems of the `architectures` of config.json, before "Model", "EncoderModel" or "For…".
+  std::vector<std::string> architectures;
+  std::vector<std::string> prefixes;  // of all tensors' names; names without prefix are tried first
+  std::vector<std::string> parts;     // beginnings of the names of the encoder's tensors
+  std::vector<std::string> others;    // beginnings of names that do not belong to the encoder
+  std::string pooler = {};            // a layer on the first token; empty if there is none
+  // A classification head pools by these modes and applies this activation after its first linear
+  // layer, or the activation of the encoder's layers if `classifier_acts_as_layers`.
+  std::vector<PoolingMode> classifier_modes = {PoolingMode::kFirstToken};
   Activation classifier_activation = Activation::kTanh;
-  bool classifier_acts_as_layers = false;  // with the activation of the layers in its place
+  bool classifier_acts_as_layers = false;
   ConfigKeys keys = {};
   std::vector<FixedKey> fixed_keys = {};
-  std::string position_embedding_type = "absolute";  // of the config, if it says so
+  std::string position_embedding_type = "absolute";  // the only accepted value in a config
   Biases biases = Biases::kEvery;
-  float norm_epsilon = 1e-12f;                                  // if the config does not say
-  Activation activation = Activation::kGelu;                    // if the config does not say
-  std::vector<Named<FeedForwardKind>> feed_forward_kinds = {};  // empty: ActivationNames(), no gate
-  NormPlacement norm_placement = NormPlacement::kPost;          // if the config does not say
-  NormKind norm_kind = NormKind::kLayer;                        // if the config does not say
-  // Of the norms of the embeddings and behind the last feed-forward block of a layer, whatever the
-  // config says; 0: as it says.
+  float norm_epsilon = 1e-12f;
+  Activation activation = Activation::kGelu;
+  // The names of activations in its configs; if empty, ActivationNames() without gates.
+  std::vector<Named<FeedForwardKind>> feed_forward_kinds = {};
+  NormPlacement norm_placement = NormPlacement::kPost;
+  NormKind norm_kind = NormKind::kLayer;
+  // The epsilon of the embedding norm and of the norm after the last feed-forward block of a layer,
+  // whatever the config says. 0 if these norms have the epsilon of the others.
   float own_norm_epsilon = 0;
   bool has_own_head_width = false;  // heads need not make up the hidden size
   bool scales_scores = true;        // by 1 / sqrt(head width)
@@ -116,40 +123,44 @@ struct Family {
   bool patches_are_grid = false;  // positions are those of a grid of patches
   bool has_embedding_norm = true;
   bool always_projects_embeddings = false;
-  bool embedding_norm_is_last = false;  // behind the projection
-  bool projects_words = false;          // alone, perhaps with their neighbours
+  bool embedding_norm_is_last = false;  // the embedding norm comes after the projection
+  bool projects_words =
+      false;  // word embeddings, perhaps of neighbours, are projected by themselves
   PositionRule position_rule = PositionRule::kIndexFromFirstKept;
   int64_t fewest_token_types = 1;
-  int64_t padding_id = 0;                         // if the config does not say
-  RelativePositionShape relative_positions = {};  // sizes if the config does not say
+  int64_t padding_id = 0;
+  RelativePositionShape relative_positions = {};
   std::vector<NamePattern> names;
 };
 
+// The whole table. Thread-safe; the rows live as long as the process.
 const std::vector<Family>& Families();
 
-// The rows of the table: families that read text, and those that take rows of patches or frames.
+// The parts of the table: families that read text, families that read long text, and families that
+// take rows of patches or frames.
 std::vector<Family> TextFamilies();
 std::vector<Family> LongTextFamilies();
 std::vector<Family> SignalFamilies();
 
-// By model_type, or else by the first architecture that is known; nullptr: neither.
+// Finds a family by its model_type, or else by the first architecture that is known. Returns
+// nullptr if neither is.
 const Family* FindFamily(const std::string& model_type,
                          const std::vector<std::string>& architectures);
 
-// Why a model that calls itself so, perhaps with the model_type of a known one, is not computed
-// here; nullptr: no reason is known.
+// Returns why a model with this model_type, which may be that of a known family, and with these
+// architectures cannot be computed; nullptr if no reason is known.
 const char* ReasonToRefuse(const std::string& model_type,
                            const std::vector<std::string>& architectures);
 
-// The model type closest in spelling, for a message.
+// Returns the known model_type that is closest in spelling, for a message.
 std::string NearestModelType(const std::string& model_type);
 
-// Where the tensor `canonical` may be in a file, the usual place first, behind `prefix`. Empty: not
-// of this family.
+// Returns the places where a file may have the tensor `canonical`, with `prefix` before its name.
+// The usual place comes first. The list is empty if the family has no such tensor.
 std::vector<TensorPart> PlacesInFile(const Family& family, const std::string& prefix,
                                      const std::string& canonical);
 
-// Activations by the names of config.json.
+// The activations by their names in config.json.
 absl::Span<const Named<Activation>> ActivationNames();
 
 }  // namespace attendant

@@ -1,5 +1,5 @@
-// Families that read text of any length: positions are in the attention, and the feed-forward block
-// has a gate.
+// Families that read text of any length: positions enter in the attention, and the feed-forward
+// block has a gate.
 #include "engine/checkpoint/families/families.h"
 
 namespace attendant {
@@ -61,7 +61,7 @@ std::vector<NamePattern> JinaBertNames() {
       {"layer.{i}.feed_forward_out", "encoder.layer.{i}.mlp.wo"},
       {"layer.{i}.feed_forward_norm", "encoder.layer.{i}.mlp.layernorm"},
       {"pooling.dense", "pooler.dense"},
-      // The models for code.
+      // These norms are only in the models for code.
       {"layer.{i}.query_norm", "encoder.layer.{i}.attention.self.layer_norm_q"},
       {"layer.{i}.key_norm", "encoder.layer.{i}.attention.self.layer_norm_k"},
       {"layer.{i}.second_attention_norm", "encoder.layer.{i}.layer_norm_1"},
@@ -92,7 +92,7 @@ std::vector<NamePattern> ModernBertNames() {
   };
 }
 
-// Any activation, with a gate.
+// Returns all activations, each with a gate.
 std::vector<Named<FeedForwardKind>> GatedKinds() {
   std::vector<Named<FeedForwardKind>> kinds;
   for (const Named<Activation>& row : ActivationNames()) {
@@ -208,7 +208,7 @@ Family Gte() {
   };
 }
 
-// Its configs have the model_type of BERT.
+// Its configs have the model_type of BERT, so that only the architecture tells it.
 Family JinaBert() {
   return {
       .name = "jina_bert",

@@ -42,7 +42,8 @@ std::string UnknownFamily(const std::string& model_type,
                       found.empty() ? "" : "; the nearest is " + NearestModelType(found));
 }
 
-// Width of a head that the config states by itself, or that makes up the hidden size.
+// Reads the width of a head. The heads must make up the hidden size, unless the family lets the
+// config state another width.
 int64_t ReadHeadWidth(const Family& family, const LayerShape& layer, ConfigReader& config,
                       Problems& problems) {
   if (!family.keys.head_width.empty()) {
@@ -105,7 +106,7 @@ RelativePositionShape ReadRelativePositions(const Family& family, int64_t head_w
   shape.buckets = config.Integer(keys.position_buckets, kPositionBucketRange, shape.buckets);
   shape.max_distance =
       config.Integer(keys.position_max_distance, kPositionRange, shape.max_distance);
-  // Half of the buckets are for either direction, and half of those for one distance each.
+  // Half of the buckets are for each direction, and half of those hold one distance each.
   if (shape.buckets % 4 != 0 || shape.max_distance <= shape.buckets / 4) {
     problems.Add(absl::StrCat(
         "expected relative attention buckets that divide by 4 and a maximum distance above a "
@@ -148,13 +149,13 @@ LayerShape ReadLayer(const Family& family, ConfigReader& config, Problems& probl
   if (!keys.convolution.empty()) {
     layer.convolution = ReadConvolution(keys.convolution, layer, config, problems);
   }
-  // A window of w tokens reaches w / 2 either way, and at least one.
+  // A window of w tokens reaches w / 2 tokens to either side, and at least one.
   if (!keys.window.empty())
     layer.window = config.Integer(keys.window, {2, kPositionRange.highest}) / 2;
   return layer;
 }
 
-// Which layers have a window: newer configs name each, older ones count.
+// Returns which layers have a window: newer configs list all layers, older ones give a period.
 std::vector<bool> ReadWindowed(const ConfigKeys& keys, const Json& json, int64_t layers,
                                ConfigReader& config, Problems& problems) {
   std::vector<bool> windowed(layers);
@@ -179,7 +180,7 @@ std::vector<bool> ReadWindowed(const ConfigKeys& keys, const Json& json, int64_t
   return windowed;
 }
 
-// What some layers have of their own. Sets the rotary base of those without a window.
+// Reads what differs between layers, and sets the rotary base of the layers without a window.
 void ReadVariants(const Family& family, const Json& json, ConfigReader& config, Problems& problems,
                   ModelDescription& model) {
   const ConfigKeys& keys = family.keys;
@@ -199,7 +200,7 @@ void ReadVariants(const Family& family, const Json& json, ConfigReader& config, 
   }
 }
 
-// Layer i has the weights of group floor(i groups / layers).
+// Maps layer i to the weights of group floor(i groups / layers).
 std::vector<int64_t> ReadLayerMap(const Family& family, int64_t layers, ConfigReader& config) {
   if (family.keys.layer_groups.empty()) return {};
   const int64_t groups = config.Integer(family.keys.layer_groups, {1, layers}, 1);
@@ -246,7 +247,7 @@ EmbeddingShape ReadEmbeddings(const Family& family, const LayerShape& layer, Con
   return embeddings;
 }
 
-// What would make the same tensors compute something else.
+// Refuses what would make the same tensors compute something else.
 void RefuseVariants(const Family& family, const Json& json, ConfigReader& config,
                     Problems& problems) {
   for (const char* key : {"is_decoder", "add_cross_attention"}) {
@@ -280,8 +281,9 @@ PoolingDescription ReadPooler(const Family& family, int64_t hidden_size, ConfigR
 constexpr Named<PoolingMode> kClassifierModes[] = {{"cls", PoolingMode::kFirstToken},
                                                    {"mean", PoolingMode::kMean}};
 
-// Other architectures have heads of the same names for each token, or for pairs of sequences. Some
-// look at all layers.
+// Returns the pooling of a head that scores classes of whole sequences, or nothing for other
+// architectures: they have heads of the same names for each token, or for pairs of sequences. Heads
+// that look at all layers are not supported either.
 std::vector<PoolingMode> ReadClassifierModes(const Family& family,
                                              const std::vector<std::string>& architectures,
                                              ConfigReader& config) {
@@ -327,7 +329,7 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder) {
   if (!family->keys.vocabulary.empty()) {
     description.embeddings = ReadEmbeddings(*family, description.layer, config, problems);
   }
-  // All stacks with norms before their branches have one more behind the last.
+  // Every stack with norms before its branches has one more norm after the last layer.
   description.has_exit_norm = description.layer.norm_placement == NormPlacement::kPre;
   RefuseVariants(*family, *json, config, problems);
   if (absl::Status status = problems.ToStatus(); !status.ok()) return status;

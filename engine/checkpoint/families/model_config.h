@@ -1,4 +1,4 @@
-// config.json of a published model.
+// The config.json of a published model.
 #pragma once
 
 #include <string>
@@ -11,15 +11,17 @@
 namespace attendant {
 
 struct ModelConfig {
-  const Family* family;                            // never null, lives forever
-  ModelDescription description;                    // but for the pooling
-  PoolingDescription pooler;                       // what its files make of the first token, if so
-  std::vector<PoolingMode> classifier_modes = {};  // if its architecture scores classes of whole
-                                                   // sequences: what the head looks at; else none
+  const Family* family;          // never null; lives as long as the process
+  ModelDescription description;  // without the pooling
+  PoolingDescription pooler;     // the pooler, if the weight files have one
+  // The pooling before a classification head, if the architecture scores classes of whole
+  // sequences; else empty.
+  std::vector<PoolingMode> classifier_modes = {};
 };
 
-// Reads <folder>/config.json and fills the axes by the rules of its family (W13). All problems in
-// one message. NOT_FOUND: there is none.
+// Reads <folder>/config.json and sets the sizes and options by the rules of its family (rule W13 in
+// engine/checkpoint/README.md). One message lists all problems. Returns NOT_FOUND if there is no
+// such file.
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder);
 
 }  // namespace attendant

@@ -11,18 +11,19 @@ namespace {
 constexpr float kHighestTheta = 1e9f;
 constexpr float kHighestFactor = 1e4f;
 
-// How sequences longer than those of the training are brought back to their angles. Other ways let
-// the angles of all tokens depend on the longest sequence of a batch.
+// The ways to scale positions so that longer sequences than those of the training have angles like
+// theirs. Other ways are refused: they make the angles of all tokens depend on the longest sequence
+// of a batch.
 enum class Scaling {
   kNone,
   kLinear,  // positions are divided by the factor
-  kNtk,     // slow pairs more than fast ones: kexue.fm/archives/9706, equation 6
+  kNtk,     // slow pairs are scaled more than fast ones: kexue.fm/archives/9706, equation 6
 };
 
 constexpr Named<Scaling> kScalings[] = {
     {"default", Scaling::kNone}, {"linear", Scaling::kLinear}, {"ntk", Scaling::kNtk}};
 
-// Newer configs nest the base here too.
+// Reads the object in which newer configs nest the scaling, and perhaps the base.
 void ReadParameters(const Json& object, RelativePositionShape& shape, Problems& problems) {
   ConfigReader parameters(object, problems);
   parameters.AllowOnly({"rope_type", "type", "rope_theta", "factor"});
@@ -41,7 +42,7 @@ void ReadParameters(const Json& object, RelativePositionShape& shape, Problems& 
   }
 }
 
-// Of layers of one kind, where newer configs nest it; else the fallback.
+// Reads the base for one kind of layers from the object in which newer configs nest it.
 float ReadTheta(const Json& kinds, const std::string& key, const char* kind, float fallback,
                 Problems& problems) {
   if (!kinds.contains(kind) || !kinds[kind].is_object()) {
@@ -77,7 +78,7 @@ RelativePositionShape ReadRotary(const Family& family, int64_t head_width, Confi
                      shape.rotary_theta, " and ", shape.rotary_width, " columns"));
     return shape;
   }
-  if (!keys.window.empty()) return shape;  // each kind of layer has its own
+  if (!keys.window.empty()) return shape;  // see ReadLayerThetas
   if (const Json* parameters = config.Object(keys.rotary_parameters); parameters != nullptr) {
     ReadParameters(*parameters, shape, problems);
   }

@@ -1,4 +1,4 @@
-// What config.json says of rotary positions.
+// The keys of config.json for rotary positions.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,22 @@
 
 namespace attendant {
 
-// The family's shape with what the config says: the base, perhaps scaled for longer sequences, how
-// many columns of a head turn, and which make a pair.
+// Returns the family's shape with what the config says: the base, perhaps scaled for longer
+// sequences, how many columns of a head are rotated, and which columns are pairs.
 RelativePositionShape ReadRotary(const Family& family, int64_t head_width, ConfigReader& config,
                                  Problems& problems);
 
-// What newer configs call layers with and without a window.
+// The names of layers with and without a window in newer configs.
 inline constexpr char kLocalLayer[] = "sliding_attention";
 inline constexpr char kGlobalLayer[] = "full_attention";
 
 struct LayerThetas {
-  float global;  // of layers without a window
-  float local;
+  float global;  // for layers without a window
+  float local;   // for layers with a window
 };
 
-// Of a family whose layers have a window or none; `theta`: of both, if the config does not say.
+// Reads the rotary bases of a family whose layers may have windows. `theta` is the default for
+// both.
 LayerThetas ReadLayerThetas(const ConfigKeys& keys, float theta, ConfigReader& config,
                             Problems& problems);
 

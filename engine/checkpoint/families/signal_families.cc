@@ -1,5 +1,5 @@
-// Families whose layers take rows of image patches or audio frames; what makes those rows of pixels
-// and samples is not ours.
+// Families whose layers take rows of image patches or audio frames. The convolutions that make
+// these rows of pixels and samples are outside the server.
 #include "engine/checkpoint/families/families.h"
 
 namespace attendant {
@@ -74,8 +74,8 @@ std::vector<NamePattern> Wav2Vec2Names() {
       {"layer.{i}.feed_forward_in", "encoder.layers.{i}.feed_forward.intermediate_dense"},
       {"layer.{i}.feed_forward_out", "encoder.layers.{i}.feed_forward.output_dense"},
       {"layer.{i}.feed_forward_norm", "encoder.layers.{i}.final_layer_norm"},
-      {"exit_norm", "encoder.layer_norm"},   // norms first
-      {"front.norm", "encoder.layer_norm"},  // or last
+      {"exit_norm", "encoder.layer_norm"},   // if norms come first
+      {"front.norm", "encoder.layer_norm"},  // if norms come last
       {"classifier.dense", "/projector"},
       {"classifier.output", "/classifier"},
   };
@@ -142,7 +142,7 @@ Family Whisper() {
                .norm_epsilon = {},
                .vocabulary = {},
                .positions = {}},
-      .biases = Biases::kAsInFile,  // keys have none
+      .biases = Biases::kAsInFile,  // keys have no bias
       .norm_epsilon = 1e-5f,
       .norm_placement = NormPlacement::kPre,
       .names = WhisperNames(),

@@ -155,7 +155,7 @@ std::vector<NamePattern> T5Names() {
   };
 }
 
-// Names with those of the two linear layers of a classification head.
+// Returns `names` with those of the two linear layers of a classification head.
 std::vector<NamePattern> WithHead(std::vector<NamePattern> names, const char* dense,
                                   const char* output) {
   names.push_back({"classifier.dense", dense});
@@ -240,7 +240,8 @@ Family Albert() {
   return family;
 }
 
-// Long text: attention in blocks. The tensors are those of BERT but for the pooler.
+// BigBird reads long text with block-sparse attention. Its tensors are those of BERT, except the
+// pooler.
 Family BigBird() {
   Family family = Bert();
   family.name = "big_bird";
@@ -258,14 +259,15 @@ Family BigBird() {
   return family;
 }
 
-// Two of the library's norms have the epsilon of torch, whatever the config says.
+// Two of the norms have torch's default epsilon in the library, whatever the config says.
 Family MobileBert() {
   Family family = Bert();
   family.name = "mobilebert";
   family.model_types = {"mobilebert"};
   family.architectures = {"MobileBert"};
   family.prefixes = {"mobilebert."};
-  family.others = {"embeddings.embedding_transformation."};  // where the words need none
+  family.others = {
+      "embeddings.embedding_transformation."};  // unused if the words are not projected
   family.keys.embedding_width = {"embedding_size"};
   family.keys.bottleneck = {"intra_bottleneck_size"};
   family.keys.norm_kind = {"normalization_type"};
@@ -278,8 +280,8 @@ Family MobileBert() {
   return family;
 }
 
-// The table of distances is of 32 buckets and up to 128 in the code of the library, whatever the
-// config says.
+// The library's code has a table of 32 buckets for distances of up to 128, whatever the config
+// says.
 Family MpNet() {
   Family family = Bert();
   family.name = "mpnet";
@@ -295,7 +297,8 @@ Family MpNet() {
   return family;
 }
 
-// Version 3 has the code of version 2. Tables of positions that are not used are in some files.
+// Version 3 has the code of version 2. Some files contain a table of positions that the model does
+// not use.
 Family DebertaV2() {
   return {
       .name = "deberta-v2",

@@ -1,4 +1,4 @@
-// The weights of a model that are tensors, or parts of tensors, of safetensors files.
+// Model weights that are tensors, or parts of tensors, of safetensors files.
 #pragma once
 
 #include <string>
@@ -11,23 +11,24 @@
 
 namespace attendant {
 
-// Where a weight, or some of its rows, is: a run of bytes, since rows of a row-major tensor are
-// back to back.
+// The place of a weight, or of some of its rows: a contiguous run of bytes, because the rows of a
+// row-major tensor are adjacent.
 struct WeightPlace {
-  int file = 0;                             // index of the file
-  std::string tensor;                       // its name there, for messages
+  int file = 0;                             // index among the files
+  std::string tensor;                       // its name in the file, for messages
   DataType data_type = DataType::kFloat32;  // a float type
   int64_t offset = 0;                       // bytes from the start of the file
   int64_t elements = 0;
-  int64_t transposed_columns = 0;  // columns of a matrix of which the weight is the transpose, or 0
+  int64_t transposed_columns = 0;  // columns in the file if the file holds the transpose; else 0
 };
 
-// By canonical name; the places of a weight's rows, from the first on.
+// Maps the canonical name of a weight to the places of its rows, from the first row on.
 using WeightPlaces = absl::flat_hash_map<std::string, std::vector<WeightPlace>>;
 
-// Reads in chunks, so that nothing but the target grows with the tensor. Refuses what only the
-// values show (W12): NaN and infinities unless allowed, float64 beyond float32, norm weights that
-// are all zero; and a file that is no longer the one that was opened (W1).
+// Reads weights from files in chunks, so that it needs little memory besides the target. Refuses
+// what only the values show (rule W12 in engine/checkpoint/README.md): NaN and infinities unless
+// allowed, float64 values beyond the range of float32, and norm weights that are all zero. Also
+// refuses a file that has changed since it was opened (W1). Not thread-safe.
 class FileWeights : public WeightSource {
  public:
   FileWeights(std::vector<InputFile> files, WeightPlaces places, bool allow_nonfinite)

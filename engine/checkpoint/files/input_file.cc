@@ -33,7 +33,7 @@ bool SameFile(const struct stat& a, const struct stat& b) {
 }  // namespace
 
 absl::StatusOr<InputFile> InputFile::Open(const std::string& path, int64_t max_bytes) {
-  // O_NONBLOCK: opening a FIFO must not wait for a writer.
+  // O_NONBLOCK is set because opening a FIFO must not wait for a writer.
   const int descriptor = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return OpenError(path, errno);
   InputFile file(path, descriptor);

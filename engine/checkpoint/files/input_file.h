@@ -1,5 +1,5 @@
-// A file of a model, opened once and read with pread: never mapped, since a mapped file that
-// shrinks is a SIGBUS.
+// A file of a model, opened once and read with pread. It is never mapped, because access to a
+// mapped file that has shrunk raises SIGBUS.
 #pragma once
 
 #include <sys/stat.h>
@@ -13,11 +13,12 @@
 
 namespace attendant {
 
-// Owns a descriptor. Reading is thread-safe.
+// Owns the file descriptor. Reading is thread-safe.
 class InputFile {
  public:
-  // Opens a regular file of at most `max_bytes`; follows no symbolic link.
-  // NOT_FOUND: no such file. INVALID_ARGUMENT: not regular, a link, too large. UNAVAILABLE: other.
+  // Opens a regular file of at most `max_bytes`; does not follow a symbolic link. Returns NOT_FOUND
+  // if there is no such file; INVALID_ARGUMENT if it is a link, too large or not a regular file;
+  // UNAVAILABLE for other failures.
   static absl::StatusOr<InputFile> Open(const std::string& path, int64_t max_bytes);
 
   InputFile(InputFile&& other) noexcept;
@@ -27,10 +28,11 @@ class InputFile {
   const std::string& path() const { return path_; }
   int64_t size() const { return opened_.st_size; }
 
-  // Fills `target` with the bytes from `offset` on; they must lie inside size().
+  // Fills `target` with the bytes from `offset` on, which must lie within size().
   absl::Status ReadAt(int64_t offset, absl::Span<char> target) const;
 
-  // OK if the path still names the file that was opened, with its size and time of modification.
+  // Returns OK if the path still names the file that was opened, with the same size and time of
+  // modification.
   absl::Status CheckUnchanged() const;
 
  private:
@@ -41,10 +43,10 @@ class InputFile {
   struct stat opened_ = {};
 };
 
-// The whole content of a small file, such as a config.
+// Reads the whole content of a small file, such as a config.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path, int64_t max_bytes);
 
-// True if something of that name exists, whatever it is.
+// Returns true if the path exists, as a file of any kind.
 bool PathExists(const std::string& path);
 
 }  // namespace attendant

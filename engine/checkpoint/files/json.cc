@@ -12,7 +12,7 @@
 namespace attendant {
 namespace {
 
-// Builds the document from the parser's events, which still show every key.
+// Builds the document from the parser's events, which still report both of two equal keys.
 class Builder : public nlohmann::json_sax<Json> {
  public:
   explicit Builder(const JsonLimits& limits) : limits_(limits) {}
@@ -80,7 +80,7 @@ class Builder : public nlohmann::json_sax<Json> {
 
   const JsonLimits limits_;
   Json document_;
-  std::vector<Json*> open_;  // objects and arrays from the root to where we are
+  std::vector<Json*> open_;  // the open objects and arrays, from the root on
   std::string key_;
   int64_t values_ = 0;
   std::string problem_;

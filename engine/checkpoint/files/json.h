@@ -1,4 +1,4 @@
-// JSON from a file that nobody vouches for: bounded, and stricter than the parser alone.
+// JSON from untrusted files, within limits and read more strictly than by the parser alone.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,23 @@ using Json = nlohmann::json;
 
 struct JsonLimits {
   int64_t max_bytes = int64_t{1} << 20;
-  int max_depth = 32;  // of nested objects and arrays
+  int max_depth = 32;  // nested objects and arrays
   int64_t max_values = int64_t{1} << 20;
 };
 
-// Parses strict UTF-8 JSON; an object with the same key twice is refused, also when the two are
-// only the same after unescaping. INVALID_ARGUMENT names `file` and the place.
+// Parses strict UTF-8 JSON. An object with the same key twice is refused, even if the two are
+// spelled with different escapes. INVALID_ARGUMENT names `file` and the byte or the key.
 absl::StatusOr<Json> ParseJson(absl::string_view text, const JsonLimits& limits,
                                const std::string& file);
 
-// The same for a whole file. NOT_FOUND: there is none.
+// Parses a whole file. Returns NOT_FOUND if there is none.
 absl::StatusOr<Json> ReadJsonFile(const std::string& path, const JsonLimits& limits);
 
-// The value of a plain non-negative integer below 2^63: no sign, fraction or exponent, never
-// through a double. Nothing for anything else.
+// Returns the value of a plain non-negative integer below 2^63, without sign, fraction or exponent,
+// and never through a double. Returns nothing for any other value.
 std::optional<int64_t> AsCount(const Json& value);
 
-// A value for a message: "true", "'gelu'", "-3", "an object".
+// Describes a value for a message: "true", "'gelu'", "-3", "an object".
 std::string Describe(const Json& value);
 
 }  // namespace attendant

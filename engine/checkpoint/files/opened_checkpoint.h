@@ -1,4 +1,5 @@
-// What opening a checkpoint takes, and what it gives.
+// The options for opening a checkpoint, and the opened checkpoint. The rules W1 to W15 are
+// explained in engine/checkpoint/README.md.
 #pragma once
 
 #include <cstdint>
@@ -12,30 +13,31 @@
 namespace attendant {
 
 struct CheckpointOptions {
-  int64_t max_model_bytes = int64_t{64} << 30;   // of all weight files together (W1)
-  int64_t max_header_bytes = int64_t{16} << 20;  // of a safetensors header (W2)
-  bool allow_nonfinite_weights = false;          // (W12)
-  std::string weights_sha256;                    // lower-case hex; empty: not checked (W15)
-  std::string prune_file;  // the heads to leave out, see engine/checkpoint/pruning.h; empty: none
+  int64_t max_model_bytes = int64_t{64} << 30;   // all weight files together (W1)
+  int64_t max_header_bytes = int64_t{16} << 20;  // a safetensors header (W2)
+  bool allow_nonfinite_weights = false;          // accept NaN and infinities (W12)
+  std::string weights_sha256;                    // lower-case hex; not checked if empty (W15)
+  // Names the heads to leave out; see engine/checkpoint/pruning.h. Empty if there are none.
+  std::string prune_file;
 };
 
-// A tensor of the weight files, and what becomes of it.
+// A tensor of the weight files, and the weights that are made of it.
 struct CheckpointTensor {
   std::string file;
   std::string name;
   std::string dtype;  // as spelled in the file, such as "BF16"
   std::vector<int64_t> shape;
   int64_t bytes = 0;
-  // Canonical names (weight_source.h) of the weights that it holds, each in equal shares of its
-  // rows, in this order. Empty: it is not used.
+  // Canonical names (weight_source.h) of the weights that it holds, in the order of their rows.
+  // Empty if the tensor is not used.
   std::vector<std::string> weights;
 };
 
 struct Checkpoint {
   ModelDescription description;
   std::unique_ptr<WeightSource> weights;
-  std::vector<CheckpointTensor> tensors;    // of all files, sorted by name; embedded: none
-  std::vector<std::string> unused_tensors;  // in the files, but not of the encoder
+  std::vector<CheckpointTensor> tensors;    // all files, by name; none if embedded
+  std::vector<std::string> unused_tensors;  // in the files, but not in the encoder
   std::vector<std::string> warnings;        // for the log, such as a wrong total_size
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kLongestQuote = 200;
 constexpr size_t kMostProblems = 1000;
-constexpr char kPayload[] = "attendant/problems";  // of a status: a problem a line
+constexpr char kPayload[] = "attendant/problems";  // in a status: one problem per line
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Collects everything that is wrong with a model, so that one message tells all of it.
+// A collection of everything that is wrong with a model, for one message that lists all of it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace attendant {
 
-// Text from a file, fit for a message: in quotes, control characters escaped, cut if long.
+// Quotes text from a file for a message: control characters are escaped, and long text is cut.
 std::string Quoted(absl::string_view text);
 
 class Problems {
@@ -19,23 +19,24 @@ class Problems {
   // `subject` is the file or folder that the message starts with.
   explicit Problems(std::string subject) : subject_(std::move(subject)) {}
 
-  // The same problem twice is one problem.
+  // Adding the same problem twice has no further effect.
   void Add(std::string problem);
 
   bool empty() const { return problems_.empty(); }
 
-  // OK if there are none; else INVALID_ARGUMENT "<subject>: <problem>; <problem>; …", one line.
-  // ListProblems takes it apart again.
+  // Returns OK if there are no problems; else INVALID_ARGUMENT with the one-line message
+  // "<subject>: <problem>; <problem>; …", which ListProblems takes apart again.
   absl::Status ToStatus() const;
 
  private:
   std::string subject_;
   std::vector<std::string> problems_;
   absl::flat_hash_set<std::string> seen_;
-  int64_t left_out_ = 0;  // beyond what a person would read
+  int64_t left_out_ = 0;  // beyond the number that a message lists
 };
 
-// The problems that a refusal names, one each, with the file or folder. None if OK.
+// Lists the problems that a refusal names, each with its file or folder. The list is empty if
+// `status` is OK.
 std::vector<std::string> ListProblems(const absl::Status& status);
 
 }  // namespace attendant

@@ -18,7 +18,8 @@ constexpr int64_t kSmallestFile = 10;
 constexpr size_t kMostTensors = 100'000;
 constexpr size_t kLongestName = 512;
 constexpr size_t kHighestRank = 8;
-// A tensor is at most 14 values: itself, its type, two lists, eight sizes and two offsets.
+// One tensor takes at most 14 JSON values: its object, type, two lists, eight sizes and two
+// offsets.
 constexpr JsonLimits kHeaderLimits = {kFormatHeaderLimit, /*max_depth=*/4, 14 * kMostTensors};
 
 struct Dtype {
@@ -50,7 +51,7 @@ const Dtype* FindDtype(const Json& entry) {
   return nullptr;
 }
 
-// A list of plain non-negative integers (W5), or nothing.
+// Returns a list of plain non-negative integers (W5), or nothing if the entry has none.
 std::optional<std::vector<int64_t>> FindCounts(const Json& entry, const char* key) {
   const auto list = entry.find(key);
   if (list == entry.end() || !list->is_array()) return std::nullopt;
@@ -63,7 +64,8 @@ std::optional<std::vector<int64_t>> FindCounts(const Json& entry, const char* ke
   return counts;
 }
 
-// Bytes of so many elements; nothing if they do not fit or are not whole (W7).
+// Returns the bytes that the elements take, or nothing if the number overflows or is not whole
+// (W7).
 std::optional<int64_t> CountBytes(const std::vector<int64_t>& shape, int bits) {
   const std::optional<int64_t> elements = ElementCount(shape);
   if (!elements) return std::nullopt;
@@ -72,8 +74,8 @@ std::optional<int64_t> CountBytes(const std::vector<int64_t>& shape, int bits) {
   return *all_bits / 8;
 }
 
-// Fills `tensor` from its entry (W5 to W7, and of W8 what concerns it alone), or says what is
-// wrong.
+// Fills `tensor` from its entry, or returns what is wrong. Checks its name (W3), its integers, type
+// and size (W5 to W7), and that its offsets fit its size (W8).
 std::string ParseTensor(const std::string& name, const Json& entry, FileTensor& tensor) {
   if (name.size() > kLongestName || name.find('\0') != std::string::npos) {
     return absl::StrCat("expected a name of at most ", kLongestName, " bytes without NUL");
@@ -108,7 +110,8 @@ std::string ParseTensor(const std::string& name, const Json& entry, FileTensor& 
                       " between its data_offsets");
 }
 
-// The tensors must cover the data from its first to its last byte, each byte once (W8).
+// Returns what is wrong if the tensors do not cover the data from its first to its last byte, each
+// byte once (W8).
 std::string CheckCoverage(const TensorTable& tensors, int64_t data_bytes) {
   std::vector<std::pair<const std::string*, const FileTensor*>> order;
   for (const auto& [name, tensor] : tensors) order.emplace_back(&name, &tensor);

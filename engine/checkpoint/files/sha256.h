@@ -1,4 +1,4 @@
-// SHA-256 of weight files (W15).
+// SHA-256 of weight files (rule W15 in engine/checkpoint/README.md).
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace attendant {
 
-// Both give 64 lower-case hexadecimal digits.
+// Both return 64 lower-case hexadecimal digits.
 absl::StatusOr<std::string> Sha256(const InputFile& file);
 absl::StatusOr<std::string> Sha256(absl::string_view text);
 

@@ -1,4 +1,4 @@
-// Where in a file a weight may be.
+// The part of a file's tensor that holds a weight.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,9 @@
 
 namespace attendant {
 
-// Rows [index / count, (index + width) / count) of a tensor in a file: a third of it, or with a
-// `count` that is all of its rows, some of those.
+// Rows [index / count, (index + width) / count) of a tensor, as fractions of its rows: one of three
+// stacked projections, for example. If `count` is the number of rows, these are `width` rows
+// from row `index` on.
 struct RowPart {
   int64_t index = 0;
   int64_t count = 1;
@@ -17,7 +18,7 @@ struct RowPart {
 struct TensorPart {
   std::string name;
   RowPart rows = {};
-  bool transposed = false;  // the file has [in, out] of a weight [out, in]
+  bool transposed = false;  // the file holds [in, out] for a weight [out, in]
 };
 
 }  // namespace attendant

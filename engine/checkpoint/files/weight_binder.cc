@@ -17,13 +17,13 @@ std::string JoinNames(absl::Span<const TensorPart> places) {
   });
 }
 
-// [1, 1, 4] as a vector is [4].
+// Drops leading dimensions of 1 beyond `rank`: [1, 1, 4] as a vector is [4].
 std::vector<int64_t> WithoutLeadingOnes(std::vector<int64_t> shape, size_t rank) {
   while (shape.size() > rank && shape.front() == 1) shape.erase(shape.begin());
   return shape;
 }
 
-// Of the tensor that has a weight of this shape, or some of its rows.
+// Returns the shape that a tensor must have in the file if `part` of it has the given shape.
 std::vector<int64_t> ShapeInFile(const TensorPart& part, std::vector<int64_t> shape) {
   shape[0] = shape[0] / part.rows.width * part.rows.count;
   if (part.transposed && shape.size() == 2) std::swap(shape[0], shape[1]);

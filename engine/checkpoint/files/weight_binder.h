@@ -1,4 +1,5 @@
-// Matches the tensors that a model must have with those that its files have (W11).
+// The matching of the tensors that a model must have with those that its files have (rule W11 in
+// engine/checkpoint/README.md).
 #pragma once
 
 #include <map>
@@ -17,47 +18,50 @@
 
 namespace attendant {
 
-// Collects problems rather than stopping at the first. One thread.
+// Collects problems instead of stopping at the first. Not thread-safe.
 class WeightBinder {
  public:
-  // `subject` starts the message about all problems.
+  // `subject` is the file or folder that the message about all problems starts with.
   explicit WeightBinder(std::string subject) : problems_(std::move(subject)) {}
 
-  // `prefix` comes before the name of each of their tensors below.
+  // Adds files. The names of their tensors below are `prefix` and then the name in the file.
   void AddFiles(const std::string& prefix, WeightFiles files);
 
-  // The tensor of a file, or nullptr.
+  // Returns the tensor of that name, or nullptr if no file has it.
   const FileTensor* Find(const std::string& name) const;
 
-  // The weight `spec` is the first of `places` that a file has. Dimensions of 1 before its own are
-  // passed over. A problem: none is there, unless optional; wrong shape; not a float type.
+  // Takes the weight `spec` from the first of `places` that a file has. Leading dimensions of 1
+  // that the weight does not have are ignored. It is a problem if there is no such tensor and the
+  // weight is not optional, if the shape is wrong, or if the type is not a float type.
   void Bind(const WeightSpec& spec, absl::Span<const TensorPart> places);
 
-  // The weight `spec` is all of `parts` above each other, each with as many rows. Problems as
-  // above.
+  // Makes the weight `spec` of all `parts`, stacked in this order with equal numbers of rows.
+  // Problems are those of Bind.
   void BindStacked(const WeightSpec& spec, absl::Span<const TensorPart> parts);
 
-  // Names of tensors that no weight came from, sorted.
+  // Returns the names of the tensors that no weight was taken from, sorted.
   std::vector<std::string> Unbound() const;
 
-  // "<file>: tensor '<name>' F32 [2, 3]", for problems with a tensor that is there.
+  // Returns "<file>: tensor '<name>' F32 [2, 3]", for problems with a tensor that exists.
   std::string Show(const std::string& name) const;
 
   Problems& problems() { return problems_; }
 
-  // Puts the weights, the tensors of the files and the warnings into `checkpoint` and leaves this
-  // empty; checks the digest of the files if `options` asks for it (W15). All problems, if there
-  // are any: then without the weights.
+  // Moves the weights, the list of tensors and the warnings into `checkpoint` and leaves this
+  // empty. Checks the digest of the files if `options` gives one (W15). If there were problems,
+  // returns them all in one error, and `checkpoint` gets no weights.
   absl::Status Finish(const CheckpointOptions& options, Checkpoint& checkpoint);
 
  private:
   struct Entry {
     int file;
-    std::string name;  // in the file
+    std::string name;  // its name in the file
     FileTensor tensor;
   };
 
-  // Where `part`, which is there, has what `weight`, or some rows of it, of this shape needs.
+  // Returns the bytes of `part`, which must exist, for the weight named `weight` or for some of its
+  // rows. `shape` is the expected shape. Returns nothing and adds a problem if the tensor does not
+  // fit.
   std::optional<WeightPlace> Place(const std::string& weight, const TensorPart& part,
                                    const std::vector<int64_t>& shape);
 
@@ -68,7 +72,7 @@ class WeightBinder {
   std::vector<InputFile> files_;
   std::vector<std::string> warnings_;
   std::map<std::string, Entry> entries_;
-  // By tensor: the weights that it holds, by the number of their row part.
+  // Maps each tensor to the weights that it holds, by the index of their rows.
   std::map<std::string, std::multimap<int64_t, std::string>> bound_;
   WeightPlaces places_;
 };

@@ -18,7 +18,7 @@ constexpr const char* kPickledFiles[] = {"pytorch_model.bin", "pytorch_model.bin
 constexpr size_t kMostShards = 512;
 constexpr JsonLimits kIndexLimits = {int64_t{64} << 20, /*max_depth=*/8, 200'000};
 
-using WeightMap = std::map<std::string, std::string>;  // tensor -> file
+using WeightMap = std::map<std::string, std::string>;  // from tensors to files
 
 bool IsPickled(const std::string& name) {
   return absl::EndsWith(name, ".bin") || absl::EndsWith(name, ".pt") ||
@@ -51,7 +51,8 @@ std::string ReadWeightMap(const Json& index, WeightMap& map) {
   return "";
 }
 
-// Each tensor of the map is in its file, and each tensor of a file is in the map, with that file.
+// Checks that each tensor that the map places in `shard` is there, and that the map places each
+// tensor of the shard there.
 void CompareNames(const WeightMap& map, const std::string& shard, const SafetensorsFile& file,
                   Problems& problems) {
   for (const auto& [tensor, name] : map) {

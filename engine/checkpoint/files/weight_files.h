@@ -1,4 +1,4 @@
-// Finds and opens the weight files of a folder.
+// The weight files of a folder.
 #pragma once
 
 #include <string>
@@ -15,17 +15,18 @@ struct WeightFiles {
   std::vector<std::string> warnings;
 };
 
-// model.safetensors, or else the shards that model.safetensors.index.json names (W10); the limit on
-// bytes is for all of them together. A pickled file alone is refused with the way to convert it.
-// NOT_FOUND: neither.
+// Opens model.safetensors, or else the shards that model.safetensors.index.json names (rule W10 in
+// engine/checkpoint/README.md); max_model_bytes limits all of them together. A folder with a
+// pickled file alone is refused with the command that converts it. Returns NOT_FOUND if there is
+// none of these.
 absl::StatusOr<WeightFiles> OpenWeightFiles(const std::string& folder,
                                             const CheckpointOptions& options);
 
-// The one file `name` of the folder.
+// Opens the file `name` of the folder as its only weight file.
 absl::StatusOr<WeightFiles> OpenWeightFile(const std::string& folder, const std::string& name,
                                            const CheckpointOptions& options);
 
-// True if `name` is that of a file in the same folder: no path, no "..".
+// Returns true if `name` can only be a file in the same folder: it has no "/" and is not "..".
 bool IsPlainName(const std::string& name);
 
 }  // namespace attendant

@@ -24,7 +24,7 @@ constexpr Named<AttentionKind> kKinds[] = {{"softmax", AttentionKind::kSoftmax},
                                            {"causal_linear", AttentionKind::kCausalLinear},
                                            {"linformer", AttentionKind::kLinformer}};
 
-// Weights by their names without layer, and where their tensors' names are.
+// A weight, by its name without "layer.<i>.", and the member that holds the name of its tensor.
 struct KindTensor {
   absl::string_view weight;
   std::string AttentionKindKeys::*name;
@@ -58,7 +58,8 @@ void ReadWindow(ConfigReader& config, Keys& keys, AttentionKindKeys& read) {
       BlockLists(std::move(pairs), config.Integers({"global_blocks"}, blocks, kMostListed));
 }
 
-// Reads the number of mixed keys and that of positions from the tensor of the first layer.
+// Sets into how many rows keys and values are mixed, and of how many places, from the shape of the
+// first layer's tensor.
 void DescribeMixing(const AttentionKindKeys& read, LayerShape& layer, WeightBinder& binder) {
   if (read.kind != AttentionKind::kLinformer) return;
   const std::string name = OfLayer(read.key_mixing, "0");

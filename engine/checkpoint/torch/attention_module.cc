@@ -24,12 +24,12 @@ constexpr const char* kInputs[] = {"query", "key", "value"};
 constexpr Named<bool> kLayouts[] = {{"out_in", false}, {"in_out", true}};
 
 struct AttentionModule {
-  std::string file;  // empty: none
+  std::string file;  // empty if there is none
   int64_t num_heads = 0;
-  int64_t hidden_size = 0;  // given only without input projections
+  int64_t hidden_size = 0;  // only set without input projections
   bool transposed = false;
   AttentionKindKeys kind;
-  std::string query, key, value, output;  // empty: none
+  std::string query, key, value, output;  // empty if there is none
 
   bool has_input_projection() const { return !query.empty(); }
   const std::string& name(const std::string& what) const {
@@ -101,7 +101,7 @@ absl::StatusOr<AttentionModule> ReadModule(const std::string& path, const Json& 
   return read;
 }
 
-// The tensors of a linear layer, one for each head or one for all.
+// The tensors of a linear layer: one for each head, or one for all heads.
 class Linear {
  public:
   Linear(const AttentionModule& module, const std::string& what, const WeightBinder& binder)
@@ -126,14 +126,15 @@ class Linear {
     return parts;
   }
 
-  // By the first tensor; 0 if that is no matrix.
+  // The number of inputs by the first tensor, or 0 if that is not a matrix.
   int64_t Inputs(const WeightBinder& binder) const {
     const FileTensor* tensor = binder.Find(WeightName(0));
     const bool is_matrix = tensor != nullptr && tensor->shape.size() == 2;
     return is_matrix ? tensor->shape[transposed_ ? 0 : 1] : 0;
   }
 
-  // Outputs and inputs, by the first tensor; {0, 0} and a problem if that is no matrix.
+  // The numbers of outputs of all heads and of inputs, by the first tensor. If that is not a
+  // matrix, adds a problem and returns {0, 0}.
   std::pair<int64_t, int64_t> Sizes(WeightBinder& binder) const {
     const std::string name = WeightName(0);
     const FileTensor* tensor = binder.Find(name);
@@ -164,7 +165,8 @@ class Linear {
   bool has_suffix_;
 };
 
-// The width of one head; 0 and a problem if the outputs cannot be shared out.
+// Returns the width of one head. If the outputs cannot be divided among the heads, adds a problem
+// and returns 0.
 int64_t HeadWidth(const AttentionModule& module, const std::string& what, WeightBinder& binder) {
   const int64_t outputs = Linear(module, what, binder).Sizes(binder).first;
   if (outputs % module.num_heads == 0 && outputs <= kHiddenSizeRange.highest) {
@@ -176,7 +178,8 @@ int64_t HeadWidth(const AttentionModule& module, const std::string& what, Weight
   return 0;
 }
 
-// Of the rows that a projection takes; 0 if its first tensor is no matrix, which binding it says.
+// Returns the width of the rows that a projection takes, or 0 if its first tensor is not a matrix:
+// that problem is added when the tensor is bound.
 int64_t InputWidth(const AttentionModule& module, const std::string& what, WeightBinder& binder) {
   const int64_t width = Linear(module, what, binder).Inputs(binder);
   if (width > kHiddenSizeRange.highest) {
@@ -186,7 +189,7 @@ int64_t InputWidth(const AttentionModule& module, const std::string& what, Weigh
   return width;
 }
 
-// Of what a head multiplies with its keys.
+// Returns the width of the queries that a head multiplies by its keys.
 int64_t QueryWidth(const AttentionModule& module, WeightBinder& binder) {
   if (!module.kind.collaborates()) return HeadWidth(module, "query", binder);
   const int64_t columns = Linear(module, "query", binder).Sizes(binder).first;

@@ -34,7 +34,7 @@ class CollaborativeWeights : public WeightSource {
   }
 
  private:
-  // True of "layer.<i>." and `rest`.
+  // Returns true if `name` is "layer.<i>." followed by `rest`.
   static bool IsOfLayer(absl::string_view name, absl::string_view rest) {
     return absl::ConsumePrefix(&name, "layer.") && name.substr(name.find('.') + 1) == rest;
   }
@@ -44,7 +44,7 @@ class CollaborativeWeights : public WeightSource {
     return absl::StrCat(name.substr(0, layer_end), other);
   }
 
-  // Of one column of the input, or of the bias.
+  // Returns the number of elements per output: those of a weight's row, or 1 for a bias.
   int64_t Stride(absl::string_view name) const {
     return absl::ConsumeSuffix(&name, ".bias") ? 1 : inputs_;
   }
@@ -88,7 +88,7 @@ class CollaborativeWeights : public WeightSource {
   }
 
   int64_t heads_;
-  int64_t width_;  // of what is shared
+  int64_t width_;  // the number of shared columns
   int64_t inputs_;
   bool has_content_bias_;
   std::unique_ptr<WeightSource> shared_;

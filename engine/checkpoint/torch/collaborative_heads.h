@@ -1,4 +1,4 @@
-// Collaborative heads as heads of their own: Cordonnier et al. 2020.
+// Collaborative heads (Cordonnier et al. 2020), converted to heads with weights of their own.
 #pragma once
 
 #include <memory>
@@ -8,12 +8,13 @@
 
 namespace attendant {
 
-// The weights of attention layers whose heads share queries and keys, from those that `shared` has:
-// of each layer "layer.<i>.query" and "layer.<i>.key", ".weight" [width, E] and perhaps ".bias"
-// [width], "layer.<i>.mixing" [H, width], with `has_content_bias` "layer.<i>.content_bias" [H, E],
-// and all others as they are. Head h has the shared queries times row h of the mixing; with a
-// content bias its key width is one more, for a query of 1 and a key that row h of the bias makes.
-// `layer` is as it becomes.
+// Returns the weights of attention layers whose heads share queries and keys, as weights of
+// ordinary heads. For each layer i, `shared` has "layer.<i>.query" and "layer.<i>.key", as
+// ".weight" [width, E] and perhaps ".bias" [width]; "layer.<i>.mixing" [H, width]; with
+// `has_content_bias` also "layer.<i>.content_bias" [H, E]; and all other weights, which are passed
+// through. Head h gets the shared queries times row h of the mixing. With a content bias its key
+// width is one larger: the additional query element is 1, and row h of the content bias makes the
+// additional key element. `layer` is the shape after the conversion.
 std::unique_ptr<WeightSource> SplitCollaborativeHeads(const LayerShape& layer,
                                                       bool has_content_bias,
                                                       std::unique_ptr<WeightSource> shared);

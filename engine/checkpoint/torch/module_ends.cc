@@ -26,7 +26,8 @@ constexpr Named<PoolingMode> kPoolings[] = {
 constexpr char kPositions[] = "front.positions";
 constexpr int64_t kNarrowestHalves = 4;
 
-// Size `dimension` of the matrix of a linear layer; 1 and a problem if there is none.
+// Returns size `dimension` of a linear layer's matrix. If there is no such matrix, or it is too
+// large, adds a problem and returns 1.
 int64_t SizeOf(const char* key, const std::string& stem, int dimension, WeightBinder& binder) {
   const std::string name = stem + ".weight";
   const FileTensor* tensor = binder.Find(name);

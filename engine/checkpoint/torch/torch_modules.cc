@@ -34,10 +34,10 @@ constexpr Named<Activation> kActivations[] = {
     {"gelu", Activation::kGelu},
 };
 
-// Rows of in_proj_weight.
+// The number of rows that in_proj_weight may have.
 constexpr IntegerRange kInputRange = {1, 3 * kHiddenSizeRange.highest};
 
-// What attendant.json says.
+// The content of attendant.json.
 struct TorchDescription {
   Module module = Module::kAttention;
   std::string file;
@@ -75,11 +75,11 @@ absl::StatusOr<TorchDescription> ReadDescription(const std::string& path, const 
   return read;
 }
 
-// Where the tensors of a module are, in the words of its state dict.
+// The prefixes of a module's tensors in its state dict.
 struct Layout {
   Module module;
-  std::string layers;     // "layers.", before the index of each; empty: a layer by itself
-  std::string attention;  // "self_attn."; empty: attention by itself
+  std::string layers;     // "layers.", before each index; empty for a single layer
+  std::string attention;  // "self_attn."; empty for attention alone
 };
 
 Layout LayoutOf(Module module) {
@@ -95,7 +95,8 @@ std::string AttentionPrefix(const Layout& layout, int64_t layer) {
   return absl::StrCat(LayerPrefix(layout, layer), layout.attention);
 }
 
-// One size of a matrix that must be there: 0 its rows, 1 its columns. 0 and a problem if it is not.
+// Returns one size of a matrix: its rows (axis 0) or its columns (axis 1). If there is no such
+// matrix, or the size is out of range, adds a problem and returns 0.
 int64_t FindSize(const std::string& name, size_t axis, IntegerRange range, WeightBinder& binder) {
   const FileTensor* tensor = binder.Find(name);
   const bool fits = tensor != nullptr && tensor->shape.size() == 2 &&
@@ -123,13 +124,14 @@ constexpr char kOwnWidths[] =
 constexpr char kOwnKeys[] =
     "expected a module made without add_bias_kv, which adds a key and a value to every sequence";
 
-// Tensors of modules that compute something else.
+// Tensors of modules that compute something else, with the reasons to refuse them.
 constexpr Variant kVariants[] = {
     {"q_proj_weight", kOwnWidths}, {"k_proj_weight", kOwnWidths}, {"v_proj_weight", kOwnWidths},
     {"bias_k", kOwnKeys},          {"bias_v", kOwnKeys},
 };
 
-// Made with kdim or vdim: keys and values come from rows of other widths than the queries.
+// Returns true if the module was made with kdim or vdim: keys and values are made of rows of other
+// widths than those of the queries.
 bool HasOwnWidths(const Layout& layout, const WeightBinder& binder) {
   return layout.module == Module::kAttention && binder.Find("q_proj_weight") != nullptr;
 }
@@ -162,7 +164,8 @@ int64_t CountLayers(const Layout& layout, WeightBinder& binder) {
   return layers;
 }
 
-// What is left in in_proj_weight, half for queries and half for keys, beside values of this width.
+// Returns the number of query columns, and of key columns, that collaborative heads share: half of
+// the rows of in_proj_weight that are left beside `values` rows for values.
 int64_t FindSharedColumns(const std::string& name, int64_t values, WeightBinder& binder) {
   const int64_t rows = FindRows(name, kInputRange, binder);
   if (rows == 0) return 1;
@@ -203,12 +206,12 @@ LayerShape DescribeLayer(const TorchDescription& read, const Layout& layout, Wei
   return layer;
 }
 
-// Where the weights of a layer come from: a tensor, or a part of one.
+// The tensor, or the part of one, that a weight of a layer is made of.
 struct Origin {
   absl::string_view weight;
-  const char* stem;  // up to "weight" or "bias"
+  const char* stem;  // the tensor's name up to "weight" or "bias"
   bool in_attention = false;
-  bool is_part = false;  // queries, keys and values are above each other
+  bool is_part = false;  // queries, keys and values are stacked in it
 };
 
 constexpr Origin kOrigins[] = {
@@ -218,11 +221,12 @@ constexpr Origin kOrigins[] = {
     {"feed_forward_out", "linear2."},  {"feed_forward_norm", "norm2."},
 };
 
-// The same of nn.MultiheadAttention with its own widths; biases are together all the same.
+// The tensors of nn.MultiheadAttention with kdim or vdim. Its biases are still stacked, as in
+// kOrigins.
 constexpr Origin kOwnOrigins[] = {
     {"query", "q_proj_", true}, {"key", "k_proj_", true}, {"value", "v_proj_", true}};
 
-// What a file has of queries and keys, and of values, above each other.
+// The rows of a stacked input projection: queries, then as many keys, then values.
 struct InputRows {
   RowPart Of(absl::string_view weight) const {
     const int64_t all = 2 * keys + values;
@@ -234,7 +238,7 @@ struct InputRows {
   int64_t values;
 };
 
-// A layer made with bias=False has none at all.
+// A layer made with bias=False has no biases at all.
 bool HasLayerBias(const Layout& layout, const WeightBinder& binder) {
   for (const char* name : {"in_proj_bias", "out_proj.bias"}) {
     if (binder.Find(AttentionPrefix(layout, 0) + name) != nullptr) return true;
@@ -268,7 +272,7 @@ void BindAll(const ModelDescription& description, const Layout& layout,
   for (WeightSpec& spec : ListWeightsInFile(read.kind, description)) {
     if (BindModuleEnd(read.ends, spec, binder)) continue;
     if (BindAttentionKind(read.kind, spec, binder)) continue;
-    if (!absl::StartsWith(spec.name, "layer.")) {  // the exit norm, made by itself
+    if (!absl::StartsWith(spec.name, "layer.")) {  // the exit norm
       binder.Bind(spec, {{std::string(absl::StripPrefix(spec.name, "exit_"))}});
       continue;
     }

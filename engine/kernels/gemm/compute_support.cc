@@ -8,7 +8,7 @@
 namespace attendant {
 namespace {
 
-// Whether a panel of an int8 layer can be had, as layers are served: see FindPanelKernels.
+// Checks that there are kernels for a panel of a typical int8 layer; see FindPanelKernels.
 absl::Status FindInt8Kernels() {
   return FindPanelKernels({.in = 768,
                            .width = kPanelWidth,

@@ -1,4 +1,4 @@
-// Which compute types this CPU has.
+// The compute types that this CPU supports.
 #pragma once
 
 #include "absl/status/status.h"
@@ -6,11 +6,12 @@
 
 namespace attendant {
 
-// Whether models can be computed so. FAILED_PRECONDITION: the CPU, after the cap, has no units for
-// such products, or oneDNN does not use them; the message names the type, what it needs and what is
-// there. (kBf16x3 on units for bfloat16 other than AMX would be slower than kF32, and is refused.)
-// FAILED_PRECONDITION too if the AMX GEMM is wanted on a CPU without AMX. INVALID_ARGUMENT:
-// emulation of f32; the AMX GEMM for f32, or emulated. Thread-safe.
+// Checks that models can be computed in this mode. Returns FAILED_PRECONDITION if the CPU, after
+// the cap, has no units for such products, or oneDNN does not use them; the message names the type,
+// what it needs and what there is. (kBf16x3 on units for bfloat16 other than AMX would be slower
+// than kF32 and is refused.) The error is FAILED_PRECONDITION too if the AMX GEMM are
+// requested on a CPU without AMX. Returns INVALID_ARGUMENT for emulation of f32, and for the
+// AMX GEMM with f32 or with emulation. Thread-safe.
 absl::Status CheckComputeMode(const ComputeMode& mode);
 
 }  // namespace attendant

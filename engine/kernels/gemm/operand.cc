@@ -17,10 +17,10 @@ namespace HWY_NAMESPACE {
 namespace {
 
 constexpr size_t kRotatedBlock = 128;
-// Of elements that are in no whole block: about what the rotation makes the others grow by.
+// The factor for elements outside whole blocks: about as much as the rotation enlarges the others.
 constexpr float kTailFactor = 8;
 
-// to[i] = function(from[i]), elements of type T.
+// Computes to[i] = function(from[i]) with elements of type T.
 template <class T, class Function>
 HWY_INLINE void ConvertRow(const float* from, size_t count, T* to, const Function& function) {
   const hn::Rebind<T, FloatTag> d;
@@ -40,7 +40,7 @@ HWY_INLINE Floats Widen(Bits bfloat16) {
   return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(bfloat16));
 }
 
-// The first part of two: no more than the largest bfloat16.
+// Rounds to the first of two parts, which is at most the largest bfloat16.
 HWY_INLINE Bits RoundToFinite(Floats x) {
   const BitsTag d;
   const Bits rounded = RoundToBf16(x);
@@ -48,7 +48,7 @@ HWY_INLINE Bits RoundToFinite(Floats x) {
   return hn::IfThenElse(is_infinite, hn::Sub(rounded, hn::Set(d, 1)), rounded);
 }
 
-// To bfloat16 by round(x), as bits.
+// Converts a row to bfloat16 with round(x), which returns bits.
 template <class Function>
 HWY_INLINE void RoundRowBy(const float* from, size_t count, bool emulate, void* to,
                            const Function& round) {
@@ -72,7 +72,8 @@ void SplitRow(const float* from, size_t count, bool emulate, void* high, void* l
              [](Floats x) HWY_ATTR { return RoundToBf16(hn::Sub(x, Widen(RoundToFinite(x)))); });
 }
 
-// max |x|. Compared as bits, where infinity is above every number and NaN above infinity.
+// Returns max |x|. Magnitudes are compared as bits, where infinity is above every number and NaN
+// above infinity.
 float LargestMagnitude(const float* from, size_t count) {
   const BitsTag d;
   const Bits magnitude = hn::Set(d, 0x7FFFFFFF);
@@ -98,7 +99,8 @@ void ScaleRow(const float* from, size_t count, float inverse, bool emulate, void
   });
 }
 
-// Elements of the vector to their sums with those `stride` places on, and differences there.
+// Replaces each element by its sum with the element `stride` places on, and that element by the
+// difference.
 template <size_t stride>
 HWY_INLINE Floats AddAcross(Floats x) {
   if constexpr (stride < kLanes) {
@@ -115,8 +117,8 @@ HWY_INLINE Floats AddAcross(Floats x) {
   return x;
 }
 
-// The fast Walsh-Hadamard transform of a block. Additions alone, in one order: the same bits with
-// vectors of any length.
+// Computes the fast Walsh-Hadamard transform of a block. It consists of additions in a fixed order,
+// so that vectors of any length give the same bits.
 HWY_INLINE void RotateBlock(const float* from, float* to) {
   constexpr size_t kVectors = kRotatedBlock / kLanes;
   const FloatTag d;
@@ -136,7 +138,7 @@ HWY_INLINE void RotateBlock(const float* from, float* to) {
   }
 }
 
-// `from` may be `to`.
+// Rotates a row; `from` may be `to`.
 void RotateRow(const float* from, size_t count, float* to) {
   size_t i = 0;
   for (; i + kRotatedBlock <= count; i += kRotatedBlock) RotateBlock(from + i, to + i);
@@ -146,7 +148,7 @@ void RotateRow(const float* from, size_t count, float* to) {
 
 float QuantizeRow(const float* from, size_t count, bool emulate, void* to) {
   const float largest = LargestMagnitude(from, count);
-  // Below this the factor would overflow. (NaN is neither below nor above.)
+  // Below this the factor would overflow. NaN is neither below nor above.
   const bool is_zero = largest < 0x1p-100f;
   const bool is_number = largest <= std::numeric_limits<float>::max();
   if (!is_zero && is_number) {
@@ -195,7 +197,7 @@ float InputToOperand(const ComputeMode& mode, const float* source, int64_t count
 float WeightToOperand(const ComputeMode& mode, const float* source, int64_t count, float* scratch,
                       const OperandTarget& target) {
   if (mode.type != ComputeType::kInt8) return InputToOperand(mode, source, count, scratch, target);
-  // Powers of two: exact.
+  // These factors are powers of two, so that the products are exact.
   const int64_t rotated = count - count % static_cast<int64_t>(kRotatedBlock);
   const auto scale = [](float factor) { return [factor](float w) { return w * factor; }; };
   std::transform(source, source + rotated, scratch, scale(1.0f / kRotatedBlock));

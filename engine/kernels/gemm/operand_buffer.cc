@@ -15,10 +15,10 @@ void Grow(AlignedBuffer<T>& buffer, int64_t size) {
   if (buffer.size() < size) buffer = AlignedBuffer<T>(size);
 }
 
-// Bytes of an element of one block.
+// Returns the bytes of an element in one block.
 int64_t ElementBytes(const ComputeMode& mode) { return OperandWidth(mode) / OperandParts(mode); }
 
-// All parts of all blocks of columns.
+// Returns the number of blocks: all parts of all blocks of columns.
 int64_t Blocks(const OperandLayout& layout) {
   return layout.in / layout.k_block * OperandParts(layout.mode);
 }

@@ -1,4 +1,4 @@
-// Where the operands of products lie.
+// The memory of the operands of products.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace attendant {
 
-// How a linear layer reads x: in blocks of `k_block` columns, each in all the parts of its type.
+// The layout in which a linear layer reads x: blocks of `k_block` columns, each in all the parts of
+// its type.
 struct OperandLayout {
   ComputeMode mode;
   int64_t in;
@@ -20,43 +21,44 @@ struct OperandLayout {
   friend bool operator==(const OperandLayout&, const OperandLayout&) = default;
 };
 
-// x as the products read it: row r of block b (see PanelShape) is dense at data + b block_stride +
-// r row_stride.
+// A view of x as the products read it. Row r of block b (see PanelShape) is dense and starts
+// b * block_stride + r * row_stride bytes after `data`.
 struct Operand {
   const char* data;
   int64_t row_stride;    // bytes
   int64_t block_stride;  // bytes
-  const float* scales;   // one for each row, of int8
+  const float* scales;   // one per row, for int8 alone
 
   const char* row(int64_t block, int64_t r) const {
     return data + block * block_stride + r * row_stride;
   }
 };
 
-// Room for one operand at a time, which the workers of a team write. Nothing is held of kF32, whose
-// products read x as it is.
+// A buffer for one operand at a time, which the workers of a team write. It holds nothing for kF32,
+// whose products read x itself.
 class OperandBuffer {
  public:
   explicit OperandBuffer(int workers) : scratch_(workers) {}
-  // PreparedOperand has its address.
+  // PreparedOperand refers to its buffer, so the buffer must not move.
   OperandBuffer(const OperandBuffer&) = delete;
   OperandBuffer& operator=(const OperandBuffer&) = delete;
 
-  // Grows to what `rows` rows of that layout take.
+  // Makes room for `rows` rows of that layout.
   void Reserve(const OperandLayout& layout, int64_t rows);
 
-  // Takes up an operand of `rows` rows, and zeros up to PaddedRows(rows), in the place of the one
-  // before.
+  // Starts an operand of `rows` rows, with zeros up to PaddedRows(rows). It replaces the previous
+  // one.
   PreparedOperand Begin(const OperandLayout& layout, int64_t rows);
 
-  // See PreparedOperand.
+  // Writes a part of a row; see PreparedOperand::Write.
   void Write(int worker, int64_t row, int64_t column, absl::Span<const float> x);
 
   const OperandLayout& layout() const { return layout_; }
-  // How many operands were taken up so far.
+  // Returns the number of operands that have been started.
   int64_t number() const { return number_; }
   Operand Rows(int64_t first) const;
-  // But for what the workers have, which does not grow with the rows.
+  // Returns the size of the buffer without the scratch of the workers, which does not grow with the
+  // rows.
   int64_t bytes() const { return data_.bytes() + scales_.bytes(); }
 
  private:
@@ -66,8 +68,8 @@ class OperandBuffer {
   }
 
   AlignedBuffer<char> data_;
-  AlignedBuffer<float> scales_;                // of int8
-  std::vector<AlignedBuffer<float>> scratch_;  // a row for each worker, of int8
+  AlignedBuffer<float> scales_;                // for int8
+  std::vector<AlignedBuffer<float>> scratch_;  // a row per worker, for int8
   OperandLayout layout_ = {};
   int64_t block_stride_ = 0;
   int64_t number_ = 0;

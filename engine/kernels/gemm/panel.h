@@ -1,4 +1,4 @@
-// What a linear layer's weight is cut into.
+// A panel, one of the parts into which the weight of a linear layer is cut.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,12 @@
 
 namespace attendant {
 
-// Some neighbouring columns of the result.
+// The weights for some neighbouring columns of the result. Does not own the blocks.
 struct Panel {
   int64_t begin;
   const PanelKernels* kernels;
-  // Of each block of the shape; the memories are oneDNN's view of them, none of the AMX GEMM.
+  // The packed weights of each block of the shape (PanelShape), and oneDNN's view of each, which
+  // panels for the AMX GEMM do not have.
   std::vector<char*> blocks = {};
   std::vector<dnnl::memory> weights = {};
   dnnl::memory bias = {};

@@ -1,4 +1,4 @@
-// How the work of a linear layer is handed to a team.
+// The division of a linear layer's work among a team.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,11 @@ struct ProductBlock {
   RowBlock rows;
 };
 
-// The blocks that make up the product of some panels with some rows, in two orders.
+// The blocks that make up the product of some panels and some rows, in two orders.
 class ProductBlocks {
  public:
-  // See RowBlocks. `panels`: at least one, all but the last with the same kernels.
+  // `panels` has at least one panel, and all but the last have the same kernels. For `rows` and
+  // `limit` see RowBlocks. `panels` must outlive this.
   ProductBlocks(absl::Span<const Panel> panels, int64_t rows, int64_t limit)
       : panels_(panels),
         rows_(panels.front().kernels->tiles, rows, limit),
@@ -34,14 +35,16 @@ class ProductBlocks {
     return alike_ * per_panel_ + (all_alike ? 0 : last_rows_.count());
   }
 
-  // `index` in [0, count()). All rows of a panel, then the next panel.
+  // Returns block `index` of [0, count()) in the order that goes through all rows of a panel, then
+  // the next panel.
   ProductBlock PanelByPanel(int64_t index) const {
     const int64_t panel = std::min(index / per_panel_, alike_);
     if (panel == alike_) return Last(index);
     return {panels_[panel], rows_.block(index - panel * per_panel_)};
   }
 
-  // All panels of a few rows, then the next rows; at the end a last panel that is cut otherwise.
+  // Returns block `index` in the order that goes through all panels of a few rows, then the next
+  // rows. A last panel with other kernels, whose rows are cut differently, comes at the end.
   ProductBlock RowsByRows(int64_t index) const {
     if (index >= alike_ * per_panel_) return Last(index);
     return {panels_[index % alike_], rows_.block(index / alike_)};
@@ -56,21 +59,21 @@ class ProductBlocks {
   RowBlocks rows_;
   RowBlocks last_rows_;
   int64_t per_panel_;
-  int64_t alike_;  // panels with the kernels of the first
+  int64_t alike_;  // number of panels with the kernels of the first
 };
 
-// function(worker, panel, block) for every block of rows of every panel. `share_rows`: see
+// Calls function(worker, panel, block) for every block of rows of every panel. For `share_rows` see
 // GemmWorkspace::ShareRowsFrom.
 template <class Function>
 void ForBlocks(const ThreadTeam& team, absl::Span<const Panel> panels, int64_t rows,
                bool share_rows, const Function& function) {
-  // Large tiles only if that leaves each thread some items to balance with.
+  // Large tiles are used only if each thread then still has some items to balance with.
   constexpr int64_t kItemsPerThread = 4, kSmallTileRows = 64;
   const int64_t largest_tile = panels.front().kernels->tiles.front().rows;
   const int64_t items = rows / largest_tile * static_cast<int64_t>(panels.size());
   const int64_t limit = items >= kItemsPerThread * team.size() ? largest_tile : kSmallTileRows;
   if (!share_rows) {
-    // The threads then share one panel of the weight in the caches.
+    // In this order the threads share one panel of the weight in the caches.
     const ProductBlocks blocks(panels, rows, limit);
     return team.ParallelFor(blocks.count(), [&](int worker, int64_t item) {
       const ProductBlock block = blocks.PanelByPanel(item);

@@ -1,4 +1,4 @@
-// How the rows of a batch are cut into the tiles that have kernels.
+// The division of a batch's rows into tiles for which there are kernels.
 #pragma once
 
 #include <algorithm>
@@ -11,19 +11,19 @@
 
 namespace attendant {
 
-// Rows that one kernel computes: as many as its tile has, or fewer at the end if no tile is small
-// enough.
+// The rows that one kernel computes: as many as its tile has, or fewer at the end if no tile is
+// small enough.
 struct RowBlock {
   const TileKernel* kernel;
   int64_t begin;
   int64_t rows;
 };
 
-// Cuts `rows` into tiles, the largest first; no tile is larger than `limit` unless there is no
-// smaller one.
+// The tiles that `rows` are cut into, the largest first. No tile is larger than `limit`, unless
+// there is no smaller kernel.
 class RowBlocks {
  public:
-  // `tiles`: descending by rows, at least one; must outlive this.
+  // `tiles` has at least one tile, is sorted by descending rows, and must outlive this.
   RowBlocks(const std::vector<TileKernel>& tiles, int64_t rows, int64_t limit)
       : rows_(rows), last_(std::prev(tiles.end())) {
     first_ = std::find_if(tiles.begin(), last_,
@@ -39,7 +39,7 @@ class RowBlocks {
     return count + CeilDivide(left, last_->rows);
   }
 
-  // `index` in [0, count()).
+  // Returns block `index` of [0, count()).
   RowBlock block(int64_t index) const {
     int64_t begin = 0;
     for (auto tile = first_; tile != last_; ++tile) {

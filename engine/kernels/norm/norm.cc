@@ -18,7 +18,7 @@ namespace attendant {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Sums are held in doubles: exact enough for any row, at the price of a conversion.
+// Sums are float64, which is exact enough for any row, at the price of a conversion.
 using DoubleTag = hn::CappedTag<double, 8>;
 using Doubles = hn::Vec<DoubleTag>;
 using NarrowTag = hn::Rebind<float, DoubleTag>;
@@ -28,7 +28,7 @@ HWY_INLINE Doubles Widen(const float* from) {
   return hn::PromoteTo(DoubleTag(), hn::LoadU(NarrowTag(), from));
 }
 
-// The sum of function(value) over the row; two chains of additions hide their latency.
+// Returns the sum of function(value) over the row. Two chains of additions hide the latency.
 template <class Function>
 HWY_INLINE double SumOfRow(const float* row, size_t count, const Function& function) {
   const DoubleTag d;
@@ -46,7 +46,7 @@ HWY_INLINE double SumOfRow(const float* row, size_t count, const Function& funct
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)));
 }
 
-// y = function(x, z), element by element.
+// Computes y = function(x, z) element by element.
 template <class Function>
 HWY_INLINE void CombineRow(const float* x, const float* z, size_t count, float* y,
                            const Function& function) {
@@ -68,7 +68,7 @@ void MultiplyRow(const float* x, const float* factor, size_t count, float* y) {
   CombineRow(x, factor, count, y, [](Floats a, Floats b) HWY_ATTR { return hn::Mul(a, b); });
 }
 
-// The mean as two floats, so that subtracting it from values far from zero loses nothing.
+// The mean as two floats, so that subtracting it from values far from zero loses no precision.
 struct SplitMean {
   explicit SplitMean(double mean)
       : high(static_cast<float>(mean)), low(static_cast<float>(mean - static_cast<double>(high))) {}
@@ -81,14 +81,15 @@ HWY_INLINE Floats Center(Floats values, SplitMean mean) {
   return hn::Sub(hn::Sub(values, hn::Set(d, mean.high)), hn::Set(d, mean.low));
 }
 
-// y = gamma * row + beta.
+// Computes y = gamma * row + beta.
 void ScaleRow(const float* row, const LayerNormWeights& weights, size_t count, float* y) {
   CombineRow(row, weights.gamma.data(), count, y,
              [](Floats a, Floats b) HWY_ATTR { return hn::Mul(a, b); });
   if (!weights.beta.empty()) AddRow(y, weights.beta.data(), count, y);
 }
 
-// y = norm(row); they may be the same. An RMS norm is a layer norm that takes the mean for zero.
+// Computes y = norm(row); they may be the same. An RMS norm is a layer norm whose mean is taken as
+// zero.
 void NormalizeRow(const float* row, const LayerNormWeights& weights, size_t count, float* y) {
   if (weights.kind == NormKind::kAffine) return ScaleRow(row, weights, count, y);
   const FloatTag d;
@@ -142,7 +143,7 @@ HWY_EXPORT(MultiplyRow);
 HWY_EXPORT(NormalizeRow);
 HWY_EXPORT(AddAndNormalizeRow);
 
-// make(r, columns) makes row r of y, one of so many.
+// Calls make(r, columns) to make each of `rows` rows of y, and then writes the row's operand.
 template <class Make>
 void MakeRows(const ThreadTeam& team, int64_t rows, const PreparedRows& y, const Make& make) {
   const size_t columns = static_cast<size_t>(y.rows.cols);

@@ -1,5 +1,5 @@
-// Normalisation of rows, alone or fused with the residual before it. Each row of y that is made
-// here is written to y's operand, if it has one, while it is in cache.
+// Normalisation of rows, alone or fused with the residual before it. Each row of y is also written
+// to the operand of y, if there is one, while it is in cache.
 #pragma once
 
 #include "absl/types/span.h"
@@ -10,7 +10,7 @@
 
 namespace attendant {
 
-// gamma: [E]; beta: [E], or empty for zeros. Views: the caller owns both.
+// gamma: [E]; beta: [E], or empty for zeros. These are views; the caller owns both.
 struct LayerNormWeights {
   absl::Span<const float> gamma;
   absl::Span<const float> beta;
@@ -18,21 +18,22 @@ struct LayerNormWeights {
   NormKind kind = NormKind::kLayer;
 };
 
-// y = norm(x) of the weights' kind, row by row; y may be x. x, y: [T, E], and y may have more rows,
-// which stay as they are. Sums are float32 pairwise or float64, never one running float32.
+// Computes y = norm(x) row by row, for the kind of norm that the weights have; y may be x. x, y:
+// [T, E]; if y has more rows, these stay unchanged. Sums are float32 pairwise or float64, never a
+// running float32 sum.
 void LayerNorm(const ThreadTeam& team, MatrixView<const float> x, const LayerNormWeights& weights,
                const PreparedRows& y);
 
-// y = norm(x + residual); y may be x or residual.
+// Computes y = norm(x + residual); y may be x or residual.
 void AddLayerNorm(const ThreadTeam& team, MatrixView<const float> x,
                   MatrixView<const float> residual, const LayerNormWeights& weights,
                   const PreparedRows& y);
 
-// y = x * factor, element by element; y may be either.
+// Computes y = x * factor element by element; y may be either.
 void Multiply(const ThreadTeam& team, MatrixView<const float> x, MatrixView<const float> factor,
               const PreparedRows& y);
 
-// y = x + residual; y may be either.
+// Computes y = x + residual; y may be either.
 void Add(const ThreadTeam& team, MatrixView<const float> x, MatrixView<const float> residual,
          MatrixView<float> y);
 

@@ -1,4 +1,4 @@
-// The memory that a run computes in.
+// The buffers that a run computes in.
 #pragma once
 
 #include <cstdint>
@@ -11,43 +11,42 @@
 
 namespace attendant {
 
-// Rows that the feed-forward block computes at a time, so that a long request does not need T x F
-// floats.
+// The number of rows that the feed-forward block computes at a time, so that a long request does
+// not need T x F floats.
 inline constexpr int64_t kFeedForwardRows = 1024;
 
-// Every buffer of a run, allocated once for the largest batch. All have PaddedRows(max_tokens)
-// rows, `hidden` and `qkv` two tiles more, so that a batch, keys and values can lie in them
-// PaddedRows apart; `feed_forward`, `gate` and `places` at most kFeedForwardRows. The content
-// starts undefined; pages that no batch reached take no memory.
+// Every buffer of a run, allocated once for the largest batch. Each has PaddedRows(max_tokens)
+// rows. `hidden` and `qkv` have two tiles more, so that a batch, keys and values can lie in them
+// PaddedRows apart; `feed_forward`, `gate` and `places` have at most kFeedForwardRows rows. The
+// content is undefined at first; pages that no batch has reached take no memory.
 class Activations {
  public:
   Activations(const ModelDescription& model, int64_t max_tokens);
 
-  // What the constructor will allocate.
+  // Returns the number of bytes that the constructor will allocate.
   static CheckedSize Bytes(const ModelDescription& model, int64_t max_tokens);
 
-  // [., E]: enters and leaves a layer.
+  // [., E], the input and output of a layer.
   MatrixView<float> hidden() { return hidden_.view().Columns(0, hidden_size_); }
-  // The same rows, as wide as the widest of what queries, keys and values are made of.
+  // The rows of hidden(), as wide as the widest of the inputs that queries, keys and values are
+  // made of.
   MatrixView<float> inputs() { return hidden_.view(); }
   MatrixView<float> qkv() { return qkv_.view(); }          // [., InputProjectionWidth]
   MatrixView<float> context() { return context_.view(); }  // [., C]
-  MatrixView<float> branch() {
-    return branch_.view();
-  }  // [., E], or B: beside the residual; or what is projected to
+  // [., E], or [., B] in a bottleneck: the branch that is added to the residual, or the result of a
+  // projection.
+  MatrixView<float> branch() { return branch_.view(); }
   MatrixView<float> feed_forward() { return feed_forward_.view(); }  // [., F]
-  MatrixView<float> gate() { return gate_.view(); }                  // [., F]: beside feed_forward
-  MatrixView<float> embedded() {
-    return embedded_.view();
-  }  // [., W]: embeddings before their projection
-  // Of layers with a bottleneck of width B: what is in it; what makes queries and keys, if values
-  // come from outside; and what comes out of it.
+  MatrixView<float> gate() { return gate_.view(); }                  // [., F], next to feed_forward
+  // [., W], embeddings or features before their projection.
+  MatrixView<float> embedded() { return embedded_.view(); }
+  // For layers with a bottleneck of width B: the rows inside it; the input of queries and keys if
+  // values come from outside; and the output of the bottleneck.
   MatrixView<float> inner() { return inner_.view(); }                                 // [., B]
   MatrixView<float> inner_queries() { return inner_queries_.view(); }                 // [., B]
   MatrixView<float> outer() { return outer_.cols() > 0 ? outer_.view() : branch(); }  // [., E]
-  // Of layers with a convolution: the places that some rows look at, side by side, and what it
-  // makes of them.
-  MatrixView<float> places() { return places_.view(); }        // [., taps E]
+  // For layers with a convolution: the gathered inputs of some rows, and the result.
+  MatrixView<float> places() { return places_.view(); }        // [., taps * E]
   MatrixView<float> convolved() { return convolved_.view(); }  // [., E]
   int64_t bytes() const;
 

@@ -26,7 +26,7 @@ class Stopwatch {
 
   absl::Duration left() const { return deadline_ - now_(); }
 
-  // As many rounds as half of the time that is left has room for.
+  // Runs as many rounds as fit into half of the remaining time.
   RowTrial Try(int64_t tokens) const {
     RowTrial trial = {tokens, absl::InfiniteDuration(), absl::InfiniteDuration()};
     const absl::Duration leave = left() / 2;
@@ -53,7 +53,7 @@ RowPlan TimeRowPlans(int64_t most_tokens, absl::FunctionRef<void(int64_t, bool)>
   RowPlan plan;
   if (most_tokens < *std::min_element(std::begin(kCandidates), std::end(kCandidates))) return plan;
   const Stopwatch stopwatch(run, now);
-  // The first one starts the threads and touches memory.
+  // The first run starts the threads and touches memory.
   const absl::Duration cold = stopwatch.Time(kWarmUpTokens, false);
   const absl::Duration few = std::min(cold, stopwatch.Time(kWarmUpTokens, false));
   for (const int64_t tokens : kCandidates) {

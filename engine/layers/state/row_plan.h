@@ -1,4 +1,5 @@
-// How the threads of an instance divide the products of a layer, and how that is chosen.
+// The division of a layer's products among the threads of an instance, and the timing that chooses
+// it.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +10,17 @@
 
 namespace attendant {
 
-// The team goes through each product together, or each thread computes its own share of the rows,
-// all columns of them, and has the same rows in every product and norm of a layer. The second reads
-// every weight once a thread, and leaves the rows in the thread's own caches: it wins, if at all,
-// with many rows. No bit of a result depends on it.
+// Either the team goes through each product together, or each thread computes its own share of the
+// rows, with all columns, and has the same rows in every product and norm of a layer. The second
+// way reads every weight once per thread but leaves the rows in the caches of the thread; it is
+// faster, if at all, with many rows. Both give the same bits.
 enum class RowPolicy {
-  kTimed,  // what is faster here and now, by T
+  kTimed,  // the faster way by measurement, depending on T
   kTeam,
   kRows,
 };
 
-// One number of tokens computed both ways: the best times.
+// The best times of both ways for one number of tokens.
 struct RowTrial {
   int64_t tokens;
   absl::Duration team;
@@ -29,18 +30,18 @@ struct RowTrial {
 };
 
 struct RowPlan {
-  // From this T on each thread has rows of its own; 0: never.
+  // From this number of tokens on each thread has rows of its own; 0 if that never pays.
   int64_t rows_from = 0;
-  std::vector<RowTrial> trials = {};  // ascending by tokens; empty: nothing was timed
+  std::vector<RowTrial> trials = {};  // ascending by tokens; empty if nothing was timed
 };
 
-// TimeRowPlans runs no more tokens than that.
+// The largest number of tokens that TimeRowPlans runs.
 inline constexpr int64_t kMostTrialTokens = 1024;
 
-// Times `run(tokens, by_rows)` by the clock `now`: a few numbers of tokens up to `most_tokens`, the
-// largest first, each in both ways by turns, for about a quarter of a second in all. Rows from the
-// smallest number on that gains more than noise there and at every larger one. Numbers that would
-// take too long are left out.
+// Times `run(tokens, by_rows)` by the clock `now` for a few numbers of tokens up to `most_tokens`,
+// the largest first, alternating between both ways, for about a quarter of a second in all. Numbers
+// that would take too long are left out. Threads get rows of their own from the smallest number on
+// at which that, and at all larger ones too, gains more than measurement noise.
 RowPlan TimeRowPlans(int64_t most_tokens, absl::FunctionRef<void(int64_t tokens, bool by_rows)> run,
                      absl::FunctionRef<absl::Time()> now);
 

@@ -11,12 +11,12 @@
 namespace attendant {
 namespace {
 
-// The kernels' scratch memory at most: it does not grow with the batch. Products hold a few hundred
-// rows of x and y for a worker, the attention a block of keys, values and scores.
+// Bounds on the kernels' scratch memory, which does not grow with the batch. Per worker, products
+// hold a few hundred rows of x and y, and the attention holds a block of keys, values and scores.
 constexpr int64_t kScratchRows = 512;
 constexpr int64_t kScratchFloor = int64_t{1} << 20;
 
-// Of the learned table that disentangled attention scores tokens against.
+// Returns the rows of the learned table that disentangled attention scores tokens against, or 0.
 int64_t RelativeRows(const LayerShape& layer) {
   const RelativePositionShape& relative = layer.relative_positions;
   return relative.kind == RelativePositions::kDisentangled ? relative.position_rows() : 0;
@@ -71,8 +71,9 @@ absl::Status CheckPositions(const PackedBatch& batch, int64_t max_tokens) {
   return absl::OkStatus();
 }
 
-// Of the largest input of a linear layer, as its compute type wants it, with a scale for each row
-// of int8; and the same of the feed-forward block's second product, whose input lies beside it.
+// Returns the size of the largest input of a linear layer in the representation of its compute
+// type, with a scale for each row of int8, plus that of the feed-forward block's second product,
+// whose input is held at the same time.
 CheckedSize OperandBytes(const ModelDescription& model, int64_t capacity, const ComputeMode& mode) {
   if (mode.type == ComputeType::kF32) return 0;
   const LayerShape& layer = model.layer;
@@ -236,7 +237,7 @@ const RotaryTable& RunState::rotary_table(float theta) const {
                        [&](const RotaryTable& table) { return table.theta() == theta; });
 }
 
-// Counted from the first kept token, so that padding before it changes no bit.
+// Positions count from the first kept token, so that padding before it does not change a bit.
 void RunState::TakePositions(const PackedBatch& batch) {
   positions.clear();
   for (int64_t i = 0; i < batch.sequences(); ++i) {
@@ -376,7 +377,7 @@ void RunState::Apply(const PackedLinear& linear, const LinearInput& x, MatrixVie
 }
 
 void RunState::ProjectEmbedded(const PackedLinear& linear, MatrixView<float> target) {
-  // The product writes whole tiles; the rows behind `target` may be another sequence's.
+  // The product writes whole tiles, and the rows after `target` may belong to another sequence.
   const int64_t padded_rows = PaddedRows(target.rows);
   const MatrixView<float> x = activations.embedded().Rows(0, padded_rows);
   const MatrixView<float> projected = activations.outer().Rows(0, padded_rows);

@@ -1,4 +1,4 @@
-// What one instance lends to the layers while they run.
+// The state of one instance, which it lends to the layers while they run.
 #pragma once
 
 #include <cstdint>
@@ -29,54 +29,56 @@ void ZeroRows(MatrixView<float> rows);
 // Threads, buffers and scratch memory of an instance, and the batch that it works on. Not
 // thread-safe.
 //
-// Matrices that a matrix product reads or writes have PaddedRows(T) rows; Begin, and for the
+// Matrices that a matrix product reads or writes have PaddedRows(T) rows. Begin, and for the
 // context the attention, zero the tails that no product writes, so that every tail holds finite
 // values. Everything else works on the kept rows alone.
 struct RunState {
-  // For batches of up to `capacity` tokens.
+  // Prepares for batches of up to `capacity` tokens.
   RunState(const ModelDescription& model, int64_t capacity, int threads,
            const ComputeMode& compute_mode = {});
 
-  // Of the buffers, and of the kernels' scratch memory at most.
+  // Returns the size of the buffers, and of the kernels' scratch memory at most.
   static CheckedSize Bytes(const ModelDescription& model, int64_t capacity, int threads,
                            const ComputeMode& mode);
   int64_t bytes() const {
     return activations.bytes() + gemm.operand_bytes() + scratch_bytes + table_bytes();
   }
 
-  // Where a model's relative positions go, once, before the first batch.
+  // Returns where to write a model's relative positions, once before the first batch.
   MatrixView<float> distance_table();
-  // What they add to the scores of every sequence; or null.
+  // Returns what relative positions add to the scores of every sequence, or null.
   const AttentionBias* distances() const;
-  // The same projections, and which of their rows a distance has.
+  // Returns `projections` with the table that maps distances to their rows.
   RelativeScores WithDistanceRows(RelativeScores projections) const;
 
   const RotaryTable& rotary_table(float theta) const;
 
-  // Takes up a batch. INVALID_ARGUMENT: not a packed batch. RESOURCE_EXHAUSTED: T > max_tokens.
+  // Starts a batch. Returns INVALID_ARGUMENT if it is not a valid packed batch, and
+  // RESOURCE_EXHAUSTED if T > max_tokens.
   absl::Status Begin(const PackedBatch& batch);
 
-  // Comes before each layer of a span: its sequences, with their gates in it, and where its
-  // probabilities shall go, if its attention has some.
+  // Called before each layer of a span. Sets up its sequences, with their gates in this layer and,
+  // if its attention has probabilities, where to write them.
   void BeginLayer(int64_t next, int64_t first_layer, const PackedBatch& batch,
                   RunObserver& watcher);
 
-  // Whether anybody asked for probabilities of the layer that has begun.
+  // Returns true if probabilities of the current layer are wanted.
   bool WantsProbabilities() const;
 
-  // Whether some rows of the layer that has begun, the last one, need not be computed. Where parts
-  // of sequences leave something behind, all are.
+  // Returns true if some rows of the current layer, which must be the last, need not be computed.
+  // All are computed if probabilities are wanted, and if sequences come in parts, because each row
+  // then changes the state of its sequence.
   bool CanSkipRows(const PackedBatch& batch) const;
 
-  // Attention of the wanted rows alone, from here on.
+  // Makes the wanted rows the only queries of the attention from here on.
   void NarrowQueries(const PackedBatch& batch);
 
-  // Moves the rows to the front, and zeroes the tail that a product reads behind them.
+  // Moves the rows to the front, and zeroes the tail after them that a product reads.
   static MatrixView<float> Compact(absl::Span<const int32_t> rows, MatrixView<float> buffer);
-  // Moves them back to where they were.
+  // Moves the rows back to where they were.
   static void Expand(absl::Span<const int32_t> rows, MatrixView<float> buffer);
 
-  // The first T, or PaddedRows(T), rows of a buffer.
+  // Return the first T, or PaddedRows(T), rows of a buffer.
   MatrixView<float> Kept(MatrixView<float> buffer) const { return buffer.Rows(0, tokens); }
   MatrixView<float> Padded(MatrixView<float> buffer) const {
     return buffer.Rows(0, PaddedRows(tokens));
@@ -85,20 +87,20 @@ struct RunState {
   // The PaddedRows(count) rows of inputs from `first` on, with zeros behind `count`.
   MatrixView<float> CrossKvInput(int64_t first, int64_t count);
 
-  // The start of a buffer as the PaddedRows(T) rows of a dense matrix of fewer columns.
+  // Returns the start of a buffer as the PaddedRows(T) rows of a dense matrix of fewer columns.
   MatrixView<float> Narrow(MatrixView<float> buffer, int64_t cols) const {
     return {buffer.data, PaddedRows(tokens), cols, cols};
   }
 
-  // What `reader`, the product that comes next, reads of the kept rows that are about to be made;
-  // of nothing without one.
+  // Returns the operand to write along with the kept rows that are about to be made, for `reader`,
+  // the product that reads them next. It is empty without a reader.
   PreparedOperand Prepare(const PackedLinear* reader);
 
-  // y = activation(x W^T + b).
+  // Computes y = activation(x W^T + b).
   void Apply(const PackedLinear& linear, const LinearInput& x, MatrixView<float> y,
              Activation activation = Activation::kIdentity);
 
-  // target [rows, E] = x W^T + b of the first `rows` rows of embedded().
+  // Computes target [rows, E] = x W^T + b, where x are the first `rows` rows of embedded().
   void ProjectEmbedded(const PackedLinear& linear, MatrixView<float> target);
 
   const int64_t max_tokens;
@@ -107,15 +109,15 @@ struct RunState {
   Activations activations;
   GemmWorkspace gemm;
   AttentionWorkspace attention;
-  const int64_t scratch_bytes;  // at most
+  const int64_t scratch_bytes;  // an upper bound
 
   int64_t tokens = 0;         // T
   bool has_cross_kv = false;  // the batch's sequences attend to cross_kv
   std::vector<AttentionSequence> sequences;
-  absl::Span<const int32_t> wanted_rows;  // the only queries, if NarrowQueries made them so
-  int64_t layer = 0;                      // that has begun, and who watches it
+  absl::Span<const int32_t> wanted_rows;  // the only queries, after NarrowQueries; else empty
+  int64_t layer = 0;                      // the current layer
   RunObserver* observer = nullptr;
-  AlignedBuffer<float> distance_bias;      // [H, DistanceColumns(max_tokens)], or of size 0
+  AlignedBuffer<float> distance_bias;      // [H, DistanceColumns(max_tokens)], or empty
   std::vector<int32_t> distance_rows;      // [DistanceColumns(max_tokens)] if disentangled
   std::vector<RotaryTable> rotary_tables;  // one for each theta of the model's layers
   std::vector<int32_t> positions;          // [T], from the first of each sequence; if rotary
@@ -132,7 +134,7 @@ struct RunState {
   int64_t layer_state_size_;
   int64_t mixed_positions_;
   int64_t heads_;
-  int64_t span_index_ = 0;  // of the layer that has begun
+  int64_t span_index_ = 0;  // index of the current layer in the span
   std::optional<AttentionBias> distances_;
 };
 

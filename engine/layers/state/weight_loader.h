@@ -1,4 +1,4 @@
-// From named tensors to weights that are ready to compute with.
+// The loading of named tensors as weights that are ready to compute with.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@
 
 namespace attendant {
 
-// The parameters of one layer norm. Immutable once loaded.
+// The parameters of one norm. Immutable once loaded.
 struct NormParameters {
   std::string name;
   SharedBuffer<float> gamma;
-  SharedBuffer<float> beta;  // or of size 0: none
+  SharedBuffer<float> beta;  // empty if there is none
   float epsilon = 0;
   NormKind kind = NormKind::kLayer;
 
@@ -33,46 +33,50 @@ struct NormParameters {
   int64_t bytes() const { return gamma.bytes() + beta.bytes(); }
 };
 
-// One of the linear layers that are stacked into a fused one: rows of its weight, [out, in].
+// One of several linear layers that are stacked into a fused one: rows of its weight, [out, in].
 struct LinearPart {
   std::string name;
   int64_t out;
-  std::string scale = {};  // tensor [out] that the model multiplies the output by; empty: none.
-                           // Goes into weight and bias, so that it costs nothing in a run
+  // A tensor [out] by which the model multiplies the output; empty if there is none. It is
+  // multiplied into weight and bias, so that it costs nothing in a run.
+  std::string scale = {};
 };
 
-// Adds what is not there yet.
+// Adds the plans that are not in `plans` yet.
 void AddProductPlans(absl::Span<const ProductPlan> more, std::vector<ProductPlan>& plans);
 
-// Reads tensors one at a time, in the order in which it is asked, which is that of ListWeights;
-// holds none of them longer than it takes to pack it. Errors are those of the source, and of
-// packing.
+// A loader that reads tensors one at a time in the order of the calls, which is that of
+// ListWeights, and keeps none of them after it is packed. Errors are those of the source and of
+// packing. Not thread-safe.
 class WeightLoader {
  public:
-  // `total_bytes` are all that will be read; `progress` is called after each tensor; linear layers
-  // are packed for `mode`. Borrows everything.
+  // `total_bytes` is the size of everything that will be read; `progress` is called after each
+  // tensor; linear layers are packed for `mode`. Borrows `source` and `progress`, which must
+  // outlive this.
   WeightLoader(WeightSource& source, int64_t total_bytes,
                absl::FunctionRef<void(int64_t done, int64_t total)> progress,
                const ComputeMode& mode = {})
       : source_(source), total_bytes_(total_bytes), progress_(progress), mode_(mode) {}
 
-  // "<name>.weight" [out, in] with "<name>.bias" [out] if there is one.
+  // Reads "<name>.weight" [out, in], and "<name>.bias" [out] if there is one.
   absl::StatusOr<PackedLinear> ReadLinear(const std::string& name, int64_t out, int64_t in);
 
-  // The parts' weights above each other as one layer [sum of out, in]. A part without bias gets
-  // zeros if another has one.
+  // Reads the weights of the parts, stacked as one layer [sum of out, in]. A part without bias gets
+  // zeros if another part has a bias.
   absl::StatusOr<PackedLinear> ReadFusedLinear(absl::Span<const LinearPart> parts, int64_t in);
 
-  // As PackedLinear::Pack, in the loader's mode: for a layer whose weight is not read as it lies.
+  // Packs as PackedLinear::Pack does, for the loader's mode. For layers whose weight is not stored
+  // in the checkpoint as it is used.
   absl::StatusOr<PackedLinear> Pack(MatrixView<const float> weight, absl::Span<const float> bias);
 
-  // The part's bias alone, as its linear layer would have it; zeros without one.
+  // Reads the bias of the part alone, multiplied by its scale; zeros if it has none.
   absl::StatusOr<AlignedBuffer<float>> ReadBias(const LinearPart& part);
 
   absl::StatusOr<NormParameters> ReadNorm(const std::string& name, int64_t width, NormKind kind,
                                           float epsilon);
 
-  // Weight and bias, each if the source has it; `norm`, if there is one, was read by this name.
+  // Replaces the weight and the bias of a norm by those of the source, each if the source has it.
+  // The name is that by which `norm` was read.
   absl::Status ReplaceNorm(NormParameters& norm);
   absl::Status ReplaceNorm(std::optional<NormParameters>& norm) {
     return norm ? ReplaceNorm(*norm) : absl::OkStatus();
@@ -80,13 +84,13 @@ class WeightLoader {
 
   bool Has(const std::string& name) const { return source_.Has(name); }
 
-  // A tensor of `elements` as it is.
+  // Reads a tensor of `elements` elements without packing it.
   absl::StatusOr<AlignedBuffer<float>> ReadTable(const std::string& name, int64_t elements);
 
-  // The same, or of size 0 if the model has no such tensor.
+  // Reads such a tensor; returns an empty buffer if the model has none of that name.
   absl::StatusOr<AlignedBuffer<float>> ReadOptional(const std::string& name, int64_t elements);
 
-  // Of the layers packed so far, each plan once, in the order of first use.
+  // Returns the plans of the layers packed so far, each once, in the order of first use.
   const std::vector<ProductPlan>& product_plans() const { return product_plans_; }
 
   int64_t bytes_read() const { return done_bytes_; }
