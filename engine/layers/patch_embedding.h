@@ -26,7 +26,7 @@ class PatchEmbedding {
   // on, as `target` [rows, E] has. The model must have this projection.
   void Project(MatrixView<float> target, RunState& run) const;
 
-  // Completes the input of layer 0 for one sequence. rows: [own_rows + features, E] with the
+  // Completes the input of layer 0 for one sequence. rows: [prefix_tokens + features, E] with the
   // features already in place; the model's own rows are written before them. positions: one for
   // each feature row.
   void Apply(absl::Span<const int32_t> positions, MatrixView<float> rows, RunState& run) const;

@@ -14,9 +14,9 @@ namespace attendant {
 // Pools one sequence, by the formulas of sentence-transformers' Pooling module, with float64 sums.
 // hidden_states: [length, E], the kept rows in order. positions: [length], the 0-based index of
 // each row in the padded sequence; empty for 0, 1, …. Only kPositionWeightedMean and kFeatureMean
-// use it. own_rows: the number of rows that the model puts before the features; kFeatureMean leaves
-// out the rows whose distance from the first is smaller. target: [modes * E]. Without a row to
-// pool, a mode gives zeros.
+// use it. prefix_tokens: the number of rows that the model puts before the features; kFeatureMean
+// leaves out the rows whose distance from the first is smaller. target: [modes * E]. Without a row
+// to pool, a mode gives zeros.
 void Pool(absl::Span<const PoolingMode> modes, MatrixView<const float> hidden_states,
           absl::Span<const int32_t> positions, absl::Span<float> target, int64_t prefix_tokens = 0);
 
