@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "server/models/model_loading.h"
+#include "server/settings/model_setting.h"
 #include "tests/articles/article_server.h"
 #include "tests/engine/checkpoint/tiny_families.h"
 

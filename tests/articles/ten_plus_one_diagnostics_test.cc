@@ -6,6 +6,7 @@
 #include "server/describe/model_report.h"
 #include "server/describe/report_json.h"
 #include "server/describe/report_text.h"
+#include "server/settings/model_setting.h"
 #include "tests/articles/article_server.h"
 #include "tests/support/test_vectors.h"
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "server/models/model_loading.h"
+#include "server/settings/model_setting.h"
 #include "tests/articles/article_server.h"
 #include "tests/support/test_vectors.h"
 
