@@ -1,4 +1,4 @@
-// The largest and smallest axes of a model that make sense (W13).
+// The largest and smallest axes of a model that make sense.
 #pragma once
 
 #include <cstdint>

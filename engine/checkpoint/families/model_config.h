@@ -18,7 +18,7 @@ struct ModelConfig {
                                                    // sequences: what the head looks at; else none
 };
 
-// Reads <folder>/config.json and fills the axes by the rules of its family (W13). All problems in
+// Reads <folder>/config.json and fills the axes by the rules of its family. All problems in
 // one message. NOT_FOUND: there is none.
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder);
 

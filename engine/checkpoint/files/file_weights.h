@@ -26,8 +26,8 @@ struct WeightPlace {
 using WeightPlaces = absl::flat_hash_map<std::string, std::vector<WeightPlace>>;
 
 // Reads in chunks, so that nothing but the target grows with the tensor. Refuses what only the
-// values show (W12): NaN and infinities unless allowed, float64 beyond float32, norm weights that
-// are all zero; and a file that is no longer the one that was opened (W1).
+// values show: NaN and infinities unless allowed, float64 beyond float32, norm weights that
+// are all zero; and a file that is no longer the one that was opened.
 class FileWeights : public WeightSource {
  public:
   FileWeights(std::vector<InputFile> files, WeightPlaces places, bool allow_nonfinite)

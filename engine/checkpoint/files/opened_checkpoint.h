@@ -1,4 +1,4 @@
-// What opening a checkpoint takes, and what it gives.
+// CheckpointOptions, what a caller may set when it opens a checkpoint, and Checkpoint, what it gets.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 namespace attendant {
 
 struct CheckpointOptions {
-  int64_t max_model_bytes = int64_t{64} << 30;   // of all weight files together (W1)
-  int64_t max_header_bytes = int64_t{16} << 20;  // of a safetensors header (W2)
-  bool allow_nonfinite_weights = false;          // (W12)
-  std::string weights_sha256;                    // lower-case hex; empty: not checked (W15)
+  int64_t max_model_bytes = int64_t{64} << 30;   // of all weight files together
+  int64_t max_header_bytes = int64_t{16} << 20;  // of a safetensors header
+  bool allow_nonfinite_weights = false;          // whether NaN and infinities are accepted
+  std::string weights_sha256;                    // lower-case hex; empty: not checked
   std::string prune_file;  // the heads to leave out, see engine/checkpoint/pruning.h; empty: none
 };
 

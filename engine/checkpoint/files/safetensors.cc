@@ -50,7 +50,7 @@ const Dtype* FindDtype(const Json& entry) {
   return nullptr;
 }
 
-// A list of plain non-negative integers (W5), or nothing.
+// A list of plain non-negative integers, or nothing.
 std::optional<std::vector<int64_t>> FindCounts(const Json& entry, const char* key) {
   const auto list = entry.find(key);
   if (list == entry.end() || !list->is_array()) return std::nullopt;
@@ -63,7 +63,7 @@ std::optional<std::vector<int64_t>> FindCounts(const Json& entry, const char* ke
   return counts;
 }
 
-// Bytes of so many elements; nothing if they do not fit or are not whole (W7).
+// Bytes of so many elements; nothing if they do not fit or are not whole.
 std::optional<int64_t> CountBytes(const std::vector<int64_t>& shape, int bits) {
   const std::optional<int64_t> elements = ElementCount(shape);
   if (!elements) return std::nullopt;
@@ -72,7 +72,7 @@ std::optional<int64_t> CountBytes(const std::vector<int64_t>& shape, int bits) {
   return *all_bits / 8;
 }
 
-// Fills `tensor` from its entry (W5 to W7, and of W8 what concerns it alone), or says what is
+// Fills `tensor` from its entry as far as it can be checked alone, or says what is
 // wrong.
 std::string ParseTensor(const std::string& name, const Json& entry, FileTensor& tensor) {
   if (name.size() > kLongestName || name.find('\0') != std::string::npos) {
@@ -108,7 +108,7 @@ std::string ParseTensor(const std::string& name, const Json& entry, FileTensor& 
                       " between its data_offsets");
 }
 
-// The tensors must cover the data from its first to its last byte, each byte once (W8).
+// The tensors must cover the data from its first to its last byte, each byte once.
 std::string CheckCoverage(const TensorTable& tensors, int64_t data_bytes) {
   std::vector<std::pair<const std::string*, const FileTensor*>> order;
   for (const auto& [name, tensor] : tensors) order.emplace_back(&name, &tensor);

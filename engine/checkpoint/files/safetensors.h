@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/data_type.h"
-#include "engine/checkpoint/files/opened_checkpoint.h"
 #include "engine/checkpoint/files/input_file.h"
+#include "engine/checkpoint/files/opened_checkpoint.h"
 
 namespace attendant {
 
@@ -31,13 +31,13 @@ struct SafetensorsFile {
   TensorTable tensors;
 };
 
-// Checks a header (W3 to W9) of a file with `data_bytes` bytes after it. Every tensor lies inside
+// Checks a header of a file with `data_bytes` bytes after it. Every tensor lies inside
 // the data, which they cover without holes or overlap. All problems of the tensors come in one
 // message, which starts with `path`. Offsets are counted from the start of the file.
 absl::StatusOr<TensorTable> ParseSafetensorsHeader(absl::string_view header, int64_t data_bytes,
                                                    const std::string& path);
 
-// Opens a file of at most `max_bytes` and checks its header (W1 to W9); reads no tensor.
+// Opens a file of at most `max_bytes` and checks its header; reads no tensor.
 absl::StatusOr<SafetensorsFile> OpenSafetensors(const std::string& path, int64_t max_bytes,
                                                 int64_t max_header_bytes);
 

@@ -1,4 +1,4 @@
-// SHA-256 of weight files (W15).
+// SHA-256 of weight files.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Matches the tensors that a model must have with those that its files have (W11).
+// Matches the tensors that a model must have with those that its files have.
 #pragma once
 
 #include <map>
@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "engine/checkpoint/files/opened_checkpoint.h"
 #include "engine/checkpoint/files/file_weights.h"
+#include "engine/checkpoint/files/opened_checkpoint.h"
 #include "engine/checkpoint/files/problems.h"
 #include "engine/checkpoint/files/safetensors.h"
 #include "engine/checkpoint/files/tensor_part.h"
@@ -46,7 +46,7 @@ class WeightBinder {
   Problems& problems() { return problems_; }
 
   // Puts the weights, the tensors of the files and the warnings into `checkpoint` and leaves this
-  // empty; checks the digest of the files if `options` asks for it (W15). All problems, if there
+  // empty; checks the digest of the files if `options` asks for it. All problems, if there
   // are any: then without the weights.
   absl::Status Finish(const CheckpointOptions& options, Checkpoint& checkpoint);
 

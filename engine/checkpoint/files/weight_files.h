@@ -15,7 +15,7 @@ struct WeightFiles {
   std::vector<std::string> warnings;
 };
 
-// model.safetensors, or else the shards that model.safetensors.index.json names (W10); the limit on
+// model.safetensors, or else the shards that model.safetensors.index.json names; the limit on
 // bytes is for all of them together. A pickled file alone is refused with the way to convert it.
 // NOT_FOUND: neither.
 absl::StatusOr<WeightFiles> OpenWeightFiles(const std::string& folder,
