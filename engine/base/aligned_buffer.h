@@ -1,4 +1,5 @@
-// Memory of the engine: one allocation, aligned for vectors and pages, sized once.
+// AlignedBuffer and SharedBuffer: arrays in one allocation that is aligned for vectors and never
+// changes its size.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +10,9 @@
 
 namespace attendant {
 
-// `size` elements of a trivial type T, aligned to 64 bytes. The content starts undefined, and pages
-// that were never written take no memory. Move-only. Throws std::bad_alloc; sizes must have been
-// checked against limits before.
+// An array of `size` elements of a trivial type T, aligned to 64 bytes, which the buffer owns. Its
+// content starts undefined, and pages that were never written take no memory. Move-only. The
+// constructor throws std::bad_alloc; the caller has checked the size against its limits.
 template <typename T>
 class AlignedBuffer {
  public:
@@ -38,7 +39,8 @@ class AlignedBuffer {
   int64_t size_ = 0;
 };
 
-// A buffer that nobody writes any more, such as a weight: copies share it.
+// An immutable buffer, such as a weight: copies share the elements, which live as long as the last
+// of them. Any number of threads may read it.
 template <typename T>
 class SharedBuffer {
  public:

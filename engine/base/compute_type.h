@@ -1,4 +1,4 @@
-// What the matrix products of a model compute with.
+// ComputeMode: the number formats and the implementation of a model's matrix products.
 #pragma once
 
 #include <compare>
@@ -6,7 +6,8 @@
 
 namespace attendant {
 
-// Of the linear layers; everything else is float32, but see AttendsInBf16. Descending in accuracy.
+// The number format of the linear layers, in descending order of accuracy. Everything else is
+// float32, except as AttendsInBf16 says.
 //   kF32     float32
 //   kBf16x3  weights and inputs each the sum of two bfloat16, x = hi + lo: y is the sum of
 //            x_lo w_hi, x_hi w_lo and x_hi w_hi in float32. About as exact as float32.
@@ -17,13 +18,13 @@ enum class ComputeType : uint8_t { kF32, kBf16x3, kBf16, kInt8 };
 inline constexpr ComputeType kComputeTypes[] = {ComputeType::kF32, ComputeType::kBf16x3,
                                                 ComputeType::kBf16, ComputeType::kInt8};
 
-// Whether attention takes bfloat16 operands, as it does only where the CPU has units for them (see
-// AttentionShape).
+// Whether attention takes bfloat16 operands. On a CPU without units for them it takes float32 all
+// the same; see AttentionShape::mode (engine/kernels/attention/attention.h).
 constexpr bool AttendsInBf16(ComputeType type) {
   return type == ComputeType::kBf16 || type == ComputeType::kInt8;
 }
 
-// "f32", "bf16x3", "bf16", "int8".
+// Returns "f32", "bf16x3", "bf16" or "int8".
 constexpr const char* Name(ComputeType type) {
   switch (type) {
     case ComputeType::kF32:
@@ -38,16 +39,16 @@ constexpr const char* Name(ComputeType type) {
   return "unknown";
 }
 
-// Which matrix products: oneDNN's, or the AMX GEMM (engine/kernels/gemm/amx_gemm.h).
+// The implementation of matrix products: oneDNN, or the AMX GEMM (engine/kernels/gemm/amx_gemm.h).
 enum class Gemm : uint8_t {
-  kAuto,  // the AMX GEMM where loading finds it faster and its bits the same, else oneDNN's
+  kAuto,  // the AMX GEMM where loading finds it faster and its bits equal to oneDNN's, else oneDNN
   kOneDnn,
-  kTiles,  // not of kF32, and not emulated
+  kTiles,  // the AMX GEMM; neither for kF32 nor with emulation
 };
 
 inline constexpr Gemm kGemms[] = {Gemm::kAuto, Gemm::kOneDnn, Gemm::kTiles};
 
-// "auto", "onednn", "tiles".
+// Returns "auto", "onednn" or "tiles".
 constexpr const char* Name(Gemm gemm) {
   switch (gemm) {
     case Gemm::kAuto:
@@ -60,23 +61,25 @@ constexpr const char* Name(Gemm gemm) {
   return "unknown";
 }
 
-// How a model is computed.
+// The way in which the linear layers of a model are computed.
 struct ComputeMode {
   ComputeType type = ComputeType::kF32;
-  // The roundings of `type`, but the products in float32: the type's accuracy on any CPU. No faster
-  // than kF32 and in no less memory: kBf16x3 takes three times the time and twice the memory.
+  // If true, operands are rounded as `type` says but multiplied in float32, which gives the type's
+  // accuracy on any CPU. It is no faster than kF32 and takes no less memory: kBf16x3 takes three
+  // times the time and twice the memory.
   bool emulate = false;
   Gemm gemm = Gemm::kAuto;
 
   friend auto operator<=>(const ComputeMode&, const ComputeMode&) = default;
 };
 
-// Parts that an element is the sum of: 2 of kBf16x3, else 1.
+// The number of parts that an element of an operand is the sum of: 2 for kBf16x3, else 1.
 constexpr int64_t OperandParts(const ComputeMode& mode) {
   return mode.type == ComputeType::kBf16x3 ? 2 : 1;
 }
 
-// Bytes of an element in all its parts: for each 2 of bfloat16, 1 of int8; 4 if emulated, or kF32.
+// Bytes of an element of an operand in all its parts: 2 for each part of bfloat16, 1 for int8, and
+// 4 for each part if emulated or kF32.
 constexpr int64_t OperandWidth(const ComputeMode& mode) {
   if (mode.type == ComputeType::kF32) return sizeof(float);
   if (mode.emulate) return OperandParts(mode) * static_cast<int64_t>(sizeof(float));

@@ -1,5 +1,5 @@
-// Opens a model: a folder of a published checkpoint, a torch state dict with its description, or an
-// embedded one.
+// OpenCheckpoint: opens a model from the folder of a published checkpoint, from a torch state dict
+// with its description, or from those that are built in.
 #pragma once
 
 #include <string>
@@ -11,34 +11,38 @@
 
 namespace attendant {
 
-// `source` is one of
-//   "worked-example"           the article's 4 -> 3 attention with unscaled scores
+// Opens a model. `source` is one of
+//   "worked-example"           the 4 -> 3 attention of the article of tests/articles/README.md
+//                              (unscaled scores)
 //   "synthetic:<name>[@seed]"  true shapes, seeded weights; see SyntheticModelNames()
 //   a folder                   config.json with model.safetensors or model.safetensors.index.json,
 //                              and the files of sentence-transformers if there; or attendant.json
-//                              with the safetensors of a torch module (see torch_modules.h)
+//                              with the safetensors of a torch module (see torch/torch_modules.h)
 // Checks everything that can be checked without reading tensor data; all problems of a file come in
-// one message that names file, tensor, expected and found. The rest is checked as weights are read.
-// NOT_FOUND: nothing there. INVALID_ARGUMENT: refused (W1 to W13 of the docs).
+// one message that names the file, the tensor, what was expected and what was found. The rest is
+// checked as weights are read. NOT_FOUND: there is nothing. INVALID_ARGUMENT: the files are
+// refused.
 //
-// `weights_sha256` is the digest of the weight file; of several, the SHA-256 of their digests in
-// hexadecimal, one after the other in the order of the files' paths:
+// `options.weights_sha256` is the digest of the weight file. For several files it is the SHA-256 of
+// their digests in hexadecimal, one after the other in the order of the files' paths:
 //   sha256sum model-*.safetensors | cut -c 1-64 | tr -d '\n' | sha256sum
-// Only if it is given are the files read for it.
+// The files are read for this only if it is given.
 absl::StatusOr<Checkpoint> OpenCheckpoint(const std::string& source,
                                           const CheckpointOptions& options);
 
-// The same, for showing what there is: when a source is refused, `found` has what was found out
-// until then. The description is unknown as long as it has no layers; `weights` are there if OK.
+// Opens a model like OpenCheckpoint, to show what a source holds: when it is refused, `found` has
+// what was known by then. The description is unknown as long as it has no layers; `found.weights`
+// is set if the status is OK.
 absl::Status InspectCheckpoint(const std::string& source, const CheckpointOptions& options,
                                Checkpoint& found);
 
-// Reads every weight of the model and drops it: what only values show (W1, W12), one problem for
-// each tensor. Needs the memory of the largest one.
+// Reads every weight of the model, drops it, and returns the problems that only values show, one
+// for each tensor: NaN, infinities, norms that are all zero, files that have changed. Takes as much
+// memory as the largest tensor.
 std::vector<std::string> ListValueProblems(const ModelDescription& description,
                                            WeightSource& weights);
 
-// Names that may follow "synthetic:", for help and error messages.
+// Returns the names that may follow "synthetic:", for help and error messages.
 std::vector<std::string> SyntheticModelNames();
 
 }  // namespace attendant

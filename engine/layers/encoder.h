@@ -1,4 +1,5 @@
-// The engine's front door: a loaded model, and what an instance needs to run it.
+// The engine's public interface: Encoder, a loaded model, and EncoderRun, which computes batches
+// with it.
 #pragma once
 
 #include <cstdint>
@@ -21,52 +22,54 @@
 
 namespace attendant {
 
+// The part of a layer's attention block that EncoderRun::Attend computes.
 enum class AttendStage { kContext, kProjected, kBlock };
 
-// Token ids of kept tokens of one or more sequences, back to back. All have the same size, or are
-// empty.
+// The ids of the kept tokens of one or more sequences, back to back. The spans have the same size
+// or are empty. Does not own them.
 struct TokenIds {
   absl::Span<const int32_t> words;  // each in [0, vocabulary)
-  absl::Span<const int32_t>
-      positions;  // each in [0, positions); required if the model has a position table
+  // Each in [0, positions); required if the model has a position table.
+  absl::Span<const int32_t> positions;
   absl::Span<const int32_t> token_types;  // each in [0, token_types); empty: zeros
-  // Of models whose embeddings look at neighbours: a token's neighbour behind it, if it has one, is
-  // the next one and has the next number. Empty: all are neighbours of the next, in one sequence.
+  // Only for models whose embeddings look at neighbours: numbers of the tokens, such that a token
+  // and the next one are neighbours if the next one has the next number. Empty: each token is a
+  // neighbour of the next, in one sequence.
   absl::Span<const int64_t> places = {};
 };
 
 class EncoderRun;
 
-// A model with its weights packed: immutable, thread-safe, shared by all instances.
+// A model with packed weights. Immutable and thread-safe; all instances share it.
 class Encoder {
  public:
-  // Bytes that the packed weights of such a model will take, and the largest tensor on top while
-  // loading: known before anything is read (W14). INVALID_ARGUMENT if the sizes overflow or the
-  // parts do not fit together. Errors of CheckComputeMode (engine/kernels/compute_support.h) if the
-  // CPU cannot compute so.
+  // Returns, before anything is read, the bytes that the packed weights of a model will take and,
+  // on top of these, the largest tensor, which loading holds for a while. INVALID_ARGUMENT if the
+  // sizes overflow or the parts do not fit together. Errors of CheckComputeMode
+  // (engine/kernels/gemm/compute_support.h) if the CPU cannot compute in `mode`.
   static absl::StatusOr<int64_t> PredictLoadBytes(const ModelDescription& description,
                                                   const ComputeMode& mode = {});
 
-  // Reads and packs every weight, one at a time, for the linear layers to compute in `mode`;
-  // embedding tables, norms and the dense layer of the pooling stay float32. `progress(done,
-  // total)` is called after each, in bytes. Refuses what PredictLoadBytes refuses.
+  // Reads and packs every weight, one at a time, for linear layers that compute in `mode`;
+  // embedding tables, norms and the dense layers of the pooling stay float32. `progress(done,
+  // total)`, in bytes, is called after each weight. Errors of PredictLoadBytes and of reading.
   static absl::StatusOr<std::shared_ptr<const Encoder>> Load(
       const ModelDescription& description, WeightSource& weights,
       absl::FunctionRef<void(int64_t done, int64_t total)> progress, const ComputeMode& mode = {});
 
-  // The model `base` with those norms that `norms` has; all else is shared with it. Errors of
-  // reading.
+  // Returns the model `base` with the norms that `norms` has in place of its own, and shares
+  // everything else with it. Errors of reading.
   static absl::StatusOr<std::shared_ptr<const Encoder>> LoadOverlay(const Encoder& base,
                                                                     WeightSource& norms);
 
-  // The same without some heads. `description` is the base's without them; `weights` has the norms,
-  // and the attention of the layers that lost heads. Everything else is shared. INVALID_ARGUMENT:
-  // the base has been pruned otherwise, or is another model.
+  // Returns such a model with some heads pruned too. `description` is the base's without these
+  // heads; `weights` has the norms, and the attention of the layers that lose heads. Everything
+  // else is shared. INVALID_ARGUMENT: the base has other heads pruned, or is another model.
   static absl::StatusOr<std::shared_ptr<const Encoder>> LoadOverlay(
       const Encoder& base, const ModelDescription& description, WeightSource& weights);
 
-  // What such an overlay takes beside its norms, at most, and while it is loaded. INVALID_ARGUMENT
-  // as PredictLoadBytes.
+  // Returns the largest number of bytes that a model of LoadOverlay takes in addition to its norms,
+  // also while it is loaded. Errors of PredictLoadBytes.
   static absl::StatusOr<int64_t> PredictOverlayBytes(const ModelDescription& description,
                                                      const ComputeMode& mode = {});
 
@@ -76,10 +79,10 @@ class Encoder {
 
   const ModelDescription& description() const;
   const ComputeMode& mode() const;
-  // Of what it does not share with another one.
+  // Bytes of the weights that it does not share with a base.
   int64_t weight_bytes() const;
-  // How the linear layers are multiplied, as loading found it best on this CPU: each plan once, in
-  // the order of first use. An overlay's are those of its base, then of layers of its own.
+  // The plans that loading found best for the products of the linear layers on this CPU, each once
+  // and in the order of first use. An overlay has those of its base, then those of its own layers.
   const std::vector<ProductPlan>& product_plans() const;
 
   class Impl;
@@ -90,95 +93,103 @@ class Encoder {
   std::unique_ptr<const Impl> impl_;
 };
 
-// Activations of one instance for one model, allocated once for the largest batch. Not thread-safe.
+// The activations of one instance for one model, allocated once for the largest batch, and the
+// threads that compute them. Not thread-safe.
 //
-// Use: fill rows [0, T) of input() (hidden states), or call Embed; then Attend or Encode; the
-// result is valid until the next call. A run may overwrite input(), and the result may be there.
-// Rows beyond T may hold anything: the run zeroes the fewer than kRowTile rows that it needs. T = 0
-// is legal and gives a result of 0 rows.
+// To compute a batch, fill the rows [0, T) of input() with hidden states, or call Embed or
+// ProjectFeatures and AddPrefixTokens; then call Attend or Encode. The result is a view of the
+// run's memory, valid until the next call. A run may overwrite input(), and the result may lie
+// there. Rows beyond T may hold anything: the run zeroes those that it needs, fewer than kRowTile.
+// T = 0 is allowed and gives a result of 0 rows.
 class EncoderRun {
  public:
-  // Bytes that a run for `max_tokens` tokens, none of a sequence longer than that, will hold at
-  // most.
+  // Returns the largest number of bytes that a run for batches of up to `max_tokens` tokens will
+  // hold. INVALID_ARGUMENT: a description that PredictLoadBytes refuses, or sizes that overflow.
   static absl::StatusOr<int64_t> PredictBytes(const ModelDescription& description,
                                               int64_t max_tokens, int threads,
                                               const ComputeMode& mode = {});
 
-  // `max_tokens` >= 1 bounds T of every batch.
+  // `max_tokens` >= 1 bounds T of every batch, and `threads` >= 1 is the size of the team.
   EncoderRun(std::shared_ptr<const Encoder> encoder, int64_t max_tokens, int threads);
   EncoderRun(EncoderRun&&) noexcept;
   ~EncoderRun();
 
   const Encoder& encoder() const;
 
-  // How the team divides the products, from here on; at first together.
+  // Sets how the team divides the products from now on. At first all threads share each product.
   void SetRowPlan(const RowPlan& plan);
 
-  // What the policy says, for SetRowPlan. kTimed runs layers of the model on this run's team, by
-  // the clock `now`, see TimeRowPlans; it overwrites input(). It times nothing, and keeps to the
-  // team, with one thread and for layers that need cross_kv.
+  // Returns the plan for SetRowPlan that the policy asks for. kTimed runs layers of the model on
+  // this run's team and times them by the clock `now`, see TimeRowPlans (state/row_plan.h); this
+  // overwrites input(). With one thread, or for layers that need cross_kv, it times nothing and
+  // lets all threads share each product.
   RowPlan ChooseRowPlan(RowPolicy policy, absl::FunctionRef<absl::Time()> now);
 
-  // [max_tokens, E]; where the hidden states of the next run go.
+  // The room for the hidden states of the next run, [max_tokens, E].
   MatrixView<float> input();
 
-  // The rows that cross_kv is made of, [max_tokens and up to 2 kRowTile more, Ek and Ev]: in the
-  // same buffer.
+  // The room for the rows that keys and values of cross-attention are made of: [max_tokens and up
+  // to 2 kRowTile more, LayerShape::key_inputs()] and [as many, value_inputs()]. It is in the same
+  // buffer as input().
   MatrixView<float> key_input();
   MatrixView<float> value_input();
 
-  // Keys and values that a layer makes of these rows as they are, without a norm before. The
-  // rows begin PaddedRows behind whatever else the inputs hold: a batch that will attend to them,
-  // other such rows. Valid until the same rows of the inputs are written, or Encode is called.
-  // INVALID_ARGUMENT: no such layer, or one that takes none (LayerShape::takes_cross_kv).
+  // Returns the keys and values that a layer makes of these rows as they are, without a norm
+  // before. The rows must begin at or after PaddedRows(n), where n counts the rows of the inputs
+  // that are already in use by the batch that will attend to them or by other such rows. The result
+  // is valid until the same rows of the inputs are written, or Encode is called. INVALID_ARGUMENT:
+  // there is no such layer, or it cannot attend to other rows (LayerShape::takes_cross_kv).
   // RESOURCE_EXHAUSTED: rows beyond the inputs.
   absl::StatusOr<CrossKv> ProjectCrossKv(int64_t layer, const CrossKvRange& rows);
 
-  // Embeds ids into rows [first_row, first_row + ids.words.size()) of input(): word + position +
-  // token type, norm, projection. The ids must be inside their tables (the caller checks) and the
-  // model must have embeddings.
+  // Writes the embeddings of `ids`, with norm and projection as the model has them, to the rows
+  // [first_row, first_row + ids.words.size()) of input(). The caller must have checked that the ids
+  // are inside their tables and that the model has embeddings.
   void Embed(const TokenIds& ids, int64_t first_row);
 
-  // Where `rows` features go, each as wide as the model takes them, that ProjectFeatures then
-  // brings into rows [first_row, first_row + rows) of input(); the model must have a patch
-  // embedding.
+  // Returns room for `rows` features, of the width that the model takes. Once they are written,
+  // ProjectFeatures projects them to the rows [first_row, first_row + rows) of input(). The model
+  // must have a patch embedding.
   MatrixView<float> FeatureRows(int64_t first_row, int64_t rows);
   void ProjectFeatures(int64_t first_row, int64_t rows);
 
-  // Makes what enters layer 0 of one sequence of features, which are in rows [first_row +
-  // prefix_tokens(), …) of input(): the prefix tokens before them, the positions onto them, the
-  // norm. `positions` of the features, each in [0, features()) where the model has such a table
-  // (the caller checks); the model must have a patch embedding.
+  // Makes the input of layer 0 for one sequence, whose projected features are in the rows
+  // [first_row + prefix_tokens(), …) of input(): puts the prefix tokens before them, adds
+  // positions, and applies the norm. `positions` has one position for each feature. If the model
+  // has a position table, the caller must have checked that each is in [0, features()). The model
+  // must have a patch embedding.
   void AddPrefixTokens(absl::Span<const int32_t> positions, int64_t first_row);
 
-  // One layer's attention of input(). Result: [T, C of the layer] for kContext, else [T, E].
+  // Computes the attention of one layer on x = input(). The result is [T, C of the layer] for
+  // kContext, else [T, E].
   //   kContext    softmax(Q K^T scale + bias) V, the heads side by side
   //   kProjected  context Wo^T + bo
-  //   kBlock      post-norm: norm(x + projected); pre-norm: x + projected; none: projected, or the
-  //   context of a layer
-  //               without output projection: [T, C]
-  // In a pre-norm layer all three take norm(x) for what enters the attention, as the layer itself
-  // does. Only the batch's wanted rows are sure to hold anything. If the batch has cross_kv, the
-  // input makes the queries alone. Of `observer` only ProbabilitiesTarget and OnValues are called.
-  // INVALID_ARGUMENT: no such layer, kProjected without an output projection, cross_kv where none
-  // fits or none where the layer needs one, or cu_seqlens, bias or cross_kv that are no packed
+  //   kBlock      post-norm: norm(x + projected); pre-norm: x + projected; no norms: projected, or,
+  //               without an output projection, the context [T, C]
+  // In a pre-norm layer the attention takes norm(x) at all three stages, as in the layer itself. If
+  // the batch has wanted rows, the other rows of the result may hold anything. If it has cross_kv,
+  // x makes the queries alone. Of `observer` only ProbabilitiesTarget and OnValues are called.
+  // INVALID_ARGUMENT: there is no such layer, kProjected without an output projection, cross_kv
+  // where the layer cannot take it or none where the layer needs it, or a batch that is no packed
   // batch. RESOURCE_EXHAUSTED: T > max_tokens.
   absl::StatusOr<MatrixView<const float>> Attend(int64_t layer, AttendStage stage,
                                                  const PackedBatch& batch, RunObserver& observer);
 
-  // Layers [first_layer, first_layer + layers) of input(), with the exit norm if the last layer is
-  // among them and the model has one (AfterLayer sees the last layer's output before that norm).
-  // Result: [T, E], of which only the batch's wanted rows are sure to hold anything. CANCELLED if
-  // the observer wanted no more; INVALID_ARGUMENT for a span outside the model, and else as Attend.
-  // A model whose layer keeps E fits; one whose context is its output (norm_placement none, C != E)
-  // can only run one layer: [T, C].
+  // Computes the layers [first_layer, first_layer + layers) on input(), and the exit norm if the
+  // model has one and its last layer is among them; AfterLayer sees the last layer's output before
+  // that norm. The result is [T, E]. If the batch has wanted rows, the other rows of the result may
+  // hold anything. A model whose layers do not give the width E that they take (no norms, and C !=
+  // E) can run one layer only, with a result of [T, C]. CANCELLED: the observer wanted no more.
+  // INVALID_ARGUMENT: a span outside the model, cross_kv, and the errors of Attend.
+  // RESOURCE_EXHAUSTED: T > max_tokens.
   absl::StatusOr<MatrixView<const float>> Encode(int64_t first_layer, int64_t layers,
                                                  const PackedBatch& batch, RunObserver& observer);
 
-  // Fully masked query rows of the last run, times heads (see Attention).
+  // The number of fully masked (query, head) rows of the last run, in all its layers; see
+  // Attention.
   int64_t fully_masked_rows() const;
 
-  // What this run holds.
+  // The bytes that this run holds.
   int64_t bytes() const;
 
   class Impl;

@@ -1,4 +1,5 @@
-// One encoder layer: attention and feed-forward, each with its residual and norm.
+// EncoderLayer: one layer of an encoder, which is an attention block and a feed-forward block, each
+// with its residual connection and norm.
 #pragma once
 
 #include <cstdint>
@@ -19,56 +20,62 @@
 
 namespace attendant {
 
-// How far a layer is run.
+// The part of a layer that is computed, from its input on.
 enum class LayerPart {
-  kContext,         // what the attention alone makes of what enters it: norm(x) in a pre-norm layer
-  kProjected,       // through the output projection
-  kAttentionBlock,  // with residual and norm as the layer has them
+  kContext,         // the context alone, made of norm(x) in a pre-norm layer
+  kProjected,       // the context and the output projection
+  kAttentionBlock,  // the attention block with residual and norm as the layer has them
   kWhole
 };
 
-// Immutable, thread-safe. x is [PaddedRows(T), E] everywhere; layers with a residual add to it in
-// place.
+// Immutable once loaded, apart from ReplaceAttention and ReplaceNorms, and thread-safe. x is
+// [PaddedRows(T), E] everywhere; layers with a residual add to it in place.
 class EncoderLayer {
  public:
-  // `distances`: see MultiHeadAttention::Load.
+  // Reads and packs the weights whose names begin with `prefix`. For `distances` see
+  // MultiHeadAttention::Load. Errors of `loader`.
   static absl::StatusOr<EncoderLayer> Load(const std::string& prefix, const LayerShape& shape,
                                            WeightLoader& loader,
                                            const AlignedBuffer<float>& distances = {});
 
-  // Returns where the output is: x, or the attention's result where no residual was added. `next`
-  // is the entry() of the layer that takes the whole layer's output, or null.
+  // Computes the layer and returns the rows that hold its output: x, or the attention's result if
+  // no residual was added. `next` is the entry() of the layer that takes the output of the whole
+  // layer, or null.
   PreparedRows Forward(LayerPart part, const PreparedRows& x, const PackedLinear* next,
                        RunState& run) const;
 
-  // The same for the wanted rows of the batch alone: the other rows of the result hold anything.
-  // Their bits are those that Forward gives.
+  // Computes only the wanted rows of the batch, with the bits that Forward gives; the other rows of
+  // the result may hold anything.
   MatrixView<float> ForwardWanted(LayerPart part, const PreparedRows& x, const PackedBatch& batch,
                                   RunState& run) const;
 
-  // The one product that reads what enters the layer, or null: see RunState::Prepare.
+  // The product that reads the layer's input, if it is the only one to do so, else null; see
+  // RunState::Prepare.
   const PackedLinear* entry() const;
 
+  // Makes the keys and values of cross-attention; see MultiHeadAttention::ProjectCrossKv.
   CrossKv ProjectCrossKv(const CrossKvRange& rows, RunState& run) const {
     return attention_.ProjectCrossKv(rows, run);
   }
 
-  // By that of a layer of `shape`, which has fewer heads, and no distances.
+  // Replaces the attention by that of a layer of `shape`, which has fewer heads. Not for layers
+  // with `distances`. Errors of `loader`.
   absl::Status ReplaceAttention(const std::string& prefix, const LayerShape& shape,
                                 WeightLoader& loader);
-  // Those that the loader's source has; see WeightLoader::ReplaceNorm.
+  // Replaces the norms that the loader's source has; see WeightLoader::ReplaceNorm.
   absl::Status ReplaceNorms(WeightLoader& loader);
 
+  // Reserves the memory that the layer's products need for the largest batch of the run.
   void ReserveScratch(RunState& run) const;
   int64_t bytes() const;
   int64_t attention_bytes() const { return attention_.bytes(); }
 
  private:
-  // A linear layer and a norm.
+  // A linear layer and the norm after it.
   struct NormedLinear {
     static absl::StatusOr<NormedLinear> Load(const std::string& name, int64_t out, int64_t in,
                                              const LayerShape& shape, WeightLoader& loader);
-    // norm(y W^T + b) in `target`, one of the run's buffers.
+    // Computes norm(x W^T + b) in `target`, which is one of the run's buffers.
     MatrixView<float> Apply(MatrixView<const float> x, MatrixView<float> target,
                             RunState& run) const;
     int64_t bytes() const { return linear.bytes() + norm.bytes(); }
@@ -76,7 +83,8 @@ class EncoderLayer {
     PackedLinear linear;
     NormParameters norm;
   };
-  // Around attention and feed-forward blocks: x = norm(x + out(blocks(norm(in(x))))).
+  // The linear layers around the attention and feed-forward blocks of a layer with a bottleneck:
+  // x = norm(x + out(blocks(norm(in(x))))).
   struct Bottleneck {
     NormedLinear in;
     std::optional<NormedLinear> attention = {};  // makes queries and keys; values come from outside
@@ -98,25 +106,28 @@ class EncoderLayer {
   absl::Status LoadFeedForwards(const std::string& prefix, const LayerShape& shape,
                                 WeightLoader& loader);
 
-  // What the attention's output is added to: x, or what is in the bottleneck.
+  // The rows that the attention's output is added to: x, or those in the bottleneck.
   MatrixView<float> ResidualOf(MatrixView<float> x, RunState& run) const {
     return bottleneck_ ? run.Padded(run.activations.inner()) : x;
   }
   MatrixView<float> Context(const PreparedRows& x, RunState& run) const;
-  // Of the whole layer; before anything is added to x.
+  // Computes the convolution of the whole layer, before anything is added to x; empty for a part of
+  // the layer, or without a convolution.
   MatrixView<float> Convolve(LayerPart part, MatrixView<float> x, RunState& run) const;
-  // What entered the layer, what the attention's output is added to, the attention's context, and
-  // what the convolution made of x.
+  // The layer's input, the rows that the attention's output is added to, the attention's context,
+  // and the convolution of x.
   struct Entered {
     MatrixView<float> x, residual, context, convolved;
   };
+  // Computes the part of the layer that comes after the context.
   PreparedRows FromContext(LayerPart part, const Entered& entered, const PackedLinear* next,
                            RunState& run) const;
-  // From the residual of the feed-forward blocks to the layer's output.
+  // Computes the part of the layer that comes after the attention block, whose output is
+  // `residual`.
   PreparedRows Finish(const Entered& entered, PreparedRows residual, const PackedLinear* next,
                       RunState& run) const;
-  // What reads the rows that go from the feed-forward block before `block` to that one or, behind
-  // the last, on to `next`.
+  // The product that reads the input of feed-forward block `block` or, after the last block, the
+  // rows that go on to `next`; null if there is none.
   const PackedLinear* ReaderAt(size_t block, const PackedLinear* next) const;
   PreparedRows FeedForwardBlock(const NormedFeedForward& feed_forward, const PreparedRows& x,
                                 const PackedLinear* reader, RunState& run) const;

@@ -1,5 +1,5 @@
-// The position-wise feed-forward block: Vaswani et al. 2017, section 3.3; with a gate, Shazeer
-// 2020.
+// FeedForward: the position-wise feed-forward block of a layer: Vaswani et al. 2017, section 3.3;
+// with a gate, Shazeer 2020.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,22 @@
 
 namespace attendant {
 
-// Immutable, thread-safe.
+// Immutable and thread-safe. E is the width that the block works at, and F its inner width.
 class FeedForward {
  public:
+  // Reads and packs the weights whose names begin with `prefix`. Errors of `loader`.
   static absl::StatusOr<FeedForward> Load(const std::string& prefix, const LayerShape& shape,
                                           WeightLoader& loader);
 
-  // activation(x W1^T + b1) W2^T + b2, or (activation(x Wg^T + bg) * (x W1^T + b1)) W2^T + b2:
-  // [PaddedRows(T), E] in the branch buffer, which may be where x is.
+  // Computes activation(x W1^T + b1) W2^T + b2 or, with a gate,
+  // (activation(x Wg^T + bg) * (x W1^T + b1)) W2^T + b2, and returns it as [PaddedRows(T), E] in
+  // the branch buffer, which may also hold x.
   MatrixView<float> Forward(const LinearInput& x, RunState& run) const;
 
-  // What reads x: see RunState::Prepare.
+  // A product that reads x; see RunState::Prepare.
   const PackedLinear* entry() const { return &in_; }
 
+  // Reserves the memory that the products need for the largest batch of the run.
   void ReserveScratch(RunState& run) const;
   int64_t bytes() const { return in_.bytes() + out_.bytes() + (gate_ ? gate_->bytes() : 0); }
 
@@ -38,7 +41,8 @@ class FeedForward {
       : activation_(activation), in_(std::move(in)), out_(std::move(out)) {}
 
   LinearPair Pair() const { return {in_, activation_, out_}; }
-  // The first half of a gated block: x [rows, E] to inner [rows, F], ready for the second half.
+  // Computes the first half of a gated block, from x [rows, E] to inner [rows, F], together with
+  // the operand of the second half.
   PreparedRows Expand(const LinearInput& x, MatrixView<float> inner, RunState& run) const;
 
   Activation activation_;

@@ -1,4 +1,5 @@
-// Multi-head self-attention and cross-attention: Vaswani et al. 2017, section 3.2.2.
+// MultiHeadAttention: the projections and the attention of one layer, for self-attention and
+// cross-attention: Vaswani et al. 2017, section 3.2.2.
 #pragma once
 
 #include <cstdint>
@@ -20,43 +21,45 @@
 
 namespace attendant {
 
-// Immutable, thread-safe.
+// Immutable once loaded, apart from ReplaceNorms, and thread-safe. Sizes are those of LayerShape.
 class MultiHeadAttention {
  public:
-  // Reads the layer's input projections, into one fused one if they take the same rows, then its
-  // output projection, as far as it has them. `distances` is the table of ReadDistanceTable, for
-  // disentangled attention.
+  // Reads the input projections, fused into one if they take the same rows, and the output
+  // projection, as far as the layer has them. For disentangled attention, `distances` is the table
+  // that ReadDistanceTable (position_projections.h) returns. Errors of `loader`.
   static absl::StatusOr<MultiHeadAttention> Load(const std::string& prefix, const LayerShape& shape,
                                                  WeightLoader& loader,
                                                  const AlignedBuffer<float>& distances = {});
 
-  // The context layer, softmax(Q K^T scale) V with the heads side by side: [PaddedRows(T), C] in
-  // the context buffer. x: [PaddedRows(T), E]; `outside`: what values are made from if they come
-  // from outside a bottleneck, else not looked at.
+  // Computes the context, softmax(Q K^T scale) V with the heads side by side, and returns it as
+  // [PaddedRows(T), C] in the context buffer. x: [PaddedRows(T), E]. `outside` is what values are
+  // made from if they come from outside a bottleneck; otherwise it is ignored.
   MatrixView<float> Context(const LinearInput& x, MatrixView<const float> outside,
                             RunState& run) const;
 
-  // The one product that reads x, or null: see RunState::Prepare.
+  // The product that reads x, if it is the only one to do so, else null; see RunState::Prepare.
   const PackedLinear* entry() const {
     return inputs_.size() == 1 ? &inputs_.front().linear : nullptr;
   }
 
-  // Keys and values of cross-attention, in the buffers that they are projected from and to.
+  // Computes keys and values of cross-attention from rows of the run's inputs. The result is a view
+  // of the run's buffers.
   CrossKv ProjectCrossKv(const CrossKvRange& rows, RunState& run) const;
 
-  // Context Wo^T + bo: [PaddedRows(T), output width] in the branch buffer. Without an output
-  // projection this is the context itself.
+  // Computes context Wo^T + bo and returns it as [PaddedRows(T), output width] in the branch
+  // buffer, or returns `context` itself if there is no output projection.
   MatrixView<float> Project(MatrixView<float> context, RunState& run) const;
 
-  // Those that the loader's source has; see WeightLoader::ReplaceNorm.
+  // Replaces the norms that the loader's source has; see WeightLoader::ReplaceNorm.
   absl::Status ReplaceNorms(WeightLoader& loader);
 
+  // Reserves the memory that the products need for the largest batch of the run.
   void ReserveScratch(RunState& run) const;
   int64_t bytes() const;
 
  private:
-  // An input projection, or all of them fused, and its first column of queries, keys and values
-  // side by side.
+  // An input projection, or all of them fused, and its first column where queries, keys and values
+  // are side by side.
   struct Input {
     int64_t column;
     PackedLinear linear;
@@ -69,31 +72,31 @@ class MultiHeadAttention {
   absl::Status LoadNorms(const std::string& prefix, WeightLoader& loader);
   absl::Status LoadOutput(const LinearPart& part, WeightLoader& loader);
 
-  // Queries of the kept rows, or of those that are wanted, and keys and values of all unless they
-  // attend to cross_kv, with positions in them.
+  // Computes the queries of the kept rows, or of the wanted ones alone, and, unless they attend to
+  // cross_kv, the keys and values of all kept rows; applies rotary positions to them.
   MatrixView<const float> ProjectInput(const LinearInput& x, MatrixView<const float> outside,
                                        RunState& run) const;
 
-  // Whether it saves products to make queries of the wanted rows of x alone.
+  // Whether fewer rows are multiplied if queries are made of the wanted rows of x alone.
   bool CanNarrowQueries(MatrixView<const float> x, RunState& run) const;
 
-  // Queries of the wanted rows of x. Keys and values that qkv holds in any rows may be lost.
+  // Computes the queries of the wanted rows of x. May overwrite keys and values in any rows of qkv.
   void ProjectWantedQueries(MatrixView<const float> x, MatrixView<float> qkv, RunState& run) const;
 
-  // The columns [begin, end) of x's queries, keys and values, in these rows of y.
+  // Computes the columns [begin, end) of queries, keys and values of x, in the rows of y.
   void ProjectColumns(int64_t begin, int64_t end, const LinearInput& x, MatrixView<float> y,
                       RunState& run) const;
 
   LayerShape shape_;
   std::vector<Input> inputs_;                 // H (2 Dk + Dv) columns, less what is shared
   std::optional<PackedLinear> output_;        // [output width, C]
-  SharedBuffer<float> bias_alone_;            // of a layer without heads; or of size 0
+  SharedBuffer<float> bias_alone_;            // the output of a layer without heads; or of size 0
   std::optional<NormParameters> query_norm_;  // [H Dk]
   std::optional<NormParameters> key_norm_;    // [H Dk]
   PositionProjections positions_;
   SharedBuffer<float> score_weights_;  // [H Dk], or of size 0
   SharedBuffer<float> key_mixing_;     // [k, positions], or of size 0
-  SharedBuffer<float> value_mixing_;   // the same
+  SharedBuffer<float> value_mixing_;   // [k, positions], or of size 0
 };
 
 }  // namespace attendant

@@ -1,5 +1,5 @@
-// Named weights of one model, read one at a time so that a checkpoint is never in memory as a
-// whole.
+// WeightSource: the named weights of one model, read one at a time so that a checkpoint is never in
+// memory as a whole.
 #pragma once
 
 #include <cstdint>
@@ -16,66 +16,76 @@
 
 namespace attendant {
 
-// A tensor the model has, by canonical name, with the shape that the description demands.
+// A tensor of a model, by its canonical name and with the shape that the description demands.
+// Linear weights are [out, in]. RMS norms have no bias. Letters are those of model_description.h;
+// V, P and Y are the rows of the tables of words, positions and token types, and W is their width.
 //
-// Names. Per weight set i of the layers, with prefix "layer.<i>.": query key value [H D, E] (key
-// and value unless they are shared with the one before; of other widths of input if the shape says
-// so), output [E, C], attention_norm [E],
-// feed_forward_gate feed_forward_in [F, E], feed_forward_out [E, F], feed_forward_norm,
-// second_attention_norm [E], query_norm, key_norm [H Dk]; each ".weight" and ".bias";
-// attention_scale, feed_forward_scale [E]; of layers with a
-// bottleneck of width B in the place of E: bottleneck_in, bottleneck_attention [B, E] and
-// bottleneck_out [E, B], each with its norm, "…_norm", value [H D, E] where values come from
-// outside; of feed-forward blocks before the last
-// "before.<i>.feed_forward_in" and so on; position_key position_query [H Dk, E] of disentangled
-// attention, ".weight" and ".bias"; score [H Dk] of additive attention;
-// key_mixing value_mixing [k, positions] of a Linformer; convolution.weight [E, E / groups, taps],
-// convolution.bias and convolution_norm [E]. Once: "embeddings.word" [V, W],
-// "embeddings.position" [P, W], "embeddings.token_type" [Y, W], "embeddings.norm.{weight,bias}"
-// [W], "embeddings.projection.{weight,bias}" [E, W], "front.projection.{weight,bias}" [E,
-// feature_width], "front.class" "front.distillation" [1, E], "front.registers" [registers, E],
-// "front.positions" [positions, E], "front.norm.{weight,bias}" [E], "relative_positions" [buckets,
-// H], or [position rows, E] with "relative_positions_norm.{weight,bias}" [E],
-// "exit_norm.{weight,bias}" [E], "pooling.dense.{weight,bias}" [dense_width, modes E],
-// "pooling.dense_norm.{weight,bias}" [dense_width], "pooling.output.{weight,bias}" [output_width,
-// dense_width], the same of "classifier". Linear weights are [out, in]. RMS norms have no bias.
-// H and C are those that the layer's pruning leaves; without any head, of projections only
-// "output.bias" is left.
+// Each weight set i of the layers has these names behind the prefix "layer.<i>.":
+// - each with ".weight" and ".bias": query, key, value [H D, E], where D is Dk or Dv; key and value
+//   are absent if they are shared with the one before, and have another width of input if the shape
+//   says so; output [E, C]; attention_norm [E]; feed_forward_gate, feed_forward_in [F, E];
+//   feed_forward_out [E, F]; feed_forward_norm, second_attention_norm [E]; query_norm, key_norm
+//   [H Dk]; position_key, position_query [H Dk, E] in disentangled attention;
+// - attention_scale, feed_forward_scale [E];
+// - in layers with a bottleneck of width B, which then takes the place of E above: bottleneck_in,
+//   bottleneck_attention [B, E] and bottleneck_out [E, B], each with its norm, "…_norm"; value
+//   [H D, E] where values come from outside the bottleneck;
+// - feed-forward blocks before the last: "before.<i>.feed_forward_in" and so on;
+// - score [H Dk] in additive attention; key_mixing, value_mixing [k, positions] in a Linformer;
+// - convolution.weight [E, E / groups, taps], convolution.bias and convolution_norm [E].
+// H and C are those that the layer's pruning leaves; without any head, "output.bias" is all that is
+// left of the projections.
+//
+// These names occur once in a model:
+// - "embeddings.word" [V, W], "embeddings.position" [P, W], "embeddings.token_type" [Y, W],
+//   "embeddings.norm.{weight,bias}" [W], "embeddings.projection.{weight,bias}" [E, W], or
+//   [E, 3 W] with neighbours;
+// - the patch embedding: "front.projection.{weight,bias}" [E, feature_width], "front.class",
+//   "front.distillation" [1, E], "front.registers" [registers, E], "front.positions" [positions,
+//   E], "front.norm.{weight,bias}" [E];
+// - "relative_positions" [buckets, H], or [position rows, E] with
+//   "relative_positions_norm.{weight,bias}" [E];
+// - "exit_norm.{weight,bias}" [E];
+// - "pooling.dense.{weight,bias}" [dense_width, modes E], "pooling.dense_norm.{weight,bias}"
+//   [dense_width], "pooling.output.{weight,bias}" [output_width, dense_width], and such names with
+//   "classifier" in place of "pooling".
 struct WeightSpec {
   std::string name;
   std::vector<int64_t> shape;
   bool optional = false;  // every ".bias" is
 };
 
+// One of the linear layers that make queries, keys and values.
 struct InputProjection {
   std::string name;
   int64_t out;
   int64_t in;
 };
 
-// The linear layers that make queries, keys and values; their outputs side by side are the columns
-// that LayerShape speaks of.
+// Returns the linear layers that make queries, keys and values. Their outputs side by side are the
+// columns of the fused input projection that LayerShape::key_column and value_column count.
 std::vector<InputProjection> InputProjections(const LayerShape& shape);
 
-// Columns of the fused projection of a layer's input: H (2 Dk + Dv), less what is shared.
+// Returns the number of columns of the fused input projection: H (2 Dk + Dv), less what is shared.
 CheckedSize InputProjectionWidth(const LayerShape& layer);
 
-// Before the names of the i-th feed-forward block of a layer.
+// Returns what comes before the names of the i-th feed-forward block of a layer.
 std::string FeedForwardPrefix(const std::string& prefix, const LayerShape& shape, int64_t i);
 
-// Every tensor that a model of this description has, in the order in which loading reads them.
+// Returns every tensor of a model, in the order in which loading reads them.
 std::vector<WeightSpec> ListWeights(const ModelDescription& description);
 
-// Where the weights of one model come from. One thread.
+// The place that the weights of one model come from, such as files. Not thread-safe.
 class WeightSource {
  public:
   virtual ~WeightSource() = default;
 
-  // True if the model has this tensor (an optional one may be absent).
+  // True if the source has this tensor; an optional one may be absent.
   virtual bool Has(absl::string_view name) const = 0;
 
-  // Reads one tensor, converted to float32, row-major in the canonical shape, into `target` (of
-  // exactly its elements). An error names file, tensor, what was expected and what was found.
+  // Reads one tensor, converted to float32, in row-major order of the canonical shape. `target` has
+  // exactly as many elements. An error names the file, the tensor, what was expected and what was
+  // found.
   virtual absl::Status Read(absl::string_view name, absl::Span<float> target) = 0;
 };
 

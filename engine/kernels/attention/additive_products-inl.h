@@ -19,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace attendant {
 namespace HWY_NAMESPACE {
 
-// As those of float32 vectors, but that w . tanh(q + k) is what a query and a key score.
+// VectorProducts in float32 with other scores: w . tanh(q + k) for a query q and a key k.
 class AdditiveProducts : public VectorProducts<AttentionOperands::kF32> {
  public:
   AdditiveProducts(const AttentionBlock& block, const AttentionScratch& scratch)

@@ -91,14 +91,15 @@ HWY_INLINE void AddProducts(LeftTiles a, const float* b, int64_t depth) {
   }
 }
 
-// As VectorProducts, but the context is held transposed too, [Dv, queries], as the sum of V^T's
-// rows: values are packed as V^T, and weights are a right operand as they are. Tiles reach beyond
-// the last key and the last column, to what the scratch holds there; nothing is kept of these rows.
+// The products of VectorProducts on AMX. The context is held transposed, [Dv, queries], as the sum
+// of V^T's rows: values are packed as V^T, and weights are a right operand as they are. Tiles reach
+// beyond the last key and the last column, to what the scratch holds there; nothing is kept of
+// these rows.
 class AmxProducts {
  public:
   static constexpr AttentionOperands kOperands = AttentionOperands::kTiles;
   static constexpr int64_t kKeyStep = 32;
-  // Sums are loaded and stored once for so many keys.
+  // Keys for which sums are loaded and stored once.
   static constexpr int64_t kKeyChunk = kKeyBlock;
 
   AmxProducts(const AttentionBlock& block, const AttentionScratch& scratch)

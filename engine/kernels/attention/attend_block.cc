@@ -29,7 +29,7 @@ constexpr float kLog2E = 1.44269504f;
 
 constexpr int64_t kFloatsPerCacheLine = 16;
 
-// What exponents are taken relative to: the maximum, unless every key so far is masked. Then 0,
+// The number that exponents are taken relative to: the maximum, or 0 if every key so far is masked,
 // so that 2^(-inf - 0) is 0 where -inf - -inf would be NaN.
 HWY_INLINE Floats Anchor(Floats maximum) {
   return hn::IfThenZeroElse(hn::Eq(maximum, hn::Set(FloatTag(), kMinusInfinity)), maximum);
@@ -243,7 +243,7 @@ class Run {
       ExponentiateKeys<kVectors, 1>(scores, anchors, sums, to);
       to += Width<kVectors>();
     }
-    // Of tiles, what fills the last one.
+    // Tiles need zeros up to the end of the last one.
     const int64_t end = (chunk.first + Elements<kOperands>(chunk.count)) * Width<kVectors>();
     std::fill(to, scratch_.scores + end, 0.0f);
     for (int v = 0; v < kVectors; ++v) {

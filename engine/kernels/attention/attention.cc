@@ -99,7 +99,8 @@ void KeepQueries(int64_t begin, int64_t count, AttentionBlock& block) {
   if (block.probabilities != nullptr) block.probabilities += begin * block.keys.rows;
 }
 
-// What a worker holds of the keys and values of a head, if they are not looked at one by one.
+// Floats of a worker's state: the sum or the mix of the keys and values of a head, in the kinds of
+// attention that do not score pairs.
 int64_t StateSize(const AttentionShape& shape) {
   if (IsLinear(shape.kind)) return LinearStateSize(shape.key_width, shape.value_width);
   const auto rows = RoundUpToPanel(shape.mixed_keys);

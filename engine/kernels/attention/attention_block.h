@@ -1,4 +1,4 @@
-// The operands of AttendBlock (attend_block.h), which every file of products reads.
+// AttentionBlock and AttentionScratch: the operands of AttendBlock (attend_block.h).
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ inline constexpr int64_t kMaxPanelWidth = 32;
 
 constexpr int64_t RoundUpToPanel(int64_t size) { return RoundUp(size, kMaxPanelWidth); }
 
-// What the products read; their sums are float32.
+// The format of the operands that the products read; their sums are float32.
 enum class AttentionOperands {
   kF32,
   // Rounded to bfloat16, but each in a float32: what the others compute, on any CPU.
@@ -57,14 +57,14 @@ struct AttentionBlock {
   const float* score_weights = nullptr;     // [Dk]: additive attention; or none
   RelativeScores relative;                  // of one head
   int64_t window = 0;                       // see AttentionShape
-  AttentionPattern pattern;                 // the same
+  AttentionPattern pattern;                 // see AttentionShape
   absl::Span<const int32_t> positions;      // of the sequence; see AttentionSequence
-  absl::Span<const int32_t> key_positions;  // [length], the same of the keys
+  absl::Span<const int32_t> key_positions;  // [length], the positions of the keys
   int64_t first_query = 0;                  // index in the sequence of queries' row 0
   float* probabilities = nullptr;           // [queries, length], or null
   AttentionOperands operands = AttentionOperands::kF32;
 
-  // Of the sequence's query, of the key, with this index.
+  // The position of the sequence's query, or key, with this index.
   int64_t QueryPosition(int64_t i) const { return positions.empty() ? i : positions[i]; }
   int64_t KeyPosition(int64_t i) const { return key_positions.empty() ? i : key_positions[i]; }
 };
@@ -77,7 +77,7 @@ struct AttentionScratch {
   float* values;   // block x RoundUpToPanel(Dv)
   float* scores;   // block x kMaxPanelWidth
   float* bias;     // block x kMaxPanelWidth
-  // Of distances, with `rows` of them: none without.
+  // Only for disentangled attention, with `rows` rows of distances; else empty.
   float* tokens;           // RoundUpToPanel(Dk) x kMaxPanelWidth
   float* query_positions;  // rows x kMaxPanelWidth
   float* key_positions;    // block x rows

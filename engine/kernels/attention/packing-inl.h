@@ -1,4 +1,5 @@
-// What attention's products read, made of rows of float32; included once per instruction set.
+// Packing of float32 rows into the operands of attention's products; included once per instruction
+// set.
 
 #if defined(ATTENDANT_ENGINE_KERNELS_PACKING_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ATTENDANT_ENGINE_KERNELS_PACKING_INL_H_
@@ -127,7 +128,7 @@ HWY_INLINE void LoadFourColumns(const float* const* rows, int64_t column, Floats
 }
 #endif
 
-// The same of `count` <= 4 columns; those beyond are zero.
+// Loads `count` <= 4 columns like LoadFourColumns; those beyond are zero.
 HWY_INLINE void LoadColumns(const float* const* rows, int64_t column, int64_t count,
                             Floats (&columns)[4]) {
 #if HWY_TARGET != HWY_SCALAR

@@ -29,7 +29,7 @@ class RelativeProducts {
   RelativeProducts(const AttentionBlock& block, const AttentionScratch& scratch)
       : block_(block), relative_(block.relative), scratch_(scratch) {}
 
-  // Of all keys of a block, against the distances to any of the queries.
+  // Scores all keys of a block against the distances to any of the queries.
   void TakeKeys(int64_t first, int64_t count) {
     if (relative_.queries.data == nullptr) return;
     first_key_ = first;

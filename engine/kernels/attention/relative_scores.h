@@ -1,4 +1,5 @@
-// What the content of tokens and their distance say to each other.
+// RelativeScores: the scores of disentangled attention, between the content of tokens and their
+// distances.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ struct RelativeScores {
   int64_t rows() const { return keys.data != nullptr ? keys.rows : queries.rows; }
 
   MatrixView<const float> keys;     // [rows, H Dk], or data null: none
-  MatrixView<const float> queries;  // the same
+  MatrixView<const float> queries;  // [rows, H Dk], or data null: none
   const int32_t* row_of = nullptr;  // [2 middle + 1]: at middle + query position - key position;
                                     // ascends
   int64_t middle = 0;

@@ -115,7 +115,7 @@ class VectorProducts {
     });
   }
 
-  // What is held of the panel's context, times a factor for each query.
+  // Multiplies the panel's context so far by a factor for each query.
   template <int kVectors>
   void Scale(const QueryPanel& panel, const float* factors) const {
     for (int64_t q = 0; q < panel.count; ++q) {

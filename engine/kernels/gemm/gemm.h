@@ -1,11 +1,12 @@
-// Linear layers: oneDNN matrix products over weights that were packed once.
+// Linear layers: y = activation(x W^T + b), by matrix products over weights that were packed once.
 //
-// Invariance. Every product runs on row tiles of a few fixed sizes with one thread, and a check
-// when the shape is first packed keeps only those sizes for which a row's bits do not depend on the
-// size or on its place in the tile. So a row of the result is the same bits whatever other rows are
-// computed with it and on however many threads (for one ISA and oneDNN version). Measured: AVX2
-// oneDNN 2.6.3 breaks this at 8, 20 or 32 rows, not at 16, 64 or 256. Where AMX breaks it for
-// bfloat16, the check finds a K block that does not, and the blocks' sums are added in float32.
+// A row of the result has the same bits whatever other rows are computed with it and on however
+// many threads, for one instruction set and oneDNN version. To that end every product runs on one
+// thread and on row tiles of a few fixed sizes, and a check, when a shape is first packed, keeps
+// only those sizes for which a row's bits depend neither on the size nor on the row's position in
+// the tile. Measured: oneDNN 2.6.3 on AVX2 fails the check at 8, 20 and 32 rows and passes it at
+// 16, 64 and 256. Where AMX fails it for bfloat16, the check finds a K block that passes, and the
+// sums of the blocks are added in float32.
 #pragma once
 
 #include <cstdint>
@@ -25,17 +26,18 @@
 
 namespace attendant {
 
-// For GemmWorkspace::ShareRowsFrom.
+// The argument of GemmWorkspace::ShareRowsFrom for which rows are never shared.
 inline constexpr int64_t kNeverShareRows = std::numeric_limits<int64_t>::max();
 
 class PackedWeight;
 
-// One linear layer, y = x W^T + b, packed for the CPU: immutable, shared by its copies and by any
-// number of threads.
+// One linear layer, y = x W^T + b, packed for the CPU. Immutable; copies share the packed weight,
+// and any number of threads may use it.
 class PackedLinear {
  public:
-  // weight: [out, in] row-major (torch layout), copied; bias: [out], or empty for none. The CPU
-  // can compute so: see compute_support.h. INTERNAL if oneDNN refuses.
+  // Packs a layer. weight: [out, in] in row-major order (torch's layout), which is copied; bias:
+  // [out], or empty for none. CheckComputeMode (compute_support.h) must have accepted `mode`.
+  // INTERNAL if oneDNN refuses.
   static absl::StatusOr<PackedLinear> Pack(MatrixView<const float> weight,
                                            absl::Span<const float> bias,
                                            const ComputeMode& mode = {});
@@ -46,7 +48,7 @@ class PackedLinear {
   int64_t bytes() const;
   ProductPlan plan() const;
 
-  // For the files of this folder.
+  // Only for the files of this folder.
   const PackedWeight& weight() const { return *weight_; }
 
  private:
@@ -54,50 +56,53 @@ class PackedLinear {
   std::shared_ptr<const PackedWeight> weight_;
 };
 
-// Some neighbouring outputs of a layer: the columns [begin, end) of y, end > begin.
+// Neighbouring outputs of a layer: the columns [begin, end) of y, end > begin. Refers to `linear`,
+// which must outlive it.
 struct LinearColumns {
   const PackedLinear& linear;
   int64_t begin;
   int64_t end;
 };
 
-// Two layers, of which the second one takes what the first one gives.
+// Two layers, the second of which takes the result of the first. Refers to both, which must outlive
+// it.
 struct LinearPair {
   const PackedLinear& first;
-  Activation activation;  // between them
+  Activation activation;  // between the two
   const PackedLinear& second;
 };
 
-// What products need beside their operands, one per instance: room for x as its compute type wants
-// it, and scratch memory for each worker of the team. Not thread-safe, save for what writes a
-// PreparedOperand.
+// The memory that products need apart from their operands, one per instance: room for x in the
+// number format of the compute type, and scratch for each worker of the team. Not thread-safe,
+// except that several workers may write one PreparedOperand.
 class GemmWorkspace {
  public:
   explicit GemmWorkspace(int workers);
-  // Grows to what `linear`, or the pair, needs for batches of up to `rows` rows, so steady state
-  // allocates nothing.
+  // Grows to what `linear`, or `pair`, needs for batches of up to `rows` rows. Products that fit
+  // into what was reserved allocate nothing.
   void Reserve(const PackedLinear& linear, int64_t rows);
   void Reserve(const LinearPair& pair, int64_t rows);
-  // The same for a layer that takes what PrepareInner gives.
+  // Grows likewise, for a layer whose operand PrepareInner makes.
   void ReserveInner(const PackedLinear& linear, int64_t rows);
 
-  // Room for x [rows, in] as `linear` reads it, for whoever makes x to write row by row; behind it
-  // zeros up to PaddedRows(rows). It is good until the next Prepare, or the next product that is
-  // not given a good one. Of nothing for kF32.
+  // Returns room for x [rows, in] in the format that `linear` reads, with zeros after it up to
+  // PaddedRows(rows). The code that makes x writes it, row by row. It is valid until the next
+  // Prepare, or until a product is called without a valid operand. Empty for kF32, which reads x
+  // itself.
   PreparedOperand Prepare(const PackedLinear& linear, int64_t rows);
-  // The same beside it, for what lies between two layers: good until the next PrepareInner or
-  // ApplyLinearPair.
+  // Returns a second such room, for the rows between two layers. It is valid until the next
+  // PrepareInner or ApplyLinearPair.
   PreparedOperand PrepareInner(const PackedLinear& linear, int64_t rows);
 
-  // How products of at least that many rows are divided: each worker has a share of the rows, in
-  // all columns. Fewer rows, and by default all, are divided among the team panel by panel. No bit
-  // depends on it.
+  // From now on products of at least `rows` rows are divided by rows: each worker has a share of
+  // the rows, in all columns. Products of fewer rows, and by default all products, are divided
+  // among the team panel by panel. No bit of a result depends on this.
   void ShareRowsFrom(int64_t rows);
 
   GemmWorkspace(GemmWorkspace&&) noexcept;
   ~GemmWorkspace();
 
-  // Of x as the compute types want it. What the workers have does not grow with the rows.
+  // Bytes of the room for x. It leaves out the workers' scratch, which does not grow with the rows.
   int64_t operand_bytes() const;
 
   class Impl;
@@ -107,22 +112,25 @@ class GemmWorkspace {
   std::unique_ptr<Impl> impl_;
 };
 
-// y = activation(x W^T + b). x: [PaddedRows(T), in], y: [PaddedRows(T), out]; their rows are equal,
-// a multiple of kRowTile; y must not overlap x. x is rounded or quantised once, row by row, as the
-// compute type wants it, unless it comes with an operand that is good, of this workspace; a row of
-// int8 that is not finite gives NaN. The activation is applied block by block while the block is in
-// cache. `workspace` has had Reserve(linear, at least these rows) and at least team.size() workers.
+// Computes y = activation(x W^T + b). x: [PaddedRows(T), in], y: [PaddedRows(T), out]; both have
+// the same number of rows, a multiple of kRowTile, and y must not overlap x. x is rounded or
+// quantised once, row by row, as the compute type demands, unless it comes with a valid operand of
+// this workspace. In int8 a row that is not finite gives NaN. The activation is applied block by
+// block while a block is in cache. `workspace` must have at least team.size() workers, and Reserve
+// must have been called on it for `linear` and at least as many rows.
 void ApplyLinear(const ThreadTeam& team, const PackedLinear& linear, const LinearInput& x,
                  MatrixView<float> y, Activation activation, GemmWorkspace& workspace);
 
-// The same for some columns alone, to the bit, without activation. y has room for all of them: up
-// to kPanelWidth - 1 columns on either side may get their values too.
+// Computes some columns of y alone, with the bits that the whole layer gives, and without
+// activation. y has room for all columns of the layer: up to kPanelWidth - 1 columns on either side
+// may get their values too.
 void ApplyLinear(const ThreadTeam& team, const LinearColumns& columns, const LinearInput& x,
                  MatrixView<float> y, GemmWorkspace& workspace);
 
-// y = second(activation(first(x))): what two calls of ApplyLinear give, to the bit. Between the
-// layers lies `inner`, [rows, out of first]; but kBf16 and kBf16x3 round while a block is in cache,
-// and leave `inner` as it was. `workspace` has had Reserve(pair, at least these rows).
+// Computes y = second(activation(first(x))), with the bits that two calls of ApplyLinear give. The
+// rows between the layers go to `inner` [rows, outputs of first], except that kBf16 and kBf16x3
+// round them while a block is in cache, and leave `inner` as it was. Reserve must have been called
+// on `workspace` for `pair` and at least as many rows.
 void ApplyLinearPair(const ThreadTeam& team, const LinearPair& pair, const LinearInput& x,
                      MatrixView<float> inner, MatrixView<float> y, GemmWorkspace& workspace);
 

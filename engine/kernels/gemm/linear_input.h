@@ -1,5 +1,5 @@
-// What linear layers read: rows of float32 and, where it is ready, what their compute type makes of
-// them.
+// LinearInput: the input x of a linear layer, as rows of float32 and, if already made, as the
+// operand of its compute type.
 #pragma once
 
 #include <cstdint>
@@ -14,33 +14,36 @@ class OperandBuffer;
 struct Operand;
 struct OperandLayout;
 
-// The operand of a product, made by whoever makes x, each row while it is in cache: see
-// GemmWorkspace::Prepare. A view of the workspace's memory, copied freely. It is good until the
-// workspace makes another operand in its place; from then on products make their own of the rows.
+// The operand of a product: x, rounded or quantised as the compute type demands. The code that
+// makes x writes it, each row while it is in cache; see GemmWorkspace::Prepare. It is a view of the
+// workspace's memory and may be copied freely. It is valid until the workspace makes another
+// operand in the same memory; from then on products make the operand from the rows themselves.
 class PreparedOperand {
  public:
-  // Of nothing: there is nothing to write or to read.
+  // Makes an empty operand, with nothing to write or to read.
   PreparedOperand() = default;
-  // Of what `buffer` holds now.
+  // Refers to the operand that `buffer` holds now.
   explicit PreparedOperand(OperandBuffer& buffer);
 
-  // Rounds or quantises x, the columns of row `row` from `column` on: of int8 the whole row.
-  // `worker` is one of the workspace's; each may write rows, in any order, while the others do.
+  // Rounds or quantises x into row `row`, from column `column` on; for int8, x must be the whole
+  // row. `worker` is one of the workspace's; the workers may write different rows at the same time,
+  // in any order.
   void Write(int worker, int64_t row, absl::Span<const float> x, int64_t column = 0) const;
 
-  // That of the rows from `row` on.
+  // Returns the operand of the rows from `row` on.
   PreparedOperand From(int64_t row) const;
 
-  // For products that read this layout; nothing if this is of another, or good no more.
+  // Returns the operand for products that read `layout`, or nothing if it has another layout or is
+  // no longer valid.
   std::optional<Operand> Find(const OperandLayout& layout) const;
 
  private:
   OperandBuffer* buffer_ = nullptr;
-  int64_t number_ = 0;  // among all that the buffer has held
+  int64_t number_ = 0;  // counts the operands that the buffer has held, up to this one
   int64_t first_row_ = 0;
 };
 
-// Rows that somebody makes, and the operand that is made along with them.
+// Rows that a layer or norm makes, with the operand that it makes along with them. Owns neither.
 struct PreparedRows {
   PreparedRows(MatrixView<float> made,  // NOLINT(google-explicit-constructor)
                PreparedOperand along = {})
@@ -50,7 +53,7 @@ struct PreparedRows {
   PreparedOperand operand;
 };
 
-// x of a product.
+// The input x of a product, with its operand if that is ready. Owns neither.
 struct LinearInput {
   LinearInput(MatrixView<const float> x,  // NOLINT(google-explicit-constructor)
               PreparedOperand ready = {})

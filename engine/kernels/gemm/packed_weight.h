@@ -1,4 +1,5 @@
-// The weight of a linear layer, cut into panels that are laid out as the products read them.
+// PackedWeight: the weight of a linear layer, cut into panels of columns in the layout that the
+// matrix products read.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +18,10 @@
 
 namespace attendant {
 
+// Immutable and thread-safe once packed. It owns the memory that its panels point to.
 class PackedWeight {
  public:
-  // See PackedLinear::Pack. INTERNAL too if oneDNN throws.
+  // Packs a weight; see PackedLinear::Pack. INTERNAL too if oneDNN throws.
   static absl::StatusOr<std::unique_ptr<const PackedWeight>> Pack(MatrixView<const float> weight,
                                                                   absl::Span<const float> bias,
                                                                   const ComputeMode& mode);
@@ -30,15 +32,15 @@ class PackedWeight {
   ComputeMode mode;
   int64_t in = 0;
   int64_t out = 0;
-  int64_t k_block = 0;
-  GemmChoice choice;                   // whose products
+  int64_t k_block = 0;                 // columns of x that one product takes
+  GemmChoice choice;                   // oneDNN or the AMX GEMM
   std::vector<Panel> panels;           // all but the last have the same kernels
   AlignedBuffer<float> bias;           // [out]
-  AlignedBuffer<float> column_scales;  // [out], of int8
+  AlignedBuffer<float> column_scales;  // [out], for int8
 
  private:
   absl::StatusOr<const PanelKernels*> KernelsOf(int64_t columns, int64_t block) const;
-  // Chooses the K block, which all panels share, and whose products.
+  // Chooses the K block, which all panels share, and the implementation.
   absl::Status Choose();
   absl::Status FindKernels();
   void LayOut();

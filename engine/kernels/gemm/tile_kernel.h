@@ -1,4 +1,5 @@
-// One-thread matrix products of fixed sizes, and which of them agree bit by bit.
+// Kernels of one-thread matrix products on fixed numbers of rows (row tiles), and the check of
+// which of them agree bit by bit.
 #pragma once
 
 #include <compare>
@@ -14,31 +15,33 @@
 
 namespace attendant {
 
-// Of one product: a block of x and one of W, by their numbers. See PanelShape.
+// The operands of one product: a block of x and a block of W, by their numbers in PanelShape.
 struct Factors {
   int64_t x;
   int64_t weights;
 };
 
-// A panel of a linear layer: some neighbouring columns of y = x W^T + b. x comes in K blocks of
-// neighbouring columns, and each K block in its parts, high and low or just one: block
-// `parts` * k + p, a dense [rows, k_block], is part p of K block k. W too. y [rows, width] is
-// float32, or int32 for x of int8, and dense: oneDNN 2 has its fast kernel for no other.
+// The shape of a panel, which is some neighbouring columns of y = x W^T + b of a linear layer. x
+// comes in K blocks of neighbouring columns, and each K block in one part or in two, high and low:
+// block `parts` * k + p, a dense [rows, k_block], is part p of K block k. W is cut in this way too.
+// y [rows, width] is float32, or int32 if x is int8, and it is dense, because oneDNN 2 has its fast
+// kernel for no other layout.
 struct PanelShape {
   int64_t in;                                        // columns of x
   int64_t width;                                     // columns of the panel
   int64_t k_block;                                   // divides `in`
-  int64_t parts = 1;                                 // of x and W: 1 or 2
-  onednn::DataType element = onednn::DataType::f32;  // of x and W
+  int64_t parts = 1;                                 // parts of x and W: 1 or 2
+  onednn::DataType element = onednn::DataType::f32;  // the element type of x and W
   bool has_bias = true;
   bool uses_amx = false;  // the AMX GEMM in place of oneDNN's products; see amx_gemm.h
 
   AmxElement amx_element() const {
     return element == onednn::DataType::s8 ? AmxElement::kInt8 : AmxElement::kBf16;
   }
+  // Blocks of x, and of W.
   int64_t blocks() const { return in / k_block * parts; }
-  // Products that y is the sum of, in this order. Of two parts without that of the low ones, which
-  // is no larger than what rounding leaves out.
+  // y is the sum of these products, added in this order. With two parts, the product of the low
+  // parts is left out: it is no larger than what rounding leaves out.
   int64_t products() const { return in / k_block * (parts == 1 ? 1 : 3); }
   Factors product(int64_t index) const {
     if (parts == 1) return {index, index};
@@ -49,53 +52,56 @@ struct PanelShape {
   friend auto operator<=>(const PanelShape&, const PanelShape&) = default;
 };
 
-// One oneDNN product of some rows and one block.
+// One oneDNN product of some rows of x and one block.
 struct Product {
   dnnl::matmul primitive;
   dnnl::memory::desc x;
   dnnl::memory::desc y;
   dnnl::memory::desc scratchpad;
-  std::string implementation;  // by oneDNN's name, such as "brg:avx512_core_bf16"
+  std::string implementation;  // oneDNN's name of it, such as "brg:avx512_core_bf16"
 };
 
-// y[rows, width] = x[rows, in] W + b, one product of blocks after the other.
+// The kernel for row tiles of one size: y [rows, width] = x [rows, in] W + b, one product of blocks
+// after the other.
 struct TileKernel {
   int64_t rows;
-  // Only of oneDNN: the AMX GEMM needs nothing prepared.
+  // Both products are oneDNN's and stay empty for the AMX GEMM, which needs nothing prepared.
   Product first = {};  // y = x W + b
   Product next = {};   // y += x W; only if there is more than one product
 };
 
-// All that is held for a panel shape. Immutable; lives as long as the process.
+// The kernels of a panel shape. Immutable; they live as long as the process.
 struct PanelKernels {
   PanelShape shape;
-  dnnl::memory::desc weights;  // of one block: the layout that oneDNN's kernels of this shape read
-  int64_t weight_bytes;        // of one block as it is packed
-  // Descending by rows, at least one. A row's bits depend neither on the kernel that computed it
-  // nor on its place there.
+  dnnl::memory::desc weights;  // the layout in which oneDNN's kernels of this shape read a block
+  int64_t weight_bytes;        // bytes of one packed block
+  // At least one, in descending order of rows. A row's bits depend neither on the kernel that
+  // computed it nor on its position in the tile.
   std::vector<TileKernel> tiles;
-  bool all_agree;  // every size that was tried is there
+  bool all_agree;  // true if every size that was tried passed the check
 };
 
-// Makes and checks the kernels of a shape at the first call, and finds them at later ones. Those
-// of the AMX GEMM are clean by construction. Thread-safe. INTERNAL if oneDNN refuses.
+// Returns the kernels of a shape, which the first call makes and checks. The kernels of the AMX
+// GEMM need no check, since they agree by construction. Thread-safe. INTERNAL if oneDNN refuses.
 // FAILED_PRECONDITION if sums of int8 are not exact: kernels for CPUs without VNNI add pairs of
 // products in 16 bits.
 absl::StatusOr<const PanelKernels*> FindPanelKernels(const PanelShape& shape);
 
-// The first of `k_blocks` (at least one) that is clean, or else the first of all. Errors are those
-// of `is_clean`.
+// Returns the first of `k_blocks` (at least one) for which is_clean returns true, or else the first
+// of all. Errors are those of `is_clean`.
 absl::StatusOr<int64_t> ChooseKBlock(
     absl::Span<const int64_t> k_blocks,
     absl::FunctionRef<absl::StatusOr<bool>(int64_t k_block)> is_clean);
 
-// Exposed for its test: indices of the candidates to keep. results[i] are the rows that candidate i
-// (descending by size) computed from inputs whose row r is probe r % probes; each row has `width`
-// elements of four bytes.
+// The result of one row tile in the check: `results` are the rows that it computed, each of as many
+// elements of four bytes as the panel is wide, from an input whose row r is probe r modulo the
+// number of probes.
 struct TileCandidate {
   int64_t rows;
   std::vector<float> results;
 };
+// Returns the indices of the candidates to keep, which are in descending order of rows. Exposed for
+// its test.
 std::vector<size_t> AgreeingCandidates(const std::vector<TileCandidate>& candidates, int64_t probes,
                                        int64_t width);
 

@@ -424,7 +424,7 @@ TEST(DescriptionTest, RefusesASecondLinearLayerWithoutAFirst) {
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected a linear layer behind the pooling"));
 }
 
-TEST(DescriptionTest, RefusesFrontsThatDoNotFit) {
+TEST(DescriptionTest, RefusesPatchEmbeddingsThatDoNotFit) {
   ModelDescription model = SmallModel(1, 2, 8);
   for (const PatchEmbeddingShape& shape :
        {PatchEmbeddingShape{.has_distillation = true},
