@@ -116,22 +116,23 @@ class EncoderRun {
 
   // What the policy says, for SetRowPlan. kTimed runs layers of the model on this run's team, by
   // the clock `now`, see TimeRowPlans; it overwrites input(). It times nothing, and keeps to the
-  // team, with one thread and for layers that need a memory.
+  // team, with one thread and for layers that need cross_kv.
   RowPlan ChooseRowPlan(RowPolicy policy, absl::FunctionRef<absl::Time()> now);
 
   // [max_tokens, E]; where the hidden states of the next run go.
   MatrixView<float> input();
 
-  // The rows of memories, [max_tokens and up to 2 kRowTile more, Ek and Ev]: in the same buffer.
+  // The rows that cross_kv is made of, [max_tokens and up to 2 kRowTile more, Ek and Ev]: in the
+  // same buffer.
   MatrixView<float> key_input();
   MatrixView<float> value_input();
 
-  // Keys and values that a layer makes of rows of memory as they are, without a norm before. The
+  // Keys and values that a layer makes of these rows as they are, without a norm before. The
   // rows begin PaddedRows behind whatever else the inputs hold: a batch that will attend to them,
-  // other rows of memory. Valid until the same rows of the inputs are written, or Encode is called.
-  // INVALID_ARGUMENT: no such layer, or one that takes no memory (LayerShape::takes_memory).
+  // other such rows. Valid until the same rows of the inputs are written, or Encode is called.
+  // INVALID_ARGUMENT: no such layer, or one that takes none (LayerShape::takes_cross_kv).
   // RESOURCE_EXHAUSTED: rows beyond the inputs.
-  absl::StatusOr<AttentionMemory> ProjectMemory(int64_t layer, const MemoryRows& memory);
+  absl::StatusOr<CrossKv> ProjectCrossKv(int64_t layer, const CrossKvRows& rows);
 
   // Embeds ids into rows [first_row, first_row + ids.words.size()) of input(): word + position +
   // token type, norm, projection. The ids must be inside their tables (the caller checks) and the
@@ -156,11 +157,11 @@ class EncoderRun {
   //   context of a layer
   //               without output projection: [T, C]
   // In a pre-norm layer all three take norm(x) for what enters the attention, as the layer itself
-  // does. Only the batch's wanted rows are sure to hold anything. If the batch has memories, the
+  // does. Only the batch's wanted rows are sure to hold anything. If the batch has cross_kv, the
   // input makes the queries alone. Of `observer` only ProbabilitiesTarget and OnValues are called.
-  // INVALID_ARGUMENT: no such layer, kProjected without an output projection, a memory where none
-  // fits or none where the layer needs one, or cu_seqlens, bias or memory that are no packed batch.
-  // RESOURCE_EXHAUSTED: T > max_tokens.
+  // INVALID_ARGUMENT: no such layer, kProjected without an output projection, cross_kv where none
+  // fits or none where the layer needs one, or cu_seqlens, bias or cross_kv that are no packed
+  // batch. RESOURCE_EXHAUSTED: T > max_tokens.
   absl::StatusOr<MatrixView<const float>> Attend(int64_t layer, AttendStage stage,
                                                  const PackedBatch& batch, RunObserver& observer);
 
@@ -173,8 +174,8 @@ class EncoderRun {
   absl::StatusOr<MatrixView<const float>> Encode(int64_t first_layer, int64_t layers,
                                                  const PackedBatch& batch, RunObserver& observer);
 
-  // Query rows of the last run, times heads, that had no key left (see Attention).
-  int64_t keyless_rows() const;
+  // Fully masked query rows of the last run, times heads (see Attention).
+  int64_t fully_masked_rows() const;
 
   // What this run holds.
   int64_t bytes() const;

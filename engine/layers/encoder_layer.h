@@ -49,8 +49,8 @@ class EncoderLayer {
   // The one product that reads what enters the layer, or null: see RunState::Prepare.
   const PackedLinear* entry() const;
 
-  AttentionMemory ProjectMemory(const MemoryRows& memory, RunState& run) const {
-    return attention_.ProjectMemory(memory, run);
+  CrossKv ProjectCrossKv(const CrossKvRows& rows, RunState& run) const {
+    return attention_.ProjectCrossKv(rows, run);
   }
 
   // By that of a layer of `shape`, which has fewer heads, and no distances.

@@ -43,8 +43,8 @@ absl::Status CheckLayer(const ModelDescription& model, int64_t layer) {
       absl::StrCat("layer: expected 0 to ", model.layers - 1, ", got ", layer));
 }
 
-absl::Status CheckTakesMemory(const LayerShape& layer) {
-  if (layer.takes_memory()) return absl::OkStatus();
+absl::Status CheckTakesCrossKv(const LayerShape& layer) {
+  if (layer.takes_cross_kv()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "memory: expected attention without relative positions, window, bottleneck and places, got ",
       Name(layer.attention), " with positions \"", Name(layer.relative_positions.kind),
@@ -52,9 +52,9 @@ absl::Status CheckTakesMemory(const LayerShape& layer) {
 }
 
 // Whether the layer can attend to what the batch has for it.
-absl::Status CheckMemoryUse(const LayerShape& layer, bool has_memory) {
-  if (has_memory) return CheckTakesMemory(layer);
-  if (!layer.needs_memory()) return absl::OkStatus();
+absl::Status CheckCrossKvUse(const LayerShape& layer, bool has_cross_kv) {
+  if (has_cross_kv) return CheckTakesCrossKv(layer);
+  if (!layer.needs_cross_kv()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("memory: expected one, because keys and values are made of ", layer.key_inputs(),
                    " and ", layer.value_inputs(), " columns and queries of ", layer.hidden_size));
@@ -132,7 +132,7 @@ void EncoderRun::SetRowPlan(const RowPlan& plan) {
 RowPlan EncoderRun::ChooseRowPlan(RowPolicy policy, absl::FunctionRef<absl::Time()> now) {
   if (policy != RowPolicy::kTimed) return {.rows_from = policy == RowPolicy::kRows ? 1 : 0};
   const ModelDescription& model = impl_->model().description;
-  if (impl_->state.team.size() == 1 || model.layer.needs_memory()) return {};
+  if (impl_->state.team.size() == 1 || model.layer.needs_cross_kv()) return {};
   FillForTrials(input().Rows(0, std::min(impl_->state.max_tokens, kMostTrialTokens)));
   // A layer after the other, for in service the weights of one have left the caches when it comes
   // again.
@@ -142,7 +142,7 @@ RowPlan EncoderRun::ChooseRowPlan(RowPolicy policy, absl::FunctionRef<absl::Time
   return TimeRowPlans(
       impl_->state.max_tokens,
       [&](int64_t tokens, bool by_rows) {
-        CutForTrials(tokens, model.layer.mixed_places, cu_seqlens);
+        CutForTrials(tokens, model.layer.mixed_positions, cu_seqlens);
         SetRowPlan({.rows_from = by_rows ? 1 : 0});
         const auto result =
             Encode(layer++ % model.layers, 1, {.cu_seqlens = cu_seqlens, .bias = {}}, nobody);
@@ -188,23 +188,23 @@ MatrixView<float> EncoderRun::value_input() {
                                                    impl_->model().description.layer.value_inputs());
 }
 
-absl::StatusOr<AttentionMemory> EncoderRun::ProjectMemory(int64_t layer, const MemoryRows& memory) {
+absl::StatusOr<CrossKv> EncoderRun::ProjectCrossKv(int64_t layer, const CrossKvRows& rows) {
   const ModelDescription& model = impl_->model().description;
   absl::Status status = CheckLayer(model, layer);
-  if (status.ok()) status = CheckTakesMemory(model.layer_shape(model.weight_set(layer)));
+  if (status.ok()) status = CheckTakesCrossKv(model.layer_shape(model.weight_set(layer)));
   if (!status.ok()) return status;
   const int64_t room = impl_->state.activations.inputs().rows;
-  bool fits = memory.rows >= 0 && memory.rows <= impl_->state.max_tokens;
-  for (const int64_t first : {memory.first_key, memory.first_value}) {
-    fits = fits && first >= 0 && first <= room - PaddedRows(memory.rows);
+  bool fits = rows.rows >= 0 && rows.rows <= impl_->state.max_tokens;
+  for (const int64_t first : {rows.first_key, rows.first_value}) {
+    fits = fits && first >= 0 && first <= room - PaddedRows(rows.rows);
   }
   if (!fits) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "memory: expected at most ", impl_->state.max_tokens, " rows within ", room, ", got ",
-        memory.rows, " from ", memory.first_key, " and ", memory.first_value));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("memory: expected at most ", impl_->state.max_tokens, " rows within ", room,
+                     ", got ", rows.rows, " from ", rows.first_key, " and ", rows.first_value));
   }
-  impl_->state.keyless_rows = 0;
-  return impl_->model().layer(layer).ProjectMemory(memory, impl_->state);
+  impl_->state.fully_masked_rows = 0;
+  return impl_->model().layer(layer).ProjectCrossKv(rows, impl_->state);
 }
 
 absl::StatusOr<MatrixView<const float>> EncoderRun::Attend(int64_t layer, AttendStage stage,
@@ -214,8 +214,8 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Attend(int64_t layer, Attend
   RunState& state = impl_->state;
   absl::Status status = CheckLayer(model.description, layer);
   if (status.ok()) {
-    status = CheckMemoryUse(model.description.layer_shape(model.description.weight_set(layer)),
-                            !batch.memory.empty());
+    status = CheckCrossKvUse(model.description.layer_shape(model.description.weight_set(layer)),
+                             !batch.cross_kv.empty());
   }
   if (!status.ok()) return status;
   if (stage == AttendStage::kProjected && !model.description.layer.has_output_projection) {
@@ -240,8 +240,8 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, 
   RunState& state = impl_->state;
   absl::Status status = CheckSpan(model.description, first_layer, layers);
   status.Update(CheckChain(model.description.layer, layers));
-  status.Update(CheckMemoryUse(model.description.layer, false));
-  if (!batch.memory.empty()) {
+  status.Update(CheckCrossKvUse(model.description.layer, false));
+  if (!batch.cross_kv.empty()) {
     status.Update(absl::InvalidArgumentError(
         "memory: expected none, because whole layers attend to their own sequence, got one"));
   }
@@ -277,7 +277,7 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, 
   return result;
 }
 
-int64_t EncoderRun::keyless_rows() const { return impl_->state.keyless_rows; }
+int64_t EncoderRun::fully_masked_rows() const { return impl_->state.fully_masked_rows; }
 int64_t EncoderRun::bytes() const { return impl_->state.bytes(); }
 
 }  // namespace attendant

@@ -52,7 +52,7 @@ absl::Status MultiHeadAttention::LoadKind(const std::string& prefix, WeightLoade
     return read("score", shape_.heads * shape_.key_width, score_weights_);
   }
   if (shape_.attention != AttentionKind::kLinformer) return absl::OkStatus();
-  const int64_t elements = shape_.mixed_keys * shape_.mixed_places;
+  const int64_t elements = shape_.mixed_keys * shape_.mixed_positions;
   absl::Status status = read("key_mixing", elements, key_mixing_);
   if (status.ok()) status = read("value_mixing", elements, value_mixing_);
   return status;
@@ -80,7 +80,7 @@ absl::Status MultiHeadAttention::LoadInputs(const std::string& prefix, WeightLoa
     do {
       parts.push_back({prefix + projections[end].name, projections[end].out});
       out += projections[end++].out;
-    } while (!shape_.needs_memory() && end < projections.size() &&
+    } while (!shape_.needs_cross_kv() && end < projections.size() &&
              projections[end].in == projections[begin].in);
     absl::StatusOr<PackedLinear> linear = loader.ReadFusedLinear(parts, projections[begin].in);
     if (!linear.ok()) return linear.status();
@@ -112,15 +112,16 @@ MatrixView<float> MultiHeadAttention::Context(const LinearInput& x, MatrixView<c
       .distances = run.distances(),
       .relative = run.WithDistanceRows(positions_.view()),
       .score_weights = score_weights_.data(),
-      .key_mixing = {key_mixing_.data(), shape_.mixed_keys, shape_.mixed_places,
-                     shape_.mixed_places},
-      .value_mixing = {value_mixing_.data(), shape_.mixed_keys, shape_.mixed_places,
-                       shape_.mixed_places}};
-  if (run.WantsProbabilities() && !run.has_memory) run.observer->OnValues(run.layer, input.values);
+      .key_mixing = {key_mixing_.data(), shape_.mixed_keys, shape_.mixed_positions,
+                     shape_.mixed_positions},
+      .value_mixing = {value_mixing_.data(), shape_.mixed_keys, shape_.mixed_positions,
+                       shape_.mixed_positions}};
+  if (run.WantsProbabilities() && !run.has_cross_kv)
+    run.observer->OnValues(run.layer, input.values);
   const MatrixView<float> context = run.Narrow(run.activations.context(), shape_.context_width());
   ZeroRows(context.Rows(run.tokens, context.rows - run.tokens));
-  run.keyless_rows += Attention(run.team, AttentionShapeOf(shape_, run.mode), input, run.sequences,
-                                run.Kept(context), run.attention);
+  run.fully_masked_rows += Attention(run.team, AttentionShapeOf(shape_, run.mode), input,
+                                     run.sequences, run.Kept(context), run.attention);
   return context;
 }
 
@@ -134,10 +135,10 @@ MatrixView<const float> MultiHeadAttention::ProjectInput(const LinearInput& x,
   const int64_t inside = shape_.values_from_outside ? shape_.value_column() : qkv.cols;
   const bool narrow = CanNarrowQueries(x.rows, run);
   if (narrow) ProjectWantedQueries(x.rows, qkv, run);
-  ProjectColumns(narrow ? keys : 0, run.has_memory ? keys : inside, x, qkv, run);
+  ProjectColumns(narrow ? keys : 0, run.has_cross_kv ? keys : inside, x, qkv, run);
   ProjectColumns(inside, qkv.cols, outside, qkv, run);
   if (query_norm_) Normalize(*query_norm_, kept.Columns(0, keys), run);
-  if (run.has_memory) return kept;
+  if (run.has_cross_kv) return kept;
   if (key_norm_) Normalize(*key_norm_, kept.Columns(shape_.key_column(), keys), run);
   if (const RelativePositionShape& relative = shape_.relative_positions;
       relative.kind == RelativePositions::kRotary) {
@@ -180,21 +181,21 @@ void MultiHeadAttention::ProjectColumns(int64_t begin, int64_t end, const Linear
   }
 }
 
-AttentionMemory MultiHeadAttention::ProjectMemory(const MemoryRows& memory, RunState& run) const {
+CrossKv MultiHeadAttention::ProjectCrossKv(const CrossKvRows& rows, RunState& run) const {
   const int64_t key = shape_.key_column(), keys_end = key + shape_.heads * shape_.key_width;
   const int64_t value = shape_.value_column(), values_end = value + shape_.context_width();
   const auto project = [&](int64_t first_row, int64_t begin, int64_t end) {
-    const MatrixView<float> x = run.MemoryInput(first_row, memory.rows);
-    if (inputs_.empty()) return x.Rows(0, memory.rows);
+    const MatrixView<float> x = run.CrossKvInput(first_row, rows.rows);
+    if (inputs_.empty()) return x.Rows(0, rows.rows);
     const MatrixView<float> y = run.activations.qkv().Rows(first_row, x.rows);
     ProjectColumns(begin, end, x, y, run);
-    return y.Rows(0, memory.rows);
+    return y.Rows(0, rows.rows);
   };
-  const bool same_rows = memory.first_key == memory.first_value;
+  const bool same_rows = rows.first_key == rows.first_value;
   const MatrixView<float> of_keys =
-      project(memory.first_key, key, same_rows ? std::max(keys_end, values_end) : keys_end);
+      project(rows.first_key, key, same_rows ? std::max(keys_end, values_end) : keys_end);
   const MatrixView<float> of_values =
-      same_rows ? of_keys : project(memory.first_value, value, values_end);
+      same_rows ? of_keys : project(rows.first_value, value, values_end);
   const MatrixView<float> keys = of_keys.Columns(key, keys_end - key);
   if (key_norm_) Normalize(*key_norm_, keys, run);
   return {keys, of_values.Columns(value, values_end - value)};

@@ -1,4 +1,4 @@
-// Multi-head attention, of a sequence to itself or to a memory: Vaswani et al. 2017, section 3.2.2.
+// Multi-head self-attention and cross-attention: Vaswani et al. 2017, section 3.2.2.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ class MultiHeadAttention {
     return inputs_.size() == 1 ? &inputs_.front().linear : nullptr;
   }
 
-  // Keys and values of rows of memory, in the buffers that they are projected from and to.
-  AttentionMemory ProjectMemory(const MemoryRows& memory, RunState& run) const;
+  // Keys and values of cross-attention, in the buffers that they are projected from and to.
+  CrossKv ProjectCrossKv(const CrossKvRows& rows, RunState& run) const;
 
   // Context Wo^T + bo: [PaddedRows(T), output width] in the branch buffer. Without an output
   // projection this is the context itself.
@@ -70,7 +70,7 @@ class MultiHeadAttention {
   absl::Status LoadOutput(const LinearPart& part, WeightLoader& loader);
 
   // Queries of the kept rows, or of those that are wanted, and keys and values of all unless they
-  // attend to a memory, with positions in them.
+  // attend to cross_kv, with positions in them.
   MatrixView<const float> ProjectInput(const LinearInput& x, MatrixView<const float> outside,
                                        RunState& run) const;
 
@@ -92,7 +92,7 @@ class MultiHeadAttention {
   std::optional<NormParameters> key_norm_;    // [H Dk]
   PositionProjections positions_;
   SharedBuffer<float> score_weights_;  // [H Dk], or of size 0
-  SharedBuffer<float> key_mixing_;     // [k, places], or of size 0
+  SharedBuffer<float> key_mixing_;     // [k, positions], or of size 0
   SharedBuffer<float> value_mixing_;   // the same
 };
 

@@ -98,9 +98,9 @@ absl::Status CheckSharing(const LayerShape& layer) {
   return absl::OkStatus();
 }
 
-absl::Status CheckMemoryInputs(const LayerShape& layer) {
-  if (!layer.needs_memory() || (layer.takes_memory() && layer.has_input_projection &&
-                                !layer.keys_are_queries && !layer.values_are_keys)) {
+absl::Status CheckCrossKvInputs(const LayerShape& layer) {
+  if (!layer.needs_cross_kv() || (layer.takes_cross_kv() && layer.has_input_projection &&
+                                  !layer.keys_are_queries && !layer.values_are_keys)) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
@@ -219,12 +219,12 @@ absl::Status CheckEmbeddings(const ModelDescription& model) {
 absl::Status CheckKind(const LayerShape& layer) {
   const RelativePositions positions = layer.relative_positions.kind;
   const bool is_mixed = layer.attention == AttentionKind::kLinformer;
-  if (is_mixed ? layer.mixed_keys < 1 || layer.mixed_places < 1
-               : layer.mixed_keys != 0 || layer.mixed_places != 0) {
+  if (is_mixed ? layer.mixed_keys < 1 || layer.mixed_positions < 1
+               : layer.mixed_keys != 0 || layer.mixed_positions != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "model description: expected keys to be mixed from places into rows in linformer attention "
         "alone, got ",
-        layer.mixed_places, " into ", layer.mixed_keys, " in ", Name(layer.attention)));
+        layer.mixed_positions, " into ", layer.mixed_keys, " in ", Name(layer.attention)));
   }
   const bool has_scores_of_its_own = layer.attention != AttentionKind::kSoftmax;
   const bool adds = positions == RelativePositions::kBuckets ||
@@ -360,7 +360,7 @@ absl::Status CheckDescription(const ModelDescription& model) {
   if (valid.ok()) valid = CheckAttentionWidth(model);
   if (!valid.ok()) return valid;
   valid.Update(CheckSharing(model.layer));
-  valid.Update(CheckMemoryInputs(model.layer));
+  valid.Update(CheckCrossKvInputs(model.layer));
   return valid;
 }
 

@@ -56,7 +56,7 @@ void AddPositions(const LayerShape& layer, Footprint& sum) {
 // Everything that MultiHeadAttention::Load reads.
 void AddAttention(const LayerShape& layer, Footprint& sum) {
   const CheckedSize hidden = layer.inner_width(), heads = layer.heads;
-  if (layer.needs_memory() || layer.values_from_outside) {
+  if (layer.needs_cross_kv() || layer.values_from_outside) {
     sum.AddLinear(heads * layer.key_width, hidden);
     sum.AddLinear(heads * layer.key_width, layer.key_inputs());
     sum.AddLinear(heads * layer.value_width, layer.value_inputs());
@@ -70,7 +70,7 @@ void AddAttention(const LayerShape& layer, Footprint& sum) {
     sum.AddFloats(Norm(heads * layer.key_width) + Norm(heads * layer.key_width));
   }
   if (layer.attention == AttentionKind::kAdditive) sum.AddFloats(heads * layer.key_width);
-  for (int i = 0; i < 2; ++i) sum.AddTable(layer.mixed_keys, layer.mixed_places);
+  for (int i = 0; i < 2; ++i) sum.AddTable(layer.mixed_keys, layer.mixed_positions);
   AddPositions(layer, sum);
 }
 

@@ -79,8 +79,8 @@ struct LayerShape {
   int64_t value_width = 0;                 // Dv, of one head
   int64_t feed_forward_width = 0;          // F; 0: no feed-forward block
   AttentionKind attention = AttentionKind::kSoftmax;
-  int64_t mixed_keys = 0;    // of kLinformer: rows that keys and values are mixed into
-  int64_t mixed_places = 0;  // and the longest sequence
+  int64_t mixed_keys = 0;       // of kLinformer: rows that keys and values are mixed into
+  int64_t mixed_positions = 0;  // of kLinformer: positions that are mixed: the longest sequence
   float score_scale = 0;
   NormPlacement norm_placement = NormPlacement::kPost;
   NormKind norm_kind = NormKind::kLayer;
@@ -98,7 +98,7 @@ struct LayerShape {
   bool has_second_attention_norm = false;  // post-norm: x and the norm of x + attention are added
                                            // and normed again
   RelativePositionShape relative_positions = {};
-  int64_t window = 0;             // keys further from the query than this are not seen; 0: all are
+  int64_t window = 0;             // keys further from the query than this are masked; 0: none is
   AttentionPattern pattern = {};  // what a window counts in, and who is beyond it
   // Of the rows that keys, and values, are made of, which then are never the queries' own; 0: E.
   int64_t key_input_width = 0;
@@ -122,13 +122,13 @@ struct LayerShape {
   int64_t widest_input() const {
     return std::max({hidden_size, key_input_width, value_input_width});
   }
-  // Relative positions and windows are of tokens in one sequence.
-  bool takes_memory() const {
+  // Whether cross-attention is possible: relative positions and windows are of one sequence.
+  bool takes_cross_kv() const {
     return relative_positions.kind == RelativePositions::kNone && window == 0 && bottleneck == 0 &&
            attention != AttentionKind::kCausalLinear && attention != AttentionKind::kLinformer;
   }
-  // Its own sequence does not fit as one.
-  bool needs_memory() const {
+  // Whether only cross-attention is: keys and values are made of rows of other widths.
+  bool needs_cross_kv() const {
     return (key_input_width > 0 && key_input_width != hidden_size) ||
            (value_input_width > 0 && value_input_width != hidden_size);
   }

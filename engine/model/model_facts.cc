@@ -83,7 +83,7 @@ WeightForm FormOf(const NameParts& name, const WeightSpec& weight) {
 
 std::string LinearOf(const NameParts& name, const LayerShape& layer) {
   for (const Rule& rule : kRules) {
-    const bool stands_alone = layer.needs_memory() && absl::string_view(rule.linear) == "qkv";
+    const bool stands_alone = layer.needs_cross_kv() && absl::string_view(rule.linear) == "qkv";
     if (rule.name == name.stem && !stands_alone) return absl::StrCat(name.prefix, rule.linear);
   }
   return absl::StrCat(name.prefix, name.stem);
@@ -219,7 +219,7 @@ std::vector<StageCost> ListStageCosts(const ModelDescription& description) {
     }
     const std::string stage = StageOf(use.linear);
     costs.Of(stage).per_token += 2 * times * Elements(use.weight);
-    const char* inputs = layer.needs_memory() ? "attention.value" : "attention.qkv";
+    const char* inputs = layer.needs_cross_kv() ? "attention.value" : "attention.qkv";
     if (stage == inputs && use.first_row == 0) add_attention(index, times);
   }
   return costs.Take();

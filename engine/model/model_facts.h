@@ -38,7 +38,7 @@ struct WeightUse {
 struct StageCost {
   std::string stage;  // "attention.qkv", "attention.scores", "feed_forward.in", …
   // Times T; in windows at most. Of attention.key and attention.value, which a layer has that
-  // needs a memory, times the rows of that.
+  // needs cross_kv, times the rows of that.
   int64_t per_token = 0;
   int64_t per_pair = 0;  // times the pairs of a query and a key: of len^2 in self-attention
   // Times the sequences that are pooled, or reach over all listed pairs of blocks.

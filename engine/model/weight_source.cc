@@ -121,8 +121,8 @@ void AddLayer(const LayerShape& shape, int64_t index, Weights& weights) {
     weights.push_back({prefix + "score", {shape.heads * shape.key_width}});
   }
   if (shape.attention == AttentionKind::kLinformer) {
-    weights.push_back({prefix + "key_mixing", {shape.mixed_keys, shape.mixed_places}});
-    weights.push_back({prefix + "value_mixing", {shape.mixed_keys, shape.mixed_places}});
+    weights.push_back({prefix + "key_mixing", {shape.mixed_keys, shape.mixed_positions}});
+    weights.push_back({prefix + "value_mixing", {shape.mixed_keys, shape.mixed_positions}});
   }
   AddPositionProjections(prefix, shape, weights);
   if (has_norms && shape.has_attention_norm)

@@ -29,7 +29,7 @@ namespace attendant {
 // outside; of feed-forward blocks before the last
 // "before.<i>.feed_forward_in" and so on; position_key position_query [H Dk, E] of disentangled
 // attention, ".weight" and ".bias"; score [H Dk] of additive attention;
-// key_mixing value_mixing [k, places] of a Linformer; convolution.weight [E, E / groups, taps],
+// key_mixing value_mixing [k, positions] of a Linformer; convolution.weight [E, E / groups, taps],
 // convolution.bias and convolution_norm [E]. Once: "embeddings.word" [V, W],
 // "embeddings.position" [P, W], "embeddings.token_type" [Y, W], "embeddings.norm.{weight,bias}"
 // [W], "embeddings.projection.{weight,bias}" [E, W], "front.projection.{weight,bias}" [E,

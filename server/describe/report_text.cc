@@ -27,7 +27,7 @@ std::string InMebibytes(int64_t bytes) {
 
 void AddLayer(const LayerShape& layer, Lines& lines) {
   Add("hidden size", absl::StrCat(layer.hidden_size), lines);
-  if (layer.needs_memory()) {
+  if (layer.needs_cross_kv()) {
     Add("memory",
         absl::StrCat("needed: keys are made of ", layer.key_inputs(), " columns, values of ",
                      layer.value_inputs()),

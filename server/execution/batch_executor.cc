@@ -68,7 +68,7 @@ BatchExecutor::Jobs BatchExecutor::Gather(std::vector<BatchJob>& batch, EncoderR
   return jobs;
 }
 
-MemoryRows BatchExecutor::PlaceMemories(const std::vector<BatchJob>& batch) {
+CrossKvRows BatchExecutor::PlaceMemories(const std::vector<BatchJob>& batch) {
   int64_t hidden_states = 0, keys = 0;
   bool has_values = false;
   for (const BatchJob& job : batch) {
@@ -85,8 +85,8 @@ MemoryRows BatchExecutor::PlaceMemories(const std::vector<BatchJob>& batch) {
 absl::Status BatchExecutor::ProjectMemories(const Jobs& jobs, EncoderRun& run) {
   memory_.clear();
   if (!jobs.front()->request().attends_memory()) return absl::OkStatus();
-  const absl::StatusOr<AttentionMemory> projected =
-      run.ProjectMemory(jobs.front()->request().first_layer, memory_rows_);
+  const absl::StatusOr<CrossKv> projected =
+      run.ProjectCrossKv(jobs.front()->request().first_layer, memory_rows_);
   if (!projected.ok()) return projected.status();
   for (BatchJob* job : jobs) {
     if (job->request().registration) job->KeepMemory(*projected);
@@ -138,7 +138,7 @@ absl::StatusOr<MatrixView<const float>> BatchExecutor::RunEngine(const Jobs& job
                              .bias = bias_,
                              .positions = positions_,
                              .wanted_rows = wanted_rows_,
-                             .memory = memory_,
+                             .cross_kv = memory_,
                              .head_gates = head_gates_,
                              .states = states_};
   const auto attend = [&](AttendStage stage) {
@@ -188,7 +188,7 @@ void BatchExecutor::Answer(const Jobs& jobs, MatrixView<const float> result, con
        .requests = timings.requests,
        .copy = timings.copy,
        .compute = timings.compute,
-       .keyless_rows = run.keyless_rows(),
+       .fully_masked_rows = run.fully_masked_rows(),
        .nonfinite_requests = std::count_if(jobs.begin(), jobs.end(),
                                            [](const BatchJob* job) { return job->nonfinite(); })});
   for (BatchJob* job : jobs) job->Finish(timings, context_.memories);

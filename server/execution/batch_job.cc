@@ -35,7 +35,7 @@ absl::Status RefuseNonfinite(const char* field, const CheckedTensor& tensor, int
 
 }  // namespace
 
-absl::Status BatchJob::Gather(EncoderRun& run, int64_t first_row, const MemoryRows& memory,
+absl::Status BatchJob::Gather(EncoderRun& run, int64_t first_row, const CrossKvRows& memory,
                               bool reject_nonfinite) {
   first_row_ = first_row;
   const ComputeRequest& compute = request();
@@ -71,7 +71,7 @@ absl::Status BatchJob::Gather(EncoderRun& run, int64_t first_row, const MemoryRo
   return status;
 }
 
-absl::Status BatchJob::GatherMemory(EncoderRun& run, const MemoryRows& memory,
+absl::Status BatchJob::GatherMemory(EncoderRun& run, const CrossKvRows& memory,
                                     bool reject_nonfinite) {
   const MemoryInput& input = *request().memory;
   const int64_t count = input.layout.tokens();
@@ -85,19 +85,19 @@ absl::Status BatchJob::GatherMemory(EncoderRun& run, const MemoryRows& memory,
                     reject_nonfinite);
 }
 
-AttentionMemory BatchJob::MemoryOf(const AttentionMemory& projected, int64_t sequence) const {
+CrossKv BatchJob::MemoryOf(const CrossKv& projected, int64_t sequence) const {
   const RegisteredMemory* registered = request().registered.get();
   const TokenLayout& layout = request().key_layout();
   const int64_t own = request().key_sequence(sequence), count = layout.length(own);
   const int64_t first = layout.cu_seqlens[own] + (registered ? 0 : first_memory_row_);
-  AttentionMemory memory;
+  CrossKv memory;
   memory.keys = (registered ? registered->keys() : projected.keys).Rows(first, count);
   memory.values = (registered ? registered->values() : projected.values).Rows(first, count);
   if (!layout.leading) memory.positions = layout.positions_of(own);
   return memory;
 }
 
-void BatchJob::KeepMemory(const AttentionMemory& projected) {
+void BatchJob::KeepMemory(const CrossKv& projected) {
   RegisteredMemory& kept = *request().registration->memory;
   const auto copy = [&](MatrixView<const float> from, MatrixView<float> to) {
     for (int64_t r = 0; r < to.rows; ++r) {

@@ -29,7 +29,7 @@ class BatchJob {
   // Copies the kept rows to rows [first_row, …) of the run's input, those of the memory to where
   // `memory` ends so far, and the bias. INVALID_ARGUMENT names the first value that is refused;
   // only with `reject_nonfinite` are hidden states looked at in this way.
-  absl::Status Gather(EncoderRun& run, int64_t first_row, const MemoryRows& memory,
+  absl::Status Gather(EncoderRun& run, int64_t first_row, const CrossKvRows& memory,
                       bool reject_nonfinite);
 
   bool nonfinite() const { return nonfinite_; }
@@ -42,9 +42,9 @@ class BatchJob {
   }
 
   // What a sequence of this job attends to, where `projected` is that of all rows of memory.
-  AttentionMemory MemoryOf(const AttentionMemory& projected, int64_t sequence) const;
+  CrossKv MemoryOf(const CrossKv& projected, int64_t sequence) const;
   // Of PutMemory: copies its rows of memory.
-  void KeepMemory(const AttentionMemory& projected);
+  void KeepMemory(const CrossKv& projected);
 
   // Where the engine shall put the probabilities of this layer and sequence (of this job), or null.
   float* ProbabilitiesTarget(int64_t layer, int64_t sequence);
@@ -74,7 +74,7 @@ class BatchJob {
   };
 
   absl::Status GatherRows(const NamedRows& from, MatrixView<float> rows, bool reject_nonfinite);
-  absl::Status GatherMemory(EncoderRun& run, const MemoryRows& memory, bool reject_nonfinite);
+  absl::Status GatherMemory(EncoderRun& run, const CrossKvRows& memory, bool reject_nonfinite);
   void AddFronts(MatrixView<float> rows, EncoderRun& run);
   std::optional<AnswerTensor> MakeTensor(std::vector<int64_t> shape);
   std::optional<AnswerTensor> MakeTensor(std::vector<int64_t> shape, DataType dtype);

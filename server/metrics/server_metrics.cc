@@ -50,7 +50,7 @@ class ServerMetrics::Impl {
   struct ModelSeries {
     Counter& tokens;
     Counter& padding_avoided;
-    Counter& keyless_rows;
+    Counter& fully_masked_rows;
     Counter& nonfinite_requests;
     Histogram& queue_seconds;
     Histogram& copy_seconds;
@@ -63,7 +63,7 @@ class ServerMetrics::Impl {
     const prometheus::Labels labels = {{"model", model}};
     return {tokens_.Add(labels),
             padding_avoided_.Add(labels),
-            keyless_rows_.Add(labels),
+            fully_masked_rows_.Add(labels),
             nonfinite_requests_.Add(labels),
             queue_seconds_.Add(labels, SecondsBuckets()),
             copy_seconds_.Add(labels, SecondsBuckets()),
@@ -122,7 +122,7 @@ class ServerMetrics::Impl {
   Family<Counter>& padding_avoided_ =
       MakeCounters("attendant_padding_tokens_avoided_total",
                    "Padded tokens of answered requests, never computed.");
-  Family<Counter>& keyless_rows_ =
+  Family<Counter>& fully_masked_rows_ =
       MakeCounters("attendant_keyless_rows_total",
                    "Query rows, times heads, that had no key left: their context is zero.");
   Family<Counter>& nonfinite_requests_ = MakeCounters(
@@ -181,7 +181,7 @@ void ServerMetrics::RecordBatch(const BatchRecord& record) {
   series.compute_seconds.Observe(absl::ToDoubleSeconds(record.compute));
   series.batch_tokens.Observe(static_cast<double>(record.tokens));
   series.batch_requests.Observe(static_cast<double>(record.requests));
-  series.keyless_rows.Increment(static_cast<double>(record.keyless_rows));
+  series.fully_masked_rows.Increment(static_cast<double>(record.fully_masked_rows));
   series.nonfinite_requests.Increment(static_cast<double>(record.nonfinite_requests));
 }
 

@@ -28,7 +28,7 @@ struct BatchRecord {
   int64_t requests = 0;
   absl::Duration copy;
   absl::Duration compute;
-  int64_t keyless_rows = 0;
+  int64_t fully_masked_rows = 0;
   int64_t nonfinite_requests = 0;
 };
 

@@ -71,7 +71,7 @@ absl::StatusOr<MemoryInput> CheckMemory(const v1::Memory& memory, const RequestP
 }
 
 absl::Status CheckTakesMemory(const LayerShape& layer) {
-  if (layer.takes_memory()) return absl::OkStatus();
+  if (layer.takes_cross_kv()) return absl::OkStatus();
   if (layer.relative_positions.kind != RelativePositions::kNone) {
     return Refusal(
         "memory",
@@ -94,7 +94,7 @@ absl::Status CheckTakesMemory(const LayerShape& layer) {
 }
 
 absl::Status CheckNeedsNoMemory(const LayerShape& layer) {
-  if (!layer.needs_memory()) return absl::OkStatus();
+  if (!layer.needs_cross_kv()) return absl::OkStatus();
   return Refusal("memory",
                  absl::StrCat("one, with Attend, as queries are made of ", layer.hidden_size,
                               " columns, keys of ", layer.key_inputs(), " and values of ",

@@ -36,7 +36,7 @@ namespace {
 
 // Attention that mixes the keys of so many places has none for others.
 absl::Status CheckPlaces(const ComputeRequest& compute) {
-  const int64_t places = compute.description().layer.mixed_places;
+  const int64_t places = compute.description().layer.mixed_positions;
   for (int64_t b = 0; places > 0 && b < compute.layout.sequences; ++b) {
     const absl::Span<const int32_t> positions = compute.layout.positions_of(b);
     if (positions.empty()) continue;

@@ -298,13 +298,13 @@ Vector Attend(const LayerShape& shape, const Distances& distances, const Positio
   const int64_t value_stride = shape.heads * shape.value_width;
   const int64_t length = static_cast<int64_t>(queries.size()) / key_stride;
   Vector context(length * value_stride, 0.0);
-  const int64_t seen = static_cast<int64_t>(keys.size()) / key_stride;
+  const int64_t key_count = static_cast<int64_t>(keys.size()) / key_stride;
   const bool are_tokens = shape.attention != AttentionKind::kLinformer;
-  Vector scores(seen);
+  Vector scores(key_count);
   for (int64_t h = 0; h < shape.heads; ++h) {
     for (int64_t s = 0; s < length; ++s) {
       const double* query = &queries[s * key_stride + h * shape.key_width];
-      for (int64_t t = 0; t < seen; ++t) {
+      for (int64_t t = 0; t < key_count; ++t) {
         const double* key = &keys[t * key_stride + h * shape.key_width];
         scores[t] = 0;
         for (int64_t j = 0; j < shape.key_width; ++j) {
@@ -316,8 +316,8 @@ Vector Attend(const LayerShape& shape, const Distances& distances, const Positio
         scores[t] *= shape.score_scale;
         if (!are_tokens) continue;
         scores[t] += distances.Of(h, positions[s], positions[t]);
-        scores[t] += Sight(shape.window, shape.pattern, positions.back() - positions[0] + 1,
-                           positions[s] - positions[0], positions[t] - positions[0]);
+        scores[t] += WindowMask(shape.window, shape.pattern, positions.back() - positions[0] + 1,
+                                positions[s] - positions[0], positions[t] - positions[0]);
       }
       if (IsLinear(shape.attention)) {
         if (shape.attention == AttentionKind::kCausalLinear)
@@ -327,7 +327,7 @@ Vector Attend(const LayerShape& shape, const Distances& distances, const Positio
       }
       if (rounds) scores = RoundToBf16(std::move(scores));
       double* mixed = &context[s * value_stride + h * shape.value_width];
-      for (int64_t t = 0; t < seen; ++t) {
+      for (int64_t t = 0; t < key_count; ++t) {
         const double* value = &values[t * value_stride + h * shape.value_width];
         for (int64_t j = 0; j < shape.value_width; ++j) mixed[j] += scores[t] * value[j];
       }
@@ -359,7 +359,7 @@ class Layer {
       score_weights_ = weights.Read(prefix + "score", shape.heads * shape.key_width);
     }
     if (shape.attention == AttentionKind::kLinformer) {
-      const int64_t elements = shape.mixed_keys * shape.mixed_places;
+      const int64_t elements = shape.mixed_keys * shape.mixed_positions;
       key_mixing_ = weights.Read(prefix + "key_mixing", elements);
       value_mixing_ = weights.Read(prefix + "value_mixing", elements);
     }
@@ -458,7 +458,7 @@ class Layer {
     Vector mixed(shape_.mixed_keys * cols, 0.0);
     for (int64_t i = 0; i < shape_.mixed_keys; ++i) {
       for (size_t t = 0; t < positions.size(); ++t) {
-        const double factor = factors[i * shape_.mixed_places + positions[t] - positions[0]];
+        const double factor = factors[i * shape_.mixed_positions + positions[t] - positions[0]];
         for (int64_t j = 0; j < cols; ++j) mixed[i * cols + j] += factor * x[t * cols + j];
       }
     }

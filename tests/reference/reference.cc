@@ -26,7 +26,7 @@ Matrix HeadBias(const AttentionSequence& sequence, const AttentionBias* distance
     return positions.empty() ? i : positions[i];
   };
   const auto key_positions =
-      sequence.memory == nullptr ? sequence.positions : sequence.memory->positions;
+      sequence.cross_kv == nullptr ? sequence.positions : sequence.cross_kv->positions;
   Matrix result(sequence.length, sequence.keys());
   for (int64_t s = 0; s < result.rows(); ++s) {
     for (int64_t t = 0; t < result.cols(); ++t) {
@@ -38,7 +38,7 @@ Matrix HeadBias(const AttentionSequence& sequence, const AttentionBias* distance
       }
       const int64_t first = position(key_positions, 0);
       const int64_t extent = position(key_positions, result.cols() - 1) - first + 1;
-      result(s, t) += Sight(shape.window, shape.pattern, extent, query - first, key - first);
+      result(s, t) += WindowMask(shape.window, shape.pattern, extent, query - first, key - first);
     }
   }
   return result;
@@ -46,8 +46,8 @@ Matrix HeadBias(const AttentionSequence& sequence, const AttentionBias* distance
 
 }  // namespace
 
-double Sight(int64_t window, const AttentionPattern& pattern, int64_t extent, int64_t query,
-             int64_t key) {
+double WindowMask(int64_t window, const AttentionPattern& pattern, int64_t extent, int64_t query,
+                  int64_t key) {
   if (window == 0 || extent <= pattern.full_up_to) return 0;
   const int64_t last = (extent - 1) / pattern.block;
   const absl::Span<const int64_t> globals = pattern.listed.globals();
@@ -182,7 +182,7 @@ HeadResult AttendHead(const AttentionShape& shape, const Matrix& queries, const 
       if (scores[t] > maximum || std::isnan(scores[t])) maximum = scores[t];
     }
     if (maximum == -kInfinity) {
-      ++result.keyless_rows;
+      ++result.fully_masked_rows;
       continue;
     }
     for (double& score : scores) sum += score = std::exp(score - maximum);
@@ -211,7 +211,7 @@ SequenceResult Attend(const AttentionShape& shape, const Matrix& queries, const 
       }
     }
     result.probabilities.push_back(std::move(head.probabilities));
-    result.keyless_rows += head.keyless_rows;
+    result.fully_masked_rows += head.fully_masked_rows;
   }
   return result;
 }

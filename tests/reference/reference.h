@@ -49,30 +49,30 @@ Matrix RmsNorm(const Matrix& x, absl::Span<const float> gamma, double epsilon);
 float RoundToBf16(float x);
 Matrix RoundToBf16(Matrix x);
 
-// What a window and a pattern add to the score of a query at `query` and a key at `key`, counted
-// from the first of a sequence that reaches over `extent` positions: 0, minus infinity for what is
-// not seen, or the logarithm of how often a key counts.
-double Sight(int64_t window, const AttentionPattern& pattern, int64_t extent, int64_t query,
-             int64_t key);
+// What the mask of a window and a pattern adds to the score of a query at `query` and a key at
+// `key`, counted from the first of a sequence that reaches over `extent` positions: 0, minus
+// infinity for what is masked, or the logarithm of how often a key counts.
+double WindowMask(int64_t window, const AttentionPattern& pattern, int64_t extent, int64_t query,
+                  int64_t key);
 
-// One head of one sequence. bias(s, t) is added to the scaled scores, minus infinity forbids. In
+// One head of one sequence. bias(s, t) is added to the scaled scores, minus infinity masks. In
 // kBf16 and kInt8 queries, keys, values and the probabilities that weigh them are rounded to
 // bfloat16. Of `shape` only the scale and the mode count.
 struct HeadResult {
   Matrix context;        // [length, Dv]
   Matrix probabilities;  // [length, keys]
-  int64_t keyless_rows;
+  int64_t fully_masked_rows;
 };
 HeadResult AttendHead(const AttentionShape& shape, const Matrix& queries, const Matrix& keys,
                       const Matrix& values, const Matrix& bias);
 
 // All heads of one sequence, as the engine's Attention computes them. queries [length, H Dk], keys
-// [keys, H Dk], values [keys, H Dv], of the sequence or its memory; bias and positions are those of
-// `sequence`, distances a second bias or none.
+// [keys, H Dk], values [keys, H Dv], of the sequence or its cross_kv; bias and positions are those
+// of `sequence`, distances a second bias or none.
 struct SequenceResult {
   Matrix context;                     // [length, H Dv]
   std::vector<Matrix> probabilities;  // [H] of [length, keys]
-  int64_t keyless_rows;
+  int64_t fully_masked_rows;
 };
 SequenceResult Attend(const AttentionShape& shape, const Matrix& queries, const Matrix& keys,
                       const Matrix& values, const AttentionSequence& sequence,

@@ -58,7 +58,7 @@ void ReadWindow(ConfigReader& config, Keys& keys, AttentionKindKeys& read) {
       BlockLists(std::move(pairs), config.Integers({"global_blocks"}, blocks, kMostListed));
 }
 
-// What keys and values of how many places are mixed into, by the tensor of the first layer.
+// Reads the number of mixed keys and that of positions from the tensor of the first layer.
 void DescribeMixing(const AttentionKindKeys& read, LayerShape& layer, WeightBinder& binder) {
   if (read.kind != AttentionKind::kLinformer) return;
   const std::string name = OfLayer(read.key_mixing, "0");
@@ -72,7 +72,7 @@ void DescribeMixing(const AttentionKindKeys& read, LayerShape& layer, WeightBind
     return;
   }
   layer.mixed_keys = tensor->shape[0];
-  layer.mixed_places = tensor->shape[1];
+  layer.mixed_positions = tensor->shape[1];
 }
 
 float DefaultScale(const AttentionKindKeys& read, const LayerShape& layer) {

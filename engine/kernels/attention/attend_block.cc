@@ -15,7 +15,7 @@
 #include "engine/kernels/attention/vector_products-inl.h"
 #include "engine/kernels/attention/additive_products-inl.h"
 #include "engine/kernels/attention/relative_products-inl.h"
-#include "engine/kernels/attention/sight-inl.h"
+#include "engine/kernels/attention/window_mask-inl.h"
 #include "engine/kernels/simd-inl.h"
 // clang-format on
 
@@ -29,7 +29,7 @@ constexpr float kLog2E = 1.44269504f;
 
 constexpr int64_t kFloatsPerCacheLine = 16;
 
-// What exponents are taken relative to: the maximum, unless every key so far is forbidden. Then 0,
+// What exponents are taken relative to: the maximum, unless every key so far is masked. Then 0,
 // so that 2^(-inf - 0) is 0 where -inf - -inf would be NaN.
 HWY_INLINE Floats Anchor(Floats maximum) {
   return hn::IfThenZeroElse(hn::Eq(maximum, hn::Set(FloatTag(), kMinusInfinity)), maximum);
@@ -47,7 +47,7 @@ class Run {
         scratch_(scratch),
         products_(block, scratch),
         relative_(block, scratch),
-        seen_(block),
+        visible_(block),
         adjusts_(block.bias || block.distances || block.relative || block.window > 0 ||
                  !(block.scale > 0)),
         exponent_scale_(adjusts_ ? kLog2E : block.scale * kLog2E),
@@ -57,48 +57,48 @@ class Run {
     const int64_t queries = block_.queries.rows;
     std::fill_n(scratch_.maxima, RoundUpToPanel(queries), kMinusInfinity);
     std::fill_n(scratch_.sums, RoundUpToPanel(queries), 0.0f);
-    if (!seen_.all() && block_.probabilities != nullptr) {
+    if (!visible_.all() && block_.probabilities != nullptr) {
       std::fill_n(block_.probabilities, queries * block_.keys.rows, kMinusInfinity);
     }
     for (int64_t key = 0; key < block_.keys.rows; key += kKeyBlock) {
       AttendKeys({key, std::min(block_.keys.rows, key + kKeyBlock)});
     }
-    int64_t keyless = 0;
-    for (int64_t q = 0; q < queries; ++q) keyless += Finish(q);
-    return keyless;
+    int64_t fully_masked = 0;
+    for (int64_t q = 0; q < queries; ++q) fully_masked += Finish(q);
+    return fully_masked;
   }
 
  private:
   static constexpr AttentionOperands kOperands = Products::kOperands;
 
-  // Of all queries to one block of keys.
+  // Attention of all queries to one block of keys.
   void AttendKeys(KeyRange keys) {
     const int64_t queries = block_.queries.rows;
-    const KeyRange seen = SeenBy(0, queries, keys);
-    if (seen.empty()) return;
-    const KeyBlock block = products_.TakeKeys(seen.begin, seen.end - seen.begin);
-    relative_.TakeKeys(seen.begin, seen.end - seen.begin);
+    const KeyRange visible = VisibleTo(0, queries, keys);
+    if (visible.empty()) return;
+    const KeyBlock block = products_.TakeKeys(visible.begin, visible.end - visible.begin);
+    relative_.TakeKeys(visible.begin, visible.end - visible.begin);
     for (int64_t q = 0; q < queries; q += kPanel) {
       const int64_t count = std::min(kPanel, queries - q);
-      AttendSeen(block, SeenBy(q, count, seen),
-                 {q, count, SeenBy(q, count, {0, block_.keys.rows})});
+      AttendVisible(block, VisibleTo(q, count, visible),
+                    {q, count, VisibleTo(q, count, {0, block_.keys.rows})});
     }
   }
 
   // The keys that some of the queries [first, first + count) see. Begins where a step of the
   // products does: then keys that a query does not see change no bit of it.
-  KeyRange SeenBy(int64_t first, int64_t count, KeyRange within) const {
-    KeyRange seen = seen_.Of(first, count, within);
-    seen.begin = RoundDown(seen.begin, Products::kKeyStep);
-    return seen;
+  KeyRange VisibleTo(int64_t first, int64_t count, KeyRange within) const {
+    KeyRange visible = visible_.Of(first, count, within);
+    visible.begin = RoundDown(visible.begin, Products::kKeyStep);
+    return visible;
   }
 
-  // What of the block the panel sees.
-  void AttendSeen(KeyBlock block, KeyRange seen, const QueryPanel& panel) {
-    if (seen.empty()) return;
-    const int64_t skipped = seen.begin - block.first;
-    block.first = seen.begin;
-    block.count = seen.end - seen.begin;
+  // Attention of the panel to the keys of the block that it sees.
+  void AttendVisible(KeyBlock block, KeyRange visible, const QueryPanel& panel) {
+    if (visible.empty()) return;
+    const int64_t skipped = visible.begin - block.first;
+    block.first = visible.begin;
+    block.count = visible.end - visible.begin;
     block.keys = block.keys.Rows(skipped, block.count);
     block.values += Elements<kOperands>(skipped) * block.value_stride;
     panel.count > static_cast<int64_t>(kLanes) ? Attend<2>(block, panel) : Attend<1>(block, panel);
@@ -140,7 +140,7 @@ class Run {
     }
   }
 
-  // scores = scores * scale + biases, minus infinity out of the window, and the largest of each
+  // scores = scores * scale + biases, minus infinity for masked pairs, and the largest of each
   // query.
   template <int kVectors>
   void ScaleAndBias(const KeyBlock& block, const QueryPanel& panel, Floats (&maxima)[kVectors]) {
@@ -155,16 +155,16 @@ class Run {
       scale = hn::Set(d, 1.0f);
     }
     PackBias<kVectors>(block_.distances ? block_.distances : block_.bias, block, panel);
-    std::optional<Sight<kVectors>> sight;
-    if (!seen_.all()) sight.emplace(block_, seen_, panel, block.first);
+    std::optional<WindowMask<kVectors>> mask;
+    if (!visible_.all()) mask.emplace(block_, visible_, panel, block.first);
     for (Floats& maximum : maxima) maximum = hn::Set(d, kMinusInfinity);
     for (int64_t key = 0; key < block.count; ++key) {
-      if (sight) sight->LookAt(block.first + key);
+      if (mask) mask->MoveTo(block.first + key);
       for (int v = 0; v < kVectors; ++v) {
         const int64_t i = key * Width<kVectors>() + v * kLanes;
         const Floats bias = hn::Load(d, scratch_.bias + i);
         Floats score = hn::MulAdd(hn::Load(d, scratch_.scores + i), scale, bias);
-        if (sight) score = sight->Apply(v, score);
+        if (mask) score = mask->Apply(v, score);
         maxima[v] = hn::Max(maxima[v], score);
         hn::Store(score, d, scratch_.scores + i);
       }
@@ -272,7 +272,7 @@ class Run {
     }
   }
 
-  // context += exponentials * values; after the last chunk over the sums, and into its place.
+  // context += exponentials * values; after the last chunk over the sums, and into the result.
   template <int kVectors>
   void AddValues(const KeyBlock& block, const KeyChunk& chunk, const QueryPanel& panel) {
     const FloatTag d;
@@ -289,7 +289,7 @@ class Run {
     products_.template AddValues<kVectors>(block, chunk, panel, factors);
   }
 
-  // What the products could not do in place. True if query q had no key.
+  // Does what the products could not do in place. True if query q was fully masked.
   bool Finish(int64_t q) {
     const float sum = scratch_.sums[q];
     float* probabilities =
@@ -317,7 +317,7 @@ class Run {
   const AttentionScratch& scratch_;
   const Products products_;
   RelativeProducts relative_;
-  const SeenKeys seen_;
+  const VisibleKeys visible_;
   const bool adjusts_;  // the products need more than a positive scale
   const float exponent_scale_;
   const bool rounds_;  // what is packed

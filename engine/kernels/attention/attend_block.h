@@ -6,7 +6,7 @@
 
 namespace attendant {
 
-// Returns how many queries had no key left.
+// Returns how many queries were fully masked: had no key left.
 int64_t AttendBlock(const AttentionBlock& block, const AttentionScratch& scratch);
 
 }  // namespace attendant

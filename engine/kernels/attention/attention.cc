@@ -65,18 +65,17 @@ AttentionBlock BlockOf(const AttentionShape& shape, const AttentionInput& input,
                        const AttentionSequence& sequence, int64_t head, MatrixView<float> context) {
   const auto own = [&](auto view) { return view.Rows(sequence.row_begin, sequence.length); };
   const auto of = [&](auto view, int64_t width) { return view.Columns(head * width, width); };
-  const AttentionMemory seen =
-      sequence.memory != nullptr
-          ? *sequence.memory
-          : AttentionMemory{own(input.keys), own(input.values), sequence.positions};
+  const CrossKv attended = sequence.cross_kv != nullptr
+                               ? *sequence.cross_kv
+                               : CrossKv{own(input.keys), own(input.values), sequence.positions};
   AttentionBlock block;
   block.queries = of(own(input.queries), shape.key_width);
-  block.keys = of(seen.keys, shape.key_width);
-  block.values = of(seen.values, shape.value_width);
+  block.keys = of(attended.keys, shape.key_width);
+  block.values = of(attended.values, shape.value_width);
   block.context = of(own(context), shape.value_width);
   block.scale = shape.scale;
   block.positions = sequence.positions;
-  block.key_positions = seen.positions;
+  block.key_positions = attended.positions;
   block.pattern = shape.pattern;
   const int64_t last = block.keys.rows - 1;
   const int64_t extent = last < 0 ? 0 : block.KeyPosition(last) - block.KeyPosition(0) + 1;
@@ -271,7 +270,7 @@ int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const Att
   if (count_items(queries_per_item) < kItemsPerThread * team.size()) queries_per_item = kFewQueries;
   const int64_t items = count_items(queries_per_item);
 
-  std::atomic<int64_t> keyless = 0;
+  std::atomic<int64_t> fully_masked = 0;
   team.ParallelFor(items, [&](int worker, int64_t item) {
     const auto after = std::upper_bound(first_item.begin(), first_item.end(), item);
     const int64_t rank = after - first_item.begin() - 1;
@@ -285,12 +284,12 @@ int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const Att
     block.operands = workspace.impl().operands;
     const float gate = GateOf(shape, sequence, head);
     if (gate != 0.0f || block.probabilities != nullptr) {
-      keyless.fetch_add(AttendBlock(block, workspace.impl().scratch(worker)),
-                        std::memory_order_relaxed);
+      fully_masked.fetch_add(AttendBlock(block, workspace.impl().scratch(worker)),
+                             std::memory_order_relaxed);
     }
     ApplyGate(gate, block.context);
   });
-  return keyless.load();
+  return fully_masked.load();
 }
 
 }  // namespace attendant

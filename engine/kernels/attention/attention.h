@@ -20,7 +20,7 @@ struct AttentionShape {
   int64_t key_width;    // Dk: head h owns columns [h Dk, (h+1) Dk) of queries and keys
   int64_t value_width;  // Dv: head h owns columns [h Dv, (h+1) Dv) of values and of the context
   float scale;          // on the scores; 1/sqrt(Dk) for most models
-  int64_t window = 0;   // keys further from the query than this are not seen; 0: all are
+  int64_t window = 0;   // keys further from the query than this are masked; 0: none is
   AttentionPattern pattern = {};  // what a window counts in, and who is beyond it
   int64_t relative_rows = 0;      // of AttentionInput's `relative`; 0: none
   AttentionKind kind = AttentionKind::kSoftmax;
@@ -34,7 +34,7 @@ struct AttentionShape {
 };
 
 // Added to the scaled scores: element (h, s, t) is at data[h * head_stride + s * query_stride + t *
-// key_stride]; a stride of 0 broadcasts. s and t are the tokens' positions. Minus infinity forbids
+// key_stride]; a stride of 0 broadcasts. s and t are the tokens' positions. Minus infinity masks
 // a pair. Does not own.
 struct AttentionBias {
   const float* data;
@@ -43,8 +43,8 @@ struct AttentionBias {
   int64_t key_stride;
 };
 
-// Keys and values of M rows that are not the queries' own. Does not own.
-struct AttentionMemory {
+// Keys and values of cross-attention: those of M rows that are not the queries' own. Does not own.
+struct CrossKv {
   MatrixView<const float> keys;              // [M, H Dk]
   MatrixView<const float> values;            // [M, H Dv]
   absl::Span<const int32_t> positions = {};  // [M], as those of a sequence
@@ -70,14 +70,14 @@ struct AttentionSequence {
   int64_t queries = length;
   // [length]: where each token is in its padded row, ascending; or empty: 0, 1, 2, …
   absl::Span<const int32_t> positions = {};
-  // What the queries see (cross-attention); or none: their own sequence.
-  const AttentionMemory* memory = nullptr;
+  // What the queries attend to (cross-attention); or null: their own sequence.
+  const CrossKv* cross_kv = nullptr;
   // If set: each head's probabilities are times its gate in [0, 1] before they meet the values, by
   // its number. The probabilities that are received are not. 0 costs nothing if none are.
   const float* head_gates = nullptr;
   LinearState state = {};  // of kCausalLinear, whose queries are then all computed
 
-  int64_t keys() const { return memory == nullptr ? length : memory->keys.rows; }
+  int64_t keys() const { return cross_kv == nullptr ? length : cross_kv->keys.rows; }
 };
 
 // Scratch of one instance: for each worker some scores and the keys and values of a block. Not
@@ -100,24 +100,24 @@ class AttentionWorkspace {
 // row stride.
 struct AttentionInput {
   MatrixView<const float> queries;
-  MatrixView<const float> keys;               // of sequences without memory
+  MatrixView<const float> keys;               // of sequences without cross_kv
   MatrixView<const float> values;             // likewise
   const AttentionBias* distances = nullptr;   // a bias of every sequence, beside its own; or none
   RelativeScores relative = {};               // or none
   const float* score_weights = nullptr;       // [H Dk], of additive attention
-  MatrixView<const float> key_mixing = {};    // [k, places], of kLinformer
+  MatrixView<const float> key_mixing = {};    // [k, positions], of kLinformer
   MatrixView<const float> value_mixing = {};  // the same
 };
 
 // context[T, H Dv] = softmax((Q K^T + relative) scale + biases) V for each sequence and head, after
 // Vaswani et al. 2017, section 3.2.1. With a window the cost grows with length x (window +
-// globals), and with each listed pair of blocks. A query whose every key is forbidden gets zeros
-// (and zero probabilities); returns how many (query, head) rows had that. A row's bits depend only
-// on its own sequence and memory: not on the team's size, other sequences, or where the batch holds
-// it. Non-finite values stay within their sequence; with a window they may reach the queries
+// globals), and with each listed pair of blocks. A fully masked row gets zeros (and zero
+// probabilities); returns how many (query, head) rows were fully masked. A row's bits depend only
+// on its own sequence and cross_kv: not on the team's size, other sequences, or where the batch
+// holds it. Non-finite values stay within their sequence; with a window they may reach the queries
 // computed beside those that see them. Additive attention has other scores, in float32 whatever the
 // mode. Linear attention and kLinformer have no scores of pairs: biases, windows and probabilities
-// are not looked at, no row is keyless, and the cost grows with the length alone.
+// are not looked at, no row is fully masked, and the cost grows with the length alone.
 int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const AttentionInput& input,
                   absl::Span<const AttentionSequence> sequences, MatrixView<float> context,
                   AttentionWorkspace& workspace);

@@ -64,11 +64,11 @@ void AttendHead(const LinearHead& head, float* state) {
   } else {
     std::fill_n(state, size, 0.0f);
   }
-  int64_t seen = 0;
+  int64_t keys_read = 0;
   for (int64_t q = 0; q < head.queries.rows; ++q) {
     const int64_t end = head.causal ? head.first_query + q + 1 : head.keys.rows;
-    for (; seen < end; ++seen) {
-      Remember(head.keys.row(seen), depth, head.values.row(seen), width, state);
+    for (; keys_read < end; ++keys_read) {
+      Remember(head.keys.row(keys_read), depth, head.values.row(keys_read), width, state);
     }
     Recall(head.queries.row(q), depth, state, width, head.scale, head.context.row(q));
   }
@@ -82,7 +82,7 @@ void Mix(const RowMixing& mixing, MatrixView<const float> rows, MatrixView<float
     for (int64_t i = 0; i < mixed.rows; ++i) {
       Floats sum = hn::Zero(d);
       for (int64_t t = 0; t < rows.rows; ++t) {
-        const Floats factor = hn::Set(d, mixing.factors.row(i)[mixing.Place(t)]);
+        const Floats factor = hn::Set(d, mixing.factors.row(i)[mixing.Position(t)]);
         sum = hn::MulAdd(factor, LoadPart(rows.row(t) + col, left), sum);
       }
       left >= kVector ? hn::StoreU(sum, d, mixed.row(i) + col)

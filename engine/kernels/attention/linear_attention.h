@@ -29,9 +29,10 @@ struct LinearHead {
 // one sequence with those before.
 void AttendLinearHead(const LinearHead& head, float* state);
 
-// Factors [k, places] on the rows of a sequence by their places, from the first.
+// Factors [k, positions] on the rows of a sequence, by their positions counted from the first
+// row's.
 struct RowMixing {
-  int64_t Place(int64_t row) const {
+  int64_t Position(int64_t row) const {
     return positions.empty() ? row : positions[row] - positions[0];
   }
 
@@ -39,7 +40,8 @@ struct RowMixing {
   absl::Span<const int32_t> positions;  // of the rows; or empty: 0, 1, 2, …
 };
 
-// mixed [k, columns] = factors rows, in the order of the rows; places without a row count as zeros.
+// mixed [k, columns] = factors rows, in the order of the rows; positions without a row count as
+// zeros.
 void MixRows(const RowMixing& mixing, MatrixView<const float> rows, MatrixView<float> mixed);
 
 }  // namespace attendant

@@ -87,8 +87,8 @@ HWY_INLINE Floats RoundToPairs(Floats low, Floats high) {
                                                         21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
                                                         11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
   const __m512i halves = _mm512_castps_si512(RoundToHalves(low, high).raw);
-  const __m512i places = _mm512_load_si512(kInterleaved);
-  return Floats{_mm512_castsi512_ps(_mm512_permutexvar_epi16(places, halves))};
+  const __m512i order = _mm512_load_si512(kInterleaved);
+  return Floats{_mm512_castsi512_ps(_mm512_permutexvar_epi16(order, halves))};
 }
 #else
 // Never called: pairs are for CPUs that Highway's AVX3 is for.

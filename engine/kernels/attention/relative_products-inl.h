@@ -53,8 +53,8 @@ class RelativeProducts {
     const FloatTag d;
     const IndexTag di;
     constexpr int32_t kStride = static_cast<int32_t>(Width<kVectors>());
-    Indices places[kVectors];
-    TakePlaces<kVectors>(panel, places);
+    Indices offsets[kVectors];
+    LoadRowOffsets<kVectors>(panel, offsets);
     for (int64_t key = block.first; key < block.first + block.count; ++key) {
       const int64_t in_block = key - first_key_;
       const float* of_key = scratch_.key_positions + in_block / kPanel * kPanel * relative_.rows() +
@@ -62,7 +62,7 @@ class RelativeProducts {
       const Indices position = hn::Set(di, static_cast<int32_t>(block_.KeyPosition(key)));
       float* scores = scratch_.scores + (key - block.first) * Width<kVectors>();
       for (int v = 0; v < kVectors; ++v, scores += kLanes) {
-        const Indices row = hn::GatherIndex(di, relative_.row_of, hn::Sub(places[v], position));
+        const Indices row = hn::GatherIndex(di, relative_.row_of, hn::Sub(offsets[v], position));
         Floats score = hn::Load(d, scores);
         if (relative_.keys.data != nullptr) {
           const Indices lane = hn::Iota(di, static_cast<int32_t>(v * kLanes));
@@ -118,15 +118,15 @@ class RelativeProducts {
     });
   }
 
-  // Of the panel's queries: where row_of begins to look, before a key's position is taken off.
+  // The offset into row_of of each query of the panel, from which a key's position is subtracted.
   template <int kVectors>
-  void TakePlaces(const QueryPanel& panel, Indices (&places)[kVectors]) const {
+  void LoadRowOffsets(const QueryPanel& panel, Indices (&offsets)[kVectors]) const {
     HWY_ALIGN int32_t values[Width<kVectors>()];
     for (int64_t i = 0; i < Width<kVectors>(); ++i) {
       const int64_t query = block_.first_query + panel.first + std::min(i, panel.count - 1);
       values[i] = static_cast<int32_t>(relative_.middle + block_.QueryPosition(query));
     }
-    for (int v = 0; v < kVectors; ++v) places[v] = hn::Load(IndexTag(), values + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) offsets[v] = hn::Load(IndexTag(), values + v * kLanes);
   }
 
   const AttentionBlock& block_;

@@ -26,8 +26,8 @@ void FillDistanceRows(int64_t buckets, int64_t max_distance, absl::Span<int32_t>
   const int64_t span = buckets > 0 ? buckets : max_distance;
   for (int64_t i = 0; i < static_cast<int64_t>(row_of.size()); ++i) {
     const int64_t distance = i - middle;
-    const int64_t place = buckets > 0 ? LogBucket(distance, buckets, max_distance) : distance;
-    row_of[i] = static_cast<int32_t>(std::clamp<int64_t>(span + place, 0, 2 * span - 1));
+    const int64_t bucket = buckets > 0 ? LogBucket(distance, buckets, max_distance) : distance;
+    row_of[i] = static_cast<int32_t>(std::clamp<int64_t>(span + bucket, 0, 2 * span - 1));
   }
 }
 

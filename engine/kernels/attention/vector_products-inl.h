@@ -15,7 +15,7 @@
 #include "engine/kernels/attention/attention_block.h"
 #include "engine/kernels/attention/micro_kernel-inl.h"
 #include "engine/kernels/attention/packing-inl.h"
-#include "engine/kernels/attention/seen_keys.h"
+#include "engine/kernels/attention/visible_keys.h"
 #include "engine/kernels/simd-inl.h"
 #include "hwy/highway.h"
 
@@ -44,14 +44,14 @@ struct KeyBlock {
 struct QueryPanel {
   int64_t first;
   int64_t count;
-  KeyRange keys;  // what any of them sees
+  KeyRange keys;  // visible to any of them
 };
 
 // A part of a key block.
 struct KeyChunk {
   int64_t first;
   int64_t count;
-  bool is_first;  // of all that the panel sees
+  bool is_first;  // of all that is visible to the panel
   bool is_last;
 };
 
@@ -126,8 +126,8 @@ class VectorProducts {
     }
   }
 
-  // context = (context + weights * values) * factor of each query; the last chunk's into its place.
-  // The weights are where the chunk's scores were.
+  // context = (context + weights * values) * factor of each query; the last chunk's goes into the
+  // result. The weights are where the chunk's scores were.
   template <int kVectors>
   void AddValues(const KeyBlock& block, const KeyChunk& chunk, const QueryPanel& panel,
                  const float* factors) const {
@@ -161,7 +161,7 @@ class VectorProducts {
     }
   }
 
-  // Of query q, what was not into its place.
+  // Copies what AddValues could not put into the result of query q.
   void Finish(int64_t q) const {
     const int64_t in_place = block_.context.cols / kPanel * kPanel;
     std::copy_n(Context(q) + in_place, block_.context.cols - in_place,

@@ -29,9 +29,9 @@ struct PackedBatch {
   // Rows that anybody looks at after the last layer of a span, ascending; or empty: all. The others
   // may then hold anything.
   absl::Span<const int32_t> wanted_rows = {};
-  // [sequences]: what each attends to, made by EncoderRun::ProjectMemory for the same layer; or
+  // [sequences]: what each attends to, made by EncoderRun::ProjectCrossKv for the same layer; or
   // empty: its own rows. For Attend alone.
-  absl::Span<const AttentionMemory> memory = {};
+  absl::Span<const CrossKv> cross_kv = {};
   absl::Span<const HeadGates> head_gates = {};  // [sequences]; or empty: none has any
   // [sequences], those of sequences that come in parts: for each layer of the span, from its first,
   // LayerStateSize floats (model_facts.h); or empty: none has any. Rows that are not wanted are
@@ -42,9 +42,9 @@ struct PackedBatch {
   int64_t tokens() const { return cu_seqlens.empty() ? 0 : cu_seqlens.back(); }
 };
 
-// Rows of a run's key_input() and value_input() that a memory is made of: row i of either makes key
-// and value i.
-struct MemoryRows {
+// Rows of a run's key_input() and value_input() that a CrossKv is made of: row i of either makes
+// key and value i.
+struct CrossKvRows {
   int64_t first_key;
   int64_t first_value;  // first_key if the same rows make both
   int64_t rows;
@@ -59,7 +59,7 @@ class RunObserver {
   // not wanted.
   virtual float* ProbabilitiesTarget(int64_t /*layer*/, int64_t /*sequence*/) { return nullptr; }
 
-  // In a layer whose probabilities are wanted, unless it attends to memories: the values of its
+  // In a layer whose probabilities are wanted, unless it attends to cross_kv: the values of its
   // attention [T, heads x value width], valid until the call returns.
   virtual void OnValues(int64_t /*layer*/, MatrixView<const float> /*values*/) {}
 

@@ -95,20 +95,20 @@ CheckedSize OperandBytes(const ModelDescription& model, int64_t capacity, const 
   return (largest + inner) * OperandWidth(mode) + scales * CheckedSize(sizeof(float));
 }
 
-absl::Status CheckMemory(const PackedBatch& batch, int64_t max_tokens) {
-  if (batch.memory.empty()) return absl::OkStatus();
-  if (static_cast<int64_t>(batch.memory.size()) != batch.sequences()) {
+absl::Status CheckCrossKv(const PackedBatch& batch, int64_t max_tokens) {
+  if (batch.cross_kv.empty()) return absl::OkStatus();
+  if (static_cast<int64_t>(batch.cross_kv.size()) != batch.sequences()) {
     return absl::InvalidArgumentError(absl::StrCat("memory: expected one for each of ",
                                                    batch.sequences(), " sequences, got ",
-                                                   batch.memory.size()));
+                                                   batch.cross_kv.size()));
   }
-  for (const AttentionMemory& memory : batch.memory) {
-    const int64_t rows = memory.keys.rows;
-    const int64_t positions = static_cast<int64_t>(memory.positions.size());
-    if (memory.values.rows != rows || (positions != rows && positions != 0)) {
+  for (const CrossKv& cross_kv : batch.cross_kv) {
+    const int64_t rows = cross_kv.keys.rows;
+    const int64_t positions = static_cast<int64_t>(cross_kv.positions.size());
+    if (cross_kv.values.rows != rows || (positions != rows && positions != 0)) {
       return absl::InvalidArgumentError(
           absl::StrCat("memory: expected as many values, and positions if any, as the ", rows,
-                       " keys, got ", memory.values.rows, " and ", positions));
+                       " keys, got ", cross_kv.values.rows, " and ", positions));
     }
     if (rows > max_tokens) {
       return absl::ResourceExhaustedError(
@@ -151,21 +151,21 @@ absl::Status CheckBatch(const PackedBatch& batch, int64_t max_tokens) {
         absl::StrCat("batch: expected at most ", max_tokens, " tokens, got ", batch.tokens()));
   }
   absl::Status status = CheckPositions(batch, max_tokens);
-  status.Update(CheckMemory(batch, max_tokens));
+  status.Update(CheckCrossKv(batch, max_tokens));
   return status;
 }
 
-// Every token has a place among `places`, counted from the first of its sequence; 0: any.
-absl::Status CheckPlaces(const PackedBatch& batch, int64_t places) {
-  for (int64_t i = 0; places > 0 && i < batch.sequences(); ++i) {
+// No sequence reaches over more than `most` positions; 0: any number.
+absl::Status CheckMixedPositions(const PackedBatch& batch, int64_t most) {
+  for (int64_t i = 0; most > 0 && i < batch.sequences(); ++i) {
     const int64_t begin = batch.cu_seqlens[i], end = batch.cu_seqlens[i + 1];
     if (begin == end) continue;
     const int64_t reach = batch.positions.empty()
                               ? end - begin
                               : batch.positions[end - 1] - batch.positions[begin] + 1;
-    if (reach <= places) continue;
+    if (reach <= most) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("batch: expected sequences of at most ", places, " positions, got ", reach));
+        absl::StrCat("batch: expected sequences of at most ", most, " positions, got ", reach));
   }
   return absl::OkStatus();
 }
@@ -206,7 +206,7 @@ RunState::RunState(const ModelDescription& model, int64_t capacity, int threads,
       scores_pairs_(ScoresPairs(model.layer.attention)),
       why_no_states_(WhyNotInParts(model)),
       layer_state_size_(LayerStateSize(model.layer)),
-      mixed_places_(model.layer.mixed_places),
+      mixed_positions_(model.layer.mixed_positions),
       heads_(model.layer.heads) {
   if (distance_bias.size() > 0) distances_ = AsAttentionBias(distance_table());
   const RelativePositionShape& relative = model.layer.relative_positions;
@@ -269,10 +269,11 @@ absl::Status RunState::Begin(const PackedBatch& batch) {
     return absl::InvalidArgumentError(
         absl::StrCat("states: expected none, because of this model, ", why_no_states_));
   }
-  if (absl::Status status = CheckPlaces(batch, mixed_places_); !status.ok()) return status;
+  if (absl::Status status = CheckMixedPositions(batch, mixed_positions_); !status.ok())
+    return status;
   tokens = batch.tokens();
-  has_memory = !batch.memory.empty();
-  keyless_rows = 0;
+  has_cross_kv = !batch.cross_kv.empty();
+  fully_masked_rows = 0;
   if (!rotary_tables.empty()) TakePositions(batch);
   const int64_t tail = PaddedRows(tokens) - tokens;
   ZeroRows(activations.hidden().Rows(tokens, tail));
@@ -285,7 +286,7 @@ AttentionSequence RunState::SequenceOf(const PackedBatch& batch, int64_t i) cons
   AttentionSequence sequence = {.row_begin = begin, .length = length};
   if (!batch.bias.empty()) sequence.bias = batch.bias[i];
   if (!batch.positions.empty()) sequence.positions = batch.positions.subspan(begin, length);
-  if (!batch.memory.empty()) sequence.memory = &batch.memory[i];
+  if (!batch.cross_kv.empty()) sequence.cross_kv = &batch.cross_kv[i];
   if (!batch.head_gates.empty() && batch.head_gates[i].data != nullptr) {
     const HeadGates& gates = batch.head_gates[i];
     sequence.head_gates = gates.data + span_index_ * gates.layer_stride;
@@ -358,7 +359,7 @@ void RunState::Expand(absl::Span<const int32_t> rows, MatrixView<float> buffer) 
   }
 }
 
-MatrixView<float> RunState::MemoryInput(int64_t first, int64_t count) {
+MatrixView<float> RunState::CrossKvInput(int64_t first, int64_t count) {
   const MatrixView<float> rows = activations.inputs().Rows(first, PaddedRows(count));
   ZeroRows(rows.Rows(count, rows.rows - count));
   return rows;

@@ -83,7 +83,7 @@ struct RunState {
   }
 
   // The PaddedRows(count) rows of inputs from `first` on, with zeros behind `count`.
-  MatrixView<float> MemoryInput(int64_t first, int64_t count);
+  MatrixView<float> CrossKvInput(int64_t first, int64_t count);
 
   // The start of a buffer as the PaddedRows(T) rows of a dense matrix of fewer columns.
   MatrixView<float> Narrow(MatrixView<float> buffer, int64_t cols) const {
@@ -109,8 +109,8 @@ struct RunState {
   AttentionWorkspace attention;
   const int64_t scratch_bytes;  // at most
 
-  int64_t tokens = 0;       // T
-  bool has_memory = false;  // the batch's sequences attend to memories
+  int64_t tokens = 0;         // T
+  bool has_cross_kv = false;  // the batch's sequences attend to cross_kv
   std::vector<AttentionSequence> sequences;
   absl::Span<const int32_t> wanted_rows;  // the only queries, if NarrowQueries made them so
   int64_t layer = 0;                      // that has begun, and who watches it
@@ -119,7 +119,7 @@ struct RunState {
   std::vector<int32_t> distance_rows;      // [DistanceColumns(max_tokens)] if disentangled
   std::vector<RotaryTable> rotary_tables;  // one for each theta of the model's layers
   std::vector<int32_t> positions;          // [T], from the first of each sequence; if rotary
-  int64_t keyless_rows = 0;
+  int64_t fully_masked_rows = 0;
 
  private:
   int64_t table_bytes() const;
@@ -130,7 +130,7 @@ struct RunState {
   bool scores_pairs_;
   std::string why_no_states_;
   int64_t layer_state_size_;
-  int64_t mixed_places_;
+  int64_t mixed_positions_;
   int64_t heads_;
   int64_t span_index_ = 0;  // of the layer that has begun
   std::optional<AttentionBias> distances_;

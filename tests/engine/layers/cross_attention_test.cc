@@ -1,4 +1,4 @@
-// Attention of a layer to a memory: rows that are not the queries' own.
+// Cross-attention of a layer: to rows that are not the queries' own.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,10 +21,10 @@ using reference::Matrix;
 
 constexpr int64_t kMaxTokens = 600;
 
-// One sequence of queries and what it attends to. Without values, the memory makes them.
+// One sequence of queries and what it attends to. Without values, key_source makes them.
 struct Item {
   Sequence queries;
-  Sequence memory;
+  Sequence key_source;
   Sequence values = {};
 };
 
@@ -55,10 +55,10 @@ std::vector<Sequence> Cut(MatrixView<const float> rows, absl::Span<const int32_t
   return parts;
 }
 
-// Puts the queries of the items into the input, their memories behind, and projects these. Throws
+// Puts the queries of the items into the input, what they attend to behind, and projects it. Throws
 // on an error, as Attend below.
-std::vector<AttentionMemory> Prepare(EncoderRun& run, int64_t layer, const std::vector<Item>& items,
-                                     std::vector<int32_t>& bounds) {
+std::vector<CrossKv> Prepare(EncoderRun& run, int64_t layer, const std::vector<Item>& items,
+                             std::vector<int32_t>& bounds) {
   bounds = {0};
   std::vector<int64_t> first_keys = {0};
   bool has_values = false;
@@ -67,36 +67,36 @@ std::vector<AttentionMemory> Prepare(EncoderRun& run, int64_t layer, const std::
     Put(item.queries, run.input().Rows(bounds.back(), run.input().rows - bounds.back()));
     bounds.push_back(bounds.back() + static_cast<int32_t>(item.queries.size() / width));
     first_keys.push_back(first_keys.back() +
-                         static_cast<int64_t>(item.memory.size()) / run.key_input().cols);
+                         static_cast<int64_t>(item.key_source.size()) / run.key_input().cols);
     has_values = has_values || !item.values.empty();
   }
   const int64_t first = PaddedRows(bounds.back()), count = first_keys.back();
-  const MemoryRows rows = {first, first + (has_values ? PaddedRows(count) : 0), count};
+  const CrossKvRows rows = {first, first + (has_values ? PaddedRows(count) : 0), count};
   const auto behind = [](MatrixView<float> view, int64_t row) {
     return view.Rows(row, view.rows - row);
   };
   for (size_t i = 0; i < items.size(); ++i) {
-    Put(items[i].memory, behind(run.key_input(), rows.first_key + first_keys[i]));
+    Put(items[i].key_source, behind(run.key_input(), rows.first_key + first_keys[i]));
     if (!has_values) continue;
     Put(items[i].values, behind(run.value_input(), rows.first_value + first_keys[i]));
   }
-  const absl::StatusOr<AttentionMemory> all = run.ProjectMemory(layer, rows);
+  const absl::StatusOr<CrossKv> all = run.ProjectCrossKv(layer, rows);
   if (!all.ok()) throw std::runtime_error(all.status().ToString());
-  std::vector<AttentionMemory> memories;
+  std::vector<CrossKv> cross_kvs;
   for (size_t i = 0; i < items.size(); ++i) {
     const int64_t own = first_keys[i + 1] - first_keys[i];
-    memories.push_back({all->keys.Rows(first_keys[i], own), all->values.Rows(first_keys[i], own)});
+    cross_kvs.push_back({all->keys.Rows(first_keys[i], own), all->values.Rows(first_keys[i], own)});
   }
-  return memories;
+  return cross_kvs;
 }
 
 std::vector<Sequence> Attend(EncoderRun& run, AttendStage stage, const std::vector<Item>& items,
                              int64_t layer = 0) {
   std::vector<int32_t> bounds;
-  const std::vector<AttentionMemory> memories = Prepare(run, layer, items, bounds);
+  const std::vector<CrossKv> cross_kvs = Prepare(run, layer, items, bounds);
   RunObserver nobody;
   const auto result =
-      run.Attend(layer, stage, {.cu_seqlens = bounds, .bias = {}, .memory = memories}, nobody);
+      run.Attend(layer, stage, {.cu_seqlens = bounds, .bias = {}, .cross_kv = cross_kvs}, nobody);
   if (!result.ok()) throw std::runtime_error(result.status().ToString());
   return Cut(*result, bounds);
 }
@@ -124,14 +124,14 @@ class CrossAttentionTest : public ::testing::TestWithParam<ComputeType> {
 
   Matrix ExpectedContext(const Item& item) const {
     const LayerShape& layer = model_.layer;
-    const Sequence& values = item.values.empty() ? item.memory : item.values;
+    const Sequence& values = item.values.empty() ? item.key_source : item.values;
     const std::string key = layer.keys_are_queries ? "query" : "key";
     const Matrix queries = Project("query", item.queries, layer.hidden_size);
-    const Matrix keys = Project(key, item.memory, layer.key_inputs());
-    AttentionMemory size;
+    const Matrix keys = Project(key, item.key_source, layer.key_inputs());
+    CrossKv size;
     size.keys.rows = keys.rows();
     AttentionSequence sequence = {.row_begin = 0, .length = queries.rows()};
-    sequence.memory = &size;
+    sequence.cross_kv = &size;
     return reference::Attend(
                AttentionShapeOf(layer, mode_), queries, keys,
                Project(layer.values_are_keys ? key : "value", values, layer.value_inputs()),
@@ -205,17 +205,17 @@ TEST_P(CrossAttentionTest, KeysAndValuesMayBeMadeOfOtherWidths) {
   }
 }
 
-TEST_P(CrossAttentionTest, NoMemoryLeavesNoKey) {
+TEST_P(CrossAttentionTest, WithoutKeysRowsAreFullyMasked) {
   Load();
   const std::vector<Item> items = RandomItems({{3, 0}, {2, 9}}, model_.layer, 1);
   const std::vector<Sequence> contexts = Attend(*run_, AttendStage::kContext, items);
   EXPECT_EQ(contexts[0], Sequence(3 * 48, 0.0f));
-  EXPECT_EQ(run_->keyless_rows(), 3 * 3);
+  EXPECT_EQ(run_->fully_masked_rows(), 3 * 3);
 }
 
-// With the layer's own input as memory, in every stage; a norm before the attention is not for
-// memories, so not with that.
-TEST_P(CrossAttentionTest, OwnRowsAsMemoryEqualSelfAttention) {
+// With the layer's own input as cross_kv, in every stage; a norm before the attention is not for
+// cross_kv, so not with that.
+TEST_P(CrossAttentionTest, OwnRowsEqualSelfAttention) {
   for (const bool has_inputs : {true, false}) {
     model_.layer.has_input_projection = has_inputs;
     model_.layer.keys_are_queries = model_.layer.values_are_keys = !has_inputs;
@@ -261,37 +261,37 @@ TEST_P(CrossAttentionTest, InvarianceToTheBatchAndTheTeam) {
   }
 }
 
-// What is kept of a memory serves batches without it.
+// Keys and values that are kept serve batches without their rows.
 TEST_P(CrossAttentionTest, ProjectedRowsCanBeKept) {
   Load();
   const std::vector<Item> items = RandomItems({{9, 30}}, model_.layer, 1);
   const Sequence expected = Attend(*run_, AttendStage::kContext, items).front();
   std::vector<int32_t> bounds;
-  const AttentionMemory projected = Prepare(*run_, 0, items, bounds).front();
-  const std::vector<int32_t> memory_bounds = {0, 30};
-  const Sequence keys = Cut(projected.keys, memory_bounds).front();
-  const Sequence values = Cut(projected.values, memory_bounds).front();
+  const CrossKv projected = Prepare(*run_, 0, items, bounds).front();
+  const std::vector<int32_t> key_bounds = {0, 30};
+  const Sequence keys = Cut(projected.keys, key_bounds).front();
+  const Sequence values = Cut(projected.values, key_bounds).front();
   EncoderRun other(encoder_, kMaxTokens, 1);
   Put(items[0].queries, other.input());
-  const std::vector<AttentionMemory> kept = {{ViewOf(keys, 30, 48), ViewOf(values, 30, 48)}};
+  const std::vector<CrossKv> kept = {{ViewOf(keys, 30, 48), ViewOf(values, 30, 48)}};
   RunObserver nobody;
   const auto result = other.Attend(0, AttendStage::kContext,
-                                   {.cu_seqlens = bounds, .bias = {}, .memory = kept}, nobody);
+                                   {.cu_seqlens = bounds, .bias = {}, .cross_kv = kept}, nobody);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(Cut(*result, bounds).front(), expected);
 }
 
-class MemoryRefusalTest : public ::testing::Test {
+class CrossKvRefusalTest : public ::testing::Test {
  protected:
   void Load(const ModelDescription& model) {
     MemoryWeights weights = RandomWeights(model, 1);
     run_ = std::make_unique<EncoderRun>(LoadEncoder(model, weights), 64, 1);
   }
 
-  absl::Status Attend(const std::vector<AttentionMemory>& memory) {
+  absl::Status Attend(const std::vector<CrossKv>& cross_kv) {
     const std::vector<int32_t> bounds = {0, 2};
     return run_
-        ->Attend(0, AttendStage::kContext, {.cu_seqlens = bounds, .bias = {}, .memory = memory},
+        ->Attend(0, AttendStage::kContext, {.cu_seqlens = bounds, .bias = {}, .cross_kv = cross_kv},
                  nobody_)
         .status();
   }
@@ -301,39 +301,39 @@ class MemoryRefusalTest : public ::testing::Test {
   RunObserver nobody_;
 };
 
-TEST_F(MemoryRefusalTest, RelativePositionsAndWindows) {
+TEST_F(CrossKvRefusalTest, RelativePositionsAndWindows) {
   model_.layer.relative_positions.kind = RelativePositions::kAlibi;
   Load(model_);
   const absl::Status expected = absl::InvalidArgumentError(
       "memory: expected attention without relative positions, window, bottleneck and places, got "
       "softmax with positions \"alibi\", window 0 and bottleneck 0");
-  EXPECT_EQ(Attend({AttentionMemory()}), expected);
-  EXPECT_EQ(run_->ProjectMemory(0, {0, 0, 1}).status(), expected);
+  EXPECT_EQ(Attend({CrossKv()}), expected);
+  EXPECT_EQ(run_->ProjectCrossKv(0, {0, 0, 1}).status(), expected);
   model_.layer.relative_positions.kind = RelativePositions::kNone;
   model_.layer.window = 3;
   Load(model_);
   EXPECT_EQ(
-      Attend({AttentionMemory()}),
+      Attend({CrossKv()}),
       absl::InvalidArgumentError(
           "memory: expected attention without relative positions, window, bottleneck and places, "
           "got softmax with positions \"none\", window 3 and bottleneck 0"));
 }
 
-TEST_F(MemoryRefusalTest, RowsThatDoNotFit) {
+TEST_F(CrossKvRefusalTest, RowsThatDoNotFit) {
   Load(model_);
-  for (const MemoryRows& rows :
-       {MemoryRows{0, 0, 65}, {96, 0, 1}, {0, 81, 16}, {-1, 0, 1}, {0, 0, -1}}) {
-    EXPECT_EQ(run_->ProjectMemory(0, rows).status(),
+  for (const CrossKvRows& rows :
+       {CrossKvRows{0, 0, 65}, {96, 0, 1}, {0, 81, 16}, {-1, 0, 1}, {0, 0, -1}}) {
+    EXPECT_EQ(run_->ProjectCrossKv(0, rows).status(),
               absl::ResourceExhaustedError(
                   absl::StrCat("memory: expected at most 64 rows within 96, got ", rows.rows,
                                " from ", rows.first_key, " and ", rows.first_value)));
   }
-  EXPECT_TRUE(run_->ProjectMemory(0, {32, 32, 64}).ok());
-  EXPECT_EQ(run_->ProjectMemory(1, {0, 0, 1}).status(),
+  EXPECT_TRUE(run_->ProjectCrossKv(0, {32, 32, 64}).ok());
+  EXPECT_EQ(run_->ProjectCrossKv(1, {0, 0, 1}).status(),
             absl::InvalidArgumentError("layer: expected 0 to 0, got 1"));
 }
 
-TEST_F(MemoryRefusalTest, MemoriesThatAreNoBatch) {
+TEST_F(CrossKvRefusalTest, CrossKvThatIsNoBatch) {
   Load(model_);
   const std::vector<float> rows(65 * 48);
   const auto view = [&](int64_t count) { return ViewOf(rows, count, 48); };
@@ -345,15 +345,15 @@ TEST_F(MemoryRefusalTest, MemoriesThatAreNoBatch) {
   EXPECT_EQ(Attend({{view(65), view(65)}}),
             absl::ResourceExhaustedError("memory: expected at most 64 rows, got 65"));
   const std::vector<int32_t> bounds = {0, 2};
-  const std::vector<AttentionMemory> memory = {{view(2), view(2)}};
-  const PackedBatch batch = {.cu_seqlens = bounds, .bias = {}, .memory = memory};
+  const std::vector<CrossKv> cross_kv = {{view(2), view(2)}};
+  const PackedBatch batch = {.cu_seqlens = bounds, .bias = {}, .cross_kv = cross_kv};
   EXPECT_EQ(
       run_->Encode(0, 1, batch, nobody_).status(),
       absl::InvalidArgumentError("memory: expected none, because whole layers attend to their "
                                  "own sequence, got one"));
 }
 
-TEST_F(MemoryRefusalTest, LayersThatNeedOne) {
+TEST_F(CrossKvRefusalTest, LayersThatNeedOne) {
   model_.layer.key_input_width = 20;
   Load(model_);
   const absl::Status expected = absl::InvalidArgumentError(
@@ -364,7 +364,7 @@ TEST_F(MemoryRefusalTest, LayersThatNeedOne) {
   EXPECT_EQ(run_->Encode(0, 1, {.cu_seqlens = bounds, .bias = {}}, nobody_).status(), expected);
 }
 
-TEST_F(MemoryRefusalTest, OtherWidthsWhereTheyCannotBe) {
+TEST_F(CrossKvRefusalTest, OtherWidthsWhereTheyCannotBe) {
   model_.layer.value_input_width = 20;
   const auto refused = [&] { return Encoder::PredictLoadBytes(model_).status(); };
   EXPECT_TRUE(refused().ok()) << refused();

@@ -199,14 +199,14 @@ TEST_F(EncoderRunTest, CountsQueriesThatHaveNoKey) {
   FillInput(sequences_, *run_);
   const auto context = run_->Attend(0, AttendStage::kContext, batch, nobody_);
   ASSERT_TRUE(context.ok()) << context.status();
-  EXPECT_EQ(run_->keyless_rows(), kHeads);
+  EXPECT_EQ(run_->fully_masked_rows(), kHeads);
   for (int64_t j = 0; j < kWidth; ++j) EXPECT_EQ(context->row(21)[j], 0.0f);
 
   FillInput(sequences_, *run_);
   ASSERT_TRUE(run_->Encode(0, 3, batch, nobody_).ok());
-  EXPECT_EQ(run_->keyless_rows(), 3 * kHeads);
+  EXPECT_EQ(run_->fully_masked_rows(), 3 * kHeads);
   ASSERT_TRUE(Encode(0, 3).ok());
-  EXPECT_EQ(run_->keyless_rows(), 0);
+  EXPECT_EQ(run_->fully_masked_rows(), 0);
 }
 
 TEST_F(EncoderRunTest, AddsABiasBesideRelativePositions) {

@@ -299,7 +299,7 @@ std::vector<Case> SmallCases() {
                 c.model.layer.value_width = 5;
                 c.model.layer.attention = AttentionKind::kLinformer;
                 c.model.layer.mixed_keys = 9;
-                c.model.layer.mixed_places = 40;
+                c.model.layer.mixed_positions = 40;
               }),
       Changed("LinearAttention",
               [](Case& c) {

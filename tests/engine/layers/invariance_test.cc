@@ -134,7 +134,7 @@ TEST_P(InvarianceTest, OtherKindsOfAttention) {
     model.layer.attention = kind;
     if (kind == AttentionKind::kLinformer) {
       model.layer.mixed_keys = 20;
-      model.layer.mixed_places = 100;
+      model.layer.mixed_positions = 100;
     }
     model.layer.score_scale = 0.05f;
     MemoryWeights weights = RandomWeights(model, 1);

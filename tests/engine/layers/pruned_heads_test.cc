@@ -66,7 +66,7 @@ class PrunedHeadsTest : public ::testing::Test {
     FillInput(sequences_, run);
     const auto result = run.Encode(0, encoder->description().layers, batch, nobody_);
     EXPECT_TRUE(result.ok()) << result.status();
-    keyless_rows_ = run.keyless_rows();
+    fully_masked_rows_ = run.fully_masked_rows();
     std::vector<Sequence> rows;
     for (int64_t r = 0; r < result->rows; ++r) {
       rows.emplace_back(result->row(r), result->row(r) + result->cols);
@@ -104,7 +104,7 @@ class PrunedHeadsTest : public ::testing::Test {
 
   std::vector<Sequence> sequences_ = RandomSequences({20, 0, 7, 70, 1, 33}, kHeads * 16, 1);
   RunObserver nobody_;
-  int64_t keyless_rows_ = 0;
+  int64_t fully_masked_rows_ = 0;
 };
 
 TEST_F(PrunedHeadsTest, AreThoseOfAGateOfZero) {
@@ -234,7 +234,7 @@ TEST_F(PrunedHeadsTest, AGateOfZeroSkipsTheHead) {
       run.Attend(0, AttendStage::kContext,
                  {.cu_seqlens = bounds, .bias = of_each, .head_gates = head_gates}, nobody_);
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(run.keyless_rows(), 2 * 70);
+  EXPECT_EQ(run.fully_masked_rows(), 2 * 70);
 }
 
 TEST_F(PrunedHeadsTest, RefusesGatesOfAnotherBatch) {

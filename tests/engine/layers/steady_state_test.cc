@@ -63,7 +63,7 @@ std::vector<Kind> Kinds() {
     return [kind](ModelDescription& model) {
       model.layer.attention = kind;
       model.layer.mixed_keys = kind == AttentionKind::kLinformer ? 20 : 0;
-      model.layer.mixed_places = kind == AttentionKind::kLinformer ? kTokens : 0;
+      model.layer.mixed_positions = kind == AttentionKind::kLinformer ? kTokens : 0;
     };
   };
   return {
@@ -132,12 +132,12 @@ class SteadyKindTest : public ::testing::TestWithParam<std::tuple<Kind, ComputeT
          {AttendStage::kContext, AttendStage::kProjected, AttendStage::kBlock}) {
       EXPECT_TRUE(run_.Attend(1, stage, {.cu_seqlens = bounds, .bias = {}}, nobody_).ok());
     }
-    if (!model_.layer.takes_memory()) return;
-    const auto memory = run_.ProjectMemory(1, {.first_key = 96, .first_value = 160, .rows = 50});
-    ASSERT_TRUE(memory.ok());
-    const AttentionMemory memories[] = {*memory, *memory, *memory};
+    if (!model_.layer.takes_cross_kv()) return;
+    const auto cross_kv = run_.ProjectCrossKv(1, {.first_key = 96, .first_value = 160, .rows = 50});
+    ASSERT_TRUE(cross_kv.ok());
+    const CrossKv cross_kvs[] = {*cross_kv, *cross_kv, *cross_kv};
     EXPECT_TRUE(run_.Attend(1, AttendStage::kBlock,
-                            {.cu_seqlens = bounds, .bias = {}, .memory = memories}, nobody_)
+                            {.cu_seqlens = bounds, .bias = {}, .cross_kv = cross_kvs}, nobody_)
                     .ok());
   }
 

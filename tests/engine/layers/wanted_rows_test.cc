@@ -34,7 +34,7 @@ class WantedRowsTest : public ::testing::Test {
         run.Encode(0, encoder_->description().layers,
                    {.cu_seqlens = cu_seqlens_, .bias = bias_, .wanted_rows = wanted}, observer);
     EXPECT_TRUE(result.ok()) << result.status();
-    keyless_rows_ = run.keyless_rows();
+    fully_masked_rows_ = run.fully_masked_rows();
     std::vector<Sequence> rows;
     for (int64_t r = 0; r < result->rows; ++r) {
       rows.emplace_back(result->row(r), result->row(r) + result->cols);
@@ -76,7 +76,7 @@ class WantedRowsTest : public ::testing::Test {
   std::vector<int32_t> cu_seqlens_;
   std::vector<const AttentionBias*> bias_;
   RunObserver nobody_;
-  int64_t keyless_rows_ = 0;
+  int64_t fully_masked_rows_ = 0;
 };
 
 TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunBesideAConvolution) {
@@ -170,7 +170,7 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunOfOtherKinds) {
     model.layer.attention = kind;
     if (kind == AttentionKind::kLinformer) {
       model.layer.mixed_keys = 20;
-      model.layer.mixed_places = 100;
+      model.layer.mixed_positions = 100;
     }
     model.layer.score_scale = 0.05f;
     Load(model);
@@ -217,11 +217,11 @@ TEST_F(WantedRowsTest, KeepTheirBiasAndOnlyTheyAreComputed) {
   bias_ = {nullptr, nullptr, nullptr, &bias, nullptr, nullptr};
   ExpectSameBits();
   Rows({}, 1, nobody_);
-  EXPECT_EQ(keyless_rows_, 2 * kHeads * kLayers);
+  EXPECT_EQ(fully_masked_rows_, 2 * kHeads * kLayers);
   Rows(Selections().front(), 1, nobody_);
-  EXPECT_EQ(keyless_rows_, 2 * kHeads * (kLayers - 1) + kHeads);
+  EXPECT_EQ(fully_masked_rows_, 2 * kHeads * (kLayers - 1) + kHeads);
   Rows(Selections()[1], 1, nobody_);
-  EXPECT_EQ(keyless_rows_, 2 * kHeads * (kLayers - 1));
+  EXPECT_EQ(fully_masked_rows_, 2 * kHeads * (kLayers - 1));
 }
 
 TEST_F(WantedRowsTest, SaveProductsOfOtherQueries) {

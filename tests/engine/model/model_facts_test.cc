@@ -127,7 +127,7 @@ TEST(ListStageCostsTest, CountsLinformerByTheToken) {
   ModelDescription model = SmallModel(3, 2, 8);
   model.layer.attention = AttentionKind::kLinformer;
   model.layer.mixed_keys = 5;
-  model.layer.mixed_places = 16;
+  model.layer.mixed_positions = 16;
   for (const StageCost& cost : ListStageCosts(model)) {
     EXPECT_EQ(cost.per_pair, 0) << cost.stage;
     if (cost.stage == "attention.mixing") {

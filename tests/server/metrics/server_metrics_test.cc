@@ -86,7 +86,7 @@ TEST_F(ServerMetricsTest, DescribesBatches) {
   batch.requests = 3;
   batch.copy = absl::Microseconds(50);
   batch.compute = absl::Milliseconds(40);
-  batch.keyless_rows = 12;
+  batch.fully_masked_rows = 12;
   batch.nonfinite_requests = 1;
   metrics_.RecordBatch(batch);
   const Samples samples = Scrape();

@@ -82,7 +82,7 @@ ServedModels MakeModels() {
   AddModel("linear", linear, linear_weights, {}, models);
   linear.family = "mixed";
   linear.layer.attention = AttentionKind::kLinformer;
-  linear.layer.mixed_keys = linear.layer.mixed_places = 2;
+  linear.layer.mixed_keys = linear.layer.mixed_positions = 2;
   testing::MemoryWeights mixed_weights = testing::RandomWeights(linear, 9);
   AddModel("mixed", linear, mixed_weights, {}, models);
   return models;

@@ -197,7 +197,7 @@ TEST_F(AttentionModuleTest, KeysAndValuesMayTakeOtherInputs) {
   EXPECT_EQ(layer.hidden_size, 3);
   EXPECT_EQ(layer.key_inputs(), 5);
   EXPECT_EQ(layer.value_inputs(), 2);
-  EXPECT_TRUE(layer.needs_memory());
+  EXPECT_TRUE(layer.needs_cross_kv());
   EXPECT_EQ(Weight("key.weight"), TestValues("k", 20));
   EXPECT_EQ(Weight("value.weight"), TestValues("v", 12));
 }
@@ -288,7 +288,7 @@ TEST_F(AttentionModuleTest, ReadsAMixingOfKeysAndValues) {
   Load(description, tensors);
   const LayerShape& layer = checkpoint_.description.layer;
   EXPECT_EQ(layer.mixed_keys, 5);
-  EXPECT_EQ(layer.mixed_places, 7);
+  EXPECT_EQ(layer.mixed_positions, 7);
   EXPECT_FLOAT_EQ(layer.score_scale, 0.70710678f);
   EXPECT_EQ(Weight("key_mixing"), TestValues("E", 35));
   EXPECT_EQ(Weight("value_mixing"), TestValues("E", 35));

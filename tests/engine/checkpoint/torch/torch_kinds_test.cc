@@ -83,7 +83,7 @@ TEST_F(TorchKinds, ATensorWithoutLayerInItsNameIsShared) {
   Load(description, And(TwoLayers(), {MakeTensor("layers.0.E", {3, 5}),
                                       MakeTensor("layers.1.E", {3, 5}), MakeTensor("F", {3, 5})}));
   EXPECT_EQ(layer().mixed_keys, 3);
-  EXPECT_EQ(layer().mixed_places, 5);
+  EXPECT_EQ(layer().mixed_positions, 5);
   EXPECT_FLOAT_EQ(layer().score_scale, 0.70710678f);
   EXPECT_EQ(Weight("layer.1.key_mixing"), TestValues("layers.1.E", 15));
   EXPECT_EQ(Weight("layer.0.value_mixing"), TestValues("F", 15));

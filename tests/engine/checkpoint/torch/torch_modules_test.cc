@@ -134,7 +134,7 @@ TEST_F(TorchModules, ReadsAttentionWithItsOwnWidths) {
   EXPECT_EQ(layer.hidden_size, 4);
   EXPECT_EQ(layer.key_inputs(), 5);
   EXPECT_EQ(layer.value_inputs(), 6);
-  EXPECT_TRUE(layer.needs_memory());
+  EXPECT_TRUE(layer.needs_cross_kv());
   EXPECT_EQ(Weight("layer.0.query.weight"), TestValues("q_proj_weight", 16));
   EXPECT_EQ(Weight("layer.0.key.weight"), TestValues("k_proj_weight", 20));
   EXPECT_EQ(Weight("layer.0.value.weight"), TestValues("v_proj_weight", 24));

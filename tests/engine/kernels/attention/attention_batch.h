@@ -55,13 +55,13 @@ class PackedBatch {
 
   int64_t context_width() const { return shape_.heads * shape_.value_width; }
 
-  std::vector<float> Run(int team_size, int64_t* keyless = nullptr) {
+  std::vector<float> Run(int team_size, int64_t* fully_masked = nullptr) {
     std::vector<float> context(rows_ * context_width(), -1.0f);
     AttentionWorkspace workspace(team_size, shape_,
                                  *std::max_element(lengths_.begin(), lengths_.end()));
     const int64_t count = Attention(ThreadTeam(team_size), shape_, Input(), sequences,
                                     ViewOf(context, rows_, context_width()), workspace);
-    if (keyless != nullptr) *keyless = count;
+    if (fully_masked != nullptr) *fully_masked = count;
     return context;
   }
 

@@ -156,9 +156,9 @@ TEST_P(AttentionBiasTest, QueriesWithoutKeysGiveZerosAndAreCounted) {
     std::vector<float> probabilities(2 * length * length, -1.0f);
     batch.sequences[0].bias = &bias;
     batch.sequences[0].probabilities = probabilities.data();
-    int64_t keyless = 0;
-    const std::vector<float> context = batch.Run(2, &keyless);
-    EXPECT_EQ(keyless, 4);
+    int64_t fully_masked = 0;
+    const std::vector<float> context = batch.Run(2, &fully_masked);
+    EXPECT_EQ(fully_masked, 4);
     for (int64_t c = 0; c < 10; ++c) EXPECT_EQ(context[10 + c], 0.0f);
     for (int64_t t = 0; t < length; ++t) EXPECT_EQ(probabilities[length + t], 0.0f);
     batch.ExpectMatchesReference();
@@ -260,13 +260,13 @@ TEST_P(AttentionTest, NonFiniteValuesStayInTheirSequence) {
     const std::vector<float> clean = batch.Run(2);
     const int64_t width = 2 * 21;
     for (int64_t c = 0; c < width; ++c) batch.qkv[(9 + 4) * width + c] = poison;
-    int64_t keyless = 0;
-    const std::vector<float> context = batch.Run(2, &keyless);
+    int64_t fully_masked = 0;
+    const std::vector<float> context = batch.Run(2, &fully_masked);
     const int64_t out = batch.context_width();
     EXPECT_EQ(std::memcmp(context.data(), clean.data(), 9 * out * sizeof(float)), 0);
     EXPECT_EQ(std::memcmp(&context[30 * out], &clean[30 * out], 9 * out * sizeof(float)), 0);
     EXPECT_TRUE(std::isnan(context[(9 + 4) * out]));
-    EXPECT_EQ(keyless, 0);
+    EXPECT_EQ(fully_masked, 0);
   }
 }
 

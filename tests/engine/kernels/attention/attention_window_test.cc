@@ -112,17 +112,17 @@ TEST_P(AttentionWindowTest, BitsDoNotDependOnTheQueriesBeside) {
   }
 }
 
-TEST_P(AttentionWindowTest, ListedPairsAreSeenAndNoOthers) {
+TEST_P(AttentionWindowTest, ListedPairsAreVisibleAndNoOthers) {
   constexpr int64_t kLength = 1100, kBlock = 50;
   AttentionShape shape = Windowed(1);
   shape.pattern = {.block = kBlock, .listed = BlockLists({{3, 17}, {3, 21}, {20, 0}}, {9})};
   PackedBatch batch(shape, {kLength});
   const std::vector<float> probabilities = batch.CheckedProbabilities();
-  const auto seen = std::count_if(probabilities.begin(), probabilities.end(),
-                                  [](float probability) { return probability > 0; });
+  const auto visible = std::count_if(probabilities.begin(), probabilities.end(),
+                                     [](float probability) { return probability > 0; });
   // For each of two heads: the window of 22 blocks, three pairs, and what block 9 and the others
   // have of each other beyond the window.
-  EXPECT_EQ(seen, 2 * (3 * 22 - 2 + 3 + 2 * (22 - 3)) * kBlock * kBlock);
+  EXPECT_EQ(visible, 2 * (3 * 22 - 2 + 3 + 2 * (22 - 3)) * kBlock * kBlock);
 }
 
 // The same scores under a bias that says what the list says.
@@ -133,13 +133,14 @@ TEST_P(AttentionWindowTest, ListedBlocksEqualABiasOfAllPairs) {
     AttentionShape shape = Windowed(1);
     shape.pattern = pattern;
     PackedBatch banded(shape, {kLength});
-    std::vector<float> sight(kLength * kLength);
+    std::vector<float> mask(kLength * kLength);
     for (int64_t s = 0; s < kLength; ++s) {
       for (int64_t t = 0; t < kLength; ++t) {
-        sight[s * kLength + t] = static_cast<float>(reference::Sight(1, pattern, kLength, s, t));
+        mask[s * kLength + t] =
+            static_cast<float>(reference::WindowMask(1, pattern, kLength, s, t));
       }
     }
-    const AttentionBias bias = {sight.data(), 0, kLength, 1};
+    const AttentionBias bias = {mask.data(), 0, kLength, 1};
     PackedBatch dense(ShapeOf(2, 26, 26), {kLength});
     dense.sequences[0].bias = &bias;
     EXPECT_THAT(banded.Run(2), testing::Pointwise(testing::FloatNear(1e-6f), dense.Run(2)));

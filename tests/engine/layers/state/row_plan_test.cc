@@ -151,13 +151,13 @@ TEST(ChooseRowPlanTest, OneThreadHasNothingToChoose) {
   EXPECT_EQ(clock.asked, 0);
 }
 
-TEST(ChooseRowPlanTest, LayersThatNeedAMemoryAreNotTimed) {
+TEST(ChooseRowPlanTest, LayersThatNeedCrossKvAreNotTimed) {
   ModelDescription model = SmallModel(1, 3, 16);
   model.layer.norm_placement = NormPlacement::kNone;
   model.layer.feed_forward_width = 0;
   model.layer.key_input_width = 20;
   model.layer.value_input_width = 24;
-  ASSERT_TRUE(model.layer.needs_memory());
+  ASSERT_TRUE(model.layer.needs_cross_kv());
   EncoderRun run(SomeEncoder(model), 600, 2);
   StepClock clock;
   EXPECT_THAT(run.ChooseRowPlan(RowPolicy::kTimed, clock).trials, IsEmpty());
@@ -168,7 +168,7 @@ TEST(ChooseRowPlanTest, TimesLayersOfAnyModel) {
   std::vector<ModelDescription> models = {SmallModel(2, 3, 16), SmallModel(1, 3, 16)};
   models.back().layer.attention = AttentionKind::kLinformer;
   models.back().layer.mixed_keys = 20;
-  models.back().layer.mixed_places = 30;
+  models.back().layer.mixed_positions = 30;
   models.push_back(SmallModel(1, 3, 16));
   models.back().layer.norm_placement = NormPlacement::kNone;
   models.back().layer.feed_forward_width = 0;

@@ -1,4 +1,4 @@
-// Which keys a block of queries sees.
+// The keys that a block of queries can see, as ranges: what lies outside them is masked for all.
 #pragma once
 
 #include <cstdint>
@@ -15,41 +15,42 @@ struct KeyRange {
   int64_t end;
 };
 
-// The window and the pattern of one sequence, by the indices of its tokens. Borrows the block.
-class SeenKeys {
+// The mask that the window and the pattern of one sequence make, by the indices of its tokens. A
+// block index counts the blocks of the pattern from the first key on. Borrows the block.
+class VisibleKeys {
  public:
-  explicit SeenKeys(const AttentionBlock& block);
+  explicit VisibleKeys(const AttentionBlock& block);
 
   // True if every query sees every key.
   bool all() const { return block_.window == 0; }
 
   // From the first to the last key of `within` that any of the queries [first, first + count) of
-  // the block sees. The keys between may be seen by none.
+  // the block sees. Keys between these two may be masked for all of the queries.
   KeyRange Of(int64_t first, int64_t count, KeyRange within) const;
 
-  // The block of the pattern that a key, or a query of the sequence, is in.
-  int64_t PlaceOfKey(int64_t i) const {
+  // The block index of a key, or of a query, of the sequence.
+  int64_t BlockOfKey(int64_t i) const {
     return (block_.KeyPosition(i) - first_position_) / block_.pattern.block;
   }
-  int64_t PlaceOfQuery(int64_t i) const {
+  int64_t BlockOfQuery(int64_t i) const {
     return (block_.QueryPosition(i) - first_position_) / block_.pattern.block;
   }
-  bool IsGlobal(int64_t place) const { return HasGlobal(place, place); }
+  bool IsGlobal(int64_t block_index) const { return HasGlobal(block_index, block_index); }
 
  private:
-  // True if one of the places [first, last] is global.
+  // True if one of the block indices [first, last] is global.
   bool HasGlobal(int64_t first, int64_t last) const {
     const AttentionPattern& pattern = block_.pattern;
     return (pattern.first_global > 0 && first < pattern.first_global) ||
-           (pattern.last_global > 0 && last >= places_ - pattern.last_global) ||
+           (pattern.last_global > 0 && last >= block_count_ - pattern.last_global) ||
            pattern.listed.HasGlobal(first, last);
   }
-  // Keys before the place.
-  int64_t KeysBefore(int64_t place) const;
+  // Keys before the block with this index.
+  int64_t KeysBefore(int64_t block_index) const;
 
   const AttentionBlock& block_;
   int64_t first_position_;
-  int64_t places_;  // of the sequence
+  int64_t block_count_;  // blocks of the pattern in the sequence
 };
 
 }  // namespace attendant

@@ -19,7 +19,7 @@ using reference::Matrix;
 constexpr int64_t kHeads = 2;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// Each sequence has a memory of its own: rows of keys and values side by side, like those of a
+// Each sequence has its own cross_kv: rows of keys and values side by side, like those of a
 // projection, and `queries` rows of queries.
 struct Sizes {
   int64_t queries;
@@ -30,34 +30,34 @@ class Batch {
  public:
   Batch(const AttentionShape& shape, const std::vector<Sizes>& sizes, uint32_t seed = 1)
       : shape_(shape) {
-    memories.reserve(sizes.size());
+    cross_kvs.reserve(sizes.size());
     for (const Sizes& size : sizes) {
       const int64_t width = kHeads * (shape.key_width + shape.value_width);
       rows_.push_back(RandomValues(std::max<int64_t>(1, size.keys) * width, ++seed, 2.0f));
       const MatrixView<const float> all = ViewOf(std::as_const(rows_.back()), size.keys, width);
-      memories.push_back({all.Columns(0, kHeads * shape.key_width),
-                          all.Columns(kHeads * shape.key_width, kHeads * shape.value_width)});
+      cross_kvs.push_back({all.Columns(0, kHeads * shape.key_width),
+                           all.Columns(kHeads * shape.key_width, kHeads * shape.value_width)});
       sequences.push_back({.row_begin = tokens_, .length = size.queries});
-      sequences.back().memory = &memories.back();
+      sequences.back().cross_kv = &cross_kvs.back();
       tokens_ += size.queries;
     }
     queries = RandomValues(tokens_ * kHeads * shape.key_width, seed + 100, 2.0f);
   }
 
-  std::vector<float> Run(int team_size, int64_t* keyless = nullptr) const {
+  std::vector<float> Run(int team_size, int64_t* fully_masked = nullptr) const {
     std::vector<float> context(tokens_ * context_width(), -1.0f);
     AttentionWorkspace workspace(team_size, shape_, 2000);
     const int64_t count =
         Attention(ThreadTeam(team_size), shape_, {QueryView(), {}, {}, nullptr}, sequences,
                   ViewOf(context, tokens_, context_width()), workspace);
-    if (keyless != nullptr) *keyless = count;
+    if (fully_masked != nullptr) *fully_masked = count;
     return context;
   }
 
   reference::SequenceResult Expected(size_t i) const {
     const AttentionSequence& sequence = sequences[i];
     return reference::Attend(shape_, Matrix(QueryView().Rows(sequence.row_begin, sequence.length)),
-                             Matrix(memories[i].keys), Matrix(memories[i].values), sequence);
+                             Matrix(cross_kvs[i].keys), Matrix(cross_kvs[i].values), sequence);
   }
 
   void ExpectMatchesReference() const {
@@ -76,7 +76,7 @@ class Batch {
   int64_t context_width() const { return kHeads * shape_.value_width; }
 
   std::vector<float> queries;
-  std::vector<AttentionMemory> memories;
+  std::vector<CrossKv> cross_kvs;
   std::vector<AttentionSequence> sequences;
 
  private:
@@ -85,7 +85,7 @@ class Batch {
   std::vector<std::vector<float>> rows_;
 };
 
-class AttentionMemoryTest : public testing::TestWithParam<ComputeMode> {
+class AttentionCrossKvTest : public testing::TestWithParam<ComputeMode> {
  protected:
   AttentionShape Shape(int64_t key_width, int64_t value_width) const {
     return {.heads = kHeads,
@@ -96,11 +96,11 @@ class AttentionMemoryTest : public testing::TestWithParam<ComputeMode> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Modes, AttentionMemoryTest,
+INSTANTIATE_TEST_SUITE_P(Modes, AttentionCrossKvTest,
                          testing::ValuesIn(ModesOfThisCpu({ComputeType::kF32, ComputeType::kBf16})),
                          [](const auto& test) { return NameOf(test.param); });
 
-TEST_P(AttentionMemoryTest, MatchesFloat64AtAnyLengths) {
+TEST_P(AttentionCrossKvTest, MatchesFloat64AtAnyLengths) {
   for (const auto& [key_width, value_width] : {std::pair<int64_t, int64_t>{16, 16}, {26, 9}}) {
     Batch batch(Shape(key_width, value_width),
                 {{4, 5}, {1, 1}, {1, 700}, {130, 2}, {600, 33}, {33, 1100}, {7, 512}, {7, 513}});
@@ -108,19 +108,19 @@ TEST_P(AttentionMemoryTest, MatchesFloat64AtAnyLengths) {
   }
 }
 
-TEST_P(AttentionMemoryTest, AnEmptyMemoryGivesZeros) {
+TEST_P(AttentionCrossKvTest, NoKeysGiveZeros) {
   Batch batch(Shape(8, 8), {{3, 0}, {5, 7}});
   const std::vector<float> values = RandomValues(15, 3);
   const AttentionBias bias{values.data(), 0, 1, 1};
   batch.sequences[0].bias = &bias;
-  int64_t keyless = 0;
-  const std::vector<float> context = batch.Run(2, &keyless);
-  EXPECT_EQ(keyless, 3 * kHeads);
+  int64_t fully_masked = 0;
+  const std::vector<float> context = batch.Run(2, &fully_masked);
+  EXPECT_EQ(fully_masked, 3 * kHeads);
   for (int64_t i = 0; i < 3 * batch.context_width(); ++i) EXPECT_EQ(context[i], 0.0f);
   batch.ExpectMatchesReference();
 }
 
-TEST_P(AttentionMemoryTest, ProbabilitiesMatchFloat64AndChangeNothing) {
+TEST_P(AttentionCrossKvTest, ProbabilitiesMatchFloat64AndChangeNothing) {
   constexpr int64_t kQueries = 19, kKeys = 530;
   Batch batch(Shape(12, 20), {{kQueries, kKeys}});
   const std::vector<float> context = batch.Run(2);
@@ -135,7 +135,7 @@ TEST_P(AttentionMemoryTest, ProbabilitiesMatchFloat64AndChangeNothing) {
   }
 }
 
-TEST_P(AttentionMemoryTest, MatchesFloat64WithABiasAtPositionsOfEither) {
+TEST_P(AttentionCrossKvTest, MatchesFloat64WithABiasAtPositionsOfEither) {
   constexpr int64_t kQueryRow = 40, kKeyRow = 60;
   std::vector<float> values = RandomValues(kHeads * kQueryRow * kKeyRow, 9, 3.0f);
   for (size_t i = 0; i < values.size(); i += 3) values[i] = -kInfinity;
@@ -147,34 +147,34 @@ TEST_P(AttentionMemoryTest, MatchesFloat64WithABiasAtPositionsOfEither) {
   const int64_t keys = static_cast<int64_t>(key_positions.size());
   Batch batch(Shape(8, 8), {{kQueryRow, keys}, {queries, kKeyRow}, {queries, keys}});
   for (AttentionSequence& sequence : batch.sequences) sequence.bias = &bias;
-  batch.memories[0].positions = batch.memories[2].positions = key_positions;
+  batch.cross_kvs[0].positions = batch.cross_kvs[2].positions = key_positions;
   batch.sequences[1].positions = batch.sequences[2].positions = query_positions;
   batch.ExpectMatchesReference();
 }
 
-TEST_P(AttentionMemoryTest, OwnRowsAsMemoryEqualSelfAttention) {
+TEST_P(AttentionCrossKvTest, OwnRowsEqualSelfAttention) {
   constexpr int64_t kLength = 700;
   const AttentionShape shape = Shape(26, 26);
   Batch batch(shape, {{kLength, kLength}});
   const std::vector<float> crossed = batch.Run(2);
-  const AttentionMemory memory = batch.memories[0];
-  batch.sequences[0].memory = nullptr;
+  const CrossKv own = batch.cross_kvs[0];
+  batch.sequences[0].cross_kv = nullptr;
   std::vector<float> context(crossed.size());
   AttentionWorkspace workspace(2, shape, kLength);
-  Attention(ThreadTeam(2), shape, {batch.QueryView(), memory.keys, memory.values, nullptr},
+  Attention(ThreadTeam(2), shape, {batch.QueryView(), own.keys, own.values, nullptr},
             batch.sequences, ViewOf(context, kLength, batch.context_width()), workspace);
   EXPECT_EQ(context, crossed);
 }
 
-TEST_P(AttentionMemoryTest, InvarianceToTeamNeighboursAndSharing) {
+TEST_P(AttentionCrossKvTest, InvarianceToTeamNeighboursAndSharing) {
   const AttentionShape shape = Shape(26, 26);
   Batch batch(shape, {{5, 1030}, {300, 7}, {17, 17}, {64, 130}});
-  for (AttentionSequence& sequence : batch.sequences) sequence.memory = &batch.memories[0];
+  for (AttentionSequence& sequence : batch.sequences) sequence.cross_kv = &batch.cross_kvs[0];
   const std::vector<float> all = batch.Run(1);
   for (const int team : {2, 3}) EXPECT_EQ(batch.Run(team), all);
   for (const AttentionSequence& sequence : batch.sequences) {
     Batch alone(shape, {{sequence.length, 1}});
-    alone.sequences[0].memory = &batch.memories[0];
+    alone.sequences[0].cross_kv = &batch.cross_kvs[0];
     const int64_t first = sequence.row_begin * kHeads * shape.key_width;
     std::copy_n(&batch.queries[first], alone.queries.size(), alone.queries.begin());
     const std::vector<float> context = alone.Run(2);

@@ -1,0 +1,107 @@
+// The mask of a window and a pattern on scores; included once per instruction set.
+
+#if defined(ATTENDANT_ENGINE_KERNELS_WINDOW_MASK_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ATTENDANT_ENGINE_KERNELS_WINDOW_MASK_INL_H_
+#undef ATTENDANT_ENGINE_KERNELS_WINDOW_MASK_INL_H_
+#else
+#define ATTENDANT_ENGINE_KERNELS_WINDOW_MASK_INL_H_
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "absl/types/span.h"
+#include "engine/kernels/attention/attention_block.h"
+#include "engine/kernels/attention/vector_products-inl.h"
+#include "engine/kernels/attention/visible_keys.h"
+#include "engine/kernels/simd-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attendant {
+namespace HWY_NAMESPACE {
+
+// The mask on the scores of a panel of queries in a sequence with a window, one key after the
+// other. Block indices are compared as float32, which is exact below 2^24. Borrows its arguments.
+template <int kVectors>
+class WindowMask {
+ public:
+  // For keys from first_key on.
+  WindowMask(const AttentionBlock& block, const VisibleKeys& keys, const QueryPanel& panel,
+             int64_t first_key)
+      : keys_(keys) {
+    const FloatTag d;
+    HWY_ALIGN float query_blocks[Width<kVectors>()], repeats[Width<kVectors>()];
+    const float repeat = std::log1p(static_cast<float>(block.pattern.first_repeats));
+    const int64_t first_key_block = keys.BlockOfKey(first_key);
+    for (int64_t i = 0; i < Width<kVectors>(); ++i) {
+      const int64_t query = block.first_query + panel.first + std::min(i, panel.count - 1);
+      const int64_t query_block = keys.BlockOfQuery(query);
+      const bool is_global = keys.IsGlobal(query_block);
+      query_blocks[i] = static_cast<float>(query_block);
+      widths_[i] = is_global ? kInfinity : static_cast<float>(block.window);
+      repeats[i] = is_global ? 0.0f : repeat;
+      listed_[i] =
+          block.pattern.listed.Between({query_block, first_key_block}, {query_block + 1, 0});
+      any_listed_ = any_listed_ || !listed_[i].empty();
+    }
+    for (int v = 0; v < kVectors; ++v) {
+      query_blocks_[v] = hn::Load(d, query_blocks + v * kLanes);
+      windows_[v] = hn::LoadU(d, widths_ + v * kLanes);
+      repeats_[v] = hn::Load(d, repeats + v * kLanes);
+    }
+  }
+
+  // Takes up the next key; keys come in ascending order.
+  void MoveTo(int64_t key) {
+    const int64_t key_block = keys_.BlockOfKey(key);
+    if (key_block == key_block_) return;
+    key_block_ = key_block;
+    is_global_ = keys_.IsGlobal(key_block);
+    if (any_listed_) OpenListed();
+  }
+
+  // The scores of vector v of queries and the current key; minus infinity where it is masked.
+  Floats Apply(int v, Floats score) const {
+    const FloatTag d;
+    if (key_block_ == 0) score = hn::Add(score, repeats_[v]);
+    if (is_global_) return score;
+    const Floats distance =
+        hn::Abs(hn::Sub(hn::Set(d, static_cast<float>(key_block_)), query_blocks_[v]));
+    return hn::IfThenElse(hn::Gt(distance, windows_[v]), hn::Set(d, -kInfinity), score);
+  }
+
+ private:
+  static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+  // Queries that list the block of the key see it, however far away it is.
+  void OpenListed() {
+    HWY_ALIGN float windows[Width<kVectors>()];
+    for (int64_t i = 0; i < Width<kVectors>(); ++i) {
+      absl::Span<const BlockPair>& listed = listed_[i];
+      while (!listed.empty() && listed.front().key < key_block_) listed.remove_prefix(1);
+      const bool lists = !listed.empty() && listed.front().key == key_block_;
+      windows[i] = lists ? kInfinity : widths_[i];
+    }
+    for (int v = 0; v < kVectors; ++v) windows_[v] = hn::Load(FloatTag(), windows + v * kLanes);
+  }
+
+  const VisibleKeys& keys_;
+  Floats query_blocks_[kVectors];  // block indices of the queries
+  Floats windows_[kVectors];       // infinite if the query is global, or lists the key's block
+  Floats repeats_[kVectors];       // what keys of block 0 get for counting more than once
+  int64_t key_block_ = -1;         // block index of the current key
+  bool is_global_ = false;         // whether that block is global
+  // The window of each query whatever it lists, and what it lists from the key's block on.
+  float widths_[Width<kVectors>()];
+  absl::Span<const BlockPair> listed_[Width<kVectors>()];
+  bool any_listed_ = false;
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace attendant
+HWY_AFTER_NAMESPACE();
+
+#endif  // ATTENDANT_ENGINE_KERNELS_WINDOW_MASK_INL_H_
