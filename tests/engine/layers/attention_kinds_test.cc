@@ -8,7 +8,7 @@
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/files/json.h"
 #include "tests/engine/checkpoint/model_files.h"
-#include "tests/engine/layers/engine_calls.h"
+#include "tests/support/engine_calls.h"
 #include "tests/support/test_vectors.h"
 
 namespace attendant::testing {

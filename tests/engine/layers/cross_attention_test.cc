@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "engine/kernels/gemm/gemm.h"
 #include "engine/layers/state/run_state.h"
-#include "tests/engine/layers/engine_calls.h"
 #include "tests/reference/reference.h"
+#include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 #include "tests/support/random_values.h"
 

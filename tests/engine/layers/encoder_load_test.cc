@@ -8,7 +8,7 @@
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/kernels/gemm/compute_support.h"
 #include "engine/layers/encoder.h"
-#include "tests/engine/layers/engine_calls.h"
+#include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 
 namespace attendant::testing {

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/layers/encoder.h"
-#include "tests/engine/layers/engine_calls.h"
+#include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 #include "tests/support/random_values.h"
 

@@ -5,8 +5,8 @@
 
 #include "engine/checkpoint/checkpoint.h"
 #include "tests/engine/checkpoint/tiny_families.h"
-#include "tests/engine/layers/engine_calls.h"
 #include "tests/reference/encoder.h"
+#include "tests/support/engine_calls.h"
 #include "tests/support/random_values.h"
 
 namespace attendant::testing {

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_replace.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "tests/engine/layers/engine_calls.h"
 #include "tests/reference/encoder.h"
+#include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 
 namespace attendant::testing {

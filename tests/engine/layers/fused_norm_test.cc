@@ -16,7 +16,7 @@
 #include "engine/layers/multi_head_attention.h"
 #include "engine/layers/state/run_state.h"
 #include "engine/model/weight_source.h"
-#include "tests/engine/layers/engine_calls.h"
+#include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 #include "tests/support/random_values.h"
 

@@ -11,7 +11,7 @@
 #include <tuple>
 
 #include "engine/checkpoint/checkpoint.h"
-#include "tests/engine/layers/engine_calls.h"
+#include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 
 namespace attendant::testing {

@@ -7,7 +7,7 @@
 #include "engine/checkpoint/pruning.h"
 #include "engine/layers/encoder.h"
 #include "tests/engine/checkpoint/model_files.h"
-#include "tests/engine/layers/engine_calls.h"
+#include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 
 namespace attendant::testing {

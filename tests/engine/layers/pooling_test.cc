@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "tests/engine/layers/engine_calls.h"
+#include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 #include "tests/support/test_vectors.h"
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "engine/checkpoint/pruning.h"
 #include "tests/engine/checkpoint/model_files.h"
-#include "tests/engine/layers/engine_calls.h"
+#include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 
 namespace attendant::testing {

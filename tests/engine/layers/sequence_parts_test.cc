@@ -6,7 +6,7 @@
 
 #include "engine/base/aligned_buffer.h"
 #include "engine/model/model_facts.h"
-#include "tests/engine/layers/engine_calls.h"
+#include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 
 namespace attendant::testing {

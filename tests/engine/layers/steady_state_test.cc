@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "engine/base/aligned_buffer.h"
-#include "tests/engine/layers/engine_calls.h"
 #include "tests/support/allocation_counter.h"
+#include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 #include "tests/support/onednn_counter.h"
 

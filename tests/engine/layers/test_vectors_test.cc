@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tests/engine/layers/engine_calls.h"
+#include "tests/support/engine_calls.h"
 
 namespace attendant::testing {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "engine/layers/encoder.h"
-#include "tests/engine/layers/engine_calls.h"
 #include "tests/reference/token_convolution.h"
+#include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 
 namespace attendant::testing {

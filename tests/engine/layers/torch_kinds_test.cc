@@ -11,8 +11,8 @@
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/files/json.h"
 #include "tests/engine/checkpoint/model_files.h"
-#include "tests/engine/layers/engine_calls.h"
 #include "tests/reference/encoder.h"
+#include "tests/support/engine_calls.h"
 #include "tests/support/random_values.h"
 
 namespace attendant::testing {

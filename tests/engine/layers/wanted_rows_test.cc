@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/kernels/gemm/gemm.h"
-#include "tests/engine/layers/engine_calls.h"
+#include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 #include "tests/support/onednn_counter.h"
 

@@ -9,7 +9,7 @@
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/layers/encoder.h"
 #include "tests/engine/checkpoint/tiny_families.h"
-#include "tests/engine/layers/engine_calls.h"
+#include "tests/support/engine_calls.h"
 
 namespace attendant::testing {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "engine/layers/encoder.h"
 #include "gmock/gmock.h"
-#include "tests/engine/layers/engine_calls.h"
+#include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 
 namespace attendant::testing {

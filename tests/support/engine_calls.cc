@@ -1,4 +1,4 @@
-#include "tests/engine/layers/engine_calls.h"
+#include "tests/support/engine_calls.h"
 
 #include <algorithm>
 #include <bit>
