@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "engine/base/checked_size.h"
+#include "engine/model/layer_parts.h"
 #include "engine/model/model_description.h"
 
 namespace attendant {
@@ -47,21 +47,8 @@ struct WeightSpec {
   bool optional = false;  // every ".bias" is
 };
 
-struct InputProjection {
-  std::string name;
-  int64_t out;
-  int64_t in;
-};
-
-// The linear layers that make queries, keys and values; their outputs side by side are the columns
-// that LayerShape speaks of.
-std::vector<InputProjection> InputProjections(const LayerShape& shape);
-
-// Columns of the fused projection of a layer's input: H (2 Dk + Dv), less what is shared.
-CheckedSize InputProjectionWidth(const LayerShape& layer);
-
-// Before the names of the i-th feed-forward block of a layer.
-std::string FeedForwardPrefix(const std::string& prefix, const LayerShape& shape, int64_t i);
+// The one or two tensors of a part.
+std::vector<WeightSpec> WeightsOf(const ModelPart& part);
 
 // Every tensor that a model of this description has, in the order in which loading reads them.
 std::vector<WeightSpec> ListWeights(const ModelDescription& description);
