@@ -67,7 +67,7 @@ void AddDistances(const LayerShape& shape, int64_t times, CostList& costs) {
       2 * times * products * relative.position_rows() * shape.heads * shape.key_width;
 }
 
-// What lies between the projections of inputs and of outputs.
+// What attention does between its projections of inputs and of outputs.
 void AddAttention(const LayerShape& shape, int64_t times, CostList& costs) {
   if (IsLinear(shape.attention)) {
     const int64_t state = shape.key_width * shape.value_width;
@@ -90,11 +90,12 @@ void AddProducts(const ModelPart& part, int64_t times, CostList& costs) {
   (part.kind == PartKind::kDense ? cost.per_sequence : cost.per_token) += 2 * times * elements;
 }
 
+// Attention comes behind the last stage that makes its inputs.
 void AddLayers(const LayerShape& shape, int64_t times, CostList& costs) {
-  const char* last_input = shape.needs_cross_kv() ? "attention.value" : "attention.qkv";
+  const char* inputs = shape.needs_cross_kv() ? "attention.value" : "attention.qkv";
   for (const ModelPart& part : ListParts(shape)) {
     AddProducts(part, times, costs);
-    if (part.stage == last_input && part.first_row.value() == 0) AddAttention(shape, times, costs);
+    if (part.stage == inputs && part.first_row.value() == 0) AddAttention(shape, times, costs);
   }
 }
 
