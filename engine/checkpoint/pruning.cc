@@ -14,6 +14,7 @@
 #include "engine/base/shape.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
+#include "engine/model/layer_parts.h"
 #include "engine/model/pruned_heads.h"
 
 namespace attendant {
@@ -52,8 +53,9 @@ Cut PrunedWeights::CutOf(absl::string_view tensor, const LayerShape& layer) {
             .columns = layer.context_width(),
             .head_columns = layer.value_width};
   }
-  for (const auto& [name, out, in] : InputProjections(layer)) {
-    if (!absl::ConsumePrefix(&tensor, name + ".")) continue;
+  for (const ModelPart& part : InputProjections(layer)) {
+    if (!absl::ConsumePrefix(&tensor, part.name + ".")) continue;
+    const int64_t out = part.out.value(), in = part.in.value();
     return {.rows = out, .columns = tensor == "weight" ? in : 1, .head_rows = out / layer.heads};
   }
   return {};

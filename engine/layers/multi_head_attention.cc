@@ -7,7 +7,7 @@
 #include "engine/kernels/attention/attention.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/kernels/rope.h"
-#include "engine/model/weight_source.h"
+#include "engine/model/layer_parts.h"
 
 namespace attendant {
 namespace {
@@ -72,17 +72,18 @@ absl::Status MultiHeadAttention::LoadNorms(const std::string& prefix, WeightLoad
 
 // Fuses projections that take the same rows into one linear layer.
 absl::Status MultiHeadAttention::LoadInputs(const std::string& prefix, WeightLoader& loader) {
-  const std::vector<InputProjection> projections = InputProjections(shape_);
+  const std::vector<ModelPart> projections = InputProjections(shape_);
   int64_t column = 0;
   for (size_t begin = 0, end = 0; begin < projections.size(); begin = end) {
     std::vector<LinearPart> parts;
     int64_t out = 0;
     do {
-      parts.push_back({prefix + projections[end].name, projections[end].out});
-      out += projections[end++].out;
-    } while (!shape_.needs_cross_kv() && end < projections.size() &&
-             projections[end].in == projections[begin].in);
-    absl::StatusOr<PackedLinear> linear = loader.ReadFusedLinear(parts, projections[begin].in);
+      parts.push_back({prefix + projections[end].name, projections[end].out.value()});
+      out += parts.back().out;
+      ++end;
+    } while (end < projections.size() && ArePackedAsOne(projections[begin], projections[end]));
+    absl::StatusOr<PackedLinear> linear =
+        loader.ReadFusedLinear(parts, projections[begin].in.value());
     if (!linear.ok()) return linear.status();
     inputs_.push_back({std::exchange(column, column + out), *std::move(linear)});
   }

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "engine/base/checked_size.h"
+#include "engine/model/layer_parts.h"
 #include "engine/model/model_description.h"
 
 namespace attendant {
@@ -55,22 +55,8 @@ struct WeightSpec {
   bool optional = false;  // every ".bias" is
 };
 
-// One of the linear layers that make queries, keys and values.
-struct InputProjection {
-  std::string name;
-  int64_t out;
-  int64_t in;
-};
-
-// Returns the linear layers that make queries, keys and values. Their outputs side by side are the
-// columns of the fused input projection that LayerShape::key_column and value_column count.
-std::vector<InputProjection> InputProjections(const LayerShape& shape);
-
-// Returns the number of columns of the fused input projection: H (2 Dk + Dv), less what is shared.
-CheckedSize InputProjectionWidth(const LayerShape& layer);
-
-// Returns what comes before the names of the i-th feed-forward block of a layer.
-std::string FeedForwardPrefix(const std::string& prefix, const LayerShape& shape, int64_t i);
+// The one or two tensors of a part.
+std::vector<WeightSpec> WeightsOf(const ModelPart& part);
 
 // Returns every tensor of a model, in the order in which loading reads them.
 std::vector<WeightSpec> ListWeights(const ModelDescription& description);

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "engine/model/layer_parts.h"
 
 namespace attendant::server {
 namespace {
@@ -41,9 +42,9 @@ int64_t MeasureProduct(const RowMatrix& query, const RowMatrix& key) {
   return CountComponents(Triangle(query) * Triangle(key).transpose());
 }
 
-absl::StatusOr<RowMatrix> ReadProjection(const std::string& prefix,
-                                         const InputProjection& projection, WeightSource& weights) {
-  RowMatrix rows(projection.out, projection.in);
+absl::StatusOr<RowMatrix> ReadProjection(const std::string& prefix, const ModelPart& projection,
+                                         WeightSource& weights) {
+  RowMatrix rows(projection.out.value(), projection.in.value());
   const absl::Status status =
       weights.Read(absl::StrCat(prefix, projection.name, ".weight"),
                    absl::MakeSpan(rows.data(), static_cast<size_t>(rows.size())));
@@ -71,7 +72,7 @@ absl::StatusOr<std::vector<QueryKeyRanks>> MeasureQueryKeyRanks(const ModelDescr
     QueryKeyRanks& measured = ranks.emplace_back();
     if (shape.heads == 0) continue;
     const std::string prefix = absl::StrCat("layer.", i, ".");
-    const std::vector<InputProjection> projections = InputProjections(shape);
+    const std::vector<ModelPart> projections = InputProjections(shape);
     const absl::StatusOr<RowMatrix> query = ReadProjection(prefix, projections[0], weights);
     if (!query.ok()) return query.status();
     const absl::StatusOr<RowMatrix> key =

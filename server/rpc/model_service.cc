@@ -3,8 +3,8 @@
 #include <grpcpp/impl/codegen/proto_utils.h>
 
 #include "engine/kernels/isa.h"
+#include "engine/model/layer_parts.h"
 #include "engine/model/model_facts.h"
-#include "engine/model/weight_source.h"
 #include "server/cross_kv/stream_sequence.h"
 #include "server/models/compute_dtype.h"
 #include "server/models/model_lookup.h"

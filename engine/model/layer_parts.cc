@@ -1,0 +1,259 @@
+#include "engine/model/layer_parts.h"
+
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace attendant {
+namespace {
+
+using Parts = std::vector<ModelPart>;
+
+// `stage`: where the layer works, if its name does not say.
+void AddLinear(const std::string& name, CheckedSize out, CheckedSize in, Parts& parts,
+               const std::string& stage = "") {
+  parts.push_back({.kind = PartKind::kLinear,
+                   .name = name,
+                   .out = out,
+                   .in = in,
+                   .stage = stage.empty() ? name : stage,
+                   .linear = name});
+}
+
+void AddDense(const std::string& name, CheckedSize out, CheckedSize in, Parts& parts) {
+  parts.push_back({.kind = PartKind::kDense, .name = name, .out = out, .in = in, .stage = name});
+}
+
+void AddScale(const std::string& name, CheckedSize width, const std::string& linear, Parts& parts) {
+  parts.push_back({.kind = PartKind::kScale, .name = name, .out = width, .linear = linear});
+}
+
+void AddNorm(const std::string& name, NormKind kind, CheckedSize width, Parts& parts) {
+  const bool has_bias = kind != NormKind::kRms;
+  parts.push_back({.kind = PartKind::kNorm, .name = name, .out = width, .has_bias = has_bias});
+}
+
+// None without rows.
+void AddTable(const std::string& name, CheckedSize rows, CheckedSize width, Parts& parts) {
+  if (rows.ok() && rows.value() == 0) return;
+  parts.push_back({.kind = PartKind::kTable, .name = name, .out = rows, .in = width});
+}
+
+void Append(Parts more, Parts& parts) {
+  parts.insert(parts.end(), std::move_iterator(more.begin()), std::move_iterator(more.end()));
+}
+
+CheckedSize KeyColumns(const LayerShape& shape) {
+  return CheckedSize(shape.heads) * shape.key_width;
+}
+
+CheckedSize ContextColumns(const LayerShape& shape) {
+  return CheckedSize(shape.heads) * shape.value_width;
+}
+
+void AddNormedLinear(const std::string& name, CheckedSize out, CheckedSize in, NormKind kind,
+                     Parts& parts) {
+  AddLinear(name, out, in, parts);
+  AddNorm(name + "_norm", kind, out, parts);
+}
+
+void AddAttentionKind(const LayerShape& shape, Parts& parts) {
+  if (shape.attention == AttentionKind::kAdditive) {
+    parts.push_back({.kind = PartKind::kVector, .name = "score", .out = KeyColumns(shape)});
+  }
+  if (shape.attention != AttentionKind::kLinformer) return;
+  AddTable("key_mixing", shape.mixed_keys, shape.mixed_positions, parts);
+  AddTable("value_mixing", shape.mixed_keys, shape.mixed_positions, parts);
+}
+
+void AddDistances(const LayerShape& shape, Parts& parts) {
+  const RelativePositionShape& relative = shape.relative_positions;
+  if (relative.kind != RelativePositions::kDisentangled || relative.shares_projections) return;
+  const auto add = [&](const char* name) {
+    parts.push_back({.kind = PartKind::kDistances,
+                     .name = name,
+                     .out = KeyColumns(shape),
+                     .in = shape.hidden_size});
+  };
+  if (relative.scores_queries) add("position_key");
+  if (relative.scores_keys) add("position_query");
+}
+
+void AddFeedForward(const std::string& block, const LayerShape& shape, Parts& parts) {
+  const int64_t width = shape.inner_width(), inner = shape.feed_forward_width;
+  const std::string out = block + "feed_forward_out";
+  if (shape.has_gate) {
+    AddLinear(block + "feed_forward_gate", inner, width, parts, "feed_forward.gate");
+  }
+  AddLinear(block + "feed_forward_in", inner, width, parts, "feed_forward.in");
+  AddLinear(out, width, inner, parts, "feed_forward.out");
+  if (shape.has_branch_scale) AddScale(block + "feed_forward_scale", width, out, parts);
+  if (shape.norm_placement != NormPlacement::kNone) {
+    AddNorm(block + "feed_forward_norm", shape.norm_kind, width, parts);
+  }
+}
+
+void AddConvolution(const LayerShape& shape, Parts& parts) {
+  const auto& [taps, groups, activation] = shape.convolution;
+  if (taps == 0) return;
+  const int64_t columns = shape.hidden_size / groups;
+  AddLinear("convolution", columns, CheckedSize(columns) * taps, parts);
+  parts.back().groups = groups;
+  parts.back().taps = taps;
+  AddNorm("convolution_norm", shape.norm_kind, shape.hidden_size, parts);
+}
+
+void AddEmbeddings(const EmbeddingShape& shape, const LayerShape& layer, Parts& parts) {
+  const int64_t hidden_size = layer.hidden_size, added_width = shape.added_width(hidden_size);
+  AddTable("embeddings.word", shape.vocabulary, shape.width, parts);
+  AddTable("embeddings.position", shape.positions, added_width, parts);
+  AddTable("embeddings.token_type", shape.token_types, added_width, parts);
+  if (shape.has_norm) {
+    AddNorm("embeddings.norm", layer.norm_kind, shape.norm_width(hidden_size), parts);
+  }
+  if (!shape.projected(hidden_size)) return;
+  const CheckedSize words = shape.has_neighbours ? 3 : 1;
+  AddLinear("embeddings.projection", hidden_size, words * shape.width, parts);
+}
+
+void AddPatchEmbedding(const PatchEmbeddingShape& shape, const LayerShape& layer, Parts& parts) {
+  const int64_t width = layer.hidden_size;
+  if (shape.feature_width > 0) AddLinear("front.projection", width, shape.feature_width, parts);
+  AddTable("front.class", shape.has_class ? 1 : 0, width, parts);
+  AddTable("front.distillation", shape.has_distillation ? 1 : 0, width, parts);
+  AddTable("front.registers", shape.registers, width, parts);
+  AddTable("front.positions", shape.positions, width, parts);
+  if (shape.has_norm) AddNorm("front.norm", layer.norm_kind, width, parts);
+}
+
+// A table of numbers, or of vectors, for every distance.
+void AddRelativePositions(const LayerShape& layer, Parts& parts) {
+  const RelativePositionShape& relative = layer.relative_positions;
+  if (relative.kind == RelativePositions::kBuckets) {
+    AddTable("relative_positions", relative.buckets, layer.heads, parts);
+  }
+  if (relative.kind != RelativePositions::kDisentangled) return;
+  const CheckedSize distances = relative.buckets > 0 ? relative.buckets : relative.max_distance;
+  AddTable("relative_positions", CheckedSize(2) * distances, layer.hidden_size, parts);
+  if (!relative.has_norm) return;
+  AddNorm("relative_positions_norm", layer.norm_kind, layer.hidden_size, parts);
+}
+
+void AddPooling(const std::string& name, const std::optional<PoolingDescription>& pooling,
+                const LayerShape& layer, Parts& parts) {
+  if (!pooling || pooling->dense_width == 0) return;
+  const CheckedSize modes = static_cast<int64_t>(pooling->modes.size());
+  AddDense(name + ".dense", pooling->dense_width, modes * layer.hidden_size, parts);
+  if (pooling->has_dense_norm) {
+    AddNorm(name + ".dense_norm", layer.norm_kind, pooling->dense_width, parts);
+  }
+  if (pooling->output_width == 0) return;
+  AddDense(name + ".output", pooling->output_width, pooling->dense_width, parts);
+}
+
+}  // namespace
+
+bool ArePackedAsOne(const ModelPart& part, const ModelPart& next) {
+  return next.kind == PartKind::kLinear && part.linear == next.linear &&
+         part.in.value() == next.in.value();
+}
+
+std::vector<ModelPart> InputProjections(const LayerShape& shape) {
+  Parts parts;
+  if (!shape.has_input_projection || shape.heads == 0) return parts;
+  CheckedSize rows;
+  const auto add = [&](const std::string& name, CheckedSize out, int64_t in) {
+    if (shape.needs_cross_kv()) return AddLinear(name, out, in, parts, "attention." + name);
+    AddLinear(name, out, in, parts, "attention.qkv");
+    parts.back().linear = "qkv";
+    parts.back().first_row = rows;
+    rows = rows + out;
+  };
+  add("query", KeyColumns(shape), shape.inner_width());
+  if (!shape.keys_are_queries) add("key", KeyColumns(shape), shape.key_inputs());
+  if (!shape.values_are_keys) add("value", ContextColumns(shape), shape.value_inputs());
+  return parts;
+}
+
+CheckedSize InputProjectionWidth(const LayerShape& layer) {
+  if (!layer.has_input_projection) return 0;
+  CheckedSize width = KeyColumns(layer);
+  if (!layer.keys_are_queries) width = width + KeyColumns(layer);
+  if (!layer.values_are_keys) width = width + ContextColumns(layer);
+  return width;
+}
+
+std::string FeedForwardPrefix(const std::string& prefix, const LayerShape& shape, int64_t i) {
+  return i + 1 == shape.feed_forwards ? prefix : absl::StrCat(prefix, "before.", i, ".");
+}
+
+std::vector<ModelPart> ListAttentionParts(const LayerShape& shape) {
+  Parts parts = InputProjections(shape);
+  if (shape.has_output_projection) {
+    AddLinear("output", shape.projected_width(), ContextColumns(shape), parts, "attention.output");
+  }
+  if (shape.has_branch_scale) AddScale("attention_scale", shape.inner_width(), "output", parts);
+  if (shape.has_query_key_norms) {
+    AddNorm("query_norm", shape.norm_kind, KeyColumns(shape), parts);
+    AddNorm("key_norm", shape.norm_kind, KeyColumns(shape), parts);
+  }
+  AddAttentionKind(shape, parts);
+  AddDistances(shape, parts);
+  return parts;
+}
+
+std::vector<ModelPart> ListParts(const LayerShape& shape) {
+  Parts parts;
+  const NormKind norm = shape.norm_kind;
+  const int64_t outside = shape.hidden_size, width = shape.inner_width();
+  if (shape.bottleneck > 0) AddNormedLinear("bottleneck_in", width, outside, norm, parts);
+  if (shape.values_from_outside) {
+    AddNormedLinear("bottleneck_attention", width, outside, norm, parts);
+  }
+  Append(ListAttentionParts(shape), parts);
+  if (shape.norm_placement != NormPlacement::kNone && shape.has_attention_norm) {
+    AddNorm("attention_norm", norm, width, parts);
+  }
+  if (shape.has_second_attention_norm) AddNorm("second_attention_norm", norm, width, parts);
+  for (int64_t i = 0; shape.feed_forward_width != 0 && i < shape.feed_forwards; ++i) {
+    AddFeedForward(FeedForwardPrefix("", shape, i), shape, parts);
+  }
+  if (shape.bottleneck > 0) AddNormedLinear("bottleneck_out", outside, width, norm, parts);
+  AddConvolution(shape, parts);
+  return parts;
+}
+
+std::vector<ModelPart> ListPartsBefore(const ModelDescription& model) {
+  Parts parts;
+  if (model.embeddings) AddEmbeddings(*model.embeddings, model.layer, parts);
+  if (model.patch_embedding) AddPatchEmbedding(*model.patch_embedding, model.layer, parts);
+  AddRelativePositions(model.layer, parts);
+  return parts;
+}
+
+std::vector<ModelPart> ListPartsBehind(const ModelDescription& model) {
+  Parts parts;
+  const LayerShape& layer = model.layer;
+  if (model.has_exit_norm) AddNorm("exit_norm", layer.norm_kind, layer.hidden_size, parts);
+  AddPooling("pooling", model.pooling, layer, parts);
+  AddPooling("classifier", model.classifier, layer, parts);
+  return parts;
+}
+
+std::vector<ModelPart> ListParts(const ModelDescription& model) {
+  Parts parts = ListPartsBefore(model);
+  for (int64_t i = 0; i < model.weight_sets(); ++i) {
+    const std::string prefix = absl::StrCat("layer.", i, ".");
+    for (ModelPart& part : ListParts(model.layer_shape(i))) {
+      part.name.insert(0, prefix);
+      if (!part.linear.empty()) part.linear.insert(0, prefix);
+      parts.push_back(std::move(part));
+    }
+  }
+  Append(ListPartsBehind(model), parts);
+  return parts;
+}
+
+}  // namespace attendant

@@ -1,0 +1,141 @@
+#include "engine/model/layer_parts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/base/shape.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/layers/encoder.h"
+#include "engine/model/check_description.h"
+#include "engine/model/load_plan.h"
+#include "engine/model/weight_source.h"
+#include "tests/engine/checkpoint/tiny_families.h"
+#include "tests/support/compute_modes.h"
+#include "tests/support/engine_calls.h"
+#include "tests/support/memory_weights.h"
+
+namespace attendant::testing {
+namespace {
+
+using ::testing::ElementsAreArray;
+
+std::vector<std::string> NamesOf(const std::vector<ModelPart>& parts) {
+  std::vector<std::string> names;
+  for (const ModelPart& part : parts) {
+    for (const WeightSpec& weight : WeightsOf(part)) names.push_back(weight.name);
+  }
+  return names;
+}
+
+int64_t ElementsOf(const ModelPart& part) {
+  int64_t sum = 0;
+  for (const WeightSpec& weight : WeightsOf(part)) sum += *ElementCount(weight.shape);
+  return sum;
+}
+
+// Every kind of part, in sizes that are whole blocks of packed weights and their panels.
+ModelDescription EveryKindOfPart() {
+  constexpr int64_t kWidth = 384;
+  ModelDescription model = SmallModel(2, 6, 64);
+  model.layer.feed_forward_width = 2 * kWidth;
+  model.layer.has_gate = true;
+  model.layer.has_branch_scale = true;
+  model.layer.has_query_key_norms = true;
+  model.layer.has_second_attention_norm = true;
+  model.layer.attention = AttentionKind::kAdditive;
+  model.layer.relative_positions = {RelativePositions::kBuckets, 8, 10};
+  model.layer.convolution = {.taps = 3, .groups = 2};
+  model.embeddings = {.width = kWidth / 2, .vocabulary = 20, .positions = 10, .token_types = 2};
+  model.patch_embedding = {.has_class = true, .registers = 3, .positions = 6, .has_norm = true};
+  model.has_exit_norm = true;
+  model.pooling = {.modes = {PoolingMode::kMean}, .dense_width = 5};
+  model.classifier = {.modes = {PoolingMode::kFirstToken},
+                      .dense_width = 7,
+                      .has_dense_norm = true,
+                      .output_width = 3};
+  return model;
+}
+
+// Weights and biases of linear layers, with what is kept beside each column in float32.
+int64_t KeptBytes(const ModelPart& part) {
+  constexpr int64_t kColumnBytes = 5 * sizeof(float);
+  const auto floats = static_cast<int64_t>(sizeof(float)) * ElementsOf(part);
+  if (part.kind == PartKind::kScale) return 0;
+  if (part.kind != PartKind::kLinear) return floats;
+  const int64_t columns = part.groups * part.out.value();
+  return floats + columns * (kColumnBytes - static_cast<int64_t>(sizeof(float)));
+}
+
+TEST(LayerPartsTest, AddUpToTheBytesOfTheModel) {
+  const ModelDescription model = EveryKindOfPart();
+  ASSERT_TRUE(CheckDescription(model).ok()) << CheckDescription(model);
+  int64_t kept = 0, largest = 0;
+  std::set<PartKind> kinds;
+  for (const ModelPart& part : ListParts(model)) {
+    kinds.insert(part.kind);
+    kept += KeptBytes(part);
+    largest = std::max(largest, static_cast<int64_t>(sizeof(float)) * ElementsOf(part));
+  }
+  EXPECT_EQ(kinds.size(), 6);  // all but those of distances
+  EXPECT_EQ(PackedBytes(model, {}).value(), kept);
+  EXPECT_GE(LoadBytes(model, {}).value(), kept + 2 * largest);
+}
+
+TEST(LayerPartsTest, NameWhatEachIsPackedInto) {
+  LayerShape shape = SmallModel(1, 2, 8).layer;
+  const std::vector<ModelPart> fused = InputProjections(shape);
+  ASSERT_EQ(fused.size(), 3);
+  EXPECT_EQ(fused[1].linear, "qkv");
+  EXPECT_EQ(fused[1].first_row.value(), shape.key_column());
+  EXPECT_EQ(fused[2].first_row.value(), shape.value_column());
+  EXPECT_TRUE(ArePackedAsOne(fused[0], fused[2]));
+  shape.value_input_width = 5;
+  const std::vector<ModelPart> alone = InputProjections(shape);
+  EXPECT_EQ(alone[2].linear, "value");
+  EXPECT_EQ(alone[2].stage, "attention.value");
+  EXPECT_FALSE(ArePackedAsOne(alone[0], alone[1]));
+}
+
+class TinyFamilyPartsTest : public ::testing::TestWithParam<TinyFamily> {
+ protected:
+  void SetUp() override {
+    const TempFolder folder;
+    WriteFamily(folder, GetParam());
+    absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(folder.path(), {});
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    model_ = checkpoint->description;
+  }
+
+  ModelDescription model_;
+};
+
+TEST_P(TinyFamilyPartsTest, HoldEachWeightOnceInTheOrderOfLoading) {
+  const std::vector<std::string> names = NamesOf(ListParts(model_));
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
+  std::vector<std::string> listed;
+  for (const WeightSpec& weight : ListWeights(model_)) listed.push_back(weight.name);
+  EXPECT_THAT(names, ElementsAreArray(listed));
+  MemoryWeights weights = RandomWeights(model_, 1);
+  LoadEncoder(model_, weights);
+  EXPECT_THAT(weights.reads(), ElementsAreArray(names));
+}
+
+TEST_P(TinyFamilyPartsTest, BoundTheBytesThatAreKept) {
+  for (const ComputeType type : kComputeTypes) {
+    const ComputeMode mode = BestMode(type);
+    MemoryWeights weights = RandomWeights(model_, 1);
+    EXPECT_LE(LoadEncoder(model_, weights, mode)->weight_bytes(),
+              PackedBytes(model_, mode).value());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiny, TinyFamilyPartsTest, ::testing::ValuesIn(TinyFamilies()),
+                         [](const auto& tested) { return tested.param.name; });
+
+}  // namespace
+}  // namespace attendant::testing
