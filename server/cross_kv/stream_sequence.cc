@@ -5,30 +5,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/model/model_facts.h"
+#include "server/models/sequence_state.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
 namespace {
-
-// Of the bookkeeping, at most; so that sequences of narrow models are not free.
-constexpr int64_t kBytesOfEach = 512;
 
 std::string Describe(const LayerSpan& span) {
   return absl::StrCat("layers ", span.first_layer, "..", span.first_layer + span.layers - 1, " of ",
                       span.model->name);
 }
 
-// What the parts so far have left behind, and room for what the next one leaves.
-int64_t BytesOf(const ModelDescription& model, int64_t layers) {
-  return kBytesOfEach +
-         2 * layers * LayerStateSize(model.layer) * static_cast<int64_t>(sizeof(float));
-}
-
 }  // namespace
-
-int64_t SequenceStateBytes(const ModelDescription& model) {
-  return WhyNotInParts(model).empty() ? BytesOf(model, model.layers) : 0;
-}
 
 absl::Status StreamSequence::Admit(const LayerSpan& span, MemoryStore& memories) {
   if (begun_) {
@@ -38,7 +26,8 @@ absl::Status StreamSequence::Admit(const LayerSpan& span, MemoryStore& memories)
   }
   const ModelDescription& model = span.model->encoder->description();
   room_.reset();
-  absl::StatusOr<std::unique_ptr<HeldBytes>> room = memories.Hold(BytesOf(model, span.layers));
+  absl::StatusOr<std::unique_ptr<HeldBytes>> room =
+      memories.Hold(SequenceStateBytes(model, span.layers));
   if (!room.ok()) return room.status();
   const int64_t size = span.layers * LayerStateSize(model.layer);
   try {
