@@ -154,7 +154,7 @@ absl::StatusOr<ModelInfo> Client::GetModel(const std::string& name, const CallOp
   const absl::Status status =
       Invoke(state_->stub, &v1::EncoderService::Stub::GetModel, request, call, response);
   if (!status.ok()) return status;
-  return FromProto(std::move(response));
+  return response;
 }
 
 absl::StatusOr<Health> Client::CheckHealth(const std::string& service,

@@ -2,7 +2,6 @@
 // name in attendant/v1/encoder_service.proto does; shapes and errors are documented there.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +9,10 @@
 
 #include "absl/time/time.h"
 #include "client/tensor.h"
+
+namespace attendant::v1 {
+class GetModelResponse;
+}
 
 namespace attendant::client {
 
@@ -158,104 +161,9 @@ struct EncodeResult {
   Execution execution;
 };
 
-struct LayerDescription {
-  int64_t hidden_size = 0;
-  int64_t heads = 0;
-  int64_t key_width = 0;
-  int64_t value_width = 0;
-  int64_t feed_forward_width = 0;
-  float score_scale = 0;
-  std::string norm_placement;
-  float norm_epsilon = 0;
-  std::string activation;
-  bool has_output_projection = false;
-  std::string norm_kind;
-  bool has_gate = false;
-  bool has_branch_scale = false;
-  std::string relative_positions;
-  int64_t output_width = 0;
-  int64_t input_projections = 0;
-  int64_t window = 0;  // in blocks of window_block positions; 0: no layer has one
-  int64_t window_block = 1;
-  int64_t first_global_blocks = 0;
-  int64_t last_global_blocks = 0;
-  int64_t full_attention_up_to = 0;
-  std::string attention;
-  int64_t key_input_width = 0;
-  int64_t value_input_width = 0;
-};
-
-struct EmbeddingDescription {
-  int64_t vocabulary = 0;
-  int64_t positions = 0;
-  int64_t longest_sequence = 0;  // 0: any
-  int64_t token_types = 0;
-};
-
-// What stands before the layers of a model that takes features.
-struct FrontDescription {
-  int64_t own_rows = 0;  // before each sequence of features
-  int64_t features = 0;  // at most in a sequence; 0: any number
-  bool needs_every = false;
-  int64_t feature_width = 0;
-};
-
-struct StageCost {
-  std::string stage;
-  int64_t flops_per_token = 0;
-  int64_t flops_per_pair = 0;
-  int64_t flops_per_sequence = 0;
-};
-
-struct Limits {
-  int64_t max_request_tokens = 0;
-  int64_t max_batch_tokens = 0;
-  int64_t max_request_bytes = 0;
-  int64_t max_answer_bytes = 0;
-};
-
-struct ThreadPlan {
-  int32_t instances = 0;
-  int32_t threads_per_instance = 0;
-  std::string isa;
-  std::string onednn_version;
-  std::vector<int32_t> instance_nodes;  // empty: no instance is bound to a NUMA node
-  int64_t rows_per_thread_from = 0;     // tokens; 0: never
-};
-
-struct PrunedLayer {
-  int64_t layer = 0;
-  std::vector<int64_t> heads;  // that are left
-};
-
-struct ModelInfo {
-  std::string name;
-  std::string family;
-  LayerDescription layer;
-  int64_t layers = 0;
-  int64_t weight_sets = 0;
-  bool has_exit_norm = false;
-  std::optional<EmbeddingDescription> embeddings;  // absent: no token ids
-  std::optional<FrontDescription> front;           // absent: no features
-  std::vector<int64_t> windowed_layers;            // with a window; the others see all
-  // In those, beside the window: [query's block, key's block] that are seen, and blocks that see
-  // all and are seen by all.
-  std::vector<std::array<int64_t, 2>> block_pairs;
-  std::vector<int64_t> global_blocks;
-  int64_t pooled_width = 0;
-  int64_t classes = 0;
-  std::vector<PrunedLayer> pruned_layers;
-  std::optional<DataType> compute_dtype;
-  std::string compute_type;          // as in Execution
-  std::string gemm;                  // "onednn", "tiles", "mixed"; empty: no linear layers
-  int64_t weight_bytes = 0;          // without those that it shares with its base
-  std::string base;                  // empty: none
-  int64_t sequence_state_bytes = 0;  // 0: it takes no sequences in parts
-  std::vector<StageCost> stage_costs;
-  Limits limits;
-  ThreadPlan thread_plan;
-  std::vector<std::string> unused_tensors;
-};
+// What GetModel answers has no mirror here: it is the protocol's message, whose fields are those of
+// attendant/v1/encoder_service.pb.h. Include that to read them.
+using ModelInfo = v1::GetModelResponse;
 
 // What grpc.health.v1 answers; by its number there.
 enum class Health : int { kUnknown = 0, kServing = 1, kNotServing = 2, kServiceUnknown = 3 };

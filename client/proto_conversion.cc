@@ -73,35 +73,6 @@ absl::StatusCode ToCode(int code) {
   return known ? static_cast<absl::StatusCode>(code) : absl::StatusCode::kUnknown;
 }
 
-LayerDescription FromProto(const v1::LayerDescription& layer) {
-  return {
-      .hidden_size = layer.hidden_size(),
-      .heads = layer.heads(),
-      .key_width = layer.key_width(),
-      .value_width = layer.value_width(),
-      .feed_forward_width = layer.feed_forward_width(),
-      .score_scale = layer.score_scale(),
-      .norm_placement = layer.norm_placement(),
-      .norm_epsilon = layer.norm_epsilon(),
-      .activation = layer.activation(),
-      .has_output_projection = layer.has_output_projection(),
-      .norm_kind = layer.norm_kind(),
-      .has_gate = layer.has_gate(),
-      .has_branch_scale = layer.has_branch_scale(),
-      .relative_positions = layer.relative_positions(),
-      .output_width = layer.output_width(),
-      .input_projections = layer.input_projections(),
-      .window = layer.window(),
-      .window_block = layer.window_block(),
-      .first_global_blocks = layer.first_global_blocks(),
-      .last_global_blocks = layer.last_global_blocks(),
-      .full_attention_up_to = layer.full_attention_up_to(),
-      .attention = layer.attention(),
-      .key_input_width = layer.key_input_width(),
-      .value_input_width = layer.value_input_width(),
-  };
-}
-
 }  // namespace
 
 v1::AttendRequest ToProto(AttendRequest request) {
@@ -228,66 +199,6 @@ RegisteredMemory FromProto(v1::PutMemoryResponse response) {
           .bytes = response.bytes(),
           .expires = absl::FromUnixMillis(response.expires_unix_ms()),
           .execution = FromProto(response.execution())};
-}
-
-ModelInfo FromProto(v1::GetModelResponse response) {
-  ModelInfo info;
-  info.name = response.name();
-  info.family = response.family();
-  info.layer = FromProto(response.layer());
-  info.layers = response.layers();
-  info.weight_sets = response.weight_sets();
-  info.has_exit_norm = response.has_exit_norm();
-  if (response.has_embeddings()) {
-    const v1::EmbeddingDescription& embeddings = response.embeddings();
-    info.embeddings = {.vocabulary = embeddings.vocabulary(),
-                       .positions = embeddings.positions(),
-                       .longest_sequence = embeddings.longest_sequence(),
-                       .token_types = embeddings.token_types()};
-  }
-  if (response.has_front()) {
-    const v1::FrontDescription& front = response.front();
-    info.front = {.own_rows = front.own_rows(),
-                  .features = front.features(),
-                  .needs_every = front.needs_every(),
-                  .feature_width = front.feature_width()};
-  }
-  info.windowed_layers = {response.windowed_layers().begin(), response.windowed_layers().end()};
-  for (const v1::BlockPair& pair : response.block_pairs()) {
-    info.block_pairs.push_back({pair.query(), pair.key()});
-  }
-  info.global_blocks = {response.global_blocks().begin(), response.global_blocks().end()};
-  info.pooled_width = response.pooled_width();
-  info.classes = response.classes();
-  for (const v1::PrunedLayer& pruned : response.pruned_layers()) {
-    info.pruned_layers.push_back(
-        {.layer = pruned.layer(), .heads = {pruned.heads().begin(), pruned.heads().end()}});
-  }
-  info.compute_dtype = FromProto(response.compute_dtype());
-  info.compute_type = response.compute_type();
-  info.gemm = response.gemm();
-  info.weight_bytes = response.weight_bytes();
-  info.base = response.base();
-  info.sequence_state_bytes = response.sequence_state_bytes();
-  for (const v1::StageCost& cost : response.stage_costs()) {
-    info.stage_costs.push_back({.stage = cost.stage(),
-                                .flops_per_token = cost.flops_per_token(),
-                                .flops_per_pair = cost.flops_per_pair(),
-                                .flops_per_sequence = cost.flops_per_sequence()});
-  }
-  info.limits = {.max_request_tokens = response.limits().max_request_tokens(),
-                 .max_batch_tokens = response.limits().max_batch_tokens(),
-                 .max_request_bytes = response.limits().max_request_bytes(),
-                 .max_answer_bytes = response.limits().max_answer_bytes()};
-  info.thread_plan = {.instances = response.thread_plan().instances(),
-                      .threads_per_instance = response.thread_plan().threads_per_instance(),
-                      .isa = response.thread_plan().isa(),
-                      .onednn_version = response.thread_plan().onednn_version(),
-                      .instance_nodes = {response.thread_plan().instance_nodes().begin(),
-                                         response.thread_plan().instance_nodes().end()},
-                      .rows_per_thread_from = response.thread_plan().rows_per_thread_from()};
-  info.unused_tensors.assign(response.unused_tensors().begin(), response.unused_tensors().end());
-  return info;
 }
 
 absl::Status FromGrpc(const grpc::Status& status) {

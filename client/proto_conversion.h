@@ -19,7 +19,6 @@ v1::PutMemoryRequest ToProto(PutMemoryRequest request);
 absl::StatusOr<AttendResult> FromProto(v1::AttendResponse response);
 absl::StatusOr<EncodeResult> FromProto(v1::EncodeResponse response);
 RegisteredMemory FromProto(v1::PutMemoryResponse response);
-ModelInfo FromProto(v1::GetModelResponse response);
 Execution FromProto(const v1::Execution& execution);
 
 absl::Status FromGrpc(const grpc::Status& status);

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "attendant/v1/encoder_service.pb.h"
 #include "client/cli/inline_values.h"
 #include "client/cli/print_tensor.h"
 #include "client/cli/read_tensors.h"
@@ -115,7 +116,8 @@ bool InputOptions::NeedsWidth() const {
 }
 
 int64_t InputOptions::WidthOf(const ModelInfo& model) const {
-  return features_ && model.front ? model.front->feature_width : model.layer.hidden_size;
+  return features_ && model.has_front() ? model.front().feature_width()
+                                        : model.layer().hidden_size();
 }
 
 absl::StatusOr<RequestInput> InputOptions::Read(int64_t width) const {

@@ -40,7 +40,7 @@ void PrintLayer(std::ostream& out, const LayerInspection& layer) {
 void PrintSequences(std::ostream& out, const Inspection& inspection) {
   for (size_t i = 0; i < inspection.sequences.size(); ++i) {
     const SequenceInspection& sequence = inspection.sequences[i];
-    out << absl::StrFormat("%s, sequence %d: %d tokens\n", inspection.model.name, i,
+    out << absl::StrFormat("%s, sequence %d: %d tokens\n", inspection.model.name(), i,
                            sequence.positions.size());
     out << "  LAYER  TOKEN UNIFORMITY  CONFIDENCE  SYMMETRY  RANK 90 %  RARE IDS  POSITIONAL "
            "HEADS\n";
@@ -80,7 +80,7 @@ ExitCode InspectCommand::Run(Session& session) {
   if (!input.ok()) return ReportBadUsage(session, input.status());
   if (!session.json) input_.Show(session.out, *input);
   EncodeRequest request = request_;
-  request.model = model->name;
+  request.model = model->name();
   MoveInput(*std::move(input), request);
   absl::StatusOr<Inspector> inspector = Inspector::Create(request, *model, cells_);
   if (!inspector.ok()) return ReportBadUsage(session, inspector.status());
@@ -90,20 +90,21 @@ ExitCode InspectCommand::Run(Session& session) {
 }
 
 absl::StatusOr<LayerSpan> InspectCommand::ChooseLayers(const ModelInfo& model) const {
-  if (layers_.empty()) return LayerSpan{0, static_cast<uint32_t>(model.layers)};
+  if (layers_.empty()) return LayerSpan{0, static_cast<uint32_t>(model.layers())};
   return ParseLayerSpan("--layers", layers_);
 }
 
 absl::Status InspectCommand::AskForLayers(const Session& session, const LayerSpan& layers,
                                           const EncodeRequest& request, const ModelInfo& model,
                                           Inspector& inspector) const {
-  const auto step = static_cast<uint32_t>(inspector.LayersThatFit(model.limits.max_answer_bytes));
+  const auto step =
+      static_cast<uint32_t>(inspector.LayersThatFit(model.limits().max_answer_bytes()));
   for (uint32_t done = 0; done < layers.count; done += step) {
     const uint32_t end = done + std::min(step, layers.count - done);
     EncodeRequest part = request;
     part.layers = LayerSpan{layers.first, end};
-    const size_t gates = static_cast<size_t>(end * model.layer.heads);
-    if (request.head_gates.size() == static_cast<size_t>(layers.count * model.layer.heads)) {
+    const size_t gates = static_cast<size_t>(end * model.layer().heads());
+    if (request.head_gates.size() == static_cast<size_t>(layers.count * model.layer().heads())) {
       part.head_gates.resize(gates);
     }
     part.omit_hidden_states = true;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "attendant/v1/encoder_service.pb.h"
 #include "client/cli/input_options.h"
 #include "client/load_test/interrupt.h"
 
@@ -196,7 +197,7 @@ std::vector<std::pair<std::string, std::string>> LoadTestCommand::DescribePlan(
   const std::string input =
       workload_.token_ids ? "token ids" : absl::StrCat("hidden states, ", Name(workload_.dtype));
   return {{"method", absl::StrCat(method_, stream_ ? ", over a stream per connection" : "")},
-          {"model", model.name},
+          {"model", model.name()},
           {"loop", loop},
           {"connections", absl::StrCat(connections_)},
           {"lengths", lengths_},

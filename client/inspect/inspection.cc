@@ -59,7 +59,7 @@ absl::StatusOr<Inspector> Inspector::Create(const EncodeRequest& request, const 
   Inspector inspector;
   inspector.inspection_.model = model;
   inspector.inspection_.cells = cells;
-  if (request.features && model.front) inspector.own_rows_ = model.front->own_rows;
+  if (request.features && model.has_front()) inspector.own_rows_ = model.front().own_rows();
   if (inspector.own_rows_ < 0 || inspector.own_rows_ > kMostOwnRows) {
     return NoSuchInput(
         absl::StrCat("the server says that ", inspector.own_rows_, " rows come before it"));
@@ -170,16 +170,16 @@ void Inspector::FindRareIds() {
 int64_t Inspector::LayersThatFit(int64_t answer_bytes) const {
   const ModelInfo& model = inspection_.model;
   const double length = static_cast<double>(length_);
-  const double probabilities =
-      static_cast<double>(rows_.size()) * static_cast<double>(model.layer.heads) * length * length;
+  const double probabilities = static_cast<double>(rows_.size()) *
+                               static_cast<double>(model.layer().heads()) * length * length;
   const double states =
-      static_cast<double>(token_rows_) * static_cast<double>(model.layer.hidden_size);
+      static_cast<double>(token_rows_) * static_cast<double>(model.layer().hidden_size());
   const double layer_bytes = (probabilities + states) * kFloatBytes;
   constexpr int64_t kBesideTensors = 1 << 16;
   const double fit =
       static_cast<double>(answer_bytes - kBesideTensors) / std::max(layer_bytes, 1.0);
   return static_cast<int64_t>(
-      std::clamp(fit, 1.0, std::max(1.0, static_cast<double>(model.layers))));
+      std::clamp(fit, 1.0, std::max(1.0, static_cast<double>(model.layers()))));
 }
 
 absl::Status Inspector::Add(const EncodeResult& result) {

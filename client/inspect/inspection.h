@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "attendant/v1/encoder_service.pb.h"
 #include "client/inspect/statistics.h"
 #include "client/messages.h"
 

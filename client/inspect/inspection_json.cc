@@ -94,11 +94,11 @@ Json ToJson(const Inspection& inspection, MapFormat format) {
     sequences.push_back(OfSequence(sequence, inspection.cells, format));
   }
   const std::string& type = inspection.compute_type;
-  return {{"model", model.name},
-          {"family", model.family},
-          {"hidden_size", model.layer.hidden_size},
-          {"heads", model.layer.heads},
-          {"model_layers", model.layers},
+  return {{"model", model.name()},
+          {"family", model.family()},
+          {"hidden_size", model.layer().hidden_size()},
+          {"heads", model.layer().heads()},
+          {"model_layers", model.layers()},
           {"compute_type", type.empty() ? Json(nullptr) : Json(type)},
           {"sequences", sequences}};
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "attendant/v1/encoder_service.pb.h"
 
 namespace attendant::client {
 namespace {
@@ -58,7 +59,7 @@ class Maker {
 
  private:
   Tensor HiddenStates(std::vector<int64_t> shape) {
-    shape.push_back(model_.layer.hidden_size);
+    shape.push_back(model_.layer().hidden_size());
     const int64_t width = ByteWidth(options_.dtype);
     const auto bytes = static_cast<size_t>(*ElementCount(shape) * width);
     size_t from = random_() % kNormalValues * static_cast<size_t>(width);
@@ -72,7 +73,7 @@ class Maker {
   }
 
   Tensor TokenIds(std::vector<int64_t> shape) {
-    std::uniform_int_distribution<int64_t> ids(0, model_.embeddings->vocabulary - 1);
+    std::uniform_int_distribution<int64_t> ids(0, model_.embeddings().vocabulary() - 1);
     std::vector<int64_t> values(static_cast<size_t>(*ElementCount(shape)));
     for (int64_t& value : values) value = ids(random_);
     return Int64Tensor(std::move(shape), values);
@@ -93,10 +94,10 @@ absl::Status Check(const WorkloadOptions& options, const LengthDistribution& len
   if (options.pooled && options.method == Method::kAttend) {
     return absl::InvalidArgumentError("attend has no pooled vectors");
   }
-  if (options.token_ids && (!model.embeddings || model.embeddings->vocabulary < 1)) {
-    return absl::InvalidArgumentError(absl::StrCat(model.name, " takes no token ids"));
+  if (options.token_ids && model.embeddings().vocabulary() < 1) {
+    return absl::InvalidArgumentError(absl::StrCat(model.name(), " takes no token ids"));
   }
-  const int64_t width = options.token_ids ? 1 : model.layer.hidden_size;
+  const int64_t width = options.token_ids ? 1 : model.layer().hidden_size();
   const std::optional<int64_t> elements = ElementCount({options.batch, lengths.longest(), width});
   if (width < 1 || !elements || *elements > kMostRequestBytes / 8) {
     return absl::InvalidArgumentError(absl::StrCat("a request of ", options.batch,

@@ -5,30 +5,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/model/model_facts.h"
+#include "server/models/sequence_state.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
 namespace {
-
-// Upper bound of the bookkeeping, so that sequences of narrow models are not free.
-constexpr int64_t kBytesOfEach = 512;
 
 std::string Describe(const LayerSpan& span) {
   return absl::StrCat("layers ", span.first_layer, "..", span.first_layer + span.layers - 1, " of ",
                       span.model->name);
 }
 
-// The state before the next chunk and the one behind it.
-int64_t BytesOf(const ModelDescription& model, int64_t layers) {
-  return kBytesOfEach +
-         2 * layers * LayerStateSize(model.layer) * static_cast<int64_t>(sizeof(float));
-}
-
 }  // namespace
-
-int64_t SequenceStateBytes(const ModelDescription& model) {
-  return WhyNotInParts(model).empty() ? BytesOf(model, model.layers) : 0;
-}
 
 absl::Status StreamSequence::Admit(const LayerSpan& span, CrossKvStore& store) {
   if (begun_) {
@@ -38,7 +26,8 @@ absl::Status StreamSequence::Admit(const LayerSpan& span, CrossKvStore& store) {
   }
   const ModelDescription& model = span.model->encoder->description();
   room_.reset();
-  absl::StatusOr<std::unique_ptr<HeldBytes>> room = store.Hold(BytesOf(model, span.layers));
+  absl::StatusOr<std::unique_ptr<HeldBytes>> room =
+      store.Hold(SequenceStateBytes(model, span.layers));
   if (!room.ok()) return room.status();
   const int64_t size = span.layers * LayerStateSize(model.layer);
   try {

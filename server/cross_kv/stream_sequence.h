@@ -47,8 +47,4 @@ class StreamSequence {
   AlignedBuffer<float> before_, after_;
 };
 
-// Bytes that are kept of a sequence that goes through all layers of the model, however long it is;
-// 0: it cannot come in chunks (WhyNotInParts in engine/model/model_facts.h).
-int64_t SequenceStateBytes(const ModelDescription& model);
-
 }  // namespace attendant::server

@@ -5,6 +5,7 @@
 #include "absl/types/span.h"
 #include "engine/kernels/gemm/compute_support.h"
 #include "engine/layers/encoder.h"
+#include "server/models/model_message.h"
 
 namespace attendant::server {
 namespace {
@@ -60,7 +61,6 @@ ModelReport InspectModel(const Settings& settings, const ThreadPlan& plan, const
     return report;
   }
   report.weights = ListWeightUses(found.description);
-  report.costs = ListStageCosts(found.description);
   AddMemory(settings, report);
   if (found.weights == nullptr) return report;
   for (std::string& problem : ListValueProblems(found.description, *found.weights)) {
@@ -72,6 +72,22 @@ ModelReport InspectModel(const Settings& settings, const ThreadPlan& plan, const
   if (measured.ok()) report.ranks = std::move(*measured);
   report.no_ranks = std::string(measured.status().message());
   return report;
+}
+
+v1::GetModelResponse Describe(const ModelReport& report) {
+  const Checkpoint& found = report.model.checkpoint;
+  const ComputeMode& mode = report.model.setting.compute;
+  v1::GetModelResponse described;
+  SetDescription(found.description, described);
+  if (!report.weights.empty()) SetStageCosts(found.description, described);
+  SetComputeMode(mode, described);
+  if (mode.gemm != Gemm::kAuto) described.set_gemm(Name(mode.gemm));
+  for (const WeightMemory& memory : report.weight_memory) {
+    if (memory.type == mode.type) described.set_weight_bytes(memory.bytes);
+  }
+  described.mutable_unused_tensors()->Add(found.unused_tensors.begin(), found.unused_tensors.end());
+  SetThreadPlan(report.plan, described);
+  return described;
 }
 
 }  // namespace attendant::server

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "attendant/v1/encoder_service.pb.h"
 #include "engine/base/compute_type.h"
 #include "engine/model/model_facts.h"
 #include "server/describe/query_key_ranks.h"
@@ -28,7 +29,6 @@ struct ModelReport {
 
   // What follows is there if the description is known and sound.
   std::vector<WeightUse> weights;
-  std::vector<StageCost> costs;
   std::vector<WeightMemory> weight_memory;  // of every compute type
   int64_t run_tokens = 0;                   // that the activations have room for
   int64_t run_bytes = 0;                    // of one instance
@@ -43,5 +43,9 @@ struct ModelReport {
 // more if `ranks` are asked for.
 ModelReport InspectModel(const Settings& settings, const ThreadPlan& plan, const MemoryLimit& limit,
                          bool ranks = false);
+
+// As far as it is known without loading the model, what GetModel would answer. `gemm` is what the
+// settings ask for; empty: the best.
+v1::GetModelResponse Describe(const ModelReport& report);
 
 }  // namespace attendant::server

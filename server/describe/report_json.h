@@ -7,8 +7,7 @@
 
 namespace attendant::server {
 
-// One JSON document, which ends with a line break. Members are named as the fields of
-// GetModelResponse where there are such.
+// One JSON document, which ends with a line break; its `description` is Describe(report).
 std::string ToJson(const ModelReport& report);
 
 }  // namespace attendant::server

@@ -8,167 +8,22 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/shape.h"
-#include "engine/kernels/isa.h"
-#include "server/cross_kv/stream_sequence.h"
+#include "proto/byte_text.h"
+#include "proto/model_table.h"
 #include "server/host/logging.h"
 
 namespace attendant::server {
 namespace {
 
+using proto::InMebibytes;
 using Lines = std::vector<std::string>;
 
 void Add(const std::string& title, const std::string& value, Lines& lines) {
   lines.push_back(absl::StrFormat("%-19s %s", title, value));
 }
 
-std::string InMebibytes(int64_t bytes) {
-  return absl::StrFormat("%.1f MiB", static_cast<double>(bytes) / (1 << 20));
-}
-
-void AddLayer(const LayerShape& layer, Lines& lines) {
-  Add("hidden size", absl::StrCat(layer.hidden_size), lines);
-  if (layer.needs_cross_kv()) {
-    Add("memory",
-        absl::StrCat("needed: keys are made of ", layer.key_inputs(), " columns, values of ",
-                     layer.value_inputs()),
-        lines);
-  }
-  Add("heads",
-      absl::StrCat(layer.heads, ", keys ", layer.key_width, " and values ", layer.value_width,
-                   " wide; scores times ", layer.score_scale),
-      lines);
-  if (layer.attention != AttentionKind::kSoftmax) Add("attention", Name(layer.attention), lines);
-  if (layer.bottleneck > 0) {
-    Add("bottleneck", absl::StrCat(layer.bottleneck, " wide around all blocks"), lines);
-  }
-  if (layer.feed_forwards > 1) {
-    Add("feed-forward blocks", absl::StrCat(layer.feed_forwards), lines);
-  }
-  Add("output projection", layer.has_output_projection ? "yes" : "no", lines);
-  Add("feed-forward",
-      layer.feed_forward_width == 0
-          ? "none"
-          : absl::StrCat(layer.feed_forward_width, ", ", Name(layer.activation),
-                         layer.has_gate ? ", gated" : ""),
-      lines);
-  Add("norm",
-      layer.norm_placement == NormPlacement::kNone
-          ? "none"
-          : absl::StrCat(Name(layer.norm_kind), ", ", Name(layer.norm_placement), ", epsilon ",
-                         layer.norm_epsilon),
-      lines);
-  if (layer.has_branch_scale) Add("branch scale", "yes", lines);
-  Add("relative positions", Name(layer.relative_positions.kind), lines);
-}
-
-// What few models have.
-void AddExtras(const ModelDescription& model, Lines& lines) {
-  if (model.layer.window > 0) {
-    int64_t windowed = 0;
-    for (int64_t i = 0; i < model.layers; ++i) {
-      windowed += model.layer_shape(model.weight_set(i)).window > 0 ? 1 : 0;
-    }
-    const AttentionPattern& pattern = model.layer.pattern;
-    const std::string unit =
-        pattern.block == 1 ? " tokens" : absl::StrCat(" blocks of ", pattern.block, " tokens");
-    Add("window", absl::StrCat(model.layer.window, unit, " either way, in ", windowed, " layers"),
-        lines);
-    if (pattern.first_global + pattern.last_global > 0) {
-      Add("global",
-          absl::StrCat("the first ", pattern.first_global, " and the last ", pattern.last_global,
-                       unit),
-          lines);
-    }
-    if (const size_t globals = pattern.listed.globals().size(); globals > 0) {
-      Add("listed global", absl::StrCat(globals, unit), lines);
-    }
-    if (const size_t pairs = pattern.listed.pairs().size(); pairs > 0) {
-      Add("listed pairs", absl::StrCat(pairs, " of", unit), lines);
-    }
-    if (pattern.full_up_to > 0) {
-      Add("no window", absl::StrCat("up to ", pattern.full_up_to, " tokens"), lines);
-    }
-  }
-  if (const ConvolutionShape& convolution = model.layer.convolution; convolution.taps > 0) {
-    int64_t layers = 0;
-    for (int64_t i = 0; i < model.layers; ++i) {
-      layers += model.layer_at(i).convolution.taps > 0 ? 1 : 0;
-    }
-    Add("convolution",
-        absl::StrCat("over ", convolution.taps, " tokens, ", Name(convolution.activation), ", ",
-                     convolution.groups, convolution.groups == 1 ? " group" : " groups", ", in ",
-                     layers, layers == 1 ? " layer" : " layers"),
-        lines);
-  }
-  for (int64_t i = 0; i < model.layers; ++i) {
-    const LayerShape layer = model.layer_at(i);
-    if (layer.heads == model.layer.heads) continue;
-    Add(absl::StrCat("heads of layer ", i),
-        layer.heads == 0 ? "none left" : absl::StrJoin(layer.head_numbers, " "), lines);
-  }
-  if (const auto& front = model.patch_embedding) {
-    Add("features",
-        absl::StrCat("of width ", front->width(model.layer.hidden_size), "; ",
-                     front->prefix_tokens(), " rows of the model before them; ",
-                     front->features() == 0
-                         ? "any number"
-                         : absl::StrCat(front->needs_every ? "" : "up to ", front->features())),
-        lines);
-  }
-  if (model.classifier) {
-    Add("classifier", absl::StrCat(model.classifier->width(model.layer.hidden_size), " classes"),
-        lines);
-  }
-}
-
-void AddDescription(const ModelDescription& model, Lines& lines) {
-  Add("family", model.family, lines);
-  Add("layers",
-      absl::StrCat(model.layers,
-                   model.weight_sets() == model.layers
-                       ? ""
-                       : absl::StrCat(", with ", model.weight_sets(), " sets of weights")),
-      lines);
-  AddLayer(model.layer, lines);
-  if (model.has_exit_norm) Add("exit norm", "yes", lines);
-  if (const auto& embeddings = model.embeddings) {
-    const int64_t longest = embeddings->longest_sequence();
-    Add("embeddings",
-        absl::StrCat("vocabulary ", embeddings->vocabulary, ", positions ", embeddings->positions,
-                     ", token types ", embeddings->token_types, ", width ", embeddings->width,
-                     "; sequences ",
-                     longest == 0 ? "of any length" : absl::StrCat("up to ", longest)),
-        lines);
-  } else {
-    Add("embeddings", "none: takes hidden states", lines);
-  }
-  if (const auto& pooling = model.pooling) {
-    std::vector<std::string> modes;
-    for (const PoolingMode mode : pooling->modes) modes.push_back(Name(mode));
-    Add("pooling",
-        absl::StrCat(absl::StrJoin(modes, " and "),
-                     pooling->dense_width > 0
-                         ? absl::StrCat(", dense layer with ", Name(pooling->dense_activation))
-                         : "",
-                     pooling->normalize ? ", normalised" : "", "; ",
-                     pooling->width(model.layer.hidden_size), " wide"),
-        lines);
-  }
-  AddExtras(model, lines);
-  if (const int64_t bytes = SequenceStateBytes(model); bytes > 0) {
-    Add("sequences in parts", absl::StrCat("over EncodeStream, ", bytes, " bytes kept of each"),
-        lines);
-  }
-}
-
 void AddMemory(const ModelReport& report, Lines& lines) {
-  const ComputeMode& mode = report.model.setting.compute;
   lines.push_back("");
-  Add("compute type",
-      absl::StrCat(Name(mode.type), mode.emulate ? ", emulated" : "",
-                   mode.gemm == Gemm::kAuto ? "" : absl::StrCat(", gemm=", Name(mode.gemm)),
-                   "; ISA ", EffectiveIsa()),
-      lines);
   for (const WeightMemory& memory : report.weight_memory) {
     Add(absl::StrCat("weights in ", Name(memory.type)),
         absl::StrCat(InMebibytes(memory.bytes),
@@ -192,34 +47,6 @@ void AddMemory(const ModelReport& report, Lines& lines) {
                    InMebibytes(need.running), ", registered memories ",
                    InMebibytes(need.registered)),
       lines);
-}
-
-void AddCost(const StageCost& cost, Lines& lines) {
-  lines.push_back(absl::StrFormat("  %-22s %14d %14d %14d", cost.stage, cost.per_token,
-                                  cost.per_pair, cost.per_sequence));
-}
-
-void AddCosts(const std::vector<StageCost>& costs, Lines& lines) {
-  lines.push_back("");
-  lines.push_back(absl::StrFormat("%-24s %14s %14s %14s", "FLOPs of the products", "per token",
-                                  "per len^2", "per sequence"));
-  StageCost all = {.stage = "all"};
-  for (const StageCost& cost : costs) {
-    AddCost(cost, lines);
-    all.per_token += cost.per_token;
-    all.per_pair += cost.per_pair;
-    all.per_sequence += cost.per_sequence;
-  }
-  AddCost(all, lines);
-  for (const int64_t length : {128, 512}) {
-    const auto tokens = static_cast<double>(length);
-    const double attention = static_cast<double>(all.per_pair) * tokens * tokens;
-    const double total = static_cast<double>(all.per_token) * tokens + attention +
-                         static_cast<double>(all.per_sequence);
-    lines.push_back(
-        absl::StrFormat("  a sequence of %d tokens: %.3f GFLOP, %.1f %% of it scores and context",
-                        length, total / 1e9, total == 0 ? 0 : 100 * attention / total));
-  }
 }
 
 void AddRanks(const ModelReport& report, Lines& lines) {
@@ -302,10 +129,13 @@ std::string ToText(const ModelReport& report) {
   Lines lines;
   const Checkpoint& found = report.model.checkpoint;
   Add("source", report.model.setting.source, lines);
-  if (found.description.layers > 0) AddDescription(found.description, lines);
+  if (found.description.layers > 0) {
+    for (const proto::ModelLine& line : proto::ModelLines(Describe(report))) {
+      Add(line.label, line.text, lines);
+    }
+  }
   if (!report.weights.empty()) {
     AddMemory(report, lines);
-    AddCosts(report.costs, lines);
     AddRanks(report, lines);
   }
   if (!report.weights.empty() || !found.tensors.empty()) AddTensors(report, lines);

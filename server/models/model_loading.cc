@@ -11,17 +11,19 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/shape.h"
 #include "engine/checkpoint/norm_overlay.h"
 #include "engine/layers/encoder.h"
 #include "engine/model/pruned_heads.h"
+#include "proto/byte_text.h"
 #include "server/host/node_binding.h"
 #include "server/models/product_plans.h"
 
 namespace attendant::server {
 namespace {
+
+using proto::InMebibytes;
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
@@ -34,10 +36,6 @@ int64_t Add(int64_t a, int64_t b) {
 
 absl::Status ForModel(const std::string& name, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat("model ", name, ": ", status.message()));
-}
-
-std::string InMebibytes(int64_t bytes) {
-  return absl::StrFormat("%.1f MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
 // Logs the progress of loading a model, at most once a second.

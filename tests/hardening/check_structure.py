@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_structure.py [TREE]: fails if the sources of `server`, `engine` and `client` break a rule of their structure.
+"""check_structure.py [TREE]: fails if the sources of `proto`, `engine`, `server` and `client` break a rule of their structure.
 
 - A file may include files of its own folder and of the folders that ORDER names before it, within what its top-level
   folder may use (USES).
@@ -18,6 +18,7 @@ import sys
 
 # Each folder may include those above it in this list: the lowest first.
 ORDER = """
+proto
 engine/base
 engine/model
 engine/kernels
@@ -53,7 +54,7 @@ client/cli
 client/commands
 client/examples
 """.split()
-USES = {"engine": {"engine"}, "server": {"server", "engine"}, "client": {"client"}}
+USES = {"proto": {"proto"}, "engine": {"engine"}, "server": {"server", "engine", "proto"}, "client": {"client", "proto"}}
 MOST_FILES, MOST_LINES, MOST_LOOPING_UNITS = 30, 400, 3
 MOST_FUNCTION_LINES, MOST_PARAMETERS = 60, 6
 INCLUDE = re.compile(r'\s*#\s*include "([^"]+)"')

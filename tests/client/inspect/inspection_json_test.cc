@@ -11,7 +11,7 @@ using Json = nlohmann::ordered_json;
 
 Inspection Small() {
   Inspection inspection;
-  inspection.model.name = "m";
+  inspection.model.set_name("m");
   inspection.compute_type = "bf16x3";
   inspection.cells = 128;
   SequenceInspection& sequence = inspection.sequences.emplace_back();

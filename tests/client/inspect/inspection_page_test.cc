@@ -18,7 +18,7 @@ std::string Between(const std::string& text, const std::string& from, const std:
 
 Inspection Named(const std::string& name) {
   Inspection inspection;
-  inspection.model.name = name;
+  inspection.model.set_name(name);
   inspection.cells = 8;
   inspection.sequences.emplace_back().positions = {0};
   return inspection;

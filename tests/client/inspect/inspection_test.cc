@@ -16,10 +16,10 @@ using ::testing::IsEmpty;
 
 ModelInfo TwoHeads() {
   ModelInfo model;
-  model.name = "m";
-  model.layers = 3;
-  model.layer.heads = 2;
-  model.layer.hidden_size = 2;
+  model.set_name("m");
+  model.set_layers(3);
+  model.mutable_layer()->set_heads(2);
+  model.mutable_layer()->set_hidden_size(2);
   return model;
 }
 
@@ -103,7 +103,7 @@ TEST(InspectorTest, TakesPackedRequestsApart) {
 // The model's own rows come before the features of each sequence that has any.
 TEST(InspectorTest, CountsTheModelsOwnRowsOfFeatures) {
   ModelInfo model = TwoHeads();
-  model.front.emplace().own_rows = 1;
+  model.mutable_front()->set_own_rows(1);
   EncodeRequest padded;
   padded.features = FloatTensor({2, 2, 3}, std::vector<float>(12));
   padded.attention_mask = Int64Tensor({2, 2}, {0, 0, 0, 1});
@@ -164,7 +164,7 @@ TEST(InspectorTest, RefusesOwnRowsThatCannotBe) {
   request.features = FloatTensor({1, 1, 1}, std::vector<float>{0});
   for (const int64_t count : {int64_t{-1}, int64_t{1} << 40}) {
     ModelInfo model = TwoHeads();
-    model.front.emplace().own_rows = count;
+    model.mutable_front()->set_own_rows(count);
     EXPECT_THAT(Inspector::Create(request, model, 128).status().message(),
                 HasSubstr(absl::StrCat("the server says that ", count, " rows come before it")));
   }

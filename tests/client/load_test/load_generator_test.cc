@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "attendant/v1/encoder_service.pb.h"
+
 namespace attendant::client {
 namespace {
 
@@ -61,7 +63,7 @@ class LoadGeneratorTest : public testing::Test {
 
   static ModelInfo Model() {
     ModelInfo model;
-    model.layer.hidden_size = 1;
+    model.mutable_layer()->set_hidden_size(1);
     return model;
   }
 

@@ -16,9 +16,9 @@ using testing::HasSubstr;
 
 ModelInfo SomeModel() {
   ModelInfo model;
-  model.name = "m";
-  model.layer.hidden_size = 64;
-  model.embeddings.emplace().vocabulary = 50;
+  model.set_name("m");
+  model.mutable_layer()->set_hidden_size(64);
+  model.mutable_embeddings()->set_vocabulary(50);
   return model;
 }
 
@@ -122,7 +122,7 @@ TEST(WorkloadBoundsTest, Refuses) {
   const WorkloadOptions attend_pooled{.method = Method::kAttend, .model = "", .pooled = true};
   EXPECT_EQ(Refusal(attend_pooled, "5", SomeModel()), "attend has no pooled vectors");
   ModelInfo no_ids = SomeModel();
-  no_ids.embeddings.reset();
+  no_ids.clear_embeddings();
   EXPECT_EQ(Refusal({.model = "", .token_ids = true}, "5", no_ids), "m takes no token ids");
   EXPECT_THAT(Refusal({.model = "", .batch = 65536}, "16777216", SomeModel()),
               HasSubstr("is too large"));

@@ -18,12 +18,13 @@ TEST(ReportJsonTest, HoldsTheWholeReport) {
       ToJson(InspectModel(settings, ThreadPlan{.instances = 1, .threads_per_instance = 2},
                           MemoryLimit{int64_t{1} << 40, "of the test"})));
   EXPECT_EQ(document["source"], "synthetic:tiny");
-  EXPECT_EQ(document["compute_dtype"], "bf16");
-  EXPECT_EQ(document["emulate"], true);
-  EXPECT_EQ(document["gemm"], "onednn");
   EXPECT_EQ(document["served"], true);
   EXPECT_EQ(document["refusals"], json::array());
   const json& description = document["description"];
+  EXPECT_EQ(description["compute_type"], "bf16");
+  EXPECT_EQ(description["compute_dtype"], "bfloat16");
+  EXPECT_EQ(description["emulate"], true);
+  EXPECT_EQ(description["gemm"], "onednn");
   EXPECT_EQ(description["layers"], 2);
   EXPECT_EQ(description["layer"]["heads"], 4);
   EXPECT_EQ(description["layer"]["norm_epsilon"], 1e-12);
@@ -37,9 +38,9 @@ TEST(ReportJsonTest, HoldsTheWholeReport) {
   EXPECT_EQ(memory["limit"]["reason"], "of the test");
   EXPECT_EQ(memory["server"]["queue"], settings.max_queue_bytes);
   EXPECT_EQ(memory["server"]["weight_copies"], 1);
-  EXPECT_EQ(document["stage_costs"][0]["stage"], "attention.qkv");
-  EXPECT_EQ(document["stage_costs"][0]["flops_per_token"], 2 * 2 * 32 * 96);
-  EXPECT_EQ(document["stage_costs"][1]["flops_per_pair"], 2 * 2 * 32);
+  EXPECT_EQ(description["stage_costs"][0]["stage"], "attention.qkv");
+  EXPECT_EQ(description["stage_costs"][0]["flops_per_token"], 2 * 2 * 32 * 96);
+  EXPECT_EQ(description["stage_costs"][1]["flops_per_pair"], 2 * 2 * 32);
   EXPECT_EQ(document["weights"][0]["name"], "embeddings.word");
   EXPECT_EQ(document["weights"][0]["form"], "table");
   EXPECT_EQ(document["tensors"], json::array());
@@ -89,8 +90,8 @@ TEST(ReportJsonTest, HoldsFrontsWindowsAndHeads) {
   EXPECT_EQ(description["layer"]["first_global_blocks"], 1);
   EXPECT_EQ(description["layer"]["last_global_blocks"], 2);
   EXPECT_EQ(description["layer"]["full_attention_up_to"], 700);
-  EXPECT_EQ(description["layer"]["block_pairs"].dump(), "[[2,7],[3,0]]");
-  EXPECT_EQ(description["layer"]["global_blocks"].dump(), "[5]");
+  EXPECT_EQ(description["block_pairs"].dump(), "[[2,7],[3,0]]");
+  EXPECT_EQ(description["global_blocks"].dump(), "[5]");
   EXPECT_EQ(description["windowed_layers"], json({1}));
   EXPECT_EQ(description["pruned_layers"].dump(), R"([{"heads":[0,2],"layer":1}])");
   EXPECT_EQ(description["front"]["own_rows"], 2);

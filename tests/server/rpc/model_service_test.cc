@@ -53,7 +53,16 @@ TEST_F(ModelServiceTest, DescribesAModel) {
   EXPECT_EQ(response.embeddings().positions(), 64);
   EXPECT_EQ(response.embeddings().longest_sequence(), 64);
   EXPECT_EQ(response.embeddings().token_types(), 2);
+  EXPECT_EQ(response.embeddings().width(), 32);
+  EXPECT_EQ(response.layer().bottleneck(), 0);
+  EXPECT_EQ(response.layer().feed_forwards(), 1);
+  EXPECT_EQ(response.layer().convolution().taps(), 0);
+  EXPECT_THAT(response.convolution_layers(), ElementsAre());
+  EXPECT_THAT(response.pooling().modes(), ElementsAre("mean"));
+  EXPECT_TRUE(response.pooling().normalize());
+  EXPECT_EQ(response.pooling().width(), 32);
   EXPECT_EQ(response.pooled_width(), 32);
+  EXPECT_FALSE(response.emulate());
   EXPECT_EQ(response.compute_dtype(), v1::FLOAT32);
   EXPECT_EQ(response.compute_type(), "f32");
   EXPECT_EQ(response.gemm(), "onednn");
@@ -82,6 +91,8 @@ TEST_F(ModelServiceTest, SaysWhatAModelLacks) {
   ASSERT_TRUE(Get("bare", &response).ok());
   EXPECT_EQ(response.layer().output_width(), 3);
   EXPECT_FALSE(response.has_embeddings());
+  EXPECT_FALSE(response.has_pooling());
+  EXPECT_FALSE(response.has_classifier());
   EXPECT_EQ(response.pooled_width(), 0);
   EXPECT_EQ(response.layer().norm_placement(), "none");
   EXPECT_FALSE(response.has_front());
@@ -92,6 +103,7 @@ TEST_F(ModelServiceTest, SaysWhatAModelLacks) {
   ASSERT_TRUE(Get("counting", &response).ok());
   EXPECT_EQ(response.embeddings().longest_sequence(), 62);
   EXPECT_EQ(response.classes(), 3);
+  EXPECT_EQ(response.classifier().width(), 3);
 }
 
 TEST_F(ModelServiceTest, DescribesFrontsAndWindows) {

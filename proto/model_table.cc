@@ -1,0 +1,263 @@
+#include "proto/model_table.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "proto/byte_text.h"
+
+namespace attendant::proto {
+namespace {
+
+using Model = v1::GetModelResponse;
+
+std::string UnlessZero(int64_t number, absl::string_view after) {
+  return number == 0 ? "" : absl::StrCat(number, after);
+}
+
+std::string Count(int64_t number, const char* noun) {
+  return absl::StrCat(number, " ", noun, number == 1 ? "" : "s");
+}
+
+// What windows count in.
+std::string Unit(const Model& model) {
+  const int64_t block = model.layer().window_block();
+  return block <= 1 ? " tokens" : absl::StrCat(" blocks of ", block, " tokens");
+}
+
+// A layer works at the width of its bottleneck, if it has one; one that needs a memory has none.
+bool NeedsMemory(const v1::LayerDescription& layer) {
+  return layer.bottleneck() == 0 && (layer.key_input_width() != layer.hidden_size() ||
+                                     layer.value_input_width() != layer.hidden_size());
+}
+
+std::string Norm(const Model& model) {
+  const v1::LayerDescription& layer = model.layer();
+  return absl::StrCat(layer.norm_placement() == "none"
+                          ? "none"
+                          : absl::StrCat(layer.norm_kind(), ", ", layer.norm_placement(),
+                                         ", epsilon ", layer.norm_epsilon()),
+                      model.has_exit_norm() ? ", one after the last layer" : "");
+}
+
+std::string Embeddings(const Model& model) {
+  if (!model.has_embeddings()) return "none: takes hidden states";
+  const v1::EmbeddingDescription& embeddings = model.embeddings();
+  const int64_t longest = embeddings.longest_sequence();
+  return absl::StrCat("vocabulary ", embeddings.vocabulary(), ", positions ",
+                      embeddings.positions(), ", token types ", embeddings.token_types(),
+                      ", width ", embeddings.width(), "; sequences ",
+                      longest == 0 ? "of any length" : absl::StrCat("up to ", longest));
+}
+
+std::string Features(const Model& model) {
+  if (!model.has_front()) return "";
+  const v1::FrontDescription& front = model.front();
+  return absl::StrCat("of width ", front.feature_width(), "; ", front.own_rows(),
+                      " rows of the model before them; ",
+                      front.features() == 0
+                          ? "any number"
+                          : absl::StrCat(front.needs_every() ? "" : "up to ", front.features()));
+}
+
+std::string Pooling(const v1::PoolingDescription& pooling) {
+  return absl::StrCat(absl::StrJoin(pooling.modes(), " and "),
+                      pooling.dense_width() > 0
+                          ? absl::StrCat(", dense layer with ", pooling.dense_activation())
+                          : "",
+                      pooling.normalize() ? ", normalised" : "", "; ", pooling.width(), " wide");
+}
+
+std::string Convolution(const Model& model) {
+  const v1::ConvolutionDescription& convolution = model.layer().convolution();
+  if (convolution.taps() == 0) return "";
+  return absl::StrCat("over ", convolution.taps(), " tokens, ", convolution.activation(), ", ",
+                      Count(convolution.groups(), "group"), ", in ",
+                      Count(model.convolution_layers_size(), "layer"));
+}
+
+constexpr ModelRow kRows[] = {
+    {"name", "name", [](const Model& m) { return m.name(); }},
+    {"family", "family", [](const Model& m) { return m.family(); }},
+    {"layers", "layers weight_sets",
+     [](const Model& m) {
+       return absl::StrCat(m.layers(),
+                           m.weight_sets() == m.layers()
+                               ? ""
+                               : absl::StrCat(", with ", m.weight_sets(), " sets of weights"));
+     }},
+    {"hidden size", "layer.hidden_size",
+     [](const Model& m) { return absl::StrCat(m.layer().hidden_size()); }},
+    {"memory", "layer.key_input_width layer.value_input_width",
+     [](const Model& m) {
+       return NeedsMemory(m.layer())
+                  ? absl::StrCat("needed: keys are made of ", m.layer().key_input_width(),
+                                 " columns, values of ", m.layer().value_input_width())
+                  : "";
+     }},
+    {"input projections", "layer.input_projections",
+     [](const Model& m) { return absl::StrCat(m.layer().input_projections()); }},
+    {"heads", "layer.heads layer.key_width layer.value_width layer.score_scale",
+     [](const Model& m) {
+       return absl::StrCat(m.layer().heads(), ", keys ", m.layer().key_width(), " and values ",
+                           m.layer().value_width(), " wide; scores times ",
+                           m.layer().score_scale());
+     }},
+    {"attention", "layer.attention",
+     [](const Model& m) {
+       return m.layer().attention() == "softmax" ? "" : m.layer().attention();
+     }},
+    {"output projection", "layer.has_output_projection",
+     [](const Model& m) { return std::string(m.layer().has_output_projection() ? "yes" : "no"); }},
+    {"attention width", "layer.output_width",
+     [](const Model& m) { return absl::StrCat(m.layer().output_width()); }},
+    {"bottleneck", "layer.bottleneck",
+     [](const Model& m) { return UnlessZero(m.layer().bottleneck(), " wide around all blocks"); }},
+    {"feed-forward", "layer.feed_forward_width layer.activation layer.has_gate",
+     [](const Model& m) {
+       return m.layer().feed_forward_width() == 0
+                  ? "none"
+                  : absl::StrCat(m.layer().feed_forward_width(), ", ", m.layer().activation(),
+                                 m.layer().has_gate() ? ", gated" : "");
+     }},
+    {"feed-forward blocks", "layer.feed_forwards",
+     [](const Model& m) {
+       return m.layer().feed_forwards() > 1 ? absl::StrCat(m.layer().feed_forwards()) : "";
+     }},
+    {"norm", "layer.norm_kind layer.norm_placement layer.norm_epsilon has_exit_norm", Norm},
+    {"branch scale", "layer.has_branch_scale",
+     [](const Model& m) { return std::string(m.layer().has_branch_scale() ? "yes" : ""); }},
+    {"relative positions", "layer.relative_positions",
+     [](const Model& m) { return m.layer().relative_positions(); }},
+    {"window", "layer.window layer.window_block windowed_layers",
+     [](const Model& m) {
+       return m.layer().window() == 0
+                  ? ""
+                  : absl::StrCat(m.layer().window(), Unit(m), " either way, in ",
+                                 m.windowed_layers_size(), " layers");
+     }},
+    {"global", "layer.first_global_blocks layer.last_global_blocks",
+     [](const Model& m) {
+       return m.layer().first_global_blocks() + m.layer().last_global_blocks() == 0
+                  ? ""
+                  : absl::StrCat("the first ", m.layer().first_global_blocks(), " and the last ",
+                                 m.layer().last_global_blocks(), Unit(m));
+     }},
+    {"listed global", "global_blocks",
+     [](const Model& m) { return UnlessZero(m.global_blocks_size(), Unit(m)); }},
+    {"listed pairs", "block_pairs",
+     [](const Model& m) { return UnlessZero(m.block_pairs_size(), absl::StrCat(" of", Unit(m))); }},
+    {"no window", "layer.full_attention_up_to",
+     [](const Model& m) {
+       return m.layer().full_attention_up_to() == 0
+                  ? ""
+                  : absl::StrCat("up to ", m.layer().full_attention_up_to(), " tokens");
+     }},
+    {"convolution", "layer.convolution convolution_layers", Convolution},
+    {"embeddings", "embeddings", Embeddings},
+    {"features", "front", Features},
+    {"pooling", "pooling pooled_width",
+     [](const Model& m) { return m.has_pooling() ? Pooling(m.pooling()) : ""; }},
+    {"classifier", "classifier classes",
+     [](const Model& m) { return UnlessZero(m.classes(), " classes"); }},
+    {"sequences in parts", "sequence_state_bytes",
+     [](const Model& m) {
+       return m.sequence_state_bytes() == 0
+                  ? ""
+                  : absl::StrCat("over EncodeStream, ", m.sequence_state_bytes(),
+                                 " bytes kept of each");
+     }},
+    {"compute type", "compute_type compute_dtype emulate thread_plan.isa",
+     [](const Model& m) {
+       return m.compute_type().empty()
+                  ? ""
+                  : absl::StrCat(m.compute_type(), m.emulate() ? ", emulated" : "", "; ISA ",
+                                 m.thread_plan().isa());
+     }},
+    {"matrix products", "gemm", [](const Model& m) { return m.gemm(); }},
+    {"weights", "weight_bytes",
+     [](const Model& m) { return m.weight_bytes() == 0 ? "" : InMebibytes(m.weight_bytes()); }},
+    {"shares weights of", "base", [](const Model& m) { return m.base(); }},
+    {"request limit", "limits.max_request_tokens limits.max_request_bytes",
+     [](const Model& m) {
+       return m.has_limits() ? absl::StrCat(m.limits().max_request_tokens(), " tokens, ",
+                                            m.limits().max_request_bytes(), " bytes")
+                             : "";
+     }},
+    {"answer limit", "limits.max_answer_bytes",
+     [](const Model& m) { return UnlessZero(m.limits().max_answer_bytes(), " bytes"); }},
+    {"batch limit", "limits.max_batch_tokens",
+     [](const Model& m) { return UnlessZero(m.limits().max_batch_tokens(), " tokens"); }},
+    {"threads", "thread_plan.instances thread_plan.threads_per_instance thread_plan.onednn_version",
+     [](const Model& m) {
+       return m.has_thread_plan() ? absl::StrCat(m.thread_plan().instances(), " x ",
+                                                 m.thread_plan().threads_per_instance(),
+                                                 ", oneDNN ", m.thread_plan().onednn_version())
+                                  : "";
+     }},
+    {"rows of each thread", "thread_plan.rows_per_thread_from",
+     [](const Model& m) {
+       const int64_t from = m.thread_plan().rows_per_thread_from();
+       return from == 0 ? "" : absl::StrCat("from ", from, " tokens on");
+     }},
+    {"on NUMA nodes", "thread_plan.instance_nodes",
+     [](const Model& m) { return absl::StrJoin(m.thread_plan().instance_nodes(), " "); }},
+    {"unused tensors", "unused_tensors",
+     [](const Model& m) { return absl::StrJoin(m.unused_tensors(), ", "); }},
+};
+
+// What each of a cost's three numbers is for.
+std::string Cost(const v1::StageCost& cost, const char* pair) {
+  std::vector<std::string> parts;
+  if (cost.flops_per_token() > 0)
+    parts.push_back(absl::StrCat(cost.flops_per_token(), " per token"));
+  if (cost.flops_per_pair() > 0)
+    parts.push_back(absl::StrCat(cost.flops_per_pair(), " per ", pair));
+  if (cost.flops_per_sequence() > 0) {
+    parts.push_back(absl::StrCat(cost.flops_per_sequence(), " per sequence"));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+void AddCosts(const Model& model, std::vector<ModelLine>& lines) {
+  if (model.stage_costs().empty()) return;
+  v1::StageCost all;
+  for (const v1::StageCost& cost : model.stage_costs()) {
+    all.set_flops_per_token(all.flops_per_token() + cost.flops_per_token());
+    all.set_flops_per_pair(all.flops_per_pair() + cost.flops_per_pair());
+    all.set_flops_per_sequence(all.flops_per_sequence() + cost.flops_per_sequence());
+  }
+  lines.push_back({"FLOPs", Cost(all, "pair of query and key")});
+  for (const v1::StageCost& cost : model.stage_costs()) {
+    lines.push_back({absl::StrCat("  ", cost.stage()), Cost(cost, "pair")});
+  }
+  for (const int64_t length : {128, 512}) {
+    const auto tokens = static_cast<double>(length);
+    const double attention = static_cast<double>(all.flops_per_pair()) * tokens * tokens;
+    const double total = static_cast<double>(all.flops_per_token()) * tokens + attention +
+                         static_cast<double>(all.flops_per_sequence());
+    lines.push_back({absl::StrFormat("  a sequence of %d tokens:", length),
+                     absl::StrFormat("%.3f GFLOP, %.1f %% of it scores and context", total / 1e9,
+                                     total == 0 ? 0 : 100 * attention / total)});
+  }
+}
+
+}  // namespace
+
+absl::Span<const ModelRow> ModelTable() { return kRows; }
+
+std::vector<ModelLine> ModelLines(const v1::GetModelResponse& model) {
+  std::vector<ModelLine> lines;
+  for (const ModelRow& row : kRows) {
+    std::string text = row.text(model);
+    if (!text.empty()) lines.push_back({row.label, std::move(text)});
+  }
+  for (const v1::PrunedLayer& pruned : model.pruned_layers()) {
+    lines.push_back({absl::StrCat("heads of layer ", pruned.layer()),
+                     pruned.heads().empty() ? "none left" : absl::StrJoin(pruned.heads(), " ")});
+  }
+  AddCosts(model, lines);
+  return lines;
+}
+
+}  // namespace attendant::proto

@@ -1,0 +1,139 @@
+#include "server/models/model_message.h"
+
+#include "engine/kernels/isa.h"
+#include "engine/model/layer_parts.h"
+#include "engine/model/model_facts.h"
+#include "server/models/compute_dtype.h"
+#include "server/models/sequence_state.h"
+
+namespace attendant::server {
+namespace {
+
+void SetLayer(const LayerShape& layer, v1::LayerDescription& out) {
+  out.set_hidden_size(layer.hidden_size);
+  out.set_heads(layer.heads);
+  out.set_key_width(layer.key_width);
+  out.set_value_width(layer.value_width);
+  out.set_feed_forward_width(layer.feed_forward_width);
+  out.set_score_scale(layer.score_scale);
+  out.set_norm_placement(Name(layer.norm_placement));
+  out.set_norm_epsilon(layer.norm_epsilon);
+  out.set_activation(Name(layer.activation));
+  out.set_has_output_projection(layer.has_output_projection);
+  out.set_norm_kind(Name(layer.norm_kind));
+  out.set_has_gate(layer.has_gate);
+  out.set_has_branch_scale(layer.has_branch_scale);
+  out.set_relative_positions(Name(layer.relative_positions.kind));
+  out.set_output_width(layer.attention_width());
+  out.set_input_projections(static_cast<int64_t>(InputProjections(layer).size()));
+  out.set_window(layer.window);
+  out.set_attention(Name(layer.attention));
+  out.set_window_block(layer.pattern.block);
+  out.set_first_global_blocks(layer.pattern.first_global);
+  out.set_last_global_blocks(layer.pattern.last_global);
+  out.set_full_attention_up_to(layer.pattern.full_up_to);
+  out.set_key_input_width(layer.key_inputs());
+  out.set_value_input_width(layer.value_inputs());
+  out.set_bottleneck(layer.bottleneck);
+  out.set_feed_forwards(layer.feed_forwards);
+  out.mutable_convolution()->set_taps(layer.convolution.taps);
+  out.mutable_convolution()->set_groups(layer.convolution.groups);
+  out.mutable_convolution()->set_activation(Name(layer.convolution.activation));
+}
+
+// Layers that differ from the others, and blocks that windows do not bound.
+void SetLists(const ModelDescription& model, v1::GetModelResponse& out) {
+  for (int64_t i = 0; i < model.layers; ++i) {
+    const LayerShape layer = model.layer_at(i);
+    if (layer.window > 0) out.add_windowed_layers(i);
+    if (layer.convolution.taps > 0) out.add_convolution_layers(i);
+    if (layer.heads == model.layer.heads) continue;
+    v1::PrunedLayer& pruned = *out.add_pruned_layers();
+    pruned.set_layer(i);
+    pruned.mutable_heads()->Add(layer.head_numbers.begin(), layer.head_numbers.end());
+  }
+  const BlockLists& blocks = model.layer.pattern.listed;
+  for (const BlockPair& block_pair : blocks.pairs()) {
+    v1::BlockPair& pair = *out.add_block_pairs();
+    pair.set_query(block_pair.query);
+    pair.set_key(block_pair.key);
+  }
+  out.mutable_global_blocks()->Add(blocks.globals().begin(), blocks.globals().end());
+}
+
+void SetEmbeddings(const EmbeddingShape& embeddings, v1::EmbeddingDescription& out) {
+  out.set_vocabulary(embeddings.vocabulary);
+  out.set_positions(embeddings.positions);
+  out.set_longest_sequence(embeddings.longest_sequence());
+  out.set_token_types(embeddings.token_types);
+  out.set_width(embeddings.width);
+}
+
+void SetPatchEmbedding(const PatchEmbeddingShape& shape, int64_t hidden_size,
+                       v1::FrontDescription& out) {
+  out.set_own_rows(shape.prefix_tokens());
+  out.set_features(shape.features());
+  out.set_needs_every(shape.needs_every);
+  out.set_feature_width(shape.width(hidden_size));
+}
+
+void SetPooling(const PoolingDescription& pooling, int64_t hidden_size,
+                v1::PoolingDescription& out) {
+  for (const PoolingMode mode : pooling.modes) out.add_modes(Name(mode));
+  out.set_dense_width(pooling.dense_width);
+  out.set_dense_activation(Name(pooling.dense_activation));
+  out.set_normalize(pooling.normalize);
+  out.set_width(pooling.width(hidden_size));
+}
+
+}  // namespace
+
+void SetDescription(const ModelDescription& model, v1::GetModelResponse& out) {
+  const int64_t hidden_size = model.layer.hidden_size;
+  out.set_family(model.family);
+  out.set_layers(model.layers);
+  out.set_weight_sets(model.weight_sets());
+  out.set_has_exit_norm(model.has_exit_norm);
+  SetLayer(model.layer, *out.mutable_layer());
+  SetLists(model, out);
+  if (model.embeddings) SetEmbeddings(*model.embeddings, *out.mutable_embeddings());
+  if (model.patch_embedding)
+    SetPatchEmbedding(*model.patch_embedding, hidden_size, *out.mutable_front());
+  if (model.pooling) {
+    SetPooling(*model.pooling, hidden_size, *out.mutable_pooling());
+    out.set_pooled_width(out.pooling().width());
+  }
+  if (model.classifier) {
+    SetPooling(*model.classifier, hidden_size, *out.mutable_classifier());
+    out.set_classes(out.classifier().width());
+  }
+  if (WhyNotInParts(model).empty()) {
+    out.set_sequence_state_bytes(SequenceStateBytes(model, model.layers));
+  }
+}
+
+void SetStageCosts(const ModelDescription& model, v1::GetModelResponse& out) {
+  for (const StageCost& cost : ListStageCosts(model)) {
+    v1::StageCost& listed = *out.add_stage_costs();
+    listed.set_stage(cost.stage);
+    listed.set_flops_per_token(cost.per_token);
+    listed.set_flops_per_pair(cost.per_pair);
+    listed.set_flops_per_sequence(cost.per_sequence);
+  }
+}
+
+void SetComputeMode(const ComputeMode& mode, v1::GetModelResponse& out) {
+  SetComputeType(mode.type, out);
+  out.set_emulate(mode.emulate);
+}
+
+void SetThreadPlan(const ThreadPlan& plan, v1::GetModelResponse& out) {
+  v1::ThreadPlan& planned = *out.mutable_thread_plan();
+  planned.set_instances(plan.instances);
+  planned.set_threads_per_instance(plan.threads_per_instance);
+  planned.set_isa(EffectiveIsa());
+  planned.set_onednn_version(OneDnnVersion());
+  for (const int copy : plan.copy_of_instance) planned.add_instance_nodes(plan.nodes[copy].id);
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,23 @@
+// A model as the protocol describes it. Each function sets some of the answer's fields.
+#pragma once
+
+#include "attendant/v1/encoder_service.pb.h"
+#include "engine/base/compute_type.h"
+#include "engine/model/model_description.h"
+#include "server/host/thread_plan.h"
+
+namespace attendant::server {
+
+// What follows from the description alone.
+void SetDescription(const ModelDescription& model, v1::GetModelResponse& out);
+
+// Of a description whose weights can be listed, as ListStageCosts needs it.
+void SetStageCosts(const ModelDescription& model, v1::GetModelResponse& out);
+
+// All but whose matrix products were found best.
+void SetComputeMode(const ComputeMode& mode, v1::GetModelResponse& out);
+
+// All but `rows_per_thread_from`, which is measured while the model is loaded.
+void SetThreadPlan(const ThreadPlan& plan, v1::GetModelResponse& out);
+
+}  // namespace attendant::server
