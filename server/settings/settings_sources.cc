@@ -4,38 +4,23 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <numeric>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "engine/base/spelling.h"
 #include "server/settings/settings_table.h"
 
 namespace attendant::server {
 namespace {
 
-size_t EditDistance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({substituted, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 // Returns `; did you mean <nearest>?`, or an empty string if none of `names` is similar to `name`.
 std::string Suggestion(const std::string& name, const std::vector<std::string>& names) {
   const auto nearest =
       std::min_element(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
-        return EditDistance(a, name) < EditDistance(b, name);
+        return SpellingDistance(a, name) < SpellingDistance(b, name);
       });
-  if (EditDistance(*nearest, name) > std::min<size_t>(3, name.size() / 2)) return "";
+  if (SpellingDistance(*nearest, name) > std::min<size_t>(3, name.size() / 2)) return "";
   return absl::StrCat("; did you mean ", *nearest, "?");
 }
 

@@ -1,7 +1,6 @@
 #include "engine/checkpoint/families/families.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -10,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "engine/base/spelling.h"
 
 namespace attendant {
 namespace {
@@ -52,22 +52,6 @@ bool IsArchitecture(const Family& family, absl::string_view architecture) {
         return absl::ConsumePrefix(&rest, stem) &&
                (rest == "Model" || rest == "EncoderModel" || absl::StartsWith(rest, "For"));
       });
-}
-
-// Returns the Levenshtein distance.
-size_t SpellingDistance(absl::string_view a, absl::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
 }
 
 // Replaces the number after `word` by `sign`: "layer.12.key" becomes "layer.{i}.key", with "12" in
