@@ -111,7 +111,7 @@ TEST_F(ModelServiceTest, DescribesFrontsAndWindows) {
   ASSERT_TRUE(Get("linear", &response).ok());
   EXPECT_EQ(response.layer().attention(), "linear");
   ASSERT_TRUE(Get("patches", &response).ok());
-  EXPECT_EQ(response.front().prefix_tokens(), 3);
+  EXPECT_EQ(response.front().own_rows(), 3);
   EXPECT_EQ(response.front().features(), 3);
   EXPECT_TRUE(response.front().needs_every());
   EXPECT_EQ(response.layer().window(), 4);
