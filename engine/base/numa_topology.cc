@@ -59,7 +59,7 @@ CpuList NodesWithMemory(const NumaFiles& files, const Nodes& nodes) {
     if (!listed) return;
     std::erase_if(usable, [&](int id) { return !Contains(*listed, id); });
   };
-  if (const auto line = ReadLine(files.nodes + "/has_cross_kv")) keep(*line);
+  if (const auto line = ReadLine(files.nodes + "/has_memory")) keep(*line);
   std::ifstream status(files.status);
   for (std::string line; std::getline(status, line);) {
     absl::string_view list = line;

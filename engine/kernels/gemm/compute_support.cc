@@ -8,14 +8,13 @@
 namespace attendant {
 namespace {
 
-// Checks that there are kernels for a panel of a typical int8 layer; see FindPanelKernels.
-absl::Status FindInt8Kernels() {
+// The kernels of a panel of a typical int8 layer. Loading checks those of the model's own layers.
+absl::StatusOr<const PanelKernels*> FindInt8Kernels() {
   return FindPanelKernels({.in = 768,
                            .width = kPanelWidth,
                            .k_block = 768,
                            .element = onednn::DataType::s8,
-                           .has_bias = false})
-      .status();
+                           .has_bias = false});
 }
 
 }  // namespace
@@ -44,9 +43,10 @@ absl::Status CheckComputeMode(const ComputeMode& mode) {
   if (mode.type == ComputeType::kBf16 && !HasBf16Units()) return refuse("avx512_bf16 or amx");
   if (mode.type != ComputeType::kInt8) return absl::OkStatus();
   if (!HasInt8Units()) return refuse("avx2_vnni, avx512_vnni or amx");
-  const absl::Status kernels = FindInt8Kernels();
-  if (absl::IsFailedPrecondition(kernels)) return refuse("avx512_vnni or amx that oneDNN uses");
-  return kernels;
+  const absl::StatusOr<const PanelKernels*> kernels = FindInt8Kernels();
+  if (!kernels.ok()) return kernels.status();
+  if ((*kernels)->exact) return absl::OkStatus();
+  return refuse("avx512_vnni or amx that oneDNN uses");
 }
 
 }  // namespace attendant

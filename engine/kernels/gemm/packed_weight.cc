@@ -190,6 +190,7 @@ ProductPlan PackedWeight::plan() const {
                       .tiles_speedup = choice.tiles_speedup};
   std::set<std::string> implementations;
   for (const PanelKernels* kernels : {panels.front().kernels, panels.back().kernels}) {
+    plan.exact = plan.exact && kernels->exact;
     for (const TileKernel& tile : kernels->tiles) {
       implementations.insert(tile.first.implementation);
       if (kernels->shape.products() > 1) implementations.insert(tile.next.implementation);

@@ -21,12 +21,13 @@ struct ProductPlan {
   int64_t k_block;                      // columns of x per product; the results are added
   std::vector<int64_t> tile_rows = {};  // numbers of rows of the products, descending
   // The kernels of those sizes by oneDNN's names, such as "brg:avx512_core_bf16", each once. Empty
-  // if the AMX GEMM are used.
+  // if the AMX GEMM is used.
   std::vector<std::string> implementations = {};
   Gemm gemm = Gemm::kOneDnn;  // or kTiles
   // The speed of the AMX GEMM divided by that of oneDNN's; 0 if that was not timed, or
   // if their bits differ.
   double tiles_speedup = 0;
+  bool exact = true;  // false if sums of int8 may saturate; see PanelKernels
 
   friend bool operator==(const ProductPlan&, const ProductPlan&) = default;
 };

@@ -176,7 +176,7 @@ std::unique_ptr<const PanelKernels> MakeAmxKernels(const PanelShape& shape) {
   return kernels;
 }
 
-absl::StatusOr<std::unique_ptr<const PanelKernels>> MakePanelKernels(const PanelShape& shape) {
+std::unique_ptr<const PanelKernels> MakePanelKernels(const PanelShape& shape) {
   if (shape.uses_amx) return MakeAmxKernels(shape);
   const onednn::SingleThreaded single_threaded;
   auto kernels = std::make_unique<PanelKernels>();
@@ -199,11 +199,7 @@ absl::StatusOr<std::unique_ptr<const PanelKernels>> MakePanelKernels(const Panel
   if (kernels->tiles.empty()) {
     kernels->tiles.push_back(MakeTileKernel(shape, kLastResortRows, kernels->weights));
   }
-  if (shape.element == onednn::DataType::s8 && !SumsAreExact(*kernels)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("oneDNN's int8 product of ", shape.in, " by ", shape.width,
-                     " is not exact on this CPU: ", kernels->tiles.front().first.implementation));
-  }
+  if (shape.element == onednn::DataType::s8) kernels->exact = SumsAreExact(*kernels);
   return kernels;
 }
 
@@ -212,17 +208,15 @@ class Table {
  public:
   absl::StatusOr<const PanelKernels*> Find(const PanelShape& shape) {
     const absl::MutexLock lock(&mutex_);
-    if (const auto found = entries_.find(shape); found != entries_.end()) {
-      return found->second.get();
-    }
+    std::unique_ptr<const PanelKernels>& entry = entries_[shape];
     try {
-      absl::StatusOr<std::unique_ptr<const PanelKernels>> made = MakePanelKernels(shape);
-      if (!made.ok()) return made.status();
-      return entries_.emplace(shape, *std::move(made)).first->second.get();
+      if (entry == nullptr) entry = MakePanelKernels(shape);
     } catch (const dnnl::error& error) {
+      entries_.erase(shape);
       return absl::InternalError(absl::StrCat("oneDNN refused a product of ", shape.in, " by ",
                                               shape.width, ": ", error.what()));
     }
+    return entry.get();
   }
 
  private:

@@ -79,12 +79,13 @@ struct PanelKernels {
   // computed it nor on its position in the tile.
   std::vector<TileKernel> tiles;
   bool all_agree;  // true if every size that was tried passed the check
+  // False if sums of int8 may saturate: kernels for CPUs without VNNI add pairs of products in 16
+  // bits. The check multiplies the largest elements.
+  bool exact = true;
 };
 
 // Returns the kernels of a shape, which the first call makes and checks. The kernels of the AMX
 // GEMM need no check, since they agree by construction. Thread-safe. INTERNAL if oneDNN refuses.
-// FAILED_PRECONDITION if sums of int8 are not exact: kernels for CPUs without VNNI add pairs of
-// products in 16 bits.
 absl::StatusOr<const PanelKernels*> FindPanelKernels(const PanelShape& shape);
 
 // Returns the first of `k_blocks` (at least one) for which is_clean returns true, or else the first

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/base/matrix_view.h"
 
 namespace attendant {
@@ -76,7 +78,15 @@ absl::StatusOr<PackedLinear> WeightLoader::ReadFusedLinear(absl::Span<const Line
 absl::StatusOr<PackedLinear> WeightLoader::Pack(MatrixView<const float> weight,
                                                 absl::Span<const float> bias) {
   absl::StatusOr<PackedLinear> packed = PackedLinear::Pack(weight, bias, mode_);
-  if (packed.ok()) AddProductPlans({packed->plan()}, product_plans_);
+  if (!packed.ok()) return packed;
+  const ProductPlan plan = packed->plan();
+  if (!plan.exact) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "oneDNN's int8 products of ", plan.in, " inputs by ", plan.out,
+        " outputs are not exact on this CPU (", absl::StrJoin(plan.implementations, ", "),
+        "); emulate=true computes so on any CPU"));
+  }
+  AddProductPlans({plan}, product_plans_);
   return packed;
 }
 
