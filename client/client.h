@@ -76,7 +76,7 @@ class Client {
 
   // Opens a stream of Encode calls. `call` bounds the whole stream.
   std::unique_ptr<EncodeStream> OpenEncodeStream(const CallOptions& call = {}) const;
-  // The same for load generators; `call` bounds each request, not the stream.
+  // Opens a stream for load generators; `call` bounds each request, not the stream.
   std::unique_ptr<LoadStream> OpenLoadStream(const CallOptions& call = {}) const;
 
  private:

@@ -27,8 +27,8 @@ class EncodeStream {
   // Sends a request under an id of the caller's choosing. False if the stream has broken: Finish
   // says why.
   bool Write(uint64_t id, EncodeRequest request) { return Write(id, std::move(request), {}); }
-  // The same of a part of a sequence: parts of one sequence are computed in the order in which they
-  // are written, and answered as the rows of the whole sequence would be.
+  // Sends a part of a sequence likewise: parts of one sequence are computed in the order in which
+  // they are written, and answered as the rows of the whole sequence would be.
   virtual bool Write(uint64_t id, EncodeRequest request, const SequencePart& part) = 0;
   // No more requests.
   virtual void WritesDone() = 0;

@@ -15,7 +15,7 @@ namespace attendant::client {
 // at. INTERNAL if the bytes are no message.
 absl::StatusOr<Execution> ReadExecution(grpc::ByteBuffer& answer, int field);
 
-// The same of an EncodeStreamResponse; `execution` is the item's error if it has one.
+// Reads an EncodeStreamResponse likewise; `execution` is the item's error if it has one.
 struct StreamAnswer {
   uint64_t id = 0;
   absl::StatusOr<Execution> execution;

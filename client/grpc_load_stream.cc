@@ -41,7 +41,7 @@ grpc::ByteBuffer Wrap(uint64_t id, const grpc::ByteBuffer& request) {
   return grpc::ByteBuffer(slices.data(), slices.size());
 }
 
-// One EncodeStream call. Lives until it has ended, whoever holds it.
+// One EncodeStream call. Lives until it has ended, even if nobody holds it.
 class StreamCall : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                    public std::enable_shared_from_this<StreamCall> {
  public:

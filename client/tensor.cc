@@ -152,7 +152,7 @@ bool IsFloat(DataType dtype) {
 
 std::optional<int64_t> ElementCount(absl::Span<const int64_t> shape) {
   int64_t count = 1;
-  bool has_zero = false;  // must not hide an overflow beside it
+  bool has_zero = false;  // must not hide an overflow of the others
   for (int64_t dimension : shape) {
     if (dimension < 0) return std::nullopt;
     has_zero |= dimension == 0;

@@ -14,8 +14,8 @@ class AnswerOutput {
  public:
   void AddTo(CLI::App& app);
 
-  // INVALID_ARGUMENT if the file could not take so many tensors: to be asked before the request is
-  // sent.
+  // INVALID_ARGUMENT if the file cannot hold this number of tensors: to be asked before the request
+  // is sent.
   absl::Status Check(size_t tensors) const;
 
   // Writes the tensors to the file, if one was named, and prints what is left to say. The names are

@@ -93,8 +93,8 @@ std::vector<double> ValueOf(const Attention& attention, int64_t b, int64_t h, in
   return {attention.values.begin() + first, attention.values.begin() + first + width};
 }
 
-// Of a query, to so many decimals that still sum to what they did, as one does on paper: those
-// with the largest remainders are rounded up.
+// The weights of a query, rounded to decimals that still sum to what they did, as one does on
+// paper: those with the largest remainders are rounded up.
 std::vector<double> Round(std::vector<double> probabilities, int digits) {
   if (digits < 0) return probabilities;
   const double scale = std::pow(10, digits);

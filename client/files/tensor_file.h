@@ -14,7 +14,7 @@ namespace attendant::client {
 // `location` is FILE.npy, FILE.safetensors (which then holds one tensor) or FILE.safetensors:NAME.
 absl::StatusOr<Tensor> ReadTensor(const std::string& location);
 
-// INVALID_ARGUMENT unless `path` ends like a format that can hold so many tensors.
+// INVALID_ARGUMENT unless `path` ends like a format that can hold this number of tensors.
 absl::Status CheckWritable(const std::string& path, size_t tensors);
 
 // To .npy one tensor; to .safetensors any number, under their names.

@@ -52,7 +52,7 @@ class Inspector {
   static absl::StatusOr<Inspector> Create(const EncodeRequest& request, const ModelInfo& model,
                                           int64_t cells);
 
-  // Layers whose probabilities and hidden states fit an answer of so many bytes, at least 1.
+  // Layers whose probabilities and hidden states fit an answer of this size, at least 1.
   int64_t LayersThatFit(int64_t answer_bytes) const;
 
   // Adds the layers of an answer, float32, that has both tensors of each. INTERNAL if their shapes

@@ -12,11 +12,11 @@ using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowM
 
 // Beyond this many tokens the singular values are left out: they cost n^3 for each head.
 inline constexpr int64_t kMostSingularValues = 1024;
-// A head is positional if so many of its queries look at the same neighbour most.
+// A head is positional if this share of its queries looks at the same neighbour most.
 inline constexpr double kPositionalShare = 0.9;
 
-// Of one head's probabilities P [n, n], query rows and key columns of the kept tokens alone. Rows
-// of zeros (queries without a key) do not count.
+// The statistics of one head's probabilities P [n, n], query rows and key columns of the kept
+// tokens alone. Rows of zeros (queries without a key) do not count.
 struct HeadStatistics {
   double confidence = 0;       // mean over the queries of their largest probability
   int neighbour = -1;          // -1 or 1: which neighbour more queries look at most

@@ -24,8 +24,8 @@ struct Statistics {
   int64_t ok = 0;
   std::map<absl::StatusCode, int64_t> errors;
   int64_t tokens = 0;  // kept ones, of answered requests
-  // Of answered requests. Latency starts at the intended time: a generator or a server that falls
-  // behind shows in it.
+  // Times of answered requests. Latency starts at the intended time: a generator or a server that
+  // falls behind shows in it.
   Histogram latency;
   Histogram send_lag;  // sent after the intended time by this much; of all requests
   absl::Duration queue;

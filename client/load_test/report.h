@@ -28,7 +28,7 @@ constexpr absl::Duration kLate = absl::Milliseconds(1);
 // was the bottleneck, and latencies include its own delay.
 std::string ReportTable(const LoadReport& report);
 
-// The same as one document; times in milliseconds.
+// The report as one JSON document; times in milliseconds.
 nlohmann::ordered_json ReportJson(const LoadReport& report);
 
 // One line about `interval`, which took `took` and ended `since_start` after the start.

@@ -17,7 +17,7 @@ inline std::optional<int64_t> CheckedMultiply(int64_t a, int64_t b) {
 }
 
 // Number of elements of `shape`, or nothing if a dimension is negative or the product does not fit.
-// A zero does not hide an overflow beside it.
+// A zero does not hide an overflow of the others.
 std::optional<int64_t> ElementCount(absl::Span<const int64_t> shape);
 
 // "[2, 3, 4]".

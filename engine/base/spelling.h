@@ -1,4 +1,4 @@
-// How unlike two words are, for messages that suggest a known one.
+// The distance between two words, for messages that suggest a known one.
 #pragma once
 
 #include <cstddef>

@@ -55,7 +55,7 @@ struct AttentionPattern {
   // How many times more than once the keys of block 0 count to a query that is not global: what the
   // random blocks of BigBird come to without training (Zaheer et al. 2020).
   int64_t first_repeats = 0;
-  int64_t full_up_to = 0;  // in sequences of up to so many positions all see all
+  int64_t full_up_to = 0;  // in sequences of at most this length all tokens see all
   BlockLists listed = {};  // pairs that are seen, and blocks that are global, beside those above
 
   bool operator==(const AttentionPattern&) const = default;

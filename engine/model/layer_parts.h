@@ -33,7 +33,7 @@ struct ModelPart {
   std::string linear = {};
   CheckedSize first_row = 0;
   bool has_bias = true;  // of a part with two tensors
-  // Of a convolution, whose weight is [groups out, in / taps, taps]: out and in are those of one
+  // For a convolution, whose weight is [groups out, in / taps, taps]: out and in are those of one
   // group. taps 0: no convolution.
   int64_t groups = 1;
   int64_t taps = 0;

@@ -26,7 +26,7 @@ WeightForm FormOf(const ModelPart& part, const WeightSpec& weight) {
 
 class CostList {
  public:
-  // Of the stage, which comes last if it is new.
+  // Returns the cost of the stage, which comes last if it is new.
   StageCost& Of(const std::string& stage) {
     const auto at = std::find_if(costs_.begin(), costs_.end(),
                                  [&](const StageCost& cost) { return cost.stage == stage; });

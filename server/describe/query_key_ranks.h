@@ -10,8 +10,9 @@
 
 namespace attendant::server {
 
-// Of the product W_Q^T W_K [E, E] (E is the width inside a bottleneck, if there is one) of a weight
-// set's projections: how many of its largest singular values hold 90 % of the sum of their squares.
+// The ranks of the product W_Q^T W_K [E, E] (E is the width inside a bottleneck, if there is one)
+// of a weight set's projections: how many of its largest singular values hold 90 % of the sum of
+// their squares.
 struct QueryKeyRanks {
   std::vector<int64_t> heads;  // of each head's product alone, out of Dk
   int64_t concatenated = 0;    // of all heads side by side, out of min(E, H Dk)
@@ -20,8 +21,8 @@ struct QueryKeyRanks {
 // Wider models are not measured: the products have E^2 elements and cost E^3.
 inline constexpr int64_t kWidestRanks = 2048;
 
-// Of every weight set. OUT_OF_RANGE for a wider model, INVALID_ARGUMENT for one that does not
-// project; errors of reading.
+// The ranks of every weight set. OUT_OF_RANGE for a wider model, INVALID_ARGUMENT for one that does
+// not project; errors of reading.
 absl::StatusOr<std::vector<QueryKeyRanks>> MeasureQueryKeyRanks(const ModelDescription& model,
                                                                 WeightSource& weights);
 

@@ -11,7 +11,7 @@ namespace attendant::server {
 // What follows from the description alone.
 void SetDescription(const ModelDescription& model, v1::GetModelResponse& out);
 
-// Of a description whose weights can be listed, as ListStageCosts needs it.
+// The description is one whose weights can be listed, as ListStageCosts needs it.
 void SetStageCosts(const ModelDescription& model, v1::GetModelResponse& out);
 
 // All but whose matrix products were found best.

@@ -5,7 +5,7 @@
 namespace attendant::server {
 namespace {
 
-// Of the bookkeeping, at most; so that sequences of narrow models are not free.
+// Upper bound of the bookkeeping, so that sequences of narrow models are not free.
 constexpr int64_t kBytesOfEach = 512;
 
 }  // namespace

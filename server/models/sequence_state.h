@@ -1,4 +1,4 @@
-// What the server keeps of a sequence that comes in parts.
+// The bytes that the server keeps of a sequence that comes in parts.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace attendant::server {
 
-// Bytes of a sequence that goes through so many layers of the model, however long it is: what the
+// Bytes of a sequence that goes through `layers` layers of the model, however long it is: what the
 // parts so far have left behind, and room for what the next one leaves.
 int64_t SequenceStateBytes(const ModelDescription& model, int64_t layers);
 

@@ -15,7 +15,7 @@ struct GemmChoice {
   double tiles_speedup = 0;   // see ProductPlan
 };
 
-// Of a weight.
+// The shape of a weight.
 struct ProductShape {
   int64_t in;
   int64_t out;

@@ -22,7 +22,7 @@ constexpr int64_t kPanelWidthMultiple = 64;
 static_assert(kPanelWidth <= kMostAmxColumns && kPanelWidth % kPanelWidthMultiple == 0);
 constexpr int64_t kAlignment = 64;  // of each part of the packed weights, in bytes
 
-// Equal widths, save for the last.
+// All panels but the last have this width.
 int64_t PanelWidth(int64_t out) {
   const int64_t panels = CeilDivide(out, kPanelWidth);
   return RoundUp(CeilDivide(out, panels), kPanelWidthMultiple);

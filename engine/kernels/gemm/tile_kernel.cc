@@ -100,7 +100,7 @@ Probe RandomProbe(const PanelKernels& kernels) {
 
 constexpr int8_t kLargestInt8 = 127;
 
-// Of int8, without a bias: nothing but the largest elements.
+// A probe of int8 without a bias, whose elements are all the largest.
 Probe LargestProbe(const PanelKernels& kernels) {
   const PanelShape& shape = kernels.shape;
   Probe probe{RowBytes(shape), kernels.weight_bytes,
