@@ -1,4 +1,4 @@
-// What goes with every call.
+// Options and callbacks of every call.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What a PreparedRequest holds.
+// The content of a PreparedRequest.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>

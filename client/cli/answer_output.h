@@ -1,4 +1,4 @@
-// Where an answer's tensors go: into a file, or printed.
+// Output of an answer's tensors: into a file, or printed.
 #pragma once
 
 #include <string>

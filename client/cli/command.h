@@ -1,4 +1,4 @@
-// What the subcommands of attendant-client share.
+// The base of the subcommands of attendant-client, and the options that they share.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,5 +1,5 @@
-// What a model did with the sequences of one request: from the answers of Encode to statistics and
-// maps of every head.
+// The analysis of a model on the sequences of one request: from the answers of Encode to statistics
+// and maps of every head.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What can be read off attention probabilities and hidden states. Pure functions.
+// Statistics of attention probabilities and hidden states. Pure functions.
 #pragma once
 
 #include <Eigen/Core>

@@ -1,4 +1,4 @@
-// How long the sequences of a load test are.
+// The lengths of the sequences of a load test.
 #pragma once
 
 #include <cstdint>

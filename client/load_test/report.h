@@ -1,4 +1,4 @@
-// What a load test found.
+// The results of a load test.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Where the limits of this process's control groups stand: cgroups(7).
+// The files that hold the limits of this process's control groups: cgroups(7).
 #pragma once
 
 #include <string>

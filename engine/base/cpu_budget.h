@@ -1,4 +1,4 @@
-// How many threads this process should compute with.
+// The number of threads that this process should compute with.
 #pragma once
 
 #include <string>

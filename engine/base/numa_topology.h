@@ -1,4 +1,4 @@
-// Which CPUs lie beside which memory.
+// The NUMA nodes of the machine: memory and the CPUs nearest to it.
 #pragma once
 
 #include <string>

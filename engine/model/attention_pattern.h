@@ -1,4 +1,4 @@
-// Which keys a query sees through a window and beyond it.
+// The keys that a query sees through a window and beyond it.
 #pragma once
 
 #include <compare>

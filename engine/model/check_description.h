@@ -1,4 +1,4 @@
-// Whether a description is that of a model that can be computed.
+// The check that a description is that of a model that can be computed.
 #pragma once
 
 #include "absl/status/status.h"

@@ -1,4 +1,4 @@
-// What can be told of a model without loading it.
+// Facts about a model that are known without loading it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a server with these settings would make of one model, found out without serving it.
+// The report of --describe: a model as a server with these settings would serve it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How much of its heads' width a model uses to compare queries with keys.
+// Ranks of the products that compare queries with keys: how much of a head's width they use.
 #pragma once
 
 #include <cstdint>
