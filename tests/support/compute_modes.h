@@ -14,11 +14,11 @@ namespace attendant {
 // "bf16", "bf16Emulated", "bf16OnTiles".
 std::string NameOf(const ComputeMode& mode);
 
-// Of these types, those that the CPU has units for, on its units: by oneDNN's products, and by the
-// AMX GEMM where it exists.
+// The modes of these types that the CPU has units for, on its units: by oneDNN's products, and by
+// the AMX GEMM where it exists.
 std::vector<ComputeMode> NativeModes(absl::Span<const ComputeType> types = kComputeTypes);
 
-// Of these types, those that can be emulated, emulated.
+// The emulated modes of these types, where they can be emulated.
 std::vector<ComputeMode> EmulatedModes(absl::Span<const ComputeType> types = kComputeTypes);
 
 // Both.
