@@ -83,8 +83,8 @@ void DescribeNorms(const Family& family, const std::string& prefix, const Weight
     return HasAny(PlacesInFile(family, prefix, name + ".weight"), binder) ||
            HasAny(PlacesInFile(family, prefix, name + ".bias"), binder);
   };
-  layer.has_query_key_norms = has("layer.0.query_norm") || has("layer.0.key_norm");
-  layer.has_second_attention_norm = has("layer.0.second_attention_norm");
+  layer.attention.has_query_key_norms = has("layer.0.query_norm") || has("layer.0.key_norm");
+  layer.extras.has_second_attention_norm = has("layer.0.second_attention_norm");
 }
 
 // The patch embedding, by what the file has of it; or none.
@@ -103,7 +103,7 @@ std::optional<PatchEmbeddingShape> DescribePatchEmbedding(const Family& family,
   patch_embedding.registers = rows_of("front.registers");
   patch_embedding.positions = rows_of("front.positions");
   patch_embedding.needs_every = family.patches_are_grid;
-  patch_embedding.has_norm = model.layer.norm_placement == NormPlacement::kPost &&
+  patch_embedding.has_norm = model.layer.norms.placement == NormPlacement::kPost &&
                              HasAny(PlacesInFile(family, prefix, "front.norm.weight"), binder);
   const bool has_any = patch_embedding.prefix_tokens() > 0 || patch_embedding.positions > 0 ||
                        patch_embedding.has_norm;
@@ -193,7 +193,7 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
   if (!config->classifier_modes.empty()) {
     checkpoint.description.classifier =
         DescribeClassifier(family, prefix, std::move(config->classifier_modes),
-                           checkpoint.description.layer.activation, binder);
+                           checkpoint.description.layer.feed_forward.activation, binder);
   }
   DescribeNorms(family, prefix, binder, checkpoint.description.layer);
   checkpoint.description.patch_embedding =

@@ -51,26 +51,28 @@ Cut PrunedWeights::CutOf(absl::string_view tensor, const LayerShape& layer) {
   if (tensor == "output.weight") {
     return {.rows = layer.projected_width(),
             .columns = layer.context_width(),
-            .head_columns = layer.value_width};
+            .head_columns = layer.attention.value_width};
   }
   for (const ModelPart& part : InputProjections(layer)) {
     if (!absl::ConsumePrefix(&tensor, part.name + ".")) continue;
     const int64_t out = part.out.value(), in = part.in.value();
-    return {.rows = out, .columns = tensor == "weight" ? in : 1, .head_rows = out / layer.heads};
+    return {.rows = out,
+            .columns = tensor == "weight" ? in : 1,
+            .head_rows = out / layer.attention.heads};
   }
   return {};
 }
 
 void PrunedWeights::Copy(const Cut& cut, const LayerShape& pruned, const float* from, float* to) {
   if (cut.head_rows > 0) {
-    for (const int64_t head : pruned.head_numbers) {
+    for (const int64_t head : pruned.attention.head_numbers) {
       const int64_t count = cut.head_rows * cut.columns;
       to = std::copy_n(from + head * count, count, to);
     }
     return;
   }
   for (int64_t r = 0; r < cut.rows; ++r, from += cut.columns) {
-    for (const int64_t head : pruned.head_numbers) {
+    for (const int64_t head : pruned.attention.head_numbers) {
       to = std::copy_n(from + head * cut.head_columns, cut.head_columns, to);
     }
   }
@@ -85,7 +87,7 @@ absl::Status PrunedWeights::Read(absl::string_view name, absl::Span<float> targe
   }
   const LayerShape pruned = description_.layer_shape(set);
   const Cut cut = CutOf(tensor.substr(tensor.find('.') + 1), description_.layer);
-  if (pruned.head_numbers.empty() || cut.head_rows + cut.head_columns == 0) {
+  if (pruned.attention.head_numbers.empty() || cut.head_rows + cut.head_columns == 0) {
     return whole_->Read(name, target);
   }
   buffer_.resize(cut.rows * cut.columns);
@@ -138,7 +140,7 @@ std::vector<std::vector<int64_t>> ReadLayers(const Json& json, const ModelDescri
           absl::StrCat("expected layers 0 to ", model.layers - 1, ", found ", Quoted(key)));
       continue;
     }
-    layers[layer] = ReadHeads(key, list, model.layer.heads, problems);
+    layers[layer] = ReadHeads(key, list, model.layer.attention.heads, problems);
   }
   return layers;
 }

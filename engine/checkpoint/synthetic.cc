@@ -134,12 +134,12 @@ ModelDescription Describe(const SyntheticModel& model) {
   description.layers = model.layers;
   LayerShape& layer = description.layer;
   layer.hidden_size = model.hidden_size;
-  layer.heads = model.heads;
-  layer.key_width = layer.value_width = model.hidden_size / model.heads;
-  layer.score_scale = 1 / std::sqrt(static_cast<float>(layer.key_width));
-  layer.feed_forward_width = model.feed_forward_width;
-  layer.norm_placement = model.norm_placement;
-  layer.norm_epsilon = model.norm_epsilon;
+  layer.attention.heads = model.heads;
+  layer.attention.key_width = layer.attention.value_width = model.hidden_size / model.heads;
+  layer.attention.score_scale = 1 / std::sqrt(static_cast<float>(layer.attention.key_width));
+  layer.feed_forward.width = model.feed_forward_width;
+  layer.norms.placement = model.norm_placement;
+  layer.norms.epsilon = model.norm_epsilon;
   if (model.embeddings.vocabulary > 0) {
     description.embeddings = model.embeddings;
     description.embeddings->width = model.hidden_size;

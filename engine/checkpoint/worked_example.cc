@@ -43,12 +43,12 @@ Checkpoint OpenWorkedExample() {
   description.family = "worked-example";
   description.layers = 1;
   description.layer.hidden_size = 4;
-  description.layer.heads = 1;
-  description.layer.key_width = 3;
-  description.layer.value_width = 3;
-  description.layer.score_scale = 1;
-  description.layer.norm_placement = NormPlacement::kNone;
-  description.layer.has_output_projection = false;
+  description.layer.attention.heads = 1;
+  description.layer.attention.key_width = 3;
+  description.layer.attention.value_width = 3;
+  description.layer.attention.score_scale = 1;
+  description.layer.norms.placement = NormPlacement::kNone;
+  description.layer.attention.has_output_projection = false;
   checkpoint.weights = std::make_unique<WorkedExampleWeights>();
   return checkpoint;
 }

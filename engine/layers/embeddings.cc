@@ -51,7 +51,7 @@ absl::StatusOr<Embeddings> Embeddings::Load(const EmbeddingShape& shape, const L
 
   if (shape.has_norm) {
     absl::StatusOr<NormParameters> norm =
-        loader.ReadNorm("embeddings.norm", shape.norm_width(layer.hidden_size), layer.norm_kind,
+        loader.ReadNorm("embeddings.norm", shape.norm_width(layer.hidden_size), layer.norms.kind,
                         shape.norm_epsilon);
     if (!norm.ok()) return norm.status();
     embeddings.norm_ = *std::move(norm);

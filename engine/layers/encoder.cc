@@ -64,14 +64,14 @@ absl::Status LoadAll(const ModelDescription& model, WeightLoader& loader, Encode
   if (const RelativePositionShape& shape = model.layer.relative_positions;
       shape.kind == RelativePositions::kBuckets) {
     absl::StatusOr<AlignedBuffer<float>> read =
-        loader.ReadTable("relative_positions", shape.buckets * model.layer.heads);
+        loader.ReadTable("relative_positions", shape.buckets * model.layer.attention.heads);
     if (!read.ok()) return read.status();
     impl.relative_positions = *std::move(read);
   }
   if (absl::Status status = LoadLayers(model, loader, impl); !status.ok()) return status;
   if (model.has_exit_norm) {
-    absl::StatusOr<NormParameters> read =
-        loader.ReadNorm("exit_norm", hidden_size, model.layer.norm_kind, model.layer.norm_epsilon);
+    absl::StatusOr<NormParameters> read = loader.ReadNorm(
+        "exit_norm", hidden_size, model.layer.norms.kind, model.layer.norms.epsilon);
     if (!read.ok()) return read.status();
     impl.exit_norm = *std::move(read);
   }
@@ -179,7 +179,7 @@ void Encoder::Impl::FillDistances(RunState& run) const {
   }
   if (shape.kind == RelativePositions::kAlibi) FillAlibi(run.distance_table());
   if (shape.kind != RelativePositions::kBuckets) return;
-  const int64_t heads = description.layer.heads;
+  const int64_t heads = description.layer.attention.heads;
   FillBucketBias({relative_positions.data(), shape.buckets, heads, heads}, shape.max_distance,
                  run.distance_table());
 }

@@ -13,21 +13,22 @@ absl::StatusOr<EncoderLayer::NormedLinear> EncoderLayer::NormedLinear::Load(cons
   absl::StatusOr<PackedLinear> linear = loader.ReadLinear(name, out, in);
   if (!linear.ok()) return linear.status();
   absl::StatusOr<NormParameters> norm =
-      loader.ReadNorm(name + "_norm", out, shape.norm_kind, shape.norm_epsilon);
+      loader.ReadNorm(name + "_norm", out, shape.norms.kind, shape.norms.epsilon);
   if (!norm.ok()) return norm.status();
   return NormedLinear{*std::move(linear), *std::move(norm)};
 }
 
 absl::StatusOr<std::optional<EncoderLayer::Bottleneck>> EncoderLayer::LoadBottleneck(
     const std::string& prefix, const LayerShape& shape, WeightLoader& loader) {
-  if (shape.bottleneck == 0) return std::optional<Bottleneck>();
+  if (shape.extras.bottleneck.width == 0) return std::optional<Bottleneck>();
   const auto load = [&](const char* name) {
-    return NormedLinear::Load(prefix + name, shape.bottleneck, shape.hidden_size, shape, loader);
+    return NormedLinear::Load(prefix + name, shape.extras.bottleneck.width, shape.hidden_size,
+                              shape, loader);
   };
   absl::StatusOr<NormedLinear> in = load("bottleneck_in");
   if (!in.ok()) return in.status();
   Bottleneck bottleneck = {.in = *std::move(in)};
-  if (shape.values_from_outside) {
+  if (shape.extras.bottleneck.values_from_outside) {
     absl::StatusOr<NormedLinear> attention = load("bottleneck_attention");
     if (!attention.ok()) return attention.status();
     bottleneck.attention = *std::move(attention);
@@ -39,13 +40,13 @@ absl::Status EncoderLayer::LoadAttentionNorms(const std::string& prefix, const L
                                               WeightLoader& loader) {
   const auto read_norm = [&](const char* name, std::optional<NormParameters>& norm) {
     absl::StatusOr<NormParameters> read =
-        loader.ReadNorm(prefix + name, shape.inner_width(), shape.norm_kind, shape.norm_epsilon);
+        loader.ReadNorm(prefix + name, shape.inner_width(), shape.norms.kind, shape.norms.epsilon);
     if (read.ok()) norm = std::move(*read);
     return read.status();
   };
   absl::Status status;
-  if (shape.has_attention_norm) status = read_norm("attention_norm", attention_norm_);
-  if (status.ok() && shape.has_second_attention_norm) {
+  if (shape.norms.has_attention_norm) status = read_norm("attention_norm", attention_norm_);
+  if (status.ok() && shape.extras.has_second_attention_norm) {
     status = read_norm("second_attention_norm", second_attention_norm_);
   }
   return status;
@@ -53,15 +54,15 @@ absl::Status EncoderLayer::LoadAttentionNorms(const std::string& prefix, const L
 
 absl::Status EncoderLayer::LoadFeedForwards(const std::string& prefix, const LayerShape& shape,
                                             WeightLoader& loader) {
-  if (shape.feed_forward_width == 0) return absl::OkStatus();
-  for (int64_t i = 0; i < shape.feed_forwards; ++i) {
+  if (shape.feed_forward.width == 0) return absl::OkStatus();
+  for (int64_t i = 0; i < shape.feed_forward.blocks; ++i) {
     const std::string block = FeedForwardPrefix(prefix, shape, i);
     absl::StatusOr<FeedForward> feed_forward = FeedForward::Load(block, shape, loader);
     if (!feed_forward.ok()) return feed_forward.status();
-    const bool is_last = i + 1 == shape.feed_forwards && shape.last_norm_epsilon > 0;
+    const bool is_last = i + 1 == shape.feed_forward.blocks && shape.norms.last_epsilon > 0;
     absl::StatusOr<NormParameters> norm =
-        loader.ReadNorm(block + "feed_forward_norm", shape.inner_width(), shape.norm_kind,
-                        is_last ? shape.last_norm_epsilon : shape.norm_epsilon);
+        loader.ReadNorm(block + "feed_forward_norm", shape.inner_width(), shape.norms.kind,
+                        is_last ? shape.norms.last_epsilon : shape.norms.epsilon);
     if (!norm.ok()) return norm.status();
     feed_forwards_.push_back({*std::move(feed_forward), *std::move(norm)});
   }
@@ -76,12 +77,12 @@ absl::StatusOr<EncoderLayer> EncoderLayer::Load(const std::string& prefix, const
   absl::StatusOr<MultiHeadAttention> attention =
       MultiHeadAttention::Load(prefix, shape, loader, distances);
   if (!attention.ok()) return attention.status();
-  EncoderLayer layer(shape.norm_placement, *std::move(attention));
-  if (shape.norm_placement == NormPlacement::kNone) return layer;
+  EncoderLayer layer(shape.norms.placement, *std::move(attention));
+  if (shape.norms.placement == NormPlacement::kNone) return layer;
   absl::Status status = layer.LoadAttentionNorms(prefix, shape, loader);
   if (status.ok()) status = layer.LoadFeedForwards(prefix, shape, loader);
   if (!status.ok()) return status;
-  if (shape.convolution.taps > 0) {
+  if (shape.extras.convolution.taps > 0) {
     absl::StatusOr<TokenConvolution> convolution = TokenConvolution::Load(prefix, shape, loader);
     if (!convolution.ok()) return convolution.status();
     layer.convolution_ = *std::move(convolution);
@@ -89,7 +90,7 @@ absl::StatusOr<EncoderLayer> EncoderLayer::Load(const std::string& prefix, const
   layer.bottleneck_ = *std::move(bottleneck);
   if (!layer.bottleneck_) return layer;
   absl::StatusOr<NormedLinear> out = NormedLinear::Load(
-      prefix + "bottleneck_out", shape.hidden_size, shape.bottleneck, shape, loader);
+      prefix + "bottleneck_out", shape.hidden_size, shape.extras.bottleneck.width, shape, loader);
   if (!out.ok()) return out.status();
   layer.bottleneck_->out = *std::move(out);
   return layer;

@@ -136,7 +136,7 @@ RowPlan EncoderRun::ChooseRowPlan(RowPolicy policy, absl::FunctionRef<absl::Time
   return TimeRowPlans(
       impl_->state.max_tokens,
       [&](int64_t tokens, bool by_rows) {
-        CutForTrials(tokens, model.layer.mixed_positions, cu_seqlens);
+        CutForTrials(tokens, model.layer.attention.linformer.positions, cu_seqlens);
         SetRowPlan({.rows_from = by_rows ? 1 : 0});
         const auto result =
             Encode(layer++ % model.layers, 1, {.cu_seqlens = cu_seqlens, .bias = {}}, nobody);
@@ -214,7 +214,8 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Attend(int64_t layer, Attend
                              !batch.cross_kv.empty());
   }
   if (!status.ok()) return status;
-  if (stage == AttendStage::kProjected && !model.description.layer.has_output_projection) {
+  if (stage == AttendStage::kProjected &&
+      !model.description.layer.attention.has_output_projection) {
     return absl::InvalidArgumentError(
         "stage: expected CONTEXT or BLOCK, because the model has no output projection, got "
         "PROJECTED");

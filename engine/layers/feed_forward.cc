@@ -10,20 +10,20 @@ absl::StatusOr<FeedForward> FeedForward::Load(const std::string& prefix, const L
                                               WeightLoader& loader) {
   std::optional<PackedLinear> gate;
   const int64_t width = shape.inner_width();
-  if (shape.has_gate) {
+  if (shape.feed_forward.has_gate) {
     absl::StatusOr<PackedLinear> read =
-        loader.ReadLinear(prefix + "feed_forward_gate", shape.feed_forward_width, width);
+        loader.ReadLinear(prefix + "feed_forward_gate", shape.feed_forward.width, width);
     if (!read.ok()) return read.status();
     gate = *std::move(read);
   }
   absl::StatusOr<PackedLinear> in =
-      loader.ReadLinear(prefix + "feed_forward_in", shape.feed_forward_width, width);
+      loader.ReadLinear(prefix + "feed_forward_in", shape.feed_forward.width, width);
   if (!in.ok()) return in.status();
   const LinearPart part = {prefix + "feed_forward_out", width,
-                           shape.has_branch_scale ? prefix + "feed_forward_scale" : ""};
-  absl::StatusOr<PackedLinear> out = loader.ReadFusedLinear({part}, shape.feed_forward_width);
+                           shape.extras.has_branch_scale ? prefix + "feed_forward_scale" : ""};
+  absl::StatusOr<PackedLinear> out = loader.ReadFusedLinear({part}, shape.feed_forward.width);
   if (!out.ok()) return out.status();
-  FeedForward feed_forward(shape.activation, *std::move(in), *std::move(out));
+  FeedForward feed_forward(shape.feed_forward.activation, *std::move(in), *std::move(out));
   feed_forward.gate_ = std::move(gate);
   return feed_forward;
 }

@@ -24,9 +24,9 @@ absl::StatusOr<MultiHeadAttention> MultiHeadAttention::Load(const std::string& p
                                                             const AlignedBuffer<float>& distances) {
   MultiHeadAttention attention(shape);
   if (absl::Status status = attention.LoadInputs(prefix, loader); !status.ok()) return status;
-  if (shape.has_output_projection) {
+  if (shape.attention.has_output_projection) {
     const LinearPart part = {prefix + "output", shape.projected_width(),
-                             shape.has_branch_scale ? prefix + "attention_scale" : ""};
+                             shape.extras.has_branch_scale ? prefix + "attention_scale" : ""};
     absl::Status status = attention.LoadOutput(part, loader);
     if (!status.ok()) return status;
   }
@@ -48,22 +48,22 @@ absl::Status MultiHeadAttention::LoadKind(const std::string& prefix, WeightLoade
     if (loaded.ok()) table = std::move(*loaded);
     return loaded.status();
   };
-  if (shape_.attention == AttentionKind::kAdditive) {
-    return read("score", shape_.heads * shape_.key_width, score_weights_);
+  if (shape_.attention.kind == AttentionKind::kAdditive) {
+    return read("score", shape_.key_columns(), score_weights_);
   }
-  if (shape_.attention != AttentionKind::kLinformer) return absl::OkStatus();
-  const int64_t elements = shape_.mixed_keys * shape_.mixed_positions;
+  if (shape_.attention.kind != AttentionKind::kLinformer) return absl::OkStatus();
+  const int64_t elements = shape_.attention.linformer.keys * shape_.attention.linformer.positions;
   absl::Status status = read("key_mixing", elements, key_mixing_);
   if (status.ok()) status = read("value_mixing", elements, value_mixing_);
   return status;
 }
 
 absl::Status MultiHeadAttention::LoadNorms(const std::string& prefix, WeightLoader& loader) {
-  if (!shape_.has_query_key_norms) return absl::OkStatus();
+  if (!shape_.attention.has_query_key_norms) return absl::OkStatus();
   for (auto [name, norm] :
        {std::pair{"query_norm", &query_norm_}, std::pair{"key_norm", &key_norm_}}) {
-    absl::StatusOr<NormParameters> read = loader.ReadNorm(
-        prefix + name, shape_.heads * shape_.key_width, shape_.norm_kind, shape_.norm_epsilon);
+    absl::StatusOr<NormParameters> read = loader.ReadNorm(prefix + name, shape_.key_columns(),
+                                                          shape_.norms.kind, shape_.norms.epsilon);
     if (!read.ok()) return read.status();
     *norm = *std::move(read);
   }
@@ -91,7 +91,7 @@ absl::Status MultiHeadAttention::LoadInputs(const std::string& prefix, WeightLoa
 }
 
 absl::Status MultiHeadAttention::LoadOutput(const LinearPart& part, WeightLoader& loader) {
-  if (shape_.heads == 0) {
+  if (shape_.attention.heads == 0) {
     absl::StatusOr<AlignedBuffer<float>> bias = loader.ReadBias(part);
     if (bias.ok()) bias_alone_ = std::move(*bias);
     return bias.status();
@@ -105,7 +105,7 @@ MatrixView<float> MultiHeadAttention::Context(const LinearInput& x, MatrixView<c
                                               RunState& run) const {
   const MatrixView<const float> qkv =
       inputs_.empty() ? x.rows.Rows(0, run.tokens) : ProjectInput(x, outside, run);
-  const int64_t keys = shape_.heads * shape_.key_width;
+  const int64_t keys = shape_.key_columns();
   const AttentionInput input = {
       .queries = qkv.Columns(0, keys),
       .keys = qkv.Columns(shape_.key_column(), keys),
@@ -113,10 +113,10 @@ MatrixView<float> MultiHeadAttention::Context(const LinearInput& x, MatrixView<c
       .distances = run.distances(),
       .relative = run.WithDistanceRows(positions_.view()),
       .score_weights = score_weights_.data(),
-      .key_mixing = {key_mixing_.data(), shape_.mixed_keys, shape_.mixed_positions,
-                     shape_.mixed_positions},
-      .value_mixing = {value_mixing_.data(), shape_.mixed_keys, shape_.mixed_positions,
-                       shape_.mixed_positions}};
+      .key_mixing = {key_mixing_.data(), shape_.attention.linformer.keys,
+                     shape_.attention.linformer.positions, shape_.attention.linformer.positions},
+      .value_mixing = {value_mixing_.data(), shape_.attention.linformer.keys,
+                       shape_.attention.linformer.positions, shape_.attention.linformer.positions}};
   if (run.WantsProbabilities() && !run.has_cross_kv)
     run.observer->OnValues(run.layer, input.values);
   const MatrixView<float> context = run.Narrow(run.activations.context(), shape_.context_width());
@@ -132,8 +132,9 @@ MatrixView<const float> MultiHeadAttention::ProjectInput(const LinearInput& x,
   const MatrixView<float> qkv =
       run.Narrow(run.activations.qkv(), InputProjectionWidth(shape_).value());
   const MatrixView<float> kept = run.Kept(qkv);
-  const int64_t keys = shape_.heads * shape_.key_width;
-  const int64_t inside = shape_.values_from_outside ? shape_.value_column() : qkv.cols;
+  const int64_t keys = shape_.key_columns();
+  const int64_t inside =
+      shape_.extras.bottleneck.values_from_outside ? shape_.value_column() : qkv.cols;
   const bool narrow = CanNarrowQueries(x.rows, run);
   if (narrow) ProjectWantedQueries(x.rows, qkv, run);
   ProjectColumns(narrow ? keys : 0, run.has_cross_kv ? keys : inside, x, qkv, run);
@@ -144,21 +145,21 @@ MatrixView<const float> MultiHeadAttention::ProjectInput(const LinearInput& x,
   if (const RelativePositionShape& relative = shape_.relative_positions;
       relative.kind == RelativePositions::kRotary) {
     Rotate(run.team, run.rotary_table(relative.rotary_theta), relative.rotary_pairs, run.positions,
-           shape_.key_width, kept.Columns(0, shape_.value_column()));
+           shape_.attention.key_width, kept.Columns(0, shape_.value_column()));
   }
   return kept;
 }
 
 bool MultiHeadAttention::CanNarrowQueries(MatrixView<const float> x, RunState& run) const {
   const int64_t wanted = static_cast<int64_t>(run.wanted_rows.size());
-  return wanted > 0 && PaddedRows(wanted) < x.rows && !shape_.keys_are_queries &&
+  return wanted > 0 && PaddedRows(wanted) < x.rows && !shape_.attention.keys_are_queries &&
          x.cols <= run.activations.context().cols;
 }
 
 // Collects the wanted rows in the context buffer, which the attention fills only later.
 void MultiHeadAttention::ProjectWantedQueries(MatrixView<const float> x, MatrixView<float> qkv,
                                               RunState& run) const {
-  const int64_t keys = shape_.heads * shape_.key_width;
+  const int64_t keys = shape_.key_columns();
   const int64_t count = static_cast<int64_t>(run.wanted_rows.size());
   const MatrixView<float> wanted =
       run.Narrow(run.activations.context(), x.cols).Rows(0, PaddedRows(count));
@@ -183,7 +184,7 @@ void MultiHeadAttention::ProjectColumns(int64_t begin, int64_t end, const Linear
 }
 
 CrossKv MultiHeadAttention::ProjectCrossKv(const CrossKvRange& rows, RunState& run) const {
-  const int64_t key = shape_.key_column(), keys_end = key + shape_.heads * shape_.key_width;
+  const int64_t key = shape_.key_column(), keys_end = key + shape_.key_columns();
   const int64_t value = shape_.value_column(), values_end = value + shape_.context_width();
   const auto project = [&](int64_t first_row, int64_t begin, int64_t end) {
     const MatrixView<float> x = run.CrossKvInput(first_row, rows.rows);

@@ -51,7 +51,7 @@ absl::StatusOr<PatchEmbedding> PatchEmbedding::Load(const PatchEmbeddingShape& s
   patch_embedding.prefix_tokens_ = std::move(prefix_tokens);
   if (shape.has_norm) {
     absl::StatusOr<NormParameters> norm =
-        loader.ReadNorm("front.norm", width, layer.norm_kind, layer.norm_epsilon);
+        loader.ReadNorm("front.norm", width, layer.norms.kind, layer.norms.epsilon);
     if (!norm.ok()) return norm.status();
     patch_embedding.norm_ = *std::move(norm);
   }

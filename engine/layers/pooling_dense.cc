@@ -55,7 +55,7 @@ absl::StatusOr<std::vector<PoolingDense>> PoolingDense::LoadAll(const std::strin
       add(".dense", pooled, PoolingDense(pooling.dense_width, pooling.dense_activation));
   if (status.ok() && pooling.has_dense_norm) {
     absl::StatusOr<NormParameters> norm = loader.ReadNorm(name + ".dense_norm", pooling.dense_width,
-                                                          layer.norm_kind, layer.norm_epsilon);
+                                                          layer.norms.kind, layer.norms.epsilon);
     status = norm.status();
     if (status.ok()) layers.back().norm_ = *std::move(norm);
   }

@@ -18,7 +18,7 @@ absl::StatusOr<AlignedBuffer<float>> ReadDistanceTable(const LayerShape& shape,
   std::fill(table.data() + rows * width, table.data() + table.size(), 0.0f);
   if (!shape.relative_positions.has_norm) return table;
   absl::StatusOr<NormParameters> norm =
-      loader.ReadNorm("relative_positions_norm", width, shape.norm_kind, shape.norm_epsilon);
+      loader.ReadNorm("relative_positions_norm", width, shape.norms.kind, shape.norms.epsilon);
   if (!norm.ok()) return norm.status();
   const MatrixView<float> view = {table.data(), rows, width, width};
   LayerNorm(ThreadTeam(1), view, norm->view(), view);
@@ -31,7 +31,7 @@ absl::StatusOr<PositionProjections> PositionProjections::Load(const std::string&
                                                               const AlignedBuffer<float>& table,
                                                               WeightLoader& loader) {
   const RelativePositionShape& relative = shape.relative_positions;
-  PositionProjections projections(relative.position_rows(), shape.heads * shape.key_width);
+  PositionProjections projections(relative.position_rows(), shape.key_columns());
   absl::Status status;
   if (relative.scores_queries && relative.shares_projections) {
     projections.ProjectWith(qkv, table, shape.key_column(), projections.keys_);

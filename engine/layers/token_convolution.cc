@@ -42,7 +42,7 @@ absl::StatusOr<TokenConvolution> TokenConvolution::Load(const std::string& prefi
   absl::Status status = convolution.LoadGroups(prefix + "convolution", loader);
   if (!status.ok()) return status;
   absl::StatusOr<NormParameters> norm = loader.ReadNorm(
-      prefix + "convolution_norm", shape.hidden_size, shape.norm_kind, shape.norm_epsilon);
+      prefix + "convolution_norm", shape.hidden_size, shape.norms.kind, shape.norms.epsilon);
   if (!norm.ok()) return norm.status();
   convolution.norm_ = *std::move(norm);
   return convolution;

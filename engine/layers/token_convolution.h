@@ -40,7 +40,7 @@ class TokenConvolution {
 
  private:
   TokenConvolution(const LayerShape& shape, NormParameters norm)
-      : shape_(shape.convolution), width_(shape.hidden_size), norm_(std::move(norm)) {}
+      : shape_(shape.extras.convolution), width_(shape.hidden_size), norm_(std::move(norm)) {}
 
   absl::Status LoadGroups(const std::string& name, WeightLoader& loader);
 

@@ -31,11 +31,11 @@ absl::Status CheckLayerMap(const ModelDescription& model) {
 
 absl::Status CheckPrunedHeads(absl::Span<const int64_t> heads, const LayerShape& layer) {
   if (heads.empty()) return absl::OkStatus();
-  if (heads.front() < 0 || heads.back() >= layer.heads ||
+  if (heads.front() < 0 || heads.back() >= layer.attention.heads ||
       std::adjacent_find(heads.begin(), heads.end(), std::greater_equal<>()) != heads.end()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("model description: expected ascending pruned heads of the ", layer.heads,
-                     " that there are, got ", absl::StrJoin(heads, " ")));
+        absl::StrCat("model description: expected ascending pruned heads of the ",
+                     layer.attention.heads, " that there are, got ", absl::StrJoin(heads, " ")));
   }
   const std::string reason = WhyNotPrunable(layer);
   if (reason.empty()) return absl::OkStatus();
@@ -52,7 +52,7 @@ absl::Status CheckVariants(const ModelDescription& model) {
                      model.weight_sets(), " weight sets, got ", model.variants.size()));
   }
   for (const LayerVariant& variant : model.variants) {
-    if (!variant.has_attention_norm && model.layer.norm_placement != NormPlacement::kPre) {
+    if (!variant.has_attention_norm && model.layer.norms.placement != NormPlacement::kPre) {
       return absl::InvalidArgumentError(
           "model description: expected norms before the branches in a layer without attention "
           "norm");
@@ -75,22 +75,23 @@ absl::Status CheckPoolings(const ModelDescription& model) {
 
 // Queries, keys and values that share columns have one width, and nothing that is not in all.
 absl::Status CheckSharing(const LayerShape& layer) {
-  if (layer.values_are_keys && layer.value_width != layer.key_width) {
+  if (layer.attention.values_are_keys && layer.attention.value_width != layer.attention.key_width) {
     return absl::InvalidArgumentError(
         absl::StrCat("model description: expected values as wide as the keys that they are, ",
-                     layer.key_width, ", got ", layer.value_width));
+                     layer.attention.key_width, ", got ", layer.attention.value_width));
   }
-  if (!layer.has_input_projection && (!layer.keys_are_queries || !layer.values_are_keys ||
-                                      layer.context_width() != layer.hidden_size)) {
+  if (!layer.attention.has_input_projection &&
+      (!layer.attention.keys_are_queries || !layer.attention.values_are_keys ||
+       layer.context_width() != layer.hidden_size)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "model description: expected queries, keys and values that are the input, as wide as "
         "hidden_size ",
         layer.hidden_size, ", in a layer without input projection, got ", layer.context_width()));
   }
-  const bool shares = layer.keys_are_queries || layer.values_are_keys;
+  const bool shares = layer.attention.keys_are_queries || layer.attention.values_are_keys;
   const RelativePositions kind = layer.relative_positions.kind;
   if (shares && (kind == RelativePositions::kRotary || kind == RelativePositions::kDisentangled ||
-                 layer.has_query_key_norms)) {
+                 layer.attention.has_query_key_norms)) {
     return absl::InvalidArgumentError(
         "model description: expected projections of their own for queries, keys and values beside "
         "rotary or disentangled positions or norms of queries and keys");
@@ -99,8 +100,9 @@ absl::Status CheckSharing(const LayerShape& layer) {
 }
 
 absl::Status CheckCrossKvInputs(const LayerShape& layer) {
-  if (!layer.needs_cross_kv() || (layer.takes_cross_kv() && layer.has_input_projection &&
-                                  !layer.keys_are_queries && !layer.values_are_keys)) {
+  if (!layer.needs_cross_kv() ||
+      (layer.takes_cross_kv() && layer.attention.has_input_projection &&
+       !layer.attention.keys_are_queries && !layer.attention.values_are_keys)) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
@@ -110,7 +112,7 @@ absl::Status CheckCrossKvInputs(const LayerShape& layer) {
 }
 
 absl::Status CheckListedBlocks(const LayerShape& layer) {
-  const AttentionPattern& pattern = layer.pattern;
+  const AttentionPattern& pattern = layer.attention.pattern;
   const auto pairs = pattern.listed.pairs();
   const auto globals = pattern.listed.globals();
   int64_t lowest = globals.empty() ? 0 : globals.front();
@@ -130,28 +132,31 @@ absl::Status CheckListedBlocks(const LayerShape& layer) {
   }
   const CheckedSize scores =
       CheckedSize(pattern.block) * pattern.block * static_cast<int64_t>(pairs.size());
-  if ((scores * (CheckedSize(2) * layer.heads * layer.key_width)).ok()) return absl::OkStatus();
+  if ((scores * (CheckedSize(2) * layer.attention.heads * layer.attention.key_width)).ok())
+    return absl::OkStatus();
   return absl::InvalidArgumentError("model description: expected fewer blocks, got an overflow");
 }
 
 absl::Status CheckWindow(const LayerShape& layer) {
-  if (layer.window < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("model description: expected a window of 0 or more, got ", layer.window));
+  if (layer.attention.window < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model description: expected a window of 0 or more, got ", layer.attention.window));
   }
-  const AttentionPattern& pattern = layer.pattern;
+  const AttentionPattern& pattern = layer.attention.pattern;
   const int64_t lowest = std::min(
       {pattern.first_global, pattern.last_global, pattern.first_repeats, pattern.full_up_to});
-  if (pattern.block < 1 || lowest < 0 || (layer.window == 0 && pattern != AttentionPattern())) {
+  if (pattern.block < 1 || lowest < 0 ||
+      (layer.attention.window == 0 && pattern != AttentionPattern())) {
     return absl::InvalidArgumentError(
         "model description: expected blocks of 1 or more positions, no negative number of them, "
         "and a window beside");
   }
   const CheckedSize reach =
       CheckedSize(pattern.block) *
-      (CheckedSize(2) * layer.window + CheckedSize(1) + pattern.first_global + pattern.last_global +
-       static_cast<int64_t>(pattern.listed.globals().size()));
-  if (reach.ok() && (reach * (CheckedSize(2) * layer.heads * layer.key_width)).ok()) {
+      (CheckedSize(2) * layer.attention.window + CheckedSize(1) + pattern.first_global +
+       pattern.last_global + static_cast<int64_t>(pattern.listed.globals().size()));
+  if (reach.ok() &&
+      (reach * (CheckedSize(2) * layer.attention.heads * layer.attention.key_width)).ok()) {
     return CheckListedBlocks(layer);
   }
   return absl::InvalidArgumentError("model description: expected fewer blocks, got an overflow");
@@ -159,41 +164,44 @@ absl::Status CheckWindow(const LayerShape& layer) {
 
 // What is between the two linear layers of a bottleneck, and what it must not be.
 absl::Status CheckBottleneck(const LayerShape& layer) {
-  const bool fits = layer.norm_placement == NormPlacement::kPost && layer.has_attention_norm &&
-                    layer.has_output_projection && layer.output_width == 0 &&
-                    layer.has_input_projection && layer.feed_forward_width > 0 &&
-                    !layer.has_branch_scale && layer.key_input_width == 0 &&
-                    layer.value_input_width == 0 &&
+  const bool fits = layer.norms.placement == NormPlacement::kPost &&
+                    layer.norms.has_attention_norm && layer.attention.has_output_projection &&
+                    layer.attention.output_width == 0 && layer.attention.has_input_projection &&
+                    layer.feed_forward.width > 0 && !layer.extras.has_branch_scale &&
+                    layer.attention.key_input_width == 0 &&
+                    layer.attention.value_input_width == 0 &&
                     layer.relative_positions.kind != RelativePositions::kDisentangled;
-  if (layer.bottleneck < 0 || (layer.bottleneck > 0 && !fits)) {
+  if (layer.extras.bottleneck.width < 0 || (layer.extras.bottleneck.width > 0 && !fits)) {
     return absl::InvalidArgumentError(
         "model description: expected a bottleneck around attention with projections, norms behind "
         "the branches and feed-forward blocks, without scales of branches or disentangled "
         "positions");
   }
-  if (layer.values_from_outside && (layer.bottleneck == 0 || layer.values_are_keys)) {
+  if (layer.extras.bottleneck.values_from_outside &&
+      (layer.extras.bottleneck.width == 0 || layer.attention.values_are_keys)) {
     return absl::InvalidArgumentError(
         "model description: expected a bottleneck and a projection of their own for values from "
         "outside of it");
   }
   constexpr int64_t kMostBlocks = 1024;
-  if (layer.feed_forwards < 1 || layer.feed_forwards > kMostBlocks ||
-      (layer.feed_forwards > 1 &&
-       (layer.feed_forward_width == 0 || layer.has_gate || layer.has_branch_scale))) {
+  if (layer.feed_forward.blocks < 1 || layer.feed_forward.blocks > kMostBlocks ||
+      (layer.feed_forward.blocks > 1 &&
+       (layer.feed_forward.width == 0 || layer.feed_forward.has_gate ||
+        layer.extras.has_branch_scale))) {
     return absl::InvalidArgumentError(
         absl::StrCat("model description: expected one feed-forward block, or up to ", kMostBlocks,
-                     " without gate or scale, got ", layer.feed_forwards));
+                     " without gate or scale, got ", layer.feed_forward.blocks));
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckConvolution(const LayerShape& layer) {
   constexpr int64_t kMostTaps = 1023;
-  const auto& [taps, groups, activation] = layer.convolution;
+  const auto& [taps, groups, activation] = layer.extras.convolution;
   if (taps == 0) return absl::OkStatus();
   if (taps % 2 == 1 && taps > 0 && taps <= kMostTaps && groups > 0 &&
-      layer.hidden_size % groups == 0 && layer.norm_placement == NormPlacement::kPost &&
-      layer.bottleneck == 0) {
+      layer.hidden_size % groups == 0 && layer.norms.placement == NormPlacement::kPost &&
+      layer.extras.bottleneck.width == 0) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
@@ -218,22 +226,24 @@ absl::Status CheckEmbeddings(const ModelDescription& model) {
 
 absl::Status CheckKind(const LayerShape& layer) {
   const RelativePositions positions = layer.relative_positions.kind;
-  const bool is_mixed = layer.attention == AttentionKind::kLinformer;
-  if (is_mixed ? layer.mixed_keys < 1 || layer.mixed_positions < 1
-               : layer.mixed_keys != 0 || layer.mixed_positions != 0) {
+  const bool is_mixed = layer.attention.kind == AttentionKind::kLinformer;
+  if (is_mixed ? layer.attention.linformer.keys < 1 || layer.attention.linformer.positions < 1
+               : layer.attention.linformer.keys != 0 || layer.attention.linformer.positions != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "model description: expected keys to be mixed from places into rows in linformer attention "
         "alone, got ",
-        layer.mixed_positions, " into ", layer.mixed_keys, " in ", Name(layer.attention)));
+        layer.attention.linformer.positions, " into ", layer.attention.linformer.keys, " in ",
+        Name(layer.attention.kind)));
   }
-  const bool has_scores_of_its_own = layer.attention != AttentionKind::kSoftmax;
+  const bool has_scores_of_its_own = layer.attention.kind != AttentionKind::kSoftmax;
   const bool adds = positions == RelativePositions::kBuckets ||
-                    positions == RelativePositions::kAlibi || layer.window > 0;
+                    positions == RelativePositions::kAlibi || layer.attention.window > 0;
   if ((has_scores_of_its_own && positions == RelativePositions::kDisentangled) ||
-      (!ScoresPairs(layer.attention) && adds)) {
+      (!ScoresPairs(layer.attention.kind) && adds)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "model description: expected ", Name(layer.attention), " attention without ",
-        layer.window > 0 ? "a window" : Name(positions), layer.window > 0 ? "" : " positions"));
+        "model description: expected ", Name(layer.attention.kind), " attention without ",
+        layer.attention.window > 0 ? "a window" : Name(positions),
+        layer.attention.window > 0 ? "" : " positions"));
   }
   return absl::OkStatus();
 }
@@ -261,9 +271,9 @@ absl::Status CheckDistances(const LayerShape& layer) {
 absl::Status CheckPositive(const ModelDescription& model) {
   std::pair<const char*, int64_t> sizes[] = {{"layers", model.layers},
                                              {"hidden_size", model.layer.hidden_size},
-                                             {"heads", model.layer.heads},
-                                             {"key_width", model.layer.key_width},
-                                             {"value_width", model.layer.value_width}};
+                                             {"heads", model.layer.attention.heads},
+                                             {"key_width", model.layer.attention.key_width},
+                                             {"value_width", model.layer.attention.value_width}};
   for (const auto& [name, size] : sizes) {
     if (size < 1) {
       return absl::InvalidArgumentError(
@@ -274,19 +284,19 @@ absl::Status CheckPositive(const ModelDescription& model) {
 }
 
 absl::Status CheckNorms(const LayerShape& layer) {
-  const bool bare = layer.norm_placement == NormPlacement::kNone;
-  if (bare && layer.feed_forward_width > 0) {
+  const bool bare = layer.norms.placement == NormPlacement::kNone;
+  if (bare && layer.feed_forward.width > 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "model description: expected no feed-forward block in a layer without residuals, got one "
         "of width ",
-        layer.feed_forward_width));
+        layer.feed_forward.width));
   }
-  if (!bare && layer.has_branch_scale && !layer.has_output_projection) {
+  if (!bare && layer.extras.has_branch_scale && !layer.attention.has_output_projection) {
     return absl::InvalidArgumentError(
         "model description: expected an output projection in a layer with a branch scale, got "
         "none");
   }
-  if (layer.has_second_attention_norm && layer.norm_placement != NormPlacement::kPost) {
+  if (layer.extras.has_second_attention_norm && layer.norms.placement != NormPlacement::kPost) {
     return absl::InvalidArgumentError(
         "model description: expected norms behind the branches in a layer with a second attention "
         "norm");
@@ -316,18 +326,18 @@ absl::Status CheckRotation(const LayerShape& layer) {
   const RelativePositionShape& relative = layer.relative_positions;
   if (relative.kind == RelativePositions::kRotary &&
       (relative.rotary_width < 2 || relative.rotary_width % 2 != 0 ||
-       relative.rotary_width > layer.key_width || !(relative.rotary_stretch > 0))) {
+       relative.rotary_width > layer.attention.key_width || !(relative.rotary_stretch > 0))) {
     return absl::InvalidArgumentError(
         absl::StrCat("model description: expected an even rotary width from 2 to the key width ",
-                     layer.key_width, " and a positive stretch, got ", relative.rotary_width,
-                     " and ", relative.rotary_stretch));
+                     layer.attention.key_width, " and a positive stretch, got ",
+                     relative.rotary_width, " and ", relative.rotary_stretch));
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckAttentionWidth(const ModelDescription& model) {
   const LayerShape& layer = model.layer;
-  const bool bare = layer.norm_placement == NormPlacement::kNone;
+  const bool bare = layer.norms.placement == NormPlacement::kNone;
   const bool needs_hidden_size =
       !bare || model.has_exit_norm || model.pooling.has_value() || model.classifier.has_value();
   if (layer.attention_width() != layer.inner_width() && needs_hidden_size) {

@@ -46,11 +46,11 @@ void Append(Parts more, Parts& parts) {
 }
 
 CheckedSize KeyColumns(const LayerShape& shape) {
-  return CheckedSize(shape.heads) * shape.key_width;
+  return CheckedSize(shape.attention.heads) * shape.attention.key_width;
 }
 
 CheckedSize ContextColumns(const LayerShape& shape) {
-  return CheckedSize(shape.heads) * shape.value_width;
+  return CheckedSize(shape.attention.heads) * shape.attention.value_width;
 }
 
 void AddNormedLinear(const std::string& name, CheckedSize out, CheckedSize in, NormKind kind,
@@ -60,12 +60,14 @@ void AddNormedLinear(const std::string& name, CheckedSize out, CheckedSize in, N
 }
 
 void AddAttentionKind(const LayerShape& shape, Parts& parts) {
-  if (shape.attention == AttentionKind::kAdditive) {
+  if (shape.attention.kind == AttentionKind::kAdditive) {
     parts.push_back({.kind = PartKind::kVector, .name = "score", .out = KeyColumns(shape)});
   }
-  if (shape.attention != AttentionKind::kLinformer) return;
-  AddTable("key_mixing", shape.mixed_keys, shape.mixed_positions, parts);
-  AddTable("value_mixing", shape.mixed_keys, shape.mixed_positions, parts);
+  if (shape.attention.kind != AttentionKind::kLinformer) return;
+  AddTable("key_mixing", shape.attention.linformer.keys, shape.attention.linformer.positions,
+           parts);
+  AddTable("value_mixing", shape.attention.linformer.keys, shape.attention.linformer.positions,
+           parts);
 }
 
 void AddDistances(const LayerShape& shape, Parts& parts) {
@@ -82,27 +84,27 @@ void AddDistances(const LayerShape& shape, Parts& parts) {
 }
 
 void AddFeedForward(const std::string& block, const LayerShape& shape, Parts& parts) {
-  const int64_t width = shape.inner_width(), inner = shape.feed_forward_width;
+  const int64_t width = shape.inner_width(), inner = shape.feed_forward.width;
   const std::string out = block + "feed_forward_out";
-  if (shape.has_gate) {
+  if (shape.feed_forward.has_gate) {
     AddLinear(block + "feed_forward_gate", inner, width, parts, "feed_forward.gate");
   }
   AddLinear(block + "feed_forward_in", inner, width, parts, "feed_forward.in");
   AddLinear(out, width, inner, parts, "feed_forward.out");
-  if (shape.has_branch_scale) AddScale(block + "feed_forward_scale", width, out, parts);
-  if (shape.norm_placement != NormPlacement::kNone) {
-    AddNorm(block + "feed_forward_norm", shape.norm_kind, width, parts);
+  if (shape.extras.has_branch_scale) AddScale(block + "feed_forward_scale", width, out, parts);
+  if (shape.norms.placement != NormPlacement::kNone) {
+    AddNorm(block + "feed_forward_norm", shape.norms.kind, width, parts);
   }
 }
 
 void AddConvolution(const LayerShape& shape, Parts& parts) {
-  const auto& [taps, groups, activation] = shape.convolution;
+  const auto& [taps, groups, activation] = shape.extras.convolution;
   if (taps == 0) return;
   const int64_t columns = shape.hidden_size / groups;
   AddLinear("convolution", columns, CheckedSize(columns) * taps, parts);
   parts.back().groups = groups;
   parts.back().taps = taps;
-  AddNorm("convolution_norm", shape.norm_kind, shape.hidden_size, parts);
+  AddNorm("convolution_norm", shape.norms.kind, shape.hidden_size, parts);
 }
 
 void AddEmbeddings(const EmbeddingShape& shape, const LayerShape& layer, Parts& parts) {
@@ -111,7 +113,7 @@ void AddEmbeddings(const EmbeddingShape& shape, const LayerShape& layer, Parts& 
   AddTable("embeddings.position", shape.positions, added_width, parts);
   AddTable("embeddings.token_type", shape.token_types, added_width, parts);
   if (shape.has_norm) {
-    AddNorm("embeddings.norm", layer.norm_kind, shape.norm_width(hidden_size), parts);
+    AddNorm("embeddings.norm", layer.norms.kind, shape.norm_width(hidden_size), parts);
   }
   if (!shape.projected(hidden_size)) return;
   const CheckedSize words = shape.has_neighbours ? 3 : 1;
@@ -125,20 +127,20 @@ void AddPatchEmbedding(const PatchEmbeddingShape& shape, const LayerShape& layer
   AddTable("front.distillation", shape.has_distillation ? 1 : 0, width, parts);
   AddTable("front.registers", shape.registers, width, parts);
   AddTable("front.positions", shape.positions, width, parts);
-  if (shape.has_norm) AddNorm("front.norm", layer.norm_kind, width, parts);
+  if (shape.has_norm) AddNorm("front.norm", layer.norms.kind, width, parts);
 }
 
 // A table of numbers, or of vectors, for every distance.
 void AddRelativePositions(const LayerShape& layer, Parts& parts) {
   const RelativePositionShape& relative = layer.relative_positions;
   if (relative.kind == RelativePositions::kBuckets) {
-    AddTable("relative_positions", relative.buckets, layer.heads, parts);
+    AddTable("relative_positions", relative.buckets, layer.attention.heads, parts);
   }
   if (relative.kind != RelativePositions::kDisentangled) return;
   const CheckedSize distances = relative.buckets > 0 ? relative.buckets : relative.max_distance;
   AddTable("relative_positions", CheckedSize(2) * distances, layer.hidden_size, parts);
   if (!relative.has_norm) return;
-  AddNorm("relative_positions_norm", layer.norm_kind, layer.hidden_size, parts);
+  AddNorm("relative_positions_norm", layer.norms.kind, layer.hidden_size, parts);
 }
 
 void AddPooling(const std::string& name, const std::optional<PoolingDescription>& pooling,
@@ -147,7 +149,7 @@ void AddPooling(const std::string& name, const std::optional<PoolingDescription>
   const CheckedSize modes = static_cast<int64_t>(pooling->modes.size());
   AddDense(name + ".dense", pooling->dense_width, modes * layer.hidden_size, parts);
   if (pooling->has_dense_norm) {
-    AddNorm(name + ".dense_norm", layer.norm_kind, pooling->dense_width, parts);
+    AddNorm(name + ".dense_norm", layer.norms.kind, pooling->dense_width, parts);
   }
   if (pooling->output_width == 0) return;
   AddDense(name + ".output", pooling->output_width, pooling->dense_width, parts);
@@ -162,7 +164,7 @@ bool ArePackedAsOne(const ModelPart& part, const ModelPart& next) {
 
 std::vector<ModelPart> InputProjections(const LayerShape& shape) {
   Parts parts;
-  if (!shape.has_input_projection || shape.heads == 0) return parts;
+  if (!shape.attention.has_input_projection || shape.attention.heads == 0) return parts;
   CheckedSize rows;
   const auto add = [&](const std::string& name, CheckedSize out, int64_t in) {
     if (shape.needs_cross_kv()) return AddLinear(name, out, in, parts, "attention." + name);
@@ -172,32 +174,33 @@ std::vector<ModelPart> InputProjections(const LayerShape& shape) {
     rows = rows + out;
   };
   add("query", KeyColumns(shape), shape.inner_width());
-  if (!shape.keys_are_queries) add("key", KeyColumns(shape), shape.key_inputs());
-  if (!shape.values_are_keys) add("value", ContextColumns(shape), shape.value_inputs());
+  if (!shape.attention.keys_are_queries) add("key", KeyColumns(shape), shape.key_inputs());
+  if (!shape.attention.values_are_keys) add("value", ContextColumns(shape), shape.value_inputs());
   return parts;
 }
 
 CheckedSize InputProjectionWidth(const LayerShape& layer) {
-  if (!layer.has_input_projection) return 0;
+  if (!layer.attention.has_input_projection) return 0;
   CheckedSize width = KeyColumns(layer);
-  if (!layer.keys_are_queries) width = width + KeyColumns(layer);
-  if (!layer.values_are_keys) width = width + ContextColumns(layer);
+  if (!layer.attention.keys_are_queries) width = width + KeyColumns(layer);
+  if (!layer.attention.values_are_keys) width = width + ContextColumns(layer);
   return width;
 }
 
 std::string FeedForwardPrefix(const std::string& prefix, const LayerShape& shape, int64_t i) {
-  return i + 1 == shape.feed_forwards ? prefix : absl::StrCat(prefix, "before.", i, ".");
+  return i + 1 == shape.feed_forward.blocks ? prefix : absl::StrCat(prefix, "before.", i, ".");
 }
 
 std::vector<ModelPart> ListAttentionParts(const LayerShape& shape) {
   Parts parts = InputProjections(shape);
-  if (shape.has_output_projection) {
+  if (shape.attention.has_output_projection) {
     AddLinear("output", shape.projected_width(), ContextColumns(shape), parts, "attention.output");
   }
-  if (shape.has_branch_scale) AddScale("attention_scale", shape.inner_width(), "output", parts);
-  if (shape.has_query_key_norms) {
-    AddNorm("query_norm", shape.norm_kind, KeyColumns(shape), parts);
-    AddNorm("key_norm", shape.norm_kind, KeyColumns(shape), parts);
+  if (shape.extras.has_branch_scale)
+    AddScale("attention_scale", shape.inner_width(), "output", parts);
+  if (shape.attention.has_query_key_norms) {
+    AddNorm("query_norm", shape.norms.kind, KeyColumns(shape), parts);
+    AddNorm("key_norm", shape.norms.kind, KeyColumns(shape), parts);
   }
   AddAttentionKind(shape, parts);
   AddDistances(shape, parts);
@@ -206,21 +209,23 @@ std::vector<ModelPart> ListAttentionParts(const LayerShape& shape) {
 
 std::vector<ModelPart> ListParts(const LayerShape& shape) {
   Parts parts;
-  const NormKind norm = shape.norm_kind;
+  const NormKind norm = shape.norms.kind;
   const int64_t outside = shape.hidden_size, width = shape.inner_width();
-  if (shape.bottleneck > 0) AddNormedLinear("bottleneck_in", width, outside, norm, parts);
-  if (shape.values_from_outside) {
+  if (shape.extras.bottleneck.width > 0)
+    AddNormedLinear("bottleneck_in", width, outside, norm, parts);
+  if (shape.extras.bottleneck.values_from_outside) {
     AddNormedLinear("bottleneck_attention", width, outside, norm, parts);
   }
   Append(ListAttentionParts(shape), parts);
-  if (shape.norm_placement != NormPlacement::kNone && shape.has_attention_norm) {
+  if (shape.norms.placement != NormPlacement::kNone && shape.norms.has_attention_norm) {
     AddNorm("attention_norm", norm, width, parts);
   }
-  if (shape.has_second_attention_norm) AddNorm("second_attention_norm", norm, width, parts);
-  for (int64_t i = 0; shape.feed_forward_width != 0 && i < shape.feed_forwards; ++i) {
+  if (shape.extras.has_second_attention_norm) AddNorm("second_attention_norm", norm, width, parts);
+  for (int64_t i = 0; shape.feed_forward.width != 0 && i < shape.feed_forward.blocks; ++i) {
     AddFeedForward(FeedForwardPrefix("", shape, i), shape, parts);
   }
-  if (shape.bottleneck > 0) AddNormedLinear("bottleneck_out", outside, width, norm, parts);
+  if (shape.extras.bottleneck.width > 0)
+    AddNormedLinear("bottleneck_out", outside, width, norm, parts);
   AddConvolution(shape, parts);
   return parts;
 }
@@ -236,7 +241,7 @@ std::vector<ModelPart> ListPartsBefore(const ModelDescription& model) {
 std::vector<ModelPart> ListPartsBehind(const ModelDescription& model) {
   Parts parts;
   const LayerShape& layer = model.layer;
-  if (model.has_exit_norm) AddNorm("exit_norm", layer.norm_kind, layer.hidden_size, parts);
+  if (model.has_exit_norm) AddNorm("exit_norm", layer.norms.kind, layer.hidden_size, parts);
   AddPooling("pooling", model.pooling, layer, parts);
   AddPooling("classifier", model.classifier, layer, parts);
   return parts;

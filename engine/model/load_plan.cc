@@ -69,7 +69,7 @@ struct Footprint {
 void AddDistances(const LayerShape& layer, Footprint& sum) {
   const RelativePositionShape& relative = layer.relative_positions;
   if (relative.kind != RelativePositions::kDisentangled) return;
-  const CheckedSize width = CheckedSize(layer.heads) * layer.key_width;
+  const CheckedSize width = CheckedSize(layer.attention.heads) * layer.attention.key_width;
   const CheckedSize rows = CheckedSize(2) * std::max(relative.buckets, relative.max_distance);
   if (relative.scores_queries) sum.AddFloats(rows * width);
   if (relative.scores_keys) sum.AddFloats(rows * width);

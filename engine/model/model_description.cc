@@ -38,22 +38,22 @@ LayerShape ModelDescription::layer_shape(int64_t set) const {
   LayerShape shape = layer;
   if (variants.empty()) return shape;
   const LayerVariant& variant = variants[set];
-  shape.has_attention_norm = variant.has_attention_norm;
+  shape.norms.has_attention_norm = variant.has_attention_norm;
   shape.relative_positions.rotary_theta = variant.rotary_theta;
-  if (!variant.has_window) shape.window = 0;
-  if (!variant.has_convolution) shape.convolution = {};
+  if (!variant.has_window) shape.attention.window = 0;
+  if (!variant.has_convolution) shape.extras.convolution = {};
   if (variant.pruned_heads.empty()) return shape;
-  for (int64_t head = 0; head < layer.heads; ++head) {
+  for (int64_t head = 0; head < layer.attention.heads; ++head) {
     if (absl::c_binary_search(variant.pruned_heads, head)) continue;
-    shape.head_numbers.push_back(head);
+    shape.attention.head_numbers.push_back(head);
   }
-  shape.heads = static_cast<int64_t>(shape.head_numbers.size());
+  shape.attention.heads = static_cast<int64_t>(shape.attention.head_numbers.size());
   return shape;
 }
 
 int64_t ModelDescription::heads_at(int64_t i) const {
-  if (variants.empty()) return layer.heads;
-  return layer.heads - static_cast<int64_t>(variants[weight_set(i)].pruned_heads.size());
+  if (variants.empty()) return layer.attention.heads;
+  return layer.attention.heads - static_cast<int64_t>(variants[weight_set(i)].pruned_heads.size());
 }
 
 int64_t ModelDescription::weight_sets() const {

@@ -66,6 +66,71 @@ struct RelativePositionShape {
   bool operator==(const RelativePositionShape&) const = default;
 };
 
+// The mixing of keys and of values into fewer rows: Wang et al. 2020 (Linformer).
+struct LinformerShape {
+  int64_t keys = 0;       // k, the rows that keys and values are mixed into
+  int64_t positions = 0;  // that a sequence may have
+
+  bool operator==(const LinformerShape&) const = default;
+};
+
+// The attention of a layer: its heads, its projections and the keys that each query sees.
+struct AttentionBlockShape {
+  AttentionKind kind = AttentionKind::kSoftmax;
+  int64_t heads = 0;                       // H
+  std::vector<int64_t> head_numbers = {};  // [H], the heads' numbers in the checkpoint, ascending;
+                                           // empty: 0, 1, …
+  int64_t key_width = 0;                   // Dk, the width of queries and keys of one head
+  int64_t value_width = 0;                 // Dv, the width of values of one head
+  float score_scale = 0;                   // 1 / sqrt(Dk) in most models
+  bool has_input_projection = true;        // false: queries, keys and values are the input itself
+  bool keys_are_queries = false;           // one projection makes both
+  bool values_are_keys = false;            // one projection makes both
+  bool has_query_key_norms = false;        // norms of queries and of keys, each over all heads
+  bool has_output_projection = true;
+  int64_t output_width = 0;  // columns of the output projection; 0: E
+  // The widths of the rows that keys and that values are made of, if these are never the queries'
+  // own rows (cross-attention); 0: E.
+  int64_t key_input_width = 0;
+  int64_t value_input_width = 0;
+  int64_t window = 0;             // keys further from the query than this are masked; 0: no window
+  AttentionPattern pattern = {};  // the unit of the window, and what is visible beyond it
+  LinformerShape linformer = {};  // only of kLinformer
+
+  bool operator==(const AttentionBlockShape&) const = default;
+};
+
+// The feed-forward blocks of a layer.
+struct FeedForwardShape {
+  int64_t width = 0;  // F; 0: no feed-forward block
+  Activation activation = Activation::kGelu;
+  bool has_gate = false;  // a block is W2 (activation(Wg x) * (W1 x))
+  int64_t blocks = 1;     // one after the other, each with its norm
+
+  bool operator==(const FeedForwardShape&) const = default;
+};
+
+// The norms of a layer.
+struct NormShape {
+  NormPlacement placement = NormPlacement::kPost;
+  NormKind kind = NormKind::kLayer;
+  float epsilon = 0;
+  float last_epsilon = 0;          // of the norm after the last feed-forward block; 0: epsilon
+  bool has_attention_norm = true;  // false: pre-norm without the norm before the attention
+
+  bool operator==(const NormShape&) const = default;
+};
+
+// Two linear layers with norms around the blocks of a post-norm layer, which work at another width
+// than E (MobileBERT).
+struct BottleneckShape {
+  int64_t width = 0;  // that the blocks work at; 0: E, without a bottleneck
+  // Values are made from the layer's input, and queries and keys from a bottleneck of their own.
+  bool values_from_outside = false;
+
+  bool operator==(const BottleneckShape&) const = default;
+};
+
 // A convolution of a layer's input along the tokens of each sequence. Positions without a token
 // count as zeros, as padding and gaps do. Its result is added to the layer's output, and a norm
 // follows.
@@ -77,86 +142,73 @@ struct ConvolutionShape {
   bool operator==(const ConvolutionShape&) const = default;
 };
 
-// The shape of one encoder layer. All layers of a model share it, apart from their LayerVariant.
-struct LayerShape {
-  int64_t hidden_size = 0;                 // E
-  int64_t heads = 0;                       // H
-  std::vector<int64_t> head_numbers = {};  // [H], the heads' numbers in the checkpoint, ascending;
-                                           // empty: 0, 1, …
-  int64_t key_width = 0;                   // Dk, the width of queries and keys of one head
-  int64_t value_width = 0;                 // Dv, the width of values of one head
-  int64_t feed_forward_width = 0;          // F; 0: no feed-forward block
-  AttentionKind attention = AttentionKind::kSoftmax;
-  int64_t mixed_keys = 0;       // k of kLinformer: rows that keys and values are mixed into
-  int64_t mixed_positions = 0;  // of kLinformer: the number of positions that a sequence may have
-  float score_scale = 0;        // 1 / sqrt(Dk) in most models
-  NormPlacement norm_placement = NormPlacement::kPost;
-  NormKind norm_kind = NormKind::kLayer;
-  float norm_epsilon = 0;
-  Activation activation = Activation::kGelu;
-  bool has_input_projection = true;  // false: queries, keys and values are the input itself
-  bool keys_are_queries = false;     // one projection makes both
-  bool values_are_keys = false;      // one projection makes both
-  bool has_output_projection = true;
-  int64_t output_width = 0;        // columns of the output projection; 0: E
-  bool has_gate = false;           // the feed-forward block is W2 (activation(Wg x) * (W1 x))
-  bool has_attention_norm = true;  // false: pre-norm without the norm before the attention
-  bool has_branch_scale = false;   // each branch is multiplied by a learned vector [E] (LayerScale)
-  bool has_query_key_norms = false;        // norms of queries and of keys, each over all heads
+// The parts of a layer that only a few models have.
+struct LayerExtras {
+  BottleneckShape bottleneck = {};
+  ConvolutionShape convolution = {};       // only in a post-norm layer
+  bool has_branch_scale = false;           // each branch is multiplied by a learned vector [E]
+                                           // (LayerScale)
   bool has_second_attention_norm = false;  // post-norm: x and the norm of x + attention are added,
                                            // and a second norm follows
-  RelativePositionShape relative_positions = {};
-  int64_t window = 0;             // keys further from the query than this are masked; 0: no window
-  AttentionPattern pattern = {};  // the unit of the window, and what is visible beyond it
-  // The widths of the rows that keys and that values are made of, if these are never the queries'
-  // own rows (cross-attention); 0: E.
-  int64_t key_input_width = 0;
-  int64_t value_input_width = 0;
-  // The width that the blocks of a post-norm layer work at, between two linear layers with norms
-  // (MobileBERT); 0: E.
-  int64_t bottleneck = 0;
-  // With a bottleneck: values are made from the layer's input, and queries and keys from a
-  // bottleneck of their own.
-  bool values_from_outside = false;
-  int64_t feed_forwards = 1;          // feed-forward blocks one after the other, each with its norm
-  ConvolutionShape convolution = {};  // only in a post-norm layer
-  float last_norm_epsilon = 0;  // for the norm after the last feed-forward block; 0: norm_epsilon
 
-  int64_t context_width() const { return heads * value_width; }  // C
+  bool operator==(const LayerExtras&) const = default;
+};
+
+// The shape of one encoder layer. All layers of a model share it, apart from their LayerVariant.
+struct LayerShape {
+  int64_t hidden_size = 0;  // E
+  AttentionBlockShape attention = {};
+  RelativePositionShape relative_positions = {};
+  FeedForwardShape feed_forward = {};
+  NormShape norms = {};
+  LayerExtras extras = {};
+
+  int64_t context_width() const { return attention.heads * attention.value_width; }  // C
   // The width that attention and feed-forward blocks work at.
-  int64_t inner_width() const { return bottleneck > 0 ? bottleneck : hidden_size; }
-  int64_t key_inputs() const { return key_input_width > 0 ? key_input_width : inner_width(); }
+  int64_t inner_width() const {
+    return extras.bottleneck.width > 0 ? extras.bottleneck.width : hidden_size;
+  }
+  int64_t key_inputs() const {
+    return attention.key_input_width > 0 ? attention.key_input_width : inner_width();
+  }
   int64_t value_inputs() const {
-    if (value_input_width > 0) return value_input_width;
-    return values_from_outside ? hidden_size : inner_width();
+    if (attention.value_input_width > 0) return attention.value_input_width;
+    return extras.bottleneck.values_from_outside ? hidden_size : inner_width();
   }
   int64_t widest_input() const {
-    return std::max({hidden_size, key_input_width, value_input_width});
+    return std::max({hidden_size, attention.key_input_width, attention.value_input_width});
   }
   // Whether the layer can attend to rows other than the queries' own (cross-attention). Relative
   // positions, windows and causal or mixed keys make sense within one sequence alone.
   bool takes_cross_kv() const {
-    return relative_positions.kind == RelativePositions::kNone && window == 0 && bottleneck == 0 &&
-           attention != AttentionKind::kCausalLinear && attention != AttentionKind::kLinformer;
+    return relative_positions.kind == RelativePositions::kNone && attention.window == 0 &&
+           extras.bottleneck.width == 0 && attention.kind != AttentionKind::kCausalLinear &&
+           attention.kind != AttentionKind::kLinformer;
   }
   // Whether the layer can do nothing but cross-attention, because keys or values are made of rows
   // of another width than the queries.
   bool needs_cross_kv() const {
-    return (key_input_width > 0 && key_input_width != hidden_size) ||
-           (value_input_width > 0 && value_input_width != hidden_size);
+    return (attention.key_input_width > 0 && attention.key_input_width != hidden_size) ||
+           (attention.value_input_width > 0 && attention.value_input_width != hidden_size);
   }
-  int64_t projected_width() const { return output_width > 0 ? output_width : inner_width(); }
+  int64_t projected_width() const {
+    return attention.output_width > 0 ? attention.output_width : inner_width();
+  }
   // The width of the attention's result, before any residual.
   int64_t attention_width() const {
-    return has_output_projection ? projected_width() : context_width();
+    return attention.has_output_projection ? projected_width() : context_width();
   }
   // The width of the layer's result.
-  int64_t layer_width() const { return bottleneck > 0 ? hidden_size : attention_width(); }
+  int64_t layer_width() const {
+    return extras.bottleneck.width > 0 ? hidden_size : attention_width();
+  }
+  // The columns of the queries, and those of the keys.
+  int64_t key_columns() const { return attention.heads * attention.key_width; }
   // The first columns of keys and of values in the fused input projection, which begins with the
   // queries.
-  int64_t key_column() const { return keys_are_queries ? 0 : heads * key_width; }
+  int64_t key_column() const { return attention.keys_are_queries ? 0 : key_columns(); }
   int64_t value_column() const {
-    return values_are_keys ? key_column() : key_column() + heads * key_width;
+    return attention.values_are_keys ? key_column() : key_column() + key_columns();
   }
   bool operator==(const LayerShape&) const = default;
 };

@@ -43,16 +43,16 @@ class CostList {
 
 // What each pair of a query and a key costs in layers of this shape.
 void AddPairs(const LayerShape& shape, int64_t flops, StageCost& cost) {
-  if (shape.attention == AttentionKind::kLinformer) {
-    cost.per_token += flops * shape.mixed_keys;
-  } else if (shape.window == 0) {
+  if (shape.attention.kind == AttentionKind::kLinformer) {
+    cost.per_token += flops * shape.attention.linformer.keys;
+  } else if (shape.attention.window == 0) {
     cost.per_pair += flops;
   } else {
-    const AttentionPattern& pattern = shape.pattern;
+    const AttentionPattern& pattern = shape.attention.pattern;
     const auto globals = static_cast<int64_t>(pattern.listed.globals().size());
     const auto pairs = static_cast<int64_t>(pattern.listed.pairs().size());
     const int64_t seen =
-        2 * shape.window + 1 + pattern.first_global + pattern.last_global + globals;
+        2 * shape.attention.window + 1 + pattern.first_global + pattern.last_global + globals;
     cost.per_token += flops * seen * pattern.block;
     cost.per_sequence += flops * pairs * pattern.block * pattern.block;
   }
@@ -64,20 +64,22 @@ void AddDistances(const LayerShape& shape, int64_t times, CostList& costs) {
   if (relative.kind != RelativePositions::kDisentangled) return;
   const int64_t products = (relative.scores_queries ? 1 : 0) + (relative.scores_keys ? 1 : 0);
   costs.Of("attention.distances").per_token +=
-      2 * times * products * relative.position_rows() * shape.heads * shape.key_width;
+      2 * times * products * relative.position_rows() * shape.key_columns();
 }
 
 // What attention does between its projections of inputs and of outputs.
 void AddAttention(const LayerShape& shape, int64_t times, CostList& costs) {
-  if (IsLinear(shape.attention)) {
-    const int64_t state = shape.key_width * shape.value_width;
-    costs.Of("attention.state").per_token += 2 * 2 * times * shape.heads * state;
+  if (IsLinear(shape.attention.kind)) {
+    const int64_t state = shape.attention.key_width * shape.attention.value_width;
+    costs.Of("attention.state").per_token += 2 * 2 * times * shape.attention.heads * state;
     return;
   }
-  AddPairs(shape, 2 * times * shape.heads * shape.key_width, costs.Of("attention.scores"));
-  if (shape.mixed_keys > 0) {
+  AddPairs(shape, 2 * times * shape.attention.heads * shape.attention.key_width,
+           costs.Of("attention.scores"));
+  if (shape.attention.linformer.keys > 0) {
     costs.Of("attention.mixing").per_token +=
-        2 * times * shape.heads * (shape.key_width + shape.value_width) * shape.mixed_keys;
+        2 * times * shape.attention.heads *
+        (shape.attention.key_width + shape.attention.value_width) * shape.attention.linformer.keys;
   }
   AddDistances(shape, times, costs);
   AddPairs(shape, 2 * times * shape.context_width(), costs.Of("attention.context"));
@@ -132,7 +134,7 @@ std::vector<StageCost> ListStageCosts(const ModelDescription& description) {
   std::vector<int64_t> layers_of_set(description.weight_sets());
   for (int64_t i = 0; i < description.layers; ++i) ++layers_of_set[description.weight_set(i)];
   CostList costs;
-  if (!description.layer.has_input_projection) {
+  if (!description.layer.attention.has_input_projection) {
     AddAttention(description.layer_shape(0), description.layers, costs);
   }
   for (const ModelPart& part : ListPartsBefore(description)) AddProducts(part, 1, costs);
@@ -151,15 +153,15 @@ absl::StatusOr<int64_t> PredictWeightBytes(const ModelDescription& description,
 
 std::string WhyNotInParts(const ModelDescription& description) {
   const LayerShape& layer = description.layer;
-  if (layer.attention != AttentionKind::kCausalLinear) {
-    return absl::StrCat("its attention is ", Name(layer.attention),
+  if (layer.attention.kind != AttentionKind::kCausalLinear) {
+    return absl::StrCat("its attention is ", Name(layer.attention.kind),
                         ", which does not go token by token as causal_linear does");
   }
   if (layer.relative_positions.kind != RelativePositions::kNone) {
     return absl::StrCat("its ", Name(layer.relative_positions.kind),
                         " positions are of tokens in one sequence");
   }
-  if (layer.convolution.taps > 0) return "its layers look at the tokens beside each";
+  if (layer.extras.convolution.taps > 0) return "its layers look at the tokens beside each";
   if (description.embeddings && description.embeddings->has_neighbours) {
     return "its embeddings look at the tokens beside each";
   }
@@ -176,19 +178,20 @@ absl::Status CheckTakesCrossKv(const LayerShape& layer) {
   if (layer.relative_positions.kind != RelativePositions::kNone) {
     why = absl::StrCat("the model's positions, ", Name(layer.relative_positions.kind),
                        ", are relative to others of one sequence");
-  } else if (layer.window > 0) {
-    why = absl::StrCat("the layer's window of ", layer.window,
+  } else if (layer.attention.window > 0) {
+    why = absl::StrCat("the layer's window of ", layer.attention.window,
                        " is around the query in one sequence");
-  } else if (layer.bottleneck > 0) {
+  } else if (layer.extras.bottleneck.width > 0) {
     why = "the layer attends behind a bottleneck of its own";
   } else {
-    why = absl::StrCat(Name(layer.attention), " attention is of the places in one sequence");
+    why = absl::StrCat(Name(layer.attention.kind), " attention is of the places in one sequence");
   }
   return absl::InvalidArgumentError(absl::StrCat("memory: expected none, as ", why, "; got one"));
 }
 
 int64_t LayerStateSize(const LayerShape& layer) {
-  return layer.heads * LinearStateSize(layer.key_width, layer.value_width);
+  return layer.attention.heads *
+         LinearStateSize(layer.attention.key_width, layer.attention.value_width);
 }
 
 }  // namespace attendant

@@ -8,9 +8,9 @@ namespace attendant {
 namespace {
 
 LayerVariant AsTheOthers(const LayerShape& layer) {
-  return {.has_attention_norm = layer.has_attention_norm,
-          .has_window = layer.window > 0,
-          .has_convolution = layer.convolution.taps > 0,
+  return {.has_attention_norm = layer.norms.has_attention_norm,
+          .has_window = layer.attention.window > 0,
+          .has_convolution = layer.extras.convolution.taps > 0,
           .rotary_theta = layer.relative_positions.rotary_theta};
 }
 
@@ -30,15 +30,18 @@ ModelDescription WithAllHeads(ModelDescription model) {
 }
 
 std::string WhyNotPrunable(const LayerShape& layer) {
-  if (!layer.has_input_projection) return "its heads are columns of the hidden states themselves";
-  if (!layer.has_output_projection) {
+  if (!layer.attention.has_input_projection)
+    return "its heads are columns of the hidden states themselves";
+  if (!layer.attention.has_output_projection) {
     return "its heads are columns of what it answers, without an output projection";
   }
-  if (layer.attention != AttentionKind::kSoftmax) return "its attention is no softmax of scores";
+  if (layer.attention.kind != AttentionKind::kSoftmax)
+    return "its attention is no softmax of scores";
   if (layer.relative_positions.kind == RelativePositions::kDisentangled) {
     return "positions are projected for all of its heads";
   }
-  if (layer.has_query_key_norms) return "its queries and keys are normed over all heads together";
+  if (layer.attention.has_query_key_norms)
+    return "its queries and keys are normed over all heads together";
   return "";
 }
 

@@ -39,7 +39,8 @@ absl::Status NoSuchHandle() {
 int64_t RegisteredCrossKv::PredictBytes(const CrossKvOrigin& origin) {
   const LayerShape layer = ShapeOf(origin);
   const TokenLayout& layout = origin.layout;
-  const int64_t widths = layer.heads * (layer.key_width + layer.value_width);
+  const int64_t widths =
+      layer.attention.heads * (layer.attention.key_width + layer.attention.value_width);
   return kBytesOfEach + layout.tokens() * widths * static_cast<int64_t>(sizeof(float)) +
          static_cast<int64_t>(layout.positions.size() * sizeof(int32_t) +
                               layout.cu_seqlens.size() * sizeof(int32_t) +
@@ -50,7 +51,7 @@ RegisteredCrossKv::RegisteredCrossKv(CrossKvOrigin origin,
                                      std::shared_ptr<std::atomic<int64_t>> held_bytes)
     : origin_(std::move(origin)),
       bytes_(PredictBytes(origin_)),
-      key_width_(ShapeOf(origin_).heads * ShapeOf(origin_).key_width),
+      key_width_(ShapeOf(origin_).attention.heads * ShapeOf(origin_).attention.key_width),
       value_width_(ShapeOf(origin_).context_width()),
       keys_(origin_.layout.tokens() * key_width_),
       values_(origin_.layout.tokens() * value_width_),

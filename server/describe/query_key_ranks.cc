@@ -57,8 +57,8 @@ absl::StatusOr<RowMatrix> ReadProjection(const std::string& prefix, const ModelP
 absl::StatusOr<std::vector<QueryKeyRanks>> MeasureQueryKeyRanks(const ModelDescription& model,
                                                                 WeightSource& weights) {
   const LayerShape& layer = model.layer;
-  const int64_t rows = layer.heads * layer.key_width;
-  if (!layer.has_input_projection) {
+  const int64_t rows = layer.key_columns();
+  if (!layer.attention.has_input_projection) {
     return absl::InvalidArgumentError("the model has no projections of queries and keys");
   }
   const int64_t widest = std::max({layer.inner_width(), layer.key_inputs(), rows});
@@ -70,18 +70,18 @@ absl::StatusOr<std::vector<QueryKeyRanks>> MeasureQueryKeyRanks(const ModelDescr
   for (int64_t i = 0; i < model.weight_sets(); ++i) {
     const LayerShape shape = model.layer_shape(i);
     QueryKeyRanks& measured = ranks.emplace_back();
-    if (shape.heads == 0) continue;
+    if (shape.attention.heads == 0) continue;
     const std::string prefix = absl::StrCat("layer.", i, ".");
     const std::vector<ModelPart> projections = InputProjections(shape);
     const absl::StatusOr<RowMatrix> query = ReadProjection(prefix, projections[0], weights);
     if (!query.ok()) return query.status();
     const absl::StatusOr<RowMatrix> key =
-        shape.keys_are_queries ? query : ReadProjection(prefix, projections[1], weights);
+        shape.attention.keys_are_queries ? query : ReadProjection(prefix, projections[1], weights);
     if (!key.ok()) return key.status();
-    for (int64_t h = 0; h < shape.heads; ++h) {
-      measured.heads.push_back(
-          MeasureProduct(query->middleRows(h * layer.key_width, layer.key_width),
-                         key->middleRows(h * layer.key_width, layer.key_width)));
+    for (int64_t h = 0; h < shape.attention.heads; ++h) {
+      measured.heads.push_back(MeasureProduct(
+          query->middleRows(h * layer.attention.key_width, layer.attention.key_width),
+          key->middleRows(h * layer.attention.key_width, layer.attention.key_width)));
     }
     measured.concatenated = MeasureProduct(*query, *key);
   }

@@ -142,7 +142,7 @@ absl::Status BatchJob::GatherRows(const NamedRows& from, MatrixView<float> rows,
 
 HeadGates BatchJob::gates() const {
   const std::vector<float>& gates = request().head_gates;
-  const int64_t heads = request().description().layer.heads;
+  const int64_t heads = request().description().layer.attention.heads;
   if (gates.empty()) return {};
   return {gates.data(), static_cast<int64_t>(gates.size()) == heads ? 0 : heads};
 }
@@ -156,7 +156,7 @@ float* BatchJob::ProbabilitiesTarget(int64_t layer, int64_t sequence) {
       pairs_before_.push_back(pairs);
       pairs += compute.pairs(b);
     }
-    probabilities_ = AlignedBuffer<float>(compute.description().layer.heads * pairs);
+    probabilities_ = AlignedBuffer<float>(compute.description().layer.attention.heads * pairs);
   }
   return probabilities_.data() + compute.description().heads_at(layer) * pairs_before_[sequence];
 }
@@ -189,7 +189,7 @@ void BatchJob::TakeProbabilities(int64_t layer) {
   const DenseProbabilities dense = {compute.layout, compute.key_layout(), heads,
                                     probabilities_.data()};
   if (compute.outputs.attention.weighted_values) {
-    const int64_t width = heads * compute.description().layer.value_width;
+    const int64_t width = heads * compute.description().layer.attention.value_width;
     response_.weighted_values = MakeTensor(compute.weighted_values_shape(layer));
     if (!response_.weighted_values) return;
     ScatterWeightedValues(dense, {values_.data(), compute.layout.tokens(), width, width},

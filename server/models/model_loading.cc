@@ -125,7 +125,7 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> LoadModel(OpenedModel opened,
       name, description.family,
       base == nullptr ? opened.setting.source
                       : absl::StrCat(base->name, " with ", opened.setting.overlay),
-      description.layers, description.layer.hidden_size, description.layer.heads,
+      description.layers, description.layer.hidden_size, description.layer.attention.heads,
       Name(opened.setting.compute.type), opened.setting.compute.emulate ? " (emulated)" : "",
       InMebibytes(encoder.weight_bytes()),
       plan.copies() > 1 ? absl::StrCat(" on each of ", plan.copies(), " NUMA nodes") : "",

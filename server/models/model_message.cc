@@ -11,48 +11,49 @@ namespace {
 
 void SetLayer(const LayerShape& layer, v1::LayerDescription& out) {
   out.set_hidden_size(layer.hidden_size);
-  out.set_heads(layer.heads);
-  out.set_key_width(layer.key_width);
-  out.set_value_width(layer.value_width);
-  out.set_feed_forward_width(layer.feed_forward_width);
-  out.set_score_scale(layer.score_scale);
-  out.set_norm_placement(Name(layer.norm_placement));
-  out.set_norm_epsilon(layer.norm_epsilon);
-  out.set_activation(Name(layer.activation));
-  out.set_has_output_projection(layer.has_output_projection);
-  out.set_norm_kind(Name(layer.norm_kind));
-  out.set_has_gate(layer.has_gate);
-  out.set_has_branch_scale(layer.has_branch_scale);
+  out.set_heads(layer.attention.heads);
+  out.set_key_width(layer.attention.key_width);
+  out.set_value_width(layer.attention.value_width);
+  out.set_feed_forward_width(layer.feed_forward.width);
+  out.set_score_scale(layer.attention.score_scale);
+  out.set_norm_placement(Name(layer.norms.placement));
+  out.set_norm_epsilon(layer.norms.epsilon);
+  out.set_activation(Name(layer.feed_forward.activation));
+  out.set_has_output_projection(layer.attention.has_output_projection);
+  out.set_norm_kind(Name(layer.norms.kind));
+  out.set_has_gate(layer.feed_forward.has_gate);
+  out.set_has_branch_scale(layer.extras.has_branch_scale);
   out.set_relative_positions(Name(layer.relative_positions.kind));
   out.set_output_width(layer.attention_width());
   out.set_input_projections(static_cast<int64_t>(InputProjections(layer).size()));
-  out.set_window(layer.window);
-  out.set_attention(Name(layer.attention));
-  out.set_window_block(layer.pattern.block);
-  out.set_first_global_blocks(layer.pattern.first_global);
-  out.set_last_global_blocks(layer.pattern.last_global);
-  out.set_full_attention_up_to(layer.pattern.full_up_to);
+  out.set_window(layer.attention.window);
+  out.set_attention(Name(layer.attention.kind));
+  out.set_window_block(layer.attention.pattern.block);
+  out.set_first_global_blocks(layer.attention.pattern.first_global);
+  out.set_last_global_blocks(layer.attention.pattern.last_global);
+  out.set_full_attention_up_to(layer.attention.pattern.full_up_to);
   out.set_key_input_width(layer.key_inputs());
   out.set_value_input_width(layer.value_inputs());
-  out.set_bottleneck(layer.bottleneck);
-  out.set_feed_forwards(layer.feed_forwards);
-  out.mutable_convolution()->set_taps(layer.convolution.taps);
-  out.mutable_convolution()->set_groups(layer.convolution.groups);
-  out.mutable_convolution()->set_activation(Name(layer.convolution.activation));
+  out.set_bottleneck(layer.extras.bottleneck.width);
+  out.set_feed_forwards(layer.feed_forward.blocks);
+  out.mutable_convolution()->set_taps(layer.extras.convolution.taps);
+  out.mutable_convolution()->set_groups(layer.extras.convolution.groups);
+  out.mutable_convolution()->set_activation(Name(layer.extras.convolution.activation));
 }
 
 // Layers that differ from the others, and blocks that windows do not bound.
 void SetLists(const ModelDescription& model, v1::GetModelResponse& out) {
   for (int64_t i = 0; i < model.layers; ++i) {
     const LayerShape layer = model.layer_at(i);
-    if (layer.window > 0) out.add_windowed_layers(i);
-    if (layer.convolution.taps > 0) out.add_convolution_layers(i);
-    if (layer.heads == model.layer.heads) continue;
+    if (layer.attention.window > 0) out.add_windowed_layers(i);
+    if (layer.extras.convolution.taps > 0) out.add_convolution_layers(i);
+    if (layer.attention.heads == model.layer.attention.heads) continue;
     v1::PrunedLayer& pruned = *out.add_pruned_layers();
     pruned.set_layer(i);
-    pruned.mutable_heads()->Add(layer.head_numbers.begin(), layer.head_numbers.end());
+    pruned.mutable_heads()->Add(layer.attention.head_numbers.begin(),
+                                layer.attention.head_numbers.end());
   }
-  const BlockLists& blocks = model.layer.pattern.listed;
+  const BlockLists& blocks = model.layer.attention.pattern.listed;
   for (const BlockPair& block_pair : blocks.pairs()) {
     v1::BlockPair& pair = *out.add_block_pairs();
     pair.set_query(block_pair.query);

@@ -36,7 +36,8 @@ std::optional<int64_t> TensorBytes(const std::vector<int64_t>& shape, DataType d
 std::optional<int64_t> ProbabilityScratchBytes(const ComputeRequest& request) {
   SaturatingSum sum;
   for (int64_t b = 0; b < request.layout.sequences; ++b) {
-    sum.Add(TensorBytes({request.description().layer.heads, request.pairs(b)}, DataType::kFloat32));
+    sum.Add(TensorBytes({request.description().layer.attention.heads, request.pairs(b)},
+                        DataType::kFloat32));
   }
   return sum.value();
 }
@@ -116,7 +117,7 @@ std::vector<int64_t> ComputeRequest::hidden_shape() const {
 }
 
 std::vector<int64_t> ComputeRequest::scores_shape() const {
-  return {layout.sequences, description().layer.heads, layout.padded_length,
+  return {layout.sequences, description().layer.attention.heads, layout.padded_length,
           key_layout().padded_length};
 }
 
@@ -137,7 +138,7 @@ std::vector<int64_t> ComputeRequest::probabilities_shape(int64_t layer) const {
 std::vector<int64_t> ComputeRequest::weighted_values_shape(int64_t layer) const {
   const int64_t length = layout.padded_length;
   return {layout.sequences, description().heads_at(layer), length, length,
-          description().layer.value_width};
+          description().layer.attention.value_width};
 }
 
 std::vector<int64_t> ComputeRequest::pooled_shape() const {

@@ -12,14 +12,14 @@ absl::Status ParseStage(v1::AttendStage stage, ComputeRequest& compute) {
   const LayerShape layer = compute.layer_shape();
   switch (stage) {
     case v1::CONTEXT:
-      if (layer.heads == 0) {
+      if (layer.attention.heads == 0) {
         return InvalidField(
             "stage", "PROJECTED or BLOCK, as the layer has been pruned of all heads", "CONTEXT");
       }
       compute.operation = AttendStage::kContext;
       return absl::OkStatus();
     case v1::PROJECTED:
-      if (!layer.has_output_projection) {
+      if (!layer.attention.has_output_projection) {
         return InvalidField("stage", "CONTEXT or BLOCK, as the model has no output projection",
                             "PROJECTED");
       }

@@ -36,7 +36,7 @@ namespace {
 
 // Checks that no sequence has more positions than attention that mixes keys was trained for.
 absl::Status CheckMixedPositions(const ComputeRequest& compute) {
-  const int64_t most = compute.description().layer.mixed_positions;
+  const int64_t most = compute.description().layer.attention.linformer.positions;
   for (int64_t b = 0; most > 0 && b < compute.layout.sequences; ++b) {
     const absl::Span<const int32_t> positions = compute.layout.positions_of(b);
     if (positions.empty()) continue;
@@ -54,7 +54,7 @@ absl::Status CheckMixedPositions(const ComputeRequest& compute) {
 
 absl::Status ParseBias(const SharedTensors& shared, ComputeRequest& compute) {
   if (absl::Status status = CheckMixedPositions(compute); !status.ok()) return status;
-  const AttentionKind kind = compute.description().layer.attention;
+  const AttentionKind kind = compute.description().layer.attention.kind;
   if (!ScoresPairs(kind) && (shared.attention_bias || !compute.outputs.attention.layers.empty())) {
     return InvalidField(shared.attention_bias ? "attention_bias" : "attention probabilities",
                         absl::StrCat("none, as ", Name(kind), " attention has no scores of pairs"),
@@ -70,7 +70,7 @@ absl::Status ParseBias(const SharedTensors& shared, ComputeRequest& compute) {
 
 absl::Status ParseGates(const SharedTensors& shared, ComputeRequest& compute) {
   const absl::Span<const float> gates = shared.head_gates;
-  const int64_t heads = compute.description().layer.heads;
+  const int64_t heads = compute.description().layer.attention.heads;
   const int64_t count = static_cast<int64_t>(gates.size());
   if (count != 0 && count != heads && count != compute.span.layers * heads) {
     return InvalidField(

@@ -107,8 +107,8 @@ struct Norm {
   Norm(const Weights& weights, const std::string& name, int64_t width, const LayerShape& layer)
       : gamma(weights.Read(name + ".weight", width)),
         beta(weights.ReadBias(name + ".bias", width)),
-        epsilon(layer.norm_epsilon),
-        kind(layer.norm_kind) {}
+        epsilon(layer.norms.epsilon),
+        kind(layer.norms.kind) {}
 
   Vector gamma;
   Vector beta;
@@ -173,7 +173,7 @@ void Softmax(Vector& scores) {
 class Distances {
  public:
   Distances(const LayerShape& shape, const Weights& weights)
-      : shape_(shape.relative_positions), heads_(shape.heads) {
+      : shape_(shape.relative_positions), heads_(shape.attention.heads) {
     if (shape_.kind != RelativePositions::kBuckets) return;
     table_ = weights.Read("relative_positions", shape_.buckets * heads_);
   }
@@ -202,8 +202,8 @@ Vector Turn(const LayerShape& shape, const Positions& positions, Vector x) {
   const int64_t pairs = relative.rotary_width / 2;
   const bool halves = relative.rotary_pairs == RotaryPairs::kHalves;
   for (size_t s = 0; s < positions.size(); ++s) {
-    for (int64_t h = 0; h < shape.heads; ++h) {
-      double* head = &x[(s * shape.heads + h) * shape.key_width];
+    for (int64_t h = 0; h < shape.attention.heads; ++h) {
+      double* head = &x[(s * shape.attention.heads + h) * shape.attention.key_width];
       for (int64_t j = 0; j < pairs; ++j) {
         double& a = head[halves ? j : 2 * j];
         double& b = head[halves ? j + pairs : 2 * j + 1];
@@ -227,7 +227,7 @@ class DistanceScores {
       : shape_(shape) {
     const RelativePositionShape& relative = shape.relative_positions;
     if (relative.kind != RelativePositions::kDisentangled) return;
-    const int64_t width = shape.hidden_size, heads = shape.heads * shape.key_width;
+    const int64_t width = shape.hidden_size, heads = shape.key_columns();
     Vector table = weights.Read("relative_positions", relative.position_rows() * width);
     if (relative.has_norm) {
       table = Apply(Norm(weights, "relative_positions_norm", width, shape), std::move(table));
@@ -247,7 +247,7 @@ class DistanceScores {
     const RelativePositionShape& relative = shape_.relative_positions;
     if (relative.kind != RelativePositions::kDisentangled) return {};
     const size_t length = positions.size();
-    Vector scores(shape_.heads * length * length, 0.0);
+    Vector scores(shape_.attention.heads * length * length, 0.0);
     for (size_t i = 0; i < scores.size(); ++i) {
       const size_t h = i / (length * length), s = i / length % length, t = i % length;
       const int64_t row =
@@ -261,9 +261,9 @@ class DistanceScores {
  private:
   double Dot(size_t head, const Vector& a, size_t row_a, const Vector& b, int64_t row_b) const {
     double sum = 0;
-    for (int64_t j = 0; j < shape_.key_width; ++j) {
-      const int64_t column = static_cast<int64_t>(head) * shape_.key_width + j;
-      const int64_t width = shape_.heads * shape_.key_width;
+    for (int64_t j = 0; j < shape_.attention.key_width; ++j) {
+      const int64_t column = static_cast<int64_t>(head) * shape_.attention.key_width + j;
+      const int64_t width = shape_.key_columns();
       sum += a[row_a * width + column] * b[row_b * width + column];
     }
     return sum;
@@ -294,42 +294,43 @@ struct Operands {
 Vector Attend(const LayerShape& shape, const Distances& distances, const Positions& positions,
               const Operands& operands) {
   const auto& [queries, keys, values, added, weights, rounds] = operands;
-  const int64_t key_stride = shape.heads * shape.key_width;
-  const int64_t value_stride = shape.heads * shape.value_width;
+  const int64_t key_stride = shape.key_columns();
+  const int64_t value_stride = shape.attention.heads * shape.attention.value_width;
   const int64_t length = static_cast<int64_t>(queries.size()) / key_stride;
   Vector context(length * value_stride, 0.0);
   const int64_t key_count = static_cast<int64_t>(keys.size()) / key_stride;
-  const bool are_tokens = shape.attention != AttentionKind::kLinformer;
+  const bool are_tokens = shape.attention.kind != AttentionKind::kLinformer;
   Vector scores(key_count);
-  for (int64_t h = 0; h < shape.heads; ++h) {
+  for (int64_t h = 0; h < shape.attention.heads; ++h) {
     for (int64_t s = 0; s < length; ++s) {
-      const double* query = &queries[s * key_stride + h * shape.key_width];
+      const double* query = &queries[s * key_stride + h * shape.attention.key_width];
       for (int64_t t = 0; t < key_count; ++t) {
-        const double* key = &keys[t * key_stride + h * shape.key_width];
+        const double* key = &keys[t * key_stride + h * shape.attention.key_width];
         scores[t] = 0;
-        for (int64_t j = 0; j < shape.key_width; ++j) {
-          scores[t] += weights.empty()
-                           ? query[j] * key[j]
-                           : weights[h * shape.key_width + j] * std::tanh(query[j] + key[j]);
+        for (int64_t j = 0; j < shape.attention.key_width; ++j) {
+          scores[t] += weights.empty() ? query[j] * key[j]
+                                       : weights[h * shape.attention.key_width + j] *
+                                             std::tanh(query[j] + key[j]);
         }
         if (!added.empty()) scores[t] += added[(h * length + s) * length + t];
-        scores[t] *= shape.score_scale;
+        scores[t] *= shape.attention.score_scale;
         if (!are_tokens) continue;
         scores[t] += distances.Of(h, positions[s], positions[t]);
-        scores[t] += WindowMask(shape.window, shape.pattern, positions.back() - positions[0] + 1,
-                                positions[s] - positions[0], positions[t] - positions[0]);
+        scores[t] += WindowMask(shape.attention.window, shape.attention.pattern,
+                                positions.back() - positions[0] + 1, positions[s] - positions[0],
+                                positions[t] - positions[0]);
       }
-      if (IsLinear(shape.attention)) {
-        if (shape.attention == AttentionKind::kCausalLinear)
+      if (IsLinear(shape.attention.kind)) {
+        if (shape.attention.kind == AttentionKind::kCausalLinear)
           std::fill(scores.begin() + s + 1, scores.end(), 0.0);
       } else {
         Softmax(scores);
       }
       if (rounds) scores = RoundToBf16(std::move(scores));
-      double* mixed = &context[s * value_stride + h * shape.value_width];
+      double* mixed = &context[s * value_stride + h * shape.attention.value_width];
       for (int64_t t = 0; t < key_count; ++t) {
-        const double* value = &values[t * value_stride + h * shape.value_width];
-        for (int64_t j = 0; j < shape.value_width; ++j) mixed[j] += scores[t] * value[j];
+        const double* value = &values[t * value_stride + h * shape.attention.value_width];
+        for (int64_t j = 0; j < shape.attention.value_width; ++j) mixed[j] += scores[t] * value[j];
       }
     }
   }
@@ -342,11 +343,11 @@ class Layer {
   Layer(const LayerShape& shape, const Weights& weights, const std::string& prefix)
       : shape_(shape),
         // Other kinds of attention compute in float32.
-        rounds_(AttendsInBf16(weights.type) && shape.attention == AttentionKind::kSoftmax),
+        rounds_(AttendsInBf16(weights.type) && shape.attention.kind == AttentionKind::kSoftmax),
         distances_(shape, weights),
         distance_scores_(shape, weights, prefix),
-        query_(weights, prefix + "query", shape.heads * shape.key_width, shape.inner_width()),
-        key_(weights, prefix + "key", shape.heads * shape.key_width, shape.inner_width()),
+        query_(weights, prefix + "query", shape.key_columns(), shape.inner_width()),
+        key_(weights, prefix + "key", shape.key_columns(), shape.inner_width()),
         value_(weights, prefix + "value", shape.context_width(), shape.value_inputs()) {
     const int64_t width = shape.inner_width();
     const auto norm = [&](const char* name) {
@@ -355,66 +356,69 @@ class Layer {
     const auto linear = [&](const char* name, int64_t out, int64_t in) {
       return std::make_unique<LinearLayer>(weights, prefix + name, out, in);
     };
-    if (shape.attention == AttentionKind::kAdditive) {
-      score_weights_ = weights.Read(prefix + "score", shape.heads * shape.key_width);
+    if (shape.attention.kind == AttentionKind::kAdditive) {
+      score_weights_ = weights.Read(prefix + "score", shape.key_columns());
     }
-    if (shape.attention == AttentionKind::kLinformer) {
-      const int64_t elements = shape.mixed_keys * shape.mixed_positions;
+    if (shape.attention.kind == AttentionKind::kLinformer) {
+      const int64_t elements = shape.attention.linformer.keys * shape.attention.linformer.positions;
       key_mixing_ = weights.Read(prefix + "key_mixing", elements);
       value_mixing_ = weights.Read(prefix + "value_mixing", elements);
     }
-    if (shape.has_output_projection) output_ = linear("output", width, shape.context_width());
-    if (shape.norm_placement != NormPlacement::kNone && shape.has_attention_norm) {
+    if (shape.attention.has_output_projection)
+      output_ = linear("output", width, shape.context_width());
+    if (shape.norms.placement != NormPlacement::kNone && shape.norms.has_attention_norm) {
       attention_norm_ = norm("attention_norm");
     }
-    if (shape.has_second_attention_norm) second_norm_ = norm("second_attention_norm");
-    if (shape.has_query_key_norms) {
-      const int64_t keys = shape.heads * shape.key_width;
+    if (shape.extras.has_second_attention_norm) second_norm_ = norm("second_attention_norm");
+    if (shape.attention.has_query_key_norms) {
+      const int64_t keys = shape.key_columns();
       query_norm_ = std::make_unique<Norm>(weights, prefix + "query_norm", keys, shape);
       key_norm_ = std::make_unique<Norm>(weights, prefix + "key_norm", keys, shape);
     }
     const auto scale = [&](const char* name) {
-      return shape.has_branch_scale ? weights.Read(prefix + name, width) : Vector(width, 1.0);
+      return shape.extras.has_branch_scale ? weights.Read(prefix + name, width)
+                                           : Vector(width, 1.0);
     };
     attention_scale_ = scale("attention_scale");
-    for (int64_t i = 0; shape.feed_forward_width > 0 && i < shape.feed_forwards; ++i) {
+    for (int64_t i = 0; shape.feed_forward.width > 0 && i < shape.feed_forward.blocks; ++i) {
       const std::string block = FeedForwardPrefix(prefix, shape, i).substr(prefix.size());
       Block& added = blocks_.emplace_back();
       added.scale = scale((block + "feed_forward_scale").c_str());
-      const int64_t inner = shape.feed_forward_width;
-      if (shape.has_gate) added.gate = linear((block + "feed_forward_gate").c_str(), inner, width);
+      const int64_t inner = shape.feed_forward.width;
+      if (shape.feed_forward.has_gate)
+        added.gate = linear((block + "feed_forward_gate").c_str(), inner, width);
       added.in = linear((block + "feed_forward_in").c_str(), inner, width);
       added.out = linear((block + "feed_forward_out").c_str(), width, inner);
       added.norm = norm((block + "feed_forward_norm").c_str());
     }
-    if (shape.last_norm_epsilon > 0 && !blocks_.empty()) {
-      blocks_.back().norm->epsilon = shape.last_norm_epsilon;
+    if (shape.norms.last_epsilon > 0 && !blocks_.empty()) {
+      blocks_.back().norm->epsilon = shape.norms.last_epsilon;
     }
-    if (const auto& [taps, groups, activation] = shape.convolution; taps > 0) {
+    if (const auto& [taps, groups, activation] = shape.extras.convolution; taps > 0) {
       convolution_ = {width, groups, taps,
                       weights.Read(prefix + "convolution.weight", width * width / groups * taps),
                       weights.ReadBias(prefix + "convolution.bias", width)};
       convolution_norm_ = norm("convolution_norm");
     }
-    if (shape.bottleneck == 0) return;
+    if (shape.extras.bottleneck.width == 0) return;
     const auto around = [&](const char* name, int64_t out, int64_t in) {
       const std::string norm_name = prefix + name + "_norm";
       return NormedLinear{linear(name, out, in),
                           std::make_unique<Norm>(weights, norm_name, out, shape)};
     };
     enter_ = around("bottleneck_in", width, shape.hidden_size);
-    if (shape.values_from_outside) {
+    if (shape.extras.bottleneck.values_from_outside) {
       enter_attention_ = around("bottleneck_attention", width, shape.hidden_size);
     }
     leave_ = around("bottleneck_out", shape.hidden_size, width);
   }
 
   Vector Forward(const Vector& x, const Positions& positions) const {
-    switch (shape_.norm_placement) {
+    switch (shape_.norms.placement) {
       case NormPlacement::kPost: {
         const Vector inner = enter_.linear ? enter_(x) : x;
         const Vector entry = enter_attention_.linear ? enter_attention_(x) : inner;
-        const Vector& values = shape_.values_from_outside ? x : entry;
+        const Vector& values = shape_.extras.bottleneck.values_from_outside ? x : entry;
         Vector h = Apply(*attention_norm_, Sum(inner, Attention(entry, values, positions)));
         if (second_norm_) h = Apply(*second_norm_, Sum(x, h));
         for (const Block& block : blocks_) h = Apply(*block.norm, Sum(h, FeedForward(block, h)));
@@ -452,13 +456,14 @@ class Layer {
 
   // Rows [k, H Dk] of keys or values, or the same of them without a mixing.
   Vector Mix(const char* name, const Positions& positions, const Vector& x) const {
-    if (shape_.attention != AttentionKind::kLinformer || positions.empty()) return x;
+    if (shape_.attention.kind != AttentionKind::kLinformer || positions.empty()) return x;
     const Vector& factors = name[0] == 'k' ? key_mixing_ : value_mixing_;
     const int64_t cols = static_cast<int64_t>(x.size() / positions.size());
-    Vector mixed(shape_.mixed_keys * cols, 0.0);
-    for (int64_t i = 0; i < shape_.mixed_keys; ++i) {
+    Vector mixed(shape_.attention.linformer.keys * cols, 0.0);
+    for (int64_t i = 0; i < shape_.attention.linformer.keys; ++i) {
       for (size_t t = 0; t < positions.size(); ++t) {
-        const double factor = factors[i * shape_.mixed_positions + positions[t] - positions[0]];
+        const double factor =
+            factors[i * shape_.attention.linformer.positions + positions[t] - positions[0]];
         for (int64_t j = 0; j < cols; ++j) mixed[i * cols + j] += factor * x[t * cols + j];
       }
     }
@@ -481,14 +486,14 @@ class Layer {
 
   Vector Convolution(const Vector& x, const Positions& positions) const {
     Vector y = Convolve(convolution_, x, positions);
-    for (double& element : y) element = Activate(shape_.convolution.activation, element);
+    for (double& element : y) element = Activate(shape_.extras.convolution.activation, element);
     return y;
   }
 
   Vector FeedForward(const Block& block, const Vector& x) const {
     const Vector inner = Apply(*block.in, x);
     Vector outer = block.gate ? Apply(*block.gate, x) : inner;
-    for (double& element : outer) element = Activate(shape_.activation, element);
+    for (double& element : outer) element = Activate(shape_.feed_forward.activation, element);
     if (block.gate) {
       for (size_t i = 0; i < outer.size(); ++i) outer[i] *= inner[i];
     }
@@ -575,7 +580,7 @@ Vector Encoder::Embed(const TokenSequence& ids) const {
   const auto normalize = [&](Vector& x) {
     if (!shape.has_norm) return;
     LayerShape like = model_.layer;
-    like.norm_epsilon = shape.norm_epsilon;
+    like.norms.epsilon = shape.norm_epsilon;
     const int64_t width = static_cast<int64_t>(x.size()) / length;
     x = Apply(Norm(weights, "embeddings.norm", width, like), std::move(x));
   };

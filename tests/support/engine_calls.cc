@@ -22,12 +22,13 @@ ModelDescription SmallModel(int64_t layers, int64_t heads, int64_t head_width) {
   model.family = "test";
   model.layers = layers;
   model.layer.hidden_size = heads * head_width;
-  model.layer.heads = heads;
-  model.layer.key_width = head_width;
-  model.layer.value_width = head_width;
-  model.layer.feed_forward_width = 2 * heads * head_width;
-  model.layer.score_scale = static_cast<float>(1 / std::sqrt(static_cast<double>(head_width)));
-  model.layer.norm_epsilon = 1e-5f;
+  model.layer.attention.heads = heads;
+  model.layer.attention.key_width = head_width;
+  model.layer.attention.value_width = head_width;
+  model.layer.feed_forward.width = 2 * heads * head_width;
+  model.layer.attention.score_scale =
+      static_cast<float>(1 / std::sqrt(static_cast<double>(head_width)));
+  model.layer.norms.epsilon = 1e-5f;
   return model;
 }
 

@@ -21,12 +21,13 @@ ModelDescription AttentionOnly(int64_t heads, int64_t head_width, bool has_outpu
   model.family = "test vector";
   model.layers = 1;
   model.layer.hidden_size = 4;
-  model.layer.heads = heads;
-  model.layer.key_width = head_width;
-  model.layer.value_width = head_width;
-  model.layer.score_scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_width)));
-  model.layer.norm_placement = NormPlacement::kNone;
-  model.layer.has_output_projection = has_output_projection;
+  model.layer.attention.heads = heads;
+  model.layer.attention.key_width = head_width;
+  model.layer.attention.value_width = head_width;
+  model.layer.attention.score_scale =
+      static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_width)));
+  model.layer.norms.placement = NormPlacement::kNone;
+  model.layer.attention.has_output_projection = has_output_projection;
   return model;
 }
 
@@ -34,7 +35,7 @@ TestVector WorkedExample(std::string name, float scale) {
   TestVector vector;
   vector.name = std::move(name);
   vector.description = AttentionOnly(1, 3, /*has_output_projection=*/false);
-  vector.description.layer.score_scale = scale;
+  vector.description.layer.attention.score_scale = scale;
   vector.weights = {{"layer.0.query.weight", {1, 1, 0, 0, 0, 0, 0, 1, 1, 0, 1, 1}},
                     {"layer.0.key.weight", {0, 1, 0, 1, 0, 1, 1, 1, 1, 0, 0, 0}},
                     {"layer.0.value.weight", {0, 0, 1, 1, 2, 3, 0, 1, 0, 0, 3, 0}}};
@@ -67,11 +68,11 @@ TestVector BertLayer(std::string name, NormPlacement placement, Activation activ
                      float epsilon) {
   TestVector vector = Bert(std::move(name));
   LayerShape& layer = vector.description.layer;
-  layer.has_output_projection = true;
-  layer.norm_placement = placement;
-  layer.norm_epsilon = epsilon;
-  layer.activation = activation;
-  layer.feed_forward_width = 8;
+  layer.attention.has_output_projection = true;
+  layer.norms.placement = placement;
+  layer.norms.epsilon = epsilon;
+  layer.feed_forward.activation = activation;
+  layer.feed_forward.width = 8;
   vector.weights["layer.0.output.weight"] = Generate(16, 8);
   vector.weights["layer.0.output.bias"] = Generate(4, 9);
   vector.weights["layer.0.attention_norm.weight"] = GenerateGamma(4, 10);
@@ -125,7 +126,7 @@ TestVector SeparateHeads(std::string name) {
   vector.name = std::move(name);
   vector.description = AttentionOnly(2, 2, /*has_output_projection=*/true);
   vector.description.layer.hidden_size = 3;
-  vector.description.layer.output_width = 2;
+  vector.description.layer.attention.output_width = 2;
   int64_t seed = 2;
   for (const char* part : {"query", "key", "value"}) {
     const std::string prefix = std::string("layer.0.") + part;
@@ -155,7 +156,7 @@ TestVector SharedKeyValue(std::string name) {
   vector.description = AttentionOnly(1, 4, /*has_output_projection=*/false);
   vector.weights = {{"layer.0.query.weight", Generate(16, 2)},
                     {"layer.0.key.weight", Generate(16, 4)}};
-  vector.description.layer.values_are_keys = true;
+  vector.description.layer.attention.values_are_keys = true;
   vector.stage = AttendStage::kContext;
   vector.length = 3;
   vector.hidden_states = Generate(12, 1);
@@ -167,8 +168,8 @@ TestVector Linear(std::string name, AttentionKind kind) {
   TestVector vector;
   vector.name = std::move(name);
   vector.description = AttentionOnly(1, 4, /*has_output_projection=*/false);
-  vector.description.layer.attention = kind;
-  vector.description.layer.score_scale = 1;
+  vector.description.layer.attention.kind = kind;
+  vector.description.layer.attention.score_scale = 1;
   vector.weights = {{"layer.0.query.weight", Generate(16, 2)},
                     {"layer.0.key.weight", Generate(16, 4)},
                     {"layer.0.value.weight", Generate(16, 6)}};
@@ -284,7 +285,7 @@ void AddAttention(std::vector<TestVector>& vectors) {
   vectors.push_back(Expect(Relative("TV19", RelativePositions::kRotary),
                            {.29396486, -.05753559, .42361196, .06869510}, 2.58969104, 1.14557875));
   TestVector unscaled = Relative("TV20", RelativePositions::kBuckets);
-  unscaled.description.layer.score_scale = 1;
+  unscaled.description.layer.attention.score_scale = 1;
   vectors.push_back(Expect(std::move(unscaled), {.36127760, -.19041519, .58053639, .11435937},
                            2.09144092, 2.22944552));
   vectors.push_back(Expect(Relative("TV20b", RelativePositions::kBuckets),

@@ -63,11 +63,11 @@ RelativePositionShape ReadDisentangled(ConfigReader& config, Problems& problems)
 }
 
 void ReadBottleneck(ConfigReader& config, Problems& problems, LayerShape& layer) {
-  layer.feed_forwards = config.Integer({"num_feedforward_networks"}, {1, kHighestBlocks}, 4);
+  layer.feed_forward.blocks = config.Integer({"num_feedforward_networks"}, {1, kHighestBlocks}, 4);
   if (!config.Boolean({"use_bottleneck"}, true)) return;
-  layer.bottleneck = config.Integer({"intra_bottleneck_size"}, kHiddenSizeRange);
+  layer.extras.bottleneck.width = config.Integer({"intra_bottleneck_size"}, kHiddenSizeRange);
   if (config.Boolean({"use_bottleneck_attention"}, false)) return;
-  layer.values_from_outside = true;
+  layer.extras.bottleneck.values_from_outside = true;
   if (config.Boolean({"key_query_shared_bottleneck"}, true)) return;
   problems.Add(
       "key_query_shared_bottleneck: expected true without use_bottleneck_attention, found false");
@@ -81,12 +81,12 @@ void ReadBlockPattern(ConfigReader& config, LayerShape& layer) {
   if (!config.Choice<bool>({"attention_type"}, kTypes, true)) return;
   const int64_t block = config.Integer({"block_size"}, {1, kPositionRange.highest}, 64);
   const int64_t drawn = config.Integer({"num_random_blocks"}, {0, kHighestRandomBlocks}, 3);
-  layer.window = 1;
-  layer.pattern = {.block = block,
-                   .first_global = 1,
-                   .last_global = 1,
-                   .first_repeats = drawn,
-                   .full_up_to = (5 + 2 * drawn) * block};
+  layer.attention.window = 1;
+  layer.attention.pattern = {.block = block,
+                             .first_global = 1,
+                             .last_global = 1,
+                             .first_repeats = drawn,
+                             .full_up_to = (5 + 2 * drawn) * block};
 }
 
 ConvolutionShape ReadConvolution(const Keys& taps, const LayerShape& layer, ConfigReader& config,

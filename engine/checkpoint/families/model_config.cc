@@ -49,15 +49,15 @@ int64_t ReadHeadWidth(const Family& family, const LayerShape& layer, ConfigReade
   if (!family.keys.head_width.empty()) {
     return config.Integer(family.keys.head_width, kHiddenSizeRange);
   }
-  const bool divides = layer.inner_width() % layer.heads == 0;
-  const int64_t width = divides ? layer.inner_width() / layer.heads : 1;
+  const bool divides = layer.inner_width() % layer.attention.heads == 0;
+  const int64_t width = divides ? layer.inner_width() / layer.attention.heads : 1;
   const Keys head_widths = {"head_dim", "attention_head_size"};
   const int64_t head_dim = config.Integer(head_widths, kHiddenSizeRange, width);
   const bool fits =
       family.has_own_head_width ? divides || config.Has(head_widths) : divides && head_dim == width;
   if (!fits) {
     problems.Add(absl::StrCat("expected heads of one width that make up the hidden size, found ",
-                              layer.heads, " heads for ", layer.inner_width(),
+                              layer.attention.heads, " heads for ", layer.inner_width(),
                               divides ? absl::StrCat(" with head_dim ", head_dim) : ""));
   }
   return head_dim;
@@ -66,29 +66,29 @@ int64_t ReadHeadWidth(const Family& family, const LayerShape& layer, ConfigReade
 void ReadFeedForward(const Family& family, ConfigReader& config, LayerShape& layer) {
   const ConfigKeys& keys = family.keys;
   if (config.Has(keys.gated_activation)) {
-    layer.activation = config.Choice(keys.gated_activation, ActivationNames());
-    layer.has_gate = true;
+    layer.feed_forward.activation = config.Choice(keys.gated_activation, ActivationNames());
+    layer.feed_forward.has_gate = true;
   } else if (family.feed_forward_kinds.empty()) {
-    layer.activation = config.Choice(keys.activation, ActivationNames(),
-                                     std::optional<Activation>(family.activation));
+    layer.feed_forward.activation = config.Choice(keys.activation, ActivationNames(),
+                                                  std::optional<Activation>(family.activation));
   } else {
     const FeedForwardKind kind = config.Choice<FeedForwardKind>(
         keys.activation, family.feed_forward_kinds, family.feed_forward_kinds.front().value);
-    layer.activation = kind.activation;
-    layer.has_gate = kind.has_gate;
+    layer.feed_forward.activation = kind.activation;
+    layer.feed_forward.has_gate = kind.has_gate;
   }
   if (keys.feed_forward_ratio.empty()) {
-    layer.feed_forward_width = config.Integer(keys.feed_forward_width, kFeedForwardRange);
+    layer.feed_forward.width = config.Integer(keys.feed_forward_width, kFeedForwardRange);
     return;
   }
   const float ratio = config.Number(keys.feed_forward_ratio, kHighestFeedForwardRatio);
-  layer.feed_forward_width =
+  layer.feed_forward.width =
       std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(layer.hidden_size) * ratio));
   if (config.Boolean(keys.swiglu, false)) {
-    const int64_t two_thirds = layer.feed_forward_width * 2 / 3;
-    layer.feed_forward_width = (two_thirds + 7) / 8 * 8;
-    layer.activation = Activation::kSilu;
-    layer.has_gate = true;
+    const int64_t two_thirds = layer.feed_forward.width * 2 / 3;
+    layer.feed_forward.width = (two_thirds + 7) / 8 * 8;
+    layer.feed_forward.activation = Activation::kSilu;
+    layer.feed_forward.has_gate = true;
   }
 }
 
@@ -131,27 +131,29 @@ LayerShape ReadLayer(const Family& family, ConfigReader& config, Problems& probl
   if (!keys.bottleneck.empty()) ReadBottleneck(config, problems, layer);
   const int64_t most_heads =
       keys.head_width.empty() ? layer.inner_width() : kHiddenSizeRange.highest;
-  layer.heads = config.Integer(keys.heads, {1, most_heads});
-  layer.key_width = layer.value_width = ReadHeadWidth(family, layer, config, problems);
-  layer.score_scale =
-      family.scales_scores ? 1 / std::sqrt(static_cast<float>(layer.key_width)) : 1.0f;
+  layer.attention.heads = config.Integer(keys.heads, {1, most_heads});
+  layer.attention.key_width = layer.attention.value_width =
+      ReadHeadWidth(family, layer, config, problems);
+  layer.attention.score_scale =
+      family.scales_scores ? 1 / std::sqrt(static_cast<float>(layer.attention.key_width)) : 1.0f;
   ReadFeedForward(family, config, layer);
-  layer.norm_placement = ReadNormPlacement(family, config);
-  layer.norm_kind = keys.norm_kind.empty()
-                        ? family.norm_kind
-                        : config.Choice<NormKind>(keys.norm_kind, kNormKinds, family.norm_kind);
-  layer.norm_epsilon = config.Number(keys.norm_epsilon, kHighestNormEpsilon, family.norm_epsilon);
-  layer.last_norm_epsilon = family.own_norm_epsilon;
-  layer.has_branch_scale = family.has_branch_scale;
-  layer.relative_positions = ReadRelativePositions(family, layer.key_width, config, problems);
-  layer.score_scale /= std::sqrt(ScoreTerms(layer.relative_positions));
+  layer.norms.placement = ReadNormPlacement(family, config);
+  layer.norms.kind = keys.norm_kind.empty()
+                         ? family.norm_kind
+                         : config.Choice<NormKind>(keys.norm_kind, kNormKinds, family.norm_kind);
+  layer.norms.epsilon = config.Number(keys.norm_epsilon, kHighestNormEpsilon, family.norm_epsilon);
+  layer.norms.last_epsilon = family.own_norm_epsilon;
+  layer.extras.has_branch_scale = family.has_branch_scale;
+  layer.relative_positions =
+      ReadRelativePositions(family, layer.attention.key_width, config, problems);
+  layer.attention.score_scale /= std::sqrt(ScoreTerms(layer.relative_positions));
   if (!keys.attention_type.empty()) ReadBlockPattern(config, layer);
   if (!keys.convolution.empty()) {
-    layer.convolution = ReadConvolution(keys.convolution, layer, config, problems);
+    layer.extras.convolution = ReadConvolution(keys.convolution, layer, config, problems);
   }
   // A window of w tokens reaches w / 2 tokens to either side, and at least one.
   if (!keys.window.empty())
-    layer.window = config.Integer(keys.window, {2, kPositionRange.highest}) / 2;
+    layer.attention.window = config.Integer(keys.window, {2, kPositionRange.highest}) / 2;
   return layer;
 }
 
@@ -184,7 +186,7 @@ std::vector<bool> ReadWindowed(const ConfigKeys& keys, const Json& json, int64_t
 void ReadVariants(const Family& family, const Json& json, ConfigReader& config, Problems& problems,
                   ModelDescription& model) {
   const ConfigKeys& keys = family.keys;
-  if (model.layer.convolution.taps > 0) {
+  if (model.layer.extras.convolution.taps > 0) {
     model.variants.assign(model.layers, LayerVariant());
     model.variants.front().has_convolution = true;
   }
@@ -235,7 +237,7 @@ EmbeddingShape ReadEmbeddings(const Family& family, const LayerShape& layer, Con
   }
   embeddings.has_norm = family.has_embedding_norm;
   embeddings.norm_epsilon =
-      family.own_norm_epsilon > 0 ? family.own_norm_epsilon : layer.norm_epsilon;
+      family.own_norm_epsilon > 0 ? family.own_norm_epsilon : layer.norms.epsilon;
   embeddings.norm_is_last = family.embedding_norm_is_last;
   embeddings.has_neighbours = family.projects_words && config.Boolean({"trigram_input"}, true);
   embeddings.projects_words =
@@ -330,7 +332,7 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder) {
     description.embeddings = ReadEmbeddings(*family, description.layer, config, problems);
   }
   // Every stack with norms before its branches has one more norm after the last layer.
-  description.has_exit_norm = description.layer.norm_placement == NormPlacement::kPre;
+  description.has_exit_norm = description.layer.norms.placement == NormPlacement::kPre;
   RefuseVariants(*family, *json, config, problems);
   if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
   return read;

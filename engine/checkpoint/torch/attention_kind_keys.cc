@@ -72,14 +72,14 @@ void DescribeMixing(const AttentionKindKeys& read, LayerShape& layer, WeightBind
                                        tensor == nullptr ? ", found none" : ""));
     return;
   }
-  layer.mixed_keys = tensor->shape[0];
-  layer.mixed_positions = tensor->shape[1];
+  layer.attention.linformer.keys = tensor->shape[0];
+  layer.attention.linformer.positions = tensor->shape[1];
 }
 
 float DefaultScale(const AttentionKindKeys& read, const LayerShape& layer) {
   if (read.kind != AttentionKind::kSoftmax && read.kind != AttentionKind::kLinformer) return 1;
-  if (!read.collaborates()) return 1 / std::sqrt(static_cast<float>(layer.key_width));
-  return std::sqrt(static_cast<float>(layer.heads) /
+  if (!read.collaborates()) return 1 / std::sqrt(static_cast<float>(layer.attention.key_width));
+  return std::sqrt(static_cast<float>(layer.attention.heads) /
                    static_cast<float>(ColumnsInFile(read, layer)));
 }
 
@@ -122,15 +122,15 @@ int64_t CollaborativeWidth(const AttentionKindKeys& read, int64_t heads, int64_t
 }
 
 int64_t ColumnsInFile(const AttentionKindKeys& read, const LayerShape& layer) {
-  return read.collaborates() ? layer.key_width - read.own_columns() : layer.heads * layer.key_width;
+  return read.collaborates() ? layer.attention.key_width - read.own_columns() : layer.key_columns();
 }
 
 void DescribeAttentionKind(const AttentionKindKeys& read, LayerShape& layer, WeightBinder& binder) {
-  layer.attention = read.kind;
-  layer.window = read.window;
-  layer.pattern = read.pattern;
+  layer.attention.kind = read.kind;
+  layer.attention.window = read.window;
+  layer.attention.pattern = read.pattern;
   DescribeMixing(read, layer, binder);
-  layer.score_scale = read.score_scale.value_or(DefaultScale(read, layer));
+  layer.attention.score_scale = read.score_scale.value_or(DefaultScale(read, layer));
 }
 
 std::vector<WeightSpec> ListWeightsInFile(const AttentionKindKeys& read,
@@ -145,10 +145,10 @@ std::vector<WeightSpec> ListWeightsInFile(const AttentionKindKeys& read,
     }
   }
   for (int64_t i = 0; i < description.weight_sets(); ++i) {
-    weights.push_back({absl::StrCat("layer.", i, ".mixing"), {layer.heads, columns}});
+    weights.push_back({absl::StrCat("layer.", i, ".mixing"), {layer.attention.heads, columns}});
     if (read.content_bias.empty()) continue;
     weights.push_back(
-        {absl::StrCat("layer.", i, ".content_bias"), {layer.heads, layer.hidden_size}});
+        {absl::StrCat("layer.", i, ".content_bias"), {layer.attention.heads, layer.hidden_size}});
   }
   return weights;
 }

@@ -198,29 +198,29 @@ int64_t QueryWidth(const AttentionModule& module, WeightBinder& binder) {
 
 LayerShape DescribeLayer(const AttentionModule& module, WeightBinder& binder) {
   LayerShape layer;
-  layer.heads = module.num_heads;
-  layer.norm_placement = NormPlacement::kNone;
-  layer.has_output_projection = !module.output.empty();
-  layer.has_input_projection = module.has_input_projection();
-  if (layer.has_input_projection) {
+  layer.attention.heads = module.num_heads;
+  layer.norms.placement = NormPlacement::kNone;
+  layer.attention.has_output_projection = !module.output.empty();
+  layer.attention.has_input_projection = module.has_input_projection();
+  if (layer.attention.has_input_projection) {
     layer.hidden_size = InputWidth(module, "query", binder);
-    layer.key_width = QueryWidth(module, binder);
-    layer.value_width = HeadWidth(module, "value", binder);
+    layer.attention.key_width = QueryWidth(module, binder);
+    layer.attention.value_width = HeadWidth(module, "value", binder);
   } else {
     layer.hidden_size = module.hidden_size;
-    layer.key_width = layer.value_width = module.hidden_size / module.num_heads;
+    layer.attention.key_width = layer.attention.value_width = module.hidden_size / module.num_heads;
   }
-  layer.keys_are_queries = module.key == module.query;
-  layer.values_are_keys = module.value == module.key;
-  if (layer.has_input_projection) {
-    layer.key_input_width = InputWidth(module, "key", binder);
-    layer.value_input_width = InputWidth(module, "value", binder);
+  layer.attention.keys_are_queries = module.key == module.query;
+  layer.attention.values_are_keys = module.value == module.key;
+  if (layer.attention.has_input_projection) {
+    layer.attention.key_input_width = InputWidth(module, "key", binder);
+    layer.attention.value_input_width = InputWidth(module, "value", binder);
   }
-  if (layer.has_output_projection) {
-    layer.output_width = Linear(module, "output", binder).Sizes(binder).first;
-    if (layer.output_width > kHiddenSizeRange.highest) {
+  if (layer.attention.has_output_projection) {
+    layer.attention.output_width = Linear(module, "output", binder).Sizes(binder).first;
+    if (layer.attention.output_width > kHiddenSizeRange.highest) {
       binder.problems().Add(absl::StrCat("output: expected up to ", kHiddenSizeRange.highest,
-                                         " outputs, found ", layer.output_width));
+                                         " outputs, found ", layer.attention.output_width));
     }
   }
   DescribeAttentionKind(module.kind, layer, binder);

@@ -15,8 +15,8 @@ class CollaborativeWeights : public WeightSource {
  public:
   CollaborativeWeights(const LayerShape& layer, bool has_content_bias,
                        std::unique_ptr<WeightSource> shared)
-      : heads_(layer.heads),
-        width_(layer.key_width - (has_content_bias ? 1 : 0)),
+      : heads_(layer.attention.heads),
+        width_(layer.attention.key_width - (has_content_bias ? 1 : 0)),
         inputs_(layer.hidden_size),
         has_content_bias_(has_content_bias),
         shared_(std::move(shared)) {}

@@ -180,29 +180,31 @@ LayerShape DescribeLayer(const TorchDescription& read, const Layout& layout, Wei
   LayerShape layer;
   layer.hidden_size =
       FindRows(AttentionPrefix(layout, 0) + "out_proj.weight", kHiddenSizeRange, binder);
-  layer.heads = read.num_heads;
-  if (layer.hidden_size % layer.heads != 0) {
+  layer.attention.heads = read.num_heads;
+  if (layer.hidden_size % layer.attention.heads != 0) {
     binder.problems().Add(absl::StrCat("num_heads: expected a divisor of the width ",
-                                       layer.hidden_size, ", found ", layer.heads));
+                                       layer.hidden_size, ", found ", layer.attention.heads));
   }
-  layer.key_width = layer.value_width = layer.hidden_size / layer.heads;
+  layer.attention.key_width = layer.attention.value_width =
+      layer.hidden_size / layer.attention.heads;
   if (read.kind.collaborates()) {
     const std::string inputs = AttentionPrefix(layout, 0) + "in_proj_weight";
     const int64_t columns = FindSharedColumns(inputs, layer.hidden_size, binder);
-    layer.key_width = CollaborativeWidth(read.kind, layer.heads, columns, inputs, binder);
+    layer.attention.key_width =
+        CollaborativeWidth(read.kind, layer.attention.heads, columns, inputs, binder);
   }
   DescribeAttentionKind(read.kind, layer, binder);
-  layer.norm_placement = NormPlacement::kNone;
+  layer.norms.placement = NormPlacement::kNone;
   if (HasOwnWidths(layout, binder)) {
-    layer.key_input_width = FindSize("k_proj_weight", 1, kHiddenSizeRange, binder);
-    layer.value_input_width = FindSize("v_proj_weight", 1, kHiddenSizeRange, binder);
+    layer.attention.key_input_width = FindSize("k_proj_weight", 1, kHiddenSizeRange, binder);
+    layer.attention.value_input_width = FindSize("v_proj_weight", 1, kHiddenSizeRange, binder);
   }
   if (layout.module == Module::kAttention) return layer;
-  layer.feed_forward_width =
+  layer.feed_forward.width =
       FindRows(LayerPrefix(layout, 0) + "linear1.weight", kFeedForwardRange, binder);
-  layer.norm_placement = read.norm_first ? NormPlacement::kPre : NormPlacement::kPost;
-  layer.norm_epsilon = read.layer_norm_eps;
-  layer.activation = read.activation;
+  layer.norms.placement = read.norm_first ? NormPlacement::kPre : NormPlacement::kPost;
+  layer.norms.epsilon = read.layer_norm_eps;
+  layer.feed_forward.activation = read.activation;
   return layer;
 }
 

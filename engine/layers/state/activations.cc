@@ -17,26 +17,26 @@ struct Activations::Shapes {
   Shapes(const ModelDescription& model, int64_t max_tokens) {
     const LayerShape& layer = model.layer;
     const CheckedSize rows = CheckedSize(max_tokens).RoundedUpTo(kRowTile);
-    const CheckedSize heads = layer.heads;
+    const CheckedSize heads = layer.attention.heads;
     const CheckedSize input_rows = rows + CheckedSize(2 * kRowTile);
     hidden_size = layer.hidden_size;
     hidden = {input_rows, layer.widest_input()};
     branch = {rows, layer.projected_width()};
     qkv = {input_rows, InputProjectionWidth(layer)};
-    context = {rows, heads * layer.value_width};
-    if (layer.feed_forward_width > 0) {
-      feed_forward = {std::min(rows.value(), kFeedForwardRows), layer.feed_forward_width};
+    context = {rows, heads * layer.attention.value_width};
+    if (layer.feed_forward.width > 0) {
+      feed_forward = {std::min(rows.value(), kFeedForwardRows), layer.feed_forward.width};
     }
-    if (layer.has_gate) gate = feed_forward;
+    if (layer.feed_forward.has_gate) gate = feed_forward;
     if (model.embeddings && model.embeddings->projected(layer.hidden_size)) {
       embedded = {rows, model.embeddings->projected_from()};
     }
-    if (layer.bottleneck > 0) {
-      inner = {rows, layer.bottleneck};
+    if (layer.extras.bottleneck.width > 0) {
+      inner = {rows, layer.extras.bottleneck.width};
       outer = {rows, layer.hidden_size};
-      if (layer.values_from_outside) inner_queries = inner;
+      if (layer.extras.bottleneck.values_from_outside) inner_queries = inner;
     }
-    if (const int64_t taps = layer.convolution.taps; taps > 0) {
+    if (const int64_t taps = layer.extras.convolution.taps; taps > 0) {
       places = {std::min(rows.value(), kFeedForwardRows), CheckedSize(taps) * layer.hidden_size};
       convolved = {rows, layer.hidden_size};
     }

@@ -23,11 +23,12 @@ int64_t RelativeRows(const LayerShape& layer) {
 }
 
 CheckedSize ScratchBytes(const LayerShape& layer, int threads) {
-  const CheckedSize widths = CheckedSize(layer.heads) * (CheckedSize(2) * layer.key_width) +
-                             CheckedSize(layer.heads) * layer.value_width + layer.value_width +
-                             layer.mixed_keys + layer.widest_input() + layer.projected_width() +
-                             layer.feed_forward_width +
-                             CheckedSize(layer.convolution.taps) * layer.hidden_size;
+  const CheckedSize widths =
+      CheckedSize(layer.attention.heads) * (CheckedSize(2) * layer.attention.key_width) +
+      CheckedSize(layer.attention.heads) * layer.attention.value_width +
+      layer.attention.value_width + layer.attention.linformer.keys + layer.widest_input() +
+      layer.projected_width() + layer.feed_forward.width +
+      CheckedSize(layer.extras.convolution.taps) * layer.hidden_size;
   return CheckedSize(threads) *
          (CheckedSize(kScratchFloor) + CheckedSize(kScratchRows) *
                                            (widths + CheckedSize(2) * RelativeRows(layer)) *
@@ -48,7 +49,7 @@ std::vector<float> RotaryThetas(const ModelDescription& model) {
 CheckedSize DistanceElements(const LayerShape& layer, int64_t max_tokens) {
   if (RelativeRows(layer) > 0) return CheckedSize(2) * max_tokens;
   if (!layer.relative_positions.adds_to_scores()) return 0;
-  return CheckedSize(layer.heads) * (CheckedSize(2) * max_tokens);
+  return CheckedSize(layer.attention.heads) * (CheckedSize(2) * max_tokens);
 }
 
 CheckedSize RotaryElements(const ModelDescription& model, int64_t max_tokens) {
@@ -80,18 +81,19 @@ CheckedSize OperandBytes(const ModelDescription& model, int64_t capacity, const 
   const CheckedSize rows = CheckedSize(capacity).RoundedUpTo(kRowTile);
   const CheckedSize chunk = std::min(rows.value(), kFeedForwardRows);
   CheckedSize largest = rows * CheckedSize(std::max(layer.widest_input(), layer.inner_width()));
-  if (layer.has_output_projection) {
-    largest = Larger(largest, rows * CheckedSize(layer.heads) * layer.value_width);
+  if (layer.attention.has_output_projection) {
+    largest =
+        Larger(largest, rows * CheckedSize(layer.attention.heads) * layer.attention.value_width);
   }
-  largest = Larger(largest, chunk * CheckedSize(layer.convolution.taps) *
-                                (layer.hidden_size / layer.convolution.groups));
+  largest = Larger(largest, chunk * CheckedSize(layer.extras.convolution.taps) *
+                                (layer.hidden_size / layer.extras.convolution.groups));
   if (model.embeddings && model.embeddings->projected(layer.hidden_size)) {
     largest = Larger(largest, rows * CheckedSize(model.embeddings->projected_from()));
   }
-  const CheckedSize inner = chunk * CheckedSize(layer.feed_forward_width);
+  const CheckedSize inner = chunk * CheckedSize(layer.feed_forward.width);
   CheckedSize scales = 0;
   if (mode.type == ComputeType::kInt8) {
-    scales = layer.feed_forward_width > 0 ? rows + chunk : rows;
+    scales = layer.feed_forward.width > 0 ? rows + chunk : rows;
   }
   return (largest + inner) * OperandWidth(mode) + scales * CheckedSize(sizeof(float));
 }
@@ -179,16 +181,16 @@ void ZeroRows(MatrixView<float> rows) {
 }
 
 AttentionShape AttentionShapeOf(const LayerShape& layer, const ComputeMode& mode) {
-  return {.heads = layer.heads,
-          .key_width = layer.key_width,
-          .value_width = layer.value_width,
-          .scale = layer.score_scale,
-          .window = layer.window,
-          .pattern = layer.pattern,
+  return {.heads = layer.attention.heads,
+          .key_width = layer.attention.key_width,
+          .value_width = layer.attention.value_width,
+          .scale = layer.attention.score_scale,
+          .window = layer.attention.window,
+          .pattern = layer.attention.pattern,
           .relative_rows = RelativeRows(layer),
-          .kind = layer.attention,
-          .mixed_keys = layer.mixed_keys,
-          .head_numbers = layer.head_numbers,
+          .kind = layer.attention.kind,
+          .mixed_keys = layer.attention.linformer.keys,
+          .head_numbers = layer.attention.head_numbers,
           .mode = mode};
 }
 
@@ -205,11 +207,11 @@ RunState::RunState(const ModelDescription& model, int64_t capacity, int threads,
                         ? DistanceElements(model.layer, capacity).value()
                         : 0),
       distance_rows(RelativeRows(model.layer) > 0 ? DistanceColumns(capacity) : 0),
-      scores_pairs_(ScoresPairs(model.layer.attention)),
+      scores_pairs_(ScoresPairs(model.layer.attention.kind)),
       why_no_states_(WhyNotInParts(model)),
       layer_state_size_(LayerStateSize(model.layer)),
-      mixed_positions_(model.layer.mixed_positions),
-      heads_(model.layer.heads) {
+      mixed_positions_(model.layer.attention.linformer.positions),
+      heads_(model.layer.attention.heads) {
   if (distance_bias.size() > 0) distances_ = AsAttentionBias(distance_table());
   const RelativePositionShape& relative = model.layer.relative_positions;
   for (const float theta : RotaryThetas(model)) {

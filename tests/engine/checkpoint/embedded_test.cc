@@ -55,11 +55,11 @@ TEST(WorkedExample, IsTheArticle) {
   EXPECT_EQ(description.family, "worked-example");
   EXPECT_EQ(description.layers, 1);
   EXPECT_EQ(description.layer.hidden_size, 4);
-  EXPECT_EQ(description.layer.heads, 1);
+  EXPECT_EQ(description.layer.attention.heads, 1);
   EXPECT_EQ(description.layer.context_width(), 3);
-  EXPECT_EQ(description.layer.score_scale, 1.0f);
-  EXPECT_EQ(description.layer.norm_placement, NormPlacement::kNone);
-  EXPECT_FALSE(description.layer.has_output_projection);
+  EXPECT_EQ(description.layer.attention.score_scale, 1.0f);
+  EXPECT_EQ(description.layer.norms.placement, NormPlacement::kNone);
+  EXPECT_FALSE(description.layer.attention.has_output_projection);
   EXPECT_FALSE(description.embeddings.has_value());
   EXPECT_FALSE(checkpoint.weights->Has("layer.0.query.bias"));
 
@@ -111,9 +111,9 @@ TEST(Synthetic, HasTheTrueShapes) {
 
 TEST(Synthetic, DescribesEachModelsRules) {
   const ModelDescription bert = Open("synthetic:bert-base").description;
-  EXPECT_EQ(bert.layer.norm_placement, NormPlacement::kPost);
-  EXPECT_EQ(bert.layer.norm_epsilon, 1e-12f);
-  EXPECT_EQ(bert.layer.score_scale, 0.125f);
+  EXPECT_EQ(bert.layer.norms.placement, NormPlacement::kPost);
+  EXPECT_EQ(bert.layer.norms.epsilon, 1e-12f);
+  EXPECT_EQ(bert.layer.attention.score_scale, 0.125f);
   EXPECT_EQ(bert.embeddings->longest_sequence(), 512);
   EXPECT_EQ(bert.pooling->dense_activation, Activation::kTanh);
   EXPECT_EQ(bert.pooling->width(768), 768);
@@ -122,10 +122,10 @@ TEST(Synthetic, DescribesEachModelsRules) {
   EXPECT_EQ(roberta.embeddings->position_rule, PositionRule::kCountKept);
   EXPECT_EQ(roberta.embeddings->first_position, 2);
   EXPECT_EQ(roberta.embeddings->longest_sequence(), 512);
-  EXPECT_EQ(roberta.layer.norm_epsilon, 1e-5f);
+  EXPECT_EQ(roberta.layer.norms.epsilon, 1e-5f);
 
   const ModelDescription vit = Open("synthetic:vit-base").description;
-  EXPECT_EQ(vit.layer.norm_placement, NormPlacement::kPre);
+  EXPECT_EQ(vit.layer.norms.placement, NormPlacement::kPre);
   EXPECT_TRUE(vit.has_exit_norm);
   EXPECT_FALSE(vit.embeddings.has_value());
 

@@ -89,14 +89,14 @@ TEST(HuggingFace, ReadsBert) {
   EXPECT_EQ(description.family, "bert");
   EXPECT_EQ(description.layers, 2);
   EXPECT_EQ(description.layer.hidden_size, 4);
-  EXPECT_EQ(description.layer.heads, 2);
-  EXPECT_EQ(description.layer.key_width, 2);
-  EXPECT_EQ(description.layer.value_width, 2);
-  EXPECT_EQ(description.layer.feed_forward_width, 8);
-  EXPECT_FLOAT_EQ(description.layer.score_scale, 0.70710678f);
-  EXPECT_EQ(description.layer.norm_placement, NormPlacement::kPost);
-  EXPECT_EQ(description.layer.norm_epsilon, 1e-12f);
-  EXPECT_EQ(description.layer.activation, Activation::kGelu);
+  EXPECT_EQ(description.layer.attention.heads, 2);
+  EXPECT_EQ(description.layer.attention.key_width, 2);
+  EXPECT_EQ(description.layer.attention.value_width, 2);
+  EXPECT_EQ(description.layer.feed_forward.width, 8);
+  EXPECT_FLOAT_EQ(description.layer.attention.score_scale, 0.70710678f);
+  EXPECT_EQ(description.layer.norms.placement, NormPlacement::kPost);
+  EXPECT_EQ(description.layer.norms.epsilon, 1e-12f);
+  EXPECT_EQ(description.layer.feed_forward.activation, Activation::kGelu);
   EXPECT_EQ(description.embeddings->vocabulary, 10);
   EXPECT_EQ(description.embeddings->longest_sequence(), 6);
   EXPECT_EQ(description.embeddings->token_types, 2);
@@ -173,7 +173,7 @@ TEST(HuggingFace, ReadsRoberta) {
     EXPECT_EQ(embeddings.positions, 6);
     EXPECT_EQ(embeddings.longest_sequence(), 3);
     EXPECT_EQ(embeddings.norm_epsilon, 1e-5f);
-    EXPECT_EQ(checkpoint.description.layer.norm_epsilon, 1e-5f);
+    EXPECT_EQ(checkpoint.description.layer.norms.epsilon, 1e-5f);
     EXPECT_THAT(checkpoint.unused_tensors, ElementsAre("lm_head.bias"));
     ExpectValues(checkpoint, BertNames("roberta."));
   }
@@ -214,7 +214,7 @@ TEST(HuggingFace, ReadsDistilBert) {
   Checkpoint checkpoint = OpenModel(folder);
   EXPECT_EQ(checkpoint.description.family, "distilbert");
   EXPECT_EQ(checkpoint.description.embeddings->token_types, 0);
-  EXPECT_EQ(checkpoint.description.layer.norm_epsilon, 1e-12f);
+  EXPECT_EQ(checkpoint.description.layer.norms.epsilon, 1e-12f);
   EXPECT_EQ(checkpoint.description.classifier->dense_activation, Activation::kRelu);
   NameTable names = {{"classifier.dense.weight", "pre_classifier.weight"},
                      {"classifier.dense.bias", "pre_classifier.bias"},

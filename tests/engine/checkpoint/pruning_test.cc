@@ -47,9 +47,9 @@ TEST_F(PruningTest, TakesRowsOfTheProjectionsAndColumnsOfTheOutput) {
   ASSERT_TRUE(Prune(R"({"1": [2, 0]})").ok());
   EXPECT_EQ(pruned_.description.layer_at(0), whole_.description.layer_at(0));
   const LayerShape layer = pruned_.description.layer_at(1);
-  EXPECT_EQ(layer.heads, 2);
+  EXPECT_EQ(layer.attention.heads, 2);
   EXPECT_EQ(pruned_.description.heads_at(1), 2);
-  EXPECT_THAT(layer.head_numbers, ElementsAre(1, 3));
+  EXPECT_THAT(layer.attention.head_numbers, ElementsAre(1, 3));
   EXPECT_EQ(layer.context_width(), 2 * kHeadWidth);
   EXPECT_EQ(layer.projected_width(), kWidth);
   for (const char* name : {"query", "key", "value"}) {
@@ -93,7 +93,7 @@ TEST_F(PruningTest, NothingToPrune) {
   for (const char* json : {"{}", R"({"0": []})"}) {
     ASSERT_TRUE(Prune(json).ok());
     EXPECT_EQ(pruned_.description.layer_at(0), whole_.description.layer_at(0));
-    EXPECT_THAT(pruned_.description.layer_at(0).head_numbers, IsEmpty());
+    EXPECT_THAT(pruned_.description.layer_at(0).attention.head_numbers, IsEmpty());
   }
 }
 
@@ -142,12 +142,12 @@ TEST_F(PruningTest, RefusesWhatCannotBePruned) {
     return std::string(PruneHeads(folder_.File("prune.json"), checkpoint).message());
   };
   const std::string start = "expected a model whose heads can be pruned; of this one, ";
-  EXPECT_EQ(refusal([](LayerShape& layer) { layer.has_input_projection = false; }),
+  EXPECT_EQ(refusal([](LayerShape& layer) { layer.attention.has_input_projection = false; }),
             InFile(start + "its heads are columns of the hidden states themselves"));
   EXPECT_EQ(
-      refusal([](LayerShape& layer) { layer.has_output_projection = false; }),
+      refusal([](LayerShape& layer) { layer.attention.has_output_projection = false; }),
       InFile(start + "its heads are columns of what it answers, without an output projection"));
-  EXPECT_EQ(refusal([](LayerShape& layer) { layer.has_query_key_norms = true; }),
+  EXPECT_EQ(refusal([](LayerShape& layer) { layer.attention.has_query_key_norms = true; }),
             InFile(start + "its queries and keys are normed over all heads together"));
 }
 

@@ -537,8 +537,8 @@ std::vector<TestTensor> TensorsOf(const TinyFamily& family) {
   pooler.modes = {PoolingMode::kFirstToken};
   pooler.dense_width = config->description.layer.hidden_size;
   config->description.pooling = pooler;
-  config->description.layer.has_query_key_norms = true;
-  config->description.layer.has_second_attention_norm = true;
+  config->description.layer.attention.has_query_key_norms = true;
+  config->description.layer.extras.has_second_attention_norm = true;
 
   // What only the file says.
   std::map<std::string, std::vector<int64_t>> shapes = {{"front.class", {1, 1, 8}},

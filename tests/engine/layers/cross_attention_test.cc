@@ -103,7 +103,7 @@ std::vector<Sequence> Attend(EncoderRun& run, AttendStage stage, const std::vect
 
 class CrossAttentionTest : public ::testing::TestWithParam<ComputeType> {
  protected:
-  CrossAttentionTest() { model_.layer.feed_forward_width = 0; }
+  CrossAttentionTest() { model_.layer.feed_forward.width = 0; }
 
   void Load() {
     weights_ = RandomWeights(model_, 1);
@@ -125,17 +125,17 @@ class CrossAttentionTest : public ::testing::TestWithParam<ComputeType> {
   Matrix ExpectedContext(const Item& item) const {
     const LayerShape& layer = model_.layer;
     const Sequence& values = item.values.empty() ? item.key_source : item.values;
-    const std::string key = layer.keys_are_queries ? "query" : "key";
+    const std::string key = layer.attention.keys_are_queries ? "query" : "key";
     const Matrix queries = Project("query", item.queries, layer.hidden_size);
     const Matrix keys = Project(key, item.key_source, layer.key_inputs());
     CrossKv size;
     size.keys.rows = keys.rows();
     AttentionSequence sequence = {.row_begin = 0, .length = queries.rows()};
     sequence.cross_kv = &size;
-    return reference::Attend(
-               AttentionShapeOf(layer, mode_), queries, keys,
-               Project(layer.values_are_keys ? key : "value", values, layer.value_inputs()),
-               sequence)
+    return reference::Attend(AttentionShapeOf(layer, mode_), queries, keys,
+                             Project(layer.attention.values_are_keys ? key : "value", values,
+                                     layer.value_inputs()),
+                             sequence)
         .context;
   }
 
@@ -181,8 +181,8 @@ TEST_P(CrossAttentionTest, ValuesMayComeFromOtherRows) {
 TEST_P(CrossAttentionTest, ProjectionsMayBeShared) {
   for (const auto& [keys_are_queries, values_are_keys] :
        {std::pair{true, false}, {false, true}, {true, true}}) {
-    model_.layer.keys_are_queries = keys_are_queries;
-    model_.layer.values_are_keys = values_are_keys;
+    model_.layer.attention.keys_are_queries = keys_are_queries;
+    model_.layer.attention.values_are_keys = values_are_keys;
     Load();
     for (const bool has_values : {false, true}) {
       ExpectMatchesFloat64(RandomItems(kLengths, model_.layer, 1, has_values));
@@ -195,10 +195,10 @@ TEST_P(CrossAttentionTest, KeysAndValuesMayBeMadeOfOtherWidths) {
   for (const auto& [key_inputs, value_inputs] :
        {std::pair<int64_t, int64_t>{20, 100}, {100, 48}, {48, 7}, {30, 30}}) {
     model_ = SmallModel(1, 3, 16);
-    model_.layer.norm_placement = NormPlacement::kNone;
-    model_.layer.feed_forward_width = 0;
-    model_.layer.key_input_width = key_inputs;
-    model_.layer.value_input_width = value_inputs;
+    model_.layer.norms.placement = NormPlacement::kNone;
+    model_.layer.feed_forward.width = 0;
+    model_.layer.attention.key_input_width = key_inputs;
+    model_.layer.attention.value_input_width = value_inputs;
     Load();
     ExpectMatchesFloat64(RandomItems(kLengths, model_.layer, 1, /*has_values=*/true));
     if (key_inputs == value_inputs) ExpectMatchesFloat64(RandomItems(kLengths, model_.layer, 1));
@@ -217,9 +217,9 @@ TEST_P(CrossAttentionTest, WithoutKeysRowsAreFullyMasked) {
 // cross_kv, so not with that.
 TEST_P(CrossAttentionTest, OwnRowsEqualSelfAttention) {
   for (const bool has_inputs : {true, false}) {
-    model_.layer.has_input_projection = has_inputs;
-    model_.layer.keys_are_queries = model_.layer.values_are_keys = !has_inputs;
-    model_.layer.has_query_key_norms = has_inputs;
+    model_.layer.attention.has_input_projection = has_inputs;
+    model_.layer.attention.keys_are_queries = model_.layer.attention.values_are_keys = !has_inputs;
+    model_.layer.attention.has_query_key_norms = has_inputs;
     Load();
     std::vector<Item> items;
     std::vector<Sequence> sequences = RandomSequences({1, 40, 7, 130}, 48, 1);
@@ -238,7 +238,7 @@ TEST_P(CrossAttentionTest, OwnRowsEqualSelfAttention) {
 }
 
 TEST_P(CrossAttentionTest, InvarianceToTheBatchAndTheTeam) {
-  model_.layer.norm_placement = NormPlacement::kPre;
+  model_.layer.norms.placement = NormPlacement::kPre;
   Load();
   const std::vector<Item> items =
       RandomItems({{1, 1}, {2, 65}, {16, 15}, {31, 17}, {64, 3}, {7, 90}, {3, 0}}, model_.layer, 1);
@@ -310,7 +310,7 @@ TEST_F(CrossKvRefusalTest, RelativePositionsAndWindows) {
   EXPECT_EQ(Attend({CrossKv()}), expected);
   EXPECT_EQ(run_->ProjectCrossKv(0, {0, 0, 1}).status(), expected);
   model_.layer.relative_positions.kind = RelativePositions::kNone;
-  model_.layer.window = 3;
+  model_.layer.attention.window = 3;
   Load(model_);
   EXPECT_EQ(
       Attend({CrossKv()}),
@@ -354,7 +354,7 @@ TEST_F(CrossKvRefusalTest, CrossKvThatIsNoBatch) {
 }
 
 TEST_F(CrossKvRefusalTest, LayersThatNeedOne) {
-  model_.layer.key_input_width = 20;
+  model_.layer.attention.key_input_width = 20;
   Load(model_);
   const absl::Status expected = absl::InvalidArgumentError(
       "memory: expected one, because keys and values are made of 20 and 48 columns and queries of "
@@ -365,17 +365,17 @@ TEST_F(CrossKvRefusalTest, LayersThatNeedOne) {
 }
 
 TEST_F(CrossKvRefusalTest, OtherWidthsWhereTheyCannotBe) {
-  model_.layer.value_input_width = 20;
+  model_.layer.attention.value_input_width = 20;
   const auto refused = [&] { return Encoder::PredictLoadBytes(model_).status(); };
   EXPECT_TRUE(refused().ok()) << refused();
   const absl::Status expected = absl::InvalidArgumentError(
       "model description: expected projections of their own for queries, keys and values, no "
       "relative positions and no window where they are made of rows of other widths, got 48, 48 "
       "and 20 columns");
-  model_.layer.keys_are_queries = true;
+  model_.layer.attention.keys_are_queries = true;
   EXPECT_EQ(refused(), expected);
-  model_.layer.keys_are_queries = false;
-  model_.layer.window = 1;
+  model_.layer.attention.keys_are_queries = false;
+  model_.layer.attention.window = 1;
   EXPECT_EQ(refused(), expected);
 }
 

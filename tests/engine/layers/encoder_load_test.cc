@@ -32,12 +32,12 @@ ModelDescription FullModel() {
   model.embeddings = {.width = 12, .vocabulary = 20, .positions = 10, .token_types = 2};
   model.layers = 3;
   model.layer_map = {0, 1, 0};
-  model.layer.has_gate = true;
-  model.layer.has_branch_scale = true;
-  model.layer.has_query_key_norms = true;
-  model.layer.has_second_attention_norm = true;
+  model.layer.feed_forward.has_gate = true;
+  model.layer.extras.has_branch_scale = true;
+  model.layer.attention.has_query_key_norms = true;
+  model.layer.extras.has_second_attention_norm = true;
   model.layer.relative_positions = {RelativePositions::kBuckets, 8, 10};
-  model.layer.convolution = {.taps = 3, .groups = 2};
+  model.layer.extras.convolution = {.taps = 3, .groups = 2};
   model.patch_embedding = {.has_class = true,
                            .has_distillation = true,
                            .registers = 3,
@@ -232,7 +232,7 @@ std::string RefusalOf(const ModelDescription& model) {
 
 TEST(DescriptionTest, RefusesSizesThatOverflow) {
   ModelDescription model = SmallModel(1, 2, 8);
-  model.layer.feed_forward_width = std::numeric_limits<int64_t>::max();
+  model.layer.feed_forward.width = std::numeric_limits<int64_t>::max();
   EXPECT_THAT(RefusalOf(model), HasSubstr("overflow"));
   model = SmallModel(kHuge, 2, 8);
   model.layer.hidden_size = kHuge;
@@ -244,7 +244,7 @@ TEST(DescriptionTest, RefusesSizesThatOverflow) {
 
 TEST(DescriptionTest, RefusesSizesBelowOne) {
   ModelDescription model = SmallModel(1, 2, 8);
-  model.layer.heads = 0;
+  model.layer.attention.heads = 0;
   EXPECT_EQ(RefusalOf(model), "model description: expected heads of at least 1, got 0");
   model = SmallModel(0, 2, 8);
   EXPECT_EQ(RefusalOf(model), "model description: expected layers of at least 1, got 0");
@@ -252,11 +252,11 @@ TEST(DescriptionTest, RefusesSizesBelowOne) {
 
 TEST(DescriptionTest, RefusesPartsThatDoNotFit) {
   ModelDescription model = SmallModel(1, 2, 8);
-  model.layer.norm_placement = NormPlacement::kNone;
+  model.layer.norms.placement = NormPlacement::kNone;
   EXPECT_THAT(RefusalOf(model), HasSubstr("no feed-forward block in a layer without residuals"));
   model = SmallModel(1, 2, 8);
-  model.layer.has_output_projection = false;
-  model.layer.value_width = 5;
+  model.layer.attention.has_output_projection = false;
+  model.layer.attention.value_width = 5;
   EXPECT_EQ(RefusalOf(model),
             "model description: expected attention as wide as hidden_size 16, got 10");
 }
@@ -281,16 +281,16 @@ TEST(DescriptionTest, RefusesVariantsThatDoNotFit) {
 
 TEST(DescriptionTest, RefusesABranchScaleWithoutAnOutputProjection) {
   ModelDescription model = SmallModel(1, 2, 8);
-  model.layer.has_branch_scale = true;
-  model.layer.has_output_projection = false;
+  model.layer.extras.has_branch_scale = true;
+  model.layer.attention.has_output_projection = false;
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected an output projection in a layer with a branch "
                                           "scale"));
 }
 
 TEST(DescriptionTest, RefusesASecondAttentionNormBeforeTheBranches) {
   ModelDescription model = SmallModel(1, 2, 8);
-  model.layer.has_second_attention_norm = true;
-  model.layer.norm_placement = NormPlacement::kPre;
+  model.layer.extras.has_second_attention_norm = true;
+  model.layer.norms.placement = NormPlacement::kPre;
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected norms behind the branches"));
 }
 
@@ -314,67 +314,68 @@ TEST(DescriptionTest, RefusesAStretchThatStops) {
 
 TEST(DescriptionTest, RefusesWindowsThatCannotBe) {
   ModelDescription model = SmallModel(1, 2, 8);
-  model.layer.window = -1;
+  model.layer.attention.window = -1;
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected a window of 0 or more, got -1"));
-  model.layer.window = 1;
+  model.layer.attention.window = 1;
   for (const AttentionPattern& pattern :
        {AttentionPattern{.block = 0}, AttentionPattern{.first_global = -1},
         AttentionPattern{.last_global = -1}, AttentionPattern{.first_repeats = -1},
         AttentionPattern{.full_up_to = -1}}) {
-    model.layer.pattern = pattern;
+    model.layer.attention.pattern = pattern;
     EXPECT_THAT(RefusalOf(model), HasSubstr("expected blocks of 1 or more positions"));
   }
-  model.layer.pattern = {.block = int64_t{1} << 61};
+  model.layer.attention.pattern = {.block = int64_t{1} << 61};
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected fewer blocks"));
   for (const BlockLists& listed :
        {BlockLists({{0, -1}}), BlockLists({{-1, 0}}), BlockLists({}, {-1}), BlockLists({}, {3, 3}),
         BlockLists({{1, 2}, {0, 0}, {1, 2}}), BlockLists({{1, int64_t{1} << 40}})}) {
-    model.layer.pattern = {.listed = listed};
+    model.layer.attention.pattern = {.listed = listed};
     EXPECT_THAT(RefusalOf(model), HasSubstr("expected different pairs of blocks and different "
                                             "global blocks, from 0 to 2147483647, got them from"));
   }
-  model.layer.pattern = {.block = int64_t{1} << 30, .listed = BlockLists({{0, 1}, {1, 0}})};
+  model.layer.attention.pattern = {.block = int64_t{1} << 30,
+                                   .listed = BlockLists({{0, 1}, {1, 0}})};
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected fewer blocks"));
-  model.layer.pattern = {.listed = BlockLists({{0, 1}})};
-  model.layer.window = 0;
+  model.layer.attention.pattern = {.listed = BlockLists({{0, 1}})};
+  model.layer.attention.window = 0;
   EXPECT_THAT(RefusalOf(model), HasSubstr("and a window beside"));
-  model.layer.pattern = {.first_global = 1};
+  model.layer.attention.pattern = {.first_global = 1};
   EXPECT_THAT(RefusalOf(model), HasSubstr("and a window beside"));
 }
 
 TEST(DescriptionTest, RefusesPositionsThatAKindOfAttentionHasNoScoresFor) {
   ModelDescription model = SmallModel(1, 2, 8);
-  model.layer.attention = AttentionKind::kLinear;
+  model.layer.attention.kind = AttentionKind::kLinear;
   model.layer.relative_positions.kind = RelativePositions::kAlibi;
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected linear attention without alibi positions"));
   model.layer.relative_positions = {};
-  model.layer.window = 1;
+  model.layer.attention.window = 1;
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected linear attention without a window"));
-  model.layer.window = 0;
-  model.layer.attention = AttentionKind::kAdditive;
+  model.layer.attention.window = 0;
+  model.layer.attention.kind = AttentionKind::kAdditive;
   model.layer.relative_positions = {RelativePositions::kDisentangled, 8, 30};
   model.layer.relative_positions.scores_keys = true;
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected additive attention without disentangled"));
   model = SmallModel(1, 2, 8);
-  model.layer.mixed_keys = 3;
+  model.layer.attention.linformer.keys = 3;
   EXPECT_THAT(RefusalOf(model), HasSubstr("in linformer attention alone, got 0 into 3 in softmax"));
-  model.layer.attention = AttentionKind::kLinformer;
+  model.layer.attention.kind = AttentionKind::kLinformer;
   EXPECT_THAT(RefusalOf(model), HasSubstr("got 0 into 3 in linformer"));
 }
 
 TEST(DescriptionTest, RefusesBottlenecksThatCannotBe) {
   ModelDescription model = SmallModel(1, 2, 8);
-  model.layer.bottleneck = 8;
-  model.layer.norm_placement = NormPlacement::kPre;
+  model.layer.extras.bottleneck.width = 8;
+  model.layer.norms.placement = NormPlacement::kPre;
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected a bottleneck around attention"));
   model = SmallModel(1, 2, 8);
-  model.layer.values_from_outside = true;
+  model.layer.extras.bottleneck.values_from_outside = true;
   EXPECT_THAT(RefusalOf(model), HasSubstr("for values from outside of it"));
   model = SmallModel(1, 2, 8);
-  model.layer.feed_forwards = 0;
+  model.layer.feed_forward.blocks = 0;
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected one feed-forward block, or up to 1024"));
-  model.layer.feed_forwards = 2;
-  model.layer.has_gate = true;
+  model.layer.feed_forward.blocks = 2;
+  model.layer.feed_forward.has_gate = true;
   EXPECT_THAT(RefusalOf(model), HasSubstr("without gate or scale, got 2"));
   model = SmallModel(1, 2, 8);
   model.embeddings = {.width = 12, .vocabulary = 20, .projects_words = true};
@@ -386,15 +387,15 @@ TEST(DescriptionTest, RefusesConvolutionsThatCannotBe) {
   for (const ConvolutionShape& convolution :
        {ConvolutionShape{.taps = 2}, ConvolutionShape{.taps = -1}, ConvolutionShape{.taps = 1025},
         ConvolutionShape{.taps = 3, .groups = 0}, ConvolutionShape{.taps = 3, .groups = 3}}) {
-    model.layer.convolution = convolution;
+    model.layer.extras.convolution = convolution;
     EXPECT_EQ(RefusalOf(model),
               absl::StrCat("model description: expected a convolution of an odd number of places "
                            "up to 1023, in groups that divide hidden_size 16, beside a layer with "
                            "norms behind its branches and no bottleneck, got ",
                            convolution.taps, " places in ", convolution.groups, " groups"));
   }
-  model.layer.convolution = {.taps = 3};
-  model.layer.norm_placement = NormPlacement::kPre;
+  model.layer.extras.convolution = {.taps = 3};
+  model.layer.norms.placement = NormPlacement::kPre;
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected a convolution"));
 }
 
@@ -414,7 +415,7 @@ TEST(DescriptionTest, RefusesDistancesThatCannotBeScored) {
   relative.max_distance = int64_t{1} << 61;
   EXPECT_THAT(RefusalOf(model), HasSubstr("sizes that are negative or overflow"));
   relative.max_distance = 30;
-  model.layer.keys_are_queries = true;
+  model.layer.attention.keys_are_queries = true;
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected projections of their own"));
 }
 

@@ -65,7 +65,7 @@ void ExpectRefused(const absl::StatusOr<MatrixView<const float>>& result, absl::
 TEST_F(EncoderRunTest, ASpanEqualsItsLayersOneByOne) {
   for (const NormPlacement placement : {NormPlacement::kPost, NormPlacement::kPre}) {
     ModelDescription model = SmallModel(kLayers, kHeads, 16);
-    model.layer.norm_placement = placement;
+    model.layer.norms.placement = placement;
     model.has_exit_norm = placement == NormPlacement::kPre;
     Load(model);
     std::vector<Sequence> chained = sequences_;
@@ -77,7 +77,7 @@ TEST_F(EncoderRunTest, ASpanEqualsItsLayersOneByOne) {
 
 TEST_F(EncoderRunTest, BlockWithoutFeedForwardEqualsTheLayer) {
   ModelDescription model = SmallModel(kLayers, kHeads, 16);
-  model.layer.feed_forward_width = 0;
+  model.layer.feed_forward.width = 0;
   Load(model);
   const std::vector<float> block = Copy(*Attend(1, AttendStage::kBlock));
   EXPECT_TRUE(BitEqual(block, Copy(*Encode(1, 1))));
@@ -85,7 +85,7 @@ TEST_F(EncoderRunTest, BlockWithoutFeedForwardEqualsTheLayer) {
 
 TEST_F(EncoderRunTest, ContextHasTheWidthOfTheHeads) {
   ModelDescription model = SmallModel(kLayers, kHeads, 16);
-  model.layer.value_width = 5;
+  model.layer.attention.value_width = 5;
   Load(model);
   EXPECT_EQ(Attend(0, AttendStage::kContext)->cols, kHeads * 5);
   EXPECT_EQ(Attend(0, AttendStage::kProjected)->cols, kWidth);
@@ -255,7 +255,7 @@ TEST_F(EncoderRunTest, RefusesSpansOutsideTheModel) {
 
 TEST_F(EncoderRunTest, RefusesProjectedWithoutOutputProjection) {
   ModelDescription model = SmallModel(kLayers, kHeads, 16);
-  model.layer.has_output_projection = false;
+  model.layer.attention.has_output_projection = false;
   Load(model);
   ExpectRefused(Attend(0, AttendStage::kProjected), absl::StatusCode::kInvalidArgument,
                 "stage: expected CONTEXT or BLOCK, because the model has no output projection, got "
@@ -264,10 +264,10 @@ TEST_F(EncoderRunTest, RefusesProjectedWithoutOutputProjection) {
 
 TEST_F(EncoderRunTest, RefusesToChainLayersThatChangeTheWidth) {
   ModelDescription model = SmallModel(2, kHeads, 16);
-  model.layer.norm_placement = NormPlacement::kNone;
-  model.layer.feed_forward_width = 0;
-  model.layer.has_output_projection = false;
-  model.layer.value_width = 5;
+  model.layer.norms.placement = NormPlacement::kNone;
+  model.layer.feed_forward.width = 0;
+  model.layer.attention.has_output_projection = false;
+  model.layer.attention.value_width = 5;
   Load(model);
   EXPECT_EQ(Encode(1, 1)->cols, 15);
   EXPECT_EQ(Attend(0, AttendStage::kBlock)->cols, 15);
@@ -323,10 +323,10 @@ TEST(PredictBytesTest, IsWhatARunHolds) {
   ModelDescription with_embeddings = SmallModel(2, 2, 16);
   with_embeddings.embeddings = {.width = 8, .vocabulary = 9, .positions = 5, .token_types = 1};
   ModelDescription attention_only = SmallModel(1, 2, 16);
-  attention_only.layer.norm_placement = NormPlacement::kNone;
-  attention_only.layer.feed_forward_width = 0;
+  attention_only.layer.norms.placement = NormPlacement::kNone;
+  attention_only.layer.feed_forward.width = 0;
   ModelDescription gated = SmallModel(2, 3, 26);
-  gated.layer.has_gate = true;
+  gated.layer.feed_forward.has_gate = true;
   for (const ModelDescription& model :
        {SmallModel(2, 3, 26), with_embeddings, attention_only, gated}) {
     MemoryWeights weights = RandomWeights(model, 1);
@@ -360,7 +360,7 @@ TEST(PredictBytesTest, CountsTheOperandsOfTheType) {
 
 TEST(PredictBytesTest, BoundsTheFeedForwardBuffer) {
   ModelDescription model = SmallModel(1, 2, 16);
-  model.layer.feed_forward_width = 1 << 20;
+  model.layer.feed_forward.width = 1 << 20;
   const int64_t of_1024 = *EncoderRun::PredictBytes(model, 1024, 1);
   const int64_t of_16384 = *EncoderRun::PredictBytes(model, 16384, 1);
   EXPECT_LT(of_16384 - of_1024, int64_t{1024} * (1 << 20));

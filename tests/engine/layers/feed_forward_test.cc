@@ -16,8 +16,8 @@ namespace {
 void ExpectGated(bool gate_first, const std::vector<double>& first_row, double sum,
                  double sum_of_squares) {
   ModelDescription model = SmallModel(1, 2, 2);
-  model.layer.has_gate = true;
-  model.layer.feed_forward_width = 6;
+  model.layer.feed_forward.has_gate = true;
+  model.layer.feed_forward.width = 6;
   const std::vector<float> both = Generate(48, 8);
   const std::vector<float> first(both.begin(), both.begin() + 24);
   const std::vector<float> second(both.begin() + 24, both.end());

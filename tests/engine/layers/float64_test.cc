@@ -101,7 +101,7 @@ class RoundingTest : public ::testing::TestWithParam<ComputeMode> {};
 
 TEST_P(RoundingTest, ErrorIsThatOfAPlainSimulation) {
   ModelDescription model = SmallModel(3, 4, 64);
-  model.layer.feed_forward_width = 1024;
+  model.layer.feed_forward.width = 1024;
   MemoryWeights weights = RandomWeights(model, 7);
   ExpectErrorOfASimulation(model, weights, {1, 40, 16, 70}, GetParam());
 }
@@ -168,54 +168,55 @@ std::vector<Case> SmallCases() {
       Changed("HeadWidth26", [](Case& c) { c.model = SmallModel(2, 12, 26); }),
       Changed("ThreeHeads", [](Case& c) { c.model = SmallModel(2, 3, 20); }),
       Changed("OneWideHead", [](Case& c) { c.model = SmallModel(2, 1, 96); }),
-      Changed("PreNorm", [](Case& c) { c.model.layer.norm_placement = NormPlacement::kPre; }),
+      Changed("PreNorm", [](Case& c) { c.model.layer.norms.placement = NormPlacement::kPre; }),
       Changed("PreNormWithExitNorm",
               [](Case& c) {
-                c.model.layer.norm_placement = NormPlacement::kPre;
+                c.model.layer.norms.placement = NormPlacement::kPre;
                 c.model.has_exit_norm = true;
               }),
-      Changed("Relu", [](Case& c) { c.model.layer.activation = Activation::kRelu; }),
-      Changed("GeluTanh", [](Case& c) { c.model.layer.activation = Activation::kGeluTanh; }),
-      Changed("Silu", [](Case& c) { c.model.layer.activation = Activation::kSilu; }),
+      Changed("Relu", [](Case& c) { c.model.layer.feed_forward.activation = Activation::kRelu; }),
+      Changed("GeluTanh",
+              [](Case& c) { c.model.layer.feed_forward.activation = Activation::kGeluTanh; }),
+      Changed("Silu", [](Case& c) { c.model.layer.feed_forward.activation = Activation::kSilu; }),
       Changed("NoBiases", [](Case& c) { c.biases = Biases::kNone; }),
-      Changed("NoFeedForward", [](Case& c) { c.model.layer.feed_forward_width = 0; }),
-      Changed("OddFeedForward", [](Case& c) { c.model.layer.feed_forward_width = 53; }),
-      Changed("ContextWiderThanHidden", [](Case& c) { c.model.layer.value_width = 40; }),
-      Changed("KeysNarrowerThanValues", [](Case& c) { c.model.layer.key_width = 7; }),
+      Changed("NoFeedForward", [](Case& c) { c.model.layer.feed_forward.width = 0; }),
+      Changed("OddFeedForward", [](Case& c) { c.model.layer.feed_forward.width = 53; }),
+      Changed("ContextWiderThanHidden", [](Case& c) { c.model.layer.attention.value_width = 40; }),
+      Changed("KeysNarrowerThanValues", [](Case& c) { c.model.layer.attention.key_width = 7; }),
       Changed("AttentionAloneTwice",
               [](Case& c) {
-                c.model.layer.norm_placement = NormPlacement::kNone;
-                c.model.layer.feed_forward_width = 0;
+                c.model.layer.norms.placement = NormPlacement::kNone;
+                c.model.layer.feed_forward.width = 0;
               }),
       Changed("ContextAloneTwice",
               [](Case& c) {
-                c.model.layer.norm_placement = NormPlacement::kNone;
-                c.model.layer.feed_forward_width = 0;
-                c.model.layer.has_output_projection = false;
+                c.model.layer.norms.placement = NormPlacement::kNone;
+                c.model.layer.feed_forward.width = 0;
+                c.model.layer.attention.has_output_projection = false;
               }),
       Changed("PostNormWithoutOutputProjection",
-              [](Case& c) { c.model.layer.has_output_projection = false; }),
-      Changed("RmsNorm", [](Case& c) { c.model.layer.norm_kind = NormKind::kRms; }),
+              [](Case& c) { c.model.layer.attention.has_output_projection = false; }),
+      Changed("RmsNorm", [](Case& c) { c.model.layer.norms.kind = NormKind::kRms; }),
       Changed("RmsPreNormWithExitNorm",
               [](Case& c) {
-                c.model.layer.norm_kind = NormKind::kRms;
-                c.model.layer.norm_placement = NormPlacement::kPre;
+                c.model.layer.norms.kind = NormKind::kRms;
+                c.model.layer.norms.placement = NormPlacement::kPre;
                 c.model.has_exit_norm = true;
               }),
-      Changed("Gate", [](Case& c) { c.model.layer.has_gate = true; }),
+      Changed("Gate", [](Case& c) { c.model.layer.feed_forward.has_gate = true; }),
       Changed("OddSiluGateWithoutBiases",
               [](Case& c) {
-                c.model.layer.has_gate = true;
-                c.model.layer.activation = Activation::kSilu;
-                c.model.layer.feed_forward_width = 53;
+                c.model.layer.feed_forward.has_gate = true;
+                c.model.layer.feed_forward.activation = Activation::kSilu;
+                c.model.layer.feed_forward.width = 53;
                 c.biases = Biases::kNone;
               }),
-      Changed("BranchScale", [](Case& c) { c.model.layer.has_branch_scale = true; }),
+      Changed("BranchScale", [](Case& c) { c.model.layer.extras.has_branch_scale = true; }),
       Changed("PreNormWithBranchScaleAndGate",
               [](Case& c) {
-                c.model.layer.norm_placement = NormPlacement::kPre;
-                c.model.layer.has_branch_scale = true;
-                c.model.layer.has_gate = true;
+                c.model.layer.norms.placement = NormPlacement::kPre;
+                c.model.layer.extras.has_branch_scale = true;
+                c.model.layer.feed_forward.has_gate = true;
               }),
       Changed("Buckets",
               [](Case& c) {
@@ -249,7 +250,7 @@ std::vector<Case> SmallCases() {
               [](Case& c) {
                 c.model.layer.relative_positions = Disentangled(4, 20);
                 c.model.layer.relative_positions.scores_queries = false;
-                c.model.layer.window = 9;
+                c.model.layer.attention.window = 9;
               }),
       Changed("Rotary", [](Case& c) { c.model.layer.relative_positions = Rotary(16); }),
       Changed("RotaryHeadWidth26Interleaved",
@@ -270,97 +271,97 @@ std::vector<Case> SmallCases() {
               }),
       Changed("FirstLayerWithoutAttentionNorm",
               [](Case& c) {
-                c.model.layer.norm_placement = NormPlacement::kPre;
+                c.model.layer.norms.placement = NormPlacement::kPre;
                 c.model.variants = {{.has_attention_norm = false}, {}};
               }),
       Changed("QueryKeyNorms",
               [](Case& c) {
                 c.model = SmallModel(2, 3, 26);
-                c.model.layer.has_query_key_norms = true;
+                c.model.layer.attention.has_query_key_norms = true;
                 c.model.layer.relative_positions = Rotary(26);
               }),
       Changed("SecondAttentionNorm",
-              [](Case& c) { c.model.layer.has_second_attention_norm = true; }),
-      Changed("Window", [](Case& c) { c.model.layer.window = 3; }),
+              [](Case& c) { c.model.layer.extras.has_second_attention_norm = true; }),
+      Changed("Window", [](Case& c) { c.model.layer.attention.window = 3; }),
       Changed("AdditiveScores",
               [](Case& c) {
                 c.model = SmallModel(2, 3, 26);
-                c.model.layer.attention = AttentionKind::kAdditive;
+                c.model.layer.attention.kind = AttentionKind::kAdditive;
               }),
       Changed("AdditiveScoresInAWindowWithBuckets",
               [](Case& c) {
-                c.model.layer.attention = AttentionKind::kAdditive;
-                c.model.layer.window = 5;
+                c.model.layer.attention.kind = AttentionKind::kAdditive;
+                c.model.layer.attention.window = 5;
                 c.model.layer.relative_positions = {RelativePositions::kBuckets, 8, 10};
               }),
       Changed("Linformer",
               [](Case& c) {
                 c.model = SmallModel(2, 3, 26);
-                c.model.layer.value_width = 5;
-                c.model.layer.attention = AttentionKind::kLinformer;
-                c.model.layer.mixed_keys = 9;
-                c.model.layer.mixed_positions = 40;
+                c.model.layer.attention.value_width = 5;
+                c.model.layer.attention.kind = AttentionKind::kLinformer;
+                c.model.layer.attention.linformer.keys = 9;
+                c.model.layer.attention.linformer.positions = 40;
               }),
       Changed("LinearAttention",
               [](Case& c) {
                 c.model = SmallModel(2, 3, 26);
-                c.model.layer.value_width = 5;
-                c.model.layer.attention = AttentionKind::kLinear;
-                c.model.layer.score_scale = 0.01f;
+                c.model.layer.attention.value_width = 5;
+                c.model.layer.attention.kind = AttentionKind::kLinear;
+                c.model.layer.attention.score_scale = 0.01f;
               }),
       Changed("CausalLinearAttentionWithRotaryPositions",
               [](Case& c) {
-                c.model.layer.attention = AttentionKind::kCausalLinear;
+                c.model.layer.attention.kind = AttentionKind::kCausalLinear;
                 c.model.layer.relative_positions = Rotary(16);
-                c.model.layer.score_scale = 0.01f;
+                c.model.layer.attention.score_scale = 0.01f;
               }),
-      Changed("Convolution", [](Case& c) { c.model.layer.convolution.taps = 3; }),
+      Changed("Convolution", [](Case& c) { c.model.layer.extras.convolution.taps = 3; }),
       Changed("OneConvolutionOfManyPlacesInGroups",
               [](Case& c) {
-                c.model.layer.convolution = {
+                c.model.layer.extras.convolution = {
                     .taps = 9, .groups = 4, .activation = Activation::kGelu};
                 c.model.variants = {{.has_convolution = true}, {}};
               }),
-      Changed("OneNormOfAnotherEpsilon", [](Case& c) { c.model.layer.last_norm_epsilon = 0.5f; }),
+      Changed("OneNormOfAnotherEpsilon", [](Case& c) { c.model.layer.norms.last_epsilon = 0.5f; }),
       Changed("Bottleneck",
               [](Case& c) {
-                c.model.layer.bottleneck = 24;
-                c.model.layer.key_width = c.model.layer.value_width = 12;
-                c.model.layer.values_from_outside = true;
-                c.model.layer.feed_forwards = 3;
+                c.model.layer.extras.bottleneck.width = 24;
+                c.model.layer.attention.key_width = c.model.layer.attention.value_width = 12;
+                c.model.layer.extras.bottleneck.values_from_outside = true;
+                c.model.layer.feed_forward.blocks = 3;
               }),
       Changed("WideBottleneckForAll",
               [](Case& c) {
-                c.model.layer.bottleneck = 40;
-                c.model.layer.key_width = c.model.layer.value_width = 20;
-                c.model.layer.window = 4;
+                c.model.layer.extras.bottleneck.width = 40;
+                c.model.layer.attention.key_width = c.model.layer.attention.value_width = 20;
+                c.model.layer.attention.window = 4;
               }),
       Changed("WindowWithGlobalToken",
               [](Case& c) {
-                c.model.layer.window = 2;
-                c.model.layer.pattern.first_global = 1;
+                c.model.layer.attention.window = 2;
+                c.model.layer.attention.pattern.first_global = 1;
               }),
       Changed("BlocksInOneLayer",
               [](Case& c) {
-                c.model.layer.window = 1;
-                c.model.layer.pattern = {.block = 4,
-                                         .first_global = 1,
-                                         .last_global = 1,
-                                         .first_repeats = 2,
-                                         .full_up_to = 20};
+                c.model.layer.attention.window = 1;
+                c.model.layer.attention.pattern = {.block = 4,
+                                                   .first_global = 1,
+                                                   .last_global = 1,
+                                                   .first_repeats = 2,
+                                                   .full_up_to = 20};
                 c.model.variants = {{.has_window = true}, {.has_window = false}};
               }),
       Changed("ListedBlocks",
               [](Case& c) {
-                c.model.layer.window = 1;
-                c.model.layer.pattern = {
+                c.model.layer.attention.window = 1;
+                c.model.layer.attention.pattern = {
                     .block = 4,
                     .first_global = 1,
                     .listed = BlockLists({{2, 5}, {3, 7}, {7, 1}, {9, 4}}, {5})};
               }),
       Changed("WindowInOneLayer",
               [](Case& c) {
-                c.model.layer.window = 1;
+                c.model.layer.attention.window = 1;
                 c.model.variants = {{.has_window = true}, {.has_window = false}};
               }),
       Changed("SharedLayers",
@@ -370,8 +371,8 @@ std::vector<Case> SmallCases() {
               }),
       Changed("PreNormWithoutOutputProjection",
               [](Case& c) {
-                c.model.layer.norm_placement = NormPlacement::kPre;
-                c.model.layer.has_output_projection = false;
+                c.model.layer.norms.placement = NormPlacement::kPre;
+                c.model.layer.attention.has_output_projection = false;
               }),
   };
 }
@@ -391,7 +392,7 @@ class HoledFloat64Test : public ::testing::TestWithParam<RelativePositions> {};
 
 TEST_P(HoledFloat64Test, RelativePositionsAndWindowsAreThoseOfThePaddedRow) {
   ModelDescription model = SmallModel(2, 2, 16);
-  model.layer.window = 4;
+  model.layer.attention.window = 4;
   model.layer.relative_positions = Rotary(16);
   model.layer.relative_positions.buckets = 8;
   model.layer.relative_positions.max_distance = 10;
@@ -424,7 +425,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, HoledFloat64Test,
 
 TEST(Float64Test, MoreTokensThanTheFeedForwardTakesAtOnce) {
   ModelDescription model = SmallModel(1, 2, 8);
-  model.layer.has_gate = true;
+  model.layer.feed_forward.has_gate = true;
   MemoryWeights weights = RandomWeights(model, 7);
   const auto encoder = LoadEncoder(model, weights);
   EncoderRun run(encoder, 2100, 2);

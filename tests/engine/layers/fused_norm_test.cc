@@ -33,10 +33,10 @@ struct Kind {
 };
 
 std::vector<Kind> PlainKinds() {
-  const auto pre = [](LayerShape& layer) { layer.norm_placement = NormPlacement::kPre; };
+  const auto pre = [](LayerShape& layer) { layer.norms.placement = NormPlacement::kPre; };
   const auto rms = [](LayerShape& layer) {
-    layer.norm_kind = NormKind::kRms;
-    layer.has_gate = true;
+    layer.norms.kind = NormKind::kRms;
+    layer.feed_forward.has_gate = true;
   };
   return {{"Post", [](LayerShape&) {}},
           {"Pre", pre},
@@ -50,20 +50,20 @@ std::vector<Kind> PlainKinds() {
 std::vector<Kind> AllKinds() {
   std::vector<Kind> kinds = PlainKinds();
   kinds.push_back(
-      {"SecondNorm", [](LayerShape& layer) { layer.has_second_attention_norm = true; }});
-  kinds.push_back({"Convolution", [](LayerShape& layer) { layer.convolution = {3, 2}; }});
+      {"SecondNorm", [](LayerShape& layer) { layer.extras.has_second_attention_norm = true; }});
+  kinds.push_back({"Convolution", [](LayerShape& layer) { layer.extras.convolution = {3, 2}; }});
   for (const bool outside : {false, true}) {
     kinds.push_back({outside ? "BottleneckAndOutside" : "Bottleneck", [=](LayerShape& layer) {
-                       layer.bottleneck = 24;
-                       layer.key_width = layer.value_width = 8;
-                       layer.values_from_outside = outside;
-                       layer.feed_forwards = 2;
+                       layer.extras.bottleneck.width = 24;
+                       layer.attention.key_width = layer.attention.value_width = 8;
+                       layer.extras.bottleneck.values_from_outside = outside;
+                       layer.feed_forward.blocks = 2;
                      }});
   }
-  kinds.push_back({"AttentionAlone", [](LayerShape& layer) { layer.feed_forward_width = 0; }});
+  kinds.push_back({"AttentionAlone", [](LayerShape& layer) { layer.feed_forward.width = 0; }});
   kinds.push_back({"NoNorm", [](LayerShape& layer) {
-                     layer.norm_placement = NormPlacement::kNone;
-                     layer.feed_forward_width = 0;
+                     layer.norms.placement = NormPlacement::kNone;
+                     layer.feed_forward.width = 0;
                    }});
   return kinds;
 }
@@ -105,7 +105,7 @@ class FusedNormTest : public ::testing::TestWithParam<std::tuple<Kind, ComputeTy
 class PlainLayer {
  public:
   PlainLayer(const std::string& prefix, const LayerShape& shape, WeightLoader& loader)
-      : is_pre_(shape.norm_placement == NormPlacement::kPre),
+      : is_pre_(shape.norms.placement == NormPlacement::kPre),
         attention_(*MultiHeadAttention::Load(prefix, shape, loader)),
         attention_norm_(ReadNorm(prefix + "attention_norm", shape, loader)),
         feed_forward_(*FeedForward::Load(FeedForwardPrefix(prefix, shape, 0), shape, loader)),
@@ -128,7 +128,7 @@ class PlainLayer {
  private:
   static NormParameters ReadNorm(const std::string& name, const LayerShape& shape,
                                  WeightLoader& loader) {
-    return *loader.ReadNorm(name, shape.hidden_size, shape.norm_kind, shape.norm_epsilon);
+    return *loader.ReadNorm(name, shape.hidden_size, shape.norms.kind, shape.norms.epsilon);
   }
 
   // x = norm(x + branch(x)), or x + branch(norm(x)).

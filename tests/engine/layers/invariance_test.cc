@@ -81,9 +81,9 @@ INSTANTIATE_TEST_SUITE_P(Types, InvarianceTest, ::testing::ValuesIn(kComputeType
 TEST_P(InvarianceTest, GateRmsNormBranchScaleAndBuckets) {
   ModelDescription model = SmallModel(3, 3, 16);
   model.layer_map = {0, 1, 0};
-  model.layer.has_gate = true;
-  model.layer.has_branch_scale = true;
-  model.layer.norm_kind = NormKind::kRms;
+  model.layer.feed_forward.has_gate = true;
+  model.layer.extras.has_branch_scale = true;
+  model.layer.norms.kind = NormKind::kRms;
   model.layer.relative_positions = {RelativePositions::kBuckets, 32, 128};
   MemoryWeights weights = RandomWeights(model, 1);
   ExpectSameInAnyBatch(LoadEncoder(model, weights, mode_),
@@ -107,7 +107,7 @@ TEST_P(InvarianceTest, Disentangled) {
 
 TEST_P(InvarianceTest, Convolution) {
   ModelDescription model = SmallModel(2, 3, 16);
-  model.layer.convolution = {.taps = 5, .groups = 2};
+  model.layer.extras.convolution = {.taps = 5, .groups = 2};
   MemoryWeights weights = RandomWeights(model, 1);
   ExpectSameInAnyBatch(LoadEncoder(model, weights, mode_),
                        RandomSequences({1, 2, 3, 7, 15, 16, 17, 31, 40, 64, 65, 90}, 48, 1),
@@ -116,11 +116,11 @@ TEST_P(InvarianceTest, Convolution) {
 
 TEST_P(InvarianceTest, Bottleneck) {
   ModelDescription model = SmallModel(2, 3, 16);
-  model.layer.bottleneck = 24;
-  model.layer.key_width = model.layer.value_width = 8;
-  model.layer.norm_kind = NormKind::kAffine;
-  model.layer.values_from_outside = true;
-  model.layer.feed_forwards = 2;
+  model.layer.extras.bottleneck.width = 24;
+  model.layer.attention.key_width = model.layer.attention.value_width = 8;
+  model.layer.norms.kind = NormKind::kAffine;
+  model.layer.extras.bottleneck.values_from_outside = true;
+  model.layer.feed_forward.blocks = 2;
   MemoryWeights weights = RandomWeights(model, 1);
   ExpectSameInAnyBatch(LoadEncoder(model, weights, mode_),
                        RandomSequences({1, 2, 3, 7, 15, 16, 17, 31, 40, 64, 65, 90}, 48, 1),
@@ -131,12 +131,12 @@ TEST_P(InvarianceTest, OtherKindsOfAttention) {
   for (const AttentionKind kind : {AttentionKind::kAdditive, AttentionKind::kLinear,
                                    AttentionKind::kCausalLinear, AttentionKind::kLinformer}) {
     ModelDescription model = SmallModel(2, 3, 16);
-    model.layer.attention = kind;
+    model.layer.attention.kind = kind;
     if (kind == AttentionKind::kLinformer) {
-      model.layer.mixed_keys = 20;
-      model.layer.mixed_positions = 100;
+      model.layer.attention.linformer.keys = 20;
+      model.layer.attention.linformer.positions = 100;
     }
-    model.layer.score_scale = 0.05f;
+    model.layer.attention.score_scale = 0.05f;
     MemoryWeights weights = RandomWeights(model, 1);
     ExpectSameInAnyBatch(LoadEncoder(model, weights, mode_),
                          RandomSequences({1, 2, 3, 7, 15, 16, 17, 31, 40, 64, 65, 90}, 48, 1),
@@ -146,8 +146,8 @@ TEST_P(InvarianceTest, OtherKindsOfAttention) {
 
 TEST_P(InvarianceTest, Blocks) {
   ModelDescription model = SmallModel(2, 3, 16);
-  model.layer.window = 1;
-  model.layer.pattern = {
+  model.layer.attention.window = 1;
+  model.layer.attention.pattern = {
       .block = 4, .first_global = 1, .last_global = 1, .first_repeats = 3, .full_up_to = 30};
   MemoryWeights weights = RandomWeights(model, 1);
   ExpectSameInAnyBatch(LoadEncoder(model, weights, mode_),
@@ -157,10 +157,11 @@ TEST_P(InvarianceTest, Blocks) {
 
 TEST_P(InvarianceTest, ListedBlocks) {
   ModelDescription model = SmallModel(2, 3, 16);
-  model.layer.window = 1;
-  model.layer.pattern = {.block = 4,
-                         .last_global = 1,
-                         .listed = BlockLists({{2, 9}, {3, 0}, {8, 2}, {8, 5}, {20, 1}}, {6})};
+  model.layer.attention.window = 1;
+  model.layer.attention.pattern = {
+      .block = 4,
+      .last_global = 1,
+      .listed = BlockLists({{2, 9}, {3, 0}, {8, 2}, {8, 5}, {20, 1}}, {6})};
   MemoryWeights weights = RandomWeights(model, 1);
   ExpectSameInAnyBatch(LoadEncoder(model, weights, mode_),
                        RandomSequences({1, 2, 3, 7, 15, 16, 17, 31, 40, 64, 65, 90}, 48, 1),
@@ -171,7 +172,7 @@ TEST_P(InvarianceTest, AlibiAndRotaryAndAWindow) {
   for (const RelativePositions kind : {RelativePositions::kAlibi, RelativePositions::kRotary}) {
     ModelDescription model = SmallModel(2, 3, 16);
     model.layer.relative_positions.kind = kind;
-    model.layer.window = 20;
+    model.layer.attention.window = 20;
     model.variants = {{.has_window = true, .rotary_theta = 1000},
                       {.has_window = false, .rotary_theta = 1000}};
     model.layer.relative_positions.rotary_width = 16;
@@ -194,7 +195,7 @@ TEST_P(InvarianceTest, SmallModel) {
 // than it takes at once.
 TEST_P(InvarianceTest, BertBaseWidths) {
   ModelDescription model = SmallModel(1, 12, 64);
-  model.layer.feed_forward_width = 3072;
+  model.layer.feed_forward.width = 3072;
   MemoryWeights weights = RandomWeights(model, 1);
   ExpectSameInAnyBatch(LoadEncoder(model, weights, mode_),
                        RandomSequences({1, 16, 33, 40, 100, 130, 250, 513}, 768, 1), 12);
@@ -205,7 +206,7 @@ TEST_P(InvarianceTest, RowsOfEachThread) {
   constexpr int64_t kTokens = 1300;
   for (const NormPlacement placement : {NormPlacement::kPost, NormPlacement::kPre}) {
     ModelDescription model = SmallModel(2, 3, 16);
-    model.layer.norm_placement = placement;
+    model.layer.norms.placement = placement;
     MemoryWeights weights = RandomWeights(model, 1);
     const auto encoder = LoadEncoder(model, weights, mode_);
     const std::vector<Sequence> sequences = RandomSequences({400, 1, 333, 65, 477}, 48, 1);
@@ -227,8 +228,8 @@ TEST_P(InvarianceTest, RowsOfEachThread) {
 
 TEST_P(InvarianceTest, PreNormModelOfOddWidths) {
   ModelDescription model = SmallModel(2, 3, 26);
-  model.layer.norm_placement = NormPlacement::kPre;
-  model.layer.feed_forward_width = 101;
+  model.layer.norms.placement = NormPlacement::kPre;
+  model.layer.feed_forward.width = 101;
   MemoryWeights weights = RandomWeights(model, 1);
   ExpectSameInAnyBatch(LoadEncoder(model, weights, mode_),
                        RandomSequences({1, 5, 9, 16, 33, 70, 121}, 78, 1), Batches(60));
@@ -249,7 +250,7 @@ TEST_P(NonFiniteTest, StaysInItsSequence) {
   const auto& [type, value] = GetParam();
   for (const NormPlacement placement : {NormPlacement::kPost, NormPlacement::kPre}) {
     ModelDescription model = SmallModel(2, 2, 16);
-    model.layer.norm_placement = placement;
+    model.layer.norms.placement = placement;
     MemoryWeights weights = RandomWeights(model, 1);
     const auto encoder = LoadEncoder(model, weights, BestMode(type));
     std::vector<Sequence> sequences = RandomSequences({5, 20, 9}, 32, 1);

@@ -19,8 +19,8 @@ bool IsOfNorm(const std::string& name) { return name.find("norm.") != std::strin
 ModelDescription ModelWithNorms() {
   ModelDescription model = SmallModel(2, 2, 8);
   model.embeddings = {.width = 16, .vocabulary = 20, .positions = 10};
-  model.layer.has_query_key_norms = true;
-  model.layer.has_second_attention_norm = true;
+  model.layer.attention.has_query_key_norms = true;
+  model.layer.extras.has_second_attention_norm = true;
   model.patch_embedding = {.has_class = true, .has_norm = true};
   model.has_exit_norm = true;
   model.classifier = {
@@ -76,10 +76,10 @@ TEST(OverlayTest, IsTheModelWithTheseNorms) {
 
 TEST(OverlayTest, ReplacesNormsOfBottlenecksAndOfAllFeedForwardBlocks) {
   ModelDescription model = SmallModel(1, 2, 8);
-  model.layer.bottleneck = 8;
-  model.layer.key_width = model.layer.value_width = 4;
-  model.layer.values_from_outside = true;
-  model.layer.feed_forwards = 2;
+  model.layer.extras.bottleneck.width = 8;
+  model.layer.attention.key_width = model.layer.attention.value_width = 4;
+  model.layer.extras.bottleneck.values_from_outside = true;
+  model.layer.feed_forward.blocks = 2;
   MemoryWeights base_weights = RandomWeights(model, 1), norms = RandomWeights(model, 2);
   MemoryWeights merged = Merged(base_weights, norms);
   std::erase_if(norms.tensors(), [](const auto& tensor) { return !IsOfNorm(tensor.first); });
@@ -153,7 +153,7 @@ int64_t NormBytes(MemoryWeights& weights) {
 
 ModelDescription PrunableModel() {
   ModelDescription model = ModelWithNorms();
-  model.layer.has_query_key_norms = false;
+  model.layer.attention.has_query_key_norms = false;
   model.layer.relative_positions = {RelativePositions::kBuckets, 8, 16};
   return model;
 }
@@ -246,7 +246,7 @@ TEST(OverlayTest, RefusesAnotherModelAndAPrunedBase) {
             "been pruned");
   MemoryWeights weights = RandomWeights(model, 1);
   ModelDescription wider = pruned.description;
-  wider.layer.feed_forward_width += 1;
+  wider.layer.feed_forward.width += 1;
   EXPECT_EQ(refusal(*LoadEncoder(model, weights), wider),
             "overlay: expected the description of its base, perhaps without some heads, got "
             "another model's");

@@ -83,16 +83,18 @@ class PrunedHeadsTest : public ::testing::Test {
   void ExpectGateOfZeroIsPruning(const ModelDescription& model, const Heads& heads,
                                  const ComputeMode& mode = {}) {
     sequences_ = RandomSequences({20, 0, 7, 70, 1, 33}, model.layer.hidden_size, 1);
-    const std::vector<float> gates = GatesOf(heads, model.layer.heads);
-    const std::vector<HeadGates> of_each(sequences_.size(), {gates.data(), model.layer.heads});
+    const std::vector<float> gates = GatesOf(heads, model.layer.attention.heads);
+    const std::vector<HeadGates> of_each(sequences_.size(),
+                                         {gates.data(), model.layer.attention.heads});
     ExpectEqual(Run(LoadWhole(model, mode), of_each), Run(LoadPruned(model, heads, mode), {}));
   }
 
   void ExpectClose(const ModelDescription& model, const Heads& heads, const ComputeMode& mode,
                    double tolerance) {
     sequences_ = RandomSequences({20, 33}, model.layer.hidden_size, 1);
-    const std::vector<float> gates = GatesOf(heads, model.layer.heads);
-    const std::vector<HeadGates> of_each(sequences_.size(), {gates.data(), model.layer.heads});
+    const std::vector<float> gates = GatesOf(heads, model.layer.attention.heads);
+    const std::vector<HeadGates> of_each(sequences_.size(),
+                                         {gates.data(), model.layer.attention.heads});
     const std::vector<Sequence> gated = Run(LoadWhole(model, mode), of_each);
     const std::vector<Sequence> pruned = Run(LoadPruned(model, heads, mode), {});
     for (size_t i = 0; i < gated.size(); ++i) {
@@ -110,7 +112,7 @@ class PrunedHeadsTest : public ::testing::Test {
 TEST_F(PrunedHeadsTest, AreThoseOfAGateOfZero) {
   for (const NormPlacement placement : {NormPlacement::kPost, NormPlacement::kPre}) {
     ModelDescription model = SmallModel(kLayers, kHeads, 16);
-    model.layer.norm_placement = placement;
+    model.layer.norms.placement = placement;
     ExpectGateOfZeroIsPruning(model, {{1}, {0, 2, 3}});
     ExpectGateOfZeroIsPruning(model, {{}, {3}});
   }
@@ -119,7 +121,7 @@ TEST_F(PrunedHeadsTest, AreThoseOfAGateOfZero) {
 // A product sums wide inputs, and widths that are no multiple of 16, in another order.
 TEST_F(PrunedHeadsTest, AreCloseToThoseOfAGateOfZeroAtOtherWidths) {
   ModelDescription model = SmallModel(kLayers, kHeads, 13);
-  model.layer.value_width = 9;
+  model.layer.attention.value_width = 9;
   ExpectClose(model, {{1}, {0, 2}}, {}, 1e-5);
   for (const int64_t width : {32, 64}) {
     ExpectClose(SmallModel(1, 12, width), {{0, 1, 4, 7, 8, 9, 11}}, {}, 2e-5);
@@ -147,9 +149,9 @@ TEST_F(PrunedHeadsTest, KeepTheirRelativePositions) {
 
 TEST_F(PrunedHeadsTest, OfSharedProjectionsAndSharedLayers) {
   ModelDescription model = SmallModel(kLayers, kHeads, 16);
-  model.layer.keys_are_queries = true;
+  model.layer.attention.keys_are_queries = true;
   ExpectGateOfZeroIsPruning(model, {{1}, {0, 2}});
-  model.layer.values_are_keys = true;
+  model.layer.attention.values_are_keys = true;
   ExpectGateOfZeroIsPruning(model, {{1}, {0, 2}});
   model = SmallModel(kLayers, kHeads, 16);
   model.layer_map = {0, 0};
@@ -165,8 +167,8 @@ TEST_F(PrunedHeadsTest, AllOfALayerLeaveTheBiasOfTheOutput) {
   ModelDescription model = SmallModel(kLayers, kHeads, 16);
   ExpectGateOfZeroIsPruning(model, {{0, 1, 2, 3}, {2}});
   for (const bool has_scale : {false, true}) {
-    model.layer.norm_placement = NormPlacement::kPre;
-    model.layer.has_branch_scale = has_scale;
+    model.layer.norms.placement = NormPlacement::kPre;
+    model.layer.extras.has_branch_scale = has_scale;
     ExpectGateOfZeroIsPruning(model, {{2}, {0, 1, 2, 3}});
   }
 }
@@ -255,7 +257,7 @@ TEST_F(PrunedHeadsTest, RefusesDescriptionsThatMakeNoSense) {
   model.variants[0].pruned_heads = {4};
   EXPECT_EQ(Encoder::PredictLoadBytes(model).status().code(), absl::StatusCode::kInvalidArgument);
   model.variants[0].pruned_heads = {1};
-  model.layer.has_query_key_norms = true;
+  model.layer.attention.has_query_key_norms = true;
   EXPECT_EQ(Encoder::PredictLoadBytes(model).status(),
             absl::InvalidArgumentError("model description: expected no pruned heads, as its "
                                        "queries and keys are normed over all heads together"));

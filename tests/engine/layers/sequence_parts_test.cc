@@ -14,10 +14,10 @@ namespace {
 
 ModelDescription FastModel() {
   ModelDescription model = SmallModel(2, 3, 7);
-  model.layer.value_width = 5;
-  model.layer.attention = AttentionKind::kCausalLinear;
-  model.layer.score_scale = 0.05f;
-  model.layer.norm_placement = NormPlacement::kPre;
+  model.layer.attention.value_width = 5;
+  model.layer.attention.kind = AttentionKind::kCausalLinear;
+  model.layer.attention.score_scale = 0.05f;
+  model.layer.norms.placement = NormPlacement::kPre;
   model.has_exit_norm = true;
   return model;
 }
@@ -204,7 +204,7 @@ TEST(SequencePartsRefusalTest, NamesWhatDoesNotGoTokenByToken) {
             "states: expected none, because of this model, its rotary positions are of tokens in "
             "one sequence");
   model = FastModel();
-  model.layer.attention = AttentionKind::kLinear;
+  model.layer.attention.kind = AttentionKind::kLinear;
   EXPECT_EQ(Refusal(model, {{}}),
             "states: expected none, because of this model, its attention is linear, which does not "
             "go token by token as causal_linear does");
@@ -220,7 +220,7 @@ TEST(WhyNotInPartsTest, LooksAtWhatComesBeforeTheLayersToo) {
   model.patch_embedding.reset();
   model.embeddings = EmbeddingShape{.has_neighbours = true};
   EXPECT_EQ(WhyNotInParts(model), "its embeddings look at the tokens beside each");
-  model.layer.convolution.taps = 3;
+  model.layer.extras.convolution.taps = 3;
   EXPECT_EQ(WhyNotInParts(model), "its layers look at the tokens beside each");
 }
 

@@ -61,35 +61,35 @@ void GiveRelative(ModelDescription& model, const RelativePositionShape& shape) {
 std::vector<Kind> Kinds() {
   const auto attention = [](AttentionKind kind) {
     return [kind](ModelDescription& model) {
-      model.layer.attention = kind;
-      model.layer.mixed_keys = kind == AttentionKind::kLinformer ? 20 : 0;
-      model.layer.mixed_positions = kind == AttentionKind::kLinformer ? kTokens : 0;
+      model.layer.attention.kind = kind;
+      model.layer.attention.linformer.keys = kind == AttentionKind::kLinformer ? 20 : 0;
+      model.layer.attention.linformer.positions = kind == AttentionKind::kLinformer ? kTokens : 0;
     };
   };
   return {
       {"Post", [](ModelDescription&) {}},
-      {"Pre", [](ModelDescription& model) { model.layer.norm_placement = NormPlacement::kPre; }},
+      {"Pre", [](ModelDescription& model) { model.layer.norms.placement = NormPlacement::kPre; }},
       {"Gate",
        [](ModelDescription& model) {
-         model.layer.has_gate = model.layer.has_branch_scale = true;
-         model.layer.norm_kind = NormKind::kRms;
+         model.layer.feed_forward.has_gate = model.layer.extras.has_branch_scale = true;
+         model.layer.norms.kind = NormKind::kRms;
        }},
       {"Convolution",
        [](ModelDescription& model) {
-         model.layer.convolution = {3, 2};
+         model.layer.extras.convolution = {3, 2};
        }},
       {"Bottleneck",
        [](ModelDescription& model) {
-         model.layer.bottleneck = 24;
-         model.layer.key_width = model.layer.value_width = 8;
-         model.layer.values_from_outside = true;
-         model.layer.feed_forwards = 2;
+         model.layer.extras.bottleneck.width = 24;
+         model.layer.attention.key_width = model.layer.attention.value_width = 8;
+         model.layer.extras.bottleneck.values_from_outside = true;
+         model.layer.feed_forward.blocks = 2;
        }},
-      {"Norms", [](ModelDescription& model) { model.layer.has_query_key_norms = true; }},
+      {"Norms", [](ModelDescription& model) { model.layer.attention.has_query_key_norms = true; }},
       {"Window",
        [](ModelDescription& model) {
-         model.layer.window = 1;
-         model.layer.pattern = {
+         model.layer.attention.window = 1;
+         model.layer.attention.pattern = {
              .block = 4, .first_global = 1, .listed = BlockLists({{2, 9}, {20, 1}}, {6})};
        }},
       {"Buckets",

@@ -48,7 +48,7 @@ class TokenConvolutionTest : public ::testing::Test {
       const std::vector<float>& values = weights.tensors().at(name);
       return std::vector<double>(values.begin(), values.end());
     };
-    const ConvolutionShape& shape = model_.layer.convolution;
+    const ConvolutionShape& shape = model_.layer.extras.convolution;
     std::vector<double> y =
         reference::Convolve({kWidth, shape.groups, shape.taps, read("layer.0.convolution.weight"),
                              read("layer.0.convolution.bias")},
@@ -69,7 +69,7 @@ TEST_F(TokenConvolutionTest, LooksAtPlacesOfItsOwnSequence) {
   for (const auto& one : places) positions.insert(positions.end(), one.begin(), one.end());
   for (const int64_t taps : {1, 3, 5, 9}) {
     for (const int64_t groups : {1, 2, 24}) {
-      model_.layer.convolution = {.taps = taps, .groups = groups};
+      model_.layer.extras.convolution = {.taps = taps, .groups = groups};
       const std::vector<float> all = Convolve(sequences, positions);
       const float* at = all.data();
       for (size_t i = 0; i < sequences.size(); ++i) {
@@ -83,7 +83,7 @@ TEST_F(TokenConvolutionTest, LooksAtPlacesOfItsOwnSequence) {
 
 // More rows than are gathered at a time.
 TEST_F(TokenConvolutionTest, CrossesTheBlocksOfLongSequences) {
-  model_.layer.convolution = {.taps = 3};
+  model_.layer.extras.convolution = {.taps = 3};
   const std::vector<Sequence> sequences = RandomSequences({1000, 1053}, kWidth, 5);
   const std::vector<float> all = Convolve(sequences, {});
   std::vector<int32_t> places;
@@ -95,7 +95,7 @@ TEST_F(TokenConvolutionTest, CrossesTheBlocksOfLongSequences) {
 }
 
 TEST_F(TokenConvolutionTest, RoundsAsOtherLinearLayersDo) {
-  model_.layer.convolution = {.taps = 3, .groups = 2};
+  model_.layer.extras.convolution = {.taps = 3, .groups = 2};
   const std::vector<Sequence> sequences = RandomSequences({20}, kWidth, 5);
   std::vector<int32_t> places;
   for (int32_t i = 0; i < 20; ++i) places.push_back(i);
@@ -114,7 +114,7 @@ TEST_F(TokenConvolutionTest, RoundsAsOtherLinearLayersDo) {
 }
 
 TEST_F(TokenConvolutionTest, ANanStaysWhereItIsSeen) {
-  model_.layer.convolution = {.taps = 3};
+  model_.layer.extras.convolution = {.taps = 3};
   std::vector<Sequence> sequences = RandomSequences({4, 4}, kWidth, 5);
   const std::vector<float> clean = Convolve(sequences, {});
   sequences[0][3 * kWidth] = std::nanf("");
@@ -131,7 +131,7 @@ TEST_F(TokenConvolutionTest, ANanStaysWhereItIsSeen) {
 TEST_F(TokenConvolutionTest, BelongsToItsLayer) {
   model_ = SmallModel(2, 2, kWidth / 2);
   ModelDescription with = model_;
-  with.layer.convolution = {.taps = 3};
+  with.layer.extras.convolution = {.taps = 3};
   with.variants = {{.has_convolution = true}, {}};
   MemoryWeights weights = RandomWeights(with, 3);
   EncoderRun run(LoadEncoder(with, weights), 32, 1), plain(LoadEncoder(model_, weights), 32, 1);

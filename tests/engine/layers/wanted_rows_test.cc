@@ -81,7 +81,7 @@ class WantedRowsTest : public ::testing::Test {
 
 TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunBesideAConvolution) {
   ModelDescription model = SmallModel(kLayers, kHeads, 16);
-  model.layer.convolution = {.taps = 5, .groups = 3};
+  model.layer.extras.convolution = {.taps = 5, .groups = 3};
   Load(model);
   ExpectSameBits();
 }
@@ -89,7 +89,7 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunBesideAConvolution) {
 TEST_F(WantedRowsTest, HaveTheBitsOfAFullRun) {
   for (const NormPlacement placement : {NormPlacement::kPost, NormPlacement::kPre}) {
     ModelDescription model = SmallModel(kLayers, kHeads, 16);
-    model.layer.norm_placement = placement;
+    model.layer.norms.placement = placement;
     model.has_exit_norm = placement == NormPlacement::kPre;
     Load(model);
     ExpectSameBits();
@@ -113,8 +113,8 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithSharedProjections) {
   for (const auto& [keys_are_queries, values_are_keys] :
        {std::pair{true, false}, {false, true}, {true, true}}) {
     ModelDescription model = SmallModel(kLayers, kHeads, 64);
-    model.layer.keys_are_queries = keys_are_queries;
-    model.layer.values_are_keys = values_are_keys;
+    model.layer.attention.keys_are_queries = keys_are_queries;
+    model.layer.attention.values_are_keys = values_are_keys;
     Load(model);
     ExpectSameBits();
   }
@@ -136,8 +136,8 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithRelativePositions) {
 
 TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithFurtherNorms) {
   ModelDescription model = SmallModel(kLayers, kHeads, 16);
-  model.layer.has_query_key_norms = true;
-  model.layer.has_second_attention_norm = true;
+  model.layer.attention.has_query_key_norms = true;
+  model.layer.extras.has_second_attention_norm = true;
   Load(model);
   ExpectSameBits();
 }
@@ -145,7 +145,7 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithFurtherNorms) {
 TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithAWindow) {
   for (const int64_t window : {1, 20}) {
     ModelDescription model = SmallModel(kLayers, kHeads, 16);
-    model.layer.window = window;
+    model.layer.attention.window = window;
     Load(model);
     ExpectSameBits();
   }
@@ -154,10 +154,10 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithAWindow) {
 TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunInABottleneck) {
   for (const bool values_from_outside : {false, true}) {
     ModelDescription model = SmallModel(kLayers, kHeads, 16);
-    model.layer.bottleneck = 8 * kHeads;
-    model.layer.key_width = model.layer.value_width = 8;
-    model.layer.values_from_outside = values_from_outside;
-    model.layer.feed_forwards = 2;
+    model.layer.extras.bottleneck.width = 8 * kHeads;
+    model.layer.attention.key_width = model.layer.attention.value_width = 8;
+    model.layer.extras.bottleneck.values_from_outside = values_from_outside;
+    model.layer.feed_forward.blocks = 2;
     Load(model);
     ExpectSameBits();
   }
@@ -167,12 +167,12 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunOfOtherKinds) {
   for (const AttentionKind kind : {AttentionKind::kAdditive, AttentionKind::kLinear,
                                    AttentionKind::kCausalLinear, AttentionKind::kLinformer}) {
     ModelDescription model = SmallModel(kLayers, kHeads, 16);
-    model.layer.attention = kind;
+    model.layer.attention.kind = kind;
     if (kind == AttentionKind::kLinformer) {
-      model.layer.mixed_keys = 20;
-      model.layer.mixed_positions = 100;
+      model.layer.attention.linformer.keys = 20;
+      model.layer.attention.linformer.positions = 100;
     }
-    model.layer.score_scale = 0.05f;
+    model.layer.attention.score_scale = 0.05f;
     Load(model);
     ExpectSameBits();
   }
@@ -180,26 +180,27 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunOfOtherKinds) {
 
 TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunInBlocks) {
   ModelDescription model = SmallModel(kLayers, kHeads, 16);
-  model.layer.window = 1;
-  model.layer.pattern = {.block = 4, .first_global = 1, .last_global = 1, .first_repeats = 3};
+  model.layer.attention.window = 1;
+  model.layer.attention.pattern = {
+      .block = 4, .first_global = 1, .last_global = 1, .first_repeats = 3};
   Load(model);
   ExpectSameBits();
 }
 
 TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunAtOddWidths) {
   ModelDescription model = SmallModel(1, 2, 26);
-  model.layer.value_width = 9;
-  model.layer.feed_forward_width = 0;
+  model.layer.attention.value_width = 9;
+  model.layer.feed_forward.width = 0;
   Load(model);
   ExpectSameBits();
 }
 
 TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunOfAttentionAlone) {
   ModelDescription model = SmallModel(1, kHeads, 16);
-  model.layer.norm_placement = NormPlacement::kNone;
-  model.layer.feed_forward_width = 0;
+  model.layer.norms.placement = NormPlacement::kNone;
+  model.layer.feed_forward.width = 0;
   for (const bool projects : {true, false}) {
-    model.layer.has_output_projection = projects;
+    model.layer.attention.has_output_projection = projects;
     Load(model);
     ExpectSameBits();
   }

@@ -42,14 +42,14 @@ int64_t ElementsOf(const ModelPart& part) {
 ModelDescription EveryKindOfPart() {
   constexpr int64_t kWidth = 384;
   ModelDescription model = SmallModel(2, 6, 64);
-  model.layer.feed_forward_width = 2 * kWidth;
-  model.layer.has_gate = true;
-  model.layer.has_branch_scale = true;
-  model.layer.has_query_key_norms = true;
-  model.layer.has_second_attention_norm = true;
-  model.layer.attention = AttentionKind::kAdditive;
+  model.layer.feed_forward.width = 2 * kWidth;
+  model.layer.feed_forward.has_gate = true;
+  model.layer.extras.has_branch_scale = true;
+  model.layer.attention.has_query_key_norms = true;
+  model.layer.extras.has_second_attention_norm = true;
+  model.layer.attention.kind = AttentionKind::kAdditive;
   model.layer.relative_positions = {RelativePositions::kBuckets, 8, 10};
-  model.layer.convolution = {.taps = 3, .groups = 2};
+  model.layer.extras.convolution = {.taps = 3, .groups = 2};
   model.embeddings = {.width = kWidth / 2, .vocabulary = 20, .positions = 10, .token_types = 2};
   model.patch_embedding = {.has_class = true, .registers = 3, .positions = 6, .has_norm = true};
   model.has_exit_norm = true;
@@ -94,7 +94,7 @@ TEST(LayerPartsTest, NameWhatEachIsPackedInto) {
   EXPECT_EQ(fused[1].first_row.value(), shape.key_column());
   EXPECT_EQ(fused[2].first_row.value(), shape.value_column());
   EXPECT_TRUE(ArePackedAsOne(fused[0], fused[2]));
-  shape.value_input_width = 5;
+  shape.attention.value_input_width = 5;
   const std::vector<ModelPart> alone = InputProjections(shape);
   EXPECT_EQ(alone[2].linear, "value");
   EXPECT_EQ(alone[2].stage, "attention.value");

@@ -41,13 +41,13 @@ ModelDescription Everything() {
   ModelDescription model;
   model.layers = 1;
   model.layer.hidden_size = 4;
-  model.layer.heads = 2;
-  model.layer.key_width = 2;
-  model.layer.value_width = 3;
-  model.layer.feed_forward_width = 8;
-  model.layer.has_gate = true;
-  model.layer.has_branch_scale = true;
-  model.layer.norm_kind = NormKind::kRms;
+  model.layer.attention.heads = 2;
+  model.layer.attention.key_width = 2;
+  model.layer.attention.value_width = 3;
+  model.layer.feed_forward.width = 8;
+  model.layer.feed_forward.has_gate = true;
+  model.layer.extras.has_branch_scale = true;
+  model.layer.norms.kind = NormKind::kRms;
   model.embeddings.emplace();
   model.embeddings->width = 3;
   model.embeddings->vocabulary = 10;
@@ -100,7 +100,7 @@ TEST(ListStageCostsTest, CountsLayersNotWeightSets) {
 
 TEST(ListStageCostsTest, CountsWindowsByTheToken) {
   ModelDescription model = SmallModel(3, 2, 8);
-  model.layer.window = 4;
+  model.layer.attention.window = 4;
   model.variants = {{.has_window = false}, {.has_window = true}, {.has_window = true}};
   for (const StageCost& cost : ListStageCosts(model)) {
     if (cost.stage != "attention.scores" && cost.stage != "attention.context") continue;
@@ -112,7 +112,7 @@ TEST(ListStageCostsTest, CountsWindowsByTheToken) {
 TEST(ListStageCostsTest, CountsLinearAttentionByTheToken) {
   for (const AttentionKind kind : {AttentionKind::kLinear, AttentionKind::kCausalLinear}) {
     ModelDescription model = SmallModel(3, 2, 8);
-    model.layer.attention = kind;
+    model.layer.attention.kind = kind;
     int64_t state = 0;
     for (const StageCost& cost : ListStageCosts(model)) {
       EXPECT_EQ(cost.per_pair, 0) << cost.stage;
@@ -125,9 +125,9 @@ TEST(ListStageCostsTest, CountsLinearAttentionByTheToken) {
 
 TEST(ListStageCostsTest, CountsLinformerByTheToken) {
   ModelDescription model = SmallModel(3, 2, 8);
-  model.layer.attention = AttentionKind::kLinformer;
-  model.layer.mixed_keys = 5;
-  model.layer.mixed_positions = 16;
+  model.layer.attention.kind = AttentionKind::kLinformer;
+  model.layer.attention.linformer.keys = 5;
+  model.layer.attention.linformer.positions = 16;
   for (const StageCost& cost : ListStageCosts(model)) {
     EXPECT_EQ(cost.per_pair, 0) << cost.stage;
     if (cost.stage == "attention.mixing") {
@@ -140,8 +140,8 @@ TEST(ListStageCostsTest, CountsLinformerByTheToken) {
 
 TEST(ListStageCostsTest, CountsBlocksAndGlobalOnes) {
   ModelDescription model = SmallModel(1, 2, 8);
-  model.layer.window = 1;
-  model.layer.pattern = {.block = 64, .first_global = 1, .last_global = 1};
+  model.layer.attention.window = 1;
+  model.layer.attention.pattern = {.block = 64, .first_global = 1, .last_global = 1};
   for (const StageCost& cost : ListStageCosts(model)) {
     if (cost.stage != "attention.scores" && cost.stage != "attention.context") continue;
     EXPECT_EQ(cost.per_pair, 0);
@@ -151,8 +151,8 @@ TEST(ListStageCostsTest, CountsBlocksAndGlobalOnes) {
 
 TEST(ListStageCostsTest, CountsListedPairsByTheSequence) {
   ModelDescription model = SmallModel(3, 2, 8);
-  model.layer.window = 1;
-  model.layer.pattern = {.block = 16, .listed = BlockLists({{2, 7}, {3, 0}}, {5})};
+  model.layer.attention.window = 1;
+  model.layer.attention.pattern = {.block = 16, .listed = BlockLists({{2, 7}, {3, 0}}, {5})};
   for (const StageCost& cost : ListStageCosts(model)) {
     if (cost.stage != "attention.scores" && cost.stage != "attention.context") continue;
     EXPECT_EQ(cost.per_pair, 0);
@@ -209,7 +209,7 @@ TEST(PredictWeightBytesTest, BoundsWhatIsKeptAndShrinksWithTheType) {
 
 TEST(PredictWeightBytesTest, RefusesWhatCannotBe) {
   ModelDescription model = SmallModel(1, 2, 8);
-  model.layer.heads = 0;
+  model.layer.attention.heads = 0;
   EXPECT_EQ(PredictWeightBytes(model, {}).status(), Encoder::PredictLoadBytes(model).status());
 }
 

@@ -25,16 +25,16 @@ TEST(ListWeights, AttentionAloneHasThreeProjections) {
   ModelDescription description;
   description.layers = 1;
   description.layer.hidden_size = 4;
-  description.layer.heads = 2;
-  description.layer.key_width = 3;
-  description.layer.value_width = 5;
-  description.layer.norm_placement = NormPlacement::kNone;
-  description.layer.has_output_projection = false;
+  description.layer.attention.heads = 2;
+  description.layer.attention.key_width = 3;
+  description.layer.attention.value_width = 5;
+  description.layer.norms.placement = NormPlacement::kNone;
+  description.layer.attention.has_output_projection = false;
   EXPECT_THAT(Listing(description),
               ElementsAre("layer.0.query.weight [6, 4]", "layer.0.query.bias [6] optional",
                           "layer.0.key.weight [6, 4]", "layer.0.key.bias [6] optional",
                           "layer.0.value.weight [10, 4]", "layer.0.value.bias [10] optional"));
-  description.layer.has_output_projection = true;
+  description.layer.attention.has_output_projection = true;
   EXPECT_EQ(Listing(description)[6], "layer.0.output.weight [4, 10]");
   EXPECT_EQ(Listing(description)[7], "layer.0.output.bias [4] optional");
 }
@@ -43,10 +43,10 @@ TEST(ListWeights, WholeModelInLoadingOrder) {
   ModelDescription description;
   description.layers = 1;
   description.layer.hidden_size = 4;
-  description.layer.heads = 2;
-  description.layer.key_width = 2;
-  description.layer.value_width = 2;
-  description.layer.feed_forward_width = 8;
+  description.layer.attention.heads = 2;
+  description.layer.attention.key_width = 2;
+  description.layer.attention.value_width = 2;
+  description.layer.feed_forward.width = 8;
   description.embeddings.emplace();
   description.embeddings->width = 3;
   description.embeddings->vocabulary = 10;
@@ -77,10 +77,10 @@ TEST(ListWeights, LeavesOutWhatTheModelDoesNotHave) {
   ModelDescription description;
   description.layers = 2;
   description.layer.hidden_size = 4;
-  description.layer.heads = 1;
-  description.layer.key_width = description.layer.value_width = 4;
-  description.layer.feed_forward_width = 8;
-  description.layer.norm_placement = NormPlacement::kNone;
+  description.layer.attention.heads = 1;
+  description.layer.attention.key_width = description.layer.attention.value_width = 4;
+  description.layer.feed_forward.width = 8;
+  description.layer.norms.placement = NormPlacement::kNone;
   description.embeddings.emplace();
   description.embeddings->width = 4;
   description.embeddings->vocabulary = 10;

@@ -19,8 +19,8 @@ ModelDescription TwoHeads() {
   ModelDescription model;
   model.layers = 1;
   model.layer.hidden_size = 4;
-  model.layer.heads = 2;
-  model.layer.key_width = model.layer.value_width = 2;
+  model.layer.attention.heads = 2;
+  model.layer.attention.key_width = model.layer.attention.value_width = 2;
   return model;
 }
 
@@ -79,7 +79,7 @@ TEST(QueryKeyRanksTest, MeasuresEveryWeightSet) {
 
 TEST(QueryKeyRanksTest, TakesQueriesForTheKeysThatTheyAre) {
   ModelDescription model = TwoHeads();
-  model.layer.keys_are_queries = true;
+  model.layer.attention.keys_are_queries = true;
   testing::MemoryWeights weights(
       {{"layer.0.query.weight", {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0}}});
   const auto ranks = MeasureQueryKeyRanks(model, weights);
@@ -90,7 +90,7 @@ TEST(QueryKeyRanksTest, TakesQueriesForTheKeysThatTheyAre) {
 
 TEST(QueryKeyRanksTest, IsOfTheWidthInsideABottleneck) {
   ModelDescription model = TwoHeads();
-  model.layer.bottleneck = 2;
+  model.layer.extras.bottleneck.width = 2;
   const std::vector<float> ones = {1, 0, 0, 1, 1, 0, 0, 1};  // [4, 2]
   testing::MemoryWeights weights({{"layer.0.query.weight", ones}, {"layer.0.key.weight", ones}});
   const auto ranks = MeasureQueryKeyRanks(model, weights);
@@ -101,7 +101,7 @@ TEST(QueryKeyRanksTest, IsOfTheWidthInsideABottleneck) {
 
 TEST(QueryKeyRanksTest, RefusesModelsThatDoNotProject) {
   ModelDescription model = TwoHeads();
-  model.layer.has_input_projection = false;
+  model.layer.attention.has_input_projection = false;
   testing::MemoryWeights weights({});
   EXPECT_EQ(MeasureQueryKeyRanks(model, weights).status(),
             absl::InvalidArgumentError("the model has no projections of queries and keys"));

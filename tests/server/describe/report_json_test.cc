@@ -73,10 +73,11 @@ TEST(ReportJsonTest, HoldsFrontsWindowsAndHeads) {
   ModelDescription& model = report.model.checkpoint.description;
   model.layers = 2;
   model.layer.hidden_size = 4;
-  model.layer.window = 8;
-  model.layer.pattern = {.block = 64, .first_global = 1, .last_global = 2, .full_up_to = 700};
-  model.layer.pattern.listed = BlockLists({{3, 0}, {2, 7}}, {5});
-  model.layer.heads = 3;
+  model.layer.attention.window = 8;
+  model.layer.attention.pattern = {
+      .block = 64, .first_global = 1, .last_global = 2, .full_up_to = 700};
+  model.layer.attention.pattern.listed = BlockLists({{3, 0}, {2, 7}}, {5});
+  model.layer.attention.heads = 3;
   model.variants = {{.has_window = false}, {.has_window = true, .pruned_heads = {1}}};
   model.patch_embedding = {.registers = 2};
   model.classifier = {.modes = {PoolingMode::kMean}, .dense_width = 3};

@@ -23,9 +23,9 @@ ModelReport SmallReport() {
   model.family = "a family";
   model.layers = 1;
   model.layer.hidden_size = 4;
-  model.layer.heads = 1;
-  model.layer.key_width = model.layer.value_width = 4;
-  model.layer.score_scale = 0.5f;
+  model.layer.attention.heads = 1;
+  model.layer.attention.key_width = model.layer.attention.value_width = 4;
+  model.layer.attention.score_scale = 0.5f;
   found.tensors = {{"/m/w",
                     "in_proj",
                     "F16",
@@ -63,14 +63,15 @@ TEST(ReportTextTest, DescribesFrontsWindowsAndHeads) {
   EXPECT_THAT(ToText(report), Not(HasSubstr("\nwindow ")));
   EXPECT_THAT(ToText(report), Not(HasSubstr("\nfeatures ")));
   EXPECT_THAT(ToText(report), Not(HasSubstr("\nclassifier ")));
-  model.layer.window = 64;
+  model.layer.attention.window = 64;
   model.patch_embedding = {.has_class = true, .positions = 10, .needs_every = true};
   model.classifier = {.modes = {PoolingMode::kFirstToken}, .dense_width = 3};
   const std::vector<std::string> lines = Lines(report);
   EXPECT_THAT(lines, Contains("window              64 tokens either way, in 1 layers"));
   EXPECT_THAT(lines,
               Contains("features            of width 4; 1 rows of the model before them; 9"));
-  model.layer.pattern = {.block = 16, .first_global = 1, .last_global = 2, .full_up_to = 70};
+  model.layer.attention.pattern = {
+      .block = 16, .first_global = 1, .last_global = 2, .full_up_to = 70};
   const std::vector<std::string> in_blocks = Lines(report);
   EXPECT_THAT(in_blocks,
               Contains("window              64 blocks of 16 tokens either way, in 1 layers"));
@@ -78,14 +79,14 @@ TEST(ReportTextTest, DescribesFrontsWindowsAndHeads) {
               Contains("global              the first 1 and the last 2 blocks of 16 tokens"));
   EXPECT_THAT(in_blocks, Contains("no window           up to 70 tokens"));
   EXPECT_THAT(ToText(report), Not(HasSubstr("\nlisted ")));
-  model.layer.pattern.listed = BlockLists({{2, 7}, {3, 0}}, {5});
+  model.layer.attention.pattern.listed = BlockLists({{2, 7}, {3, 0}}, {5});
   const std::vector<std::string> listed = Lines(report);
   EXPECT_THAT(listed, Contains("listed pairs        2 of blocks of 16 tokens"));
   EXPECT_THAT(listed, Contains("listed global       1 blocks of 16 tokens"));
-  model.layer.attention = AttentionKind::kAdditive;
-  model.layer.bottleneck = 24;
-  model.layer.feed_forwards = 4;
-  model.layer.convolution = {.taps = 3, .groups = 2};
+  model.layer.attention.kind = AttentionKind::kAdditive;
+  model.layer.extras.bottleneck.width = 24;
+  model.layer.feed_forward.blocks = 4;
+  model.layer.extras.convolution = {.taps = 3, .groups = 2};
   const std::vector<std::string> inside = Lines(report);
   EXPECT_THAT(inside, Contains("attention           additive"));
   EXPECT_THAT(inside, Contains("bottleneck          24 wide around all blocks"));
@@ -99,7 +100,7 @@ TEST(ReportTextTest, NamesTheHeadsThatPruningLeaves) {
   ModelDescription& model = report.model.checkpoint.description;
   EXPECT_THAT(ToText(report), Not(HasSubstr("heads of layer")));
   model.layers = 3;
-  model.layer.heads = 4;
+  model.layer.attention.heads = 4;
   model.variants.resize(3);
   model.variants[0].pruned_heads = {1};
   model.variants[2].pruned_heads = {0, 1, 2, 3};
@@ -131,7 +132,7 @@ TEST(ReportTextTest, AddsUpMemoryAndCost) {
   report.plan.nodes = {{0, {0}}, {1, {1}}};
   report.plan.copy_of_instance = {0, 1};
   EXPECT_THAT(ToText(report), HasSubstr("loading 1.0 MiB in 2 copies, activations"));
-  report.model.checkpoint.description.layer.key_input_width = 7;
+  report.model.checkpoint.description.layer.attention.key_input_width = 7;
   EXPECT_THAT(Lines(report),
               Contains("memory              needed: keys are made of 7 columns, values of 4"));
 }
@@ -167,7 +168,7 @@ TEST(ReportTextTest, SaysWhatCollaborativeHeadsAreMadeOf) {
 TEST(ReportTextTest, TellsWhatIsKeptOfSequencesInParts) {
   ModelReport report = SmallReport();
   EXPECT_THAT(ToText(report), Not(HasSubstr("sequences in parts")));
-  report.model.checkpoint.description.layer.attention = AttentionKind::kCausalLinear;
+  report.model.checkpoint.description.layer.attention.kind = AttentionKind::kCausalLinear;
   EXPECT_THAT(Lines(report),
               Contains("sequences in parts  over EncodeStream, 1024 bytes kept of each"));
 }

@@ -305,12 +305,12 @@ TEST(AttendLimitTest, RefusesAMemoryThatTheLayerCannotSee) {
     return status.error_message();
   };
   ModelDescription description = TestModels().at("tiny")->encoder->description();
-  description.layer.window = 3;
+  description.layer.attention.window = 3;
   EXPECT_EQ(refusal(description),
             "memory: expected none, as the layer's window of 3 is around the query in one "
             "sequence; got one");
-  description.layer.window = 0;
-  description.layer.bottleneck = 24;
+  description.layer.attention.window = 0;
+  description.layer.extras.bottleneck.width = 24;
   EXPECT_EQ(refusal(description),
             "memory: expected none, as the layer attends behind a bottleneck of its own; got one");
 }

@@ -200,12 +200,12 @@ TEST(MemoryWidthsTest, KeysAndValuesOfTheirOwnWidths) {
   ModelDescription description;
   description.layers = 1;
   description.layer.hidden_size = 8;
-  description.layer.heads = 2;
-  description.layer.key_width = description.layer.value_width = 4;
-  description.layer.score_scale = 0.5f;
-  description.layer.norm_placement = NormPlacement::kNone;
-  description.layer.key_input_width = 5;
-  description.layer.value_input_width = 7;
+  description.layer.attention.heads = 2;
+  description.layer.attention.key_width = description.layer.attention.value_width = 4;
+  description.layer.attention.score_scale = 0.5f;
+  description.layer.norms.placement = NormPlacement::kNone;
+  description.layer.attention.key_input_width = 5;
+  description.layer.attention.value_input_width = 7;
   TestServerOptions options;
   options.models = ModelOf("pairs", description);
   TestServer server(options);

@@ -23,8 +23,8 @@ ServedModels Models() {
   ServedModels models = TestModels();
   ModelDescription fast = models.at("tiny")->encoder->description();
   fast.family = "fast";
-  fast.layer.attention = AttentionKind::kCausalLinear;
-  fast.layer.score_scale = 0.05f;
+  fast.layer.attention.kind = AttentionKind::kCausalLinear;
+  fast.layer.attention.score_scale = 0.05f;
   models.merge(ModelOf("fast", fast));
   fast.embeddings.reset();
   fast.pooling.reset();

@@ -68,8 +68,8 @@ ServedModels MakeModels() {
   patches.pooling.reset();
   patches.embeddings.reset();
   patches.layer.relative_positions.kind = RelativePositions::kAlibi;
-  patches.layer.window = 4;
-  patches.layer.pattern = {
+  patches.layer.attention.window = 4;
+  patches.layer.attention.pattern = {
       .first_global = 1, .full_up_to = 2, .listed = BlockLists({{9, 2}, {4, 11}}, {30})};
   patches.variants = {{.has_window = false}, {.has_window = true}};
   patches.patch_embedding = {
@@ -78,12 +78,12 @@ ServedModels MakeModels() {
   AddModel("patches", patches, patch_weights, {}, models);
   ModelDescription linear = models["tiny"]->encoder->description();
   linear.family = "linear";
-  linear.layer.attention = AttentionKind::kLinear;
+  linear.layer.attention.kind = AttentionKind::kLinear;
   testing::MemoryWeights linear_weights = testing::RandomWeights(linear, 9);
   AddModel("linear", linear, linear_weights, {}, models);
   linear.family = "mixed";
-  linear.layer.attention = AttentionKind::kLinformer;
-  linear.layer.mixed_keys = linear.layer.mixed_positions = 2;
+  linear.layer.attention.kind = AttentionKind::kLinformer;
+  linear.layer.attention.linformer.keys = linear.layer.attention.linformer.positions = 2;
   testing::MemoryWeights mixed_weights = testing::RandomWeights(linear, 9);
   AddModel("mixed", linear, mixed_weights, {}, models);
   return models;

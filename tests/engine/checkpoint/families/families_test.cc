@@ -101,28 +101,28 @@ TEST(Families, AlbertSharesLayersByGroups) {
   EXPECT_EQ(model.layers, 5);
   EXPECT_THAT(model.layer_map, ElementsAre(0, 0, 0, 1, 1));  // floor(i groups / layers)
   EXPECT_EQ(model.weight_sets(), 2);
-  EXPECT_EQ(model.layer.activation, Activation::kGeluTanh);
+  EXPECT_EQ(model.layer.feed_forward.activation, Activation::kGeluTanh);
   EXPECT_EQ(model.embeddings->width, 6);
   EXPECT_EQ(model.pooling->dense_width, 8);
-  EXPECT_EQ(model.layer.norm_placement, NormPlacement::kPost);
+  EXPECT_EQ(model.layer.norms.placement, NormPlacement::kPost);
 }
 
 TEST(Families, BigBirdSeesBlocks) {
   const ModelDescription model = Describe(Tiny("big_bird"));
-  EXPECT_EQ(model.layer.window, 1);
+  EXPECT_EQ(model.layer.attention.window, 1);
   EXPECT_EQ(
-      model.layer.pattern,
+      model.layer.attention.pattern,
       (AttentionPattern{
           .block = 2, .first_global = 1, .last_global = 1, .first_repeats = 3, .full_up_to = 22}));
-  EXPECT_EQ(model.layer.activation, Activation::kGeluTanh);
+  EXPECT_EQ(model.layer.feed_forward.activation, Activation::kGeluTanh);
   EXPECT_EQ(model.embeddings->word_scale, 1);
   EXPECT_EQ(model.pooling->dense_width, 8);
 }
 
 TEST(Families, BigBirdMayBeFullAndScaleItsWords) {
   const ModelDescription full = Describe(With(Tiny("big_bird"), "block_sparse", "original_full"));
-  EXPECT_EQ(full.layer.window, 0);
-  EXPECT_EQ(full.layer.pattern, AttentionPattern());
+  EXPECT_EQ(full.layer.attention.window, 0);
+  EXPECT_EQ(full.layer.attention.pattern, AttentionPattern());
   const ModelDescription scaled = Describe(
       With(Tiny("big_bird"), "\"rescale_embeddings\": false", "\"rescale_embeddings\": true"));
   EXPECT_FLOAT_EQ(scaled.embeddings->word_scale, std::sqrt(8.0f));
@@ -140,15 +140,15 @@ TEST(Families, BigBirdOfOtherBlocksIsRefused) {
 TEST(Families, MobileBertWorksInABottleneck) {
   const ModelDescription model = Describe(Tiny("mobilebert"));
   EXPECT_EQ(model.layer.hidden_size, 8);
-  EXPECT_EQ(model.layer.bottleneck, 6);
-  EXPECT_EQ(model.layer.key_width, 3);
-  EXPECT_TRUE(model.layer.values_from_outside);
-  EXPECT_EQ(model.layer.feed_forwards, 3);
-  EXPECT_EQ(model.layer.norm_kind, NormKind::kAffine);
-  EXPECT_EQ(Describe(With(Tiny("mobilebert"), "no_norm", "layer_norm")).layer.norm_kind,
+  EXPECT_EQ(model.layer.extras.bottleneck.width, 6);
+  EXPECT_EQ(model.layer.attention.key_width, 3);
+  EXPECT_TRUE(model.layer.extras.bottleneck.values_from_outside);
+  EXPECT_EQ(model.layer.feed_forward.blocks, 3);
+  EXPECT_EQ(model.layer.norms.kind, NormKind::kAffine);
+  EXPECT_EQ(Describe(With(Tiny("mobilebert"), "no_norm", "layer_norm")).layer.norms.kind,
             NormKind::kLayer);
-  EXPECT_EQ(model.layer.norm_epsilon, 1e-12f);
-  EXPECT_EQ(model.layer.last_norm_epsilon, 1e-5f);
+  EXPECT_EQ(model.layer.norms.epsilon, 1e-12f);
+  EXPECT_EQ(model.layer.norms.last_epsilon, 1e-5f);
   EXPECT_EQ(model.embeddings->norm_epsilon, 1e-5f);
   EXPECT_TRUE(model.embeddings->has_neighbours);
   EXPECT_EQ(model.embeddings->width, 5);
@@ -173,7 +173,8 @@ TEST(Families, DebertaSaysHowDistancesAreScored) {
   EXPECT_EQ(relative.max_distance, 16);  // the positions, if the config says -1
   EXPECT_TRUE(relative.scores_queries && relative.scores_keys);
   EXPECT_TRUE(relative.shares_projections && relative.has_norm);
-  EXPECT_FLOAT_EQ(model.layer.score_scale, 1 / std::sqrt(12.0f));  // 4 columns, three terms
+  EXPECT_FLOAT_EQ(model.layer.attention.score_scale,
+                  1 / std::sqrt(12.0f));  // 4 columns, three terms
   EXPECT_EQ(model.embeddings->positions, 0);
   EXPECT_EQ(model.embeddings->token_types, 0);
   EXPECT_TRUE(model.embeddings->norm_is_last);
@@ -186,19 +187,19 @@ TEST(Families, DebertaMayHaveNoBucketsAndOneTerm) {
   EXPECT_EQ(own.embeddings->positions, 16);
   const ModelDescription one = Describe(With(Tiny("deberta"), "p2c|c2p", "p2c"));
   EXPECT_FALSE(one.layer.relative_positions.scores_queries);
-  EXPECT_FLOAT_EQ(one.layer.score_scale, 1 / std::sqrt(8.0f));
+  EXPECT_FLOAT_EQ(one.layer.attention.score_scale, 1 / std::sqrt(8.0f));
 }
 
 TEST(Families, DebertaMayConvolveBesideItsFirstLayer) {
   const ModelDescription model = Describe(Tiny("deberta_convolution"));
   const ConvolutionShape expected = {.taps = 5, .groups = 2, .activation = Activation::kGelu};
-  EXPECT_EQ(model.layer_at(0).convolution, expected);
-  EXPECT_EQ(model.layer_at(1).convolution, ConvolutionShape());
+  EXPECT_EQ(model.layer_at(0).extras.convolution, expected);
+  EXPECT_EQ(model.layer_at(1).extras.convolution, ConvolutionShape());
   // What the library's code says where the config says nothing.
   const TinyFamily plain =
       With(Tiny("deberta_convolution"), ", \"conv_groups\": 2, \"conv_act\": \"gelu\"", "");
   const ConvolutionShape by_default = {.taps = 5, .groups = 1, .activation = Activation::kTanh};
-  EXPECT_EQ(Describe(plain).layer_at(0).convolution, by_default);
+  EXPECT_EQ(Describe(plain).layer_at(0).extras.convolution, by_default);
   for (const char* none : {"0", "-1", "null"}) {
     const TinyFamily without =
         With(Tiny("deberta"), "\"share_att_key\": true",
@@ -218,7 +219,7 @@ TEST(Families, DebertaWithoutRelativeAttentionStillScalesForIt) {
   const absl::StatusOr<Checkpoint> checkpoint = Open(family.config, tensors);
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   EXPECT_EQ(checkpoint->description.layer.relative_positions.kind, RelativePositions::kNone);
-  EXPECT_FLOAT_EQ(checkpoint->description.layer.score_scale, 1 / std::sqrt(12.0f));
+  EXPECT_FLOAT_EQ(checkpoint->description.layer.attention.score_scale, 1 / std::sqrt(12.0f));
 }
 
 TEST(Families, DebertaOfOtherKindsIsRefused) {
@@ -262,13 +263,13 @@ TEST(Families, AlbertOfSeveralLayersInAGroupIsRefused) {
 
 TEST(Families, ModernBertAlternatesItsWindows) {
   const ModelDescription model = Describe(Tiny("modernbert"));
-  EXPECT_EQ(model.layer_shape(0).window, 0);
-  EXPECT_EQ(model.layer_shape(1).window, 3);
-  EXPECT_EQ(model.layer_shape(2).window, 0);
+  EXPECT_EQ(model.layer_shape(0).attention.window, 0);
+  EXPECT_EQ(model.layer_shape(1).attention.window, 3);
+  EXPECT_EQ(model.layer_shape(2).attention.window, 0);
   EXPECT_EQ(model.layer_shape(0).relative_positions.rotary_theta, 160000.0f);
   EXPECT_EQ(model.layer_shape(1).relative_positions.rotary_theta, 10000.0f);
-  EXPECT_FALSE(model.layer_shape(0).has_attention_norm);
-  EXPECT_TRUE(model.layer_shape(1).has_attention_norm);
+  EXPECT_FALSE(model.layer_shape(0).norms.has_attention_norm);
+  EXPECT_TRUE(model.layer_shape(1).norms.has_attention_norm);
   EXPECT_TRUE(model.has_exit_norm);
   EXPECT_THAT(
       Refusal(With(Tiny("modernbert"), "\"local_attention\": 6", "\"local_attention\": 1").config),
@@ -286,9 +287,9 @@ TEST(Families, ModernBertNamesTheKindsOfItsLayers) {
     return With(Tiny("modernbert"), "\"norm_eps\"", more + "\"norm_eps\"");
   };
   const ModelDescription model = Describe(with(kinds + thetas));
-  EXPECT_EQ(model.layer_shape(0).window, 3);
-  EXPECT_EQ(model.layer_shape(1).window, 0);
-  EXPECT_EQ(model.layer_shape(2).window, 3);
+  EXPECT_EQ(model.layer_shape(0).attention.window, 3);
+  EXPECT_EQ(model.layer_shape(1).attention.window, 0);
+  EXPECT_EQ(model.layer_shape(2).attention.window, 3);
   EXPECT_EQ(model.layer_shape(0).relative_positions.rotary_theta, 70.0f);
   EXPECT_EQ(model.layer_shape(1).relative_positions.rotary_theta, 500.0f);
 
@@ -306,11 +307,11 @@ TEST(Families, ModernBertNamesTheKindsOfItsLayers) {
 
 TEST(Families, JinaBertForCodeHasFurtherNorms) {
   const ModelDescription model = Describe(Tiny("jina_bert_code"));
-  EXPECT_TRUE(model.layer.has_query_key_norms);
-  EXPECT_TRUE(model.layer.has_second_attention_norm);
+  EXPECT_TRUE(model.layer.attention.has_query_key_norms);
+  EXPECT_TRUE(model.layer.extras.has_second_attention_norm);
   EXPECT_EQ(model.layer.relative_positions.kind, RelativePositions::kAlibi);
-  EXPECT_FALSE(Describe(Tiny("jina_bert")).layer.has_query_key_norms);
-  EXPECT_FALSE(Describe(Tiny("jina_bert")).layer.has_second_attention_norm);
+  EXPECT_FALSE(Describe(Tiny("jina_bert")).layer.attention.has_query_key_norms);
+  EXPECT_FALSE(Describe(Tiny("jina_bert")).layer.extras.has_second_attention_norm);
 }
 
 TEST(Families, NomicBertTurnsAFractionOfEachHead) {
@@ -320,9 +321,9 @@ TEST(Families, NomicBertTurnsAFractionOfEachHead) {
   EXPECT_EQ(relative.rotary_width, 2);
   EXPECT_EQ(relative.rotary_theta, 1000.0f);
   EXPECT_EQ(relative.rotary_pairs, RotaryPairs::kHalves);
-  EXPECT_EQ(model.layer.norm_placement, NormPlacement::kPost);
-  EXPECT_TRUE(model.layer.has_gate);
-  EXPECT_EQ(model.layer.activation, Activation::kSilu);
+  EXPECT_EQ(model.layer.norms.placement, NormPlacement::kPost);
+  EXPECT_TRUE(model.layer.feed_forward.has_gate);
+  EXPECT_EQ(model.layer.feed_forward.activation, Activation::kSilu);
   EXPECT_EQ(Describe(With(Tiny("nomic_bert"), "interleaved\": false", "interleaved\": true"))
                 .layer.relative_positions.rotary_pairs,
             RotaryPairs::kInterleaved);
@@ -349,12 +350,12 @@ TEST(Families, GteHasTheGateBehindTheOtherProduct) {
 TEST(Families, NomicBertOfTheLibraryHasOtherKeys) {
   const ModelDescription model = Describe(Tiny("nomic_bert_library"));
   EXPECT_EQ(model.layers, 2);
-  EXPECT_EQ(model.layer.feed_forward_width, 12);
-  EXPECT_EQ(model.layer.key_width, 6);
+  EXPECT_EQ(model.layer.feed_forward.width, 12);
+  EXPECT_EQ(model.layer.attention.key_width, 6);
   EXPECT_EQ(model.layer.context_width(), 12);
-  EXPECT_EQ(model.layer.norm_epsilon, 1e-6f);
-  EXPECT_EQ(model.layer.activation, Activation::kGelu);
-  EXPECT_TRUE(model.layer.has_gate);  // whatever the activation
+  EXPECT_EQ(model.layer.norms.epsilon, 1e-6f);
+  EXPECT_EQ(model.layer.feed_forward.activation, Activation::kGelu);
+  EXPECT_TRUE(model.layer.feed_forward.has_gate);  // whatever the activation
   EXPECT_EQ(model.layer.relative_positions.rotary_width, 6);
   EXPECT_EQ(model.layer.relative_positions.rotary_theta, 1000.0f);
   EXPECT_TRUE(model.pooling.has_value());
@@ -408,13 +409,14 @@ TEST(Families, JinaBertIsKnownByItsArchitecture) {
   EXPECT_EQ(model.family, "jina_bert");
   EXPECT_EQ(model.layer.relative_positions.kind, RelativePositions::kAlibi);
   EXPECT_EQ(model.embeddings->positions, 0);
-  EXPECT_TRUE(model.layer.has_gate);
+  EXPECT_TRUE(model.layer.feed_forward.has_gate);
   EXPECT_THAT(Refusal(With(Tiny("jina_bert"), "JinaBertForMaskedLM", "BertForMaskedLM").config),
               HasSubstr("position_embedding_type: expected 'absolute', found 'alibi'"));
   EXPECT_THAT(Refusal(With(Tiny("jina_bert"), "\"geglu\"", "\"original\"").config),
               HasSubstr("feed_forward_type: expected one of geglu, reglu, found 'original'"));
-  EXPECT_EQ(Describe(With(Tiny("jina_bert"), "\"geglu\"", "\"reglu\"")).layer.activation,
-            Activation::kRelu);
+  EXPECT_EQ(
+      Describe(With(Tiny("jina_bert"), "\"geglu\"", "\"reglu\"")).layer.feed_forward.activation,
+      Activation::kRelu);
 }
 
 TEST(Families, RelativeKeysAreRefusedInEveryFamily) {
@@ -440,7 +442,7 @@ TEST(Families, MpNetCountsPositionsFromTwoWhateverThePadding) {
     EXPECT_EQ(model.embeddings->token_types, 0);
     const RelativePositionShape expected = {RelativePositions::kBuckets, 32, 128};
     EXPECT_EQ(model.layer.relative_positions, expected);
-    EXPECT_FLOAT_EQ(model.layer.score_scale, 0.5f);
+    EXPECT_FLOAT_EQ(model.layer.attention.score_scale, 0.5f);
   }
   EXPECT_THAT(Refusal(With(Tiny("mpnet"), "num_buckets\": 32", "num_buckets\": 16").config),
               HasSubstr("relative_attention_num_buckets: expected 32, found 16"));
@@ -448,13 +450,13 @@ TEST(Families, MpNetCountsPositionsFromTwoWhateverThePadding) {
 
 TEST(Families, T5HasHeadsOfTheirOwnWidthAndScoresAsTheyAre) {
   const ModelDescription model = Describe(Tiny("t5"));
-  EXPECT_EQ(model.layer.key_width, 3);
+  EXPECT_EQ(model.layer.attention.key_width, 3);
   EXPECT_EQ(model.layer.context_width(), 6);
-  EXPECT_EQ(model.layer.score_scale, 1.0f);
-  EXPECT_EQ(model.layer.norm_kind, NormKind::kRms);
-  EXPECT_EQ(model.layer.norm_placement, NormPlacement::kPre);
-  EXPECT_EQ(model.layer.activation, Activation::kRelu);
-  EXPECT_FALSE(model.layer.has_gate);
+  EXPECT_EQ(model.layer.attention.score_scale, 1.0f);
+  EXPECT_EQ(model.layer.norms.kind, NormKind::kRms);
+  EXPECT_EQ(model.layer.norms.placement, NormPlacement::kPre);
+  EXPECT_EQ(model.layer.feed_forward.activation, Activation::kRelu);
+  EXPECT_FALSE(model.layer.feed_forward.has_gate);
   EXPECT_TRUE(model.has_exit_norm);
   EXPECT_EQ(model.embeddings->positions, 0);
   EXPECT_EQ(model.embeddings->longest_sequence(), 0);
@@ -464,10 +466,11 @@ TEST(Families, T5HasHeadsOfTheirOwnWidthAndScoresAsTheyAre) {
 }
 
 TEST(Families, T5GatesByTheNameOfItsActivation) {
-  EXPECT_TRUE(Describe(Tiny("t5_gated")).layer.has_gate);
-  EXPECT_EQ(Describe(Tiny("t5_gated")).layer.activation, Activation::kGeluTanh);
-  EXPECT_EQ(Describe(With(Tiny("t5_gated"), "gated-gelu", "gated-silu")).layer.activation,
-            Activation::kSilu);
+  EXPECT_TRUE(Describe(Tiny("t5_gated")).layer.feed_forward.has_gate);
+  EXPECT_EQ(Describe(Tiny("t5_gated")).layer.feed_forward.activation, Activation::kGeluTanh);
+  EXPECT_EQ(
+      Describe(With(Tiny("t5_gated"), "gated-gelu", "gated-silu")).layer.feed_forward.activation,
+      Activation::kSilu);
   EXPECT_THAT(Refusal(With(Tiny("t5_gated"), "gated-gelu", "gated-tanh").config),
               AllOf(HasSubstr("feed_forward_proj: expected one of relu"), HasSubstr("gated-tanh")));
   // The gate's name without the other product's is a file of another kind.
@@ -493,7 +496,7 @@ TEST(Families, T5EmbeddingsMayHaveTheEncodersName) {
 TEST(Families, VitHasNoEmbeddingsForIds) {
   const ModelDescription model = Describe(Tiny("vit"));
   EXPECT_FALSE(model.embeddings.has_value());
-  EXPECT_EQ(model.layer.norm_placement, NormPlacement::kPre);
+  EXPECT_EQ(model.layer.norms.placement, NormPlacement::kPre);
   EXPECT_TRUE(model.has_exit_norm);
   const PatchEmbeddingShape expected = {.has_class = true, .positions = 5, .needs_every = true};
   EXPECT_EQ(model.patch_embedding, expected);
@@ -518,27 +521,27 @@ TEST(Families, VitPoolsWithTheActivationOfItsConfig) {
 
 TEST(Families, Dinov2WidensByARatio) {
   const ModelDescription plain = Describe(Tiny("dinov2"));
-  EXPECT_EQ(plain.layer.feed_forward_width, 24);
-  EXPECT_TRUE(plain.layer.has_branch_scale);
-  EXPECT_FALSE(plain.layer.has_gate);
+  EXPECT_EQ(plain.layer.feed_forward.width, 24);
+  EXPECT_TRUE(plain.layer.extras.has_branch_scale);
+  EXPECT_FALSE(plain.layer.feed_forward.has_gate);
   const ModelDescription gated = Describe(Tiny("dinov2_swiglu"));
-  EXPECT_EQ(gated.layer.feed_forward_width, 16);  // two thirds, in eights
-  EXPECT_TRUE(gated.layer.has_gate);
-  EXPECT_EQ(gated.layer.activation, Activation::kSilu);
+  EXPECT_EQ(gated.layer.feed_forward.width, 16);  // two thirds, in eights
+  EXPECT_TRUE(gated.layer.feed_forward.has_gate);
+  EXPECT_EQ(gated.layer.feed_forward.activation, Activation::kSilu);
 }
 
 TEST(Families, WhisperHasAFixedEpsilonAndKeysWithoutBias) {
   const ModelDescription model = Describe(Tiny("whisper"));
-  EXPECT_EQ(model.layer.norm_epsilon, 1e-5f);
+  EXPECT_EQ(model.layer.norms.epsilon, 1e-5f);
   EXPECT_TRUE(model.has_exit_norm);
 }
 
 TEST(Families, Wav2Vec2HasEitherOrderOfNorms) {
-  EXPECT_EQ(Describe(Tiny("wav2vec2")).layer.norm_placement, NormPlacement::kPost);
+  EXPECT_EQ(Describe(Tiny("wav2vec2")).layer.norms.placement, NormPlacement::kPost);
   EXPECT_FALSE(Describe(Tiny("wav2vec2")).has_exit_norm);
   EXPECT_TRUE(Describe(Tiny("wav2vec2")).patch_embedding->has_norm);
   EXPECT_FALSE(Describe(Tiny("wav2vec2_norm_first")).patch_embedding.has_value());
-  EXPECT_EQ(Describe(Tiny("wav2vec2_norm_first")).layer.norm_placement, NormPlacement::kPre);
+  EXPECT_EQ(Describe(Tiny("wav2vec2_norm_first")).layer.norms.placement, NormPlacement::kPre);
   EXPECT_TRUE(Describe(Tiny("wav2vec2_norm_first")).has_exit_norm);
 }
 

@@ -64,7 +64,7 @@ TEST(ModelConfig, W13RefusesHeadsThatDoNotFit) {
               HasSubstr("expected heads of one width that make up the hidden size, found 3 heads "
                         "for 4"));
   EXPECT_THAT(Refusal(With("head_dim", "3")), HasSubstr("found 2 heads for 4 with head_dim 3"));
-  EXPECT_EQ(Read(With("head_dim", "2")).layer.key_width, 2);
+  EXPECT_EQ(Read(With("head_dim", "2")).layer.attention.key_width, 2);
 }
 
 // They would load as plain BERT, and answer something else than their papers.
@@ -138,8 +138,8 @@ TEST(ModelConfig, FillsInWhatTheFamilyFixes) {
   Json config = Json::parse(TinyBertConfig());
   for (const char* key : {"hidden_act", "layer_norm_eps", "type_vocab_size"}) config.erase(key);
   const ModelDescription description = Read(config.dump());
-  EXPECT_EQ(description.layer.activation, Activation::kGelu);
-  EXPECT_EQ(description.layer.norm_epsilon, 1e-12f);
+  EXPECT_EQ(description.layer.feed_forward.activation, Activation::kGelu);
+  EXPECT_EQ(description.layer.norms.epsilon, 1e-12f);
   EXPECT_EQ(description.embeddings->token_types, 2);
 }
 
@@ -153,7 +153,9 @@ TEST(ModelConfig, KnowsEveryActivation) {
       {"linear", Activation::kIdentity},
   };
   for (const auto& [name, activation] : activations) {
-    EXPECT_EQ(Read(With("hidden_act", "\"" + name + "\"")).layer.activation, activation) << name;
+    EXPECT_EQ(Read(With("hidden_act", "\"" + name + "\"")).layer.feed_forward.activation,
+              activation)
+        << name;
   }
 }
 

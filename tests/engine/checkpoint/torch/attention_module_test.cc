@@ -44,12 +44,12 @@ TEST_F(AttentionModuleTest, ReadsMatricesByTheirNames) {
   const LayerShape& layer = checkpoint_.description.layer;
   EXPECT_EQ(checkpoint_.description.family, "attention");
   EXPECT_EQ(layer.hidden_size, 3);
-  EXPECT_EQ(layer.heads, 2);
-  EXPECT_EQ(layer.key_width, 2);
-  EXPECT_EQ(layer.value_width, 3);
-  EXPECT_FLOAT_EQ(layer.score_scale, 0.70710678f);
-  EXPECT_FALSE(layer.has_output_projection);
-  EXPECT_EQ(layer.norm_placement, NormPlacement::kNone);
+  EXPECT_EQ(layer.attention.heads, 2);
+  EXPECT_EQ(layer.attention.key_width, 2);
+  EXPECT_EQ(layer.attention.value_width, 3);
+  EXPECT_FLOAT_EQ(layer.attention.score_scale, 0.70710678f);
+  EXPECT_FALSE(layer.attention.has_output_projection);
+  EXPECT_EQ(layer.norms.placement, NormPlacement::kNone);
   EXPECT_EQ(Weight("query.weight"), TestValues("q", 12));
   EXPECT_EQ(Weight("value.weight"), TestValues("v", 18));
   EXPECT_FALSE(checkpoint_.weights->Has("layer.0.query.bias"));
@@ -65,8 +65,8 @@ TEST_F(AttentionModuleTest, ReadsLinearLayersWithBias) {
   description["output"] = "a.o";
   description["score_scale"] = 2;
   Load(description, tensors);
-  EXPECT_TRUE(checkpoint_.description.layer.has_output_projection);
-  EXPECT_EQ(checkpoint_.description.layer.score_scale, 2);
+  EXPECT_TRUE(checkpoint_.description.layer.attention.has_output_projection);
+  EXPECT_EQ(checkpoint_.description.layer.attention.score_scale, 2);
   EXPECT_EQ(Weight("key.weight"), TestValues("a.k.weight", 16));
   EXPECT_EQ(Weight("key.bias"), TestValues("a.k.bias", 4));
   EXPECT_EQ(Weight("output.bias"), TestValues("a.o.bias", 4));
@@ -119,13 +119,13 @@ TEST_F(AttentionModuleTest, SharesAProjectionNamedTwice) {
   Json description = Description();
   description["key"] = "q";
   Load(description, {MakeTensor("q", {4, 3}), MakeTensor("v", {6, 3})});
-  EXPECT_TRUE(checkpoint_.description.layer.keys_are_queries);
+  EXPECT_TRUE(checkpoint_.description.layer.attention.keys_are_queries);
   EXPECT_FALSE(checkpoint_.weights->Has("layer.0.key.weight"));
 
   description = Description();
   description["value"] = "k";
   Load(description, {MakeTensor("q", {4, 3}), MakeTensor("k", {4, 3})});
-  EXPECT_TRUE(checkpoint_.description.layer.values_are_keys);
+  EXPECT_TRUE(checkpoint_.description.layer.attention.values_are_keys);
   EXPECT_FALSE(checkpoint_.weights->Has("layer.0.value.weight"));
 }
 
@@ -134,8 +134,8 @@ TEST_F(AttentionModuleTest, NeedsNoFileWithoutProjections) {
   folder_.Write("attendant.json", description.dump());
   absl::StatusOr<Checkpoint> opened = OpenCheckpoint(folder_.path(), {});
   ASSERT_TRUE(opened.ok()) << opened.status();
-  EXPECT_FALSE(opened->description.layer.has_input_projection);
-  EXPECT_EQ(opened->description.layer.key_width, 3);
+  EXPECT_FALSE(opened->description.layer.attention.has_input_projection);
+  EXPECT_EQ(opened->description.layer.attention.key_width, 3);
 
   CheckpointOptions options;
   options.weights_sha256 = std::string(64, '0');
@@ -209,14 +209,14 @@ TEST_F(AttentionModuleTest, ReadsOtherKindsOfAttention) {
   Tensors tensors = ThreeMatrices();
   tensors.push_back(MakeTensor("w", {4}));
   Load(description, tensors);
-  EXPECT_EQ(checkpoint_.description.layer.attention, AttentionKind::kAdditive);
-  EXPECT_EQ(checkpoint_.description.layer.score_scale, 1);
+  EXPECT_EQ(checkpoint_.description.layer.attention.kind, AttentionKind::kAdditive);
+  EXPECT_EQ(checkpoint_.description.layer.attention.score_scale, 1);
   EXPECT_EQ(Weight("score"), TestValues("w", 4));
 
   description = Description();
   description["attention"] = "causal_linear";
   Load(description, ThreeMatrices());
-  EXPECT_EQ(checkpoint_.description.layer.attention, AttentionKind::kCausalLinear);
+  EXPECT_EQ(checkpoint_.description.layer.attention.kind, AttentionKind::kCausalLinear);
 }
 
 TEST_F(AttentionModuleTest, ReadsWindowsAndGlobalBlocks) {
@@ -228,8 +228,9 @@ TEST_F(AttentionModuleTest, ReadsWindowsAndGlobalBlocks) {
   description["last_global"] = 3;
   Load(description, ThreeMatrices());
   const LayerShape& layer = checkpoint_.description.layer;
-  EXPECT_EQ(layer.window, 2);
-  EXPECT_EQ(layer.pattern, (AttentionPattern{.block = 16, .first_global = 1, .last_global = 3}));
+  EXPECT_EQ(layer.attention.window, 2);
+  EXPECT_EQ(layer.attention.pattern,
+            (AttentionPattern{.block = 16, .first_global = 1, .last_global = 3}));
   description["window"] = 0;
   EXPECT_THAT(Refusal(description, ThreeMatrices()), HasSubstr("window: expected an integer from"));
 }
@@ -242,7 +243,7 @@ TEST_F(AttentionModuleTest, ReadsListsOfBlocks) {
   description["window_block"] = 64;
   description["global_blocks"] = {9, 4};
   Load(description, ThreeMatrices());
-  const AttentionPattern& pattern = checkpoint_.description.layer.pattern;
+  const AttentionPattern& pattern = checkpoint_.description.layer.attention.pattern;
   EXPECT_EQ(pattern, (AttentionPattern{.block = 64,
                                        .listed = BlockLists({{2, 5}, {2, 7}, {3, 0}}, {4, 9})}));
   EXPECT_NE(pattern, (AttentionPattern{.block = 64, .listed = BlockLists({{2, 5}, {2, 7}})}));
@@ -287,9 +288,9 @@ TEST_F(AttentionModuleTest, ReadsAMixingOfKeysAndValues) {
   tensors.push_back(MakeTensor("E", {5, 7}));
   Load(description, tensors);
   const LayerShape& layer = checkpoint_.description.layer;
-  EXPECT_EQ(layer.mixed_keys, 5);
-  EXPECT_EQ(layer.mixed_positions, 7);
-  EXPECT_FLOAT_EQ(layer.score_scale, 0.70710678f);
+  EXPECT_EQ(layer.attention.linformer.keys, 5);
+  EXPECT_EQ(layer.attention.linformer.positions, 7);
+  EXPECT_FLOAT_EQ(layer.attention.score_scale, 0.70710678f);
   EXPECT_EQ(Weight("key_mixing"), TestValues("E", 35));
   EXPECT_EQ(Weight("value_mixing"), TestValues("E", 35));
 }
@@ -303,8 +304,9 @@ TEST_F(AttentionModuleTest, SplitsCollaborativeHeads) {
   tensors.push_back(MakeTensor("c", {2, 3}));
   Load(description, tensors);
   const LayerShape& layer = checkpoint_.description.layer;
-  EXPECT_EQ(layer.key_width, 5);  // the shared columns, and one for the content bias
-  EXPECT_FLOAT_EQ(layer.score_scale, 1 / std::sqrt(2.0f));  // of the shared columns over the heads
+  EXPECT_EQ(layer.attention.key_width, 5);  // the shared columns, and one for the content bias
+  EXPECT_FLOAT_EQ(layer.attention.score_scale,
+                  1 / std::sqrt(2.0f));  // of the shared columns over the heads
   const std::vector<float> queries = Weight("query.weight"), keys = Weight("key.weight");
   const std::vector<float> q = TestValues("q", 12), k = TestValues("k", 12), m = TestValues("m", 8),
                            c = TestValues("c", 6);

@@ -67,10 +67,10 @@ TEST_F(TorchKinds, ScoresOfALayerHaveATensorOfTheLayer) {
   description["score"] = "layers.{layer}.self_attn.score";
   Load(description, And(TwoLayers(), {MakeTensor("layers.0.self_attn.score", {4}),
                                       MakeTensor("layers.1.self_attn.score", {4})}));
-  EXPECT_EQ(layer().attention, AttentionKind::kAdditive);
-  EXPECT_EQ(layer().score_scale, 1);
-  EXPECT_EQ(layer().norm_placement, NormPlacement::kPost);
-  EXPECT_EQ(layer().feed_forward_width, 8);
+  EXPECT_EQ(layer().attention.kind, AttentionKind::kAdditive);
+  EXPECT_EQ(layer().attention.score_scale, 1);
+  EXPECT_EQ(layer().norms.placement, NormPlacement::kPost);
+  EXPECT_EQ(layer().feed_forward.width, 8);
   EXPECT_EQ(Weight("layer.0.score"), TestValues("layers.0.self_attn.score", 4));
   EXPECT_EQ(Weight("layer.1.score"), TestValues("layers.1.self_attn.score", 4));
 }
@@ -82,9 +82,9 @@ TEST_F(TorchKinds, ATensorWithoutLayerInItsNameIsShared) {
   description["value_mixing"] = "F";
   Load(description, And(TwoLayers(), {MakeTensor("layers.0.E", {3, 5}),
                                       MakeTensor("layers.1.E", {3, 5}), MakeTensor("F", {3, 5})}));
-  EXPECT_EQ(layer().mixed_keys, 3);
-  EXPECT_EQ(layer().mixed_positions, 5);
-  EXPECT_FLOAT_EQ(layer().score_scale, 0.70710678f);
+  EXPECT_EQ(layer().attention.linformer.keys, 3);
+  EXPECT_EQ(layer().attention.linformer.positions, 5);
+  EXPECT_FLOAT_EQ(layer().attention.score_scale, 0.70710678f);
   EXPECT_EQ(Weight("layer.1.key_mixing"), TestValues("layers.1.E", 15));
   EXPECT_EQ(Weight("layer.0.value_mixing"), TestValues("F", 15));
   EXPECT_EQ(Weight("layer.1.value_mixing"), TestValues("F", 15));
@@ -97,8 +97,8 @@ TEST_F(TorchKinds, FastWeightsAndScalesNeedNoTensor) {
   Tensors tensors;
   AddLayer("", 12, tensors);
   Load(description, tensors);
-  EXPECT_EQ(layer().attention, AttentionKind::kCausalLinear);
-  EXPECT_EQ(layer().score_scale, 0.5f);
+  EXPECT_EQ(layer().attention.kind, AttentionKind::kCausalLinear);
+  EXPECT_EQ(layer().attention.score_scale, 0.5f);
   EXPECT_EQ(checkpoint_.description.layers, 1);
 }
 
@@ -110,8 +110,8 @@ TEST_F(TorchKinds, WindowsAreOfAllLayers) {
   description["last_global"] = 3;
   description["block_pairs"] = {{5, 9}};
   Load(description, TwoLayers());
-  EXPECT_EQ(checkpoint_.description.layer_at(1).window, 2);
-  EXPECT_EQ(layer().pattern,
+  EXPECT_EQ(checkpoint_.description.layer_at(1).attention.window, 2);
+  EXPECT_EQ(layer().attention.pattern,
             (AttentionPattern{
                 .block = 16, .first_global = 1, .last_global = 3, .listed = BlockLists({{5, 9}})}));
 }
@@ -127,9 +127,9 @@ TEST_F(TorchKinds, CollaborativeHeadsShareRowsOfTheInputProjection) {
     tensors.push_back(MakeTensor(absl::StrCat(prefix, "content"), {2, 4}));
   }
   Load(description, tensors);
-  EXPECT_EQ(layer().key_width, 4);
-  EXPECT_EQ(layer().value_width, 2);
-  EXPECT_FLOAT_EQ(layer().score_scale, std::sqrt(2.0f / 3));
+  EXPECT_EQ(layer().attention.key_width, 4);
+  EXPECT_EQ(layer().attention.value_width, 2);
+  EXPECT_FLOAT_EQ(layer().attention.score_scale, std::sqrt(2.0f / 3));
   const std::vector<float> inputs = TestValues("layers.1.self_attn.in_proj_weight", 40);
   const std::vector<float> biases = TestValues("layers.1.self_attn.in_proj_bias", 10);
   const std::vector<float> mixing = TestValues("layers.1.self_attn.mixing", 6);

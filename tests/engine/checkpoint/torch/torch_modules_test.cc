@@ -98,12 +98,12 @@ TEST_F(TorchModules, ReadsMultiheadAttention) {
   EXPECT_EQ(description.family, "nn.MultiheadAttention");
   EXPECT_EQ(description.layers, 1);
   EXPECT_EQ(description.layer.hidden_size, 4);
-  EXPECT_EQ(description.layer.heads, 2);
-  EXPECT_EQ(description.layer.key_width, 2);
-  EXPECT_FLOAT_EQ(description.layer.score_scale, 0.70710678f);
-  EXPECT_EQ(description.layer.norm_placement, NormPlacement::kNone);
-  EXPECT_EQ(description.layer.feed_forward_width, 0);
-  EXPECT_TRUE(description.layer.has_output_projection);
+  EXPECT_EQ(description.layer.attention.heads, 2);
+  EXPECT_EQ(description.layer.attention.key_width, 2);
+  EXPECT_FLOAT_EQ(description.layer.attention.score_scale, 0.70710678f);
+  EXPECT_EQ(description.layer.norms.placement, NormPlacement::kNone);
+  EXPECT_EQ(description.layer.feed_forward.width, 0);
+  EXPECT_TRUE(description.layer.attention.has_output_projection);
   EXPECT_FALSE(description.embeddings.has_value());
   EXPECT_EQ(Weight("layer.0.query.weight"), Third("in_proj_weight", 48, 0));
   EXPECT_EQ(Weight("layer.0.key.weight"), Third("in_proj_weight", 48, 1));
@@ -144,10 +144,10 @@ TEST_F(TorchModules, ReadsAttentionWithItsOwnWidths) {
 TEST_F(TorchModules, ReadsAnEncoderLayer) {
   Load(Description("nn.TransformerEncoderLayer"), LayerTensors(""));
   const LayerShape& layer = checkpoint_.description.layer;
-  EXPECT_EQ(layer.norm_placement, NormPlacement::kPre);
-  EXPECT_EQ(layer.activation, Activation::kRelu);
-  EXPECT_EQ(layer.norm_epsilon, 1e-5f);
-  EXPECT_EQ(layer.feed_forward_width, 8);
+  EXPECT_EQ(layer.norms.placement, NormPlacement::kPre);
+  EXPECT_EQ(layer.feed_forward.activation, Activation::kRelu);
+  EXPECT_EQ(layer.norms.epsilon, 1e-5f);
+  EXPECT_EQ(layer.feed_forward.width, 8);
   EXPECT_FALSE(checkpoint_.description.has_exit_norm);
   ExpectLayer(0, "");
 }
@@ -160,8 +160,8 @@ TEST_F(TorchModules, ReadsAnEncoderWithItsNorm) {
   description["activation"] = "gelu";
   Load(description, tensors);
   EXPECT_EQ(checkpoint_.description.layers, 2);
-  EXPECT_EQ(checkpoint_.description.layer.norm_placement, NormPlacement::kPost);
-  EXPECT_EQ(checkpoint_.description.layer.activation, Activation::kGelu);
+  EXPECT_EQ(checkpoint_.description.layer.norms.placement, NormPlacement::kPost);
+  EXPECT_EQ(checkpoint_.description.layer.feed_forward.activation, Activation::kGelu);
   EXPECT_FALSE(checkpoint_.description.has_exit_norm);
   ExpectLayer(0, "layers.0.");
   ExpectLayer(1, "layers.1.");

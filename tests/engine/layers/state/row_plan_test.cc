@@ -153,10 +153,10 @@ TEST(ChooseRowPlanTest, OneThreadHasNothingToChoose) {
 
 TEST(ChooseRowPlanTest, LayersThatNeedCrossKvAreNotTimed) {
   ModelDescription model = SmallModel(1, 3, 16);
-  model.layer.norm_placement = NormPlacement::kNone;
-  model.layer.feed_forward_width = 0;
-  model.layer.key_input_width = 20;
-  model.layer.value_input_width = 24;
+  model.layer.norms.placement = NormPlacement::kNone;
+  model.layer.feed_forward.width = 0;
+  model.layer.attention.key_input_width = 20;
+  model.layer.attention.value_input_width = 24;
   ASSERT_TRUE(model.layer.needs_cross_kv());
   EncoderRun run(SomeEncoder(model), 600, 2);
   StepClock clock;
@@ -166,14 +166,14 @@ TEST(ChooseRowPlanTest, LayersThatNeedCrossKvAreNotTimed) {
 // By this clock both ways take the same time.
 TEST(ChooseRowPlanTest, TimesLayersOfAnyModel) {
   std::vector<ModelDescription> models = {SmallModel(2, 3, 16), SmallModel(1, 3, 16)};
-  models.back().layer.attention = AttentionKind::kLinformer;
-  models.back().layer.mixed_keys = 20;
-  models.back().layer.mixed_positions = 30;
+  models.back().layer.attention.kind = AttentionKind::kLinformer;
+  models.back().layer.attention.linformer.keys = 20;
+  models.back().layer.attention.linformer.positions = 30;
   models.push_back(SmallModel(1, 3, 16));
-  models.back().layer.norm_placement = NormPlacement::kNone;
-  models.back().layer.feed_forward_width = 0;
+  models.back().layer.norms.placement = NormPlacement::kNone;
+  models.back().layer.feed_forward.width = 0;
   models.push_back(SmallModel(2, 3, 16));
-  models.back().layer.convolution = {.taps = 3, .groups = 2};
+  models.back().layer.extras.convolution = {.taps = 3, .groups = 2};
   for (const ModelDescription& model : models) {
     EncoderRun run(SomeEncoder(model), 600, 2);
     StepClock clock;
