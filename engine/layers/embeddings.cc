@@ -106,7 +106,7 @@ void Embeddings::TakeWords(const TokenIds& ids, MatrixView<float> words,
   const int64_t width = shape_.width;
   const auto are_neighbours = [&](int64_t r) {  // tokens r and r + 1
     return r >= 0 && r + 1 < words.rows &&
-           (ids.places.empty() || ids.places[r] + 1 == ids.places[r + 1]);
+           (ids.ordinals.empty() || ids.ordinals[r] + 1 == ids.ordinals[r + 1]);
   };
   ForRows(team, words.rows, [&](int64_t r) {
     float* to = words.row(r);
@@ -127,8 +127,6 @@ void Embeddings::TakeWords(const TokenIds& ids, MatrixView<float> words,
 void Embeddings::ReserveScratch(RunState& run) const {
   if (projection_) run.gemm.Reserve(*projection_, PaddedRows(run.max_tokens));
 }
-
-absl::Status Embeddings::ReplaceNorms(WeightLoader& loader) { return loader.ReplaceNorm(norm_); }
 
 int64_t Embeddings::bytes() const {
   return word_.bytes() + position_.bytes() + token_type_.bytes() + (norm_ ? norm_->bytes() : 0) +

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/matrix_view.h"
@@ -27,8 +28,10 @@ class Embeddings {
   // them: one row of `target` [ids, E] for each id.
   void Embed(const TokenIds& ids, MatrixView<float> target, RunState& run) const;
 
-  // Replaces the norms that the loader's source has; see WeightLoader::ReplaceNorm.
-  absl::Status ReplaceNorms(WeightLoader& loader);
+  // Calls `visit` for each norm, which it may change.
+  void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
+    if (norm_) visit(*norm_);
+  }
 
   void ReserveScratch(RunState& run) const;
   int64_t bytes() const;

@@ -9,10 +9,9 @@
 #include "engine/kernels/attention/relative_scores.h"
 #include "engine/kernels/gemm/compute_support.h"
 #include "engine/layers/encoder_impl.h"
-#include "engine/layers/position_projections.h"
+#include "engine/layers/extras/position_projections.h"
 #include "engine/model/check_description.h"
 #include "engine/model/load_plan.h"
-#include "engine/model/pruned_heads.h"
 
 namespace attendant {
 namespace {
@@ -86,21 +85,6 @@ int64_t BytesToRead(const ModelDescription& model, const WeightSource& source) {
   return elements * static_cast<int64_t>(sizeof(float));
 }
 
-// An overlay must have the heads of its base, or the base must have all of its heads.
-absl::Status CheckOverlay(const ModelDescription& base, const ModelDescription& overlay) {
-  if (overlay == base) return absl::OkStatus();
-  if (absl::Status status = CheckDescription(overlay); !status.ok()) return status;
-  if (HasPrunedHeads(base)) {
-    return absl::InvalidArgumentError(
-        "overlay: expected a base with all of its heads to leave some out, got one that has been "
-        "pruned");
-  }
-  if (WithAllHeads(overlay) == WithAllHeads(base)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      "overlay: expected the description of its base, perhaps without some heads, got another "
-      "model's");
-}
-
 }  // namespace
 
 absl::StatusOr<int64_t> Encoder::PredictLoadBytes(const ModelDescription& description,
@@ -128,36 +112,6 @@ absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::Load(
   return std::shared_ptr<const Encoder>(new Encoder(std::move(impl)));
 }
 
-absl::StatusOr<int64_t> Encoder::PredictOverlayBytes(const ModelDescription& description,
-                                                     const ComputeMode& mode) {
-  absl::Status status = CheckDescription(description);
-  if (status.ok()) status = CheckComputeMode(mode);
-  if (!status.ok()) return status;
-  return PrunedAttentionBytes(description, mode).value();
-}
-
-absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::LoadOverlay(const Encoder& base,
-                                                                    WeightSource& norms) {
-  return LoadOverlay(base, base.description(), norms);
-}
-
-absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::LoadOverlay(
-    const Encoder& base, const ModelDescription& description, WeightSource& weights) {
-  if (absl::Status status = CheckOverlay(base.description(), description); !status.ok()) {
-    return status;
-  }
-  auto impl = std::make_unique<Impl>(base.impl());
-  const auto no_progress = [](int64_t, int64_t) {};
-  WeightLoader loader(weights, BytesToRead(description, weights), no_progress, base.mode());
-  const absl::StatusOr<int64_t> attention_bytes = impl->ReplaceAttention(description, loader);
-  if (!attention_bytes.ok()) return attention_bytes.status();
-  const int64_t read = loader.bytes_read();
-  if (absl::Status status = impl->ReplaceNorms(loader); !status.ok()) return status;
-  impl->own_bytes = *attention_bytes + loader.bytes_read() - read;
-  AddProductPlans(loader.product_plans(), impl->product_plans);
-  return std::shared_ptr<const Encoder>(new Encoder(std::move(impl)));
-}
-
 Encoder::Encoder(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 Encoder::~Encoder() = default;
 
@@ -182,41 +136,6 @@ void Encoder::Impl::FillDistances(RunState& run) const {
   const int64_t heads = description.layer.attention.heads;
   FillBucketBias({relative_positions.data(), shape.buckets, heads, heads}, shape.max_distance,
                  run.distance_table());
-}
-
-absl::StatusOr<int64_t> Encoder::Impl::ReplaceAttention(const ModelDescription& pruned,
-                                                        WeightLoader& loader) {
-  int64_t bytes = 0;
-  for (int64_t i = 0; i < pruned.weight_sets(); ++i) {
-    const LayerShape shape = pruned.layer_shape(i);
-    if (shape == description.layer_shape(i)) continue;
-    const absl::Status status =
-        layers[i].ReplaceAttention(absl::StrCat("layer.", i, "."), shape, loader);
-    if (!status.ok()) return status;
-    bytes += layers[i].attention_bytes();
-  }
-  description = pruned;
-  return bytes;
-}
-
-absl::Status Encoder::Impl::ReplaceNorms(WeightLoader& loader) {
-  absl::Status status;
-  if (loader.Has("relative_positions_norm.weight") || loader.Has("relative_positions_norm.bias")) {
-    return absl::InvalidArgumentError(
-        "relative_positions_norm: expected none over a loaded model, whose projections of "
-        "distances "
-        "it would change");
-  }
-  const auto replace = [&](auto& part) {
-    if (status.ok()) status = part.ReplaceNorms(loader);
-  };
-  if (embeddings) replace(*embeddings);
-  if (patch_embedding) replace(*patch_embedding);
-  for (EncoderLayer& layer : layers) replace(layer);
-  for (PoolingDense& dense : pooling_layers) replace(dense);
-  for (PoolingDense& dense : classifier_layers) replace(dense);
-  if (status.ok()) status = loader.ReplaceNorm(exit_norm);
-  return status;
 }
 
 int64_t Encoder::Impl::bytes() const {

@@ -35,7 +35,7 @@ struct TokenIds {
   // Only for models whose embeddings look at neighbours: numbers of the tokens, such that a token
   // and the next one are neighbours if the next one has the next number. Empty: each token is a
   // neighbour of the next, in one sequence.
-  absl::Span<const int64_t> places = {};
+  absl::Span<const int64_t> ordinals = {};
 };
 
 class EncoderRun;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/layers/embeddings.h"
 #include "engine/layers/encoder.h"
@@ -23,11 +24,8 @@ class Encoder::Impl {
   void ReserveScratch(RunState& run) const;
   // Computes what the model's relative positions add to the scores.
   void FillDistances(RunState& run) const;
-  // Replaces the attention of the layers that differ in `pruned`, which is the description with
-  // fewer heads and becomes the description. Returns the number of bytes read.
-  absl::StatusOr<int64_t> ReplaceAttention(const ModelDescription& pruned, WeightLoader& loader);
-  // Replaces the norms that the loader's source has. Everything else stays, and stays shared.
-  absl::Status ReplaceNorms(WeightLoader& loader);
+  // Calls `visit` for each norm, which it may change. Everything else stays, and stays shared.
+  void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit);
   int64_t bytes() const;
 
   ModelDescription description;

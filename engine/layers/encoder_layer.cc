@@ -3,38 +3,10 @@
 #include <utility>
 
 #include "engine/kernels/norm/norm.h"
+#include "engine/layers/extras/bottleneck.h"
+#include "engine/layers/extras/token_convolution.h"
 
 namespace attendant {
-
-absl::StatusOr<EncoderLayer::NormedLinear> EncoderLayer::NormedLinear::Load(const std::string& name,
-                                                                            int64_t out, int64_t in,
-                                                                            const LayerShape& shape,
-                                                                            WeightLoader& loader) {
-  absl::StatusOr<PackedLinear> linear = loader.ReadLinear(name, out, in);
-  if (!linear.ok()) return linear.status();
-  absl::StatusOr<NormParameters> norm =
-      loader.ReadNorm(name + "_norm", out, shape.norms.kind, shape.norms.epsilon);
-  if (!norm.ok()) return norm.status();
-  return NormedLinear{*std::move(linear), *std::move(norm)};
-}
-
-absl::StatusOr<std::optional<EncoderLayer::Bottleneck>> EncoderLayer::LoadBottleneck(
-    const std::string& prefix, const LayerShape& shape, WeightLoader& loader) {
-  if (shape.extras.bottleneck.width == 0) return std::optional<Bottleneck>();
-  const auto load = [&](const char* name) {
-    return NormedLinear::Load(prefix + name, shape.extras.bottleneck.width, shape.hidden_size,
-                              shape, loader);
-  };
-  absl::StatusOr<NormedLinear> in = load("bottleneck_in");
-  if (!in.ok()) return in.status();
-  Bottleneck bottleneck = {.in = *std::move(in)};
-  if (shape.extras.bottleneck.values_from_outside) {
-    absl::StatusOr<NormedLinear> attention = load("bottleneck_attention");
-    if (!attention.ok()) return attention.status();
-    bottleneck.attention = *std::move(attention);
-  }
-  return std::optional<Bottleneck>(std::move(bottleneck));
-}
 
 absl::Status EncoderLayer::LoadAttentionNorms(const std::string& prefix, const LayerShape& shape,
                                               WeightLoader& loader) {
@@ -72,8 +44,12 @@ absl::Status EncoderLayer::LoadFeedForwards(const std::string& prefix, const Lay
 absl::StatusOr<EncoderLayer> EncoderLayer::Load(const std::string& prefix, const LayerShape& shape,
                                                 WeightLoader& loader,
                                                 const AlignedBuffer<float>& distances) {
-  absl::StatusOr<std::optional<Bottleneck>> bottleneck = LoadBottleneck(prefix, shape, loader);
-  if (!bottleneck.ok()) return bottleneck.status();
+  std::optional<Bottleneck> bottleneck;
+  if (shape.extras.bottleneck.width > 0) {
+    absl::StatusOr<Bottleneck> read = Bottleneck::Load(prefix, shape, loader);
+    if (!read.ok()) return read.status();
+    bottleneck = *std::move(read);
+  }
   absl::StatusOr<MultiHeadAttention> attention =
       MultiHeadAttention::Load(prefix, shape, loader, distances);
   if (!attention.ok()) return attention.status();
@@ -82,86 +58,63 @@ absl::StatusOr<EncoderLayer> EncoderLayer::Load(const std::string& prefix, const
   absl::Status status = layer.LoadAttentionNorms(prefix, shape, loader);
   if (status.ok()) status = layer.LoadFeedForwards(prefix, shape, loader);
   if (!status.ok()) return status;
-  if (shape.extras.convolution.taps > 0) {
+  if (bottleneck) {
+    if (status = bottleneck->LoadOut(prefix, shape, loader); !status.ok()) return status;
+    layer.extra_ = std::make_shared<const Bottleneck>(*std::move(bottleneck));
+  } else if (shape.extras.convolution.taps > 0) {
     absl::StatusOr<TokenConvolution> convolution = TokenConvolution::Load(prefix, shape, loader);
     if (!convolution.ok()) return convolution.status();
-    layer.convolution_ = *std::move(convolution);
+    layer.extra_ = std::make_shared<const TokenConvolution>(*std::move(convolution));
   }
-  layer.bottleneck_ = *std::move(bottleneck);
-  if (!layer.bottleneck_) return layer;
-  absl::StatusOr<NormedLinear> out = NormedLinear::Load(
-      prefix + "bottleneck_out", shape.hidden_size, shape.extras.bottleneck.width, shape, loader);
-  if (!out.ok()) return out.status();
-  layer.bottleneck_->out = *std::move(out);
   return layer;
-}
-
-MatrixView<float> EncoderLayer::NormedLinear::Apply(MatrixView<const float> x,
-                                                    MatrixView<float> target, RunState& run) const {
-  const MatrixView<float> y = run.Padded(target);
-  run.Apply(linear, x, y);
-  LayerNorm(run.team, run.Kept(y), norm.view(), run.Kept(y));
-  return y;
-}
-
-MatrixView<float> EncoderLayer::Convolve(LayerPart part, MatrixView<float> x, RunState& run) const {
-  if (!convolution_ || part != LayerPart::kWhole) return {};
-  return convolution_->Forward(x, run);
 }
 
 const PackedLinear* EncoderLayer::entry() const {
   const bool norms_first = placement_ == NormPlacement::kPre && attention_norm_;
-  return norms_first || bottleneck_ || convolution_ ? nullptr : attention_.entry();
+  return norms_first || extra_ ? nullptr : attention_.entry();
 }
 
 const PackedLinear* EncoderLayer::ReaderAt(size_t block, const PackedLinear* next) const {
   if (block < feed_forwards_.size()) return feed_forwards_[block].block.entry();
-  if (convolution_) return nullptr;
-  return bottleneck_ ? &bottleneck_->out->linear : next;
+  return extra_ ? extra_->exit() : next;
+}
+
+BlockRows EncoderLayer::Enter(LayerPart part, const PreparedRows& x, RunState& run) const {
+  return extra_ ? extra_->Enter(x.rows, part == LayerPart::kWhole, run) : BlockRows{x, x.rows};
 }
 
 PreparedRows EncoderLayer::Forward(LayerPart part, const PreparedRows& x, const PackedLinear* next,
                                    RunState& run) const {
-  const MatrixView<float> convolved = Convolve(part, x.rows, run);
-  const MatrixView<float> context = Context(x, run);
+  const auto [entry, residual] = Enter(part, x, run);
+  const MatrixView<float> context = Context(entry, x.rows, run);
   if (part == LayerPart::kContext) return context;
-  return FromContext(part, {x.rows, ResidualOf(x.rows, run), context, convolved}, next, run);
+  return FromContext(part, {x.rows, residual, context}, next, run);
 }
 
-PreparedRows EncoderLayer::FromContext(LayerPart part, const Entered& entered,
+PreparedRows EncoderLayer::FromContext(LayerPart part, const Attended& attended,
                                        const PackedLinear* next, RunState& run) const {
-  const MatrixView<float> branch = attention_.Project(entered.context, run);
+  const MatrixView<float> branch = attention_.Project(attended.context, run);
   if (part == LayerPart::kProjected) return branch;
-  const bool is_whole = part == LayerPart::kWhole;
-  const PackedLinear* const reader = is_whole ? ReaderAt(0, next) : nullptr;
-  const PreparedRows residual = JoinAttention(entered.residual, branch, reader, run);
-  return is_whole ? Finish(entered, residual, next, run) : residual;
-}
-
-PreparedRows EncoderLayer::Finish(const Entered& entered, PreparedRows residual,
-                                  const PackedLinear* next, RunState& run) const {
+  if (part == LayerPart::kAttentionBlock) {
+    return JoinAttention(attended.residual, branch, nullptr, run);
+  }
+  PreparedRows residual = JoinAttention(attended.residual, branch, ReaderAt(0, next), run);
   for (size_t i = 0; i < feed_forwards_.size(); ++i) {
     residual = FeedForwardBlock(feed_forwards_[i], residual, ReaderAt(i + 1, next), run);
   }
-  if (convolution_) convolution_->AddTo(residual.rows, entered.convolved, run);
-  if (!bottleneck_) return residual;
-  const MatrixView<float> x = entered.x, out = run.Padded(run.activations.outer());
-  run.Apply(bottleneck_->out->linear, residual, out);
-  AddLayerNorm(run.team, run.Kept(x), run.Kept(out), bottleneck_->out->norm.view(), run.Kept(x));
-  return x;
+  return extra_ ? extra_->Leave(attended.x, residual, run) : residual;
 }
 
 MatrixView<float> EncoderLayer::ForwardWanted(LayerPart part, const PreparedRows& x,
                                               const PackedBatch& batch, RunState& run) const {
   const absl::Span<const int32_t> rows = batch.wanted_rows;
-  MatrixView<float> convolved = Convolve(part, x.rows, run);
-  if (convolved.rows > 0) convolved = RunState::Compact(rows, convolved);
+  const auto [entry, residual] = Enter(part, x, run);
   run.NarrowQueries(batch);
-  const MatrixView<float> context = Context(x, run);
+  const MatrixView<float> context = Context(entry, x.rows, run);
   if (part == LayerPart::kContext) return context;
-  const MatrixView<float> residual = RunState::Compact(rows, ResidualOf(x.rows, run));
-  const MatrixView<float> entered = bottleneck_ ? RunState::Compact(rows, x.rows) : residual;
-  const Entered wanted = {entered, residual, RunState::Compact(rows, context), convolved};
+  if (extra_ && part == LayerPart::kWhole) extra_->KeepRows(rows, x.rows, run);
+  const Attended wanted = {x.rows, RunState::Compact(rows, residual),
+                           RunState::Compact(rows, context)};
   const int64_t all = std::exchange(run.tokens, static_cast<int64_t>(rows.size()));
   MatrixView<float> y = FromContext(part, wanted, nullptr, run).rows;
   run.tokens = all;
@@ -178,17 +131,10 @@ PreparedRows EncoderLayer::FeedForwardBlock(const NormedFeedForward& feed_forwar
   return AddAndNorm(x.rows, branch, norm, reader, run);
 }
 
-MatrixView<float> EncoderLayer::Context(const PreparedRows& x, RunState& run) const {
-  if (!bottleneck_) {
-    const PreparedRows entry =
-        attention_norm_ ? EntryOf(*attention_norm_, x, attention_.entry(), run) : x;
-    return attention_.Context(entry, x.rows, run);
-  }
-  MatrixView<float> entry = bottleneck_->in.Apply(x.rows, run.activations.inner(), run);
-  if (bottleneck_->attention) {
-    entry = bottleneck_->attention->Apply(x.rows, run.activations.inner_queries(), run);
-  }
-  return attention_.Context(entry, x.rows, run);
+MatrixView<float> EncoderLayer::Context(const PreparedRows& entry, MatrixView<float> x,
+                                        RunState& run) const {
+  if (!attention_norm_) return attention_.Context(entry, x, run);
+  return attention_.Context(EntryOf(*attention_norm_, entry, attention_.entry(), run), x, run);
 }
 
 // Returns the input of a branch: norm(x), made ready for `reader` in a buffer of its own because
@@ -233,22 +179,15 @@ absl::Status EncoderLayer::ReplaceAttention(const std::string& prefix, const Lay
   return attention.status();
 }
 
-absl::Status EncoderLayer::ReplaceNorms(WeightLoader& loader) {
-  absl::Status status = attention_.ReplaceNorms(loader);
-  for (auto* norm : {&attention_norm_, &second_attention_norm_}) {
-    if (status.ok()) status = loader.ReplaceNorm(*norm);
-  }
-  for (NormedFeedForward& feed_forward : feed_forwards_) {
-    if (status.ok()) status = loader.ReplaceNorm(feed_forward.norm);
-  }
-  if (status.ok() && convolution_) status = convolution_->ReplaceNorms(loader);
-  if (!bottleneck_ || !status.ok()) return status;
-  status = loader.ReplaceNorm(bottleneck_->in.norm);
-  if (status.ok() && bottleneck_->attention) {
-    status = loader.ReplaceNorm(bottleneck_->attention->norm);
-  }
-  if (status.ok()) status = loader.ReplaceNorm(bottleneck_->out->norm);
-  return status;
+void EncoderLayer::VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
+  attention_.VisitNorms(visit);
+  if (attention_norm_) visit(*attention_norm_);
+  if (second_attention_norm_) visit(*second_attention_norm_);
+  for (NormedFeedForward& feed_forward : feed_forwards_) visit(feed_forward.norm);
+  if (!extra_) return;
+  std::unique_ptr<LayerExtra> extra = extra_->Clone();
+  extra->VisitNorms(visit);
+  extra_ = std::move(extra);
 }
 
 void EncoderLayer::ReserveScratch(RunState& run) const {
@@ -256,12 +195,7 @@ void EncoderLayer::ReserveScratch(RunState& run) const {
   for (const NormedFeedForward& feed_forward : feed_forwards_) {
     feed_forward.block.ReserveScratch(run);
   }
-  if (convolution_) convolution_->ReserveScratch(run);
-  if (!bottleneck_) return;
-  const int64_t rows = PaddedRows(run.max_tokens);
-  run.gemm.Reserve(bottleneck_->in.linear, rows);
-  if (bottleneck_->attention) run.gemm.Reserve(bottleneck_->attention->linear, rows);
-  run.gemm.Reserve(bottleneck_->out->linear, rows);
+  if (extra_) extra_->ReserveScratch(run);
 }
 
 int64_t EncoderLayer::bytes() const {
@@ -270,10 +204,7 @@ int64_t EncoderLayer::bytes() const {
   for (const NormedFeedForward& feed_forward : feed_forwards_) {
     sum += feed_forward.block.bytes() + feed_forward.norm.bytes();
   }
-  if (convolution_) sum += convolution_->bytes();
-  if (!bottleneck_) return sum;
-  return sum + bottleneck_->in.bytes() + bottleneck_->out->bytes() +
-         (bottleneck_->attention ? bottleneck_->attention->bytes() : 0);
+  return sum + (extra_ ? extra_->bytes() : 0);
 }
 
 }  // namespace attendant

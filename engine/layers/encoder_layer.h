@@ -3,19 +3,22 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/matrix_view.h"
+#include "engine/layers/extras/layer_extra.h"
 #include "engine/layers/feed_forward.h"
 #include "engine/layers/multi_head_attention.h"
 #include "engine/layers/state/batch.h"
 #include "engine/layers/state/run_state.h"
 #include "engine/layers/state/weight_loader.h"
-#include "engine/layers/token_convolution.h"
 #include "engine/model/model_description.h"
 
 namespace attendant {
@@ -28,7 +31,7 @@ enum class LayerPart {
   kWhole
 };
 
-// Immutable once loaded, apart from ReplaceAttention and ReplaceNorms, and thread-safe. x is
+// Immutable once loaded, apart from ReplaceAttention and VisitNorms, and thread-safe. x is
 // [PaddedRows(T), E] everywhere; layers with a residual add to it in place.
 class EncoderLayer {
  public:
@@ -62,8 +65,8 @@ class EncoderLayer {
   // with `distances`. Errors of `loader`.
   absl::Status ReplaceAttention(const std::string& prefix, const LayerShape& shape,
                                 WeightLoader& loader);
-  // Replaces the norms that the loader's source has; see WeightLoader::ReplaceNorm.
-  absl::Status ReplaceNorms(WeightLoader& loader);
+  // Calls `visit` for each norm, which it may change.
+  void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit);
 
   // Reserves the memory that the layer's products need for the largest batch of the run.
   void ReserveScratch(RunState& run) const;
@@ -71,25 +74,6 @@ class EncoderLayer {
   int64_t attention_bytes() const { return attention_.bytes(); }
 
  private:
-  // A linear layer and the norm after it.
-  struct NormedLinear {
-    static absl::StatusOr<NormedLinear> Load(const std::string& name, int64_t out, int64_t in,
-                                             const LayerShape& shape, WeightLoader& loader);
-    // Computes norm(x W^T + b) in `target`, which is one of the run's buffers.
-    MatrixView<float> Apply(MatrixView<const float> x, MatrixView<float> target,
-                            RunState& run) const;
-    int64_t bytes() const { return linear.bytes() + norm.bytes(); }
-
-    PackedLinear linear;
-    NormParameters norm;
-  };
-  // The linear layers around the attention and feed-forward blocks of a layer with a bottleneck:
-  // x = norm(x + out(blocks(norm(in(x))))).
-  struct Bottleneck {
-    NormedLinear in;
-    std::optional<NormedLinear> attention = {};  // makes queries and keys; values come from outside
-    std::optional<NormedLinear> out = {};        // loaded last
-  };
   struct NormedFeedForward {
     FeedForward block;
     NormParameters norm;
@@ -98,34 +82,21 @@ class EncoderLayer {
   EncoderLayer(NormPlacement placement, MultiHeadAttention attention)
       : placement_(placement), attention_(std::move(attention)) {}
 
-  static absl::StatusOr<std::optional<Bottleneck>> LoadBottleneck(const std::string& prefix,
-                                                                  const LayerShape& shape,
-                                                                  WeightLoader& loader);
   absl::Status LoadAttentionNorms(const std::string& prefix, const LayerShape& shape,
                                   WeightLoader& loader);
   absl::Status LoadFeedForwards(const std::string& prefix, const LayerShape& shape,
                                 WeightLoader& loader);
 
-  // The rows that the attention's output is added to: x, or those in the bottleneck.
-  MatrixView<float> ResidualOf(MatrixView<float> x, RunState& run) const {
-    return bottleneck_ ? run.Padded(run.activations.inner()) : x;
-  }
-  MatrixView<float> Context(const PreparedRows& x, RunState& run) const;
-  // Computes the convolution of the whole layer, before anything is added to x; empty for a part of
-  // the layer, or without a convolution.
-  MatrixView<float> Convolve(LayerPart part, MatrixView<float> x, RunState& run) const;
-  // The layer's input, the rows that the attention's output is added to, the attention's context,
-  // and the convolution of x.
-  struct Entered {
-    MatrixView<float> x, residual, context, convolved;
+  BlockRows Enter(LayerPart part, const PreparedRows& x, RunState& run) const;
+  MatrixView<float> Context(const PreparedRows& entry, MatrixView<float> x, RunState& run) const;
+  // The layer's input, the rows that the attention's output is added to, and the attention's
+  // context.
+  struct Attended {
+    MatrixView<float> x, residual, context;
   };
   // Computes the part of the layer that comes after the context.
-  PreparedRows FromContext(LayerPart part, const Entered& entered, const PackedLinear* next,
+  PreparedRows FromContext(LayerPart part, const Attended& attended, const PackedLinear* next,
                            RunState& run) const;
-  // Computes the part of the layer that comes after the attention block, whose output is
-  // `residual`.
-  PreparedRows Finish(const Entered& entered, PreparedRows residual, const PackedLinear* next,
-                      RunState& run) const;
   // The product that reads the input of feed-forward block `block` or, after the last block, the
   // rows that go on to `next`; null if there is none.
   const PackedLinear* ReaderAt(size_t block, const PackedLinear* next) const;
@@ -143,9 +114,8 @@ class EncoderLayer {
   MultiHeadAttention attention_;
   std::optional<NormParameters> attention_norm_;
   std::optional<NormParameters> second_attention_norm_;
-  std::optional<Bottleneck> bottleneck_;
-  std::vector<NormedFeedForward> feed_forwards_;
-  std::optional<TokenConvolution> convolution_;
+  std::vector<NormedFeedForward> feed_forwards_;  // one in most models
+  std::shared_ptr<const LayerExtra> extra_;       // or null
 };
 
 }  // namespace attendant

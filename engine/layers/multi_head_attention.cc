@@ -7,6 +7,7 @@
 #include "engine/kernels/attention/attention.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/kernels/rope.h"
+#include "engine/layers/extras/load_attention_extra.h"
 #include "engine/model/layer_parts.h"
 
 namespace attendant {
@@ -31,31 +32,11 @@ absl::StatusOr<MultiHeadAttention> MultiHeadAttention::Load(const std::string& p
     if (!status.ok()) return status;
   }
   if (absl::Status status = attention.LoadNorms(prefix, loader); !status.ok()) return status;
-  if (absl::Status status = attention.LoadKind(prefix, loader); !status.ok()) return status;
-  if (shape.relative_positions.kind == RelativePositions::kDisentangled) {
-    absl::StatusOr<PositionProjections> positions = PositionProjections::Load(
-        prefix, shape, attention.inputs_.front().linear, distances, loader);
-    if (!positions.ok()) return positions.status();
-    attention.positions_ = *std::move(positions);
-  }
+  absl::StatusOr<std::shared_ptr<const AttentionExtra>> extra =
+      LoadAttentionExtra(prefix, shape, attention.entry(), distances, loader);
+  if (!extra.ok()) return extra.status();
+  attention.extra_ = *std::move(extra);
   return attention;
-}
-
-// Loads the weights that only some kinds of attention have.
-absl::Status MultiHeadAttention::LoadKind(const std::string& prefix, WeightLoader& loader) {
-  const auto read = [&](const char* name, int64_t elements, SharedBuffer<float>& table) {
-    absl::StatusOr<AlignedBuffer<float>> loaded = loader.ReadTable(prefix + name, elements);
-    if (loaded.ok()) table = std::move(*loaded);
-    return loaded.status();
-  };
-  if (shape_.attention.kind == AttentionKind::kAdditive) {
-    return read("score", shape_.key_columns(), score_weights_);
-  }
-  if (shape_.attention.kind != AttentionKind::kLinformer) return absl::OkStatus();
-  const int64_t elements = shape_.attention.linformer.keys * shape_.attention.linformer.positions;
-  absl::Status status = read("key_mixing", elements, key_mixing_);
-  if (status.ok()) status = read("value_mixing", elements, value_mixing_);
-  return status;
 }
 
 absl::Status MultiHeadAttention::LoadNorms(const std::string& prefix, WeightLoader& loader) {
@@ -106,19 +87,14 @@ MatrixView<float> MultiHeadAttention::Context(const LinearInput& x, MatrixView<c
   const MatrixView<const float> qkv =
       inputs_.empty() ? x.rows.Rows(0, run.tokens) : ProjectInput(x, outside, run);
   const int64_t keys = shape_.key_columns();
-  const AttentionInput input = {
-      .queries = qkv.Columns(0, keys),
-      .keys = qkv.Columns(shape_.key_column(), keys),
-      .values = qkv.Columns(shape_.value_column(), shape_.context_width()),
-      .distances = run.distances(),
-      .relative = run.WithDistanceRows(positions_.view()),
-      .score_weights = score_weights_.data(),
-      .key_mixing = {key_mixing_.data(), shape_.attention.linformer.keys,
-                     shape_.attention.linformer.positions, shape_.attention.linformer.positions},
-      .value_mixing = {value_mixing_.data(), shape_.attention.linformer.keys,
-                       shape_.attention.linformer.positions, shape_.attention.linformer.positions}};
-  if (run.WantsProbabilities() && !run.has_cross_kv)
+  AttentionInput input = {.queries = qkv.Columns(0, keys),
+                          .keys = qkv.Columns(shape_.key_column(), keys),
+                          .values = qkv.Columns(shape_.value_column(), shape_.context_width()),
+                          .distances = run.distances()};
+  if (extra_ != nullptr) extra_->AddTo(input, run);
+  if (run.WantsProbabilities() && !run.has_cross_kv) {
     run.observer->OnValues(run.layer, input.values);
+  }
   const MatrixView<float> context = run.Narrow(run.activations.context(), shape_.context_width());
   ZeroRows(context.Rows(run.tokens, context.rows - run.tokens));
   run.fully_masked_rows += Attention(run.team, AttentionShapeOf(shape_, run.mode), input,
@@ -217,10 +193,9 @@ MatrixView<float> MultiHeadAttention::Project(MatrixView<float> context, RunStat
   return projected;
 }
 
-absl::Status MultiHeadAttention::ReplaceNorms(WeightLoader& loader) {
-  absl::Status status = loader.ReplaceNorm(query_norm_);
-  if (status.ok()) status = loader.ReplaceNorm(key_norm_);
-  return status;
+void MultiHeadAttention::VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
+  if (query_norm_) visit(*query_norm_);
+  if (key_norm_) visit(*key_norm_);
 }
 
 void MultiHeadAttention::ReserveScratch(RunState& run) const {
@@ -231,8 +206,7 @@ void MultiHeadAttention::ReserveScratch(RunState& run) const {
 int64_t MultiHeadAttention::bytes() const {
   int64_t sum = (output_ ? output_->bytes() : 0) + bias_alone_.bytes() +
                 (query_norm_ ? query_norm_->bytes() : 0) + (key_norm_ ? key_norm_->bytes() : 0) +
-                positions_.bytes() + score_weights_.bytes() + key_mixing_.bytes() +
-                value_mixing_.bytes();
+                (extra_ ? extra_->bytes() : 0);
   for (const Input& input : inputs_) sum += input.linear.bytes();
   return sum;
 }

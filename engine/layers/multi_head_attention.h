@@ -3,17 +3,19 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/attention/attention.h"
 #include "engine/kernels/gemm/gemm.h"
-#include "engine/layers/position_projections.h"
+#include "engine/layers/extras/attention_extra.h"
 #include "engine/layers/state/batch.h"
 #include "engine/layers/state/run_state.h"
 #include "engine/layers/state/weight_loader.h"
@@ -21,12 +23,12 @@
 
 namespace attendant {
 
-// Immutable once loaded, apart from ReplaceNorms, and thread-safe. Sizes are those of LayerShape.
+// Immutable once loaded, apart from VisitNorms, and thread-safe. Sizes are those of LayerShape.
 class MultiHeadAttention {
  public:
   // Reads the input projections, fused into one if they take the same rows, and the output
   // projection, as far as the layer has them. For disentangled attention, `distances` is the table
-  // that ReadDistanceTable (position_projections.h) returns. Errors of `loader`.
+  // that ReadDistanceTable (extras/position_projections.h) returns. Errors of `loader`.
   static absl::StatusOr<MultiHeadAttention> Load(const std::string& prefix, const LayerShape& shape,
                                                  WeightLoader& loader,
                                                  const AlignedBuffer<float>& distances = {});
@@ -50,8 +52,8 @@ class MultiHeadAttention {
   // buffer, or returns `context` itself if there is no output projection.
   MatrixView<float> Project(MatrixView<float> context, RunState& run) const;
 
-  // Replaces the norms that the loader's source has; see WeightLoader::ReplaceNorm.
-  absl::Status ReplaceNorms(WeightLoader& loader);
+  // Calls `visit` for each norm, which it may change.
+  void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit);
 
   // Reserves the memory that the products need for the largest batch of the run.
   void ReserveScratch(RunState& run) const;
@@ -68,7 +70,6 @@ class MultiHeadAttention {
   explicit MultiHeadAttention(const LayerShape& shape) : shape_(shape) {}
 
   absl::Status LoadInputs(const std::string& prefix, WeightLoader& loader);
-  absl::Status LoadKind(const std::string& prefix, WeightLoader& loader);
   absl::Status LoadNorms(const std::string& prefix, WeightLoader& loader);
   absl::Status LoadOutput(const LinearPart& part, WeightLoader& loader);
 
@@ -93,10 +94,7 @@ class MultiHeadAttention {
   SharedBuffer<float> bias_alone_;            // the output of a layer without heads; or of size 0
   std::optional<NormParameters> query_norm_;  // [H Dk]
   std::optional<NormParameters> key_norm_;    // [H Dk]
-  PositionProjections positions_;
-  SharedBuffer<float> score_weights_;  // [H Dk], or of size 0
-  SharedBuffer<float> key_mixing_;     // [k, positions], or of size 0
-  SharedBuffer<float> value_mixing_;   // [k, positions], or of size 0
+  std::shared_ptr<const AttentionExtra> extra_;  // or null
 };
 
 }  // namespace attendant

@@ -75,10 +75,6 @@ void PatchEmbedding::Apply(absl::Span<const int32_t> positions, MatrixView<float
   if (norm_) LayerNorm(run.team, rows, norm_->view(), rows);
 }
 
-absl::Status PatchEmbedding::ReplaceNorms(WeightLoader& loader) {
-  return loader.ReplaceNorm(norm_);
-}
-
 void PatchEmbedding::ReserveScratch(RunState& run) const {
   if (projection_) run.gemm.Reserve(*projection_, PaddedRows(run.max_tokens));
 }

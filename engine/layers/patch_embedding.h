@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/base/aligned_buffer.h"
@@ -31,8 +32,10 @@ class PatchEmbedding {
   // each feature row.
   void Apply(absl::Span<const int32_t> positions, MatrixView<float> rows, RunState& run) const;
 
-  // Replaces the norms that the loader's source has; see WeightLoader::ReplaceNorm.
-  absl::Status ReplaceNorms(WeightLoader& loader);
+  // Calls `visit` for each norm, which it may change.
+  void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
+    if (norm_) visit(*norm_);
+  }
 
   void ReserveScratch(RunState& run) const;
   int64_t bytes() const;

@@ -67,8 +67,6 @@ absl::StatusOr<std::vector<PoolingDense>> PoolingDense::LoadAll(const std::strin
   return layers;
 }
 
-absl::Status PoolingDense::ReplaceNorms(WeightLoader& loader) { return loader.ReplaceNorm(norm_); }
-
 std::vector<float> PoolingDense::Forward(absl::Span<const float> source) const {
   const int64_t in = static_cast<int64_t>(source.size());
   std::vector<float> target(out_);

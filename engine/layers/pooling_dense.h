@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/base/aligned_buffer.h"
@@ -28,8 +29,10 @@ class PoolingDense {
   // Returns norm(activation(W source [in] + b)), [out].
   std::vector<float> Forward(absl::Span<const float> source) const;
 
-  // Replaces the norms that the loader's source has; see WeightLoader::ReplaceNorm.
-  absl::Status ReplaceNorms(WeightLoader& loader);
+  // Calls `visit` for each norm, which it may change.
+  void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
+    if (norm_) visit(*norm_);
+  }
 
   int64_t bytes() const { return weight_.bytes() + bias_.bytes() + (norm_ ? norm_->bytes() : 0); }
 

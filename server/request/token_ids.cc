@@ -69,15 +69,15 @@ absl::StatusOr<std::vector<int32_t>> DefaultPositions(const EmbeddingShape& embe
 }
 
 // Numbers that follow each other where tokens do in their padded row, but from no row to the next.
-std::vector<int64_t> PlacesOf(const TokenLayout& layout) {
-  std::vector<int64_t> places;
-  places.reserve(layout.tokens());
+std::vector<int64_t> OrdinalsOf(const TokenLayout& layout) {
+  std::vector<int64_t> ordinals;
+  ordinals.reserve(layout.tokens());
   for (int64_t b = 0; b < layout.sequences; ++b) {
     for (const int32_t position : layout.positions_of(b)) {
-      places.push_back(b * (layout.padded_length + 1) + position);
+      ordinals.push_back(b * (layout.padded_length + 1) + position);
     }
   }
-  return places;
+  return ordinals;
 }
 
 }  // namespace
@@ -117,7 +117,7 @@ absl::StatusOr<KeptIds> ReadKeptIds(const IdTensors& tensors, const EmbeddingSha
     if (!defaults.ok()) return defaults.status();
     kept.positions = *std::move(defaults);
   }
-  if (embeddings.has_neighbours) kept.places = PlacesOf(layout);
+  if (embeddings.has_neighbours) kept.ordinals = OrdinalsOf(layout);
   return kept;
 }
 

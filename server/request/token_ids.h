@@ -18,13 +18,13 @@ struct KeptIds {
   std::vector<int32_t> words;
   std::vector<int32_t> positions;
   std::vector<int32_t> token_types;
-  std::vector<int64_t> places = {};  // see TokenIds
+  std::vector<int64_t> ordinals = {};  // see TokenIds
 
-  TokenIds view() const { return {words, positions, token_types, places}; }
+  TokenIds view() const { return {words, positions, token_types, ordinals}; }
   int64_t bytes() const {
     return static_cast<int64_t>((words.size() + positions.size() + token_types.size()) *
                                     sizeof(int32_t) +
-                                places.size() * sizeof(int64_t));
+                                ordinals.size() * sizeof(int64_t));
   }
 };
 

@@ -30,6 +30,7 @@ engine/checkpoint/families
 engine/checkpoint/torch
 engine/checkpoint
 engine/layers/state
+engine/layers/extras
 engine/layers
 server/settings
 server/metrics

@@ -37,7 +37,8 @@ struct Activations::Shapes {
       if (layer.extras.bottleneck.values_from_outside) inner_queries = inner;
     }
     if (const int64_t taps = layer.extras.convolution.taps; taps > 0) {
-      places = {std::min(rows.value(), kFeedForwardRows), CheckedSize(taps) * layer.hidden_size};
+      convolution_taps = {std::min(rows.value(), kFeedForwardRows),
+                          CheckedSize(taps) * layer.hidden_size};
       convolved = {rows, layer.hidden_size};
     }
     if (model.patch_embedding && model.patch_embedding->feature_width > 0) {
@@ -47,7 +48,7 @@ struct Activations::Shapes {
 
   int64_t hidden_size;
   Shape hidden, qkv, context, branch, feed_forward, gate, embedded, inner, inner_queries, outer,
-      places, convolved;
+      convolution_taps, convolved;
 };
 
 CheckedSize Activations::Bytes(const ModelDescription& model, int64_t max_tokens) {
@@ -55,7 +56,7 @@ CheckedSize Activations::Bytes(const ModelDescription& model, int64_t max_tokens
   return shapes.hidden.bytes() + shapes.qkv.bytes() + shapes.context.bytes() +
          shapes.branch.bytes() + shapes.feed_forward.bytes() + shapes.gate.bytes() +
          shapes.embedded.bytes() + shapes.inner.bytes() + shapes.inner_queries.bytes() +
-         shapes.outer.bytes() + shapes.places.bytes() + shapes.convolved.bytes();
+         shapes.outer.bytes() + shapes.convolution_taps.bytes() + shapes.convolved.bytes();
 }
 
 Activations::Matrix::Matrix(const Shape& shape)
@@ -76,13 +77,13 @@ Activations::Activations(const Shapes& shapes)
       inner_(shapes.inner),
       inner_queries_(shapes.inner_queries),
       outer_(shapes.outer),
-      places_(shapes.places),
+      convolution_taps_(shapes.convolution_taps),
       convolved_(shapes.convolved) {}
 
 int64_t Activations::bytes() const {
   return hidden_.bytes() + qkv_.bytes() + context_.bytes() + branch_.bytes() +
          feed_forward_.bytes() + gate_.bytes() + embedded_.bytes() + inner_.bytes() +
-         inner_queries_.bytes() + outer_.bytes() + places_.bytes() + convolved_.bytes();
+         inner_queries_.bytes() + outer_.bytes() + convolution_taps_.bytes() + convolved_.bytes();
 }
 
 }  // namespace attendant

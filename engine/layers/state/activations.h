@@ -17,8 +17,8 @@ inline constexpr int64_t kFeedForwardRows = 1024;
 
 // Every buffer of a run, allocated once for the largest batch. Each has PaddedRows(max_tokens)
 // rows. `hidden` and `qkv` have two tiles more, so that a batch, keys and values can lie in them
-// PaddedRows apart; `feed_forward`, `gate` and `places` have at most kFeedForwardRows rows. The
-// content is undefined at first; pages that no batch has reached take no memory.
+// PaddedRows apart; `feed_forward`, `gate` and `convolution_taps` have at most kFeedForwardRows
+// rows. The content is undefined at first; pages that no batch has reached take no memory.
 class Activations {
  public:
   Activations(const ModelDescription& model, int64_t max_tokens);
@@ -46,8 +46,8 @@ class Activations {
   MatrixView<float> inner_queries() { return inner_queries_.view(); }                 // [., B]
   MatrixView<float> outer() { return outer_.cols() > 0 ? outer_.view() : branch(); }  // [., E]
   // For layers with a convolution: the gathered inputs of some rows, and the result.
-  MatrixView<float> places() { return places_.view(); }        // [., taps * E]
-  MatrixView<float> convolved() { return convolved_.view(); }  // [., E]
+  MatrixView<float> convolution_taps() { return convolution_taps_.view(); }  // [., taps * E]
+  MatrixView<float> convolved() { return convolved_.view(); }                // [., E]
   int64_t bytes() const;
 
  private:
@@ -78,7 +78,7 @@ class Activations {
   Matrix inner_;
   Matrix inner_queries_;
   Matrix outer_;
-  Matrix places_;
+  Matrix convolution_taps_;
   Matrix convolved_;
 };
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -78,9 +77,6 @@ class WeightLoader {
   // Replaces the weight and the bias of a norm by those of the source, each if the source has it.
   // The name is that by which `norm` was read.
   absl::Status ReplaceNorm(NormParameters& norm);
-  absl::Status ReplaceNorm(std::optional<NormParameters>& norm) {
-    return norm ? ReplaceNorm(*norm) : absl::OkStatus();
-  }
 
   bool Has(const std::string& name) const { return source_.Has(name); }
 

@@ -531,12 +531,12 @@ TEST_F(EmbeddingsTest, HaveNoNeighboursBeyondAHoleOrASequence) {
   model_.embeddings->has_neighbours = true;
   MemoryWeights weights = RandomWeights(model_, 11);
   EncoderRun run(LoadEncoder(model_, weights), 64, 2);
-  const std::vector<int64_t> places = {0, 1, 2, 4, 5, 50, 51};
+  const std::vector<int64_t> ordinals = {0, 1, 2, 4, 5, 50, 51};
   const absl::Span<const int32_t> words = ids_.words, positions = ids_.positions;
   run.Embed({.words = words.first(7),
              .positions = positions.first(7),
              .token_types = {},
-             .places = places},
+             .ordinals = ordinals},
             0);
   const std::pair<int64_t, int64_t> parts[] = {{0, 3}, {3, 2}, {5, 2}};
   for (const auto& [first, count] : parts) {

@@ -1,4 +1,4 @@
-#include "engine/layers/token_convolution.h"
+#include "engine/layers/extras/token_convolution.h"
 
 #include <algorithm>
 #include <iterator>
@@ -20,9 +20,9 @@ int64_t RowAt(const AttentionSequence& sequence, int64_t row, int64_t offset) {
     const int64_t at = row + offset;
     return at >= 0 && at < sequence.length ? at : -1;
   }
-  const int64_t place = positions[row] + offset;
-  const auto at = std::lower_bound(positions.begin(), positions.end(), place);
-  return at != positions.end() && *at == place ? at - positions.begin() : -1;
+  const int64_t wanted = positions[row] + offset;
+  const auto at = std::lower_bound(positions.begin(), positions.end(), wanted);
+  return at != positions.end() && *at == wanted ? at - positions.begin() : -1;
 }
 
 // Returns the sequence that a row of the batch belongs to.
@@ -72,41 +72,55 @@ absl::Status TokenConvolution::LoadGroups(const std::string& name, WeightLoader&
   return absl::OkStatus();
 }
 
-MatrixView<float> TokenConvolution::Forward(MatrixView<const float> x, RunState& run) const {
+BlockRows TokenConvolution::Enter(MatrixView<float> x, bool is_whole, RunState& run) const {
+  const BlockRows unchanged = {x, x};
+  if (!is_whole) return unchanged;
   const MatrixView<float> y = run.Padded(run.activations.convolved());
   const int64_t columns = width_ / shape_.groups, in = columns * shape_.taps;
   for (int64_t begin = 0; begin < x.rows; begin += kFeedForwardRows) {
     const int64_t rows = std::min(kFeedForwardRows, x.rows - begin);
-    const MatrixView<float> places = run.activations.places().Rows(0, rows);
-    Gather(x, begin, places, run);
+    const MatrixView<float> taps = run.activations.convolution_taps().Rows(0, rows);
+    Gather(x, begin, taps, run);
     for (int64_t group = 0; group < shape_.groups; ++group) {
-      run.Apply(groups_[group], places.Columns(group * in, in),
+      run.Apply(groups_[group], taps.Columns(group * in, in),
                 y.Rows(begin, rows).Columns(group * columns, columns), shape_.activation);
     }
   }
-  return y;
+  return unchanged;
 }
 
-void TokenConvolution::Gather(MatrixView<const float> x, int64_t first, MatrixView<float> places,
+void TokenConvolution::KeepRows(absl::Span<const int32_t> rows, MatrixView<float> /*x*/,
+                                RunState& run) const {
+  RunState::Compact(rows, run.activations.convolved());
+}
+
+MatrixView<float> TokenConvolution::Leave(MatrixView<float> /*x*/, const PreparedRows& inside,
+                                          RunState& run) const {
+  const MatrixView<float> y = run.Kept(inside.rows);
+  AddLayerNorm(run.team, y, run.Kept(run.activations.convolved()), norm_.view(), y);
+  return inside.rows;
+}
+
+void TokenConvolution::Gather(MatrixView<const float> x, int64_t first, MatrixView<float> taps,
                               const RunState& run) const {
-  const int64_t kept = std::clamp<int64_t>(run.tokens - first, 0, places.rows);
+  const int64_t kept = std::clamp<int64_t>(run.tokens - first, 0, taps.rows);
   run.team.ParallelFor(CeilDivide(kept, kGatheredRows), [&](int, int64_t item) {
     const int64_t end = std::min(kept, (item + 1) * kGatheredRows);
     for (int64_t r = item * kGatheredRows; r < end; ++r) {
       const AttentionSequence& sequence = SequenceOf(run.sequences, first + r);
-      GatherRow(x, sequence, first + r - sequence.row_begin, places.row(r));
+      GatherRow(x, sequence, first + r - sequence.row_begin, taps.row(r));
     }
   });
-  ZeroRows(places.Rows(kept, places.rows - kept));
+  ZeroRows(taps.Rows(kept, taps.rows - kept));
 }
 
 void TokenConvolution::GatherRow(MatrixView<const float> x, const AttentionSequence& sequence,
-                                 int64_t row, float* places) const {
+                                 int64_t row, float* taps) const {
   const int64_t columns = width_ / shape_.groups;
   for (int64_t tap = 0; tap < shape_.taps; ++tap) {
     const int64_t from = RowAt(sequence, row, tap - shape_.taps / 2);
     for (int64_t group = 0; group < shape_.groups; ++group) {
-      float* target = places + (group * shape_.taps + tap) * columns;
+      float* target = taps + (group * shape_.taps + tap) * columns;
       if (from < 0) {
         std::fill_n(target, columns, 0.0f);
       } else {
@@ -114,11 +128,6 @@ void TokenConvolution::GatherRow(MatrixView<const float> x, const AttentionSeque
       }
     }
   }
-}
-
-void TokenConvolution::AddTo(MatrixView<float> x, MatrixView<const float> convolved,
-                             RunState& run) const {
-  AddLayerNorm(run.team, run.Kept(x), convolved.Rows(0, run.tokens), norm_.view(), run.Kept(x));
 }
 
 void TokenConvolution::ReserveScratch(RunState& run) const {

@@ -1,4 +1,4 @@
-#include "engine/layers/token_convolution.h"
+#include "engine/layers/extras/token_convolution.h"
 
 #include <gtest/gtest.h>
 
@@ -37,7 +37,8 @@ class TokenConvolutionTest : public ::testing::Test {
     float* row = x.data;
     for (const Sequence& sequence : sequences)
       row = std::copy(sequence.begin(), sequence.end(), row);
-    const MatrixView<float> y = convolution->Forward(x, run);
+    convolution->Enter(x, /*is_whole=*/true, run);
+    const MatrixView<float> y = run.Padded(run.activations.convolved());
     return {y.data, y.row(run.tokens)};
   }
 

@@ -1,5 +1,6 @@
-// Projections of the table of distances in disentangled attention: the learned keys and queries of
-// distances that tokens are scored against.
+// PositionProjections: the projections of the table of distances in disentangled attention, which
+// are the learned keys and queries of distances that tokens are scored against: He et al. 2021
+// (DeBERTa), section 3.1.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +10,8 @@
 #include "absl/status/statusor.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/matrix_view.h"
-#include "engine/kernels/attention/relative_scores.h"
 #include "engine/kernels/gemm/gemm.h"
-#include "engine/layers/state/weight_loader.h"
+#include "engine/layers/extras/attention_extra.h"
 #include "engine/model/model_description.h"
 
 namespace attendant {
@@ -22,10 +22,8 @@ absl::StatusOr<AlignedBuffer<float>> ReadDistanceTable(const LayerShape& shape,
                                                        WeightLoader& loader);
 
 // The projections of one layer. Immutable and thread-safe.
-class PositionProjections {
+class PositionProjections : public AttentionExtra {
  public:
-  PositionProjections() = default;
-
   // Projects `table`, which ReadDistanceTable returned, with the layer's own projections for
   // distances, which are not kept, or with those of its tokens, `qkv`. Computes in the compute mode
   // of the layer, once while loading, so that runs do not need to.
@@ -34,9 +32,8 @@ class PositionProjections {
                                                   const AlignedBuffer<float>& table,
                                                   WeightLoader& loader);
 
-  // Returns the projections. The rows of the distances are not set; see RunState::WithDistanceRows.
-  RelativeScores view() const;
-  int64_t bytes() const { return keys_.bytes() + queries_.bytes(); }
+  void AddTo(AttentionInput& input, const RunState& run) const override;
+  int64_t bytes() const override { return keys_.bytes() + queries_.bytes(); }
 
  private:
   PositionProjections(int64_t rows, int64_t width) : rows_(rows), width_(width) {}

@@ -1,4 +1,4 @@
-#include "engine/layers/position_projections.h"
+#include "engine/layers/extras/position_projections.h"
 
 #include <algorithm>
 #include <utility>
@@ -72,12 +72,12 @@ void PositionProjections::ProjectWith(const PackedLinear& linear, const AlignedB
   target = std::move(taken);
 }
 
-RelativeScores PositionProjections::view() const {
-  const auto of = [&](const SharedBuffer<float>& buffer) -> MatrixView<const float> {
+void PositionProjections::AddTo(AttentionInput& input, const RunState& run) const {
+  const auto view = [&](const SharedBuffer<float>& buffer) -> MatrixView<const float> {
     if (buffer.size() == 0) return {};
     return {buffer.data(), rows_, width_, width_};
   };
-  return {.keys = of(keys_), .queries = of(queries_)};
+  input.relative = run.WithDistanceRows({.keys = view(keys_), .queries = view(queries_)});
 }
 
 }  // namespace attendant

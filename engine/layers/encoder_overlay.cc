@@ -1,0 +1,104 @@
+// Overlays: models that replace the norms of a loaded model, and perhaps leave out some of its
+// heads, and share everything else with it.
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/kernels/gemm/compute_support.h"
+#include "engine/layers/encoder.h"
+#include "engine/layers/encoder_impl.h"
+#include "engine/model/check_description.h"
+#include "engine/model/load_plan.h"
+#include "engine/model/pruned_heads.h"
+
+namespace attendant {
+namespace {
+
+// An overlay must have the heads of its base, or the base must have all of its heads.
+absl::Status CheckOverlay(const ModelDescription& base, const ModelDescription& overlay) {
+  if (overlay == base) return absl::OkStatus();
+  if (absl::Status status = CheckDescription(overlay); !status.ok()) return status;
+  if (HasPrunedHeads(base)) {
+    return absl::InvalidArgumentError(
+        "overlay: expected a base with all of its heads to leave some out, got one that has been "
+        "pruned");
+  }
+  if (WithAllHeads(overlay) == WithAllHeads(base)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "overlay: expected the description of its base, perhaps without some heads, got another "
+      "model's");
+}
+
+absl::Status ReplaceNorms(WeightLoader& loader, Encoder::Impl& impl) {
+  if (loader.Has("relative_positions_norm.weight") || loader.Has("relative_positions_norm.bias")) {
+    return absl::InvalidArgumentError(
+        "relative_positions_norm: expected none over a loaded model, whose projections of "
+        "distances it would change");
+  }
+  absl::Status status;
+  impl.VisitNorms([&](NormParameters& norm) {
+    if (status.ok()) status = loader.ReplaceNorm(norm);
+  });
+  return status;
+}
+
+// Replaces the attention of the layers that differ in `pruned`, which is the description with fewer
+// heads and becomes the description. Returns the number of bytes that the replacements take.
+absl::StatusOr<int64_t> ReplaceAttention(const ModelDescription& pruned, WeightLoader& loader,
+                                         Encoder::Impl& impl) {
+  int64_t bytes = 0;
+  for (int64_t i = 0; i < pruned.weight_sets(); ++i) {
+    const LayerShape shape = pruned.layer_shape(i);
+    if (shape == impl.description.layer_shape(i)) continue;
+    const absl::Status status =
+        impl.layers[i].ReplaceAttention(absl::StrCat("layer.", i, "."), shape, loader);
+    if (!status.ok()) return status;
+    bytes += impl.layers[i].attention_bytes();
+  }
+  impl.description = pruned;
+  return bytes;
+}
+
+}  // namespace
+
+absl::StatusOr<int64_t> Encoder::PredictOverlayBytes(const ModelDescription& description,
+                                                     const ComputeMode& mode) {
+  absl::Status status = CheckDescription(description);
+  if (status.ok()) status = CheckComputeMode(mode);
+  if (!status.ok()) return status;
+  return PrunedAttentionBytes(description, mode).value();
+}
+
+absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::LoadOverlay(const Encoder& base,
+                                                                    WeightSource& norms) {
+  return LoadOverlay(base, base.description(), norms);
+}
+
+absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::LoadOverlay(
+    const Encoder& base, const ModelDescription& description, WeightSource& weights) {
+  if (absl::Status status = CheckOverlay(base.description(), description); !status.ok()) {
+    return status;
+  }
+  auto impl = std::make_unique<Impl>(base.impl());
+  const auto no_progress = [](int64_t, int64_t) {};
+  WeightLoader loader(weights, /*total_bytes=*/0, no_progress, base.mode());
+  const absl::StatusOr<int64_t> attention_bytes = ReplaceAttention(description, loader, *impl);
+  if (!attention_bytes.ok()) return attention_bytes.status();
+  const int64_t read = loader.bytes_read();
+  if (absl::Status status = ReplaceNorms(loader, *impl); !status.ok()) return status;
+  impl->own_bytes = *attention_bytes + loader.bytes_read() - read;
+  AddProductPlans(loader.product_plans(), impl->product_plans);
+  return std::shared_ptr<const Encoder>(new Encoder(std::move(impl)));
+}
+
+void Encoder::Impl::VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
+  if (embeddings) embeddings->VisitNorms(visit);
+  if (patch_embedding) patch_embedding->VisitNorms(visit);
+  for (EncoderLayer& layer : layers) layer.VisitNorms(visit);
+  for (PoolingDense& dense : pooling_layers) dense.VisitNorms(visit);
+  for (PoolingDense& dense : classifier_layers) dense.VisitNorms(visit);
+  if (exit_norm) visit(*exit_norm);
+}
+
+}  // namespace attendant

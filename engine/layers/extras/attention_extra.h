@@ -1,0 +1,23 @@
+// AttentionExtra: the weights of a layer's attention that only some kinds of attention have.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/kernels/attention/attention.h"
+#include "engine/layers/state/run_state.h"
+#include "engine/layers/state/weight_loader.h"
+#include "engine/model/model_description.h"
+
+namespace attendant {
+
+// Immutable and thread-safe.
+class AttentionExtra {
+ public:
+  virtual ~AttentionExtra() = default;
+
+  // Adds what the kernel reads of these weights to its operands.
+  virtual void AddTo(AttentionInput& input, const RunState& run) const = 0;
+  virtual int64_t bytes() const = 0;
+};
+
+}  // namespace attendant
