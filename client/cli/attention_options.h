@@ -1,5 +1,5 @@
-// The flags of requests that compute attention: which heads count, which rows and what of it is
-// answered.
+// Flags of the requests that compute attention: the weight of each head, the rows to compute, and
+// the form of the probabilities.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,7 +9,8 @@
 
 namespace attendant::client {
 
-// Request: AttendRequest or EncodeRequest; borrowed while the command line is parsed.
+// Request is AttendRequest or EncodeRequest. The flags write into `request`, which must outlive the
+// parsing.
 template <typename Request>
 void AddHeadGates(CLI::App& app, Request& request) {
   app.add_option("--head-gates", request.head_gates,

@@ -130,7 +130,7 @@ ExitCode InspectCommand::Emit(Session& session, const Inspection& inspection) co
     if (!written.ok()) return ReportBadUsage(session, written);
   }
   if (session.json) {
-    // On one line: maps indented would be mostly spaces.
+    // On one line, because indented maps would be mostly spaces.
     session.out << ToJson(inspection, MapFormat::kValues)
                        .dump(-1, ' ', false, Json::error_handler_t::replace)
                 << "\n";

@@ -19,7 +19,7 @@ constexpr char kPoisson[] = "poisson";
 constexpr absl::Duration kProgressEvery = absl::Seconds(1);
 constexpr int kMostUnderWay = 100000;
 
-// A line a second on stderr.
+// Prints a line per second on stderr.
 class Progress {
  public:
   Progress(bool on, std::ostream& err, LoadClock& clock, Recorder& recorder)
