@@ -19,7 +19,7 @@
 
 namespace attendant::bench {
 
-// Returns the whole CPU budget, which the engine uses.
+// Returns a team of the whole CPU budget, which the engine uses.
 inline const ThreadTeam& Team() {
   static const ThreadTeam team(MeasureCpuBudget().threads);
   return team;

@@ -77,7 +77,7 @@ TEST_F(NumaTopologyTest, AffinityWithinOneNodeIsThatNode) {
   EXPECT_THAT(Find({1002, 1003}), ElementsAre(NumaNode{1, {1002, 1003}}));
 }
 
-TEST_F(NumaTopologyTest, CpusBesideNoMemoryCountToTheNearestNodeThatHasSome) {
+TEST_F(NumaTopologyTest, CpusWithoutMemoryBelongToTheNearestNodeWithMemory) {
   Write("has_memory", "0,2\n");
   Write("node0/cpulist", "1000\n");
   Write("node1/cpulist", "1001\n");

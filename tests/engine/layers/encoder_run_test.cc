@@ -209,7 +209,7 @@ TEST_F(EncoderRunTest, CountsQueriesThatHaveNoKey) {
   EXPECT_EQ(run_->fully_masked_rows(), 0);
 }
 
-TEST_F(EncoderRunTest, AddsABiasBesideRelativePositions) {
+TEST_F(EncoderRunTest, AddsABiasToRelativePositions) {
   // The slopes of two heads, from the paper.
   constexpr std::array<double, 2> kSlopes = {0.0625, 0.00390625};
   const std::vector<float> bias = RandomValues(2 * 20 * 20, 5);

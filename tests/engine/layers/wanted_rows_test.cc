@@ -79,7 +79,7 @@ class WantedRowsTest : public ::testing::Test {
   int64_t fully_masked_rows_ = 0;
 };
 
-TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunBesideAConvolution) {
+TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithAConvolution) {
   ModelDescription model = SmallModel(kLayers, kHeads, 16);
   model.layer.convolution = {.taps = 5, .groups = 3};
   Load(model);
@@ -103,7 +103,7 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunInEveryType) {
   }
 }
 
-TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithQueriesBesideKeysInAPanel) {
+TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithQueriesAndKeysInOnePanel) {
   Load(SmallModel(kLayers, 4, 64));
   ASSERT_NE(256 % kPanelWidth, 0);
   ExpectSameBits();

@@ -129,7 +129,7 @@ class Receiver {
   std::unique_ptr<Admission::Permit> permit_;
 };
 
-TEST(AdmissionStressTest, BoundsHoldAndNobodyIsForgottenOrCalledLate) {
+TEST(AdmissionStressTest, LimitsHoldAndNoRequestIsForgottenOrCalledLate) {
   constexpr int kThreads = 4, kRequests = 3000, kSlots = 3;
   Admission admission({.max_inflight = kSlots, .receive_memory_bytes = kMemory});
   std::atomic<int64_t> held{0}, inflight{0};

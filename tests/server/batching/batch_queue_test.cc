@@ -234,7 +234,7 @@ TEST_F(BatchQueueTest, AJobThatIsCancelledWhileItWaitsForCompanyIsNotHandedOut) 
 // Two instances are idle, each job sends one signal, and the second job makes the batch of the
 // first full. The instance that takes it leaves a job that could start at once, while the other
 // instance waits for something else.
-TEST_F(BatchQueueTest, WhoTakesABatchWakesTheNextForWhatIsLeft) {
+TEST_F(BatchQueueTest, TakingABatchWakesTheNextInstanceForTheRest) {
   BatchQueue queue(clock_, QueueLimits(), {.max_batch_tokens = 10, .max_queue_delay = kMs});
   std::array<std::vector<int>, 2> taken;
   std::thread first([&] { taken[0] = Ids(queue.Take()); });

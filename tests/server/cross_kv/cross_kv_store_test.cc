@@ -100,7 +100,7 @@ TEST_F(CrossKvStoreTest, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(store_.Reserve(Rows(3)).ok());
 }
 
-TEST_F(CrossKvStoreTest, HoldsRoomForSequencesBesideMemories) {
+TEST_F(CrossKvStoreTest, HoldsRoomForSequencesAndMemories) {
   Put(1, absl::Seconds(5));
   auto first = store_.Hold(700);
   auto second = store_.Hold(400);
@@ -131,7 +131,7 @@ TEST_F(CrossKvStoreTest, WhatIsInUseStaysAndCounts) {
   EXPECT_EQ(store_.counts().bytes, 0);
 }
 
-TEST_F(CrossKvStoreTest, NamesNobodyCanGuess) {
+TEST_F(CrossKvStoreTest, HandlesCannotBeGuessed) {
   std::set<std::string> handles;
   for (int i = 0; i < 100; ++i) {
     const std::string handle = Put(0, absl::Seconds(5)).handle;

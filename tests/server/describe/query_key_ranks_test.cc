@@ -62,7 +62,7 @@ TEST(QueryKeyRanksTest, MeasuresHeadsWiderThanTheModel) {
   EXPECT_EQ((*ranks)[0].concatenated, 1);
 }
 
-TEST(QueryKeyRanksTest, HasNoneOfZerosAndOfWhatIsNotFinite) {
+TEST(QueryKeyRanksTest, IsZeroForZerosAndForValuesThatAreNotFinite) {
   EXPECT_THAT(Measure(std::vector<float>(16), kIdentity)[0].heads, Each(0));
   std::vector<float> infinite = kIdentity;
   infinite[0] = std::numeric_limits<float>::infinity();

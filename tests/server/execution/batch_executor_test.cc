@@ -40,7 +40,7 @@ class BatchExecutorTest : public ::testing::Test {
   std::vector<absl::Status> ended_;
 };
 
-TEST_F(BatchExecutorTest, StopsBetweenLayersWhenNobodyWaits) {
+TEST_F(BatchExecutorTest, StopsBetweenLayersWhenNoCallerWaits) {
   // The clock is asked at the start (0), for the job (1), after the gather (2), before the second
   // layer (3).
   std::vector<std::unique_ptr<Job>> batch;

@@ -29,12 +29,12 @@ void ExpectPlan(const ThreadPlan& plan, int instances, int threads_per_instance)
 
 TEST(ThreadPlanTest, OneInstanceWithEverythingByDefault) { ExpectPlan(Plan(0, 0, 8), 1, 8); }
 
-TEST(ThreadPlanTest, WhatIsNotSaidDividesTheBudget) {
+TEST(ThreadPlanTest, UnsetValuesDivideTheBudget) {
   ExpectPlan(Plan(2, 0, 8), 2, 4);
   ExpectPlan(Plan(0, 3, 8), 2, 3);
 }
 
-TEST(ThreadPlanTest, WhatIsSaidCounts) { ExpectPlan(Plan(3, 5, 2), 3, 5); }
+TEST(ThreadPlanTest, GivenValuesAreKept) { ExpectPlan(Plan(3, 5, 2), 3, 5); }
 
 TEST(ThreadPlanTest, TakesTheRowPolicyOfTheSettings) {
   Settings settings;
@@ -144,7 +144,7 @@ TEST(NumaPlanTest, InstancesLargerThanANodeSpan) {
             "the weights");
 }
 
-TEST(NumaPlanTest, WhatIsSaidCounts) {
+TEST(NumaPlanTest, GivenValuesAreKept) {
   const NumaPlan machine({4, 4});
   machine.Expect(machine.Make(1, 2), 1, 2, {0});
   machine.Expect(machine.Make(3, 3), 3, 3, {0, 1, 0});

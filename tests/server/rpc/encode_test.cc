@@ -138,7 +138,7 @@ TEST_F(EncodeTest, FeaturesGetTheRowsAndPositionsOfTheModel) {
   EXPECT_EQ(Call(features).hidden_states().data(), Call(hidden).hidden_states().data());
 }
 
-TEST_F(EncodeTest, ABiasComesBesideRelativePositionsAndWindows) {
+TEST_F(EncodeTest, ABiasAddsToRelativePositionsAndWindows) {
   v1::EncodeRequest request = Hidden({1, 6, kE}, SomeValues(6 * kE, 1));
   request.set_model("patches");
   constexpr float kForbidden = -std::numeric_limits<float>::infinity();

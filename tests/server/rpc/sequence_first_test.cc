@@ -211,7 +211,7 @@ TEST_F(SequenceFirstTest, EncodeAnswersEveryTensorTheSame) {
   }
 }
 
-TEST_F(SequenceFirstTest, TokenIdsAndWhatIsBesideThem) {
+TEST_F(SequenceFirstTest, TokenIdsWithPositionsAndTypes) {
   for (const char* model : {"tiny", "counting"}) {
     v1::EncodeRequest request;
     request.set_model(model);

@@ -190,7 +190,7 @@ TEST(Families, DebertaMayHaveNoBucketsAndOneTerm) {
   EXPECT_FLOAT_EQ(one.layer.score_scale, 1 / std::sqrt(8.0f));
 }
 
-TEST(Families, DebertaMayConvolveBesideItsFirstLayer) {
+TEST(Families, DebertaMayConvolveAlongsideItsFirstLayer) {
   const ModelDescription model = Describe(Tiny("deberta_convolution"));
   const ConvolutionShape expected = {.taps = 5, .groups = 2, .activation = Activation::kGelu};
   EXPECT_EQ(model.layer_at(0).convolution, expected);

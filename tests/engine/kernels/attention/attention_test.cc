@@ -165,7 +165,7 @@ TEST_P(AttentionBiasTest, QueriesWithoutKeysGiveZerosAndAreCounted) {
   }
 }
 
-TEST_P(AttentionBiasTest, MatchesFloat64WithDistancesBeside) {
+TEST_P(AttentionBiasTest, MatchesFloat64WithASecondBias) {
   constexpr int64_t kLength = 530;
   const std::vector<float> values = RandomValues(kLength * kLength, 9);
   const std::vector<float> table = RandomValues(2 * 2 * kLength, 10);

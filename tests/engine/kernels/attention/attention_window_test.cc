@@ -91,7 +91,7 @@ TEST_P(AttentionWindowTest, PatternsGoByPositionsFromTheFirst) {
   }
 }
 
-TEST_P(AttentionWindowTest, BitsDoNotDependOnTheQueriesBeside) {
+TEST_P(AttentionWindowTest, BitsDoNotDependOnNeighbouringQueries) {
   constexpr int64_t kLength = 1540;
   for (const AttentionPattern& pattern : Patterns()) {
     AttentionShape shape = Windowed(1);
@@ -148,7 +148,7 @@ TEST_P(AttentionWindowTest, ListedBlocksEqualABiasOfAllPairs) {
 }
 
 // Keys that no block of queries sees cost nothing: they are not even read.
-TEST_P(AttentionWindowTest, KeysThatNobodyListsAreNotRead) {
+TEST_P(AttentionWindowTest, KeysInNoListAreNotRead) {
   constexpr int64_t kLength = 2048;
   AttentionShape shape = Windowed(1);
   shape.pattern = {.block = 64, .listed = BlockLists({{0, 31}, {1, 8}})};
@@ -173,7 +173,7 @@ TEST_P(AttentionWindowTest, ProbabilitiesMatchFloat64) {
   }
 }
 
-TEST_P(AttentionWindowTest, InvarianceToTeamAndToTheQueriesBeside) {
+TEST_P(AttentionWindowTest, InvarianceToTeamAndToNeighbouringQueries) {
   for (const int64_t window : {1, 64, 300}) {
     PackedBatch batch(Windowed(window), {1030, 5, 300});
     const std::vector<int32_t> positions = Holed(300, 3, 3);

@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, OperandBufferTest, testing::ValuesIn(Layouts()
 // The ways in which rows are made together with their operand.
 using Maker = std::function<void(const ThreadTeam& team, const PreparedRows& y)>;
 
-TEST_P(OperandBufferTest, WhoeverMakesRowsMakesTheOperandThatTheyGiveAfterwards) {
+TEST_P(OperandBufferTest, AnOperandMadeWithItsRowsEqualsOneMadeAfterwards) {
   const std::vector<float> gamma = RandomValues(width_, 3, 2.0f), beta = RandomValues(width_, 4);
   for (const int64_t rows : {1, 16, 37, 300}) {
     std::vector<float> input = Random(rows, 1);

@@ -114,7 +114,7 @@ TEST(OperandTest, Bf16x3IsTwoPartsAtEveryLength) {
   }
 }
 
-TEST(OperandTest, Bf16x3OfWhatBf16HoldsHasNothingLow) {
+TEST(OperandTest, Bf16x3HasNoLowPartForBf16Values) {
   const auto [high, low] = SplitInTwo({1.0f, -1.5f, 0.0f, -0.0f, 0x1.fep100f});
   EXPECT_THAT(high, ElementsAre(1.0f, -1.5f, 0.0f, -0.0f, 0x1.fep100f));
   EXPECT_THAT(low, Each(0.0f));

@@ -119,7 +119,7 @@ TEST(TimeRowPlansTest, KeepsToItsTimeOnASlowMachine) {
   EXPECT_THAT(Tried(FakeMachine(absl::Microseconds(3000), Better).Choose(16384)), IsEmpty());
 }
 
-TEST(TimeRowPlansTest, TheTeamIfNoTimeGoesBy) {
+TEST(TimeRowPlansTest, ChoosesTheTeamIfNoTimePasses) {
   EXPECT_EQ(FakeMachine(absl::ZeroDuration(), Better).Choose(16384).rows_from, 0);
 }
 
