@@ -24,7 +24,7 @@ template <typename Request>
 void AddAttentionOptions(CLI::App& app, Request& request) {
   AddHeadGates(app, request);
   app.add_option("--query-rows", request.query_rows,
-                 "Answer only these rows of the input, all its sequences counted through: 0,5")
+                 "Answer only these rows of the input, numbered across all its sequences: 0,5")
       ->delimiter(',')
       ->type_name("ROW,…");
   CLI::Option* mean = app.add_flag_callback(
@@ -36,7 +36,7 @@ void AddAttentionOptions(CLI::App& app, Request& request) {
            request.attention_form = AttentionForm::kTopKeys;
            request.attention_top_k = count;
          },
-         "Answer of attention probabilities the K largest of each query, with their keys")
+         "Answer only the K largest attention probabilities of each query, with their keys")
       ->type_name("K")
       ->excludes(mean);
 }

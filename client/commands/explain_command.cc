@@ -171,13 +171,13 @@ Json ToJson(const Attention& attention, int64_t matrix, int digits) {
 CLI::App* ExplainCommand::AddTo(CLI::App& app) {
   CLI::App* explain = app.add_subcommand(
       "explain", "Shows the steps from attention probabilities to the context, for few tokens");
-  explain->add_option("--model", model_, "Default: the server's only one");
+  explain->add_option("--model", model_, "Name of the model; default: the server's only one");
   explain->add_option("--layer", layer_, "Index of the layer")->capture_default_str();
   input_.AddTo(*explain);
   explain
       ->add_option("--round", digits_,
-                   "Go on with probabilities rounded to so many decimals, as on paper, where each "
-                   "query's still sum to 1; default: as the server computes them")
+                   "First round probabilities to this many decimals, as on paper, so that those of "
+                   "each query still sum to 1; default: no rounding")
       ->check(CLI::Range(0, kMostDigits))
       ->type_name("DECIMALS");
   return explain;

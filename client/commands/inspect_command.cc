@@ -55,7 +55,8 @@ CLI::App* InspectCommand::AddTo(CLI::App& app) {
       "inspect",
       "Shows what every attention head does with an input: statistics, maps, ranks. With token ids "
       "also how many queries look most at the least frequent of them, counted over all sequences");
-  inspect->add_option("--model", request_.model, "Default: the server's only one");
+  inspect->add_option("--model", request_.model,
+                      "Name of the model; default: the server's only one");
   inspect->add_option("--layers", layers_, "Which layers; default: all")->type_name("FIRST:COUNT");
   input_.AddTo(*inspect);
   input_.AddTokensTo(*inspect);
