@@ -21,7 +21,7 @@ namespace attendant::client {
 // here and in the enums below.
 enum class AttendStage : int { kContext = 0, kProjected = 1, kBlock = 2 };
 
-// How the tokens of a sequence become one vector.
+// The way in which the tokens of a sequence become one vector.
 enum class Pooling : int {
   kModel = 0,
   kFirstToken = 1,
@@ -72,14 +72,15 @@ struct AttendRequest {
   std::string memory_handle;  // a RegisteredMemory::handle, instead of `memory`
 };
 
-// How the server computed a request.
+// The time that a request took in the server, and the batch in which it was computed. Durations are
+// those of the whole batch, except `queue`.
 struct Execution {
-  absl::Duration queue;
-  absl::Duration copy;
-  absl::Duration compute;
-  int64_t tokens = 0;
-  int64_t truncated_tokens = 0;
-  int64_t batch_tokens = 0;
+  absl::Duration queue;          // waiting in the queue
+  absl::Duration copy;           // copying the batch in and its results out
+  absl::Duration compute;        // computing the batch
+  int64_t tokens = 0;            // kept tokens of the request, and rows of its memory
+  int64_t truncated_tokens = 0;  // tokens that `truncation` cut
+  int64_t batch_tokens = 0;      // kept tokens of the batch
   int32_t batch_requests = 0;
   std::optional<DataType> compute_dtype;
   std::string compute_type;  // as the server's setting names it: "bf16x3"

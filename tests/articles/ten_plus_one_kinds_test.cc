@@ -305,7 +305,7 @@ TEST(TenPlusOneInsights, LayersOfAStackAttendAsTheArticleSays) {
   ExpectContexts(banded, RequestOf({1, 8, 4}, Generate(32, 1)),
                  {.77090998, .63178696, -.32282805, -.57930440});
 
-  // The same global token, now given by a list.
+  // A list may name the global token as well.
   ArticleServer listed = Serve({{{"num_heads", 2}, {"window", 1}, {"global_blocks", {0}}},
                                 Joined({Generate(16, 2), Generate(16, 4), Generate(16, 6)}),
                                 Joined({Generate(4, 3), Generate(4, 5), Generate(4, 7)})});

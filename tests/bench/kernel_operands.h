@@ -61,8 +61,8 @@ struct LinearShape {
   bool operator==(const LinearShape&) const = default;
 };
 
-// The same layer of `count` models, with distinct weights, so that these come from the same level
-// of the memory hierarchy as in a model.
+// One layer for each of `count` models, with distinct weights, so that these come from the same
+// level of the memory hierarchy as in a model.
 class Linears {
  public:
   Linears(int count, const LinearShape& shape) : workspace_(Team().size()) {

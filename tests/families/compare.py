@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the server answers, against transformers in float64: random models of every family, and all-MiniLM-L6-v2
+"""Compares the server with transformers in float64: random models of every family, and all-MiniLM-L6-v2
 in every compute type; before that, the rows of the table of tests/articles/README.md. See `run`."""
 import argparse
 import json
@@ -65,7 +65,7 @@ def compute_sentences(folder: pathlib.Path, sentences: list) -> tuple:
 
 
 def lowest_cosine(a: np.ndarray, b: np.ndarray) -> float:
-    """Of the rows."""
+    """The lowest cosine of any pair of rows."""
     return float(((a * b).sum(axis=1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)).min())
 
 
