@@ -19,8 +19,8 @@
 namespace attendant::client {
 namespace {
 
-// The messages of grpc.health.v1 in well-known types of the same wire format (one string; one
-// enum), so that an application can link its own health.proto beside this library.
+// The messages of grpc.health.v1, replaced by well-known types with the same wire format (one
+// string, one enum), so that an application can link its own health.proto alongside this library.
 using HealthRequest = google::protobuf::StringValue;
 using HealthResponse = google::protobuf::Int32Value;
 using HealthStub = grpc::TemplatedGenericStub<HealthRequest, HealthResponse>;
@@ -29,7 +29,7 @@ constexpr char kHealthCheck[] = "/grpc.health.v1.Health/Check";
 constexpr char kAttend[] = "/attendant.v1.EncoderService/Attend";
 constexpr char kEncode[] = "/attendant.v1.EncoderService/Encode";
 
-// What a call needs until it has ended.
+// The objects that a call uses until it has ended.
 template <typename Request, typename Response>
 struct PendingCall {
   grpc::ClientContext context;
@@ -42,7 +42,7 @@ void SetDeadline(const CallOptions& call, grpc::ClientContext& context) {
   context.set_deadline(absl::ToChronoTime(absl::Now() + call.timeout));
 }
 
-// One of the blocking methods of the generated stub.
+// Calls a blocking method of the generated stub.
 template <typename Request, typename Response>
 absl::Status Invoke(v1::EncoderService::Stub& stub,
                     grpc::Status (v1::EncoderService::Stub::*method)(grpc::ClientContext*,

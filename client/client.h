@@ -1,12 +1,12 @@
-// A client of attendant.v1.EncoderService.
+// The client of attendant.v1.EncoderService. Its calls take and return the structs of messages.h.
 //
 //   Client client = Client::Connect("localhost:8001");
 //   AttendRequest request;
 //   request.hidden_states = FloatTensor({1, 3, 4}, values);
 //   absl::StatusOr<AttendResult> result = client.Attend(std::move(request));
 //
-// Errors are the status that the server answered, with its message. UNAVAILABLE also stands for a
-// server that cannot be reached, and INTERNAL for an answer that is not sound.
+// Errors are the server's status with its message. UNAVAILABLE also means that the server cannot be
+// reached, and INTERNAL that its answer is not valid.
 #pragma once
 
 #include <cstdint>
@@ -28,55 +28,60 @@
 
 namespace attendant::client {
 
+// Options of a connection.
 struct ClientOptions {
-  // Bytes of one message, either way. gRPC's own default of 4 MiB is less than [2, 512, 1024] in
-  // float32.
+  // The largest message, in bytes, that is sent or received. gRPC's own default of 4 MiB is less
+  // than [2, 512, 1024] in float32 needs.
   int max_message_bytes = std::numeric_limits<int>::max();
-  // A connection of its own; else clients of one process share theirs to the same address.
+  // Opens a TCP connection of its own; otherwise, the clients of one process share one for each
+  // address.
   bool own_connection = false;
 };
 
-// A handle on a channel. Thread-safe; calls may run at the same time. Copies share the channel, and
-// a call in flight keeps what it needs alive, so that a Client may go away before its callbacks
-// have run.
+// A handle on a gRPC channel, which is not encrypted. Thread-safe; any number of calls may run at
+// the same time. Copies share the channel, and a call keeps alive what it needs, so that a Client
+// may be destroyed before its callbacks have run.
 class Client {
  public:
   template <typename T>
   using Callback = client::Callback<T>;
 
-  // `address` is "host:port", or any other name that gRPC resolves ("unix:/path"). Does not wait:
-  // the first call connects.
+  // Returns a client of the server at `address`, which is "host:port" or any other name that gRPC
+  // resolves ("unix:/path"). Does not wait: the first call connects.
   static Client Connect(const std::string& address, const ClientOptions& options = {});
 
-  // These block until the answer is there. Tensors are moved into the call; none is copied.
+  // These block until the answer has arrived. Tensors are moved into the call and out of the
+  // answer, not copied.
   absl::StatusOr<AttendResult> Attend(AttendRequest request, const CallOptions& call = {}) const;
   absl::StatusOr<EncodeResult> Encode(EncodeRequest request, const CallOptions& call = {}) const;
   absl::StatusOr<RegisteredMemory> PutMemory(PutMemoryRequest request,
                                              const CallOptions& call = {}) const;
-  // The bytes that are free again.
+  // Returns the number of bytes that the server has freed. NOT_FOUND: there is no such memory.
   absl::StatusOr<int64_t> DropMemory(const std::string& handle, const CallOptions& call = {}) const;
-  // Sorted by name.
+  // Returns the names of all models, in ascending order.
   absl::StatusOr<std::vector<std::string>> ListModels(const CallOptions& call = {}) const;
-  // An empty name is the server's only model.
+  // Returns the description of a model. An empty name stands for the server's only model.
   absl::StatusOr<ModelInfo> GetModel(const std::string& name, const CallOptions& call = {}) const;
-  // Health of the whole server (empty), or of one service or model. NOT_FOUND if the server knows
-  // no such name.
+  // Returns the health of the whole server, for an empty name, or of one service or model.
+  // NOT_FOUND: the server knows no such name.
   absl::StatusOr<Health> CheckHealth(const std::string& service,
                                      const CallOptions& call = {}) const;
 
-  // These return at once; `done` runs once, on a thread of gRPC's, and must not block.
+  // These return at once. `done` runs exactly once, on a thread of gRPC, and must not block.
   void AttendAsync(AttendRequest request, const CallOptions& call,
                    Callback<AttendResult> done) const;
   void EncodeAsync(EncodeRequest request, const CallOptions& call,
                    Callback<EncodeResult> done) const;
-  // Answers only how the request was computed: the tensors of the answer are received and dropped,
-  // for load generators.
+  // Returns only how the request was computed and drops the tensors of the answer unparsed, which
+  // keeps a load generator cheap.
   void SendAsync(const PreparedRequest& request, const CallOptions& call,
                  Callback<Execution> done) const;
 
-  // Opens a stream of Encode calls. `call` bounds the whole stream.
+  // Opens a stream of Encode calls, which may outlive the Client. The timeout of `call` bounds the
+  // whole stream.
   std::unique_ptr<EncodeStream> OpenEncodeStream(const CallOptions& call = {}) const;
-  // Opens a stream for load generators; `call` bounds each request, not the stream.
+  // Opens a stream for load generators, which may outlive the Client. The timeout of `call` bounds
+  // each request, not the stream.
   std::unique_ptr<LoadStream> OpenLoadStream(const CallOptions& call = {}) const;
 
  private:

@@ -14,7 +14,7 @@ using google::protobuf::internal::WireFormatLite;
 
 using google::protobuf::io::CodedInputStream;
 
-// A length and as many bytes, which `read` has to consume.
+// Reads a length and lets `read` consume exactly that many bytes.
 template <typename ReadValue>
 bool ReadSubmessage(CodedInputStream& input, ReadValue read) {
   uint32_t size = 0;
@@ -40,7 +40,7 @@ bool Read(CodedInputStream& input, int field, v1::Execution& execution) {
   return input.ConsumedEntireMessage();
 }
 
-// All but the answer's tensors.
+// Reads everything but the tensors of the answer.
 bool Read(CodedInputStream& input, v1::EncodeStreamResponse& item) {
   constexpr uint32_t kIdTag = WireFormatLite::MakeTag(v1::EncodeStreamResponse::kIdFieldNumber,
                                                       WireFormatLite::WIRETYPE_VARINT);

@@ -1,4 +1,4 @@
-// Reads how a request was computed out of an answer, past the tensors.
+// Functions that read how a request was computed from the bytes of an answer, without its tensors.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -10,16 +10,17 @@
 
 namespace attendant::client {
 
-// `field` is the number of `execution` in the answer's message. The other fields are skipped where
-// they lie, since parsing them would copy megabytes of tensor that a load generator does not look
-// at. INTERNAL if the bytes are no message.
+// Reads field number `field`, the `execution` of an AttendResponse or EncodeResponse. All other
+// fields are skipped, because parsing them would copy megabytes of tensors that a load generator
+// does not look at. INTERNAL: the bytes are not a valid message.
 absl::StatusOr<Execution> ReadExecution(grpc::ByteBuffer& answer, int field);
 
-// Reads an EncodeStreamResponse likewise; `execution` is the item's error if it has one.
+// An item of an EncodeStream: its id and its execution, or the item's own error.
 struct StreamAnswer {
   uint64_t id = 0;
   absl::StatusOr<Execution> execution;
 };
+// Reads an EncodeStreamResponse in the same way.
 absl::StatusOr<StreamAnswer> ReadStreamAnswer(grpc::ByteBuffer& answer);
 
 }  // namespace attendant::client

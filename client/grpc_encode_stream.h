@@ -1,4 +1,4 @@
-// The stream that Client::OpenEncodeStream returns.
+// The implementation of EncodeStream, on the generated stub.
 #pragma once
 
 #include <grpcpp/client_context.h>
@@ -10,6 +10,7 @@
 
 namespace attendant::client {
 
+// Opens the stream. It takes the context over and does not need the stub afterwards.
 std::unique_ptr<EncodeStream> MakeEncodeStream(v1::EncoderService::Stub& stub,
                                                std::unique_ptr<grpc::ClientContext> context);
 

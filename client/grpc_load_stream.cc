@@ -25,7 +25,7 @@ constexpr char kEncodeStream[] = "/attendant.v1.EncoderService/EncodeStream";
 
 using Done = Callback<Execution>;
 
-// The EncodeStreamRequest around a serialized EncodeRequest, whose slices it shares.
+// Returns an EncodeStreamRequest around a serialized EncodeRequest, whose slices it shares.
 grpc::ByteBuffer Wrap(uint64_t id, const grpc::ByteBuffer& request) {
   using google::protobuf::internal::WireFormatLite;
   using google::protobuf::io::CodedOutputStream;
@@ -41,7 +41,7 @@ grpc::ByteBuffer Wrap(uint64_t id, const grpc::ByteBuffer& request) {
   return grpc::ByteBuffer(slices.data(), slices.size());
 }
 
-// One EncodeStream call. Lives until it has ended, even if nobody holds it.
+// One EncodeStream call. It owns itself until it has ended.
 class StreamCall : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                    public std::enable_shared_from_this<StreamCall> {
  public:
@@ -53,13 +53,13 @@ class StreamCall : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
     call->self_ = call;
     stub->PrepareBidiStreamingCall(&call->context_, kEncodeStream, {}, call.get());
     call->stub_ = std::move(stub);
-    call->AddHold();  // for what starts outside of the reactions
+    call->AddHold();  // writes start outside of gRPC's reactions
     call->StartRead(&call->answer_);
     call->StartCall();
     return call;
   }
 
-  // False, and `done` never runs: the stream takes no more.
+  // Returns false, and never runs `done`, if the stream takes no more requests.
   bool Send(const grpc::ByteBuffer& request, const Done& done) {
     absl::MutexLock lock(&mutex_);
     if (closed_) return false;
@@ -71,8 +71,8 @@ class StreamCall : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
     return true;
   }
 
-  // Takes no more, and waits until all is answered. A server that was too slow once is not waited
-  // for.
+  // Takes no more requests and waits until all of them have been answered or have timed out. If any
+  // has timed out, the call is cancelled instead of waiting for the server to end it.
   void CloseAndWait() {
     absl::MutexLock lock(&mutex_);
     Close();
@@ -87,7 +87,7 @@ class StreamCall : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
  private:
   struct Pending {
     Done done;
-    std::unique_ptr<grpc::Alarm> alarm;  // or none, without a timeout
+    std::unique_ptr<grpc::Alarm> alarm;  // null without a timeout
   };
 
   std::unique_ptr<grpc::Alarm> GiveUpLater(uint64_t id) {
@@ -152,14 +152,14 @@ class StreamCall : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
     if (outbox_.empty()) FinishWriting();
   }
 
-  // Once: nothing is being written, and nothing will be.
+  // To be called once, when nothing is being written and nothing more will be.
   void FinishWriting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     StartWritesDone();
     RemoveHold();
   }
 
   Done TakePending(uint64_t id, bool gives_up = false) {
-    Pending taken;  // whose alarm goes outside of the lock
+    Pending taken;  // declared before the lock, so that its alarm is destroyed after the unlocking
     absl::MutexLock lock(&mutex_);
     const auto found = pending_.find(id);
     if (found == pending_.end()) return nullptr;
@@ -181,10 +181,10 @@ class StreamCall : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
-  int giving_up_ ABSL_GUARDED_BY(mutex_) = 0;  // whose `done` runs
+  int giving_up_ ABSL_GUARDED_BY(mutex_) = 0;  // timed-out requests whose `done` is running
   bool gave_up_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<uint64_t, Pending> pending_ ABSL_GUARDED_BY(mutex_);
-  std::deque<grpc::ByteBuffer> outbox_ ABSL_GUARDED_BY(mutex_);  // the first is being written
+  std::deque<grpc::ByteBuffer> outbox_ ABSL_GUARDED_BY(mutex_);  // the front is being written
 };
 
 class GrpcLoadStream : public LoadStream {

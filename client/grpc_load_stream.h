@@ -1,4 +1,4 @@
-// The stream that Client::OpenLoadStream returns.
+// The implementation of LoadStream, on gRPC's callback interface.
 #pragma once
 
 #include <grpcpp/generic/generic_stub.h>
@@ -9,6 +9,7 @@
 
 namespace attendant::client {
 
+// The timeout of `call` bounds each request.
 std::unique_ptr<LoadStream> MakeLoadStream(std::shared_ptr<grpc::GenericStub> stub,
                                            const CallOptions& call);
 

@@ -1,4 +1,4 @@
-// The stream that Client::OpenLoadStream opens for load generators.
+// LoadStream, the stream that Client::OpenLoadStream opens for load generators.
 #pragma once
 
 #include "client/call.h"
@@ -7,16 +7,18 @@
 
 namespace attendant::client {
 
-// What SendAsync is to Encode, over one stream. Thread-safe. Opened by the first request; when it
-// has broken, opened anew by the next one. A request without an answer in time fails with
-// DEADLINE_EXCEEDED; the server, which knows deadlines of streams alone, goes on with it.
-// Destroying it waits until all is answered or has failed.
+// Client::SendAsync for Encode requests, over one EncodeStream. Thread-safe. The first request
+// opens the stream, and if it breaks, the next request opens another one. A request that is not
+// answered within the timeout fails with DEADLINE_EXCEEDED; the server goes on computing it,
+// because it knows deadlines only of whole streams. The destructor waits until every request has
+// been answered or has failed.
 class LoadStream {
  public:
   virtual ~LoadStream() = default;
 
-  // `request` is of Encode. Returns at once; `done` runs once, on a thread of gRPC's, and must not
-  // block. If the stream breaks, with its status.
+  // Sends a request, which must have been made by PreparedRequest::Encode, and returns at once.
+  // `done` runs exactly once, on a thread of gRPC, and must not block. If the stream breaks, it
+  // gets the status of the stream.
   virtual void SendAsync(const PreparedRequest& request, Callback<Execution> done) = 0;
 };
 

@@ -1,5 +1,6 @@
-// Requests and answers of the service as plain structs. Every field means what the field of its
-// name in attendant/v1/encoder_service.proto does; shapes and errors are documented there.
+// The requests and answers of the service as plain structs. Each field has the meaning of the field
+// with its name in attendant/v1/encoder_service.proto, which documents shapes and errors. An empty
+// vector or string, an absent optional and a default value stand for an unset field.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +17,11 @@ class GetModelResponse;
 
 namespace attendant::client {
 
-// How far into a layer's attention block Attend goes; by its number in the protocol.
+// The part of a layer's attention block that Attend computes. The values are those of the protocol,
+// here and in the enums below.
 enum class AttendStage : int { kContext = 0, kProjected = 1, kBlock = 2 };
 
-// How a sequence's tokens become one vector; by its number in the protocol.
+// The way in which the tokens of a sequence become one vector.
 enum class Pooling : int {
   kModel = 0,
   kFirstToken = 1,
@@ -31,24 +33,24 @@ enum class Pooling : int {
   kClassifier = 7,
 };
 
-// On which side token ids are cut that are longer than the model's positions reach; by its number
-// in the protocol.
+// The side on which token ids are cut if the sequence is longer than the model's positions reach.
 enum class Truncation : int { kNone = 0, kRight = 1, kLeft = 2 };
 
-// How attention probabilities are answered; by its number in the protocol.
+// The form in which attention probabilities are returned.
 enum class AttentionForm : int { kPerHead = 0, kHeadMean = 1, kTopKeys = 2 };
 
-// The order of the rows of a padded request and of its answer; by its number in the protocol.
+// The order of the first two dimensions of a padded request and of its answer.
 enum class Layout : int { kBatchFirst = 0, kSequenceFirst = 1 };
 
-// Rows that queries attend to instead of their own sequence, in the layout of their request.
+// The rows that queries attend to instead of their own sequence, in the layout of the request.
 struct Memory {
   Tensor hidden_states;  // [B or 1, M, K], or packed [N, K] with `lengths`
   std::optional<Tensor> attention_mask;
   std::vector<int64_t> lengths;
-  std::optional<Tensor> values;  // default: hidden_states
+  std::optional<Tensor> values;  // what values are made of; default: hidden_states
 };
 
+// Attention of one layer. An empty `model` stands for the server's only one, here and below.
 struct AttendRequest {
   std::string model;
   uint32_t layer = 0;
@@ -67,22 +69,25 @@ struct AttendRequest {
   std::optional<DataType> output_dtype;
   std::string request_id;
   std::optional<Memory> memory;
-  std::string memory_handle;  // of PutMemory, instead of memory
+  std::string memory_handle;  // a RegisteredMemory::handle, instead of `memory`
 };
 
-// How the server computed a request.
+// The time that a request took in the server, and the batch in which it was computed. Durations are
+// those of the whole batch, except `queue`.
 struct Execution {
-  absl::Duration queue;
-  absl::Duration copy;
-  absl::Duration compute;
-  int64_t tokens = 0;
-  int64_t truncated_tokens = 0;
-  int64_t batch_tokens = 0;
+  absl::Duration queue;          // waiting in the queue
+  absl::Duration copy;           // copying the batch in and its results out
+  absl::Duration compute;        // computing the batch
+  int64_t tokens = 0;            // kept tokens of the request, and rows of its memory
+  int64_t truncated_tokens = 0;  // tokens that `truncation` cut
+  int64_t batch_tokens = 0;      // kept tokens of the batch
   int32_t batch_requests = 0;
   std::optional<DataType> compute_dtype;
   std::string compute_type;  // as the server's setting names it: "bf16x3"
 };
 
+// Tensors are padded or packed as the request was. The optional ones are there if the request asked
+// for them.
 struct AttendResult {
   Tensor output;
   std::optional<Tensor> attention_probabilities;
@@ -91,33 +96,36 @@ struct AttendResult {
   Execution execution;
 };
 
+// Keys and values of a memory that the server computes once and keeps for later AttendRequests.
 struct PutMemoryRequest {
   std::string model;
   uint32_t layer = 0;
-  Layout layout = Layout::kBatchFirst;  // of the memory
+  Layout layout = Layout::kBatchFirst;  // the layout of the memory
   Memory memory;
   absl::Duration time_to_live;  // 0: as long as the server allows
   std::string request_id;
 };
 
-// What the server keeps.
+// A memory that the server keeps until it expires or is dropped.
 struct RegisteredMemory {
   std::string handle;
   int64_t bytes = 0;
-  absl::Time expires;  // by the server's clock
+  absl::Time expires;  // on the server's clock
   Execution execution;
 };
 
+// The layers [first, first + count).
 struct LayerSpan {
   uint32_t first = 0;
   uint32_t count = 1;
 };
 
+// A span of whole encoder layers.
 struct EncodeRequest {
   std::string model;
   std::optional<LayerSpan> layers;  // default: all
   Layout layout = Layout::kBatchFirst;
-  std::optional<Tensor> hidden_states;  // exactly one of these three
+  std::optional<Tensor> hidden_states;  // exactly one of hidden_states, token_ids, features
   std::optional<Tensor> token_ids;
   std::optional<Tensor> features;
   std::optional<Tensor> token_type_ids;
@@ -140,18 +148,20 @@ struct EncodeRequest {
   std::string request_id;
 };
 
-// Where an item of a stream stands in a sequence that comes in parts.
+// The place of a stream item in a sequence that is sent in parts.
 struct SequencePart {
-  uint64_t sequence = 0;                     // 0: the request stands alone
-  std::optional<uint64_t> first_token = {};  // tokens of the sequence before this part
-  bool ends = false;                         // the sequence, with this part
+  uint64_t sequence = 0;                     // a number that the caller chooses; 0: not a part
+  std::optional<uint64_t> first_token = {};  // number of tokens before this part
+  bool ends = false;                         // this part is the last one of its sequence
 };
 
+// A tensor of one layer.
 struct LayerTensor {
   uint32_t layer = 0;
   Tensor tensor;
 };
 
+// Tensors are there if the request asked for them; hidden_states unless it omitted them.
 struct EncodeResult {
   std::optional<Tensor> hidden_states;
   std::optional<Tensor> pooled;
@@ -161,11 +171,11 @@ struct EncodeResult {
   Execution execution;
 };
 
-// What GetModel answers has no mirror here: it is the protocol's message, whose fields are those of
-// attendant/v1/encoder_service.pb.h. Include that to read them.
+// The answer of GetModel, which is the protocol's own message. Include
+// attendant/v1/encoder_service.pb.h to read it.
 using ModelInfo = v1::GetModelResponse;
 
-// What grpc.health.v1 answers; by its number there.
+// The serving status of grpc.health.v1, with its values there.
 enum class Health : int { kUnknown = 0, kServing = 1, kNotServing = 2, kServiceUnknown = 3 };
 
 }  // namespace attendant::client

@@ -1,4 +1,4 @@
-// A request that is sent many times, such as a load test's.
+// PreparedRequest, a request that is sent many times, such as one of a load test.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 
 namespace attendant::client {
 
-// A request as it goes over the wire: made once, sent any number of times without being copied.
-// Immutable; copies share.
+// A request that has been serialised once and can be sent any number of times without being copied.
+// Immutable and thread-safe; copies share the bytes.
 class PreparedRequest {
  public:
   static PreparedRequest Attend(AttendRequest request);
   static PreparedRequest Encode(EncodeRequest request);
 
-  // Bytes of the message.
+  // Returns the size of the serialised message.
   int64_t bytes() const;
 
-  // For this library's own use.
+  // For use inside this library only.
   struct Wire;
   const Wire& wire() const;
 

@@ -9,7 +9,7 @@ namespace attendant::client {
 
 struct PreparedRequest::Wire {
   const char* method;
-  int execution_field;  // in the answer
+  int execution_field;  // number of `execution` in the answer
   grpc::ByteBuffer message;
 };
 

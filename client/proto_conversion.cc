@@ -59,7 +59,7 @@ absl::Status MoveChecked(google::protobuf::RepeatedPtrField<v1::LayerTensor>* fr
   return absl::OkStatus();
 }
 
-// The fields that both requests have by these names.
+// Sets the fields that AttendRequest and EncodeRequest have in common.
 template <typename Request, typename Proto>
 void SetAttention(const Request& request, Proto& proto) {
   proto.mutable_head_gates()->Add(request.head_gates.begin(), request.head_gates.end());

@@ -1,5 +1,5 @@
-// Between the library's plain structs and the protocol's messages. Tensor bytes are moved, not
-// copied.
+// Conversions between the library's plain structs and the protocol's messages. Tensor bytes are
+// moved, not copied.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -15,7 +15,7 @@ v1::AttendRequest ToProto(AttendRequest request);
 v1::EncodeRequest ToProto(EncodeRequest request);
 v1::PutMemoryRequest ToProto(PutMemoryRequest request);
 
-// INTERNAL if a tensor of the answer contradicts itself.
+// These return INTERNAL if the bytes of a tensor do not match its shape and type.
 absl::StatusOr<AttendResult> FromProto(v1::AttendResponse response);
 absl::StatusOr<EncodeResult> FromProto(v1::EncodeResponse response);
 RegisteredMemory FromProto(v1::PutMemoryResponse response);
@@ -23,7 +23,7 @@ Execution FromProto(const v1::Execution& execution);
 
 absl::Status FromGrpc(const grpc::Status& status);
 
-// The status that an error on a stream stands for; never OK.
+// Returns the status of an error on a stream; never OK.
 absl::Status FromProto(const v1::Error& error);
 
 }  // namespace attendant::client

@@ -27,8 +27,8 @@ float HalfToFloat(uint16_t half) {
   return std::bit_cast<float>(sign | (wide << 23) | (mantissa << 13));
 }
 
-// `bits` without its lowest `drop` bits, rounded to nearest even. A carry into the exponent is
-// right as it is.
+// Returns `bits` without its lowest `drop` bits, rounded to nearest even. A carry into the exponent
+// gives the right result as it is.
 uint32_t RoundShift(uint32_t bits, int drop) {
   const uint32_t half_minus_one = (1u << (drop - 1)) - 1;
   return (bits + half_minus_one + ((bits >> drop) & 1u)) >> drop;
@@ -152,7 +152,7 @@ bool IsFloat(DataType dtype) {
 
 std::optional<int64_t> ElementCount(absl::Span<const int64_t> shape) {
   int64_t count = 1;
-  bool has_zero = false;  // must not hide an overflow of the others
+  bool has_zero = false;  // a zero must not hide an overflow of the other dimensions
   for (int64_t dimension : shape) {
     if (dimension < 0) return std::nullopt;
     has_zero |= dimension == 0;

@@ -1,4 +1,5 @@
-// Tensors as the client library takes and returns them.
+// Tensor, the type in which the client library takes and returns arrays, and its conversions. All
+// functions are pure and thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace attendant::client {
 
-// Element types of the protocol, by their numbers there.
+// The element types, with their values in the protocol.
 enum class DataType : int {
   kFloat32 = 1,
   kFloat16 = 2,
@@ -27,42 +28,49 @@ enum class DataType : int {
   kUInt64 = 12,
 };
 
-// Bytes of one element.
+// Returns the size of one element in bytes; 0 for a value that is not a DataType.
 int64_t ByteWidth(DataType dtype);
 
-// "float32", "bool", …
+// Returns the name in lower case: "float32", "bool", …
 const char* Name(DataType dtype);
 
+// Returns whether the type is float32, float16 or bfloat16.
 bool IsFloat(DataType dtype);
 
-// A dense array: `data` holds the elements row-major, little-endian, without padding.
+// A dense array that owns its elements: `data` holds them in row-major order, little-endian,
+// without padding. An empty shape is a scalar.
 struct Tensor {
   DataType dtype = DataType::kFloat32;
   std::vector<int64_t> shape;
   std::string data;
 };
 
-// Number of elements of `shape`; nothing if a dimension is negative or the product does not fit.
+// Returns the number of elements of `shape`; nothing if a dimension is negative or the product
+// overflows int64.
 std::optional<int64_t> ElementCount(absl::Span<const int64_t> shape);
 
-// "[2, 3, 4]".
+// Returns the shape as text: "[2, 3, 4]".
 std::string ShapeToString(absl::Span<const int64_t> shape);
 
-// INVALID_ARGUMENT unless `tensor.data` has exactly the bytes that its shape and dtype ask for.
+// Returns INVALID_ARGUMENT unless `tensor.data` has exactly the bytes that its shape and dtype
+// require.
 absl::Status Validate(const Tensor& tensor);
 
-// float32 and int64 tensors of plain values. The caller passes as many as `shape` has.
+// Return a float32 or int64 tensor that copies `values`. The caller must pass as many as `shape`
+// has elements; Validate tells.
 Tensor FloatTensor(std::vector<int64_t> shape, absl::Span<const float> values);
 Tensor Int64Tensor(std::vector<int64_t> shape, absl::Span<const int64_t> values);
 
-// The elements of a float tensor, widened; INVALID_ARGUMENT for other types or a wrong size.
+// Returns the elements of a float tensor, widened to float32. INVALID_ARGUMENT: another type, or a
+// tensor that Validate refuses.
 absl::StatusOr<std::vector<float>> ToFloats(const Tensor& tensor);
 
-// The elements of a bool or integer tensor; INVALID_ARGUMENT for other types, a wrong size, or an
-// element beyond int64.
+// Returns the elements of a bool or integer tensor. INVALID_ARGUMENT: another type, a tensor that
+// Validate refuses, or an element that int64 cannot hold.
 absl::StatusOr<std::vector<int64_t>> ToInt64s(const Tensor& tensor);
 
-// A float tensor in another float type, rounded to nearest even.
+// Returns a float tensor in another float type, rounded to nearest even. INVALID_ARGUMENT: either
+// type is not a float type, or Validate refuses the tensor.
 absl::StatusOr<Tensor> ConvertFloat(const Tensor& tensor, DataType dtype);
 
 }  // namespace attendant::client

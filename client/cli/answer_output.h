@@ -1,4 +1,4 @@
-// Output of an answer's tensors: into a file, or printed.
+// AnswerOutput, which writes the tensors of an answer to a file or prints them.
 #pragma once
 
 #include <string>
@@ -10,16 +10,17 @@
 
 namespace attendant::client {
 
+// The flag --output and what it means.
 class AnswerOutput {
  public:
   void AddTo(CLI::App& app);
 
-  // INVALID_ARGUMENT if the file cannot hold this number of tensors: to be asked before the request
-  // is sent.
+  // Returns INVALID_ARGUMENT if the file cannot hold this number of tensors. To be called before
+  // the request is sent, so that no answer is lost.
   absl::Status Check(size_t tensors) const;
 
-  // Writes the tensors to the file, if one was named, and prints what is left to say. The names are
-  // those of the JSON document and of the tensors in the file.
+  // Writes the tensors to the file, if one was named, and prints the rest: the tensors or their
+  // shapes, and the execution. The names are those in the JSON document and in the file.
   ExitCode Emit(Session& session, const std::vector<NamedTensor>& tensors,
                 const Execution& execution) const;
 

@@ -1,5 +1,5 @@
-// The flags of requests that compute attention: which heads count, which rows and what of it is
-// answered.
+// Flags of the requests that compute attention: the weight of each head, the rows to compute, and
+// the form of the probabilities.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,7 +9,8 @@
 
 namespace attendant::client {
 
-// Request: AttendRequest or EncodeRequest; borrowed while the command line is parsed.
+// Request is AttendRequest or EncodeRequest. The flags write into `request`, which must outlive the
+// parsing.
 template <typename Request>
 void AddHeadGates(CLI::App& app, Request& request) {
   app.add_option("--head-gates", request.head_gates,
@@ -23,7 +24,7 @@ template <typename Request>
 void AddAttentionOptions(CLI::App& app, Request& request) {
   AddHeadGates(app, request);
   app.add_option("--query-rows", request.query_rows,
-                 "Answer only these rows of the input, all its sequences counted through: 0,5")
+                 "Answer only these rows of the input, numbered across all its sequences: 0,5")
       ->delimiter(',')
       ->type_name("ROW,…");
   CLI::Option* mean = app.add_flag_callback(
@@ -35,7 +36,7 @@ void AddAttentionOptions(CLI::App& app, Request& request) {
            request.attention_form = AttentionForm::kTopKeys;
            request.attention_top_k = count;
          },
-         "Answer of attention probabilities the K largest of each query, with their keys")
+         "Answer only the K largest attention probabilities of each query, with their keys")
       ->type_name("K")
       ->excludes(mean);
 }

@@ -29,7 +29,7 @@ ExitCode ReportServerError(Session& session, const absl::Status& status) {
 }
 
 void PrintJson(Session& session, const Json& document) {
-  // A server's text need not be UTF-8; the document has to be.
+  // JSON has to be UTF-8, but text from a server need not be.
   session.out << document.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
 }
 

@@ -1,4 +1,5 @@
-// The base of the subcommands of attendant-client, and the options that they share.
+// Command, the base class of the subcommands of attendant-client, and the options and the output
+// that they share.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,16 +16,16 @@ namespace attendant::client {
 
 using Json = nlohmann::ordered_json;
 
-// What scripts can rely on; the help documents it.
+// The exit codes of attendant-client. Scripts rely on them, and the help documents them.
 enum ExitCode : int {
   kSucceeded = 0,
-  kRefused = 1,         // the server answered an error
-  kBadUsage = 2,        // flags or files
-  kUnreachable = 3,     // no server, or one that does not serve
+  kRefused = 1,         // the server answered with an error
+  kBadUsage = 2,        // wrong flags or files
+  kUnreachable = 3,     // no server, or one that is not serving
   kLoadTestFailed = 4,  // the load test ran, with errors or beyond a threshold
 };
 
-// What a subcommand runs with.
+// The options and streams that a subcommand runs with.
 struct Session {
   std::string address;
   CallOptions call;
@@ -35,25 +36,27 @@ struct Session {
   Client Connect() const { return Client::Connect(address); }
 };
 
+// A subcommand and the values of its flags.
 class Command {
  public:
   virtual ~Command() = default;
 
-  // Adds the subcommand and its flags, which write into this object.
+  // Adds the subcommand and its flags, which write into this object. `app` must not outlive it.
   virtual CLI::App* AddTo(CLI::App& app) = 0;
 
-  // Runs with the flags that were parsed.
+  // Runs the subcommand, after its flags have been parsed, and reports its errors.
   virtual ExitCode Run(Session& session) = 0;
 };
 
-// One line on stderr, and with --json a document {"error": {code, message}} on stdout.
+// Reports an error: one line on stderr and, with --json, the document {"error": {code, message}} on
+// stdout. Returns the exit code that fits it.
 ExitCode ReportBadUsage(Session& session, const absl::Status& status);
 ExitCode ReportServerError(Session& session, const absl::Status& status);
 
 void PrintJson(Session& session, const Json& document);
 
-// A flag for a duration such as 250ms, 30s or 2m; a bare number counts seconds. Negative ones are
-// refused.
+// Adds a flag for a duration such as 250ms, 30s or 2m; a bare number means seconds. Negative
+// durations are refused.
 CLI::Option* AddDuration(CLI::App& app, const std::string& flag, absl::Duration& value,
                          const std::string& help);
 

@@ -1,4 +1,5 @@
-// Values written out on the command line: rows of numbers such as "1,0,1,0;0,2,0,2", shapes, spans.
+// Parsers of values that are written out on the command line: rows of numbers such as
+// "1,0,1,0;0,2,0,2", shapes and spans. Their errors are INVALID_ARGUMENT.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +12,19 @@
 
 namespace attendant::client {
 
-// float32 [rows, columns]. INVALID_ARGUMENT for what is no number, and for rows of different
-// lengths.
+// Returns float32 [rows, columns]. All rows must have the same length.
 absl::StatusOr<Tensor> ParseFloatRows(const std::string& text);
 
-// Rows of integers, which may differ in length.
+// Returns rows of integers, whose lengths may differ.
 absl::StatusOr<std::vector<std::vector<int64_t>>> ParseIntRows(const std::string& text);
 
-// Whether `text` can only be numbers, not a file's name.
+// Returns whether `text` can only be numbers, and not the name of a file.
 bool LooksInline(const std::string& text);
 
-// "FIRST:COUNT"; errors name `flag`.
+// Parses "FIRST:COUNT". Errors name `flag`.
 absl::StatusOr<LayerSpan> ParseLayerSpan(const std::string& flag, const std::string& text);
 
-// "2x5x768" as numbers, each at least 1.
+// Parses "2x5x768"; each number is at least 1.
 absl::StatusOr<std::vector<int64_t>> ParseDimensions(const std::string& text);
 
 }  // namespace attendant::client

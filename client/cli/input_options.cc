@@ -49,8 +49,8 @@ void MoveInput(RequestInput input, EncodeRequest& request) {
 void AddSequenceFirst(CLI::App& app, Layout& layout) {
   app.add_flag_callback(
       "--sequence-first", [&layout] { layout = Layout::kSequenceFirst; },
-      "Tensors have the sequences' places before the batch, [S, B, ...], as torch's modules take "
-      "them by default, and so has the answer; masks, biases and probabilities do not");
+      "Tensors of the request and the answer are [S, B, ...], as torch's modules take them by "
+      "default; masks, biases and probabilities stay batch first");
 }
 
 CLI::Option* AddFloatType(CLI::App& app, const std::string& flag, std::string& name,
@@ -80,7 +80,7 @@ void InputOptions::AddTo(CLI::App& app) {
                    "Standard normal values: BxSxE, or BxS as wide as the model; T with --lengths")
       ->type_name("SHAPE");
   source->require_option(0, 1);
-  app.add_option("--seed", seed_, "Of --generate")->capture_default_str();
+  app.add_option("--seed", seed_, "Seed of --generate")->capture_default_str();
   AddFloatType(app, "--wire-dtype", wire_dtype_, "Send the hidden states in this type");
   app.add_option("--mask", mask_,
                  "Attention mask [B, S], non-zero keeps: a FILE, or written out: \"1,1,0;1,1,1\"")
@@ -99,16 +99,18 @@ void InputOptions::AddTokensTo(CLI::App& app) {
          "Token ids [B, S] as the input, or [T] with --lengths: a FILE, or written out, one "
          "row a sequence: \"101,2023,102;101,102\"")
       ->type_name("FILE|ROWS");
-  app.add_option("--token-type-ids", token_type_ids_, "Beside --token-ids")->type_name("FILE|ROWS");
-  app.add_option("--position-ids", position_ids_, "Beside --token-ids")->type_name("FILE|ROWS");
+  app.add_option("--token-type-ids", token_type_ids_, "Token types of --token-ids")
+      ->type_name("FILE|ROWS");
+  app.add_option("--position-ids", position_ids_, "Positions of --token-ids")
+      ->type_name("FILE|ROWS");
 }
 
 void InputOptions::AddLayoutTo(CLI::App& app) { AddSequenceFirst(app, layout_); }
 
 void InputOptions::AddFeaturesTo(CLI::App& app) {
   app.add_flag("--features", features_,
-               "The input is features: rows of patches or frames, which the model's own rows and "
-               "positions go before and onto");
+               "The input is features: rows of patches or frames, to which the model adds its own "
+               "rows and positions");
 }
 
 bool InputOptions::NeedsWidth() const {

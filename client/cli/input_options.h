@@ -1,4 +1,4 @@
-// The flags that say where a request's tensors come from.
+// InputOptions, the flags that say where the tensors of a request come from.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,6 +15,7 @@
 
 namespace attendant::client {
 
+// The tensors that the flags have given, as the fields of a request.
 struct RequestInput {
   Layout layout = Layout::kBatchFirst;
   std::optional<Tensor> hidden_states;
@@ -27,27 +28,28 @@ struct RequestInput {
   std::vector<int64_t> lengths;
 };
 
+// The flags of the input, the files that they name and the values that they generate.
 class InputOptions {
  public:
-  // Hidden states and what goes with them.
+  // Adds the flags of hidden states, masks, lengths and biases, which every command has.
   void AddTo(CLI::App& app);
-  // Beside those: token ids as the input.
+  // Adds the flags of token ids as the input.
   void AddTokensTo(CLI::App& app);
-  // Beside those: that they are features.
+  // Adds the flag that turns hidden states into features.
   void AddFeaturesTo(CLI::App& app);
-  // Beside those: sequences first. Without it the input is batch first.
+  // Adds the flag for tensors in SEQUENCE_FIRST order. Without it they are batch first.
   void AddLayoutTo(CLI::App& app);
 
-  // Whether --generate leaves the width to the model, and what it then is.
+  // Return whether --generate leaves the width to the model, and the width that it then has.
   bool NeedsWidth() const;
   int64_t WidthOf(const ModelInfo& model) const;
 
-  // Reads the files and generates what is to be generated, `width` wide if need be. A lone
-  // sequence gets its batch dimension: [S, E] without lengths becomes [1, S, E], or [S, 1, E].
-  // INVALID_ARGUMENT and NOT_FOUND name the flag or the file.
+  // Reads the files and generates the values of --generate, `width` wide if NeedsWidth. A lone
+  // sequence gets its batch dimension: [S, E] without lengths becomes [1, S, E], or [S, 1, E] if
+  // sequences come first. INVALID_ARGUMENT and NOT_FOUND name the flag or the file.
   absl::StatusOr<RequestInput> Read(int64_t width) const;
 
-  // Prints the input's tensors, if --show-input asks for that.
+  // Prints the tensors of the input if --show-input was given.
   void Show(std::ostream& out, const RequestInput& input) const;
 
  private:
@@ -71,20 +73,21 @@ class InputOptions {
   bool show_ = false;
 };
 
-// What a command that sends a request starts with: asks the server how wide the model is if need
-// be, reads the input and shows it. Reports what goes wrong.
+// Reads the input of a command into `input`: asks the server for the width of the model if
+// necessary, reads the tensors and shows them. Reports errors and returns their exit code.
 ExitCode ReadInput(Session& session, const std::string& model, const InputOptions& options,
                    RequestInput& input);
 
-// Everything of the input into the fields of its name.
+// Moves the tensors of the input into the fields of the same names.
 void MoveInput(RequestInput input, EncodeRequest& request);
 
-// The flag that says so of tensors.
+// Adds the flag --sequence-first, which sets `layout`.
 void AddSequenceFirst(CLI::App& app, Layout& layout);
 
-// A flag for a float type by its name; empty if not given.
+// Adds a flag for the name of a float type, which stays empty if the flag is not given.
 CLI::Option* AddFloatType(CLI::App& app, const std::string& flag, std::string& name,
                           const std::string& help);
+// Returns the type of that name; nothing for an empty name.
 std::optional<DataType> FloatType(const std::string& name);
 
 }  // namespace attendant::client

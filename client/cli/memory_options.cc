@@ -12,7 +12,8 @@ void MemoryOptions::AddTo(CLI::App& app) {
                      "Attend to these rows instead: [B or 1, M, K], or [N, K] with "
                      "--memory-lengths: a FILE, or written out: \"1,0,1,0;0,2,0,2\"")
           ->type_name("FILE|ROWS");
-  app.add_option("--memory-values", values_, "What values are made of, if not of --memory")
+  app.add_option("--memory-values", values_,
+                 "Rows that values are made of; default: those of --memory")
       ->type_name("FILE|ROWS")
       ->needs(memory);
   app.add_option("--memory-mask", mask_, "Attention mask of the memory, [B or 1, M]")

@@ -1,4 +1,4 @@
-// The flags that say what a memory is made of.
+// MemoryOptions, the flags that say what a memory is made of.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,12 +12,13 @@
 
 namespace attendant::client {
 
+// The flags of a memory and the files that they name.
 class MemoryOptions {
  public:
   void AddTo(CLI::App& app);
 
-  // Reads the files; nothing without --memory. A lone sequence gets its batch dimension, where
-  // `layout` has it. INVALID_ARGUMENT and NOT_FOUND name the flag or the file.
+  // Reads the files. Returns nothing without --memory. A lone sequence gets its batch dimension,
+  // where `layout` puts it. INVALID_ARGUMENT and NOT_FOUND name the flag or the file.
   absl::StatusOr<std::optional<Memory>> Read(Layout layout) const;
 
  private:

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kLongestWhole = 8;
 constexpr int64_t kEdge = 3;
 
-// The indices that are shown; nothing stands for the gap.
+// Returns the indices that are shown; nothing stands for a gap.
 std::vector<std::optional<int64_t>> Shown(int64_t extent) {
   std::vector<std::optional<int64_t>> indices;
   for (int64_t i = 0; i < extent; ++i) {
@@ -37,7 +37,8 @@ class Printer {
       const double size = std::abs(value);
       return size == 0 || !std::isfinite(size) || (size >= 1e-5 && size < 1e6);
     });
-    // The widest is the smallest or the largest; -inf and nan are narrower than any number.
+    // The widest number is the smallest or the largest one; -inf and nan are narrower than any
+    // other.
     double smallest = 0;
     double largest = 0;
     for (double value : values_) {
@@ -48,7 +49,7 @@ class Printer {
     width_ = static_cast<int>(std::max(Format(smallest).size(), Format(largest).size()));
   }
 
-  // The block of `values_` from `offset` that the dimensions from `axis` on span.
+  // Prints the block of `values_` that begins at `offset` and has the dimensions from `axis` on.
   void Print(size_t axis, int64_t offset, const std::string& title) {
     if (tensor_.shape.size() - axis > 2) return PrintBlocks(axis, offset, title);
     if (!title.empty()) out_ << "  " << title << "\n";

@@ -1,4 +1,4 @@
-// Tensors for people.
+// Printing of tensors for people to read.
 #pragma once
 
 #include <ostream>
@@ -8,8 +8,8 @@
 
 namespace attendant::client {
 
-// A title with dtype and shape, then the rows in aligned columns. Dimensions above 8 are elided in
-// the middle.
+// Prints a title with dtype and shape, then the rows in aligned columns. Only the first and last
+// elements of dimensions above 8 are shown.
 void PrintTensor(std::ostream& out, const std::string& name, const Tensor& tensor);
 
 }  // namespace attendant::client

@@ -1,4 +1,4 @@
-// Tensors of flags: from files, or written out.
+// Readers of the tensors that flags give, in a file or written out on the command line.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,19 @@
 
 namespace attendant::client {
 
-// The status with the flag in front of its message.
+// Returns the status with the name of the flag in front of its message.
 absl::Status Named(const std::string& flag, const absl::Status& status);
 
+// Gives a lone sequence its batch dimension if the tensor has one dimension less than `full_rank`:
 // [S] becomes [1, S], or [S, 1] with sequences first.
 void AddBatchDimension(size_t full_rank, Layout layout, Tensor& tensor);
 
-// Floats from a file, or written out. Errors name the flag, here and below.
+// Reads floats from a file, or written out. Errors name the flag, here and below.
 absl::StatusOr<Tensor> ReadFloats(const std::string& flag, const std::string& source);
 
-// Integers from a file, or written out. Ragged rows become packed ones, whose lengths `lengths`
-// takes; without `lengths` they only lose their row borders. Nothing without a source.
+// Reads integers from a file, or written out. Rows of different lengths become packed ones, whose
+// lengths go into `lengths` unless it is null or has some already. Reads nothing if `source` is
+// empty.
 absl::Status ReadIntegers(const std::string& flag, const std::string& source,
                           std::optional<Tensor>& tensor, std::vector<int64_t>* lengths);
 

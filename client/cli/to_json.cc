@@ -8,7 +8,7 @@ namespace {
 Json Element(float value) { return ToJson(value); }
 Json Element(int64_t value) { return value; }
 
-// The nested list of the dimensions from `axis` on; `next` walks over the elements.
+// Returns the nested list of the dimensions from `axis` on; `next` iterates over all elements.
 template <typename T>
 Json Nest(const std::vector<int64_t>& shape, size_t axis, const T*& next) {
   if (axis == shape.size()) return Element(*next++);

@@ -1,4 +1,4 @@
-// The --json documents' parts.
+// JSON of tensors and executions, for the documents that --json prints.
 #pragma once
 
 #include "client/cli/command.h"
@@ -7,9 +7,9 @@
 
 namespace attendant::client {
 
-using proto::ToJson;  // models, floats
+using proto::ToJson;  // of models and of floats
 
-// {dtype, shape, values}: nested lists.
+// Returns {dtype, shape, values}, where the values are nested lists.
 Json ToJson(const Tensor& tensor);
 
 Json ToJson(const Execution& execution);

@@ -16,7 +16,8 @@ const std::map<std::string, AttendStage> kStages = {{"context", AttendStage::kCo
 
 CLI::App* AttendCommand::AddTo(CLI::App& app) {
   CLI::App* attend = app.add_subcommand("attend", "Runs the attention of one layer");
-  attend->add_option("--model", request_.model, "Default: the server's only one");
+  attend->add_option("--model", request_.model,
+                     "Name of the model; default: the server's only one");
   attend->add_option("--layer", request_.layer, "Index of the layer")->capture_default_str();
   attend
       ->add_option("--stage", request_.stage,
@@ -37,7 +38,7 @@ CLI::App* AttendCommand::AddTo(CLI::App& app) {
                    "Also answer each value times its probability");
   AddAttentionOptions(*attend, request_);
   AddFloatType(*attend, "--output-dtype", output_dtype_,
-               "Of the answer; default: that of the input");
+               "Type of the answer; default: that of the input");
   attend->add_option("--request-id", request_.request_id, "For the server's log");
   output_.AddTo(*attend);
   return attend;

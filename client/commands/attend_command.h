@@ -1,4 +1,4 @@
-// attendant-client attend: attention of one layer.
+// The subcommand `attend`, which computes the attention of one layer.
 #pragma once
 
 #include <string>

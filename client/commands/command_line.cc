@@ -51,7 +51,7 @@ int RunCommandLine(int argc, const char* const* argv, std::ostream& out, std::os
   CLI::App app("Talks to an attendant-server.", "attendant-client");
   app.footer(kExitCodes);
   app.require_subcommand(1);
-  app.fallthrough();  // the options below may follow the subcommand
+  app.fallthrough();  // lets the options below follow the subcommand
   app.add_option("--address", session.address, "The server's gRPC port")
       ->type_name("HOST:PORT")
       ->capture_default_str();

@@ -1,12 +1,12 @@
-// The whole of attendant-client but main.
+// The program attendant-client without its main function.
 #pragma once
 
 #include <ostream>
 
 namespace attendant::client {
 
-// Parses the command line, runs what it names and returns the exit code (command.h). Throws
-// nothing.
+// Parses the command line, runs the subcommand and returns its exit code (client/cli/command.h).
+// Throws nothing.
 int RunCommandLine(int argc, const char* const* argv, std::ostream& out, std::ostream& err);
 
 }  // namespace attendant::client

@@ -37,7 +37,8 @@ void MoveLayers(const std::string& name, std::vector<LayerTensor>& from,
 CLI::App* EncodeCommand::AddTo(CLI::App& app) {
   CLI::App* encode =
       app.add_subcommand("encode", "Runs encoder layers, from hidden states or token ids");
-  encode->add_option("--model", request_.model, "Default: the server's only one");
+  encode->add_option("--model", request_.model,
+                     "Name of the model; default: the server's only one");
   encode->add_option("--layers", layers_, "Which layers; default: all")->type_name("FIRST:COUNT");
   input_.AddTo(*encode);
   input_.AddTokensTo(*encode);
@@ -73,12 +74,12 @@ CLI::App* EncodeCommand::AddTo(CLI::App& app) {
       ->type_name("POOLING");
   encode->add_flag("--normalize", request_.normalize_pooled, "Scale pooled vectors to length 1");
   AddFloatType(*encode, "--output-dtype", output_dtype_,
-               "Of the answer; default: that of the input");
+               "Type of the answer; default: that of the input");
   encode->add_option("--request-id", request_.request_id, "For the server's log");
   encode
       ->add_option(
           "--chunk", chunk_,
-          "Send the one sequence in parts of so many tokens, over EncodeStream; for models "
+          "Send the one sequence in parts of this many tokens, over EncodeStream; for models "
           "that take sequences in parts")
       ->check(CLI::PositiveNumber)
       ->type_name("TOKENS");

@@ -1,4 +1,4 @@
-// attendant-client encode: a span of whole encoder layers.
+// The subcommand `encode`, which computes a span of whole encoder layers.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class EncodeCommand : public Command {
   std::string truncate_;
   std::string pooled_;
   std::string output_dtype_;
-  int64_t chunk_ = 0;  // tokens of a part; 0: the sequences go as they are
+  int64_t chunk_ = 0;  // tokens per part; 0: sequences are sent whole
   InputOptions input_;
   AnswerOutput output_;
 };

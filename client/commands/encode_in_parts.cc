@@ -12,11 +12,10 @@ namespace attendant::client {
 namespace {
 
 constexpr uint64_t kSequence = 1;
-// Parts that are sent before the first of them is answered: the server works on one while it has
-// the next.
+// The number of parts in flight, so that the server has the next part while it computes one.
 constexpr int64_t kAhead = 2;
 
-// Those that have a row for each token.
+// The fields with one row per token.
 constexpr std::optional<Tensor> EncodeRequest::*kInputs[] = {
     &EncodeRequest::hidden_states, &EncodeRequest::features, &EncodeRequest::token_ids,
     &EncodeRequest::token_type_ids, &EncodeRequest::position_ids};
@@ -49,7 +48,7 @@ void Append(const Execution& part, Execution& whole) {
   whole.batch_requests = std::max(whole.batch_requests, part.batch_requests);
 }
 
-// Parts have the same tensors.
+// Appends the rows of a part, whose tensors are those of every part.
 void Append(EncodeResult part, std::optional<EncodeResult>& whole) {
   if (!whole) {
     whole = std::move(part);
@@ -64,7 +63,7 @@ void Append(EncodeResult part, std::optional<EncodeResult>& whole) {
 
 bool HasRows(const Tensor& tensor) { return tensor.shape.size() == 3; }
 
-// Whether the answer to a part has what was asked for.
+// Returns whether the answer to a part has the tensors that were asked for.
 bool IsSound(const EncodeResult& part, const EncodeRequest& request) {
   return part.hidden_states.has_value() != request.omit_hidden_states &&
          (!part.hidden_states || HasRows(*part.hidden_states)) &&
@@ -73,7 +72,7 @@ bool IsSound(const EncodeResult& part, const EncodeRequest& request) {
                      [](const LayerTensor& layer) { return HasRows(layer.tensor); });
 }
 
-// What all parts say alike, without input.
+// Returns the fields that all parts share, without the input.
 EncodeRequest WithoutInput(const EncodeRequest& request) {
   EncodeRequest bare;
   bare.model = request.model;
@@ -86,7 +85,7 @@ EncodeRequest WithoutInput(const EncodeRequest& request) {
   return bare;
 }
 
-// Why the stream ended before its answers.
+// Returns the reason why the stream ended before its last answer.
 absl::Status EndOf(EncodeStream& stream) {
   const absl::Status status = stream.Finish();
   if (!status.ok()) return status;

@@ -1,4 +1,4 @@
-// One sequence sent in parts over a stream, for models that take it so.
+// Encoding of one sequence in parts over a stream, for models that can take it so.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,12 @@
 
 namespace attendant::client {
 
-// INVALID_ARGUMENT if the request is not of one sequence, or asks for what no part can answer.
+// Returns INVALID_ARGUMENT if the request does not have exactly one sequence, or asks for something
+// that parts cannot answer.
 absl::Status CheckInParts(const EncodeRequest& request);
 
-// Sends the request, which CheckInParts has passed, in parts of up to `tokens` tokens, and answers
-// as if it had been sent as a whole. The execution is that of all parts together.
+// Sends the request, which CheckInParts must have accepted, in parts of up to `tokens` tokens, and
+// returns the answer that it would have as a whole. The execution is that of all parts together.
 absl::StatusOr<EncodeResult> EncodeInParts(const Client& client, const EncodeRequest& request,
                                            int64_t tokens, const CallOptions& call);
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kMostDigits = 6;
 
-// What the server says about one request, [B, H, S, S] and [B, S, H D].
+// The server's answers about one request: probabilities [B, H, S, S] and values [B, S, H D].
 struct Attention {
   int64_t sequences = 0;
   int64_t heads = 0;
@@ -26,7 +26,7 @@ struct Attention {
   std::vector<float> values;
 };
 
-// One query of one head.
+// The steps of one query of one head.
 struct Step {
   std::vector<double> probabilities;          // [keys]
   std::vector<std::vector<double>> weighted;  // [keys, D]
@@ -51,7 +51,7 @@ absl::Status TakeProbabilities(const AttendResult& result, Attention& attention)
   return floats.status();
 }
 
-// The context of tokens that see nothing but themselves.
+// Takes the values, which are the context of tokens that attend to nothing but themselves.
 absl::Status TakeValues(const AttendResult& result, Attention& attention) {
   const std::vector<int64_t>& shape = result.output.shape;
   if (shape.size() != 3 || shape[0] != attention.sequences || shape[1] != attention.length ||
@@ -93,14 +93,15 @@ std::vector<double> ValueOf(const Attention& attention, int64_t b, int64_t h, in
   return {attention.values.begin() + first, attention.values.begin() + first + width};
 }
 
-// The weights of a query, rounded to decimals that still sum to what they did, as one does on
-// paper: those with the largest remainders are rounded up.
+// Rounds the weights of a query to decimals with an unchanged sum, as one does on paper: those with
+// the largest remainders are rounded up.
 std::vector<double> Round(std::vector<double> probabilities, int digits) {
   if (digits < 0) return probabilities;
   const double scale = std::pow(10, digits);
   double left =
       std::round(std::accumulate(probabilities.begin(), probabilities.end(), 0.0) * scale);
-  std::vector<std::pair<double, size_t>> remainders;  // negative: the largest comes first
+  std::vector<std::pair<double, size_t>> remainders;  // negated, so that sorting puts the largest
+                                                      // first
   for (size_t i = 0; i < probabilities.size(); ++i) {
     const double units = probabilities[i] * scale, whole = std::floor(units);
     remainders.emplace_back(whole - units, i);
@@ -170,13 +171,13 @@ Json ToJson(const Attention& attention, int64_t matrix, int digits) {
 CLI::App* ExplainCommand::AddTo(CLI::App& app) {
   CLI::App* explain = app.add_subcommand(
       "explain", "Shows the steps from attention probabilities to the context, for few tokens");
-  explain->add_option("--model", model_, "Default: the server's only one");
+  explain->add_option("--model", model_, "Name of the model; default: the server's only one");
   explain->add_option("--layer", layer_, "Index of the layer")->capture_default_str();
   input_.AddTo(*explain);
   explain
       ->add_option("--round", digits_,
-                   "Go on with probabilities rounded to so many decimals, as on paper, where each "
-                   "query's still sum to 1; default: as the server computes them")
+                   "First round probabilities to this many decimals, as on paper, so that those of "
+                   "each query still sum to 1; default: no rounding")
       ->check(CLI::Range(0, kMostDigits))
       ->type_name("DECIMALS");
   return explain;

@@ -1,4 +1,5 @@
-// attendant-client explain: the steps from probabilities to the context, as on paper.
+// The subcommand `explain`, which shows the steps from attention probabilities to the context, as
+// on paper.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ class ExplainCommand : public Command {
  private:
   std::string model_;
   uint32_t layer_ = 0;
-  int digits_ = -1;  // that probabilities are rounded to; -1: they are not
+  int digits_ = -1;  // decimals of the rounded probabilities; -1: not rounded
   InputOptions input_;
 };
 

@@ -1,4 +1,4 @@
-// attendant-client health: whether the server serves.
+// The subcommand `health`, which tells whether the server is serving.
 #pragma once
 
 #include <string>

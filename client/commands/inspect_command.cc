@@ -55,7 +55,8 @@ CLI::App* InspectCommand::AddTo(CLI::App& app) {
       "inspect",
       "Shows what every attention head does with an input: statistics, maps, ranks. With token ids "
       "also how many queries look most at the least frequent of them, counted over all sequences");
-  inspect->add_option("--model", request_.model, "Default: the server's only one");
+  inspect->add_option("--model", request_.model,
+                      "Name of the model; default: the server's only one");
   inspect->add_option("--layers", layers_, "Which layers; default: all")->type_name("FIRST:COUNT");
   input_.AddTo(*inspect);
   input_.AddTokensTo(*inspect);
@@ -130,7 +131,7 @@ ExitCode InspectCommand::Emit(Session& session, const Inspection& inspection) co
     if (!written.ok()) return ReportBadUsage(session, written);
   }
   if (session.json) {
-    // On one line: maps indented would be mostly spaces.
+    // On one line, because indented maps would be mostly spaces.
     session.out << ToJson(inspection, MapFormat::kValues)
                        .dump(-1, ' ', false, Json::error_handler_t::replace)
                 << "\n";

@@ -1,4 +1,4 @@
-// attendant-client inspect: what the attention of a model does with an input.
+// The subcommand `inspect`, which shows what the attention of a model does with an input.
 #pragma once
 
 #include <string>
@@ -16,13 +16,13 @@ class InspectCommand : public Command {
 
  private:
   absl::StatusOr<LayerSpan> ChooseLayers(const ModelInfo& model) const;
-  // Sends `request` as often as the layers need that fit one answer.
+  // Sends `request` for as many layers at a time as fit into one answer, until it has all of them.
   absl::Status AskForLayers(const Session& session, const LayerSpan& layers,
                             const EncodeRequest& request, const ModelInfo& model,
                             Inspector& inspector) const;
   ExitCode Emit(Session& session, const Inspection& inspection) const;
 
-  EncodeRequest request_;  // of which model and gates are set
+  EncodeRequest request_;  // only its model and gates are set
   std::string layers_;
   std::string html_;
   int64_t cells_ = 128;

@@ -19,7 +19,7 @@ constexpr char kPoisson[] = "poisson";
 constexpr absl::Duration kProgressEvery = absl::Seconds(1);
 constexpr int kMostUnderWay = 100000;
 
-// A line a second on stderr.
+// Prints a line per second on stderr.
 class Progress {
  public:
   Progress(bool on, std::ostream& err, LoadClock& clock, Recorder& recorder)
@@ -60,14 +60,16 @@ CLI::App* LoadTestCommand::AddTo(CLI::App& app) {
 void LoadTestCommand::AddLoadTo(CLI::App& load_test) {
   auto* concurrency =
       load_test
-          .add_option("--concurrency", concurrency_, "Closed loop: requests under way at any time")
+          .add_option("--concurrency", concurrency_, "Closed loop: requests in flight at any time")
           ->check(CLI::Range(1, kMostUnderWay))
           ->capture_default_str();
-  load_test.add_option("--rate", rate_, "Open loop: requests per second, whatever the answers do")
+  load_test
+      .add_option("--rate", rate_, "Open loop: requests per second, however fast the answers come")
       ->check(CLI::Range(1e-3, 1e6))
       ->excludes(concurrency);
   load_test
-      .add_option("--arrival", arrival_, "Of --rate: constant distances, or independent arrivals")
+      .add_option("--arrival", arrival_,
+                  "Arrivals of --rate: at constant intervals, or independent")
       ->check(CLI::IsMember({"constant", kPoisson}))
       ->type_name("constant|poisson")
       ->capture_default_str();
@@ -76,14 +78,14 @@ void LoadTestCommand::AddLoadTo(CLI::App& load_test) {
       ->each([this](const std::string&) { duration_given_ = true; });
   load_test.add_option("--requests", requests_, "Measure at most this many requests")
       ->check(CLI::PositiveNumber);
-  AddDuration(load_test, "--warmup", warmup_, "Send without measuring for this long, first");
+  AddDuration(load_test, "--warmup", warmup_, "First send for this long without measuring");
   load_test
       .add_option("--connections", connections_, "TCP connections to spread the requests over")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   AddDuration(load_test, "--max-p99", max_p99_, "Exit with 4 if the 99th percentile is above");
   load_test.add_flag("--progress", progress_,
-                     "A line a second on stderr, even if that is no terminal");
+                     "Print a line per second on stderr, even if it is not a terminal");
 }
 
 void LoadTestCommand::AddRequestsTo(CLI::App& load_test) {
@@ -93,7 +95,8 @@ void LoadTestCommand::AddRequestsTo(CLI::App& load_test) {
       ->capture_default_str();
   load_test.add_flag("--stream", stream_,
                      "encode: pipeline the requests over one EncodeStream per connection");
-  load_test.add_option("--model", workload_.model, "Default: the server's only one");
+  load_test.add_option("--model", workload_.model,
+                       "Name of the model; default: the server's only one");
   load_test
       .add_option("--lengths", lengths_,
                   "Tokens of each sequence: N, MIN..MAX (uniform), or "
@@ -109,8 +112,8 @@ void LoadTestCommand::AddRequestsTo(CLI::App& load_test) {
   load_test.add_flag("--pooled", workload_.pooled,
                      "encode: ask for pooled vectors instead of hidden states");
   AddFloatType(load_test, "--wire-dtype", wire_dtype_,
-               "Of hidden states on the wire; default: float32");
-  load_test.add_option("--seed", workload_.seed, "Of lengths, values and arrivals")
+               "Type of hidden states on the wire; default: float32");
+  load_test.add_option("--seed", workload_.seed, "Seed of lengths, values and arrivals")
       ->capture_default_str();
 }
 

@@ -1,4 +1,4 @@
-// attendant-client load-test: sends requests for a while and measures.
+// The subcommand `load-test`, which sends requests for a while and measures.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ class LoadTestCommand : public Command {
   void AddLoadTo(CLI::App& load_test);
   void AddRequestsTo(CLI::App& load_test);
   LoadPlan MakePlan() const;
-  // Sends through what is opened here: the clients' unary calls, or a stream on each.
+  // Each opens the connections and returns the function that sends through them: by unary calls, or
+  // over one stream per connection.
   using Send = decltype(LoadContext::send);
   Send OpenCalls(const Session& session) const;
   Send OpenStreams(const Session& session) const;
@@ -36,7 +37,7 @@ class LoadTestCommand : public Command {
   std::string arrival_ = "constant";
   absl::Duration warmup_ = absl::Seconds(1);
   absl::Duration duration_ = absl::Seconds(10);
-  int64_t requests_ = 0;  // 0: no bound but the duration
+  int64_t requests_ = 0;  // 0: limited by the duration only
   bool duration_given_ = false;
   int connections_ = 1;
   absl::Duration max_p99_ = absl::InfiniteDuration();

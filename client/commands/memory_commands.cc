@@ -12,13 +12,13 @@ namespace attendant::client {
 CLI::App* PutMemoryCommand::AddTo(CLI::App& app) {
   CLI::App* put = app.add_subcommand(
       "put-memory", "Registers what attend --memory-handle attends to; prints its handle");
-  put->add_option("--model", model_, "Default: the server's only one");
+  put->add_option("--model", model_, "Name of the model; default: the server's only one");
   put->add_option("--layer", layer_, "Index of the layer")->capture_default_str();
   memory_.AddTo(*put);
   put->get_option("--memory")->required();
   AddSequenceFirst(*put, layout_);
   AddDuration(*put, "--time-to-live", time_to_live_,
-              "Until it expires; 0: as long as the server allows");
+              "Time until it expires; 0: as long as the server allows");
   put->add_option("--request-id", request_id_, "For the server's log");
   return put;
 }

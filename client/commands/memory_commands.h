@@ -1,4 +1,4 @@
-// attendant-client put-memory and drop-memory: memories that the server keeps.
+// The subcommands `put-memory` and `drop-memory`, for the memories that the server keeps.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// attendant-client models: what the server serves.
+// The subcommand `models`, which lists or describes the models of the server.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-# Asks a running attendant-server for the worked example's context layer. Debian: python3-grpcio, python3-protobuf.
+# Asks a running attendant-server for the context layer of its worked example. Needs python3-grpcio and python3-protobuf.
 #   protoc -I proto --python_out=build attendant/v1/tensor.proto attendant/v1/encoder_service.proto
 #   PYTHONPATH=build python3 client/examples/attend.py [HOST:PORT]
 import struct, sys

@@ -1,5 +1,5 @@
-// Reads files from anywhere: no size in them is believed before it was checked against the file's
-// own.
+// Reading and writing of files that may come from anywhere: no size that a file states is believed
+// before it is checked against the size of the file.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,22 @@
 
 namespace attendant::client {
 
-// An open regular file that is read front to back or at offsets. Errors name the file. Not
-// thread-safe.
+// A regular file that is open for reading, front to back or at any offset. Errors begin with its
+// path. Not thread-safe.
 class InputFile {
  public:
+  // NOT_FOUND: there is no such file. INVALID_ARGUMENT: it is not a regular file.
+  // PERMISSION_DENIED: it cannot be read.
   static absl::StatusOr<InputFile> Open(const std::string& path);
 
   const std::string& path() const { return path_; }
   int64_t size() const { return size_; }
 
-  // The `count` bytes from `offset`. INVALID_ARGUMENT, before anything is allocated, if they reach
-  // past the file's end.
+  // Returns `count` bytes from `offset` on. INVALID_ARGUMENT, before anything is allocated: they
+  // reach beyond the end of the file.
   absl::StatusOr<std::string> Read(int64_t offset, int64_t count);
 
-  // INVALID_ARGUMENT that starts with the path.
+  // Returns INVALID_ARGUMENT with the path and `what`.
   absl::Status Error(const std::string& what) const;
 
  private:
@@ -35,7 +37,7 @@ class InputFile {
   std::ifstream stream_;
 };
 
-// Writes the two parts after each other, replacing the file.
+// Writes `head` and then `body`, and replaces the file if it exists.
 absl::Status WriteFile(const std::string& path, const std::string& head, const std::string& body);
 
 }  // namespace attendant::client

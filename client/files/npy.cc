@@ -16,7 +16,7 @@ namespace {
 constexpr char kMagic[] = "\x93NUMPY";
 constexpr int64_t kMagicBytes = 6;
 constexpr int64_t kMaxHeaderBytes = 64 << 10;
-constexpr size_t kMaxRank = 32;  // NumPy's own
+constexpr size_t kMaxRank = 32;  // NumPy's own limit
 
 struct TypeName {
   DataType dtype;
@@ -41,7 +41,8 @@ struct Header {
   std::optional<std::vector<int64_t>> shape;
 };
 
-// The header is a Python dict literal: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }.
+// Parses the header, which is a Python dict literal: {'descr': '<f4', 'fortran_order': False,
+// 'shape': (3, 4), }.
 class HeaderParser {
  public:
   explicit HeaderParser(const std::string& text) : text_(text) {}
@@ -102,7 +103,7 @@ class HeaderParser {
     return value;
   }
 
-  // The next character that is no space; NUL at the end.
+  // Returns the next character that is not a space; NUL at the end.
   char Peek() {
     while (position_ < text_.size() && (text_[position_] == ' ' || text_[position_] == '\n')) {
       ++position_;
@@ -140,7 +141,7 @@ uint32_t LittleEndian(const std::string& bytes, size_t offset, size_t width) {
   return value;
 }
 
-// Where the header's text lies.
+// The place of the header's text in the file.
 struct Extent {
   int64_t offset;
   int64_t bytes;
@@ -216,7 +217,7 @@ absl::Status WriteNpy(const std::string& path, const Tensor& tensor) {
   std::string text =
       absl::StrCat("{'descr': '", descr, "', 'fortran_order': False, 'shape': (", shape, "), }");
   constexpr size_t kPrefix = kMagicBytes + 4;
-  text.append(63 - (kPrefix + text.size()) % 64, ' ');  // the data starts at a multiple of 64
+  text.append(63 - (kPrefix + text.size()) % 64, ' ');  // the format aligns the data to 64 bytes
   text.push_back('\n');
   std::string head(kMagic, kMagicBytes);
   head.push_back(1);

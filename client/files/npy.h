@@ -1,4 +1,4 @@
-// NumPy's .npy format, versions 1 and 2.
+// Reading and writing of NumPy's .npy format, versions 1 and 2.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace attendant::client {
 
-// Reads little-endian arrays in C order of bool, integers, float16, float32, and float64 (as
-// float32). Everything else, Fortran order and pickled objects among it, is refused with a message
-// that names the file and what came.
+// Reads a little-endian array in C order, of bool, integers, float16, float32, or float64, which
+// becomes float32. Anything else, such as Fortran order or pickled objects, is INVALID_ARGUMENT,
+// with a message that names the file and what it contains.
 absl::StatusOr<Tensor> ReadNpy(const std::string& path);
 
-// Every type but bfloat16, which NumPy does not have.
+// Writes a tensor of any type but bfloat16, which NumPy does not have.
 absl::Status WriteNpy(const std::string& path, const Tensor& tensor);
 
 }  // namespace attendant::client

@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int64_t kLengthBytes = 8;
-constexpr int64_t kMaxHeaderBytes = 100'000'000;  // the reference implementation's
+constexpr int64_t kMaxHeaderBytes = 100'000'000;  // the limit of the reference implementation
 constexpr int kMaxNesting = 3;                    // header, tensor, shape
 constexpr size_t kMaxRank = 32;
 constexpr size_t kNamesShown = 10;
@@ -50,11 +50,11 @@ struct Entry {
   DataType dtype;
   bool is_float64;
   std::vector<int64_t> shape;
-  int64_t begin;  // from the start of the data
+  int64_t begin;  // offset from the start of the data
   int64_t bytes;
 };
 
-// A parser's own nesting is unbounded; a real header never nests deeper.
+// Returns whether the text nests deeper than any valid header does. The parser itself has no limit.
 bool NestsTooDeep(const std::string& text) {
   int depth = 0;
   bool in_string = false;
@@ -117,7 +117,8 @@ absl::StatusOr<std::string> Choose(const InputFile& file, const Header& header,
   return file.Error(absl::StrCat("has no tensor '", name, "'. It has ", list));
 }
 
-// Non-negative integers that fit int64.
+// Returns the list of integers under `key`; nothing if there is none, it is too long, or an integer
+// is negative or beyond int64.
 std::optional<std::vector<int64_t>> Integers(const Json& entry, const char* key) {
   const auto found = entry.find(key);
   if (found == entry.end() || !found->is_array() || found->size() > kMaxRank) return std::nullopt;

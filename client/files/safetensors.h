@@ -1,4 +1,5 @@
-// The safetensors format: an 8-byte length, a JSON header, the tensors' bytes.
+// Reading and writing of the safetensors format: an 8-byte length, a JSON header, and the bytes of
+// the tensors.
 #pragma once
 
 #include <string>
@@ -15,12 +16,12 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-// Reads one tensor; with an empty name the only one that the file has. float64 becomes float32.
-// Only the tensor's own bytes are read, so that a large checkpoint can be a source. Errors name the
-// file, what was expected and what came.
+// Reads the tensor of this name; with an empty name, the only tensor of the file. float64 becomes
+// float32. Reads no bytes but the header and those of the tensor, so that a large checkpoint can be
+// the source. Errors name the file, what was expected and what was found.
 absl::StatusOr<Tensor> ReadSafetensors(const std::string& path, const std::string& name);
 
-// Names are distinct.
+// Writes the tensors, whose names must be distinct.
 absl::Status WriteSafetensors(const std::string& path, const std::vector<NamedTensor>& tensors);
 
 }  // namespace attendant::client

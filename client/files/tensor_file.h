@@ -1,4 +1,4 @@
-// Tensor files by their extension.
+// Reading and writing of tensor files, whose format is chosen by their extension.
 #pragma once
 
 #include <string>
@@ -11,13 +11,15 @@
 
 namespace attendant::client {
 
-// `location` is FILE.npy, FILE.safetensors (which then holds one tensor) or FILE.safetensors:NAME.
+// Reads one tensor. `location` is FILE.npy, FILE.safetensors (which must hold one tensor) or
+// FILE.safetensors:NAME.
 absl::StatusOr<Tensor> ReadTensor(const std::string& location);
 
-// INVALID_ARGUMENT unless `path` ends like a format that can hold this number of tensors.
+// Returns INVALID_ARGUMENT unless `path` has the extension of a format that can hold this number of
+// tensors.
 absl::Status CheckWritable(const std::string& path, size_t tensors);
 
-// To .npy one tensor; to .safetensors any number, under their names.
+// Writes one tensor to .npy, or any number to .safetensors under their names.
 absl::Status WriteTensors(const std::string& path, const std::vector<NamedTensor>& tensors);
 
 }  // namespace attendant::client

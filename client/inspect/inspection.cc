@@ -25,7 +25,7 @@ absl::Status UnsoundAnswer(uint32_t layer, const char* tensor) {
       absl::StrCat("the server's answer has no sound ", tensor, " of layer ", layer));
 }
 
-// Rows `rows` of a float32 matrix with `width` columns, the columns that `columns` names.
+// Returns the rows `rows` and the columns `columns` of a float32 matrix with `width` columns.
 Matrix Gather(const float* first, int64_t width, absl::Span<const int64_t> rows,
               absl::Span<const int64_t> columns) {
   Matrix gathered(static_cast<Eigen::Index>(rows.size()),
@@ -79,7 +79,7 @@ absl::StatusOr<Inspector> Inspector::Create(const EncodeRequest& request, const 
 absl::Status Inspector::FindRows(const EncodeRequest& request, const Tensor& tokens,
                                  size_t packed_rank) {
   if (absl::Status status = Validate(tokens); !status.ok()) return status;
-  if (tokens.data.empty()) return NoSuchInput("no token is kept");  // a shape such as [2^60, 0]
+  if (tokens.data.empty()) return NoSuchInput("no token is kept");  // shaped [2^60, 0]
   const bool packed = tokens.shape.size() == packed_rank;
   if (!packed && tokens.shape.size() != packed_rank + 1) {
     return NoSuchInput(absl::StrCat("its shape is ", ShapeToString(tokens.shape)));

@@ -1,5 +1,5 @@
-// The analysis of a model on the sequences of one request: from the answers of Encode to statistics
-// and maps of every head.
+// Inspector, which analyses a model on the sequences of one request: it turns answers of Encode
+// into statistics and maps of every head.
 #pragma once
 
 #include <cstdint>
@@ -15,59 +15,64 @@
 
 namespace attendant::client {
 
+// The statistics of one head and its map.
 struct HeadInspection {
   HeadStatistics statistics;
   Matrix map;  // Coarsen(P, cells)
 };
 
+// One layer on one sequence.
 struct LayerInspection {
   uint32_t layer = 0;
-  double token_uniformity = 0;  // of what leaves the layer
+  double token_uniformity = 0;  // of the layer's output
   std::vector<HeadInspection> heads;
 };
 
+// One sequence. Only its kept tokens count.
 struct SequenceInspection {
-  std::vector<int64_t> positions;  // of the kept tokens, in the sequence's row; before those of
-                                   // features the model's own rows
-  std::vector<int64_t> token_ids;  // of them; empty if the input was not token ids
-  // The least frequent of token_ids, counted over all sequences, ascending; empty if there are none
-  // or all are equally frequent.
+  std::vector<int64_t> positions;  // indices of the kept tokens in the padded row; before features,
+                                   // those of the model's own rows
+  std::vector<int64_t> token_ids;  // of the kept tokens; empty if the input was not token ids
+  // The least frequent ids of this sequence, counted over all sequences, in ascending order; empty
+  // if there are no ids or all are equally frequent.
   std::vector<int64_t> rare_ids;
-  std::optional<double> input_uniformity;  // of the hidden states that were sent
+  std::optional<double> input_uniformity;  // of the hidden states in the request
   std::vector<LayerInspection> layers;
 };
 
+// The result: all sequences of a request.
 struct Inspection {
   ModelInfo model;
-  std::string compute_type;  // as in Execution
-  int64_t cells = 0;         // of a map's side at most
+  std::string compute_type;  // as in Execution; empty before the first answer
+  int64_t cells = 0;         // the largest side of a map
   std::vector<SequenceInspection> sequences;
 };
 
-// Takes requests apart into their sequences and answers into their layers.
+// Takes a request apart into its sequences, and its answers into layers. Not thread-safe.
 class Inspector {
  public:
-  // The request must be one that the server has answered, or will: INVALID_ARGUMENT if its shapes
-  // are none that it would take, or nothing is kept.
+  // The request must be one that the server would answer. INVALID_ARGUMENT: its shapes are not
+  // valid, or no token is kept.
   static absl::StatusOr<Inspector> Create(const EncodeRequest& request, const ModelInfo& model,
                                           int64_t cells);
 
-  // Layers whose probabilities and hidden states fit an answer of this size, at least 1.
+  // Returns the number of layers whose probabilities and hidden states fit into an answer of this
+  // size, at least 1.
   int64_t LayersThatFit(int64_t answer_bytes) const;
 
-  // Adds the layers of an answer, float32, that has both tensors of each. INTERNAL if their shapes
-  // are not what was asked for.
+  // Adds the layers of an answer, which must have the float32 probabilities and hidden states of
+  // each. INTERNAL: their shapes are not those that the request leads to.
   absl::Status Add(const EncodeResult& result);
 
   const Inspection& inspection() const { return inspection_; }
 
  private:
-  // Where a sequence's tokens are.
+  // The places of the tokens of one sequence.
   struct Rows {
-    std::vector<int64_t> positions;  // key columns: of kept tokens, behind the model's own rows
-    int64_t input_row = 0;           // of its first token among the rows that are sent
-    int64_t first_row = 0;           // of its first row among those of an answer
-    std::vector<bool> rare;          // of each position: whether its id is; or empty
+    std::vector<int64_t> positions;  // key columns: the model's own rows, then the kept tokens
+    int64_t input_row = 0;           // index of its first token among the rows of the request
+    int64_t first_row = 0;           // index of its first row among the rows of an answer
+    std::vector<bool> rare;          // whether the id of each position is rare; or empty
   };
 
   Inspector() = default;
@@ -79,9 +84,9 @@ class Inspector {
 
   Inspection inspection_;
   std::vector<Rows> rows_;
-  int64_t own_rows_ = 0;    // that the model puts before each sequence
-  int64_t length_ = 0;      // S, and T below, of the answers: they count the own rows
-  int64_t token_rows_ = 0;  // B S, or T
+  int64_t own_rows_ = 0;    // the rows that the model puts before each sequence
+  int64_t length_ = 0;      // S of the answers; like token_rows_, it includes the model's own rows
+  int64_t token_rows_ = 0;  // B S, or T if packed
 };
 
 }  // namespace attendant::client

@@ -71,7 +71,7 @@ Json OfSequence(const SequenceInspection& sequence, int64_t cells, MapFormat for
     Json heads = Json::array();
     for (const HeadInspection& head : layer.heads) heads.push_back(OfHead(head, format));
     layers.push_back({{"layer", layer.layer},
-                      // Not rounded: a collapse is at 1e-16.
+                      // Not rounded, because a collapse shows at 1e-16.
                       {"token_uniformity", layer.token_uniformity},
                       {"heads", heads}});
   }

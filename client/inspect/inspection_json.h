@@ -1,4 +1,4 @@
-// An inspection as JSON.
+// JSON of an inspection.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,13 +7,15 @@
 
 namespace attendant::client {
 
+// The form of attention maps in JSON.
 enum class MapFormat {
-  kValues,  // nested lists, probabilities to 6 decimals
-  kBytes,   // base64 of a byte each, 255 times the root of the probability: for the page
+  kValues,  // nested lists of probabilities, to 6 decimals
+  kBytes,   // base64 of one byte per cell, 255 times the square root of the probability, for the
+            // page
 };
 
-// {model, sequences: [{tokens, positions, token_ids, input_uniformity, layers: [{layer,
-// token_uniformity, heads: [{confidence, …, map}]}]}], …}. What is not finite becomes null.
+// Returns {model, sequences: [{tokens, positions, token_ids, input_uniformity, layers: [{layer,
+// token_uniformity, heads: [{confidence, …, map}]}]}], …}. Numbers that are not finite become null.
 nlohmann::ordered_json ToJson(const Inspection& inspection, MapFormat format);
 
 }  // namespace attendant::client

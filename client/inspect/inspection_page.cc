@@ -8,7 +8,8 @@
 namespace attendant::client {
 namespace {
 
-// JSON that may stand in a <script>: nothing in it opens or closes a tag. Names come from a server.
+// Returns JSON that may stand in a <script>: nothing in it opens or closes a tag, not even the
+// names, which come from a server.
 std::string ForScript(const nlohmann::ordered_json& json) {
   const std::string text =
       json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

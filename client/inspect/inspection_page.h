@@ -1,4 +1,4 @@
-// An inspection as one HTML page.
+// HTML page of an inspection.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace attendant::client {
 
-// Self-contained: no request leaves it. Light or dark as the reader's system is.
+// Returns a self-contained page, which loads nothing else. It is light or dark as the reader's
+// system is set.
 std::string ToHtml(const Inspection& inspection);
 
 }  // namespace attendant::client

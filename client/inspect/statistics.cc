@@ -6,8 +6,8 @@
 namespace attendant::client {
 namespace {
 
-// Share of the queries whose largest probability is that of the key `offset` further, of those that
-// have such a key.
+// Returns the share of queries whose largest probability is that of the key at distance `offset`,
+// among the queries that have such a key.
 double ShareLookingAt(const Matrix& p, int offset) {
   int64_t looking = 0;
   int64_t queries = 0;
@@ -22,7 +22,7 @@ double ShareLookingAt(const Matrix& p, int offset) {
   return queries == 0 ? 0 : static_cast<double>(looking) / static_cast<double>(queries);
 }
 
-// Share of the queries whose largest probability is that of a rare key.
+// Returns the share of queries whose largest probability is that of a rare key.
 std::optional<double> ShareLookingAtRare(const Matrix& p, const std::vector<bool>& rare) {
   if (std::find(rare.begin(), rare.end(), true) == rare.end()) return std::nullopt;
   int64_t looking = 0, queries = 0;
@@ -60,7 +60,7 @@ std::vector<double> CumulativeSingularValues(const Matrix& p) {
   return cumulative;
 }
 
-// Where cell `i` of `cells` begins, of `tokens`.
+// Returns the token at which cell `i` of `cells` begins.
 Eigen::Index CellBegin(Eigen::Index i, Eigen::Index cells, Eigen::Index tokens) {
   return i * tokens / cells;
 }

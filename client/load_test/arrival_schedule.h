@@ -1,4 +1,4 @@
-// When an open loop sends.
+// ArrivalSchedule, the send times of an open loop.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,18 @@
 
 namespace attendant::client {
 
+// The distribution of the times between requests.
 enum class Arrival { kConstant, kPoisson };
 
-// Send times of requests that come `rate` times a second: at even distances, or independently of
-// each other (exponential distances, the same for the same seed). Does not drift. Not thread-safe.
+// Send times of `rate` requests a second: at even intervals, or independent of each other
+// (exponential intervals, the same for the same seed). Does not drift. Not thread-safe.
 class ArrivalSchedule {
  public:
-  // `rate` is above 0.
+  // `rate` must be above 0.
   ArrivalSchedule(Arrival arrival, double rate, uint64_t seed);
 
-  // When to send the next request, since the start. Never decreases; the first is due at once.
+  // Returns when to send the next request, as the time since the start. Never decreases; the first
+  // is 0.
   absl::Duration Next();
 
  private:

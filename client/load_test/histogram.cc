@@ -11,13 +11,14 @@ namespace {
 constexpr int kBits = 7;
 constexpr uint64_t kPerOctave = uint64_t{1} << kBits;
 
-// Values below 2 * kPerOctave have a bucket each. Above, the top kBits + 1 bits choose it.
+// Values below 2 * kPerOctave have a bucket each. For larger ones, the top kBits + 1 bits choose
+// it.
 constexpr size_t BucketOf(uint64_t value) {
   const int shift = std::max(0, static_cast<int>(std::bit_width(value)) - kBits - 1);
   return static_cast<size_t>(shift) * kPerOctave + static_cast<size_t>(value >> shift);
 }
 
-// The largest value of a bucket.
+// Returns the largest value of a bucket.
 constexpr uint64_t UpperEnd(size_t bucket) {
   if (bucket < 2 * kPerOctave) return bucket;
   const size_t shift = bucket / kPerOctave - 1;

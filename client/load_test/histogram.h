@@ -1,4 +1,4 @@
-// Durations, counted in log-linear buckets.
+// Histogram, which counts durations in log-linear buckets.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace attendant::client {
 
-// Every power of two of nanoseconds is cut into 128 buckets, so that a percentile is at most 0.8 %
-// above the recorded duration, whatever its size. Exact up to 256 ns. Not thread-safe.
+// Every power of two of nanoseconds is divided into 128 buckets, so that a percentile is at most
+// 0.8 % above the true one, whatever its size. Exact up to 256 ns. Not thread-safe.
 class Histogram {
  public:
   Histogram();
 
-  // A negative duration counts as zero, one beyond int64 nanoseconds as the largest.
+  // A negative duration counts as zero, one beyond int64 nanoseconds as the largest that fits.
   void Record(absl::Duration duration);
 
   void Merge(const Histogram& other);
@@ -23,11 +23,11 @@ class Histogram {
   absl::Duration mean() const;
   absl::Duration max() const { return absl::Nanoseconds(max_); }
 
-  // The duration that `percent` (0 to 100) of the recorded ones do not exceed; zero without any.
-  // 100 gives the maximum.
+  // Returns the duration that `percent` (0 to 100) of the recorded ones do not exceed; zero if none
+  // were recorded. 100 gives the maximum.
   absl::Duration Percentile(double percent) const;
 
-  // How many are longer than `limit`, up to the buckets' width.
+  // Returns how many are longer than `limit`, to the accuracy of the buckets.
   int64_t CountAbove(absl::Duration limit) const;
 
  private:

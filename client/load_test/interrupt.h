@@ -1,12 +1,12 @@
-// SIGINT as a wish to end early.
+// InterruptWatch, which takes SIGINT as a request to end early.
 #pragma once
 
 #include <signal.h>
 
 namespace attendant::client {
 
-// While it lives, the first SIGINT (Ctrl-C) only sets a mark; a second one ends the process as
-// usual. One at a time.
+// During its lifetime, the first SIGINT (Ctrl-C) only sets a flag; a second one ends the process as
+// usual. There may be one object at a time.
 class InterruptWatch {
  public:
   InterruptWatch();

@@ -1,4 +1,4 @@
-// The lengths of the sequences of a load test.
+// LengthDistribution, from which a load test draws the lengths of its sequences.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,15 @@
 
 namespace attendant::client {
 
+// Immutable.
 class LengthDistribution {
  public:
-  // "128": all of them. "5..512": uniform, both ends included. "lognormal:24:0.8" or
-  // "lognormal:24:0.8:256": median, sigma of the logarithm, and the longest (512 if not given), to
-  // which longer ones are cut. INVALID_ARGUMENT for anything else.
+  // Parses "128" (every length), "5..512" (uniform, both ends included), "lognormal:24:0.8" or
+  // "lognormal:24:0.8:256": the median, the sigma of the logarithm, and the maximum (512 if not
+  // given), to which longer lengths are cut. INVALID_ARGUMENT for anything else.
   static absl::StatusOr<LengthDistribution> Parse(const std::string& text);
 
-  // At least 1, at most longest().
+  // Returns a length in [1, longest()].
   int64_t Draw(std::mt19937_64& random) const;
 
   int64_t longest() const { return longest_; }

@@ -77,7 +77,8 @@ void LoadGenerator::Answered(const Ticket& ticket, RequestTimes times,
     context_.recorder.RecordWarmup();
   }
   if (!plan_.schedule) SendOne(times.answered);
-  // Last: when none is in flight, Run returns and this object may go away.
+  // This comes last, because Run returns and this object may be destroyed when nothing is in
+  // flight.
   absl::MutexLock lock(&mutex_);
   --in_flight_;
 }

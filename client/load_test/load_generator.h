@@ -1,4 +1,4 @@
-// Sends requests, in a closed or an open loop.
+// LoadGenerator, which sends requests in a closed or an open loop.
 #pragma once
 
 #include <cstdint>
@@ -17,52 +17,55 @@
 
 namespace attendant::client {
 
+// When to send requests, and for how long.
 struct LoadPlan {
-  // Open loop: requests leave when they are due, however many are under way. Without it: a closed
-  // loop.
+  // Open loop: requests are sent when they are due, however many are in flight. If absent, the loop
+  // is closed.
   std::optional<ArrivalSchedule> schedule;
-  // Closed loop: this many are always under way; an answer sends the next one.
+  // Closed loop: this many requests are always in flight; each answer triggers the next one.
   int concurrency = 1;
-  // Requests that are due in the warm-up are sent, but not measured. What follows is measured until
-  // one of the two is reached.
+  // Requests that are due during the warm-up are sent, but not measured. The measurement then ends
+  // after `duration` or after `requests`, whichever comes first.
   absl::Duration warmup = absl::ZeroDuration();
   absl::Duration duration = absl::InfiniteDuration();
   int64_t requests = std::numeric_limits<int64_t>::max();
 };
 
-// What the generator talks to; everything outlives it.
+// The objects and functions that the generator works with. They must outlive it.
 struct LoadContext {
   using Done = std::function<void(absl::StatusOr<Execution>)>;
 
   const Workload& workload;
-  // Sends the `index`-th request, which is `item`. Does not wait; `done` runs later, once, on any
-  // thread.
+  // Sends `item` as the request with this index. Must not wait; `done` runs later, exactly once, on
+  // any thread.
   std::function<void(int64_t index, const WorkItem& item, Done done)> send;
   LoadClock& clock;
   Recorder& recorder;
-  // Called every 20 ms or so from Run; false ends the sending.
+  // Called by Run about every 20 ms; false stops the sending.
   std::function<bool()> tick;
 };
 
+// Runs one plan. Run is called once, by one thread; answers may come on any thread.
 class LoadGenerator {
  public:
   LoadGenerator(LoadPlan plan, LoadContext context);
 
-  // Returns when everything that was sent has been answered. To be called once.
+  // Returns when every request that was sent has been answered.
   void Run();
 
-  // When the measuring began. After Run.
+  // Returns when the measurement began. To be called after Run.
   absl::Time measured_from() const { return measured_from_; }
 
  private:
-  // A request's number, and whether it counts.
+  // The index of a request, and whether it is measured.
   struct Ticket {
     int64_t index;
     bool measured;
   };
 
   void RunOpenLoop();
-  // Sends a request that was due at `intended`, unless the plan has ended.
+  // Sends a request that was due at `intended`. Returns false, and sends nothing, if the plan has
+  // ended.
   bool SendOne(absl::Time intended);
   std::optional<Ticket> Admit(absl::Time intended);
   void Answered(const Ticket& ticket, RequestTimes times, const absl::StatusOr<Execution>& answer);

@@ -1,4 +1,4 @@
-// Counts what became of the requests.
+// Recorder, which counts the outcomes of requests and their times.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,22 @@
 
 namespace attendant::client {
 
-// The times of a request's life.
+// The times of one request.
 struct RequestTimes {
   absl::Time intended;  // when it was due
   absl::Time sent;
   absl::Time answered;
 };
 
+// The outcomes of a set of requests.
 struct Statistics {
   int64_t ok = 0;
   std::map<absl::StatusCode, int64_t> errors;
-  int64_t tokens = 0;  // kept ones, of answered requests
-  // Times of answered requests. Latency starts at the intended time: a generator or a server that
-  // falls behind shows in it.
+  int64_t tokens = 0;  // kept tokens of answered requests
+  // The times of answered requests. Latency counts from the intended time, so that it shows when
+  // the generator or the server falls behind.
   Histogram latency;
-  Histogram send_lag;  // sent after the intended time by this much; of all requests
+  Histogram send_lag;  // from the intended time to the sending, of all requests
   absl::Duration queue;
   absl::Duration copy;
   absl::Duration compute;
@@ -39,17 +40,18 @@ struct Statistics {
   void Merge(const Statistics& other);
 };
 
-// Thread-safe.
+// Collects the outcomes. Thread-safe.
 class Recorder {
  public:
+  // `tokens` is the number of kept tokens of the request.
   void Record(const RequestTimes& times, int64_t tokens, const absl::StatusOr<Execution>& answer);
 
-  // A request of the warm-up: counted, not measured.
+  // Counts a request of the warm-up, which is not measured.
   void RecordWarmup();
 
-  // What was recorded since the last call.
+  // Returns what has been recorded since the last call.
   Statistics TakeInterval();
-  // All that was recorded.
+  // Returns everything that has been recorded.
   Statistics Total() const;
   int64_t warmup_requests() const;
 

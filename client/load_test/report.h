@@ -1,4 +1,4 @@
-// The results of a load test.
+// LoadReport, the results of a load test, and its forms as a table and as JSON.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,25 @@
 namespace attendant::client {
 
 struct LoadReport {
-  // What was run, in the order to print: {"method", "encode"}, …
+  // The settings of the test, in the order in which they are printed: {"method", "encode"}, …
   std::vector<std::pair<std::string, std::string>> plan;
   Statistics measured;
   int64_t warmup_requests = 0;
-  // From the start of measuring to the last answer.
+  // From the start of the measurement to the last answer.
   absl::Duration elapsed;
 };
 
-// More than this late, a request counts as sent late.
+// A request that is sent later than due by more than this counts as late.
 constexpr absl::Duration kLate = absl::Milliseconds(1);
 
-// An aligned table, with a warning if more than 1 % of the requests were sent late: the generator
-// was the bottleneck, and latencies include its own delay.
+// Returns an aligned table, with a warning if more than 1 % of the requests were sent late: then
+// the generator was the bottleneck, and latencies include its own delay.
 std::string ReportTable(const LoadReport& report);
 
-// The report as one JSON document; times in milliseconds.
+// Returns the report as one JSON document, with times in milliseconds.
 nlohmann::ordered_json ReportJson(const LoadReport& report);
 
-// One line about `interval`, which took `took` and ended `since_start` after the start.
+// Returns one line about `interval`, which lasted `took` and ended `since_start` after the start.
 std::string ProgressLine(const Statistics& interval, absl::Duration took,
                          absl::Duration since_start);
 

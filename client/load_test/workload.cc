@@ -14,8 +14,8 @@ namespace {
 constexpr size_t kMostItems = 512;
 constexpr int64_t kMostBytes = int64_t{256} << 20;
 constexpr int64_t kMostRequestBytes = int64_t{1} << 30;
-// Not a multiple of any hidden width, so that rows differ. Drawing every value anew would take a
-// while.
+// Requests take their values from a table of this many, because drawing each value would take too
+// long. It is not a multiple of any hidden width, so that rows differ.
 constexpr size_t kNormalValues = (1 << 20) - 3;
 
 class Maker {

@@ -1,4 +1,4 @@
-// The requests that a load test sends.
+// Workload, the requests that a load test sends.
 #pragma once
 
 #include <cstdint>
@@ -13,33 +13,35 @@ namespace attendant::client {
 
 enum class Method { kAttend, kEncode };
 
+// The form of the requests.
 struct WorkloadOptions {
   Method method = Method::kEncode;
   std::string model;
-  int64_t batch = 1;  // sequences in a request
+  int64_t batch = 1;  // sequences per request
   bool padded = false;
   bool token_ids = false;
   DataType dtype = DataType::kFloat32;  // of hidden states, on the wire
-  bool pooled = false;                  // ask for pooled vectors instead of hidden states
+  bool pooled = false;                  // requests pooled vectors instead of hidden states
   uint64_t seed = 1;
 };
 
+// One request.
 struct WorkItem {
   PreparedRequest request;
-  int64_t tokens;  // kept ones
+  int64_t tokens;  // kept tokens
 };
 
-// Made once and sent again and again, so that making requests costs nothing while the load runs.
-// Immutable.
+// A set of requests that is made once and sent again and again, so that making requests costs
+// nothing while the test runs. Immutable and thread-safe.
 class Workload {
  public:
-  // As many requests as fit 256 MiB, up to 512: with hidden states of normal values, or with token
-  // ids drawn uniformly from the model's vocabulary. INVALID_ARGUMENT if the model cannot take
-  // them.
+  // Makes as many requests as fit into 256 MiB, up to 512, with normally distributed hidden states
+  // or with token ids drawn uniformly from the model's vocabulary. INVALID_ARGUMENT: the model
+  // cannot take such requests.
   static absl::StatusOr<Workload> Make(const WorkloadOptions& options,
                                        const LengthDistribution& lengths, const ModelInfo& model);
 
-  // The i-th request to send; they come round again.
+  // Returns the i-th request to send; after the last one the first follows again.
   const WorkItem& item(int64_t i) const { return items_[static_cast<size_t>(i) % items_.size()]; }
 
   size_t size() const { return items_.size(); }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kModel[] = "article";
 
-// A folder with a module, gone when the model has been loaded.
+// Writes the files of a module, which are not needed once its model has been loaded.
 void WriteModule(const nlohmann::json& description, const std::vector<TestTensor>& tensors,
                  const TempFolder& folder) {
   folder.Write("attendant.json", description.dump());

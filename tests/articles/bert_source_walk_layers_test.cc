@@ -1,5 +1,5 @@
-// "BERT self-attention source walk": what BERT puts behind the self-attention of the article: the
-// block around it, the layer, and layers upon layers.
+// Tests of "BERT self-attention source walk": what BERT puts after the self-attention of the
+// article, namely the rest of the block, the layer, and a stack of layers.
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -15,7 +15,7 @@ namespace {
 using attendant::testing::Generate;
 using nlohmann::json;
 
-// Of one layer, under the checkpoint's names.
+// Returns the tensors of one layer, under the checkpoint's names.
 std::vector<TestTensor> LayerTensors() {
   const std::string layer = "encoder.layer.0.";
   std::vector<TestTensor> tensors;
@@ -42,7 +42,8 @@ std::vector<TestTensor> LayerTensors() {
   return tensors;
 }
 
-// A checkpoint of BERT with these layers: E 4, H 2, F 8, GELU, norms behind with epsilon 1e-12.
+// Serves a checkpoint of BERT with these layers: E 4, H 2, F 8, GELU, post-norms with epsilon
+// 1e-12.
 ArticleServer Bert(int64_t layers, std::vector<TestTensor> tensors) {
   json config = json::parse(TinyBertConfig());
   config["num_hidden_layers"] = layers;
@@ -57,7 +58,7 @@ ArticleServer Bert(int64_t layers, std::vector<TestTensor> tensors) {
 
 const std::vector<int64_t> kMask = {1, 1, 1, 1, 1, 0};
 
-// F1, TV2: the article's forward pass, out of a checkpoint.
+// F1, TV2: the article's forward pass, from a checkpoint.
 TEST(BertSourceWalk, GivesTheContextLayerOfACheckpoint) {
   ArticleServer server = Bert(1, LayerTensors());
   v1::AttendRequest request = RequestOf({2, 3, 4}, Generate(24, 1));
@@ -67,7 +68,7 @@ TEST(BertSourceWalk, GivesTheContextLayerOfACheckpoint) {
   ExpectSums(output, .54608803, 11.35023106);
 }
 
-// F2, TV3: through the output's linear layer, and normed with what came in: BertAttention.
+// F2, TV3: the output's linear layer, and a norm of the sum with the input: BertAttention.
 TEST(BertSourceWalk, TheBlockAddsWhatCameInAndNorms) {
   ArticleServer server = Bert(1, LayerTensors());
   v1::AttendRequest request = RequestOf({2, 3, 4}, Generate(24, 1), v1::BLOCK);
@@ -77,7 +78,7 @@ TEST(BertSourceWalk, TheBlockAddsWhatCameInAndNorms) {
   ExpectSums(output, -.74250728, 28.44904678);
 }
 
-// F3, TV4: with the feed-forward layers behind the block: BertLayer.
+// F3, TV4: the block followed by the feed-forward layers: BertLayer.
 TEST(BertSourceWalk, ALayerIsTheBlockAndFeedForward) {
   ArticleServer server = Bert(1, LayerTensors());
   v1::EncodeRequest request;
@@ -88,7 +89,8 @@ TEST(BertSourceWalk, ALayerIsTheBlockAndFeedForward) {
   ExpectSums(output, 7.39378132, 11.12390877);
 }
 
-// F4: what leaves a layer enters the next one: all of them in one call are one call for each.
+// F4: the output of a layer is the input of the next: one call for all layers equals one call for
+// each.
 TEST(BertSourceWalk, LayersFeedEachOther) {
   std::vector<TestTensor> tensors;
   for (const TestTensor& tensor : TinyBertTensors()) {

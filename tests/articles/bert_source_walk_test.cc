@@ -1,5 +1,5 @@
-// "BERT self-attention source walk": BertSelfAttention's forward pass, from the mask to the context
-// layer, and the article's variants of where queries, keys and values come from.
+// Tests of "BERT self-attention source walk": BertSelfAttention's forward pass, from the mask to
+// the context layer, and the article's variants of where queries, keys and values come from.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,7 +64,8 @@ v1::AttendRequest WithBias(float at_padding, float elsewhere) {
   return request;
 }
 
-// F5, F6: a mask of 0 and 1 is the additive one of 0 and a large negative number, for kept queries.
+// F5, F6: for kept queries, a mask of 0 and 1 equals the additive mask of 0 and a large negative
+// number.
 TEST(BertSourceWalk, AMaskIsALargeNegativeBias) {
   ArticleServer server(kSelfAttention, Weights());
   const std::vector<float> masked = server.Output(Request());
@@ -72,7 +73,7 @@ TEST(BertSourceWalk, AMaskIsALargeNegativeBias) {
   EXPECT_LT(LargestDifference(server::Rows(masked, 4, 0, 5), server::Rows(biased, 4, 0, 5)), 1e-6);
 }
 
-// The article passes the mask on after two unsqueezes; its 0 and 1 added to the scores mask
+// The article passes the mask on after two unsqueezes; adding its 0 and 1 to the scores masks
 // nothing.
 TEST(BertSourceWalk, AddingTheRawMaskIsWrong) {
   ArticleServer server(kSelfAttention, Weights());
@@ -81,7 +82,7 @@ TEST(BertSourceWalk, AddingTheRawMaskIsWrong) {
   EXPECT_GT(LargestDifference(server::Rows(masked, 4, 0, 5), server::Rows(added, 4, 0, 5)), 0.05);
 }
 
-// F5: padding changes no bit of what is kept.
+// F5: padding changes no bit of the kept rows.
 TEST(BertSourceWalk, PaddingIsInvisible) {
   ArticleServer server(kSelfAttention, Weights());
   const std::vector<float> values = Generate(24, 1);
@@ -95,7 +96,8 @@ TEST(BertSourceWalk, TwoRunsAreEqual) {
   EXPECT_EQ(server.Output(Request()), server.Output(Request()));
 }
 
-// F8: head h owns columns h D to h D + D - 1: its context is that of a model with these alone.
+// F8: head h owns the columns h D to h D + D - 1; its context is that of a model with these columns
+// only.
 TEST(BertSourceWalk, HeadsOwnTheirColumns) {
   ArticleServer both(kSelfAttention, Weights());
   const std::vector<float> output = both.Output(Request());
@@ -125,7 +127,7 @@ TEST(BertSourceWalk, HeadsDivideTheHiddenSize) {
               HasSubstr("expected a multiple of num_heads 3 up to 65536 outputs, found 4"));
 }
 
-// F24, TV10: keys that are the values too; one projection less.
+// F24, TV10: keys that are also the values, with one projection less.
 TEST(BertSourceWalk, KeysMayBeTheValues) {
   json description = {{"module", "attention"}, {"file", "weights.safetensors"},
                       {"num_heads", 1},        {"weight_layout", "out_in"},
@@ -160,7 +162,7 @@ TEST(BertSourceWalk, SharedKeysAndValuesTakeAThirdLess) {
 }
 
 // F27: no projections at all. The article says that a token's weight for itself is then the
-// largest; that needs inputs of equal norms.
+// largest, which is true only of inputs with equal norms.
 TEST(BertSourceWalk, WithoutProjectionsTheOwnWeightNeedNotWin) {
   ArticleServer server(json{{"module", "attention"},
                             {"num_heads", 1},

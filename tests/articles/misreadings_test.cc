@@ -1,5 +1,5 @@
-// What the articles' code and formulas are easily read as. Each naive version here gives the
-// server's numbers, and others by far with one mistake in it.
+// Tests of easy misreadings of the articles' code and formulas. Each naive version here gives the
+// server's numbers, and very different ones with one mistake in it.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 using attendant::testing::Generate;
 
 constexpr int64_t kWidth = 4;      // E
-constexpr double kMistaken = 0.1;  // differs at least so much
+constexpr double kMistaken = 0.1;  // a mistake makes at least this difference
 
 std::vector<float> Linear(const std::vector<float>& x, int64_t weight_seed, int64_t bias_seed) {
   std::vector<float> y = Multiply(x, Generate(kWidth * kWidth, weight_seed), kWidth);
@@ -25,10 +25,10 @@ std::vector<float> Linear(const std::vector<float>& x, int64_t weight_seed, int6
 struct Heads {
   int64_t count;
   double scale;
-  bool transposed = true;  // [S, H, D] to [H, S, D]; else the elements are taken as they lie
+  bool transposed = true;  // [S, H, D] to [H, S, D]; else the elements keep their order
 };
 
-// The context layer of one sequence, [S, E], of projections [S, E].
+// Returns the context layer [S, E] of one sequence from projections [S, E].
 std::vector<float> Context(const Heads& heads, const std::vector<float>& q,
                            const std::vector<float>& k, const std::vector<float>& v) {
   const auto length = static_cast<int64_t>(q.size()) / kWidth;
@@ -82,7 +82,8 @@ TEST(BertSourceWalk, ReshapingWithoutTransposingIsWrong) {
   EXPECT_GT(LargestDifference(output, Context({2, scale, false}, q, k, v)), kMistaken);
 }
 
-// F19, TV5a and TV5b: scores are divided by the square root of a head's width, not of the whole.
+// F19, TV5a and TV5b: scores are divided by the square root of the width of a head, not of the
+// whole.
 TEST(PackedInProj, ScalingByTheWholeWidthIsWrong) {
   for (const bool has_bias : {false, true}) {
     std::vector<TestTensor> weights = {Generated("in_proj_weight", {3 * kWidth, kWidth}, 2),
@@ -96,7 +97,7 @@ TEST(PackedInProj, ScalingByTheWholeWidthIsWrong) {
     ArticleServer server(
         {{"module", "nn.MultiheadAttention"}, {"file", "weights.safetensors"}, {"num_heads", 2}},
         weights);
-    // The module's input is [3, 2, 4]: every second row is of the first sequence.
+    // The module's input is [3, 2, 4], so every second row belongs to the first sequence.
     const std::vector<float> input = Generate(6 * kWidth, 1);
     std::vector<float> x, parts[3];
     for (int64_t s = 0; s < 3; ++s) {
@@ -117,8 +118,8 @@ TEST(PackedInProj, ScalingByTheWholeWidthIsWrong) {
   }
 }
 
-// The fast weights' sum over j up to i of v_j (key . q_i), the key of j or, as the article prints
-// it, of i.
+// Returns the sum of the fast weights over j up to i of v_j (key . q_i), where the key is that of j
+// or, as the article prints it, that of i.
 std::vector<float> FastWeights(const std::vector<float>& q, const std::vector<float>& k,
                                const std::vector<float>& v, bool has_key_of_query) {
   const auto length = static_cast<int64_t>(q.size()) / kWidth;

@@ -1,5 +1,5 @@
-// "Module-list heads": every head is a module with linear layers of its own, from d_in to d_out;
-// their outputs are concatenated and go through one more linear layer.
+// Tests of "Module-list heads": every head is a module with linear layers of its own, from d_in to
+// d_out; their outputs are concatenated and go through one more linear layer.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ v1::AttendRequest Request(v1::AttendStage stage) {
   return RequestOf({2, 3, 3}, Generate(18, 1), stage);
 }
 
-// F17, TV7: d_in differs from d_out, and heads times d_out from d_in.
+// F17, TV7: d_in differs from d_out, and the number of heads times d_out from d_in.
 TEST(ModuleListHeads, AreServedFromTheirStateDict) {
   ArticleServer server(kDescription, StateDict());
   const v1::AttendResponse response = server.Attend(Request(v1::PROJECTED));
@@ -57,7 +57,7 @@ TEST(ModuleListHeads, AreServedFromTheirStateDict) {
   EXPECT_NEAR(sum, -1.16261535, 12 * kTolerance);
 }
 
-// The concatenation before the last linear layer.
+// The context is the concatenation before the last linear layer.
 TEST(ModuleListHeads, ConcatenateInTheContext) {
   ArticleServer server(kDescription, StateDict());
   EXPECT_EQ(server::ShapeOf(server.Attend(Request(v1::CONTEXT)).output()),
@@ -91,8 +91,8 @@ std::vector<int32_t> ToIntegers(const v1::Tensor& tensor) {
   return values;
 }
 
-// F28: the directed graph of the article: the edges that leave a token weigh 1 together, the one to
-// itself included.
+// F28: the directed graph of the article, where the edges that leave a token have a total weight of
+// 1, including the edge to itself.
 TEST(ModuleListHeads, AttentionIsAWeightedGraph) {
   ArticleServer server(kDescription, StateDict());
   const std::vector<float> probabilities = server.Probabilities(Request(v1::CONTEXT));
@@ -101,7 +101,7 @@ TEST(ModuleListHeads, AttentionIsAWeightedGraph) {
     EXPECT_NEAR(probabilities[row] + probabilities[row + 1] + probabilities[row + 2], 1, 1e-6);
   }
 
-  // As edges: the two heaviest that leave each token, and the tokens that they lead to.
+  // The edges: the two heaviest that leave each token, and the tokens that they lead to.
   v1::AttendRequest request = Request(v1::CONTEXT);
   request.set_return_attention_probabilities(true);
   request.set_attention_form(v1::TOP_KEYS);
@@ -121,8 +121,8 @@ TEST(ModuleListHeads, AttentionIsAWeightedGraph) {
   }
 }
 
-// The article's code takes hard-wired three dimensions and no mask; here a sequence of a padded
-// batch equals the sequence alone.
+// The article's code requires three dimensions and has no mask; here, a sequence of a padded batch
+// equals the sequence alone.
 TEST(ModuleListHeads, TakeAMask) {
   ArticleServer server(kDescription, StateDict());
   v1::AttendRequest padded = Request(v1::PROJECTED);

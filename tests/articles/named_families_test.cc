@@ -1,5 +1,5 @@
-// "Worked example": the twelve relatives of BERT that the article names at its beginning: ten are
-// served from a checkpoint, two are refused with the reason.
+// Tests of "Worked example": the article begins with the names of twelve relatives of BERT. Ten are
+// served from a checkpoint, and two are refused with the reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,12 +21,12 @@ using ::testing::HasSubstr;
 
 struct Checkpoint {
   std::string name;    // in the article
-  std::string family;  // that GetModel answers
+  std::string family;  // as GetModel returns it
   json config;
   std::vector<TestTensor> tensors;
 };
 
-// In BERT's names behind a prefix, E wide with two heads.
+// Returns tensors under BERT's names with a prefix, E wide with two heads.
 Checkpoint BertFormat(const std::string& name, const std::string& model_type,
                       const std::string& prefix, int64_t width) {
   Checkpoint checkpoint = {name, model_type, json::parse(TinyBertConfig()), {}};
@@ -69,7 +69,7 @@ Checkpoint DistilBert() {
   return checkpoint;
 }
 
-// With a loader of its own.
+// Returns a family that has a loader of its own.
 Checkpoint Tiny(const std::string& name, const std::string& family) {
   for (const TinyFamily& tiny : TinyFamilies()) {
     if (tiny.name == family) return {name, family, json::parse(tiny.config), TensorsOf(tiny)};
@@ -111,7 +111,8 @@ TEST(NamedFamilies, TenAreServedFromTheirCheckpoints) {
   }
 }
 
-// Why a server does not start with BERT's own checkpoint under these words in its config.json.
+// Returns the reason why a server does not start with BERT's own checkpoint if its config.json has
+// these words.
 std::string Refusal(const std::string& key, const json& value) {
   Checkpoint checkpoint = BertFormat("", "bert", "bert.", 4);
   checkpoint.config[key] = value;
@@ -123,7 +124,7 @@ std::string Refusal(const std::string& key, const json& value) {
   return std::string(server::OpenModels(settings).status().message());
 }
 
-// F51: as plain BERT, which their files would fit, they would answer something else.
+// F51: loaded as plain BERT, which their files would fit, they would give other answers.
 TEST(NamedFamilies, SesameBertAndSemBertAreRefusedWithTheReason) {
   EXPECT_THAT(Refusal("architectures", {"SesameBertModel"}),
               AllOf(HasSubstr("SesameBERT weighs the outputs of all layers"),

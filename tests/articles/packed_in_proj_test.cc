@@ -1,5 +1,5 @@
-// "Packed in_proj": torch's nn.MultiheadAttention, whose in_proj_weight [3E, E] holds queries, keys
-// and values above each other, and which takes sequences first, [S, B, E].
+// Tests of "Packed in_proj": torch's nn.MultiheadAttention, whose in_proj_weight [3E, E] holds
+// queries, keys and values above each other, and which takes sequences first, [S, B, E].
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ std::vector<TestTensor> StateDict(bool has_bias) {
   return tensors;
 }
 
-// The module's input or output [S, B, E] as [B, S, E].
+// Returns the module's input or output [S, B, E] as [B, S, E].
 std::vector<float> BatchFirst(const std::vector<float>& sequence_first) {
   std::vector<float> batch_first;
   for (int64_t b = 0; b < kSequences; ++b) {
@@ -52,7 +52,7 @@ v1::AttendRequest Request(const std::vector<float>& values) {
   return RequestOf({kSequences, kLength, kWidth}, values, v1::PROJECTED);
 }
 
-// As the module takes it.
+// Returns the request in the layout that the module takes.
 v1::AttendRequest SequenceFirst(const std::vector<float>& values) {
   v1::AttendRequest request = RequestOf({kLength, kSequences, kWidth}, values, v1::PROJECTED);
   request.set_layout(v1::SEQUENCE_FIRST);
@@ -73,8 +73,7 @@ TEST(PackedInProj, WithBias) {
             {.30182899, .33160645, -1.21936329, .38637546});
 }
 
-// F28: what the module returns beside its output: with average_attn_weights, its default, the mean
-// over the heads.
+// F28: the module's second result: with average_attn_weights, its default, the mean over the heads.
 TEST(PackedInProj, AttentionWeightsOfEachHeadAndOnAverage) {
   ArticleServer server(Description(2), StateDict(true));
   v1::AttendRequest request = Request(BatchFirst(Generate(24, 1)));
@@ -103,8 +102,8 @@ TEST(PackedInProj, OneHead) {
             {-.06441648, -.45047463, -.23128094, .45196827});
 }
 
-// F19: the module's own layout and the one that it takes with batch_first=True give the same bits,
-// each in its own.
+// F19: the module's own layout and that of batch_first=True give the same bits, each in its own
+// order.
 TEST(PackedInProj, SequenceFirstEqualsBatchFirst) {
   ArticleServer server(Description(2), StateDict(true));
   const std::vector<float> values = Generate(24, 1);
@@ -113,7 +112,7 @@ TEST(PackedInProj, SequenceFirstEqualsBatchFirst) {
   EXPECT_EQ(BatchFirst(ToFloats(response.output())), server.Output(Request(BatchFirst(values))));
 }
 
-// The same bytes with the first two dimensions taken the other way round, either way.
+// Bytes that are read with the first two dimensions swapped give another answer, either way.
 TEST(PackedInProj, SequenceFirstIsNotBatchFirst) {
   ArticleServer server(Description(2), StateDict(false));
   const std::vector<float> values = Generate(24, 1);
@@ -122,8 +121,8 @@ TEST(PackedInProj, SequenceFirstIsNotBatchFirst) {
   EXPECT_GT(LargestDifference(BatchFirst(module), server.Output(Request(values))), 0.1);
 }
 
-// F8, F18: head h owns rows h D to h D + D - 1 of each third; two narrow heads are not one wide
-// one.
+// F8, F18: head h owns the rows h D to h D + D - 1 of each third; two narrow heads are not one wide
+// head.
 TEST(PackedInProj, HeadsAreSlicesOfTheirThird) {
   const std::vector<float> in_proj = Generate(48, 2);
   std::vector<TestTensor> narrow = {Generated("out_proj", {4, 4}, 3)};
@@ -146,7 +145,7 @@ TEST(PackedInProj, HeadsAreSlicesOfTheirThird) {
 }
 
 // The article merges batch and heads into one axis, batch first; a mask tiled the other way would
-// mask other sequences' keys. Each sequence equals itself alone.
+// mask keys of other sequences. Each sequence equals itself alone.
 TEST(PackedInProj, AMaskBelongsToItsSequence) {
   ArticleServer server(Description(2), StateDict(true));
   const std::vector<float> values = BatchFirst(Generate(24, 1));
@@ -162,15 +161,15 @@ TEST(PackedInProj, AMaskBelongsToItsSequence) {
             server.Output(RequestOf({1, 3, 4}, second, v1::PROJECTED)));
 }
 
-// F50: with kdim or vdim the module has three weights and takes keys and values of their own
-// widths. Padded with zero columns they are those of a packed one.
+// F50: with kdim or vdim, the module has three weights and takes keys and values of their own
+// widths. Padded with zero columns, these weights are those of a packed module.
 TEST(PackedInProj, KeysAndValuesOfTheirOwnWidths) {
   const std::vector<float> in_proj = Generate(48, 2);
   std::vector<TestTensor> own = {
       WithValues("q_proj_weight", {4, 4}, {in_proj.begin(), in_proj.begin() + 16}),
       Generated("in_proj_bias", {12}, 4), Generated("out_proj.weight", {4, 4}, 3),
       Generated("out_proj.bias", {4}, 5)};
-  const int64_t widths[] = {2, 3};  // of keys and of values
+  const int64_t widths[] = {2, 3};  // the widths of keys and of values
   v1::AttendRequest narrow = Request(BatchFirst(Generate(24, 1))), padded = narrow;
   for (int64_t i = 0; i < 2; ++i) {
     std::vector<float> weight, rows, zeros_behind;
@@ -207,15 +206,16 @@ TEST(PackedInProj, HeadsDivideTheWidth) {
               HasSubstr("num_heads: expected a divisor of the width 4, found 3"));
 }
 
-// The article writes in_proj_weights and out_proj_weights; the module's names have no s.
+// The article writes in_proj_weights and out_proj_weights; the names in the module have no final s.
 TEST(PackedInProj, RealNamesOnly) {
   EXPECT_THAT(Refusal(Description(2), {Generated("in_proj_weights", {12, 4}, 2),
                                        Generated("out_proj_weights", {4, 4}, 3)}),
               HasSubstr("out_proj.weight"));
 }
 
-// Of the scores of 256 tokens to each other, 64 wide with elements of variance 1: taken from what
-// softmax makes of them, row by row, without those of a token to itself.
+// Returns the variance of the scores of 256 tokens to each other, which are 64 wide and have
+// elements of variance 1. It is derived from the softmax, row by row, without the score of a token
+// to itself.
 double VarianceOfScores(double score_scale) {
   constexpr int64_t kTokens = 256, kColumns = 64;
   ArticleServer server({{"module", "attention"},
@@ -245,7 +245,8 @@ double VarianceOfScores(double score_scale) {
   return variance;
 }
 
-// F11: products of width d have variance d, which is why they are divided by its square root.
+// F11: products of vectors of width d have variance d, which is why they are divided by its square
+// root.
 TEST(PackedInProj, ScoresHaveTheVarianceOfTheWidthUntilTheyAreScaled) {
   EXPECT_NEAR(VarianceOfScores(1), 64, 0.03 * 64);
   EXPECT_NEAR(VarianceOfScores(1 / std::sqrt(64.0)), 1, 0.03);

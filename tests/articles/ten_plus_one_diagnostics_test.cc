@@ -1,4 +1,4 @@
-// "Ten plus one insights": what heads do, what layers of them do, and what they cost.
+// Tests of "Ten plus one insights": what heads do, what layers of them do, and what they cost.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ std::vector<float> Identity(int size) {
   return values;
 }
 
-// F33: weights that shift by one make a head that looks at the token behind.
+// F33: weights that shift by one make a head that looks at the next token.
 TEST(TenPlusOneInsights, AHeadMayLookAtItsNeighbour) {
   constexpr int kTokens = 5;
   const std::vector<float> identity = Identity(kTokens);
@@ -52,10 +52,10 @@ TEST(TenPlusOneInsights, AHeadMayLookAtItsNeighbour) {
   EXPECT_GT(head.confidence, 0.8);
 }
 
-// F33: and another one may look at the least frequent tokens, wherever they are.
+// F33: another head may look at the least frequent tokens, wherever they are.
 TEST(TenPlusOneInsights, AHeadMayLookAtRareTokens) {
   constexpr int kTokens = 4, kWidth = 2;
-  // Columns: whether a token is rare; 1.
+  // The columns are: whether a token is rare, and 1.
   const std::vector<float> rows = {0, 1, 0, 1, 1, 1, 0, 1};
   ArticleServer server(Projections(), {WithValues("query", {kWidth, kWidth}, {0, 9, 0, 0}),
                                        WithValues("key", {kWidth, kWidth}, {1, 0, 0, 0}),
@@ -68,8 +68,8 @@ TEST(TenPlusOneInsights, AHeadMayLookAtRareTokens) {
   EXPECT_FALSE(head.positional());
 }
 
-// F36: how many singular values hold the probabilities: one where all queries look alike, all where
-// each looks at a key of its own.
+// F36: the number of singular values that hold the probabilities is one if all queries look alike,
+// and that of all tokens if each looks at a key of its own.
 TEST(TenPlusOneInsights, ProbabilitiesMayBeOfLowRank) {
   constexpr int kTokens = 4;
   const std::vector<float> identity = Identity(kTokens);
@@ -87,8 +87,8 @@ TEST(TenPlusOneInsights, ProbabilitiesMayBeOfLowRank) {
   EXPECT_EQ(rank(20), kTokens);
 }
 
-// What `attendant-server --describe --ranks` finds in two heads with these queries [4, 4], which
-// are their keys too.
+// Returns what `attendant-server --describe --ranks` finds in two heads with these queries [4, 4],
+// which are also their keys.
 server::ModelReport Describe(const std::vector<float>& queries) {
   json description = Projections();
   description["num_heads"] = 2;
@@ -103,8 +103,8 @@ server::ModelReport Describe(const std::vector<float>& queries) {
                               {int64_t{1} << 40, "of the test"}, /*ranks=*/true);
 }
 
-// F34: why heads can collaborate: each may use all of its width to compare tokens, and all together
-// no more than one of them, if they look at the same.
+// F34: heads can collaborate because each may use all of its width to compare tokens, while
+// together they use no more than one of them if they look at the same columns.
 TEST(TenPlusOneInsights, HeadsOfFullRankMayShareTheirProjections) {
   const server::ModelReport own = Describe(Identity(4));
   const server::ModelReport shared = Describe({1, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0});
@@ -114,7 +114,7 @@ TEST(TenPlusOneInsights, HeadsOfFullRankMayShareTheirProjections) {
             json::parse(R"([{"heads": [2, 2], "concatenated": 2}])"));
 }
 
-// F39: attention on attention averages tokens until they are alike; skip connections prevent it.
+// F39: attention after attention averages tokens until they are alike; skip connections prevent it.
 TEST(TenPlusOneInsights, AttentionAloneMakesTokensAlike) {
   constexpr int kTokens = 16, kWidth = 8;
   json description = Projections();

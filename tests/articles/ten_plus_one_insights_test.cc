@@ -1,4 +1,4 @@
-// "Ten plus one insights": what attention is besides its formula.
+// Tests of "Ten plus one insights": properties of attention that its formula does not show at once.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,8 +26,8 @@ json Projections(const std::string& query, const std::string& key, const std::st
 
 v1::AttendRequest Request() { return RequestOf({1, 3, 4}, Generate(12, 1)); }
 
-// Sum over the cycle of tokens 0, 1, 2 of score(i, j) - score(j, i), from probabilities [3, 3]:
-// what softmax took off each row cancels. 0 if scores are symmetric.
+// Returns the sum of score(i, j) - score(j, i) over the cycle of tokens 0, 1, 2, from probabilities
+// [3, 3]: what softmax subtracts from each row cancels. 0 if scores are symmetric.
 double ScoreAsymmetry(const std::vector<float>& probabilities) {
   double sum = 0;
   for (int i = 0; i < 3; ++i) {
@@ -37,7 +37,7 @@ double ScoreAsymmetry(const std::vector<float>& probabilities) {
   return sum;
 }
 
-// F25, TV11: queries that are the keys: symmetric scores, but softmax is by rows.
+// F25, TV11: if queries are the keys, scores are symmetric, but softmax works by rows.
 TEST(TenPlusOneInsights, SharedQueriesAndKeysScoreSymmetrically) {
   ArticleServer server(Projections("query", "query", "value"),
                        {Generated("query", {4, 4}, 2), Generated("value", {4, 4}, 4)});
@@ -63,12 +63,12 @@ TEST(TenPlusOneInsights, SharedQueriesAndKeysTakeAThirdLess) {
   EXPECT_NEAR(untied.Model().weight_bytes() - tied.Model().weight_bytes(), kBytes, kBytes / 20);
 }
 
-// A server of models as its flag --model names them.
+// A server of the models that values of its flag --model name.
 class NamedModels {
  public:
   explicit NamedModels(const std::vector<std::string>& models) : server_(OptionsOf(models)) {}
 
-  // The hidden states of three tokens.
+  // Returns the hidden states of three tokens.
   std::vector<float> Encode(const char* model) {
     v1::EncodeRequest request;
     request.set_model(model);
@@ -101,8 +101,8 @@ class NamedModels {
   server::TestServer server_;
 };
 
-// F41: the same frozen weights do another task with norms of their own: here one whose
-// answer is the same for every token.
+// F41: the same frozen weights do another task with norms of their own, here one whose answer is
+// the same for every token.
 TEST(TenPlusOneInsights, NormsAloneMakeAnotherModel) {
   const TempFolder folder;
   folder.Write("base/config.json", TinyBertConfig());
@@ -122,7 +122,8 @@ TEST(TenPlusOneInsights, NormsAloneMakeAnotherModel) {
   EXPECT_EQ(model.weight_bytes(), 8 * 4);
 }
 
-// F32 and F41: the same without some heads is what a copy of the model, changed in both, would be.
+// F32 and F41: with some heads pruned as well, the model equals a copy that is changed in both
+// ways.
 TEST(TenPlusOneInsights, NormsOfATaskMayComeWithFewerHeads) {
   const TempFolder folder;
   const std::string changed = "encoder.layer.1.output.LayerNorm.weight";
@@ -149,8 +150,8 @@ TEST(TenPlusOneInsights, NormsOfATaskMayComeWithFewerHeads) {
   EXPECT_LT(task.weight_bytes(), models.Describe("copy").weight_bytes() / 2);
 }
 
-// F42: a frozen transformer for what is no text: a linear layer into it, and one out of it, are
-// what a client could do before and behind the stack.
+// F42: a frozen transformer for data other than text. A linear layer into it and one out of it
+// equal what a client could do before and after the stack.
 TEST(TenPlusOneInsights, LinearLayersAroundAFrozenStackTakeAnything) {
   const std::vector<float> into = Generate(8, 30), out_of = Generate(12, 31);
   ArticleServer server(
@@ -190,8 +191,8 @@ TEST(TenPlusOneInsights, LinearLayersAroundAFrozenStackTakeAnything) {
   EXPECT_EQ(server.Model().classes(), 3);
 }
 
-// F35: a key bias moves all scores of a query alike, which softmax does not see; a value bias comes
-// through the probabilities, which sum to 1, as it is.
+// F35: a key bias shifts all scores of a query alike, which softmax does not see; a value bias
+// reaches the output unchanged, because the probabilities sum to 1.
 TEST(TenPlusOneInsights, KeyBiasesDoNothingAndValueBiasesMoveToTheOutput) {
   json description = Projections("query", "key", "value");
   description["num_heads"] = 2;
@@ -224,7 +225,7 @@ TEST(TenPlusOneInsights, AttentionIsAsymmetric) {
   EXPECT_GT(std::abs(ScoreAsymmetry(server.Probabilities(Request()))), 0.1);
 }
 
-// F23: what a query gets does not depend on what the others may see.
+// F23: the answer for a query does not depend on what other queries may see.
 TEST(TenPlusOneInsights, QueriesAreIndependent) {
   ArticleServer server(
       Projections("query", "key", "value"),
@@ -237,8 +238,8 @@ TEST(TenPlusOneInsights, QueriesAreIndependent) {
   EXPECT_LT(LargestDifference(server::Rows(all, 4, 0, 1), server::Rows(others, 4, 0, 1)), 1e-6);
 }
 
-// F30: two sequences and three heads are six jobs, none of which sees another: each has the weights
-// of its head and its sequence alone, and what is no number in one sequence stays in it.
+// F30: two sequences and three heads are six independent jobs: each depends on the weights of its
+// head and on its sequence alone, and a NaN in one sequence stays there.
 TEST(TenPlusOneInsights, SequencesAndHeadsAreIndependentJobs) {
   json description = Projections("query", "key", "value");
   description["num_heads"] = 3;
@@ -279,7 +280,8 @@ std::vector<TestTensor> TwoHeads() {
   return tensors;
 }
 
-// Pairs at most 1 apart, and all pairs of a global token 0 if there is one.
+// Returns a bias that allows pairs at most 1 apart, and all pairs with a global token 0 if there is
+// one.
 v1::Tensor LocalBias(bool has_global_token) {
   std::vector<float> bias;
   for (int query = 0; query < 8; ++query) {
@@ -292,7 +294,7 @@ v1::Tensor LocalBias(bool has_global_token) {
   return FloatTensor({1, 1, 8, 8}, bias);
 }
 
-// F43, F44, TV16 and TV16b: local attention, and with a global token.
+// F43, F44, TV16 and TV16b: local attention, alone and with a global token.
 TEST(TenPlusOneInsights, LocalAndGlobalAttention) {
   json description = Projections("query", "key", "value");
   description["num_heads"] = 2;
@@ -321,7 +323,7 @@ std::vector<double> ToDoubles(const std::vector<float>& values) {
   return {values.begin(), values.end()};
 }
 
-// For each pair of a query and a key.
+// Returns the operations for each pair of a query and a key.
 int64_t AttentionFlops(const v1::GetModelResponse& model) {
   int64_t flops = 0;
   for (const v1::StageCost& cost : model.stage_costs()) flops += cost.flops_per_pair();
@@ -337,7 +339,7 @@ json TwoHeadedAttention() {
 
 v1::AttendRequest Projected() { return RequestOf({2, 3, 4}, Generate(24, 1), v1::PROJECTED); }
 
-// F32, TV15: the first head is pruned; F31: a gate of 0 gives the same numbers.
+// F32, TV15: the first head is pruned. F31: a gate of 0 gives the same numbers.
 TEST(TenPlusOneInsights, PrunedHeadsAreHeadsWithAGateOfZero) {
   ArticleServer whole(TwoHeadedAttention(), TwoHeadsWithOutput());
   ArticleServer pruned(TwoHeadedAttention(), TwoHeadsWithOutput(), {{"0", {0}}});
@@ -376,7 +378,7 @@ TEST(TenPlusOneInsights, GatesWeighHeads) {
   EXPECT_LT(LargestDifference(mixed, expected), 2e-6);
 }
 
-// The article's case: of 48 heads in 6 layers 17 are kept.
+// The article's case: 17 of 48 heads in 6 layers are kept.
 TEST(TenPlusOneInsights, SeventeenOf48HeadsAreEnough) {
   const std::vector<std::vector<int>> kept = {{1, 4},       {0, 2, 3}, {5},
                                               {1, 2, 6, 7}, {0, 3, 4}, {2, 5, 6, 7}};
@@ -421,7 +423,7 @@ TEST(TenPlusOneInsights, SeventeenOf48HeadsAreEnough) {
   EXPECT_LE(LargestDifference(whole.Encoded(gated), pruned.Encoded(request)), kTolerance);
 }
 
-// F23: queries asked for alone are answered alone, with the same numbers.
+// F23: if only some queries are asked for, only they are answered, with the same numbers.
 TEST(TenPlusOneInsights, SomeQueriesGiveTheRowsOfAll) {
   ArticleServer server(TwoHeadedAttention(), TwoHeadsWithOutput());
   const std::vector<float> all = server.Output(Projected());

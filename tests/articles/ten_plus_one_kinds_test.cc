@@ -1,4 +1,4 @@
-// "Ten plus one insights": attention that shares more, or looks at less.
+// Tests of "Ten plus one insights": attention that shares more, or looks at less.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -28,7 +28,7 @@ std::vector<TestTensor> ThreeMatrices() {
 
 v1::AttendRequest ThreeTokens() { return RequestOf({1, 3, 4}, Generate(12, 1)); }
 
-// F34, TV12: heads weigh the columns of queries and keys that they share.
+// F34, TV12: heads weigh columns of queries and keys that they share.
 TEST(TenPlusOneInsights, HeadsCollaborate) {
   json description = Projections(2);
   description["mixing"] = "mixing";
@@ -42,7 +42,7 @@ TEST(TenPlusOneInsights, HeadsCollaborate) {
   ExpectSums(answer, .10970195, 10.15520583);
 }
 
-// F37, TV13: any number of tokens, mixed into two.
+// F37, TV13: any number of tokens is mixed into two.
 TEST(TenPlusOneInsights, KeysAndValuesMayBeMixedIntoFew) {
   json description = Projections(1);
   description["attention"] = "linformer";
@@ -55,13 +55,14 @@ TEST(TenPlusOneInsights, KeysAndValuesMayBeMixedIntoFew) {
   const std::vector<float> answer = server.Output(ThreeTokens());
   ExpectRow(answer, 0, {.15008179, -.03119180, .35343990, -.21491994});
   ExpectSums(answer, 1.19193582, 1.14890739);
-  // It was trained for three.
+  // The mixing was trained for three tokens.
   const grpc::Status status = server.TryAttend(RequestOf({1, 4, 4}, Generate(16, 1)));
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_NE(status.error_message().find("at most 3 positions"), std::string::npos);
 }
 
-// F38, TV14 and TV14b: linear attention is a matrix that keys and values write and queries read.
+// F38, TV14 and TV14b: linear attention is a matrix that keys and values write and that queries
+// read.
 TEST(TenPlusOneInsights, LinearAttentionIsFastWeights) {
   json description = Projections(1);
   description["attention"] = "causal_linear";
@@ -74,17 +75,17 @@ TEST(TenPlusOneInsights, LinearAttentionIsFastWeights) {
   const std::vector<float> answer = linear.Output(ThreeTokens());
   ExpectRow(answer, 0, {1.87257704, -2.87124935, 3.05036576, -.24140271});
   ExpectSums(answer, 1.16099776, 136.94698302);
-  // The last token has read all of them either way.
+  // The last token reads all of them either way.
   EXPECT_LT(LargestDifference(server::Rows(written, 4, 2, 1), server::Rows(answer, 4, 2, 1)), 1e-5);
   const v1::GetModelResponse model = causal.Model();
   EXPECT_EQ(model.layer().attention(), "causal_linear");
-  // F46: by the length alone.
+  // F46: the cost grows with the length only.
   for (const v1::StageCost& cost : model.stage_costs()) {
     EXPECT_EQ(cost.flops_per_pair(), 0) << cost.stage();
   }
 }
 
-// F38, TV14: the matrix stays between the parts of a sequence, token by token too.
+// F38, TV14: the matrix is kept between the parts of a sequence, even if each part is one token.
 TEST(TenPlusOneInsights, FastWeightsStayBetweenTheTokensOfAStream) {
   json description = Projections(1);
   description["attention"] = "causal_linear";
@@ -97,7 +98,7 @@ TEST(TenPlusOneInsights, FastWeightsStayBetweenTheTokensOfAStream) {
   }
 }
 
-// What was written under orthogonal keys is read as it was.
+// Values that were written under orthogonal keys are read unchanged.
 TEST(TenPlusOneInsights, FastWeightsGiveBackTheValueOfAKey) {
   json description = Projections(1);
   description["attention"] = "linear";
@@ -106,14 +107,15 @@ TEST(TenPlusOneInsights, FastWeightsGiveBackTheValueOfAKey) {
   ArticleServer server(description,
                        {WithValues("query", {4, 4}, identity), WithValues("key", {4, 4}, identity),
                         WithValues("value", {4, 4}, values)});
-  // Tokens are the unit vectors: token j has column j of the values.
+  // Tokens are the unit vectors, so that token j has column j of the values.
   const std::vector<float> answer = server.Output(RequestOf({1, 4, 4}, identity));
   for (int j = 0; j < 4; ++j) {
     for (int i = 0; i < 4; ++i) EXPECT_EQ(answer[j * 4 + i], values[i * 4 + j]);
   }
 }
 
-// F43 and F44, TV16 and TV16b: neighbours alone; and with a token that sees all and that all see.
+// F43 and F44, TV16 and TV16b: neighbours only, alone and with a token that sees all and that all
+// see.
 TEST(TenPlusOneInsights, WindowsAndGlobalTokensAreBands) {
   json description = Projections(2);
   description["window"] = 1;
@@ -135,7 +137,8 @@ TEST(TenPlusOneInsights, WindowsAndGlobalTokensAreBands) {
   EXPECT_EQ(pairs, 34);
 }
 
-// Blocks of two tokens that see their neighbours, the first and the last, and those of a list.
+// Returns a description with blocks of two tokens that see their neighbours, the first, the last,
+// and those of a list.
 json ListedBlocks(int64_t heads) {
   json description = Projections(heads);
   description["window"] = 1;
@@ -154,7 +157,7 @@ bool SeesListedBlock(int from, int to, int last) {
          (from == 8 && to == 3);
 }
 
-// F45: a list of pairs of blocks, whatever the length; the last block may be half full.
+// F45: a list of pairs of blocks, for any length; the last block may be half full.
 TEST(TenPlusOneInsights, BlocksAreSeenAsTheirListSays) {
   ArticleServer server(ListedBlocks(1), ThreeMatrices());
   for (const int length : {1, 12, 19}) {
@@ -174,7 +177,7 @@ TEST(TenPlusOneInsights, BlocksAreSeenAsTheirListSays) {
   EXPECT_EQ(model.block_pairs(1).key(), 40);
 }
 
-// F45: the same as attention to all with a bias that forbids what the list does not have.
+// F45: a list equals attention to all tokens with a bias that forbids the other pairs.
 TEST(TenPlusOneInsights, ListsOfBlocksEqualTheSameMaskOfAllPairs) {
   constexpr int kLength = 23;
   json listed = ListedBlocks(2);
@@ -195,7 +198,7 @@ TEST(TenPlusOneInsights, ListsOfBlocksEqualTheSameMaskOfAllPairs) {
   EXPECT_LT(LargestDifference(answer, dense.Output(request)), 1e-6);
 }
 
-// F44: tokens of a list, wherever they are, see all and are seen by all.
+// F44: listed tokens, wherever they are, see all tokens and are seen by all.
 TEST(TenPlusOneInsights, ListedTokensAreGlobal) {
   json description = Projections(1);
   description["window"] = 1;
@@ -228,7 +231,7 @@ std::vector<float> Joined(std::initializer_list<std::vector<float>> parts) {
   return joined;
 }
 
-// Two of torch's layers, alike, whose attention has these rows above each other.
+// Returns two equal layers of torch whose attention has these rows above each other.
 struct Stack {
   json keys;
   std::vector<float> in_proj_weight, in_proj_bias;
@@ -263,7 +266,7 @@ ArticleServer Serve(const Stack& stack) {
   return ArticleServer(description, tensors);
 }
 
-// The vectors above, of each layer of a stack.
+// The vectors above, for each layer of a stack.
 void ExpectContexts(ArticleServer& server, v1::AttendRequest request,
                     const std::vector<double>& first_row) {
   for (uint32_t layer : {0u, 1u}) {
@@ -302,7 +305,7 @@ TEST(TenPlusOneInsights, LayersOfAStackAttendAsTheArticleSays) {
   ExpectContexts(banded, RequestOf({1, 8, 4}, Generate(32, 1)),
                  {.77090998, .63178696, -.32282805, -.57930440});
 
-  // The same global token by its place in a list.
+  // A list may name the global token as well.
   ArticleServer listed = Serve({{{"num_heads", 2}, {"window", 1}, {"global_blocks", {0}}},
                                 Joined({Generate(16, 2), Generate(16, 4), Generate(16, 6)}),
                                 Joined({Generate(4, 3), Generate(4, 5), Generate(4, 7)})});
@@ -310,7 +313,7 @@ TEST(TenPlusOneInsights, LayersOfAStackAttendAsTheArticleSays) {
                  {.77090998, .63178696, -.32282805, -.57930440});
 }
 
-// What comes later has written nothing yet, through all the layers.
+// Later tokens have written nothing yet, in any layer.
 TEST(TenPlusOneInsights, AStackOfFastWeightsIsCausal) {
   ArticleServer server = Serve({json::object({{"attention", "causal_linear"}}),
                                 Joined({Generate(16, 2), Generate(16, 4), Generate(16, 6)}),

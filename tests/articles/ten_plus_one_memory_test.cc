@@ -1,4 +1,4 @@
-// "Ten plus one insights": attention of one sequence to the rows of another.
+// Tests of "Ten plus one insights": attention of one sequence to the rows of another.
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -32,7 +32,7 @@ std::pair<double, double> Checksums(const std::vector<float>& values) {
   return {sum, squares};
 }
 
-// F21, TV8 and TV9: queries of one sequence, keys and values of another.
+// F21, TV8 and TV9: queries of one sequence attend to keys and values of another.
 TEST(TenPlusOneInsights, CrossAttentionToAGivenMemory) {
   v1::AttendRequest request = FourQueries();
   *request.mutable_memory() = FiveRows();
@@ -55,8 +55,8 @@ TEST(TenPlusOneInsights, CrossAttentionToAGivenMemory) {
   EXPECT_NEAR(Checksums(output).second, 1.08949226, 1e-5);
 }
 
-// F21: a memory that is the sequence itself is self-attention; and the article's "keys and vectors"
-// are keys and values, which come from the same rows unless said otherwise.
+// F21: with the sequence itself as its memory, it is self-attention. The article's "keys and
+// vectors" are keys and values, which come from the same rows unless the request says otherwise.
 TEST(TenPlusOneInsights, OwnRowsAsMemoryAreSelfAttention) {
   ArticleServer server(Projections(), {Generated("query", {4, 4}, 2), Generated("key", {4, 4}, 4),
                                        Generated("value", {4, 4}, 6)});
@@ -68,7 +68,7 @@ TEST(TenPlusOneInsights, OwnRowsAsMemoryAreSelfAttention) {
   EXPECT_GT(LargestDifference(server.Output(request), own), 0.1);
 }
 
-// F22: the encoder's output is projected once, and then attended to by many.
+// F22: the encoder's output is projected once, and many requests attend to it.
 TEST(TenPlusOneInsights, CrossAttentionToARegisteredMemory) {
   ArticleServer server(Projections(), {Generated("query", {3, 3}, 3), Generated("key", {3, 3}, 4),
                                        Generated("value", {3, 3}, 5)});
@@ -81,7 +81,7 @@ TEST(TenPlusOneInsights, CrossAttentionToARegisteredMemory) {
   }
 }
 
-// F29, TV17: the older, additive score of a query and a row of the memory.
+// F29, TV17: the older, additive score between a query and a row of the memory.
 TEST(TenPlusOneInsights, AdditiveScoresOfAMemory) {
   json description = Projections();
   description["attention"] = "additive";
@@ -96,8 +96,9 @@ TEST(TenPlusOneInsights, AdditiveScoresOfAMemory) {
   EXPECT_NEAR(Checksums(output).second, .31258521, 1e-5);
 }
 
-// Fast weights may be written by another sequence, in any parts: the sum of key x value over all of
-// its rows, times the query. The causal kind is of the places in one sequence.
+// Another sequence may write the fast weights, in any parts: they are the sum of key x value over
+// all of its rows, which is multiplied by the query. The causal kind concerns the places in one
+// sequence.
 TEST(TenPlusOneInsights, LinearAttentionToAMemory) {
   json description = Projections();
   description["attention"] = "linear";

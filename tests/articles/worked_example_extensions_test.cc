@@ -1,5 +1,5 @@
-// "Worked example": the list of extensions that the article closes with, from its three weights
-// towards a transformer. Dimensions, positions, truncation and masking are in
+// Tests of "Worked example": the list of extensions at the end of the article, which lead from its
+// three weights towards a transformer. Dimensions, positions, truncation and masking are in
 // worked_example_test.cc.
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ constexpr std::array<std::array<double, 3>, 3> kOutputs = {
      {1.999993966, 7.963991595, .053976405},
      {1.999704613, 7.759892255, .358389295}}};
 
-// The article's weights, with `suffix` behind their names.
+// Returns the article's weights, with `suffix` after their names.
 std::vector<TestTensor> Weights(const std::string& suffix = "") {
   return {WithValues("w_query" + suffix, {4, 3}, {1, 0, 1, 1, 0, 0, 0, 0, 1, 0, 1, 1}),
           WithValues("w_key" + suffix, {4, 3}, {0, 0, 1, 1, 1, 0, 0, 1, 0, 1, 1, 0}),
@@ -36,8 +36,8 @@ json Description() {
           {"value", "w_value"},    {"score_scale", 1}};
 }
 
-// F16: biases, of any of the projections: one of values reaches the outputs as it is, as the
-// probabilities sum to 1; one of keys moves all scores of a query alike.
+// F16: any projection may have a bias. A bias of values reaches the outputs unchanged, because the
+// probabilities sum to 1; a bias of keys shifts all scores of a query alike.
 TEST(WorkedExampleExtensions, BiasesAreOptional) {
   std::vector<TestTensor> weights = Weights(".weight");
   weights.push_back(WithValues("w_key.bias", {3}, {3, -1, 2}));
@@ -50,7 +50,8 @@ TEST(WorkedExampleExtensions, BiasesAreOptional) {
   }
 }
 
-// F1: multi-head: the article's numbers are the columns of one head, beside those of another.
+// F1: multi-head attention. The article's numbers are the columns of one head, next to those of
+// another.
 TEST(WorkedExampleExtensions, HeadsStandSideBySide) {
   std::vector<TestTensor> heads = Weights("0"), other;
   for (const char* name : {"w_query", "w_key", "w_value"}) {
@@ -75,7 +76,7 @@ TEST(WorkedExampleExtensions, HeadsStandSideBySide) {
   }
 }
 
-// Linear transformations: one behind the attention, with weights as the article writes them.
+// Linear transformations: one follows the attention, with weights in the article's layout.
 TEST(WorkedExampleExtensions, ALinearLayerMayFollow) {
   std::vector<TestTensor> weights = Weights();
   weights.push_back(WithValues("w_output", {3, 2}, {1, 0, 0, 1, 2, -1}));
@@ -89,7 +90,7 @@ TEST(WorkedExampleExtensions, ALinearLayerMayFollow) {
   }
 }
 
-// x - mean over the root of the biased variance and epsilon.
+// Returns (x - mean) / sqrt(biased variance + epsilon).
 std::vector<float> LayerNorm(const std::vector<float>& x, const std::vector<float>& gamma,
                              const std::vector<float>& beta) {
   std::vector<float> y;
@@ -106,8 +107,8 @@ std::vector<float> LayerNorm(const std::vector<float>& x, const std::vector<floa
   return y;
 }
 
-// F47: the embedding module: the sum of what the word, its place and its type have in tables,
-// normed, enters the first layer.
+// F47: the embedding module. The sum of the table rows of the word, its place and its type is
+// normed and enters the first layer.
 TEST(WorkedExampleExtensions, EmbeddingsComeFirst) {
   const std::vector<float> of_types = {1, 0, 0, -1, 0, 0.5f, -1, 0};
   std::vector<TestTensor> tensors = TinyBertTensors();
@@ -142,7 +143,7 @@ TEST(WorkedExampleExtensions, EmbeddingsComeFirst) {
   EXPECT_GT(LargestDifference(server.Encoded(ids), typed), 0.01);
 }
 
-// Layers of torch with the weights of TV4.
+// Returns layers of torch with the weights of TV4.
 struct TorchLayers {
   int64_t count = 1;
   bool norm_first = false;
@@ -202,7 +203,7 @@ TEST(WorkedExampleExtensions, LayersStack) {
   EXPECT_GT(LargestDifference(first, stacked), 0.1);
 }
 
-// F3 and F40, TV6 and TV6b: layer norms before the two blocks, or behind them.
+// F3 and F40, TV6 and TV6b: layer norms before the two blocks, or after them.
 TEST(WorkedExampleExtensions, NormsComeFirstOrLast) {
   const std::vector<float> first = Serve({.norm_first = true}).Encoded(PaddedBatch());
   ExpectRow(first, 0, {.04212707, -3.29700294, .30610009, 3.83327153});
@@ -212,7 +213,7 @@ TEST(WorkedExampleExtensions, NormsComeFirstOrLast) {
   ExpectSums(last, 7.4195323, 11.54397563);
 }
 
-// What a layer's first norm makes of [1, 2, 3, 4], in a layer that adds nothing to it.
+// Returns the output of a layer's first norm for [1, 2, 3, 4], in a layer that adds nothing to it.
 std::vector<float> FirstNorm(const std::vector<float>& gamma, const std::vector<float>& beta) {
   std::vector<TestTensor> tensors = {WithValues("norm1.weight", {4}, gamma),
                                      WithValues("norm1.bias", {4}, beta),
@@ -239,7 +240,7 @@ std::vector<float> FirstNorm(const std::vector<float>& gamma, const std::vector<
   return server.Output(RequestOf({1, 1, 4}, {1, 2, 3, 4}, v1::BLOCK));
 }
 
-// F40: the variance is the biased one, and epsilon stands under the root with it.
+// F40: the variance is the biased one, and epsilon is added to it under the root.
 TEST(WorkedExampleExtensions, LayerNormDividesByTheBiasedDeviation) {
   ExpectRow(FirstNorm({1, 1, 1, 1}, {0, 0, 0, 0}), 0,
             {-1.34163542, -.44721181, .44721181, 1.34163542});
@@ -247,7 +248,7 @@ TEST(WorkedExampleExtensions, LayerNormDividesByTheBiasedDeviation) {
             {5 - 1.34163542, 5 - 2 * .44721181, .44721181, 2 * 1.34163542});
 }
 
-// F40: the root mean square alone, as T5 norms: no mean is taken away.
+// F40: T5 norms by the root mean square only and subtracts no mean.
 TEST(WorkedExampleExtensions, RmsNormKeepsTheMean) {
   const std::string block = "encoder.block.0.layer.";
   const auto zeros = [](const std::string& name, std::vector<int64_t> shape) {

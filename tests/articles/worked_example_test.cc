@@ -1,5 +1,5 @@
-// "Worked example": three inputs of four numbers, three weights of [4, 3] that stand to the right
-// of the inputs, scores without a scale, no biases, no output projection.
+// Tests of "Worked example": three inputs of four numbers, three weights of [4, 3] that are
+// multiplied from the right, scores without a scale, no biases, no output projection.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 const std::vector<float> kInputs = {1, 0, 1, 0, 0, 2, 0, 2, 1, 1, 1, 1};
 
-// As printed: one row for each element of an input.
+// The weights as printed: one row for each element of an input.
 const std::vector<TestTensor> kWeights = {
     WithValues("w_query", {4, 3}, {1, 0, 1, 1, 0, 0, 0, 0, 1, 0, 1, 1}),
     WithValues("w_key", {4, 3}, {0, 0, 1, 1, 1, 0, 0, 1, 0, 1, 1, 0}),
@@ -29,7 +29,7 @@ json Description() {
           {"value", "w_value"},    {"score_scale", 1}};
 }
 
-// F10, F12: what the article arrives at before it rounds.
+// F10, F12: the article's result before it rounds.
 TEST(WorkedExample, GivesTheArticlesOutputs) {
   ArticleServer server(Description(), kWeights);
   const std::vector<float> output = server.Output(RequestOf({1, 3, 4}, kInputs));
@@ -44,7 +44,7 @@ TEST(WorkedExample, IsServedWithoutAnyFile) {
   EXPECT_EQ(embedded.Output(request), from_file.Output(request));
 }
 
-// The article prints softmax([2, 4, 4]) as 0, 0.5, 0.5.
+// The article prints softmax([2, 4, 4]) as 0, 0.5, 0.5; the server does not round.
 TEST(WorkedExample, SoftmaxIsNotRounded) {
   ArticleServer server(Description(), kWeights);
   const std::vector<float> probabilities = server.Probabilities(RequestOf({1, 3, 4}, kInputs));
@@ -53,7 +53,7 @@ TEST(WorkedExample, SoftmaxIsNotRounded) {
   ExpectRow(probabilities, 2, {2.953872230e-4, .8805369018, .1191677110});
 }
 
-// F14: each value times its score, [keys, queries, 3], before they are added up.
+// F14: each value times its score, [keys, queries, 3], before the sum.
 TEST(WorkedExample, WeightedValuesAddUpToTheOutput) {
   ArticleServer server(Description(), kWeights);
   v1::AttendRequest request = RequestOf({1, 3, 4}, kInputs);
@@ -69,7 +69,7 @@ TEST(WorkedExample, WeightedValuesAddUpToTheOutput) {
   EXPECT_LT(LargestDifference(sum, ToFloats(response.output())), kTolerance);
 }
 
-// F10: 1 / sqrt(3) unless the description says otherwise, as the later articles have it.
+// F10: the scale is 1 / sqrt(3) unless the description says otherwise, as in the later articles.
 TEST(WorkedExample, ScalesScoresByDefault) {
   json description = Description();
   description.erase("score_scale");
@@ -79,8 +79,8 @@ TEST(WorkedExample, ScalesScoresByDefault) {
   ExpectRow(output, 2, {1.992555108, 7.479635592, .735877258});
 }
 
-// F29: the other score that the article names, w . tanh(q + k), of the article's own queries, keys
-// and values.
+// F29: the other score that the article names, w . tanh(q + k), with the article's own queries,
+// keys and values.
 TEST(WorkedExample, ScoresMayBeAdditive) {
   constexpr double kQueries[3][3] = {{1, 0, 2}, {2, 2, 2}, {2, 1, 3}};
   constexpr double kKeys[3][3] = {{0, 1, 1}, {4, 4, 0}, {2, 3, 1}};
@@ -113,7 +113,7 @@ TEST(WorkedExample, ALargeScaleLooksUpTheBestKey) {
   description["score_scale"] = 1e4;
   ArticleServer server(description, kWeights);
   const std::vector<float> probabilities = server.Probabilities(RequestOf({1, 3, 4}, kInputs));
-  ExpectRow(probabilities, 0, {0, .5, .5});  // two keys are the best
+  ExpectRow(probabilities, 0, {0, .5, .5});  // two keys are equally good
   ExpectRow(probabilities, 1, {0, 1, 0});
   ExpectRow(probabilities, 2, {0, 1, 0});
 }
@@ -128,7 +128,7 @@ TEST(WorkedExample, AMaskedKeyTakesNoPart) {
   ExpectRow(output, 2, {0, 0, 0});
 }
 
-// F15: values of another width than the keys; the output has theirs.
+// F15: values may be wider than the keys, and the output has their width.
 TEST(WorkedExample, ValuesMayBeWiderThanKeys) {
   std::vector<TestTensor> weights = kWeights;
   weights[2] = Generated("w_value", {4, 5}, 5);
@@ -137,7 +137,7 @@ TEST(WorkedExample, ValuesMayBeWiderThanKeys) {
   EXPECT_EQ(response.output().shape(2), 5);
 }
 
-// Adds `places` [2, 4] to two equal inputs: before the server, and as it does itself.
+// Adds `places` [2, 4] to two equal inputs: before sending them, and by the server itself.
 void ExpectPlaces(const char* sinusoids, const std::vector<float>& places) {
   ArticleServer server(
       {{"module", "nn.TransformerEncoderLayer"},
@@ -159,17 +159,17 @@ void ExpectPlaces(const char* sinusoids, const std::vector<float>& places) {
   *placed.mutable_hidden_states() = FloatTensor({1, 2, 4}, inputs);
   const std::vector<float> answer = server.Encoded(plain);
   EXPECT_LE(LargestDifference(answer, server.Encoded(placed)), kTolerance);
-  // The same input in another place is not the same.
+  // An input gives another answer in another place.
   EXPECT_GT(LargestDifference(server::Rows(answer, 4, 0, 1), server::Rows(answer, 4, 1, 1)), 1e-3);
 }
 
-// F48: positions come in as sines and cosines, in turns or all sines first.
+// F48: positions are sines and cosines, alternating or all sines first.
 TEST(WorkedExample, SinusoidsTellPlaces) {
   ExpectPlaces("interleaved", {0, 1, 0, 1, .84147098f, .54030231f, .00999983f, .99995000f});
   ExpectPlaces("halves", {0, 0, 1, 1, .84147098f, .0001f, .54030231f, 1});
 }
 
-// F49: what is longer than the model's positions is cut when asked for, and never silently.
+// F49: sequences longer than the model's positions are cut on request, and never silently.
 TEST(WorkedExample, LongTextsAreCutWhenAskedFor) {
   const TempFolder folder;
   folder.Write("config.json", TinyBertConfig());
@@ -188,8 +188,8 @@ TEST(WorkedExample, LongTextsAreCutWhenAskedFor) {
   EXPECT_EQ(server::Rows(server.Encoded(request), 4, 2, 6), server.Encoded(last));
 }
 
-// Weights as [in, out] read as [out, in]: a square matrix would fit both, so that the layout has no
-// default.
+// Weights [in, out] could be read as [out, in]: a square matrix fits both, so that the layout has
+// no default.
 TEST(WorkedExample, TheWeightLayoutHasToBeSaid) {
   json description = Description();
   description.erase("weight_layout");

@@ -1,4 +1,4 @@
-// Matrix products alone, of the same batches, as a contender; see worker.h.
+// Contender that computes only the matrix products of the batches; see worker.h.
 //   bound_worker --model SOURCE [--dtype f32|bf16x3|bf16|int8] [--threads N] [--split team|rows]
 //                [--row-multiple 64|16] [--products plain|engine]
 // plain: the GEMM bound, see gemm_bound.h; engine: see engine_products.h, whose rows are rounded up
@@ -19,7 +19,7 @@
 namespace attendant::bench {
 namespace {
 
-using Tokens = std::vector<int64_t>;  // of each batch
+using Tokens = std::vector<int64_t>;  // the tokens of each batch
 using Products = std::function<void(int64_t tokens)>;
 using Maker = std::function<absl::StatusOr<Products>(const Tokens& batch_tokens)>;
 

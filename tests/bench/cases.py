@@ -1,26 +1,26 @@
-"""What is measured: models, sequence lengths, token ids, and how sequences are put into batches."""
+"""The cases that are measured: models, sequence lengths, token ids, and the ways of putting sequences into batches."""
 import dataclasses
 import json
 import pathlib
 import random
 import statistics
 
-PACKED_TOKENS = 1024  # of the batches that the engine forms from unequal sequences
+PACKED_TOKENS = 1024  # in the batches that the engine forms from unequal sequences
 CLS, SEP = 101, 102
 
 
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """The shape of an encoder; all that useful work needs."""
+    """The shape of an encoder, as far as it determines the useful work."""
     name: str
     layers: int
     hidden_size: int
     heads: int
     feed_forward_width: int
-    embeds: bool = True  # takes token ids; else hidden states
+    embeds: bool = True  # takes token ids, or else hidden states
 
     def flops(self, lengths) -> float:
-        """Multiplications and additions of the layers for these kept tokens alone."""
+        """The multiplications and additions of the layers for these kept tokens only."""
         e, f = self.hidden_size, self.feed_forward_width
         tokens, squares = sum(lengths), sum(n * n for n in lengths)
         return self.layers * ((8 * e * e + 4 * e * f) * tokens + 4 * e * squares)
@@ -40,7 +40,7 @@ class Case:
     model: Model
     name: str
     lengths: tuple
-    peer_batch: int  # sequences of a batch that a padding engine forms
+    peer_batch: int  # sequences in a batch that a padding engine forms
     with_peers: bool = True
 
     @property
@@ -49,7 +49,7 @@ class Case:
 
     @property
     def latency(self) -> bool:
-        """One call at a time."""
+        """Whether the case is one call at a time."""
         return len(self.lengths) == 1
 
     @property
@@ -58,12 +58,12 @@ class Case:
 
     @property
     def short(self) -> bool:
-        """So few tokens that the bound, whose T is rounded up to 64, is no bound."""
+        """Whether there are so few tokens that the bound, whose T is rounded up to 64, is not meaningful."""
         return self.tokens < 64
 
     @property
     def priced(self) -> bool:
-        """Whether the price of equal bits is measured: of many rows, and of few."""
+        """Whether the price of equal bits is measured, which is done for many rows and for few."""
         return self.model.name == "bert-base" and self.name in ("8x128", "1x16")
 
 
@@ -83,7 +83,7 @@ def _log_normal(median: float, sigma: float, count: int) -> list:
 
 
 def uniform(count: int) -> tuple:
-    """5 to 512 tokens, each as often."""
+    """5 to 512 tokens, all equally often."""
     return _shuffled([5 + 507 * q for q in _quantiles(count)])
 
 
@@ -108,15 +108,15 @@ def _uniform_case(model: Model, batch: int, length: int) -> Case:
 
 
 def default_cases() -> list:
-    """Those that targets.py has targets for, and their like."""
+    """The cases that targets.py has targets for, and similar ones."""
     base, small = MODELS["bert-base"], MODELS["minilm-l6"]
     return [_uniform_case(base, 8, 128), _uniform_case(base, 8, 512), _uniform_case(base, 1, 16),
             *_ragged(base, 24, marco_peers=False), _uniform_case(small, 8, 128), _uniform_case(small, 1, 16)]
 
 
 def cases_in(dtype: str, wanted: list) -> list:
-    """Those of `wanted` that a default run measures in this type: in bf16x3, where the peers run f32 once more, the one
-    with a target."""
+    """The cases of `wanted` that a default run measures in this type: in bf16x3, for which the peers would run f32 once
+    more, only the one with a target."""
     if dtype != "bf16x3":
         return wanted
     return [case for case in wanted if (case.model.name, case.name) == ("bert-base", "8x128")]
@@ -148,7 +148,7 @@ class TokenIds:
 
 
 def packed(lengths) -> list:
-    """Indices in arrival order, a batch closed before it would exceed PACKED_TOKENS."""
+    """Batches of indices in arrival order; a batch is closed before it would exceed PACKED_TOKENS."""
     batches, tokens = [[]], 0
     for index, length in enumerate(lengths):
         if batches[-1] and tokens + length > PACKED_TOKENS:
@@ -164,7 +164,7 @@ def _cut(order: list, size: int) -> list:
 
 
 def arrangements(case: Case) -> dict:
-    """How a padding engine can be given the case: name -> batches of indices."""
+    """The ways of giving the case to a padding engine: name -> batches of indices."""
     arrival = list(range(len(case.lengths)))
     if not case.ragged:
         return {"arrival": [arrival]}

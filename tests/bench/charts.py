@@ -31,7 +31,7 @@ def bars(title: str, rows: list, mark: float | None = None) -> str:
 
 
 def stacked(title: str, names: list, rows: list) -> str:
-    """Shares of a whole. rows: (label, values in the order of `names`)."""
+    """Bars of shares of a whole. rows: (label, values in the order of `names`)."""
     width = WIDTH - LABELS - 20
     body = []
     for i, name in enumerate(names):
@@ -51,7 +51,7 @@ def stacked(title: str, names: list, rows: list) -> str:
 
 
 def scatter(title: str, points: list, x_name: str, y_name: str) -> str:
-    """points: (x, y), both from 0 and in the same unit, with the diagonal that they should lie on."""
+    """A scatter plot. points: (x, y), both from 0 and in the same unit, with the diagonal on which they should lie."""
     left, size = 60, 340
     most = max(max(x, y) for x, y in points) * 1.05
     body = [f'<rect x="{left}" y="10" width="{size}" height="{size}" class="frame"/>',

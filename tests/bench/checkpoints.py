@@ -1,4 +1,4 @@
-"""Folders that the engine and every peer load alike: true shapes, seeded weights, in the format of Hugging Face."""
+"""Checkpoints that the engine and every peer can load: real shapes, seeded weights, in Hugging Face's format."""
 import json
 import pathlib
 
@@ -10,7 +10,7 @@ VOCABULARY, POSITIONS, TOKEN_TYPES = 30522, 512, 2
 
 
 def _tensors(model: Model):
-    """Name and shape of each."""
+    """The name and the shape of each tensor."""
     e, f = model.hidden_size, model.feed_forward_width
     embeddings = "embeddings."
     yield embeddings + "word_embeddings.weight", (VOCABULARY, e)
@@ -48,7 +48,7 @@ def _config(model: Model) -> dict:
 
 
 def _vocabulary() -> str:
-    """Some converters insist on a tokenizer; nothing here is ever tokenized."""
+    """Writes a tokenizer, because some converters insist on one; nothing is ever tokenized here."""
     words = [f"word{i}" for i in range(VOCABULARY)]
     for index, word in {0: "[PAD]", 100: "[UNK]", CLS: "[CLS]", SEP: "[SEP]", 103: "[MASK]"}.items():
         words[index] = word
@@ -56,7 +56,7 @@ def _vocabulary() -> str:
 
 
 def write(model: Model, folder: pathlib.Path) -> pathlib.Path:
-    """Writes the checkpoint unless it is there."""
+    """Writes the checkpoint unless it exists."""
     weights = folder / "model.safetensors"
     if weights.exists():
         return folder

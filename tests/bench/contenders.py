@@ -1,26 +1,26 @@
-"""Who takes part: the engine, the bound in its forms, and the peers, each in its best documented configurations."""
+"""The contenders: the engine, the bound in its forms, and the peers, each in its best documented configurations."""
 import dataclasses
 import pathlib
 
-# Without these, glibc returns large buffers to the system after every call and faults them in again; peers only reach
-# their best figures with them.
+# Without these settings, glibc returns large buffers to the system after every call and faults them in again; peers
+# reach their best figures only with them.
 PEER_ENVIRONMENT = {
     "GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=17179869184",
     "TOKENIZERS_PARALLELISM": "false",
     "HF_HUB_OFFLINE": "1",
     "CUDA_VISIBLE_DEVICES": "",
 }
-# As the server starts itself; see server/openmp_spin.h.
+# The server sets this for itself; see server/openmp_spin.h.
 ENGINE_ENVIRONMENT = {"GOMP_SPINCOUNT": "10000"}
-# The loader finds them.
+# The loader finds these libraries.
 JEMALLOC, TCMALLOC = "libjemalloc.so.2", "libtcmalloc_minimal.so.4"
 
 
 @dataclasses.dataclass(frozen=True)
 class Contender:
     name: str
-    # "engine", "onednn" (the engine with oneDNN's products alone), "bound", "bound16" (T rounded up to 16, not 64),
-    # "products" (the engine's, oneDNN's, without anything else) or "peer"
+    # "engine", "onednn" (the engine with oneDNN's products only), "bound", "bound16" (T rounded up to 16, not 64),
+    # "products" (the engine's own use of oneDNN's products, without anything else) or "peer"
     role: str
     command: tuple
     environment: dict = dataclasses.field(default_factory=dict)
@@ -34,7 +34,7 @@ class _PeerConfiguration:
     flags: tuple
     dtypes: tuple
     streams: int = 1
-    allocator: str = ""  # instead of glibc's
+    allocator: str = ""  # replaces glibc's
     full_only: bool = False
 
 
@@ -54,11 +54,11 @@ _PEERS = (
                        allocator=TCMALLOC, full_only=True),
 )
 
-_PEER_DTYPES = {"bf16x3": "f32"}  # what no peer offers is compared with what it stands in for
+_PEER_DTYPES = {"bf16x3": "f32"}  # a type that no peer offers is compared with the type that it replaces
 
 
 def own_contenders(binaries: pathlib.Path, source: str, dtype: str, threads: int) -> list:
-    """The engine as users get it, and matrix products alone."""
+    """The engine as users get it, and matrix products only."""
     products = {"bound": ("--row-multiple", "64"), "bound16": ("--row-multiple", "16"),
                 "products": ("--products", "engine")}
     bounds = [Contender(f"{role}-{split}", role, (str(binaries / "bound_worker"), *_common(source, dtype, threads),
@@ -68,7 +68,7 @@ def own_contenders(binaries: pathlib.Path, source: str, dtype: str, threads: int
 
 
 def onednn_contender(binaries: pathlib.Path, source: str, dtype: str, threads: int) -> Contender:
-    """The engine as it would be without products of its own, to run beside one that chose them."""
+    """The engine as it would be without its own products, to run next to one that has chosen them."""
     engine = _engine(binaries, source, dtype, threads)
     return dataclasses.replace(engine, name="attendant-onednn", role="onednn",
                                command=(*engine.command, "--gemm", "onednn"))
@@ -100,7 +100,7 @@ def peer_contenders(python: pathlib.Path, source: str, dtype: str, threads: int,
 
 
 def reference_contender(python: pathlib.Path, source: str, threads: int) -> Contender:
-    """What answers are compared with: torch in float64."""
+    """The contender that answers are compared with: torch in float64."""
     script = pathlib.Path(__file__).parent / "peers" / "torch_peer.py"
     command = (str(python), str(script), "--model", source, "--dtype", "f64", "--threads", str(threads),
                "--streams", "1", "--mode", "eager")

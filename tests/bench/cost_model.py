@@ -8,7 +8,7 @@ BATCHES_OF_A_SET = 6
 
 
 def _batches(lengths: tuple) -> list:
-    """Consecutive sequences, up to ever more tokens."""
+    """Batches of consecutive sequences, with ever more tokens."""
     batches, at = [], 0
     for step in range(1, BATCHES_OF_A_SET + 1):
         batch = [lengths[at % len(lengths)]]
@@ -21,11 +21,11 @@ def _batches(lengths: tuple) -> list:
 
 
 def fit_costs(seconds_of, length_sets: list) -> CostFit:
-    """`seconds_of(lengths)` measures one batch."""
+    """Fits the model; `seconds_of(lengths)` measures one batch."""
     batches = [batch for lengths in length_sets for batch in _batches(lengths)]
     measured = np.array([seconds_of(batch) for batch in batches])
     terms = np.array([[1, sum(batch), sum(n * n for n in batch)] for batch in batches], dtype=np.float64)
-    # Relative errors count, so that large batches do not drown what small ones say about a.
+    # The fit minimises relative errors, so that large batches do not hide what small ones say about a.
     weights = 1 / measured
     solution = np.linalg.lstsq(terms * weights[:, None], measured * weights, rcond=None)[0]
     predicted = terms @ solution

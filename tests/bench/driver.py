@@ -87,13 +87,15 @@ class Benchmark:
                 self._compare(session)
 
     def _for_peers_alone(self, dtype: str, wanted: list) -> list:
-        """What to measure where the CPU refuses the engine a type: peers do int8 without its units too."""
+        """The cases to measure where the CPU cannot run the engine in a type: peers run int8 even without units for
+        it."""
         if not self._options.peers or not self.results.machine or dtype != "int8":
             return []
         return [case for case in wanted if case.name == CASE_OF_PEERS_ALONE and case.with_peers]
 
     def _source(self, model) -> str:
-        """What all contenders load: the real MiniLM if the peers' environment has it, else seeded weights."""
+        """The source that all contenders load: the real MiniLM if the peers' environment has it, else seeded
+        weights."""
         real = self._options.minilm
         if model.name == "minilm-l6" and real:
             return str(real)
@@ -113,7 +115,7 @@ class Benchmark:
             session.fit([cases.uniform(32), cases.log_normal(128), cases.ms_marco(128)])
 
     def _compare(self, session: Session) -> None:
-        """Answers of all contenders for real sentences, with those of torch in float64."""
+        """Compares the answers of all contenders for real sentences with those of torch in float64."""
         lines = self._sentences.read_text(encoding="utf-8").splitlines()[:COMPARED_SENTENCES]
         sentences = [json.loads(line)["ids"] for line in lines]
         model = session.result.model
@@ -146,7 +148,7 @@ class Benchmark:
 
 
 def _versions(python: pathlib.Path) -> str:
-    """Of the peers, as their environment has them."""
+    """The versions of the peers in their environment."""
     listed = subprocess.run([str(python), "-m", "pip", "list", "--format", "json"], capture_output=True, text=True,
                             check=True).stdout
     installed = {package["name"]: package["version"] for package in json.loads(listed)}

@@ -12,7 +12,7 @@
 namespace attendant::bench {
 namespace {
 
-// Of the layers of one width: x with its operand, and y.
+// The rows of all layers of one width: x with its operand, and y.
 struct Rows {
   Rows(const Width& width, int64_t rows, int threads)
       : x(rows, width.in), y(rows, width.out), workspace(threads) {}

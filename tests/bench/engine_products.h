@@ -1,5 +1,6 @@
-// The engine's products of a model alone, as its check left oneDNN's: beside those of GemmBound,
-// what it costs that a row's bits depend on no other row.
+// EngineProducts, which computes only the products of a model, by oneDNN as the engine cuts them.
+// Compared with GemmBound, they show the cost of the rule that the bits of a row depend on no other
+// row.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +12,10 @@
 
 namespace attendant::bench {
 
-// The products that GemmBound has, but as the engine computes them with oneDNN's: in its panels,
-// row tiles and K blocks, to float32. Their inputs are rounded or quantised before: only int8 has
-// something beside its products, the scales of its results. Weights are distinct for each layer.
+// The products of GemmBound, computed as the engine computes them with oneDNN: in its panels, row
+// tiles and K blocks, to float32. Their inputs are rounded or quantised beforehand, so that only
+// int8 does anything besides products, which is to scale its results. Weights are distinct for each
+// layer.
 class EngineProducts {
  public:
   struct Plan {
@@ -23,13 +25,13 @@ class EngineProducts {
     bool share_rows;  // see GemmWorkspace::ShareRowsFrom
   };
 
-  // For batches of up to `most_tokens`. Errors of PackedLinear::Pack.
+  // Makes the products for batches of up to `most_tokens`. Errors of PackedLinear::Pack.
   static absl::StatusOr<std::unique_ptr<EngineProducts>> Make(const Plan& plan,
                                                               int64_t most_tokens);
   ~EngineProducts();
 
-  // All layers once, for T tokens rounded up to a multiple of kRowTile. The first run of another T
-  // makes its inputs.
+  // Computes all layers once, for T tokens rounded up to a multiple of kRowTile. The first run of
+  // another T makes its inputs.
   void Run(int64_t tokens);
 
  private:

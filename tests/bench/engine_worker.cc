@@ -1,4 +1,4 @@
-// The engine as a contender: packed batches through engine/layers; see worker.h.
+// Contender that is the engine: it computes packed batches by engine/layers; see worker.h.
 //   engine_worker --model SOURCE [--dtype f32] [--threads N] [--gemm auto]
 // ATTENDANT_ROW_PLAN, auto (the default), team or rows: as the server's --row-plan.
 
@@ -97,7 +97,7 @@ class EngineContender : public Contender {
     return plans;
   }
 
-  // Of the last case.
+  // The facts of the last case.
   nlohmann::json RowTrials() const {
     auto trials = nlohmann::json::array();
     for (const RowTrial& trial : row_plan_.trials) {
@@ -108,8 +108,8 @@ class EngineContender : public Contender {
     return trials;
   }
 
-  // Adds the time from token ids to the last hidden state; from hidden states for a model without
-  // embeddings.
+  // Adds the time from token ids to the last hidden state, or from hidden states for a model
+  // without embeddings.
   absl::StatusOr<MatrixView<const float>> Compute(const Batch& batch, double& seconds) {
     const ModelDescription& model = encoder_->description();
     if (!model.embeddings) FillInput();
@@ -176,7 +176,7 @@ absl::StatusOr<std::unique_ptr<Contender>> Make(const WorkerOptions& options) {
   auto encoder = Encoder::Load(checkpoint->description, *checkpoint->weights,
                                [](int64_t, int64_t) {}, {.type = *type, .gemm = *gemm});
   if (!encoder.ok()) return encoder.status();
-  malloc_trim(0);  // as the server does when it has loaded a model
+  malloc_trim(0);  // as the server does after loading a model
   return std::make_unique<EngineContender>(*std::move(encoder), options.threads, *row_policy);
 }
 

@@ -1,4 +1,4 @@
-"""The named numbers of a run."""
+"""The named figures of a run."""
 from results import CaseResult, ModelResult, Results
 
 
@@ -28,7 +28,7 @@ def _of_case(found: CaseResult, dtype: str) -> dict:
 
 
 def ratios_of(found: CaseResult, dtype: str) -> dict:
-    """Names of the ratios to the best peer -> the arrangement that each is of."""
+    """Returns the names of the ratios to the best peer, each with its arrangement."""
     case = found.case
     ratios = {arrangement: ratio for arrangement in found.groups
               if (ratio := found.peer_ratio(arrangement)) is not None}
@@ -36,7 +36,7 @@ def ratios_of(found: CaseResult, dtype: str) -> dict:
         return {}
     if not case.ragged:
         return {f"peer.{case.model.name}.{case.name}.{dtype}": "arrival"}
-    # Ragged sets without a model's name are those of bert-base.
+    # Ragged sets without a model's name belong to bert-base.
     name = case.name if case.model.name == "bert-base" else f"{case.model.name}.{case.name}"
     names = {f"peer.{name}.best.{dtype}": min(ratios, key=ratios.get)}
     if "arrival" in ratios:
@@ -45,7 +45,7 @@ def ratios_of(found: CaseResult, dtype: str) -> dict:
 
 
 def own_ratios_of(model: ModelResult, found: CaseResult) -> dict:
-    """The same of an engine that chose products of its own, and of equal lengths."""
+    """As ratios_of, for an engine that has chosen its own products, and for equal lengths."""
     if not model.chose_own or found.case.ragged:
         return {}
     return {name.replace("peer.", "own.", 1): arrangement
@@ -77,7 +77,7 @@ def _of_model(found: ModelResult) -> dict:
 
 
 def json_of(results: Results) -> dict:
-    """The figures, and why others are missing: model -> {contender: reason}."""
+    """The figures, and the reasons why others are missing: model -> {contender: reason}."""
     return {"machine": results.machine, "figures": figures_of(results),
             "refused": {model.name: model.refused for model in results.models if model.refused},
             "failures": {model.name: model.failures for model in results.models if model.failures},

@@ -49,7 +49,7 @@ memory::desc Plain(int64_t rows, int64_t cols, DnnlType type) {
   return {{rows, cols}, type, memory::format_tag::ab};
 }
 
-// `weight`: a packed layout, or format_tag::any.
+// `weight` is a packed layout, or format_tag::any.
 dnnl::matmul::primitive_desc Describe(GemmBound::Type type, int64_t rows, Width width,
                                       const memory::desc& weight) {
   const memory::desc x = Plain(rows, width.in, OperandType(type));
@@ -63,7 +63,7 @@ dnnl::matmul::primitive_desc Describe(GemmBound::Type type, int64_t rows, Width 
 #endif
 }
 
-// Some numbers, [rows, cols] of `type`, in `layout`.
+// Returns random numbers, [rows, cols] of `type`, in `layout`.
 memory FilledMemory(int64_t rows, int64_t cols, DnnlType type, const memory::desc& layout) {
   AlignedBuffer<float> values(rows * cols);
   for (int64_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 37 % 255 - 127);
@@ -108,7 +108,7 @@ class GemmBound::Impl {
   void Run(int64_t tokens) {
     const std::vector<Product>& products = products_.at(RowsOf(tokens));
     if (workers_ == 1) {
-      // A team before has told this thread to use one.
+      // An earlier team has told this thread to use one thread.
       omp_set_num_threads(team_.size());
       return RunShare(products, 0);
     }
@@ -116,13 +116,13 @@ class GemmBound::Impl {
   }
 
  private:
-  // Of one worker.
+  // The operands of one worker.
   int64_t RowsOf(int64_t tokens) const {
     const int64_t padded = RoundUp(tokens, plan_.row_multiple);
     return RoundUp(CeilDivide(padded, workers_), kRowTileRows);
   }
 
-  // One thread must make what one thread runs.
+  // A primitive that one thread runs must be made by one thread.
   dnnl::matmul::primitive_desc DescribeOnItsThreads(int64_t rows, Width width,
                                                     const memory::desc& weight) {
     omp_set_num_threads(plan_.split == Split::kRows ? 1 : plan_.threads);
@@ -149,7 +149,7 @@ class GemmBound::Impl {
     }
   }
 
-  // Smaller batches use the front of the same operands.
+  // Smaller batches use the first rows of the same operands.
   Product MakeProduct(int64_t rows, size_t index) {
     const dnnl::matmul::primitive_desc descriptor =
         DescribeOnItsThreads(rows, widths_[index], weights_[index].get_desc());

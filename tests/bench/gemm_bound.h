@@ -1,5 +1,6 @@
-// The matrix products of a model alone, as plain calls of oneDNN: what an engine gets from it that
-// loses nothing beside them. Other blocks, other splits or kernels of its own can beat it.
+// GemmBound, the matrix products of a model as plain calls of oneDNN. It bounds an engine that uses
+// oneDNN in this way and loses no time on anything else. Other blocks, other splits or other
+// kernels can beat it.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +11,14 @@
 
 namespace attendant::bench {
 
-// Fused QKV, output and both feed-forward products of every layer, each one plain oneDNN matmul (no
-// bias, no post-op) over its own packed weight, for T tokens rounded up to a multiple of the
-// plan's. Operands are random and distinct for each layer, so that weights come from where they
-// come from in a model.
+// The fused QKV, the output and both feed-forward products of every layer. Each is one plain oneDNN
+// matmul (no bias, no post-op) with its own packed weight, for T tokens rounded up to a multiple of
+// the plan's. Operands are random and distinct for each layer, so that weights come from the same
+// level of the memory hierarchy as in a model.
 class GemmBound {
  public:
-  // kTeam: each product on all threads of oneDNN. kRows: each thread has its share of the rows,
-  // with one-thread products.
+  // kTeam: all threads of oneDNN share each product. kRows: each thread has its share of the rows
+  // and computes products with one thread.
   enum class Split { kTeam, kRows };
   // f32 -> f32, three bf16 -> f32 for each, bf16 -> bf16, s8 -> f32.
   enum class Type { kFloat32, kBFloat16x3, kBFloat16, kInt8 };
@@ -27,15 +28,15 @@ class GemmBound {
     Type type;
     int threads;
     Split split;
-    int64_t row_multiple;  // 64; 16 tells more of a batch of fewer tokens
+    int64_t row_multiple;  // 64; 16 is more informative for batches of few tokens
   };
 
-  // For batches of these sizes; weights are laid out as oneDNN likes best for the largest. Throws
-  // dnnl::error if oneDNN has no such product on this CPU.
+  // Makes the products for batches of these sizes. Weights have the layout that oneDNN prefers for
+  // the largest. Throws dnnl::error if oneDNN has no such product on this CPU.
   GemmBound(const Plan& plan, const std::vector<int64_t>& batch_tokens);
   ~GemmBound();
 
-  // All layers once, for one of the sizes.
+  // Computes all layers once, for one of the sizes.
   void Run(int64_t tokens);
 
  private:

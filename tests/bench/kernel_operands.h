@@ -1,4 +1,4 @@
-// What the micro-benchmarks of the kernels work on.
+// The operands of the micro-benchmarks of the kernels.
 #pragma once
 
 #include <cmath>
@@ -19,13 +19,13 @@
 
 namespace attendant::bench {
 
-// The whole budget, as the engine uses it.
+// Returns a team of the whole CPU budget, which the engine uses.
 inline const ThreadTeam& Team() {
   static const ThreadTeam team(MeasureCpuBudget().threads);
   return team;
 }
 
-// [rows, cols], values in [-1, 1].
+// A matrix [rows, cols] with values in [-1, 1].
 class Matrix {
  public:
   Matrix(int64_t rows, int64_t cols) : rows_(rows), cols_(cols), values_(rows * cols) { Fill(); }
@@ -43,7 +43,7 @@ class Matrix {
   AlignedBuffer<float> values_;
 };
 
-// What this CPU computes linear layers in.
+// The mode in which this CPU computes linear layers of this type.
 inline std::vector<ComputeType> SupportedTypes() {
   std::vector<ComputeType> types;
   for (const ComputeType type : kComputeTypes) {
@@ -61,8 +61,8 @@ struct LinearShape {
   bool operator==(const LinearShape&) const = default;
 };
 
-// The same layer of `count` models' layers: distinct weights, so that they come from where they
-// come from in a model.
+// One layer for each of `count` models, with distinct weights, so that these come from the same
+// level of the memory hierarchy as in a model.
 class Linears {
  public:
   Linears(int count, const LinearShape& shape) : workspace_(Team().size()) {
@@ -76,7 +76,7 @@ class Linears {
     }
   }
 
-  // The next layer.
+  // Returns the next layer.
   void Apply(MatrixView<float> x, MatrixView<float> y, Activation activation) {
     ApplyLinear(Team(), layers_[next_], x, y, activation, workspace_);
     next_ = (next_ + 1) % layers_.size();
@@ -88,7 +88,8 @@ class Linears {
   GemmWorkspace workspace_;
 };
 
-// Those of the last shape that was asked for: packing them takes longer than a repetition.
+// Returns the layers of the last shape that was asked for, because packing them takes longer than a
+// repetition.
 inline Linears& LinearsOf(int count, const LinearShape& shape) {
   static std::optional<std::pair<int, LinearShape>> key;
   static std::unique_ptr<Linears> linears;
@@ -108,7 +109,7 @@ inline AttentionShape ShapeOf(int64_t heads, int64_t width, ComputeType type) {
           .mode = {.type = type}};
 }
 
-// Equal sequences on a fused projection.
+// Sequences of equal lengths on a fused projection.
 class AttentionCase {
  public:
   AttentionCase(int64_t sequences, int64_t length, const AttentionShape& shape)
@@ -143,7 +144,7 @@ class AttentionCase {
   AttentionShape shape_;
   Matrix qkv_;
   Matrix context_;
-  Matrix positions_;  // of disentangled attention
+  Matrix positions_;  // for disentangled attention
   std::vector<int32_t> row_of_;
   AttentionWorkspace workspace_;
   std::vector<AttentionSequence> sequences_;

@@ -7,7 +7,7 @@ SECONDS_IN = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
 def run_kernels(program: pathlib.Path, output: pathlib.Path, log: pathlib.Path) -> list:
-    """(name, best seconds, counters) of each."""
+    """Returns (name, best seconds, counters) of each."""
     with open(log, "w", encoding="utf-8") as console:
         subprocess.run([str(program), f"--benchmark_out={output}", "--benchmark_out_format=json",
                         "--benchmark_min_time=0.1", "--benchmark_repetitions=3"],

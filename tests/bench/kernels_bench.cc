@@ -1,4 +1,5 @@
-// Micro-benchmarks of the engine's kernels on the whole team; flags of Google Benchmark.
+// Micro-benchmarks of the engine's kernels on the whole team. They take the flags of Google
+// Benchmark.
 
 #include <benchmark/benchmark.h>
 
@@ -45,7 +46,7 @@ void AttentionOfLength(State& state, ComputeType type) {
       PerSecond(4.0 * static_cast<double>(sequences * heads * width * length * length));
 }
 
-// Of one sequence, as in ModernBERT's local layers: the time of a token does not grow with the
+// One sequence, as in ModernBERT's local layers, where the time per token does not grow with the
 // length.
 void AttentionInWindow(State& state, ComputeType type) {
   const int64_t heads = state.range(0), width = state.range(1), window = state.range(2),
@@ -58,7 +59,7 @@ void AttentionInWindow(State& state, ComputeType type) {
   state.counters["flops"] = PerSecond(4.0 * static_cast<double>(heads * width * pairs));
 }
 
-// So many pairs for each block of queries, with keys all over the sequence.
+// This many pairs for each block of queries, with keys all over the sequence.
 BlockLists ListPairs(int64_t blocks, int64_t listed) {
   std::vector<BlockPair> pairs;
   for (int64_t query = 0; query < blocks; ++query) {
@@ -69,7 +70,7 @@ BlockLists ListPairs(int64_t blocks, int64_t listed) {
   return BlockLists(std::move(pairs));
 }
 
-// As in BigBird: blocks of 64 that see their neighbours, the first, the last and some of a list.
+// As in BigBird: blocks of 64 that see their neighbours, the first, the last and some from a list.
 void AttentionInBlocks(State& state, ComputeType type) {
   const int64_t heads = state.range(0), width = state.range(1), listed = state.range(2),
                 length = state.range(3);
@@ -112,7 +113,7 @@ void ResidualNorm(State& state) {
   state.counters["elements"] = PerSecond(512.0 * static_cast<double>(state.range(0)));
 }
 
-// The same with the operand that the next product reads of the rows: made in one pass, or
+// As above, with the operand that the next product reads from the rows, made in one pass or
 // afterwards.
 void ResidualNormAndOperand(State& state, ComputeType type, bool in_one_pass) {
   const int64_t width = state.range(0), rows = state.range(1);
@@ -163,7 +164,7 @@ void WritingTo(State& state, DataType type) {
   state.counters["elements"] = PerSecond(kCount);
 }
 
-// Rows on their way into a product of another type.
+// Conversion of rows into the operand of a product of another type.
 void MakingOperands(State& state, const ComputeMode& mode) {
   const int64_t rows = 128, width = state.range(0);
   Matrix x(rows, width);
@@ -179,7 +180,7 @@ void MakingOperands(State& state, const ComputeMode& mode) {
   state.counters["elements"] = PerSecond(static_cast<double>(rows * width));
 }
 
-// Of queries or keys, as in ModernBERT.
+// Rotation of queries or keys, as in ModernBERT.
 void RotatingHeads(State& state, RotaryPairs pairs) {
   constexpr int64_t kTokens = 512, kHeads = 12, kWidth = 64;
   Matrix heads(kTokens, kHeads * kWidth);
@@ -239,7 +240,7 @@ const bool attentions_registered = [] {
   return true;
 }();
 
-// Emulated where the CPU has no units for the type: the same roundings, into float32.
+// Emulated where the CPU has no units for the type, with the same roundings into float32.
 const bool operands_registered = [] {
   for (const ComputeType type : kComputeTypes) {
     if (type == ComputeType::kF32) continue;
@@ -256,7 +257,7 @@ const bool operands_registered = [] {
   return true;
 }();
 
-// The roundings into the type itself, which need none of its units.
+// The roundings into the type itself, which need no units for it.
 const bool norms_registered = [] {
   for (const ComputeType type : {ComputeType::kBf16, ComputeType::kInt8}) {
     for (const bool in_one_pass : {false, true}) {

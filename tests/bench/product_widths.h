@@ -1,4 +1,4 @@
-// The linear layers of an encoder layer.
+// The widths of the linear layers of an encoder layer.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace attendant::bench {
 
-// x [., in] to y [., out].
+// From x [., in] to y [., out].
 struct Width {
   int64_t in;
   int64_t out;
 };
 
-// Fused QKV, output and both feed-forward products.
+// Returns those of the fused QKV, the output and both feed-forward products.
 inline std::vector<Width> ProductWidths(const LayerShape& layer) {
   return {{layer.hidden_size, layer.heads * (2 * layer.key_width + layer.value_width)},
           {layer.context_width(), layer.hidden_size},

@@ -1,5 +1,5 @@
-// Time of a layer's attention block by the heads that pruning, or a gate, leaves: part of
-// kernels_bench.
+// Micro-benchmarks, part of kernels_bench, of a layer's attention block by the number of heads that
+// pruning or a gate leaves.
 
 #include <benchmark/benchmark.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ constexpr int64_t kHeads = 12;
 constexpr int64_t kSequences = 8;
 constexpr int64_t kLength = 128;
 
-// The first layer of bert-base without its last heads.
+// Returns the first layer of bert-base without its last heads.
 EncoderRun RunWithout(int64_t pruned) {
   const std::filesystem::path file =
       std::filesystem::temp_directory_path() / absl::StrCat("attendant-prune-", ::getpid());
@@ -58,7 +58,7 @@ void AttendBlock(State& state, int64_t pruned, const std::vector<float>& gates) 
   const PackedBatch batch = {.cu_seqlens = bounds, .bias = {}, .head_gates = of_each};
   RunObserver nobody;
   std::fill_n(run.input().data, kSequences * kLength * run.input().cols, 0.5f);
-  for (auto _ : state) {  // which leaves the input as it is
+  for (auto _ : state) {  // does not change the input
     if (!run.Attend(0, AttendStage::kProjected, batch, nobody).ok()) std::abort();
   }
 }

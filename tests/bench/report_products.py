@@ -1,4 +1,4 @@
-"""What the report says about matrix products: those that the engine chose, and what they cost and gain."""
+"""The report's tables about matrix products: those that the engine chose, and what they cost and gain."""
 from figures import figures_of
 from results import ModelResult, Results
 from targets import own_targets
@@ -16,7 +16,7 @@ OWN_NOTE = ("attendant is the engine as users get it, with the products that it 
 
 
 def _product_rows(results: Results) -> list:
-    """How the engine multiplies, as it found it best when it loaded the model."""
+    """The plans that the engine found best when it loaded the model."""
     return [(model.name, f"{plan['in']}x{plan['out']}", plan["k_block"],
              " ".join(map(str, plan["tile_rows"])) or "-", WHOSE[plan["gemm"]],
              " ".join(plan["implementations"]) or "-",
@@ -37,15 +37,15 @@ def _own_rows(results: Results) -> list:
 
 
 def product_tables(results: Results) -> list:
-    """(note, head, rows) of each that has rows."""
+    """(note, head, rows) of each table that has rows."""
     tables = ((PRODUCT_NOTE, PRODUCT_HEAD, _product_rows(results)), (PRICE_NOTE, PRICE_HEAD, _price_rows(results)),
               (OWN_NOTE, OWN_HEAD, _own_rows(results)))
     return [(note, head, rows) for note, head, rows in tables if rows]
 
 
 def own_not_measured(results: Results) -> list:
-    """Why figures of our own products are missing, of what was measured at all."""
-    if not results.machine:  # nothing was
+    """The reasons why figures of the engine's own products are missing, among the cases that were measured."""
+    if not results.machine:  # nothing was measured
         return []
     figures, reasons = figures_of(results), {}
     for figure in own_targets():
@@ -58,7 +58,7 @@ def own_not_measured(results: Results) -> list:
 
 
 def _why_not_own(results: Results, model: ModelResult, case: str) -> str:
-    """Empty: the case is no part of this run."""
+    """The reason; empty if the case is not part of this run."""
     if not model.refused and case not in [found.case.name for found in model.cases]:
         return ""
     if results.machine["isa"] != "amx":

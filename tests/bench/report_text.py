@@ -6,7 +6,7 @@ from targets import limits, targets
 
 
 def table(head: list, rows: list) -> str:
-    """The first column to the left, the others to the right."""
+    """Aligns the first column to the left and the others to the right."""
     cells = [head, *rows]
     widths = [max(len(str(row[i])) for row in cells) for i in range(len(head))]
     return "\n".join("  ".join(str(cell).ljust(width) if i == 0 else str(cell).rjust(width)
@@ -14,8 +14,8 @@ def table(head: list, rows: list) -> str:
 
 
 def _beside(results: Results) -> dict:
-    """Figure -> what to read it with: of a ratio, who it is to and how far that one is from the model's answers; of a
-    share of the bound for few tokens, that of the bound without its rounding up to 64."""
+    """Figure -> a remark to read it with: for a ratio, the peer and the distance of its answers from the model's; for a
+    share of the bound with few tokens, the share without the rounding up to 64."""
     beside = {}
     for model in results.models:
         for found in model.cases:
@@ -32,7 +32,7 @@ def _beside(results: Results) -> dict:
 
 
 def target_rows(results: Results) -> list:
-    """Figure, value, target, whether it is reached, and what to read it with, of every figure that has a target."""
+    """Figure, value, target, whether it is reached, and the remark, for every figure that has a target."""
     figures, beside = figures_of(results), _beside(results)
     wanted = {name: (f">= {least:g}", figures[name] >= least)
               for name, least in targets(results.machine["isa"]).items() if name in figures}
@@ -108,7 +108,7 @@ def _accuracy_cells(accuracy) -> list:
 
 
 def not_measured(results: Results) -> list:
-    """Who did not take part, and why."""
+    """The contenders that did not take part, and the reasons."""
     lines = list(results.notes)
     for model in results.models:
         if model.refused:
@@ -152,7 +152,8 @@ def kernel_rows(results: Results) -> list:
 
 
 DISAGREES = "does not agree"
-# Of real sentences: the lowest cosine to float64, the largest errors to float64 and to the engine.
+# The columns about real sentences: the lowest cosine to float64, and the largest differences from float64 and from the
+# engine.
 ACCURACY_HEAD = ["token cosine >=", "error <=", "from ours <=", "answers"]
 ENGINE_HEAD = ["engine", "tokens", "tokens/s", "median", "useful GFLOP/s", "share of bound", "T to 16", "ms"]
 STAGE_HEAD = ["ms of a layer", *(title for title, _ in STAGES.values())]

@@ -1,26 +1,27 @@
-"""What a run has found, before anything is made of it."""
+"""The raw results of a run."""
 import dataclasses
 
 from cases import Case, Model
 from rounds import Timing
 
-# Of a layer, in its order: as kernels_bench calls them -> (as the report does, how many a layer has).
+# The stages of a layer in their order: name in kernels_bench -> (name in the report, number in a layer).
 STAGES = {"qkv": ("QKV", 1), "attention": ("attention", 1), "output": ("output", 1), "norm": ("2 norms", 2),
           "ff1": ("FF1", 1), "activation": ("activation", 1), "ff2": ("FF2", 1)}
-STAGE_PREFIX = "stage/"  # of their micro-benchmarks, beside the kernels'
+STAGE_PREFIX = "stage/"  # the prefix of the names of their micro-benchmarks
 
-OURS = ("attendant", "bound", "products")  # what the names of contenders begin with that are no peers
+OURS = ("attendant", "bound", "products")  # the prefixes of the names of contenders that are not peers
 
 
 def _best(group: dict, prefix: str) -> float | None:
-    """Of the contenders so called: forms of one thing."""
+    """The best of the contenders with this prefix, which are forms of one contender."""
     return min((timing.best for name, timing in group.items() if name.startswith(prefix)), default=None)
 
 
 @dataclasses.dataclass
 class CaseResult:
-    """One case in one data type. A group is an interleaved set of rounds: one arrangement of the peers' batches, with
-    the engine in every group unless the CPU refuses it, all else of ours in the first."""
+    """One case in one data type. A group is an interleaved set of rounds for one arrangement of the peers' batches. The
+    engine is in every group, unless the CPU refuses it the type; the other contenders of the project are in the first
+    group."""
     case: Case
     groups: dict = dataclasses.field(default_factory=dict)  # arrangement -> {contender: Timing}
 
@@ -30,7 +31,8 @@ class CaseResult:
         return Timing(passes) if passes else None
 
     def bound(self, role: str = "bound") -> tuple | None:
-        """Best seconds of the bound, in the better of its forms, and of the engine, of the group that has the bound."""
+        """Best seconds of the bound, in the better of its forms, and of the engine, from the group that has the
+        bound."""
         for group in self.groups.values():
             best = _best(group, role + "-")
             if best is not None and "attendant" in group:
@@ -43,8 +45,8 @@ class CaseResult:
         return bound[0] / bound[1] if bound else None
 
     def price(self) -> tuple | None:
-        """Best seconds of oneDNN's products as the engine cuts them so that equal rows have equal bits, and of the
-        bound's plain ones; of T rounded up alike."""
+        """Best seconds of oneDNN's products as the engine cuts them, so that equal rows have equal bits, and of the
+        bound's plain ones, with the same rounding of T."""
         role = "bound16" if self.case.short else "bound"
         for group in self.groups.values():
             cut, plain = _best(group, "products-"), _best(group, role + "-")
@@ -53,7 +55,7 @@ class CaseResult:
         return None
 
     def own_over_onednn(self) -> tuple | None:
-        """Best seconds of the engine with products of its own, and with oneDNN's in the same rounds."""
+        """Best seconds of the engine with its own products, and with oneDNN's in the same rounds."""
         for group in self.groups.values():
             if "attendant" in group and "attendant-onednn" in group:
                 return group["attendant"].best, group["attendant-onednn"].best
@@ -64,13 +66,13 @@ class CaseResult:
                 if not name.startswith(OURS)}
 
     def best_peer(self, arrangement: str, among=None) -> str | None:
-        """The quickest of one group, or of those `among` them."""
+        """The fastest peer of one group, or of those in `among`."""
         peers = {name: timing.best for name, timing in self.peers(arrangement).items()
                  if among is None or name in among}
         return min(peers, key=peers.get, default=None)
 
     def peer_ratio(self, arrangement: str, among=None) -> float | None:
-        """The engine's tokens/s over the best peer's of one group."""
+        """The engine's tokens/s over those of the best peer of one group."""
         group = self.groups.get(arrangement, {})
         peer = self.best_peer(arrangement, among)
         if peer is None or "attendant" not in group:
@@ -80,11 +82,11 @@ class CaseResult:
 
 @dataclasses.dataclass
 class Accuracy:
-    """Of one contender on real sentences."""
-    lowest_token_cosine: float  # to float64
-    max_abs_error: float  # to float64
-    max_abs_difference: float | None  # to the engine's answer
-    agrees: bool  # agreement.py says when
+    """The accuracy of one contender on real sentences."""
+    lowest_token_cosine: float  # compared with float64
+    max_abs_error: float  # compared with float64
+    max_abs_difference: float | None  # from the engine's answer
+    agrees: bool  # by the rules of agreement.py
 
 
 @dataclasses.dataclass
@@ -100,16 +102,17 @@ class CostFit:
 
 @dataclasses.dataclass
 class Memory:
-    """Of the engine in a process of its own."""
+    """The memory of the engine in a process of its own."""
     loaded_bytes: int  # resident after loading, before the first run
     resident_bytes: int  # after the first case
-    file_bytes: int  # of them the pages of the program and its libraries
-    weight_bytes: int  # packed
+    file_bytes: int  # pages of the program and its libraries among these
+    weight_bytes: int  # packed weights
     run_bytes: int  # reserved for the activations of that case
 
     @property
     def touched_bytes(self) -> int:
-        """Activations count as far as they can be resident: no more than was reserved, nor than came since loading."""
+        """Activations count as far as they can be resident: no more than was reserved, and no more than was added since
+        loading."""
         return max(0, min(self.run_bytes, self.resident_bytes - self.loaded_bytes))
 
     @property
@@ -129,7 +132,7 @@ class ModelResult:
     accuracy: dict = dataclasses.field(default_factory=dict)  # contender -> Accuracy
     fit: CostFit | None = None
     memory: Memory | None = None
-    plans: list = dataclasses.field(default_factory=list)  # of the engine's products, as it tells them
+    plans: list = dataclasses.field(default_factory=list)  # the plans of the engine's products, as it reports them
 
     @property
     def name(self) -> str:
@@ -137,28 +140,28 @@ class ModelResult:
 
     @property
     def chose_own(self) -> bool:
-        """The engine has products of its own, not oneDNN's, in some layers at least."""
+        """Whether the engine has its own products instead of oneDNN's in at least some layers."""
         return any(plan["gemm"] == "tiles" for plan in self.plans)
 
     def exclude(self, contender: str) -> None:
-        """Its speed is nobody's."""
+        """Removes a contender, whose speed does not count."""
         for found in self.cases:
             for group in found.groups.values():
                 group.pop(contender, None)
 
     def disagreeing(self) -> dict:
-        """Contender -> Accuracy, of those whose answers are too far from float64."""
+        """Contender -> Accuracy, for those whose answers are too far from float64."""
         return {name: accuracy for name, accuracy in self.accuracy.items() if not accuracy.agrees}
 
 
 @dataclasses.dataclass
 class Start:
-    """Of the server with one model in float32, from its start to ready, with the weights in the file cache."""
+    """The start of the server with one model in float32, until it is ready, with the weights in the file cache."""
     model: str
     seconds: float
     resident_bytes: int  # when ready, without activations
-    file_bytes: int  # of them the pages of the program and its libraries
-    weight_bytes: int | None  # packed, as the engine tells
+    file_bytes: int  # pages of the program and its libraries among these
+    weight_bytes: int | None  # packed weights, as the engine reports
 
     @property
     def over_weights(self) -> float | None:
@@ -179,12 +182,12 @@ class Results:
                      if found.name == f"{model}.{dtype}" and found.memory), None)
 
     def note(self, line: str) -> None:
-        """What a reader of the figures has to know; once."""
+        """Adds a remark for readers of the figures, once."""
         if line not in self.notes:
             self.notes.append(line)
 
     def wrong_answers(self) -> list:
-        """Where the engine's own answers are not the model's."""
+        """The models for which the engine's own answers are wrong."""
         wrong = []
         for model in self.models:
             for contender, name in (("attendant", model.name), ("attendant-onednn", f"{model.name}, attendant-onednn")):
@@ -197,7 +200,7 @@ class Results:
         return wrong
 
     def stages(self) -> dict:
-        """Case -> {stage: seconds of one layer}, in the order of STAGES; without a case that lacks one."""
+        """Case -> {stage: seconds of one layer}, in the order of STAGES, without the cases that lack a stage."""
         found = {}
         for name, seconds, _ in self.kernels:
             if name.startswith(STAGE_PREFIX):

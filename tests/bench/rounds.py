@@ -1,4 +1,5 @@
-"""Contenders take turns on the same cores, so that what disturbs the machine disturbs all of them."""
+"""Interleaved rounds: contenders take turns on the same cores, so that disturbances of the machine affect all of
+them."""
 import dataclasses
 import math
 import statistics
@@ -6,16 +7,16 @@ import time
 
 from worker_process import WorkerFailed
 
-TURN_SECONDS = 0.4  # at least, of short cases several passes
+TURN_SECONDS = 0.4  # at least this long; short cases take several passes
 SETTLE_SECONDS = 0.25  # after a turn: thread pools spin that long before they sleep
 FEWEST_ROUNDS, MOST_ROUNDS = 2, 12
-CASE_SECONDS = 40  # no round beyond the fewest begins that would end later
-HOPELESS = 1.4  # a peer that is this much slower than the best peer takes no further part
+CASE_SECONDS = 40  # beyond the minimum of rounds, none begins that would end later
+HOPELESS = 1.4  # a peer that is this much slower than the best peer drops out
 
 
 @dataclasses.dataclass
 class Timing:
-    """Of one contender on one case: seconds for each pass over its sequences once."""
+    """The times of one contender on one case: seconds for each pass over its sequences."""
     passes: list = dataclasses.field(default_factory=list)
 
     @property
@@ -34,13 +35,14 @@ class Entrant:
     is_peer: bool
     worker: object
     copies: int
-    streams: int = 1  # each has to meet each shape: so many passes warm up, and so many count before a verdict
+    streams: int = 1  # each stream has to see each shape, so this many passes warm up, and this many count before a
+                      # verdict
     repeats: int = 1
     failure: str = ""
     timing: Timing = dataclasses.field(default_factory=Timing)
 
     def turn(self) -> list:
-        """Seconds of each pass, or nothing after a failure."""
+        """Returns the seconds of each pass, or nothing after a failure."""
         try:
             return [seconds / self.copies for seconds in self.worker.run(self.repeats)]
         except WorkerFailed as error:

@@ -12,7 +12,7 @@ DEADLINE_SECONDS = 120
 
 
 def _start_once(server: pathlib.Path, source: str, *options: str) -> tuple:
-    """Seconds to ready, resident bytes then, and of them the pages of files."""
+    """Returns the seconds until the server is ready, and the resident bytes then, with the file pages among them."""
     with tempfile.TemporaryDirectory() as scratch:
         ports = pathlib.Path(scratch) / "ports"
         begin = time.monotonic()
@@ -20,7 +20,7 @@ def _start_once(server: pathlib.Path, source: str, *options: str) -> tuple:
             process = subprocess.Popen([str(server), "--model", f"m={source}", "--port", "0", "--http-port", "0",
                                         "--port-file", str(ports), *options], stderr=log)
         try:
-            while not ports.exists():  # written when ready
+            while not ports.exists():  # the server writes it when it is ready
                 if process.poll() is not None or time.monotonic() - begin > DEADLINE_SECONDS:
                     raise RuntimeError("the server did not start")
                 time.sleep(0.002)
@@ -33,8 +33,8 @@ def _start_once(server: pathlib.Path, source: str, *options: str) -> tuple:
 
 
 def measure_start(server: pathlib.Path, source: str, model: str, weight_bytes: int | None) -> Start:
-    """The quickest of a few, the first of which warms the file cache; the memory of one that touches no activations,
-    as the others do when they time how threads divide the work."""
+    """The fastest of a few starts, the first of which warms the file cache, with the memory of one that touches no
+    activations, as the others do when they time how threads divide the work."""
     _, resident, files = _start_once(server, source, "--row-plan", "team")
     seconds = min(_start_once(server, source)[0] for _ in range(STARTS))
     return Start(model, seconds, resident, files, weight_bytes)

@@ -1,4 +1,5 @@
-"""One model in one data type: starts the contenders, runs the cases, compares the answers."""
+"""Session, which measures one model in one data type: it starts the contenders, runs the cases and compares the
+answers."""
 import json
 import pathlib
 import sys
@@ -21,7 +22,7 @@ def say(text: str) -> None:
 
 
 class Session:
-    """Owns the workers of one model in one data type; to be used in a `with`."""
+    """Owns the workers of one model in one data type. To be used in a `with` statement."""
 
     def __init__(self, model, dtype: str, ids: TokenIds, work: pathlib.Path):
         self.result = ModelResult(model, dtype)
@@ -29,7 +30,7 @@ class Session:
         self._work = work
         self._workers = {}  # contender -> WorkerProcess
         self._contenders = {}
-        self._loaded_bytes = 0  # of the engine, before its first case
+        self._loaded_bytes = 0  # the engine's, before its first case
 
     def __enter__(self):
         return self
@@ -64,7 +65,7 @@ class Session:
             self._workers.pop(name).close()
 
     def measure(self, case) -> None:
-        """The case in each arrangement, or once if nobody needs another one."""
+        """Measures the case in each arrangement, or once if no contender needs another one."""
         found = CaseResult(case)
         sequences = self._ids.sequences(case.lengths)
         for arrangement, batches in arrangements(case).items():
@@ -84,12 +85,12 @@ class Session:
                 return
             found.groups[arrangement] = group
         self.result.cases.append(found)
-        if self.result.memory is None:  # later cases find what earlier ones have left on the heap
+        if self.result.memory is None:  # in later cases the heap still has memory of earlier ones
             self._weigh()
 
     @staticmethod
     def _roles_once(case) -> set:
-        """Who takes part in one group of a case alone."""
+        """The roles that take part in only one group of a case."""
         return ({"bound", "onednn"} | ({"bound16"} if case.short else set()) |
                 ({"products"} if case.priced else set()))
 
@@ -97,7 +98,7 @@ class Session:
         entrants = []
         for name, contender in list(self._contenders.items()):
             is_peer = contender.role == "peer"
-            # Several batches in flight say nothing about the time of one call.
+            # Several batches in flight do not tell the time of one call.
             unfit = contender.role not in roles or (is_peer and not case.with_peers) or (
                 case.latency and contender.streams > 1)
             if unfit or name not in self._workers:
@@ -120,7 +121,7 @@ class Session:
         return True
 
     def answers(self, name: str, sequences: list, batch: int) -> np.ndarray | None:
-        """Last hidden states [T, E] of the sequences in their order, computed in batches of `batch`."""
+        """Returns the last hidden states [T, E] of the sequences in their order, computed in batches of `batch`."""
         order = list(range(len(sequences)))
         batches = [order[i:i + batch] for i in range(0, len(order), batch)]
         file = self._work / f"answers.{name}"
@@ -136,7 +137,7 @@ class Session:
         return found.reshape(-1, width) if found.size % width == 0 else found
 
     def compare(self, sequences: list, batch: int, expected: np.ndarray) -> None:
-        """Checks the answers of the engine and of every peer; who answers something else is excluded."""
+        """Checks the answers of the engine and of every peer, and excludes those with answers of another model."""
         ours = self.answers("attendant", sequences, batch)
         for name, contender in list(self._contenders.items()):
             if contender.role not in ("engine", "onednn", "peer"):

@@ -1,4 +1,5 @@
-// Time of each stage of a layer, at the shapes of the models' layers: part of kernels_bench.
+// Micro-benchmarks, part of kernels_bench, of each stage of a layer at the shapes of the models'
+// layers.
 
 #include <benchmark/benchmark.h>
 
@@ -42,7 +43,7 @@ void AttentionStage(State& state, const LayerCase& layer, ComputeType type) {
   for (auto _ : state) operands.Run();
 }
 
-// One of the layer's two.
+// One of the two norms of a layer.
 void NormStage(State& state, const LayerCase& layer) {
   Matrix x(layer.tokens(), layer.hidden_size), residual(layer.tokens(), layer.hidden_size);
   const std::vector<float> gamma(static_cast<size_t>(layer.hidden_size), 1.0f);
@@ -50,7 +51,7 @@ void NormStage(State& state, const LayerCase& layer) {
   for (auto _ : state) AddLayerNorm(Team(), x.view(), residual.view(), weights, residual.view());
 }
 
-// In blocks of rows, as a product applies it to what it has just written.
+// In blocks of rows, as a product applies it to its fresh results.
 void ActivationStage(State& state, const LayerCase& layer) {
   constexpr int64_t kBlock = 64;
   const int64_t blocks = CeilDivide(layer.tokens(), kBlock);

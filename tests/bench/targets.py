@@ -1,4 +1,4 @@
-"""What the project has set out to reach on two cores."""
+"""The targets of the project, on two cores."""
 from cases import MODELS
 
 # model.case -> (f32, bf16, int8, bf16 with AMX, int8 with AMX)
@@ -22,25 +22,25 @@ _PEER = {
     "ragged-lognormal.best": (1.05, 1.35, 1.5),
 }
 
-# Of a type that only AMX has, against the best peer's f32.
+# For a type that only AMX has, compared with the best peer's f32.
 _BF16X3 = {"peer.bert-base.8x128.bf16x3": 1.7}
 
-# Of products of the engine's own, where it chose them: against the best peer of the same type, of bf16x3 against its
-# f32.
+# For the engine's own products, where it chose them, compared with the best peer of the same type, and for bf16x3 with
+# its f32.
 _OWN = {"own.bert-base.8x128.bf16": 1.35, "own.bert-base.1x16.bf16": 1.3, "own.minilm-l6.8x128.bf16": 1.8,
         "own.bert-base.8x128.bf16x3": 2.0}
 
-# Of the engine's own answers on real sentences.
+# For the engine's own answers on real sentences.
 _COSINE = {"accuracy.attendant.minilm-l6.bf16.lowest_token_cosine": 0.9997,
            "accuracy.attendant.minilm-l6.int8.lowest_token_cosine": 0.99}
 _ERROR = {"accuracy.attendant.bert-base.f32.max_abs_error": 5e-5,
           "accuracy.attendant.minilm-l6.f32.max_abs_error": 5e-5}
 _START_SECONDS = {"start_s.bert-base.f32": 2.0}
-_OVER_WEIGHTS = 1.15  # of resident memory without activations
+_OVER_WEIGHTS = 1.15  # resident memory without activations
 
 
 def limits() -> dict:
-    """Figure -> greatest value."""
+    """Figure -> largest allowed value."""
     greatest = {**_START_SECONDS, **_ERROR}
     for model in MODELS:
         greatest[f"start_over_weights.{model}.f32"] = _OVER_WEIGHTS
@@ -50,12 +50,12 @@ def limits() -> dict:
 
 
 def own_targets() -> dict:
-    """Figure -> least value, of CPUs with AMX."""
+    """Figure -> smallest allowed value, on CPUs with AMX."""
     return dict(_OWN)
 
 
 def targets(isa: str) -> dict:
-    """Figure -> least value."""
+    """Figure -> smallest allowed value."""
     columns = {"f32": 0, "bf16": 3, "int8": 4} if isa == "amx" else {"f32": 0, "bf16": 1, "int8": 2}
     least = dict(_COSINE)
     if isa == "amx":

@@ -68,7 +68,7 @@ absl::StatusOr<std::string> Answer(Contender& contender, const std::string& comm
   return absl::InvalidArgumentError(absl::StrCat("no such command: ", command));
 }
 
-// Messages in one line, as the protocol has it.
+// The protocol has messages in one line.
 std::string OneLine(const absl::Status& status) {
   return absl::StrReplaceAll(std::string(status.message()), {{"\n", " "}});
 }

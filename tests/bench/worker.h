@@ -1,7 +1,7 @@
-// One contender of the benchmark as a process of its own, which the driver calls in turn with the
-// others.
+// Contender, the part of a benchmark worker that computes, and the protocol of the workers. Each
+// worker is a process, which the driver calls in turn with the others.
 //
-// The driver writes a line, the worker answers with one, or with "error MESSAGE":
+// The driver writes a line, and the worker answers with one, or with "error MESSAGE":
 // clang-format off
 //   prepare FILE  -> ok          takes up a case: {"batches": [[[id, …], …], …]}, sequences of token
 //                                ids in batches
@@ -10,8 +10,8 @@
 //                                order of the case
 //   facts         -> ok {…}      what the contender knows about itself
 // clang-format on
-// Before its first command it has written "ready", or "refused REASON" and ended.
-// tests/bench/peers/worker.py speaks the same.
+// Before the first command, the worker writes "ready", or it writes "refused REASON" and ends.
+// tests/bench/peers/worker.py speaks this protocol too.
 #pragma once
 
 #include <cstdint>
@@ -42,14 +42,15 @@ class Contender {
   virtual ~Contender() = default;
 
   virtual absl::Status Prepare(std::vector<Batch> batches) = 0;
-  // Seconds of one pass over the prepared case.
+  // Returns the seconds of one pass over the prepared case.
   virtual absl::StatusOr<double> Run() = 0;
   virtual absl::Status Save(const std::string& file);
   virtual nlohmann::json Facts() const { return nlohmann::json::object(); }
 };
 
-// What the command line says: --model SOURCE --dtype f32|bf16x3|bf16|int8 --threads N (0: the CPU
-// budget) --gemm auto|onednn|tiles --split team|rows --row-multiple 64|16 --products plain|engine.
+// The options on the command line: --model SOURCE --dtype f32|bf16x3|bf16|int8 --threads N (0: the
+// CPU budget) --gemm auto|onednn|tiles --split team|rows --row-multiple 64|16 --products
+// plain|engine.
 struct WorkerOptions {
   std::string model;
   std::string dtype = "f32";
@@ -60,7 +61,7 @@ struct WorkerOptions {
   std::string products = "plain";
 };
 
-// The type of this name. INVALID_ARGUMENT: there is none.
+// Returns the type of this name. INVALID_ARGUMENT: there is none.
 absl::StatusOr<ComputeType> TypeNamed(const std::string& name);
 
 // The main function of a worker: makes the contender, then answers until the end of the input.

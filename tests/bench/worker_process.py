@@ -1,4 +1,4 @@
-"""A contender in a process of its own, spoken to line by line; worker.h tells the protocol."""
+"""WorkerProcess, a contender in a process of its own; worker.h describes the protocol."""
 import json
 import os
 import pathlib
@@ -7,11 +7,11 @@ import subprocess
 
 
 class WorkerFailed(Exception):
-    """Why a contender takes no further part."""
+    """The reason why a contender drops out."""
 
 
 def resident_bytes(pid: int) -> dict:
-    """VmRSS, and of it RssAnon, RssFile and RssShmem."""
+    """VmRSS, and its parts RssAnon, RssFile and RssShmem."""
     lines = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
     return {name: int(value.split()[0]) * 1024 for name, _, value in (line.partition(":") for line in lines)
             if name == "VmRSS" or name.startswith("Rss")}
@@ -62,7 +62,7 @@ class WorkerProcess:
         return answer[3:]
 
     def _read(self, timeout: float) -> str:
-        """A line of the protocol; libraries may print others, which do not begin like one."""
+        """Reads a line of the protocol. Libraries may print other lines, which do not begin like one."""
         while True:
             while b"\n" in self._unread:
                 line, _, self._unread = self._unread.partition(b"\n")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Asks two builds of attendant-server the same and compares the bits of their answers; see `run`."""
+"""Sends the same requests to two builds of attendant-server and compares the bits of their answers; see `run`."""
 import argparse
 import fnmatch
 import json
@@ -42,7 +42,7 @@ class Comparison:
                 say(f"{isa}, {row_plan}: {time.monotonic() - begin:.0f} s")
 
     def _sources(self) -> dict:
-        """Name -> source, of the models that both builds have."""
+        """Name -> source, for the models that both builds have."""
         base, current = (serving.synthetic_models(program) for program in (self._base, self._current))
         for model in sorted(set(base) ^ set(current)):
             self.tally.note(f"{model}, which only the {'base' if model in base else 'tree'} has")
@@ -51,7 +51,7 @@ class Comparison:
         return {model: source for model, source in sources.items() if fnmatch.fnmatch(model, self._models)}
 
     def _isas(self) -> dict:
-        """Cap -> instruction set, as the builds tell."""
+        """Cap -> instruction set, as the builds report."""
         isas = {}
         for cap in plan.CAPS:
             base, current = (serving.thread_plan(program, cap) for program in (self._base, self._current))
@@ -65,7 +65,7 @@ class Comparison:
         return isas
 
     def _types(self, cap: str, isa: str) -> list:
-        """Those that both builds serve with this instruction set."""
+        """The types that both builds serve with this instruction set."""
         types = []
         for name, keys in plan.TYPES.items():
             base, current = (serving.takes(program, "worked-example" + keys, cap)
@@ -90,7 +90,8 @@ class Comparison:
 
 
 def compare_answers(base: serving.Server, current: serving.Server, question) -> tuple:
-    """Number of answers, and their differences. The requests are such that a refusal is one, of either build."""
+    """The number of answers, and their differences. The requests are all valid, so a refusal by either build is a
+    difference."""
     try:
         theirs = base.ask(question.method, question.request)
     except grpc.RpcError as error:

@@ -1,4 +1,4 @@
-"""Where two answers are not the same bits."""
+"""The differences between the bits of two answers."""
 import dataclasses
 
 import numpy as np
@@ -11,12 +11,12 @@ _NUMPY_TYPES = {tensor_pb2.FLOAT32: "<f4", tensor_pb2.FLOAT16: "<f2", tensor_pb2
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    tensor: str  # "pooled", or with its layer "intermediate.3"
+    tensor: str  # "pooled", or with a layer "intermediate.3"
     what: str
 
 
 def tensors_of(answer) -> dict:
-    """Name -> tensor, of all that a response has, whatever its message."""
+    """Name -> tensor, for all tensors of a response of any method."""
     found = {}
     for field, value in answer.ListFields():
         if field.message_type is None:
@@ -29,7 +29,7 @@ def tensors_of(answer) -> dict:
 
 
 def differences(base, current) -> list:
-    """Of two responses."""
+    """The differences between two responses."""
     ours, theirs = tensors_of(current), tensors_of(base)
     found = []
     for name in theirs | ours:
@@ -41,7 +41,7 @@ def differences(base, current) -> list:
 
 
 def _difference(base: tensor_pb2.Tensor, current: tensor_pb2.Tensor) -> str:
-    """Empty: none."""
+    """Describes the difference; empty if there is none."""
     if _kind(base) != _kind(current):
         return f"{_kind(current)}, of the base {_kind(base)}"
     if base.data == current.data:
@@ -49,10 +49,10 @@ def _difference(base: tensor_pb2.Tensor, current: tensor_pb2.Tensor) -> str:
     if len(base.data) != len(current.data):
         return f"{len(current.data)} bytes, of the base {len(base.data)}"
     ours, theirs = _elements(current), _elements(base)
-    # By their bits: 0 and -0 are not the same, a NaN is the same as itself.
+    # Compares bits: 0 and -0 differ, and a NaN is equal to itself.
     bits = f"<u{ours.itemsize}"
     differing = ours.view(bits) != theirs.view(bits)
-    with np.errstate(invalid="ignore"):  # of infinities
+    with np.errstate(invalid="ignore"):  # differences of infinities are invalid
         largest = np.abs(_values(current)[differing] - _values(base)[differing]).max()
     return f"{differing.sum()} of {differing.size} elements differ, by up to {largest:.2g}"
 
@@ -67,6 +67,6 @@ def _elements(tensor: tensor_pb2.Tensor) -> np.ndarray:
 
 def _values(tensor: tensor_pb2.Tensor) -> np.ndarray:
     elements = _elements(tensor)
-    if tensor.dtype == tensor_pb2.BFLOAT16:  # the upper half of a float32
+    if tensor.dtype == tensor_pb2.BFLOAT16:  # it is the upper half of a float32
         elements = (elements.astype("<u4") << 16).view("<f4")
     return elements.astype(np.float64)

@@ -1,17 +1,17 @@
-"""What is served together, and how."""
+"""The models that are served together, and their options."""
 import dataclasses
 
-# Newest first: a cap above what the CPU has changes nothing, and is left out as the same again.
+# Newest first. A cap above the CPU's own instruction set changes nothing, and is left out as a repetition.
 CAPS = ("best", "amx", "avx512-bf16", "avx512-vnni", "avx512", "avx2")
-# As the report names it -> what a model's source has behind it.
+# The name in the report -> the suffix of a model's source.
 TYPES = {"f32": "", "bf16x3": ",dtype=bf16x3", "bf16": ",dtype=bf16", "int8": ",dtype=int8",
          "bf16x3 emulated": ",dtype=bf16x3,emulate=true", "bf16 emulated": ",dtype=bf16,emulate=true",
          "int8 emulated": ",dtype=int8,emulate=true"}
-# Never "auto", which times: the builds could choose otherwise.
+# Not "auto", which measures times, so that the builds could choose differently.
 ROW_PLANS = ("team", "rows")
-# Larger models are computed in the first row plan alone.
+# Larger models are computed with the first row plan only.
 SMALL_BYTES = 150 << 20
-# Of the weights in one process, unless a single model has more. There are two processes at a time.
+# The limit of the weights in one process, unless a single model has more. Two processes run at a time.
 PROCESS_BYTES = 2 << 30
 
 
@@ -29,12 +29,12 @@ class Served:
 
     @property
     def bytes(self) -> int:
-        """At most: native types have fewer. Emulated bf16x3 has each weight as two float32."""
+        """An upper bound: native types have fewer. Emulated bf16x3 holds each weight as two float32."""
         return self.float32_bytes * (2 if self.type == "bf16x3 emulated" else 1)
 
 
 def distinct(isa_of_cap: dict) -> dict:
-    """Of caps and the instruction sets that the server has with them, the first cap of each."""
+    """The first cap of each instruction set that the server has under some cap."""
     first = {}
     for cap, isa in isa_of_cap.items():
         first.setdefault(isa, cap)
@@ -42,7 +42,7 @@ def distinct(isa_of_cap: dict) -> dict:
 
 
 def groups(served: list) -> list:
-    """Lists of those that one process serves."""
+    """Lists of the models that one process serves."""
     found, room = [], 0
     for one in served:
         if one.bytes > room:

@@ -1,4 +1,4 @@
-"""The requests that both builds are sent. The same in every run, whatever the machine."""
+"""The requests that both builds get, which are the same in every run on every machine."""
 import dataclasses
 import zlib
 
@@ -8,9 +8,9 @@ from attendant.v1 import encoder_service_pb2 as pb
 from attendant.v1 import tensor_pb2
 
 LENGTHS = (40, 17, 1)
-# More tokens than the products' largest row tile has rows.
+# More tokens than the rows of the largest row tile of the products.
 PACKED_LENGTHS = (200, 97, 3)
-# Of answers that grow with the square of the length and the width.
+# The limit for answers that grow with the square of the length or with the width.
 SHORT_LENGTHS = (5, 1, 3)
 MEMORY_LENGTHS = (9, 23, 4)
 _DTYPES = {"float32": tensor_pb2.FLOAT32, "float16": tensor_pb2.FLOAT16, "int64": tensor_pb2.INT64,
@@ -19,20 +19,20 @@ _DTYPES = {"float32": tensor_pb2.FLOAT32, "float16": tensor_pb2.FLOAT16, "int64"
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    stage: str  # as a difference names it
-    method: str  # of the service
+    stage: str  # its name in a difference
+    method: str  # the method of the service
     request: object
 
 
 def questions(model: pb.GetModelResponse) -> list:
-    """About a model, as a server describes it, under the name that it has there."""
+    """The requests about a model, as a server describes it, under its name on that server."""
     inputs = _Inputs(model)
     return [Question(stage, "Attend", request) for stage, request in _attend(model, inputs)] + [
         Question(stage, "Encode", request) for stage, request in _encode(model, inputs)]
 
 
 class _Inputs:
-    """Random ones, that depend on the model's shape but not on its compute type."""
+    """Random values, which depend on the model's shape but not on its compute type."""
 
     def __init__(self, model: pb.GetModelResponse):
         self._random = np.random.default_rng(zlib.crc32(model.family.encode()))
@@ -45,20 +45,20 @@ class _Inputs:
         return _tensor(self._random.standard_normal((*shape, width or self._layer.hidden_size)).astype(dtype))
 
     def mask(self, lengths: tuple) -> tensor_pb2.Tensor:
-        """Padding behind each sequence, and holes in the first."""
+        """A mask with padding after each sequence, and holes in the first."""
         kept = np.arange(max(lengths)) < np.array(lengths)[:, None]
         kept[0, 1::7] = False
         return _tensor(kept.astype(np.uint8))
 
     def bias(self) -> tensor_pb2.Tensor:
-        """Forbids every tenth pair or so."""
+        """A bias that forbids about every tenth pair."""
         shape = (1, self._layer.heads, max(LENGTHS), max(LENGTHS))
         bias = self._random.standard_normal(shape).astype(np.float32)
         bias[self._random.random(shape) < 0.1] = -np.inf
         return _tensor(bias)
 
     def head_gates(self) -> list:
-        """The last head is left out."""
+        """Gates that leave out the last head."""
         return [*self._random.random(self._layer.heads - 1), 0] if self._layer.heads > 1 else [0.5]
 
     def memory(self) -> pb.Memory:
@@ -82,7 +82,7 @@ def _attend(model: pb.GetModelResponse, inputs: _Inputs):
                    request(**inputs.padded, layer=layer, stage=stage))
     weighed = {"attention_bias": inputs.bias(), "head_gates": inputs.head_gates()}
     asked = {"return_attention_probabilities": True}
-    # Apart from those above: what is answered beside the output may choose another way to compute it.
+    # Separate from the requests above, because additional answers may change the way in which the output is computed.
     for what, fields in {
         "packed": inputs.packed | {"stage": pb.BLOCK},
         "probabilities": inputs.padded | asked,

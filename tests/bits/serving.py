@@ -1,4 +1,4 @@
-"""The two builds of attendant-server: what they tell about themselves, and their processes."""
+"""The two builds of attendant-server: what they report about themselves, and their processes."""
 import json
 import pathlib
 import re
@@ -9,7 +9,7 @@ import grpc
 
 from attendant.v1 import encoder_service_pb2 as pb
 
-# An answer of a large model takes seconds while the machine has other work.
+# An answer of a large model may take seconds while the machine does other work.
 TIMEOUT_SECONDS = 300
 _RESPONSES = {"Attend": pb.AttendResponse, "Encode": pb.EncodeResponse, "GetModel": pb.GetModelResponse}
 
@@ -19,7 +19,7 @@ def _describe(program: pathlib.Path, source: str, *flags: str) -> subprocess.Com
 
 
 def synthetic_models(program: pathlib.Path) -> list:
-    """As the refusal of a name that does not exist lists them."""
+    """The names that the refusal of an unknown name lists."""
     told = _describe(program, "synthetic:?").stdout
     listed = re.search(r"no synthetic model '\?'; there are (.*)", told)
     if not listed:
@@ -28,17 +28,17 @@ def synthetic_models(program: pathlib.Path) -> list:
 
 
 def weight_bytes(program: pathlib.Path, source: str) -> int:
-    """In float32."""
+    """The size of its weights in float32."""
     return json.loads(_describe(program, source, "--json").stdout)["memory"]["weights"]["f32"]["bytes"]
 
 
 def takes(program: pathlib.Path, source: str, cap: str) -> bool:
-    """Whether it serves that on this machine."""
+    """Whether the build serves this on this machine."""
     return _describe(program, source, "--isa", cap).returncode == 0
 
 
 class Server:
-    """A process, from the beginning of a `with` to its end."""
+    """A server process that runs inside a `with` statement."""
 
     def __init__(self, program: pathlib.Path, sources: dict, *flags: str):
         models = [word for name, source in sources.items() for word in ("--model", f"{name}={source}")]
@@ -60,9 +60,9 @@ class Server:
         self._scratch.cleanup()
 
     def connect(self) -> None:
-        """Once it is ready; RuntimeError, with its log, if it ends before."""
+        """Waits until it is ready. RuntimeError, with its log, if it ends before."""
         log = []
-        while not self._ports.exists():  # each turn waits for a line of the log, whose end is the server's
+        while not self._ports.exists():  # each iteration waits for a line of the log, which ends with the server
             log.append(self._process.stderr.readline())
             if not log[-1]:
                 raise RuntimeError("the server did not start:\n" + "".join(log))
@@ -70,7 +70,7 @@ class Server:
         self._channel = grpc.insecure_channel(f"127.0.0.1:{port}", options=[("grpc.max_receive_message_length", -1)])
 
     def ask(self, method: str, request):
-        """The response; grpc.RpcError if it is refused."""
+        """Returns the response. grpc.RpcError if the request is refused."""
         call = self._channel.unary_unary(f"/attendant.v1.EncoderService/{method}",
                                          request_serializer=type(request).SerializeToString,
                                          response_deserializer=_RESPONSES[method].FromString)
@@ -78,7 +78,8 @@ class Server:
 
 
 def thread_plan(program: pathlib.Path, cap: str) -> pb.ThreadPlan | None:
-    """Under that cap, which a build may not know."""
+    """Returns the thread plan under this cap, which has the instruction set; None if the build does not know the
+    cap."""
     with Server(program, {"m": "worked-example"}, "--isa", cap) as server:
         try:
             server.connect()

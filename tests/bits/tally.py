@@ -1,4 +1,4 @@
-"""What has been compared, as a table and as figures."""
+"""The counts of what has been compared, as a table and as figures."""
 import dataclasses
 
 _HEADER = ("isa", "rows by", "type", "models", "answers", "differing")
@@ -14,8 +14,8 @@ class _Count:
 class Tally:
     def __init__(self):
         self._counts = {}  # (isa, row plan, type) -> _Count
-        self.differences = []  # a line for each
-        self.notes = []  # what was left out
+        self.differences = []  # one line for each
+        self.notes = []  # the questions that were left out
 
     def add(self, key: tuple, model: str, stage: str, answers: int, differences: list) -> None:
         """`key` is (isa, row plan, type). An answer is a tensor of a response."""
@@ -46,7 +46,7 @@ class Tally:
                             for key, count in self._counts.items()]
         rows.append(("all", "", "", "", str(self.compared), str(self.differing)))
         widths = [max(map(len, column)) for column in zip(*rows)]
-        # Names to the left, numbers to the right.
+        # Names are aligned to the left, numbers to the right.
         lines = ["  ".join(cell.ljust(width) if i < 3 else cell.rjust(width)
                            for i, (cell, width) in enumerate(zip(row, widths))) for row in rows]
         return "\n".join([*(f"not compared: {note}" for note in self.notes), *lines, *self.differences])

@@ -14,12 +14,12 @@ FEATURES = [f"F{number}" for number in range(1, 52)]
 class Row(typing.NamedTuple):
     shown: str
     features: list
-    names: list  # of tests
-    paths: list  # of further ones
+    names: list  # names of tests
+    paths: list  # paths of further test files
 
 
 def rows(page: str) -> list:
-    """Those between two titles. One without four cells names no test."""
+    """The rows between two titles. A row without four cells names no test."""
     section = page.split(f"\n{HEADING}\n", 1)[1].split("\n#", 1)[0]
     found = []
     for line in section.splitlines():
@@ -41,12 +41,12 @@ def run_tests(program: str) -> dict:
     passed = {}
     for test in (test for suite in suites for test in suite["testsuite"]):
         passes = test["result"] == "COMPLETED" and not test.get("failures")
-        passed[test["name"]] = passes and passed.get(test["name"], True)  # of several articles
+        passed[test["name"]] = passes and passed.get(test["name"], True)  # the name may occur in several articles
     return passed
 
 
 def missing_of(row: Row, passed: dict, root: pathlib.Path) -> list:
-    """What keeps a row from passing; each names at least one feature and one test of an article."""
+    """The reasons why a row does not pass; each row must name at least one feature and one test of an article."""
     missing = [f"{name} fails" if name in passed else f"no test {name}" for name in row.names if not passed.get(name)]
     missing += [f"no {path}" for path in row.paths if not (root / path).exists()]
     missing += [f"unknown {feature}" for feature in row.features if feature not in FEATURES]

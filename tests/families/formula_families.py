@@ -1,4 +1,5 @@
-"""What PyPI's transformers does not contain: Jina v2, by the formulas of its papers, and torch's own stack of layers."""
+"""The families that PyPI's transformers does not have: Jina v2, by the formulas of its papers, and torch's own stack of
+layers."""
 import json
 import math
 import pathlib
@@ -14,11 +15,12 @@ from family import Family
 
 
 class Config(types.SimpleNamespace):
-    """Of keywords, as the library's."""
+    """A config made of keywords, like the library's."""
 
 
 def alibi_slopes(heads: int) -> torch.Tensor:
-    """[H]: 2^(-8 / H), its square, ...; what lacks to a power of two is taken from the odd ones of the next."""
+    """Slopes [H]: 2^(-8 / H), its square, ...; beyond the largest power of two, every other slope of the next power of
+    two follows."""
     full = 2 ** int(math.log2(heads))
     slopes = [2 ** (-8 * (i + 1) / full) for i in range(full)]
     between = [2 ** (-4 * (i + 1) / full) for i in range(0, 2 * full, 2)]
@@ -26,7 +28,8 @@ def alibi_slopes(heads: int) -> torch.Tensor:
 
 
 class JinaLayer(nn.Module):
-    """Modules have the names of the published files. For code there are further norms, and another order of the gate."""
+    """Modules have the names of the published files. The model for code has further norms, and another order of the
+    gate."""
 
     def __init__(self, config: Config):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Every family of PyPI's transformers that the server knows: small random models of many configurations."""
+"""Every family of PyPI's transformers that the server knows, as small random models of many configurations."""
 import functools
 
 import torch
@@ -6,7 +6,7 @@ import transformers as t
 
 from family import Family
 
-t.logging.set_verbosity_error()  # of what it does instead of what it was asked
+t.logging.set_verbosity_error()  # it would warn of what it does instead of what it was asked
 t.logging.disable_progress_bar()
 
 
@@ -32,7 +32,7 @@ BERT_VARIANTS = {
     "f16-file": {"save": "float16"},
     "bf16-shards": {"save": "bfloat16", "shard": "20KB"},
 }
-# All that the server takes, by all their names.
+# All activations that the server takes, under all their names.
 ACTIVATIONS = ("gelu_python", "gelu_fast", "gelu_accurate", "gelu_pytorch_tanh", "gelu_python_tanh", "quick_gelu", "swish",
                "tanh", "sigmoid", "linear")
 BERT = {"vocab_size": 60, "hidden_size": 48, "num_attention_heads": 4, "num_hidden_layers": 3, "intermediate_size": 96,
@@ -92,7 +92,7 @@ T5_VARIANTS = {
 
 
 def published_nomic(config: dict) -> dict:
-    """The keys of the files that its authors publish."""
+    """Renames the keys to those in the authors' files."""
     return {"model_type": "nomic_bert", "n_embd": config["hidden_size"], "n_head": config["num_attention_heads"],
             "n_layer": config["num_hidden_layers"], "n_inner": config["intermediate_size"],
             "activation_function": {"silu": "swiglu", "gelu": "geglu"}[config["hidden_act"]],
@@ -103,14 +103,14 @@ def published_nomic(config: dict) -> dict:
 
 
 def published_gte(config: dict) -> dict:
-    """The same for GTE."""
+    """Does the same for GTE."""
     shared = {key: value for key, value in config.items() if key not in ("rope_parameters", "architectures")}
     return {**shared, "model_type": "new", "position_embedding_type": "rope", "layer_norm_type": "layer_norm",
             "rope_theta": config["rope_parameters"]["rope_theta"], "rope_scaling": None}
 
 
 def scaled_gte(config: dict) -> dict:
-    """As most of its authors' models are, of which NTK_FACTOR has been taken into NTK_ROTATION."""
+    """Like most of the authors' models, where NTK_FACTOR has been folded into NTK_ROTATION."""
     return {**published_gte(config), "rope_theta": 100.0, "rope_scaling": {"type": "ntk", "factor": NTK_FACTOR}}
 
 

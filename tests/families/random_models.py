@@ -1,4 +1,4 @@
-"""Small random models of every family, made and saved, served and compared layer by layer."""
+"""Small random models of every family, which are made, saved, served and compared layer by layer."""
 import dataclasses
 import json
 import pathlib
@@ -16,15 +16,15 @@ from family import Family
 from serving import encoder, serve, to_array, to_tensor
 
 FAMILIES = library_families.FAMILIES | formula_families.FAMILIES
-BOUND = 5e-5  # or 1.5 times the error that torch's own float32 makes
-# Of any token's last hidden state, in any family, of models that nobody has trained. The lowest are of mT5, whose gates
-# multiply two rounded products: 0.9995 in bf16 with this seed; other draws gave 0.9989 to 0.9997.
+BOUND = 5e-5  # or 1.5 times the error of torch's own float32
+# The lowest cosines of any token's last hidden state, in any family, for untrained models. The lowest are those of mT5,
+# whose gates multiply two rounded products: 0.9995 in bf16 with this seed; other draws gave 0.9989 to 0.9997.
 LOWEST_COSINES = {"bf16x3": 0.999999, "bf16": 0.9995, "int8": 0.99}
 LENGTHS = (9, 1, 21, 14)
 
 
 def make(family: Family, variant: dict, folder: pathlib.Path):
-    """A model with weights that matter, saved; returned as it was saved."""
+    """Makes and saves a model with weights that matter, and returns it as it was saved."""
     options = {**family.common, **variant}
     save, shard = options.pop("save", "float32"), options.pop("shard", "1GB")
     config_json = options.pop("config_json", None)
@@ -40,7 +40,7 @@ def make(family: Family, variant: dict, folder: pathlib.Path):
                 parameter.normal_(0, 0.3)
         if family.blank:
             model.get_input_embeddings().weight[0] = 0
-        # What is not saved, such as rotary frequencies, is not rounded either.
+        # Values that are not saved, such as rotary frequencies, are not rounded either.
         buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
         model.to(getattr(torch, save)).save_pretrained(folder, max_shard_size=shard)
         model.float()
@@ -53,7 +53,7 @@ def make(family: Family, variant: dict, folder: pathlib.Path):
 
 
 def masks():
-    """Which tokens are kept, [B, S], in three ways."""
+    """Masks [B, S] that keep tokens in three ways."""
     longest = max(LENGTHS) + 3
     index, lengths = np.arange(longest), np.array(LENGTHS)[:, None]
     holed = index < lengths
@@ -62,10 +62,10 @@ def masks():
 
 
 def each_alone(model, arguments: dict):
-    """The arguments of each sequence without its padding, and where it is in its row."""
+    """Returns the arguments of each sequence without its padding, and its place in its row."""
     for row, kept in enumerate(arguments["attention_mask"].numpy().astype(bool)):
         span = slice(int(kept.argmax()), len(kept) - int(kept[::-1].argmax()))
-        for part in model.modules():  # a short sequence changes it for good
+        for part in model.modules():  # a short sequence changes it permanently
             if hasattr(part, "set_attention_type"):
                 part.set_attention_type(model.config.attention_type)
                 break
@@ -73,7 +73,7 @@ def each_alone(model, arguments: dict):
 
 
 def run_alone(family: Family, model, arguments: dict, dtype) -> tuple:
-    """As run_library; rows of padding are zeros."""
+    """As run_library, with zeros in rows of padding."""
     mask = arguments["attention_mask"]
     states, pooled = None, []
     for own_arguments, row, span in each_alone(model, arguments):
@@ -86,7 +86,8 @@ def run_alone(family: Family, model, arguments: dict, dtype) -> tuple:
 
 
 def run_library(family: Family, model, arguments: dict, dtype) -> list:
-    """[hidden states entering layer 0, after each layer but the last, at the end], and the pooled vectors or None."""
+    """Returns [hidden states entering layer 0, after each layer but the last, at the end], and the pooled vectors or
+    None."""
     if family.alone:
         return run_alone(family, model, arguments, dtype)
     typed = {key: value.to(dtype) if value.is_floating_point() else value for key, value in arguments.items()}
@@ -105,7 +106,7 @@ def ask(encode, name: str, layers: int, pooler: bool, **tensors) -> tuple:
 
 
 def share_of_bound(exact, float32, served, kept) -> float:
-    """The largest error, of any layer, over what is allowed of that layer."""
+    """The largest ratio, over all layers, of the error to the allowed one."""
     worst = 0.0
     for a, b, c in zip(exact, float32, served, strict=True):
         allowed = max(BOUND, 1.5 * np.abs(a - b)[kept].max())
@@ -115,7 +116,7 @@ def share_of_bound(exact, float32, served, kept) -> float:
 
 
 def text_case(family: Family, config, mask: np.ndarray) -> tuple:
-    """Token ids behind the mask: the arguments of the library, the tensors of a request."""
+    """Makes token ids with the mask: the arguments of the library, and the tensors of a request."""
     ids = torch.randint(2, config.vocab_size, mask.shape)
     if family.blank:
         ids[~torch.from_numpy(mask)] = 0
@@ -139,7 +140,7 @@ def compare_text(family: Family, model, encode, name: str) -> float:
         arguments, tensors = text_case(family, model.config, mask)
         exact, exact_pooled = run_library(family, model, arguments, torch.float64)
         float32, float32_pooled = run_library(family, model, arguments, torch.float32)
-        # The poolers of the library take the first token, kept or not.
+        # The library's poolers take the first token, whether it is kept or not.
         pooler = family.pooler and bool(mask[:, 0].all())
         served, pooled = ask(encode, name, len(exact) - 1, pooler, **tensors)
         worst = max(worst, share_of_bound(exact[1:], float32[1:], served, mask))
@@ -170,7 +171,7 @@ def compare_classes(family: Family, model, encode, name: str) -> float:
 
 
 def lowest_cosine(family: Family, model, encode, name: str) -> float:
-    """Of any token's last hidden state."""
+    """The lowest cosine of any token's last hidden state."""
     mask = masks()["right"]
     if family.text:
         arguments, tensors = text_case(family, model.config, mask)
@@ -187,7 +188,8 @@ def lowest_cosine(family: Family, model, encode, name: str) -> float:
 
 
 def take_features(family: Family, model, inputs: list):
-    """What the server's front makes of the rows that enter layer 0, [B, S, E]; None if the model has no front."""
+    """The features from which the server's front makes the rows that enter layer 0, [B, S, W]; None if the model has no
+    front."""
     model = model.to(torch.float64)
     if family.positions:
         own = family.positions(model).detach().numpy()
@@ -206,7 +208,7 @@ def take_features(family: Family, model, inputs: list):
 
 
 def compare_signals(family: Family, model, encode, name: str) -> float:
-    """Each sequence by itself in the library, all of them in one padded request."""
+    """Runs each sequence alone in the library, and all of them in one padded request."""
     inputs = [family.inputs(model.config) for _ in range(3)]
     exact = [run_library(family, model, one, torch.float64) for one in inputs]
     float32 = [run_library(family, model, one, torch.float32) for one in inputs]
@@ -232,7 +234,7 @@ def worst_of_signals(family: Family, exact, float32, served, pooled) -> float:
 
 
 def compare_family(program: str, family: Family) -> tuple:
-    """Variant -> worst error, as a share of its bound; compute type -> lowest cosine."""
+    """Returns variant -> worst error, as a share of its bound, and compute type -> lowest cosine."""
     variants = dict(family.variants)
     if family.classifier:
         variants["classifier"] = {"model": family.classifier, "num_labels": 5}
@@ -257,7 +259,7 @@ def compare(program: str, only=()) -> dict:
     for name, family in FAMILIES.items():
         if only and name not in only:
             continue
-        torch.manual_seed(zlib.crc32(name.encode()))  # the same weights whatever ran before
+        torch.manual_seed(zlib.crc32(name.encode()))  # gives the same weights whatever ran before
         shares, cosines = compare_family(program, family)
         agree = sum(share <= 1 for share in shares.values())
         worst = max(shares, key=shares.get)
@@ -265,7 +267,7 @@ def compare(program: str, only=()) -> dict:
               + "".join(f"{cosine:14.6f}" for cosine in cosines.values()), flush=True)
         passed = agree == len(shares) and all(cosines[dtype] >= least for dtype, least in LOWEST_COSINES.items())
         figures["families.passed" if passed else "families.failed"] += 1
-        figures["configurations.passed"] += int(agree)  # of numpy, which JSON does not know
+        figures["configurations.passed"] += int(agree)  # numpy's bool, which JSON does not know
         figures["worst_error.f32"] = max(figures["worst_error.f32"], float(shares[worst]))
         for dtype, cosine in cosines.items():
             figures[f"lowest_cosine.{dtype}"] = min(figures[f"lowest_cosine.{dtype}"], cosine)

@@ -1,4 +1,4 @@
-"""Runs the server on folders of checkpoints and asks it."""
+"""Runs the server on folders of checkpoints and sends it requests."""
 import contextlib
 import pathlib
 import subprocess
@@ -17,7 +17,7 @@ DTYPES = {np.dtype(np.int64): tensor_pb2.INT64, np.dtype(np.uint8): tensor_pb2.U
 
 @contextlib.contextmanager
 def serve(program: str, folders: dict, *flags: str):
-    """Runs the server on the models {name: folder}; gives its gRPC port."""
+    """Runs the server on the models {name: folder} and yields its gRPC port."""
     with tempfile.TemporaryDirectory() as scratch:
         ports = pathlib.Path(scratch) / "ports"
         models = [word for name, folder in folders.items() for word in ("--model", f"{name}={folder}")]
@@ -26,7 +26,7 @@ def serve(program: str, folders: dict, *flags: str):
             stderr=subprocess.PIPE, text=True)
         try:
             log = []
-            while not ports.exists():  # each turn waits for a line of the log; its end is the server's
+            while not ports.exists():  # each iteration waits for a line of the log, which ends with the server
                 log.append(process.stderr.readline())
                 if not log[-1]:
                     sys.exit("the server did not start:\n" + "".join(log))
@@ -38,7 +38,7 @@ def serve(program: str, folders: dict, *flags: str):
 
 
 def encoder(port: int):
-    """The method Encode, to be called or called with `.future`."""
+    """Returns the method Encode, which can be called directly or with `.future`."""
     channel = grpc.insecure_channel(f"localhost:{port}", options=[("grpc.max_receive_message_length", 1 << 28)])
     return channel.unary_unary("/attendant.v1.EncoderService/Encode",
                                request_serializer=pb.EncodeRequest.SerializeToString,

@@ -1,5 +1,6 @@
-// The slice codec and the generated parser accept the same messages, and read the same out of them.
-// The first byte picks the message type and the size of the slices.
+// Fuzzer that checks that the slice codec and the generated parser accept the same messages and
+// read the same fields from them. The first byte chooses the message type and the size of the
+// slices.
 #include <google/protobuf/stubs/logging.h>
 
 #include <cstdint>

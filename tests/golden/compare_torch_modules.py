@@ -58,7 +58,7 @@ def main() -> None:
     server = subprocess.Popen([program, *models, "--port", "0", "--http-port", "0", "--port-file", str(ports)],
                               stderr=subprocess.PIPE, text=True)
     try:
-        while not ports.exists():  # each turn waits for a line of the log; the end of the log is the end of the server
+        while not ports.exists():  # each iteration waits for a line of the log, which ends with the server
             if not server.stderr.readline():
                 sys.exit("the server did not start")
         port = dict(line.split("=") for line in ports.read_text().split())["grpc_port"]

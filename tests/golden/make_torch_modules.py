@@ -25,7 +25,7 @@ from torch import nn
 
 WIDTH, HEADS, FEED_FORWARD = 24, 4, 40
 EPSILON = 1e-5
-# Padding behind, in front of and between what is kept; and none.
+# Masks with padding after, before and between the kept tokens, and without any.
 MASK = np.array([[1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 1], [1, 0, 0, 1, 0, 1], [1, 1, 1, 1, 1, 1]])
 MEMORY_MASK = np.array([[1, 1, 1, 1], [0, 1, 0, 1], [1, 0, 0, 0], [0, 0, 1, 1]])
 
@@ -46,7 +46,8 @@ def write_safetensors(path, tensors):
 
 
 def randomise(module):
-    """Exact in float32. torch starts biases at 0 and norms at 1, which would hide mistakes."""
+    """Sets random values that are exact in float32, because torch's initial biases of 0 and norms of 1 would hide
+    mistakes."""
     for name, parameter in module.named_parameters():
         is_norm_weight = parameter.dim() == 1 and name.endswith("weight")
         values = torch.randn(parameter.shape) * (0.1 if parameter.dim() == 1 else 0.2)
@@ -60,7 +61,7 @@ def attention(bias):
 
 
 def cross_attention(key_width, value_width, bias=True):
-    """With keys and values of these widths; torch keeps one weight only if both are WIDTH."""
+    """Makes a module with keys and values of these widths; torch keeps one weight only if both are WIDTH."""
     module = nn.MultiheadAttention(WIDTH, HEADS, bias=bias, batch_first=True, kdim=key_width, vdim=value_width)
     return module, {"module": "nn.MultiheadAttention"}, (key_width, value_width)
 
@@ -100,7 +101,7 @@ def cases():
         for activation in ("relu", "gelu"):
             name = f"layer_{'pre' if norm_first else 'post'}_{activation}"
             yield name, "encode", layer(norm_first, activation)
-    if "bias" in inspect.signature(nn.TransformerEncoderLayer).parameters:  # torch 2.1 on
+    if "bias" in inspect.signature(nn.TransformerEncoderLayer).parameters:  # since torch 2.1
         yield "layer_without_bias", "encode", layer(False, "relu", bias=False)
     yield "encoder_post", "encode", encoder(False, "relu", 2, exit_norm=False)
     yield "encoder_pre_norm", "encode", encoder(True, "gelu", 3, exit_norm=True)
@@ -122,7 +123,7 @@ def write_case(folder, module, description, run):
     hidden_states = torch.randn(*MASK.shape, WIDTH)
     if isinstance(run, tuple):
         run = with_memory(folder, module, *run)
-    # With gradients on, torch takes its plain path; the other one cuts padding off.
+    # With gradients enabled, torch takes its plain path; the other one cuts padding off.
     expected = run(hidden_states.double(), torch.from_numpy(MASK == 0)).detach().numpy()
     expected = np.where(MASK[:, :, None] == 1, expected, 0.0)
 

@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 
-# Each folder may include those above it in this list: the lowest first.
+# A folder may include those above it in this list, whose first is the lowest.
 ORDER = """
 proto
 engine/base
@@ -59,13 +59,13 @@ USES = {"proto": {"proto"}, "engine": {"engine"}, "server": {"server", "engine",
 MOST_FILES, MOST_LINES, MOST_LOOPING_UNITS = 30, 400, 3
 MOST_FUNCTION_LINES, MOST_PARAMETERS = 60, 6
 INCLUDE = re.compile(r'\s*#\s*include "([^"]+)"')
-# Macros that ctags would take for names of functions.
+# Macros that ctags would take for function names.
 MACROS = ("HWY_ATTR,HWY_INLINE,HWY_API,HWY_NOINLINE,ABSL_EXCLUSIVE_LOCKS_REQUIRED+,ABSL_SHARED_LOCKS_REQUIRED+,"
           "ABSL_GUARDED_BY+,ABSL_LOCKS_EXCLUDED+")
 
 
 def read_tree(root):
-    """{path: lines} of all sources."""
+    """Returns {path: lines} of all sources."""
     files = {}
     for top in USES:
         for path in sorted((root / top).rglob("*")):
@@ -109,7 +109,7 @@ def check_sizes(files):
 
 
 def strongly_connected(graph):
-    """Tarjan's algorithm. Groups of more than one node."""
+    """Returns the groups of more than one node, by Tarjan's algorithm."""
     index, low, stack, groups = {}, {}, [], []
 
     def visit(node):

@@ -1,4 +1,4 @@
-// A bad start is one line on standard error that says what to do, and exit
+// Tests that a failed start prints one line on standard error that says what to do, and exits with
 // code 2.
 #include <filesystem>
 #include <string>
@@ -16,7 +16,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// The one line of a start that has to fail. Free ports, unless the flags name
+// Returns the one line of a start that must fail. Ports are free ones, unless the flags name
 // others.
 std::string BadStart(const std::vector<std::string>& flags,
                      const std::vector<std::string>& environment = {}) {
@@ -59,7 +59,7 @@ TEST(BadStartTest, Models) {
             "attendant-server: --model: two models are named \"a\"");
 }
 
-// Whatever the CPU has: the cap leaves it AVX2.
+// The cap leaves AVX2, whatever the CPU has.
 TEST(BadStartTest, AComputeTypeThatTheInstructionSetDoesNotHave) {
   EXPECT_EQ(BadStart({"--isa=avx2", "--model=m=synthetic:tiny,dtype=bf16x3"}),
             "attendant-server: model m: compute type bf16x3 needs a CPU with amx, this one has "

@@ -1,4 +1,4 @@
-// Our own client, library and command, against the real server.
+// Tests of the client library and attendant-client against the real server.
 #include "client/client.h"
 
 #include <map>
@@ -75,7 +75,7 @@ TEST(ClientAndServerTest, EncodeCutsWhatIsTooLongIfAsked) {
   EXPECT_EQ(answer["execution"]["tokens"], 64);
 }
 
-// The worked example as its article goes through it on paper, with probabilities of one decimal.
+// The worked example as its article computes it on paper, with probabilities of one decimal.
 TEST(ClientAndServerTest, ExplainsTheWorkedExampleAsOnPaper) {
   ReadyServer server({"--model=w=worked-example"});
   std::vector<std::string> command = {
@@ -112,7 +112,7 @@ TEST(ClientAndServerTest, ExplainsTheWorkedExampleAsOnPaper) {
   }
 }
 
-// One of torch's layers with fast weights, from a folder.
+// Serves one of torch's layers with fast weights, from a folder.
 void WriteFastLayer(const TempFolder& folder) {
   folder.Write("attendant.json",
                R"({"module": "nn.TransformerEncoderLayer", "file": "w.safetensors",

@@ -1,4 +1,4 @@
-// attendant-server --describe as scripts meet it: output and exit code.
+// Tests of attendant-server --describe as scripts use it: its output and exit code.
 #include <sys/wait.h>
 
 #include <array>
@@ -20,7 +20,7 @@ using ::testing::StartsWith;
 
 struct Outcome {
   int code = -1;
-  std::string out;  // standard output and error
+  std::string out;  // standard output and standard error
 };
 
 Outcome RunServer(const std::string& flags) {
@@ -52,7 +52,7 @@ TEST(DescribeTest, JsonForScripts) {
   EXPECT_EQ(document["weights"].size(), 6u);
 }
 
-// Whatever the CPU has: the cap leaves it AVX2.
+// The cap leaves AVX2, whatever the CPU has.
 TEST(DescribeTest, AComputeTypeThatTheInstructionSetDoesNotHave) {
   const Outcome outcome = RunServer("--describe synthetic:tiny,dtype=bf16 --isa avx2");
   EXPECT_EQ(outcome.code, 1);

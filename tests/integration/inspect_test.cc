@@ -1,4 +1,4 @@
-// attendant-client inspect against the real server.
+// Tests of attendant-client inspect against the real server.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -31,7 +31,8 @@ json InspectJson(const ReadyServer& server, std::vector<std::string> flags) {
   return outcome.exit_code == 0 ? json::parse(outcome.out) : json();
 }
 
-// The probabilities that everybody knows: .468, .982 and .881 are the largest of each row.
+// The well-known probabilities of the worked example: .468, .982 and .881 are the largest of each
+// row.
 TEST(InspectTest, TheWorkedExample) {
   ReadyServer server;
   const json document = InspectJson(server, {"--values", "1,0,1,0;0,2,0,2;1,1,1,1"});
@@ -85,7 +86,7 @@ TEST(InspectTest, FeaturesBehindTheModelsOwnRows) {
   EXPECT_EQ(sequence["layers"][0]["heads"][0]["map"].size(), static_cast<size_t>(1 + patches));
 }
 
-// One layer an answer, and maps of fewer cells than tokens.
+// One layer per answer, and maps with fewer cells than tokens.
 TEST(InspectTest, AsksInPartsForWhatOneAnswerDoesNotHold) {
   const std::vector<std::string> flags = {"--generate", "1x100x32", "--cells", "16"};
   ReadyServer server({"--model=t=synthetic:tiny"});

@@ -1,4 +1,4 @@
-// Start, stop and drain of the real process.
+// Tests of start, stop and drain of the real process.
 #include <atomic>
 #include <csignal>
 #include <nlohmann/json.hpp>
@@ -123,7 +123,7 @@ TEST(LifecycleTest, WatchersSeeNotServingFirst) {
   EXPECT_EQ(server.process().AwaitEnd().code, 0);
 }
 
-// Until the server has let so many requests in that have not ended.
+// Waits until the server has let in this many requests that have not ended.
 void AwaitInflight(const ReadyServer& server, int requests) {
   const std::string line = absl::StrCat("\nattendant_inflight_requests ", requests, "\n");
   const absl::Time patience = absl::Now() + absl::Minutes(1);
@@ -132,7 +132,7 @@ void AwaitInflight(const ReadyServer& server, int requests) {
   }
 }
 
-// Callers that call until they are refused.
+// Callers that send requests until they are refused.
 class Load {
  public:
   Load(const ReadyServer& server, int callers) : under_way_(callers) {
@@ -144,9 +144,9 @@ class Load {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  // Every caller has had a few answers.
+  // Waits until every caller has had a few answers.
   void AwaitUnderWay() { under_way_.Wait(); }
-  // The callers' last statuses.
+  // Returns the callers' last statuses.
   std::vector<grpc::Status> AwaitEnds() {
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
@@ -197,7 +197,7 @@ TEST(LifecycleTest, LosesNoAcceptedRequestWhenItStops) {
   EXPECT_THAT(end.lines, Contains(HasSubstr("draining: ")));
   EXPECT_THAT(end.lines, testing::Not(Contains(HasSubstr("drain timeout"))));
   for (const grpc::Status& status : load.AwaitEnds()) {
-    // Refused, in the server's words: a request that was lost ends without them.
+    // Refused with the server's own message: a lost request would end without one.
     EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
     EXPECT_EQ(status.error_message(), "the server is draining; try another one");
   }

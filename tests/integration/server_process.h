@@ -1,4 +1,4 @@
-// The real attendant-server as a child process.
+// ServerProcess, the real attendant-server as a child process.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -13,11 +13,11 @@
 
 namespace attendant::server {
 
-// Ends the child if it still runs. Not thread-safe. Waiting for a line or for the end gives up
-// after a minute, with a test failure, and kills the child.
+// The destructor ends the child if it still runs. Not thread-safe. Waiting for a line or for the
+// end fails the test after a minute and kills the child.
 class ServerProcess {
  public:
-  // Starts the server with these flags and, beside PATH, no variables but `environment`
+  // Starts the server with these flags, and with no variables except PATH and `environment`
   // ("NAME=value").
   explicit ServerProcess(const std::vector<std::string>& flags,
                          const std::vector<std::string>& environment = {});
@@ -25,19 +25,19 @@ class ServerProcess {
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
 
-  // The next line on standard error; nothing at its end.
+  // Returns the next line on standard error; nothing at its end.
   std::optional<std::string> ReadLine();
-  // Reads lines up to one that contains `text`, and returns it; empty, with a failure, if none
-  // does.
+  // Reads lines up to one that contains `text`, and returns it. If there is none, fails the test
+  // and returns an empty line.
   std::string AwaitLine(const std::string& text);
   void Signal(int number);
-  // Reads to the end of standard error. Its lines, and the exit code or 128 + the signal.
+  // The rest of standard error, and the exit code or 128 + the signal.
   struct End {
     std::vector<std::string> lines;
     int code = -1;
   };
   End AwaitEnd();
-  // The same, sending the signal again and again meanwhile.
+  // As AwaitEnd, while sending the signal again and again.
   End SignalUntilEnd(int number);
 
  private:
@@ -48,7 +48,7 @@ class ServerProcess {
   std::string buffer_;
 };
 
-// A server on free ports of 127.0.0.1, ready.
+// A server on free ports of 127.0.0.1 that is ready.
 class ReadyServer {
  public:
   explicit ReadyServer(std::vector<std::string> flags = {});
@@ -57,10 +57,10 @@ class ReadyServer {
   int port() const { return port_; }
   int http_port() const { return http_port_; }
   std::string address() const;
-  // A connection of its own.
+  // Returns a new connection.
   std::shared_ptr<grpc::Channel> NewChannel() const;
   std::unique_ptr<v1::EncoderService::Stub> NewStub() const;
-  // Head and body of the answer to GET `path` of the HTTP port.
+  // Returns the head and the body of the HTTP port's answer to GET `path`.
   std::string Get(const std::string& path) const;
 
  private:
@@ -70,7 +70,7 @@ class ReadyServer {
   int http_port_ = 0;
 };
 
-// What 127.0.0.1:`port` answers to GET `path`; empty if nobody listens.
+// Returns the answer of 127.0.0.1:`port` to GET `path`; empty if no server listens there.
 std::string HttpGet(int port, const std::string& path);
 
 // A TCP port of 127.0.0.1 that this process listens on.

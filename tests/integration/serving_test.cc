@@ -1,4 +1,4 @@
-// What a running server answers, on both ports.
+// Tests of a running server's answers, on both ports.
 #include <google/protobuf/descriptor.pb.h>
 
 #include <algorithm>
@@ -72,7 +72,7 @@ TEST_F(ServingTest, AnswersTheWorkedExample) {
   EXPECT_NEAR(row[2], 1.595068f, 2e-6);
 }
 
-// The whole of a small model, of the same rows each time.
+// Encodes the same rows each time with all layers of a small model.
 v1::EncodeResponse EncodeRows(v1::EncoderService::Stub& stub, const std::string& model) {
   constexpr int kRows = 7, kWidth = 32;
   std::vector<float> rows;

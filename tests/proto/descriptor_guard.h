@@ -1,4 +1,4 @@
-// What clients built from an older protocol rely on.
+// FindBreaks, which finds changes of the protocol that break older clients.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
@@ -9,9 +9,9 @@
 
 namespace attendant {
 
-// What of `older` is missing or different in `current`: messages, fields by number with their name,
-// type and label, enum values, services and methods with what they take and give. Additions are no
-// breaks. One line each.
+// Returns what is missing or different in `current`, one line each: messages, fields by number with
+// their name, type and label, enum values, services, and methods with their request and response
+// types. Additions are not breaks.
 std::vector<std::string> FindBreaks(const google::protobuf::FileDescriptorSet& older,
                                     const google::protobuf::DescriptorPool& current);
 

@@ -1,4 +1,5 @@
-// Refresh the committed set after an addition to the protos:
+// Tests that the protocol stays compatible with the committed descriptor set. Refresh the set after
+// // an addition to the protos:
 //   cmake --build --preset release --target refresh_descriptor_set
 #include "tests/proto/descriptor_guard.h"
 
@@ -27,14 +28,14 @@ FileDescriptorSet Committed() {
   return set;
 }
 
-// Keeps the generated code of the protos linked.
+// Keeps the generated code of the protos in the program.
 const DescriptorPool& Current() { return *v1::AttendRequest::descriptor()->file()->pool(); }
 
 TEST(DescriptorGuardTest, ProtocolKeepsWhatWasCommitted) {
   EXPECT_THAT(FindBreaks(Committed(), Current()), IsEmpty());
 }
 
-// The committed set, changed: what was there then and is not there now.
+// Changes the committed set, so that it has something that the current protocol lacks.
 std::vector<std::string> BreaksAfter(
     const std::function<void(FileDescriptorProto& tensor, FileDescriptorProto& service)>& change) {
   FileDescriptorSet set = Committed();

@@ -1,4 +1,4 @@
-// A model's description as text and as JSON.
+// Tests of a model's description as text and as JSON.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,8 @@ using ::testing::Contains;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 
-// Paths of all fields, those of messages inside too: "layers", "layer", "layer.heads".
+// Returns the paths of all fields, including those of nested messages: "layers", "layer",
+// "layer.heads".
 void AddFields(const Descriptor& type, const std::string& prefix, std::set<std::string>& fields) {
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
@@ -37,9 +38,9 @@ std::set<std::string> Fields() {
   return fields;
 }
 
-// What rows name, with everything inside of it.
+// Returns the fields that rows name, with everything inside them.
 TEST(ModelTableTest, TellsEveryFieldOfTheMessage) {
-  std::set<std::string> named = {"pruned_layers", "stage_costs"};  // lines of their own
+  std::set<std::string> named = {"pruned_layers", "stage_costs"};  // these have lines of their own
   for (const ModelRow& row : ModelTable()) {
     for (const absl::string_view field : absl::StrSplit(row.fields, ' ')) named.emplace(field);
   }
@@ -55,7 +56,7 @@ TEST(ModelTableTest, TellsEveryFieldOfTheMessage) {
   EXPECT_THAT(untold, IsEmpty());
 }
 
-// "label: text".
+// Returns the lines as "label: text".
 std::vector<std::string> Lines(const v1::GetModelResponse& model) {
   std::vector<std::string> lines;
   for (const ModelLine& line : ModelLines(model)) {
@@ -77,7 +78,7 @@ TEST(ModelLinesTest, LeaveOutWhatAModelDoesNotHave) {
                                 "norm: none", "embeddings: none: takes hidden states"));
 }
 
-// A bottleneck brings the inputs of keys and values to its own width; no memory does.
+// A bottleneck brings the inputs of keys and values to its own width; such a layer takes no memory.
 TEST(ModelLinesTest, TellAMemoryFromABottleneck) {
   v1::GetModelResponse model;
   model.mutable_layer()->set_hidden_size(512);

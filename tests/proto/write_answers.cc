@@ -1,5 +1,5 @@
-// Writes one answer of each payload method, as the server's codec builds it, for a generated stub
-// to read: write_answers FOLDER.
+// Program that writes one answer of each method with payloads, as the server's codec builds it, for
+// a generated stub to read: write_answers FOLDER.
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -15,7 +15,7 @@ using attendant::server::ResponsePayload;
 using attendant::server::SerializeResponse;
 using attendant::v1::Tensor;
 
-// A float32 [2, 3] of first, first + 1, …; its data goes into `payloads`.
+// Returns a float32 tensor [2, 3] of first, first + 1, …; its data goes into `payloads`.
 void Describe(float first, const std::vector<int>& path, Tensor& tensor,
               std::vector<ResponsePayload>& payloads) {
   tensor.set_dtype(attendant::v1::FLOAT32);

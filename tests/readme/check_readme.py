@@ -17,9 +17,9 @@ import sys
 
 ROOT, BIN, SCRATCH = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
 FOLDERS = (".github", "client", "docker", "engine", "proto", "server", "tests")
-PATH = rf"(?:\.ci|{'|'.join(map(re.escape, FOLDERS))})/[\w./-]+"  # from ROOT
+PATH = rf"(?:\.ci|{'|'.join(map(re.escape, FOLDERS))})/[\w./-]+"  # relative to ROOT
 SCRIPTS = ("server/run", "tests/run", "tests/bench/run", "tests/families/run")
-# The models that commands name, without their files.
+# The models that commands name, which do not need their files here.
 STAND_INS = ["--model", "minilm=synthetic:minilm-l6", "--model", "m=synthetic:tiny"]
 
 
@@ -38,7 +38,7 @@ class Page:
         return [line for body in self.blocks("sh") for line in body.splitlines()]
 
     def anchors(self) -> set:
-        """Those that GitHub gives the headings."""
+        """The anchors that GitHub gives the headings."""
         headings = re.findall(r"^#+ (.+)$", self.prose, re.M)
         return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -61,13 +61,13 @@ def run(arguments: list, **options) -> str:
 
 @contextlib.contextmanager
 def server(flags: list):
-    """Its gRPC address."""
+    """Runs a server and yields its gRPC address."""
     ports = SCRATCH / "ports"
     ports.unlink(missing_ok=True)
     process = subprocess.Popen([BIN / "attendant-server", *flags, "--address", "127.0.0.1", "--port", "0",
                                 "--http-port", "0", "--port-file", ports], stderr=subprocess.PIPE, text=True)
     try:
-        while not ports.exists():  # each turn waits for a line of the log, whose end is the server's
+        while not ports.exists():  # each iteration waits for a line of the log, which ends with the server
             if not process.stderr.readline():
                 sys.exit("the server did not start")
         yield "127.0.0.1:" + dict(line.split("=") for line in ports.read_text().split())["grpc_port"]
@@ -77,13 +77,13 @@ def server(flags: list):
 
 
 def client_commands(page: Page) -> list:
-    """The arguments of each attendant-client line."""
+    """Returns the arguments of each attendant-client line."""
     commands = [shlex.split(line, comments=True) for line in page.lines()]
     return [words[1:] for words in commands if words and pathlib.Path(words[0]).name == "attendant-client"]
 
 
 def describe_commands(page: Page) -> list:
-    """The attendant-server lines that end by themselves."""
+    """Returns the attendant-server lines that end by themselves."""
     return [line for line in page.lines() if line.startswith("attendant-server --describe")]
 
 
@@ -94,7 +94,8 @@ def run_client(arguments: list, address: str) -> None:
 
 
 def run_python(page: Page, address: str) -> None:
-    """What a script prints is in its last line, a comment; "..." stands for further digits, and at the end for more."""
+    """A script's expected output is in its last line, a comment, where "..." stands for further digits, and at the end
+    for more."""
     for script in page.blocks("python"):
         shown = script.rstrip().splitlines()[-1].removeprefix("# ")
         run(["protoc", f"--proto_path={ROOT / 'proto'}", f"--python_out={SCRATCH}", "attendant/v1/tensor.proto",

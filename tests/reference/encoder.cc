@@ -20,7 +20,7 @@ namespace {
 
 using Vector = std::vector<double>;
 
-// Weights of one model, in float64, by canonical name.
+// The weights of one model, in float64, by their canonical names.
 class Weights {
  public:
   Weights(WeightSource& source, ComputeType compute_type) : type(compute_type), source_(source) {}
@@ -34,7 +34,7 @@ class Weights {
     return Vector(values.begin(), values.end());
   }
 
-  // Zeros if the model has none.
+  // Returns zeros if the model has no such bias.
   Vector ReadBias(const std::string& name, int64_t elements) const {
     return source_.Has(name) ? Read(name, elements) : Vector(elements, 0.0);
   }
@@ -45,7 +45,7 @@ class Weights {
   WeightSource& source_;
 };
 
-// Rows as operands of a product; as they are in kF32.
+// Returns rows as operands of a product; in kF32 they are unchanged.
 using Rounding = Matrix (*)(ComputeType, MatrixView<const float>);
 Vector Round(Rounding rounding, ComputeType type, const Vector& values, int64_t cols) {
   if (type == ComputeType::kF32) return values;
@@ -75,12 +75,12 @@ struct LinearLayer {
   ComputeType type;
   int64_t out;
   int64_t in;
-  int64_t depth;      // columns of an operand
+  int64_t depth;      // the columns of an operand
   Vector transposed;  // [depth, out]
   Vector bias;        // [out]
 };
 
-// y = x W^T + b. Four rows at a time share what is read of the weight.
+// Computes y = x W^T + b. Four rows at a time share each read of the weight.
 Vector Apply(const LinearLayer& linear, const Vector& values) {
   constexpr int64_t kRows = 4;
   const Vector x = Round(InputOperand, linear.type, values, linear.in);
@@ -155,13 +155,13 @@ Vector Sum(Vector a, const Vector& b) {
   return a;
 }
 
-// Every row times `by`.
+// Multiplies every row by `by`.
 Vector Scale(Vector x, const Vector& by) {
   for (size_t i = 0; i < x.size(); ++i) x[i] *= by[i % by.size()];
   return x;
 }
 
-// softmax of scores, in place.
+// Computes the softmax of the scores in place.
 void Softmax(Vector& scores) {
   const double largest = *std::max_element(scores.begin(), scores.end());
   double sum = 0;
@@ -169,7 +169,7 @@ void Softmax(Vector& scores) {
   for (double& score : scores) score /= sum;
 }
 
-// What distance adds to the scores of each head.
+// The terms that distance adds to the scores of each head.
 class Distances {
  public:
   Distances(const LayerShape& shape, const Weights& weights)
@@ -192,10 +192,11 @@ class Distances {
   Vector table_;
 };
 
-// Where each token of a sequence is.
+// The position of each token of a sequence.
 using Positions = std::vector<int32_t>;
 
-// Queries or keys [n, H Dk]: pairs of columns as points of a plane, turned by their position.
+// Rotates queries or keys [n, H Dk]: pairs of columns are points of a plane, turned according to
+// their position.
 Vector Turn(const LayerShape& shape, const Positions& positions, Vector x) {
   const RelativePositionShape& relative = shape.relative_positions;
   if (relative.kind != RelativePositions::kRotary) return x;
@@ -219,8 +220,8 @@ Vector Turn(const LayerShape& shape, const Positions& positions, Vector x) {
   return x;
 }
 
-// What the distances say of each head, query and key, [H, n, n]: disentangled attention, from the
-// formula. Empty without.
+// The terms that disentangled attention adds for the distance of each head, query and key, [H, n,
+// n], from the formula. Empty for other models.
 class DistanceScores {
  public:
   DistanceScores(const LayerShape& shape, const Weights& weights, const std::string& prefix)
@@ -278,7 +279,7 @@ Vector RoundToBf16(Vector x) {
   return x;
 }
 
-// Queries and keys [n, H Dk], values [n, H Dv] -> [n, H Dv].
+// Attention of queries and keys [n, H Dk] and values [n, H Dv], which gives [n, H Dv].
 struct Operands {
   Operands RoundedToBf16() const {
     return {RoundToBf16(queries), RoundToBf16(keys), RoundToBf16(values), added, weights, true};
@@ -287,8 +288,8 @@ struct Operands {
   Vector queries;
   Vector keys;
   Vector values;
-  Vector added;    // to the scores before the scale, [H, n, n]; or empty
-  Vector weights;  // of additive scores, [H Dk]; or empty
+  Vector added;    // added to the scores before the scale, [H, n, n]; or empty
+  Vector weights;  // the weights of additive scores, [H Dk]; or empty
   bool rounds_probabilities = false;
 };
 Vector Attend(const LayerShape& shape, const Distances& distances, const Positions& positions,
@@ -337,12 +338,12 @@ Vector Attend(const LayerShape& shape, const Distances& distances, const Positio
   return context;
 }
 
-// One layer's weights and forward function.
+// The weights and the forward function of one layer.
 class Layer {
  public:
   Layer(const LayerShape& shape, const Weights& weights, const std::string& prefix)
       : shape_(shape),
-        // Other kinds of attention compute in float32.
+        // Other kinds of attention are computed in float32.
         rounds_(AttendsInBf16(weights.type) && shape.attention.kind == AttentionKind::kSoftmax),
         distances_(shape, weights),
         distance_scores_(shape, weights, prefix),
@@ -454,7 +455,8 @@ class Layer {
     return attention_norm_ ? Apply(*attention_norm_, x) : x;
   }
 
-  // Rows [k, H Dk] of keys or values, or the same of them without a mixing.
+  // Returns the k rows that Linformer mixes from the rows of keys or values, or these rows if there
+  // is no mixing.
   Vector Mix(const char* name, const Positions& positions, const Vector& x) const {
     if (shape_.attention.kind != AttentionKind::kLinformer || positions.empty()) return x;
     const Vector& factors = name[0] == 'k' ? key_mixing_ : value_mixing_;
@@ -517,7 +519,8 @@ class Layer {
   NormedLinear enter_, enter_attention_, leave_;
 };
 
-// Beside each row, the one behind it before and the one before it behind; zeros at the ends.
+// Returns each row between its neighbours: the next row before it and the previous row after it;
+// zeros at the ends.
 Vector WithNeighbours(const Vector& x, int64_t width) {
   const int64_t length = static_cast<int64_t>(x.size()) / width;
   Vector wide(x.size() * 3, 0.0);

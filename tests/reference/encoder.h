@@ -1,5 +1,5 @@
-// The whole encoder in float64, one sequence at a time, from the formulas: what the engine is
-// compared with.
+// The whole encoder in float64, one sequence at a time, from the formulas. The engine is compared
+// with it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace attendant::reference {
 
-// A sequence without padding, in positions 0, 1, …
+// The token ids of a sequence without padding, in positions 0, 1, …
 struct TokenSequence {
   std::vector<int32_t> words;
   std::vector<int32_t> positions;
@@ -20,20 +20,20 @@ struct TokenSequence {
 
 class Encoder {
  public:
-  // `weights` is asked as it is needed, so that a large model is never in memory in float64; a
-  // weight that it cannot read ends the process. The inputs and weights of linear layers are
-  // rounded as `type` rounds them (InputOperand and WeightOperand in reference.h), the operands
-  // of attention to bfloat16 if AttendsInBf16; all else is float64.
+  // Reads from `weights` when they are needed, so that a large model is never held in memory in
+  // float64; a weight that cannot be read ends the process. The inputs and weights of linear layers
+  // are rounded as `type` rounds them (InputOperand and WeightOperand in reference.h), and the
+  // operands of attention to bfloat16 if AttendsInBf16. Everything else is float64.
   Encoder(const ModelDescription& description, WeightSource& weights,
           ComputeType type = ComputeType::kF32)
       : model_(description), weights_(weights), type_(type) {}
 
-  // All layers and the exit norm, for each sequence [length, E]. `positions` of its tokens, or
-  // none: 0, 1, …
+  // Computes all layers and the exit norm for each sequence [length, E]. `positions` are those of
+  // its tokens; empty: 0, 1, …
   std::vector<std::vector<double>> Encode(std::vector<std::vector<double>> sequences,
                                           std::vector<std::vector<int32_t>> positions = {}) const;
 
-  // One sequence through the embeddings: [length, E].
+  // Returns the embeddings of one sequence, [length, E].
   std::vector<double> Embed(const TokenSequence& ids) const;
 
  private:

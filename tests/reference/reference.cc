@@ -18,8 +18,8 @@ double Dot(const Matrix& a, int64_t row_a, const Matrix& b, int64_t row_b) {
 
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-// What is added to the scores of one head's kept tokens: its bias, minus infinity out of the
-// window.
+// Returns what is added to the scores of the kept tokens of one head: its bias, and minus infinity
+// outside the window.
 Matrix HeadBias(const AttentionSequence& sequence, const AttentionBias* distances, int64_t head,
                 const AttentionShape& shape) {
   const auto position = [](absl::Span<const int32_t> positions, int64_t i) {
@@ -220,7 +220,7 @@ namespace {
 
 constexpr size_t kRotatedBlock = 128;
 
-// The Walsh-Hadamard transform, in the order in which its sums are usually written.
+// Computes the Walsh-Hadamard transform, with its sums in the usual order.
 void Rotate(absl::Span<float> block) {
   for (size_t stride = block.size() / 2; stride > 0; stride /= 2) {
     for (size_t i = 0; i < block.size(); ++i) {
@@ -232,7 +232,7 @@ void Rotate(absl::Span<float> block) {
   }
 }
 
-// Whole blocks rotated and times `block_factor`; what is behind them times `tail_factor`.
+// Rotates whole blocks and multiplies them by `block_factor`; multiplies the rest by `tail_factor`.
 std::vector<float> RotateRow(absl::Span<const float> row, float block_factor, float tail_factor) {
   std::vector<float> rotated(row.begin(), row.end());
   size_t i = 0;
@@ -244,7 +244,7 @@ std::vector<float> RotateRow(absl::Span<const float> row, float block_factor, fl
   return rotated;
 }
 
-// max |x|, or NaN.
+// Returns max |x|, or NaN if an element is not finite.
 float LargestMagnitude(absl::Span<const float> row) {
   float largest = 0;
   for (const float x : row) {

@@ -1,4 +1,4 @@
-// Naive kernels in float64, written to be read: what the engine's kernels are compared with.
+// Naive float64 kernels, written to be read, which the engine's kernels are compared with.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class Matrix {
   std::vector<double> values_;
 };
 
-// x [T, in], weight [out, in], bias [out] or empty -> x weight^T + bias, [T, out].
+// Returns x weight^T + bias, [T, out], for x [T, in], weight [out, in] and bias [out] or empty.
 Matrix Linear(const Matrix& x, const Matrix& weight, absl::Span<const float> bias);
 
 double Activate(Activation activation, double x);
@@ -38,26 +38,26 @@ Matrix Activate(Activation activation, Matrix x);
 
 Matrix Add(const Matrix& x, const Matrix& y);
 
-// gamma [E]; beta [E] or empty.
+// `gamma` is [E]; `beta` is [E] or empty.
 Matrix LayerNorm(const Matrix& x, absl::Span<const float> gamma, absl::Span<const float> beta,
                  double epsilon);
 
-// Zhang and Sennrich 2019; gamma [E].
+// The norm of Zhang and Sennrich 2019; `gamma` is [E].
 Matrix RmsNorm(const Matrix& x, absl::Span<const float> gamma, double epsilon);
 
-// To nearest even; infinities and NaN stay.
+// Rounds to nearest even. Infinities and NaN are unchanged.
 float RoundToBf16(float x);
 Matrix RoundToBf16(Matrix x);
 
-// What the mask of a window and a pattern adds to the score of a query at `query` and a key at
-// `key`, counted from the first of a sequence that reaches over `extent` positions: 0, minus
-// infinity for what is masked, or the logarithm of how often a key counts.
+// Returns what the mask of a window and a pattern adds to the score of the query at `query` and the
+// key at `key`: 0, minus infinity for a masked pair, or the logarithm of how often the key counts.
+// Positions count from the first of a sequence that spans `extent` positions.
 double WindowMask(int64_t window, const AttentionPattern& pattern, int64_t extent, int64_t query,
                   int64_t key);
 
-// One head of one sequence. bias(s, t) is added to the scaled scores, minus infinity masks. In
-// kBf16 and kInt8 queries, keys, values and the probabilities that weigh them are rounded to
-// bfloat16. Of `shape` only the scale and the mode count.
+// The attention of one head on one sequence. bias(s, t) is added to the scaled scores; minus
+// infinity masks. In kBf16 and kInt8, queries, keys, values and the probabilities that weigh the
+// values are rounded to bfloat16. Only the scale and the mode of `shape` are used.
 struct HeadResult {
   Matrix context;        // [length, Dv]
   Matrix probabilities;  // [length, keys]
@@ -66,9 +66,9 @@ struct HeadResult {
 HeadResult AttendHead(const AttentionShape& shape, const Matrix& queries, const Matrix& keys,
                       const Matrix& values, const Matrix& bias);
 
-// All heads of one sequence, as the engine's Attention computes them. queries [length, H Dk], keys
-// [keys, H Dk], values [keys, H Dv], of the sequence or its cross_kv; bias and positions are those
-// of `sequence`, distances a second bias or none.
+// The attention of all heads on one sequence, as the engine's Attention computes it. queries
+// [length, H Dk], keys [keys, H Dk] and values [keys, H Dv] are those of the sequence or of its
+// cross_kv; bias and positions are those of `sequence`; `distances` is a second bias or null.
 struct SequenceResult {
   Matrix context;                     // [length, H Dv]
   std::vector<Matrix> probabilities;  // [H] of [length, keys]
@@ -78,17 +78,19 @@ SequenceResult Attend(const AttentionShape& shape, const Matrix& queries, const 
                       const Matrix& values, const AttentionSequence& sequence,
                       const AttentionBias* distances = nullptr);
 
-// What a compute type makes of the operands of a product, as values, row by row: the product of an
-// input and a weight stands for that of the rows they were made from. kBf16: rounded to nearest
-// even. kBf16x3: three times as many columns, [low, high, high] of an input and [high, low, high]
-// of a weight, of which a finite element is nearly the sum. kInt8: rotated in blocks of 128 (see
-// engine/kernels/operand.h), then the nearest of 255 evenly spaced values up to the row's largest
-// magnitude; NaN in a row that is not finite. Rotation, scales and roundings in float32, as in the
-// engine, or else a value halfway between two could go either way.
+// Return the operands that a compute type makes of the rows of an input or a weight, as values; the
+// product of two such operands stands for the product of the rows. kBf16: rounded to nearest even.
+// kBf16x3: three times as many columns, [low, high, high] of an input and [high, low, high] of a
+// weight; a finite element is nearly low + high. kInt8: rotated in blocks of 128 (see
+// engine/kernels/operand.h), then rounded to the nearest of 255 evenly spaced values up to the
+// largest magnitude of the row; NaN in a row that is not finite. Rotation, scales and roundings are
+// float32, as in the engine, because otherwise a value halfway between two could be rounded either
+// way.
 Matrix InputOperand(ComputeType type, MatrixView<const float> rows);
 Matrix WeightOperand(ComputeType type, MatrixView<const float> rows);
 
-// Largest absolute difference; infinity if a NaN or an infinity is not matched.
+// Returns the largest absolute difference; infinity if a NaN or an infinity has no equal
+// counterpart.
 double MaxDifference(const Matrix& expected, MatrixView<const float> actual);
 
 }  // namespace attendant::reference

@@ -1,4 +1,4 @@
-// What positions in the attention mean, from the papers' own code.
+// Formulas of relative positions in attention, from the code of the papers.
 #pragma once
 
 #include <cstdint>
@@ -6,14 +6,14 @@
 
 namespace attendant::reference {
 
-// T5's bucket of a distance: key position minus query position.
+// Returns T5's bucket of a distance, which is key position minus query position.
 int64_t Bucket(int64_t relative, int64_t buckets, int64_t max_distance);
 
-// DeBERTa's row of a distance: query position minus key position. No buckets: one row for each
-// distance.
+// Returns DeBERTa's row of a distance, which is query position minus key position. Without buckets
+// each distance has its own row.
 int64_t DistanceRow(int64_t distance, int64_t buckets, int64_t max_distance);
 
-// ALiBi's, one for each head.
+// Returns ALiBi's slopes, one for each head.
 std::vector<double> AlibiSlopes(int64_t heads);
 
 }  // namespace attendant::reference

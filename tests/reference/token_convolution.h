@@ -1,4 +1,4 @@
-// A convolution along tokens, from its definition.
+// Convolution along tokens, from its definition.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ struct TokenConvolution {
   std::vector<double> bias;    // [E]
 };
 
-// y[n, E] of tokens x [n, E] at these places: y_p = sum over t of W_t x_{p + t - taps / 2} + b,
-// where x is zero at places without a token.
+// Returns y [n, E] for tokens x [n, E] at these places: y_p = sum over t of W_t x_{p + t - taps /
+// 2} + b, where x is zero at places without a token.
 std::vector<double> Convolve(const TokenConvolution& convolution, const std::vector<double>& x,
                              const std::vector<int32_t>& places);
 

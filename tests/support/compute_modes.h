@@ -1,6 +1,7 @@
-// How this CPU can compute, for tests of every way. What it has units for is counted after the cap,
-// and takes a kernel to find out, after which CapIsa refuses. INSTANTIATE_TEST_SUITE_P evaluates
-// its values in main, behind the cap.
+// The compute modes of this CPU, for tests that run in each of them. They count the units that the
+// CPU has under the cap on its instruction set. Finding these takes a kernel, after which CapIsa
+// refuses, so tests must ask after the cap is set: INSTANTIATE_TEST_SUITE_P evaluates its values in
+// main, after it.
 #pragma once
 
 #include <string>
@@ -11,20 +12,21 @@
 
 namespace attendant {
 
-// "bf16", "bf16Emulated", "bf16OnTiles".
+// Returns a name for test names: "bf16", "bf16Emulated", "bf16OnTiles".
 std::string NameOf(const ComputeMode& mode);
 
-// The modes of these types that the CPU has units for, on its units: by oneDNN's products, and by
-// the AMX GEMM where it exists.
+// Returns the modes of these types that run on units of the CPU: by oneDNN's products, and by the
+// AMX GEMM if the CPU has tiles.
 std::vector<ComputeMode> NativeModes(absl::Span<const ComputeType> types = kComputeTypes);
 
-// The emulated modes of these types, where they can be emulated.
+// Returns the emulated modes of these types, for types that can be emulated.
 std::vector<ComputeMode> EmulatedModes(absl::Span<const ComputeType> types = kComputeTypes);
 
-// Both.
+// Returns both.
 std::vector<ComputeMode> ModesOfThisCpu(absl::Span<const ComputeType> types = kComputeTypes);
 
-// The CPU's own units for this type if it has them, else the emulation.
+// Returns the mode that uses the CPU's own units for this type if it has them, and else emulates
+// them.
 ComputeMode BestMode(ComputeType type);
 
 }  // namespace attendant

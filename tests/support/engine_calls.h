@@ -1,4 +1,4 @@
-// Calls of the engine by sequences, as tests think of them.
+// Calls of the engine with one vector per sequence, as tests like to have them.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,19 @@ namespace attendant::testing {
 
 using Sequence = std::vector<float>;  // [length, E]
 
-// Loads or fails the test with an exception.
+// Loads the model. Throws on an error, which fails the test.
 std::shared_ptr<const Encoder> LoadEncoder(const ModelDescription& description,
                                            WeightSource& weights, const ComputeMode& mode = {});
 
-// A post-norm model of `layers` layers with GELU and biases; `heads` heads of `head_width`.
+// Returns a post-norm model of `layers` layers with GELU and biases, and `heads` heads of width
+// `head_width`.
 ModelDescription SmallModel(int64_t layers, int64_t heads, int64_t head_width);
 
-// Sequences of seeded values, of these lengths.
+// Returns sequences of these lengths with seeded random values.
 std::vector<Sequence> RandomSequences(absl::Span<const int64_t> lengths, int64_t width,
                                       uint32_t seed);
 
-// [0, length 0, length 0 + length 1, …].
+// Returns [0, length 0, length 0 + length 1, …].
 std::vector<int32_t> CumulativeLengths(const std::vector<Sequence>& sequences, int64_t width);
 
 // Copies the sequences into input(), back to back.
@@ -35,11 +36,11 @@ void FillInput(const std::vector<Sequence>& sequences, EncoderRun& run);
 std::vector<Sequence> Encode(EncoderRun& run, const std::vector<Sequence>& sequences,
                              int64_t first_layer, int64_t layers);
 
-// All layers.
+// As above, for all layers.
 std::vector<Sequence> Encode(EncoderRun& run, const Encoder& encoder,
                              const std::vector<Sequence>& sequences);
 
-// The same bits, NaN included.
+// Returns whether all bits are equal, those of NaN included.
 bool BitEqual(const Sequence& a, const Sequence& b);
 
 }  // namespace attendant::testing

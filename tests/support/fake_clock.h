@@ -1,4 +1,4 @@
-// A clock that goes only when a test says so.
+// FakeClock, a clock that advances only when a test tells it to.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,8 @@
 
 namespace attendant::server {
 
-// Thread-safe. Whatever waits on it outlives every call of Advance.
+// Thread-safe. The mutexes and condition variables that wait on it must outlive every call of
+// Advance.
 class FakeClock final : public Clock {
  public:
   explicit FakeClock(absl::Time start = absl::UnixEpoch()) : now_(start) {}
@@ -22,7 +23,7 @@ class FakeClock final : public Clock {
     return now_;
   }
 
-  // Moves on and wakes all who wait, whether or not their time has come.
+  // Advances and wakes all waiting threads, whether or not their deadlines have passed.
   void Advance(absl::Duration duration) {
     std::vector<Waiter> waiters;
     {
@@ -31,8 +32,8 @@ class FakeClock final : public Clock {
       waiters = waiters_;
     }
     for (const Waiter& waiter : waiters) {
-      // Whoever registered holds its mutex until it really waits: with the mutex in hand, no
-      // signal can come too early.
+      // A thread that has registered holds its mutex until it waits, so that with the mutex held,
+      // the signal cannot come too early.
       absl::MutexLock lock(waiter.mutex);
       waiter.changed->SignalAll();
     }
@@ -51,8 +52,8 @@ class FakeClock final : public Clock {
     waiters_.erase(std::find(waiters_.begin(), waiters_.end(), waiter));
   }
 
-  // Blocks until `threads` threads wait for exactly `deadline`. What a test then does under the
-  // mutex they wait with, they have not missed.
+  // Blocks until `threads` threads wait for exactly `deadline`. They cannot miss what a test then
+  // does under the mutex that they wait with.
   void WaitForWaiters(int threads, absl::Time deadline) {
     const std::pair<int, absl::Time> wanted(threads, deadline);
     auto waiting = [this, &wanted]() ABSL_NO_THREAD_SAFETY_ANALYSIS {

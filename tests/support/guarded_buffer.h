@@ -1,4 +1,5 @@
-// Memory that faults at the first byte read or written beyond its end.
+// GuardedBytes and GuardedBuffer, memory that faults at the first byte that is read or written
+// beyond its end.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +9,8 @@
 
 namespace attendant {
 
-// `size` bytes that end where an inaccessible page begins. Aligned to nothing: the end decides.
-// Zeros at first.
+// `size` bytes, at first zeros, that end where an inaccessible page begins. Because the end is
+// fixed, the beginning has no particular alignment.
 class GuardedBytes {
  public:
   explicit GuardedBytes(size_t size);
@@ -25,7 +26,7 @@ class GuardedBytes {
   std::byte* data_;
 };
 
-// The same for elements of a trivial type T.
+// GuardedBytes for elements of a trivial type T.
 template <typename T>
 class GuardedBuffer {
  public:

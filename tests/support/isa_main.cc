@@ -1,4 +1,5 @@
-// The main of the engine's tests: caps the instruction set first if ATTENDANT_TEST_ISA names one.
+// The main function of the engine's tests. It first caps the instruction set if ATTENDANT_TEST_ISA
+// names one.
 #include <cstdlib>
 #include <iostream>
 #include <map>

@@ -1,4 +1,4 @@
-// Weights of small models, in memory.
+// MemoryWeights, the weights of small models in memory.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 
 namespace attendant::testing {
 
+// Owns the tensors. Not thread-safe.
 class MemoryWeights : public WeightSource {
  public:
   using Tensors = std::map<std::string, std::vector<float>>;
@@ -19,10 +20,10 @@ class MemoryWeights : public WeightSource {
   explicit MemoryWeights(Tensors tensors) : tensors_(std::move(tensors)) {}
 
   bool Has(absl::string_view name) const override;
-  // NOT_FOUND: no such tensor. INVALID_ARGUMENT: another number of elements.
+  // NOT_FOUND: there is no such tensor. INVALID_ARGUMENT: it has another number of elements.
   absl::Status Read(absl::string_view name, absl::Span<float> target) override;
 
-  // Names in the order in which they were read.
+  // The names in the order in which they were read.
   const std::vector<std::string>& reads() const { return reads_; }
   Tensors& tensors() { return tensors_; }
 
@@ -31,8 +32,8 @@ class MemoryWeights : public WeightSource {
   std::vector<std::string> reads_;
 };
 
-// Every tensor of the model with seeded values: linear layers that keep the size of what goes
-// through them, norm weights around 1, biases around 0 or none.
+// Returns every tensor of the model with seeded random values: linear layers that roughly keep the
+// magnitude of their input, norm weights around 1, and biases around 0 or none.
 enum class Biases { kAll, kNone };
 MemoryWeights RandomWeights(const ModelDescription& description, uint32_t seed,
                             Biases biases = Biases::kAll);

@@ -20,7 +20,7 @@ dnnl_primitive_kind_t KindOf(const_dnnl_primitive_t primitive) {
   return kind;
 }
 
-// oneDNN's own function of this name.
+// Returns oneDNN's own function of this name.
 template <typename Function>
 Function* Original(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
@@ -39,7 +39,7 @@ int64_t OneDnnCounter::products_run() const { return products; }
 
 }  // namespace attendant::testing
 
-// The C++ interface and ours end in these two.
+// oneDNN's C++ interface ends in these two functions.
 dnnl_status_t dnnl_primitive_create(dnnl_primitive_t* primitive,
                                     const_dnnl_primitive_desc_t description) {
   using namespace attendant::testing;

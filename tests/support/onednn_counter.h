@@ -1,13 +1,13 @@
-// Counts what a steady state must not ask of oneDNN; linking this stands between the engine and the
-// library.
+// OneDnnCounter, which counts the calls of oneDNN that a steady state must not make. Linking this
+// intercepts the engine's calls of the library.
 #pragma once
 
 #include <cstdint>
 
 namespace attendant::testing {
 
-// Counts from its construction to its destruction, on all threads. One at a time. What oneDNN does
-// inside of a product that it runs is not seen.
+// Counts from its construction to its destruction, on all threads. There may be one at a time. It
+// does not see what oneDNN does inside a product.
 class OneDnnCounter {
  public:
   OneDnnCounter();
@@ -15,7 +15,7 @@ class OneDnnCounter {
 
   int64_t primitives_created() const;
   int64_t reorders_run() const;
-  int64_t products_run() const;  // to see that the counting works
+  int64_t products_run() const;  // shows that the counting works
 };
 
 }  // namespace attendant::testing

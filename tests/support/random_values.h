@@ -1,4 +1,4 @@
-// Numbers for tests, the same in every run.
+// Random numbers for tests, the same in every run.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace attendant {
 
-// Uniform in [-limit, limit).
+// Returns values that are uniform in [-limit, limit).
 std::vector<float> RandomValues(int64_t count, uint32_t seed, float limit = 1.0f);
 
-// The view of a dense [rows, cols] in `values`.
+// Returns the view of the dense [rows, cols] matrix in `values`.
 MatrixView<float> ViewOf(std::vector<float>& values, int64_t rows, int64_t cols);
 MatrixView<const float> ViewOf(const std::vector<float>& values, int64_t rows, int64_t cols);
 

@@ -11,7 +11,7 @@ namespace {
 
 using google::protobuf::UnknownFieldSet;
 
-int tag;  // of every operation: there is one at a time
+int tag;  // serves every operation, as there is one at a time
 void* const kTag = &tag;
 
 }  // namespace

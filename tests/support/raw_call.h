@@ -1,5 +1,5 @@
-// Calls of methods by name with messages as bytes: for services that have no stub in Debian's
-// packages (health, reflection), and for what a stub would not send.
+// RawCall, which calls a gRPC method by name with messages as bytes: for services that have no stub
+// in Debian's packages (health, reflection), and for messages that a stub would not send.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -14,23 +14,23 @@
 
 namespace attendant::server {
 
-// One call; any number of messages either way, or none. Every step waits until it is done. One
-// thread. Cancelled when destroyed.
+// One call, with any number of messages in each direction. Every step blocks until it is done. Not
+// thread-safe. The destructor cancels the call.
 class RawCall {
  public:
-  // Sends the headers. `method` is "/package.Service/Method". Fails after a minute.
+  // Sends the headers. `method` is "/package.Service/Method". The deadline is one minute.
   RawCall(const std::shared_ptr<grpc::Channel>& channel, const std::string& method);
   ~RawCall();
 
-  // False: the call has ended.
+  // These return false if the call has ended.
   bool Write(const std::string& message);
   bool WritesDone();
-  // The next message; nothing: the call has ended.
+  // Returns the next message; nothing if the call has ended.
   std::optional<std::string> Read();
   bool Read(google::protobuf::Message* message);
   grpc::Status Finish();
   void Cancel() { context_.TryCancel(); }
-  // After Finish.
+  // To be called after Finish.
   std::string Trailer(const std::string& key) const;
 
  private:
@@ -43,18 +43,18 @@ class RawCall {
   bool finished_ = false;
 };
 
-// The value of a trailer of a call that has ended, or "none".
+// Returns the value of a trailer of a call that has ended, or "none".
 std::string TrailerOf(const grpc::ClientContext& context, const std::string& key);
 
-// grpc.health.v1.HealthCheckResponse.ServingStatus.
+// The values of grpc.health.v1.HealthCheckResponse.ServingStatus.
 enum HealthStatus : uint64_t { kServing = 1, kNotServing = 2, kServiceUnknown = 3 };
 
-// A message with one text field (or bytes, or message).
+// Returns a serialised message with one length-delimited field: text, bytes or a message.
 std::string TextField(int number, const std::string& text);
 
-// The length-delimited values of the message's field `number`.
+// Returns the values of a length-delimited field.
 std::vector<std::string> Texts(const std::string& message, int number);
-// The value of its varint field `number`; 0 if absent.
+// Returns the value of a varint field; 0 if it is absent.
 uint64_t Number(const std::string& message, int number);
 
 }  // namespace attendant::server

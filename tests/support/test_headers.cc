@@ -1,2 +1,2 @@
-// An object library must have a source; the headers that tests share are listed in
+// An object library must have a source. The headers that tests share are listed in
 // tests/CMakeLists.txt.

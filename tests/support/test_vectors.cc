@@ -8,14 +8,14 @@
 namespace attendant::testing {
 namespace {
 
-// 1 + g / 4: the weights of a norm.
+// Returns 1 + g / 4, the weights of a norm.
 std::vector<float> GenerateGamma(int64_t count, int64_t seed) {
   std::vector<float> gamma = Generate(count, seed);
   for (float& value : gamma) value = 1.0f + value / 4.0f;
   return gamma;
 }
 
-// A model of one layer that is its attention alone, of width 4.
+// A model of one layer that has only its attention, of width 4.
 ModelDescription AttentionOnly(int64_t heads, int64_t head_width, bool has_output_projection) {
   ModelDescription model;
   model.family = "test vector";
@@ -45,7 +45,7 @@ TestVector WorkedExample(std::string name, float scale) {
   return vector;
 }
 
-// Queries, keys and values with biases, of a padded batch.
+// Queries, keys and values with biases, on a padded batch.
 TestVector Bert(std::string name) {
   TestVector vector;
   vector.name = std::move(name);
@@ -120,7 +120,8 @@ TestVector TorchAttention(std::string name, int64_t heads, bool has_bias) {
   return vector;
 }
 
-// Heads with weights of their own, wider together than the input; projected to less than it.
+// Heads with weights of their own, which are together wider than the input and are projected to
+// less than its width.
 TestVector SeparateHeads(std::string name) {
   TestVector vector;
   vector.name = std::move(name);
@@ -179,7 +180,7 @@ TestVector Linear(std::string name, AttentionKind kind) {
   return vector;
 }
 
-// Pairs within a distance of 1, and with a global token 0 all of its pairs.
+// Pairs of tokens at most 1 apart and, with a global token 0, all pairs with that token.
 TestVector Window(std::string name, bool has_global_token) {
   TestVector vector = Bert(std::move(name));
   vector.batch = 1;
@@ -197,7 +198,7 @@ TestVector Window(std::string name, bool has_global_token) {
   return vector;
 }
 
-// Positions in the attention alone.
+// Positions that only the attention sees.
 TestVector Relative(std::string name, RelativePositions kind) {
   TestVector vector;
   vector.name = std::move(name);

@@ -1,5 +1,5 @@
-// Small exact cases, computed in float64 elsewhere, that need no files: sent through the engine and
-// through gRPC.
+// Small exact cases with answers computed in float64 elsewhere. They need no files, and tests send
+// them through the engine and through gRPC.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@
 
 namespace attendant::testing {
 
-// count values, exact in float32, float16 and bfloat16: element i is (((37 i + 101 seed) mod 257) -
-// 128) / 128.
+// Returns `count` values that are exact in float32, float16 and bfloat16: element i is (((37 i +
+// 101 seed) mod 257) - 128) / 128.
 std::vector<float> Generate(int64_t count, int64_t seed);
 
-// One call and its answer. The model has one layer.
+// One call and its answer, for a model of one layer.
 struct TestVector {
   std::string name;
   ModelDescription description;
   MemoryWeights::Tensors weights;    // by canonical name
-  std::optional<AttendStage> stage;  // of Attend; none: Encode of the layer
+  std::optional<AttendStage> stage;  // the stage of Attend; none: Encode
 
   int64_t batch = 1;                    // B
   int64_t length = 0;                   // S
@@ -31,16 +31,16 @@ struct TestVector {
   std::vector<int32_t> attention_mask;  // [B, S], 1 keeps; or empty: keep all
   std::vector<float> attention_bias;    // [S, S], minus infinity forbids; or empty: none
 
-  std::vector<std::vector<double>> first_rows;  // of the answer
-  // Over the answer [B, S, width], whose padded rows are zeros.
+  std::vector<std::vector<double>> first_rows;  // the first rows of the answer
+  // Sums over the answer [B, S, width], whose padded rows are zeros.
   std::optional<double> sum;
   std::optional<double> sum_of_squares;
 };
 
-// As its name, in the names of tests.
+// Prints its name, which becomes part of test names.
 inline void PrintTo(const TestVector& vector, std::ostream* out) { *out << vector.name; }
 
-// The largest error that float32 may make on them.
+// The largest error of float32 on these cases.
 inline constexpr double kTestVectorTolerance = 2e-6;
 
 std::vector<TestVector> AllTestVectors();

@@ -1,6 +1,7 @@
-// Tells ThreadSanitizer what Abseil's locks order. The distribution's Abseil is not instrumented,
-// so to TSan everything that a Mutex guards looks like a race. These definitions come before the
-// shared library's, for its own calls too; each calls the original and marks the order it makes.
+// Annotations that tell ThreadSanitizer which accesses Abseil's locks order. The distribution's
+// Abseil is not instrumented, so that everything that a Mutex guards looks like a race. These
+// definitions take precedence over those of the shared library, even for its own calls. Each calls
+// the original function and marks the order that it establishes.
 #include <dlfcn.h>
 
 #include <cstring>
@@ -17,7 +18,7 @@ extern "C" void AnnotateIgnoreReadsEnd(const char* file, int line);
 
 namespace {
 
-// The library's own version of the function of that name at `ours`. Its mangled name depends on the
+// Returns the library's own version of the function at `ours`. Its mangled name depends on the
 // release of Abseil, so it is looked up.
 template <typename Function>
 Function Original(const void* ours) {
@@ -30,7 +31,8 @@ Function Original(const void* ours) {
   return original;
 }
 
-// A member function that is not virtual, as a plain function that takes `this` (Itanium C++ ABI).
+// Returns the address of a non-virtual member function, which is a plain function that takes `this`
+// (Itanium C++ ABI).
 template <typename Member>
 const void* Address(Member member) {
   const void* address;
@@ -38,7 +40,8 @@ const void* Address(Member member) {
   return address;
 }
 
-// Locking and unlocking evaluate the conditions of threads in Await on their behalf, with the lock.
+// Locking and unlocking evaluate, with the lock held, the conditions of other threads that are in
+// Await.
 class IgnoreReads {
  public:
   IgnoreReads() { AnnotateIgnoreReadsBegin(__FILE__, __LINE__); }
@@ -153,7 +156,7 @@ bool CondVar::WaitWithDeadline(Mutex* mutex, Time deadline) {
 
 void Notification::Notify() {
   static const auto original = Original<void (*)(Notification*)>(Address(&Notification::Notify));
-  // HasBeenNotified is inline and reads a flag somewhere in here.
+  // HasBeenNotified is inline and reads a flag inside this object.
   for (size_t i = 0; i < sizeof(*this); i += alignof(Notification)) {
     Release(reinterpret_cast<const char*>(this) + i);
   }

@@ -1,4 +1,4 @@
-"""The checkpoint as torch and Hugging Face load it, for the peers that start from there."""
+"""The checkpoint as torch and Hugging Face load it, for the peers that need it in this form."""
 import json
 import pathlib
 
@@ -9,7 +9,8 @@ SENTENCES = pathlib.Path(__file__).parents[2] / "families" / "sentences.jsonl"
 
 
 class HiddenStates(torch.nn.Module):
-    """ids and mask [B, S] to the last hidden state [B, S, E] alone, which keeps exported graphs free of a pooler."""
+    """From ids and mask [B, S] to the last hidden state [B, S, E] only, which keeps the pooler out of exported
+    graphs."""
 
     def __init__(self, folder: pathlib.Path, dtype: torch.dtype = torch.float32, attention: str = "sdpa"):
         super().__init__()
@@ -35,7 +36,7 @@ def calibration_sentences(count: int) -> list:
 
 
 def converted(folder: pathlib.Path, name: str, convert) -> pathlib.Path:
-    """What `convert(path)` has made of the checkpoint, kept beside it."""
+    """The file that `convert(path)` makes of the checkpoint, which is kept next to it."""
     target = folder / "converted" / name
     if not target.exists():
         unfinished = target.with_name("unfinished-" + name)

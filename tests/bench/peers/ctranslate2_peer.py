@@ -1,4 +1,4 @@
-"""CTranslate2: one worker with all threads, or several with fewer and as many batches in flight."""
+"""CTranslate2, with one worker that has all threads, or several with fewer threads and as many batches in flight."""
 import os
 import pathlib
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +12,7 @@ COMPUTE_TYPES = {"f32": "float32", "int8": "int8_float32"}
 
 
 def _use_avx512() -> None:
-    """By itself it takes AVX2 kernels for int8 where AVX-512 ones are faster."""
+    """Selects AVX-512 kernels for int8, which are faster than the AVX2 ones that it chooses by itself."""
     flags = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
     if " avx512f " in flags:
         os.environ["CT2_FORCE_CPU_ISA"] = "AVX512"
@@ -23,7 +23,7 @@ class CTranslate2Peer(worker.Peer):
         super().__init__()
         if options.dtype == "int8":
             _use_avx512()
-        import ctranslate2  # reads its environment when imported
+        import ctranslate2  # it reads its environment when it is imported
 
         def convert(target: pathlib.Path) -> None:
             converter = ctranslate2.converters.TransformersConverter(str(options.model))

@@ -1,4 +1,4 @@
-"""ONNX Runtime with the fusions of its transformer optimiser; int8 by its dynamic quantisation."""
+"""ONNX Runtime with the fusions of its transformer optimiser, and int8 by its dynamic quantisation."""
 import pathlib
 
 import numpy as np
@@ -36,7 +36,7 @@ def _float_model(folder: pathlib.Path) -> pathlib.Path:
 
 def _int8_model(folder: pathlib.Path) -> pathlib.Path:
     def quantize(target):
-        # The fused operators are not of ONNX, whose shape inference therefore ends at the first.
+        # The fused operators are not part of ONNX, so its shape inference ends at the first of them.
         quantize_dynamic(_float_model(folder), target / "model.onnx", weight_type=QuantType.QInt8, per_channel=True,
                          extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT})
 

@@ -1,4 +1,4 @@
-"""OpenVINO with one or more streams; int8 by NNCF's post-training quantisation for transformers."""
+"""OpenVINO with one or more streams, and int8 by NNCF's post-training quantisation for transformers."""
 import pathlib
 
 import numpy as np
@@ -45,7 +45,7 @@ class OpenVinoPeer(worker.Peer):
         super().__init__()
         settings = {"INFERENCE_NUM_THREADS": options.threads, "NUM_STREAMS": options.streams,
                     "PERFORMANCE_HINT": "LATENCY" if options.streams == 1 else "THROUGHPUT"}
-        if options.dtype != "int8":  # which keeps what the plugin prefers beside int8
+        if options.dtype != "int8":  # int8 keeps the type that the plugin prefers for the rest
             settings["INFERENCE_PRECISION_HINT"] = options.dtype
         model = _int8_model(options.model) if options.dtype == "int8" else _float_model(options.model)
         self._compiled = openvino.Core().compile_model(model, "CPU", settings)

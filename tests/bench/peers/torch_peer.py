@@ -9,7 +9,8 @@ DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f64": torch.float64, "i
 
 
 class FastPath(torch.nn.Module):
-    """The same weights in nn.TransformerEncoder, which drops padding in its fused layers ("Better Transformer")."""
+    """The checkpoint's weights in nn.TransformerEncoder, which drops padding in its fused layers ("Better
+    Transformer")."""
 
     def __init__(self, hidden_states: bert.HiddenStates):
         super().__init__()

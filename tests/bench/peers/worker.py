@@ -1,4 +1,4 @@
-"""The Python side of the workers' protocol (tests/bench/worker.h), and what padding engines have in common."""
+"""The Python side of the workers' protocol (tests/bench/worker.h), and the code that padding engines share."""
 import abc
 import argparse
 import dataclasses
@@ -11,12 +11,12 @@ import numpy as np
 
 
 class Refused(Exception):
-    """Why this peer cannot run here."""
+    """The reason why this peer cannot run here."""
 
 
 @dataclasses.dataclass
 class PaddedBatch:
-    """Sequences padded with zeros to the longest of them."""
+    """A batch of sequences, padded with zeros to the longest of them."""
     ids: np.ndarray  # [B, S]
     mask: np.ndarray  # [B, S], 1 for kept tokens
     lengths: list
@@ -42,14 +42,14 @@ class Peer(abc.ABC):
 
     @abc.abstractmethod
     def run(self, batches: list) -> list:
-        """Last hidden states of each batch, in whatever form costs the engine least."""
+        """Returns the last hidden states of each batch, in the form that costs the engine least."""
 
     @abc.abstractmethod
     def to_numpy(self, result) -> np.ndarray:
-        """[B, S, E] of one batch."""
+        """Returns [B, S, E] of one batch."""
 
     def facts(self) -> dict:
-        """What the peer knows about itself."""
+        """Returns the facts that the peer knows about itself."""
         return {}
 
     def run_prepared(self) -> float:
@@ -98,7 +98,7 @@ def serve(make) -> None:
     """Answers commands until the end of the input. `make()` loads the peer."""
     try:
         peer = make()
-    except Exception as error:  # whatever a library throws is the reason that the table shows
+    except Exception as error:  # the table shows as the reason whatever a library throws
         print(f"refused {_one_line(error)}", flush=True)
         return
     print("ready", flush=True)

@@ -1,4 +1,5 @@
-"""Answers are checked: who disagrees is marked, who answers something else is excluded, and the engine must agree."""
+"""Tests that contenders whose answers disagree are marked, that those with answers of another model are excluded, and
+that the engine must agree."""
 import unittest
 
 import numpy as np
@@ -13,7 +14,7 @@ EXPECTED = np.random.default_rng(7).standard_normal((40, 384))
 
 
 def turned(cosine: float) -> np.ndarray:
-    """EXPECTED with its last token at this cosine to what it was."""
+    """EXPECTED, with its last token at this cosine to the original."""
     token = EXPECTED[-1]
     other = np.random.default_rng(8).standard_normal(token.size)
     other -= token * (other @ token) / (token @ token)

@@ -1,4 +1,4 @@
-"""The lengths of the sets, and how they are put into batches."""
+"""Tests of the lengths in the sets, and of how they are put into batches."""
 import pathlib
 import statistics
 import unittest

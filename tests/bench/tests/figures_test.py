@@ -1,4 +1,4 @@
-"""Names and formulas of the figures."""
+"""Tests of the names and formulas of the figures."""
 import unittest
 
 import report_text

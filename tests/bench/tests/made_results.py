@@ -1,4 +1,4 @@
-"""Results of a run that never was, with seconds that are easy to divide."""
+"""Made-up results of a run, with seconds that are easy to divide."""
 from cases import MODELS, Case, log_normal, uniform
 from results import CaseResult, ModelResult, Results
 from rounds import Timing
@@ -21,7 +21,7 @@ def result_of(model: str, name: str, **groups) -> CaseResult:
 
 
 def plan_of(gemm: str, width_in: int = 768, width_out: int = 768, speedup: float = 0) -> dict:
-    """Of a linear layer's products, as the engine tells it."""
+    """The plan of a linear layer's products, as the engine reports it."""
     return {"in": width_in, "out": width_out, "k_block": min(768, width_in), "gemm": gemm, "tiles_speedup": speedup,
             "tile_rows": [256, 64, 16] if gemm == "onednn" else [],
             "implementations": ["brg:avx512_core"] if gemm == "onednn" else []}

@@ -1,4 +1,4 @@
-"""Resident memory beside the weights, and the start, are held to what was promised."""
+"""Tests that resident memory in addition to the weights, and the start, are compared with their targets."""
 import os
 import unittest
 

@@ -1,4 +1,5 @@
-"""Products of the engine's own: their figures, and why they are missing; the price of equal bits."""
+"""Tests of the figures of the engine's own products, of the reasons why they are missing, and of the price of equal
+bits."""
 import json
 import unittest
 

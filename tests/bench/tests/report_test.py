@@ -1,4 +1,4 @@
-"""Who did not take part is in the text, in the page and in the JSON."""
+"""Tests that the text, the page and the JSON name the contenders that did not take part."""
 import json
 import unittest
 
@@ -11,7 +11,7 @@ from results import Accuracy, ModelResult
 
 
 class PeersAlone(unittest.TestCase):
-    """The CPU refuses the engine a type that peers compute in."""
+    """The CPU cannot run the engine in a type that peers can use."""
 
     def setUp(self):
         self.results = results_of("int8", result_of("bert-base", "8x128",

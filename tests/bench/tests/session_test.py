@@ -1,4 +1,4 @@
-"""A session from start to comparison, with contenders that are processes."""
+"""Tests of a session from its start to the comparison, with contenders that are processes."""
 import contextlib
 import io
 import pathlib

@@ -1,4 +1,4 @@
-"""Stages of a layer keep their names, whatever the order in which they were measured."""
+"""Tests that the stages of a layer keep their names and order, in whatever order they were measured."""
 import unittest
 
 import report_text

@@ -1,4 +1,4 @@
-"""The targets are the ones that the project has set itself, and every one has a figure of its name."""
+"""Tests that the targets are those of the project, and that each has a figure of its name."""
 import unittest
 
 from figures import figures_of

@@ -1,4 +1,4 @@
-"""A refusal is a difference too, whose ever it is."""
+"""Tests that a refusal by either build is a difference."""
 import unittest
 
 import grpc

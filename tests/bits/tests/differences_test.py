@@ -1,4 +1,4 @@
-"""One bit is a difference, and is named."""
+"""Tests that a single bit is found and named as a difference."""
 import unittest
 
 import numpy as np

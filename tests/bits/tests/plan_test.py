@@ -1,4 +1,4 @@
-"""Each instruction set once, and as many models in a process as fit."""
+"""Tests that each instruction set comes once, and that a process has as many models as fit."""
 import unittest
 
 import plan

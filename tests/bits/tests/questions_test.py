@@ -1,4 +1,4 @@
-"""Equal requests in every run, and only such as a model takes."""
+"""Tests that requests are equal in every run, and valid for their model."""
 import unittest
 
 import numpy as np

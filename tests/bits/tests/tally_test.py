@@ -1,4 +1,4 @@
-"""Tables and figures count every answer, and every difference has a line."""
+"""Tests that tables and figures count every answer, and that every difference has a line."""
 import unittest
 
 from differences import Difference

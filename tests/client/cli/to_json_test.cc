@@ -18,7 +18,7 @@ TEST(ToJsonTest, FloatsHaveTheirOwnShortestDigits) {
   }
 }
 
-TEST(ToJsonTest, NamesWhatJsonHasNot) {
+TEST(ToJsonTest, WritesNumbersThatJsonLacksAsNames) {
   EXPECT_EQ(ToJson(std::nanf("")), "NaN");
   EXPECT_EQ(ToJson(std::numeric_limits<float>::infinity()), "Infinity");
   EXPECT_EQ(ToJson(-std::numeric_limits<float>::infinity()), "-Infinity");

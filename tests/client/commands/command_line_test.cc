@@ -100,7 +100,7 @@ TEST_F(CommandLineTest, TheMeanOverTheHeadsIsNoListOfKeys) {
 TEST_F(CommandLineTest, ExplainRefusesWhatItCannotShow) {
   EXPECT_EQ(Run({"explain", "--values", "1,2;3,4", "--lengths", "2"}).exit_code, 2);
   EXPECT_EQ(Run({"explain", "--values", "1,2", "--round", "7"}).exit_code, 2);
-  EXPECT_EQ(Run({"explain", "--values", "1,2"}).exit_code, 1);  // an answer that is no attention
+  EXPECT_EQ(Run({"explain", "--values", "1,2"}).exit_code, 1);  // the answer is not attention
 }
 
 TEST_F(CommandLineTest, AttendSendsAMemory) {
@@ -136,7 +136,7 @@ TEST_F(CommandLineTest, RegistersAMemoryForLater) {
   EXPECT_EQ(Run({"drop-memory", "h2"}).exit_code, 1);
 }
 
-// A lone sequence's batch dimension is where torch has it; masks stay as they are.
+// A lone sequence gets its batch dimension where torch has it; masks stay as they are.
 TEST_F(CommandLineTest, SequencesMayBeFirst) {
   ASSERT_EQ(Run({"attend", "--sequence-first", "--values", "1,2;3,4;5,6", "--mask", "1,1,0",
                  "--memory", "1,2;3,4"})
@@ -405,7 +405,7 @@ TEST_F(CommandLineTest, BadUsageExitsWith2) {
 }
 
 TEST_F(CommandLineTest, EncodeSendsASequenceInParts) {
-  // This server answers the last item first.
+  // The fake server answers the last item first.
   const Outcome outcome =
       Run({"encode", "--values", "1,2;3,4;5,6", "--layers", "0:2", "--chunk", "2"});
   EXPECT_EQ(outcome.exit_code, 1);

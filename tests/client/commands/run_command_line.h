@@ -1,4 +1,4 @@
-// Runs attendant-client inside a test.
+// Function that runs attendant-client inside a test.
 #pragma once
 
 #include <string>

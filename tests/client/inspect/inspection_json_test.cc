@@ -56,7 +56,7 @@ TEST(InspectionJsonTest, PacksTheMapsOfAPage) {
   EXPECT_EQ(json["sequences"][0]["layers"][0]["heads"][0]["map"], "/wCA3Q==");
 }
 
-TEST(InspectionJsonTest, SaysNullForWhatIsNot) {
+TEST(InspectionJsonTest, HasNullForMissingAndNonFiniteValues) {
   Inspection inspection = Small();
   inspection.compute_type.clear();
   inspection.sequences[0].token_ids.clear();

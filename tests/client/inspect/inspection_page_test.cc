@@ -44,7 +44,8 @@ TEST(InspectionPageTest, NamesCannotLeaveTheData) {
             "</script><script>alert(\"&\")</script>\xef\xbf\xbd");
 }
 
-// No address but the name of SVG's vocabulary, which nobody fetches, and a policy that forbids all.
+// The page has no address except the name of SVG's vocabulary, which nothing fetches, and a policy
+// that forbids all requests.
 TEST(InspectionPageTest, AsksForNothingElse) {
   std::string page = ToHtml(Named("m"));
   EXPECT_THAT(page, HasSubstr("default-src 'none'"));

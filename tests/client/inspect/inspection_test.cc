@@ -23,7 +23,7 @@ ModelInfo TwoHeads() {
   return model;
 }
 
-// Probabilities [B, 2, S, S] that tell element from element, and states [rows, 2].
+// Returns probabilities [B, 2, S, S] with distinct elements, and states [rows, 2].
 EncodeResult Answer(uint32_t layer, int64_t sequences, int64_t length,
                     std::vector<int64_t> states_shape) {
   std::vector<float> probabilities(static_cast<size_t>(sequences * 2 * length * length));
@@ -58,14 +58,14 @@ TEST(InspectorTest, TakesTheKeptTokensOfAPaddedRequest) {
   ASSERT_EQ(second.layers.size(), 1u);
   EXPECT_EQ(second.layers[0].layer, 1u);
   ASSERT_EQ(second.layers[0].heads.size(), 2u);
-  // Sequence 1, head 1: elements 27 on; rows and columns 1 and 2.
+  // Sequence 1, head 1: elements from 27 on; rows and columns 1 and 2.
   const Matrix expected{{31.0 / 128, 32.0 / 128}, {34.0 / 128, 35.0 / 128}};
   EXPECT_EQ(second.layers[0].heads[1].map, expected);
   EXPECT_DOUBLE_EQ(second.layers[0].heads[1].statistics.confidence, 33.5 / 128);
   EXPECT_DOUBLE_EQ(second.layers[0].token_uniformity, TokenUniformity(Matrix{{8, 9}, {10, 11}}));
 }
 
-// Ids are counted over all sequences, padding not at all.
+// Ids are counted over all sequences, without padding.
 TEST(InspectorTest, KnowsTheRareIdsOfASequence) {
   EncodeRequest request;
   request.token_ids = Int64Tensor({3, 3}, {7, 8, 7, 7, 9, 8, 5, 5, 6});
@@ -77,7 +77,7 @@ TEST(InspectorTest, KnowsTheRareIdsOfASequence) {
   EXPECT_THAT(sequences[0].rare_ids, ElementsAre(8));
   EXPECT_THAT(sequences[1].rare_ids, ElementsAre(9));
   EXPECT_THAT(sequences[2].rare_ids, IsEmpty());
-  // Probabilities ascend: every query looks most at the last token, whose id is 7, then 8.
+  // Probabilities ascend, so every query looks most at the last token, whose id is 7 or 8.
   EXPECT_EQ(sequences[0].layers[0].heads[1].statistics.rare_share, 0);
   EXPECT_EQ(sequences[1].layers[0].heads[1].statistics.rare_share, 0);
   EXPECT_FALSE(sequences[2].layers[0].heads[1].statistics.rare_share.has_value());
@@ -100,7 +100,7 @@ TEST(InspectorTest, TakesPackedRequestsApart) {
                    TokenUniformity(Matrix{{2, 3}, {4, 5}}));
 }
 
-// The model's own rows come before the features of each sequence that has any.
+// The model's own rows come before the features of each sequence that has features.
 TEST(InspectorTest, CountsTheModelsOwnRowsOfFeatures) {
   ModelInfo model = TwoHeads();
   model.mutable_front()->set_own_rows(1);

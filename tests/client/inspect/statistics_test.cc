@@ -24,7 +24,8 @@ TEST(MeasureHeadTest, QueriesWithoutAKeyDoNotCount) {
   const HeadStatistics head = MeasureHead(Rows({{0, 1, 0}, {0, 0, 0}, {0.5, 0, 0.5}}));
   EXPECT_DOUBLE_EQ(head.confidence, 0.75);
   EXPECT_EQ(head.neighbour, 1);
-  EXPECT_DOUBLE_EQ(head.neighbour_share, 1);  // of the first query alone: the last has no next
+  EXPECT_DOUBLE_EQ(head.neighbour_share, 1);  // from the first query only, as the last has no next
+                                              // token
 }
 
 TEST(MeasureHeadTest, AShiftByOneIsPositional) {
@@ -55,7 +56,7 @@ TEST(MeasureHeadTest, SymmetryIsTheShareOfTheSymmetricPart) {
   HeadStatistics head = MeasureHead(Rows({{0.75, 0.25}, {0.25, 0.75}}));
   EXPECT_DOUBLE_EQ(head.symmetry, 1);
   EXPECT_DOUBLE_EQ(head.largest_asymmetry, 0);
-  head = MeasureHead(Rows({{0, 1}, {0, 1}}));  // symmetric part {{0, 1/2}, {1/2, 1}}
+  head = MeasureHead(Rows({{0, 1}, {0, 1}}));  // its symmetric part is {{0, 1/2}, {1/2, 1}}
   EXPECT_DOUBLE_EQ(head.symmetry, 0.75);
   EXPECT_DOUBLE_EQ(head.largest_asymmetry, 1);
 }
@@ -131,7 +132,7 @@ TEST(CoarsenTest, AddsKeysAndAveragesQueries) {
 
 TEST(CoarsenTest, KeepsTheSumOfRowsWhenCellsAreUneven) {
   const Matrix p = Matrix::Constant(5, 5, 0.2);
-  const Matrix coarse = Coarsen(p, 2);  // 2 and 3 tokens
+  const Matrix coarse = Coarsen(p, 2);  // the cells have 2 and 3 tokens
   EXPECT_TRUE(coarse.isApprox(Rows({{0.4, 0.6}, {0.4, 0.6}})));
 }
 

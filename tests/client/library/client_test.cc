@@ -231,7 +231,7 @@ TEST_F(ClientTest, UnsoundAnswerIsInternal) {
 }
 
 TEST_F(ClientTest, DeadlineReachesTheServerAndEndsTheCall) {
-  // Shared with the server, which may hold a late call beyond this test.
+  // It is shared with the server, which may hold a late call beyond this test.
   const auto cancelled_calls = std::make_shared<std::atomic<int>>(0);
   server_.set_before_answer([cancelled_calls](grpc::ServerContext& context) {
     EXPECT_LT(context.deadline(), std::chrono::system_clock::now() + std::chrono::minutes(10));
@@ -450,7 +450,7 @@ TEST_F(ClientTest, LoadStreamAnswersWithTheExecutionOrTheItemsError) {
   EXPECT_EQ(answers[1].status(), absl::InvalidArgumentError("hidden_states: missing"));
 }
 
-// The fake answers nothing before the stream is closed.
+// The fake server answers nothing before the stream is closed.
 TEST_F(ClientTest, LoadStreamGivesUpARequestThatIsNotAnsweredInTime) {
   absl::Notification failed;
   const std::unique_ptr<LoadStream> stream =

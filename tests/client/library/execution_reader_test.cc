@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kField = v1::AttendResponse::kExecutionFieldNumber;
 
-// The bytes in slices of `slice` bytes, as they may come off the wire.
+// Returns the bytes in slices of `slice` bytes, as they may come off the wire.
 grpc::ByteBuffer Sliced(const std::string& bytes, size_t slice) {
   std::vector<grpc::Slice> slices;
   for (size_t i = 0; i < bytes.size(); i += slice) slices.emplace_back(bytes.substr(i, slice));

@@ -77,7 +77,7 @@ TEST(ConvertFloatTest, RoundsToNearestEvenHalf) {
   EXPECT_EQ(Bits(1.0f + 3 * 0x1p-11f, DataType::kFloat16), 0x3C02);  // a tie, to even
   EXPECT_EQ(Bits(0x1p-24f, DataType::kFloat16), 0x0001);             // smallest subnormal
   EXPECT_EQ(Bits(0x1p-25f, DataType::kFloat16), 0x0000);             // a tie, to even
-  EXPECT_EQ(Bits(1023.6f * 0x1p-24f, DataType::kFloat16), 0x0400);   // up into the normals
+  EXPECT_EQ(Bits(1023.6f * 0x1p-24f, DataType::kFloat16), 0x0400);   // rounds up to a normal number
   EXPECT_EQ(Bits(-0.0f, DataType::kFloat16), 0x8000);
   EXPECT_EQ(Bits(-std::numeric_limits<float>::infinity(), DataType::kFloat16), 0xFC00);
   EXPECT_EQ(Bits(std::nanf(""), DataType::kFloat16) & 0x7E00, 0x7E00);
@@ -98,7 +98,7 @@ TEST(ConvertFloatTest, EveryNarrowValueSurvivesTheRoundTrip) {
       Tensor tensor{dtype, {1}, std::string(2, '\0')};
       std::memcpy(tensor.data.data(), &narrow, sizeof(narrow));
       const float value = ToFloats(tensor).value()[0];
-      if (std::isnan(value)) continue;  // stays NaN, its payload may change
+      if (std::isnan(value)) continue;  // a NaN stays NaN, but its payload may change
       ASSERT_EQ(Bits(value, dtype), narrow) << Name(dtype);
     }
   }

@@ -30,7 +30,7 @@ TEST(HistogramTest, SmallValuesAreExact) {
   EXPECT_EQ(histogram.CountAbove(absl::Nanoseconds(150)), 50);
 }
 
-// Every percentile against the sorted values, over twelve orders of magnitude.
+// Compares every percentile with the sorted values, over twelve orders of magnitude.
 TEST(HistogramTest, ErrorIsBelowOnePercentAndNeverBelowTheValue) {
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> exponent(0, 12);

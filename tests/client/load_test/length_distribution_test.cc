@@ -42,7 +42,7 @@ TEST(LengthDistributionTest, UniformReachesBothEndsEvenly) {
 TEST(LengthDistributionTest, LognormalHasItsMedianAndSigma) {
   const std::vector<int64_t> draws = Draws("lognormal:100:0.5:100000", 50000);
   EXPECT_NEAR(static_cast<double>(draws[25000]), 100, 2);
-  // One sigma either way holds 68.3 %.
+  // 68.3 % are within one sigma.
   EXPECT_NEAR(static_cast<double>(draws[7935]), 100 * std::exp(-0.5), 2);
   EXPECT_NEAR(static_cast<double>(draws[42065]), 100 * std::exp(0.5), 4);
 }

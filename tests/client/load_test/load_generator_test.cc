@@ -14,8 +14,8 @@ namespace {
 
 using testing::ElementsAre;
 
-// Time and a server, simulated: waiting delivers the answers that fall due, in order, and costs
-// nothing.
+// A simulation of time and a server: waiting delivers the answers that fall due, in order, and
+// takes no real time.
 class Simulation : public LoadClock {
  public:
   absl::Time Now() override { return now_; }
@@ -98,7 +98,7 @@ TEST_F(LoadGeneratorTest, ClosedLoopKeepsItsConcurrency) {
   EXPECT_EQ(total.last_answer, absl::UnixEpoch() + absl::Seconds(1));
 }
 
-TEST_F(LoadGeneratorTest, StopsAfterSoManyRequests) {
+TEST_F(LoadGeneratorTest, StopsAfterTheGivenNumberOfRequests) {
   EXPECT_EQ(Run({.schedule = {}, .concurrency = 4, .requests = 10}).ok, 10);
   EXPECT_EQ(simulation_.sent_at_.size(), 10u);
 }
@@ -135,8 +135,8 @@ TEST_F(LoadGeneratorTest, OpenLoopSendsWhenDueWhateverTheServerDoes) {
   EXPECT_EQ(total.send_lag.max(), absl::ZeroDuration());
 }
 
-// No coordinated omission: sending takes 30 ms, requests are due every 10 ms. What was sent late
-// counts as waiting.
+// There is no coordinated omission: sending takes 30 ms, requests are due every 10 ms, and the
+// delay before sending counts as waiting.
 TEST_F(LoadGeneratorTest, LatencyStartsWhenARequestWasDueNotWhenItWasSent) {
   simulation_.send_cost_ = absl::Milliseconds(30);
   simulation_.service_ = absl::ZeroDuration();

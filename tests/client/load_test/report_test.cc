@@ -9,7 +9,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// 200 answers of 10 tokens after 1..200 ms, 4 errors, in 2 s.
+// Statistics of 200 answers of 10 tokens after 1..200 ms, and of 4 errors, in 2 s.
 LoadReport SomeReport() {
   Recorder recorder;
   Execution execution;

@@ -1,4 +1,4 @@
-// A server in this process that answers what a test wants, on a port of its own.
+// FakeServer, a server in this process that answers as a test wants, on a port of its own.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -14,13 +14,15 @@
 
 namespace attendant::client {
 
-// Records every request, then answers:
-//   Attend        hidden_states come back as the output (and as probabilities, if asked for), with
-//   an execution Encode        hidden states (or zeros [B, S, 2] for token ids), pooled ones, and
-//   each layer asked for EncodeStream  as Encode, the last request first; a request without input
-//   gets an error answer ListModels    "a" and "b"; GetModel knows them, and an empty name as "a"
-//   PutMemory     the handle "h1", of 96 bytes, which DropMemory knows
-//   Health        as `health` says, by service name; NOT_FOUND for other names
+// Records every request, and answers each method as follows:
+// - Attend: the hidden states come back as the output, and as probabilities if asked for, with an
+//   execution.
+// - Encode: hidden states (zeros [B, S, 2] for token ids), pooled vectors, and the wanted layers.
+// - EncodeStream: as Encode, the last request first; a request without input gets an error.
+// - ListModels: "a" and "b", which GetModel knows; for GetModel an empty name is "a".
+// - PutMemory: the handle "h1", of 96 bytes, which DropMemory knows.
+// - Health: as set_healthy says for the server and "a"; NOT_FOUND for other names.
+// Thread-safe.
 class FakeServer : private v1::EncoderService::Service {
  public:
   FakeServer();
@@ -28,18 +30,18 @@ class FakeServer : private v1::EncoderService::Service {
 
   const std::string& address() const { return address_; }
 
-  // What Attend and Encode fail with from now on; OK: they answer.
+  // Sets the status with which Attend and Encode fail from now on; OK: they answer.
   void set_status(grpc::Status status);
-  // Runs in front of every answer to Attend and Encode.
+  // Sets a hook that runs before every answer to Attend and Encode.
   void set_before_answer(std::function<void(grpc::ServerContext&)> hook);
-  // Makes answers to Attend contradict themselves.
+  // Makes the answers to Attend contradict themselves.
   void set_unsound(bool unsound);
   void set_healthy(bool healthy);
 
   std::vector<v1::AttendRequest> attended() const;
   std::vector<v1::EncodeRequest> encoded() const;
   std::vector<v1::PutMemoryRequest> put() const;
-  // In the order in which they came.
+  // The items in the order of their arrival.
   std::vector<v1::EncodeStreamRequest> streamed() const;
 
  private:
@@ -73,7 +75,7 @@ class FakeServer : private v1::EncoderService::Service {
   std::unique_ptr<grpc::Server> server_;
 };
 
-// An address that nobody listens on: its port was taken and given back.
+// Returns an address on which no server listens: its port was taken and released.
 std::string DeadAddress();
 
 }  // namespace attendant::client

@@ -1,11 +1,11 @@
-// Files of tests, gone after the test program.
+// Files of tests, which are removed at the end of the test program.
 #pragma once
 
 #include <string>
 
 namespace attendant::client {
 
-// A path in a folder that belongs to the running test alone.
+// Returns a path in a folder that belongs only to the running test.
 std::string ScratchPath(const std::string& name);
 
 // Writes `bytes` to such a path and returns it.

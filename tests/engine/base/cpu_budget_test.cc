@@ -58,7 +58,7 @@ TEST_F(CpuBudgetTest, ReadsTheFirstVersionToo) {
   EXPECT_EQ(Measure().threads, 1);
 }
 
-// A systemd unit's CPUQuota, or a container that shares the host's view of cgroups.
+// The quota of a systemd unit (CPUQuota), or of a container that shares the host's view of cgroups.
 TEST_F(CpuBudgetTest, TakesTheLeastQuotaOfTheGroupsAroundTheProcess) {
   Write("membership", "0::/system.slice/attendant.service\n");
   std::filesystem::create_directories(root_ / "system.slice/attendant.service");

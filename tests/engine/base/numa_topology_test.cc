@@ -33,7 +33,7 @@ class NumaTopologyTest : public testing::Test {
     std::filesystem::create_directories((root_ / file).parent_path());
     std::ofstream(root_ / file) << text;
   }
-  // CPUs from 1000 on: this test runs on none of them.
+  // CPUs from 1000 on, on none of which this test runs.
   std::vector<NumaNode> Find(const CpuList& allowed) { return FindNumaNodes(files_, allowed); }
   void ExpectOneNode(const CpuList& allowed) {
     EXPECT_THAT(Find(allowed), ElementsAre(NumaNode{0, allowed}));
@@ -56,7 +56,7 @@ TEST_F(NumaTopologyTest, OneNodeHasAllAllowedCpus) {
 TEST_F(NumaTopologyTest, EachNodeHasItsAllowedCpus) {
   Write("node0/cpulist", "1000-1001,1004-1005\n");
   Write("node1/cpulist", "1002-1003,1006-1007\n");
-  Write("possible", "0-1\n");  // files of other names are beside them
+  Write("possible", "0-1\n");  // the folder also has files of other names
   Write("nodes/cpulist", "7\n");
   EXPECT_THAT(Find({1000, 1001, 1003, 1004, 1006}),
               ElementsAre(NumaNode{0, {1000, 1001, 1004}}, NumaNode{1, {1003, 1006}}));
@@ -65,7 +65,7 @@ TEST_F(NumaTopologyTest, EachNodeHasItsAllowedCpus) {
 TEST_F(NumaTopologyTest, NodesWithoutAllowedOrWithoutAnyCpusAreNone) {
   Write("node0/cpulist", "1000-1001\n");
   Write("node1/cpulist", "1002-1003\n");
-  Write("node2/cpulist", "\n");  // memory alone
+  Write("node2/cpulist", "\n");  // a node with memory but without CPUs
   Write("node10/cpulist", "1004\n");
   EXPECT_THAT(Find({1000, 1001, 1004}),
               ElementsAre(NumaNode{0, {1000, 1001}}, NumaNode{10, {1004}}));
@@ -77,14 +77,14 @@ TEST_F(NumaTopologyTest, AffinityWithinOneNodeIsThatNode) {
   EXPECT_THAT(Find({1002, 1003}), ElementsAre(NumaNode{1, {1002, 1003}}));
 }
 
-TEST_F(NumaTopologyTest, CpusBesideNoMemoryCountToTheNearestNodeThatHasSome) {
+TEST_F(NumaTopologyTest, CpusWithoutMemoryBelongToTheNearestNodeWithMemory) {
   Write("has_memory", "0,2\n");
   Write("node0/cpulist", "1000\n");
   Write("node1/cpulist", "1001\n");
   Write("node2/cpulist", "1003\n");
   Write("node3/cpulist", "1002\n");
   Write("node1/distance", "20 10 16 16\n");
-  Write("node3/distance", "\n");  // not told: the first
+  Write("node3/distance", "\n");  // no distances: the first node
   EXPECT_THAT(Find({1000, 1001, 1002, 1003}),
               ElementsAre(NumaNode{0, {1000, 1002}}, NumaNode{2, {1001, 1003}}));
 }
@@ -108,7 +108,7 @@ TEST_F(NumaTopologyTest, WhatIsMalformedOrIncompleteIsOneNode) {
   ExpectOneNode({1000, 1001});
   Write("node0/cpulist", "1000\n");
   EXPECT_EQ(Find({1000, 1001}).size(), 2u);
-  ExpectOneNode({1000, 1001, 1002});  // one came online meanwhile
+  ExpectOneNode({1000, 1001, 1002});  // one has come online in the meantime
   std::filesystem::remove(root_ / "node0/cpulist");
   ExpectOneNode({1000, 1001});
 }

@@ -50,7 +50,7 @@ TEST_P(ThreadTeamOfSize, RunsEveryItemOfEveryShareOnce) {
   }
 }
 
-// Nobody goes on before all have begun.
+// No thread goes on before all have begun.
 TEST_P(ThreadTeamOfSize, WorkersBeginWithTheirOwnShare) {
   const ThreadTeam team(GetParam());
   std::latch begun(team.size());
@@ -65,7 +65,8 @@ TEST_P(ThreadTeamOfSize, WorkersBeginWithTheirOwnShare) {
   for (int worker = 0; worker < team.size(); ++worker) EXPECT_EQ(first_share[worker], worker);
 }
 
-// It would wait for ever for items of its own share that nobody else took.
+// A worker that is held back would wait forever for items of its own share that no other thread
+// took.
 TEST(ThreadTeam, OthersDoWhatAWorkerThatIsHeldBackLeaves) {
   for (const int size : {2, 3, 4}) {
     constexpr int64_t kItems = 5;

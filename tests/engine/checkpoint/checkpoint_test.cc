@@ -76,7 +76,7 @@ TEST(OpenCheckpoint, ReadsShards) {
 }
 
 TEST(OpenCheckpoint, W14ReadsNoTensorData) {
-  // A word table of 4 GiB that takes no room on the disk: reading it would take seconds.
+  // A word table of 4 GiB that takes no space on the disk. Reading it would take seconds.
   TempFolder folder;
   std::vector<TestTensor> tensors = TinyBertTensors();
   const int64_t words = int64_t{1} << 24;

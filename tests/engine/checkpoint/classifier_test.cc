@@ -1,4 +1,4 @@
-// The heads with which checkpoints score classes.
+// Tests of the heads with which checkpoints score classes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,17 +16,17 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 struct Head {
-  std::string family;        // "bert" with another model_type, or a tiny family
+  std::string family;        // "bert", which gets another model_type, or a tiny family
   std::string architecture;  // in config.json
-  std::string dense;         // in the file; with the family's prefix if it has one
-  std::string output;        // or none
+  std::string dense;         // name in the file, with the family's prefix if it has one
+  std::string output;        // or empty
   Activation activation;
   std::string prefix = "";
   std::vector<PoolingMode> modes = {PoolingMode::kFirstToken};
-  std::string norm = "";  // between them, or none
+  std::string norm = "";  // the norm between them, or empty
 };
 
-// A checkpoint with the head's tensors.
+// Writes a checkpoint with the tensors of the head.
 struct Files {
   std::string config;
   std::vector<TestTensor> tensors;

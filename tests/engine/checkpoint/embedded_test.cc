@@ -32,7 +32,7 @@ Checkpoint Open(const std::string& source) {
   return *std::move(checkpoint);
 }
 
-// FNV-1a over the bits of the floats.
+// Returns the FNV-1a hash of the bits of the floats.
 uint64_t Hash(const std::vector<float>& values) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (const float value : values) {
@@ -94,7 +94,8 @@ TEST(WorkedExample, RefusesOtherTensorsAndSizes) {
 }
 
 TEST(Synthetic, HasTheTrueShapes) {
-  // The published parameter counts; the encoder alone of ViT, and MiniLM without its unused pooler.
+  // The published parameter counts: of the encoder alone for ViT, and without the unused pooler for
+  // MiniLM.
   const std::vector<std::pair<std::string, int64_t>> counts = {
       {"bert-base", 109'482'240}, {"bert-large", 335'141'888},
       {"minilm-l6", 22'565'376},  {"minilm-l12", 33'212'160},

@@ -45,7 +45,7 @@ std::string Renamed(std::string name, const std::vector<std::pair<std::string, s
   return absl::StrReplaceAll(name, to);
 }
 
-// Every weight of the model is the tensor that `names` gives for it.
+// Expects that every weight of the model is the tensor that `names` gives for it.
 using NameTable = std::vector<std::pair<std::string, std::string>>;
 void ExpectValues(Checkpoint& checkpoint, const NameTable& names) {
   for (const auto& [canonical, in_file] : names) {
@@ -147,7 +147,7 @@ TEST(HuggingFace, ReadsGammaAndBeta) {
   }
   WriteModel(folder, TinyBertConfig(), tensors);
   Checkpoint checkpoint = OpenModel(folder);
-  ExpectValues(checkpoint, BertNames(""));  // made before they were renamed
+  ExpectValues(checkpoint, BertNames(""));  // the values go by the names before the renaming
 
   tensors.push_back(MakeTensor("embeddings.LayerNorm.weight", {4}));
   WriteModel(folder, TinyBertConfig(), tensors);

@@ -1,4 +1,4 @@
-// What can be told of a checkpoint, refused or not.
+// Tests of the description of a checkpoint, whether it is refused or not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@
 namespace attendant {
 namespace {
 
-// Exact for zero and for what float16 holds as a normal number.
+// Converts to float16. Exact for zero and for values that float16 holds as normal numbers.
 uint16_t ToHalf(uint32_t bits) {
   if ((bits & 0x7fffffff) == 0) return static_cast<uint16_t>(bits >> 16);
   const uint32_t exponent = (bits >> 23 & 0xff) - 127 + 15;

@@ -1,4 +1,4 @@
-// Makes small checkpoints for tests.
+// Functions that make small checkpoints for tests.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace attendant {
 
-// A folder of its own, gone with the object.
+// A new folder, which the destructor removes.
 class TempFolder {
  public:
   TempFolder();
@@ -20,13 +20,14 @@ class TempFolder {
   const std::string& path() const { return path_; }
   std::string File(const std::string& name) const { return path_ + "/" + name; }
 
-  // Writes a file; the folders before its name are made.
+  // Writes a file, and makes the folders in its name.
   void Write(const std::string& name, const std::string& content) const;
 
  private:
   std::string path_;
 };
 
+// A tensor of a safetensors file.
 struct TestTensor {
   std::string name;
   std::vector<int64_t> shape;
@@ -34,21 +35,22 @@ struct TestTensor {
   std::string bytes = {};
 };
 
-// Values that depend on the name alone, multiples of 1/128 in [-1, 1]: exact in every float type.
+// Returns values that depend on the name only: multiples of 1/128 in [-1, 1], which are exact in
+// every float type.
 std::vector<float> TestValues(const std::string& name, int64_t count);
 
-// `values` in a float dtype of the format.
+// Returns the bytes of `values` in a float dtype of safetensors.
 std::string Encode(const std::vector<float>& values, const std::string& dtype);
 
-// With TestValues for the name.
+// Returns a tensor with the TestValues of its name.
 TestTensor MakeTensor(const std::string& name, std::vector<int64_t> shape,
                       const std::string& dtype = "F32");
 
-// A safetensors file: header length, header, data.
+// Return the bytes of a safetensors file: header length, header, data.
 std::string WithLength(const std::string& header, const std::string& data = "");
 std::string MakeSafetensors(const std::vector<TestTensor>& tensors);
 
-// A whole tensor, by its canonical name; fails the test if that does not work.
+// Returns a whole tensor by its canonical name. Fails the test on an error.
 std::vector<float> ReadTensor(Checkpoint& checkpoint, const std::string& name);
 
 // BERT with E 4, H 2, F 8, 10 words, 6 positions, 2 token types and 2 layers.

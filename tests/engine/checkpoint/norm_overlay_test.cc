@@ -51,7 +51,7 @@ TEST_F(NormOverlayTest, TakesNormsByTheirNamesInTheBase) {
   EXPECT_EQ(overlay->description, TinyBert().description);
 }
 
-// The only ones that an embedded model has.
+// The only norms that an embedded model has.
 TEST_F(NormOverlayTest, TakesCanonicalNames) {
   absl::StatusOr<Checkpoint> base = OpenCheckpoint("synthetic:tiny", {});
   ASSERT_TRUE(base.ok()) << base.status();

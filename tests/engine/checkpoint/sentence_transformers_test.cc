@@ -21,7 +21,7 @@ std::string Module(const std::string& type, const std::string& path) {
                       R"(","type":"sentence_transformers.models.)", type, "\"}");
 }
 
-// A tiny BERT, mean pooling, a dense layer with tanh, and normalising.
+// A tiny BERT with mean pooling, a dense layer with tanh, and normalisation.
 class SentenceTransformers : public ::testing::Test {
  protected:
   SentenceTransformers() {

@@ -15,8 +15,8 @@ namespace {
 
 using Names = std::vector<WeightName>;
 
-// `patterns` with "{i}" for each of `layers` weight sets; the name of a linear layer or a norm
-// stands for its weight, and with " +" behind it for its bias too.
+// Expands `patterns` with "{i}" for each of `layers` weight sets. The name of a linear layer or a
+// norm stands for its weight, and with " +" after it also for its bias.
 Names Expand(const Names& patterns, int layers) {
   Names names;
   for (const WeightName& pattern : patterns) {
@@ -166,8 +166,8 @@ TinyFamily BigBird() {
           {}};
 }
 
-// The published models of version 3, or one with projections of distances of its own, embeddings of
-// another width and a table of positions.
+// Returns DeBERTa like the published models of version 3, or one that has projections of distances
+// of its own, embeddings of another width and a table of positions.
 TinyFamily DebertaV2(bool own_projections) {
   const std::string layer = "deberta.encoder.layer.{i}.";
   Names names = {{"embeddings.word", "deberta.embeddings.word_embeddings.weight"},
@@ -366,7 +366,7 @@ TinyFamily ModernBert() {
                               3),
                        {MakeTensor("decoder.bias", {10})}};
   std::erase_if(family.weights, [](const WeightName& weight) {
-    return weight.canonical == "layer.0.attention_norm.weight";  // there is none
+    return weight.canonical == "layer.0.attention_norm.weight";  // the family has no such norm
   });
   return family;
 }
@@ -397,7 +397,7 @@ TinyFamily NomicBert() {
           {}};
 }
 
-// As transformers 5 writes it, with heads that do not make up the hidden size.
+// The form in which transformers 5 writes it, with heads that do not make up the hidden size.
 TinyFamily NomicBertOfTheLibrary() {
   std::vector<WeightName> weights = NomicWeights("nomic_bert.");
   weights.push_back({"pooling.dense", "nomic_bert.pooler.dense +"});
@@ -437,7 +437,7 @@ TinyFamily Gte() {
           {}};
 }
 
-// As transformers 5 writes it.
+// The form in which transformers 5 writes it.
 TinyFamily GteOfTheLibrary() {
   return {"gte_library",
           R"({"model_type": "gte", "hidden_size": 8, "num_attention_heads": 2,
@@ -474,7 +474,7 @@ TinyFamily JinaBert() {
           {}};
 }
 
-// The model for code has other norms and another order of its feed-forward block.
+// The model for code has further norms and another order in its feed-forward block.
 TinyFamily JinaBertForCode() {
   const std::string layer = "bert.encoder.layer.{i}.";
   TinyFamily family = JinaBert();
@@ -540,7 +540,7 @@ std::vector<TestTensor> TensorsOf(const TinyFamily& family) {
   config->description.layer.attention.has_query_key_norms = true;
   config->description.layer.extras.has_second_attention_norm = true;
 
-  // What only the file says.
+  // Some sizes are known only from the file.
   std::map<std::string, std::vector<int64_t>> shapes = {{"front.class", {1, 1, 8}},
                                                         {"front.positions", {1, 5, 8}},
                                                         {"front.norm.weight", {8}},

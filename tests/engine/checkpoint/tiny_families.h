@@ -1,4 +1,4 @@
-// A tiny checkpoint of each family, written from what its files are known to hold.
+// A tiny checkpoint of each family, written from what is known of its files.
 #pragma once
 
 #include <string>
@@ -16,21 +16,22 @@ struct WeightName {
   int64_t count = 1;
 };
 
+// A family's config and the names in its files.
 struct TinyFamily {
   std::string name;
   std::string config;
   std::vector<WeightName> weights;  // every weight of the model
-  std::vector<TestTensor> others;   // what the files have beside them
+  std::vector<TestTensor> others;   // other tensors of the files
 };
 
-// Two or more layers, E 8, H 2 and other sizes that all differ.
+// Returns checkpoints with two or more layers, E 8, H 2, and other sizes that all differ.
 std::vector<TinyFamily> TinyFamilies();
 
-// Test names.
+// Prints its name, which becomes part of test names.
 inline void PrintTo(const TinyFamily& family, std::ostream* out) { *out << family.name; }
 
-// The tensors of the family's file, with TestValues for their names in the shapes that the config
-// gives them. Fails the test if the config is refused.
+// Returns the tensors of the family's file, with TestValues for their names in the shapes that the
+// config implies. Fails the test if the config is refused.
 std::vector<TestTensor> TensorsOf(const TinyFamily& family);
 
 // Writes config.json and model.safetensors.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// Layout of a 16-bit float type.
+// The layout of a 16-bit float type.
 struct Format {
   DataType dtype;
   int mantissa_bits;
@@ -23,7 +23,7 @@ struct Format {
 constexpr Format kFloat16{DataType::kFloat16, 10, 15};
 constexpr Format kBFloat16{DataType::kBFloat16, 7, 127};
 
-// The value of `bits`, from the definition of the format.
+// Returns the value of `bits`, from the definition of the format.
 double ValueOf(const Format& format, uint16_t bits) {
   const int fraction = bits & ((1 << format.mantissa_bits) - 1);
   const int exponent = (bits & 0x7FFF) >> format.mantissa_bits;
@@ -73,8 +73,8 @@ TEST_P(HalfTest, WidensEveryValueExactlyAndBack) {
   }
 }
 
-// Between neighbours lower and upper: just below the middle goes down, just above up, the middle to
-// the even one.
+// Checks the values between two neighbours: those just below the middle round down, those just
+// above round up, and the middle rounds to the even neighbour.
 TEST_P(HalfTest, RoundsToNearestEven) {
   const int largest = 0x7FFF >> GetParam().mantissa_bits << GetParam().mantissa_bits;
   for (int bits = 0; bits + 1 < largest; ++bits) {

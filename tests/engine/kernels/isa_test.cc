@@ -25,7 +25,7 @@ TEST(IsaTest, RefusesACapAfterTheFirstKernel) {
   }
 }
 
-// In a process of its own, as the cap is for good.
+// Runs in a process of its own, because a cap cannot be undone.
 TEST(IsaDeathTest, CapsBothLibrariesBeforeTheFirstKernel) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(

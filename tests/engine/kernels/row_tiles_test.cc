@@ -23,7 +23,7 @@ TEST(RowSharesTest, CoverTheRowsInOrderInNearlyEqualParts) {
   }
 }
 
-// Norms work on the kept rows, products on the padded ones.
+// Norms work on the kept rows, and products on the padded ones.
 TEST(RowSharesTest, BeginAtTheSameRowsWithAndWithoutPadding) {
   for (int64_t rows = 1; rows < 300; ++rows) {
     for (int i = 0; i < 3; ++i) {

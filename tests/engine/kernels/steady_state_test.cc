@@ -1,4 +1,4 @@
-// Kernels of an instance that has warmed up take nothing from the heap.
+// Tests that the kernels of an instance that has warmed up allocate nothing on the heap.
 #include <vector>
 
 #include "engine/kernels/attention/attention.h"

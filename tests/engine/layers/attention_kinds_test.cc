@@ -1,4 +1,4 @@
-// Kinds of attention from articles, from a file with attendant.json to the answer.
+// Tests of kinds of attention from articles, from a folder with attendant.json to the answer.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class AttentionKindsTest : public ::testing::Test {
     encoder_ = LoadEncoder(opened->description, *opened->weights);
   }
 
-  // The context layer of sequences of `length` rows.
+  // Returns the context layer of sequences of `length` rows.
   std::vector<float> Context(const std::vector<float>& hidden_states, int32_t length) {
     const int64_t width = description_.layer.hidden_size;
     const auto rows = static_cast<int32_t>(hidden_states.size() / width);
@@ -79,7 +79,7 @@ TEST_F(AttentionKindsTest, CollaborativeHeads) {
                .10970195, 10.15520583);
 }
 
-// Heads that each take columns of their own are common heads.
+// Heads that each take their own columns are ordinary heads.
 TEST_F(AttentionKindsTest, CollaborativeHeadsWithBlocksForMixing) {
   std::vector<TestTensor> tensors = {Generated("q", {4, 4}, 2), Generated("k", {4, 4}, 4),
                                      Generated("v", {4, 4}, 6)};
@@ -91,7 +91,7 @@ TEST_F(AttentionKindsTest, CollaborativeHeadsWithBlocksForMixing) {
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(actual[i], expected[i], 1e-6);
 }
 
-// TV16 and TV16b: neighbours alone, and a token that all see and that sees all.
+// TV16 and TV16b: neighbours only, and a token that sees all and that all see.
 TEST_F(AttentionKindsTest, WindowsAndGlobalTokens) {
   const std::vector<TestTensor> tensors = {
       Generated("q.weight", {4, 4}, 2), Generated("q.bias", {4}, 3),
@@ -105,7 +105,7 @@ TEST_F(AttentionKindsTest, WindowsAndGlobalTokens) {
                1.00628399, 14.24931741);
 }
 
-// TV14 and TV14b: what a key left behind is what its own query reads.
+// TV14 and TV14b: a query reads what its own key has written.
 TEST_F(AttentionKindsTest, LinearAttention) {
   const std::vector<TestTensor> tensors = {Generated("q", {4, 4}, 2), Generated("k", {4, 4}, 4),
                                            Generated("v", {4, 4}, 6)};
@@ -129,7 +129,7 @@ TEST_F(AttentionKindsTest, Linformer) {
   ExpectVector(Context(Generate(12, 1), 3), {.15008179, -.03119180, .35343990, -.21491994},
                1.19193582, 1.14890739);
 
-  // More tokens than it was trained for.
+  // More tokens than the mixing was trained for.
   EncoderRun run(encoder_, 4, 1);
   const std::vector<int32_t> bounds = {0, 4};
   RunObserver nobody;
@@ -139,7 +139,7 @@ TEST_F(AttentionKindsTest, Linformer) {
   EXPECT_EQ(status.message(), "batch: expected sequences of at most 3 positions, got 4");
 }
 
-// Mixing that changes nothing leaves full attention.
+// Mixing by the identity leaves full attention.
 TEST_F(AttentionKindsTest, LinformerOfOnesOnTheDiagonal) {
   std::vector<TestTensor> tensors = {Generated("q", {4, 4}, 2), Generated("k", {4, 4}, 4),
                                      Generated("v", {4, 4}, 6)};
@@ -178,7 +178,7 @@ TEST_F(AttentionKindsTest, AdditiveScores) {
   }
 }
 
-// Of linear attention a bias is refused, and probabilities are not asked for.
+// Linear attention refuses a bias and has no probabilities.
 TEST_F(AttentionKindsTest, LinearAttentionHasNoScores) {
   class Wants : public RunObserver {
    public:

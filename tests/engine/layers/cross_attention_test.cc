@@ -1,4 +1,4 @@
-// Cross-attention of a layer: to rows that are not the queries' own.
+// Tests of a layer's cross-attention, to rows that are not the queries' own.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using reference::Matrix;
 
 constexpr int64_t kMaxTokens = 600;
 
-// One sequence of queries and what it attends to. Without values, key_source makes them.
+// One sequence of queries and the rows that it attends to. Without values, key_source makes them.
 struct Item {
   Sequence queries;
   Sequence key_source;
@@ -55,8 +55,8 @@ std::vector<Sequence> Cut(MatrixView<const float> rows, absl::Span<const int32_t
   return parts;
 }
 
-// Puts the queries of the items into the input, what they attend to behind, and projects it. Throws
-// on an error, as Attend below.
+// Puts the queries of the items into the input, followed by the rows that they attend to, and
+// projects these. Throws on an error, as does Attend below.
 std::vector<CrossKv> Prepare(EncoderRun& run, int64_t layer, const std::vector<Item>& items,
                              std::vector<int32_t>& bounds) {
   bounds = {0};
@@ -111,7 +111,7 @@ class CrossAttentionTest : public ::testing::TestWithParam<ComputeType> {
     run_ = std::make_unique<EncoderRun>(encoder_, kMaxTokens, 2);
   }
 
-  // x W^T + b of layer 0, rounded as the engine rounds.
+  // Returns x W^T + b of layer 0, rounded as the engine rounds.
   Matrix Project(const std::string& name, const Sequence& x, int64_t in) const {
     const auto& tensors = weights_tensors();
     const std::vector<float>& weight = tensors.at("layer.0." + name + ".weight");
@@ -190,7 +190,7 @@ TEST_P(CrossAttentionTest, ProjectionsMayBeShared) {
   }
 }
 
-// torch's kdim and vdim.
+// Keys and values of their own widths, like torch's kdim and vdim.
 TEST_P(CrossAttentionTest, KeysAndValuesMayBeMadeOfOtherWidths) {
   for (const auto& [key_inputs, value_inputs] :
        {std::pair<int64_t, int64_t>{20, 100}, {100, 48}, {48, 7}, {30, 30}}) {
@@ -213,8 +213,8 @@ TEST_P(CrossAttentionTest, WithoutKeysRowsAreFullyMasked) {
   EXPECT_EQ(run_->fully_masked_rows(), 3 * 3);
 }
 
-// With the layer's own input as cross_kv, in every stage; a norm before the attention is not for
-// cross_kv, so not with that.
+// The layer's own input is the cross_kv, in every stage. The model has no norm before the
+// attention, because that would not apply to cross_kv.
 TEST_P(CrossAttentionTest, OwnRowsEqualSelfAttention) {
   for (const bool has_inputs : {true, false}) {
     model_.layer.attention.has_input_projection = has_inputs;
@@ -261,7 +261,7 @@ TEST_P(CrossAttentionTest, InvarianceToTheBatchAndTheTeam) {
   }
 }
 
-// Keys and values that are kept serve batches without their rows.
+// Keys and values that are kept serve batches that do not have their rows.
 TEST_P(CrossAttentionTest, ProjectedRowsCanBeKept) {
   Load();
   const std::vector<Item> items = RandomItems({{9, 30}}, model_.layer, 1);

@@ -26,7 +26,7 @@ constexpr int64_t kHuge = int64_t{1} << 40;
 
 void IgnoreProgress(int64_t, int64_t) {}
 
-// Everything that a description can ask for.
+// Returns a description with everything that a model can have.
 ModelDescription FullModel() {
   ModelDescription model = SmallModel(2, 2, 8);
   model.embeddings = {.width = 12, .vocabulary = 20, .positions = 10, .token_types = 2};
@@ -118,7 +118,7 @@ TEST(LoadTest, KeepsTheDescription) {
   EXPECT_EQ(LoadEncoder(FullModel(), weights)->description(), FullModel());
 }
 
-// [in, out] of each plan.
+// Returns [in, out] of each plan.
 std::vector<std::pair<int64_t, int64_t>> PlannedWidths(const ModelDescription& model,
                                                        const ComputeMode& mode = {}) {
   MemoryWeights weights = RandomWeights(model, 1);
@@ -185,7 +185,7 @@ TEST(PredictLoadBytesTest, IsCloseForARealModel) {
   }
 }
 
-// By what the CPU at hand has.
+// The expectation depends on the units of this CPU.
 TEST(ComputeModeTest, IsRefusedOrLoaded) {
   const ModelDescription model = SmallModel(1, 2, 8);
   MemoryWeights weights = RandomWeights(model, 1);
@@ -220,7 +220,7 @@ TEST(ComputeModeTest, PacksWeightsInTheBytesOfTheType) {
   }
 }
 
-// What the message of a refused description says.
+// Returns the message with which a description is refused.
 std::string RefusalOf(const ModelDescription& model) {
   const absl::Status predicted = Encoder::PredictLoadBytes(model).status();
   EXPECT_EQ(predicted.code(), absl::StatusCode::kInvalidArgument);

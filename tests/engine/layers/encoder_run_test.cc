@@ -19,7 +19,7 @@ constexpr int64_t kHeads = 3;
 constexpr int64_t kWidth = 48;
 constexpr int64_t kMaxTokens = 64;
 
-// A small model, and a batch of three sequences of which the second is empty.
+// A small model, and a batch of three sequences, the second of which is empty.
 class EncoderRunTest : public ::testing::Test {
  protected:
   EncoderRunTest() { Load(SmallModel(kLayers, kHeads, 16)); }
@@ -108,7 +108,7 @@ TEST_F(EncoderRunTest, ABatchWithoutTokensGivesNoRows) {
   EXPECT_EQ(result->rows, 0);
 }
 
-// Notes what it is shown; gives up before `patience` layers more than one have run.
+// Records what it is shown, and answers WantsMore with true for the first `patience` times.
 class Witness : public RunObserver {
  public:
   float* ProbabilitiesTarget(int64_t layer, int64_t sequence) override {
@@ -123,7 +123,7 @@ class Witness : public RunObserver {
   bool WantsMore() override { return patience-- > 0; }
 
   int patience = 100;
-  std::vector<int64_t> lengths;  // of the sequences whose probabilities are wanted
+  std::vector<int64_t> lengths;  // lengths of the sequences whose probabilities are wanted
   std::vector<std::pair<int64_t, std::vector<float>>> outputs;
   std::map<std::pair<int64_t, int64_t>, std::vector<float>> probabilities;
 };
@@ -189,7 +189,7 @@ TEST_F(EncoderRunTest, ProbabilitiesChangeNothing) {
 }
 
 TEST_F(EncoderRunTest, CountsQueriesThatHaveNoKey) {
-  // The third sequence's second query may see nothing.
+  // The second query of the third sequence sees no key.
   std::vector<float> forbidden(7 * 7, 0.0f);
   for (int64_t t = 0; t < 7; ++t) forbidden[7 + t] = -std::numeric_limits<float>::infinity();
   const AttentionBias bias = {
@@ -209,8 +209,8 @@ TEST_F(EncoderRunTest, CountsQueriesThatHaveNoKey) {
   EXPECT_EQ(run_->fully_masked_rows(), 0);
 }
 
-TEST_F(EncoderRunTest, AddsABiasBesideRelativePositions) {
-  // Slopes of two heads, by the paper.
+TEST_F(EncoderRunTest, AddsABiasToRelativePositions) {
+  // The slopes of two heads, from the paper.
   constexpr std::array<double, 2> kSlopes = {0.0625, 0.00390625};
   const std::vector<float> bias = RandomValues(2 * 20 * 20, 5);
   std::vector<float> both = bias;

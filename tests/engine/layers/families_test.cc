@@ -1,4 +1,5 @@
-// A tiny checkpoint of each family, from its files to its answers, against the formulas in float64.
+// Tests of a tiny checkpoint of each family, from its files to its answers, against the formulas in
+// float64.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -21,7 +22,7 @@ class TinyFamilyTest : public ::testing::TestWithParam<TinyFamily> {
     checkpoint_ = *std::move(checkpoint);
   }
 
-  // Rows [length, E] that enter layer 0.
+  // Returns the rows [length, E] that enter layer 0.
   std::vector<double> Entering(int64_t length, EncoderRun& run, int64_t first_row) {
     const ModelDescription& model = checkpoint_.description;
     if (!model.embeddings) {
@@ -51,7 +52,7 @@ TEST_P(TinyFamilyTest, MatchesFloat64) {
   std::vector<std::vector<double>> exact = {Entering(9, run, 0), Entering(1, run, 9),
                                             Entering(13, run, 10)};
   const std::vector<int32_t> bounds = {0, 9, 10, 23};
-  // The second sequence stands behind padding, the third has holes.
+  // The second sequence follows padding, and the third has holes.
   std::vector<std::vector<int32_t>> positions(3);
   for (int32_t i = 0; i < 9; ++i) positions[0].push_back(i);
   positions[1] = {6};

@@ -11,8 +11,8 @@
 namespace attendant::testing {
 namespace {
 
-// TV21: erf GeGLU of four rows with twelve rows of weights, the gate before or behind the product
-// that it is multiplied with.
+// TV21: erf GeGLU of four rows with twelve rows of weights, with the gate before or after the
+// product that it multiplies.
 void ExpectGated(bool gate_first, const std::vector<double>& first_row, double sum,
                  double sum_of_squares) {
   ModelDescription model = SmallModel(1, 2, 2);

@@ -1,4 +1,4 @@
-// The engine against the same formulas in float64.
+// Tests of the engine against float64 formulas.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ std::vector<Sequence> InFloat32(const std::vector<std::vector<double>>& sequence
   return result;
 }
 
-// Root of the mean squared difference.
+// Returns the root of the mean squared difference.
 double Deviation(const std::vector<std::vector<double>>& actual,
                  const std::vector<std::vector<double>>& expected) {
   double sum = 0, count = 0;
@@ -53,7 +53,7 @@ double Deviation(const std::vector<std::vector<double>>& actual,
   return std::sqrt(sum / count);
 }
 
-// Of all layers, on sequences of these lengths.
+// The errors of all layers on sequences of these lengths.
 double EncodeError(const ModelDescription& model, WeightSource& weights,
                    const std::vector<int64_t>& lengths, const ComputeMode& mode = {}) {
   const std::vector<Sequence> inputs = RandomSequences(lengths, model.layer.hidden_size, 99);
@@ -81,7 +81,7 @@ TEST(Float64Test, TwelveLayersOfBertBaseInBf16x3) {
             6e-5);
 }
 
-// The engine's error is that of the roundings alone, which a plain simulation has too.
+// The engine's error comes from the roundings alone, which a plain simulation has too.
 void ExpectErrorOfASimulation(const ModelDescription& model, WeightSource& weights,
                               const std::vector<int64_t>& lengths, const ComputeMode& mode) {
   const std::vector<Sequence> inputs = RandomSequences(lengths, model.layer.hidden_size, 99);
@@ -94,7 +94,7 @@ void ExpectErrorOfASimulation(const ModelDescription& model, WeightSource& weigh
   const double error = Deviation(InFloat64(computed), exact);
   EXPECT_LE(error, 1.25 * Deviation(simulated, exact));
   EXPECT_LE(LargestError(computed, exact), 1.25 * LargestError(InFloat32(simulated), exact));
-  EXPECT_GT(error, mode.type == ComputeType::kBf16x3 ? 1e-6 : 1e-4);  // it did round
+  EXPECT_GT(error, mode.type == ComputeType::kBf16x3 ? 1e-6 : 1e-4);  // it does round
 }
 
 class RoundingTest : public ::testing::TestWithParam<ComputeMode> {};
@@ -111,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, RoundingTest,
                              {ComputeType::kBf16x3, ComputeType::kBf16, ComputeType::kInt8})),
                          [](const auto& tested) { return NameOf(tested.param); });
 
-// All layers, at the widths of checkpoints that are in use.
+// Computes all layers at the widths of checkpoints that are in use.
 class CheckpointRoundingTest
     : public ::testing::TestWithParam<std::tuple<std::string, ComputeType>> {};
 
@@ -140,7 +140,7 @@ struct Case {
 
 void PrintTo(const Case& tested, std::ostream* stream) { *stream << tested.name; }
 
-// A case as it is by default, then changed.
+// Returns the default case, changed.
 template <typename Change>
 Case Changed(std::string name, Change change) {
   Case changed = {.name = std::move(name), .model = SmallModel(2, 2, 16)};
@@ -436,11 +436,11 @@ TEST(Float64Test, MoreTokensThanTheFeedForwardTakesAtOnce) {
   EXPECT_LE(LargestError(Encode(run, *encoder, inputs), exact), 4e-6);
 }
 
-// Token ids of one sequence through the embeddings.
+// Returns the embeddings of one sequence of token ids.
 double EmbedError(const ModelDescription& model, const reference::TokenSequence& ids) {
   MemoryWeights weights = RandomWeights(model, 11);
   EncoderRun run(LoadEncoder(model, weights), 64, 2);
-  // Behind and before other rows, which must stay as they are.
+  // The sequence lies between other rows, which must stay unchanged.
   const int64_t width = model.layer.hidden_size;
   const int64_t count = static_cast<int64_t>(ids.words.size());
   std::fill_n(run.input().data, 64 * width, 7.0f);

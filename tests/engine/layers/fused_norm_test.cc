@@ -1,5 +1,5 @@
-// Norms that make the next product's operand along with their rows: the bits are those of a norm
-// and then a product that makes its own.
+// Tests of norms that make the operand of the next product along with their rows: the bits are
+// those of a norm followed by a product that makes its own operand.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 namespace attendant::testing {
 namespace {
 
-// More tokens than a feed-forward block takes at once, and no multiple of a tile.
+// More tokens than a feed-forward block takes at once, and not a multiple of a tile.
 constexpr int64_t kMaxTokens = 1300;
 const std::vector<int64_t> kLong(21, 61);
 
@@ -78,7 +78,7 @@ class FusedNormTest : public ::testing::TestWithParam<std::tuple<Kind, ComputeTy
     return model;
   }
 
-  // Under every way to divide the work.
+  // Runs under every way to divide the work.
   void ExpectEverywhere(const std::vector<Sequence>& sequences,
                         const std::vector<Sequence>& expected) {
     for (const int threads : {1, 2}) {
@@ -101,7 +101,7 @@ class FusedNormTest : public ::testing::TestWithParam<std::tuple<Kind, ComputeTy
   const std::shared_ptr<const Encoder> encoder_ = LoadEncoder(model_, weights_, mode_);
 };
 
-// A layer as the paper has it, one step after the other.
+// A layer as in the paper, one step at a time.
 class PlainLayer {
  public:
   PlainLayer(const std::string& prefix, const LayerShape& shape, WeightLoader& loader)
@@ -131,7 +131,7 @@ class PlainLayer {
     return *loader.ReadNorm(name, shape.hidden_size, shape.norms.kind, shape.norms.epsilon);
   }
 
-  // x = norm(x + branch(x)), or x + branch(norm(x)).
+  // Computes x = norm(x + branch(x)), or x + branch(norm(x)).
   template <class Branch>
   void Add(MatrixView<float> x, const NormParameters& norm, RunState& run,
            const Branch& branch) const {
@@ -196,8 +196,8 @@ TEST_P(FusedLayersTest, HaveTheBitsOfOneStepAfterTheOther) {
   }
 }
 
-// All of its rows come with their operand, though the block takes some of them at a time: the rows
-// themselves are then read of kF32 alone.
+// All rows come with their operand, although the block takes some of them at a time; only kF32 then
+// reads the rows themselves.
 TEST_P(FusedLayersTest, FeedForwardTakesAnOperandOfAllRows) {
   if (mode_.type == ComputeType::kF32) return;
   WeightLoader loader(
@@ -230,7 +230,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, FusedSpanTest,
                                             ::testing::ValuesIn(kComputeTypes)),
                          [](const auto& tested) { return std::apply(NameOf, tested.param); });
 
-// The last norm of a layer makes what the next layer reads.
+// The last norm of a layer makes the operand that the next layer reads.
 TEST_P(FusedSpanTest, HasTheBitsOfOneLayerAfterTheOther) {
   for (const std::vector<int64_t>& lengths : {kLong, {30, 2, 7}}) {
     const std::vector<Sequence> sequences = RandomSequences(lengths, model_.layer.hidden_size, 1);

@@ -1,5 +1,5 @@
-// The promise: a sequence's bits do not depend on who shares its batch, nor on how many threads
-// compute it, nor on how they divide the work.
+// Tests of a promise: the bits of a sequence do not depend on the other sequences in its batch, on
+// the number of threads or on how these divide the work.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr std::array<float, 3> kNonFinite = {std::numeric_limits<float>::quiet_NaN(), kInfinity,
                                              -kInfinity};
 
-// Each of `sequences` computed alone on one thread.
+// Computes each of `sequences` alone on one thread.
 std::vector<Sequence> EachAlone(const std::shared_ptr<const Encoder>& encoder,
                                 const std::vector<Sequence>& sequences) {
   EncoderRun run(encoder, kMaxTokens, 1);
@@ -34,8 +34,8 @@ std::vector<Sequence> EachAlone(const std::shared_ptr<const Encoder>& encoder,
   return outputs;
 }
 
-// `batches` random selections of the sequences, in random order, on 1 to 4 threads by turns (more
-// than there are cores are slow, and so take fewer turns). In some batches one sequence holds a
+// Computes `batches` random selections of the sequences, in random order, on 1 to 4 threads in turn
+// (more than there are cores are slow, and so take fewer turns). In some batches one sequence has a
 // value that is not finite, which must not reach the others.
 void ExpectSameInAnyBatch(const std::shared_ptr<const Encoder>& encoder,
                           const std::vector<Sequence>& sequences, int batches) {
@@ -69,7 +69,7 @@ void ExpectSameInAnyBatch(const std::shared_ptr<const Encoder>& encoder,
 
 class InvarianceTest : public ::testing::TestWithParam<ComputeType> {
  protected:
-  // Of the other types fewer: outside of products and attention all is as in float32.
+  // The other types take fewer batches: outside products and attention they compute like float32.
   int Batches(int in_f32) const { return mode_.type == ComputeType::kF32 ? in_f32 : in_f32 / 5; }
 
   const ComputeMode mode_ = BestMode(GetParam());
@@ -191,8 +191,8 @@ TEST_P(InvarianceTest, SmallModel) {
                        RandomSequences({1, 2, 3, 7, 15, 16, 17, 31, 40, 64, 65, 90}, 48, 1), 1000);
 }
 
-// Large enough for every size of tile in products of several panels, and for attention to more keys
-// than it takes at once.
+// The shape is large enough for every size of tile in products of several panels, and for attention
+// to more keys than it takes at once.
 TEST_P(InvarianceTest, BertBaseWidths) {
   ModelDescription model = SmallModel(1, 12, 64);
   model.layer.feed_forward.width = 3072;
@@ -201,7 +201,7 @@ TEST_P(InvarianceTest, BertBaseWidths) {
                        RandomSequences({1, 16, 33, 40, 100, 130, 250, 513}, 768, 1), 12);
 }
 
-// With more rows than a feed-forward block takes at once.
+// Batches have more rows than a feed-forward block takes at once.
 TEST_P(InvarianceTest, RowsOfEachThread) {
   constexpr int64_t kTokens = 1300;
   for (const NormPlacement placement : {NormPlacement::kPost, NormPlacement::kPre}) {
@@ -261,7 +261,7 @@ TEST_P(NonFiniteTest, StaysInItsSequence) {
     EXPECT_TRUE(BitEqual(outputs[0], alone[0]));
     EXPECT_TRUE(BitEqual(outputs[2], alone[2]));
     EXPECT_TRUE(std::isnan(outputs[1][70]));
-    // Nor does it stay behind in the run's memory.
+    // The value does not stay in the run's memory either.
     EXPECT_TRUE(BitEqual(Encode(run, *encoder, {sequences[0]}).front(), alone[0]));
   }
 }

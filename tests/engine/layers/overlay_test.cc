@@ -15,7 +15,7 @@ namespace {
 
 bool IsOfNorm(const std::string& name) { return name.find("norm.") != std::string::npos; }
 
-// With a norm of every kind.
+// Returns a description with a norm of every kind.
 ModelDescription ModelWithNorms() {
   ModelDescription model = SmallModel(2, 2, 8);
   model.embeddings = {.width = 16, .vocabulary = 20, .positions = 10};
@@ -35,7 +35,7 @@ std::vector<float> Embedded(EncoderRun& run) {
   return {input.data, input.row(3)};
 }
 
-// The weights of `base`, but the norms of `norms`.
+// Returns the weights of `base` with the norms of `norms`.
 MemoryWeights Merged(const MemoryWeights& base, const MemoryWeights& norms) {
   MemoryWeights merged = base;
   for (auto& [name, values] : merged.tensors()) {
@@ -107,7 +107,7 @@ TEST(OverlayTest, RefusesTheNormOfDistances) {
             "distances it would change");
 }
 
-// The base without heads, with the same weights.
+// Returns the base without some heads, with the same weights.
 Checkpoint Pruned(const ModelDescription& model, const std::string& json) {
   const TempFolder folder;
   folder.Write("prune.json", json);
@@ -126,7 +126,7 @@ bool IsOfAttention(const std::string& name) {
   return false;
 }
 
-// The norms of seed 2 over the attention that is left in `layers`.
+// Returns the norms of seed 2 and the attention that is left in `layers`.
 MemoryWeights NormsAndAttention(Checkpoint& pruned, const std::vector<std::string>& layers) {
   MemoryWeights weights = RandomWeights(pruned.description, 2);
   std::erase_if(weights.tensors(), [&](const auto& tensor) {
@@ -158,7 +158,7 @@ ModelDescription PrunableModel() {
   return model;
 }
 
-// The pruned model, loaded by itself with these norms, gives the same bits.
+// The pruned model gives the same bits when it is loaded alone with these norms.
 TEST(OverlayTest, MayLeaveOutHeads) {
   const ModelDescription model = PrunableModel();
   for (const ComputeMode& mode : {ComputeMode{}, BestMode(ComputeType::kInt8)}) {
@@ -208,7 +208,7 @@ TEST(OverlayTest, OwnsTheAttentionOfPrunedLayersAlone) {
   };
   EXPECT_EQ(own_bytes(R"({"0": []})", {}), 0);
   const int64_t one = own_bytes(R"({"0": [1]})", {"layer.0."});
-  // Of 16 columns, 8 rows of queries, keys and values each, and 8 columns of the output.
+  // For 16 columns: 8 rows each of queries, keys and values, and 8 columns of the output.
   EXPECT_GE(one, 4 * 4 * 16 * 8);
   EXPECT_LT(one, base->weight_bytes() / 2);
   EXPECT_EQ(own_bytes(R"({"0": [1], "1": [0]})", {"layer.0.", "layer.1."}), 2 * one);

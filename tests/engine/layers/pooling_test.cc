@@ -48,7 +48,7 @@ TEST(PooledRowsTest, AreTheEndsOrAll) {
   EXPECT_EQ(rows.size(), 5u);
 }
 
-// TV22: g([2, 3, 4], 1) of which the second row keeps two tokens.
+// TV22: g([2, 3, 4], 1), where the second row keeps two tokens.
 class TestVector22 : public ::testing::Test {
  protected:
   const std::vector<float> all_ = Generate(24, 1);
@@ -101,7 +101,7 @@ TEST(PoolTest, ConcatenatesModesInTheirOrder) {
 }
 
 TEST(PoolTest, WeighsByThePositionInThePaddedRow) {
-  // Weights 2 and 6.
+  // The weights are 2 and 6.
   EXPECT_THAT(PoolRows({PoolingMode::kPositionWeightedMean}, {4, 8}, 1, {1, 5}), ElementsAre(7));
 }
 
@@ -116,7 +116,7 @@ TEST(PoolTest, LeavesOutTheRowsOfTheModelItself) {
   EXPECT_THAT(pool({}, 2), ElementsAre(1, 6));
   EXPECT_THAT(pool({}, 0), ElementsAre(1, FloatNear(4.2f, 1e-6f)));
   EXPECT_THAT(pool({}, 5), ElementsAre(1, 0));
-  // Behind padding, and without the second of three rows of the model's own.
+  // After padding, and without the second of three rows of the model's own.
   EXPECT_THAT(pool({4, 5, 6, 7, 8}, 2), ElementsAre(1, 6));
   EXPECT_THAT(pool({4, 6, 7, 8, 9}, 3), ElementsAre(1, 6));
 }
@@ -206,7 +206,7 @@ TEST_F(PoolAsDescribedTest, AppliesASecondLinearLayer) {
                                       .dense_width = 2,
                                       .dense_activation = Activation::kRelu,
                                       .output_width = 1};
-  // Between them: 3 0.
+  // Between the layers: 3 0.
   EXPECT_THAT(PoolWith(pooling, {1, -2},
                        {{"pooling.dense.weight", {1, -1, 0, 1}},
                         {"pooling.dense.bias", {0, 0}},
@@ -220,7 +220,7 @@ TEST_F(PoolAsDescribedTest, NormsBetweenTheLinearLayers) {
                                       .dense_width = 2,
                                       .has_dense_norm = true,
                                       .output_width = 1};
-  // Before the norm 3 and 5, behind it close to -1 and 1.
+  // Before the norm 3 and 5; after it close to -1 and 1.
   EXPECT_THAT(PoolWith(pooling, {3, 5},
                        {{"pooling.dense.weight", {1, 0, 0, 1}},
                         {"pooling.dense.bias", {0, 0}},

@@ -1,4 +1,5 @@
-// Heads that a model does without, by pruning or by a gate of 0: the same numbers, less work.
+// Tests of heads that are left out, by pruning or by a gate of 0: the numbers are the same, with
+// less work.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -18,7 +19,7 @@ constexpr int64_t kLayers = 2;
 constexpr int64_t kHeads = 4;
 constexpr int64_t kMaxTokens = 256;
 
-using Heads = std::vector<std::vector<int64_t>>;  // to prune, of each layer
+using Heads = std::vector<std::vector<int64_t>>;  // heads to prune in each layer
 
 std::shared_ptr<const Encoder> LoadPruned(const ModelDescription& model, const Heads& heads,
                                           const ComputeMode& mode = {}) {
@@ -43,7 +44,7 @@ std::shared_ptr<const Encoder> LoadWhole(const ModelDescription& model,
   return LoadEncoder(model, weights, mode);
 }
 
-// [layers, H]: 0 for these heads, else 1.
+// Returns gates [layers, H]: 0 for these heads, else 1.
 std::vector<float> GatesOf(const Heads& pruned, int64_t heads = kHeads) {
   std::vector<float> gates(pruned.size() * heads, 1.0f);
   for (size_t i = 0; i < pruned.size(); ++i) {
@@ -54,7 +55,7 @@ std::vector<float> GatesOf(const Heads& pruned, int64_t heads = kHeads) {
 
 class PrunedHeadsTest : public ::testing::Test {
  protected:
-  // What a run makes of the sequences: the result, and the context of the last layer.
+  // Returns the rows of the answer. Also sets fully_masked_rows_.
   std::vector<Sequence> Run(const std::shared_ptr<const Encoder>& encoder,
                             absl::Span<const HeadGates> gates, int threads = 2,
                             absl::Span<const int32_t> wanted = {}) {
@@ -74,7 +75,7 @@ class PrunedHeadsTest : public ::testing::Test {
     return rows;
   }
 
-  // The same numbers, and the same bits but for the sign of zero.
+  // Expects the same numbers, with the same bits except for the sign of zero.
   static void ExpectEqual(const std::vector<Sequence>& a, const std::vector<Sequence>& b) {
     ASSERT_EQ(a.size(), b.size());
     for (size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i], b[i]) << "row " << i;
@@ -118,7 +119,7 @@ TEST_F(PrunedHeadsTest, AreThoseOfAGateOfZero) {
   }
 }
 
-// A product sums wide inputs, and widths that are no multiple of 16, in another order.
+// Products sum wide inputs, and widths that are not a multiple of 16, in another order.
 TEST_F(PrunedHeadsTest, AreCloseToThoseOfAGateOfZeroAtOtherWidths) {
   ModelDescription model = SmallModel(kLayers, kHeads, 13);
   model.layer.attention.value_width = 9;
@@ -133,7 +134,7 @@ TEST_F(PrunedHeadsTest, AreThoseOfAGateOfZeroInBfloat16) {
                             BestMode(ComputeType::kBf16));
 }
 
-// The numbers of heads find their slopes and learned biases, and their rotation.
+// Heads find their slopes, learned biases and rotation by their numbers.
 TEST_F(PrunedHeadsTest, KeepTheirRelativePositions) {
   for (const RelativePositions kind :
        {RelativePositions::kAlibi, RelativePositions::kBuckets, RelativePositions::kRotary}) {
@@ -158,7 +159,8 @@ TEST_F(PrunedHeadsTest, OfSharedProjectionsAndSharedLayers) {
   ExpectGateOfZeroIsPruning(model, {{0, 2}, {0, 2}});
 }
 
-// int8 rotates and rounds all heads of a token together, so that only the others are the same.
+// int8 rotates and rounds all heads of a token together, so only the other types give the same
+// bits.
 TEST_F(PrunedHeadsTest, AreCloseToThoseOfAGateOfZeroInInt8) {
   ExpectClose(SmallModel(kLayers, kHeads, 32), {{1}, {0, 2}}, BestMode(ComputeType::kInt8), 0.1);
 }
@@ -191,7 +193,7 @@ TEST_F(PrunedHeadsTest, AGateOfOneChangesNoBit) {
   for (size_t i = 0; i < free.size(); ++i) EXPECT_TRUE(BitEqual(gated[i], free[i])) << i;
 }
 
-// Each sequence alone, with its own gates, and all together: on one thread and on three.
+// Computes each sequence alone, with its own gates, and all together, on one thread and on three.
 TEST_F(PrunedHeadsTest, GatesOfASequenceAreItsOwnInvariance) {
   const std::shared_ptr<const Encoder> encoder = LoadWhole(SmallModel(kLayers, kHeads, 16));
   const std::vector<float> first = {0, 0.25f, 1, 0.5f}, second = {1, 0, 0, 1, 0.125f, 1, 0, 1};
@@ -221,7 +223,7 @@ TEST_F(PrunedHeadsTest, WantedRowsAreGatedToo) {
   for (const int32_t row : wanted) EXPECT_TRUE(BitEqual(some[row], all[row])) << row;
 }
 
-// A head that is left out is not computed: none of its queries finds that it has no key.
+// A head that is left out is not computed, so none of its queries is counted as having no key.
 TEST_F(PrunedHeadsTest, AGateOfZeroSkipsTheHead) {
   const std::shared_ptr<const Encoder> encoder = LoadWhole(SmallModel(1, kHeads, 16));
   const std::vector<float> values(70, -std::numeric_limits<float>::infinity());

@@ -1,4 +1,4 @@
-// Sequences that come in parts have the bits that they have as a whole.
+// Tests that sequences that come in parts have the same bits as a whole.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ ModelDescription FastModel() {
   return model;
 }
 
-// What the parts so far have left behind.
+// The states that the parts so far have left.
 class Kept {
  public:
   explicit Kept(const ModelDescription& model)
@@ -50,7 +50,7 @@ class SequencePartsTest : public ::testing::TestWithParam<ComputeMode> {
         encoder_(LoadEncoder(model_, weights_, GetParam())),
         run_(encoder_, 64, 2) {}
 
-  // All layers of a batch of parts, or of sequences without a state.
+  // Computes all layers of a batch of parts, or of sequences without a state.
   std::vector<Sequence> EncodeParts(const std::vector<Sequence>& parts,
                                     const std::vector<LinearState>& states,
                                     const std::vector<int32_t>& wanted = {}) {
@@ -126,7 +126,7 @@ TEST_P(SequencePartsTest, WithoutTokensPassOnWhatTheyFind) {
   }
 }
 
-// A part whose answer is not kept was never there.
+// A part whose state is not kept has no effect.
 TEST_P(SequencePartsTest, LeaveBehindNothingUntilTheyAreKept) {
   const Sequence whole = RandomSequences({8}, width_, 4).front();
   const Sequence expected = Encode(run_, *encoder_, {whole}).front();
@@ -138,7 +138,7 @@ TEST_P(SequencePartsTest, LeaveBehindNothingUntilTheyAreKept) {
   EXPECT_TRUE(BitEqual(part, Rows(expected, width_, 3, 5)));
 }
 
-// Of a part of which only the first row is looked at, the others are read later all the same.
+// If only the first row of a part is wanted, later parts still read the others.
 TEST_P(SequencePartsTest, AreComputedWhole) {
   const Sequence whole = RandomSequences({8}, width_, 4).front();
   const Sequence expected = Encode(run_, *encoder_, {whole}).front();
@@ -155,7 +155,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, SequencePartsTest,
                                            ComputeMode{ComputeType::kInt8, true}),
                          [](const auto& tested) { return Name(tested.param.type); });
 
-// The context of one layer.
+// Attend, which computes one layer, takes parts too.
 TEST(SequencePartsAttendTest, OneLayerTakesThemToo) {
   const ModelDescription model = FastModel();
   MemoryWeights weights = RandomWeights(model, 7);

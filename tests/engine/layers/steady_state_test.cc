@@ -1,6 +1,7 @@
-// A run creates no primitive and runs no reorder, from its first batch on, and after that batch it
-// allocates nothing. Counted is what the process takes from the heap but for oneDNN's own (2.6
-// makes a small map for each product), and oneDNN's primitives as they are created and run.
+// Tests that a run creates no primitive and runs no reorder, from its first batch on, and allocates
+// nothing after that batch. They count what the process takes from the heap without oneDNN's own
+// allocations (2.6 makes a small map for each product), and the primitives of oneDNN that are
+// created and run.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -25,7 +26,7 @@ TEST(SteadyStateTest, AllocationsAreCounted) {
 
 TEST(SteadyStateTest, PrimitivesAndReordersAreCounted) {
   const OneDnnCounter onednn;
-  // A shape that nothing else here has.
+  // A shape that no other test of this program has.
   const ModelDescription model = SmallModel(1, 5, 11);
   MemoryWeights weights = RandomWeights(model, 1);
   LoadEncoder(model, weights);
@@ -48,7 +49,7 @@ void ExpectSteady(const AllocationCounter& allocations, const OneDnnCounter& one
   EXPECT_GT(onednn.products_run(), 0) << "that were counted";
 }
 
-// What a model may have that another one has not.
+// An optional part of models.
 struct Kind {
   std::string name;
   std::function<void(ModelDescription&)> give;
@@ -119,7 +120,7 @@ std::vector<Kind> Kinds() {
 
 class SteadyKindTest : public ::testing::TestWithParam<std::tuple<Kind, ComputeType>> {
  protected:
-  // Everything that can be asked of any model.
+  // Everything that can be asked of every model.
   void RunAll(absl::Span<const int32_t> bounds) {
     const int32_t wanted[] = {0, bounds[1], bounds.back() - 1};
     for (const int64_t rows_from : {1, 0}) {
@@ -216,7 +217,7 @@ TEST(SteadyStateTest, NothingThatARequestAsksForAllocates) {
   }
 }
 
-// Widths fill the tiles of the AMX GEMM, which no counter of oneDNN's sees.
+// The widths fill the tiles of the AMX GEMM, whose work no counter of oneDNN sees.
 TEST(SteadyStateTest, NeitherProductsAllocate) {
   for (const ComputeMode& mode : NativeModes()) {
     const ModelDescription model = SmallModel(2, 4, 16);

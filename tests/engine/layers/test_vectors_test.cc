@@ -1,5 +1,5 @@
-// The engine on the file-free vectors, as the server calls it: only kept tokens go in, padded rows
-// come back as zeros.
+// Tests of the engine with the test vectors of tests/support/test_vectors.h. As in the server, only
+// kept tokens go in, and padded rows come back as zeros.
 #include "tests/support/test_vectors.h"
 
 #include <gtest/gtest.h>
@@ -12,10 +12,10 @@
 namespace attendant::testing {
 namespace {
 
-// Where the kept tokens of a padded batch are.
+// The places of the kept tokens of a padded batch.
 struct KeptTokens {
-  std::vector<int32_t> rows;       // of [B S, E]
-  std::vector<int32_t> positions;  // in its padded row
+  std::vector<int32_t> rows;       // rows of [B S, E]
+  std::vector<int32_t> positions;  // positions in the padded rows
   std::vector<int32_t> cu_seqlens = {0};
 };
 
@@ -40,7 +40,7 @@ absl::StatusOr<MatrixView<const float>> Call(const TestVector& vector, const Pac
   return run.Encode(0, 1, batch, nobody);
 }
 
-// The answer, [B S, width].
+// Returns the answer, [B S, width].
 std::vector<std::vector<float>> Answer(const TestVector& vector) {
   MemoryWeights weights(vector.weights);
   EncoderRun run(LoadEncoder(vector.description, weights), vector.batch * vector.length, 2);

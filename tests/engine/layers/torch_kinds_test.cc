@@ -1,5 +1,5 @@
-// Stacks of torch's layers with kinds of attention from articles, from a folder to the answer,
-// against the formulas in float64.
+// Tests of stacks of torch's layers with kinds of attention from articles, from a folder to the
+// answer, against float64 formulas.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kHeads = 3;
 constexpr int64_t kWidth = 21;
 
-// Beside the tensors of torch's layers.
+// Tensors in addition to those of torch's layers.
 struct OwnTensor {
   std::string name;
   std::vector<int64_t> shape;
@@ -76,7 +76,7 @@ std::vector<Kind> Kinds() {
   };
 }
 
-// Linear layers that keep the size of what goes through them, norms around 1.
+// Returns linear layers that roughly keep the magnitude of their input, and norms around 1.
 TestTensor Tensor(const std::string& name, std::vector<int64_t> shape) {
   int64_t count = 1;
   for (const int64_t size : shape) count *= size;
@@ -116,7 +116,7 @@ std::vector<TestTensor> Tensors(const Kind& kind) {
 
 using Outputs = std::vector<std::vector<double>>;
 
-// Largest difference, and root of the mean squared one.
+// The largest difference, and the root of the mean squared one.
 struct Errors {
   double largest = 0, deviation = 0;
 };
@@ -177,7 +177,8 @@ TEST_P(TorchKindsTest, MatchesFloat64) {
   EXPECT_LE(ErrorsOf(Computed({}), Exact(ComputeType::kF32)).largest, 1e-5);
 }
 
-// No worse than the roundings alone, give or take those that fall the other way.
+// The error is no larger than that of the roundings alone, apart from those that fall the other
+// way.
 TEST_P(TorchKindsTest, RoundsAsOtherAttentionDoes) {
   const Outputs exact = Exact(ComputeType::kF32);
   for (const ComputeType type : {ComputeType::kBf16, ComputeType::kInt8}) {

@@ -1,4 +1,4 @@
-// A span's last layer computes no more rows than are wanted, and those are the same bits.
+// Tests that the last layer of a span computes only the wanted rows, with unchanged bits.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -26,7 +26,7 @@ class WantedRowsTest : public ::testing::Test {
     cu_seqlens_ = CumulativeLengths(sequences_, model.layer.hidden_size);
   }
 
-  // All rows, of which only those wanted are sure.
+  // Returns all rows, of which only the wanted ones are defined.
   std::vector<Sequence> Rows(absl::Span<const int32_t> wanted, int threads, RunObserver& observer) {
     EncoderRun run(encoder_, kMaxTokens, threads);
     FillInput(sequences_, run);
@@ -42,7 +42,7 @@ class WantedRowsTest : public ::testing::Test {
     return rows;
   }
 
-  // What pooling by first token, by last token and by both looks at; all rows, and others.
+  // The rows that pooling by first token, by last token and by both reads; all rows; and others.
   std::vector<std::vector<int32_t>> Selections() const {
     std::vector<int32_t> first, last, both, odd, all;
     for (size_t i = 0; i + 1 < cu_seqlens_.size(); ++i) {
@@ -79,7 +79,7 @@ class WantedRowsTest : public ::testing::Test {
   int64_t fully_masked_rows_ = 0;
 };
 
-TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunBesideAConvolution) {
+TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithAConvolution) {
   ModelDescription model = SmallModel(kLayers, kHeads, 16);
   model.layer.extras.convolution = {.taps = 5, .groups = 3};
   Load(model);
@@ -103,7 +103,7 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunInEveryType) {
   }
 }
 
-TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithQueriesBesideKeysInAPanel) {
+TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunWithQueriesAndKeysInOnePanel) {
   Load(SmallModel(kLayers, 4, 64));
   ASSERT_NE(256 % kPanelWidth, 0);
   ExpectSameBits();
@@ -208,7 +208,7 @@ TEST_F(WantedRowsTest, HaveTheBitsOfAFullRunOfAttentionAlone) {
 
 TEST_F(WantedRowsTest, KeepTheirBiasAndOnlyTheyAreComputed) {
   Load(SmallModel(kLayers, kHeads, 16));
-  // Queries 0 and 5 of the fourth sequence see no key.
+  // Queries 0 and 5 of the fourth sequence have no visible key.
   std::vector<float> values(70 * 70, 0.25f);
   for (size_t i = 0; i < values.size(); i += 3) values[i] = -1.5f;
   for (const int64_t query : {0, 5}) {
@@ -238,7 +238,7 @@ TEST_F(WantedRowsTest, SaveProductsOfOtherQueries) {
   EXPECT_LT(products({7}), products({}));
 }
 
-// Takes the probabilities of a layer, and notes the last output.
+// Takes the probabilities of a layer, and records the last output.
 class Witness : public RunObserver {
  public:
   explicit Witness(int64_t layer) : layer_(layer) {}

@@ -38,7 +38,8 @@ int64_t ElementsOf(const ModelPart& part) {
   return sum;
 }
 
-// Every kind of part, in sizes that are whole blocks of packed weights and their panels.
+// Returns a description with every kind of part, in sizes that are whole blocks of packed weights
+// and their panels.
 ModelDescription EveryKindOfPart() {
   constexpr int64_t kWidth = 384;
   ModelDescription model = SmallModel(2, 6, 64);
@@ -61,7 +62,7 @@ ModelDescription EveryKindOfPart() {
   return model;
 }
 
-// Weights and biases of linear layers, with what is kept beside each column in float32.
+// The weights and biases of linear layers, and what is kept for each column in float32.
 int64_t KeptBytes(const ModelPart& part) {
   constexpr int64_t kColumnBytes = 5 * sizeof(float);
   const auto floats = static_cast<int64_t>(sizeof(float)) * ElementsOf(part);

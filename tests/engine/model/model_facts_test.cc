@@ -36,7 +36,7 @@ std::vector<std::string> ShowAll(const std::vector<T>& items) {
   return lines;
 }
 
-// One layer, E 4, H 2, Dk 2, Dv 3, F 8.
+// A model of one layer: E 4, H 2, Dk 2, Dv 3, F 8.
 ModelDescription Everything() {
   ModelDescription model;
   model.layers = 1;
@@ -90,7 +90,7 @@ TEST(ListStageCostsTest, CountsTwoOperationsForEachElementOfAMatrix) {
                   "feed_forward.in 64 0 0", "feed_forward.out 64 0 0", "pooling.dense 0 0 40"));
 }
 
-// Layers that share their weights cost as much as others.
+// Layers that share their weights cost as much as other layers.
 TEST(ListStageCostsTest, CountsLayersNotWeightSets) {
   ModelDescription model = SmallModel(4, 2, 8);
   const auto own = ShowAll(ListStageCosts(model));
@@ -168,13 +168,13 @@ TEST(ListStageCostsTest, CountsTheRowsOfDistances) {
   model.layer.relative_positions.scores_keys = true;
   int64_t per_token = 0;
   for (const StageCost& cost : ListStageCosts(model)) {
-    EXPECT_NE(cost.stage, "position_key");  // projected while loading
+    EXPECT_NE(cost.stage, "position_key");  // it is projected while loading
     if (cost.stage == "attention.distances") per_token = cost.per_token;
   }
   EXPECT_EQ(per_token, 3 * 2 * 2 * 32 * 2 * 8);
 }
 
-// 8 n E^2 + 4 n^2 E + 4 n E F a layer, and the shares that follow for bert-base.
+// A layer costs 8 n E^2 + 4 n^2 E + 4 n E F; the shares for bert-base follow from that.
 TEST(ListStageCostsTest, IsTheKnownCostOfALayer) {
   int64_t per_token = 0, per_pair = 0;
   for (const StageCost& cost : ListStageCosts(Synthetic("bert-base"))) {
@@ -220,7 +220,7 @@ TEST_P(TinyFamilyFactsTest, AccountForEveryWeight) {
   WriteFamily(folder, GetParam());
   const absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(folder.path(), {});
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-  std::map<std::string, int64_t> rows;  // of each linear layer
+  std::map<std::string, int64_t> rows;  // rows of each linear layer
   for (const WeightUse& use : ListWeightUses(checkpoint->description)) {
     const bool is_linear = use.form == WeightForm::kLinear;
     EXPECT_EQ(use.linear.empty(), use.form == WeightForm::kNorm || use.form == WeightForm::kTable);

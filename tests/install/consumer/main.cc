@@ -1,4 +1,4 @@
-// Runs the worked example through the installed engine.
+// Program that runs the worked example through the installed engine.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Random asking, withdrawing and freeing: against a model on one thread, and on many threads.
+// Random requests, withdrawals and releases: on one thread compared with a model, and on many
+// threads.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -18,11 +19,11 @@ namespace {
 
 constexpr int64_t kMemory = 100;
 
-// Every step: ask, withdraw or free; then the model says who must hold a permit by now.
+// Each step asks, withdraws or frees; then the model says which requests must hold a permit.
 class Model {
  public:
   explicit Model(unsigned seed) : random_(seed) {}
-  ~Model() { pending_.clear(); }  // before the permits, whose room they would be granted
+  ~Model() { pending_.clear(); }  // before the permits, so that none of these is granted their room
 
   void Step() {
     const unsigned kind = random_() % 4;
@@ -94,7 +95,7 @@ TEST(AdmissionModelTest, RandomStepsAgreeWithTheModel) {
   }
 }
 
-// One request of the stress: asks, then withdraws or receives.
+// One request of the stress test, which asks and then either withdraws or receives.
 class Receiver {
  public:
   Receiver(Admission& admission, std::atomic<int64_t>& held) : admission_(admission), held_(held) {}
@@ -106,7 +107,7 @@ class Receiver {
     if (!withdraw) granted_.WaitForNotification();
     std::this_thread::yield();
     pending.reset();
-    gone_ = true;  // unsynchronised on purpose: no `ready` may run any more
+    gone_ = true;  // unsynchronised on purpose, since no `ready` may still run
     if (permit_ == nullptr) return;
     held_ -= bytes;
     permit_.reset();
@@ -114,7 +115,7 @@ class Receiver {
 
  private:
   void Ready(std::unique_ptr<Admission::Permit> permit) {
-    std::this_thread::yield();  // so that a withdrawal comes in between now and then
+    std::this_thread::yield();  // lets a withdrawal come in between now and then
     EXPECT_FALSE(gone_);
     EXPECT_LE(held_ += permit->bytes(), kMemory);
     permit_ = std::move(permit);
@@ -128,7 +129,7 @@ class Receiver {
   std::unique_ptr<Admission::Permit> permit_;
 };
 
-TEST(AdmissionStressTest, BoundsHoldAndNobodyIsForgottenOrCalledLate) {
+TEST(AdmissionStressTest, LimitsHoldAndNoRequestIsForgottenOrCalledLate) {
   constexpr int kThreads = 4, kRequests = 3000, kSlots = 3;
   Admission admission({.max_inflight = kSlots, .receive_memory_bytes = kMemory});
   std::atomic<int64_t> held{0}, inflight{0};

@@ -78,7 +78,7 @@ class PermitTest : public testing::Test {
   using Permit = Admission::Permit;
   using PendingPermit = Admission::PendingPermit;
 
-  // Keeps the permit and notes the order.
+  // Keeps the permit and records the order.
   std::unique_ptr<PendingPermit> Ask(int id, int64_t bytes) {
     return admission_.RequestPermit(bytes, [this, id](std::unique_ptr<Permit> permit) {
       granted_.push_back(id);
@@ -111,7 +111,7 @@ TEST_F(PermitTest, OutlivesItsPendingPermit) {
 TEST_F(PermitTest, WaitsForRoomInOrderOfAskingAndNoneOvertakes) {
   auto a = Ask(0, 50);
   auto b = Ask(1, 60);
-  auto c = Ask(2, 10);  // would fit, but was not first
+  auto c = Ask(2, 10);  // would fit, but is not the first
   auto d = Ask(3, 90);
   EXPECT_THAT(granted_, ElementsAre(0));
   EXPECT_EQ(admission_.counts().waiting, 3);
@@ -165,7 +165,7 @@ TEST_F(PermitTest, ReadyMayCallEverything) {
   auto outer = admission_.RequestPermit(80, [&](std::unique_ptr<Permit> permit) {
     EXPECT_EQ(admission_.counts().receiving_bytes, 80);
     inner = Ask(1, 90);
-    permit.reset();  // room for the inner one, which has to wait for our return
+    permit.reset();  // makes room for the inner request, which has to wait until this one returns
     inner_ran_inside = !granted_.empty();
     admission_.Close();
     returned = true;
@@ -192,7 +192,8 @@ TEST_F(PermitTest, ReadyMayDestroyItsOwnPendingPermitAndWithdrawOthers) {
   EXPECT_EQ(admission_.counts().receiving_bytes, 1);
 }
 
-// A hundred thousand requests that give up as soon as they may receive: granting must not recurse.
+// A hundred thousand requests give up their permits as soon as they get them. Granting must not
+// recurse.
 TEST_F(PermitTest, AChainOfPendingPermitsThatGiveUpKeepsTheStackFlat) {
   auto first = Ask(0, 100);
   std::vector<std::unique_ptr<PendingPermit>> pending;
@@ -216,7 +217,8 @@ TEST_F(PermitTest, ReadyIsDestroyedWithThePendingPermitOrAfterItsCall) {
   EXPECT_EQ(captured.use_count(), 1);
 }
 
-// What `ready` captured may itself hold a permit: no lock may be held when it is destroyed.
+// The captures of `ready` may themselves hold a permit, so that no lock may be held when they are
+// destroyed.
 TEST_F(PermitTest, AWithdrawnReadyMayOwnAPermit) {
   auto a = Ask(0, 100);
   auto b = admission_.RequestPermit(
@@ -255,7 +257,7 @@ TEST_F(PermitTest, OtherPendingPermitsMayBeWithdrawnWhileAReadyRuns) {
   auto last = Ask(2, 1);
   std::thread granting([&] { permits_[0].reset(); });
   running.WaitForNotification();
-  withdrawn.reset();  // does not wait
+  withdrawn.reset();  // must not wait
   EXPECT_EQ(admission_.counts().waiting, 1);
   go.Notify();
   granting.join();

@@ -1,5 +1,6 @@
-// Random traffic over virtual time against a naive model: nothing lost, nothing twice, bounds never
-// passed, first in first out within a key, nothing computed that expired or was cancelled.
+// Random traffic over virtual time, compared with a naive model: no job is lost or handed out
+// twice, limits are never exceeded, order within a key is first in, first out, and nothing is
+// computed that has expired or was cancelled.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +17,8 @@
 namespace attendant::server {
 namespace {
 
-// Waiting on it runs the simulated world, on the waiting thread, until something has happened.
+// Waiting on this clock runs the simulated world, on the waiting thread, until something has
+// happened.
 class VirtualClock final : public Clock {
  public:
   absl::Time Now() const override { return now; }
@@ -105,7 +107,8 @@ class Simulation {
     waiting_ = std::move(alive);
   }
 
-  // The queue found nothing to hand out: rightly so, and for as long as it says?
+  // The queue has found nothing to hand out: checks that this is right, and remains right for as
+  // long as it says.
   void Wait(absl::Time deadline) {
     BuryTheDead();
     if (waiting_.empty()) {
@@ -227,7 +230,7 @@ class Simulation {
   int events_ = 0, submitted_ = 0, computed_ = 0, expired_ = 0;
 };
 
-constexpr unsigned kSeeds = 5;  // times kEvents times four kinds of traffic: 100,000 events
+constexpr unsigned kSeeds = 5;  // times kEvents and four kinds of traffic: 100,000 events
 
 void Simulate(const Traffic& traffic) {
   int computed = 0, expired = 0, refused = 0;
@@ -239,7 +242,7 @@ void Simulate(const Traffic& traffic) {
     expired += simulation.expired();
     refused += simulation.refused();
   }
-  // The traffic reaches what it is to test.
+  // Checks that the traffic has reached the cases that it is meant to test.
   EXPECT_GT(computed, 100);
   EXPECT_GT(expired, 100);
   EXPECT_GT(refused, 100);

@@ -1,4 +1,5 @@
-// Real threads, real time: made for ThreadSanitizer, true without it.
+// Stress of the queue by real threads in real time. It is made for ThreadSanitizer, but its
+// expectations hold without it too.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -32,7 +33,7 @@ class StressTest : public testing::TestWithParam<std::tuple<int, int, End>> {
  protected:
   static constexpr int kJobsPerProducer = 2000;
 
-  // Submits jobs, and cancels some of its earlier ones.
+  // Submits jobs and cancels some of its earlier ones.
   void Produce(int producer) {
     std::mt19937 random(static_cast<unsigned>(producer));
     const int first = producer * kJobsPerProducer;
@@ -72,7 +73,7 @@ TEST_P(StressTest, EveryAcceptedJobEndsExactlyOnce) {
     InstancePool pool(queue_, instances, [](int) { return std::make_unique<MarkingRunner>(); });
     std::vector<std::thread> producers;
     for (int i = 0; i < producer_count; ++i) producers.emplace_back([this, i] { Produce(i); });
-    if (end == End::kFailAll) queue_.Close();  // under full traffic
+    if (end == End::kFailAll) queue_.Close();  // while the traffic goes on
     if (end != End::kDrain) queue_.FailAll(absl::UnavailableError("drained too long"));
     for (std::thread& producer : producers) producer.join();
     queue_.Close();

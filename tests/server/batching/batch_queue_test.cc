@@ -24,7 +24,7 @@ const absl::Duration kMs = absl::Milliseconds(1);
 
 class BatchQueueTest : public testing::Test {
  protected:
-  // Jobs with ids 0, 1, …
+  // Makes jobs with the ids 0, 1, …
   std::unique_ptr<Job> Make(int64_t tokens, int model = 0) {
     const int id = made_++;
     return std::make_unique<TestJob>(fates_.at(id), id, tokens, model);
@@ -87,7 +87,7 @@ TEST_F(BatchQueueTest, RefusesWhatPassesABoundAndNamesIt) {
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("holds 400 of at most 480 bytes, this request brings 88"));
 
-  ASSERT_TRUE(Submit(queue, Make(10)).ok());  // exactly at the bound of bytes
+  ASSERT_TRUE(Submit(queue, Make(10)).ok());  // exactly at the limit of bytes
   ASSERT_TRUE(Submit(queue, Make(0)).ok());
   status = Submit(queue, Make(0));
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
@@ -142,7 +142,7 @@ TEST_F(BatchQueueTest, TheDeadMakeRoomForTheLiving) {
   EXPECT_EQ(queue.counts().tokens, 5);
 }
 
-// A job that calls the queue when it is failed, as a stream does that submits its next item.
+// A job that calls the queue when it fails, as a stream does that submits its next item.
 class CallingJob final : public Job {
  public:
   CallingJob(BatchQueue& queue, int64_t& seen) : queue_(queue), seen_(seen) {}
@@ -166,7 +166,7 @@ TEST_F(BatchQueueTest, FailsJobsWithoutTheLock) {
   ASSERT_TRUE(Submit(queue, expiring(seen_by_submit)).ok());
   clock_.Advance(kMs);
   ASSERT_TRUE(Submit(queue, expiring(seen_by_take)).ok());
-  EXPECT_EQ(seen_by_submit, 1);  // the new one is in
+  EXPECT_EQ(seen_by_submit, 1);  // the new job has been accepted
   clock_.Advance(kMs);
   queue.Close();
   EXPECT_THAT(queue.Take(), IsEmpty());
@@ -184,7 +184,7 @@ TEST_F(BatchQueueTest, ANewJobStartsAtOnceOnAnIdleInstance) {
   std::thread instance([&] { taken = Ids(queue.Take()); });
   clock_.WaitForWaiters(1, absl::InfiniteFuture());
   ASSERT_TRUE(Submit(queue, Make(1)).ok());
-  instance.join();  // and the clock stood still
+  instance.join();  // although the clock has not advanced
   EXPECT_THAT(taken, ElementsAre(0));
 }
 
@@ -231,9 +231,10 @@ TEST_F(BatchQueueTest, AJobThatIsCancelledWhileItWaitsForCompanyIsNotHandedOut) 
   EXPECT_THAT(taken, IsEmpty());
 }
 
-// Two idle instances; one signal for each job, and the second makes the first job's batch full: who
-// takes that leaves a job that could start at once, while the other one waits for something else.
-TEST_F(BatchQueueTest, WhoTakesABatchWakesTheNextForWhatIsLeft) {
+// Two instances are idle, each job sends one signal, and the second job makes the batch of the
+// first full. The instance that takes it leaves a job that could start at once, while the other
+// instance waits for something else.
+TEST_F(BatchQueueTest, TakingABatchWakesTheNextInstanceForTheRest) {
   BatchQueue queue(clock_, QueueLimits(), {.max_batch_tokens = 10, .max_queue_delay = kMs});
   std::array<std::vector<int>, 2> taken;
   std::thread first([&] { taken[0] = Ids(queue.Take()); });
@@ -243,7 +244,7 @@ TEST_F(BatchQueueTest, WhoTakesABatchWakesTheNextForWhatIsLeft) {
   clock_.WaitForWaiters(1, clock_.Now() + kMs);
   ASSERT_TRUE(Submit(queue, Make(10)).ok());
   first.join();
-  second.join();  // and the clock stood still
+  second.join();  // although the clock has not advanced
   EXPECT_THAT(taken, testing::UnorderedElementsAre(ElementsAre(0), ElementsAre(1)));
 }
 
@@ -260,7 +261,7 @@ TEST_F(BatchQueueTest, CloseHandsOutTheRestWithoutWaiting) {
   EXPECT_THAT(Ids(queue.Take()), ElementsAre(1));
   EXPECT_THAT(queue.Take(), IsEmpty());
   EXPECT_THAT(queue.Take(), IsEmpty());
-  queue.Close();  // twice is harmless
+  queue.Close();  // closing twice is harmless
 }
 
 TEST_F(BatchQueueTest, FailAllFailsWhatWaitsAndLeavesTheQueueOpen) {

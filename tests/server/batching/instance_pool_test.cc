@@ -19,7 +19,7 @@
 namespace attendant::server {
 namespace {
 
-// What the runners of a pool did.
+// A record of what the runners of a pool have done.
 class Log {
  public:
   void Add(int instance) {
@@ -126,7 +126,7 @@ TEST_P(InstancePoolThreadsTest, EachRunnerIsMadeOnItsNamedThread) {
 
 INSTANTIATE_TEST_SUITE_P(Threads, InstancePoolThreadsTest, testing::Values(1, 2, 3));
 
-// Holds its first batch until told to go on.
+// A runner that holds its first batch until it is told to go on.
 class BlockedRunner final : public BatchRunner {
  public:
   BlockedRunner(absl::Notification& started, absl::Notification& go, std::vector<size_t>& sizes)

@@ -1,4 +1,4 @@
-// Jobs whose fate a test can read.
+// TestJob, a job whose fate a test can read.
 #pragma once
 
 #include <atomic>
@@ -12,13 +12,13 @@
 
 namespace attendant::server {
 
-// What became of a job; outlives it.
+// The fate of a job, which must outlive the job.
 struct Fate {
   std::atomic<bool> cancelled{false};
   std::atomic<int> failures{0};
   std::atomic<int> runs{0};
   std::atomic<bool> destroyed{false};
-  absl::Status status;  // of the last failure
+  absl::Status status;  // the status of the last failure
 };
 
 class TestJob final : public Job {

@@ -12,7 +12,7 @@
 namespace attendant::server {
 namespace {
 
-// Of "tiny", E = 32: 256 bytes of keys and values, and 4 of position, for each row.
+// In "tiny", where E = 32, each row takes 256 bytes of keys and values, and 4 of position.
 CrossKvOrigin Rows(int32_t rows) {
   TokenLayout layout{.sequences = 1, .padded_length = rows, .rows = rows};
   for (int32_t i = 0; i < rows; ++i) layout.positions.push_back(i);
@@ -78,7 +78,7 @@ TEST_F(CrossKvStoreTest, DropsOnce) {
   EXPECT_EQ(store_.Find(handle).status(), Gone());
   EXPECT_EQ(store_.Find("").status(), Gone());
   EXPECT_EQ(store_.counts().bytes, 0);
-  clock_.Advance(absl::Seconds(9));  // past its expiry, which nothing remembers
+  clock_.Advance(absl::Seconds(9));  // beyond the expiry that it had
   EXPECT_EQ(store_.counts().registered, 0);
 }
 
@@ -94,13 +94,13 @@ TEST_F(CrossKvStoreTest, RefusesWhatDoesNotFit) {
   being_made->reset();
   EXPECT_TRUE(store_.Reserve(Rows(1)).ok());
   EXPECT_EQ(store_.counts().bytes, kBytesOfOneRow);
-  // What expires makes room.
+  // Expired memories make room.
   EXPECT_FALSE(store_.Reserve(Rows(3)).ok());
   clock_.Advance(absl::Seconds(5));
   EXPECT_TRUE(store_.Reserve(Rows(3)).ok());
 }
 
-TEST_F(CrossKvStoreTest, HoldsRoomForSequencesBesideMemories) {
+TEST_F(CrossKvStoreTest, HoldsRoomForSequencesAndMemories) {
   Put(1, absl::Seconds(5));
   auto first = store_.Hold(700);
   auto second = store_.Hold(400);
@@ -131,7 +131,7 @@ TEST_F(CrossKvStoreTest, WhatIsInUseStaysAndCounts) {
   EXPECT_EQ(store_.counts().bytes, 0);
 }
 
-TEST_F(CrossKvStoreTest, NamesNobodyCanGuess) {
+TEST_F(CrossKvStoreTest, HandlesCannotBeGuessed) {
   std::set<std::string> handles;
   for (int i = 0; i < 100; ++i) {
     const std::string handle = Put(0, absl::Seconds(5)).handle;

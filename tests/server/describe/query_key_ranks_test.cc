@@ -14,7 +14,7 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 
-// One layer, E 4, two heads of width 2.
+// A model of one layer, E 4, with two heads of width 2.
 ModelDescription TwoHeads() {
   ModelDescription model;
   model.layers = 1;
@@ -37,13 +37,13 @@ TEST(QueryKeyRanksTest, CountsWhatHolds90Percent) {
   ASSERT_EQ(full.size(), 1u);
   EXPECT_THAT(full[0].heads, ElementsAre(2, 2));
   EXPECT_EQ(full[0].concatenated, 4);
-  // Squares 64 and 1: 98 % are in the first. Head 1 has 4 and 4.
+  // Squares 64 and 1, 98 % of which are in the first. Head 1 has 4 and 4.
   const auto uneven = Measure({8, 0, 0, 0, 0, 1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2}, kIdentity);
   EXPECT_THAT(uneven[0].heads, ElementsAre(1, 2));
   EXPECT_EQ(uneven[0].concatenated, 2);  // 64 + 4 of 73
 }
 
-// Heads of full rank that look at the same two columns: together they have no more.
+// Heads of full rank look at the same two columns, so that together they have no higher rank.
 TEST(QueryKeyRanksTest, SeesProjectionsThatHeadsShare) {
   const std::vector<float> shared = {1, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0};
   const auto ranks = Measure(shared, shared);
@@ -62,7 +62,7 @@ TEST(QueryKeyRanksTest, MeasuresHeadsWiderThanTheModel) {
   EXPECT_EQ((*ranks)[0].concatenated, 1);
 }
 
-TEST(QueryKeyRanksTest, HasNoneOfZerosAndOfWhatIsNotFinite) {
+TEST(QueryKeyRanksTest, IsZeroForZerosAndForValuesThatAreNotFinite) {
   EXPECT_THAT(Measure(std::vector<float>(16), kIdentity)[0].heads, Each(0));
   std::vector<float> infinite = kIdentity;
   infinite[0] = std::numeric_limits<float>::infinity();
@@ -85,7 +85,7 @@ TEST(QueryKeyRanksTest, TakesQueriesForTheKeysThatTheyAre) {
   const auto ranks = MeasureQueryKeyRanks(model, weights);
   ASSERT_TRUE(ranks.ok()) << ranks.status();
   EXPECT_THAT((*ranks)[0].heads, ElementsAre(2, 1));
-  EXPECT_EQ((*ranks)[0].concatenated, 1);  // squares 81, 1 and 1: 98 % are in the first
+  EXPECT_EQ((*ranks)[0].concatenated, 1);  // squares 81, 1 and 1, 98 % of which are in the first
 }
 
 TEST(QueryKeyRanksTest, IsOfTheWidthInsideABottleneck) {

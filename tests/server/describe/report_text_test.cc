@@ -14,7 +14,8 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// One layer, E 4, one head, and a file with a tensor of three weights and an unused one.
+// A model of one layer, E 4, with one head, and a file that has a tensor of three weights and an
+// unused one.
 ModelReport SmallReport() {
   ModelReport report;
   report.model.setting = *ParseModelSource("/m,dtype=int8");

@@ -1,4 +1,4 @@
-// What the runner does with batches that no socket can bring about at will.
+// Tests of the runner with batches that no test over a socket can produce at will.
 #include "server/execution/batch_executor.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 class BatchExecutorTest : public ::testing::Test {
  protected:
-  // Both layers of "tiny" on one sequence of two ids.
+  // Runs both layers of "tiny" on one sequence of two ids.
   std::unique_ptr<Job> MakeJob(absl::Time deadline, bool cancelled) {
     ComputeRequest request;
     request.span = {TestModels().at("tiny"), 0, 2};
@@ -40,7 +40,7 @@ class BatchExecutorTest : public ::testing::Test {
   std::vector<absl::Status> ended_;
 };
 
-TEST_F(BatchExecutorTest, StopsBetweenLayersWhenNobodyWaits) {
+TEST_F(BatchExecutorTest, StopsBetweenLayersWhenNoCallerWaits) {
   // The clock is asked at the start (0), for the job (1), after the gather (2), before the second
   // layer (3).
   std::vector<std::unique_ptr<Job>> batch;

@@ -1,4 +1,4 @@
-// The end of a job.
+// Tests of the end of a job.
 #include "server/execution/encode_job.h"
 
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 namespace attendant::server {
 namespace {
 
-// A caller that has been answered may ask at once for the room that its request took: were it
-// still held, the server would refuse it now and then.
+// A caller that has its answer may at once ask for the room that its request took. If the job still
+// held it, the server would refuse it now and then.
 class EncodeJobTest : public ::testing::Test {
  protected:
   std::unique_ptr<EncodeJob> Make() {

@@ -15,7 +15,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// What is logged meanwhile.
+// Collects what is logged during its lifetime.
 class LogCapture {
  public:
   LogCapture() {
@@ -39,7 +39,7 @@ class RowPlansTest : public testing::Test {
 
   EncoderRun Run(const ServedModel& model) const { return EncoderRun(model.encoder, 600, 2); }
 
-  // By its clock, both ways of working take the same time.
+  // On its clock, both plans take the same time.
   ServiceParts parts_{absl::Microseconds(1)};
   std::unique_ptr<const ServiceContext> context_;
   const ServedModel& tiny_ = *TestModels().at("tiny");

@@ -44,7 +44,7 @@ TEST(LoggingTest, LeavesOutWhatIsBelowTheLevel) {
   EXPECT_EQ(GetCapturedStderr(), "");
 }
 
-// As a gRPC server does when it starts, unless GRPC_VERBOSITY says more.
+// Sets the verbosity that a gRPC server sets when it starts, unless GRPC_VERBOSITY is given.
 void StartGrpcLogging() { gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR); }
 
 TEST(LoggingTest, TakesTheMessagesOfGrpcAndProtobuf) {

@@ -9,7 +9,7 @@
 namespace attendant::server {
 namespace {
 
-// A folder that looks like /sys/fs/cgroup, with a meminfo beside.
+// A folder that looks like /sys/fs/cgroup and also has a meminfo file.
 class MemoryLimitTest : public testing::Test {
  protected:
   MemoryLimitTest() { Write("meminfo", "MemTotal:       1000 kB\nMemFree:         900 kB\n"); }

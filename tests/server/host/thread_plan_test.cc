@@ -29,12 +29,12 @@ void ExpectPlan(const ThreadPlan& plan, int instances, int threads_per_instance)
 
 TEST(ThreadPlanTest, OneInstanceWithEverythingByDefault) { ExpectPlan(Plan(0, 0, 8), 1, 8); }
 
-TEST(ThreadPlanTest, WhatIsNotSaidDividesTheBudget) {
+TEST(ThreadPlanTest, UnsetValuesDivideTheBudget) {
   ExpectPlan(Plan(2, 0, 8), 2, 4);
   ExpectPlan(Plan(0, 3, 8), 2, 3);
 }
 
-TEST(ThreadPlanTest, WhatIsSaidCounts) { ExpectPlan(Plan(3, 5, 2), 3, 5); }
+TEST(ThreadPlanTest, GivenValuesAreKept) { ExpectPlan(Plan(3, 5, 2), 3, 5); }
 
 TEST(ThreadPlanTest, TakesTheRowPolicyOfTheSettings) {
   Settings settings;
@@ -48,7 +48,7 @@ TEST(ThreadPlanTest, NeverLessThanOneOfEach) {
   ExpectPlan(Plan(0, 4, 2), 1, 4);
 }
 
-// Nodes with so many CPUs each, numbered one after the other.
+// Makes nodes with these numbers of CPUs, which are numbered consecutively.
 std::vector<NumaNode> Nodes(const std::vector<int>& sizes) {
   std::vector<NumaNode> nodes;
   int next = 0;
@@ -60,7 +60,7 @@ std::vector<NumaNode> Nodes(const std::vector<int>& sizes) {
   return nodes;
 }
 
-// On such nodes. Without a quota the budget are all their CPUs.
+// Plans for such nodes. Without a quota, the budget is all their CPUs.
 class NumaPlan {
  public:
   explicit NumaPlan(const std::vector<int>& sizes, int quota = 1 << 20)
@@ -70,7 +70,7 @@ class NumaPlan {
   ThreadPlan Make(int instances, int threads_per_instance) const {
     return MakeThreadPlan(Given(instances, threads_per_instance), budget_, nodes_);
   }
-  // The plan, and the node of each instance; none: they are not bound.
+  // The plan and the node of each instance; no nodes if the instances are not bound.
   void Expect(const ThreadPlan& plan, int instances, int threads, std::vector<int> nodes) const {
     ExpectPlan(plan, instances, threads);
     EXPECT_EQ(NodesOf(plan), nodes);
@@ -144,7 +144,7 @@ TEST(NumaPlanTest, InstancesLargerThanANodeSpan) {
             "the weights");
 }
 
-TEST(NumaPlanTest, WhatIsSaidCounts) {
+TEST(NumaPlanTest, GivenValuesAreKept) {
   const NumaPlan machine({4, 4});
   machine.Expect(machine.Make(1, 2), 1, 2, {0});
   machine.Expect(machine.Make(3, 3), 3, 3, {0, 1, 0});

@@ -22,7 +22,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-// Sends `request` as it is and returns all that comes until the server closes.
+// Sends `request` as it is and returns everything that the server sends until it closes the
+// connection.
 std::string Exchange(int port, const std::string& request) {
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = {};

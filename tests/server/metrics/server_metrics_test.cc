@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::Pair;
 using Samples = std::map<std::string, double>;
 
-// "name{labels}" -> value, of every sample line.
+// Returns "name{labels}" -> value for every sample line.
 Samples Parse(const std::string& text) {
   Samples samples;
   std::istringstream lines(text);

@@ -39,7 +39,7 @@ TEST(LargestRequestBytesTest, RefusesWhatNoMessageHolds) {
   EXPECT_THAT(bytes.status().message(), testing::HasSubstr("2147483647 rows of 768 float32"));
 }
 
-// A base and norms of it that are `scale` times as large.
+// A base and an overlay, whose norms are `scale` times as large.
 class OverlayTest : public testing::Test {
  protected:
   Settings SettingsWith(const std::vector<TestTensor>& norms) {
@@ -68,7 +68,7 @@ TEST_F(OverlayTest, SharesAllButItsNorms) {
   EXPECT_GT(models->at("a")->encoder->weight_bytes(), 1000);
 }
 
-// The attention of the pruned layer is the overlay's own, and read again.
+// The attention of the pruned layer belongs to the overlay, and is read again.
 TEST_F(OverlayTest, MayLeaveOutHeads) {
   Settings settings = SettingsWith({MakeTensor("embeddings.LayerNorm.bias", {4})});
   folder_.Write("prune.json", R"({"1": [0]})");
@@ -152,7 +152,7 @@ std::vector<float> LastHiddenStates(const std::shared_ptr<const Encoder>& encode
   return values;
 }
 
-// Overlays share, on each node, with the copy of their base that is there.
+// On each node, an overlay shares with the copy of its base on that node.
 TEST_F(OverlayTest, IsThereOnEachNode) {
   Settings settings = SettingsWith({MakeTensor("encoder.layer.1.output.LayerNorm.weight", {4})});
   const CpuList before = AllowedCpus();
@@ -183,7 +183,7 @@ TEST(PredictMemoryTest, CountsACopyForEachNode) {
   EXPECT_THAT(std::string(refused.message()), testing::HasSubstr(" in 2 copies (--numa), "));
 }
 
-// What the article counts: weights and biases of BERT-base's 25 norms.
+// The article counts the weights and biases of BERT-base's 25 norms.
 TEST_F(OverlayTest, NeedsTheMemoryOfItsNorms) {
   Settings settings = SettingsWith({});
   settings.models[1].source = "synthetic:bert-base";

@@ -1,4 +1,4 @@
-// Every rule of AttendRequest's fields: code and message of each refusal.
+// Tests of every rule for the fields of AttendRequest: the code and the message of each refusal.
 #include <gtest/gtest.h>
 
 #include <cmath>

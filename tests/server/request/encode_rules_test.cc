@@ -1,4 +1,5 @@
-// The rules of EncodeRequest that AttendRequest does not have: code and message of each refusal.
+// Tests of the rules that EncodeRequest has and AttendRequest does not: the code and the message of
+// each refusal.
 #include <gtest/gtest.h>
 
 #include <string>

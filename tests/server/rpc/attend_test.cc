@@ -1,4 +1,4 @@
-// Attend over a socket: layouts, types, masks, bias, probabilities.
+// Tests of Attend over a socket: layouts, types, masks, bias and probabilities.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ class AttendTest : public ::testing::Test {
     return request;
   }
 
-  // One sequence by itself, unpadded.
+  // Sends one sequence alone, without padding.
   std::vector<float> Alone(const std::vector<float>& rows, v1::AttendStage stage) {
     const int64_t length = static_cast<int64_t>(rows.size()) / kE;
     v1::AttendRequest request = Request({1, length, kE}, rows);
@@ -49,11 +49,11 @@ class AttendTest : public ::testing::Test {
 };
 
 TEST_F(AttendTest, PaddedSequencesEqualEachAloneBitForBit) {
-  // A prefix, padding on the left, holes, nothing.
+  // A prefix, padding on the left, holes, and no kept token.
   const std::vector<int64_t> mask = {1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0};
   std::vector<float> values = SomeValues(4 * 5 * kE, 3);
   for (int64_t row = 0; row < 20; ++row) {
-    // Padding is never looked at.
+    // Padding is never read.
     if (mask[row] == 0) std::fill_n(values.begin() + row * kE, kE, std::nanf(""));
   }
   for (v1::AttendStage stage : {v1::CONTEXT, v1::PROJECTED, v1::BLOCK}) {
@@ -106,7 +106,7 @@ TEST_F(AttendTest, PackedEqualsPadded) {
 TEST_F(AttendTest, EveryWireType) {
   const std::vector<float> values = SomeValues(3 * kE, 6);
   for (v1::DataType dtype : {v1::FLOAT32, v1::FLOAT16, v1::BFLOAT16}) {
-    // What arrives is exactly the float32 of what was sent; the answer is rounded once.
+    // Inputs are widened to float32 exactly, and the answer is rounded once.
     const std::vector<float> sent = RoundedTo(dtype, values);
     const std::vector<float> exact = Alone(sent, v1::CONTEXT);
     v1::AttendRequest request = Request({1, 3, kE}, values, dtype);
@@ -142,7 +142,7 @@ TEST_F(AttendTest, ABiasThatForbidsKeysEqualsAMask) {
 }
 
 TEST_F(AttendTest, ABiasIsAddressedByPaddedPositions) {
-  // A hole in the row: the bias of the pair (0, 2) must reach the second kept key.
+  // The row has a hole, and the bias of the pair (0, 2) must reach the second kept key.
   const std::vector<float> values = SomeValues(3 * kE, 8);
   std::vector<float> bias(kH * 9, 0.0f);
   for (int64_t h = 0; h < kH; ++h) bias[h * 9 + 2] = kMinusInfinity;

@@ -1,4 +1,4 @@
-// Head gates, pruned heads, query rows and the forms of attention, over a socket.
+// Tests of head gates, pruned heads, query rows and the forms of attention over a socket.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,8 @@ std::shared_ptr<const ServedModel> Load(const std::string& name, const std::stri
   return std::make_shared<ServedModel>(ServedModel{name, *encoder, {}});
 }
 
-// "whole"; "pruned" of heads 1 and 2 in its first layer and of all in its second.
+// Serves "whole", and "pruned", which lacks heads 1 and 2 in its first layer and all heads in its
+// second.
 TestServerOptions Options() {
   TestServerOptions options;
   options.models["whole"] = Load("whole", "{}");
@@ -60,7 +61,7 @@ class AttentionTest : public ::testing::Test {
     return response;
   }
 
-  // Two sequences of 4, of which the second one has a hole and padding on the left.
+  // Two sequences of 4 rows; the second one has a hole and padding on the left.
   template <typename Request>
   static Request Padded(const std::string& model) {
     Request request;
@@ -105,7 +106,7 @@ TEST_F(AttentionTest, APrunedLayerHasTheContextAndTheAttentionOfItsOwnHeads) {
   const std::vector<float> matrices = ToFloats(all.attention_probabilities());
   const std::vector<float> own_matrices = ToFloats(left.attention_probabilities());
   for (int64_t h = 0; h < 2; ++h) {
-    const int64_t head = 3 * h;  // 0 and 3 are left
+    const int64_t head = 3 * h;  // heads 0 and 3 are left
     for (int64_t row = 0; row < 8; ++row) {
       EXPECT_EQ(Rows(own, kDv, row * 2 + h, 1), Rows(context, kDv, row * kH + head, 1));
     }
@@ -115,7 +116,7 @@ TEST_F(AttentionTest, APrunedLayerHasTheContextAndTheAttentionOfItsOwnHeads) {
   }
 }
 
-// Bias and gates are by the numbers of the checkpoint.
+// Biases and gates are indexed by the head numbers of the checkpoint.
 TEST_F(AttentionTest, RequestsSpeakOfAllHeadsOfTheCheckpoint) {
   v1::AttendRequest whole = Attend(), pruned = Attend("pruned");
   for (v1::AttendRequest* request : {&whole, &pruned}) {
@@ -277,7 +278,7 @@ TEST_F(AttentionTest, TheLargestKeysOfEachQuery) {
   }
 }
 
-// Equal ones by ascending column, and what is no number last.
+// Equal probabilities are sorted by ascending column, and NaN comes last.
 TEST_F(AttentionTest, TheLargestKeysHaveAnOrder) {
   v1::AttendRequest request;
   request.set_model("whole");
@@ -335,7 +336,7 @@ TEST_F(AttentionTest, WeightedValuesCountAgainstTheAnswersLimit) {
   EXPECT_EQ(small.Attend(request, &response).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
-// One memory of 3 rows, of which the second one is padding, for both sequences.
+// One memory of 3 rows for both sequences; its second row is padding.
 TEST_F(AttentionTest, FormsGatesAndRowsOfAttentionToAMemory) {
   v1::AttendRequest request = Attend();
   *request.mutable_memory()->mutable_hidden_states() =
@@ -349,7 +350,7 @@ TEST_F(AttentionTest, FormsGatesAndRowsOfAttentionToAMemory) {
   request.set_attention_form(v1::HEAD_MEAN);
   const v1::AttendResponse mean = Call(request);
   EXPECT_THAT(ShapeOf(mean.attention_probabilities()), ElementsAre(2, 4, 3));
-  float sum = 0;  // of the last query and key
+  float sum = 0;  // for the last query and key
   for (int64_t h = 0; h < kH; ++h) sum += heads[((kH + h) * 4 + 3) * 3 + 2];
   EXPECT_FLOAT_EQ(ToFloats(mean.attention_probabilities()).back(), sum / kH);
 
@@ -378,7 +379,7 @@ TEST_F(AttentionTest, FormsGatesAndRowsOfAttentionToAMemory) {
             "return_weighted_values: expected false with a memory; got true");
 }
 
-// Jobs of one batch, each with gates and rows of its own.
+// Each job of one batch has gates and rows of its own.
 TEST_F(AttentionTest, RequestsWithGatesOfTheirOwnShareABatch) {
   TestServerOptions options = Options();
   options.gate_closed = true;

@@ -1,4 +1,5 @@
-// A unary call's way from its headers to its end: slots, permits, timeouts, cancellation, drain.
+// Tests of a unary call from its headers to its end: slots, permits, timeouts, cancellation and
+// drain.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +34,7 @@ std::string CountOf(const std::string& code, int count) {
          std::to_string(count);
 }
 
-// A server whose only instance holds a batch: what comes next waits in the queue.
+// A server whose only instance holds a batch, so that further jobs wait in the queue.
 class BusyServer : public TestServer {
  public:
   explicit BusyServer(const TestServerOptions& options = {})
@@ -41,7 +42,7 @@ class BusyServer : public TestServer {
     gate().AwaitBlocked();
   }
 
-  // Lets the instance go on; the held call, which is answered.
+  // Lets the instance go on, and returns the held call when it has been answered.
   const PendingAttend& Release() {
     gate().Open();
     EXPECT_TRUE(held_.Wait().ok());
@@ -61,7 +62,7 @@ TEST(CallFlowTest, WithoutASlotACallEndsAtItsHeaders) {
   TestServerOptions options;
   options.admission.max_inflight = 1;
   BusyServer server(options);
-  // No message is ever sent on this one.
+  // No message is ever sent on this call.
   RawCall second(server.channel(), kAttend);
   const grpc::Status status = second.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
@@ -135,7 +136,7 @@ TEST(CallFlowTest, ACancelledRequestIsNeverComputed) {
   server.AwaitQueued(1);
   second.Cancel();
   EXPECT_EQ(second.Wait().error_code(), grpc::StatusCode::CANCELLED);
-  // Its slot does not wait for the queue to meet it.
+  // Its slot is freed before the queue reaches the job.
   server.AwaitInflight(1);
   server.Release();
   v1::AttendResponse response;

@@ -1,4 +1,4 @@
-// Cross-attention over a socket: layouts, masks, bias and probabilities of a memory.
+// Tests of cross-attention over a socket: layouts, masks, bias and probabilities of a memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ class CrossAttentionTest : public ::testing::Test {
     *request.mutable_memory()->mutable_hidden_states() = FloatTensor(std::move(shape), values);
   }
 
-  // One sequence and its memory by themselves, unpadded.
+  // Sends one sequence and its memory alone, without padding.
   std::vector<float> Alone(const std::vector<float>& rows, const std::vector<float>& memory) {
     v1::AttendRequest request = Request({1, static_cast<int64_t>(rows.size()) / kE, kE}, rows);
     SetMemory({1, static_cast<int64_t>(memory.size()) / kE, kE}, memory, request);
@@ -142,7 +142,7 @@ TEST_F(CrossAttentionTest, ProbabilitiesAndBiasAreOfQueriesAndRowsOfMemory) {
   *request.mutable_memory()->mutable_attention_mask() =
       IntegerTensor({2, 5}, {1, 1, 0, 1, 1, 0, 0, 1, 1, 0});
   request.set_return_attention_probabilities(true);
-  // No query may look at the last row of memory.
+  // No query may attend to the last row of the memory.
   *request.mutable_attention_bias() = FloatTensor({1, 1, 1, 5}, {0, 0, 0, 0, kMinusInfinity});
   const v1::AttendResponse response = Call(request);
   EXPECT_THAT(ShapeOf(response.attention_probabilities()), ElementsAre(2, kH, 3, 5));
@@ -156,7 +156,7 @@ TEST_F(CrossAttentionTest, ProbabilitiesAndBiasAreOfQueriesAndRowsOfMemory) {
       EXPECT_NEAR(second[2] + second[3], row == 0 ? 1.0f : 0.0f, 1e-6);
     }
   }
-  // The same without that row.
+  // A memory without that row gives the same answer.
   *request.mutable_memory()->mutable_attention_mask() =
       IntegerTensor({2, 5}, {1, 1, 0, 1, 0, 0, 0, 1, 1, 0});
   request.clear_attention_bias();
@@ -165,8 +165,8 @@ TEST_F(CrossAttentionTest, ProbabilitiesAndBiasAreOfQueriesAndRowsOfMemory) {
   for (size_t i = 0; i < output.size(); ++i) EXPECT_NEAR(output[i], expected[i], 2e-6);
 }
 
-// Requests with memories of their own share a batch; those without one, or with values of their
-// own, do not join it.
+// Requests that have memories share a batch; requests without one, or with separate values, do not
+// join it.
 TEST_F(CrossAttentionTest, SharesABatchWithOthersBitForBit) {
   const std::vector<float> rows = SomeValues(12 * kE, 12), memory = SomeValues(20 * kE, 13);
   std::vector<v1::AttendRequest> requests;
@@ -195,7 +195,7 @@ TEST_F(CrossAttentionTest, SharesABatchWithOthersBitForBit) {
   EXPECT_EQ(pending[1]->response().execution().batch_tokens(), 2 + 4 + 3 + 3);
 }
 
-// torch's kdim and vdim: keys of 5 columns, values of 7.
+// Like torch's kdim and vdim: keys are made of 5 columns, values of 7.
 TEST(MemoryWidthsTest, KeysAndValuesOfTheirOwnWidths) {
   ModelDescription description;
   description.layers = 1;

@@ -1,4 +1,4 @@
-// EncodeStream over a socket: ids, errors of items, window, cancellation, drain.
+// Tests of EncodeStream over a socket: ids, errors of items, window, cancellation and drain.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ class EncodeStreamTest : public ::testing::Test {
     stream_ = server_->stub().EncodeStream(&context_);
   }
 
-  // Every answer that comes before the stream ends, by id.
+  // Returns every answer that arrives before the stream ends, by id.
   std::map<uint64_t, v1::EncodeStreamResponse> ReadAll() {
     std::map<uint64_t, v1::EncodeStreamResponse> answers;
     v1::EncodeStreamResponse answer;
@@ -147,7 +147,7 @@ TEST_F(EncodeStreamTest, CancellationDropsQueuedItems) {
   server_->gate().Open();
   v1::EncodeResponse response;
   EXPECT_TRUE(server_->Encode(Item(9).request(), &response).ok());
-  // The first batch was taken before; the others never were.
+  // The first batch had already been taken; the others never are.
   EXPECT_EQ(server_->gate().passed(), 2);
   EXPECT_EQ(response.execution().batch_requests(), 1);
 }

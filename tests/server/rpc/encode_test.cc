@@ -1,4 +1,5 @@
-// Encode over a socket: spans, token ids and positions, intermediates, pooled vectors.
+// Tests of Encode over a socket: spans, token ids and positions, intermediate layers and pooled
+// vectors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,8 +51,8 @@ std::vector<int64_t> SomeIds(int64_t count) {
   return ids;
 }
 
-// "tiny" has 64 positions. What is cut is padding: it comes back as zeros, and the rest as if it
-// had come alone.
+// "tiny" has 64 positions. Tokens that are cut become padding: they come back as zeros, and the
+// others as if they had come alone.
 TEST_F(EncodeTest, TruncatesLongSequences) {
   const std::vector<int64_t> ids = SomeIds(70);
   v1::EncodeRequest request = Ids("tiny", {1, 70}, ids);
@@ -71,7 +72,7 @@ TEST_F(EncodeTest, TruncatesLongSequences) {
   EXPECT_THAT(Rows(last, kE, 0, 6), Each(0.0f));
 }
 
-// Positions that count kept tokens, of which "counting" has 62; sequences that fit stay whole.
+// The positions of "counting" count kept tokens, up to 62; sequences that fit are not cut.
 TEST_F(EncodeTest, TruncatesInThePackedLayout) {
   const std::vector<int64_t> ids = SomeIds(68);
   v1::EncodeRequest request = Ids("counting", {68}, ids);
@@ -99,7 +100,7 @@ TEST_F(EncodeTest, TruncationLeavesWhatFitsAlone) {
   EXPECT_EQ(ToFloats(response.hidden_states()), whole);
 }
 
-// The rows that the model "patches" makes of three features.
+// Returns the rows that the model "patches" makes of three features.
 std::vector<float> WithFront(const std::vector<float>& features) {
   const ServedModel& served = *TestModels().at("patches");
   testing::MemoryWeights weights = testing::RandomWeights(served.encoder->description(), 8);
@@ -126,7 +127,7 @@ TEST_F(EncodeTest, FeaturesGetTheRowsAndPositionsOfTheModel) {
   EXPECT_THAT(answer.hidden_states().shape(), ElementsAre(2, 6, kE));
   EXPECT_EQ(answer.hidden_states().data(), Call(hidden).hidden_states().data());
 
-  // Packed, and with dropped features.
+  // Packed, and with features that are masked out.
   v1::EncodeRequest packed = features;
   *packed.mutable_features() = FloatTensor({6, kE}, values);
   packed.add_lengths(3);
@@ -137,7 +138,7 @@ TEST_F(EncodeTest, FeaturesGetTheRowsAndPositionsOfTheModel) {
   EXPECT_EQ(Call(features).hidden_states().data(), Call(hidden).hidden_states().data());
 }
 
-TEST_F(EncodeTest, ABiasComesBesideRelativePositionsAndWindows) {
+TEST_F(EncodeTest, ABiasAddsToRelativePositionsAndWindows) {
   v1::EncodeRequest request = Hidden({1, 6, kE}, SomeValues(6 * kE, 1));
   request.set_model("patches");
   constexpr float kForbidden = -std::numeric_limits<float>::infinity();
@@ -189,9 +190,9 @@ TEST_F(EncodeTest, PaddedIdsEqualEachSequenceAlone) {
   };
   EXPECT_EQ(Rows(output, kE, 0, 3), alone({11, 12, 13}));
   EXPECT_THAT(Rows(output, kE, 3, 3), Each(0.0f));
-  // Padding on the left is invisible.
+  // Padding on the left has no effect.
   EXPECT_EQ(Rows(output, kE, 6, 2), alone({21, 22}));
-  // A hole keeps its gap.
+  // A hole leaves a gap in the positions.
   v1::EncodeRequest gap = Ids("tiny", {1, 3}, {31, 32, 33});
   *gap.mutable_position_ids() = IntegerTensor({1, 3}, {0, 2, 3}, v1::UINT8);
   const std::vector<float> with_gap = ToFloats(Call(gap).hidden_states());
@@ -294,8 +295,8 @@ TEST_F(EncodeTest, PoolsKeptTokens) {
 }
 
 TEST_F(EncodeTest, ComputesOnlyThePooledRowsOfTheLastLayer) {
-  // Tokens 0 and 1 of three see no key. Where they are computed they are counted: in 2 layers of 4
-  // heads.
+  // Tokens 0 and 1 of three see no key. They are counted where they are computed, which is in 2
+  // layers of 4 heads.
   v1::EncodeRequest request = Hidden({2, 3, kE}, SomeValues(6 * kE, 5));
   const float forbidden = -std::numeric_limits<float>::infinity();
   std::vector<float> bias(9, 0.0f);
@@ -319,7 +320,7 @@ TEST_F(EncodeTest, ComputesOnlyThePooledRowsOfTheLastLayer) {
     EXPECT_EQ(Call(request).pooled().data(), all.pooled().data());
     expect_counted(rows);
   }
-  // Who wants the last layer gets all of it.
+  // A request for the last layer gets all rows of it.
   request.set_pooling(v1::FIRST_TOKEN);
   request.add_intermediate_layers(1);
   Call(request);
@@ -338,7 +339,7 @@ TEST_F(EncodeTest, PooledVectorsHaveLengthOneIfAskedOrDescribed) {
     for (float value : ToFloats(Call(request).pooled())) sum += double{value} * value;
     return std::sqrt(sum);
   };
-  EXPECT_NEAR(length(), 1.0, 1e-6);  // MODEL_POOLING: the checkpoint says so
+  EXPECT_NEAR(length(), 1.0, 1e-6);  // the checkpoint's own pooling normalises
   const std::vector<float> described = ToFloats(Call(request).pooled());
   request.set_pooling(v1::MEAN);
   EXPECT_GT(length(), 1.01);
@@ -356,7 +357,7 @@ TEST_F(EncodeTest, ScoresClassesByTheHeadOfTheCheckpoint) {
   EXPECT_THAT(response.pooled().shape(), ElementsAre(2, 3));
   testing::MemoryWeights weights =
       testing::RandomWeights(TestModels().at("counting")->encoder->description(), 7);
-  // activation(W x + b) by the formula.
+  // Computes activation(W x + b) from the formula.
   const auto apply = [&](const std::string& name, const std::vector<float>& x) {
     const std::vector<float>& weight = weights.tensors()[name + ".weight"];
     std::vector<float> y = weights.tensors()[name + ".bias"];
@@ -374,7 +375,7 @@ TEST_F(EncodeTest, ScoresClassesByTheHeadOfTheCheckpoint) {
     const std::vector<float> expected = apply("classifier.output", inner);
     for (int64_t i = 0; i < 3; ++i) EXPECT_NEAR(scores[b * 3 + i], expected[i], 1e-5);
   }
-  request.set_omit_hidden_states(true);  // then only the first tokens are computed
+  request.set_omit_hidden_states(true);  // lets the server compute the first tokens only
   EXPECT_EQ(Call(request).pooled().data(), response.pooled().data());
 }
 

@@ -1,5 +1,5 @@
-// A body of which only the beginning arrives, in frames written by hand: no client library does
-// that.
+// Test of a body of which only the beginning arrives. The frames are written by hand, because no
+// client library sends such a body.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ std::string Frame(FrameType type, uint8_t flags, uint32_t stream, const std::str
          BigEndian(flags, 1) + BigEndian(stream, 4) + payload;
 }
 
-// RFC 7541: a literal field without indexing, with a new name.
+// Returns a literal header field without indexing, with a new name (RFC 7541).
 std::string Field(const std::string& name, const std::string& value) {
   return BigEndian(0, 1) + BigEndian(static_cast<uint32_t>(name.size()), 1) + name +
          BigEndian(static_cast<uint32_t>(value.size()), 1) + value;
@@ -54,7 +54,7 @@ class RawConnection {
               static_cast<ssize_t>(bytes.size()));
   }
 
-  // The header block that ends stream 1.
+  // Returns the header block that ends stream 1.
   std::string ReadTrailers() {
     while (true) {
       const std::string head = Receive(9);
@@ -76,7 +76,7 @@ class RawConnection {
   const int socket_;
 };
 
-// Calls the method with a message that announces 10,000 bytes, uncompressed, and has 100.
+// Calls the method with a message that announces 10,000 uncompressed bytes but has 100.
 std::string TrailersOfHalfAMessage(const TestServer& server, const std::string& method) {
   RawConnection connection(server.port());
   connection.Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + Frame(kSettings, 0, 0, ""));

@@ -1,4 +1,4 @@
-// Instances of two NUMA nodes, each one CPU of this machine.
+// Tests of instances on two NUMA nodes, each of which is one CPU of this machine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,8 @@ ThreadPlan TwoNodes() {
           .copy_of_instance = {0, 1}};
 }
 
-// "tiny", whose second copy has other weights, so that one can tell which of them computed.
+// Returns "tiny" with other weights in its second copy, so that answers tell which copy computed
+// them.
 ServedModels TellingCopies() {
   ServedModel model = *TestModels().at("tiny");
   absl::StatusOr<Checkpoint> other = OpenCheckpoint("synthetic:tiny@2", {});
@@ -39,7 +40,8 @@ ServedModels TellingCopies() {
   return {{"tiny", std::make_shared<ServedModel>(std::move(model))}};
 }
 
-// The CPUs of each thread of this process that is called so, as its instance and its team are.
+// Returns the CPUs of each thread of this process that has this name, which instances and their
+// teams give their threads.
 std::vector<std::string> CpusOfThreads(const std::string& name) {
   std::vector<std::string> cpus;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -76,7 +78,7 @@ class NumaTest : public testing::Test {
     return options;
   }
 
-  // One request on each instance, at the same time.
+  // Sends one request to each instance, at the same time.
   void RunOnBoth() {
     PendingAttend first(server_.stub(), Request());
     server_.gate().AwaitBlocked(1);
@@ -117,7 +119,7 @@ TEST_F(NumaTest, GetModelTellsTheNodes) {
   EXPECT_THAT(response.thread_plan().instance_nodes(), ElementsAre(4, 7));
 }
 
-// Threads that cannot be bound, since the container has lost the CPUs, compute all the same.
+// Threads that cannot be bound, because the container has lost the CPUs, still compute.
 TEST(NumaBindingTest, WithoutItsCpusAThreadRunsAnywhere) {
   const CpuList before = AllowedCpus();
   BindToNode({3, {60000}});

@@ -1,4 +1,4 @@
-// Registered memories over a socket.
+// Tests of registered memories over a socket.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

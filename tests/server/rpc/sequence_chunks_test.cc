@@ -1,4 +1,4 @@
-// Sequences that come in chunks over an EncodeStream, over a socket.
+// Tests of sequences that are sent in parts over an EncodeStream.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,8 @@ using ::testing::HasSubstr;
 constexpr int64_t kE = 32;
 constexpr int64_t kStateBytes = 512 + 2 * 2 * 4 * 8 * 16 * 4;  // 2 layers, 4 heads, 8 x 8 in 16s
 
-// "tiny" with fast weights; the same for features, with positions; and the models of TestModels().
+// Returns "fast", which is "tiny" with fast weights, "framed", which is the same model for features
+// with positions, and the models of TestModels().
 ServedModels Models() {
   ServedModels models = TestModels();
   ModelDescription fast = models.at("tiny")->encoder->description();
@@ -64,7 +65,7 @@ class SequenceChunksTest : public ::testing::Test {
     stream_ = server_->stub().EncodeStream(&context_);
   }
 
-  // The answer to an item, waited for.
+  // Waits for the answer to an item.
   v1::EncodeStreamResponse Ask(v1::EncodeStreamRequest item) {
     item.set_id(++asked_);
     EXPECT_TRUE(stream_->Write(item));
@@ -111,7 +112,8 @@ std::vector<int64_t> Cut(const std::vector<int64_t>& ids, int64_t first, int64_t
   return {ids.begin() + first, ids.begin() + std::min<int64_t>(first + count, ids.size())};
 }
 
-// Through the table of positions, which goes on, and two layers; to the bit.
+// The parts share a table of positions, which goes on from part to part, and two layers; their bits
+// are those of the whole sequence.
 TEST_F(SequenceChunksTest, GetTheAnswersOfTheWhole) {
   Start();
   const std::vector<int64_t> ids = SomeIds(23);
@@ -169,7 +171,7 @@ TEST_F(SequenceChunksTest, OfHiddenStatesGoOnThroughSomeLayersAndBeyondEveryLimi
   const std::vector<float> whole = Whole(states(0, 90));
   EXPECT_EQ(Rows(Chunk(9, states(0, 60))), server::Rows(whole, kE, 0, 60));
   EXPECT_EQ(Rows(Chunk(9, states(60, 30))), server::Rows(whole, kE, 60, 30));
-  Rows(Chunk(9, states(0, 90)));  // token 180 of a server that takes 100
+  Rows(Chunk(9, states(0, 90)));  // token 180, on a server that takes 100
   v1::EncodeRequest other = states(0, 1);
   other.clear_layers();
   EXPECT_EQ(Error(Chunk(9, other)),
@@ -213,7 +215,7 @@ TEST_F(SequenceChunksTest, EndWithTheLastOne) {
   Rows(Chunk(1, Ids(Cut(ids, 0, 4))));
   EXPECT_EQ(Rows(last), server::Rows(whole, kE, 4, 2));
   EXPECT_EQ(server_->cross_kv().counts().sequences, 0);
-  EXPECT_EQ(Rows(Chunk(1, Ids(ids))), whole);  // a new one
+  EXPECT_EQ(Rows(Chunk(1, Ids(ids))), whole);  // a new sequence
 }
 
 TEST_F(SequenceChunksTest, ThatFailLeaveTheSequenceAsItWas) {
@@ -230,7 +232,7 @@ TEST_F(SequenceChunksTest, ThatFailLeaveTheSequenceAsItWas) {
   last.set_ends(true);
   EXPECT_EQ(Error(last),
             "token_ids[0, 1]: expected 0..99; got 100; sequence 1 stays as it was, at 5 tokens");
-  // One that fails behind the queue, when its rows are looked at.
+  // This part fails after the queue, when its rows are read.
   v1::EncodeRequest rows;
   rows.set_model("fast");
   std::vector<float> values(kE, 0.5f);
@@ -242,7 +244,7 @@ TEST_F(SequenceChunksTest, ThatFailLeaveTheSequenceAsItWas) {
   EXPECT_EQ(Rows(Chunk(1, Ids(Cut(ids, 5, 3)))), server::Rows(whole, kE, 5, 3));
 }
 
-// Those that were sent behind one that failed are not taken for it.
+// Parts that were sent after one that failed are not taken for it.
 TEST_F(SequenceChunksTest, MaySayWhereTheyStand) {
   Start();
   const std::vector<int64_t> ids = SomeIds(8);
@@ -286,7 +288,7 @@ TEST_F(SequenceChunksTest, TakeNoMoreMemoryThanIsRegistered) {
   Rows(Chunk(2, Ids({1})));
 }
 
-// One is computed, one is held back behind it, and nothing is read beyond that.
+// One part is computed, one is held back, and nothing is read beyond that.
 TEST_F(SequenceChunksTest, AreComputedOneAfterTheOther) {
   TestServerOptions options;
   options.gate_closed = true;

@@ -1,4 +1,5 @@
-// Requests with SEQUENCE_FIRST over a socket: each has the bits of the same one batch first.
+// Tests of SEQUENCE_FIRST requests over a socket: each has the bits of the same request batch
+// first.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,10 +20,11 @@ constexpr int64_t kH = 4;
 constexpr int64_t kB = 3;
 constexpr int64_t kS = 4;
 
-// Whole; padding on the left and a hole; padding on the right and a hole.
+// One whole sequence; one with padding on the left and a hole; one with padding on the right and a
+// hole.
 const std::vector<int64_t> kHoles = {1, 1, 1, 1, 0, 1, 0, 1, 1, 0, 1, 0};
 
-// [B, S, …] as [S, B, …], or the other way round.
+// Returns [B, S, …] as [S, B, …], or the other way round.
 v1::Tensor Swapped(const v1::Tensor& tensor) {
   const int64_t outer = tensor.shape(0), inner = tensor.shape(1);
   const size_t width = tensor.data().size() / static_cast<size_t>(outer * inner);
@@ -86,7 +88,7 @@ class SequenceFirstTest : public ::testing::Test {
     return response;
   }
 
-  // The answer to the request that is batch first.
+  // Returns the answer to the batch-first request.
   v1::AttendResponse ExpectSame(const v1::AttendRequest& request) {
     const v1::AttendResponse batch_first = Call(request);
     v1::AttendResponse response = Call(SequenceFirst(request));
@@ -119,7 +121,8 @@ class SequenceFirstTest : public ::testing::Test {
   int64_t truncated_tokens_ = 0;
 };
 
-// [B, S, E] with the mask kHoles; what is padding would spoil whatever looked at it.
+// Returns [B, S, E] for the mask kHoles; its padding would spoil the result of anything that read
+// it.
 v1::Tensor Holed() {
   std::vector<float> values = SomeValues(kB * kS * kE, 1);
   for (size_t row = 0; row < kHoles.size(); ++row) {
@@ -173,10 +176,10 @@ TEST_F(SequenceFirstTest, LengthsAndMasksAreOfSequences) {
   EXPECT_THAT(Rows(output, kE, 2, 6), Each(0.0f));
 }
 
-// Rows count as they lie: s B + b.
+// Rows are numbered in the order of the request: s B + b.
 TEST_F(SequenceFirstTest, QueryRowsCountAsTheyLie) {
   v1::AttendRequest attend = HoledAttend();
-  for (const int64_t row : {7, 0, 4, 11, 10, 7}) attend.add_query_rows(row);  // 4 and 11: padding
+  for (const int64_t row : {7, 0, 4, 11, 10, 7}) attend.add_query_rows(row);  // 4, 11: padding
   EXPECT_THAT(SequenceFirst(attend).query_rows(), ElementsAre(10, 0, 1, 11, 8, 10));
   const v1::AttendResponse some = ExpectSame(attend);
   const std::vector<float> all = ToFloats(Call(HoledAttend()).output());
@@ -208,7 +211,7 @@ TEST_F(SequenceFirstTest, EncodeAnswersEveryTensorTheSame) {
   }
 }
 
-TEST_F(SequenceFirstTest, TokenIdsAndWhatIsBesideThem) {
+TEST_F(SequenceFirstTest, TokenIdsWithPositionsAndTypes) {
   for (const char* model : {"tiny", "counting"}) {
     v1::EncodeRequest request;
     request.set_model(model);
@@ -245,7 +248,7 @@ TEST_F(SequenceFirstTest, TruncatesEachSequence) {
   }
 }
 
-// "patches" puts rows of its own before each sequence.
+// "patches" puts its own rows before each sequence.
 TEST_F(SequenceFirstTest, FeaturesGetTheRowsOfTheModel) {
   v1::EncodeRequest request;
   request.set_model("patches");
@@ -267,7 +270,7 @@ TEST_F(SequenceFirstTest, AMemoryHasTheLayoutOfItsRequest) {
   *memory.mutable_attention_mask() =
       IntegerTensor({kB, 5}, {0, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 0});
   ExpectSame(request);
-  // One for all.
+  // One memory for all sequences.
   memory.clear_values();
   memory.clear_attention_mask();
   *memory.mutable_hidden_states() = FloatTensor({1, 5, kE}, SomeValues(5 * kE, 7));
@@ -369,7 +372,7 @@ TEST_F(SequenceFirstTest, RefusesLayoutsThatItDoesNotKnow) {
   ExpectRefusal(server_.stub().PutMemory(&context, put, &kept), message);
 }
 
-// Messages speak of the tensors as they came.
+// Messages speak of the tensors in their original layout.
 TEST_F(SequenceFirstTest, RefusalsNameThePlaceInTheTensor) {
   v1::AttendRequest attend = SequenceFirst(HoledAttend());
   *attend.mutable_attention_mask() = IntegerTensor({kS, kB}, std::vector<int64_t>(kS * kB, 1));

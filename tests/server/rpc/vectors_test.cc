@@ -1,4 +1,4 @@
-// The file-free test vectors, through the socket.
+// Tests of the server with the test vectors of tests/support/test_vectors.h, over a socket.
 #include <gtest/gtest.h>
 
 #include "tests/server/support/test_server.h"
@@ -20,7 +20,7 @@ ServedModels ModelOf(const TestVector& vector) {
   return {{"v", std::make_shared<ServedModel>(ServedModel{"v", *encoder, {}})}};
 }
 
-// Fills what both requests have.
+// Fills the fields that both requests have.
 template <typename Request>
 Request Fill(const TestVector& vector) {
   const int64_t b = vector.batch;

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using Arguments = std::vector<std::string>;
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-// A config file that lives as long as the test.
+// A config file that exists as long as the test.
 class ConfigFile {
  public:
   explicit ConfigFile(const std::string& text) : path_(Path()) { std::ofstream(path_) << text; }

@@ -1,4 +1,4 @@
-// Attend calls that a test starts, looks at and ends.
+// PendingAttend, an Attend call that a test starts, observes and ends.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -13,7 +13,7 @@
 
 namespace attendant::server {
 
-// An Attend call in the background. Cancelled and waited for when destroyed.
+// An Attend call in the background. The destructor cancels it and waits for its end.
 class PendingAttend {
  public:
   PendingAttend(v1::EncoderService::Stub& stub, v1::AttendRequest request,

@@ -1,4 +1,5 @@
-// Tests of the rules of a request's fields: each spoils a valid request and names the refusal.
+// RuleTest, the base of tests of the rules for a request's fields: each test spoils a valid request
+// and expects a refusal.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,7 +30,7 @@ std::string NameOfRule(const ::testing::TestParamInfo<Rule<Request>>& rule) {
   return rule.param.name;
 }
 
-// All rules of a suite meet the same server.
+// All tests of a suite use the same server.
 template <typename Request>
 class RuleTest : public ::testing::TestWithParam<Rule<Request>> {
  protected:

@@ -1,4 +1,4 @@
-// What a service works with, without a service.
+// ServiceParts, the objects that a service works with, without the service.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace attendant::server {
 
-// Says `step` more each time it is asked. Not thread-safe.
+// Advances by `step` each time it is asked. Not thread-safe.
 class SteppingClock final : public Clock {
  public:
   explicit SteppingClock(absl::Duration step) : step_(step) {}
@@ -22,10 +22,11 @@ class SteppingClock final : public Clock {
   mutable int64_t asked_ = 0;
 };
 
+// Owns the objects that a ServiceContext points to.
 struct ServiceParts {
   explicit ServiceParts(absl::Duration step) : clock(step) {}
 
-  // Of TestModels() and small limits; outlived by these parts.
+  // Returns a context with TestModels() and small limits, which must not outlive these parts.
   ServiceContext Context(ThreadPlan plan) {
     return {TestModels(),
             admission,

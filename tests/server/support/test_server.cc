@@ -14,7 +14,7 @@
 namespace attendant::server {
 namespace {
 
-// Passes the gate with each batch.
+// Passes the gate before each batch.
 class GatedRunner final : public BatchRunner {
  public:
   GatedRunner(BatchGate& gate, std::unique_ptr<BatchRunner> runner)
@@ -89,7 +89,7 @@ ServedModels MakeModels() {
   return models;
 }
 
-// For conditions that nothing signals: looks again until it holds.
+// Polls until the condition holds, since nothing signals it.
 template <typename Condition>
 void AwaitCondition(Condition condition) {
   while (!condition()) std::this_thread::yield();

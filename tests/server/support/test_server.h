@@ -1,4 +1,4 @@
-// The service over a real socket, with small models.
+// TestServer, the service over a real socket with small models.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -18,16 +18,17 @@
 
 namespace attendant::server {
 
-// Holds the instances before they compute a batch, so that a test decides what is queued meanwhile.
+// Holds the instances before they compute a batch, so that a test can decide what is queued in the
+// meantime. Thread-safe.
 class BatchGate {
  public:
   void Close();
   void Open();
-  // Blocks until so many instances have taken a batch and wait with it.
+  // Blocks until this many instances have taken a batch and are held.
   void AwaitBlocked(int instances = 1);
-  // Called by an instance with each batch.
+  // Called by an instance for each batch.
   void Pass();
-  // Batches that have passed.
+  // Returns the number of batches that have passed.
   int passed() const;
 
  private:
@@ -44,23 +45,25 @@ struct TestServerOptions {
   QueueLimits queue = {};
   CrossKvStoreLimits cross_kv = {.max_bytes = int64_t{1} << 20};
   Clock* memory_clock = &RealClock();
-  ServedModels models = {};  // none: those of TestModels()
+  ServedModels models = {};  // empty: TestModels()
   ThreadPlan thread_plan = {1, 2};
   bool gate_closed = false;
 
   static ServiceLimits SmallLimits();
 };
 
-// "tiny" (2 layers, E = 32, H = 4, 100 words, 64 positions, 2 token types, mean pooling),
-// "patches" (like it, without embeddings; a class token and two registers before three features,
-// ALiBi, and a window of 4 in the second layer), "counting" (like "tiny", with positions that count
-// kept tokens from 2, no pooling, no token types, and a head for three classes), "bare" (hidden
-// states only, one layer that ends with its context: E = 4, C = 3).
+// Returns these models. "tiny" has 2 layers, E = 32, H = 4, 100 words, 64 positions, 2 token types
+// and mean pooling. "patches" is like it, but has no embeddings; it puts a class token and two
+// registers before three features, and has ALiBi and a window of 4 in its second layer. "counting"
+// is like "tiny", but has positions that count kept tokens from 2, no pooling, no token types, and
+// a head for three classes. "bare" takes hidden states only and has one layer that ends with its
+// context: E = 4, C = 3.
 const ServedModels& TestModels();
 
-// One model with random weights.
+// Returns one model with random weights.
 ServedModels ModelOf(const std::string& name, const ModelDescription& description);
 
+// Owns the server and a channel to it.
 class TestServer {
  public:
   explicit TestServer(TestServerOptions options = {});
@@ -76,7 +79,8 @@ class TestServer {
   EncoderService& service() { return service_; }
   std::string Scrape() const { return metrics_.Scrape({}); }
 
-  // Blocks until so many jobs wait in the queue, so many slots are taken, no permit is held.
+  // Each blocks until its condition holds: this many jobs wait in the queue, this many slots are
+  // taken, or no permit is held.
   void AwaitQueued(int64_t jobs) const;
   void AwaitInflight(int64_t slots) const;
   void AwaitNothingReceiving() const;
@@ -84,7 +88,7 @@ class TestServer {
   grpc::Status Attend(const v1::AttendRequest& request, v1::AttendResponse* response);
   grpc::Status Encode(const v1::EncodeRequest& request, v1::EncodeResponse* response);
 
-  // Ends the server as the application does; done by the destructor if not before.
+  // Ends the server as the application does. The destructor calls it if the test has not.
   void Stop(std::chrono::milliseconds grace = std::chrono::seconds(5));
 
  private:

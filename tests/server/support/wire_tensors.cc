@@ -65,7 +65,7 @@ v1::Tensor FloatTensor(std::vector<int64_t> shape, const std::vector<float>& val
 v1::Tensor IntegerTensor(std::vector<int64_t> shape, const std::vector<int64_t>& values,
                          v1::DataType dtype) {
   v1::Tensor tensor = Head(shape, dtype);
-  // Little-endian: the low bytes come first.
+  // The format is little-endian, so the low bytes come first.
   for (int64_t value : values) {
     char bytes[sizeof value];
     std::memcpy(bytes, &value, sizeof value);

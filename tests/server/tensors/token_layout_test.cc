@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// A mask as it arrives: keeps head and data alive.
+// A mask as it arrives, which keeps its head and data alive.
 class Mask {
  public:
   Mask(std::vector<int64_t> shape, const std::vector<int64_t>& values, v1::DataType dtype)
@@ -124,7 +124,7 @@ TEST(TokenLayoutTest, MakesRoomInPackedRows) {
 }
 
 TEST(TokenLayoutTest, TakesAnyMask) {
-  // Prefix, padded on the left, a hole, nothing.
+  // A prefix, padding on the left, a hole, and no kept token.
   const Mask mask({4, 3}, {1, 1, 0, 0, 1, 1, 1, 0, 1, 0, 0, 0}, v1::INT32);
   const auto layout = LayOut({4, 3}, {}, mask.wire());
   ASSERT_TRUE(layout.ok());
@@ -170,7 +170,7 @@ TEST(TokenLayoutTest, SequencesFirstAreAcrossTheRows) {
                                          Stretch(3, 1), Stretch(5, 1)));
   EXPECT_THAT(TokensOfRows(*layout), ElementsAre(0, 3, 1, 4, 2, 5));
 
-  // Lone sequences and lone places lie as they do batch first.
+  // With one sequence or one place, the rows are in the order of batch first.
   EXPECT_THAT(Runs(*LayOutSequenceFirst({4, 1}, {})), ElementsAre(Stretch(0, 4)));
   EXPECT_THAT(Runs(*LayOutSequenceFirst({1, 4}, {1, 1, 0, 1})),
               ElementsAre(Stretch(0, 2), Stretch(3, 1)));

@@ -49,7 +49,7 @@ std::string FindDisagreement(const Message& prototype, const std::string& bytes,
     if (!tensor.data().empty()) return "tensor data in the parsed message: " + tensor.DebugString();
     tensor.set_data(ToString(payload.data));
   }
-  // Random floats are sometimes NaN.
+  // Random floats are sometimes NaN, which is not equal to itself.
   DefaultFieldComparator comparator;
   comparator.set_treat_nan_as_equal(true);
   MessageDifferencer differencer;

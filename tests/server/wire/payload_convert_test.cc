@@ -88,7 +88,7 @@ int64_t IntegerAt(DataType dtype, const std::string& bytes, int64_t index) {
 
 constexpr int64_t kElements = 37;
 
-// Random elements of `dtype`; of float64 those that a float32 can hold.
+// Returns random elements of `dtype`. Elements of float64 are such that float32 can hold them.
 std::string Elements(DataType dtype, RandomWire& random) {
   if (dtype == DataType::kFloat64) {
     std::vector<double> values(kElements);
@@ -110,7 +110,7 @@ Range SomeRange(RandomWire& random) {
   return {first, random.Below(static_cast<int>(kElements) - first + 1)};
 }
 
-// `bytes` as a payload that begins at any byte of its slices, which are cut anywhere.
+// Returns `bytes` as a payload that begins at any byte of its slices, which are cut anywhere.
 Payload Scattered(const std::string& bytes, RandomWire& random) {
   const std::string before(static_cast<size_t>(random.Below(9)), '#');
   const std::string message = before + bytes + "#";

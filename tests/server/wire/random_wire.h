@@ -1,5 +1,5 @@
-// Random protobuf messages at wire level: everything that a parser has to accept, and some that it
-// has to refuse.
+// RandomWire, which makes random protobuf messages at wire level: everything that a parser has to
+// accept, and some of what it has to refuse.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
@@ -12,29 +12,30 @@
 
 namespace attendant::server {
 
-// `value` as a varint of at least `bytes` bytes.
+// Returns `value` as a varint of at least `bytes` bytes.
 std::string WireVarint(uint64_t value, int bytes = 1);
 std::string WireTag(int number, int wire_type, int bytes = 1);
-// Field `number`, length-delimited, with this content.
+// Returns the length-delimited field `number` with this content.
 std::string WireField(int number, const std::string& content);
 
-// Deterministic per seed.
+// Deterministic for each seed. Not thread-safe.
 class RandomWire {
  public:
   explicit RandomWire(uint32_t seed) : random_(seed) {}
 
-  // Fields of `type` in any order, absent, repeated and merged, scalars packed and unpacked,
-  // numbers longer than they have to be, unknown fields and wrong wire types; now and then
-  // something malformed.
+  // Returns the fields of `type` in any order, absent, repeated or merged, with packed and unpacked
+  // scalars, overlong varints, unknown fields and wrong wire types, and now and then something
+  // malformed.
   std::string Message(const google::protobuf::Descriptor* type, int depth = 0);
 
-  // `bytes` with a few bytes changed, dropped, doubled, inserted, or its end cut off.
+  // Returns `bytes` with a few bytes changed, removed, doubled or inserted, or with its end cut
+  // off.
   std::string Mutate(std::string bytes);
 
-  // `bytes` in slices, cut at random places; empty slices are among them.
+  // Returns `bytes` cut into slices at random places; some slices are empty.
   grpc::ByteBuffer Slices(const std::string& bytes);
 
-  // 0 <= result < bound.
+  // Returns a number in [0, bound).
   int Below(int bound);
 
  private:
@@ -52,13 +53,13 @@ class RandomWire {
   std::mt19937 random_;
 };
 
-// `bytes` cut at these ascending offsets.
+// Returns `bytes` cut into slices at these ascending offsets.
 grpc::ByteBuffer CutAt(const std::string& bytes, const std::vector<size_t>& offsets);
 
-// `bytes` in slices of `size` bytes.
+// Returns `bytes` in slices of `size` bytes.
 grpc::ByteBuffer InSlicesOf(const std::string& bytes, size_t size);
 
-// All bytes of `buffer`.
+// Returns all bytes of `buffer`.
 std::string Flatten(const grpc::ByteBuffer& buffer);
 
 }  // namespace attendant::server

@@ -30,7 +30,7 @@ void ExpectAgreement(const Message& prototype, const std::string& bytes,
   ASSERT_EQ(FindDisagreement(prototype, bytes, buffer), "") << absl::BytesToHexString(bytes);
 }
 
-// The generated parser logs strings that are not UTF-8; these tests make thousands.
+// The generated parser logs strings that are not UTF-8, of which these tests make thousands.
 class RequestCodecTest : public ::testing::Test {
  private:
   google::protobuf::LogSilencer silencer_;

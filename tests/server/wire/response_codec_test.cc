@@ -15,7 +15,7 @@ namespace {
 using google::protobuf::Message;
 using google::protobuf::util::MessageDifferencer;
 
-// The Tensor at `path`; made, with all that leads to it, if it is not there.
+// Returns the Tensor at `path`, and creates it and its parents if they do not exist.
 v1::Tensor& TensorAt(Message& message, const std::vector<int>& path) {
   Message* at = &message;
   for (size_t i = 0; i < path.size(); ++i) {
@@ -27,7 +27,7 @@ v1::Tensor& TensorAt(Message& message, const std::vector<int>& path) {
 }
 
 // Serialises `response` with data for the tensors at `paths`, and expects that the generated parser
-// reads just that.
+// reads exactly that.
 void ExpectReadsBack(const Message& response, const std::vector<std::vector<int>>& paths,
                      RandomWire& random) {
   const std::unique_ptr<Message> expected(response.New());
@@ -62,8 +62,8 @@ v1::Execution SomeExecution(RandomWire& random) {
   return execution;
 }
 
-// Fills `response` with any mix of fields. The paths of its tensors, in random order, under
-// `prefix`.
+// Fills `response` with a random mix of fields. Returns the paths of its tensors under `prefix`, in
+// random order.
 std::vector<std::vector<int>> Fill(v1::EncodeResponse& response, const std::vector<int>& prefix,
                                    RandomWire& random) {
   std::vector<std::vector<int>> paths;

@@ -1,4 +1,5 @@
-// Every family: its config becomes the right axes, and each of its tensors the right weight.
+// Tests of every family: its config leads to the right description, and each of its tensors to the
+// right weight.
 #include "engine/checkpoint/families/families.h"
 
 #include <gmock/gmock.h>
@@ -82,12 +83,12 @@ TEST_P(FamiliesTest, FindEveryWeight) {
 TEST_P(FamiliesTest, MissNoWeight) {
   const TinyFamily& family = GetParam();
   for (const WeightName& weight : family.weights) {
-    if (weight.canonical.starts_with("front.")) continue;  // without it there is less of a front
-    // Of biases, layer 0 says whether there are any.
+    if (weight.canonical.starts_with("front.")) continue;  // an optional part
+    // Layer 0 tells whether there are biases.
     if (weight.canonical.ends_with(".bias") && !weight.canonical.starts_with("layer.1.")) continue;
     std::vector<TestTensor> tensors = TensorsOf(family);
     std::erase_if(tensors, [&](const TestTensor& t) { return t.name == weight.in_file; });
-    if (weight.canonical.starts_with("pooling.")) continue;  // without it there is no pooler
+    if (weight.canonical.starts_with("pooling.")) continue;  // without it the model has no pooler
     EXPECT_THAT(Refusal(family.config, tensors),
                 AllOf(HasSubstr(weight.in_file), HasSubstr("found none")));
   }
@@ -170,7 +171,7 @@ TEST(Families, DebertaSaysHowDistancesAreScored) {
   const RelativePositionShape& relative = model.layer.relative_positions;
   EXPECT_EQ(relative.kind, RelativePositions::kDisentangled);
   EXPECT_EQ(relative.buckets, 4);
-  EXPECT_EQ(relative.max_distance, 16);  // the positions, if the config says -1
+  EXPECT_EQ(relative.max_distance, 16);  // -1 in the config means the number of positions
   EXPECT_TRUE(relative.scores_queries && relative.scores_keys);
   EXPECT_TRUE(relative.shares_projections && relative.has_norm);
   EXPECT_FLOAT_EQ(model.layer.attention.score_scale,
@@ -190,12 +191,12 @@ TEST(Families, DebertaMayHaveNoBucketsAndOneTerm) {
   EXPECT_FLOAT_EQ(one.layer.attention.score_scale, 1 / std::sqrt(8.0f));
 }
 
-TEST(Families, DebertaMayConvolveBesideItsFirstLayer) {
+TEST(Families, DebertaMayConvolveAlongsideItsFirstLayer) {
   const ModelDescription model = Describe(Tiny("deberta_convolution"));
   const ConvolutionShape expected = {.taps = 5, .groups = 2, .activation = Activation::kGelu};
   EXPECT_EQ(model.layer_at(0).extras.convolution, expected);
   EXPECT_EQ(model.layer_at(1).extras.convolution, ConvolutionShape());
-  // What the library's code says where the config says nothing.
+  // The defaults of the library's code, for fields that the config does not have.
   const TinyFamily plain =
       With(Tiny("deberta_convolution"), ", \"conv_groups\": 2, \"conv_act\": \"gelu\"", "");
   const ConvolutionShape by_default = {.taps = 5, .groups = 1, .activation = Activation::kTanh};
@@ -276,7 +277,7 @@ TEST(Families, ModernBertAlternatesItsWindows) {
       HasSubstr("local_attention: expected an integer from 2"));
 }
 
-// As the library writes it from version 5 on.
+// The form in which the library writes it from version 5 on.
 TEST(Families, ModernBertNamesTheKindsOfItsLayers) {
   const std::string kinds =
       "\"layer_types\": [\"sliding_attention\", \"full_attention\", \"sliding_attention\"], ";
@@ -355,7 +356,7 @@ TEST(Families, NomicBertOfTheLibraryHasOtherKeys) {
   EXPECT_EQ(model.layer.context_width(), 12);
   EXPECT_EQ(model.layer.norms.epsilon, 1e-6f);
   EXPECT_EQ(model.layer.feed_forward.activation, Activation::kGelu);
-  EXPECT_TRUE(model.layer.feed_forward.has_gate);  // whatever the activation
+  EXPECT_TRUE(model.layer.feed_forward.has_gate);  // with any activation
   EXPECT_EQ(model.layer.relative_positions.rotary_width, 6);
   EXPECT_EQ(model.layer.relative_positions.rotary_theta, 1000.0f);
   EXPECT_TRUE(model.pooling.has_value());
@@ -376,7 +377,7 @@ TEST(Families, NomicBertWithAnglesOfTheLongestSequenceIsRefused) {
                 "longest sequence of a batch"));
 }
 
-// Base 160000 and 4 columns: 160000 * 8 and 8^(2 / 4).
+// The base is 160000 for 4 columns: 160000 * 8 and 8^(2 / 4).
 TEST(Families, GteScalesItsRotaryPositions) {
   const auto scaled = [](const std::string& scaling) {
     return With(Tiny("gte"), "\"rope_scaling\": null", "\"rope_scaling\": " + scaling);
@@ -473,7 +474,7 @@ TEST(Families, T5GatesByTheNameOfItsActivation) {
       Activation::kSilu);
   EXPECT_THAT(Refusal(With(Tiny("t5_gated"), "gated-gelu", "gated-tanh").config),
               AllOf(HasSubstr("feed_forward_proj: expected one of relu"), HasSubstr("gated-tanh")));
-  // The gate's name without the other product's is a file of another kind.
+  // A file that has the name of the gate but not that of the other product is of another kind.
   EXPECT_THAT(Refusal(Tiny("t5").config, TensorsOf(Tiny("t5_gated"))),
               HasSubstr("wi_0.weight' F32 [12, 8]: expected no tensor of that name"));
 }
@@ -525,7 +526,7 @@ TEST(Families, Dinov2WidensByARatio) {
   EXPECT_TRUE(plain.layer.extras.has_branch_scale);
   EXPECT_FALSE(plain.layer.feed_forward.has_gate);
   const ModelDescription gated = Describe(Tiny("dinov2_swiglu"));
-  EXPECT_EQ(gated.layer.feed_forward.width, 16);  // two thirds, in eights
+  EXPECT_EQ(gated.layer.feed_forward.width, 16);  // two thirds, rounded to a multiple of eight
   EXPECT_TRUE(gated.layer.feed_forward.has_gate);
   EXPECT_EQ(gated.layer.feed_forward.activation, Activation::kSilu);
 }

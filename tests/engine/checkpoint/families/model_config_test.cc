@@ -22,7 +22,7 @@ std::string Refusal(const std::string& config) {
   return std::string(status.message());
 }
 
-// The tiny config with one field changed.
+// Returns the tiny config with one field changed.
 std::string With(const std::string& key, const std::string& value) {
   Json config = Json::parse(TinyBertConfig());
   config[key] = Json::parse(value);
@@ -67,7 +67,7 @@ TEST(ModelConfig, W13RefusesHeadsThatDoNotFit) {
   EXPECT_EQ(Read(With("head_dim", "2")).layer.attention.key_width, 2);
 }
 
-// They would load as plain BERT, and answer something else than their papers.
+// These models would load as plain BERT, and would answer something else than in their papers.
 TEST(ModelConfig, RefusesResearchModelsByName) {
   EXPECT_THAT(Refusal(With("architectures", R"(["SesameBertForSequenceClassification"])")),
               HasSubstr("SesameBERT weighs the outputs of all layers"));

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// One tensor 'w' of a file 'data', which it fills.
+// Makes a file 'data' that the one tensor 'w' fills.
 class FileWeightsTest : public ::testing::Test {
  protected:
   FileWeights Open(const std::string& bytes, DataType type, bool allow_nonfinite = false,

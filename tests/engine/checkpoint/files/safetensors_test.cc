@@ -26,7 +26,7 @@ absl::StatusOr<SafetensorsFile> OpenContent(const TempFolder& folder, const std:
   return OpenSafetensors(folder.File("m.safetensors"), 1 << 20, max_header_bytes);
 }
 
-// The message with which a file of this header and data is refused.
+// Returns the message with which a file with this header and data is refused.
 std::string Refusal(const std::string& header, const std::string& data = "") {
   TempFolder folder;
   const absl::Status status = OpenContent(folder, WithLength(header, data)).status();
@@ -216,7 +216,7 @@ TEST(OpenSafetensors, TellsAllProblemsAtOnce) {
             HasSubstr("__metadata__")));
 }
 
-// Whatever the bytes: a refusal, or a table whose tensors lie inside the data.
+// Any bytes lead to a refusal, or to a table whose tensors lie inside the data.
 TEST(ParseSafetensorsHeader, HoldsItsPromiseForMutatedHeaders) {
   const std::string valid = absl::StrCat(
       R"({"__metadata__":{"a":"b"},"x":)", Entry("F32", "[2,3]", "[0,24]"), R"(,"y\u0041":)",

@@ -102,7 +102,7 @@ TEST_F(AttentionModuleTest, TransposesWeightsThatStandRightOfTheInput) {
   }
 }
 
-// Larger than what is read at once.
+// Larger than the blocks in which tensors are read.
 TEST_F(AttentionModuleTest, TransposesLargeWeights) {
   Json description = Description();
   description["weight_layout"] = "in_out";
@@ -304,9 +304,9 @@ TEST_F(AttentionModuleTest, SplitsCollaborativeHeads) {
   tensors.push_back(MakeTensor("c", {2, 3}));
   Load(description, tensors);
   const LayerShape& layer = checkpoint_.description.layer;
-  EXPECT_EQ(layer.attention.key_width, 5);  // the shared columns, and one for the content bias
+  EXPECT_EQ(layer.attention.key_width, 5);  // the shared columns and one for the content bias
   EXPECT_FLOAT_EQ(layer.attention.score_scale,
-                  1 / std::sqrt(2.0f));  // of the shared columns over the heads
+                  1 / std::sqrt(2.0f));  // from the shared columns per head
   const std::vector<float> queries = Weight("query.weight"), keys = Weight("key.weight");
   const std::vector<float> q = TestValues("q", 12), k = TestValues("k", 12), m = TestValues("m", 8),
                            c = TestValues("c", 6);
@@ -345,7 +345,7 @@ TEST_F(AttentionModuleTest, RefusesKindsThatSayTooLittleOrTooMuch) {
               HasSubstr("tensor 'm': expected [2, 4], found none"));
 }
 
-// A head without the bias that the others have.
+// One head lacks the bias that the others have.
 TEST_F(AttentionModuleTest, RefusesHeadsThatDiffer) {
   Json description = Description();
   description["query"] = "heads.{head}.Q";

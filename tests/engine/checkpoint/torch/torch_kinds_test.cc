@@ -1,4 +1,4 @@
-// torch's layers with kinds of attention that are not torch's.
+// Tests of torch's layers with kinds of attention that torch does not have.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ Json Description(const std::string& module = "nn.TransformerEncoder") {
           {"norm_first", false}, {"activation", "relu"},    {"layer_norm_eps", 1e-5}};
 }
 
-// E 4, F 8; `inputs` rows of in_proj_weight.
+// Layers with E 4, F 8 and `inputs` rows of in_proj_weight.
 void AddLayer(const std::string& prefix, int64_t inputs, Tensors& tensors) {
   const auto add = [&](const std::string& name, std::vector<int64_t> shape) {
     tensors.push_back(MakeTensor(prefix + name, std::move(shape)));
@@ -116,7 +116,7 @@ TEST_F(TorchKinds, WindowsAreOfAllLayers) {
                 .block = 16, .first_global = 1, .last_global = 3, .listed = BlockLists({{5, 9}})}));
 }
 
-// Three columns of queries and three of keys for both heads, then the values.
+// Three columns of queries and three of keys that both heads share, then the values.
 TEST_F(TorchKinds, CollaborativeHeadsShareRowsOfTheInputProjection) {
   Json description = Description();
   description["mixing"] = "layers.{layer}.self_attn.mixing";

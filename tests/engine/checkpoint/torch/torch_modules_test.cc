@@ -58,7 +58,7 @@ std::string Refusal(const Json& description, const Tensors& tensors) {
   return std::string(status.message());
 }
 
-// Rows of one third of a tensor with TestValues.
+// Returns the rows of one third of a tensor with TestValues.
 std::vector<float> Third(const std::string& name, int64_t count, int64_t index) {
   const std::vector<float> values = TestValues(name, count);
   return {values.begin() + index * count / 3, values.begin() + (index + 1) * count / 3};

@@ -1,4 +1,5 @@
-// Attention of the engine beside that of tests/reference, over a packed batch of random rows.
+// PackedBatch, which runs the engine's Attention and that of tests/reference on a packed batch of
+// random rows.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,7 @@ namespace attendant {
 
 inline constexpr ComputeMode kF32{};
 
-// What attention differs in: kBf16x3 attends as kF32 does, kInt8 as kBf16.
+// Returns the modes in which attention differs: kBf16x3 attends like kF32, and kInt8 like kBf16.
 inline std::vector<ComputeMode> AttentionModes() {
   return ModesOfThisCpu({ComputeType::kF32, ComputeType::kBf16});
 }
@@ -32,7 +33,8 @@ inline AttentionShape ShapeOf(int64_t heads, int64_t key_width, int64_t value_wi
           .mode = mode};
 }
 
-// A packed batch as the fused projection leaves it: rows of queries, keys and values side by side.
+// A packed batch as the fused projection leaves it, with rows of queries, keys and values side by
+// side.
 class PackedBatch {
  public:
   PackedBatch(const AttentionShape& shape, std::vector<int64_t> lengths, uint32_t seed = 1)
@@ -75,7 +77,7 @@ class PackedBatch {
                              sequence, distances);
   }
 
-  // A probability of which the last bit of bfloat16 is rounded otherwise moves the result.
+  // The tolerance allows for a probability whose last bit in bfloat16 is rounded the other way.
   void ExpectMatchesReference(double tolerance = 2e-6) {
     if (shape_.mode.type != ComputeType::kF32) tolerance = 8e-3;
     std::vector<float> context = Run(2);
@@ -86,8 +88,8 @@ class PackedBatch {
     }
   }
 
-  // The probabilities of the first sequence, [H, length, length], which match the reference; to ask
-  // for them changes no bit of the context.
+  // Returns the probabilities of the first sequence, [H, length, length]. Expects that they match
+  // the reference and that asking for them changes no bit of the context.
   std::vector<float> CheckedProbabilities() {
     const int64_t length = lengths_.front();
     const std::vector<float> context = Run(2);

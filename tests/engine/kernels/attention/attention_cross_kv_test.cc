@@ -1,4 +1,4 @@
-// Attention to keys and values of other rows than the queries'.
+// Tests of attention to keys and values of other rows than the queries' own.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -19,8 +19,8 @@ using reference::Matrix;
 constexpr int64_t kHeads = 2;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// Each sequence has its own cross_kv: rows of keys and values side by side, like those of a
-// projection, and `queries` rows of queries.
+// A batch whose sequences each have their own cross_kv, with rows of keys and values side by side
+// like those of a projection, and `queries` rows of queries.
 struct Sizes {
   int64_t queries;
   int64_t keys;

@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, AttentionTest, testing::ValuesIn(AttentionModes(
 INSTANTIATE_TEST_SUITE_P(Modes, AttentionBiasTest, testing::ValuesIn(AttentionModes()),
                          [](const auto& test) { return NameOf(test.param); });
 
-// Around the sizes of key and query blocks.
+// Lengths around the sizes of key and query blocks.
 TEST_P(AttentionTest, MatchesFloat64AcrossBlocksOfKeys) {
   for (const int64_t length : {255, 257, 511, 512, 513, 700, 1025, 1537}) {
     PackedBatch batch(ShapeOf(1, 16, 9), {length});
@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, AttentionRoundingTest,
                          testing::ValuesIn(ModesOfThisCpu({ComputeType::kBf16})),
                          [](const auto& test) { return NameOf(test.param); });
 
-// The engine's error is that of the roundings alone, which the simulation has too.
+// The engine's error comes from the roundings alone, which the simulation has too.
 TEST_P(AttentionRoundingTest, ErrorIsThatOfAPlainSimulation) {
   for (const int64_t length : {1, 30, 600}) {
     PackedBatch exact(attendant::ShapeOf(2, 64, 64, kF32), {length}),
@@ -136,7 +136,7 @@ TEST_P(AttentionBiasTest, MatchesFloat64AcrossBlocksOfKeys) {
   constexpr int64_t kLength = 1100;
   std::vector<float> values = RandomValues(kLength * kLength, 9, 3.0f);
   for (size_t i = 0; i < values.size(); i += 3) values[i] = -kInfinity;
-  // Some queries see nothing of the first blocks of keys, one of them only the very last key.
+  // Some queries see none of the first blocks of keys, and one of them sees only the very last key.
   for (int64_t s = 0; s < 20; ++s) std::fill_n(&values[s * kLength], 513 + s * 29, -kInfinity);
   std::fill_n(&values[7 * kLength], kLength - 1, -kInfinity);
   values[8 * kLength - 1] = 0.0f;
@@ -165,7 +165,7 @@ TEST_P(AttentionBiasTest, QueriesWithoutKeysGiveZerosAndAreCounted) {
   }
 }
 
-TEST_P(AttentionBiasTest, MatchesFloat64WithDistancesBeside) {
+TEST_P(AttentionBiasTest, MatchesFloat64WithASecondBias) {
   constexpr int64_t kLength = 530;
   const std::vector<float> values = RandomValues(kLength * kLength, 9);
   const std::vector<float> table = RandomValues(2 * 2 * kLength, 10);
@@ -181,7 +181,7 @@ TEST_P(AttentionBiasTest, MatchesFloat64WithDistancesBeside) {
   }
 }
 
-// The gates of a sequence are its own, and probabilities are those before them.
+// Each sequence has its own gates, and probabilities are those before gating.
 TEST_P(AttentionBiasTest, GatesScaleTheContextOfTheirHeads) {
   constexpr int64_t kHeads = 3, kWidth = 13, kLength = 40;
   const std::vector<float> gates = {0.25f, 0.0f, 1.0f};
@@ -204,7 +204,7 @@ TEST_P(AttentionBiasTest, GatesScaleTheContextOfTheirHeads) {
   }
 }
 
-// A gate of 0 leaves zeros, whatever the head holds.
+// A gate of 0 gives zeros, even if the head has values that are not finite.
 TEST_P(AttentionBiasTest, AGateOfZeroLeavesNothingOfTheHead) {
   const std::vector<float> gates = {0.0f, 0.0f};
   for (const bool asks : {false, true}) {
@@ -217,7 +217,7 @@ TEST_P(AttentionBiasTest, AGateOfZeroLeavesNothingOfTheHead) {
   }
 }
 
-// Heads with numbers of their own find the bias and the gate of those.
+// Heads with given numbers use the bias and the gate of these numbers.
 TEST_P(AttentionBiasTest, BiasesAndGatesAreByTheNumbersOfHeads) {
   constexpr int64_t kLength = 20;
   const std::vector<float> values = RandomValues(4 * kLength * kLength, 9);

@@ -1,4 +1,4 @@
-// Attention to the keys of a window and those that a pattern or a list adds.
+// Tests of attention to the keys of a window and to those that a pattern or a list adds.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -30,7 +30,7 @@ TEST_P(AttentionWindowTest, MatchesFloat64AtAnyWidthAndLength) {
   }
 }
 
-// Positions of `length` tokens, with holes of up to `widest` between them.
+// Returns the positions of `length` tokens, with gaps of up to `widest` between them.
 std::vector<int32_t> Holed(int64_t length, int32_t widest, uint32_t seed) {
   std::vector<int32_t> positions;
   int32_t next = 0;
@@ -51,7 +51,7 @@ TEST_P(AttentionWindowTest, GoesByPositions) {
   }
 }
 
-// Global tokens, and blocks with and without drawn or listed ones.
+// Returns patterns with global tokens, and with blocks that have drawn or listed blocks or none.
 std::vector<AttentionPattern> Patterns() {
   return {
       {.first_global = 1},
@@ -91,7 +91,7 @@ TEST_P(AttentionWindowTest, PatternsGoByPositionsFromTheFirst) {
   }
 }
 
-TEST_P(AttentionWindowTest, BitsDoNotDependOnTheQueriesBeside) {
+TEST_P(AttentionWindowTest, BitsDoNotDependOnNeighbouringQueries) {
   constexpr int64_t kLength = 1540;
   for (const AttentionPattern& pattern : Patterns()) {
     AttentionShape shape = Windowed(1);
@@ -120,12 +120,12 @@ TEST_P(AttentionWindowTest, ListedPairsAreVisibleAndNoOthers) {
   const std::vector<float> probabilities = batch.CheckedProbabilities();
   const auto visible = std::count_if(probabilities.begin(), probabilities.end(),
                                      [](float probability) { return probability > 0; });
-  // For each of two heads: the window of 22 blocks, three pairs, and what block 9 and the others
-  // have of each other beyond the window.
+  // For each of two heads: the window of 22 blocks, three pairs, and the pairs of block 9 and
+  // others beyond the window.
   EXPECT_EQ(visible, 2 * (3 * 22 - 2 + 3 + 2 * (22 - 3)) * kBlock * kBlock);
 }
 
-// The same scores under a bias that says what the list says.
+// Returns a bias that masks the same pairs as the list.
 TEST_P(AttentionWindowTest, ListedBlocksEqualABiasOfAllPairs) {
   constexpr int64_t kLength = 300;
   for (const AttentionPattern& pattern : Patterns()) {
@@ -147,8 +147,8 @@ TEST_P(AttentionWindowTest, ListedBlocksEqualABiasOfAllPairs) {
   }
 }
 
-// What no block of queries sees costs nothing: it is not even read.
-TEST_P(AttentionWindowTest, KeysThatNobodyListsAreNotRead) {
+// Keys that no block of queries sees cost nothing: they are not even read.
+TEST_P(AttentionWindowTest, KeysInNoListAreNotRead) {
   constexpr int64_t kLength = 2048;
   AttentionShape shape = Windowed(1);
   shape.pattern = {.block = 64, .listed = BlockLists({{0, 31}, {1, 8}})};
@@ -157,7 +157,7 @@ TEST_P(AttentionWindowTest, KeysThatNobodyListsAreNotRead) {
   const std::vector<float> expected = batch.Run(1);
   const int64_t width = static_cast<int64_t>(batch.qkv.size()) / kLength;
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  // The block of 512 keys from 1024 on holds no key that they see.
+  // The block of 512 keys from 1024 on has no key that they see.
   std::fill(&batch.qkv[1024 * width], &batch.qkv[1536 * width], nan);
   EXPECT_EQ(batch.Run(1), expected);
 }
@@ -173,7 +173,7 @@ TEST_P(AttentionWindowTest, ProbabilitiesMatchFloat64) {
   }
 }
 
-TEST_P(AttentionWindowTest, InvarianceToTeamAndToTheQueriesBeside) {
+TEST_P(AttentionWindowTest, InvarianceToTeamAndToNeighbouringQueries) {
   for (const int64_t window : {1, 64, 300}) {
     PackedBatch batch(Windowed(window), {1030, 5, 300});
     const std::vector<int32_t> positions = Holed(300, 3, 3);

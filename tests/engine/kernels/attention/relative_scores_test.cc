@@ -27,7 +27,7 @@ TEST(DistanceRowsTest, AreThoseOfTheModelsThatLearnedThem) {
   }
 }
 
-// What the library's own code gives for 256 buckets up to 512, the published models'.
+// The results of the library's own code for 256 buckets up to 512, as the published models have.
 TEST(DistanceRowsTest, AreThoseOfThePublishedModels) {
   std::vector<int32_t> rows(2 * 1000 + 1);
   FillDistanceRows(256, 512, absl::MakeSpan(rows));
@@ -37,7 +37,7 @@ TEST(DistanceRowsTest, AreThoseOfThePublishedModels) {
   for (const auto& [distance, row] : expected) EXPECT_EQ(rows[1000 + distance], row) << distance;
 }
 
-// One sequence of H heads, with distances that are rows of a table.
+// One sequence of H heads whose distances are rows of a table.
 struct Case {
   int64_t length, heads, width, buckets, max_distance;
   bool scores_queries, scores_keys;
@@ -75,7 +75,7 @@ TEST_P(RelativeScoresTest, MatchesTheFormula) {
   AttentionWorkspace workspace(2, shape, c.length);
   Attention(ThreadTeam(2), shape, input, {sequence}, ViewOf(context, c.length, width), workspace);
 
-  // The same as a bias.
+  // The terms of the table as a bias.
   const auto position = [&](int64_t i) { return c.positions.empty() ? i : c.positions[i]; };
   for (int64_t h = 0; h < c.heads; ++h) {
     Matrix bias(c.length, c.length);

@@ -33,8 +33,8 @@ TEST(TileWeightTest, IsPaddedToWholePairsOfTiles) {
   EXPECT_EQ(AmxWeightBytes(AmxElement::kInt8, 64, 33), 4096);
 }
 
-// [32 columns, 64 elements] of 0, 1, 2, ...: its first tile has in each row two elements of the
-// depth for each of 16 columns.
+// A panel [32 columns, 64 elements] of 0, 1, 2, …: each row of its first tile has two elements of
+// the depth for each of 16 columns.
 TEST(TileWeightTest, LiesInTilesOfPairs) {
   constexpr int64_t kIn = 64, kWidth = 32;
   std::vector<uint16_t> weight(kWidth * kIn), packed(weight.size());
@@ -53,7 +53,7 @@ TEST(TileWeightTest, LiesInTilesOfPairs) {
   EXPECT_THAT(packed, ElementsAreArray(weight));
 }
 
-// What the CPU at hand can compute.
+// The types that this CPU can compute.
 std::vector<AmxElement> Elements() {
   if (!HasAmxUnits()) return {};
   return {AmxElement::kBf16, AmxElement::kInt8};
@@ -69,7 +69,7 @@ struct Size {
   int64_t rows;
 };
 
-// Elements are small integers: every sum is exact, in any order.
+// Elements are small integers, so that every sum is exact, in any order.
 class AmxGemmTest : public testing::TestWithParam<AmxElement> {
  protected:
   bool is_bf16() const { return GetParam() == AmxElement::kBf16; }
@@ -95,7 +95,7 @@ class AmxGemmTest : public testing::TestWithParam<AmxElement> {
     bool add_to_y = false;
   };
 
-  // y as numbers, after it was filled with 7.
+  // Returns y, which was filled with 7 before, as floats.
   std::vector<float> Multiply(const Size& size, const std::vector<float>& x,
                               const std::vector<float>& weight, const Extras& extras) {
     const int64_t row_bytes = size.in * element_bytes();
@@ -147,8 +147,8 @@ class AmxGemmTest : public testing::TestWithParam<AmxElement> {
   }
 };
 
-// One step of depth and several stretches of it, whole and cut; parts of a vector, of a tile and of
-// a group of columns; groups of one and of two tiles of rows.
+// One step of depth and several blocks of it, whole and cut; parts of a vector, of a tile and of a
+// group of columns; groups of one and of two tiles of rows.
 TEST_P(AmxGemmTest, IsExactInEverySize) {
   for (const int64_t in : {64, 128, 448, 512, 576, 1088}) {
     for (const int64_t width : {1, 15, 16, 17, 32, 50, 192}) {

@@ -48,7 +48,7 @@ TEST(CheckComputeModeTest, TakesProductsOfOurOwnWhereThereIsAmx) {
   }
 }
 
-// By what the CPU at hand reports.
+// The expectation is what the CPU reports.
 TEST(CheckComputeModeTest, TakesTheTypesThatTheCpuHasUnitsFor) {
   const auto check = [](ComputeType type, bool has_units, const std::string& needed) {
     const absl::Status status = CheckComputeMode({type, false});
@@ -66,7 +66,7 @@ TEST(CheckComputeModeTest, TakesTheTypesThatTheCpuHasUnitsFor) {
   check(ComputeType::kInt8, HasInt8Units(), "avx");
 }
 
-// In a process of its own, as the cap is for good.
+// Runs in a process of its own, because a cap cannot be undone.
 TEST(CheckComputeModeDeathTest, RefusesWhatACapTakesAway) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(
@@ -83,7 +83,8 @@ TEST(CheckComputeModeDeathTest, RefusesWhatACapTakesAway) {
       testing::ExitedWithCode(0), "");
 }
 
-// Without VNNI, pairs of products are added in 16 bits: the check of a panel's own kernels sees it.
+// Without VNNI, pairs of products are added in 16 bits, which the check of a panel's own kernels
+// detects.
 TEST(FindPanelKernelsDeathTest, SeesInt8SumsThatSaturate) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(
@@ -99,7 +100,7 @@ TEST(FindPanelKernelsDeathTest, SeesInt8SumsThatSaturate) {
       testing::ExitedWithCode(0), "");
 }
 
-// The units for bfloat16 that are not tiles would make bf16x3 slower than f32.
+// Units for bfloat16 without tiles would make bf16x3 slower than f32.
 TEST(CheckComputeModeDeathTest, RefusesBf16x3BelowAmx) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(

@@ -43,7 +43,7 @@ TEST(ChooseGemmTest, TellsWhatWasMeasuredAndKeepsToIt) {
   EXPECT_EQ(ChooseGemm({ComputeType::kBf16}, kShape)->tiles_speedup, choice->tiles_speedup);
 }
 
-// A clock that products move on.
+// A clock that products advance.
 TEST(SpeedupTest, IsThatOfTheBestTimes) {
   absl::Time now = absl::UnixEpoch();
   int of_tiles = 0, of_onednn = 0;

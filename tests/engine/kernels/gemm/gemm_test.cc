@@ -37,7 +37,7 @@ void PrintTo(const Case& tested, std::ostream* out) { *out << NameOf(tested); }
 
 std::string NameOfParam(const testing::TestParamInfo<Case>& info) { return NameOf(info.param); }
 
-// Each shape in each mode.
+// Returns each shape in each mode.
 std::vector<Case> Cases(const std::vector<Shape>& shapes, const std::vector<ComputeMode>& modes) {
   std::vector<Case> cases;
   for (const Shape& shape : shapes) {
@@ -52,7 +52,7 @@ std::vector<Case> Emulated(const std::vector<Shape>& shapes) {
   return Cases(shapes, EmulatedModes());
 }
 
-// A linear layer with its weights, and a batch of the most rows that a test wants.
+// A linear layer with its weights, and a batch of the largest number of rows that a test needs.
 struct Layer {
   Layer(Shape size, int64_t rows, const ComputeMode& compute_mode = {})
       : shape(size),
@@ -62,7 +62,7 @@ struct Layer {
         x(RandomValues(PaddedRows(rows) * shape.in, 3)),
         linear(*PackedLinear::Pack(ViewOf(weight, shape.out, shape.in), bias, mode)) {}
 
-  // The result for the first `rows` rows from `begin`.
+  // Returns the result for `rows` rows from `begin` on.
   std::vector<float> Apply(int team_size, int64_t begin, int64_t rows,
                            Activation activation = Activation::kIdentity) {
     const ThreadTeam team(team_size);
@@ -79,7 +79,8 @@ struct Layer {
     return y;
   }
 
-  // The first rows' result in float64, from operands that are rounded as the engine's are.
+  // Returns the result for the first rows in float64, from operands that are rounded as the engine
+  // rounds them.
   Matrix Expected(int64_t rows) const {
     return reference::Linear(
         reference::InputOperand(mode.type, ViewOf(x, rows, shape.in)),
@@ -119,8 +120,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, GemmReferenceTest, testing::ValuesIn(Native(kRe
 INSTANTIATE_TEST_SUITE_P(Emulated, GemmReferenceTest, testing::ValuesIn(Emulated(kReferenceShapes)),
                          NameOfParam);
 
-// By theory each product of kBf16x3 is off by no more than three roundings, that of each operand
-// and the product of the low parts; as a rule by much less.
+// In theory, the error of each product of kBf16x3 is at most three roundings, those of each operand
+// and of the product of the low parts; it is usually much less.
 TEST(GemmTest, Bf16x3IsNearlyFloat32) {
   constexpr int64_t kRows = 40;
   for (const Shape shape : {Shape{64, 192}, Shape{768, 100}, Shape{1536, 40}}) {
@@ -218,7 +219,7 @@ INSTANTIATE_TEST_SUITE_P(Emulated, GemmPairTest, testing::ValuesIn(Emulated(kPai
 
 class GemmPreparedTest : public testing::TestWithParam<Case> {
  protected:
-  // x's operand in the workspace, made by two workers from tile to tile.
+  // The operand of x in the workspace, which two workers make tile by tile.
   static PreparedOperand Prepare(const Layer& layer, int64_t rows, GemmWorkspace& workspace) {
     const PreparedOperand operand = workspace.Prepare(layer.linear, rows);
     const int64_t in = layer.shape.in;
@@ -229,7 +230,7 @@ class GemmPreparedTest : public testing::TestWithParam<Case> {
   }
 };
 
-// The rows themselves are then read of kF32 alone.
+// Only kF32 then reads the rows themselves.
 TEST_P(GemmPreparedTest, GivesTheBitsOfAProductThatMakesItsOwnOperand) {
   const auto& [shape, mode] = GetParam();
   for (const int64_t rows : {1, 37, 300}) {
@@ -288,7 +289,7 @@ INSTANTIATE_TEST_SUITE_P(Emulated, GemmPreparedTest, testing::ValuesIn(Emulated(
 
 class GemmInvarianceTest : public testing::TestWithParam<Case> {};
 
-// Row r computed alone is the standard for row r of every batch. The large batches decide which
+// Row r computed alone defines the bits of row r in every batch. The large batches decide which
 // bits those are.
 TEST_P(GemmInvarianceTest, InvarianceOfRowsToBatchPlaceAndTeam) {
   constexpr int64_t kRows = 600;
@@ -398,7 +399,7 @@ TEST(GemmTest, KeepsNonFiniteValuesInTheirRow) {
   }
 }
 
-// Where the sum of low and high parts might as well be infinity minus infinity.
+// Values for which the sum of low and high parts could be infinity minus infinity.
 TEST(GemmTest, Bf16x3OverflowsAsFloat32Does) {
   const Shape shape{40, 200};
   const ComputeMode mode = BestMode(ComputeType::kBf16x3);
@@ -429,8 +430,9 @@ TEST(GemmTest, GivesTheBiasForRowsOfZeros) {
   }
 }
 
-// The int8 path of oneDNN on every CPU: without VNNI only the sums of two large products saturate,
-// and here at most one element of a pair is large in the weight. (Blocks of 128 would be rotated.)
+// Tests the int8 path of oneDNN on every CPU. Without VNNI only sums of two large products
+// saturate, and here at most one element of a pair is large in the weight. (Blocks of 128 would be
+// rotated.)
 TEST(GemmTest, Int8MatchesOnAnyCpuWhereNothingSaturates) {
   constexpr int64_t kRows = 80;
   const Shape shape{120, 210};
@@ -446,12 +448,12 @@ TEST(GemmTest, Int8MatchesOnAnyCpuWhereNothingSaturates) {
   const std::vector<float> y = layer.Apply(2, 0, kRows, Activation::kRelu);
   const Matrix expected = reference::Activate(Activation::kRelu, layer.Expected(kRows));
   EXPECT_LT(reference::MaxDifference(expected, ViewOf(y, kRows, shape.out)), 2e-5);
-  // Sums of integers are exact in float32 too, so the emulation has the same bits.
+  // Sums of integers are exact in float32 too, so that the emulation has the same bits.
   layer.linear = *PackedLinear::Pack(weight, layer.bias, layer.mode);
   EXPECT_EQ(layer.Apply(2, 0, kRows, Activation::kRelu), y);
 }
 
-// One large element in an input row costs the others little of their accuracy.
+// One large element in an input row costs the other elements little of their accuracy.
 TEST(GemmTest, Int8BearsOutliers) {
   constexpr int64_t kRows = 16;
   for (const Shape shape : {Shape{384, 64}, Shape{312, 64}}) {
@@ -460,8 +462,9 @@ TEST(GemmTest, Int8BearsOutliers) {
     const Matrix exact = reference::Linear(
         Matrix(ViewOf(std::as_const(layer.x), kRows, shape.in)),
         Matrix(ViewOf(std::as_const(layer.weight), shape.out, shape.in)), layer.bias);
-    // A step of 20 / 127 with a uniform error, times sqrt(in) weights of a deviation of 0.58, would
-    // leave a deviation of 0.5 and a largest error of twice that or more.
+    // A step of 20 / 127 with a uniform error and sqrt(in) weights with a standard deviation of
+    // 0.58 would leave an error with a standard deviation of 0.5, and a largest error of at least
+    // twice that.
     const std::vector<float> y = layer.Apply(1, 0, kRows);
     EXPECT_LT(reference::MaxDifference(exact, ViewOf(y, kRows, shape.out)), 0.5);
   }
@@ -475,7 +478,7 @@ TEST(GemmTest, HoldsTheBytesOfItsComputeType) {
   EXPECT_EQ(bytes({ComputeType::kBf16x3, true}), 8 * elements + 4 * shape.out);
   EXPECT_EQ(bytes({ComputeType::kBf16, true}), 4 * elements + 4 * shape.out);
   EXPECT_EQ(bytes({ComputeType::kInt8, true}), 4 * elements + 8 * shape.out);
-  // oneDNN may keep up to three sums for each column beside them.
+  // oneDNN may keep up to three sums for each column in addition.
   EXPECT_GE(bytes({ComputeType::kInt8, false}), elements + 8 * shape.out);
   EXPECT_LE(bytes({ComputeType::kInt8, false}), elements + 20 * shape.out);
 }

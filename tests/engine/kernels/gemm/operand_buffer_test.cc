@@ -40,7 +40,7 @@ std::string NameOf(const testing::TestParamInfo<OperandLayout>& info) {
 
 class OperandBufferTest : public testing::TestWithParam<OperandLayout> {
  protected:
-  // What was there before is not zero.
+  // The previous content is not zero.
   OperandBufferTest() { WriteAll(Random(kMostRows, 9), Begin(buffer_, kMostRows)); }
 
   PreparedOperand Begin(OperandBuffer& buffer, int64_t rows) const {
@@ -58,7 +58,7 @@ class OperandBufferTest : public testing::TestWithParam<OperandLayout> {
     }
   }
 
-  // All that products read of the rows from `first` on.
+  // Returns everything that products read of the rows from `first` on.
   std::string BytesOf(const Operand& operand, int64_t first, int64_t rows) const {
     const int64_t parts = OperandParts(layout_.mode);
     const int64_t bytes = layout_.k_block * OperandWidth(layout_.mode) / parts;
@@ -80,10 +80,10 @@ class OperandBufferTest : public testing::TestWithParam<OperandLayout> {
 
 INSTANTIATE_TEST_SUITE_P(Layouts, OperandBufferTest, testing::ValuesIn(Layouts()), NameOf);
 
-// Whatever makes rows along with their operand.
+// The ways in which rows are made together with their operand.
 using Maker = std::function<void(const ThreadTeam& team, const PreparedRows& y)>;
 
-TEST_P(OperandBufferTest, WhoeverMakesRowsMakesTheOperandThatTheyGiveAfterwards) {
+TEST_P(OperandBufferTest, AnOperandMadeWithItsRowsEqualsOneMadeAfterwards) {
   const std::vector<float> gamma = RandomValues(width_, 3, 2.0f), beta = RandomValues(width_, 4);
   for (const int64_t rows : {1, 16, 37, 300}) {
     std::vector<float> input = Random(rows, 1);
@@ -130,7 +130,7 @@ TEST_P(OperandBufferTest, ZerosAreBehindTheRows) {
   }
 }
 
-// As a feed-forward block does, some rows at a time.
+// Some rows at a time, as in a feed-forward block.
 TEST_P(OperandBufferTest, FromARowOn) {
   const std::vector<float> x = Random(100, 1);
   const PreparedOperand operand = Begin(buffer_, 100);
@@ -144,7 +144,7 @@ TEST_P(OperandBufferTest, FromARowOn) {
   EXPECT_EQ(BytesOf(*rest.Find(layout_), 0, 100), BytesOf(*operand.Find(layout_), 0, 100));
 }
 
-// As products do that round while a block of columns is in cache.
+// As in products that round while a block of columns is in the cache.
 TEST_P(OperandBufferTest, ColumnsMakeUpARowThatIsRoundedElementByElement) {
   if (!RoundsElementwise(layout_.mode)) return;
   const std::vector<float> x = Random(20, 1);

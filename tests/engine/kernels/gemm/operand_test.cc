@@ -29,7 +29,7 @@ struct Quantized {
   float scale;
 };
 
-// Both forms of the int8 operand, which must say the same.
+// Makes both forms of the int8 operand, which must agree.
 Quantized Quantize(const std::vector<float>& row) {
   const int64_t count = static_cast<int64_t>(row.size());
   GuardedBuffer<int8_t> integers(count);
@@ -48,7 +48,7 @@ struct Split {
   std::vector<float> high, low;
 };
 
-// Both forms of the two parts, which must say the same.
+// Makes both forms of the two parts, which must agree.
 Split SplitInTwo(const std::vector<float>& row) {
   const int64_t count = static_cast<int64_t>(row.size());
   GuardedBuffer<uint16_t> high(count), low(count);
@@ -114,20 +114,22 @@ TEST(OperandTest, Bf16x3IsTwoPartsAtEveryLength) {
   }
 }
 
-TEST(OperandTest, Bf16x3OfWhatBf16HoldsHasNothingLow) {
+TEST(OperandTest, Bf16x3HasNoLowPartForBf16Values) {
   const auto [high, low] = SplitInTwo({1.0f, -1.5f, 0.0f, -0.0f, 0x1.fep100f});
   EXPECT_THAT(high, ElementsAre(1.0f, -1.5f, 0.0f, -0.0f, 0x1.fep100f));
   EXPECT_THAT(low, Each(0.0f));
 }
 
-// The middle between two bfloat16 goes to the even one; a tie of the low part too.
+// The middle between two bfloat16 numbers rounds to the even one, and so does a tie of the low
+// part.
 TEST(OperandTest, Bf16x3RoundsToNearestEven) {
   const auto [high, low] = SplitInTwo({0x1.01p0f, 0x1.03p0f, 0x1.00404p0f, 0x1.0040cp0f});
   EXPECT_THAT(high, ElementsAre(1.0f, 0x1.04p0f, 1.0f, 1.0f));
   EXPECT_THAT(low, ElementsAre(0x1p-8f, -0x1p-8f, 0x1.00p-10f, 0x1.04p-10f));
 }
 
-// What would round to infinity stops before it, and the low part holds the rest.
+// Values that would round to infinity become the largest finite number, and the low part holds the
+// rest.
 TEST(OperandTest, Bf16x3KeepsTheRangeOfFloat32) {
   constexpr float kLargest = std::numeric_limits<float>::max(), kLargestBf16 = 0x1.fep127f;
   const auto [high, low] =
@@ -170,7 +172,7 @@ TEST(OperandTest, Int8MatchesTheReferenceAtEveryLength) {
   }
 }
 
-// H is its own inverse, times 128: the first row of it is all ones, and so is its first column.
+// H is 128 times its own inverse, and its first row and its first column are all ones.
 TEST(OperandTest, Int8RotatesBlocksOf128) {
   std::vector<float> row(300, 0.0f);
   row[0] = 3.0f;

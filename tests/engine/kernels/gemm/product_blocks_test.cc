@@ -16,7 +16,7 @@ using testing::Pair;
 
 using Sizes = std::vector<int64_t>;
 
-// Panels with tiles of these sizes; the last one may have others.
+// Makes panels with tiles of these sizes; the last panel may have others.
 class SomePanels {
  public:
   SomePanels(int64_t count, const Sizes& tiles) : SomePanels(count, tiles, {}) {}
@@ -41,7 +41,7 @@ class SomePanels {
   std::vector<Panel> panels_;
 };
 
-// {panel, first row} of each block.
+// Returns {panel, first row} of each block.
 std::vector<std::pair<int64_t, int64_t>> Order(const SomePanels& panels, int64_t rows,
                                                ProductBlock (ProductBlocks::*at)(int64_t) const) {
   const ProductBlocks blocks(panels.view(), rows, 256);
@@ -70,7 +70,7 @@ TEST(ProductBlocksTest, GoPanelByPanelOrRowsByRows) {
   EXPECT_THAT(Order(single, 32, &ProductBlocks::RowsByRows), ElementsAre(Pair(0, 0), Pair(0, 16)));
 }
 
-// How often each row of each panel was handed out.
+// Counts how often each row of each panel is handed out.
 using Counts = std::vector<std::vector<int>>;
 
 Counts CountRows(const SomePanels& panels, int64_t rows, int team_size, bool share_rows) {
@@ -99,7 +99,7 @@ TEST(ProductBlocksTest, EveryRowOfEveryPanelIsComputedOnce) {
   }
 }
 
-// The worker that has the first block goes on only when the others have done all the rest.
+// The worker with the first block goes on only when the others have done all the rest.
 TEST(ProductBlocksTest, OthersComputeWhatAWorkerThatIsHeldBackLeaves) {
   constexpr int64_t kRows = 640;
   const SomePanels panels(3, {256, 64, 16});

@@ -14,7 +14,7 @@ std::vector<TileKernel> Tiles(const std::vector<int64_t>& sizes) {
   return tiles;
 }
 
-// {rows of the tile, begin, rows} of each block.
+// Returns {rows of the tile, begin, rows} of each block.
 std::vector<std::vector<int64_t>> Cut(const std::vector<int64_t>& sizes, int64_t rows,
                                       int64_t limit) {
   const std::vector<TileKernel> tiles = Tiles(sizes);

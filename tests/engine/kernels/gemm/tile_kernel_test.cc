@@ -14,8 +14,8 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-// Results of one column: row r shows probe r % 2, whose values are 10 and 20, plus `deviation` in
-// the last row.
+// Returns the results of one column: row r has probe r % 2, whose values are 10 and 20, plus
+// `deviation` in the last row.
 TileCandidate Candidate(int64_t rows, float offset, float deviation) {
   TileCandidate candidate{rows, {}};
   for (int64_t r = 0; r < rows; ++r)
@@ -49,7 +49,7 @@ TEST(AgreeingCandidatesTest, MayKeepNone) {
   EXPECT_THAT(AgreeingCandidates({Candidate(8, 0, 1), Candidate(4, 0, 2)}, 2, 1), IsEmpty());
 }
 
-// {block of x, block of W} of each product.
+// Returns {block of x, block of W} of each product.
 std::vector<std::vector<int64_t>> ProductsOf(const PanelShape& shape) {
   std::vector<std::vector<int64_t>> products;
   for (int64_t i = 0; i < shape.products(); ++i) {
@@ -108,8 +108,8 @@ TEST(FindPanelKernelsTest, HoldsEachShapeOnce) {
   EXPECT_THAT((*first)->tiles, testing::Not(IsEmpty()));
 }
 
-// oneDNN has one fast kernel, for AVX-512 and more, and names it "brg…". Others pack their operands
-// anew in each call, which no test of results would notice.
+// oneDNN has one fast kernel, for AVX-512 and newer, which it names "brg…". Other kernels pack
+// their operands anew in each call, which no test of results would notice.
 TEST(FindPanelKernelsTest, UsesTheFastKernelWhereTheCpuHasIt) {
   const bool has_avx512 = EffectiveIsa().substr(0, 6) == "avx512" || HasAmxUnits();
   const testing::Matcher<std::string> expected = StartsWith(has_avx512 ? "brg" : "");

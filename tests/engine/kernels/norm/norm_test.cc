@@ -67,8 +67,8 @@ TEST_P(NormTest, AddLayerNormMatchesFloat64InPlaceOfEitherOperand) {
   AddLayerNorm(team_, ViewOf(x_, kRows, width_), ViewOf(residual, kRows, width_), weights_,
                ViewOf(residual, kRows, width_));
   EXPECT_EQ(x, residual);
-  // Of two numbers all that is left may be their rounding: allow for what the sum's own rounding
-  // does.
+  // If there are only a few numbers, little but their rounding may be left once their mean is
+  // subtracted, so the tolerance allows for the rounding of the sum.
   EXPECT_LT(reference::MaxDifference(expected, ViewOf(x, kRows, width_)),
             width_ <= 4 ? 1e-3 : 2e-5);
 }

@@ -18,7 +18,7 @@ constexpr int64_t kWidth = 24;
 
 class TokenConvolutionTest : public ::testing::Test {
  protected:
-  // What the convolution of random weights makes of `sequences`: the rows of all of them.
+  // Returns the rows of all `sequences` after a convolution with random weights.
   std::vector<float> Convolve(const std::vector<Sequence>& sequences,
                               const std::vector<int32_t>& positions, const ComputeMode& mode = {}) {
     MemoryWeights weights = RandomWeights(model_, 3);
@@ -42,7 +42,7 @@ class TokenConvolutionTest : public ::testing::Test {
     return {y.data, y.row(run.tokens)};
   }
 
-  // Of one sequence, from the definition.
+  // Returns the rows of one sequence, from the definition.
   std::vector<double> Exact(const Sequence& sequence, const std::vector<int32_t>& places) {
     MemoryWeights weights = RandomWeights(model_, 3);
     const auto read = [&](const char* name) {
@@ -61,7 +61,7 @@ class TokenConvolutionTest : public ::testing::Test {
   ModelDescription model_ = SmallModel(1, 2, kWidth / 2);
 };
 
-// Behind padding, with holes, alone and without tokens.
+// Sequences after padding, with holes, of one token and without tokens.
 TEST_F(TokenConvolutionTest, LooksAtPlacesOfItsOwnSequence) {
   const std::vector<Sequence> sequences = RandomSequences({6, 0, 1, 5, 4}, kWidth, 5);
   const std::vector<std::vector<int32_t>> places = {
@@ -82,7 +82,7 @@ TEST_F(TokenConvolutionTest, LooksAtPlacesOfItsOwnSequence) {
   }
 }
 
-// More rows than are gathered at a time.
+// More rows than are gathered at once.
 TEST_F(TokenConvolutionTest, CrossesTheBlocksOfLongSequences) {
   model_.layer.extras.convolution = {.taps = 3};
   const std::vector<Sequence> sequences = RandomSequences({1000, 1053}, kWidth, 5);
@@ -127,8 +127,8 @@ TEST_F(TokenConvolutionTest, ANanStaysWhereItIsSeen) {
   }
 }
 
-// A span that ends before the layer, or begins behind it, has no convolution; what Attend answers
-// has none either.
+// A span that ends before this layer or begins after it has no convolution, and neither has the
+// answer of Attend.
 TEST_F(TokenConvolutionTest, BelongsToItsLayer) {
   model_ = SmallModel(2, 2, kWidth / 2);
   ModelDescription with = model_;

@@ -17,10 +17,10 @@ using ::testing::Field;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-// A machine whose time goes by only while it computes, so long for each token.
+// A machine whose time advances only while it computes, by a given time for each token.
 class FakeMachine {
  public:
-  // `gain`: how much faster rows are than the team, by tokens.
+  // `gain` tells how much faster rows are than the team, by tokens.
   FakeMachine(absl::Duration token, double (*gain)(int64_t tokens)) : token_(token), gain_(gain) {}
 
   RowPlan Choose(int64_t most_tokens) {
@@ -29,7 +29,7 @@ class FakeMachine {
         [this] { return now_; });
   }
 
-  // Every n-th run takes twice its time.
+  // Makes every n-th run take twice its time.
   void DisturbEvery(size_t n) { disturbed_ = n; }
 
   absl::Duration spent() const { return now_ - absl::UnixEpoch(); }
@@ -96,7 +96,7 @@ TEST(TimeRowPlansTest, BothWaysComeFirstByTurns) {
                           Pair(256, false), Pair(256, true), Pair(256, true), Pair(256, false)));
 }
 
-// A disturbance changes single times, not the best ones.
+// A disturbance changes single times, but not the best ones.
 TEST(TimeRowPlansTest, TheBestTimesCount) {
   for (const size_t n : {3, 4, 5, 7}) {
     FakeMachine machine(absl::Microseconds(8), BetterFrom512);
@@ -119,7 +119,7 @@ TEST(TimeRowPlansTest, KeepsToItsTimeOnASlowMachine) {
   EXPECT_THAT(Tried(FakeMachine(absl::Microseconds(3000), Better).Choose(16384)), IsEmpty());
 }
 
-TEST(TimeRowPlansTest, TheTeamIfNoTimeGoesBy) {
+TEST(TimeRowPlansTest, ChoosesTheTeamIfNoTimePasses) {
   EXPECT_EQ(FakeMachine(absl::ZeroDuration(), Better).Choose(16384).rows_from, 0);
 }
 
@@ -128,7 +128,7 @@ std::shared_ptr<const Encoder> SomeEncoder(const ModelDescription& model) {
   return LoadEncoder(model, weights);
 }
 
-// Says a microsecond more each time it is asked, and counts.
+// Advances by a microsecond each time it is asked, and counts.
 struct StepClock {
   absl::Time operator()() const { return absl::UnixEpoch() + absl::Microseconds(++asked); }
   mutable int64_t asked = 0;
@@ -163,7 +163,7 @@ TEST(ChooseRowPlanTest, LayersThatNeedCrossKvAreNotTimed) {
   EXPECT_THAT(run.ChooseRowPlan(RowPolicy::kTimed, clock).trials, IsEmpty());
 }
 
-// By this clock both ways take the same time.
+// On this clock, both plans take the same time.
 TEST(ChooseRowPlanTest, TimesLayersOfAnyModel) {
   std::vector<ModelDescription> models = {SmallModel(2, 3, 16), SmallModel(1, 3, 16)};
   models.back().layer.attention.kind = AttentionKind::kLinformer;
