@@ -6,7 +6,7 @@
 namespace attendant {
 
 // A count of elements or bytes that is either exact or known not to fit. Formulas over it read as
-// over plain integers; whoever allocates asks ok() once, at the end.
+// over plain integers; the caller that allocates asks ok() once, at the end.
 class CheckedSize {
  public:
   constexpr CheckedSize() = default;

@@ -19,7 +19,7 @@ std::string Choice(const ProductPlan& plan) {
     cuts.push_back(absl::StrCat("row tiles of ", absl::StrJoin(plan.tile_rows, ", ")));
   }
   if (plan.k_block < plan.in) cuts.push_back(absl::StrCat("K blocks of ", plan.k_block));
-  return absl::StrCat(plan.gemm == Gemm::kTiles ? "our own on AMX" : "oneDNN",
+  return absl::StrCat(plan.gemm == Gemm::kTiles ? "the AMX GEMM" : "oneDNN",
                       plan.implementations.empty() ? "" : " ",
                       absl::StrJoin(plan.implementations, " and "), cuts.empty() ? "" : " in ",
                       absl::StrJoin(cuts, " and "));
@@ -45,7 +45,7 @@ std::string Describe(absl::Span<const ProductPlan> plans) {
     parts.push_back(absl::StrCat(choice, " for ", absl::StrJoin(widths, ", ")));
   }
   if (!speedups.empty()) {
-    parts.push_back(absl::StrCat("our own against oneDNN: ", absl::StrJoin(speedups, ", ")));
+    parts.push_back(absl::StrCat("the AMX GEMM against oneDNN: ", absl::StrJoin(speedups, ", ")));
   }
   return absl::StrCat("matrix products (in x out): ", absl::StrJoin(parts, "; "));
 }

@@ -68,7 +68,7 @@ def own_contenders(binaries: pathlib.Path, source: str, dtype: str, threads: int
 
 
 def onednn_contender(binaries: pathlib.Path, source: str, dtype: str, threads: int) -> Contender:
-    """The engine as it would be without its own products, to run next to one that has chosen them."""
+    """The engine as it would be without the AMX GEMM, to run next to one that has chosen it."""
     engine = _engine(binaries, source, dtype, threads)
     return dataclasses.replace(engine, name="attendant-onednn", role="onednn",
                                command=(*engine.command, "--gemm", "onednn"))

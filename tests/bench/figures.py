@@ -45,7 +45,7 @@ def ratios_of(found: CaseResult, dtype: str) -> dict:
 
 
 def own_ratios_of(model: ModelResult, found: CaseResult) -> dict:
-    """As ratios_of, for an engine that has chosen its own products, and for equal lengths."""
+    """As ratios_of, for an engine that has chosen the AMX GEMM, and for equal lengths."""
     if not model.chose_own or found.case.ragged:
         return {}
     return {name.replace("peer.", "own.", 1): arrangement

@@ -5,7 +5,7 @@ from targets import own_targets
 
 PRODUCT_HEAD = ["matrix products", "in x out", "K block", "row tiles", "whose", "oneDNN's kernel", "ours over oneDNN's"]
 PRICE_HEAD = ["price of equal bits", "ms in row tiles and K blocks", "ms of plain products", "price"]
-OWN_HEAD = ["products of our own", "tokens/s", "with oneDNN's", "ratio"]
+OWN_HEAD = ["AMX GEMM", "tokens/s", "with oneDNN's", "ratio"]
 WHOSE = {"onednn": "oneDNN", "tiles": "ours"}
 PRODUCT_NOTE = ("Loading chooses, for each width of a linear layer, whose products it has and how oneDNN's are cut: "
                 "into row tiles and K blocks for which a row's bits depend on no other row.")
@@ -44,7 +44,7 @@ def product_tables(results: Results) -> list:
 
 
 def own_not_measured(results: Results) -> list:
-    """The reasons why figures of the engine's own products are missing, among the cases that were measured."""
+    """The reasons why figures of the AMX GEMM are missing, among the cases that were measured."""
     if not results.machine:  # nothing was measured
         return []
     figures, reasons = figures_of(results), {}

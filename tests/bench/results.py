@@ -55,7 +55,7 @@ class CaseResult:
         return None
 
     def own_over_onednn(self) -> tuple | None:
-        """Best seconds of the engine with its own products, and with oneDNN's in the same rounds."""
+        """Best seconds of the engine with the AMX GEMM, and with oneDNN's in the same rounds."""
         for group in self.groups.values():
             if "attendant" in group and "attendant-onednn" in group:
                 return group["attendant"].best, group["attendant-onednn"].best
@@ -140,7 +140,7 @@ class ModelResult:
 
     @property
     def chose_own(self) -> bool:
-        """Whether the engine has its own products instead of oneDNN's in at least some layers."""
+        """Whether the engine has the AMX GEMM instead of oneDNN's in at least some layers."""
         return any(plan["gemm"] == "tiles" for plan in self.plans)
 
     def exclude(self, contender: str) -> None:

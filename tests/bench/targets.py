@@ -25,7 +25,7 @@ _PEER = {
 # For a type that only AMX has, compared with the best peer's f32.
 _BF16X3 = {"peer.bert-base.8x128.bf16x3": 1.7}
 
-# For the engine's own products, where it chose them, compared with the best peer of the same type, and for bf16x3 with
+# For the AMX GEMM, where the engine chose it, compared with the best peer of the same type, and for bf16x3 with
 # its f32.
 _OWN = {"own.bert-base.8x128.bf16": 1.35, "own.bert-base.1x16.bf16": 1.3, "own.minilm-l6.8x128.bf16": 1.8,
         "own.bert-base.8x128.bf16x3": 2.0}

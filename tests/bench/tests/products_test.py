@@ -1,4 +1,4 @@
-"""Tests of the figures of the engine's own products, of the reasons why they are missing, and of the price of equal
+"""Tests of the figures of the AMX GEMM, of the reasons why they are missing, and of the price of equal
 bits."""
 import json
 import unittest

@@ -38,8 +38,8 @@ TEST(DescribeProductPlansTest, TellsWhatIsAlikeTogether) {
 
 TEST(DescribeProductPlansTest, TellsWhatWasTimed) {
   EXPECT_EQ(Describe(Plans{Own(768, 2304, 1.484), OneDnns(768, 768, 768, 1.08), Own(3072, 768, 2)}),
-            "matrix products (in x out): our own on AMX for 768x2304, 3072x768; oneDNN "
-            "brg:avx512_core in row tiles of 256, 64, 16 for 768x768; our own against oneDNN: "
+            "matrix products (in x out): the AMX GEMM for 768x2304, 3072x768; oneDNN "
+            "brg:avx512_core in row tiles of 256, 64, 16 for 768x768; the AMX GEMM against oneDNN: "
             "768x2304 1.48x, 768x768 1.08x, 3072x768 2.00x");
 }
 
