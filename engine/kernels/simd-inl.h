@@ -73,6 +73,24 @@ HWY_INLINE Bits NarrowToBFloat16(Bits bits) {
   return hn::IfThenElse(is_nan, quiet, rounded);
 }
 
+// Rounds both to bfloat16, on CPUs with AVX512_BF16: the elements of the one, then those of the
+// other, in 16 bits each. The bits are those of NarrowToBFloat16, but denormal numbers become
+// zeros, which the products that read them would take them for. Highway 1.0.3 has none of the
+// instructions of AVX512_BF16, and intrinsics cannot be inlined into functions compiled for one of
+// its targets; hence the assembly.
+#if HWY_TARGET <= HWY_AVX3
+HWY_INLINE Floats RoundToHalves(Floats first, Floats second) {
+  Floats halves;
+  asm("vcvtne2ps2bf16 %[first], %[second], %[halves]"
+      : [halves] "=v"(halves.raw)
+      : [first] "v"(first.raw), [second] "v"(second.raw));
+  return halves;
+}
+#else
+// Never called: other targets are for CPUs without the instruction.
+HWY_INLINE Floats RoundToHalves(Floats first, Floats) { return first; }
+#endif
+
 // Computes x = 2^x for x <= 0, with a relative error below 1.7e-7 and none at 0. The result is 0
 // below -126.5, where it would be denormal; NaN stays NaN. Takes several vectors through each step
 // together, because a single vector would mostly wait for the latency of its previous step.

@@ -63,22 +63,12 @@ HWY_INLINE void ZeroTile(Tile<kRows, kVectors>& sums) {
   }
 }
 
-// Highway 1.0.3 has none of the instructions of AVX512_BF16, and intrinsics cannot be inlined into
-// functions compiled for one of its targets; hence the assembly.
+// In assembly for the reason that RoundToHalves (simd-inl.h) is.
 #if HWY_TARGET <= HWY_AVX3
 // sum + (high a) (high b), then + (low a) (low b); denormals are zero.
 HWY_INLINE Floats AddProductsOfPairs(Floats a, Floats b, Floats sum) {
   asm("vdpbf16ps %[b], %[a], %[sum]" : [sum] "+v"(sum.raw) : [a] "v"(a.raw), [b] "v"(b.raw));
   return sum;
-}
-
-// Both rounded to bfloat16: the elements of the one, then those of the other.
-HWY_INLINE Floats RoundToHalves(Floats first, Floats second) {
-  Floats halves;
-  asm("vcvtne2ps2bf16 %[first], %[second], %[halves]"
-      : [halves] "=v"(halves.raw)
-      : [first] "v"(first.raw), [second] "v"(second.raw));
-  return halves;
 }
 
 // Both rounded to bfloat16, `low` to the low halves of the elements.
@@ -93,7 +83,6 @@ HWY_INLINE Floats RoundToPairs(Floats low, Floats high) {
 #else
 // Never called: pairs are for CPUs that Highway's AVX3 is for.
 HWY_INLINE Floats AddProductsOfPairs(Floats, Floats, Floats sum) { return sum; }
-HWY_INLINE Floats RoundToHalves(Floats first, Floats) { return first; }
 HWY_INLINE Floats RoundToPairs(Floats low, Floats) { return low; }
 #endif
 

@@ -304,8 +304,9 @@ void WriteBetween(const ThreadTeam& team, const LinearPair& pair, const LinearIn
   ForBlocks(team, first.panels, x.rows.rows, workspace.SharesRows(x.rows.rows),
             [&](int worker, const Panel& panel, const RowBlock& block) {
               const MatrixView<float> result = workspace.Run(worker, panel, block, entry);
-              Activate(pair.activation, result, result);
+              // Row by row, so that a row is rounded while it is still in the nearest cache.
               for (int64_t r = 0; r < result.rows; ++r) {
+                Activate(pair.activation, result.Rows(r, 1));
                 between.Write(worker, block.begin + r,
                               {result.row(r), static_cast<size_t>(result.cols)}, panel.begin);
               }

@@ -8,6 +8,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/kernels/gemm/operand.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "engine/kernels/isa.h"
 #include "engine/kernels/simd-inl.h"
 // clang-format on
 
@@ -62,6 +63,25 @@ HWY_INLINE void RoundRowBy(const float* from, size_t count, bool emulate, void* 
   });
 }
 
+// Rounds a row on a CPU with AVX512_BF16.
+void RoundRowNatively(const float* from, size_t count, uint16_t* to) {
+  const FloatTag d;
+  const auto load = [&](size_t i) HWY_ATTR {
+    if (i + kLanes <= count) return hn::LoadU(d, from + i);
+    return i < count ? LoadFirst(from + i, count - i) : hn::Zero(d);
+  };
+  for (size_t i = 0; i < count; i += 2 * kLanes) {
+    const Floats rounded = RoundToHalves(load(i), load(i + kLanes));
+    if (i + 2 * kLanes <= count) {
+      hn::StoreU(rounded, d, reinterpret_cast<float*>(to + i));
+    } else {
+      HWY_ALIGN uint16_t last[2 * kLanes];
+      hn::Store(rounded, d, reinterpret_cast<float*>(last));
+      std::memcpy(to + i, last, (count - i) * sizeof(uint16_t));
+    }
+  }
+}
+
 void RoundRow(const float* from, size_t count, bool emulate, void* to) {
   RoundRowBy(from, count, emulate, to, [](Floats x) HWY_ATTR { return RoundToBf16(x); });
 }
@@ -105,14 +125,15 @@ template <size_t stride>
 HWY_INLINE Floats AddAcross(Floats x) {
   if constexpr (stride < kLanes) {
     HWY_ALIGN int32_t partners[kLanes];
-    HWY_ALIGN uint32_t signs[kLanes];
+    HWY_ALIGN float signs[kLanes];
     for (size_t lane = 0; lane < kLanes; ++lane) {
       partners[lane] = static_cast<int32_t>(lane ^ stride);
-      signs[lane] = (lane & stride) != 0 ? 0x80000000u : 0u;
+      signs[lane] = (lane & stride) != 0 ? -1.0f : 1.0f;
     }
+    // A product by 1 or -1 is exact, so that this is one addition.
     const FloatTag d;
-    const Floats sign = hn::BitCast(d, hn::Load(BitsTag(), signs));
-    return hn::Add(hn::TableLookupLanes(x, hn::SetTableIndices(d, partners)), hn::Xor(x, sign));
+    const Floats partner = hn::TableLookupLanes(x, hn::SetTableIndices(d, partners));
+    return hn::MulAdd(x, hn::Load(d, signs), partner);
   }
   return x;
 }
@@ -170,6 +191,7 @@ namespace attendant {
 using HWY_NAMESPACE::kRotatedBlock;
 using HWY_NAMESPACE::kTailFactor;
 HWY_EXPORT(RoundRow);
+HWY_EXPORT(RoundRowNatively);
 HWY_EXPORT(SplitRow);
 HWY_EXPORT(RotateRow);
 HWY_EXPORT(QuantizeRow);
@@ -189,7 +211,12 @@ float InputToOperand(const ComputeMode& mode, const float* source, int64_t count
     char* const low = static_cast<char*>(target.data) + target.part_stride;
     HWY_DYNAMIC_DISPATCH(SplitRow)(source, size, mode.emulate, target.data, low);
   } else {
-    HWY_DYNAMIC_DISPATCH(RoundRow)(source, size, mode.emulate, target.data);
+    static const bool has_units = HasBf16Units();
+    if (has_units && !mode.emulate) {
+      HWY_DYNAMIC_DISPATCH(RoundRowNatively)(source, size, static_cast<uint16_t*>(target.data));
+    } else {
+      HWY_DYNAMIC_DISPATCH(RoundRow)(source, size, mode.emulate, target.data);
+    }
   }
   return 1.0f;
 }

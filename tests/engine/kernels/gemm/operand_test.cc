@@ -90,6 +90,8 @@ TEST(OperandTest, Bf16IsRoundedAsOnTheWire) {
     std::vector<float> row = RandomValues(count, 1, 1000.0f);
     if (count > 3) row[2] = INFINITY;
     if (count > 3) row[3] = std::nanf("");
+    if (count > 5) row[4] = 0x1.01p0f;  // half-way between two bfloat16, of which the lower is even
+    if (count > 5) row[5] = 0x1.03p0f;  // half-way, and the upper is even
     std::vector<uint16_t> expected(count);
     FromFloat(row.data(), count, DataType::kBFloat16, expected.data());
     GuardedBuffer<uint16_t> rounded(count);
