@@ -10,10 +10,8 @@
 namespace attendant::server {
 namespace {
 
-// Upper bounds of what protobuf adds to the data of one tensor (tags, lengths, dtype, shape) and to
-// the message as a whole (the execution, a stream item's id).
+// Upper bound of what protobuf adds to the data of one tensor (tags, lengths, dtype, shape).
 constexpr int64_t kTensorHeadBytes = 96;
-constexpr int64_t kMessageHeadBytes = 160;
 
 // A sum of numbers >= 0 that sticks at the largest number instead of overflowing.
 class SaturatingSum {
@@ -50,12 +48,8 @@ BatchKey ComputeRequest::key() const {
   // Rows are projected for a whole batch, values from the rows of the keys or from others.
   const CrossKvRows* projected = cross_kv_rows();
   const int32_t inputs = !attends_cross_kv() ? 0 : projected && projected->values ? 2 : 1;
-  return {span.model.get(), static_cast<int32_t>(kind) * 3 + inputs, span.first_layer, span.layers};
-}
-
-const CrossKvRows* ComputeRequest::cross_kv_rows() const {
-  const Registration* registration = std::get_if<Registration>(&operation);
-  return registration == nullptr ? std::get_if<CrossKvRows>(&keys) : &registration->rows;
+  return {span.model.get(), JobKind::kCompute, static_cast<int32_t>(kind) * 3 + inputs,
+          span.first_layer, span.layers};
 }
 
 const TokenLayout& ComputeRequest::key_layout() const {
@@ -154,7 +148,7 @@ std::vector<int64_t> ComputeRequest::pooled_shape() const {
 absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t max_answer_bytes) {
   const Outputs& outputs = request.outputs;
   SaturatingSum response;
-  response.Add(kMessageHeadBytes);
+  response.Add(kResponseHeadBytes);
   const auto add_tensor = [&](const std::vector<int64_t>& shape) {
     response.Add(TensorBytes(shape, outputs.dtype));
     response.Add(kTensorHeadBytes);
