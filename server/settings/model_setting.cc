@@ -1,5 +1,6 @@
 #include "server/settings/model_setting.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,20 +29,16 @@ absl::Status ReadBool(const std::string& key, const std::string& value, bool& ta
 }
 
 absl::Status ReadDtype(const std::string& value, ComputeType& target) {
-  for (const ComputeType type : kComputeTypes) {
-    if (value != Name(type)) continue;
-    target = type;
-    return absl::OkStatus();
-  }
+  const std::optional<ComputeType> type = ValueIn(kComputeTypeNames, value);
+  target = type.value_or(target);
+  if (type) return absl::OkStatus();
   return Unexpected("f32, bf16x3, bf16 or int8 for dtype", value);
 }
 
 absl::Status ReadGemm(const std::string& value, Gemm& target) {
-  for (const Gemm gemm : kGemms) {
-    if (value != Name(gemm)) continue;
-    target = gemm;
-    return absl::OkStatus();
-  }
+  const std::optional<Gemm> gemm = ValueIn(kGemmNames, value);
+  target = gemm.value_or(target);
+  if (gemm) return absl::OkStatus();
   return Unexpected("auto, onednn or tiles for gemm", value);
 }
 
