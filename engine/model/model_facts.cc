@@ -142,7 +142,7 @@ absl::StatusOr<int64_t> PredictWeightBytes(const ModelDescription& description,
   return PackedBytes(description, mode).value();
 }
 
-std::string WhyNotInParts(const ModelDescription& description) {
+std::string WhyNotInChunks(const ModelDescription& description) {
   const LayerShape& layer = description.layer;
   if (layer.attention != AttentionKind::kCausalLinear) {
     return absl::StrCat("its attention is ", Name(layer.attention),

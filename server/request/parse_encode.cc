@@ -153,7 +153,7 @@ int64_t TokensBefore(const ValidationContext& context) {
 absl::Status CheckTakesChunks(const Request& request, const ValidationContext& context,
                               const ComputeRequest& compute) {
   if (context.sequence == nullptr) return absl::OkStatus();
-  if (const std::string why = WhyNotInParts(compute.description()); !why.empty()) {
+  if (const std::string why = WhyNotInChunks(compute.description()); !why.empty()) {
     return InvalidField("sequence", absl::StrCat("0, as the model takes none in parts: ", why),
                         absl::StrCat(context.sequence->number()));
   }
