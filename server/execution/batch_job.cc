@@ -73,7 +73,7 @@ CrossKv BatchJob::CrossKvOf(const CrossKv& projected, int64_t sequence) const {
   return own_kv;
 }
 
-// From the last sequence to the first, features make room for what goes before them.
+// From the last sequence to the first, features make room for the prefix tokens before them.
 void BatchJob::AddPrefixTokens(const TokenLayout& features, MatrixView<float> rows,
                                EncoderRun& run) {
   const TokenLayout& layout = request().layout;

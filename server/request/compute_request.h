@@ -28,10 +28,11 @@ struct EncodeLayers {};
 // AttendRequest asks for one stage of the one layer of the span.
 using Operation = std::variant<EncodeLayers, AttendStage>;
 
-// Rows of features, which the model projects and puts rows of its own before.
+// Rows of features, which the model projects and puts its prefix tokens before.
 struct FeatureRows {
   CheckedTensor tensor;
-  TokenLayout layout;  // which of its rows are kept; `ComputeRequest::layout` has the model's too
+  // Which of its rows are kept; `ComputeRequest::layout` has the prefix tokens too.
+  TokenLayout layout;
 };
 
 // Hidden states, features or ids of tokens.

@@ -1,6 +1,5 @@
-#include "server/request/parse_attend.h"
-
 #include "absl/strings/str_cat.h"
+#include "server/request/parse_own_fields.h"
 #include "server/request/shared_fields.h"
 #include "server/tensors/status_mapping.h"
 

@@ -4,8 +4,7 @@
 #include <variant>
 
 #include "server/models/model_lookup.h"
-#include "server/request/parse_attend.h"
-#include "server/request/parse_encode.h"
+#include "server/request/parse_own_fields.h"
 #include "server/request/shared_fields.h"
 
 namespace attendant::server {
