@@ -6,7 +6,7 @@
 namespace attendant {
 
 // A count of elements or bytes that is either exact or known not to fit. Formulas over it read as
-// over plain integers; the caller that allocates asks ok() once, at the end.
+// over plain integers; the code that allocates asks ok() once, at the end.
 class CheckedSize {
  public:
   constexpr CheckedSize() = default;
@@ -16,6 +16,7 @@ class CheckedSize {
   constexpr bool ok() const { return ok_; }
   // Only if ok().
   constexpr int64_t value() const { return value_; }
+  constexpr int64_t value_or(int64_t other) const { return ok_ ? value_ : other; }
 
   constexpr CheckedSize RoundedUpTo(int64_t multiple) const {
     const CheckedSize sum = *this + CheckedSize(multiple - 1);

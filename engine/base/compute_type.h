@@ -4,6 +4,8 @@
 #include <compare>
 #include <cstdint>
 
+#include "engine/base/names.h"
+
 namespace attendant {
 
 // The number format of the linear layers, in descending order of accuracy. Everything else is
@@ -24,20 +26,13 @@ constexpr bool AttendsInBf16(ComputeType type) {
   return type == ComputeType::kBf16 || type == ComputeType::kInt8;
 }
 
+inline constexpr Named<ComputeType> kComputeTypeNames[] = {{"f32", ComputeType::kF32},
+                                                           {"bf16x3", ComputeType::kBf16x3},
+                                                           {"bf16", ComputeType::kBf16},
+                                                           {"int8", ComputeType::kInt8}};
+
 // Returns "f32", "bf16x3", "bf16" or "int8".
-constexpr const char* Name(ComputeType type) {
-  switch (type) {
-    case ComputeType::kF32:
-      return "f32";
-    case ComputeType::kBf16x3:
-      return "bf16x3";
-    case ComputeType::kBf16:
-      return "bf16";
-    case ComputeType::kInt8:
-      return "int8";
-  }
-  return "unknown";
-}
+constexpr const char* Name(ComputeType type) { return NameIn(kComputeTypeNames, type); }
 
 // The implementation of matrix products: oneDNN, or the AMX GEMM (engine/kernels/gemm/amx_gemm.h).
 enum class Gemm : uint8_t {
@@ -46,20 +41,11 @@ enum class Gemm : uint8_t {
   kTiles,  // the AMX GEMM; neither for kF32 nor with emulation
 };
 
-inline constexpr Gemm kGemms[] = {Gemm::kAuto, Gemm::kOneDnn, Gemm::kTiles};
+inline constexpr Named<Gemm> kGemmNames[] = {
+    {"auto", Gemm::kAuto}, {"onednn", Gemm::kOneDnn}, {"tiles", Gemm::kTiles}};
 
 // Returns "auto", "onednn" or "tiles".
-constexpr const char* Name(Gemm gemm) {
-  switch (gemm) {
-    case Gemm::kAuto:
-      return "auto";
-    case Gemm::kOneDnn:
-      return "onednn";
-    case Gemm::kTiles:
-      return "tiles";
-  }
-  return "unknown";
-}
+constexpr const char* Name(Gemm gemm) { return NameIn(kGemmNames, gemm); }
 
 // The way in which the linear layers of a model are computed.
 struct ComputeMode {

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "engine/base/names.h"
+
 namespace attendant {
 
 enum class DataType : uint8_t {
@@ -46,38 +48,17 @@ constexpr int64_t ByteWidth(DataType dtype) {
   return 0;
 }
 
+inline constexpr Named<DataType> kDataTypeNames[] = {
+    {"float32", DataType::kFloat32},   {"float16", DataType::kFloat16},
+    {"bfloat16", DataType::kBFloat16}, {"float64", DataType::kFloat64},
+    {"bool", DataType::kBool},         {"int8", DataType::kInt8},
+    {"uint8", DataType::kUInt8},       {"int16", DataType::kInt16},
+    {"uint16", DataType::kUInt16},     {"int32", DataType::kInt32},
+    {"uint32", DataType::kUInt32},     {"int64", DataType::kInt64},
+    {"uint64", DataType::kUInt64}};
+
 // "float32", "bool", …: the words that error messages use.
-constexpr const char* Name(DataType dtype) {
-  switch (dtype) {
-    case DataType::kFloat32:
-      return "float32";
-    case DataType::kFloat16:
-      return "float16";
-    case DataType::kBFloat16:
-      return "bfloat16";
-    case DataType::kFloat64:
-      return "float64";
-    case DataType::kBool:
-      return "bool";
-    case DataType::kInt8:
-      return "int8";
-    case DataType::kUInt8:
-      return "uint8";
-    case DataType::kInt16:
-      return "int16";
-    case DataType::kUInt16:
-      return "uint16";
-    case DataType::kInt32:
-      return "int32";
-    case DataType::kUInt32:
-      return "uint32";
-    case DataType::kInt64:
-      return "int64";
-    case DataType::kUInt64:
-      return "uint64";
-  }
-  return "unknown";
-}
+constexpr const char* Name(DataType dtype) { return NameIn(kDataTypeNames, dtype); }
 
 constexpr bool IsFloat(DataType dtype) { return dtype <= DataType::kFloat64; }
 

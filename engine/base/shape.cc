@@ -8,16 +8,19 @@
 namespace attendant {
 
 std::optional<int64_t> ElementCount(absl::Span<const int64_t> shape) {
-  int64_t count = 1;
+  CheckedSize count = 1;
   bool has_zero = false;
   for (int64_t dim : shape) {
     if (dim < 0) return std::nullopt;
     has_zero |= dim == 0;
-    const std::optional<int64_t> product = CheckedMultiply(count, std::max<int64_t>(dim, 1));
-    if (!product) return std::nullopt;
-    count = *product;
+    count = count * std::max<int64_t>(dim, 1);
   }
-  return has_zero ? 0 : count;
+  if (!count.ok()) return std::nullopt;
+  return has_zero ? 0 : count.value();
+}
+
+CheckedSize ByteCount(absl::Span<const int64_t> shape, DataType dtype) {
+  return CheckedSize(ElementCount(shape).value_or(-1)) * ByteWidth(dtype);
 }
 
 std::string ShapeToString(absl::Span<const int64_t> shape) {

@@ -1,62 +1,37 @@
 #include "engine/model/layer_kinds.h"
 
+#include "engine/base/names.h"
 #include "engine/base/rounding.h"
 
 namespace attendant {
+namespace {
 
-const char* Name(AttentionKind kind) {
-  switch (kind) {
-    case AttentionKind::kSoftmax:
-      return "softmax";
-    case AttentionKind::kAdditive:
-      return "additive";
-    case AttentionKind::kLinear:
-      return "linear";
-    case AttentionKind::kCausalLinear:
-      return "causal_linear";
-    case AttentionKind::kLinformer:
-      return "linformer";
-  }
-  return "unknown";
-}
+constexpr Named<AttentionKind> kAttentionKinds[] = {{"softmax", AttentionKind::kSoftmax},
+                                                    {"additive", AttentionKind::kAdditive},
+                                                    {"linear", AttentionKind::kLinear},
+                                                    {"causal_linear", AttentionKind::kCausalLinear},
+                                                    {"linformer", AttentionKind::kLinformer}};
+
+constexpr Named<Activation> kActivations[] = {
+    {"identity", Activation::kIdentity},  {"gelu", Activation::kGelu},
+    {"gelu_tanh", Activation::kGeluTanh}, {"quick_gelu", Activation::kQuickGelu},
+    {"relu", Activation::kRelu},          {"silu", Activation::kSilu},
+    {"tanh", Activation::kTanh},          {"sigmoid", Activation::kSigmoid}};
+
+constexpr Named<NormKind> kNormKinds[] = {
+    {"layer", NormKind::kLayer}, {"rms", NormKind::kRms}, {"affine", NormKind::kAffine}};
+
+}  // namespace
+
+const char* Name(AttentionKind kind) { return NameIn(kAttentionKinds, kind); }
 
 int64_t LinearStateSize(int64_t key_width, int64_t value_width) {
   constexpr int64_t kWidestVector = 16;
   return key_width * RoundUp(value_width, kWidestVector);
 }
 
-const char* Name(Activation activation) {
-  switch (activation) {
-    case Activation::kIdentity:
-      return "identity";
-    case Activation::kGelu:
-      return "gelu";
-    case Activation::kGeluTanh:
-      return "gelu_tanh";
-    case Activation::kQuickGelu:
-      return "quick_gelu";
-    case Activation::kRelu:
-      return "relu";
-    case Activation::kSilu:
-      return "silu";
-    case Activation::kTanh:
-      return "tanh";
-    case Activation::kSigmoid:
-      return "sigmoid";
-  }
-  return "unknown";
-}
+const char* Name(Activation activation) { return NameIn(kActivations, activation); }
 
-const char* Name(NormKind kind) {
-  switch (kind) {
-    case NormKind::kLayer:
-      return "layer";
-    case NormKind::kRms:
-      return "rms";
-    case NormKind::kAffine:
-      return "affine";
-  }
-  return "unknown";
-}
+const char* Name(NormKind kind) { return NameIn(kNormKinds, kind); }
 
 }  // namespace attendant

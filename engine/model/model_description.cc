@@ -3,36 +3,35 @@
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
+#include "engine/base/names.h"
 
 namespace attendant {
+namespace {
 
-const char* Name(NormPlacement placement) {
-  switch (placement) {
-    case NormPlacement::kPost:
-      return "post";
-    case NormPlacement::kPre:
-      return "pre";
-    case NormPlacement::kNone:
-      return "none";
-  }
-  return "unknown";
-}
+constexpr Named<NormPlacement> kNormPlacements[] = {
+    {"post", NormPlacement::kPost}, {"pre", NormPlacement::kPre}, {"none", NormPlacement::kNone}};
 
-const char* Name(RelativePositions kind) {
-  switch (kind) {
-    case RelativePositions::kNone:
-      return "none";
-    case RelativePositions::kBuckets:
-      return "buckets";
-    case RelativePositions::kAlibi:
-      return "alibi";
-    case RelativePositions::kRotary:
-      return "rotary";
-    case RelativePositions::kDisentangled:
-      return "disentangled";
-  }
-  return "unknown";
-}
+constexpr Named<RelativePositions> kRelativePositions[] = {
+    {"none", RelativePositions::kNone},
+    {"buckets", RelativePositions::kBuckets},
+    {"alibi", RelativePositions::kAlibi},
+    {"rotary", RelativePositions::kRotary},
+    {"disentangled", RelativePositions::kDisentangled}};
+
+constexpr Named<PoolingMode> kPoolingModes[] = {
+    {"first_token", PoolingMode::kFirstToken},
+    {"max", PoolingMode::kMax},
+    {"mean", PoolingMode::kMean},
+    {"mean_sqrt_len", PoolingMode::kMeanSqrtLen},
+    {"position_weighted_mean", PoolingMode::kPositionWeightedMean},
+    {"last_token", PoolingMode::kLastToken},
+    {"feature_mean", PoolingMode::kFeatureMean}};
+
+}  // namespace
+
+const char* Name(NormPlacement placement) { return NameIn(kNormPlacements, placement); }
+
+const char* Name(RelativePositions kind) { return NameIn(kRelativePositions, kind); }
 
 LayerShape ModelDescription::layer_shape(int64_t set) const {
   LayerShape shape = layer;
@@ -60,24 +59,6 @@ int64_t ModelDescription::weight_sets() const {
   return layer_map.empty() ? layers : *std::max_element(layer_map.begin(), layer_map.end()) + 1;
 }
 
-const char* Name(PoolingMode mode) {
-  switch (mode) {
-    case PoolingMode::kFirstToken:
-      return "first_token";
-    case PoolingMode::kMax:
-      return "max";
-    case PoolingMode::kMean:
-      return "mean";
-    case PoolingMode::kMeanSqrtLen:
-      return "mean_sqrt_len";
-    case PoolingMode::kPositionWeightedMean:
-      return "position_weighted_mean";
-    case PoolingMode::kLastToken:
-      return "last_token";
-    case PoolingMode::kFeatureMean:
-      return "feature_mean";
-  }
-  return "unknown";
-}
+const char* Name(PoolingMode mode) { return NameIn(kPoolingModes, mode); }
 
 }  // namespace attendant

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/names.h"
 #include "engine/model/check_description.h"
 #include "engine/model/layer_parts.h"
 #include "engine/model/load_plan.h"
@@ -101,23 +102,15 @@ void AddLayers(const LayerShape& shape, int64_t times, CostList& costs) {
   }
 }
 
+constexpr Named<WeightForm> kWeightForms[] = {{"linear", WeightForm::kLinear},
+                                              {"bias", WeightForm::kBias},
+                                              {"scale", WeightForm::kScale},
+                                              {"norm", WeightForm::kNorm},
+                                              {"table", WeightForm::kTable}};
+
 }  // namespace
 
-const char* Name(WeightForm form) {
-  switch (form) {
-    case WeightForm::kLinear:
-      return "linear";
-    case WeightForm::kBias:
-      return "bias";
-    case WeightForm::kScale:
-      return "scale";
-    case WeightForm::kNorm:
-      return "norm";
-    case WeightForm::kTable:
-      return "table";
-  }
-  return "unknown";
-}
+const char* Name(WeightForm form) { return NameIn(kWeightForms, form); }
 
 std::vector<WeightUse> ListWeightUses(const ModelDescription& description) {
   std::vector<WeightUse> uses;
@@ -151,7 +144,7 @@ absl::StatusOr<int64_t> PredictWeightBytes(const ModelDescription& description,
   return PackedBytes(description, mode).value();
 }
 
-std::string WhyNotInParts(const ModelDescription& description) {
+std::string WhyNotInChunks(const ModelDescription& description) {
   const LayerShape& layer = description.layer;
   if (layer.attention.kind != AttentionKind::kCausalLinear) {
     return absl::StrCat("its attention is ", Name(layer.attention.kind),

@@ -58,7 +58,7 @@ absl::StatusOr<int64_t> PredictWeightBytes(const ModelDescription& description,
 
 // Why a sequence cannot be sent through the layers in parts, one after the other, with the answers
 // that it would get as a whole; empty: it can.
-std::string WhyNotInParts(const ModelDescription& description);
+std::string WhyNotInChunks(const ModelDescription& description);
 
 // INVALID_ARGUMENT, with the reason, if queries of the layer can only attend to their own sequence.
 absl::Status CheckTakesCrossKv(const LayerShape& layer);

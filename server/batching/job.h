@@ -8,24 +8,17 @@
 
 namespace attendant::server {
 
+enum class JobKind : int8_t { kCompute, kRegistration };
+
 // Only jobs with equal keys may be computed in the same batch.
 struct BatchKey {
   const void* model = nullptr;  // identity of the served model; never dereferenced
-  int32_t operation = 0;        // the computation, numbered by the code that makes the jobs
+  JobKind kind = JobKind::kCompute;
+  int32_t operation = 0;  // the computation, numbered by the code that makes jobs of this kind
   int64_t first_layer = 0;
   int64_t layers = 0;
 
   bool operator==(const BatchKey&) const = default;
-};
-
-// Measurements of a batch, which are reported to each of its jobs. The durations and counts are
-// those of the whole batch.
-struct BatchTimings {
-  absl::Time started;
-  absl::Duration copy;  // rows in and results out
-  absl::Duration compute;
-  int64_t tokens = 0;
-  int32_t requests = 0;
 };
 
 // A job is owned by the queue from a successful Submit until Take hands it to an instance. It is

@@ -9,13 +9,12 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "server/models/sequence_state.h"
 
 namespace attendant::server {
 namespace {
 
 constexpr size_t kHandleBytes = 16;
-// Upper bound of the bookkeeping, so that registering no rows is not free.
-constexpr int64_t kBytesOfEach = 512;
 
 LayerShape ShapeOf(const CrossKvOrigin& origin) {
   const ModelDescription& model = origin.model->encoder->description();
@@ -41,42 +40,37 @@ int64_t RegisteredCrossKv::PredictBytes(const CrossKvOrigin& origin) {
   const TokenLayout& layout = origin.layout;
   const int64_t widths =
       layer.attention.heads * (layer.attention.key_width + layer.attention.value_width);
-  return kBytesOfEach + layout.tokens() * widths * static_cast<int64_t>(sizeof(float)) +
+  return kBookkeepingBytes + layout.tokens() * widths * static_cast<int64_t>(sizeof(float)) +
          static_cast<int64_t>(layout.positions.size() * sizeof(int32_t) +
                               layout.cu_seqlens.size() * sizeof(int32_t) +
                               layout.runs.size() * sizeof(RowRun));
 }
 
 RegisteredCrossKv::RegisteredCrossKv(CrossKvOrigin origin,
-                                     std::shared_ptr<std::atomic<int64_t>> held_bytes)
+                                     std::shared_ptr<HeldBytes::Totals> totals)
     : origin_(std::move(origin)),
-      bytes_(PredictBytes(origin_)),
       key_width_(ShapeOf(origin_).attention.heads * ShapeOf(origin_).attention.key_width),
       value_width_(ShapeOf(origin_).context_width()),
       keys_(origin_.layout.tokens() * key_width_),
       values_(origin_.layout.tokens() * value_width_),
-      held_bytes_(std::move(held_bytes)) {
-  held_bytes_->fetch_add(bytes_);
-}
-
-RegisteredCrossKv::~RegisteredCrossKv() { held_bytes_->fetch_sub(bytes_); }
+      held_(PredictBytes(origin_), std::move(totals)) {}
 
 HeldBytes::HeldBytes(int64_t bytes, std::shared_ptr<Totals> totals)
     : bytes_(bytes), totals_(std::move(totals)) {
   totals_->bytes.fetch_add(bytes_);
-  totals_->sequences.fetch_add(1);
+  totals_->holders.fetch_add(1);
 }
 
 HeldBytes::~HeldBytes() {
   totals_->bytes.fetch_sub(bytes_);
-  totals_->sequences.fetch_sub(1);
+  totals_->holders.fetch_sub(1);
 }
 
 absl::Status CrossKvStore::CheckRoom(const char* what, int64_t bytes) {
-  const int64_t registered = held_bytes_->load(), sequences = sequences_->bytes.load();
+  const int64_t registered = registered_->bytes.load(), sequences = sequences_->bytes.load();
   if (bytes <= limits_.max_bytes - registered - sequences) return absl::OkStatus();
   const std::string in_chunks = absl::StrCat(" and the ", sequences, " of ",
-                                             sequences_->sequences.load(), " sequences in parts");
+                                             sequences_->holders.load(), " sequences in parts");
   return absl::ResourceExhaustedError(
       absl::StrCat("the ", what, " would take ", bytes, " bytes beside the ", registered, " of ",
                    entries_.size(), " registered memories", sequences > 0 ? in_chunks : "",
@@ -96,7 +90,7 @@ absl::StatusOr<std::shared_ptr<RegisteredCrossKv>> CrossKvStore::Reserve(CrossKv
   EvictExpired();
   if (absl::Status status = CheckRoom("memory", bytes); !status.ok()) return status;
   try {
-    return std::make_shared<RegisteredCrossKv>(std::move(origin), held_bytes_);
+    return std::make_shared<RegisteredCrossKv>(std::move(origin), registered_);
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
         absl::StrCat("no memory for ", bytes, " bytes to register"));
@@ -136,8 +130,8 @@ absl::StatusOr<int64_t> CrossKvStore::Drop(const std::string& handle) {
 CrossKvStoreCounts CrossKvStore::counts() {
   absl::MutexLock lock(&mutex_);
   EvictExpired();
-  return {static_cast<int64_t>(entries_.size()), held_bytes_->load(), sequences_->sequences.load(),
-          sequences_->bytes.load()};
+  return {static_cast<int64_t>(entries_.size()), registered_->bytes.load(),
+          sequences_->holders.load(), sequences_->bytes.load()};
 }
 
 void CrossKvStore::EvictExpired() {

@@ -30,14 +30,31 @@ struct CrossKvOrigin {
   TokenLayout layout;
 };
 
+// Bytes that count as held while the object lives. Thread-safe.
+class HeldBytes {
+ public:
+  struct Totals {
+    std::atomic<int64_t> bytes = 0;
+    std::atomic<int64_t> holders = 0;
+  };
+
+  HeldBytes(int64_t bytes, std::shared_ptr<Totals> totals);
+  ~HeldBytes();
+  HeldBytes(const HeldBytes&) = delete;
+  HeldBytes& operator=(const HeldBytes&) = delete;
+
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  const int64_t bytes_;
+  const std::shared_ptr<Totals> totals_;
+};
+
 // Filled by one thread, then immutable and shared. Its bytes count as held until the last user is
 // gone.
 class RegisteredCrossKv {
  public:
-  RegisteredCrossKv(CrossKvOrigin origin, std::shared_ptr<std::atomic<int64_t>> held_bytes);
-  ~RegisteredCrossKv();
-  RegisteredCrossKv(const RegisteredCrossKv&) = delete;
-  RegisteredCrossKv& operator=(const RegisteredCrossKv&) = delete;
+  RegisteredCrossKv(CrossKvOrigin origin, std::shared_ptr<HeldBytes::Totals> totals);
 
   const CrossKvOrigin& origin() const { return origin_; }
   // [T, H Dk] and [T, H Dv], of the kept rows.
@@ -48,7 +65,7 @@ class RegisteredCrossKv {
 
   // Bytes of keys, values and origin.
   static int64_t PredictBytes(const CrossKvOrigin& origin);
-  int64_t bytes() const { return bytes_; }
+  int64_t bytes() const { return held_.bytes(); }
 
  private:
   template <typename T>
@@ -57,30 +74,11 @@ class RegisteredCrossKv {
   }
 
   const CrossKvOrigin origin_;
-  const int64_t bytes_;
   const int64_t key_width_;
   const int64_t value_width_;
   AlignedBuffer<float> keys_;
   AlignedBuffer<float> values_;
-  const std::shared_ptr<std::atomic<int64_t>> held_bytes_;
-};
-
-// Bytes that count as held, for a sequence that comes in chunks, while it lives.
-class HeldBytes {
- public:
-  struct Totals {
-    std::atomic<int64_t> bytes = 0;
-    std::atomic<int64_t> sequences = 0;
-  };
-
-  HeldBytes(int64_t bytes, std::shared_ptr<Totals> totals);
-  ~HeldBytes();
-  HeldBytes(const HeldBytes&) = delete;
-  HeldBytes& operator=(const HeldBytes&) = delete;
-
- private:
-  const int64_t bytes_;
-  const std::shared_ptr<Totals> totals_;
+  const HeldBytes held_;
 };
 
 struct CrossKvStoreLimits {
@@ -141,8 +139,7 @@ class CrossKvStore {
 
   const Clock& clock_;
   const CrossKvStoreLimits limits_;
-  const std::shared_ptr<std::atomic<int64_t>> held_bytes_ =
-      std::make_shared<std::atomic<int64_t>>(0);
+  const std::shared_ptr<HeldBytes::Totals> registered_ = std::make_shared<HeldBytes::Totals>();
   const std::shared_ptr<HeldBytes::Totals> sequences_ = std::make_shared<HeldBytes::Totals>();
   absl::Mutex mutex_;
   absl::flat_hash_map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);

@@ -4,9 +4,8 @@
 #include <new>
 #include <utility>
 
-#include "absl/algorithm/container.h"
-#include "engine/kernels/gemm/gemm.h"
 #include "server/execution/batch_observer.h"
+#include "server/execution/run_registrations.h"
 
 namespace attendant::server {
 
@@ -22,41 +21,47 @@ BatchExecutor::BatchExecutor(const ServiceContext& context, int copy, RowPlans& 
 }
 
 void BatchExecutor::Run(std::vector<std::unique_ptr<Job>> batch) {
-  std::vector<BatchJob> jobs;
-  jobs.reserve(batch.size());
-  for (std::unique_ptr<Job>& job : batch) {
-    jobs.emplace_back(std::unique_ptr<EncodeJob>(static_cast<EncodeJob*>(job.release())));
-  }
+  const BatchKey key = batch.front()->key;
+  EncoderRun& run = runs_.at(key.model);
   try {
-    Compute(jobs);
+    switch (key.kind) {
+      case JobKind::kCompute:
+        Compute(batch, run);
+        break;
+      case JobKind::kRegistration:
+        RunRegistrations(batch, run, context_);
+        break;
+    }
   } catch (const std::bad_alloc&) {
-    for (BatchJob& job : jobs) {
-      if (job.open()) job.Fail(absl::ResourceExhaustedError("no memory for the request's buffers"));
+    for (std::unique_ptr<Job>& job : batch) {
+      if (job) job->Fail(absl::ResourceExhaustedError("no memory for the request's buffers"));
     }
   }
 }
 
-void BatchExecutor::Compute(std::vector<BatchJob>& batch) {
-  EncoderRun& run = runs_.at(batch.front().request().span.model.get());
-  Times times;
-  times.started = context_.clock.Now();
-  const Jobs jobs = Gather(batch, run);
+void BatchExecutor::Compute(std::vector<std::unique_ptr<Job>>& batch, EncoderRun& run) {
+  std::vector<BatchJob> all;
+  all.reserve(batch.size());
+  for (std::unique_ptr<Job>& job : batch) {
+    all.emplace_back(job, context_.limits.reject_nonfinite);
+  }
+  BatchReport report(context_, *all.front().request().span.model);
+  const Jobs jobs = Gather(all, run);
   if (jobs.empty()) return;
-  times.gathered = context_.clock.Now();
+  report.Gathered();
   absl::StatusOr<MatrixView<const float>> result = RunEngine(jobs, run);
   if (!result.ok()) return FailAll(jobs, result.status());
-  times.computed = context_.clock.Now();
-  Respond(jobs, *result, times, run);
+  report.Computed();
+  Respond(jobs, *result, run, report);
 }
 
 BatchExecutor::Jobs BatchExecutor::Gather(std::vector<BatchJob>& batch, EncoderRun& run) {
   Jobs jobs;
   int64_t rows = 0;
-  cross_kv_rows_ = PlaceCrossKv(batch);
+  cross_kv_rows_ = PlaceCrossKvOf(batch);
   for (BatchJob& job : batch) {
     absl::Status status = CheckAwaited(job.job(), context_.clock.Now());
-    if (status.ok())
-      status = job.Gather(run, rows, cross_kv_rows_, context_.limits.reject_nonfinite);
+    if (status.ok()) status = job.Gather(run, rows, cross_kv_rows_);
     if (!status.ok()) {
       job.Fail(status);
       continue;
@@ -69,7 +74,7 @@ BatchExecutor::Jobs BatchExecutor::Gather(std::vector<BatchJob>& batch, EncoderR
   return jobs;
 }
 
-CrossKvRange BatchExecutor::PlaceCrossKv(const std::vector<BatchJob>& batch) {
+CrossKvRange BatchExecutor::PlaceCrossKvOf(const std::vector<BatchJob>& batch) {
   int64_t hidden_states = 0, keys = 0;
   bool has_values = false;
   for (const BatchJob& job : batch) {
@@ -79,9 +84,7 @@ CrossKvRange BatchExecutor::PlaceCrossKv(const std::vector<BatchJob>& batch) {
     keys += input->layout.tokens();
     has_values = has_values || input->values;
   }
-  const int64_t first = PaddedRows(hidden_states);
-  return {
-      .first_key = first, .first_value = first + (has_values ? PaddedRows(keys) : 0), .rows = 0};
+  return PlaceCrossKv(hidden_states, keys, has_values);
 }
 
 absl::Status BatchExecutor::ProjectCrossKv(const Jobs& jobs, EncoderRun& run) {
@@ -91,7 +94,6 @@ absl::Status BatchExecutor::ProjectCrossKv(const Jobs& jobs, EncoderRun& run) {
       run.ProjectCrossKv(jobs.front()->request().span.first_layer, cross_kv_rows_);
   if (!projected.ok()) return projected.status();
   for (BatchJob* job : jobs) {
-    job->KeepCrossKv(*projected);
     for (int64_t b = 0; b < job->request().layout.sequences; ++b) {
       cross_kv_.push_back(job->CrossKvOf(*projected, b));
     }
@@ -144,7 +146,6 @@ absl::StatusOr<MatrixView<const float>> BatchExecutor::RunEngine(const Jobs& job
                              .head_gates = head_gates_,
                              .states = states_};
   const int64_t first_layer = leader.span.first_layer;
-  if (std::holds_alternative<Registration>(leader.operation)) return MatrixView<const float>();
   const AttendStage* stage = std::get_if<AttendStage>(&leader.operation);
   if (stage == nullptr) return run.Encode(first_layer, leader.span.layers, batch, observer);
   auto result = run.Attend(first_layer, *stage, batch, observer);
@@ -161,28 +162,17 @@ void BatchExecutor::FailAll(const Jobs& jobs, const absl::Status& status) {
   }
 }
 
-void BatchExecutor::Respond(const Jobs& jobs, MatrixView<const float> result, const Times& times,
-                            const EncoderRun& run) {
-  for (BatchJob* job : jobs) job->TakeResult(result, run.encoder());
-  const absl::Duration scattering = context_.clock.Now() - times.computed;
-  BatchTimings timings{.started = times.started,
-                       .copy = times.gathered - times.started + scattering,
-                       .compute = times.computed - times.gathered,
-                       .tokens = absl::c_accumulate(jobs, int64_t{0},
-                                                    [](int64_t sum, const BatchJob* job) {
-                                                      return sum + job->job().tokens;
-                                                    }),
-                       .requests = static_cast<int32_t>(jobs.size())};
-  context_.metrics.RecordBatch(
-      {.model = jobs.front()->request().span.model->name,
-       .tokens = timings.tokens,
-       .requests = timings.requests,
-       .copy = timings.copy,
-       .compute = timings.compute,
-       .fully_masked_rows = run.fully_masked_rows(),
-       .nonfinite_requests = std::count_if(jobs.begin(), jobs.end(),
-                                           [](const BatchJob* job) { return job->nonfinite(); })});
-  for (BatchJob* job : jobs) job->Finish(timings, context_.cross_kv);
+void BatchExecutor::Respond(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run,
+                            BatchReport& report) {
+  BatchCounts counts{.requests = static_cast<int32_t>(jobs.size()),
+                     .fully_masked_rows = run.fully_masked_rows()};
+  for (BatchJob* job : jobs) {
+    job->TakeResult(result, run.encoder());
+    counts.tokens += job->job().tokens;
+    if (job->nonfinite()) ++counts.nonfinite_requests;
+  }
+  report.Record(counts);
+  for (BatchJob* job : jobs) job->Finish(report);
 }
 
 }  // namespace attendant::server

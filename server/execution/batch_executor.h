@@ -22,29 +22,22 @@ class BatchExecutor final : public BatchRunner {
   // model.
   BatchExecutor(const ServiceContext& context, int copy, RowPlans& row_plans);
 
-  // The jobs are EncodeJobs.
+  // The jobs are ComputeJobs or RegistrationJobs.
   void Run(std::vector<std::unique_ptr<Job>> batch) override;
 
  private:
   using Jobs = std::vector<BatchJob*>;  // in the order of their rows
 
-  struct Times {
-    absl::Time started;
-    absl::Time gathered;
-    absl::Time computed;
-  };
-
-  void Compute(std::vector<BatchJob>& batch);
+  // Resets the jobs of `batch` that it has answered.
+  void Compute(std::vector<std::unique_ptr<Job>>& batch, EncoderRun& run);
   Jobs Gather(std::vector<BatchJob>& batch, EncoderRun& run);
-  // Rows for the cross-attention of the batch: behind its hidden states, first those of the keys,
-  // then those of the values.
-  static CrossKvRange PlaceCrossKv(const std::vector<BatchJob>& batch);
+  static CrossKvRange PlaceCrossKvOf(const std::vector<BatchJob>& batch);
   void Describe(const Jobs& jobs);
   absl::Status ProjectCrossKv(const Jobs& jobs, EncoderRun& run);
   absl::StatusOr<MatrixView<const float>> RunEngine(const Jobs& jobs, EncoderRun& run);
   void FailAll(const Jobs& jobs, const absl::Status& status);
-  void Respond(const Jobs& jobs, MatrixView<const float> result, const Times& times,
-               const EncoderRun& run);
+  void Respond(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run,
+               BatchReport& report);
 
   const ServiceContext& context_;
   std::map<const void*, EncoderRun> runs_;  // by the model's identity

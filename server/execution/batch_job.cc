@@ -23,20 +23,9 @@ std::optional<size_t> IndexOf(const std::vector<int64_t>& layers, int64_t layer)
   return found - layers.begin();
 }
 
-absl::Status RefuseNonfinite(const char* field, const CheckedTensor& tensor, int64_t row,
-                             const float* values) {
-  int64_t column = 0;
-  while (std::isfinite(values[column])) ++column;
-  std::vector<int64_t> index = {row, column};
-  if (tensor.shape.size() == 3) index = {row / tensor.dim(1), row % tensor.dim(1), column};
-  return InvalidField(absl::StrCat(field, ShapeToString(index)), "a finite number",
-                      absl::StrCat(values[column]));
-}
-
 }  // namespace
 
-absl::Status BatchJob::Gather(EncoderRun& run, int64_t first_row, const CrossKvRange& place,
-                              bool reject_nonfinite) {
+absl::Status BatchJob::Gather(EncoderRun& run, int64_t first_row, const CrossKvRange& place) {
   first_row_ = first_row;
   const ComputeRequest& compute = request();
   response_.intermediate.resize(compute.outputs.intermediate_layers.size());
@@ -57,32 +46,19 @@ absl::Status BatchJob::Gather(EncoderRun& run, int64_t first_row, const CrossKvR
   const MatrixView<float> rows = run.input().Rows(first_row, compute.layout.tokens());
   if (const FeatureRows* features = std::get_if<FeatureRows>(&compute.input)) {
     const int64_t count = features->layout.tokens();
-    absl::Status status = GatherRows({"features", features->tensor, features->layout},
-                                     run.FeatureRows(first_row_, count), reject_nonfinite);
+    absl::Status status = gatherer_.Gather({"features", features->tensor, features->layout},
+                                           run.FeatureRows(first_row_, count));
     if (!status.ok()) return status;
     run.ProjectFeatures(first_row_, count);
-    AddFronts(features->layout, rows, run);
+    AddPrefixTokens(features->layout, rows, run);
     return absl::OkStatus();
   }
-  absl::Status status =
-      GatherRows({"hidden_states", std::get<CheckedTensor>(compute.input), compute.layout}, rows,
-                 reject_nonfinite);
-  if (status.ok() && compute.cross_kv_rows()) status = GatherCrossKv(run, place, reject_nonfinite);
-  return status;
-}
-
-absl::Status BatchJob::GatherCrossKv(EncoderRun& run, const CrossKvRange& place,
-                                     bool reject_nonfinite) {
-  const CrossKvRows& input = *request().cross_kv_rows();
-  const int64_t count = input.layout.tokens();
+  absl::Status status = gatherer_.Gather(
+      {"hidden_states", std::get<CheckedTensor>(compute.input), compute.layout}, rows);
+  const CrossKvRows* cross_kv_rows = compute.cross_kv_rows();
+  if (!status.ok() || cross_kv_rows == nullptr) return status;
   first_cross_kv_row_ = place.rows;
-  absl::Status status =
-      GatherRows({"memory.hidden_states", input.hidden_states, input.layout},
-                 run.key_input().Rows(place.first_key + place.rows, count), reject_nonfinite);
-  if (!status.ok() || !input.values) return status;
-  return GatherRows({"memory.values", *input.values, input.layout},
-                    run.value_input().Rows(place.first_value + place.rows, count),
-                    reject_nonfinite);
+  return gatherer_.GatherCrossKv(*cross_kv_rows, place, run);
 }
 
 CrossKv BatchJob::CrossKvOf(const CrossKv& projected, int64_t sequence) const {
@@ -97,21 +73,9 @@ CrossKv BatchJob::CrossKvOf(const CrossKv& projected, int64_t sequence) const {
   return own_kv;
 }
 
-void BatchJob::KeepCrossKv(const CrossKv& projected) {
-  const Registration* made = std::get_if<Registration>(&request().operation);
-  if (made == nullptr) return;
-  RegisteredCrossKv& kept = *made->cross_kv;
-  const auto copy = [&](MatrixView<const float> from, MatrixView<float> to) {
-    for (int64_t r = 0; r < to.rows; ++r) {
-      std::copy_n(from.row(first_cross_kv_row_ + r), to.cols, to.row(r));
-    }
-  };
-  copy(projected.keys, kept.keys());
-  copy(projected.values, kept.values());
-}
-
-// From the last sequence to the first, features make room for what goes before them.
-void BatchJob::AddFronts(const TokenLayout& features, MatrixView<float> rows, EncoderRun& run) {
+// From the last sequence to the first, features make room for the prefix tokens before them.
+void BatchJob::AddPrefixTokens(const TokenLayout& features, MatrixView<float> rows,
+                               EncoderRun& run) {
   const TokenLayout& layout = request().layout;
   for (int64_t b = layout.sequences - 1; b >= 0; --b) {
     const int64_t length = features.length(b);
@@ -121,23 +85,6 @@ void BatchJob::AddFronts(const TokenLayout& features, MatrixView<float> rows, En
     std::memmove(to, from, static_cast<size_t>(length * rows.stride) * sizeof(float));
     run.AddPrefixTokens(features.positions_of(b), first_row_ + layout.cu_seqlens[b]);
   }
-}
-
-absl::Status BatchJob::GatherRows(const NamedRows& from, MatrixView<float> rows,
-                                  bool reject_nonfinite) {
-  const CheckedTensor& tensor = from.tensor;
-  int64_t kept = 0;
-  for (const RowRun& run : from.layout.runs) {
-    for (int64_t i = 0; i < run.count; ++i, ++kept) {
-      // Row by row, so that the check finds the row in the cache.
-      float* row = rows.row(kept);
-      tensor.data.ReadFloats(tensor.dtype, (run.first + i) * rows.cols, rows.cols, row);
-      if (AllFinite(row, rows.cols)) continue;
-      nonfinite_ = true;
-      if (reject_nonfinite) return RefuseNonfinite(from.field, tensor, run.first + i, row);
-    }
-  }
-  return absl::OkStatus();
 }
 
 HeadGates BatchJob::gates() const {
@@ -163,7 +110,7 @@ float* BatchJob::ProbabilitiesTarget(int64_t layer, int64_t sequence) {
 
 void BatchJob::TakeValues(MatrixView<const float> batch_rows) {
   if (!request().outputs.attention.weighted_values) return;
-  const MatrixView<const float> rows = OwnRows(batch_rows);
+  const MatrixView<const float> rows = RowsOf(batch_rows);
   values_.clear();
   for (int64_t r = 0; r < rows.rows; ++r) {
     values_.insert(values_.end(), rows.row(r), rows.row(r) + rows.cols);
@@ -222,13 +169,13 @@ void BatchJob::TakeIntermediate(int64_t layer, MatrixView<const float> batch_row
   if (!index) return;
   std::optional<ResponseTensor> target = MakeTensor(compute.rows_shape());
   if (!target) return;
-  ScatterRows(compute.layout, OwnRows(batch_rows), *target);
+  ScatterRows(compute.layout, RowsOf(batch_rows), *target);
   response_.intermediate[*index] = {layer, *std::move(target)};
 }
 
 void BatchJob::TakeResult(MatrixView<const float> batch_rows, const Encoder& encoder) {
   const ComputeRequest& compute = request();
-  const MatrixView<const float> rows = OwnRows(batch_rows);
+  const MatrixView<const float> rows = RowsOf(batch_rows);
   if (compute.outputs.pooled) TakePooled(rows, encoder);
   if (!compute.outputs.hidden_states) return;
   response_.hidden_states = MakeTensor(compute.hidden_shape());
@@ -262,28 +209,18 @@ void BatchJob::TakePooled(MatrixView<const float> rows, const Encoder& encoder) 
   }
 }
 
-MatrixView<const float> BatchJob::OwnRows(MatrixView<const float> batch_rows) const {
+MatrixView<const float> BatchJob::RowsOf(MatrixView<const float> batch_rows) const {
   return batch_rows.Rows(first_row_, request().layout.tokens());
 }
 
-void BatchJob::Finish(const BatchTimings& timings, CrossKvStore& store) {
+void BatchJob::Finish(const BatchReport& report) {
   if (!status_.ok()) return Fail(status_);
-  if (const Registration* made = std::get_if<Registration>(&request().operation)) {
-    response_.ticket = store.Add(made->cross_kv, made->age);
-  }
-  const absl::Duration queued = timings.started - job_->enqueued;
-  v1::Execution& execution = response_.execution;
-  execution.set_queue_ns(absl::ToInt64Nanoseconds(queued));
-  execution.set_copy_ns(absl::ToInt64Nanoseconds(timings.copy));
-  execution.set_compute_ns(absl::ToInt64Nanoseconds(timings.compute));
-  execution.set_tokens(job_->tokens);
-  execution.set_truncated_tokens(request().truncated_tokens);
-  execution.set_batch_tokens(timings.tokens);
-  execution.set_batch_requests(timings.requests);
-  SetComputeType(request().span.model->encoder->mode().type, execution);
-  std::exchange(job_, nullptr)->Finish(std::move(response_), queued);
+  const absl::Duration queued = report.QueuedOf(job_);
+  response_.execution = report.ExecutionOf(job_, request().truncated_tokens);
+  const std::unique_ptr<Job> job = std::exchange(owner_, nullptr);
+  static_cast<ComputeJob&>(*job).Finish(std::move(response_), queued);
 }
 
-void BatchJob::Fail(const absl::Status& status) { std::exchange(job_, nullptr)->Fail(status); }
+void BatchJob::Fail(const absl::Status& status) { std::exchange(owner_, nullptr)->Fail(status); }
 
 }  // namespace attendant::server

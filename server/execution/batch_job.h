@@ -1,4 +1,4 @@
-// A job while its batch is computed.
+// A ComputeJob while its batch is computed.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,32 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/layers/encoder.h"
 #include "server/execution/attention_response.h"
-#include "server/execution/encode_job.h"
+#include "server/execution/batch_report.h"
+#include "server/execution/request_job.h"
 #include "server/execution/response.h"
+#include "server/execution/row_gatherer.h"
 #include "server/request/attention_bias.h"
 
 namespace attendant::server {
 
-// Owns the job until it has its response. One thread.
+// One thread.
 class BatchJob {
  public:
-  explicit BatchJob(std::unique_ptr<EncodeJob> job) : job_(std::move(job)) {}
+  // `job` is a ComputeJob; Finish and Fail reset it. Only with `reject_nonfinite` does Gather
+  // refuse hidden states that are not finite.
+  BatchJob(std::unique_ptr<Job>& job, bool reject_nonfinite)
+      : owner_(job), job_(static_cast<const ComputeJob&>(*job)), gatherer_(reject_nonfinite) {}
 
-  // False once the job has finished or failed.
-  bool open() const { return job_ != nullptr; }
-  const EncodeJob& job() const { return *job_; }
-  const ComputeRequest& request() const { return job_->request(); }
+  // Before Finish or Fail.
+  const ComputeJob& job() const { return job_; }
+  const ComputeRequest& request() const { return job_.request(); }
 
   // Copies the kept rows to rows [first_row, …) of the run's input, those of cross-attention to
   // where `place` ends so far, and the bias. INVALID_ARGUMENT names the first value that is
-  // refused; only with `reject_nonfinite` are hidden states looked at in this way.
-  absl::Status Gather(EncoderRun& run, int64_t first_row, const CrossKvRange& place,
-                      bool reject_nonfinite);
+  // refused.
+  absl::Status Gather(EncoderRun& run, int64_t first_row, const CrossKvRange& place);
 
-  bool nonfinite() const { return nonfinite_; }
+  bool nonfinite() const { return gatherer_.nonfinite(); }
   const GatheredBias* bias() const { return bias_ ? &*bias_ : nullptr; }
   // The same gates for every sequence of the job.
   HeadGates gates() const;
@@ -44,8 +47,6 @@ class BatchJob {
 
   // Keys and values for a sequence of this job. `projected` has those of the whole batch.
   CrossKv CrossKvOf(const CrossKv& projected, int64_t sequence) const;
-  // If the job is a Registration, copies its rows of `projected` to what is kept.
-  void KeepCrossKv(const CrossKv& projected);
 
   // The buffer for the probabilities of this layer and of this job's sequence; null: not wanted.
   float* ProbabilitiesTarget(int64_t layer, int64_t sequence);
@@ -61,31 +62,23 @@ class BatchJob {
   // After the run: hidden states, and vectors that `encoder`, which computed them, pools.
   void TakeResult(MatrixView<const float> batch_rows, const Encoder& encoder);
 
-  // Responds, or fails with the problem that came up meanwhile. `store` takes what is registered.
-  void Finish(const BatchTimings& timings, CrossKvStore& store);
+  // Responds, or fails with the problem that came up meanwhile.
+  void Finish(const BatchReport& report);
   void Fail(const absl::Status& status);
 
  private:
-  // A tensor of the request and which of its rows are kept.
-  struct NamedRows {
-    const char* field;
-    const CheckedTensor& tensor;
-    const TokenLayout& layout;
-  };
-
-  absl::Status GatherRows(const NamedRows& from, MatrixView<float> rows, bool reject_nonfinite);
-  absl::Status GatherCrossKv(EncoderRun& run, const CrossKvRange& place, bool reject_nonfinite);
-  void AddFronts(const TokenLayout& features, MatrixView<float> rows, EncoderRun& run);
+  void AddPrefixTokens(const TokenLayout& features, MatrixView<float> rows, EncoderRun& run);
   std::optional<ResponseTensor> MakeTensor(std::vector<int64_t> shape);
   std::optional<ResponseTensor> MakeTensor(std::vector<int64_t> shape, DataType dtype);
   void PlaceProbabilities(int64_t layer, size_t index, DenseProbabilities dense);
   void TakePooled(MatrixView<const float> rows, const Encoder& encoder);
-  MatrixView<const float> OwnRows(MatrixView<const float> batch_rows) const;
+  MatrixView<const float> RowsOf(MatrixView<const float> batch_rows) const;
 
-  std::unique_ptr<EncodeJob> job_;
+  std::unique_ptr<Job>& owner_;
+  const ComputeJob& job_;
+  RowGatherer gatherer_;
   int64_t first_row_ = 0;
   int64_t first_cross_kv_row_ = 0;  // among the projected rows of the batch
-  bool nonfinite_ = false;
   std::optional<GatheredBias> bias_;
   AlignedBuffer<float> probabilities_;  // of one layer: [H, length, keys] of each sequence
   std::vector<int64_t> pairs_before_;   // [B]: of a head, of the sequences before

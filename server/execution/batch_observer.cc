@@ -4,14 +4,6 @@
 
 namespace attendant::server {
 
-absl::Status CheckAwaited(const Job& job, absl::Time now) {
-  if (job.cancelled()) return absl::CancelledError("the caller is gone");
-  if (job.deadline <= now) {
-    return absl::DeadlineExceededError("the deadline passed before the request was computed");
-  }
-  return absl::OkStatus();
-}
-
 BatchObserver::BatchObserver(absl::Span<BatchJob* const> jobs, const Clock& clock)
     : jobs_(jobs), clock_(clock) {
   for (BatchJob* job : jobs_) {

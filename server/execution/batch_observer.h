@@ -12,9 +12,6 @@
 
 namespace attendant::server {
 
-// CANCELLED or DEADLINE_EXCEEDED if nobody waits for the job any more.
-absl::Status CheckAwaited(const Job& job, absl::Time now);
-
 // Hands out the targets of probabilities, collects what the jobs want of each layer, and stops the
 // run between two layers when nobody waits for any of its jobs.
 class BatchObserver final : public RunObserver {

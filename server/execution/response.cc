@@ -86,11 +86,11 @@ grpc::ByteBuffer ToEncodeResponse(Response response) {
   return SerializeResponse(message, std::move(payloads));
 }
 
-grpc::ByteBuffer ToPutMemoryResponse(Response response) {
+grpc::ByteBuffer ToPutMemoryResponse(RegistrationResponse response) {
   v1::PutMemoryResponse message;
-  message.set_handle(response.ticket->handle);
-  message.set_bytes(response.ticket->bytes);
-  message.set_expires_unix_ms(absl::ToUnixMillis(response.ticket->expires));
+  message.set_handle(response.ticket.handle);
+  message.set_bytes(response.ticket.bytes);
+  message.set_expires_unix_ms(absl::ToUnixMillis(response.ticket.expires));
   *message.mutable_execution() = std::move(response.execution);
   return SerializeResponse(message, {});
 }

@@ -23,7 +23,11 @@ struct Response {
   std::vector<std::pair<int64_t, ResponseTensor>> attention_keys;  // likewise, or empty
   std::optional<ResponseTensor> weighted_values;
   std::optional<ResponseTensor> pooled;
-  std::optional<CrossKvStore::Ticket> ticket;  // of PutMemory
+  v1::Execution execution;
+};
+
+struct RegistrationResponse {
+  CrossKvStore::Ticket ticket;
   v1::Execution execution;
 };
 
@@ -31,7 +35,7 @@ struct Response {
 // EncodeStreamResponse; the tensors' data is not copied.
 grpc::ByteBuffer ToAttendResponse(Response response);
 grpc::ByteBuffer ToEncodeResponse(Response response);
-grpc::ByteBuffer ToPutMemoryResponse(Response response);
+grpc::ByteBuffer ToPutMemoryResponse(RegistrationResponse response);
 grpc::ByteBuffer ToStreamResponse(uint64_t id, Response response);
 
 // An EncodeStreamResponse that carries an error; `status` is not OK.

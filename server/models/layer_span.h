@@ -13,6 +13,8 @@ struct LayerSpan {
   int64_t first_layer = 0;
   int64_t layers = 1;
 
+  const ModelDescription& description() const { return model->encoder->description(); }
+
   friend bool operator==(const LayerSpan&, const LayerSpan&) = default;
 };
 

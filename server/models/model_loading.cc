@@ -25,14 +25,8 @@ namespace {
 
 using proto::InMebibytes;
 
+// Stands for sums that overflow. This suffices, because sums are only compared with a limit.
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-
-// Returns a + b, or kMost if the sum overflows. This suffices, because sums are only compared with
-// a limit.
-int64_t Add(int64_t a, int64_t b) {
-  int64_t sum;
-  return __builtin_add_overflow(a, b, &sum) ? kMost : sum;
-}
 
 absl::Status ForModel(const std::string& name, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat("model ", name, ": ", status.message()));
@@ -145,15 +139,15 @@ absl::StatusOr<int64_t> PredictWeights(const OpenedModel& model) {
   if (model.setting.overlay.empty()) {
     return Encoder::PredictLoadBytes(model.checkpoint.description, model.setting.compute);
   }
-  int64_t bytes = 0;
+  CheckedSize bytes;
   for (const CheckpointTensor& norm : model.checkpoint.tensors) {
-    bytes = Add(bytes, ElementCount(norm.shape).value_or(0) * static_cast<int64_t>(sizeof(float)));
+    bytes = bytes + ByteCount(norm.shape, DataType::kFloat32);
   }
-  if (model.setting.prune_file.empty()) return bytes;
+  if (model.setting.prune_file.empty()) return bytes.value_or(kMost);
   const absl::StatusOr<int64_t> attention =
       Encoder::PredictOverlayBytes(model.checkpoint.description, model.setting.compute);
   if (!attention.ok()) return attention;
-  return Add(bytes, *attention);
+  return (bytes + *attention).value_or(kMost);
 }
 
 // Opens the base of an overlay again, without the attention heads that the overlay leaves out.
@@ -192,7 +186,8 @@ absl::StatusOr<OpenedModel> OpenOverlay(ModelSetting setting, absl::Span<const O
 }  // namespace
 
 int64_t MemoryNeed::total() const {
-  return Add(Add(Add(weights, activations), Add(receiving, queue)), Add(running, registered));
+  return (CheckedSize(weights) + activations + receiving + queue + running + registered)
+      .value_or(kMost);
 }
 
 int64_t RunTokens(const Settings& settings) {
@@ -202,6 +197,7 @@ int64_t RunTokens(const Settings& settings) {
 absl::StatusOr<MemoryNeed> PredictMemory(absl::Span<const OpenedModel> models,
                                          const Settings& settings, const ThreadPlan& plan) {
   MemoryNeed need;
+  CheckedSize all_weights, all_runs;
   for (const OpenedModel& model : models) {
     const ModelDescription& description = model.checkpoint.description;
     const absl::StatusOr<int64_t> weights = PredictWeights(model);
@@ -209,13 +205,15 @@ absl::StatusOr<MemoryNeed> PredictMemory(absl::Span<const OpenedModel> models,
     const absl::StatusOr<int64_t> run = EncoderRun::PredictBytes(
         description, RunTokens(settings), plan.threads_per_instance, model.setting.compute);
     if (!run.ok()) return ForModel(model.setting.name, run.status());
-    need.weights = Add(need.weights, CheckedMultiply(*weights, plan.copies()).value_or(kMost));
-    need.activations = Add(need.activations, CheckedMultiply(*run, plan.instances).value_or(kMost));
+    all_weights = all_weights + CheckedSize(*weights) * plan.copies();
+    all_runs = all_runs + CheckedSize(*run) * plan.instances;
   }
+  need.weights = all_weights.value_or(kMost);
+  need.activations = all_runs.value_or(kMost);
   need.receiving = settings.receive_memory_bytes;
   need.queue = settings.max_queue_bytes;
   need.registered = settings.max_registered_bytes;
-  need.running = CheckedMultiply(settings.max_answer_bytes, plan.instances).value_or(kMost);
+  need.running = (CheckedSize(settings.max_answer_bytes) * plan.instances).value_or(kMost);
   return need;
 }
 
@@ -262,14 +260,14 @@ absl::StatusOr<int64_t> LargestRequestBytes(absl::Span<const OpenedModel> models
       width = std::max(width, patches->feature_width);
     }
   }
-  const std::optional<int64_t> bytes = CheckedMultiply(width * 4 + kBesideARow, max_request_tokens);
+  const CheckedSize bytes = (CheckedSize(width) * 4 + kBesideARow) * max_request_tokens;
   // The size of a gRPC message has to fit into an int.
-  if (!bytes || *bytes > std::numeric_limits<int>::max() - kBesideTheRows) {
+  if (!bytes.ok() || bytes.value() > std::numeric_limits<int>::max() - kBesideTheRows) {
     return absl::InvalidArgumentError(
         absl::StrCat("--max-request-tokens: ", max_request_tokens, " rows of ", width,
                      " float32 do not fit a message, which has at most 2 GiB"));
   }
-  return *bytes + kBesideTheRows;
+  return bytes.value() + kBesideTheRows;
 }
 
 absl::StatusOr<int64_t> CheckRequestBytes(absl::Span<const OpenedModel> models,

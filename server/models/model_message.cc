@@ -108,7 +108,7 @@ void SetDescription(const ModelDescription& model, v1::GetModelResponse& out) {
     SetPooling(*model.classifier, hidden_size, *out.mutable_classifier());
     out.set_classes(out.classifier().width());
   }
-  if (WhyNotInParts(model).empty()) {
+  if (WhyNotInChunks(model).empty()) {
     out.set_sequence_state_bytes(SequenceStateBytes(model, model.layers));
   }
 }

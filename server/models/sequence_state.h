@@ -1,4 +1,4 @@
-// The bytes that the server keeps of a sequence that comes in parts.
+// The bytes that the server keeps of a sequence that comes in chunks.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,12 @@
 
 namespace attendant::server {
 
+// Upper bound of the bookkeeping for anything that is kept between requests, so that registering no
+// rows and sequences of narrow models are not free.
+inline constexpr int64_t kBookkeepingBytes = 512;
+
 // Bytes of a sequence that goes through `layers` layers of the model, however long it is: what the
-// parts so far have left behind, and room for what the next one leaves.
+// chunks so far have left behind, and room for what the next one leaves.
 int64_t SequenceStateBytes(const ModelDescription& model, int64_t layers);
 
 }  // namespace attendant::server

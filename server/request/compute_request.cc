@@ -10,36 +10,17 @@
 namespace attendant::server {
 namespace {
 
-// Upper bounds of what protobuf adds to the data of one tensor (tags, lengths, dtype, shape) and to
-// the message as a whole (the execution, a stream item's id).
+// Upper bound of what protobuf adds to the data of one tensor (tags, lengths, dtype, shape).
 constexpr int64_t kTensorHeadBytes = 96;
-constexpr int64_t kMessageHeadBytes = 160;
-
-// A sum of numbers >= 0 that sticks at the largest number instead of overflowing.
-class SaturatingSum {
- public:
-  void Add(std::optional<int64_t> bytes) {
-    if (!bytes || __builtin_add_overflow(sum_, *bytes, &sum_)) sum_ = INT64_MAX;
-  }
-  int64_t value() const { return sum_; }
-
- private:
-  int64_t sum_ = 0;
-};
-
-std::optional<int64_t> TensorBytes(const std::vector<int64_t>& shape, DataType dtype) {
-  const std::optional<int64_t> elements = ElementCount(shape);
-  return elements ? CheckedMultiply(*elements, ByteWidth(dtype)) : std::nullopt;
-}
 
 // Bytes of the dense probabilities of one layer: [H, length, keys] for each sequence.
-std::optional<int64_t> ProbabilityScratchBytes(const ComputeRequest& request) {
-  SaturatingSum sum;
+CheckedSize ProbabilityScratchBytes(const ComputeRequest& request) {
+  CheckedSize sum;
   for (int64_t b = 0; b < request.layout.sequences; ++b) {
-    sum.Add(TensorBytes({request.description().layer.attention.heads, request.pairs(b)},
-                        DataType::kFloat32));
+    sum = sum + ByteCount({request.description().layer.attention.heads, request.pairs(b)},
+                          DataType::kFloat32);
   }
-  return sum.value();
+  return sum;
 }
 
 }  // namespace
@@ -51,12 +32,8 @@ BatchKey ComputeRequest::key() const {
   // Rows are projected for a whole batch, values from the rows of the keys or from others.
   const CrossKvRows* projected = cross_kv_rows();
   const int32_t inputs = !attends_cross_kv() ? 0 : projected && projected->values ? 2 : 1;
-  return {span.model.get(), static_cast<int32_t>(kind) * 3 + inputs, span.first_layer, span.layers};
-}
-
-const CrossKvRows* ComputeRequest::cross_kv_rows() const {
-  const Registration* registration = std::get_if<Registration>(&operation);
-  return registration == nullptr ? std::get_if<CrossKvRows>(&keys) : &registration->rows;
+  return {span.model.get(), JobKind::kCompute, static_cast<int32_t>(kind) * 3 + inputs,
+          span.first_layer, span.layers};
 }
 
 const TokenLayout& ComputeRequest::key_layout() const {
@@ -154,39 +131,37 @@ std::vector<int64_t> ComputeRequest::pooled_shape() const {
 
 absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t max_answer_bytes) {
   const Outputs& outputs = request.outputs;
-  SaturatingSum response;
-  response.Add(kMessageHeadBytes);
-  const auto add_tensor = [&](const std::vector<int64_t>& shape) {
-    response.Add(TensorBytes(shape, outputs.dtype));
-    response.Add(kTensorHeadBytes);
+  CheckedSize response = kResponseHeadBytes;
+  const auto add = [&](const std::vector<int64_t>& shape, DataType dtype) {
+    response = response + ByteCount(shape, dtype) + kTensorHeadBytes;
   };
+  const auto add_tensor = [&](const std::vector<int64_t>& shape) { add(shape, outputs.dtype); };
   if (outputs.hidden_states) add_tensor(request.hidden_shape());
   for (size_t i = 0; i < outputs.intermediate_layers.size(); ++i) add_tensor(request.rows_shape());
   const AttentionOutput& attention = outputs.attention;
   for (const int64_t layer : attention.layers) {
     if (attention.probabilities) add_tensor(request.probabilities_shape(layer));
     if (attention.probabilities && attention.form == AttentionForm::kTopKeys) {
-      response.Add(TensorBytes(request.probabilities_shape(layer), DataType::kInt32));
-      response.Add(kTensorHeadBytes);
+      add(request.probabilities_shape(layer), DataType::kInt32);
     }
     if (attention.weighted_values) add_tensor(request.weighted_values_shape(layer));
   }
   if (outputs.pooled) add_tensor(request.pooled_shape());
-  if (response.value() > max_answer_bytes) {
+  if (!response.ok() || response.value() > max_answer_bytes) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        "the answer would take ",
-        response.value() == INT64_MAX ? "more than 2^63" : absl::StrCat(response.value()),
+        "the answer would take ", response.ok() ? absl::StrCat(response.value()) : "more than 2^63",
         " bytes; the server allows ", max_answer_bytes));
   }
-  SaturatingSum scratch;
-  if (request.bias) scratch.Add(TensorBytes(request.bias->shape, DataType::kFloat32));
-  if (!attention.layers.empty()) scratch.Add(ProbabilityScratchBytes(request));
+  CheckedSize scratch;
+  if (request.bias) scratch = scratch + ByteCount(request.bias->shape, DataType::kFloat32);
+  if (!attention.layers.empty()) scratch = scratch + ProbabilityScratchBytes(request);
   if (attention.weighted_values) {
-    scratch.Add(TensorBytes({request.layout.tokens(), request.description().layer.context_width()},
-                            DataType::kFloat32));
+    scratch =
+        scratch + ByteCount({request.layout.tokens(), request.description().layer.context_width()},
+                            DataType::kFloat32);
   }
-  if (const KeptIds* ids = std::get_if<KeptIds>(&request.input)) scratch.Add(ids->bytes());
-  return RequestBytes{response.value(), scratch.value()};
+  if (const KeptIds* ids = std::get_if<KeptIds>(&request.input)) scratch = scratch + ids->bytes();
+  return RequestBytes{response.value(), scratch.value_or(INT64_MAX)};
 }
 
 }  // namespace attendant::server

@@ -1,4 +1,5 @@
-// A request that has passed every check: what to compute, from what, and what to respond with.
+// An EncodeRequest or AttendRequest that has passed every check: what to compute, from what, and
+// what to respond with.
 #pragma once
 
 #include <cstdint>
@@ -24,21 +25,14 @@ namespace attendant::server {
 // EncodeRequest: all layers of the span, one after the other.
 struct EncodeLayers {};
 
-// PutMemoryRequest: the rows become keys and values of the one layer of the span, which are kept.
-// There are no queries, and the response has no tensors.
-struct Registration {
-  CrossKvRows rows;
-  std::shared_ptr<RegisteredCrossKv> cross_kv;  // room for their keys and values
-  absl::Duration age;                           // until they expire
-};
-
 // AttendRequest asks for one stage of the one layer of the span.
-using Operation = std::variant<EncodeLayers, Registration, AttendStage>;
+using Operation = std::variant<EncodeLayers, AttendStage>;
 
-// Rows of features, which the model projects and puts rows of its own before.
+// Rows of features, which the model projects and puts its prefix tokens before.
 struct FeatureRows {
   CheckedTensor tensor;
-  TokenLayout layout;  // which of its rows are kept; `ComputeRequest::layout` has the model's too
+  // Which of its rows are kept; `ComputeRequest::layout` has the prefix tokens too.
+  TokenLayout layout;
 };
 
 // Hidden states, features or ids of tokens.
@@ -107,14 +101,13 @@ struct ComputeRequest {
   Outputs outputs;
   std::string request_id;
 
-  const ModelDescription& description() const { return span.model->encoder->description(); }
+  const ModelDescription& description() const { return span.description(); }
   // Shape of the first layer.
   LayerShape layer_shape() const { return description().layer_at(span.first_layer); }
   BatchKey key() const;
 
-  // The rows to project, of the keys or of a Registration; null: none.
-  const CrossKvRows* cross_kv_rows() const;
-  // Null if `keys` are others.
+  // Each is null if `keys` are others.
+  const CrossKvRows* cross_kv_rows() const { return std::get_if<CrossKvRows>(&keys); }
   const RegisteredCrossKv* registered() const {
     const RegisteredKeys* found = std::get_if<RegisteredKeys>(&keys);
     return found == nullptr ? nullptr : found->cross_kv.get();
@@ -164,6 +157,10 @@ struct ComputeRequest {
  private:
   bool AppendRowsToPool(int64_t first_row, std::vector<int32_t>& rows) const;
 };
+
+// Upper bound of what protobuf adds to a response as a whole (the execution, a stream item's id,
+// the handle of registered keys).
+inline constexpr int64_t kResponseHeadBytes = 160;
 
 // RAM that a request takes while it is queued and computed.
 struct RequestBytes {

@@ -1,6 +1,5 @@
-#include "server/request/parse_attend.h"
-
 #include "absl/strings/str_cat.h"
+#include "server/request/parse_own_fields.h"
 #include "server/request/shared_fields.h"
 #include "server/tensors/status_mapping.h"
 
@@ -76,20 +75,10 @@ absl::Status ParseKeys(const v1::AttendRequest& request, const RequestPayloads& 
 
 }  // namespace
 
-absl::Status ParseLayer(uint32_t layer, ComputeRequest& compute) {
-  if (layer >= compute.description().layers) {
-    return InvalidField("layer", absl::StrCat("0..", compute.description().layers - 1),
-                        absl::StrCat(layer));
-  }
-  compute.span.first_layer = layer;
-  compute.span.layers = 1;
-  return absl::OkStatus();
-}
-
 absl::Status ParseOwnFields(const v1::AttendRequest& request, const RequestPayloads& payloads,
                             const SharedTensors& shared, const ValidationContext& context,
                             ComputeRequest& compute) {
-  absl::Status status = ParseLayer(request.layer(), compute);
+  absl::Status status = ParseLayer(request.layer(), compute.span);
   status.Update(ParseStage(request.stage(), compute));
   if (!status.ok()) return status;
   if (!request.has_hidden_states()) return InvalidField("hidden_states", "a tensor", "none");

@@ -1,9 +1,8 @@
-#include "server/request/parse_encode.h"
-
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "engine/model/model_facts.h"
+#include "server/request/parse_own_fields.h"
 #include "server/request/shared_fields.h"
 #include "server/tensors/status_mapping.h"
 
@@ -153,7 +152,7 @@ int64_t TokensBefore(const ValidationContext& context) {
 absl::Status CheckTakesChunks(const Request& request, const ValidationContext& context,
                               const ComputeRequest& compute) {
   if (context.sequence == nullptr) return absl::OkStatus();
-  if (const std::string why = WhyNotInParts(compute.description()); !why.empty()) {
+  if (const std::string why = WhyNotInChunks(compute.description()); !why.empty()) {
     return InvalidField("sequence", absl::StrCat("0, as the model takes none in parts: ", why),
                         absl::StrCat(context.sequence->number()));
   }
@@ -219,14 +218,14 @@ absl::Status ParseTokenIds(const Request& request, const RequestPayloads& payloa
 // Checks that every row has a position in the model's table, where those of `tokens_before` come
 // first.
 absl::Status CheckTablePositions(const TokenLayout& layout, int64_t tokens_before,
-                                 const PatchEmbeddingShape& front) {
-  const int64_t positions = front.features();
+                                 const PatchEmbeddingShape& patches) {
+  const int64_t positions = patches.features();
   if (positions == 0) return absl::OkStatus();
   for (int64_t b = 0; b < layout.sequences; ++b) {
     const int64_t rows = tokens_before + (layout.packed ? layout.length(b) : layout.padded_length);
-    if (rows == positions || rows == 0 || (rows < positions && !front.needs_every)) continue;
+    if (rows == positions || rows == 0 || (rows < positions && !patches.needs_every)) continue;
     return InvalidField("features",
-                        absl::StrCat(front.needs_every ? "" : "at most ", positions,
+                        absl::StrCat(patches.needs_every ? "" : "at most ", positions,
                                      " rows in a sequence, one for each position of the model"),
                         absl::StrCat(rows, " in sequence ", b));
   }
@@ -237,23 +236,23 @@ absl::Status CheckTablePositions(const TokenLayout& layout, int64_t tokens_befor
 absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared,
                            const ValidationContext& context, ComputeRequest& compute) {
   const int64_t max_tokens = context.limits.max_request_tokens;
-  const std::optional<PatchEmbeddingShape>& front = compute.description().patch_embedding;
-  if (!front) {
+  const std::optional<PatchEmbeddingShape>& patches = compute.description().patch_embedding;
+  if (!patches) {
     return InvalidField("features", "none, as the model has nothing to put before or onto them",
                         "a tensor");
   }
   if (compute.span.first_layer != 0) {
     return InvalidField("layers.first", "0 with features", absl::StrCat(compute.span.first_layer));
   }
-  absl::Status status = ParseRows(tensor, front->width(compute.description().layer.hidden_size),
+  absl::Status status = ParseRows(tensor, patches->width(compute.description().layer.hidden_size),
                                   shared, max_tokens, compute);
   if (status.ok()) status = CheckChunk(context, compute);
-  if (status.ok()) status = CheckTablePositions(compute.layout, TokensBefore(context), *front);
+  if (status.ok()) status = CheckTablePositions(compute.layout, TokensBefore(context), *patches);
   if (!status.ok()) return status;
   FeatureRows features{std::get<CheckedTensor>(std::move(compute.input)),
                        std::move(compute.layout)};
-  compute.layout = WithRowsBefore(features.layout, front->prefix_tokens());
-  if (front->positions > 0) {
+  compute.layout = WithRowsBefore(features.layout, patches->prefix_tokens());
+  if (patches->positions > 0) {
     for (int32_t& position : features.layout.positions) {
       position += static_cast<int32_t>(TokensBefore(context));
     }
@@ -262,7 +261,7 @@ absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared
   if (compute.layout.rows > max_tokens) {
     return InvalidField(
         "features",
-        absl::StrCat("at most ", max_tokens, " tokens with the ", front->prefix_tokens(),
+        absl::StrCat("at most ", max_tokens, " tokens with the ", patches->prefix_tokens(),
                      " rows of the model before each sequence"),
         absl::StrCat(compute.layout.rows));
   }

@@ -1,6 +1,9 @@
 #include "server/request/parse_put_memory.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
+#include "server/models/model_lookup.h"
 #include "server/request/shared_fields.h"
 #include "server/tensors/status_mapping.h"
 
@@ -17,23 +20,29 @@ absl::StatusOr<absl::Duration> CheckAge(int64_t time_to_live_ms, absl::Duration 
 
 }  // namespace
 
-absl::Status ParseRegistration(const v1::PutMemoryRequest& request, const RequestPayloads& payloads,
-                               const ValidationContext& context, ComputeRequest& compute) {
-  if (absl::Status status = ParseLayer(request.layer(), compute); !status.ok()) return status;
+absl::StatusOr<RegistrationRequest> ParseRequest(const v1::PutMemoryRequest& request,
+                                                 const RequestPayloads& payloads,
+                                                 const ValidationContext& context) {
+  auto model = FindModel(context.models, request.model());
+  if (!model.ok()) return model.status();
+  LayerSpan span{*std::move(model)};
+  absl::Status status = CheckRequestId(request.request_id());
+  if (status.ok()) status = CheckLayout(request.layout());
+  if (status.ok()) status = ParseLayer(request.layer(), span);
+  if (!status.ok()) return status;
   const absl::StatusOr<absl::Duration> age =
       CheckAge(request.time_to_live_ms(), context.cross_kv.limits().max_age);
   if (!age.ok()) return age.status();
   if (!request.has_memory()) return InvalidField("memory", "one", "none");
   absl::StatusOr<CrossKvRows> rows =
       CheckCrossKvRows(request.memory(), payloads.Inside(v1::PutMemoryRequest::kMemoryFieldNumber),
-                       {compute.layer_shape(), context.limits.max_request_tokens,
-                        request.layout() == v1::SEQUENCE_FIRST});
+                       {span.description().layer_at(span.first_layer),
+                        context.limits.max_request_tokens, request.layout() == v1::SEQUENCE_FIRST});
   if (!rows.ok()) return rows.status();
-  auto room =
-      context.cross_kv.Reserve({compute.span.model, compute.span.first_layer, rows->layout});
+  auto room = context.cross_kv.Reserve({span.model, span.first_layer, rows->layout});
   if (!room.ok()) return room.status();
-  compute.operation = Registration{*std::move(rows), *std::move(room), *age};
-  return absl::OkStatus();
+  return RegistrationRequest{std::move(span), *std::move(rows), *std::move(room), *age,
+                             request.request_id()};
 }
 
 }  // namespace attendant::server

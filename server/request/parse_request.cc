@@ -4,9 +4,7 @@
 #include <variant>
 
 #include "server/models/model_lookup.h"
-#include "server/request/parse_attend.h"
-#include "server/request/parse_encode.h"
-#include "server/request/parse_put_memory.h"
+#include "server/request/parse_own_fields.h"
 #include "server/request/shared_fields.h"
 
 namespace attendant::server {
@@ -60,21 +58,6 @@ absl::StatusOr<ComputeRequest> ParseRequest(const v1::EncodeRequest& request,
                                             const RequestPayloads& payloads,
                                             const ValidationContext& context) {
   return ValidateEither(request, payloads, context);
-}
-
-absl::StatusOr<ComputeRequest> ParseRequest(const v1::PutMemoryRequest& request,
-                                            const RequestPayloads& payloads,
-                                            const ValidationContext& context) {
-  auto model = FindModel(context.models, request.model());
-  if (!model.ok()) return model.status();
-  ComputeRequest compute;
-  compute.span.model = *std::move(model);
-  compute.request_id = request.request_id();
-  absl::Status status = CheckRequestId(request.request_id());
-  if (status.ok()) status = CheckLayout(request.layout());
-  if (status.ok()) status = ParseRegistration(request, payloads, context, compute);
-  if (!status.ok()) return status;
-  return compute;
 }
 
 }  // namespace attendant::server

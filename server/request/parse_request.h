@@ -1,5 +1,5 @@
-// From a parsed request to what is to be computed: every rule of encoder_service.proto's field
-// comments.
+// From a parsed AttendRequest or EncodeRequest to what is to be computed: every rule of
+// encoder_service.proto's field comments.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -15,11 +15,6 @@ absl::StatusOr<ComputeRequest> ParseRequest(const v1::AttendRequest& request,
                                             const RequestPayloads& payloads,
                                             const ValidationContext& context);
 absl::StatusOr<ComputeRequest> ParseRequest(const v1::EncodeRequest& request,
-                                            const RequestPayloads& payloads,
-                                            const ValidationContext& context);
-
-// RESOURCE_EXHAUSTED also: the keys and values do not fit with those that are kept.
-absl::StatusOr<ComputeRequest> ParseRequest(const v1::PutMemoryRequest& request,
                                             const RequestPayloads& payloads,
                                             const ValidationContext& context);
 

@@ -23,6 +23,16 @@ absl::Status CheckLayout(v1::Layout layout) {
   return InvalidField("layout", "a Layout value", absl::StrCat(static_cast<int>(layout)));
 }
 
+absl::Status ParseLayer(uint32_t layer, LayerSpan& span) {
+  const int64_t layers = span.description().layers;
+  if (layer >= layers) {
+    return InvalidField("layer", absl::StrCat("0..", layers - 1), absl::StrCat(layer));
+  }
+  span.first_layer = layer;
+  span.layers = 1;
+  return absl::OkStatus();
+}
+
 absl::Status ParseRows(const WireTensor& rows, int64_t width, const SharedTensors& shared,
                        int64_t max_tokens, ComputeRequest& compute) {
   absl::StatusOr<TokenRows> taken = CheckTokenRows(rows, width, shared, max_tokens);

@@ -1,4 +1,4 @@
-// The fields that AttendRequest and EncodeRequest share: checked, and put into a ComputeRequest.
+// The fields that several requests share: checked, and put into a ComputeRequest.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,9 @@ namespace attendant::server {
 absl::Status CheckRequestId(const std::string& request_id);
 absl::Status CheckLayout(v1::Layout layout);
 
+// Makes this layer the only one of the span, whose model is there.
+absl::Status ParseLayer(uint32_t layer, LayerSpan& span);
+
 // Fills layout and input from rows of this width, hidden states or features.
 absl::Status ParseRows(const WireTensor& rows, int64_t width, const SharedTensors& shared,
                        int64_t max_tokens, ComputeRequest& compute);
@@ -28,8 +31,5 @@ absl::Status ParseQueryRows(const SharedTensors& shared, ComputeRequest& compute
 
 // Fills the form of the attention's probabilities. Layers, and the layout, are there.
 absl::Status ParseAttentionForm(v1::AttentionForm form, uint32_t top_k, ComputeRequest& compute);
-
-// Fills layers.
-absl::Status ParseLayer(uint32_t layer, ComputeRequest& compute);
 
 }  // namespace attendant::server

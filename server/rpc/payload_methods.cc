@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/strip.h"
 #include "attendant/v1/encoder_service.grpc.pb.h"
 #include "server/rpc/request_end.h"
 #include "server/rpc/stream_reactor.h"
@@ -12,12 +13,6 @@
 
 namespace attendant::server {
 namespace {
-
-constexpr UnaryMethod kUnaryMethods[] = {
-    {"Attend", &PrepareAttend, &ToAttendResponse},
-    {"Encode", &PrepareEncode, &ToEncodeResponse},
-    {"PutMemory", &PreparePutMemory, &ToPutMemoryResponse},
-};
 
 // Ends a call at its headers.
 class RefusingReactor final : public grpc::ServerGenericBidiReactor {
@@ -43,11 +38,10 @@ grpc::ServerGenericBidiReactor* PayloadMethods::CreateReactor(
     grpc::GenericCallbackServerContext* call) {
   static const std::string prefix =
       std::string("/") + v1::EncoderService::service_full_name() + "/";
-  const UnaryMethod* unary = nullptr;
-  for (const UnaryMethod& method : kUnaryMethods) {
-    if (call->method() == prefix + method.name) unary = &method;
-  }
-  const bool stream = call->method() == prefix + StreamReactor::kName;
+  absl::string_view name = call->method();
+  const bool ours = absl::ConsumePrefix(&name, prefix);
+  const UnaryMethod* unary = ours ? UnaryReactor::FindMethod(name) : nullptr;
+  const bool stream = ours && name == StreamReactor::kName;
   if (unary == nullptr && !stream) {
     return new RefusingReactor(absl::UnimplementedError("the server has no such method"));
   }

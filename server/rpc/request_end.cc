@@ -8,13 +8,6 @@
 
 namespace attendant::server {
 
-void RequestAccount::Describe(const ComputeRequest& compute) {
-  record_.model = compute.span.model->name;
-  record_.tokens = compute.tokens();
-  record_.padded_tokens = compute.rows();
-  request_id_ = compute.request_id;
-}
-
 void RequestAccount::Report(const absl::Status& status, ServerMetrics& metrics) {
   record_.code = status.code();
   metrics.RecordRequest(record_);

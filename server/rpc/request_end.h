@@ -8,7 +8,6 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/metrics/server_metrics.h"
-#include "server/request/compute_request.h"
 #include "server/request/service_context.h"
 
 namespace attendant::server {
@@ -26,8 +25,14 @@ class RequestAccount {
   // A served model's name.
   void SetModel(const std::string& name) { record_.model = name; }
 
-  // Once it has passed validation.
-  void Describe(const ComputeRequest& compute);
+  // Once it is a ComputeRequest or a RegistrationRequest, which has passed validation.
+  template <typename Request>
+  void Describe(const Request& request) {
+    record_.model = request.span.model->name;
+    record_.tokens = request.tokens();
+    record_.padded_tokens = request.rows();
+    request_id_ = request.request_id;
+  }
   void SetQueued(absl::Duration queued) { record_.queued = queued; }
 
   // Counts it, and logs one line: debug, or warn for an INTERNAL error.

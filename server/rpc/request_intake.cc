@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/request/parse_put_memory.h"
 #include "server/request/parse_request.h"
 #include "server/tensors/status_mapping.h"
 
@@ -18,20 +19,23 @@ int64_t MaxHeadBytes(const ServiceLimits& limits) {
 
 // Validates the request of a message of `message_bytes`.
 template <typename Request>
-absl::StatusOr<PreparedRequest> Prepare(const Request& request, const RequestPayloads& payloads,
-                                        int64_t message_bytes, const ServiceContext& context,
-                                        const StreamSequence* sequence = nullptr) {
+absl::StatusOr<Prepared<ComputeRequest>> Prepare(const Request& request,
+                                                 const RequestPayloads& payloads,
+                                                 int64_t message_bytes,
+                                                 const ServiceContext& context,
+                                                 const StreamSequence* sequence = nullptr) {
   absl::StatusOr<ComputeRequest> compute =
       ParseRequest(request, payloads, {context.models, context.limits, context.cross_kv, sequence});
   if (!compute.ok()) return compute.status();
   absl::StatusOr<RequestBytes> bytes = PredictBytes(*compute, context.limits.max_answer_bytes);
   if (!bytes.ok()) return bytes.status();
-  return PreparedRequest{*std::move(compute), message_bytes + bytes->response + bytes->scratch};
+  return Prepared<ComputeRequest>{*std::move(compute),
+                                  message_bytes + bytes->response + bytes->scratch};
 }
 
 template <typename Request>
-absl::StatusOr<PreparedRequest> ParseAndPrepare(const grpc::ByteBuffer& message,
-                                                const ServiceContext& context) {
+absl::StatusOr<Prepared<ComputeRequest>> ParseAndPrepare(const grpc::ByteBuffer& message,
+                                                         const ServiceContext& context) {
   Request request;
   auto payloads = ParseRequest(message, MaxHeadBytes(context.limits), request);
   if (!payloads.ok()) return payloads.status();
@@ -60,19 +64,26 @@ absl::Status CheckPosition(const v1::EncodeStreamRequest& item, const StreamSequ
 
 }  // namespace
 
-absl::StatusOr<PreparedRequest> PrepareAttend(const grpc::ByteBuffer& message,
-                                              const ServiceContext& context) {
+absl::StatusOr<Prepared<ComputeRequest>> PrepareAttend(const grpc::ByteBuffer& message,
+                                                       const ServiceContext& context) {
   return ParseAndPrepare<v1::AttendRequest>(message, context);
 }
 
-absl::StatusOr<PreparedRequest> PrepareEncode(const grpc::ByteBuffer& message,
-                                              const ServiceContext& context) {
+absl::StatusOr<Prepared<ComputeRequest>> PrepareEncode(const grpc::ByteBuffer& message,
+                                                       const ServiceContext& context) {
   return ParseAndPrepare<v1::EncodeRequest>(message, context);
 }
 
-absl::StatusOr<PreparedRequest> PreparePutMemory(const grpc::ByteBuffer& message,
-                                                 const ServiceContext& context) {
-  return ParseAndPrepare<v1::PutMemoryRequest>(message, context);
+absl::StatusOr<Prepared<RegistrationRequest>> PreparePutMemory(const grpc::ByteBuffer& message,
+                                                               const ServiceContext& context) {
+  v1::PutMemoryRequest request;
+  auto payloads = ParseRequest(message, MaxHeadBytes(context.limits), request);
+  if (!payloads.ok()) return payloads.status();
+  absl::StatusOr<RegistrationRequest> registration = ParseRequest(
+      request, RequestPayloads(*payloads, {}), {context.models, context.limits, context.cross_kv});
+  if (!registration.ok()) return registration.status();
+  return Prepared<RegistrationRequest>{*std::move(registration),
+                                       static_cast<int64_t>(message.Length()) + kResponseHeadBytes};
 }
 
 absl::StatusOr<StreamItem> ReceiveItem(const grpc::ByteBuffer& message,
@@ -85,20 +96,20 @@ absl::StatusOr<StreamItem> ReceiveItem(const grpc::ByteBuffer& message,
   return item;
 }
 
-absl::StatusOr<PreparedRequest> PrepareItem(const StreamItem& item,
-                                            const std::shared_ptr<StreamSequence>& sequence,
-                                            const ServiceContext& context) {
+absl::StatusOr<Prepared<ComputeRequest>> PrepareItem(
+    const StreamItem& item, const std::shared_ptr<StreamSequence>& sequence,
+    const ServiceContext& context) {
   const v1::EncodeStreamRequest& message = item.message;
   if (!message.has_request()) return InvalidField("request", "an EncodeRequest", "none");
   absl::Status status = CheckPosition(message, sequence.get());
   if (!status.ok()) return status;
   const RequestPayloads payloads(item.payloads, {v1::EncodeStreamRequest::kRequestFieldNumber});
-  absl::StatusOr<PreparedRequest> prepared =
+  absl::StatusOr<Prepared<ComputeRequest>> prepared =
       Prepare(message.request(), payloads, item.bytes, context, sequence.get());
   if (!prepared.ok() || sequence == nullptr) return prepared;
-  status = sequence->Admit(prepared->compute.span, context.cross_kv);
+  status = sequence->Admit(prepared->request.span, context.cross_kv);
   if (!status.ok()) return status;
-  prepared->compute.keys = Chunk{sequence};
+  prepared->request.keys = Chunk{sequence};
   return prepared;
 }
 

@@ -11,13 +11,15 @@
 #include "attendant/v1/encoder_service.pb.h"
 #include "server/cross_kv/stream_sequence.h"
 #include "server/request/compute_request.h"
+#include "server/request/registration_request.h"
 #include "server/request/service_context.h"
 #include "server/wire/request_codec.h"
 
 namespace attendant::server {
 
-struct PreparedRequest {
-  ComputeRequest compute;
+template <typename Request>
+struct Prepared {
+  Request request;
   int64_t bytes = 0;  // of message, response and scratch
 };
 
@@ -29,21 +31,20 @@ struct StreamItem {
 };
 
 // An AttendRequest; an EncodeRequest; a PutMemoryRequest. The tensors' data stays where it arrived.
-absl::StatusOr<PreparedRequest> PrepareAttend(const grpc::ByteBuffer& message,
-                                              const ServiceContext& context);
-absl::StatusOr<PreparedRequest> PrepareEncode(const grpc::ByteBuffer& message,
-                                              const ServiceContext& context);
-
-absl::StatusOr<PreparedRequest> PreparePutMemory(const grpc::ByteBuffer& message,
-                                                 const ServiceContext& context);
+absl::StatusOr<Prepared<ComputeRequest>> PrepareAttend(const grpc::ByteBuffer& message,
+                                                       const ServiceContext& context);
+absl::StatusOr<Prepared<ComputeRequest>> PrepareEncode(const grpc::ByteBuffer& message,
+                                                       const ServiceContext& context);
+absl::StatusOr<Prepared<RegistrationRequest>> PreparePutMemory(const grpc::ByteBuffer& message,
+                                                               const ServiceContext& context);
 
 // INVALID_ARGUMENT: it is malformed, so that even its id is not known.
 absl::StatusOr<StreamItem> ReceiveItem(const grpc::ByteBuffer& message,
                                        const ServiceContext& context);
 
 // `sequence` is the one that the item is a chunk of, or null.
-absl::StatusOr<PreparedRequest> PrepareItem(const StreamItem& item,
-                                            const std::shared_ptr<StreamSequence>& sequence,
-                                            const ServiceContext& context);
+absl::StatusOr<Prepared<ComputeRequest>> PrepareItem(
+    const StreamItem& item, const std::shared_ptr<StreamSequence>& sequence,
+    const ServiceContext& context);
 
 }  // namespace attendant::server

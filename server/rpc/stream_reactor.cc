@@ -124,21 +124,22 @@ void StreamReactor::Work(std::optional<Taken> next) {
 }
 
 absl::Status StreamReactor::Submit(const Taken& taken, Pending& pending) {
-  absl::StatusOr<PreparedRequest> request = PrepareItem(taken.item, taken.sequence, context_);
-  if (!request.ok()) return request.status();
-  pending.account.Describe(request->compute);
-  pending.tokens = request->compute.layout.tokens();
-  auto job = std::make_unique<EncodeJob>(std::move(request->compute), cancelled_,
-                                         [self = shared_from_this(), pending](JobResponse result) {
-                                           self->Work(self->End(pending, std::move(result)));
-                                         });
-  job->bytes = request->bytes;
+  auto prepared = PrepareItem(taken.item, taken.sequence, context_);
+  if (!prepared.ok()) return prepared.status();
+  pending.account.Describe(prepared->request);
+  pending.tokens = prepared->request.layout.tokens();
+  auto job =
+      std::make_unique<ComputeJob>(std::move(prepared->request), cancelled_,
+                                   [self = shared_from_this(), pending](ComputeJob::End result) {
+                                     self->Work(self->End(pending, std::move(result)));
+                                   });
+  job->bytes = prepared->bytes;
   job->deadline = deadline_;
   std::unique_ptr<Job> queued = std::move(job);
   return context_.queue.Submit(queued);
 }
 
-std::optional<StreamReactor::Taken> StreamReactor::End(Pending pending, JobResponse result) {
+std::optional<StreamReactor::Taken> StreamReactor::End(Pending pending, ComputeJob::End result) {
   const bool computed = result.response.ok();
   if (computed) pending.account.SetQueued(result.queued);
   pending.account.Report(result.response.status(), context_.metrics);

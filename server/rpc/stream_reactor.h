@@ -15,7 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/admission/admission.h"
 #include "server/cross_kv/stream_sequence.h"
-#include "server/execution/encode_job.h"
+#include "server/execution/request_job.h"
 #include "server/request/service_context.h"
 #include "server/rpc/open_streams.h"
 #include "server/rpc/request_end.h"
@@ -85,7 +85,7 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   // Puts it into the queue. Not OK: it ends so.
   absl::Status Submit(const Taken& taken, Pending& pending);
   // Answers the item. What was held back for it goes on.
-  std::optional<Taken> End(Pending pending, JobResponse result);
+  std::optional<Taken> End(Pending pending, ComputeJob::End result);
   void RefuseMalformed(const absl::Status& status);
   void Lose() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

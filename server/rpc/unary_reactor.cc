@@ -74,7 +74,7 @@ void UnaryReactor::OnReadDone(bool ok) {
     phase_ = Phase::kComputing;
     receive_timeout_.Cancel();
   }
-  Submit();
+  (this->*method_.submit)();
 }
 
 absl::Status UnaryReactor::ReadError() const {
@@ -83,14 +83,18 @@ absl::Status UnaryReactor::ReadError() const {
   return absl::InvalidArgumentError("the call ended without a request message");
 }
 
+template <typename JobOfMethod, auto Prepare, auto Respond>
 void UnaryReactor::Submit() {
-  absl::StatusOr<PreparedRequest> prepared = method_.prepare(message_, context_);
+  auto prepared = Prepare(message_, context_);
   message_.Clear();  // what is needed of it, the request holds
   if (!prepared.ok()) return End({prepared.status()});
-  const auto self = shared_from_this();
-  auto job = std::make_unique<EncodeJob>(
-      std::move(prepared->compute), cancelled_,
-      [self](JobResponse result) { self->OnResponse(std::move(result)); });
+  auto end = [self = shared_from_this()](typename JobOfMethod::End result) {
+    if (!result.response.ok()) return self->End({result.response.status()});
+    self->End({.status = absl::OkStatus(),
+               .response = Respond(*std::move(result.response)),
+               .queued = result.queued});
+  };
+  auto job = std::make_unique<JobOfMethod>(std::move(prepared->request), cancelled_, end);
   job->bytes = prepared->bytes;
   job->deadline = DeadlineOf(call_, context_.clock);
   std::unique_ptr<Admission::Permit> permit;
@@ -107,11 +111,16 @@ void UnaryReactor::Submit() {
   End({.status = status, .retry_hint = absl::IsResourceExhausted(status)});
 }
 
-void UnaryReactor::OnResponse(JobResponse result) {
-  if (!result.response.ok()) return End({result.response.status()});
-  End({.status = absl::OkStatus(),
-       .response = method_.respond(*std::move(result.response)),
-       .queued = result.queued});
+const UnaryMethod* UnaryReactor::FindMethod(absl::string_view name) {
+  static constexpr UnaryMethod kMethods[] = {
+      {"Attend", &UnaryReactor::Submit<ComputeJob, PrepareAttend, ToAttendResponse>},
+      {"Encode", &UnaryReactor::Submit<ComputeJob, PrepareEncode, ToEncodeResponse>},
+      {"PutMemory", &UnaryReactor::Submit<RegistrationJob, PreparePutMemory, ToPutMemoryResponse>},
+  };
+  for (const UnaryMethod& method : kMethods) {
+    if (name == method.name) return &method;
+  }
+  return nullptr;
 }
 
 void UnaryReactor::OnCancel() {

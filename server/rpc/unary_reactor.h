@@ -9,20 +9,21 @@
 #include <optional>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "server/admission/admission.h"
-#include "server/execution/encode_job.h"
+#include "server/execution/request_job.h"
 #include "server/request/service_context.h"
 #include "server/rpc/request_end.h"
 #include "server/rpc/request_intake.h"
 
 namespace attendant::server {
 
-// A unary method: its name, and its own conversions of request and response.
+class UnaryReactor;
+
 struct UnaryMethod {
   const char* name;
-  absl::StatusOr<PreparedRequest> (*prepare)(const grpc::ByteBuffer&, const ServiceContext&);
-  grpc::ByteBuffer (*respond)(Response);
+  void (UnaryReactor::*submit)();  // makes the method's job of the message and queues it
 };
 
 // Permit -> message -> job -> response. A caller may half-close after its message or not.
@@ -39,6 +40,9 @@ struct UnaryMethod {
 class UnaryReactor final : public grpc::ServerGenericBidiReactor,
                            public std::enable_shared_from_this<UnaryReactor> {
  public:
+  // Null: there is no such unary method.
+  static const UnaryMethod* FindMethod(absl::string_view name);
+
   // `context`, `method` and `call` outlive the call.
   static grpc::ServerGenericBidiReactor* Start(const ServiceContext& context,
                                                const UnaryMethod& method,
@@ -66,8 +70,8 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor,
   void AskForPermit();
   void OnPermit(std::unique_ptr<Admission::Permit> permit);
   void OnReceiveTimeout();
+  template <typename JobOfMethod, auto Prepare, auto Respond>
   void Submit();
-  void OnResponse(JobResponse result);
   absl::Status ReadError() const;
   void End(Ending ending);
 

@@ -1,5 +1,6 @@
 #include "server/settings/model_setting.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,22 +28,13 @@ absl::Status ReadBool(const std::string& key, const std::string& value, bool& ta
   return Unexpected(absl::StrCat("true or false for ", key), value);
 }
 
-absl::Status ReadDtype(const std::string& value, ComputeType& target) {
-  for (const ComputeType type : kComputeTypes) {
-    if (value != Name(type)) continue;
-    target = type;
-    return absl::OkStatus();
-  }
-  return Unexpected("f32, bf16x3, bf16 or int8 for dtype", value);
-}
-
-absl::Status ReadGemm(const std::string& value, Gemm& target) {
-  for (const Gemm gemm : kGemms) {
-    if (value != Name(gemm)) continue;
-    target = gemm;
-    return absl::OkStatus();
-  }
-  return Unexpected("auto, onednn or tiles for gemm", value);
+template <typename T, size_t rows>
+absl::Status ReadName(const Named<T> (&names)[rows], const char* expected, const std::string& value,
+                      T& target) {
+  const std::optional<T> found = ValueIn(names, value);
+  if (!found) return Unexpected(expected, value);
+  target = *found;
+  return absl::OkStatus();
 }
 
 absl::Status ReadKey(const std::string& key, const std::string& value, ModelSetting& model) {
@@ -52,9 +44,14 @@ absl::Status ReadKey(const std::string& key, const std::string& value, ModelSett
     return Unexpected("64 hexadecimal digits for weights-sha256", value);
   }
   if (key == "allow-nonfinite-weights") return ReadBool(key, value, model.allow_nonfinite_weights);
-  if (key == "dtype") return ReadDtype(value, model.compute.type);
+  if (key == "dtype") {
+    return ReadName(kComputeTypeNames, "f32, bf16x3, bf16 or int8 for dtype", value,
+                    model.compute.type);
+  }
   if (key == "emulate") return ReadBool(key, value, model.compute.emulate);
-  if (key == "gemm") return ReadGemm(value, model.compute.gemm);
+  if (key == "gemm") {
+    return ReadName(kGemmNames, "auto, onednn or tiles for gemm", value, model.compute.gemm);
+  }
   if (key == "overlay") {
     model.overlay = value;
     return value.empty() ? Unexpected("a file for overlay", value) : absl::OkStatus();

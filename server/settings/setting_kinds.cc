@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "engine/base/shape.h"
+#include "engine/base/checked_size.h"
 #include "server/settings/model_setting.h"
 
 namespace attendant::server {
@@ -156,9 +156,9 @@ absl::StatusOr<int64_t> ParseBytes(const std::string& text) {
   if (!count) return refusal;
   for (const ByteUnit& unit : kByteUnits) {
     if (text.substr(digits) != unit.suffix) continue;
-    const std::optional<int64_t> bytes = CheckedMultiply(*count, unit.bytes);
-    if (!bytes) return refusal;
-    return *bytes;
+    const CheckedSize bytes = CheckedSize(*count) * unit.bytes;
+    if (!bytes.ok()) return refusal;
+    return bytes.value();
   }
   return refusal;
 }

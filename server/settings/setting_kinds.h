@@ -3,13 +3,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "engine/base/names.h"
 #include "server/settings/settings.h"
 
 namespace attendant::server {
@@ -52,24 +53,18 @@ SettingKind OneTextKind(std::string allowed,
 
 // A kind whose value is one of a few words.
 template <typename T>
-SettingKind ChoiceKind(T Settings::*member, const std::vector<std::pair<std::string, T>>& choices) {
+SettingKind ChoiceKind(T Settings::*member, const std::vector<Named<T>>& choices) {
   std::string allowed = "one of";
-  for (const auto& choice : choices) allowed += " " + choice.first;
+  for (const Named<T>& choice : choices) allowed += std::string(" ") + choice.name;
   return OneTextKind(
       allowed,
       [member, choices](const std::string& text, Settings& settings) {
-        for (const auto& [word, value] : choices) {
-          if (word != text) continue;
-          settings.*member = value;
-          return true;
-        }
-        return false;
+        const std::optional<T> value = ValueIn(choices, text);
+        if (value) settings.*member = *value;
+        return value.has_value();
       },
-      [member, choices](const Settings& settings) {
-        for (const auto& [word, value] : choices) {
-          if (value == settings.*member) return word;
-        }
-        return std::string();
+      [member, choices](const Settings& settings) -> std::string {
+        return NameIn(choices, settings.*member);
       });
 }
 

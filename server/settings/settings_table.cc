@@ -17,7 +17,7 @@ constexpr int64_t kMostAnswerBytes = 2 * kGiB - kMiB;
 using Rows = std::vector<SettingRow>;
 
 template <typename T>
-using Choices = std::vector<std::pair<std::string, T>>;
+using Choices = std::vector<Named<T>>;
 
 Rows ModelRows() {
   const std::string group = "Models";

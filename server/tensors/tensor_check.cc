@@ -70,16 +70,15 @@ absl::StatusOr<CheckedTensor> CheckTensor(const WireTensor& tensor, ElementKind 
     if (dim >= 1) continue;
     return InvalidField(tensor.field + ".shape", "dimensions of at least 1", ShapeText(shape));
   }
-  const std::optional<int64_t> elements = ElementCount(shape);
-  const std::optional<int64_t> bytes =
-      elements ? CheckedMultiply(*elements, ByteWidth(*dtype)) : std::nullopt;
-  if (!bytes) return InvalidField(tensor.field + ".shape", "a size in 64 bits", ShapeText(shape));
+  const CheckedSize bytes = ByteCount(shape, *dtype);
+  if (!bytes.ok())
+    return InvalidField(tensor.field + ".shape", "a size in 64 bits", ShapeText(shape));
   const int64_t came = tensor.data == nullptr ? 0 : tensor.data->size();
-  if (came != *bytes) {
-    return InvalidField(
-        tensor.field + ".data",
-        absl::StrCat(*bytes, " bytes for ", WireName(tensor.head.dtype()), " ", ShapeText(shape)),
-        absl::StrCat(came, " bytes"));
+  if (came != bytes.value()) {
+    return InvalidField(tensor.field + ".data",
+                        absl::StrCat(bytes.value(), " bytes for ", WireName(tensor.head.dtype()),
+                                     " ", ShapeText(shape)),
+                        absl::StrCat(came, " bytes"));
   }
   return CheckedTensor{
       *dtype, {shape.begin(), shape.end()}, tensor.data == nullptr ? Payload() : *tensor.data};

@@ -150,9 +150,7 @@ class EngineContender : public Contender {
 };
 
 absl::StatusOr<Gemm> GemmNamed(const std::string& name) {
-  for (const Gemm gemm : kGemms) {
-    if (name == Name(gemm)) return gemm;
-  }
+  if (const std::optional<Gemm> gemm = ValueIn(kGemmNames, name)) return *gemm;
   return absl::InvalidArgumentError(absl::StrCat("--gemm: no such products: ", name));
 }
 

@@ -102,9 +102,7 @@ double SecondsNow() {
 }
 
 absl::StatusOr<ComputeType> TypeNamed(const std::string& name) {
-  for (const ComputeType type : kComputeTypes) {
-    if (name == Name(type)) return type;
-  }
+  if (const std::optional<ComputeType> type = ValueIn(kComputeTypeNames, name)) return *type;
   return absl::InvalidArgumentError(absl::StrCat("--dtype: no such type: ", name));
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "engine/base/names.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
 
@@ -24,12 +25,6 @@ struct IntegerRange {
 };
 
 using IntegerPair = std::pair<int64_t, int64_t>;
-
-template <typename T>
-struct Named {
-  const char* name;
-  T value;
-};
 
 class ConfigReader {
  public:

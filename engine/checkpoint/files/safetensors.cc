@@ -67,11 +67,9 @@ std::optional<std::vector<int64_t>> FindCounts(const Json& entry, const char* ke
 // Returns the bytes that the elements take, or nothing if the number overflows or is not whole
 // (W7).
 std::optional<int64_t> CountBytes(const std::vector<int64_t>& shape, int bits) {
-  const std::optional<int64_t> elements = ElementCount(shape);
-  if (!elements) return std::nullopt;
-  const std::optional<int64_t> all_bits = CheckedMultiply(*elements, bits);
-  if (!all_bits || *all_bits % 8 != 0) return std::nullopt;
-  return *all_bits / 8;
+  const CheckedSize all_bits = CheckedSize(ElementCount(shape).value_or(-1)) * bits;
+  if (!all_bits.ok() || all_bits.value() % 8 != 0) return std::nullopt;
+  return all_bits.value() / 8;
 }
 
 // Fills `tensor` from its entry, or returns what is wrong. Checks its name (W3), its integers, type

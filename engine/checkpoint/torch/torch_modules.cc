@@ -288,13 +288,6 @@ void BindAll(const ModelDescription& description, const Layout& layout,
   }
 }
 
-const char* NameOf(Module module) {
-  for (const Named<Module>& row : kModules) {
-    if (row.value == module) return row.name;
-  }
-  return "";
-}
-
 }  // namespace
 
 absl::Status OpenTorchModule(const std::string& folder, const CheckpointOptions& options,
@@ -316,7 +309,7 @@ absl::Status OpenTorchModule(const std::string& folder, const CheckpointOptions&
   RefuseVariants(layout, binder);
   if (!binder.problems().empty()) return binder.Finish(options, checkpoint);
   ModelDescription description;
-  description.family = NameOf(read->module);
+  description.family = NameIn(kModules, read->module);
   description.layers = CountLayers(layout, binder);
   description.layer = DescribeLayer(*read, layout, binder);
   description.has_exit_norm =

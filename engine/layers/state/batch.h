@@ -38,7 +38,7 @@ struct PackedBatch {
   // [sequences]: the states of sequences that come in parts, each of LayerStateSize floats
   // (engine/model/model_facts.h) for each layer of the span, from its first; or empty: no sequence
   // comes in parts. With states, rows that are not wanted are computed too. Only for models to
-  // which WhyNotInParts (engine/model/model_facts.h) has no objection.
+  // which WhyNotInChunks (engine/model/model_facts.h) has no objection.
   absl::Span<const LinearState> states = {};
 
   int64_t sequences() const { return static_cast<int64_t>(cu_seqlens.size()) - 1; }

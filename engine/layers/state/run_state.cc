@@ -208,7 +208,7 @@ RunState::RunState(const ModelDescription& model, int64_t capacity, int threads,
                         : 0),
       distance_rows(RelativeRows(model.layer) > 0 ? DistanceColumns(capacity) : 0),
       scores_pairs_(ScoresPairs(model.layer.attention.kind)),
-      why_no_states_(WhyNotInParts(model)),
+      why_no_states_(WhyNotInChunks(model)),
       layer_state_size_(LayerStateSize(model.layer)),
       mixed_positions_(model.layer.attention.linformer.positions),
       heads_(model.layer.attention.heads) {

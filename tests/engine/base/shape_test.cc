@@ -17,9 +17,11 @@ TEST(ElementCount, RefusesOverflow) { EXPECT_EQ(ElementCount({kMax, 2}), std::nu
 TEST(ElementCount, ZeroDoesNotHideOverflow) {
   EXPECT_EQ(ElementCount({0, kMax, kMax}), std::nullopt);
 }
-TEST(CheckedMultiply, RefusesOverflow) {
-  EXPECT_EQ(CheckedMultiply(kMax, 1), kMax);
-  EXPECT_EQ(CheckedMultiply(kMax / 2 + 1, 2), std::nullopt);
+TEST(ByteCount, RefusesOverflow) {
+  EXPECT_EQ(ByteCount({2, 3}, DataType::kFloat32).value(), 24);
+  EXPECT_EQ(ByteCount({kMax}, DataType::kInt8).value(), kMax);
+  EXPECT_FALSE(ByteCount({kMax / 2 + 1}, DataType::kFloat16).ok());
+  EXPECT_FALSE(ByteCount({2, -1}, DataType::kInt8).ok());
 }
 TEST(ShapeToString, ListsDimensions) {
   EXPECT_EQ(ShapeToString({2, 3}), "[2, 3]");

@@ -210,18 +210,18 @@ TEST(SequencePartsRefusalTest, NamesWhatDoesNotGoTokenByToken) {
             "go token by token as causal_linear does");
 }
 
-TEST(WhyNotInPartsTest, LooksAtWhatComesBeforeTheLayersToo) {
+TEST(WhyNotInChunksTest, LooksAtWhatComesBeforeTheLayersToo) {
   ModelDescription model = FastModel();
-  EXPECT_EQ(WhyNotInParts(model), "");
+  EXPECT_EQ(WhyNotInChunks(model), "");
   model.patch_embedding = {.has_class = true};
-  EXPECT_EQ(WhyNotInParts(model), "it puts rows or positions of its own onto whole sequences");
+  EXPECT_EQ(WhyNotInChunks(model), "it puts rows or positions of its own onto whole sequences");
   model.patch_embedding = {.feature_width = 3, .positions = 9};
-  EXPECT_EQ(WhyNotInParts(model), "");
+  EXPECT_EQ(WhyNotInChunks(model), "");
   model.patch_embedding.reset();
   model.embeddings = EmbeddingShape{.has_neighbours = true};
-  EXPECT_EQ(WhyNotInParts(model), "its embeddings look at the tokens beside each");
+  EXPECT_EQ(WhyNotInChunks(model), "its embeddings look at the tokens beside each");
   model.layer.extras.convolution.taps = 3;
-  EXPECT_EQ(WhyNotInParts(model), "its layers look at the tokens beside each");
+  EXPECT_EQ(WhyNotInChunks(model), "its layers look at the tokens beside each");
 }
 
 }  // namespace

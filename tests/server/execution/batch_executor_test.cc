@@ -24,9 +24,9 @@ class BatchExecutorTest : public ::testing::Test {
     request.layout.runs = {{0, 2}};
     request.input = KeptIds{{1, 2}, {0, 1}, {}};
     request.outputs.hidden_states.emplace();
-    auto job = std::make_unique<EncodeJob>(
+    auto job = std::make_unique<ComputeJob>(
         std::move(request), std::make_shared<std::atomic<bool>>(cancelled),
-        [this](JobResponse result) { ended_.push_back(result.response.status()); });
+        [this](ComputeJob::End result) { ended_.push_back(result.response.status()); });
     job->deadline = deadline;
     return job;
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "tests/server/support/rule_test.h"
 #include "tests/server/support/test_server.h"
@@ -219,6 +220,17 @@ TEST_F(PutMemoryTest, IsCountedAsAMethod) {
         "attendant_requests_total{code=\"NOT_FOUND\",method=\"DropMemory\",model=\"\"} 1"}) {
     EXPECT_THAT(metrics, ::testing::HasSubstr(series));
   }
+}
+
+// A registration has no queries, so it must not count those of the batch before it again.
+TEST_F(PutMemoryTest, CountsNoKeylessRows) {
+  v1::AttendRequest request = Queries();
+  *request.mutable_attention_bias() =
+      FloatTensor({1, 1, 1, 3}, std::vector<float>(3, -std::numeric_limits<float>::infinity()));
+  Attend(request);
+  Put(Valid());
+  EXPECT_THAT(server_->Scrape(),
+              ::testing::HasSubstr("attendant_keyless_rows_total{model=\"tiny\"} 24"));
 }
 
 using Request = v1::PutMemoryRequest;

@@ -1,4 +1,4 @@
-// The fields that an AttendRequest has of its own.
+// The fields that an AttendRequest or an EncodeRequest has of its own.
 #pragma once
 
 #include "absl/status/status.h"
@@ -10,8 +10,11 @@
 namespace attendant::server {
 
 // Fills `compute`, whose model is there, except for bias, gates, the rows of its hidden states, the
-// output's type and the request's id. INVALID_ARGUMENT as ParseRequest.
+// output's type and the request's id. Errors as those of ParseRequest.
 absl::Status ParseOwnFields(const v1::AttendRequest& request, const RequestPayloads& payloads,
+                            const SharedTensors& shared, const ValidationContext& context,
+                            ComputeRequest& compute);
+absl::Status ParseOwnFields(const v1::EncodeRequest& request, const RequestPayloads& payloads,
                             const SharedTensors& shared, const ValidationContext& context,
                             ComputeRequest& compute);
 

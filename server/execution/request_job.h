@@ -11,44 +11,56 @@
 #include "server/batching/job.h"
 #include "server/execution/response.h"
 #include "server/request/compute_request.h"
+#include "server/request/registration_request.h"
 
 namespace attendant::server {
 
 // The end of a job: a response, or the error instead of one.
-struct JobResponse {
+template <typename Response>
+struct JobEnd {
   absl::StatusOr<Response> response;
   absl::Duration queued;  // of computed jobs
 };
 
-// Every job of the service's queue is one of these.
-class EncodeJob final : public Job {
+template <typename Request, typename Response>
+class RequestJob final : public Job {
  public:
+  using End = JobEnd<Response>;
+
   // `done` is called exactly once, by Fail or Finish, on their thread. The request and what it
   // holds (payloads, registered keys) are released first, so that a caller who has the response
   // finds their room free. `cancelled` is set once the caller is gone.
-  EncodeJob(ComputeRequest request, std::shared_ptr<const std::atomic<bool>> cancelled,
-            std::function<void(JobResponse)> done)
+  RequestJob(Request request, std::shared_ptr<const std::atomic<bool>> cancelled,
+             std::function<void(End)> done)
       : request_(std::move(request)), cancelled_(std::move(cancelled)), done_(std::move(done)) {
     key = request_->key();
     tokens = request_->tokens();
   }
 
   // Before Fail or Finish.
-  const ComputeRequest& request() const { return *request_; }
+  const Request& request() const { return *request_; }
 
   bool cancelled() const override { return cancelled_->load(std::memory_order_relaxed); }
-  void Fail(const absl::Status& status) override { End({status, absl::ZeroDuration()}); }
-  void Finish(Response response, absl::Duration queued) { End({std::move(response), queued}); }
+  void Fail(const absl::Status& status) override { EndWith({status, absl::ZeroDuration()}); }
+  void Finish(Response response, absl::Duration queued) { EndWith({std::move(response), queued}); }
 
  private:
-  void End(JobResponse result) {
+  void EndWith(End end) {
     request_.reset();
-    done_(std::move(result));
+    done_(std::move(end));
   }
 
-  std::optional<ComputeRequest> request_;
+  std::optional<Request> request_;
   const std::shared_ptr<const std::atomic<bool>> cancelled_;
-  const std::function<void(JobResponse)> done_;
+  const std::function<void(End)> done_;
 };
+
+// Every job of the service's queue is one of these: the first for JobKind::kCompute, the second for
+// JobKind::kRegistration.
+using ComputeJob = RequestJob<ComputeRequest, Response>;
+using RegistrationJob = RequestJob<RegistrationRequest, RegistrationResponse>;
+
+// CANCELLED or DEADLINE_EXCEEDED if nobody waits for the job any more.
+absl::Status CheckAwaited(const Job& job, absl::Time now);
 
 }  // namespace attendant::server

@@ -1,0 +1,32 @@
+#include "server/execution/batch_report.h"
+
+#include "server/models/compute_dtype.h"
+
+namespace attendant::server {
+
+void BatchReport::Record(const BatchCounts& counts) {
+  counts_ = counts;
+  copy_ = gathered_ - started_ + (context_.clock.Now() - computed_);
+  context_.metrics.RecordBatch({.model = model_.name,
+                                .tokens = counts.tokens,
+                                .requests = counts.requests,
+                                .copy = copy_,
+                                .compute = computed_ - gathered_,
+                                .fully_masked_rows = counts.fully_masked_rows,
+                                .nonfinite_requests = counts.nonfinite_requests});
+}
+
+v1::Execution BatchReport::ExecutionOf(const Job& job, int64_t truncated_tokens) const {
+  v1::Execution execution;
+  execution.set_queue_ns(absl::ToInt64Nanoseconds(QueuedOf(job)));
+  execution.set_copy_ns(absl::ToInt64Nanoseconds(copy_));
+  execution.set_compute_ns(absl::ToInt64Nanoseconds(computed_ - gathered_));
+  execution.set_tokens(job.tokens);
+  execution.set_truncated_tokens(truncated_tokens);
+  execution.set_batch_tokens(counts_.tokens);
+  execution.set_batch_requests(counts_.requests);
+  SetComputeType(model_.encoder->mode().type, execution);
+  return execution;
+}
+
+}  // namespace attendant::server

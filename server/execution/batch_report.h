@@ -1,0 +1,50 @@
+// Times and counts of a batch, for the metrics and for the responses of its jobs.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/time/time.h"
+#include "attendant/v1/encoder_service.pb.h"
+#include "engine/base/compute_type.h"
+#include "server/batching/job.h"
+#include "server/models/served_model.h"
+#include "server/request/service_context.h"
+
+namespace attendant::server {
+
+struct BatchCounts {
+  int64_t tokens = 0;  // kept ones
+  int32_t requests = 0;
+  int64_t nonfinite_requests = 0;
+  int64_t fully_masked_rows = 0;
+};
+
+// Measures from its construction on. One thread.
+class BatchReport {
+ public:
+  // `context` and `model` outlive it.
+  BatchReport(const ServiceContext& context, const ServedModel& model)
+      : context_(context), model_(model), started_(context.clock.Now()) {}
+
+  // To be called when all rows are in, and when everything is computed.
+  void Gathered() { gathered_ = context_.clock.Now(); }
+  void Computed() { computed_ = context_.clock.Now(); }
+
+  // To be called when the results are out: records the batch in the metrics.
+  void Record(const BatchCounts& counts);
+
+  // After Record: the time that the job waited, and what its response says of its execution.
+  absl::Duration QueuedOf(const Job& job) const { return started_ - job.enqueued; }
+  v1::Execution ExecutionOf(const Job& job, int64_t truncated_tokens) const;
+
+ private:
+  const ServiceContext& context_;
+  const ServedModel& model_;
+  const absl::Time started_;
+  absl::Time gathered_;
+  absl::Time computed_;
+  absl::Duration copy_;  // rows in and results out
+  BatchCounts counts_;
+};
+
+}  // namespace attendant::server

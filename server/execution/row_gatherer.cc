@@ -1,0 +1,60 @@
+#include "server/execution/row_gatherer.h"
+
+#include <cmath>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/shape.h"
+#include "engine/kernels/convert.h"
+#include "engine/kernels/gemm/gemm.h"
+#include "server/tensors/status_mapping.h"
+
+namespace attendant::server {
+namespace {
+
+absl::Status RefuseNonfinite(const char* field, const CheckedTensor& tensor, int64_t row,
+                             const float* values) {
+  int64_t column = 0;
+  while (std::isfinite(values[column])) ++column;
+  std::vector<int64_t> index = {row, column};
+  if (tensor.shape.size() == 3) index = {row / tensor.dim(1), row % tensor.dim(1), column};
+  return InvalidField(absl::StrCat(field, ShapeToString(index)), "a finite number",
+                      absl::StrCat(values[column]));
+}
+
+}  // namespace
+
+CrossKvRange PlaceCrossKv(int64_t tokens, int64_t cross_kv_tokens, bool has_values) {
+  const int64_t first = PaddedRows(tokens);
+  return {.first_key = first,
+          .first_value = first + (has_values ? PaddedRows(cross_kv_tokens) : 0),
+          .rows = 0};
+}
+
+absl::Status RowGatherer::Gather(const NamedRows& from, MatrixView<float> rows) {
+  const CheckedTensor& tensor = from.tensor;
+  int64_t kept = 0;
+  for (const RowRun& run : from.layout.runs) {
+    for (int64_t i = 0; i < run.count; ++i, ++kept) {
+      // Row by row, so that the check finds the row in the cache.
+      float* row = rows.row(kept);
+      tensor.data.ReadFloats(tensor.dtype, (run.first + i) * rows.cols, rows.cols, row);
+      if (AllFinite(row, rows.cols)) continue;
+      nonfinite_ = true;
+      if (reject_nonfinite_) return RefuseNonfinite(from.field, tensor, run.first + i, row);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RowGatherer::GatherCrossKv(const CrossKvRows& from, const CrossKvRange& place,
+                                        EncoderRun& run) {
+  const int64_t count = from.layout.tokens();
+  absl::Status status = Gather({"memory.hidden_states", from.hidden_states, from.layout},
+                               run.key_input().Rows(place.first_key + place.rows, count));
+  if (!status.ok() || !from.values) return status;
+  return Gather({"memory.values", *from.values, from.layout},
+                run.value_input().Rows(place.first_value + place.rows, count));
+}
+
+}  // namespace attendant::server

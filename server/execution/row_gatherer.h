@@ -1,0 +1,46 @@
+// Copies the rows of one request's tensors into the inputs of a run.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "engine/base/matrix_view.h"
+#include "engine/layers/encoder.h"
+#include "server/request/cross_kv_rows.h"
+#include "server/tensors/tensor_check.h"
+#include "server/tensors/token_layout.h"
+
+namespace attendant::server {
+
+// A tensor of the request and which of its rows are kept.
+struct NamedRows {
+  const char* field;
+  const CheckedTensor& tensor;
+  const TokenLayout& layout;
+};
+
+// Room for the rows of cross-attention of a batch behind its `tokens` hidden states: first those of
+// the keys, `cross_kv_tokens` in all, then those of the values if it has them. Nothing is there
+// yet.
+CrossKvRange PlaceCrossKv(int64_t tokens, int64_t cross_kv_tokens, bool has_values);
+
+class RowGatherer {
+ public:
+  // With `reject_nonfinite`, both functions return INVALID_ARGUMENT for the first value that is not
+  // finite.
+  explicit RowGatherer(bool reject_nonfinite) : reject_nonfinite_(reject_nonfinite) {}
+
+  absl::Status Gather(const NamedRows& from, MatrixView<float> rows);
+
+  // To where `place` ends so far.
+  absl::Status GatherCrossKv(const CrossKvRows& from, const CrossKvRange& place, EncoderRun& run);
+
+  // True once a value was not finite.
+  bool nonfinite() const { return nonfinite_; }
+
+ private:
+  const bool reject_nonfinite_;
+  bool nonfinite_ = false;
+};
+
+}  // namespace attendant::server
