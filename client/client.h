@@ -28,6 +28,8 @@
 
 namespace attendant::client {
 
+class Channel;
+
 struct ClientOptions {
   // Bytes of one message, either way. gRPC's own default of 4 MiB is less than [2, 512, 1024] in
   // float32.
@@ -80,10 +82,9 @@ class Client {
   std::unique_ptr<LoadStream> OpenLoadStream(const CallOptions& call = {}) const;
 
  private:
-  struct State;
-  explicit Client(std::shared_ptr<const State> state);
+  explicit Client(std::shared_ptr<const Channel> channel);
 
-  std::shared_ptr<const State> state_;
+  std::shared_ptr<const Channel> channel_;
 };
 
 }  // namespace attendant::client

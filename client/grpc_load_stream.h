@@ -1,15 +1,14 @@
 // The stream that Client::OpenLoadStream returns.
 #pragma once
 
-#include <grpcpp/generic/generic_stub.h>
-
 #include <memory>
 
+#include "client/channel.h"
 #include "client/load_stream.h"
 
 namespace attendant::client {
 
-std::unique_ptr<LoadStream> MakeLoadStream(std::shared_ptr<grpc::GenericStub> stub,
+std::unique_ptr<LoadStream> MakeLoadStream(std::shared_ptr<const Channel> channel,
                                            const CallOptions& call);
 
 }  // namespace attendant::client
