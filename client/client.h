@@ -28,6 +28,8 @@
 
 namespace attendant::client {
 
+class Channel;
+
 // Options of a connection.
 struct ClientOptions {
   // The largest message, in bytes, that is sent or received. gRPC's own default of 4 MiB is less
@@ -85,10 +87,9 @@ class Client {
   std::unique_ptr<LoadStream> OpenLoadStream(const CallOptions& call = {}) const;
 
  private:
-  struct State;
-  explicit Client(std::shared_ptr<const State> state);
+  explicit Client(std::shared_ptr<const Channel> channel);
 
-  std::shared_ptr<const State> state_;
+  std::shared_ptr<const Channel> channel_;
 };
 
 }  // namespace attendant::client

@@ -45,14 +45,12 @@ grpc::ByteBuffer Wrap(uint64_t id, const grpc::ByteBuffer& request) {
 class StreamCall : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                    public std::enable_shared_from_this<StreamCall> {
  public:
-  explicit StreamCall(absl::Duration timeout) : timeout_(timeout) {}
+  StreamCall(const Channel& channel, absl::Duration timeout) : hold_(channel), timeout_(timeout) {}
 
-  static std::shared_ptr<StreamCall> Start(std::shared_ptr<grpc::GenericStub> stub,
-                                           absl::Duration timeout) {
-    auto call = std::make_shared<StreamCall>(timeout);
+  static std::shared_ptr<StreamCall> Start(const Channel& channel, absl::Duration timeout) {
+    auto call = std::make_shared<StreamCall>(channel, timeout);
     call->self_ = call;
-    stub->PrepareBidiStreamingCall(&call->context_, kEncodeStream, {}, call.get());
-    call->stub_ = std::move(stub);
+    channel.generic_stub.PrepareBidiStreamingCall(&call->context_, kEncodeStream, {}, call.get());
     call->AddHold();  // writes start outside of gRPC's reactions
     call->StartRead(&call->answer_);
     call->StartCall();
@@ -134,6 +132,7 @@ class StreamCall : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
   }
 
   void OnDone(const grpc::Status& status) override {
+    const std::shared_ptr<StreamCall> self = std::move(self_);  // which goes last
     std::map<uint64_t, Pending> unanswered;
     {
       absl::MutexLock lock(&mutex_);
@@ -142,7 +141,6 @@ class StreamCall : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
     const absl::Status why =
         status.ok() ? absl::InternalError("the stream ended without an answer") : FromGrpc(status);
     for (const auto& [id, pending] : unanswered) pending.done(why);
-    const std::shared_ptr<StreamCall> self = std::move(self_);
     absl::MutexLock lock(&mutex_);
     ended_ = true;
   }
@@ -172,9 +170,9 @@ class StreamCall : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
     return std::move(taken.done);
   }
 
+  const Channel::Hold hold_;
   const absl::Duration timeout_;
   std::shared_ptr<StreamCall> self_;
-  std::shared_ptr<grpc::GenericStub> stub_;
   grpc::ClientContext context_;
   grpc::ByteBuffer answer_;
   absl::Mutex mutex_;
@@ -189,8 +187,8 @@ class StreamCall : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
 
 class GrpcLoadStream : public LoadStream {
  public:
-  GrpcLoadStream(std::shared_ptr<grpc::GenericStub> stub, const CallOptions& call)
-      : stub_(std::move(stub)), timeout_(call.timeout) {}
+  GrpcLoadStream(std::shared_ptr<const Channel> channel, const CallOptions& call)
+      : channel_(std::move(channel)), timeout_(call.timeout) {}
 
   ~GrpcLoadStream() override {
     if (call_ != nullptr) call_->CloseAndWait();
@@ -199,12 +197,12 @@ class GrpcLoadStream : public LoadStream {
   void SendAsync(const PreparedRequest& request, Done done) override {
     absl::MutexLock lock(&mutex_);
     while (call_ == nullptr || !call_->Send(request.wire().message, done)) {
-      call_ = StreamCall::Start(stub_, timeout_);
+      call_ = StreamCall::Start(*channel_, timeout_);
     }
   }
 
  private:
-  const std::shared_ptr<grpc::GenericStub> stub_;
+  const std::shared_ptr<const Channel> channel_;
   const absl::Duration timeout_;
   absl::Mutex mutex_;
   std::shared_ptr<StreamCall> call_ ABSL_GUARDED_BY(mutex_);
@@ -212,9 +210,9 @@ class GrpcLoadStream : public LoadStream {
 
 }  // namespace
 
-std::unique_ptr<LoadStream> MakeLoadStream(std::shared_ptr<grpc::GenericStub> stub,
+std::unique_ptr<LoadStream> MakeLoadStream(std::shared_ptr<const Channel> channel,
                                            const CallOptions& call) {
-  return std::make_unique<GrpcLoadStream>(std::move(stub), call);
+  return std::make_unique<GrpcLoadStream>(std::move(channel), call);
 }
 
 }  // namespace attendant::client

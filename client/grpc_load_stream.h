@@ -1,16 +1,15 @@
 // The implementation of LoadStream, on gRPC's callback interface.
 #pragma once
 
-#include <grpcpp/generic/generic_stub.h>
-
 #include <memory>
 
+#include "client/channel.h"
 #include "client/load_stream.h"
 
 namespace attendant::client {
 
 // The timeout of `call` bounds each request.
-std::unique_ptr<LoadStream> MakeLoadStream(std::shared_ptr<grpc::GenericStub> stub,
+std::unique_ptr<LoadStream> MakeLoadStream(std::shared_ptr<const Channel> channel,
                                            const CallOptions& call);
 
 }  // namespace attendant::client
