@@ -116,6 +116,9 @@ class EncoderRun {
 
   const Encoder& encoder() const;
 
+  // The threads of this run, for work on its results between two calls.
+  const ThreadTeam& team() const;
+
   // Sets how the team divides the products from now on. At first all threads share each product.
   void SetRowPlan(const RowPlan& plan);
 

@@ -118,6 +118,7 @@ EncoderRun::EncoderRun(EncoderRun&&) noexcept = default;
 EncoderRun::~EncoderRun() = default;
 
 const Encoder& EncoderRun::encoder() const { return *impl_->encoder; }
+const ThreadTeam& EncoderRun::team() const { return impl_->state.team; }
 
 void EncoderRun::SetRowPlan(const RowPlan& plan) {
   impl_->state.gemm.ShareRowsFrom(plan.rows_from == 0 ? kNeverShareRows : plan.rows_from);

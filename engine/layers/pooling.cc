@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/inlined_vector.h"
+#include "engine/kernels/column_sums.h"
 #include "engine/layers/encoder_impl.h"
 
 namespace attendant {
@@ -18,40 +20,23 @@ struct Tokens {
   int64_t position(int64_t row) const { return positions.empty() ? row : positions[row]; }
 };
 
-// Sets element j of `target` to the sum of weight(row) * row[j] over the rows, divided by
-// `divisor`.
-template <typename Weight>
-void WeightedSum(MatrixView<const float> x, Weight weight, double divisor, float* target) {
-  std::vector<double> sums(x.cols, 0.0);
-  for (int64_t r = 0; r < x.rows; ++r) {
-    const double w = weight(r);
-    const float* row = x.row(r);
-    for (int64_t j = 0; j < x.cols; ++j) sums[j] += w * row[j];
-  }
-  for (int64_t j = 0; j < x.cols; ++j) target[j] = static_cast<float>(sums[j] / divisor);
-}
-
-void Mean(MatrixView<const float> x, double divisor, float* target) {
-  WeightedSum(
-      x, [](int64_t) { return 1.0; }, divisor, target);
-}
-
 void PositionWeightedMean(const Tokens& tokens, float* target) {
+  constexpr size_t kOnStack = 512;
   const MatrixView<const float> x = tokens.hidden_states;
-  const auto weight = [&](int64_t r) { return static_cast<double>(tokens.position(r)) + 1.0; };
-  double weights = 0;
-  for (int64_t r = 0; r < x.rows; ++r) weights += weight(r);
-  WeightedSum(x, weight, weights, target);
+  absl::InlinedVector<double, kOnStack> weights(x.rows);
+  for (int64_t r = 0; r < x.rows; ++r) weights[r] = static_cast<double>(tokens.position(r)) + 1.0;
+  WeightedColumnSums(x, weights, absl::c_accumulate(weights, 0.0), target);
 }
 
 // The mean of the features alone: the model's own rows come before them.
 void FeatureMean(const Tokens& tokens, float* target) {
   const MatrixView<const float> x = tokens.hidden_states;
   int64_t first = 0;
-  while (first < x.rows && tokens.position(first) - tokens.position(0) < tokens.prefix_tokens)
+  while (first < x.rows && tokens.position(first) - tokens.position(0) < tokens.prefix_tokens) {
     ++first;
+  }
   const int64_t rows = x.rows - first;
-  Mean(x.Rows(first, rows), static_cast<double>(std::max<int64_t>(rows, 1)), target);
+  ColumnSums(x.Rows(first, rows), static_cast<double>(std::max<int64_t>(rows, 1)), target);
 }
 
 // Keeps NaN, which must not be mistaken for a result.
@@ -75,9 +60,9 @@ void PoolOne(PoolingMode mode, const Tokens& tokens, float* target) {
     case PoolingMode::kMax:
       return Max(x, target);
     case PoolingMode::kMean:
-      return Mean(x, length, target);
+      return ColumnSums(x, length, target);
     case PoolingMode::kMeanSqrtLen:
-      return Mean(x, std::sqrt(length), target);
+      return ColumnSums(x, std::sqrt(length), target);
     case PoolingMode::kPositionWeightedMean:
       return PositionWeightedMean(tokens, target);
     case PoolingMode::kLastToken:

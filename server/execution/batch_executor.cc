@@ -162,15 +162,29 @@ void BatchExecutor::FailAll(const Jobs& jobs, const absl::Status& status) {
   }
 }
 
+// All sequences of the batch together, so that the team has enough to share.
+void BatchExecutor::Pool(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run) {
+  to_pool_.clear();
+  for (BatchJob* job : jobs) {
+    for (int64_t b = 0; b < job->sequences_to_pool(); ++b) to_pool_.push_back({job, b});
+  }
+  pooled_.resize(run.team().size());
+  run.team().ParallelFor(static_cast<int64_t>(to_pool_.size()), [&](int worker, int64_t item) {
+    const auto& [job, sequence] = to_pool_[item];
+    job->Pool(sequence, result, run.encoder(), pooled_[worker]);
+  });
+}
+
 void BatchExecutor::Respond(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run,
                             BatchReport& report) {
   BatchCounts counts{.requests = static_cast<int32_t>(jobs.size()),
                      .fully_masked_rows = run.fully_masked_rows()};
   for (BatchJob* job : jobs) {
-    job->TakeResult(result, run.encoder());
+    job->TakeResult(result);
     counts.tokens += job->job().tokens;
     if (job->nonfinite()) ++counts.nonfinite_requests;
   }
+  Pool(jobs, result, run);
   report.Record(counts);
   for (BatchJob* job : jobs) job->Finish(report);
 }

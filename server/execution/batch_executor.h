@@ -35,6 +35,7 @@ class BatchExecutor final : public BatchRunner {
   void Describe(const Jobs& jobs);
   absl::Status ProjectCrossKv(const Jobs& jobs, EncoderRun& run);
   absl::StatusOr<MatrixView<const float>> RunEngine(const Jobs& jobs, EncoderRun& run);
+  void Pool(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run);
   void FailAll(const Jobs& jobs, const absl::Status& status);
   void Respond(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run,
                BatchReport& report);
@@ -51,6 +52,13 @@ class BatchExecutor final : public BatchRunner {
   std::vector<CrossKv> cross_kv_;  // empty: all attend to themselves
   std::vector<HeadGates> head_gates_;
   std::vector<LinearState> states_;  // empty: none is a chunk of a sequence
+
+  struct SequenceOfJob {
+    BatchJob* job;
+    int64_t sequence;
+  };
+  std::vector<SequenceOfJob> to_pool_;
+  std::vector<std::vector<float>> pooled_;  // a vector for each worker of the team
 };
 
 }  // namespace attendant::server

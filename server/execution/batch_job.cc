@@ -173,10 +173,10 @@ void BatchJob::TakeIntermediate(int64_t layer, MatrixView<const float> batch_row
   response_.intermediate[*index] = {layer, *std::move(target)};
 }
 
-void BatchJob::TakeResult(MatrixView<const float> batch_rows, const Encoder& encoder) {
+void BatchJob::TakeResult(MatrixView<const float> batch_rows) {
   const ComputeRequest& compute = request();
   const MatrixView<const float> rows = RowsOf(batch_rows);
-  if (compute.outputs.pooled) TakePooled(rows, encoder);
+  if (compute.outputs.pooled) response_.pooled = MakeTensor(compute.pooled_shape());
   if (!compute.outputs.hidden_states) return;
   response_.hidden_states = MakeTensor(compute.hidden_shape());
   if (!response_.hidden_states) return;
@@ -186,27 +186,27 @@ void BatchJob::TakeResult(MatrixView<const float> batch_rows, const Encoder& enc
   ScatterRows(compute.layout, rows, *response_.hidden_states);
 }
 
-void BatchJob::TakePooled(MatrixView<const float> rows, const Encoder& encoder) {
+void BatchJob::Pool(int64_t sequence, MatrixView<const float> batch_rows, const Encoder& encoder,
+                    std::vector<float>& vector) {
+  if (!response_.pooled) return;
   const TokenLayout& layout = request().layout;
   const PooledOutput& pooled = *request().outputs.pooled;
-  response_.pooled = MakeTensor(request().pooled_shape());
-  if (!response_.pooled) return;
   const int64_t width = response_.pooled->dim(1);
-  std::vector<float> vector(width);
-  for (int64_t b = 0; b < layout.sequences; ++b) {
-    const MatrixView<const float> own = rows.Rows(layout.cu_seqlens[b], layout.length(b));
-    absl::Span<const int32_t> positions;
-    if (!layout.leading) positions = layout.positions_of(b);
-    if (const PoolingMode* mode = std::get_if<PoolingMode>(&pooled.pooling)) {
-      Pool(absl::MakeConstSpan(mode, 1), own, positions, absl::MakeSpan(vector));
-    } else if (std::holds_alternative<ClassifierPooling>(pooled.pooling)) {
-      Classify(encoder, own, positions, absl::MakeSpan(vector));
-    } else {
-      PoolAsDescribed(encoder, own, positions, absl::MakeSpan(vector));
-    }
-    if (pooled.normalize) NormalizeToUnitLength(absl::MakeSpan(vector));
-    response_.pooled->Write(b * width, vector.data(), width);
+  vector.resize(width);
+  const absl::Span<float> target = absl::MakeSpan(vector);
+  const MatrixView<const float> own =
+      RowsOf(batch_rows).Rows(layout.cu_seqlens[sequence], layout.length(sequence));
+  absl::Span<const int32_t> positions;
+  if (!layout.leading) positions = layout.positions_of(sequence);
+  if (const PoolingMode* mode = std::get_if<PoolingMode>(&pooled.pooling)) {
+    attendant::Pool(absl::MakeConstSpan(mode, 1), own, positions, target);
+  } else if (std::holds_alternative<ClassifierPooling>(pooled.pooling)) {
+    Classify(encoder, own, positions, target);
+  } else {
+    PoolAsDescribed(encoder, own, positions, target);
   }
+  if (pooled.normalize) NormalizeToUnitLength(target);
+  response_.pooled->Write(sequence * width, vector.data(), width);
 }
 
 MatrixView<const float> BatchJob::RowsOf(MatrixView<const float> batch_rows) const {

@@ -59,8 +59,17 @@ class BatchJob {
   void TakeProbabilities(int64_t layer);
   void TakeIntermediate(int64_t layer, MatrixView<const float> batch_rows);
 
-  // After the run: hidden states, and vectors that `encoder`, which computed them, pools.
-  void TakeResult(MatrixView<const float> batch_rows, const Encoder& encoder);
+  // After the run: takes the hidden states, and makes room for pooled vectors, if asked for.
+  void TakeResult(MatrixView<const float> batch_rows);
+
+  // The number of sequences to pool after TakeResult.
+  int64_t sequences_to_pool() const {
+    return request().outputs.pooled ? request().layout.sequences : 0;
+  }
+  // Pools one of them with the help of `encoder`, which computed the rows. `vector` is scratch.
+  // Several threads may pool different sequences at the same time.
+  void Pool(int64_t sequence, MatrixView<const float> batch_rows, const Encoder& encoder,
+            std::vector<float>& vector);
 
   // Responds, or fails with the problem that came up meanwhile.
   void Finish(const BatchReport& report);
@@ -71,7 +80,6 @@ class BatchJob {
   std::optional<ResponseTensor> MakeTensor(std::vector<int64_t> shape);
   std::optional<ResponseTensor> MakeTensor(std::vector<int64_t> shape, DataType dtype);
   void PlaceProbabilities(int64_t layer, size_t index, DenseProbabilities dense);
-  void TakePooled(MatrixView<const float> rows, const Encoder& encoder);
   MatrixView<const float> RowsOf(MatrixView<const float> batch_rows) const;
 
   std::unique_ptr<Job>& owner_;
