@@ -97,11 +97,12 @@ absl::StatusOr<int64_t> Encoder::PredictLoadBytes(const ModelDescription& descri
 
 absl::StatusOr<std::shared_ptr<const Encoder>> Encoder::Load(
     const ModelDescription& description, WeightSource& weights,
-    absl::FunctionRef<void(int64_t done, int64_t total)> progress, const ComputeMode& mode) {
+    absl::FunctionRef<void(int64_t done, int64_t total)> progress, const ComputeMode& mode,
+    int threads) {
   absl::Status status = CheckDescription(description);
   if (status.ok()) status = CheckComputeMode(mode);
   if (!status.ok()) return status;
-  WeightLoader loader(weights, BytesToRead(description, weights), progress, mode);
+  WeightLoader loader(weights, BytesToRead(description, weights), progress, mode, threads);
   auto impl = std::make_unique<Impl>();
   impl->description = description;
   impl->mode = mode;

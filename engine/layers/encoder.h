@@ -52,10 +52,12 @@ class Encoder {
 
   // Reads and packs every weight, one at a time, for linear layers that compute in `mode`;
   // embedding tables, norms and the dense layers of the pooling stay float32. `progress(done,
-  // total)`, in bytes, is called after each weight. Errors of PredictLoadBytes and of reading.
+  // total)`, in bytes, is called after each weight. The calling thread reads, and `threads` threads
+  // pack. Errors of PredictLoadBytes and of reading.
   static absl::StatusOr<std::shared_ptr<const Encoder>> Load(
       const ModelDescription& description, WeightSource& weights,
-      absl::FunctionRef<void(int64_t done, int64_t total)> progress, const ComputeMode& mode = {});
+      absl::FunctionRef<void(int64_t done, int64_t total)> progress, const ComputeMode& mode = {},
+      int threads = 1);
 
   // Returns the model `base` with the norms that `norms` has in place of its own, and shares
   // everything else with it. Errors of reading.

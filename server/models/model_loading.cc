@@ -65,14 +65,15 @@ void LogNotes(const OpenedModel& model) {
 using LoadedEncoder = absl::StatusOr<std::shared_ptr<const Encoder>>;
 
 // Loads an encoder. `base` is the model below an overlay, and null for any other model.
-LoadedEncoder LoadEncoder(const OpenedModel& opened, const Encoder* base, const Clock& clock) {
+LoadedEncoder LoadEncoder(const OpenedModel& opened, const Encoder* base, int threads,
+                          const Clock& clock) {
   if (base != nullptr) {
     return Encoder::LoadOverlay(*base, opened.checkpoint.description, *opened.checkpoint.weights);
   }
   Progress progress(opened.setting.name, clock);
   return Encoder::Load(
       opened.checkpoint.description, *opened.checkpoint.weights,
-      [&](int64_t done, int64_t total) { progress(done, total); }, opened.setting.compute);
+      [&](int64_t done, int64_t total) { progress(done, total); }, opened.setting.compute, threads);
 }
 
 // Loads the copies of a model. Each is first written by a thread on its node, so that its pages are
@@ -85,7 +86,8 @@ absl::StatusOr<std::vector<std::shared_ptr<const Encoder>>> LoadCopies(const Ope
   for (int i = 0; i < plan.copies(); ++i) {
     const auto load = [&, i] {
       if (!plan.nodes.empty()) BindToNode(plan.nodes[i]);
-      return LoadEncoder(opened, base == nullptr ? nullptr : base->copy(i).get(), clock);
+      return LoadEncoder(opened, base == nullptr ? nullptr : base->copy(i).get(),
+                         plan.threads_per_instance, clock);
     };
     LoadedEncoder copy = plan.nodes.empty() ? load() : std::async(std::launch::async, load).get();
     if (!copy.ok()) return copy.status();

@@ -220,9 +220,9 @@ void GemmWorkspace::Impl::Worker::MultiplyOnAmx(const Panel& panel, const RowBlo
 
 absl::StatusOr<PackedLinear> PackedLinear::Pack(MatrixView<const float> weight,
                                                 absl::Span<const float> bias,
-                                                const ComputeMode& mode) {
+                                                const ComputeMode& mode, const ThreadTeam& team) {
   absl::StatusOr<std::unique_ptr<const PackedWeight>> packed =
-      PackedWeight::Pack(weight, bias, mode);
+      PackedWeight::Pack(weight, bias, mode, team);
   if (!packed.ok()) return packed.status();
   return PackedLinear(*std::move(packed));
 }

@@ -36,11 +36,12 @@ class PackedWeight;
 class PackedLinear {
  public:
   // Packs a layer. weight: [out, in] in row-major order (torch's layout), which is copied; bias:
-  // [out], or empty for none. CheckComputeMode (compute_support.h) must have accepted `mode`.
-  // INTERNAL if oneDNN refuses.
+  // [out], or empty for none. The threads of `team` share the work. CheckComputeMode
+  // (compute_support.h) must have accepted `mode`. INTERNAL if oneDNN refuses.
   static absl::StatusOr<PackedLinear> Pack(MatrixView<const float> weight,
                                            absl::Span<const float> bias,
-                                           const ComputeMode& mode = {});
+                                           const ComputeMode& mode = {},
+                                           const ThreadTeam& team = ThreadTeam(1));
 
   int64_t in_features() const;
   int64_t out_features() const;

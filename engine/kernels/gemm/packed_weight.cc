@@ -59,10 +59,16 @@ int64_t BlockBytes(const PanelKernels& kernels) {
   return RoundUp(kernels.weight_bytes, kAlignment);
 }
 
+absl::Status NotPacked(MatrixView<const float> weight, const dnnl::error& error) {
+  return absl::InternalError(absl::StrCat("oneDNN could not pack a weight of [", weight.rows, ", ",
+                                          weight.cols, "]: ", error.what()));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const PackedWeight>> PackedWeight::Pack(
-    MatrixView<const float> weight, absl::Span<const float> bias, const ComputeMode& mode) {
+    MatrixView<const float> weight, absl::Span<const float> bias, const ComputeMode& mode,
+    const ThreadTeam& team) {
   assert(bias.empty() || static_cast<int64_t>(bias.size()) == weight.rows);
   const onednn::SingleThreaded single_threaded;
   auto packed = std::make_unique<PackedWeight>();
@@ -74,11 +80,10 @@ absl::StatusOr<std::unique_ptr<const PackedWeight>> PackedWeight::Pack(
     if (absl::Status status = packed->FindKernels(); !status.ok()) return status;
     packed->LayOut();
     for (int64_t i = 0; i < packed->out; ++i) packed->bias[i] = bias.empty() ? 0.0f : bias[i];
-    for (Panel& panel : packed->panels) packed->PackPanel(weight, panel);
   } catch (const dnnl::error& error) {
-    return absl::InternalError(absl::StrCat("oneDNN could not pack a weight of [", weight.rows,
-                                            ", ", weight.cols, "]: ", error.what()));
+    return NotPacked(weight, error);
   }
+  if (absl::Status status = packed->PackPanels(weight, team); !status.ok()) return status;
   return packed;
 }
 
@@ -144,6 +149,20 @@ void PackedWeight::LayOut() {
       storage += BlockBytes(*panel.kernels);
     }
   }
+}
+
+absl::Status PackedWeight::PackPanels(MatrixView<const float> weight, const ThreadTeam& team) {
+  std::vector<absl::Status> ends(panels.size());
+  team.ParallelFor(static_cast<int64_t>(panels.size()), [&](int, int64_t i) {
+    try {
+      PackPanel(weight, panels[i]);
+    } catch (const dnnl::error& error) {
+      ends[i] = NotPacked(weight, error);
+    }
+  });
+  const auto failed =
+      std::find_if(ends.begin(), ends.end(), [](const absl::Status& end) { return !end.ok(); });
+  return failed == ends.end() ? absl::OkStatus() : *failed;
 }
 
 void PackedWeight::PackPanel(MatrixView<const float> weight, Panel& panel) {

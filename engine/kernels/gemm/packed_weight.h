@@ -12,6 +12,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/compute_type.h"
 #include "engine/base/matrix_view.h"
+#include "engine/base/thread_team.h"
 #include "engine/kernels/gemm/gemm_choice.h"
 #include "engine/kernels/gemm/panel.h"
 #include "engine/kernels/gemm/product_plan.h"
@@ -24,7 +25,8 @@ class PackedWeight {
   // Packs a weight; see PackedLinear::Pack. INTERNAL too if oneDNN throws.
   static absl::StatusOr<std::unique_ptr<const PackedWeight>> Pack(MatrixView<const float> weight,
                                                                   absl::Span<const float> bias,
-                                                                  const ComputeMode& mode);
+                                                                  const ComputeMode& mode,
+                                                                  const ThreadTeam& team);
 
   int64_t bytes() const { return weights_.bytes() + bias.bytes() + column_scales.bytes(); }
   ProductPlan plan() const;
@@ -44,6 +46,7 @@ class PackedWeight {
   absl::Status Choose();
   absl::Status FindKernels();
   void LayOut();
+  absl::Status PackPanels(MatrixView<const float> weight, const ThreadTeam& team);
   void PackPanel(MatrixView<const float> weight, Panel& panel);
 
   AlignedBuffer<char> weights_;

@@ -13,6 +13,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/checked_size.h"
 #include "engine/base/compute_type.h"
+#include "engine/base/thread_team.h"
 #include "engine/kernels/gemm/gemm.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/model/model_description.h"
@@ -50,12 +51,16 @@ void AddProductPlans(absl::Span<const ProductPlan> more, std::vector<ProductPlan
 class WeightLoader {
  public:
   // `total_bytes` is the size of everything that will be read; `progress` is called after each
-  // tensor; linear layers are packed for `mode`. Borrows `source` and `progress`, which must
-  // outlive this.
+  // tensor; linear layers are packed for `mode`, by `threads` threads. Borrows `source` and
+  // `progress`, which must outlive this.
   WeightLoader(WeightSource& source, int64_t total_bytes,
                absl::FunctionRef<void(int64_t done, int64_t total)> progress,
-               const ComputeMode& mode = {})
-      : source_(source), total_bytes_(total_bytes), progress_(progress), mode_(mode) {}
+               const ComputeMode& mode = {}, int threads = 1)
+      : source_(source),
+        total_bytes_(total_bytes),
+        progress_(progress),
+        mode_(mode),
+        team_(threads) {}
 
   // Reads "<name>.weight" [out, in], and "<name>.bias" [out] if there is one.
   absl::StatusOr<PackedLinear> ReadLinear(const std::string& name, int64_t out, int64_t in);
@@ -99,6 +104,7 @@ class WeightLoader {
   int64_t done_bytes_ = 0;
   absl::FunctionRef<void(int64_t, int64_t)> progress_;
   ComputeMode mode_;
+  ThreadTeam team_;
   std::vector<ProductPlan> product_plans_;
 };
 

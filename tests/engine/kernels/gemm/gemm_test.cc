@@ -152,6 +152,16 @@ TEST(GemmTest, Bf16x3IsNearlyFloat32) {
 
 class GemmColumnsTest : public testing::TestWithParam<Case> {};
 
+// Several threads pack a layer of several panels as one thread does.
+TEST_P(GemmColumnsTest, DoNotDependOnTheThreadsThatPack) {
+  const Shape shape = GetParam().shape;
+  Layer layer(shape, 16, GetParam().mode);
+  const std::vector<float> expected = layer.Apply(1, 0, 16);
+  layer.linear = *PackedLinear::Pack(ViewOf(layer.weight, shape.out, shape.in), layer.bias,
+                                     layer.mode, ThreadTeam(3));
+  EXPECT_EQ(layer.Apply(1, 0, 16), expected);
+}
+
 TEST_P(GemmColumnsTest, EqualThoseOfTheWholeProduct) {
   constexpr int64_t kRows = 48;
   const Shape shape = GetParam().shape;
