@@ -17,16 +17,8 @@ namespace {
 
 using dnnl::memory;
 
-// oneDNN packs weights in blocks of 64 columns; a panel that ends inside one has a slow tail.
-constexpr int64_t kPanelWidthMultiple = 64;
 static_assert(kPanelWidth <= kMostAmxColumns && kPanelWidth % kPanelWidthMultiple == 0);
 constexpr int64_t kAlignment = 64;  // of each part of the packed weights, in bytes
-
-// All panels but the last have this width.
-int64_t PanelWidth(int64_t out) {
-  const int64_t panels = CeilDivide(out, kPanelWidth);
-  return RoundUp(CeilDivide(out, panels), kPanelWidthMultiple);
-}
 
 // What to try, the best first. AMX products of bfloat16 sum K in an order that depends on the
 // number of rows, unless K is short; so blocks come first there, and leave x in rows that caches do
@@ -76,7 +68,7 @@ absl::StatusOr<std::unique_ptr<const PackedWeight>> PackedWeight::Pack(
   packed->out = weight.rows;
   packed->in = weight.cols;
   try {
-    if (absl::Status status = packed->Choose(); !status.ok()) return status;
+    if (absl::Status status = packed->Choose(team.size()); !status.ok()) return status;
     if (absl::Status status = packed->FindKernels(); !status.ok()) return status;
     packed->LayOut();
     for (int64_t i = 0; i < packed->out; ++i) packed->bias[i] = bias.empty() ? 0.0f : bias[i];
@@ -97,10 +89,10 @@ absl::StatusOr<const PanelKernels*> PackedWeight::KernelsOf(int64_t columns, int
                            .uses_amx = choice.gemm == Gemm::kTiles});
 }
 
-absl::Status PackedWeight::Choose() {
-  const int64_t width = PanelWidth(out);
+absl::Status PackedWeight::Choose(int threads) {
+  panel_width = PanelWidth(out, 1);
   const auto is_clean = [&](int64_t block) -> absl::StatusOr<bool> {
-    for (const int64_t columns : {std::min(width, out), (out - 1) % width + 1}) {
+    for (const int64_t columns : {std::min(panel_width, out), (out - 1) % panel_width + 1}) {
       const absl::StatusOr<const PanelKernels*> kernels = KernelsOf(columns, block);
       if (!kernels.ok()) return kernels.status();
       if (!(*kernels)->all_agree) return false;
@@ -111,14 +103,29 @@ absl::Status PackedWeight::Choose() {
   if (!chosen.ok()) return chosen.status();
   k_block = *chosen;
   const absl::StatusOr<GemmChoice> gemm = ChooseGemm(mode, {in, out, k_block});
-  if (gemm.ok()) choice = *gemm;
-  return gemm.status();
+  if (!gemm.ok()) return gemm.status();
+  choice = *gemm;
+  return Narrow(PanelWidth(out, threads));
+}
+
+// Takes narrower panels if no bit of a result depends on that.
+absl::Status PackedWeight::Narrow(int64_t narrower) {
+  if (narrower >= std::min(panel_width, out) || out % narrower != 0) return absl::OkStatus();
+  const auto narrow = KernelsOf(narrower, k_block);
+  if (!narrow.ok()) return narrow.status();
+  bool agree = (*narrow)->all_agree;
+  for (const int64_t columns : {std::min(panel_width, out), (out - 1) % panel_width + 1}) {
+    const auto wide = KernelsOf(columns, k_block);
+    if (!wide.ok()) return wide.status();
+    agree = agree && (*wide)->all_agree && GiveSameBits(**wide, **narrow);
+  }
+  if (agree) panel_width = narrower;
+  return absl::OkStatus();
 }
 
 absl::Status PackedWeight::FindKernels() {
-  const int64_t width = PanelWidth(out);
-  for (int64_t begin = 0; begin < out; begin += width) {
-    const auto kernels = KernelsOf(std::min(width, out - begin), k_block);
+  for (int64_t begin = 0; begin < out; begin += panel_width) {
+    const auto kernels = KernelsOf(std::min(panel_width, out - begin), k_block);
     if (!kernels.ok()) return kernels.status();
     panels.push_back({begin, *kernels});
   }

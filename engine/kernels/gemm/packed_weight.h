@@ -35,6 +35,7 @@ class PackedWeight {
   int64_t in = 0;
   int64_t out = 0;
   int64_t k_block = 0;                 // columns of x that one product takes
+  int64_t panel_width = 0;             // columns of all panels but the last
   GemmChoice choice;                   // oneDNN or the AMX GEMM
   std::vector<Panel> panels;           // all but the last have the same kernels
   AlignedBuffer<float> bias;           // [out]
@@ -42,8 +43,9 @@ class PackedWeight {
 
  private:
   absl::StatusOr<const PanelKernels*> KernelsOf(int64_t columns, int64_t block) const;
-  // Chooses the K block, which all panels share, and the implementation.
-  absl::Status Choose();
+  // Chooses what all panels share: the K block, the implementation, and the width.
+  absl::Status Choose(int threads);
+  absl::Status Narrow(int64_t narrower);
   absl::Status FindKernels();
   void LayOut();
   absl::Status PackPanels(MatrixView<const float> weight, const ThreadTeam& team);

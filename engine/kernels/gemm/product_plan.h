@@ -13,6 +13,8 @@ namespace attendant {
 // threads can share even 16 rows, and that the rows of a block are never 4096 bytes apart, where
 // they would compete for the same cache lines; and large enough for full speed.
 inline constexpr int64_t kPanelWidth = 192;
+// oneDNN packs weights in blocks of 64 columns; a panel that ends inside one has a slow tail.
+inline constexpr int64_t kPanelWidthMultiple = 64;
 
 // The choices for a layer, by the check and the timing when it was packed.
 struct ProductPlan {

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "engine/base/aligned_buffer.h"
+#include "engine/kernels/gemm/product_plan.h"
 
 namespace attendant {
 namespace {
@@ -100,6 +101,17 @@ Probe RandomProbe(const PanelKernels& kernels) {
 
 constexpr int8_t kLargestInt8 = 127;
 
+// Packs a block of W, [k_block, width] with `stride` elements from row to row.
+void PackBlock(const PanelKernels& kernels, char* plain, int64_t stride, char* packed) {
+  const PanelShape& shape = kernels.shape;
+  const dnnl::engine& engine = onednn::CpuEngine();
+  memory from(onednn::RowMajor(shape.element, shape.k_block, shape.width, stride), engine, plain);
+  memory to(kernels.weights, engine, packed);
+  dnnl::stream stream(engine);
+  dnnl::reorder(from, to).execute(stream, from, to);
+  stream.wait();
+}
+
 // A probe of int8 without a bias, whose elements are all the largest.
 Probe LargestProbe(const PanelKernels& kernels) {
   const PanelShape& shape = kernels.shape;
@@ -109,15 +121,25 @@ Probe LargestProbe(const PanelKernels& kernels) {
   std::fill_n(probe.rows.data(), probe.rows.size(), kLargestInt8);
   AlignedBuffer<char> plain(shape.k_block * shape.width);
   std::fill_n(plain.data(), plain.size(), kLargestInt8);
-  const dnnl::engine& engine = onednn::CpuEngine();
-  memory from(onednn::RowMajor(shape.element, shape.k_block, shape.width, shape.width), engine,
-              plain.data());
-  dnnl::stream stream(engine);
   for (int64_t block = 0; block < shape.blocks(); ++block) {
-    memory to(kernels.weights, engine, &probe.weights[block * kernels.weight_bytes]);
-    dnnl::reorder(from, to).execute(stream, from, to);
+    PackBlock(kernels, plain.data(), shape.width, &probe.weights[block * kernels.weight_bytes]);
   }
-  stream.wait();
+  return probe;
+}
+
+// A probe of the columns from `first` on of a random weight with `columns` columns.
+Probe ProbeOfColumns(const PanelKernels& kernels, int64_t first, int64_t columns) {
+  const PanelShape& shape = kernels.shape;
+  const int64_t width = onednn::ByteWidth(shape.element);
+  const int64_t block_bytes = shape.k_block * columns * width;
+  Probe probe = RandomProbe(kernels);
+  AlignedBuffer<char> plain = RandomElements(shape.element, shape.blocks() * block_bytes, 4);
+  for (int64_t block = 0; block < shape.blocks(); ++block) {
+    PackBlock(kernels, &plain[block * block_bytes + first * width], columns,
+              &probe.weights[block * kernels.weight_bytes]);
+  }
+  const AlignedBuffer<char> bias = RandomElements(onednn::DataType::f32, columns * 4, 3);
+  std::copy_n(bias.data() + first * 4, shape.width * 4, probe.bias.data());
   return probe;
 }
 
@@ -260,6 +282,24 @@ absl::StatusOr<int64_t> ChooseKBlock(
     if (*clean) return k_block;
   }
   return k_blocks.front();
+}
+
+bool GiveSameBits(const PanelKernels& wide, const PanelKernels& narrow) {
+  if (wide.shape.uses_amx) return true;  // by construction
+  const onednn::SingleThreaded single_threaded;
+  const int64_t width = wide.shape.width, slice = narrow.shape.width;
+  if (width < slice) return false;
+  Probe whole = ProbeOfColumns(wide, 0, width);
+  const TileCandidate expected = Try(wide.tiles.back(), wide, whole);
+  for (int64_t first = 0; first + slice <= width; first += kPanelWidthMultiple) {
+    Probe columns = ProbeOfColumns(narrow, first, width);
+    const TileCandidate result = Try(narrow.tiles.back(), narrow, columns);
+    for (int64_t r = 0; r < std::min(expected.rows, result.rows); ++r) {
+      const float* row = &expected.results[r * width + first];
+      if (!SameBits(&result.results[r * slice], row, slice)) return false;
+    }
+  }
+  return true;
 }
 
 absl::StatusOr<const PanelKernels*> FindPanelKernels(const PanelShape& shape) {

@@ -88,6 +88,11 @@ struct PanelKernels {
 // GEMM need no check, since they agree by construction. Thread-safe. INTERNAL if oneDNN refuses.
 absl::StatusOr<const PanelKernels*> FindPanelKernels(const PanelShape& shape);
 
+// Whether columns that panels of the one width can compute have the same bits in narrower panels of
+// a shape that is alike otherwise. Tries it with random operands; throws dnnl::error if oneDNN
+// refuses.
+bool GiveSameBits(const PanelKernels& wide, const PanelKernels& narrow);
+
 // Returns the first of `k_blocks` (at least one) for which is_clean returns true, or else the first
 // of all. Errors are those of `is_clean`.
 absl::StatusOr<int64_t> ChooseKBlock(

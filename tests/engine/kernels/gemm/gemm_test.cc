@@ -152,14 +152,18 @@ TEST(GemmTest, Bf16x3IsNearlyFloat32) {
 
 class GemmColumnsTest : public testing::TestWithParam<Case> {};
 
-// Several threads pack a layer of several panels as one thread does.
+// Several threads pack a layer of several panels as one thread does, and many threads pack narrower
+// panels.
 TEST_P(GemmColumnsTest, DoNotDependOnTheThreadsThatPack) {
   const Shape shape = GetParam().shape;
   Layer layer(shape, 16, GetParam().mode);
   const std::vector<float> expected = layer.Apply(1, 0, 16);
-  layer.linear = *PackedLinear::Pack(ViewOf(layer.weight, shape.out, shape.in), layer.bias,
-                                     layer.mode, ThreadTeam(3));
-  EXPECT_EQ(layer.Apply(1, 0, 16), expected);
+  for (const int threads : {3, 24}) {
+    layer.workspaces.clear();
+    layer.linear = *PackedLinear::Pack(ViewOf(layer.weight, shape.out, shape.in), layer.bias,
+                                       layer.mode, ThreadTeam(threads));
+    EXPECT_EQ(layer.Apply(1, 0, 16), expected) << threads;
+  }
 }
 
 TEST_P(GemmColumnsTest, EqualThoseOfTheWholeProduct) {
