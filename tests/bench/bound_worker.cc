@@ -48,16 +48,14 @@ class ProductsContender : public Contender {
   Products run_;
 };
 
-Maker PlainMaker(const WorkerOptions& options, const ModelDescription& model) {
-  GemmBound::Plan plan{.model = model,
-                       .type = GemmBound::Type::kFloat32,
-                       .threads = options.threads,
-                       .split = GemmBound::Split::kTeam,
-                       .row_multiple = options.row_multiple};
-  if (options.dtype == "bf16x3") plan.type = GemmBound::Type::kBFloat16x3;
-  if (options.dtype == "bf16") plan.type = GemmBound::Type::kBFloat16;
-  if (options.dtype == "int8") plan.type = GemmBound::Type::kInt8;
-  if (options.split == "rows") plan.split = GemmBound::Split::kRows;
+Maker PlainMaker(const WorkerOptions& options, ComputeType type, const ModelDescription& model) {
+  const GemmBound::Plan plan{
+      .layers = model.layers,
+      .widths = ProductWidths(model.layer),
+      .type = type,
+      .threads = options.threads,
+      .split = options.split == "rows" ? GemmBound::Split::kRows : GemmBound::Split::kTeam,
+      .row_multiple = options.row_multiple};
   return [plan](const Tokens& batch_tokens) -> absl::StatusOr<Products> {
     try {
       auto bound = std::make_shared<GemmBound>(plan, batch_tokens);
@@ -68,11 +66,9 @@ Maker PlainMaker(const WorkerOptions& options, const ModelDescription& model) {
   };
 }
 
-absl::StatusOr<Maker> EngineMaker(const WorkerOptions& options, const ModelDescription& model) {
-  const absl::StatusOr<ComputeType> type = TypeNamed(options.dtype);
-  if (!type.ok()) return type.status();
+Maker EngineMaker(const WorkerOptions& options, ComputeType type, const ModelDescription& model) {
   const EngineProducts::Plan plan{.model = model,
-                                  .type = *type,
+                                  .type = type,
                                   .threads = options.threads,
                                   .share_rows = options.split == "rows"};
   return [plan](const Tokens& batch_tokens) -> absl::StatusOr<Products> {
@@ -85,13 +81,12 @@ absl::StatusOr<Maker> EngineMaker(const WorkerOptions& options, const ModelDescr
 }
 
 absl::StatusOr<std::unique_ptr<Contender>> Make(const WorkerOptions& options) {
-  absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(options.model, {});
+  const absl::StatusOr<ComputeType> type = TypeNamed(options.dtype);
+  if (!type.ok()) return type.status();
+  const absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(options.model, {});
   if (!checkpoint.ok()) return checkpoint.status();
-  absl::StatusOr<Maker> maker = options.products == "engine"
-                                    ? EngineMaker(options, checkpoint->description)
-                                    : PlainMaker(options, checkpoint->description);
-  if (!maker.ok()) return maker.status();
-  return std::make_unique<ProductsContender>(*std::move(maker));
+  const auto make = options.products == "engine" ? EngineMaker : PlainMaker;
+  return std::make_unique<ProductsContender>(make(options, *type, checkpoint->description));
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/rounding.h"
 #include "engine/base/thread_team.h"
-#include "tests/bench/product_widths.h"
 
 namespace attendant::bench {
 namespace {
@@ -21,28 +20,29 @@ using DnnlType = memory::data_type;
 
 constexpr int64_t kRowTileRows = 16;
 
+// Never destroyed, because a static GemmBound may outlive other static variables.
 const dnnl::engine& Cpu() {
-  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  static const auto& engine = *new dnnl::engine(dnnl::engine::kind::cpu, 0);
   return engine;
 }
 
-DnnlType OperandType(GemmBound::Type type) {
+DnnlType OperandType(ComputeType type) {
   switch (type) {
-    case GemmBound::Type::kFloat32:
+    case ComputeType::kF32:
       return DnnlType::f32;
-    case GemmBound::Type::kBFloat16x3:
-    case GemmBound::Type::kBFloat16:
+    case ComputeType::kBf16x3:
+    case ComputeType::kBf16:
       return DnnlType::bf16;
-    case GemmBound::Type::kInt8:
+    case ComputeType::kInt8:
       return DnnlType::s8;
   }
   return DnnlType::undef;
 }
 
-int Repetitions(GemmBound::Type type) { return type == GemmBound::Type::kBFloat16x3 ? 3 : 1; }
+int Repetitions(ComputeType type) { return type == ComputeType::kBf16x3 ? 3 : 1; }
 
-DnnlType ResultType(GemmBound::Type type) {
-  return type == GemmBound::Type::kBFloat16 ? DnnlType::bf16 : DnnlType::f32;
+DnnlType ResultType(ComputeType type) {
+  return type == ComputeType::kBf16 ? DnnlType::bf16 : DnnlType::f32;
 }
 
 memory::desc Plain(int64_t rows, int64_t cols, DnnlType type) {
@@ -50,7 +50,7 @@ memory::desc Plain(int64_t rows, int64_t cols, DnnlType type) {
 }
 
 // `weight` is a packed layout, or format_tag::any.
-dnnl::matmul::primitive_desc Describe(GemmBound::Type type, int64_t rows, Width width,
+dnnl::matmul::primitive_desc Describe(ComputeType type, int64_t rows, Width width,
                                       const memory::desc& weight) {
   const memory::desc x = Plain(rows, width.in, OperandType(type));
   const memory::desc y = Plain(rows, width.out, ResultType(type));
@@ -93,15 +93,13 @@ struct Product {
 class GemmBound::Impl {
  public:
   Impl(const Plan& plan, const std::vector<int64_t>& batch_tokens)
-      : plan_(plan),
-        team_(plan.threads),
-        workers_(plan.split == Split::kRows ? plan.threads : 1),
-        widths_(ProductWidths(plan.model.layer)) {
+      : plan_(plan), team_(plan.threads), workers_(plan.split == Split::kRows ? plan.threads : 1) {
     std::set<int64_t, std::greater<>> sizes;
     for (const int64_t tokens : batch_tokens) sizes.insert(RowsOf(tokens));
     PackWeights(*sizes.begin());
     for (const int64_t rows : sizes) {
-      for (size_t i = 0; i < widths_.size(); ++i) products_[rows].push_back(MakeProduct(rows, i));
+      for (size_t i = 0; i < plan_.widths.size(); ++i)
+        products_[rows].push_back(MakeProduct(rows, i));
     }
   }
 
@@ -132,7 +130,7 @@ class GemmBound::Impl {
   void PackWeights(int64_t rows) {
     const DnnlType type = OperandType(plan_.type);
     std::vector<memory::desc> layouts;
-    for (const Width& width : widths_) {
+    for (const Width& width : plan_.widths) {
       const memory::desc any({width.in, width.out}, type, memory::format_tag::any);
       layouts.push_back(DescribeOnItsThreads(rows, width, any).weights_desc());
       x_.emplace_back();
@@ -142,9 +140,9 @@ class GemmBound::Impl {
         y_.back().emplace_back(Plain(rows, width.out, ResultType(plan_.type)), Cpu());
       }
     }
-    for (int64_t layer = 0; layer < plan_.model.layers; ++layer) {
+    for (int64_t layer = 0; layer < plan_.layers; ++layer) {
       for (size_t i = 0; i < layouts.size(); ++i) {
-        weights_.push_back(FilledMemory(widths_[i].in, widths_[i].out, type, layouts[i]));
+        weights_.push_back(FilledMemory(plan_.widths[i].in, plan_.widths[i].out, type, layouts[i]));
       }
     }
   }
@@ -152,7 +150,7 @@ class GemmBound::Impl {
   // Smaller batches use the first rows of the same operands.
   Product MakeProduct(int64_t rows, size_t index) {
     const dnnl::matmul::primitive_desc descriptor =
-        DescribeOnItsThreads(rows, widths_[index], weights_[index].get_desc());
+        DescribeOnItsThreads(rows, plan_.widths[index], weights_[index].get_desc());
     Product product{dnnl::matmul(descriptor), {}};
     for (int worker = 0; worker < workers_; ++worker) {
       product.operands.push_back(
@@ -181,7 +179,6 @@ class GemmBound::Impl {
   const Plan plan_;
   const ThreadTeam team_;
   const int workers_;
-  const std::vector<Width> widths_;
   std::vector<memory> weights_;                       // [layers, products]
   std::vector<std::vector<memory>> x_;                // [products, workers]
   std::vector<std::vector<memory>> y_;                // [products, workers]

@@ -7,25 +7,25 @@
 #include <memory>
 #include <vector>
 
-#include "engine/model/model_description.h"
+#include "engine/base/compute_type.h"
+#include "tests/bench/product_widths.h"
 
 namespace attendant::bench {
 
-// The fused QKV, the output and both feed-forward products of every layer. Each is one plain oneDNN
-// matmul (no bias, no post-op) with its own packed weight, for T tokens rounded up to a multiple of
-// the plan's. Operands are random and distinct for each layer, so that weights come from the same
-// level of the memory hierarchy as in a model.
+// The products of every layer. Each is one plain oneDNN matmul (no bias, no post-op) with its own
+// packed weight, for T tokens rounded up to a multiple of the plan's: f32 -> f32, three times
+// bf16 -> f32, bf16 -> bf16 or s8 -> f32. Operands are random and distinct for each layer, so that
+// weights come from the same level of the memory hierarchy as in a model.
 class GemmBound {
  public:
   // kTeam: all threads of oneDNN share each product. kRows: each thread has its share of the rows
   // and computes products with one thread.
   enum class Split { kTeam, kRows };
-  // f32 -> f32, three bf16 -> f32 for each, bf16 -> bf16, s8 -> f32.
-  enum class Type { kFloat32, kBFloat16x3, kBFloat16, kInt8 };
 
   struct Plan {
-    ModelDescription model;
-    Type type;
+    int64_t layers;
+    std::vector<Width> widths;  // of the products of a layer
+    ComputeType type;
     int threads;
     Split split;
     int64_t row_multiple;  // 64; 16 is more informative for batches of few tokens

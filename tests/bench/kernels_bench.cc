@@ -18,17 +18,13 @@
 #include "engine/kernels/norm/norm.h"
 #include "engine/kernels/rope.h"
 #include "engine/kernels/row_tiles.h"
+#include "tests/bench/counters.h"
 #include "tests/bench/kernel_operands.h"
 
 namespace attendant::bench {
 namespace {
 
-using benchmark::Counter;
 using benchmark::State;
-
-Counter PerSecond(double amount) {
-  return {amount, Counter::kIsIterationInvariantRate, Counter::kIs1000};
-}
 
 void Linear(State& state, const LinearShape& shape) {
   Linears& layers = LinearsOf(12, shape);

@@ -16,10 +16,12 @@ struct Width {
 
 // Returns those of the fused QKV, the output and both feed-forward products.
 inline std::vector<Width> ProductWidths(const LayerShape& layer) {
-  return {{layer.hidden_size, layer.heads * (2 * layer.key_width + layer.value_width)},
+  const AttentionBlockShape& attention = layer.attention;
+  const int64_t width = layer.feed_forward.width;
+  return {{layer.hidden_size, attention.heads * (2 * attention.key_width + attention.value_width)},
           {layer.context_width(), layer.hidden_size},
-          {layer.hidden_size, layer.feed_forward_width},
-          {layer.feed_forward_width, layer.hidden_size}};
+          {layer.hidden_size, width},
+          {width, layer.hidden_size}};
 }
 
 }  // namespace attendant::bench
