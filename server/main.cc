@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_split.h"
+#include "absl/synchronization/mutex.h"
 #include "server/app.h"
 #include "server/describe/describe_model.h"
 #include "server/host/logging.h"
@@ -57,6 +58,10 @@ int Run(const std::vector<std::string>& arguments) {
 }  // namespace attendant::server
 
 int main(int argc, char** argv) {
+  // Debian 13's Abseil aborts the process if it finds a cycle in the order in which mutexes are
+  // locked, and its gRPC does not tell it when a mutex ends: a new one at an old address can close
+  // a cycle that does not exist.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   attendant::server::LimitOpenMpSpinning(argv);
   try {
     return attendant::server::Run(std::vector<std::string>(argv + 1, argv + argc));

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/synchronization/blocking_counter.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "tests/client/support/fake_server.h"
 
@@ -489,6 +490,8 @@ TEST_F(ClientTest, LoadStreamThatBreaksFailsItsRequestsAndIsOpenedAnew) {
 // No server of this process uses gRPC's callback threads, so that the end of each call, which runs
 // on one of them, is also the end of these threads.
 TEST(ClientWithoutServerTest, CallsOutliveTheProcessesLastChannel) {
+  // As the programs do; see client/commands/main.cc.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   // A port could become another process's, and a shared connection would wait before it tries
   // again.
   const auto connect = [] { return Client::Connect("unix:/nowhere", {.own_connection = true}); };
