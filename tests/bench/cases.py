@@ -7,6 +7,7 @@ import statistics
 
 PACKED_TOKENS = 1024  # in the batches that the engine forms from unequal sequences
 CLS, SEP = 101, 102
+DEFAULT_SEED = 5  # of the order in which the sequences of a ragged set arrive
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,9 +68,9 @@ class Case:
         return self.model.name == "bert-base" and self.name in ("8x128", "1x16")
 
 
-def _shuffled(lengths) -> tuple:
+def _shuffled(lengths, seed: int) -> tuple:
     lengths = [max(4, min(512, round(length))) for length in lengths]
-    random.Random(5).shuffle(lengths)
+    random.Random(seed).shuffle(lengths)
     return tuple(lengths)
 
 
@@ -82,36 +83,38 @@ def _log_normal(median: float, sigma: float, count: int) -> list:
     return [median * 2.718281828459045 ** (sigma * normal.inv_cdf(q)) for q in _quantiles(count)]
 
 
-def uniform(count: int) -> tuple:
+def uniform(count: int, seed: int = DEFAULT_SEED) -> tuple:
     """5 to 512 tokens, all equally often."""
-    return _shuffled([5 + 507 * q for q in _quantiles(count)])
+    return _shuffled([5 + 507 * q for q in _quantiles(count)], seed)
 
 
-def log_normal(count: int) -> tuple:
+def log_normal(count: int, seed: int = DEFAULT_SEED) -> tuple:
     """Median 24: short texts."""
-    return _shuffled(_log_normal(24, 0.7, count))
+    return _shuffled(_log_normal(24, 0.7, count), seed)
 
 
-def ms_marco(count: int) -> tuple:
+def ms_marco(count: int, seed: int = DEFAULT_SEED) -> tuple:
     """Half queries, half passages."""
-    return _shuffled(_log_normal(9, 0.35, count // 2) + _log_normal(78, 0.42, count - count // 2))
+    return _shuffled(_log_normal(9, 0.35, count // 2) + _log_normal(78, 0.42, count - count // 2), seed)
 
 
-def _ragged(model: Model, sequences: int, marco_peers: bool) -> list:
-    return [Case(model, "ragged-uniform", uniform(sequences), 8),
-            Case(model, "ragged-lognormal", log_normal(4 * sequences), 32),
-            Case(model, "ragged-msmarco", ms_marco(4 * sequences), 32, marco_peers)]
+def _ragged(model: Model, sequences: int, seed: int, marco_peers: bool) -> list:
+    return [Case(model, "ragged-uniform", uniform(sequences, seed), 8),
+            Case(model, "ragged-lognormal", log_normal(4 * sequences, seed), 32),
+            Case(model, "ragged-msmarco", ms_marco(4 * sequences, seed), 32, marco_peers)]
 
 
-def _uniform_case(model: Model, batch: int, length: int) -> Case:
-    return Case(model, f"{batch}x{length}", (length,) * batch, batch, model.embeds)
+def _uniform_case(model: Model, batch: int, length: int, with_peers: bool = True) -> Case:
+    return Case(model, f"{batch}x{length}", (length,) * batch, batch, with_peers and model.embeds)
 
 
-def default_cases() -> list:
-    """The cases that targets.py has targets for, and similar ones."""
+def default_cases(seed: int = DEFAULT_SEED) -> list:
+    """The cases that targets.py has targets for, and similar ones. The peers are left out where they would take most of
+    the run."""
     base, small = MODELS["bert-base"], MODELS["minilm-l6"]
     return [_uniform_case(base, 8, 128), _uniform_case(base, 8, 512), _uniform_case(base, 1, 16),
-            *_ragged(base, 24, marco_peers=False), _uniform_case(small, 8, 128), _uniform_case(small, 1, 16)]
+            _uniform_case(base, 32, 32), _uniform_case(base, 4, 2048, with_peers=False),
+            *_ragged(base, 24, seed, marco_peers=False), _uniform_case(small, 8, 128), _uniform_case(small, 1, 16)]
 
 
 def cases_in(dtype: str, wanted: list) -> list:
@@ -122,12 +125,14 @@ def cases_in(dtype: str, wanted: list) -> list:
     return [case for case in wanted if (case.model.name, case.name) == ("bert-base", "8x128")]
 
 
-def full_cases() -> list:
+def full_cases(seed: int = DEFAULT_SEED) -> list:
     cases = []
     for model in MODELS.values():
         cases += [_uniform_case(model, batch, length) for length in (16, 64, 128, 512) for batch in (1, 8, 32)]
+        if model.name == "bert-base":
+            cases += [_uniform_case(model, 32, 32), _uniform_case(model, 4, 2048)]
         if model.embeds:
-            cases += _ragged(model, 64, marco_peers=True)
+            cases += _ragged(model, 64, seed, marco_peers=True)
     return cases
 
 

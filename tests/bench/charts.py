@@ -16,7 +16,7 @@ def _svg(height: float, body: list, title: str) -> str:
 def bars(title: str, rows: list, mark: float | None = None) -> str:
     """Horizontal bars. rows: (label, value, text, series); `mark`: a line at this value."""
     most = max([value for _, value, _, _ in rows] + [mark or 0]) or 1
-    scale = (WIDTH - LABELS - 110) / most
+    scale = (WIDTH - LABELS - 130) / most
     height = len(rows) * (BAR + GAP) + GAP
     body = []
     for i, (label, value, text, series) in enumerate(rows):
@@ -30,23 +30,27 @@ def bars(title: str, rows: list, mark: float | None = None) -> str:
     return _svg(height, body, title)
 
 
-def stacked(title: str, names: list, rows: list) -> str:
-    """Bars of shares of a whole. rows: (label, values in the order of `names`)."""
-    width = WIDTH - LABELS - 20
+def stacked(title: str, names: list, rows: list, unit: str) -> str:
+    """Bars of parts, all on one scale. rows: (label, (value, solid share of it) in the order of `names`); the rest of a
+    part is pale."""
+    width = WIDTH - LABELS - 90
+    scale = width / max(sum(value for value, _ in parts) for _, parts in rows)
     body = []
     for i, name in enumerate(names):
-        x = LABELS + i * width / len(names)
+        x = LABELS + i * (WIDTH - LABELS) / len(names)
         body.append(f'<rect x="{x:.1f}" y="4" width="11" height="11" class="s{i}"/>')
         body.append(_text(x + 15, 14, name))
-    for row, (label, values) in enumerate(rows):
-        y, x = 24 + row * (BAR + GAP), float(LABELS)
+    for row, (label, parts) in enumerate(rows):
+        y, x, total = 24 + row * (BAR + GAP), float(LABELS), sum(value for value, _ in parts)
         body.append(_text(LABELS - 8, y + 13, label, "end"))
-        for i, value in enumerate(values):
-            part = width * value / sum(values)
-            body.append(f'<rect x="{x:.1f}" y="{y}" width="{part:.1f}" height="{BAR}" class="s{i}"/>')
-            if part > 34:
-                body.append(_text(x + part / 2, y + 13, f"{100 * value / sum(values):.0f} %", "middle", "inside"))
+        for i, (value, solid) in enumerate(parts):
+            part = scale * value
+            for css, wide in ((f"s{i} pale", part), (f"s{i}", part * min(1, solid))):
+                body.append(f'<rect x="{x:.1f}" y="{y}" width="{wide:.1f}" height="{BAR}" class="{css}"/>')
+            if wide > 34:
+                body.append(_text(x + wide / 2, y + 13, f"{100 * value / total:.0f} %", "middle", "inside"))
             x += part
+        body.append(_text(x + 6, y + 13, f"{total:.3g} {unit}"))
     return _svg(24 + len(rows) * (BAR + GAP) + GAP, body, title)
 
 

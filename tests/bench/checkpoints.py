@@ -1,12 +1,13 @@
 """Checkpoints that the engine and every peer can load: real shapes, seeded weights, in Hugging Face's format."""
 import json
 import pathlib
+import shutil
 
 import numpy as np
 
 from cases import CLS, SEP, Model
 
-VOCABULARY, POSITIONS, TOKEN_TYPES = 30522, 512, 2
+VOCABULARY, POSITIONS, TOKEN_TYPES = 30522, 2048, 2  # more positions than BERT has, for the longest case
 
 
 def _tensors(model: Model):
@@ -56,12 +57,14 @@ def _vocabulary() -> str:
 
 
 def write(model: Model, folder: pathlib.Path) -> pathlib.Path:
-    """Writes the checkpoint unless it exists."""
-    weights = folder / "model.safetensors"
-    if weights.exists():
+    """Writes the checkpoint unless it exists. One of another shape goes, with what peers have converted it to."""
+    weights, config = folder / "model.safetensors", folder / "config.json"
+    wanted = json.dumps(_config(model), indent=2)
+    if weights.exists() and config.read_text(encoding="utf-8") == wanted:
         return folder
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.json").write_text(json.dumps(_config(model), indent=2), encoding="utf-8")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    config.write_text(wanted, encoding="utf-8")
     (folder / "vocab.txt").write_text(_vocabulary(), encoding="utf-8")
     (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "BertTokenizer"}), encoding="utf-8")
     header, at = {"__metadata__": {"format": "pt"}}, 0

@@ -17,12 +17,12 @@ import report_text
 from contenders import onednn_contender, own_contenders, peer_contenders, reference_contender
 from figures import json_of
 from kernels import run_kernels
+from machine import cpu_name, peer_versions
 from results import Results
 from serving import measure_start
 from session import Session, say
 
 DTYPES = ("f32", "bf16x3", "bf16", "int8")
-PEER_PACKAGES = ("openvino", "nncf", "onnxruntime", "ctranslate2", "torch", "transformers")
 CASE_OF_PEERS_ALONE = "8x128"
 COMPARED_SENTENCES, COMPARED_BATCH = 32, 8
 
@@ -36,14 +36,15 @@ class Benchmark:
         self._sentences = pathlib.Path(__file__).parents[1] / "families" / "sentences.jsonl"
         self._ids = cases.TokenIds(self._sentences)
         self._expected = {}  # model -> last hidden states in float64
-        self.results = Results()
+        self.results = Results(seed=options.seed)
 
     def run(self) -> Results:
         begin = time.monotonic()
-        wanted = cases.full_cases() if self._options.full else cases.default_cases()
+        seed = self._options.seed
+        wanted = cases.full_cases(seed) if self._options.full else cases.default_cases(seed)
         wanted = [case for case in wanted if fnmatch.fnmatch(f"{case.model.name}.{case.name}", self._options.cases)]
         for model in dict.fromkeys(case.model for case in wanted):
-            for dtype in DTYPES:
+            for dtype in self._options.dtypes:
                 of_model = [case for case in wanted if case.model == model]
                 chosen = of_model if self._options.full else cases.cases_in(dtype, of_model)
                 if chosen:
@@ -57,6 +58,10 @@ class Benchmark:
         if self._options.peers and not model.embeds:
             self.results.note(f"{model.name}: engine and bound alone, without peers and accuracy: what the peers load "
                               "takes token ids")
+        for case in wanted:
+            if self._options.peers and model.embeds and not case.with_peers:
+                self.results.note(f"{model.name}.{case.name}: engine and bound alone; --full has the peers too, which "
+                                  "take long")
         source = self._source(model)
         with Session(model, dtype, self._ids, self._work) as session:
             self.results.models.append(session.result)
@@ -105,14 +110,15 @@ class Benchmark:
 
     def _meet(self, facts: dict) -> None:
         if not self.results.machine:
-            self.results.machine = {"cpu": _cpu_name(), "isa": facts["isa"], "threads": facts["threads"],
+            self.results.machine = {"cpu": cpu_name(), "isa": facts["isa"], "threads": facts["threads"],
                                     "thread_plan": facts["threads_reason"], "onednn": facts["onednn"]}
             if self._options.peers:
-                self.results.machine["peers"] = _versions(self._options.peers)
+                self.results.machine["peers"] = peer_versions(self._options.peers)
 
     def _look_closer(self, session: Session) -> None:
         if session.result.model.name == "bert-base":
-            session.fit([cases.uniform(32), cases.log_normal(128), cases.ms_marco(128)])
+            seed = self._options.seed
+            session.fit([cases.uniform(32, seed), cases.log_normal(128, seed), cases.ms_marco(128, seed)])
 
     def _compare(self, session: Session) -> None:
         """Compares the answers of all contenders for real sentences with those of torch in float64."""
@@ -134,9 +140,12 @@ class Benchmark:
         say("kernels")
         try:
             self.results.kernels = run_kernels(self._bench / "kernels_bench", self._work / "kernels.json",
-                                               self._work / "kernels.log")
+                                               self._work / "kernels.log",
+                                               [dtype for dtype in DTYPES if dtype not in self._options.dtypes])
         except (OSError, subprocess.SubprocessError) as error:
             self.results.note(f"kernels: {error}")
+        if "f32" not in self._options.dtypes:
+            return
         say("start to ready")
         server = self._options.build / "release" / "bin" / "attendant-server"
         for model in (cases.MODELS["bert-base"], cases.MODELS["minilm-l6"]):
@@ -147,19 +156,12 @@ class Benchmark:
                 self.results.note(f"start to ready, {model.name}: {error}")
 
 
-def _versions(python: pathlib.Path) -> str:
-    """The versions of the peers in their environment."""
-    listed = subprocess.run([str(python), "-m", "pip", "list", "--format", "json"], capture_output=True, text=True,
-                            check=True).stdout
-    installed = {package["name"]: package["version"] for package in json.loads(listed)}
-    return ", ".join(f"{name} {installed.get(name, '(missing)')}" for name in PEER_PACKAGES)
-
-
-def _cpu_name() -> str:
-    for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return "unknown"
+def types_in(names: str) -> tuple:
+    """Returns the types in a list with commas, in the order of DTYPES."""
+    wanted = names.split(",")
+    if unknown := [name for name in wanted if name not in DTYPES]:
+        raise argparse.ArgumentTypeError(f"no such type: {', '.join(unknown)}; there are {', '.join(DTYPES)}")
+    return tuple(dtype for dtype in DTYPES if dtype in wanted)
 
 
 def main() -> None:
@@ -169,6 +171,8 @@ def main() -> None:
     parser.add_argument("--minilm", type=pathlib.Path, help="the folder of the real MiniLM-L6")
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--cases", default="*")
+    parser.add_argument("--dtypes", type=types_in, default=DTYPES, help="a list with commas")
+    parser.add_argument("--seed", type=int, default=cases.DEFAULT_SEED, help="of the ragged sets")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--html", type=pathlib.Path)
     options = parser.parse_args()

@@ -1,5 +1,6 @@
 """The named figures of a run."""
 from results import CaseResult, ModelResult, Results
+from stages import is_kernel, roofs_of, stages_of
 
 
 def _of_case(found: CaseResult, dtype: str) -> dict:
@@ -10,46 +11,52 @@ def _of_case(found: CaseResult, dtype: str) -> dict:
         figures[f"tokens_per_s.{name}.{dtype}"] = case.tokens / engine.best
         figures[f"median_tokens_per_s.{name}.{dtype}"] = case.tokens / engine.median
         figures[f"gflops.{name}.{dtype}"] = case.model.flops(case.lengths) / engine.best / 1e9
-    if bound := found.bound():
-        figures[f"bound.{name}.{dtype}"] = found.bound_share()
-        figures[f"bound_tokens_per_s.{name}.{dtype}"] = case.tokens / bound[0]
-    if found.bound("bound16"):
-        figures[f"bound16.{name}.{dtype}"] = found.bound_share("bound16")
-    if price := found.price():
-        figures[f"price.{name}.{dtype}"] = price[0] / price[1]
-    if pair := found.own_over_onednn():
-        figures[f"own_over_onednn.{name}.{dtype}"] = pair[1] / pair[0]
+    if share := found.bound_share():
+        figures[f"bound_tokens_per_s.{name}.{dtype}"] = case.tokens / share.other.best
     for arrangement in found.groups:
         suffix = f".{arrangement}" if case.ragged else ""
         for peer, timing in found.peers(arrangement).items():
             figures[f"peer_tokens_per_s.{peer}.{name}{suffix}.{dtype}"] = case.tokens / timing.best
-    return {**figures, **{name: found.peer_ratio(arrangement)
-                          for name, arrangement in ratios_of(found, dtype).items()}}
+    return figures
 
 
-def ratios_of(found: CaseResult, dtype: str) -> dict:
+def peer_figures_of(found: CaseResult, dtype: str) -> dict:
     """Returns the names of the ratios to the best peer, each with its arrangement."""
     case = found.case
-    ratios = {arrangement: ratio for arrangement in found.groups
-              if (ratio := found.peer_ratio(arrangement)) is not None}
+    ratios = {arrangement: ratio for arrangement in found.groups if (ratio := found.peer_ratio(arrangement))}
     if not ratios:
         return {}
     if not case.ragged:
         return {f"peer.{case.model.name}.{case.name}.{dtype}": "arrival"}
     # Ragged sets without a model's name belong to bert-base.
     name = case.name if case.model.name == "bert-base" else f"{case.model.name}.{case.name}"
-    names = {f"peer.{name}.best.{dtype}": min(ratios, key=ratios.get)}
+    # Rounds ended early in an arrangement that is better for no peer.
+    best = min(ratios, key=lambda arrangement: (not ratios[arrangement].complete, ratios[arrangement].median))
+    names = {f"peer.{name}.best.{dtype}": best}
     if "arrival" in ratios:
         names[f"peer.{name}.arrival.{dtype}"] = "arrival"
     return names
 
 
-def own_ratios_of(model: ModelResult, found: CaseResult) -> dict:
-    """As ratios_of, for an engine that has chosen the AMX GEMM, and for equal lengths."""
+def own_figures_of(model: ModelResult, found: CaseResult) -> dict:
+    """As peer_figures_of, for an engine that has chosen the AMX GEMM, and for equal lengths."""
     if not model.chose_own or found.case.ragged:
         return {}
     return {name.replace("peer.", "own.", 1): arrangement
-            for name, arrangement in ratios_of(found, model.dtype).items()}
+            for name, arrangement in peer_figures_of(found, model.dtype).items()}
+
+
+def ratios_of(results: Results) -> dict:
+    """Figure -> Ratio, for the figures that are shares or ratios of two contenders' speeds."""
+    ratios = {}
+    for model in results.models:
+        for found in model.cases:
+            name = f"{model.model.name}.{found.case.name}.{model.dtype}"
+            ratios |= {f"bound.{name}": found.bound_share(), f"bound16.{name}": found.bound_share("bound16"),
+                       f"price.{name}": found.price(), f"own_over_onednn.{name}": found.own_over_onednn()}
+            peers = peer_figures_of(found, model.dtype) | own_figures_of(model, found)
+            ratios |= {figure: found.peer_ratio(arrangement) for figure, arrangement in peers.items()}
+    return {figure: ratio for figure, ratio in ratios.items() if ratio}
 
 
 def _of_model(found: ModelResult) -> dict:
@@ -57,7 +64,6 @@ def _of_model(found: ModelResult) -> dict:
     figures = {}
     for case in found.cases:
         figures.update(_of_case(case, found.dtype))
-        figures.update({own: case.peer_ratio(arrangement) for own, arrangement in own_ratios_of(found, case).items()})
     for contender, accuracy in found.accuracy.items():
         figures[f"accuracy.{contender}.{name}.lowest_token_cosine"] = accuracy.lowest_token_cosine
         figures[f"accuracy.{contender}.{name}.max_abs_error"] = accuracy.max_abs_error
@@ -76,9 +82,23 @@ def _of_model(found: ModelResult) -> dict:
     return figures
 
 
+def _of_stages(kernels: list) -> dict:
+    figures = {f"roof_gops.{dtype}": rate / 1e9 for dtype, rate in roofs_of(kernels).items()}
+    for case, stages in stages_of(kernels).items():
+        for name, stage in stages.items():
+            figures[f"stage_ms.{case}.{name}"] = stage.seconds * 1e3
+            figures[f"stage_{stage.unit}.{case}.{name}"] = stage.rate / 1e9
+            if stage.share:
+                figures[f"stage_share.{case}.{name}"] = stage.share
+    return figures
+
+
 def json_of(results: Results) -> dict:
-    """The figures, and the reasons why others are missing: model -> {contender: reason}."""
-    return {"machine": results.machine, "figures": figures_of(results),
+    """The figures, the spread of those that are medians of rounds, and the reasons why others are missing: model ->
+    {contender: reason}."""
+    return {"machine": results.machine, "seed": results.seed, "figures": figures_of(results),
+            "spreads": {figure: {"lowest": ratio.lowest, "highest": ratio.highest, "rounds": len(ratio.rounds)}
+                        for figure, ratio in ratios_of(results).items()},
             "refused": {model.name: model.refused for model in results.models if model.refused},
             "failures": {model.name: model.failures for model in results.models if model.failures},
             "products": {model.name: model.plans for model in results.models if model.plans},
@@ -89,10 +109,11 @@ def figures_of(results: Results) -> dict:
     figures = {}
     for model in results.models:
         figures.update(_of_model(model))
-    for case, stages in results.stages().items():
-        for stage, seconds in stages.items():
-            figures[f"stage_ms.{case}.{stage}"] = seconds * 1e3
-    for name, seconds, counters in results.kernels:
+    figures.update({figure: ratio.median for figure, ratio in ratios_of(results).items()})
+    figures.update(_of_stages(results.kernels))
+    for name, _, counters in results.kernels:
+        if not is_kernel(name):
+            continue
         if "flops" in counters:
             figures[f"kernel_gflops.{name}"] = counters["flops"] / 1e9
         elif "elements" in counters:

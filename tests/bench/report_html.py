@@ -4,6 +4,8 @@ import html
 import charts
 import report_text as text
 from report_products import product_tables
+from report_stages import PARTS, stage_charts, stage_tables
+from report_targets import TARGET_HEAD, target_rows
 from results import OURS, ModelResult, Results
 
 STYLE = """
@@ -18,7 +20,7 @@ th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align
 th:first-child, td:first-child { text-align: left } td.missed { color: #c2412d } td.reached { color: #2a7d4f }
 svg { width: 100%; height: auto; font: 12px system-ui, sans-serif } text { fill: var(--ink) }
 text.inside { fill: #fff } .mark { stroke: var(--soft); stroke-dasharray: 4 3 }
-.frame { fill: none; stroke: var(--line) }
+.frame { fill: none; stroke: var(--line) } .pale { opacity: .55 }
 .s0 { fill: #2563a8 } .s1 { fill: #8a94a3 } .s2 { fill: #c97b2a } .s3 { fill: #3f8f6b } .s4 { fill: #8457a6 }
 .s5 { fill: #b8475a } .s6 { fill: #4a8aa3 }
 """
@@ -34,7 +36,8 @@ def _table(head: list, rows: list) -> str:
 
 
 def _shares(results: Results) -> str:
-    rows = [(f"{model.model.name} {found.case.name} {model.dtype}{rounding}", share, f"{share:.3f}", 0)
+    rows = [(f"{model.model.name} {found.case.name} {model.dtype}{rounding}", share.median,
+             f"{share.median:.3f} ({share.spread(2)})", 0)
             for model in results.models for found in model.cases
             for role, rounding in (("bound", ""), ("bound16", ", T to 16")) if (share := found.bound_share(role))]
     return charts.bars("Share of the GEMM bound", rows, mark=1.0) if rows else ""
@@ -56,19 +59,22 @@ def _peer_charts(model: ModelResult) -> list:
     return made
 
 
+def _tables(tables: list) -> str:
+    return "".join(f"<p>{html.escape(note)}</p>{_table(head, rows)}" for note, head, rows in tables)
+
+
 def _products(results: Results) -> str:
-    tables = "".join(f"<p>{html.escape(note)}</p>{_table(head, rows)}"
-                     for note, head, rows in product_tables(results))
-    return f"<h2>Matrix products</h2>{tables}" if tables else ""
+    tables = product_tables(results)
+    return f"<h2>Matrix products</h2>{_tables(tables)}" if tables else ""
 
 
 def _stages(results: Results) -> str:
-    stages = results.stages()
-    if not stages:
+    shown = [charts.stacked(f"Time of each stage of a layer, {case}", PARTS, rows, "ms")
+             for case, rows in stage_charts(results).items()]
+    if not shown:
         return ""
-    rows = [(case, list(parts.values())) for case, parts in stages.items()]
-    chart = charts.stacked("Time of each stage of a layer", text.STAGE_HEAD[1:], rows)
-    return f"<h2>Stages of a layer</h2>{chart}{_table(text.STAGE_HEAD, text.stage_rows(results))}"
+    return ("<h2>Stages of a layer</h2><p>Milliseconds of each part; the solid part of it is its bound.</p>" +
+            "".join(shown) + _tables(stage_tables(results)))
 
 
 def _costs(results: Results) -> str:
@@ -85,18 +91,19 @@ def _costs(results: Results) -> str:
 
 def render(results: Results) -> str:
     parts = ["<h1>Attendant: benchmark</h1>", f"<p>{html.escape(text.machine_line(results))}</p>",
-             "<h2>Figures with a target</h2>", _table(text.TARGET_HEAD, text.target_rows(results)),
+             "<h2>Figures with a target</h2>", _table(TARGET_HEAD, target_rows(results)),
              "<h2>Whole encoders</h2>",
              "<p>Token ids in, last hidden state out; valid tokens only. The bound is the models' own matrix products "
              "alone, in the same interleaved rounds, for T rounded up to a multiple of 64: a batch of fewer tokens can "
-             "pass it, and so is also compared with T rounded up to 16.</p>",
+             "pass it, and so is also compared with T rounded up to 16. Shares and ratios are medians of the rounds; a "
+             "spread is the lowest and the highest of them.</p>",
              _shares(results), _table(text.ENGINE_HEAD, text.engine_rows(results))]
     for model in results.models:
         head, rows = text.peer_table(model)
         if rows:
             parts += [f"<h2>{html.escape(text.peer_title(model))}</h2>",
                       "<p>Valid tokens/s, the best of interleaved rounds on the same cores. A configuration that "
-                      "the first round shows to be hopeless takes no further part.</p>",
+                      "the first rounds show to be hopeless takes no further part.</p>",
                       _table(head, rows), *_peer_charts(model)]
     parts += [_products(results), _stages(results), _costs(results), "<h2>Memory and start</h2>",
               _table(text.MEMORY_HEAD, text.memory_rows(results)), f"<p>{html.escape(text.start_line(results))}</p>",

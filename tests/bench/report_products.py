@@ -4,8 +4,8 @@ from results import ModelResult, Results
 from targets import own_targets
 
 PRODUCT_HEAD = ["matrix products", "in x out", "K block", "row tiles", "whose", "oneDNN's kernel", "ours over oneDNN's"]
-PRICE_HEAD = ["price of equal bits", "ms in row tiles and K blocks", "ms of plain products", "price"]
-OWN_HEAD = ["AMX GEMM", "tokens/s", "with oneDNN's", "ratio"]
+PRICE_HEAD = ["price of equal bits", "ms in row tiles and K blocks", "ms of plain products", "price", "spread"]
+OWN_HEAD = ["AMX GEMM", "tokens/s", "with oneDNN's", "ratio", "spread"]
 WHOSE = {"onednn": "oneDNN", "tiles": "ours"}
 PRODUCT_NOTE = ("Loading chooses, for each width of a linear layer, whose products it has and how oneDNN's are cut: "
                 "into row tiles and K blocks for which a row's bits depend on no other row.")
@@ -25,15 +25,15 @@ def _product_rows(results: Results) -> list:
 
 
 def _price_rows(results: Results) -> list:
-    return [(f"{model.model.name}.{found.case.name}.{model.dtype}", f"{price[0] * 1e3:.2f}", f"{price[1] * 1e3:.2f}",
-             f"{price[0] / price[1]:.3f}")
+    return [(f"{model.model.name}.{found.case.name}.{model.dtype}", f"{price.other.best * 1e3:.2f}",
+             f"{price.timing.best * 1e3:.2f}", f"{price.median:.3f}", price.spread())
             for model in results.models for found in model.cases if (price := found.price())]
 
 
 def _own_rows(results: Results) -> list:
-    return [(f"{model.model.name}.{found.case.name}.{model.dtype}", f"{found.case.tokens / pair[0]:.0f}",
-             f"{found.case.tokens / pair[1]:.0f}", f"{pair[1] / pair[0]:.3f}")
-            for model in results.models for found in model.cases if (pair := found.own_over_onednn())]
+    return [(f"{model.model.name}.{found.case.name}.{model.dtype}", f"{found.case.tokens / ratio.timing.best:.0f}",
+             f"{found.case.tokens / ratio.other.best:.0f}", f"{ratio.median:.3f}", ratio.spread())
+            for model in results.models for found in model.cases if (ratio := found.own_over_onednn())]
 
 
 def product_tables(results: Results) -> list:

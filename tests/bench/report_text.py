@@ -1,8 +1,10 @@
 """The report as plain text tables."""
-from figures import figures_of, own_ratios_of, ratios_of
 from report_products import own_not_measured, product_tables
-from results import STAGE_PREFIX, STAGES, ModelResult, Results
-from targets import limits, targets
+from report_stages import stage_tables
+from report_targets import DISAGREES, TARGET_HEAD, target_rows
+from results import ModelResult, Results
+from stages import is_kernel
+from timing import Ratio
 
 
 def table(head: list, rows: list) -> str:
@@ -11,35 +13,6 @@ def table(head: list, rows: list) -> str:
     widths = [max(len(str(row[i])) for row in cells) for i in range(len(head))]
     return "\n".join("  ".join(str(cell).ljust(width) if i == 0 else str(cell).rjust(width)
                                for i, (cell, width) in enumerate(zip(row, widths))).rstrip() for row in cells)
-
-
-def _beside(results: Results) -> dict:
-    """Figure -> a remark to read it with: for a ratio, the peer and the distance of its answers from the model's; for a
-    share of the bound with few tokens, the share without the rounding up to 64."""
-    beside = {}
-    for model in results.models:
-        for found in model.cases:
-            if share := found.bound_share("bound16"):
-                beside[f"bound.{model.model.name}.{found.case.name}.{model.dtype}"] = f"T to 16: {share:.4g}"
-            ratios = ratios_of(found, model.dtype) | own_ratios_of(model, found)
-            for name, arrangement in ratios.items():
-                peer = found.best_peer(arrangement)
-                accuracy = model.accuracy.get(peer)
-                beside[name] = f"{peer}, cosine >= {accuracy.lowest_token_cosine:.4f}" if accuracy else peer
-                if accuracy and not accuracy.agrees:
-                    beside[name] += f": {DISAGREES}"
-    return beside
-
-
-def target_rows(results: Results) -> list:
-    """Figure, value, target, whether it is reached, and the remark, for every figure that has a target."""
-    figures, beside = figures_of(results), _beside(results)
-    wanted = {name: (f">= {least:g}", figures[name] >= least)
-              for name, least in targets(results.machine["isa"]).items() if name in figures}
-    wanted |= {name: (f"<= {greatest:g}", figures[name] <= greatest)
-               for name, greatest in limits().items() if name in figures}
-    return [(name, f"{figures[name]:.4g}", target, "reached" if reached else "missed", beside.get(name, ""))
-            for name, (target, reached) in wanted.items()]
 
 
 def engine_rows(results: Results) -> list:
@@ -55,10 +28,13 @@ def engine_rows(results: Results) -> list:
             rows.append((f"{model.model.name}.{case.name}.{model.dtype}", case.tokens,
                          f"{case.tokens / engine.best:.0f}", f"{case.tokens / engine.median:.0f}",
                          f"{case.model.flops(case.lengths) / engine.best / 1e9:.0f}",
-                         *(f"{share:.3f}" if share else "" for share in (found.bound_share(),
-                                                                         found.bound_share("bound16"))),
+                         *_share_cells(found.bound_share()), *_share_cells(found.bound_share("bound16")),
                          f"{engine.best * 1e3:.1f}"))
     return rows
+
+
+def _share_cells(share: Ratio | None) -> list:
+    return [f"{share.median:.3f}", share.spread()] if share else ["", ""]
 
 
 def peer_table(model: ModelResult) -> tuple:
@@ -82,6 +58,8 @@ def peer_table(model: ModelResult) -> tuple:
     rows.append(["ratio to the best peer", *(_ratio(found.peer_ratio(arrangement)) +
                                              ("*" if found.best_peer(arrangement) in model.disagreeing() else "")
                                              for found, arrangement in columns), *("" for _ in ACCURACY_HEAD)])
+    rows.append(["its spread", *(_spread(found.peer_ratio(arrangement)) for found, arrangement in columns),
+                 *("" for _ in ACCURACY_HEAD)])
     if model.disagreeing():
         agreeing = set(names) - set(model.disagreeing())
         rows.append(["ratio to the best that agrees", *(_ratio(found.peer_ratio(arrangement, agreeing))
@@ -95,8 +73,12 @@ def peer_title(model: ModelResult) -> str:
     return f"{model.model.name}, {model.dtype}, beside its peers{alone}"
 
 
-def _ratio(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
+def _ratio(ratio: Ratio | None) -> str:
+    return "-" if ratio is None else f"{ratio.median:.2f}"
+
+
+def _spread(ratio: Ratio | None) -> str:
+    return "-" if ratio is None else ratio.spread(2)
 
 
 def _accuracy_cells(accuracy) -> list:
@@ -115,14 +97,6 @@ def not_measured(results: Results) -> list:
             lines.append(f"{model.name}, attendant: refused, {model.refused}")
         lines += [f"{model.name}, {contender}: {reason}" for contender, reason in model.failures.items()]
     return lines + own_not_measured(results)
-
-
-def stage_rows(results: Results) -> list:
-    rows = []
-    for case, stages in results.stages().items():
-        total = sum(stages.values())
-        rows.append((case, *(f"{seconds * 1e3:.2f} ({100 * seconds / total:.0f} %)" for seconds in stages.values())))
-    return rows
 
 
 def fit_rows(results: Results) -> list:
@@ -144,28 +118,27 @@ def memory_rows(results: Results) -> list:
 def kernel_rows(results: Results) -> list:
     rows = []
     for name, seconds, counters in results.kernels:
-        if not name.startswith(STAGE_PREFIX):
+        if is_kernel(name):
             rate = (f"{counters['flops'] / 1e9:.1f} GFLOP/s" if "flops" in counters else
                     f"{1e9 / counters['elements']:.3f} ns/element" if "elements" in counters else "")
             rows.append((name, f"{seconds * 1e6:.1f}", rate))
     return rows
 
 
-DISAGREES = "does not agree"
 # The columns about real sentences: the lowest cosine to float64, and the largest differences from float64 and from the
 # engine.
 ACCURACY_HEAD = ["token cosine >=", "error <=", "from ours <=", "answers"]
-ENGINE_HEAD = ["engine", "tokens", "tokens/s", "median", "useful GFLOP/s", "share of bound", "T to 16", "ms"]
-STAGE_HEAD = ["ms of a layer", *(title for title, _ in STAGES.values())]
+ENGINE_HEAD = ["engine", "tokens", "tokens/s", "median", "useful GFLOP/s", "share of bound", "spread",
+               "T to 16", "spread", "ms"]
 FIT_HEAD = ["t = a + b T + c sum(len^2)", "a ms", "b us", "c ns", "R^2"]
 MEMORY_HEAD = ["MiB", "packed weights", "resident when loaded", "after the first case", "of it program and libraries",
                "of it activations", "all but activations / weights"]
-TARGET_HEAD = ["figure", "value", "target", "", "beside it"]
 KERNEL_HEAD = ["kernel", "us", "rate"]
 
 
 def machine_line(results: Results) -> str:
-    return ", ".join(f"{key} {value}" for key, value in results.machine.items())
+    return ", ".join(f"{key} {value}" for key, value in results.machine.items()) + (
+        f", ragged sets of seed {results.seed}")
 
 
 def start_line(results: Results) -> str:
@@ -178,10 +151,10 @@ def render(results: Results) -> str:
         head, rows = peer_table(model)
         if rows:
             parts.append(f"{peer_title(model)}\n{table(head, rows)}")
-    for note, head, rows in product_tables(results):
-        parts.append(f"{note}\n{table(head, rows)}")
-    for head, rows in ((STAGE_HEAD, stage_rows(results)), (FIT_HEAD, fit_rows(results)),
-                       (MEMORY_HEAD, memory_rows(results)), (KERNEL_HEAD, kernel_rows(results))):
+    for note, head, rows in product_tables(results) + stage_tables(results):
+        parts.append(f"{note}\n{table(head, rows)}".lstrip())
+    for head, rows in ((FIT_HEAD, fit_rows(results)), (MEMORY_HEAD, memory_rows(results)),
+                       (KERNEL_HEAD, kernel_rows(results))):
         if rows:
             parts.append(table(head, rows))
     if results.starts:

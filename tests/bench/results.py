@@ -1,20 +1,17 @@
 """The raw results of a run."""
 import dataclasses
+import math
 
-from cases import Case, Model
-from rounds import Timing
-
-# The stages of a layer in their order: name in kernels_bench -> (name in the report, number in a layer).
-STAGES = {"qkv": ("QKV", 1), "attention": ("attention", 1), "output": ("output", 1), "norm": ("2 norms", 2),
-          "ff1": ("FF1", 1), "activation": ("activation", 1), "ff2": ("FF2", 1)}
-STAGE_PREFIX = "stage/"  # the prefix of the names of their micro-benchmarks
+from cases import DEFAULT_SEED, Case, Model
+from timing import Ratio, Timing, quickest
 
 OURS = ("attendant", "bound", "products")  # the prefixes of the names of contenders that are not peers
 
 
-def _best(group: dict, prefix: str) -> float | None:
-    """The best of the contenders with this prefix, which are forms of one contender."""
-    return min((timing.best for name, timing in group.items() if name.startswith(prefix)), default=None)
+def _timing(group: dict, name: str) -> Timing | None:
+    """The contender of this name, or the quicker of its forms."""
+    forms = {form: group[form] for form in (name, f"{name}-team", f"{name}-rows") if form in group}
+    return group.get(quickest(forms))
 
 
 @dataclasses.dataclass
@@ -26,40 +23,30 @@ class CaseResult:
     groups: dict = dataclasses.field(default_factory=dict)  # arrangement -> {contender: Timing}
 
     def engine_seconds(self) -> Timing | None:
-        passes = [seconds for group in self.groups.values() if "attendant" in group
-                  for seconds in group["attendant"].passes]
-        return Timing(passes) if passes else None
+        rounds = [passes for group in self.groups.values() if "attendant" in group
+                  for passes in group["attendant"].rounds]
+        return Timing(rounds) if rounds else None
 
-    def bound(self, role: str = "bound") -> tuple | None:
-        """Best seconds of the bound, in the better of its forms, and of the engine, from the group that has the
-        bound."""
+    def _ratio(self, name: str, other: str) -> Ratio | None:
+        """From the first group that has both."""
         for group in self.groups.values():
-            best = _best(group, role + "-")
-            if best is not None and "attendant" in group:
-                return best, group["attendant"].best
+            timings = _timing(group, name), _timing(group, other)
+            if all(timings):
+                return Ratio(*timings)
         return None
 
-    def bound_share(self, role: str = "bound") -> float | None:
-        """The engine's tokens/s as a share of the bound's."""
-        bound = self.bound(role)
-        return bound[0] / bound[1] if bound else None
+    def bound_share(self, role: str = "bound") -> Ratio | None:
+        """The engine's speed as a share of the bound's."""
+        return self._ratio("attendant", role)
 
-    def price(self) -> tuple | None:
-        """Best seconds of oneDNN's products as the engine cuts them, so that equal rows have equal bits, and of the
-        bound's plain ones, with the same rounding of T."""
-        role = "bound16" if self.case.short else "bound"
-        for group in self.groups.values():
-            cut, plain = _best(group, "products-"), _best(group, role + "-")
-            if cut is not None and plain is not None:
-                return cut, plain
-        return None
+    def price(self) -> Ratio | None:
+        """The speed of the bound's plain products over that of oneDNN's as the engine cuts them, so that equal rows
+        have equal bits, with the same rounding of T."""
+        return self._ratio("bound16" if self.case.short else "bound", "products")
 
-    def own_over_onednn(self) -> tuple | None:
-        """Best seconds of the engine with the AMX GEMM, and with oneDNN's in the same rounds."""
-        for group in self.groups.values():
-            if "attendant" in group and "attendant-onednn" in group:
-                return group["attendant"].best, group["attendant-onednn"].best
-        return None
+    def own_over_onednn(self) -> Ratio | None:
+        """The speed of the engine with the AMX GEMM over that with oneDNN's."""
+        return self._ratio("attendant", "attendant-onednn")
 
     def peers(self, arrangement: str) -> dict:
         return {name: timing for name, timing in self.groups.get(arrangement, {}).items()
@@ -67,17 +54,20 @@ class CaseResult:
 
     def best_peer(self, arrangement: str, among=None) -> str | None:
         """The fastest peer of one group, or of those in `among`."""
-        peers = {name: timing.best for name, timing in self.peers(arrangement).items()
-                 if among is None or name in among}
-        return min(peers, key=peers.get, default=None)
+        return quickest({name: timing for name, timing in self.peers(arrangement).items()
+                         if among is None or name in among})
 
-    def peer_ratio(self, arrangement: str, among=None) -> float | None:
-        """The engine's tokens/s over those of the best peer of one group."""
-        group = self.groups.get(arrangement, {})
-        peer = self.best_peer(arrangement, among)
+    def best_peer_seconds(self) -> float:
+        """The best pass of any peer so far; infinity if there is none."""
+        return min((timing.best for arrangement in self.groups for timing in self.peers(arrangement).values()),
+                   default=math.inf)
+
+    def peer_ratio(self, arrangement: str, among=None) -> Ratio | None:
+        """The engine's speed over that of the best peer of one group."""
+        group, peer = self.groups.get(arrangement, {}), self.best_peer(arrangement, among)
         if peer is None or "attendant" not in group:
             return None
-        return group[peer].best / group["attendant"].best
+        return Ratio(group["attendant"], group[peer])
 
 
 @dataclasses.dataclass
@@ -175,6 +165,7 @@ class Results:
     kernels: list = dataclasses.field(default_factory=list)  # (name, seconds, counters)
     starts: list = dataclasses.field(default_factory=list)
     notes: list = dataclasses.field(default_factory=list)
+    seed: int = DEFAULT_SEED  # of the ragged sets
     seconds: float = 0
 
     def weight_bytes(self, model: str, dtype: str) -> int | None:
@@ -198,13 +189,3 @@ class Results:
                     wrong.append(f"{name}: lowest cosine {accuracy.lowest_token_cosine:.7f}, "
                                  f"largest error {accuracy.max_abs_error:.1e}")
         return wrong
-
-    def stages(self) -> dict:
-        """Case -> {stage: seconds of one layer}, in the order of STAGES, without the cases that lack a stage."""
-        found = {}
-        for name, seconds, _ in self.kernels:
-            if name.startswith(STAGE_PREFIX):
-                case, _, stage = name.removeprefix(STAGE_PREFIX).partition("/")
-                found.setdefault(case, {})[stage] = seconds
-        return {case: {stage: seconds[stage] * count for stage, (_, count) in STAGES.items()}
-                for case, seconds in found.items() if set(STAGES) <= set(seconds)}

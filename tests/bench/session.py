@@ -76,11 +76,12 @@ class Session:
             if arrangement != "arrival" and not any(entrant.is_peer for entrant in entrants):
                 break
             say(f"{case.model.name} {case.name} {arrangement} {self.result.dtype}")
-            run_rounds(entrants)
+            run_rounds(entrants, found.best_peer_seconds())
             for entrant in entrants:
                 if entrant.failure:
                     self._fail(entrant.name, entrant.failure)
-            group = {entrant.name: entrant.timing for entrant in entrants if entrant.timing.passes}
+            group = {entrant.name: entrant.timing for entrant in entrants
+                     if entrant.timing.rounds and not entrant.failure}
             if not group or ("attendant" not in group and not self.result.refused):
                 return
             found.groups[arrangement] = group
@@ -106,7 +107,7 @@ class Session:
             batches = peer_batches if is_peer else engine_batches(case)
             copies = contender.streams if len(batches) == 1 else 1
             if self._prepare(name, batches * copies, sequences):
-                entrants.append(Entrant(name, is_peer, self._workers[name], copies, contender.streams))
+                entrants.append(Entrant(name, contender.role, self._workers[name], copies, contender.streams))
         return entrants
 
     def _prepare(self, name: str, batches: list, sequences: list) -> bool:

@@ -1,25 +1,35 @@
 """The targets of the project, on two cores."""
 from cases import MODELS
 
-# model.case -> (f32, bf16, int8, bf16 with AMX, int8 with AMX)
-_BOUND = {
-    "bert-base.8x128": (0.93, 0.90, 0.80, 0.94, 0.72),
-    "bert-base.8x512": (0.87, 0.82, 0.70, 0.82, 0.60),
-    "minilm-l6.8x128": (0.87, 0.80, 0.66, 0.74, 0.50),
-    "bert-base.1x16": (0.93, 0.90, 0.80, 0.93, 0.80),
-    "bert-base.ragged-uniform": (0.88, 0.84, 0.72, 0.90, 0.65),
+# Shares of the bound: name -> (f32, bf16 with AVX-512, int8 with AVX-512, bf16 with AMX, int8 with AMX)
+_SHARES = {
+    "bound.bert-base.8x128": (0.95, 0.95, 0.90, 0.94, 0.72),
+    "bound.bert-base.8x512": (0.88, 0.87, 0.76, 0.84, 0.62),
+    "bound.bert-base.ragged-uniform": (0.90, 0.90, 0.82, 0.90, 0.66),
+    "bound.bert-base.ragged-lognormal": (0.90, 0.93, 0.86, 0.90, 0.68),
+    "bound.minilm-l6.8x128": (0.90, 0.88, 0.78, 0.76, 0.54),
+    "bound16.bert-base.1x16": (0.95, 0.97, 0.90, 0.95, 0.85),
+    "bound16.minilm-l6.1x16": (0.80, 0.70, 0.65, 0.60, 0.50),
 }
 
-# name -> (f32, bf16, int8)
-_PEER = {
-    "bert-base.8x128": (1.0, 1.1, 1.2),
-    "bert-base.8x512": (1.0, 1.1, 1.2),
-    "minilm-l6.8x128": (1.15, 1.5, 1.8),
-    "bert-base.1x16": (1.05, 1.15, 1.3),
-    "ragged-uniform.arrival": (1.4, 2.2, 2.4),
-    "ragged-lognormal.arrival": (1.4, 2.2, 2.4),
-    "ragged-uniform.best": (1.05, 1.35, 1.5),
-    "ragged-lognormal.best": (1.05, 1.35, 1.5),
+# Ratios to the best peer, in the same columns.
+_RATIOS = {
+    "peer.bert-base.8x128": (1.0, 1.05, 1.10, 1.35, 1.4),
+    "peer.bert-base.8x512": (1.0, 1.05, 1.05, 1.35, 1.4),
+    "peer.bert-base.1x16": (1.08, 1.15, 1.45, 1.3, 1.5),
+    "peer.minilm-l6.8x128": (1.12, 1.10, 1.12, 1.8, 1.9),
+    "peer.minilm-l6.1x16": (1.1, 1.25, 1.4, 1.5, 1.8),
+    "peer.ragged-uniform.arrival": (1.35, 1.5, 2.0, 2.2, 2.4),
+    "peer.ragged-uniform.best": (1.08, 1.2, 1.1, 1.35, 1.5),
+    "peer.ragged-lognormal.arrival": (1.4, 1.85, 1.95, 2.2, 2.4),
+    "peer.ragged-lognormal.best": (1.2, 1.33, 1.7, 1.35, 1.5),
+}
+
+# The column of each type by instruction set. Elsewhere, float32 alone has targets.
+_COLUMNS = {
+    "avx512_vnni": {"f32": 0, "int8": 2},
+    "avx512_bf16": {"f32": 0, "bf16": 1, "int8": 2},
+    "amx": {"f32": 0, "bf16": 3, "int8": 4},
 }
 
 # For a type that only AMX has, compared with the best peer's f32.
@@ -38,6 +48,10 @@ _ERROR = {"accuracy.attendant.bert-base.f32.max_abs_error": 5e-5,
 _START_SECONDS = {"start_s.bert-base.f32": 2.0}
 _OVER_WEIGHTS = 1.15  # resident memory without activations
 
+# A share or ratio that misses its target by no more than this has reached it.
+_TOLERANCE = 0.02
+_TIMED = ("bound.", "bound16.", "peer.", "own.")
+
 
 def limits() -> dict:
     """Figure -> largest allowed value."""
@@ -50,20 +64,22 @@ def limits() -> dict:
 
 
 def own_targets() -> dict:
-    """Figure -> smallest allowed value, on CPUs with AMX."""
+    """Figure -> wanted value, on CPUs with AMX."""
     return dict(_OWN)
 
 
 def targets(isa: str) -> dict:
-    """Figure -> smallest allowed value."""
-    columns = {"f32": 0, "bf16": 3, "int8": 4} if isa == "amx" else {"f32": 0, "bf16": 1, "int8": 2}
-    least = dict(_COSINE)
+    """Figure -> wanted value; see `reached`."""
+    wanted = dict(_COSINE)
     if isa == "amx":
-        least.update(_BF16X3 | _OWN)
-    for name, values in _BOUND.items():
-        for dtype, column in columns.items():
-            least[f"bound.{name}.{dtype}"] = values[column]
-    for name, values in _PEER.items():
-        for dtype, value in zip(("f32", "bf16", "int8"), values):
-            least[f"peer.{name}.{dtype}"] = value
-    return least
+        wanted.update(_BF16X3 | _OWN)
+    for name, values in (_SHARES | _RATIOS).items():
+        for dtype, column in _COLUMNS.get(isa, {"f32": 0}).items():
+            wanted[f"{name}.{dtype}"] = values[column]
+    return wanted
+
+
+def reached(name: str, value: float, wanted: float) -> bool:
+    """Whether a figure is as large as is wanted."""
+    tolerance = _TOLERANCE + 1e-9 if name.startswith(_TIMED) else 0
+    return value >= wanted - tolerance

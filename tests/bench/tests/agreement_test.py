@@ -4,6 +4,7 @@ import unittest
 
 import numpy as np
 
+import report_targets
 import report_text
 from agreement import NotAnAnswer, judge
 from figures import figures_of
@@ -64,7 +65,7 @@ class Report(unittest.TestCase):
 
     def test_the_best_peer_counts_but_never_without_its_mark(self):
         self.assertEqual(figures_of(self.results)["peer.minilm-l6.8x128.int8"], 1.5)
-        row = next(row for row in report_text.target_rows(self.results) if row[0].startswith("peer."))
+        row = next(row for row in report_targets.target_rows(self.results) if row[0].startswith("peer."))
         self.assertEqual(row[-1], "torch-eager, cosine >= 0.5400: does not agree")
         text = report_text.render(self.results)
         self.assertRegex(text, r"ratio to the best peer +1\.50\*")

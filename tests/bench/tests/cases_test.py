@@ -3,8 +3,9 @@ import pathlib
 import statistics
 import unittest
 
-from cases import (MODELS, PACKED_TOKENS, Case, arrangements, cases_in, default_cases, engine_batches, log_normal,
-                   ms_marco, uniform)
+import checkpoints
+from cases import (DEFAULT_SEED, MODELS, PACKED_TOKENS, Case, arrangements, cases_in, default_cases, engine_batches,
+                   full_cases, log_normal, ms_marco, uniform)
 from contenders import onednn_contender, own_contenders, peer_contenders
 
 
@@ -28,6 +29,16 @@ class Lengths(unittest.TestCase):
     def test_the_same_every_time_and_in_no_order(self):
         self.assertEqual(uniform(24), uniform(24))
         self.assertNotEqual(list(uniform(24)), sorted(uniform(24)))
+
+    def test_another_seed_is_another_order_of_the_same_lengths(self):
+        for draw in (uniform, log_normal, ms_marco):
+            self.assertEqual(draw(24), draw(24, DEFAULT_SEED))
+            self.assertNotEqual(draw(24, 7), draw(24))
+            self.assertEqual(sorted(draw(24, 7)), sorted(draw(24)))
+        for make in (default_cases, full_cases):
+            ragged = [(one, other) for one, other in zip(make(), make(7)) if one.ragged]
+            self.assertTrue(ragged)
+            self.assertTrue(all(one.lengths != other.lengths for one, other in ragged))
 
 
 class Batches(unittest.TestCase):
@@ -56,7 +67,16 @@ class Batches(unittest.TestCase):
     def test_the_default_run_has_the_cases_that_have_targets(self):
         names = {f"{case.model.name}.{case.name}" for case in default_cases()}
         self.assertLessEqual({"bert-base.8x128", "bert-base.8x512", "bert-base.1x16", "bert-base.ragged-uniform",
-                              "bert-base.ragged-lognormal", "minilm-l6.8x128"}, names)
+                              "bert-base.ragged-lognormal", "minilm-l6.8x128", "minilm-l6.1x16"}, names)
+
+    def test_many_short_sequences_and_a_few_long_ones_are_cases_too(self):
+        for made in (default_cases(), full_cases()):
+            by_name = {f"{case.model.name}.{case.name}": case for case in made}
+            self.assertEqual(by_name["bert-base.32x32"].lengths, (32,) * 32)
+            self.assertEqual(by_name["bert-base.4x2048"].lengths, (2048,) * 4)
+
+    def test_checkpoints_have_a_position_for_every_token(self):
+        self.assertLessEqual(max(max(case.lengths) for case in full_cases()), checkpoints.POSITIONS)
 
 
 class Types(unittest.TestCase):

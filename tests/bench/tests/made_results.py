@@ -1,12 +1,12 @@
 """Made-up results of a run, with seconds that are easy to divide."""
 from cases import MODELS, Case, log_normal, uniform
 from results import CaseResult, ModelResult, Results
-from rounds import Timing
+from timing import Timing
 
 
 def timings(**seconds) -> dict:
-    """Contender -> Timing; `bound_team` stands for bound-team."""
-    return {name.replace("_", "-"): Timing(list(passes)) for name, passes in seconds.items()}
+    """Contender -> Timing, with one pass in each round; `bound_team` stands for bound-team."""
+    return {name.replace("_", "-"): Timing([[each] for each in rounds]) for name, rounds in seconds.items()}
 
 
 def case_of(model: str, name: str) -> Case:

@@ -26,7 +26,7 @@ def contender(name: str, role: str, answers: str, streams: int = 1) -> Contender
 
 class Sessions(unittest.TestCase):
     def setUp(self):
-        quick = mock.patch.multiple(rounds, SETTLE_SECONDS=0, TURN_SECONDS=0, HOPELESS=1e9)
+        quick = mock.patch.multiple(rounds, SETTLE_SECONDS=0, TURN_SECONDS=0, HOPELESS=1e9, BEATEN=1e9)
         quick.start()
         self.addCleanup(quick.stop)
         quiet = contextlib.redirect_stderr(io.StringIO())
@@ -63,7 +63,7 @@ class Sessions(unittest.TestCase):
         self.assertEqual(set(short.groups["arrival"]),
                          {"attendant", "attendant-onednn", "bound-team", "bound16-team", "openvino"})
         for timing in short.groups["arrival"].values():
-            self.assertEqual(len(timing.passes), rounds.MOST_ROUNDS)
+            self.assertEqual(len(timing.rounds), rounds.MOST_ROUNDS)
 
     def test_products_alone_take_part_where_their_price_is_measured(self):
         with self.session("f32", contender("attendant", "engine", "right"),
