@@ -101,11 +101,12 @@ Probe RandomProbe(const PanelKernels& kernels) {
 
 constexpr int8_t kLargestInt8 = 127;
 
-// Packs a block of W, [k_block, width] with `stride` elements from row to row.
-void PackBlock(const PanelKernels& kernels, char* plain, int64_t stride, char* packed) {
+// Packs a block of W, [k_block, width], which must be dense: oneDNN 2.6 packs no other int8.
+void PackBlock(const PanelKernels& kernels, char* plain, char* packed) {
   const PanelShape& shape = kernels.shape;
   const dnnl::engine& engine = onednn::CpuEngine();
-  memory from(onednn::RowMajor(shape.element, shape.k_block, shape.width, stride), engine, plain);
+  memory from(onednn::RowMajor(shape.element, shape.k_block, shape.width, shape.width), engine,
+              plain);
   memory to(kernels.weights, engine, packed);
   dnnl::stream stream(engine);
   dnnl::reorder(from, to).execute(stream, from, to);
@@ -122,7 +123,7 @@ Probe LargestProbe(const PanelKernels& kernels) {
   AlignedBuffer<char> plain(shape.k_block * shape.width);
   std::fill_n(plain.data(), plain.size(), kLargestInt8);
   for (int64_t block = 0; block < shape.blocks(); ++block) {
-    PackBlock(kernels, plain.data(), shape.width, &probe.weights[block * kernels.weight_bytes]);
+    PackBlock(kernels, plain.data(), &probe.weights[block * kernels.weight_bytes]);
   }
   return probe;
 }
@@ -130,12 +131,17 @@ Probe LargestProbe(const PanelKernels& kernels) {
 // A probe of the columns from `first` on of a random weight with `columns` columns.
 Probe ProbeOfColumns(const PanelKernels& kernels, int64_t first, int64_t columns) {
   const PanelShape& shape = kernels.shape;
-  const int64_t width = onednn::ByteWidth(shape.element);
-  const int64_t block_bytes = shape.k_block * columns * width;
+  const int64_t element = onednn::ByteWidth(shape.element);
+  const int64_t rows = shape.blocks() * shape.k_block;
+  const AlignedBuffer<char> all = RandomElements(shape.element, rows * columns * element, 4);
+  AlignedBuffer<char> plain(rows * shape.width * element);
+  for (int64_t r = 0; r < rows; ++r) {
+    std::memcpy(&plain[r * shape.width * element], &all[(r * columns + first) * element],
+                shape.width * element);
+  }
   Probe probe = RandomProbe(kernels);
-  AlignedBuffer<char> plain = RandomElements(shape.element, shape.blocks() * block_bytes, 4);
   for (int64_t block = 0; block < shape.blocks(); ++block) {
-    PackBlock(kernels, &plain[block * block_bytes + first * width], columns,
+    PackBlock(kernels, &plain[block * shape.k_block * shape.width * element],
               &probe.weights[block * kernels.weight_bytes]);
   }
   const AlignedBuffer<char> bias = RandomElements(onednn::DataType::f32, columns * 4, 3);
