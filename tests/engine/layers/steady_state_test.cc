@@ -176,13 +176,17 @@ TEST_P(SteadyKindTest, AllocatesAndCreatesNothing) {
   ExpectSteady(allocations, onednn);
 }
 
-// Receives the probabilities of every layer and sequence.
+// Receives the probabilities of every layer, of three sequences each in room of its own, because
+// threads write them at the same time.
 class Receiver : public RunObserver {
  public:
-  float* ProbabilitiesTarget(int64_t, int64_t) override { return probabilities_.data(); }
+  float* ProbabilitiesTarget(int64_t, int64_t sequence) override {
+    return probabilities_.data() + sequence * kOfOne;
+  }
 
  private:
-  std::vector<float> probabilities_ = std::vector<float>(3 * 163 * 163);
+  static constexpr int64_t kOfOne = 3 * 163 * 163;
+  std::vector<float> probabilities_ = std::vector<float>(3 * kOfOne);
 };
 
 TEST(SteadyStateTest, NothingThatARequestAsksForAllocates) {
