@@ -1,6 +1,7 @@
 #include "server/execution/batch_executor.h"
 
 #include <algorithm>
+#include <atomic>
 #include <new>
 #include <utility>
 
@@ -169,10 +170,16 @@ void BatchExecutor::Pool(const Jobs& jobs, MatrixView<const float> result, const
     for (int64_t b = 0; b < job->sequences_to_pool(); ++b) to_pool_.push_back({job, b});
   }
   pooled_.resize(run.team().size());
+  std::atomic<bool> lacks_memory = false;  // nothing may be thrown out of the team's bodies
   run.team().ParallelFor(static_cast<int64_t>(to_pool_.size()), [&](int worker, int64_t item) {
     const auto& [job, sequence] = to_pool_[item];
-    job->Pool(sequence, result, run.encoder(), pooled_[worker]);
+    try {
+      job->Pool(sequence, result, run.encoder(), pooled_[worker]);
+    } catch (const std::bad_alloc&) {
+      lacks_memory = true;
+    }
   });
+  if (lacks_memory) throw std::bad_alloc();
 }
 
 void BatchExecutor::Respond(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run,

@@ -3,7 +3,7 @@ from figures import figures_of, own_figures_of, peer_figures_of, ratios_of
 from results import Results
 from targets import limits, reached, targets
 
-TARGET_HEAD = ["figure", "value", "spread", "rounds", "target", "", "beside it"]
+TARGET_HEAD = ["figure", "value", "spread", "rounds", "target", "", "remark"]
 DISAGREES = "does not agree"
 
 

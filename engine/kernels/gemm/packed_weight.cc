@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <exception>
 #include <set>
 #include <string>
 #include <utility>
@@ -51,11 +52,6 @@ int64_t BlockBytes(const PanelKernels& kernels) {
   return RoundUp(kernels.weight_bytes, kAlignment);
 }
 
-absl::Status NotPacked(MatrixView<const float> weight, const dnnl::error& error) {
-  return absl::InternalError(absl::StrCat("oneDNN could not pack a weight of [", weight.rows, ", ",
-                                          weight.cols, "]: ", error.what()));
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const PackedWeight>> PackedWeight::Pack(
@@ -72,10 +68,11 @@ absl::StatusOr<std::unique_ptr<const PackedWeight>> PackedWeight::Pack(
     if (absl::Status status = packed->FindKernels(); !status.ok()) return status;
     packed->LayOut();
     for (int64_t i = 0; i < packed->out; ++i) packed->bias[i] = bias.empty() ? 0.0f : bias[i];
+    packed->PackPanels(weight, team);
   } catch (const dnnl::error& error) {
-    return NotPacked(weight, error);
+    return absl::InternalError(absl::StrCat("oneDNN could not pack a weight of [", weight.rows,
+                                            ", ", weight.cols, "]: ", error.what()));
   }
-  if (absl::Status status = packed->PackPanels(weight, team); !status.ok()) return status;
   return packed;
 }
 
@@ -158,18 +155,19 @@ void PackedWeight::LayOut() {
   }
 }
 
-absl::Status PackedWeight::PackPanels(MatrixView<const float> weight, const ThreadTeam& team) {
-  std::vector<absl::Status> ends(panels.size());
+// Throws on the calling thread what a thread of the team threw, since nothing may leave its bodies.
+void PackedWeight::PackPanels(MatrixView<const float> weight, const ThreadTeam& team) {
+  std::vector<std::exception_ptr> thrown(panels.size());
   team.ParallelFor(static_cast<int64_t>(panels.size()), [&](int, int64_t i) {
     try {
       PackPanel(weight, panels[i]);
-    } catch (const dnnl::error& error) {
-      ends[i] = NotPacked(weight, error);
+    } catch (...) {
+      thrown[i] = std::current_exception();
     }
   });
-  const auto failed =
-      std::find_if(ends.begin(), ends.end(), [](const absl::Status& end) { return !end.ok(); });
-  return failed == ends.end() ? absl::OkStatus() : *failed;
+  for (const std::exception_ptr& exception : thrown) {
+    if (exception != nullptr) std::rethrow_exception(exception);
+  }
 }
 
 void PackedWeight::PackPanel(MatrixView<const float> weight, Panel& panel) {

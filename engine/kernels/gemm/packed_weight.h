@@ -48,7 +48,7 @@ class PackedWeight {
   absl::Status Narrow(int64_t narrower);
   absl::Status FindKernels();
   void LayOut();
-  absl::Status PackPanels(MatrixView<const float> weight, const ThreadTeam& team);
+  void PackPanels(MatrixView<const float> weight, const ThreadTeam& team);
   void PackPanel(MatrixView<const float> weight, Panel& panel);
 
   AlignedBuffer<char> weights_;
