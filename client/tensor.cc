@@ -161,6 +161,13 @@ std::optional<int64_t> ElementCount(absl::Span<const int64_t> shape) {
   return has_zero ? 0 : count;
 }
 
+std::optional<int64_t> ByteCount(absl::Span<const int64_t> shape, int64_t width) {
+  const std::optional<int64_t> count = ElementCount(shape);
+  int64_t bytes = 0;
+  if (!count || __builtin_mul_overflow(*count, width, &bytes)) return std::nullopt;
+  return bytes;
+}
+
 std::string ShapeToString(absl::Span<const int64_t> shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
 }
@@ -171,15 +178,14 @@ absl::Status Validate(const Tensor& tensor) {
     return absl::InvalidArgumentError(
         absl::StrCat("a tensor has the unknown element type ", static_cast<int>(tensor.dtype)));
   }
-  const std::optional<int64_t> count = ElementCount(tensor.shape);
-  int64_t bytes = 0;
-  if (!count || __builtin_mul_overflow(*count, width, &bytes)) {
+  const std::optional<int64_t> bytes = ByteCount(tensor.shape, width);
+  if (!bytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("a tensor has the impossible shape ", ShapeToString(tensor.shape)));
   }
-  if (static_cast<int64_t>(tensor.data.size()) != bytes) {
+  if (static_cast<int64_t>(tensor.data.size()) != *bytes) {
     return absl::InvalidArgumentError(absl::StrCat("a ", Name(tensor.dtype), " tensor of shape ",
-                                                   ShapeToString(tensor.shape), " takes ", bytes,
+                                                   ShapeToString(tensor.shape), " takes ", *bytes,
                                                    " bytes, not ", tensor.data.size()));
   }
   return absl::OkStatus();

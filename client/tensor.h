@@ -49,6 +49,10 @@ struct Tensor {
 // overflows int64.
 std::optional<int64_t> ElementCount(absl::Span<const int64_t> shape);
 
+// Returns the bytes of `shape` with elements of `width` bytes; nothing in the cases of ElementCount
+// or if the bytes overflow int64.
+std::optional<int64_t> ByteCount(absl::Span<const int64_t> shape, int64_t width);
+
 // Returns the shape as text: "[2, 3, 4]".
 std::string ShapeToString(absl::Span<const int64_t> shape);
 

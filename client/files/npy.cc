@@ -189,15 +189,13 @@ absl::StatusOr<Tensor> ReadNpy(const std::string& path) {
                                     "', expected little-endian bool, integer or float"));
   }
   const int64_t width = is_float64 ? 8 : ByteWidth(*dtype);
-  const std::optional<int64_t> count = ElementCount(*header->shape);
   const int64_t present = file->size() - extent->offset - extent->bytes;
-  int64_t bytes = 0;
-  if (!count || __builtin_mul_overflow(*count, width, &bytes) || bytes != present) {
+  if (ByteCount(*header->shape, width) != present) {
     return file->Error(absl::StrCat("has ", present, " bytes of data, which is not what shape ",
                                     ShapeToString(*header->shape), " of '", header->descr,
                                     "' takes"));
   }
-  auto data = file->Read(extent->offset + extent->bytes, bytes);
+  auto data = file->Read(extent->offset + extent->bytes, present);
   if (!data.ok()) return data.status();
   return Tensor{*dtype, std::move(*header->shape),
                 is_float64 ? NarrowFloat64(*data) : *std::move(data)};

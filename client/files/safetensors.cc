@@ -156,11 +156,9 @@ absl::StatusOr<Entry> ParseEntry(const InputFile& file, const Header& header,
     return file.Error(
         absl::StrCat(subject, "lies at ", begin, "..", end, " of ", present, " bytes"));
   }
-  const std::optional<int64_t> count = ElementCount(*shape);
-  int64_t bytes = 0;
-  if (!count || __builtin_mul_overflow(*count, is_float64 ? 8 : ByteWidth(*dtype), &bytes) ||
-      bytes != end - begin) {
-    return file.Error(absl::StrCat(subject, "has ", end - begin, " bytes, which is not what shape ",
+  const int64_t bytes = end - begin;
+  if (ByteCount(*shape, is_float64 ? 8 : ByteWidth(*dtype)) != bytes) {
+    return file.Error(absl::StrCat(subject, "has ", bytes, " bytes, which is not what shape ",
                                    ShapeToString(*shape), " of ", type_name, " takes"));
   }
   return Entry{*dtype, is_float64, *std::move(shape), begin, bytes};
