@@ -220,9 +220,10 @@ void GemmWorkspace::Impl::Worker::MultiplyOnAmx(const Panel& panel, const RowBlo
 
 absl::StatusOr<PackedLinear> PackedLinear::Pack(MatrixView<const float> weight,
                                                 absl::Span<const float> bias,
-                                                const ComputeMode& mode, const ThreadTeam& team) {
+                                                const ComputeMode& mode, const ThreadTeam& team,
+                                                PageArena arena) {
   absl::StatusOr<std::unique_ptr<const PackedWeight>> packed =
-      PackedWeight::Pack(weight, bias, mode, team);
+      PackedWeight::Pack(weight, bias, mode, team, arena);
   if (!packed.ok()) return packed.status();
   return PackedLinear(*std::move(packed));
 }

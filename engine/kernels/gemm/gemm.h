@@ -18,6 +18,7 @@
 #include "absl/types/span.h"
 #include "engine/base/compute_type.h"
 #include "engine/base/matrix_view.h"
+#include "engine/base/page_arena.h"
 #include "engine/base/thread_team.h"
 #include "engine/kernels/activation.h"
 #include "engine/kernels/gemm/linear_input.h"
@@ -36,12 +37,14 @@ class PackedWeight;
 class PackedLinear {
  public:
   // Packs a layer. weight: [out, in] in row-major order (torch's layout), which is copied; bias:
-  // [out], or empty for none. The threads of `team` share the work. CheckComputeMode
-  // (compute_support.h) must have accepted `mode`. INTERNAL if oneDNN refuses.
+  // [out], or empty for none. The threads of `team` share the work; the packed weight lies in
+  // `arena`. CheckComputeMode (compute_support.h) must have accepted `mode`. INTERNAL if oneDNN
+  // refuses.
   static absl::StatusOr<PackedLinear> Pack(MatrixView<const float> weight,
                                            absl::Span<const float> bias,
                                            const ComputeMode& mode = {},
-                                           const ThreadTeam& team = ThreadTeam(1));
+                                           const ThreadTeam& team = ThreadTeam(1),
+                                           PageArena arena = {});
 
   int64_t in_features() const;
   int64_t out_features() const;

@@ -56,7 +56,7 @@ int64_t BlockBytes(const PanelKernels& kernels) {
 
 absl::StatusOr<std::unique_ptr<const PackedWeight>> PackedWeight::Pack(
     MatrixView<const float> weight, absl::Span<const float> bias, const ComputeMode& mode,
-    const ThreadTeam& team) {
+    const ThreadTeam& team, PageArena& arena) {
   assert(bias.empty() || static_cast<int64_t>(bias.size()) == weight.rows);
   const onednn::SingleThreaded single_threaded;
   auto packed = std::make_unique<PackedWeight>();
@@ -66,7 +66,7 @@ absl::StatusOr<std::unique_ptr<const PackedWeight>> PackedWeight::Pack(
   try {
     if (absl::Status status = packed->Choose(team.size()); !status.ok()) return status;
     if (absl::Status status = packed->FindKernels(); !status.ok()) return status;
-    packed->LayOut();
+    packed->LayOut(arena);
     for (int64_t i = 0; i < packed->out; ++i) packed->bias[i] = bias.empty() ? 0.0f : bias[i];
     packed->PackPanels(weight, team);
   } catch (const dnnl::error& error) {
@@ -130,17 +130,16 @@ absl::Status PackedWeight::FindKernels() {
 }
 
 // Gives the panels their memory.
-void PackedWeight::LayOut() {
+void PackedWeight::LayOut(PageArena& arena) {
   bias = AlignedBuffer<float>(out);
   if (mode.type == ComputeType::kInt8) column_scales = AlignedBuffer<float>(out);
-  int64_t weight_bytes = 0;
   for (const Panel& panel : panels) {
-    weight_bytes += panel.kernels->shape.blocks() * BlockBytes(*panel.kernels);
+    weight_bytes_ += panel.kernels->shape.blocks() * BlockBytes(*panel.kernels);
   }
-  weights_ = AlignedBuffer<char>(weight_bytes);
+  weights_ = arena.Allocate(weight_bytes_);
 
   const dnnl::engine& engine = onednn::CpuEngine();
-  char* storage = weights_.data();
+  char* storage = weights_.get();
   for (Panel& panel : panels) {
     const int64_t width = panel.kernels->shape.width;
     panel.bias = memory(onednn::RowMajor(onednn::DataType::f32, 1, width, width), engine,

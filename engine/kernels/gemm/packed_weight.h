@@ -12,6 +12,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/compute_type.h"
 #include "engine/base/matrix_view.h"
+#include "engine/base/page_arena.h"
 #include "engine/base/thread_team.h"
 #include "engine/kernels/gemm/gemm_choice.h"
 #include "engine/kernels/gemm/panel.h"
@@ -26,9 +27,10 @@ class PackedWeight {
   static absl::StatusOr<std::unique_ptr<const PackedWeight>> Pack(MatrixView<const float> weight,
                                                                   absl::Span<const float> bias,
                                                                   const ComputeMode& mode,
-                                                                  const ThreadTeam& team);
+                                                                  const ThreadTeam& team,
+                                                                  PageArena& arena);
 
-  int64_t bytes() const { return weights_.bytes() + bias.bytes() + column_scales.bytes(); }
+  int64_t bytes() const { return weight_bytes_ + bias.bytes() + column_scales.bytes(); }
   ProductPlan plan() const;
 
   ComputeMode mode;
@@ -47,11 +49,12 @@ class PackedWeight {
   absl::Status Choose(int threads);
   absl::Status Narrow(int64_t narrower);
   absl::Status FindKernels();
-  void LayOut();
+  void LayOut(PageArena& arena);
   void PackPanels(MatrixView<const float> weight, const ThreadTeam& team);
   void PackPanel(MatrixView<const float> weight, Panel& panel);
 
-  AlignedBuffer<char> weights_;
+  std::shared_ptr<char> weights_;
+  int64_t weight_bytes_ = 0;
 };
 
 }  // namespace attendant

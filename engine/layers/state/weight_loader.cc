@@ -77,7 +77,7 @@ absl::StatusOr<PackedLinear> WeightLoader::ReadFusedLinear(absl::Span<const Line
 
 absl::StatusOr<PackedLinear> WeightLoader::Pack(MatrixView<const float> weight,
                                                 absl::Span<const float> bias) {
-  absl::StatusOr<PackedLinear> packed = PackedLinear::Pack(weight, bias, mode_, team_);
+  absl::StatusOr<PackedLinear> packed = PackedLinear::Pack(weight, bias, mode_, team_, arena_);
   if (!packed.ok()) return packed;
   const ProductPlan plan = packed->plan();
   if (!plan.exact) {

@@ -13,6 +13,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/checked_size.h"
 #include "engine/base/compute_type.h"
+#include "engine/base/page_arena.h"
 #include "engine/base/thread_team.h"
 #include "engine/kernels/gemm/gemm.h"
 #include "engine/kernels/norm/norm.h"
@@ -105,6 +106,7 @@ class WeightLoader {
   absl::FunctionRef<void(int64_t, int64_t)> progress_;
   ComputeMode mode_;
   ThreadTeam team_;
+  PageArena arena_;
   std::vector<ProductPlan> product_plans_;
 };
 

@@ -1,0 +1,32 @@
+// PageArena: memory for the packed weights of a model, in huge pages where the kernel gives them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+namespace attendant {
+
+// Hands out blocks of memory that lie next to each other in a few large chunks. A short batch reads
+// all weights once and computes little with each, so that with pages of 4 KiB it spends a part of
+// its time on address translation: 16 tokens of BERT-base took 1.11 times as long in float32 and
+// 1.13 times in bfloat16 (Zen 4, oneDNN 2.6.3).
+//
+// Copies share the chunks. A chunk lives as long as an arena or a block that refers to it. Not
+// thread-safe, but blocks may be used and freed on any thread.
+class PageArena {
+ public:
+  // Returns `bytes` bytes, aligned to 64, whose content is undefined. Pages that are never written
+  // take no memory. Throws std::bad_alloc.
+  std::shared_ptr<char> Allocate(int64_t bytes);
+
+ private:
+  struct Chunk {
+    std::shared_ptr<char> memory;
+    int64_t size = 0;
+    int64_t used = 0;
+  };
+  // The one that the next block is taken from if it has room.
+  std::shared_ptr<Chunk> chunk_ = std::make_shared<Chunk>();
+};
+
+}  // namespace attendant
