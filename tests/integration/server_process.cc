@@ -17,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/support/tcp_client.h"
 
 namespace attendant::server {
 namespace {
@@ -52,8 +53,10 @@ std::vector<std::string> WithFreePorts(std::vector<std::string> flags, const std
 }  // namespace
 
 ServerProcess::ServerProcess(const std::vector<std::string>& flags,
-                             const std::vector<std::string>& environment) {
-  std::vector<std::string> arguments = {ATTENDANT_SERVER_BINARY};
+                             const std::vector<std::string>& environment,
+                             const std::vector<std::string>& launcher) {
+  std::vector<std::string> arguments = launcher;
+  arguments.push_back(ATTENDANT_SERVER_BINARY);
   arguments.insert(arguments.end(), flags.begin(), flags.end());
   std::vector<std::string> variables = environment;
   for (const char* kept : {"PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"}) {
@@ -64,8 +67,8 @@ ServerProcess::ServerProcess(const std::vector<std::string>& flags,
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-  EXPECT_EQ(posix_spawn(&pid_, ATTENDANT_SERVER_BINARY, &actions, nullptr,
-                        Pointers(arguments).data(), Pointers(variables).data()),
+  EXPECT_EQ(posix_spawnp(&pid_, arguments[0].c_str(), &actions, nullptr, Pointers(arguments).data(),
+                         Pointers(variables).data()),
             0);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
@@ -136,8 +139,9 @@ ServerProcess::End ServerProcess::SignalUntilEnd(int number) {
   return AwaitEnd();
 }
 
-ReadyServer::ReadyServer(std::vector<std::string> flags)
-    : port_file_(UniquePath()), process_(WithFreePorts(std::move(flags), port_file_)) {
+ReadyServer::ReadyServer(std::vector<std::string> flags, const std::vector<std::string>& launcher)
+    : port_file_(UniquePath()),
+      process_(WithFreePorts(std::move(flags), port_file_), {}, launcher) {
   process_.AwaitLine("ready: ");
   std::map<std::string, int> ports;
   std::ifstream file(port_file_);
@@ -165,19 +169,7 @@ std::unique_ptr<v1::EncoderService::Stub> ReadyServer::NewStub() const {
 std::string ReadyServer::Get(const std::string& path) const { return HttpGet(http_port_, path); }
 
 std::string HttpGet(int port, const std::string& path) {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const sockaddr_in address = Loopback(port);
-  const std::string request = absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: x\r\n\r\n");
-  std::string answer;
-  if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-      send(fd, request.data(), request.size(), MSG_NOSIGNAL) > 0) {
-    char bytes[4096];
-    for (ssize_t got; (got = recv(fd, bytes, sizeof bytes, 0)) > 0;) {
-      answer.append(bytes, static_cast<size_t>(got));
-    }
-  }
-  close(fd);
-  return answer;
+  return Exchange(port, absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: x\r\n\r\n"));
 }
 
 TakenPort::TakenPort() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

@@ -18,9 +18,11 @@ namespace attendant::server {
 class ServerProcess {
  public:
   // Starts the server with these flags, and with no variables except PATH and `environment`
-  // ("NAME=value").
+  // ("NAME=value"). If there is a `launcher`, such as {"prlimit", "--nofile=256"}, that command
+  // starts it.
   explicit ServerProcess(const std::vector<std::string>& flags,
-                         const std::vector<std::string>& environment = {});
+                         const std::vector<std::string>& environment = {},
+                         const std::vector<std::string>& launcher = {});
   ~ServerProcess();
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
@@ -51,7 +53,8 @@ class ServerProcess {
 // A server on free ports of 127.0.0.1 that is ready.
 class ReadyServer {
  public:
-  explicit ReadyServer(std::vector<std::string> flags = {});
+  explicit ReadyServer(std::vector<std::string> flags = {},
+                       const std::vector<std::string>& launcher = {});
 
   ServerProcess& process() { return process_; }
   int port() const { return port_; }
