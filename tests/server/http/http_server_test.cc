@@ -1,11 +1,7 @@
 #include "server/http/http_server.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <atomic>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/tcp_client.h"
 
 namespace attendant::server {
 namespace {
@@ -21,25 +18,6 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
-
-// Sends `request` as it is and returns everything that the server sends until it closes the
-// connection.
-std::string Exchange(int port, const std::string& request) {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  std::string answer;
-  if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
-      send(fd, request.data(), request.size(), MSG_NOSIGNAL) > 0) {
-    char buffer[4096];
-    for (ssize_t got; (got = recv(fd, buffer, sizeof buffer, 0)) > 0;)
-      answer.append(buffer, static_cast<size_t>(got));
-  }
-  close(fd);
-  return answer;
-}
 
 class HttpServerTest : public testing::Test {
  protected:
@@ -95,6 +73,65 @@ TEST_F(HttpServerTest, RefusesOtherMethodsAndBodies) {
   EXPECT_THAT(
       Exchange(server_->port(), "GET /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"),
       StartsWith("HTTP/1.1 413"));
+}
+
+TEST_F(HttpServerTest, ARefusalSaysWhatWouldBeRight) {
+  const std::string method = Exchange(server_->port(), "PUT /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(method, HasSubstr("\r\nAllow: GET, HEAD\r\n"));
+  EXPECT_THAT(method, EndsWith("\r\n\r\nexpected the method GET, HEAD\n"));
+  const std::string body =
+      Exchange(server_->port(), "GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n");
+  EXPECT_THAT(body, EndsWith("\r\n\r\nexpected a request without a body\n"));
+  EXPECT_THAT(Get("/nothing"), EndsWith("\r\n\r\nnot found\n"));
+}
+
+TEST_F(HttpServerTest, ABodyIsRefusedBeforeItIsSent) {
+  EXPECT_THAT(Exchange(server_->port(),
+                       "GET /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n"
+                       "Expect: 100-continue\r\n\r\n"),
+              StartsWith("HTTP/1.1 413"));
+}
+
+TEST_F(HttpServerTest, ABodyOfNoBytesIsNone) {
+  EXPECT_THAT(
+      Exchange(server_->port(), "GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"),
+      StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(HttpServerTest, RefusesWhatIsNotHttp) {
+  for (const std::string request :
+       {"GET /healthz\r\n\r\n", "GET /healthz HTTP/1.1\r\nContent-Length: many\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\nContent-Length: -1\r\n\r\n"}) {
+    EXPECT_THAT(Exchange(server_->port(), request), StartsWith("HTTP/1.1 400")) << request;
+  }
+  EXPECT_THAT(Exchange(server_->port(), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+              StartsWith("HTTP/1.1 505"));
+  EXPECT_THAT(Get("/healthz"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(HttpServerTest, HeadGetsTheHeadOfTheAnswer) {
+  const std::string answer = Exchange(server_->port(), "HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(answer, HasSubstr("\r\nContent-Length: 18\r\n"));
+  EXPECT_THAT(answer, EndsWith("\r\n\r\n"));
+}
+
+TEST_F(HttpServerTest, TakesOldRequestsQueriesAndNoHost) {
+  EXPECT_THAT(Exchange(server_->port(), "GET /healthz HTTP/1.0\r\n\r\n"),
+              StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(Exchange(server_->port(), "GET /healthz HTTP/1.1\r\n\r\n"),
+              StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(Get("/healthz?verbose=1"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST(HttpServerHandlersTest, AHandlerThatThrowsClosesItsConnectionAlone) {
+  HttpHandlers handlers;
+  handlers.metrics = []() -> std::string { throw std::bad_alloc(); };
+  handlers.ready = [] { return true; };
+  const auto server = HttpServer::Start("127.0.0.1", 0, handlers).value();
+  EXPECT_EQ(Exchange(server->port(), "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), "");
+  EXPECT_THAT(Exchange(server->port(), "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"),
+              StartsWith("HTTP/1.1 200"));
 }
 
 TEST_F(HttpServerTest, OneRequestAConnection) {
