@@ -135,8 +135,8 @@ class App::Impl {
         !status.ok()) {
       return status;
     }
-    spdlog::info("ready: gRPC on {} port {}, HTTP on port {}", settings_.address, port(),
-                 http_port());
+    spdlog::info("ready: gRPC on {} port {}, HTTP on {} port {}", settings_.address, port(),
+                 HttpAddress(), http_port());
     return absl::OkStatus();
   }
 
@@ -167,12 +167,16 @@ class App::Impl {
   int http_port() const { return http_->port(); }
 
  private:
+  const std::string& HttpAddress() const {
+    return settings_.http_address.empty() ? settings_.address : settings_.http_address;
+  }
+
   absl::Status StartHttp() {
     HttpHandlers handlers;
     handlers.ready = [this] { return ready_.load(); };
     handlers.metrics = [this] { return metrics_.Scrape(Gauges()); };
     absl::StatusOr<std::unique_ptr<HttpServer>> http =
-        HttpServer::Start(settings_.address, settings_.http_port, std::move(handlers));
+        HttpServer::Start(HttpAddress(), settings_.http_port, std::move(handlers));
     if (!http.ok()) return http.status();
     http_ = *std::move(http);
     return absl::OkStatus();

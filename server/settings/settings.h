@@ -41,9 +41,10 @@ struct Settings {
   int64_t memory_limit_bytes = 0;  // 0: the limit of the cgroup or the memory of the machine
 
   std::string address = "0.0.0.0";
-  int port = 8001;        // for gRPC; 0: a free port is chosen
-  int http_port = 8002;   // 0: a free port is chosen
-  std::string port_file;  // file for the ports once the server is ready; empty: none
+  int port = 8001;           // for gRPC; 0: a free port is chosen
+  std::string http_address;  // empty: that of `address`
+  int http_port = 8002;      // 0: a free port is chosen
+  std::string port_file;     // file for the ports once the server is ready; empty: none
 
   int instances = 0;             // 0: chosen from the CPU budget
   int threads_per_instance = 0;  // 0: chosen from the CPU budget

@@ -47,10 +47,13 @@ Rows ModelRows() {
 Rows NetworkRows() {
   const std::string group = "Network";
   return {
-      {group, "address", "ADDRESS", "Address to listen on, for gRPC and HTTP.",
+      {group, "address", "ADDRESS",
+       "Address to listen on, for gRPC and, unless --http-address names another one, HTTP.",
        TextKind(&Settings::address, false)},
       {group, "port", "PORT", "gRPC port; 0 picks a free one.",
        IntegerKind(&Settings::port, 0, 65535)},
+      {group, "http-address", "ADDRESS", "Address to listen on for HTTP; empty: that of --address.",
+       TextKind(&Settings::http_address, true)},
       {group, "http-port", "PORT", "Port of /metrics, /healthz and /readyz; 0 picks a free one.",
        IntegerKind(&Settings::http_port, 0, 65535)},
       {group, "port-file", "FILE",

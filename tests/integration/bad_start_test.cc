@@ -98,6 +98,11 @@ TEST(BadStartTest, ASecondServerOnTheSamePort) {
 TEST(BadStartTest, AnAddressOfAnotherMachine) {
   EXPECT_THAT(BadStart({"--address=192.0.2.1"}),
               StartsWith("attendant-server: cannot listen on 192.0.2.1 port 0 for HTTP: "));
+  EXPECT_THAT(BadStart({"--address=192.0.2.1", "--http-address=127.0.0.1"}),
+              StartsWith("attendant-server: cannot listen on 192.0.2.1 port 0 for gRPC: "));
+  EXPECT_THAT(BadStart({"--http-address=no.such.name.invalid"}),
+              StartsWith("attendant-server: cannot listen on no.such.name.invalid port 0 for "
+                         "HTTP: "));
 }
 
 TEST(BadStartTest, TooLittleMemoryNamesEveryShare) {

@@ -37,6 +37,19 @@ bool AnswersGrpc(const ReadyServer& server) {
   return server.NewStub()->ListModels(&call, {}, &response).ok();
 }
 
+TEST(HttpPortTest, ListensOnItsOwnAddress) {
+  ServerProcess server(
+      {"--address=127.0.0.1", "--http-address=127.0.0.2", "--port=0", "--http-port=0"});
+  const std::string line = server.AwaitLine("ready: ");
+  EXPECT_THAT(line, HasSubstr("gRPC on 127.0.0.1 port "));
+  EXPECT_THAT(line, HasSubstr(", HTTP on 127.0.0.2 port "));
+  const int port = std::atoi(line.c_str() + line.rfind(' '));
+  TcpClient client(port, "127.0.0.1", "127.0.0.2");
+  ASSERT_TRUE(client.Send("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"));
+  EXPECT_THAT(client.ReceiveAll(), EndsWith("\r\n\r\nready\n"));
+  EXPECT_FALSE(TcpClient(port).connected());
+}
+
 TEST(HttpPortTest, AHeaderLineWithoutEndIsNotKept) {
   ReadyServer server;
   const double before = ResidentBytes(server);

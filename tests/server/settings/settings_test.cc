@@ -56,6 +56,7 @@ TEST(SettingsTest, DefaultsServeTheWorkedExample) {
   EXPECT_EQ(settings.models[0].source, "worked-example");
   EXPECT_EQ(settings.port, 8001);
   EXPECT_EQ(settings.http_port, 8002);
+  EXPECT_EQ(settings.http_address, "");
   EXPECT_EQ(settings.max_batch_tokens, 1024);
 }
 
@@ -67,6 +68,17 @@ TEST(SettingsTest, FlagWinsOverVariableOverFileOverDefault) {
   EXPECT_EQ(settings.http_port, 2002);
   EXPECT_EQ(settings.max_inflight, 3);
   EXPECT_EQ(settings.stream_window, 16);
+}
+
+TEST(SettingsTest, TheHttpAddressIsThatOfGrpcUnlessAnySourceNamesAnother) {
+  EXPECT_EQ(Read({"--address=10.0.0.1"}).http_address, "");
+  EXPECT_EQ(Read({"--http-address=127.0.0.1"}).address, "0.0.0.0");
+  const ConfigFile file("http-address = 127.0.0.1\n");
+  EXPECT_EQ(Read({"--config", file.path()}).http_address, "127.0.0.1");
+  EXPECT_EQ(Read({"--config", file.path()}, {{"ATTENDANT_HTTP_ADDRESS", "::1"}}).http_address,
+            "::1");
+  EXPECT_EQ(Read({"--config", file.path()}, {{"ATTENDANT_HTTP_ADDRESS", ""}}).http_address, "");
+  EXPECT_EQ(Read({"--http-address=::1"}, {{"ATTENDANT_HTTP_ADDRESS", ""}}).http_address, "::1");
 }
 
 TEST(SettingsTest, ConfigFileMayBeNamedByVariable) {
@@ -83,7 +95,8 @@ TEST(SettingsTest, ReadsEveryKind) {
       Read({"--receive-timeout=250ms", "--drain-timeout=1m", "--max-queue-bytes=512MiB",
             "--max-answer-bytes=2048", "--nonfinite=reject", "--isa=avx512-bf16", "--row-plan=rows",
             "--max-registered-bytes=0", "--max-registered-age=1h", "--log-format=json",
-            "--log-level=warn", "--address=::1", "--port-file=ports", "--stream-idle-timeout=24h"});
+            "--log-level=warn", "--address=::1", "--http-address=127.0.0.1", "--port-file=ports",
+            "--stream-idle-timeout=24h"});
   EXPECT_EQ(settings.receive_timeout, absl::Milliseconds(250));
   EXPECT_EQ(settings.stream_idle_timeout, absl::Hours(24));
   EXPECT_EQ(settings.drain_timeout, absl::Minutes(1));
@@ -97,6 +110,7 @@ TEST(SettingsTest, ReadsEveryKind) {
   EXPECT_EQ(settings.log_format, LogFormat::kJson);
   EXPECT_EQ(settings.log_level, "warn");
   EXPECT_EQ(settings.address, "::1");
+  EXPECT_EQ(settings.http_address, "127.0.0.1");
   EXPECT_EQ(settings.port_file, "ports");
 }
 
