@@ -1,7 +1,5 @@
 #include "tests/server/support/test_server.h"
 
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
-
 #include <chrono>
 #include <stdexcept>
 #include <thread>
@@ -162,28 +160,27 @@ TestServer::TestServer(TestServerOptions options)
       std::make_unique<InstancePool>(queue_, options.thread_plan.instances, [this](int instance) {
         return std::make_unique<GatedRunner>(gate_, service_.MakeRunner(instance));
       });
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  grpc::ServerBuilder builder;
-  builder.SetMaxReceiveMessageSize(static_cast<int>(options.limits.max_request_bytes));
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
-  builder.RegisterService(service_.service());
-  builder.RegisterCallbackGenericService(service_.generic_service());
-  server_ = builder.BuildAndStart();
-  channel_ =
-      grpc::CreateChannel("127.0.0.1:" + std::to_string(port_), grpc::InsecureChannelCredentials());
+  GrpcServerOptions ports_and_limits;
+  ports_and_limits.address = "127.0.0.1";
+  ports_and_limits.max_request_bytes = options.limits.max_request_bytes;
+  ports_and_limits.max_answer_bytes = options.limits.max_answer_bytes;
+  ports_and_limits.receive_quota_bytes = int64_t{256} << 20;
+  grpc_ = OrThrow(StartGrpcServer(ports_and_limits, service_));
+  channel_ = grpc::CreateChannel("127.0.0.1:" + std::to_string(grpc_.port),
+                                 grpc::InsecureChannelCredentials());
   stub_ = v1::EncoderService::NewStub(channel_);
 }
 
 TestServer::~TestServer() { Stop(); }
 
 void TestServer::Stop(std::chrono::milliseconds grace) {
-  if (server_ == nullptr) return;
+  if (grpc_.server == nullptr) return;
   gate_.Open();
   admission_.Close();
   queue_.Close();
-  server_->Shutdown(std::chrono::system_clock::now() + grace);
+  grpc_.server->Shutdown(std::chrono::system_clock::now() + grace);
   instances_.reset();
-  server_.reset();
+  grpc_.server.reset();
 }
 
 void TestServer::AwaitQueued(int64_t jobs) const {

@@ -15,6 +15,7 @@
 #include "server/batching/instance_pool.h"
 #include "server/metrics/server_metrics.h"
 #include "server/rpc/encoder_service.h"
+#include "server/rpc/grpc_server.h"
 
 namespace attendant::server {
 
@@ -63,7 +64,7 @@ const ServedModels& TestModels();
 // Returns one model with random weights.
 ServedModels ModelOf(const std::string& name, const ModelDescription& description);
 
-// Owns the server and a channel to it.
+// Owns the server, which is started as the application starts it, and a channel to it.
 class TestServer {
  public:
   explicit TestServer(TestServerOptions options = {});
@@ -71,7 +72,7 @@ class TestServer {
 
   v1::EncoderService::Stub& stub() { return *stub_; }
   std::shared_ptr<grpc::Channel> channel() const { return channel_; }
-  int port() const { return port_; }
+  int port() const { return grpc_.port; }
   Admission& admission() { return admission_; }
   BatchQueue& queue() { return queue_; }
   CrossKvStore& cross_kv() { return cross_kv_; }
@@ -100,8 +101,7 @@ class TestServer {
   CrossKvStore cross_kv_;
   EncoderService service_;
   std::unique_ptr<InstancePool> instances_;
-  int port_ = 0;
-  std::unique_ptr<grpc::Server> server_;
+  RunningGrpcServer grpc_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::EncoderService::Stub> stub_;
 };
