@@ -33,6 +33,9 @@
 #include "server/rpc/encoder_service.h"
 #include "server/rpc/grpc_server.h"
 #include "server/settings/read_settings.h"
+#include "server/transport/connection_listener.h"
+#include "server/transport/descriptor_limit.h"
+#include "server/transport/listening_socket.h"
 
 namespace attendant::server {
 namespace {
@@ -113,10 +116,10 @@ class App::Impl {
   }
 
   absl::Status Start() {
+    // First, since /metrics tells its connections.
+    const absl::Status bound = BindListener();
     if (absl::Status status = StartHttp(); !status.ok()) return status;
-    if (absl::Status status = CheckCanListen(settings_.address, settings_.port); !status.ok()) {
-      return status;
-    }
+    if (!bound.ok()) return bound;
     if (absl::Status status = CheckPortFile(settings_.port_file); !status.ok()) return status;
     absl::StatusOr<std::vector<OpenedModel>> opened = OpenModels(settings_);
     if (!opened.ok()) return opened.status();
@@ -135,14 +138,15 @@ class App::Impl {
         !status.ok()) {
       return status;
     }
-    spdlog::info("ready: gRPC on {} port {}, HTTP on {} port {}", settings_.address, port(),
-                 HttpAddress(), http_port());
+    spdlog::info("ready: gRPC on {}, HTTP on {} port {}", listener_->name(), HttpAddress(),
+                 http_port());
     return absl::OkStatus();
   }
 
   void Drain() {
     ready_ = false;
     grpc_.server->GetHealthCheckService()->Shutdown();  // permanently NOT_SERVING for every name
+    listener_->Close();
     admission_.Close();
     service_->Drain();
     spdlog::info("draining: {} requests in flight", admission_.counts().inflight);
@@ -154,21 +158,41 @@ class App::Impl {
       queue_.FailAll(absl::UnavailableError("the server is stopping"));
     }
     // Until Shutdown the service refuses new calls with UNAVAILABLE, which callers retry; Shutdown
-    // ends them with CANCELLED, which callers do not retry. Also, closing a connection that has
-    // unread data drops the answers that are still being sent on it. So wait for a moment to let
-    // both finish before closing everything at once.
+    // ends them with CANCELLED, which callers do not retry. So wait for a moment.
     absl::SleepFor(std::min(kLinger, deadline - clock_.Now()));
+    AwaitSent(deadline);
     grpc_.server->Shutdown(std::chrono::system_clock::now());
     instances_.reset();
     spdlog::info("stopped");
   }
 
-  int port() const { return grpc_.port; }
+  int port() const { return listener_->port(); }
   int http_port() const { return http_->port(); }
 
  private:
-  const std::string& HttpAddress() const {
-    return settings_.http_address.empty() ? settings_.address : settings_.http_address;
+  std::string HttpAddress() const {
+    if (!settings_.http_address.empty()) return settings_.http_address;
+    return IsUnixAddress(settings_.address) ? "127.0.0.1" : settings_.address;
+  }
+
+  absl::Status BindListener() {
+    ConnectionLimits limits = {settings_.max_connections, settings_.max_connections_per_address};
+    most_connections_ = MostConnections(RaiseDescriptorLimit());
+    limits.total = std::min(limits.total, most_connections_);
+    auto listener = ConnectionListener::Bind(settings_.address, settings_.port, limits);
+    if (!listener.ok()) return listener.status();
+    listener_ = *std::move(listener);
+    return absl::OkStatus();
+  }
+
+  // Closing a connection drops what of its answers is still in the kernel if the other end sends
+  // anything meanwhile, such as the window updates of a reader.
+  void AwaitSent(absl::Time deadline) {
+    const int64_t unsent = listener_->AwaitSent(absl::InfinitePast());
+    if (unsent == 0) return;
+    spdlog::info("draining: {} connections have answers that are not received", unsent);
+    const int64_t cut = listener_->AwaitSent(absl::Now() + (deadline - clock_.Now()));
+    if (cut > 0) spdlog::warn("drain timeout: the answers of {} connections are cut", cut);
   }
 
   absl::Status StartHttp() {
@@ -186,8 +210,16 @@ class App::Impl {
     const AdmissionCounts admission = admission_.counts();
     const QueueCounts queue = queue_.counts();
     const CrossKvStoreCounts kept = cross_kv_.counts();
-    return {admission.inflight, queue.jobs, queue.tokens,   admission.receiving_bytes, ready_,
-            kept.registered,    kept.bytes, kept.sequences, kept.sequence_bytes};
+    return {admission.inflight,
+            queue.jobs,
+            queue.tokens,
+            admission.receiving_bytes,
+            ready_,
+            kept.registered,
+            kept.bytes,
+            kept.sequences,
+            kept.sequence_bytes,
+            listener_ == nullptr ? 0 : listener_->open_connections()};
   }
 
   absl::Status CheckLimits(const std::vector<OpenedModel>& opened) {
@@ -204,6 +236,10 @@ class App::Impl {
     spdlog::info("thread plan: instances {}, threads per instance {}; {} CPUs to compute on ({})",
                  plan_.instances, plan_.threads_per_instance, cpu_budget_.threads,
                  cpu_budget_.reason);
+    if (settings_.max_connections > most_connections_) {
+      spdlog::warn("{} connections are allowed, as the process may open few file descriptors",
+                   most_connections_);
+    }
     if (numa_nodes_.size() > 1) spdlog::info("{}", DescribePlaces(plan_, numa_nodes_));
     if (Oversubscribes(plan_, cpu_budget_)) {
       spdlog::warn("more compute threads than CPUs: they will wait for each other");
@@ -223,12 +259,12 @@ class App::Impl {
     runners.Wait();  // when ready, no request has to wait until memory and kernels are prepared
 
     GrpcServerOptions options;
-    options.address = settings_.address;
-    options.port = settings_.port;
     options.max_request_bytes = max_request_bytes_;
     options.max_answer_bytes = settings_.max_answer_bytes;
     options.receive_quota_bytes = ReceiveQuota(settings_, plan_, max_request_bytes_);
-    absl::StatusOr<RunningGrpcServer> running = StartGrpcServer(options, *service_);
+    options.max_connection_age = settings_.max_connection_age;
+    absl::StatusOr<RunningGrpcServer> running =
+        StartGrpcServer(options, *service_, *listener_, metrics_);
     if (!running.ok()) return running.status();
     grpc_ = *std::move(running);
     grpc::HealthCheckServiceInterface& health = *grpc_.server->GetHealthCheckService();
@@ -244,11 +280,13 @@ class App::Impl {
   const ThreadPlan plan_;
   std::atomic<bool> ready_ = false;
   int64_t max_request_bytes_ = 0;
+  int64_t most_connections_ = 0;
   // Every member uses only members above it, so that the order of destruction is right.
   ServerMetrics metrics_;
   Admission admission_;
   BatchQueue queue_;
   CrossKvStore cross_kv_;
+  std::unique_ptr<ConnectionListener> listener_;
   std::unique_ptr<HttpServer> http_;
   ServedModels models_;
   std::unique_ptr<EncoderService> service_;

@@ -16,15 +16,15 @@ namespace attendant::server {
 class App {
  public:
   // Loads the models and starts to serve. While the models are loaded, /healthz answers 200 and
-  // /readyz 503, and nothing listens on the gRPC port yet. The message of an error is one line for
-  // the user. Problems that can be found without reading weights, such as those of ports, files and
-  // memory, are reported before anything is logged. `clock` must outlive the server.
+  // /readyz 503, and the gRPC port is taken but refuses connections. The message of an error is one
+  // line for the user. Problems that can be found without reading weights, such as those of ports,
+  // files and memory, are reported before anything is logged. `clock` must outlive the server.
   static absl::StatusOr<std::unique_ptr<App>> Start(const Settings& settings,
                                                     Clock& clock = RealClock());
   // Calls Drain unless that has been done.
   ~App();
 
-  int port() const;  // gRPC port in use
+  int port() const;  // gRPC port in use; 0 for a Unix socket
   int http_port() const;
 
   // Stops the server. It reports at once that it is not ready and refuses new requests with

@@ -81,6 +81,10 @@ class ServerMetrics::Impl {
         .Increment();
   }
 
+  void CountRefusedConnection(const std::string& reason) {
+    refused_connections_.Add({{"reason", reason}}).Increment();
+  }
+
   void SetBuildInfo(const std::string& version, const std::string& isa, const std::string& onednn) {
     MakeGauge("attendant_build_info", "1, with the versions as labels.",
               {{"version", version}, {"isa", isa}, {"onednn", onednn}})
@@ -98,6 +102,7 @@ class ServerMetrics::Impl {
     registered_memory_bytes_.Set(static_cast<double>(gauges.registered_memory_bytes));
     stream_sequences_.Set(static_cast<double>(gauges.stream_sequences));
     stream_sequence_bytes_.Set(static_cast<double>(gauges.stream_sequence_bytes));
+    connections_.Set(static_cast<double>(gauges.connections));
     resident_.Set(static_cast<double>(ResidentBytes()));
     return prometheus::TextSerializer().Serialize(registry_.Collect());
   }
@@ -154,6 +159,9 @@ class ServerMetrics::Impl {
                                        "Sequences that come in parts over open EncodeStreams.");
   Gauge& stream_sequence_bytes_ = MakeGauge("attendant_stream_sequence_bytes",
                                             "Bytes that are kept between the parts of sequences.");
+  Gauge& connections_ = MakeGauge("attendant_connections", "Open gRPC connections.");
+  Family<Counter>& refused_connections_ = MakeCounters(
+      "attendant_refused_connections_total", "gRPC connections that were closed at once.");
   Gauge& resident_ = MakeGauge("process_resident_memory_bytes", "Resident memory size in bytes.");
   Gauge& start_time_ = MakeGauge("process_start_time_seconds",
                                  "Start time of the process since unix epoch in seconds.");
@@ -184,6 +192,10 @@ void ServerMetrics::RecordBatch(const BatchRecord& record) {
   series.batch_requests.Observe(static_cast<double>(record.requests));
   series.fully_masked_rows.Increment(static_cast<double>(record.fully_masked_rows));
   series.nonfinite_requests.Increment(static_cast<double>(record.nonfinite_requests));
+}
+
+void ServerMetrics::RecordRefusedConnection(const std::string& reason) {
+  impl_->CountRefusedConnection(reason);
 }
 
 std::string ServerMetrics::Scrape(const ServerGauges& gauges) const {

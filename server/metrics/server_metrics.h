@@ -44,6 +44,7 @@ struct ServerGauges {
   int64_t registered_memory_bytes = 0;
   int64_t stream_sequences = 0;
   int64_t stream_sequence_bytes = 0;
+  int64_t connections = 0;
 };
 
 // Thread-safe. The series are: attendant_requests_total{method,model,code};
@@ -54,7 +55,8 @@ struct ServerGauges {
 // attendant_nonfinite_requests_total{model}; attendant_inflight_requests, attendant_queue_requests,
 // attendant_queue_tokens, attendant_receiving_bytes, attendant_ready,
 // attendant_registered_memories, attendant_registered_memory_bytes, attendant_stream_sequences,
-// attendant_stream_sequence_bytes (gauges); attendant_build_info{version,isa,onednn};
+// attendant_stream_sequence_bytes, attendant_connections (gauges);
+// attendant_refused_connections_total{reason}; attendant_build_info{version,isa,onednn};
 // process_resident_memory_bytes, process_start_time_seconds.
 class ServerMetrics {
  public:
@@ -63,6 +65,8 @@ class ServerMetrics {
 
   void RecordRequest(const RequestRecord& record);
   void RecordBatch(const BatchRecord& record);
+  // `reason` is one of a closed list, such as "address".
+  void RecordRefusedConnection(const std::string& reason);
 
   // Returns all series in the Prometheus text format, with the gauges set to `gauges`.
   std::string Scrape(const ServerGauges& gauges) const;

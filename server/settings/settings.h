@@ -40,11 +40,14 @@ struct Settings {
   int64_t max_model_bytes = int64_t{64} << 30;
   int64_t memory_limit_bytes = 0;  // 0: the limit of the cgroup or the memory of the machine
 
-  std::string address = "0.0.0.0";
-  int port = 8001;           // for gRPC; 0: a free port is chosen
-  std::string http_address;  // empty: that of `address`
-  int http_port = 8002;      // 0: a free port is chosen
-  std::string port_file;     // file for the ports once the server is ready; empty: none
+  std::string address = "0.0.0.0";  // or, for gRPC, unix:PATH
+  int port = 8001;                  // for gRPC; 0: a free port is chosen
+  std::string http_address;         // empty: that of `address`, or 127.0.0.1 beside a Unix socket
+  int http_port = 8002;             // 0: a free port is chosen
+  std::string port_file;            // file for the ports once the server is ready; empty: none
+  int max_connections = 1024;
+  int max_connections_per_address = 64;
+  absl::Duration max_connection_age = absl::Hours(1);
 
   int instances = 0;             // 0: chosen from the CPU budget
   int threads_per_instance = 0;  // 0: chosen from the CPU budget

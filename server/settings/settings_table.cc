@@ -48,7 +48,11 @@ Rows NetworkRows() {
   const std::string group = "Network";
   return {
       {group, "address", "ADDRESS",
-       "Address to listen on, for gRPC and, unless --http-address names another one, HTTP.",
+       "Address to listen on, for gRPC and, unless --http-address names another one, HTTP; :: "
+       "takes "
+       "IPv4 too. unix:PATH is a Unix socket for gRPC, which the owner and the group of the "
+       "process "
+       "may use; HTTP then listens on 127.0.0.1.",
        TextKind(&Settings::address, false)},
       {group, "port", "PORT", "gRPC port; 0 picks a free one.",
        IntegerKind(&Settings::port, 0, 65535)},
@@ -60,6 +64,18 @@ Rows NetworkRows() {
        "Once ready, write the ports there: lines `grpc_port=8001` and `http_port=8002`. Empty: "
        "nowhere.",
        TextKind(&Settings::port_file, true)},
+      {group, "max-connections", "COUNT",
+       "gRPC connections that may be open; more are closed at once. Lowered to a quarter of the "
+       "file descriptors that the process may open (ulimit -n).",
+       IntegerKind(&Settings::max_connections, 1, kMiB)},
+      {group, "max-connections-per-address", "COUNT",
+       "The same for one address; does not count for Unix sockets.",
+       IntegerKind(&Settings::max_connections_per_address, 1, kMiB)},
+      {group, "max-connection-age", "DURATION",
+       "A connection that is older, by up to a tenth more or less, is asked to end, and closed "
+       "five "
+       "minutes later.",
+       DurationKind(&Settings::max_connection_age, absl::Seconds(1), absl::Hours(24 * 7))},
   };
 }
 

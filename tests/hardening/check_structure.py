@@ -35,6 +35,7 @@ engine/layers
 server/settings
 server/metrics
 server/http
+server/transport
 server/wire
 server/batching
 server/admission

@@ -32,6 +32,7 @@ class ServerProcess {
   // Reads lines up to one that contains `text`, and returns it. If there is none, fails the test
   // and returns an empty line.
   std::string AwaitLine(const std::string& text);
+  pid_t pid() const { return pid_; }
   void Signal(int number);
   // The rest of standard error, and the exit code or 128 + the signal.
   struct End {

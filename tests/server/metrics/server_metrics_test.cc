@@ -114,6 +114,7 @@ TEST_F(ServerMetricsTest, ShowsGaugesAsTheyAreAtTheScrape) {
   gauges.registered_memory_bytes = 4096;
   gauges.stream_sequences = 5;
   gauges.stream_sequence_bytes = 2048;
+  gauges.connections = 9;
   const Samples samples = Scrape(gauges);
   EXPECT_THAT(samples, Contains(Pair("attendant_inflight_requests", 5)));
   EXPECT_THAT(samples, Contains(Pair("attendant_queue_requests", 4)));
@@ -124,6 +125,7 @@ TEST_F(ServerMetricsTest, ShowsGaugesAsTheyAreAtTheScrape) {
   EXPECT_THAT(samples, Contains(Pair("attendant_registered_memory_bytes", 4096)));
   EXPECT_THAT(samples, Contains(Pair("attendant_stream_sequences", 5)));
   EXPECT_THAT(samples, Contains(Pair("attendant_stream_sequence_bytes", 2048)));
+  EXPECT_THAT(samples, Contains(Pair("attendant_connections", 9)));
   EXPECT_THAT(Scrape(), Contains(Pair("attendant_ready", 0)));
 }
 

@@ -183,6 +183,13 @@ TEST(SettingsTest, RefusesBadValuesWithSourceAndBounds) {
   EXPECT_EQ(Error({"--max-queue-bytes=1GB"}),
             "--max-queue-bytes: expected bytes from 1MiB to 1TiB, such as 1048576 or 512MiB, got "
             "\"1GB\"");
+  EXPECT_EQ(Error({"--max-connections=0"}),
+            "--max-connections: expected an integer from 1 to 1048576, got \"0\"");
+  EXPECT_EQ(Error({"--max-connections-per-address=many"}),
+            "--max-connections-per-address: expected an integer from 1 to 1048576, got \"many\"");
+  EXPECT_EQ(Error({"--max-connection-age=0"}),
+            "--max-connection-age: expected a duration from 1s to 168h, such as 250ms, 10s or 1m, "
+            "got \"0\"");
   EXPECT_EQ(Error({"--isa=sse"}),
             "--isa: expected one of best avx2 avx512 avx512-vnni avx512-bf16 amx, got \"sse\"");
   EXPECT_EQ(Error({"--row-plan=columns"}),

@@ -160,13 +160,13 @@ TestServer::TestServer(TestServerOptions options)
       std::make_unique<InstancePool>(queue_, options.thread_plan.instances, [this](int instance) {
         return std::make_unique<GatedRunner>(gate_, service_.MakeRunner(instance));
       });
-  GrpcServerOptions ports_and_limits;
-  ports_and_limits.address = "127.0.0.1";
-  ports_and_limits.max_request_bytes = options.limits.max_request_bytes;
-  ports_and_limits.max_answer_bytes = options.limits.max_answer_bytes;
-  ports_and_limits.receive_quota_bytes = int64_t{256} << 20;
-  grpc_ = OrThrow(StartGrpcServer(ports_and_limits, service_));
-  channel_ = grpc::CreateChannel("127.0.0.1:" + std::to_string(grpc_.port),
+  GrpcServerOptions limits;
+  limits.max_request_bytes = options.limits.max_request_bytes;
+  limits.max_answer_bytes = options.limits.max_answer_bytes;
+  limits.receive_quota_bytes = int64_t{256} << 20;
+  listener_ = OrThrow(ConnectionListener::Bind("127.0.0.1", 0, {}));
+  grpc_ = OrThrow(StartGrpcServer(limits, service_, *listener_, metrics_));
+  channel_ = grpc::CreateChannel("127.0.0.1:" + std::to_string(port()),
                                  grpc::InsecureChannelCredentials());
   stub_ = v1::EncoderService::NewStub(channel_);
 }
@@ -176,6 +176,7 @@ TestServer::~TestServer() { Stop(); }
 void TestServer::Stop(std::chrono::milliseconds grace) {
   if (grpc_.server == nullptr) return;
   gate_.Open();
+  listener_->Close();
   admission_.Close();
   queue_.Close();
   grpc_.server->Shutdown(std::chrono::system_clock::now() + grace);

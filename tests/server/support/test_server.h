@@ -72,7 +72,7 @@ class TestServer {
 
   v1::EncoderService::Stub& stub() { return *stub_; }
   std::shared_ptr<grpc::Channel> channel() const { return channel_; }
-  int port() const { return grpc_.port; }
+  int port() const { return listener_->port(); }
   Admission& admission() { return admission_; }
   BatchQueue& queue() { return queue_; }
   CrossKvStore& cross_kv() { return cross_kv_; }
@@ -101,6 +101,7 @@ class TestServer {
   CrossKvStore cross_kv_;
   EncoderService service_;
   std::unique_ptr<InstancePool> instances_;
+  std::unique_ptr<ConnectionListener> listener_;
   RunningGrpcServer grpc_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::EncoderService::Stub> stub_;

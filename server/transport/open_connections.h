@@ -1,0 +1,67 @@
+// OpenConnections, which bounds and counts connections that another part of the process owns.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace attendant::server {
+
+struct ConnectionLimits {
+  int64_t total = 1024;
+  int64_t per_address = 64;  // does not apply to Unix sockets, whose callers have no address
+};
+
+// The reason why a connection is closed at once.
+enum class ConnectionRefusal { kTotal, kAddress, kDescriptors };
+
+// The name of a refusal, for logs and labels of metrics: "total", "address" or "descriptors".
+const char* ConnectionRefusalName(ConnectionRefusal refusal);
+
+// gRPC owns the descriptors of its connections and does not say when it closes one. Therefore each
+// connection is duplicated here, and the duplicate is watched by an epoll instance for a hang-up.
+// gRPC shuts a socket down in both directions before it closes it, so the hang-up comes then, or
+// when the other end resets the connection.
+//
+// Thread-safe.
+class OpenConnections {
+ public:
+  // Hang-ups are reported by `epoll` as events whose data.fd is the duplicate. `epoll` must outlive
+  // the object.
+  OpenConnections(int epoll, ConnectionLimits limits) : epoll_(epoll), limits_(limits) {}
+  // Closes all duplicates.
+  ~OpenConnections();
+  OpenConnections(const OpenConnections&) = delete;
+  OpenConnections& operator=(const OpenConnections&) = delete;
+
+  // Counts `connection`, which came from `peer`, until OnHangUp. On a refusal nothing is counted.
+  // The caller keeps its descriptor either way.
+  std::optional<ConnectionRefusal> Add(int connection, const sockaddr_storage& peer);
+
+  // To be called for an event of `epoll`: forgets the connection and closes its duplicate.
+  void OnHangUp(int duplicate);
+
+  int64_t count() const;
+
+  // Waits until each connection has, at some moment since the call, had nothing left to send in the
+  // kernel: the other end's kernel has acknowledged every byte by then. Returns the number of
+  // connections that did not get there by `deadline`, a time of the real clock.
+  int64_t AwaitSent(absl::Time deadline) const;
+
+ private:
+  const int epoll_;
+  const ConnectionLimits limits_;
+  mutable absl::Mutex mutex_;
+  // From the duplicate to the address of the peer, which is empty for a Unix socket.
+  absl::flat_hash_map<int, std::string> connections_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, int64_t> per_address_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace attendant::server

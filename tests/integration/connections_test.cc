@@ -1,0 +1,265 @@
+// Tests of how the real server takes connections, and of how it ends them.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <future>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "attendant/v1/encoder_service.grpc.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/server_process.h"
+
+namespace attendant::server {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+int Connect(int port, int receive_buffer = 0) {
+  const int caller = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (receive_buffer > 0) {
+    setsockopt(caller, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
+  }
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(connect(caller, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  return caller;
+}
+
+void AwaitMetric(const ReadyServer& server, const std::string& line) {
+  const absl::Time patience = absl::Now() + absl::Minutes(1);
+  while (server.Get("/metrics").find(absl::StrCat("\n", line, "\n")) == std::string::npos) {
+    ASSERT_LT(absl::Now(), patience) << line;
+  }
+}
+
+grpc::Status ListModels(v1::EncoderService::Stub& stub) {
+  grpc::ClientContext context;
+  context.set_wait_for_ready(true);
+  v1::ListModelsResponse response;
+  return stub.ListModels(&context, {}, &response);
+}
+
+TEST(ConnectionsTest, R28CapsAreExactAndTheCountGoesDownAgain) {
+  ReadyServer server({"--max-connections=6", "--max-connections-per-address=4"});
+  std::vector<int> callers;
+  for (int i = 0; i < 7; ++i) callers.push_back(Connect(server.port()));
+  AwaitMetric(server, "attendant_refused_connections_total{reason=\"address\"} 3");
+  AwaitMetric(server, "attendant_connections 4");
+  for (const int caller : callers) close(caller);
+  AwaitMetric(server, "attendant_connections 0");
+  {
+    const auto stub = server.NewStub();
+    EXPECT_TRUE(ListModels(*stub).ok());
+    AwaitMetric(server, "attendant_connections 1");
+  }
+  AwaitMetric(server, "attendant_connections 0");
+}
+
+TEST(ConnectionsTest, R5ServesAgainAfterItHadNoDescriptors) {
+  ReadyServer server({"--max-connections-per-address=1000"});
+  const rlimit few = {40, 40};
+  ASSERT_EQ(prlimit(server.process().pid(), RLIMIT_NOFILE, &few, nullptr), 0);
+  std::vector<int> callers;
+  for (int i = 0; i < 100; ++i) callers.push_back(Connect(server.port()));
+  // Each caller is taken or closed, and none waits for ever.
+  char byte;
+  EXPECT_EQ(recv(callers.back(), &byte, 1, 0), 0);
+  for (const int caller : callers) close(caller);
+  EXPECT_TRUE(ListModels(*server.NewStub()).ok());
+  EXPECT_THAT(server.Get("/metrics"),
+              HasSubstr("attendant_refused_connections_total{reason=\"descriptors\"}"));
+}
+
+TEST(ConnectionsTest, SaysThatDescriptorsAllowFewConnections) {
+  ServerProcess server(
+      {"--address=127.0.0.1", "--port=0", "--http-port=0", "--max-connections=1048576"});
+  rlimit limit;
+  getrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_max / 4 < 1048576) {
+    EXPECT_THAT(server.AwaitLine("connections are allowed"),
+                HasSubstr(absl::StrCat(limit.rlim_max / 4, " connections")));
+  }
+  server.AwaitLine("ready: ");
+}
+
+TEST(ConnectionsTest, ServesOverAUnixSocket) {
+  const std::string path = absl::StrCat(testing::TempDir(), "attendant_", getpid(), ".sock");
+  {
+    ServerProcess server({absl::StrCat("--address=unix:", path), "--http-port=0"});
+    EXPECT_THAT(server.AwaitLine("ready: "), HasSubstr(absl::StrCat("gRPC on unix:", path, ", ")));
+    const auto stub = v1::EncoderService::NewStub(
+        grpc::CreateChannel(absl::StrCat("unix:", path), grpc::InsecureChannelCredentials()));
+    EXPECT_TRUE(ListModels(*stub).ok());
+    ServerProcess second({absl::StrCat("--address=unix:", path), "--http-port=0"});
+    const ServerProcess::End end = second.AwaitEnd();
+    EXPECT_EQ(end.code, 2);
+    EXPECT_THAT(end.lines,
+                testing::ElementsAre(absl::StrCat("attendant-server: cannot listen on unix:", path,
+                                                  " for gRPC: Address already in use")));
+    EXPECT_TRUE(ListModels(*stub).ok());
+    server.Signal(SIGKILL);
+    server.AwaitEnd();
+  }
+  EXPECT_TRUE(std::filesystem::exists(path));
+  ServerProcess successor({absl::StrCat("--address=unix:", path), "--http-port=0"});
+  successor.AwaitLine("ready: ");
+  successor.Signal(SIGTERM);
+  EXPECT_EQ(successor.AwaitEnd().code, 0);
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+// Carries one connection between a caller and the server, and can stop carrying answers.
+class Gate {
+ public:
+  explicit Gate(const ReadyServer& server)
+      : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(bind(listener_, reinterpret_cast<const sockaddr*>(&address), size), 0);
+    EXPECT_EQ(listen(listener_, 1), 0);
+    getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
+    port_ = ntohs(address.sin_port);
+    // Only a few kilobytes of answers fit into the buffers of a gate that does not carry them.
+    server_ = Connect(server.port(), /*receive_buffer=*/4096);
+    thread_ = std::thread([this] { Run(); });
+  }
+  ~Gate() {
+    shutdown(listener_, SHUT_RDWR);
+    shutdown(server_, SHUT_RDWR);
+    Open();
+    thread_.join();
+    close(listener_);
+    close(server_);
+  }
+
+  std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
+  void Close() {
+    absl::MutexLock lock(&mutex_);
+    open_ = false;
+  }
+  void Open() {
+    absl::MutexLock lock(&mutex_);
+    open_ = true;
+  }
+
+ private:
+  void Run() {
+    const int caller = accept(listener_, nullptr, nullptr);
+    std::thread requests([&] { Carry(caller, server_, /*answers=*/false); });
+    Carry(server_, caller, /*answers=*/true);
+    shutdown(caller, SHUT_RDWR);
+    requests.join();
+    close(caller);
+  }
+
+  void Carry(int from, int to, bool answers) {
+    char bytes[1024];
+    for (;;) {
+      if (answers) {
+        absl::MutexLock lock(&mutex_);
+        mutex_.Await(absl::Condition(&open_));
+      }
+      const ssize_t got = recv(from, bytes, sizeof bytes, 0);
+      if (got <= 0 || send(to, bytes, static_cast<size_t>(got), MSG_NOSIGNAL) != got) return;
+    }
+  }
+
+  const int listener_;
+  int port_ = 0;
+  int server_ = -1;
+  absl::Mutex mutex_;
+  bool open_ = true;
+  std::thread thread_;
+};
+
+// 32 KiB, which fits into the window that a caller of HTTP/2 grants at first.
+grpc::Status EncodeSome(v1::EncoderService::Stub& stub, size_t* answer_bytes) {
+  v1::EncodeRequest request;
+  v1::Tensor& ids = *request.mutable_token_ids();
+  ids.set_dtype(v1::INT8);
+  ids.add_shape(8);
+  ids.add_shape(32);
+  ids.set_data(std::string(8 * 32, 7));
+  grpc::ClientContext context;
+  v1::EncodeResponse response;
+  const grpc::Status status = stub.Encode(&context, request, &response);
+  *answer_bytes = response.hidden_states().data().size();
+  return status;
+}
+
+TEST(ConnectionsTest, D12AnswersInTheKernelAreNotCutWhenItStops) {
+  ReadyServer server({"--model=t=synthetic:tiny"});
+  Gate gate(server);
+  const auto stub = v1::EncoderService::NewStub(
+      grpc::CreateChannel(gate.address(), grpc::InsecureChannelCredentials()));
+  ASSERT_TRUE(ListModels(*stub).ok());
+  gate.Close();
+  size_t answer_bytes = 0;
+  std::future<grpc::Status> answer =
+      std::async(std::launch::async, [&] { return EncodeSome(*stub, &answer_bytes); });
+  AwaitMetric(server, "attendant_requests_total{code=\"OK\",method=\"Encode\",model=\"t\"} 1");
+  server.process().Signal(SIGTERM);
+  EXPECT_THAT(server.process().AwaitLine("answers that are not received"),
+              HasSubstr("draining: 1 connections have"));
+  gate.Open();
+  const grpc::Status status = answer.get();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(answer_bytes, 8u * 32 * 32 * 4);
+  EXPECT_EQ(server.process().AwaitEnd().code, 0);
+}
+
+TEST(ConnectionsTest, TheDrainTimeoutCutsAnswersThatNobodyReceives) {
+  ReadyServer server({"--model=t=synthetic:tiny", "--drain-timeout=1s"});
+  Gate gate(server);
+  const auto stub = v1::EncoderService::NewStub(
+      grpc::CreateChannel(gate.address(), grpc::InsecureChannelCredentials()));
+  ASSERT_TRUE(ListModels(*stub).ok());
+  gate.Close();
+  size_t answer_bytes = 0;
+  std::future<grpc::Status> answer =
+      std::async(std::launch::async, [&] { return EncodeSome(*stub, &answer_bytes); });
+  AwaitMetric(server, "attendant_requests_total{code=\"OK\",method=\"Encode\",model=\"t\"} 1");
+  server.process().Signal(SIGTERM);
+  server.process().AwaitLine("the answers of 1 connections are cut");
+  EXPECT_EQ(server.process().AwaitEnd().code, 0);
+  gate.Open();
+  answer.wait();  // the kernel may still deliver it
+}
+
+TEST(ConnectionsTest, NobodyCanConnectOnceItDrains) {
+  ReadyServer server({"--drain-timeout=1h"});
+  const auto stub = server.NewStub();
+  ASSERT_TRUE(ListModels(*stub).ok());
+  grpc::ClientContext half_sent;
+  const auto stream = stub->EncodeStream(&half_sent);
+  server.process().Signal(SIGTERM);
+  server.process().AwaitLine("draining: ");
+  const int late = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(server.port()));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_NE(connect(late, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  close(late);
+  half_sent.TryCancel();
+  EXPECT_EQ(server.process().AwaitEnd().code, 0);
+}
+
+}  // namespace
+}  // namespace attendant::server
