@@ -1,12 +1,14 @@
 #include "server/rpc/grpc_server.h"
 
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "attendant/v1/encoder_service.grpc.pb.h"
 
 namespace attendant::server {
 namespace {
@@ -53,13 +55,16 @@ absl::StatusOr<RunningGrpcServer> StartGrpcServer(const GrpcServerOptions& optio
                                                   ConnectionListener& listener,
                                                   ServerMetrics& metrics) {
   grpc::EnableDefaultHealthCheckService(true);
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   LimitConnections(options, builder);
   LimitMemory(options, builder);
   builder.RegisterService(service.service());
   builder.RegisterCallbackGenericService(service.generic_service());
   RunningGrpcServer running;
+  running.reflection = std::make_unique<ReflectionService>(
+      std::vector<std::string>{v1::EncoderService::service_full_name(), "grpc.health.v1.Health",
+                               grpc::reflection::v1alpha::ServerReflection::service_full_name()});
+  builder.RegisterService(running.reflection.get());
   running.acceptor = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
       grpc::InsecureServerCredentials());

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "server/metrics/server_metrics.h"
 #include "server/rpc/encoder_service.h"
+#include "server/rpc/reflection_service.h"
 #include "server/transport/connection_listener.h"
 
 namespace attendant::server {
@@ -22,6 +23,7 @@ struct GrpcServerOptions {
 };
 
 struct RunningGrpcServer {
+  std::unique_ptr<ReflectionService> reflection;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
   std::unique_ptr<grpc::Server> server;
 };

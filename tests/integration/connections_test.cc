@@ -7,7 +7,9 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <future>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,6 +21,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/server_process.h"
+#include "tests/support/raw_call.h"
 
 namespace attendant::server {
 namespace {
@@ -240,6 +243,44 @@ TEST(ConnectionsTest, TheDrainTimeoutCutsAnswersThatNobodyReceives) {
   EXPECT_EQ(server.process().AwaitEnd().code, 0);
   gate.Open();
   answer.wait();  // the kernel may still deliver it
+}
+
+int ThreadsOf(const ReadyServer& server) {
+  std::ifstream status(absl::StrCat("/proc/", server.process().pid(), "/status"));
+  for (std::string word; status >> word;) {
+    if (word != "Threads:") continue;
+    int threads = 0;
+    status >> threads;
+    return threads;
+  }
+  return -1;
+}
+
+TEST(ConnectionsTest, D3OpenReflectionStreamsTakeNoThreads) {
+  ReadyServer server;
+  EXPECT_TRUE(ListModels(*server.NewStub()).ok());
+  const int threads_before = ThreadsOf(server);
+  std::vector<std::unique_ptr<RawCall>> streams;
+  int answered = 0;
+  for (int connection = 0; connection < 3; ++connection) {
+    const auto channel = server.NewChannel();
+    for (int i = 0; i < 100; ++i) {
+      streams.push_back(std::make_unique<RawCall>(
+          channel, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"));
+      streams.back()->Write(TextField(7, ""));  // list_services
+      if (streams.back()->Read().has_value()) {
+        ++answered;
+      } else {
+        EXPECT_EQ(streams.back()->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+      }
+    }
+  }
+  EXPECT_EQ(answered, 4);
+  EXPECT_GT(threads_before, 0);
+  EXPECT_LT(ThreadsOf(server), threads_before + 20);
+  streams.clear();
+  server.process().Signal(SIGTERM);
+  EXPECT_EQ(server.process().AwaitEnd().code, 0);
 }
 
 TEST(ConnectionsTest, NobodyCanConnectOnceItDrains) {

@@ -58,6 +58,7 @@ class ReadyServer {
                        const std::vector<std::string>& launcher = {});
 
   ServerProcess& process() { return process_; }
+  const ServerProcess& process() const { return process_; }
   int port() const { return port_; }
   int http_port() const { return http_port_; }
   std::string address() const;
