@@ -54,6 +54,15 @@ absl::Status Invoke(v1::EncoderService::Stub& stub,
   return FromGrpc((stub.*method)(&context, request, &response));
 }
 
+std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const ClientOptions& options) {
+  if (!options.tls) return grpc::InsecureChannelCredentials();
+  grpc::SslCredentialsOptions tls;
+  tls.pem_root_certs = options.tls->ca;
+  tls.pem_cert_chain = options.tls->certificate;
+  tls.pem_private_key = options.tls->key;
+  return grpc::SslCredentials(tls);
+}
+
 template <typename Message>
 grpc::ByteBuffer Serialize(const Message& message) {
   grpc::ByteBuffer buffer;
@@ -90,8 +99,8 @@ Client Client::Connect(const std::string& address, const ClientOptions& options)
   arguments.SetMaxReceiveMessageSize(options.max_message_bytes);
   arguments.SetMaxSendMessageSize(options.max_message_bytes);
   if (options.own_connection) arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return Client(Channel::Make(
-      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments)));
+  return Client(
+      Channel::Make(grpc::CreateCustomChannel(address, CredentialsOf(options), arguments)));
 }
 
 absl::StatusOr<AttendResult> Client::Attend(AttendRequest request, const CallOptions& call) const {

@@ -13,6 +13,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +31,13 @@ namespace attendant::client {
 
 class Channel;
 
+// PEM texts for a connection over TLS.
+struct TlsOptions {
+  std::string ca;           // certificates that may have signed the server's; empty: the system's
+  std::string certificate;  // of the client, for a server that asks for one; empty: none
+  std::string key;          // of the certificate
+};
+
 // Options of a connection.
 struct ClientOptions {
   // The largest message, in bytes, that is sent or received. gRPC's own default of 4 MiB is less
@@ -38,9 +46,11 @@ struct ClientOptions {
   // Opens a TCP connection of its own; otherwise, the clients of one process share one for each
   // address.
   bool own_connection = false;
+  // Without them, the connection is not encrypted.
+  std::optional<TlsOptions> tls = {};
 };
 
-// A handle on a gRPC channel, which is not encrypted. Thread-safe; any number of calls may run at
+// A handle on a gRPC channel. Thread-safe; any number of calls may run at
 // the same time. Copies share the channel, and a call keeps alive what it needs, so that a Client
 // may be destroyed before its callbacks have run.
 class Client {

@@ -32,6 +32,9 @@
 #include "server/models/model_loading.h"
 #include "server/rpc/encoder_service.h"
 #include "server/rpc/grpc_server.h"
+#include "server/security/certificates.h"
+#include "server/security/reloaded.h"
+#include "server/security/reloader.h"
 #include "server/settings/read_settings.h"
 #include "server/transport/connection_listener.h"
 #include "server/transport/descriptor_limit.h"
@@ -120,6 +123,7 @@ class App::Impl {
     const absl::Status bound = BindListener();
     if (absl::Status status = StartHttp(); !status.ok()) return status;
     if (!bound.ok()) return bound;
+    if (absl::Status status = LoadCertificates(); !status.ok()) return status;
     if (absl::Status status = CheckPortFile(settings_.port_file); !status.ok()) return status;
     absl::StatusOr<std::vector<OpenedModel>> opened = OpenModels(settings_);
     if (!opened.ok()) return opened.status();
@@ -182,6 +186,19 @@ class App::Impl {
     auto listener = ConnectionListener::Bind(settings_.address, settings_.port, limits);
     if (!listener.ok()) return listener.status();
     listener_ = *std::move(listener);
+    return absl::OkStatus();
+  }
+
+  absl::Status LoadCertificates() {
+    std::vector<std::string> paths = {settings_.tls_cert, settings_.tls_key};
+    if (!settings_.tls_client_ca.empty()) paths.push_back(settings_.tls_client_ca);
+    if (paths == std::vector<std::string>(2)) return absl::OkStatus();
+    if (paths[0].empty() || paths[1].empty()) {
+      return absl::InvalidArgumentError("TLS needs both --tls-cert and --tls-key");
+    }
+    auto certificates = Reloaded<Certificates>::Load(std::move(paths), CheckCertificates);
+    if (!certificates.ok()) return certificates.status();
+    certificates_ = *std::move(certificates);
     return absl::OkStatus();
   }
 
@@ -262,15 +279,28 @@ class App::Impl {
     options.max_request_bytes = max_request_bytes_;
     options.max_answer_bytes = settings_.max_answer_bytes;
     options.receive_quota_bytes = ReceiveQuota(settings_, plan_, max_request_bytes_);
+    options.certificates = certificates_.get();
     options.max_connection_age = settings_.max_connection_age;
     absl::StatusOr<RunningGrpcServer> running =
         StartGrpcServer(options, *service_, *listener_, metrics_);
     if (!running.ok()) return running.status();
     grpc_ = *std::move(running);
+    StartReloader();
     grpc::HealthCheckServiceInterface& health = *grpc_.server->GetHealthCheckService();
     health.SetServingStatus(kServiceName, true);
     for (const auto& [name, model] : models_) health.SetServingStatus(name, true);
     return absl::OkStatus();
+  }
+
+  void StartReloader() {
+    std::vector<ReloadedItem> items;
+    if (certificates_ != nullptr) {
+      items.push_back({"certificates", [this] { return certificates_->Reload(); }});
+    }
+    if (items.empty()) return;
+    reloader_ = std::make_unique<Reloader>(
+        std::move(items),
+        [this](const std::string& what, bool ok) { metrics_.RecordReload(what, ok); });
   }
 
   const Settings settings_;
@@ -286,6 +316,8 @@ class App::Impl {
   Admission admission_;
   BatchQueue queue_;
   CrossKvStore cross_kv_;
+  std::unique_ptr<Reloaded<Certificates>> certificates_;  // null: no TLS
+  std::unique_ptr<Reloader> reloader_;
   std::unique_ptr<ConnectionListener> listener_;
   std::unique_ptr<HttpServer> http_;
   ServedModels models_;

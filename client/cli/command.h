@@ -33,7 +33,13 @@ struct Session {
   std::ostream& out;
   std::ostream& err;
 
-  Client Connect() const { return Client::Connect(address); }
+  ClientOptions connection = {};
+
+  Client Connect(bool own_connection = false) const {
+    ClientOptions options = connection;
+    options.own_connection = own_connection;
+    return Client::Connect(address, options);
+  }
 };
 
 // A subcommand and the values of its flags.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "client/cli/command.h"
+#include "client/cli/connection_options.h"
 #include "client/commands/attend_command.h"
 #include "client/commands/encode_command.h"
 #include "client/commands/explain_command.h"
@@ -53,8 +54,10 @@ int RunCommandLine(int argc, const char* const* argv, std::ostream& out, std::os
   app.require_subcommand(1);
   app.fallthrough();  // lets the options below follow the subcommand
   app.add_option("--address", session.address, "The server's gRPC port")
-      ->type_name("HOST:PORT")
+      ->type_name("HOST:PORT|unix:PATH")
       ->capture_default_str();
+  ConnectionOptions connection;
+  connection.AddTo(app);
   app.add_flag("--json", session.json, "Print one JSON document on stdout");
   AddDuration(app, "--deadline", session.call.timeout, "Give up a call after this long");
 
@@ -69,6 +72,9 @@ int RunCommandLine(int argc, const char* const* argv, std::ostream& out, std::os
   } catch (const CLI::ParseError& error) {
     return app.exit(error, out, err) == 0 ? kSucceeded : kBadUsage;
   }
+  absl::StatusOr<ClientOptions> options = connection.Read();
+  if (!options.ok()) return ReportBadUsage(session, options.status());
+  session.connection = *std::move(options);
   for (const auto& [subcommand, command] : subcommands) {
     if (subcommand->parsed()) return command->Run(session);
   }

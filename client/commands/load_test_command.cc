@@ -150,7 +150,7 @@ LoadPlan LoadTestCommand::MakePlan() const {
 LoadTestCommand::Send LoadTestCommand::OpenCalls(const Session& session) const {
   std::vector<Client> clients;
   for (int i = 0; i < connections_; ++i) {
-    clients.push_back(Client::Connect(session.address, {.own_connection = true}));
+    clients.push_back(session.Connect(/*own_connection=*/true));
   }
   return [clients = std::move(clients), call = session.call](int64_t index, const WorkItem& item,
                                                              LoadContext::Done done) {
@@ -162,8 +162,7 @@ LoadTestCommand::Send LoadTestCommand::OpenCalls(const Session& session) const {
 LoadTestCommand::Send LoadTestCommand::OpenStreams(const Session& session) const {
   std::vector<std::shared_ptr<LoadStream>> streams;
   for (int i = 0; i < connections_; ++i) {
-    streams.push_back(
-        Client::Connect(session.address, {.own_connection = true}).OpenLoadStream(session.call));
+    streams.push_back(session.Connect(/*own_connection=*/true).OpenLoadStream(session.call));
   }
   return [streams = std::move(streams)](int64_t index, const WorkItem& item,
                                         LoadContext::Done done) {

@@ -85,6 +85,10 @@ class ServerMetrics::Impl {
     refused_connections_.Add({{"reason", reason}}).Increment();
   }
 
+  void CountReload(const std::string& what, bool ok) {
+    reloads_.Add({{"what", what}, {"result", ok ? "ok" : "failed"}}).Increment();
+  }
+
   void SetBuildInfo(const std::string& version, const std::string& isa, const std::string& onednn) {
     MakeGauge("attendant_build_info", "1, with the versions as labels.",
               {{"version", version}, {"isa", isa}, {"onednn", onednn}})
@@ -162,6 +166,9 @@ class ServerMetrics::Impl {
   Gauge& connections_ = MakeGauge("attendant_connections", "Open gRPC connections.");
   Family<Counter>& refused_connections_ = MakeCounters(
       "attendant_refused_connections_total", "gRPC connections that were closed at once.");
+  Family<Counter>& reloads_ =
+      MakeCounters("attendant_reloads_total",
+                   "Times that changed files were read again; failed: the last good ones stay.");
   Gauge& resident_ = MakeGauge("process_resident_memory_bytes", "Resident memory size in bytes.");
   Gauge& start_time_ = MakeGauge("process_start_time_seconds",
                                  "Start time of the process since unix epoch in seconds.");
@@ -197,6 +204,8 @@ void ServerMetrics::RecordBatch(const BatchRecord& record) {
 void ServerMetrics::RecordRefusedConnection(const std::string& reason) {
   impl_->CountRefusedConnection(reason);
 }
+
+void ServerMetrics::RecordReload(const std::string& what, bool ok) { impl_->CountReload(what, ok); }
 
 std::string ServerMetrics::Scrape(const ServerGauges& gauges) const {
   return impl_->Scrape(gauges);

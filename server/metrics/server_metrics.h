@@ -56,8 +56,9 @@ struct ServerGauges {
 // attendant_queue_tokens, attendant_receiving_bytes, attendant_ready,
 // attendant_registered_memories, attendant_registered_memory_bytes, attendant_stream_sequences,
 // attendant_stream_sequence_bytes, attendant_connections (gauges);
-// attendant_refused_connections_total{reason}; attendant_build_info{version,isa,onednn};
-// process_resident_memory_bytes, process_start_time_seconds.
+// attendant_refused_connections_total{reason}; attendant_reloads_total{what,result};
+// attendant_build_info{version,isa,onednn}; process_resident_memory_bytes,
+// process_start_time_seconds.
 class ServerMetrics {
  public:
   ServerMetrics(const std::string& version, const std::string& isa, const std::string& onednn);
@@ -65,6 +66,8 @@ class ServerMetrics {
 
   void RecordRequest(const RequestRecord& record);
   void RecordBatch(const BatchRecord& record);
+  // What was read again because its files changed, such as "certificates", and whether it is used.
+  void RecordReload(const std::string& what, bool ok);
   // `reason` is one of a closed list, such as "address".
   void RecordRefusedConnection(const std::string& reason);
 

@@ -45,6 +45,9 @@ struct Settings {
   std::string http_address;         // empty: that of `address`, or 127.0.0.1 beside a Unix socket
   int http_port = 8002;             // 0: a free port is chosen
   std::string port_file;            // file for the ports once the server is ready; empty: none
+  std::string tls_cert;             // PEM files, as the next two; empty: no TLS
+  std::string tls_key;
+  std::string tls_client_ca;  // empty: callers need no certificate
   int max_connections = 1024;
   int max_connections_per_address = 64;
   absl::Duration max_connection_age = absl::Hours(1);

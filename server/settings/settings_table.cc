@@ -79,6 +79,21 @@ Rows NetworkRows() {
   };
 }
 
+Rows SecurityRows() {
+  const std::string group = "Security";
+  return {
+      {group, "tls-cert", "FILE",
+       "Certificates in PEM, that of the server first: gRPC connections have to be TLS 1.2 or "
+       "newer. Files are read again when they change; bad ones change nothing. Empty: no TLS.",
+       TextKind(&Settings::tls_cert, true)},
+      {group, "tls-key", "FILE", "Private key of --tls-cert, in PEM without a password.",
+       TextKind(&Settings::tls_key, true)},
+      {group, "tls-client-ca", "FILE",
+       "Certificates in PEM: callers of gRPC have to show one that these have signed. Empty: none.",
+       TextKind(&Settings::tls_client_ca, true)},
+  };
+}
+
 Rows ComputeRows() {
   const std::string group = "Compute";
   const Choices<Isa> isas = {{"best", Isa::kBest},
@@ -195,8 +210,8 @@ Rows LifeRows() {
 
 Rows MakeTable() {
   Rows table;
-  for (auto* rows :
-       {ModelRows, NetworkRows, ComputeRows, QueueRows, RequestRows, CrossKvRange, LifeRows}) {
+  for (auto* rows : {ModelRows, NetworkRows, SecurityRows, ComputeRows, QueueRows, RequestRows,
+                     CrossKvRange, LifeRows}) {
     for (SettingRow& row : rows()) table.push_back(std::move(row));
   }
   return table;

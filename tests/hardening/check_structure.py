@@ -36,6 +36,7 @@ server/settings
 server/metrics
 server/http
 server/transport
+server/security
 server/wire
 server/batching
 server/admission

@@ -1,0 +1,46 @@
+#include "client/cli/connection_options.h"
+
+#include <utility>
+
+#include "client/files/file_bytes.h"
+
+namespace attendant::client {
+namespace {
+
+// Reads a file into `text`, unless no file is named.
+absl::Status ReadText(const std::string& path, std::string& text) {
+  if (path.empty()) return absl::OkStatus();
+  absl::StatusOr<InputFile> file = InputFile::Open(path);
+  if (!file.ok()) return file.status();
+  absl::StatusOr<std::string> bytes = file->Read(0, file->size());
+  if (!bytes.ok()) return bytes.status();
+  text = *std::move(bytes);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void ConnectionOptions::AddTo(CLI::App& app) {
+  app.add_option("--tls-ca", tls_ca_, "Connect over TLS to a server whose certificate these signed")
+      ->type_name("FILE");
+  CLI::Option* certificate =
+      app.add_option("--tls-cert", tls_certificate_, "Certificate to show to the server, over TLS")
+          ->type_name("FILE");
+  CLI::Option* key = app.add_option("--tls-key", tls_key_, "Private key of --tls-cert")
+                         ->type_name("FILE")
+                         ->needs(certificate);
+  certificate->needs(key);
+}
+
+absl::StatusOr<ClientOptions> ConnectionOptions::Read() const {
+  ClientOptions options;
+  TlsOptions tls;
+  absl::Status status = ReadText(tls_ca_, tls.ca);
+  status.Update(ReadText(tls_certificate_, tls.certificate));
+  status.Update(ReadText(tls_key_, tls.key));
+  if (!status.ok()) return status;
+  if (!tls_ca_.empty() || !tls_certificate_.empty()) options.tls = std::move(tls);
+  return options;
+}
+
+}  // namespace attendant::client

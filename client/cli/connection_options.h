@@ -1,0 +1,26 @@
+// ConnectionOptions, the flags of attendant-client for TLS.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "client/client.h"
+
+namespace attendant::client {
+
+class ConnectionOptions {
+ public:
+  // Adds the flags, which write into this object. `app` must not outlive it.
+  void AddTo(CLI::App& app);
+
+  // Reads the files. The error names the one that cannot be read.
+  absl::StatusOr<ClientOptions> Read() const;
+
+ private:
+  std::string tls_ca_;
+  std::string tls_certificate_;
+  std::string tls_key_;
+};
+
+}  // namespace attendant::client

@@ -1,0 +1,34 @@
+#include "server/security/read_files.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+
+namespace attendant::server {
+
+absl::StatusOr<std::vector<std::string>> ReadFiles(const std::vector<std::string>& paths) {
+  constexpr size_t kMaxBytes = size_t{1} << 20;
+  std::vector<std::string> contents;
+  for (const std::string& path : paths) {
+    errno = 0;
+    std::ifstream file(path, std::ios::binary);
+    std::string bytes(kMaxBytes + 1, '\0');
+    file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    const auto size = static_cast<size_t>(file.gcount());
+    if (!file.is_open() || file.bad() || (size == 0 && errno != 0)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": cannot be read: ", std::strerror(errno)));
+    }
+    if (size > kMaxBytes) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": expected at most ", kMaxBytes, " bytes"));
+    }
+    bytes.resize(size);
+    contents.push_back(std::move(bytes));
+  }
+  return contents;
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,15 @@
+// Reading of small files, such as certificates.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace attendant::server {
+
+// Returns the contents of all files. The error names the file that cannot be read or that has more
+// than a mebibyte.
+absl::StatusOr<std::vector<std::string>> ReadFiles(const std::vector<std::string>& paths);
+
+}  // namespace attendant::server

@@ -1,0 +1,248 @@
+// Tests of TLS on the gRPC port of the real server.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/client.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/client/commands/run_command_line.h"
+#include "tests/integration/server_process.h"
+#include "tests/support/test_certificates.h"
+
+namespace attendant::server {
+namespace {
+
+namespace fs = std::filesystem;
+using attendant::testing::IssuedCertificate;
+using attendant::testing::TestCa;
+using attendant::testing::Validity;
+using client::Client;
+using client::ClientOptions;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class TlsTest : public ::testing::Test {
+ protected:
+  TlsTest() {
+    std::string folder = ::testing::TempDir() + "attendant_tls_XXXXXX";
+    folder_ = mkdtemp(folder.data());
+    WritePair(ca_.Issue());
+    Write("ca", ca_.certificate());
+  }
+  ~TlsTest() override { fs::remove_all(folder_); }
+
+  std::string Path(const std::string& name) const { return absl::StrCat(folder_, "/", name); }
+  // As a rotation does: a reader sees the old or the new file.
+  void Write(const std::string& name, const std::string& text) const {
+    std::ofstream(Path(name) + ".new") << text;
+    fs::rename(Path(name) + ".new", Path(name));
+  }
+  void WritePair(const IssuedCertificate& pair) const {
+    Write("key", pair.key);
+    Write("cert", pair.certificate);
+  }
+
+  std::vector<std::string> Flags() const {
+    return {absl::StrCat("--tls-cert=", Path("cert")), absl::StrCat("--tls-key=", Path("key"))};
+  }
+  std::vector<std::string> MutualFlags() const {
+    std::vector<std::string> flags = Flags();
+    flags.push_back(absl::StrCat("--tls-client-ca=", Path("ca")));
+    return flags;
+  }
+
+  static ClientOptions Trust(const TestCa& ca, const IssuedCertificate& own = {}) {
+    ClientOptions options;
+    options.own_connection = true;
+    options.tls = {ca.certificate(), own.certificate, own.key};
+    return options;
+  }
+  // Returns what a new connection of such a client gets.
+  static absl::Status Call(const ReadyServer& server, const ClientOptions& options) {
+    return Client::Connect(server.address(), options)
+        .ListModels({.timeout = absl::Seconds(30)})
+        .status();
+  }
+
+  const TestCa ca_;
+  std::string folder_;
+};
+
+void AwaitMetric(const ReadyServer& server, const std::string& line) {
+  const absl::Time patience = absl::Now() + absl::Minutes(1);
+  while (server.Get("/metrics").find(absl::StrCat("\n", line, "\n")) == std::string::npos) {
+    ASSERT_LT(absl::Now(), patience) << line;
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+}
+
+void AwaitReloads(const ReadyServer& server, const std::string& result, int count) {
+  AwaitMetric(server, absl::StrCat("attendant_reloads_total{result=\"", result,
+                                   "\",what=\"certificates\"} ", count));
+}
+
+// Returns whether a handshake of this version of TLS works.
+bool HandshakeWorks(const ReadyServer& server, int version) {
+  SSL_CTX* context = SSL_CTX_new(TLS_client_method());
+  SSL_CTX_set_security_level(context, 0);  // so that old versions are tried at all
+  SSL_CTX_set_min_proto_version(context, version);
+  SSL_CTX_set_max_proto_version(context, version);
+  const unsigned char h2[] = {2, 'h', '2'};
+  SSL_CTX_set_alpn_protos(context, h2, sizeof h2);
+  const int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(server.port()));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  SSL* tls = SSL_new(context);
+  SSL_set_fd(tls, connection);
+  const bool works = SSL_connect(tls) == 1;
+  SSL_free(tls);
+  SSL_CTX_free(context);
+  close(connection);
+  return works;
+}
+
+TEST_F(TlsTest, R30ServesOnlyOverTls) {
+  ReadyServer server(Flags());
+  EXPECT_TRUE(Call(server, Trust(ca_)).ok());
+  EXPECT_EQ(Call(server, {.own_connection = true}).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(Call(server, Trust(TestCa())).code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(Call(server, Trust(ca_)).ok());
+  EXPECT_THAT(server.Get("/healthz"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(TlsTest, R30OldVersionsAreRefused) {
+  ReadyServer server(Flags());
+  EXPECT_FALSE(HandshakeWorks(server, TLS1_VERSION));
+  EXPECT_FALSE(HandshakeWorks(server, TLS1_1_VERSION));
+  EXPECT_TRUE(HandshakeWorks(server, TLS1_2_VERSION));
+  EXPECT_TRUE(HandshakeWorks(server, TLS1_3_VERSION));
+}
+
+TEST_F(TlsTest, R30MutualTlsNeedsAGoodCertificateOfTheClient) {
+  ReadyServer server(MutualFlags());
+  EXPECT_TRUE(Call(server, Trust(ca_, ca_.Issue())).ok());
+  const TestCa other;
+  for (const IssuedCertificate& own :
+       {IssuedCertificate(), other.Issue(), ca_.Issue(Validity::kExpired)}) {
+    EXPECT_EQ(Call(server, Trust(ca_, own)).code(), absl::StatusCode::kUnavailable);
+  }
+}
+
+TEST_F(TlsTest, R31NewCertificatesAreUsed) {
+  ReadyServer server(MutualFlags());
+  const IssuedCertificate own = ca_.Issue();
+  EXPECT_TRUE(Call(server, Trust(ca_, own)).ok());
+  const TestCa next;
+  WritePair(next.Issue());
+  AwaitReloads(server, "ok", 1);
+  EXPECT_TRUE(Call(server, Trust(next, own)).ok());
+  EXPECT_EQ(Call(server, Trust(ca_, own)).code(), absl::StatusCode::kUnavailable);
+  Write("ca", next.certificate());
+  AwaitReloads(server, "ok", 2);
+  EXPECT_TRUE(Call(server, Trust(next, next.Issue())).ok());
+  EXPECT_EQ(Call(server, Trust(next, own)).code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(TlsTest, R31BadFilesChangeNothing) {
+  ReadyServer server(Flags());
+  Write("key", ca_.Issue().key);
+  EXPECT_THAT(server.process().AwaitLine("last good"),
+              AllOf(HasSubstr("warning certificates: the last good ones stay in use: "),
+                    HasSubstr("the key is not that of the certificate")));
+  AwaitReloads(server, "failed", 1);
+  EXPECT_TRUE(Call(server, Trust(ca_)).ok());
+  Write("cert", "garbage");
+  AwaitReloads(server, "failed", 2);
+  EXPECT_TRUE(Call(server, Trust(ca_)).ok());
+  fs::remove(Path("cert"));
+  AwaitReloads(server, "failed", 3);
+  EXPECT_TRUE(Call(server, Trust(ca_)).ok());
+  WritePair(ca_.Issue());
+  AwaitReloads(server, "ok", 1);
+  EXPECT_TRUE(Call(server, Trust(ca_)).ok());
+}
+
+TEST_F(TlsTest, R31NoHandshakeFailsWhileCertificatesRotate) {
+  ReadyServer server(Flags());
+  std::atomic<bool> stop = false;
+  std::atomic<int> calls = 0, failures = 0;
+  std::thread caller([&] {
+    while (!stop) {
+      ++calls;
+      if (!Call(server, Trust(ca_)).ok()) ++failures;
+    }
+  });
+  for (int rotation = 1; rotation <= 3; ++rotation) {
+    WritePair(ca_.Issue());
+    AwaitReloads(server, "ok", rotation);
+  }
+  stop = true;
+  caller.join();
+  EXPECT_EQ(failures, 0) << "of " << calls;
+}
+
+TEST_F(TlsTest, TheCommandLineTalksTls) {
+  ReadyServer server(MutualFlags());
+  const IssuedCertificate own = ca_.Issue();
+  Write("own_cert", own.certificate);
+  Write("own_key", own.key);
+  const std::vector<std::string> health = {"health", "--address", server.address(), "--deadline",
+                                           "30s"};
+  std::vector<std::string> with_tls = health;
+  with_tls.insert(with_tls.end(), {"--tls-ca", Path("ca"), "--tls-cert", Path("own_cert"),
+                                   "--tls-key", Path("own_key")});
+  EXPECT_EQ(client::RunWith(with_tls).exit_code, 0);
+  EXPECT_EQ(client::RunWith(health).exit_code, 3);
+  std::vector<std::string> half = health;
+  half.insert(half.end(), {"--tls-cert", Path("own_cert")});
+  EXPECT_EQ(client::RunWith(half).exit_code, 2);
+  std::vector<std::string> missing = health;
+  missing.insert(missing.end(), {"--tls-ca", Path("nothing")});
+  const client::Outcome outcome = client::RunWith(missing);
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr(Path("nothing")));
+}
+
+class BadTlsStartTest : public TlsTest {
+ protected:
+  static std::string Start(std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"--address=127.0.0.1", "--port=0", "--http-port=0"});
+    const ServerProcess::End end = ServerProcess(flags).AwaitEnd();
+    EXPECT_EQ(end.code, 2);
+    return end.lines.size() == 1 ? end.lines[0] : "";
+  }
+};
+
+TEST_F(BadTlsStartTest, SaysWhatIsWrong) {
+  EXPECT_EQ(Start({absl::StrCat("--tls-cert=", Path("cert"))}),
+            "attendant-server: TLS needs both --tls-cert and --tls-key");
+  EXPECT_EQ(Start({absl::StrCat("--tls-client-ca=", Path("ca"))}),
+            "attendant-server: TLS needs both --tls-cert and --tls-key");
+  Write("cert", "garbage");
+  EXPECT_EQ(Start(Flags()),
+            "attendant-server: --tls-cert: expected certificates in PEM, that of the server first");
+  fs::remove(Path("cert"));
+  EXPECT_EQ(Start(Flags()), absl::StrCat("attendant-server: ", Path("cert"),
+                                         ": cannot be read: No such file or directory"));
+}
+
+}  // namespace
+}  // namespace attendant::server
