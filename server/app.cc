@@ -18,6 +18,7 @@
 #include "absl/time/clock.h"
 #include "engine/base/cpu_budget.h"
 #include "engine/kernels/isa.h"
+#include "proto/byte_text.h"
 #include "server/admission/admission.h"
 #include "server/batching/batch_queue.h"
 #include "server/batching/clock.h"
@@ -47,7 +48,7 @@ constexpr absl::Duration kLinger = absl::Milliseconds(300);
 constexpr const char* kServiceName = "attendant.v1.EncoderService";
 
 QueueLimits QueueLimitsOf(const Settings& settings) {
-  return {settings.max_queue_requests, settings.max_queue_tokens, settings.max_queue_bytes};
+  return {settings.max_queue_requests, settings.max_queue_tokens};
 }
 
 ServiceLimits ServiceLimitsOf(const Settings& settings, int64_t max_request_bytes) {
@@ -57,20 +58,25 @@ ServiceLimits ServiceLimitsOf(const Settings& settings, int64_t max_request_byte
   limits.max_request_bytes = max_request_bytes;
   limits.max_batch_tokens = settings.max_batch_tokens;
   limits.receive_timeout = settings.receive_timeout;
+  limits.min_receive_rate = settings.min_receive_rate;
+  limits.send_timeout = settings.send_timeout;
   limits.stream_idle_timeout = settings.stream_idle_timeout;
   limits.stream_window = settings.stream_window;
   limits.reject_nonfinite = settings.nonfinite == NonfinitePolicy::kReject;
   return limits;
 }
 
-// Returns the quota, in bytes, of the memory in which gRPC holds requests that are being received,
-// wait, or are being computed. It is a quarter larger than these need, because gRPC slows down
-// before the quota is used up, and the admission should be the first to refuse requests.
-int64_t ReceiveQuota(const Settings& settings, const ThreadPlan& plan, int64_t max_request_bytes) {
-  constexpr int64_t kConnections = int64_t{64} << 20;
-  const int64_t requests =
-      settings.receive_memory_bytes + settings.max_queue_bytes + plan.instances * max_request_bytes;
-  return kConnections + requests + requests / 4;
+BudgetLimits WithReserve(int64_t total, const Settings& settings) {
+  return {total, total / 100 * settings.peer_reserve + total % 100 * settings.peer_reserve / 100};
+}
+
+// Without the memory for requests, which is known once the models are.
+AdmissionLimits AdmissionLimitsOf(const Settings& settings, const MemoryLimit& limit) {
+  AdmissionLimits limits;
+  limits.slots = WithReserve(settings.max_inflight, settings);
+  limits.streams = WithReserve(settings.max_streams, settings);
+  limits.most_resident_bytes = limit.bytes / 100 * 95;
+  return limits;
 }
 
 absl::Status CannotWritePortFile(const std::string& path) {
@@ -108,10 +114,12 @@ class App::Impl {
         numa_nodes_(NumaNodesOf(settings)),
         plan_(MakeThreadPlan(settings, cpu_budget_, numa_nodes_)),
         metrics_(ATTENDANT_VERSION, EffectiveIsa(), OneDnnVersion()),
-        admission_({settings.max_inflight, settings.receive_memory_bytes}),
+        memory_limit_(MemoryLimitOf(settings)),
+        admission_(AdmissionLimitsOf(settings, memory_limit_), ResidentBytes, clock),
         queue_(clock, QueueLimitsOf(settings),
                {settings.max_batch_tokens, settings.max_queue_delay}),
-        cross_kv_(clock, {settings.max_registered_bytes, settings.max_registered_age}) {}
+        cross_kv_(clock, {settings.max_registered_bytes, settings.max_registered_age},
+                  &admission_.memory()) {}
 
   ~Impl() {
     if (grpc_.server != nullptr && !admission_.closed()) Drain();
@@ -130,6 +138,8 @@ class App::Impl {
     if (absl::Status status = CheckLimits(*opened); !status.ok()) return status;
 
     LogPlan();
+    spdlog::info("memory for requests: {} of the {} {}", proto::InMebibytes(request_budget_),
+                 proto::InMebibytes(memory_limit_.bytes), memory_limit_.reason);
     std::optional<FreshPages> fresh_pages;  // for weights and activations
     if (!plan_.nodes.empty()) fresh_pages.emplace();
     absl::StatusOr<ServedModels> models = LoadModels(*std::move(opened), plan_, clock_);
@@ -153,7 +163,7 @@ class App::Impl {
     listener_->Close();
     admission_.Close();
     service_->Drain();
-    spdlog::info("draining: {} requests in flight", admission_.counts().inflight);
+    spdlog::info("draining: {} requests in flight", admission_.slots().counts().all());
     const absl::Time deadline = clock_.Now() + settings_.drain_timeout;
     const int64_t late = admission_.AwaitIdle(settings_.drain_timeout);
     queue_.Close();
@@ -224,26 +234,34 @@ class App::Impl {
   }
 
   ServerGauges Gauges() {
-    const AdmissionCounts admission = admission_.counts();
+    const BudgetCounts memory = admission_.memory().counts();
     const QueueCounts queue = queue_.counts();
     const CrossKvStoreCounts kept = cross_kv_.counts();
-    return {admission.inflight,
-            queue.jobs,
-            queue.tokens,
-            admission.receiving_bytes,
-            ready_,
-            kept.registered,
-            kept.bytes,
-            kept.sequences,
-            kept.sequence_bytes,
-            listener_ == nullptr ? 0 : listener_->open_connections()};
+    ServerGauges gauges;
+    gauges.inflight = admission_.slots().counts().all();
+    gauges.open_streams = admission_.streams().counts().all();
+    gauges.queue_requests = queue.jobs;
+    gauges.queue_tokens = queue.tokens;
+    gauges.receiving_bytes = memory.held_for(HeldFor::kReceiving);
+    gauges.request_bytes = memory.held_for(HeldFor::kRequest);
+    gauges.answer_bytes = memory.held_for(HeldFor::kAnswer);
+    gauges.budget_bytes = admission_.memory().total();
+    gauges.ready = ready_;
+    gauges.registered_memories = kept.registered;
+    gauges.registered_memory_bytes = kept.bytes;
+    gauges.stream_sequences = kept.sequences;
+    gauges.stream_sequence_bytes = kept.sequence_bytes;
+    gauges.connections = listener_ == nullptr ? 0 : listener_->open_connections();
+    return gauges;
   }
 
   absl::Status CheckLimits(const std::vector<OpenedModel>& opened) {
-    const absl::StatusOr<int64_t> request_bytes = CheckRequestBytes(opened, settings_);
-    if (!request_bytes.ok()) return request_bytes.status();
-    max_request_bytes_ = *request_bytes;
-    return CheckMemory(opened, settings_, plan_, MemoryLimitOf(settings_));
+    const absl::Status status = CheckMemory(opened, settings_, plan_, memory_limit_);
+    if (!status.ok()) return status;
+    max_request_bytes_ = *LargestRequestBytes(opened, settings_.max_request_tokens);
+    request_budget_ = RequestBudget(*PredictMemory(opened, settings_, plan_), memory_limit_);
+    admission_.memory().SetLimits(WithReserve(request_budget_, settings_));
+    return absl::OkStatus();
   }
 
   void LogPlan() const {
@@ -278,7 +296,7 @@ class App::Impl {
     GrpcServerOptions options;
     options.max_request_bytes = max_request_bytes_;
     options.max_answer_bytes = settings_.max_answer_bytes;
-    options.receive_quota_bytes = ReceiveQuota(settings_, plan_, max_request_bytes_);
+    options.receive_quota_bytes = TransportQuota(request_budget_);
     options.certificates = certificates_.get();
     options.max_connection_age = settings_.max_connection_age;
     absl::StatusOr<RunningGrpcServer> running =
@@ -311,8 +329,10 @@ class App::Impl {
   std::atomic<bool> ready_ = false;
   int64_t max_request_bytes_ = 0;
   int64_t most_connections_ = 0;
+  int64_t request_budget_ = 0;  // bytes
   // Every member uses only members above it, so that the order of destruction is right.
   ServerMetrics metrics_;
+  const MemoryLimit memory_limit_;
   Admission admission_;
   BatchQueue queue_;
   CrossKvStore cross_kv_;

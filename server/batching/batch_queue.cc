@@ -6,6 +6,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "server/metrics/refusal.h"
 
 namespace attendant::server {
 namespace {
@@ -35,10 +36,9 @@ void FailEach(std::vector<Dead> dead) {
   }
 }
 
-absl::Status Full(const char* what, int64_t held, int64_t bound, int64_t asked) {
-  return absl::ResourceExhaustedError(absl::StrCat("the queue holds ", held, " of at most ", bound,
-                                                   " ", what, ", this request brings ", asked,
-                                                   "; try again later"));
+absl::Status Full(Refusal reason, const char* what, int64_t held, int64_t bound, int64_t asked) {
+  return Refused(reason, absl::StrCat("the queue holds ", held, " of at most ", bound, " ", what,
+                                      ", this request brings ", asked, "; try again later"));
 }
 
 }  // namespace
@@ -63,6 +63,15 @@ class BatchQueue::Impl {
       FailEach(std::move(dead));
       if (done) return batch;
     }
+  }
+
+  void FailDead() {
+    std::vector<Dead> dead;
+    {
+      absl::MutexLock lock(&mutex_);
+      dead = RemoveDead(clock_.Now());
+    }
+    FailEach(std::move(dead));
   }
 
   void Close() {
@@ -132,13 +141,11 @@ class BatchQueue::Impl {
   absl::Status CheckRoom(const Job& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     // The limits are compared by subtraction, because the sums could overflow.
     if (counts_.jobs >= queue_limits_.max_jobs) {
-      return Full("jobs", counts_.jobs, queue_limits_.max_jobs, 1);
+      return Full(Refusal::kQueueJobs, "jobs", counts_.jobs, queue_limits_.max_jobs, 1);
     }
     if (job.tokens > queue_limits_.max_tokens - counts_.tokens) {
-      return Full("tokens", counts_.tokens, queue_limits_.max_tokens, job.tokens);
-    }
-    if (job.bytes > queue_limits_.max_bytes - counts_.bytes) {
-      return Full("bytes", counts_.bytes, queue_limits_.max_bytes, job.bytes);
+      return Full(Refusal::kQueueTokens, "tokens", counts_.tokens, queue_limits_.max_tokens,
+                  job.tokens);
     }
     return absl::OkStatus();
   }
@@ -181,7 +188,6 @@ class BatchQueue::Impl {
   void Count(const Job& job, int sign) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     counts_.jobs += sign;
     counts_.tokens += sign * job.tokens;
-    counts_.bytes += sign * job.bytes;
   }
 
   Clock& clock_;
@@ -208,6 +214,7 @@ BatchQueue::~BatchQueue() {
 
 absl::Status BatchQueue::Submit(std::unique_ptr<Job>& job) { return impl_->Submit(job); }
 std::vector<std::unique_ptr<Job>> BatchQueue::Take() { return impl_->Take(); }
+void BatchQueue::FailDead() { impl_->FailDead(); }
 void BatchQueue::Close() { impl_->Close(); }
 void BatchQueue::FailAll(const absl::Status& status) { impl_->FailAll(status); }
 QueueCounts BatchQueue::counts() const { return impl_->counts(); }

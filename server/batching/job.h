@@ -30,7 +30,6 @@ class Job {
   // Set before Submit and constant from then on.
   BatchKey key;
   int64_t tokens = 0;  // kept tokens; 0 is valid (everything is masked)
-  int64_t bytes = 0;   // memory of the request and of its answer while the job lives
   absl::Time deadline = absl::InfiniteFuture();
 
   // Set by the queue.

@@ -9,6 +9,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "server/metrics/refusal.h"
 #include "server/models/sequence_state.h"
 
 namespace attendant::server {
@@ -47,16 +48,16 @@ int64_t RegisteredCrossKv::PredictBytes(const CrossKvOrigin& origin) {
 }
 
 RegisteredCrossKv::RegisteredCrossKv(CrossKvOrigin origin,
-                                     std::shared_ptr<HeldBytes::Totals> totals)
+                                     std::shared_ptr<HeldBytes::Totals> totals, Budget::Hold memory)
     : origin_(std::move(origin)),
       key_width_(ShapeOf(origin_).attention.heads * ShapeOf(origin_).attention.key_width),
       value_width_(ShapeOf(origin_).context_width()),
       keys_(origin_.layout.tokens() * key_width_),
       values_(origin_.layout.tokens() * value_width_),
-      held_(PredictBytes(origin_), std::move(totals)) {}
+      held_(PredictBytes(origin_), std::move(totals), std::move(memory)) {}
 
-HeldBytes::HeldBytes(int64_t bytes, std::shared_ptr<Totals> totals)
-    : bytes_(bytes), totals_(std::move(totals)) {
+HeldBytes::HeldBytes(int64_t bytes, std::shared_ptr<Totals> totals, Budget::Hold memory)
+    : bytes_(bytes), totals_(std::move(totals)), memory_(std::move(memory)) {
   totals_->bytes.fetch_add(bytes_);
   totals_->holders.fetch_add(1);
 }
@@ -66,31 +67,42 @@ HeldBytes::~HeldBytes() {
   totals_->holders.fetch_sub(1);
 }
 
-absl::Status CrossKvStore::CheckRoom(const char* what, int64_t bytes) {
+absl::StatusOr<Budget::Hold> CrossKvStore::TakeRoom(const char* what, int64_t bytes) {
   const int64_t registered = registered_->bytes.load(), sequences = sequences_->bytes.load();
-  if (bytes <= limits_.max_bytes - registered - sequences) return absl::OkStatus();
+  Budget::Hold room;
+  if (bytes <= limits_.max_bytes - registered - sequences) {
+    // It is nobody's: it outlives the call, and its handle may be used by others.
+    const Budget::Claim claim = {"", bytes, HeldFor::kRegistered};
+    if (memory_ == nullptr || memory_->TryTake(claim, room) == Budget::Answer::kTaken) return room;
+    return Refused(Refusal::kMemory, absl::StrCat("the server has no room for the ", bytes,
+                                                  " bytes of the ", what, " now"));
+  }
   const std::string in_chunks = absl::StrCat(" and the ", sequences, " of ",
                                              sequences_->holders.load(), " sequences in parts");
-  return absl::ResourceExhaustedError(
+  const std::string message =
       absl::StrCat("the ", what, " would take ", bytes, " bytes beside the ", registered, " of ",
                    entries_.size(), " registered memories", sequences > 0 ? in_chunks : "",
-                   "; the server keeps at most ", limits_.max_bytes, " (--max-registered-bytes)"));
+                   "; the server keeps at most ", limits_.max_bytes, " (--max-registered-bytes)");
+  if (bytes > limits_.max_bytes) return absl::InvalidArgumentError(message);
+  return Refused(Refusal::kRegistered, message);
 }
 
 absl::StatusOr<std::unique_ptr<HeldBytes>> CrossKvStore::Hold(int64_t bytes) {
   absl::MutexLock lock(&mutex_);
   EvictExpired();
-  if (absl::Status status = CheckRoom("sequence's state", bytes); !status.ok()) return status;
-  return std::make_unique<HeldBytes>(bytes, sequences_);
+  absl::StatusOr<Budget::Hold> room = TakeRoom("sequence's state", bytes);
+  if (!room.ok()) return room.status();
+  return std::make_unique<HeldBytes>(bytes, sequences_, *std::move(room));
 }
 
 absl::StatusOr<std::shared_ptr<RegisteredCrossKv>> CrossKvStore::Reserve(CrossKvOrigin origin) {
   const int64_t bytes = RegisteredCrossKv::PredictBytes(origin);
   absl::MutexLock lock(&mutex_);
   EvictExpired();
-  if (absl::Status status = CheckRoom("memory", bytes); !status.ok()) return status;
+  absl::StatusOr<Budget::Hold> room = TakeRoom("memory", bytes);
+  if (!room.ok()) return room.status();
   try {
-    return std::make_shared<RegisteredCrossKv>(std::move(origin), registered_);
+    return std::make_shared<RegisteredCrossKv>(std::move(origin), registered_, *std::move(room));
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
         absl::StrCat("no memory for ", bytes, " bytes to register"));

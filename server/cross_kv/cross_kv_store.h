@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/matrix_view.h"
+#include "server/admission/budget.h"
 #include "server/batching/clock.h"
 #include "server/models/served_model.h"
 #include "server/tensors/token_layout.h"
@@ -30,7 +31,8 @@ struct CrossKvOrigin {
   TokenLayout layout;
 };
 
-// Bytes that count as held while the object lives. Thread-safe.
+// Bytes that count as held, here and in the server's memory, while the object lives.
+// Thread-safe.
 class HeldBytes {
  public:
   struct Totals {
@@ -38,7 +40,7 @@ class HeldBytes {
     std::atomic<int64_t> holders = 0;
   };
 
-  HeldBytes(int64_t bytes, std::shared_ptr<Totals> totals);
+  HeldBytes(int64_t bytes, std::shared_ptr<Totals> totals, Budget::Hold memory = {});
   ~HeldBytes();
   HeldBytes(const HeldBytes&) = delete;
   HeldBytes& operator=(const HeldBytes&) = delete;
@@ -48,13 +50,15 @@ class HeldBytes {
  private:
   const int64_t bytes_;
   const std::shared_ptr<Totals> totals_;
+  const Budget::Hold memory_;
 };
 
 // Filled by one thread, then immutable and shared. Its bytes count as held until the last user is
 // gone.
 class RegisteredCrossKv {
  public:
-  RegisteredCrossKv(CrossKvOrigin origin, std::shared_ptr<HeldBytes::Totals> totals);
+  RegisteredCrossKv(CrossKvOrigin origin, std::shared_ptr<HeldBytes::Totals> totals,
+                    Budget::Hold memory = {});
 
   const CrossKvOrigin& origin() const { return origin_; }
   // [T, H Dk] and [T, H Dv], of the kept rows.
@@ -104,13 +108,14 @@ class CrossKvStore {
     absl::Time expires;
   };
 
-  // `clock` outlives the store.
-  CrossKvStore(const Clock& clock, const CrossKvStoreLimits& limits)
-      : clock_(clock), limits_(limits) {}
+  // What is kept is held of `memory` too, if there is one. All outlive the store.
+  CrossKvStore(const Clock& clock, const CrossKvStoreLimits& limits, Budget* memory = nullptr)
+      : clock_(clock), limits_(limits), memory_(memory) {}
 
   const CrossKvStoreLimits& limits() const { return limits_; }
 
   // Room for keys and values, to be filled. RESOURCE_EXHAUSTED: they do not fit with what is held.
+  // INVALID_ARGUMENT: they could never.
   absl::StatusOr<std::shared_ptr<RegisteredCrossKv>> Reserve(CrossKvOrigin origin);
 
   // Room for a sequence that comes in chunks. RESOURCE_EXHAUSTED as Reserve.
@@ -134,11 +139,13 @@ class CrossKvStore {
   };
 
   void EvictExpired() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // RESOURCE_EXHAUSTED if `bytes` more, for `what`, do not fit.
-  absl::Status CheckRoom(const char* what, int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Room for `bytes` more, for `what`.
+  absl::StatusOr<Budget::Hold> TakeRoom(const char* what, int64_t bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
   const CrossKvStoreLimits limits_;
+  Budget* const memory_;
   const std::shared_ptr<HeldBytes::Totals> registered_ = std::make_shared<HeldBytes::Totals>();
   const std::shared_ptr<HeldBytes::Totals> sequences_ = std::make_shared<HeldBytes::Totals>();
   absl::Mutex mutex_;

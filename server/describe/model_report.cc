@@ -33,11 +33,11 @@ void AddMemory(const Settings& settings, ModelReport& report) {
   const absl::StatusOr<int64_t> run = EncoderRun::PredictBytes(
       description, report.run_tokens, report.plan.threads_per_instance, mode);
   report.run_bytes = run.value_or(0);
-  AddRefusal(CheckRequestBytes(models, settings).status(), report);
-  if (absl::Status status = CheckComputeMode(mode); !status.ok()) {
-    AddRefusal(status, report);
-    return;
-  }
+  const absl::Status fits = LargestRequestBytes(models, settings.max_request_tokens).status();
+  const absl::Status computes = CheckComputeMode(mode);
+  AddRefusal(fits, report);
+  AddRefusal(computes, report);
+  if (!fits.ok() || !computes.ok()) return;
   AddRefusal(CheckMemory(models, settings, report.plan, report.limit), report);
   const absl::StatusOr<MemoryNeed> need = PredictMemory(models, settings, report.plan);
   if (need.ok()) report.need = *need;

@@ -27,10 +27,8 @@ Json OfMemory(const ModelReport& report) {
                       {"loading", need->weights},
                       {"weight_copies", report.plan.copies()},
                       {"activations", need->activations},
-                      {"receiving", need->receiving},
-                      {"queue", need->queue},
-                      {"answers", need->running},
-                      {"registered", need->registered}};
+                      {"requests", need->requests},
+                      {"transport", need->transport}};
   }
   return json;
 }

@@ -42,10 +42,8 @@ void AddMemory(const ModelReport& report, Lines& lines) {
   Add("memory",
       absl::StrCat(InMebibytes(need.total()), " of ", InMebibytes(report.limit.bytes), " ",
                    report.limit.reason, ": loading ", InMebibytes(need.weights), copies,
-                   ", activations ", InMebibytes(need.activations), ", receiving ",
-                   InMebibytes(need.receiving), ", queue ", InMebibytes(need.queue), ", answers ",
-                   InMebibytes(need.running), ", registered memories ",
-                   InMebibytes(need.registered)),
+                   ", activations ", InMebibytes(need.activations), ", requests at least ",
+                   InMebibytes(need.requests), ", gRPC ", InMebibytes(need.transport)),
       lines);
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "server/admission/budget.h"
 #include "server/batching/job.h"
 #include "server/execution/response.h"
 #include "server/request/compute_request.h"
@@ -15,11 +16,18 @@
 
 namespace attendant::server {
 
-// The end of a job: a response, or the error instead of one.
+// What a request holds of the admission's budgets.
+struct Held {
+  Budget::Hold slot;    // of a stream's item; that of a unary call stays with its reactor
+  Budget::Hold memory;  // message, answer and scratch
+};
+
+// The end of a job: a response, or the error instead of one; and what the answer goes on holding.
 template <typename Response>
 struct JobEnd {
   absl::StatusOr<Response> response;
-  absl::Duration queued;  // of computed jobs
+  absl::Duration queued = {};  // of computed jobs
+  Held held = {};
 };
 
 template <typename Request, typename Response>
@@ -37,16 +45,20 @@ class RequestJob final : public Job {
     tokens = request_->tokens();
   }
 
+  // Set before the job is queued.
+  Held held;
+
   // Before Fail or Finish.
   const Request& request() const { return *request_; }
 
   bool cancelled() const override { return cancelled_->load(std::memory_order_relaxed); }
-  void Fail(const absl::Status& status) override { EndWith({status, absl::ZeroDuration()}); }
+  void Fail(const absl::Status& status) override { EndWith({status}); }
   void Finish(Response response, absl::Duration queued) { EndWith({std::move(response), queued}); }
 
  private:
   void EndWith(End end) {
     request_.reset();
+    end.held = std::move(held);
     done_(std::move(end));
   }
 

@@ -47,7 +47,7 @@ MemoryLimit MeasureMemoryLimit(const CgroupFiles& cgroup, const std::string& mem
   const int64_t limit = CgroupBytes(cgroup);
   const int64_t machine = MachineBytes(meminfo);
   if (limit < machine) return {limit, "of the cgroup"};
-  return {machine, "of the machine"};
+  return {machine, "of the machine", true};
 }
 
 }  // namespace attendant::server

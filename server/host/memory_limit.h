@@ -10,7 +10,8 @@ namespace attendant::server {
 
 struct MemoryLimit {
   int64_t bytes = 0;
-  std::string reason;  // for messages: "of the cgroup" or "of the machine"
+  std::string reason;       // for messages: "of the cgroup" or "of the machine"
+  bool of_machine = false;  // nobody has set it: others may want some of it
 };
 
 // Returns the lowest limit of the cgroups that contain this process (v1 or v2), or the memory of

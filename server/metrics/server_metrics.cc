@@ -34,6 +34,8 @@ Boundaries PowersOfTwo(int largest_exponent) {
   return buckets;
 }
 
+}  // namespace
+
 int64_t ResidentBytes() {
   std::ifstream statm("/proc/self/statm");
   int64_t size = 0;
@@ -41,8 +43,6 @@ int64_t ResidentBytes() {
   statm >> size >> resident;
   return resident * sysconf(_SC_PAGESIZE);
 }
-
-}  // namespace
 
 class ServerMetrics::Impl {
  public:
@@ -79,6 +79,8 @@ class ServerMetrics::Impl {
               {"model", record.model},
               {"code", absl::StatusCodeToString(record.code)}})
         .Increment();
+    if (record.reason.empty()) return;
+    refusals_.Add({{"method", record.method}, {"reason", record.reason}}).Increment();
   }
 
   void CountRefusedConnection(const std::string& reason) {
@@ -88,6 +90,8 @@ class ServerMetrics::Impl {
   void CountReload(const std::string& what, bool ok) {
     reloads_.Add({{"what", what}, {"result", ok ? "ok" : "failed"}}).Increment();
   }
+
+  void CountUnsentAnswer() { unsent_answers_.Increment(); }
 
   void SetBuildInfo(const std::string& version, const std::string& isa, const std::string& onednn) {
     MakeGauge("attendant_build_info", "1, with the versions as labels.",
@@ -100,7 +104,11 @@ class ServerMetrics::Impl {
     inflight_.Set(static_cast<double>(gauges.inflight));
     queue_requests_.Set(static_cast<double>(gauges.queue_requests));
     queue_tokens_.Set(static_cast<double>(gauges.queue_tokens));
+    open_streams_.Set(static_cast<double>(gauges.open_streams));
     receiving_bytes_.Set(static_cast<double>(gauges.receiving_bytes));
+    request_bytes_.Set(static_cast<double>(gauges.request_bytes));
+    answer_bytes_.Set(static_cast<double>(gauges.answer_bytes));
+    budget_bytes_.Set(static_cast<double>(gauges.budget_bytes));
     ready_.Set(gauges.ready ? 1 : 0);
     registered_memories_.Set(static_cast<double>(gauges.registered_memories));
     registered_memory_bytes_.Set(static_cast<double>(gauges.registered_memory_bytes));
@@ -127,6 +135,13 @@ class ServerMetrics::Impl {
   const Boundaries request_buckets_ = PowersOfTwo(8);
   Family<Counter>& requests_ =
       MakeCounters("attendant_requests_total", "Requests that have ended, by status code.");
+  Family<Counter>& refusals_ =
+      MakeCounters("attendant_refusals_total",
+                   "Requests that might be served at another time, by reason of the refusal.");
+  Counter& unsent_answers_ =
+      MakeCounters("attendant_unsent_answers_total",
+                   "Calls that were ended because their answer did not leave in time.")
+          .Add({});
   Family<Counter>& tokens_ =
       MakeCounters("attendant_tokens_total", "Kept tokens of answered requests.");
   Family<Counter>& padding_avoided_ =
@@ -153,6 +168,15 @@ class ServerMetrics::Impl {
   Gauge& queue_tokens_ = MakeGauge("attendant_queue_tokens", "Kept tokens waiting in the queue.");
   Gauge& receiving_bytes_ =
       MakeGauge("attendant_receiving_bytes", "Memory granted to requests being received.");
+  Gauge& request_bytes_ =
+      MakeGauge("attendant_request_bytes",
+                "Memory of requests that wait or are computed, with that of their answers.");
+  Gauge& answer_bytes_ =
+      MakeGauge("attendant_answer_bytes", "Memory of answers that have not left yet.");
+  Gauge& budget_bytes_ =
+      MakeGauge("attendant_budget_bytes",
+                "Memory that requests, answers and registered memories may take together.");
+  Gauge& open_streams_ = MakeGauge("attendant_open_streams", "EncodeStreams that are open.");
   Gauge& ready_ = MakeGauge("attendant_ready", "1 if the server takes requests.");
   Gauge& registered_memories_ =
       MakeGauge("attendant_registered_memories", "Memories that PutMemory has registered.");
@@ -190,6 +214,8 @@ void ServerMetrics::RecordRequest(const RequestRecord& record) {
   series.padding_avoided.Increment(static_cast<double>(record.padded_tokens - record.tokens));
   if (record.queued) series.queue_seconds.Observe(absl::ToDoubleSeconds(*record.queued));
 }
+
+void ServerMetrics::CountUnsentAnswer() { impl_->CountUnsentAnswer(); }
 
 void ServerMetrics::RecordBatch(const BatchRecord& record) {
   const Impl::ModelSeries series = impl_->ForModel(record.model);

@@ -20,6 +20,7 @@ struct RequestRecord {
   int64_t tokens = 0;                    // kept tokens
   int64_t padded_tokens = 0;             // B x S, or T in the packed layout
   std::optional<absl::Duration> queued;  // time in the queue; only set if the request was computed
+  std::string reason = {};               // of a refusal: see refusal.h
 };
 
 // The figures of a batch that has been computed.
@@ -39,6 +40,10 @@ struct ServerGauges {
   int64_t queue_requests = 0;
   int64_t queue_tokens = 0;
   int64_t receiving_bytes = 0;
+  int64_t request_bytes = 0;
+  int64_t answer_bytes = 0;
+  int64_t budget_bytes = 0;
+  int64_t open_streams = 0;
   bool ready = false;
   int64_t registered_memories = 0;
   int64_t registered_memory_bytes = 0;
@@ -47,13 +52,18 @@ struct ServerGauges {
   int64_t connections = 0;
 };
 
+// Returns the resident memory of the process, in bytes. Any thread.
+int64_t ResidentBytes();
+
 // Thread-safe. The series are: attendant_requests_total{method,model,code};
+// attendant_refusals_total{method,reason}; attendant_unsent_answers_total;
 // attendant_tokens_total{model}; attendant_padding_tokens_avoided_total{model};
 // attendant_queue_seconds{model}, attendant_batch_copy_seconds{model},
 // attendant_batch_compute_seconds{model}, attendant_batch_tokens{model},
 // attendant_batch_requests{model} (histograms); attendant_keyless_rows_total{model};
 // attendant_nonfinite_requests_total{model}; attendant_inflight_requests, attendant_queue_requests,
-// attendant_queue_tokens, attendant_receiving_bytes, attendant_ready,
+// attendant_queue_tokens, attendant_open_streams, attendant_receiving_bytes,
+// attendant_request_bytes, attendant_answer_bytes, attendant_budget_bytes, attendant_ready,
 // attendant_registered_memories, attendant_registered_memory_bytes, attendant_stream_sequences,
 // attendant_stream_sequence_bytes, attendant_connections (gauges);
 // attendant_refused_connections_total{reason}; attendant_reloads_total{what,result};
@@ -70,6 +80,8 @@ class ServerMetrics {
   void RecordReload(const std::string& what, bool ok);
   // `reason` is one of a closed list, such as "address".
   void RecordRefusedConnection(const std::string& reason);
+  // Of a call that was ended because its answer did not leave in time.
+  void CountUnsentAnswer();
 
   // Returns all series in the Prometheus text format, with the gauges set to `gauges`.
   std::string Scrape(const ServerGauges& gauges) const;

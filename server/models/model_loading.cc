@@ -28,6 +28,9 @@ using proto::InMebibytes;
 // Stands for sums that overflow. This suffices, because sums are only compared with a limit.
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
+constexpr int64_t kConnectionBytes = int64_t{64} << 20;  // what gRPC takes besides messages
+constexpr int64_t kMostWithoutLimit = int64_t{2} << 30;
+
 absl::Status ForModel(const std::string& name, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat("model ", name, ": ", status.message()));
 }
@@ -188,8 +191,7 @@ absl::StatusOr<OpenedModel> OpenOverlay(ModelSetting setting, absl::Span<const O
 }  // namespace
 
 int64_t MemoryNeed::total() const {
-  return (CheckedSize(weights) + activations + receiving + queue + running + registered)
-      .value_or(kMost);
+  return (CheckedSize(weights) + activations + requests + transport).value_or(kMost);
 }
 
 int64_t RunTokens(const Settings& settings) {
@@ -198,6 +200,8 @@ int64_t RunTokens(const Settings& settings) {
 
 absl::StatusOr<MemoryNeed> PredictMemory(absl::Span<const OpenedModel> models,
                                          const Settings& settings, const ThreadPlan& plan) {
+  const absl::StatusOr<int64_t> largest = LargestRequestBytes(models, settings.max_request_tokens);
+  if (!largest.ok()) return largest.status();
   MemoryNeed need;
   CheckedSize all_weights, all_runs;
   for (const OpenedModel& model : models) {
@@ -212,10 +216,8 @@ absl::StatusOr<MemoryNeed> PredictMemory(absl::Span<const OpenedModel> models,
   }
   need.weights = all_weights.value_or(kMost);
   need.activations = all_runs.value_or(kMost);
-  need.receiving = settings.receive_memory_bytes;
-  need.queue = settings.max_queue_bytes;
-  need.registered = settings.max_registered_bytes;
-  need.running = (CheckedSize(settings.max_answer_bytes) * plan.instances).value_or(kMost);
+  need.requests = 2 * *largest;
+  need.transport = TransportQuota(need.requests) - need.requests;
   return need;
 }
 
@@ -272,13 +274,14 @@ absl::StatusOr<int64_t> LargestRequestBytes(absl::Span<const OpenedModel> models
   return bytes.value() + kBesideTheRows;
 }
 
-absl::StatusOr<int64_t> CheckRequestBytes(absl::Span<const OpenedModel> models,
-                                          const Settings& settings) {
-  const absl::StatusOr<int64_t> bytes = LargestRequestBytes(models, settings.max_request_tokens);
-  if (!bytes.ok() || settings.receive_memory_bytes >= *bytes) return bytes;
-  return absl::InvalidArgumentError(
-      absl::StrCat("--receive-memory-bytes: expected at least the largest request (", *bytes,
-                   " bytes, from --max-request-tokens), got ", settings.receive_memory_bytes));
+int64_t TransportQuota(int64_t request_budget) {
+  return kConnectionBytes + request_budget + request_budget / 4;
+}
+
+int64_t RequestBudget(const MemoryNeed& need, const MemoryLimit& limit) {
+  const int64_t rest = limit.bytes - need.weights - need.activations - kConnectionBytes;
+  const int64_t budget = rest / 5 * 4;
+  return limit.of_machine ? std::min(budget, kMostWithoutLimit) : budget;
 }
 
 absl::Status CheckMemory(absl::Span<const OpenedModel> models, const Settings& settings,
@@ -286,16 +289,13 @@ absl::Status CheckMemory(absl::Span<const OpenedModel> models, const Settings& s
   const absl::StatusOr<MemoryNeed> need = PredictMemory(models, settings, plan);
   if (!need.ok()) return need.status();
   if (need->total() <= limit.bytes) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("needs ", InMebibytes(need->total()), " of memory, but the limit ", limit.reason,
-                   " is ", InMebibytes(limit.bytes), ": weights ", InMebibytes(need->weights),
-                   plan.copies() > 1 ? absl::StrCat(" in ", plan.copies(), " copies (--numa)") : "",
-                   ", activations ", InMebibytes(need->activations),
-                   " (--max-request-tokens, --instances), receiving ", InMebibytes(need->receiving),
-                   " (--receive-memory-bytes), queue ", InMebibytes(need->queue),
-                   " (--max-queue-bytes), answers ", InMebibytes(need->running),
-                   " (--max-answer-bytes), registered memories ", InMebibytes(need->registered),
-                   " (--max-registered-bytes)"));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "needs ", InMebibytes(need->total()), " of memory, but the limit ", limit.reason, " is ",
+      InMebibytes(limit.bytes), ": weights ", InMebibytes(need->weights),
+      plan.copies() > 1 ? absl::StrCat(" in ", plan.copies(), " copies (--numa)") : "",
+      ", activations ", InMebibytes(need->activations),
+      " (--max-request-tokens, --instances), at least ", InMebibytes(need->requests),
+      " for requests (--max-request-tokens) and ", InMebibytes(need->transport), " for gRPC"));
 }
 
 absl::StatusOr<ServedModels> LoadModels(std::vector<OpenedModel> models, const ThreadPlan& plan,

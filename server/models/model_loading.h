@@ -41,18 +41,12 @@ MemoryLimit MemoryLimitOf(const Settings& settings);
 absl::StatusOr<int64_t> LargestRequestBytes(absl::Span<const OpenedModel> models,
                                             int64_t max_request_tokens);
 
-// Returns LargestRequestBytes, or INVALID_ARGUMENT if --receive-memory-bytes is less.
-absl::StatusOr<int64_t> CheckRequestBytes(absl::Span<const OpenedModel> models,
-                                          const Settings& settings);
-
-// The most memory that the server will need, in bytes, by purpose.
+// The least memory that the server needs, in bytes, by purpose.
 struct MemoryNeed {
   int64_t weights = 0;      // all copies, and what loading needs in addition
   int64_t activations = 0;  // the runs of all instances
-  int64_t receiving = 0;    // request bodies being received
-  int64_t queue = 0;        // waiting requests and their answers
-  int64_t running = 0;      // answers being computed
-  int64_t registered = 0;   // memories registered by PutMemory
+  int64_t requests = 0;     // the largest request, and an answer of the same size
+  int64_t transport = 0;    // what gRPC takes besides
 
   int64_t total() const;  // INT64_MAX if the sum overflows
 };
@@ -60,8 +54,9 @@ struct MemoryNeed {
 // Returns the number of tokens for which the activations of a run have room.
 int64_t RunTokens(const Settings& settings);
 
-// Predicts the memory for serving the models. Returns the errors of Encoder::PredictLoadBytes,
-// Encoder::PredictOverlayBytes and EncoderRun::PredictBytes, with the name of the model.
+// Predicts the memory for serving the models. Returns the errors of LargestRequestBytes, and those
+// of Encoder::PredictLoadBytes, Encoder::PredictOverlayBytes and EncoderRun::PredictBytes with the
+// name of the model.
 absl::StatusOr<MemoryNeed> PredictMemory(absl::Span<const OpenedModel> models,
                                          const Settings& settings, const ThreadPlan& plan);
 
@@ -69,6 +64,16 @@ absl::StatusOr<MemoryNeed> PredictMemory(absl::Span<const OpenedModel> models,
 // than `limit`. Also returns the errors of PredictMemory.
 absl::Status CheckMemory(absl::Span<const OpenedModel> models, const Settings& settings,
                          const ThreadPlan& plan, const MemoryLimit& limit);
+
+// Returns the memory, in bytes, that requests, their answers and registered memories may take
+// together: what weights, activations and gRPC leave of `limit`, which `need` fits. At most 2 GiB
+// if the limit is only what the machine has.
+int64_t RequestBudget(const MemoryNeed& need, const MemoryLimit& limit);
+
+// Returns the memory that gRPC may take in all for a server whose requests have that budget. A
+// quarter more than the requests, since it slows down before its quota is used up, and the
+// admission should be the first to refuse.
+int64_t TransportQuota(int64_t request_budget);
 
 // Reads and packs the weights of `models`, which must be in the order in which OpenModels returns
 // them. Every node of the plan gets a copy, written by a thread that is bound to that node. Logs

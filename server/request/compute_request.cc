@@ -148,7 +148,7 @@ absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t
   }
   if (outputs.pooled) add_tensor(request.pooled_shape());
   if (!response.ok() || response.value() > max_answer_bytes) {
-    return absl::ResourceExhaustedError(absl::StrCat(
+    return absl::InvalidArgumentError(absl::StrCat(
         "the answer would take ", response.ok() ? absl::StrCat(response.value()) : "more than 2^63",
         " bytes; the server allows ", max_answer_bytes));
   }

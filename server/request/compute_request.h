@@ -168,7 +168,7 @@ struct RequestBytes {
   int64_t scratch = 0;   // ids, the bias in float32, one layer's probabilities and values
 };
 
-// RESOURCE_EXHAUSTED, with both sizes, if the response's message could exceed `max_answer_bytes`.
+// INVALID_ARGUMENT, with both sizes, if the response's message could exceed `max_answer_bytes`.
 absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t max_answer_bytes);
 
 }  // namespace attendant::server

@@ -19,7 +19,10 @@ struct ServiceLimits {
   int64_t max_answer_bytes = int64_t{256} << 20;
   int64_t max_request_bytes = 0;  // receive cap, from max_request_tokens and the widest model
   int64_t max_batch_tokens = 1024;
+  // A body is ended after the time-out and a second for each `min_receive_rate` bytes.
   absl::Duration receive_timeout = absl::Seconds(10);
+  int64_t min_receive_rate = int64_t{256} << 10;
+  absl::Duration send_timeout = absl::Seconds(30);  // from the end of a request until OnDone
   absl::Duration stream_idle_timeout = absl::Minutes(5);
   int stream_window = 16;
   bool reject_nonfinite = false;

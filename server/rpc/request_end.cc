@@ -4,12 +4,26 @@
 
 #include <chrono>
 
+#include "absl/strings/str_cat.h"
+#include "server/metrics/refusal.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
 
+void FinishWith(const absl::Status& status, const ServiceContext& context,
+                grpc::ServerContextBase& call, grpc::ServerGenericBidiReactor& reactor) {
+  const std::string reason = ReasonOf(status);
+  if (!reason.empty()) call.AddTrailingMetadata(kReasonTrailer, reason);
+  if (!reason.empty() && absl::IsResourceExhausted(status)) {
+    const int64_t wait = absl::ToInt64Milliseconds(context.admission.RetryAfter());
+    call.AddTrailingMetadata(kRetryPushbackTrailer, absl::StrCat(wait));
+  }
+  reactor.Finish(ToGrpcStatus(status));
+}
+
 void RequestAccount::Report(const absl::Status& status, ServerMetrics& metrics) {
   record_.code = status.code();
+  record_.reason = ReasonOf(status);
   metrics.RecordRequest(record_);
   const auto level = absl::IsInternal(status) ? spdlog::level::warn : spdlog::level::debug;
   if (!spdlog::should_log(level)) return;
@@ -27,7 +41,7 @@ absl::Time DeadlineOf(const grpc::ServerContextBase& call, const Clock& clock) {
 }
 
 absl::Status DrainingError() {
-  return absl::UnavailableError("the server is draining; try another one");
+  return Refused(Refusal::kDraining, "the server is draining; try another one");
 }
 
 absl::Status LostCallerError(const grpc::ServerContextBase& call, const ServiceContext& context) {

@@ -1,6 +1,7 @@
 // The end of requests: what is counted, what is logged, and which error a lost caller gets.
 #pragma once
 
+#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server_context.h>
 
 #include <string>
@@ -12,10 +13,14 @@
 
 namespace attendant::server {
 
-// Key and value of the trailer by which a full server says when to try again, after gRPC proposal
-// A6.
+// Trailers of a refusal that another time might not meet: its reason (refusal.h) and, unless the
+// server drains, when to try again, after gRPC proposal A6.
+inline constexpr char kReasonTrailer[] = "attendant-reason";
 inline constexpr char kRetryPushbackTrailer[] = "grpc-retry-pushback-ms";
-inline constexpr char kRetryPushbackMs[] = "100";
+
+// Finishes the call with an error and its trailers.
+void FinishWith(const absl::Status& status, const ServiceContext& context,
+                grpc::ServerContextBase& call, grpc::ServerGenericBidiReactor& reactor);
 
 // A request while it lives; reported once, when it ends.
 class RequestAccount {

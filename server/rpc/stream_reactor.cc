@@ -1,5 +1,6 @@
 #include "server/rpc/stream_reactor.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -18,12 +19,8 @@ absl::Status WithPosition(const absl::Status& status, const StreamSequence& sequ
 
 }  // namespace
 
-grpc::ServerGenericBidiReactor* StreamReactor::Start(const ServiceContext& context,
-                                                     grpc::GenericCallbackServerContext& call,
-                                                     std::unique_ptr<Admission::Slot> slot,
-                                                     OpenStreams& open_streams) {
-  std::shared_ptr<StreamReactor> reactor(
-      new StreamReactor(context, call, std::move(slot), open_streams));
+grpc::ServerGenericBidiReactor* StreamReactor::Start(CallEntry entry, OpenStreams& open_streams) {
+  std::shared_ptr<StreamReactor> reactor(new StreamReactor(std::move(entry), open_streams));
   {
     absl::MutexLock lock(&reactor->mutex_);
     reactor->self_ = reactor;
@@ -33,14 +30,15 @@ grpc::ServerGenericBidiReactor* StreamReactor::Start(const ServiceContext& conte
   return reactor.get();
 }
 
-StreamReactor::StreamReactor(const ServiceContext& context,
-                             grpc::GenericCallbackServerContext& call,
-                             std::unique_ptr<Admission::Slot> slot, OpenStreams& open_streams)
-    : context_(context),
-      call_(call),
-      deadline_(DeadlineOf(call, context.clock)),
+StreamReactor::StreamReactor(CallEntry entry, OpenStreams& open_streams)
+    : context_(entry.context),
+      recent_(entry.recent),
+      call_(entry.call),
+      peer_(std::move(entry.peer)),
+      deadline_(DeadlineOf(call_, context_.clock)),
       open_streams_(open_streams),
-      slot_(std::move(slot)) {}
+      place_(std::move(entry.place)),
+      permit_(std::move(entry.memory)) {}
 
 void StreamReactor::Drain() {
   absl::MutexLock lock(&mutex_);
@@ -68,16 +66,29 @@ void StreamReactor::OnReadDone(bool ok) {
   message.Clear();
   if (!item.ok()) return RefuseMalformed(item.status());
   const uint64_t id = item->message.id();
-  const bool accepted = !context_.admission.closed();
+  absl::StatusOr<Held> held = Admit(*item);
   std::optional<Taken> taken;
   {
     absl::MutexLock lock(&mutex_);
     reading_ = false;
-    if (accepted) taken = Take(*std::move(item));
+    if (held.ok()) taken = Take({*std::move(item), *std::move(held)});
     Advance();
   }
-  if (!accepted) taken = End({id, false, nullptr}, {DrainingError(), {}});
+  if (!held.ok()) taken = End({id, false, nullptr}, {held.status()});
   Work(std::move(taken));
+}
+
+absl::StatusOr<Held> StreamReactor::Admit(const StreamItem& item) {
+  recent_.Report(item.bytes);
+  // For the next one. A permit that finds no more room stays as it is.
+  permit_.Change(std::min(recent_.bytes(), context_.limits.max_request_bytes), HeldFor::kReceiving);
+  Held held;
+  absl::Status status = context_.admission.TakeSlot(peer_, held.slot);
+  if (status.ok()) {
+    status = context_.admission.Charge({peer_, item.bytes, HeldFor::kRequest}, held.memory);
+  }
+  if (!status.ok()) return status;
+  return held;
 }
 
 void StreamReactor::RefuseMalformed(const absl::Status& status) {
@@ -90,16 +101,19 @@ void StreamReactor::RefuseMalformed(const absl::Status& status) {
   Advance();
 }
 
-std::optional<StreamReactor::Taken> StreamReactor::Take(StreamItem item) {
-  const uint64_t number = item.message.sequence();
-  if (number == 0) return Taken{std::move(item), nullptr};
+std::optional<StreamReactor::Taken> StreamReactor::Take(Taken taken) {
+  const uint64_t number = taken.item.message.sequence();
+  if (number == 0) return taken;
   const auto [entry, is_new] = sequences_.try_emplace(number);
   std::shared_ptr<StreamSequence> sequence = std::move(entry->second);
   entry->second = nullptr;
   if (is_new) sequence = std::make_shared<StreamSequence>(number);
-  if (sequence != nullptr) return Taken{std::move(item), std::move(sequence)};
-  held_back_ = std::move(item);
-  return std::nullopt;
+  if (sequence == nullptr) {
+    held_back_ = std::move(taken);
+    return std::nullopt;
+  }
+  taken.sequence = std::move(sequence);
+  return taken;
 }
 
 void StreamReactor::GiveBack(const Pending& pending, bool computed) {
@@ -119,13 +133,17 @@ void StreamReactor::Work(std::optional<Taken> next) {
     Pending pending{next->item.message.id(), next->item.message.ends(), next->sequence};
     const absl::Status status = Submit(*next, pending);
     if (status.ok()) return;
-    next = End(std::move(pending), {status, absl::ZeroDuration()});
+    next->held = {};  // before the caller asks for it again
+    next = End(std::move(pending), {status});
   }
 }
 
-absl::Status StreamReactor::Submit(const Taken& taken, Pending& pending) {
+absl::Status StreamReactor::Submit(Taken& taken, Pending& pending) {
   auto prepared = PrepareItem(taken.item, taken.sequence, context_);
   if (!prepared.ok()) return prepared.status();
+  const absl::Status status =
+      context_.admission.Charge({peer_, prepared->bytes, HeldFor::kRequest}, taken.held.memory);
+  if (!status.ok()) return status;
   pending.account.Describe(prepared->request);
   pending.tokens = prepared->request.layout.tokens();
   auto job =
@@ -133,7 +151,7 @@ absl::Status StreamReactor::Submit(const Taken& taken, Pending& pending) {
                                    [self = shared_from_this(), pending](ComputeJob::End result) {
                                      self->Work(self->End(pending, std::move(result)));
                                    });
-  job->bytes = prepared->bytes;
+  job->held = std::move(taken.held);
   job->deadline = deadline_;
   std::unique_ptr<Job> queued = std::move(job);
   return context_.queue.Submit(queued);
@@ -152,21 +170,25 @@ std::optional<StreamReactor::Taken> StreamReactor::End(Pending pending, ComputeJ
   }
   grpc::ByteBuffer response = computed ? ToStreamResponse(pending.id, *std::move(result.response))
                                        : ToStreamError(pending.id, result.response.status());
+  result.held.memory.Change(static_cast<int64_t>(response.Length()), HeldFor::kAnswer);
   absl::MutexLock lock(&mutex_);
   GiveBack(pending, computed);
   if (lost_) return std::nullopt;
-  responses_.push_back(std::move(response));
+  responses_.push_back({std::move(response), std::move(result.held)});
   std::optional<Taken> next;
-  if (std::optional<StreamItem> item = std::exchange(held_back_, std::nullopt)) {
-    next = Take(*std::move(item));
+  if (std::optional<Taken> taken = std::exchange(held_back_, std::nullopt)) {
+    next = Take(*std::move(taken));
   }
   Advance();
   return next;
 }
 
 void StreamReactor::OnWriteDone(bool ok) {
+  Held held;
   absl::MutexLock lock(&mutex_);
   writing_ = false;
+  send_limit_.reset();
+  held = std::move(responses_.front().held);
   responses_.pop_front();
   --in_flight_;
   if (!ok) Lose();
@@ -174,16 +196,18 @@ void StreamReactor::OnWriteDone(bool ok) {
 }
 
 void StreamReactor::OnCancel() {
-  absl::MutexLock lock(&mutex_);
-  Lose();
-  Advance();
+  {
+    absl::MutexLock lock(&mutex_);
+    Lose();
+    Advance();
+  }
+  context_.queue.FailDead();
 }
 
 void StreamReactor::Lose() {
   if (lost_) return;
   lost_ = true;
   input_ended_ = true;
-  held_back_.reset();
   end_ = LostCallerError(call_, context_);
   cancelled_->store(true, std::memory_order_relaxed);
 }
@@ -192,7 +216,8 @@ void StreamReactor::Advance() {
   if (finished_) return;
   if (!writing_ && !responses_.empty() && !lost_) {
     writing_ = true;
-    StartWrite(&responses_.front());
+    LimitSending();
+    StartWrite(&responses_.front().message);
   }
   if (!reading_ && !input_ended_ && !held_back_ && in_flight_ < context_.limits.stream_window) {
     reading_ = true;
@@ -201,7 +226,27 @@ void StreamReactor::Advance() {
   LimitIdleness();
   if (!input_ended_ || writing_ || (in_flight_ > 0 && !lost_)) return;
   finished_ = true;
-  Finish(ToGrpcStatus(end_));
+  LimitSending();
+  if (end_.ok()) return Finish(grpc::Status::OK);
+  FinishWith(end_, context_, call_, *this);
+}
+
+void StreamReactor::LimitSending() {
+  send_limit_.emplace();
+  send_limit_->Set(
+      std::chrono::system_clock::now() + absl::ToChronoNanoseconds(context_.limits.send_timeout),
+      [weak = weak_from_this(), sends = ++sends_](bool expired) {
+        if (!expired) return;
+        if (const auto self = weak.lock()) self->OnSendTimeout(sends);
+      });
+}
+
+// Cancelling is all that gRPC lets one do to a write that makes no progress.
+void StreamReactor::OnSendTimeout(uint64_t sends) {
+  absl::MutexLock lock(&mutex_);
+  if (done_ || sends != sends_ || !send_limit_) return;
+  context_.metrics.CountUnsentAnswer();
+  call_.TryCancel();
 }
 
 void StreamReactor::LimitIdleness() {
@@ -229,17 +274,24 @@ void StreamReactor::OnIdle(uint64_t items) {
 
 void StreamReactor::OnDone() {
   open_streams_.Remove(this);
-  std::unique_ptr<Admission::Slot> slot;
+  Budget::Hold place;
   std::shared_ptr<StreamReactor> self;
   std::map<uint64_t, std::shared_ptr<StreamSequence>> sequences;
+  std::deque<Answer> responses;
+  std::optional<Taken> held_back;
+  permit_.Release();
   absl::MutexLock lock(&mutex_);
-  responses_.clear();
+  done_ = true;
+  send_limit_.reset();
+  responses.swap(responses_);
   sequences.swap(sequences_);
+  held_back.swap(held_back_);
+  if (held_back) RequestAccount(kName).Report(end_, context_.metrics);
   // Jobs that have just ended may still hold them.
   for (const auto& [number, sequence] : sequences) {
     if (sequence != nullptr) sequence->Release();
   }
-  slot = std::move(slot_);
+  place = std::move(place_);
   self = std::move(self_);
 }
 

@@ -13,10 +13,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "server/admission/admission.h"
 #include "server/cross_kv/stream_sequence.h"
 #include "server/execution/request_job.h"
-#include "server/request/service_context.h"
+#include "server/rpc/call_entry.h"
 #include "server/rpc/open_streams.h"
 #include "server/rpc/request_end.h"
 #include "server/rpc/request_intake.h"
@@ -37,17 +36,19 @@ namespace attendant::server {
 // read and one write at a time, and Finish last, never beside a write. Operations are started with
 // the mutex held; gRPC runs no reaction of this class inside them.
 //
+// An open stream holds a permit for the message that may be on its way, and no slot. Each item
+// takes a slot and its memory when it has arrived, and holds them until its answer has left;
+// without them it is answered RESOURCE_EXHAUSTED. What is held is given back without the mutex, as
+// that runs other calls.
+//
 // gRPC holds the object (through self_) until OnDone, every job until it has ended.
 class StreamReactor final : public grpc::ServerGenericBidiReactor,
                             public std::enable_shared_from_this<StreamReactor> {
  public:
   static constexpr char kName[] = "EncodeStream";
 
-  // `context`, `call` and `open_streams` outlive the call.
-  static grpc::ServerGenericBidiReactor* Start(const ServiceContext& context,
-                                               grpc::GenericCallbackServerContext& call,
-                                               std::unique_ptr<Admission::Slot> slot,
-                                               OpenStreams& open_streams);
+  // `open_streams` outlives the call.
+  static grpc::ServerGenericBidiReactor* Start(CallEntry entry, OpenStreams& open_streams);
 
   // Takes no further item, and ends with UNAVAILABLE once the accepted ones are answered. Any
   // thread.
@@ -59,13 +60,13 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   void OnDone() override;
 
  private:
-  StreamReactor(const ServiceContext& context, grpc::GenericCallbackServerContext& call,
-                std::unique_ptr<Admission::Slot> slot, OpenStreams& open_streams);
+  StreamReactor(CallEntry entry, OpenStreams& open_streams);
 
   // An item and the sequence that it is a chunk of, which then is its own until it ends.
   struct Taken {
     StreamItem item;
-    std::shared_ptr<StreamSequence> sequence;  // null: none
+    Held held;
+    std::shared_ptr<StreamSequence> sequence = nullptr;  // null: none
   };
   // An item that has no response yet.
   struct Pending {
@@ -75,15 +76,21 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
     int64_t tokens = 0;
     RequestAccount account = RequestAccount(kName);
   };
+  struct Answer {
+    grpc::ByteBuffer message;
+    Held held;
+  };
 
   // Takes up an item; none if it is held back.
-  std::optional<Taken> Take(StreamItem item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<Taken> Take(Taken taken) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GiveBack(const Pending& pending, bool computed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Works on the item, and if it ends at once on that which was held back for it.
   void Work(std::optional<Taken> next);
   // Puts it into the queue. Not OK: it ends so.
-  absl::Status Submit(const Taken& taken, Pending& pending);
+  absl::Status Submit(Taken& taken, Pending& pending);
+  // The slot and the memory of an item that has arrived.
+  absl::StatusOr<Held> Admit(const StreamItem& item);
   // Answers the item. What was held back for it goes on.
   std::optional<Taken> End(Pending pending, ComputeJob::End result);
   void RefuseMalformed(const absl::Status& status);
@@ -92,32 +99,41 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   // Waits for an item only so long while nothing else is to be done.
   void LimitIdleness() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnIdle(uint64_t items);
+  // Ends the call if what is being sent now does not leave in time.
+  void LimitSending() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnSendTimeout(uint64_t sends);
 
   const ServiceContext& context_;
-  grpc::GenericCallbackServerContext& call_;  // only in reactions: it may go when they are over
+  RecentSize& recent_;
+  grpc::CallbackServerContext& call_;  // only in reactions and before OnDone
+  const std::string peer_;
   const absl::Time deadline_;
   OpenStreams& open_streams_;
   const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
 
   absl::Mutex mutex_;
   std::shared_ptr<StreamReactor> self_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<Admission::Slot> slot_ ABSL_GUARDED_BY(mutex_);
+  Budget::Hold place_ ABSL_GUARDED_BY(mutex_);
+  Budget::Hold permit_;  // of one reaction at a time: OnReadDone, then OnDone
   // The read owns it while it is under way.
   grpc::ByteBuffer message_ ABSL_GUARDED_BY(mutex_);
   // The write owns the first while it is under way.
-  std::deque<grpc::ByteBuffer> responses_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Answer> responses_ ABSL_GUARDED_BY(mutex_);
   // Null: an item has taken it.
   std::map<uint64_t, std::shared_ptr<StreamSequence>> sequences_ ABSL_GUARDED_BY(mutex_);
-  std::optional<StreamItem> held_back_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Taken> held_back_ ABSL_GUARDED_BY(mutex_);
   // While an item is waited for and none is in flight.
   std::optional<grpc::Alarm> idle_ ABSL_GUARDED_BY(mutex_);
+  std::optional<grpc::Alarm> send_limit_ ABSL_GUARDED_BY(mutex_);
   uint64_t items_ ABSL_GUARDED_BY(mutex_) = 0;  // read so far
+  uint64_t sends_ ABSL_GUARDED_BY(mutex_) = 0;  // begun so far: answers, and the end of the call
   int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool input_ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool lost_ ABSL_GUARDED_BY(mutex_) = false;  // the caller is gone: nothing more to answer
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;  // `call_` is gone
   absl::Status end_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -5,15 +5,16 @@
 #include <grpcpp/generic/async_generic_service.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "server/admission/admission.h"
+#include "absl/types/span.h"
 #include "server/execution/request_job.h"
-#include "server/request/service_context.h"
+#include "server/rpc/call_entry.h"
 #include "server/rpc/request_end.h"
 #include "server/rpc/request_intake.h"
 
@@ -28,48 +29,54 @@ struct UnaryMethod {
 
 // Permit -> message -> job -> response. A caller may half-close after its message or not.
 //
-// Four parties come in on threads of their own: gRPC's reactions, the permit, the receive timeout,
-// and the thread that ends the job. Each of them first moves `phase_` on under `mutex_`, and gives
-// up if another one was faster; End, which sets the last phase, is the only place that finishes the
-// call. Operations of gRPC are started with the mutex held, so that none follows Finish; gRPC runs
-// no reaction of this class inside them. Permits and pending permits are destroyed without it, as
-// that runs other calls.
+// The request's memory is held without a gap: by the permit while the body is received, by the job
+// until it has ended, and by this object until the answer has left or the call is over. gRPC tells
+// nothing of a message before it has all of it. So a permit starts at what the method's requests
+// lately took, and doubles whenever its body could have arrived at the least rate but has not; what
+// a body takes beyond its permit is bounded by gRPC's own quota.
+//
+// Five parties come in on threads of their own: gRPC's reactions, the permit, the time limits for
+// receiving and for sending, and the thread that ends the job. Each of the first four that ends the
+// call first moves `phase_` on under `mutex_`, and gives up if another one was faster; End, which
+// sets the last phase, is the only place that finishes the call. Reads are started with the mutex
+// held, so that none follows Finish; gRPC runs no reaction of this class inside them. What is held
+// of the budgets is given back without it, as that runs other calls.
 //
 // gRPC holds the object (through self_) until OnDone, the job until it has ended; permit and
-// timeout find it gone if they come late.
+// time limits find it gone if they come late.
 class UnaryReactor final : public grpc::ServerGenericBidiReactor,
                            public std::enable_shared_from_this<UnaryReactor> {
  public:
+  static absl::Span<const UnaryMethod> Methods();
   // Null: there is no such unary method.
   static const UnaryMethod* FindMethod(absl::string_view name);
 
-  // `context`, `method` and `call` outlive the call.
-  static grpc::ServerGenericBidiReactor* Start(const ServiceContext& context,
-                                               const UnaryMethod& method,
-                                               grpc::GenericCallbackServerContext& call,
-                                               std::unique_ptr<Admission::Slot> slot);
+  // `method` outlives the call.
+  static grpc::ServerGenericBidiReactor* Start(const UnaryMethod& method, CallEntry entry);
 
   void OnReadDone(bool ok) override;
   void OnCancel() override;
   void OnDone() override;
 
  private:
+  using TimePoint = std::chrono::system_clock::time_point;
   enum class Phase { kAwaitingPermit, kReceiving, kComputing, kFinished };
 
   struct Ending {
     absl::Status status;  // OK: with a response
     grpc::ByteBuffer response = {};
     std::optional<Phase> only_in = {};  // else the call goes on
-    bool retry_hint = false;
     absl::Duration queued = {};
+    Budget::Hold memory = {};  // of the response
   };
 
-  UnaryReactor(const ServiceContext& context, const UnaryMethod& method,
-               grpc::GenericCallbackServerContext& call, std::unique_ptr<Admission::Slot> slot);
+  UnaryReactor(const UnaryMethod& method, CallEntry entry);
 
   void AskForPermit();
-  void OnPermit(std::unique_ptr<Admission::Permit> permit);
+  void OnPermit(Budget::Hold permit);
+  void LimitReceiving() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnReceiveTimeout();
+  void OnSendTimeout();
   template <typename JobOfMethod, auto Prepare, auto Respond>
   void Submit();
   absl::Status ReadError() const;
@@ -77,18 +84,24 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor,
 
   const ServiceContext& context_;
   const UnaryMethod& method_;
-  grpc::GenericCallbackServerContext& call_;
+  RecentSize& recent_;
+  grpc::CallbackServerContext& call_;
+  const std::string peer_;
+  const absl::Time started_;
   const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
 
   grpc::ByteBuffer message_;  // the read owns it, and then Submit
 
   absl::Mutex mutex_;
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kAwaitingPermit;
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;  // `call_` is gone
   std::shared_ptr<UnaryReactor> self_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<Admission::Slot> slot_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<Admission::PendingPermit> pending_permit_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<Admission::Permit> permit_ ABSL_GUARDED_BY(mutex_);
-  grpc::Alarm receive_timeout_ ABSL_GUARDED_BY(mutex_);
+  Budget::Hold slot_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Budget::Pending> pending_permit_ ABSL_GUARDED_BY(mutex_);
+  Budget::Hold memory_ ABSL_GUARDED_BY(mutex_);  // the permit, later the answer's
+  TimePoint receiving_since_ ABSL_GUARDED_BY(mutex_);
+  // A new one each time: the callback of one that was cancelled may be yet to come.
+  std::optional<grpc::Alarm> time_limit_ ABSL_GUARDED_BY(mutex_);
   grpc::ByteBuffer response_ ABSL_GUARDED_BY(mutex_);  // the write owns it once it is under way
   RequestAccount account_ ABSL_GUARDED_BY(mutex_);
 };

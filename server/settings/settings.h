@@ -63,13 +63,15 @@ struct Settings {
   absl::Duration max_queue_delay = absl::ZeroDuration();
   int64_t max_queue_requests = 256;
   int64_t max_queue_tokens = 65536;
-  int64_t max_queue_bytes = int64_t{1} << 30;
 
   int64_t max_request_tokens = 16384;
   int64_t max_answer_bytes = int64_t{256} << 20;
   int64_t max_inflight = 256;  // slots of the admission
-  int64_t receive_memory_bytes = int64_t{512} << 20;
+  int64_t max_streams = 256;
+  int peer_reserve = 10;  // percent
   absl::Duration receive_timeout = absl::Seconds(10);
+  int64_t min_receive_rate = int64_t{256} << 10;  // bytes a second
+  absl::Duration send_timeout = absl::Seconds(30);
   int stream_window = 16;  // items of one EncodeStream that may be in flight
   absl::Duration stream_idle_timeout = absl::Minutes(5);
 

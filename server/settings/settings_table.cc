@@ -38,8 +38,11 @@ Rows ModelRows() {
       {group, "max-model-bytes", "BYTES", "Largest size of a model's weight files together.",
        BytesKind(&Settings::max_model_bytes, 1, 16 * kTiB)},
       {group, "memory-limit-bytes", "BYTES",
-       "Memory that weights, activations, queue, receiving and registered memories may need; 0: "
-       "what the cgroup or the machine has.",
+       "Memory of the whole server. What weights, activations and gRPC leave of it is for "
+       "requests, "
+       "from the receipt of each until its answer has left, and for registered memories. 0: what "
+       "the cgroup has; without a cgroup's limit what the machine has, of which requests get at "
+       "most 2 GiB.",
        BytesKind(&Settings::memory_limit_bytes, 0, 16 * kTiB)},
   };
 }
@@ -144,9 +147,6 @@ Rows QueueRows() {
        IntegerKind(&Settings::max_queue_requests, 1, kMiB)},
       {group, "max-queue-tokens", "TOKENS", "Kept tokens that may wait; more are refused.",
        IntegerKind(&Settings::max_queue_tokens, 1, kGiB)},
-      {group, "max-queue-bytes", "BYTES",
-       "Bytes of waiting requests and of their answers; more are refused.",
-       BytesKind(&Settings::max_queue_bytes, kMiB, kTiB)},
   };
 }
 
@@ -159,13 +159,24 @@ Rows RequestRows() {
        "Largest answer; a request that would get a larger one is refused.",
        BytesKind(&Settings::max_answer_bytes, 1024, kMostAnswerBytes)},
       {group, "max-inflight", "COUNT",
-       "Requests between their headers and the end of their answer.",
+       "Requests between their headers, or the arrival of a stream's item, and the end of their "
+       "answer.",
        IntegerKind(&Settings::max_inflight, 1, 65536)},
-      {group, "receive-memory-bytes", "BYTES",
-       "Memory for requests being received; others wait unread, held back by flow control.",
-       BytesKind(&Settings::receive_memory_bytes, kMiB, kTiB)},
-      {group, "receive-timeout", "DURATION", "A request that is not complete by then is cancelled.",
+      {group, "max-streams", "COUNT",
+       "EncodeStreams that may be open; idle ones hold no place among the requests.",
+       IntegerKind(&Settings::max_streams, 1, 65536)},
+      {group, "peer-reserve", "PERCENT",
+       "Part of requests, streams and memory that one address alone never takes, so that the next "
+       "one finds some; with several, each may take more only while it has no more than is free.",
+       IntegerKind(&Settings::peer_reserve, 0, 50)},
+      {group, "receive-timeout", "DURATION",
+       "How long a request may take to arrive, beyond the time for its bytes at the least rate.",
        DurationKind(&Settings::receive_timeout, absl::Milliseconds(1), absl::Hours(1))},
+      {group, "min-receive-rate", "BYTES", "The least bytes a second at which a request arrives.",
+       BytesKind(&Settings::min_receive_rate, 1, kTiB)},
+      {group, "send-timeout", "DURATION",
+       "A call whose answer has not left by then is ended. An EncodeStream: each of its answers.",
+       DurationKind(&Settings::send_timeout, absl::Milliseconds(1), absl::Hours(1))},
       {group, "stream-window", "COUNT",
        "Items of one EncodeStream that are worked on at the same time.",
        IntegerKind(&Settings::stream_window, 1, 1024)},

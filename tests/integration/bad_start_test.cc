@@ -106,21 +106,16 @@ TEST(BadStartTest, AnAddressOfAnotherMachine) {
 }
 
 TEST(BadStartTest, TooLittleMemoryNamesEveryShare) {
-  const std::string line = BadStart({"--model=m=synthetic:bert-large", "--memory-limit-bytes=1GiB",
-                                     "--max-queue-bytes=1MiB", "--max-answer-bytes=1MiB",
-                                     "--receive-memory-bytes=128MiB"});
+  const std::string line = BadStart(
+      {"--model=m=synthetic:bert-large", "--memory-limit-bytes=1GiB", "--max-request-tokens=1024"});
   EXPECT_THAT(line, AllOf(StartsWith("attendant-server: needs "),
                           HasSubstr("the limit of --memory-limit-bytes is 1024.0 MiB: weights "),
-                          HasSubstr("activations "), HasSubstr("receiving 128.0 MiB"),
-                          HasSubstr("queue 1.0 MiB"), HasSubstr("answers 1.0 MiB"),
-                          HasSubstr("registered memories 256.0 MiB")));
+                          HasSubstr("activations "),
+                          HasSubstr("at least 8.2 MiB for requests (--max-request-tokens)"),
+                          HasSubstr("66.0 MiB for gRPC")));
 }
 
 TEST(BadStartTest, LimitsThatDoNotFitTheModel) {
-  EXPECT_EQ(BadStart({"--model=m=synthetic:bert-base", "--receive-memory-bytes=1MiB"}),
-            "attendant-server: --receive-memory-bytes: expected at least the "
-            "largest request "
-            "(50921472 bytes, from --max-request-tokens), got 1048576");
   EXPECT_EQ(BadStart({"--model=m=synthetic:bert-base", "--max-request-tokens=1048576",
                       "--max-queue-tokens=1048576"}),
             "attendant-server: --max-request-tokens: 1048576 rows of 768 float32 do "

@@ -74,7 +74,6 @@ class Simulation {
     int id;
     BatchKey key;
     int64_t tokens;
-    int64_t bytes;
     absl::Time enqueued;
     absl::Time deadline;
   };
@@ -85,10 +84,10 @@ class Simulation {
     return fates_[job.id].cancelled || job.deadline <= clock_.now;
   }
 
-  bool Fits(int64_t tokens, int64_t bytes) const {
-    for (const Waiting& job : waiting_) tokens += job.tokens, bytes += job.bytes;
+  bool Fits(int64_t tokens) const {
+    for (const Waiting& job : waiting_) tokens += job.tokens;
     return static_cast<int64_t>(waiting_.size()) < traffic_.queue.max_jobs &&
-           tokens <= traffic_.queue.max_tokens && bytes <= traffic_.queue.max_bytes;
+           tokens <= traffic_.queue.max_tokens;
   }
 
   void BuryTheDead() {
@@ -154,10 +153,9 @@ class Simulation {
     const int64_t tokens = Draw(0, 19) == 0 ? Draw(100, 200) : Draw(0, 60);
     std::unique_ptr<Job> job =
         std::make_unique<TestJob>(fates_[id], id, tokens, Draw(0, traffic_.keys - 1));
-    job->bytes = Draw(0, 100);
     if (Draw(0, 2) == 0) job->deadline = clock_.now + absl::Microseconds(Draw(0, 20000));
     if (Draw(0, 49) == 0) fates_[id].cancelled = true;
-    const Waiting added{id, job->key, tokens, job->bytes, clock_.now, job->deadline};
+    const Waiting added{id, job->key, tokens, clock_.now, job->deadline};
 
     const absl::Status status = queue_.Submit(job);
     absl::StatusCode expected = absl::StatusCode::kOk;
@@ -166,8 +164,8 @@ class Simulation {
     } else if (added.deadline <= clock_.now) {
       expected = absl::StatusCode::kDeadlineExceeded;
     } else {
-      if (!Fits(added.tokens, added.bytes)) BuryTheDead();
-      if (!Fits(added.tokens, added.bytes)) expected = absl::StatusCode::kResourceExhausted;
+      if (!Fits(added.tokens)) BuryTheDead();
+      if (!Fits(added.tokens)) expected = absl::StatusCode::kResourceExhausted;
     }
     EXPECT_EQ(status.code(), expected) << status.message();
     refused_.push_back(!status.ok());
@@ -177,15 +175,13 @@ class Simulation {
   void CheckCounts() const {
     QueueCounts expected;
     for (const Waiting& job : waiting_) {
-      ++expected.jobs, expected.tokens += job.tokens, expected.bytes += job.bytes;
+      ++expected.jobs, expected.tokens += job.tokens;
     }
     const QueueCounts counts = queue_.counts();
     EXPECT_EQ(counts.jobs, expected.jobs);
     EXPECT_EQ(counts.tokens, expected.tokens);
-    EXPECT_EQ(counts.bytes, expected.bytes);
     EXPECT_LE(counts.jobs, traffic_.queue.max_jobs);
     EXPECT_LE(counts.tokens, traffic_.queue.max_tokens);
-    EXPECT_LE(counts.bytes, traffic_.queue.max_bytes);
   }
 
   void CheckBatch(const std::vector<std::unique_ptr<Job>>& batch) {
@@ -256,8 +252,8 @@ TEST(BatchQueueSimulation, BoundByTokens) {
   Simulate({.queue = {.max_tokens = 300}, .batch = {.max_batch_tokens = 100}});
 }
 
-TEST(BatchQueueSimulation, BoundByBytesWithManyKeys) {
-  Simulate({.queue = {.max_bytes = 500}, .batch = {.max_batch_tokens = 64}, .keys = 16});
+TEST(BatchQueueSimulation, BoundByTokensWithManyKeys) {
+  Simulate({.queue = {.max_tokens = 100}, .batch = {.max_batch_tokens = 64}, .keys = 16});
 }
 
 TEST(BatchQueueSimulation, WaitingForCompany) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/metrics/refusal.h"
 #include "tests/server/batching/test_job.h"
 #include "tests/support/fake_clock.h"
 
@@ -66,15 +67,13 @@ TEST_F(BatchQueueTest, CountsWhatWaits) {
   ASSERT_TRUE(Submit(queue, Make(7)).ok());
   EXPECT_EQ(queue.counts().jobs, 2);
   EXPECT_EQ(queue.counts().tokens, 17);
-  EXPECT_EQ(queue.counts().bytes, 17 * 8);
   queue.Take();
   EXPECT_EQ(queue.counts().jobs, 1);
   EXPECT_EQ(queue.counts().tokens, 7);
-  EXPECT_EQ(queue.counts().bytes, 7 * 8);
 }
 
 TEST_F(BatchQueueTest, RefusesWhatPassesABoundAndNamesIt) {
-  BatchQueue queue(clock_, {.max_jobs = 3, .max_tokens = 100, .max_bytes = 480}, BatchLimits());
+  BatchQueue queue(clock_, {.max_jobs = 3, .max_tokens = 100}, BatchLimits());
   ASSERT_TRUE(Submit(queue, Make(50)).ok());
 
   absl::Status status = Submit(queue, Make(51));
@@ -82,19 +81,29 @@ TEST_F(BatchQueueTest, RefusesWhatPassesABoundAndNamesIt) {
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("holds 50 of at most 100 tokens, this request brings 51"));
 
-  status = Submit(queue, Make(11));
-  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(status.message()),
-              HasSubstr("holds 400 of at most 480 bytes, this request brings 88"));
+  EXPECT_EQ(ReasonOf(status), "queue_tokens");
 
-  ASSERT_TRUE(Submit(queue, Make(10)).ok());  // exactly at the limit of bytes
+  ASSERT_TRUE(Submit(queue, Make(50)).ok());  // exactly at the limit of tokens
   ASSERT_TRUE(Submit(queue, Make(0)).ok());
   status = Submit(queue, Make(0));
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()), HasSubstr("holds 3 of at most 3 jobs"));
+  EXPECT_EQ(ReasonOf(status), "queue_jobs");
 
   queue.Take();
   EXPECT_TRUE(Submit(queue, Make(60)).ok());
+}
+
+TEST_F(BatchQueueTest, FailsTheDeadAtOnce) {
+  BatchQueue queue(clock_, QueueLimits(), BatchLimits());
+  ASSERT_TRUE(Submit(queue, Make(1)).ok());
+  ASSERT_TRUE(Submit(queue, Make(2)).ok());
+  fates_[0].cancelled = true;
+  queue.FailDead();
+  EXPECT_EQ(fates_[0].failures, 1);
+  EXPECT_TRUE(fates_[0].destroyed);
+  EXPECT_EQ(queue.counts().jobs, 1);
+  EXPECT_THAT(Ids(queue.Take()), ElementsAre(1));
 }
 
 TEST_F(BatchQueueTest, RefusesTheDeadAndTheLate) {
@@ -275,7 +284,6 @@ TEST_F(BatchQueueTest, FailAllFailsWhatWaitsAndLeavesTheQueueOpen) {
   }
   EXPECT_EQ(queue.counts().jobs, 0);
   EXPECT_EQ(queue.counts().tokens, 0);
-  EXPECT_EQ(queue.counts().bytes, 0);
   ASSERT_TRUE(Submit(queue, Make(1)).ok());
   EXPECT_THAT(Ids(queue.Take()), ElementsAre(2));
 }

@@ -27,7 +27,6 @@ class TestJob final : public Job {
     static const char models[16] = {};
     key.model = &models[model];
     tokens = job_tokens;
-    bytes = job_tokens * 8;
   }
   ~TestJob() override { fate_.destroyed = true; }
 

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "server/metrics/refusal.h"
 #include "tests/server/support/test_server.h"
 #include "tests/support/fake_clock.h"
 
@@ -87,10 +88,12 @@ TEST_F(CrossKvStoreTest, RefusesWhatDoesNotFit) {
   auto being_made = store_.Reserve(Rows(1));
   ASSERT_TRUE(being_made.ok());
   EXPECT_EQ(store_.counts().bytes, 2 * kBytesOfOneRow);
-  EXPECT_EQ(store_.Reserve(Rows(1)).status(),
-            absl::ResourceExhaustedError(
-                "the memory would take 796 bytes beside the 1592 of 1 registered memories; the "
-                "server keeps at most 2000 (--max-registered-bytes)"));
+  const absl::Status full = store_.Reserve(Rows(1)).status();
+  EXPECT_EQ(ReasonOf(full), "registered");
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(full.message(),
+            "the memory would take 796 bytes beside the 1592 of 1 registered memories; the "
+            "server keeps at most 2000 (--max-registered-bytes)");
   being_made->reset();
   EXPECT_TRUE(store_.Reserve(Rows(1)).ok());
   EXPECT_EQ(store_.counts().bytes, kBytesOfOneRow);
@@ -108,11 +111,13 @@ TEST_F(CrossKvStoreTest, HoldsRoomForSequencesAndMemories) {
   EXPECT_EQ(store_.counts().sequences, 2);
   EXPECT_EQ(store_.counts().sequence_bytes, 1100);
   EXPECT_EQ(store_.counts().bytes, kBytesOfOneRow);
-  EXPECT_EQ(store_.Hold(105).status(),
-            absl::ResourceExhaustedError(
-                "the sequence's state would take 105 bytes beside the 796 of 1 registered memories "
-                "and the 1100 of 2 sequences in parts; the server keeps at most 2000 "
-                "(--max-registered-bytes)"));
+  EXPECT_EQ(store_.Hold(2001).status().code(), absl::StatusCode::kInvalidArgument);
+  const absl::Status full = store_.Hold(105).status();
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(full.message(),
+            "the sequence's state would take 105 bytes beside the 796 of 1 registered memories "
+            "and the 1100 of 2 sequences in parts; the server keeps at most 2000 "
+            "(--max-registered-bytes)");
   EXPECT_FALSE(store_.Reserve(Rows(1)).ok());
   first->reset();
   EXPECT_TRUE(store_.Hold(105).ok());
@@ -140,6 +145,23 @@ TEST_F(CrossKvStoreTest, HandlesCannotBeGuessed) {
     EXPECT_TRUE(handles.insert(handle).second);
     EXPECT_TRUE(store_.Drop(handle).ok());
   }
+}
+
+TEST(CrossKvStoreLifeTest, WhatIsKeptIsOfTheServersMemory) {
+  FakeClock clock;
+  Budget memory({1000});
+  CrossKvStore store(clock, {.max_bytes = 2000}, &memory);
+  auto kept = store.Reserve(Rows(1));
+  ASSERT_TRUE(kept.ok());
+  EXPECT_EQ(memory.counts().held_for(HeldFor::kRegistered), kBytesOfOneRow);
+  const absl::Status full = store.Hold(300).status();
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(full.message(), "the server has no room for the 300 bytes of the sequence's state now");
+  EXPECT_EQ(ReasonOf(full), "memory");
+  EXPECT_EQ(store.counts().sequences, 0);
+  kept->reset();
+  EXPECT_EQ(memory.counts().all(), 0);
+  EXPECT_TRUE(store.Hold(300).ok());
 }
 
 TEST(CrossKvStoreLifeTest, MemoriesMayOutliveIt) {

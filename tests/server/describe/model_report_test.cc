@@ -54,7 +54,8 @@ TEST(InspectModelTest, AccountsForAModelThatWouldBeServed) {
   EXPECT_EQ(report.run_tokens, settings.max_request_tokens);
   ASSERT_TRUE(report.need.has_value());
   EXPECT_EQ(report.need->activations, 2 * report.run_bytes);
-  EXPECT_EQ(report.need->queue, settings.max_queue_bytes);
+  EXPECT_EQ(report.need->requests,
+            2 * *LargestRequestBytes({&report.model, 1}, settings.max_request_tokens));
   EXPECT_GT(Describe(report).stage_costs_size(), 0);
 }
 
@@ -81,14 +82,11 @@ TEST(InspectModelTest, NamesEveryProblemOfTheFilesAndTheSettings) {
   tensors.pop_back();
   tensors.push_back(MakeTensor("encoder.surprise", {1}));
   WriteBert(folder, tensors);
-  Settings settings = SettingsFor(folder.path());
-  settings.receive_memory_bytes = 1024;
-  const ModelReport report = Inspect(settings, kGiB);
+  const ModelReport report = Inspect(SettingsFor(folder.path()), kGiB / 16);
   EXPECT_THAT(
       report.refusals,
       ElementsAre(HasSubstr("found none"), HasSubstr("encoder.surprise"),
-                  StartsWith("--receive-memory-bytes: expected at least the largest request"),
-                  AllOf(StartsWith("needs "), HasSubstr("the limit of the test is 1024.0 MiB"))));
+                  AllOf(StartsWith("needs "), HasSubstr("the limit of the test is 64.0 MiB"))));
   EXPECT_EQ(report.model.checkpoint.tensors.size(), tensors.size());
   EXPECT_FALSE(report.weights.empty());
 }
@@ -125,7 +123,6 @@ TEST(InspectModelTest, KnowsNothingOfWhatIsNotThere) {
 
 TEST(InspectModelTest, RefusesMoreTokensThanAMessageHolds) {
   Settings settings = SettingsFor("synthetic:bert-base");
-  settings.max_request_tokens = 1 << 20;
   EXPECT_THAT(Inspect(settings).refusals,
               ElementsAre(HasSubstr("1048576 rows of 768 float32 do not fit a message")));
 }

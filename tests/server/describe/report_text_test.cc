@@ -125,11 +125,11 @@ TEST(ReportTextTest, AddsUpMemoryAndCost) {
   // 128 * 128 + 16 * 128^2 = 278528.
   EXPECT_THAT(lines,
               Contains("  a sequence of 128 tokens: 0.000 GFLOP, 94.1 % of it scores and context"));
-  report.need = MemoryNeed{.weights = 1 << 20, .queue = 2 << 20};
+  report.need = MemoryNeed{.weights = 1 << 20, .requests = 2 << 20};
   report.limit = {8 << 20, "of the test"};
   EXPECT_THAT(Lines(report), Contains("memory              3.0 MiB of 8.0 MiB of the test: loading "
-                                      "1.0 MiB, activations 0.0 MiB, receiving 0.0 MiB, queue 2.0 "
-                                      "MiB, answers 0.0 MiB, registered memories 0.0 MiB"));
+                                      "1.0 MiB, activations 0.0 MiB, requests at least 2.0 MiB, "
+                                      "gRPC 0.0 MiB"));
   report.plan.nodes = {{0, {0}}, {1, {1}}};
   report.plan.copy_of_instance = {0, 1};
   EXPECT_THAT(ToText(report), HasSubstr("loading 1.0 MiB in 2 copies, activations"));

@@ -323,7 +323,7 @@ TEST(AttendLimitTest, RefusesAnAnswerThatWouldBeTooLarge) {
   // 2 x 3 x 32 x 4 bytes are 768; with the probabilities, 288 more.
   v1::AttendRequest request = Valid();
   const grpc::Status fits = server.Attend(request, &response);
-  EXPECT_EQ(fits.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(fits.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(fits.error_message(), "the answer would take 1024 bytes; the server allows 1000");
   request.set_output_dtype(v1::FLOAT16);
   EXPECT_TRUE(server.Attend(request, &response).ok());

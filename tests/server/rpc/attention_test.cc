@@ -333,7 +333,7 @@ TEST_F(AttentionTest, WeightedValuesCountAgainstTheAnswersLimit) {
   v1::AttendResponse response;
   EXPECT_TRUE(small.Attend(request, &response).ok());
   request.set_return_weighted_values(true);
-  EXPECT_EQ(small.Attend(request, &response).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(small.Attend(request, &response).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
 // One memory of 3 rows for both sequences; its second row is padding.

@@ -21,6 +21,7 @@ using ::testing::Not;
 
 constexpr char kAttend[] = "/attendant.v1.EncoderService/Attend";
 constexpr char kPushback[] = "grpc-retry-pushback-ms";
+constexpr char kReason[] = "attendant-reason";
 
 v1::AttendRequest Request(uint32_t seed, int64_t length = 3) {
   v1::AttendRequest request;
@@ -60,7 +61,7 @@ class BusyServer : public TestServer {
 
 TEST(CallFlowTest, WithoutASlotACallEndsAtItsHeaders) {
   TestServerOptions options;
-  options.admission.max_inflight = 1;
+  options.admission.slots = {1};
   BusyServer server(options);
   // No message is ever sent on this call.
   RawCall second(server.channel(), kAttend);
@@ -68,20 +69,26 @@ TEST(CallFlowTest, WithoutASlotACallEndsAtItsHeaders) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(status.error_message(), "the server has no free slot for another request");
   EXPECT_EQ(second.Trailer(kPushback), "100");
+  EXPECT_EQ(second.Trailer(kReason), "slots");
   EXPECT_EQ(server.Release().Trailer(kPushback), "none");
   server.AwaitInflight(0);
   EXPECT_THAT(server.Scrape(),
               HasSubstr("code=\"RESOURCE_EXHAUSTED\",method=\"Attend\",model=\"\"} 1"));
+  EXPECT_THAT(server.Scrape(),
+              HasSubstr("attendant_refusals_total{method=\"Attend\",reason=\"slots\"} 1"));
 }
 
 TEST(CallFlowTest, ABodyThatDoesNotComeIsGivenUp) {
   TestServerOptions options;
   options.limits.receive_timeout = absl::Milliseconds(50);
+  options.limits.min_receive_rate = int64_t{1} << 30;
   TestServer server(options);
   RawCall call(server.channel(), kAttend);
   const grpc::Status status = call.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
-  EXPECT_EQ(status.error_message(), "the request's body did not arrive within 50ms");
+  EXPECT_EQ(status.error_message(),
+            "the request's body did not arrive within 50ms and a second for each 1073741824 bytes "
+            "(--min-receive-rate)");
   server.AwaitInflight(0);
   server.AwaitNothingReceiving();
 }
@@ -167,6 +174,7 @@ TEST(CallFlowTest, AFullQueueRefusesWithAHint) {
   PendingAttend third(server.stub(), Request(3));
   EXPECT_EQ(third.Wait().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(third.Trailer(kPushback), "100");
+  EXPECT_EQ(third.Trailer(kReason), "queue_jobs");
   server.Release();
   EXPECT_TRUE(second.Wait().ok());
 }
@@ -175,13 +183,13 @@ class ReceivingPermitTest : public ::testing::Test {
  protected:
   static TestServerOptions RoomForOneBody() {
     TestServerOptions options;
-    options.admission.receive_memory_bytes = options.limits.max_request_bytes;
+    options.admission.memory = {100000};  // the first permit is of 64 KiB
     return options;
   }
   ReceivingPermitTest() {
-    while (server.admission().counts().receiving_bytes == 0) std::this_thread::yield();
+    while (server.admission().memory().counts().all() == 0) std::this_thread::yield();
     waiting.emplace(server.stub(), Request(1));
-    while (server.admission().counts().waiting == 0) std::this_thread::yield();
+    while (server.admission().memory().counts().waiting == 0) std::this_thread::yield();
   }
 
   TestServer server{RoomForOneBody()};
@@ -199,7 +207,7 @@ TEST_F(ReceivingPermitTest, ACallCanBeCancelledWhileItWaits) {
   waiting->Cancel();
   EXPECT_EQ(waiting->Wait().error_code(), grpc::StatusCode::CANCELLED);
   server.AwaitInflight(1);
-  while (server.admission().counts().waiting > 0) std::this_thread::yield();
+  while (server.admission().memory().counts().waiting > 0) std::this_thread::yield();
 }
 
 TEST(CallFlowTest, ADrainingServerAnswersWhatItAcceptedAndRefusesTheRest) {
@@ -210,6 +218,7 @@ TEST(CallFlowTest, ADrainingServerAnswersWhatItAcceptedAndRefusesTheRest) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(status.error_message(), "the server is draining; try another one");
   EXPECT_EQ(late.Trailer(kPushback), "none");
+  EXPECT_EQ(late.Trailer(kReason), "draining");
   server.Release();
 }
 

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "server/admission/recent_size.h"
 #include "tests/server/support/test_server.h"
 #include "tests/server/support/wire_tensors.h"
 #include "tests/support/raw_call.h"
@@ -86,7 +87,7 @@ TEST_F(EncodeStreamTest, AnEmptyStreamIsFine) {
   stream_->WritesDone();
   EXPECT_TRUE(ReadAll().empty());
   EXPECT_TRUE(stream_->Finish().ok());
-  server_->AwaitInflight(0);
+  server_->AwaitStreams(0);
 }
 
 TEST_F(EncodeStreamTest, AnIdleStreamIsEnded) {
@@ -97,7 +98,7 @@ TEST_F(EncodeStreamTest, AnIdleStreamIsEnded) {
   const grpc::Status status = stream_->Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   EXPECT_EQ(status.error_message(), "the stream's next item did not arrive within 50ms");
-  server_->AwaitInflight(0);
+  server_->AwaitStreams(0);
 }
 
 TEST_F(EncodeStreamTest, ReadsNoFurtherThanItsWindow) {
@@ -120,16 +121,64 @@ TEST_F(EncodeStreamTest, ReadsNoFurtherThanItsWindow) {
     EXPECT_FALSE(answer.has_error()) << answer.error().message();
 }
 
-TEST_F(EncodeStreamTest, TakesOneSlot) {
+TEST_F(EncodeStreamTest, TakesAPlaceAmongTheStreamsAndNoSlot) {
   TestServerOptions options;
-  options.admission.max_inflight = 1;
+  options.admission.streams = {1};
   Start(options);
-  server_->AwaitInflight(1);
+  server_->AwaitStreams(1);
+  EXPECT_EQ(server_->admission().slots().counts().all(), 0);
   RawCall second(server_->channel(), kEncodeStream);
-  EXPECT_EQ(second.Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  const grpc::Status refused = second.Finish();
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(refused.error_message(), "the server has no room for another stream");
+  EXPECT_EQ(second.Trailer("attendant-reason"), "streams");
   for (uint64_t id = 0; id < 3; ++id) ASSERT_TRUE(stream_->Write(Item(id)));
   stream_->WritesDone();
   EXPECT_EQ(ReadAll().size(), 3u);
+  EXPECT_TRUE(stream_->Finish().ok());
+  server_->AwaitStreams(0);
+  EXPECT_EQ(server_->admission().memory().counts().all(), 0);
+}
+
+TEST_F(EncodeStreamTest, EachItemTakesASlotUntilItsAnswerHasLeft) {
+  TestServerOptions options;
+  options.gate_closed = true;
+  options.admission.slots = {2};
+  Start(options);
+  ASSERT_TRUE(stream_->Write(Item(0)));
+  server_->gate().AwaitBlocked();
+  ASSERT_TRUE(stream_->Write(Item(1)));
+  server_->AwaitInflight(2);
+  EXPECT_GT(server_->admission().memory().counts().held_for(HeldFor::kRequest), 0);
+  ASSERT_TRUE(stream_->Write(Item(2)));
+  v1::EncodeStreamResponse refused;
+  ASSERT_TRUE(stream_->Read(&refused));
+  EXPECT_EQ(refused.id(), 2u);
+  EXPECT_EQ(refused.error().code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(refused.error().message(), "the server has no free slot for another request");
+  server_->gate().Open();
+  stream_->WritesDone();
+  EXPECT_EQ(ReadAll().size(), 2u);
+  EXPECT_TRUE(stream_->Finish().ok());
+  server_->AwaitInflight(0);
+}
+
+TEST_F(EncodeStreamTest, AnItemWithoutMemoryIsRefusedAndTheStreamGoesOn) {
+  TestServerOptions options;
+  options.admission.memory = {RecentSize::kLeast + 1000};
+  Start(options);
+  v1::EncodeStreamRequest large = Item(1);
+  *large.mutable_request()->mutable_token_ids() =
+      IntegerTensor({4, 16}, std::vector<int64_t>(64, 3));
+  ASSERT_TRUE(stream_->Write(large));
+  v1::EncodeStreamResponse answer;
+  ASSERT_TRUE(stream_->Read(&answer));
+  EXPECT_EQ(answer.error().code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(answer.error().message(), HasSubstr("the server has no room for the "));
+  ASSERT_TRUE(stream_->Write(Item(2)));
+  ASSERT_TRUE(stream_->Read(&answer));
+  EXPECT_FALSE(answer.has_error()) << answer.error().message();
+  stream_->WritesDone();
   EXPECT_TRUE(stream_->Finish().ok());
 }
 
@@ -143,7 +192,7 @@ TEST_F(EncodeStreamTest, CancellationDropsQueuedItems) {
   server_->AwaitQueued(3);
   context_.TryCancel();
   EXPECT_EQ(stream_->Finish().error_code(), grpc::StatusCode::CANCELLED);
-  server_->AwaitInflight(0);
+  server_->AwaitStreams(0);
   server_->gate().Open();
   v1::EncodeResponse response;
   EXPECT_TRUE(server_->Encode(Item(9).request(), &response).ok());
@@ -190,11 +239,11 @@ TEST_F(EncodeStreamTest, ADrainEndsIdleStreamsAtOnceAndOthersAfterTheirAnswers) 
   RawCall idle(server_->channel(), kEncodeStream);
   ASSERT_TRUE(stream_->Write(Item(0)));
   server_->gate().AwaitBlocked();
-  server_->AwaitInflight(2);
+  server_->AwaitStreams(2);
   server_->admission().Close();
   server_->service().Drain();
   EXPECT_EQ(idle.Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
-  server_->AwaitInflight(1);
+  server_->AwaitStreams(1);
   server_->gate().Open();
   const auto answers = ReadAll();
   ASSERT_EQ(answers.size(), 1u);
@@ -202,7 +251,7 @@ TEST_F(EncodeStreamTest, ADrainEndsIdleStreamsAtOnceAndOthersAfterTheirAnswers) 
   const grpc::Status status = stream_->Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(status.error_message(), "the server is draining; try another one");
-  server_->AwaitInflight(0);
+  server_->AwaitStreams(0);
 }
 
 }  // namespace

@@ -131,7 +131,7 @@ TEST_F(SequenceChunksTest, GetTheAnswersOfTheWhole) {
   EXPECT_EQ(server_->cross_kv().counts().sequences, 3);
   EXPECT_EQ(server_->cross_kv().counts().sequence_bytes, 3 * kStateBytes);
   End();
-  server_->AwaitInflight(0);
+  server_->AwaitStreams(0);
   EXPECT_EQ(server_->cross_kv().counts().sequences, 0);
   EXPECT_EQ(server_->cross_kv().counts().sequence_bytes, 0);
 }
@@ -352,7 +352,7 @@ TEST_F(SequenceChunksTest, ACancelledStreamReleasesThem) {
   ASSERT_TRUE(stream_->Write(Chunk(1, Ids({2}))));
   context_.TryCancel();
   EXPECT_EQ(stream_->Finish().error_code(), grpc::StatusCode::CANCELLED);
-  server_->AwaitInflight(0);
+  server_->AwaitStreams(0);
   server_->gate().Open();
   Whole(Ids({1}));
   server_->Stop();

@@ -92,7 +92,7 @@ TEST(SettingsTest, BothFormsOfAFlagAndTheLastOfTwoCounts) {
 
 TEST(SettingsTest, ReadsEveryKind) {
   const Settings settings =
-      Read({"--receive-timeout=250ms", "--drain-timeout=1m", "--max-queue-bytes=512MiB",
+      Read({"--receive-timeout=250ms", "--drain-timeout=1m", "--min-receive-rate=512KiB",
             "--max-answer-bytes=2048", "--nonfinite=reject", "--isa=avx512-bf16", "--row-plan=rows",
             "--max-registered-bytes=0", "--max-registered-age=1h", "--log-format=json",
             "--log-level=warn", "--address=::1", "--http-address=127.0.0.1", "--port-file=ports",
@@ -100,7 +100,7 @@ TEST(SettingsTest, ReadsEveryKind) {
   EXPECT_EQ(settings.receive_timeout, absl::Milliseconds(250));
   EXPECT_EQ(settings.stream_idle_timeout, absl::Hours(24));
   EXPECT_EQ(settings.drain_timeout, absl::Minutes(1));
-  EXPECT_EQ(settings.max_queue_bytes, int64_t{512} << 20);
+  EXPECT_EQ(settings.min_receive_rate, int64_t{512} << 10);
   EXPECT_EQ(settings.max_answer_bytes, 2048);
   EXPECT_EQ(settings.max_registered_bytes, 0);
   EXPECT_EQ(settings.max_registered_age, absl::Hours(1));
@@ -180,8 +180,8 @@ TEST(SettingsTest, RefusesBadValuesWithSourceAndBounds) {
   EXPECT_EQ(
       Error({"--drain-timeout=inf"}),
       "--drain-timeout: expected a duration from 0 to 1h, such as 250ms, 10s or 1m, got \"inf\"");
-  EXPECT_EQ(Error({"--max-queue-bytes=1GB"}),
-            "--max-queue-bytes: expected bytes from 1MiB to 1TiB, such as 1048576 or 512MiB, got "
+  EXPECT_EQ(Error({"--max-model-bytes=1GB"}),
+            "--max-model-bytes: expected bytes from 1 to 16TiB, such as 1048576 or 512MiB, got "
             "\"1GB\"");
   EXPECT_EQ(Error({"--max-connections=0"}),
             "--max-connections: expected an integer from 1 to 1048576, got \"0\"");

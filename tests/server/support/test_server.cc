@@ -152,7 +152,7 @@ TestServer::TestServer(TestServerOptions options)
       metrics_("test", "isa", "onednn"),
       admission_(options.admission),
       queue_(RealClock(), options.queue, {.max_batch_tokens = options.limits.max_batch_tokens}),
-      cross_kv_(*options.memory_clock, options.cross_kv),
+      cross_kv_(*options.memory_clock, options.cross_kv, &admission_.memory()),
       service_({models_, admission_, queue_, metrics_, cross_kv_, RealClock(), options.limits,
                 options.thread_plan}) {
   if (options.gate_closed) gate_.Close();
@@ -189,11 +189,15 @@ void TestServer::AwaitQueued(int64_t jobs) const {
 }
 
 void TestServer::AwaitInflight(int64_t slots) const {
-  AwaitCondition([&] { return admission_.counts().inflight == slots; });
+  AwaitCondition([&] { return admission_.slots().counts().all() == slots; });
+}
+
+void TestServer::AwaitStreams(int64_t streams) const {
+  AwaitCondition([&] { return admission_.streams().counts().all() == streams; });
 }
 
 void TestServer::AwaitNothingReceiving() const {
-  AwaitCondition([&] { return admission_.counts().receiving_bytes == 0; });
+  AwaitCondition([&] { return admission_.memory().counts().held_for(HeldFor::kReceiving) == 0; });
 }
 
 grpc::Status TestServer::Attend(const v1::AttendRequest& request, v1::AttendResponse* response) {

@@ -42,7 +42,7 @@ class BatchGate {
 
 struct TestServerOptions {
   ServiceLimits limits = SmallLimits();
-  AdmissionLimits admission = {.max_inflight = 64, .receive_memory_bytes = int64_t{64} << 20};
+  AdmissionLimits admission = {};
   QueueLimits queue = {};
   CrossKvStoreLimits cross_kv = {.max_bytes = int64_t{1} << 20};
   Clock* memory_clock = &RealClock();
@@ -81,9 +81,10 @@ class TestServer {
   std::string Scrape() const { return metrics_.Scrape({}); }
 
   // Each blocks until its condition holds: this many jobs wait in the queue, this many slots are
-  // taken, or no permit is held.
+  // taken, this many streams are open, or no permit is held.
   void AwaitQueued(int64_t jobs) const;
   void AwaitInflight(int64_t slots) const;
+  void AwaitStreams(int64_t streams) const;
   void AwaitNothingReceiving() const;
 
   grpc::Status Attend(const v1::AttendRequest& request, v1::AttendResponse* response);

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
-#include "server/admission/admission.h"
+#include "server/admission/budget.h"
 
 namespace attendant::server {
 namespace {
@@ -32,21 +32,21 @@ class Model {
     } else if (kind == 2 && !pending_.empty()) {
       auto pending = std::next(pending_.begin(), Index(pending_.size()));
       std::erase_if(waiting_, [&](const Asked& asked) { return asked.id == pending->first; });
-      const std::unique_ptr<Admission::PendingPermit> withdrawn = std::move(pending->second);
+      const std::unique_ptr<Budget::Pending> withdrawn = std::move(pending->second);
       pending_.erase(pending);
       GrantInOrder();
     } else if (kind == 3 && !permits_.empty()) {
       auto permit = std::next(permits_.begin(), Index(permits_.size()));
-      held_ -= permit->second->bytes();
+      held_ -= permit->second.amount();
       GrantInOrder();
-      const std::unique_ptr<Admission::Permit> freed = std::move(permit->second);
+      const Budget::Hold freed = std::move(permit->second);
       permits_.erase(permit);
     }
     EXPECT_EQ(granted_, expected_);
-    const AdmissionCounts counts = admission_.counts();
+    const BudgetCounts counts = budget_.counts();
     EXPECT_EQ(counts.waiting, static_cast<int64_t>(waiting_.size()));
-    EXPECT_EQ(counts.receiving_bytes, held_);
-    EXPECT_LE(counts.receiving_bytes, kMemory);
+    EXPECT_EQ(counts.all(), held_);
+    EXPECT_LE(counts.all(), kMemory);
   }
 
  private:
@@ -62,11 +62,10 @@ class Model {
     const int64_t bytes = static_cast<int64_t>(random_() % (kMemory + 1));
     waiting_.push_back({id, bytes});
     GrantInOrder();
-    pending_[id] =
-        admission_.RequestPermit(bytes, [this, id](std::unique_ptr<Admission::Permit> permit) {
-          granted_.push_back(id);
-          permits_[id] = std::move(permit);
-        });
+    pending_[id] = budget_.Await({"", bytes}, [this, id](Budget::Hold permit) {
+      granted_.push_back(id);
+      permits_[id] = std::move(permit);
+    });
   }
 
   void GrantInOrder() {
@@ -78,16 +77,16 @@ class Model {
   }
 
   std::mt19937 random_;
-  Admission admission_{{.receive_memory_bytes = kMemory}};
-  std::map<int, std::unique_ptr<Admission::PendingPermit>> pending_;
-  std::map<int, std::unique_ptr<Admission::Permit>> permits_;
+  Budget budget_{{kMemory}};
+  std::map<int, std::unique_ptr<Budget::Pending>> pending_;
+  std::map<int, Budget::Hold> permits_;
   std::deque<Asked> waiting_;
   std::vector<int> granted_, expected_;
   int64_t held_ = 0;
   int last_id_ = 0;
 };
 
-TEST(AdmissionModelTest, RandomStepsAgreeWithTheModel) {
+TEST(BudgetModelTest, RandomStepsAgreeWithTheModel) {
   for (unsigned seed = 1; seed <= 20 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Model model(seed);
@@ -98,60 +97,60 @@ TEST(AdmissionModelTest, RandomStepsAgreeWithTheModel) {
 // One request of the stress test, which asks and then either withdraws or receives.
 class Receiver {
  public:
-  Receiver(Admission& admission, std::atomic<int64_t>& held) : admission_(admission), held_(held) {}
+  Receiver(Budget& budget, std::atomic<int64_t>& held) : budget_(budget), held_(held) {}
 
   void Receive(int64_t bytes, bool withdraw) {
-    auto pending = admission_.RequestPermit(
-        bytes, [this](std::unique_ptr<Admission::Permit> permit) { Ready(std::move(permit)); });
+    auto pending =
+        budget_.Await({"", bytes}, [this](Budget::Hold permit) { Ready(std::move(permit)); });
     ASSERT_NE(pending, nullptr);
     if (!withdraw) granted_.WaitForNotification();
     std::this_thread::yield();
     pending.reset();
     gone_ = true;  // unsynchronised on purpose, since no `ready` may still run
-    if (permit_ == nullptr) return;
+    if (permit_.empty()) return;
     held_ -= bytes;
-    permit_.reset();
+    permit_.Release();
   }
 
  private:
-  void Ready(std::unique_ptr<Admission::Permit> permit) {
+  void Ready(Budget::Hold permit) {
     std::this_thread::yield();  // lets a withdrawal come in between now and then
     EXPECT_FALSE(gone_);
-    EXPECT_LE(held_ += permit->bytes(), kMemory);
+    EXPECT_LE(held_ += permit.amount(), kMemory);
     permit_ = std::move(permit);
     granted_.Notify();
   }
 
-  Admission& admission_;
+  Budget& budget_;
   std::atomic<int64_t>& held_;
   bool gone_ = false;
   absl::Notification granted_;
-  std::unique_ptr<Admission::Permit> permit_;
+  Budget::Hold permit_;
 };
 
-TEST(AdmissionStressTest, LimitsHoldAndNoRequestIsForgottenOrCalledLate) {
+TEST(BudgetStressTest, LimitsHoldAndNoRequestIsForgottenOrCalledLate) {
   constexpr int kThreads = 4, kRequests = 3000, kSlots = 3;
-  Admission admission({.max_inflight = kSlots, .receive_memory_bytes = kMemory});
+  Budget slots({kSlots}), budget({kMemory});
   std::atomic<int64_t> held{0}, inflight{0};
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       std::mt19937 random(t);
       for (int i = 0; i < kRequests; ++i) {
-        std::unique_ptr<Admission::Slot> slot = admission.TryTakeSlot();
-        if (slot != nullptr) {
+        Budget::Hold slot;
+        if (slots.TryTake({"", 1}, slot) == Budget::Answer::kTaken) {
           EXPECT_LE(++inflight, kSlots);
         }
-        Receiver(admission, held)
+        Receiver(budget, held)
             .Receive(static_cast<int64_t>(random() % (kMemory + 1)), random() % 3 == 0);
-        if (slot != nullptr) --inflight;
+        if (!slot.empty()) --inflight;
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  const AdmissionCounts counts = admission.counts();
-  EXPECT_EQ(counts.inflight, 0);
-  EXPECT_EQ(counts.receiving_bytes, 0);
+  const BudgetCounts counts = budget.counts();
+  EXPECT_EQ(slots.counts().all(), 0);
+  EXPECT_EQ(counts.all(), 0);
   EXPECT_EQ(counts.waiting, 0);
 }
 

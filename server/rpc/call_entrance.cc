@@ -1,0 +1,62 @@
+#include "server/rpc/payload_methods.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/strip.h"
+#include "attendant/v1/encoder_service.grpc.pb.h"
+#include "server/rpc/peer.h"
+#include "server/rpc/request_end.h"
+#include "server/rpc/stream_reactor.h"
+#include "server/rpc/unary_reactor.h"
+#include "server/tensors/status_mapping.h"
+
+namespace attendant::server {
+namespace {
+
+// Ends a call at its headers.
+class RefusingReactor final : public grpc::ServerGenericBidiReactor {
+ public:
+  RefusingReactor(const absl::Status& status, const ServiceContext& context,
+                  grpc::ServerContextBase& call) {
+    FinishWith(status, context, call, *this);
+  }
+  void OnDone() override { delete this; }
+};
+
+}  // namespace
+
+PayloadMethods::PayloadMethods(const ServiceContext& context) : context_(context) {
+  for (const UnaryMethod& method : UnaryReactor::Methods()) recent_[method.name];
+  recent_[StreamReactor::kName];
+}
+
+grpc::ServerGenericBidiReactor* PayloadMethods::CreateReactor(
+    grpc::GenericCallbackServerContext* call) {
+  static const std::string prefix =
+      std::string("/") + v1::EncoderService::service_full_name() + "/";
+  absl::string_view name = call->method();
+  const bool ours = absl::ConsumePrefix(&name, prefix);
+  const UnaryMethod* unary = ours ? UnaryReactor::FindMethod(name) : nullptr;
+  const bool stream = ours && name == StreamReactor::kName;
+  if (unary == nullptr && !stream) {
+    return new RefusingReactor(absl::UnimplementedError("the server has no such method"), context_,
+                               *call);
+  }
+  CallEntry entry = {context_, recent_.find(name)->second, *call, PeerOf(*call), {}, {}};
+  absl::Status status = stream ? context_.admission.TakeStream(entry.peer, entry.place)
+                               : context_.admission.TakeSlot(entry.peer, entry.place);
+  if (stream && status.ok()) {
+    const Budget::Claim permit = {entry.peer, RecentSize::kLeast, HeldFor::kReceiving};
+    status = context_.admission.Charge(permit, entry.memory);
+  }
+  if (!status.ok()) {
+    RequestAccount(std::string(name)).Report(status, context_.metrics);
+    return new RefusingReactor(status, context_, *call);
+  }
+  if (stream) return StreamReactor::Start(std::move(entry), open_streams_);
+  return UnaryReactor::Start(*unary, std::move(entry));
+}
+
+}  // namespace attendant::server

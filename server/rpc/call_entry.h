@@ -1,0 +1,25 @@
+// What the reactor of a call starts with.
+#pragma once
+
+#include <grpcpp/server_context.h>
+
+#include <string>
+
+#include "server/admission/budget.h"
+#include "server/admission/recent_size.h"
+#include "server/request/service_context.h"
+
+namespace attendant::server {
+
+struct CallEntry {
+  // These outlive the call.
+  const ServiceContext& context;
+  RecentSize& recent;  // of the method
+  grpc::CallbackServerContext& call;
+
+  std::string peer;
+  Budget::Hold place;   // a slot, or for a stream a place among the streams
+  Budget::Hold memory;  // for a stream, the permit with which it receives
+};
+
+}  // namespace attendant::server

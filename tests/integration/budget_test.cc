@@ -1,0 +1,162 @@
+// Tests of callers that hold on to what a running server has: answers that nobody reads, bodies
+// that stop half-way, streams that say nothing. A second caller, from another address where shares
+// decide, has to be served meanwhile.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "attendant/v1/encoder_service.grpc.pb.h"
+#include "tests/integration/server_process.h"
+#include "tests/support/raw_call.h"
+#include "tests/support/raw_http2.h"
+
+namespace attendant::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kAttend[] = "/attendant.v1.EncoderService/Attend";
+constexpr char kStream[] = "/attendant.v1.EncoderService/EncodeStream";
+const RawHttp2Options kOtherAddress = {.source = "127.0.0.2"};
+
+// One sequence of `length` rows of 32 columns; with the probabilities of 4 heads, the answer takes
+// 16 length^2 bytes more.
+v1::AttendRequest Request(int64_t length, bool probabilities) {
+  v1::AttendRequest request;
+  request.set_model("t");
+  v1::Tensor& tensor = *request.mutable_hidden_states();
+  tensor.set_dtype(v1::FLOAT32);
+  for (const int64_t dimension : {int64_t{1}, length, int64_t{32}}) tensor.add_shape(dimension);
+  tensor.set_data(std::string(static_cast<size_t>(length) * 32 * sizeof(float), '\0'));
+  request.set_return_attention_probabilities(probabilities);
+  return request;
+}
+
+grpc::Status Attend(const ReadyServer& server, const v1::AttendRequest& request,
+                    grpc::ClientContext& context) {
+  v1::AttendResponse response;
+  return server.NewStub()->Attend(&context, request, &response);
+}
+
+void ExpectGoodCallerIsServed(const ReadyServer& server) {
+  grpc::ClientContext context;
+  const grpc::Status status = Attend(server, Request(4, false), context);
+  EXPECT_TRUE(status.ok()) << status.error_code() << " " << status.error_message();
+}
+
+int64_t Metric(const ReadyServer& server, const std::string& name) {
+  for (const absl::string_view line : absl::StrSplit(server.Get("/metrics"), '\n')) {
+    const std::vector<std::string> parts = absl::StrSplit(line, ' ');
+    double value;
+    if (parts.size() == 2 && parts[0] == name && absl::SimpleAtod(parts[1], &value)) {
+      return static_cast<int64_t>(value);
+    }
+  }
+  ADD_FAILURE() << "no metric " << name;
+  return -1;
+}
+
+// Asks until the metric has the value, since nothing signals it.
+void AwaitMetric(const ReadyServer& server, const std::string& name, int64_t value) {
+  while (!testing::Test::HasFailure() && Metric(server, name) != value) std::this_thread::yield();
+}
+
+int64_t HeldBytes(const ReadyServer& server) {
+  return Metric(server, "attendant_receiving_bytes") + Metric(server, "attendant_request_bytes") +
+         Metric(server, "attendant_answer_bytes");
+}
+
+// D1: 40 answers of 16 MiB are more than the budget.
+TEST(BudgetOfTheServerTest, AnswersThatNobodyReadsStayInTheBudgetAndEnd) {
+  ReadyServer server({"--model=t=synthetic:tiny", "--memory-limit-bytes=400MiB",
+                      "--max-request-tokens=2048", "--send-timeout=3s"});
+  const int64_t budget = Metric(server, "attendant_budget_bytes");
+  EXPECT_LT(budget, int64_t{320} << 20);
+  RawHttp2 hostile(server.port(), {.source = "127.0.0.2", .initial_window = 0});
+  const std::string message = Request(1024, true).SerializeAsString();
+  std::vector<uint32_t> calls;
+  for (int i = 0; i < 40; ++i) {
+    calls.push_back(hostile.StartCall(kAttend));
+    hostile.SendMessage(calls.back(), static_cast<uint32_t>(message.size()), message);
+    hostile.HalfClose(calls.back());
+  }
+  while (!testing::Test::HasFailure() && Metric(server, "attendant_answer_bytes") == 0) {
+    EXPECT_LE(HeldBytes(server), budget);
+  }
+  ExpectGoodCallerIsServed(server);
+  EXPECT_LE(HeldBytes(server), budget);
+  for (const uint32_t call : calls) hostile.AwaitEnd(call);
+  AwaitMetric(server, "attendant_inflight_requests", 0);
+  EXPECT_EQ(HeldBytes(server), 0);
+  EXPECT_GT(Metric(server, "attendant_unsent_answers_total"), 0);
+  ExpectGoodCallerIsServed(server);
+}
+
+// D7: each of these might become 43 MB.
+TEST(BudgetOfTheServerTest, HalfSentBodiesStallNobodyAndEnd) {
+  ReadyServer server({"--model=t=synthetic:tiny", "--max-request-tokens=262144",
+                      "--max-queue-tokens=262144", "--receive-timeout=3s",
+                      "--min-receive-rate=1TiB"});
+  RawHttp2 hostile(server.port(), kOtherAddress);
+  std::vector<uint32_t> calls;
+  for (int i = 0; i < 30; ++i) {
+    calls.push_back(hostile.StartCall(kAttend));
+    hostile.SendMessage(calls.back(), 40'000'000, std::string(1000, 'x'));
+  }
+  AwaitMetric(server, "attendant_inflight_requests", 30);
+  ExpectGoodCallerIsServed(server);
+  EXPECT_FALSE(hostile.HasEnded(calls.front()));
+  EXPECT_THAT(hostile.AwaitEnd(calls.front()), HasSubstr("the request's body did not arrive"));
+  for (const uint32_t call : calls) hostile.AwaitEnd(call);
+  AwaitMetric(server, "attendant_inflight_requests", 0);
+  EXPECT_EQ(HeldBytes(server), 0);
+}
+
+// D8.
+TEST(BudgetOfTheServerTest, IdleStreamsHoldNoSlot) {
+  ReadyServer server(
+      {"--model=t=synthetic:tiny", "--max-inflight=4", "--max-streams=20", "--peer-reserve=0"});
+  const std::shared_ptr<grpc::Channel> channel = server.NewChannel();
+  std::vector<std::unique_ptr<RawCall>> idle;
+  for (int i = 0; i < 20; ++i) idle.push_back(std::make_unique<RawCall>(channel, kStream));
+  AwaitMetric(server, "attendant_open_streams", 20);
+  ExpectGoodCallerIsServed(server);
+  RawCall late(channel, kStream);
+  EXPECT_EQ(late.Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(late.Trailer("attendant-reason"), "streams");
+  EXPECT_EQ(late.Trailer("grpc-retry-pushback-ms"), "100");
+}
+
+// D11.
+TEST(BudgetOfTheServerTest, WhatNeverFitsIsNotToBeTriedAgain) {
+  ReadyServer server(
+      {"--model=t=synthetic:tiny", "--memory-limit-bytes=250MiB", "--max-request-tokens=4096"});
+  grpc::ClientContext context;
+  const grpc::Status status = Attend(server, Request(3500, true), context);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("bytes with its answer; the server has "));
+  EXPECT_EQ(TrailerOf(context, "grpc-retry-pushback-ms"), "none");
+  ExpectGoodCallerIsServed(server);
+}
+
+// Fair shares: one address alone leaves a reserve, so that another one gets a slot.
+TEST(BudgetOfTheServerTest, OneAddressLeavesSlotsToOthers) {
+  ReadyServer server({"--model=t=synthetic:tiny", "--max-inflight=10", "--peer-reserve=20"});
+  RawHttp2 hostile(server.port(), kOtherAddress);
+  for (int i = 0; i < 8; ++i) hostile.StartCall(kAttend);
+  AwaitMetric(server, "attendant_inflight_requests", 8);
+  const std::string end = hostile.AwaitEnd(hostile.StartCall(kAttend));
+  EXPECT_THAT(end, HasSubstr("peer_share"));
+  ExpectGoodCallerIsServed(server);
+}
+
+}  // namespace
+}  // namespace attendant::server
