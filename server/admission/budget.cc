@@ -1,6 +1,7 @@
 #include "server/admission/budget.h"
 
 #include <map>
+#include <new>
 #include <numeric>
 #include <optional>
 #include <thread>
@@ -162,9 +163,17 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
     }
   }
 
-  Ready StartNext(Hold& hold) {
-    absl::MutexLock lock(&mutex_);
-    if (running_ != kNone) return nullptr;
+  // A claim for which there is no memory goes on waiting, for the next that is given back.
+  Ready StartNext(Hold& hold) noexcept {
+    try {
+      absl::MutexLock lock(&mutex_);
+      return running_ == kNone ? StartOldest(hold) : nullptr;
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
+  }
+
+  Ready StartOldest(Hold& hold) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (auto next = waiting_.begin(); next != waiting_.end(); ++next) {
       const Claim& claim = next->second.claim;
       if (!IsInShare(claim.peer, claim.amount, /*own=*/0)) continue;

@@ -1,11 +1,10 @@
 #include "server/execution/batch_executor.h"
 
 #include <algorithm>
-#include <atomic>
-#include <new>
 #include <utility>
 
 #include "server/execution/batch_observer.h"
+#include "server/execution/fault.h"
 #include "server/execution/run_registrations.h"
 
 namespace attendant::server {
@@ -33,9 +32,10 @@ void BatchExecutor::Run(std::vector<std::unique_ptr<Job>> batch) {
         RunRegistrations(batch, run, context_);
         break;
     }
-  } catch (const std::bad_alloc&) {
+  } catch (...) {
+    const absl::Status status = StatusOfException();
     for (std::unique_ptr<Job>& job : batch) {
-      if (job) job->Fail(absl::ResourceExhaustedError("no memory for the request's buffers"));
+      if (job) job->Fail(status);
     }
   }
 }
@@ -62,7 +62,9 @@ BatchExecutor::Jobs BatchExecutor::Gather(std::vector<BatchJob>& batch, EncoderR
   cross_kv_rows_ = PlaceCrossKvOf(batch);
   for (BatchJob& job : batch) {
     absl::Status status = CheckAwaited(job.job(), context_.clock.Now());
-    if (status.ok()) status = job.Gather(run, rows, cross_kv_rows_);
+    if (status.ok()) {
+      status.Update(Guarded([&] { status = job.Gather(run, rows, cross_kv_rows_); }));
+    }
     if (!status.ok()) {
       job.Fail(status);
       continue;
@@ -150,6 +152,7 @@ absl::StatusOr<MatrixView<const float>> BatchExecutor::RunEngine(const Jobs& job
   const AttendStage* stage = std::get_if<AttendStage>(&leader.operation);
   if (stage == nullptr) return run.Encode(first_layer, leader.span.layers, batch, observer);
   auto result = run.Attend(first_layer, *stage, batch, observer);
+  if (!result.ok()) return result;
   for (BatchJob* job : jobs) job->TakeProbabilities(first_layer);
   return result;
 }
@@ -167,19 +170,17 @@ void BatchExecutor::FailAll(const Jobs& jobs, const absl::Status& status) {
 void BatchExecutor::Pool(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run) {
   to_pool_.clear();
   for (BatchJob* job : jobs) {
-    for (int64_t b = 0; b < job->sequences_to_pool(); ++b) to_pool_.push_back({job, b});
+    for (int64_t b = 0; b < job->sequences_to_pool(); ++b)
+      to_pool_.push_back({job, b, absl::OkStatus()});
   }
   pooled_.resize(run.team().size());
-  std::atomic<bool> lacks_memory = false;  // nothing may be thrown out of the team's bodies
   run.team().ParallelFor(static_cast<int64_t>(to_pool_.size()), [&](int worker, int64_t item) {
-    const auto& [job, sequence] = to_pool_[item];
-    try {
-      job->Pool(sequence, result, run.encoder(), pooled_[worker]);
-    } catch (const std::bad_alloc&) {
-      lacks_memory = true;
-    }
+    SequenceOfJob& own = to_pool_[item];
+    // Nothing may be thrown out of the team's bodies.
+    own.status =
+        Guarded([&] { own.job->Pool(own.sequence, result, run.encoder(), pooled_[worker]); });
   });
-  if (lacks_memory) throw std::bad_alloc();
+  for (const SequenceOfJob& own : to_pool_) own.job->Refuse(own.status);
 }
 
 void BatchExecutor::Respond(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run,
@@ -192,7 +193,8 @@ void BatchExecutor::Respond(const Jobs& jobs, MatrixView<const float> result, co
     if (job->nonfinite()) ++counts.nonfinite_requests;
   }
   Pool(jobs, result, run);
-  report.Record(counts);
+  // A batch that cannot be counted is answered all the same.
+  Guarded([&] { report.Record(counts); }).IgnoreError();
   for (BatchJob* job : jobs) job->Finish(report);
 }
 

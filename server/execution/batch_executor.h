@@ -56,6 +56,7 @@ class BatchExecutor final : public BatchRunner {
   struct SequenceOfJob {
     BatchJob* job;
     int64_t sequence;
+    absl::Status status;
   };
   std::vector<SequenceOfJob> to_pool_;
   std::vector<std::vector<float>> pooled_;  // a vector for each worker of the team

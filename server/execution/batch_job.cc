@@ -10,6 +10,7 @@
 #include "engine/base/shape.h"
 #include "engine/kernels/convert.h"
 #include "engine/layers/pooling.h"
+#include "server/execution/fault.h"
 #include "server/models/compute_dtype.h"
 #include "server/tensors/status_mapping.h"
 
@@ -94,27 +95,38 @@ HeadGates BatchJob::gates() const {
   return {gates.data(), static_cast<int64_t>(gates.size()) == heads ? 0 : heads};
 }
 
+template <typename Step>
+void BatchJob::Take(Step step) {
+  if (status_.ok()) status_.Update(Guarded(step));
+}
+
 float* BatchJob::ProbabilitiesTarget(int64_t layer, int64_t sequence) {
   const ComputeRequest& compute = request();
   if (!IndexOf(compute.outputs.attention.layers, layer)) return nullptr;
-  if (pairs_before_.empty()) {
+  Take([&] {
+    if (!pairs_before_.empty()) return;
+    std::vector<int64_t> pairs_before;
     int64_t pairs = 0;
     for (int64_t b = 0; b < compute.layout.sequences; ++b) {
-      pairs_before_.push_back(pairs);
+      pairs_before.push_back(pairs);
       pairs += compute.pairs(b);
     }
     probabilities_ = AlignedBuffer<float>(compute.description().layer.attention.heads * pairs);
-  }
+    pairs_before_ = std::move(pairs_before);
+  });
+  if (!status_.ok()) return nullptr;
   return probabilities_.data() + compute.description().heads_at(layer) * pairs_before_[sequence];
 }
 
 void BatchJob::TakeValues(MatrixView<const float> batch_rows) {
   if (!request().outputs.attention.weighted_values) return;
   const MatrixView<const float> rows = RowsOf(batch_rows);
-  values_.clear();
-  for (int64_t r = 0; r < rows.rows; ++r) {
-    values_.insert(values_.end(), rows.row(r), rows.row(r) + rows.cols);
-  }
+  Take([&] {
+    values_.clear();
+    for (int64_t r = 0; r < rows.rows; ++r) {
+      values_.insert(values_.end(), rows.row(r), rows.row(r) + rows.cols);
+    }
+  });
 }
 
 std::optional<ResponseTensor> BatchJob::MakeTensor(std::vector<int64_t> shape) {
@@ -129,9 +141,12 @@ std::optional<ResponseTensor> BatchJob::MakeTensor(std::vector<int64_t> shape, D
 }
 
 void BatchJob::TakeProbabilities(int64_t layer) {
+  const std::optional<size_t> index = IndexOf(request().outputs.attention.layers, layer);
+  if (index) Take([&] { PlaceAttention(layer, *index); });
+}
+
+void BatchJob::PlaceAttention(int64_t layer, size_t index) {
   const ComputeRequest& compute = request();
-  const std::optional<size_t> index = IndexOf(compute.outputs.attention.layers, layer);
-  if (!index) return;
   const int64_t heads = compute.description().heads_at(layer);
   const DenseProbabilities dense = {compute.layout, compute.key_layout(), heads,
                                     probabilities_.data()};
@@ -142,7 +157,7 @@ void BatchJob::TakeProbabilities(int64_t layer) {
     ScatterWeightedValues(dense, {values_.data(), compute.layout.tokens(), width, width},
                           *response_.weighted_values);
   }
-  if (compute.outputs.attention.probabilities) PlaceProbabilities(layer, *index, dense);
+  if (compute.outputs.attention.probabilities) PlaceProbabilities(layer, index, dense);
 }
 
 void BatchJob::PlaceProbabilities(int64_t layer, size_t index, DenseProbabilities dense) {
@@ -167,13 +182,19 @@ void BatchJob::TakeIntermediate(int64_t layer, MatrixView<const float> batch_row
   const ComputeRequest& compute = request();
   const std::optional<size_t> index = IndexOf(compute.outputs.intermediate_layers, layer);
   if (!index) return;
-  std::optional<ResponseTensor> target = MakeTensor(compute.rows_shape());
-  if (!target) return;
-  ScatterRows(compute.layout, RowsOf(batch_rows), *target);
-  response_.intermediate[*index] = {layer, *std::move(target)};
+  Take([&] {
+    std::optional<ResponseTensor> target = MakeTensor(compute.rows_shape());
+    if (!target) return;
+    ScatterRows(compute.layout, RowsOf(batch_rows), *target);
+    response_.intermediate[*index] = {layer, *std::move(target)};
+  });
 }
 
 void BatchJob::TakeResult(MatrixView<const float> batch_rows) {
+  Take([&] { PlaceResult(batch_rows); });
+}
+
+void BatchJob::PlaceResult(MatrixView<const float> batch_rows) {
   const ComputeRequest& compute = request();
   const MatrixView<const float> rows = RowsOf(batch_rows);
   if (compute.outputs.pooled) response_.pooled = MakeTensor(compute.pooled_shape());
@@ -214,9 +235,9 @@ MatrixView<const float> BatchJob::RowsOf(MatrixView<const float> batch_rows) con
 }
 
 void BatchJob::Finish(const BatchReport& report) {
-  if (!status_.ok()) return Fail(status_);
   const absl::Duration queued = report.QueuedOf(job_);
-  response_.execution = report.ExecutionOf(job_, request().truncated_tokens);
+  Take([&] { response_.execution = report.ExecutionOf(job_, request().truncated_tokens); });
+  if (!status_.ok()) return Fail(status_);
   const std::unique_ptr<Job> job = std::exchange(owner_, nullptr);
   static_cast<ComputeJob&>(*job).Finish(std::move(response_), queued);
 }

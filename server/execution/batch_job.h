@@ -51,11 +51,13 @@ class BatchJob {
   // The buffer for the probabilities of this layer and of this job's sequence; null: not wanted.
   float* ProbabilitiesTarget(int64_t layer, int64_t sequence);
 
+  // These keep a problem, such as a lack of memory, for Finish; then the job takes nothing more.
+
   // In a layer: takes its values [T of the batch, heads x Dv], if the response needs them.
   void TakeValues(MatrixView<const float> batch_rows);
 
   // After a layer: takes its probabilities and its output [T of the batch, width] into the
-  // response, if asked for. A problem of this and of TakeResult is kept for Finish.
+  // response, if asked for.
   void TakeProbabilities(int64_t layer);
   void TakeIntermediate(int64_t layer, MatrixView<const float> batch_rows);
 
@@ -71,14 +73,22 @@ class BatchJob {
   void Pool(int64_t sequence, MatrixView<const float> batch_rows, const Encoder& encoder,
             std::vector<float>& vector);
 
+  // Keeps a problem of Pool, if it is one, as the other steps do.
+  void Refuse(const absl::Status& status) { status_.Update(status); }
+
   // Responds, or fails with the problem that came up meanwhile.
   void Finish(const BatchReport& report);
   void Fail(const absl::Status& status);
 
  private:
+  // Runs a step of the job, unless an earlier one has failed.
+  template <typename Step>
+  void Take(Step step);
   void AddPrefixTokens(const TokenLayout& features, MatrixView<float> rows, EncoderRun& run);
   std::optional<ResponseTensor> MakeTensor(std::vector<int64_t> shape);
   std::optional<ResponseTensor> MakeTensor(std::vector<int64_t> shape, DataType dtype);
+  void PlaceAttention(int64_t layer, size_t index);
+  void PlaceResult(MatrixView<const float> batch_rows);
   void PlaceProbabilities(int64_t layer, size_t index, DenseProbabilities dense);
   MatrixView<const float> RowsOf(MatrixView<const float> batch_rows) const;
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/execution/batch_report.h"
+#include "server/execution/fault.h"
 #include "server/execution/request_job.h"
 #include "server/execution/row_gatherer.h"
 
@@ -34,9 +35,13 @@ void CopyRows(MatrixView<const float> from, int64_t first_row, MatrixView<float>
 
 void Finish(std::unique_ptr<Job>& place, const BatchReport& report, CrossKvStore& store) {
   const RegistrationRequest& request = RequestOf(*place);
-  RegistrationResponse response{store.Add(request.cross_kv, request.age),
-                                report.ExecutionOf(*place, /*truncated_tokens=*/0)};
+  RegistrationResponse response;
+  const absl::Status status = Guarded([&] {
+    response = {store.Add(request.cross_kv, request.age),
+                report.ExecutionOf(*place, /*truncated_tokens=*/0)};
+  });
   const std::unique_ptr<Job> job = std::exchange(place, nullptr);
+  if (!status.ok()) return job->Fail(status);
   static_cast<RegistrationJob&>(*job).Finish(std::move(response), report.QueuedOf(*job));
 }
 
@@ -53,7 +58,9 @@ void RunRegistrations(std::vector<std::unique_ptr<Job>>& batch, EncoderRun& run,
     const CrossKvRows& rows = RequestOf(*job).cross_kv_rows;
     RowGatherer gatherer(context.limits.reject_nonfinite);
     absl::Status status = CheckAwaited(*job, context.clock.Now());
-    if (status.ok()) status = gatherer.GatherCrossKv(rows, place, run);
+    if (status.ok()) {
+      status.Update(Guarded([&] { status = gatherer.GatherCrossKv(rows, place, run); }));
+    }
     if (!status.ok()) {
       std::exchange(job, nullptr)->Fail(status);
       continue;
@@ -78,7 +85,8 @@ void RunRegistrations(std::vector<std::unique_ptr<Job>>& batch, EncoderRun& run,
   }
   if (!projected.ok()) return;
   report.Computed();
-  report.Record(counts);
+  // A batch that cannot be counted is answered all the same.
+  Guarded([&] { report.Record(counts); }).IgnoreError();
   for (const Gathered& each : jobs) Finish(each.job, report, context.cross_kv);
 }
 
