@@ -2,11 +2,17 @@
 
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
+#include <poll.h>
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -37,6 +43,35 @@ class SafeMessage : public spdlog::custom_flag_formatter {
   const LogFormat format_;
 };
 
+// Writes lines to standard error, and drops them while nobody reads it: requests must not wait for
+// the reader of a log. The next line that can be written says how many are missing.
+class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    pollfd writable = {STDERR_FILENO, POLLOUT, 0};
+    if (poll(&writable, 1, /*timeout=*/0) != 1 || (writable.revents & POLLOUT) == 0) {
+      ++dropped_;
+      return;
+    }
+    spdlog::memory_buf_t lines;
+    if (dropped_ > 0) {
+      const std::string text = absl::StrFormat("%d lines of the log were dropped", dropped_);
+      formatter_->format({message.logger_name, spdlog::level::warn, text}, lines);
+      dropped_ = 0;
+    }
+    formatter_->format(message, lines);
+    for (size_t written = 0; written < lines.size();) {
+      const ssize_t more = write(STDERR_FILENO, lines.data() + written, lines.size() - written);
+      if (more < 0 && errno != EINTR) return;
+      written += static_cast<size_t>(std::max<ssize_t>(more, 0));
+    }
+  }
+  void flush_() override {}
+
+ private:
+  int64_t dropped_ = 0;
+};
+
 constexpr const char* kTextPattern = "%Y-%m-%dT%H:%M:%S.%eZ %l %*";
 constexpr const char* kJsonPattern =
     R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","message":%*})";
@@ -60,8 +95,7 @@ void StartLogging(LogFormat format, const std::string& level) {
   auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
   formatter->add_flag<SafeMessage>('*', format);
   formatter->set_pattern(format == LogFormat::kJson ? kJsonPattern : kTextPattern);
-  auto logger = std::make_shared<spdlog::logger>("attendant",
-                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  auto logger = std::make_shared<spdlog::logger>("attendant", std::make_shared<StderrSink>());
   logger->set_formatter(std::move(formatter));
   logger->set_level(spdlog::level::from_str(level));
   spdlog::set_default_logger(std::move(logger));

@@ -1,4 +1,5 @@
-// Logging to standard error. Every message is exactly one line, whatever text it contains.
+// Logging to standard error. Every message is exactly one line, whatever text it contains; nobody
+// waits for the reader of the log, who misses lines if it is too slow.
 #pragma once
 
 #include <string>

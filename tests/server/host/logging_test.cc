@@ -1,9 +1,11 @@
 #include "server/host/logging.h"
 
+#include <fcntl.h>
 #include <google/protobuf/stubs/common.h>
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -66,6 +68,36 @@ TEST(LoggingTest, SaysWhyGrpcOrProtobufEndsTheProcess) {
   CaptureStderr();
   EXPECT_THROW(GOOGLE_LOG(FATAL) << "no", google::protobuf::FatalException);
   EXPECT_THAT(GetCapturedStderr(), MatchesRegex("[^ ]+ critical protobuf: no\n"));
+}
+
+std::string ReadAll(int fd) {
+  std::string text;
+  char bytes[4096];
+  for (ssize_t got; (got = read(fd, bytes, sizeof bytes)) > 0;) {
+    text.append(bytes, static_cast<size_t>(got));
+  }
+  return text;
+}
+
+// A thread that waited for the reader would make its request wait, and others with it.
+TEST(LoggingTest, DropsLinesWhileNobodyReads) {
+  StartLogging(LogFormat::kText, "info");
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_NONBLOCK), 0);
+  const std::string page(4096, 'x');
+  while (write(ends[1], page.data(), page.size()) > 0) {
+  }
+  const int saved = dup(STDERR_FILENO);
+  dup2(ends[1], STDERR_FILENO);
+  spdlog::info("lost");
+  spdlog::info("lost");
+  ReadAll(ends[0]);
+  spdlog::info("kept");
+  spdlog::info("too");
+  dup2(saved, STDERR_FILENO);
+  EXPECT_THAT(ReadAll(ends[0]), MatchesRegex("[^ ]+ warning 2 lines of the log were dropped\n"
+                                             "[^ ]+ info kept\n[^ ]+ info too\n"));
+  for (const int fd : {saved, ends[0], ends[1]}) close(fd);
 }
 
 TEST(EscapeControlsTest, KeepsEverythingElse) {
