@@ -60,6 +60,7 @@ ServiceLimits ServiceLimitsOf(const Settings& settings, int64_t max_request_byte
   limits.receive_timeout = settings.receive_timeout;
   limits.min_receive_rate = settings.min_receive_rate;
   limits.send_timeout = settings.send_timeout;
+  limits.trusted_proxies = settings.trusted_proxies;
   limits.stream_idle_timeout = settings.stream_idle_timeout;
   limits.stream_window = settings.stream_window;
   limits.reject_nonfinite = settings.nonfinite == NonfinitePolicy::kReject;

@@ -44,6 +44,8 @@ class Admission {
   // with the reason if there is no room; INVALID_ARGUMENT if there can never be.
   absl::Status Charge(const Budget::Claim& claim, Budget::Hold& hold);
 
+  // Of small messages that are received at the same time.
+  Budget& small_messages() { return small_messages_; }
   Budget& memory() { return memory_; }
   const Budget& memory() const { return memory_; }
   const Budget& slots() const { return slots_; }
@@ -73,6 +75,7 @@ class Admission {
   Budget slots_;
   Budget streams_;
   Budget memory_;
+  Budget small_messages_{{4, 2}};
   std::atomic<bool> closed_ = false;
 
   absl::Mutex resident_mutex_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "server/admission/admission.h"
@@ -11,6 +12,7 @@
 #include "server/host/thread_plan.h"
 #include "server/metrics/server_metrics.h"
 #include "server/models/served_model.h"
+#include "server/settings/network.h"
 
 namespace attendant::server {
 
@@ -26,6 +28,7 @@ struct ServiceLimits {
   absl::Duration stream_idle_timeout = absl::Minutes(5);
   int stream_window = 16;
   bool reject_nonfinite = false;
+  std::vector<Network> trusted_proxies = {};
 };
 
 // Everything outlives the service.

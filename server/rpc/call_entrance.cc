@@ -1,4 +1,4 @@
-#include "server/rpc/payload_methods.h"
+#include "server/rpc/call_entrance.h"
 
 #include <memory>
 #include <string>
@@ -6,6 +6,7 @@
 
 #include "absl/strings/strip.h"
 #include "attendant/v1/encoder_service.grpc.pb.h"
+#include "server/execution/fault.h"
 #include "server/rpc/peer.h"
 #include "server/rpc/request_end.h"
 #include "server/rpc/stream_reactor.h"
@@ -27,24 +28,42 @@ class RefusingReactor final : public grpc::ServerGenericBidiReactor {
 
 }  // namespace
 
-PayloadMethods::PayloadMethods(const ServiceContext& context) : context_(context) {
+CallEntrance::CallEntrance(const ServiceContext& context, const ModelMethods& models)
+    : context_(context), models_(models) {
   for (const UnaryMethod& method : UnaryReactor::Methods()) recent_[method.name];
   recent_[StreamReactor::kName];
 }
 
-grpc::ServerGenericBidiReactor* PayloadMethods::CreateReactor(
+grpc::ServerGenericBidiReactor* CallEntrance::CreateReactor(
     grpc::GenericCallbackServerContext* call) {
   static const std::string prefix =
       std::string("/") + v1::EncoderService::service_full_name() + "/";
   absl::string_view name = call->method();
-  const bool ours = absl::ConsumePrefix(&name, prefix);
-  const UnaryMethod* unary = ours ? UnaryReactor::FindMethod(name) : nullptr;
-  const bool stream = ours && name == StreamReactor::kName;
+  return Start(absl::ConsumePrefix(&name, prefix) ? name : "", *call);
+}
+
+grpc::ServerGenericBidiReactor* CallEntrance::Start(absl::string_view name,
+                                                    grpc::CallbackServerContext& call) {
+  grpc::ServerGenericBidiReactor* reactor = nullptr;
+  const absl::Status status = Guarded([&] { reactor = TryStart(name, call); });
+  return status.ok() ? reactor : new RefusingReactor(status, context_, call);
+}
+
+grpc::ServerGenericBidiReactor* CallEntrance::TryStart(absl::string_view name,
+                                                       grpc::CallbackServerContext& call) {
+  const UnaryMethod* unary = UnaryReactor::FindMethod(name);
+  const bool stream = name == StreamReactor::kName;
   if (unary == nullptr && !stream) {
     return new RefusingReactor(absl::UnimplementedError("the server has no such method"), context_,
-                               *call);
+                               call);
   }
-  CallEntry entry = {context_, recent_.find(name)->second, *call, PeerOf(*call), {}, {}};
+  CallEntry entry = {context_,
+                     models_,
+                     recent_.find(name)->second,
+                     call,
+                     PeerOf(call, context_.limits.trusted_proxies),
+                     {},
+                     {}};
   absl::Status status = stream ? context_.admission.TakeStream(entry.peer, entry.place)
                                : context_.admission.TakeSlot(entry.peer, entry.place);
   if (stream && status.ok()) {
@@ -53,7 +72,7 @@ grpc::ServerGenericBidiReactor* PayloadMethods::CreateReactor(
   }
   if (!status.ok()) {
     RequestAccount(std::string(name)).Report(status, context_.metrics);
-    return new RefusingReactor(status, context_, *call);
+    return new RefusingReactor(status, context_, call);
   }
   if (stream) return StreamReactor::Start(std::move(entry), open_streams_);
   return UnaryReactor::Start(*unary, std::move(entry));

@@ -8,12 +8,14 @@
 #include "server/admission/budget.h"
 #include "server/admission/recent_size.h"
 #include "server/request/service_context.h"
+#include "server/rpc/model_methods.h"
 
 namespace attendant::server {
 
 struct CallEntry {
   // These outlive the call.
   const ServiceContext& context;
+  const ModelMethods& models;
   RecentSize& recent;  // of the method
   grpc::CallbackServerContext& call;
 

@@ -1,5 +1,5 @@
-// attendant.v1.EncoderService: payload methods as generic callback reactors over raw slices, the
-// small ones on generated messages.
+// attendant.v1.EncoderService: every method as a callback reactor over raw slices, which decides
+// when a body is read.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>
@@ -17,8 +17,8 @@ class EncoderService {
   explicit EncoderService(ServiceContext context);
   ~EncoderService();
 
-  // To be registered with the same grpc::ServerBuilder: the ordinary methods, and the generic
-  // service that the payload methods (and any unknown one: UNIMPLEMENTED before a read) arrive at.
+  // To be registered with the same grpc::ServerBuilder: one method by its name, and the generic
+  // service that all others (and any unknown one: UNIMPLEMENTED before a read) arrive at.
   grpc::Service* service();
   grpc::CallbackGenericService* generic_service();
 

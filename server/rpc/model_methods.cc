@@ -1,13 +1,11 @@
-#include "server/rpc/model_service.h"
+#include "server/rpc/model_methods.h"
 
-#include <grpcpp/impl/codegen/proto_utils.h>
-
+#include "attendant/v1/encoder_service.pb.h"
 #include "server/models/model_lookup.h"
 #include "server/models/model_message.h"
 #include "server/models/product_plans.h"
-#include "server/rpc/request_end.h"
-#include "server/tensors/status_mapping.h"
 #include "server/wire/request_codec.h"
+#include "server/wire/response_codec.h"
 
 namespace attendant::server {
 namespace {
@@ -33,68 +31,49 @@ void Describe(const ServiceLimits& from, v1::Limits& to) {
   to.set_max_answer_bytes(from.max_answer_bytes);
 }
 
-absl::StatusOr<std::shared_ptr<const ServedModel>> Find(const grpc::ByteBuffer& message,
-                                                        const ServedModels& models) {
-  v1::GetModelRequest request;
+template <typename Request>
+absl::StatusOr<Request> Parse(const grpc::ByteBuffer& message) {
+  Request request;
   const auto payloads = ParseRequest(message, kMaxRequestBytes, request);
   if (!payloads.ok()) return payloads.status();
-  return FindModel(models, request.model());
-}
-
-absl::StatusOr<int64_t> Drop(const grpc::ByteBuffer& message, CrossKvStore& store) {
-  v1::DropMemoryRequest request;
-  const auto payloads = ParseRequest(message, kMaxRequestBytes, request);
-  if (!payloads.ok()) return payloads.status();
-  return store.Drop(request.handle());
+  return request;
 }
 
 }  // namespace
 
-grpc::ServerUnaryReactor* ModelService::ListModels(grpc::CallbackServerContext* call,
-                                                   const v1::ListModelsRequest*,
-                                                   v1::ListModelsResponse* response) {
-  for (const auto& [name, model] : context_.models) response->add_names(name);
-  RequestAccount("ListModels").Report(absl::OkStatus(), context_.metrics);
-  grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
-  reactor->Finish(grpc::Status::OK);
-  return reactor;
+absl::StatusOr<grpc::ByteBuffer> ModelMethods::ListModels(const grpc::ByteBuffer& message,
+                                                          std::string&) const {
+  const auto request = Parse<v1::ListModelsRequest>(message);
+  if (!request.ok()) return request.status();
+  v1::ListModelsResponse response;
+  for (const auto& [name, model] : context_.models) response.add_names(name);
+  return SerializeResponse(response, {});
 }
 
-grpc::ServerUnaryReactor* ModelService::GetModel(grpc::CallbackServerContext* call,
-                                                 const grpc::ByteBuffer* request,
-                                                 grpc::ByteBuffer* response) {
-  const auto model = Find(*request, context_.models);
-  RequestAccount account("GetModel");
-  if (model.ok()) {
-    account.SetModel((*model)->name);
-    v1::GetModelResponse described;
-    Describe(**model, described);
-    Describe(context_.limits, *described.mutable_limits());
-    SetThreadPlan(context_.thread_plan, described);
-    described.mutable_thread_plan()->set_rows_per_thread_from(row_plans_.RowsFrom(**model));
-    bool own_buffer;
-    grpc::SerializationTraits<v1::GetModelResponse>::Serialize(described, response, &own_buffer);
-  }
-  account.Report(model.status(), context_.metrics);
-  grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
-  reactor->Finish(ToGrpcStatus(model.status()));
-  return reactor;
+absl::StatusOr<grpc::ByteBuffer> ModelMethods::GetModel(const grpc::ByteBuffer& message,
+                                                        std::string& model_name) const {
+  const auto request = Parse<v1::GetModelRequest>(message);
+  if (!request.ok()) return request.status();
+  const auto model = FindModel(context_.models, request->model());
+  if (!model.ok()) return model.status();
+  model_name = (*model)->name;
+  v1::GetModelResponse described;
+  Describe(**model, described);
+  Describe(context_.limits, *described.mutable_limits());
+  SetThreadPlan(context_.thread_plan, described);
+  described.mutable_thread_plan()->set_rows_per_thread_from(row_plans_.RowsFrom(**model));
+  return SerializeResponse(described, {});
 }
 
-grpc::ServerUnaryReactor* ModelService::DropMemory(grpc::CallbackServerContext* call,
-                                                   const grpc::ByteBuffer* request,
-                                                   grpc::ByteBuffer* response) {
-  const absl::StatusOr<int64_t> bytes = Drop(*request, context_.cross_kv);
-  if (bytes.ok()) {
-    v1::DropMemoryResponse dropped;
-    dropped.set_bytes(*bytes);
-    bool own_buffer;
-    grpc::SerializationTraits<v1::DropMemoryResponse>::Serialize(dropped, response, &own_buffer);
-  }
-  RequestAccount("DropMemory").Report(bytes.status(), context_.metrics);
-  grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
-  reactor->Finish(ToGrpcStatus(bytes.status()));
-  return reactor;
+absl::StatusOr<grpc::ByteBuffer> ModelMethods::DropMemory(const grpc::ByteBuffer& message,
+                                                          std::string&) const {
+  const auto request = Parse<v1::DropMemoryRequest>(message);
+  if (!request.ok()) return request.status();
+  const absl::StatusOr<int64_t> bytes = context_.cross_kv.Drop(request->handle());
+  if (!bytes.ok()) return bytes.status();
+  v1::DropMemoryResponse dropped;
+  dropped.set_bytes(*bytes);
+  return SerializeResponse(dropped, {});
 }
 
 }  // namespace attendant::server

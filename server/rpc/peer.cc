@@ -1,13 +1,57 @@
 #include "server/rpc/peer.h"
 
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 
 namespace attendant::server {
+namespace {
 
-std::string PeerOf(const grpc::ServerContextBase& call) {
-  std::string peer = call.peer();  // ipv4:127.0.0.1:5000, ipv6:%5B::1%5D:5000 or unix:…
-  if (absl::StartsWith(peer, "unix")) return "unix";
-  return peer.substr(0, peer.rfind(':'));
+constexpr size_t kIpv6Network = 8;  // bytes
+
+// ipv4:127.0.0.1:5000 or ipv6:%5B::1%5D:5000.
+std::optional<IpAddress> AddressOf(const std::string& transport_peer) {
+  const size_t begin = transport_peer.find(':') + 1, end = transport_peer.rfind(':');
+  if (begin == 0 || end < begin) return std::nullopt;
+  return ParseAddress(absl::StrReplaceAll(transport_peer.substr(begin, end - begin),
+                                          {{"%5B", ""}, {"%5D", ""}, {"[", ""}, {"]", ""}}));
+}
+
+}  // namespace
+
+std::string PeerOf(const std::string& transport_peer, const std::string& forwarded_for,
+                   const std::vector<Network>& trusted) {
+  std::optional<IpAddress> address = AddressOf(transport_peer);
+  if (!address) return absl::StartsWith(transport_peer, "unix") ? "unix" : transport_peer;
+  const auto is_proxy = [&](const IpAddress& hop) {
+    return std::any_of(trusted.begin(), trusted.end(),
+                       [&](const Network& network) { return network.Contains(hop); });
+  };
+  const std::vector<std::string> hops = absl::StrSplit(forwarded_for, ',');
+  for (auto hop = hops.rbegin(); hop != hops.rend() && is_proxy(*address); ++hop) {
+    const auto next = ParseAddress(std::string(absl::StripAsciiWhitespace(*hop)));
+    if (!next) break;  // nobody says who is before this proxy
+    address = next;
+  }
+  if (!IsIpv4(*address)) std::fill(address->begin() + kIpv6Network, address->end(), uint8_t{0});
+  return FormatAddress(*address);
+}
+
+std::string PeerOf(const grpc::ServerContextBase& call, const std::vector<Network>& trusted) {
+  std::string forwarded_for;
+  if (!trusted.empty()) {
+    const auto& metadata = call.client_metadata();
+    const auto [begin, end] = metadata.equal_range("x-forwarded-for");
+    for (auto field = begin; field != end; ++field) {
+      if (!forwarded_for.empty()) forwarded_for += ",";
+      forwarded_for.append(field->second.data(), field->second.size());
+    }
+  }
+  return PeerOf(call.peer(), forwarded_for, trusted);
 }
 
 }  // namespace attendant::server

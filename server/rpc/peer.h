@@ -1,14 +1,25 @@
-// The peer that a call counts against.
+// The peer that a call counts against when slots, streams and memory are shared.
 #pragma once
 
 #include <grpcpp/server_context.h>
 
 #include <string>
+#include <vector>
+
+#include "server/settings/network.h"
 
 namespace attendant::server {
 
-// Returns the address of the caller without its port: all connections from one address are one
-// peer, and so are all from a Unix socket.
-std::string PeerOf(const grpc::ServerContextBase& call);
+// Returns the name of the address that a call comes from: all connections from it are one peer. Of
+// an IPv6 address only the network of 64 bits counts, since that is what a host has. All callers
+// over Unix sockets are one peer.
+//
+// `transport_peer` is what gRPC calls the peer, such as ipv4:10.0.0.1:5000. If that is in one of
+// the `trusted` networks, it is a proxy, and the peer is the last address of `forwarded_for` (the
+// header x-forwarded-for, "client, proxy, proxy") that is not in one of them.
+std::string PeerOf(const std::string& transport_peer, const std::string& forwarded_for,
+                   const std::vector<Network>& trusted);
+
+std::string PeerOf(const grpc::ServerContextBase& call, const std::vector<Network>& trusted);
 
 }  // namespace attendant::server

@@ -3,8 +3,10 @@
 #include <spdlog/spdlog.h>
 
 #include <chrono>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/execution/fault.h"
 #include "server/metrics/refusal.h"
 #include "server/tensors/status_mapping.h"
 
@@ -12,13 +14,17 @@ namespace attendant::server {
 
 void FinishWith(const absl::Status& status, const ServiceContext& context,
                 grpc::ServerContextBase& call, grpc::ServerGenericBidiReactor& reactor) {
-  const std::string reason = ReasonOf(status);
-  if (!reason.empty()) call.AddTrailingMetadata(kReasonTrailer, reason);
-  if (!reason.empty() && absl::IsResourceExhausted(status)) {
+  // If there is no memory for texts, the code has to do.
+  grpc::Status end(static_cast<grpc::StatusCode>(status.code()), "");
+  Guarded([&] {
+    end = ToGrpcStatus(status);
+    const std::string reason = ReasonOf(status);
+    if (!reason.empty()) call.AddTrailingMetadata(kReasonTrailer, reason);
+    if (reason.empty() || !absl::IsResourceExhausted(status)) return;
     const int64_t wait = absl::ToInt64Milliseconds(context.admission.RetryAfter());
     call.AddTrailingMetadata(kRetryPushbackTrailer, absl::StrCat(wait));
-  }
-  reactor.Finish(ToGrpcStatus(status));
+  }).IgnoreError();
+  reactor.Finish(std::move(end));
 }
 
 void RequestAccount::Report(const absl::Status& status, ServerMetrics& metrics) {

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/execution/fault.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
@@ -41,22 +43,38 @@ StreamReactor::StreamReactor(CallEntry entry, OpenStreams& open_streams)
       permit_(std::move(entry.memory)) {}
 
 void StreamReactor::Drain() {
+  const absl::Status draining = DrainingError();
   absl::MutexLock lock(&mutex_);
-  if (!input_ended_) end_ = DrainingError();
+  if (!input_ended_) end_ = draining;
   input_ended_ = true;
   Advance();
 }
 
 void StreamReactor::OnReadDone(bool ok) {
+  const absl::Status status = Guarded([&] {
+    if (ok) return Receive();
+    absl::MutexLock lock(&mutex_);
+    reading_ = false;
+    input_ended_ = true;
+    if (call_.IsCancelled()) Lose();
+    Advance();
+  });
+  if (!status.ok()) Abandon(status);
+}
+
+void StreamReactor::Abandon(const absl::Status& status) noexcept {
+  absl::MutexLock lock(&mutex_);
+  cancelled_->store(true, std::memory_order_relaxed);
+  input_ended_ = true;
+  if (!lost_) end_ = status;
+  lost_ = true;
+  Advance();
+}
+
+void StreamReactor::Receive() {
   grpc::ByteBuffer message;
   {
     absl::MutexLock lock(&mutex_);
-    if (!ok) {
-      reading_ = false;
-      input_ended_ = true;
-      if (call_.IsCancelled()) Lose();
-      return Advance();
-    }
     ++in_flight_;
     ++items_;
     message.Swap(&message_);
@@ -131,7 +149,8 @@ void StreamReactor::GiveBack(const Pending& pending, bool computed) {
 void StreamReactor::Work(std::optional<Taken> next) {
   while (next) {
     Pending pending{next->item.message.id(), next->item.message.ends(), next->sequence};
-    const absl::Status status = Submit(*next, pending);
+    absl::Status status;
+    status.Update(Guarded([&] { status = Submit(*next, pending); }));
     if (status.ok()) return;
     next->held = {};  // before the caller asks for it again
     next = End(std::move(pending), {status});
@@ -146,11 +165,13 @@ absl::Status StreamReactor::Submit(Taken& taken, Pending& pending) {
   if (!status.ok()) return status;
   pending.account.Describe(prepared->request);
   pending.tokens = prepared->request.layout.tokens();
-  auto job =
-      std::make_unique<ComputeJob>(std::move(prepared->request), cancelled_,
-                                   [self = shared_from_this(), pending](ComputeJob::End result) {
-                                     self->Work(self->End(pending, std::move(result)));
-                                   });
+  auto job = std::make_unique<ComputeJob>(
+      std::move(prepared->request), cancelled_,
+      [self = shared_from_this(), pending](ComputeJob::End result) {
+        const absl::Status ended =
+            Guarded([&] { self->Work(self->End(pending, std::move(result))); });
+        if (!ended.ok()) self->Abandon(ended);
+      });
   job->held = std::move(taken.held);
   job->deadline = deadline_;
   std::unique_ptr<Job> queued = std::move(job);
@@ -196,12 +217,14 @@ void StreamReactor::OnWriteDone(bool ok) {
 }
 
 void StreamReactor::OnCancel() {
-  {
+  const absl::Status status = Guarded([&] {
     absl::MutexLock lock(&mutex_);
     Lose();
     Advance();
-  }
-  context_.queue.FailDead();
+  });
+  if (!status.ok()) Abandon(status);
+  // What fails here is failed by the next instance that looks for work.
+  Guarded([&] { context_.queue.FailDead(); }).IgnoreError();
 }
 
 void StreamReactor::Lose() {
@@ -232,13 +255,17 @@ void StreamReactor::Advance() {
 }
 
 void StreamReactor::LimitSending() {
-  send_limit_.emplace();
-  send_limit_->Set(
-      std::chrono::system_clock::now() + absl::ToChronoNanoseconds(context_.limits.send_timeout),
-      [weak = weak_from_this(), sends = ++sends_](bool expired) {
-        if (!expired) return;
-        if (const auto self = weak.lock()) self->OnSendTimeout(sends);
-      });
+  try {
+    send_limit_.emplace();
+    send_limit_->Set(
+        std::chrono::system_clock::now() + absl::ToChronoNanoseconds(context_.limits.send_timeout),
+        [weak = weak_from_this(), sends = ++sends_](bool expired) {
+          if (!expired) return;
+          if (const auto self = weak.lock()) self->OnSendTimeout(sends);
+        });
+  } catch (const std::bad_alloc&) {
+    send_limit_.reset();  // without memory for a limit, there is none
+  }
 }
 
 // Cancelling is all that gRPC lets one do to a write that makes no progress.
@@ -253,13 +280,19 @@ void StreamReactor::LimitIdleness() {
   if (input_ended_ || !reading_ || in_flight_ > 0) return idle_.reset();
   if (idle_) return;
   const auto timeout = absl::ToChronoNanoseconds(context_.limits.stream_idle_timeout);
-  // A new one each time: the callback of one that was cancelled may be yet to come.
-  idle_.emplace();
-  idle_->Set(std::chrono::system_clock::now() + timeout,
-             [weak = weak_from_this(), items = items_](bool expired) {
-               if (!expired) return;
-               if (const auto self = weak.lock()) self->OnIdle(items);
-             });
+  try {
+    // A new one each time: the callback of one that was cancelled may be yet to come.
+    idle_.emplace();
+    idle_->Set(std::chrono::system_clock::now() + timeout,
+               [weak = weak_from_this(), items = items_](bool expired) {
+                 const auto self = weak.lock();
+                 if (!expired || self == nullptr) return;
+                 const absl::Status status = Guarded([&] { self->OnIdle(items); });
+                 if (!status.ok()) self->Abandon(status);
+               });
+  } catch (const std::bad_alloc&) {
+    idle_.reset();  // without memory for a limit, there is none
+  }
 }
 
 void StreamReactor::OnIdle(uint64_t items) {
@@ -279,20 +312,25 @@ void StreamReactor::OnDone() {
   std::map<uint64_t, std::shared_ptr<StreamSequence>> sequences;
   std::deque<Answer> responses;
   std::optional<Taken> held_back;
+  absl::Status end;
   permit_.Release();
-  absl::MutexLock lock(&mutex_);
-  done_ = true;
-  send_limit_.reset();
-  responses.swap(responses_);
-  sequences.swap(sequences_);
-  held_back.swap(held_back_);
-  if (held_back) RequestAccount(kName).Report(end_, context_.metrics);
-  // Jobs that have just ended may still hold them.
-  for (const auto& [number, sequence] : sequences) {
-    if (sequence != nullptr) sequence->Release();
+  {
+    absl::MutexLock lock(&mutex_);
+    done_ = true;
+    send_limit_.reset();
+    responses.swap(responses_);
+    sequences.swap(sequences_);
+    held_back.swap(held_back_);
+    end = end_;
+    // Jobs that have just ended may still hold them.
+    for (const auto& [number, sequence] : sequences) {
+      if (sequence != nullptr) sequence->Release();
+    }
+    place = std::move(place_);
+    self = std::move(self_);
   }
-  place = std::move(place_);
-  self = std::move(self_);
+  if (!held_back) return;
+  Guarded([&] { RequestAccount(kName).Report(end, context_.metrics); }).IgnoreError();
 }
 
 }  // namespace attendant::server

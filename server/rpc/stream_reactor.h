@@ -93,7 +93,10 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   absl::StatusOr<Held> Admit(const StreamItem& item);
   // Answers the item. What was held back for it goes on.
   std::optional<Taken> End(Pending pending, ComputeJob::End result);
+  void Receive();
   void RefuseMalformed(const absl::Status& status);
+  // Ends the stream, which has thrown, without what is not answered yet.
+  void Abandon(const absl::Status& status) noexcept;
   void Lose() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits for an item only so long while nothing else is to be done.

@@ -1,12 +1,19 @@
 #include "server/rpc/unary_reactor.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/execution/fault.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
+namespace {
+
+constexpr absl::Duration kSmallMessageTime = absl::Seconds(2);
+
+}  // namespace
 
 grpc::ServerGenericBidiReactor* UnaryReactor::Start(const UnaryMethod& method, CallEntry entry) {
   std::shared_ptr<UnaryReactor> reactor(new UnaryReactor(method, std::move(entry)));
@@ -14,12 +21,15 @@ grpc::ServerGenericBidiReactor* UnaryReactor::Start(const UnaryMethod& method, C
     absl::MutexLock lock(&reactor->mutex_);
     reactor->self_ = reactor;
   }
-  reactor->AskForPermit();
+  if (absl::Status status = Guarded([&] { reactor->AskForPermit(); }); !status.ok()) {
+    reactor->End({status});
+  }
   return reactor.get();
 }
 
 UnaryReactor::UnaryReactor(const UnaryMethod& method, CallEntry entry)
     : context_(entry.context),
+      models_(entry.models),
       method_(method),
       recent_(entry.recent),
       call_(entry.call),
@@ -29,38 +39,46 @@ UnaryReactor::UnaryReactor(const UnaryMethod& method, CallEntry entry)
       account_(method.name) {}
 
 void UnaryReactor::AskForPermit() {
-  Budget& memory = context_.admission.memory();
+  Admission& admission = context_.admission;
+  Budget& budget = method_.small ? admission.small_messages() : admission.memory();
   // Twice the largest body holds any request whose answer is of its size.
-  const int64_t most = std::min(2 * context_.limits.max_request_bytes, memory.total());
-  std::unique_ptr<Budget::Pending> pending_permit =
-      memory.Await({peer_, std::min(recent_.bytes(), most), HeldFor::kReceiving},
-                   [weak = weak_from_this()](Budget::Hold permit) {
-                     if (const auto self = weak.lock()) self->OnPermit(std::move(permit));
-                   });
+  const int64_t most = std::min(2 * context_.limits.max_request_bytes, budget.total());
+  const int64_t amount = method_.small ? 1 : std::min(recent_.bytes(), most);
+  std::unique_ptr<Budget::Pending> pending_permit = budget.Await(
+      {peer_, amount, HeldFor::kReceiving}, [weak = weak_from_this()](Budget::Hold permit) {
+        if (const auto self = weak.lock()) self->OnPermit(std::move(permit));
+      });
   absl::MutexLock lock(&mutex_);
   pending_permit_ = std::move(pending_permit);
 }
 
 void UnaryReactor::OnPermit(Budget::Hold permit) {
-  absl::MutexLock lock(&mutex_);
-  if (phase_ != Phase::kAwaitingPermit) return;
-  phase_ = Phase::kReceiving;
-  memory_ = std::move(permit);
-  receiving_since_ = std::chrono::system_clock::now();
-  LimitReceiving();
-  StartRead(&message_);
+  const absl::Status status = Guarded([&] {
+    absl::MutexLock lock(&mutex_);
+    if (phase_ != Phase::kAwaitingPermit) return;
+    phase_ = Phase::kReceiving;
+    memory_ = std::move(permit);
+    receiving_since_ = std::chrono::system_clock::now();
+    LimitReceiving();
+    StartRead(&message_);
+  });
+  if (!status.ok()) End({status});
 }
 
 void UnaryReactor::LimitReceiving() {
   const int64_t bytes = std::min(memory_.amount(), context_.limits.max_request_bytes);
-  const absl::Duration limit = context_.limits.receive_timeout +
-                               absl::Seconds(static_cast<double>(bytes) /
-                                             static_cast<double>(context_.limits.min_receive_rate));
+  absl::Duration limit = context_.limits.receive_timeout +
+                         absl::Seconds(static_cast<double>(bytes) /
+                                       static_cast<double>(context_.limits.min_receive_rate));
+  if (method_.small) limit = std::min(context_.limits.receive_timeout, kSmallMessageTime);
   time_limit_.emplace();
   time_limit_->Set(receiving_since_ + absl::ToChronoNanoseconds(limit),
                    [weak = weak_from_this()](bool expired) {
                      if (!expired) return;
-                     if (const auto self = weak.lock()) self->OnReceiveTimeout();
+                     const auto self = weak.lock();
+                     if (self == nullptr) return;
+                     const absl::Status status = Guarded([&] { self->OnReceiveTimeout(); });
+                     if (!status.ok()) self->End({status});
                    });
 }
 
@@ -73,7 +91,9 @@ void UnaryReactor::OnReceiveTimeout() {
   }
   const int64_t most = context_.limits.max_request_bytes;
   absl::Status status;
-  if (permit.amount() >= most) {
+  if (method_.small) {
+    status = absl::DeadlineExceededError("the request's body did not arrive in time");
+  } else if (permit.amount() >= most) {
     status = absl::DeadlineExceededError(absl::StrCat(
         "the request's body did not arrive within ",
         absl::FormatDuration(context_.limits.receive_timeout), " and a second for each ",
@@ -90,14 +110,19 @@ void UnaryReactor::OnReceiveTimeout() {
 }
 
 void UnaryReactor::OnReadDone(bool ok) {
-  if (!ok) return End({.status = ReadError(), .only_in = Phase::kReceiving});
+  if (!ok) {
+    absl::Status status;
+    status.Update(Guarded([&] { status = ReadError(); }));
+    return End({.status = status, .only_in = Phase::kReceiving});
+  }
   {
     absl::MutexLock lock(&mutex_);
     if (phase_ != Phase::kReceiving) return;
     phase_ = Phase::kComputing;
     time_limit_.reset();
   }
-  (this->*method_.submit)();
+  const absl::Status status = Guarded([&] { (this->*method_.submit)(); });
+  if (!status.ok()) End({status});
 }
 
 absl::Status UnaryReactor::ReadError() const {
@@ -124,11 +149,12 @@ void UnaryReactor::Submit() {
     return End({status});
   }
   auto end = [self = shared_from_this()](typename JobOfMethod::End result) {
-    if (!result.response.ok()) return self->End({result.response.status()});
-    Ending ending = {.status = absl::OkStatus(),
-                     .response = Respond(*std::move(result.response)),
+    Ending ending = {.status = result.response.status(),
                      .queued = result.queued,
                      .memory = std::move(result.held.memory)};
+    if (ending.status.ok()) {
+      ending.status = Guarded([&] { ending.response = Respond(*std::move(result.response)); });
+    }
     ending.memory.Change(static_cast<int64_t>(ending.response.Length()), HeldFor::kAnswer);
     self->End(std::move(ending));
   };
@@ -147,11 +173,27 @@ void UnaryReactor::Submit() {
   End({status});
 }
 
+template <auto Method>
+void UnaryReactor::Answer() {
+  std::string model;
+  absl::StatusOr<grpc::ByteBuffer> response = (models_.*Method)(message_, model);
+  message_.Clear();
+  {
+    absl::MutexLock lock(&mutex_);
+    account_.SetModel(model);
+  }
+  if (!response.ok()) return End({response.status()});
+  End({.status = absl::OkStatus(), .response = *std::move(response)});
+}
+
 absl::Span<const UnaryMethod> UnaryReactor::Methods() {
   static constexpr UnaryMethod kMethods[] = {
       {"Attend", &UnaryReactor::Submit<ComputeJob, PrepareAttend, ToAttendResponse>},
       {"Encode", &UnaryReactor::Submit<ComputeJob, PrepareEncode, ToEncodeResponse>},
       {"PutMemory", &UnaryReactor::Submit<RegistrationJob, PreparePutMemory, ToPutMemoryResponse>},
+      {"ListModels", &UnaryReactor::Answer<&ModelMethods::ListModels>, true},
+      {"GetModel", &UnaryReactor::Answer<&ModelMethods::GetModel>, true},
+      {"DropMemory", &UnaryReactor::Answer<&ModelMethods::DropMemory>, true},
   };
   return kMethods;
 }
@@ -165,11 +207,14 @@ const UnaryMethod* UnaryReactor::FindMethod(absl::string_view name) {
 
 void UnaryReactor::OnCancel() {
   cancelled_->store(true, std::memory_order_relaxed);
-  End({LostCallerError(call_, context_)});
-  context_.queue.FailDead();
+  absl::Status status;
+  status.Update(Guarded([&] { status = LostCallerError(call_, context_); }));
+  End({status});
+  // What fails here is failed by the next instance that looks for work.
+  Guarded([&] { context_.queue.FailDead(); }).IgnoreError();
 }
 
-void UnaryReactor::End(Ending ending) {
+void UnaryReactor::End(Ending ending) noexcept {
   Budget::Hold permit;
   std::optional<RequestAccount> account;
   {
@@ -182,22 +227,33 @@ void UnaryReactor::End(Ending ending) {
   }
   permit.Release();
   if (ending.status.ok()) {
-    account->SetQueued(ending.queued);
-    context_.admission.ReportAnswered(context_.clock.Now() - started_);
+    if (!method_.small) {
+      account->SetQueued(ending.queued);
+      context_.admission.ReportAnswered(context_.clock.Now() - started_);
+    }
   }
-  account->Report(ending.status, context_.metrics);  // without the mutex, as it may log
+  // Without the mutex, as it may log. A call that cannot be reported has to end all the same.
+  Guarded([&] { account->Report(ending.status, context_.metrics); }).IgnoreError();
   absl::MutexLock lock(&mutex_);
-  time_limit_.emplace();
-  time_limit_->Set(
-      std::chrono::system_clock::now() + absl::ToChronoNanoseconds(context_.limits.send_timeout),
-      [weak = weak_from_this()](bool expired) {
-        if (!expired) return;
-        if (const auto self = weak.lock()) self->OnSendTimeout();
-      });
+  LimitSending();
   if (!ending.status.ok()) return FinishWith(ending.status, context_, call_, *this);
   memory_ = std::move(ending.memory);
   response_.Swap(&ending.response);
   StartWriteAndFinish(&response_, grpc::WriteOptions(), grpc::Status::OK);
+}
+
+void UnaryReactor::LimitSending() {
+  try {
+    time_limit_.emplace();
+    time_limit_->Set(
+        std::chrono::system_clock::now() + absl::ToChronoNanoseconds(context_.limits.send_timeout),
+        [weak = weak_from_this()](bool expired) {
+          if (!expired) return;
+          if (const auto self = weak.lock()) self->OnSendTimeout();
+        });
+  } catch (const std::bad_alloc&) {
+    time_limit_.reset();  // without memory for a limit, there is none
+  }
 }
 
 // Cancelling is all that gRPC lets one do to a write that makes no progress.

@@ -1,4 +1,4 @@
-// One call of Attend, Encode or PutMemory.
+// One call of a unary method.
 #pragma once
 
 #include <grpcpp/alarm.h>
@@ -24,10 +24,15 @@ class UnaryReactor;
 
 struct UnaryMethod {
   const char* name;
-  void (UnaryReactor::*submit)();  // makes the method's job of the message and queues it
+  void (UnaryReactor::*submit)();  // works on the message: answers it, or queues a job for it
+  bool small = false;              // its messages are short
 };
 
 // Permit -> message -> job -> response. A caller may half-close after its message or not.
+//
+// Small methods have no job, and need little time and memory if their callers mean well. If not, a
+// small message can be announced as a large one, and gRPC would receive it whole. So only a few
+// small messages are received at a time, each for a short time, whatever memory is free.
 //
 // The request's memory is held without a gap: by the permit while the body is received, by the job
 // until it has ended, and by this object until the answer has left or the call is over. gRPC tells
@@ -76,13 +81,17 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor,
   void OnPermit(Budget::Hold permit);
   void LimitReceiving() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnReceiveTimeout();
+  void LimitSending() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnSendTimeout();
   template <typename JobOfMethod, auto Prepare, auto Respond>
   void Submit();
+  template <auto Method>
+  void Answer();
   absl::Status ReadError() const;
-  void End(Ending ending);
+  void End(Ending ending) noexcept;
 
   const ServiceContext& context_;
+  const ModelMethods& models_;
   const UnaryMethod& method_;
   RecentSize& recent_;
   grpc::CallbackServerContext& call_;

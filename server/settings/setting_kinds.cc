@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -120,6 +121,27 @@ SettingKind TextKind(std::string Settings::*member, bool may_be_empty) {
         return may_be_empty || !text.empty();
       },
       [=](const Settings& settings) { return settings.*member; });
+}
+
+SettingKind NetworksKind(std::vector<Network> Settings::*member) {
+  return OneTextKind(
+      "networks such as 10.0.0.0/8,fd00::/8",
+      [=](const std::string& text, Settings& settings) {
+        std::vector<Network> networks;
+        for (const std::string& one :
+             std::vector<std::string>(absl::StrSplit(text, ',', absl::SkipEmpty()))) {
+          const std::optional<Network> network = ParseNetwork(one);
+          if (!network) return false;
+          networks.push_back(*network);
+        }
+        settings.*member = std::move(networks);
+        return true;
+      },
+      [=](const Settings& settings) {
+        return absl::StrJoin(settings.*member, ",", [](std::string* out, const Network& network) {
+          absl::StrAppend(out, FormatNetwork(network));
+        });
+      });
 }
 
 SettingKind ModelsKind() {

@@ -33,6 +33,9 @@ SettingKind DurationKind(absl::Duration Settings::*member, absl::Duration least,
                          absl::Duration most);
 SettingKind TextKind(std::string Settings::*member, bool may_be_empty);
 
+// Networks, separated by commas; or none.
+SettingKind NetworksKind(std::vector<Network> Settings::*member);
+
 // The kind of --model, NAME=SOURCE[,key=value...]. Every text adds models, and `;` separates
 // several models in one text.
 SettingKind ModelsKind();

@@ -11,6 +11,7 @@
 #include "engine/base/compute_type.h"
 #include "engine/kernels/isa.h"
 #include "engine/layers/state/row_plan.h"
+#include "server/settings/network.h"
 
 namespace attendant::server {
 
@@ -48,6 +49,7 @@ struct Settings {
   std::string tls_cert;             // PEM files, as the next two; empty: no TLS
   std::string tls_key;
   std::string tls_client_ca;  // empty: callers need no certificate
+  std::vector<Network> trusted_proxies;
   int max_connections = 1024;
   int max_connections_per_address = 64;
   absl::Duration max_connection_age = absl::Hours(1);

@@ -63,6 +63,11 @@ Rows NetworkRows() {
        TextKind(&Settings::http_address, true)},
       {group, "http-port", "PORT", "Port of /metrics, /healthz and /readyz; 0 picks a free one.",
        IntegerKind(&Settings::http_port, 0, 65535)},
+      {group, "trusted-proxies", "NETWORKS",
+       "Proxies whose header x-forwarded-for says which address a call comes from, for fair "
+       "shares; "
+       "without it all calls of a proxy are one caller's.",
+       NetworksKind(&Settings::trusted_proxies)},
       {group, "port-file", "FILE",
        "Once ready, write the ports there: lines `grpc_port=8001` and `http_port=8002`. Empty: "
        "nowhere.",

@@ -120,6 +120,27 @@ TEST(BudgetOfTheServerTest, HalfSentBodiesStallNobodyAndEnd) {
   EXPECT_EQ(HeldBytes(server), 0);
 }
 
+// D4: none of these may be received whole, as the answer to each would need a few bytes of it.
+TEST(BudgetOfTheServerTest, SmallMethodsHoldASlotAndAreNotReceivedAtOnce) {
+  ReadyServer server({"--model=t=synthetic:tiny", "--max-inflight=40", "--peer-reserve=50"});
+  RawHttp2 hostile(server.port(), kOtherAddress);
+  std::vector<uint32_t> calls;
+  for (const char* method : {"GetModel", "DropMemory", "ListModels"}) {
+    for (int i = 0; i < 5; ++i) {
+      calls.push_back(hostile.StartCall(absl::StrCat("/attendant.v1.EncoderService/", method)));
+      hostile.SendMessage(calls.back(), 2'000'000, std::string(1000, 'x'));
+    }
+  }
+  AwaitMetric(server, "attendant_inflight_requests", 15);
+  grpc::ClientContext context;
+  v1::GetModelRequest request;
+  v1::GetModelResponse response;
+  const grpc::Status status = server.NewStub()->GetModel(&context, request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(response.name(), "t");
+  EXPECT_THAT(hostile.AwaitEnd(calls.front()), HasSubstr("the request's body did not arrive"));
+}
+
 // D8.
 TEST(BudgetOfTheServerTest, IdleStreamsHoldNoSlot) {
   ReadyServer server(

@@ -95,8 +95,8 @@ TEST(SettingsTest, ReadsEveryKind) {
       Read({"--receive-timeout=250ms", "--drain-timeout=1m", "--min-receive-rate=512KiB",
             "--max-answer-bytes=2048", "--nonfinite=reject", "--isa=avx512-bf16", "--row-plan=rows",
             "--max-registered-bytes=0", "--max-registered-age=1h", "--log-format=json",
-            "--log-level=warn", "--address=::1", "--http-address=127.0.0.1", "--port-file=ports",
-            "--stream-idle-timeout=24h"});
+            "--log-level=warn", "--trusted-proxies=10.0.0.0/8,::1", "--address=::1",
+            "--http-address=127.0.0.1", "--port-file=ports", "--stream-idle-timeout=24h"});
   EXPECT_EQ(settings.receive_timeout, absl::Milliseconds(250));
   EXPECT_EQ(settings.stream_idle_timeout, absl::Hours(24));
   EXPECT_EQ(settings.drain_timeout, absl::Minutes(1));
@@ -109,6 +109,8 @@ TEST(SettingsTest, ReadsEveryKind) {
   EXPECT_EQ(settings.row_plan, RowPolicy::kRows);
   EXPECT_EQ(settings.log_format, LogFormat::kJson);
   EXPECT_EQ(settings.log_level, "warn");
+  ASSERT_EQ(settings.trusted_proxies.size(), 2u);
+  EXPECT_EQ(FormatNetwork(settings.trusted_proxies[1]), "::1/128");
   EXPECT_EQ(settings.address, "::1");
   EXPECT_EQ(settings.http_address, "127.0.0.1");
   EXPECT_EQ(settings.port_file, "ports");
@@ -190,6 +192,9 @@ TEST(SettingsTest, RefusesBadValuesWithSourceAndBounds) {
   EXPECT_EQ(Error({"--max-connection-age=0"}),
             "--max-connection-age: expected a duration from 1s to 168h, such as 250ms, 10s or 1m, "
             "got \"0\"");
+  EXPECT_EQ(Error({"--trusted-proxies=10.0.0.0/33"}),
+            "--trusted-proxies: expected networks such as 10.0.0.0/8,fd00::/8, got "
+            "\"10.0.0.0/33\"");
   EXPECT_EQ(Error({"--isa=sse"}),
             "--isa: expected one of best avx2 avx512 avx512-vnni avx512-bf16 amx, got \"sse\"");
   EXPECT_EQ(Error({"--row-plan=columns"}),
