@@ -98,6 +98,12 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
     return held_;
   }
 
+  int64_t held_by(const std::string& peer) const {
+    absl::MutexLock lock(&mutex_);
+    const auto found = peers_.find(peer);
+    return found == peers_.end() ? 0 : found->second;
+  }
+
   BudgetCounts counts() const {
     absl::MutexLock lock(&mutex_);
     BudgetCounts counts = counts_;
@@ -251,5 +257,6 @@ std::unique_ptr<Budget::Pending> Budget::Await(Claim claim, Ready ready) {
 }
 int64_t Budget::AwaitIdle(absl::Duration timeout) const { return impl_->AwaitIdle(timeout); }
 BudgetCounts Budget::counts() const { return impl_->counts(); }
+int64_t Budget::held_by(const std::string& peer) const { return impl_->held_by(peer); }
 
 }  // namespace attendant::server

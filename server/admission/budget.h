@@ -125,6 +125,7 @@ class Budget {
   int64_t AwaitIdle(absl::Duration timeout) const;
 
   BudgetCounts counts() const;
+  int64_t held_by(const std::string& peer) const;
 
  private:
   const std::shared_ptr<Impl> impl_;

@@ -271,7 +271,7 @@ void StreamReactor::LimitSending() {
 // Cancelling is all that gRPC lets one do to a write that makes no progress.
 void StreamReactor::OnSendTimeout(uint64_t sends) {
   absl::MutexLock lock(&mutex_);
-  if (done_ || sends != sends_ || !send_limit_) return;
+  if (done_ || lost_ || sends != sends_ || !send_limit_) return;
   context_.metrics.CountUnsentAnswer();
   call_.TryCancel();
 }

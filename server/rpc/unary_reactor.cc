@@ -43,7 +43,9 @@ void UnaryReactor::AskForPermit() {
   Budget& budget = method_.small ? admission.small_messages() : admission.memory();
   // Twice the largest body holds any request whose answer is of its size.
   const int64_t most = std::min(2 * context_.limits.max_request_bytes, budget.total());
-  const int64_t amount = method_.small ? 1 : std::min(recent_.bytes(), most);
+  int64_t amount = method_.small ? 1 : std::min(recent_.bytes(), most);
+  // What others send is no measure for a caller that has nothing yet, who need not wait for more.
+  if (budget.held_by(peer_) == 0) amount = std::min(amount, RecentSize::kLeast);
   std::unique_ptr<Budget::Pending> pending_permit = budget.Await(
       {peer_, amount, HeldFor::kReceiving}, [weak = weak_from_this()](Budget::Hold permit) {
         if (const auto self = weak.lock()) self->OnPermit(std::move(permit));
@@ -84,22 +86,29 @@ void UnaryReactor::LimitReceiving() {
 
 void UnaryReactor::OnReceiveTimeout() {
   Budget::Hold permit;
+  absl::Duration beyond;
   {
     absl::MutexLock lock(&mutex_);
     if (phase_ != Phase::kReceiving) return;
     permit = std::move(memory_);
+    beyond = absl::FromChrono(std::chrono::system_clock::now() - receiving_since_) -
+             context_.limits.receive_timeout;
   }
   const int64_t most = context_.limits.max_request_bytes;
+  // As much as could have come by now at the least rate.
+  const double could =
+      absl::ToDoubleSeconds(beyond) * static_cast<double>(context_.limits.min_receive_rate);
   absl::Status status;
   if (method_.small) {
     status = absl::DeadlineExceededError("the request's body did not arrive in time");
-  } else if (permit.amount() >= most) {
+  } else if (could >= static_cast<double>(most)) {
     status = absl::DeadlineExceededError(absl::StrCat(
         "the request's body did not arrive within ",
         absl::FormatDuration(context_.limits.receive_timeout), " and a second for each ",
         context_.limits.min_receive_rate, " bytes (--min-receive-rate)"));
   } else {
-    const int64_t more = std::min(2 * permit.amount(), most);
+    const int64_t arrived = std::max(2 * permit.amount(), static_cast<int64_t>(could));
+    const int64_t more = std::max(permit.amount(), std::min(arrived, most));
     status = context_.admission.Charge({peer_, more, HeldFor::kReceiving}, permit);
   }
   if (!status.ok()) return End({.status = status, .only_in = Phase::kReceiving});

@@ -83,10 +83,9 @@ TEST(InspectModelTest, NamesEveryProblemOfTheFilesAndTheSettings) {
   tensors.push_back(MakeTensor("encoder.surprise", {1}));
   WriteBert(folder, tensors);
   const ModelReport report = Inspect(SettingsFor(folder.path()), kGiB / 16);
-  EXPECT_THAT(
-      report.refusals,
-      ElementsAre(HasSubstr("found none"), HasSubstr("encoder.surprise"),
-                  AllOf(StartsWith("needs "), HasSubstr("the limit of the test is 64.0 MiB"))));
+  EXPECT_THAT(report.refusals, ElementsAre(HasSubstr("found none"), HasSubstr("encoder.surprise"),
+                                           AllOf(StartsWith("needs "),
+                                                 HasSubstr("the limit of the test is 64.0 MiB"))));
   EXPECT_EQ(report.model.checkpoint.tensors.size(), tensors.size());
   EXPECT_FALSE(report.weights.empty());
 }
@@ -123,6 +122,7 @@ TEST(InspectModelTest, KnowsNothingOfWhatIsNotThere) {
 
 TEST(InspectModelTest, RefusesMoreTokensThanAMessageHolds) {
   Settings settings = SettingsFor("synthetic:bert-base");
+  settings.max_request_tokens = 1 << 20;
   EXPECT_THAT(Inspect(settings).refusals,
               ElementsAre(HasSubstr("1048576 rows of 768 float32 do not fit a message")));
 }
