@@ -12,6 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "server/metrics/refusal.h"
 #include "server/rpc/request_end.h"
 
 namespace attendant::server {
@@ -96,7 +97,9 @@ void Answer(const ServerReflectionRequest& request, const std::vector<std::strin
 class RefusingReactor final : public Reactor {
  public:
   explicit RefusingReactor(grpc::CallbackServerContext& call) {
-    call.AddTrailingMetadata(kRetryPushbackTrailer, kRetryPushbackMs);
+    // Tools open such a stream for a moment, so that a short wait is enough.
+    call.AddTrailingMetadata(kReasonTrailer, Name(Refusal::kStreams));
+    call.AddTrailingMetadata(kRetryPushbackTrailer, "100");
     Finish({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many reflection streams are open"});
   }
   void OnDone() override { delete this; }
