@@ -123,13 +123,18 @@ TEST(LifecycleTest, WatchersSeeNotServingFirst) {
   EXPECT_EQ(server.process().AwaitEnd().code, 0);
 }
 
-// Waits until the server has let in this many requests that have not ended.
-void AwaitInflight(const ReadyServer& server, int requests) {
-  const std::string line = absl::StrCat("\nattendant_inflight_requests ", requests, "\n");
+// Waits until a gauge has a value.
+void AwaitGauge(const ReadyServer& server, const std::string& name, int value) {
+  const std::string line = absl::StrCat("\n", name, " ", value, "\n");
   const absl::Time patience = absl::Now() + absl::Minutes(1);
   while (server.Get("/metrics").find(line) == std::string::npos) {
     ASSERT_LT(absl::Now(), patience);
   }
+}
+
+// Waits until the server has let in this many requests that have not ended.
+void AwaitInflight(const ReadyServer& server, int requests) {
+  AwaitGauge(server, "attendant_inflight_requests", requests);
 }
 
 // Callers that send requests until they are refused.
@@ -225,7 +230,7 @@ TEST(LifecycleTest, TheDrainTimeoutEndsWhatDoesNotEnd) {
 TEST(LifecycleTest, AnIdleStreamDoesNotHoldUpTheDrain) {
   ReadyServer server({"--model=t=synthetic:tiny", "--drain-timeout=1m"});
   RawCall idle(server.NewChannel(), "/attendant.v1.EncoderService/EncodeStream");
-  AwaitInflight(server, 1);
+  AwaitGauge(server, "attendant_open_streams", 1);
   server.process().Signal(SIGTERM);
   const ServerProcess::End end = server.process().AwaitEnd();
   EXPECT_EQ(end.code, 0);
