@@ -75,7 +75,7 @@ class Admission {
   Budget slots_;
   Budget streams_;
   Budget memory_;
-  Budget small_messages_{{4, 2}};
+  Budget small_messages_{{3, 2}};  // an address alone has one of them
   std::atomic<bool> closed_ = false;
 
   absl::Mutex resident_mutex_;

@@ -126,12 +126,10 @@ TEST(BudgetOfTheServerTest, SmallMethodsHoldASlotAndAreNotReceivedAtOnce) {
   RawHttp2 hostile(server.port(), kOtherAddress);
   std::vector<uint32_t> calls;
   for (const char* method : {"GetModel", "DropMemory", "ListModels"}) {
-    for (int i = 0; i < 2; ++i) {
-      calls.push_back(hostile.StartCall(absl::StrCat("/attendant.v1.EncoderService/", method)));
-      hostile.SendMessage(calls.back(), 2'000'000, std::string(1000, 'x'));
-    }
+    calls.push_back(hostile.StartCall(absl::StrCat("/attendant.v1.EncoderService/", method)));
+    hostile.SendMessage(calls.back(), 2'000'000, std::string(1000, 'x'));
   }
-  AwaitMetric(server, "attendant_inflight_requests", 6);
+  AwaitMetric(server, "attendant_inflight_requests", 3);
   grpc::ClientContext context;
   v1::GetModelRequest request;
   v1::GetModelResponse response;
