@@ -8,6 +8,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "attendant/v1/encoder_service.pb.h"
+#include "client/bearer_token.h"
 #include "client/channel.h"
 #include "client/execution_reader.h"
 #include "client/grpc_encode_stream.h"
@@ -99,8 +100,10 @@ Client Client::Connect(const std::string& address, const ClientOptions& options)
   arguments.SetMaxReceiveMessageSize(options.max_message_bytes);
   arguments.SetMaxSendMessageSize(options.max_message_bytes);
   if (options.own_connection) arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return Client(
-      Channel::Make(grpc::CreateCustomChannel(address, CredentialsOf(options), arguments)));
+  std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>> interceptors;
+  if (!options.token.empty()) interceptors.push_back(SendToken(options.token));
+  return Client(Channel::Make(grpc::experimental::CreateCustomChannelWithInterceptors(
+      address, CredentialsOf(options), arguments, std::move(interceptors))));
 }
 
 absl::StatusOr<AttendResult> Client::Attend(AttendRequest request, const CallOptions& call) const {

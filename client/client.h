@@ -48,6 +48,9 @@ struct ClientOptions {
   bool own_connection = false;
   // Without them, the connection is not encrypted.
   std::optional<TlsOptions> tls = {};
+  // Sent with every call, for a server that asks for a bearer token; empty: none. Without TLS the
+  // network can see it.
+  std::string token = {};
 };
 
 // A handle on a gRPC channel. Thread-safe; any number of calls may run at

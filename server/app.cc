@@ -36,6 +36,7 @@
 #include "server/security/certificates.h"
 #include "server/security/reloaded.h"
 #include "server/security/reloader.h"
+#include "server/security/tokens.h"
 #include "server/settings/read_settings.h"
 #include "server/transport/connection_listener.h"
 #include "server/transport/descriptor_limit.h"
@@ -133,6 +134,7 @@ class App::Impl {
     if (absl::Status status = StartHttp(); !status.ok()) return status;
     if (!bound.ok()) return bound;
     if (absl::Status status = LoadCertificates(); !status.ok()) return status;
+    if (absl::Status status = LoadTokens(); !status.ok()) return status;
     if (absl::Status status = CheckPortFile(settings_.port_file); !status.ok()) return status;
     absl::StatusOr<std::vector<OpenedModel>> opened = OpenModels(settings_);
     if (!opened.ok()) return opened.status();
@@ -213,6 +215,16 @@ class App::Impl {
     return absl::OkStatus();
   }
 
+  absl::Status LoadTokens() {
+    if (settings_.token_file.empty()) return absl::OkStatus();
+    auto tokens = Reloaded<Tokens>::Load(
+        {settings_.token_file},
+        [](const std::vector<std::string>& texts) { return Tokens::Parse(texts[0]); });
+    if (!tokens.ok()) return tokens.status();
+    tokens_ = *std::move(tokens);
+    return absl::OkStatus();
+  }
+
   // Closing a connection drops what of its answers is still in the kernel if the other end sends
   // anything meanwhile, such as the window updates of a reader.
   void AwaitSent(absl::Time deadline) {
@@ -276,6 +288,9 @@ class App::Impl {
       spdlog::warn("{} connections are allowed, as the process may open few file descriptors",
                    most_connections_);
     }
+    if (tokens_ != nullptr && certificates_ == nullptr && !IsUnixAddress(settings_.address)) {
+      spdlog::warn("--token-file without --tls-cert: the network sees the tokens");
+    }
     if (numa_nodes_.size() > 1) spdlog::info("{}", DescribePlaces(plan_, numa_nodes_));
     if (Oversubscribes(plan_, cpu_budget_)) {
       spdlog::warn("more compute threads than CPUs: they will wait for each other");
@@ -298,7 +313,7 @@ class App::Impl {
     options.max_request_bytes = max_request_bytes_;
     options.max_answer_bytes = settings_.max_answer_bytes;
     options.receive_quota_bytes = TransportQuota(request_budget_);
-    options.certificates = certificates_.get();
+    options.secrets = {certificates_.get(), tokens_.get()};
     options.max_connection_age = settings_.max_connection_age;
     absl::StatusOr<RunningGrpcServer> running =
         StartGrpcServer(options, *service_, *listener_, metrics_);
@@ -316,6 +331,7 @@ class App::Impl {
     if (certificates_ != nullptr) {
       items.push_back({"certificates", [this] { return certificates_->Reload(); }});
     }
+    if (tokens_ != nullptr) items.push_back({"tokens", [this] { return tokens_->Reload(); }});
     if (items.empty()) return;
     reloader_ = std::make_unique<Reloader>(
         std::move(items),
@@ -338,6 +354,7 @@ class App::Impl {
   BatchQueue queue_;
   CrossKvStore cross_kv_;
   std::unique_ptr<Reloaded<Certificates>> certificates_;  // null: no TLS
+  std::unique_ptr<Reloaded<Tokens>> tokens_;              // null: calls need none
   std::unique_ptr<Reloader> reloader_;
   std::unique_ptr<ConnectionListener> listener_;
   std::unique_ptr<HttpServer> http_;

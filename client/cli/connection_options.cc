@@ -1,7 +1,10 @@
 #include "client/cli/connection_options.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "client/files/file_bytes.h"
 
 namespace attendant::client {
@@ -18,6 +21,10 @@ absl::Status ReadText(const std::string& path, std::string& text) {
   return absl::OkStatus();
 }
 
+bool IsToken(const std::string& text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), absl::ascii_isgraph);
+}
+
 }  // namespace
 
 void ConnectionOptions::AddTo(CLI::App& app) {
@@ -30,6 +37,9 @@ void ConnectionOptions::AddTo(CLI::App& app) {
                          ->type_name("FILE")
                          ->needs(certificate);
   certificate->needs(key);
+  app.add_option("--token-file", token_file_,
+                 "File with the bearer token to send, and nothing else")
+      ->type_name("FILE");
 }
 
 absl::StatusOr<ClientOptions> ConnectionOptions::Read() const {
@@ -38,7 +48,13 @@ absl::StatusOr<ClientOptions> ConnectionOptions::Read() const {
   absl::Status status = ReadText(tls_ca_, tls.ca);
   status.Update(ReadText(tls_certificate_, tls.certificate));
   status.Update(ReadText(tls_key_, tls.key));
+  status.Update(ReadText(token_file_, options.token));
   if (!status.ok()) return status;
+  absl::StripAsciiWhitespace(&options.token);
+  if (!token_file_.empty() && !IsToken(options.token)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(token_file_, ": expected one token of printable characters without spaces"));
+  }
   if (!tls_ca_.empty() || !tls_certificate_.empty()) options.tls = std::move(tls);
   return options;
 }

@@ -1,4 +1,4 @@
-// ConnectionOptions, the flags of attendant-client for TLS.
+// ConnectionOptions, the flags of attendant-client for TLS and tokens.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -21,6 +21,7 @@ class ConnectionOptions {
   std::string tls_ca_;
   std::string tls_certificate_;
   std::string tls_key_;
+  std::string token_file_;
 };
 
 }  // namespace attendant::client

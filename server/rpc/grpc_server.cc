@@ -9,7 +9,6 @@
 
 #include "absl/status/status.h"
 #include "attendant/v1/encoder_service.grpc.pb.h"
-#include "server/rpc/server_credentials.h"
 
 namespace attendant::server {
 namespace {
@@ -69,7 +68,7 @@ absl::StatusOr<RunningGrpcServer> StartGrpcServer(const GrpcServerOptions& optio
       std::vector<std::string>{v1::EncoderService::service_full_name(), "grpc.health.v1.Health",
                                grpc::reflection::v1alpha::ServerReflection::service_full_name()});
   builder.RegisterService(running.reflection.get());
-  running.credentials = MakeServerCredentials(options.certificates);
+  running.credentials = MakeServerCredentials(options.secrets);
   running.acceptor = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, running.credentials);
   running.server = builder.BuildAndStart();

@@ -11,8 +11,7 @@
 #include "server/metrics/server_metrics.h"
 #include "server/rpc/encoder_service.h"
 #include "server/rpc/reflection_service.h"
-#include "server/security/certificates.h"
-#include "server/security/reloaded.h"
+#include "server/rpc/server_credentials.h"
 #include "server/transport/connection_listener.h"
 
 namespace attendant::server {
@@ -22,7 +21,7 @@ struct GrpcServerOptions {
   int64_t max_answer_bytes = 0;     // of one answer's tensors
   int64_t receive_quota_bytes = 0;  // of all that gRPC holds of requests
   absl::Duration max_connection_age = absl::Hours(1);
-  const Reloaded<Certificates>* certificates = nullptr;  // null: no TLS; must outlive the server
+  ServerSecrets secrets;
 };
 
 struct RunningGrpcServer {

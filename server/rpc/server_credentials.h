@@ -1,4 +1,4 @@
-// The credentials of the gRPC port: with or without TLS.
+// The credentials of the gRPC port: TLS and tokens, or neither.
 #pragma once
 
 #include <grpcpp/security/server_credentials.h>
@@ -7,13 +7,22 @@
 
 #include "server/security/certificates.h"
 #include "server/security/reloaded.h"
+#include "server/security/tokens.h"
 
 namespace attendant::server {
 
-// Without certificates (null) connections are not encrypted. With them they are TLS 1.2 or newer,
-// callers need a certificate if there is a client CA, and each handshake uses the newest
-// certificates. The result, and what the pointers refer to, must outlive the server.
-std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(
-    const Reloaded<Certificates>* certificates);
+// What the door asks for. What the pointers refer to must outlive the server.
+struct ServerSecrets {
+  // Null: connections are not encrypted. Otherwise they are TLS 1.2 or newer, callers need a
+  // certificate if there is a client CA, and each handshake uses the newest certificates.
+  const Reloaded<Certificates>* certificates = nullptr;
+  // Null: calls need no token. Otherwise every call, except those of grpc.health.v1.Health, needs
+  // one for TokenScope::kInfer. A call without it ends at its headers, before any part of the
+  // service sees it, with UNAUTHENTICATED or PERMISSION_DENIED.
+  const Reloaded<Tokens>* tokens = nullptr;
+};
+
+// The result must outlive the server.
+std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(const ServerSecrets& secrets);
 
 }  // namespace attendant::server

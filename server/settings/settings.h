@@ -48,6 +48,7 @@ struct Settings {
   std::string port_file;            // file for the ports once the server is ready; empty: none
   std::string tls_cert;             // PEM files, as the next two; empty: no TLS
   std::string tls_key;
+  std::string token_file;     // empty: calls need no token
   std::string tls_client_ca;  // empty: callers need no certificate
   std::vector<Network> trusted_proxies;
   int max_connections = 1024;

@@ -99,6 +99,11 @@ Rows SecurityRows() {
       {group, "tls-client-ca", "FILE",
        "Certificates in PEM: callers of gRPC have to show one that these have signed. Empty: none.",
        TextKind(&Settings::tls_client_ca, true)},
+      {group, "token-file", "FILE",
+       "Bearer tokens that calls of gRPC need, health checks excepted: a line for each, with its "
+       "scopes (infer, metrics) and its SHA-256, such as `infer,metrics 9f86d0...`. Read again "
+       "when it changes; a bad one changes nothing. Empty: none.",
+       TextKind(&Settings::token_file, true)},
   };
 }
 

@@ -1,0 +1,99 @@
+#include "server/security/tokens.h"
+
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace attendant::server {
+namespace {
+
+struct NamedScope {
+  const char* name;
+  TokenScope scope;
+};
+constexpr NamedScope kScopes[] = {{"infer", TokenScope::kInfer}, {"metrics", TokenScope::kMetrics}};
+
+const char* NameOf(TokenScope scope) {
+  for (const NamedScope& named : kScopes) {
+    if (named.scope == scope) return named.name;
+  }
+  return "";
+}
+
+// Returns the bits of the scopes; 0 if one of them is unknown.
+uint8_t ParseScopes(absl::string_view text) {
+  uint8_t scopes = 0;
+  for (const absl::string_view part : absl::StrSplit(text, ',')) {
+    const auto* named = std::find_if(std::begin(kScopes), std::end(kScopes),
+                                     [&](const NamedScope& known) { return part == known.name; });
+    if (named == std::end(kScopes)) return 0;
+    scopes |= static_cast<uint8_t>(named->scope);
+  }
+  return scopes;
+}
+
+bool IsHex(absl::string_view text) {
+  return std::all_of(text.begin(), text.end(), absl::ascii_isxdigit);
+}
+
+}  // namespace
+
+absl::StatusOr<Tokens> Tokens::Parse(absl::string_view text) {
+  Tokens tokens;
+  int number = 0;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    line = absl::StripAsciiWhitespace(line.substr(0, line.find('#')));
+    if (line.empty()) continue;
+    const std::vector<absl::string_view> words =
+        absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
+    Entry entry;
+    if (words.size() == 2) entry.scopes = ParseScopes(words[0]);
+    if (entry.scopes == 0 || words[1].size() != 2 * kHashBytes || !IsHex(words[1])) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--token-file: line ", number,
+                       ": expected scopes (infer, metrics, or both with a comma between them), a "
+                       "space, and the SHA-256 of the token in 64 hexadecimal digits"));
+    }
+    const std::string hash = absl::HexStringToBytes(words[1]);
+    std::copy(hash.begin(), hash.end(), entry.hash.begin());
+    tokens.entries_.push_back(entry);
+  }
+  if (tokens.entries_.empty()) {
+    return absl::InvalidArgumentError("--token-file: expected a token at least, got none");
+  }
+  return tokens;
+}
+
+absl::Status Tokens::Check(absl::string_view authorization, TokenScope scope) const {
+  constexpr absl::string_view kScheme = "bearer ";
+  const bool bearer = absl::StartsWithIgnoreCase(authorization, kScheme);
+  const absl::string_view token =
+      absl::StripAsciiWhitespace(bearer ? authorization.substr(kScheme.size()) : "");
+  std::array<unsigned char, kHashBytes> hash;
+  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), hash.data());
+  unsigned scopes = 0;
+  for (const Entry& entry : entries_) {  // all of them, also after a match
+    const bool same = CRYPTO_memcmp(hash.data(), entry.hash.data(), hash.size()) == 0;
+    scopes |= same ? entry.scopes : 0u;
+  }
+  if (token.empty() || scopes == 0) {
+    return absl::UnauthenticatedError("the call needs a valid bearer token");
+  }
+  if ((scopes & static_cast<unsigned>(scope)) == 0) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("the bearer token is not for scope ", NameOf(scope)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,174 @@
+// Tests of bearer tokens on the gRPC port of the real server.
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/client.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/client/commands/run_command_line.h"
+#include "tests/integration/server_process.h"
+#include "tests/support/raw_call.h"
+#include "tests/support/test_certificates.h"
+
+namespace attendant::server {
+namespace {
+
+namespace fs = std::filesystem;
+using client::Client;
+using client::ClientOptions;
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// The SHA-256 of "test" and "alpha".
+constexpr char kTest[] = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+constexpr char kAlpha[] = "8ed3f6ad685b959ead7022518e1af76cd816f8e8ec7ccdda1ed4018e8f2223f8";
+
+class TokensOfTheServerTest : public ::testing::Test {
+ protected:
+  TokensOfTheServerTest() {
+    std::string folder = ::testing::TempDir() + "attendant_tokens_XXXXXX";
+    folder_ = mkdtemp(folder.data());
+    Write("tokens", absl::StrCat("infer ", kTest, "\nmetrics ", kAlpha, "\n"));
+  }
+  ~TokensOfTheServerTest() override { fs::remove_all(folder_); }
+
+  std::string Path(const std::string& name) const { return absl::StrCat(folder_, "/", name); }
+  void Write(const std::string& name, const std::string& text) const {
+    std::ofstream(Path(name) + ".new") << text;
+    fs::rename(Path(name) + ".new", Path(name));
+  }
+  std::string Flag() const { return absl::StrCat("--token-file=", Path("tokens")); }
+
+  static absl::Status Call(const ReadyServer& server, const std::string& token) {
+    ClientOptions options;
+    options.token = token;
+    return Client::Connect(server.address(), options).ListModels().status();
+  }
+
+  std::string folder_;
+};
+
+void AwaitMetric(const ReadyServer& server, const std::string& line) {
+  const absl::Time patience = absl::Now() + absl::Minutes(1);
+  while (server.Get("/metrics").find(absl::StrCat("\n", line, "\n")) == std::string::npos) {
+    ASSERT_LT(absl::Now(), patience) << line;
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+}
+
+TEST_F(TokensOfTheServerTest, R32CallsNeedATokenOfTheirScope) {
+  ReadyServer server({Flag()});
+  EXPECT_TRUE(Call(server, "test").ok());
+  for (const char* token : {"", "wrong", kTest}) {
+    EXPECT_EQ(Call(server, token),
+              absl::UnauthenticatedError("the call needs a valid bearer token"));
+  }
+  EXPECT_EQ(Call(server, "alpha"),
+            absl::PermissionDeniedError("the bearer token is not for scope infer"));
+}
+
+// None of these calls sends a body, so each ends at its headers.
+TEST_F(TokensOfTheServerTest, R32EveryMethodIsRefusedAtItsHeaders) {
+  ReadyServer server({Flag()});
+  const auto channel = server.NewChannel();
+  for (const char* method : {"Attend", "Encode", "EncodeStream", "PutMemory", "DropMemory",
+                             "ListModels", "GetModel", "NoSuchMethod"}) {
+    RawCall call(channel, absl::StrCat("/attendant.v1.EncoderService/", method));
+    EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED) << method;
+  }
+  RawCall reflection(channel, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo");
+  EXPECT_EQ(reflection.Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_THAT(server.Get("/metrics"), HasSubstr("attendant_inflight_requests 0\n"));
+}
+
+TEST_F(TokensOfTheServerTest, R32HealthNeedsNone) {
+  ReadyServer server({Flag()});
+  EXPECT_EQ(*Client::Connect(server.address()).CheckHealth(""), client::Health::kServing);
+  RawCall watch(server.NewChannel(), "/grpc.health.v1.Health/Watch");
+  watch.Write(TextField(1, ""));
+  watch.WritesDone();
+  EXPECT_EQ(Number(watch.Read().value_or(""), 1), kServing);
+}
+
+TEST_F(TokensOfTheServerTest, R32TheFileIsReadAgain) {
+  ReadyServer server({Flag()});
+  Write("tokens", absl::StrCat("infer ", kAlpha, "\n"));
+  AwaitMetric(server, "attendant_reloads_total{result=\"ok\",what=\"tokens\"} 1");
+  EXPECT_TRUE(Call(server, "alpha").ok());
+  EXPECT_EQ(Call(server, "test").code(), absl::StatusCode::kUnauthenticated);
+  Write("tokens", "infer my-secret\n");
+  AwaitMetric(server, "attendant_reloads_total{result=\"failed\",what=\"tokens\"} 1");
+  EXPECT_TRUE(Call(server, "alpha").ok());
+}
+
+TEST_F(TokensOfTheServerTest, R32NoTokenIsLogged) {
+  ReadyServer server({Flag(), "--log-level=trace"});
+  EXPECT_TRUE(Call(server, "test").ok());
+  EXPECT_FALSE(Call(server, "my-secret").ok());
+  Write("tokens", "infer my-secret\n");
+  server.process().AwaitLine("tokens: the last good ones stay in use: --token-file: line 1");
+  server.process().Signal(SIGTERM);
+  const ServerProcess::End end = server.process().AwaitEnd();
+  EXPECT_THAT(end.lines, Contains(HasSubstr("stopped")));
+  EXPECT_THAT(end.lines, Each(Not(HasSubstr("my-secret"))));
+}
+
+TEST_F(TokensOfTheServerTest, StreamsAndTlsSendTokensToo) {
+  const attendant::testing::TestCa ca;
+  const attendant::testing::IssuedCertificate pair = ca.Issue();
+  Write("cert", pair.certificate);
+  Write("key", pair.key);
+  ReadyServer server({Flag(), "--model=t=synthetic:tiny", absl::StrCat("--tls-cert=", Path("cert")),
+                      absl::StrCat("--tls-key=", Path("key"))});
+  ClientOptions options;
+  options.tls = {.ca = ca.certificate(), .certificate = "", .key = ""};
+  options.token = "test";
+  const auto stream = Client::Connect(server.address(), options).OpenEncodeStream();
+  client::EncodeRequest request;
+  request.token_ids = client::Int64Tensor({1, 2}, {5, 1});
+  ASSERT_TRUE(stream->Write(1, std::move(request)));
+  stream->WritesDone();
+  const auto answer = stream->Read();
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_TRUE(answer->result.ok()) << answer->result.status();
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(TokensOfTheServerTest, TheCommandLineSendsATokenOfAFile) {
+  ReadyServer server({Flag()});
+  Write("token", "test\n");
+  const std::vector<std::string> models = {"models", "--address", server.address()};
+  std::vector<std::string> with_token = models;
+  with_token.insert(with_token.end(), {"--token-file", Path("token")});
+  EXPECT_EQ(client::RunWith(with_token).exit_code, 0);
+  EXPECT_EQ(client::RunWith(models).exit_code, 1);
+  Write("token", "two words");
+  const client::Outcome outcome = client::RunWith(with_token);
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("expected one token of printable characters"));
+}
+
+TEST_F(TokensOfTheServerTest, ABadFileIsABadStart) {
+  Write("tokens", "my-secret\n");
+  const ServerProcess::End end =
+      ServerProcess({"--address=127.0.0.1", "--port=0", "--http-port=0", Flag()}).AwaitEnd();
+  EXPECT_EQ(end.code, 2);
+  EXPECT_THAT(end.lines, ::testing::ElementsAre(
+                             ::testing::StartsWith("attendant-server: --token-file: line 1: ")));
+}
+
+TEST_F(TokensOfTheServerTest, WarnsOfTokensWithoutTls) {
+  ServerProcess server({"--address=127.0.0.1", "--port=0", "--http-port=0", Flag()});
+  server.AwaitLine("warning --token-file without --tls-cert: the network sees the tokens");
+  server.AwaitLine("ready: ");
+}
+
+}  // namespace
+}  // namespace attendant::server
