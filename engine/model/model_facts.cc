@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/names.h"
 #include "engine/model/check_description.h"
@@ -102,6 +104,16 @@ void AddLayers(const LayerShape& shape, int64_t times, CostList& costs) {
   }
 }
 
+// The part of the layer that a stage belongs to.
+StageCost& PartOf(const std::string& stage, LayerCost& layer) {
+  static constexpr const char* kBetweenProducts[] = {"attention.scores", "attention.context",
+                                                     "attention.state", "attention.mixing",
+                                                     "attention.distances"};
+  if (stage == "attention.output") return layer.output;
+  if (absl::c_linear_search(kBetweenProducts, stage)) return layer.attention;
+  return absl::StartsWith(stage, "attention.") ? layer.inputs : layer.others;
+}
+
 constexpr Named<WeightForm> kWeightForms[] = {{"linear", WeightForm::kLinear},
                                               {"bias", WeightForm::kBias},
                                               {"scale", WeightForm::kScale},
@@ -136,6 +148,21 @@ std::vector<StageCost> ListStageCosts(const ModelDescription& description) {
   }
   for (const ModelPart& part : ListPartsBehind(description)) AddProducts(part, 1, costs);
   return costs.Take();
+}
+
+LayerCost CostOfLayer(const ModelDescription& description, int64_t layer) {
+  const LayerShape shape = description.layer_at(layer);
+  CostList costs;
+  if (!shape.attention.has_input_projection) AddAttention(shape, 1, costs);
+  AddLayers(shape, 1, costs);
+  LayerCost parts;
+  for (const StageCost& cost : costs.Take()) {
+    StageCost& part = PartOf(cost.stage, parts);
+    part.per_token += cost.per_token;
+    part.per_pair += cost.per_pair;
+    part.per_sequence += cost.per_sequence;
+  }
+  return parts;
 }
 
 absl::StatusOr<int64_t> PredictWeightBytes(const ModelDescription& description,

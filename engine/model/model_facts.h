@@ -45,11 +45,21 @@ struct StageCost {
   int64_t per_sequence = 0;
 };
 
-// Both are of a description that Encoder::PredictLoadBytes does not refuse as INVALID_ARGUMENT.
+// The operations of one layer, by its parts, none of which names a stage.
+struct LayerCost {
+  StageCost inputs;     // the products that make queries, keys and values
+  StageCost attention;  // scores, and sums of values
+  StageCost output;     // the product behind the attention
+  StageCost others;     // feed-forward blocks, convolutions, bottlenecks
+};
+
+// All are of a description that Encoder::PredictLoadBytes does not refuse as INVALID_ARGUMENT.
 // In the order of ListWeights.
 std::vector<WeightUse> ListWeightUses(const ModelDescription& description);
 // In the order in which they run; stages that the model does not have are left out.
 std::vector<StageCost> ListStageCosts(const ModelDescription& description);
+// Of one layer of the model.
+LayerCost CostOfLayer(const ModelDescription& description, int64_t layer);
 
 // Bytes of the packed weights at most, on a CPU that has the units for `mode`, whether or not this
 // one has. INVALID_ARGUMENT as Encoder::PredictLoadBytes.

@@ -175,6 +175,28 @@ TEST(ListStageCostsTest, CountsTheRowsOfDistances) {
 }
 
 // A layer costs 8 n E^2 + 4 n^2 E + 4 n E F; the shares for bert-base follow from that.
+TEST(CostOfLayerTest, HasEveryOperationOfTheLayersInOnePart) {
+  ModelDescription model = SmallModel(3, 2, 8);
+  model.layer.attention.window = 4;
+  model.variants = {{.has_window = false}, {.has_window = true}, {.has_window = true}};
+  StageCost all, parts;
+  const auto add = [](const StageCost& cost, StageCost& sum) {
+    sum.per_token += cost.per_token;
+    sum.per_pair += cost.per_pair;
+  };
+  for (const StageCost& cost : ListStageCosts(model)) add(cost, all);
+  for (int64_t layer = 0; layer < 3; ++layer) {
+    const LayerCost cost = CostOfLayer(model, layer);
+    EXPECT_EQ(cost.attention.per_pair == 0, layer > 0);
+    EXPECT_EQ(cost.inputs.per_token, 3 * cost.output.per_token);
+    EXPECT_EQ(cost.inputs.per_pair + cost.output.per_pair + cost.others.per_pair, 0);
+    for (const StageCost& part : {cost.inputs, cost.attention, cost.output, cost.others}) {
+      add(part, parts);
+    }
+  }
+  EXPECT_EQ(Show(parts), Show(all));
+}
+
 TEST(ListStageCostsTest, IsTheKnownCostOfALayer) {
   int64_t per_token = 0, per_pair = 0;
   for (const StageCost& cost : ListStageCosts(Synthetic("bert-base"))) {
