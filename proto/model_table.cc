@@ -200,6 +200,19 @@ constexpr ModelRow kRows[] = {
        const int64_t from = m.thread_plan().rows_per_thread_from();
        return from == 0 ? "" : absl::StrCat("from ", from, " tokens on");
      }},
+    {"predicted time of a batch",
+     "cost_model.seconds_per_layer cost_model.product_flops_per_second "
+     "cost_model.attention_flops_per_second cost_model.correction",
+     [](const Model& m) {
+       const v1::CostModel& cost = m.cost_model();
+       return m.has_cost_model()
+                  ? absl::StrFormat(
+                        "%.3f ms a layer, %.1f GFLOP/s in products, %.1f in "
+                        "attention, times %.2f",
+                        cost.seconds_per_layer() * 1e3, cost.product_flops_per_second() / 1e9,
+                        cost.attention_flops_per_second() / 1e9, cost.correction())
+                  : "";
+     }},
     {"on NUMA nodes", "thread_plan.instance_nodes",
      [](const Model& m) { return absl::StrJoin(m.thread_plan().instance_nodes(), " "); }},
     {"unused tensors", "unused_tensors",

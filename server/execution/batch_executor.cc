@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/execution/batch_observer.h"
+#include "server/execution/cost_trials.h"
 #include "server/execution/fault.h"
 #include "server/execution/run_registrations.h"
 
@@ -18,6 +19,9 @@ BatchExecutor::BatchExecutor(const ServiceContext& context, int copy, RowPlans& 
                                           context.thread_plan.threads_per_instance));
   }
   for (const auto& [name, model] : context.models) row_plans.Apply(*model, runs_.at(model.get()));
+  for (const auto& [name, model] : context.models) {
+    TimeCosts(*model, context.models, runs_.at(model.get()), context.clock);
+  }
 }
 
 void BatchExecutor::Run(std::vector<std::unique_ptr<Job>> batch) {
@@ -185,11 +189,15 @@ void BatchExecutor::Pool(const Jobs& jobs, MatrixView<const float> result, const
 
 void BatchExecutor::Respond(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run,
                             BatchReport& report) {
+  const ComputeRequest& leader = jobs.front()->request();
+  const SpanCost cost = leader.span.model->cost->Predict(leader.range());
   BatchCounts counts{.requests = static_cast<int32_t>(jobs.size()),
-                     .fully_masked_rows = run.fully_masked_rows()};
+                     .fully_masked_rows = run.fully_masked_rows(),
+                     .predicted_seconds = cost.per_batch};
   for (BatchJob* job : jobs) {
     job->TakeResult(result);
     counts.tokens += job->job().tokens;
+    counts.predicted_seconds += job->request().PredictSeconds(cost);
     if (job->nonfinite()) ++counts.nonfinite_requests;
   }
   Pool(jobs, result, run);

@@ -6,12 +6,17 @@ namespace attendant::server {
 
 void BatchReport::Record(const BatchCounts& counts) {
   counts_ = counts;
-  copy_ = gathered_ - started_ + (context_.clock.Now() - computed_);
+  const absl::Time now = context_.clock.Now();
+  const double measured = absl::ToDoubleSeconds(computed_ - gathered_);
+  const double predicted = counts.predicted_seconds * model_.cost->correction(now);
+  model_.cost->Observe(counts.predicted_seconds, measured, now);
+  copy_ = gathered_ - started_ + (now - computed_);
   context_.metrics.RecordBatch({.model = model_.name,
                                 .tokens = counts.tokens,
                                 .requests = counts.requests,
                                 .copy = copy_,
                                 .compute = computed_ - gathered_,
+                                .cost_ratio = predicted > 0 ? measured / predicted : 0,
                                 .fully_masked_rows = counts.fully_masked_rows,
                                 .nonfinite_requests = counts.nonfinite_requests});
 }

@@ -17,6 +17,7 @@ struct BatchCounts {
   int32_t requests = 0;
   int64_t nonfinite_requests = 0;
   int64_t fully_masked_rows = 0;
+  double predicted_seconds = 0;  // by the cost model, without its correction
 };
 
 // Measures from its construction on. One thread.
@@ -30,7 +31,8 @@ class BatchReport {
   void Gathered() { gathered_ = context_.clock.Now(); }
   void Computed() { computed_ = context_.clock.Now(); }
 
-  // To be called when the results are out: records the batch in the metrics.
+  // To be called when the results are out: records the batch in the metrics, and how long it took
+  // in the cost model.
   void Record(const BatchCounts& counts);
 
   // After Record: the time that the job waited, and what its response says of its execution.

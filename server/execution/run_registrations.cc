@@ -51,7 +51,8 @@ void RunRegistrations(std::vector<std::unique_ptr<Job>>& batch, EncoderRun& run,
                       const ServiceContext& context) {
   const LayerSpan span = RequestOf(*batch.front()).span;
   BatchReport report(context, *span.model);
-  BatchCounts counts;
+  const SpanCost cost = span.model->cost->Predict(RequestOf(*batch.front()).range());
+  BatchCounts counts{.predicted_seconds = cost.per_batch};
   std::vector<Gathered> jobs;
   CrossKvRange place = PlaceRows(batch);
   for (std::unique_ptr<Job>& job : batch) {
@@ -69,6 +70,7 @@ void RunRegistrations(std::vector<std::unique_ptr<Job>>& batch, EncoderRun& run,
     place.rows += rows.layout.tokens();
     counts.tokens += job->tokens;
     counts.requests += 1;
+    counts.predicted_seconds += cost.OfSequence(rows.layout.tokens(), 0);
     counts.nonfinite_requests += gatherer.nonfinite() ? 1 : 0;
   }
   if (jobs.empty()) return;

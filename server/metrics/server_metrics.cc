@@ -58,6 +58,7 @@ class ServerMetrics::Impl {
     Histogram& compute_seconds;
     Histogram& batch_tokens;
     Histogram& batch_requests;
+    Histogram& cost_ratio;
   };
 
   ModelSeries ForModel(const std::string& model) {
@@ -70,7 +71,8 @@ class ServerMetrics::Impl {
             copy_seconds_.Add(labels, SecondsBuckets()),
             compute_seconds_.Add(labels, SecondsBuckets()),
             batch_tokens_.Add(labels, token_buckets_),
-            batch_requests_.Add(labels, request_buckets_)};
+            batch_requests_.Add(labels, request_buckets_),
+            cost_ratio_.Add(labels, ratio_buckets_)};
   }
 
   void CountRequest(const RequestRecord& record) {
@@ -133,6 +135,7 @@ class ServerMetrics::Impl {
   prometheus::Registry registry_;
   const Boundaries token_buckets_ = PowersOfTwo(16);
   const Boundaries request_buckets_ = PowersOfTwo(8);
+  const Boundaries ratio_buckets_ = {0.25, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 4};
   Family<Counter>& requests_ =
       MakeCounters("attendant_requests_total", "Requests that have ended, by status code.");
   Family<Counter>& refusals_ =
@@ -162,6 +165,8 @@ class ServerMetrics::Impl {
       MakeHistograms("attendant_batch_tokens", "Kept tokens of a batch.");
   Family<Histogram>& batch_requests_ =
       MakeHistograms("attendant_batch_requests", "Requests of a batch.");
+  Family<Histogram>& cost_ratio_ = MakeHistograms(
+      "attendant_batch_cost_ratio", "Measured time to compute a batch over the predicted time.");
   Gauge& inflight_ = MakeGauge("attendant_inflight_requests",
                                "Requests from their headers until their answer has left.");
   Gauge& queue_requests_ = MakeGauge("attendant_queue_requests", "Requests waiting in the queue.");
@@ -223,6 +228,7 @@ void ServerMetrics::RecordBatch(const BatchRecord& record) {
   series.compute_seconds.Observe(absl::ToDoubleSeconds(record.compute));
   series.batch_tokens.Observe(static_cast<double>(record.tokens));
   series.batch_requests.Observe(static_cast<double>(record.requests));
+  if (record.cost_ratio > 0) series.cost_ratio.Observe(record.cost_ratio);
   series.fully_masked_rows.Increment(static_cast<double>(record.fully_masked_rows));
   series.nonfinite_requests.Increment(static_cast<double>(record.nonfinite_requests));
 }

@@ -130,12 +130,10 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> LoadModel(OpenedModel opened,
       plan.copies() > 1 ? absl::StrCat(" on each of ", plan.copies(), " NUMA nodes") : "",
       absl::ToDoubleSeconds(clock.Now() - started));
   LogProductPlans(name, encoder, base);
-  auto model = std::make_shared<ServedModel>();
-  model->name = name;
+  auto model = std::make_shared<ServedModel>(name, copies->front(),
+                                             std::move(opened.checkpoint.unused_tensors));
   if (base != nullptr) model->base = base->name;
-  model->encoder = copies->front();
   model->further_copies.assign(copies->begin() + 1, copies->end());
-  model->unused_tensors = std::move(opened.checkpoint.unused_tensors);
   return model;
 }
 

@@ -128,6 +128,15 @@ void SetComputeMode(const ComputeMode& mode, v1::GetModelResponse& out) {
   out.set_emulate(mode.emulate);
 }
 
+void SetCostModel(const CostModel& cost, absl::Time now, v1::GetModelResponse& out) {
+  const CostRates rates = cost.rates();
+  v1::CostModel& told = *out.mutable_cost_model();
+  told.set_seconds_per_layer(static_cast<float>(rates.seconds_per_layer));
+  told.set_product_flops_per_second(static_cast<float>(rates.product_flops));
+  told.set_attention_flops_per_second(static_cast<float>(rates.attention_flops));
+  told.set_correction(static_cast<float>(cost.correction(now)));
+}
+
 void SetThreadPlan(const ThreadPlan& plan, v1::GetModelResponse& out) {
   v1::ThreadPlan& planned = *out.mutable_thread_plan();
   planned.set_instances(plan.instances);

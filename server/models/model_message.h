@@ -1,9 +1,11 @@
 // A model as the protocol describes it. Each function sets some of the answer's fields.
 #pragma once
 
+#include "absl/time/time.h"
 #include "attendant/v1/encoder_service.pb.h"
 #include "engine/base/compute_type.h"
 #include "engine/model/model_description.h"
+#include "server/batching/cost_model.h"
 #include "server/host/thread_plan.h"
 
 namespace attendant::server {
@@ -16,6 +18,9 @@ void SetStageCosts(const ModelDescription& model, v1::GetModelResponse& out);
 
 // All but whose matrix products were found best.
 void SetComputeMode(const ComputeMode& mode, v1::GetModelResponse& out);
+
+// `now` is the time for which the correction is told.
+void SetCostModel(const CostModel& cost, absl::Time now, v1::GetModelResponse& out);
 
 // All but `rows_per_thread_from`, which is measured while the model is loaded.
 void SetThreadPlan(const ThreadPlan& plan, v1::GetModelResponse& out);

@@ -4,14 +4,24 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/layers/encoder.h"
+#include "server/batching/cost_model.h"
 
 namespace attendant::server {
 
-// Immutable once loaded, and shared by all requests that use it.
+// Immutable once loaded, except for what the cost model learns, and shared by all requests that use
+// it.
 struct ServedModel {
+  ServedModel(std::string model_name, std::shared_ptr<const Encoder> model_encoder,
+              std::vector<std::string> unused = {})
+      : name(std::move(model_name)),
+        encoder(std::move(model_encoder)),
+        unused_tensors(std::move(unused)),
+        cost(std::make_shared<CostModel>(encoder->description())) {}
+
   std::string name;
   std::shared_ptr<const Encoder> encoder;
   // Tensors of the checkpoint that do not belong to the encoder.
@@ -21,6 +31,7 @@ struct ServedModel {
   std::string base = {};
   // Copies of `encoder` in the memory of the second and further NUMA nodes of the thread plan.
   std::vector<std::shared_ptr<const Encoder>> further_copies = {};
+  std::shared_ptr<CostModel> cost;
 
   // Returns the encoder for node `i` of the thread plan.
   const std::shared_ptr<const Encoder>& copy(int i) const {

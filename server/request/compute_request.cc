@@ -36,6 +36,22 @@ BatchKey ComputeRequest::key() const {
           span.first_layer, span.layers};
 }
 
+LayerRange ComputeRequest::range() const {
+  LayerPart part = LayerPart::kWhole;
+  if (const AttendStage* stage = std::get_if<AttendStage>(&operation)) {
+    part = *stage == AttendStage::kContext ? LayerPart::kContext : LayerPart::kProjected;
+  }
+  return {span.first_layer, span.layers, part};
+}
+
+double ComputeRequest::PredictSeconds(const SpanCost& cost) const {
+  double seconds = 0;
+  for (int64_t b = 0; b < layout.sequences; ++b) {
+    seconds += cost.OfSequence(layout.length(b), key_layout().length(key_sequence(b)));
+  }
+  return seconds;
+}
+
 const TokenLayout& ComputeRequest::key_layout() const {
   if (registered()) return registered()->origin().layout;
   return cross_kv_rows() ? cross_kv_rows()->layout : layout;

@@ -106,6 +106,11 @@ struct ComputeRequest {
   LayerShape layer_shape() const { return description().layer_at(span.first_layer); }
   BatchKey key() const;
 
+  // What of the model it computes, and the seconds of its sequences at `cost`, which is that of
+  // this range.
+  LayerRange range() const;
+  double PredictSeconds(const SpanCost& cost) const;
+
   // Each is null if `keys` are others.
   const CrossKvRows* cross_kv_rows() const { return std::get_if<CrossKvRows>(&keys); }
   const RegisteredCrossKv* registered() const {

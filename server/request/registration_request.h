@@ -27,6 +27,8 @@ struct RegistrationRequest {
     return {span.model.get(), JobKind::kRegistration, has_values, span.first_layer, span.layers};
   }
 
+  LayerRange range() const { return {span.first_layer, span.layers, LayerPart::kInputs}; }
+
   // Rows that are gathered for it, without padding and with it.
   int64_t tokens() const { return cross_kv_rows.tokens(); }
   int64_t rows() const { return cross_kv_rows.rows(); }

@@ -60,6 +60,7 @@ absl::StatusOr<grpc::ByteBuffer> ModelMethods::GetModel(const grpc::ByteBuffer& 
   v1::GetModelResponse described;
   Describe(**model, described);
   Describe(context_.limits, *described.mutable_limits());
+  SetCostModel(*(*model)->cost, context_.clock.Now(), described);
   SetThreadPlan(context_.thread_plan, described);
   described.mutable_thread_plan()->set_rows_per_thread_from(row_plans_.RowsFrom(**model));
   return SerializeResponse(described, {});

@@ -35,8 +35,7 @@ std::unique_ptr<server::TestServer> Serve(const std::string& source,
     return nullptr;
   }
   server::TestServerOptions served;
-  served.models[kModel] =
-      std::make_shared<server::ServedModel>(server::ServedModel{kModel, *encoder, {}});
+  served.models[kModel] = std::make_shared<server::ServedModel>(kModel, *encoder);
   return std::make_unique<server::TestServer>(std::move(served));
 }
 

@@ -88,11 +88,15 @@ TEST_F(ServerMetricsTest, DescribesBatches) {
   batch.compute = absl::Milliseconds(40);
   batch.fully_masked_rows = 12;
   batch.nonfinite_requests = 1;
+  batch.cost_ratio = 1.05;
   metrics_.RecordBatch(batch);
   const Samples samples = Scrape();
   EXPECT_THAT(samples, Contains(Pair(R"(attendant_batch_tokens_bucket{model="m",le="64"})", 0)));
   EXPECT_THAT(samples, Contains(Pair(R"(attendant_batch_tokens_bucket{model="m",le="128"})", 1)));
   EXPECT_THAT(samples, Contains(Pair(R"(attendant_batch_requests_sum{model="m"})", 3)));
+  EXPECT_THAT(samples, Contains(Pair(R"(attendant_batch_cost_ratio_bucket{model="m",le="1"})", 0)));
+  EXPECT_THAT(samples,
+              Contains(Pair(R"(attendant_batch_cost_ratio_bucket{model="m",le="1.1"})", 1)));
   EXPECT_THAT(samples,
               Contains(Pair(R"(attendant_batch_copy_seconds_bucket{model="m",le="0.0001"})", 1)));
   EXPECT_THAT(samples,

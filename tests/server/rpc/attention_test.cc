@@ -31,7 +31,7 @@ std::shared_ptr<const ServedModel> Load(const std::string& name, const std::stri
   auto encoder =
       Encoder::Load(checkpoint->description, *checkpoint->weights, [](int64_t, int64_t) {});
   EXPECT_TRUE(encoder.ok()) << encoder.status();
-  return std::make_shared<ServedModel>(ServedModel{name, *encoder, {}});
+  return std::make_shared<ServedModel>(name, *encoder);
 }
 
 // Serves "whole", and "pruned", which lacks heads 1 and 2 in its first layer and all heads in its

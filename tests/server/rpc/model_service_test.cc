@@ -73,6 +73,9 @@ TEST_F(ModelServiceTest, DescribesAModel) {
   EXPECT_EQ(response.stage_costs(1).stage(), "attention.scores");
   EXPECT_EQ(response.stage_costs(1).flops_per_pair(), 2 * 2 * 32);
   EXPECT_EQ(response.stage_costs(5).stage(), "feed_forward.out");
+  EXPECT_GT(response.cost_model().product_flops_per_second(), 0);
+  EXPECT_GT(response.cost_model().attention_flops_per_second(), 0);
+  EXPECT_GT(response.cost_model().correction(), 0);
   EXPECT_THAT(response.unused_tensors(), ElementsAre("cls.bias"));
   EXPECT_EQ(response.limits().max_request_tokens(), 256);
   EXPECT_EQ(response.limits().max_batch_tokens(), 128);

@@ -17,7 +17,7 @@ ServedModels ModelOf(const TestVector& vector) {
   MemoryWeights weights(vector.weights);
   auto encoder = Encoder::Load(vector.description, weights, [](int64_t, int64_t) {});
   EXPECT_TRUE(encoder.ok()) << encoder.status();
-  return {{"v", std::make_shared<ServedModel>(ServedModel{"v", *encoder, {}})}};
+  return {{"v", std::make_shared<ServedModel>("v", *encoder)}};
 }
 
 // Fills the fields that both requests have.

@@ -1,0 +1,103 @@
+#include "server/execution/cost_trials.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+
+namespace attendant::server {
+namespace {
+
+constexpr absl::Duration kBudget = absl::Milliseconds(300);
+constexpr int kMostRounds = 5;
+constexpr int64_t kShort = 16;  // the length of short sequences
+constexpr int64_t kMany = 512;  // tokens
+
+// Runs layers of a model in turn, because in service the weights of a layer have left the caches
+// when it runs again.
+class Trials {
+ public:
+  Trials(const CostModel& model, EncoderRun& run, const Clock& clock)
+      : model_(model), run_(run), clock_(clock) {}
+
+  // Returns the operations of such a run, with infinite seconds.
+  CostTrial Of(int64_t sequences, int64_t length) const {
+    CostTrial trial = model_.OperationsOfLayer(sequences, length);
+    trial.seconds = std::numeric_limits<double>::infinity();
+    return trial;
+  }
+
+  // Runs the next layer, and keeps its time in `trial` if that is the shortest so far.
+  void Run(int64_t sequences, int64_t length, CostTrial& trial) {
+    std::vector<int32_t> cu_seqlens;
+    for (int64_t i = 0; i <= sequences; ++i) {
+      cu_seqlens.push_back(static_cast<int32_t>(i * length));
+    }
+    RunObserver nobody;
+    const absl::Time begin = clock_.Now();
+    const auto result = run_.Encode(layer_++ % run_.encoder().description().layers, 1,
+                                    {.cu_seqlens = cu_seqlens, .bias = {}}, nobody);
+    if (!result.ok()) return;
+    trial.seconds = std::min(trial.seconds, absl::ToDoubleSeconds(clock_.Now() - begin));
+  }
+
+ private:
+  const CostModel& model_;
+  EncoderRun& run_;
+  const Clock& clock_;
+  int64_t layer_ = 0;
+};
+
+CostRates Measure(const CostModel& model, EncoderRun& run, const Clock& clock) {
+  const MatrixView<float> input = run.input();
+  int64_t most = std::min(kMany, input.rows);
+  const int64_t longest = run.encoder().description().layer.attention.linformer.positions;
+  if (longest > 0) most = std::min(most, longest);
+  const int64_t length = std::min(kShort, std::max<int64_t>(1, most / 4));
+  const int64_t sequences = most / length, tokens = sequences * length;
+  for (int64_t r = 0; r < tokens; ++r) {
+    for (int64_t c = 0; c < input.cols; ++c) {
+      input.row(r)[c] = static_cast<float>((r * 31 + c * 101) % 257 - 128) / 64.0f;
+    }
+  }
+  Trials trials(model, run, clock);
+  CostTrial few = trials.Of(1, length), many = trials.Of(sequences, length),
+            longs = trials.Of(1, tokens);
+  CostTrial cold = few;  // the first run starts the threads and touches memory
+  trials.Run(1, length, cold);
+  const absl::Time end = clock.Now() + kBudget;
+  for (int round = 0; round < kMostRounds && (round == 0 || clock.Now() < end); ++round) {
+    trials.Run(1, length, few);
+    trials.Run(sequences, length, many);
+    trials.Run(1, tokens, longs);
+  }
+  return FitRates(few, many, longs);
+}
+
+}  // namespace
+
+void TimeCosts(const ServedModel& model, const ServedModels& models, EncoderRun& run,
+               const Clock& clock) {
+  static absl::Mutex turn;
+  const absl::MutexLock lock(&turn);
+  if (model.cost->has_rates()) return;
+  const auto base = models.find(model.base);
+  CostModel& timed = base == models.end() ? *model.cost : *base->second->cost;
+  if (!timed.has_rates()) {
+    const bool can_run = !model.encoder->description().layer.needs_cross_kv();
+    timed.SetRates(can_run ? Measure(timed, run, clock) : CostRates());
+  }
+  const CostRates rates = timed.rates();
+  model.cost->SetRates(rates);
+  spdlog::info(
+      "model {}: a batch is predicted to take {:.3f} ms for each layer, and its operations at "
+      "{:.1f} "
+      "GFLOP/s in products and {:.1f} in attention",
+      model.name, rates.seconds_per_layer * 1e3, rates.product_flops / 1e9,
+      rates.attention_flops / 1e9);
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,18 @@
+// Times a few runs of a model's layers when it is loaded, for its cost model.
+#pragma once
+
+#include "engine/layers/encoder.h"
+#include "server/batching/clock.h"
+#include "server/models/served_model.h"
+
+namespace attendant::server {
+
+// Sets the rates of the model's cost model, unless they are known: an overlay takes those of its
+// base. Otherwise they are measured on `run`, which overwrites its input and takes about a third of
+// a second at most. The row plan of the run must have been set. Runs of models whose layers cannot
+// attend to their own rows are not timed. Any thread; trials take turns, so that they do not
+// disturb each other.
+void TimeCosts(const ServedModel& model, const ServedModels& models, EncoderRun& run,
+               const Clock& clock);
+
+}  // namespace attendant::server
