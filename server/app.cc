@@ -24,6 +24,7 @@
 #include "server/batching/clock.h"
 #include "server/batching/instance_pool.h"
 #include "server/cross_kv/cross_kv_store.h"
+#include "server/execution/request_job.h"
 #include "server/host/memory_limit.h"
 #include "server/host/node_binding.h"
 #include "server/host/signals.h"
@@ -49,7 +50,12 @@ constexpr absl::Duration kLinger = absl::Milliseconds(300);
 constexpr const char* kServiceName = "attendant.v1.EncoderService";
 
 QueueLimits QueueLimitsOf(const Settings& settings) {
-  return {settings.max_queue_requests, settings.max_queue_tokens};
+  return {settings.max_queue_requests, settings.max_queue_tokens, settings.max_queue_seconds};
+}
+
+BatchLimits BatchLimitsOf(const Settings& settings, const ThreadPlan& plan) {
+  return {settings.max_batch_tokens, settings.max_batch_seconds, settings.max_queue_delay,
+          plan.instances};
 }
 
 ServiceLimits ServiceLimitsOf(const Settings& settings, int64_t max_request_bytes) {
@@ -58,6 +64,7 @@ ServiceLimits ServiceLimitsOf(const Settings& settings, int64_t max_request_byte
   limits.max_answer_bytes = settings.max_answer_bytes;
   limits.max_request_bytes = max_request_bytes;
   limits.max_batch_tokens = settings.max_batch_tokens;
+  limits.default_deadline = settings.default_deadline;
   limits.receive_timeout = settings.receive_timeout;
   limits.min_receive_rate = settings.min_receive_rate;
   limits.send_timeout = settings.send_timeout;
@@ -118,8 +125,7 @@ class App::Impl {
         metrics_(ATTENDANT_VERSION, EffectiveIsa(), OneDnnVersion()),
         memory_limit_(MemoryLimitOf(settings)),
         admission_(AdmissionLimitsOf(settings, memory_limit_), ResidentBytes, clock),
-        queue_(clock, QueueLimitsOf(settings),
-               {settings.max_batch_tokens, settings.max_queue_delay}),
+        queue_(clock, QueueLimitsOf(settings), BatchLimitsOf(settings, plan_)),
         cross_kv_(clock, {settings.max_registered_bytes, settings.max_registered_age},
                   &admission_.memory()) {}
 
@@ -302,11 +308,12 @@ class App::Impl {
     service_ = std::make_unique<EncoderService>(
         ServiceContext{models_, admission_, queue_, metrics_, cross_kv_, clock_, limits, plan_});
     absl::BlockingCounter runners(plan_.instances);
-    instances_ = std::make_unique<InstancePool>(queue_, plan_.instances, [&](int instance) {
-      std::unique_ptr<BatchRunner> runner = service_->MakeRunner(instance);
-      runners.DecrementCount();
-      return runner;
-    });
+    instances_ =
+        std::make_unique<InstancePool<ServiceJob>>(queue_, plan_.instances, [&](int instance) {
+          std::unique_ptr<BatchRunner<ServiceJob>> runner = service_->MakeRunner(instance);
+          runners.DecrementCount();
+          return runner;
+        });
     runners.Wait();  // when ready, no request has to wait until memory and kernels are prepared
 
     GrpcServerOptions options;
@@ -351,7 +358,7 @@ class App::Impl {
   ServerMetrics metrics_;
   const MemoryLimit memory_limit_;
   Admission admission_;
-  BatchQueue queue_;
+  BatchQueue<ServiceJob> queue_;
   CrossKvStore cross_kv_;
   std::unique_ptr<Reloaded<Certificates>> certificates_;  // null: no TLS
   std::unique_ptr<Reloaded<Tokens>> tokens_;              // null: calls need none
@@ -360,7 +367,7 @@ class App::Impl {
   std::unique_ptr<HttpServer> http_;
   ServedModels models_;
   std::unique_ptr<EncoderService> service_;
-  std::unique_ptr<InstancePool> instances_;
+  std::unique_ptr<InstancePool<ServiceJob>> instances_;
   RunningGrpcServer grpc_;
 };
 

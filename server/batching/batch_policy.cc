@@ -1,36 +1,174 @@
 #include "server/batching/batch_policy.h"
 
 #include <algorithm>
+#include <optional>
+#include <tuple>
+
+#include "engine/base/names.h"
 
 namespace attendant::server {
+namespace {
 
-BatchChoice ChooseBatch(absl::Span<const QueuedJob> queue, absl::Time now,
-                        const BatchLimits& limits) {
-  BatchChoice choice;
-  if (queue.empty()) return choice;
+constexpr double kPatience = 1000;
+constexpr double kOverheads = 8;
 
-  const QueuedJob& leader = queue.front();
-  int64_t room = limits.max_batch_tokens;
-  bool skipped = false;
-  absl::Time patience = leader.enqueued + limits.max_queue_delay;
-  for (size_t i = 0; i < queue.size(); ++i) {
-    const QueuedJob& job = queue[i];
-    if (!(job.key == leader.key)) continue;
-    if (i > 0 && job.tokens > room) {
-      skipped = true;
-      continue;
+constexpr Named<BatchClose> kCloses[] = {{"queue_empty", BatchClose::kQueueEmpty},
+                                         {"tokens", BatchClose::kTokens},
+                                         {"seconds", BatchClose::kSeconds},
+                                         {"deadline", BatchClose::kDeadline}};
+
+// The end of the time that a job may wait for company.
+absl::Time Patience(const QueuedJob& job, const BatchLimits& limits) {
+  return job.enqueued + std::min(limits.max_queue_delay, (job.deadline - job.enqueued) / 2);
+}
+
+// Composes the batch of one leader.
+class Composition {
+ public:
+  Composition(const Queue& queue, size_t leader, absl::Time now, const BatchLimits& limits)
+      : queue_(queue),
+        limits_(limits),
+        served_(queue.served.begin(), queue.served.end()),
+        picked_(queue.jobs.size()),
+        due_(queue.jobs.size()),
+        room_(BatchSeconds(limits, queue.jobs[leader].overhead)),
+        begin_(now + absl::Seconds(queue.jobs[leader].overhead)) {
+    choice_.leader = leader;
+    for (size_t i = 0; i < queue.jobs.size(); ++i) {
+      if (!(queue.jobs[i].key == queue.jobs[leader].key)) continue;
+      candidates_.push_back(i);
+      due_[i] = DueTime(queue.jobs[i], 1);
     }
-    room -= job.tokens;
-    patience = std::min(patience, job.enqueued + (job.deadline - job.enqueued) / 2);
-    choice.take.push_back(i);
+    Add(leader);
+    while (const std::optional<size_t> next = Next()) Add(*next);
   }
 
-  const bool full = skipped || room <= 0;
-  if (!full && now < patience) {
-    choice.take.clear();
-    choice.wait_until = patience;
+  bool full() const { return choice_.close != BatchClose::kQueueEmpty; }
+
+  BatchChoice Finish() {
+    for (size_t i = 0; i < picked_.size(); ++i) {
+      if (picked_[i] > 0) choice_.take.push_back({i, picked_[i]});
+    }
+    choice_.seconds = seconds_ + queue_.jobs[choice_.leader].overhead;
+    return std::move(choice_);
   }
-  return choice;
+
+  // Whether a member of the batch has waited long enough.
+  bool ripe(absl::Time now) const {
+    for (size_t i = 0; i < picked_.size(); ++i) {
+      if (picked_[i] > 0 && Patience(queue_.jobs[i], limits_) <= now) return true;
+    }
+    return false;
+  }
+
+ private:
+  const Slice& NextSlice(size_t job) const { return queue_.jobs[job].slices[picked_[job]]; }
+
+  void Add(size_t job) {
+    const Slice slice = NextSlice(job);
+    if (++picked_[job] == queue_.jobs[job].slices.size()) {
+      candidates_.erase(std::find(candidates_.begin(), candidates_.end(), job));
+    } else {
+      due_[job] = DueTime(queue_.jobs[job], picked_[job] + 1);
+    }
+    tokens_ += slice.tokens;
+    seconds_ += slice.seconds;
+    latest_ = std::min(latest_, queue_.jobs[job].deadline);
+    served_[queue_.jobs[job].peer] += slice.seconds;
+    if (tokens_ >= limits_.max_batch_tokens) choice_.close = BatchClose::kTokens;
+    if (seconds_ >= room_) choice_.close = BatchClose::kSeconds;
+  }
+
+  // Returns why the next slice of the job may not join.
+  std::optional<BatchClose> Obstacle(size_t job) const {
+    const Slice& slice = NextSlice(job);
+    if (slice.tokens > limits_.max_batch_tokens - tokens_) return BatchClose::kTokens;
+    if (seconds_ + slice.seconds > room_) return BatchClose::kSeconds;
+    // A slice of unknown duration makes nobody late.
+    const absl::Time end = begin_ + absl::Seconds(seconds_ + slice.seconds);
+    const bool late = end > std::min(latest_, queue_.jobs[job].deadline);
+    return late && slice.seconds > 0 ? std::optional(BatchClose::kDeadline) : std::nullopt;
+  }
+
+  // Returns the job whose slice joins next. Drops the candidates that do not fit, as the room only
+  // shrinks.
+  std::optional<size_t> Next() {
+    std::optional<size_t> best;
+    size_t kept = 0;
+    for (const size_t i : candidates_) {
+      if (const std::optional<BatchClose> obstacle = Obstacle(i)) {
+        if (!full()) choice_.close = *obstacle;
+        continue;
+      }
+      candidates_[kept++] = i;
+      if (!best || Before(i, *best)) best = i;
+    }
+    candidates_.resize(kept);
+    return best;
+  }
+
+  bool Before(size_t a, size_t b) const {
+    const double served_a = served_[queue_.jobs[a].peer], served_b = served_[queue_.jobs[b].peer];
+    return served_a != served_b ? served_a < served_b : due_[a] < due_[b];
+  }
+
+  const Queue& queue_;
+  const BatchLimits& limits_;
+  std::vector<double> served_;
+  std::vector<size_t> candidates_;  // jobs with the key of the leader that may have more to add
+  std::vector<size_t> picked_;      // slices of each job
+  std::vector<absl::Time> due_;     // when the next slice of each candidate is due
+  const double room_;               // seconds
+  const absl::Time begin_;          // of the work on the first slice
+  int64_t tokens_ = 0;
+  double seconds_ = 0;
+  absl::Time latest_ = absl::InfiniteFuture();  // when the batch has to be done
+  BatchChoice choice_;
+};
+
+// Returns the job that leads, of all or of those whose patience has ended.
+std::optional<size_t> Leader(const Queue& queue, absl::Time now, const BatchLimits& limits,
+                             bool only_ripe) {
+  std::optional<size_t> best;
+  std::tuple<double, absl::Time> best_rank;
+  for (size_t i = 0; i < queue.jobs.size(); ++i) {
+    const QueuedJob& job = queue.jobs[i];
+    if (only_ripe && Patience(job, limits) > now) continue;
+    const std::tuple<double, absl::Time> rank(queue.served[job.peer], DueTime(job, 1));
+    if (best && !(rank < best_rank)) continue;
+    best = i;
+    best_rank = rank;
+  }
+  return best;
+}
+
+}  // namespace
+
+const char* Name(BatchClose close) { return NameIn(kCloses, close); }
+
+absl::Time DueTime(const QueuedJob& job, size_t slices) {
+  double seconds = job.taken;
+  for (const Slice& slice : job.slices.first(slices)) seconds += slice.seconds;
+  return std::min(job.deadline, job.enqueued + absl::Seconds(kPatience * seconds));
+}
+
+double BatchSeconds(const BatchLimits& limits, double overhead) {
+  return std::max(absl::ToDoubleSeconds(limits.max_batch_seconds), kOverheads * overhead);
+}
+
+BatchChoice ChooseBatch(const Queue& queue, absl::Time now, const BatchLimits& limits) {
+  const std::optional<size_t> first = Leader(queue, now, limits, /*only_ripe=*/false);
+  if (!first) return BatchChoice();
+  Composition best(queue, *first, now, limits);
+  if (best.full() || best.ripe(now)) return best.Finish();
+  if (const std::optional<size_t> ripe = Leader(queue, now, limits, /*only_ripe=*/true)) {
+    return Composition(queue, *ripe, now, limits).Finish();
+  }
+  BatchChoice none;
+  for (const QueuedJob& job : queue.jobs) {
+    none.wait_until = std::min(none.wait_until, Patience(job, limits));
+  }
+  return none;
 }
 
 }  // namespace attendant::server

@@ -1,5 +1,5 @@
-// The batching policy: decides which queued jobs are computed together next, and when. It is a pure
-// function of the queue and the time.
+// The batching policy: decides which slices of queued jobs are computed together next, and when. It
+// is a pure function of the queue and the time.
 #pragma once
 
 #include <cstddef>
@@ -13,34 +13,75 @@
 namespace attendant::server {
 
 struct BatchLimits {
-  int64_t max_batch_tokens = 1024;  // a job with more tokens runs in a batch of its own
+  int64_t max_batch_tokens = 1024;  // a slice with more tokens runs in a batch of its own
+  // Predicted time of a batch. Slices that take longer run alone. Where a batch takes much time
+  // whatever is in it, such as for reading the weights, batches may be longer; see BatchSeconds.
+  absl::Duration max_batch_seconds = absl::Milliseconds(25);
   // The time that a batch which is not full may wait for further jobs.
   absl::Duration max_queue_delay = absl::ZeroDuration();
+  int instances = 1;  // batches that are computed at the same time
 };
 
 // The properties of a queued job that the policy may look at.
 struct QueuedJob {
   BatchKey key;
-  int64_t tokens;  // not negative
+  size_t peer = 0;  // index into Queue::served
   absl::Time enqueued;
   absl::Time deadline = absl::InfiniteFuture();
+  absl::Span<const Slice> slices;  // those that still wait, at least one
+  double taken = 0;                // predicted seconds of the slices before these
+  double overhead = 0;             // as in JobInfo
 };
 
+struct Queue {
+  absl::Span<const QueuedJob> jobs;  // in order of arrival
+  // The predicted seconds that each peer has been served, on a scale on which peers can be
+  // compared.
+  absl::Span<const double> served;
+};
+
+enum class BatchClose {
+  kQueueEmpty,  // nothing more waited that could be computed together with the rest
+  kTokens,
+  kSeconds,
+  kDeadline,  // more company would have made a member late
+};
+
+// "queue_empty", "tokens", "seconds", "deadline".
+const char* Name(BatchClose close);
+
 struct BatchChoice {
-  // Ascending indices into the queue; empty: there is nothing to run yet.
-  std::vector<size_t> take;
+  // The first slices of a job.
+  struct Pick {
+    size_t job;
+    size_t slices;
+    bool operator==(const Pick&) const = default;
+  };
+  std::vector<Pick> take;  // ascending jobs; empty: there is nothing to run yet
+  size_t leader = 0;       // the job that the batch was made for
+  double seconds = 0;      // predicted, with the overhead
+  BatchClose close = BatchClose::kQueueEmpty;
   // If `take` is empty: the time at which to ask again, unless a job arrives earlier.
   absl::Time wait_until = absl::InfiniteFuture();
 };
 
-// Chooses the next batch from `queue`, which must be in order of arrival.
+// Returns the time at which the slices of the job up to the end of the `slices`-th waiting one are
+// due: the deadline, or a thousand times what they take after the arrival if that is earlier. Small
+// jobs are therefore due before large ones with the same deadline, and no job waits for ever.
+absl::Time DueTime(const QueuedJob& job, size_t slices);
+
+// Returns the predicted seconds of slices after which a batch is full: max_batch_seconds, but at
+// least eight times `overhead`, so that most of the time of every full batch goes into rows.
+double BatchSeconds(const BatchLimits& limits, double overhead);
+
+// Chooses the next batch.
 //
-// The oldest job leads the batch, so no key and no size starves. Jobs with the same key join it in
-// order of arrival while the batch stays within max_batch_tokens; those that do not fit are
-// skipped. A batch is full when it has max_batch_tokens or when a job had to be skipped. A batch
-// that is not full waits for further jobs until its leader has waited max_queue_delay, but no
-// longer than until the first of its jobs has used up half of the time to its deadline.
-BatchChoice ChooseBatch(absl::Span<const QueuedJob> queue, absl::Time now,
-                        const BatchLimits& limits);
+// The peer that was served least leads with its slice that is due first. Slices of jobs with the
+// same key join by the same rule, each counted as service for its peer, while the batch stays
+// within its tokens and seconds and no member becomes late; those that do not fit are skipped. A
+// batch is full when one of its bounds is reached or when a slice had to be skipped. A batch that
+// is not full waits for further jobs until one of them has waited max_queue_delay or has used up
+// half of the time to its deadline, whichever comes first.
+BatchChoice ChooseBatch(const Queue& queue, absl::Time now, const BatchLimits& limits);
 
 }  // namespace attendant::server

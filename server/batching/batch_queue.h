@@ -2,76 +2,195 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <map>
+#include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "server/batching/batch_policy.h"
 #include "server/batching/clock.h"
 #include "server/batching/job.h"
+#include "server/batching/waiting_jobs.h"
 
 namespace attendant::server {
 
-// Upper bounds of what may wait at the same time.
-struct QueueLimits {
-  int64_t max_jobs = 256;
-  int64_t max_tokens = 65536;
+// Some sequences of a job, of which all are computed in one batch.
+template <typename T>
+struct Piece {
+  T job;
+  int64_t first_sequence = 0;
+  int64_t sequences = 1;
 };
 
-// Jobs that wait now, with their tokens in total.
-struct QueueCounts {
-  int64_t jobs = 0;
-  int64_t tokens = 0;
+// Pieces whose jobs have the same key, in order of arrival.
+template <typename T>
+struct Batch {
+  std::vector<Piece<T>> pieces;
+  BatchClose close = BatchClose::kQueueEmpty;
 };
 
 // Thread-safe. The queue is open until Close. From then on it accepts no job and hands out what it
 // still holds; it never opens again.
 //
+// T is a handle to a job, cheap to copy, with `JobInfo& info() const`, the same object for all
+// copies, and `void Fail(const absl::Status&) const`, which answers the request with an error, on
+// any thread, and may be called while other pieces of the job are computed.
+//
 // Invariants:
 // - The limits hold at every moment. A job that would exceed one is refused by Submit; an accepted
 //   job is never dropped to make room.
-// - Every accepted job leaves exactly once: in a batch from Take, or failed.
-// - A job whose deadline has passed (DEADLINE_EXCEEDED) or whose caller is gone (CANCELLED) is
-//   failed and never handed out. Every Take and FailDead looks for such jobs, and so does a Submit
-//   that needs their room.
-// - The oldest job leads the next batch (see ChooseBatch), so no key and no size starves.
+// - Every sequence of an accepted job leaves exactly once: in a batch from Take, or with the rest
+//   of the job when that is failed. Each job is failed at most once.
+// - A job whose deadline has passed or cannot be met (DEADLINE_EXCEEDED) or whose caller is gone
+//   (CANCELLED) is failed and never handed out. Every Take and FailDead looks for such jobs, and so
+//   does a Submit that needs their room.
+// - The order is that of ChooseBatch: no peer, no key and no size starves.
 // - If max_queue_delay is zero, no job waits while a thread is blocked in Take.
 // - Jobs are failed and destroyed without the lock, so they may call the queue.
+template <typename T>
 class BatchQueue {
  public:
   // `clock` must outlive the queue.
-  BatchQueue(Clock& clock, QueueLimits queue_limits, BatchLimits batch_limits);
+  BatchQueue(Clock& clock, QueueLimits queue_limits, BatchLimits batch_limits)
+      : clock_(clock), waiting_(queue_limits, batch_limits) {}
 
   // Fails the jobs that still wait with UNAVAILABLE. No other call may be in progress.
-  ~BatchQueue();
+  ~BatchQueue() {
+    Close();
+    FailAll(absl::UnavailableError("the server is shutting down"));
+  }
 
   BatchQueue(const BatchQueue&) = delete;
   BatchQueue& operator=(const BatchQueue&) = delete;
 
-  // Takes ownership of `job` if it returns OK. Otherwise `job` stays with the caller, who has to
-  // answer it: RESOURCE_EXHAUSTED names the limit that is reached, UNAVAILABLE means that the queue
-  // is closed, DEADLINE_EXCEEDED that the job's deadline has passed, CANCELLED that its caller is
-  // gone. The tokens of the job must not be negative.
-  absl::Status Submit(std::unique_ptr<Job>& job);
+  // If this returns an error, it has not failed `job`, whose caller has to be answered:
+  // RESOURCE_EXHAUSTED names the limit that is reached, UNAVAILABLE means that the queue is closed,
+  // DEADLINE_EXCEEDED that the job's deadline has passed or cannot be met, CANCELLED that its
+  // caller is gone. RESOURCE_EXHAUSTED and a deadline that cannot be met have a reason
+  // (server/metrics/refusal.h).
+  // The numbers in the job's info must not be negative.
+  absl::Status Submit(T job) {
+    std::vector<Failed> failed;
+    const absl::Status status = TryAdd(job, failed);
+    FailEach(failed);
+    return status;
+  }
 
-  // Waits for a batch and returns its jobs, which all have the same key, in order of arrival.
-  // Returns an empty batch once the queue is closed and holds nothing more.
-  std::vector<std::unique_ptr<Job>> Take();
+  // Waits for a batch. Returns one without pieces once the queue is closed and holds nothing more.
+  Batch<T> Take() {
+    while (true) {
+      std::vector<Failed> failed;
+      Batch<T> batch;
+      const bool done = TryTake(batch, failed);
+      FailEach(failed);
+      if (done) return batch;
+    }
+  }
 
-  // Fails the jobs that nobody waits for any more, which gives back what they hold.
-  void FailDead();
+  // Fails the jobs for which nobody waits, so that their room is free at once. To be called when a
+  // caller has gone, without a lock that Fail takes.
+  void FailDead() {
+    std::vector<Failed> failed;
+    {
+      absl::MutexLock lock(&mutex_);
+      failed = RemoveDead(waiting_.RemoveDead(clock_.Now()));
+    }
+    FailEach(failed);
+  }
 
   // Refuses further jobs. Take hands out the queued ones without waiting for max_queue_delay.
-  void Close();
+  void Close() {
+    absl::MutexLock lock(&mutex_);
+    closed_ = true;
+    changed_.SignalAll();
+  }
 
   // Fails every job that still waits with `status`.
-  void FailAll(const absl::Status& status);
+  void FailAll(const absl::Status& status) {
+    std::map<uint64_t, T> all;
+    {
+      absl::MutexLock lock(&mutex_);
+      waiting_.Clear();
+      all.swap(jobs_);
+    }
+    for (auto& [id, job] : all) job.Fail(status);
+  }
 
-  QueueCounts counts() const;
+  QueueCounts counts() const {
+    absl::MutexLock lock(&mutex_);
+    return waiting_.counts();
+  }
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  struct Failed {
+    T job;
+    absl::Status reason;
+  };
+
+  static void FailEach(std::vector<Failed>& failed) {
+    for (const Failed& each : failed) each.job.Fail(each.reason);
+    failed.clear();
+  }
+
+  absl::Status TryAdd(T& job, std::vector<Failed>& failed) {
+    absl::MutexLock lock(&mutex_);
+    if (closed_) return absl::UnavailableError("the server is shutting down");
+    std::map<uint64_t, T> added;  // first, as there may be no memory for it
+    added.emplace(next_id_, job);
+    std::vector<WaitingJobs::Dead> dead;
+    const absl::Status status = waiting_.Add(next_id_, job.info(), clock_.Now(), dead);
+    failed = RemoveDead(std::move(dead));
+    if (!status.ok()) return status;
+    jobs_.merge(added);
+    ++next_id_;
+    changed_.Signal();
+    return absl::OkStatus();
+  }
+
+  // Looks at the queue once. Returns true if Take is done: `batch` has jobs, or is empty because
+  // the queue is closed and empty. Returns false if Take has to look again; in that case this call
+  // has waited for a change, unless it found dead jobs, which are to be failed first.
+  bool TryTake(Batch<T>& batch, std::vector<Failed>& failed) {
+    absl::MutexLock lock(&mutex_);
+    const absl::Time now = clock_.Now();
+    failed = RemoveDead(waiting_.RemoveDead(now));
+    if (closed_ && jobs_.empty()) return true;
+    const WaitingJobs::Batch chosen = waiting_.Take(now, /*patient=*/!closed_);
+    if (chosen.taken.empty()) {
+      if (failed.empty()) clock_.AwaitUntil(changed_, mutex_, chosen.wait_until);
+      return false;
+    }
+    batch.close = chosen.close;
+    for (const WaitingJobs::Taken& taken : chosen.taken) {
+      const auto entry = jobs_.find(taken.id);
+      batch.pieces.push_back({entry->second, taken.first_sequence, taken.sequences});
+      if (taken.last) jobs_.erase(entry);
+    }
+    // The signals for the remaining jobs may have been used up, perhaps by this very thread.
+    if (!jobs_.empty()) changed_.Signal();
+    return true;
+  }
+
+  std::vector<Failed> RemoveDead(std::vector<WaitingJobs::Dead> dead)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    std::vector<Failed> failed;
+    for (WaitingJobs::Dead& each : dead) {
+      const auto entry = jobs_.find(each.id);
+      failed.push_back({std::move(entry->second), std::move(each.reason)});
+      jobs_.erase(entry);
+    }
+    return failed;
+  }
+
+  Clock& clock_;
+  mutable absl::Mutex mutex_;
+  absl::CondVar changed_;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  WaitingJobs waiting_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, T> jobs_ ABSL_GUARDED_BY(mutex_);  // that wait, by id
+  uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace attendant::server

@@ -1,7 +1,11 @@
-// One admitted request on its way through the batch queue.
+// JobInfo: what the queue knows of an admitted request.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -21,26 +25,29 @@ struct BatchKey {
   bool operator==(const BatchKey&) const = default;
 };
 
-// A job is owned by the queue from a successful Submit until Take hands it to an instance. It is
-// answered exactly once: by one call of Fail, or by the BatchRunner that computes it.
-class Job {
- public:
-  virtual ~Job() = default;
+// Consecutive sequences of a job, which are computed in one batch.
+struct Slice {
+  int64_t sequences = 1;
+  int64_t tokens = 0;  // that count towards the bounds of batches and of the queue
+  double seconds = 0;  // predicted, without what a batch takes whatever is in it
+};
 
+struct JobInfo {
   // Set before Submit and constant from then on.
   BatchKey key;
+  std::string peer;    // the caller, who shares the server fairly with the others
   int64_t tokens = 0;  // kept tokens; 0 is valid (everything is masked)
   absl::Time deadline = absl::InfiniteFuture();
+  std::vector<Slice> slices;  // all sequences in order; empty: one slice of unknown duration
+  double overhead = 0;        // predicted seconds of a batch with this key whatever is in it
+  std::shared_ptr<const std::atomic<bool>> cancelled;  // true once the caller is gone; or null
 
   // Set by the queue.
   absl::Time enqueued;
-
-  // Returns true once the caller is gone. May be called on any thread, and is called with the lock
-  // of the queue held, so it must be quick and must not take a lock.
-  virtual bool cancelled() const = 0;
-
-  // Answers the request with an error. May be called on any thread; no lock of the queue is held.
-  virtual void Fail(const absl::Status& status) = 0;
 };
+
+// Returns OK while somebody waits for the job, otherwise CANCELLED or DEADLINE_EXCEEDED. Any
+// thread.
+absl::Status CheckAwaited(const JobInfo& job, absl::Time now);
 
 }  // namespace attendant::server

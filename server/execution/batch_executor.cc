@@ -24,32 +24,36 @@ BatchExecutor::BatchExecutor(const ServiceContext& context, int copy, RowPlans& 
   }
 }
 
-void BatchExecutor::Run(std::vector<std::unique_ptr<Job>> batch) {
-  const BatchKey key = batch.front()->key;
+void BatchExecutor::Run(Batch<ServiceJob> batch) {
+  const BatchKey key = batch.pieces.front().job.info().key;
   EncoderRun& run = runs_.at(key.model);
-  try {
+  const absl::Status status = Guarded([&] {
     switch (key.kind) {
       case JobKind::kCompute:
-        Compute(batch, run);
-        break;
+        return Compute(batch, run);
       case JobKind::kRegistration:
-        RunRegistrations(batch, run, context_);
-        break;
+        return RunRegistrations(batch, run, context_);
     }
-  } catch (...) {
-    const absl::Status status = StatusOfException();
-    for (std::unique_ptr<Job>& job : batch) {
-      if (job) job->Fail(status);
-    }
+  });
+  if (status.ok()) return;
+  // No job has been begun.
+  for (const Piece<ServiceJob>& piece : batch.pieces) piece.job.Fail(status);
+}
+
+void BatchExecutor::Compute(const Batch<ServiceJob>& batch, EncoderRun& run) {
+  std::vector<BatchJob> all;
+  all.reserve(batch.pieces.size());
+  for (const Piece<ServiceJob>& piece : batch.pieces) {
+    all.emplace_back(piece.job.compute(), context_.limits.reject_nonfinite);
+  }
+  const absl::Status status = Guarded([&] { RunJobs(all, run); });
+  if (status.ok()) return;
+  for (BatchJob& job : all) {
+    if (!job.ended()) job.Fail(status);
   }
 }
 
-void BatchExecutor::Compute(std::vector<std::unique_ptr<Job>>& batch, EncoderRun& run) {
-  std::vector<BatchJob> all;
-  all.reserve(batch.size());
-  for (std::unique_ptr<Job>& job : batch) {
-    all.emplace_back(job, context_.limits.reject_nonfinite);
-  }
+void BatchExecutor::RunJobs(std::vector<BatchJob>& all, EncoderRun& run) {
   BatchReport report(context_, *all.front().request().span.model);
   const Jobs jobs = Gather(all, run);
   if (jobs.empty()) return;

@@ -16,20 +16,19 @@ namespace attendant::server {
 
 // Gather, run, scatter, respond. Holds the activations of every model; their pages are touched when
 // they are used.
-class BatchExecutor final : public BatchRunner {
+class BatchExecutor final : public BatchRunner<ServiceJob> {
  public:
   // Computes with that copy of each model's weights; `row_plans` gives each run the plan of its
   // model.
   BatchExecutor(const ServiceContext& context, int copy, RowPlans& row_plans);
 
-  // The jobs are ComputeJobs or RegistrationJobs.
-  void Run(std::vector<std::unique_ptr<Job>> batch) override;
+  void Run(Batch<ServiceJob> batch) override;
 
  private:
   using Jobs = std::vector<BatchJob*>;  // in the order of their rows
 
-  // Resets the jobs of `batch` that it has answered.
-  void Compute(std::vector<std::unique_ptr<Job>>& batch, EncoderRun& run);
+  void RunJobs(std::vector<BatchJob>& batch, EncoderRun& run);
+  void Compute(const Batch<ServiceJob>& batch, EncoderRun& run);
   Jobs Gather(std::vector<BatchJob>& batch, EncoderRun& run);
   static CrossKvRange PlaceCrossKvOf(const std::vector<BatchJob>& batch);
   void Describe(const Jobs& jobs);

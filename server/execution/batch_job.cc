@@ -235,13 +235,12 @@ MatrixView<const float> BatchJob::RowsOf(MatrixView<const float> batch_rows) con
 }
 
 void BatchJob::Finish(const BatchReport& report) {
-  const absl::Duration queued = report.QueuedOf(job_);
-  Take([&] { response_.execution = report.ExecutionOf(job_, request().truncated_tokens); });
+  const absl::Duration queued = report.QueuedOf(*job_);
+  Take([&] { response_.execution = report.ExecutionOf(*job_, request().truncated_tokens); });
   if (!status_.ok()) return Fail(status_);
-  const std::unique_ptr<Job> job = std::exchange(owner_, nullptr);
-  static_cast<ComputeJob&>(*job).Finish(std::move(response_), queued);
+  std::exchange(job_, nullptr)->Finish(std::move(response_), queued);
 }
 
-void BatchJob::Fail(const absl::Status& status) { std::exchange(owner_, nullptr)->Fail(status); }
+void BatchJob::Fail(const absl::Status& status) { std::exchange(job_, nullptr)->Fail(status); }
 
 }  // namespace attendant::server

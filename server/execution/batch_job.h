@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,14 +22,13 @@ namespace attendant::server {
 // One thread.
 class BatchJob {
  public:
-  // `job` is a ComputeJob; Finish and Fail reset it. Only with `reject_nonfinite` does Gather
-  // refuse hidden states that are not finite.
-  BatchJob(std::unique_ptr<Job>& job, bool reject_nonfinite)
-      : owner_(job), job_(static_cast<const ComputeJob&>(*job)), gatherer_(reject_nonfinite) {}
+  // Only with `reject_nonfinite` does Gather refuse hidden states that are not finite.
+  BatchJob(std::shared_ptr<ComputeJob> job, bool reject_nonfinite)
+      : job_(std::move(job)), gatherer_(reject_nonfinite) {}
 
   // Before Finish or Fail.
-  const ComputeJob& job() const { return job_; }
-  const ComputeRequest& request() const { return job_.request(); }
+  const ComputeJob& job() const { return *job_; }
+  const ComputeRequest& request() const { return job_->request(); }
 
   // Copies the kept rows to rows [first_row, …) of the run's input, those of cross-attention to
   // where `place` ends so far, and the bias. INVALID_ARGUMENT names the first value that is
@@ -79,6 +79,7 @@ class BatchJob {
   // Responds, or fails with the problem that came up meanwhile.
   void Finish(const BatchReport& report);
   void Fail(const absl::Status& status);
+  bool ended() const { return job_ == nullptr; }
 
  private:
   // Runs a step of the job, unless an earlier one has failed.
@@ -92,8 +93,7 @@ class BatchJob {
   void PlaceProbabilities(int64_t layer, size_t index, DenseProbabilities dense);
   MatrixView<const float> RowsOf(MatrixView<const float> batch_rows) const;
 
-  std::unique_ptr<Job>& owner_;
-  const ComputeJob& job_;
+  std::shared_ptr<ComputeJob> job_;  // null once it has ended
   RowGatherer gatherer_;
   int64_t first_row_ = 0;
   int64_t first_cross_kv_row_ = 0;  // among the projected rows of the batch

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "absl/status/statusor.h"
 #include "server/admission/budget.h"
@@ -13,6 +14,7 @@
 #include "server/execution/response.h"
 #include "server/request/compute_request.h"
 #include "server/request/registration_request.h"
+#include "server/request/service_context.h"
 
 namespace attendant::server {
 
@@ -31,18 +33,19 @@ struct JobEnd {
 };
 
 template <typename Request, typename Response>
-class RequestJob final : public Job {
+class RequestJob : public JobInfo {
  public:
   using End = JobEnd<Response>;
 
   // `done` is called exactly once, by Fail or Finish, on their thread. The request and what it
   // holds (payloads, registered keys) are released first, so that a caller who has the response
-  // finds their room free. `cancelled` is set once the caller is gone.
-  RequestJob(Request request, std::shared_ptr<const std::atomic<bool>> cancelled,
+  // finds their room free. `gone` is set once the caller is gone.
+  RequestJob(Request request, std::shared_ptr<const std::atomic<bool>> gone,
              std::function<void(End)> done)
-      : request_(std::move(request)), cancelled_(std::move(cancelled)), done_(std::move(done)) {
+      : request_(std::move(request)), done_(std::move(done)) {
     key = request_->key();
     tokens = request_->tokens();
+    cancelled = std::move(gone);
   }
 
   // Set before the job is queued.
@@ -51,28 +54,51 @@ class RequestJob final : public Job {
   // Before Fail or Finish.
   const Request& request() const { return *request_; }
 
-  bool cancelled() const override { return cancelled_->load(std::memory_order_relaxed); }
-  void Fail(const absl::Status& status) override { EndWith({status}); }
+  void Fail(const absl::Status& status) { EndWith({status}); }
   void Finish(Response response, absl::Duration queued) { EndWith({std::move(response), queued}); }
 
  private:
   void EndWith(End end) {
     request_.reset();
     end.held = std::move(held);
-    done_(std::move(end));
+    std::exchange(done_, nullptr)(std::move(end));
   }
 
   std::optional<Request> request_;
-  const std::shared_ptr<const std::atomic<bool>> cancelled_;
-  const std::function<void(End)> done_;
+  std::function<void(End)> done_;
 };
 
-// Every job of the service's queue is one of these: the first for JobKind::kCompute, the second for
-// JobKind::kRegistration.
 using ComputeJob = RequestJob<ComputeRequest, Response>;
 using RegistrationJob = RequestJob<RegistrationRequest, RegistrationResponse>;
 
-// CANCELLED or DEADLINE_EXCEEDED if nobody waits for the job any more.
-absl::Status CheckAwaited(const Job& job, absl::Time now);
+// What the service's queue holds: a job of either kind. Copies share it.
+class ServiceJob {
+ public:
+  explicit ServiceJob(std::shared_ptr<ComputeJob> job) : job_(std::move(job)) {}
+  explicit ServiceJob(std::shared_ptr<RegistrationJob> job) : job_(std::move(job)) {}
+
+  JobInfo& info() const {
+    return std::visit([](const auto& job) -> JobInfo& { return *job; }, job_);
+  }
+  void Fail(const absl::Status& status) const {
+    std::visit([&](const auto& job) { job->Fail(status); }, job_);
+  }
+
+  // The job, which must be of this kind.
+  const std::shared_ptr<ComputeJob>& compute() const {
+    return std::get<std::shared_ptr<ComputeJob>>(job_);
+  }
+  const std::shared_ptr<RegistrationJob>& registration() const {
+    return std::get<std::shared_ptr<RegistrationJob>>(job_);
+  }
+
+ private:
+  std::variant<std::shared_ptr<ComputeJob>, std::shared_ptr<RegistrationJob>> job_;
+};
+
+// Sets what the scheduler needs beside the job's caller: its predicted time, and the deadline that
+// calls without one get.
+void PlanJob(const ServiceContext& context, ComputeJob& job);
+void PlanJob(const ServiceContext& context, RegistrationJob& job);
 
 }  // namespace attendant::server

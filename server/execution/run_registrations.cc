@@ -1,62 +1,59 @@
 #include "server/execution/run_registrations.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "server/execution/batch_report.h"
 #include "server/execution/fault.h"
-#include "server/execution/request_job.h"
 #include "server/execution/row_gatherer.h"
 
 namespace attendant::server {
 namespace {
 
+// Jobs that have ended are reset.
+using Jobs = std::vector<std::shared_ptr<RegistrationJob>>;
+
 // A job whose rows are gathered.
 struct Gathered {
-  std::unique_ptr<Job>& job;
+  std::shared_ptr<RegistrationJob>& job;
   int64_t first_row;  // among the projected rows of the batch
 };
 
-const RegistrationRequest& RequestOf(const Job& job) {
-  return static_cast<const RegistrationJob&>(job).request();
-}
-
-CrossKvRange PlaceRows(const std::vector<std::unique_ptr<Job>>& batch) {
+CrossKvRange PlaceRows(const Jobs& jobs) {
   int64_t tokens = 0;
-  for (const std::unique_ptr<Job>& job : batch) {
-    tokens += RequestOf(*job).cross_kv_rows.layout.tokens();
-  }
-  return PlaceCrossKv(0, tokens, RequestOf(*batch.front()).cross_kv_rows.values.has_value());
+  for (const auto& job : jobs) tokens += job->request().cross_kv_rows.layout.tokens();
+  return PlaceCrossKv(0, tokens, jobs.front()->request().cross_kv_rows.values.has_value());
 }
 
 void CopyRows(MatrixView<const float> from, int64_t first_row, MatrixView<float> to) {
   for (int64_t r = 0; r < to.rows; ++r) std::copy_n(from.row(first_row + r), to.cols, to.row(r));
 }
 
-void Finish(std::unique_ptr<Job>& place, const BatchReport& report, CrossKvStore& store) {
-  const RegistrationRequest& request = RequestOf(*place);
+void Finish(std::shared_ptr<RegistrationJob>& place, const BatchReport& report,
+            CrossKvStore& store) {
+  const std::shared_ptr<RegistrationJob> job = std::exchange(place, nullptr);
+  const RegistrationRequest& request = job->request();
   RegistrationResponse response;
   const absl::Status status = Guarded([&] {
     response = {store.Add(request.cross_kv, request.age),
-                report.ExecutionOf(*place, /*truncated_tokens=*/0)};
+                report.ExecutionOf(*job, /*truncated_tokens=*/0)};
   });
-  const std::unique_ptr<Job> job = std::exchange(place, nullptr);
   if (!status.ok()) return job->Fail(status);
-  static_cast<RegistrationJob&>(*job).Finish(std::move(response), report.QueuedOf(*job));
+  job->Finish(std::move(response), report.QueuedOf(*job));
 }
 
-}  // namespace
-
-void RunRegistrations(std::vector<std::unique_ptr<Job>>& batch, EncoderRun& run,
-                      const ServiceContext& context) {
-  const LayerSpan span = RequestOf(*batch.front()).span;
+void Run(Jobs& all, EncoderRun& run, const ServiceContext& context) {
+  const RegistrationRequest& leader = all.front()->request();
+  const LayerSpan span = leader.span;
   BatchReport report(context, *span.model);
-  const SpanCost cost = span.model->cost->Predict(RequestOf(*batch.front()).range());
+  const SpanCost cost = span.model->cost->Predict(leader.range());
   BatchCounts counts{.predicted_seconds = cost.per_batch};
   std::vector<Gathered> jobs;
-  CrossKvRange place = PlaceRows(batch);
-  for (std::unique_ptr<Job>& job : batch) {
-    const CrossKvRows& rows = RequestOf(*job).cross_kv_rows;
+  CrossKvRange place = PlaceRows(all);
+  for (std::shared_ptr<RegistrationJob>& job : all) {
+    const CrossKvRows& rows = job->request().cross_kv_rows;
     RowGatherer gatherer(context.limits.reject_nonfinite);
     absl::Status status = CheckAwaited(*job, context.clock.Now());
     if (status.ok()) {
@@ -81,7 +78,7 @@ void RunRegistrations(std::vector<std::unique_ptr<Job>>& batch, EncoderRun& run,
       std::exchange(job, nullptr)->Fail(projected.status());
       continue;
     }
-    RegisteredCrossKv& kept = *RequestOf(*job).cross_kv;
+    RegisteredCrossKv& kept = *job->request().cross_kv;
     CopyRows(projected->keys, first_row, kept.keys());
     CopyRows(projected->values, first_row, kept.values());
   }
@@ -90,6 +87,20 @@ void RunRegistrations(std::vector<std::unique_ptr<Job>>& batch, EncoderRun& run,
   // A batch that cannot be counted is answered all the same.
   Guarded([&] { report.Record(counts); }).IgnoreError();
   for (const Gathered& each : jobs) Finish(each.job, report, context.cross_kv);
+}
+
+}  // namespace
+
+void RunRegistrations(const Batch<ServiceJob>& batch, EncoderRun& run,
+                      const ServiceContext& context) {
+  Jobs jobs;
+  jobs.reserve(batch.pieces.size());
+  for (const Piece<ServiceJob>& piece : batch.pieces) jobs.push_back(piece.job.registration());
+  const absl::Status status = Guarded([&] { Run(jobs, run, context); });
+  if (status.ok()) return;
+  for (const auto& job : jobs) {
+    if (job != nullptr) job->Fail(status);
+  }
 }
 
 }  // namespace attendant::server

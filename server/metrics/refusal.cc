@@ -7,6 +7,12 @@ namespace {
 
 constexpr char kPayload[] = "attendant-reason";
 
+absl::StatusCode CodeOf(Refusal reason) {
+  if (reason == Refusal::kDraining) return absl::StatusCode::kUnavailable;
+  if (reason == Refusal::kDeadlineHopeless) return absl::StatusCode::kDeadlineExceeded;
+  return absl::StatusCode::kResourceExhausted;
+}
+
 }  // namespace
 
 const char* Name(Refusal reason) {
@@ -23,6 +29,10 @@ const char* Name(Refusal reason) {
       return "queue_jobs";
     case Refusal::kQueueTokens:
       return "queue_tokens";
+    case Refusal::kQueueSeconds:
+      return "queue_seconds";
+    case Refusal::kDeadlineHopeless:
+      return "deadline_hopeless";
     case Refusal::kRegistered:
       return "registered";
     case Refusal::kDraining:
@@ -32,9 +42,7 @@ const char* Name(Refusal reason) {
 }
 
 absl::Status Refused(Refusal reason, absl::string_view message) {
-  absl::Status status(reason == Refusal::kDraining ? absl::StatusCode::kUnavailable
-                                                   : absl::StatusCode::kResourceExhausted,
-                      message);
+  absl::Status status(CodeOf(reason), message);
   status.SetPayload(kPayload, absl::Cord(Name(reason)));
   return status;
 }

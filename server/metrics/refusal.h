@@ -11,21 +11,23 @@ namespace attendant::server {
 
 // A closed list, which proto/README.md documents.
 enum class Refusal {
-  kSlots,        // no slot for another request
-  kStreams,      // no room for another stream
-  kMemory,       // no memory for the request or its answer
-  kPeerShare,    // the caller holds its share of what there is
-  kQueueJobs,    // too many requests wait
-  kQueueTokens,  // too many tokens wait
-  kRegistered,   // no room among what is kept between requests
-  kDraining,     // the server stops
+  kSlots,             // no slot for another request
+  kStreams,           // no room for another stream
+  kMemory,            // no memory for the request or its answer
+  kPeerShare,         // the caller holds its share of what there is
+  kQueueJobs,         // too many requests wait
+  kQueueTokens,       // too many tokens wait
+  kQueueSeconds,      // what waits takes too long by prediction
+  kDeadlineHopeless,  // by prediction the deadline cannot be met
+  kRegistered,        // no room among what is kept between requests
+  kDraining,          // the server stops
 };
 
-// "slots", "streams", "memory", "peer_share", "queue_jobs", "queue_tokens", "registered",
-// "draining".
+// "slots", "streams", "memory", "peer_share", "queue_jobs", "queue_tokens",
+// "queue_seconds", "deadline_hopeless", "registered", "draining".
 const char* Name(Refusal reason);
 
-// UNAVAILABLE for kDraining, else RESOURCE_EXHAUSTED.
+// UNAVAILABLE for kDraining, DEADLINE_EXCEEDED for kDeadlineHopeless, else RESOURCE_EXHAUSTED.
 absl::Status Refused(Refusal reason, absl::string_view message);
 
 // The name of the reason of a status that Refused has made; empty for any other.

@@ -16,11 +16,14 @@
 
 namespace attendant::server {
 
+class ServiceJob;  // server/execution/request_job.h
+
 struct ServiceLimits {
   int64_t max_request_tokens = 16384;
   int64_t max_answer_bytes = int64_t{256} << 20;
   int64_t max_request_bytes = 0;  // receive cap, from max_request_tokens and the widest model
   int64_t max_batch_tokens = 1024;
+  absl::Duration default_deadline = absl::Seconds(60);  // of calls that have none
   // A body is ended after the time-out and a second for each `min_receive_rate` bytes.
   absl::Duration receive_timeout = absl::Seconds(10);
   int64_t min_receive_rate = int64_t{256} << 10;
@@ -35,7 +38,7 @@ struct ServiceLimits {
 struct ServiceContext {
   const ServedModels& models;
   Admission& admission;
-  BatchQueue& queue;
+  BatchQueue<ServiceJob>& queue;
   ServerMetrics& metrics;
   CrossKvStore& cross_kv;
   Clock& clock;

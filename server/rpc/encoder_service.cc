@@ -73,7 +73,7 @@ grpc::Service* EncoderService::service() { return &impl_->registered(); }
 
 grpc::CallbackGenericService* EncoderService::generic_service() { return &impl_->entrance(); }
 
-std::unique_ptr<BatchRunner> EncoderService::MakeRunner(int instance) {
+std::unique_ptr<BatchRunner<ServiceJob>> EncoderService::MakeRunner(int instance) {
   const ThreadPlan& plan = impl_->context().thread_plan;
   const int copy = plan.CopyOf(instance);
   if (!plan.nodes.empty()) BindToNode(plan.nodes[copy]);

@@ -24,7 +24,7 @@ class EncoderService {
 
   // Runs batches of this service's jobs on `thread_plan.threads_per_instance` threads; one per
   // instance, made on its thread, which it binds to the instance's node first.
-  std::unique_ptr<BatchRunner> MakeRunner(int instance = 0);
+  std::unique_ptr<BatchRunner<ServiceJob>> MakeRunner(int instance = 0);
 
   // To be called after Admission::Close: every EncodeStream takes no further item and ends with
   // UNAVAILABLE once its accepted items are answered, so that idle streams do not hold up the

@@ -13,8 +13,8 @@
 
 namespace attendant::server {
 
-// Trailers of a refusal that another time might not meet: its reason (refusal.h) and, unless the
-// server drains, when to try again, after gRPC proposal A6.
+// Trailers of a refusal that another time might not meet: its reason (refusal.h) and, if it is
+// RESOURCE_EXHAUSTED, when to try again, after gRPC proposal A6.
 inline constexpr char kReasonTrailer[] = "attendant-reason";
 inline constexpr char kRetryPushbackTrailer[] = "grpc-retry-pushback-ms";
 

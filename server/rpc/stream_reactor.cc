@@ -174,8 +174,9 @@ absl::Status StreamReactor::Submit(Taken& taken, Pending& pending) {
       });
   job->held = std::move(taken.held);
   job->deadline = deadline_;
-  std::unique_ptr<Job> queued = std::move(job);
-  return context_.queue.Submit(queued);
+  job->peer = peer_;
+  PlanJob(context_, *job);
+  return context_.queue.Submit(ServiceJob(std::move(job)));
 }
 
 std::optional<StreamReactor::Taken> StreamReactor::End(Pending pending, ComputeJob::End result) {

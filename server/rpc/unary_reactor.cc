@@ -170,15 +170,16 @@ void UnaryReactor::Submit() {
   auto job = std::make_unique<JobOfMethod>(std::move(prepared->request), cancelled_, end);
   job->held.memory = std::move(memory);
   job->deadline = DeadlineOf(call_, context_.clock);
+  job->peer = peer_;
+  PlanJob(context_, *job);
   {
     absl::MutexLock lock(&mutex_);
     if (phase_ == Phase::kFinished) return;
     account_.Describe(job->request());
   }
-  std::unique_ptr<Job> queued = std::move(job);
-  status = context_.queue.Submit(queued);
+  // A refused job goes with what it holds, before the caller asks for it again.
+  status = context_.queue.Submit(ServiceJob(std::move(job)));
   if (status.ok()) return;
-  queued.reset();  // with what it holds, before the caller asks for it again
   End({status});
 }
 

@@ -63,9 +63,12 @@ struct Settings {
   NonfinitePolicy nonfinite = NonfinitePolicy::kPropagate;
 
   int64_t max_batch_tokens = 1024;
+  absl::Duration max_batch_seconds = absl::Milliseconds(25);
   absl::Duration max_queue_delay = absl::ZeroDuration();
   int64_t max_queue_requests = 256;
   int64_t max_queue_tokens = 65536;
+  absl::Duration max_queue_seconds = absl::Seconds(30);
+  absl::Duration default_deadline = absl::Seconds(60);  // of calls that have none
 
   int64_t max_request_tokens = 16384;
   int64_t max_answer_bytes = int64_t{256} << 20;

@@ -150,6 +150,10 @@ Rows QueueRows() {
       {group, "max-batch-tokens", "TOKENS",
        "Kept tokens that are computed together; a larger request is computed alone.",
        IntegerKind(&Settings::max_batch_tokens, 1, kMiB)},
+      {group, "max-batch-seconds", "DURATION",
+       "Predicted time of a batch; a sequence that takes longer is computed alone. Models that "
+       "take much time for a batch whatever is in it get longer ones, eight times that.",
+       DurationKind(&Settings::max_batch_seconds, absl::Milliseconds(1), absl::Minutes(1))},
       {group, "max-queue-delay", "DURATION",
        "How long a batch that is not full may wait for company.",
        DurationKind(&Settings::max_queue_delay, absl::ZeroDuration(), absl::Seconds(10))},
@@ -157,6 +161,12 @@ Rows QueueRows() {
        IntegerKind(&Settings::max_queue_requests, 1, kMiB)},
       {group, "max-queue-tokens", "TOKENS", "Kept tokens that may wait; more are refused.",
        IntegerKind(&Settings::max_queue_tokens, 1, kGiB)},
+      {group, "max-queue-seconds", "DURATION",
+       "Predicted time until everything that waits is computed; more is refused, unless nothing "
+       "else waits.",
+       DurationKind(&Settings::max_queue_seconds, absl::Milliseconds(1), absl::Hours(1))},
+      {group, "default-deadline", "DURATION", "Deadline of a call or stream item that has none.",
+       DurationKind(&Settings::default_deadline, absl::Milliseconds(1), absl::Hours(24))},
   };
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <random>
+#include <string>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -17,12 +18,12 @@
 namespace attendant::server {
 namespace {
 
-class MarkingRunner final : public BatchRunner {
+class MarkingRunner final : public BatchRunner<TestJob> {
  public:
-  void Run(std::vector<std::unique_ptr<Job>> batch) override {
-    for (auto& job : batch) {
-      EXPECT_EQ(job->key, batch.front()->key);
-      static_cast<TestJob&>(*job).Run();
+  void Run(Batch<TestJob> batch) override {
+    for (const auto& piece : batch.pieces) {
+      EXPECT_EQ(piece.job.info().key, batch.pieces.front().job.info().key);
+      piece.job.Run();
     }
   }
 };
@@ -39,14 +40,16 @@ class StressTest : public testing::TestWithParam<std::tuple<int, int, End>> {
     const int first = producer * kJobsPerProducer;
     for (int i = 0; i < kJobsPerProducer; ++i) {
       const int id = first + i;
-      std::unique_ptr<Job> job = std::make_unique<TestJob>(
-          fates_[id], id, static_cast<int64_t>(random() % 40), static_cast<int>(random() % 3));
+      const TestJob job(fates_[id], id, static_cast<int64_t>(random() % 40),
+                        static_cast<int>(random() % 3));
+      job.info().peer = std::string(1, static_cast<char>('a' + random() % 4));
       if (random() % 4 == 0) {
-        job->deadline = RealClock().Now() + absl::Microseconds(random() % 200);
+        job.info().deadline = RealClock().Now() + absl::Microseconds(random() % 200);
       }
       accepted_[id] = queue_.Submit(job).ok();
       if (random() % 8 == 0) {
         fates_[first + static_cast<int>(random() % static_cast<unsigned>(i + 1))].cancelled = true;
+        if (random() % 2 == 0) queue_.FailDead();
       }
     }
   }
@@ -63,14 +66,15 @@ class StressTest : public testing::TestWithParam<std::tuple<int, int, End>> {
   std::vector<Fate> fates_{3 * kJobsPerProducer};
   std::vector<char> accepted_ = std::vector<char>(3 * kJobsPerProducer);
   std::atomic<bool> done_{false};
-  BatchQueue queue_{RealClock(), {.max_jobs = 16, .max_tokens = 400}, {.max_batch_tokens = 64}};
+  TestQueue queue_{RealClock(), {.max_jobs = 16, .max_tokens = 400}, {.max_batch_tokens = 64}};
 };
 
 TEST_P(StressTest, EveryAcceptedJobEndsExactlyOnce) {
   const auto [producer_count, instances, end] = GetParam();
   std::thread watcher([this] { Watch(); });
   {
-    InstancePool pool(queue_, instances, [](int) { return std::make_unique<MarkingRunner>(); });
+    InstancePool<TestJob> pool(queue_, instances,
+                               [](int) { return std::make_unique<MarkingRunner>(); });
     std::vector<std::thread> producers;
     for (int i = 0; i < producer_count; ++i) producers.emplace_back([this, i] { Produce(i); });
     if (end == End::kFailAll) queue_.Close();  // while the traffic goes on

@@ -38,13 +38,13 @@ class Log {
   std::set<std::pair<int, std::string>> made_ ABSL_GUARDED_BY(mutex_);
 };
 
-class CountingRunner final : public BatchRunner {
+class CountingRunner final : public BatchRunner<TestJob> {
  public:
   ~CountingRunner() override { EXPECT_EQ(std::this_thread::get_id(), home_); }
-  void Run(std::vector<std::unique_ptr<Job>> batch) override {
+  void Run(Batch<TestJob> batch) override {
     EXPECT_EQ(std::this_thread::get_id(), home_);
-    EXPECT_FALSE(batch.empty());
-    for (auto& job : batch) static_cast<TestJob&>(*job).Run();
+    EXPECT_FALSE(batch.pieces.empty());
+    for (const auto& piece : batch.pieces) piece.job.Run();
   }
 
  private:
@@ -53,14 +53,14 @@ class CountingRunner final : public BatchRunner {
 
 class InstancePoolTest : public testing::Test {
  protected:
-  void Submit(BatchQueue& queue, int jobs) {
+  void Submit(TestQueue& queue, int jobs) {
     for (int i = 0; i < jobs; ++i) {
-      std::unique_ptr<Job> job = std::make_unique<TestJob>(fates_.at(submitted_), submitted_, 1);
+      const TestJob job(fates_.at(submitted_), submitted_, 1);
       ++submitted_;
       ASSERT_TRUE(queue.Submit(job).ok());
     }
   }
-  std::function<std::unique_ptr<BatchRunner>(int)> Make() {
+  std::function<std::unique_ptr<BatchRunner<TestJob>>(int)> Make() {
     return [this](int instance) {
       log_.Add(instance);
       return std::make_unique<CountingRunner>();
@@ -78,7 +78,7 @@ class InstancePoolTest : public testing::Test {
   int submitted_ = 0;
   Log log_;
   FakeClock clock_;
-  BatchQueue queue_{clock_, QueueLimits(), {.max_batch_tokens = 3}};
+  TestQueue queue_{clock_, QueueLimits(), {.max_batch_tokens = 3}};
 };
 
 class InstancePoolThreadsTest : public InstancePoolTest, public testing::WithParamInterface<int> {};
@@ -86,7 +86,7 @@ class InstancePoolThreadsTest : public InstancePoolTest, public testing::WithPar
 TEST_P(InstancePoolThreadsTest, RunsWhatWasQueuedBeforeAndAfterItStarted) {
   Submit(queue_, 10);
   {
-    InstancePool pool(queue_, GetParam(), Make());
+    InstancePool<TestJob> pool(queue_, GetParam(), Make());
     Submit(queue_, 10);
     queue_.Close();
   }
@@ -96,19 +96,19 @@ TEST_P(InstancePoolThreadsTest, RunsWhatWasQueuedBeforeAndAfterItStarted) {
 TEST_P(InstancePoolThreadsTest, EndsWhenTheQueueWasClosedBeforeItStarted) {
   Submit(queue_, 5);
   queue_.Close();
-  { InstancePool pool(queue_, GetParam(), Make()); }
+  { InstancePool<TestJob> pool(queue_, GetParam(), Make()); }
   ExpectEachRanOnce();
 }
 
 TEST_P(InstancePoolThreadsTest, EndsWhenTheQueueIsClosedWhileAllWait) {
-  auto pool = std::make_unique<InstancePool>(queue_, GetParam(), Make());
+  auto pool = std::make_unique<InstancePool<TestJob>>(queue_, GetParam(), Make());
   clock_.WaitForWaiters(GetParam(), absl::InfiniteFuture());
   queue_.Close();
   pool.reset();
 }
 
 TEST_P(InstancePoolThreadsTest, EndsWhenTheQueueIsFailedAndClosed) {
-  InstancePool pool(queue_, GetParam(), Make());
+  InstancePool<TestJob> pool(queue_, GetParam(), Make());
   Submit(queue_, 20);
   queue_.FailAll(absl::UnavailableError("drained too long"));
   queue_.Close();
@@ -116,7 +116,7 @@ TEST_P(InstancePoolThreadsTest, EndsWhenTheQueueIsFailedAndClosed) {
 
 TEST_P(InstancePoolThreadsTest, EachRunnerIsMadeOnItsNamedThread) {
   {
-    InstancePool pool(queue_, GetParam(), Make());
+    InstancePool<TestJob> pool(queue_, GetParam(), Make());
     queue_.Close();
   }
   std::set<std::pair<int, std::string>> expected;
@@ -127,12 +127,12 @@ TEST_P(InstancePoolThreadsTest, EachRunnerIsMadeOnItsNamedThread) {
 INSTANTIATE_TEST_SUITE_P(Threads, InstancePoolThreadsTest, testing::Values(1, 2, 3));
 
 // A runner that holds its first batch until it is told to go on.
-class BlockedRunner final : public BatchRunner {
+class BlockedRunner final : public BatchRunner<TestJob> {
  public:
   BlockedRunner(absl::Notification& started, absl::Notification& go, std::vector<size_t>& sizes)
       : started_(started), go_(go), sizes_(sizes) {}
-  void Run(std::vector<std::unique_ptr<Job>> batch) override {
-    sizes_.push_back(batch.size());
+  void Run(Batch<TestJob> batch) override {
+    sizes_.push_back(batch.pieces.size());
     if (sizes_.size() > 1) return;
     started_.Notify();
     go_.WaitForNotification();
@@ -148,8 +148,8 @@ TEST_F(InstancePoolTest, CollectsWhileItIsBusy) {
   absl::Notification started, go;
   std::vector<size_t> sizes;
   {
-    InstancePool pool(queue_, 1,
-                      [&](int) { return std::make_unique<BlockedRunner>(started, go, sizes); });
+    InstancePool<TestJob> pool(
+        queue_, 1, [&](int) { return std::make_unique<BlockedRunner>(started, go, sizes); });
     Submit(queue_, 1);
     started.WaitForNotification();
     Submit(queue_, 5);
@@ -159,9 +159,9 @@ TEST_F(InstancePoolTest, CollectsWhileItIsBusy) {
   EXPECT_THAT(sizes, testing::ElementsAre(1, 3, 2));
 }
 
-class ThrowingRunner final : public BatchRunner {
+class ThrowingRunner final : public BatchRunner<TestJob> {
  public:
-  void Run(std::vector<std::unique_ptr<Job>>) override { throw std::runtime_error("a bug"); }
+  void Run(Batch<TestJob>) override { throw std::runtime_error("a bug"); }
 };
 
 TEST(InstancePoolDeathTest, AnExceptionOutOfARunnerEndsTheProcessLoudly) {
@@ -169,12 +169,12 @@ TEST(InstancePoolDeathTest, AnExceptionOutOfARunnerEndsTheProcessLoudly) {
   EXPECT_DEATH(
       {
         FakeClock clock;
-        BatchQueue queue(clock, QueueLimits(), BatchLimits());
+        TestQueue queue(clock, QueueLimits(), BatchLimits());
         Fate fate;
-        std::unique_ptr<Job> job = std::make_unique<TestJob>(fate, 0, 1);
-        queue.Submit(job).IgnoreError();
+        queue.Submit(TestJob(fate, 0, 1)).IgnoreError();
         queue.Close();
-        InstancePool pool(queue, 1, [](int) { return std::make_unique<ThrowingRunner>(); });
+        InstancePool<TestJob> pool(queue, 1,
+                                   [](int) { return std::make_unique<ThrowingRunner>(); });
       },
       "a bug");
 }

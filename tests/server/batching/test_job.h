@@ -3,11 +3,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/batching/batch_queue.h"
 #include "server/batching/job.h"
 
 namespace attendant::server {
@@ -19,33 +21,50 @@ struct Fate {
   std::atomic<int> runs{0};
   std::atomic<bool> destroyed{false};
   absl::Status status;  // the status of the last failure
+  // Called when the job is failed, and when it is destroyed; or empty.
+  std::function<void()> on_failure = {};
+  std::function<void()> on_destruction = {};
 };
 
-class TestJob final : public Job {
+class TestJob {
  public:
-  TestJob(Fate& fate, int job_id, int64_t job_tokens, int model = 0) : id(job_id), fate_(fate) {
+  TestJob(Fate& fate, int id, int64_t tokens, int model = 0)
+      : work_(std::make_shared<Work>(fate, id)) {
     static const char models[16] = {};
-    key.model = &models[model];
-    tokens = job_tokens;
+    work_->key.model = &models[model];
+    work_->tokens = tokens;
+    work_->cancelled = {std::shared_ptr<void>(), &fate.cancelled};
   }
-  ~TestJob() override { fate_.destroyed = true; }
 
-  bool cancelled() const override { return fate_.cancelled; }
-  void Fail(const absl::Status& status) override {
-    fate_.status = status;
-    ++fate_.failures;
+  JobInfo& info() const { return *work_; }
+  void Fail(const absl::Status& status) const {
+    Fate& fate = work_->fate;
+    fate.status = status;
+    ++fate.failures;
+    if (fate.on_failure) fate.on_failure();
   }
-  void Run() { ++fate_.runs; }
-
-  const int id;
+  void Run() const { ++work_->fate.runs; }
+  int id() const { return work_->id; }
 
  private:
-  Fate& fate_;
+  struct Work : JobInfo {
+    Work(Fate& its_fate, int its_id) : fate(its_fate), id(its_id) {}
+    ~Work() {
+      fate.destroyed = true;
+      if (fate.on_destruction) fate.on_destruction();
+    }
+    Fate& fate;
+    const int id;
+  };
+
+  std::shared_ptr<Work> work_;
 };
 
-inline std::vector<int> Ids(const std::vector<std::unique_ptr<Job>>& batch) {
+using TestQueue = BatchQueue<TestJob>;
+
+inline std::vector<int> Ids(const Batch<TestJob>& batch) {
   std::vector<int> ids;
-  for (const auto& job : batch) ids.push_back(static_cast<const TestJob&>(*job).id);
+  for (const auto& piece : batch.pieces) ids.push_back(piece.job.id());
   return ids;
 }
 

@@ -18,7 +18,7 @@ namespace {
 class AllocationFailureTest : public ::testing::Test {
  protected:
   // Runs both layers of "tiny" on one sequence of two ids.
-  std::unique_ptr<Job> MakeJob(size_t index, bool wants_all) {
+  Piece<ServiceJob> MakeJob(size_t index, bool wants_all) {
     ComputeRequest request;
     request.span = {TestModels().at("tiny"), 0, 2};
     request.layout.sequences = 1;
@@ -34,19 +34,20 @@ class AllocationFailureTest : public ::testing::Test {
       request.outputs.attention.layers = {0, 1};
       request.outputs.pooled.emplace();
     }
-    return std::make_unique<ComputeJob>(std::move(request), cancelled_,
-                                        [this, index](ComputeJob::End result) {
-                                          ++ends_[index];
-                                          statuses_[index] = result.response.status();
-                                        });
+    auto job = std::make_unique<ComputeJob>(std::move(request), cancelled_,
+                                            [this, index](ComputeJob::End result) {
+                                              ++ends_[index];
+                                              statuses_[index] = result.response.status();
+                                            });
+    return {ServiceJob(std::move(job)), 0, 1};
   }
 
   // Returns whether there were so many allocations.
   bool RunWithFailure(int64_t nth) {
     ends_ = {0, 0};
-    std::vector<std::unique_ptr<Job>> batch;
-    batch.push_back(MakeJob(0, true));
-    batch.push_back(MakeJob(1, false));
+    Batch<ServiceJob> batch;
+    batch.pieces.push_back(MakeJob(0, true));
+    batch.pieces.push_back(MakeJob(1, false));
     const attendant::testing::FailingAllocation failing(nth);
     executor_.Run(std::move(batch));
     return failing.failed();

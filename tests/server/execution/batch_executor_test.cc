@@ -13,7 +13,7 @@ namespace {
 class BatchExecutorTest : public ::testing::Test {
  protected:
   // Runs both layers of "tiny" on one sequence of two ids.
-  std::unique_ptr<Job> MakeJob(absl::Time deadline, bool cancelled) {
+  Piece<ServiceJob> MakeJob(absl::Time deadline, bool cancelled) {
     ComputeRequest request;
     request.span = {TestModels().at("tiny"), 0, 2};
     request.layout.sequences = 1;
@@ -28,10 +28,10 @@ class BatchExecutorTest : public ::testing::Test {
         std::move(request), std::make_shared<std::atomic<bool>>(cancelled),
         [this](ComputeJob::End result) { ended_.push_back(result.response.status()); });
     job->deadline = deadline;
-    return job;
+    return {ServiceJob(std::move(job)), 0, 1};
   }
 
-  void Run(std::vector<std::unique_ptr<Job>> batch) { executor_.Run(std::move(batch)); }
+  void Run(std::vector<Piece<ServiceJob>> batch) { executor_.Run({std::move(batch)}); }
 
   ServiceParts parts_{absl::Seconds(1)};
   const ServiceContext context_ = parts_.Context({1, 1});
@@ -43,7 +43,7 @@ class BatchExecutorTest : public ::testing::Test {
 TEST_F(BatchExecutorTest, StopsBetweenLayersWhenNoCallerWaits) {
   // The clock is asked at the start (0), for the job (1), after the gather (2), before the second
   // layer (3).
-  std::vector<std::unique_ptr<Job>> batch;
+  std::vector<Piece<ServiceJob>> batch;
   batch.push_back(MakeJob(absl::UnixEpoch() + absl::Seconds(3), false));
   Run(std::move(batch));
   ASSERT_EQ(ended_.size(), 1u);
@@ -53,7 +53,7 @@ TEST_F(BatchExecutorTest, StopsBetweenLayersWhenNoCallerWaits) {
 }
 
 TEST_F(BatchExecutorTest, GoesOnWhileOneJobIsWaitedFor) {
-  std::vector<std::unique_ptr<Job>> batch;
+  std::vector<Piece<ServiceJob>> batch;
   batch.push_back(MakeJob(absl::UnixEpoch() + absl::Seconds(3), false));
   batch.push_back(MakeJob(absl::InfiniteFuture(), false));
   Run(std::move(batch));
@@ -62,7 +62,7 @@ TEST_F(BatchExecutorTest, GoesOnWhileOneJobIsWaitedFor) {
 }
 
 TEST_F(BatchExecutorTest, DeadJobsAreNotGathered) {
-  std::vector<std::unique_ptr<Job>> batch;
+  std::vector<Piece<ServiceJob>> batch;
   batch.push_back(MakeJob(absl::InfiniteFuture(), true));
   batch.push_back(MakeJob(absl::InfinitePast(), false));
   Run(std::move(batch));

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/server/support/service_parts.h"
+
 namespace attendant::server {
 namespace {
 
@@ -43,6 +45,43 @@ TEST_F(ComputeJobTest, ReleasesItsRequestBeforeItsCallerIsRefused) {
   job->Fail(absl::CancelledError("the caller is gone"));
   EXPECT_TRUE(ended_);
   EXPECT_FALSE(ok_);
+}
+
+// Two sequences of three and of no tokens.
+std::unique_ptr<ComputeJob> TwoSequences() {
+  ComputeRequest request;
+  request.span = {TestModels().at("tiny"), 0, 2};
+  request.layout.sequences = 2;
+  request.layout.padded_length = 3;
+  request.layout.rows = 6;
+  request.layout.cu_seqlens = {0, 3, 3};
+  return std::make_unique<ComputeJob>(std::move(request), nullptr, [](ComputeJob::End) {});
+}
+
+TEST(PlanJobTest, PredictsWhatTheJobTakes) {
+  ServiceParts parts(absl::Seconds(1));
+  const std::unique_ptr<ComputeJob> job = TwoSequences();
+  PlanJob(parts.Context({1, 1}), *job);
+  const CostModel& model = *TestModels().at("tiny")->cost;
+  const double expected =
+      model.Predict({0, 2}).OfSequence(3, 3) + model.Predict({0, 2}).OfSequence(0, 0);
+  ASSERT_EQ(job->slices.size(), 1u);
+  EXPECT_EQ(job->slices[0].sequences, 2);
+  EXPECT_GT(expected, 0);
+  EXPECT_NEAR(job->slices[0].seconds / expected, model.correction(parts.clock.Now()), 1e-6);
+}
+
+TEST(PlanJobTest, GivesADeadlineToCallsThatHaveNone) {
+  ServiceParts parts(absl::ZeroDuration());
+  ServiceContext context = parts.Context({1, 1});
+  context.limits.default_deadline = absl::Seconds(7);
+  std::unique_ptr<ComputeJob> job = TwoSequences();
+  PlanJob(context, *job);
+  EXPECT_EQ(job->deadline, absl::UnixEpoch() + absl::Seconds(7));
+  job = TwoSequences();
+  job->deadline = absl::UnixEpoch() + absl::Seconds(100);
+  PlanJob(context, *job);
+  EXPECT_EQ(job->deadline, absl::UnixEpoch() + absl::Seconds(100));
 }
 
 }  // namespace

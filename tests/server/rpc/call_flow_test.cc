@@ -179,6 +179,29 @@ TEST(CallFlowTest, AFullQueueRefusesWithAHint) {
   EXPECT_TRUE(second.Wait().ok());
 }
 
+TEST(CallFlowTest, ADeadlineThatCannotBeMetIsRefusedAtOnce) {
+  TestServerOptions options;
+  options.models = ModelOf("tiny", TestModels().at("tiny")->encoder->description());
+  options.models.at("tiny")->cost->SetRates({.product_flops = 1});  // hours
+  TestServer server(options);
+  PendingAttend call(server.stub(), Request(1), std::chrono::minutes(1));
+  const grpc::Status status = call.Wait();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_THAT(status.error_message(), HasSubstr("the deadline cannot be met"));
+  EXPECT_EQ(call.Trailer(kReason), "deadline_hopeless");
+  EXPECT_EQ(server.gate().passed(), 0);
+}
+
+TEST(CallFlowTest, ACancelledRequestGivesBackItsRoomAtOnce) {
+  BusyServer server;
+  PendingAttend second(server.stub(), Request(2));
+  server.AwaitQueued(1);
+  second.Cancel();
+  server.AwaitQueued(0);  // although the only instance is busy
+  EXPECT_EQ(second.Wait().error_code(), grpc::StatusCode::CANCELLED);
+  server.Release();
+}
+
 class ReceivingPermitTest : public ::testing::Test {
  protected:
   static TestServerOptions RoomForOneBody() {

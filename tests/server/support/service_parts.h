@@ -41,7 +41,7 @@ struct ServiceParts {
   SteppingClock clock;
   ServerMetrics metrics{"test", "isa", "onednn"};
   Admission admission{{}};
-  BatchQueue queue{clock, {}, {}};
+  BatchQueue<ServiceJob> queue{clock, {}, {}};
   CrossKvStore cross_kv{clock, {}};
 };
 

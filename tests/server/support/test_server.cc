@@ -13,19 +13,19 @@ namespace attendant::server {
 namespace {
 
 // Passes the gate before each batch.
-class GatedRunner final : public BatchRunner {
+class GatedRunner final : public BatchRunner<ServiceJob> {
  public:
-  GatedRunner(BatchGate& gate, std::unique_ptr<BatchRunner> runner)
+  GatedRunner(BatchGate& gate, std::unique_ptr<BatchRunner<ServiceJob>> runner)
       : gate_(gate), runner_(std::move(runner)) {}
 
-  void Run(std::vector<std::unique_ptr<Job>> batch) override {
+  void Run(Batch<ServiceJob> batch) override {
     gate_.Pass();
     runner_->Run(std::move(batch));
   }
 
  private:
   BatchGate& gate_;
-  std::unique_ptr<BatchRunner> runner_;
+  std::unique_ptr<BatchRunner<ServiceJob>> runner_;
 };
 
 template <typename T>
@@ -152,13 +152,15 @@ TestServer::TestServer(TestServerOptions options)
     : models_(options.models.empty() ? TestModels() : options.models),
       metrics_("test", "isa", "onednn"),
       admission_(options.admission),
-      queue_(RealClock(), options.queue, {.max_batch_tokens = options.limits.max_batch_tokens}),
+      queue_(RealClock(), options.queue,
+             {.max_batch_tokens = options.limits.max_batch_tokens,
+              .instances = options.thread_plan.instances}),
       cross_kv_(*options.memory_clock, options.cross_kv, &admission_.memory()),
       service_({models_, admission_, queue_, metrics_, cross_kv_, RealClock(), options.limits,
                 options.thread_plan}) {
   if (options.gate_closed) gate_.Close();
-  instances_ =
-      std::make_unique<InstancePool>(queue_, options.thread_plan.instances, [this](int instance) {
+  instances_ = std::make_unique<InstancePool<ServiceJob>>(
+      queue_, options.thread_plan.instances, [this](int instance) {
         return std::make_unique<GatedRunner>(gate_, service_.MakeRunner(instance));
       });
   GrpcServerOptions limits;

@@ -13,6 +13,7 @@
 #include "server/admission/admission.h"
 #include "server/batching/batch_queue.h"
 #include "server/batching/instance_pool.h"
+#include "server/execution/request_job.h"
 #include "server/metrics/server_metrics.h"
 #include "server/rpc/encoder_service.h"
 #include "server/rpc/grpc_server.h"
@@ -74,7 +75,7 @@ class TestServer {
   std::shared_ptr<grpc::Channel> channel() const { return channel_; }
   int port() const { return listener_->port(); }
   Admission& admission() { return admission_; }
-  BatchQueue& queue() { return queue_; }
+  BatchQueue<ServiceJob>& queue() { return queue_; }
   CrossKvStore& cross_kv() { return cross_kv_; }
   BatchGate& gate() { return gate_; }
   EncoderService& service() { return service_; }
@@ -98,10 +99,10 @@ class TestServer {
   const ServedModels models_;
   ServerMetrics metrics_;
   Admission admission_;
-  BatchQueue queue_;
+  BatchQueue<ServiceJob> queue_;
   CrossKvStore cross_kv_;
   EncoderService service_;
-  std::unique_ptr<InstancePool> instances_;
+  std::unique_ptr<InstancePool<ServiceJob>> instances_;
   std::unique_ptr<ConnectionListener> listener_;
   RunningGrpcServer grpc_;
   std::shared_ptr<grpc::Channel> channel_;

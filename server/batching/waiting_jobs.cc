@@ -1,0 +1,265 @@
+#include "server/batching/waiting_jobs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "server/metrics/refusal.h"
+
+namespace attendant::server {
+namespace {
+
+absl::Status Full(Refusal reason, const char* what, int64_t held, int64_t bound, int64_t asked) {
+  return Refused(reason, absl::StrCat("the queue holds ", held, " of at most ", bound, " ", what,
+                                      ", this request brings ", asked, "; try again later"));
+}
+
+absl::Status FullOfSeconds(double held, double bound, double asked) {
+  return Refused(
+      Refusal::kQueueSeconds,
+      absl::StrFormat(
+          "the queue holds %.3f of at most %.3f predicted seconds, this request brings %.3f; try "
+          "again later",
+          held, bound, asked));
+}
+
+absl::Status Hopeless(absl::Duration needed, absl::Duration left) {
+  return Refused(Refusal::kDeadlineHopeless,
+                 absl::StrCat("the deadline cannot be met: the request is predicted to take ",
+                              absl::FormatDuration(absl::Floor(needed, absl::Microseconds(1))),
+                              " with its wait, and its deadline is in ",
+                              absl::FormatDuration(absl::Floor(left, absl::Microseconds(1)))));
+}
+
+double SecondsOf(absl::Span<const Slice> slices) {
+  double seconds = 0;
+  for (const Slice& slice : slices) seconds += slice.seconds;
+  return seconds;
+}
+
+int64_t TokensOf(absl::Span<const Slice> slices) {
+  int64_t tokens = 0;
+  for (const Slice& slice : slices) tokens += slice.tokens;
+  return tokens;
+}
+
+// So that the next push_back finds memory.
+template <typename T>
+void MakeRoom(std::vector<T>& list) {
+  if (list.size() == list.capacity()) list.reserve(2 * list.size() + 1);
+}
+
+}  // namespace
+
+absl::Status WaitingJobs::Add(uint64_t id, JobInfo& job, absl::Time now, std::vector<Dead>& dead) {
+  if (job.slices.empty()) job.slices = {{.tokens = job.tokens}};
+  absl::Status status = CheckAwaited(job, now);
+  if (!status.ok()) return status;
+  if (!CheckRoom(job).ok() || !CheckInTime(job, now).ok()) dead = RemoveDead(now);
+  status = CheckRoom(job);
+  if (status.ok()) status = CheckInTime(job, now);
+  if (!status.ok()) return status;
+
+  const size_t peer = PeerOf(job.peer);
+  MakeRoom(entries_);
+  MakeRoom(views_);
+  job.enqueued = now;
+  const double seconds = SecondsOf(job.slices);
+  ++peers_[peer].jobs;
+  peers_[peer].seconds += seconds;
+  ++counts_.jobs;
+  counts_.tokens += TokensOf(job.slices);
+  counts_.seconds += seconds;
+  entries_.push_back({id, &job, 0, seconds});
+  views_.push_back({job.key, peer, now, job.deadline, job.slices, 0, job.overhead});
+  return absl::OkStatus();
+}
+
+absl::Status WaitingJobs::CheckRoom(const JobInfo& job) const {
+  // The limits are compared by subtraction, because the sums could overflow.
+  if (counts_.jobs >= queue_limits_.max_jobs) {
+    return Full(Refusal::kQueueJobs, "jobs", counts_.jobs, queue_limits_.max_jobs, 1);
+  }
+  const int64_t tokens = TokensOf(job.slices);
+  if (tokens > queue_limits_.max_tokens - counts_.tokens) {
+    return Full(Refusal::kQueueTokens, "tokens", counts_.tokens, queue_limits_.max_tokens, tokens);
+  }
+  const double bound = absl::ToDoubleSeconds(queue_limits_.max_seconds);
+  const double held = counts_.seconds / batch_limits_.instances;
+  const double asked = SecondsOf(job.slices) / batch_limits_.instances;
+  if (counts_.jobs > 0 && held + asked > bound) return FullOfSeconds(held, bound, asked);
+  return absl::OkStatus();
+}
+
+double WaitingJobs::Parallel(size_t slices) const {
+  return std::min(static_cast<double>(batch_limits_.instances), static_cast<double>(slices));
+}
+
+absl::Time WaitingJobs::PredictEnd(const JobInfo& job, absl::Time now) const {
+  const double own = SecondsOf(job.slices);
+  const absl::Time due =
+      DueTime({job.key, 0, now, job.deadline, job.slices, 0, job.overhead}, job.slices.size());
+  const auto slot = peer_slots_.find(job.peer);
+  double clock = virtual_time_;  // of its peer, once it is done
+  double before = 0;
+  if (slot != peer_slots_.end()) {
+    clock = std::max(clock, served_[slot->second]);
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      const QueuedJob& view = views_[i];
+      if (view.peer == slot->second && DueTime(view, view.slices.size()) <= due) {
+        before += entries_[i].seconds;
+      }
+    }
+  }
+  clock += before + own;
+  for (size_t i = 0; i < peers_.size(); ++i) {
+    if (slot != peer_slots_.end() && i == slot->second) continue;
+    before += std::clamp(clock - served_[i], 0.0, std::max(0.0, peers_[i].seconds));
+  }
+  absl::Duration running;
+  for (const absl::Time end : running_) running += std::max(absl::ZeroDuration(), end - now);
+  return now + (running + absl::Seconds(before)) / batch_limits_.instances +
+         absl::Seconds(job.overhead + own / Parallel(job.slices.size()));
+}
+
+absl::Status WaitingJobs::CheckInTime(const JobInfo& job, absl::Time now) const {
+  if (job.deadline == absl::InfiniteFuture()) return absl::OkStatus();
+  const absl::Time end = PredictEnd(job, now);
+  return end > job.deadline ? Hopeless(end - now, job.deadline - now) : absl::OkStatus();
+}
+
+absl::Status WaitingJobs::CheckHopeful(size_t index, absl::Time now) const {
+  const Entry& entry = entries_[index];
+  const size_t slices = views_[index].slices.size();
+  const absl::Duration least =
+      absl::Seconds(entry.job->overhead + entry.seconds / Parallel(slices));
+  const absl::Duration left = entry.job->deadline - now;
+  return least > left ? Hopeless(least, left) : absl::OkStatus();
+}
+
+std::vector<WaitingJobs::Dead> WaitingJobs::RemoveDead(absl::Time now) {
+  std::vector<Dead> dead;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    absl::Status status = CheckAwaited(*entries_[i].job, now);
+    if (status.ok()) status = CheckHopeful(i, now);
+    if (status.ok()) continue;
+    dead.push_back({entries_[i].id, std::move(status)});
+    Leave(i);
+  }
+  if (!dead.empty()) Compact();
+  return dead;
+}
+
+void WaitingJobs::Leave(size_t index) {
+  QueuedJob& view = views_[index];
+  counts_.tokens -= TokensOf(view.slices);
+  counts_.seconds -= entries_[index].seconds;
+  --counts_.jobs;
+  Peer& peer = peers_[view.peer];
+  peer.seconds -= entries_[index].seconds;
+  --peer.jobs;
+  view.slices = {};
+}
+
+void WaitingJobs::Compact() {
+  size_t kept = 0;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    if (views_[i].slices.empty()) continue;
+    entries_[kept] = entries_[i];
+    views_[kept] = views_[i];
+    ++kept;
+  }
+  entries_.resize(kept);
+  views_.resize(kept);
+  // Rounding errors of sums must not add up.
+  if (entries_.empty()) counts_.seconds = 0;
+}
+
+WaitingJobs::Taken WaitingJobs::TakeSlices(size_t index, size_t slices) {
+  Entry& entry = entries_[index];
+  QueuedJob& view = views_[index];
+  Taken taken{entry.id, entry.first_sequence, 0, slices == view.slices.size()};
+  double seconds = 0;
+  for (const Slice& slice : view.slices.first(slices)) {
+    taken.sequences += slice.sequences;
+    seconds += slice.seconds;
+  }
+  served_[view.peer] += seconds;
+  if (taken.last) {
+    Leave(index);
+    return taken;
+  }
+  counts_.tokens -= TokensOf(view.slices.first(slices));
+  counts_.seconds -= seconds;
+  peers_[view.peer].seconds -= seconds;
+  entry.seconds -= seconds;
+  entry.first_sequence += taken.sequences;
+  view.taken += seconds;
+  view.slices.remove_prefix(slices);
+  return taken;
+}
+
+WaitingJobs::Batch WaitingJobs::Take(absl::Time now, bool patient) {
+  BatchLimits limits = batch_limits_;
+  if (!patient) limits.max_queue_delay = absl::ZeroDuration();
+  const BatchChoice choice = ChooseBatch({views_, served_}, now, limits);
+  Batch batch;
+  batch.close = choice.close;
+  batch.wait_until = choice.wait_until;
+  if (choice.take.empty()) return batch;
+
+  const size_t leading = views_[choice.leader].peer;
+  virtual_time_ = std::max(virtual_time_, served_[leading]);
+  served_[leading] += views_[choice.leader].overhead;
+  for (const BatchChoice::Pick& pick : choice.take) {
+    batch.taken.push_back(TakeSlices(pick.job, pick.slices));
+  }
+  Compact();
+  ForgetIdlePeers();
+  const absl::Time end = now + absl::Seconds(choice.seconds);
+  if (running_.size() < static_cast<size_t>(batch_limits_.instances)) {
+    running_.push_back(end);
+  } else {
+    *std::min_element(running_.begin(), running_.end()) = end;
+  }
+  return batch;
+}
+
+void WaitingJobs::Clear() {
+  for (size_t i = 0; i < entries_.size(); ++i) Leave(i);
+  Compact();
+}
+
+size_t WaitingJobs::PeerOf(const std::string& name) {
+  MakeRoom(peers_);
+  MakeRoom(served_);
+  const auto [entry, is_new] = peer_slots_.try_emplace(name, peers_.size());
+  size_t& slot = entry->second;
+  if (is_new && !free_slots_.empty()) {
+    slot = free_slots_.back();
+    free_slots_.pop_back();
+    peers_[slot] = {name};
+    served_[slot] = virtual_time_;
+  } else if (is_new) {
+    peers_.push_back({name});
+    served_.push_back(virtual_time_);
+  }
+  if (peers_[slot].jobs == 0) served_[slot] = std::max(served_[slot], virtual_time_);
+  return slot;
+}
+
+void WaitingJobs::ForgetIdlePeers() {
+  for (auto entry = peer_slots_.begin(); entry != peer_slots_.end();) {
+    const size_t slot = entry->second;
+    if (peers_[slot].jobs > 0 || served_[slot] > virtual_time_) {
+      ++entry;
+      continue;
+    }
+    free_slots_.push_back(slot);
+    peers_[slot] = {};
+    entry = peer_slots_.erase(entry);
+  }
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,126 @@
+// The state of the batch queue: which jobs wait, what their peers were served, and whether another
+// job has a place among them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/batching/batch_policy.h"
+#include "server/batching/job.h"
+
+namespace attendant::server {
+
+// Upper bounds of what may wait at the same time.
+struct QueueLimits {
+  int64_t max_jobs = 256;
+  int64_t max_tokens = 65536;
+  // Predicted time until all instances together have computed it. One job may always wait.
+  absl::Duration max_seconds = absl::Seconds(30);
+};
+
+// Jobs that wait now, with their tokens and predicted seconds of one instance in total. Of a
+// job that has been handed out in part, the tokens and seconds are those of the rest.
+struct QueueCounts {
+  int64_t jobs = 0;
+  int64_t tokens = 0;
+  double seconds = 0;
+};
+
+// Not thread-safe. Jobs are known by the ids that the caller gives them, ascending in order of
+// arrival; their JobInfo must live until they have left.
+//
+// Peers share the server by start-time fair queueing: each has a clock that advances by the
+// predicted seconds of what it is served, the peer with the slowest clock is served next, and one
+// that comes after a pause starts where the slowest is, so that nobody saves up service.
+class WaitingJobs {
+ public:
+  WaitingJobs(QueueLimits queue_limits, BatchLimits batch_limits)
+      : queue_limits_(queue_limits), batch_limits_(batch_limits) {}
+
+  // A job that has left without being computed, or with some slices only.
+  struct Dead {
+    uint64_t id;
+    absl::Status reason;
+  };
+
+  // Adds a job, whose missing fields it fills in; or refuses it with the errors of
+  // BatchQueue::Submit. Jobs for which nobody waits make room first, and are returned in `dead`.
+  absl::Status Add(uint64_t id, JobInfo& job, absl::Time now, std::vector<Dead>& dead);
+
+  // Removes the jobs for which nobody waits any more, and those which by prediction cannot be
+  // computed before their deadline.
+  std::vector<Dead> RemoveDead(absl::Time now);
+
+  // Sequences of a job that are to be computed now.
+  struct Taken {
+    uint64_t id;
+    int64_t first_sequence;
+    int64_t sequences;
+    bool last;  // nothing of the job is left in the queue
+  };
+  struct Batch {
+    std::vector<Taken> taken;  // in order of arrival; empty: nothing yet
+    BatchClose close = BatchClose::kQueueEmpty;
+    absl::Time wait_until = absl::InfiniteFuture();
+  };
+
+  // Takes the batch that ChooseBatch chooses. `patient` allows it to wait for further jobs.
+  Batch Take(absl::Time now, bool patient);
+
+  void Clear();
+  QueueCounts counts() const { return counts_; }
+
+  // Returns when the job would be done if it came now, by prediction: behind the batches that run,
+  // what is due before it of its own peer, and the fair shares of the other peers meanwhile.
+  absl::Time PredictEnd(const JobInfo& job, absl::Time now) const;
+
+ private:
+  struct Entry {
+    uint64_t id;
+    const JobInfo* job;
+    int64_t first_sequence = 0;  // of those that still wait
+    double seconds = 0;          // of these, too
+  };
+
+  absl::Status CheckRoom(const JobInfo& job) const;
+  absl::Status CheckInTime(const JobInfo& job, absl::Time now) const;
+  // Not OK: the job at `index` cannot be done in time even if it is started now.
+  absl::Status CheckHopeful(size_t index, absl::Time now) const;
+  // Takes slices from the front of a job, and counts them as served to its peer.
+  Taken TakeSlices(size_t index, size_t slices);
+  // Removes the entries without waiting slices.
+  void Compact();
+  void Leave(size_t index);  // the job, with the slices that it still has
+  double Parallel(size_t slices) const;
+
+  size_t PeerOf(const std::string& name);
+  void ForgetIdlePeers();
+
+  const QueueLimits queue_limits_;
+  const BatchLimits batch_limits_;
+  // Both are in order of arrival. views_[i] is what the policy sees of entries_[i].
+  std::vector<Entry> entries_;
+  std::vector<QueuedJob> views_;
+  QueueCounts counts_;
+
+  // Slots of peers: an index is reused once its peer is forgotten. served_ is apart because the
+  // policy sees it.
+  struct Peer {
+    std::string name;
+    int64_t jobs = 0;
+    double seconds = 0;  // that wait
+  };
+  std::vector<Peer> peers_;
+  std::vector<double> served_;
+  std::map<std::string, size_t> peer_slots_;
+  std::vector<size_t> free_slots_;
+  double virtual_time_ = 0;  // the clock of the peer that led last, when it led
+
+  std::vector<absl::Time> running_;  // predicted ends of the latest batches, one for each instance
+};
+
+}  // namespace attendant::server
