@@ -64,6 +64,7 @@ ServiceLimits ServiceLimitsOf(const Settings& settings, int64_t max_request_byte
   limits.max_answer_bytes = settings.max_answer_bytes;
   limits.max_request_bytes = max_request_bytes;
   limits.max_batch_tokens = settings.max_batch_tokens;
+  limits.max_batch_seconds = settings.max_batch_seconds;
   limits.default_deadline = settings.default_deadline;
   limits.receive_timeout = settings.receive_timeout;
   limits.min_receive_rate = settings.min_receive_rate;

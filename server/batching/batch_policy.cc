@@ -30,6 +30,7 @@ class Composition {
         limits_(limits),
         served_(queue.served.begin(), queue.served.end()),
         picked_(queue.jobs.size()),
+        seconds_of_(queue.jobs.size()),
         due_(queue.jobs.size()),
         room_(BatchSeconds(limits, queue.jobs[leader].overhead)),
         begin_(now + absl::Seconds(queue.jobs[leader].overhead)) {
@@ -37,7 +38,7 @@ class Composition {
     for (size_t i = 0; i < queue.jobs.size(); ++i) {
       if (!(queue.jobs[i].key == queue.jobs[leader].key)) continue;
       candidates_.push_back(i);
-      due_[i] = DueTime(queue.jobs[i], 1);
+      SetDue(i);
     }
     Add(leader);
     while (const std::optional<size_t> next = Next()) Add(*next);
@@ -64,19 +65,21 @@ class Composition {
  private:
   const Slice& NextSlice(size_t job) const { return queue_.jobs[job].slices[picked_[job]]; }
 
+  void SetDue(size_t job) {
+    due_[job] = DueTime(queue_.jobs[job], seconds_of_[job] + NextSlice(job).seconds);
+  }
+
   void Add(size_t job) {
     const Slice slice = NextSlice(job);
-    if (++picked_[job] == queue_.jobs[job].slices.size()) {
-      candidates_.erase(std::find(candidates_.begin(), candidates_.end(), job));
-    } else {
-      due_[job] = DueTime(queue_.jobs[job], picked_[job] + 1);
-    }
+    seconds_of_[job] += slice.seconds;
     tokens_ += slice.tokens;
     seconds_ += slice.seconds;
     latest_ = std::min(latest_, queue_.jobs[job].deadline);
     served_[queue_.jobs[job].peer] += slice.seconds;
     if (tokens_ >= limits_.max_batch_tokens) choice_.close = BatchClose::kTokens;
     if (seconds_ >= room_) choice_.close = BatchClose::kSeconds;
+    if (++picked_[job] < queue_.jobs[job].slices.size()) return SetDue(job);
+    candidates_.erase(std::find(candidates_.begin(), candidates_.end(), job));
   }
 
   // Returns why the next slice of the job may not join.
@@ -117,6 +120,7 @@ class Composition {
   std::vector<double> served_;
   std::vector<size_t> candidates_;  // jobs with the key of the leader that may have more to add
   std::vector<size_t> picked_;      // slices of each job
+  std::vector<double> seconds_of_;  // picked of each job
   std::vector<absl::Time> due_;     // when the next slice of each candidate is due
   const double room_;               // seconds
   const absl::Time begin_;          // of the work on the first slice
@@ -134,7 +138,8 @@ std::optional<size_t> Leader(const Queue& queue, absl::Time now, const BatchLimi
   for (size_t i = 0; i < queue.jobs.size(); ++i) {
     const QueuedJob& job = queue.jobs[i];
     if (only_ripe && Patience(job, limits) > now) continue;
-    const std::tuple<double, absl::Time> rank(queue.served[job.peer], DueTime(job, 1));
+    const std::tuple<double, absl::Time> rank(queue.served[job.peer],
+                                              DueTime(job, job.slices.front().seconds));
     if (best && !(rank < best_rank)) continue;
     best = i;
     best_rank = rank;
@@ -146,10 +151,8 @@ std::optional<size_t> Leader(const Queue& queue, absl::Time now, const BatchLimi
 
 const char* Name(BatchClose close) { return NameIn(kCloses, close); }
 
-absl::Time DueTime(const QueuedJob& job, size_t slices) {
-  double seconds = job.taken;
-  for (const Slice& slice : job.slices.first(slices)) seconds += slice.seconds;
-  return std::min(job.deadline, job.enqueued + absl::Seconds(kPatience * seconds));
+absl::Time DueTime(const QueuedJob& job, double seconds) {
+  return std::min(job.deadline, job.enqueued + absl::Seconds(kPatience * (job.taken + seconds)));
 }
 
 double BatchSeconds(const BatchLimits& limits, double overhead) {

@@ -65,10 +65,10 @@ struct BatchChoice {
   absl::Time wait_until = absl::InfiniteFuture();
 };
 
-// Returns the time at which the slices of the job up to the end of the `slices`-th waiting one are
-// due: the deadline, or a thousand times what they take after the arrival if that is earlier. Small
-// jobs are therefore due before large ones with the same deadline, and no job waits for ever.
-absl::Time DueTime(const QueuedJob& job, size_t slices);
+// Returns the time at which the next `seconds` of the job are due: the deadline, or a thousand
+// times what all its slices up to there take after its arrival, if that is earlier. Small jobs are
+// therefore due before large ones with the same deadline, and no job waits for ever.
+absl::Time DueTime(const QueuedJob& job, double seconds);
 
 // Returns the predicted seconds of slices after which a batch is full: max_batch_seconds, but at
 // least eight times `overhead`, so that most of the time of every full batch goes into rows.

@@ -8,6 +8,9 @@ absl::Status CheckAwaited(const JobInfo& job, absl::Time now) {
   if (job.cancelled != nullptr && job.cancelled->load(std::memory_order_relaxed)) {
     return absl::CancelledError("the caller has cancelled the request");
   }
+  if (job.failed.load(std::memory_order_relaxed)) {
+    return absl::CancelledError("another part of the request has failed");
+  }
   if (job.deadline <= now) {
     return absl::DeadlineExceededError(absl::StrCat("the deadline passed ",
                                                     absl::FormatDuration(now - job.deadline),

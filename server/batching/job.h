@@ -42,6 +42,9 @@ struct JobInfo {
   double overhead = 0;        // predicted seconds of a batch with this key whatever is in it
   std::shared_ptr<const std::atomic<bool>> cancelled;  // true once the caller is gone; or null
 
+  // Set once a part of the job has failed, after which the rest is not wanted. Any thread.
+  std::atomic<bool> failed = false;
+
   // Set by the queue.
   absl::Time enqueued;
 };

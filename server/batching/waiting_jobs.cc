@@ -98,8 +98,7 @@ double WaitingJobs::Parallel(size_t slices) const {
 
 absl::Time WaitingJobs::PredictEnd(const JobInfo& job, absl::Time now) const {
   const double own = SecondsOf(job.slices);
-  const absl::Time due =
-      DueTime({job.key, 0, now, job.deadline, job.slices, 0, job.overhead}, job.slices.size());
+  const absl::Time due = DueTime({job.key, 0, now, job.deadline, job.slices, 0, job.overhead}, own);
   const auto slot = peer_slots_.find(job.peer);
   double clock = virtual_time_;  // of its peer, once it is done
   double before = 0;
@@ -107,7 +106,7 @@ absl::Time WaitingJobs::PredictEnd(const JobInfo& job, absl::Time now) const {
     clock = std::max(clock, served_[slot->second]);
     for (size_t i = 0; i < entries_.size(); ++i) {
       const QueuedJob& view = views_[i];
-      if (view.peer == slot->second && DueTime(view, view.slices.size()) <= due) {
+      if (view.peer == slot->second && DueTime(view, entries_[i].seconds) <= due) {
         before += entries_[i].seconds;
       }
     }

@@ -36,7 +36,7 @@ void BatchExecutor::Run(Batch<ServiceJob> batch) {
     }
   });
   if (status.ok()) return;
-  // No job has been begun.
+  // No job has been started.
   for (const Piece<ServiceJob>& piece : batch.pieces) piece.job.Fail(status);
 }
 
@@ -44,8 +44,13 @@ void BatchExecutor::Compute(const Batch<ServiceJob>& batch, EncoderRun& run) {
   std::vector<BatchJob> all;
   all.reserve(batch.pieces.size());
   for (const Piece<ServiceJob>& piece : batch.pieces) {
-    all.emplace_back(piece.job.compute(), context_.limits.reject_nonfinite);
+    ComputeJob& job = *piece.job.compute();
+    if (!job.Start()) continue;
+    const absl::Status status =
+        Guarded([&] { all.emplace_back(piece, context_.limits.reject_nonfinite); });
+    if (!status.ok()) job.EndPart(piece.sequences, absl::ZeroDuration(), status);
   }
+  if (all.empty()) return;
   const absl::Status status = Guarded([&] { RunJobs(all, run); });
   if (status.ok()) return;
   for (BatchJob& job : all) {
@@ -200,7 +205,7 @@ void BatchExecutor::Respond(const Jobs& jobs, MatrixView<const float> result, co
                      .predicted_seconds = cost.per_batch};
   for (BatchJob* job : jobs) {
     job->TakeResult(result);
-    counts.tokens += job->job().tokens;
+    counts.tokens += job->request().tokens();
     counts.predicted_seconds += job->request().PredictSeconds(cost);
     if (job->nonfinite()) ++counts.nonfinite_requests;
   }

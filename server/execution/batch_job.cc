@@ -24,7 +24,27 @@ std::optional<size_t> IndexOf(const std::vector<int64_t>& layers, int64_t layer)
   return found - layers.begin();
 }
 
+// Makes the execution of a part that of all parts so far: their times, the wait of the first one,
+// and the largest batch.
+void AddEarlierParts(const v1::Execution& earlier, v1::Execution& sum) {
+  if (earlier.batch_requests() == 0) return;
+  sum.set_queue_ns(std::min(sum.queue_ns(), earlier.queue_ns()));
+  sum.set_copy_ns(sum.copy_ns() + earlier.copy_ns());
+  sum.set_compute_ns(sum.compute_ns() + earlier.compute_ns());
+  if (earlier.batch_tokens() < sum.batch_tokens()) return;
+  sum.set_batch_tokens(earlier.batch_tokens());
+  sum.set_batch_requests(earlier.batch_requests());
+}
+
 }  // namespace
+
+BatchJob::BatchJob(const Piece<ServiceJob>& piece, bool reject_nonfinite)
+    : job_(piece.job.compute()),
+      first_sequence_(piece.first_sequence),
+      gatherer_(reject_nonfinite) {
+  if (piece.sequences == job_->request().sequences()) return;
+  part_ = SequencesOf(job_->request(), piece.first_sequence, piece.sequences);
+}
 
 absl::Status BatchJob::Gather(EncoderRun& run, int64_t first_row, const CrossKvRange& place) {
   first_row_ = first_row;
@@ -190,6 +210,21 @@ void BatchJob::TakeIntermediate(int64_t layer, MatrixView<const float> batch_row
   });
 }
 
+// Parts write kept rows alone, so that the first one makes the zeros of padding.
+void BatchJob::MakeResult(Response& response) {
+  const ComputeRequest& whole = job_->request();
+  if (whole.outputs.pooled && !response.pooled) response.pooled = MakeTensor(whole.pooled_shape());
+  if (whole.outputs.hidden_states && !response.hidden_states) {
+    response.hidden_states = MakeTensor(whole.hidden_shape());
+    const bool padded = whole.layout.rows > whole.layout.tokens();
+    if (part_ && padded && response.hidden_states) {
+      response.hidden_states->WriteZeros(0, response.hidden_states->elements());
+    }
+  }
+  if (response.pooled) pooled_ = &*response.pooled;
+  if (response.hidden_states) hidden_states_ = &*response.hidden_states;
+}
+
 void BatchJob::TakeResult(MatrixView<const float> batch_rows) {
   Take([&] { PlaceResult(batch_rows); });
 }
@@ -197,22 +232,25 @@ void BatchJob::TakeResult(MatrixView<const float> batch_rows) {
 void BatchJob::PlaceResult(MatrixView<const float> batch_rows) {
   const ComputeRequest& compute = request();
   const MatrixView<const float> rows = RowsOf(batch_rows);
-  if (compute.outputs.pooled) response_.pooled = MakeTensor(compute.pooled_shape());
-  if (!compute.outputs.hidden_states) return;
-  response_.hidden_states = MakeTensor(compute.hidden_shape());
-  if (!response_.hidden_states) return;
-  if (const auto& tokens = compute.outputs.hidden_states->tokens) {
-    return SelectRows(*tokens, rows, *response_.hidden_states);
+  if (part_) {
+    job_->ChangeResponse([this](Response& shared) { MakeResult(shared); });
+  } else {
+    MakeResult(response_);
   }
-  ScatterRows(compute.layout, rows, *response_.hidden_states);
+  if (hidden_states_ == nullptr) return;
+  if (part_) return WriteKeptRows(compute.layout, rows, *hidden_states_);
+  if (const auto& tokens = compute.outputs.hidden_states->tokens) {
+    return SelectRows(*tokens, rows, *hidden_states_);
+  }
+  ScatterRows(compute.layout, rows, *hidden_states_);
 }
 
 void BatchJob::Pool(int64_t sequence, MatrixView<const float> batch_rows, const Encoder& encoder,
                     std::vector<float>& vector) {
-  if (!response_.pooled) return;
+  if (pooled_ == nullptr) return;
   const TokenLayout& layout = request().layout;
   const PooledOutput& pooled = *request().outputs.pooled;
-  const int64_t width = response_.pooled->dim(1);
+  const int64_t width = pooled_->dim(1);
   vector.resize(width);
   const absl::Span<float> target = absl::MakeSpan(vector);
   const MatrixView<const float> own =
@@ -227,7 +265,7 @@ void BatchJob::Pool(int64_t sequence, MatrixView<const float> batch_rows, const 
     PoolAsDescribed(encoder, own, positions, target);
   }
   if (pooled.normalize) NormalizeToUnitLength(target);
-  response_.pooled->Write(sequence * width, vector.data(), width);
+  pooled_->Write((first_sequence_ + sequence) * width, vector.data(), width);
 }
 
 MatrixView<const float> BatchJob::RowsOf(MatrixView<const float> batch_rows) const {
@@ -235,12 +273,26 @@ MatrixView<const float> BatchJob::RowsOf(MatrixView<const float> batch_rows) con
 }
 
 void BatchJob::Finish(const BatchReport& report) {
-  const absl::Duration queued = report.QueuedOf(*job_);
-  Take([&] { response_.execution = report.ExecutionOf(*job_, request().truncated_tokens); });
+  Take([&] {
+    v1::Execution execution = report.ExecutionOf(*job_, job_->request().truncated_tokens);
+    job_->ChangeResponse([&](Response& shared) {
+      if (!part_) {
+        shared = std::move(response_);
+      } else {
+        AddEarlierParts(shared.execution, execution);
+      }
+      shared.execution = std::move(execution);
+    });
+  });
   if (!status_.ok()) return Fail(status_);
-  std::exchange(job_, nullptr)->Finish(std::move(response_), queued);
+  EndPart(report.QueuedOf(*job_), absl::OkStatus());
 }
 
-void BatchJob::Fail(const absl::Status& status) { std::exchange(job_, nullptr)->Fail(status); }
+void BatchJob::Fail(const absl::Status& status) { EndPart(absl::ZeroDuration(), status); }
+
+void BatchJob::EndPart(absl::Duration queued, const absl::Status& status) {
+  const int64_t sequences = request().sequences();
+  std::exchange(job_, nullptr)->EndPart(sequences, queued, status);
+}
 
 }  // namespace attendant::server

@@ -1,4 +1,4 @@
-// A ComputeJob while its batch is computed.
+// A ComputeJob, or some of its sequences, while the batch is computed.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ namespace attendant::server {
 class BatchJob {
  public:
   // Only with `reject_nonfinite` does Gather refuse hidden states that are not finite.
-  BatchJob(std::shared_ptr<ComputeJob> job, bool reject_nonfinite)
-      : job_(std::move(job)), gatherer_(reject_nonfinite) {}
+  // The part has been started (ComputeJob::Start), which Finish or Fail ends.
+  BatchJob(const Piece<ServiceJob>& piece, bool reject_nonfinite);
 
-  // Before Finish or Fail.
+  // Before Finish or Fail. The request is that of the part.
   const ComputeJob& job() const { return *job_; }
-  const ComputeRequest& request() const { return job_->request(); }
+  const ComputeRequest& request() const { return part_ ? *part_ : job_->request(); }
 
   // Copies the kept rows to rows [first_row, …) of the run's input, those of cross-attention to
   // where `place` ends so far, and the bias. INVALID_ARGUMENT names the first value that is
@@ -76,7 +76,7 @@ class BatchJob {
   // Keeps a problem of Pool, if it is one, as the other steps do.
   void Refuse(const absl::Status& status) { status_.Update(status); }
 
-  // Responds, or fails with the problem that came up meanwhile.
+  // Ends the part, with the problem that came up meanwhile if there is one.
   void Finish(const BatchReport& report);
   void Fail(const absl::Status& status);
   bool ended() const { return job_ == nullptr; }
@@ -93,7 +93,12 @@ class BatchJob {
   void PlaceProbabilities(int64_t layer, size_t index, DenseProbabilities dense);
   MatrixView<const float> RowsOf(MatrixView<const float> batch_rows) const;
 
-  std::shared_ptr<ComputeJob> job_;  // null once it has ended
+  void MakeResult(Response& response);
+  void EndPart(absl::Duration queued, const absl::Status& status);
+
+  std::shared_ptr<ComputeJob> job_;     // null once the part has ended
+  const int64_t first_sequence_;        // of the job's
+  std::optional<ComputeRequest> part_;  // none: all sequences
   RowGatherer gatherer_;
   int64_t first_row_ = 0;
   int64_t first_cross_kv_row_ = 0;  // among the projected rows of the batch
@@ -101,7 +106,10 @@ class BatchJob {
   AlignedBuffer<float> probabilities_;  // of one layer: [H, length, keys] of each sequence
   std::vector<int64_t> pairs_before_;   // [B]: of a head, of the sequences before
   std::vector<float> values_;           // of one layer: [T, H Dv]
-  Response response_;
+  Response response_;                   // unless this is a part, of which the job has the response
+  // Of the whole request; null: not wanted, or there is no memory.
+  ResponseTensor* hidden_states_ = nullptr;
+  ResponseTensor* pooled_ = nullptr;
   absl::Status status_;
 };
 

@@ -9,6 +9,18 @@ void SetDeadline(const ServiceContext& context, absl::Time now, JobInfo& job) {
   if (job.deadline == absl::InfiniteFuture()) job.deadline = now + context.limits.default_deadline;
 }
 
+// Kept tokens that are gathered for a sequence; at least one, as also a masked one takes some work.
+int64_t TokensOf(const ComputeRequest& request, int64_t sequence) {
+  int64_t tokens = request.layout.length(sequence);
+  // The rows of other keys are counted with the first sequence.
+  if (sequence == 0) tokens = request.tokens() - request.layout.tokens() + tokens;
+  return std::max<int64_t>(1, tokens);
+}
+
+bool Fits(const Slice& sequence, const Slice& slice, double seconds, int64_t tokens) {
+  return slice.seconds + sequence.seconds <= seconds && slice.tokens + sequence.tokens <= tokens;
+}
+
 }  // namespace
 
 void PlanJob(const ServiceContext& context, ComputeJob& job) {
@@ -19,8 +31,21 @@ void PlanJob(const ServiceContext& context, ComputeJob& job) {
   const SpanCost cost = model.Predict(request.range());
   const double correction = model.correction(now);
   job.overhead = cost.per_batch * correction;
-  job.slices = {{request.layout.sequences, std::max(job.tokens, request.layout.sequences),
-                 request.PredictSeconds(cost) * correction}};
+  const bool divisible = CanBeSliced(request);
+  const double room = absl::ToDoubleSeconds(context.limits.max_batch_seconds);
+  job.slices.clear();
+  for (int64_t b = 0; b < request.sequences(); ++b) {
+    const Slice sequence = {1, TokensOf(request, b), request.PredictSeconds(b, cost) * correction};
+    if (job.slices.empty() ||
+        (divisible && !Fits(sequence, job.slices.back(), room, context.limits.max_batch_tokens))) {
+      job.slices.push_back(sequence);
+      continue;
+    }
+    Slice& slice = job.slices.back();
+    slice.sequences += 1;
+    slice.tokens += sequence.tokens;
+    slice.seconds += sequence.seconds;
+  }
 }
 
 void PlanJob(const ServiceContext& context, RegistrationJob& job) {

@@ -1,14 +1,19 @@
 // One request of this service on its way through the queue.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <variant>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "server/admission/budget.h"
 #include "server/batching/job.h"
 #include "server/execution/response.h"
@@ -32,40 +37,101 @@ struct JobEnd {
   Held held = {};
 };
 
+// A job is computed in one or several parts, which may overlap on different threads. Each part is
+// begun by Start and ended by EndPart; between these the request is not released, whatever happens
+// to the other parts. The job ends once: when all its sequences are computed, or when it has failed
+// and none of its parts is being computed.
 template <typename Request, typename Response>
 class RequestJob : public JobInfo {
  public:
   using End = JobEnd<Response>;
 
-  // `done` is called exactly once, by Fail or Finish, on their thread. The request and what it
-  // holds (payloads, registered keys) are released first, so that a caller who has the response
-  // finds their room free. `gone` is set once the caller is gone.
+  // `done` is called exactly once, when the job ends, on the thread that ends it. The request and
+  // what it holds (payloads, registered keys) are released first, so that a caller who has the
+  // response finds their room free. `gone` is set once the caller is gone.
   RequestJob(Request request, std::shared_ptr<const std::atomic<bool>> gone,
              std::function<void(End)> done)
       : request_(std::move(request)), done_(std::move(done)) {
     key = request_->key();
     tokens = request_->tokens();
     cancelled = std::move(gone);
+    left_ = request_->sequences();
   }
 
   // Set before the job is queued.
   Held held;
 
-  // Before Fail or Finish.
+  // Until the job has ended.
   const Request& request() const { return *request_; }
 
-  void Fail(const absl::Status& status) { EndWith({status}); }
-  void Finish(Response response, absl::Duration queued) { EndWith({std::move(response), queued}); }
+  // Returns false if the job has failed: there is nothing to compute, and no part to end.
+  bool Start() {
+    absl::MutexLock lock(&mutex_);
+    if (ended_ || !status_.ok()) return false;
+    ++running_;
+    return true;
+  }
+
+  // Calls `change` with the response, which all parts fill in, and keeps other parts out meanwhile.
+  void ChangeResponse(absl::FunctionRef<void(Response&)> change) {
+    absl::MutexLock lock(&mutex_);
+    change(response_);
+  }
+
+  // Ends a part of `sequences`, which has waited for `queued`. If `status` is not OK the job fails.
+  void EndPart(int64_t sequences, absl::Duration queued, const absl::Status& status) {
+    {
+      absl::MutexLock lock(&mutex_);
+      --running_;
+      left_ -= sequences;
+      queued_ = std::min(queued_, queued);
+      Note(status);
+      if (!Over()) return;
+    }
+    EndNow();
+  }
+
+  // Fails the job, if it has not ended. Any thread.
+  void Fail(const absl::Status& status) {
+    {
+      absl::MutexLock lock(&mutex_);
+      Note(status);
+      if (!Over()) return;
+    }
+    EndNow();
+  }
 
  private:
-  void EndWith(End end) {
+  void Note(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    status_.Update(status);
+    if (!status_.ok()) failed = true;
+  }
+
+  // Returns true once, when the job is to be ended.
+  bool Over() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (ended_ || running_ > 0 || (left_ > 0 && status_.ok())) return false;
+    ended_ = true;
+    return true;
+  }
+
+  // Nobody else uses the job any more.
+  void EndNow() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     request_.reset();
+    End end = status_.ok() ? End{std::move(response_), queued_} : End{status_};
     end.held = std::move(held);
     std::exchange(done_, nullptr)(std::move(end));
   }
 
   std::optional<Request> request_;
   std::function<void(End)> done_;
+
+  absl::Mutex mutex_;
+  Response response_ ABSL_GUARDED_BY(mutex_);
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);  // the first error
+  absl::Duration queued_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
+  int64_t left_ ABSL_GUARDED_BY(mutex_) = 0;  // sequences that no part has computed
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;   // parts
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 using ComputeJob = RequestJob<ComputeRequest, Response>;
@@ -96,8 +162,8 @@ class ServiceJob {
   std::variant<std::shared_ptr<ComputeJob>, std::shared_ptr<RegistrationJob>> job_;
 };
 
-// Sets what the scheduler needs beside the job's caller: its predicted time, and the deadline that
-// calls without one get.
+// Sets what the scheduler needs beside the job's caller: the slices that it may be computed in,
+// with their predicted times, and the deadline that calls without one get.
 void PlanJob(const ServiceContext& context, ComputeJob& job);
 void PlanJob(const ServiceContext& context, RegistrationJob& job);
 

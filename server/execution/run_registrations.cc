@@ -35,13 +35,18 @@ void Finish(std::shared_ptr<RegistrationJob>& place, const BatchReport& report,
             CrossKvStore& store) {
   const std::shared_ptr<RegistrationJob> job = std::exchange(place, nullptr);
   const RegistrationRequest& request = job->request();
-  RegistrationResponse response;
   const absl::Status status = Guarded([&] {
-    response = {store.Add(request.cross_kv, request.age),
-                report.ExecutionOf(*job, /*truncated_tokens=*/0)};
+    job->ChangeResponse([&](RegistrationResponse& response) {
+      response.ticket = store.Add(request.cross_kv, request.age);
+      response.execution = report.ExecutionOf(*job, /*truncated_tokens=*/0);
+    });
   });
-  if (!status.ok()) return job->Fail(status);
-  job->Finish(std::move(response), report.QueuedOf(*job));
+  job->EndPart(1, report.QueuedOf(*job), status);
+}
+
+// Ends a job that was started.
+void Fail(std::shared_ptr<RegistrationJob>& place, const absl::Status& status) {
+  std::exchange(place, nullptr)->EndPart(1, absl::ZeroDuration(), status);
 }
 
 void Run(Jobs& all, EncoderRun& run, const ServiceContext& context) {
@@ -60,7 +65,7 @@ void Run(Jobs& all, EncoderRun& run, const ServiceContext& context) {
       status.Update(Guarded([&] { status = gatherer.GatherCrossKv(rows, place, run); }));
     }
     if (!status.ok()) {
-      std::exchange(job, nullptr)->Fail(status);
+      Fail(job, status);
       continue;
     }
     jobs.push_back({job, place.rows});
@@ -75,7 +80,7 @@ void Run(Jobs& all, EncoderRun& run, const ServiceContext& context) {
   const absl::StatusOr<CrossKv> projected = run.ProjectCrossKv(span.first_layer, place);
   for (const auto& [job, first_row] : jobs) {
     if (!projected.ok()) {
-      std::exchange(job, nullptr)->Fail(projected.status());
+      Fail(job, projected.status());
       continue;
     }
     RegisteredCrossKv& kept = *job->request().cross_kv;
@@ -95,11 +100,14 @@ void RunRegistrations(const Batch<ServiceJob>& batch, EncoderRun& run,
                       const ServiceContext& context) {
   Jobs jobs;
   jobs.reserve(batch.pieces.size());
-  for (const Piece<ServiceJob>& piece : batch.pieces) jobs.push_back(piece.job.registration());
+  for (const Piece<ServiceJob>& piece : batch.pieces) {
+    if (piece.job.registration()->Start()) jobs.push_back(piece.job.registration());
+  }
+  if (jobs.empty()) return;
   const absl::Status status = Guarded([&] { Run(jobs, run, context); });
   if (status.ok()) return;
-  for (const auto& job : jobs) {
-    if (job != nullptr) job->Fail(status);
+  for (auto& job : jobs) {
+    if (job != nullptr) Fail(job, status);
   }
 }
 

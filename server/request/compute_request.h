@@ -110,6 +110,7 @@ struct ComputeRequest {
   // this range.
   LayerRange range() const;
   double PredictSeconds(const SpanCost& cost) const;
+  double PredictSeconds(int64_t sequence, const SpanCost& cost) const;
 
   // Each is null if `keys` are others.
   const CrossKvRows* cross_kv_rows() const { return std::get_if<CrossKvRows>(&keys); }
@@ -122,6 +123,8 @@ struct ComputeRequest {
     return chunk == nullptr ? nullptr : chunk->sequence.get();
   }
   bool attends_cross_kv() const { return cross_kv_rows() != nullptr || registered() != nullptr; }
+
+  int64_t sequences() const { return layout.sequences; }
 
   // Rows that are gathered for it, without padding and with it.
   int64_t tokens() const {
@@ -162,6 +165,14 @@ struct ComputeRequest {
  private:
   bool AppendRowsToPool(int64_t first_row, std::vector<int32_t>& rows) const;
 };
+
+// Whether the sequences of the request may be computed in different batches. Requests with what
+// belongs to several sequences or comes in other shapes than rows are computed as a whole:
+// features, biases, other keys, probabilities, intermediate layers, selected tokens.
+bool CanBeSliced(const ComputeRequest& request);
+
+// A request for some of the sequences. Its `layout` says where their rows are in the whole.
+ComputeRequest SequencesOf(const ComputeRequest& request, int64_t first, int64_t count);
 
 // Upper bound of what protobuf adds to a response as a whole (the execution, a stream item's id,
 // the handle of registered keys).

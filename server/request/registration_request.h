@@ -29,6 +29,8 @@ struct RegistrationRequest {
 
   LayerRange range() const { return {span.first_layer, span.layers, LayerPart::kInputs}; }
 
+  int64_t sequences() const { return 1; }  // it is never divided
+
   // Rows that are gathered for it, without padding and with it.
   int64_t tokens() const { return cross_kv_rows.tokens(); }
   int64_t rows() const { return cross_kv_rows.rows(); }

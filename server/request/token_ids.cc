@@ -82,6 +82,14 @@ std::vector<int64_t> OrdinalsOf(const TokenLayout& layout) {
 
 }  // namespace
 
+KeptIds KeptIds::Tokens(int64_t first, int64_t count) const {
+  const auto part = [&](auto ids) {
+    if (!ids.empty()) ids = {ids.begin() + first, ids.begin() + first + count};
+    return ids;
+  };
+  return {part(words), part(positions), part(token_types), part(ordinals)};
+}
+
 TokenLayout Truncate(const TokenLayout& layout, const EmbeddingShape& embeddings,
                      TruncationSide side) {
   const int64_t longest = embeddings.longest_sequence();

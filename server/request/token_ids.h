@@ -21,6 +21,8 @@ struct KeptIds {
   std::vector<int64_t> ordinals = {};  // see TokenIds
 
   TokenIds view() const { return {words, positions, token_types, ordinals}; }
+  // Those of some tokens.
+  KeptIds Tokens(int64_t first, int64_t count) const;
   int64_t bytes() const {
     return static_cast<int64_t>((words.size() + positions.size() + token_types.size()) *
                                     sizeof(int32_t) +

@@ -53,10 +53,20 @@ grpc::Slice ResponseTensor::TakeData() {
 void ScatterRows(const TokenLayout& layout, MatrixView<const float> rows, ResponseTensor& target) {
   if (layout.sequence_first) return SelectRows(TokensOfRows(layout), rows, target);
   const int64_t width = rows.cols;
-  int64_t next = 0;  // first row of the target that is not written
-  int64_t kept = 0;
+  int64_t next = 0;  // first row of the target that no run writes
   for (const RowRun& run : layout.runs) {
     target.WriteZeros(next * width, (run.first - next) * width);
+    next = run.first + run.count;
+  }
+  target.WriteZeros(next * width, target.elements() - next * width);
+  WriteKeptRows(layout, rows, target);
+}
+
+void WriteKeptRows(const TokenLayout& layout, MatrixView<const float> rows,
+                   ResponseTensor& target) {
+  const int64_t width = rows.cols;
+  int64_t kept = 0;
+  for (const RowRun& run : layout.runs) {
     if (rows.stride == width) {
       target.Write(run.first * width, rows.row(kept), run.count * width);
     } else {
@@ -65,9 +75,7 @@ void ScatterRows(const TokenLayout& layout, MatrixView<const float> rows, Respon
       }
     }
     kept += run.count;
-    next = run.first + run.count;
   }
-  target.WriteZeros(next * width, target.elements() - next * width);
 }
 
 void SelectRows(absl::Span<const int32_t> tokens, MatrixView<const float> rows,

@@ -52,6 +52,9 @@ class ResponseTensor {
 // width]. Padded rows become zeros.
 void ScatterRows(const TokenLayout& layout, MatrixView<const float> rows, ResponseTensor& target);
 
+// Writes the kept rows alone, to where they belong in a target as above.
+void WriteKeptRows(const TokenLayout& layout, MatrixView<const float> rows, ResponseTensor& target);
+
 // Writes the rows of `tokens` [R], in that order, to target [R, width]; zeros for a token of -1.
 void SelectRows(absl::Span<const int32_t> tokens, MatrixView<const float> rows,
                 ResponseTensor& target);

@@ -194,6 +194,29 @@ absl::StatusOr<TokenLayout> LayOutTokens(const TokenClaims& claims, int64_t max_
   return claims.shape.size() == 1 ? LayOutPacked(claims, max_tokens) : LayOutPadded(claims);
 }
 
+TokenLayout SequencesOf(const TokenLayout& layout, int64_t first, int64_t count) {
+  TokenLayout part;
+  part.packed = layout.packed;
+  part.sequence_first = layout.sequence_first;
+  part.sequences = count;
+  part.padded_length = layout.padded_length;
+  part.rows = layout.rows;
+  part.leading = layout.leading;
+  const int32_t begin = layout.cu_seqlens[first], end = layout.cu_seqlens[first + count];
+  for (int64_t b = first + 1; b <= first + count; ++b) {
+    part.cu_seqlens.push_back(layout.cu_seqlens[b] - begin);
+  }
+  part.positions.assign(layout.positions.begin() + begin, layout.positions.begin() + end);
+  int64_t kept = 0;  // tokens of the runs before
+  for (const RowRun& run : layout.runs) {
+    const int64_t from = std::max<int64_t>(begin, kept);
+    const int64_t to = std::min<int64_t>(end, kept + run.count);
+    if (from < to) part.runs.push_back({run.first + from - kept, to - from});
+    kept += run.count;
+  }
+  return part;
+}
+
 std::vector<int32_t> TokensOfRows(const TokenLayout& layout) {
   std::vector<int32_t> token_of(layout.rows, -1);
   int32_t token = 0;

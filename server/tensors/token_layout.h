@@ -42,6 +42,9 @@ struct TokenLayout {
 // them in the others. In it positions count from the first of those rows.
 TokenLayout WithRowsBefore(const TokenLayout& layout, int64_t rows);
 
+// The layout of some of the sequences, whose rows are where they are in the whole.
+TokenLayout SequencesOf(const TokenLayout& layout, int64_t first, int64_t count);
+
 // The fields of a request that describe its tokens.
 struct TokenClaims {
   std::string field;                         // the tensor that `shape` is from, for messages

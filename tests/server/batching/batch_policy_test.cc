@@ -192,9 +192,9 @@ TEST(BatchPolicyTest, SmallJobsAreDueBeforeLargeOnesWithDistantDeadlines) {
   std::vector<Job> queue = {Sliced(400, 0.02), Sliced(1, 0.002)};
   for (Job& job : queue) job.deadline = absl::UnixEpoch() + absl::Seconds(60);
   queue[1].enqueued = At(100);
-  EXPECT_EQ(DueTime(Views(queue)[0], 1), At(20000));
-  EXPECT_EQ(DueTime(Views(queue)[0], 3), At(60000));  // not after the deadline
-  EXPECT_EQ(DueTime(Views(queue)[1], 1), At(2100));
+  EXPECT_EQ(DueTime(Views(queue)[0], 0.02), At(20000));
+  EXPECT_EQ(DueTime(Views(queue)[0], 0.07), At(60000));  // not after the deadline
+  EXPECT_EQ(DueTime(Views(queue)[1], 0.002), At(2100));
   EXPECT_THAT(Taken(Choose(queue, At(200), kSeconds)), ElementsAre(0, 1));
   EXPECT_EQ(Choose(queue, At(200), kSeconds).leader, 1u);
 }
@@ -202,9 +202,9 @@ TEST(BatchPolicyTest, SmallJobsAreDueBeforeLargeOnesWithDistantDeadlines) {
 TEST(BatchPolicyTest, TheRestOfALargeJobIsDueAfterWhatItWasServed) {
   Job job = Sliced(4, 0.001);
   job.taken = 0.002;
-  EXPECT_EQ(DueTime(Views({job})[0], 1), At(3000));
+  EXPECT_EQ(DueTime(Views({job})[0], 0.001), At(3000));
   job.deadline = At(2500);
-  EXPECT_EQ(DueTime(Views({job})[0], 1), At(2500));
+  EXPECT_EQ(DueTime(Views({job})[0], 0.001), At(2500));
 }
 
 TEST(BatchPolicyTest, ABatchClosesByPredictedSeconds) {

@@ -12,14 +12,16 @@ namespace {
 // held it, the server would refuse it now and then.
 class ComputeJobTest : public ::testing::Test {
  protected:
-  std::unique_ptr<ComputeJob> Make() {
+  std::unique_ptr<ComputeJob> Make(int64_t sequences = 1) {
     const auto held = std::make_shared<int>(0);
     held_ = held;
     ComputeRequest request;
+    request.layout.sequences = sequences;
     // Owns `held`, though it is no RegisteredCrossKv.
     request.keys = RegisteredKeys{std::shared_ptr<const RegisteredCrossKv>(held, nullptr)};
     return std::make_unique<ComputeJob>(std::move(request), nullptr,
                                         [this](ComputeJob::End result) {
+                                          EXPECT_FALSE(ended_) << "it ends once";
                                           ended_ = true;
                                           ok_ = result.response.ok();
                                           EXPECT_TRUE(held_.expired());
@@ -34,7 +36,9 @@ class ComputeJobTest : public ::testing::Test {
 TEST_F(ComputeJobTest, ReleasesItsRequestBeforeItsCallerIsAnswered) {
   const std::unique_ptr<ComputeJob> job = Make();
   EXPECT_FALSE(held_.expired());
-  job->Finish(Response(), absl::ZeroDuration());
+  ASSERT_TRUE(job->Start());
+  EXPECT_FALSE(ended_);
+  job->EndPart(1, absl::ZeroDuration(), absl::OkStatus());
   EXPECT_TRUE(ended_);
   EXPECT_TRUE(ok_);
 }
@@ -43,6 +47,41 @@ TEST_F(ComputeJobTest, ReleasesItsRequestBeforeItsCallerIsRefused) {
   const std::unique_ptr<ComputeJob> job = Make();
   EXPECT_FALSE(held_.expired());
   job->Fail(absl::CancelledError("the caller is gone"));
+  EXPECT_TRUE(ended_);
+  EXPECT_FALSE(ok_);
+}
+
+TEST_F(ComputeJobTest, EndsWhenAllItsPartsAreComputed) {
+  const std::unique_ptr<ComputeJob> job = Make(3);
+  ASSERT_TRUE(job->Start());
+  ASSERT_TRUE(job->Start());
+  job->EndPart(2, absl::ZeroDuration(), absl::OkStatus());
+  EXPECT_FALSE(ended_);
+  job->EndPart(1, absl::ZeroDuration(), absl::OkStatus());
+  EXPECT_TRUE(ended_ && ok_);
+}
+
+TEST_F(ComputeJobTest, APartThatFailsFailsItOnceNoPartIsComputedAnyMore) {
+  const std::unique_ptr<ComputeJob> job = Make(4);
+  ASSERT_TRUE(job->Start());
+  ASSERT_TRUE(job->Start());
+  EXPECT_TRUE(CheckAwaited(*job, absl::UnixEpoch()).ok());
+  job->EndPart(1, absl::ZeroDuration(), absl::InvalidArgumentError("a value"));
+  EXPECT_FALSE(ended_);
+  EXPECT_FALSE(CheckAwaited(*job, absl::UnixEpoch()).ok()) << "the rest is not wanted";
+  EXPECT_FALSE(job->Start());
+  job->EndPart(1, absl::ZeroDuration(), absl::OkStatus());
+  EXPECT_TRUE(ended_);
+  EXPECT_FALSE(ok_);
+  job->Fail(absl::CancelledError("the queue drops the rest"));
+}
+
+TEST_F(ComputeJobTest, WhatTheQueueFailsEndsWithThePartThatIsComputed) {
+  const std::unique_ptr<ComputeJob> job = Make(2);
+  ASSERT_TRUE(job->Start());
+  job->Fail(absl::CancelledError("the caller is gone"));
+  EXPECT_FALSE(ended_);
+  job->EndPart(1, absl::ZeroDuration(), absl::OkStatus());
   EXPECT_TRUE(ended_);
   EXPECT_FALSE(ok_);
 }
@@ -69,6 +108,23 @@ TEST(PlanJobTest, PredictsWhatTheJobTakes) {
   EXPECT_EQ(job->slices[0].sequences, 2);
   EXPECT_GT(expected, 0);
   EXPECT_NEAR(job->slices[0].seconds / expected, model.correction(parts.clock.Now()), 1e-6);
+}
+
+TEST(PlanJobTest, CutsAJobIntoSlicesOfWholeSequences) {
+  ServiceParts parts(absl::Seconds(1));
+  ServiceContext context = parts.Context({1, 1});
+  context.limits.max_batch_seconds = absl::Nanoseconds(1);
+  const std::unique_ptr<ComputeJob> job = TwoSequences();
+  PlanJob(context, *job);
+  ASSERT_EQ(job->slices.size(), 2u);
+  EXPECT_EQ(job->slices[0].tokens, 3);
+  EXPECT_EQ(job->slices[1].tokens, 1) << "a sequence without tokens takes some work too";
+  context.limits.max_batch_seconds = absl::Hours(1);
+  PlanJob(context, *job);
+  EXPECT_EQ(job->slices.size(), 1u);
+  context.limits.max_batch_tokens = 3;
+  PlanJob(context, *job);
+  EXPECT_EQ(job->slices.size(), 2u);
 }
 
 TEST(PlanJobTest, GivesADeadlineToCallsThatHaveNone) {

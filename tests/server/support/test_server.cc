@@ -154,6 +154,7 @@ TestServer::TestServer(TestServerOptions options)
       admission_(options.admission),
       queue_(RealClock(), options.queue,
              {.max_batch_tokens = options.limits.max_batch_tokens,
+              .max_batch_seconds = options.limits.max_batch_seconds,
               .instances = options.thread_plan.instances}),
       cross_kv_(*options.memory_clock, options.cross_kv, &admission_.memory()),
       service_({models_, admission_, queue_, metrics_, cross_kv_, RealClock(), options.limits,

@@ -1,0 +1,159 @@
+// Tests of requests that are computed in several batches, by whole sequences.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/server/support/pending_attend.h"
+#include "tests/server/support/test_server.h"
+#include "tests/server/support/wire_tensors.h"
+
+namespace attendant::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kSequences = 5, kLength = 7, kWidth = 32;
+
+// Each sequence is a slice and fills a batch.
+TestServerOptions InSlices() {
+  TestServerOptions options;
+  options.limits.max_batch_seconds = absl::Nanoseconds(1);
+  return options;
+}
+
+v1::EncodeRequest HiddenStates() {
+  v1::EncodeRequest request;
+  request.set_model("tiny");
+  *request.mutable_hidden_states() =
+      FloatTensor({kSequences, kLength, kWidth}, SomeValues(kSequences * kLength * kWidth, 3));
+  return request;
+}
+
+// Padding at either end, a hole, a sequence without tokens and one without padding.
+void Mask(v1::EncodeRequest& request) {
+  std::vector<int64_t> keeps(kSequences * kLength, 1);
+  for (const int64_t padding : {0, 1, 9, 13, 20}) keeps[padding] = 0;
+  for (int64_t s = 0; s < kLength; ++s) keeps[3 * kLength + s] = 0;
+  *request.mutable_attention_mask() = IntegerTensor({kSequences, kLength}, keeps);
+}
+
+class SlicesTest : public ::testing::Test {
+ protected:
+  // Expects the same bits from both servers, and returns the batches that the second one needed.
+  int ExpectSame(const v1::EncodeRequest& request) {
+    v1::EncodeResponse expected, response;
+    const grpc::Status whole = whole_.Encode(request, &expected);
+    EXPECT_TRUE(whole.ok()) << whole.error_message();
+    const int before = sliced_.gate().passed();
+    const grpc::Status status = sliced_.Encode(request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(response.execution().tokens(), expected.execution().tokens());
+    EXPECT_GT(response.execution().batch_requests(), 0);
+    response.clear_execution();
+    expected.clear_execution();
+    EXPECT_EQ(response.SerializeAsString(), expected.SerializeAsString());
+    return sliced_.gate().passed() - before;
+  }
+
+  TestServer whole_, sliced_{InSlices()};
+};
+
+TEST_F(SlicesTest, AnswersHaveTheSameBits) {
+  v1::EncodeRequest request = HiddenStates();
+  EXPECT_EQ(ExpectSame(request), kSequences);
+  Mask(request);
+  EXPECT_EQ(ExpectSame(request), kSequences);
+  request.set_pooling(v1::MEAN);
+  EXPECT_EQ(ExpectSame(request), kSequences);
+  request.mutable_head_gates()->Resize(8, 0.5f);
+  EXPECT_EQ(ExpectSame(request), kSequences);
+}
+
+TEST_F(SlicesTest, TokenIdsHaveTheSameBits) {
+  v1::EncodeRequest request;
+  request.set_model("tiny");
+  std::vector<int64_t> ids(kSequences * kLength);
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int64_t>(i * 37 % 100);
+  *request.mutable_token_ids() = IntegerTensor({kSequences, kLength}, ids);
+  Mask(request);
+  request.set_pooling(v1::MODEL_POOLING);
+  EXPECT_EQ(ExpectSame(request), kSequences);
+}
+
+TEST_F(SlicesTest, OtherLayoutsHaveTheSameBits) {
+  v1::EncodeRequest packed;
+  packed.set_model("tiny");
+  *packed.mutable_hidden_states() = FloatTensor({12, kWidth}, SomeValues(12 * kWidth, 4));
+  for (const int length : {3, 1, 8}) packed.add_lengths(length);
+  EXPECT_EQ(ExpectSame(packed), 3);
+  v1::EncodeRequest sequence_first = HiddenStates();
+  *sequence_first.mutable_hidden_states() =
+      FloatTensor({kLength, kSequences, kWidth}, SomeValues(kSequences * kLength * kWidth, 3));
+  sequence_first.set_layout(v1::SEQUENCE_FIRST);
+  for (const int length : {7, 2, 5, 1, 6}) sequence_first.add_lengths(length);
+  EXPECT_EQ(ExpectSame(sequence_first), kSequences);
+}
+
+TEST_F(SlicesTest, WhatBelongsToTheWholeIsComputedAtOnce) {
+  v1::EncodeRequest request = HiddenStates();
+  request.add_intermediate_layers(0);
+  EXPECT_EQ(ExpectSame(request), 1);
+}
+
+v1::AttendRequest Bulk(const std::vector<float>& values) {
+  v1::AttendRequest request;
+  request.set_model("tiny");
+  *request.mutable_hidden_states() = FloatTensor({kSequences, kLength, kWidth}, values);
+  return request;
+}
+
+TEST(SlicesOfFailedRequestsTest, AFailedSliceFailsTheRequestOnceAndDropsTheRest) {
+  TestServerOptions options = InSlices();
+  options.limits.reject_nonfinite = true;
+  TestServer server(options);
+  std::vector<float> values = SomeValues(kSequences * kLength * kWidth, 5);
+  values[(kLength + 2) * kWidth + 4] = std::nanf("");
+  v1::AttendResponse response;
+  const grpc::Status status = server.Attend(Bulk(values), &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("hidden_states[1, 2, 4]"));
+  EXPECT_TRUE(server.Attend(Bulk(SomeValues(kSequences * kLength * kWidth, 5)), &response).ok());
+  EXPECT_EQ(server.queue().counts().jobs, 0);
+  EXPECT_EQ(server.gate().passed(), 2 + kSequences);
+}
+
+TEST(SlicesOfFailedRequestsTest, ACancelledRequestDropsItsRemainingSlices) {
+  TestServerOptions options = InSlices();
+  options.gate_closed = true;
+  TestServer server(options);
+  PendingAttend bulk(server.stub(), Bulk(SomeValues(kSequences * kLength * kWidth, 5)));
+  server.gate().AwaitBlocked();
+  EXPECT_EQ(server.queue().counts().jobs, 1);
+  bulk.Cancel();
+  server.AwaitQueued(0);
+  server.gate().Open();
+  EXPECT_EQ(bulk.Wait().error_code(), grpc::StatusCode::CANCELLED);
+  server.AwaitInflight(0);
+  EXPECT_EQ(server.gate().passed(), 1);
+}
+
+TEST(SlicesOfFailedRequestsTest, ASmallRequestWaitsForOneSlice) {
+  TestServerOptions options = InSlices();
+  options.gate_closed = true;
+  TestServer server(options);
+  PendingAttend bulk(server.stub(), Bulk(SomeValues(kSequences * kLength * kWidth, 5)));
+  server.gate().AwaitBlocked();
+  v1::AttendRequest small;
+  small.set_model("tiny");
+  *small.mutable_hidden_states() = FloatTensor({1, 1, kWidth}, SomeValues(kWidth, 6));
+  PendingAttend quick(server.stub(), small);
+  server.AwaitQueued(2);
+  server.gate().Open();
+  ASSERT_TRUE(quick.Wait().ok());
+  ASSERT_TRUE(bulk.Wait().ok());
+  // It was taken second, so that it waited less than the rest of the others' slices were computed.
+  EXPECT_EQ(server.gate().passed(), 1 + kSequences);
+  EXPECT_EQ(quick.response().execution().batch_requests(), 1);
+}
+
+}  // namespace
+}  // namespace attendant::server
