@@ -262,6 +262,7 @@ class App::Impl {
     gauges.open_streams = admission_.streams().counts().all();
     gauges.queue_requests = queue.jobs;
     gauges.queue_tokens = queue.tokens;
+    gauges.queue_seconds = queue.seconds;
     gauges.receiving_bytes = memory.held_for(HeldFor::kReceiving);
     gauges.request_bytes = memory.held_for(HeldFor::kRequest);
     gauges.answer_bytes = memory.held_for(HeldFor::kAnswer);

@@ -51,14 +51,14 @@ void BatchExecutor::Compute(const Batch<ServiceJob>& batch, EncoderRun& run) {
     if (!status.ok()) job.EndPart(piece.sequences, absl::ZeroDuration(), status);
   }
   if (all.empty()) return;
-  const absl::Status status = Guarded([&] { RunJobs(all, run); });
+  const absl::Status status = Guarded([&] { RunJobs(all, batch.close, run); });
   if (status.ok()) return;
   for (BatchJob& job : all) {
     if (!job.ended()) job.Fail(status);
   }
 }
 
-void BatchExecutor::RunJobs(std::vector<BatchJob>& all, EncoderRun& run) {
+void BatchExecutor::RunJobs(std::vector<BatchJob>& all, BatchClose close, EncoderRun& run) {
   BatchReport report(context_, *all.front().request().span.model);
   const Jobs jobs = Gather(all, run);
   if (jobs.empty()) return;
@@ -66,7 +66,7 @@ void BatchExecutor::RunJobs(std::vector<BatchJob>& all, EncoderRun& run) {
   absl::StatusOr<MatrixView<const float>> result = RunEngine(jobs, run);
   if (!result.ok()) return FailAll(jobs, result.status());
   report.Computed();
-  Respond(jobs, *result, run, report);
+  Respond(jobs, *result, run, {.close = close}, report);
 }
 
 BatchExecutor::Jobs BatchExecutor::Gather(std::vector<BatchJob>& batch, EncoderRun& run) {
@@ -197,15 +197,17 @@ void BatchExecutor::Pool(const Jobs& jobs, MatrixView<const float> result, const
 }
 
 void BatchExecutor::Respond(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run,
-                            BatchReport& report) {
+                            BatchCounts counts, BatchReport& report) {
   const ComputeRequest& leader = jobs.front()->request();
   const SpanCost cost = leader.span.model->cost->Predict(leader.range());
-  BatchCounts counts{.requests = static_cast<int32_t>(jobs.size()),
-                     .fully_masked_rows = run.fully_masked_rows(),
-                     .predicted_seconds = cost.per_batch};
+  counts.requests = static_cast<int32_t>(jobs.size());
+  counts.fully_masked_rows = run.fully_masked_rows();
+  counts.predicted_seconds = cost.per_batch;
   for (BatchJob* job : jobs) {
     job->TakeResult(result);
     counts.tokens += job->request().tokens();
+    // One that cannot be counted fails nothing.
+    Guarded([&] { counts.deadlines.push_back(job->job().deadline); }).IgnoreError();
     counts.predicted_seconds += job->request().PredictSeconds(cost);
     if (job->nonfinite()) ++counts.nonfinite_requests;
   }

@@ -27,7 +27,7 @@ class BatchExecutor final : public BatchRunner<ServiceJob> {
  private:
   using Jobs = std::vector<BatchJob*>;  // in the order of their rows
 
-  void RunJobs(std::vector<BatchJob>& batch, EncoderRun& run);
+  void RunJobs(std::vector<BatchJob>& batch, BatchClose close, EncoderRun& run);
   void Compute(const Batch<ServiceJob>& batch, EncoderRun& run);
   Jobs Gather(std::vector<BatchJob>& batch, EncoderRun& run);
   static CrossKvRange PlaceCrossKvOf(const std::vector<BatchJob>& batch);
@@ -36,8 +36,9 @@ class BatchExecutor final : public BatchRunner<ServiceJob> {
   absl::StatusOr<MatrixView<const float>> RunEngine(const Jobs& jobs, EncoderRun& run);
   void Pool(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run);
   void FailAll(const Jobs& jobs, const absl::Status& status);
+  // `counts` has what is known before.
   void Respond(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run,
-               BatchReport& report);
+               BatchCounts counts, BatchReport& report);
 
   const ServiceContext& context_;
   std::map<const void*, EncoderRun> runs_;  // by the model's identity

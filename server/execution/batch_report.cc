@@ -1,5 +1,7 @@
 #include "server/execution/batch_report.h"
 
+#include <utility>
+
 #include "server/models/compute_dtype.h"
 
 namespace attendant::server {
@@ -11,6 +13,10 @@ void BatchReport::Record(const BatchCounts& counts) {
   const double predicted = counts.predicted_seconds * model_.cost->correction(now);
   model_.cost->Observe(counts.predicted_seconds, measured, now);
   copy_ = gathered_ - started_ + (now - computed_);
+  std::vector<absl::Duration> slacks;
+  for (const absl::Time deadline : counts.deadlines) {
+    if (deadline != absl::InfiniteFuture()) slacks.push_back(deadline - now);
+  }
   context_.metrics.RecordBatch({.model = model_.name,
                                 .tokens = counts.tokens,
                                 .requests = counts.requests,
@@ -18,7 +24,9 @@ void BatchReport::Record(const BatchCounts& counts) {
                                 .compute = computed_ - gathered_,
                                 .cost_ratio = predicted > 0 ? measured / predicted : 0,
                                 .fully_masked_rows = counts.fully_masked_rows,
-                                .nonfinite_requests = counts.nonfinite_requests});
+                                .nonfinite_requests = counts.nonfinite_requests,
+                                .close = Name(counts.close),
+                                .slacks = std::move(slacks)});
 }
 
 v1::Execution BatchReport::ExecutionOf(const JobInfo& job, int64_t truncated_tokens) const {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "attendant/v1/encoder_service.pb.h"
 #include "engine/base/compute_type.h"
+#include "server/batching/batch_policy.h"
 #include "server/batching/job.h"
 #include "server/models/served_model.h"
 #include "server/request/service_context.h"
@@ -18,6 +20,8 @@ struct BatchCounts {
   int64_t nonfinite_requests = 0;
   int64_t fully_masked_rows = 0;
   double predicted_seconds = 0;  // by the cost model, without its correction
+  BatchClose close = BatchClose::kQueueEmpty;
+  std::vector<absl::Time> deadlines = {};  // of its jobs
 };
 
 // Measures from its construction on. One thread.

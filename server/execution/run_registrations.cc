@@ -49,12 +49,12 @@ void Fail(std::shared_ptr<RegistrationJob>& place, const absl::Status& status) {
   std::exchange(place, nullptr)->EndPart(1, absl::ZeroDuration(), status);
 }
 
-void Run(Jobs& all, EncoderRun& run, const ServiceContext& context) {
+void Run(Jobs& all, BatchClose close, EncoderRun& run, const ServiceContext& context) {
   const RegistrationRequest& leader = all.front()->request();
   const LayerSpan span = leader.span;
   BatchReport report(context, *span.model);
   const SpanCost cost = span.model->cost->Predict(leader.range());
-  BatchCounts counts{.predicted_seconds = cost.per_batch};
+  BatchCounts counts{.predicted_seconds = cost.per_batch, .close = close};
   std::vector<Gathered> jobs;
   CrossKvRange place = PlaceRows(all);
   for (std::shared_ptr<RegistrationJob>& job : all) {
@@ -72,6 +72,7 @@ void Run(Jobs& all, EncoderRun& run, const ServiceContext& context) {
     place.rows += rows.layout.tokens();
     counts.tokens += job->tokens;
     counts.requests += 1;
+    counts.deadlines.push_back(job->deadline);
     counts.predicted_seconds += cost.OfSequence(rows.layout.tokens(), 0);
     counts.nonfinite_requests += gatherer.nonfinite() ? 1 : 0;
   }
@@ -104,7 +105,7 @@ void RunRegistrations(const Batch<ServiceJob>& batch, EncoderRun& run,
     if (piece.job.registration()->Start()) jobs.push_back(piece.job.registration());
   }
   if (jobs.empty()) return;
-  const absl::Status status = Guarded([&] { Run(jobs, run, context); });
+  const absl::Status status = Guarded([&] { Run(jobs, batch.close, run, context); });
   if (status.ok()) return;
   for (auto& job : jobs) {
     if (job != nullptr) Fail(job, status);

@@ -59,6 +59,7 @@ class ServerMetrics::Impl {
     Histogram& batch_tokens;
     Histogram& batch_requests;
     Histogram& cost_ratio;
+    Histogram& slack_seconds;
   };
 
   ModelSeries ForModel(const std::string& model) {
@@ -72,7 +73,8 @@ class ServerMetrics::Impl {
             compute_seconds_.Add(labels, SecondsBuckets()),
             batch_tokens_.Add(labels, token_buckets_),
             batch_requests_.Add(labels, request_buckets_),
-            cost_ratio_.Add(labels, ratio_buckets_)};
+            cost_ratio_.Add(labels, ratio_buckets_),
+            slack_seconds_.Add(labels, SecondsBuckets())};
   }
 
   void CountRequest(const RequestRecord& record) {
@@ -95,6 +97,10 @@ class ServerMetrics::Impl {
 
   void CountUnsentAnswer() { unsent_answers_.Increment(); }
 
+  void CountBatch(const BatchRecord& record) {
+    batches_.Add({{"model", record.model}, {"close", record.close}}).Increment();
+  }
+
   void SetBuildInfo(const std::string& version, const std::string& isa, const std::string& onednn) {
     MakeGauge("attendant_build_info", "1, with the versions as labels.",
               {{"version", version}, {"isa", isa}, {"onednn", onednn}})
@@ -107,6 +113,7 @@ class ServerMetrics::Impl {
     queue_requests_.Set(static_cast<double>(gauges.queue_requests));
     queue_tokens_.Set(static_cast<double>(gauges.queue_tokens));
     open_streams_.Set(static_cast<double>(gauges.open_streams));
+    queue_seconds_waiting_.Set(gauges.queue_seconds);
     receiving_bytes_.Set(static_cast<double>(gauges.receiving_bytes));
     request_bytes_.Set(static_cast<double>(gauges.request_bytes));
     answer_bytes_.Set(static_cast<double>(gauges.answer_bytes));
@@ -167,10 +174,18 @@ class ServerMetrics::Impl {
       MakeHistograms("attendant_batch_requests", "Requests of a batch.");
   Family<Histogram>& cost_ratio_ = MakeHistograms(
       "attendant_batch_cost_ratio", "Measured time to compute a batch over the predicted time.");
+  Family<Histogram>& slack_seconds_ =
+      MakeHistograms("attendant_deadline_slack_seconds",
+                     "Time left to the deadline of a request, or of a part, when it was computed.");
+  Family<Counter>& batches_ = MakeCounters(
+      "attendant_batches_total", "Batches that were computed, by what kept more from joining.");
   Gauge& inflight_ = MakeGauge("attendant_inflight_requests",
                                "Requests from their headers until their answer has left.");
   Gauge& queue_requests_ = MakeGauge("attendant_queue_requests", "Requests waiting in the queue.");
   Gauge& queue_tokens_ = MakeGauge("attendant_queue_tokens", "Kept tokens waiting in the queue.");
+  Gauge& queue_seconds_waiting_ =
+      MakeGauge("attendant_queue_predicted_seconds",
+                "Predicted time of one instance for what waits in the queue.");
   Gauge& receiving_bytes_ =
       MakeGauge("attendant_receiving_bytes", "Memory granted to requests being received.");
   Gauge& request_bytes_ =
@@ -228,6 +243,10 @@ void ServerMetrics::RecordBatch(const BatchRecord& record) {
   series.compute_seconds.Observe(absl::ToDoubleSeconds(record.compute));
   series.batch_tokens.Observe(static_cast<double>(record.tokens));
   series.batch_requests.Observe(static_cast<double>(record.requests));
+  for (const absl::Duration slack : record.slacks) {
+    series.slack_seconds.Observe(absl::ToDoubleSeconds(slack));
+  }
+  impl_->CountBatch(record);
   if (record.cost_ratio > 0) series.cost_ratio.Observe(record.cost_ratio);
   series.fully_masked_rows.Increment(static_cast<double>(record.fully_masked_rows));
   series.nonfinite_requests.Increment(static_cast<double>(record.nonfinite_requests));

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -33,6 +34,8 @@ struct BatchRecord {
   double cost_ratio = 0;           // measured over predicted time to compute; 0: not predicted
   int64_t fully_masked_rows = 0;   // query rows, times heads, without any key
   int64_t nonfinite_requests = 0;  // requests with NaN or infinity in their input
+  std::string close = {};          // why nothing more joined it
+  std::vector<absl::Duration> slacks = {};  // what its requests had left until their deadlines
 };
 
 // Values of the gauges, which are read at every scrape.
@@ -40,6 +43,7 @@ struct ServerGauges {
   int64_t inflight = 0;
   int64_t queue_requests = 0;
   int64_t queue_tokens = 0;
+  double queue_seconds = 0;
   int64_t receiving_bytes = 0;
   int64_t request_bytes = 0;
   int64_t answer_bytes = 0;
@@ -61,15 +65,16 @@ int64_t ResidentBytes();
 // attendant_tokens_total{model}; attendant_padding_tokens_avoided_total{model};
 // attendant_queue_seconds{model}, attendant_batch_copy_seconds{model},
 // attendant_batch_compute_seconds{model}, attendant_batch_tokens{model},
-// attendant_batch_requests{model}, attendant_batch_cost_ratio{model} (histograms);
+// attendant_batch_requests{model}, attendant_batch_cost_ratio{model},
+// attendant_deadline_slack_seconds{model} (histograms); attendant_batches_total{model,close};
 // attendant_keyless_rows_total{model}; attendant_nonfinite_requests_total{model};
 // attendant_inflight_requests, attendant_queue_requests, attendant_queue_tokens,
-// attendant_open_streams, attendant_receiving_bytes, attendant_request_bytes,
-// attendant_answer_bytes, attendant_budget_bytes, attendant_ready, attendant_registered_memories,
-// attendant_registered_memory_bytes, attendant_stream_sequences, attendant_stream_sequence_bytes,
-// attendant_connections (gauges); attendant_refused_connections_total{reason};
-// attendant_reloads_total{what,result}; attendant_build_info{version,isa,onednn};
-// process_resident_memory_bytes,
+// attendant_queue_predicted_seconds, attendant_open_streams, attendant_receiving_bytes,
+// attendant_request_bytes, attendant_answer_bytes, attendant_budget_bytes, attendant_ready,
+// attendant_registered_memories, attendant_registered_memory_bytes, attendant_stream_sequences,
+// attendant_stream_sequence_bytes, attendant_connections (gauges);
+// attendant_refused_connections_total{reason}; attendant_reloads_total{what,result};
+// attendant_build_info{version,isa,onednn}; process_resident_memory_bytes,
 // process_start_time_seconds.
 class ServerMetrics {
  public:

@@ -148,7 +148,7 @@ Rows QueueRows() {
   const std::string group = "Batching and queue";
   return {
       {group, "max-batch-tokens", "TOKENS",
-       "Kept tokens that are computed together; a larger request is computed alone.",
+       "Kept tokens that are computed together; a sequence with more is computed alone.",
        IntegerKind(&Settings::max_batch_tokens, 1, kMiB)},
       {group, "max-batch-seconds", "DURATION",
        "Predicted time of a batch; a sequence that takes longer is computed alone. Models that "

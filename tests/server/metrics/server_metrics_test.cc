@@ -89,11 +89,17 @@ TEST_F(ServerMetricsTest, DescribesBatches) {
   batch.fully_masked_rows = 12;
   batch.nonfinite_requests = 1;
   batch.cost_ratio = 1.05;
+  batch.close = "seconds";
+  batch.slacks = {absl::Milliseconds(30), absl::Milliseconds(300)};
   metrics_.RecordBatch(batch);
   const Samples samples = Scrape();
   EXPECT_THAT(samples, Contains(Pair(R"(attendant_batch_tokens_bucket{model="m",le="64"})", 0)));
   EXPECT_THAT(samples, Contains(Pair(R"(attendant_batch_tokens_bucket{model="m",le="128"})", 1)));
   EXPECT_THAT(samples, Contains(Pair(R"(attendant_batch_requests_sum{model="m"})", 3)));
+  EXPECT_THAT(samples, Contains(Pair(R"(attendant_batches_total{close="seconds",model="m"})", 1)));
+  EXPECT_THAT(samples,
+              Contains(Pair(R"(attendant_deadline_slack_seconds_bucket{model="m",le="0.05"})", 1)));
+  EXPECT_THAT(samples, Contains(Pair(R"(attendant_deadline_slack_seconds_count{model="m"})", 2)));
   EXPECT_THAT(samples, Contains(Pair(R"(attendant_batch_cost_ratio_bucket{model="m",le="1"})", 0)));
   EXPECT_THAT(samples,
               Contains(Pair(R"(attendant_batch_cost_ratio_bucket{model="m",le="1.1"})", 1)));
@@ -112,6 +118,7 @@ TEST_F(ServerMetricsTest, ShowsGaugesAsTheyAreAtTheScrape) {
   gauges.inflight = 5;
   gauges.queue_requests = 4;
   gauges.queue_tokens = 3;
+  gauges.queue_seconds = 1.5;
   gauges.receiving_bytes = int64_t{1} << 33;
   gauges.ready = true;
   gauges.registered_memories = 2;
@@ -123,6 +130,7 @@ TEST_F(ServerMetricsTest, ShowsGaugesAsTheyAreAtTheScrape) {
   EXPECT_THAT(samples, Contains(Pair("attendant_inflight_requests", 5)));
   EXPECT_THAT(samples, Contains(Pair("attendant_queue_requests", 4)));
   EXPECT_THAT(samples, Contains(Pair("attendant_queue_tokens", 3)));
+  EXPECT_THAT(samples, Contains(Pair("attendant_queue_predicted_seconds", 1.5)));
   EXPECT_THAT(samples, Contains(Pair("attendant_receiving_bytes", 8589934592.0)));
   EXPECT_THAT(samples, Contains(Pair("attendant_ready", 1)));
   EXPECT_THAT(samples, Contains(Pair("attendant_registered_memories", 2)));
