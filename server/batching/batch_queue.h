@@ -72,7 +72,7 @@ class BatchQueue {
   // (server/metrics/refusal.h).
   // The numbers in the job's info must not be negative.
   absl::Status Submit(T job) {
-    std::vector<Failed> failed;
+    Failed failed;
     const absl::Status status = TryAdd(job, failed);
     FailEach(failed);
     return status;
@@ -81,7 +81,7 @@ class BatchQueue {
   // Waits for a batch. Returns one without pieces once the queue is closed and holds nothing more.
   Batch<T> Take() {
     while (true) {
-      std::vector<Failed> failed;
+      Failed failed;
       Batch<T> batch;
       const bool done = TryTake(batch, failed);
       FailEach(failed);
@@ -92,7 +92,7 @@ class BatchQueue {
   // Fails the jobs for which nobody waits, so that their room is free at once. To be called when a
   // caller has gone, without a lock that Fail takes.
   void FailDead() {
-    std::vector<Failed> failed;
+    Failed failed;
     {
       absl::MutexLock lock(&mutex_);
       failed = RemoveDead(waiting_.RemoveDead(clock_.Now()));
@@ -124,17 +124,17 @@ class BatchQueue {
   }
 
  private:
+  // Jobs that have left, to be failed without the lock.
   struct Failed {
-    T job;
-    absl::Status reason;
+    std::vector<WaitingJobs::Dead> dead;
+    std::map<uint64_t, T> jobs = {};
   };
 
-  static void FailEach(std::vector<Failed>& failed) {
-    for (const Failed& each : failed) each.job.Fail(each.reason);
-    failed.clear();
+  static void FailEach(const Failed& failed) {
+    for (const auto& [id, reason] : failed.dead) failed.jobs.at(id).Fail(reason);
   }
 
-  absl::Status TryAdd(T& job, std::vector<Failed>& failed) {
+  absl::Status TryAdd(T& job, Failed& failed) {
     absl::MutexLock lock(&mutex_);
     if (closed_) return absl::UnavailableError("the server is shutting down");
     std::map<uint64_t, T> added;  // first, as there may be no memory for it
@@ -152,14 +152,14 @@ class BatchQueue {
   // Looks at the queue once. Returns true if Take is done: `batch` has jobs, or is empty because
   // the queue is closed and empty. Returns false if Take has to look again; in that case this call
   // has waited for a change, unless it found dead jobs, which are to be failed first.
-  bool TryTake(Batch<T>& batch, std::vector<Failed>& failed) {
+  bool TryTake(Batch<T>& batch, Failed& failed) {
     absl::MutexLock lock(&mutex_);
     const absl::Time now = clock_.Now();
     failed = RemoveDead(waiting_.RemoveDead(now));
     if (closed_ && jobs_.empty()) return true;
     const WaitingJobs::Batch chosen = waiting_.Take(now, /*patient=*/!closed_);
     if (chosen.taken.empty()) {
-      if (failed.empty()) clock_.AwaitUntil(changed_, mutex_, chosen.wait_until);
+      if (failed.dead.empty()) clock_.AwaitUntil(changed_, mutex_, chosen.wait_until);
       return false;
     }
     batch.close = chosen.close;
@@ -173,14 +173,10 @@ class BatchQueue {
     return true;
   }
 
-  std::vector<Failed> RemoveDead(std::vector<WaitingJobs::Dead> dead)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    std::vector<Failed> failed;
-    for (WaitingJobs::Dead& each : dead) {
-      const auto entry = jobs_.find(each.id);
-      failed.push_back({std::move(entry->second), std::move(each.reason)});
-      jobs_.erase(entry);
-    }
+  // Allocates nothing, so that no job is lost for want of memory.
+  Failed RemoveDead(std::vector<WaitingJobs::Dead> dead) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Failed failed{std::move(dead)};
+    for (const auto& each : failed.dead) failed.jobs.insert(jobs_.extract(each.id));
     return failed;
   }
 

@@ -144,7 +144,12 @@ std::vector<WaitingJobs::Dead> WaitingJobs::RemoveDead(absl::Time now) {
     if (status.ok()) status = CheckHopeful(i, now);
     if (status.ok()) continue;
     dead.push_back({entries_[i].id, std::move(status)});
+  }
+  // What may find no memory is done.
+  for (size_t i = 0, found = 0; found < dead.size(); ++i) {
+    if (entries_[i].id != dead[found].id) continue;
     Leave(i);
+    ++found;
   }
   if (!dead.empty()) Compact();
   return dead;

@@ -1,4 +1,4 @@
-// Fails every allocation of the runner of batches, one at a time.
+// Fails every allocation of the runner of batches, and of the queue, one at a time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "server/batching/batch_queue.h"
 #include "server/execution/batch_executor.h"
+#include "server/execution/fault.h"
 #include "server/metrics/refusal.h"
 #include "tests/server/support/service_parts.h"
 #include "tests/support/allocation_counter.h"
@@ -91,6 +93,30 @@ TEST_F(AllocationFailureTest, EveryJobEndsOnceAndMostlyOneFails) {
   EXPECT_GT(alone[0], 5);
   EXPECT_GT(alone[2], 5) << "the job in slices";
   for (const absl::Status& status : statuses_) EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST_F(AllocationFailureTest, TheQueueLosesNoJobForWhichNobodyWaits) {
+  bool failed = true;
+  for (int64_t nth = 1; failed; ++nth) {
+    SCOPED_TRACE(nth);
+    ends_ = {};
+    BatchQueue<ServiceJob> queue(parts_.clock, {}, {});
+    for (size_t i = 0; i < kJobs; ++i) {
+      ASSERT_TRUE(queue.Submit(MakeJob(i, 1, false)).ok());
+    }
+    cancelled_->store(true);
+    {
+      const attendant::testing::FailingAllocation failing(nth);
+      Guarded([&] { queue.FailDead(); }).IgnoreError();
+      failed = failing.failed();
+    }
+    queue.FailDead();
+    for (size_t i = 0; i < kJobs; ++i) {
+      EXPECT_EQ(ends_[i], 1);
+      EXPECT_EQ(statuses_[i].code(), absl::StatusCode::kCancelled);
+    }
+    cancelled_->store(false);
+  }
 }
 
 }  // namespace
