@@ -132,8 +132,13 @@ TEST(SlicesOfFailedRequestsTest, ACancelledRequestDropsItsRemainingSlices) {
   server.AwaitQueued(0);
   server.gate().Open();
   EXPECT_EQ(bulk.Wait().error_code(), grpc::StatusCode::CANCELLED);
-  server.AwaitInflight(0);
-  EXPECT_EQ(server.gate().passed(), 1);
+  // The call ends before its slice, behind which the only instance takes the next request.
+  v1::AttendRequest next;
+  next.set_model("tiny");
+  *next.mutable_hidden_states() = FloatTensor({1, 1, kWidth}, SomeValues(kWidth, 6));
+  v1::AttendResponse response;
+  ASSERT_TRUE(server.Attend(next, &response).ok());
+  EXPECT_EQ(server.gate().passed(), 2);
 }
 
 TEST(SlicesOfFailedRequestsTest, ASmallRequestWaitsForOneSlice) {
