@@ -247,5 +247,26 @@ TEST(TokenLayoutTest, RefusesWhatDoesNotFit) {
   }
 }
 
+TEST(SequencesOfTest, KeepsTheRowsOfTheWhole) {
+  TokenLayout packed;
+  packed.packed = true;
+  packed.sequences = 3;
+  packed.padded_length = 4;
+  packed.rows = 9;
+  packed.cu_seqlens = {0, 3, 4, 8};
+  packed.positions = {0, 1, 2, 0, 0, 1, 2, 3};
+  packed.runs = {{0, 5}, {6, 3}};  // a run may have tokens of several sequences
+  const TokenLayout part = SequencesOf(packed, 1, 2);
+  EXPECT_EQ(part.sequences, 2);
+  EXPECT_EQ(part.cu_seqlens, (std::vector<int32_t>{0, 1, 5}));
+  EXPECT_EQ(part.positions, (std::vector<int32_t>{0, 0, 1, 2, 3}));
+  ASSERT_EQ(part.runs.size(), 2u);
+  EXPECT_EQ(part.runs[0].first, 3);
+  EXPECT_EQ(part.runs[0].count, 2);
+  EXPECT_EQ(part.runs[1].first, 6);
+  EXPECT_EQ(part.runs[1].count, 3);
+  EXPECT_TRUE(SequencesOf(packed, 0, 3).cu_seqlens == packed.cu_seqlens);
+}
+
 }  // namespace
 }  // namespace attendant::server
