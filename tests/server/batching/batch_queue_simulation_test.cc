@@ -448,7 +448,7 @@ TEST(BatchQueueSimulation, BoundBySecondsWithoutDeadlines) {
 
 TEST(BatchQueueSimulation, WaitingForCompany) {
   Simulate(
-      {.queue = {.max_jobs = 32},
+      {.queue = {.max_jobs = 8},
        .batch = {
            .max_batch_tokens = 300, .max_queue_delay = absl::Milliseconds(3), .instances = 2}});
 }
