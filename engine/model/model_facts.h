@@ -58,7 +58,7 @@ struct LayerCost {
 std::vector<WeightUse> ListWeightUses(const ModelDescription& description);
 // In the order in which they run; stages that the model does not have are left out.
 std::vector<StageCost> ListStageCosts(const ModelDescription& description);
-// Of one layer of the model.
+// The cost of one layer of the model.
 LayerCost CostOfLayer(const ModelDescription& description, int64_t layer);
 
 // Bytes of the packed weights at most, on a CPU that has the units for `mode`, whether or not this

@@ -44,7 +44,7 @@ class Admission {
   // with the reason if there is no room; INVALID_ARGUMENT if there can never be.
   absl::Status Charge(const Budget::Claim& claim, Budget::Hold& hold);
 
-  // Of small messages that are received at the same time.
+  // Bounds how many small messages are received at the same time.
   Budget& small_messages() { return small_messages_; }
   Budget& memory() { return memory_; }
   const Budget& memory() const { return memory_; }

@@ -107,7 +107,7 @@ class BatchJob {
   std::vector<int64_t> pairs_before_;   // [B]: of a head, of the sequences before
   std::vector<float> values_;           // of one layer: [T, H Dv]
   Response response_;                   // unless this is a part, of which the job has the response
-  // Of the whole request; null: not wanted, or there is no memory.
+  // The whole request's; null if it is not wanted, or if there is no memory for it.
   ResponseTensor* hidden_states_ = nullptr;
   ResponseTensor* pooled_ = nullptr;
   absl::Status status_;

@@ -87,7 +87,7 @@ class ServerMetrics {
   void RecordReload(const std::string& what, bool ok);
   // `reason` is one of a closed list, such as "address".
   void RecordRefusedConnection(const std::string& reason);
-  // Of a call that was ended because its answer did not leave in time.
+  // Counts a call that was ended because its answer did not leave in time.
   void CountUnsentAnswer();
 
   // Returns all series in the Prometheus text format, with the gauges set to `gauges`.

@@ -25,8 +25,8 @@ int Milliseconds(absl::Duration duration) {
 void LimitConnections(const GrpcServerOptions& options, grpc::ServerBuilder& builder) {
   // A gzip message of 509 KiB grew the process by 558 MiB: only identity.
   builder.AddChannelArgument(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1);
-  // Of a body that nobody reads yet, only the fixed first window is received. With probing it grows
-  // to megabytes for every stream, read or not; a body that is read gets its window anyhow.
+  // Without probing, only the fixed first window of a body that nobody reads yet is received. With
+  // it the window grows to megabytes for every stream; a body that is read gets its window anyhow.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxConcurrentStreams);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, Milliseconds(absl::Seconds(5)));

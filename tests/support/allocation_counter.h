@@ -23,7 +23,7 @@ class FailingAllocation {
  public:
   explicit FailingAllocation(int64_t nth);
   ~FailingAllocation();
-  // True if there were so many allocations.
+  // True if the allocation of that number was reached.
   bool failed() const;
 };
 

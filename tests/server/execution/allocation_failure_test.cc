@@ -52,7 +52,7 @@ class AllocationFailureTest : public ::testing::Test {
     return ServiceJob(std::move(job));
   }
 
-  // Returns whether there were so many allocations.
+  // Returns whether the allocation of that number was reached.
   bool RunWithFailure(int64_t nth) {
     ends_ = {};
     const ServiceJob sliced = MakeJob(2, 2, false);

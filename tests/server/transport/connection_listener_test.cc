@@ -53,7 +53,7 @@ class Door {
 
   ConnectionListener& listener() { return *listener_; }
 
-  // Each waits until there are so many, and returns them.
+  // Each waits until there are `count` of them, and returns them.
   std::vector<int> AwaitTaken(size_t count) {
     absl::MutexLock lock(&mutex_);
     auto enough = [&] {
