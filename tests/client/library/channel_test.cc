@@ -5,23 +5,10 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "client/client.h"
+#include "tests/client/support/small_requests.h"
 
 namespace attendant::client {
 namespace {
-
-constexpr float kValues[] = {1, 0, 1, 0, 0, 2, 0, 2};
-
-AttendRequest SmallAttend() {
-  AttendRequest request;
-  request.hidden_states = FloatTensor({1, 2, 4}, kValues);
-  return request;
-}
-
-EncodeRequest SmallEncode() {
-  EncodeRequest request;
-  request.hidden_states = FloatTensor({1, 2, 4}, kValues);
-  return request;
-}
 
 // No server of this process uses gRPC's callback threads, so that the end of each call, which runs
 // on one of them, is also the end of these threads.

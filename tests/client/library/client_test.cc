@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "tests/client/support/fake_server.h"
+#include "tests/client/support/small_requests.h"
 
 namespace attendant::client {
 namespace {
@@ -20,20 +21,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
-
-constexpr float kValues[] = {1, 0, 1, 0, 0, 2, 0, 2};
-
-AttendRequest SmallAttend() {
-  AttendRequest request;
-  request.hidden_states = FloatTensor({1, 2, 4}, kValues);
-  return request;
-}
-
-EncodeRequest SmallEncode() {
-  EncodeRequest request;
-  request.hidden_states = FloatTensor({1, 2, 4}, kValues);
-  return request;
-}
 
 class ClientTest : public testing::Test {
  protected:
@@ -85,10 +72,10 @@ TEST_F(ClientTest, AttendSendsEveryField) {
 
 TEST_F(ClientTest, AttendSendsAMemoryOrAHandle) {
   AttendRequest request = SmallAttend();
-  request.memory = Memory{.hidden_states = FloatTensor({1, 2, 4}, kValues),
+  request.memory = Memory{.hidden_states = FloatTensor({1, 2, 4}, kSmallValues),
                           .attention_mask = Int64Tensor({1, 2}, {1, 0}),
                           .lengths = {2},
-                          .values = FloatTensor({1, 1, 8}, kValues)};
+                          .values = FloatTensor({1, 1, 8}, kSmallValues)};
   ASSERT_TRUE(client_.Attend(request).ok());
   const v1::Memory sent = server_.attended().at(0).memory();
   EXPECT_EQ(sent.hidden_states().data(), request.memory->hidden_states.data);
@@ -107,7 +94,7 @@ TEST_F(ClientTest, RegistersAndDropsMemories) {
   request.model = "m";
   request.layer = 3;
   request.layout = Layout::kSequenceFirst;
-  request.memory.hidden_states = FloatTensor({1, 2, 4}, kValues);
+  request.memory.hidden_states = FloatTensor({1, 2, 4}, kSmallValues);
   request.time_to_live = absl::Microseconds(2'000'001);
   request.request_id = "r";
   const auto kept = client_.PutMemory(request);
@@ -141,7 +128,7 @@ TEST_F(ClientTest, AttendReturnsTensorsAndExecution) {
   const auto result = client_.Attend(request);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->output.shape, (std::vector<int64_t>{1, 2, 4}));
-  EXPECT_THAT(ToFloats(result->output).value(), testing::ElementsAreArray(kValues));
+  EXPECT_THAT(ToFloats(result->output).value(), testing::ElementsAreArray(kSmallValues));
   ASSERT_TRUE(result->attention_probabilities.has_value());
   EXPECT_EQ(result->execution.queue, absl::Microseconds(1500));
   EXPECT_EQ(result->execution.copy, absl::Microseconds(250));
@@ -367,7 +354,7 @@ TEST_F(ClientTest, CallbackOutlivesTheClient) {
 TEST_F(ClientTest, PreparedRequestsCanBeSentAgain) {
   const PreparedRequest attend = PreparedRequest::Attend(SmallAttend());
   const PreparedRequest encode = PreparedRequest::Encode(SmallEncode());
-  EXPECT_GT(attend.bytes(), static_cast<int64_t>(sizeof(kValues)));
+  EXPECT_GT(attend.bytes(), static_cast<int64_t>(sizeof(kSmallValues)));
   constexpr int kTimes = 20;
   absl::BlockingCounter done(2 * kTimes);
   const auto count = [&](const absl::StatusOr<Execution>& execution) {
