@@ -206,43 +206,52 @@ grpc::Status EncodeSome(v1::EncoderService::Stub& stub, size_t* answer_bytes) {
   return status;
 }
 
+// Ends the server while an answer of 8 sequences of 32 tokens is in the kernel's buffers, behind a
+// closed gate.
+class StoppedWithAnAnswer {
+ public:
+  explicit StoppedWithAnAnswer(const std::string& flag)
+      : server_({"--model=t=synthetic:tiny", flag}),
+        stub_(v1::EncoderService::NewStub(
+            grpc::CreateChannel(gate_.address(), grpc::InsecureChannelCredentials()))) {
+    EXPECT_TRUE(ListModels(*stub_).ok());
+    gate_.Close();
+    answer_ = std::async(std::launch::async, [this] { return EncodeSome(*stub_, &answer_bytes_); });
+    AwaitMetric(server_, "attendant_requests_total{code=\"OK\",method=\"Encode\",model=\"t\"} 1");
+    server_.process().Signal(SIGTERM);
+  }
+
+  ServerProcess& process() { return server_.process(); }
+  // Opens the gate and waits until the call has ended.
+  grpc::Status Receive() {
+    gate_.Open();
+    return answer_.get();
+  }
+  size_t answer_bytes() const { return answer_bytes_; }
+
+ private:
+  ReadyServer server_;
+  Gate gate_{server_};
+  std::unique_ptr<v1::EncoderService::Stub> stub_;
+  size_t answer_bytes_ = 0;
+  std::future<grpc::Status> answer_;
+};
+
 TEST(ConnectionsTest, D12AnswersInTheKernelAreNotCutWhenItStops) {
-  ReadyServer server({"--model=t=synthetic:tiny"});
-  Gate gate(server);
-  const auto stub = v1::EncoderService::NewStub(
-      grpc::CreateChannel(gate.address(), grpc::InsecureChannelCredentials()));
-  ASSERT_TRUE(ListModels(*stub).ok());
-  gate.Close();
-  size_t answer_bytes = 0;
-  std::future<grpc::Status> answer =
-      std::async(std::launch::async, [&] { return EncodeSome(*stub, &answer_bytes); });
-  AwaitMetric(server, "attendant_requests_total{code=\"OK\",method=\"Encode\",model=\"t\"} 1");
-  server.process().Signal(SIGTERM);
-  EXPECT_THAT(server.process().AwaitLine("answers that are not received"),
+  StoppedWithAnAnswer stopped("--drain-timeout=30s");
+  EXPECT_THAT(stopped.process().AwaitLine("answers that are not received"),
               HasSubstr("draining: 1 connections have"));
-  gate.Open();
-  const grpc::Status status = answer.get();
+  const grpc::Status status = stopped.Receive();
   EXPECT_TRUE(status.ok()) << status.error_message();
-  EXPECT_EQ(answer_bytes, 8u * 32 * 32 * 4);
-  EXPECT_EQ(server.process().AwaitEnd().code, 0);
+  EXPECT_EQ(stopped.answer_bytes(), 8u * 32 * 32 * 4);
+  EXPECT_EQ(stopped.process().AwaitEnd().code, 0);
 }
 
 TEST(ConnectionsTest, TheDrainTimeoutCutsAnswersThatNobodyReceives) {
-  ReadyServer server({"--model=t=synthetic:tiny", "--drain-timeout=1s"});
-  Gate gate(server);
-  const auto stub = v1::EncoderService::NewStub(
-      grpc::CreateChannel(gate.address(), grpc::InsecureChannelCredentials()));
-  ASSERT_TRUE(ListModels(*stub).ok());
-  gate.Close();
-  size_t answer_bytes = 0;
-  std::future<grpc::Status> answer =
-      std::async(std::launch::async, [&] { return EncodeSome(*stub, &answer_bytes); });
-  AwaitMetric(server, "attendant_requests_total{code=\"OK\",method=\"Encode\",model=\"t\"} 1");
-  server.process().Signal(SIGTERM);
-  server.process().AwaitLine("the answers of 1 connections are cut");
-  EXPECT_EQ(server.process().AwaitEnd().code, 0);
-  gate.Open();
-  answer.wait();  // the kernel may still deliver it
+  StoppedWithAnAnswer stopped("--drain-timeout=1s");
+  stopped.process().AwaitLine("the answers of 1 connections are cut");
+  EXPECT_EQ(stopped.process().AwaitEnd().code, 0);
+  (void)stopped.Receive();  // the kernel may still deliver it
 }
 
 int ThreadsOf(const ReadyServer& server) {
