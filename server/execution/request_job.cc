@@ -5,8 +5,21 @@
 namespace attendant::server {
 namespace {
 
-void SetDeadline(const ServiceContext& context, absl::Time now, JobInfo& job) {
+struct Prediction {
+  SpanCost cost;
+  double correction;  // of the cost's seconds
+};
+
+// Gives the job a deadline if its caller has not, and predicts what a batch costs whatever is in
+// it.
+template <typename JobOfMethod>
+Prediction Predict(const ServiceContext& context, JobOfMethod& job) {
+  const absl::Time now = context.clock.Now();
   if (job.deadline == absl::InfiniteFuture()) job.deadline = now + context.limits.default_deadline;
+  const CostModel& model = *job.request().span.model->cost;
+  const Prediction prediction = {model.Predict(job.request().range()), model.correction(now)};
+  job.overhead = prediction.cost.per_batch * prediction.correction;
+  return prediction;
 }
 
 // Kept tokens that are gathered for a sequence; at least one, as also a masked one takes some work.
@@ -24,13 +37,8 @@ bool Fits(const Slice& sequence, const Slice& slice, double seconds, int64_t tok
 }  // namespace
 
 void PlanJob(const ServiceContext& context, ComputeJob& job) {
-  const absl::Time now = context.clock.Now();
-  SetDeadline(context, now, job);
+  const auto [cost, correction] = Predict(context, job);
   const ComputeRequest& request = job.request();
-  const CostModel& model = *request.span.model->cost;
-  const SpanCost cost = model.Predict(request.range());
-  const double correction = model.correction(now);
-  job.overhead = cost.per_batch * correction;
   const bool divisible = CanBeSliced(request);
   const double room = absl::ToDoubleSeconds(context.limits.max_batch_seconds);
   job.slices.clear();
@@ -49,13 +57,7 @@ void PlanJob(const ServiceContext& context, ComputeJob& job) {
 }
 
 void PlanJob(const ServiceContext& context, RegistrationJob& job) {
-  const absl::Time now = context.clock.Now();
-  SetDeadline(context, now, job);
-  const RegistrationRequest& request = job.request();
-  const CostModel& model = *request.span.model->cost;
-  const SpanCost cost = model.Predict(request.range());
-  const double correction = model.correction(now);
-  job.overhead = cost.per_batch * correction;
+  const auto [cost, correction] = Predict(context, job);
   job.slices = {{1, job.tokens, cost.OfSequence(job.tokens, 0) * correction}};
 }
 

@@ -1,8 +1,6 @@
 #include "server/rpc/stream_reactor.h"
 
 #include <algorithm>
-#include <chrono>
-#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -209,7 +207,7 @@ void StreamReactor::OnWriteDone(bool ok) {
   Held held;
   absl::MutexLock lock(&mutex_);
   writing_ = false;
-  send_limit_.reset();
+  send_limit_.Reset();
   held = std::move(responses_.front().held);
   responses_.pop_front();
   --in_flight_;
@@ -256,44 +254,26 @@ void StreamReactor::Advance() {
 }
 
 void StreamReactor::LimitSending() {
-  try {
-    send_limit_.emplace();
-    send_limit_->Set(
-        std::chrono::system_clock::now() + absl::ToChronoNanoseconds(context_.limits.send_timeout),
-        [weak = weak_from_this(), sends = ++sends_](bool expired) {
-          if (!expired) return;
-          if (const auto self = weak.lock()) self->OnSendTimeout(sends);
-        });
-  } catch (const std::bad_alloc&) {
-    send_limit_.reset();  // without memory for a limit, there is none
-  }
+  send_limit_.Set(TimeLimit::In(context_.limits.send_timeout), weak_from_this(),
+                  [sends = ++sends_](StreamReactor& self) { self.OnSendTimeout(sends); });
 }
 
 // Cancelling is all that gRPC lets one do to a write that makes no progress.
 void StreamReactor::OnSendTimeout(uint64_t sends) {
   absl::MutexLock lock(&mutex_);
-  if (done_ || lost_ || sends != sends_ || !send_limit_) return;
+  if (done_ || lost_ || sends != sends_ || !send_limit_.set()) return;
   context_.metrics.CountUnsentAnswer();
   call_.TryCancel();
 }
 
 void StreamReactor::LimitIdleness() {
-  if (input_ended_ || !reading_ || in_flight_ > 0) return idle_.reset();
-  if (idle_) return;
-  const auto timeout = absl::ToChronoNanoseconds(context_.limits.stream_idle_timeout);
-  try {
-    // A new one each time: the callback of one that was cancelled may be yet to come.
-    idle_.emplace();
-    idle_->Set(std::chrono::system_clock::now() + timeout,
-               [weak = weak_from_this(), items = items_](bool expired) {
-                 const auto self = weak.lock();
-                 if (!expired || self == nullptr) return;
-                 const absl::Status status = Guarded([&] { self->OnIdle(items); });
-                 if (!status.ok()) self->Abandon(status);
-               });
-  } catch (const std::bad_alloc&) {
-    idle_.reset();  // without memory for a limit, there is none
-  }
+  if (input_ended_ || !reading_ || in_flight_ > 0) return idle_limit_.Reset();
+  if (idle_limit_.set()) return;
+  idle_limit_.Set(TimeLimit::In(context_.limits.stream_idle_timeout), weak_from_this(),
+                  [items = items_](StreamReactor& self) {
+                    const absl::Status status = Guarded([&] { self.OnIdle(items); });
+                    if (!status.ok()) self.Abandon(status);
+                  });
 }
 
 void StreamReactor::OnIdle(uint64_t items) {
@@ -318,7 +298,7 @@ void StreamReactor::OnDone() {
   {
     absl::MutexLock lock(&mutex_);
     done_ = true;
-    send_limit_.reset();
+    send_limit_.Reset();
     responses.swap(responses_);
     sequences.swap(sequences_);
     held_back.swap(held_back_);

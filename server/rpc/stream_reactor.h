@@ -1,7 +1,6 @@
 // One call of EncodeStream.
 #pragma once
 
-#include <grpcpp/alarm.h>
 #include <grpcpp/generic/async_generic_service.h>
 
 #include <atomic>
@@ -20,6 +19,7 @@
 #include "server/rpc/open_streams.h"
 #include "server/rpc/request_end.h"
 #include "server/rpc/request_intake.h"
+#include "server/rpc/time_limit.h"
 
 namespace attendant::server {
 
@@ -100,7 +100,7 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   void Abandon(const absl::Status& status) noexcept;
   void Lose() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Waits for an item only so long while nothing else is to be done.
+  // Ends the stream if nothing is to be done and no item arrives in time.
   void LimitIdleness() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnIdle(uint64_t items);
   // Ends the call if what is being sent now does not leave in time.
@@ -127,8 +127,8 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   std::map<uint64_t, std::shared_ptr<StreamSequence>> sequences_ ABSL_GUARDED_BY(mutex_);
   std::optional<Taken> held_back_ ABSL_GUARDED_BY(mutex_);
   // While an item is waited for and none is in flight.
-  std::optional<grpc::Alarm> idle_ ABSL_GUARDED_BY(mutex_);
-  std::optional<grpc::Alarm> send_limit_ ABSL_GUARDED_BY(mutex_);
+  TimeLimit idle_limit_ ABSL_GUARDED_BY(mutex_);
+  TimeLimit send_limit_ ABSL_GUARDED_BY(mutex_);
   uint64_t items_ ABSL_GUARDED_BY(mutex_) = 0;  // read so far
   uint64_t sends_ ABSL_GUARDED_BY(mutex_) = 0;  // begun so far: answers, and the end of the call
   int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -73,15 +73,13 @@ void UnaryReactor::LimitReceiving() {
                          absl::Seconds(static_cast<double>(bytes) /
                                        static_cast<double>(context_.limits.min_receive_rate));
   if (method_.small) limit = std::min(context_.limits.receive_timeout, kSmallMessageTime);
-  time_limit_.emplace();
-  time_limit_->Set(receiving_since_ + absl::ToChronoNanoseconds(limit),
-                   [weak = weak_from_this()](bool expired) {
-                     if (!expired) return;
-                     const auto self = weak.lock();
-                     if (self == nullptr) return;
-                     const absl::Status status = Guarded([&] { self->OnReceiveTimeout(); });
-                     if (!status.ok()) self->End({status});
-                   });
+  const bool limited = time_limit_.Set(receiving_since_ + absl::ToChronoNanoseconds(limit),
+                                       weak_from_this(), [](UnaryReactor& self) {
+                                         const absl::Status status =
+                                             Guarded([&] { self.OnReceiveTimeout(); });
+                                         if (!status.ok()) self.End({status});
+                                       });
+  if (!limited) throw std::bad_alloc();  // no body is waited for without a limit
 }
 
 void UnaryReactor::OnReceiveTimeout() {
@@ -128,7 +126,7 @@ void UnaryReactor::OnReadDone(bool ok) {
     absl::MutexLock lock(&mutex_);
     if (phase_ != Phase::kReceiving) return;
     phase_ = Phase::kComputing;
-    time_limit_.reset();
+    time_limit_.Reset();
   }
   const absl::Status status = Guarded([&] { (this->*method_.submit)(); });
   if (!status.ok()) End({status});
@@ -245,25 +243,12 @@ void UnaryReactor::End(Ending ending) noexcept {
   // Without the mutex, as it may log. A call that cannot be reported has to end all the same.
   Guarded([&] { account->Report(ending.status, context_.metrics); }).IgnoreError();
   absl::MutexLock lock(&mutex_);
-  LimitSending();
+  time_limit_.Set(TimeLimit::In(context_.limits.send_timeout), weak_from_this(),
+                  [](UnaryReactor& self) { self.OnSendTimeout(); });
   if (!ending.status.ok()) return FinishWith(ending.status, context_, call_, *this);
   memory_ = std::move(ending.memory);
   response_.Swap(&ending.response);
   StartWriteAndFinish(&response_, grpc::WriteOptions(), grpc::Status::OK);
-}
-
-void UnaryReactor::LimitSending() {
-  try {
-    time_limit_.emplace();
-    time_limit_->Set(
-        std::chrono::system_clock::now() + absl::ToChronoNanoseconds(context_.limits.send_timeout),
-        [weak = weak_from_this()](bool expired) {
-          if (!expired) return;
-          if (const auto self = weak.lock()) self->OnSendTimeout();
-        });
-  } catch (const std::bad_alloc&) {
-    time_limit_.reset();  // without memory for a limit, there is none
-  }
 }
 
 // Cancelling is all that gRPC lets one do to a write that makes no progress.
@@ -279,7 +264,7 @@ void UnaryReactor::OnDone() {
   std::shared_ptr<UnaryReactor> self;
   absl::MutexLock lock(&mutex_);
   done_ = true;
-  time_limit_.reset();
+  time_limit_.Reset();
   response_.Clear();
   slot = std::move(slot_);
   memory = std::move(memory_);

@@ -1,11 +1,9 @@
 // One call of a unary method.
 #pragma once
 
-#include <grpcpp/alarm.h>
 #include <grpcpp/generic/async_generic_service.h>
 
 #include <atomic>
-#include <chrono>
 #include <memory>
 #include <optional>
 
@@ -17,6 +15,7 @@
 #include "server/rpc/call_entry.h"
 #include "server/rpc/request_end.h"
 #include "server/rpc/request_intake.h"
+#include "server/rpc/time_limit.h"
 
 namespace attendant::server {
 
@@ -64,7 +63,6 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor,
   void OnDone() override;
 
  private:
-  using TimePoint = std::chrono::system_clock::time_point;
   enum class Phase { kAwaitingPermit, kReceiving, kComputing, kFinished };
 
   struct Ending {
@@ -81,7 +79,6 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor,
   void OnPermit(Budget::Hold permit);
   void LimitReceiving() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnReceiveTimeout();
-  void LimitSending() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnSendTimeout();
   template <typename JobOfMethod, auto Prepare, auto Respond>
   void Submit();
@@ -108,9 +105,8 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor,
   Budget::Hold slot_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Budget::Pending> pending_permit_ ABSL_GUARDED_BY(mutex_);
   Budget::Hold memory_ ABSL_GUARDED_BY(mutex_);  // the permit, later the answer's
-  TimePoint receiving_since_ ABSL_GUARDED_BY(mutex_);
-  // A new one each time: the callback of one that was cancelled may be yet to come.
-  std::optional<grpc::Alarm> time_limit_ ABSL_GUARDED_BY(mutex_);
+  TimeLimit::TimePoint receiving_since_ ABSL_GUARDED_BY(mutex_);
+  TimeLimit time_limit_ ABSL_GUARDED_BY(mutex_);       // for receiving, then for sending
   grpc::ByteBuffer response_ ABSL_GUARDED_BY(mutex_);  // the write owns it once it is under way
   RequestAccount account_ ABSL_GUARDED_BY(mutex_);
 };
