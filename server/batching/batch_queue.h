@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -70,22 +71,36 @@ class BatchQueue {
   // DEADLINE_EXCEEDED that the job's deadline has passed or cannot be met, CANCELLED that its
   // caller is gone. RESOURCE_EXHAUSTED and a deadline that cannot be met have a reason
   // (server/metrics/refusal.h).
-  // The numbers in the job's info must not be negative.
+  // The numbers in the job's info must not be negative. Throws std::bad_alloc if there is no memory
+  // for the job, which then is not in the queue.
   absl::Status Submit(T job) {
     Failed failed;
-    const absl::Status status = TryAdd(job, failed);
+    absl::Status status;
+    try {
+      status = TryAdd(job, failed);
+    } catch (const std::bad_alloc&) {
+      FailEach(failed);
+      throw;
+    }
     FailEach(failed);
     return status;
   }
 
   // Waits for a batch. Returns one without pieces once the queue is closed and holds nothing more.
+  // If there is no memory for it, the jobs go on waiting until there is.
   Batch<T> Take() {
     while (true) {
       Failed failed;
       Batch<T> batch;
-      const bool done = TryTake(batch, failed);
+      bool done = false, starved = false;
+      try {
+        done = TryTake(batch, failed);
+      } catch (const std::bad_alloc&) {
+        starved = true;
+      }
       FailEach(failed);
       if (done) return batch;
+      if (starved) Pause();
     }
   }
 
@@ -140,7 +155,13 @@ class BatchQueue {
     std::map<uint64_t, T> added;  // first, as there may be no memory for it
     added.emplace(next_id_, job);
     std::vector<WaitingJobs::Dead> dead;
-    const absl::Status status = waiting_.Add(next_id_, job.info(), clock_.Now(), dead);
+    absl::Status status;
+    try {
+      status = waiting_.Add(next_id_, job.info(), clock_.Now(), dead);
+    } catch (const std::bad_alloc&) {
+      failed = RemoveDead(std::move(dead));
+      throw;
+    }
     failed = RemoveDead(std::move(dead));
     if (!status.ok()) return status;
     jobs_.merge(added);
@@ -157,6 +178,7 @@ class BatchQueue {
     const absl::Time now = clock_.Now();
     failed = RemoveDead(waiting_.RemoveDead(now));
     if (closed_ && jobs_.empty()) return true;
+    batch.pieces.reserve(jobs_.size());  // while nothing is taken yet
     const WaitingJobs::Batch chosen = waiting_.Take(now, /*patient=*/!closed_);
     if (chosen.taken.empty()) {
       if (failed.dead.empty()) clock_.AwaitUntil(changed_, mutex_, chosen.wait_until);
@@ -171,6 +193,11 @@ class BatchQueue {
     // The signals for the remaining jobs may have been used up, perhaps by this very thread.
     if (!jobs_.empty()) changed_.Signal();
     return true;
+  }
+
+  void Pause() {
+    absl::MutexLock lock(&mutex_);
+    clock_.AwaitUntil(changed_, mutex_, clock_.Now() + absl::Milliseconds(1));
   }
 
   // Allocates nothing, so that no job is lost for want of memory.

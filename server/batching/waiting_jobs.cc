@@ -212,6 +212,7 @@ WaitingJobs::Batch WaitingJobs::Take(absl::Time now, bool patient) {
   batch.close = choice.close;
   batch.wait_until = choice.wait_until;
   if (choice.take.empty()) return batch;
+  batch.taken.reserve(choice.take.size());  // from here on nothing may find no memory
 
   const size_t leading = views_[choice.leader].peer;
   virtual_time_ = std::max(virtual_time_, served_[leading]);
@@ -238,6 +239,7 @@ void WaitingJobs::Clear() {
 size_t WaitingJobs::PeerOf(const std::string& name) {
   MakeRoom(peers_);
   MakeRoom(served_);
+  free_slots_.reserve(peers_.capacity());
   const auto [entry, is_new] = peer_slots_.try_emplace(name, peers_.size());
   size_t& slot = entry->second;
   if (is_new && !free_slots_.empty()) {

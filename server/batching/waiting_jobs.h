@@ -39,7 +39,9 @@ struct QueueCounts {
 class WaitingJobs {
  public:
   WaitingJobs(QueueLimits queue_limits, BatchLimits batch_limits)
-      : queue_limits_(queue_limits), batch_limits_(batch_limits) {}
+      : queue_limits_(queue_limits), batch_limits_(batch_limits) {
+    running_.reserve(static_cast<size_t>(batch_limits.instances));
+  }
 
   // A job that has left without being computed, or with some slices only.
   struct Dead {
@@ -68,7 +70,8 @@ class WaitingJobs {
     absl::Time wait_until = absl::InfiniteFuture();
   };
 
-  // Takes the batch that ChooseBatch chooses. `patient` allows it to wait for further jobs.
+  // Takes the batch that ChooseBatch chooses. `patient` allows it to wait for further jobs. If it
+  // throws std::bad_alloc, nothing has been taken.
   Batch Take(absl::Time now, bool patient);
 
   void Clear();
@@ -117,8 +120,8 @@ class WaitingJobs {
   std::vector<Peer> peers_;
   std::vector<double> served_;
   std::map<std::string, size_t> peer_slots_;
-  std::vector<size_t> free_slots_;
-  double virtual_time_ = 0;  // the clock of the peer that led last, when it led
+  std::vector<size_t> free_slots_;  // has memory for all of them
+  double virtual_time_ = 0;         // the clock of the peer that led last, when it led
 
   std::vector<absl::Time> running_;  // predicted ends of the latest batches, one for each instance
 };

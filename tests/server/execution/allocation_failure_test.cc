@@ -64,7 +64,7 @@ class AllocationFailureTest : public ::testing::Test {
     return failing.failed();
   }
 
-  const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
   ServiceParts parts_{absl::Microseconds(1)};
   const ServiceContext context_ = parts_.Context({1, 1});
   RowPlans row_plans_{context_};
@@ -116,6 +116,56 @@ TEST_F(AllocationFailureTest, TheQueueLosesNoJobForWhichNobodyWaits) {
       EXPECT_EQ(statuses_[i].code(), absl::StatusCode::kCancelled);
     }
     cancelled_->store(false);
+  }
+}
+
+TEST_F(AllocationFailureTest, TheQueueHandsOutEveryJobInTheEnd) {
+  bool failed = true;
+  for (int64_t nth = 1; failed; ++nth) {
+    SCOPED_TRACE(nth);
+    ends_ = {};
+    BatchQueue<ServiceJob> queue(parts_.clock, {}, {});
+    for (size_t i = 0; i < kJobs; ++i) {
+      ASSERT_TRUE(queue.Submit(MakeJob(i, 1, false)).ok());
+    }
+    queue.Close();
+    size_t pieces = 0;
+    {
+      const attendant::testing::FailingAllocation failing(nth);
+      pieces = queue.Take().pieces.size();
+      failed = failing.failed();
+    }
+    while (pieces < kJobs) {
+      const size_t more = queue.Take().pieces.size();
+      ASSERT_GT(more, 0u) << "after " << pieces;
+      pieces += more;
+    }
+    EXPECT_EQ(pieces, kJobs);
+    EXPECT_TRUE(queue.Take().pieces.empty());
+  }
+}
+
+TEST_F(AllocationFailureTest, ARefusedSubmitLosesNoJobForWhichNobodyWaits) {
+  bool failed = true;
+  for (int64_t nth = 1; failed; ++nth) {
+    SCOPED_TRACE(nth);
+    ends_ = {};
+    BatchQueue<ServiceJob> queue(parts_.clock, {.max_jobs = 2}, {});
+    ASSERT_TRUE(queue.Submit(MakeJob(0, 1, false)).ok());
+    ASSERT_TRUE(queue.Submit(MakeJob(1, 1, false)).ok());
+    cancelled_->store(true);
+    cancelled_ = std::make_shared<std::atomic<bool>>(false);  // of the next one
+    ServiceJob job = MakeJob(2, 1, false);
+    absl::Status status;
+    {
+      const attendant::testing::FailingAllocation failing(nth);
+      status.Update(Guarded([&] { status = queue.Submit(std::move(job)); }));
+      failed = failing.failed();
+    }
+    queue.FailDead();
+    EXPECT_EQ(ends_[0], 1);
+    EXPECT_EQ(ends_[1], 1);
+    EXPECT_EQ(queue.counts().jobs, status.ok() ? 1 : 0) << status;
   }
 }
 

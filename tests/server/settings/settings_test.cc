@@ -207,6 +207,16 @@ TEST(SettingsTest, RefusesBadValuesWithSourceAndBounds) {
       "config file " + file.path() + ": port: expected an integer from 0 to 65535, got \"x\"");
 }
 
+TEST(SettingsTest, RefusesTimesThatTheSchedulerCannotUse) {
+  const std::string expected = ", such as 250ms, 10s or 1m, got \"0\"";
+  EXPECT_EQ(Error({"--max-batch-seconds=0"}),
+            "--max-batch-seconds: expected a duration from 1ms to 1m" + expected);
+  EXPECT_EQ(Error({"--max-queue-seconds=0"}),
+            "--max-queue-seconds: expected a duration from 1ms to 1h" + expected);
+  EXPECT_EQ(Error({"--default-deadline=0"}),
+            "--default-deadline: expected a duration from 1ms to 24h" + expected);
+}
+
 TEST(SettingsTest, RefusesAFlagWithoutValue) {
   EXPECT_EQ(Error({"--port"}), "--port: expected a value; see --help");
   EXPECT_EQ(Error({"--config"}), "--config: expected a value; see --help");
