@@ -169,7 +169,7 @@ class App::Impl {
 
   void Drain() {
     ready_ = false;
-    grpc_.server->GetHealthCheckService()->Shutdown();  // permanently NOT_SERVING for every name
+    service_->health().Shutdown();
     listener_->Close();
     admission_.Close();
     service_->Drain();
@@ -329,9 +329,8 @@ class App::Impl {
     if (!running.ok()) return running.status();
     grpc_ = *std::move(running);
     StartReloader();
-    grpc::HealthCheckServiceInterface& health = *grpc_.server->GetHealthCheckService();
-    health.SetServingStatus(kServiceName, true);
-    for (const auto& [name, model] : models_) health.SetServingStatus(name, true);
+    service_->health().Set(kServiceName, true);
+    for (const auto& [name, model] : models_) service_->health().Set(name, true);
     return absl::OkStatus();
   }
 

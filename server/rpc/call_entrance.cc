@@ -7,6 +7,7 @@
 #include "absl/strings/strip.h"
 #include "attendant/v1/encoder_service.grpc.pb.h"
 #include "server/execution/fault.h"
+#include "server/rpc/health_call.h"
 #include "server/rpc/peer.h"
 #include "server/rpc/request_end.h"
 #include "server/rpc/stream_reactor.h"
@@ -28,42 +29,42 @@ class RefusingReactor final : public grpc::ServerGenericBidiReactor {
 
 }  // namespace
 
-CallEntrance::CallEntrance(const ServiceContext& context, const ModelMethods& models)
-    : context_(context), models_(models) {
+CallEntrance::CallEntrance(const ServiceContext& context, const ModelMethods& models,
+                           HealthStates& health)
+    : context_(context), models_(models), health_(health) {
   for (const UnaryMethod& method : UnaryReactor::Methods()) recent_[method.name];
   recent_[StreamReactor::kName];
 }
 
 grpc::ServerGenericBidiReactor* CallEntrance::CreateReactor(
     grpc::GenericCallbackServerContext* call) {
+  grpc::ServerGenericBidiReactor* reactor = nullptr;
+  const absl::Status status = Guarded([&] { reactor = Start(call->method(), *call); });
+  return status.ok() ? reactor : new RefusingReactor(status, context_, *call);
+}
+
+grpc::ServerGenericBidiReactor* CallEntrance::Start(absl::string_view path,
+                                                    grpc::CallbackServerContext& call) {
   static const std::string prefix =
       std::string("/") + v1::EncoderService::service_full_name() + "/";
-  absl::string_view name = call->method();
-  return Start(absl::ConsumePrefix(&name, prefix) ? name : "", *call);
+  const std::string peer = PeerOf(call, context_.limits.trusted_proxies);
+  if (grpc::ServerGenericBidiReactor* health =
+          HealthCall::Start(path, peer, context_, health_, call)) {
+    return health;
+  }
+  return StartMethod(absl::ConsumePrefix(&path, prefix) ? path : "", peer, call);
 }
 
-grpc::ServerGenericBidiReactor* CallEntrance::Start(absl::string_view name,
-                                                    grpc::CallbackServerContext& call) {
-  grpc::ServerGenericBidiReactor* reactor = nullptr;
-  const absl::Status status = Guarded([&] { reactor = TryStart(name, call); });
-  return status.ok() ? reactor : new RefusingReactor(status, context_, call);
-}
-
-grpc::ServerGenericBidiReactor* CallEntrance::TryStart(absl::string_view name,
-                                                       grpc::CallbackServerContext& call) {
+grpc::ServerGenericBidiReactor* CallEntrance::StartMethod(absl::string_view name,
+                                                          const std::string& peer,
+                                                          grpc::CallbackServerContext& call) {
   const UnaryMethod* unary = UnaryReactor::FindMethod(name);
   const bool stream = name == StreamReactor::kName;
   if (unary == nullptr && !stream) {
     return new RefusingReactor(absl::UnimplementedError("the server has no such method"), context_,
                                call);
   }
-  CallEntry entry = {context_,
-                     models_,
-                     recent_.find(name)->second,
-                     call,
-                     PeerOf(call, context_.limits.trusted_proxies),
-                     {},
-                     {}};
+  CallEntry entry = {context_, models_, recent_.find(name)->second, call, peer, {}, {}};
   absl::Status status = stream ? context_.admission.TakeStream(entry.peer, entry.place)
                                : context_.admission.TakeSlot(entry.peer, entry.place);
   if (stream && status.ok()) {

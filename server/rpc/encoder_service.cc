@@ -1,8 +1,5 @@
 #include "server/rpc/encoder_service.h"
 
-#include <grpcpp/impl/codegen/rpc_service_method.h>
-#include <grpcpp/impl/codegen/server_callback_handlers.h>
-
 #include <utility>
 
 #include "server/execution/batch_executor.h"
@@ -14,44 +11,17 @@
 
 namespace attendant::server {
 
-namespace {
-
-// The part of the service that is registered by name, because reflection names no service without
-// such a method. To gRPC it is a stream of bytes, like the methods that arrive at the generic
-// service: of a unary one gRPC would receive the whole body before any code of ours runs.
-class RegisteredMethods final : public grpc::Service {
- public:
-  explicit RegisteredMethods(CallEntrance& entrance) {
-    using grpc::ByteBuffer;
-    using grpc::internal::RpcMethod;
-    const auto start = [&entrance](grpc::CallbackServerContext* call) {
-      return entrance.Start(kName, *call);
-    };
-    AddMethod(new grpc::internal::RpcServiceMethod(kPath, RpcMethod::BIDI_STREAMING,
-                                                   /*handler=*/nullptr));
-    MarkMethodRawCallback(0,
-                          new grpc::internal::CallbackBidiHandler<ByteBuffer, ByteBuffer>(start));
-  }
-
- private:
-  static constexpr char kName[] = "ListModels";
-  static constexpr char kPath[] = "/attendant.v1.EncoderService/ListModels";  // not copied
-};
-
-}  // namespace
-
 class EncoderService::Impl {
  public:
   explicit Impl(ServiceContext context)
       : context_(std::move(context)),
         row_plans_(context_),
         models_(context_, row_plans_),
-        entrance_(context_, models_),
-        registered_(entrance_) {
+        entrance_(context_, models_, health_) {
     PrepareFaults();
   }
 
-  RegisteredMethods& registered() { return registered_; }
+  HealthStates& health() { return health_; }
   CallEntrance& entrance() { return entrance_; }
   const ServiceContext& context() const { return context_; }
   RowPlans& row_plans() { return row_plans_; }
@@ -60,16 +30,14 @@ class EncoderService::Impl {
   const ServiceContext context_;
   RowPlans row_plans_;
   const ModelMethods models_;
+  HealthStates health_;
   CallEntrance entrance_;
-  RegisteredMethods registered_;
 };
 
 EncoderService::EncoderService(ServiceContext context)
     : impl_(std::make_unique<Impl>(std::move(context))) {}
 
 EncoderService::~EncoderService() = default;
-
-grpc::Service* EncoderService::service() { return &impl_->registered(); }
 
 grpc::CallbackGenericService* EncoderService::generic_service() { return &impl_->entrance(); }
 
@@ -79,6 +47,8 @@ std::unique_ptr<BatchRunner<ServiceJob>> EncoderService::MakeRunner(int instance
   if (!plan.nodes.empty()) BindToNode(plan.nodes[copy]);
   return std::make_unique<BatchExecutor>(impl_->context(), copy, impl_->row_plans());
 }
+
+HealthStates& EncoderService::health() { return impl_->health(); }
 
 void EncoderService::Drain() { impl_->entrance().Drain(); }
 

@@ -1,14 +1,14 @@
-// attendant.v1.EncoderService: every method as a callback reactor over raw slices, which decides
-// when a body is read.
+// attendant.v1.EncoderService and grpc.health.v1.Health: every method as a callback reactor over
+// raw slices, which decides when a body is read.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>
-#include <grpcpp/impl/codegen/service_type.h>
 
 #include <memory>
 
 #include "server/batching/batch_runner.h"
 #include "server/request/service_context.h"
+#include "server/rpc/health_states.h"
 
 namespace attendant::server {
 
@@ -17,10 +17,11 @@ class EncoderService {
   explicit EncoderService(ServiceContext context);
   ~EncoderService();
 
-  // To be registered with the same grpc::ServerBuilder: one method by its name, and the generic
-  // service that all others (and any unknown one: UNIMPLEMENTED before a read) arrive at.
-  grpc::Service* service();
+  // Every call arrives here. An unknown method is UNIMPLEMENTED before a read.
   grpc::CallbackGenericService* generic_service();
+
+  // Lives as long as the service.
+  HealthStates& health();
 
   // Runs batches of this service's jobs on `thread_plan.threads_per_instance` threads; one per
   // instance, made on its thread, which it binds to the instance's node first.

@@ -1,6 +1,5 @@
 #include "server/rpc/grpc_server.h"
 
-#include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
 
 #include <string>
@@ -57,11 +56,10 @@ absl::StatusOr<RunningGrpcServer> StartGrpcServer(const GrpcServerOptions& optio
                                                   EncoderService& service,
                                                   ConnectionListener& listener,
                                                   ServerMetrics& metrics) {
-  grpc::EnableDefaultHealthCheckService(true);
+  grpc::EnableDefaultHealthCheckService(false);  // the service has its own
   grpc::ServerBuilder builder;
   LimitConnections(options, builder);
   LimitMemory(options, builder);
-  builder.RegisterService(service.service());
   builder.RegisterCallbackGenericService(service.generic_service());
   RunningGrpcServer running;
   running.reflection = std::make_unique<ReflectionService>(

@@ -1,4 +1,4 @@
-// The gRPC side: limits of every connection and message, health and reflection.
+// The gRPC side: limits of every connection and message, and reflection.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -31,8 +31,7 @@ struct RunningGrpcServer {
   std::unique_ptr<grpc::Server> server;
 };
 
-// Serves `service`, reflection, and grpc.health.v1: SERVING for the server as a whole ("") from the
-// start, other names by server->GetHealthCheckService(). Connections come from `listener`, which is
+// Serves `service` and reflection. Connections come from `listener`, which is
 // started and which is to be closed before the server is shut down; those that it refuses count in
 // `metrics`. UNAVAILABLE if it cannot listen.
 absl::StatusOr<RunningGrpcServer> StartGrpcServer(const GrpcServerOptions& options,

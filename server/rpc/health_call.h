@@ -1,0 +1,78 @@
+// A call of grpc.health.v1.Health.
+#pragma once
+
+#include <grpcpp/generic/async_generic_service.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "server/admission/budget.h"
+#include "server/request/service_context.h"
+#include "server/rpc/health_states.h"
+#include "server/rpc/time_limit.h"
+
+namespace attendant::server {
+
+// Takes no slot, so that probes succeed on a server that is full, and none of its time counts as a
+// request's. Its message is received like the other small ones: a few at a time, an address alone
+// one of them, each within seconds.
+//
+// gRPC's reactions, the permit, the time limit and changes of the state come on threads of their
+// own, and change the call under `mutex_`. gRPC holds the object (through self_) until OnDone.
+class HealthCall final : public grpc::ServerGenericBidiReactor,
+                         public HealthWatcher,
+                         public std::enable_shared_from_this<HealthCall> {
+ public:
+  // Returns null if there is no such method. `path` begins with "/". All others outlive the call.
+  static grpc::ServerGenericBidiReactor* Start(absl::string_view path, const std::string& peer,
+                                               const ServiceContext& context, HealthStates& states,
+                                               grpc::CallbackServerContext& call);
+
+  void OnChange() override;
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+ private:
+  enum class Method { kCheck, kWatch };
+
+  HealthCall(Method method, const ServiceContext& context, HealthStates& states,
+             grpc::CallbackServerContext& call)
+      : method_(method), context_(context), states_(states), call_(call) {}
+
+  void AskForPermit(const std::string& peer);
+  void OnPermit(Budget::Hold permit);
+  void Receive();
+  void Check();
+  void Watch();
+  // Sends the state if it is another one than was sent last.
+  void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LimitSending() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void End(const absl::Status& status) noexcept;
+
+  const Method method_;
+  const ServiceContext& context_;
+  HealthStates& states_;
+  grpc::CallbackServerContext& call_;
+  grpc::ByteBuffer message_;  // the read owns it, and then Receive
+  std::string name_;          // constant once the message is read
+
+  absl::Mutex mutex_;
+  std::shared_ptr<HealthCall> self_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Budget::Pending> pending_permit_ ABSL_GUARDED_BY(mutex_);
+  Budget::Hold permit_ ABSL_GUARDED_BY(mutex_);
+  TimeLimit time_limit_ ABSL_GUARDED_BY(mutex_);
+  grpc::ByteBuffer response_ ABSL_GUARDED_BY(mutex_);  // the write owns it while it is under way
+  std::optional<int> sent_ ABSL_GUARDED_BY(mutex_);    // the state that was sent last
+  bool watching_ ABSL_GUARDED_BY(mutex_) = false;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;  // `call_` is gone
+};
+
+}  // namespace attendant::server

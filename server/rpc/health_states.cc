@@ -1,0 +1,65 @@
+#include "server/rpc/health_states.h"
+
+#include <algorithm>
+
+namespace attendant::server {
+
+void HealthStates::Set(const std::string& name, bool serving) {
+  Watchers watchers;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (shut_down_) return;
+    states_[name] = serving;
+    watchers = Watching();
+  }
+  Notify(watchers);
+}
+
+void HealthStates::Remove(const std::string& name) {
+  Watchers watchers;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (shut_down_) return;
+    states_.erase(name);
+    watchers = Watching();
+  }
+  Notify(watchers);
+}
+
+void HealthStates::Shutdown() {
+  Watchers watchers;
+  {
+    absl::MutexLock lock(&mutex_);
+    shut_down_ = true;
+    for (auto& [name, serving] : states_) serving = false;
+    watchers = Watching();
+  }
+  Notify(watchers);
+}
+
+std::optional<bool> HealthStates::Find(const std::string& name) const {
+  absl::MutexLock lock(&mutex_);
+  const auto state = states_.find(name);
+  return state == states_.end() ? std::nullopt : std::optional(state->second);
+}
+
+bool HealthStates::Watch(const std::shared_ptr<HealthWatcher>& watcher) {
+  absl::MutexLock lock(&mutex_);
+  if (Watching().size() >= kMostWatchers) return false;
+  watchers_.push_back(watcher);
+  return true;
+}
+
+void HealthStates::Notify(const Watchers& watchers) {
+  for (const std::weak_ptr<HealthWatcher>& weak : watchers) {
+    if (const auto watcher = weak.lock()) watcher->OnChange();
+  }
+}
+
+const HealthStates::Watchers& HealthStates::Watching() {
+  const auto gone = [](const std::weak_ptr<HealthWatcher>& watcher) { return watcher.expired(); };
+  watchers_.erase(std::remove_if(watchers_.begin(), watchers_.end(), gone), watchers_.end());
+  return watchers_;
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,144 @@
+// Tests of grpc.health.v1.Health.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "grpc/health/v1/health.pb.h"
+#include "server/rpc/health_states.h"
+#include "tests/server/support/test_server.h"
+#include "tests/support/raw_call.h"
+#include "tests/support/raw_http2.h"
+
+namespace attendant::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kCheck[] = "/grpc.health.v1.Health/Check";
+constexpr char kWatch[] = "/grpc.health.v1.Health/Watch";
+
+// Starts a call about `name`.
+std::unique_ptr<RawCall> Ask(const TestServer& server, const char* method,
+                             const std::string& name) {
+  auto call = std::make_unique<RawCall>(server.channel(), method);
+  call->Write(TextField(1, name));
+  call->WritesDone();
+  return call;
+}
+
+// Returns the status that the server sends next; nothing if the call has ended.
+std::optional<uint64_t> NextStatus(RawCall& call) {
+  const std::optional<std::string> answer = call.Read();
+  if (!answer) return std::nullopt;
+  return Number(*answer, 1);
+}
+
+TEST(HealthTest, CheckTellsTheStateNow) {
+  TestServer server;
+  EXPECT_EQ(NextStatus(*Ask(server, kCheck, "")), kServing);
+  server.service().health().Set("m", true);
+  EXPECT_EQ(NextStatus(*Ask(server, kCheck, "m")), kServing);
+  server.service().health().Set("m", false);
+  EXPECT_EQ(NextStatus(*Ask(server, kCheck, "m")), kNotServing);
+  server.service().health().Remove("m");
+  const auto call = Ask(server, kCheck, "m");
+  EXPECT_EQ(NextStatus(*call), std::nullopt);
+  const grpc::Status status = call->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(status.error_message(), "the server has no service or model of that name");
+}
+
+TEST(HealthTest, WatchTellsEachChangeOnce) {
+  TestServer server;
+  HealthStates& health = server.service().health();
+  const auto watch = Ask(server, kWatch, "m");
+  EXPECT_EQ(NextStatus(*watch), kServiceUnknown);
+  health.Set("other", true);
+  health.Set("m", true);
+  EXPECT_EQ(NextStatus(*watch), kServing);
+  health.Set("m", true);
+  health.Remove("m");
+  EXPECT_EQ(NextStatus(*watch), kServiceUnknown);
+  health.Set("m", true);
+  EXPECT_EQ(NextStatus(*watch), kServing);
+  health.Shutdown();
+  EXPECT_EQ(NextStatus(*watch), kNotServing);
+  health.Set("m", true);  // has no effect any more
+  EXPECT_EQ(NextStatus(*Ask(server, kCheck, "m")), kNotServing);
+  EXPECT_EQ(NextStatus(*Ask(server, kCheck, "")), kNotServing);
+}
+
+TEST(HealthTest, AFullOrDrainingServerStillAnswers) {
+  TestServer server({.admission = {.slots = {0}}});
+  EXPECT_EQ(NextStatus(*Ask(server, kCheck, "")), kServing);
+  server.admission().Close();
+  EXPECT_EQ(NextStatus(*Ask(server, kCheck, "")), kServing);
+}
+
+TEST(HealthTest, RefusesWhatIsNoRequest) {
+  TestServer server;
+  RawCall malformed(server.channel(), kCheck);
+  malformed.Write("\x0a\x7f");
+  grpc::Status status = malformed.Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_message(), "the request is not a HealthCheckRequest");
+
+  status = Ask(server, kWatch, std::string(5000, 'x'))->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_message(), "a health request has at most 4096 bytes, got 5003");
+
+  RawCall none(server.channel(), kCheck);
+  none.WritesDone();
+  status = none.Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_message(), "the call ended without a request message");
+
+  RawCall unknown(server.channel(), "/grpc.health.v1.Health/List");
+  EXPECT_EQ(unknown.Finish().error_code(), grpc::StatusCode::UNIMPLEMENTED);
+}
+
+// D4: of an address, one such body is received at a time, and not for long.
+TEST(HealthTest, HalfSentBodiesAreGivenUp) {
+  TestServerOptions options;
+  options.limits.receive_timeout = absl::Milliseconds(50);
+  TestServer server(options);
+  RawHttp2 connection(server.port());
+  std::vector<uint32_t> calls;
+  for (int i = 0; i < 5; ++i) {
+    calls.push_back(connection.StartCall(kCheck));
+    connection.SendMessage(calls.back(), 100000, std::string(100, 'x'));
+  }
+  for (const uint32_t call : calls) {
+    EXPECT_THAT(connection.AwaitEnd(call), HasSubstr("the request's body did not arrive in time"));
+  }
+  EXPECT_EQ(NextStatus(*Ask(server, kCheck, "")), kServing);
+}
+
+class CountingWatcher : public HealthWatcher {
+ public:
+  void OnChange() override { ++changes; }
+  int changes = 0;
+};
+
+TEST(HealthTest, ThereMayBeSomeWatchersOnly) {
+  HealthStates states;
+  std::vector<std::shared_ptr<CountingWatcher>> watchers;
+  for (size_t i = 0; i < HealthStates::kMostWatchers; ++i) {
+    watchers.push_back(std::make_shared<CountingWatcher>());
+    EXPECT_TRUE(states.Watch(watchers.back()));
+  }
+  const auto late = std::make_shared<CountingWatcher>();
+  EXPECT_FALSE(states.Watch(late));
+  states.Set("m", true);
+  EXPECT_EQ(watchers.front()->changes, 1);
+  EXPECT_EQ(late->changes, 0);
+  watchers.pop_back();
+  EXPECT_TRUE(states.Watch(late));
+}
+
+}  // namespace
+}  // namespace attendant::server
