@@ -1,0 +1,17 @@
+#include "tests/fuzz/fuzz_target.h"
+
+namespace attendant {
+
+absl::Span<const FuzzTarget> FuzzTargets() {
+  static constexpr FuzzTarget kTargets[] = {
+      {"request-codec", &FuzzRequestCodec},
+      {"request", &FuzzRequest},
+      {"safetensors", &FuzzSafetensors},
+      {"config", &FuzzConfig},
+      {"folder", &FuzzFolder},
+      {"http", &FuzzHttp},
+  };
+  return kTargets;
+}
+
+}  // namespace attendant
