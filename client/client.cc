@@ -15,6 +15,7 @@
 #include "client/grpc_load_stream.h"
 #include "client/prepared_request_wire.h"
 #include "client/proto_conversion.h"
+#include "client/service_config.h"
 
 namespace attendant::client {
 namespace {
@@ -64,6 +65,20 @@ std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const ClientOptions& opt
   return grpc::SslCredentials(tls);
 }
 
+grpc::ChannelArguments ArgumentsOf(const ClientOptions& options) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(options.max_message_bytes);
+  arguments.SetMaxSendMessageSize(options.max_message_bytes);
+  if (options.own_connection) arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetServiceConfigJSON(ServiceConfig());
+  // CheckHealth has to reach servers that do not serve, too.
+  arguments.SetInt(GRPC_ARG_INHIBIT_HEALTH_CHECKING, 1);
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, options.retry ? 1 : 0);
+  // The request stays where it is; this much of it may be sent again.
+  arguments.SetInt(GRPC_ARG_PER_RPC_RETRY_BUFFER_SIZE, options.max_message_bytes);
+  return arguments;
+}
+
 template <typename Message>
 grpc::ByteBuffer Serialize(const Message& message) {
   grpc::ByteBuffer buffer;
@@ -96,14 +111,10 @@ const PreparedRequest::Wire& PreparedRequest::wire() const { return *wire_; }
 Client::Client(std::shared_ptr<const Channel> channel) : channel_(std::move(channel)) {}
 
 Client Client::Connect(const std::string& address, const ClientOptions& options) {
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(options.max_message_bytes);
-  arguments.SetMaxSendMessageSize(options.max_message_bytes);
-  if (options.own_connection) arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>> interceptors;
   if (!options.token.empty()) interceptors.push_back(SendToken(options.token));
   return Client(Channel::Make(grpc::experimental::CreateCustomChannelWithInterceptors(
-      address, CredentialsOf(options), arguments, std::move(interceptors))));
+      address, CredentialsOf(options), ArgumentsOf(options), std::move(interceptors))));
 }
 
 absl::StatusOr<AttendResult> Client::Attend(AttendRequest request, const CallOptions& call) const {

@@ -46,6 +46,9 @@ struct ClientOptions {
   // Opens a TCP connection of its own; otherwise, the clients of one process share one for each
   // address.
   bool own_connection = false;
+  // Tries calls of Attend, Encode, ListModels and GetModel again, up to four times in about two
+  // seconds, while servers refuse them with UNAVAILABLE or cannot be reached.
+  bool retry = true;
   // Without them, the connection is not encrypted.
   std::optional<TlsOptions> tls = {};
   // Sent with every call, for a server that asks for a bearer token; empty: none. Without TLS the
@@ -62,7 +65,8 @@ class Client {
   using Callback = client::Callback<T>;
 
   // Returns a client of the server at `address`, which is "host:port" or any other name that gRPC
-  // resolves ("unix:/path"). Does not wait: the first call connects.
+  // resolves ("unix:/path", "ipv4:10.0.0.1:8001,10.0.0.2:8001"). If these are several servers,
+  // calls go to them in turn. Does not wait: the first call connects.
   static Client Connect(const std::string& address, const ClientOptions& options = {});
 
   // These block until the answer has arrived. Tensors are moved into the call and out of the

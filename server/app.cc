@@ -170,6 +170,7 @@ class App::Impl {
   void Drain() {
     ready_ = false;
     service_->health().Shutdown();
+    BeLameDuck();
     listener_->Close();
     admission_.Close();
     service_->Drain();
@@ -194,6 +195,15 @@ class App::Impl {
   int http_port() const { return http_->port(); }
 
  private:
+  // Waits for callers who see that the server is not ready to go elsewhere. A second signal ends
+  // the process meanwhile.
+  void BeLameDuck() const {
+    if (settings_.lame_duck == absl::ZeroDuration()) return;
+    spdlog::info("lame duck: not ready, accepts requests for another {}",
+                 absl::FormatDuration(settings_.lame_duck));
+    absl::SleepFor(settings_.lame_duck);
+  }
+
   std::string HttpAddress() const {
     if (!settings_.http_address.empty()) return settings_.http_address;
     return IsUnixAddress(settings_.address) ? "127.0.0.1" : settings_.address;

@@ -35,9 +35,12 @@ struct Session {
 
   ClientOptions connection = {};
 
+  // A connection of its own is for load tests, which would not see the errors of calls that are
+  // tried again.
   Client Connect(bool own_connection = false) const {
     ClientOptions options = connection;
     options.own_connection = own_connection;
+    options.retry = !own_connection;
     return Client::Connect(address, options);
   }
 };

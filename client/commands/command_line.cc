@@ -15,6 +15,7 @@
 #include "client/commands/load_test_command.h"
 #include "client/commands/memory_commands.h"
 #include "client/commands/models_command.h"
+#include "client/commands/service_config_command.h"
 
 namespace attendant::client {
 namespace {
@@ -38,6 +39,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(std::make_unique<ModelsCommand>());
   commands.push_back(std::make_unique<HealthCommand>());
   commands.push_back(std::make_unique<LoadTestCommand>());
+  commands.push_back(std::make_unique<ServiceConfigCommand>());
   return commands;
 }
 

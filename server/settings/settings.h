@@ -84,6 +84,7 @@ struct Settings {
   int64_t max_registered_bytes = int64_t{256} << 20;
   absl::Duration max_registered_age = absl::Minutes(10);
 
+  absl::Duration lame_duck = absl::ZeroDuration();
   absl::Duration drain_timeout = absl::Seconds(30);
   LogFormat log_format = LogFormat::kText;
   std::string log_level = "info";

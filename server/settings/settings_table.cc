@@ -229,8 +229,12 @@ Rows LifeRows() {
                                        {"warn", "warn"},
                                        {"error", "error"}};
   return {
+      {group, "lame-duck", "DURATION",
+       "After SIGTERM or SIGINT: how long new requests are still accepted while health checks say "
+       "that the server does not serve.",
+       DurationKind(&Settings::lame_duck, absl::ZeroDuration(), absl::Hours(1))},
       {group, "drain-timeout", "DURATION",
-       "After SIGTERM or SIGINT: how long accepted requests may take before they are failed.",
+       "After that: how long accepted requests may take before they are failed.",
        DurationKind(&Settings::drain_timeout, absl::ZeroDuration(), absl::Hours(1))},
       {group, "log-format", "FORMAT", "Text, or one JSON object a line; on standard error.",
        ChoiceKind(&Settings::log_format, formats)},

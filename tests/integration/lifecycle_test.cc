@@ -218,6 +218,30 @@ TEST(LifecycleTest, ASecondSignalEndsItAtOnce) {
   EXPECT_EQ(server.process().SignalUntilEnd(SIGTERM).code, 128 + SIGTERM);
 }
 
+TEST(LifecycleTest, ALameDuckStillAcceptsCalls) {
+  ReadyServer server({"--lame-duck=1h"});
+  RawCall watch(server.NewChannel(), "/grpc.health.v1.Health/Watch");
+  watch.Write(TextField(1, ""));
+  watch.WritesDone();
+  EXPECT_EQ(Number(watch.Read().value_or(""), 1), kServing);
+  server.process().Signal(SIGTERM);
+  server.process().AwaitLine("lame duck: ");
+  EXPECT_EQ(Number(watch.Read().value_or(""), 1), kNotServing);
+  EXPECT_THAT(server.Get("/readyz"), StartsWith("HTTP/1.1 503"));
+  v1::ListModelsResponse response;
+  grpc::ClientContext call;
+  EXPECT_TRUE(server.NewStub()->ListModels(&call, {}, &response).ok());
+  EXPECT_EQ(server.process().SignalUntilEnd(SIGTERM).code, 128 + SIGTERM);
+}
+
+TEST(LifecycleTest, ALameDuckDrainsInTheEnd) {
+  ReadyServer server({"--lame-duck=100ms"});
+  server.process().Signal(SIGTERM);
+  server.process().AwaitLine("lame duck: not ready, accepts requests for another 100ms");
+  server.process().AwaitLine("draining: ");
+  EXPECT_EQ(server.process().AwaitEnd().code, 0);
+}
+
 TEST(LifecycleTest, TheDrainTimeoutEndsWhatDoesNotEnd) {
   ReadyServer server({"--model=t=synthetic:tiny", "--drain-timeout=0", "--receive-timeout=1h"});
   RawCall half_sent(server.NewChannel(), "/attendant.v1.EncoderService/Encode");

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/files/tensor_file.h"
+#include "client/service_config.h"
 #include "tests/client/commands/run_command_line.h"
 #include "tests/client/support/fake_server.h"
 #include "tests/client/support/scratch_file.h"
@@ -359,6 +360,12 @@ TEST_F(CommandLineTest, UnreachableExitsWith3) {
   EXPECT_EQ(RunWith({"attend", "--values", "1", "--address", address}).exit_code, 3);
   server_.set_status({grpc::StatusCode::UNAVAILABLE, "draining"});
   EXPECT_EQ(Run({"attend", "--values", "1"}).exit_code, 3);
+}
+
+TEST_F(CommandLineTest, ServiceConfigPrintsWhatTheLibraryUses) {
+  const Outcome outcome = RunWith({"service-config"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.out, ServiceConfig());
 }
 
 TEST_F(CommandLineTest, BadUsageExitsWith2) {

@@ -17,7 +17,9 @@ TEST(ClientChannelTest, CallsOutliveTheProcessesLastChannel) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   // A port could become another process's, and a shared connection would wait before it tries
   // again.
-  const auto connect = [] { return Client::Connect("unix:/nowhere", {.own_connection = true}); };
+  const auto connect = [] {
+    return Client::Connect("unix:/nowhere", {.own_connection = true, .retry = false});
+  };
   for (int i = 0; i < 100; ++i) {
     absl::Notification unary;
     connect().AttendAsync(SmallAttend(), {}, [&](const absl::StatusOr<AttendResult>& result) {

@@ -66,9 +66,10 @@ FakeServer::FakeServer() {
 
 FakeServer::~FakeServer() { server_->Shutdown(); }
 
-void FakeServer::set_status(grpc::Status status) {
+void FakeServer::set_status(grpc::Status status, int calls) {
   absl::MutexLock lock(&mutex_);
   status_ = std::move(status);
+  calls_to_fail_ = calls;
 }
 
 void FakeServer::set_before_answer(std::function<void(grpc::ServerContext&)> hook) {
@@ -111,7 +112,7 @@ grpc::Status FakeServer::Ready(grpc::ServerContext& context) {
   std::function<void(grpc::ServerContext&)> hook;
   {
     absl::MutexLock lock(&mutex_);
-    if (!status_.ok()) return status_;
+    if (!status_.ok() && calls_to_fail_-- > 0) return status_;
     hook = before_answer_;
   }
   if (hook) hook(context);

@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,8 +31,9 @@ class FakeServer : private v1::EncoderService::Service {
 
   const std::string& address() const { return address_; }
 
-  // Sets the status with which Attend and Encode fail from now on; OK: they answer.
-  void set_status(grpc::Status status);
+  // Sets the status with which Attend and Encode fail from now on, or in so many calls; OK: they
+  // answer.
+  void set_status(grpc::Status status, int calls = std::numeric_limits<int>::max());
   // Sets a hook that runs before every answer to Attend and Encode.
   void set_before_answer(std::function<void(grpc::ServerContext&)> hook);
   // Makes the answers to Attend contradict themselves.
@@ -65,6 +67,7 @@ class FakeServer : private v1::EncoderService::Service {
 
   mutable absl::Mutex mutex_;
   grpc::Status status_ ABSL_GUARDED_BY(mutex_);
+  int calls_to_fail_ ABSL_GUARDED_BY(mutex_) = 0;
   std::function<void(grpc::ServerContext&)> before_answer_ ABSL_GUARDED_BY(mutex_);
   bool unsound_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<v1::AttendRequest> attended_ ABSL_GUARDED_BY(mutex_);

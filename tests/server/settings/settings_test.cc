@@ -92,14 +92,16 @@ TEST(SettingsTest, BothFormsOfAFlagAndTheLastOfTwoCounts) {
 
 TEST(SettingsTest, ReadsEveryKind) {
   const Settings settings =
-      Read({"--receive-timeout=250ms", "--drain-timeout=1m", "--min-receive-rate=512KiB",
-            "--max-answer-bytes=2048", "--nonfinite=reject", "--isa=avx512-bf16", "--row-plan=rows",
-            "--max-registered-bytes=0", "--max-registered-age=1h", "--log-format=json",
-            "--log-level=warn", "--trusted-proxies=10.0.0.0/8,::1", "--address=::1",
-            "--http-address=127.0.0.1", "--port-file=ports", "--stream-idle-timeout=24h"});
+      Read({"--receive-timeout=250ms", "--drain-timeout=1m", "--lame-duck=5s",
+            "--min-receive-rate=512KiB", "--max-answer-bytes=2048", "--nonfinite=reject",
+            "--isa=avx512-bf16", "--row-plan=rows", "--max-registered-bytes=0",
+            "--max-registered-age=1h", "--log-format=json", "--log-level=warn",
+            "--trusted-proxies=10.0.0.0/8,::1", "--address=::1", "--http-address=127.0.0.1",
+            "--port-file=ports", "--stream-idle-timeout=24h"});
   EXPECT_EQ(settings.receive_timeout, absl::Milliseconds(250));
   EXPECT_EQ(settings.stream_idle_timeout, absl::Hours(24));
   EXPECT_EQ(settings.drain_timeout, absl::Minutes(1));
+  EXPECT_EQ(settings.lame_duck, absl::Seconds(5));
   EXPECT_EQ(settings.min_receive_rate, int64_t{512} << 10);
   EXPECT_EQ(settings.max_answer_bytes, 2048);
   EXPECT_EQ(settings.max_registered_bytes, 0);
@@ -179,6 +181,8 @@ TEST(SettingsTest, RefusesBadValuesWithSourceAndBounds) {
   EXPECT_EQ(Error({"--receive-timeout=10"}),
             "--receive-timeout: expected a duration from 1ms to 1h, such as 250ms, 10s or 1m, got "
             "\"10\"");
+  EXPECT_EQ(Error({"--lame-duck=2h"}),
+            "--lame-duck: expected a duration from 0 to 1h, such as 250ms, 10s or 1m, got \"2h\"");
   EXPECT_EQ(
       Error({"--drain-timeout=inf"}),
       "--drain-timeout: expected a duration from 0 to 1h, such as 250ms, 10s or 1m, got \"inf\"");

@@ -1,0 +1,33 @@
+#include "client/service_config.h"
+
+namespace attendant::client {
+
+// A channel stops to try calls again while more than half of the tokens are used up: then no server
+// is there, rather than one of them missing.
+const char* ServiceConfig() {
+  return R"({
+  "loadBalancingConfig": [{"round_robin": {}}],
+  "healthCheckConfig": {"serviceName": "attendant.v1.EncoderService"},
+  "methodConfig": [
+    {
+      "name": [
+        {"service": "attendant.v1.EncoderService", "method": "Attend"},
+        {"service": "attendant.v1.EncoderService", "method": "Encode"},
+        {"service": "attendant.v1.EncoderService", "method": "ListModels"},
+        {"service": "attendant.v1.EncoderService", "method": "GetModel"}
+      ],
+      "retryPolicy": {
+        "maxAttempts": 5,
+        "initialBackoff": "0.1s",
+        "maxBackoff": "1s",
+        "backoffMultiplier": 2,
+        "retryableStatusCodes": ["UNAVAILABLE"]
+      }
+    }
+  ],
+  "retryThrottling": {"maxTokens": 1000, "tokenRatio": 1}
+}
+)";
+}
+
+}  // namespace attendant::client
