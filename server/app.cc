@@ -1,14 +1,10 @@
 #include "server/app.h"
 
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,6 +23,7 @@
 #include "server/execution/request_job.h"
 #include "server/host/memory_limit.h"
 #include "server/host/node_binding.h"
+#include "server/host/port_file.h"
 #include "server/host/signals.h"
 #include "server/host/thread_plan.h"
 #include "server/http/http_server.h"
@@ -89,30 +86,6 @@ AdmissionLimits AdmissionLimitsOf(const Settings& settings, const MemoryLimit& l
   return limits;
 }
 
-absl::Status CannotWritePortFile(const std::string& path) {
-  return absl::InvalidArgumentError(absl::StrCat("--port-file: cannot write ", path));
-}
-
-absl::Status CheckPortFile(const std::string& path) {
-  if (path.empty()) return absl::OkStatus();
-  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
-  if (access(folder.c_str(), W_OK | X_OK) == 0) return absl::OkStatus();
-  return CannotWritePortFile(path);
-}
-
-// The file is written under another name and then renamed, so that a reader never sees part of it.
-absl::Status WritePortFile(const std::string& path, int port, int http_port) {
-  if (path.empty()) return absl::OkStatus();
-  const std::string unfinished = path + ".new";
-  std::ofstream file(unfinished);
-  file << "grpc_port=" << port << "\nhttp_port=" << http_port << "\n";
-  file.close();
-  if (!file || std::rename(unfinished.c_str(), path.c_str()) != 0) {
-    return CannotWritePortFile(path);
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 class App::Impl {
@@ -138,10 +111,10 @@ class App::Impl {
   absl::Status Start() {
     // First, since /metrics tells its connections.
     const absl::Status bound = BindListener();
-    if (absl::Status status = StartHttp(); !status.ok()) return status;
-    if (!bound.ok()) return bound;
     if (absl::Status status = LoadCertificates(); !status.ok()) return status;
     if (absl::Status status = LoadTokens(); !status.ok()) return status;
+    if (absl::Status status = StartHttp(); !status.ok()) return status;
+    if (!bound.ok()) return bound;
     if (absl::Status status = CheckPortFile(settings_.port_file); !status.ok()) return status;
     absl::StatusOr<std::vector<OpenedModel>> opened = OpenModels(settings_);
     if (!opened.ok()) return opened.status();
@@ -257,7 +230,8 @@ class App::Impl {
     handlers.ready = [this] { return ready_.load(); };
     handlers.metrics = [this] { return metrics_.Scrape(Gauges()); };
     absl::StatusOr<std::unique_ptr<HttpServer>> http =
-        HttpServer::Start(HttpAddress(), settings_.http_port, std::move(handlers));
+        HttpServer::Start(HttpAddress(), settings_.http_port, std::move(handlers),
+                          HttpLimitsOfProcess(), {certificates_.get(), tokens_.get()});
     if (!http.ok()) return http.status();
     http_ = *std::move(http);
     return absl::OkStatus();

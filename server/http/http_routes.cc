@@ -17,7 +17,7 @@ HttpAnswer AnswerFrom(const std::vector<HttpRoute>& routes, const HttpRequest& r
     if (route.path != request.path) continue;
     if (Serves(route, request.method)) {
       return request.has_body ? HttpAnswer{413, "expected a request without a body\n"}
-                              : route.handler();
+                              : route.handler(request);
     }
     absl::StrAppend(&allow, allow.empty() ? "" : ", ", route.method,
                     route.method == "GET" ? ", HEAD" : "");

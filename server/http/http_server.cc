@@ -1,7 +1,7 @@
 #include "server/http/http_server.h"
 
-#include <microhttpd.h>
 #include <poll.h>
+#include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -9,17 +9,17 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <exception>
-#include <iterator>
+#include <deque>
 #include <memory>
 #include <optional>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "server/http/http_connections.h"
+#include "server/http/http_daemon.h"
 #include "server/http/http_listener.h"
 #include "server/http/http_routes.h"
 
@@ -28,49 +28,42 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kHeadBytes = 8192;
 // How long to wait before accepting again when the process has no descriptor left.
 constexpr auto kAcceptPause = std::chrono::milliseconds(100);
 
-std::vector<HttpRoute> RoutesOf(HttpHandlers handlers) {
+// Returns the answer to a caller who may not have what needs a token of this scope; none to one who
+// may.
+std::optional<HttpAnswer> RefusalOf(const HttpRequest& request, const Reloaded<Tokens>* tokens,
+                                    TokenScope scope) {
+  if (!request.has_certificate) return HttpAnswer{403, "the call needs a valid certificate\n"};
+  if (tokens == nullptr) return std::nullopt;
+  const absl::Status status = tokens->current()->Check(request.authorization, scope);
+  if (status.ok()) return std::nullopt;
+  HttpAnswer refusal = {403, absl::StrCat(status.message(), "\n")};
+  if (absl::IsUnauthenticated(status)) {
+    refusal.status = 401;
+    refusal.authenticate = "Bearer";
+  }
+  return refusal;
+}
+
+std::vector<HttpRoute> RoutesOf(HttpHandlers handlers, const Reloaded<Tokens>* tokens) {
   return {
       {"GET", "/healthz",
-       [] {
+       [](const HttpRequest&) {
          return HttpAnswer{200, "alive\n"};
        }},
       {"GET", "/readyz",
-       [ready = std::move(handlers.ready)] {
+       [ready = std::move(handlers.ready)](const HttpRequest&) {
          return ready() ? HttpAnswer{200, "ready\n"} : HttpAnswer{503, "not ready\n"};
        }},
       {"GET", "/metrics",
-       [metrics = std::move(handlers.metrics)] {
+       [tokens, metrics = std::move(handlers.metrics)](const HttpRequest& request) {
+         const std::optional<HttpAnswer> refusal = RefusalOf(request, tokens, TokenScope::kMetrics);
+         if (refusal) return *refusal;
          return HttpAnswer{200, metrics(), "text/plain; version=0.0.4; charset=utf-8"};
        }},
   };
-}
-
-bool HasBody(MHD_Connection* connection) {
-  const auto header = [&](const char* name) {
-    return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
-  };
-  const char* length = header(MHD_HTTP_HEADER_CONTENT_LENGTH);
-  return header(MHD_HTTP_HEADER_TRANSFER_ENCODING) != nullptr ||
-         (length != nullptr && std::string_view(length) != "0");
-}
-
-MHD_Result Send(MHD_Connection* connection, HttpAnswer answer) {
-  const std::unique_ptr<MHD_Response, decltype(&MHD_destroy_response)> response(
-      MHD_create_response_from_buffer(answer.body.size(), answer.body.data(),
-                                      MHD_RESPMEM_MUST_COPY),
-      MHD_destroy_response);
-  if (response == nullptr) return MHD_NO;
-  const auto add = [&](const char* name, const std::string& value) {
-    MHD_add_response_header(response.get(), name, value.c_str());
-  };
-  add(MHD_HTTP_HEADER_CONTENT_TYPE, answer.content_type);
-  add(MHD_HTTP_HEADER_CONNECTION, "close");
-  if (!answer.allow.empty()) add(MHD_HTTP_HEADER_ALLOW, answer.allow);
-  return MHD_queue_response(connection, answer.status, response.get());
 }
 
 bool OutOfResources(int error) {
@@ -93,65 +86,72 @@ HttpLimits HttpLimitsOfProcess() {
   return HttpLimitsFor(limit.rlim_cur);
 }
 
-// libmicrohttpd parses requests and sends answers, in its mode without threads and without a
-// listening socket. The thread here accepts the connections and decides when they are closed,
-// because the library only has a time-out that every byte starts anew, and refuses new connections
-// when old ones take all places. Everything but the constructor and the destructor runs on that
-// thread.
-class HttpServer::Impl {
+// The thread here accepts the connections and decides when they are closed, because libmicrohttpd
+// only has a time-out that every byte starts anew, and refuses new connections when old ones take
+// all places. A daemon of the library has the certificates that it is started with, so new ones
+// mean another daemon, which takes the new connections while the old one ends its own. Everything
+// but the constructor and the destructor runs on that thread.
+class HttpServer::Impl final : public HttpDaemonHandler {
  public:
-  Impl(HttpListener listener, HttpHandlers handlers, const HttpLimits& limits)
+  Impl(HttpListener listener, HttpHandlers handlers, const HttpLimits& limits,
+       const ServerSecrets& secrets)
       : listener_(std::move(listener)),
-        routes_(RoutesOf(std::move(handlers))),
-        open_(limits.connections, absl::ToChronoNanoseconds(limits.lifetime)),
-        daemon_(StartDaemon(static_cast<unsigned>(limits.connections)), MHD_stop_daemon) {
-    if (daemon_ != nullptr) thread_ = std::thread([this] { Run(); });
+        routes_(RoutesOf(std::move(handlers), secrets.tokens)),
+        limits_(limits),
+        secrets_(secrets),
+        open_(limits.connections, absl::ToChronoNanoseconds(limits.lifetime)) {
+    StartDaemon();
+    if (started()) thread_ = std::thread([this] { Run(); });
   }
 
-  ~Impl() {
+  ~Impl() override {
     listener_.Stop();
     if (thread_.joinable()) thread_.join();
   }
 
-  bool started() const { return daemon_ != nullptr; }
+  bool started() const { return !daemons_.empty(); }
   int port() const { return listener_.port(); }
 
+  HttpAnswer Answer(const HttpRequest& request) override { return AnswerFrom(routes_, request); }
+  void OnClosed(int connection) override { open_.Remove(connection); }
+
  private:
-  MHD_Daemon* StartDaemon(unsigned connections) {
-    // Called once the head of a request is complete. An answer at that time means that the library
-    // does not read a body.
-    const MHD_AccessHandlerCallback answer = [](void* self, MHD_Connection* connection,
-                                                const char* path, const char* method, auto...) {
-      return static_cast<Impl*>(self)->Answer(connection, {method, path, HasBody(connection)});
-    };
-    return MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, nullptr, nullptr, answer, this,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, kHeadBytes,
-        // Out of reach: HttpConnections keeps the limit, but for one that is just being closed.
-        MHD_OPTION_CONNECTION_LIMIT, 2 * connections,
-        // Answers a request without the header Host, which probes written by hand often lack.
-        MHD_OPTION_STRICT_FOR_CLIENT, -1,  //
-        MHD_OPTION_NOTIFY_CONNECTION, &Impl::OnConnection, this, MHD_OPTION_END);
+  // Returns whether a daemon has started.
+  bool StartDaemon() {
+    if (secrets_.certificates != nullptr) certificates_ = secrets_.certificates->current();
+    std::unique_ptr<HttpDaemon> daemon =
+        HttpDaemon::Start(*this, limits_.connections, certificates_);
+    if (daemon == nullptr) return false;
+    daemons_.push_back(std::move(daemon));
+    return true;
+  }
+
+  void FollowCertificates() {
+    if (secrets_.certificates == nullptr || secrets_.certificates->current() == certificates_) {
+      return;
+    }
+    if (!StartDaemon()) spdlog::warn("the HTTP port cannot use the new certificates");
   }
 
   void Run() {
-    const int events = MHD_get_daemon_info(daemon_.get(), MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
-    pollfd ready[] = {{events, POLLIN, 0}, {listener_.descriptor(), POLLIN, 0}};
     while (true) {
       const Clock::time_point now = Clock::now();
       while (const std::optional<int> ended = open_.Ended(now)) Close(*ended);
-      ready[1].events = accepts_from_ <= now ? POLLIN : 0;
-      if (poll(ready, std::size(ready), MillisecondsToWait(now)) < 0) continue;
-      if ((ready[1].revents & POLLHUP) != 0) return;
-      if ((ready[1].revents & POLLIN) != 0) Accept();
-      MHD_run(daemon_.get());
+      std::vector<pollfd> ready = {{listener_.descriptor(), 0, 0}};
+      if (accepts_from_ <= now) ready[0].events = POLLIN;
+      for (const auto& daemon : daemons_) ready.push_back({daemon->events(), POLLIN, 0});
+      if (poll(ready.data(), ready.size(), MillisecondsToWait(now)) < 0) continue;
+      if ((ready[0].revents & POLLHUP) != 0) return;
+      if ((ready[0].revents & POLLIN) != 0) Accept();
+      for (const auto& daemon : daemons_) daemon->Run();
+      while (daemons_.size() > 1 && daemons_.front()->connections() == 0) daemons_.pop_front();
     }
   }
 
   int MillisecondsToWait(Clock::time_point now) const {
-    // The library has no time-outs here, so this only says whether it has work left.
-    MHD_UNSIGNED_LONG_LONG unused;
-    if (MHD_get_timeout(daemon_.get(), &unused) == MHD_YES) return 0;
+    for (const auto& daemon : daemons_) {
+      if (daemon->has_work()) return 0;
+    }
     std::optional<Clock::time_point> wake = open_.next_end();
     if (accepts_from_ > now) wake = std::min(wake.value_or(accepts_from_), accepts_from_);
     if (!wake) return -1;
@@ -166,13 +166,9 @@ class HttpServer::Impl {
     }
     const std::string address = accepted->address();
     if (const std::optional<int> oldest = open_.InTheWayOf(address)) Close(*oldest);
+    FollowCertificates();
     open_.Add(accepted->descriptor, address, Clock::now());
-    const auto* peer = reinterpret_cast<const sockaddr*>(&accepted->peer);
-    // If this fails, the library has closed the descriptor.
-    if (MHD_add_connection(daemon_.get(), accepted->descriptor, peer, accepted->peer_size) ==
-        MHD_NO) {
-      open_.Remove(accepted->descriptor);
-    }
+    if (!daemons_.back()->Add(*accepted)) open_.Remove(accepted->descriptor);
   }
 
   // The library closes the descriptor in its next run, which finds that the connection has ended.
@@ -181,27 +177,14 @@ class HttpServer::Impl {
     open_.Remove(connection);
   }
 
-  MHD_Result Answer(MHD_Connection* connection, const HttpRequest& request) {
-    try {
-      return Send(connection, AnswerFrom(routes_, request));
-    } catch (const std::exception&) {
-      return MHD_NO;  // closes the connection; the library, in C, passes no exception on
-    }
-  }
-
-  static void OnConnection(void* self, MHD_Connection* connection, void** /*context*/,
-                           MHD_ConnectionNotificationCode event) {
-    if (event != MHD_CONNECTION_NOTIFY_CLOSED) return;
-    const MHD_ConnectionInfo* info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    static_cast<Impl*>(self)->open_.Remove(info->connect_fd);
-  }
-
   HttpListener listener_;
   const std::vector<HttpRoute> routes_;
+  const HttpLimits limits_;
+  const ServerSecrets secrets_;
   HttpConnections open_;
   Clock::time_point accepts_from_ = Clock::time_point::min();
-  const std::unique_ptr<MHD_Daemon, decltype(&MHD_stop_daemon)> daemon_;
+  std::shared_ptr<const Certificates> certificates_;  // of the last daemon, or refused by GnuTLS
+  std::deque<std::unique_ptr<HttpDaemon>> daemons_;   // from the oldest to the newest
   std::thread thread_;
 };
 
@@ -210,10 +193,16 @@ HttpServer::~HttpServer() = default;
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& address, int port,
                                                               HttpHandlers handlers,
-                                                              const HttpLimits& limits) {
+                                                              const HttpLimits& limits,
+                                                              const ServerSecrets& secrets) {
   absl::StatusOr<HttpListener> listener = HttpListener::Open(address, port);
   if (!listener.ok()) return listener.status();
-  auto impl = std::make_unique<Impl>(*std::move(listener), std::move(handlers), limits);
+  errno = 0;
+  auto impl = std::make_unique<Impl>(*std::move(listener), std::move(handlers), limits, secrets);
+  if (!impl->started() && secrets.certificates != nullptr && errno == 0) {
+    return absl::InvalidArgumentError(
+        "--tls-cert, --tls-key, --tls-client-ca: GnuTLS, which the HTTP port uses, refuses them");
+  }
   if (!impl->started()) {
     return absl::UnavailableError(absl::StrCat("cannot listen on ", address, " port ", port,
                                                " for HTTP: ", std::strerror(errno)));

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/security/server_secrets.h"
 
 namespace attendant::server {
 
@@ -33,6 +34,11 @@ HttpLimits HttpLimitsOfProcess();
 // path 404. Methods other than GET and HEAD are refused with 405, and requests with a body with
 // 413. If a handler throws, the connection is closed without an answer.
 //
+// With certificates all of this is TLS, and each connection uses the newest ones. /metrics needs a
+// token for TokenScope::kMetrics if there are tokens (401 without a valid one, 403 if it is for
+// something else), and a certificate of the caller if there is a client CA (403); the others need
+// neither.
+//
 // One thread serves all connections, because answers are quick: /metrics of 20 models that have
 // served requests, 116 KiB, took 1.1 ms. http_connections.h has the rule by which one connection
 // makes room for another. A connection serves one request, so that its lifetime bounds the request.
@@ -42,10 +48,11 @@ HttpLimits HttpLimitsOfProcess();
 class HttpServer {
  public:
   // Binds the port and starts serving. Port 0 stands for any free port. Returns UNAVAILABLE, with
-  // the address, port and reason, if the server cannot listen there.
+  // the address, port and reason, if the server cannot listen there, and INVALID_ARGUMENT if GnuTLS
+  // refuses the certificates.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(
       const std::string& address, int port, HttpHandlers handlers,
-      const HttpLimits& limits = HttpLimitsOfProcess());
+      const HttpLimits& limits = HttpLimitsOfProcess(), const ServerSecrets& secrets = {});
   // Closes all connections and waits for the thread to end.
   ~HttpServer();
   int port() const;  // the port in use

@@ -91,17 +91,21 @@ Rows SecurityRows() {
   const std::string group = "Security";
   return {
       {group, "tls-cert", "FILE",
-       "Certificates in PEM, that of the server first: gRPC connections have to be TLS 1.2 or "
-       "newer. Files are read again when they change; bad ones change nothing. Empty: no TLS.",
+       "Certificates in PEM, that of the server first: connections to both ports have to be TLS "
+       "1.2 "
+       "or newer. Files are read again when they change; bad ones change nothing. Empty: no TLS.",
        TextKind(&Settings::tls_cert, true)},
       {group, "tls-key", "FILE", "Private key of --tls-cert, in PEM without a password.",
        TextKind(&Settings::tls_key, true)},
       {group, "tls-client-ca", "FILE",
-       "Certificates in PEM: callers of gRPC have to show one that these have signed. Empty: none.",
+       "Certificates in PEM: callers of gRPC and of /metrics have to show one that these have "
+       "signed. Empty: none.",
        TextKind(&Settings::tls_client_ca, true)},
       {group, "token-file", "FILE",
-       "Bearer tokens that calls of gRPC need, health checks excepted: a line for each, with its "
-       "scopes (infer, metrics) and its SHA-256, such as `infer,metrics 9f86d0...`. Read again "
+       "Bearer tokens that calls of gRPC (scope infer) and of /metrics (scope metrics) need, "
+       "health "
+       "checks excepted: a line for each, with its scopes and its SHA-256, such as `infer,metrics "
+       "9f86d0...`. Read again "
        "when it changes; a bad one changes nothing. Empty: none.",
        TextKind(&Settings::token_file, true)},
   };

@@ -34,9 +34,9 @@ engine/layers/extras
 engine/layers
 server/settings
 server/metrics
+server/security
 server/http
 server/transport
-server/security
 server/wire
 server/batching
 server/admission

@@ -166,10 +166,15 @@ std::unique_ptr<v1::EncoderService::Stub> ReadyServer::NewStub() const {
   return v1::EncoderService::NewStub(NewChannel());
 }
 
-std::string ReadyServer::Get(const std::string& path) const { return HttpGet(http_port_, path); }
+std::string ReadyServer::Get(const std::string& path, const std::string& token) const {
+  return HttpGet(http_port_, path, token);
+}
 
-std::string HttpGet(int port, const std::string& path) {
-  return Exchange(port, absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: x\r\n\r\n"));
+std::string HttpGet(int port, const std::string& path, const std::string& token) {
+  const std::string authorization =
+      token.empty() ? "" : absl::StrCat("Authorization: Bearer ", token, "\r\n");
+  return Exchange(port,
+                  absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: x\r\n", authorization, "\r\n"));
 }
 
 TakenPort::TakenPort() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

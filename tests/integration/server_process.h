@@ -65,8 +65,9 @@ class ReadyServer {
   // Returns a new connection.
   std::shared_ptr<grpc::Channel> NewChannel() const;
   std::unique_ptr<v1::EncoderService::Stub> NewStub() const;
-  // Returns the head and the body of the HTTP port's answer to GET `path`.
-  std::string Get(const std::string& path) const;
+  // Returns the head and the body of the HTTP port's answer to GET `path`, with a bearer token
+  // unless it is empty.
+  std::string Get(const std::string& path, const std::string& token = "") const;
 
  private:
   std::string port_file_;
@@ -76,7 +77,7 @@ class ReadyServer {
 };
 
 // Returns the answer of 127.0.0.1:`port` to GET `path`; empty if no server listens there.
-std::string HttpGet(int port, const std::string& path);
+std::string HttpGet(int port, const std::string& path, const std::string& token = "");
 
 // A TCP port of 127.0.0.1 that this process listens on.
 class TakenPort {

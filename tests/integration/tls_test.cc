@@ -1,8 +1,5 @@
-// Tests of TLS on the gRPC port of the real server.
-#include <arpa/inet.h>
-#include <netinet/in.h>
+// Tests of TLS on both ports of the real server.
 #include <openssl/ssl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -22,18 +19,23 @@
 #include "tests/client/commands/run_command_line.h"
 #include "tests/integration/server_process.h"
 #include "tests/support/test_certificates.h"
+#include "tests/support/tls_client.h"
 
 namespace attendant::server {
 namespace {
 
 namespace fs = std::filesystem;
+using attendant::testing::HttpsGet;
 using attendant::testing::IssuedCertificate;
 using attendant::testing::TestCa;
+using attendant::testing::TlsClient;
 using attendant::testing::Validity;
 using client::Client;
 using client::ClientOptions;
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class TlsTest : public ::testing::Test {
@@ -84,40 +86,24 @@ class TlsTest : public ::testing::Test {
   std::string folder_;
 };
 
-void AwaitMetric(const ReadyServer& server, const std::string& line) {
+// Waits for a line of the metrics, which a server with a client CA shows to callers with a
+// certificate.
+void AwaitMetric(const ReadyServer& server, const std::string& line, const IssuedCertificate& own) {
   const absl::Time patience = absl::Now() + absl::Minutes(1);
-  while (server.Get("/metrics").find(absl::StrCat("\n", line, "\n")) == std::string::npos) {
+  while (
+      HttpsGet(server.http_port(), "/metrics", {.own = own}).find(absl::StrCat("\n", line, "\n")) ==
+      std::string::npos) {
     ASSERT_LT(absl::Now(), patience) << line;
     absl::SleepFor(absl::Milliseconds(5));
   }
 }
 
-void AwaitReloads(const ReadyServer& server, const std::string& result, int count) {
-  AwaitMetric(server, absl::StrCat("attendant_reloads_total{result=\"", result,
-                                   "\",what=\"certificates\"} ", count));
-}
-
-// Returns whether a handshake of this version of TLS works.
-bool HandshakeWorks(const ReadyServer& server, int version) {
-  SSL_CTX* context = SSL_CTX_new(TLS_client_method());
-  SSL_CTX_set_security_level(context, 0);  // so that old versions are tried at all
-  SSL_CTX_set_min_proto_version(context, version);
-  SSL_CTX_set_max_proto_version(context, version);
-  const unsigned char h2[] = {2, 'h', '2'};
-  SSL_CTX_set_alpn_protos(context, h2, sizeof h2);
-  const int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(server.port()));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  EXPECT_EQ(connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  SSL* tls = SSL_new(context);
-  SSL_set_fd(tls, connection);
-  const bool works = SSL_connect(tls) == 1;
-  SSL_free(tls);
-  SSL_CTX_free(context);
-  close(connection);
-  return works;
+void AwaitReloads(const ReadyServer& server, const std::string& result, int count,
+                  const IssuedCertificate& own = {}) {
+  AwaitMetric(server,
+              absl::StrCat("attendant_reloads_total{result=\"", result,
+                           "\",what=\"certificates\"} ", count),
+              own);
 }
 
 TEST_F(TlsTest, R30ServesOnlyOverTls) {
@@ -126,15 +112,25 @@ TEST_F(TlsTest, R30ServesOnlyOverTls) {
   EXPECT_EQ(Call(server, {.own_connection = true}).code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(Call(server, Trust(TestCa())).code(), absl::StatusCode::kUnavailable);
   EXPECT_TRUE(Call(server, Trust(ca_)).ok());
-  EXPECT_THAT(server.Get("/healthz"), StartsWith("HTTP/1.1 200"));
+  for (const char* path : {"/healthz", "/readyz", "/metrics"}) {
+    EXPECT_THAT(HttpsGet(server.http_port(), path, {ca_.certificate()}),
+                StartsWith("HTTP/1.1 200"));
+    EXPECT_EQ(HttpsGet(server.http_port(), path, {TestCa().certificate()}), "");
+    EXPECT_THAT(server.Get(path), Not(HasSubstr("HTTP/1.1")));
+  }
 }
 
 TEST_F(TlsTest, R30OldVersionsAreRefused) {
   ReadyServer server(Flags());
-  EXPECT_FALSE(HandshakeWorks(server, TLS1_VERSION));
-  EXPECT_FALSE(HandshakeWorks(server, TLS1_1_VERSION));
-  EXPECT_TRUE(HandshakeWorks(server, TLS1_2_VERSION));
-  EXPECT_TRUE(HandshakeWorks(server, TLS1_3_VERSION));
+  for (const int port : {server.port(), server.http_port()}) {
+    const auto works = [port](int version) {
+      return TlsClient(port, {.version = version}).connected();
+    };
+    EXPECT_FALSE(works(TLS1_VERSION));
+    EXPECT_FALSE(works(TLS1_1_VERSION));
+    EXPECT_TRUE(works(TLS1_2_VERSION));
+    EXPECT_TRUE(works(TLS1_3_VERSION));
+  }
 }
 
 TEST_F(TlsTest, R30MutualTlsNeedsAGoodCertificateOfTheClient) {
@@ -147,17 +143,36 @@ TEST_F(TlsTest, R30MutualTlsNeedsAGoodCertificateOfTheClient) {
   }
 }
 
+TEST_F(TlsTest, R30ProbesNeedNoCertificateAndMetricsDo) {
+  ReadyServer server(MutualFlags());
+  for (const char* path : {"/healthz", "/readyz"}) {
+    EXPECT_THAT(HttpsGet(server.http_port(), path), StartsWith("HTTP/1.1 200"));
+  }
+  const TestCa other;
+  for (const IssuedCertificate& own :
+       {IssuedCertificate(), other.Issue(), ca_.Issue(Validity::kExpired)}) {
+    const std::string answer = HttpsGet(server.http_port(), "/metrics", {.own = own});
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 403"));
+    EXPECT_THAT(answer, EndsWith("\r\n\r\nthe call needs a valid certificate\n"));
+  }
+  EXPECT_THAT(HttpsGet(server.http_port(), "/metrics", {.own = ca_.Issue()}),
+              StartsWith("HTTP/1.1 200"));
+}
+
 TEST_F(TlsTest, R31NewCertificatesAreUsed) {
   ReadyServer server(MutualFlags());
   const IssuedCertificate own = ca_.Issue();
   EXPECT_TRUE(Call(server, Trust(ca_, own)).ok());
   const TestCa next;
   WritePair(next.Issue());
-  AwaitReloads(server, "ok", 1);
+  AwaitReloads(server, "ok", 1, own);
   EXPECT_TRUE(Call(server, Trust(next, own)).ok());
   EXPECT_EQ(Call(server, Trust(ca_, own)).code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(HttpsGet(server.http_port(), "/healthz", {next.certificate()}),
+              StartsWith("HTTP/1.1 200"));
+  EXPECT_EQ(HttpsGet(server.http_port(), "/healthz", {ca_.certificate()}), "");
   Write("ca", next.certificate());
-  AwaitReloads(server, "ok", 2);
+  AwaitReloads(server, "ok", 2, next.Issue());
   EXPECT_TRUE(Call(server, Trust(next, next.Issue())).ok());
   EXPECT_EQ(Call(server, Trust(next, own)).code(), absl::StatusCode::kUnavailable);
 }
@@ -189,6 +204,7 @@ TEST_F(TlsTest, R31NoHandshakeFailsWhileCertificatesRotate) {
     while (!stop) {
       ++calls;
       if (!Call(server, Trust(ca_)).ok()) ++failures;
+      if (HttpsGet(server.http_port(), "/readyz", {ca_.certificate()}).empty()) ++failures;
     }
   });
   for (int rotation = 1; rotation <= 3; ++rotation) {

@@ -1,4 +1,4 @@
-// Tests of bearer tokens on the gRPC port of the real server.
+// Tests of bearer tokens on both ports of the real server.
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -23,8 +23,10 @@ using client::Client;
 using client::ClientOptions;
 using ::testing::Contains;
 using ::testing::Each;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 // The SHA-256 of "test" and "alpha".
 constexpr char kTest[] = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
@@ -57,7 +59,8 @@ class TokensOfTheServerTest : public ::testing::Test {
 
 void AwaitMetric(const ReadyServer& server, const std::string& line) {
   const absl::Time patience = absl::Now() + absl::Minutes(1);
-  while (server.Get("/metrics").find(absl::StrCat("\n", line, "\n")) == std::string::npos) {
+  while (server.Get("/metrics", "alpha").find(absl::StrCat("\n", line, "\n")) ==
+         std::string::npos) {
     ASSERT_LT(absl::Now(), patience) << line;
     absl::SleepFor(absl::Milliseconds(5));
   }
@@ -85,7 +88,7 @@ TEST_F(TokensOfTheServerTest, R32EveryMethodIsRefusedAtItsHeaders) {
   }
   RawCall reflection(channel, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo");
   EXPECT_EQ(reflection.Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
-  EXPECT_THAT(server.Get("/metrics"), HasSubstr("attendant_inflight_requests 0\n"));
+  EXPECT_THAT(server.Get("/metrics", "alpha"), HasSubstr("attendant_inflight_requests 0\n"));
 }
 
 TEST_F(TokensOfTheServerTest, R32HealthNeedsNone) {
@@ -97,9 +100,30 @@ TEST_F(TokensOfTheServerTest, R32HealthNeedsNone) {
   EXPECT_EQ(Number(watch.Read().value_or(""), 1), kServing);
 }
 
+TEST_F(TokensOfTheServerTest, R32MetricsNeedATokenOfTheirScope) {
+  ReadyServer server({Flag()});
+  EXPECT_THAT(server.Get("/metrics", "alpha"), StartsWith("HTTP/1.1 200"));
+  for (const char* token : {"", "wrong", kAlpha}) {
+    const std::string answer = server.Get("/metrics", token);
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 401"));
+    EXPECT_THAT(answer, HasSubstr("\r\nWWW-Authenticate: Bearer\r\n"));
+    EXPECT_THAT(answer, EndsWith("\r\n\r\nthe call needs a valid bearer token\n"));
+  }
+  const std::string answer = server.Get("/metrics", "test");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(answer, EndsWith("\r\n\r\nthe bearer token is not for scope metrics\n"));
+}
+
+TEST_F(TokensOfTheServerTest, R32ProbesNeedNone) {
+  ReadyServer server({Flag()});
+  EXPECT_THAT(server.Get("/healthz"), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(server.Get("/readyz"), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(server.Get("/nothing"), StartsWith("HTTP/1.1 404"));
+}
+
 TEST_F(TokensOfTheServerTest, R32TheFileIsReadAgain) {
   ReadyServer server({Flag()});
-  Write("tokens", absl::StrCat("infer ", kAlpha, "\n"));
+  Write("tokens", absl::StrCat("infer,metrics ", kAlpha, "\n"));
   AwaitMetric(server, "attendant_reloads_total{result=\"ok\",what=\"tokens\"} 1");
   EXPECT_TRUE(Call(server, "alpha").ok());
   EXPECT_EQ(Call(server, "test").code(), absl::StatusCode::kUnauthenticated);

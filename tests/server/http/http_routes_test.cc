@@ -10,14 +10,14 @@ namespace {
 
 std::vector<HttpRoute> Routes() {
   return {{"GET", "/a",
-           [] {
+           [](const HttpRequest&) {
              return HttpAnswer{200, "read"};
            }},
           {"POST", "/a",
-           [] {
+           [](const HttpRequest&) {
              return HttpAnswer{201, "written"};
            }},
-          {"PUT", "/b", [] {
+          {"PUT", "/b", [](const HttpRequest&) {
              return HttpAnswer{202, "put"};
            }}};
 }

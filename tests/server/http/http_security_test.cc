@@ -1,0 +1,78 @@
+// Tests of TLS and tokens on the HTTP port.
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/http/http_server.h"
+#include "tests/support/test_certificates.h"
+#include "tests/support/tls_client.h"
+
+namespace attendant::server {
+namespace {
+
+namespace fs = std::filesystem;
+using attendant::testing::HttpsGet;
+using attendant::testing::IssuedCertificate;
+using attendant::testing::TestCa;
+using attendant::testing::TlsClient;
+using ::testing::StartsWith;
+
+class HttpSecurityTest : public ::testing::Test {
+ protected:
+  HttpSecurityTest() {
+    std::string folder = ::testing::TempDir() + "attendant_http_XXXXXX";
+    folder_ = mkdtemp(folder.data());
+    Write(ca_.Issue());
+    certificates_ =
+        Reloaded<Certificates>::Load({Path("cert"), Path("key")}, CheckCertificates).value();
+    server_ = Serve({certificates_.get(), nullptr}).value();
+  }
+  ~HttpSecurityTest() override { fs::remove_all(folder_); }
+
+  std::string Path(const std::string& name) const { return absl::StrCat(folder_, "/", name); }
+  void Write(const IssuedCertificate& pair) const {
+    std::ofstream(Path("cert")) << pair.certificate;
+    std::ofstream(Path("key")) << pair.key;
+  }
+  static absl::StatusOr<std::unique_ptr<HttpServer>> Serve(const ServerSecrets& secrets) {
+    HttpHandlers handlers;
+    handlers.metrics = [] { return std::string("attendant_ready 1\n"); };
+    handlers.ready = [] { return true; };
+    return HttpServer::Start("127.0.0.1", 0, std::move(handlers), {8, absl::Hours(1)}, secrets);
+  }
+
+  const TestCa ca_;
+  std::string folder_;
+  std::unique_ptr<Reloaded<Certificates>> certificates_;
+  std::unique_ptr<HttpServer> server_;
+};
+
+TEST_F(HttpSecurityTest, ConnectionsOutliveTheirCertificates) {
+  TlsClient first(server_->port(), {ca_.certificate()});
+  ASSERT_TRUE(first.connected());
+  const TestCa next;
+  Write(next.Issue());
+  ASSERT_TRUE(certificates_->Reload().value());
+  TlsClient second(server_->port(), {next.certificate()});
+  ASSERT_TRUE(second.connected());
+  for (TlsClient* client : {&first, &second}) {
+    EXPECT_THAT(client->Exchange("GET /readyz HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 200"));
+  }
+}
+
+TEST_F(HttpSecurityTest, ManyChangesLeaveItServing) {
+  for (int change = 0; change < 10; ++change) {
+    Write(ca_.Issue());
+    ASSERT_TRUE(certificates_->Reload().value());
+    EXPECT_THAT(HttpsGet(server_->port(), "/metrics", {ca_.certificate()}),
+                StartsWith("HTTP/1.1 200"));
+  }
+}
+
+}  // namespace
+}  // namespace attendant::server
