@@ -27,6 +27,7 @@
 #include "server/host/signals.h"
 #include "server/host/thread_plan.h"
 #include "server/http/http_server.h"
+#include "server/metrics/process_figures.h"
 #include "server/metrics/server_metrics.h"
 #include "server/models/model_loading.h"
 #include "server/rpc/encoder_service.h"
@@ -66,6 +67,7 @@ ServiceLimits ServiceLimitsOf(const Settings& settings, int64_t max_request_byte
   limits.receive_timeout = settings.receive_timeout;
   limits.min_receive_rate = settings.min_receive_rate;
   limits.send_timeout = settings.send_timeout;
+  limits.slow_request = settings.slow_request;
   limits.trusted_proxies = settings.trusted_proxies;
   limits.stream_idle_timeout = settings.stream_idle_timeout;
   limits.stream_window = settings.stream_window;
@@ -215,6 +217,8 @@ class App::Impl {
     return absl::OkStatus();
   }
 
+  ServerSecrets Secrets() { return {certificates_.get(), tokens_.get(), &metrics_}; }
+
   // Closing a connection drops what of its answers is still in the kernel if the other end sends
   // anything meanwhile, such as the window updates of a reader.
   void AwaitSent(absl::Time deadline) {
@@ -229,9 +233,8 @@ class App::Impl {
     HttpHandlers handlers;
     handlers.ready = [this] { return ready_.load(); };
     handlers.metrics = [this] { return metrics_.Scrape(Gauges()); };
-    absl::StatusOr<std::unique_ptr<HttpServer>> http =
-        HttpServer::Start(HttpAddress(), settings_.http_port, std::move(handlers),
-                          HttpLimitsOfProcess(), {certificates_.get(), tokens_.get()});
+    absl::StatusOr<std::unique_ptr<HttpServer>> http = HttpServer::Start(
+        HttpAddress(), settings_.http_port, std::move(handlers), HttpLimitsOfProcess(), Secrets());
     if (!http.ok()) return http.status();
     http_ = *std::move(http);
     return absl::OkStatus();
@@ -257,7 +260,17 @@ class App::Impl {
     gauges.stream_sequences = kept.sequences;
     gauges.stream_sequence_bytes = kept.sequence_bytes;
     gauges.connections = listener_ == nullptr ? 0 : listener_->open_connections();
+    if (certificates_ != nullptr) gauges.certificate_expiry = certificates_->current()->expiry;
+    if (ready_) AddCosts(gauges);  // the models are constant from then on
     return gauges;
+  }
+
+  void AddCosts(ServerGauges& gauges) const {
+    for (const auto& [name, model] : models_) {
+      const CostRates rates = model->cost->rates();
+      gauges.costs.push_back({name, rates.seconds_per_layer, rates.product_flops,
+                              rates.attention_flops, model->cost->correction(clock_.Now())});
+    }
   }
 
   absl::Status CheckLimits(const std::vector<OpenedModel>& opened) {
@@ -306,7 +319,7 @@ class App::Impl {
     options.max_request_bytes = max_request_bytes_;
     options.max_answer_bytes = settings_.max_answer_bytes;
     options.receive_quota_bytes = TransportQuota(request_budget_);
-    options.secrets = {certificates_.get(), tokens_.get()};
+    options.secrets = Secrets();
     options.max_connection_age = settings_.max_connection_age;
     absl::StatusOr<RunningGrpcServer> running =
         StartGrpcServer(options, *service_, *listener_, metrics_);

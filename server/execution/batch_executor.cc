@@ -59,7 +59,7 @@ void BatchExecutor::Compute(const Batch<ServiceJob>& batch, EncoderRun& run) {
 }
 
 void BatchExecutor::RunJobs(std::vector<BatchJob>& all, BatchClose close, EncoderRun& run) {
-  BatchReport report(context_, *all.front().request().span.model);
+  BatchReport report(context_, all.front().request().span.model);
   const Jobs jobs = Gather(all, run);
   if (jobs.empty()) return;
   report.Gathered();
@@ -212,9 +212,9 @@ void BatchExecutor::Respond(const Jobs& jobs, MatrixView<const float> result, co
     if (job->nonfinite()) ++counts.nonfinite_requests;
   }
   Pool(jobs, result, run);
-  // A batch that cannot be counted is answered all the same.
-  Guarded([&] { report.Record(counts); }).IgnoreError();
+  report.Finish(std::move(counts));
   for (BatchJob* job : jobs) job->Finish(report);
+  Guarded([&] { report.Record(); }).IgnoreError();  // one that cannot be counted fails nothing
 }
 
 }  // namespace attendant::server

@@ -6,26 +6,30 @@
 
 namespace attendant::server {
 
-void BatchReport::Record(const BatchCounts& counts) {
-  counts_ = counts;
-  const absl::Time now = context_.clock.Now();
+void BatchReport::Finish(BatchCounts counts) {
+  counts_ = std::move(counts);
+  finished_ = context_.clock.Now();
   const double measured = absl::ToDoubleSeconds(computed_ - gathered_);
-  const double predicted = counts.predicted_seconds * model_.cost->correction(now);
-  model_.cost->Observe(counts.predicted_seconds, measured, now);
-  copy_ = gathered_ - started_ + (now - computed_);
+  const double predicted = counts_.predicted_seconds * model_->cost->correction(finished_);
+  if (predicted > 0) cost_ratio_ = measured / predicted;
+  model_->cost->Observe(counts_.predicted_seconds, measured, finished_);
+  copy_ = gathered_ - started_ + (finished_ - computed_);
+}
+
+void BatchReport::Record() const {
   std::vector<absl::Duration> slacks;
-  for (const absl::Time deadline : counts.deadlines) {
-    if (deadline != absl::InfiniteFuture()) slacks.push_back(deadline - now);
+  for (const absl::Time deadline : counts_.deadlines) {
+    if (deadline != absl::InfiniteFuture()) slacks.push_back(deadline - finished_);
   }
-  context_.metrics.RecordBatch({.model = model_.name,
-                                .tokens = counts.tokens,
-                                .requests = counts.requests,
+  context_.metrics.RecordBatch({.model = model_->name,
+                                .tokens = counts_.tokens,
+                                .requests = counts_.requests,
                                 .copy = copy_,
                                 .compute = computed_ - gathered_,
-                                .cost_ratio = predicted > 0 ? measured / predicted : 0,
-                                .fully_masked_rows = counts.fully_masked_rows,
-                                .nonfinite_requests = counts.nonfinite_requests,
-                                .close = Name(counts.close),
+                                .cost_ratio = cost_ratio_,
+                                .fully_masked_rows = counts_.fully_masked_rows,
+                                .nonfinite_requests = counts_.nonfinite_requests,
+                                .close = Name(counts_.close),
                                 .slacks = std::move(slacks)});
 }
 
@@ -38,7 +42,7 @@ v1::Execution BatchReport::ExecutionOf(const JobInfo& job, int64_t truncated_tok
   execution.set_truncated_tokens(truncated_tokens);
   execution.set_batch_tokens(counts_.tokens);
   execution.set_batch_requests(counts_.requests);
-  SetComputeType(model_.encoder->mode().type, execution);
+  SetComputeType(model_->encoder->mode().type, execution);
   return execution;
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -27,29 +29,33 @@ struct BatchCounts {
 // Measures from its construction on. One thread.
 class BatchReport {
  public:
-  // `context` and `model` outlive it.
-  BatchReport(const ServiceContext& context, const ServedModel& model)
-      : context_(context), model_(model), started_(context.clock.Now()) {}
+  // `context` outlives it.
+  BatchReport(const ServiceContext& context, std::shared_ptr<const ServedModel> model)
+      : context_(context), model_(std::move(model)), started_(context.clock.Now()) {}
 
   // To be called when all rows are in, and when everything is computed.
   void Gathered() { gathered_ = context_.clock.Now(); }
   void Computed() { computed_ = context_.clock.Now(); }
 
-  // To be called when the results are out: records the batch in the metrics, and how long it took
-  // in the cost model.
-  void Record(const BatchCounts& counts);
+  // To be called when the results are out: tells the cost model how long it took.
+  void Finish(BatchCounts counts);
+  // To be called when its jobs have their answers, which should not wait for this: records the
+  // batch in the metrics.
+  void Record() const;
 
-  // After Record: the time that the job waited, and what its response says of its execution.
+  // After Finish: the time that the job waited, and what its response says of its execution.
   absl::Duration QueuedOf(const JobInfo& job) const { return started_ - job.enqueued; }
   v1::Execution ExecutionOf(const JobInfo& job, int64_t truncated_tokens) const;
 
  private:
   const ServiceContext& context_;
-  const ServedModel& model_;
+  const std::shared_ptr<const ServedModel> model_;
   const absl::Time started_;
   absl::Time gathered_;
   absl::Time computed_;
-  absl::Duration copy_;  // rows in and results out
+  absl::Time finished_;
+  absl::Duration copy_;    // rows in and results out
+  double cost_ratio_ = 0;  // measured over predicted time to compute; 0: not predicted
   BatchCounts counts_;
 };
 

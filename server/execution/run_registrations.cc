@@ -52,7 +52,7 @@ void Fail(std::shared_ptr<RegistrationJob>& place, const absl::Status& status) {
 void Run(Jobs& all, BatchClose close, EncoderRun& run, const ServiceContext& context) {
   const RegistrationRequest& leader = all.front()->request();
   const LayerSpan span = leader.span;
-  BatchReport report(context, *span.model);
+  BatchReport report(context, span.model);
   const SpanCost cost = span.model->cost->Predict(leader.range());
   BatchCounts counts{.predicted_seconds = cost.per_batch, .close = close};
   std::vector<Gathered> jobs;
@@ -90,9 +90,9 @@ void Run(Jobs& all, BatchClose close, EncoderRun& run, const ServiceContext& con
   }
   if (!projected.ok()) return;
   report.Computed();
-  // A batch that cannot be counted is answered all the same.
-  Guarded([&] { report.Record(counts); }).IgnoreError();
+  report.Finish(std::move(counts));
   for (const Gathered& each : jobs) Finish(each.job, report, context.cross_kv);
+  Guarded([&] { report.Record(); }).IgnoreError();  // one that cannot be counted fails nothing
 }
 
 }  // namespace

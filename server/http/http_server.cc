@@ -33,11 +33,10 @@ constexpr auto kAcceptPause = std::chrono::milliseconds(100);
 
 // Returns the answer to a caller who may not have what needs a token of this scope; none to one who
 // may.
-std::optional<HttpAnswer> RefusalOf(const HttpRequest& request, const Reloaded<Tokens>* tokens,
+std::optional<HttpAnswer> RefusalOf(const HttpRequest& request, const ServerSecrets& secrets,
                                     TokenScope scope) {
   if (!request.has_certificate) return HttpAnswer{403, "the call needs a valid certificate\n"};
-  if (tokens == nullptr) return std::nullopt;
-  const absl::Status status = tokens->current()->Check(request.authorization, scope);
+  const absl::Status status = secrets.CheckToken(request.authorization, scope);
   if (status.ok()) return std::nullopt;
   HttpAnswer refusal = {403, absl::StrCat(status.message(), "\n")};
   if (absl::IsUnauthenticated(status)) {
@@ -47,7 +46,7 @@ std::optional<HttpAnswer> RefusalOf(const HttpRequest& request, const Reloaded<T
   return refusal;
 }
 
-std::vector<HttpRoute> RoutesOf(HttpHandlers handlers, const Reloaded<Tokens>* tokens) {
+std::vector<HttpRoute> RoutesOf(HttpHandlers handlers, const ServerSecrets& secrets) {
   return {
       {"GET", "/healthz",
        [](const HttpRequest&) {
@@ -58,8 +57,9 @@ std::vector<HttpRoute> RoutesOf(HttpHandlers handlers, const Reloaded<Tokens>* t
          return ready() ? HttpAnswer{200, "ready\n"} : HttpAnswer{503, "not ready\n"};
        }},
       {"GET", "/metrics",
-       [tokens, metrics = std::move(handlers.metrics)](const HttpRequest& request) {
-         const std::optional<HttpAnswer> refusal = RefusalOf(request, tokens, TokenScope::kMetrics);
+       [secrets, metrics = std::move(handlers.metrics)](const HttpRequest& request) {
+         const std::optional<HttpAnswer> refusal =
+             RefusalOf(request, secrets, TokenScope::kMetrics);
          if (refusal) return *refusal;
          return HttpAnswer{200, metrics(), "text/plain; version=0.0.4; charset=utf-8"};
        }},
@@ -96,7 +96,7 @@ class HttpServer::Impl final : public HttpDaemonHandler {
   Impl(HttpListener listener, HttpHandlers handlers, const HttpLimits& limits,
        const ServerSecrets& secrets)
       : listener_(std::move(listener)),
-        routes_(RoutesOf(std::move(handlers), secrets.tokens)),
+        routes_(RoutesOf(std::move(handlers), secrets)),
         limits_(limits),
         secrets_(secrets),
         open_(limits.connections, absl::ToChronoNanoseconds(limits.lifetime)) {

@@ -5,10 +5,14 @@
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
-#include <unistd.h>
 
 #include <ctime>
-#include <fstream>
+#include <map>
+#include <tuple>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "server/metrics/process_figures.h"
 
 namespace attendant::server {
 namespace {
@@ -34,15 +38,29 @@ Boundaries PowersOfTwo(int largest_exponent) {
   return buckets;
 }
 
-}  // namespace
+// Series by some key, made when they are first asked for and then never looked up by their labels
+// again. Thread-safe.
+template <typename Key, typename Series>
+class SeriesCache {
+ public:
+  // `key` may be a tuple of references.
+  template <typename AnyKey, typename Make>
+  const Series& Get(const AnyKey& key, Make make) {
+    {
+      absl::ReaderMutexLock lock(&mutex_);
+      if (const auto found = series_.find(key); found != series_.end()) return found->second;
+    }
+    absl::MutexLock lock(&mutex_);
+    return series_.try_emplace(Key(key), make()).first->second;
+  }
 
-int64_t ResidentBytes() {
-  std::ifstream statm("/proc/self/statm");
-  int64_t size = 0;
-  int64_t resident = 0;
-  statm >> size >> resident;
-  return resident * sysconf(_SC_PAGESIZE);
-}
+ private:
+  absl::Mutex mutex_;
+  std::map<Key, Series, std::less<>> series_
+      ABSL_GUARDED_BY(mutex_);  // whose entries stay in place
+};
+
+}  // namespace
 
 class ServerMetrics::Impl {
  public:
@@ -62,29 +80,39 @@ class ServerMetrics::Impl {
     Histogram& slack_seconds;
   };
 
-  ModelSeries ForModel(const std::string& model) {
-    const prometheus::Labels labels = {{"model", model}};
-    return {tokens_.Add(labels),
-            padding_avoided_.Add(labels),
-            fully_masked_rows_.Add(labels),
-            nonfinite_requests_.Add(labels),
-            queue_seconds_.Add(labels, SecondsBuckets()),
-            copy_seconds_.Add(labels, SecondsBuckets()),
-            compute_seconds_.Add(labels, SecondsBuckets()),
-            batch_tokens_.Add(labels, token_buckets_),
-            batch_requests_.Add(labels, request_buckets_),
-            cost_ratio_.Add(labels, ratio_buckets_),
-            slack_seconds_.Add(labels, SecondsBuckets())};
+  const ModelSeries& ForModel(const std::string& model) {
+    return by_model_.Get(model, [&] { return MakeModelSeries({{"model", model}}); });
   }
 
   void CountRequest(const RequestRecord& record) {
-    requests_
-        .Add({{"method", record.method},
-              {"model", record.model},
-              {"code", absl::StatusCodeToString(record.code)}})
-        .Increment();
+    const EndSeries& ends = by_end_.Get(std::tie(record.method, record.model, record.code), [&] {
+      const prometheus::Labels labels = {{"method", record.method},
+                                         {"model", record.model},
+                                         {"code", absl::StatusCodeToString(record.code)}};
+      return EndSeries{requests_.Add(labels), request_seconds_.Add(labels, SecondsBuckets())};
+    });
+    ends.requests.Increment();
+    ends.seconds.Observe(absl::ToDoubleSeconds(record.elapsed));
     if (record.reason.empty()) return;
-    refusals_.Add({{"method", record.method}, {"reason", record.reason}}).Increment();
+    by_refusal_
+        .Get(std::tie(record.method, record.reason),
+             [&] {
+               return &refusals_.Add({{"method", record.method}, {"reason", record.reason}});
+             })
+        ->Increment();
+  }
+
+  void CountBatch(const BatchRecord& record) {
+    by_close_
+        .Get(std::tie(record.model, record.close),
+             [&] {
+               return &batches_.Add({{"model", record.model}, {"close", record.close}});
+             })
+        ->Increment();
+  }
+
+  void CountRefusedToken(const std::string& scope, absl::StatusCode code) {
+    token_refusals_.Add({{"scope", scope}, {"code", absl::StatusCodeToString(code)}}).Increment();
   }
 
   void CountRefusedConnection(const std::string& reason) {
@@ -96,10 +124,6 @@ class ServerMetrics::Impl {
   }
 
   void CountUnsentAnswer() { unsent_answers_.Increment(); }
-
-  void CountBatch(const BatchRecord& record) {
-    batches_.Add({{"model", record.model}, {"close", record.close}}).Increment();
-  }
 
   void SetBuildInfo(const std::string& version, const std::string& isa, const std::string& onednn) {
     MakeGauge("attendant_build_info", "1, with the versions as labels.",
@@ -124,19 +148,62 @@ class ServerMetrics::Impl {
     stream_sequences_.Set(static_cast<double>(gauges.stream_sequences));
     stream_sequence_bytes_.Set(static_cast<double>(gauges.stream_sequence_bytes));
     connections_.Set(static_cast<double>(gauges.connections));
+    for (const CostGauges& costs : gauges.costs) SetCosts(costs);
+    if (gauges.certificate_expiry) {
+      certificate_expiry_.Add({}).Set(
+          static_cast<double>(absl::ToUnixSeconds(*gauges.certificate_expiry)));
+    }
     resident_.Set(static_cast<double>(ResidentBytes()));
+    descriptors_.Set(static_cast<double>(OpenDescriptors()));
+    SetProcessorSeconds(ProcessorSeconds());
     return prometheus::TextSerializer().Serialize(registry_.Collect());
   }
 
  private:
+  struct EndSeries {
+    Counter& requests;
+    Histogram& seconds;
+  };
+
+  ModelSeries MakeModelSeries(const prometheus::Labels& labels) {
+    return {tokens_.Add(labels),
+            padding_avoided_.Add(labels),
+            fully_masked_rows_.Add(labels),
+            nonfinite_requests_.Add(labels),
+            queue_seconds_.Add(labels, SecondsBuckets()),
+            copy_seconds_.Add(labels, SecondsBuckets()),
+            compute_seconds_.Add(labels, SecondsBuckets()),
+            batch_tokens_.Add(labels, token_buckets_),
+            batch_requests_.Add(labels, request_buckets_),
+            cost_ratio_.Add(labels, ratio_buckets_),
+            slack_seconds_.Add(labels, SecondsBuckets())};
+  }
+
+  void SetCosts(const CostGauges& costs) {
+    const std::string& model = costs.model;
+    cost_seconds_per_layer_.Add({{"model", model}}).Set(costs.seconds_per_layer);
+    cost_flops_.Add({{"model", model}, {"part", "products"}}).Set(costs.product_flops);
+    cost_flops_.Add({{"model", model}, {"part", "attention"}}).Set(costs.attention_flops);
+    cost_correction_.Add({{"model", model}}).Set(costs.correction);
+  }
+
+  // The time of a process never goes down, and a counter can only be raised.
+  void SetProcessorSeconds(double seconds) {
+    absl::MutexLock lock(&processor_mutex_);
+    processor_seconds_.Increment(seconds - processor_seconds_.Value());
+  }
+
   Family<Counter>& MakeCounters(const char* name, const char* help) {
     return prometheus::BuildCounter().Name(name).Help(help).Register(registry_);
   }
   Family<Histogram>& MakeHistograms(const char* name, const char* help) {
     return prometheus::BuildHistogram().Name(name).Help(help).Register(registry_);
   }
+  Family<Gauge>& MakeGauges(const char* name, const char* help) {
+    return prometheus::BuildGauge().Name(name).Help(help).Register(registry_);
+  }
   Gauge& MakeGauge(const char* name, const char* help, const prometheus::Labels& labels = {}) {
-    return prometheus::BuildGauge().Name(name).Help(help).Register(registry_).Add(labels);
+    return MakeGauges(name, help).Add(labels);
   }
 
   prometheus::Registry registry_;
@@ -145,6 +212,9 @@ class ServerMetrics::Impl {
   const Boundaries ratio_buckets_ = {0.25, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 4};
   Family<Counter>& requests_ =
       MakeCounters("attendant_requests_total", "Requests that have ended, by status code.");
+  Family<Histogram>& request_seconds_ = MakeHistograms(
+      "attendant_request_seconds",
+      "Time from the headers of a request, or the arrival of a stream's item, to its end.");
   Family<Counter>& refusals_ =
       MakeCounters("attendant_refusals_total",
                    "Requests that might be served at another time, by reason of the refusal.");
@@ -213,9 +283,33 @@ class ServerMetrics::Impl {
   Family<Counter>& reloads_ =
       MakeCounters("attendant_reloads_total",
                    "Times that changed files were read again; failed: the last good ones stay.");
+  Family<Counter>& token_refusals_ =
+      MakeCounters("attendant_token_refusals_total",
+                   "Calls whose bearer token was missing, unknown or for something else.");
+  Family<Gauge>& certificate_expiry_ =
+      MakeGauges("attendant_certificate_expiry_timestamp_seconds",
+                 "When the first of the server's certificates in use expires, since unix epoch.");
+  Family<Gauge>& cost_seconds_per_layer_ =
+      MakeGauges("attendant_cost_seconds_per_layer",
+                 "Predicted time of a layer, whatever is in the batch, as timed at the start.");
+  Family<Gauge>& cost_flops_ =
+      MakeGauges("attendant_cost_flops_per_second",
+                 "Floating point operations per second by which batches are predicted.");
+  Family<Gauge>& cost_correction_ = MakeGauges(
+      "attendant_cost_correction", "Factor on predicted times, from what is measured in service.");
+  Gauge& descriptors_ = MakeGauge("process_open_fds", "Number of open file descriptors.");
+  absl::Mutex processor_mutex_;
+  Counter& processor_seconds_ =
+      MakeCounters("process_cpu_seconds_total", "Total user and system CPU time in seconds.")
+          .Add({});
   Gauge& resident_ = MakeGauge("process_resident_memory_bytes", "Resident memory size in bytes.");
   Gauge& start_time_ = MakeGauge("process_start_time_seconds",
                                  "Start time of the process since unix epoch in seconds.");
+
+  SeriesCache<std::string, ModelSeries> by_model_;
+  SeriesCache<std::tuple<std::string, std::string, absl::StatusCode>, EndSeries> by_end_;
+  SeriesCache<std::tuple<std::string, std::string>, Counter*> by_refusal_;  // method, reason
+  SeriesCache<std::tuple<std::string, std::string>, Counter*> by_close_;    // model, close
 };
 
 ServerMetrics::ServerMetrics(const std::string& version, const std::string& isa,
@@ -229,16 +323,20 @@ ServerMetrics::~ServerMetrics() = default;
 void ServerMetrics::RecordRequest(const RequestRecord& record) {
   impl_->CountRequest(record);
   if (record.code != absl::StatusCode::kOk || record.model.empty()) return;
-  const Impl::ModelSeries series = impl_->ForModel(record.model);
+  const Impl::ModelSeries& series = impl_->ForModel(record.model);
   series.tokens.Increment(static_cast<double>(record.tokens));
   series.padding_avoided.Increment(static_cast<double>(record.padded_tokens - record.tokens));
   if (record.queued) series.queue_seconds.Observe(absl::ToDoubleSeconds(*record.queued));
 }
 
+void ServerMetrics::RecordRefusedToken(const std::string& scope, absl::StatusCode code) {
+  impl_->CountRefusedToken(scope, code);
+}
+
 void ServerMetrics::CountUnsentAnswer() { impl_->CountUnsentAnswer(); }
 
 void ServerMetrics::RecordBatch(const BatchRecord& record) {
-  const Impl::ModelSeries series = impl_->ForModel(record.model);
+  const Impl::ModelSeries& series = impl_->ForModel(record.model);
   series.copy_seconds.Observe(absl::ToDoubleSeconds(record.copy));
   series.compute_seconds.Observe(absl::ToDoubleSeconds(record.compute));
   series.batch_tokens.Observe(static_cast<double>(record.tokens));

@@ -21,6 +21,7 @@ struct RequestRecord {
   int64_t tokens = 0;                    // kept tokens
   int64_t padded_tokens = 0;             // B x S, or T in the packed layout
   std::optional<absl::Duration> queued;  // time in the queue; only set if the request was computed
+  absl::Duration elapsed = {};           // from its headers, or its arrival as a stream's item
   std::string reason = {};               // of a refusal: see refusal.h
 };
 
@@ -36,6 +37,15 @@ struct BatchRecord {
   int64_t nonfinite_requests = 0;  // requests with NaN or infinity in their input
   std::string close = {};          // why nothing more joined it
   std::vector<absl::Duration> slacks = {};  // what its requests had left until their deadlines
+};
+
+// What the cost model of a model knows; server/batching/cost_model.h.
+struct CostGauges {
+  std::string model;
+  double seconds_per_layer = 0;
+  double product_flops = 0;  // a second
+  double attention_flops = 0;
+  double correction = 1;
 };
 
 // Values of the gauges, which are read at every scrape.
@@ -55,12 +65,12 @@ struct ServerGauges {
   int64_t stream_sequences = 0;
   int64_t stream_sequence_bytes = 0;
   int64_t connections = 0;
+  std::vector<CostGauges> costs = {};
+  std::optional<absl::Time> certificate_expiry = {};  // none: no TLS
 };
 
-// Returns the resident memory of the process, in bytes. Any thread.
-int64_t ResidentBytes();
-
 // Thread-safe. The series are: attendant_requests_total{method,model,code};
+// attendant_request_seconds{method,model,code} (histogram);
 // attendant_refusals_total{method,reason}; attendant_unsent_answers_total;
 // attendant_tokens_total{model}; attendant_padding_tokens_avoided_total{model};
 // attendant_queue_seconds{model}, attendant_batch_copy_seconds{model},
@@ -72,10 +82,15 @@ int64_t ResidentBytes();
 // attendant_queue_predicted_seconds, attendant_open_streams, attendant_receiving_bytes,
 // attendant_request_bytes, attendant_answer_bytes, attendant_budget_bytes, attendant_ready,
 // attendant_registered_memories, attendant_registered_memory_bytes, attendant_stream_sequences,
-// attendant_stream_sequence_bytes, attendant_connections (gauges);
+// attendant_stream_sequence_bytes, attendant_connections, attendant_cost_seconds_per_layer{model},
+// attendant_cost_flops_per_second{model,part}, attendant_cost_correction{model},
+// attendant_certificate_expiry_timestamp_seconds (gauges);
 // attendant_refused_connections_total{reason}; attendant_reloads_total{what,result};
-// attendant_build_info{version,isa,onednn}; process_resident_memory_bytes,
-// process_start_time_seconds.
+// attendant_token_refusals_total{scope,code}; attendant_build_info{version,isa,onednn};
+// process_resident_memory_bytes, process_open_fds, process_start_time_seconds,
+// process_cpu_seconds_total.
+//
+// The series of what is recorded often are looked up by name only once for each set of labels.
 class ServerMetrics {
  public:
   ServerMetrics(const std::string& version, const std::string& isa, const std::string& onednn);
@@ -87,6 +102,8 @@ class ServerMetrics {
   void RecordReload(const std::string& what, bool ok);
   // `reason` is one of a closed list, such as "address".
   void RecordRefusedConnection(const std::string& reason);
+  // Counts a call whose bearer token was not good for `scope`, such as "metrics".
+  void RecordRefusedToken(const std::string& scope, absl::StatusCode code);
   // Counts a call that was ended because its answer did not leave in time.
   void CountUnsentAnswer();
 

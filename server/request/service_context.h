@@ -28,7 +28,8 @@ struct ServiceLimits {
   // A body is ended after the time-out and a second for each `min_receive_rate` bytes.
   absl::Duration receive_timeout = absl::Seconds(10);
   int64_t min_receive_rate = int64_t{256} << 10;
-  absl::Duration send_timeout = absl::Seconds(30);  // from the end of a request until OnDone
+  absl::Duration send_timeout = absl::Seconds(30);     // from the end of a request until OnDone
+  absl::Duration slow_request = absl::ZeroDuration();  // logged as a warning from then on; 0: none
   absl::Duration stream_idle_timeout = absl::Minutes(5);
   int stream_window = 16;
   bool reject_nonfinite = false;

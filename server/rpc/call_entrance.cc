@@ -1,6 +1,7 @@
 #include "server/rpc/call_entrance.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -11,20 +12,31 @@
 #include "server/rpc/peer.h"
 #include "server/rpc/request_end.h"
 #include "server/rpc/stream_reactor.h"
+#include "server/rpc/trace_context.h"
 #include "server/rpc/unary_reactor.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
 namespace {
 
-// Ends a call at its headers.
+// Ends a call at its headers, and then reports it if it has an account.
 class RefusingReactor final : public grpc::ServerGenericBidiReactor {
  public:
   RefusingReactor(const absl::Status& status, const ServiceContext& context,
-                  grpc::ServerContextBase& call) {
+                  grpc::ServerContextBase& call,
+                  std::optional<RequestAccount> account = std::nullopt)
+      : status_(status), context_(context), account_(std::move(account)) {
     FinishWith(status, context, call, *this);
   }
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    if (account_) account_->Report(status_, context_);
+    delete this;
+  }
+
+ private:
+  const absl::Status status_;
+  const ServiceContext& context_;
+  std::optional<RequestAccount> account_;
 };
 
 }  // namespace
@@ -64,7 +76,16 @@ grpc::ServerGenericBidiReactor* CallEntrance::StartMethod(absl::string_view name
     return new RefusingReactor(absl::UnimplementedError("the server has no such method"), context_,
                                call);
   }
-  CallEntry entry = {context_, models_, recent_.find(name)->second, call, peer, {}, {}};
+  const std::string trace = TraceParentOf(call);
+  if (!trace.empty()) call.AddTrailingMetadata(kTraceParent, trace);
+  CallEntry entry = {context_,
+                     models_,
+                     recent_.find(name)->second,
+                     call,
+                     peer,
+                     {},
+                     {},
+                     RequestAccount(std::string(name), trace, context_.clock.Now())};
   absl::Status status = stream ? context_.admission.TakeStream(entry.peer, entry.place)
                                : context_.admission.TakeSlot(entry.peer, entry.place);
   if (stream && status.ok()) {
@@ -72,8 +93,7 @@ grpc::ServerGenericBidiReactor* CallEntrance::StartMethod(absl::string_view name
     status = context_.admission.Charge(permit, entry.memory);
   }
   if (!status.ok()) {
-    RequestAccount(std::string(name)).Report(status, context_.metrics);
-    return new RefusingReactor(status, context_, call);
+    return new RefusingReactor(status, context_, call, std::move(entry.account));
   }
   if (stream) return StreamReactor::Start(std::move(entry), open_streams_);
   return UnaryReactor::Start(*unary, std::move(entry));

@@ -9,6 +9,7 @@
 #include "server/admission/recent_size.h"
 #include "server/request/service_context.h"
 #include "server/rpc/model_methods.h"
+#include "server/rpc/request_end.h"
 
 namespace attendant::server {
 
@@ -22,6 +23,7 @@ struct CallEntry {
   std::string peer;
   Budget::Hold place;   // a slot, or for a stream a place among the streams
   Budget::Hold memory;  // for a stream, the permit with which it receives
+  RequestAccount account;
 };
 
 }  // namespace attendant::server

@@ -27,17 +27,29 @@ void FinishWith(const absl::Status& status, const ServiceContext& context,
   reactor.Finish(std::move(end));
 }
 
-void RequestAccount::Report(const absl::Status& status, ServerMetrics& metrics) {
-  record_.code = status.code();
-  record_.reason = ReasonOf(status);
-  metrics.RecordRequest(record_);
-  const auto level = absl::IsInternal(status) ? spdlog::level::warn : spdlog::level::debug;
+void RequestAccount::Report(const absl::Status& status, const ServiceContext& context) noexcept {
+  Guarded([&] {
+    record_.code = status.code();
+    record_.reason = ReasonOf(status);
+    record_.elapsed = context.clock.Now() - started_;
+    context.metrics.RecordRequest(record_);
+    const absl::Duration slow = context.limits.slow_request;
+    Log(status, slow > absl::ZeroDuration() && record_.elapsed >= slow);
+  }).IgnoreError();
+}
+
+void RequestAccount::Log(const absl::Status& status, bool slow) const {
+  const bool warns = slow || absl::IsInternal(status);
+  const auto level = warns ? spdlog::level::warn : spdlog::level::debug;
   if (!spdlog::should_log(level)) return;
-  spdlog::log(level, "request ended: method={} model={} id={} code={} tokens={} queued_us={} {}",
-              record_.method, record_.model, Quote(request_id_),
+  const auto microseconds = [](absl::Duration time) { return absl::ToInt64Microseconds(time); };
+  spdlog::log(level,
+              "request ended: method={} model={} id={} trace={} code={} tokens={} queued_us={} "
+              "total_us={} {}",
+              record_.method, record_.model, Quote(request_id_), trace_,
               absl::StatusCodeToString(status.code()), record_.tokens,
-              absl::ToInt64Microseconds(record_.queued.value_or(absl::ZeroDuration())),
-              Quote(std::string(status.message())));
+              microseconds(record_.queued.value_or(absl::ZeroDuration())),
+              microseconds(record_.elapsed), Quote(std::string(status.message())));
 }
 
 absl::Time DeadlineOf(const grpc::ServerContextBase& call, const Clock& clock) {

@@ -5,6 +5,7 @@
 #include <grpcpp/server_context.h>
 
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -25,7 +26,15 @@ void FinishWith(const absl::Status& status, const ServiceContext& context,
 // A request while it lives; reported once, when it ends.
 class RequestAccount {
  public:
-  explicit RequestAccount(const std::string& method) { record_.method = method; }
+  // `trace` is the traceparent of the call, or empty.
+  RequestAccount(std::string method, std::string trace, absl::Time started)
+      : trace_(std::move(trace)), started_(started) {
+    record_.method = std::move(method);
+  }
+  // Returns the account of an item that has arrived on the stream of this one.
+  RequestAccount ForItem(absl::Time arrived) const {
+    return RequestAccount(record_.method, trace_, arrived);
+  }
 
   // A served model's name.
   void SetModel(const std::string& name) { record_.model = name; }
@@ -40,12 +49,18 @@ class RequestAccount {
   }
   void SetQueued(absl::Duration queued) { record_.queued = queued; }
 
-  // Counts it, and logs one line: debug, or warn for an INTERNAL error.
-  void Report(const absl::Status& status, ServerMetrics& metrics);
+  // Counts it, and logs one line: debug, or warn for an INTERNAL error or a slow request. To be
+  // called once the answer is on its way, which should not wait for this. Does nothing if there is
+  // no memory for it.
+  void Report(const absl::Status& status, const ServiceContext& context) noexcept;
 
  private:
+  void Log(const absl::Status& status, bool slow) const;
+
   RequestRecord record_;
   std::string request_id_;
+  std::string trace_;
+  absl::Time started_;
 };
 
 // The caller's deadline by `clock`.

@@ -89,6 +89,7 @@ absl::StatusOr<Prepared<RegistrationRequest>> PreparePutMemory(const grpc::ByteB
 absl::StatusOr<StreamItem> ReceiveItem(const grpc::ByteBuffer& message,
                                        const ServiceContext& context) {
   StreamItem item;
+  item.arrived = context.clock.Now();
   auto payloads = ParseRequest(message, MaxHeadBytes(context.limits), item.message);
   if (!payloads.ok()) return payloads.status();
   item.payloads = *std::move(payloads);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "attendant/v1/encoder_service.pb.h"
 #include "server/cross_kv/stream_sequence.h"
 #include "server/request/compute_request.h"
@@ -28,6 +29,7 @@ struct StreamItem {
   v1::EncodeStreamRequest message;  // without the tensors' data
   std::vector<TensorPayload> payloads;
   int64_t bytes = 0;  // of the message
+  absl::Time arrived;
 };
 
 // An AttendRequest; an EncodeRequest; a PutMemoryRequest. The tensors' data stays where it arrived.

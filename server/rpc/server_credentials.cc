@@ -37,10 +37,10 @@ class Credentials final : public grpc::ServerCredentials {
  public:
   explicit Credentials(const ServerSecrets& secrets)
       : certificates_(secrets.certificates),
-        tokens_(secrets.tokens),
+        secrets_(secrets),
         credentials_(certificates_ == nullptr ? grpc_insecure_server_credentials_create()
                                               : MakeTls()) {
-    if (tokens_ == nullptr) return;
+    if (secrets_.tokens == nullptr) return;
     grpc_server_credentials_set_auth_metadata_processor(credentials_, {CheckToken, nullptr, this});
   }
   ~Credentials() override { grpc_server_credentials_release(credentials_); }
@@ -84,7 +84,7 @@ class Credentials final : public grpc::ServerCredentials {
     const grpc_metadata* authorization = Find(headers, count, "authorization");
     absl::Status status;
     if (path == nullptr || !absl::StartsWith(View(path->value), kHealthPrefix)) {
-      status = static_cast<Credentials*>(self)->tokens_->current()->Check(
+      status = static_cast<Credentials*>(self)->secrets_.CheckToken(
           authorization == nullptr ? "" : View(authorization->value), TokenScope::kInfer);
     }
     // Consumed, so that nothing behind the door can show a token.
@@ -93,7 +93,7 @@ class Credentials final : public grpc::ServerCredentials {
   }
 
   const Reloaded<Certificates>* const certificates_;
-  const Reloaded<Tokens>* const tokens_;
+  const ServerSecrets secrets_;
   absl::Mutex mutex_;
   std::shared_ptr<const Certificates> in_use_ ABSL_GUARDED_BY(mutex_);
   grpc_server_credentials* const credentials_;

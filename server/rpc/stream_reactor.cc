@@ -36,6 +36,7 @@ StreamReactor::StreamReactor(CallEntry entry, OpenStreams& open_streams)
       call_(entry.call),
       peer_(std::move(entry.peer)),
       deadline_(DeadlineOf(call_, context_.clock)),
+      account_(std::move(entry.account)),
       open_streams_(open_streams),
       place_(std::move(entry.place)),
       permit_(std::move(entry.memory)) {}
@@ -82,6 +83,7 @@ void StreamReactor::Receive() {
   message.Clear();
   if (!item.ok()) return RefuseMalformed(item.status());
   const uint64_t id = item->message.id();
+  const absl::Time arrived = item->arrived;
   absl::StatusOr<Held> held = Admit(*item);
   std::optional<Taken> taken;
   {
@@ -90,7 +92,7 @@ void StreamReactor::Receive() {
     if (held.ok()) taken = Take({*std::move(item), *std::move(held)});
     Advance();
   }
-  if (!held.ok()) taken = End({id, false, nullptr}, {held.status()});
+  if (!held.ok()) taken = End({id, false, nullptr, account_.ForItem(arrived)}, {held.status()});
   Work(std::move(taken));
 }
 
@@ -108,13 +110,15 @@ absl::StatusOr<Held> StreamReactor::Admit(const StreamItem& item) {
 }
 
 void StreamReactor::RefuseMalformed(const absl::Status& status) {
-  RequestAccount(kName).Report(status, context_.metrics);
-  absl::MutexLock lock(&mutex_);
-  reading_ = false;
-  --in_flight_;
-  input_ended_ = true;
-  if (end_.ok()) end_ = status;
-  Advance();
+  {
+    absl::MutexLock lock(&mutex_);
+    reading_ = false;
+    --in_flight_;
+    input_ended_ = true;
+    if (end_.ok()) end_ = status;
+    Advance();
+  }
+  account_.ForItem(context_.clock.Now()).Report(status, context_);
 }
 
 std::optional<StreamReactor::Taken> StreamReactor::Take(Taken taken) {
@@ -146,7 +150,8 @@ void StreamReactor::GiveBack(const Pending& pending, bool computed) {
 
 void StreamReactor::Work(std::optional<Taken> next) {
   while (next) {
-    Pending pending{next->item.message.id(), next->item.message.ends(), next->sequence};
+    Pending pending{next->item.message.id(), next->item.message.ends(), next->sequence,
+                    account_.ForItem(next->item.arrived)};
     absl::Status status;
     status.Update(Guarded([&] { status = Submit(*next, pending); }));
     if (status.ok()) return;
@@ -180,7 +185,7 @@ absl::Status StreamReactor::Submit(Taken& taken, Pending& pending) {
 std::optional<StreamReactor::Taken> StreamReactor::End(Pending pending, ComputeJob::End result) {
   const bool computed = result.response.ok();
   if (computed) pending.account.SetQueued(result.queued);
-  pending.account.Report(result.response.status(), context_.metrics);
+  const absl::Status status = result.response.status();
   if (pending.sequence != nullptr) {
     if (computed) {
       pending.sequence->Keep(pending.tokens);
@@ -191,15 +196,18 @@ std::optional<StreamReactor::Taken> StreamReactor::End(Pending pending, ComputeJ
   grpc::ByteBuffer response = computed ? ToStreamResponse(pending.id, *std::move(result.response))
                                        : ToStreamError(pending.id, result.response.status());
   result.held.memory.Change(static_cast<int64_t>(response.Length()), HeldFor::kAnswer);
-  absl::MutexLock lock(&mutex_);
-  GiveBack(pending, computed);
-  if (lost_) return std::nullopt;
-  responses_.push_back({std::move(response), std::move(result.held)});
   std::optional<Taken> next;
-  if (std::optional<Taken> taken = std::exchange(held_back_, std::nullopt)) {
-    next = Take(*std::move(taken));
+  {
+    absl::MutexLock lock(&mutex_);
+    GiveBack(pending, computed);
+    if (!lost_) {
+      responses_.push_back({std::move(response), std::move(result.held)});
+      std::optional<Taken> taken = std::exchange(held_back_, std::nullopt);
+      if (taken) next = Take(*std::move(taken));
+      Advance();
+    }
   }
-  Advance();
+  pending.account.Report(status, context_);
   return next;
 }
 
@@ -311,7 +319,7 @@ void StreamReactor::OnDone() {
     self = std::move(self_);
   }
   if (!held_back) return;
-  Guarded([&] { RequestAccount(kName).Report(end, context_.metrics); }).IgnoreError();
+  account_.ForItem(held_back->item.arrived).Report(end, context_);
 }
 
 }  // namespace attendant::server

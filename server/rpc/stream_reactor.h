@@ -74,8 +74,8 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
     uint64_t id;
     bool ends;  // its sequence
     std::shared_ptr<StreamSequence> sequence;
+    RequestAccount account;
     int64_t tokens = 0;
-    RequestAccount account = RequestAccount(kName);
   };
   struct Answer {
     grpc::ByteBuffer message;
@@ -112,6 +112,7 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   grpc::CallbackServerContext& call_;  // only in reactions and before OnDone
   const std::string peer_;
   const absl::Time deadline_;
+  const RequestAccount account_;  // from which each item has one
   OpenStreams& open_streams_;
   const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
 

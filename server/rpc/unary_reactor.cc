@@ -36,7 +36,7 @@ UnaryReactor::UnaryReactor(const UnaryMethod& method, CallEntry entry)
       peer_(std::move(entry.peer)),
       started_(context_.clock.Now()),
       slot_(std::move(entry.place)),
-      account_(method.name) {}
+      account_(std::move(entry.account)) {}
 
 void UnaryReactor::AskForPermit() {
   Admission& admission = context_.admission;
@@ -240,15 +240,24 @@ void UnaryReactor::End(Ending ending) noexcept {
       context_.admission.ReportAnswered(context_.clock.Now() - started_);
     }
   }
-  // Without the mutex, as it may log. A call that cannot be reported has to end all the same.
-  Guarded([&] { account->Report(ending.status, context_.metrics); }).IgnoreError();
+  {
+    absl::MutexLock lock(&mutex_);
+    time_limit_.Set(TimeLimit::In(context_.limits.send_timeout), weak_from_this(),
+                    [](UnaryReactor& self) { self.OnSendTimeout(); });
+    if (ending.status.ok()) {
+      memory_ = std::move(ending.memory);
+      response_.Swap(&ending.response);
+      StartWriteAndFinish(&response_, grpc::WriteOptions(), grpc::Status::OK);
+    } else {
+      FinishWith(ending.status, context_, call_, *this);
+    }
+  }
+  // Without the mutex, as it may log. The call has its slot until it is counted.
+  account->Report(ending.status, context_);
+  Budget::Hold slot;
   absl::MutexLock lock(&mutex_);
-  time_limit_.Set(TimeLimit::In(context_.limits.send_timeout), weak_from_this(),
-                  [](UnaryReactor& self) { self.OnSendTimeout(); });
-  if (!ending.status.ok()) return FinishWith(ending.status, context_, call_, *this);
-  memory_ = std::move(ending.memory);
-  response_.Swap(&ending.response);
-  StartWriteAndFinish(&response_, grpc::WriteOptions(), grpc::Status::OK);
+  reported_ = true;
+  if (done_) slot = std::move(slot_);
 }
 
 // Cancelling is all that gRPC lets one do to a write that makes no progress.
@@ -266,7 +275,7 @@ void UnaryReactor::OnDone() {
   done_ = true;
   time_limit_.Reset();
   response_.Clear();
-  slot = std::move(slot_);
+  if (reported_) slot = std::move(slot_);
   memory = std::move(memory_);
   self = std::move(self_);
 }

@@ -101,6 +101,7 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor,
   absl::Mutex mutex_;
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kAwaitingPermit;
   bool done_ ABSL_GUARDED_BY(mutex_) = false;  // `call_` is gone
+  bool reported_ ABSL_GUARDED_BY(mutex_) = false;
   std::shared_ptr<UnaryReactor> self_ ABSL_GUARDED_BY(mutex_);
   Budget::Hold slot_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Budget::Pending> pending_permit_ ABSL_GUARDED_BY(mutex_);

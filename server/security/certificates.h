@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 namespace attendant::server {
 
@@ -13,6 +14,8 @@ struct Certificates {
   std::string chain;
   std::string key;
   std::string client_ca;  // empty: callers need no certificate
+  // When the first of the chain expires; not given, but found in it.
+  absl::Time expiry = absl::InfiniteFuture();
 };
 
 // Makes them from the texts of a chain, its key and, if callers need a certificate, the

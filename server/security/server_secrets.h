@@ -1,11 +1,15 @@
 // The certificates and tokens of the server's doors, gRPC and HTTP.
 #pragma once
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "server/security/certificates.h"
 #include "server/security/reloaded.h"
 #include "server/security/tokens.h"
 
 namespace attendant::server {
+
+class ServerMetrics;
 
 // What a door asks for. What the pointers refer to must outlive the server.
 struct ServerSecrets {
@@ -15,6 +19,10 @@ struct ServerSecrets {
   // Null: calls need no token. Otherwise they need one for their TokenScope, except for what tells
   // the health of the server.
   const Reloaded<Tokens>* tokens = nullptr;
+  ServerMetrics* metrics = nullptr;  // which count what CheckToken refuses; null: nothing does
+
+  // Checks the value of an `authorization` header, as Tokens::Check; OK if there are no tokens.
+  absl::Status CheckToken(absl::string_view authorization, TokenScope scope) const;
 };
 
 }  // namespace attendant::server

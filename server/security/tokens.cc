@@ -22,13 +22,6 @@ struct NamedScope {
 };
 constexpr NamedScope kScopes[] = {{"infer", TokenScope::kInfer}, {"metrics", TokenScope::kMetrics}};
 
-const char* NameOf(TokenScope scope) {
-  for (const NamedScope& named : kScopes) {
-    if (named.scope == scope) return named.name;
-  }
-  return "";
-}
-
 // Returns the bits of the scopes; 0 if one of them is unknown.
 uint8_t ParseScopes(absl::string_view text) {
   uint8_t scopes = 0;
@@ -46,6 +39,13 @@ bool IsHex(absl::string_view text) {
 }
 
 }  // namespace
+
+const char* Name(TokenScope scope) {
+  for (const NamedScope& named : kScopes) {
+    if (named.scope == scope) return named.name;
+  }
+  return "";
+}
 
 absl::StatusOr<Tokens> Tokens::Parse(absl::string_view text) {
   Tokens tokens;
@@ -91,7 +91,7 @@ absl::Status Tokens::Check(absl::string_view authorization, TokenScope scope) co
   }
   if ((scopes & static_cast<unsigned>(scope)) == 0) {
     return absl::PermissionDeniedError(
-        absl::StrCat("the bearer token is not for scope ", NameOf(scope)));
+        absl::StrCat("the bearer token is not for scope ", Name(scope)));
   }
   return absl::OkStatus();
 }

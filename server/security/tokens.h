@@ -18,6 +18,9 @@ enum class TokenScope : uint8_t {
   kMetrics = 2,  // /metrics
 };
 
+// "infer", "metrics".
+const char* Name(TokenScope scope);
+
 // The tokens of a file. Only their SHA-256 hashes are known.
 class Tokens {
  public:

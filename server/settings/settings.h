@@ -88,6 +88,7 @@ struct Settings {
   absl::Duration drain_timeout = absl::Seconds(30);
   LogFormat log_format = LogFormat::kText;
   std::string log_level = "info";
+  absl::Duration slow_request = absl::ZeroDuration();  // 0: none is slow
 };
 
 }  // namespace attendant::server

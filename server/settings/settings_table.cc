@@ -244,6 +244,9 @@ Rows LifeRows() {
        ChoiceKind(&Settings::log_format, formats)},
       {group, "log-level", "LEVEL", "Least severe messages to log.",
        ChoiceKind(&Settings::log_level, levels)},
+      {group, "slow-request", "DURATION",
+       "A request that takes as long from its headers to its end is logged as a warning; 0: none.",
+       DurationKind(&Settings::slow_request, absl::ZeroDuration(), absl::Hours(1))},
   };
 }
 

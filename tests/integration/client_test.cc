@@ -168,8 +168,7 @@ TEST(ClientAndServerTest, TheLoadTestPipelinesOverStreams) {
   const auto report = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(report["ok"], 200);
   EXPECT_EQ(report["plan"]["method"], "encode, over a stream per connection");
-  EXPECT_THAT(server.Get("/metrics"),
-              HasSubstr("{code=\"OK\",method=\"EncodeStream\",model=\"t\"} 200\n"));
+  server.ExpectMetrics(HasSubstr("{code=\"OK\",method=\"EncodeStream\",model=\"t\"} 200\n"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // ServerProcess, the real attendant-server as a child process.
 #pragma once
 
+#include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <sys/types.h>
 
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "attendant/v1/encoder_service.grpc.pb.h"
 
 namespace attendant::server {
@@ -68,6 +70,15 @@ class ReadyServer {
   // Returns the head and the body of the HTTP port's answer to GET `path`, with a bearer token
   // unless it is empty.
   std::string Get(const std::string& path, const std::string& token = "") const;
+  // Expects that the metrics become such; an answer leaves before it is counted.
+  template <typename Matcher>
+  void ExpectMetrics(const Matcher& matcher) const {
+    const absl::Time patience = absl::Now() + absl::Minutes(1);
+    while (!testing::Value(Get("/metrics"), matcher) && absl::Now() < patience) {
+      absl::SleepFor(absl::Milliseconds(5));
+    }
+    EXPECT_THAT(Get("/metrics"), matcher);
+  }
 
  private:
   std::string port_file_;

@@ -21,6 +21,7 @@
 namespace attendant::server {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -222,6 +223,21 @@ TEST(LogOfTheServerTest, HasOneFormWhateverCallersSend) {
   EXPECT_THAT(end.lines, Each(MatchesRegex("[0-9-]+T[0-9:.]+Z (debug|info) .*")));
 }
 
+TEST(TracesOfTheServerTest, ASlowRequestIsLoggedWithItsTrace) {
+  ReadyServer server({"--slow-request=1us"});
+  constexpr char kTrace[] = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  grpc::ClientContext context;
+  context.AddMetadata("traceparent", kTrace);
+  v1::AttendResponse response;
+  EXPECT_TRUE(server.NewStub()->Attend(&context, WorkedExample(), &response).ok());
+  const auto [begin, end] = context.GetServerTrailingMetadata().equal_range("traceparent");
+  ASSERT_NE(begin, end);
+  EXPECT_EQ(std::string(begin->second.data(), begin->second.size()), kTrace);
+  EXPECT_THAT(server.process().AwaitLine("request ended: "),
+              AllOf(HasSubstr(" warning "), HasSubstr(std::string(" trace=") + kTrace + " "),
+                    HasSubstr(" method=Attend "), HasSubstr(" code=OK ")));
+}
+
 TEST(MetricsOfTheServerTest, AgreeWithTheCallersCount) {
   ReadyServer server;
   const auto stub = server.NewStub();
@@ -237,12 +253,21 @@ TEST(MetricsOfTheServerTest, AgreeWithTheCallersCount) {
   EXPECT_EQ(stub->Attend(&context, bad, &response).error_code(),
             grpc::StatusCode::INVALID_ARGUMENT);
 
+  // Counted last of what is counted of the calls.
+  server.ExpectMetrics(AllOf(HasSubstr("code=\"INVALID_ARGUMENT\",method=\"Attend\""),
+                             HasSubstr("attendant_batch_tokens_sum{model=\"worked-example\"} 9\n"),
+                             HasSubstr("attendant_tokens_total{model=\"worked-example\"} 9\n")));
   const std::string metrics = server.Get("/metrics");
   EXPECT_THAT(metrics, HasSubstr("attendant_requests_total{code=\"OK\",method=\"Attend\","
                                  "model=\"worked-example\"} 3\n"));
-  EXPECT_THAT(metrics, HasSubstr("code=\"INVALID_ARGUMENT\",method=\"Attend\""));
-  EXPECT_THAT(metrics, HasSubstr("attendant_tokens_total{model=\"worked-example\"} 9\n"));
-  EXPECT_THAT(metrics, HasSubstr("attendant_batch_tokens_sum{model=\"worked-example\"} 9\n"));
+  EXPECT_THAT(metrics, HasSubstr("attendant_request_seconds_count{code=\"OK\",method=\"Attend\","
+                                 "model=\"worked-example\"} 3\n"));
+  for (const char* cost :
+       {"attendant_cost_seconds_per_layer{", "attendant_cost_correction{",
+        "attendant_cost_flops_per_second{model=\"worked-example\",part=\"products\"} ",
+        "attendant_cost_flops_per_second{model=\"worked-example\",part=\"attention\"} "}) {
+    EXPECT_THAT(metrics, HasSubstr(cost));
+  }
   EXPECT_THAT(metrics, HasSubstr("attendant_queue_requests 0\n"));
   EXPECT_THAT(metrics, HasSubstr("attendant_ready 1\n"));
   EXPECT_THAT(metrics, HasSubstr("attendant_build_info{"));

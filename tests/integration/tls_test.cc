@@ -118,6 +118,8 @@ TEST_F(TlsTest, R30ServesOnlyOverTls) {
     EXPECT_EQ(HttpsGet(server.http_port(), path, {TestCa().certificate()}), "");
     EXPECT_THAT(server.Get(path), Not(HasSubstr("HTTP/1.1")));
   }
+  EXPECT_THAT(HttpsGet(server.http_port(), "/metrics"),
+              HasSubstr("\nattendant_certificate_expiry_timestamp_seconds "));
 }
 
 TEST_F(TlsTest, R30OldVersionsAreRefused) {

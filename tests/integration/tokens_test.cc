@@ -112,6 +112,12 @@ TEST_F(TokensOfTheServerTest, R32MetricsNeedATokenOfTheirScope) {
   const std::string answer = server.Get("/metrics", "test");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 403"));
   EXPECT_THAT(answer, EndsWith("\r\n\r\nthe bearer token is not for scope metrics\n"));
+  EXPECT_FALSE(Call(server, "wrong").ok());
+  AwaitMetric(server,
+              R"(attendant_token_refusals_total{code="UNAUTHENTICATED",scope="metrics"} 3)");
+  AwaitMetric(server,
+              R"(attendant_token_refusals_total{code="PERMISSION_DENIED",scope="metrics"} 1)");
+  AwaitMetric(server, R"(attendant_token_refusals_total{code="UNAUTHENTICATED",scope="infer"} 1)");
 }
 
 TEST_F(TokensOfTheServerTest, R32ProbesNeedNone) {

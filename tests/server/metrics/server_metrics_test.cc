@@ -1,5 +1,7 @@
 #include "server/metrics/server_metrics.h"
 
+#include <unistd.h>
+
 #include <map>
 #include <sstream>
 #include <thread>
@@ -13,6 +15,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::Pair;
 using Samples = std::map<std::string, double>;
 
@@ -139,6 +142,55 @@ TEST_F(ServerMetricsTest, ShowsGaugesAsTheyAreAtTheScrape) {
   EXPECT_THAT(samples, Contains(Pair("attendant_stream_sequence_bytes", 2048)));
   EXPECT_THAT(samples, Contains(Pair("attendant_connections", 9)));
   EXPECT_THAT(Scrape(), Contains(Pair("attendant_ready", 0)));
+}
+
+TEST_F(ServerMetricsTest, TimesRequestsByMethodModelAndCode) {
+  RequestRecord answered = Answered();
+  answered.elapsed = absl::Milliseconds(3);
+  metrics_.RecordRequest(answered);
+  answered.elapsed = absl::Milliseconds(30);
+  metrics_.RecordRequest(answered);
+  const Samples samples = Scrape();
+  const std::string labels = R"({code="OK",method="Attend",model="m")";
+  EXPECT_THAT(samples,
+              Contains(Pair("attendant_request_seconds_bucket" + labels + R"(,le="0.005"})", 1)));
+  EXPECT_THAT(samples,
+              Contains(Pair("attendant_request_seconds_bucket" + labels + R"(,le="0.05"})", 2)));
+  EXPECT_THAT(samples, Contains(Pair("attendant_request_seconds_sum" + labels + "}", 0.033)));
+}
+
+TEST_F(ServerMetricsTest, CountsRefusedTokens) {
+  metrics_.RecordRefusedToken("metrics", absl::StatusCode::kUnauthenticated);
+  EXPECT_THAT(Scrape(),
+              Contains(Pair(
+                  R"(attendant_token_refusals_total{code="UNAUTHENTICATED",scope="metrics"})", 1)));
+}
+
+TEST_F(ServerMetricsTest, TellsCostsAndExpiryOfThoseThatThereAre) {
+  EXPECT_THAT(metrics_.Scrape({}),
+              Not(HasSubstr("attendant_certificate_expiry_timestamp_seconds 0")));
+  ServerGauges gauges;
+  gauges.costs = {{"m", 1e-5, 5e10, 1e10, 1.25}};
+  gauges.certificate_expiry = absl::FromUnixSeconds(2000000000);
+  const Samples samples = Scrape(gauges);
+  EXPECT_THAT(samples, Contains(Pair("attendant_certificate_expiry_timestamp_seconds", 2e9)));
+  EXPECT_THAT(samples, Contains(Pair(R"(attendant_cost_seconds_per_layer{model="m"})", 1e-5)));
+  EXPECT_THAT(samples, Contains(Pair(
+                           R"(attendant_cost_flops_per_second{model="m",part="products"})", 5e10)));
+  EXPECT_THAT(
+      samples,
+      Contains(Pair(R"(attendant_cost_flops_per_second{model="m",part="attention"})", 1e10)));
+  EXPECT_THAT(samples, Contains(Pair(R"(attendant_cost_correction{model="m"})", 1.25)));
+}
+
+TEST_F(ServerMetricsTest, FollowsTheProcess) {
+  const Samples before = Scrape();
+  EXPECT_GT(before.at("process_cpu_seconds_total"), 0);
+  const int descriptor = dup(0);
+  const Samples after = Scrape();
+  close(descriptor);
+  EXPECT_EQ(after.at("process_open_fds"), before.at("process_open_fds") + 1);
+  EXPECT_GE(after.at("process_cpu_seconds_total"), before.at("process_cpu_seconds_total"));
 }
 
 TEST_F(ServerMetricsTest, DescribesTheProcess) {

@@ -340,8 +340,8 @@ TEST(AttendLimitTest, NonfiniteValuesAreRefusedOnlyIfSet) {
 
   TestServer lenient;
   EXPECT_TRUE(lenient.Attend(request, &response).ok());
-  EXPECT_NE(lenient.Scrape().find("attendant_nonfinite_requests_total{model=\"tiny\"} 1"),
-            std::string::npos);
+  lenient.ExpectMetrics(
+      ::testing::HasSubstr("attendant_nonfinite_requests_total{model=\"tiny\"} 1"));
 
   TestServerOptions options;
   options.limits.reject_nonfinite = true;

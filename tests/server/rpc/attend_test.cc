@@ -165,8 +165,7 @@ TEST_F(AttendTest, AQueryWithoutKeysGetsZerosAndIsCounted) {
       FloatTensor({1, 1, 2, 2}, {0, 0, kMinusInfinity, kMinusInfinity});
   const std::vector<float> output = ToFloats(Call(request).output());
   EXPECT_THAT(Rows(output, kE, 1, 1), Each(0.0f));
-  EXPECT_THAT(server_.Scrape(),
-              ::testing::HasSubstr("attendant_keyless_rows_total{model=\"tiny\"} 4"));
+  server_.ExpectMetrics(::testing::HasSubstr("attendant_keyless_rows_total{model=\"tiny\"} 4"));
 }
 
 TEST_F(AttendTest, ProbabilitiesAreZeroAtPaddingAndSumToOne) {
@@ -232,9 +231,9 @@ TEST_F(AttendTest, TellsHowItRan) {
   EXPECT_GE(execution.queue_ns(), 0);
   EXPECT_GT(execution.copy_ns(), 0);
   EXPECT_GT(execution.compute_ns(), 0);
-  EXPECT_THAT(server_.Scrape(), ::testing::HasSubstr("attendant_tokens_total{model=\"tiny\"} 4"));
-  EXPECT_THAT(server_.Scrape(),
-              ::testing::HasSubstr("attendant_padding_tokens_avoided_total{model=\"tiny\"} 2"));
+  server_.ExpectMetrics(::testing::HasSubstr("attendant_tokens_total{model=\"tiny\"} 4"));
+  server_.ExpectMetrics(
+      ::testing::HasSubstr("attendant_padding_tokens_avoided_total{model=\"tiny\"} 2"));
 }
 
 }  // namespace

@@ -130,8 +130,7 @@ TEST_F(CrossAttentionTest, AMemoryThatIsAllPaddingGivesZeros) {
   const std::vector<float> output = ToFloats(Call(request).output());
   EXPECT_THAT(Rows(output, kE, 0, 2), Each(0.0f));
   EXPECT_NE(output[3 * kE], 0.0f);
-  EXPECT_NE(server_.Scrape().find("attendant_keyless_rows_total{model=\"tiny\"} 8"),
-            std::string::npos);
+  server_.ExpectMetrics(::testing::HasSubstr("attendant_keyless_rows_total{model=\"tiny\"} 8"));
 }
 
 TEST_F(CrossAttentionTest, ProbabilitiesAndBiasAreOfQueriesAndRowsOfMemory) {

@@ -306,9 +306,8 @@ TEST_F(EncodeTest, ComputesOnlyThePooledRowsOfTheLastLayer) {
   int total = 0;
   const auto expect_counted = [&](int rows) {
     total += rows;
-    EXPECT_THAT(server_.Scrape(),
-                ::testing::HasSubstr("attendant_keyless_rows_total{model=\"tiny\"} " +
-                                     std::to_string(total) + "\n"));
+    server_.ExpectMetrics(::testing::HasSubstr("attendant_keyless_rows_total{model=\"tiny\"} " +
+                                               std::to_string(total) + "\n"));
   };
   for (const auto& [pooling, rows] :
        {std::pair(v1::FIRST_TOKEN, 24), {v1::LAST_TOKEN, 16}, {v1::MEAN, 32}}) {

@@ -39,7 +39,7 @@ TEST(HalfSentTest, ABodyThatStopsIsGivenUp) {
   EXPECT_THAT(trailers, HasSubstr("the request's body did not arrive within 50ms"));
   server.AwaitInflight(0);
   server.AwaitNothingReceiving();
-  EXPECT_THAT(server.Scrape(), HasSubstr("code=\"DEADLINE_EXCEEDED\""));
+  server.ExpectMetrics(HasSubstr("code=\"DEADLINE_EXCEEDED\""));
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ TEST_F(ModelServiceTest, ListsNamesInOrder) {
   ASSERT_TRUE(server_.stub().ListModels(&context, {}, &response).ok());
   EXPECT_THAT(response.names(),
               ElementsAre("bare", "counting", "linear", "mixed", "patches", "tiny"));
-  EXPECT_THAT(server_.Scrape(), HasSubstr("method=\"ListModels\""));
+  server_.ExpectMetrics(HasSubstr("method=\"ListModels\""));
 }
 
 TEST_F(ModelServiceTest, DescribesAModel) {
@@ -149,7 +149,7 @@ TEST_F(ModelServiceTest, RefusesAMalformedRequest) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(status.error_message(),
               HasSubstr("malformed attendant.v1.GetModelRequest: a string is not UTF-8"));
-  EXPECT_THAT(server_.Scrape(), HasSubstr("code=\"INVALID_ARGUMENT\",method=\"GetModel\""));
+  server_.ExpectMetrics(HasSubstr("code=\"INVALID_ARGUMENT\",method=\"GetModel\""));
 }
 
 TEST_F(ModelServiceTest, ReflectionKnowsEveryMethod) {

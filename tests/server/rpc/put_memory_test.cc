@@ -213,12 +213,11 @@ TEST_F(PutMemoryTest, IsCountedAsAMethod) {
   v1::DropMemoryResponse dropped;
   Drop(*server_, handle, &dropped);
   Drop(*server_, handle, &dropped);
-  const std::string metrics = server_->Scrape();
   for (const char* series :
        {"attendant_requests_total{code=\"OK\",method=\"PutMemory\",model=\"tiny\"} 1",
         "attendant_requests_total{code=\"OK\",method=\"DropMemory\",model=\"\"} 1",
         "attendant_requests_total{code=\"NOT_FOUND\",method=\"DropMemory\",model=\"\"} 1"}) {
-    EXPECT_THAT(metrics, ::testing::HasSubstr(series));
+    server_->ExpectMetrics(::testing::HasSubstr(series));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "tests/support/test_certificates.h"
 
@@ -11,6 +12,7 @@ namespace {
 using attendant::testing::IssuedCertificate;
 using attendant::testing::KeyWithPassword;
 using attendant::testing::TestCa;
+using attendant::testing::Validity;
 
 std::string Error(const std::vector<std::string>& texts) {
   const absl::StatusOr<Certificates> certificates = CheckCertificates(texts);
@@ -28,6 +30,19 @@ TEST(CertificatesTest, AcceptsAPairAChainAndAClientCa) {
   EXPECT_EQ(mutual->chain, pair.certificate);
   EXPECT_EQ(mutual->key, pair.key);
   EXPECT_EQ(mutual->client_ca, ca.certificate());
+}
+
+TEST(CertificatesTest, FindsTheFirstExpiryOfTheChain) {
+  const TestCa ca;
+  const IssuedCertificate pair = ca.Issue();
+  const auto valid = CheckCertificates({pair.certificate, pair.key});
+  ASSERT_TRUE(valid.ok());
+  EXPECT_GT(valid->expiry, absl::Now() + absl::Minutes(50));
+  EXPECT_LT(valid->expiry, absl::Now() + absl::Minutes(70));
+  const std::string expired = ca.Issue(Validity::kExpired).certificate;
+  const auto with_expired = CheckCertificates({pair.certificate + expired, pair.key});
+  ASSERT_TRUE(with_expired.ok());
+  EXPECT_LT(with_expired->expiry, absl::Now());
 }
 
 TEST(CertificatesTest, RefusesTheKeyOfAnotherCertificate) {

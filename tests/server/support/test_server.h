@@ -1,6 +1,7 @@
 // TestServer, the service over a real socket with small models.
 #pragma once
 
+#include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
@@ -8,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 
 #include "attendant/v1/encoder_service.grpc.pb.h"
 #include "server/admission/admission.h"
@@ -80,6 +82,15 @@ class TestServer {
   BatchGate& gate() { return gate_; }
   EncoderService& service() { return service_; }
   std::string Scrape() const { return metrics_.Scrape({}); }
+  // Expects that the metrics become such; an answer leaves before it is counted.
+  template <typename Matcher>
+  void ExpectMetrics(const Matcher& matcher) const {
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (!testing::Value(Scrape(), matcher) && std::chrono::steady_clock::now() < patience) {
+      std::this_thread::yield();
+    }
+    EXPECT_THAT(Scrape(), matcher);
+  }
 
   // Each blocks until its condition holds: this many jobs wait in the queue, this many slots are
   // taken, this many streams are open, or no permit is held.
