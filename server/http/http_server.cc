@@ -30,6 +30,10 @@ using Clock = std::chrono::steady_clock;
 
 // How long to wait before accepting again when the process has no descriptor left.
 constexpr auto kAcceptPause = std::chrono::milliseconds(100);
+// How often the library may say that it has work although poll finds nothing, each time for 16 KiB
+// of an answer, before it is asked less often.
+constexpr int kIdleRounds = 64;
+constexpr auto kWorkPause = std::chrono::milliseconds(10);
 
 // Returns the answer to a caller who may not have what needs a token of this scope; none to one who
 // may.
@@ -140,7 +144,9 @@ class HttpServer::Impl final : public HttpDaemonHandler {
       std::vector<pollfd> ready = {{listener_.descriptor(), 0, 0}};
       if (accepts_from_ <= now) ready[0].events = POLLIN;
       for (const auto& daemon : daemons_) ready.push_back({daemon->events(), POLLIN, 0});
-      if (poll(ready.data(), ready.size(), MillisecondsToWait(now)) < 0) continue;
+      const int found = poll(ready.data(), ready.size(), MillisecondsToWait(now));
+      if (found < 0) continue;
+      idle_rounds_ = found == 0 ? idle_rounds_ + 1 : 0;
       if ((ready[0].revents & POLLHUP) != 0) return;
       if ((ready[0].revents & POLLIN) != 0) Accept();
       for (const auto& daemon : daemons_) daemon->Run();
@@ -149,11 +155,16 @@ class HttpServer::Impl final : public HttpDaemonHandler {
   }
 
   int MillisecondsToWait(Clock::time_point now) const {
-    for (const auto& daemon : daemons_) {
-      if (daemon->has_work()) return 0;
-    }
+    // The library also says that it has work while a TLS handshake waits for its client.
+    const bool has_work = std::any_of(daemons_.begin(), daemons_.end(),
+                                      [](const auto& daemon) { return daemon->has_work(); });
+    if (has_work && idle_rounds_ < kIdleRounds) return 0;
     std::optional<Clock::time_point> wake = open_.next_end();
-    if (accepts_from_ > now) wake = std::min(wake.value_or(accepts_from_), accepts_from_);
+    const auto wake_by = [&](Clock::time_point time) {
+      wake = std::min(wake.value_or(time), time);
+    };
+    if (has_work) wake_by(now + kWorkPause);
+    if (accepts_from_ > now) wake_by(accepts_from_);
     if (!wake) return -1;
     return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(*wake - now).count());
   }
@@ -183,6 +194,7 @@ class HttpServer::Impl final : public HttpDaemonHandler {
   const ServerSecrets secrets_;
   HttpConnections open_;
   Clock::time_point accepts_from_ = Clock::time_point::min();
+  int idle_rounds_ = 0;                               // since poll has last found something
   std::shared_ptr<const Certificates> certificates_;  // of the last daemon, or refused by GnuTLS
   std::deque<std::unique_ptr<HttpDaemon>> daemons_;   // from the oldest to the newest
   std::thread thread_;

@@ -1,4 +1,5 @@
 // Tests of TLS and tokens on the HTTP port.
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -9,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/http/http_server.h"
+#include "tests/support/tcp_client.h"
 #include "tests/support/test_certificates.h"
 #include "tests/support/tls_client.h"
 
@@ -63,6 +65,25 @@ TEST_F(HttpSecurityTest, ConnectionsOutliveTheirCertificates) {
   for (TlsClient* client : {&first, &second}) {
     EXPECT_THAT(client->Exchange("GET /readyz HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 200"));
   }
+}
+
+// A tenth of a second is far more than it takes, and far less than spinning for a second would.
+TEST_F(HttpSecurityTest, AHandshakeThatStallsTakesNoProcessorTime) {
+  TcpClient stalled(server_->port());
+  ASSERT_TRUE(stalled.Send(std::string("\x16\x03\x01\x02\x00\x01", 6)));  // of a ClientHello
+  const std::clock_t before = std::clock();
+  EXPECT_FALSE(stalled.AwaitInput(/*milliseconds=*/1000));
+  EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 10);
+}
+
+TEST_F(HttpSecurityTest, ALargeAnswerArrivesWhole) {
+  HttpHandlers handlers;
+  handlers.metrics = [] { return std::string(8 << 20, 'x'); };
+  handlers.ready = [] { return true; };
+  const auto server = HttpServer::Start("127.0.0.1", 0, std::move(handlers), {8, absl::Hours(1)},
+                                        {certificates_.get(), nullptr})
+                          .value();
+  EXPECT_GT(HttpsGet(server->port(), "/metrics").size(), size_t{8} << 20);
 }
 
 TEST_F(HttpSecurityTest, ManyChangesLeaveItServing) {
