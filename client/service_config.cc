@@ -2,7 +2,7 @@
 
 namespace attendant::client {
 
-// A channel stops to try calls again while more than half of the tokens are used up: then no server
+// A channel stops retrying calls while more than half of the tokens are used up: then no server
 // is there, rather than one of them missing.
 const char* ServiceConfig() {
   return R"({

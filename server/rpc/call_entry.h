@@ -8,8 +8,8 @@
 #include "server/admission/budget.h"
 #include "server/admission/recent_size.h"
 #include "server/request/service_context.h"
+#include "server/rpc/call/request_end.h"
 #include "server/rpc/model_methods.h"
-#include "server/rpc/request_end.h"
 
 namespace attendant::server {
 

@@ -8,7 +8,7 @@
 #include "grpc/health/v1/health.pb.h"
 #include "server/execution/fault.h"
 #include "server/metrics/refusal.h"
-#include "server/rpc/request_end.h"
+#include "server/rpc/call/request_end.h"
 #include "server/wire/response_codec.h"
 
 namespace attendant::server {

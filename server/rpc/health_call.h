@@ -12,8 +12,8 @@
 #include "absl/synchronization/mutex.h"
 #include "server/admission/budget.h"
 #include "server/request/service_context.h"
+#include "server/rpc/call/time_limit.h"
 #include "server/rpc/health_states.h"
-#include "server/rpc/time_limit.h"
 
 namespace attendant::server {
 

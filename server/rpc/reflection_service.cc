@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "server/metrics/refusal.h"
-#include "server/rpc/request_end.h"
+#include "server/rpc/call/request_end.h"
 
 namespace attendant::server {
 namespace {

@@ -12,10 +12,10 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "server/execution/request_job.h"
+#include "server/rpc/call/request_end.h"
+#include "server/rpc/call/time_limit.h"
 #include "server/rpc/call_entry.h"
-#include "server/rpc/request_end.h"
 #include "server/rpc/request_intake.h"
-#include "server/rpc/time_limit.h"
 
 namespace attendant::server {
 

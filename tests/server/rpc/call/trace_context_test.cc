@@ -1,4 +1,4 @@
-#include "server/rpc/trace_context.h"
+#include "server/rpc/call/trace_context.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

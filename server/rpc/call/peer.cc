@@ -1,4 +1,4 @@
-#include "server/rpc/peer.h"
+#include "server/rpc/call/peer.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "server/rpc/request_end.h"
+#include "server/rpc/call/request_end.h"
 
 #include <spdlog/spdlog.h>
 
