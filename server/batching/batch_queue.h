@@ -69,10 +69,10 @@ class BatchQueue {
   // If this returns an error, it has not failed `job`, whose caller has to be answered:
   // RESOURCE_EXHAUSTED names the limit that is reached, UNAVAILABLE means that the queue is closed,
   // DEADLINE_EXCEEDED that the job's deadline has passed or cannot be met, CANCELLED that its
-  // caller is gone. RESOURCE_EXHAUSTED and a deadline that cannot be met have a reason
-  // (server/metrics/refusal.h).
-  // The numbers in the job's info must not be negative. Throws std::bad_alloc if there is no memory
-  // for the job, which then is not in the queue.
+  // caller is gone, INVALID_ARGUMENT that it has more tokens than may ever wait. RESOURCE_EXHAUSTED
+  // and a deadline that cannot be met have a reason (server/metrics/refusal.h). The numbers in the
+  // job's info must not be negative. Throws std::bad_alloc if there is no memory for the job, which
+  // then is not in the queue.
   absl::Status Submit(T job) {
     Failed failed;
     absl::Status status;

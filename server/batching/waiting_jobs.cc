@@ -77,11 +77,16 @@ absl::Status WaitingJobs::Add(uint64_t id, JobInfo& job, absl::Time now, std::ve
 }
 
 absl::Status WaitingJobs::CheckRoom(const JobInfo& job) const {
+  const int64_t tokens = TokensOf(job.slices);
+  if (tokens > queue_limits_.max_tokens) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the request brings ", tokens, " tokens, with the rows of its memory; at most ",
+        queue_limits_.max_tokens, " may wait (--max-queue-tokens)"));
+  }
   // The limits are compared by subtraction, because the sums could overflow.
   if (counts_.jobs >= queue_limits_.max_jobs) {
     return Full(Refusal::kQueueJobs, "jobs", counts_.jobs, queue_limits_.max_jobs, 1);
   }
-  const int64_t tokens = TokensOf(job.slices);
   if (tokens > queue_limits_.max_tokens - counts_.tokens) {
     return Full(Refusal::kQueueTokens, "tokens", counts_.tokens, queue_limits_.max_tokens, tokens);
   }

@@ -161,7 +161,12 @@ TEST_F(BatchQueueTest, RefusesWhatPassesABoundAndNamesIt) {
   TestQueue queue(clock_, {.max_jobs = 3, .max_tokens = 100}, BatchLimits());
   ASSERT_TRUE(Submit(queue, Make(50)).ok());
 
-  absl::Status status = Submit(queue, Make(51));
+  absl::Status status = Submit(queue, Make(101));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(),
+            "the request brings 101 tokens, with the rows of its memory; at most 100 may wait "
+            "(--max-queue-tokens)");
+  status = Submit(queue, Make(51));
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("holds 50 of at most 100 tokens, this request brings 51"));
