@@ -61,7 +61,9 @@ int RunCommandLine(int argc, const char* const* argv, std::ostream& out, std::os
   ConnectionOptions connection;
   connection.AddTo(app);
   app.add_flag("--json", session.json, "Print one JSON document on stdout");
-  AddDuration(app, "--deadline", session.call.timeout, "Give up a call after this long");
+  AddDuration(
+      app, "--deadline", session.call.timeout,
+      "Give up a call after this long; the server knows it too, as the call's gRPC deadline");
 
   std::vector<std::pair<CLI::App*, std::unique_ptr<Command>>> subcommands;
   for (std::unique_ptr<Command>& command : MakeCommands()) {

@@ -51,7 +51,8 @@ class Progress {
 CLI::App* LoadTestCommand::AddTo(CLI::App& app) {
   CLI::App* load_test = app.add_subcommand(
       "load-test",
-      "Sends requests for a while; prints throughput and latency from intended send times");
+      "Sends requests for a while; prints throughput, goodput (answers within --deadline), and "
+      "latency of all calls, failed ones too, from intended send times");
   AddLoadTo(*load_test);
   AddRequestsTo(*load_test);
   return load_test;
@@ -172,7 +173,7 @@ LoadTestCommand::Send LoadTestCommand::OpenStreams(const Session& session) const
 
 LoadReport LoadTestCommand::Measure(Session& session, const Workload& workload) {
   LoadClock& clock = LoadClock::Real();
-  Recorder recorder;
+  Recorder recorder(session.call.timeout);
   const InterruptWatch watch;
   Progress progress(progress_ || isatty(STDERR_FILENO) == 1, session.err, clock, recorder);
   LoadGenerator generator(MakePlan(), {.workload = workload,
@@ -185,6 +186,7 @@ LoadReport LoadTestCommand::Measure(Session& session, const Workload& workload) 
                                        }});
   generator.Run();
   LoadReport report;
+  report.deadline = session.call.timeout;
   report.measured = recorder.Total();
   report.warmup_requests = recorder.warmup_requests();
   report.elapsed =

@@ -14,6 +14,7 @@ int64_t Statistics::error_count() const {
 void Statistics::Merge(const Statistics& other) {
   ok += other.ok;
   for (const auto& [code, times] : other.errors) errors[code] += times;
+  in_time += other.in_time;
   tokens += other.tokens;
   latency.Merge(other.latency);
   send_lag.Merge(other.send_lag);
@@ -27,7 +28,9 @@ void Statistics::Merge(const Statistics& other) {
 
 void Recorder::Record(const RequestTimes& times, int64_t tokens,
                       const absl::StatusOr<Execution>& answer) {
+  const absl::Duration latency = times.answered - times.intended;
   absl::MutexLock lock(&mutex_);
+  interval_.latency.Record(latency);
   interval_.send_lag.Record(times.sent - times.intended);
   interval_.last_answer = std::max(interval_.last_answer, times.answered);
   if (!answer.ok()) {
@@ -35,8 +38,8 @@ void Recorder::Record(const RequestTimes& times, int64_t tokens,
     return;
   }
   ++interval_.ok;
+  interval_.in_time += latency <= deadline_ ? 1 : 0;
   interval_.tokens += tokens;
-  interval_.latency.Record(times.answered - times.intended);
   interval_.queue += answer->queue;
   interval_.copy += answer->copy;
   interval_.compute += answer->compute;

@@ -24,11 +24,14 @@ struct RequestTimes {
 struct Statistics {
   int64_t ok = 0;
   std::map<absl::StatusCode, int64_t> errors;
-  int64_t tokens = 0;  // kept tokens of answered requests
-  // The times of answered requests. Latency counts from the intended time, so that it shows when
-  // the generator or the server falls behind.
+  int64_t in_time = 0;  // of the ok ones, those that were answered within the deadline
+  int64_t tokens = 0;   // kept tokens of answered requests
+  // The times of all requests from the intended time to their end, so that it shows when the
+  // generator or the server falls behind. A failed request counts with the time until it failed:
+  // left out, the slowest ones would be missing wherever there is a deadline.
   Histogram latency;
   Histogram send_lag;  // from the intended time to the sending, of all requests
+  // Sums over the ok ones.
   absl::Duration queue;
   absl::Duration copy;
   absl::Duration compute;
@@ -43,6 +46,9 @@ struct Statistics {
 // Collects the outcomes. Thread-safe.
 class Recorder {
  public:
+  // An answer is in time if it comes within `deadline` of the intended time.
+  explicit Recorder(absl::Duration deadline = absl::InfiniteDuration()) : deadline_(deadline) {}
+
   // `tokens` is the number of kept tokens of the request.
   void Record(const RequestTimes& times, int64_t tokens, const absl::StatusOr<Execution>& answer);
 
@@ -56,6 +62,7 @@ class Recorder {
   int64_t warmup_requests() const;
 
  private:
+  const absl::Duration deadline_;
   mutable absl::Mutex mutex_;
   Statistics interval_ ABSL_GUARDED_BY(mutex_);
   Statistics before_ ABSL_GUARDED_BY(mutex_);

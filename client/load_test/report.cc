@@ -53,6 +53,19 @@ std::string RequestsLine(const LoadReport& report) {
   return line;
 }
 
+std::string GoodputLine(const LoadReport& report) {
+  const Statistics& measured = report.measured;
+  return absl::StrFormat("%.2f requests/s: %d answered within %s, %.1f %% of all",
+                         PerSecond(measured.in_time, report.elapsed), measured.in_time,
+                         absl::FormatDuration(report.deadline),
+                         100 * Mean(measured.in_time, measured.latency.count()));
+}
+
+nlohmann::ordered_json DeadlineJson(absl::Duration deadline) {
+  if (deadline == absl::InfiniteDuration()) return nullptr;
+  return absl::ToDoubleSeconds(deadline);
+}
+
 nlohmann::ordered_json Object(const std::vector<std::pair<std::string, double>>& row) {
   nlohmann::ordered_json object = nlohmann::ordered_json::object();
   for (const auto& [name, value] : row) object[name] = value;
@@ -72,6 +85,7 @@ std::string ReportTable(const LoadReport& report) {
   table += Line("throughput", absl::StrFormat("%.1f kept tokens/s, %.2f requests/s",
                                               PerSecond(measured.tokens, report.elapsed),
                                               PerSecond(measured.ok, report.elapsed)));
+  table += Line("goodput", GoodputLine(report));
   std::string names;
   std::string values;
   for (const auto& [name, value] : LatencyRow(measured.latency)) {
@@ -117,6 +131,11 @@ nlohmann::ordered_json ReportJson(const LoadReport& report) {
           {"tokens", measured.tokens},
           {"tokens_per_s", PerSecond(measured.tokens, report.elapsed)},
           {"requests_per_s", PerSecond(measured.ok, report.elapsed)},
+          {"goodput",
+           {{"deadline_s", DeadlineJson(report.deadline)},
+            {"in_time", measured.in_time},
+            {"requests_per_s", PerSecond(measured.in_time, report.elapsed)},
+            {"share", Mean(measured.in_time, measured.latency.count())}}},
           {"latency_ms", Object(LatencyRow(measured.latency))},
           {"send_lag_ms",
            {{"p50", Milliseconds(measured.send_lag.Percentile(50))},

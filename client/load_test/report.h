@@ -17,6 +17,8 @@ struct LoadReport {
   std::vector<std::pair<std::string, std::string>> plan;
   Statistics measured;
   int64_t warmup_requests = 0;
+  // Of each call.
+  absl::Duration deadline = absl::InfiniteDuration();
   // From the start of the measurement to the last answer.
   absl::Duration elapsed;
 };

@@ -58,6 +58,15 @@ TEST_F(LoadTestCommandTest, ErrorsExitWith4) {
   EXPECT_EQ(json::parse(outcome.out)["errors"]["RESOURCE_EXHAUSTED"], 5);
 }
 
+TEST_F(LoadTestCommandTest, GoodputIsOfTheDeadline) {
+  const Outcome outcome = Run({"--requests", "5", "--deadline", "2m", "--json"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json goodput = json::parse(outcome.out)["goodput"];
+  EXPECT_EQ(goodput["deadline_s"], 120.0);
+  EXPECT_EQ(goodput["in_time"], 5);
+  EXPECT_EQ(goodput["share"], 1.0);
+}
+
 TEST_F(LoadTestCommandTest, AMissedThresholdExitsWith4) {
   const Outcome missed = Run({"--requests", "5", "--max-p99", "1ns"});
   EXPECT_EQ(missed.exit_code, 4);

@@ -33,7 +33,7 @@ TEST(RecorderTest, LatencyStartsAtTheIntendedTime) {
   EXPECT_EQ(total.last_answer, kStart + absl::Milliseconds(8));
 }
 
-TEST(RecorderTest, ErrorsCountByCodeAndStayOutOfTheLatency) {
+TEST(RecorderTest, ErrorsCountByCodeAndInTheLatency) {
   Recorder recorder;
   const RequestTimes times = Times(absl::ZeroDuration(), absl::Seconds(1));
   recorder.Record(times, 10, absl::ResourceExhaustedError("full"));
@@ -45,8 +45,37 @@ TEST(RecorderTest, ErrorsCountByCodeAndStayOutOfTheLatency) {
   EXPECT_EQ(total.tokens, 10);
   EXPECT_EQ(total.error_count(), 3);
   EXPECT_EQ(total.errors.at(absl::StatusCode::kResourceExhausted), 2);
-  EXPECT_EQ(total.latency.count(), 1);
+  EXPECT_EQ(total.latency.count(), 4);
   EXPECT_EQ(total.send_lag.count(), 4);
+}
+
+TEST(RecorderTest, ATimeOutRaisesThePercentiles) {
+  Recorder recorder;
+  for (int i = 0; i < 9; ++i) {
+    recorder.Record(Times(absl::ZeroDuration(), absl::Milliseconds(1)), 10, SomeExecution());
+  }
+  recorder.Record(Times(absl::ZeroDuration(), absl::Seconds(2)), 10,
+                  absl::DeadlineExceededError("late"));
+  EXPECT_EQ(recorder.Total().latency.Percentile(99), absl::Seconds(2));
+  EXPECT_EQ(recorder.Total().latency.max(), absl::Seconds(2));
+}
+
+TEST(RecorderTest, InTimeAreAnswersWithinTheDeadlineFromTheIntendedTime) {
+  Recorder recorder(absl::Milliseconds(10));
+  recorder.Record(Times(absl::ZeroDuration(), absl::Milliseconds(10)), 1, SomeExecution());
+  recorder.Record(Times(absl::Milliseconds(5), absl::Milliseconds(11)), 1, SomeExecution());
+  recorder.Record(Times(absl::ZeroDuration(), absl::Milliseconds(1)), 1,
+                  absl::ResourceExhaustedError("full"));
+  EXPECT_EQ(recorder.Total().ok, 2);
+  EXPECT_EQ(recorder.Total().in_time, 1);
+  recorder.TakeInterval();
+  EXPECT_EQ(recorder.Total().in_time, 1);
+}
+
+TEST(RecorderTest, WithoutADeadlineEveryAnswerIsInTime) {
+  Recorder recorder;
+  recorder.Record(Times(absl::ZeroDuration(), absl::Hours(1)), 1, SomeExecution());
+  EXPECT_EQ(recorder.Total().in_time, 1);
 }
 
 TEST(RecorderTest, IntervalsAddUpToTheTotal) {

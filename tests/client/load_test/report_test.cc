@@ -9,9 +9,10 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// Statistics of 200 answers of 10 tokens after 1..200 ms, and of 4 errors, in 2 s.
+// Statistics of 200 answers of 10 tokens after 1..200 ms, with a deadline of 150 ms, and of 4
+// errors after 300 ms, in 2 s.
 LoadReport SomeReport() {
-  Recorder recorder;
+  Recorder recorder(absl::Milliseconds(150));
   Execution execution;
   execution.queue = absl::Milliseconds(1);
   execution.copy = absl::Milliseconds(0.5);
@@ -23,11 +24,13 @@ LoadReport SomeReport() {
     recorder.Record({start, start, start + absl::Milliseconds(i)}, 10, execution);
   }
   for (int i = 0; i < 4; ++i) {
-    recorder.Record({start, start, start}, 10, absl::ResourceExhaustedError("full"));
+    recorder.Record({start, start, start + absl::Milliseconds(300)}, 10,
+                    absl::ResourceExhaustedError("full"));
   }
   return {.plan = {{"method", "encode"}, {"lengths", "5..512"}},
           .measured = recorder.Total(),
           .warmup_requests = 7,
+          .deadline = absl::Milliseconds(150),
           .elapsed = absl::Seconds(2)};
 }
 
@@ -39,7 +42,9 @@ TEST(ReportTableTest, HasEveryFigure) {
   EXPECT_THAT(table, HasSubstr("1000.0 kept tokens/s, 100.00 requests/s\n"));
   EXPECT_THAT(table, HasSubstr("queue 1.000  copy 0.500  compute 3.000\n"));
   EXPECT_THAT(table, HasSubstr("40.0 tokens, 2.00 requests\n"));
-  for (const char* name : {"mean", "p50", "p90", "p95", "p99", "p99.9", "max", "200.000"}) {
+  EXPECT_THAT(table, HasSubstr("goodput            75.00 requests/s: 150 answered within 150ms, "
+                               "73.5 % of all\n"));
+  for (const char* name : {"mean", "p50", "p90", "p95", "p99", "p99.9", "max", "300.000"}) {
     EXPECT_THAT(table, HasSubstr(name));
   }
   EXPECT_THAT(table, Not(HasSubstr("warning")));
@@ -61,9 +66,13 @@ TEST(ReportJsonTest, HasEveryFigure) {
   EXPECT_EQ(json["tokens"], 2000);
   EXPECT_EQ(json["tokens_per_s"], 1000.0);
   EXPECT_EQ(json["requests_per_s"], 100.0);
-  EXPECT_NEAR(json["latency_ms"]["p50"].get<double>(), 100, 1);
-  EXPECT_NEAR(json["latency_ms"]["p99"].get<double>(), 198, 2);
-  EXPECT_EQ(json["latency_ms"]["max"], 200.0);
+  EXPECT_EQ(json["goodput"]["deadline_s"], 0.15);
+  EXPECT_EQ(json["goodput"]["in_time"], 150);
+  EXPECT_EQ(json["goodput"]["requests_per_s"], 75.0);
+  EXPECT_NEAR(json["goodput"]["share"].get<double>(), 0.735, 0.001);
+  EXPECT_NEAR(json["latency_ms"]["p50"].get<double>(), 102, 1);
+  EXPECT_NEAR(json["latency_ms"]["p99"].get<double>(), 300, 3);
+  EXPECT_EQ(json["latency_ms"]["max"], 300.0);
   EXPECT_EQ(json["send_lag_ms"]["max"], 0.0);
   EXPECT_EQ(json["late_share"], 0.0);
   EXPECT_EQ(json["server_ms"]["compute"], 3.0);
@@ -73,6 +82,8 @@ TEST(ReportJsonTest, HasEveryFigure) {
 TEST(ReportTest, NothingMeasuredIsAllZero) {
   const LoadReport empty;
   EXPECT_EQ(ReportJson(empty)["tokens_per_s"], 0.0);
+  EXPECT_EQ(ReportJson(empty)["goodput"]["share"], 0.0);
+  EXPECT_TRUE(ReportJson(empty)["goodput"]["deadline_s"].is_null());
   EXPECT_THAT(ReportTable(empty), HasSubstr("0 ok, 0 errors"));
 }
 
