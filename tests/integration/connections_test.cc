@@ -52,6 +52,7 @@ void AwaitMetric(const ReadyServer& server, const std::string& line) {
 grpc::Status ListModels(v1::EncoderService::Stub& stub) {
   grpc::ClientContext context;
   context.set_wait_for_ready(true);
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
   v1::ListModelsResponse response;
   return stub.ListModels(&context, {}, &response);
 }
