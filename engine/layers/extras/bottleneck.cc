@@ -44,8 +44,9 @@ absl::Status Bottleneck::LoadOut(const std::string& prefix, const LayerShape& sh
                                  WeightLoader& loader) {
   absl::StatusOr<NormedLinear> out = NormedLinear::Load(
       prefix + "bottleneck_out", shape.hidden_size, shape.extras.bottleneck.width, shape, loader);
-  if (out.ok()) out_ = *std::move(out);
-  return out.status();
+  if (!out.ok()) return out.status();
+  out_ = *std::move(out);
+  return absl::OkStatus();
 }
 
 BlockRows Bottleneck::Enter(MatrixView<float> x, bool /*is_whole*/, RunState& run) const {

@@ -207,6 +207,9 @@ class Simulation {
       EXPECT_EQ(ReasonOf(status), "deadline_hopeless");
       EXPECT_LT(deadline, clock_.now + AtMost(*job)) << status;
       ++outcome_.hopeless;
+    } else if (job->tokens > traffic_.queue.max_tokens) {
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+      ++outcome_.refused;
     } else if (!status.ok()) {
       EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
       EXPECT_FALSE(HasRoom(*job, -kRounding)) << status;

@@ -95,13 +95,14 @@ TEST(SettingsTest, ReadsEveryKind) {
       Read({"--receive-timeout=250ms", "--drain-timeout=1m", "--lame-duck=5s",
             "--min-receive-rate=512KiB", "--max-answer-bytes=2048", "--nonfinite=reject",
             "--isa=avx512-bf16", "--row-plan=rows", "--max-registered-bytes=0",
-            "--max-registered-age=1h", "--log-format=json", "--log-level=warn",
+            "--max-registered-age=1h", "--log-format=json", "--log-level=warn", "--slow-request=2s",
             "--trusted-proxies=10.0.0.0/8,::1", "--address=::1", "--http-address=127.0.0.1",
             "--port-file=ports", "--stream-idle-timeout=24h"});
   EXPECT_EQ(settings.receive_timeout, absl::Milliseconds(250));
   EXPECT_EQ(settings.stream_idle_timeout, absl::Hours(24));
   EXPECT_EQ(settings.drain_timeout, absl::Minutes(1));
   EXPECT_EQ(settings.lame_duck, absl::Seconds(5));
+  EXPECT_EQ(settings.slow_request, absl::Seconds(2));
   EXPECT_EQ(settings.min_receive_rate, int64_t{512} << 10);
   EXPECT_EQ(settings.max_answer_bytes, 2048);
   EXPECT_EQ(settings.max_registered_bytes, 0);
