@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 #include <utility>
 
@@ -17,6 +18,7 @@ namespace {
 constexpr char kAttend[] = "attend";
 constexpr char kPoisson[] = "poisson";
 constexpr absl::Duration kProgressEvery = absl::Seconds(1);
+constexpr absl::Duration kSetUpTimeout = absl::Seconds(10);
 constexpr int kMostUnderWay = 100000;
 
 // Prints a line per second on stderr.
@@ -126,7 +128,9 @@ ExitCode LoadTestCommand::Run(Session& session) {
     return ReportBadUsage(session, absl::InvalidArgumentError("attend has no --stream"));
   }
   workload_.dtype = FloatType(wire_dtype_).value_or(DataType::kFloat32);
-  const absl::StatusOr<ModelInfo> model = session.Connect().GetModel(workload_.model, session.call);
+  // The deadline is that of the calls that are measured, and may be shorter than this one takes.
+  const CallOptions patient = {.timeout = std::max(session.call.timeout, kSetUpTimeout)};
+  const absl::StatusOr<ModelInfo> model = session.Connect().GetModel(workload_.model, patient);
   if (!model.ok()) return ReportServerError(session, model.status());
   const absl::StatusOr<Workload> workload = Workload::Make(workload_, *lengths, *model);
   if (!workload.ok()) return ReportBadUsage(session, workload.status());

@@ -67,6 +67,15 @@ TEST_F(LoadTestCommandTest, GoodputIsOfTheDeadline) {
   EXPECT_EQ(goodput["share"], 1.0);
 }
 
+// gRPC rounds such a deadline up, so that some calls may be answered, but never in time.
+TEST_F(LoadTestCommandTest, ADeadlineThatIsAlwaysMissedIsMeasuredAllTheSame) {
+  const Outcome outcome = Run({"--requests", "5", "--deadline", "1ns", "--json"});
+  const json document = json::parse(outcome.out);
+  ASSERT_TRUE(document.contains("goodput")) << outcome.out;
+  EXPECT_EQ(document["ok"].get<int>() + document["errors"].value("DEADLINE_EXCEEDED", 0), 5);
+  EXPECT_EQ(document["goodput"]["in_time"], 0);
+}
+
 TEST_F(LoadTestCommandTest, AMissedThresholdExitsWith4) {
   const Outcome missed = Run({"--requests", "5", "--max-p99", "1ns"});
   EXPECT_EQ(missed.exit_code, 4);
