@@ -207,12 +207,14 @@ void BatchExecutor::Respond(const Jobs& jobs, MatrixView<const float> result, co
     job->TakeResult(result);
     counts.tokens += job->request().tokens();
     // One that cannot be counted fails nothing.
-    Guarded([&] { counts.deadlines.push_back(job->job().deadline); }).IgnoreError();
+    Guarded([&] {
+      report.CountDeadline(job->job().deadline, job->request().tokens());
+    }).IgnoreError();
     counts.predicted_seconds += job->request().PredictSeconds(cost);
     if (job->nonfinite()) ++counts.nonfinite_requests;
   }
   Pool(jobs, result, run);
-  report.Finish(std::move(counts));
+  report.Finish(counts);
   for (BatchJob* job : jobs) job->Finish(report);
   Guarded([&] { report.Record(); }).IgnoreError();  // one that cannot be counted fails nothing
 }

@@ -6,8 +6,13 @@
 
 namespace attendant::server {
 
-void BatchReport::Finish(BatchCounts counts) {
-  counts_ = std::move(counts);
+void BatchReport::CountDeadline(absl::Time deadline, int64_t tokens) {
+  if (deadline < started_) dead_rows_ += tokens;
+  if (deadline != absl::InfiniteFuture()) deadlines_.push_back(deadline);
+}
+
+void BatchReport::Finish(const BatchCounts& counts) {
+  counts_ = counts;
   finished_ = context_.clock.Now();
   const double measured = absl::ToDoubleSeconds(computed_ - gathered_);
   const double predicted = counts_.predicted_seconds * model_->cost->correction(finished_);
@@ -18,9 +23,7 @@ void BatchReport::Finish(BatchCounts counts) {
 
 void BatchReport::Record() const {
   std::vector<absl::Duration> slacks;
-  for (const absl::Time deadline : counts_.deadlines) {
-    if (deadline != absl::InfiniteFuture()) slacks.push_back(deadline - finished_);
-  }
+  for (const absl::Time deadline : deadlines_) slacks.push_back(deadline - finished_);
   context_.metrics.RecordBatch({.model = model_->name,
                                 .tokens = counts_.tokens,
                                 .requests = counts_.requests,
@@ -30,7 +33,8 @@ void BatchReport::Record() const {
                                 .fully_masked_rows = counts_.fully_masked_rows,
                                 .nonfinite_requests = counts_.nonfinite_requests,
                                 .close = Name(counts_.close),
-                                .slacks = std::move(slacks)});
+                                .slacks = std::move(slacks),
+                                .dead_rows = dead_rows_});
 }
 
 v1::Execution BatchReport::ExecutionOf(const JobInfo& job, int64_t truncated_tokens) const {

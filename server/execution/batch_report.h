@@ -23,7 +23,6 @@ struct BatchCounts {
   int64_t fully_masked_rows = 0;
   double predicted_seconds = 0;  // by the cost model, without its correction
   BatchClose close = BatchClose::kQueueEmpty;
-  std::vector<absl::Time> deadlines = {};  // of its jobs
 };
 
 // Measures from its construction on. One thread.
@@ -37,8 +36,11 @@ class BatchReport {
   void Gathered() { gathered_ = context_.clock.Now(); }
   void Computed() { computed_ = context_.clock.Now(); }
 
+  // Counts the deadline of a job, of which the batch computes `tokens` tokens.
+  void CountDeadline(absl::Time deadline, int64_t tokens);
+
   // To be called when the results are out: tells the cost model how long it took.
-  void Finish(BatchCounts counts);
+  void Finish(const BatchCounts& counts);
   // To be called when its jobs have their answers, which should not wait for this: records the
   // batch in the metrics.
   void Record() const;
@@ -57,6 +59,8 @@ class BatchReport {
   absl::Duration copy_;    // rows in and results out
   double cost_ratio_ = 0;  // measured over predicted time to compute; 0: not predicted
   BatchCounts counts_;
+  std::vector<absl::Time> deadlines_;
+  int64_t dead_rows_ = 0;
 };
 
 }  // namespace attendant::server

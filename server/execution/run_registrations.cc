@@ -72,7 +72,7 @@ void Run(Jobs& all, BatchClose close, EncoderRun& run, const ServiceContext& con
     place.rows += rows.layout.tokens();
     counts.tokens += job->tokens;
     counts.requests += 1;
-    counts.deadlines.push_back(job->deadline);
+    report.CountDeadline(job->deadline, job->tokens);
     counts.predicted_seconds += cost.OfSequence(rows.layout.tokens(), 0);
     counts.nonfinite_requests += gatherer.nonfinite() ? 1 : 0;
   }
@@ -90,7 +90,7 @@ void Run(Jobs& all, BatchClose close, EncoderRun& run, const ServiceContext& con
   }
   if (!projected.ok()) return;
   report.Computed();
-  report.Finish(std::move(counts));
+  report.Finish(counts);
   for (const Gathered& each : jobs) Finish(each.job, report, context.cross_kv);
   Guarded([&] { report.Record(); }).IgnoreError();  // one that cannot be counted fails nothing
 }

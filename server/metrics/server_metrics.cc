@@ -70,6 +70,7 @@ class ServerMetrics::Impl {
     Counter& tokens;
     Counter& padding_avoided;
     Counter& fully_masked_rows;
+    Counter& dead_rows;
     Counter& nonfinite_requests;
     Histogram& queue_seconds;
     Histogram& copy_seconds;
@@ -169,6 +170,7 @@ class ServerMetrics::Impl {
     return {tokens_.Add(labels),
             padding_avoided_.Add(labels),
             fully_masked_rows_.Add(labels),
+            dead_rows_.Add(labels),
             nonfinite_requests_.Add(labels),
             queue_seconds_.Add(labels, SecondsBuckets()),
             copy_seconds_.Add(labels, SecondsBuckets()),
@@ -230,6 +232,9 @@ class ServerMetrics::Impl {
   Family<Counter>& fully_masked_rows_ =
       MakeCounters("attendant_keyless_rows_total",
                    "Query rows, times heads, that had no key left: their context is zero.");
+  Family<Counter>& dead_rows_ = MakeCounters(
+      "attendant_dead_rows_total",
+      "Tokens computed for requests whose deadline had passed before their batch began.");
   Family<Counter>& nonfinite_requests_ = MakeCounters(
       "attendant_nonfinite_requests_total", "Requests with NaN or infinity in their input.");
   Family<Histogram>& queue_seconds_ = MakeHistograms(
@@ -347,6 +352,7 @@ void ServerMetrics::RecordBatch(const BatchRecord& record) {
   impl_->CountBatch(record);
   if (record.cost_ratio > 0) series.cost_ratio.Observe(record.cost_ratio);
   series.fully_masked_rows.Increment(static_cast<double>(record.fully_masked_rows));
+  series.dead_rows.Increment(static_cast<double>(record.dead_rows));
   series.nonfinite_requests.Increment(static_cast<double>(record.nonfinite_requests));
 }
 

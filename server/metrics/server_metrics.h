@@ -37,6 +37,7 @@ struct BatchRecord {
   int64_t nonfinite_requests = 0;  // requests with NaN or infinity in their input
   std::string close = {};          // why nothing more joined it
   std::vector<absl::Duration> slacks = {};  // what its requests had left until their deadlines
+  int64_t dead_rows = 0;  // tokens of requests whose deadline had passed before the batch began
 };
 
 // What the cost model of a model knows; server/batching/cost_model.h.
@@ -77,12 +78,13 @@ struct ServerGauges {
 // attendant_batch_compute_seconds{model}, attendant_batch_tokens{model},
 // attendant_batch_requests{model}, attendant_batch_cost_ratio{model},
 // attendant_deadline_slack_seconds{model} (histograms); attendant_batches_total{model,close};
-// attendant_keyless_rows_total{model}; attendant_nonfinite_requests_total{model};
-// attendant_inflight_requests, attendant_queue_requests, attendant_queue_tokens,
-// attendant_queue_predicted_seconds, attendant_open_streams, attendant_receiving_bytes,
-// attendant_request_bytes, attendant_answer_bytes, attendant_budget_bytes, attendant_ready,
-// attendant_registered_memories, attendant_registered_memory_bytes, attendant_stream_sequences,
-// attendant_stream_sequence_bytes, attendant_connections, attendant_cost_seconds_per_layer{model},
+// attendant_dead_rows_total{model}; attendant_keyless_rows_total{model};
+// attendant_nonfinite_requests_total{model}; attendant_inflight_requests, attendant_queue_requests,
+// attendant_queue_tokens, attendant_queue_predicted_seconds, attendant_open_streams,
+// attendant_receiving_bytes, attendant_request_bytes, attendant_answer_bytes,
+// attendant_budget_bytes, attendant_ready, attendant_registered_memories,
+// attendant_registered_memory_bytes, attendant_stream_sequences, attendant_stream_sequence_bytes,
+// attendant_connections, attendant_cost_seconds_per_layer{model},
 // attendant_cost_flops_per_second{model,part}, attendant_cost_correction{model},
 // attendant_certificate_expiry_timestamp_seconds (gauges);
 // attendant_refused_connections_total{reason}; attendant_reloads_total{what,result};

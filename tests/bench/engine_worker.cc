@@ -1,6 +1,7 @@
 // Contender that is the engine: it computes packed batches by engine/layers; see worker.h.
 //   engine_worker --model SOURCE [--dtype f32] [--threads N] [--gemm auto]
 // ATTENDANT_ROW_PLAN, auto (the default), team or rows: as the server's --row-plan.
+// ATTENDANT_PART, encode (the default) or attend: all layers, or the context of layer 0 alone.
 
 #include <malloc.h>
 
@@ -23,8 +24,12 @@ namespace {
 
 class EngineContender : public Contender {
  public:
-  EngineContender(std::shared_ptr<const Encoder> encoder, int threads, RowPolicy row_policy)
-      : encoder_(std::move(encoder)), threads_(threads), row_policy_(row_policy) {}
+  EngineContender(std::shared_ptr<const Encoder> encoder, int threads, RowPolicy row_policy,
+                  bool attention_alone)
+      : encoder_(std::move(encoder)),
+        threads_(threads),
+        row_policy_(row_policy),
+        attention_alone_(attention_alone) {}
 
   absl::Status Prepare(std::vector<Batch> batches) override {
     batches_ = std::move(batches);
@@ -109,15 +114,17 @@ class EngineContender : public Contender {
   }
 
   // Adds the time from token ids to the last hidden state, or from hidden states for a model
-  // without embeddings.
+  // without embeddings and for attention alone.
   absl::StatusOr<MatrixView<const float>> Compute(const Batch& batch, double& seconds) {
     const ModelDescription& model = encoder_->description();
-    if (!model.embeddings) FillInput();
+    const bool embeds = model.embeddings && !attention_alone_;
+    if (!embeds) FillInput(batch.tokens());
     RunObserver nobody;
     const double begin = SecondsNow();
-    if (model.embeddings) run_->Embed(EmbeddingIds(batch), 0);
-    auto result =
-        run_->Encode(0, model.layers, {.cu_seqlens = batch.cu_seqlens, .bias = {}}, nobody);
+    if (embeds) run_->Embed(EmbeddingIds(batch), 0);
+    const PackedBatch packed = {.cu_seqlens = batch.cu_seqlens, .bias = {}};
+    auto result = attention_alone_ ? run_->Attend(0, AttendStage::kContext, packed, nobody)
+                                   : run_->Encode(0, model.layers, packed, nobody);
     seconds += SecondsNow() - begin;
     return result;
   }
@@ -133,9 +140,9 @@ class EngineContender : public Contender {
     return {.words = batch.token_ids, .positions = positions_, .token_types = {}};
   }
 
-  void FillInput() {
+  void FillInput(int64_t rows) {
     const MatrixView<float> input = run_->input();
-    for (int64_t i = 0; i < input.rows * input.cols; ++i) {
+    for (int64_t i = 0; i < rows * input.cols; ++i) {
       input.data[i] = static_cast<float>(i * 101 % 257 - 128) / 128.0f;
     }
   }
@@ -143,6 +150,7 @@ class EngineContender : public Contender {
   std::shared_ptr<const Encoder> encoder_;
   int threads_;
   RowPolicy row_policy_;
+  bool attention_alone_;
   RowPlan row_plan_;
   std::vector<Batch> batches_;
   std::vector<int32_t> positions_;
@@ -162,6 +170,12 @@ absl::StatusOr<RowPolicy> RowPolicyOf(const char* variable) {
   return absl::InvalidArgumentError(absl::StrCat("ATTENDANT_ROW_PLAN: no such plan: ", name));
 }
 
+absl::StatusOr<bool> IsAttentionAlone(const char* variable) {
+  const std::string part = variable == nullptr ? "encode" : variable;
+  if (part == "encode" || part == "attend") return part == "attend";
+  return absl::InvalidArgumentError(absl::StrCat("ATTENDANT_PART: no such part: ", part));
+}
+
 absl::StatusOr<std::unique_ptr<Contender>> Make(const WorkerOptions& options) {
   absl::StatusOr<ComputeType> type = TypeNamed(options.dtype);
   if (!type.ok()) return type.status();
@@ -169,13 +183,16 @@ absl::StatusOr<std::unique_ptr<Contender>> Make(const WorkerOptions& options) {
   if (!gemm.ok()) return gemm.status();
   absl::StatusOr<RowPolicy> row_policy = RowPolicyOf(std::getenv("ATTENDANT_ROW_PLAN"));
   if (!row_policy.ok()) return row_policy.status();
+  const absl::StatusOr<bool> attention_alone = IsAttentionAlone(std::getenv("ATTENDANT_PART"));
+  if (!attention_alone.ok()) return attention_alone.status();
   absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(options.model, {});
   if (!checkpoint.ok()) return checkpoint.status();
   auto encoder = Encoder::Load(checkpoint->description, *checkpoint->weights,
                                [](int64_t, int64_t) {}, {.type = *type, .gemm = *gemm});
   if (!encoder.ok()) return encoder.status();
   malloc_trim(0);  // as the server does after loading a model
-  return std::make_unique<EngineContender>(*std::move(encoder), options.threads, *row_policy);
+  return std::make_unique<EngineContender>(*std::move(encoder), options.threads, *row_policy,
+                                           *attention_alone);
 }
 
 }  // namespace

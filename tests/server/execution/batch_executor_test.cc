@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "server/execution/batch_report.h"
 #include "tests/server/support/service_parts.h"
 
 namespace attendant::server {
@@ -69,6 +70,26 @@ TEST_F(BatchExecutorTest, DeadJobsAreNotGathered) {
   ASSERT_EQ(ended_.size(), 2u);
   EXPECT_EQ(ended_[0].code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(ended_[1].code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(BatchExecutorTest, R9NoRowIsComputedForADeadJob) {
+  std::vector<Piece<ServiceJob>> batch;
+  batch.push_back(MakeJob(absl::InfinitePast(), false));
+  batch.push_back(MakeJob(absl::InfiniteFuture(), false));
+  Run(std::move(batch));
+  EXPECT_NE(parts_.metrics.Scrape({}).find("attendant_dead_rows_total{model=\"tiny\"} 0\n"),
+            std::string::npos);
+}
+
+TEST_F(BatchExecutorTest, RowsThatWereComputedForADeadJobWouldBeCounted) {
+  BatchReport report(context_, *TestModels().at("tiny"));
+  report.CountDeadline(absl::InfinitePast(), 5);
+  report.CountDeadline(absl::InfiniteFuture(), 7);
+  report.Gathered();
+  report.Computed();
+  report.Record({.predicted_seconds = 1});
+  EXPECT_NE(parts_.metrics.Scrape({}).find("attendant_dead_rows_total{model=\"tiny\"} 5\n"),
+            std::string::npos);
 }
 
 }  // namespace

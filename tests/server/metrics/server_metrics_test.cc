@@ -91,6 +91,7 @@ TEST_F(ServerMetricsTest, DescribesBatches) {
   batch.compute = absl::Milliseconds(40);
   batch.fully_masked_rows = 12;
   batch.nonfinite_requests = 1;
+  batch.dead_rows = 7;
   batch.cost_ratio = 1.05;
   batch.close = "seconds";
   batch.slacks = {absl::Milliseconds(30), absl::Milliseconds(300)};
@@ -113,6 +114,7 @@ TEST_F(ServerMetricsTest, DescribesBatches) {
   EXPECT_THAT(samples,
               Contains(Pair(R"(attendant_batch_compute_seconds_bucket{model="m",le="60"})", 1)));
   EXPECT_THAT(samples, Contains(Pair(R"(attendant_keyless_rows_total{model="m"})", 12)));
+  EXPECT_THAT(samples, Contains(Pair(R"(attendant_dead_rows_total{model="m"})", 7)));
   EXPECT_THAT(samples, Contains(Pair(R"(attendant_nonfinite_requests_total{model="m"})", 1)));
 }
 

@@ -1,0 +1,74 @@
+"""Calls over gRPC from Python, for callers whose number is small or whose patience is measured."""
+import threading
+import time
+
+import grpc
+import numpy as np
+from attendant.v1 import encoder_service_pb2 as pb
+from attendant.v1 import tensor_pb2
+
+ATTEND = "/attendant.v1.EncoderService/Attend"
+TINY_WIDTH = 32
+GOOD_CALL_SECONDS, GOOD_CALL_PAUSE = 10, 0.05
+
+
+def attend_request(sequences: int, length: int, width: int = TINY_WIDTH, probabilities: bool = False) -> bytes:
+    """An Attend request [sequences, length, width] of float32, to the server's only model."""
+    data = np.random.default_rng(1).standard_normal(sequences * length * width, dtype=np.float32).tobytes()
+    tensor = tensor_pb2.Tensor(dtype=tensor_pb2.FLOAT32, shape=[sequences, length, width], data=data)
+    return pb.AttendRequest(hidden_states=tensor, return_attention_probabilities=probabilities).SerializeToString()
+
+
+def open_channel(target: str, *options) -> grpc.Channel:
+    """A channel with a connection of its own."""
+    return grpc.insecure_channel(target, options=[("grpc.use_local_subchannel_pool", 1),
+                                                  ("grpc.max_receive_message_length", 1 << 28), *options])
+
+
+def method(channel: grpc.Channel, name: str = ATTEND):
+    """A unary method that takes and returns bytes, so that Python spends no time on messages."""
+    return channel.unary_unary(name)
+
+
+def reason_of(error: grpc.RpcError) -> str | None:
+    return dict(error.trailing_metadata() or ()).get("attendant-reason")
+
+
+class GoodCaller(threading.Thread):
+    """A caller from 127.0.0.1 with small calls, one after the other, each tried until it is answered."""
+
+    def __init__(self, address: str):
+        super().__init__(daemon=True)
+        self._channel = open_channel(address)
+        self._request = attend_request(1, 4)
+        self._stopping = threading.Event()
+        self.calls, self.failures, self.worst = 0, 0, 0.0
+
+    def __enter__(self):
+        self.call()  # connects
+        self.calls, self.failures, self.worst = 0, 0, 0.0
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stopping.set()
+        self.join()
+        self._channel.close()
+
+    def run(self) -> None:
+        while not self._stopping.wait(GOOD_CALL_PAUSE):
+            self.call()
+
+    def call(self) -> None:
+        attend, begin = method(self._channel), time.monotonic()
+        while True:
+            self.calls += 1
+            try:
+                attend(self._request, timeout=GOOD_CALL_SECONDS)
+                break
+            except grpc.RpcError:
+                self.failures += 1
+                if self._stopping.is_set():
+                    break
+                time.sleep(0.01)
+        self.worst = max(self.worst, time.monotonic() - begin)

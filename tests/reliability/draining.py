@@ -1,0 +1,116 @@
+"""Rolling restarts of two servers under load: R1 and R2."""
+import collections
+import threading
+import time
+
+import grpc
+
+import arithmetic
+import calls
+from load import free_port
+from report import Measured
+
+# 3 MiB, more than gRPC keeps for another try unless it is told to.
+SEQUENCES, LENGTH = 384, 64
+FLAGS = ("--model=m=synthetic:tiny", "--max-request-tokens=32768", "--max-queue-tokens=2000000")
+BALANCED_CALLERS, PLAIN_CALLERS = 16, 8  # the plain ones at each server
+CALL_SECONDS = 60
+SHORT, LONG = (10, 1_000), (50, 20_000)  # restarts and calls
+SERVICE_CONFIG = """{
+  "loadBalancingConfig": [{"round_robin": {}}], "healthCheckConfig": {"serviceName": ""},
+  "methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts": 5, "initialBackoff": "0.05s", "maxBackoff": "1s",
+    "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"]}}]}"""
+
+
+def balanced_channel(ports: list) -> grpc.Channel:
+    """A channel that balances over both servers, and tries again as clients are told to."""
+    target = "ipv4:" + ",".join(f"127.0.0.1:{port}" for port in ports)
+    return calls.open_channel(target, ("grpc.service_config", SERVICE_CONFIG),
+                              ("grpc.per_rpc_retry_buffer_size", 16 << 20),
+                              ("grpc.initial_reconnect_backoff_ms", 100), ("grpc.max_reconnect_backoff_ms", 500))
+
+
+class Callers:
+    """Threads that call one after the other, and count how the calls end."""
+
+    def __init__(self, channel: grpc.Channel, count: int):
+        self._attend = calls.method(channel)
+        self._request = calls.attend_request(SEQUENCES, LENGTH)
+        self._stopping = threading.Event()
+        self._mutex = threading.Lock()
+        self.ends = collections.Counter()  # (code, reason or details) -> calls; ("OK", "") of the good ones
+        self.lost = 0
+        self._threads = [threading.Thread(target=self._run, daemon=True) for _ in range(count)]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def good(self) -> int:
+        return self.ends["OK", ""]
+
+    def count(self) -> int:
+        with self._mutex:
+            return sum(self.ends.values())
+
+    def failures(self) -> collections.Counter:
+        return collections.Counter({end: times for end, times in self.ends.items() if end[0] != "OK"})
+
+    def stop(self) -> None:
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            code, reason, details = "OK", None, ""
+            try:
+                answer = self._attend(self._request, timeout=CALL_SECONDS)
+                if len(answer) < len(self._request) // 2:
+                    code, details = "WRONG_ANSWER", f"{len(answer)} bytes"
+            except grpc.RpcError as error:
+                code, reason, details = error.code().name, calls.reason_of(error), error.details() or ""
+            with self._mutex:
+                self.ends[code, reason or details[:80]] += 1
+                self.lost += arithmetic.is_lost(code, details, reason)
+            if code != "OK":
+                time.sleep(0.02)
+
+
+def _await_calls(callers: list, wanted: list) -> None:
+    """Waits until each group has had so many good calls."""
+    patience = time.monotonic() + 120
+    while any(group.good < count for group, count in zip(callers, wanted)) and time.monotonic() < patience:
+        time.sleep(0.01)
+
+
+def measure(setup) -> dict:
+    restarts, wanted_calls = LONG if setup.long else SHORT
+    ports = [free_port(), free_port()]
+    servers = [setup.serve(*FLAGS, f"--port={port}") for port in ports]
+    balanced = Callers(balanced_channel(ports), BALANCED_CALLERS)
+    plain = [Callers(calls.open_channel(server.address, ("grpc.max_reconnect_backoff_ms", 200)), PLAIN_CALLERS)
+             for server in servers]
+    groups, bad_ends = [balanced, *plain], 0
+    try:
+        for restart in range(restarts):
+            _await_calls(groups, [group.good + 20 for group in groups])
+            setup.say(f"restart {restart + 1} of {restarts}: {sum(g.count() for g in groups)} calls")
+            one = restart % 2
+            servers[one].begin_stop()
+            bad_ends += servers[one].await_end() != 0
+            servers[one].__exit__()
+            servers[one] = setup.serve(*FLAGS, f"--port={ports[one]}")
+            share = wanted_calls * (restart + 1) // restarts
+            _await_calls([balanced], [share - sum(group.count() for group in plain)])
+    finally:
+        for group in groups:
+            group.stop()
+        for server in servers:
+            server.__exit__()
+    lost = sum(group.lost for group in plain)
+    setup.note(f"drain: {restarts} restarts, {bad_ends} of them with an exit code other than 0")
+    for name, group in (("balanced", balanced), ("plain", plain[0]), ("plain", plain[1])):
+        for (code, why), times in group.failures().most_common(4):
+            setup.note(f"drain, {name} callers: {times} x {code} {why}")
+    return {"drain.accepted_lost": Measured(lost + bad_ends, sum(group.count() for group in plain)),
+            "drain.visible_failures": Measured(sum(balanced.failures().values()), balanced.count())}

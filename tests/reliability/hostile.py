@@ -1,0 +1,141 @@
+"""Callers that hold on to what a server has, from 127.0.0.2, and a good one from 127.0.0.1: R18, R21, R26, R27."""
+import contextlib
+import resource
+import socket
+import time
+import urllib.request
+
+import calls
+import http2
+from report import Measured
+
+HOSTILE = "127.0.0.2"
+SECONDS = 20
+MIB = 1 << 20
+# Of all requests together, so small that what is held beyond it is seen; see _small_server.
+BUDGET = 40 * MIB
+
+
+@contextlib.contextmanager
+def _small_server(setup, *flags: str, **options):
+    """A server whose budget is BUDGET. Its limit is found from what a first one makes of another limit: a fifth of what
+    is beyond weights and margins is gRPC's."""
+    flags = ("--model=m=synthetic:tiny", *flags)
+    first = 400 * MIB
+    with setup.serve(*flags, f"--memory-limit-bytes={first}") as server:
+        limit = first - round((server.metric("attendant_budget_bytes") - BUDGET) / 0.8)
+    with setup.serve(*flags, f"--memory-limit-bytes={limit}", **options) as server:
+        setup.say(f"limit {limit / MIB:.0f} MiB, budget {server.metric('attendant_budget_bytes') / MIB:.0f} MiB, "
+                  f"idle {server.resident_bytes() / MIB:.0f} MiB")
+        yield server
+
+
+@contextlib.contextmanager
+def _observed(setup, name: str, server, figures: dict):
+    """Has the good caller call, and notes what memory the server takes meanwhile."""
+    with calls.GoodCaller(server.address) as good:
+        for _ in range(50):
+            good.call()
+        server.reset_peak()
+        idle = server.resident_bytes()
+        yield
+        peak = server.resident_bytes("VmHWM")
+    setup.say(f"{name}: idle {idle / MIB:.1f} MiB, peak {peak / MIB:.1f} MiB; good caller: worst {good.worst:.3f} s, "
+              f"{good.failures} of {good.calls} calls failed")
+    figures[f"{name}.rss_mib"] = Measured((peak - idle) / MIB, good.calls)
+    figures[f"{name}.good_caller_s"] = Measured(good.worst, good.calls)
+
+
+def _pump_all(connections: list, seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        for connection in connections:
+            connection.pump(0)
+        time.sleep(0.01)
+
+
+def _never_reads(setup, figures: dict) -> None:
+    """D1: answers of 4 MiB, which get no window."""
+    with _small_server(setup, "--max-request-tokens=2048") as server, _observed(setup, "never_reads", server, figures):
+        body = calls.attend_request(1, 512, probabilities=True)
+        connections = [http2.Connection(server.port, HOSTILE, window=0) for _ in range(4)]
+        for connection in connections:
+            for _ in range(64):
+                stream = connection.start_call(calls.ATTEND)
+                connection.send(stream, http2.message(len(body), body), half_close=True)
+                connection.pump(0)
+        _pump_all(connections, SECONDS)
+
+
+def _half_sent(setup, figures: dict) -> None:
+    """D4 and D7: bodies of 20 MiB that stop half-way, of a method with tensors and of one without."""
+    flags = ("--max-request-tokens=262144", "--max-queue-tokens=262144")
+    with _small_server(setup, *flags) as server, _observed(setup, "half_sent", server, figures):
+        connections = [http2.Connection(server.port, HOSTILE) for _ in range(4)]
+        half = bytes(10 * MIB)
+        for number, connection in enumerate(connections):
+            method = calls.ATTEND if number % 2 else "/attendant.v1.EncoderService/GetModel"
+            for _ in range(32):
+                stream = connection.start_call(method)
+                connection.send(stream, http2.message(20 * MIB, half))
+                connection.pump(0)
+        _pump_all(connections, SECONDS)
+
+
+def _http_hostile(setup, figures: dict) -> None:
+    """D2: a head without end, tricklers, and more idle connections than there are descriptors."""
+    def few_descriptors():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+
+    with _small_server(setup, preparation=few_descriptors) as server, _observed(setup, "http_hostile", server, figures):
+        endless, tricklers, idle = [], [], []
+        worst_probe, until = 0.0, time.monotonic() + SECONDS
+        while time.monotonic() < until:
+            endless = _refill(endless, 1, server.http_port, b"GET /healthz HTTP/1.1\r\nx: ")
+            tricklers = _refill(tricklers, 8, server.http_port, b"GET /")
+            idle = _refill(idle, 600, server.http_port, b"")
+            for one, more in [(one, b"x" * MIB) for one in endless] + [(one, b"h") for one in tricklers]:
+                with contextlib.suppress(OSError):
+                    one.send(more)
+            worst_probe = max(worst_probe, _probe(server.http_port))
+    setup.note(f"http_hostile: the slowest answer of /healthz took {worst_probe:.3f} s")
+
+
+def _refill(open_ones: list, count: int, port: int, first: bytes) -> list:
+    """The connections that are still open, and new ones in the place of the others, which have sent `first`."""
+    open_ones = [one for one in open_ones if not _is_closed(one)]
+    with contextlib.suppress(OSError):
+        while len(open_ones) < count:
+            one = socket.create_connection(("127.0.0.1", port), timeout=1, source_address=(HOSTILE, 0))
+            one.setblocking(False)
+            open_ones.append(one)
+            one.send(first)
+    return open_ones
+
+
+def _is_closed(one: socket.socket) -> bool:
+    try:
+        closed = one.recv(4096) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        closed = True
+    if closed:
+        one.close()
+    return closed
+
+
+def _probe(port: int) -> float:
+    """The seconds until /healthz answers, at most 5."""
+    begin = time.monotonic()
+    with contextlib.suppress(OSError):
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5).read()
+    return time.monotonic() - begin
+
+
+def measure(setup) -> dict:
+    figures = {}
+    for name, attack in (("never_reads", _never_reads), ("half_sent", _half_sent), ("http_hostile", _http_hostile)):
+        if any(figure.startswith(name) for figure in setup.wanted):
+            attack(setup, figures)
+    return figures

@@ -1,0 +1,31 @@
+"""Memory over many requests: R23."""
+import arithmetic
+from load import calls_of, load_test
+from report import Measured
+
+# What the requests are: all lengths, methods, types and layouts, streams, refusals of hopeless deadlines.
+MIX = (("--token-ids", "--lengths", "1..64"), ("--method", "attend", "--lengths", "1..200", "--padded", "--batch", 3),
+       ("--token-ids", "--pooled", "--lengths", "lognormal:12:0.7:64", "--stream"),
+       ("--wire-dtype", "bfloat16", "--lengths", "1..300"), ("--lengths", "1..64", "--deadline", "200us"))
+CONCURRENCY = 16
+WARMUP_ROUNDS = 3
+SHORT, LONG = (100_000, 20), (1_000_000, 50)  # requests, and rounds of all kinds
+
+
+def measure(setup) -> dict:
+    requests, rounds = LONG if setup.long else SHORT
+    each = requests // rounds // len(MIX)
+    done, points = 0, []
+    with setup.serve("--model=m=synthetic:tiny") as server:
+        for number in range(WARMUP_ROUNDS + rounds):
+            for kind in MIX:
+                report = load_test(setup, server.address, *kind, "--requests", each, "--concurrency", CONCURRENCY,
+                                   "--warmup", "0s", "--seed", number + 1)
+                if number >= WARMUP_ROUNDS:
+                    done += calls_of(report)
+            if number >= WARMUP_ROUNDS - 1:
+                points.append((done, server.resident_bytes()))
+    growth = max(resident for _, resident in points) - points[0][1]
+    setup.say(f"{points[0][1] >> 20} MiB after the warm-up, {points[-1][1] >> 20} MiB at the end")
+    return {"rss_slope_bytes_per_request": Measured(arithmetic.slope(*zip(*points)), done),
+            "rss_growth_mib": Measured(growth / (1 << 20), done)}
