@@ -29,11 +29,12 @@ def slices_waited(p99: float, own: float, one_slice: float) -> float:
 
 
 def is_lost(code: str, details: str, reason: str | None) -> bool:
-    """Whether a call without retries failed after a server had accepted it. A refusal names its reason in a trailer,
-    and a call that found no server says so; any other failure might be of an accepted call."""
+    """Whether a call without retries failed after a server had accepted it. A refusal names its reason in a trailer; a
+    call that found no server says so, and so does one that came after what a connection still takes (GOAWAY). Any other
+    failure might be of an accepted call."""
     if code == "OK":
         return False
-    never_sent = ("failed to connect to all addresses", "Connection refused")
+    never_sent = ("failed to connect to all addresses", "Connection refused", "GOAWAY received")
     return not (code == "UNAVAILABLE" and (reason == "draining" or any(text in details for text in never_sent)))
 
 

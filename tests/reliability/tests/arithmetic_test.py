@@ -51,6 +51,7 @@ class LostCalls(unittest.TestCase):
     def test_calls_that_found_no_server_are_not_lost(self):
         details = "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Connection refused"
         self.assertFalse(arithmetic.is_lost("UNAVAILABLE", details, None))
+        self.assertFalse(arithmetic.is_lost("UNAVAILABLE", "GOAWAY received", None))
 
     def test_all_other_failures_are(self):
         self.assertTrue(arithmetic.is_lost("UNAVAILABLE", "Socket closed", None))
