@@ -33,6 +33,8 @@ def measure(setup: Setup) -> Report:
         try:
             measured = importlib.import_module(group).measure(setup)
             report.figures.update({name: figure for name, figure in measured.items() if name in setup.wanted})
+            if missing := setup.wanted & set(figures) - set(measured):
+                report.failures[group] = f"no value for {', '.join(sorted(missing))}"
         except (NotMeasured, grpc.RpcError, OSError, subprocess.SubprocessError, ValueError) as error:
             report.failures[group] = f"{type(error).__name__}: {error}"
     return report

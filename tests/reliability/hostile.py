@@ -68,16 +68,15 @@ def _never_reads(setup, figures: dict) -> None:
 
 
 def _half_sent(setup, figures: dict) -> None:
-    """D4 and D7: bodies of 20 MiB that stop half-way, of a method with tensors and of one without."""
-    flags = ("--max-request-tokens=262144", "--max-queue-tokens=262144")
-    with _small_server(setup, *flags) as server, _observed(setup, "half_sent", server, figures):
+    """D4 and D7: bodies of 2 MiB that stop half-way, of a method with tensors and of one without."""
+    with _small_server(setup) as server, _observed(setup, "half_sent", server, figures):
         connections = [http2.Connection(server.port, HOSTILE) for _ in range(4)]
-        half = bytes(10 * MIB)
+        half = bytes(MIB)
         for number, connection in enumerate(connections):
             method = calls.ATTEND if number % 2 else "/attendant.v1.EncoderService/GetModel"
             for _ in range(32):
                 stream = connection.start_call(method)
-                connection.send(stream, http2.message(20 * MIB, half))
+                connection.send(stream, http2.message(2 * MIB, half))
                 connection.pump(0)
         _pump_all(connections, SECONDS)
 

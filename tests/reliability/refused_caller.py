@@ -1,4 +1,4 @@
-"""A raw caller of an overloaded server, in a process of its own: starts a call each 10 ms and prints, as JSON, for each
+"""A raw caller of an overloaded server, in a process of its own: starts a call each 20 ms and prints, as JSON, for each
 reason of a refusal the milliseconds from the headers of a call to its trailers; those of other calls as "ended".
 
     refused_caller.py PORT SECONDS LENGTH WIDTH
@@ -12,7 +12,7 @@ import time
 import calls
 import http2
 
-EVERY_SECONDS = 0.01
+EVERY_SECONDS = 0.02
 AFTER_SECONDS = 2  # for the last calls
 
 
