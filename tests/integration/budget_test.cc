@@ -7,12 +7,9 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "attendant/v1/encoder_service.grpc.pb.h"
 #include "tests/integration/server_process.h"
 #include "tests/support/raw_call.h"
@@ -50,28 +47,6 @@ void ExpectGoodCallerIsServed(const ReadyServer& server) {
   grpc::ClientContext context;
   const grpc::Status status = Attend(server, Request(4, false), context);
   EXPECT_TRUE(status.ok()) << status.error_code() << " " << status.error_message();
-}
-
-int64_t Metric(const ReadyServer& server, const std::string& name) {
-  for (const absl::string_view line : absl::StrSplit(server.Get("/metrics"), '\n')) {
-    const std::vector<std::string> parts = absl::StrSplit(line, ' ');
-    double value;
-    if (parts.size() == 2 && parts[0] == name && absl::SimpleAtod(parts[1], &value)) {
-      return static_cast<int64_t>(value);
-    }
-  }
-  ADD_FAILURE() << "no metric " << name;
-  return -1;
-}
-
-// Asks until the metric has the value, since nothing signals it.
-void AwaitMetric(const ReadyServer& server, const std::string& name, int64_t value) {
-  while (!testing::Test::HasFailure() && Metric(server, name) != value) std::this_thread::yield();
-}
-
-int64_t HeldBytes(const ReadyServer& server) {
-  return Metric(server, "attendant_receiving_bytes") + Metric(server, "attendant_request_bytes") +
-         Metric(server, "attendant_answer_bytes");
 }
 
 // D1: 40 answers of 16 MiB are more than the budget.

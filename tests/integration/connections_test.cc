@@ -15,13 +15,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "attendant/v1/encoder_service.grpc.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/server_process.h"
 #include "tests/support/raw_call.h"
+#include "tests/support/tcp_gate.h"
 
 namespace attendant::server {
 namespace {
@@ -29,11 +29,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-int Connect(int port, int receive_buffer = 0) {
+int Connect(int port) {
   const int caller = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (receive_buffer > 0) {
-    setsockopt(caller, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
-  }
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port));
@@ -126,72 +123,6 @@ TEST(ConnectionsTest, ServesOverAUnixSocket) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-// Carries one connection between a caller and the server, and can stop carrying answers.
-class Gate {
- public:
-  explicit Gate(const ReadyServer& server)
-      : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    EXPECT_EQ(bind(listener_, reinterpret_cast<const sockaddr*>(&address), size), 0);
-    EXPECT_EQ(listen(listener_, 1), 0);
-    getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
-    port_ = ntohs(address.sin_port);
-    // Only a few kilobytes of answers fit into the buffers of a gate that does not carry them.
-    server_ = Connect(server.port(), /*receive_buffer=*/4096);
-    thread_ = std::thread([this] { Run(); });
-  }
-  ~Gate() {
-    shutdown(listener_, SHUT_RDWR);
-    shutdown(server_, SHUT_RDWR);
-    Open();
-    thread_.join();
-    close(listener_);
-    close(server_);
-  }
-
-  std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
-  void Close() {
-    absl::MutexLock lock(&mutex_);
-    open_ = false;
-  }
-  void Open() {
-    absl::MutexLock lock(&mutex_);
-    open_ = true;
-  }
-
- private:
-  void Run() {
-    const int caller = accept(listener_, nullptr, nullptr);
-    std::thread requests([&] { Carry(caller, server_, /*answers=*/false); });
-    Carry(server_, caller, /*answers=*/true);
-    shutdown(caller, SHUT_RDWR);
-    requests.join();
-    close(caller);
-  }
-
-  void Carry(int from, int to, bool answers) {
-    char bytes[1024];
-    for (;;) {
-      if (answers) {
-        absl::MutexLock lock(&mutex_);
-        mutex_.Await(absl::Condition(&open_));
-      }
-      const ssize_t got = recv(from, bytes, sizeof bytes, 0);
-      if (got <= 0 || send(to, bytes, static_cast<size_t>(got), MSG_NOSIGNAL) != got) return;
-    }
-  }
-
-  const int listener_;
-  int port_ = 0;
-  int server_ = -1;
-  absl::Mutex mutex_;
-  bool open_ = true;
-  std::thread thread_;
-};
-
 // 32 KiB, which fits into the window that a caller of HTTP/2 grants at first.
 grpc::Status EncodeSome(v1::EncoderService::Stub& stub, size_t* answer_bytes) {
   v1::EncodeRequest request;
@@ -208,7 +139,7 @@ grpc::Status EncodeSome(v1::EncoderService::Stub& stub, size_t* answer_bytes) {
 }
 
 // Ends the server while an answer of 8 sequences of 32 tokens is in the kernel's buffers, behind a
-// closed gate.
+// gate that carries none.
 class StoppedWithAnAnswer {
  public:
   explicit StoppedWithAnAnswer(const std::string& flag)
@@ -216,23 +147,23 @@ class StoppedWithAnAnswer {
         stub_(v1::EncoderService::NewStub(
             grpc::CreateChannel(gate_.address(), grpc::InsecureChannelCredentials()))) {
     EXPECT_TRUE(ListModels(*stub_).ok());
-    gate_.Close();
+    gate_.StallAnswers();
     answer_ = std::async(std::launch::async, [this] { return EncodeSome(*stub_, &answer_bytes_); });
     AwaitMetric(server_, "attendant_requests_total{code=\"OK\",method=\"Encode\",model=\"t\"} 1");
     server_.process().Signal(SIGTERM);
   }
 
   ServerProcess& process() { return server_.process(); }
-  // Opens the gate and waits until the call has ended.
+  // Lets the gate carry it, and waits until the call has ended.
   grpc::Status Receive() {
-    gate_.Open();
+    gate_.Resume();
     return answer_.get();
   }
   size_t answer_bytes() const { return answer_bytes_; }
 
  private:
   ReadyServer server_;
-  Gate gate_{server_};
+  TcpGate gate_{server_.port()};
   std::unique_ptr<v1::EncoderService::Stub> stub_;
   size_t answer_bytes_ = 0;
   std::future<grpc::Status> answer_;

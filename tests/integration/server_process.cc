@@ -14,8 +14,11 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <thread>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "tests/support/tcp_client.h"
 
@@ -175,6 +178,27 @@ std::string HttpGet(int port, const std::string& path, const std::string& token)
       token.empty() ? "" : absl::StrCat("Authorization: Bearer ", token, "\r\n");
   return Exchange(port,
                   absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: x\r\n", authorization, "\r\n"));
+}
+
+int64_t Metric(const ReadyServer& server, const std::string& name) {
+  for (const absl::string_view line : absl::StrSplit(server.Get("/metrics"), '\n')) {
+    const std::vector<std::string> parts = absl::StrSplit(line, ' ');
+    double value;
+    if (parts.size() == 2 && parts[0] == name && absl::SimpleAtod(parts[1], &value)) {
+      return static_cast<int64_t>(value);
+    }
+  }
+  ADD_FAILURE() << "no metric " << name;
+  return -1;
+}
+
+void AwaitMetric(const ReadyServer& server, const std::string& name, int64_t value) {
+  while (!testing::Test::HasFailure() && Metric(server, name) != value) std::this_thread::yield();
+}
+
+int64_t HeldBytes(const ReadyServer& server) {
+  return Metric(server, "attendant_receiving_bytes") + Metric(server, "attendant_request_bytes") +
+         Metric(server, "attendant_answer_bytes");
 }
 
 TakenPort::TakenPort() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

@@ -87,6 +87,13 @@ class ReadyServer {
   int http_port_ = 0;
 };
 
+// Returns the value of a metric without labels; fails the test if there is none.
+int64_t Metric(const ReadyServer& server, const std::string& name);
+// Asks until the metric has the value, since nothing signals it.
+void AwaitMetric(const ReadyServer& server, const std::string& name, int64_t value);
+// Returns the bytes of requests and answers that the server holds.
+int64_t HeldBytes(const ReadyServer& server);
+
 // Returns the answer of 127.0.0.1:`port` to GET `path`; empty if no server listens there.
 std::string HttpGet(int port, const std::string& path, const std::string& token = "");
 
