@@ -1,5 +1,6 @@
 """Rolling restarts of two servers under load: R1 and R2."""
 import collections
+import subprocess
 import threading
 import time
 
@@ -9,6 +10,7 @@ import arithmetic
 import calls
 from load import free_port
 from report import Measured
+from server_process import NotMeasured
 
 # 3 MiB, more than gRPC keeps for another try unless it is told to.
 SEQUENCES, LENGTH = 384, 64
@@ -16,16 +18,20 @@ FLAGS = ("--model=m=synthetic:tiny", "--max-request-tokens=32768", "--max-queue-
 BALANCED_CALLERS, PLAIN_CALLERS = 16, 8  # the plain ones at each server
 CALL_SECONDS = 60
 SHORT, LONG = (10, 1_000), (50, 20_000)  # restarts and calls
-SERVICE_CONFIG = """{
-  "loadBalancingConfig": [{"round_robin": {}}], "healthCheckConfig": {"serviceName": ""},
-  "methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts": 5, "initialBackoff": "0.05s", "maxBackoff": "1s",
-    "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"]}}]}"""
 
 
-def balanced_channel(ports: list) -> grpc.Channel:
+def service_config(setup) -> str:
+    """The policy of balancing and retries that the client prints for its users."""
+    printed = subprocess.run([str(setup.program("attendant-client")), "service-config"], capture_output=True, text=True)
+    if printed.returncode != 0:
+        raise NotMeasured(f"attendant-client service-config: {printed.stderr.strip()[-200:]}")
+    return printed.stdout
+
+
+def balanced_channel(ports: list, config: str) -> grpc.Channel:
     """A channel that balances over both servers, and tries again as clients are told to."""
     target = "ipv4:" + ",".join(f"127.0.0.1:{port}" for port in ports)
-    return calls.open_channel(target, ("grpc.service_config", SERVICE_CONFIG),
+    return calls.open_channel(target, ("grpc.service_config", config),
                               ("grpc.per_rpc_retry_buffer_size", 16 << 20),
                               ("grpc.initial_reconnect_backoff_ms", 100), ("grpc.max_reconnect_backoff_ms", 500))
 
@@ -85,9 +91,9 @@ def _await_calls(callers: list, wanted: list) -> None:
 
 def measure(setup) -> dict:
     restarts, wanted_calls = LONG if setup.long else SHORT
-    ports = [free_port(), free_port()]
+    config, ports = service_config(setup), [free_port(), free_port()]
     servers = [setup.serve(*FLAGS, f"--port={port}") for port in ports]
-    balanced = Callers(balanced_channel(ports), BALANCED_CALLERS)
+    balanced = Callers(balanced_channel(ports, config), BALANCED_CALLERS)
     plain = [Callers(calls.open_channel(server.address, ("grpc.max_reconnect_backoff_ms", 200)), PLAIN_CALLERS)
              for server in servers]
     groups, bad_ends = [balanced, *plain], 0
