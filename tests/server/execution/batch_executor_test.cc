@@ -82,12 +82,13 @@ TEST_F(BatchExecutorTest, R9NoRowIsComputedForADeadJob) {
 }
 
 TEST_F(BatchExecutorTest, RowsThatWereComputedForADeadJobWouldBeCounted) {
-  BatchReport report(context_, *TestModels().at("tiny"));
+  BatchReport report(context_, TestModels().at("tiny"));
   report.CountDeadline(absl::InfinitePast(), 5);
   report.CountDeadline(absl::InfiniteFuture(), 7);
   report.Gathered();
   report.Computed();
-  report.Record({.predicted_seconds = 1});
+  report.Finish({.predicted_seconds = 1});
+  report.Record();
   EXPECT_NE(parts_.metrics.Scrape({}).find("attendant_dead_rows_total{model=\"tiny\"} 5\n"),
             std::string::npos);
 }
