@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/blocking_counter.h"
 #include "absl/time/clock.h"
 #include "engine/base/cpu_budget.h"
 #include "engine/kernels/isa.h"
@@ -20,6 +19,7 @@
 #include "server/batching/clock.h"
 #include "server/batching/instance_pool.h"
 #include "server/cross_kv/cross_kv_store.h"
+#include "server/execution/prepare_model.h"
 #include "server/execution/request_job.h"
 #include "server/host/memory_limit.h"
 #include "server/host/node_binding.h"
@@ -129,7 +129,7 @@ class App::Impl {
     if (!plan_.nodes.empty()) fresh_pages.emplace();
     absl::StatusOr<ServedModels> models = LoadModels(*std::move(opened), plan_, clock_);
     if (!models.ok()) return models.status();
-    models_ = *std::move(models);
+    models_.Replace(PrepareModels(*models, {RunTokens(settings_), plan_, clock_}));
     KeepStopSignal();  // from here on there may be requests to drain
     if (absl::Status status = Serve(); !status.ok()) return status;
     ready_ = true;
@@ -261,12 +261,13 @@ class App::Impl {
     gauges.stream_sequence_bytes = kept.sequence_bytes;
     gauges.connections = listener_ == nullptr ? 0 : listener_->open_connections();
     if (certificates_ != nullptr) gauges.certificate_expiry = certificates_->current()->expiry;
-    if (ready_) AddCosts(gauges);  // the models are constant from then on
+    AddCosts(gauges);
     return gauges;
   }
 
   void AddCosts(ServerGauges& gauges) const {
-    for (const auto& [name, model] : models_) {
+    const std::shared_ptr<const ServedModels> models = models_.Snapshot();
+    for (const auto& [name, model] : *models) {
       const CostRates rates = model->cost->rates();
       gauges.costs.push_back({name, rates.seconds_per_layer, rates.product_flops,
                               rates.attention_flops, model->cost->correction(clock_.Now())});
@@ -306,14 +307,8 @@ class App::Impl {
     const ServiceLimits limits = ServiceLimitsOf(settings_, max_request_bytes_);
     service_ = std::make_unique<EncoderService>(
         ServiceContext{models_, admission_, queue_, metrics_, cross_kv_, clock_, limits, plan_});
-    absl::BlockingCounter runners(plan_.instances);
-    instances_ =
-        std::make_unique<InstancePool<ServiceJob>>(queue_, plan_.instances, [&](int instance) {
-          std::unique_ptr<BatchRunner<ServiceJob>> runner = service_->MakeRunner(instance);
-          runners.DecrementCount();
-          return runner;
-        });
-    runners.Wait();  // when ready, no request has to wait until memory and kernels are prepared
+    instances_ = std::make_unique<InstancePool<ServiceJob>>(
+        queue_, plan_.instances, [this](int instance) { return service_->MakeRunner(instance); });
 
     GrpcServerOptions options;
     options.max_request_bytes = max_request_bytes_;
@@ -327,7 +322,8 @@ class App::Impl {
     grpc_ = *std::move(running);
     StartReloader();
     service_->health().Set(kServiceName, true);
-    for (const auto& [name, model] : models_) service_->health().Set(name, true);
+    const std::shared_ptr<const ServedModels> models = models_.Snapshot();
+    for (const auto& [name, model] : *models) service_->health().Set(name, true);
     return absl::OkStatus();
   }
 
@@ -357,13 +353,13 @@ class App::Impl {
   const MemoryLimit memory_limit_;
   Admission admission_;
   BatchQueue<ServiceJob> queue_;
+  ModelTable models_;
   CrossKvStore cross_kv_;
   std::unique_ptr<Reloaded<Certificates>> certificates_;  // null: no TLS
   std::unique_ptr<Reloaded<Tokens>> tokens_;              // null: calls need none
   std::unique_ptr<Reloader> reloader_;
   std::unique_ptr<ConnectionListener> listener_;
   std::unique_ptr<HttpServer> http_;
-  ServedModels models_;
   std::unique_ptr<EncoderService> service_;
   std::unique_ptr<InstancePool<ServiceJob>> instances_;
   RunningGrpcServer grpc_;

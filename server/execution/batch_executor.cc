@@ -4,31 +4,18 @@
 #include <utility>
 
 #include "server/execution/batch_observer.h"
-#include "server/execution/cost_trials.h"
 #include "server/execution/fault.h"
 #include "server/execution/run_registrations.h"
 
 namespace attendant::server {
 
-BatchExecutor::BatchExecutor(const ServiceContext& context, int copy, RowPlans& row_plans)
-    : context_(context) {
-  const int64_t max_tokens =
-      std::max(context.limits.max_batch_tokens, context.limits.max_request_tokens);
-  for (const auto& [name, model] : context.models) {
-    runs_.emplace(model.get(), EncoderRun(model->copy(copy), max_tokens,
-                                          context.thread_plan.threads_per_instance));
-  }
-  for (const auto& [name, model] : context.models) row_plans.Apply(*model, runs_.at(model.get()));
-  for (const auto& [name, model] : context.models) {
-    TimeCosts(*model, context.models, runs_.at(model.get()), context.clock);
-  }
-}
-
 void BatchExecutor::Run(Batch<ServiceJob> batch) {
-  const BatchKey key = batch.pieces.front().job.info().key;
-  EncoderRun& run = runs_.at(key.model);
+  const ServiceJob& first = batch.pieces.front().job;
+  // Held here because the jobs end before the run is left.
+  const std::shared_ptr<const ServedModel> model = first.model();
+  EncoderRun& run = (*model->runs)[static_cast<size_t>(instance_)];
   const absl::Status status = Guarded([&] {
-    switch (key.kind) {
+    switch (first.info().key.kind) {
       case JobKind::kCompute:
         return Compute(batch, run);
       case JobKind::kRegistration:

@@ -2,25 +2,22 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <vector>
 
 #include "engine/layers/encoder.h"
 #include "server/batching/batch_runner.h"
 #include "server/execution/batch_job.h"
-#include "server/execution/row_plans.h"
 #include "server/request/service_context.h"
 
 namespace attendant::server {
 
-// Gather, run, scatter, respond. Holds the activations of every model; their pages are touched when
-// they are used.
+// Gather, run, scatter, respond.
 class BatchExecutor final : public BatchRunner<ServiceJob> {
  public:
-  // Computes with that copy of each model's weights; `row_plans` gives each run the plan of its
-  // model.
-  BatchExecutor(const ServiceContext& context, int copy, RowPlans& row_plans);
+  // Computes with that instance's run of each model.
+  BatchExecutor(const ServiceContext& context, int instance)
+      : context_(context), instance_(instance) {}
 
   void Run(Batch<ServiceJob> batch) override;
 
@@ -41,7 +38,7 @@ class BatchExecutor final : public BatchRunner<ServiceJob> {
                BatchCounts counts, BatchReport& report);
 
   const ServiceContext& context_;
-  std::map<const void*, EncoderRun> runs_;  // by the model's identity
+  const int instance_;
 
   // The engine's view of the batch that runs now.
   std::vector<int32_t> cu_seqlens_;

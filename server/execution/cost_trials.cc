@@ -6,8 +6,6 @@
 #include <limits>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
-
 namespace attendant::server {
 namespace {
 
@@ -79,23 +77,17 @@ CostRates Measure(const CostModel& model, EncoderRun& run, const Clock& clock) {
 
 }  // namespace
 
-void TimeCosts(const ServedModel& model, const ServedModels& models, EncoderRun& run,
+void TimeCosts(const ServedModel& model, const ServedModel* base, EncoderRun& run,
                const Clock& clock) {
-  static absl::Mutex turn;
-  const absl::MutexLock lock(&turn);
   if (model.cost->has_rates()) return;
-  const auto base = models.find(model.base);
-  CostModel& timed = base == models.end() ? *model.cost : *base->second->cost;
-  if (!timed.has_rates()) {
-    const bool can_run = !model.encoder->description().layer.needs_cross_kv();
-    timed.SetRates(can_run ? Measure(timed, run, clock) : CostRates());
-  }
-  const CostRates rates = timed.rates();
+  const bool can_run = !model.encoder->description().layer.needs_cross_kv();
+  const CostRates rates = base != nullptr ? base->cost->rates()
+                          : can_run       ? Measure(*model.cost, run, clock)
+                                          : CostRates();
   model.cost->SetRates(rates);
   spdlog::info(
       "model {}: a batch is predicted to take {:.3f} ms for each layer, and its operations at "
-      "{:.1f} "
-      "GFLOP/s in products and {:.1f} in attention",
+      "{:.1f} GFLOP/s in products and {:.1f} in attention",
       model.name, rates.seconds_per_layer * 1e3, rates.product_flops / 1e9,
       rates.attention_flops / 1e9);
 }

@@ -7,12 +7,11 @@
 
 namespace attendant::server {
 
-// Sets the rates of the model's cost model, unless they are known: an overlay takes those of its
-// base. Otherwise they are measured on `run`, which overwrites its input and takes about a third of
-// a second at most. The row plan of the run must have been set. Runs of models whose layers cannot
-// attend to their own rows are not timed. Any thread; trials take turns, so that they do not
-// disturb each other.
-void TimeCosts(const ServedModel& model, const ServedModels& models, EncoderRun& run,
+// Sets the rates of the model's cost model, unless they are known: an overlay takes those of
+// `base`, which is null for any other model. Otherwise they are measured on `run`, which overwrites
+// its input and takes about a third of a second at most. The row plan of the run must have been
+// set. Runs of models whose layers cannot attend to their own rows are not timed.
+void TimeCosts(const ServedModel& model, const ServedModel* base, EncoderRun& run,
                const Clock& clock);
 
 }  // namespace attendant::server

@@ -51,12 +51,15 @@ class RequestJob : public JobInfo {
   // response finds their room free. `gone` is set once the caller is gone.
   RequestJob(Request request, std::shared_ptr<const std::atomic<bool>> gone,
              std::function<void(End)> done)
-      : request_(std::move(request)), done_(std::move(done)) {
+      : model(request.span.model), request_(std::move(request)), done_(std::move(done)) {
     key = request_->key();
     tokens = request_->tokens();
     cancelled = std::move(gone);
     left_ = request_->sequences();
   }
+
+  // Also after the job has ended, unlike the request.
+  const std::shared_ptr<const ServedModel> model;
 
   // Set before the job is queued.
   Held held;
@@ -145,6 +148,11 @@ class ServiceJob {
 
   JobInfo& info() const {
     return std::visit([](const auto& job) -> JobInfo& { return *job; }, job_);
+  }
+  const std::shared_ptr<const ServedModel>& model() const {
+    return std::visit(
+        [](const auto& job) -> const std::shared_ptr<const ServedModel>& { return job->model; },
+        job_);
   }
   void Fail(const absl::Status& status) const {
     std::visit([&](const auto& job) { job->Fail(status); }, job_);

@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "engine/layers/encoder.h"
+#include "engine/layers/state/row_plan.h"
 #include "server/batching/cost_model.h"
 
 namespace attendant::server {
 
-// Immutable once loaded, except for what the cost model learns, and shared by all requests that use
-// it.
+// Immutable once prepared, except for its runs and for what the cost model learns, and shared by
+// all requests that use it.
 struct ServedModel {
   ServedModel(std::string model_name, std::shared_ptr<const Encoder> model_encoder,
               std::vector<std::string> unused = {})
@@ -32,6 +33,10 @@ struct ServedModel {
   // Copies of `encoder` in the memory of the second and further NUMA nodes of the thread plan.
   std::vector<std::shared_ptr<const Encoder>> further_copies = {};
   std::shared_ptr<CostModel> cost;
+  // The activations of each instance, which only the thread of that instance may use. Null until
+  // the model has been prepared (server/execution/prepare_model.h).
+  std::shared_ptr<std::vector<EncoderRun>> runs = {};
+  RowPlan row_plan = {};  // of the runs
 
   // Returns the encoder for node `i` of the thread plan.
   const std::shared_ptr<const Encoder>& copy(int i) const {
@@ -39,7 +44,7 @@ struct ServedModel {
   }
 };
 
-// The served models by name. Constant once the server is ready.
+// Models by name.
 using ServedModels = std::map<std::string, std::shared_ptr<const ServedModel>>;
 
 }  // namespace attendant::server

@@ -21,7 +21,7 @@ template <typename Request>
 absl::StatusOr<ComputeRequest> ValidateEither(const Request& request,
                                               const RequestPayloads& payloads,
                                               const ValidationContext& context) {
-  auto model = FindModel(context.models, request.model());
+  auto model = FindModel(*context.models.Snapshot(), request.model());
   if (!model.ok()) return model.status();
   ComputeRequest compute;
   compute.span.model = *std::move(model);

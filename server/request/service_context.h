@@ -11,7 +11,7 @@
 #include "server/cross_kv/cross_kv_store.h"
 #include "server/host/thread_plan.h"
 #include "server/metrics/server_metrics.h"
-#include "server/models/served_model.h"
+#include "server/models/model_table.h"
 #include "server/settings/network.h"
 
 namespace attendant::server {
@@ -38,7 +38,7 @@ struct ServiceLimits {
 
 // Everything outlives the service.
 struct ServiceContext {
-  const ServedModels& models;
+  const ModelTable& models;
   Admission& admission;
   BatchQueue<ServiceJob>& queue;
   ServerMetrics& metrics;

@@ -4,7 +4,6 @@
 
 #include "server/execution/batch_executor.h"
 #include "server/execution/fault.h"
-#include "server/execution/row_plans.h"
 #include "server/host/node_binding.h"
 #include "server/rpc/call_entrance.h"
 #include "server/rpc/model_methods.h"
@@ -14,21 +13,16 @@ namespace attendant::server {
 class EncoderService::Impl {
  public:
   explicit Impl(ServiceContext context)
-      : context_(std::move(context)),
-        row_plans_(context_),
-        models_(context_, row_plans_),
-        entrance_(context_, models_, health_) {
+      : context_(std::move(context)), models_(context_), entrance_(context_, models_, health_) {
     PrepareFaults();
   }
 
   HealthStates& health() { return health_; }
   CallEntrance& entrance() { return entrance_; }
   const ServiceContext& context() const { return context_; }
-  RowPlans& row_plans() { return row_plans_; }
 
  private:
   const ServiceContext context_;
-  RowPlans row_plans_;
   const ModelMethods models_;
   HealthStates health_;
   CallEntrance entrance_;
@@ -43,9 +37,8 @@ grpc::CallbackGenericService* EncoderService::generic_service() { return &impl_-
 
 std::unique_ptr<BatchRunner<ServiceJob>> EncoderService::MakeRunner(int instance) {
   const ThreadPlan& plan = impl_->context().thread_plan;
-  const int copy = plan.CopyOf(instance);
-  if (!plan.nodes.empty()) BindToNode(plan.nodes[copy]);
-  return std::make_unique<BatchExecutor>(impl_->context(), copy, impl_->row_plans());
+  if (!plan.nodes.empty()) BindToNode(plan.nodes[plan.CopyOf(instance)]);
+  return std::make_unique<BatchExecutor>(impl_->context(), instance);
 }
 
 HealthStates& EncoderService::health() { return impl_->health(); }

@@ -46,7 +46,8 @@ absl::StatusOr<grpc::ByteBuffer> ModelMethods::ListModels(const grpc::ByteBuffer
   const auto request = Parse<v1::ListModelsRequest>(message);
   if (!request.ok()) return request.status();
   v1::ListModelsResponse response;
-  for (const auto& [name, model] : context_.models) response.add_names(name);
+  const std::shared_ptr<const ServedModels> models = context_.models.Snapshot();
+  for (const auto& [name, model] : *models) response.add_names(name);
   return SerializeResponse(response, {});
 }
 
@@ -54,7 +55,7 @@ absl::StatusOr<grpc::ByteBuffer> ModelMethods::GetModel(const grpc::ByteBuffer& 
                                                         std::string& model_name) const {
   const auto request = Parse<v1::GetModelRequest>(message);
   if (!request.ok()) return request.status();
-  const auto model = FindModel(context_.models, request->model());
+  const auto model = FindModel(*context_.models.Snapshot(), request->model());
   if (!model.ok()) return model.status();
   model_name = (*model)->name;
   v1::GetModelResponse described;
@@ -62,7 +63,7 @@ absl::StatusOr<grpc::ByteBuffer> ModelMethods::GetModel(const grpc::ByteBuffer& 
   Describe(context_.limits, *described.mutable_limits());
   SetCostModel(*(*model)->cost, context_.clock.Now(), described);
   SetThreadPlan(context_.thread_plan, described);
-  described.mutable_thread_plan()->set_rows_per_thread_from(row_plans_.RowsFrom(**model));
+  described.mutable_thread_plan()->set_rows_per_thread_from((*model)->row_plan.rows_from);
   return SerializeResponse(described, {});
 }
 

@@ -7,16 +7,14 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/execution/row_plans.h"
 #include "server/request/service_context.h"
 
 namespace attendant::server {
 
 class ModelMethods {
  public:
-  // Both outlive it.
-  ModelMethods(const ServiceContext& context, const RowPlans& row_plans)
-      : context_(context), row_plans_(row_plans) {}
+  // `context` outlives it.
+  explicit ModelMethods(const ServiceContext& context) : context_(context) {}
 
   // Each takes and returns a message, and names the served model that it is about, if any. Any
   // thread.
@@ -29,7 +27,6 @@ class ModelMethods {
 
  private:
   const ServiceContext& context_;
-  const RowPlans& row_plans_;
 };
 
 }  // namespace attendant::server

@@ -25,7 +25,7 @@ class AllocationFailureTest : public ::testing::Test {
   // Runs both layers of "tiny" on sequences of two ids.
   ServiceJob MakeJob(size_t index, int32_t sequences, bool wants_all) {
     ComputeRequest request;
-    request.span = {TestModels().at("tiny"), 0, 2};
+    request.span = {parts_.models.Snapshot()->at("tiny"), 0, 2};
     request.layout.sequences = sequences;
     request.layout.padded_length = 2;
     request.layout.rows = 2 * sequences;
@@ -67,8 +67,7 @@ class AllocationFailureTest : public ::testing::Test {
   std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
   ServiceParts parts_{absl::Microseconds(1)};
   const ServiceContext context_ = parts_.Context({1, 1});
-  RowPlans row_plans_{context_};
-  BatchExecutor executor_{context_, 0, row_plans_};
+  BatchExecutor executor_{context_, 0};
   std::array<int, kJobs> ends_ = {};
   std::array<absl::Status, kJobs> statuses_;
 };

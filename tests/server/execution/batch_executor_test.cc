@@ -16,7 +16,7 @@ class BatchExecutorTest : public ::testing::Test {
   // Runs both layers of "tiny" on one sequence of two ids.
   Piece<ServiceJob> MakeJob(absl::Time deadline, bool cancelled) {
     ComputeRequest request;
-    request.span = {TestModels().at("tiny"), 0, 2};
+    request.span = {parts_.models.Snapshot()->at("tiny"), 0, 2};
     request.layout.sequences = 1;
     request.layout.padded_length = 2;
     request.layout.rows = 2;
@@ -36,8 +36,7 @@ class BatchExecutorTest : public ::testing::Test {
 
   ServiceParts parts_{absl::Seconds(1)};
   const ServiceContext context_ = parts_.Context({1, 1});
-  RowPlans row_plans_{context_};
-  BatchExecutor executor_{context_, 0, row_plans_};
+  BatchExecutor executor_{context_, 0};
   std::vector<absl::Status> ended_;
 };
 

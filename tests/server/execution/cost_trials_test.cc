@@ -14,13 +14,12 @@ class CostTrialsTest : public testing::Test {
   static ServedModel Fresh(const std::string& name, const std::string& of) {
     return ServedModel(name, TestModels().at(of)->encoder);
   }
-  void Time(const ServedModel& model, int64_t max_tokens = 600) {
+  void Time(const ServedModel& model, int64_t max_tokens = 600, const ServedModel* base = nullptr) {
     EncoderRun run(model.encoder, max_tokens, 2);
-    TimeCosts(model, models_, run, clock_);
+    TimeCosts(model, base, run, clock_);
   }
 
   SteppingClock clock_{absl::Microseconds(1)};
-  ServedModels models_;
 };
 
 TEST_F(CostTrialsTest, TimesAnyModelOnce) {
@@ -40,13 +39,12 @@ TEST_F(CostTrialsTest, TimesAnyModelOnce) {
 }
 
 TEST_F(CostTrialsTest, AnOverlayTakesTheRatesOfItsBase) {
-  const auto base = std::make_shared<ServedModel>(Fresh("tiny", "tiny"));
-  models_["tiny"] = base;
-  ServedModel overlay = Fresh("overlay", "tiny");
-  overlay.base = "tiny";
-  Time(overlay);
-  EXPECT_TRUE(base->cost->has_rates());
-  EXPECT_EQ(base->cost->rates(), overlay.cost->rates());
+  const ServedModel base = Fresh("tiny", "tiny"), overlay = Fresh("overlay", "tiny");
+  Time(base);
+  const int64_t asked = clock_.asked();
+  Time(overlay, 600, &base);
+  EXPECT_EQ(clock_.asked(), asked);
+  EXPECT_EQ(base.cost->rates(), overlay.cost->rates());
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
+#include "server/execution/prepare_model.h"
 #include "tests/server/support/test_server.h"
 
 namespace attendant::server {
@@ -28,17 +29,13 @@ struct ServiceParts {
 
   // Returns a context with TestModels() and small limits, which must not outlive these parts.
   ServiceContext Context(ThreadPlan plan) {
-    return {TestModels(),
-            admission,
-            queue,
-            metrics,
-            cross_kv,
-            clock,
-            TestServerOptions::SmallLimits(),
-            std::move(plan)};
+    const ServiceLimits limits = TestServerOptions::SmallLimits();
+    models.Replace(PrepareModels(TestModels(), {limits.max_request_tokens, plan, clock}));
+    return {models, admission, queue, metrics, cross_kv, clock, limits, std::move(plan)};
   }
 
   SteppingClock clock;
+  ModelTable models;
   ServerMetrics metrics{"test", "isa", "onednn"};
   Admission admission{{}};
   BatchQueue<ServiceJob> queue{clock, {}, {}};

@@ -1,5 +1,6 @@
 #include "tests/server/support/test_server.h"
 
+#include <algorithm>
 #include <chrono>
 #include <stdexcept>
 #include <thread>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "engine/checkpoint/checkpoint.h"
+#include "server/execution/prepare_model.h"
 #include "tests/support/memory_weights.h"
 
 namespace attendant::server {
@@ -149,7 +151,10 @@ ServedModels ModelOf(const std::string& name, const ModelDescription& descriptio
 }
 
 TestServer::TestServer(TestServerOptions options)
-    : models_(options.models.empty() ? TestModels() : options.models),
+    : models_(PrepareModels(
+          options.models.empty() ? TestModels() : options.models,
+          {std::max(options.limits.max_batch_tokens, options.limits.max_request_tokens),
+           options.thread_plan, RealClock()})),
       metrics_("test", "isa", "onednn"),
       admission_(options.admission),
       queue_(RealClock(), options.queue,

@@ -107,7 +107,7 @@ class TestServer {
 
  private:
   BatchGate gate_;
-  const ServedModels models_;
+  const ModelTable models_;
   ServerMetrics metrics_;
   Admission admission_;
   BatchQueue<ServiceJob> queue_;

@@ -1,4 +1,4 @@
-#include "server/execution/row_plans.h"
+#include "server/execution/prepare_model.h"
 
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
@@ -30,61 +30,50 @@ class LogCapture {
   std::ostringstream text_;
 };
 
-class RowPlansTest : public testing::Test {
+class PrepareModelTest : public testing::Test {
  protected:
-  const ServiceContext& Context(RowPolicy policy) {
-    context_ = std::make_unique<const ServiceContext>(parts_.Context({1, 2, policy}));
-    return *context_;
+  std::shared_ptr<const ServedModel> Prepare(const ServedModel& model, ThreadPlan plan,
+                                             const ServedModel* base = nullptr) {
+    return PrepareModel(model, base, {600, plan, clock_});
   }
-
-  EncoderRun Run(const ServedModel& model) const { return EncoderRun(model.encoder, 600, 2); }
 
   // On its clock, both plans take the same time.
-  ServiceParts parts_{absl::Microseconds(1)};
-  std::unique_ptr<const ServiceContext> context_;
+  SteppingClock clock_{absl::Microseconds(1)};
   const ServedModel& tiny_ = *TestModels().at("tiny");
-  const ServedModel& bare_ = *TestModels().at("bare");
 };
 
-TEST_F(RowPlansTest, TimesEachModelOnceAndLogsIt) {
-  RowPlans plans(Context(RowPolicy::kTimed));
+TEST_F(PrepareModelTest, TimesThePlanOnceForAllInstancesAndLogsIt) {
   const LogCapture log;
-  EncoderRun first = Run(tiny_), second = Run(tiny_), other = Run(bare_);
-  plans.Apply(tiny_, first);
+  Prepare(tiny_, {1, 2, RowPolicy::kTimed});
   EXPECT_THAT(log.text(), AllOf(HasSubstr("model tiny: one team for each product; "),
                                 HasSubstr("rows against team: 512 tokens 1.00x")));
-  const int64_t asked = parts_.clock.asked();
+  const int64_t asked = clock_.asked();
   EXPECT_GT(asked, 0);
-  plans.Apply(tiny_, second);
-  EXPECT_EQ(parts_.clock.asked(), asked);
-  plans.Apply(bare_, other);
-  EXPECT_GT(parts_.clock.asked(), asked);
-  EXPECT_THAT(log.text(), HasSubstr("model bare: "));
+  const auto prepared = Prepare(tiny_, {3, 2, RowPolicy::kTimed});
+  EXPECT_EQ(clock_.asked(), 2 * asked);
+  EXPECT_EQ(prepared->runs->size(), 3u);
+  EXPECT_EQ(tiny_.runs, nullptr);
 }
 
-TEST_F(RowPlansTest, ModelsThatShareWeightsShareThePlan) {
-  RowPlans plans(Context(RowPolicy::kTimed));
+TEST_F(PrepareModelTest, ModelsThatShareWeightsShareThePlan) {
   ServedModel overlay = tiny_;
-  overlay.name = "overlay";
+  overlay.name = "a name before that of the base";
   overlay.base = "tiny";
-  EncoderRun of_overlay = Run(overlay), of_base = Run(tiny_);
-  plans.Apply(overlay, of_overlay);
-  const int64_t asked = parts_.clock.asked();
-  plans.Apply(tiny_, of_base);
-  EXPECT_EQ(parts_.clock.asked(), asked);
+  const ThreadPlan plan = {1, 2, RowPolicy::kTimed};
+  Prepare(tiny_, plan);
+  const int64_t asked = clock_.asked();
+  const ServedModels prepared = PrepareModels(
+      {{overlay.name, std::make_shared<ServedModel>(overlay)}, {"tiny", TestModels().at("tiny")}},
+      {600, plan, clock_});
+  EXPECT_EQ(clock_.asked(), 2 * asked);
+  EXPECT_EQ(prepared.size(), 2u);
 }
 
-TEST_F(RowPlansTest, APolicyThatIsSetIsNeitherTimedNorLogged) {
+TEST_F(PrepareModelTest, APolicyThatIsSetIsNeitherTimedNorLogged) {
   const LogCapture log;
-  for (const auto& [policy, rows_from] :
-       {std::pair(RowPolicy::kTeam, 0), std::pair(RowPolicy::kRows, 1)}) {
-    RowPlans plans(Context(policy));
-    EXPECT_EQ(plans.RowsFrom(tiny_), 0);
-    EncoderRun run = Run(tiny_);
-    plans.Apply(tiny_, run);
-    EXPECT_EQ(plans.RowsFrom(tiny_), rows_from);
-  }
-  EXPECT_EQ(parts_.clock.asked(), 0);
+  EXPECT_EQ(Prepare(tiny_, {1, 2, RowPolicy::kTeam})->row_plan.rows_from, 0);
+  EXPECT_EQ(Prepare(tiny_, {1, 2, RowPolicy::kRows})->row_plan.rows_from, 1);
+  EXPECT_EQ(clock_.asked(), 0);
   EXPECT_THAT(log.text(), IsEmpty());
 }
 
