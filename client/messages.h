@@ -83,7 +83,8 @@ struct Execution {
   int64_t batch_tokens = 0;      // kept tokens of the batch
   int32_t batch_requests = 0;
   std::optional<DataType> compute_dtype;
-  std::string compute_type;  // as the server's setting names it: "bf16x3"
+  std::string compute_type;   // as the server's setting names it: "bf16x3"
+  int64_t model_version = 0;  // 0: the model has no versions
 };
 
 // Tensors are padded or packed as the request was. The optional ones are there if the request asked

@@ -150,6 +150,7 @@ Execution FromProto(const v1::Execution& execution) {
       .batch_requests = execution.batch_requests(),
       .compute_dtype = FromProto(execution.compute_dtype()),
       .compute_type = execution.compute_type(),
+      .model_version = execution.model_version(),
   };
 }
 

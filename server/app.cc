@@ -30,12 +30,14 @@
 #include "server/metrics/process_figures.h"
 #include "server/metrics/server_metrics.h"
 #include "server/models/model_loading.h"
+#include "server/repository/model_repository.h"
 #include "server/rpc/encoder_service.h"
 #include "server/rpc/grpc_server.h"
 #include "server/security/certificates.h"
 #include "server/security/reloaded.h"
 #include "server/security/reloader.h"
 #include "server/security/tokens.h"
+#include "server/served_repository.h"
 #include "server/settings/read_settings.h"
 #include "server/transport/connection_listener.h"
 #include "server/transport/descriptor_limit.h"
@@ -130,7 +132,6 @@ class App::Impl {
     absl::StatusOr<ServedModels> models = LoadModels(*std::move(opened), plan_, clock_);
     if (!models.ok()) return models.status();
     models_.Replace(PrepareModels(*models, {RunTokens(settings_), plan_, clock_}));
-    KeepStopSignal();  // from here on there may be requests to drain
     if (absl::Status status = Serve(); !status.ok()) return status;
     ready_ = true;
     if (absl::Status status = WritePortFile(settings_.port_file, port(), http_port());
@@ -275,10 +276,12 @@ class App::Impl {
   }
 
   absl::Status CheckLimits(const std::vector<OpenedModel>& opened) {
-    const absl::Status status = CheckMemory(opened, settings_, plan_, memory_limit_);
+    absl::Status status = CheckMemory(opened, settings_, plan_, memory_limit_);
+    if (status.ok()) status = CheckRepository(settings_.model_repository, settings_.models);
     if (!status.ok()) return status;
-    max_request_bytes_ = *LargestRequestBytes(opened, settings_.max_request_tokens);
-    request_budget_ = RequestBudget(*PredictMemory(opened, settings_, plan_), memory_limit_);
+    memory_need_ = *PredictMemory(opened, settings_, plan_);
+    max_request_bytes_ = memory_need_.requests / 2;
+    request_budget_ = RequestBudget(memory_need_, memory_limit_);
     admission_.memory().SetLimits(WithReserve(request_budget_, settings_));
     return absl::OkStatus();
   }
@@ -307,6 +310,10 @@ class App::Impl {
     const ServiceLimits limits = ServiceLimitsOf(settings_, max_request_bytes_);
     service_ = std::make_unique<EncoderService>(
         ServiceContext{models_, admission_, queue_, metrics_, cross_kv_, clock_, limits, plan_});
+    const std::shared_ptr<const ServedModels> models = models_.Snapshot();
+    for (const auto& [name, model] : *models) service_->health().Set(name, true);
+    if (absl::Status status = StartRepository(); !status.ok()) return status;
+    KeepStopSignal();  // from here on there may be requests to drain
     instances_ = std::make_unique<InstancePool<ServiceJob>>(
         queue_, plan_.instances, [this](int instance) { return service_->MakeRunner(instance); });
 
@@ -322,8 +329,17 @@ class App::Impl {
     grpc_ = *std::move(running);
     StartReloader();
     service_->health().Set(kServiceName, true);
-    const std::shared_ptr<const ServedModels> models = models_.Snapshot();
-    for (const auto& [name, model] : *models) service_->health().Set(name, true);
+    return absl::OkStatus();
+  }
+
+  absl::Status StartRepository() {
+    if (settings_.model_repository.empty()) return absl::OkStatus();
+    auto repository = ServedRepository::Start(
+        {settings_, plan_, memory_limit_, memory_need_, clock_,
+         [this](int64_t bytes) { admission_.memory().SetLimits(WithReserve(bytes, settings_)); }},
+        {models_, service_->health(), cross_kv_, metrics_, clock_});
+    if (!repository.ok()) return repository.status();
+    repository_ = *std::move(repository);
     return absl::OkStatus();
   }
 
@@ -348,6 +364,7 @@ class App::Impl {
   int64_t max_request_bytes_ = 0;
   int64_t most_connections_ = 0;
   int64_t request_budget_ = 0;  // bytes
+  MemoryNeed memory_need_;      // without the versions of the repository
   // Every member uses only members above it, so that the order of destruction is right.
   ServerMetrics metrics_;
   const MemoryLimit memory_limit_;
@@ -361,6 +378,7 @@ class App::Impl {
   std::unique_ptr<ConnectionListener> listener_;
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<EncoderService> service_;
+  std::unique_ptr<ServedRepository> repository_;  // null: none
   std::unique_ptr<InstancePool<ServiceJob>> instances_;
   RunningGrpcServer grpc_;
 };

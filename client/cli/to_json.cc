@@ -46,7 +46,8 @@ Json ToJson(const Execution& execution) {
           {"batch_tokens", execution.batch_tokens},
           {"batch_requests", execution.batch_requests},
           {"compute_dtype", TypeName(execution.compute_dtype)},
-          {"compute_type", execution.compute_type}};
+          {"compute_type", execution.compute_type},
+          {"model_version", execution.model_version}};
 }
 
 }  // namespace attendant::client

@@ -25,8 +25,11 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void SetLimits(BudgetLimits limits) {
-    absl::MutexLock lock(&mutex_);
-    limits_ = limits;
+    {
+      absl::MutexLock lock(&mutex_);
+      limits_ = limits;
+    }
+    MeetWaiting();
   }
 
   Answer TryTake(const Claim& claim, Hold& hold) {

@@ -5,11 +5,13 @@
 #include <cstdlib>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "server/metrics/refusal.h"
+#include "server/models/model_lookup.h"
 #include "server/models/sequence_state.h"
 
 namespace attendant::server {
@@ -27,11 +29,6 @@ std::string RandomHandle() {
   char bytes[kHandleBytes];
   if (getentropy(bytes, sizeof(bytes)) != 0) std::abort();  // no kernel that we run on
   return absl::BytesToHexString(absl::string_view(bytes, sizeof(bytes)));
-}
-
-absl::Status NoSuchHandle() {
-  return absl::NotFoundError(
-      "memory_handle: no such memory; it has expired, was dropped, or never was");
 }
 
 }  // namespace
@@ -115,6 +112,11 @@ CrossKvStore::Ticket CrossKvStore::Add(std::shared_ptr<const RegisteredCrossKv> 
   absl::MutexLock lock(&mutex_);
   EvictExpired();
   expiries_.emplace(ticket.expires, ticket.handle);
+  const ServedModel& model = *cross_kv->origin().model;
+  if (model.retired->load()) {
+    retired_[ticket.handle] = model.name;
+    return ticket;
+  }
   entries_[ticket.handle] = {std::move(cross_kv), ticket.expires};
   return ticket;
 }
@@ -124,7 +126,7 @@ absl::StatusOr<std::shared_ptr<const RegisteredCrossKv>> CrossKvStore::Find(
   absl::MutexLock lock(&mutex_);
   EvictExpired();
   const auto found = entries_.find(handle);
-  if (found == entries_.end()) return NoSuchHandle();
+  if (found == entries_.end()) return Missing(handle);
   return found->second.cross_kv;
 }
 
@@ -132,11 +134,33 @@ absl::StatusOr<int64_t> CrossKvStore::Drop(const std::string& handle) {
   absl::MutexLock lock(&mutex_);
   EvictExpired();
   const auto found = entries_.find(handle);
-  if (found == entries_.end()) return NoSuchHandle();
+  if (found == entries_.end()) return Missing(handle);
   const int64_t bytes = found->second.cross_kv->bytes();
   expiries_.erase({found->second.expires, handle});
   entries_.erase(found);
   return bytes;
+}
+
+absl::Status CrossKvStore::Missing(const std::string& handle) const {
+  const auto found = retired_.find(handle);
+  if (found != retired_.end()) return RetiredModel("memory_handle", found->second);
+  return absl::NotFoundError(
+      "memory_handle: no such memory; it has expired, was dropped, or never was");
+}
+
+void CrossKvStore::EvictRetired() {
+  std::vector<Entry> evicted;  // freed without the lock
+  absl::MutexLock lock(&mutex_);
+  std::vector<std::string> handles;
+  for (const auto& [handle, entry] : entries_) {
+    if (entry.cross_kv->origin().model->retired->load()) handles.push_back(handle);
+  }
+  for (const std::string& handle : handles) {
+    const auto entry = entries_.find(handle);
+    retired_[handle] = entry->second.cross_kv->origin().model->name;
+    evicted.push_back(std::move(entry->second));
+    entries_.erase(entry);
+  }
 }
 
 CrossKvStoreCounts CrossKvStore::counts() {
@@ -150,6 +174,7 @@ void CrossKvStore::EvictExpired() {
   const absl::Time now = clock_.Now();
   while (!expiries_.empty() && expiries_.begin()->first <= now) {
     entries_.erase(expiries_.begin()->second);
+    retired_.erase(expiries_.begin()->second);
     expiries_.erase(expiries_.begin());
   }
 }

@@ -121,14 +121,18 @@ class CrossKvStore {
   // Room for a sequence that comes in chunks. RESOURCE_EXHAUSTED as Reserve.
   absl::StatusOr<std::unique_ptr<HeldBytes>> Hold(int64_t bytes);
 
-  // Makes filled keys and values known, for at most `age`.
+  // Makes filled keys and values known, for at most `age`, unless their model is retired.
   Ticket Add(std::shared_ptr<const RegisteredCrossKv> cross_kv, absl::Duration age);
 
-  // NOT_FOUND: expired, dropped, or never there.
+  // NOT_FOUND: expired, dropped, or never there. FAILED_PRECONDITION: the model that made them is
+  // retired, and they would not have expired yet.
   absl::StatusOr<std::shared_ptr<const RegisteredCrossKv>> Find(const std::string& handle);
 
-  // Forgets it; requests that have found it go on. Its bytes; NOT_FOUND as Find.
+  // Forgets it; requests that have found it go on. Its bytes; errors of Find.
   absl::StatusOr<int64_t> Drop(const std::string& handle);
+
+  // To be called when models have been retired: forgets what they have made.
+  void EvictRetired();
 
   CrossKvStoreCounts counts();
 
@@ -138,6 +142,8 @@ class CrossKvStore {
     absl::Time expires;
   };
 
+  // The error of a handle that is not among the entries.
+  absl::Status Missing(const std::string& handle) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EvictExpired() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Room for `bytes` more, for `what`.
   absl::StatusOr<Budget::Hold> TakeRoom(const char* what, int64_t bytes)
@@ -150,7 +156,9 @@ class CrossKvStore {
   const std::shared_ptr<HeldBytes::Totals> sequences_ = std::make_shared<HeldBytes::Totals>();
   absl::Mutex mutex_;
   absl::flat_hash_map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
-  std::set<std::pair<absl::Time, std::string>> expiries_ ABSL_GUARDED_BY(mutex_);  // of all entries
+  // Names of the retired models that have made what these handles meant.
+  absl::flat_hash_map<std::string, std::string> retired_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::pair<absl::Time, std::string>> expiries_ ABSL_GUARDED_BY(mutex_);  // of both
 };
 
 }  // namespace attendant::server

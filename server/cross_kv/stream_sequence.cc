@@ -5,24 +5,35 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/model/model_facts.h"
+#include "server/models/model_lookup.h"
 #include "server/models/sequence_state.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
 namespace {
 
-std::string Describe(const LayerSpan& span) {
-  return absl::StrCat("layers ", span.first_layer, "..", span.first_layer + span.layers - 1, " of ",
-                      span.model->name);
+std::string DescribeLayers(int64_t first, int64_t layers, const std::string& model) {
+  return absl::StrCat("layers ", first, "..", first + layers - 1, " of ", model);
 }
 
 }  // namespace
 
+absl::StatusOr<std::shared_ptr<const ServedModel>> StreamSequence::model() const {
+  if (!begun_) return nullptr;
+  std::shared_ptr<const ServedModel> model = model_.lock();
+  if (model == nullptr || model->retired->load()) return RetiredModel("sequence", model_name_);
+  return model;
+}
+
 absl::Status StreamSequence::Admit(const LayerSpan& span, CrossKvStore& store) {
   if (begun_) {
-    if (span == span_) return absl::OkStatus();
-    return InvalidField("sequence", absl::StrCat("that of its parts before, ", Describe(span_)),
-                        Describe(span));
+    if (span.model == model_.lock() && span.first_layer == first_layer_ && span.layers == layers_) {
+      return absl::OkStatus();
+    }
+    return InvalidField("sequence",
+                        absl::StrCat("that of its parts before, ",
+                                     DescribeLayers(first_layer_, layers_, model_name_)),
+                        DescribeLayers(span.first_layer, span.layers, span.model->name));
   }
   const ModelDescription& model = span.model->encoder->description();
   room_.reset();
@@ -38,7 +49,10 @@ absl::Status StreamSequence::Admit(const LayerSpan& span, CrossKvStore& store) {
         absl::StrCat("no memory for a sequence's state of ", 2 * size, " floats"));
   }
   room_ = *std::move(room);
-  span_ = span;
+  model_ = span.model;
+  model_name_ = span.model->name;
+  first_layer_ = span.first_layer;
+  layers_ = span.layers;
   return absl::OkStatus();
 }
 

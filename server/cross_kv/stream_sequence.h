@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/kernels/attention/attention.h"
 #include "server/cross_kv/cross_kv_store.h"
@@ -24,6 +26,10 @@ class StreamSequence {
   // All tokens of the chunks that have been computed.
   int64_t tokens() const { return tokens_; }
 
+  // The version of the model that has computed its chunks; null before the first.
+  // FAILED_PRECONDITION: it is retired.
+  absl::StatusOr<std::shared_ptr<const ServedModel>> model() const;
+
   // To be called with the layers of each chunk before it is computed. INVALID_ARGUMENT: they differ
   // from those of the first chunk. RESOURCE_EXHAUSTED: there is no room for the state.
   absl::Status Admit(const LayerSpan& span, CrossKvStore& store);
@@ -42,7 +48,11 @@ class StreamSequence {
   const uint64_t number_;
   bool begun_ = false;
   int64_t tokens_ = 0;
-  LayerSpan span_;  // of every chunk: fixed by the first
+  // The layers of every chunk, fixed by the first. A retired model is not kept by its sequences.
+  std::weak_ptr<const ServedModel> model_;
+  std::string model_name_;
+  int64_t first_layer_ = 0;
+  int64_t layers_ = 0;
   std::unique_ptr<HeldBytes> room_;
   AlignedBuffer<float> before_, after_;
 };

@@ -47,6 +47,7 @@ v1::Execution BatchReport::ExecutionOf(const JobInfo& job, int64_t truncated_tok
   execution.set_batch_tokens(counts_.tokens);
   execution.set_batch_requests(counts_.requests);
   SetComputeType(model_->encoder->mode().type, execution);
+  execution.set_model_version(model_->version);
   return execution;
 }
 

@@ -124,6 +124,10 @@ class ServerMetrics::Impl {
     reloads_.Add({{"what", what}, {"result", ok ? "ok" : "failed"}}).Increment();
   }
 
+  void CountModelLoad(const std::string& model, bool ok) {
+    model_loads_.Add({{"model", model}, {"result", ok ? "ok" : "failed"}}).Increment();
+  }
+
   void CountUnsentAnswer() { unsent_answers_.Increment(); }
 
   void SetBuildInfo(const std::string& version, const std::string& isa, const std::string& onednn) {
@@ -285,6 +289,8 @@ class ServerMetrics::Impl {
   Gauge& connections_ = MakeGauge("attendant_connections", "Open gRPC connections.");
   Family<Counter>& refused_connections_ = MakeCounters(
       "attendant_refused_connections_total", "gRPC connections that were closed at once.");
+  Family<Counter>& model_loads_ =
+      MakeCounters("attendant_model_loads_total", "Versions of the model repository, by result.");
   Family<Counter>& reloads_ =
       MakeCounters("attendant_reloads_total",
                    "Times that changed files were read again; failed: the last good ones stay.");
@@ -358,6 +364,10 @@ void ServerMetrics::RecordBatch(const BatchRecord& record) {
 
 void ServerMetrics::RecordRefusedConnection(const std::string& reason) {
   impl_->CountRefusedConnection(reason);
+}
+
+void ServerMetrics::RecordModelLoad(const std::string& model, bool ok) {
+  impl_->CountModelLoad(model, ok);
 }
 
 void ServerMetrics::RecordReload(const std::string& what, bool ok) { impl_->CountReload(what, ok); }

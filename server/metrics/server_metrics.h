@@ -87,10 +87,10 @@ struct ServerGauges {
 // attendant_connections, attendant_cost_seconds_per_layer{model},
 // attendant_cost_flops_per_second{model,part}, attendant_cost_correction{model},
 // attendant_certificate_expiry_timestamp_seconds (gauges);
-// attendant_refused_connections_total{reason}; attendant_reloads_total{what,result};
-// attendant_token_refusals_total{scope,code}; attendant_build_info{version,isa,onednn};
-// process_resident_memory_bytes, process_open_fds, process_start_time_seconds,
-// process_cpu_seconds_total.
+// attendant_model_loads_total{model,result}; attendant_refused_connections_total{reason};
+// attendant_reloads_total{what,result}; attendant_token_refusals_total{scope,code};
+// attendant_build_info{version,isa,onednn}; process_resident_memory_bytes, process_open_fds,
+// process_start_time_seconds, process_cpu_seconds_total.
 //
 // The series of what is recorded often are looked up by name only once for each set of labels.
 class ServerMetrics {
@@ -102,6 +102,8 @@ class ServerMetrics {
   void RecordBatch(const BatchRecord& record);
   // What was read again because its files changed, such as "certificates", and whether it is used.
   void RecordReload(const std::string& what, bool ok);
+  // Counts a version of the model repository that was loaded, or could not be.
+  void RecordModelLoad(const std::string& model, bool ok);
   // `reason` is one of a closed list, such as "address".
   void RecordRefusedConnection(const std::string& reason);
   // Counts a call whose bearer token was not good for `scope`, such as "metrics".

@@ -186,6 +186,11 @@ absl::StatusOr<OpenedModel> OpenOverlay(ModelSetting setting, absl::Span<const O
   return OpenedModel{std::move(setting), *std::move(overlay)};
 }
 
+// Returns the widest input row of models that may be added later.
+int64_t WidthToCome(const Settings& settings) {
+  return settings.model_repository.empty() ? 0 : settings.repository_width;
+}
+
 }  // namespace
 
 int64_t MemoryNeed::total() const {
@@ -198,7 +203,8 @@ int64_t RunTokens(const Settings& settings) {
 
 absl::StatusOr<MemoryNeed> PredictMemory(absl::Span<const OpenedModel> models,
                                          const Settings& settings, const ThreadPlan& plan) {
-  const absl::StatusOr<int64_t> largest = LargestRequestBytes(models, settings.max_request_tokens);
+  const absl::StatusOr<int64_t> largest =
+      LargestRequestBytes(models, settings.max_request_tokens, WidthToCome(settings));
   if (!largest.ok()) return largest.status();
   MemoryNeed need;
   CheckedSize all_weights, all_runs;
@@ -252,9 +258,9 @@ absl::StatusOr<std::vector<OpenedModel>> OpenModels(const Settings& settings) {
 }
 
 absl::StatusOr<int64_t> LargestRequestBytes(absl::Span<const OpenedModel> models,
-                                            int64_t max_request_tokens) {
+                                            int64_t max_request_tokens, int64_t least_width) {
   constexpr int64_t kBesideARow = 32, kBesideTheRows = 64 << 10;
-  int64_t width = 0;
+  int64_t width = least_width;
   for (const OpenedModel& model : models) {
     const ModelDescription& description = model.checkpoint.description;
     width = std::max(width, description.layer.widest_input());

@@ -35,11 +35,12 @@ absl::StatusOr<std::vector<OpenedModel>> OpenModels(const Settings& settings);
 MemoryLimit MemoryLimitOf(const Settings& settings);
 
 // Returns the bytes of the largest request message that any of the models accepts:
-// max_request_tokens x (E x 4 + 32) + 64 KiB, where E is the widest input row of the models. The 32
+// max_request_tokens x (E x 4 + 32) + 64 KiB, where E is the widest input row of the models, and at
+// least `least_width`. The 32
 // bytes per token are for a mask, or for a token id, a type, a position and a mask, all in int64.
 // Returns INVALID_ARGUMENT if gRPC cannot transport such a message, which would exceed 2 GiB.
 absl::StatusOr<int64_t> LargestRequestBytes(absl::Span<const OpenedModel> models,
-                                            int64_t max_request_tokens);
+                                            int64_t max_request_tokens, int64_t least_width = 0);
 
 // The least memory that the server needs, in bytes, by purpose.
 struct MemoryNeed {

@@ -5,8 +5,7 @@
 
 namespace attendant::server {
 
-absl::StatusOr<std::shared_ptr<const ServedModel>> FindModel(const ServedModels& models,
-                                                             const std::string& name) {
+FoundModel FindModel(const ServedModels& models, const std::string& name) {
   if (name.empty()) {
     if (models.size() == 1) return models.begin()->second;
     return InvalidField(
@@ -15,6 +14,18 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> FindModel(const ServedModels&
   const auto found = models.find(name);
   if (found != models.end()) return found->second;
   return absl::NotFoundError(absl::StrCat("model: no model is named ", Quote(name)));
+}
+
+FoundModel FindModel(const ServedModels& models, const std::string& name,
+                     std::shared_ptr<const ServedModel> own) {
+  FoundModel current = FindModel(models, name);
+  if (own != nullptr && own->name == (current.ok() ? (*current)->name : name)) return own;
+  return current;
+}
+
+absl::Status RetiredModel(const char* field, const std::string& name) {
+  return absl::FailedPreconditionError(absl::StrCat(field, ": the version of model ", Quote(name),
+                                                    " that made it is no longer served"));
 }
 
 }  // namespace attendant::server

@@ -9,10 +9,20 @@
 
 namespace attendant::server {
 
+using FoundModel = absl::StatusOr<std::shared_ptr<const ServedModel>>;
+
 // Returns the model called `name`. An empty name stands for the only model. Returns
 // INVALID_ARGUMENT if the name is empty and there is not exactly one model, NOT_FOUND if no model
 // has the name.
-absl::StatusOr<std::shared_ptr<const ServedModel>> FindModel(const ServedModels& models,
-                                                             const std::string& name);
+FoundModel FindModel(const ServedModels& models, const std::string& name);
+
+// As above, but returns `own`, a version that may be served no longer, if `name` means its model.
+// `own` may be null.
+FoundModel FindModel(const ServedModels& models, const std::string& name,
+                     std::shared_ptr<const ServedModel> own);
+
+// Returns FAILED_PRECONDITION: what `field` refers to was made by a version of the model called
+// `name` that has been retired.
+absl::Status RetiredModel(const char* field, const std::string& name);
 
 }  // namespace attendant::server

@@ -1,6 +1,8 @@
 // A loaded model that requests can name.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -24,6 +26,7 @@ struct ServedModel {
         cost(std::make_shared<CostModel>(encoder->description())) {}
 
   std::string name;
+  int64_t version = 0;  // in the model repository; 0: from elsewhere
   std::shared_ptr<const Encoder> encoder;
   // Tensors of the checkpoint that do not belong to the encoder.
   std::vector<std::string> unused_tensors;
@@ -37,6 +40,9 @@ struct ServedModel {
   // the model has been prepared (server/execution/prepare_model.h).
   std::shared_ptr<std::vector<EncoderRun>> runs = {};
   RowPlan row_plan = {};  // of the runs
+  // True once a newer version, or none, has been served for so long that what this one has made,
+  // such as registered keys, is used no more.
+  std::shared_ptr<std::atomic<bool>> retired = std::make_shared<std::atomic<bool>>(false);
 
   // Returns the encoder for node `i` of the thread plan.
   const std::shared_ptr<const Encoder>& copy(int i) const {

@@ -17,11 +17,25 @@ DataType DefaultDtype(const Input& input) {
   return hidden_states ? hidden_states->dtype : DataType::kFloat32;
 }
 
+// Returns the version that has made what the request refers to; null: it refers to nothing.
+FoundModel MakerOf(const v1::AttendRequest& request, const ValidationContext& context) {
+  if (request.memory_handle().empty()) return nullptr;
+  const auto memory = context.cross_kv.Find(request.memory_handle());
+  return memory.ok() ? (*memory)->origin().model : nullptr;  // which ParseOwnFields refuses
+}
+
+FoundModel MakerOf(const v1::EncodeRequest&, const ValidationContext& context) {
+  if (context.sequence == nullptr) return nullptr;
+  return context.sequence->model();
+}
+
 template <typename Request>
 absl::StatusOr<ComputeRequest> ValidateEither(const Request& request,
                                               const RequestPayloads& payloads,
                                               const ValidationContext& context) {
-  auto model = FindModel(*context.models.Snapshot(), request.model());
+  FoundModel maker = MakerOf(request, context);
+  if (!maker.ok()) return maker.status();
+  FoundModel model = FindModel(*context.models.Snapshot(), request.model(), *std::move(maker));
   if (!model.ok()) return model.status();
   ComputeRequest compute;
   compute.span.model = *std::move(model);

@@ -15,6 +15,7 @@ constexpr int64_t kMaxRequestBytes = 64 << 10;
 void Describe(const ServedModel& model, v1::GetModelResponse& out) {
   const ModelDescription& description = model.encoder->description();
   out.set_name(model.name);
+  out.set_model_version(model.version);
   SetDescription(description, out);
   SetStageCosts(description, out);
   SetComputeMode(model.encoder->mode(), out);

@@ -12,12 +12,6 @@
 namespace attendant::server {
 namespace {
 
-bool IsModelName(const std::string& name) {
-  if (name.empty() || name.size() > 128 || name[0] == '.') return false;
-  return name.find_first_not_of(
-             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == name.npos;
-}
-
 bool IsSha256(const std::string& text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
@@ -92,6 +86,12 @@ absl::StatusOr<ModelSetting> ReadSource(const std::string& text, const std::stri
 }
 
 }  // namespace
+
+bool IsModelName(const std::string& name) {
+  if (name.empty() || name.size() > 128 || name[0] == '.') return false;
+  return name.find_first_not_of(
+             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == name.npos;
+}
 
 absl::StatusOr<ModelSetting> ParseModelSource(const std::string& text) {
   if (text.empty() || text[0] == ',') return Unexpected("SOURCE[,key=value...]", text);

@@ -8,6 +8,9 @@
 
 namespace attendant::server {
 
+// Whether a model may have that name.
+bool IsModelName(const std::string& name);
+
 // Parses "SOURCE[,key=value…]" and leaves the name empty. Returns INVALID_ARGUMENT if it cannot.
 absl::StatusOr<ModelSetting> ParseModelSource(const std::string& text);
 

@@ -67,7 +67,7 @@ absl::StatusOr<Settings> ReadValues(
     if (absl::Status status = Apply(*source, settings); !status.ok()) return status;
   }
   if (absl::Status status = CheckTogether(settings); !status.ok()) return status;
-  if (settings.models.empty()) {
+  if (settings.models.empty() && settings.model_repository.empty()) {
     ModelSetting& model = settings.models.emplace_back();
     model.name = model.source = "worked-example";
   }

@@ -38,6 +38,9 @@ enum class LogFormat { kText, kJson };
 // memory are in bytes.
 struct Settings {
   std::vector<ModelSetting> models;  // --model, which may be repeated
+  std::string model_repository;      // empty: none
+  absl::Duration repository_poll = absl::Seconds(5);
+  int64_t repository_width = 1024;  // columns
   int64_t max_model_bytes = int64_t{64} << 30;
   int64_t memory_limit_bytes = 0;  // 0: the limit of the cgroup or the memory of the machine
 

@@ -33,8 +33,19 @@ Rows ModelRows() {
        "the norms in FILE (safetensors), prune=FILE leaves out the attention heads that a JSON "
        "file names, {\"0\": [2, 5]} (beside overlay, heads of its base), weights-sha256=HEX "
        "refuses other weights, allow-nonfinite-weights=true accepts NaN and infinity in them. "
-       "Without any: worked-example under that name.",
+       "Without any, and without --model-repository: worked-example under that name.",
        ModelsKind()},
+      {group, "model-repository", "DIR",
+       "Serve the newest version of each model in DIR, where NAME/VERSION/ is a checkpoint folder "
+       "and VERSION a positive integer. Versions may be added and removed while the server runs: "
+       "make a folder elsewhere, then rename it into place. Empty: none.",
+       TextKind(&Settings::model_repository, true)},
+      {group, "repository-poll", "DURATION", "How often --model-repository is looked at.",
+       DurationKind(&Settings::repository_poll, absl::Milliseconds(10), absl::Hours(24))},
+      {group, "repository-width", "COLUMNS",
+       "The widest input row that a model of --model-repository may have: the size of the largest "
+       "message is fixed at the start.",
+       IntegerKind(&Settings::repository_width, 1, kMiB)},
       {group, "max-model-bytes", "BYTES", "Largest size of a model's weight files together.",
        BytesKind(&Settings::max_model_bytes, 1, 16 * kTiB)},
       {group, "memory-limit-bytes", "BYTES",
@@ -238,7 +249,8 @@ Rows LifeRows() {
        "that the server does not serve.",
        DurationKind(&Settings::lame_duck, absl::ZeroDuration(), absl::Hours(1))},
       {group, "drain-timeout", "DURATION",
-       "After that: how long accepted requests may take before they are failed.",
+       "After that: how long accepted requests may take before they are failed. Also how long a "
+       "version of a model that is replaced serves the memories and sequences that it has made.",
        DurationKind(&Settings::drain_timeout, absl::ZeroDuration(), absl::Hours(1))},
       {group, "log-format", "FORMAT", "Text, or one JSON object a line; on standard error.",
        ChoiceKind(&Settings::log_format, formats)},

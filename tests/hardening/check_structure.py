@@ -46,6 +46,7 @@ server/models
 server/cross_kv
 server/request
 server/execution
+server/repository
 server/rpc/call
 server/rpc
 server/describe

@@ -36,6 +36,19 @@ TEST(BudgetTest, GivesWhatThereIs) {
   EXPECT_EQ(budget.counts().all(), 4);
 }
 
+TEST(BudgetTest, ATotalThatChangesIsForWhatIsGivenOutFromThenOn) {
+  Budget budget({10});
+  Budget::Hold first, second;
+  budget.TryTake({"a", 6}, first);
+  budget.SetLimits({5});
+  EXPECT_EQ(budget.TryTake({"b", 1}, second), Answer::kNoRoom);
+  EXPECT_EQ(budget.TryTake({"b", 6}, second), Answer::kNever);
+  const auto pending = budget.Await({"b", 4}, [&](Budget::Hold hold) { second = std::move(hold); });
+  EXPECT_TRUE(second.empty());
+  budget.SetLimits({10});
+  EXPECT_EQ(second.amount(), 4);
+}
+
 TEST(BudgetTest, AHoldMovesWithWhatItHas) {
   Budget budget({10});
   Budget::Hold first, second;

@@ -5,6 +5,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 
 #include "server/metrics/refusal.h"
 #include "tests/server/support/test_server.h"
@@ -14,12 +15,13 @@ namespace attendant::server {
 namespace {
 
 // In "tiny", where E = 32, each row takes 256 bytes of keys and values, and 4 of position.
-CrossKvOrigin Rows(int32_t rows) {
+CrossKvOrigin Rows(int32_t rows,
+                   std::shared_ptr<const ServedModel> model = TestModels().at("tiny")) {
   TokenLayout layout{.sequences = 1, .padded_length = rows, .rows = rows};
   for (int32_t i = 0; i < rows; ++i) layout.positions.push_back(i);
   layout.cu_seqlens.push_back(rows);
   layout.runs.push_back({0, rows});
-  return {TestModels().at("tiny"), 1, layout};
+  return {std::move(model), 1, layout};
 }
 
 constexpr int64_t kBytesOfOneRow = 512 + 256 + 4 + 8 + 16;
@@ -81,6 +83,29 @@ TEST_F(CrossKvStoreTest, DropsOnce) {
   EXPECT_EQ(store_.counts().bytes, 0);
   clock_.Advance(absl::Seconds(9));  // beyond the expiry that it had
   EXPECT_EQ(store_.counts().registered, 0);
+}
+
+TEST_F(CrossKvStoreTest, ForgetsWhatRetiredModelsHaveMade) {
+  auto old = std::make_shared<ServedModel>("old", TestModels().at("tiny")->encoder);
+  const std::string kept = Put(1, absl::Seconds(9)).handle;
+  const std::string handle = store_.Add(*store_.Reserve(Rows(1, old)), absl::Seconds(5)).handle;
+  auto late = store_.Reserve(Rows(0, old));
+  store_.EvictRetired();
+  EXPECT_TRUE(store_.Find(handle).ok());
+  old->retired->store(true);
+  store_.EvictRetired();
+  const absl::Status retired = absl::FailedPreconditionError(
+      "memory_handle: the version of model \"old\" that made it is no longer served");
+  EXPECT_EQ(store_.Find(handle).status(), retired);
+  EXPECT_EQ(store_.Drop(handle).status(), retired);
+  EXPECT_TRUE(store_.Find(kept).ok());
+  EXPECT_EQ(store_.counts().registered, 1);
+  // One that was being made meanwhile.
+  EXPECT_EQ(store_.Find(store_.Add(*std::move(late), absl::Seconds(5)).handle).status(), retired);
+  EXPECT_EQ(store_.counts().bytes, kBytesOfOneRow);
+  EXPECT_EQ(old.use_count(), 1);
+  clock_.Advance(absl::Seconds(5));
+  EXPECT_EQ(store_.Find(handle).status(), Gone());
 }
 
 TEST_F(CrossKvStoreTest, RefusesWhatDoesNotFit) {

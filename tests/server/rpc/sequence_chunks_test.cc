@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <limits>
 #include <map>
@@ -134,6 +135,33 @@ TEST_F(SequenceChunksTest, GetTheAnswersOfTheWhole) {
   server_->AwaitStreams(0);
   EXPECT_EQ(server_->cross_kv().counts().sequences, 0);
   EXPECT_EQ(server_->cross_kv().counts().sequence_bytes, 0);
+}
+
+// A new version is for new sequences; those that have begun go on with theirs until it is retired.
+TEST_F(SequenceChunksTest, KeepTheVersionThatBeganThem) {
+  Start();
+  const v1::EncodeRequest request = Ids(SomeIds(4));
+  Rows(Chunk(1, request));
+  Rows(Chunk(2, request));
+  ServedModels models = *server_->models().Snapshot();
+  std::shared_ptr<const ServedModel> old = models.at("fast");
+  ServedModel next = *old;
+  next.version = 2;
+  next.retired = std::make_shared<std::atomic<bool>>(false);
+  models["fast"] = std::make_shared<ServedModel>(std::move(next));
+  server_->models().Replace(std::move(models));
+  EXPECT_EQ(Ask(Chunk(1, request)).response().execution().model_version(), 0);
+  EXPECT_EQ(Ask(Chunk(3, request)).response().execution().model_version(), 2);
+  old->retired->store(true);
+  const std::string text =
+      "sequence: the version of model \"fast\" that made it is no longer served; sequence ";
+  EXPECT_EQ(Error(Chunk(1, request), grpc::StatusCode::FAILED_PRECONDITION),
+            text + "1 stays as it was, at 8 tokens");
+  old.reset();  // sequences do not hold it
+  EXPECT_EQ(Error(Chunk(2, request), grpc::StatusCode::FAILED_PRECONDITION),
+            text + "2 stays as it was, at 4 tokens");
+  EXPECT_EQ(Ask(Chunk(3, request)).response().execution().model_version(), 2);
+  EXPECT_EQ(Ask(Chunk(4, request)).response().execution().model_version(), 2);
 }
 
 TEST_F(SequenceChunksTest, OfFeaturesGetThePositionsBehindThoseBefore) {

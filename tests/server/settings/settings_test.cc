@@ -91,13 +91,27 @@ TEST(SettingsTest, BothFormsOfAFlagAndTheLastOfTwoCounts) {
 }
 
 TEST(SettingsTest, ReadsEveryKind) {
-  const Settings settings =
-      Read({"--receive-timeout=250ms", "--drain-timeout=1m", "--lame-duck=5s",
-            "--min-receive-rate=512KiB", "--max-answer-bytes=2048", "--nonfinite=reject",
-            "--isa=avx512-bf16", "--row-plan=rows", "--max-registered-bytes=0",
-            "--max-registered-age=1h", "--log-format=json", "--log-level=warn", "--slow-request=2s",
-            "--trusted-proxies=10.0.0.0/8,::1", "--address=::1", "--http-address=127.0.0.1",
-            "--port-file=ports", "--stream-idle-timeout=24h"});
+  const Settings settings = Read({"--receive-timeout=250ms",
+                                  "--drain-timeout=1m",
+                                  "--lame-duck=5s",
+                                  "--min-receive-rate=512KiB",
+                                  "--max-answer-bytes=2048",
+                                  "--nonfinite=reject",
+                                  "--isa=avx512-bf16",
+                                  "--row-plan=rows",
+                                  "--max-registered-bytes=0",
+                                  "--max-registered-age=1h",
+                                  "--log-format=json",
+                                  "--log-level=warn",
+                                  "--slow-request=2s",
+                                  "--trusted-proxies=10.0.0.0/8,::1",
+                                  "--address=::1",
+                                  "--http-address=127.0.0.1",
+                                  "--port-file=ports",
+                                  "--stream-idle-timeout=24h",
+                                  "--model-repository=models",
+                                  "--repository-poll=250ms",
+                                  "--repository-width=768"});
   EXPECT_EQ(settings.receive_timeout, absl::Milliseconds(250));
   EXPECT_EQ(settings.stream_idle_timeout, absl::Hours(24));
   EXPECT_EQ(settings.drain_timeout, absl::Minutes(1));
@@ -117,6 +131,10 @@ TEST(SettingsTest, ReadsEveryKind) {
   EXPECT_EQ(settings.address, "::1");
   EXPECT_EQ(settings.http_address, "127.0.0.1");
   EXPECT_EQ(settings.port_file, "ports");
+  EXPECT_EQ(settings.model_repository, "models");
+  EXPECT_EQ(settings.repository_poll, absl::Milliseconds(250));
+  EXPECT_EQ(settings.repository_width, 768);
+  EXPECT_EQ(settings.models.size(), 0u);
 }
 
 TEST(SettingsTest, SeveralModelsFromEachSource) {

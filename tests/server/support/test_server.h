@@ -78,6 +78,7 @@ class TestServer {
   int port() const { return listener_->port(); }
   Admission& admission() { return admission_; }
   BatchQueue<ServiceJob>& queue() { return queue_; }
+  ModelTable& models() { return models_; }
   CrossKvStore& cross_kv() { return cross_kv_; }
   BatchGate& gate() { return gate_; }
   EncoderService& service() { return service_; }
@@ -107,7 +108,7 @@ class TestServer {
 
  private:
   BatchGate gate_;
-  const ModelTable models_;
+  ModelTable models_;
   ServerMetrics metrics_;
   Admission admission_;
   BatchQueue<ServiceJob> queue_;

@@ -1,0 +1,204 @@
+#include "server/repository/model_repository.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/execution/fault.h"
+
+namespace attendant::server {
+
+absl::Status CheckRepository(const std::string& folder, const std::vector<ModelSetting>& models) {
+  if (folder.empty()) return absl::OkStatus();
+  const absl::StatusOr<RepositoryScan> scan = ScanRepository(folder);
+  if (!scan.ok()) {
+    return absl::Status(scan.status().code(),
+                        absl::StrCat("--model-repository: ", scan.status().message()));
+  }
+  for (const ModelSetting& model : models) {
+    if (scan->models.count(model.name) == 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat("--model ", model.name,
+                                                   " and --model-repository ", folder, "/",
+                                                   model.name, ": expected two different names"));
+  }
+  return absl::OkStatus();
+}
+
+ModelRepository::ModelRepository(RepositoryOptions options, RepositoryHooks hooks,
+                                 ModelTable& table, Clock& clock)
+    : options_(std::move(options)), hooks_(std::move(hooks)), table_(table), clock_(clock) {
+  const std::shared_ptr<const ServedModels> others = table_.Snapshot();
+  for (const auto& [name, model] : *others) other_names_.insert(name);
+}
+
+ModelRepository::~ModelRepository() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopped_ = true;
+    changed_.SignalAll();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+bool ModelRepository::IsStopped() {
+  absl::MutexLock lock(&mutex_);
+  return stopped_;
+}
+
+absl::Status ModelRepository::LoadAll() {
+  const absl::StatusOr<RepositoryScan> scan = ScanRepository(options_.folder);
+  if (!scan.ok()) return scan.status();
+  UpdateAll(*scan, /*first=*/true);
+  return absl::OkStatus();
+}
+
+void ModelRepository::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+void ModelRepository::Run() {
+  absl::Time next = clock_.Now() + options_.poll;
+  for (;;) {
+    {
+      absl::MutexLock lock(&mutex_);
+      const absl::Time wake = std::min(next, NextRetirement());
+      while (!stopped_ && clock_.Now() < wake) clock_.AwaitUntil(changed_, mutex_, wake);
+      if (stopped_) return;
+    }
+    const bool polls = clock_.Now() >= next;
+    const absl::Status status = Guarded([&] {
+      RetireDue();
+      if (polls) Poll();
+      hooks_.upkeep();
+    });
+    if (!status.ok()) spdlog::warn("model repository: {}", std::string(status.message()));
+    if (polls) next = clock_.Now() + options_.poll;
+  }
+}
+
+void ModelRepository::Poll() {
+  const absl::StatusOr<RepositoryScan> scan = ScanRepository(options_.folder);
+  const std::string error(scan.status().message());
+  if (error != std::exchange(last_error_, error) && !scan.ok()) {
+    spdlog::warn("model repository: nothing changes, as it cannot be listed: {}", error);
+  }
+  if (scan.ok()) UpdateAll(*scan, /*first=*/false);
+}
+
+void ModelRepository::UpdateAll(const RepositoryScan& scan, bool first) {
+  LogIgnored(scan);
+  std::vector<std::string> gone;
+  for (const auto& [name, model] : models_) {
+    if (scan.models.count(name) == 0) gone.push_back(name);
+  }
+  for (const std::string& name : gone) {
+    Update(name, {}, first);
+    models_.erase(name);
+  }
+  for (const auto& [name, versions] : scan.models) {
+    if (IsStopped()) return;
+    if (other_names_.count(name) == 0) Update(name, versions, first);
+  }
+}
+
+void ModelRepository::LogIgnored(const RepositoryScan& scan) {
+  std::set<std::string> ignored(scan.ignored.begin(), scan.ignored.end());
+  for (const auto& [name, versions] : scan.models) {
+    if (other_names_.count(name) == 0) continue;
+    ignored.insert(absl::StrCat(options_.folder, "/", name, ": --model ", name, " has that name"));
+  }
+  for (const std::string& each : ignored) {
+    if (ignored_.count(each) == 0) spdlog::warn("model repository: ignored {}", each);
+  }
+  ignored_ = std::move(ignored);
+}
+
+void ModelRepository::Update(const std::string& name, const std::vector<VersionFolder>& versions,
+                             bool first) {
+  if (!ServeNewest(name, versions, first)) Serve(name, nullptr);
+  Model& model = models_[name];
+  std::map<int64_t, std::string> refused;
+  model.seen.clear();
+  for (const VersionFolder& version : versions) {
+    model.seen[version.version] = version.files;
+    const auto was = model.refused.find(version.version);
+    if (was != model.refused.end()) refused.insert(*was);
+  }
+  model.refused = std::move(refused);
+}
+
+bool ModelRepository::ServeNewest(const std::string& name,
+                                  const std::vector<VersionFolder>& versions, bool first) {
+  Model& model = models_[name];
+  bool any_may_be_loaded = false;
+  for (const VersionFolder& version : versions) {
+    if (model.served != nullptr && model.served->version == version.version) return true;
+    const auto refused = model.refused.find(version.version);
+    if (refused != model.refused.end() && refused->second == version.files) continue;
+    const auto seen = model.seen.find(version.version);
+    if (!first && (seen == model.seen.end() || seen->second != version.files)) {
+      any_may_be_loaded = true;
+      continue;
+    }
+    if (Load(name, version)) return true;
+  }
+  return any_may_be_loaded;
+}
+
+bool ModelRepository::Load(const std::string& name, const VersionFolder& version) {
+  absl::StatusOr<std::shared_ptr<const ServedModel>> loaded = hooks_.load(name, version);
+  hooks_.on_load(name, loaded.ok());
+  if (!loaded.ok()) {
+    models_[name].refused[version.version] = version.files;
+    spdlog::warn("model {}: version {} is not served: {}", name, version.version,
+                 std::string(loaded.status().message()));
+    return false;
+  }
+  Serve(name, *std::move(loaded));
+  return true;
+}
+
+void ModelRepository::Serve(const std::string& name, std::shared_ptr<const ServedModel> model) {
+  std::shared_ptr<const ServedModel>& served = models_[name].served;
+  if (model == served) return;
+  ServedModels models = *table_.Snapshot();
+  if (model == nullptr) {
+    models.erase(name);
+  } else {
+    models[name] = model;
+  }
+  table_.Replace(std::move(models));
+  const bool was_served = served != nullptr, is_served = model != nullptr;
+  if (was_served) replaced_.push_back({served, clock_.Now() + options_.keep});
+  const std::string before = was_served ? absl::StrCat(served->version) : "none";
+  served = std::move(model);
+  if (was_served != is_served) hooks_.on_change(name, is_served);
+  if (is_served) {
+    spdlog::info("model {}: version {} is served, before: {}", name, served->version, before);
+  } else {
+    spdlog::info("model {}: no version is served, before: {}", name, before);
+  }
+}
+
+void ModelRepository::RetireDue() {
+  const absl::Time now = clock_.Now();
+  const auto due = std::partition(replaced_.begin(), replaced_.end(),
+                                  [&](const Replaced& each) { return each.until > now; });
+  if (due == replaced_.end()) return;
+  for (auto each = due; each != replaced_.end(); ++each) each->model->retired->store(true);
+  hooks_.on_retired();
+  for (auto each = due; each != replaced_.end(); ++each) {
+    spdlog::info("model {}: version {} is retired", each->model->name, each->model->version);
+  }
+  replaced_.erase(due, replaced_.end());
+}
+
+absl::Time ModelRepository::NextRetirement() const {
+  absl::Time next = absl::InfiniteFuture();
+  for (const Replaced& each : replaced_) next = std::min(next, each.until);
+  return next;
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,92 @@
+#include "server/repository/probe_model.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/layers/encoder.h"
+
+namespace attendant::server {
+namespace {
+
+constexpr int64_t kLongest = 8;  // tokens of the sequence
+
+using Rows = absl::StatusOr<std::vector<float>>;
+
+// The probe stands between two other sequences, of these lengths.
+struct Company {
+  int64_t before = 0;
+  int64_t after = 0;
+};
+
+void FillRow(int64_t seed, MatrixView<float> rows, int64_t row) {
+  for (int64_t c = 0; c < rows.cols; ++c) {
+    rows.row(row)[c] = static_cast<float>((seed * 31 + c * 101) % 257 - 128) / 64.0f;
+  }
+}
+
+// Returns the rows of a sequence of `length` tokens after one layer.
+Rows Compute(EncoderRun& run, int64_t layer, int64_t length, const Company& company) {
+  const MatrixView<float> input = run.input();
+  std::vector<int32_t> cu_seqlens = {0};
+  const auto add = [&](int64_t seed, int64_t tokens) {
+    if (tokens == 0) return;
+    const int64_t first = cu_seqlens.back();
+    for (int64_t i = 0; i < tokens; ++i) FillRow(seed + i, input, first + i);
+    cu_seqlens.push_back(static_cast<int32_t>(first + tokens));
+  };
+  add(1000, company.before);
+  const int64_t first = cu_seqlens.back();
+  add(0, length);
+  add(2000, company.after);
+  RunObserver nobody;
+  const auto result = run.Encode(layer, 1, {.cu_seqlens = cu_seqlens, .bias = {}}, nobody);
+  if (!result.ok()) return result.status();
+  std::vector<float> rows;
+  for (int64_t r = 0; r < length; ++r) {
+    rows.insert(rows.end(), result->row(first + r), result->row(first + r) + result->cols);
+  }
+  return rows;
+}
+
+bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+}  // namespace
+
+absl::Status ProbeModel(const ServedModel& model) {
+  const ModelDescription& description = model.encoder->description();
+  if (description.layer.needs_cross_kv()) return absl::OkStatus();
+  EncoderRun& all = model.runs->front();
+  int64_t length = std::min(kLongest, std::max<int64_t>(1, all.input().rows / 3));
+  const int64_t longest = description.layer.attention.linformer.positions;
+  if (longest > 0) length = std::min(length, longest);
+  const bool has_room = all.input().rows >= 3 * length;
+  const Company nobody, others = {has_room ? length : 0, has_room ? (length + 1) / 2 : 0};
+  EncoderRun one(model.encoder, 3 * length, 1);
+  const struct {
+    const char* name;
+    EncoderRun& run;
+    const Company& company;
+  } ways[] = {{"again", all, nobody},
+              {"with others", all, others},
+              {"on one thread", one, nobody},
+              {"with others on one thread", one, others}};
+  for (int64_t layer = 0; layer < description.layers; ++layer) {
+    const Rows expected = Compute(all, layer, length, nobody);
+    if (!expected.ok()) return expected.status();
+    for (const auto& [name, run, company] : ways) {
+      const Rows rows = Compute(run, layer, length, company);
+      if (!rows.ok()) return rows.status();
+      if (SameBits(*expected, *rows)) continue;
+      return absl::InternalError(absl::StrCat("layer ", layer, " of ", description.layers,
+                                              " gives other bits when it is computed ", name));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,116 @@
+#include "server/repository/repository_scan.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/settings/model_setting.h"
+
+namespace attendant::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Symbolic links may form a circle.
+constexpr int kMostDepth = 8;
+
+using Names = absl::StatusOr<std::vector<std::string>>;
+
+// Returns the names in a folder, sorted.
+Names List(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    names.push_back(entry->path().filename().string());
+  }
+  if (error) return absl::UnavailableError(absl::StrCat(folder, ": ", error.message()));
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::optional<int64_t> ParseVersion(const std::string& name) {
+  int64_t version = 0;
+  if (!absl::SimpleAtoi(name, &version) || version <= 0 || absl::StrCat(version) != name) {
+    return std::nullopt;
+  }
+  return version;
+}
+
+bool IsFolder(const std::string& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+void DescribeFiles(const std::string& folder, int depth, std::string& out) {
+  const Names names = List(folder);
+  if (!names.ok()) {
+    absl::StrAppend(&out, names.status().message(), "\n");
+    return;
+  }
+  for (const std::string& name : *names) {
+    const std::string path = folder + "/" + name;
+    struct stat file = {};
+    if (stat(path.c_str(), &file) != 0) {
+      absl::StrAppend(&out, path, " is gone\n");
+      continue;
+    }
+    absl::StrAppend(&out, path, " ", file.st_size, " ", file.st_mtim.tv_sec, ".",
+                    file.st_mtim.tv_nsec, " ", file.st_ino, "\n");
+    if (S_ISDIR(file.st_mode) && depth < kMostDepth) DescribeFiles(path, depth + 1, out);
+  }
+}
+
+// Adds the versions in the folder of a model.
+absl::Status ScanModel(const std::string& repository, const std::string& name,
+                       RepositoryScan& scan) {
+  const std::string folder = repository + "/" + name;
+  const Names names = List(folder);
+  if (!names.ok()) return names.status();
+  std::vector<VersionFolder> versions;
+  for (const std::string& entry : *names) {
+    if (entry[0] == '.') continue;
+    VersionFolder version;
+    version.path = folder + "/" + entry;
+    const std::optional<int64_t> number = ParseVersion(entry);
+    if (!number || !IsFolder(version.path)) {
+      scan.ignored.push_back(absl::StrCat(
+          version.path, ": expected a folder named by a positive integer without leading zeros"));
+      continue;
+    }
+    version.version = *number;
+    DescribeFiles(version.path, 0, version.files);
+    versions.push_back(std::move(version));
+  }
+  std::sort(versions.begin(), versions.end(),
+            [](const auto& a, const auto& b) { return a.version > b.version; });
+  if (!versions.empty()) scan.models[name] = std::move(versions);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<RepositoryScan> ScanRepository(const std::string& repository) {
+  const Names names = List(repository);
+  if (!names.ok()) return names.status();
+  RepositoryScan scan;
+  for (const std::string& name : *names) {
+    if (name[0] == '.') continue;
+    const std::string path = repository + "/" + name;
+    if (!IsModelName(name) || !IsFolder(path)) {
+      scan.ignored.push_back(absl::StrCat(
+          path, ": expected a folder named by 1 to 128 letters, digits, '.', '_' or '-'"));
+      continue;
+    }
+    if (absl::Status status = ScanModel(repository, name, scan); !status.ok()) return status;
+  }
+  return scan;
+}
+
+}  // namespace attendant::server

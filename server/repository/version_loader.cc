@@ -1,0 +1,105 @@
+#include "server/repository/version_loader.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "proto/byte_text.h"
+#include "server/execution/fault.h"
+#include "server/execution/prepare_model.h"
+#include "server/host/node_binding.h"
+#include "server/repository/probe_model.h"
+
+namespace attendant::server {
+
+using proto::InMebibytes;
+
+absl::StatusOr<std::shared_ptr<const ServedModel>> VersionLoader::Load(
+    const std::string& name, const VersionFolder& version) {
+  absl::StatusOr<std::shared_ptr<const ServedModel>> loaded;
+  const absl::Status status = Guarded([&] { loaded = TryLoad(name, version); });
+  if (!status.ok()) loaded = status;
+  if (!loaded.ok()) CollectFreed();
+  return loaded;
+}
+
+absl::StatusOr<std::shared_ptr<const ServedModel>> VersionLoader::TryLoad(
+    const std::string& name, const VersionFolder& version) {
+  ModelSetting setting;
+  setting.name = name;
+  setting.source = version.path;
+  absl::StatusOr<Checkpoint> checkpoint =
+      OpenCheckpoint(version.path, CheckpointOptionsOf(setting, options_.settings));
+  if (!checkpoint.ok()) return checkpoint.status();
+  std::vector<OpenedModel> opened;
+  opened.push_back({std::move(setting), *std::move(checkpoint)});
+  const absl::StatusOr<MemoryNeed> need = TakeMemory(opened.front());
+  if (!need.ok()) return need.status();
+
+  std::optional<FreshPages> fresh_pages;
+  if (!options_.plan.nodes.empty()) fresh_pages.emplace();
+  const auto models = LoadModels(std::move(opened), options_.plan, options_.clock);
+  if (!models.ok()) return models.status();
+  ServedModel loaded = *models->at(name);
+  loaded.version = version.version;
+  std::shared_ptr<const ServedModel> prepared =
+      PrepareModel(loaded, nullptr, {RunTokens(options_.settings), options_.plan, options_.clock});
+  if (absl::Status status = ProbeModel(*prepared); !status.ok()) return status;
+  alive_.push_back({prepared, *need});
+  shrunk_ = false;
+  return prepared;
+}
+
+absl::StatusOr<MemoryNeed> VersionLoader::TakeMemory(const OpenedModel& opened) {
+  const absl::Span<const OpenedModel> models(&opened, 1);
+  const absl::StatusOr<MemoryNeed> own = PredictMemory(models, options_.settings, options_.plan);
+  if (!own.ok()) return own.status();
+  if (own->requests > options_.need.requests) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "its largest request has ", own->requests / 2, " bytes, but the server receives at most ",
+        options_.need.requests / 2, ", which --repository-width fixed at the start"));
+  }
+  const MemoryNeed alive = NeedOfAlive();
+  const int64_t needed = MemoryNeed{own->weights, own->activations}.total();
+  const int64_t available = std::max<int64_t>(0, options_.limit.bytes - alive.total());
+  if (needed > available) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "needs ", InMebibytes(needed), " of memory, but ", InMebibytes(available),
+        " are available: the limit ", options_.limit.reason, " is ",
+        InMebibytes(options_.limit.bytes), ", the models and versions that are loaded have ",
+        InMebibytes(alive.weights + alive.activations), ", and requests need at least ",
+        InMebibytes(alive.requests + alive.transport)));
+  }
+  MemoryNeed both = alive;
+  both.weights += own->weights;
+  both.activations += own->activations;
+  shrunk_ = true;
+  options_.set_budget(RequestBudget(both, options_.limit));
+  return own;
+}
+
+MemoryNeed VersionLoader::NeedOfAlive() const {
+  MemoryNeed need = options_.need;
+  for (const Alive& each : alive_) {
+    if (each.model.expired()) continue;
+    need.weights += each.need.weights;
+    need.activations += each.need.activations;
+  }
+  return need;
+}
+
+void VersionLoader::CollectFreed() {
+  const auto freed = std::remove_if(alive_.begin(), alive_.end(),
+                                    [](const Alive& each) { return each.model.expired(); });
+  if (freed == alive_.end() && !shrunk_) return;
+  alive_.erase(freed, alive_.end());
+  shrunk_ = false;
+  malloc_trim(0);  // what is freed but not returned counts as resident memory
+  options_.set_budget(RequestBudget(NeedOfAlive(), options_.limit));
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,63 @@
+// VersionLoader, which loads versions of models while a server may be serving others.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/batching/clock.h"
+#include "server/host/memory_limit.h"
+#include "server/host/thread_plan.h"
+#include "server/models/model_loading.h"
+#include "server/models/served_model.h"
+#include "server/repository/repository_scan.h"
+#include "server/settings/settings.h"
+
+namespace attendant::server {
+
+// What all versions are loaded with. Everything outlives the loader.
+struct LoaderOptions {
+  const Settings& settings;
+  const ThreadPlan& plan;
+  MemoryLimit limit;
+  MemoryNeed need;  // of the server without any version
+  const Clock& clock;
+  // Called with the bytes that requests may take whenever they change.
+  std::function<void(int64_t bytes)> set_budget;
+};
+
+// One thread at a time.
+class VersionLoader {
+ public:
+  explicit VersionLoader(LoaderOptions options) : options_(std::move(options)) {}
+
+  // Opens, loads, prepares and probes a version. Before its weights are read, the memory for
+  // requests shrinks by what it takes beside all versions that are alive. RESOURCE_EXHAUSTED: too
+  // little would be left. INVALID_ARGUMENT: its largest request would be larger than the server
+  // receives. Also the errors of OpenCheckpoint, LoadModels and ProbeModel. Nothing is thrown.
+  absl::StatusOr<std::shared_ptr<const ServedModel>> Load(const std::string& name,
+                                                          const VersionFolder& version);
+
+  // Gives requests the memory of versions that are gone by now.
+  void CollectFreed();
+
+ private:
+  struct Alive {
+    std::weak_ptr<const ServedModel> model;
+    MemoryNeed need;  // weights and activations
+  };
+
+  absl::StatusOr<std::shared_ptr<const ServedModel>> TryLoad(const std::string& name,
+                                                             const VersionFolder& version);
+  absl::StatusOr<MemoryNeed> TakeMemory(const OpenedModel& opened);
+  MemoryNeed NeedOfAlive() const;
+
+  const LoaderOptions options_;
+  std::vector<Alive> alive_;
+  bool shrunk_ = false;  // for a version that has not been loaded yet
+};
+
+}  // namespace attendant::server

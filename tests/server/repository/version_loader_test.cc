@@ -1,0 +1,106 @@
+#include "server/repository/version_loader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/engine/checkpoint/model_files.h"
+
+namespace attendant::server {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class VersionLoaderTest : public testing::Test {
+ protected:
+  VersionLoaderTest() {
+    folder_.Write("m/1/config.json", TinyBertConfig());
+    folder_.Write("m/1/model.safetensors", MakeSafetensors(TinyBertTensors()));
+    settings_.max_request_tokens = settings_.max_batch_tokens = 64;
+    settings_.model_repository = folder_.path();
+    need_ = *PredictMemory({}, settings_, plan_);
+  }
+
+  std::unique_ptr<VersionLoader> Loader() {
+    return std::make_unique<VersionLoader>(
+        LoaderOptions{settings_, plan_, limit_, need_, RealClock(),
+                      [this](int64_t bytes) { budgets_.push_back(bytes); }});
+  }
+  absl::StatusOr<std::shared_ptr<const ServedModel>> Load(VersionLoader& loader) {
+    return loader.Load("m", {1, folder_.File("m/1"), ""});
+  }
+
+  TempFolder folder_;
+  Settings settings_;
+  const ThreadPlan plan_ = {1, 1};
+  MemoryLimit limit_ = {int64_t{256} << 20, "of the test"};
+  MemoryNeed need_;
+  std::vector<int64_t> budgets_;
+};
+
+TEST_F(VersionLoaderTest, ReturnsAModelThatCanBeServed) {
+  const auto model = Load(*Loader());
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ((*model)->name, "m");
+  EXPECT_EQ((*model)->version, 1);
+  EXPECT_THAT(*(*model)->runs, SizeIs(1));
+  EXPECT_TRUE((*model)->cost->has_rates());
+}
+
+TEST_F(VersionLoaderTest, RequestsGetTheMemoryOfVersionsThatAreGone) {
+  const auto loader = Loader();
+  auto first = Load(*loader), second = Load(*loader);
+  ASSERT_TRUE(first.ok() && second.ok());
+  loader->CollectFreed();
+  ASSERT_THAT(budgets_, SizeIs(2));
+  EXPECT_LT(budgets_[1], budgets_[0]);
+  first->reset();
+  loader->CollectFreed();
+  ASSERT_THAT(budgets_, SizeIs(3));
+  EXPECT_EQ(budgets_[2], budgets_[0]);
+  loader->CollectFreed();
+  EXPECT_THAT(budgets_, SizeIs(3));
+}
+
+TEST_F(VersionLoaderTest, RefusesWhatLeavesTooLittleForRequests) {
+  limit_.bytes = need_.total() + 1000;
+  const auto model = Load(*Loader());
+  EXPECT_EQ(model.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(model.status().message(),
+              AllOf(HasSubstr("needs "), HasSubstr(" of memory, but 0.0 MiB are available"),
+                    HasSubstr("the limit of the test is ")));
+  EXPECT_THAT(budgets_, IsEmpty());
+}
+
+TEST_F(VersionLoaderTest, RefusesRequestsThatTheServerCannotReceive) {
+  need_.requests = 2000;
+  const auto model = Load(*Loader());
+  EXPECT_EQ(model.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(model.status().message(), HasSubstr("but the server receives at most 1000, which "
+                                                  "--repository-width fixed at the start"));
+}
+
+TEST_F(VersionLoaderTest, AVersionThatCannotBeReadLeavesTheMemoryAsItWas) {
+  folder_.Write("m/1/model.safetensors", MakeSafetensors({MakeTensor("other", {4})}));
+  EXPECT_EQ(Load(*Loader()).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(budgets_, IsEmpty());
+  // One that is found out only when its values are read.
+  std::vector<TestTensor> tensors = TinyBertTensors();
+  for (TestTensor& tensor : tensors) {
+    tensor.bytes = std::string(tensor.bytes.size(), '\xff');  // NaN
+  }
+  folder_.Write("m/1/model.safetensors", MakeSafetensors(tensors));
+  EXPECT_FALSE(Load(*Loader()).ok());
+  ASSERT_THAT(budgets_, SizeIs(2));
+  EXPECT_GT(budgets_[1], budgets_[0]);
+}
+
+}  // namespace
+}  // namespace attendant::server
