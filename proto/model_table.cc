@@ -174,6 +174,8 @@ constexpr ModelRow kRows[] = {
                   : absl::StrCat(m.compute_type(), m.emulate() ? ", emulated" : "", "; ISA ",
                                  m.thread_plan().isa());
      }},
+    {"version", "model_version",
+     [](const Model& m) { return m.model_version() == 0 ? "" : absl::StrCat(m.model_version()); }},
     {"matrix products", "gemm", [](const Model& m) { return m.gemm(); }},
     {"weights", "weight_bytes",
      [](const Model& m) { return m.weight_bytes() == 0 ? "" : InMebibytes(m.weight_bytes()); }},

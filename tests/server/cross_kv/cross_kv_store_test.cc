@@ -87,7 +87,7 @@ TEST_F(CrossKvStoreTest, DropsOnce) {
 
 TEST_F(CrossKvStoreTest, ForgetsWhatRetiredModelsHaveMade) {
   auto old = std::make_shared<ServedModel>("old", TestModels().at("tiny")->encoder);
-  const std::string kept = Put(1, absl::Seconds(9)).handle;
+  const CrossKvStore::Ticket kept = Put(0, absl::Seconds(9));
   const std::string handle = store_.Add(*store_.Reserve(Rows(1, old)), absl::Seconds(5)).handle;
   auto late = store_.Reserve(Rows(0, old));
   store_.EvictRetired();
@@ -98,11 +98,11 @@ TEST_F(CrossKvStoreTest, ForgetsWhatRetiredModelsHaveMade) {
       "memory_handle: the version of model \"old\" that made it is no longer served");
   EXPECT_EQ(store_.Find(handle).status(), retired);
   EXPECT_EQ(store_.Drop(handle).status(), retired);
-  EXPECT_TRUE(store_.Find(kept).ok());
+  EXPECT_TRUE(store_.Find(kept.handle).ok());
   EXPECT_EQ(store_.counts().registered, 1);
   // One that was being made meanwhile.
   EXPECT_EQ(store_.Find(store_.Add(*std::move(late), absl::Seconds(5)).handle).status(), retired);
-  EXPECT_EQ(store_.counts().bytes, kBytesOfOneRow);
+  EXPECT_EQ(store_.counts().bytes, kept.bytes);
   EXPECT_EQ(old.use_count(), 1);
   clock_.Advance(absl::Seconds(5));
   EXPECT_EQ(store_.Find(handle).status(), Gone());
