@@ -361,10 +361,9 @@ class App::Impl {
   const std::vector<NumaNode> numa_nodes_;
   const ThreadPlan plan_;
   std::atomic<bool> ready_ = false;
-  int64_t max_request_bytes_ = 0;
+  int64_t max_request_bytes_ = 0, request_budget_ = 0;
   int64_t most_connections_ = 0;
-  int64_t request_budget_ = 0;  // bytes
-  MemoryNeed memory_need_;      // without the versions of the repository
+  MemoryNeed memory_need_;  // without the versions of the repository
   // Every member uses only members above it, so that the order of destruction is right.
   ServerMetrics metrics_;
   const MemoryLimit memory_limit_;

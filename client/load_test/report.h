@@ -17,7 +17,7 @@ struct LoadReport {
   std::vector<std::pair<std::string, std::string>> plan;
   Statistics measured;
   int64_t warmup_requests = 0;
-  // Of each call.
+  // Each call's; later answers are no goodput.
   absl::Duration deadline = absl::InfiniteDuration();
   // From the start of the measurement to the last answer.
   absl::Duration elapsed;

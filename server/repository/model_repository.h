@@ -102,7 +102,7 @@ class ModelRepository {
   ModelTable& table_;
   Clock& clock_;
 
-  // Of the thread that polls.
+  // Only the thread that polls uses these.
   std::set<std::string> other_names_;
   std::map<std::string, Model> models_;
   std::vector<Replaced> replaced_;

@@ -16,7 +16,7 @@ std::string FuzzHttp(absl::string_view input) {
   if (!server.ok()) return server.status().ToString();
   const int port = (*server)->port();
   static int calls = 0;
-  // From many addresses, as each has only so many ports for connections that have just ended.
+  // From many addresses, as each has ports for 28,000 connections that have just ended.
   TcpClient client(port, absl::StrCat("127.0.0.", 1 + calls % 200));
   if (client.connected() && client.Send(std::string(input))) client.ReceiveAll();
   if (++calls % 64 != 1) return "";  // the server's answers take longer than what is tried here

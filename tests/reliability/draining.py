@@ -83,7 +83,7 @@ class Callers:
 
 
 def _await_calls(callers: list, wanted: list) -> None:
-    """Waits until each group has had so many good calls."""
+    """Waits until each group has had that many good calls."""
     patience = time.monotonic() + 120
     while any(group.good < count for group, count in zip(callers, wanted)) and time.monotonic() < patience:
         time.sleep(0.01)

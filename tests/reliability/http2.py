@@ -21,7 +21,7 @@ def field(name: str, value: str) -> bytes:
 
 
 def message(announced: int, body: bytes) -> bytes:
-    """The prefix of a message of gRPC that announces so many bytes, and `body` behind it."""
+    """The prefix of a message of gRPC that announces `announced` bytes, and `body` behind it."""
     return b"\0" + announced.to_bytes(4, "big") + body
 
 

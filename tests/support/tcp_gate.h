@@ -26,12 +26,12 @@ class TcpGate {
   int port() const { return own_port_; }
   std::string address() const;
 
-  // Carries about so many further bytes of requests, or of answers, and then none.
+  // Carries about `after` further bytes of requests, or of answers, and then none.
   void StallRequests(int64_t after = 0);
   void StallAnswers(int64_t after = 0);
   // Carries everything again.
   void Resume();
-  // Waits so long before each piece: the other end seems far away, and reads slowly.
+  // Waits for `each_piece` before each piece: the other end seems far away, and reads slowly.
   void Delay(absl::Duration each_piece);
   // Closes the connections that it has, with whatever they had still to carry.
   void Cut();

@@ -31,8 +31,8 @@ class FakeServer : private v1::EncoderService::Service {
 
   const std::string& address() const { return address_; }
 
-  // Sets the status with which Attend and Encode fail from now on, or in so many calls; OK: they
-  // answer.
+  // Sets the status with which the next `calls` calls of Attend and Encode end; with OK they are
+  // answered.
   void set_status(grpc::Status status, int calls = std::numeric_limits<int>::max());
   // Sets a hook that runs before every answer to Attend and Encode.
   void set_before_answer(std::function<void(grpc::ServerContext&)> hook);
