@@ -52,6 +52,7 @@ class GateTest : public testing::Test {
     stub_ = v1::EncoderService::NewStub(
         grpc::CreateCustomChannel(gate_->address(), grpc::InsecureChannelCredentials(), arguments));
     EXPECT_TRUE(Attend(*stub_, Request(1, false)).ok());  // connects
+    ExpectNothingHeld();  // an answer leaves before its call is counted out
   }
 
   static grpc::Status Attend(v1::EncoderService::Stub& stub, const v1::AttendRequest& request,
