@@ -18,6 +18,7 @@ namespace attendant::server {
 namespace {
 
 constexpr size_t kHandleBytes = 16;
+constexpr size_t kMostRetired = 4096;  // handles
 
 LayerShape ShapeOf(const CrossKvOrigin& origin) {
   const ModelDescription& model = origin.model->encoder->description();
@@ -109,15 +110,15 @@ absl::StatusOr<std::shared_ptr<RegisteredCrossKv>> CrossKvStore::Reserve(CrossKv
 CrossKvStore::Ticket CrossKvStore::Add(std::shared_ptr<const RegisteredCrossKv> cross_kv,
                                        absl::Duration age) {
   Ticket ticket{RandomHandle(), cross_kv->bytes(), clock_.Now() + age};
+  Entry entry = {std::move(cross_kv), ticket.expires};  // freed without the lock
   absl::MutexLock lock(&mutex_);
   EvictExpired();
   expiries_.emplace(ticket.expires, ticket.handle);
-  const ServedModel& model = *cross_kv->origin().model;
-  if (model.retired->load()) {
-    retired_[ticket.handle] = model.name;
-    return ticket;
+  if (entry.cross_kv->origin().model->retired->load()) {
+    Retire(ticket.handle, entry);
+  } else {
+    entries_[ticket.handle] = std::move(entry);
   }
-  entries_[ticket.handle] = {std::move(cross_kv), ticket.expires};
   return ticket;
 }
 
@@ -148,6 +149,14 @@ absl::Status CrossKvStore::Missing(const std::string& handle) const {
       "memory_handle: no such memory; it has expired, was dropped, or never was");
 }
 
+void CrossKvStore::Retire(const std::string& handle, const Entry& entry) {
+  if (retired_.size() < kMostRetired) {
+    retired_[handle] = entry.cross_kv->origin().model->name;
+  } else {
+    expiries_.erase({entry.expires, handle});
+  }
+}
+
 void CrossKvStore::EvictRetired() {
   std::vector<Entry> evicted;  // freed without the lock
   absl::MutexLock lock(&mutex_);
@@ -157,7 +166,7 @@ void CrossKvStore::EvictRetired() {
   }
   for (const std::string& handle : handles) {
     const auto entry = entries_.find(handle);
-    retired_[handle] = entry->second.cross_kv->origin().model->name;
+    Retire(handle, entry->second);
     evicted.push_back(std::move(entry->second));
     entries_.erase(entry);
   }

@@ -144,6 +144,8 @@ class CrossKvStore {
 
   // The error of a handle that is not among the entries.
   absl::Status Missing(const std::string& handle) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Remembers that what the handle meant was of a model that is retired.
+  void Retire(const std::string& handle, const Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EvictExpired() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Room for `bytes` more, for `what`.
   absl::StatusOr<Budget::Hold> TakeRoom(const char* what, int64_t bytes)
@@ -156,7 +158,8 @@ class CrossKvStore {
   const std::shared_ptr<HeldBytes::Totals> sequences_ = std::make_shared<HeldBytes::Totals>();
   absl::Mutex mutex_;
   absl::flat_hash_map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
-  // Names of the retired models that have made what these handles meant.
+  // Names of the retired models that have made what these handles meant. A bounded number, since
+  // nobody is charged for them: those beyond it are NOT_FOUND.
   absl::flat_hash_map<std::string, std::string> retired_ ABSL_GUARDED_BY(mutex_);
   std::set<std::pair<absl::Time, std::string>> expiries_ ABSL_GUARDED_BY(mutex_);  // of both
 };

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "server/metrics/refusal.h"
 #include "tests/server/support/test_server.h"
@@ -106,6 +107,19 @@ TEST_F(CrossKvStoreTest, ForgetsWhatRetiredModelsHaveMade) {
   EXPECT_EQ(old.use_count(), 1);
   clock_.Advance(absl::Seconds(5));
   EXPECT_EQ(store_.Find(handle).status(), Gone());
+}
+
+TEST_F(CrossKvStoreTest, RemembersABoundedNumberOfHandlesOfRetiredModels) {
+  auto old = std::make_shared<ServedModel>("old", TestModels().at("tiny")->encoder);
+  old->retired->store(true);
+  std::vector<std::string> handles;
+  for (int i = 0; i < 4097; ++i) {
+    handles.push_back(store_.Add(*store_.Reserve(Rows(0, old)), absl::Seconds(5)).handle);
+  }
+  EXPECT_EQ(store_.Find(handles.front()).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(store_.Find(handles.back()).status(), Gone());
+  clock_.Advance(absl::Seconds(5));
+  EXPECT_EQ(store_.Find(handles.front()).status(), Gone());
 }
 
 TEST_F(CrossKvStoreTest, RefusesWhatDoesNotFit) {
