@@ -176,6 +176,13 @@ constexpr ModelRow kRows[] = {
      }},
     {"version", "model_version",
      [](const Model& m) { return m.model_version() == 0 ? "" : absl::StrCat(m.model_version()); }},
+    {"refused versions", "refused_versions",
+     [](const Model& m) {
+       return absl::StrJoin(m.refused_versions(), "; ",
+                            [](std::string* out, const v1::RefusedVersion& refused) {
+                              absl::StrAppend(out, refused.version(), ": ", refused.reason());
+                            });
+     }},
     {"matrix products", "gemm", [](const Model& m) { return m.gemm(); }},
     {"weights", "weight_bytes",
      [](const Model& m) { return m.weight_bytes() == 0 ? "" : InMebibytes(m.weight_bytes()); }},

@@ -30,7 +30,6 @@
 #include "server/metrics/process_figures.h"
 #include "server/metrics/server_metrics.h"
 #include "server/models/model_loading.h"
-#include "server/repository/model_repository.h"
 #include "server/rpc/encoder_service.h"
 #include "server/rpc/grpc_server.h"
 #include "server/security/certificates.h"
@@ -146,6 +145,7 @@ class App::Impl {
   void Drain() {
     ready_ = false;
     service_->health().Shutdown();
+    if (repository_ != nullptr) repository_->Stop();
     BeLameDuck();
     listener_->Close();
     admission_.Close();
@@ -280,7 +280,6 @@ class App::Impl {
     if (status.ok()) status = CheckRepository(settings_.model_repository, settings_.models);
     if (!status.ok()) return status;
     memory_need_ = *PredictMemory(opened, settings_, plan_);
-    max_request_bytes_ = memory_need_.requests / 2;
     request_budget_ = RequestBudget(memory_need_, memory_limit_);
     admission_.memory().SetLimits(WithReserve(request_budget_, settings_));
     return absl::OkStatus();
@@ -307,7 +306,7 @@ class App::Impl {
   }
 
   absl::Status Serve() {
-    const ServiceLimits limits = ServiceLimitsOf(settings_, max_request_bytes_);
+    const ServiceLimits limits = ServiceLimitsOf(settings_, memory_need_.largest_request());
     service_ = std::make_unique<EncoderService>(
         ServiceContext{models_, admission_, queue_, metrics_, cross_kv_, clock_, limits, plan_});
     const std::shared_ptr<const ServedModels> models = models_.Snapshot();
@@ -318,7 +317,7 @@ class App::Impl {
         queue_, plan_.instances, [this](int instance) { return service_->MakeRunner(instance); });
 
     GrpcServerOptions options;
-    options.max_request_bytes = max_request_bytes_;
+    options.max_request_bytes = memory_need_.largest_request();
     options.max_answer_bytes = settings_.max_answer_bytes;
     options.receive_quota_bytes = TransportQuota(request_budget_);
     options.secrets = Secrets();
@@ -336,7 +335,9 @@ class App::Impl {
     if (settings_.model_repository.empty()) return absl::OkStatus();
     auto repository = ServedRepository::Start(
         {settings_, plan_, memory_limit_, memory_need_, clock_,
-         [this](int64_t bytes) { admission_.memory().SetLimits(WithReserve(bytes, settings_)); }},
+         [this](int64_t bytes) {
+           return admission_.memory().SetLimits(WithReserve(bytes, settings_));
+         }},
         {models_, service_->health(), cross_kv_, metrics_, clock_});
     if (!repository.ok()) return repository.status();
     repository_ = *std::move(repository);
@@ -361,9 +362,9 @@ class App::Impl {
   const std::vector<NumaNode> numa_nodes_;
   const ThreadPlan plan_;
   std::atomic<bool> ready_ = false;
-  int64_t max_request_bytes_ = 0, request_budget_ = 0;
   int64_t most_connections_ = 0;
-  MemoryNeed memory_need_;  // without the versions of the repository
+  int64_t request_budget_ = 0;  // bytes
+  MemoryNeed memory_need_;      // without the versions of the repository
   // Every member uses only members above it, so that the order of destruction is right.
   ServerMetrics metrics_;
   const MemoryLimit memory_limit_;

@@ -31,6 +31,11 @@ RepositoryHooks ServedRepository::Hooks(RepositoryParts parts) {
   return hooks;
 }
 
+void ServedRepository::Stop() {
+  repository_.Stop();
+  loader_.Stop();
+}
+
 absl::StatusOr<std::unique_ptr<ServedRepository>> ServedRepository::Start(LoaderOptions options,
                                                                           RepositoryParts parts) {
   std::unique_ptr<ServedRepository> served(new ServedRepository(std::move(options), parts));

@@ -28,6 +28,8 @@ class ServedRepository {
   // folder cannot be listed.
   static absl::StatusOr<std::unique_ptr<ServedRepository>> Start(LoaderOptions options,
                                                                  RepositoryParts parts);
+  // Changes nothing from now on. Does not wait. Any thread.
+  void Stop();
 
  private:
   ServedRepository(LoaderOptions options, RepositoryParts parts);

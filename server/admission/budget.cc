@@ -24,12 +24,17 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
     return limits_.total;
   }
 
-  void SetLimits(BudgetLimits limits) {
+  bool SetLimits(BudgetLimits limits) {
     {
       absl::MutexLock lock(&mutex_);
+      if (held_ > limits.total) return false;
+      for (const auto& [id, waiting] : waiting_) {
+        if (waiting.claim.amount > limits.total) return false;
+      }
       limits_ = limits;
     }
     MeetWaiting();
+    return true;
   }
 
   Answer TryTake(const Claim& claim, Hold& hold) {
@@ -251,7 +256,7 @@ Budget::Pending::~Pending() { budget_->Withdraw(id_); }
 Budget::Budget(BudgetLimits limits) : impl_(std::make_shared<Impl>(limits)) {}
 Budget::~Budget() = default;
 int64_t Budget::total() const { return impl_->total(); }
-void Budget::SetLimits(BudgetLimits limits) { impl_->SetLimits(limits); }
+bool Budget::SetLimits(BudgetLimits limits) { return impl_->SetLimits(limits); }
 Budget::Answer Budget::TryTake(const Claim& claim, Hold& hold) {
   return impl_->TryTake(claim, hold);
 }

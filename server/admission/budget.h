@@ -33,7 +33,7 @@ struct BudgetCounts {
 // Thread-safe. Holds and waiting claims may outlive it.
 //
 // Invariants:
-// - Nothing is given out that would make what is held exceed the total.
+// - What is held never exceeds the total.
 // - A peer that holds something gets more only while it holds no more than is free, or, if nobody
 //   else holds anything, while the reserve stays free. A peer that holds nothing gets whatever is
 //   free. Holds of no peer (an empty name) are in nobody's share.
@@ -103,8 +103,9 @@ class Budget {
   Budget& operator=(const Budget&) = delete;
 
   int64_t total() const;
-  // What is held already stays so, even beyond a total that has become less.
-  void SetLimits(BudgetLimits limits);
+  // Returns false, and changes nothing, if more than the new total is held, or is waited for by one
+  // claim.
+  bool SetLimits(BudgetLimits limits);
 
   // Puts what is claimed into `hold`, which must be empty, or says why it cannot be had now.
   Answer TryTake(const Claim& claim, Hold& hold);

@@ -50,6 +50,7 @@ absl::Status StreamSequence::Admit(const LayerSpan& span, CrossKvStore& store) {
   }
   room_ = *std::move(room);
   model_ = span.model;
+  retired_ = span.model->retired;
   model_name_ = span.model->name;
   first_layer_ = span.first_layer;
   layers_ = span.layers;
@@ -68,6 +69,7 @@ void StreamSequence::Release() {
   before_ = AlignedBuffer<float>();
   after_ = AlignedBuffer<float>();
   room_.reset();
+  retired_.reset();
 }
 
 }  // namespace attendant::server

@@ -1,6 +1,7 @@
 // A sequence that comes in chunks, each an item of an EncodeStream.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -50,6 +51,7 @@ class StreamSequence {
   int64_t tokens_ = 0;
   // The layers of every chunk, fixed by the first. A retired model is not kept by its sequences.
   std::weak_ptr<const ServedModel> model_;
+  std::shared_ptr<const std::atomic<bool>> retired_;  // of the model, which is in use meanwhile
   std::string model_name_;
   int64_t first_layer_ = 0;
   int64_t layers_ = 0;

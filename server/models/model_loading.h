@@ -50,6 +50,7 @@ struct MemoryNeed {
   int64_t transport = 0;    // what gRPC takes besides
 
   int64_t total() const;  // INT64_MAX if the sum overflows
+  int64_t largest_request() const { return requests / 2; }
 };
 
 // Returns the number of tokens for which the activations of a run have room.

@@ -6,9 +6,25 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "server/execution/fault.h"
 
 namespace attendant::server {
+namespace {
+
+constexpr size_t kMostReasonBytes = 1000;
+
+// Returns the reason for callers, who are told no path.
+std::string ReasonFor(const std::string& name, const VersionFolder& version, std::string reason) {
+  reason = absl::StrReplaceAll(
+      reason, {{version.path + "/", ""}, {version.path, absl::StrCat(name, "/", version.version)}});
+  size_t end = std::min(reason.size(), kMostReasonBytes);
+  // Not within a character of UTF-8.
+  while (end > 0 && end < reason.size() && (reason[end] & 0xC0) == 0x80) --end;
+  return reason.substr(0, end);
+}
+
+}  // namespace
 
 absl::Status CheckRepository(const std::string& folder, const std::vector<ModelSetting>& models) {
   if (folder.empty()) return absl::OkStatus();
@@ -34,12 +50,14 @@ ModelRepository::ModelRepository(RepositoryOptions options, RepositoryHooks hook
 }
 
 ModelRepository::~ModelRepository() {
-  {
-    absl::MutexLock lock(&mutex_);
-    stopped_ = true;
-    changed_.SignalAll();
-  }
+  Stop();
   if (thread_.joinable()) thread_.join();
+}
+
+void ModelRepository::Stop() {
+  absl::MutexLock lock(&mutex_);
+  stopped_ = true;
+  changed_.SignalAll();
 }
 
 bool ModelRepository::IsStopped() {
@@ -117,9 +135,9 @@ void ModelRepository::LogIgnored(const RepositoryScan& scan) {
 
 void ModelRepository::Update(const std::string& name, const std::vector<VersionFolder>& versions,
                              bool first) {
-  if (!ServeNewest(name, versions, first)) Serve(name, nullptr);
+  if (!ServeNewest(name, versions, first) && !IsStopped()) Serve(name, nullptr);
   Model& model = models_[name];
-  std::map<int64_t, std::string> refused;
+  std::map<int64_t, Refused> refused;
   model.seen.clear();
   for (const VersionFolder& version : versions) {
     model.seen[version.version] = version.files;
@@ -127,6 +145,11 @@ void ModelRepository::Update(const std::string& name, const std::vector<VersionF
     if (was != model.refused.end()) refused.insert(*was);
   }
   model.refused = std::move(refused);
+  std::vector<RefusedVersion> told;
+  for (auto each = model.refused.rbegin(); each != model.refused.rend(); ++each) {
+    told.push_back({each->first, each->second.reason});
+  }
+  table_.SetRefused(name, std::move(told));
 }
 
 bool ModelRepository::ServeNewest(const std::string& name,
@@ -136,7 +159,10 @@ bool ModelRepository::ServeNewest(const std::string& name,
   for (const VersionFolder& version : versions) {
     if (model.served != nullptr && model.served->version == version.version) return true;
     const auto refused = model.refused.find(version.version);
-    if (refused != model.refused.end() && refused->second == version.files) continue;
+    if (refused != model.refused.end() && refused->second.files == version.files &&
+        !refused->second.may_fit) {
+      continue;
+    }
     const auto seen = model.seen.find(version.version);
     if (!first && (seen == model.seen.end() || seen->second != version.files)) {
       any_may_be_loaded = true;
@@ -149,15 +175,30 @@ bool ModelRepository::ServeNewest(const std::string& name,
 
 bool ModelRepository::Load(const std::string& name, const VersionFolder& version) {
   absl::StatusOr<std::shared_ptr<const ServedModel>> loaded = hooks_.load(name, version);
-  hooks_.on_load(name, loaded.ok());
+  if (IsStopped()) return false;
+  if (loaded.ok() && ListFiles(version.path) != version.files) {
+    loaded = absl::AbortedError("its files have changed while they were read");
+  }
   if (!loaded.ok()) {
-    models_[name].refused[version.version] = version.files;
-    spdlog::warn("model {}: version {} is not served: {}", name, version.version,
-                 std::string(loaded.status().message()));
+    Refuse(name, version, loaded.status());
     return false;
   }
+  hooks_.on_load(name, true);
   Serve(name, *std::move(loaded));
   return true;
+}
+
+void ModelRepository::Refuse(const std::string& name, const VersionFolder& version,
+                             const absl::Status& why) {
+  Refused refused = {version.files, absl::IsResourceExhausted(why),
+                     ReasonFor(name, version, std::string(why.message()))};
+  Refused& known = models_[name].refused[version.version];
+  const bool is_known = known.files == refused.files && known.may_fit == refused.may_fit;
+  known = std::move(refused);
+  if (is_known) return;
+  hooks_.on_load(name, false);
+  spdlog::warn("model {}: version {} is not served: {}", name, version.version,
+               std::string(why.message()));
 }
 
 void ModelRepository::Serve(const std::string& name, std::shared_ptr<const ServedModel> model) {
@@ -184,8 +225,11 @@ void ModelRepository::Serve(const std::string& name, std::shared_ptr<const Serve
 
 void ModelRepository::RetireDue() {
   const absl::Time now = clock_.Now();
-  const auto due = std::partition(replaced_.begin(), replaced_.end(),
-                                  [&](const Replaced& each) { return each.until > now; });
+  const auto due = std::partition(replaced_.begin(), replaced_.end(), [&](const Replaced& each) {
+    // Nobody finds it any more who does not use it already.
+    const bool used = each.model.use_count() > 1 || each.model->retired.use_count() > 1;
+    return used && each.until > now;
+  });
   if (due == replaced_.end()) return;
   for (auto each = due; each != replaced_.end(); ++each) each->model->retired->store(true);
   hooks_.on_retired();

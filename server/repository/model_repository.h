@@ -50,20 +50,22 @@ struct RepositoryHooks {
 
 // A name means its newest version that can be loaded. Each change of a model is one replacement of
 // the table, so that requests find the old version or the new one. A version that cannot be loaded
-// changes nothing: the reason is logged once, and it is tried again when its files have changed. A
-// version that appears after the first poll is loaded once two polls have found the same files in
-// it. If the version that is served is removed, the newest one left takes over; without any, the
-// name is served no longer. Changed files of a served version are not looked at.
+// changes nothing: the reason is logged once and told to callers, and it is tried again when its
+// files have changed, or at every poll if it was RESOURCE_EXHAUSTED. A version that appears after
+// the first poll is loaded once two polls have found the same files in it. If the version that is
+// served is removed, the newest one left takes over; without any, the name is served no longer.
+// Changed files of a served version are not looked at.
 //
-// Requests hold the version that they have found. One that is replaced is kept for a while, then it
-// is retired (ServedModel::retired).
+// Requests hold the version that they have found. One that is replaced is kept while they, or
+// registered keys or sequences, use it, but for a while at most; then it is retired
+// (ServedModel::retired).
 class ModelRepository {
  public:
   // `table` has the models of other sources, whose names folders have in vain; only the repository
   // changes it from now on. All outlive the repository.
   ModelRepository(RepositoryOptions options, RepositoryHooks hooks, ModelTable& table,
                   Clock& clock);
-  // Stops polling; waits for a load that is under way.
+  // Stops; waits for a load that is under way.
   ~ModelRepository();
 
   // Polls once, and loads whatever is there without waiting for a second poll. Errors of
@@ -71,12 +73,20 @@ class ModelRepository {
   absl::Status LoadAll();
   // Polls at intervals from now on, on a thread of its own.
   void Start();
+  // Changes nothing from now on. Does not wait. Any thread.
+  void Stop();
 
  private:
+  // A version that could not be loaded.
+  struct Refused {
+    std::string files;     // VersionFolder::files
+    bool may_fit = false;  // at another time
+    std::string reason;    // for callers
+  };
   struct Model {
     std::shared_ptr<const ServedModel> served;  // null: none
     std::map<int64_t, std::string> seen;        // VersionFolder::files of the last poll
-    std::map<int64_t, std::string> refused;     // of the versions that could not be loaded
+    std::map<int64_t, Refused> refused;
   };
   struct Replaced {
     std::shared_ptr<const ServedModel> model;
@@ -92,6 +102,7 @@ class ModelRepository {
   // Returns whether some version serves, or may as soon as its files stay as they are.
   bool ServeNewest(const std::string& name, const std::vector<VersionFolder>& versions, bool first);
   bool Load(const std::string& name, const VersionFolder& version);
+  void Refuse(const std::string& name, const VersionFolder& version, const absl::Status& why);
   // Null: none.
   void Serve(const std::string& name, std::shared_ptr<const ServedModel> model);
   void RetireDue();

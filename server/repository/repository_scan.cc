@@ -85,7 +85,7 @@ absl::Status ScanModel(const std::string& repository, const std::string& name,
       continue;
     }
     version.version = *number;
-    DescribeFiles(version.path, 0, version.files);
+    version.files = ListFiles(version.path);
     versions.push_back(std::move(version));
   }
   std::sort(versions.begin(), versions.end(),
@@ -95,6 +95,12 @@ absl::Status ScanModel(const std::string& repository, const std::string& name,
 }
 
 }  // namespace
+
+std::string ListFiles(const std::string& folder) {
+  std::string files;
+  DescribeFiles(folder, 0, files);
+  return files;
+}
 
 absl::StatusOr<RepositoryScan> ScanRepository(const std::string& repository) {
   const Names names = List(repository);

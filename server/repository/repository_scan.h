@@ -24,6 +24,9 @@ struct RepositoryScan {
   std::vector<std::string> ignored;
 };
 
+// Returns VersionFolder::files of a folder as it is now.
+std::string ListFiles(const std::string& folder);
+
 // Reads names and attributes of files, but no file. The name of a model is one that --model would
 // take, that of a version a positive integer without leading zeros. Symbolic links are followed.
 // UNAVAILABLE: a folder of the repository or of a model could not be listed. A version whose files

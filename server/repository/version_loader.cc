@@ -16,7 +16,28 @@
 
 namespace attendant::server {
 
+namespace {
+
 using proto::InMebibytes;
+
+// Weights that can be read until `stopped` is true.
+class StoppableWeights final : public WeightSource {
+ public:
+  StoppableWeights(std::unique_ptr<WeightSource> weights, const std::atomic<bool>& stopped)
+      : weights_(std::move(weights)), stopped_(stopped) {}
+
+  bool Has(absl::string_view name) const override { return weights_->Has(name); }
+  absl::Status Read(absl::string_view name, absl::Span<float> target) override {
+    if (stopped_) return absl::CancelledError("the server stops");
+    return weights_->Read(name, target);
+  }
+
+ private:
+  const std::unique_ptr<WeightSource> weights_;
+  const std::atomic<bool>& stopped_;
+};
+
+}  // namespace
 
 absl::StatusOr<std::shared_ptr<const ServedModel>> VersionLoader::Load(
     const std::string& name, const VersionFolder& version) {
@@ -35,6 +56,8 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> VersionLoader::TryLoad(
   absl::StatusOr<Checkpoint> checkpoint =
       OpenCheckpoint(version.path, CheckpointOptionsOf(setting, options_.settings));
   if (!checkpoint.ok()) return checkpoint.status();
+  checkpoint->weights =
+      std::make_unique<StoppableWeights>(std::move(checkpoint->weights), stopped_);
   std::vector<OpenedModel> opened;
   opened.push_back({std::move(setting), *std::move(checkpoint)});
   const absl::StatusOr<MemoryNeed> need = TakeMemory(opened.front());
@@ -59,9 +82,10 @@ absl::StatusOr<MemoryNeed> VersionLoader::TakeMemory(const OpenedModel& opened) 
   const absl::StatusOr<MemoryNeed> own = PredictMemory(models, options_.settings, options_.plan);
   if (!own.ok()) return own.status();
   if (own->requests > options_.need.requests) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "its largest request has ", own->requests / 2, " bytes, but the server receives at most ",
-        options_.need.requests / 2, ", which --repository-width fixed at the start"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("its largest request has ", own->largest_request(),
+                     " bytes, but the server receives at most ", options_.need.largest_request(),
+                     ", which --repository-width fixed at the start"));
   }
   const MemoryNeed alive = NeedOfAlive();
   const int64_t needed = MemoryNeed{own->weights, own->activations}.total();
@@ -77,8 +101,13 @@ absl::StatusOr<MemoryNeed> VersionLoader::TakeMemory(const OpenedModel& opened) 
   MemoryNeed both = alive;
   both.weights += own->weights;
   both.activations += own->activations;
+  const int64_t budget = RequestBudget(both, options_.limit);
+  if (!options_.set_budget(budget)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("needs ", InMebibytes(needed), " of memory, which would leave ",
+                     InMebibytes(budget), " for requests, but they hold more now"));
+  }
   shrunk_ = true;
-  options_.set_budget(RequestBudget(both, options_.limit));
   return own;
 }
 

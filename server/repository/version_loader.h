@@ -1,6 +1,7 @@
 // VersionLoader, which loads versions of models while a server may be serving others.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -25,24 +26,28 @@ struct LoaderOptions {
   MemoryLimit limit;
   MemoryNeed need;  // of the server without any version
   const Clock& clock;
-  // Called with the bytes that requests may take whenever they change.
-  std::function<void(int64_t bytes)> set_budget;
+  // Called with the bytes that requests may take whenever they change. False: they hold more.
+  std::function<bool(int64_t bytes)> set_budget;
 };
 
-// One thread at a time.
+// One thread at a time, but for Stop.
 class VersionLoader {
  public:
   explicit VersionLoader(LoaderOptions options) : options_(std::move(options)) {}
 
   // Opens, loads, prepares and probes a version. Before its weights are read, the memory for
   // requests shrinks by what it takes beside all versions that are alive. RESOURCE_EXHAUSTED: too
-  // little would be left. INVALID_ARGUMENT: its largest request would be larger than the server
-  // receives. Also the errors of OpenCheckpoint, LoadModels and ProbeModel. Nothing is thrown.
+  // little would be left, or requests hold more now. INVALID_ARGUMENT: its largest request would be
+  // larger than the server receives. CANCELLED: after Stop. Also the errors of OpenCheckpoint,
+  // LoadModels and ProbeModel. Nothing is thrown.
   absl::StatusOr<std::shared_ptr<const ServedModel>> Load(const std::string& name,
                                                           const VersionFolder& version);
 
   // Gives requests the memory of versions that are gone by now.
   void CollectFreed();
+
+  // Ends a load that is under way, at its next tensor, and all later ones. Any thread.
+  void Stop() { stopped_ = true; }
 
  private:
   struct Alive {
@@ -58,6 +63,7 @@ class VersionLoader {
   const LoaderOptions options_;
   std::vector<Alive> alive_;
   bool shrunk_ = false;  // for a version that has not been loaded yet
+  std::atomic<bool> stopped_ = false;
 };
 
 }  // namespace attendant::server

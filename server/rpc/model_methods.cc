@@ -1,5 +1,8 @@
 #include "server/rpc/model_methods.h"
 
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "attendant/v1/encoder_service.pb.h"
 #include "server/models/model_lookup.h"
 #include "server/models/model_message.h"
@@ -32,6 +35,15 @@ void Describe(const ServiceLimits& from, v1::Limits& to) {
   to.set_max_answer_bytes(from.max_answer_bytes);
 }
 
+// The error of a model that is not served, with why its newest version is not. An error has less
+// room than an answer.
+absl::Status WithRefusal(const absl::Status& status, const std::vector<RefusedVersion>& refused) {
+  if (refused.empty()) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), "; version ", refused.front().version,
+                                   " is refused: ", refused.front().reason));
+}
+
 template <typename Request>
 absl::StatusOr<Request> Parse(const grpc::ByteBuffer& message) {
   Request request;
@@ -57,10 +69,15 @@ absl::StatusOr<grpc::ByteBuffer> ModelMethods::GetModel(const grpc::ByteBuffer& 
   const auto request = Parse<v1::GetModelRequest>(message);
   if (!request.ok()) return request.status();
   const auto model = FindModel(*context_.models.Snapshot(), request->model());
-  if (!model.ok()) return model.status();
+  if (!model.ok()) return WithRefusal(model.status(), context_.models.Refused(request->model()));
   model_name = (*model)->name;
   v1::GetModelResponse described;
   Describe(**model, described);
+  for (const RefusedVersion& refused : context_.models.Refused(model_name)) {
+    v1::RefusedVersion& told = *described.add_refused_versions();
+    told.set_version(refused.version);
+    told.set_reason(refused.reason);
+  }
   Describe(context_.limits, *described.mutable_limits());
   SetCostModel(*(*model)->cost, context_.clock.Now(), described);
   SetThreadPlan(context_.thread_plan, described);

@@ -22,6 +22,8 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr int kSwaps = 20;
 constexpr int kCallers = 2;
@@ -122,10 +124,26 @@ class RepositoryTest : public testing::Test {
     return {response.names().begin(), response.names().end()};
   }
 
+  // Returns the answer of GetModel.
+  v1::GetModelResponse Described() const {
+    v1::GetModelRequest request;
+    request.set_model("m");
+    v1::GetModelResponse response;
+    grpc::ClientContext call;
+    const grpc::Status status = stub_->GetModel(&call, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+
   Repository repository_;
   std::unique_ptr<ReadyServer> server_;
   std::unique_ptr<v1::EncoderService::Stub> stub_;
 };
+
+std::vector<std::string> With(std::vector<std::string> flags, const std::string& another) {
+  flags.push_back(another);
+  return flags;
+}
 
 // What callers have seen. Thread-safe.
 class Answers {
@@ -195,12 +213,55 @@ TEST_F(RepositoryTest, ABrokenVersionChangesNothingAndSaysWhy) {
   EXPECT_THAT(AwaitLine("version 2 is not served"),
               AllOf(HasSubstr("model m: "), HasSubstr("expected [10, 4], found none")));
   EXPECT_EQ(Version(), 1);
+  const v1::GetModelResponse described = Described();
+  EXPECT_EQ(described.model_version(), 1);
+  ASSERT_EQ(described.refused_versions_size(), 1);
+  EXPECT_EQ(described.refused_versions(0).version(), 2);
+  EXPECT_THAT(described.refused_versions(0).reason(),
+              AllOf(StartsWith("m/2: 37 problems: "), HasSubstr("expected [10, 4], found none"),
+                    Not(HasSubstr(repository_.path()))));
   server_->ExpectMetrics(
       AllOf(HasSubstr(R"(attendant_model_loads_total{model="m",result="ok"} 1)"),
             HasSubstr(R"(attendant_model_loads_total{model="m",result="failed"} 1)")));
   repository_.Add("m", 3);
   AwaitServed(3);
   EXPECT_EQ(Version(), 3);
+}
+
+TEST_F(RepositoryTest, AModelWithoutAGoodVersionSaysWhy) {
+  repository_.AddBroken("m", 3);
+  Start();
+  v1::GetModelRequest request;
+  request.set_model("m");
+  v1::GetModelResponse described;
+  grpc::ClientContext call;
+  const grpc::Status status = stub_->GetModel(&call, request, &described);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(status.error_message(),
+              AllOf(StartsWith("model: no model is named \"m\"; version 3 is refused: "),
+                    Not(HasSubstr(repository_.path()))));
+}
+
+// The limit leaves room for two versions and a half.
+TEST_F(RepositoryTest, AVersionThatDoesNotFitBesideTheOthersIsRefusedUntilItDoes) {
+  const std::vector<std::string> flags = {"--max-request-tokens=262144", "--repository-width=4",
+                                          "--max-queue-tokens=262144"};
+  repository_.Add("m", 1);
+  constexpr int64_t kGiB = int64_t{1} << 30, kConnections = int64_t{64} << 20;
+  Start(With(flags, absl::StrCat("--memory-limit-bytes=", kGiB)));
+  const int64_t of_version =
+      kGiB - kConnections - Metric(*server_, "attendant_budget_bytes") / 4 * 5;
+  const int64_t of_requests = 2 * Described().limits().max_request_bytes() / 4 * 5;
+  repository_.Add("other", 1);
+  Start(With(flags, absl::StrCat("--memory-limit-bytes=",
+                                 kConnections + of_requests + of_version / 2 * 5)));
+  repository_.Add("m", 2);
+  EXPECT_THAT(AwaitLine("model m: version 2 is not served: "),
+              AllOf(HasSubstr("needs "), HasSubstr(" of memory, but "), HasSubstr(" available")));
+  EXPECT_EQ(Version(), 1);
+  repository_.Remove("other");
+  AwaitServed(2);
+  EXPECT_EQ(Version(), 2);
 }
 
 TEST_F(RepositoryTest, ModelsComeAndGo) {

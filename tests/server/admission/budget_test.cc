@@ -36,17 +36,30 @@ TEST(BudgetTest, GivesWhatThereIs) {
   EXPECT_EQ(budget.counts().all(), 4);
 }
 
-TEST(BudgetTest, ATotalThatChangesIsForWhatIsGivenOutFromThenOn) {
+TEST(BudgetTest, TheTotalMayChangeToNoLessThanWhatIsHeld) {
   Budget budget({10});
   Budget::Hold first, second;
   budget.TryTake({"a", 6}, first);
-  budget.SetLimits({5});
+  EXPECT_FALSE(budget.SetLimits({5}));
+  EXPECT_EQ(budget.total(), 10);
+  EXPECT_TRUE(budget.SetLimits({6}));
   EXPECT_EQ(budget.TryTake({"b", 1}, second), Answer::kNoRoom);
-  EXPECT_EQ(budget.TryTake({"b", 6}, second), Answer::kNever);
+  EXPECT_EQ(budget.TryTake({"b", 7}, second), Answer::kNever);
   const auto pending = budget.Await({"b", 4}, [&](Budget::Hold hold) { second = std::move(hold); });
   EXPECT_TRUE(second.empty());
-  budget.SetLimits({10});
+  EXPECT_TRUE(budget.SetLimits({10}));
   EXPECT_EQ(second.amount(), 4);
+}
+
+TEST(BudgetTest, TheTotalMayChangeToNoLessThanWhatAClaimWaitsFor) {
+  Budget budget({10});
+  Budget::Hold first, second;
+  budget.TryTake({"a", 3}, first);
+  const auto pending = budget.Await({"b", 8}, [&](Budget::Hold hold) { second = std::move(hold); });
+  EXPECT_FALSE(budget.SetLimits({7}));
+  EXPECT_TRUE(budget.SetLimits({8}));
+  first.Release();
+  EXPECT_EQ(second.amount(), 8);
 }
 
 TEST(BudgetTest, AHoldMovesWithWhatItHas) {

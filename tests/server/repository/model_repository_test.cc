@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -44,8 +45,12 @@ class ModelRepositoryTest : public testing::Test {
   absl::StatusOr<std::shared_ptr<const ServedModel>> Load(const std::string& name,
                                                           const VersionFolder& version) {
     if (std::filesystem::exists(version.path + "/broken")) {
-      return absl::InvalidArgumentError("broken");
+      return absl::InvalidArgumentError(version.path + "/broken: it is there, in " + version.path);
     }
+    if (full_) return absl::ResourceExhaustedError("too large now");
+    if (std::filesystem::remove(version.path + "/half"))
+      Write(absl::StrCat(name, "/", version.version));
+    ++loads_;
     auto model = std::make_shared<ServedModel>(name, TestModels().at("tiny")->encoder);
     model->version = version.version;
     return model;
@@ -95,6 +100,8 @@ class ModelRepositoryTest : public testing::Test {
   ModelTable table_;
   RepositoryHooks hooks_;
   std::vector<std::string> events_;
+  std::atomic<bool> full_ = false;  // there is no memory for any version
+  std::atomic<int> loads_ = 0;
   absl::Time next_poll_ = clock_.Now() + kPoll;
   std::optional<absl::Time> retirement_;
   std::optional<ModelRepository> repository_;
@@ -162,6 +169,65 @@ TEST_F(ModelRepositoryTest, ABrokenVersionChangesNothingAndIsTriedAgainAfterACha
   EXPECT_EQ(Served("a"), 2);
 }
 
+TEST_F(ModelRepositoryTest, CallersAreToldWhyVersionsAreRefusedWithoutPaths) {
+  Write("a/1", "broken");
+  Write("a/2");
+  Write("a/3", "broken");
+  Start();
+  EXPECT_EQ(Served("a"), 2);
+  EXPECT_THAT(table_.Refused("a"), ElementsAre(RefusedVersion{3, "broken: it is there, in a/3"}));
+  Remove("a/3");
+  Poll();
+  EXPECT_THAT(table_.Refused("a"), IsEmpty());
+  Remove("a/2");
+  Poll();
+  EXPECT_THAT(table_.Refused("a"), ElementsAre(RefusedVersion{1, "broken: it is there, in a/1"}));
+  Remove("a");
+  Poll();
+  EXPECT_THAT(table_.Refused("a"), IsEmpty());
+}
+
+TEST_F(ModelRepositoryTest, AVersionWithoutMemoryIsTriedAtEveryPollAndReportedOnce) {
+  Write("a/1");
+  Start();
+  Events();
+  full_ = true;
+  Write("a/2");
+  Settle();
+  Settle();
+  EXPECT_EQ(Served("a"), 1);
+  EXPECT_THAT(Events(), ElementsAre("a refused"));
+  full_ = false;
+  Poll();
+  EXPECT_EQ(Served("a"), 2);
+  EXPECT_THAT(Events(), ElementsAre("a loaded"));
+}
+
+TEST_F(ModelRepositoryTest, AVersionWhoseFilesChangeWhileTheyAreReadIsNotServed) {
+  Write("a/1");
+  Write("a/1", "half");
+  Start();
+  EXPECT_EQ(Served("a"), 0);
+  EXPECT_THAT(Events(), ElementsAre("a refused"));
+  Settle();
+  EXPECT_EQ(Served("a"), 1);
+  EXPECT_EQ(loads_, 2);
+}
+
+TEST_F(ModelRepositoryTest, NothingChangesOnceItIsStopped) {
+  Write("a/1");
+  Start();
+  Events();
+  repository_->Stop();
+  Remove("a");
+  Write("b/1");
+  clock_.Advance(2 * kPoll);
+  repository_.reset();
+  EXPECT_EQ(Served("a"), 1);
+  EXPECT_EQ(Served("b"), 0);
+  EXPECT_THAT(Events(), IsEmpty());
+}
+
 TEST_F(ModelRepositoryTest, ABrokenNewestVersionLeavesTheOneBefore) {
   Write("a/1");
   Write("a/2", "broken");
@@ -199,7 +265,6 @@ TEST_F(ModelRepositoryTest, AModelWithoutVersionsDisappears) {
   Events();
   Remove("a");
   Remove("b/1");
-  retirement_ = next_poll_ + kKeep;
   Poll();
   EXPECT_THAT(*table_.Snapshot(), IsEmpty());
   EXPECT_THAT(Events(), ElementsAre("a disappears", "b disappears"));
@@ -227,6 +292,35 @@ TEST_F(ModelRepositoryTest, AReplacedVersionIsRetiredAfterAWhile) {
   EXPECT_TRUE(old->retired->load());
   EXPECT_EQ(old.use_count(), 1);
   EXPECT_THAT(Events(), ElementsAre("retired"));
+}
+
+TEST_F(ModelRepositoryTest, AReplacedVersionThatNobodyUsesGoesAtTheNextPoll) {
+  Write("a/1");
+  Start();
+  const std::weak_ptr<const ServedModel> old = table_.Snapshot()->at("a");
+  Write("a/2");
+  Settle();
+  EXPECT_EQ(Served("a"), 2);
+  EXPECT_FALSE(old.expired());
+  Poll();
+  EXPECT_TRUE(old.expired());
+}
+
+TEST_F(ModelRepositoryTest, AReplacedVersionIsKeptForSequencesThatDoNotHoldIt) {
+  Write("a/1");
+  Start();
+  const std::weak_ptr<const ServedModel> old = table_.Snapshot()->at("a");
+  const std::shared_ptr<const std::atomic<bool>> sequence = old.lock()->retired;
+  Write("a/2");
+  Settle();
+  retirement_ = clock_.Now() + kKeep;
+  Poll();
+  EXPECT_FALSE(old.expired());
+  EXPECT_FALSE(sequence->load());
+  clock_.Advance(*retirement_ - clock_.Now());
+  Await();
+  EXPECT_TRUE(old.expired());
+  EXPECT_TRUE(sequence->load());
 }
 
 TEST_F(ModelRepositoryTest, NamesOfOtherModelsAreTaken) {

@@ -30,8 +30,11 @@ class VersionLoaderTest : public testing::Test {
 
   std::unique_ptr<VersionLoader> Loader() {
     return std::make_unique<VersionLoader>(
-        LoaderOptions{settings_, plan_, limit_, need_, RealClock(),
-                      [this](int64_t bytes) { budgets_.push_back(bytes); }});
+        LoaderOptions{settings_, plan_, limit_, need_, RealClock(), [this](int64_t bytes) {
+                        if (bytes < held_) return false;
+                        budgets_.push_back(bytes);
+                        return true;
+                      }});
   }
   absl::StatusOr<std::shared_ptr<const ServedModel>> Load(VersionLoader& loader) {
     return loader.Load("m", {1, folder_.File("m/1"), ""});
@@ -42,6 +45,7 @@ class VersionLoaderTest : public testing::Test {
   const ThreadPlan plan_ = {1, 1};
   MemoryLimit limit_ = {int64_t{256} << 20, "of the test"};
   MemoryNeed need_;
+  int64_t held_ = 0;  // by requests
   std::vector<int64_t> budgets_;
 };
 
@@ -77,6 +81,26 @@ TEST_F(VersionLoaderTest, RefusesWhatLeavesTooLittleForRequests) {
               AllOf(HasSubstr("needs "), HasSubstr(" of memory, but 0.0 MiB are available"),
                     HasSubstr("the limit of the test is ")));
   EXPECT_THAT(budgets_, IsEmpty());
+}
+
+TEST_F(VersionLoaderTest, RefusesWhatRequestsHoldTheMemoryOf) {
+  held_ = RequestBudget(need_, limit_);
+  const auto loader = Loader();
+  const auto model = Load(*loader);
+  EXPECT_EQ(model.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(model.status().message(),
+              AllOf(HasSubstr("needs "), HasSubstr(" for requests, but they hold more now")));
+  EXPECT_THAT(budgets_, IsEmpty());
+  held_ = 0;
+  EXPECT_TRUE(Load(*loader).ok());
+}
+
+TEST_F(VersionLoaderTest, LoadsNothingOnceItIsStopped) {
+  const auto loader = Loader();
+  loader->Stop();
+  EXPECT_EQ(Load(*loader).status().code(), absl::StatusCode::kCancelled);
+  ASSERT_THAT(budgets_, SizeIs(2));
+  EXPECT_GT(budgets_[1], budgets_[0]);
 }
 
 TEST_F(VersionLoaderTest, RefusesRequestsThatTheServerCannotReceive) {
