@@ -4,14 +4,15 @@
 #include <openssl/sha.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/types/span.h"
 
 namespace attendant::server {
 namespace {
@@ -34,8 +35,12 @@ uint8_t ParseScopes(absl::string_view text) {
   return scopes;
 }
 
-bool IsHex(absl::string_view text) {
-  return std::all_of(text.begin(), text.end(), absl::ascii_isxdigit);
+// Returns whether `text` is a hash in hexadecimal digits, which is then in `hash`.
+bool ParseHash(absl::string_view text, absl::Span<unsigned char> hash) {
+  size_t size = 0;
+  return text.size() == 2 * hash.size() &&
+         OPENSSL_hexstr2buf_ex(hash.data(), hash.size(), &size, std::string(text).c_str(), '\0') ==
+             1;
 }
 
 }  // namespace
@@ -58,14 +63,12 @@ absl::StatusOr<Tokens> Tokens::Parse(absl::string_view text) {
         absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
     Entry entry;
     if (words.size() == 2) entry.scopes = ParseScopes(words[0]);
-    if (entry.scopes == 0 || words[1].size() != 2 * kHashBytes || !IsHex(words[1])) {
+    if (entry.scopes == 0 || !ParseHash(words[1], absl::MakeSpan(entry.hash))) {
       return absl::InvalidArgumentError(
           absl::StrCat("--token-file: line ", number,
                        ": expected scopes (infer, metrics, or both with a comma between them), a "
                        "space, and the SHA-256 of the token in 64 hexadecimal digits"));
     }
-    const std::string hash = absl::HexStringToBytes(words[1]);
-    std::copy(hash.begin(), hash.end(), entry.hash.begin());
     tokens.entries_.push_back(entry);
   }
   if (tokens.entries_.empty()) {
