@@ -45,7 +45,6 @@
 namespace attendant::server {
 namespace {
 
-constexpr absl::Duration kLinger = absl::Milliseconds(300);
 constexpr const char* kServiceName = "attendant.v1.EncoderService";
 
 QueueLimits QueueLimitsOf(const Settings& settings) {
@@ -158,13 +157,9 @@ class App::Impl {
       spdlog::warn("drain timeout: {} requests are not answered and fail", late);
       queue_.FailAll(absl::UnavailableError("the server is stopping"));
     }
-    // Until Shutdown the service refuses new calls with UNAVAILABLE, which callers retry; Shutdown
-    // ends them with CANCELLED, which callers do not retry. So wait for a moment.
-    absl::SleepFor(std::min(kLinger, deadline - clock_.Now()));
-    AwaitSent(deadline);
-    grpc_.server->Shutdown(std::chrono::system_clock::now());
+    EndGrpcServer(*grpc_.server, *listener_, absl::Now() + (deadline - clock_.Now()));
     instances_.reset();
-    spdlog::info("stopped");
+    spdlog::info("stopped, {} requests were answered", metrics_.answered());
   }
 
   int port() const { return listener_->port(); }
@@ -219,16 +214,6 @@ class App::Impl {
   }
 
   ServerSecrets Secrets() { return {certificates_.get(), tokens_.get(), &metrics_}; }
-
-  // Closing a connection drops what of its answers is still in the kernel if the other end sends
-  // anything meanwhile, such as the window updates of a reader.
-  void AwaitSent(absl::Time deadline) {
-    const int64_t unsent = listener_->AwaitSent(absl::InfinitePast());
-    if (unsent == 0) return;
-    spdlog::info("draining: {} connections have answers that are not received", unsent);
-    const int64_t cut = listener_->AwaitSent(absl::Now() + (deadline - clock_.Now()));
-    if (cut > 0) spdlog::warn("drain timeout: the answers of {} connections are cut", cut);
-  }
 
   absl::Status StartHttp() {
     HttpHandlers handlers;

@@ -6,6 +6,7 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include <atomic>
 #include <ctime>
 #include <map>
 #include <tuple>
@@ -85,6 +86,8 @@ class ServerMetrics::Impl {
     return by_model_.Get(model, [&] { return MakeModelSeries({{"model", model}}); });
   }
 
+  int64_t answered() const { return answered_; }
+
   void CountRequest(const RequestRecord& record) {
     const EndSeries& ends = by_end_.Get(std::tie(record.method, record.model, record.code), [&] {
       const prometheus::Labels labels = {{"method", record.method},
@@ -93,6 +96,7 @@ class ServerMetrics::Impl {
       return EndSeries{requests_.Add(labels), request_seconds_.Add(labels, SecondsBuckets())};
     });
     ends.requests.Increment();
+    if (record.code == absl::StatusCode::kOk) ++answered_;
     ends.seconds.Observe(absl::ToDoubleSeconds(record.elapsed));
     if (record.reason.empty()) return;
     by_refusal_
@@ -212,6 +216,7 @@ class ServerMetrics::Impl {
     return MakeGauges(name, help).Add(labels);
   }
 
+  std::atomic<int64_t> answered_ = 0;
   prometheus::Registry registry_;
   const Boundaries token_buckets_ = PowersOfTwo(16);
   const Boundaries request_buckets_ = PowersOfTwo(8);
@@ -345,6 +350,8 @@ void ServerMetrics::RecordRefusedToken(const std::string& scope, absl::StatusCod
 }
 
 void ServerMetrics::CountUnsentAnswer() { impl_->CountUnsentAnswer(); }
+
+int64_t ServerMetrics::answered() const { return impl_->answered(); }
 
 void ServerMetrics::RecordBatch(const BatchRecord& record) {
   const Impl::ModelSeries& series = impl_->ForModel(record.model);

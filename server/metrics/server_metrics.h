@@ -99,6 +99,8 @@ class ServerMetrics {
   ~ServerMetrics();
 
   void RecordRequest(const RequestRecord& record);
+  // Returns the number of requests that ended with OK.
+  int64_t answered() const;
   void RecordBatch(const BatchRecord& record);
   // What was read again because its files changed, such as "certificates", and whether it is used.
   void RecordReload(const std::string& what, bool ok);

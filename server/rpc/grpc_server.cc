@@ -1,12 +1,15 @@
 #include "server/rpc/grpc_server.h"
 
 #include <grpcpp/resource_quota.h>
+#include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/clock.h"
 #include "attendant/v1/encoder_service.grpc.pb.h"
 
 namespace attendant::server {
@@ -19,6 +22,9 @@ constexpr int kMaxThreads = 32;             // for calls of synchronous services
 int Milliseconds(absl::Duration duration) {
   return static_cast<int>(absl::ToInt64Milliseconds(duration));
 }
+
+// How long calls are refused before their connections are closed, and how long closing may take.
+constexpr absl::Duration kLinger = absl::Milliseconds(300);
 
 // A connection that is dead, idle or never says hello is closed; none may ask for too much.
 void LimitConnections(const GrpcServerOptions& options, grpc::ServerBuilder& builder) {
@@ -83,6 +89,22 @@ absl::StatusOr<RunningGrpcServer> StartGrpcServer(const GrpcServerOptions& optio
   };
   if (absl::Status status = listener.Start(std::move(handlers)); !status.ok()) return status;
   return running;
+}
+
+void EndGrpcServer(grpc::Server& server, ConnectionListener& listener, absl::Time deadline) {
+  // Callers are told to go elsewhere by refusals, for as long as most of them take to call again.
+  absl::SleepFor(std::min(kLinger, deadline - absl::Now()));
+  // Closing a connection drops what of its answers is still in the kernel if the other end sends
+  // anything meanwhile, such as the window updates of a reader.
+  if (const int64_t unsent = listener.AwaitSent(absl::InfinitePast()); unsent > 0) {
+    spdlog::info("draining: {} connections have answers that are not received", unsent);
+    const int64_t cut = listener.AwaitSent(deadline);
+    if (cut > 0) spdlog::warn("drain timeout: the answers of {} connections are cut", cut);
+  }
+  // A call that comes after Shutdown ends with CANCELLED, which nobody retries. One that comes
+  // when its connection is closed is UNAVAILABLE.
+  listener.EndReading(absl::Now() + kLinger);
+  server.Shutdown(std::chrono::system_clock::now());
 }
 
 }  // namespace attendant::server

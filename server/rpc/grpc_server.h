@@ -39,4 +39,8 @@ absl::StatusOr<RunningGrpcServer> StartGrpcServer(const GrpcServerOptions& optio
                                                   ConnectionListener& listener,
                                                   ServerMetrics& metrics);
 
+// Ends the server, which refuses whatever comes, once all of its answers have been received. By
+// `deadline`, a time of the real clock, those that have not are cut.
+void EndGrpcServer(grpc::Server& server, ConnectionListener& listener, absl::Time deadline);
+
 }  // namespace attendant::server

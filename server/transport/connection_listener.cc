@@ -191,6 +191,9 @@ void ConnectionListener::Close() { impl_->Close(); }
 int64_t ConnectionListener::AwaitSent(absl::Time deadline) const {
   return impl_->connections().AwaitSent(deadline);
 }
+int64_t ConnectionListener::EndReading(absl::Time deadline) const {
+  return impl_->connections().EndReading(deadline);
+}
 int ConnectionListener::port() const { return impl_->port(); }
 const std::string& ConnectionListener::name() const { return impl_->name(); }
 int64_t ConnectionListener::open_connections() const { return impl_->connections().count(); }

@@ -43,8 +43,9 @@ class ConnectionListener {
   // Stops listening; what has been accepted stays open. `take` is not called afterwards.
   void Close();
 
-  // Waits for what was accepted, as OpenConnections::AwaitSent.
+  // Both wait for the connections that were accepted: see OpenConnections.
   int64_t AwaitSent(absl::Time deadline) const;
+  int64_t EndReading(absl::Time deadline) const;
 
   int port() const;  // 0 for a Unix socket
   // Returns "ADDRESS port PORT", or a Unix address as it is.

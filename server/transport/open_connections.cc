@@ -118,4 +118,15 @@ int64_t OpenConnections::AwaitSent(absl::Time deadline) const {
   }
 }
 
+int64_t OpenConnections::EndReading(absl::Time deadline) const {
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [duplicate, address] : connections_) shutdown(duplicate, SHUT_RD);
+  const auto all_closed = [this] {
+    mutex_.AssertReaderHeld();
+    return connections_.empty();
+  };
+  mutex_.AwaitWithDeadline(absl::Condition(&all_closed), deadline);
+  return static_cast<int64_t>(connections_.size());
+}
+
 }  // namespace attendant::server

@@ -55,6 +55,10 @@ class OpenConnections {
   // connections that did not get there by `deadline`, a time of the real clock.
   int64_t AwaitSent(absl::Time deadline) const;
 
+  // Lets gRPC read nothing more from any connection, at which it closes it, and waits for that.
+  // Returns the number of connections that are open at `deadline`, a time of the real clock.
+  int64_t EndReading(absl::Time deadline) const;
+
  private:
   const int epoll_;
   const ConnectionLimits limits_;

@@ -1,4 +1,5 @@
 """The arithmetic of the figures, apart from how they are measured."""
+import collections
 import math
 import statistics
 
@@ -28,14 +29,16 @@ def slices_waited(p99: float, own: float, one_slice: float) -> float:
     return max(0.0, p99 - own) / one_slice
 
 
-def is_lost(code: str, details: str, reason: str | None) -> bool:
-    """Whether a call without retries failed after a server had accepted it. A refusal names its reason in a trailer; a
-    call that found no server says so, and so does one that came after what a connection still takes (GOAWAY). Any other
-    failure might be of an accepted call."""
-    if code == "OK":
-        return False
-    never_sent = ("failed to connect to all addresses", "Connection refused", "GOAWAY received")
-    return not (code == "UNAVAILABLE" and (reason == "draining" or any(text in details for text in never_sent)))
+def lost_calls(answered: int, ends: list) -> int:
+    """The calls that servers accepted and callers got no answer to. answered: requests that servers answered with OK;
+    ends: for each group of callers a Counter of (code, reason). UNAVAILABLE says that a call may be tried again: it was
+    refused, or its connection was closed before. Of the others, each good answer that left has to arrive."""
+    codes = collections.Counter()
+    for group in ends:
+        for (code, _), times in group.items():
+            codes[code] += times
+    failed = sum(codes.values()) - codes["OK"] - codes["UNAVAILABLE"]
+    return failed + max(0, answered - codes["OK"])
 
 
 def sum_of_series(text: str, name: str, **labels) -> float:

@@ -45,7 +45,6 @@ class Callers:
         self._stopping = threading.Event()
         self._mutex = threading.Lock()
         self.ends = collections.Counter()  # (code, reason or details) -> calls; ("OK", "") of the good ones
-        self.lost = 0
         self._threads = [threading.Thread(target=self._run, daemon=True) for _ in range(count)]
         for thread in self._threads:
             thread.start()
@@ -77,7 +76,6 @@ class Callers:
                 code, reason, details = error.code().name, calls.reason_of(error), error.details() or ""
             with self._mutex:
                 self.ends[code, reason or details[:80]] += 1
-                self.lost += arithmetic.is_lost(code, details, reason)
             if code != "OK":
                 time.sleep(0.02)
 
@@ -96,27 +94,37 @@ def measure(setup) -> dict:
     balanced = Callers(balanced_channel(ports, config), BALANCED_CALLERS)
     plain = [Callers(calls.open_channel(server.address, ("grpc.max_reconnect_backoff_ms", 200)), PLAIN_CALLERS)
              for server in servers]
-    groups, bad_ends = [balanced, *plain], 0
+    groups, bad_ends, answered = [balanced, *plain], 0, 0
+
+    def stop(server) -> None:
+        nonlocal bad_ends, answered
+        server.begin_stop()
+        bad_ends += server.await_end() != 0 or "drain timeout" in server.log()
+        answered += server.answered()
+        server.__exit__()
+
     try:
         for restart in range(restarts):
             _await_calls(groups, [group.good + 20 for group in groups])
             setup.say(f"restart {restart + 1} of {restarts}: {sum(g.count() for g in groups)} calls")
             one = restart % 2
-            servers[one].begin_stop()
-            bad_ends += servers[one].await_end() != 0
-            servers[one].__exit__()
+            stop(servers[one])
             servers[one] = setup.serve(*FLAGS, f"--port={ports[one]}")
             share = wanted_calls * (restart + 1) // restarts
             _await_calls([balanced], [share - sum(group.count() for group in plain)])
+        for group in groups:
+            group.stop()
+        for server in servers:
+            stop(server)
     finally:
         for group in groups:
             group.stop()
         for server in servers:
             server.__exit__()
-    lost = sum(group.lost for group in plain)
-    setup.note(f"drain: {restarts} restarts, {bad_ends} of them with an exit code other than 0")
+    lost = arithmetic.lost_calls(answered, [group.ends for group in groups])
+    setup.note(f"drain: {restarts} restarts, {bad_ends} of them with an exit code other than 0 or a drain that did not end")
     for name, group in (("balanced", balanced), ("plain", plain[0]), ("plain", plain[1])):
         for (code, why), times in group.failures().most_common(4):
             setup.note(f"drain, {name} callers: {times} x {code} {why}")
-    return {"drain.accepted_lost": Measured(lost + bad_ends, sum(group.count() for group in plain)),
+    return {"drain.accepted_lost": Measured(lost + bad_ends, sum(group.count() for group in groups)),
             "drain.visible_failures": Measured(sum(balanced.failures().values()), balanced.count())}

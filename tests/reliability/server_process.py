@@ -67,6 +67,13 @@ class Server:
     def await_end(self) -> int:
         return self._process.wait(timeout=120)
 
+    def answered(self) -> int:
+        """The requests that it answered with OK, by its last line."""
+        last = re.search(r"stopped, (\d+) requests were answered", self.log())
+        if not last:
+            raise NotMeasured(f"the server did not say how many requests it answered: {self.log()[-500:]}")
+        return int(last[1])
+
     def resident_bytes(self, name: str = "VmRSS") -> int:
         """VmRSS, or VmHWM, the most that it was since reset_peak."""
         status = pathlib.Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8")

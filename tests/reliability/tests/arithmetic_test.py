@@ -44,20 +44,16 @@ class Ratios(unittest.TestCase):
 
 
 class LostCalls(unittest.TestCase):
-    def test_answers_and_refusals_are_not_lost(self):
-        self.assertFalse(arithmetic.is_lost("OK", "", None))
-        self.assertFalse(arithmetic.is_lost("UNAVAILABLE", "the server stops", "draining"))
+    def test_refused_calls_are_not_lost(self):
+        ends = [{("OK", ""): 5, ("UNAVAILABLE", "draining"): 2}, {("OK", ""): 3, ("UNAVAILABLE", "Socket closed"): 1}]
+        self.assertEqual(arithmetic.lost_calls(8, ends), 0)
 
-    def test_calls_that_found_no_server_are_not_lost(self):
-        details = "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Connection refused"
-        self.assertFalse(arithmetic.is_lost("UNAVAILABLE", details, None))
-        self.assertFalse(arithmetic.is_lost("UNAVAILABLE", "GOAWAY received", None))
+    def test_answers_that_do_not_arrive_are(self):
+        self.assertEqual(arithmetic.lost_calls(8, [{("OK", ""): 5}, {("OK", ""): 2, ("UNAVAILABLE", ""): 1}]), 1)
 
-    def test_all_other_failures_are(self):
-        self.assertTrue(arithmetic.is_lost("UNAVAILABLE", "Socket closed", None))
-        self.assertTrue(arithmetic.is_lost("CANCELLED", "", None))
-        self.assertTrue(arithmetic.is_lost("WRONG_ANSWER", "0 bytes", None))
-        self.assertTrue(arithmetic.is_lost("RESOURCE_EXHAUSTED", "", "slots"))
+    def test_other_failures_are(self):
+        ends = [{("OK", ""): 5, ("CANCELLED", ""): 1, ("WRONG_ANSWER", "0 bytes"): 1}]
+        self.assertEqual(arithmetic.lost_calls(5, ends), 2)
 
 
 class Series(unittest.TestCase):

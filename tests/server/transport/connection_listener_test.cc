@@ -256,6 +256,21 @@ TEST(ConnectionListenerTest, WaitsUntilEverythingHasBeenReceived) {
   EXPECT_EQ(door.listener().AwaitSent(absl::InfiniteFuture()), 0);
 }
 
+TEST(ConnectionListenerTest, EndingToReadWaitsUntilTheOwnersClose) {
+  Door door({});
+  door.Start();
+  EXPECT_EQ(door.listener().EndReading(absl::InfiniteFuture()), 0);
+  Caller caller(door.listener());
+  const int taken = door.AwaitTaken(1)[0];
+  EXPECT_EQ(door.listener().EndReading(absl::InfinitePast()), 1);
+  char byte;
+  EXPECT_EQ(recv(taken, &byte, 1, 0), 0);  // as if the caller had closed
+  EXPECT_EQ(send(taken, "x", 1, MSG_NOSIGNAL), 1);
+  Door::End(taken);
+  EXPECT_EQ(door.listener().EndReading(absl::InfiniteFuture()), 0);
+  EXPECT_EQ(caller.ReadToEnd(), 1u);
+}
+
 // Takes all descriptors of the process that are left below a limit.
 class NoDescriptorsLeft {
  public:
