@@ -21,8 +21,10 @@
 #include "server/cross_kv/cross_kv_store.h"
 #include "server/execution/prepare_model.h"
 #include "server/execution/request_job.h"
+#include "server/host/freed_memory.h"
 #include "server/host/memory_limit.h"
 #include "server/host/node_binding.h"
+#include "server/host/periodic.h"
 #include "server/host/port_file.h"
 #include "server/host/signals.h"
 #include "server/host/thread_plan.h"
@@ -311,7 +313,7 @@ class App::Impl {
         StartGrpcServer(options, *service_, *listener_, metrics_);
     if (!running.ok()) return running.status();
     grpc_ = *std::move(running);
-    StartReloader();
+    StartHousekeeping();
     service_->health().Set(kServiceName, true);
     return absl::OkStatus();
   }
@@ -329,16 +331,20 @@ class App::Impl {
     return absl::OkStatus();
   }
 
-  void StartReloader() {
+  // What is done every second.
+  void StartHousekeeping() {
     std::vector<ReloadedItem> items;
     if (certificates_ != nullptr) {
       items.push_back({"certificates", [this] { return certificates_->Reload(); }});
     }
     if (tokens_ != nullptr) items.push_back({"tokens", [this] { return tokens_->Reload(); }});
-    if (items.empty()) return;
     reloader_ = std::make_unique<Reloader>(
         std::move(items),
         [this](const std::string& what, bool ok) { metrics_.RecordReload(what, ok); });
+    housekeeping_ = std::make_unique<Periodic>(absl::Seconds(1), [this] {
+      reloader_->ReloadAll();
+      freed_memory_.GiveBackIfGrown(admission_.slots().counts().all() > 0);
+    });
   }
 
   const Settings settings_;
@@ -360,6 +366,8 @@ class App::Impl {
   std::unique_ptr<Reloaded<Certificates>> certificates_;  // null: no TLS
   std::unique_ptr<Reloaded<Tokens>> tokens_;              // null: calls need none
   std::unique_ptr<Reloader> reloader_;
+  FreedMemory freed_memory_{ResidentBytes};
+  std::unique_ptr<Periodic> housekeeping_;
   std::unique_ptr<ConnectionListener> listener_;
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<EncoderService> service_;

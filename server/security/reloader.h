@@ -3,13 +3,10 @@
 
 #include <functional>
 #include <string>
-#include <thread>
+#include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
 
 namespace attendant::server {
 
@@ -19,26 +16,20 @@ struct ReloadedItem {
   std::function<absl::StatusOr<bool>()> reload;
 };
 
-// Reloads every item at intervals, on a thread of its own, and logs what has come of it.
+// Reloads items, and logs what has come of it. One thread at a time.
 class Reloader {
  public:
   // Called after each reload that changed something (ok) or failed.
   using OnReload = std::function<void(const std::string& name, bool ok)>;
 
-  Reloader(std::vector<ReloadedItem> items, OnReload on_reload,
-           absl::Duration interval = absl::Seconds(1));
-  ~Reloader();
+  Reloader(std::vector<ReloadedItem> items, OnReload on_reload)
+      : items_(std::move(items)), on_reload_(std::move(on_reload)) {}
 
- private:
-  void Run();
   void ReloadAll() const;
 
+ private:
   const std::vector<ReloadedItem> items_;
   const OnReload on_reload_;
-  const absl::Duration interval_;
-  absl::Mutex mutex_;
-  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
 };
 
 }  // namespace attendant::server

@@ -1,0 +1,29 @@
+#include "server/host/freed_memory.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace attendant::server {
+namespace {
+
+constexpr int64_t kWorthwhile = int64_t{256} << 10;
+constexpr int64_t kWorthwhileIfBusy = int64_t{32} << 20;
+
+}  // namespace
+
+FreedMemory::FreedMemory(std::function<int64_t()> resident, std::function<void()> give_back)
+    : resident_(std::move(resident)), give_back_(std::move(give_back)) {}
+
+void FreedMemory::GiveBackIfGrown(bool busy) {
+  const int64_t now = resident_();
+  kept_ = std::min(kept_, now);
+  if (now < kept_ + (busy ? kWorthwhileIfBusy : kWorthwhile)) return;
+  give_back_();
+  kept_ = resident_();
+}
+
+void FreedMemory::Trim() { malloc_trim(0); }
+
+}  // namespace attendant::server

@@ -1,0 +1,29 @@
+// FreedMemory, which gives back to the system what the process has freed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace attendant::server {
+
+// The C library keeps freed memory below whatever is still in use, in up to eight heaps for each
+// processor: after many requests each of them is as large as it ever was, and requests are refused
+// for memory that nobody uses. One thread at a time.
+class FreedMemory {
+ public:
+  // Both are replaced in tests only. `resident` is the memory of the process in bytes.
+  explicit FreedMemory(std::function<int64_t()> resident, std::function<void()> give_back = Trim);
+
+  // Gives memory back if the process has grown since the last time. What is given back costs page
+  // faults when it is used again, so a busy process has to have grown by much.
+  void GiveBackIfGrown(bool busy);
+
+ private:
+  static void Trim();
+
+  const std::function<int64_t()> resident_;
+  const std::function<void()> give_back_;
+  int64_t kept_ = 0;  // bytes after the last time, or less
+};
+
+}  // namespace attendant::server

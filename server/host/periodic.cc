@@ -1,0 +1,30 @@
+#include "server/host/periodic.h"
+
+#include <utility>
+
+namespace attendant::server {
+
+Periodic::Periodic(absl::Duration interval, std::function<void()> call)
+    : interval_(interval), call_(std::move(call)) {
+  thread_ = std::thread([this] { Run(); });
+}
+
+Periodic::~Periodic() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopped_ = true;
+  }
+  thread_.join();
+}
+
+void Periodic::Run() {
+  for (;;) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (mutex_.AwaitWithTimeout(absl::Condition(&stopped_), interval_)) return;
+    }
+    call_();
+  }
+}
+
+}  // namespace attendant::server

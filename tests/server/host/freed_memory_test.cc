@@ -1,0 +1,81 @@
+#include "server/host/freed_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "server/metrics/process_figures.h"
+
+namespace attendant::server {
+namespace {
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+// A process whose memory is what the test says, and of which some can be given back.
+class FreedMemoryTest : public testing::Test {
+ protected:
+  void Look(int64_t resident, bool busy = false) {
+    resident_ = resident;
+    memory_.GiveBackIfGrown(busy);
+  }
+
+  int64_t resident_ = 0;
+  int64_t in_use_ = 100 * kMiB;
+  int times_ = 0;
+  FreedMemory memory_{[this] { return resident_; },
+                      [this] {
+                        ++times_;
+                        resident_ = in_use_;
+                      }};
+};
+
+TEST_F(FreedMemoryTest, IsGivenBackWhenTheProcessHasGrown) {
+  Look(110 * kMiB);
+  EXPECT_EQ(times_, 1);
+  Look(100 * kMiB + kMiB / 8);
+  EXPECT_EQ(times_, 1);
+  Look(101 * kMiB);
+  EXPECT_EQ(times_, 2);
+}
+
+TEST_F(FreedMemoryTest, ABusyProcessKeepsMore) {
+  Look(110 * kMiB);
+  Look(131 * kMiB, /*busy=*/true);
+  EXPECT_EQ(times_, 1);
+  Look(132 * kMiB, /*busy=*/true);
+  EXPECT_EQ(times_, 2);
+}
+
+TEST_F(FreedMemoryTest, WhatIsInUseIsNotTriedAgain) {
+  in_use_ = 500 * kMiB;
+  Look(500 * kMiB);
+  Look(500 * kMiB);
+  EXPECT_EQ(times_, 1);
+}
+
+TEST_F(FreedMemoryTest, GrowthCountsFromTheLeastThatWasSeen) {
+  Look(110 * kMiB);
+  Look(50 * kMiB);
+  Look(60 * kMiB);
+  EXPECT_EQ(times_, 2);
+}
+
+// The sanitizers have heaps of their own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(FreedMemoryOfTheProcessTest, LeavesIt) {
+  std::unique_ptr<std::string> pin;
+  std::thread([&] {
+    std::vector<std::string> blocks(32'000, std::string(2000, 'x'));
+    pin = std::make_unique<std::string>(2000, 'x');  // above them in this thread's heap
+  }).join();
+  const int64_t before = ResidentBytes();
+  FreedMemory(ResidentBytes).GiveBackIfGrown(/*busy=*/false);
+  EXPECT_LT(ResidentBytes(), before - 50'000'000);
+}
+#endif
+
+}  // namespace
+}  // namespace attendant::server
