@@ -10,6 +10,10 @@
 namespace attendant::server {
 namespace {
 
+// Waits may become longer than predicted by this factor. Jobs admitted up to their very deadline
+// would be computed too late as often as not, in the place of others.
+constexpr double kWaitMargin = 1.1;
+
 absl::Status Full(Refusal reason, const char* what, int64_t held, int64_t bound, int64_t asked) {
   return Refused(reason, absl::StrCat("the queue holds ", held, " of at most ", bound, " ", what,
                                       ", this request brings ", asked, "; try again later"));
@@ -129,8 +133,12 @@ absl::Time WaitingJobs::PredictEnd(const JobInfo& job, absl::Time now) const {
 
 absl::Status WaitingJobs::CheckInTime(const JobInfo& job, absl::Time now) const {
   if (job.deadline == absl::InfiniteFuture()) return absl::OkStatus();
-  const absl::Time end = PredictEnd(job, now);
-  return end > job.deadline ? Hopeless(end - now, job.deadline - now) : absl::OkStatus();
+  const absl::Duration wait = PredictEnd(job, now) - now;
+  const absl::Duration least =
+      absl::Seconds(job.overhead + SecondsOf(job.slices) / Parallel(job.slices.size()));
+  const absl::Duration likely = least + kWaitMargin * (wait - least);
+  const absl::Duration left = job.deadline - now;
+  return likely > left ? Hopeless(likely, left) : absl::OkStatus();
 }
 
 absl::Status WaitingJobs::CheckHopeful(size_t index, absl::Time now) const {

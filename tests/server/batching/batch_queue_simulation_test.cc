@@ -230,8 +230,8 @@ class Simulation {
     for (const absl::Time end : predicted_ends_) {
       running += std::max(0.0, absl::ToDoubleSeconds(end - clock_.now));
     }
-    return absl::Seconds(running + counts_.seconds + job.seconds_left + job.overhead) +
-           absl::Nanoseconds(10);
+    const double wait = 1.1 * (running + counts_.seconds);  // with the queue's margin
+    return absl::Seconds(wait + job.seconds_left + job.overhead) + absl::Nanoseconds(10);
   }
 
   static constexpr double kRounding = 1e-9;  // of sums of seconds
@@ -431,7 +431,7 @@ TEST(BatchQueueSimulation, BoundByJobs) {
 }
 
 TEST(BatchQueueSimulation, BoundByTokensOnThreeInstances) {
-  Simulate({.queue = {.max_tokens = 1500}, .batch = {.max_batch_tokens = 200, .instances = 3}});
+  Simulate({.queue = {.max_tokens = 1200}, .batch = {.max_batch_tokens = 200, .instances = 3}});
 }
 
 TEST(BatchQueueSimulation, BoundByTokensWithManyKeys) {

@@ -118,7 +118,9 @@ TEST_F(BatchQueueTest, RefusesWhatCannotMeetItsDeadlineBehindTheOthers) {
   // What its own peer has waiting with a later deadline does not count.
   EXPECT_TRUE(submit("a", 0.1, 110 * kMs).ok());
   EXPECT_FALSE(submit("a", 0.1, 110 * kMs).ok());
-  // Another peer has its fair share: 100 ms of the first, then its own.
+  // Another peer has its fair share: half of 100 ms of the first, then its own. The wait might
+  // become a tenth longer.
+  EXPECT_FALSE(submit("b", 0.1, 154 * kMs).ok());
   EXPECT_TRUE(submit("b", 0.1, 160 * kMs).ok());
   EXPECT_FALSE(submit("c", 0.1, 150 * kMs).ok());
 }
