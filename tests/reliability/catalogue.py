@@ -19,8 +19,7 @@ class Target:
         return f">= {self.at_least:g}" if self.at_least is not None else ""
 
 
-# Group (the module that measures it) -> its figures. The groups of hot swaps (swap.failures) and of fuzzing (fuzz.*)
-# have their place here too.
+# Group (the module that measures it) -> its figures. The group of fuzzing (fuzz.*) has its place here too.
 GROUPS = {
     "draining": {"drain.accepted_lost": Target(at_most=0), "drain.visible_failures": Target(at_most=0)},
     "overload": {"overload.3x.goodput": Target(at_least=0.95), "overload.10x.goodput": Target(at_least=0.85),
@@ -32,6 +31,7 @@ GROUPS = {
                 for figure, target in (("rss_mib", Target(at_most=50)), ("good_caller_s", Target(at_most=1)))},
     "memory": {"rss_slope_bytes_per_request": Target(at_most=1), "rss_growth_mib": Target(at_most=8)},
     "connections": {"emfile.recovery_s": Target(at_most=5), "certificates.failed_handshakes": Target(at_most=0)},
+    "swaps": {"swap.failures": Target(at_most=0)},
     "speed": {"server_over_engine.bert-base": Target(at_least=0.95),
               "server_over_engine.attention.uds": Target(at_least=0.70), "metrics_cost": Target(at_most=0.01)},
 }
