@@ -14,7 +14,7 @@ template <typename Visit>
 void ForEachQuery(const DenseProbabilities& dense, const Visit& visit) {
   const TokenLayout& layout = dense.layout;
   const float* next = dense.data;
-  int64_t row = 0;
+  int64_t row = dense.first_sequence * dense.heads * layout.padded_length;
   for (int64_t b = 0; b < layout.sequences; ++b) {
     const absl::Span<const int32_t> positions = layout.positions_of(b);
     for (int64_t h = 0; h < dense.heads; ++h) {
@@ -57,7 +57,9 @@ DenseProbabilities AverageHeads(const DenseProbabilities& dense) {
     }
     from += dense.heads * pairs;
   }
-  return {dense.layout, dense.keys, 1, dense.data};
+  DenseProbabilities average = dense;
+  average.heads = 1;
+  return average;
 }
 
 void ScatterTopKeys(const DenseProbabilities& dense, ResponseTensor& probabilities,
@@ -90,7 +92,8 @@ void ScatterWeightedValues(const DenseProbabilities& dense, MatrixView<const flo
                            ResponseTensor& target) {
   const TokenLayout& layout = dense.layout;
   const int64_t padded = layout.padded_length, width = target.dim(4);
-  target.WriteZeros(0, target.elements());
+  const int64_t of_sequence = target.elements() / target.dim(0);
+  target.WriteZeros(dense.first_sequence * of_sequence, layout.sequences * of_sequence);
   std::vector<float> weighted(width);
   ForEachQuery(dense, [&](int64_t row, int64_t b, const float* probabilities) {
     if (probabilities == nullptr) return;

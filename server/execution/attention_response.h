@@ -9,19 +9,26 @@
 
 namespace attendant::server {
 
-// The probabilities that the engine gives for the sequences of one request and one layer, back to
+// The probabilities that the engine gives for some sequences of one request and one layer, back to
 // back: probabilities [heads, length, keys] of each. `keys` may have one sequence for all.
 struct DenseProbabilities {
   const TokenLayout& layout;
   const TokenLayout& keys;
   int64_t heads;
   float* data;
+  int64_t first_sequence = 0;      // of these, in the request
+  int64_t first_key_sequence = 0;  // of `keys`, that the first sequence attends to
 
-  int64_t key_sequence(int64_t sequence) const { return keys.sequences == 1 ? 0 : sequence; }
+  int64_t key_sequence(int64_t sequence) const {
+    return keys.sequences == 1 ? 0 : first_key_sequence + sequence;
+  }
   absl::Span<const int32_t> keys_of(int64_t sequence) const {
     return keys.positions_of(key_sequence(sequence));
   }
 };
+
+// The functions below write what belongs to these sequences, all of it, and nothing else. B is the
+// number of sequences of the request.
 
 // To [B, heads, S, M], M the padded length of the keys: zeros where query or key is padding.
 void ScatterProbabilities(const DenseProbabilities& dense, ResponseTensor& target);

@@ -12,6 +12,7 @@
 #include "engine/layers/pooling.h"
 #include "server/execution/fault.h"
 #include "server/models/compute_dtype.h"
+#include "server/request/request_slice.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
@@ -22,6 +23,19 @@ std::optional<size_t> IndexOf(const std::vector<int64_t>& layers, int64_t layer)
   const auto found = std::find(layers.begin(), layers.end(), layer);
   if (found == layers.end()) return std::nullopt;
   return found - layers.begin();
+}
+
+// The tensor in an optional one, which is empty at first.
+ResponseTensor& TensorIn(std::optional<ResponseTensor>& tensor) {
+  return tensor ? *tensor : tensor.emplace();
+}
+
+// The tensor of one of the layers that were asked for.
+ResponseTensor& TensorIn(std::vector<std::pair<int64_t, ResponseTensor>>& tensors, size_t layers,
+                         size_t index, int64_t layer) {
+  tensors.resize(layers);  // once: no part finds its tensor moved
+  tensors[index].first = layer;
+  return tensors[index].second;
 }
 
 // Makes the execution of a part that of all parts so far: their times, the wait of the first one,
@@ -49,14 +63,9 @@ BatchJob::BatchJob(const Piece<ServiceJob>& piece, bool reject_nonfinite)
 absl::Status BatchJob::Gather(EncoderRun& run, int64_t first_row, const CrossKvRange& place) {
   first_row_ = first_row;
   const ComputeRequest& compute = request();
-  response_.intermediate.resize(compute.outputs.intermediate_layers.size());
-  const AttentionOutput& attention = compute.outputs.attention;
-  if (attention.probabilities) response_.probabilities.resize(attention.layers.size());
-  if (attention.form == AttentionForm::kTopKeys) {
-    response_.attention_keys.resize(response_.probabilities.size());
-  }
   if (compute.bias) {
-    absl::StatusOr<GatheredBias> bias = GatheredBias::Gather(*compute.bias, compute.layout);
+    absl::StatusOr<GatheredBias> bias =
+        GatheredBias::Gather(*compute.bias, compute.layout, first_sequence_);
     if (!bias.ok()) return bias.status();
     bias_ = *std::move(bias);
   }
@@ -149,15 +158,27 @@ void BatchJob::TakeValues(MatrixView<const float> batch_rows) {
   });
 }
 
-std::optional<ResponseTensor> BatchJob::MakeTensor(std::vector<int64_t> shape) {
-  return MakeTensor(std::move(shape), request().outputs.dtype);
+ResponseTensor* BatchJob::MakeOnce(absl::FunctionRef<ResponseTensor&(Response&)> find,
+                                   std::vector<int64_t> shape, DataType dtype, bool sparse) {
+  ResponseTensor* found = nullptr;
+  job_->ChangeResponse([&](Response& response) {
+    ResponseTensor& tensor = find(response);
+    if (tensor.elements() == 0) {
+      absl::StatusOr<ResponseTensor> made = ResponseTensor::Make(std::move(shape), dtype);
+      if (!made.ok()) return status_.Update(made.status());
+      tensor = *std::move(made);
+      if (sparse) tensor.WriteZeros(0, tensor.elements());
+    }
+    found = &tensor;
+  });
+  return found;
 }
 
-std::optional<ResponseTensor> BatchJob::MakeTensor(std::vector<int64_t> shape, DataType dtype) {
-  auto tensor = ResponseTensor::Make(std::move(shape), dtype);
-  if (tensor.ok()) return *std::move(tensor);
-  status_.Update(tensor.status());
-  return std::nullopt;
+ResponseTensor* BatchJob::MakeRows(absl::FunctionRef<ResponseTensor&(Response&)> find,
+                                   std::vector<int64_t> shape) {
+  const ComputeRequest& whole = job_->request();
+  const bool padded = whole.layout.rows > whole.layout.tokens();
+  return MakeOnce(find, std::move(shape), whole.outputs.dtype, part_ && padded);
 }
 
 void BatchJob::TakeProbabilities(int64_t layer) {
@@ -168,61 +189,62 @@ void BatchJob::TakeProbabilities(int64_t layer) {
 void BatchJob::PlaceAttention(int64_t layer, size_t index) {
   const ComputeRequest& compute = request();
   const int64_t heads = compute.description().heads_at(layer);
-  const DenseProbabilities dense = {compute.layout, compute.key_layout(), heads,
-                                    probabilities_.data()};
+  const DenseProbabilities dense = {compute.layout,  compute.key_layout(),
+                                    heads,           probabilities_.data(),
+                                    first_sequence_, compute.key_sequence(0)};
   if (compute.outputs.attention.weighted_values) {
     const int64_t width = heads * compute.description().layer.attention.value_width;
-    response_.weighted_values = MakeTensor(compute.weighted_values_shape(layer));
-    if (!response_.weighted_values) return;
-    ScatterWeightedValues(dense, {values_.data(), compute.layout.tokens(), width, width},
-                          *response_.weighted_values);
+    ResponseTensor* target = MakeOnce(
+        [](Response& response) -> ResponseTensor& { return TensorIn(response.weighted_values); },
+        job_->request().weighted_values_shape(layer), compute.outputs.dtype);
+    if (target == nullptr) return;
+    ScatterWeightedValues(dense, {values_.data(), compute.layout.tokens(), width, width}, *target);
   }
   if (compute.outputs.attention.probabilities) PlaceProbabilities(layer, index, dense);
 }
 
 void BatchJob::PlaceProbabilities(int64_t layer, size_t index, DenseProbabilities dense) {
-  const ComputeRequest& compute = request();
-  const std::vector<int64_t> shape = compute.probabilities_shape(layer);
-  std::optional<ResponseTensor> target = MakeTensor(shape);
-  if (!target) return;
-  if (compute.outputs.attention.form == AttentionForm::kTopKeys) {
-    std::optional<ResponseTensor> keys = MakeTensor(shape, DataType::kInt32);
-    if (!keys) return;
-    ScatterTopKeys(dense, *target, *keys);
-    response_.attention_keys[index] = {layer, *std::move(keys)};
-  } else if (compute.outputs.attention.form == AttentionForm::kHeadMean) {
+  const Outputs& outputs = request().outputs;
+  const std::vector<int64_t> shape = job_->request().probabilities_shape(layer);
+  const size_t layers = outputs.attention.layers.size();
+  ResponseTensor* target = MakeOnce(
+      [&](Response& response) -> ResponseTensor& {
+        return TensorIn(response.probabilities, layers, index, layer);
+      },
+      shape, outputs.dtype);
+  if (target == nullptr) return;
+  if (outputs.attention.form == AttentionForm::kTopKeys) {
+    ResponseTensor* keys = MakeOnce(
+        [&](Response& response) -> ResponseTensor& {
+          return TensorIn(response.attention_keys, layers, index, layer);
+        },
+        shape, DataType::kInt32);
+    if (keys != nullptr) ScatterTopKeys(dense, *target, *keys);
+  } else if (outputs.attention.form == AttentionForm::kHeadMean) {
     ScatterProbabilities(AverageHeads(dense), *target);
   } else {
     ScatterProbabilities(dense, *target);
   }
-  response_.probabilities[index] = {layer, *std::move(target)};
 }
 
 void BatchJob::TakeIntermediate(int64_t layer, MatrixView<const float> batch_rows) {
-  const ComputeRequest& compute = request();
-  const std::optional<size_t> index = IndexOf(compute.outputs.intermediate_layers, layer);
+  const std::vector<int64_t>& layers = request().outputs.intermediate_layers;
+  const std::optional<size_t> index = IndexOf(layers, layer);
   if (!index) return;
   Take([&] {
-    std::optional<ResponseTensor> target = MakeTensor(compute.rows_shape());
-    if (!target) return;
-    ScatterRows(compute.layout, RowsOf(batch_rows), *target);
-    response_.intermediate[*index] = {layer, *std::move(target)};
+    ResponseTensor* target = MakeRows(
+        [&](Response& response) -> ResponseTensor& {
+          return TensorIn(response.intermediate, layers.size(), *index, layer);
+        },
+        job_->request().rows_shape());
+    if (target != nullptr) PlaceRows(batch_rows, *target);
   });
 }
 
-// Parts write kept rows alone, so that the first one makes the zeros of padding.
-void BatchJob::MakeResult(Response& response) {
-  const ComputeRequest& whole = job_->request();
-  if (whole.outputs.pooled && !response.pooled) response.pooled = MakeTensor(whole.pooled_shape());
-  if (whole.outputs.hidden_states && !response.hidden_states) {
-    response.hidden_states = MakeTensor(whole.hidden_shape());
-    const bool padded = whole.layout.rows > whole.layout.tokens();
-    if (part_ && padded && response.hidden_states) {
-      response.hidden_states->WriteZeros(0, response.hidden_states->elements());
-    }
-  }
-  if (response.pooled) pooled_ = &*response.pooled;
-  if (response.hidden_states) hidden_states_ = &*response.hidden_states;
+void BatchJob::PlaceRows(MatrixView<const float> batch_rows, ResponseTensor& target) const {
+  const TokenLayout& layout = request().layout;
+  if (part_) return WriteKeptRows(layout, RowsOf(batch_rows), target);
+  ScatterRows(layout, RowsOf(batch_rows), target);
 }
 
 void BatchJob::TakeResult(MatrixView<const float> batch_rows) {
@@ -230,19 +252,24 @@ void BatchJob::TakeResult(MatrixView<const float> batch_rows) {
 }
 
 void BatchJob::PlaceResult(MatrixView<const float> batch_rows) {
-  const ComputeRequest& compute = request();
-  const MatrixView<const float> rows = RowsOf(batch_rows);
-  if (part_) {
-    job_->ChangeResponse([this](Response& shared) { MakeResult(shared); });
+  const ComputeRequest& whole = job_->request();
+  const DataType dtype = whole.outputs.dtype;
+  if (whole.outputs.pooled) {
+    pooled_ =
+        MakeOnce([](Response& response) -> ResponseTensor& { return TensorIn(response.pooled); },
+                 whole.pooled_shape(), dtype);
+  }
+  if (!whole.outputs.hidden_states) return;
+  const auto hidden_states = [](Response& response) -> ResponseTensor& {
+    return TensorIn(response.hidden_states);
+  };
+  if (const auto& tokens = request().outputs.hidden_states->tokens) {
+    ResponseTensor* target = MakeOnce(hidden_states, whole.hidden_shape(), dtype, true);
+    if (target != nullptr) WriteSelectedRows(*tokens, RowsOf(batch_rows), *target);
   } else {
-    MakeResult(response_);
+    ResponseTensor* target = MakeRows(hidden_states, whole.hidden_shape());
+    if (target != nullptr) PlaceRows(batch_rows, *target);
   }
-  if (hidden_states_ == nullptr) return;
-  if (part_) return WriteKeptRows(compute.layout, rows, *hidden_states_);
-  if (const auto& tokens = compute.outputs.hidden_states->tokens) {
-    return SelectRows(*tokens, rows, *hidden_states_);
-  }
-  ScatterRows(compute.layout, rows, *hidden_states_);
 }
 
 void BatchJob::Pool(int64_t sequence, MatrixView<const float> batch_rows, const Encoder& encoder,
@@ -276,11 +303,7 @@ void BatchJob::Finish(const BatchReport& report) {
   Take([&] {
     v1::Execution execution = report.ExecutionOf(*job_, job_->request().truncated_tokens);
     job_->ChangeResponse([&](Response& shared) {
-      if (!part_) {
-        shared = std::move(response_);
-      } else {
-        AddEarlierParts(shared.execution, execution);
-      }
+      AddEarlierParts(shared.execution, execution);
       shared.execution = std::move(execution);
     });
   });

@@ -1,4 +1,5 @@
-// A ComputeJob, or some of its sequences, while the batch is computed.
+// A ComputeJob, or some of its sequences, while the batch is computed. Parts write their sequences
+// into the job's response, other parts at the same time into other elements.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/layers/encoder.h"
@@ -86,14 +88,19 @@ class BatchJob {
   template <typename Step>
   void Take(Step step);
   void AddPrefixTokens(const TokenLayout& features, MatrixView<float> rows, EncoderRun& run);
-  std::optional<ResponseTensor> MakeTensor(std::vector<int64_t> shape);
-  std::optional<ResponseTensor> MakeTensor(std::vector<int64_t> shape, DataType dtype);
+  // Returns the tensor that `find` returns of the job's response. The first part makes it, as large
+  // as the whole request needs it; with `sparse`, parts write only some of its elements, and the
+  // others are zeros. Null, with a problem in status_: it could not be made.
+  ResponseTensor* MakeOnce(absl::FunctionRef<ResponseTensor&(Response&)> find,
+                           std::vector<int64_t> shape, DataType dtype, bool sparse = false);
+  ResponseTensor* MakeRows(absl::FunctionRef<ResponseTensor&(Response&)> find,
+                           std::vector<int64_t> shape);
   void PlaceAttention(int64_t layer, size_t index);
   void PlaceResult(MatrixView<const float> batch_rows);
   void PlaceProbabilities(int64_t layer, size_t index, DenseProbabilities dense);
+  void PlaceRows(MatrixView<const float> batch_rows, ResponseTensor& target) const;
   MatrixView<const float> RowsOf(MatrixView<const float> batch_rows) const;
 
-  void MakeResult(Response& response);
   void EndPart(absl::Duration queued, const absl::Status& status);
 
   std::shared_ptr<ComputeJob> job_;     // null once the part has ended
@@ -106,10 +113,7 @@ class BatchJob {
   AlignedBuffer<float> probabilities_;  // of one layer: [H, length, keys] of each sequence
   std::vector<int64_t> pairs_before_;   // [B]: of a head, of the sequences before
   std::vector<float> values_;           // of one layer: [T, H Dv]
-  Response response_;                   // unless this is a part, of which the job has the response
-  // The whole request's; null if it is not wanted, or if there is no memory for it.
-  ResponseTensor* hidden_states_ = nullptr;
-  ResponseTensor* pooled_ = nullptr;
+  ResponseTensor* pooled_ = nullptr;    // null if it is not wanted, or if there is no memory for it
   absl::Status status_;
 };
 

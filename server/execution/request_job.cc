@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "server/request/request_slice.h"
+
 namespace attendant::server {
 namespace {
 
@@ -25,8 +27,13 @@ Prediction Predict(const ServiceContext& context, JobOfMethod& job) {
 // Kept tokens that are gathered for a sequence; at least one, as also a masked one takes some work.
 int64_t TokensOf(const ComputeRequest& request, int64_t sequence) {
   int64_t tokens = request.layout.length(sequence);
-  // The rows of other keys are counted with the first sequence.
-  if (sequence == 0) tokens = request.tokens() - request.layout.tokens() + tokens;
+  if (const CrossKvRows* rows = request.cross_kv_rows()) {
+    // The rows that all sequences share are counted with the first one.
+    const bool shared = rows->layout.sequences == 1;
+    if (sequence == 0 || !shared) {
+      tokens += rows->layout.length(shared ? 0 : sequence) * (rows->values ? 2 : 1);
+    }
+  }
   return std::max<int64_t>(1, tokens);
 }
 

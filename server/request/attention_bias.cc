@@ -39,21 +39,24 @@ absl::StatusOr<CheckedTensor> CheckBias(const WireTensor& tensor, absl::Span<con
 }
 
 absl::StatusOr<GatheredBias> GatheredBias::Gather(const CheckedTensor& bias,
-                                                  const TokenLayout& layout) {
+                                                  const TokenLayout& layout,
+                                                  int64_t first_sequence) {
+  const int64_t matrix = bias.dim(2) * bias.dim(3), matrices = bias.dim(1) * matrix;
+  const bool shared = bias.dim(0) == 1;
+  const int64_t first = shared ? 0 : first_sequence * matrices;
+  const int64_t elements = shared ? matrices : layout.sequences * matrices;
   GatheredBias gathered;
-  gathered.values_ = AlignedBuffer<float>(*ElementCount(bias.shape));
+  gathered.values_ = AlignedBuffer<float>(elements);
   float* values = gathered.values_.data();
-  const int64_t elements = gathered.values_.size();
-  bias.data.ReadFloats(bias.dtype, 0, elements, values);
+  bias.data.ReadFloats(bias.dtype, first, elements, values);
   for (int64_t i = 0; i < elements; ++i) {
     // False for NaN and for plus infinity.
     if (values[i] <= std::numeric_limits<float>::max()) continue;
-    return RefuseValue(bias, i, values[i]);
+    return RefuseValue(bias, first + i, values[i]);
   }
   const auto stride = [&](size_t axis, int64_t full) { return bias.dim(axis) == 1 ? 0 : full; };
-  const int64_t matrix = bias.dim(2) * bias.dim(3);
   for (int64_t b = 0; b < layout.sequences; ++b) {
-    AttentionBias view{.data = values + b * stride(0, bias.dim(1) * matrix),
+    AttentionBias view{.data = values + b * stride(0, matrices),
                        .head_stride = stride(1, matrix),
                        .query_stride = stride(2, bias.dim(3)),
                        .key_stride = stride(3, 1)};

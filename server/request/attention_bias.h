@@ -21,9 +21,10 @@ absl::StatusOr<CheckedTensor> CheckBias(const WireTensor& tensor, absl::Span<con
 // layout.
 class GatheredBias {
  public:
-  // INVALID_ARGUMENT naming the first NaN or plus infinity. `bias` has passed CheckBias with this
-  // layout.
-  static absl::StatusOr<GatheredBias> Gather(const CheckedTensor& bias, const TokenLayout& layout);
+  // For the sequences of `layout`, the first of which is `first_sequence` of those that `bias` has
+  // passed CheckBias for. INVALID_ARGUMENT naming the first NaN or plus infinity.
+  static absl::StatusOr<GatheredBias> Gather(const CheckedTensor& bias, const TokenLayout& layout,
+                                             int64_t first_sequence);
 
   // [B].
   absl::Span<const AttentionBias> sequences() const { return sequences_; }

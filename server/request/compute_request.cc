@@ -147,28 +147,6 @@ std::vector<int64_t> ComputeRequest::pooled_shape() const {
   return {layout.sequences, columns};
 }
 
-bool CanBeSliced(const ComputeRequest& request) {
-  const Outputs& outputs = request.outputs;
-  const bool selects = outputs.hidden_states && outputs.hidden_states->tokens;
-  return request.layout.sequences > 1 && std::holds_alternative<OwnKeys>(request.keys) &&
-         !std::holds_alternative<FeatureRows>(request.input) && !request.bias && !selects &&
-         outputs.intermediate_layers.empty() && outputs.attention.layers.empty();
-}
-
-ComputeRequest SequencesOf(const ComputeRequest& request, int64_t first, int64_t count) {
-  ComputeRequest part;
-  part.span = request.span;
-  part.operation = request.operation;
-  part.layout = SequencesOf(request.layout, first, count);
-  part.input = request.input;
-  if (const KeptIds* ids = std::get_if<KeptIds>(&request.input)) {
-    part.input = ids->Tokens(request.layout.cu_seqlens[first], part.layout.tokens());
-  }
-  part.head_gates = request.head_gates;
-  part.outputs = request.outputs;
-  return part;
-}
-
 absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t max_answer_bytes) {
   const Outputs& outputs = request.outputs;
   CheckedSize response = kResponseHeadBytes;

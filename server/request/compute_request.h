@@ -44,6 +44,7 @@ struct OwnKeys {};
 // The keys and values of rows that an earlier PutMemory has projected.
 struct RegisteredKeys {
   std::shared_ptr<const RegisteredCrossKv> cross_kv;
+  int64_t first_sequence = 0;  // of them, that the first sequence of queries attends to
 };
 
 // The sequence attends to itself and, by its state, to the chunks of it that came before.
@@ -135,7 +136,9 @@ struct ComputeRequest {
   // One sequence of keys may serve all sequences of queries.
   const TokenLayout& key_layout() const;
   int64_t key_sequence(int64_t sequence) const {
-    return key_layout().sequences == 1 ? 0 : sequence;
+    if (key_layout().sequences == 1) return 0;
+    const RegisteredKeys* found = std::get_if<RegisteredKeys>(&keys);
+    return sequence + (found == nullptr ? 0 : found->first_sequence);
   }
   // Elements of the matrix of one head.
   int64_t pairs(int64_t sequence) const {
@@ -165,14 +168,6 @@ struct ComputeRequest {
  private:
   bool AppendRowsToPool(int64_t first_row, std::vector<int32_t>& rows) const;
 };
-
-// Whether the sequences of the request may be computed in different batches. Requests with what
-// belongs to several sequences or comes in other shapes than rows are computed as a whole:
-// features, biases, other keys, probabilities, intermediate layers, selected tokens.
-bool CanBeSliced(const ComputeRequest& request);
-
-// A request for some of the sequences. Its `layout` says where their rows are in the whole.
-ComputeRequest SequencesOf(const ComputeRequest& request, int64_t first, int64_t count);
 
 // Upper bound of what protobuf adds to a response as a whole (the execution, a stream item's id,
 // the handle of registered keys).

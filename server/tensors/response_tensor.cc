@@ -91,4 +91,13 @@ void SelectRows(absl::Span<const int32_t> tokens, MatrixView<const float> rows,
   }
 }
 
+void WriteSelectedRows(absl::Span<const int32_t> tokens, MatrixView<const float> rows,
+                       ResponseTensor& target) {
+  int64_t first = 0;
+  for (const int32_t token : tokens) {
+    if (token >= 0) target.Write(first, rows.row(token), rows.cols);
+    first += rows.cols;
+  }
+}
+
 }  // namespace attendant::server

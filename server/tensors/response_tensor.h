@@ -59,4 +59,8 @@ void WriteKeptRows(const TokenLayout& layout, MatrixView<const float> rows, Resp
 void SelectRows(absl::Span<const int32_t> tokens, MatrixView<const float> rows,
                 ResponseTensor& target);
 
+// Writes those of the tokens that are not -1, and leaves the other rows as they are.
+void WriteSelectedRows(absl::Span<const int32_t> tokens, MatrixView<const float> rows,
+                       ResponseTensor& target);
+
 }  // namespace attendant::server
