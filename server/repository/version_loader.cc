@@ -6,19 +6,50 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/files/input_file.h"
 #include "proto/byte_text.h"
 #include "server/execution/fault.h"
 #include "server/execution/prepare_model.h"
 #include "server/host/node_binding.h"
 #include "server/repository/probe_model.h"
+#include "server/settings/model_setting.h"
 
 namespace attendant::server {
 
 namespace {
 
 using proto::InMebibytes;
+
+// The keys of --model for a version are in a file of its folder, if they are not the defaults.
+constexpr char kOptionsFile[] = "attendant.options";
+constexpr int64_t kMostOptionsBytes = 4096;
+
+absl::StatusOr<ModelSetting> ReadSetting(const std::string& name, const std::string& folder) {
+  const std::string path = absl::StrCat(folder, "/", kOptionsFile);
+  std::string text;
+  if (PathExists(path)) {
+    absl::StatusOr<std::string> contents = ReadSmallFile(path, kMostOptionsBytes);
+    if (!contents.ok()) return contents.status();
+    text = std::string(absl::StripAsciiWhitespace(*contents));
+  }
+  absl::StatusOr<ModelSetting> setting = ParseModelKeys(text);
+  if (setting.ok() && !setting->overlay.empty()) {
+    setting =
+        absl::InvalidArgumentError("expected no overlay, whose base cannot be a repository's");
+  }
+  if (!setting.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", setting.status().message()));
+  }
+  setting->name = name;
+  setting->source = folder;
+  if (!setting->prune_file.empty() && setting->prune_file[0] != '/') {
+    setting->prune_file = absl::StrCat(folder, "/", setting->prune_file);
+  }
+  return setting;
+}
 
 // Weights that can be read until `stopped` is true.
 class StoppableWeights final : public WeightSource {
@@ -50,16 +81,15 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> VersionLoader::Load(
 
 absl::StatusOr<std::shared_ptr<const ServedModel>> VersionLoader::TryLoad(
     const std::string& name, const VersionFolder& version) {
-  ModelSetting setting;
-  setting.name = name;
-  setting.source = version.path;
+  absl::StatusOr<ModelSetting> setting = ReadSetting(name, version.path);
+  if (!setting.ok()) return setting.status();
   absl::StatusOr<Checkpoint> checkpoint =
-      OpenCheckpoint(version.path, CheckpointOptionsOf(setting, options_.settings));
+      OpenCheckpoint(version.path, CheckpointOptionsOf(*setting, options_.settings));
   if (!checkpoint.ok()) return checkpoint.status();
   checkpoint->weights =
       std::make_unique<StoppableWeights>(std::move(checkpoint->weights), stopped_);
   std::vector<OpenedModel> opened;
-  opened.push_back({std::move(setting), *std::move(checkpoint)});
+  opened.push_back({*std::move(setting), *std::move(checkpoint)});
   const absl::StatusOr<MemoryNeed> need = TakeMemory(opened.front());
   if (!need.ok()) return need.status();
 

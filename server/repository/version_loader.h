@@ -35,11 +35,13 @@ class VersionLoader {
  public:
   explicit VersionLoader(LoaderOptions options) : options_(std::move(options)) {}
 
-  // Opens, loads, prepares and probes a version. Before its weights are read, the memory for
-  // requests shrinks by what it takes beside all versions that are alive. RESOURCE_EXHAUSTED: too
-  // little would be left, or requests hold more now. INVALID_ARGUMENT: its largest request would be
-  // larger than the server receives. CANCELLED: after Stop. Also the errors of OpenCheckpoint,
-  // LoadModels and ProbeModel. Nothing is thrown.
+  // Opens, loads, prepares and probes a version, with the keys of --model that its file
+  // "attendant.options" has, if it has one; a relative path for `prune` is in the folder. Before
+  // its weights are read, the memory for requests shrinks by what it takes beside all versions that
+  // are alive. RESOURCE_EXHAUSTED: too little would be left, or requests hold more now.
+  // INVALID_ARGUMENT: its largest request would be larger than the server receives, or its options
+  // are not those of a model. CANCELLED: after Stop. Also the errors of OpenCheckpoint, LoadModels
+  // and ProbeModel. Nothing is thrown.
   absl::StatusOr<std::shared_ptr<const ServedModel>> Load(const std::string& name,
                                                           const VersionFolder& version);
 

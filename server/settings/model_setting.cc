@@ -2,11 +2,13 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/types/span.h"
 #include "server/settings/setting_kinds.h"
 
 namespace attendant::server {
@@ -59,15 +61,12 @@ absl::Status ReadKey(const std::string& key, const std::string& value, ModelSett
       key);
 }
 
-// Parses `text`, "SOURCE[,key=value…]". Errors about combinations of keys show `whole`, the text
-// that the user has written.
-absl::StatusOr<ModelSetting> ReadSource(const std::string& text, const std::string& whole) {
-  const std::vector<std::string> parts = absl::StrSplit(text, ',');
-  ModelSetting model;
-  model.source = parts[0];
-  for (size_t i = 1; i < parts.size(); ++i) {
-    const std::pair<std::string, std::string> entry =
-        absl::StrSplit(parts[i], absl::MaxSplits('=', 1));
+// Parses `entries`, each "key=value", into `model`. Errors about combinations of keys show `whole`,
+// the text that the user has written.
+absl::StatusOr<ModelSetting> ReadKeys(absl::Span<const std::string> entries,
+                                      const std::string& whole, ModelSetting model) {
+  for (const std::string& text : entries) {
+    const std::pair<std::string, std::string> entry = absl::StrSplit(text, absl::MaxSplits('=', 1));
     if (absl::Status status = ReadKey(entry.first, entry.second, model); !status.ok())
       return status;
   }
@@ -83,6 +82,14 @@ absl::StatusOr<ModelSetting> ReadSource(const std::string& text, const std::stri
     return Unexpected("a dtype other than f32, and no emulate=true, beside gemm=tiles", whole);
   }
   return model;
+}
+
+// Parses `text`, "SOURCE[,key=value…]", of `whole`.
+absl::StatusOr<ModelSetting> ReadSource(const std::string& text, const std::string& whole) {
+  const std::vector<std::string> parts = absl::StrSplit(text, ',');
+  ModelSetting model;
+  model.source = parts[0];
+  return ReadKeys(absl::MakeConstSpan(parts).subspan(1), whole, std::move(model));
 }
 
 }  // namespace
@@ -112,6 +119,12 @@ absl::StatusOr<ModelSetting> ParseModelSetting(const std::string& text) {
   absl::StatusOr<ModelSetting> model = ReadSource(parts.second, text);
   if (model.ok()) model->name = parts.first;
   return model;
+}
+
+absl::StatusOr<ModelSetting> ParseModelKeys(const std::string& text) {
+  if (text.empty()) return ModelSetting();
+  const std::vector<std::string> entries = absl::StrSplit(text, ',');
+  return ReadKeys(entries, text, ModelSetting());
 }
 
 }  // namespace attendant::server

@@ -17,4 +17,8 @@ absl::StatusOr<ModelSetting> ParseModelSource(const std::string& text);
 // Parses "NAME=SOURCE[,key=value…]". Returns INVALID_ARGUMENT if it cannot.
 absl::StatusOr<ModelSetting> ParseModelSetting(const std::string& text);
 
+// Parses "[key=value[,key=value…]]" alone, into a setting without name and source. Returns
+// INVALID_ARGUMENT if it cannot.
+absl::StatusOr<ModelSetting> ParseModelKeys(const std::string& text);
+
 }  // namespace attendant::server

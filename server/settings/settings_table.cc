@@ -38,7 +38,9 @@ Rows ModelRows() {
       {group, "model-repository", "DIR",
        "Serve the newest version of each model in DIR, where NAME/VERSION/ is a checkpoint folder "
        "and VERSION a positive integer. Versions may be added and removed while the server runs: "
-       "make a folder elsewhere, then rename it into place. Empty: none.",
+       "make a folder elsewhere, then rename it into place. A file attendant.options in a version "
+       "has "
+       "keys of --model, such as dtype=int8. Empty: none.",
        TextKind(&Settings::model_repository, true)},
       {group, "repository-poll", "DURATION", "How often --model-repository is looked at.",
        DurationKind(&Settings::repository_poll, absl::Milliseconds(10), absl::Hours(24))},

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/engine/checkpoint/model_files.h"
@@ -56,6 +57,34 @@ TEST_F(VersionLoaderTest, ReturnsAModelThatCanBeServed) {
   EXPECT_EQ((*model)->version, 1);
   EXPECT_THAT(*(*model)->runs, SizeIs(1));
   EXPECT_TRUE((*model)->cost->has_rates());
+}
+
+TEST_F(VersionLoaderTest, AFileOfTheVersionHasItsOptions) {
+  folder_.Write("m/1/attendant.options", "dtype=int8,emulate=true,prune=heads.json\n");
+  folder_.Write("m/1/heads.json", R"({"0": [1]})");
+  const auto model = Load(*Loader());
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ((*model)->encoder->mode().type, ComputeType::kInt8);
+  EXPECT_EQ((*model)->encoder->description().heads_at(0),
+            (*model)->encoder->description().heads_at(1) - 1);
+  folder_.Write("m/1/attendant.options", "");
+  EXPECT_TRUE(Load(*Loader()).ok());
+}
+
+TEST_F(VersionLoaderTest, RefusesOtherOptionsThanThoseOfAModel) {
+  for (const auto& [options, problem] : std::vector<std::pair<std::string, std::string>>{
+           {"dtype=f64", "expected f32, bf16x3, bf16 or int8 for dtype, got \"f64\""},
+           {"dtype", "for dtype, got \"\""},
+           {"overlay=x", "expected no overlay"},
+           {"emulate=true", "a dtype other than f32"},
+           {std::string(5000, ' '), "attendant.options"}}) {
+    folder_.Write("m/1/attendant.options", options);
+    const auto model = Load(*Loader());
+    EXPECT_EQ(model.status().code(), absl::StatusCode::kInvalidArgument) << options;
+    EXPECT_THAT(model.status().message(),
+                AllOf(HasSubstr("attendant.options"), HasSubstr(problem)));
+  }
+  EXPECT_THAT(budgets_, IsEmpty());
 }
 
 TEST_F(VersionLoaderTest, RequestsGetTheMemoryOfVersionsThatAreGone) {

@@ -365,6 +365,16 @@ TEST(ParseModelSettingTest, ReadsKeys) {
   EXPECT_TRUE(model->allow_nonfinite_weights);
 }
 
+TEST(ParseModelKeysTest, ReadsThemAlone) {
+  EXPECT_EQ(ParseModelKeys("")->compute, ComputeMode());
+  const absl::StatusOr<ModelSetting> keys = ParseModelKeys("dtype=int8,prune=x");
+  ASSERT_TRUE(keys.ok()) << keys.status();
+  EXPECT_EQ(keys->compute.type, ComputeType::kInt8);
+  EXPECT_EQ(keys->prune_file, "x");
+  EXPECT_EQ(keys->source, "");
+  EXPECT_FALSE(ParseModelKeys("folder,dtype=int8").ok());
+}
+
 TEST(ParseModelSettingTest, ReadsTheComputeType) {
   const auto compute = [](const std::string& keys) {
     const absl::StatusOr<ModelSetting> model = ParseModelSetting("m=x" + keys);
