@@ -189,6 +189,8 @@ class App::Impl {
     auto listener = ConnectionListener::Bind(settings_.address, settings_.port, limits);
     if (!listener.ok()) return listener.status();
     listener_ = *std::move(listener);
+    admission_.unfinished_bodies().Watch(
+        [this](const std::string& connection) { return listener_->ReceivedBytes(connection); });
     return absl::OkStatus();
   }
 

@@ -12,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/admission/budget.h"
+#include "server/admission/unfinished_bodies.h"
 #include "server/batching/clock.h"
 
 namespace attendant::server {
@@ -46,6 +47,9 @@ class Admission {
 
   // Bounds how many small messages are received at the same time.
   Budget& small_messages() { return small_messages_; }
+  // Bounds how many bodies are received of which nobody knows how much has come.
+  Budget& unmeasured_bodies() { return unmeasured_bodies_; }
+  UnfinishedBodies& unfinished_bodies() { return unfinished_bodies_; }
   Budget& memory() { return memory_; }
   const Budget& memory() const { return memory_; }
   const Budget& slots() const { return slots_; }
@@ -75,7 +79,9 @@ class Admission {
   Budget slots_;
   Budget streams_;
   Budget memory_;
-  Budget small_messages_{{3, 2}};  // an address alone has one of them
+  Budget small_messages_{{3, 2}};      // an address alone has one of them
+  Budget unmeasured_bodies_{{12, 6}};  // an address alone has six
+  UnfinishedBodies unfinished_bodies_;
   std::atomic<bool> closed_ = false;
 
   absl::Mutex resident_mutex_;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/execution/fault.h"
+#include "server/rpc/call/peer.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
@@ -78,6 +79,8 @@ void StreamReactor::Receive() {
     ++items_;
     message.Swap(&message_);
   }
+  context_.admission.unfinished_bodies().CountMessage(ConnectionOf(call_.peer()),
+                                                      static_cast<int64_t>(message.Length()));
   // Read on only when it is known which sequence this one belongs to.
   absl::StatusOr<StreamItem> item = ReceiveItem(message, context_);
   message.Clear();
@@ -85,14 +88,15 @@ void StreamReactor::Receive() {
   const uint64_t id = item->message.id();
   const absl::Time arrived = item->arrived;
   absl::StatusOr<Held> held = Admit(*item);
+  const absl::Status admitted = held.status();
   std::optional<Taken> taken;
   {
     absl::MutexLock lock(&mutex_);
     reading_ = false;
-    if (held.ok()) taken = Take({*std::move(item), *std::move(held)});
+    if (admitted.ok()) taken = Take({*std::move(item), *std::move(held)});
     Advance();
   }
-  if (!held.ok()) taken = End({id, false, nullptr, account_.ForItem(arrived)}, {held.status()});
+  if (!admitted.ok()) taken = End({id, false, nullptr, account_.ForItem(arrived)}, {admitted});
   Work(std::move(taken));
 }
 
@@ -201,7 +205,7 @@ std::optional<StreamReactor::Taken> StreamReactor::End(Pending pending, ComputeJ
     absl::MutexLock lock(&mutex_);
     GiveBack(pending, computed);
     if (!lost_) {
-      responses_.push_back({std::move(response), std::move(result.held)});
+      responses_.push_back({response, std::move(result.held)});
       std::optional<Taken> taken = std::exchange(held_back_, std::nullopt);
       if (taken) next = Take(*std::move(taken));
       Advance();

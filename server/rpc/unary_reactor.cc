@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/execution/fault.h"
+#include "server/rpc/call/peer.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
@@ -55,12 +56,36 @@ void UnaryReactor::AskForPermit() {
 }
 
 void UnaryReactor::OnPermit(Budget::Hold permit) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (phase_ != Phase::kAwaitingPermit) return;
+    memory_ = std::move(permit);
+  }
+  if (method_.small) return OnPlace({});
+  const absl::Status status = Guarded([&] {
+    std::unique_ptr<Budget::Pending> pending_place = context_.admission.unmeasured_bodies().Await(
+        {peer_, 1, HeldFor::kReceiving}, [weak = weak_from_this()](Budget::Hold place) {
+          if (const auto self = weak.lock()) self->OnPlace(std::move(place));
+        });
+    absl::MutexLock lock(&mutex_);
+    pending_place_ = std::move(pending_place);
+  });
+  if (!status.ok()) End({status});
+}
+
+void UnaryReactor::OnPlace(Budget::Hold place) {
   const absl::Status status = Guarded([&] {
     absl::MutexLock lock(&mutex_);
     if (phase_ != Phase::kAwaitingPermit) return;
     phase_ = Phase::kReceiving;
-    memory_ = std::move(permit);
-    receiving_since_ = std::chrono::system_clock::now();
+    if (!method_.small) {
+      const ServiceLimits& limits = context_.limits;
+      receipt_ = std::make_unique<BodyReceipt>(
+          context_.admission,
+          ReceiptLimits{limits.max_request_bytes, limits.receive_timeout, limits.min_receive_rate},
+          peer_, ConnectionOf(call_.peer()), std::move(memory_), std::move(place),
+          std::chrono::system_clock::now());
+    }
     LimitReceiving();
     StartRead(&message_);
   });
@@ -68,51 +93,31 @@ void UnaryReactor::OnPermit(Budget::Hold permit) {
 }
 
 void UnaryReactor::LimitReceiving() {
-  const int64_t bytes = std::min(memory_.amount(), context_.limits.max_request_bytes);
-  absl::Duration limit = context_.limits.receive_timeout +
-                         absl::Seconds(static_cast<double>(bytes) /
-                                       static_cast<double>(context_.limits.min_receive_rate));
-  if (method_.small) limit = std::min(context_.limits.receive_timeout, kSmallMessageTime);
-  const bool limited = time_limit_.Set(receiving_since_ + absl::ToChronoNanoseconds(limit),
-                                       weak_from_this(), [](UnaryReactor& self) {
-                                         const absl::Status status =
-                                             Guarded([&] { self.OnReceiveTimeout(); });
-                                         if (!status.ok()) self.End({status});
-                                       });
+  const TimeLimit::TimePoint time =
+      receipt_ == nullptr
+          ? TimeLimit::In(std::min(context_.limits.receive_timeout, kSmallMessageTime))
+          : receipt_->next_look();
+  const bool limited = time_limit_.Set(time, weak_from_this(), [](UnaryReactor& self) {
+    const absl::Status status = Guarded([&] { self.OnReceiveTimeout(); });
+    if (!status.ok()) self.End({status});
+  });
   if (!limited) throw std::bad_alloc();  // no body is waited for without a limit
 }
 
 void UnaryReactor::OnReceiveTimeout() {
-  Budget::Hold permit;
-  absl::Duration beyond;
+  std::unique_ptr<BodyReceipt> receipt;
   {
     absl::MutexLock lock(&mutex_);
     if (phase_ != Phase::kReceiving) return;
-    permit = std::move(memory_);
-    beyond = absl::FromChrono(std::chrono::system_clock::now() - receiving_since_) -
-             context_.limits.receive_timeout;
+    receipt = std::move(receipt_);
   }
-  const int64_t most = context_.limits.max_request_bytes;
-  // As much as could have come by now at the least rate.
-  const double could =
-      absl::ToDoubleSeconds(beyond) * static_cast<double>(context_.limits.min_receive_rate);
-  absl::Status status;
-  if (method_.small) {
-    status = absl::DeadlineExceededError("the request's body did not arrive in time");
-  } else if (could >= static_cast<double>(most)) {
-    status = absl::DeadlineExceededError(absl::StrCat(
-        "the request's body did not arrive within ",
-        absl::FormatDuration(context_.limits.receive_timeout), " and a second for each ",
-        context_.limits.min_receive_rate, " bytes (--min-receive-rate)"));
-  } else {
-    const int64_t arrived = std::max(2 * permit.amount(), static_cast<int64_t>(could));
-    const int64_t more = std::max(permit.amount(), std::min(arrived, most));
-    status = context_.admission.Charge({peer_, more, HeldFor::kReceiving}, permit);
-  }
+  const absl::Status status =
+      receipt == nullptr ? absl::DeadlineExceededError("the request's body did not arrive in time")
+                         : receipt->Look(std::chrono::system_clock::now());
   if (!status.ok()) return End({.status = status, .only_in = Phase::kReceiving});
   absl::MutexLock lock(&mutex_);
   if (phase_ != Phase::kReceiving) return;
-  memory_ = std::move(permit);
+  receipt_ = std::move(receipt);
   LimitReceiving();
 }
 
@@ -122,11 +127,18 @@ void UnaryReactor::OnReadDone(bool ok) {
     status.Update(Guarded([&] { status = ReadError(); }));
     return End({.status = status, .only_in = Phase::kReceiving});
   }
+  std::unique_ptr<BodyReceipt> receipt;
   {
     absl::MutexLock lock(&mutex_);
     if (phase_ != Phase::kReceiving) return;
     phase_ = Phase::kComputing;
     time_limit_.Reset();
+    receipt = std::move(receipt_);
+  }
+  if (receipt != nullptr) {
+    Budget::Hold permit = receipt->Finish(static_cast<int64_t>(message_.Length()));
+    absl::MutexLock lock(&mutex_);
+    memory_ = std::move(permit);
   }
   const absl::Status status = Guarded([&] { (this->*method_.submit)(); });
   if (!status.ok()) End({status});
@@ -224,6 +236,7 @@ void UnaryReactor::OnCancel() {
 
 void UnaryReactor::End(Ending ending) noexcept {
   Budget::Hold permit;
+  std::unique_ptr<BodyReceipt> receipt;
   std::optional<RequestAccount> account;
   {
     absl::MutexLock lock(&mutex_);
@@ -231,9 +244,11 @@ void UnaryReactor::End(Ending ending) noexcept {
     if (ending.only_in && phase_ != *ending.only_in) return;
     phase_ = Phase::kFinished;
     permit = std::move(memory_);
+    receipt = std::move(receipt_);
     account = std::move(account_);
   }
   permit.Release();
+  receipt.reset();
   if (ending.status.ok()) {
     if (!method_.small) {
       account->SetQueued(ending.queued);

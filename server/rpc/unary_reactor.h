@@ -12,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "server/execution/request_job.h"
+#include "server/rpc/call/body_receipt.h"
 #include "server/rpc/call/request_end.h"
 #include "server/rpc/call/time_limit.h"
 #include "server/rpc/call_entry.h"
@@ -33,18 +34,17 @@ struct UnaryMethod {
 // small message can be announced as a large one, and gRPC would receive it whole. So only a few
 // small messages are received at a time, each for a short time, whatever memory is free.
 //
-// The request's memory is held without a gap: by the permit while the body is received, by the job
-// until it has ended, and by this object until the answer has left or the call is over. gRPC tells
-// nothing of a message before it has all of it. So a permit starts at what the method's requests
-// lately took, and doubles whenever its body could have arrived at the least rate but has not; what
-// a body takes beyond its permit is bounded by gRPC's own quota.
+// The request's memory is held without a gap: by the permit while the body is received
+// (call/body_receipt.h), by the job until it has ended, and by this object until the answer has
+// left or the call is over.
 //
-// Five parties come in on threads of their own: gRPC's reactions, the permit, the time limits for
-// receiving and for sending, and the thread that ends the job. Each of the first four that ends the
-// call first moves `phase_` on under `mutex_`, and gives up if another one was faster; End, which
-// sets the last phase, is the only place that finishes the call. Reads are started with the mutex
-// held, so that none follows Finish; gRPC runs no reaction of this class inside them. What is held
-// of the budgets is given back without it, as that runs other calls.
+// Five parties come in on threads of their own: gRPC's reactions, the permit and the place that
+// follows it, the time limits for receiving and for sending, and the thread that ends the job. Each
+// of the first four that ends the call first moves `phase_` on under `mutex_`, and gives up if
+// another one was faster; End, which sets the last phase, is the only place that finishes the call.
+// Reads are started with the mutex held, so that none follows Finish; gRPC runs no reaction of this
+// class inside them. What is held of the budgets is given back without it, as that runs other
+// calls.
 //
 // gRPC holds the object (through self_) until OnDone, the job until it has ended; permit and
 // time limits find it gone if they come late.
@@ -77,6 +77,7 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor,
 
   void AskForPermit();
   void OnPermit(Budget::Hold permit);
+  void OnPlace(Budget::Hold place);
   void LimitReceiving() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnReceiveTimeout();
   void OnSendTimeout();
@@ -105,8 +106,11 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor,
   std::shared_ptr<UnaryReactor> self_ ABSL_GUARDED_BY(mutex_);
   Budget::Hold slot_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Budget::Pending> pending_permit_ ABSL_GUARDED_BY(mutex_);
-  Budget::Hold memory_ ABSL_GUARDED_BY(mutex_);  // the permit, later the answer's
-  TimeLimit::TimePoint receiving_since_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Budget::Pending> pending_place_ ABSL_GUARDED_BY(mutex_);
+  // The permit but while it is the receipt's, later the answer's.
+  Budget::Hold memory_ ABSL_GUARDED_BY(mutex_);
+  // While a body is received that is not small, but not while it is looked at.
+  std::unique_ptr<BodyReceipt> receipt_ ABSL_GUARDED_BY(mutex_);
   TimeLimit time_limit_ ABSL_GUARDED_BY(mutex_);       // for receiving, then for sending
   grpc::ByteBuffer response_ ABSL_GUARDED_BY(mutex_);  // the write owns it once it is under way
   RequestAccount account_ ABSL_GUARDED_BY(mutex_);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/sockios.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -10,29 +11,45 @@
 #include <cstring>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/settings/network.h"
 
 namespace attendant::server {
 namespace {
 
-// Returns the bytes of an IP address. An IPv4 address that an IPv6 socket reports as mapped gets
-// the bytes that it has on an IPv4 socket.
-std::string AddressOf(const sockaddr_storage& peer) {
+struct Endpoint {
+  IpAddress address;
+  int port;
+};
+
+// The other end of a connection; none if that is a Unix socket.
+std::optional<Endpoint> EndpointOf(const sockaddr_storage& peer) {
+  IpAddress address = {};
   if (peer.ss_family == AF_INET) {
     sockaddr_in v4;
     std::memcpy(&v4, &peer, sizeof v4);
-    return std::string(reinterpret_cast<const char*>(&v4.sin_addr), sizeof v4.sin_addr);
+    address[10] = address[11] = 0xff;
+    std::memcpy(&address[12], &v4.sin_addr, sizeof v4.sin_addr);
+    return Endpoint{address, ntohs(v4.sin_port)};
   }
-  if (peer.ss_family != AF_INET6) return "";
+  if (peer.ss_family != AF_INET6) return std::nullopt;
   sockaddr_in6 v6;
   std::memcpy(&v6, &peer, sizeof v6);
-  const std::string bytes(reinterpret_cast<const char*>(&v6.sin6_addr), sizeof v6.sin6_addr);
-  return IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr) ? bytes.substr(12) : bytes;
+  std::memcpy(address.data(), &v6.sin6_addr, sizeof v6.sin6_addr);
+  return Endpoint{address, ntohs(v6.sin6_port)};
 }
 
 bool HasSentAll(int connection) {
   int unsent = 0;
   return ioctl(connection, SIOCOUTQ, &unsent) != 0 || unsent == 0;
+}
+
+std::optional<int64_t> ReceivedBytesOf(int connection) {
+  tcp_info info;
+  socklen_t size = sizeof info;
+  if (getsockopt(connection, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::nullopt;
+  return static_cast<int64_t>(info.tcpi_bytes_received);
 }
 
 }  // namespace
@@ -51,7 +68,7 @@ const char* ConnectionRefusalName(ConnectionRefusal refusal) {
 
 OpenConnections::~OpenConnections() {
   absl::MutexLock lock(&mutex_);
-  for (const auto& [duplicate, address] : connections_) {
+  for (const auto& [duplicate, peer] : connections_) {
     epoll_ctl(epoll_, EPOLL_CTL_DEL, duplicate, nullptr);
     close(duplicate);
   }
@@ -59,7 +76,8 @@ OpenConnections::~OpenConnections() {
 
 std::optional<ConnectionRefusal> OpenConnections::Add(int connection,
                                                       const sockaddr_storage& peer) {
-  const std::string address = AddressOf(peer);
+  const std::optional<Endpoint> endpoint = EndpointOf(peer);
+  const std::string address = endpoint ? FormatAddress(endpoint->address) : "";
   absl::MutexLock lock(&mutex_);
   if (static_cast<int64_t>(connections_.size()) >= limits_.total) return ConnectionRefusal::kTotal;
   const auto of_address = per_address_.find(address);
@@ -75,8 +93,12 @@ std::optional<ConnectionRefusal> OpenConnections::Add(int connection,
     close(duplicate);
     return ConnectionRefusal::kDescriptors;
   }
-  connections_[duplicate] = address;
-  if (!address.empty()) ++per_address_[address];
+  const std::string name = endpoint ? absl::StrCat(address, " port ", endpoint->port) : "";
+  connections_[duplicate] = {address, name};
+  if (endpoint) {
+    ++per_address_[address];
+    by_name_[name] = duplicate;
+  }
   return std::nullopt;
 }
 
@@ -84,8 +106,12 @@ void OpenConnections::OnHangUp(int duplicate) {
   absl::MutexLock lock(&mutex_);
   const auto connection = connections_.find(duplicate);
   if (connection == connections_.end()) return;
-  const auto of_address = per_address_.find(connection->second);
+  const auto [address, name] = connection->second;
+  const auto of_address = per_address_.find(address);
   if (of_address != per_address_.end() && --of_address->second == 0) per_address_.erase(of_address);
+  // The name may belong to a newer connection of the same port already.
+  const auto named = by_name_.find(name);
+  if (named != by_name_.end() && named->second == duplicate) by_name_.erase(named);
   connections_.erase(connection);
   // The epoll instance would keep watching as long as gRPC has its descriptor.
   epoll_ctl(epoll_, EPOLL_CTL_DEL, duplicate, nullptr);
@@ -97,13 +123,19 @@ int64_t OpenConnections::count() const {
   return static_cast<int64_t>(connections_.size());
 }
 
+std::optional<int64_t> OpenConnections::ReceivedBytes(const std::string& name) const {
+  absl::MutexLock lock(&mutex_);
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? std::nullopt : ReceivedBytesOf(found->second);
+}
+
 int64_t OpenConnections::AwaitSent(absl::Time deadline) const {
   // Nothing signals that the last byte has been acknowledged.
   constexpr absl::Duration kInterval = absl::Milliseconds(5);
   std::vector<int> unsent;
   {
     absl::MutexLock lock(&mutex_);
-    for (const auto& [duplicate, address] : connections_) unsent.push_back(duplicate);
+    for (const auto& [duplicate, peer] : connections_) unsent.push_back(duplicate);
   }
   for (;;) {
     {
@@ -120,7 +152,7 @@ int64_t OpenConnections::AwaitSent(absl::Time deadline) const {
 
 int64_t OpenConnections::EndReading(absl::Time deadline) const {
   absl::MutexLock lock(&mutex_);
-  for (const auto& [duplicate, address] : connections_) shutdown(duplicate, SHUT_RD);
+  for (const auto& [duplicate, peer] : connections_) shutdown(duplicate, SHUT_RD);
   const auto all_closed = [this] {
     mutex_.AssertReaderHeld();
     return connections_.empty();

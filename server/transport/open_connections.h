@@ -50,6 +50,10 @@ class OpenConnections {
 
   int64_t count() const;
 
+  // The bytes that a connection has received so far, by its name, "ADDRESS port PORT" of the other
+  // end; none if it is closed, or is one of a Unix socket.
+  std::optional<int64_t> ReceivedBytes(const std::string& name) const;
+
   // Waits until each connection has, at some moment since the call, had nothing left to send in the
   // kernel: the other end's kernel has acknowledged every byte by then. Returns the number of
   // connections that did not get there by `deadline`, a time of the real clock.
@@ -60,11 +64,16 @@ class OpenConnections {
   int64_t EndReading(absl::Time deadline) const;
 
  private:
+  struct Peer {
+    std::string address;  // empty for a Unix socket
+    std::string name;
+  };
+
   const int epoll_;
   const ConnectionLimits limits_;
   mutable absl::Mutex mutex_;
-  // From the duplicate to the address of the peer, which is empty for a Unix socket.
-  absl::flat_hash_map<int, std::string> connections_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<int, Peer> connections_ ABSL_GUARDED_BY(mutex_);  // by the duplicate
+  absl::flat_hash_map<std::string, int> by_name_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, int64_t> per_address_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -118,6 +118,19 @@ bool Mutex::AwaitWithTimeout(const Condition& condition, Duration timeout) {
   return met;
 }
 
+bool Mutex::AwaitWithDeadline(const Condition& condition, Time deadline) {
+  static const auto original =
+      Original<bool (*)(Mutex*, const Condition&, Time)>(Address(&Mutex::AwaitWithDeadline));
+  Release(this);
+  bool met;
+  {
+    IgnoreReads ignore;
+    met = original(this, condition, deadline);
+  }
+  Acquire(this);
+  return met;
+}
+
 void CondVar::Wait(Mutex* mutex) {
   static const auto original = Original<void (*)(CondVar*, Mutex*)>(Address(&CondVar::Wait));
   Release(mutex);

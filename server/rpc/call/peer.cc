@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 
@@ -39,6 +40,13 @@ std::string PeerOf(const std::string& transport_peer, const std::string& forward
   }
   if (!IsIpv4(*address)) std::fill(address->begin() + kIpv6Network, address->end(), uint8_t{0});
   return FormatAddress(*address);
+}
+
+std::string ConnectionOf(const std::string& transport_peer) {
+  const std::optional<IpAddress> address = AddressOf(transport_peer);
+  if (!address) return "";
+  return absl::StrCat(FormatAddress(*address), " port ",
+                      transport_peer.substr(transport_peer.rfind(':') + 1));
 }
 
 std::string PeerOf(const grpc::ServerContextBase& call, const std::vector<Network>& trusted) {

@@ -22,4 +22,8 @@ std::string PeerOf(const std::string& transport_peer, const std::string& forward
 
 std::string PeerOf(const grpc::ServerContextBase& call, const std::vector<Network>& trusted);
 
+// Returns the name of a connection from what gRPC calls its peer: "ADDRESS port PORT", as
+// OpenConnections has it; of a Unix socket, which has no name, an empty text.
+std::string ConnectionOf(const std::string& transport_peer);
+
 }  // namespace attendant::server

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tests/server/support/test_server.h"
+#include "tests/server/support/wire_tensors.h"
 #include "tests/support/raw_http2.h"
 
 namespace attendant::server {
@@ -40,6 +41,44 @@ TEST(HalfSentTest, ABodyThatStopsIsGivenUp) {
   server.AwaitInflight(0);
   server.AwaitNothingReceiving();
   server.ExpectMetrics(HasSubstr("code=\"DEADLINE_EXCEEDED\""));
+}
+
+// The permit of each begins at 64 KiB; what has come is seen at the first look.
+TEST(HalfSentTest, WhatHasArrivedIsCharged) {
+  TestServer server;
+  RawHttp2 connection(server.port());
+  for (int call = 0; call < 3; ++call) {
+    const uint32_t stream = connection.StartCall("/attendant.v1.EncoderService/Attend");
+    connection.SendMessage(stream, 500 << 10, std::string(300 << 10, 'x'));
+  }
+  server.AwaitReceiving(900 << 10);
+  EXPECT_EQ(server.admission().slots().counts().all(), 3);
+}
+
+TEST(HalfSentTest, WhatHasNoRoomIsRefused) {
+  TestServerOptions options;
+  options.admission.memory = {int64_t{400} << 10};
+  TestServer server(options);
+  RawHttp2 connection(server.port());
+  const uint32_t call = connection.StartCall("/attendant.v1.EncoderService/Attend");
+  connection.SendMessage(call, 500 << 10, std::string(450 << 10, 'x'));
+  EXPECT_THAT(connection.AwaitEnd(call), HasSubstr("grpc-status"));
+  server.AwaitInflight(0);
+  server.AwaitNothingReceiving();
+}
+
+// More of them than are read at the same time before they are looked at.
+TEST(HalfSentTest, OthersAreReadOnceTheFirstOnesHaveBeenLookedAt) {
+  TestServer server;
+  RawHttp2 connection(server.port());
+  for (int call = 0; call < 12; ++call) {
+    connection.SendMessage(connection.StartCall("/attendant.v1.EncoderService/Attend"), 10000, "x");
+  }
+  v1::AttendRequest request;
+  request.set_model("tiny");
+  *request.mutable_hidden_states() = FloatTensor({1, 1, 32}, SomeValues(32, 1));
+  v1::AttendResponse response;
+  EXPECT_TRUE(server.Attend(request, &response).ok());
 }
 
 }  // namespace

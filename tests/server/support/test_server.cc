@@ -174,6 +174,8 @@ TestServer::TestServer(TestServerOptions options)
   limits.max_answer_bytes = options.limits.max_answer_bytes;
   limits.receive_quota_bytes = int64_t{256} << 20;
   listener_ = OrThrow(ConnectionListener::Bind("127.0.0.1", 0, {}));
+  admission_.unfinished_bodies().Watch(
+      [this](const std::string& connection) { return listener_->ReceivedBytes(connection); });
   grpc_ = OrThrow(StartGrpcServer(limits, service_, *listener_, metrics_));
   channel_ = grpc::CreateChannel("127.0.0.1:" + std::to_string(port()),
                                  grpc::InsecureChannelCredentials());
@@ -207,6 +209,11 @@ void TestServer::AwaitStreams(int64_t streams) const {
 
 void TestServer::AwaitNothingReceiving() const {
   AwaitCondition([&] { return admission_.memory().counts().held_for(HeldFor::kReceiving) == 0; });
+}
+
+void TestServer::AwaitReceiving(int64_t bytes) const {
+  AwaitCondition(
+      [&] { return admission_.memory().counts().held_for(HeldFor::kReceiving) >= bytes; });
 }
 
 grpc::Status TestServer::Attend(const v1::AttendRequest& request, v1::AttendResponse* response) {

@@ -94,11 +94,13 @@ class TestServer {
   }
 
   // Each blocks until its condition holds: this many jobs wait in the queue, this many slots are
-  // taken, this many streams are open, or no permit is held.
+  // taken, this many streams are open, no permit is held, or bodies that are received are charged
+  // with at least this many bytes.
   void AwaitQueued(int64_t jobs) const;
   void AwaitInflight(int64_t slots) const;
   void AwaitStreams(int64_t streams) const;
   void AwaitNothingReceiving() const;
+  void AwaitReceiving(int64_t bytes) const;
 
   grpc::Status Attend(const v1::AttendRequest& request, v1::AttendResponse* response);
   grpc::Status Encode(const v1::EncodeRequest& request, v1::EncodeResponse* response);

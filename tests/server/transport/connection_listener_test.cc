@@ -131,6 +131,18 @@ class Caller {
     if (socket_ >= 0) close(std::exchange(socket_, -1));
   }
   int descriptor() const { return socket_; }
+  void Send(const std::string& bytes) {
+    EXPECT_EQ(send(socket_, bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+  }
+  // As the listener names the connection.
+  std::string name() const {
+    sockaddr_in own = {};
+    socklen_t size = sizeof own;
+    getsockname(socket_, reinterpret_cast<sockaddr*>(&own), &size);
+    char address[INET_ADDRSTRLEN];
+    inet_ntop(AF_INET, &own.sin_addr, address, sizeof address);
+    return absl::StrCat(address, " port ", ntohs(own.sin_port));
+  }
 
  private:
   int socket_;
@@ -305,6 +317,22 @@ TEST(ConnectionListenerTest, SurvivesThatThereAreNoDescriptors) {
   EXPECT_THAT(door.AwaitRefused(5), testing::Each("descriptors"));
   Caller caller(door.listener());
   door.AwaitTaken(1);
+}
+
+TEST(ConnectionListenerTest, TellsWhatAConnectionHasReceived) {
+  Door door({});
+  door.Start();
+  Caller caller(door.listener());
+  const int connection = door.AwaitTaken(1)[0];
+  EXPECT_EQ(door.listener().ReceivedBytes(caller.name()), 0);
+  caller.Send("seven b");
+  char bytes[7];
+  EXPECT_EQ(recv(connection, bytes, sizeof bytes, MSG_WAITALL | MSG_PEEK), 7);
+  EXPECT_EQ(door.listener().ReceivedBytes(caller.name()), 7);
+  EXPECT_EQ(door.listener().ReceivedBytes("127.0.0.1 port 0"), std::nullopt);
+  Door::End(connection);
+  door.AwaitOpen(0);
+  EXPECT_EQ(door.listener().ReceivedBytes(caller.name()), std::nullopt);
 }
 
 TEST(ConnectionListenerTest, SaysWhereItCannotListen) {

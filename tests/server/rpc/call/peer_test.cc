@@ -34,5 +34,12 @@ TEST(PeerTest, IsTheProxyIfThatDoesNotSay) {
   EXPECT_EQ(PeerOf("ipv4:10.0.0.1:1", "198.51.100.1, unknown", kProxies), "10.0.0.1");
 }
 
+TEST(ConnectionTest, HasTheNameOfTheListener) {
+  EXPECT_EQ(ConnectionOf("ipv4:127.0.0.1:5000"), "127.0.0.1 port 5000");
+  EXPECT_EQ(ConnectionOf("ipv6:%5B::1%5D:5000"), "::1 port 5000");
+  EXPECT_EQ(ConnectionOf("ipv6:%5B::ffff:192.0.2.1%5D:5000"), "192.0.2.1 port 5000");
+  EXPECT_EQ(ConnectionOf("unix:/run/socket"), "");
+}
+
 }  // namespace
 }  // namespace attendant::server

@@ -1,0 +1,70 @@
+// BodyReceipt, the memory and the time that the body of a call may take while it is received.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/admission/admission.h"
+#include "server/admission/unfinished_bodies.h"
+#include "server/rpc/call/time_limit.h"
+
+namespace attendant::server {
+
+struct ReceiptLimits {
+  int64_t most = 0;  // bytes of a body
+  // A body is given up after the time-out and a second for each `min_rate` bytes.
+  absl::Duration timeout;
+  int64_t min_rate = 0;
+};
+
+// From the start of the reading to its end. One thread at a time.
+//
+// The permit of a body is looked at a quarter of a second after its reading began, and again
+// whenever that time has doubled, and when its time is over. If the kernel tells what the
+// connection has received, the permit grows to what may have arrived. If not, it doubles whenever
+// its bytes could have arrived at the least rate; what a body takes beyond its permit is then
+// bounded by gRPC's own quota.
+class BodyReceipt {
+ public:
+  using TimePoint = TimeLimit::TimePoint;
+
+  // Before a body has been looked at, any amount of it may have come. So only a few may be there
+  // at a time; `first_look` is the place of this one among them. `connection` is the caller's, as
+  // UnfinishedBodies takes it. `admission` outlives the receipt.
+  BodyReceipt(Admission& admission, const ReceiptLimits& limits, std::string peer,
+              const std::string& connection, Budget::Hold permit, Budget::Hold first_look,
+              TimePoint now);
+
+  // When to call Look next.
+  TimePoint next_look() const;
+
+  // Charges what may have arrived. DEADLINE_EXCEEDED: the body came too slowly. Otherwise the
+  // errors of Admission::Charge.
+  absl::Status Look(TimePoint now);
+
+  // The body has arrived, with this many bytes. Returns its permit.
+  Budget::Hold Finish(int64_t bytes);
+
+ private:
+  // When a body of this many bytes has had its time.
+  absl::Duration LimitFor(int64_t bytes) const;
+  absl::Status GrowByGuess(absl::Duration elapsed);
+  absl::Status GrowTo(int64_t bytes);
+  absl::Status TooSlow() const;
+
+  Admission& admission_;
+  const ReceiptLimits limits_;
+  const std::string peer_;
+  const TimePoint begun_;
+  Budget::Hold permit_;
+  Budget::Hold first_look_;
+  const std::unique_ptr<UnfinishedBodies::Body> body_;
+  int64_t arrived_ = 0;  // at the last look, at most; 0 if that is not known
+  absl::Duration looked_ = absl::ZeroDuration();  // at the last look, since `begun_`
+};
+
+}  // namespace attendant::server
