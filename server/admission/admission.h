@@ -80,7 +80,7 @@ class Admission {
   Budget streams_;
   Budget memory_;
   Budget small_messages_{{3, 2}};      // an address alone has one of them
-  Budget unmeasured_bodies_{{12, 6}};  // an address alone has six
+  Budget unmeasured_bodies_{{8, 4}};  // an address alone has four
   UnfinishedBodies unfinished_bodies_;
   std::atomic<bool> closed_ = false;
 
