@@ -54,6 +54,7 @@ TEST_F(ServerMetricsTest, CountsRequestsByMethodModelAndCode) {
   refused.method = "Encode";
   refused.code = absl::StatusCode::kResourceExhausted;
   metrics_.RecordRequest(refused);
+  EXPECT_EQ(metrics_.answered(), 2);
   const Samples samples = Scrape();
   EXPECT_THAT(samples, Contains(Pair(
                            R"(attendant_requests_total{code="OK",method="Attend",model="m"})", 2)));
