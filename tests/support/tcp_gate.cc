@@ -109,14 +109,14 @@ void TcpGate::Accept() {
     Link& link = links_.emplace_back();
     link.caller = caller;
     link.server = server;
-    link.requests =
-        std::thread([this, &link] { Carry(link, link.caller, link.server, requests_left_); });
-    link.answers =
-        std::thread([this, &link] { Carry(link, link.server, link.caller, answers_left_); });
+    link.requests = std::thread(
+        [this, &link] { Carry(link, link.caller, link.server, &TcpGate::requests_left_); });
+    link.answers = std::thread(
+        [this, &link] { Carry(link, link.server, link.caller, &TcpGate::answers_left_); });
   }
 }
 
-void TcpGate::Carry(const Link& link, int from, int to, int64_t& left) {
+void TcpGate::Carry(const Link& link, int from, int to, Left left) {
   char bytes[kPiece];
   ssize_t got;
   while ((got = recv(from, bytes, sizeof bytes, 0)) > 0) {
@@ -127,14 +127,14 @@ void TcpGate::Carry(const Link& link, int from, int to, int64_t& left) {
   shutdown(to, SHUT_RDWR);
 }
 
-bool TcpGate::AwaitLeave(const Link& link, int64_t& left, int64_t bytes) {
+bool TcpGate::AwaitLeave(const Link& link, Left left, int64_t bytes) {
   absl::Duration pause;
   {
     absl::MutexLock lock(&mutex_);
-    const auto may_leave = [&] { return link.cut || left > 0; };
+    const auto may_leave = [&] { return link.cut || this->*left > 0; };
     mutex_.Await(absl::Condition(&may_leave));
     if (link.cut) return false;
-    if (left != kAll) left -= bytes;
+    if (this->*left != kAll) this->*left -= bytes;
     pause = pause_;
   }
   absl::SleepFor(pause);

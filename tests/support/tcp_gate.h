@@ -43,11 +43,13 @@ class TcpGate {
     std::thread requests, answers;
   };
 
+  using Left = int64_t TcpGate::*;  // one of the two below
+
   void Accept();
-  // Carries until either end closes the connection or it is cut. `left` is one of the two below.
-  void Carry(const Link& link, int from, int to, int64_t& left);
+  // Carries until either end closes the connection or it is cut.
+  void Carry(const Link& link, int from, int to, Left left);
   // Waits until `bytes` may be carried; false if the connection is cut before.
-  bool AwaitLeave(const Link& link, int64_t& left, int64_t bytes);
+  bool AwaitLeave(const Link& link, Left left, int64_t bytes);
 
   const int port_;
   const int listener_;

@@ -407,7 +407,7 @@ TinyFamily NomicBertOfTheLibrary() {
             "layer_norm_eps": 1e-6, "vocab_size": 10, "type_vocab_size": 2,
             "max_position_embeddings": 16,
             "rope_parameters": {"rope_theta": 1000.0, "rope_type": "default"}})",
-          Expand(std::move(weights), 2),
+          Expand(weights, 2),
           {}};
 }
 

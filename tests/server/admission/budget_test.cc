@@ -68,7 +68,7 @@ TEST(BudgetTest, AHoldMovesWithWhatItHas) {
   budget.TryTake({"a", 6}, first);
   budget.TryTake({"b", 3}, second);
   Budget::Hold third = std::move(first);
-  EXPECT_TRUE(first.empty());
+  EXPECT_TRUE(first.empty());  // NOLINT(bugprone-use-after-move)
   EXPECT_EQ(third.amount(), 6);
   second = std::move(third);  // gives back the three
   EXPECT_EQ(budget.counts().all(), 6);
