@@ -27,7 +27,6 @@ namespace attendant::server {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 int Connect(int port) {
   const int caller = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
