@@ -30,7 +30,7 @@ Choice Choose(absl::string_view input) {
   input.remove_prefix(input.empty() ? 0 : 1);
   std::string message(input);
   grpc::ByteBuffer slices = server::InSlicesOf(message, 1 + first / kMethods);
-  return {first % kMethods, std::move(message), std::move(slices)};
+  return {first % kMethods, std::move(message), slices};
 }
 
 }  // namespace
