@@ -83,7 +83,8 @@ void UnaryReactor::OnPlace(Budget::Hold place) {
       receipt_ = std::make_unique<BodyReceipt>(
           context_.admission,
           ReceiptLimits{limits.max_request_bytes, limits.receive_timeout, limits.min_receive_rate},
-          peer_, ConnectionOf(call_.peer()), std::move(memory_), std::move(place),
+          peer_, ConnectionOf(call_.peer()),
+          ReceiptHolds{.permit = std::move(memory_), .first_look = std::move(place)},
           std::chrono::system_clock::now());
     }
     LimitReceiving();

@@ -21,6 +21,14 @@ struct ReceiptLimits {
   int64_t min_rate = 0;
 };
 
+// What a body holds while it is received.
+struct ReceiptHolds {
+  Budget::Hold permit;
+  // Its place among the bodies that have not been looked at. Any amount of such a body may have
+  // come, so only a few may be there at a time.
+  Budget::Hold first_look;
+};
+
 // From the start of the reading to its end. One thread at a time.
 //
 // The permit of a body is looked at a quarter of a second after its reading began, and again
@@ -32,12 +40,9 @@ class BodyReceipt {
  public:
   using TimePoint = TimeLimit::TimePoint;
 
-  // Before a body has been looked at, any amount of it may have come. So only a few may be there
-  // at a time; `first_look` is the place of this one among them. `connection` is the caller's, as
-  // UnfinishedBodies takes it. `admission` outlives the receipt.
+  // `connection` is the caller's, as UnfinishedBodies takes it. `admission` outlives the receipt.
   BodyReceipt(Admission& admission, const ReceiptLimits& limits, std::string peer,
-              const std::string& connection, Budget::Hold permit, Budget::Hold first_look,
-              TimePoint now);
+              const std::string& connection, ReceiptHolds holds, TimePoint now);
 
   // When to call Look next.
   TimePoint next_look() const;
@@ -60,8 +65,7 @@ class BodyReceipt {
   const ReceiptLimits limits_;
   const std::string peer_;
   const TimePoint begun_;
-  Budget::Hold permit_;
-  Budget::Hold first_look_;
+  ReceiptHolds holds_;
   const std::unique_ptr<UnfinishedBodies::Body> body_;
   int64_t arrived_ = 0;  // at the last look, at most; 0 if that is not known
   absl::Duration looked_ = absl::ZeroDuration();  // at the last look, since `begun_`
