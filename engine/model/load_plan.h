@@ -7,11 +7,11 @@
 
 namespace attendant {
 
-// Weights packed for `mode`.
+// Returns the bytes of all weights, packed for `mode`.
 CheckedSize PackedBytes(const ModelDescription& model, const ComputeMode& mode);
 
-// The same, plus the largest of them twice: as read, and in the hands of the
-// reader.
+// Returns PackedBytes and twice the largest weight, which exists as read and as its reader hands it
+// over while it is packed.
 CheckedSize LoadBytes(const ModelDescription& model, const ComputeMode& mode);
 
 // LoadBytes of the attention of those layers alone that have been pruned of heads.

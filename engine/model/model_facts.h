@@ -12,7 +12,7 @@
 
 namespace attendant {
 
-// What loading makes of a weight.
+// The form in which a weight is kept once it is loaded.
 enum class WeightForm {
   kLinear,  // rows of a linear layer, packed for matrix products in the compute type
   kBias,    // of a linear layer, float32

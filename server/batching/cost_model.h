@@ -23,7 +23,7 @@ struct LayerRange {
   LayerPart part = LayerPart::kWhole;
 };
 
-// How fast an instance computes a model.
+// The rates at which an instance computes a model.
 struct CostRates {
   double seconds_per_layer = 0;  // of a batch, whatever is in it
   double product_flops = 50e9;   // floating point operations per second of the linear layers

@@ -23,7 +23,7 @@
 
 namespace attendant::server {
 
-// What a request holds of the admission's budgets.
+// The shares of the admission's budgets that a request holds.
 struct Held {
   Budget::Hold slot;    // of a stream's item; that of a unary call stays with its reactor
   Budget::Hold memory;  // message, answer and scratch
@@ -140,7 +140,7 @@ class RequestJob : public JobInfo {
 using ComputeJob = RequestJob<ComputeRequest, Response>;
 using RegistrationJob = RequestJob<RegistrationRequest, RegistrationResponse>;
 
-// What the service's queue holds: a job of either kind. Copies share it.
+// A job of either kind, as the service's queue holds it. Copies share the job.
 class ServiceJob {
  public:
   explicit ServiceJob(std::shared_ptr<ComputeJob> job) : job_(std::move(job)) {}

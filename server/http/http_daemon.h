@@ -12,7 +12,7 @@
 
 namespace attendant::server {
 
-// What a daemon calls, in Run and Add.
+// Answers the requests of a daemon, which calls it in Run and Add.
 class HttpDaemonHandler {
  public:
   virtual ~HttpDaemonHandler() = default;

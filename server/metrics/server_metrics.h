@@ -40,7 +40,7 @@ struct BatchRecord {
   int64_t dead_rows = 0;  // tokens of requests whose deadline had passed before the batch began
 };
 
-// What the cost model of a model knows; server/batching/cost_model.h.
+// The state of a model's CostModel (server/batching/cost_model.h).
 struct CostGauges {
   std::string model;
   double seconds_per_layer = 0;

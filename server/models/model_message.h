@@ -10,7 +10,7 @@
 
 namespace attendant::server {
 
-// What follows from the description alone.
+// Sets the fields that follow from the description alone.
 void SetDescription(const ModelDescription& model, v1::GetModelResponse& out);
 
 // The description is one whose weights can be listed, as ListStageCosts needs it.

@@ -19,7 +19,7 @@
 
 namespace attendant::server {
 
-// What all versions are loaded with. Everything outlives the loader.
+// The settings and limits that all versions are loaded with. Everything outlives the loader.
 struct LoaderOptions {
   const Settings& settings;
   const ThreadPlan& plan;

@@ -1,4 +1,4 @@
-// What the reactor of a call starts with.
+// CallEntry, the arguments that the reactor of a call starts with.
 #pragma once
 
 #include <grpcpp/server_context.h>

@@ -11,7 +11,8 @@ namespace attendant::server {
 
 class ServerMetrics;
 
-// What a door asks for. What the pointers refer to must outlive the server.
+// The credentials that a port presents and asks for. Everything behind the pointers outlives the
+// server.
 struct ServerSecrets {
   // Null: connections are not encrypted. Otherwise they are TLS 1.2 or newer, callers need a
   // certificate if there is a client CA, and each handshake uses the newest certificates.

@@ -12,7 +12,7 @@
 
 namespace attendant::server {
 
-// What a token may be good for.
+// A group of requests that a token may permit.
 enum class TokenScope : uint8_t {
   kInfer = 1,    // every gRPC method, except those of health, which need no token
   kMetrics = 2,  // /metrics

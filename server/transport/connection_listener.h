@@ -14,7 +14,7 @@
 
 namespace attendant::server {
 
-// What becomes of connections. Both are called on the thread of the listener.
+// Callbacks for new connections, called on the thread of the listener.
 struct ConnectionHandlers {
   // Takes over a new connection, a descriptor that does not block.
   std::function<void(int listener, int connection)> take;

@@ -5,6 +5,7 @@
   folder may use (USES).
 - A folder holds at most 30 source files; a file has at most 400 lines.
 - At most 3 units (a header with its source file) include each other in a loop.
+- A comment in a header names the thing at once: it does not begin with "What", "How", "Whose", "Of" or "The same".
 - A function has at most 60 lines and 6 parameters (where Universal Ctags is installed).
 Prints every breach. Lists the order with --order."""
 
@@ -62,6 +63,7 @@ client/examples
 USES = {"proto": {"proto"}, "engine": {"engine"}, "server": {"server", "engine", "proto"}, "client": {"client", "proto"}}
 MOST_FILES, MOST_LINES, MOST_LOOPING_UNITS = 30, 400, 3
 MOST_FUNCTION_LINES, MOST_PARAMETERS = 60, 6
+ROUNDABOUT = re.compile(r"// (What|How|Whose|Of|The same)\b")
 INCLUDE = re.compile(r'\s*#\s*include "([^"]+)"')
 # Macros that ctags would take for function names.
 MACROS = ("HWY_ATTR,HWY_INLINE,HWY_API,HWY_NOINLINE,ABSL_EXCLUSIVE_LOCKS_REQUIRED+,ABSL_SHARED_LOCKS_REQUIRED+,"
@@ -176,13 +178,20 @@ def check_functions(root, files):
             yield f"{where}: {parameter_count(tag['signature'])} parameters, at most {MOST_PARAMETERS}"
 
 
+def check_comments(files):
+    for path, lines in files.items():
+        for number, (before, line) in enumerate(zip(["", *lines], lines), 1):
+            if path.endswith(".h") and ROUNDABOUT.match(line) and not before.startswith("//"):
+                yield f"{path}:{number}: begin with what the thing is, not with \"{ROUNDABOUT.match(line).group(1)}\""
+
+
 def main():
     if sys.argv[1:] == ["--order"]:
         print("\n".join(ORDER))
         return 0
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
     files = read_tree(root)
-    breaches = [*check_order(files), *check_sizes(files), *check_loops(files)]
+    breaches = [*check_order(files), *check_sizes(files), *check_loops(files), *check_comments(files)]
     if shutil.which("ctags"):
         breaches += check_functions(root, files)
     print(*breaches, sep="\n")

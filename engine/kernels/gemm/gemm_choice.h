@@ -23,12 +23,14 @@ struct ProductShape {
   friend auto operator<=>(const ProductShape&, const ProductShape&) = default;
 };
 
-// What `mode` asks for. kAuto is the AMX GEMM if the CPU has AMX, x fills its tiles, a trial gives
-// the bits that oneDNN's give, and both a few and many rows are faster by kWorthwhileSpeedup: so
-// that the choice, which noise may decide, changes no bit. kTiles is oneDNN's where x does not fill
-// tiles. Trials are made once for each mode and shape, with up to 768 outputs. Thread-safe. Errors
-// are those of PackedLinear::Pack.
+// The least ratio of speeds at which kAuto leaves oneDNN.
 inline constexpr double kWorthwhileSpeedup = 1.15;
+
+// Returns the matrix product that `mode` asks for. kAuto is the AMX GEMM if the CPU has AMX, x
+// fills its tiles, a trial gives the bits that oneDNN's give, and both a few and many rows are
+// faster by kWorthwhileSpeedup: so that the choice, which noise may decide, changes no bit. kTiles
+// is oneDNN's where x does not fill tiles. Trials are made once for each mode and shape, with up to
+// 768 outputs. Thread-safe. Errors are those of PackedLinear::Pack.
 absl::StatusOr<GemmChoice> ChooseGemm(const ComputeMode& mode, const ProductShape& shape);
 
 // Exposed for its test: how often faster `tiles` is than `onednn`, by the best of some runs of each

@@ -21,7 +21,7 @@ struct ReceiptLimits {
   int64_t min_rate = 0;
 };
 
-// What a body holds while it is received.
+// The shares of the budgets that a body holds while it is received.
 struct ReceiptHolds {
   Budget::Hold permit;
   // Its place among the bodies that have not been looked at. Any amount of such a body may have

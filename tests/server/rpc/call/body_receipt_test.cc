@@ -24,7 +24,7 @@ class BodyReceiptTest : public ::testing::Test {
               Budget::Answer::kTaken);
     EXPECT_EQ(admission_.unmeasured_bodies().TryTake({"p", 1}, place), Budget::Answer::kTaken);
     return BodyReceipt(admission_, {1024 * kKiB, absl::Seconds(10), 256 * kKiB}, "p", "c",
-                       std::move(permit), std::move(place), start_);
+                       {std::move(permit), std::move(place)}, start_);
   }
   int64_t Held() const { return admission_.memory().counts().held_for(HeldFor::kReceiving); }
 
