@@ -65,21 +65,22 @@ absl::StatusOr<Embeddings> Embeddings::Load(const EmbeddingShape& shape, const L
   return embeddings;
 }
 
-void Embeddings::Embed(const TokenIds& ids, MatrixView<float> target, RunState& run) const {
+void Embeddings::Embed(const TokenIds& ids, MatrixView<float> target, Workspace& workspace) const {
   if (target.rows == 0) return;
   if (!projection_) {
-    SumTables(ids, target, run.team);
-    if (norm_) LayerNorm(run.team, target, norm_->view(), target);
+    SumTables(ids, target, workspace.team);
+    if (norm_) LayerNorm(workspace.team, target, norm_->view(), target);
     return;
   }
-  const MatrixView<float> kept_sums = run.activations.embedded().Rows(0, target.rows);
-  shape_.projects_words ? TakeWords(ids, kept_sums, run.team) : SumTables(ids, kept_sums, run.team);
-  if (norm_ && !shape_.norm_is_last) LayerNorm(run.team, kept_sums, norm_->view(), kept_sums);
-  run.ProjectEmbedded(*projection_, target);
+  const MatrixView<float> kept_sums = workspace.activations.embedded().Rows(0, target.rows);
+  shape_.projects_words ? TakeWords(ids, kept_sums, workspace.team)
+                        : SumTables(ids, kept_sums, workspace.team);
+  if (norm_ && !shape_.norm_is_last) LayerNorm(workspace.team, kept_sums, norm_->view(), kept_sums);
+  workspace.ProjectEmbedded(*projection_, target);
   for (int64_t r = 0; shape_.projects_words && r < target.rows; ++r) {
     AddTables(ids, r, target.row(r));
   }
-  if (norm_ && shape_.norm_is_last) LayerNorm(run.team, target, norm_->view(), target);
+  if (norm_ && shape_.norm_is_last) LayerNorm(workspace.team, target, norm_->view(), target);
 }
 
 void Embeddings::AddTables(const TokenIds& ids, int64_t r, float* sum) const {
@@ -124,8 +125,8 @@ void Embeddings::TakeWords(const TokenIds& ids, MatrixView<float> words,
   });
 }
 
-void Embeddings::ReserveScratch(RunState& run) const {
-  if (projection_) run.gemm.Reserve(*projection_, PaddedRows(run.max_tokens));
+void Embeddings::ReserveScratch(Workspace& workspace) const {
+  if (projection_) workspace.gemm.Reserve(*projection_, PaddedRows(workspace.max_tokens));
 }
 
 int64_t Embeddings::bytes() const {

@@ -10,8 +10,8 @@
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/gemm/gemm.h"
 #include "engine/layers/encoder.h"
-#include "engine/layers/state/run_state.h"
 #include "engine/layers/state/weight_loader.h"
+#include "engine/layers/state/workspace.h"
 #include "engine/model/model_description.h"
 
 namespace attendant {
@@ -26,14 +26,14 @@ class Embeddings {
 
   // Computes norm(word + position + token type), with the norm and the projection if the model has
   // them: one row of `target` [ids, E] for each id.
-  void Embed(const TokenIds& ids, MatrixView<float> target, RunState& run) const;
+  void Embed(const TokenIds& ids, MatrixView<float> target, Workspace& workspace) const;
 
   // Calls `visit` for each norm, which it may change.
   void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
     if (norm_) visit(*norm_);
   }
 
-  void ReserveScratch(RunState& run) const;
+  void ReserveScratch(Workspace& workspace) const;
   int64_t bytes() const;
 
  private:

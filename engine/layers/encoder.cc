@@ -5,8 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/shape.h"
-#include "engine/kernels/attention/relative_bias.h"
-#include "engine/kernels/attention/relative_scores.h"
 #include "engine/kernels/gemm/compute_support.h"
 #include "engine/layers/encoder_impl.h"
 #include "engine/layers/extras/position_projections.h"
@@ -121,22 +119,10 @@ const ComputeMode& Encoder::mode() const { return impl_->mode; }
 int64_t Encoder::weight_bytes() const { return impl_->own_bytes; }
 const std::vector<ProductPlan>& Encoder::product_plans() const { return impl_->product_plans; }
 
-void Encoder::Impl::ReserveScratch(RunState& run) const {
-  if (embeddings) embeddings->ReserveScratch(run);
-  if (patch_embedding) patch_embedding->ReserveScratch(run);
-  for (const EncoderLayer& layer : layers) layer.ReserveScratch(run);
-}
-
-void Encoder::Impl::FillDistances(RunState& run) const {
-  const RelativePositionShape& shape = description.layer.relative_positions;
-  if (shape.kind == RelativePositions::kDisentangled) {
-    FillDistanceRows(shape.buckets, shape.max_distance, absl::MakeSpan(run.distance_rows));
-  }
-  if (shape.kind == RelativePositions::kAlibi) FillAlibi(run.distance_table());
-  if (shape.kind != RelativePositions::kBuckets) return;
-  const int64_t heads = description.layer.attention.heads;
-  FillBucketBias({relative_positions.data(), shape.buckets, heads, heads}, shape.max_distance,
-                 run.distance_table());
+void Encoder::Impl::ReserveScratch(Workspace& workspace) const {
+  if (embeddings) embeddings->ReserveScratch(workspace);
+  if (patch_embedding) patch_embedding->ReserveScratch(workspace);
+  for (const EncoderLayer& layer : layers) layer.ReserveScratch(workspace);
 }
 
 int64_t Encoder::Impl::bytes() const {

@@ -12,8 +12,8 @@
 #include "engine/layers/encoder_layer.h"
 #include "engine/layers/patch_embedding.h"
 #include "engine/layers/pooling_dense.h"
-#include "engine/layers/state/run_state.h"
 #include "engine/layers/state/weight_loader.h"
+#include "engine/layers/state/workspace.h"
 #include "engine/model/model_description.h"
 
 namespace attendant {
@@ -21,9 +21,7 @@ namespace attendant {
 class Encoder::Impl {
  public:
   const EncoderLayer& layer(int64_t i) const { return layers[description.weight_set(i)]; }
-  void ReserveScratch(RunState& run) const;
-  // Computes what the model's relative positions add to the scores.
-  void FillDistances(RunState& run) const;
+  void ReserveScratch(Workspace& workspace) const;
   // Calls `visit` for each norm, which it may change. Everything else stays, and stays shared.
   void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit);
   int64_t bytes() const;

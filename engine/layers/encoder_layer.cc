@@ -5,6 +5,7 @@
 #include "engine/kernels/norm/norm.h"
 #include "engine/layers/extras/bottleneck.h"
 #include "engine/layers/extras/token_convolution.h"
+#include "engine/layers/state/rows.h"
 
 namespace attendant {
 
@@ -79,12 +80,13 @@ const PackedLinear* EncoderLayer::ReaderAt(size_t block, const PackedLinear* nex
   return extra_ ? extra_->exit() : next;
 }
 
-BlockRows EncoderLayer::Enter(LayerPart part, const PreparedRows& x, RunState& run) const {
+BlockRows EncoderLayer::Enter(LayerPart part, const PreparedRows& x, const LayerRun& run) const {
   return extra_ ? extra_->Enter(x.rows, part == LayerPart::kWhole, run) : BlockRows{x, x.rows};
 }
 
 PreparedRows EncoderLayer::Forward(LayerPart part, const PreparedRows& x, const PackedLinear* next,
-                                   RunState& run) const {
+                                   const LayerRun& run) const {
+  if (!run.wanted_rows.empty()) return ForwardWanted(part, x, run);
   const auto [entry, residual] = Enter(part, x, run);
   const MatrixView<float> context = Context(entry, x.rows, run);
   if (part == LayerPart::kContext) return context;
@@ -92,7 +94,7 @@ PreparedRows EncoderLayer::Forward(LayerPart part, const PreparedRows& x, const 
 }
 
 PreparedRows EncoderLayer::FromContext(LayerPart part, const Attended& attended,
-                                       const PackedLinear* next, RunState& run) const {
+                                       const PackedLinear* next, const LayerRun& run) const {
   const MatrixView<float> branch = attention_.Project(attended.context, run);
   if (part == LayerPart::kProjected) return branch;
   if (part == LayerPart::kAttentionBlock) {
@@ -106,33 +108,30 @@ PreparedRows EncoderLayer::FromContext(LayerPart part, const Attended& attended,
 }
 
 MatrixView<float> EncoderLayer::ForwardWanted(LayerPart part, const PreparedRows& x,
-                                              const PackedBatch& batch, RunState& run) const {
-  const absl::Span<const int32_t> rows = batch.wanted_rows;
+                                              const LayerRun& run) const {
+  const absl::Span<const int32_t> rows = run.wanted_rows;
   const auto [entry, residual] = Enter(part, x, run);
-  run.NarrowQueries(batch);
   const MatrixView<float> context = Context(entry, x.rows, run);
   if (part == LayerPart::kContext) return context;
   if (extra_ && part == LayerPart::kWhole) extra_->KeepRows(rows, x.rows, run);
-  const Attended wanted = {x.rows, RunState::Compact(rows, residual),
-                           RunState::Compact(rows, context)};
-  const int64_t all = std::exchange(run.tokens, static_cast<int64_t>(rows.size()));
-  MatrixView<float> y = FromContext(part, wanted, nullptr, run).rows;
-  run.tokens = all;
-  RunState::Expand(rows, y);
+  const Attended wanted = {x.rows, CompactRows(rows, residual), CompactRows(rows, context)};
+  const LayerRun after = run.AfterAttention(static_cast<int64_t>(rows.size()));
+  MatrixView<float> y = FromContext(part, wanted, nullptr, after).rows;
+  ExpandRows(rows, y);
   y.rows = x.rows.rows;
   return y;
 }
 
 PreparedRows EncoderLayer::FeedForwardBlock(const NormedFeedForward& feed_forward,
                                             const PreparedRows& x, const PackedLinear* reader,
-                                            RunState& run) const {
+                                            const LayerRun& run) const {
   const auto& [block, norm] = feed_forward;
   const MatrixView<float> branch = block.Forward(EntryOf(norm, x, block.entry(), run), run);
   return AddAndNorm(x.rows, branch, norm, reader, run);
 }
 
 MatrixView<float> EncoderLayer::Context(const PreparedRows& entry, MatrixView<float> x,
-                                        RunState& run) const {
+                                        const LayerRun& run) const {
   if (!attention_norm_) return attention_.Context(entry, x, run);
   return attention_.Context(EntryOf(*attention_norm_, entry, attention_.entry(), run), x, run);
 }
@@ -140,35 +139,36 @@ MatrixView<float> EncoderLayer::Context(const PreparedRows& entry, MatrixView<fl
 // Returns the input of a branch: norm(x), made ready for `reader` in a buffer of its own because
 // the residual still needs x; or x itself if norms do not come first.
 PreparedRows EncoderLayer::EntryOf(const NormParameters& norm, const PreparedRows& x,
-                                   const PackedLinear* reader, RunState& run) const {
+                                   const PackedLinear* reader, const LayerRun& run) const {
   if (placement_ != NormPlacement::kPre) return x;
-  const PreparedRows normed = {run.Padded(run.activations.branch()), run.Prepare(reader)};
-  LayerNorm(run.team, run.Kept(x.rows), norm.view(), normed);
+  const PreparedRows normed = {run.Padded(run.workspace.activations.branch()), run.Prepare(reader)};
+  LayerNorm(run.workspace.team, run.Kept(x.rows), norm.view(), normed);
   return normed;
 }
 
 PreparedRows EncoderLayer::JoinAttention(MatrixView<float> x, MatrixView<float> branch,
-                                         const PackedLinear* reader, RunState& run) const {
+                                         const PackedLinear* reader, const LayerRun& run) const {
   if (placement_ != NormPlacement::kPost) return Add(x, branch, run);
   if (!second_attention_norm_) return AddAndNorm(x, branch, *attention_norm_, reader, run);
-  AddLayerNorm(run.team, run.Kept(x), run.Kept(branch), attention_norm_->view(), run.Kept(branch));
+  AddLayerNorm(run.workspace.team, run.Kept(x), run.Kept(branch), attention_norm_->view(),
+               run.Kept(branch));
   return AddAndNorm(x, branch, *second_attention_norm_, reader, run);
 }
 
 // Returns x + branch without a norm, or `branch` alone in layers without residuals.
 MatrixView<float> EncoderLayer::Add(MatrixView<float> x, MatrixView<float> branch,
-                                    RunState& run) const {
+                                    const LayerRun& run) const {
   if (placement_ == NormPlacement::kNone) return branch;
-  attendant::Add(run.team, run.Kept(x), run.Kept(branch), run.Kept(x));
+  attendant::Add(run.workspace.team, run.Kept(x), run.Kept(branch), run.Kept(x));
   return x;
 }
 
 PreparedRows EncoderLayer::AddAndNorm(MatrixView<float> x, MatrixView<float> branch,
                                       const NormParameters& norm, const PackedLinear* reader,
-                                      RunState& run) const {
+                                      const LayerRun& run) const {
   if (placement_ != NormPlacement::kPost) return Add(x, branch, run);
   const PreparedRows y = {x, run.Prepare(reader)};
-  AddLayerNorm(run.team, run.Kept(x), run.Kept(branch), norm.view(), y);
+  AddLayerNorm(run.workspace.team, run.Kept(x), run.Kept(branch), norm.view(), y);
   return y;
 }
 
@@ -190,12 +190,12 @@ void EncoderLayer::VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
   extra_ = std::move(extra);
 }
 
-void EncoderLayer::ReserveScratch(RunState& run) const {
-  attention_.ReserveScratch(run);
+void EncoderLayer::ReserveScratch(Workspace& workspace) const {
+  attention_.ReserveScratch(workspace);
   for (const NormedFeedForward& feed_forward : feed_forwards_) {
-    feed_forward.block.ReserveScratch(run);
+    feed_forward.block.ReserveScratch(workspace);
   }
-  if (extra_) extra_->ReserveScratch(run);
+  if (extra_) extra_->ReserveScratch(workspace);
 }
 
 int64_t EncoderLayer::bytes() const {

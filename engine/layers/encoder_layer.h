@@ -17,7 +17,7 @@
 #include "engine/layers/feed_forward.h"
 #include "engine/layers/multi_head_attention.h"
 #include "engine/layers/state/batch.h"
-#include "engine/layers/state/run_state.h"
+#include "engine/layers/state/layer_run.h"
 #include "engine/layers/state/weight_loader.h"
 #include "engine/model/model_description.h"
 
@@ -41,24 +41,20 @@ class EncoderLayer {
                                            WeightLoader& loader,
                                            const AlignedBuffer<float>& distances = {});
 
-  // Computes the layer and returns the rows that hold its output: x, or the attention's result if
-  // no residual was added. `next` is the entry() of the layer that takes the output of the whole
-  // layer, or null.
+  // Computes the layer, or only the wanted rows of the run if it has any, with the same bits; the
+  // other rows of the result may then hold anything. Returns the rows that hold the output: x, or
+  // the attention's result if no residual was added. `next` is the entry() of the layer that takes
+  // the output of the whole layer, or null.
   PreparedRows Forward(LayerPart part, const PreparedRows& x, const PackedLinear* next,
-                       RunState& run) const;
-
-  // Computes only the wanted rows of the batch, with the bits that Forward gives; the other rows of
-  // the result may hold anything.
-  MatrixView<float> ForwardWanted(LayerPart part, const PreparedRows& x, const PackedBatch& batch,
-                                  RunState& run) const;
+                       const LayerRun& run) const;
 
   // The product that reads the layer's input, if it is the only one to do so, else null; see
-  // RunState::Prepare.
+  // LayerRun::Prepare.
   const PackedLinear* entry() const;
 
   // Makes the keys and values of cross-attention; see MultiHeadAttention::ProjectCrossKv.
-  CrossKv ProjectCrossKv(const CrossKvRange& rows, RunState& run) const {
-    return attention_.ProjectCrossKv(rows, run);
+  CrossKv ProjectCrossKv(const CrossKvRange& rows, Workspace& workspace) const {
+    return attention_.ProjectCrossKv(rows, workspace);
   }
 
   // Replaces the attention by that of a layer of `shape`, which has fewer heads. Not for layers
@@ -69,7 +65,7 @@ class EncoderLayer {
   void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit);
 
   // Reserves the memory that the layer's products need for the largest batch of the run.
-  void ReserveScratch(RunState& run) const;
+  void ReserveScratch(Workspace& workspace) const;
   int64_t bytes() const;
   int64_t attention_bytes() const { return attention_.bytes(); }
 
@@ -87,28 +83,31 @@ class EncoderLayer {
   absl::Status LoadFeedForwards(const std::string& prefix, const LayerShape& shape,
                                 WeightLoader& loader);
 
-  BlockRows Enter(LayerPart part, const PreparedRows& x, RunState& run) const;
-  MatrixView<float> Context(const PreparedRows& entry, MatrixView<float> x, RunState& run) const;
+  BlockRows Enter(LayerPart part, const PreparedRows& x, const LayerRun& run) const;
+  MatrixView<float> Context(const PreparedRows& entry, MatrixView<float> x,
+                            const LayerRun& run) const;
   // The layer's input, the rows that the attention's output is added to, and the attention's
   // context.
   struct Attended {
     MatrixView<float> x, residual, context;
   };
+  // Forward for a run with wanted rows.
+  MatrixView<float> ForwardWanted(LayerPart part, const PreparedRows& x, const LayerRun& run) const;
   // Computes the part of the layer that comes after the context.
   PreparedRows FromContext(LayerPart part, const Attended& attended, const PackedLinear* next,
-                           RunState& run) const;
+                           const LayerRun& run) const;
   // The product that reads the input of feed-forward block `block` or, after the last block, the
   // rows that go on to `next`; null if there is none.
   const PackedLinear* ReaderAt(size_t block, const PackedLinear* next) const;
   PreparedRows FeedForwardBlock(const NormedFeedForward& feed_forward, const PreparedRows& x,
-                                const PackedLinear* reader, RunState& run) const;
+                                const PackedLinear* reader, const LayerRun& run) const;
   PreparedRows EntryOf(const NormParameters& norm, const PreparedRows& x,
-                       const PackedLinear* reader, RunState& run) const;
+                       const PackedLinear* reader, const LayerRun& run) const;
   PreparedRows JoinAttention(MatrixView<float> x, MatrixView<float> branch,
-                             const PackedLinear* reader, RunState& run) const;
-  MatrixView<float> Add(MatrixView<float> x, MatrixView<float> branch, RunState& run) const;
+                             const PackedLinear* reader, const LayerRun& run) const;
+  MatrixView<float> Add(MatrixView<float> x, MatrixView<float> branch, const LayerRun& run) const;
   PreparedRows AddAndNorm(MatrixView<float> x, MatrixView<float> branch, const NormParameters& norm,
-                          const PackedLinear* reader, RunState& run) const;
+                          const PackedLinear* reader, const LayerRun& run) const;
 
   NormPlacement placement_;
   MultiHeadAttention attention_;

@@ -8,7 +8,9 @@
 #include "engine/kernels/norm/norm.h"
 #include "engine/layers/encoder.h"
 #include "engine/layers/encoder_impl.h"
-#include "engine/layers/state/run_state.h"
+#include "engine/layers/state/layer_run.h"
+#include "engine/layers/state/position_tables.h"
+#include "engine/layers/state/workspace.h"
 #include "engine/model/check_description.h"
 #include "engine/model/load_plan.h"
 #include "engine/model/model_facts.h"
@@ -89,22 +91,26 @@ class EncoderRun::Impl {
  public:
   Impl(std::shared_ptr<const Encoder> loaded, int64_t max_tokens, int threads)
       : encoder(std::move(loaded)),
-        state(encoder->description(), max_tokens, threads, encoder->mode()) {
-    encoder->impl().ReserveScratch(state);
-    encoder->impl().FillDistances(state);
+        workspace(encoder->description(), max_tokens, threads, encoder->mode()),
+        tables(encoder->description(), max_tokens, encoder->impl().relative_positions),
+        batch_run(encoder->description(), workspace, tables) {
+    encoder->impl().ReserveScratch(workspace);
   }
 
   const Encoder::Impl& model() const { return encoder->impl(); }
 
   std::shared_ptr<const Encoder> encoder;
-  RunState state;
+  Workspace workspace;
+  const PositionTables tables;
+  BatchRun batch_run;
 };
 
 absl::StatusOr<int64_t> EncoderRun::PredictBytes(const ModelDescription& description,
                                                  int64_t max_tokens, int threads,
                                                  const ComputeMode& mode) {
   if (absl::Status status = CheckDescription(description); !status.ok()) return status;
-  const CheckedSize bytes = RunState::Bytes(description, max_tokens, threads, mode);
+  const CheckedSize bytes = Workspace::Bytes(description, max_tokens, threads, mode) +
+                            PositionTables::Bytes(description, max_tokens);
   if (max_tokens < 1 || threads < 1 || !bytes.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("run: no memory can be laid out for ",
                                                    max_tokens, " tokens on ", threads, " threads"));
@@ -118,24 +124,24 @@ EncoderRun::EncoderRun(EncoderRun&&) noexcept = default;
 EncoderRun::~EncoderRun() = default;
 
 const Encoder& EncoderRun::encoder() const { return *impl_->encoder; }
-const ThreadTeam& EncoderRun::team() const { return impl_->state.team; }
+const ThreadTeam& EncoderRun::team() const { return impl_->workspace.team; }
 
 void EncoderRun::SetRowPlan(const RowPlan& plan) {
-  impl_->state.gemm.ShareRowsFrom(plan.rows_from == 0 ? kNeverShareRows : plan.rows_from);
+  impl_->workspace.gemm.ShareRowsFrom(plan.rows_from == 0 ? kNeverShareRows : plan.rows_from);
 }
 
 RowPlan EncoderRun::ChooseRowPlan(RowPolicy policy, absl::FunctionRef<absl::Time()> now) {
   if (policy != RowPolicy::kTimed) return {.rows_from = policy == RowPolicy::kRows ? 1 : 0};
   const ModelDescription& model = impl_->model().description;
-  if (impl_->state.team.size() == 1 || model.layer.needs_cross_kv()) return {};
-  FillForTrials(input().Rows(0, std::min(impl_->state.max_tokens, kMostTrialTokens)));
+  if (impl_->workspace.team.size() == 1 || model.layer.needs_cross_kv()) return {};
+  FillForTrials(input().Rows(0, std::min(impl_->workspace.max_tokens, kMostTrialTokens)));
   // Trials go through the layers in turn, because in service the weights of a layer have left the
   // caches when it runs again.
   int64_t layer = 0;
   RunObserver nobody;
   std::vector<int32_t> cu_seqlens;
   return TimeRowPlans(
-      impl_->state.max_tokens,
+      impl_->workspace.max_tokens,
       [&](int64_t tokens, bool by_rows) {
         CutForTrials(tokens, model.layer.attention.linformer.positions, cu_seqlens);
         SetRowPlan({.rows_from = by_rows ? 1 : 0});
@@ -148,41 +154,41 @@ RowPlan EncoderRun::ChooseRowPlan(RowPolicy policy, absl::FunctionRef<absl::Time
 }
 
 MatrixView<float> EncoderRun::input() {
-  return impl_->state.activations.hidden().Rows(0, impl_->state.max_tokens);
+  return impl_->workspace.activations.hidden().Rows(0, impl_->workspace.max_tokens);
 }
 
 void EncoderRun::Embed(const TokenIds& ids, int64_t first_row) {
   const int64_t rows = static_cast<int64_t>(ids.words.size());
-  impl_->model().embeddings->Embed(ids, input().Rows(first_row, rows), impl_->state);
+  impl_->model().embeddings->Embed(ids, input().Rows(first_row, rows), impl_->workspace);
 }
 
 MatrixView<float> EncoderRun::FeatureRows(int64_t first_row, int64_t rows) {
   if (impl_->model().description.patch_embedding->feature_width == 0)
     return input().Rows(first_row, rows);
-  return impl_->state.activations.embedded().Rows(0, rows);
+  return impl_->workspace.activations.embedded().Rows(0, rows);
 }
 
 void EncoderRun::ProjectFeatures(int64_t first_row, int64_t rows) {
   const Encoder::Impl& model = impl_->model();
   if (rows == 0 || model.description.patch_embedding->feature_width == 0) return;
-  model.patch_embedding->Project(input().Rows(first_row, rows), impl_->state);
+  model.patch_embedding->Project(input().Rows(first_row, rows), impl_->workspace);
 }
 
 void EncoderRun::AddPrefixTokens(absl::Span<const int32_t> positions, int64_t first_row) {
   const Encoder::Impl& model = impl_->model();
   const int64_t rows =
       model.description.patch_embedding->prefix_tokens() + static_cast<int64_t>(positions.size());
-  model.patch_embedding->Apply(positions, input().Rows(first_row, rows), impl_->state);
+  model.patch_embedding->Apply(positions, input().Rows(first_row, rows), impl_->workspace);
 }
 
 MatrixView<float> EncoderRun::key_input() {
-  return impl_->state.activations.inputs().Columns(0,
-                                                   impl_->model().description.layer.key_inputs());
+  return impl_->workspace.activations.inputs().Columns(
+      0, impl_->model().description.layer.key_inputs());
 }
 
 MatrixView<float> EncoderRun::value_input() {
-  return impl_->state.activations.inputs().Columns(0,
-                                                   impl_->model().description.layer.value_inputs());
+  return impl_->workspace.activations.inputs().Columns(
+      0, impl_->model().description.layer.value_inputs());
 }
 
 absl::StatusOr<CrossKv> EncoderRun::ProjectCrossKv(int64_t layer, const CrossKvRange& rows) {
@@ -190,25 +196,24 @@ absl::StatusOr<CrossKv> EncoderRun::ProjectCrossKv(int64_t layer, const CrossKvR
   absl::Status status = CheckLayer(model, layer);
   if (status.ok()) status = CheckTakesCrossKv(model.layer_shape(model.weight_set(layer)));
   if (!status.ok()) return status;
-  const int64_t room = impl_->state.activations.inputs().rows;
-  bool fits = rows.rows >= 0 && rows.rows <= impl_->state.max_tokens;
+  const int64_t room = impl_->workspace.activations.inputs().rows;
+  bool fits = rows.rows >= 0 && rows.rows <= impl_->workspace.max_tokens;
   for (const int64_t first : {rows.first_key, rows.first_value}) {
     fits = fits && first >= 0 && first <= room - PaddedRows(rows.rows);
   }
   if (!fits) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("memory: expected at most ", impl_->state.max_tokens, " rows within ", room,
-                     ", got ", rows.rows, " from ", rows.first_key, " and ", rows.first_value));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "memory: expected at most ", impl_->workspace.max_tokens, " rows within ", room, ", got ",
+        rows.rows, " from ", rows.first_key, " and ", rows.first_value));
   }
-  impl_->state.fully_masked_rows = 0;
-  return impl_->model().layer(layer).ProjectCrossKv(rows, impl_->state);
+  impl_->workspace.fully_masked_rows = 0;
+  return impl_->model().layer(layer).ProjectCrossKv(rows, impl_->workspace);
 }
 
 absl::StatusOr<MatrixView<const float>> EncoderRun::Attend(int64_t layer, AttendStage stage,
                                                            const PackedBatch& batch,
                                                            RunObserver& observer) {
   const Encoder::Impl& model = impl_->model();
-  RunState& state = impl_->state;
   absl::Status status = CheckLayer(model.description, layer);
   if (status.ok()) {
     status = CheckCrossKvUse(model.description.layer_shape(model.description.weight_set(layer)),
@@ -221,21 +226,17 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Attend(int64_t layer, Attend
         "stage: expected CONTEXT or BLOCK, because the model has no output projection, got "
         "PROJECTED");
   }
-  if (status = state.Begin(batch); !status.ok()) return status;
-  state.BeginLayer(layer, layer, batch, observer);
-  const MatrixView<float> x = state.Padded(state.activations.hidden());
-  const EncoderLayer& chosen = model.layer(layer);
-  const MatrixView<float> y = state.CanSkipRows(batch)
-                                  ? chosen.ForwardWanted(PartOf(stage), x, batch, state)
-                                  : chosen.Forward(PartOf(stage), x, nullptr, state).rows;
-  return state.Kept(y);
+  status = impl_->batch_run.Begin(batch, layer, observer);
+  if (!status.ok()) return status;
+  const LayerRun run = impl_->batch_run.Layer(layer, /*is_last=*/true);
+  const MatrixView<float> x = run.Padded(impl_->workspace.activations.hidden());
+  return run.Kept(model.layer(layer).Forward(PartOf(stage), x, nullptr, run).rows);
 }
 
 absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, int64_t layers,
                                                            const PackedBatch& batch,
                                                            RunObserver& observer) {
   const Encoder::Impl& model = impl_->model();
-  RunState& state = impl_->state;
   absl::Status status = CheckSpan(model.description, first_layer, layers);
   status.Update(CheckChain(model.description.layer, layers));
   status.Update(CheckCrossKvUse(model.description.layer, false));
@@ -243,39 +244,38 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, 
     status.Update(absl::InvalidArgumentError(
         "memory: expected none, because whole layers attend to their own sequence, got one"));
   }
-  if (status.ok()) status = state.Begin(batch);
+  if (status.ok()) status = impl_->batch_run.Begin(batch, first_layer, observer);
   if (!status.ok()) return status;
 
-  PreparedRows x = state.Padded(state.activations.hidden());
+  Workspace& workspace = impl_->workspace;
+  PreparedRows x = workspace.activations.hidden().Rows(0, PaddedRows(batch.tokens()));
   const int64_t end = first_layer + layers;
-  bool skips_rows = false;
+  bool has_all_rows = true;
   for (int64_t layer = first_layer; layer < end; ++layer) {
     if (layer > first_layer && !observer.WantsMore()) {
       return absl::CancelledError(absl::StrCat("run: abandoned before layer ", layer));
     }
-    state.BeginLayer(layer, first_layer, batch, observer);
-    const EncoderLayer& current = model.layer(layer);
     const bool is_last = layer == end - 1;
     const PackedLinear* const next = is_last ? nullptr : model.layer(layer + 1).entry();
-    skips_rows = is_last && state.CanSkipRows(batch);
-    x = skips_rows ? current.ForwardWanted(LayerPart::kWhole, x, batch, state)
-                   : current.Forward(LayerPart::kWhole, x, next, state);
-    observer.AfterLayer(layer, state.Kept(x.rows));
+    const LayerRun run = impl_->batch_run.Layer(layer, is_last);
+    x = model.layer(layer).Forward(LayerPart::kWhole, x, next, run);
+    has_all_rows = run.wanted_rows.empty();
+    observer.AfterLayer(layer, run.Kept(x.rows));
   }
-  const MatrixView<float> result = state.Kept(x.rows);
+  const MatrixView<float> result = x.rows.Rows(0, batch.tokens());
   if (end < model.description.layers || !model.exit_norm) return result;
   const auto normalize = [&](MatrixView<float> rows) {
-    LayerNorm(state.team, rows, model.exit_norm->view(), rows);
+    LayerNorm(workspace.team, rows, model.exit_norm->view(), rows);
   };
-  if (skips_rows) {
-    for (const int32_t row : batch.wanted_rows) normalize(result.Rows(row, 1));
-  } else {
+  if (has_all_rows) {
     normalize(result);
+  } else {
+    for (const int32_t row : batch.wanted_rows) normalize(result.Rows(row, 1));
   }
   return result;
 }
 
-int64_t EncoderRun::fully_masked_rows() const { return impl_->state.fully_masked_rows; }
-int64_t EncoderRun::bytes() const { return impl_->state.bytes(); }
+int64_t EncoderRun::fully_masked_rows() const { return impl_->workspace.fully_masked_rows; }
+int64_t EncoderRun::bytes() const { return impl_->workspace.bytes() + impl_->tables.bytes(); }
 
 }  // namespace attendant

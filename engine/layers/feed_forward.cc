@@ -28,38 +28,39 @@ absl::StatusOr<FeedForward> FeedForward::Load(const std::string& prefix, const L
   return feed_forward;
 }
 
-MatrixView<float> FeedForward::Forward(const LinearInput& x, RunState& run) const {
-  const MatrixView<float> inner = run.activations.feed_forward();
-  const MatrixView<float> y = run.Padded(run.activations.branch());
+MatrixView<float> FeedForward::Forward(const LinearInput& x, const LayerRun& run) const {
+  const MatrixView<float> inner = run.workspace.activations.feed_forward();
+  const MatrixView<float> y = run.Padded(run.workspace.activations.branch());
   for (int64_t begin = 0; begin < y.rows; begin += kFeedForwardRows) {
     const int64_t rows = std::min(kFeedForwardRows, y.rows - begin);
     if (gate_) {
-      run.Apply(out_, Expand(x.Rows(begin, rows), inner.Rows(0, rows), run), y.Rows(begin, rows));
+      run.workspace.Apply(out_, Expand(x.Rows(begin, rows), inner.Rows(0, rows), run),
+                          y.Rows(begin, rows));
     } else {
-      ApplyLinearPair(run.team, Pair(), x.Rows(begin, rows), inner.Rows(0, rows),
-                      y.Rows(begin, rows), run.gemm);
+      ApplyLinearPair(run.workspace.team, Pair(), x.Rows(begin, rows), inner.Rows(0, rows),
+                      y.Rows(begin, rows), run.workspace.gemm);
     }
   }
   return y;
 }
 
 PreparedRows FeedForward::Expand(const LinearInput& x, MatrixView<float> inner,
-                                 RunState& run) const {
-  const MatrixView<float> gate = run.activations.gate().Rows(0, inner.rows);
-  run.Apply(*gate_, x, gate, activation_);
-  run.Apply(in_, x, inner);
-  const PreparedRows gated = {inner, run.gemm.PrepareInner(out_, inner.rows)};
-  Multiply(run.team, inner, gate, gated);
+                                 const LayerRun& run) const {
+  const MatrixView<float> gate = run.workspace.activations.gate().Rows(0, inner.rows);
+  run.workspace.Apply(*gate_, x, gate, activation_);
+  run.workspace.Apply(in_, x, inner);
+  const PreparedRows gated = {inner, run.workspace.gemm.PrepareInner(out_, inner.rows)};
+  Multiply(run.workspace.team, inner, gate, gated);
   return gated;
 }
 
-void FeedForward::ReserveScratch(RunState& run) const {
+void FeedForward::ReserveScratch(Workspace& workspace) const {
   // The norm before the block makes the operand of all rows at once.
-  run.gemm.Reserve(in_, PaddedRows(run.max_tokens));
-  const int64_t rows = std::min(kFeedForwardRows, PaddedRows(run.max_tokens));
-  if (!gate_) return run.gemm.Reserve(Pair(), rows);
-  run.gemm.Reserve(*gate_, rows);
-  run.gemm.ReserveInner(out_, rows);
+  workspace.gemm.Reserve(in_, PaddedRows(workspace.max_tokens));
+  const int64_t rows = std::min(kFeedForwardRows, PaddedRows(workspace.max_tokens));
+  if (!gate_) return workspace.gemm.Reserve(Pair(), rows);
+  workspace.gemm.Reserve(*gate_, rows);
+  workspace.gemm.ReserveInner(out_, rows);
 }
 
 }  // namespace attendant

@@ -11,7 +11,7 @@
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/activation.h"
 #include "engine/kernels/gemm/gemm.h"
-#include "engine/layers/state/run_state.h"
+#include "engine/layers/state/layer_run.h"
 #include "engine/layers/state/weight_loader.h"
 #include "engine/model/model_description.h"
 
@@ -27,13 +27,13 @@ class FeedForward {
   // Computes activation(x W1^T + b1) W2^T + b2 or, with a gate,
   // (activation(x Wg^T + bg) * (x W1^T + b1)) W2^T + b2, and returns it as [PaddedRows(T), E] in
   // the branch buffer, which may also hold x.
-  MatrixView<float> Forward(const LinearInput& x, RunState& run) const;
+  MatrixView<float> Forward(const LinearInput& x, const LayerRun& run) const;
 
-  // A product that reads x; see RunState::Prepare.
+  // A product that reads x; see LayerRun::Prepare.
   const PackedLinear* entry() const { return &in_; }
 
   // Reserves the memory that the products need for the largest batch of the run.
-  void ReserveScratch(RunState& run) const;
+  void ReserveScratch(Workspace& workspace) const;
   int64_t bytes() const { return in_.bytes() + out_.bytes() + (gate_ ? gate_->bytes() : 0); }
 
  private:
@@ -43,7 +43,7 @@ class FeedForward {
   LinearPair Pair() const { return {in_, activation_, out_}; }
   // Computes the first half of a gated block, from x [rows, E] to inner [rows, F], together with
   // the operand of the second half.
-  PreparedRows Expand(const LinearInput& x, MatrixView<float> inner, RunState& run) const;
+  PreparedRows Expand(const LinearInput& x, MatrixView<float> inner, const LayerRun& run) const;
 
   Activation activation_;
   std::optional<PackedLinear> gate_;  // [F, E]

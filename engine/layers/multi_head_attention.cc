@@ -8,13 +8,14 @@
 #include "engine/kernels/norm/norm.h"
 #include "engine/kernels/rope.h"
 #include "engine/layers/extras/load_attention_extra.h"
+#include "engine/layers/state/rows.h"
 #include "engine/model/layer_parts.h"
 
 namespace attendant {
 namespace {
 
-void Normalize(const NormParameters& norm, MatrixView<float> heads, RunState& run) {
-  LayerNorm(run.team, heads, norm.view(), heads);
+void Normalize(const NormParameters& norm, MatrixView<float> heads, const Workspace& workspace) {
+  LayerNorm(workspace.team, heads, norm.view(), heads);
 }
 
 }  // namespace
@@ -83,90 +84,94 @@ absl::Status MultiHeadAttention::LoadOutput(const LinearPart& part, WeightLoader
 }
 
 MatrixView<float> MultiHeadAttention::Context(const LinearInput& x, MatrixView<const float> outside,
-                                              RunState& run) const {
+                                              const LayerRun& run) const {
   const MatrixView<const float> qkv =
       inputs_.empty() ? x.rows.Rows(0, run.tokens) : ProjectInput(x, outside, run);
   const int64_t keys = shape_.key_columns();
   AttentionInput input = {.queries = qkv.Columns(0, keys),
                           .keys = qkv.Columns(shape_.key_column(), keys),
                           .values = qkv.Columns(shape_.value_column(), shape_.context_width()),
-                          .distances = run.distances()};
+                          .distances = run.tables.distances()};
   if (extra_ != nullptr) extra_->AddTo(input, run);
   if (run.WantsProbabilities() && !run.has_cross_kv) {
     run.observer->OnValues(run.layer, input.values);
   }
-  const MatrixView<float> context = run.Narrow(run.activations.context(), shape_.context_width());
+  Workspace& workspace = run.workspace;
+  const MatrixView<float> context =
+      run.Narrow(workspace.activations.context(), shape_.context_width());
   ZeroRows(context.Rows(run.tokens, context.rows - run.tokens));
-  run.fully_masked_rows += Attention(run.team, AttentionShapeOf(shape_, run.mode), input,
-                                     run.sequences, run.Kept(context), run.attention);
+  workspace.fully_masked_rows +=
+      Attention(workspace.team, AttentionShapeOf(shape_, workspace.mode), input, run.queries,
+                run.Kept(context), workspace.attention);
   return context;
 }
 
 MatrixView<const float> MultiHeadAttention::ProjectInput(const LinearInput& x,
                                                          MatrixView<const float> outside,
-                                                         RunState& run) const {
+                                                         const LayerRun& run) const {
+  Workspace& workspace = run.workspace;
   const MatrixView<float> qkv =
-      run.Narrow(run.activations.qkv(), InputProjectionWidth(shape_).value());
+      run.Narrow(workspace.activations.qkv(), InputProjectionWidth(shape_).value());
   const MatrixView<float> kept = run.Kept(qkv);
   const int64_t keys = shape_.key_columns();
   const int64_t inside =
       shape_.extras.bottleneck.values_from_outside ? shape_.value_column() : qkv.cols;
   const bool narrow = CanNarrowQueries(x.rows, run);
   if (narrow) ProjectWantedQueries(x.rows, qkv, run);
-  ProjectColumns(narrow ? keys : 0, run.has_cross_kv ? keys : inside, x, qkv, run);
-  ProjectColumns(inside, qkv.cols, outside, qkv, run);
-  if (query_norm_) Normalize(*query_norm_, kept.Columns(0, keys), run);
+  ProjectColumns(narrow ? keys : 0, run.has_cross_kv ? keys : inside, x, qkv, workspace);
+  ProjectColumns(inside, qkv.cols, outside, qkv, workspace);
+  if (query_norm_) Normalize(*query_norm_, kept.Columns(0, keys), workspace);
   if (run.has_cross_kv) return kept;
-  if (key_norm_) Normalize(*key_norm_, kept.Columns(shape_.key_column(), keys), run);
+  if (key_norm_) Normalize(*key_norm_, kept.Columns(shape_.key_column(), keys), workspace);
   if (const RelativePositionShape& relative = shape_.relative_positions;
       relative.kind == RelativePositions::kRotary) {
-    Rotate(run.team, run.rotary_table(relative.rotary_theta), relative.rotary_pairs, run.positions,
-           shape_.attention.key_width, kept.Columns(0, shape_.value_column()));
+    Rotate(workspace.team, run.tables.rotary(relative.rotary_theta), relative.rotary_pairs,
+           run.positions, shape_.attention.key_width, kept.Columns(0, shape_.value_column()));
   }
   return kept;
 }
 
-bool MultiHeadAttention::CanNarrowQueries(MatrixView<const float> x, RunState& run) const {
+bool MultiHeadAttention::CanNarrowQueries(MatrixView<const float> x, const LayerRun& run) const {
   const int64_t wanted = static_cast<int64_t>(run.wanted_rows.size());
   return wanted > 0 && PaddedRows(wanted) < x.rows && !shape_.attention.keys_are_queries &&
-         x.cols <= run.activations.context().cols;
+         x.cols <= run.workspace.activations.context().cols;
 }
 
 // Collects the wanted rows in the context buffer, which the attention fills only later.
 void MultiHeadAttention::ProjectWantedQueries(MatrixView<const float> x, MatrixView<float> qkv,
-                                              RunState& run) const {
+                                              const LayerRun& run) const {
   const int64_t keys = shape_.key_columns();
   const int64_t count = static_cast<int64_t>(run.wanted_rows.size());
   const MatrixView<float> wanted =
-      run.Narrow(run.activations.context(), x.cols).Rows(0, PaddedRows(count));
+      run.Narrow(run.workspace.activations.context(), x.cols).Rows(0, PaddedRows(count));
   for (int64_t i = 0; i < count; ++i) {
     std::copy_n(x.row(run.wanted_rows[i]), x.cols, wanted.row(i));
   }
   ZeroRows(wanted.Rows(count, wanted.rows - count));
-  ProjectColumns(0, keys, wanted, qkv.Rows(0, wanted.rows), run);
-  RunState::Expand(run.wanted_rows, qkv.Columns(0, keys));
+  ProjectColumns(0, keys, wanted, qkv.Rows(0, wanted.rows), run.workspace);
+  ExpandRows(run.wanted_rows, qkv.Columns(0, keys));
 }
 
 void MultiHeadAttention::ProjectColumns(int64_t begin, int64_t end, const LinearInput& x,
-                                        MatrixView<float> y, RunState& run) const {
+                                        MatrixView<float> y, Workspace& workspace) const {
   for (const Input& input : inputs_) {
     const int64_t out = input.linear.out_features();
     const LinearColumns columns = {input.linear, std::max<int64_t>(0, begin - input.column),
                                    std::min(out, end - input.column)};
     if (columns.begin >= columns.end) continue;
     const LinearInput read = {x.rows.Columns(0, input.linear.in_features()), x.operand};
-    ApplyLinear(run.team, columns, read, y.Columns(input.column, out), run.gemm);
+    ApplyLinear(workspace.team, columns, read, y.Columns(input.column, out), workspace.gemm);
   }
 }
 
-CrossKv MultiHeadAttention::ProjectCrossKv(const CrossKvRange& rows, RunState& run) const {
+CrossKv MultiHeadAttention::ProjectCrossKv(const CrossKvRange& rows, Workspace& workspace) const {
   const int64_t key = shape_.key_column(), keys_end = key + shape_.key_columns();
   const int64_t value = shape_.value_column(), values_end = value + shape_.context_width();
   const auto project = [&](int64_t first_row, int64_t begin, int64_t end) {
-    const MatrixView<float> x = run.CrossKvInput(first_row, rows.rows);
+    const MatrixView<float> x = workspace.CrossKvInput(first_row, rows.rows);
     if (inputs_.empty()) return x.Rows(0, rows.rows);
-    const MatrixView<float> y = run.activations.qkv().Rows(first_row, x.rows);
-    ProjectColumns(begin, end, x, y, run);
+    const MatrixView<float> y = workspace.activations.qkv().Rows(first_row, x.rows);
+    ProjectColumns(begin, end, x, y, workspace);
     return y.Rows(0, rows.rows);
   };
   const bool same_rows = rows.first_key == rows.first_value;
@@ -175,14 +180,15 @@ CrossKv MultiHeadAttention::ProjectCrossKv(const CrossKvRange& rows, RunState& r
   const MatrixView<float> of_values =
       same_rows ? of_keys : project(rows.first_value, value, values_end);
   const MatrixView<float> keys = of_keys.Columns(key, keys_end - key);
-  if (key_norm_) Normalize(*key_norm_, keys, run);
+  if (key_norm_) Normalize(*key_norm_, keys, workspace);
   return {keys, of_values.Columns(value, values_end - value)};
 }
 
-MatrixView<float> MultiHeadAttention::Project(MatrixView<float> context, RunState& run) const {
-  const MatrixView<float> projected = run.Padded(run.activations.branch());
+MatrixView<float> MultiHeadAttention::Project(MatrixView<float> context,
+                                              const LayerRun& run) const {
+  const MatrixView<float> projected = run.Padded(run.workspace.activations.branch());
   if (output_) {
-    run.Apply(*output_, context, projected);
+    run.workspace.Apply(*output_, context, projected);
   } else if (bias_alone_.size() > 0) {
     for (int64_t r = 0; r < projected.rows; ++r) {
       std::copy_n(bias_alone_.data(), bias_alone_.size(), projected.row(r));
@@ -198,9 +204,10 @@ void MultiHeadAttention::VisitNorms(absl::FunctionRef<void(NormParameters&)> vis
   if (key_norm_) visit(*key_norm_);
 }
 
-void MultiHeadAttention::ReserveScratch(RunState& run) const {
-  for (const Input& input : inputs_) run.gemm.Reserve(input.linear, PaddedRows(run.max_tokens));
-  if (output_) run.gemm.Reserve(*output_, PaddedRows(run.max_tokens));
+void MultiHeadAttention::ReserveScratch(Workspace& workspace) const {
+  for (const Input& input : inputs_)
+    workspace.gemm.Reserve(input.linear, PaddedRows(workspace.max_tokens));
+  if (output_) workspace.gemm.Reserve(*output_, PaddedRows(workspace.max_tokens));
 }
 
 int64_t MultiHeadAttention::bytes() const {

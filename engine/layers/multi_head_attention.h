@@ -17,7 +17,7 @@
 #include "engine/kernels/gemm/gemm.h"
 #include "engine/layers/extras/attention_extra.h"
 #include "engine/layers/state/batch.h"
-#include "engine/layers/state/run_state.h"
+#include "engine/layers/state/layer_run.h"
 #include "engine/layers/state/weight_loader.h"
 #include "engine/model/model_description.h"
 
@@ -37,26 +37,26 @@ class MultiHeadAttention {
   // [PaddedRows(T), C] in the context buffer. x: [PaddedRows(T), E]. `outside` is what values are
   // made from if they come from outside a bottleneck; otherwise it is ignored.
   MatrixView<float> Context(const LinearInput& x, MatrixView<const float> outside,
-                            RunState& run) const;
+                            const LayerRun& run) const;
 
-  // The product that reads x, if it is the only one to do so, else null; see RunState::Prepare.
+  // The product that reads x, if it is the only one to do so, else null; see LayerRun::Prepare.
   const PackedLinear* entry() const {
     return inputs_.size() == 1 ? &inputs_.front().linear : nullptr;
   }
 
   // Computes keys and values of cross-attention from rows of the run's inputs. The result is a view
   // of the run's buffers.
-  CrossKv ProjectCrossKv(const CrossKvRange& rows, RunState& run) const;
+  CrossKv ProjectCrossKv(const CrossKvRange& rows, Workspace& workspace) const;
 
   // Computes context Wo^T + bo and returns it as [PaddedRows(T), output width] in the branch
   // buffer, or returns `context` itself if there is no output projection.
-  MatrixView<float> Project(MatrixView<float> context, RunState& run) const;
+  MatrixView<float> Project(MatrixView<float> context, const LayerRun& run) const;
 
   // Calls `visit` for each norm, which it may change.
   void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit);
 
   // Reserves the memory that the products need for the largest batch of the run.
-  void ReserveScratch(RunState& run) const;
+  void ReserveScratch(Workspace& workspace) const;
   int64_t bytes() const;
 
  private:
@@ -76,17 +76,18 @@ class MultiHeadAttention {
   // Computes the queries of the kept rows, or of the wanted ones alone, and, unless they attend to
   // cross_kv, the keys and values of all kept rows; applies rotary positions to them.
   MatrixView<const float> ProjectInput(const LinearInput& x, MatrixView<const float> outside,
-                                       RunState& run) const;
+                                       const LayerRun& run) const;
 
   // Whether fewer rows are multiplied if queries are made of the wanted rows of x alone.
-  bool CanNarrowQueries(MatrixView<const float> x, RunState& run) const;
+  bool CanNarrowQueries(MatrixView<const float> x, const LayerRun& run) const;
 
   // Computes the queries of the wanted rows of x. May overwrite keys and values in any rows of qkv.
-  void ProjectWantedQueries(MatrixView<const float> x, MatrixView<float> qkv, RunState& run) const;
+  void ProjectWantedQueries(MatrixView<const float> x, MatrixView<float> qkv,
+                            const LayerRun& run) const;
 
   // Computes the columns [begin, end) of queries, keys and values of x, in the rows of y.
   void ProjectColumns(int64_t begin, int64_t end, const LinearInput& x, MatrixView<float> y,
-                      RunState& run) const;
+                      Workspace& workspace) const;
 
   LayerShape shape_;
   std::vector<Input> inputs_;                 // H (2 Dk + Dv) columns, less what is shared

@@ -58,12 +58,12 @@ absl::StatusOr<PatchEmbedding> PatchEmbedding::Load(const PatchEmbeddingShape& s
   return patch_embedding;
 }
 
-void PatchEmbedding::Project(MatrixView<float> target, RunState& run) const {
-  run.ProjectEmbedded(*projection_, target);
+void PatchEmbedding::Project(MatrixView<float> target, Workspace& workspace) const {
+  workspace.ProjectEmbedded(*projection_, target);
 }
 
 void PatchEmbedding::Apply(absl::Span<const int32_t> positions, MatrixView<float> rows,
-                           RunState& run) const {
+                           Workspace& workspace) const {
   const int64_t prefix_tokens = shape_.prefix_tokens();
   std::copy_n(prefix_tokens_.data(), prefix_tokens * rows.cols, rows.data);
   if (positions_.size() > 0) {
@@ -72,11 +72,11 @@ void PatchEmbedding::Apply(absl::Span<const int32_t> positions, MatrixView<float
              rows.row(prefix_tokens + static_cast<int64_t>(i)));
     }
   }
-  if (norm_) LayerNorm(run.team, rows, norm_->view(), rows);
+  if (norm_) LayerNorm(workspace.team, rows, norm_->view(), rows);
 }
 
-void PatchEmbedding::ReserveScratch(RunState& run) const {
-  if (projection_) run.gemm.Reserve(*projection_, PaddedRows(run.max_tokens));
+void PatchEmbedding::ReserveScratch(Workspace& workspace) const {
+  if (projection_) workspace.gemm.Reserve(*projection_, PaddedRows(workspace.max_tokens));
 }
 
 int64_t PatchEmbedding::bytes() const {

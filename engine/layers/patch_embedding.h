@@ -11,8 +11,8 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/gemm/gemm.h"
-#include "engine/layers/state/run_state.h"
 #include "engine/layers/state/weight_loader.h"
+#include "engine/layers/state/workspace.h"
 #include "engine/model/model_description.h"
 
 namespace attendant {
@@ -25,19 +25,20 @@ class PatchEmbedding {
 
   // Projects features to the width of the layers: as many rows of embedded(), from its first row
   // on, as `target` [rows, E] has. The model must have this projection.
-  void Project(MatrixView<float> target, RunState& run) const;
+  void Project(MatrixView<float> target, Workspace& workspace) const;
 
   // Completes the input of layer 0 for one sequence. rows: [prefix_tokens + features, E] with the
   // features already in place; the model's own rows are written before them. positions: one for
   // each feature row.
-  void Apply(absl::Span<const int32_t> positions, MatrixView<float> rows, RunState& run) const;
+  void Apply(absl::Span<const int32_t> positions, MatrixView<float> rows,
+             Workspace& workspace) const;
 
   // Calls `visit` for each norm, which it may change.
   void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
     if (norm_) visit(*norm_);
   }
 
-  void ReserveScratch(RunState& run) const;
+  void ReserveScratch(Workspace& workspace) const;
   int64_t bytes() const;
 
  private:

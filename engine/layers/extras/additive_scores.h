@@ -18,7 +18,7 @@ class AdditiveScores : public AttentionExtra {
   static absl::StatusOr<AdditiveScores> Load(const std::string& prefix, const LayerShape& shape,
                                              WeightLoader& loader);
 
-  void AddTo(AttentionInput& input, const RunState& /*run*/) const override {
+  void AddTo(AttentionInput& input, const LayerRun& /*run*/) const override {
     input.score_weights = weights_.data();
   }
   int64_t bytes() const override { return weights_.bytes(); }

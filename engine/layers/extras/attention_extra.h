@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "engine/kernels/attention/attention.h"
-#include "engine/layers/state/run_state.h"
+#include "engine/layers/state/layer_run.h"
 #include "engine/layers/state/weight_loader.h"
 #include "engine/model/model_description.h"
 
@@ -16,7 +16,7 @@ class AttentionExtra {
   virtual ~AttentionExtra() = default;
 
   // Adds what the kernel reads of these weights to its operands.
-  virtual void AddTo(AttentionInput& input, const RunState& run) const = 0;
+  virtual void AddTo(AttentionInput& input, const LayerRun& run) const = 0;
   virtual int64_t bytes() const = 0;
 };
 

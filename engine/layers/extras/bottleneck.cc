@@ -1,6 +1,7 @@
 #include "engine/layers/extras/bottleneck.h"
 
 #include "engine/kernels/norm/norm.h"
+#include "engine/layers/state/rows.h"
 
 namespace attendant {
 
@@ -17,10 +18,11 @@ absl::StatusOr<Bottleneck::NormedLinear> Bottleneck::NormedLinear::Load(const st
 }
 
 MatrixView<float> Bottleneck::NormedLinear::Apply(MatrixView<const float> x,
-                                                  MatrixView<float> target, RunState& run) const {
+                                                  MatrixView<float> target,
+                                                  const LayerRun& run) const {
   const MatrixView<float> y = run.Padded(target);
-  run.Apply(linear, x, y);
-  LayerNorm(run.team, run.Kept(y), norm.view(), run.Kept(y));
+  run.workspace.Apply(linear, x, y);
+  LayerNorm(run.workspace.team, run.Kept(y), norm.view(), run.Kept(y));
   return y;
 }
 
@@ -49,22 +51,22 @@ absl::Status Bottleneck::LoadOut(const std::string& prefix, const LayerShape& sh
   return absl::OkStatus();
 }
 
-BlockRows Bottleneck::Enter(MatrixView<float> x, bool /*is_whole*/, RunState& run) const {
-  const MatrixView<float> inner = in_.Apply(x, run.activations.inner(), run);
+BlockRows Bottleneck::Enter(MatrixView<float> x, bool /*is_whole*/, const LayerRun& run) const {
+  const MatrixView<float> inner = in_.Apply(x, run.workspace.activations.inner(), run);
   if (!attention_) return {inner, inner};
-  return {attention_->Apply(x, run.activations.inner_queries(), run), inner};
+  return {attention_->Apply(x, run.workspace.activations.inner_queries(), run), inner};
 }
 
 void Bottleneck::KeepRows(absl::Span<const int32_t> rows, MatrixView<float> x,
-                          RunState& /*run*/) const {
-  RunState::Compact(rows, x);
+                          const LayerRun& /*run*/) const {
+  CompactRows(rows, x);
 }
 
 MatrixView<float> Bottleneck::Leave(MatrixView<float> x, const PreparedRows& inside,
-                                    RunState& run) const {
-  const MatrixView<float> out = run.Padded(run.activations.outer());
-  run.Apply(out_->linear, inside, out);
-  AddLayerNorm(run.team, run.Kept(x), run.Kept(out), out_->norm.view(), run.Kept(x));
+                                    const LayerRun& run) const {
+  const MatrixView<float> out = run.Padded(run.workspace.activations.outer());
+  run.workspace.Apply(out_->linear, inside, out);
+  AddLayerNorm(run.workspace.team, run.Kept(x), run.Kept(out), out_->norm.view(), run.Kept(x));
   return run.Padded(x);
 }
 
@@ -74,11 +76,11 @@ void Bottleneck::VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
   visit(out_->norm);
 }
 
-void Bottleneck::ReserveScratch(RunState& run) const {
-  const int64_t rows = PaddedRows(run.max_tokens);
-  run.gemm.Reserve(in_.linear, rows);
-  if (attention_) run.gemm.Reserve(attention_->linear, rows);
-  run.gemm.Reserve(out_->linear, rows);
+void Bottleneck::ReserveScratch(Workspace& workspace) const {
+  const int64_t rows = PaddedRows(workspace.max_tokens);
+  workspace.gemm.Reserve(in_.linear, rows);
+  if (attention_) workspace.gemm.Reserve(attention_->linear, rows);
+  workspace.gemm.Reserve(out_->linear, rows);
 }
 
 int64_t Bottleneck::bytes() const {

@@ -24,14 +24,15 @@ class Bottleneck : public LayerExtra {
                                          WeightLoader& loader);
   absl::Status LoadOut(const std::string& prefix, const LayerShape& shape, WeightLoader& loader);
 
-  BlockRows Enter(MatrixView<float> x, bool is_whole, RunState& run) const override;
-  void KeepRows(absl::Span<const int32_t> rows, MatrixView<float> x, RunState& run) const override;
+  BlockRows Enter(MatrixView<float> x, bool is_whole, const LayerRun& run) const override;
+  void KeepRows(absl::Span<const int32_t> rows, MatrixView<float> x,
+                const LayerRun& run) const override;
   MatrixView<float> Leave(MatrixView<float> x, const PreparedRows& inside,
-                          RunState& run) const override;
+                          const LayerRun& run) const override;
   const PackedLinear* exit() const override { return &out_->linear; }
   void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) override;
   std::unique_ptr<LayerExtra> Clone() const override { return std::make_unique<Bottleneck>(*this); }
-  void ReserveScratch(RunState& run) const override;
+  void ReserveScratch(Workspace& workspace) const override;
   int64_t bytes() const override;
 
  private:
@@ -41,7 +42,7 @@ class Bottleneck : public LayerExtra {
                                              const LayerShape& shape, WeightLoader& loader);
     // Computes norm(x W^T + b) in `target`, which is one of the run's buffers.
     MatrixView<float> Apply(MatrixView<const float> x, MatrixView<float> target,
-                            RunState& run) const;
+                            const LayerRun& run) const;
     int64_t bytes() const { return linear.bytes() + norm.bytes(); }
 
     PackedLinear linear;

@@ -16,7 +16,7 @@ absl::StatusOr<LinformerMixing> LinformerMixing::Load(const std::string& prefix,
   return mixing;
 }
 
-void LinformerMixing::AddTo(AttentionInput& input, const RunState& /*run*/) const {
+void LinformerMixing::AddTo(AttentionInput& input, const LayerRun& /*run*/) const {
   const auto [rows, positions] = shape_;
   input.key_mixing = {keys_.data(), rows, positions, positions};
   input.value_mixing = {values_.data(), rows, positions, positions};

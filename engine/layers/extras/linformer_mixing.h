@@ -18,7 +18,7 @@ class LinformerMixing : public AttentionExtra {
   static absl::StatusOr<LinformerMixing> Load(const std::string& prefix, const LayerShape& shape,
                                               WeightLoader& loader);
 
-  void AddTo(AttentionInput& input, const RunState& run) const override;
+  void AddTo(AttentionInput& input, const LayerRun& run) const override;
   int64_t bytes() const override { return keys_.bytes() + values_.bytes(); }
 
  private:

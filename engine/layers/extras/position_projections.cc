@@ -72,12 +72,12 @@ void PositionProjections::ProjectWith(const PackedLinear& linear, const AlignedB
   target = std::move(taken);
 }
 
-void PositionProjections::AddTo(AttentionInput& input, const RunState& run) const {
+void PositionProjections::AddTo(AttentionInput& input, const LayerRun& run) const {
   const auto view = [&](const SharedBuffer<float>& buffer) -> MatrixView<const float> {
     if (buffer.size() == 0) return {};
     return {buffer.data(), rows_, width_, width_};
   };
-  input.relative = run.WithDistanceRows({.keys = view(keys_), .queries = view(queries_)});
+  input.relative = run.tables.WithDistanceRows({.keys = view(keys_), .queries = view(queries_)});
 }
 
 }  // namespace attendant

@@ -32,7 +32,7 @@ class PositionProjections : public AttentionExtra {
                                                   const AlignedBuffer<float>& table,
                                                   WeightLoader& loader);
 
-  void AddTo(AttentionInput& input, const RunState& run) const override;
+  void AddTo(AttentionInput& input, const LayerRun& run) const override;
   int64_t bytes() const override { return keys_.bytes() + queries_.bytes(); }
 
  private:

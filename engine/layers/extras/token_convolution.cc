@@ -5,6 +5,7 @@
 
 #include "engine/base/rounding.h"
 #include "engine/kernels/norm/norm.h"
+#include "engine/layers/state/rows.h"
 
 namespace attendant {
 namespace {
@@ -72,39 +73,40 @@ absl::Status TokenConvolution::LoadGroups(const std::string& name, WeightLoader&
   return absl::OkStatus();
 }
 
-BlockRows TokenConvolution::Enter(MatrixView<float> x, bool is_whole, RunState& run) const {
+BlockRows TokenConvolution::Enter(MatrixView<float> x, bool is_whole, const LayerRun& run) const {
   const BlockRows unchanged = {x, x};
   if (!is_whole) return unchanged;
-  const MatrixView<float> y = run.Padded(run.activations.convolved());
+  const MatrixView<float> y = run.Padded(run.workspace.activations.convolved());
   const int64_t columns = width_ / shape_.groups, in = columns * shape_.taps;
   for (int64_t begin = 0; begin < x.rows; begin += kFeedForwardRows) {
     const int64_t rows = std::min(kFeedForwardRows, x.rows - begin);
-    const MatrixView<float> taps = run.activations.convolution_taps().Rows(0, rows);
+    const MatrixView<float> taps = run.workspace.activations.convolution_taps().Rows(0, rows);
     Gather(x, begin, taps, run);
     for (int64_t group = 0; group < shape_.groups; ++group) {
-      run.Apply(groups_[group], taps.Columns(group * in, in),
-                y.Rows(begin, rows).Columns(group * columns, columns), shape_.activation);
+      run.workspace.Apply(groups_[group], taps.Columns(group * in, in),
+                          y.Rows(begin, rows).Columns(group * columns, columns), shape_.activation);
     }
   }
   return unchanged;
 }
 
 void TokenConvolution::KeepRows(absl::Span<const int32_t> rows, MatrixView<float> /*x*/,
-                                RunState& run) const {
-  RunState::Compact(rows, run.activations.convolved());
+                                const LayerRun& run) const {
+  CompactRows(rows, run.workspace.activations.convolved());
 }
 
 MatrixView<float> TokenConvolution::Leave(MatrixView<float> /*x*/, const PreparedRows& inside,
-                                          RunState& run) const {
+                                          const LayerRun& run) const {
   const MatrixView<float> y = run.Kept(inside.rows);
-  AddLayerNorm(run.team, y, run.Kept(run.activations.convolved()), norm_.view(), y);
+  AddLayerNorm(run.workspace.team, y, run.Kept(run.workspace.activations.convolved()), norm_.view(),
+               y);
   return inside.rows;
 }
 
 void TokenConvolution::Gather(MatrixView<const float> x, int64_t first, MatrixView<float> taps,
-                              const RunState& run) const {
+                              const LayerRun& run) const {
   const int64_t kept = std::clamp<int64_t>(run.tokens - first, 0, taps.rows);
-  run.team.ParallelFor(CeilDivide(kept, kGatheredRows), [&](int, int64_t item) {
+  run.workspace.team.ParallelFor(CeilDivide(kept, kGatheredRows), [&](int, int64_t item) {
     const int64_t end = std::min(kept, (item + 1) * kGatheredRows);
     for (int64_t r = item * kGatheredRows; r < end; ++r) {
       const AttentionSequence& sequence = SequenceOf(run.sequences, first + r);
@@ -130,9 +132,9 @@ void TokenConvolution::GatherRow(MatrixView<const float> x, const AttentionSeque
   }
 }
 
-void TokenConvolution::ReserveScratch(RunState& run) const {
-  const int64_t rows = std::min(kFeedForwardRows, PaddedRows(run.max_tokens));
-  for (const PackedLinear& group : groups_) run.gemm.Reserve(group, rows);
+void TokenConvolution::ReserveScratch(Workspace& workspace) const {
+  const int64_t rows = std::min(kFeedForwardRows, PaddedRows(workspace.max_tokens));
+  for (const PackedLinear& group : groups_) workspace.gemm.Reserve(group, rows);
 }
 
 int64_t TokenConvolution::bytes() const {

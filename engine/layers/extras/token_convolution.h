@@ -27,16 +27,17 @@ class TokenConvolution : public LayerExtra {
                                                WeightLoader& loader);
 
   // The first computes the convolution, for the whole layer alone, and the last adds it.
-  BlockRows Enter(MatrixView<float> x, bool is_whole, RunState& run) const override;
-  void KeepRows(absl::Span<const int32_t> rows, MatrixView<float> x, RunState& run) const override;
+  BlockRows Enter(MatrixView<float> x, bool is_whole, const LayerRun& run) const override;
+  void KeepRows(absl::Span<const int32_t> rows, MatrixView<float> x,
+                const LayerRun& run) const override;
   MatrixView<float> Leave(MatrixView<float> x, const PreparedRows& inside,
-                          RunState& run) const override;
+                          const LayerRun& run) const override;
   const PackedLinear* exit() const override { return nullptr; }
   void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) override { visit(norm_); }
   std::unique_ptr<LayerExtra> Clone() const override {
     return std::make_unique<TokenConvolution>(*this);
   }
-  void ReserveScratch(RunState& run) const override;
+  void ReserveScratch(Workspace& workspace) const override;
   int64_t bytes() const override;
 
  private:
@@ -48,7 +49,7 @@ class TokenConvolution : public LayerExtra {
   // Gathers the input of the rows [first, first + taps.rows) of the result: for each group, its
   // columns of every tap, side by side. Rows beyond T get zeros.
   void Gather(MatrixView<const float> x, int64_t first, MatrixView<float> taps,
-              const RunState& run) const;
+              const LayerRun& run) const;
   void GatherRow(MatrixView<const float> x, const AttentionSequence& sequence, int64_t row,
                  float* taps) const;
 

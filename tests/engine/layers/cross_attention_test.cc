@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/kernels/gemm/gemm.h"
-#include "engine/layers/state/run_state.h"
+#include "engine/layers/state/workspace.h"
 #include "tests/reference/reference.h"
 #include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/layers/state/rows.h"
 #include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 #include "tests/support/test_vectors.h"
@@ -28,10 +29,11 @@ void ExpectGated(bool gate_first, const std::vector<double>& first_row, double s
   const absl::StatusOr<FeedForward> block = FeedForward::Load("", model.layer, loader);
   ASSERT_TRUE(block.ok()) << block.status();
 
-  RunState run(model, 16, 1);
-  block->ReserveScratch(run);
-  run.tokens = 4;
-  const MatrixView<float> x = run.Padded(run.activations.hidden());
+  Workspace workspace(model, 16, 1);
+  block->ReserveScratch(workspace);
+  const PositionTables tables(model, 16);
+  const LayerRun run = {.workspace = workspace, .tables = tables, .tokens = 4};
+  const MatrixView<float> x = run.Padded(workspace.activations.hidden());
   ZeroRows(x);
   const std::vector<float> values = Generate(16, 1);
   std::copy(values.begin(), values.end(), x.data);

@@ -14,7 +14,7 @@
 #include "engine/kernels/norm/norm.h"
 #include "engine/layers/feed_forward.h"
 #include "engine/layers/multi_head_attention.h"
-#include "engine/layers/state/run_state.h"
+#include "engine/layers/state/layer_run.h"
 #include "engine/model/weight_source.h"
 #include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
@@ -112,12 +112,12 @@ class PlainLayer {
         feed_forward_norm_(
             ReadNorm(FeedForwardPrefix(prefix, shape, 0) + "feed_forward_norm", shape, loader)) {}
 
-  void ReserveScratch(RunState& run) const {
-    attention_.ReserveScratch(run);
-    feed_forward_.ReserveScratch(run);
+  void ReserveScratch(Workspace& workspace) const {
+    attention_.ReserveScratch(workspace);
+    feed_forward_.ReserveScratch(workspace);
   }
 
-  void Forward(MatrixView<float> x, RunState& run) const {
+  void Forward(MatrixView<float> x, const LayerRun& run) const {
     Add(x, attention_norm_, run, [&](MatrixView<float> entry) {
       return attention_.Project(attention_.Context(entry, entry, run), run);
     });
@@ -133,15 +133,15 @@ class PlainLayer {
 
   // Computes x = norm(x + branch(x)), or x + branch(norm(x)).
   template <class Branch>
-  void Add(MatrixView<float> x, const NormParameters& norm, RunState& run,
+  void Add(MatrixView<float> x, const NormParameters& norm, const LayerRun& run,
            const Branch& branch) const {
     const MatrixView<float> kept = run.Kept(x);
     if (!is_pre_) {
-      return AddLayerNorm(run.team, kept, run.Kept(branch(x)), norm.view(), kept);
+      return AddLayerNorm(run.workspace.team, kept, run.Kept(branch(x)), norm.view(), kept);
     }
-    const MatrixView<float> normed = run.Padded(run.activations.branch());
-    LayerNorm(run.team, kept, norm.view(), run.Kept(normed));
-    attendant::Add(run.team, kept, run.Kept(branch(normed)), kept);
+    const MatrixView<float> normed = run.Padded(run.workspace.activations.branch());
+    LayerNorm(run.workspace.team, kept, norm.view(), run.Kept(normed));
+    attendant::Add(run.workspace.team, kept, run.Kept(branch(normed)), kept);
   }
 
   bool is_pre_;
@@ -156,25 +156,26 @@ class FusedLayersTest : public FusedNormTest {
   std::vector<Sequence> StepByStep(const std::vector<Sequence>& sequences) {
     WeightLoader loader(
         weights_, 0, [](int64_t, int64_t) {}, mode_);
-    RunState run(model_, kMaxTokens, 1, mode_);
+    Workspace workspace(model_, kMaxTokens, 1, mode_);
+    const PositionTables tables(model_, kMaxTokens);
+    BatchRun batch_run(model_, workspace, tables);
     std::vector<PlainLayer> layers;
     for (int64_t i = 0; i < model_.layers; ++i) {
       layers.emplace_back(absl::StrCat("layer.", i, "."), model_.layer, loader);
-      layers.back().ReserveScratch(run);
+      layers.back().ReserveScratch(workspace);
     }
     const int64_t width = model_.layer.hidden_size;
     const std::vector<int32_t> bounds = CumulativeLengths(sequences, width);
     const PackedBatch batch = {.cu_seqlens = bounds, .bias = {}};
-    EXPECT_TRUE(run.Begin(batch).ok());
-    const MatrixView<float> x = run.Padded(run.activations.hidden());
+    RunObserver nobody;
+    EXPECT_TRUE(batch_run.Begin(batch, 0, nobody).ok());
+    const MatrixView<float> x = workspace.activations.hidden().Rows(0, PaddedRows(batch.tokens()));
     float* row = x.data;
     for (const Sequence& sequence : sequences) {
       row = std::copy(sequence.begin(), sequence.end(), row);
     }
-    RunObserver nobody;
     for (int64_t i = 0; i < model_.layers; ++i) {
-      run.BeginLayer(i, 0, batch, nobody);
-      layers[i].Forward(x, run);
+      layers[i].Forward(x, batch_run.Layer(i, i + 1 == model_.layers));
     }
     std::vector<Sequence> outputs;
     for (size_t i = 0; i + 1 < bounds.size(); ++i) {
@@ -204,12 +205,13 @@ TEST_P(FusedLayersTest, FeedForwardTakesAnOperandOfAllRows) {
       weights_, 0, [](int64_t, int64_t) {}, mode_);
   const FeedForward block =
       *FeedForward::Load(FeedForwardPrefix("layer.0.", model_.layer, 0), model_.layer, loader);
-  RunState run(model_, kMaxTokens, 2, mode_);
-  block.ReserveScratch(run);
+  Workspace workspace(model_, kMaxTokens, 2, mode_);
+  block.ReserveScratch(workspace);
+  const PositionTables tables(model_, kMaxTokens);
+  const LayerRun run = {.workspace = workspace, .tables = tables, .tokens = kMaxTokens};
   const int64_t width = model_.layer.hidden_size;
   const std::vector<float> values = RandomValues(PaddedRows(kMaxTokens) * width, 1);
   const std::vector<float> nothing(values.size(), std::numeric_limits<float>::quiet_NaN());
-  run.tokens = kMaxTokens;
   const auto output = [&](const LinearInput& x) {
     const MatrixView<float> y = run.Kept(block.Forward(x, run));
     return Sequence(y.data, y.data + y.rows * width);

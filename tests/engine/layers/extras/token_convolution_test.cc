@@ -26,19 +26,21 @@ class TokenConvolutionTest : public ::testing::Test {
     WeightLoader loader(weights, 0, no_progress, mode);
     const auto convolution = TokenConvolution::Load("layer.0.", model_.layer, loader);
     EXPECT_TRUE(convolution.ok()) << convolution.status();
-    RunState run(model_, 2100, 2, mode);
-    convolution->ReserveScratch(run);
+    Workspace workspace(model_, 2100, 2, mode);
+    const PositionTables tables(model_, 2100);
+    BatchRun batch_run(model_, workspace, tables);
+    convolution->ReserveScratch(workspace);
     const std::vector<int32_t> bounds = CumulativeLengths(sequences, kWidth);
     const PackedBatch batch = {.cu_seqlens = bounds, .bias = {}, .positions = positions};
-    EXPECT_TRUE(run.Begin(batch).ok());
     RunObserver nobody;
-    run.BeginLayer(0, 0, batch, nobody);
-    const MatrixView<float> x = run.Padded(run.activations.hidden());
+    EXPECT_TRUE(batch_run.Begin(batch, 0, nobody).ok());
+    const LayerRun run = batch_run.Layer(0, /*is_last=*/true);
+    const MatrixView<float> x = run.Padded(workspace.activations.hidden());
     float* row = x.data;
     for (const Sequence& sequence : sequences)
       row = std::copy(sequence.begin(), sequence.end(), row);
     convolution->Enter(x, /*is_whole=*/true, run);
-    const MatrixView<float> y = run.Padded(run.activations.convolved());
+    const MatrixView<float> y = run.Padded(workspace.activations.convolved());
     return {y.data, y.row(run.tokens)};
   }
 

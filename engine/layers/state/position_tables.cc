@@ -1,0 +1,88 @@
+#include "engine/layers/state/position_tables.h"
+
+#include <algorithm>
+
+#include "engine/kernels/attention/relative_bias.h"
+#include "engine/kernels/attention/relative_scores.h"
+
+namespace attendant {
+namespace {
+
+std::vector<float> RotaryThetas(const ModelDescription& model) {
+  std::vector<float> thetas;
+  if (model.layer.relative_positions.kind != RelativePositions::kRotary) return thetas;
+  for (int64_t i = 0; i < model.weight_sets(); ++i) {
+    thetas.push_back(model.layer_shape(i).relative_positions.rotary_theta);
+  }
+  std::sort(thetas.begin(), thetas.end());
+  thetas.erase(std::unique(thetas.begin(), thetas.end()), thetas.end());
+  return thetas;
+}
+
+CheckedSize DistanceElements(const LayerShape& layer, int64_t max_tokens) {
+  if (RelativeRows(layer) > 0) return CheckedSize(2) * max_tokens;
+  if (!layer.relative_positions.adds_to_scores()) return 0;
+  return CheckedSize(layer.attention.heads) * (CheckedSize(2) * max_tokens);
+}
+
+CheckedSize RotaryElements(const ModelDescription& model, int64_t max_tokens) {
+  return CheckedSize(static_cast<int64_t>(RotaryThetas(model).size())) *
+         model.layer.relative_positions.rotary_width * max_tokens;
+}
+
+}  // namespace
+
+int64_t RelativeRows(const LayerShape& layer) {
+  const RelativePositionShape& relative = layer.relative_positions;
+  return relative.kind == RelativePositions::kDisentangled ? relative.position_rows() : 0;
+}
+
+PositionTables::PositionTables(const ModelDescription& model, int64_t max_tokens,
+                               const SharedBuffer<float>& bucket_bias)
+    : max_tokens_(max_tokens) {
+  const RelativePositionShape& relative = model.layer.relative_positions;
+  const int64_t heads = model.layer.attention.heads;
+  if (relative.kind == RelativePositions::kDisentangled) {
+    distance_rows_.resize(DistanceColumns(max_tokens));
+    FillDistanceRows(relative.buckets, relative.max_distance, absl::MakeSpan(distance_rows_));
+  }
+  if (relative.adds_to_scores()) {
+    distance_bias_ = AlignedBuffer<float>(DistanceElements(model.layer, max_tokens).value());
+    const MatrixView<float> table = {distance_bias_.data(), heads, DistanceColumns(max_tokens),
+                                     2 * max_tokens};
+    if (relative.kind == RelativePositions::kAlibi) FillAlibi(table);
+    if (relative.kind == RelativePositions::kBuckets) {
+      FillBucketBias({bucket_bias.data(), relative.buckets, heads, heads}, relative.max_distance,
+                     table);
+    }
+    distances_ = AsAttentionBias(table);
+  }
+  for (const float theta : RotaryThetas(model)) {
+    rotary_.emplace_back(max_tokens, relative.rotary_width, theta, relative.rotary_stretch);
+  }
+}
+
+CheckedSize PositionTables::Bytes(const ModelDescription& model, int64_t max_tokens) {
+  return (DistanceElements(model.layer, max_tokens) + RotaryElements(model, max_tokens)) *
+         CheckedSize(sizeof(float));
+}
+
+int64_t PositionTables::bytes() const {
+  int64_t sum = distance_bias_.bytes() +
+                static_cast<int64_t>(distance_rows_.size() * sizeof(distance_rows_.front()));
+  for (const RotaryTable& table : rotary_) sum += table.bytes();
+  return sum;
+}
+
+RelativeScores PositionTables::WithDistanceRows(RelativeScores projections) const {
+  projections.row_of = distance_rows_.data();
+  projections.middle = max_tokens_ - 1;
+  return projections;
+}
+
+const RotaryTable& PositionTables::rotary(float theta) const {
+  return *std::find_if(rotary_.begin(), rotary_.end(),
+                       [&](const RotaryTable& table) { return table.theta() == theta; });
+}
+
+}  // namespace attendant

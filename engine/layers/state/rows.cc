@@ -1,0 +1,29 @@
+#include "engine/layers/state/rows.h"
+
+#include <algorithm>
+
+#include "engine/kernels/row_tiles.h"
+
+namespace attendant {
+
+void ZeroRows(MatrixView<float> rows) {
+  for (int64_t r = 0; r < rows.rows; ++r) std::fill_n(rows.row(r), rows.cols, 0.0f);
+}
+
+MatrixView<float> CompactRows(absl::Span<const int32_t> rows, MatrixView<float> buffer) {
+  const int64_t count = static_cast<int64_t>(rows.size());
+  for (int64_t i = 0; i < count; ++i) {
+    if (rows[i] != i) std::copy_n(buffer.row(rows[i]), buffer.cols, buffer.row(i));
+  }
+  const MatrixView<float> padded = buffer.Rows(0, PaddedRows(count));
+  ZeroRows(padded.Rows(count, padded.rows - count));
+  return padded;
+}
+
+void ExpandRows(absl::Span<const int32_t> rows, MatrixView<float> buffer) {
+  for (int64_t i = static_cast<int64_t>(rows.size()); i-- > 0;) {
+    if (rows[i] != i) std::copy_n(buffer.row(i), buffer.cols, buffer.row(rows[i]));
+  }
+}
+
+}  // namespace attendant

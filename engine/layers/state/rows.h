@@ -1,0 +1,21 @@
+// Rows of a run's buffers: zeroed, and moved to the front and back when only some are wanted.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "engine/base/matrix_view.h"
+
+namespace attendant {
+
+// Fills all elements of the rows with zeros.
+void ZeroRows(MatrixView<float> rows);
+
+// Moves `rows`, which ascend, to the first rows of the buffer and returns those, PaddedRows(count)
+// of them, after zeroing the tail that a matrix product reads too.
+MatrixView<float> CompactRows(absl::Span<const int32_t> rows, MatrixView<float> buffer);
+
+// Moves the first rows of the buffer back to `rows`, where CompactRows took them from.
+void ExpandRows(absl::Span<const int32_t> rows, MatrixView<float> buffer);
+
+}  // namespace attendant

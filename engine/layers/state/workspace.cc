@@ -1,0 +1,111 @@
+#include "engine/layers/state/workspace.h"
+
+#include <algorithm>
+
+#include "engine/kernels/gemm/operand.h"
+#include "engine/layers/state/position_tables.h"
+#include "engine/layers/state/rows.h"
+
+namespace attendant {
+namespace {
+
+// Bounds on the kernels' scratch memory, which does not grow with the batch. Per worker, products
+// hold a few hundred rows of x and y, and the attention holds a block of keys, values and scores.
+constexpr int64_t kScratchRows = 512;
+constexpr int64_t kScratchFloor = int64_t{1} << 20;
+
+CheckedSize ScratchBytes(const LayerShape& layer, int threads) {
+  const CheckedSize widths =
+      CheckedSize(layer.attention.heads) * (CheckedSize(2) * layer.attention.key_width) +
+      CheckedSize(layer.attention.heads) * layer.attention.value_width +
+      layer.attention.value_width + layer.attention.linformer.keys + layer.widest_input() +
+      layer.projected_width() + layer.feed_forward.width +
+      CheckedSize(layer.extras.convolution.taps) * layer.hidden_size;
+  return CheckedSize(threads) *
+         (CheckedSize(kScratchFloor) + CheckedSize(kScratchRows) *
+                                           (widths + CheckedSize(2) * RelativeRows(layer)) *
+                                           CheckedSize(sizeof(float)));
+}
+
+// Returns the size of the largest input of a linear layer in the representation of its compute
+// type, with a scale for each row of int8, plus that of the feed-forward block's second product,
+// whose input is held at the same time.
+CheckedSize OperandBytes(const ModelDescription& model, int64_t capacity, const ComputeMode& mode) {
+  if (mode.type == ComputeType::kF32) return 0;
+  const LayerShape& layer = model.layer;
+  const CheckedSize rows = CheckedSize(capacity).RoundedUpTo(kRowTile);
+  const CheckedSize chunk = std::min(rows.value(), kFeedForwardRows);
+  CheckedSize largest = rows * CheckedSize(std::max(layer.widest_input(), layer.inner_width()));
+  if (layer.attention.has_output_projection) {
+    largest =
+        Larger(largest, rows * CheckedSize(layer.attention.heads) * layer.attention.value_width);
+  }
+  largest = Larger(largest, chunk * CheckedSize(layer.extras.convolution.taps) *
+                                (layer.hidden_size / layer.extras.convolution.groups));
+  if (model.embeddings && model.embeddings->projected(layer.hidden_size)) {
+    largest = Larger(largest, rows * CheckedSize(model.embeddings->projected_from()));
+  }
+  const CheckedSize inner = chunk * CheckedSize(layer.feed_forward.width);
+  CheckedSize scales = 0;
+  if (mode.type == ComputeType::kInt8) {
+    scales = layer.feed_forward.width > 0 ? rows + chunk : rows;
+  }
+  return (largest + inner) * OperandWidth(mode) + scales * CheckedSize(sizeof(float));
+}
+
+}  // namespace
+
+AttentionShape AttentionShapeOf(const LayerShape& layer, const ComputeMode& mode) {
+  return {.heads = layer.attention.heads,
+          .key_width = layer.attention.key_width,
+          .value_width = layer.attention.value_width,
+          .scale = layer.attention.score_scale,
+          .window = layer.attention.window,
+          .pattern = layer.attention.pattern,
+          .relative_rows = RelativeRows(layer),
+          .kind = layer.attention.kind,
+          .mixed_keys = layer.attention.linformer.keys,
+          .head_numbers = layer.attention.head_numbers,
+          .mode = mode};
+}
+
+Workspace::Workspace(const ModelDescription& model, int64_t capacity, int threads,
+                     const ComputeMode& compute_mode)
+    : max_tokens(capacity),
+      mode(compute_mode),
+      team(threads),
+      activations(model, capacity),
+      gemm(threads),
+      attention(threads, AttentionShapeOf(model.layer, mode), capacity),
+      scratch_bytes(ScratchBytes(model.layer, threads).value()) {}
+
+CheckedSize Workspace::Bytes(const ModelDescription& model, int64_t capacity, int threads,
+                             const ComputeMode& mode) {
+  return Activations::Bytes(model, capacity) + OperandBytes(model, capacity, mode) +
+         ScratchBytes(model.layer, threads);
+}
+
+void Workspace::Apply(const PackedLinear& linear, const LinearInput& x, MatrixView<float> y,
+                      Activation activation) {
+  ApplyLinear(team, linear, x, y, activation, gemm);
+}
+
+void Workspace::ProjectEmbedded(const PackedLinear& linear, MatrixView<float> target) {
+  // The product writes whole tiles, and the rows after `target` may belong to another sequence.
+  const int64_t padded_rows = PaddedRows(target.rows);
+  const MatrixView<float> x = activations.embedded().Rows(0, padded_rows);
+  const MatrixView<float> projected = activations.outer().Rows(0, padded_rows);
+  ZeroRows(x.Rows(target.rows, padded_rows - target.rows));
+  Apply(linear, x, projected);
+  for (int64_t r = 0; r < target.rows; ++r) {
+    std::copy_n(projected.row(r), target.cols, target.row(r));
+  }
+}
+
+MatrixView<float> Workspace::CrossKvInput(int64_t first, int64_t count) {
+  const MatrixView<float> rows = activations.inputs().Rows(first, PaddedRows(count));
+  ZeroRows(rows.Rows(count, rows.rows - count));
+  return rows;
+}
+
+}  // namespace attendant
