@@ -88,8 +88,8 @@ PreparedRows EncoderLayer::Forward(LayerPart part, const PreparedRows& x, const 
                                    const LayerRun& run) const {
   if (!run.wanted_rows.empty()) return ForwardWanted(part, x, run);
   const auto [entry, residual] = Enter(part, x, run);
-  const MatrixView<float> context = Context(entry, x.rows, run);
-  if (part == LayerPart::kContext) return context;
+  const PreparedRows context = Context(entry, x.rows, run);
+  if (part == LayerPart::kContext) return context.rows;
   return FromContext(part, {x.rows, residual, context}, next, run);
 }
 
@@ -111,7 +111,7 @@ MatrixView<float> EncoderLayer::ForwardWanted(LayerPart part, const PreparedRows
                                               const LayerRun& run) const {
   const absl::Span<const int32_t> rows = run.wanted_rows;
   const auto [entry, residual] = Enter(part, x, run);
-  const MatrixView<float> context = Context(entry, x.rows, run);
+  const MatrixView<float> context = Context(entry, x.rows, run).rows;
   if (part == LayerPart::kContext) return context;
   if (extra_ && part == LayerPart::kWhole) extra_->KeepRows(rows, x.rows, run);
   const Attended wanted = {x.rows, CompactRows(rows, residual), CompactRows(rows, context)};
@@ -130,8 +130,8 @@ PreparedRows EncoderLayer::FeedForwardBlock(const NormedFeedForward& feed_forwar
   return AddAndNorm(x.rows, branch, norm, reader, run);
 }
 
-MatrixView<float> EncoderLayer::Context(const PreparedRows& entry, MatrixView<float> x,
-                                        const LayerRun& run) const {
+PreparedRows EncoderLayer::Context(const PreparedRows& entry, MatrixView<float> x,
+                                   const LayerRun& run) const {
   if (!attention_norm_) return attention_.Context(entry, x, run);
   return attention_.Context(EntryOf(*attention_norm_, entry, attention_.entry(), run), x, run);
 }

@@ -84,12 +84,12 @@ class EncoderLayer {
                                 WeightLoader& loader);
 
   BlockRows Enter(LayerPart part, const PreparedRows& x, const LayerRun& run) const;
-  MatrixView<float> Context(const PreparedRows& entry, MatrixView<float> x,
-                            const LayerRun& run) const;
+  PreparedRows Context(const PreparedRows& entry, MatrixView<float> x, const LayerRun& run) const;
   // The layer's input, the rows that the attention's output is added to, and the attention's
   // context.
   struct Attended {
-    MatrixView<float> x, residual, context;
+    MatrixView<float> x, residual;
+    PreparedRows context;
   };
   // Forward for a run with wanted rows.
   MatrixView<float> ForwardWanted(LayerPart part, const PreparedRows& x, const LayerRun& run) const;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/kernels/attention/attention.h"
+#include "engine/kernels/gemm/operand.h"
 #include "engine/kernels/norm/norm.h"
 #include "engine/kernels/rope.h"
 #include "engine/layers/extras/load_attention_extra.h"
@@ -83,8 +84,8 @@ absl::Status MultiHeadAttention::LoadOutput(const LinearPart& part, WeightLoader
   return output.status();
 }
 
-MatrixView<float> MultiHeadAttention::Context(const LinearInput& x, MatrixView<const float> outside,
-                                              const LayerRun& run) const {
+PreparedRows MultiHeadAttention::Context(const LinearInput& x, MatrixView<const float> outside,
+                                         const LayerRun& run) const {
   const MatrixView<const float> qkv =
       inputs_.empty() ? x.rows.Rows(0, run.tokens) : ProjectInput(x, outside, run);
   const int64_t keys = shape_.key_columns();
@@ -97,13 +98,20 @@ MatrixView<float> MultiHeadAttention::Context(const LinearInput& x, MatrixView<c
     run.observer->OnValues(run.layer, input.values);
   }
   Workspace& workspace = run.workspace;
-  const MatrixView<float> context =
-      run.Narrow(workspace.activations.context(), shape_.context_width());
-  ZeroRows(context.Rows(run.tokens, context.rows - run.tokens));
+  const PreparedRows context = ContextRows(run);
   workspace.fully_masked_rows +=
       Attention(workspace.team, AttentionShapeOf(shape_, workspace.mode), input, run.queries,
-                run.Kept(context), workspace.attention);
+                {run.Kept(context.rows), context.operand}, workspace.attention);
   return context;
+}
+
+PreparedRows MultiHeadAttention::ContextRows(const LayerRun& run) const {
+  const MatrixView<float> rows =
+      run.Narrow(run.workspace.activations.context(), shape_.context_width());
+  ZeroRows(rows.Rows(run.tokens, rows.rows - run.tokens));
+  const bool has_operand =
+      output_ && run.wanted_rows.empty() && RoundsElementwise(run.workspace.mode);
+  return {rows, run.Prepare(has_operand ? &*output_ : nullptr)};
 }
 
 MatrixView<const float> MultiHeadAttention::ProjectInput(const LinearInput& x,
@@ -184,7 +192,7 @@ CrossKv MultiHeadAttention::ProjectCrossKv(const CrossKvRange& rows, Workspace& 
   return {keys, of_values.Columns(value, values_end - value)};
 }
 
-MatrixView<float> MultiHeadAttention::Project(MatrixView<float> context,
+MatrixView<float> MultiHeadAttention::Project(const PreparedRows& context,
                                               const LayerRun& run) const {
   const MatrixView<float> projected = run.Padded(run.workspace.activations.branch());
   if (output_) {
@@ -194,7 +202,7 @@ MatrixView<float> MultiHeadAttention::Project(MatrixView<float> context,
       std::copy_n(bias_alone_.data(), bias_alone_.size(), projected.row(r));
     }
   } else {
-    return context;
+    return context.rows;
   }
   return projected;
 }

@@ -34,10 +34,11 @@ class MultiHeadAttention {
                                                  const AlignedBuffer<float>& distances = {});
 
   // Computes the context, softmax(Q K^T scale) V with the heads side by side, and returns it as
-  // [PaddedRows(T), C] in the context buffer. x: [PaddedRows(T), E]. `outside` is what values are
-  // made from if they come from outside a bottleneck; otherwise it is ignored.
-  MatrixView<float> Context(const LinearInput& x, MatrixView<const float> outside,
-                            const LayerRun& run) const;
+  // [PaddedRows(T), C] in the context buffer, ready for Project where blocks of it can be. x:
+  // [PaddedRows(T), E]. `outside` is what values are made from if they come from outside a
+  // bottleneck; otherwise it is ignored.
+  PreparedRows Context(const LinearInput& x, MatrixView<const float> outside,
+                       const LayerRun& run) const;
 
   // The product that reads x, if it is the only one to do so, else null; see LayerRun::Prepare.
   const PackedLinear* entry() const {
@@ -50,7 +51,7 @@ class MultiHeadAttention {
 
   // Computes context Wo^T + bo and returns it as [PaddedRows(T), output width] in the branch
   // buffer, or returns `context` itself if there is no output projection.
-  MatrixView<float> Project(MatrixView<float> context, const LayerRun& run) const;
+  MatrixView<float> Project(const PreparedRows& context, const LayerRun& run) const;
 
   // Calls `visit` for each norm, which it may change.
   void VisitNorms(absl::FunctionRef<void(NormParameters&)> visit);
@@ -77,6 +78,10 @@ class MultiHeadAttention {
   // cross_kv, the keys and values of all kept rows; applies rotary positions to them.
   MatrixView<const float> ProjectInput(const LinearInput& x, MatrixView<const float> outside,
                                        const LayerRun& run) const;
+
+  // The context's room, and that of its operand if all rows are computed and the output projection
+  // can read what single heads have written.
+  PreparedRows ContextRows(const LayerRun& run) const;
 
   // Whether fewer rows are multiplied if queries are made of the wanted rows of x alone.
   bool CanNarrowQueries(MatrixView<const float> x, const LayerRun& run) const;

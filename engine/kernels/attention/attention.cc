@@ -99,6 +99,17 @@ void KeepQueries(int64_t begin, int64_t count, AttentionBlock& block) {
   if (block.probabilities != nullptr) block.probabilities += begin * block.keys.rows;
 }
 
+// Multiplies what a head has computed by its gate and writes it to the context's operand. `rows`
+// are those of the batch from `first` on.
+void FinishHead(float gate, const PreparedOperand& operand, int worker, int64_t head, int64_t first,
+                MatrixView<float> rows) {
+  ApplyGate(gate, rows);
+  for (int64_t r = 0; r < rows.rows; ++r) {
+    operand.Write(worker, first + r, {rows.row(r), static_cast<size_t>(rows.cols)},
+                  head * rows.cols);
+  }
+}
+
 // Floats of a worker's state: the sum or the mix of the keys and values of a head, in the kinds of
 // attention that do not score pairs.
 int64_t StateSize(const AttentionShape& shape) {
@@ -206,33 +217,34 @@ LinearState StateOfHead(const AttentionShape& shape, const LinearState& state, i
 
 // One item for each sequence and head.
 void AttendLinear(const ThreadTeam& team, const AttentionShape& shape, const AttentionInput& input,
-                  absl::Span<const AttentionSequence> sequences, MatrixView<float> context,
+                  absl::Span<const AttentionSequence> sequences, const PreparedRows& context,
                   AttentionWorkspace::Impl& workspace) {
   const int64_t items = static_cast<int64_t>(sequences.size()) * shape.heads;
   team.ParallelFor(items, [&](int worker, int64_t item) {
     const AttentionSequence& sequence = sequences[item / shape.heads];
-    const LinearState state = StateOfHead(shape, sequence.state, item % shape.heads);
+    const int64_t head = item % shape.heads;
+    const LinearState state = StateOfHead(shape, sequence.state, head);
     if (sequence.queries == 0 && state.after == nullptr) return;
-    AttentionBlock block = BlockOf(shape, input, sequence, item % shape.heads, context);
+    AttentionBlock block = BlockOf(shape, input, sequence, head, context.rows);
     block.operands = workspace.operands;
     const AttentionScratch scratch = workspace.scratch(worker);
-    const float gate = GateOf(shape, sequence, item % shape.heads);
     const MatrixView<float> rows = block.context.Rows(sequence.first_query, sequence.queries);
     if (shape.kind == AttentionKind::kLinformer) {
       AttendMixed(sequence, MixedKeys(shape, input, block, scratch), scratch);
-      return ApplyGate(gate, rows);
+    } else {
+      KeepQueries(sequence.first_query, sequence.queries, block);
+      AttendLinearHead({.queries = block.queries,
+                        .keys = block.keys,
+                        .values = block.values,
+                        .context = block.context,
+                        .scale = shape.scale,
+                        .causal = shape.kind == AttentionKind::kCausalLinear,
+                        .first_query = sequence.first_query,
+                        .before = state.before},
+                       state.after != nullptr ? state.after : scratch.state);
     }
-    KeepQueries(sequence.first_query, sequence.queries, block);
-    const LinearHead head = {.queries = block.queries,
-                             .keys = block.keys,
-                             .values = block.values,
-                             .context = block.context,
-                             .scale = shape.scale,
-                             .causal = shape.kind == AttentionKind::kCausalLinear,
-                             .first_query = sequence.first_query,
-                             .before = state.before};
-    AttendLinearHead(head, state.after != nullptr ? state.after : scratch.state);
-    ApplyGate(gate, rows);
+    FinishHead(GateOf(shape, sequence, head), context.operand, worker, head,
+               sequence.row_begin + sequence.first_query, rows);
   });
 }
 
@@ -245,7 +257,7 @@ AttentionWorkspace& AttentionWorkspace::operator=(AttentionWorkspace&&) noexcept
 AttentionWorkspace::~AttentionWorkspace() = default;
 
 int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const AttentionInput& input,
-                  absl::Span<const AttentionSequence> sequences, MatrixView<float> context,
+                  absl::Span<const AttentionSequence> sequences, const PreparedRows& context,
                   AttentionWorkspace& workspace) {
   if (!ScoresPairs(shape.kind)) {
     AttendLinear(team, shape, input, sequences, context, workspace.impl());
@@ -279,7 +291,7 @@ int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const Att
     const int64_t blocks = CeilDivide(sequence.queries, queries_per_item);
     const int64_t head = (item - first_item[rank]) / blocks;
     const int64_t begin = (item - first_item[rank]) % blocks * queries_per_item;
-    AttentionBlock block = BlockOf(shape, input, sequence, head, context);
+    AttentionBlock block = BlockOf(shape, input, sequence, head, context.rows);
     KeepQueries(sequence.first_query + begin, std::min(queries_per_item, sequence.queries - begin),
                 block);
     block.operands = workspace.impl().operands;
@@ -288,7 +300,8 @@ int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const Att
       fully_masked.fetch_add(AttendBlock(block, workspace.impl().scratch(worker)),
                              std::memory_order_relaxed);
     }
-    ApplyGate(gate, block.context);
+    FinishHead(gate, context.operand, worker, head,
+               sequence.row_begin + sequence.first_query + begin, block.context);
   });
   return fully_masked.load();
 }

@@ -11,6 +11,7 @@
 #include "engine/base/matrix_view.h"
 #include "engine/base/thread_team.h"
 #include "engine/kernels/attention/relative_scores.h"
+#include "engine/kernels/gemm/linear_input.h"
 #include "engine/model/attention_pattern.h"
 #include "engine/model/layer_kinds.h"
 
@@ -120,6 +121,9 @@ struct AttentionInput {
 // Computes context [T, H Dv] = softmax((Q K^T + relative) scale + biases) V for each sequence and
 // head: Vaswani et al. 2017, section 3.2.1. Returns the number of (query, head) rows that are fully
 // masked, that is, have no visible key; these get zeros, in the context and in the probabilities.
+// If the context comes with an operand, which is only for types that round each element by itself
+// (RoundsElementwise, gemm/operand.h), the computed rows are written to it too, each block of them
+// while it is in cache.
 //
 // With a window the cost grows with length x (window + global blocks), and with each listed pair of
 // blocks. Additive attention has other scores, in float32 whatever the mode. Linear attention and
@@ -130,7 +134,7 @@ struct AttentionInput {
 // sequences or on where the batch holds it. NaN and infinities stay within their sequence; with a
 // window they may reach queries that are computed together with queries that see them.
 int64_t Attention(const ThreadTeam& team, const AttentionShape& shape, const AttentionInput& input,
-                  absl::Span<const AttentionSequence> sequences, MatrixView<float> context,
+                  absl::Span<const AttentionSequence> sequences, const PreparedRows& context,
                   AttentionWorkspace& workspace);
 
 }  // namespace attendant

@@ -179,6 +179,11 @@ TestServer::TestServer(TestServerOptions options)
   grpc_ = OrThrow(StartGrpcServer(limits, service_, *listener_, metrics_));
   channel_ = grpc::CreateChannel("127.0.0.1:" + std::to_string(port()),
                                  grpc::InsecureChannelCredentials());
+  // gRPC 1.51.1 takes whatever errno is after some allocations for that of connect(), so that now
+  // and then a connection seems to fail. It tries again, for which calls do not wait.
+  if (!channel_->WaitForConnected(std::chrono::system_clock::now() + std::chrono::minutes(1))) {
+    throw std::runtime_error("no connection to the test's server");
+  }
   stub_ = v1::EncoderService::NewStub(channel_);
 }
 

@@ -55,6 +55,7 @@ class PackedBatch {
             distances};
   }
 
+  int64_t rows() const { return rows_; }
   int64_t context_width() const { return shape_.heads * shape_.value_width; }
 
   std::vector<float> Run(int team_size, int64_t* fully_masked = nullptr) {
