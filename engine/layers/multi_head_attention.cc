@@ -86,13 +86,8 @@ absl::Status MultiHeadAttention::LoadOutput(const LinearPart& part, WeightLoader
 
 PreparedRows MultiHeadAttention::Context(const LinearInput& x, MatrixView<const float> outside,
                                          const LayerRun& run) const {
-  const MatrixView<const float> qkv =
-      inputs_.empty() ? x.rows.Rows(0, run.tokens) : ProjectInput(x, outside, run);
-  const int64_t keys = shape_.key_columns();
-  AttentionInput input = {.queries = qkv.Columns(0, keys),
-                          .keys = qkv.Columns(shape_.key_column(), keys),
-                          .values = qkv.Columns(shape_.value_column(), shape_.context_width()),
-                          .distances = run.tables.distances()};
+  AttentionInput input = ProjectRows(x, outside, run);
+  input.distances = run.tables.distances();
   if (extra_ != nullptr) extra_->AddTo(input, run);
   if (run.WantsProbabilities() && !run.has_cross_kv) {
     run.observer->OnValues(run.layer, input.values);
@@ -112,6 +107,39 @@ PreparedRows MultiHeadAttention::ContextRows(const LayerRun& run) const {
   const bool has_operand =
       output_ && run.wanted_rows.empty() && RoundsElementwise(run.workspace.mode);
   return {rows, run.Prepare(has_operand ? &*output_ : nullptr)};
+}
+
+AttentionInput MultiHeadAttention::ProjectRows(const LinearInput& x,
+                                               MatrixView<const float> outside,
+                                               const LayerRun& run) const {
+  const bool pairs = ProjectsToPairs(run);
+  const int64_t depth = pairs ? 2 : 1;
+  MatrixView<const float> qkv = x.rows.Rows(0, run.tokens);
+  if (pairs) {
+    const PackedLinear& linear = inputs_.front().linear;
+    const MatrixView<float> rows =
+        run.Narrow(run.workspace.activations.qkv(), linear.out_features() / depth);
+    ApplyLinearToPairs(run.workspace.team, linear,
+                       {x.rows.Columns(0, linear.in_features()), x.operand}, rows,
+                       run.workspace.gemm);
+    qkv = run.Kept(rows);
+  } else if (!inputs_.empty()) {
+    qkv = ProjectInput(x, outside, run);
+  }
+  const int64_t keys = shape_.key_columns() / depth;
+  AttentionInput input = {
+      .queries = qkv.Columns(0, keys),
+      .keys = qkv.Columns(shape_.key_column() / depth, keys),
+      .values = qkv.Columns(shape_.value_column() / depth, shape_.context_width() / depth)};
+  input.are_pairs = pairs;
+  return input;
+}
+
+bool MultiHeadAttention::ProjectsToPairs(const LayerRun& run) const {
+  return inputs_.size() == 1 && TakesPairs(AttentionShapeOf(shape_, run.workspace.mode)) &&
+         !query_norm_ && !key_norm_ &&
+         shape_.relative_positions.kind != RelativePositions::kRotary && !run.has_cross_kv &&
+         run.wanted_rows.empty() && !run.WantsProbabilities();
 }
 
 MatrixView<const float> MultiHeadAttention::ProjectInput(const LinearInput& x,

@@ -74,6 +74,14 @@ class MultiHeadAttention {
   absl::Status LoadNorms(const std::string& prefix, WeightLoader& loader);
   absl::Status LoadOutput(const LinearPart& part, WeightLoader& loader);
 
+  // Computes what the attention reads of x: see ProjectInput, or as pairs (TakesPairs) where
+  // nothing but the attention reads it.
+  AttentionInput ProjectRows(const LinearInput& x, MatrixView<const float> outside,
+                             const LayerRun& run) const;
+
+  // Whether the input projection can leave pairs.
+  bool ProjectsToPairs(const LayerRun& run) const;
+
   // Computes the queries of the kept rows, or of the wanted ones alone, and, unless they attend to
   // cross_kv, the keys and values of all kept rows; applies rotary positions to them.
   MatrixView<const float> ProjectInput(const LinearInput& x, MatrixView<const float> outside,

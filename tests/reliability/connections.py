@@ -17,8 +17,25 @@ SHORT, LONG = 20, 100  # changes of certificates
 HANDSHAKERS, RELOAD_SECONDS = 4, 1.1  # the server looks at the files each second
 
 
+def _seconds_until(succeeds) -> float:
+    """The time until a call of this function returns True, at most 30 s."""
+    begin = time.monotonic()
+    while time.monotonic() < begin + 30 and not succeeds():
+        time.sleep(0.01)
+    return time.monotonic() - begin
+
+
+def _serves(server) -> bool:
+    """Whether both ports answer on new connections."""
+    with contextlib.suppress(calls.grpc.RpcError, OSError), calls.open_channel(server.address) as channel:
+        calls.method(channel)(calls.attend_request(1, 4), timeout=5)
+        server.scrape()
+        return True
+    return False
+
+
 def _recovery_seconds(server) -> float:
-    """The time from the end of a storm of connections until a new one is served."""
+    """The time from the end of a storm of connections until new ones are served."""
     idle = []
     for _ in range(STORM_CONNECTIONS):
         with contextlib.suppress(OSError):
@@ -26,12 +43,7 @@ def _recovery_seconds(server) -> float:
     time.sleep(STORM_SECONDS)
     for one in idle:
         one.close()
-    begin = time.monotonic()
-    while time.monotonic() < begin + 30:
-        with contextlib.suppress(calls.grpc.RpcError), calls.open_channel(server.address) as channel:
-            calls.method(channel)(calls.attend_request(1, 4), timeout=5)
-            break
-    return time.monotonic() - begin
+    return _seconds_until(lambda: _serves(server))
 
 
 def _emfile(setup) -> Measured:

@@ -111,7 +111,12 @@ class Run {
       rows[i] = block_.queries.row(panel.first + std::min(i, panel.count - 1));
     }
     if (block.first + block.count == panel.keys.end) PrefetchContext(panel);
-    PackTransposed<kOperands, kVectors>(rows, block_.queries.cols, scratch_.queries);
+    if (kOperands == AttentionOperands::kPairs && block_.are_pairs) {
+      PackTransposed<AttentionOperands::kF32, kVectors>(rows, block_.queries.cols,
+                                                        scratch_.queries);
+    } else {
+      PackTransposed<kOperands, kVectors>(rows, block_.queries.cols, scratch_.queries);
+    }
     if (rounds_) RoundPacked(scratch_.queries, block_.queries.cols * Width<kVectors>());
     Floats maxima[kVectors];
     products_.template Score<kVectors>(block, maxima);

@@ -65,14 +65,16 @@ AttentionBlock BlockOf(const AttentionShape& shape, const AttentionInput& input,
                        const AttentionSequence& sequence, int64_t head, MatrixView<float> context) {
   const auto own = [&](auto view) { return view.Rows(sequence.row_begin, sequence.length); };
   const auto of = [&](auto view, int64_t width) { return view.Columns(head * width, width); };
+  const int64_t depth = input.are_pairs ? 2 : 1;
   const CrossKv attended = sequence.cross_kv != nullptr
                                ? *sequence.cross_kv
                                : CrossKv{own(input.keys), own(input.values), sequence.positions};
   AttentionBlock block;
-  block.queries = of(own(input.queries), shape.key_width);
-  block.keys = of(attended.keys, shape.key_width);
-  block.values = of(attended.values, shape.value_width);
+  block.queries = of(own(input.queries), shape.key_width / depth);
+  block.keys = of(attended.keys, shape.key_width / depth);
+  block.values = of(attended.values, shape.value_width / depth);
   block.context = of(own(context), shape.value_width);
+  block.are_pairs = input.are_pairs;
   block.scale = shape.scale;
   block.positions = sequence.positions;
   block.key_positions = attended.positions;
@@ -249,6 +251,11 @@ void AttendLinear(const ThreadTeam& team, const AttentionShape& shape, const Att
 }
 
 }  // namespace
+
+bool TakesPairs(const AttentionShape& shape) {
+  return OperandsOf(shape) == AttentionOperands::kPairs && shape.kind == AttentionKind::kSoftmax &&
+         shape.relative_rows == 0 && shape.key_width % 2 == 0 && shape.value_width % 2 == 0;
+}
 
 AttentionWorkspace::AttentionWorkspace(int workers, const AttentionShape& shape, int64_t max_length)
     : impl_(std::make_unique<Impl>(workers, shape, max_length)) {}

@@ -89,6 +89,11 @@ struct AttentionSequence {
   int64_t keys() const { return cross_kv == nullptr ? length : cross_kv->keys.rows; }
 };
 
+// Whether Attention takes queries, keys and values that are rounded to bfloat16 already, as it
+// would round them itself. It does for softmax attention without relative scores, and even widths,
+// in the types that attend in bfloat16, on CPUs with AVX512_BF16 and without AMX.
+bool TakesPairs(const AttentionShape& shape);
+
 // The scratch memory of one instance: for each worker, some scores and the keys and values of a
 // block. One call of Attention at a time may use it.
 class AttentionWorkspace {
@@ -106,7 +111,9 @@ class AttentionWorkspace {
 };
 
 // The operands of all sequences, which are views of the fused input projection: queries and keys
-// [T, H Dk], values [T, H Dv], with any row stride. Does not own them.
+// [T, H Dk], values [T, H Dv], with any row stride; or half as many columns if they are pairs, two
+// neighbours in the 32 bits of an element, as ApplyLinearToPairs (gemm/gemm.h) leaves them. Does
+// not own them.
 struct AttentionInput {
   MatrixView<const float> queries;
   MatrixView<const float> keys;               // of sequences without cross_kv
@@ -116,6 +123,7 @@ struct AttentionInput {
   const float* score_weights = nullptr;       // [H Dk], for additive attention
   MatrixView<const float> key_mixing = {};    // [k, positions], for kLinformer
   MatrixView<const float> value_mixing = {};  // [k, positions], for kLinformer
+  bool are_pairs = false;                     // only if TakesPairs, and without cross_kv
 };
 
 // Computes context [T, H Dv] = softmax((Q K^T + relative) scale + biases) V for each sequence and

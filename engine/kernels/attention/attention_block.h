@@ -44,8 +44,8 @@ struct HeadBias {
   int64_t key_stride = 0;
 };
 
-// [queries, Dk] against [length, Dk] and [length, Dv] to [queries, Dv]. 1 <= queries.rows <=
-// kMaxQueries; length may be 0.
+// [queries, Dk] against [length, Dk] and [length, Dv] to [queries, Dv]; of pairs, the columns are
+// Dk / 2 and Dv / 2. 1 <= queries.rows <= kMaxQueries; length may be 0.
 struct AttentionBlock {
   MatrixView<const float> queries;
   MatrixView<const float> keys;
@@ -63,6 +63,7 @@ struct AttentionBlock {
   int64_t first_query = 0;                  // index in the sequence of queries' row 0
   float* probabilities = nullptr;           // [queries, length], or null
   AttentionOperands operands = AttentionOperands::kF32;
+  bool are_pairs = false;  // queries, keys and values are such elements of kPairs already
 
   // The position of the sequence's query, or key, with this index.
   int64_t QueryPosition(int64_t i) const { return positions.empty() ? i : positions[i]; }

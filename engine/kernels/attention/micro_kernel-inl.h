@@ -80,10 +80,32 @@ HWY_INLINE Floats RoundToPairs(Floats low, Floats high) {
   const __m512i order = _mm512_load_si512(kInterleaved);
   return Floats{_mm512_castsi512_ps(_mm512_permutexvar_epi16(order, halves))};
 }
+
+// Takes the bfloat16 of `low` and of `high` in turns: those of the lower half of the vectors.
+HWY_INLINE Floats InterleaveLowerHalves(Floats low, Floats high) {
+  HWY_ALIGN static constexpr uint16_t kOrder[] = {0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,
+                                                  37, 6,  38, 7,  39, 8,  40, 9,  41, 10, 42,
+                                                  11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
+  const __m512i order = _mm512_load_si512(kOrder);
+  return Floats{_mm512_castsi512_ps(_mm512_permutex2var_epi16(_mm512_castps_si512(low.raw), order,
+                                                              _mm512_castps_si512(high.raw)))};
+}
+
+// Likewise, those of the upper half.
+HWY_INLINE Floats InterleaveUpperHalves(Floats low, Floats high) {
+  HWY_ALIGN static constexpr uint16_t kOrder[] = {16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21,
+                                                  53, 22, 54, 23, 55, 24, 56, 25, 57, 26, 58,
+                                                  27, 59, 28, 60, 29, 61, 30, 62, 31, 63};
+  const __m512i order = _mm512_load_si512(kOrder);
+  return Floats{_mm512_castsi512_ps(_mm512_permutex2var_epi16(_mm512_castps_si512(low.raw), order,
+                                                              _mm512_castps_si512(high.raw)))};
+}
 #else
 // Never called: pairs are for CPUs that Highway's AVX3 is for.
 HWY_INLINE Floats AddProductsOfPairs(Floats, Floats, Floats sum) { return sum; }
 HWY_INLINE Floats RoundToPairs(Floats low, Floats) { return low; }
+HWY_INLINE Floats InterleaveLowerHalves(Floats low, Floats) { return low; }
+HWY_INLINE Floats InterleaveUpperHalves(Floats low, Floats) { return low; }
 #endif
 
 template <AttentionOperands kOperands>

@@ -72,6 +72,26 @@ HWY_INLINE void PackPanels(MatrixView<const float> matrix, float* panels) {
   }
 }
 
+// Packs [depth, cols / 2] of neighbours in a row as PackPanels<kPairs> packs [depth, cols], whose
+// elements are neighbours in a column.
+HWY_INLINE void PackPairPanels(MatrixView<const float> matrix, float* panels) {
+  constexpr int64_t kTaken = static_cast<int64_t>(kLanes);  // elements of a row for a panel
+  const FloatTag d;
+  const int64_t panel_stride = CeilDivide(matrix.rows, int64_t{2}) * kPanel;
+  for (int64_t k = 0; k < matrix.rows; k += 2, panels += kPanel) {
+    const float* row = matrix.row(k);
+    const float* next = k + 1 == matrix.rows ? nullptr : matrix.row(k + 1);
+    float* to = panels;
+    for (int64_t col = 0; col < matrix.cols; col += kTaken, to += panel_stride) {
+      const int64_t left = matrix.cols - col;
+      const Floats first = LoadUpTo(row + col, left);
+      const Floats second = next == nullptr ? hn::Zero(d) : LoadUpTo(next + col, left);
+      hn::StoreU(InterleaveLowerHalves(first, second), d, to);
+      hn::StoreU(InterleaveUpperHalves(first, second), d, to + kLanes);
+    }
+  }
+}
+
 // Packs [rows, depth] as a left operand, densely.
 template <AttentionOperands kOperands>
 HWY_INLINE void PackRows(MatrixView<const float> matrix, float* to) {

@@ -67,25 +67,25 @@ class VectorProducts {
   static constexpr int64_t kKeyChunk = 128;
 
   VectorProducts(const AttentionBlock& block, const AttentionScratch& scratch)
-      : block_(block), scratch_(scratch), context_stride_(PaddedToPanel(block.values.cols)) {}
+      : block_(block), scratch_(scratch), context_stride_(PaddedToPanel(block.context.cols)) {}
 
   KeyBlock TakeKeys(int64_t first, int64_t count) const {
     const MatrixView<const float> keys = block_.keys.Rows(first, count);
     const MatrixView<const float> values = block_.values.Rows(first, count);
     KeyBlock block{first, count, keys, values.data, values.stride, kPanel};
+    if (kOperands == AttentionOperands::kPairs && block_.are_pairs) {
+      if (block_.queries.rows > kGatherAbove) Gather<AttentionOperands::kF32>(block);
+      PackPairPanels(values, scratch_.values);
+      UsePackedValues(block);
+      return block;
+    }
     const bool rounds = block_.operands == AttentionOperands::kRounded;
     const bool gather =
         kOperands != AttentionOperands::kF32 || rounds || block_.queries.rows > kGatherAbove;
-    if (gather) {
-      PackRows<kOperands>(keys, scratch_.keys);
-      const int64_t depth = Elements<kOperands>(keys.cols);
-      block.keys = {scratch_.keys, count, depth, depth};
-    }
+    if (gather) Gather<kOperands>(block);
     if (gather || values.cols % kPanel != 0) {
       PackPanels<kOperands>(values, scratch_.values);
-      block.values = scratch_.values;
-      block.value_stride = kPanel;
-      block.panel_stride = Elements<kOperands>(count) * kPanel;
+      UsePackedValues(block);
     }
     if (rounds) {
       RoundPacked(scratch_.keys, count * keys.cols);
@@ -134,8 +134,8 @@ class VectorProducts {
     const FloatTag d;
     const float* weights = scratch_.scores + chunk.first * Width<kVectors>();
     const float* values = block.values + Elements<kOperands>(chunk.first) * block.value_stride;
-    for (int64_t col = 0; col < block_.values.cols; col += kPanel, values += block.panel_stride) {
-      const bool in_place = chunk.is_last && col + kPanel <= block_.values.cols;
+    for (int64_t col = 0; col < block_.context.cols; col += kPanel, values += block.panel_stride) {
+      const bool in_place = chunk.is_last && col + kPanel <= block_.context.cols;
       ForRowTiles(panel.count, [&](auto rows, int64_t begin) HWY_ATTR {
         constexpr int kRows = decltype(rows)::value;
         const int64_t q = panel.first + begin;
@@ -171,6 +171,20 @@ class VectorProducts {
  private:
   // With more queries than this, keys and values are gathered from the batch's rows first.
   static constexpr int64_t kGatherAbove = 32;
+
+  // Puts the keys of the batch's rows next to each other.
+  template <AttentionOperands kPacked>
+  void Gather(KeyBlock& block) const {
+    PackRows<kPacked>(block.keys, scratch_.keys);
+    const int64_t depth = Elements<kPacked>(block.keys.cols);
+    block.keys = {scratch_.keys, block.count, depth, depth};
+  }
+
+  void UsePackedValues(KeyBlock& block) const {
+    block.values = scratch_.values;
+    block.value_stride = kPanel;
+    block.panel_stride = Elements<kOperands>(block.count) * kPanel;
+  }
 
   float* Context(int64_t q) const { return scratch_.context + q * context_stride_; }
 

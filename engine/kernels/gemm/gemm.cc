@@ -274,64 +274,106 @@ Panels PanelsOf(const LinearColumns& columns) {
   return {columns.linear.weight(), absl::MakeConstSpan(&*first, static_cast<size_t>(last - first))};
 }
 
-// y = activation(x W^T + b), in the columns of these panels.
+// Turns the sums of products into y = activation(x W^T + b).
+struct Epilogue {
+  const PackedWeight& linear;
+  const Operand& x;
+  Activation activation;
+
+  // Computes the rows of y from `first_row` on, in the panel's columns; y may be `sums` itself.
+  void operator()(const Panel& panel, int64_t first_row, MatrixView<const float> sums,
+                  MatrixView<float> y) const {
+    if (linear.mode.type != ComputeType::kInt8) return Activate(activation, sums, y);
+    DequantizeAndActivate({.row_scales = x.scales + first_row,
+                           .column_scales = linear.column_scales.data() + panel.begin,
+                           .bias = linear.bias.data() + panel.begin,
+                           .integers = !linear.mode.emulate},
+                          activation, sums, y);
+  }
+};
+
+// Calls take(worker, epilogue, panel, block, sums) for the sums of each block of rows of each
+// panel. They are in the worker's caches, and may be overwritten.
+template <class Take>
 void Multiply(const ThreadTeam& team, const Panels& panels, const LinearInput& x,
-              MatrixView<float> y, Activation activation, GemmWorkspace::Impl& workspace) {
-  const PackedWeight& linear = panels.linear;
-  assert(x.rows.cols == linear.in && y.cols == linear.out);
-  assert(x.rows.rows == y.rows && y.rows % kRowTile == 0);
-  const Operand operand = workspace.OperandOf(team, linear, x);
-  ForBlocks(team, panels.panels, y.rows, workspace.SharesRows(y.rows),
+              Activation activation, GemmWorkspace::Impl& workspace, const Take& take) {
+  const int64_t rows = x.rows.rows;
+  assert(x.rows.cols == panels.linear.in && rows % kRowTile == 0);
+  const Operand operand = workspace.OperandOf(team, panels.linear, x);
+  const Epilogue epilogue = {panels.linear, operand, activation};
+  ForBlocks(team, panels.panels, rows, workspace.SharesRows(rows),
             [&](int worker, const Panel& panel, const RowBlock& block) {
-              const MatrixView<float> y_block =
-                  y.Rows(block.begin, block.rows).Columns(panel.begin, panel.kernels->shape.width);
-              const MatrixView<float> sums = workspace.Run(worker, panel, block, operand);
-              if (linear.mode.type != ComputeType::kInt8) {
-                return Activate(activation, sums, y_block);
-              }
-              DequantizeAndActivate({.row_scales = operand.scales + block.begin,
-                                     .column_scales = linear.column_scales.data() + panel.begin,
-                                     .bias = linear.bias.data() + panel.begin,
-                                     .integers = !linear.mode.emulate},
-                                    activation, sums, y_block);
+              take(worker, epilogue, panel, block, workspace.Run(worker, panel, block, operand));
             });
 }
 
-// `between`: the operand of the second layer, of the first layer's outputs, made of blocks of them.
-void WriteBetween(const ThreadTeam& team, const LinearPair& pair, const LinearInput& x,
-                  const PreparedOperand& between, GemmWorkspace::Impl& workspace) {
-  const PackedWeight& first = pair.first.weight();
-  const Operand entry = workspace.OperandOf(team, first, x);
-  ForBlocks(team, first.panels, x.rows.rows, workspace.SharesRows(x.rows.rows),
-            [&](int worker, const Panel& panel, const RowBlock& block) {
-              const MatrixView<float> result = workspace.Run(worker, panel, block, entry);
-              // Row by row, so that a row is rounded while it is still in the nearest cache.
-              for (int64_t r = 0; r < result.rows; ++r) {
-                Activate(pair.activation, result.Rows(r, 1));
-                between.Write(worker, block.begin + r,
-                              {result.row(r), static_cast<size_t>(result.cols)}, panel.begin);
-              }
-            });
+// Computes y = activation(x W^T + b) in the columns of these panels.
+void ToRows(const ThreadTeam& team, const Panels& panels, const LinearInput& x, MatrixView<float> y,
+            Activation activation, GemmWorkspace::Impl& workspace) {
+  assert(x.rows.rows == y.rows && y.cols == panels.linear.out);
+  Multiply(team, panels, x, activation, workspace,
+           [&](int /*worker*/, const Epilogue& epilogue, const Panel& panel, const RowBlock& block,
+               MatrixView<float> sums) {
+             epilogue(panel, block.begin, sums,
+                      y.Rows(block.begin, block.rows).Columns(panel.begin, sums.cols));
+           });
+}
+
+// The rows of a block that are finished at a time, which the nearest cache holds.
+constexpr int64_t kRowsInCache = 16;
+
+// Computes y = activation(x W^T + b) and calls write(worker, row, column, values) for each row of
+// each block of it while that row is in the nearest cache.
+template <class Write>
+void RowByRow(const ThreadTeam& team, const PackedLinear& linear, const LinearInput& x,
+              Activation activation, GemmWorkspace& workspace, const Write& write) {
+  Multiply(team, AllOf(linear), x, activation, workspace.impl(),
+           [&](int worker, const Epilogue& epilogue, const Panel& panel, const RowBlock& block,
+               MatrixView<float> sums) {
+             for (int64_t begin = 0; begin < sums.rows; begin += kRowsInCache) {
+               const int64_t end = std::min(sums.rows, begin + kRowsInCache);
+               const MatrixView<float> rows = sums.Rows(begin, end - begin);
+               epilogue(panel, block.begin + begin, rows, rows);
+               for (int64_t r = begin; r < end; ++r) {
+                 write(worker, block.begin + r, panel.begin,
+                       absl::Span<const float>(sums.row(r), static_cast<size_t>(sums.cols)));
+               }
+             }
+           });
 }
 
 }  // namespace
 
 void ApplyLinear(const ThreadTeam& team, const PackedLinear& linear, const LinearInput& x,
                  MatrixView<float> y, Activation activation, GemmWorkspace& workspace) {
-  Multiply(team, AllOf(linear), x, y, activation, workspace.impl());
+  ToRows(team, AllOf(linear), x, y, activation, workspace.impl());
 }
 
 void ApplyLinear(const ThreadTeam& team, const LinearColumns& columns, const LinearInput& x,
                  MatrixView<float> y, GemmWorkspace& workspace) {
   assert(0 <= columns.begin && columns.begin < columns.end && columns.end <= y.cols);
-  Multiply(team, PanelsOf(columns), x, y, Activation::kIdentity, workspace.impl());
+  ToRows(team, PanelsOf(columns), x, y, Activation::kIdentity, workspace.impl());
+}
+
+void ApplyLinearToPairs(const ThreadTeam& team, const PackedLinear& linear, const LinearInput& x,
+                        MatrixView<float> pairs, GemmWorkspace& workspace) {
+  assert(2 * pairs.cols == linear.out_features() && pairs.rows == x.rows.rows);
+  RowByRow(team, linear, x, Activation::kIdentity, workspace,
+           [&](int /*worker*/, int64_t row, int64_t column, absl::Span<const float> values) {
+             InputToOperand({.type = ComputeType::kBf16}, values.data(),
+                            static_cast<int64_t>(values.size()), nullptr,
+                            {pairs.row(row) + column / 2});
+           });
 }
 
 void ApplyLinearPair(const ThreadTeam& team, const LinearPair& pair, const LinearInput& x,
                      MatrixView<float> inner, MatrixView<float> y, GemmWorkspace& workspace) {
   const PreparedOperand between = workspace.PrepareInner(pair.second, y.rows);
   if (RoundsInCache(pair)) {
-    WriteBetween(team, pair, x, between, workspace.impl());
+    RowByRow(team, pair.first, x, pair.activation, workspace,
+             [&](int worker, int64_t row, int64_t column, absl::Span<const float> values) {
+               between.Write(worker, row, values, column);
+             });
   } else {
     ApplyLinear(team, pair.first, x, inner, pair.activation, workspace);
     if (pair.second.weight().mode.type != ComputeType::kF32) WriteRows(team, inner, between);

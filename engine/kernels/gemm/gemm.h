@@ -131,6 +131,12 @@ void ApplyLinear(const ThreadTeam& team, const PackedLinear& linear, const Linea
 void ApplyLinear(const ThreadTeam& team, const LinearColumns& columns, const LinearInput& x,
                  MatrixView<float> y, GemmWorkspace& workspace);
 
+// Computes x W^T + b, rounded to bfloat16 as kBf16 rounds its operands: `pairs` [PaddedRows(T),
+// out / 2] has two neighbours in the 32 bits of an element, the first one in the low half. For
+// layers with an even number of outputs.
+void ApplyLinearToPairs(const ThreadTeam& team, const PackedLinear& linear, const LinearInput& x,
+                        MatrixView<float> pairs, GemmWorkspace& workspace);
+
 // Computes y = second(activation(first(x))), with the bits that two calls of ApplyLinear give. The
 // rows between the layers go to `inner` [rows, outputs of first], except that kBf16 and kBf16x3
 // round them while a block is in cache, and leave `inner` as it was. Reserve must have been called

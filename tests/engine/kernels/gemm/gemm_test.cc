@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/kernels/gemm/operand.h"
 #include "gmock/gmock.h"
 #include "tests/reference/reference.h"
 #include "tests/support/compute_modes.h"
@@ -197,6 +198,30 @@ const std::vector<Shape> kColumnShapes = {{3, 17}, {48, 144}, {100, 193}, {64, 1
 INSTANTIATE_TEST_SUITE_P(Shapes, GemmColumnsTest, testing::ValuesIn(Native(kColumnShapes)),
                          NameOfParam);
 INSTANTIATE_TEST_SUITE_P(Emulated, GemmColumnsTest, testing::ValuesIn(Emulated(kColumnShapes)),
+                         NameOfParam);
+
+class GemmToPairsTest : public testing::TestWithParam<Case> {};
+
+TEST_P(GemmToPairsTest, RoundsTheRowsOfTheProduct) {
+  constexpr int64_t kRows = 80;
+  const Shape shape = GetParam().shape;
+  Layer layer(shape, kRows, GetParam().mode);
+  const std::vector<float> rows = layer.Apply(2, 0, kRows);
+  std::vector<uint16_t> expected(rows.size()), pairs(rows.size());
+  InputToOperand({.type = ComputeType::kBf16}, rows.data(), kRows * shape.out, nullptr,
+                 {expected.data()});
+  std::vector<float> y(rows.size() / 2);
+  ApplyLinearToPairs(ThreadTeam(2), layer.linear, ViewOf(std::as_const(layer.x), kRows, shape.in),
+                     ViewOf(y, kRows, shape.out / 2), *layer.workspaces[2]);
+  std::memcpy(pairs.data(), y.data(), y.size() * sizeof(float));
+  EXPECT_EQ(pairs, expected);
+}
+
+const std::vector<Shape> kPairsShapes = {{3, 18}, {64, 1152}};
+
+INSTANTIATE_TEST_SUITE_P(Shapes, GemmToPairsTest, testing::ValuesIn(Native(kPairsShapes)),
+                         NameOfParam);
+INSTANTIATE_TEST_SUITE_P(Emulated, GemmToPairsTest, testing::ValuesIn(Emulated(kPairsShapes)),
                          NameOfParam);
 
 class GemmPairTest : public testing::TestWithParam<Case> {};
