@@ -29,37 +29,32 @@ absl::StatusOr<FeedForward> FeedForward::Load(const std::string& prefix, const L
 }
 
 MatrixView<float> FeedForward::Forward(const LinearInput& x, const LayerRun& run) const {
-  const MatrixView<float> inner = run.workspace.activations.feed_forward();
-  const MatrixView<float> y = run.Padded(run.workspace.activations.branch());
+  Workspace& workspace = run.workspace;
+  const MatrixView<float> y = run.Padded(workspace.activations.branch());
   for (int64_t begin = 0; begin < y.rows; begin += kFeedForwardRows) {
     const int64_t rows = std::min(kFeedForwardRows, y.rows - begin);
-    if (gate_) {
-      run.workspace.Apply(out_, Expand(x.Rows(begin, rows), inner.Rows(0, rows), run),
-                          y.Rows(begin, rows));
-    } else {
-      ApplyLinearPair(run.workspace.team, Pair(), x.Rows(begin, rows), inner.Rows(0, rows),
-                      y.Rows(begin, rows), run.workspace.gemm);
-    }
+    const PreparedRows inner = {workspace.activations.feed_forward().Rows(0, rows),
+                                workspace.gemm.PrepareInner(out_, rows)};
+    Expand(x.Rows(begin, rows), inner, workspace);
+    workspace.Apply(out_, inner, y.Rows(begin, rows));
   }
   return y;
 }
 
-PreparedRows FeedForward::Expand(const LinearInput& x, MatrixView<float> inner,
-                                 const LayerRun& run) const {
-  const MatrixView<float> gate = run.workspace.activations.gate().Rows(0, inner.rows);
-  run.workspace.Apply(*gate_, x, gate, activation_);
-  run.workspace.Apply(in_, x, inner);
-  const PreparedRows gated = {inner, run.workspace.gemm.PrepareInner(out_, inner.rows)};
-  Multiply(run.workspace.team, inner, gate, gated);
-  return gated;
+void FeedForward::Expand(const LinearInput& x, const PreparedRows& inner,
+                         Workspace& workspace) const {
+  if (!gate_) return workspace.Apply(in_, x, inner, activation_);
+  const MatrixView<float> gate = workspace.activations.gate().Rows(0, inner.rows.rows);
+  workspace.Apply(*gate_, x, gate, activation_);
+  workspace.Apply(in_, x, inner.rows);
+  Multiply(workspace.team, inner.rows, gate, inner);
 }
 
 void FeedForward::ReserveScratch(Workspace& workspace) const {
   // The norm before the block makes the operand of all rows at once.
   workspace.gemm.Reserve(in_, PaddedRows(workspace.max_tokens));
   const int64_t rows = std::min(kFeedForwardRows, PaddedRows(workspace.max_tokens));
-  if (!gate_) return workspace.gemm.Reserve(Pair(), rows);
-  workspace.gemm.Reserve(*gate_, rows);
+  if (gate_) workspace.gemm.Reserve(*gate_, rows);
   workspace.gemm.ReserveInner(out_, rows);
 }
 

@@ -40,10 +40,8 @@ class FeedForward {
   FeedForward(Activation activation, PackedLinear in, PackedLinear out)
       : activation_(activation), in_(std::move(in)), out_(std::move(out)) {}
 
-  LinearPair Pair() const { return {in_, activation_, out_}; }
-  // Computes the first half of a gated block, from x [rows, E] to inner [rows, F], together with
-  // the operand of the second half.
-  PreparedRows Expand(const LinearInput& x, MatrixView<float> inner, const LayerRun& run) const;
+  // Computes the first half, from x [rows, E] to inner [rows, F].
+  void Expand(const LinearInput& x, const PreparedRows& inner, Workspace& workspace) const;
 
   Activation activation_;
   std::optional<PackedLinear> gate_;  // [F, E]

@@ -119,9 +119,8 @@ AttentionInput MultiHeadAttention::ProjectRows(const LinearInput& x,
     const PackedLinear& linear = inputs_.front().linear;
     const MatrixView<float> rows =
         run.Narrow(run.workspace.activations.qkv(), linear.out_features() / depth);
-    ApplyLinearToPairs(run.workspace.team, linear,
-                       {x.rows.Columns(0, linear.in_features()), x.operand}, rows,
-                       run.workspace.gemm);
+    run.workspace.Apply(linear, {x.rows.Columns(0, linear.in_features()), x.operand},
+                        LinearOutput::Pairs(rows));
     qkv = run.Kept(rows);
   } else if (!inputs_.empty()) {
     qkv = ProjectInput(x, outside, run);
@@ -196,7 +195,7 @@ void MultiHeadAttention::ProjectColumns(int64_t begin, int64_t end, const Linear
                                    std::min(out, end - input.column)};
     if (columns.begin >= columns.end) continue;
     const LinearInput read = {x.rows.Columns(0, input.linear.in_features()), x.operand};
-    ApplyLinear(workspace.team, columns, read, y.Columns(input.column, out), workspace.gemm);
+    workspace.Apply(columns, read, y.Columns(input.column, out));
   }
 }
 

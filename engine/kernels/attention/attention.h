@@ -11,7 +11,7 @@
 #include "engine/base/matrix_view.h"
 #include "engine/base/thread_team.h"
 #include "engine/kernels/attention/relative_scores.h"
-#include "engine/kernels/gemm/linear_input.h"
+#include "engine/kernels/gemm/linear_rows.h"
 #include "engine/model/attention_pattern.h"
 #include "engine/model/layer_kinds.h"
 
@@ -112,8 +112,8 @@ class AttentionWorkspace {
 
 // The operands of all sequences, which are views of the fused input projection: queries and keys
 // [T, H Dk], values [T, H Dv], with any row stride; or half as many columns if they are pairs, two
-// neighbours in the 32 bits of an element, as ApplyLinearToPairs (gemm/gemm.h) leaves them. Does
-// not own them.
+// neighbours in the 32 bits of an element, as LinearOutput::Pairs (gemm/linear_rows.h) has them.
+// Does not own them.
 struct AttentionInput {
   MatrixView<const float> queries;
   MatrixView<const float> keys;               // of sequences without cross_kv

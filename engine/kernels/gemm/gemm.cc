@@ -26,14 +26,11 @@ void Grow(AlignedBuffer<T>& buffer, int64_t size) {
   if (buffer.size() < size) buffer = AlignedBuffer<T>(size);
 }
 
-// Whether the second layer's operand can be made of blocks of columns.
-bool RoundsInCache(const LinearPair& pair) { return RoundsElementwise(pair.second.weight().mode); }
-
 OperandLayout LayoutOf(const PackedWeight& linear) {
   return {linear.mode, linear.in, linear.k_block};
 }
 
-// Makes all rows of x's operand; it must not be of nothing.
+// Makes all rows of x's operand, which is not empty.
 void WriteRows(const ThreadTeam& team, MatrixView<const float> x, const PreparedOperand& operand) {
   ForRowTiles(team, x.rows, [&](int worker, int64_t begin, int64_t count) {
     for (int64_t r = begin; r < begin + count; ++r) {
@@ -239,10 +236,6 @@ GemmWorkspace::~GemmWorkspace() = default;
 void GemmWorkspace::Reserve(const PackedLinear& linear, int64_t rows) {
   impl_->Reserve(linear.weight(), rows);
 }
-void GemmWorkspace::Reserve(const LinearPair& pair, int64_t rows) {
-  Reserve(pair.first, rows);
-  ReserveInner(pair.second, rows);
-}
 void GemmWorkspace::ReserveInner(const PackedLinear& linear, int64_t rows) {
   impl_->ReserveInner(linear.weight(), rows);
 }
@@ -257,21 +250,13 @@ int64_t GemmWorkspace::operand_bytes() const { return impl_->operand_bytes(); }
 
 namespace {
 
-// Some of a layer's panels.
-struct Panels {
-  const PackedWeight& linear;
-  absl::Span<const Panel> panels;
-};
-
-Panels AllOf(const PackedLinear& linear) { return {linear.weight(), linear.weight().panels}; }
-
-// Those with columns in [begin, end).
-Panels PanelsOf(const LinearColumns& columns) {
+// Returns the panels with any of the columns.
+absl::Span<const Panel> PanelsOf(const LinearColumns& columns) {
   const std::vector<Panel>& all = columns.linear.weight().panels;
   const auto before = [](int64_t column, const Panel& panel) { return column < panel.begin; };
   const auto first = std::prev(std::upper_bound(all.begin(), all.end(), columns.begin, before));
   const auto last = std::upper_bound(first, all.end(), columns.end - 1, before);
-  return {columns.linear.weight(), absl::MakeConstSpan(&*first, static_cast<size_t>(last - first))};
+  return absl::MakeConstSpan(&*first, static_cast<size_t>(last - first));
 }
 
 // Turns the sums of products into y = activation(x W^T + b).
@@ -292,93 +277,61 @@ struct Epilogue {
   }
 };
 
-// Calls take(worker, epilogue, panel, block, sums) for the sums of each block of rows of each
-// panel. They are in the worker's caches, and may be overwritten.
-template <class Take>
-void Multiply(const ThreadTeam& team, const Panels& panels, const LinearInput& x,
-              Activation activation, GemmWorkspace::Impl& workspace, const Take& take) {
-  const int64_t rows = x.rows.rows;
-  assert(x.rows.cols == panels.linear.in && rows % kRowTile == 0);
-  const Operand operand = workspace.OperandOf(team, panels.linear, x);
-  const Epilogue epilogue = {panels.linear, operand, activation};
-  ForBlocks(team, panels.panels, rows, workspace.SharesRows(rows),
-            [&](int worker, const Panel& panel, const RowBlock& block) {
-              take(worker, epilogue, panel, block, workspace.Run(worker, panel, block, operand));
-            });
-}
-
-// Computes y = activation(x W^T + b) in the columns of these panels.
-void ToRows(const ThreadTeam& team, const Panels& panels, const LinearInput& x, MatrixView<float> y,
-            Activation activation, GemmWorkspace::Impl& workspace) {
-  assert(x.rows.rows == y.rows && y.cols == panels.linear.out);
-  Multiply(team, panels, x, activation, workspace,
-           [&](int /*worker*/, const Epilogue& epilogue, const Panel& panel, const RowBlock& block,
-               MatrixView<float> sums) {
-             epilogue(panel, block.begin, sums,
-                      y.Rows(block.begin, block.rows).Columns(panel.begin, sums.cols));
-           });
-}
-
 // The rows of a block that are finished at a time, which the nearest cache holds.
 constexpr int64_t kRowsInCache = 16;
 
-// Computes y = activation(x W^T + b) and calls write(worker, row, column, values) for each row of
-// each block of it while that row is in the nearest cache.
+// Finishes the sums of a block in their own memory, and calls write(row, values) for each row of it
+// while that row is in the nearest cache.
 template <class Write>
-void RowByRow(const ThreadTeam& team, const PackedLinear& linear, const LinearInput& x,
-              Activation activation, GemmWorkspace& workspace, const Write& write) {
-  Multiply(team, AllOf(linear), x, activation, workspace.impl(),
-           [&](int worker, const Epilogue& epilogue, const Panel& panel, const RowBlock& block,
-               MatrixView<float> sums) {
-             for (int64_t begin = 0; begin < sums.rows; begin += kRowsInCache) {
-               const int64_t end = std::min(sums.rows, begin + kRowsInCache);
-               const MatrixView<float> rows = sums.Rows(begin, end - begin);
-               epilogue(panel, block.begin + begin, rows, rows);
-               for (int64_t r = begin; r < end; ++r) {
-                 write(worker, block.begin + r, panel.begin,
-                       absl::Span<const float>(sums.row(r), static_cast<size_t>(sums.cols)));
-               }
-             }
-           });
+void FinishRowByRow(const Epilogue& epilogue, const Panel& panel, int64_t first_row,
+                    MatrixView<float> sums, const Write& write) {
+  for (int64_t begin = 0; begin < sums.rows; begin += kRowsInCache) {
+    const int64_t end = std::min(sums.rows, begin + kRowsInCache);
+    const MatrixView<float> rows = sums.Rows(begin, end - begin);
+    epilogue(panel, first_row + begin, rows, rows);
+    for (int64_t r = begin; r < end; ++r) {
+      write(first_row + r, absl::Span<const float>(sums.row(r), static_cast<size_t>(sums.cols)));
+    }
+  }
+}
+
+// Puts a block of y, whose sums are in the worker's caches, where the consumer reads it.
+void Finish(int worker, const Epilogue& epilogue, const Panel& panel, int64_t first_row,
+            MatrixView<float> sums, const LinearOutput& y) {
+  if (y.is_pairs) {
+    FinishRowByRow(epilogue, panel, first_row, sums,
+                   [&](int64_t row, absl::Span<const float> values) {
+                     InputToOperand({.type = ComputeType::kBf16}, values.data(), sums.cols, nullptr,
+                                    {y.rows.row(row) + panel.begin / 2});
+                   });
+  } else if (y.operand.TakesColumns()) {
+    FinishRowByRow(epilogue, panel, first_row, sums,
+                   [&](int64_t row, absl::Span<const float> values) {
+                     y.operand.Write(worker, row, values, panel.begin);
+                   });
+  } else {
+    epilogue(panel, first_row, sums,
+             y.rows.Rows(first_row, sums.rows).Columns(panel.begin, sums.cols));
+  }
 }
 
 }  // namespace
 
-void ApplyLinear(const ThreadTeam& team, const PackedLinear& linear, const LinearInput& x,
-                 MatrixView<float> y, Activation activation, GemmWorkspace& workspace) {
-  ToRows(team, AllOf(linear), x, y, activation, workspace.impl());
-}
-
 void ApplyLinear(const ThreadTeam& team, const LinearColumns& columns, const LinearInput& x,
-                 MatrixView<float> y, GemmWorkspace& workspace) {
-  assert(0 <= columns.begin && columns.begin < columns.end && columns.end <= y.cols);
-  ToRows(team, PanelsOf(columns), x, y, Activation::kIdentity, workspace.impl());
-}
-
-void ApplyLinearToPairs(const ThreadTeam& team, const PackedLinear& linear, const LinearInput& x,
-                        MatrixView<float> pairs, GemmWorkspace& workspace) {
-  assert(2 * pairs.cols == linear.out_features() && pairs.rows == x.rows.rows);
-  RowByRow(team, linear, x, Activation::kIdentity, workspace,
-           [&](int /*worker*/, int64_t row, int64_t column, absl::Span<const float> values) {
-             InputToOperand({.type = ComputeType::kBf16}, values.data(),
-                            static_cast<int64_t>(values.size()), nullptr,
-                            {pairs.row(row) + column / 2});
-           });
-}
-
-void ApplyLinearPair(const ThreadTeam& team, const LinearPair& pair, const LinearInput& x,
-                     MatrixView<float> inner, MatrixView<float> y, GemmWorkspace& workspace) {
-  const PreparedOperand between = workspace.PrepareInner(pair.second, y.rows);
-  if (RoundsInCache(pair)) {
-    RowByRow(team, pair.first, x, pair.activation, workspace,
-             [&](int worker, int64_t row, int64_t column, absl::Span<const float> values) {
-               between.Write(worker, row, values, column);
-             });
-  } else {
-    ApplyLinear(team, pair.first, x, inner, pair.activation, workspace);
-    if (pair.second.weight().mode.type != ComputeType::kF32) WriteRows(team, inner, between);
-  }
-  ApplyLinear(team, pair.second, {inner, between}, y, Activation::kIdentity, workspace);
+                 const LinearOutput& y, Activation activation, GemmWorkspace& workspace) {
+  const PackedWeight& linear = columns.linear.weight();
+  const int64_t rows = x.rows.rows;
+  assert(0 <= columns.begin && columns.begin < columns.end && columns.end <= linear.out);
+  assert(x.rows.cols == linear.in && y.rows.cols * (y.is_pairs ? 2 : 1) == linear.out);
+  assert(y.rows.rows == rows && rows % kRowTile == 0);
+  const Operand operand = workspace.impl().OperandOf(team, linear, x);
+  const Epilogue epilogue = {linear, operand, activation};
+  ForBlocks(team, PanelsOf(columns), rows, workspace.impl().SharesRows(rows),
+            [&](int worker, const Panel& panel, const RowBlock& block) {
+              const MatrixView<float> sums = workspace.impl().Run(worker, panel, block, operand);
+              Finish(worker, epilogue, panel, block.begin, sums, y);
+            });
+  if (!y.operand.empty() && !y.operand.TakesColumns()) WriteRows(team, y.rows, y.operand);
 }
 
 }  // namespace attendant

@@ -21,7 +21,7 @@
 #include "engine/base/page_arena.h"
 #include "engine/base/thread_team.h"
 #include "engine/kernels/activation.h"
-#include "engine/kernels/gemm/linear_input.h"
+#include "engine/kernels/gemm/linear_rows.h"
 #include "engine/kernels/gemm/product_plan.h"
 #include "engine/kernels/row_tiles.h"
 
@@ -60,20 +60,17 @@ class PackedLinear {
   std::shared_ptr<const PackedWeight> weight_;
 };
 
-// Neighbouring outputs of a layer: the columns [begin, end) of y, end > begin. Refers to `linear`,
-// which must outlive it.
+// A linear layer, or neighbouring outputs of it: the columns [begin, end) of y, end > begin. Refers
+// to `linear`, which must outlive it.
 struct LinearColumns {
+  LinearColumns(const PackedLinear& all)  // NOLINT(google-explicit-constructor)
+      : LinearColumns(all, 0, all.out_features()) {}
+  LinearColumns(const PackedLinear& some, int64_t first, int64_t last)
+      : linear(some), begin(first), end(last) {}
+
   const PackedLinear& linear;
   int64_t begin;
   int64_t end;
-};
-
-// Two layers, the second of which takes the result of the first. Refers to both, which must outlive
-// it.
-struct LinearPair {
-  const PackedLinear& first;
-  Activation activation;  // between the two
-  const PackedLinear& second;
 };
 
 // The memory that products need apart from their operands, one per instance: room for x in the
@@ -82,10 +79,9 @@ struct LinearPair {
 class GemmWorkspace {
  public:
   explicit GemmWorkspace(int workers);
-  // Grows to what `linear`, or `pair`, needs for batches of up to `rows` rows. Products that fit
-  // into what was reserved allocate nothing.
+  // Grows to what `linear` needs for batches of up to `rows` rows. Products that fit into what was
+  // reserved allocate nothing.
   void Reserve(const PackedLinear& linear, int64_t rows);
-  void Reserve(const LinearPair& pair, int64_t rows);
   // Grows likewise, for a layer whose operand PrepareInner makes.
   void ReserveInner(const PackedLinear& linear, int64_t rows);
 
@@ -95,7 +91,7 @@ class GemmWorkspace {
   // itself.
   PreparedOperand Prepare(const PackedLinear& linear, int64_t rows);
   // Returns a second such room, for the rows between two layers. It is valid until the next
-  // PrepareInner or ApplyLinearPair.
+  // PrepareInner.
   PreparedOperand PrepareInner(const PackedLinear& linear, int64_t rows);
 
   // From now on products of at least `rows` rows are divided by rows: each worker has a share of
@@ -116,32 +112,14 @@ class GemmWorkspace {
   std::unique_ptr<Impl> impl_;
 };
 
-// Computes y = activation(x W^T + b). x: [PaddedRows(T), in], y: [PaddedRows(T), out]; both have
-// the same number of rows, a multiple of kRowTile, and y must not overlap x. x is rounded or
-// quantised once, row by row, as the compute type demands, unless it comes with a valid operand of
-// this workspace. In int8 a row that is not finite gives NaN. The activation is applied block by
-// block while a block is in cache. `workspace` must have at least team.size() workers, and Reserve
-// must have been called on it for `linear` and at least as many rows.
-void ApplyLinear(const ThreadTeam& team, const PackedLinear& linear, const LinearInput& x,
-                 MatrixView<float> y, Activation activation, GemmWorkspace& workspace);
-
-// Computes some columns of y alone, with the bits that the whole layer gives, and without
-// activation. y has room for all columns of the layer: up to kPanelWidth - 1 columns on either side
-// may get their values too.
+// Computes y = activation(x W^T + b). x: [PaddedRows(T), in]; y has the same number of rows, a
+// multiple of kRowTile, and must not overlap x. x is rounded or quantised once, row by row, as the
+// compute type demands, unless it comes with a valid operand of this workspace. In int8 a row that
+// is not finite gives NaN. The activation is applied block by block while a block is in cache. Of
+// some columns, y is rows that have room for all of them: up to kPanelWidth - 1 columns on either
+// side may get their values too. `workspace` must have at least team.size() workers, and Reserve
+// must have been called on it for the layer and at least as many rows.
 void ApplyLinear(const ThreadTeam& team, const LinearColumns& columns, const LinearInput& x,
-                 MatrixView<float> y, GemmWorkspace& workspace);
-
-// Computes x W^T + b, rounded to bfloat16 as kBf16 rounds its operands: `pairs` [PaddedRows(T),
-// out / 2] has two neighbours in the 32 bits of an element, the first one in the low half. For
-// layers with an even number of outputs.
-void ApplyLinearToPairs(const ThreadTeam& team, const PackedLinear& linear, const LinearInput& x,
-                        MatrixView<float> pairs, GemmWorkspace& workspace);
-
-// Computes y = second(activation(first(x))), with the bits that two calls of ApplyLinear give. The
-// rows between the layers go to `inner` [rows, outputs of first], except that kBf16 and kBf16x3
-// round them while a block is in cache, and leave `inner` as it was. Reserve must have been called
-// on `workspace` for `pair` and at least as many rows.
-void ApplyLinearPair(const ThreadTeam& team, const LinearPair& pair, const LinearInput& x,
-                     MatrixView<float> inner, MatrixView<float> y, GemmWorkspace& workspace);
+                 const LinearOutput& y, Activation activation, GemmWorkspace& workspace);
 
 }  // namespace attendant

@@ -55,8 +55,8 @@ class Candidate {
   // y of the x that was prepared.
   void Run(MatrixView<const float> x) {
     const int64_t out = linear_.out_features();
-    ApplyLinear(ThreadTeam(1), linear_, {x, operand_}, {y_.data(), x.rows, out, out},
-                Activation::kIdentity, workspace_);
+    const MatrixView<float> y = {y_.data(), x.rows, out, out};
+    ApplyLinear(ThreadTeam(1), linear_, {x, operand_}, y, Activation::kIdentity, workspace_);
   }
 
   const std::vector<float>& y() const { return y_; }

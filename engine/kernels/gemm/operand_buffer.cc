@@ -82,6 +82,10 @@ void PreparedOperand::Write(int worker, int64_t row, absl::Span<const float> x,
   buffer_->Write(worker, first_row_ + row, column, x);
 }
 
+bool PreparedOperand::TakesColumns() const {
+  return buffer_ != nullptr && RoundsElementwise(buffer_->layout().mode);
+}
+
 PreparedOperand PreparedOperand::From(int64_t row) const {
   PreparedOperand rest = *this;
   rest.first_row_ += row;

@@ -7,7 +7,7 @@
 #include "absl/types/span.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/compute_type.h"
-#include "engine/kernels/gemm/linear_input.h"
+#include "engine/kernels/gemm/linear_rows.h"
 
 namespace attendant {
 

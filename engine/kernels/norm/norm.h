@@ -5,7 +5,7 @@
 #include "absl/types/span.h"
 #include "engine/base/matrix_view.h"
 #include "engine/base/thread_team.h"
-#include "engine/kernels/gemm/linear_input.h"
+#include "engine/kernels/gemm/linear_rows.h"
 #include "engine/model/layer_kinds.h"
 
 namespace attendant {

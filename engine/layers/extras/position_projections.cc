@@ -64,7 +64,8 @@ void PositionProjections::ProjectWith(const PackedLinear& linear, const AlignedB
   GemmWorkspace workspace(1);
   workspace.Reserve(linear, padded);
   ApplyLinear(ThreadTeam(1), linear, MatrixView<const float>{table.data(), padded, in, in},
-              {projected.data(), padded, out, out}, Activation::kIdentity, workspace);
+              MatrixView<float>{projected.data(), padded, out, out}, Activation::kIdentity,
+              workspace);
   AlignedBuffer<float> taken(rows_ * width_);
   for (int64_t r = 0; r < rows_; ++r) {
     std::copy_n(projected.data() + r * out + first_column, width_, taken.data() + r * width_);

@@ -85,7 +85,7 @@ CheckedSize Workspace::Bytes(const ModelDescription& model, int64_t capacity, in
          ScratchBytes(model.layer, threads);
 }
 
-void Workspace::Apply(const PackedLinear& linear, const LinearInput& x, MatrixView<float> y,
+void Workspace::Apply(const LinearColumns& linear, const LinearInput& x, const LinearOutput& y,
                       Activation activation) {
   ApplyLinear(team, linear, x, y, activation, gemm);
 }

@@ -31,7 +31,7 @@ struct Workspace {
   int64_t bytes() const { return activations.bytes() + gemm.operand_bytes() + scratch_bytes; }
 
   // Computes y = activation(x W^T + b).
-  void Apply(const PackedLinear& linear, const LinearInput& x, MatrixView<float> y,
+  void Apply(const LinearColumns& linear, const LinearInput& x, const LinearOutput& y,
              Activation activation = Activation::kIdentity);
 
   // Computes target [rows, E] = x W^T + b, where x is the first `rows` rows of

@@ -1,5 +1,5 @@
-// LinearInput: the input x of a linear layer, as rows of float32 and, if already made, as the
-// operand of its compute type.
+// LinearInput and LinearOutput: the rows that a linear layer takes and makes, as float32 or as the
+// operands of products.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,10 @@ class PreparedOperand {
 
   // Returns the operand of the rows from `row` on.
   PreparedOperand From(int64_t row) const;
+
+  // Whether parts of a row may be written, so that a product can write the blocks that it makes.
+  bool TakesColumns() const;
+  bool empty() const { return buffer_ == nullptr; }
 
   // Returns the operand for products that read `layout`, or nothing if it has another layout or is
   // no longer valid.
@@ -69,6 +73,30 @@ struct LinearInput {
 
   MatrixView<const float> rows;
   PreparedOperand operand;
+};
+
+// The place of the result y [PaddedRows(T), out] of a linear layer. Owns nothing.
+struct LinearOutput {
+  // `y` gets it.
+  LinearOutput(MatrixView<float> y)  // NOLINT(google-explicit-constructor)
+      : rows(y) {}
+  // The operand of the next layer gets it, while a block of y is in cache if it TakesColumns; else
+  // the rows do first, and they alone if it is empty. The operand must not be in the memory that x
+  // has its own in (GemmWorkspace::Prepare and PrepareInner).
+  LinearOutput(const PreparedRows& made)  // NOLINT(google-explicit-constructor)
+      : rows(made.rows), operand(made.operand) {}
+  // `pairs` [PaddedRows(T), out / 2] gets it, rounded to bfloat16 as kBf16 rounds its operands: two
+  // neighbours in the 32 bits of an element, the first one in the low half. For layers with an even
+  // number of outputs.
+  static LinearOutput Pairs(MatrixView<float> pairs) {
+    LinearOutput y(pairs);
+    y.is_pairs = true;
+    return y;
+  }
+
+  MatrixView<float> rows;
+  PreparedOperand operand;
+  bool is_pairs = false;
 };
 
 }  // namespace attendant
