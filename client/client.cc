@@ -171,6 +171,17 @@ absl::StatusOr<ModelInfo> Client::GetModel(const std::string& name, const CallOp
   return response;
 }
 
+absl::StatusOr<TokenizerInfo> Client::GetTokenizer(const std::string& name,
+                                                   const CallOptions& call) const {
+  v1::GetTokenizerRequest request;
+  request.set_model(name);
+  v1::GetTokenizerResponse response;
+  const absl::Status status =
+      Invoke(channel_->stub, &v1::EncoderService::Stub::GetTokenizer, request, call, response);
+  if (!status.ok()) return status;
+  return response;
+}
+
 absl::StatusOr<Health> Client::CheckHealth(const std::string& service,
                                            const CallOptions& call) const {
   grpc::ClientContext context;

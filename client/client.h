@@ -46,8 +46,8 @@ struct ClientOptions {
   // Opens a TCP connection of its own; otherwise, the clients of one process share one for each
   // address.
   bool own_connection = false;
-  // Tries calls of Attend, Encode, ListModels and GetModel again, up to four times in about two
-  // seconds, while servers refuse them with UNAVAILABLE or cannot be reached.
+  // Tries calls of Attend, Encode, ListModels, GetModel and GetTokenizer again, up to four times in
+  // about two seconds, while servers refuse them with UNAVAILABLE or cannot be reached.
   bool retry = true;
   // Without them, the connection is not encrypted.
   std::optional<TlsOptions> tls = {};
@@ -81,6 +81,10 @@ class Client {
   absl::StatusOr<std::vector<std::string>> ListModels(const CallOptions& call = {}) const;
   // Returns the description of a model. An empty name stands for the server's only model.
   absl::StatusOr<ModelInfo> GetModel(const std::string& name, const CallOptions& call = {}) const;
+  // Returns what text is turned into token ids with for a model. NOT_FOUND: its folder has no
+  // tokenizer.json.
+  absl::StatusOr<TokenizerInfo> GetTokenizer(const std::string& name,
+                                             const CallOptions& call = {}) const;
   // Returns the health of the whole server, for an empty name, or of one service or model.
   // NOT_FOUND: the server knows no such name.
   absl::StatusOr<Health> CheckHealth(const std::string& service,

@@ -176,6 +176,9 @@ struct EncodeResult {
 // attendant/v1/encoder_service.pb.h to read it.
 using ModelInfo = v1::GetModelResponse;
 
+// The answer of GetTokenizer, likewise.
+using TokenizerInfo = v1::GetTokenizerResponse;
+
 // The serving status of grpc.health.v1, with its values there.
 enum class Health : int { kUnknown = 0, kServing = 1, kNotServing = 2, kServiceUnknown = 3 };
 

@@ -14,7 +14,8 @@ const char* ServiceConfig() {
         {"service": "attendant.v1.EncoderService", "method": "Attend"},
         {"service": "attendant.v1.EncoderService", "method": "Encode"},
         {"service": "attendant.v1.EncoderService", "method": "ListModels"},
-        {"service": "attendant.v1.EncoderService", "method": "GetModel"}
+        {"service": "attendant.v1.EncoderService", "method": "GetModel"},
+        {"service": "attendant.v1.EncoderService", "method": "GetTokenizer"}
       ],
       "retryPolicy": {
         "maxAttempts": 5,

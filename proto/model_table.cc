@@ -43,11 +43,12 @@ std::string Norm(const Model& model) {
 std::string Embeddings(const Model& model) {
   if (!model.has_embeddings()) return "none: takes hidden states";
   const v1::EmbeddingDescription& embeddings = model.embeddings();
-  const int64_t longest = embeddings.longest_sequence();
+  const int64_t longest = embeddings.longest_sequence(), meant = embeddings.max_sequence_length();
   return absl::StrCat("vocabulary ", embeddings.vocabulary(), ", positions ",
                       embeddings.positions(), ", token types ", embeddings.token_types(),
                       ", width ", embeddings.width(), "; sequences ",
-                      longest == 0 ? "of any length" : absl::StrCat("up to ", longest));
+                      longest == 0 ? "of any length" : absl::StrCat("up to ", longest),
+                      meant == longest ? "" : absl::StrCat(", cut at ", meant));
 }
 
 std::string Features(const Model& model) {

@@ -16,6 +16,7 @@
 #include "client/commands/memory_commands.h"
 #include "client/commands/models_command.h"
 #include "client/commands/service_config_command.h"
+#include "client/commands/tokenizer_command.h"
 
 namespace attendant::client {
 namespace {
@@ -37,6 +38,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(std::make_unique<InspectCommand>());
   commands.push_back(std::make_unique<ExplainCommand>());
   commands.push_back(std::make_unique<ModelsCommand>());
+  commands.push_back(std::make_unique<TokenizerCommand>());
   commands.push_back(std::make_unique<HealthCommand>());
   commands.push_back(std::make_unique<LoadTestCommand>());
   commands.push_back(std::make_unique<ServiceConfigCommand>());

@@ -11,6 +11,7 @@
 #include "engine/checkpoint/families/model_config.h"
 #include "engine/checkpoint/files/weight_binder.h"
 #include "engine/checkpoint/files/weight_files.h"
+#include "engine/checkpoint/read_tokenization.h"
 #include "engine/checkpoint/sentence_transformers.h"
 
 namespace attendant {
@@ -173,6 +174,10 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
   if (!config.ok()) return config.status();
   const Family& family = *config->family;
   checkpoint.description = std::move(config->description);
+  absl::StatusOr<Tokenization> tokenization =
+      ReadTokenization(folder, transformer, checkpoint.warnings);
+  if (!tokenization.ok()) return tokenization.status();
+  checkpoint.tokenization = *std::move(tokenization);
 
   WeightBinder binder(folder);
   absl::StatusOr<WeightFiles> files = OpenWeightFiles(transformer, options);

@@ -78,7 +78,7 @@ v1::GetModelResponse Describe(const ModelReport& report) {
   const Checkpoint& found = report.model.checkpoint;
   const ComputeMode& mode = report.model.setting.compute;
   v1::GetModelResponse described;
-  SetDescription(found.description, described);
+  SetDescription(found.description, found.tokenization, described);
   if (!report.weights.empty()) SetStageCosts(found.description, described);
   SetComputeMode(mode, described);
   if (mode.gemm != Gemm::kAuto) described.set_gemm(Name(mode.gemm));

@@ -132,6 +132,10 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> LoadModel(OpenedModel opened,
   LogProductPlans(name, encoder, base);
   auto model = std::make_shared<ServedModel>(name, copies->front(),
                                              std::move(opened.checkpoint.unused_tensors));
+  model->tokenization =
+      base == nullptr
+          ? std::make_shared<const Tokenization>(std::move(opened.checkpoint.tokenization))
+          : base->tokenization;
   if (base != nullptr) model->base = base->name;
   model->further_copies.assign(copies->begin() + 1, copies->end());
   return model;
@@ -215,7 +219,9 @@ absl::StatusOr<MemoryNeed> PredictMemory(absl::Span<const OpenedModel> models,
     const absl::StatusOr<int64_t> run = EncoderRun::PredictBytes(
         description, RunTokens(settings), plan.threads_per_instance, model.setting.compute);
     if (!run.ok()) return ForModel(model.setting.name, run.status());
-    all_weights = all_weights + CheckedSize(*weights) * plan.copies();
+    const auto tokenizer =
+        static_cast<int64_t>(model.checkpoint.tokenization.tokenizer_json.size());
+    all_weights = all_weights + CheckedSize(*weights) * plan.copies() + tokenizer;
     all_runs = all_runs + CheckedSize(*run) * plan.instances;
   }
   need.weights = all_weights.value_or(kMost);

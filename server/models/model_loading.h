@@ -44,7 +44,7 @@ absl::StatusOr<int64_t> LargestRequestBytes(absl::Span<const OpenedModel> models
 
 // The least memory that the server needs, in bytes, by purpose.
 struct MemoryNeed {
-  int64_t weights = 0;      // all copies, and what loading needs in addition
+  int64_t weights = 0;      // all copies, what loading needs in addition, and tokenizers
   int64_t activations = 0;  // the runs of all instances
   int64_t requests = 0;     // the largest request, and an answer of the same size
   int64_t transport = 0;    // what gRPC takes besides

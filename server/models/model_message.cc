@@ -62,12 +62,14 @@ void SetLists(const ModelDescription& model, v1::GetModelResponse& out) {
   out.mutable_global_blocks()->Add(blocks.globals().begin(), blocks.globals().end());
 }
 
-void SetEmbeddings(const EmbeddingShape& embeddings, v1::EmbeddingDescription& out) {
+void SetEmbeddings(const EmbeddingShape& embeddings, const Tokenization& tokenization,
+                   v1::EmbeddingDescription& out) {
   out.set_vocabulary(embeddings.vocabulary);
   out.set_positions(embeddings.positions);
   out.set_longest_sequence(embeddings.longest_sequence());
   out.set_token_types(embeddings.token_types);
   out.set_width(embeddings.width);
+  out.set_max_sequence_length(MaxSequenceLength(embeddings, tokenization));
 }
 
 void SetPatchEmbedding(const PatchEmbeddingShape& shape, int64_t hidden_size,
@@ -89,7 +91,8 @@ void SetPooling(const PoolingDescription& pooling, int64_t hidden_size,
 
 }  // namespace
 
-void SetDescription(const ModelDescription& model, v1::GetModelResponse& out) {
+void SetDescription(const ModelDescription& model, const Tokenization& tokenization,
+                    v1::GetModelResponse& out) {
   const int64_t hidden_size = model.layer.hidden_size;
   out.set_family(model.family);
   out.set_layers(model.layers);
@@ -97,7 +100,9 @@ void SetDescription(const ModelDescription& model, v1::GetModelResponse& out) {
   out.set_has_exit_norm(model.has_exit_norm);
   SetLayer(model.layer, *out.mutable_layer());
   SetLists(model, out);
-  if (model.embeddings) SetEmbeddings(*model.embeddings, *out.mutable_embeddings());
+  if (model.embeddings) {
+    SetEmbeddings(*model.embeddings, tokenization, *out.mutable_embeddings());
+  }
   if (model.patch_embedding)
     SetPatchEmbedding(*model.patch_embedding, hidden_size, *out.mutable_front());
   if (model.pooling) {

@@ -4,14 +4,16 @@
 #include "absl/time/time.h"
 #include "attendant/v1/encoder_service.pb.h"
 #include "engine/base/compute_type.h"
+#include "engine/checkpoint/files/tokenization.h"
 #include "engine/model/model_description.h"
 #include "server/batching/cost_model.h"
 #include "server/host/thread_plan.h"
 
 namespace attendant::server {
 
-// Sets the fields that follow from the description alone.
-void SetDescription(const ModelDescription& model, v1::GetModelResponse& out);
+// Sets the fields that follow from what the checkpoint says, apart from its weights.
+void SetDescription(const ModelDescription& model, const Tokenization& tokenization,
+                    v1::GetModelResponse& out);
 
 // The description is one whose weights can be listed, as ListStageCosts needs it.
 void SetStageCosts(const ModelDescription& model, v1::GetModelResponse& out);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/checkpoint/files/tokenization.h"
 #include "engine/layers/encoder.h"
 #include "engine/layers/state/row_plan.h"
 #include "server/batching/cost_model.h"
@@ -30,6 +31,8 @@ struct ServedModel {
   std::shared_ptr<const Encoder> encoder;
   // Tensors of the checkpoint that do not belong to the encoder.
   std::vector<std::string> unused_tensors;
+  // Never null. An overlay has that of its base.
+  std::shared_ptr<const Tokenization> tokenization = std::make_shared<const Tokenization>();
   // For an overlay, the name of the model with which it shares its weights, all except those that
   // the overlay replaces. Empty for any other model.
   std::string base = {};

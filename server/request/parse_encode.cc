@@ -137,7 +137,9 @@ absl::Status ParseTruncation(const Request& request, ComputeRequest& compute) {
   }
   const TruncationSide side =
       request.truncation() == v1::TRUNCATE_LEFT ? TruncationSide::kLeft : TruncationSide::kRight;
-  TokenLayout kept = Truncate(compute.layout, *compute.description().embeddings, side);
+  const EmbeddingShape& embeddings = *compute.description().embeddings;
+  const int64_t max_length = MaxSequenceLength(embeddings, *compute.span.model->tokenization);
+  TokenLayout kept = Truncate(compute.layout, embeddings, max_length, side);
   compute.truncated_tokens = compute.layout.tokens() - kept.tokens();
   compute.layout = std::move(kept);
   return absl::OkStatus();

@@ -91,14 +91,13 @@ KeptIds KeptIds::Tokens(int64_t first, int64_t count) const {
 }
 
 TokenLayout Truncate(const TokenLayout& layout, const EmbeddingShape& embeddings,
-                     TruncationSide side) {
-  const int64_t longest = embeddings.longest_sequence();
+                     int64_t max_length, TruncationSide side) {
   return WithRangesKept(layout, [&](int64_t sequence) {
     const absl::Span<const int32_t> positions = layout.positions_of(sequence);
     int64_t first = 0, end = layout.length(sequence);
     const auto fits = [&] {
-      return longest == 0 || first == end ||
-             RelativePosition(embeddings, positions, end - 1, first) < longest;
+      return max_length == 0 || first == end ||
+             RelativePosition(embeddings, positions, end - 1, first) < max_length;
     };
     while (!fits()) side == TruncationSide::kRight ? --end : ++first;
     return TokenRange{first, end - first};

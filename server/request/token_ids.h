@@ -38,9 +38,10 @@ struct IdTensors {
 
 enum class TruncationSide { kRight, kLeft };
 
-// The layout without the tokens, on this side, by which sequences exceed the default positions.
+// Returns the layout without the tokens, on this side, by which sequences exceed `max_length`, 0
+// being any, as default positions count them.
 TokenLayout Truncate(const TokenLayout& layout, const EmbeddingShape& embeddings,
-                     TruncationSide side);
+                     int64_t max_length, TruncationSide side);
 
 // Ids of padded tokens are never looked at. Default positions are those behind `tokens_before`
 // others. INVALID_ARGUMENT: an id outside its table (the first one is named), a table that the

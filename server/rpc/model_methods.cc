@@ -1,10 +1,12 @@
 #include "server/rpc/model_methods.h"
 
+#include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "attendant/v1/encoder_service.pb.h"
-#include "server/models/model_lookup.h"
 #include "server/models/model_message.h"
 #include "server/models/product_plans.h"
 #include "server/wire/request_codec.h"
@@ -19,13 +21,36 @@ void Describe(const ServedModel& model, v1::GetModelResponse& out) {
   const ModelDescription& description = model.encoder->description();
   out.set_name(model.name);
   out.set_model_version(model.version);
-  SetDescription(description, out);
+  SetDescription(description, *model.tokenization, out);
   SetStageCosts(description, out);
   SetComputeMode(model.encoder->mode(), out);
   out.set_gemm(GemmOf(model.encoder->product_plans()));
   out.set_weight_bytes(model.encoder->weight_bytes());
   out.set_base(model.base);
   out.mutable_unused_tensors()->Add(model.unused_tensors.begin(), model.unused_tensors.end());
+}
+
+void SetTokenization(const ServedModel& model, v1::GetTokenizerResponse& out) {
+  const Tokenization& tokenization = *model.tokenization;
+  const std::optional<EmbeddingShape>& embeddings = model.encoder->description().embeddings;
+  if (embeddings) out.set_max_sequence_length(MaxSequenceLength(*embeddings, tokenization));
+  out.set_lower_case(tokenization.lower_case);
+  out.mutable_prompts()->insert(tokenization.prompts.begin(), tokenization.prompts.end());
+  out.set_default_prompt(tokenization.default_prompt);
+  out.mutable_labels()->Add(tokenization.labels.begin(), tokenization.labels.end());
+  out.mutable_special_ids()->insert(tokenization.special_tokens.begin(),
+                                    tokenization.special_tokens.end());
+  out.set_model_version(model.version);
+}
+
+// Returns the model's tokenizer.json without copying it. The slice keeps it.
+grpc::Slice TokenizerSlice(const ServedModel& model) {
+  using Kept = std::shared_ptr<const Tokenization>;
+  auto kept = std::make_unique<Kept>(model.tokenization);
+  const std::string& text = (*kept)->tokenizer_json;
+  return grpc::Slice(
+      const_cast<char*>(text.data()), text.size(),
+      [](void* owner) { delete static_cast<Kept*>(owner); }, kept.release());
 }
 
 void Describe(const ServiceLimits& from, v1::Limits& to) {
@@ -64,12 +89,18 @@ absl::StatusOr<grpc::ByteBuffer> ModelMethods::ListModels(const grpc::ByteBuffer
   return SerializeResponse(response, {});
 }
 
+FoundModel ModelMethods::Find(const std::string& name) const {
+  FoundModel model = FindModel(*context_.models.Snapshot(), name);
+  if (!model.ok()) return WithRefusal(model.status(), context_.models.Refused(name));
+  return model;
+}
+
 absl::StatusOr<grpc::ByteBuffer> ModelMethods::GetModel(const grpc::ByteBuffer& message,
                                                         std::string& model_name) const {
   const auto request = Parse<v1::GetModelRequest>(message);
   if (!request.ok()) return request.status();
-  const auto model = FindModel(*context_.models.Snapshot(), request->model());
-  if (!model.ok()) return WithRefusal(model.status(), context_.models.Refused(request->model()));
+  const FoundModel model = Find(request->model());
+  if (!model.ok()) return model.status();
   model_name = (*model)->name;
   v1::GetModelResponse described;
   Describe(**model, described);
@@ -83,6 +114,30 @@ absl::StatusOr<grpc::ByteBuffer> ModelMethods::GetModel(const grpc::ByteBuffer& 
   SetThreadPlan(context_.thread_plan, described);
   described.mutable_thread_plan()->set_rows_per_thread_from((*model)->row_plan.rows_from);
   return SerializeResponse(described, {});
+}
+
+absl::StatusOr<grpc::ByteBuffer> ModelMethods::GetTokenizer(const grpc::ByteBuffer& message,
+                                                            std::string& model_name) const {
+  const auto request = Parse<v1::GetTokenizerRequest>(message);
+  if (!request.ok()) return request.status();
+  const FoundModel model = Find(request->model());
+  if (!model.ok()) return model.status();
+  model_name = (*model)->name;
+  const Tokenization& tokenization = *(*model)->tokenization;
+  const int64_t bytes = static_cast<int64_t>(tokenization.tokenizer_json.size());
+  if (bytes == 0) {
+    return absl::NotFoundError(
+        absl::StrCat("model ", model_name, " has no tokenizer: ", tokenization.why_no_tokenizer));
+  }
+  if (bytes > context_.limits.max_answer_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the tokenizer of model ", model_name, " has ", bytes, " bytes; an answer has at most ",
+        context_.limits.max_answer_bytes, " (--max-answer-bytes)"));
+  }
+  v1::GetTokenizerResponse response;
+  SetTokenization(**model, response);
+  return SerializeResponse(
+      response, {{{v1::GetTokenizerResponse::kTokenizerJsonFieldNumber}, TokenizerSlice(**model)}});
 }
 
 absl::StatusOr<grpc::ByteBuffer> ModelMethods::DropMemory(const grpc::ByteBuffer& message,

@@ -1,5 +1,5 @@
-// The methods that answer from what the server knows, without a job: ListModels, GetModel and
-// DropMemory.
+// The methods that answer from what the server knows, without a job: ListModels, GetModel,
+// GetTokenizer and DropMemory.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "server/models/model_lookup.h"
 #include "server/request/service_context.h"
 
 namespace attendant::server {
@@ -22,10 +23,16 @@ class ModelMethods {
                                               std::string& model) const;
   absl::StatusOr<grpc::ByteBuffer> GetModel(const grpc::ByteBuffer& message,
                                             std::string& model) const;
+  // The answer shares the tokenizer's bytes with the model.
+  absl::StatusOr<grpc::ByteBuffer> GetTokenizer(const grpc::ByteBuffer& message,
+                                                std::string& model) const;
   absl::StatusOr<grpc::ByteBuffer> DropMemory(const grpc::ByteBuffer& message,
                                               std::string& model) const;
 
  private:
+  // Finds the model that a request names. NOT_FOUND tells of versions that are refused.
+  FoundModel Find(const std::string& name) const;
+
   const ServiceContext& context_;
 };
 

@@ -214,6 +214,7 @@ absl::Span<const UnaryMethod> UnaryReactor::Methods() {
       {"PutMemory", &UnaryReactor::Submit<RegistrationJob, PreparePutMemory, ToPutMemoryResponse>},
       {"ListModels", &UnaryReactor::Answer<&ModelMethods::ListModels>, true},
       {"GetModel", &UnaryReactor::Answer<&ModelMethods::GetModel>, true},
+      {"GetTokenizer", &UnaryReactor::Answer<&ModelMethods::GetTokenizer>, true},
       {"DropMemory", &UnaryReactor::Answer<&ModelMethods::DropMemory>, true},
   };
   return kMethods;

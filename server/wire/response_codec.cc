@@ -133,6 +133,8 @@ Rope Serialize(const Message& message, const Entries& payloads) {
     const FieldDescriptor* field = message.GetDescriptor()->FindFieldByNumber(number);
     if (field->is_repeated()) {
       AppendElements(message, field, inside, rope);
+    } else if (field->type() == FieldDescriptor::TYPE_BYTES) {
+      rope.AppendField(number, std::move(*inside.front().data));
     } else {
       rope.AppendField(number, Serialize(reflection.GetMessage(message, field), inside));
     }

@@ -12,18 +12,18 @@
 
 namespace attendant::server {
 
-// The `data` of one Tensor in a response. `path` leads to that Tensor as in request_codec.h, with
-// an index after the number of a repeated field: {1} for AttendResponse.output, {3, 0, 2} for
-// EncodeResponse.intermediate[0].tensor. The elements of repeated fields along the path must exist
-// in the response.
+// The `data` of one Tensor in a response, or another field of bytes. `path` leads to that Tensor,
+// or field, as in request_codec.h, with an index after the number of a repeated field: {1} for
+// AttendResponse.output, {3, 0, 2} for EncodeResponse.intermediate[0].tensor. The elements of
+// repeated fields along the path must exist in the response.
 struct ResponsePayload {
   std::vector<int> path;
   grpc::Slice data;  // owns its bytes
 };
 
-// Serializes `response` with each payload as the `data` of its tensor, without copying the
-// payloads. `response` holds everything else, including the dtype and shape of the tensors. Every
-// generated protobuf parser can read the result.
+// Serializes `response` with each payload in its field, without copying the payloads. `response`
+// holds everything else, including the dtype and shape of the tensors. Every generated protobuf
+// parser can read the result.
 grpc::ByteBuffer SerializeResponse(const google::protobuf::Message& response,
                                    std::vector<ResponsePayload> payloads);
 

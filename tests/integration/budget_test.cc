@@ -100,7 +100,7 @@ TEST(BudgetOfTheServerTest, SmallMethodsHoldASlotAndAreNotReceivedAtOnce) {
   ReadyServer server({"--model=t=synthetic:tiny", "--max-inflight=40", "--peer-reserve=50"});
   RawHttp2 hostile(server.port(), kOtherAddress);
   std::vector<uint32_t> calls;
-  for (const char* method : {"GetModel", "DropMemory", "ListModels"}) {
+  for (const char* method : {"GetModel", "GetTokenizer", "DropMemory", "ListModels"}) {
     calls.push_back(hostile.StartCall(absl::StrCat("/attendant.v1.EncoderService/", method)));
     hostile.SendMessage(calls.back(), 2'000'000, std::string(1000, 'x'));
   }

@@ -197,7 +197,7 @@ TEST_F(ServingTest, ReflectionDescribesEveryMethod) {
     }
   }
   EXPECT_THAT(methods, ElementsAre("Attend", "PutMemory", "DropMemory", "Encode", "EncodeStream",
-                                   "ListModels", "GetModel"));
+                                   "ListModels", "GetModel", "GetTokenizer"));
 }
 
 TEST_F(ServingTest, SidePort) {

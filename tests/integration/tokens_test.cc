@@ -82,7 +82,7 @@ TEST_F(TokensOfTheServerTest, R32EveryMethodIsRefusedAtItsHeaders) {
   ReadyServer server({Flag()});
   const auto channel = server.NewChannel();
   for (const char* method : {"Attend", "Encode", "EncodeStream", "PutMemory", "DropMemory",
-                             "ListModels", "GetModel", "NoSuchMethod"}) {
+                             "ListModels", "GetModel", "GetTokenizer", "NoSuchMethod"}) {
     RawCall call(channel, absl::StrCat("/attendant.v1.EncoderService/", method));
     EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED) << method;
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/checkpoint/files/tokenization.h"
 #include "engine/model/model_description.h"
 #include "engine/model/weight_source.h"
 
@@ -38,7 +39,8 @@ struct Checkpoint {
   std::unique_ptr<WeightSource> weights;
   std::vector<CheckpointTensor> tensors;    // all files, by name; none if embedded
   std::vector<std::string> unused_tensors;  // in the files, but not in the encoder
-  std::vector<std::string> warnings;        // for the log, such as a wrong total_size
+  Tokenization tokenization;
+  std::vector<std::string> warnings;  // for the log, such as a wrong total_size
 };
 
 }  // namespace attendant

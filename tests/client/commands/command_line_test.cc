@@ -327,6 +327,29 @@ TEST_F(CommandLineTest, ModelsListsAndDescribes) {
   EXPECT_EQ(Run({"models", "c"}).exit_code, 1);
 }
 
+TEST_F(CommandLineTest, TokenizerShowsAndSaves) {
+  const std::string file = ScratchPath("tokenizer.json");
+  const Outcome shown = Run({"tokenizer", "a", "--output", file});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_EQ(shown.out,
+            "tokenizer.json           2 bytes\n"
+            "longest sequence         256 tokens\n"
+            "lower case               yes\n"
+            "prompt                   passage: \"passage:\\n\"\n"
+            "prompt                   query (default): \"query: \"\n"
+            "labels                   good, bad\n"
+            "special token            cls 101\n"
+            "special token            sep 102\n");
+  EXPECT_EQ(FileBytes(file), "{}");
+  const json document = RunJson({"tokenizer", "a"});
+  EXPECT_EQ(document["tokenizer_json_bytes"], 2);
+  EXPECT_EQ(document["prompts"]["query"], "query: ");
+  EXPECT_EQ(document["labels"].dump(), R"(["good","bad"])");
+  EXPECT_EQ(document["special_ids"]["sep"], 102);
+  EXPECT_EQ(Run({"tokenizer", "b"}).exit_code, 1);
+  EXPECT_EQ(Run({"tokenizer", "a", "--output", "/nowhere/at/all"}).exit_code, 2);
+}
+
 TEST_F(CommandLineTest, HealthIsAnExitCode) {
   EXPECT_EQ(Run({"health"}).out, "SERVING\n");
   EXPECT_EQ(Run({"health", "a"}).exit_code, 0);

@@ -301,6 +301,14 @@ TEST_F(ClientTest, ListsAndDescribesModels) {
   EXPECT_EQ(client_.GetModel("c").status(), absl::NotFoundError("no model 'c'"));
 }
 
+TEST_F(ClientTest, GetsTokenizers) {
+  const auto tokenizer = client_.GetTokenizer("a");
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ(tokenizer->tokenizer_json(), "{}");
+  EXPECT_EQ(tokenizer->max_sequence_length(), 256);
+  EXPECT_EQ(client_.GetTokenizer("b").status(), absl::NotFoundError("no tokenizer"));
+}
+
 TEST_F(ClientTest, ChecksHealth) {
   EXPECT_EQ(client_.CheckHealth("").value(), Health::kServing);
   EXPECT_EQ(client_.CheckHealth("a").value(), Health::kServing);

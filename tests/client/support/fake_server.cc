@@ -276,6 +276,22 @@ grpc::Status FakeServer::GetModel(grpc::ServerContext*, const v1::GetModelReques
   return grpc::Status::OK;
 }
 
+grpc::Status FakeServer::GetTokenizer(grpc::ServerContext*, const v1::GetTokenizerRequest* request,
+                                      v1::GetTokenizerResponse* response) {
+  if (request->model() == "b") return {grpc::StatusCode::NOT_FOUND, "no tokenizer"};
+  response->set_tokenizer_json("{}");
+  response->set_max_sequence_length(256);
+  response->set_lower_case(true);
+  (*response->mutable_prompts())["query"] = "query: ";
+  (*response->mutable_prompts())["passage"] = "passage:\n";
+  response->set_default_prompt("query");
+  response->add_labels("good");
+  response->add_labels("bad");
+  (*response->mutable_special_ids())["sep"] = 102;
+  (*response->mutable_special_ids())["cls"] = 101;
+  return grpc::Status::OK;
+}
+
 std::string DeadAddress() {
   int port = 0;
   v1::EncoderService::Service service;

@@ -21,6 +21,7 @@ namespace attendant::client {
 // - Encode: hidden states (zeros [B, S, 2] for token ids), pooled vectors, and the wanted layers.
 // - EncodeStream: as Encode, the last request first; a request without input gets an error.
 // - ListModels: "a" and "b", which GetModel knows; for GetModel an empty name is "a".
+// - GetTokenizer: "a" has one, "{}", and "b" has none.
 // - PutMemory: the handle "h1", of 96 bytes, which DropMemory knows.
 // - Health: as set_healthy says for the server and "a"; NOT_FOUND for other names.
 // Thread-safe.
@@ -60,6 +61,8 @@ class FakeServer : private v1::EncoderService::Service {
       grpc::ServerReaderWriter<v1::EncodeStreamResponse, v1::EncodeStreamRequest>* stream) override;
   grpc::Status ListModels(grpc::ServerContext* context, const v1::ListModelsRequest* request,
                           v1::ListModelsResponse* response) override;
+  grpc::Status GetTokenizer(grpc::ServerContext* context, const v1::GetTokenizerRequest* request,
+                            v1::GetTokenizerResponse* response) override;
   grpc::Status GetModel(grpc::ServerContext* context, const v1::GetModelRequest* request,
                         v1::GetModelResponse* response) override;
 

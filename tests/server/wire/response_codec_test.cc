@@ -154,6 +154,20 @@ TEST(ResponseCodecTest, PayloadsAreNotCopied) {
   EXPECT_EQ(slices[3].begin(), layer.begin());
 }
 
+TEST(ResponseCodecTest, TakesAFieldOfBytes) {
+  v1::GetTokenizerResponse response;
+  response.add_labels("good");
+  const grpc::Slice tokenizer(std::string(1000, 't'));
+  const grpc::ByteBuffer buffer = SerializeResponse(response, {{{1}, tokenizer}});
+  std::vector<grpc::Slice> slices;
+  ASSERT_TRUE(buffer.Dump(&slices).ok());
+  EXPECT_EQ(slices.back().begin(), tokenizer.begin()) << "not copied";
+  v1::GetTokenizerResponse parsed;
+  ASSERT_TRUE(parsed.ParseFromString(Flatten(buffer)));
+  EXPECT_EQ(parsed.tokenizer_json(), std::string(1000, 't'));
+  EXPECT_EQ(parsed.labels(0), "good");
+}
+
 TEST(ResponseCodecTest, BufferOutlivesTheCallersSlices) {
   v1::AttendResponse response;
   response.mutable_output()->add_shape(1000);

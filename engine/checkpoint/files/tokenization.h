@@ -1,0 +1,37 @@
+// Tokenization: what a model's folder says about turning text into token ids. The server does not
+// do that itself; its clients do, with a binding of Hugging Face's tokenizers.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/model/model_description.h"
+
+namespace attendant {
+
+struct Tokenization {
+  std::string tokenizer_json;  // the file as it stands; empty if there is none
+  std::string why_no_tokenizer =
+      "it does not come from a folder of Hugging Face's";  // if tokenizer_json is empty
+  // Tokens of the longest sequence that the model is meant for, special tokens included; 0: the
+  // folder says nothing. Embeddings may have positions for more.
+  int64_t max_sequence_length = 0;
+  bool lower_case = false;                        // texts are lower-cased before they are tokenized
+  std::map<std::string, std::string> prompts;     // what to put before a text, by name
+  std::string default_prompt;                     // a name in `prompts`; empty: none
+  std::vector<std::string> labels;                // of the classes, in order; empty: they have none
+  std::map<std::string, int64_t> special_tokens;  // ids by role: "cls", "sep", "pad", …
+};
+
+// Returns the tokens of the longest sequence that the model is meant for and has positions for; 0:
+// any.
+inline int64_t MaxSequenceLength(const EmbeddingShape& embeddings,
+                                 const Tokenization& tokenization) {
+  const int64_t meant = tokenization.max_sequence_length, longest = embeddings.longest_sequence();
+  return meant == 0 || longest == 0 ? std::max(meant, longest) : std::min(meant, longest);
+}
+
+}  // namespace attendant

@@ -1,0 +1,191 @@
+#include "engine/checkpoint/read_tokenization.h"
+
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "engine/checkpoint/families/config_reader.h"
+#include "engine/checkpoint/files/input_file.h"
+#include "engine/checkpoint/files/json.h"
+#include "engine/checkpoint/files/problems.h"
+
+namespace attendant {
+namespace {
+
+constexpr IntegerRange kLengthRange = {1, std::numeric_limits<int32_t>::max()};
+
+// A tokenizer_config.json lists every token that was added to the vocabulary.
+constexpr JsonLimits kTokenizerLimits = {
+    .max_bytes = int64_t{16} << 20, .max_depth = 32, .max_values = int64_t{1} << 22};
+
+// The names under which sentence-transformers looks for the settings of its Transformer module.
+constexpr const char* kSentenceConfigs[] = {
+    "sentence_bert_config.json",       "sentence_roberta_config.json",
+    "sentence_distilbert_config.json", "sentence_camembert_config.json",
+    "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
+    "sentence_xlnet_config.json"};
+
+constexpr const char* kRoles[] = {"cls", "sep", "pad", "mask", "unk", "bos", "eos"};
+
+// Reads a JSON object that may be absent, whose faults are warnings. Returns an empty object then.
+Json ReadLeniently(const std::string& path, std::vector<std::string>& warnings) {
+  if (!PathExists(path)) return Json::object();
+  absl::StatusOr<Json> read = ReadJsonFile(path, kTokenizerLimits);
+  if (read.ok() && read->is_object()) return *std::move(read);
+  warnings.push_back(read.ok() ? absl::StrCat(path, ": expected an object, found ", Describe(*read))
+                               : std::string(read.status().message()));
+  return Json::object();
+}
+
+// Parses the list of added tokens alone, as the vocabulary beside it is large.
+Json ParseAddedTokens(const std::string& tokenizer) {
+  const Json::parser_callback_t wanted = [](int depth, Json::parse_event_t event, Json& parsed) {
+    return event != Json::parse_event_t::key || depth != 1 || parsed == "added_tokens";
+  };
+  const Json parsed = Json::parse(tokenizer, wanted, /*allow_exceptions=*/false);
+  if (!parsed.is_object()) return nullptr;
+  const auto tokens = parsed.find("added_tokens");
+  return tokens == parsed.end() ? Json::array() : *tokens;
+}
+
+void ReadTokenizer(const std::string& folder, Tokenization& read,
+                   std::vector<std::string>& warnings) {
+  const std::string path = absl::StrCat(folder, "/tokenizer.json");
+  absl::StatusOr<std::string> text = ReadSmallFile(path, kMaxTokenizerBytes);
+  if (text.ok() && !text->empty()) {
+    read.tokenizer_json = *std::move(text);
+    read.why_no_tokenizer.clear();
+    return;
+  }
+  if (absl::IsNotFound(text.status())) {
+    read.why_no_tokenizer = "its folder has no tokenizer.json";
+    return;
+  }
+  read.why_no_tokenizer = "its tokenizer.json cannot be read";
+  warnings.push_back(text.ok() ? absl::StrCat(path, ": expected JSON, found an empty file")
+                               : std::string(text.status().message()));
+}
+
+// Returns the text of a token, which is written as a text or as an object with its content.
+std::optional<std::string> TokenText(const Json& config, const std::string& key) {
+  const auto found = config.find(key);
+  if (found == config.end()) return std::nullopt;
+  const Json& token = found->is_object() ? found->value("content", Json()) : *found;
+  if (!token.is_string()) return std::nullopt;
+  return token.get<std::string>();
+}
+
+std::optional<int64_t> IdOf(const Json& added_tokens, const std::string& text) {
+  for (const Json& token : added_tokens) {
+    if (!token.is_object() || token.value("content", Json()) != text) continue;
+    return AsCount(token.value("id", Json()));
+  }
+  return std::nullopt;
+}
+
+void ReadSpecialTokens(const std::string& folder, const Json& config, Tokenization& read,
+                       std::vector<std::string>& warnings) {
+  if (read.tokenizer_json.empty()) return;
+  const Json added_tokens = ParseAddedTokens(read.tokenizer_json);
+  if (!added_tokens.is_array()) {
+    warnings.push_back(absl::StrCat(folder,
+                                    "/tokenizer.json: expected an object with a list of "
+                                    "added_tokens"));
+    return;
+  }
+  const Json older = ReadLeniently(absl::StrCat(folder, "/special_tokens_map.json"), warnings);
+  for (const char* role : kRoles) {
+    const std::string key = absl::StrCat(role, "_token");
+    std::optional<std::string> text = TokenText(config, key);
+    if (!text) text = TokenText(older, key);
+    const std::optional<int64_t> id = text ? IdOf(added_tokens, *text) : std::nullopt;
+    if (id) read.special_tokens[role] = *id;
+  }
+}
+
+// A length without bound is written as 10^30.
+int64_t ReadModelMaxLength(const Json& config) {
+  const auto found = config.find("model_max_length");
+  const std::optional<int64_t> length = found == config.end() ? std::nullopt : AsCount(*found);
+  return length && *length <= kLengthRange.highest ? *length : 0;
+}
+
+// Reads {"0": "first", "1": "second", …}.
+std::vector<std::string> ReadLabels(const Json& config) {
+  const auto labels = config.find("id2label");
+  if (labels == config.end() || !labels->is_object()) return {};
+  std::vector<std::string> names;
+  for (size_t i = 0; i < labels->size(); ++i) {
+    const auto label = labels->find(absl::StrCat(i));
+    if (label == labels->end() || !label->is_string()) return {};
+    names.push_back(label->get<std::string>());
+  }
+  return names;
+}
+
+// Reads a file of sentence-transformers, if it is there, by `read`.
+template <class Read>
+absl::Status ReadStrictly(const std::string& path, const Read& read) {
+  if (!PathExists(path)) return absl::OkStatus();
+  const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
+  if (!json.ok()) return json.status();
+  Problems problems(path);
+  ConfigReader config(*json, problems);
+  read(config, problems);
+  return problems.ToStatus();
+}
+
+absl::Status ReadSentenceConfig(const std::string& folder, Tokenization& read) {
+  for (const char* name : kSentenceConfigs) {
+    const std::string path = absl::StrCat(folder, "/", name);
+    if (!PathExists(path)) continue;
+    return ReadStrictly(path, [&](ConfigReader& config, Problems&) {
+      read.lower_case = config.Boolean({"do_lower_case"}, false);
+      if (!config.Has({"max_seq_length"})) return;
+      read.max_sequence_length = config.Integer({"max_seq_length"}, kLengthRange);
+    });
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadPrompts(const std::string& folder, Tokenization& read) {
+  const std::string path = absl::StrCat(folder, "/config_sentence_transformers.json");
+  return ReadStrictly(path, [&](ConfigReader& config, Problems& problems) {
+    if (const Json* prompts = config.Object({"prompts"}); prompts != nullptr) {
+      for (const auto& [name, prompt] : prompts->items()) {
+        if (prompt.is_string()) {
+          read.prompts[name] = prompt.get<std::string>();
+        } else {
+          problems.Add(absl::StrCat("prompts: expected a text for ", Quoted(name), ", found ",
+                                    Describe(prompt)));
+        }
+      }
+    }
+    read.default_prompt = config.Text({"default_prompt_name"}, "");
+    if (read.default_prompt.empty() || read.prompts.contains(read.default_prompt)) return;
+    problems.Add(absl::StrCat("default_prompt_name: expected the name of a prompt, found ",
+                              Quoted(read.default_prompt)));
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<Tokenization> ReadTokenization(const std::string& folder,
+                                              const std::string& transformer,
+                                              std::vector<std::string>& warnings) {
+  Tokenization read;
+  ReadTokenizer(transformer, read, warnings);
+  const Json config = ReadLeniently(absl::StrCat(transformer, "/tokenizer_config.json"), warnings);
+  ReadSpecialTokens(transformer, config, read, warnings);
+  read.max_sequence_length = ReadModelMaxLength(config);
+  read.labels = ReadLabels(ReadLeniently(absl::StrCat(transformer, "/config.json"), warnings));
+  absl::Status status = ReadSentenceConfig(transformer, read);
+  if (status.ok()) status = ReadPrompts(folder, read);
+  if (!status.ok()) return status;
+  return read;
+}
+
+}  // namespace attendant

@@ -1,0 +1,31 @@
+// Reader of the files that say how to turn text into token ids: those of Hugging Face's tokenizers,
+// and those that sentence-transformers adds.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/checkpoint/files/tokenization.h"
+
+namespace attendant {
+
+// The largest tokenizer.json that is read. Those of multilingual models have 9 to 17 MiB.
+inline constexpr int64_t kMaxTokenizerBytes = int64_t{64} << 20;
+
+// Reads what there is of these files; none is required.
+//   tokenizer.json               kept as it stands; the ids of special tokens
+//   tokenizer_config.json        model_max_length, and which tokens are the special ones;
+//   special_tokens_map.json      the latter in older folders
+//   config.json                  id2label
+//   sentence_bert_config.json    max_seq_length, which counts more than model_max_length, and
+//                                do_lower_case; also by the names that it has for other families
+//   config_sentence_transformers.json  prompts and default_prompt_name
+// The last is in `folder`, the others are in `transformer`, which is the same folder for most
+// models. INVALID_ARGUMENT for faults in the files of sentence-transformers, which change the
+// vectors of texts. Faults in the others are added to `warnings`; what they say is then left out.
+absl::StatusOr<Tokenization> ReadTokenization(const std::string& folder,
+                                              const std::string& transformer,
+                                              std::vector<std::string>& warnings);
+
+}  // namespace attendant

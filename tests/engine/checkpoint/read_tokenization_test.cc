@@ -1,0 +1,157 @@
+#include "engine/checkpoint/read_tokenization.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "engine/checkpoint/checkpoint.h"
+#include "tests/engine/checkpoint/model_files.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+constexpr char kTokenizer[] = R"({"version": "1.0", "added_tokens": [
+  {"id": 0, "content": "[PAD]", "special": true}, {"id": 100, "content": "[UNK]", "special": true},
+  {"id": 101, "content": "[CLS]", "special": true}], "model": {"vocab": {"added_tokens": 5}}})";
+
+class ReadTokenizationTest : public ::testing::Test {
+ protected:
+  // Returns what is read of the folder, in which the transformer is too.
+  Tokenization Read() {
+    absl::StatusOr<Tokenization> read = ReadTokenization(folder_.path(), folder_.path(), warnings_);
+    EXPECT_TRUE(read.ok()) << read.status();
+    return read.ok() ? *std::move(read) : Tokenization();
+  }
+
+  std::string Refusal() {
+    const absl::Status status =
+        ReadTokenization(folder_.path(), folder_.path(), warnings_).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    return std::string(status.message());
+  }
+
+  TempFolder folder_;
+  std::vector<std::string> warnings_;
+};
+
+TEST_F(ReadTokenizationTest, NothingIsRequired) {
+  const Tokenization read = Read();
+  EXPECT_EQ(read.tokenizer_json, "");
+  EXPECT_EQ(read.why_no_tokenizer, "its folder has no tokenizer.json");
+  EXPECT_EQ(read.max_sequence_length, 0);
+  EXPECT_FALSE(read.lower_case);
+  EXPECT_THAT(read.prompts, IsEmpty());
+  EXPECT_THAT(read.labels, IsEmpty());
+  EXPECT_THAT(read.special_tokens, IsEmpty());
+  EXPECT_THAT(warnings_, IsEmpty());
+}
+
+TEST_F(ReadTokenizationTest, KeepsTheTokenizerAsItStands) {
+  folder_.Write("tokenizer.json", kTokenizer);
+  folder_.Write(
+      "tokenizer_config.json",
+      R"({"model_max_length": 512, "cls_token": "[CLS]", "unk_token": {"content": "[UNK]"},
+                    "sep_token": "[SEP]", "mask_token": null})");
+  folder_.Write("special_tokens_map.json", R"({"pad_token": "[PAD]", "cls_token": "[UNK]"})");
+  const Tokenization read = Read();
+  EXPECT_EQ(read.tokenizer_json, kTokenizer);
+  EXPECT_EQ(read.max_sequence_length, 512);
+  EXPECT_THAT(read.special_tokens, ElementsAre(Pair("cls", 101), Pair("pad", 0), Pair("unk", 100)));
+  EXPECT_THAT(warnings_, IsEmpty());
+}
+
+TEST_F(ReadTokenizationTest, SentenceTransformersHasTheLastWord) {
+  folder_.Write("tokenizer_config.json", R"({"model_max_length": 512})");
+  folder_.Write("sentence_bert_config.json", R"({"max_seq_length": 256, "do_lower_case": true})");
+  folder_.Write("config_sentence_transformers.json",
+                R"({"prompts": {"query": "query: ", "": ""}, "default_prompt_name": "query"})");
+  const Tokenization read = Read();
+  EXPECT_EQ(read.max_sequence_length, 256);
+  EXPECT_TRUE(read.lower_case);
+  EXPECT_THAT(read.prompts, UnorderedElementsAre(Pair("query", "query: "), Pair("", "")));
+  EXPECT_EQ(read.default_prompt, "query");
+}
+
+TEST_F(ReadTokenizationTest, AnUnsetLengthLeavesTheTokenizersOwn) {
+  folder_.Write("tokenizer_config.json", R"({"model_max_length": 512})");
+  folder_.Write("sentence_roberta_config.json", R"({"max_seq_length": null})");
+  EXPECT_EQ(Read().max_sequence_length, 512);
+}
+
+TEST_F(ReadTokenizationTest, ALengthWithoutBoundIsNone) {
+  folder_.Write("tokenizer_config.json",
+                R"({"model_max_length": 1000000000000000019884624838656})");
+  EXPECT_EQ(Read().max_sequence_length, 0);
+}
+
+TEST_F(ReadTokenizationTest, LabelsAreThoseOfAllClasses) {
+  folder_.Write("config.json", R"({"id2label": {"1": "no", "0": "yes", "2": "perhaps"}})");
+  EXPECT_THAT(Read().labels, ElementsAre("yes", "no", "perhaps"));
+  folder_.Write("config.json", R"({"id2label": {"0": "yes", "2": "no"}})");
+  EXPECT_THAT(Read().labels, IsEmpty());
+}
+
+TEST_F(ReadTokenizationTest, FaultsOfTokenizersAreWarnings) {
+  folder_.Write("tokenizer.json", "[]");
+  folder_.Write("tokenizer_config.json", R"({"model_max_length": )");
+  folder_.Write("special_tokens_map.json", "7");
+  const Tokenization read = Read();
+  EXPECT_EQ(read.tokenizer_json, "[]");
+  EXPECT_THAT(
+      warnings_,
+      ElementsAre(HasSubstr("tokenizer_config.json: refused JSON: not strict JSON"),
+                  HasSubstr("tokenizer.json: expected an object with a list of added_tokens")));
+  folder_.Write("tokenizer.json", kTokenizer);
+  warnings_.clear();
+  Read();
+  EXPECT_THAT(warnings_.back(), HasSubstr("special_tokens_map.json: expected an object, found 7"));
+}
+
+TEST_F(ReadTokenizationTest, AnEmptyTokenizerIsNone) {
+  folder_.Write("tokenizer.json", "");
+  EXPECT_EQ(Read().why_no_tokenizer, "its tokenizer.json cannot be read");
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("expected JSON, found an empty file")));
+}
+
+TEST_F(ReadTokenizationTest, FaultsOfSentenceTransformersAreRefused) {
+  folder_.Write("sentence_bert_config.json", R"({"max_seq_length": 0})");
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("sentence_bert_config.json"), HasSubstr("max_seq_length"),
+                               HasSubstr("found 0")));
+  folder_.Write("sentence_bert_config.json", R"({"do_lower_case": "yes"})");
+  EXPECT_THAT(Refusal(), HasSubstr("do_lower_case"));
+  folder_.Write("sentence_bert_config.json", "{}");
+  folder_.Write("config_sentence_transformers.json", R"({"prompts": {"query": 3}})");
+  EXPECT_THAT(Refusal(), HasSubstr("prompts: expected a text for 'query', found 3"));
+  folder_.Write("config_sentence_transformers.json", R"({"default_prompt_name": "query"})");
+  EXPECT_THAT(Refusal(),
+              HasSubstr("default_prompt_name: expected the name of a prompt, found 'query'"));
+}
+
+TEST_F(ReadTokenizationTest, IsReadWithTheCheckpoint) {
+  folder_.Write("config.json", TinyBertConfig());
+  folder_.Write("model.safetensors", MakeSafetensors(TinyBertTensors()));
+  folder_.Write("tokenizer.json", kTokenizer);
+  const absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(folder_.path(), {});
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_EQ(checkpoint->tokenization.tokenizer_json, kTokenizer);
+}
+
+TEST(MaxSequenceLengthTest, IsTheSmallerOfThoseThatThereAre) {
+  const EmbeddingShape any = {}, some = {.positions = 514, .first_position = 2};
+  EXPECT_EQ(MaxSequenceLength(any, {}), 0);
+  EXPECT_EQ(MaxSequenceLength(some, {}), 512);
+  EXPECT_EQ(MaxSequenceLength(any, {.max_sequence_length = 256}), 256);
+  EXPECT_EQ(MaxSequenceLength(some, {.max_sequence_length = 256}), 256);
+  EXPECT_EQ(MaxSequenceLength(some, {.max_sequence_length = 1024}), 512);
+}
+
+}  // namespace
+}  // namespace attendant
