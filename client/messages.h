@@ -13,6 +13,7 @@
 
 namespace attendant::v1 {
 class GetModelResponse;
+class GetTokenizerResponse;
 }
 
 namespace attendant::client {
@@ -145,6 +146,9 @@ struct EncodeRequest {
   bool return_pooled = false;
   Pooling pooling = Pooling::kModel;
   bool normalize_pooled = false;
+  // What the checkpoint's token head makes of each token: scores of classes, or its vector.
+  bool return_token_vectors = false;
+  bool normalize_token_vectors = false;
   std::optional<DataType> output_dtype;
   std::string request_id;
 };
@@ -166,6 +170,7 @@ struct LayerTensor {
 struct EncodeResult {
   std::optional<Tensor> hidden_states;
   std::optional<Tensor> pooled;
+  std::optional<Tensor> token_vectors;
   std::vector<LayerTensor> intermediate;
   std::vector<LayerTensor> attention_probabilities;
   std::vector<LayerTensor> attention_keys;

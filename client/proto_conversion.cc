@@ -134,6 +134,8 @@ v1::EncodeRequest ToProto(EncodeRequest request) {
   proto.set_return_pooled(request.return_pooled);
   proto.set_pooling(static_cast<v1::Pooling>(request.pooling));
   proto.set_normalize_pooled(request.normalize_pooled);
+  proto.set_return_token_vectors(request.return_token_vectors);
+  proto.set_normalize_token_vectors(request.normalize_token_vectors);
   proto.set_output_dtype(ToProto(request.output_dtype));
   proto.set_request_id(std::move(request.request_id));
   return proto;
@@ -184,6 +186,10 @@ absl::StatusOr<EncodeResult> FromProto(v1::EncodeResponse response) {
   }
   if (response.has_pooled()) {
     status.Update(MoveChecked(response.mutable_pooled(), "pooled", result.pooled.emplace()));
+  }
+  if (response.has_token_vectors()) {
+    status.Update(MoveChecked(response.mutable_token_vectors(), "token_vectors",
+                              result.token_vectors.emplace()));
   }
   status.Update(MoveChecked(response.mutable_intermediate(), "intermediate", result.intermediate));
   status.Update(MoveChecked(response.mutable_attention_probabilities(), "attention_probabilities",

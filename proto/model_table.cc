@@ -62,11 +62,11 @@ std::string Features(const Model& model) {
 }
 
 std::string Pooling(const v1::PoolingDescription& pooling) {
-  return absl::StrCat(absl::StrJoin(pooling.modes(), " and "),
-                      pooling.dense_width() > 0
-                          ? absl::StrCat(", dense layer with ", pooling.dense_activation())
-                          : "",
-                      pooling.normalize() ? ", normalised" : "", "; ", pooling.width(), " wide");
+  return absl::StrCat(
+      pooling.modes().empty() ? "each token" : absl::StrJoin(pooling.modes(), " and "),
+      pooling.dense_width() > 0 ? absl::StrCat(", dense layer with ", pooling.dense_activation())
+                                : "",
+      pooling.normalize() ? ", normalised" : "", "; ", pooling.width(), " wide");
 }
 
 std::string Convolution(const Model& model) {
@@ -161,6 +161,8 @@ constexpr ModelRow kRows[] = {
      [](const Model& m) { return m.has_pooling() ? Pooling(m.pooling()) : ""; }},
     {"classifier", "classifier classes",
      [](const Model& m) { return UnlessZero(m.classes(), " classes"); }},
+    {"token head", "token_head",
+     [](const Model& m) { return m.has_token_head() ? Pooling(m.token_head()) : ""; }},
     {"sequences in parts", "sequence_state_bytes",
      [](const Model& m) {
        return m.sequence_state_bytes() == 0

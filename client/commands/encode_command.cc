@@ -73,6 +73,11 @@ CLI::App* EncodeCommand::AddTo(CLI::App& app) {
       ->check(CLI::IsMember(poolings))
       ->type_name("POOLING");
   encode->add_flag("--normalize", request_.normalize_pooled, "Scale pooled vectors to length 1");
+  encode->add_flag("--token-vectors", request_.return_token_vectors,
+                   "Also answer what the checkpoint's head makes of each token: scores of classes, "
+                   "or its vector");
+  encode->add_flag("--normalize-tokens", request_.normalize_token_vectors,
+                   "Scale the vectors of tokens to length 1");
   AddFloatType(*encode, "--output-dtype", output_dtype_,
                "Type of the answer; default: that of the input");
   encode->add_option("--request-id", request_.request_id, "For the server's log");
@@ -89,7 +94,7 @@ CLI::App* EncodeCommand::AddTo(CLI::App& app) {
 
 size_t EncodeCommand::TensorsAskedFor() const {
   return (request_.omit_hidden_states ? 0 : 1) + (pooled_.empty() ? 0 : 1) +
-         request_.intermediate_layers.size() +
+         (request_.return_token_vectors ? 1 : 0) + request_.intermediate_layers.size() +
          request_.attention_layers.size() *
              (request_.attention_form == AttentionForm::kTopKeys ? 2 : 1);
 }
@@ -132,6 +137,9 @@ ExitCode EncodeCommand::Run(Session& session) {
     tensors.push_back({"hidden_states", *std::move(result->hidden_states)});
   }
   if (result->pooled) tensors.push_back({"pooled", *std::move(result->pooled)});
+  if (result->token_vectors) {
+    tensors.push_back({"token_vectors", *std::move(result->token_vectors)});
+  }
   MoveLayers("intermediate", result->intermediate, tensors);
   MoveLayers("attention_probabilities", result->attention_probabilities, tensors);
   MoveLayers("attention_keys", result->attention_keys, tensors);

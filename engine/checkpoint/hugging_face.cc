@@ -51,17 +51,22 @@ bool HasPooler(const Family& family, const std::string& prefix, const WeightBind
          HasAny(PlacesInFile(family, prefix, "pooling.dense.weight"), binder);
 }
 
-// Describes the head that scores classes, if the files hold all of its weights.
-std::optional<PoolingDescription> DescribeClassifier(const Family& family,
-                                                     const std::string& prefix,
-                                                     std::vector<PoolingMode> modes,
-                                                     Activation of_layers,
-                                                     const WeightBinder& binder) {
+// The weights of a head, by their canonical names' beginning, and what its first linear layer
+// takes.
+struct HeadOf {
+  std::string name;
+  std::vector<PoolingMode> modes;
+};
+
+// Describes a head that scores classes, if the files hold all of its weights.
+std::optional<PoolingDescription> DescribeHead(const HeadOf& of, const Family& family,
+                                               const std::string& prefix, Activation of_layers,
+                                               const WeightBinder& binder) {
   PoolingDescription head;
-  head.modes = std::move(modes);
-  for (auto [name, width] : {std::pair{"classifier.dense.weight", &head.dense_width},
-                             std::pair{"classifier.output.weight", &head.output_width}}) {
-    const std::vector<TensorPart> places = PlacesInFile(family, prefix, name);
+  head.modes = of.modes;
+  for (auto [part, width] : {std::pair{".dense.weight", &head.dense_width},
+                             std::pair{".output.weight", &head.output_width}}) {
+    const std::vector<TensorPart> places = PlacesInFile(family, prefix, of.name + part);
     if (places.empty()) continue;
     const FileTensor* tensor = FindFirst(places, binder);
     if (tensor == nullptr || tensor->shape.size() != 2) return std::nullopt;
@@ -73,7 +78,7 @@ std::optional<PoolingDescription> DescribeClassifier(const Family& family,
         family.classifier_acts_as_layers ? of_layers : family.classifier_activation;
   }
   head.has_dense_norm =
-      HasAny(PlacesInFile(family, prefix, "classifier.dense_norm.weight"), binder);
+      HasAny(PlacesInFile(family, prefix, of.name + ".dense_norm.weight"), binder);
   return head;
 }
 
@@ -138,9 +143,13 @@ std::string OfLayerZero(const std::string& canonical) {
 }
 
 void BindAll(const Checkpoint& checkpoint, const Family& family, const std::string& prefix,
-             bool own_pooler, WeightBinder& binder) {
+             const std::optional<SentenceModules>& modules, WeightBinder& binder) {
+  // Those of the modules are bound already.
+  const char* const bound = !modules || modules->dense.empty() ? nullptr
+                            : modules->pooling.empty()         ? "token_head."
+                                                               : "pooling.";
   for (WeightSpec& spec : ListWeights(checkpoint.description)) {
-    if (!own_pooler && absl::StartsWith(spec.name, "pooling.")) continue;
+    if (bound != nullptr && absl::StartsWith(spec.name, bound)) continue;
     if (spec.optional && family.biases == Biases::kAsInFile) {
       spec.optional = !HasAny(PlacesInFile(family, prefix, OfLayerZero(spec.name)), binder);
     } else {
@@ -185,25 +194,28 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
   binder.AddFiles("", *std::move(files));
   const std::string prefix = FindPrefix(family, binder);
 
-  std::optional<PoolingDescription>& pooling = checkpoint.description.pooling;
-  const int64_t hidden_size = checkpoint.description.layer.hidden_size;
   if (*modules) {
-    absl::StatusOr<std::optional<PoolingDescription>> read =
-        ReadSentencePooling(**modules, hidden_size, options, binder);
-    if (!read.ok()) return read.status();
-    pooling = *std::move(read);
+    absl::Status status = ReadSentenceHeads(**modules, options, checkpoint.description, binder);
+    if (!status.ok()) return status;
   } else if (HasPooler(family, prefix, binder)) {
-    pooling = std::move(config->pooler);
+    checkpoint.description.pooling = std::move(config->pooler);
   }
+  const auto describe = [&](const HeadOf& head) {
+    return DescribeHead(head, family, prefix, checkpoint.description.layer.feed_forward.activation,
+                        binder);
+  };
   if (!config->classifier_modes.empty()) {
     checkpoint.description.classifier =
-        DescribeClassifier(family, prefix, std::move(config->classifier_modes),
-                           checkpoint.description.layer.feed_forward.activation, binder);
+        describe({"classifier", std::move(config->classifier_modes)});
+  }
+  if (config->has_token_head && checkpoint.description.embeddings &&
+      !checkpoint.description.token_head) {
+    checkpoint.description.token_head = describe({"token_head", {}});
   }
   DescribeNorms(family, prefix, binder, checkpoint.description.layer);
   checkpoint.description.patch_embedding =
       DescribePatchEmbedding(family, prefix, checkpoint.description, binder);
-  BindAll(checkpoint, family, prefix, !*modules, binder);
+  BindAll(checkpoint, family, prefix, *modules, binder);
   SortOutTheRest(family, prefix, binder, checkpoint.unused_tensors);
   return binder.Finish(options, checkpoint);
 }

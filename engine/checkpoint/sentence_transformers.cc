@@ -17,7 +17,8 @@ namespace attendant {
 namespace {
 
 constexpr int64_t kMostModules = 16;
-constexpr char kPooledVectors[] = "sentence_embedding";  // the only vectors that a Dense may take
+// The vectors that a Dense takes and gives, by whether there is a Pooling before it.
+constexpr char kPooledVectors[] = "sentence_embedding", kTokenVectors[] = "token_embeddings";
 
 enum class Module { kTransformer, kPooling, kDense, kNormalize };
 
@@ -72,7 +73,9 @@ void AddModule(const std::string& folder, const Json& entry, int& next, Sentence
   const std::vector<std::string> parts = absl::StrSplit(type, '.');
   const std::string path = ModuleFolder(folder, reader.Text({"path"}, ""), problems);
   for (const Named<Module>& module : kModules) {
-    if (parts.front() != "sentence_transformers" || parts.back() != module.name) continue;
+    const bool is_token_dense = parts.front() == "pylate" && module.value == Module::kDense;
+    if (parts.front() != "sentence_transformers" && !is_token_dense) continue;
+    if (parts.back() != module.name) continue;
     if (static_cast<int>(module.value) < next) {
       problems.Add(
           absl::StrCat("expected Transformer, Pooling, Dense and Normalize at most once "
@@ -137,30 +140,35 @@ absl::Status ReadModes(const std::string& folder, int64_t hidden_size,
   return problems.ToStatus();
 }
 
-absl::Status ReadDense(const std::string& folder, int64_t pooled_width,
-                       const CheckpointOptions& options, PoolingDescription& pooling,
+// Reads the linear layer of a head called `name`, which takes vectors of this width.
+absl::Status ReadDense(const std::string& folder, const std::string& name, int64_t in_width,
+                       const CheckpointOptions& options, PoolingDescription& head,
                        WeightBinder& binder) {
   const std::string path = absl::StrCat(folder, "/config.json");
+  const char* const expected = head.modes.empty() ? kTokenVectors : kPooledVectors;
   const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
   if (!json.ok()) return json.status();
   Problems problems(path);
   ConfigReader config(*json, problems);
-  config.Integer({"in_features"}, {pooled_width, pooled_width});
-  pooling.dense_width = config.Integer({"out_features"}, kHiddenSizeRange);
+  config.Integer({"in_features"}, {in_width, in_width});
+  head.dense_width = config.Integer({"out_features"}, kHiddenSizeRange);
   const bool has_bias = config.Boolean({"bias"}, true);
-  pooling.dense_activation = config.Choice<Activation>({"activation_function"}, kDenseActivations);
+  head.dense_activation = config.Choice<Activation>({"activation_function"}, kDenseActivations);
   for (const char* key : {"module_input_name", "module_output_name"}) {
-    const std::string vectors = config.Text({key}, kPooledVectors);
-    if (vectors == kPooledVectors) continue;
-    problems.Add(absl::StrCat(key, ": expected '", kPooledVectors, "', found ", Quoted(vectors)));
+    const std::string vectors = config.Text({key}, expected);
+    if (vectors == expected) continue;
+    problems.Add(absl::StrCat(key, ": expected '", expected, "', found ", Quoted(vectors)));
+  }
+  if (config.Boolean({"use_residual"}, false)) {
+    problems.Add("use_residual: expected false, found true");
   }
   if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
   absl::StatusOr<WeightFiles> files = OpenWeightFiles(folder, options);
   if (!files.ok()) return files.status();
   binder.AddFiles(kDensePrefix, *std::move(files));
   const std::string stem = absl::StrCat(kDensePrefix, "linear");
-  binder.Bind({"pooling.dense.weight", {pooling.dense_width, pooled_width}}, {{stem + ".weight"}});
-  if (has_bias) binder.Bind({"pooling.dense.bias", {pooling.dense_width}}, {{stem + ".bias"}});
+  binder.Bind({name + ".dense.weight", {head.dense_width, in_width}}, {{stem + ".weight"}});
+  if (has_bias) binder.Bind({name + ".dense.bias", {head.dense_width}}, {{stem + ".bias"}});
   return absl::OkStatus();
 }
 
@@ -182,26 +190,28 @@ absl::StatusOr<std::optional<SentenceModules>> ReadSentenceModules(const std::st
   if (problems.empty() && modules.transformer.empty()) {
     problems.Add("expected a Transformer, found none");
   }
-  if (problems.empty() && modules.pooling.empty() &&
-      (!modules.dense.empty() || modules.normalize)) {
-    problems.Add("expected a Pooling before Dense or Normalize, found none");
+  if (problems.empty() && modules.pooling.empty() && modules.dense.empty() && modules.normalize) {
+    problems.Add("expected a Pooling or a Dense before Normalize, found none");
   }
   if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
   return std::optional<SentenceModules>(std::move(modules));
 }
 
-absl::StatusOr<std::optional<PoolingDescription>> ReadSentencePooling(
-    const SentenceModules& modules, int64_t hidden_size, const CheckpointOptions& options,
-    WeightBinder& binder) {
-  if (modules.pooling.empty()) return std::optional<PoolingDescription>();
-  PoolingDescription pooling;
-  absl::Status status = ReadModes(modules.pooling, hidden_size, pooling);
+absl::Status ReadSentenceHeads(const SentenceModules& modules, const CheckpointOptions& options,
+                               ModelDescription& model, WeightBinder& binder) {
+  const bool pools = !modules.pooling.empty();
+  if (!pools && modules.dense.empty()) return absl::OkStatus();
+  const int64_t hidden_size = model.layer.hidden_size;
+  PoolingDescription head;
+  absl::Status status;
+  if (pools) status = ReadModes(modules.pooling, hidden_size, head);
   if (status.ok() && !modules.dense.empty()) {
-    status = ReadDense(modules.dense, pooling.width(hidden_size), options, pooling, binder);
+    status = ReadDense(modules.dense, pools ? "pooling" : "token_head",
+                       head.input_width(hidden_size), options, head, binder);
   }
-  if (!status.ok()) return status;
-  pooling.normalize = modules.normalize;
-  return std::optional<PoolingDescription>(std::move(pooling));
+  head.normalize = modules.normalize;
+  (pools ? model.pooling : model.token_head) = std::move(head);
+  return status;
 }
 
 }  // namespace attendant

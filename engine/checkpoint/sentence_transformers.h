@@ -12,7 +12,8 @@
 namespace attendant {
 
 // The modules that modules.json lists: a Transformer, then optionally Pooling, Dense and Normalize,
-// in this order. The paths are the folders with their files.
+// in this order. The paths are the folders with their files. Without Pooling, the others are about
+// the vectors of tokens (late interaction, such as ColBERT).
 struct SentenceModules {
   std::string transformer;
   std::string pooling;  // empty if there is none
@@ -24,11 +25,11 @@ struct SentenceModules {
 // order with INVALID_ARGUMENT.
 absl::StatusOr<std::optional<SentenceModules>> ReadSentenceModules(const std::string& folder);
 
-// Describes the pooling of hidden states with `hidden_size` columns; returns nothing if there is no
-// Pooling module. The weight files of a Dense module are added to `binder` under kDensePrefix.
-absl::StatusOr<std::optional<PoolingDescription>> ReadSentencePooling(
-    const SentenceModules& modules, int64_t hidden_size, const CheckpointOptions& options,
-    WeightBinder& binder);
+// Describes the pooling of hidden states with the model's hidden size, or, without a Pooling
+// module, the token head that a Dense module is. The weight files of that are added to `binder`
+// under kDensePrefix.
+absl::Status ReadSentenceHeads(const SentenceModules& modules, const CheckpointOptions& options,
+                               ModelDescription& model, WeightBinder& binder);
 
 inline constexpr char kDensePrefix[] = "Dense/";
 

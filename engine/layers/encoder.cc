@@ -42,6 +42,7 @@ absl::Status LoadPoolings(const ModelDescription& model, WeightLoader& loader,
   };
   absl::Status status = load("pooling", model.pooling, impl.pooling_layers);
   if (status.ok()) status = load("classifier", model.classifier, impl.classifier_layers);
+  if (status.ok()) status = load("token_head", model.token_head, impl.token_head_layers);
   return status;
 }
 
@@ -132,6 +133,7 @@ int64_t Encoder::Impl::bytes() const {
   if (exit_norm) sum += exit_norm->bytes();
   for (const PoolingDense& dense : pooling_layers) sum += dense.bytes();
   for (const PoolingDense& dense : classifier_layers) sum += dense.bytes();
+  for (const PoolingDense& dense : token_head_layers) sum += dense.bytes();
   return sum;
 }
 

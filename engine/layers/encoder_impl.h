@@ -37,6 +37,7 @@ class Encoder::Impl {
   std::optional<NormParameters> exit_norm;
   std::vector<PoolingDense> pooling_layers;
   std::vector<PoolingDense> classifier_layers;
+  std::vector<PoolingDense> token_head_layers;
 };
 
 }  // namespace attendant

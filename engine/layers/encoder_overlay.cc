@@ -98,6 +98,7 @@ void Encoder::Impl::VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
   for (EncoderLayer& layer : layers) layer.VisitNorms(visit);
   for (PoolingDense& dense : pooling_layers) dense.VisitNorms(visit);
   for (PoolingDense& dense : classifier_layers) dense.VisitNorms(visit);
+  for (PoolingDense& dense : token_head_layers) dense.VisitNorms(visit);
   if (exit_norm) visit(*exit_norm);
 }
 

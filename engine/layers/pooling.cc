@@ -138,6 +138,14 @@ void PoolAsDescribed(const Encoder& encoder, MatrixView<const float> hidden_stat
               {hidden_states, positions, PrefixTokens(encoder)}, target);
 }
 
+void ApplyTokenHead(const Encoder& encoder, absl::Span<const float> hidden_states,
+                    absl::Span<float> target) {
+  std::vector<float> vector(hidden_states.begin(), hidden_states.end());
+  for (const PoolingDense& layer : encoder.impl().token_head_layers) vector = layer.Forward(vector);
+  absl::c_copy(vector, target.begin());
+  if (encoder.description().token_head->normalize) NormalizeToUnitLength(target);
+}
+
 void Classify(const Encoder& encoder, MatrixView<const float> hidden_states,
               absl::Span<const int32_t> positions, absl::Span<float> target) {
   PoolThrough(*encoder.description().classifier, encoder.impl().classifier_layers,

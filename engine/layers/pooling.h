@@ -1,4 +1,4 @@
-// Pooling: one vector per sequence.
+// Pooling: one vector per sequence; and the head of each token.
 #pragma once
 
 #include <cstdint>
@@ -37,5 +37,10 @@ void PoolAsDescribed(const Encoder& encoder, MatrixView<const float> hidden_stat
 // such a head. Thread-safe.
 void Classify(const Encoder& encoder, MatrixView<const float> hidden_states,
               absl::Span<const int32_t> positions, absl::Span<float> target);
+
+// Applies the model's token head to the hidden states of one token, [E]. The model must have such a
+// head. target: [token_head->width(E)]. Thread-safe.
+void ApplyTokenHead(const Encoder& encoder, absl::Span<const float> hidden_states,
+                    absl::Span<float> target);
 
 }  // namespace attendant

@@ -50,7 +50,7 @@ absl::StatusOr<std::vector<PoolingDense>> PoolingDense::LoadAll(const std::strin
     return loaded.status();
   };
   if (pooling.dense_width == 0) return layers;
-  const int64_t pooled = layer.hidden_size * static_cast<int64_t>(pooling.modes.size());
+  const int64_t pooled = pooling.input_width(layer.hidden_size);
   absl::Status status =
       add(".dense", pooled, PoolingDense(pooling.dense_width, pooling.dense_activation));
   if (status.ok() && pooling.has_dense_norm) {

@@ -1,4 +1,4 @@
-// Linear layers that some models apply to a pooled vector.
+// Linear layers that some models apply to a pooled vector, or to each token.
 #pragma once
 
 #include <cstdint>

@@ -64,7 +64,12 @@ absl::Status CheckVariants(const ModelDescription& model) {
 }
 
 absl::Status CheckPoolings(const ModelDescription& model) {
-  for (const auto* pooling : {&model.pooling, &model.classifier}) {
+  if (model.token_head &&
+      (model.token_head->dense_width == 0 || !model.token_head->modes.empty())) {
+    return absl::InvalidArgumentError(
+        "model description: expected a token head with a linear layer and without pooling modes");
+  }
+  for (const auto* pooling : {&model.pooling, &model.classifier, &model.token_head}) {
     if (!*pooling || (*pooling)->output_width == 0 || (*pooling)->dense_width > 0) continue;
     return absl::InvalidArgumentError(
         "model description: expected a linear layer behind the pooling before a second one, got "
@@ -339,7 +344,7 @@ absl::Status CheckAttentionWidth(const ModelDescription& model) {
   const LayerShape& layer = model.layer;
   const bool bare = layer.norms.placement == NormPlacement::kNone;
   const bool needs_hidden_size =
-      !bare || model.has_exit_norm || model.pooling.has_value() || model.classifier.has_value();
+      !bare || model.has_exit_norm || model.pooling || model.classifier || model.token_head;
   if (layer.attention_width() != layer.inner_width() && needs_hidden_size) {
     return absl::InvalidArgumentError(
         absl::StrCat("model description: expected attention as wide as hidden_size ",

@@ -1,5 +1,6 @@
 #include "engine/model/layer_parts.h"
 
+#include <algorithm>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -146,7 +147,7 @@ void AddRelativePositions(const LayerShape& layer, Parts& parts) {
 void AddPooling(const std::string& name, const std::optional<PoolingDescription>& pooling,
                 const LayerShape& layer, Parts& parts) {
   if (!pooling || pooling->dense_width == 0) return;
-  const CheckedSize modes = static_cast<int64_t>(pooling->modes.size());
+  const CheckedSize modes = static_cast<int64_t>(std::max<size_t>(1, pooling->modes.size()));
   AddDense(name + ".dense", pooling->dense_width, modes * layer.hidden_size, parts);
   if (pooling->has_dense_norm) {
     AddNorm(name + ".dense_norm", layer.norms.kind, pooling->dense_width, parts);
@@ -244,6 +245,7 @@ std::vector<ModelPart> ListPartsBehind(const ModelDescription& model) {
   if (model.has_exit_norm) AddNorm("exit_norm", layer.norms.kind, layer.hidden_size, parts);
   AddPooling("pooling", model.pooling, layer, parts);
   AddPooling("classifier", model.classifier, layer, parts);
+  AddPooling("token_head", model.token_head, layer, parts);
   return parts;
 }
 

@@ -291,21 +291,26 @@ enum class PoolingMode {
 
 const char* Name(PoolingMode mode);
 
-// The pooling of a sequence: the vectors of one or more modes, an optional linear layer with an
-// activation and an optional norm, an optional second linear layer, and optional scaling to length
-// 1, in this order.
+// The pooling of a sequence, or a head of each token: the vectors of one or more modes, or the
+// hidden states of a token, an optional linear layer with an activation and an optional norm, an
+// optional second linear layer, and optional scaling to length 1, in this order.
 struct PoolingDescription {
-  std::vector<PoolingMode> modes;  // their vectors are concatenated, in this order
-  int64_t dense_width = 0;         // outputs of the linear layer; 0: none
+  // Their vectors are concatenated, in this order; empty: each token by itself.
+  std::vector<PoolingMode> modes;
+  int64_t dense_width = 0;  // outputs of the linear layer; 0: none
   Activation dense_activation = Activation::kIdentity;
   bool normalize = false;
   bool has_dense_norm = false;  // after the activation; its kind is that of the layers
   int64_t output_width = 0;     // outputs of the second linear layer; 0: none
 
-  // The width of the result in a model of this hidden size.
+  // The width of the vectors that the first linear layer takes in a model of this hidden size.
+  int64_t input_width(int64_t hidden_size) const {
+    return hidden_size * std::max<int64_t>(1, static_cast<int64_t>(modes.size()));
+  }
+  // The width of the result.
   int64_t width(int64_t hidden_size) const {
     if (output_width > 0) return output_width;
-    return dense_width > 0 ? dense_width : hidden_size * static_cast<int64_t>(modes.size());
+    return dense_width > 0 ? dense_width : input_width(hidden_size);
   }
   bool operator==(const PoolingDescription&) const = default;
 };
@@ -335,6 +340,8 @@ struct ModelDescription {
   bool has_exit_norm = false;  // a norm after the last layer
   std::optional<PoolingDescription> pooling;
   std::optional<PoolingDescription> classifier;  // a head that scores classes
+  // A head that scores classes of each token, or makes a vector of it; it has a linear layer.
+  std::optional<PoolingDescription> token_head;
 
   // The shape of the layers of a weight set, and of layer i. A layer with pruned heads is narrower
   // than `layer` says; none is wider.

@@ -48,7 +48,7 @@ namespace attendant {
 // - "exit_norm.{weight,bias}" [E];
 // - "pooling.dense.{weight,bias}" [dense_width, modes E], "pooling.dense_norm.{weight,bias}"
 //   [dense_width], "pooling.output.{weight,bias}" [output_width, dense_width], and such names with
-//   "classifier" in place of "pooling".
+//   "classifier" or "token_head" in place of "pooling"; the latter takes one vector of E.
 struct WeightSpec {
   std::string name;
   std::vector<int64_t> shape;

@@ -166,21 +166,28 @@ void BatchExecutor::FailAll(const Jobs& jobs, const absl::Status& status) {
   }
 }
 
-// All sequences of the batch together, so that the team has enough to share.
-void BatchExecutor::Pool(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run) {
-  to_pool_.clear();
+// All jobs of the batch together, so that the team has enough to share.
+void BatchExecutor::ApplyHeads(const Jobs& jobs, MatrixView<const float> result,
+                               const EncoderRun& run) {
+  head_items_.clear();
   for (BatchJob* job : jobs) {
-    for (int64_t b = 0; b < job->sequences_to_pool(); ++b)
-      to_pool_.push_back({job, b, absl::OkStatus()});
+    for (int64_t b = 0; b < job->sequences_to_pool(); ++b) {
+      head_items_.push_back({job, b, /*is_tile=*/false, absl::OkStatus()});
+    }
+    for (int64_t tile = 0; tile < job->tiles_of_tokens(); ++tile) {
+      head_items_.push_back({job, tile, /*is_tile=*/true, absl::OkStatus()});
+    }
   }
   pooled_.resize(run.team().size());
-  run.team().ParallelFor(static_cast<int64_t>(to_pool_.size()), [&](int worker, int64_t item) {
-    SequenceOfJob& own = to_pool_[item];
+  run.team().ParallelFor(static_cast<int64_t>(head_items_.size()), [&](int worker, int64_t i) {
+    HeadItem& item = head_items_[i];
     // Nothing may be thrown out of the team's bodies.
-    own.status =
-        Guarded([&] { own.job->Pool(own.sequence, result, run.encoder(), pooled_[worker]); });
+    item.status = Guarded([&] {
+      if (item.is_tile) return item.job->MakeTokenVectors(item.index, result, run.encoder());
+      item.job->Pool(item.index, result, run.encoder(), pooled_[worker]);
+    });
   });
-  for (const SequenceOfJob& own : to_pool_) own.job->Refuse(own.status);
+  for (const HeadItem& item : head_items_) item.job->Refuse(item.status);
 }
 
 void BatchExecutor::Respond(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run,
@@ -200,7 +207,7 @@ void BatchExecutor::Respond(const Jobs& jobs, MatrixView<const float> result, co
     counts.predicted_seconds += job->request().PredictSeconds(cost);
     if (job->nonfinite()) ++counts.nonfinite_requests;
   }
-  Pool(jobs, result, run);
+  ApplyHeads(jobs, result, run);
   report.Finish(counts);
   for (BatchJob* job : jobs) job->Finish(report);
   Guarded([&] { report.Record(); }).IgnoreError();  // one that cannot be counted fails nothing

@@ -31,7 +31,8 @@ class BatchExecutor final : public BatchRunner<ServiceJob> {
   void Describe(const Jobs& jobs);
   absl::Status ProjectCrossKv(const Jobs& jobs, EncoderRun& run);
   absl::StatusOr<MatrixView<const float>> RunEngine(const Jobs& jobs, EncoderRun& run);
-  void Pool(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run);
+  // Makes the vectors of sequences and of tokens.
+  void ApplyHeads(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run);
   void FailAll(const Jobs& jobs, const absl::Status& status);
   // `counts` has what is known before.
   void Respond(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run,
@@ -50,12 +51,14 @@ class BatchExecutor final : public BatchRunner<ServiceJob> {
   std::vector<HeadGates> head_gates_;
   std::vector<LinearState> states_;  // empty: none is a chunk of a sequence
 
-  struct SequenceOfJob {
+  // A sequence to pool, or a tile of tokens.
+  struct HeadItem {
     BatchJob* job;
-    int64_t sequence;
+    int64_t index;
+    bool is_tile;
     absl::Status status;
   };
-  std::vector<SequenceOfJob> to_pool_;
+  std::vector<HeadItem> head_items_;
   std::vector<std::vector<float>> pooled_;  // a vector for each worker of the team
 };
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "engine/base/rounding.h"
 #include "engine/base/shape.h"
 #include "engine/kernels/convert.h"
 #include "engine/layers/pooling.h"
@@ -17,6 +18,9 @@
 
 namespace attendant::server {
 namespace {
+
+// The tokens that a worker makes vectors of at a time.
+constexpr int64_t kTileTokens = 16;
 
 // The index of `layer` in the list, if it is there.
 std::optional<size_t> IndexOf(const std::vector<int64_t>& layers, int64_t layer) {
@@ -259,6 +263,10 @@ void BatchJob::PlaceResult(MatrixView<const float> batch_rows) {
         MakeOnce([](Response& response) -> ResponseTensor& { return TensorIn(response.pooled); },
                  whole.pooled_shape(), dtype);
   }
+  if (whole.outputs.token_vectors) {
+    token_vectors_ =
+        AlignedBuffer<float>(request().layout.tokens() * whole.token_vectors_shape().back());
+  }
   if (!whole.outputs.hidden_states) return;
   const auto hidden_states = [](Response& response) -> ResponseTensor& {
     return TensorIn(response.hidden_states);
@@ -295,11 +303,40 @@ void BatchJob::Pool(int64_t sequence, MatrixView<const float> batch_rows, const 
   pooled_->Write((first_sequence_ + sequence) * width, vector.data(), width);
 }
 
+int64_t BatchJob::tiles_of_tokens() const {
+  return token_vectors_.size() == 0 ? 0 : CeilDivide(request().layout.tokens(), kTileTokens);
+}
+
+void BatchJob::MakeTokenVectors(int64_t tile, MatrixView<const float> batch_rows,
+                                const Encoder& encoder) {
+  const MatrixView<const float> rows = RowsOf(batch_rows);
+  const int64_t width = request().token_vectors_shape().back();
+  const int64_t begin = tile * kTileTokens, end = std::min(rows.rows, begin + kTileTokens);
+  for (int64_t r = begin; r < end; ++r) {
+    const absl::Span<float> target(token_vectors_.data() + r * width, static_cast<size_t>(width));
+    ApplyTokenHead(encoder, {rows.row(r), static_cast<size_t>(rows.cols)}, target);
+    if (request().outputs.token_vectors->normalize) NormalizeToUnitLength(target);
+  }
+}
+
+void BatchJob::PlaceTokenVectors() {
+  const std::vector<int64_t> shape = job_->request().token_vectors_shape();
+  ResponseTensor* target = MakeRows(
+      [](Response& response) -> ResponseTensor& { return TensorIn(response.token_vectors); },
+      shape);
+  if (target == nullptr) return;
+  const MatrixView<const float> made = {token_vectors_.data(), request().layout.tokens(),
+                                        shape.back(), shape.back()};
+  if (part_) return WriteKeptRows(request().layout, made, *target);
+  ScatterRows(request().layout, made, *target);
+}
+
 MatrixView<const float> BatchJob::RowsOf(MatrixView<const float> batch_rows) const {
   return batch_rows.Rows(first_row_, request().layout.tokens());
 }
 
 void BatchJob::Finish(const BatchReport& report) {
+  if (request().outputs.token_vectors) Take([&] { PlaceTokenVectors(); });
   Take([&] {
     v1::Execution execution = report.ExecutionOf(*job_, job_->request().truncated_tokens);
     job_->ChangeResponse([&](Response& shared) {

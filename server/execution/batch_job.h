@@ -75,7 +75,12 @@ class BatchJob {
   void Pool(int64_t sequence, MatrixView<const float> batch_rows, const Encoder& encoder,
             std::vector<float>& vector);
 
-  // Keeps a problem of Pool, if it is one, as the other steps do.
+  // The number of tiles of tokens to make vectors of after TakeResult, and the vectors of one of
+  // them, as above.
+  int64_t tiles_of_tokens() const;
+  void MakeTokenVectors(int64_t tile, MatrixView<const float> batch_rows, const Encoder& encoder);
+
+  // Keeps a problem of Pool or MakeTokenVectors, if it is one, as the other steps do.
   void Refuse(const absl::Status& status) { status_.Update(status); }
 
   // Ends the part, with the problem that came up meanwhile if there is one.
@@ -97,6 +102,7 @@ class BatchJob {
                            std::vector<int64_t> shape);
   void PlaceAttention(int64_t layer, size_t index);
   void PlaceResult(MatrixView<const float> batch_rows);
+  void PlaceTokenVectors();
   void PlaceProbabilities(int64_t layer, size_t index, DenseProbabilities dense);
   void PlaceRows(MatrixView<const float> batch_rows, ResponseTensor& target) const;
   MatrixView<const float> RowsOf(MatrixView<const float> batch_rows) const;
@@ -114,6 +120,7 @@ class BatchJob {
   std::vector<int64_t> pairs_before_;   // [B]: of a head, of the sequences before
   std::vector<float> values_;           // of one layer: [T, H Dv]
   ResponseTensor* pooled_ = nullptr;    // null if it is not wanted, or if there is no memory for it
+  AlignedBuffer<float> token_vectors_;  // [T, P], or empty
   absl::Status status_;
 };
 

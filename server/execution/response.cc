@@ -46,6 +46,10 @@ void Fill(Response& response, const std::vector<int>& prefix, v1::EncodeResponse
     Place(*response.pooled, Join(prefix, {Message::kPooledFieldNumber}), *message.mutable_pooled(),
           payloads);
   }
+  if (response.token_vectors) {
+    Place(*response.token_vectors, Join(prefix, {Message::kTokenVectorsFieldNumber}),
+          *message.mutable_token_vectors(), payloads);
+  }
   PlaceAll(response.intermediate, Join(prefix, {Message::kIntermediateFieldNumber}),
            *message.mutable_intermediate(), payloads);
   PlaceAll(response.probabilities, Join(prefix, {Message::kAttentionProbabilitiesFieldNumber}),

@@ -23,6 +23,7 @@ struct Response {
   std::vector<std::pair<int64_t, ResponseTensor>> attention_keys;  // likewise, or empty
   std::optional<ResponseTensor> weighted_values;
   std::optional<ResponseTensor> pooled;
+  std::optional<ResponseTensor> token_vectors;
   v1::Execution execution;
 };
 

@@ -62,6 +62,7 @@ const TokenLayout& ComputeRequest::key_layout() const {
 bool ComputeRequest::AppendWantedRows(int64_t first_row, std::vector<int32_t>& rows) const {
   const int64_t last_layer = span.first_layer + span.layers - 1;
   if (absl::c_linear_search(outputs.intermediate_layers, last_layer)) return false;
+  if (outputs.token_vectors) return false;
   const std::optional<HiddenStatesOutput>& hidden_states = outputs.hidden_states;
   if (hidden_states ? !hidden_states->tokens : !outputs.pooled) return false;
   const size_t begin = rows.size();
@@ -147,6 +148,12 @@ std::vector<int64_t> ComputeRequest::pooled_shape() const {
   return {layout.sequences, columns};
 }
 
+std::vector<int64_t> ComputeRequest::token_vectors_shape() const {
+  std::vector<int64_t> shape = rows_shape();
+  shape.back() = description().token_head->width(width());
+  return shape;
+}
+
 absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t max_answer_bytes) {
   const Outputs& outputs = request.outputs;
   CheckedSize response = kResponseHeadBytes;
@@ -165,6 +172,7 @@ absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t
     if (attention.weighted_values) add_tensor(request.weighted_values_shape(layer));
   }
   if (outputs.pooled) add_tensor(request.pooled_shape());
+  if (outputs.token_vectors) add_tensor(request.token_vectors_shape());
   if (!response.ok() || response.value() > max_answer_bytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the answer would take ", response.ok() ? absl::StrCat(response.value()) : "more than 2^63",
@@ -177,6 +185,10 @@ absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t
     scratch =
         scratch + ByteCount({request.layout.tokens(), request.description().layer.context_width()},
                             DataType::kFloat32);
+  }
+  if (outputs.token_vectors) {
+    scratch = scratch + ByteCount({request.layout.tokens(), request.token_vectors_shape().back()},
+                                  DataType::kFloat32);
   }
   if (const KeptIds* ids = std::get_if<KeptIds>(&request.input)) scratch = scratch + ids->bytes();
   return RequestBytes{response.value(), scratch.value_or(INT64_MAX)};

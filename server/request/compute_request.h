@@ -82,12 +82,18 @@ struct PooledOutput {
   bool normalize = false;
 };
 
+// The output of the checkpoint's token head, for each token.
+struct TokenVectorsOutput {
+  bool normalize = false;
+};
+
 struct Outputs {
   DataType dtype = DataType::kFloat32;
   std::optional<HiddenStatesOutput> hidden_states;
   std::vector<int64_t> intermediate_layers;
   AttentionOutput attention;
   std::optional<PooledOutput> pooled;
+  std::optional<TokenVectorsOutput> token_vectors;
 };
 
 struct ComputeRequest {
@@ -164,6 +170,7 @@ struct ComputeRequest {
   std::vector<int64_t> probabilities_shape(int64_t layer) const;
   std::vector<int64_t> weighted_values_shape(int64_t layer) const;  // [B, H, S, S, Dv]
   std::vector<int64_t> pooled_shape() const;                        // [B, P]
+  std::vector<int64_t> token_vectors_shape() const;                 // as rows_shape, P wide
 
  private:
   bool AppendRowsToPool(int64_t first_row, std::vector<int32_t>& rows) const;

@@ -102,6 +102,16 @@ absl::Status ParsePooling(const Request& request, ComputeRequest& compute) {
   return absl::OkStatus();
 }
 
+absl::Status ParseTokenVectors(const Request& request, ComputeRequest& compute) {
+  if (!request.return_token_vectors()) return absl::OkStatus();
+  if (!compute.description().token_head) {
+    return InvalidField("return_token_vectors",
+                        "false, as the model's checkpoint has no token head", "true");
+  }
+  compute.outputs.token_vectors = TokenVectorsOutput{request.normalize_token_vectors()};
+  return absl::OkStatus();
+}
+
 absl::Status ParseOutputs(const Request& request, ComputeRequest& compute) {
   auto intermediate =
       ParseLayerList("intermediate_layers", request.intermediate_layers(), compute.span);
@@ -111,6 +121,7 @@ absl::Status ParseOutputs(const Request& request, ComputeRequest& compute) {
   if (!request.omit_hidden_states()) compute.outputs.hidden_states.emplace();
   compute.outputs.intermediate_layers = *std::move(intermediate);
   compute.outputs.attention.layers = *std::move(attention);
+  if (absl::Status status = ParseTokenVectors(request, compute); !status.ok()) return status;
   return ParsePooling(request, compute);
 }
 

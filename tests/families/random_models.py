@@ -8,6 +8,7 @@ import zlib
 
 import numpy as np
 import torch
+import transformers
 
 import formula_families
 import library_families
@@ -21,6 +22,8 @@ BOUND = 5e-5  # or 1.5 times the error of torch's own float32
 # whose gates multiply two rounded products: 0.9995 in bf16 with this seed; other draws gave 0.9989 to 0.9997.
 LOWEST_COSINES = {"bf16x3": 0.999999, "bf16": 0.9995, "int8": 0.99}
 LENGTHS = (9, 1, 21, 14)
+# Heads of more than linear layers and a norm, which the server leaves out.
+OTHER_HEADS = ("BigBirdForQuestionAnswering",)
 
 
 def make(family: Family, variant: dict, folder: pathlib.Path):
@@ -149,6 +152,36 @@ def compare_text(family: Family, model, encode, name: str) -> float:
     return worst
 
 
+def scores_of(family: Family, model, arguments: dict, dtype) -> np.ndarray:
+    """The scores of the library's head: one row for a sequence, or for each of its tokens."""
+    typed = {key: value.to(dtype) if value.is_floating_point() else value for key, value in arguments.items()}
+    model.to(dtype)
+    cases = each_alone(model, typed) if family.alone else [(typed, 0, None)]
+    scores = []
+    with torch.no_grad():
+        for one, row, span in cases:
+            out = model(**one)
+            own = torch.stack([out.start_logits, out.end_logits], -1) if "start_logits" in out else out.logits
+            if span and own.dim() == 3:
+                padded = torch.zeros(1, arguments["attention_mask"].shape[1], own.shape[2], dtype=own.dtype)
+                padded[:, span] = own
+                own = padded
+            scores.append(own)
+    return torch.cat(scores).double().numpy()
+
+
+def compare_tokens(family: Family, model, encode, name: str) -> float:
+    """The scores that the model's head gives to each token."""
+    worst = 0.0
+    for mask in masks().values():
+        arguments, tensors = text_case(family, model.config, mask)
+        scores = [scores_of(family, model, arguments, dtype) for dtype in (torch.float64, torch.float32)]
+        answer = encode(pb.EncodeRequest(model=name, omit_hidden_states=True, return_token_vectors=True,
+                                         **{key: to_tensor(value) for key, value in tensors.items()}))
+        worst = max(worst, share_of_bound(scores[:1], scores[1:], [to_array(answer.token_vectors)], mask))
+    return worst
+
+
 def compare_classes(family: Family, model, encode, name: str) -> float:
     """The scores of the model's head."""
     if family.text:
@@ -158,13 +191,7 @@ def compare_classes(family: Family, model, encode, name: str) -> float:
                      for key in family.inputs(model.config)}
         body = getattr(model, model.base_model_prefix, model)
         tensors = {"hidden_states": run_library(family, body, arguments, torch.float64)[0][0].astype(np.float32)}
-    scores = []
-    for dtype in (torch.float64, torch.float32):
-        typed = {key: value.to(dtype) if value.is_floating_point() else value for key, value in arguments.items()}
-        model.to(dtype)
-        cases = each_alone(model, typed) if family.alone else [(typed, 0, None)]
-        with torch.no_grad():
-            scores.append(torch.cat([model(**one).logits for one, _, _ in cases]).double().numpy())
+    scores = [scores_of(family, model, arguments, dtype) for dtype in (torch.float64, torch.float32)]
     answer = encode(pb.EncodeRequest(model=name, omit_hidden_states=True, return_pooled=True, pooling=pb.CLASSIFIER,
                                      **{key: to_tensor(value) for key, value in tensors.items()}))
     return share_of_bound(scores[:1], scores[1:], [to_array(answer.pooled)], slice(None))
@@ -233,11 +260,22 @@ def worst_of_signals(family: Family, exact, float32, served, pooled) -> float:
     return worst
 
 
+def token_heads(family: Family) -> dict:
+    """The family's models that score tokens, by the name of the variant."""
+    if not family.text or not family.classifier:
+        return {}
+    stem = family.classifier.__name__.removesuffix("ForSequenceClassification")
+    heads = {"token-classes": stem + "ForTokenClassification", "answer-ends": stem + "ForQuestionAnswering"}
+    return {variant: name for variant, name in heads.items()
+            if hasattr(transformers, name) and name not in OTHER_HEADS}
+
+
 def compare_family(program: str, family: Family) -> tuple:
     """Returns variant -> worst error, as a share of its bound, and compute type -> lowest cosine."""
     variants = dict(family.variants)
     if family.classifier:
         variants["classifier"] = {"model": family.classifier, "num_labels": 5}
+    variants |= {head: {"model": getattr(transformers, model)} for head, model in token_heads(family).items()}
     first = next(iter(variants))
     with tempfile.TemporaryDirectory() as scratch:
         folders = {variant: pathlib.Path(scratch) / variant for variant in variants}
@@ -246,7 +284,9 @@ def compare_family(program: str, family: Family) -> tuple:
         with serve(program, sources, "--max-request-tokens", "512", "--max-batch-tokens", "512") as port:
             encode = encoder(port)
             one = compare_text if family.text else compare_signals
-            shares = {variant: (compare_classes if "model" in variants[variant] else one)(family, model, encode, variant)
+            by_variant = {variant: compare_classes for variant in variants if "model" in variants[variant]}
+            by_variant |= dict.fromkeys(token_heads(family), compare_tokens)
+            shares = {variant: by_variant.get(variant, one)(family, model, encode, variant)
                       for variant, model in models.items()}
             return shares, {dtype: lowest_cosine(family, models[first], encode, dtype) for dtype in LOWEST_COSINES}
 

@@ -128,10 +128,10 @@ std::vector<TensorPart> PlacesInFile(const Family& family, const std::string& pr
   const std::string wanted =
       TakeNumber(TakeNumber(canonical, "layer.", "{i}", layer), "}.before.", "{j}", block);
   std::vector<TensorPart> places;
-  for (const NamePattern& pattern : family.names) {
+  const auto add = [&](const NamePattern& pattern) {
     absl::string_view suffix = wanted;
-    if (!absl::ConsumePrefix(&suffix, pattern.canonical)) continue;
-    if (!suffix.empty() && suffix != ".weight" && suffix != ".bias") continue;
+    if (!absl::ConsumePrefix(&suffix, pattern.canonical)) return;
+    if (!suffix.empty() && suffix != ".weight" && suffix != ".bias") return;
     absl::string_view in_file = pattern.in_file;
     const bool is_outside = absl::ConsumePrefix(&in_file, "/");
     const std::string stem = absl::StrCat(
@@ -141,7 +141,9 @@ std::vector<TensorPart> PlacesInFile(const Family& family, const std::string& pr
       places.push_back(
           {absl::StrCat(stem, suffix == ".weight" ? ".gamma" : ".beta"), pattern.rows});
     }
-  }
+  };
+  for (const NamePattern& pattern : family.names) add(pattern);
+  for (const NamePattern& pattern : family.token_head_names) add(pattern);
   return places;
 }
 

@@ -131,6 +131,9 @@ struct Family {
   int64_t padding_id = 0;
   RelativePositionShape relative_positions = {};
   std::vector<NamePattern> names;
+  // Those of a head of each token.
+  std::vector<NamePattern> token_head_names = {{"token_head.dense", "/classifier"},
+                                               {"token_head.dense", "/qa_outputs"}};
 };
 
 // The whole table. Thread-safe; the rows live as long as the process.

@@ -135,6 +135,9 @@ Family ModernBert() {
       .has_first_attention_norm = false,
       .relative_positions = Rotary(160000),
       .names = ModernBertNames(),
+      .token_head_names = {{"token_head.dense", "/head.dense"},
+                           {"token_head.dense_norm", "/head.norm"},
+                           {"token_head.output", "/classifier"}},
   };
 }
 

@@ -301,6 +301,14 @@ std::vector<PoolingMode> ReadClassifierModes(const Family& family,
                                      family.classifier_modes.front())};
 }
 
+// Whether the architecture scores classes of each token, or where an answer begins and ends.
+bool ScoresTokens(const std::vector<std::string>& architectures) {
+  return std::any_of(architectures.begin(), architectures.end(), [](const std::string& name) {
+    return absl::EndsWith(name, "ForTokenClassification") ||
+           absl::EndsWith(name, "ForQuestionAnswering");
+  });
+}
+
 }  // namespace
 
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder) {
@@ -320,7 +328,11 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder) {
     problems.Add(UnknownFamily(model_type, architectures));
     return problems.ToStatus();
   }
-  ModelConfig read = {family, {}, {}, ReadClassifierModes(*family, architectures, config)};
+  ModelConfig read = {family,
+                      {},
+                      {},
+                      ReadClassifierModes(*family, architectures, config),
+                      ScoresTokens(architectures)};
   ModelDescription& description = read.description;
   description.family = family->name;
   description.layers = config.Integer(family->keys.layers, kLayerRange);

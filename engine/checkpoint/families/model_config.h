@@ -17,6 +17,7 @@ struct ModelConfig {
   // The pooling before a classification head, if the architecture scores classes of whole
   // sequences; else empty.
   std::vector<PoolingMode> classifier_modes = {};
+  bool has_token_head = false;  // the architecture scores each token
 };
 
 // Reads <folder>/config.json and sets the sizes and options by the rules of its family (rule W13 in

@@ -422,9 +422,9 @@ TEST_F(CommandLineTest, BadUsageExitsWith2) {
        "--chunk: expected one sequence, with one row for each token, got [1, 1]"},
       {{"encode", "--token-ids", "1", "--pooled", "--chunk", "1"},
        "--chunk: expected none of --mask, --lengths, --bias, --attention-layers, --query-rows, "
-       "--pooled, --truncate and --sequence-first beside it"},
+       "--pooled, --token-vectors, --truncate and --sequence-first beside it"},
       {{"encode", "--values", "1;2", "--sequence-first", "--chunk", "1"},
-       "--pooled, --truncate and --sequence-first beside it"},
+       "--pooled, --token-vectors, --truncate and --sequence-first beside it"},
   };
   for (const auto& [arguments, message] : cases) {
     const Outcome outcome = RunWith(arguments);

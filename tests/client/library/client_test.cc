@@ -161,6 +161,8 @@ TEST_F(ClientTest, EncodeSendsEveryField) {
   request.return_pooled = true;
   request.pooling = Pooling::kLastToken;
   request.normalize_pooled = true;
+  request.return_token_vectors = true;
+  request.normalize_token_vectors = true;
   request.output_dtype = DataType::kFloat16;
   request.request_id = "r2";
   const auto result = client_.Encode(request);
@@ -192,6 +194,8 @@ TEST_F(ClientTest, EncodeSendsEveryField) {
   EXPECT_EQ(sent.attention_top_k(), 1u);
   EXPECT_EQ(sent.pooling(), v1::LAST_TOKEN);
   EXPECT_TRUE(sent.normalize_pooled());
+  EXPECT_TRUE(sent.return_token_vectors());
+  EXPECT_TRUE(sent.normalize_token_vectors());
   EXPECT_EQ(sent.output_dtype(), v1::FLOAT16);
   EXPECT_EQ(sent.request_id(), "r2");
 }

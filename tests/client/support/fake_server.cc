@@ -41,6 +41,7 @@ void Encoded(const v1::EncodeRequest& request, v1::EncodeResponse* response) {
   }
   if (!request.omit_hidden_states()) *response->mutable_hidden_states() = output;
   if (request.return_pooled()) *response->mutable_pooled() = output;
+  if (request.return_token_vectors()) *response->mutable_token_vectors() = output;
   for (uint32_t layer : request.intermediate_layers()) {
     v1::LayerTensor* added = response->add_intermediate();
     added->set_layer(layer);

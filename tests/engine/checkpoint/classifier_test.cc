@@ -191,6 +191,55 @@ TEST(ClassifierConfigTest, RefusesAHeadOfTheWrongShape) {
 INSTANTIATE_TEST_SUITE_P(Heads, ClassifierTest, ::testing::ValuesIn(kHeads),
                          [](const auto& tested) { return tested.param.family; });
 
+// Opens a tiny BERT of this architecture with one more linear layer, which has 3 outputs.
+absl::StatusOr<Checkpoint> OpenWithLayer(const TempFolder& folder, const std::string& architecture,
+                                         const std::string& layer) {
+  const Head head = {"bert", architecture, layer, "", Activation::kIdentity, "bert."};
+  return Open(Make(head, architecture), folder);
+}
+
+TEST(TokenHeadTest, ScoresTokensOrTheEndsOfAnswers) {
+  for (const auto& [architecture, layer] : {std::pair{"BertForTokenClassification", "classifier"},
+                                            {"BertForQuestionAnswering", "qa_outputs"}}) {
+    const TempFolder folder;
+    absl::StatusOr<Checkpoint> checkpoint = OpenWithLayer(folder, architecture, layer);
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    EXPECT_EQ(checkpoint->description.token_head,
+              (PoolingDescription{.modes = {}, .dense_width = 3}));
+    EXPECT_FALSE(checkpoint->description.classifier.has_value());
+    EXPECT_EQ(ReadTensor(*checkpoint, "token_head.dense.weight"),
+              TestValues(absl::StrCat(layer, ".weight"), 12));
+    EXPECT_EQ(ReadTensor(*checkpoint, "token_head.dense.bias"),
+              TestValues(absl::StrCat(layer, ".bias"), 3));
+  }
+}
+
+TEST(TokenHeadTest, IsOfArchitecturesThatScoreTokensAlone) {
+  for (const auto& [architecture, layer] :
+       {std::pair{"BertForSequenceClassification", "classifier"},
+        {"BertForMaskedLM", "classifier"},
+        {"BertForTokenClassification", "other"}}) {
+    const TempFolder folder;
+    const absl::StatusOr<Checkpoint> checkpoint = OpenWithLayer(folder, architecture, layer);
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    EXPECT_FALSE(checkpoint->description.token_head.has_value());
+  }
+}
+
+TEST(TokenHeadTest, ModernBertHasALayerAndANormBefore) {
+  const Head head = {"modernbert",      "", "head.dense", "classifier",
+                     Activation::kGelu, "", {},           "head.norm"};
+  const Files files = Make(head, "ModernBertForTokenClassification");
+  const absl::StatusOr<Checkpoint> checkpoint = Open(files);
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  const PoolingDescription expected = {.modes = {},
+                                       .dense_width = files.hidden_size,
+                                       .dense_activation = Activation::kGelu,
+                                       .has_dense_norm = true,
+                                       .output_width = 3};
+  EXPECT_EQ(checkpoint->description.token_head, expected);
+}
+
 TEST(ClassifierConfigTest, SaysWhatTheHeadLooksAt) {
   const Head head = {"modernbert", "", "head.dense", "classifier", Activation::kGelu};
   const Files files = Make(head, "ModernBertForSequenceClassification");

@@ -146,11 +146,14 @@ TEST_F(ReadTokenizationTest, IsReadWithTheCheckpoint) {
 
 TEST(MaxSequenceLengthTest, IsTheSmallerOfThoseThatThereAre) {
   const EmbeddingShape any = {}, some = {.positions = 514, .first_position = 2};
-  EXPECT_EQ(MaxSequenceLength(any, {}), 0);
-  EXPECT_EQ(MaxSequenceLength(some, {}), 512);
-  EXPECT_EQ(MaxSequenceLength(any, {.max_sequence_length = 256}), 256);
-  EXPECT_EQ(MaxSequenceLength(some, {.max_sequence_length = 256}), 256);
-  EXPECT_EQ(MaxSequenceLength(some, {.max_sequence_length = 1024}), 512);
+  Tokenization meant;
+  EXPECT_EQ(MaxSequenceLength(any, meant), 0);
+  EXPECT_EQ(MaxSequenceLength(some, meant), 512);
+  meant.max_sequence_length = 256;
+  EXPECT_EQ(MaxSequenceLength(any, meant), 256);
+  EXPECT_EQ(MaxSequenceLength(some, meant), 256);
+  meant.max_sequence_length = 1024;
+  EXPECT_EQ(MaxSequenceLength(some, meant), 512);
 }
 
 }  // namespace

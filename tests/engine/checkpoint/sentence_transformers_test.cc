@@ -105,7 +105,34 @@ TEST_F(SentenceTransformers, ReadsModesByName) {
                                            PoolingMode::kPositionWeightedMean));
 }
 
-TEST_F(SentenceTransformers, RefusesADenseLayerOnTokens) {
+// As of ColBERT: a vector for each token.
+TEST_F(SentenceTransformers, ADenseLayerWithoutPoolingIsOfTokens) {
+  for (const char* type : {"sentence_transformers.models.Dense", "pylate.models.Dense.Dense"}) {
+    folder_.Write("modules.json", absl::StrCat("[", Module("Transformer", ""),
+                                               R"(,{"path":"2_Dense","type":")", type, "\"}]"));
+    absl::StatusOr<Checkpoint> checkpoint = Open();
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+    EXPECT_FALSE(checkpoint->description.pooling.has_value());
+    const PoolingDescription expected = {
+        .modes = {}, .dense_width = 3, .dense_activation = Activation::kTanh};
+    EXPECT_EQ(checkpoint->description.token_head, expected);
+    EXPECT_EQ(ReadTensor(*checkpoint, "token_head.dense.weight"), TestValues("linear.weight", 12));
+    EXPECT_EQ(ReadTensor(*checkpoint, "token_head.dense.bias"), TestValues("linear.bias", 3));
+  }
+}
+
+TEST_F(SentenceTransformers, RefusesATokenDenseThatIsSomethingElse) {
+  WriteModules({Module("Transformer", ""), Module("Dense", "2_Dense")});
+  folder_.Write("2_Dense/config.json",
+                R"({"in_features": 4, "out_features": 3, "use_residual": true,
+                    "module_output_name": "sentence_embedding",
+                    "activation_function": "torch.nn.modules.activation.Tanh"})");
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("module_output_name: expected 'token_embeddings', found "
+                                         "'sentence_embedding'"),
+                               HasSubstr("use_residual: expected false, found true")));
+}
+
+TEST_F(SentenceTransformers, RefusesADenseLayerOnTokensThatArePooled) {
   folder_.Write("2_Dense/config.json",
                 R"({"in_features": 4, "out_features": 3, "bias": true,
                     "module_input_name": "token_embeddings",
@@ -161,7 +188,7 @@ TEST_F(SentenceTransformers, RefusesModulesInAnotherOrder) {
   WriteModules({Module("Transformer", ""), Module("Dense", "2_Dense"), Module("Dense", "2_Dense")});
   EXPECT_THAT(Refusal(), HasSubstr("found another Dense"));
   WriteModules({Module("Transformer", ""), Module("Normalize", "")});
-  EXPECT_THAT(Refusal(), HasSubstr("expected a Pooling before Dense or Normalize, found none"));
+  EXPECT_THAT(Refusal(), HasSubstr("expected a Pooling or a Dense before Normalize, found none"));
   WriteModules({Module("Pooling", "1_Pooling")});
   EXPECT_THAT(Refusal(), HasSubstr("expected a Transformer, found none"));
 }

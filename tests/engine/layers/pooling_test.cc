@@ -181,6 +181,35 @@ TEST_F(PoolAsDescribedTest, AHeadMayLookAtTheClassTokenAndThePatches) {
   EXPECT_THAT(score, ElementsAre(FloatNear(1 + 20 + 400 + 1500 + 0.5f, 1e-3f)));
 }
 
+// norm(gelu(x W1^T)) W2^T + b2 would be ModernBERT's; without a norm the numbers can be followed.
+TEST_F(PoolAsDescribedTest, TheTokenHeadTakesOneTokenAtATime) {
+  ModelDescription model = SmallModel(1, 1, 2);
+  model.token_head = {
+      .modes = {}, .dense_width = 2, .dense_activation = Activation::kRelu, .output_width = 3};
+  MemoryWeights weights = RandomWeights(model, 1);
+  weights.tensors()["token_head.dense.weight"] = {1, 2, -1, 1};
+  weights.tensors()["token_head.dense.bias"] = {0, 0.5};
+  weights.tensors()["token_head.output.weight"] = {1, 0, 0, 1, 2, 2};
+  weights.tensors()["token_head.output.bias"] = {0, 0, 1};
+  const auto encoder = LoadEncoder(model, weights);
+  std::vector<float> scores(3);
+  ApplyTokenHead(*encoder, {3.0f, -1.0f}, absl::MakeSpan(scores));
+  EXPECT_THAT(scores, ElementsAre(FloatNear(1, kTolerance), FloatNear(0, kTolerance),
+                                  FloatNear(3, kTolerance)));
+}
+
+TEST_F(PoolAsDescribedTest, TheTokenHeadNormalizesIfTheModelDoes) {
+  ModelDescription model = SmallModel(1, 1, 2);
+  model.token_head = {.modes = {}, .dense_width = 2, .normalize = true};
+  MemoryWeights weights = RandomWeights(model, 1);
+  weights.tensors()["token_head.dense.weight"] = {3, 0, 0, 4};
+  weights.tensors()["token_head.dense.bias"] = {0, 0};
+  const auto encoder = LoadEncoder(model, weights);
+  std::vector<float> vector(2);
+  ApplyTokenHead(*encoder, {1.0f, 1.0f}, absl::MakeSpan(vector));
+  EXPECT_THAT(vector, ElementsAre(FloatNear(0.6f, kTolerance), FloatNear(0.8f, kTolerance)));
+}
+
 TEST_F(PoolAsDescribedTest, NormalizesIfTheModelDoes) {
   const PoolingDescription pooling = {.modes = {PoolingMode::kMean}, .normalize = true};
   EXPECT_THAT(PoolWith(pooling, {2, 6, 4, 2}, {}),

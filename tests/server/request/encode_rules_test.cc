@@ -120,6 +120,9 @@ const EncodeRule kSpanRules[] = {
      },
      "pooling: expected another one, as the model's checkpoint has no classification head; got "
      "CLASSIFIER"},
+    {"NoTokenHead", [](Request& r) { r.set_return_token_vectors(true); },
+     "return_token_vectors: expected false, as the model's checkpoint has no token head; got "
+     "true"},
     {"UnknownPooling",
      [](Request& r) {
        r.set_return_pooled(true);
