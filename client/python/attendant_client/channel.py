@@ -1,0 +1,91 @@
+"""What a connection is made with: address, TLS, token, retries and limits."""
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+
+import grpc
+
+from .errors import invalid
+from .messages import SERVICE
+
+Metadata = Sequence[Tuple[str, Union[str, bytes]]]
+# Calls that may run twice. Streams are not tried again, nor are PutMemory and DropMemory, which concern what one server keeps.
+RETRIED = ("Attend", "Encode", "ListModels", "GetModel", "GetTokenizer")
+MAX_MESSAGE_BYTES = (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class Tls:
+    """PEM texts for a connection over TLS.
+
+    ca: certificates that may have signed the server's; None: the system's.
+    certificate, key: of the client, for a server that asks for one.
+    """
+
+    ca: Optional[bytes] = None
+    certificate: Optional[bytes] = None
+    key: Optional[bytes] = None
+
+
+@dataclass(frozen=True)
+class Connection:
+    """The arguments of a Client, checked."""
+
+    address: str
+    tls: Union[Tls, bool] = False
+    token: str = ""
+    retry: bool = True
+    max_message_bytes: int = MAX_MESSAGE_BYTES
+    channel_options: Sequence[Tuple[str, Any]] = ()
+
+    def __post_init__(self) -> None:
+        if not self.address:
+            raise invalid("address", "host:port or unix:/path", "an empty text")
+        if self.token and not (self.token.isascii() and self.token.isprintable() and " " not in self.token):
+            raise invalid("token", "printable characters without spaces", "others")
+        if self.token and not self.tls and not self.address.startswith("unix"):
+            raise invalid("token", "TLS or a Unix socket, over which nobody else can see it", f"{self.address} without tls")
+
+    def credentials(self) -> Optional[grpc.ChannelCredentials]:
+        """Returns gRPC's credentials; None: the connection is not encrypted."""
+        if not self.tls:
+            return None
+        tls = self.tls if isinstance(self.tls, Tls) else Tls()
+        return grpc.ssl_channel_credentials(tls.ca, tls.key, tls.certificate)
+
+    def metadata(self) -> List[Tuple[str, Union[str, bytes]]]:
+        """Returns what is sent with each call."""
+        return [("authorization", f"Bearer {self.token}")] if self.token else []
+
+    def options(self) -> List[Tuple[str, Any]]:
+        """Returns the arguments of the channel; those of the caller win."""
+        return [
+            ("grpc.max_send_message_length", self.max_message_bytes),
+            ("grpc.max_receive_message_length", self.max_message_bytes),
+            ("grpc.service_config", json.dumps(service_config())),
+            ("grpc.enable_retries", int(self.retry)),
+            ("grpc.per_rpc_retry_buffer_size", self.max_message_bytes),
+            *self.channel_options,
+        ]
+
+
+def service_config() -> Dict[str, Any]:
+    """Returns the gRPC service config with which clients do not notice that one of several servers restarts."""
+    return {
+        "loadBalancingConfig": [{"round_robin": {}}],
+        "healthCheckConfig": {"serviceName": SERVICE},
+        "methodConfig": [{
+            "name": [{"service": SERVICE, "method": method} for method in RETRIED],
+            "retryPolicy": {
+                "maxAttempts": 5,
+                "initialBackoff": "0.1s",
+                "maxBackoff": "1s",
+                "backoffMultiplier": 2,
+                "retryableStatusCodes": ["UNAVAILABLE"],
+            },
+        }],
+        # A channel stops retrying calls while more than half of these are used up: then no server is there.
+        "retryThrottling": {"maxTokens": 1000, "tokenRatio": 1},
+    }

@@ -1,0 +1,64 @@
+"""The server that the tests call. Its programs are in --bin, ATTENDANT_BIN, or build/release/bin of the repository."""
+import os
+import pathlib
+
+import numpy as np
+import pytest
+from attendant_client import Client
+from bert import SMALL, Reference, write_checkpoint
+from others import write_fast_weights, write_vit
+from programs import run_server
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+
+def pytest_addoption(parser):
+    parser.addoption("--bin", default=os.environ.get("ATTENDANT_BIN", str(ROOT / "build" / "release" / "bin")),
+                     help="folder of attendant-server and attendant-client")
+
+
+@pytest.fixture(scope="session")
+def programs(request):
+    folder = pathlib.Path(request.config.getoption("--bin"))
+    assert (folder / "attendant-server").exists(), f"no attendant-server in {folder}: build it, or name its folder with --bin"
+    return folder
+
+
+@pytest.fixture(scope="session")
+def checkpoint(tmp_path_factory):
+    """The folder of a random BERT with a classification head and sentence-transformers' pooling."""
+    folder = tmp_path_factory.mktemp("bert")
+    write_checkpoint(folder, SMALL)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def server(programs, checkpoint, tmp_path_factory):
+    """A running server.
+
+    `bert` is the checkpoint, `tagger` the same with a head of tokens, `vit` takes features, `fast` sequences in parts; two are
+    embedded.
+    """
+    folders = {name: tmp_path_factory.mktemp(name) for name in ("tagger", "vit", "fast")}
+    write_checkpoint(folders["tagger"], SMALL, pooling="", classifies="Token")
+    write_vit(folders["vit"])
+    write_fast_weights(folders["fast"])
+    embedded = {"tiny": "synthetic:tiny", "worked-example": "worked-example"}
+    with run_server(programs, {"bert": checkpoint, **folders, **embedded}) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def client(server):
+    with Client(server.address) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def reference():
+    return Reference(SMALL)
+
+
+@pytest.fixture
+def random():
+    return np.random.default_rng(1)
