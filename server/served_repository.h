@@ -6,10 +6,10 @@
 #include "absl/status/statusor.h"
 #include "server/cross_kv/cross_kv_store.h"
 #include "server/metrics/server_metrics.h"
+#include "server/models/health_states.h"
 #include "server/models/model_table.h"
 #include "server/repository/model_repository.h"
 #include "server/repository/version_loader.h"
-#include "server/rpc/health_states.h"
 
 namespace attendant::server {
 

@@ -18,7 +18,6 @@ void BatchReport::Finish(const BatchCounts& counts) {
   const double predicted = counts_.predicted_seconds * model_->cost->correction(finished_);
   if (predicted > 0) cost_ratio_ = measured / predicted;
   model_->cost->Observe(counts_.predicted_seconds, measured, finished_);
-  copy_ = gathered_ - started_ + (finished_ - computed_);
 }
 
 void BatchReport::Record() const {
@@ -27,8 +26,10 @@ void BatchReport::Record() const {
   context_.metrics.RecordBatch({.model = model_->name,
                                 .tokens = counts_.tokens,
                                 .requests = counts_.requests,
-                                .copy = copy_,
+                                .copy_in = gathered_ - started_,
                                 .compute = computed_ - gathered_,
+                                .copy_out = finished_ - computed_,
+                                .finished = finished_,
                                 .cost_ratio = cost_ratio_,
                                 .fully_masked_rows = counts_.fully_masked_rows,
                                 .nonfinite_requests = counts_.nonfinite_requests,
@@ -40,7 +41,7 @@ void BatchReport::Record() const {
 v1::Execution BatchReport::ExecutionOf(const JobInfo& job, int64_t truncated_tokens) const {
   v1::Execution execution;
   execution.set_queue_ns(absl::ToInt64Nanoseconds(QueuedOf(job)));
-  execution.set_copy_ns(absl::ToInt64Nanoseconds(copy_));
+  execution.set_copy_ns(absl::ToInt64Nanoseconds(gathered_ - started_ + (finished_ - computed_)));
   execution.set_compute_ns(absl::ToInt64Nanoseconds(computed_ - gathered_));
   execution.set_tokens(job.tokens);
   execution.set_truncated_tokens(truncated_tokens);

@@ -56,7 +56,6 @@ class BatchReport {
   absl::Time gathered_;
   absl::Time computed_;
   absl::Time finished_;
-  absl::Duration copy_;    // rows in and results out
   double cost_ratio_ = 0;  // measured over predicted time to compute; 0: not predicted
   BatchCounts counts_;
   std::vector<absl::Time> deadlines_;

@@ -87,6 +87,7 @@ class ServerMetrics::Impl {
   }
 
   int64_t answered() const { return answered_; }
+  FiguresByModel& figures() { return figures_; }
 
   void CountRequest(const RequestRecord& record) {
     const EndSeries& ends = by_end_.Get(std::tie(record.method, record.model, record.code), [&] {
@@ -217,6 +218,7 @@ class ServerMetrics::Impl {
   }
 
   std::atomic<int64_t> answered_ = 0;
+  FiguresByModel figures_;
   prometheus::Registry registry_;
   const Boundaries token_buckets_ = PowersOfTwo(16);
   const Boundaries request_buckets_ = PowersOfTwo(8);
@@ -338,6 +340,7 @@ ServerMetrics::~ServerMetrics() = default;
 
 void ServerMetrics::RecordRequest(const RequestRecord& record) {
   impl_->CountRequest(record);
+  impl_->figures().Add(record);
   if (record.code != absl::StatusCode::kOk || record.model.empty()) return;
   const Impl::ModelSeries& series = impl_->ForModel(record.model);
   series.tokens.Increment(static_cast<double>(record.tokens));
@@ -355,7 +358,7 @@ int64_t ServerMetrics::answered() const { return impl_->answered(); }
 
 void ServerMetrics::RecordBatch(const BatchRecord& record) {
   const Impl::ModelSeries& series = impl_->ForModel(record.model);
-  series.copy_seconds.Observe(absl::ToDoubleSeconds(record.copy));
+  series.copy_seconds.Observe(absl::ToDoubleSeconds(record.copy_in + record.copy_out));
   series.compute_seconds.Observe(absl::ToDoubleSeconds(record.compute));
   series.batch_tokens.Observe(static_cast<double>(record.tokens));
   series.batch_requests.Observe(static_cast<double>(record.requests));
@@ -363,10 +366,15 @@ void ServerMetrics::RecordBatch(const BatchRecord& record) {
     series.slack_seconds.Observe(absl::ToDoubleSeconds(slack));
   }
   impl_->CountBatch(record);
+  impl_->figures().Add(record);
   if (record.cost_ratio > 0) series.cost_ratio.Observe(record.cost_ratio);
   series.fully_masked_rows.Increment(static_cast<double>(record.fully_masked_rows));
   series.dead_rows.Increment(static_cast<double>(record.dead_rows));
   series.nonfinite_requests.Increment(static_cast<double>(record.nonfinite_requests));
+}
+
+ModelFigures ServerMetrics::FiguresOf(const std::string& model) const {
+  return impl_->figures().Find(model);
 }
 
 void ServerMetrics::RecordRefusedConnection(const std::string& reason) {

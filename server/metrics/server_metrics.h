@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "server/metrics/model_figures.h"
 
 namespace attendant::server {
 
@@ -20,6 +21,7 @@ struct RequestRecord {
   absl::StatusCode code = absl::StatusCode::kOk;
   int64_t tokens = 0;                    // kept tokens
   int64_t padded_tokens = 0;             // B x S, or T in the packed layout
+  int64_t sequences = 0;                 // 0: of a call that computes nothing
   std::optional<absl::Duration> queued;  // time in the queue; only set if the request was computed
   absl::Duration elapsed = {};           // from its headers, or its arrival as a stream's item
   std::string reason = {};               // of a refusal: see refusal.h
@@ -30,8 +32,10 @@ struct BatchRecord {
   std::string model;
   int64_t tokens = 0;  // kept tokens
   int64_t requests = 0;
-  absl::Duration copy;  // rows in and results out
+  absl::Duration copy_in;  // of rows
   absl::Duration compute;
+  absl::Duration copy_out;  // of results
+  absl::Time finished = {};
   double cost_ratio = 0;           // measured over predicted time to compute; 0: not predicted
   int64_t fully_masked_rows = 0;   // query rows, times heads, without any key
   int64_t nonfinite_requests = 0;  // requests with NaN or infinity in their input
@@ -102,6 +106,9 @@ class ServerMetrics {
   // Returns the number of requests that ended with OK.
   int64_t answered() const;
   void RecordBatch(const BatchRecord& record);
+  // Returns the sums of a model's requests and batches, also when it has been loaded anew
+  // meanwhile.
+  ModelFigures FiguresOf(const std::string& model) const;
   // What was read again because its files changed, such as "certificates", and whether it is used.
   void RecordReload(const std::string& what, bool ok);
   // Counts a version of the model repository that was loaded, or could not be.

@@ -5,9 +5,10 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/strip.h"
+#include "absl/strings/str_cat.h"
 #include "attendant/v1/encoder_service.grpc.pb.h"
 #include "server/execution/fault.h"
+#include "server/inference/refused_methods.h"
 #include "server/rpc/call/peer.h"
 #include "server/rpc/call/request_end.h"
 #include "server/rpc/call/trace_context.h"
@@ -41,9 +42,8 @@ class RefusingReactor final : public grpc::ServerGenericBidiReactor {
 
 }  // namespace
 
-CallEntrance::CallEntrance(const ServiceContext& context, const ModelMethods& models,
-                           HealthStates& health)
-    : context_(context), models_(models), health_(health) {
+CallEntrance::CallEntrance(const ServiceContext& context, HealthStates& health)
+    : context_(context), method_context_{context, health}, health_(health) {
   for (const UnaryMethod& method : UnaryReactor::Methods()) recent_[method.name];
   recent_[StreamReactor::kName];
 }
@@ -57,35 +57,34 @@ grpc::ServerGenericBidiReactor* CallEntrance::CreateReactor(
 
 grpc::ServerGenericBidiReactor* CallEntrance::Start(absl::string_view path,
                                                     grpc::CallbackServerContext& call) {
-  static const std::string prefix =
-      std::string("/") + v1::EncoderService::service_full_name() + "/";
   const std::string peer = PeerOf(call, context_.limits.trusted_proxies);
   if (grpc::ServerGenericBidiReactor* health =
           HealthCall::Start(path, peer, context_, health_, call)) {
     return health;
   }
-  return StartMethod(absl::ConsumePrefix(&path, prefix) ? path : "", peer, call);
+  return StartMethod(path, peer, call);
 }
 
-grpc::ServerGenericBidiReactor* CallEntrance::StartMethod(absl::string_view name,
+grpc::ServerGenericBidiReactor* CallEntrance::StartMethod(absl::string_view path,
                                                           const std::string& peer,
                                                           grpc::CallbackServerContext& call) {
-  const UnaryMethod* unary = UnaryReactor::FindMethod(name);
-  const bool stream = name == StreamReactor::kName;
+  static const std::string stream_path =
+      absl::StrCat("/", v1::EncoderService::service_full_name(), "/", StreamReactor::kName);
+  const UnaryMethod* unary = UnaryReactor::FindMethod(path);
+  const bool stream = path == stream_path;
   if (unary == nullptr && !stream) {
-    return new RefusingReactor(absl::UnimplementedError("the server has no such method"), context_,
-                               call);
+    return new RefusingReactor(absl::UnimplementedError(WhyNoMethod(path)), context_, call);
   }
+  const char* name = stream ? StreamReactor::kName : unary->name;
   const std::string trace = TraceParentOf(call);
   if (!trace.empty()) call.AddTrailingMetadata(kTraceParent, trace);
-  CallEntry entry = {context_,
-                     models_,
+  CallEntry entry = {method_context_,
                      recent_.find(name)->second,
                      call,
                      peer,
                      {},
                      {},
-                     RequestAccount(std::string(name), trace, context_.clock.Now())};
+                     RequestAccount(name, trace, context_.clock.Now())};
   absl::Status status = stream ? context_.admission.TakeStream(entry.peer, entry.place)
                                : context_.admission.TakeSlot(entry.peer, entry.place);
   if (stream && status.ok()) {

@@ -9,9 +9,9 @@
 
 #include "absl/strings/string_view.h"
 #include "server/admission/recent_size.h"
+#include "server/execution/quick_method.h"
+#include "server/models/health_states.h"
 #include "server/request/service_context.h"
-#include "server/rpc/health_states.h"
-#include "server/rpc/model_methods.h"
 #include "server/rpc/open_streams.h"
 
 namespace attendant::server {
@@ -23,7 +23,7 @@ namespace attendant::server {
 class CallEntrance final : public grpc::CallbackGenericService {
  public:
   // All outlive the service and its calls.
-  CallEntrance(const ServiceContext& context, const ModelMethods& models, HealthStates& health);
+  CallEntrance(const ServiceContext& context, HealthStates& health);
 
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* call) override;
 
@@ -32,11 +32,11 @@ class CallEntrance final : public grpc::CallbackGenericService {
 
  private:
   grpc::ServerGenericBidiReactor* Start(absl::string_view path, grpc::CallbackServerContext& call);
-  grpc::ServerGenericBidiReactor* StartMethod(absl::string_view name, const std::string& peer,
+  grpc::ServerGenericBidiReactor* StartMethod(absl::string_view path, const std::string& peer,
                                               grpc::CallbackServerContext& call);
 
   const ServiceContext& context_;
-  const ModelMethods& models_;
+  const MethodContext method_context_;
   HealthStates& health_;
   OpenStreams open_streams_;
   std::map<std::string, RecentSize, std::less<>> recent_;  // by method

@@ -7,16 +7,14 @@
 
 #include "server/admission/budget.h"
 #include "server/admission/recent_size.h"
-#include "server/request/service_context.h"
+#include "server/execution/quick_method.h"
 #include "server/rpc/call/request_end.h"
-#include "server/rpc/model_methods.h"
 
 namespace attendant::server {
 
 struct CallEntry {
   // These outlive the call.
-  const ServiceContext& context;
-  const ModelMethods& models;
+  const MethodContext& context;
   RecentSize& recent;  // of the method
   grpc::CallbackServerContext& call;
 

@@ -6,14 +6,13 @@
 #include "server/execution/fault.h"
 #include "server/host/node_binding.h"
 #include "server/rpc/call_entrance.h"
-#include "server/rpc/model_methods.h"
 
 namespace attendant::server {
 
 class EncoderService::Impl {
  public:
   explicit Impl(ServiceContext context)
-      : context_(std::move(context)), models_(context_), entrance_(context_, models_, health_) {
+      : context_(std::move(context)), entrance_(context_, health_) {
     PrepareFaults();
   }
 
@@ -23,7 +22,6 @@ class EncoderService::Impl {
 
  private:
   const ServiceContext context_;
-  const ModelMethods models_;
   HealthStates health_;
   CallEntrance entrance_;
 };

@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "server/batching/batch_runner.h"
+#include "server/models/health_states.h"
 #include "server/request/service_context.h"
-#include "server/rpc/health_states.h"
 
 namespace attendant::server {
 

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
 #include "attendant/v1/encoder_service.grpc.pb.h"
+#include "inference/inference_service.grpc.pb.h"
 
 namespace attendant::server {
 namespace {
@@ -68,9 +69,9 @@ absl::StatusOr<RunningGrpcServer> StartGrpcServer(const GrpcServerOptions& optio
   LimitMemory(options, builder);
   builder.RegisterCallbackGenericService(service.generic_service());
   RunningGrpcServer running;
-  running.reflection = std::make_unique<ReflectionService>(
-      std::vector<std::string>{v1::EncoderService::service_full_name(), "grpc.health.v1.Health",
-                               grpc::reflection::v1alpha::ServerReflection::service_full_name()});
+  running.reflection = std::make_unique<ReflectionService>(std::vector<std::string>{
+      v1::EncoderService::service_full_name(), inference::GRPCInferenceService::service_full_name(),
+      "grpc.health.v1.Health", grpc::reflection::v1alpha::ServerReflection::service_full_name()});
   builder.RegisterService(running.reflection.get());
   running.credentials = MakeServerCredentials(options.secrets);
   running.acceptor = builder.experimental().AddExternalConnectionAcceptor(

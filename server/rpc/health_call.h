@@ -11,9 +11,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "server/admission/budget.h"
+#include "server/models/health_states.h"
 #include "server/request/service_context.h"
 #include "server/rpc/call/time_limit.h"
-#include "server/rpc/health_states.h"
 
 namespace attendant::server {
 

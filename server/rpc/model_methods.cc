@@ -7,15 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "attendant/v1/encoder_service.pb.h"
+#include "server/models/model_lookup.h"
 #include "server/models/model_message.h"
 #include "server/models/product_plans.h"
-#include "server/wire/request_codec.h"
 #include "server/wire/response_codec.h"
 
 namespace attendant::server {
 namespace {
-
-constexpr int64_t kMaxRequestBytes = 64 << 10;
 
 void Describe(const ServedModel& model, v1::GetModelResponse& out) {
   const ModelDescription& description = model.encoder->description();
@@ -69,58 +67,53 @@ absl::Status WithRefusal(const absl::Status& status, const std::vector<RefusedVe
                                    " is refused: ", refused.front().reason));
 }
 
-template <typename Request>
-absl::StatusOr<Request> Parse(const grpc::ByteBuffer& message) {
-  Request request;
-  const auto payloads = ParseRequest(message, kMaxRequestBytes, request);
-  if (!payloads.ok()) return payloads.status();
-  return request;
+// Finds the model that a request names. NOT_FOUND tells of versions that are refused.
+FoundModel Find(const ModelTable& models, const std::string& name) {
+  FoundModel model = FindModel(*models.Snapshot(), name);
+  if (!model.ok()) return WithRefusal(model.status(), models.Refused(name));
+  return model;
 }
 
 }  // namespace
 
-absl::StatusOr<grpc::ByteBuffer> ModelMethods::ListModels(const grpc::ByteBuffer& message,
-                                                          std::string&) const {
-  const auto request = Parse<v1::ListModelsRequest>(message);
+absl::StatusOr<grpc::ByteBuffer> ListModels(const MethodContext& context,
+                                            const grpc::ByteBuffer& message, std::string&) {
+  const auto request = ParseQuick<v1::ListModelsRequest>(message);
   if (!request.ok()) return request.status();
   v1::ListModelsResponse response;
-  const std::shared_ptr<const ServedModels> models = context_.models.Snapshot();
+  const std::shared_ptr<const ServedModels> models = context.service.models.Snapshot();
   for (const auto& [name, model] : *models) response.add_names(name);
   return SerializeResponse(response, {});
 }
 
-FoundModel ModelMethods::Find(const std::string& name) const {
-  FoundModel model = FindModel(*context_.models.Snapshot(), name);
-  if (!model.ok()) return WithRefusal(model.status(), context_.models.Refused(name));
-  return model;
-}
-
-absl::StatusOr<grpc::ByteBuffer> ModelMethods::GetModel(const grpc::ByteBuffer& message,
-                                                        std::string& model_name) const {
-  const auto request = Parse<v1::GetModelRequest>(message);
+absl::StatusOr<grpc::ByteBuffer> GetModel(const MethodContext& context,
+                                          const grpc::ByteBuffer& message,
+                                          std::string& model_name) {
+  const auto request = ParseQuick<v1::GetModelRequest>(message);
   if (!request.ok()) return request.status();
-  const FoundModel model = Find(request->model());
+  const FoundModel model = Find(context.service.models, request->model());
   if (!model.ok()) return model.status();
   model_name = (*model)->name;
   v1::GetModelResponse described;
   Describe(**model, described);
-  for (const RefusedVersion& refused : context_.models.Refused(model_name)) {
+  for (const RefusedVersion& refused : context.service.models.Refused(model_name)) {
     v1::RefusedVersion& told = *described.add_refused_versions();
     told.set_version(refused.version);
     told.set_reason(refused.reason);
   }
-  Describe(context_.limits, *described.mutable_limits());
-  SetCostModel(*(*model)->cost, context_.clock.Now(), described);
-  SetThreadPlan(context_.thread_plan, described);
+  Describe(context.service.limits, *described.mutable_limits());
+  SetCostModel(*(*model)->cost, context.service.clock.Now(), described);
+  SetThreadPlan(context.service.thread_plan, described);
   described.mutable_thread_plan()->set_rows_per_thread_from((*model)->row_plan.rows_from);
   return SerializeResponse(described, {});
 }
 
-absl::StatusOr<grpc::ByteBuffer> ModelMethods::GetTokenizer(const grpc::ByteBuffer& message,
-                                                            std::string& model_name) const {
-  const auto request = Parse<v1::GetTokenizerRequest>(message);
+absl::StatusOr<grpc::ByteBuffer> GetTokenizer(const MethodContext& context,
+                                              const grpc::ByteBuffer& message,
+                                              std::string& model_name) {
+  const auto request = ParseQuick<v1::GetTokenizerRequest>(message);
   if (!request.ok()) return request.status();
-  const FoundModel model = Find(request->model());
+  const FoundModel model = Find(context.service.models, request->model());
   if (!model.ok()) return model.status();
   model_name = (*model)->name;
   const Tokenization& tokenization = *(*model)->tokenization;
@@ -129,10 +122,10 @@ absl::StatusOr<grpc::ByteBuffer> ModelMethods::GetTokenizer(const grpc::ByteBuff
     return absl::NotFoundError(
         absl::StrCat("model ", model_name, " has no tokenizer: ", tokenization.why_no_tokenizer));
   }
-  if (bytes > context_.limits.max_answer_bytes) {
+  if (bytes > context.service.limits.max_answer_bytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the tokenizer of model ", model_name, " has ", bytes, " bytes; an answer has at most ",
-        context_.limits.max_answer_bytes, " (--max-answer-bytes)"));
+        context.service.limits.max_answer_bytes, " (--max-answer-bytes)"));
   }
   v1::GetTokenizerResponse response;
   SetTokenization(**model, response);
@@ -140,11 +133,11 @@ absl::StatusOr<grpc::ByteBuffer> ModelMethods::GetTokenizer(const grpc::ByteBuff
       response, {{{v1::GetTokenizerResponse::kTokenizerJsonFieldNumber}, TokenizerSlice(**model)}});
 }
 
-absl::StatusOr<grpc::ByteBuffer> ModelMethods::DropMemory(const grpc::ByteBuffer& message,
-                                                          std::string&) const {
-  const auto request = Parse<v1::DropMemoryRequest>(message);
+absl::StatusOr<grpc::ByteBuffer> DropMemory(const MethodContext& context,
+                                            const grpc::ByteBuffer& message, std::string&) {
+  const auto request = ParseQuick<v1::DropMemoryRequest>(message);
   if (!request.ok()) return request.status();
-  const absl::StatusOr<int64_t> bytes = context_.cross_kv.Drop(request->handle());
+  const absl::StatusOr<int64_t> bytes = context.service.cross_kv.Drop(request->handle());
   if (!bytes.ok()) return bytes.status();
   v1::DropMemoryResponse dropped;
   dropped.set_bytes(*bytes);

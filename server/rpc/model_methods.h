@@ -1,5 +1,4 @@
-// The methods that answer from what the server knows, without a job: ListModels, GetModel,
-// GetTokenizer and DropMemory.
+// The methods of EncoderService that answer from what the server knows.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -7,33 +6,18 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/models/model_lookup.h"
-#include "server/request/service_context.h"
+#include "server/execution/quick_method.h"
 
 namespace attendant::server {
 
-class ModelMethods {
- public:
-  // `context` outlives it.
-  explicit ModelMethods(const ServiceContext& context) : context_(context) {}
-
-  // Each takes and returns a message, and names the served model that it is about, if any. Any
-  // thread.
-  absl::StatusOr<grpc::ByteBuffer> ListModels(const grpc::ByteBuffer& message,
-                                              std::string& model) const;
-  absl::StatusOr<grpc::ByteBuffer> GetModel(const grpc::ByteBuffer& message,
-                                            std::string& model) const;
-  // The answer shares the tokenizer's bytes with the model.
-  absl::StatusOr<grpc::ByteBuffer> GetTokenizer(const grpc::ByteBuffer& message,
-                                                std::string& model) const;
-  absl::StatusOr<grpc::ByteBuffer> DropMemory(const grpc::ByteBuffer& message,
-                                              std::string& model) const;
-
- private:
-  // Finds the model that a request names. NOT_FOUND tells of versions that are refused.
-  FoundModel Find(const std::string& name) const;
-
-  const ServiceContext& context_;
-};
+// Each is a QuickMethod. The answer of GetTokenizer shares the tokenizer's bytes with the model.
+absl::StatusOr<grpc::ByteBuffer> ListModels(const MethodContext& context,
+                                            const grpc::ByteBuffer& message, std::string& model);
+absl::StatusOr<grpc::ByteBuffer> GetModel(const MethodContext& context,
+                                          const grpc::ByteBuffer& message, std::string& model);
+absl::StatusOr<grpc::ByteBuffer> GetTokenizer(const MethodContext& context,
+                                              const grpc::ByteBuffer& message, std::string& model);
+absl::StatusOr<grpc::ByteBuffer> DropMemory(const MethodContext& context,
+                                            const grpc::ByteBuffer& message, std::string& model);
 
 }  // namespace attendant::server

@@ -32,7 +32,7 @@ grpc::ServerGenericBidiReactor* StreamReactor::Start(CallEntry entry, OpenStream
 }
 
 StreamReactor::StreamReactor(CallEntry entry, OpenStreams& open_streams)
-    : context_(entry.context),
+    : context_(entry.context.service),
       recent_(entry.recent),
       call_(entry.call),
       peer_(std::move(entry.peer)),

@@ -4,9 +4,14 @@
 #include <new>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "attendant/v1/encoder_service.grpc.pb.h"
+#include "inference/inference_service.grpc.pb.h"
 #include "server/execution/fault.h"
+#include "server/inference/infer.h"
+#include "server/inference/inference_methods.h"
 #include "server/rpc/call/peer.h"
+#include "server/rpc/model_methods.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
@@ -29,8 +34,8 @@ grpc::ServerGenericBidiReactor* UnaryReactor::Start(const UnaryMethod& method, C
 }
 
 UnaryReactor::UnaryReactor(const UnaryMethod& method, CallEntry entry)
-    : context_(entry.context),
-      models_(entry.models),
+    : method_context_(entry.context),
+      context_(entry.context.service),
       method_(method),
       recent_(entry.recent),
       call_(entry.call),
@@ -41,10 +46,10 @@ UnaryReactor::UnaryReactor(const UnaryMethod& method, CallEntry entry)
 
 void UnaryReactor::AskForPermit() {
   Admission& admission = context_.admission;
-  Budget& budget = method_.small ? admission.small_messages() : admission.memory();
+  Budget& budget = method_.quick ? admission.small_messages() : admission.memory();
   // Twice the largest body holds any request whose answer is of its size.
   const int64_t most = std::min(2 * context_.limits.max_request_bytes, budget.total());
-  int64_t amount = method_.small ? 1 : std::min(recent_.bytes(), most);
+  int64_t amount = method_.quick ? 1 : std::min(recent_.bytes(), most);
   // What others send is no measure for a caller that has nothing yet, who need not wait for more.
   if (budget.held_by(peer_) == 0) amount = std::min(amount, RecentSize::kLeast);
   std::unique_ptr<Budget::Pending> pending_permit = budget.Await(
@@ -61,7 +66,7 @@ void UnaryReactor::OnPermit(Budget::Hold permit) {
     if (phase_ != Phase::kAwaitingPermit) return;
     memory_ = std::move(permit);
   }
-  if (method_.small) return OnPlace({});
+  if (method_.quick) return OnPlace({});
   const absl::Status status = Guarded([&] {
     std::unique_ptr<Budget::Pending> pending_place = context_.admission.unmeasured_bodies().Await(
         {peer_, 1, HeldFor::kReceiving}, [weak = weak_from_this()](Budget::Hold place) {
@@ -78,7 +83,7 @@ void UnaryReactor::OnPlace(Budget::Hold place) {
     absl::MutexLock lock(&mutex_);
     if (phase_ != Phase::kAwaitingPermit) return;
     phase_ = Phase::kReceiving;
-    if (!method_.small) {
+    if (!method_.quick) {
       const ServiceLimits& limits = context_.limits;
       receipt_ = std::make_unique<BodyReceipt>(
           context_.admission,
@@ -141,7 +146,8 @@ void UnaryReactor::OnReadDone(bool ok) {
     absl::MutexLock lock(&mutex_);
     memory_ = std::move(permit);
   }
-  const absl::Status status = Guarded([&] { (this->*method_.submit)(); });
+  const absl::Status status =
+      Guarded([&] { method_.quick ? Answer() : (this->*method_.submit)(); });
   if (!status.ok()) End({status});
 }
 
@@ -151,7 +157,7 @@ absl::Status UnaryReactor::ReadError() const {
   return absl::InvalidArgumentError("the call ended without a request message");
 }
 
-template <typename JobOfMethod, auto Prepare, auto Respond>
+template <typename JobOfMethod, auto Prepare>
 void UnaryReactor::Submit() {
   auto prepared = Prepare(message_, context_);
   message_.Clear();  // what is needed of it, the request holds
@@ -168,19 +174,20 @@ void UnaryReactor::Submit() {
     prepared = status;  // drops the request, before the caller asks for it again
     return End({status});
   }
-  auto end = [self = shared_from_this()](typename JobOfMethod::End result) {
+  auto end = [self = shared_from_this(),
+              to_message = std::move(prepared->to_message)](typename JobOfMethod::End result) {
     Ending ending = {.status = result.response.status(),
                      .queued = result.queued,
                      .memory = std::move(result.held.memory)};
     if (ending.status.ok()) {
-      ending.status = Guarded([&] { ending.response = Respond(*std::move(result.response)); });
+      ending.status = Guarded([&] { ending.response = to_message(*std::move(result.response)); });
     }
     ending.memory.Change(static_cast<int64_t>(ending.response.Length()), HeldFor::kAnswer);
     self->End(std::move(ending));
   };
   auto job = std::make_unique<JobOfMethod>(std::move(prepared->request), cancelled_, end);
   job->held.memory = std::move(memory);
-  job->deadline = DeadlineOf(call_, context_.clock);
+  job->deadline = std::min(DeadlineOf(call_, context_.clock), started_ + prepared->timeout);
   job->peer = peer_;
   PlanJob(context_, *job);
   {
@@ -194,10 +201,9 @@ void UnaryReactor::Submit() {
   End({status});
 }
 
-template <auto Method>
 void UnaryReactor::Answer() {
   std::string model;
-  absl::StatusOr<grpc::ByteBuffer> response = (models_.*Method)(message_, model);
+  absl::StatusOr<grpc::ByteBuffer> response = method_.quick(method_context_, message_, model);
   message_.Clear();
   {
     absl::MutexLock lock(&mutex_);
@@ -208,21 +214,41 @@ void UnaryReactor::Answer() {
 }
 
 absl::Span<const UnaryMethod> UnaryReactor::Methods() {
+  static constexpr const char* kEncoder = v1::EncoderService::service_full_name();
+  static constexpr const char* kInference = inference::GRPCInferenceService::service_full_name();
   static constexpr UnaryMethod kMethods[] = {
-      {"Attend", &UnaryReactor::Submit<ComputeJob, PrepareAttend, ToAttendResponse>},
-      {"Encode", &UnaryReactor::Submit<ComputeJob, PrepareEncode, ToEncodeResponse>},
-      {"PutMemory", &UnaryReactor::Submit<RegistrationJob, PreparePutMemory, ToPutMemoryResponse>},
-      {"ListModels", &UnaryReactor::Answer<&ModelMethods::ListModels>, true},
-      {"GetModel", &UnaryReactor::Answer<&ModelMethods::GetModel>, true},
-      {"GetTokenizer", &UnaryReactor::Answer<&ModelMethods::GetTokenizer>, true},
-      {"DropMemory", &UnaryReactor::Answer<&ModelMethods::DropMemory>, true},
+      {kEncoder, "Attend", &UnaryReactor::Submit<ComputeJob, PrepareAttend>},
+      {kEncoder, "Encode", &UnaryReactor::Submit<ComputeJob, PrepareEncode>},
+      {kEncoder, "PutMemory", &UnaryReactor::Submit<RegistrationJob, PreparePutMemory>},
+      {kEncoder, "ListModels", nullptr, ListModels},
+      {kEncoder, "GetModel", nullptr, GetModel},
+      {kEncoder, "GetTokenizer", nullptr, GetTokenizer},
+      {kEncoder, "DropMemory", nullptr, DropMemory},
+      {kInference, "ModelInfer", &UnaryReactor::Submit<ComputeJob, PrepareInfer>},
+      {kInference, "ServerLive", nullptr, Quick<ServerLive>},
+      {kInference, "ServerReady", nullptr, Quick<ServerReady>},
+      {kInference, "ModelReady", nullptr, Quick<ModelReady>},
+      {kInference, "ServerMetadata", nullptr, Quick<ServerMetadata>},
+      {kInference, "ModelMetadata", nullptr, Quick<ModelMetadata>},
+      {kInference, "ModelConfig", nullptr, Quick<ModelConfig>},
+      {kInference, "ModelStatistics", nullptr, Quick<ModelStatistics>},
+      {kInference, "RepositoryIndex", nullptr, Quick<RepositoryIndex>},
+      {kInference, "SystemSharedMemoryStatus", nullptr, Quick<SharedMemoryStatus>},
+      {kInference, "SystemSharedMemoryUnregister", nullptr, Quick<SharedMemoryUnregister>},
+      {kInference, "CudaSharedMemoryStatus", nullptr, Quick<SharedMemoryStatus>},
+      {kInference, "CudaSharedMemoryUnregister", nullptr, Quick<SharedMemoryUnregister>},
   };
   return kMethods;
 }
 
-const UnaryMethod* UnaryReactor::FindMethod(absl::string_view name) {
+const UnaryMethod* UnaryReactor::FindMethod(absl::string_view path) {
+  if (!absl::ConsumePrefix(&path, "/")) return nullptr;
   for (const UnaryMethod& method : Methods()) {
-    if (name == method.name) return &method;
+    absl::string_view rest = path;
+    if (absl::ConsumePrefix(&rest, method.service) && absl::ConsumePrefix(&rest, "/") &&
+        rest == method.name) {
+      return &method;
+    }
   }
   return nullptr;
 }
@@ -252,7 +278,7 @@ void UnaryReactor::End(Ending ending) noexcept {
   permit.Release();
   receipt.reset();
   if (ending.status.ok()) {
-    if (!method_.small) {
+    if (!method_.quick) {
       account->SetQueued(ending.queued);
       context_.admission.ReportAnswered(context_.clock.Now() - started_);
     }

@@ -11,26 +11,29 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "server/execution/quick_method.h"
+#include "server/execution/request_intake.h"
 #include "server/execution/request_job.h"
 #include "server/rpc/call/body_receipt.h"
 #include "server/rpc/call/request_end.h"
 #include "server/rpc/call/time_limit.h"
 #include "server/rpc/call_entry.h"
-#include "server/rpc/request_intake.h"
 
 namespace attendant::server {
 
 class UnaryReactor;
 
+// A method has a job, which `submit` queues, or is quick.
 struct UnaryMethod {
+  const char* service;  // its full name
   const char* name;
-  void (UnaryReactor::*submit)();  // works on the message: answers it, or queues a job for it
-  bool small = false;              // its messages are short
+  void (UnaryReactor::*submit)() = nullptr;
+  QuickMethod quick = nullptr;
 };
 
 // Permit -> message -> job -> response. A caller may half-close after its message or not.
 //
-// Small methods have no job, and need little time and memory if their callers mean well. If not, a
+// Quick methods have no job, and need little time and memory if their callers mean well. If not, a
 // small message can be announced as a large one, and gRPC would receive it whole. So only a few
 // small messages are received at a time, each for a short time, whatever memory is free.
 //
@@ -52,8 +55,8 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor,
                            public std::enable_shared_from_this<UnaryReactor> {
  public:
   static absl::Span<const UnaryMethod> Methods();
-  // Null: there is no such unary method.
-  static const UnaryMethod* FindMethod(absl::string_view name);
+  // `path` is "/service/name". Null: there is no such unary method.
+  static const UnaryMethod* FindMethod(absl::string_view path);
 
   // `method` outlives the call.
   static grpc::ServerGenericBidiReactor* Start(const UnaryMethod& method, CallEntry entry);
@@ -81,15 +84,14 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor,
   void LimitReceiving() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnReceiveTimeout();
   void OnSendTimeout();
-  template <typename JobOfMethod, auto Prepare, auto Respond>
+  template <typename JobOfMethod, auto Prepare>
   void Submit();
-  template <auto Method>
   void Answer();
   absl::Status ReadError() const;
   void End(Ending ending) noexcept;
 
+  const MethodContext& method_context_;
   const ServiceContext& context_;
-  const ModelMethods& models_;
   const UnaryMethod& method_;
   RecentSize& recent_;
   grpc::CallbackServerContext& call_;

@@ -18,13 +18,6 @@ constexpr std::pair<v1::DataType, DataType> kWireTypes[] = {
     {v1::INT64, DataType::kInt64},       {v1::UINT64, DataType::kUInt64},
 };
 
-std::optional<DataType> FromWire(v1::DataType dtype) {
-  for (const auto& [wire, engine] : kWireTypes) {
-    if (wire == dtype) return engine;
-  }
-  return std::nullopt;
-}
-
 bool Matches(DataType dtype, ElementKind kind) {
   switch (kind) {
     case ElementKind::kFloat:
@@ -103,6 +96,13 @@ v1::DataType ToWire(DataType dtype) {
     if (engine == dtype) return wire;
   }
   return v1::DATA_TYPE_UNSPECIFIED;
+}
+
+std::optional<DataType> FromWire(v1::DataType dtype) {
+  for (const auto& [wire, engine] : kWireTypes) {
+    if (wire == dtype) return engine;
+  }
+  return std::nullopt;
 }
 
 WireTensor RequestPayloads::Of(const std::string& field, const v1::Tensor& head, int number) const {

@@ -44,6 +44,7 @@ absl::Status CheckShape(const WireTensor& tensor, absl::Span<const int64_t> shap
 absl::StatusOr<DataType> CheckOutputDtype(v1::DataType wanted, DataType fallback);
 
 v1::DataType ToWire(DataType dtype);
+std::optional<DataType> FromWire(v1::DataType dtype);  // none: no type of a tensor
 
 // Finds the data of the tensors of one parsed request; `prefix` leads from the message to the
 // request in it.

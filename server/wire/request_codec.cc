@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "server/wire/slice_reader.h"
@@ -38,15 +37,17 @@ std::string Varint(uint64_t value) {
 class HeadCopier {
  public:
   HeadCopier(const MessageSlices& slices, const TensorFields& fields, int64_t max_head_bytes)
-      : reader_(slices), max_head_bytes_(max_head_bytes), data_(fields.paths.size()) {}
+      : reader_(slices),
+        max_head_bytes_(max_head_bytes),
+        fields_(fields),
+        data_(fields.payloads.size()) {}
 
   // Returns false if the message is refused; error() then says why.
   bool CopyMessage(const TensorField& message) { return CopyFields(message, reader_.size()); }
 
   const std::string& head() const { return head_; }
-  // The bytes of the message that hold each tensor's data, indexed as TensorFields::paths; nullopt
-  // if the message has none.
-  const std::vector<std::optional<ByteRange>>& data() const { return data_; }
+  // The bytes of the message that hold the data of each field, indexed as TensorFields::payloads.
+  const std::vector<std::vector<ByteRange>>& data() const { return data_; }
   std::string error() const { return absl::StrCat("at byte ", reader_.position(), ": ", error_); }
 
  private:
@@ -73,7 +74,12 @@ class HeadCopier {
   bool TakeData(int payload, int64_t end) {
     int64_t size;
     if (!ReadLength(end, size)) return false;
-    data_[static_cast<size_t>(payload)] = ByteRange{reader_.position(), size};
+    std::vector<ByteRange>& data = data_[static_cast<size_t>(payload)];
+    if (!fields_.payloads[static_cast<size_t>(payload)].repeated) data.clear();
+    if (static_cast<int64_t>(data.size()) == kMostRepeatedPayloads) {
+      return Fail(absl::StrCat("more than ", kMostRepeatedPayloads, " tensors in one field"));
+    }
+    data.push_back({reader_.position(), size});
     reader_.Skip(size);
     return true;
   }
@@ -194,7 +200,8 @@ class HeadCopier {
   SliceReader reader_;
   const int64_t max_head_bytes_;
   std::string head_;
-  std::vector<std::optional<ByteRange>> data_;
+  const TensorFields& fields_;
+  std::vector<std::vector<ByteRange>> data_;
   std::string error_;
 };
 
@@ -221,9 +228,14 @@ absl::StatusOr<std::vector<TensorPayload>> ParseRequest(const grpc::ByteBuffer& 
         "or nest too deep");
   }
   std::vector<TensorPayload> payloads;
-  for (size_t i = 0; i < fields.paths.size(); ++i) {
-    const std::optional<ByteRange>& data = copier.data()[i];
-    if (data) payloads.push_back({fields.paths[i], Payload(slices, data->offset, data->size)});
+  for (size_t i = 0; i < fields.payloads.size(); ++i) {
+    const PayloadField& field = fields.payloads[i];
+    const std::vector<ByteRange>& data = copier.data()[i];
+    for (size_t j = 0; j < data.size(); ++j) {
+      std::vector<int> path = field.path;
+      if (field.repeated) path.push_back(static_cast<int>(j));
+      payloads.push_back({std::move(path), Payload(slices, data[j].offset, data[j].size)});
+    }
   }
   return payloads;
 }

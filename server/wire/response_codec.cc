@@ -131,7 +131,11 @@ Rope Serialize(const Message& message, const Entries& payloads) {
   rope.Append(*others);
   for (const auto& [number, inside] : by_field) {
     const FieldDescriptor* field = message.GetDescriptor()->FindFieldByNumber(number);
-    if (field->is_repeated()) {
+    if (field->is_repeated() && field->type() == FieldDescriptor::TYPE_BYTES) {
+      for (const auto& [index, element] : Step(inside)) {
+        rope.AppendField(number, std::move(*element.front().data));
+      }
+    } else if (field->is_repeated()) {
       AppendElements(message, field, inside, rope);
     } else if (field->type() == FieldDescriptor::TYPE_BYTES) {
       rope.AppendField(number, std::move(*inside.front().data));

@@ -14,8 +14,9 @@ namespace attendant::server {
 
 // The `data` of one Tensor in a response, or another field of bytes. `path` leads to that Tensor,
 // or field, as in request_codec.h, with an index after the number of a repeated field: {1} for
-// AttendResponse.output, {3, 0, 2} for EncodeResponse.intermediate[0].tensor. The elements of
-// repeated fields along the path must exist in the response.
+// AttendResponse.output, {3, 0, 2} for EncodeResponse.intermediate[0].tensor, {6, 0} for the first
+// element of ModelInferResponse.raw_output_contents. The elements of repeated messages along the
+// path must exist in the response; those of repeated bytes must not.
 struct ResponsePayload {
   std::vector<int> path;
   grpc::Slice data;  // owns its bytes

@@ -18,8 +18,7 @@ class Finder {
   // Adds to `here` the fields of `type` that lead to tensor data. Returns false if there is none.
   bool AddFields(const Descriptor* type, TensorField& here) {
     if (type == v1::Tensor::descriptor()) {
-      here.fields[v1::Tensor::kDataFieldNumber].payload = static_cast<int>(found_->paths.size());
-      found_->paths.push_back(path_);
+      AddPayload(here.fields[v1::Tensor::kDataFieldNumber], false);
       return true;
     }
     if (std::count(open_.begin(), open_.end(), type) > 0) return false;
@@ -35,10 +34,23 @@ class Finder {
   }
 
  private:
+  void AddPayload(TensorField& field, bool repeated) {
+    field.payload = static_cast<int>(found_->payloads.size());
+    found_->payloads.push_back({path_, repeated});
+  }
+
   void AddField(const FieldDescriptor& field, TensorField& here) {
-    if (field.type() != FieldDescriptor::TYPE_MESSAGE || field.is_repeated()) return;
-    if (field.real_containing_oneof() != nullptr) return;
+    const bool repeated_bytes = field.is_repeated() && field.type() == FieldDescriptor::TYPE_BYTES;
+    if (!repeated_bytes && (field.type() != FieldDescriptor::TYPE_MESSAGE || field.is_repeated() ||
+                            field.real_containing_oneof() != nullptr)) {
+      return;
+    }
     path_.push_back(field.number());
+    if (repeated_bytes) {
+      AddPayload(here.fields[field.number()], true);
+      path_.pop_back();
+      return;
+    }
     TensorField inside;
     if (AddFields(field.message_type(), inside))
       here.fields.emplace(field.number(), std::move(inside));

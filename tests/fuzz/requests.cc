@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "attendant/v1/encoder_service.pb.h"
-#include "server/rpc/request_intake.h"
+#include "inference/inference_service.pb.h"
+#include "server/execution/request_intake.h"
+#include "server/inference/infer.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/server/support/service_parts.h"
 #include "tests/server/wire/agreement.h"
@@ -15,7 +17,7 @@
 namespace attendant {
 namespace {
 
-constexpr int kMethods = 4;
+constexpr int kMethods = 5;
 
 // An input whose first byte has been read.
 struct Choice {
@@ -38,7 +40,8 @@ Choice Choose(absl::string_view input) {
 std::string FuzzRequestCodec(absl::string_view input) {
   static const google::protobuf::Message* const kTypes[] = {
       &v1::AttendRequest::default_instance(), &v1::EncodeRequest::default_instance(),
-      &v1::EncodeStreamRequest::default_instance(), &v1::PutMemoryRequest::default_instance()};
+      &v1::EncodeStreamRequest::default_instance(), &v1::PutMemoryRequest::default_instance(),
+      &inference::ModelInferRequest::default_instance()};
   static_assert(std::size(kTypes) == kMethods);
   const Choice choice = Choose(input);
   return server::FindDisagreement(*kTypes[choice.method], choice.message, choice.slices);

@@ -48,6 +48,7 @@ server/cross_kv
 server/request
 server/execution
 server/repository
+server/inference
 server/rpc/call
 server/rpc
 server/describe

@@ -104,6 +104,8 @@ TEST(BudgetOfTheServerTest, SmallMethodsHoldASlotAndAreNotReceivedAtOnce) {
     calls.push_back(hostile.StartCall(absl::StrCat("/attendant.v1.EncoderService/", method)));
     hostile.SendMessage(calls.back(), 2'000'000, std::string(1000, 'x'));
   }
+  calls.push_back(hostile.StartCall("/inference.GRPCInferenceService/ModelStatistics"));
+  hostile.SendMessage(calls.back(), 2'000'000, std::string(1000, 'x'));
   AwaitMetric(server, "attendant_inflight_requests", 3);
   grpc::ClientContext context;
   v1::GetModelRequest request;

@@ -86,6 +86,8 @@ TEST_F(TokensOfTheServerTest, R32EveryMethodIsRefusedAtItsHeaders) {
     RawCall call(channel, absl::StrCat("/attendant.v1.EncoderService/", method));
     EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED) << method;
   }
+  RawCall infer(channel, "/inference.GRPCInferenceService/ModelInfer");
+  EXPECT_EQ(infer.Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
   RawCall reflection(channel, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo");
   EXPECT_EQ(reflection.Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
   EXPECT_THAT(server.Get("/metrics", "alpha"), HasSubstr("attendant_inflight_requests 0\n"));

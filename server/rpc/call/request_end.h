@@ -45,6 +45,7 @@ class RequestAccount {
     record_.model = request.span.model->name;
     record_.tokens = request.tokens();
     record_.padded_tokens = request.rows();
+    record_.sequences = request.sequences();
     request_id_ = request.request_id;
   }
   void SetQueued(absl::Duration queued) { record_.queued = queued; }

@@ -88,7 +88,8 @@ TEST_F(ServerMetricsTest, DescribesBatches) {
   batch.model = "m";
   batch.tokens = 100;
   batch.requests = 3;
-  batch.copy = absl::Microseconds(50);
+  batch.copy_in = absl::Microseconds(30);
+  batch.copy_out = absl::Microseconds(20);
   batch.compute = absl::Milliseconds(40);
   batch.fully_masked_rows = 12;
   batch.nonfinite_requests = 1;

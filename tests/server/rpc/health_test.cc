@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "grpc/health/v1/health.pb.h"
-#include "server/rpc/health_states.h"
+#include "server/models/health_states.h"
 #include "tests/server/support/test_server.h"
 #include "tests/support/raw_call.h"
 #include "tests/support/raw_http2.h"

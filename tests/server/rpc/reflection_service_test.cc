@@ -79,6 +79,7 @@ TEST_F(ReflectionServiceTest, ListsTheServices) {
     names.push_back(service.name());
   }
   EXPECT_THAT(names, UnorderedElementsAre("attendant.v1.EncoderService", "grpc.health.v1.Health",
+                                          "inference.GRPCInferenceService",
                                           "grpc.reflection.v1alpha.ServerReflection"));
   EXPECT_EQ(response.valid_host(), "a host");
   EXPECT_EQ(response.original_request().host(), "a host");

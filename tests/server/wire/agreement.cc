@@ -11,27 +11,38 @@
 #include "server/wire/request_codec.h"
 
 namespace attendant::server {
+std::string ToString(const Payload& payload) {
+  std::string bytes(static_cast<size_t>(payload.size()), '\0');
+  payload.CopyTo(0, payload.size(), bytes.data());
+  return bytes;
+}
+
 namespace {
 
 using google::protobuf::Message;
 using google::protobuf::util::DefaultFieldComparator;
 using google::protobuf::util::MessageDifferencer;
 
-v1::Tensor& TensorAt(Message& message, const std::vector<int>& path) {
+// Puts the payload into its field. Returns an error if something is there already.
+std::string Place(Message& message, const TensorPayload& payload) {
   Message* at = &message;
-  for (const int number : path) {
-    at = at->GetReflection()->MutableMessage(at, at->GetDescriptor()->FindFieldByNumber(number));
+  for (const int number : payload.path) {
+    const google::protobuf::FieldDescriptor* field = at->GetDescriptor()->FindFieldByNumber(number);
+    const google::protobuf::Reflection& reflection = *at->GetReflection();
+    if (field->is_repeated()) {  // of bytes; the index follows
+      if (reflection.FieldSize(*at, field) != payload.path.back()) return "elements out of order";
+      reflection.AddString(at, field, ToString(payload.data));
+      return "";
+    }
+    at = reflection.MutableMessage(at, field);
   }
-  return static_cast<v1::Tensor&>(*at);
+  auto& tensor = static_cast<v1::Tensor&>(*at);
+  if (!tensor.data().empty()) return "tensor data in the parsed message: " + tensor.DebugString();
+  tensor.set_data(ToString(payload.data));
+  return "";
 }
 
 }  // namespace
-
-std::string ToString(const Payload& payload) {
-  std::string bytes(static_cast<size_t>(payload.size()), '\0');
-  payload.CopyTo(0, payload.size(), bytes.data());
-  return bytes;
-}
 
 std::string FindDisagreement(const Message& prototype, const std::string& bytes,
                              const grpc::ByteBuffer& buffer) {
@@ -45,9 +56,8 @@ std::string FindDisagreement(const Message& prototype, const std::string& bytes,
   }
   if (!accepts) return "";
   for (const TensorPayload& payload : *payloads) {
-    v1::Tensor& tensor = TensorAt(*actual, payload.path);
-    if (!tensor.data().empty()) return "tensor data in the parsed message: " + tensor.DebugString();
-    tensor.set_data(ToString(payload.data));
+    const std::string error = Place(*actual, payload);
+    if (!error.empty()) return error;
   }
   // Random floats are sometimes NaN, which is not equal to itself.
   DefaultFieldComparator comparator;

@@ -12,6 +12,7 @@
 
 #include "absl/strings/escaping.h"
 #include "attendant/v1/encoder_service.pb.h"
+#include "inference/inference_service.pb.h"
 #include "tests/server/wire/agreement.h"
 #include "tests/server/wire/random_wire.h"
 
@@ -43,7 +44,8 @@ INSTANTIATE_TEST_SUITE_P(Requests, RequestAgreementTest,
                          ::testing::Values(&v1::AttendRequest::default_instance(),
                                            &v1::EncodeRequest::default_instance(),
                                            &v1::EncodeStreamRequest::default_instance(),
-                                           &v1::PutMemoryRequest::default_instance()),
+                                           &v1::PutMemoryRequest::default_instance(),
+                                           &inference::ModelInferRequest::default_instance()),
                          [](const auto& test) { return test.param->GetDescriptor()->name(); });
 
 TEST_P(RequestAgreementTest, RandomMessagesCutAtRandom) {

@@ -1,4 +1,4 @@
-#include "server/rpc/health_states.h"
+#include "server/models/health_states.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "server/rpc/request_intake.h"
+#include "server/execution/request_intake.h"
 
 #include <utility>
 #include <vector>
@@ -19,28 +19,27 @@ int64_t MaxHeadBytes(const ServiceLimits& limits) {
 
 // Validates the request of a message of `message_bytes`.
 template <typename Request>
-absl::StatusOr<Prepared<ComputeRequest>> Prepare(const Request& request,
-                                                 const RequestPayloads& payloads,
-                                                 int64_t message_bytes,
-                                                 const ServiceContext& context,
-                                                 const StreamSequence* sequence = nullptr) {
+absl::StatusOr<PreparedCompute> Prepare(const Request& request, const RequestPayloads& payloads,
+                                        int64_t message_bytes, const ServiceContext& context,
+                                        const StreamSequence* sequence = nullptr) {
   absl::StatusOr<ComputeRequest> compute =
       ParseRequest(request, payloads, {context.models, context.limits, context.cross_kv, sequence});
   if (!compute.ok()) return compute.status();
   absl::StatusOr<RequestBytes> bytes = PredictBytes(*compute, context.limits.max_answer_bytes);
   if (!bytes.ok()) return bytes.status();
-  return Prepared<ComputeRequest>{*std::move(compute),
-                                  message_bytes + bytes->response + bytes->scratch};
+  return PreparedCompute{*std::move(compute), message_bytes + bytes->response + bytes->scratch};
 }
 
-template <typename Request>
-absl::StatusOr<Prepared<ComputeRequest>> ParseAndPrepare(const grpc::ByteBuffer& message,
-                                                         const ServiceContext& context) {
+template <typename Request, auto ToMessage>
+absl::StatusOr<PreparedCompute> ParseAndPrepare(const grpc::ByteBuffer& message,
+                                                const ServiceContext& context) {
   Request request;
   auto payloads = ParseRequest(message, MaxHeadBytes(context.limits), request);
   if (!payloads.ok()) return payloads.status();
-  return Prepare(request, RequestPayloads(*payloads, {}), static_cast<int64_t>(message.Length()),
-                 context);
+  absl::StatusOr<PreparedCompute> prepared =
+      PrepareRequest(request, *payloads, static_cast<int64_t>(message.Length()), context);
+  if (prepared.ok()) prepared->to_message = ToMessage;
+  return prepared;
 }
 
 // Checks that `first_token` and `ends` of an item fit its sequence.
@@ -64,26 +63,41 @@ absl::Status CheckPosition(const v1::EncodeStreamRequest& item, const StreamSequ
 
 }  // namespace
 
-absl::StatusOr<Prepared<ComputeRequest>> PrepareAttend(const grpc::ByteBuffer& message,
-                                                       const ServiceContext& context) {
-  return ParseAndPrepare<v1::AttendRequest>(message, context);
+absl::StatusOr<PreparedCompute> PrepareRequest(const v1::AttendRequest& request,
+                                               const std::vector<TensorPayload>& payloads,
+                                               int64_t message_bytes,
+                                               const ServiceContext& context) {
+  return Prepare(request, RequestPayloads(payloads, {}), message_bytes, context);
 }
 
-absl::StatusOr<Prepared<ComputeRequest>> PrepareEncode(const grpc::ByteBuffer& message,
-                                                       const ServiceContext& context) {
-  return ParseAndPrepare<v1::EncodeRequest>(message, context);
+absl::StatusOr<PreparedCompute> PrepareRequest(const v1::EncodeRequest& request,
+                                               const std::vector<TensorPayload>& payloads,
+                                               int64_t message_bytes,
+                                               const ServiceContext& context) {
+  return Prepare(request, RequestPayloads(payloads, {}), message_bytes, context);
 }
 
-absl::StatusOr<Prepared<RegistrationRequest>> PreparePutMemory(const grpc::ByteBuffer& message,
-                                                               const ServiceContext& context) {
+absl::StatusOr<PreparedCompute> PrepareAttend(const grpc::ByteBuffer& message,
+                                              const ServiceContext& context) {
+  return ParseAndPrepare<v1::AttendRequest, ToAttendResponse>(message, context);
+}
+
+absl::StatusOr<PreparedCompute> PrepareEncode(const grpc::ByteBuffer& message,
+                                              const ServiceContext& context) {
+  return ParseAndPrepare<v1::EncodeRequest, ToEncodeResponse>(message, context);
+}
+
+absl::StatusOr<PreparedRegistration> PreparePutMemory(const grpc::ByteBuffer& message,
+                                                      const ServiceContext& context) {
   v1::PutMemoryRequest request;
   auto payloads = ParseRequest(message, MaxHeadBytes(context.limits), request);
   if (!payloads.ok()) return payloads.status();
   absl::StatusOr<RegistrationRequest> registration = ParseRequest(
       request, RequestPayloads(*payloads, {}), {context.models, context.limits, context.cross_kv});
   if (!registration.ok()) return registration.status();
-  return Prepared<RegistrationRequest>{*std::move(registration),
-                                       static_cast<int64_t>(message.Length()) + kResponseHeadBytes};
+  return PreparedRegistration{*std::move(registration),
+                              static_cast<int64_t>(message.Length()) + kResponseHeadBytes,
+                              ToPutMemoryResponse};
 }
 
 absl::StatusOr<StreamItem> ReceiveItem(const grpc::ByteBuffer& message,
@@ -97,15 +111,15 @@ absl::StatusOr<StreamItem> ReceiveItem(const grpc::ByteBuffer& message,
   return item;
 }
 
-absl::StatusOr<Prepared<ComputeRequest>> PrepareItem(
-    const StreamItem& item, const std::shared_ptr<StreamSequence>& sequence,
-    const ServiceContext& context) {
+absl::StatusOr<PreparedCompute> PrepareItem(const StreamItem& item,
+                                            const std::shared_ptr<StreamSequence>& sequence,
+                                            const ServiceContext& context) {
   const v1::EncodeStreamRequest& message = item.message;
   if (!message.has_request()) return InvalidField("request", "an EncodeRequest", "none");
   absl::Status status = CheckPosition(message, sequence.get());
   if (!status.ok()) return status;
   const RequestPayloads payloads(item.payloads, {v1::EncodeStreamRequest::kRequestFieldNumber});
-  absl::StatusOr<Prepared<ComputeRequest>> prepared =
+  absl::StatusOr<PreparedCompute> prepared =
       Prepare(message.request(), payloads, item.bytes, context, sequence.get());
   if (!prepared.ok() || sequence == nullptr) return prepared;
   status = sequence->Admit(prepared->request.span, context.cross_kv);

@@ -1,0 +1,38 @@
+// Methods that answer from what the server knows, without a job.
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/models/health_states.h"
+#include "server/request/service_context.h"
+#include "server/wire/request_codec.h"
+
+namespace attendant::server {
+
+// Both outlive the calls.
+struct MethodContext {
+  const ServiceContext& service;
+  const HealthStates& health;
+};
+
+// Takes and returns a message. Sets `model` to the name of the served model that the call is about,
+// if any. Any thread.
+using QuickMethod = absl::StatusOr<grpc::ByteBuffer> (*)(const MethodContext& context,
+                                                         const grpc::ByteBuffer& message,
+                                                         std::string& model);
+
+// Parses the message of a QuickMethod, which has at most 64 KiB.
+template <typename Request>
+absl::StatusOr<Request> ParseQuick(const grpc::ByteBuffer& message) {
+  constexpr int64_t kMaxBytes = 64 << 10;
+  Request request;
+  const auto payloads = ParseRequest(message, kMaxBytes, request);
+  if (!payloads.ok()) return payloads.status();
+  return request;
+}
+
+}  // namespace attendant::server

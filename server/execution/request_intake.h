@@ -1,0 +1,69 @@
+// From a received message to a request that can be queued.
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "attendant/v1/encoder_service.pb.h"
+#include "server/cross_kv/stream_sequence.h"
+#include "server/execution/response.h"
+#include "server/request/compute_request.h"
+#include "server/request/registration_request.h"
+#include "server/request/service_context.h"
+#include "server/wire/request_codec.h"
+
+namespace attendant::server {
+
+template <typename Request, typename Response>
+struct Prepared {
+  Request request;
+  int64_t bytes = 0;                                          // of message, response and scratch
+  std::function<grpc::ByteBuffer(Response)> to_message = {};  // the wire form of the response
+  absl::Duration timeout = absl::InfiniteDuration();          // that the message asks for
+};
+
+using PreparedCompute = Prepared<ComputeRequest, Response>;
+using PreparedRegistration = Prepared<RegistrationRequest, RegistrationResponse>;
+
+// An EncodeStreamRequest.
+struct StreamItem {
+  v1::EncodeStreamRequest message;  // without the tensors' data
+  std::vector<TensorPayload> payloads;
+  int64_t bytes = 0;  // of the message
+  absl::Time arrived;
+};
+
+// An AttendRequest; an EncodeRequest; a PutMemoryRequest. The tensors' data stays where it arrived.
+absl::StatusOr<PreparedCompute> PrepareAttend(const grpc::ByteBuffer& message,
+                                              const ServiceContext& context);
+absl::StatusOr<PreparedCompute> PrepareEncode(const grpc::ByteBuffer& message,
+                                              const ServiceContext& context);
+absl::StatusOr<PreparedRegistration> PreparePutMemory(const grpc::ByteBuffer& message,
+                                                      const ServiceContext& context);
+
+// From a parsed message of `message_bytes` bytes. The caller sets `to_message`.
+absl::StatusOr<PreparedCompute> PrepareRequest(const v1::AttendRequest& request,
+                                               const std::vector<TensorPayload>& payloads,
+                                               int64_t message_bytes,
+                                               const ServiceContext& context);
+absl::StatusOr<PreparedCompute> PrepareRequest(const v1::EncodeRequest& request,
+                                               const std::vector<TensorPayload>& payloads,
+                                               int64_t message_bytes,
+                                               const ServiceContext& context);
+
+// INVALID_ARGUMENT: it is malformed, so that even its id is not known.
+absl::StatusOr<StreamItem> ReceiveItem(const grpc::ByteBuffer& message,
+                                       const ServiceContext& context);
+
+// `sequence` is the one that the item is a chunk of, or null.
+absl::StatusOr<PreparedCompute> PrepareItem(const StreamItem& item,
+                                            const std::shared_ptr<StreamSequence>& sequence,
+                                            const ServiceContext& context);
+
+}  // namespace attendant::server

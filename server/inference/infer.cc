@@ -1,0 +1,198 @@
+#include "server/inference/infer.h"
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "server/inference/datatypes.h"
+#include "server/inference/infer_inputs.h"
+#include "server/inference/infer_plan.h"
+#include "server/inference/inference_model.h"
+#include "server/tensors/status_mapping.h"
+#include "server/wire/response_codec.h"
+
+namespace attendant::server {
+namespace {
+
+using inference::ModelInferRequest;
+using inference::ModelInferResponse;
+
+// What a request calls its tensors, and the fields of attendant.v1 that they become.
+struct FieldOfInput {
+  const char* input;
+  const char* field;
+  size_t rank;
+};
+constexpr FieldOfInput kFields[] = {
+    {"input_ids", "token_ids", 2},
+    {"attention_mask", "attention_mask", 2},
+    {"token_type_ids", "token_type_ids", 2},
+    {"position_ids", "position_ids", 2},
+    {"features", "features", 3},
+    {"hidden_states", "hidden_states", 3},
+};
+
+std::vector<std::string> AcceptedInputs(const InferenceModel& model) {
+  std::vector<std::string> names;
+  for (const TensorInterface& input : InputsOf(model)) names.push_back(input.name);
+  if (model.input != InferenceInput::kTokenIds) return names;
+  names.push_back("position_ids");
+  if (model.model->encoder->description().embeddings->token_types == 0) {
+    names.push_back(
+        "token_type_ids");  // many send them anyway: the answer says that there are none
+  }
+  return names;
+}
+
+absl::Status CheckPresent(const InferenceModel& model, const InferInputs& inputs) {
+  for (const TensorInterface& input : InputsOf(model)) {
+    if (input.optional || inputs.count(input.name) > 0) continue;
+    return InvalidField("inputs", absl::StrCat(input.name, ", which ", model.name, " needs"),
+                        "none of that name");
+  }
+  return absl::OkStatus();
+}
+
+// Moves the inputs to the fields of `request`, whose data comes beside it.
+absl::Status PlaceInputs(InferInputs inputs, google::protobuf::Message& request,
+                         std::vector<TensorPayload>& payloads) {
+  const google::protobuf::Reflection& reflection = *request.GetReflection();
+  for (const FieldOfInput& field : kFields) {
+    const auto found = inputs.find(field.input);
+    if (found == inputs.end()) continue;
+    InferInput& input = found->second;
+    const auto rank = static_cast<size_t>(input.head.shape_size());
+    if (rank != field.rank) {
+      return InvalidField(absl::StrCat(field.input, ".shape"),
+                          absl::StrCat(field.rank, " dimensions"), absl::StrCat(rank));
+    }
+    const google::protobuf::FieldDescriptor* to =
+        request.GetDescriptor()->FindFieldByName(field.field);
+    static_cast<v1::Tensor&>(*reflection.MutableMessage(&request, to)) = std::move(input.head);
+    payloads.push_back({{to->number()}, std::move(input.data)});
+  }
+  return absl::OkStatus();
+}
+
+// An error about a request of attendant.v1, in the words of this protocol.
+absl::Status Translate(const absl::Status& status) {
+  if (!absl::IsInvalidArgument(status)) return status;
+  return absl::InvalidArgumentError(
+      absl::StrReplaceAll(status.message(), {{"token_ids", "input_ids"},
+                                             {".dtype", ".datatype"},
+                                             {"FLOAT32", "FP32"},
+                                             {"FLOAT16", "FP16"},
+                                             {"BFLOAT16", "BF16"}}));
+}
+
+struct AnswerHead {
+  std::string model_name;
+  std::string model_version;
+  std::string id;
+  std::vector<InferOutput> outputs;
+};
+
+ResponseTensor* Find(std::vector<std::pair<int64_t, ResponseTensor>>& tensors, int64_t layer) {
+  for (auto& [of, tensor] : tensors) {
+    if (of == layer) return &tensor;
+  }
+  return nullptr;
+}
+
+ResponseTensor& TensorOf(const InferOutput& output, Response& response) {
+  switch (output.source) {
+    case InferSource::kPooled:
+      return *response.pooled;
+    case InferSource::kTokenVectors:
+      return *response.token_vectors;
+    case InferSource::kIntermediate:
+      return *Find(response.intermediate, output.layer);
+    case InferSource::kAttention:
+      return *Find(response.probabilities, output.layer);
+    case InferSource::kRows:
+      break;
+  }
+  return *response.hidden_states;
+}
+
+grpc::ByteBuffer ToInferResponse(const AnswerHead& head, Response response) {
+  ModelInferResponse message;
+  message.set_model_name(head.model_name);
+  message.set_model_version(head.model_version);
+  message.set_id(head.id);
+  std::vector<ResponsePayload> payloads;
+  for (const InferOutput& output : head.outputs) {
+    ResponseTensor& tensor = TensorOf(output, response);
+    const v1::Tensor described = tensor.head();
+    auto& told = *message.add_outputs();
+    told.set_name(output.name);
+    told.set_datatype(DatatypeName(described.dtype()));
+    *told.mutable_shape() = described.shape();
+    payloads.push_back(
+        {{ModelInferResponse::kRawOutputContentsFieldNumber, static_cast<int>(payloads.size())},
+         tensor.TakeData()});
+  }
+  return SerializeResponse(message, std::move(payloads));
+}
+
+absl::StatusOr<PreparedCompute> PreparePlanned(InferPlan& plan, InferInputs inputs,
+                                               const ModelInferRequest& request,
+                                               const InferenceModel& model, int64_t bytes,
+                                               const ServiceContext& context) {
+  std::vector<TensorPayload> payloads;
+  const auto prepare = [&](auto& call) -> absl::StatusOr<PreparedCompute> {
+    call.set_model(model.model->name);
+    call.set_request_id(request.id());
+    absl::Status status = PlaceInputs(std::move(inputs), call, payloads);
+    if (!status.ok()) return status;
+    return PrepareRequest(call, payloads, bytes, context);
+  };
+  return plan.attend ? prepare(*plan.attend) : prepare(plan.encode);
+}
+
+}  // namespace
+
+absl::StatusOr<PreparedCompute> PrepareInfer(const grpc::ByteBuffer& message,
+                                             const ServiceContext& context) {
+  ModelInferRequest request;
+  const auto payloads = ParseRequest(message, kMaxInferHeadBytes, request);
+  if (!payloads.ok()) return payloads.status();
+  std::vector<Payload> raw;
+  for (const TensorPayload& payload : *payloads) raw.push_back(payload.data);
+  return PrepareInferMessage(request, raw, static_cast<int64_t>(message.Length()), context);
+}
+
+absl::StatusOr<PreparedCompute> PrepareInferMessage(const ModelInferRequest& request,
+                                                    const std::vector<Payload>& raw,
+                                                    int64_t message_bytes,
+                                                    const ServiceContext& context) {
+  const absl::StatusOr<InferenceModel> model =
+      FindInferenceModel(context.models, request.model_name(), request.model_version());
+  if (!model.ok()) return model.status();
+  absl::StatusOr<InferPlan> plan = PlanInfer(request, *model);
+  if (!plan.ok()) return plan.status();
+  absl::StatusOr<InferInputs> inputs = ReadInputs(request, raw, AcceptedInputs(*model));
+  if (!inputs.ok()) return inputs.status();
+  if (absl::Status status = CheckPresent(*model, *inputs); !status.ok()) return status;
+  if (raw.empty()) {
+    for (const auto& [name, input] : *inputs) message_bytes += input.data.size();  // copied
+  }
+  absl::StatusOr<PreparedCompute> prepared =
+      PreparePlanned(*plan, *std::move(inputs), request, *model, message_bytes, context);
+  if (!prepared.ok()) return Translate(prepared.status());
+  const ServedModel& served = *prepared->request.span.model;
+  if (!request.model_version().empty() && VersionText(served) != request.model_version()) {
+    return absl::NotFoundError(absl::StrCat("model_version: ", request.model_version(),
+                                            " of model ", served.name, " has just been replaced"));
+  }
+  prepared->timeout = plan->timeout;
+  prepared->to_message = [head = AnswerHead{request.model_name(), VersionText(served), request.id(),
+                                            std::move(plan->outputs)}](Response response) {
+    return ToInferResponse(head, std::move(response));
+  };
+  return prepared;
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,32 @@
+// ModelInfer: from its message to a request that can be queued, and from the response to a message.
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "inference/inference_service.pb.h"
+#include "server/execution/request_intake.h"
+#include "server/request/service_context.h"
+#include "server/wire/payload.h"
+
+namespace attendant::server {
+
+// A ModelInferRequest. The raw contents stay where they arrived; all else of the message has at
+// most kMaxInferHeadBytes. NOT_FOUND: no such model or version. INVALID_ARGUMENT: names the tensor
+// or parameter, what was expected and what came.
+absl::StatusOr<PreparedCompute> PrepareInfer(const grpc::ByteBuffer& message,
+                                             const ServiceContext& context);
+
+// As above, from a parsed message of `message_bytes` bytes and its raw contents.
+absl::StatusOr<PreparedCompute> PrepareInferMessage(const inference::ModelInferRequest& request,
+                                                    const std::vector<Payload>& raw,
+                                                    int64_t message_bytes,
+                                                    const ServiceContext& context);
+
+// Enough for the token ids of the largest request in lists, and for some rows of hidden states.
+inline constexpr int64_t kMaxInferHeadBytes = 1 << 20;
+
+}  // namespace attendant::server

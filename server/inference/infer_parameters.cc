@@ -1,0 +1,89 @@
+#include "server/inference/infer_parameters.h"
+
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "server/tensors/status_mapping.h"
+
+namespace attendant::server {
+namespace {
+
+using inference::InferParameter;
+
+std::string Field(const char* name) { return absl::StrCat("parameters.", name); }
+
+const InferParameter* Find(const InferParameters& parameters, const char* name) {
+  const auto found = parameters.find(name);
+  return found == parameters.end() ? nullptr : &found->second;
+}
+
+const char* TypeOf(const InferParameter& parameter) {
+  switch (parameter.parameter_choice_case()) {
+    case InferParameter::kBoolParam:
+      return "a bool";
+    case InferParameter::kInt64Param:
+      return "an int64";
+    case InferParameter::kStringParam:
+      return "a string";
+    case InferParameter::kDoubleParam:
+      return "a double";
+    case InferParameter::kUint64Param:
+      return "a uint64";
+    case InferParameter::PARAMETER_CHOICE_NOT_SET:
+      break;
+  }
+  return "no value";
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<int64_t>> NumberIn(const InferParameters& parameters,
+                                                const char* name) {
+  const InferParameter* parameter = Find(parameters, name);
+  if (parameter == nullptr) return std::optional<int64_t>();
+  constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  if (parameter->has_int64_param()) return std::optional<int64_t>(parameter->int64_param());
+  if (parameter->has_uint64_param() && parameter->uint64_param() <= kMost) {
+    return std::optional<int64_t>(static_cast<int64_t>(parameter->uint64_param()));
+  }
+  return InvalidField(Field(name), "an int64", TypeOf(*parameter));
+}
+
+absl::StatusOr<std::optional<std::string>> TextIn(const InferParameters& parameters,
+                                                  const char* name) {
+  const InferParameter* parameter = Find(parameters, name);
+  if (parameter == nullptr) return std::optional<std::string>();
+  if (parameter->has_string_param()) return std::optional<std::string>(parameter->string_param());
+  return InvalidField(Field(name), "a string", TypeOf(*parameter));
+}
+
+absl::StatusOr<std::optional<bool>> FlagIn(const InferParameters& parameters, const char* name) {
+  const InferParameter* parameter = Find(parameters, name);
+  if (parameter == nullptr) return std::optional<bool>();
+  if (parameter->has_bool_param()) return std::optional<bool>(parameter->bool_param());
+  return InvalidField(Field(name), "a bool", TypeOf(*parameter));
+}
+
+absl::Status CheckNotShared(const std::string& name, const InferParameters& parameters) {
+  if (Find(parameters, "shared_memory_region") == nullptr) return absl::OkStatus();
+  return InvalidField(absl::StrCat(name, ".parameters"),
+                      "no shared_memory_region, as the server has no shared memory", "one");
+}
+
+absl::Status CheckReserved(const InferParameters& parameters) {
+  const absl::StatusOr<std::optional<int64_t>> priority = NumberIn(parameters, "priority");
+  if (!priority.ok()) return priority.status();
+  if (priority->value_or(0) < 0) {
+    return InvalidField(Field("priority"), "0 or more", absl::StrCat(**priority));
+  }
+  for (const char* name : {"sequence_start", "sequence_end"}) {
+    const absl::StatusOr<std::optional<bool>> flag = FlagIn(parameters, name);
+    if (!flag.ok()) return flag.status();
+    if (!flag->value_or(false)) continue;
+    return InvalidField(Field(name), "false: attendant.v1's EncodeStream takes sequences in parts",
+                        "true");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace attendant::server

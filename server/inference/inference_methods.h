@@ -1,0 +1,57 @@
+// The methods of inference.GRPCInferenceService that answer from what the server knows.
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "inference/inference_service.pb.h"
+#include "server/execution/quick_method.h"
+#include "server/wire/response_codec.h"
+
+namespace attendant::server {
+
+// NOT_FOUND: no such model or version, but for ModelReady, to which that is not ready.
+absl::StatusOr<inference::ServerLiveResponse> ServerLive(
+    const MethodContext& context, const inference::ServerLiveRequest& request);
+absl::StatusOr<inference::ServerReadyResponse> ServerReady(
+    const MethodContext& context, const inference::ServerReadyRequest& request);
+absl::StatusOr<inference::ModelReadyResponse> ModelReady(
+    const MethodContext& context, const inference::ModelReadyRequest& request);
+absl::StatusOr<inference::ServerMetadataResponse> ServerMetadata(
+    const MethodContext& context, const inference::ServerMetadataRequest& request);
+absl::StatusOr<inference::ModelMetadataResponse> ModelMetadata(
+    const MethodContext& context, const inference::ModelMetadataRequest& request);
+absl::StatusOr<inference::ModelConfigResponse> ModelConfig(
+    const MethodContext& context, const inference::ModelConfigRequest& request);
+absl::StatusOr<inference::ModelStatisticsResponse> ModelStatistics(
+    const MethodContext& context, const inference::ModelStatisticsRequest& request);
+absl::StatusOr<inference::RepositoryIndexResponse> RepositoryIndex(
+    const MethodContext& context, const inference::RepositoryIndexRequest& request);
+// There is no shared memory: nothing to tell, and nothing to forget.
+absl::StatusOr<inference::SharedMemoryStatusResponse> SharedMemoryStatus(
+    const MethodContext& context, const inference::SharedMemoryStatusRequest& request);
+absl::StatusOr<inference::SharedMemoryUnregisterResponse> SharedMemoryUnregister(
+    const MethodContext& context, const inference::SharedMemoryUnregisterRequest& request);
+
+template <typename Request, typename Response>
+absl::StatusOr<grpc::ByteBuffer> AnswerWith(absl::StatusOr<Response> (*method)(const MethodContext&,
+                                                                               const Request&),
+                                            const MethodContext& context,
+                                            const grpc::ByteBuffer& message) {
+  const absl::StatusOr<Request> request = ParseQuick<Request>(message);
+  if (!request.ok()) return request.status();
+  const absl::StatusOr<Response> response = method(context, *request);
+  if (!response.ok()) return response.status();
+  return SerializeResponse(*response, {});
+}
+
+// The QuickMethod of one of these.
+template <auto Method>
+absl::StatusOr<grpc::ByteBuffer> Quick(const MethodContext& context,
+                                       const grpc::ByteBuffer& message, std::string& /*model*/) {
+  return AnswerWith(Method, context, message);
+}
+
+}  // namespace attendant::server
