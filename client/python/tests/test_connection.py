@@ -21,9 +21,10 @@ def certificates(tmp_path_factory):
     """A folder with ca.crt, and server and client certificates that it has signed."""
     folder = tmp_path_factory.mktemp("tls")
     new_key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
-    openssl("req", "-x509", *new_key, "-keyout", folder / "ca.key", "-out", folder / "ca.crt", "-subj", "/CN=test ca")
+    openssl("req", "-x509", *new_key, "-keyout", folder / "ca.key", "-out", folder / "ca.crt", "-subj", "/CN=test ca",
+            "-addext", "keyUsage=critical,keyCertSign")  # without which Python 3.13 refuses it
     for name in ("server", "client"):
-        (folder / "extensions").write_text("subjectAltName=IP:127.0.0.1")
+        (folder / "extensions").write_text("subjectAltName=IP:127.0.0.1\nauthorityKeyIdentifier=keyid\n")
         openssl("req", "-new", *new_key[:-2], "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.csr", "-subj", f"/CN={name}")
         openssl("x509", "-req", "-in", folder / f"{name}.csr", "-CA", folder / "ca.crt", "-CAkey", folder / "ca.key", "-CAcreateserial",
                 "-days", "2", "-extfile", folder / "extensions", "-out", folder / f"{name}.crt")

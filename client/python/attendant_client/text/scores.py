@@ -1,0 +1,47 @@
+"""Scores of classes, from what a classification head answers."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, List, Optional, Sequence
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class LabelScore:
+    """label: the class's name, or LABEL_i where the checkpoint does not name it. score: its probability, or the raw score."""
+
+    label: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """index: that of the text in the list. score: how well it fits the query, from 0 to 1, or the raw score."""
+
+    index: int
+    score: float
+    text: str
+
+
+def probabilities(scores: Any) -> Any:
+    """Returns [n, classes] float64 of raw scores [n, classes]: a sigmoid for a single class, else a softmax over them."""
+    exact = np.asarray(scores, np.float64)
+    if exact.shape[1] == 1:
+        # Of the magnitude, so that nothing overflows.
+        small = np.exp(-np.abs(exact))
+        return np.where(exact >= 0, 1 / (1 + small), small / (1 + small))
+    exponents = np.exp(exact - exact.max(axis=1, keepdims=True))
+    return exponents / exponents.sum(axis=1, keepdims=True)
+
+
+def label_scores(scores: Any, labels: Sequence[str]) -> List[List[LabelScore]]:
+    """Returns for each row of [n, classes] its classes, best first."""
+    names = list(labels) or [f"LABEL_{index}" for index in range(scores.shape[1])]
+    return [[LabelScore(names[index], float(row[index])) for index in np.argsort(-row, kind="stable")] for row in scores]
+
+
+def ranking(scores: Any, texts: Sequence[str], top_n: Optional[int]) -> List[Ranked]:
+    """Returns the texts by their scores [n], best first; equal ones in their order. top_n: only so many."""
+    order = np.argsort(-np.asarray(scores), kind="stable")[:top_n]
+    return [Ranked(int(index), float(scores[index]), texts[index]) for index in order]

@@ -1,0 +1,74 @@
+"""What embed, rerank and classify do before and after the texts are sent, for the clients of both kinds."""
+from __future__ import annotations
+
+from typing import Any, List, Optional, Sequence, Tuple, Union
+
+from .. import messages
+from ..errors import FailedPrecondition, invalid
+from . import scores
+from .plan import Plan, Wish, cut
+from .scores import LabelScore, Ranked
+from .tokenizer import ModelTokenizer, Text, Tokens, check_texts
+
+
+
+class Tasks:
+    """One model's tasks. model: its description. found: what the server has answered of its tokenizer."""
+
+    def __init__(self, model: messages.GetModelResponse, found: messages.GetTokenizerResponse) -> None:
+        self.model = model
+        self.tokenizer = ModelTokenizer(found, model)
+        self.labels = list(found.labels)
+
+    def plan_embed(self, texts: Sequence[str], prompt: Optional[str], prompt_name: Optional[str], wish: Wish) -> Plan:
+        if self.model.pooled_width == 0:
+            raise FailedPrecondition(f"model {self.model.name} makes no vector of a text: its files say nothing about pooling")
+        check_strings(wish.field, texts)
+        before = self.tokenizer.prompt(prompt, prompt_name)
+        return Plan(self.model, self.tokenizer, [before + text for text in texts] if before else texts, wish)
+
+    def plan_rerank(self, query: str, texts: Sequence[str], wish: Wish) -> Plan:
+        if self.model.classes != 1:
+            raise FailedPrecondition(f"model {self.model.name} is no reranker: it has {self.model.classes or 'no'} classes, not 1")
+        check_strings("query", [query])
+        check_strings(wish.field, texts)
+        return Plan(self.model, self.tokenizer, [(query, text) for text in texts], wish)
+
+    def plan_classify(self, texts: Sequence[Text], wish: Wish) -> Plan:
+        if self.model.classes == 0:
+            raise FailedPrecondition(f"model {self.model.name} scores no classes: its checkpoint has no classification head")
+        check_texts(wish.field, texts)
+        return Plan(self.model, self.tokenizer, texts, wish)
+
+    def vectors(self, plan: Plan, dimensions: Optional[int], alone: bool) -> Any:
+        rows = cut(plan.rows, dimensions)
+        return rows[0] if alone else rows
+
+    def ranked(self, plan: Plan, texts: Sequence[str], top_n: Optional[int], raw_scores: bool) -> List[Ranked]:
+        made = plan.rows if raw_scores else scores.probabilities(plan.rows)
+        return scores.ranking(made[:, 0], texts, top_n)
+
+    def classified(self, plan: Plan, raw_scores: bool) -> List[List[LabelScore]]:
+        return scores.label_scores(plan.rows if raw_scores else scores.probabilities(plan.rows), self.labels)
+
+    def tokens(self, text: Text, truncation: Optional[str]) -> Tokens:
+        check_texts("text", [text])
+        made = self.tokenizer.tokens(text, truncation)
+        if truncation is None:
+            self.tokenizer.check_length("text", len(made.ids))
+        return made
+
+    def counts(self, texts: Sequence[Text]) -> List[int]:
+        check_texts("texts", texts)
+        return [len(ids) for ids, _ in self.tokenizer.ids(texts)]
+
+
+def as_list(texts: Union[str, Sequence[str]]) -> Tuple[Sequence[str], bool]:
+    """Returns a list of texts, and whether a text alone was given."""
+    return ([texts], True) if isinstance(texts, str) else (texts, False)
+
+
+def check_strings(field: str, texts: Sequence[str]) -> None:
+    for index, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise invalid(f"{field}[{index}]", "a text", f"{type(text).__name__} {text!r:.60}")

@@ -1,0 +1,117 @@
+"""ModelTokenizer: the token ids of texts, as the model was trained to have them."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple, Union
+
+from .. import messages
+from ..errors import invalid
+
+if TYPE_CHECKING:
+    import tokenizers
+
+# A text, or two that the model reads together, such as a query and a document.
+Text = Union[str, Tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens of one text, special ones included.
+
+    ids: what the model takes. text: how each is written in the vocabulary. offsets: where each begins and ends among the
+    characters of the text without spaces at its ends. types: 1 for tokens of the second text of two.
+    """
+
+    ids: List[int]
+    text: List[str]
+    offsets: List[Tuple[int, int]]
+    types: List[int]
+
+
+def check_texts(field: str, texts: Sequence[Text]) -> None:
+    """Refuses what is neither a text nor a pair of texts."""
+    for index, text in enumerate(texts):
+        if isinstance(text, str):
+            continue
+        if isinstance(text, (tuple, list)) and len(text) == 2 and all(isinstance(one, str) for one in text):
+            continue
+        raise invalid(f"{field}[{index}]", "a text, or a pair of texts", f"{type(text).__name__} {text!r:.60}")
+
+
+class ModelTokenizer:
+    """The tokenizer of one model. Threads may share it.
+
+    found: what the server has answered of it. description: that of the model.
+    """
+
+    def __init__(self, found: messages.GetTokenizerResponse, description: messages.GetModelResponse) -> None:
+        self._found = found
+        self._with_types = description.embeddings.token_types > 1
+        self._by_truncation: Dict[Optional[str], tokenizers.Tokenizer] = {}
+
+    @property
+    def max_length(self) -> int:
+        """Tokens of the longest text, special ones included; 0: any."""
+        return int(self._found.max_sequence_length)
+
+    def prompt(self, prompt: Optional[str], name: Optional[str]) -> str:
+        """Returns what goes before texts: this prompt, the model's one of this name, or its default one."""
+        if prompt is not None:
+            if name is not None:
+                raise invalid("prompt_name", "none beside prompt", name)
+            return prompt
+        if name is None:
+            name = self._found.default_prompt
+            return self._found.prompts[name] if name else ""
+        if name not in self._found.prompts:
+            names = ", ".join(sorted(self._found.prompts)) or "none, as the model has no prompts"
+            raise invalid("prompt_name", f"one of {names}" if self._found.prompts else names, f'"{name}"')
+        return self._found.prompts[name]
+
+    def tokens(self, text: Text, truncation: Optional[str] = "right") -> Tokens:
+        """Returns the tokens of a text. truncation: the side on which a long one is cut; None: it is not."""
+        made = self._tokenizer(truncation).encode_batch([self._clean(text)])[0]
+        return Tokens(made.ids, made.tokens, made.offsets, made.type_ids)
+
+    def ids(self, texts: Sequence[Text], truncation: Optional[str] = "right") -> List[Tuple[List[int], List[int]]]:
+        """Returns the ids of each text and, for models that have such and if there are pairs, the types of its tokens."""
+        tokenizer = self._tokenizer(truncation)
+        # Without offsets; it came with tokenizers 0.20.
+        encode = getattr(tokenizer, "encode_batch_fast", tokenizer.encode_batch)
+        pairs = self._with_types and any(not isinstance(text, str) for text in texts)
+        return [(made.ids, made.type_ids if pairs else []) for made in encode([self._clean(text) for text in texts])]
+
+    def check_length(self, field: str, tokens: int) -> None:
+        """Refuses a text that has more tokens than the model was trained to have."""
+        if self.max_length and tokens > self.max_length:
+            raise invalid(field, f"at most {self.max_length} tokens", tokens)
+
+    def _clean(self, text: Text) -> Text:
+        if not isinstance(text, str):
+            return self._clean_one(text[0]), self._clean_one(text[1])
+        return self._clean_one(text)
+
+    def _clean_one(self, text: str) -> str:
+        # As sentence-transformers does before it tokenizes.
+        text = text.strip()
+        return text.lower() if self._found.lower_case else text
+
+    def _tokenizer(self, truncation: Optional[str]) -> tokenizers.Tokenizer:
+        made = self._by_truncation.get(truncation)
+        if made is not None:
+            return made
+        if truncation not in ("right", "left", None):
+            raise invalid("truncation", '"right", "left" or None', repr(truncation))
+        try:
+            import tokenizers
+        except ImportError as error:
+            raise ImportError("texts need the package tokenizers: pip install 'attendant-client[text]'") from error
+        made = tokenizers.Tokenizer.from_str(self._found.tokenizer_json.decode())
+        # The file may say how somebody once padded and cut.
+        made.no_padding()
+        if truncation is None or not self.max_length:
+            made.no_truncation()
+        else:
+            made.enable_truncation(self.max_length, strategy="longest_first", direction=truncation)
+        self._by_truncation[truncation] = made
+        return made

@@ -1,0 +1,49 @@
+"""What text has beside its tokenizer: groups of texts, scores, dimensions. Needs no package of PyPI."""
+import numpy as np
+import pytest
+from attendant_client import InvalidArgument
+from attendant_client.text import scores
+from attendant_client.text.plan import cut, groups
+
+
+@pytest.mark.parametrize("lengths, expected", [
+    ([], []),
+    ([3], [[0]]),
+    ([20], [[0]]),
+    ([4, 4, 2], [[0, 1, 2]]),
+    ([4, 4, 3, 9, 1], [[0, 1], [2], [3, 4]]),
+    ([11, 1, 12], [[0], [1], [2]]),
+])
+def test_groups_have_at_most_so_many_tokens(lengths, expected):
+    assert list(groups(lengths, 10)) == expected
+
+
+def test_probabilities_of_a_class_alone_are_sigmoids():
+    made = scores.probabilities(np.array([[0.0], [1000.0], [-1000.0], [2.0]], np.float32))
+    np.testing.assert_allclose(made[:, 0], [0.5, 1.0, 0.0, 1 / (1 + np.exp(-2.0))])
+
+
+def test_probabilities_of_several_are_a_softmax():
+    made = scores.probabilities(np.array([[1.0, 1.0], [1000.0, 0.0], [0.0, np.log(3.0)]]))
+    np.testing.assert_allclose(made, [[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]])
+
+
+def test_equal_scores_keep_their_order():
+    assert [one.index for one in scores.ranking([1.0, 2.0, 1.0, 2.0], list("abcd"), None)] == [1, 3, 0, 2]
+    assert [one.label for one in scores.label_scores(np.array([[1.0, 1.0, 2.0]]), ["x", "y", "z"])[0]] == ["z", "x", "y"]
+
+
+def test_labels_have_numbers_where_the_checkpoint_names_none():
+    assert [one.label for one in scores.label_scores(np.array([[1.0, 2.0]]), [])[0]] == ["LABEL_1", "LABEL_0"]
+
+
+def test_cut_vectors_have_length_1_if_they_had():
+    rows = np.array([[0.6, 0.8, 0.0], [3.0, 4.0, 12.0]], np.float32)
+    made = cut(rows, 2)
+    assert made.dtype == np.float32
+    np.testing.assert_allclose(made, [[0.6, 0.8], [3.0, 4.0]], rtol=1e-6)
+    np.testing.assert_allclose(cut(rows, 1), [[1.0], [3.0]], rtol=1e-6)
+    np.testing.assert_array_equal(cut(np.array([[0.0, 0.0, 1.0]], np.float32), 2), [[0.0, 0.0]])
+    assert cut(rows, None) is rows
+    with pytest.raises(InvalidArgument, match=r"dimensions: expected 1\.\.3"):
+        cut(rows, 4)
