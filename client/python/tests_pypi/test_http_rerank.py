@@ -1,4 +1,5 @@
-"""/v1/rerank, in the forms of Jina and of Cohere."""
+"""/v1/rerank, in the forms of Jina and of Cohere, also called by Cohere's own package."""
+import cohere
 import numpy as np
 import pytest
 from text_models import make_tokenizer
@@ -33,6 +34,15 @@ def test_the_best_with_their_texts(front, scores):
     best = list(np.argsort(-scores)[:2])
     assert [one["index"] for one in answer["results"]] == best
     assert [one["document"]["text"] for one in answer["results"]] == [DOCUMENTS[index] for index in best]
+
+
+@pytest.mark.parametrize("caller", [cohere.Client, cohere.ClientV2])
+def test_cohere(front, scores, caller):
+    made = caller(api_key="unused", base_url=front.url).rerank(model="reranker", query=QUERY, documents=DOCUMENTS, top_n=3)
+    assert [one.index for one in made.results] == list(np.argsort(-scores)[:3])
+    np.testing.assert_allclose([one.relevance_score for one in made.results], sorted(scores, reverse=True)[:3], rtol=1e-5)
+    with pytest.raises(cohere.NotFoundError, match="model_not_found"):
+        caller(api_key="unused", base_url=front.url).rerank(model="nobody", query=QUERY, documents=DOCUMENTS)
 
 
 def test_more_than_there_are(front):

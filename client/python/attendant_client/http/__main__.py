@@ -23,40 +23,41 @@ seconds in its header x-request-timeout. The server may be started later; until 
 
 
 def make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m attendant_client.http", description=DESCRIPTION, epilog=EPILOG,
-                                     formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser = argparse.ArgumentParser(prog="python -m attendant_client.http", description=DESCRIPTION, epilog=EPILOG)
     server = parser.add_argument_group("the server")
     server.add_argument("--server", default="localhost:8001", metavar="ADDRESS", help="host:port, unix:/path, or several servers, "
-                        "ipv4:ADDRESS:PORT,ADDRESS:PORT")
-    server.add_argument("--server-tls", action="store_true", help="connect over TLS; implied by the options below that need it")
+                        "ipv4:ADDRESS:PORT,ADDRESS:PORT (default: %(default)s)")
+    server.add_argument("--server-tls", action="store_true", help="connect over TLS; implied by --server-ca and --server-cert")
     server.add_argument("--server-ca", metavar="FILE", help="PEM certificates that may have signed the server's")
     server.add_argument("--server-cert", metavar="FILE", help="PEM certificate to show to the server")
     server.add_argument("--server-key", metavar="FILE", help="PEM key of that certificate")
     server.add_argument("--server-token-file", metavar="FILE", help="file with the bearer token that the server asks for")
     http = parser.add_argument_group("HTTP")
-    http.add_argument("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0: all")
-    http.add_argument("--port", type=_port, default=8080, help="port to listen on; 0: any that is free")
+    http.add_argument("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0: all (default: %(default)s)")
+    http.add_argument("--port", type=_port, default=8080, help="port to listen on; 0: any that is free (default: %(default)s)")
     http.add_argument("--tls-cert", metavar="FILE", help="serve HTTPS with this PEM certificate")
     http.add_argument("--tls-key", metavar="FILE", help="PEM key of that certificate")
     http.add_argument("--api-key-file", metavar="FILE", help="file with one key a line; each request but /health has to send one, "
                       "as `authorization: Bearer KEY`")
     http.add_argument("--log-level", default="info", choices=["critical", "error", "warning", "info", "debug"],
-                      help="info has a line for each request")
+                      help="info has a line for each request (default: %(default)s)")
     models = parser.add_argument_group("models")
     models.add_argument("--model", action="append", default=[], metavar="NAME[=SERVED]", type=_checked(named_model),
                         help="offer the server's model SERVED as NAME, and none that is not named so; may be repeated "
                         "(default: all, by their own names)")
     models.add_argument("--auto-truncate", action=argparse.BooleanOptionalAction, default=True,
-                        help="cut texts that are too long for a model, unless the request says otherwise; else refuse them")
+                        help="cut texts that are too long for a model where the request does not say; else refuse them")
     limits = parser.add_argument_group("limits")
     limits.add_argument("--timeout", type=_above_zero(float), default=LIMITS.timeout, metavar="SECONDS",
-                        help="from a request's headers to its answer")
-    limits.add_argument("--max-body-bytes", type=_above_zero(int), default=LIMITS.body_bytes, metavar="N", help="of a request")
-    limits.add_argument("--max-texts", type=_above_zero(int), default=LIMITS.texts, metavar="N", help="of a request")
+                        help="from a request's headers to its answer (default: %(default)s)")
+    limits.add_argument("--max-body-bytes", type=_above_zero(int), default=LIMITS.body_bytes, metavar="N",
+                        help="the largest body of a request (default: %(default)s)")
+    limits.add_argument("--max-texts", type=_above_zero(int), default=LIMITS.texts, metavar="N",
+                        help="the most texts, or documents, of a request (default: %(default)s)")
     limits.add_argument("--max-text-characters", type=_above_zero(int), default=LIMITS.text_characters, metavar="N",
-                        help="of a text, with what is cut off then")
+                        help="the longest text, with what is cut off then (default: %(default)s)")
     limits.add_argument("--max-requests", type=_above_zero(int), default=LIMITS.requests, metavar="N",
-                        help="under way at a time; those beyond are answered with status 429")
+                        help="requests under way at a time; those beyond are answered with status 429 (default: %(default)s)")
     return parser
 
 
