@@ -7,6 +7,7 @@ from attendant_client import AsyncClient, FailedPrecondition, InvalidArgument, N
 from attendant_client.text import AsyncTextModel, LabelScore, TextModel, Tokens
 from attendant_client.text.plan import Wish
 from attendant_client.text.tasks import Tasks
+from attendant_client.text.tokenizer import ModelTokenizer
 from text_models import ids_of, make_tokenizer
 
 TEXTS = ["a cat sat", "the dog", "c", "the quick brown fox jumps over the lazy dog", ""]
@@ -42,6 +43,17 @@ def pair_ids(query, text, most=24):
 def raw_scores(client, query, texts):
     return np.array([client.encode("reranker", input_ids=[ids], token_type_ids=[types], pooling="classifier").pooled[0, 0]
                      for ids, types in (pair_ids(query, text) for text in texts)])
+
+
+def test_letters_become_small_where_the_model_says_so(client):
+    large = make_tokenizer()
+    large.normalizer = None  # the file itself keeps capital letters, which its vocabulary does not have
+    made = {}
+    for lower_case in (False, True):
+        found = messages.GetTokenizerResponse(tokenizer_json=large.to_str().encode(), lower_case=lower_case)
+        made[lower_case] = ModelTokenizer(found, client.model("embedder")).tokens(" A Cat").text
+    assert made[False] == ["[CLS]", "[UNK]", "[UNK]", "[SEP]"]
+    assert made[True] == ["[CLS]", "a", "c", "##a", "##t", "[SEP]"]
 
 
 def test_embed_keeps_the_order(client, embedder):
@@ -166,7 +178,7 @@ def test_pairs_have_types(client, classifier):
 
 
 def test_tokens(embedder):
-    expected = make_tokenizer().encode("Ab")
+    expected = make_tokenizer().encode("  Ab ")
     assert embedder.tokens("  Ab ") == Tokens(expected.ids, expected.tokens, expected.offsets, [0] * len(expected.ids))
     assert embedder.count_tokens(["a", "ab", ("a", "b")]) == [len(ids_of("a")), len(ids_of("ab")), 5]
 

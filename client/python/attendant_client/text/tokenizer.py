@@ -19,7 +19,7 @@ class Tokens:
     """The tokens of one text, special ones included.
 
     ids: what the model takes. text: how each is written in the vocabulary. offsets: where each begins and ends among the
-    characters of the text without spaces at its ends. types: 1 for tokens of the second text of two.
+    characters of the text. types: 1 for tokens of the second text of two.
     """
 
     ids: List[int]
@@ -70,7 +70,7 @@ class ModelTokenizer:
 
     def tokens(self, text: Text, truncation: Optional[str] = "right") -> Tokens:
         """Returns the tokens of a text. truncation: the side on which a long one is cut; None: it is not."""
-        made = self._tokenizer(truncation).encode_batch([self._clean(text)])[0]
+        made = self._tokenizer(truncation).encode_batch([text])[0]
         return Tokens(made.ids, made.tokens, made.offsets, made.type_ids)
 
     def ids(self, texts: Sequence[Text], truncation: Optional[str] = "right") -> List[Tuple[List[int], List[int]]]:
@@ -79,22 +79,12 @@ class ModelTokenizer:
         # Without offsets; it came with tokenizers 0.20.
         encode = getattr(tokenizer, "encode_batch_fast", tokenizer.encode_batch)
         pairs = self._with_types and any(not isinstance(text, str) for text in texts)
-        return [(made.ids, made.type_ids if pairs else []) for made in encode([self._clean(text) for text in texts])]
+        return [(made.ids, made.type_ids if pairs else []) for made in encode(list(texts))]
 
     def check_length(self, field: str, tokens: int) -> None:
         """Refuses a text that has more tokens than the model was trained to have."""
         if self.max_length and tokens > self.max_length:
             raise invalid(field, f"at most {self.max_length} tokens", tokens)
-
-    def _clean(self, text: Text) -> Text:
-        if not isinstance(text, str):
-            return self._clean_one(text[0]), self._clean_one(text[1])
-        return self._clean_one(text)
-
-    def _clean_one(self, text: str) -> str:
-        # As sentence-transformers does before it tokenizes.
-        text = text.strip()
-        return text.lower() if self._found.lower_case else text
 
     def _tokenizer(self, truncation: Optional[str]) -> tokenizers.Tokenizer:
         made = self._by_truncation.get(truncation)
@@ -107,6 +97,10 @@ class ModelTokenizer:
         except ImportError as error:
             raise ImportError("texts need the package tokenizers: pip install 'attendant-client[text]'") from error
         made = tokenizers.Tokenizer.from_str(self._found.tokenizer_json.decode())
+        if self._found.lower_case:
+            # Beside what the file says, as sentence-transformers does.
+            lower = [tokenizers.normalizers.Lowercase()]
+            made.normalizer = tokenizers.normalizers.Sequence(lower + ([made.normalizer] if made.normalizer else []))
         # The file may say how somebody once padded and cut.
         made.no_padding()
         if truncation is None or not self.max_length:
