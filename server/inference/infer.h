@@ -27,6 +27,6 @@ absl::StatusOr<PreparedCompute> PrepareInferMessage(const inference::ModelInferR
                                                     const ServiceContext& context);
 
 // Enough for the token ids of the largest request in lists, and for some rows of hidden states.
-inline constexpr int64_t kMaxInferHeadBytes = 1 << 20;
+inline constexpr int64_t kMaxInferHeadBytes = 512 << 10;
 
 }  // namespace attendant::server

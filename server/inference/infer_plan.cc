@@ -20,6 +20,7 @@ constexpr char kAttentions[] = "attentions";
 std::optional<int64_t> NumberAfter(absl::string_view name, absl::string_view prefix) {
   int64_t number;
   if (!absl::ConsumePrefix(&name, prefix) || !absl::SimpleAtoi(name, &number)) return std::nullopt;
+  if (absl::StrCat(number) != name) return std::nullopt;  // " 1", "+1" or "01" names nothing
   return number;
 }
 

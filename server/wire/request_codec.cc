@@ -86,7 +86,7 @@ class HeadCopier {
 
   bool CopySubmessage(const TensorField& message, int64_t end) {
     int64_t size;
-    if (!ReadLength(end, size)) return false;
+    if (!CountField() || !ReadLength(end, size)) return false;
     const size_t start = head_.size();
     if (!CopyFields(message, reader_.position() + size)) return false;
     head_.insert(start, Varint(head_.size() - start));
@@ -114,7 +114,7 @@ class HeadCopier {
 
   bool CopyLengthDelimited(int64_t end) {
     int64_t size;
-    if (!ReadLength(end, size)) return false;
+    if (!CountField() || !ReadLength(end, size)) return false;
     return Append(Varint(static_cast<uint64_t>(size))) && CopyBytes(end, size);
   }
 
@@ -187,6 +187,11 @@ class HeadCopier {
     return true;
   }
 
+  bool CountField() {
+    return ++fields_copied_ <= kMostHeadFields ||
+           Fail(absl::StrCat("more than ", kMostHeadFields, " submessages, texts and lists"));
+  }
+
   bool HasRoom(int64_t count) {
     return count <= max_head_bytes_ - static_cast<int64_t>(head_.size()) ||
            Fail(absl::StrCat("more than ", max_head_bytes_, " bytes beside the tensor data"));
@@ -200,6 +205,7 @@ class HeadCopier {
   SliceReader reader_;
   const int64_t max_head_bytes_;
   std::string head_;
+  int64_t fields_copied_ = 0;
   const TensorFields& fields_;
   std::vector<std::vector<ByteRange>> data_;
   std::string error_;

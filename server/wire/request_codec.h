@@ -28,6 +28,10 @@ struct TensorPayload {
 // The most elements of a field of repeated bytes.
 inline constexpr int64_t kMostRepeatedPayloads = 64;
 
+// The most submessages, texts and packed lists of a message that are told apart without looking
+// into them. Each may be two bytes in the message, and takes a hundred in memory.
+inline constexpr int64_t kMostHeadFields = 1024;
+
 // Parses `buffer` into `request`, all but the `data` of its Tensor fields and its fields of
 // repeated bytes, and returns that data. A tensor has at most one entry: if its data was sent
 // repeatedly, the last one wins, as in protobuf. Elements of repeated bytes are in their order.
@@ -37,8 +41,8 @@ inline constexpr int64_t kMostRepeatedPayloads = 64;
 // descriptor to find the tensor data; it has protobuf parse the rest, the head. Tensors in repeated
 // fields and in oneofs belong to the head and are parsed with their data.
 //
-// Returns INVALID_ARGUMENT if the message is malformed, its head is larger than `max_head_bytes`,
-// or a field of repeated bytes has too many elements. The content of `request` is then unspecified.
+// Returns INVALID_ARGUMENT if the message is malformed, its head is larger than `max_head_bytes`
+// or has too many fields, or a field of repeated bytes has too many elements. The content of `request` is then unspecified.
 // Thread-safe.
 absl::StatusOr<std::vector<TensorPayload>> ParseRequest(const grpc::ByteBuffer& buffer,
                                                         int64_t max_head_bytes,

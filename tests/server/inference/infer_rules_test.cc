@@ -200,6 +200,10 @@ INSTANTIATE_TEST_SUITE_P(
                   "outputs: expected one of last_hidden_state, sentence_embedding, "
                   "token_embeddings, hidden_states.N with N in 1..2, attentions.N with N in 0..1; "
                   "got \"hidden_states.0\""},
+        InferRule{"WithAZeroBefore", [](R& r) { Ask(r, {"hidden_states.01"}); },
+                  "outputs: expected one of last_hidden_state, sentence_embedding, "
+                  "token_embeddings, hidden_states.N with N in 1..2, attentions.N with N in 0..1; "
+                  "got \"hidden_states.01\""},
         InferRule{"OfNoLayer", [](R& r) { Ask(r, {"attentions.2"}); },
                   "outputs: expected one of last_hidden_state, sentence_embedding, "
                   "token_embeddings, hidden_states.N with N in 1..2, attentions.N with N in 0..1; "

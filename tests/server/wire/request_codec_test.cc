@@ -264,6 +264,30 @@ TEST_F(RequestCodecTest, HeadBoundCountsEverythingButTensorData) {
               HasSubstr("more than 64 bytes beside the tensor data"));
 }
 
+TEST_F(RequestCodecTest, ManySmallFieldsAreRefusedBeforeTheyAreParsed) {
+  inference::ModelInferRequest request;
+  for (int i = 0; i < kMostHeadFields; ++i) request.add_inputs();
+  inference::ModelInferRequest parsed;
+  EXPECT_TRUE(ParseRequest(InSlicesOf(request.SerializeAsString(), 100), kNoBound, parsed).ok());
+  EXPECT_EQ(parsed.inputs_size(), kMostHeadFields);
+
+  request.add_inputs();
+  const auto refused = ParseRequest(InSlicesOf(request.SerializeAsString(), 100), kNoBound, parsed);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("more than 1024 submessages, texts and lists"));
+}
+
+TEST_F(RequestCodecTest, ManySmallTensorsAreRefusedBeforeTheyAreParsed) {
+  std::string tensors;
+  for (int i = 0; i <= kMostHeadFields; ++i) tensors += WireField(4, "");
+  v1::AttendRequest parsed;
+  const auto refused = ParseRequest(InSlicesOf(tensors, 100), kNoBound, parsed);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("more than 1024 submessages, texts and lists"));
+}
+
 struct Refusal {
   std::string name;
   std::string bytes;
