@@ -42,8 +42,8 @@ inline constexpr int64_t kMostHeadFields = 1024;
 // fields and in oneofs belong to the head and are parsed with their data.
 //
 // Returns INVALID_ARGUMENT if the message is malformed, its head is larger than `max_head_bytes`
-// or has too many fields, or a field of repeated bytes has too many elements. The content of `request` is then unspecified.
-// Thread-safe.
+// or has too many fields, or a field of repeated bytes has too many elements. The content of
+// `request` is then unspecified. Thread-safe.
 absl::StatusOr<std::vector<TensorPayload>> ParseRequest(const grpc::ByteBuffer& buffer,
                                                         int64_t max_head_bytes,
                                                         google::protobuf::Message& request);
