@@ -1,14 +1,21 @@
 #include "client/service_config.h"
 
+#include "absl/strings/str_cat.h"
+
 namespace attendant::client {
 
 // A channel stops retrying calls while more than half of the tokens are used up: then no server
 // is there, rather than one of them missing.
-const char* ServiceConfig() {
-  return R"({
+std::string ServiceConfig(HealthChecks checks) {
+  const char* const health_checks =
+      checks == HealthChecks::kOfClient
+          ? R"("healthCheckConfig": {"serviceName": "attendant.v1.EncoderService"},
+  )"
+          : "";
+  return absl::StrCat(R"({
   "loadBalancingConfig": [{"round_robin": {}}],
-  "healthCheckConfig": {"serviceName": "attendant.v1.EncoderService"},
-  "methodConfig": [
+  )",
+                      health_checks, R"("methodConfig": [
     {
       "name": [
         {"service": "attendant.v1.EncoderService", "method": "Attend"},
@@ -28,7 +35,7 @@ const char* ServiceConfig() {
   ],
   "retryThrottling": {"maxTokens": 1000, "tokenRatio": 1}
 }
-)";
+)");
 }
 
 }  // namespace attendant::client

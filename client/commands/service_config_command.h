@@ -9,6 +9,9 @@ class ServiceConfigCommand : public Command {
  public:
   CLI::App* AddTo(CLI::App& app) override;
   ExitCode Run(Session& session) override;
+
+ private:
+  bool behind_proxy_ = false;
 };
 
 }  // namespace attendant::client

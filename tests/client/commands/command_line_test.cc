@@ -389,6 +389,8 @@ TEST_F(CommandLineTest, ServiceConfigPrintsWhatTheLibraryUses) {
   const Outcome outcome = RunWith({"service-config"});
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.out, ServiceConfig());
+  EXPECT_EQ(RunWith({"service-config", "--behind-proxy"}).out,
+            ServiceConfig(HealthChecks::kOfProxy));
 }
 
 TEST_F(CommandLineTest, BadUsageExitsWith2) {

@@ -40,6 +40,12 @@ TEST(ServiceConfigTest, RetriesExactlyTheCallsThatMayRunTwice) {
   EXPECT_EQ(retried, expected);
 }
 
+TEST(ServiceConfigTest, LeavesHealthChecksToAProxy) {
+  json config = json::parse(ServiceConfig());
+  config.erase("healthCheckConfig");
+  EXPECT_EQ(json::parse(ServiceConfig(HealthChecks::kOfProxy)), config);
+}
+
 AttendRequest SmallAttend() {
   constexpr float kValues[] = {1, 0, 1, 0, 0, 2, 0, 2};
   AttendRequest request;
