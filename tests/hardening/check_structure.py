@@ -59,7 +59,8 @@ client/inspect
 client/load_test
 client/cli
 client/commands
-client/examples
+client/examples/cpp
+client/examples/cpp_library
 """.split()
 USES = {"proto": {"proto"}, "engine": {"engine"}, "server": {"server", "engine", "proto"}, "client": {"client", "proto"}}
 MOST_FILES, MOST_LINES, MOST_LOOPING_UNITS = 30, 400, 3

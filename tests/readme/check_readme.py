@@ -47,7 +47,8 @@ class Page:
 def find_pages() -> list:
     paths = [ROOT / "README.md"]
     for folder in FOLDERS:
-        paths += sorted((ROOT / folder).rglob("*.md"))
+        found = sorted((ROOT / folder).rglob("*.md"))
+        paths += [path for path in found if not {"node_modules", ".venv"} & set(path.parts)]  # left by the examples
     return [Page(path) for path in paths]
 
 
