@@ -1,4 +1,4 @@
-// Calls a running attendant-server: npm start -- [HOST:PORT]
+// Calls a running attendant-server: npm start --silent -- [HOST:PORT]
 import { CallOptions, credentials, Metadata, ServiceError, status } from "@grpc/grpc-js";
 
 import { AttendRequest, EncodeRequest, EncoderServiceClient } from "./generated/attendant/v1/encoder_service.js";
