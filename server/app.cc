@@ -47,7 +47,8 @@
 namespace attendant::server {
 namespace {
 
-constexpr const char* kServiceName = "attendant.v1.EncoderService";
+constexpr const char* kServiceNames[] = {"attendant.v1.EncoderService",
+                                         "inference.GRPCInferenceService"};
 
 QueueLimits QueueLimitsOf(const Settings& settings) {
   return {settings.max_queue_requests, settings.max_queue_tokens, settings.max_queue_seconds};
@@ -316,7 +317,7 @@ class App::Impl {
     if (!running.ok()) return running.status();
     grpc_ = *std::move(running);
     StartHousekeeping();
-    service_->health().Set(kServiceName, true);
+    for (const char* name : kServiceNames) service_->health().Set(name, true);
     return absl::OkStatus();
   }
 

@@ -143,7 +143,8 @@ TEST_F(ServingTest, RefusesUnknownMethods) {
 }
 
 TEST_F(ServingTest, HealthOfServerServiceAndModels) {
-  for (const char* name : {"", "attendant.v1.EncoderService", "worked-example", "t"}) {
+  for (const char* name : {"", "attendant.v1.EncoderService", "inference.GRPCInferenceService",
+                           "worked-example", "t"}) {
     RawCall call(server_->NewChannel(), kCheck);
     call.Write(TextField(1, name));
     call.WritesDone();
