@@ -1,0 +1,88 @@
+{{- define "attendant.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* At most 50 letters, so that suffixes fit. */}}
+{{- define "attendant.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" -}}
+{{- else if contains (include "attendant.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 50 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "attendant.name" .) | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "attendant.selector" -}}
+app.kubernetes.io/name: {{ include "attendant.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "attendant.labels" -}}
+{{ include "attendant.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{- define "attendant.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "attendant.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* No default: nobody but you pushes an image of this server, and a tag may mean another image tomorrow. */}}
+{{- define "attendant.image" -}}
+{{- $image := .Values.image -}}
+{{- $repository := required "image.repository: name the repository that you pushed the image of docker/Dockerfile to" $image.repository -}}
+{{- if $image.digest -}}
+{{- printf "%s@%s" $repository $image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" $repository (required "image.digest: give the digest (sha256:…) that pushing the image printed" $image.tag) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "attendant.grace" -}}
+{{- add .Values.shutdown.lameDuckSeconds .Values.shutdown.drainSeconds 10 -}}
+{{- end -}}
+
+{{/* Pod Security Standard "restricted", and a root file system that nobody writes to. */}}
+{{- define "attendant.containerSecurity" -}}
+allowPrivilegeEscalation: false
+privileged: false
+readOnlyRootFilesystem: true
+runAsNonRoot: true
+capabilities:
+  drop: [ALL]
+{{- end -}}
+
+{{/* Combinations that the schema cannot refuse. */}}
+{{- define "attendant.check" -}}
+{{- $values := .Values -}}
+{{- if and $values.models.init.image $values.models.volume -}}
+{{- fail "models: give a volume, or an init container that fills one, not both" -}}
+{{- end -}}
+{{- if and $values.tls.clientCaSecret (not $values.tls.secret) -}}
+{{- fail "tls.clientCaSecret needs tls.secret" -}}
+{{- end -}}
+{{- if and $values.autoscaling.enabled (gt (int $values.autoscaling.minReplicas) (int $values.autoscaling.maxReplicas)) -}}
+{{- fail "autoscaling.minReplicas is more than maxReplicas" -}}
+{{- end -}}
+{{- if and $values.autoscaling.enabled (eq $values.autoscaling.metric "cpu") (not (dig "requests" "cpu" "" $values.resources)) -}}
+{{- fail "autoscaling on cpu needs resources.requests.cpu, of which cpuPercent is a part" -}}
+{{- end -}}
+{{- if and $values.serviceMonitor.enabled $values.tokens.secret (not $values.serviceMonitor.tokenSecret) -}}
+{{- fail "serviceMonitor.tokenSecret: with tokens.secret on, /metrics needs a token with the scope metrics" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "attendant.readyProbe" -}}
+timeoutSeconds: 3
+{{- if .Values.tls.secret }}
+httpGet: {path: /readyz, port: http, scheme: HTTPS}
+{{- else }}
+grpc: {port: 8001}
+{{- end }}
+{{- end -}}
