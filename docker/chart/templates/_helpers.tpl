@@ -74,7 +74,10 @@ capabilities:
 {{- fail "autoscaling on cpu needs resources.requests.cpu, of which cpuPercent is a part" -}}
 {{- end -}}
 {{- if and $values.serviceMonitor.enabled $values.tokens.secret (not $values.serviceMonitor.tokenSecret) -}}
-{{- fail "serviceMonitor.tokenSecret: with tokens.secret on, /metrics needs a token with the scope metrics" -}}
+{{- fail "serviceMonitor.tokenSecret: with tokens.secret, /metrics needs a token with the scope metrics" -}}
+{{- end -}}
+{{- if and $values.serviceMonitor.enabled $values.tls.clientCaSecret (not $values.serviceMonitor.tlsConfig) -}}
+{{- fail "serviceMonitor.tlsConfig: with tls.clientCaSecret, /metrics needs a certificate (cert and keySecret)" -}}
 {{- end -}}
 {{- end -}}
 
