@@ -92,7 +92,7 @@ def flag_problems(container: dict, help_flags: set, accepts):
     names = [flag for flag, _ in flags_of(container)]
     unknown = [name for name in names if name not in help_flags]
     yield from (f"attendant-server has no {name}" for name in unknown)
-    yield from (f"{name} comes twice" for name in sorted({name for name in names if name != "--model" and names.count(name) > 1}))
+    yield from (f"{name} comes twice" for name in sorted(set(names) - {"--model"}) if names.count(name) > 1)
     if not unknown and (error := accepts(container["args"])):
         yield f"attendant-server: {error}"
 
@@ -145,7 +145,8 @@ def service_problems(service: dict, deployment: dict):
     if not selects(service["spec"]["selector"], template["metadata"]["labels"]):
         yield "it selects other pods"
     named = {port["name"] for port in template["spec"]["containers"][0]["ports"]}
-    yield from (f"pods have no port {port['targetPort']}" for port in service["spec"]["ports"] if port["targetPort"] not in named)
+    yield from (f"pods have no port {port['targetPort']}" for port in service["spec"]["ports"]
+                if port["targetPort"] not in named)
 
 
 def network_policy_problems(policy: dict, deployment: dict):
@@ -174,7 +175,7 @@ def monitor_problems(monitor: dict, release: list, world):
         yield f"alerts are about the job {sorted(world.jobs)}, this one is {sorted(jobs) or 'named after its service'}"
     deployment = next(each for each in release if each["kind"] == "Deployment")
     flags = dict(flags_of(deployment["spec"]["template"]["spec"]["containers"][0]))
-    if ("--tls-cert" in flags) != (endpoint.get("scheme") == "https") or ("--tls-cert" in flags) != ("tlsConfig" in endpoint):
+    if {"--tls-cert" in flags} != {endpoint.get("scheme") == "https", "tlsConfig" in endpoint}:
         yield "it has to speak TLS where the server does, and only there"
     if "--token-file" in flags and "authorization" not in endpoint:
         yield "it has no token"
@@ -195,7 +196,8 @@ def release_problems(manifest: dict, release: list, world, tags: bool) -> list:
         if not selects(spec["selector"]["matchLabels"], deployment["spec"]["template"]["metadata"]["labels"]):
             found.append("it selects other pods")
     elif kind == "HorizontalPodAutoscaler":
-        if spec["scaleTargetRef"] != {"apiVersion": "apps/v1", "kind": "Deployment", "name": deployment["metadata"]["name"]}:
+        name = deployment["metadata"]["name"]
+        if spec["scaleTargetRef"] != {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}:
             found.append("it scales something else")
     elif kind == "ServiceMonitor":
         found += monitor_problems(manifest, release, world)
@@ -206,7 +208,7 @@ def release_problems(manifest: dict, release: list, world, tags: bool) -> list:
         found += pod_problems(spec, world, tags)
         if not {"v2", "grpc-v2"} <= set(spec["protocolVersions"]):
             found.append("a protocol version is missing")
-        if not any(value.startswith("{{.Name}}=/mnt/models") for flag, value in flags_of(spec["containers"][0]) if flag == "--model"):
+        if not dict(flags_of(spec["containers"][0])).get("--model", "").startswith("{{.Name}}=/mnt/models"):
             found.append("it does not serve /mnt/models under the service's name")
     elif kind == "InferenceService":
         runtimes = [each for each in release if each["kind"] == "ClusterServingRuntime"]

@@ -1,4 +1,4 @@
-"""Validates manifests: Kubernetes' own kinds by the schemas in kubernetes-validate, custom resources by their definitions."""
+"""Validates manifests: Kubernetes' kinds by the schemas of kubernetes-validate, custom resources by their definitions."""
 
 import pathlib
 
@@ -26,7 +26,7 @@ def documents_of(text: str) -> list:
 
 
 def strict(schema: dict) -> dict:
-    """A definition's OpenAPI schema as JSON schema, in which unknown members are errors, as where the API server prunes them."""
+    """A definition's OpenAPI schema as JSON schema. Unknown members, which the API server drops, are errors."""
     schema = dict(schema)
     if schema.pop("nullable", False) and "type" in schema:
         schema["type"] = [schema["type"], "null"]

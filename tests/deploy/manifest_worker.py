@@ -1,4 +1,4 @@
-"""manifest_worker.py TASK: renders and checks everything for manifests.py, in whose environment the schemas are installed."""
+"""manifest_worker.py TASK: renders and checks everything for manifests.py, by the Python that has the schemas."""
 
 import copy
 import functools
@@ -12,14 +12,16 @@ import tarfile
 import yaml
 
 from manifest_cases import CASES, CONTROLS, IMAGE, REFUSALS
+from manifest_probes import probe_problems
 from manifest_rules import release_problems
 from manifest_schemas import Schemas, documents_of
 
 # The oldest that the chart takes, and the newest that has schemas.
 KUBERNETES = ["1.27", "1.37"]
 # Flags that the chart sets by itself, or that make no sense for a pod.
-OWN_FLAGS = set("--config --describe --json --ranks --help --version --model --model-repository --address --port --http-address "
-                "--http-port --port-file --tls-cert --tls-key --tls-client-ca --token-file --lame-duck --drain-timeout".split())
+OWN_FLAGS = set("--config --describe --json --ranks --help --version --model --model-repository --address --port "
+                "--http-address --http-port --port-file --tls-cert --tls-key --tls-client-ca --token-file --lame-duck "
+                "--drain-timeout".split())
 
 
 class World:
@@ -32,7 +34,8 @@ class World:
         alerts = (root / "docker/monitoring/alerts.yaml").read_text()
         self.alert_groups = yaml.safe_load(alerts)["groups"]
         # uid and gid of the image
-        self.user = tuple(map(int, re.search(r"^USER (\d+):(\d+)$", (root / "docker/Dockerfile").read_text(), re.M).groups()))
+        user = re.search(r"^USER (\d+):(\d+)$", (root / "docker/Dockerfile").read_text(), re.M)
+        self.user = tuple(map(int, user.groups()))
         self.jobs = set(re.findall(r'job="([^"]+)"', alerts))
 
     def accepts(self, arguments: list) -> str:
@@ -42,7 +45,8 @@ class World:
     @functools.cache
     def _accepts(self, arguments: tuple) -> str:
         """The server reads all settings before it describes a model; it ends with 2 if one is bad."""
-        done = subprocess.run([self.server, "--describe", "worked-example", *arguments], capture_output=True, text=True, env={})
+        done = subprocess.run([self.server, "--describe", "worked-example", *arguments], capture_output=True, text=True,
+                              env={})
         return done.stderr.strip() if done.returncode == 2 else ""
 
 
@@ -56,8 +60,8 @@ class Chart:
         return subprocess.run([self._helm, *map(str, command), "--values", str(path)], capture_output=True, text=True)
 
     def render(self, values: dict, chart=None) -> subprocess.CompletedProcess:
-        return self.run(["template", "release", chart or self._folder, "--namespace", "inference", "--kube-version", KUBERNETES[0]],
-                        {"image": IMAGE} | values)
+        flags = ["--namespace", "inference", "--kube-version", KUBERNETES[0]]
+        return self.run(["template", "release", chart or self._folder, *flags], {"image": IMAGE} | values)
 
     def lint(self, values: dict) -> list:
         done = self.run(["lint", self._folder, "--strict", "--kube-version", KUBERNETES[0]], values)
@@ -130,13 +134,21 @@ class Checks:
             fine = any(re.search(wanted, problem) for problem in found)
             self.add("control", control, kind, [] if fine else [f"not found, but {found}"])
 
+    def check_probes(self) -> None:
+        """At a real server, with the arguments of the pods."""
+        for case in ("default", "tokens", "TLS", "TLS for known clients", "KServe"):
+            manifest = next(each for each in self.releases[case] if each["kind"] in ("Deployment", "ClusterServingRuntime"))
+            pod = manifest["spec"].get("template", manifest)["spec"]
+            found = list(probe_problems(pod["containers"][0], pathlib.Path(self.world.server).parent, self.work))
+            self.add("probes", case, manifest["kind"], found)
+
     def check_package(self) -> None:
         """What Helm makes of the folder as a whole."""
         self.add("chart", "helm lint", "without values", self.chart.lint({}))
         self.add("chart", "helm lint", "everything", self.chart.lint({"image": IMAGE} | CASES["everything"]))
         package = self.chart.package()
         same = self.chart.render(CASES["everything"], package).stdout == self.chart.render(CASES["everything"]).stdout
-        self.add("chart", "helm package", "everything", [] if same else ["the package renders other manifests than the folder"])
+        self.add("chart", "helm package", "everything", [] if same else ["it renders other manifests than the folder"])
         with tarfile.open(package) as archive:
             alerts = archive.extractfile("attendant/files/alerts.yaml").read()
         same = alerts == (self.root / "docker/monitoring/alerts.yaml").read_bytes()
@@ -144,7 +156,8 @@ class Checks:
         schema = json.loads((self.root / "docker/chart/values.schema.json").read_text())
         known = {f"--{name}" for name in schema["properties"]["settings"]["properties"]}
         wanted = self.world.help_flags - OWN_FLAGS
-        self.add("chart", "values.schema.json", "settings", [f"differ from --help: {sorted(known ^ wanted)}"] if known != wanted else [])
+        differ = sorted(known ^ wanted)
+        self.add("chart", "values.schema.json", "settings", [f"differ from --help: {differ}"] if differ else [])
         version = re.search(r"project\(attendant VERSION (\S+)", (self.root / "CMakeLists.txt").read_text()).group(1)
         described = yaml.safe_load((self.root / "docker/chart/Chart.yaml").read_text())
         self.add("chart", "Chart.yaml", "appVersion", [] if described["appVersion"] == version else [f"is not {version}"])
@@ -156,6 +169,7 @@ def main() -> None:
     checks.check_kserve()
     checks.check_refusals()
     checks.check_controls()
+    checks.check_probes()
     checks.check_package()
     json.dump(checks.rows, sys.stdout)
 

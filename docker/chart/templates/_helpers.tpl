@@ -36,11 +36,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{/* No default: nobody but you pushes an image of this server, and a tag may mean another image tomorrow. */}}
 {{- define "attendant.image" -}}
 {{- $image := .Values.image -}}
-{{- $repository := required "image.repository: name the repository that you pushed the image of docker/Dockerfile to" $image.repository -}}
+{{- $repository := $image.repository | required "image.repository: name the repository that you pushed the image to" -}}
 {{- if $image.digest -}}
 {{- printf "%s@%s" $repository $image.digest -}}
 {{- else -}}
-{{- printf "%s:%s" $repository (required "image.digest: give the digest (sha256:…) that pushing the image printed" $image.tag) -}}
+{{- $tag := $image.tag | required "image.digest: give the digest (sha256:…) that pushing the image printed" -}}
+{{- printf "%s:%s" $repository $tag -}}
 {{- end -}}
 {{- end -}}
 
@@ -70,7 +71,8 @@ capabilities:
 {{- if and $values.autoscaling.enabled (gt (int $values.autoscaling.minReplicas) (int $values.autoscaling.maxReplicas)) -}}
 {{- fail "autoscaling.minReplicas is more than maxReplicas" -}}
 {{- end -}}
-{{- if and $values.autoscaling.enabled (eq $values.autoscaling.metric "cpu") (not (dig "requests" "cpu" "" $values.resources)) -}}
+{{- $cpu := dig "requests" "cpu" "" $values.resources -}}
+{{- if and $values.autoscaling.enabled (eq $values.autoscaling.metric "cpu") (not $cpu) -}}
 {{- fail "autoscaling on cpu needs resources.requests.cpu, of which cpuPercent is a part" -}}
 {{- end -}}
 {{- if and $values.serviceMonitor.enabled $values.tokens.secret (not $values.serviceMonitor.tokenSecret) -}}
