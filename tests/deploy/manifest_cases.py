@@ -111,6 +111,8 @@ CONTROLS = {
                                       ("spec", "template", "spec", "terminationGracePeriodSeconds"), 30, "30 s"),
     "variables named after services": ("default", "Deployment", ("spec", "template", "spec", "enableServiceLinks"), None,
                                        "variables"),
+    "a lame duck shorter than the probe": ("default", "Deployment", (*_CONTAINER, "readinessProbe", "periodSeconds"), 10,
+                                           "within 20 s"),
     "a budget of other pods": ("default", "PodDisruptionBudget", ("spec", "selector", "matchLabels"), {"app": "x"},
                                "selects"),
     "a service of other pods": ("default", "Service", ("spec", "selector"), {"app": "x"}, "selects"),

@@ -113,6 +113,11 @@ def server_problems(container: dict, pod: dict, world):
     grace = pod.get("terminationGracePeriodSeconds", 30)
     if grace <= needed:
         yield f"a pod has {grace} s to end, its lame duck and drain take {needed} s"
+    probe = container["readinessProbe"]
+    noticed = probe.get("periodSeconds", 10) * probe.get("failureThreshold", 3)
+    lame_duck = seconds_of(container, "--lame-duck")
+    if noticed > lame_duck:
+        yield f"readiness is noticed within {noticed} s, the lame duck ends after {lame_duck} s"
     for kind, name in (("requests", "cpu"), ("requests", "memory"), ("limits", "memory")):
         if name not in container.get("resources", {}).get(kind, {}):
             yield f"resources.{kind}.{name} is missing"

