@@ -5,6 +5,7 @@ import json
 import math
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import ssl
@@ -151,7 +152,9 @@ def put_load(client: pathlib.Path, plain: Server, secured: Server, work: pathlib
     """For some seconds: answered calls of both methods, streams, too many calls, too short deadlines, wrong calls, calls
     without a token, and too many connections."""
     def load(server: Server, *arguments, deadline: str = "1m") -> list:
-        return server.client(client, ["--deadline", deadline, "load-test", "--duration", f"{LOAD_SECONDS}s", "--warmup", "0", *arguments])
+        return server.client(client, ["--deadline", deadline, "load-test", "--duration", f"{LOAD_SECONDS}s", "--warmup", "0",
+                                      *arguments])
+
     commands = [
         load(plain, "--model", "tiny", "--rate", "50", "--batch", "4", "--padded", "--lengths", "4..32", "--pooled"),
         load(plain, "--model", "tiny", "--rate", "20", "--method", "attend"),
@@ -167,7 +170,8 @@ def put_load(client: pathlib.Path, plain: Server, secured: Server, work: pathlib
         while any(one.poll() is None for one in loads):
             for command in ([client, "--address", f"127.0.0.1:{secured.grpc}", "--tls-ca", work / "tls.crt", "models"],
                             plain.client(client, ["models", "nobody"])):
-                subprocess.run([str(part) for part in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=30, check=False)
+                subprocess.run([str(part) for part in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               timeout=30, check=False)
             with contextlib.ExitStack() as connections:
                 for _ in range(24):
                     connections.enter_context(socket.create_connection(("127.0.0.1", plain.grpc), timeout=10))
@@ -196,7 +200,8 @@ def ask_dashboard(prometheus: Prometheus, begin: float, end: float) -> list:
 
 def check_alerts(prometheus: Prometheus) -> str:
     alerts = prometheus.ask("alerts")["alerts"]
-    names = {state: {alert["labels"]["alertname"] for alert in alerts if alert["state"] == state} for state in ("firing", "pending")}
+    names = {state: {alert["labels"]["alertname"] for alert in alerts if alert["state"] == state}
+             for state in ("firing", "pending")}
     if not FIRING <= names["firing"] or (names["firing"] | names["pending"]) & WRONG:
         raise Failed(f"firing: {sorted(names['firing'])}, pending: {sorted(names['pending'])}")
     for alert in alerts:
@@ -228,6 +233,7 @@ def loaded(bin_folder: pathlib.Path, work: pathlib.Path):
     """Starts servers and Prometheus and puts load on them. Yields Prometheus, when the load began and ended, and what the
     servers' /metrics say."""
     program, client = bin_folder / "attendant-server", bin_folder / "attendant-client"
+    shutil.rmtree(work / "tsdb", ignore_errors=True)  # of an earlier run, whose servers would be missed
     plain = Server(work, "plain", [])
     secured = Server(work, "secured", ["--tls-ca", work / "tls.crt", "--token-file", work / "infer.token"])
     flags = ["--model", "tiny=synthetic:tiny", "--model", "large=synthetic:minilm-l6", "--max-inflight", "16",
