@@ -91,9 +91,13 @@ def check_compose(work: pathlib.Path) -> str:
         ) if true]
         if faults:
             raise Failed(f"{name} has {', '.join(faults)}")
+        missing = set(service.get("networks", {})) - set(model["networks"])
+        missing |= set(service.get("depends_on", {})) - set(model["services"])
         for volume in service.get("volumes", []):
-            if volume["type"] == "bind" and not (COMPOSE.parent / volume["source"]).exists():
-                raise Failed(f"{name} mounts {volume['source']}, which does not exist")
+            there = volume["source"] in model["volumes"] or (COMPOSE.parent / volume["source"]).exists()
+            missing |= set() if there else {volume["source"]}
+        if missing:
+            raise Failed(f"{name} names {', '.join(sorted(missing))}, which do not exist")
     return f"{len(model['services'])} services: no root, no capabilities, read-only, pinned"
 
 
