@@ -14,7 +14,7 @@
 namespace attendant::v1 {
 class GetModelResponse;
 class GetTokenizerResponse;
-}
+}  // namespace attendant::v1
 
 namespace attendant::client {
 
@@ -149,6 +149,8 @@ struct EncodeRequest {
   // What the checkpoint's token head makes of each token: scores of classes, or its vector.
   bool return_token_vectors = false;
   bool normalize_token_vectors = false;
+  // A sparse vector over the vocabulary for each sequence (SPLADE).
+  bool return_sparse = false;
   std::optional<DataType> output_dtype;
   std::string request_id;
 };
@@ -167,10 +169,18 @@ struct LayerTensor {
 };
 
 // Tensors are there if the request asked for them; hidden_states unless it omitted them.
+// Vectors of mostly zeros, one after the other.
+struct SparseVectors {
+  std::vector<int64_t> counts;  // [B]: how many elements of each vector are not zero
+  Tensor indices;               // int32 [sum of counts], ascending within a vector, none negative
+  Tensor weights;               // [sum of counts]
+};
+
 struct EncodeResult {
   std::optional<Tensor> hidden_states;
   std::optional<Tensor> pooled;
   std::optional<Tensor> token_vectors;
+  std::optional<SparseVectors> sparse;
   std::vector<LayerTensor> intermediate;
   std::vector<LayerTensor> attention_probabilities;
   std::vector<LayerTensor> attention_keys;

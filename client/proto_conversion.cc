@@ -59,6 +59,48 @@ absl::Status MoveChecked(google::protobuf::RepeatedPtrField<v1::LayerTensor>* fr
   return absl::OkStatus();
 }
 
+absl::Status CheckSparse(const SparseVectors& vectors) {
+  int64_t sum = 0;
+  for (const int64_t count : vectors.counts) {
+    if (count < 0 || __builtin_add_overflow(sum, count, &sum)) {
+      return absl::InvalidArgumentError("counts that are negative or overflow");
+    }
+  }
+  const std::vector<int64_t> shape = {sum};
+  if (vectors.indices.dtype != DataType::kInt32 || !IsFloat(vectors.weights.dtype) ||
+      vectors.indices.shape != shape || vectors.weights.shape != shape) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected as many int32 indices and weights of a float type as the counts' "
+                     "sum ",
+                     sum));
+  }
+  const absl::StatusOr<std::vector<int64_t>> indices = ToInt64s(vectors.indices);
+  if (!indices.ok()) return indices.status();
+  auto next = indices->begin();
+  for (const int64_t count : vectors.counts) {
+    int64_t before = -1;
+    for (const auto end = next + count; next != end; before = *next++) {
+      if (*next <= before) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("expected indices from 0 on that ascend in each vector, found ", *next,
+                         " after ", before));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MoveChecked(v1::SparseVectors* from, SparseVectors& to) {
+  to.counts.assign(from->counts().begin(), from->counts().end());
+  absl::Status status = MoveChecked(from->mutable_indices(), "sparse.indices", to.indices);
+  if (status.ok()) status = MoveChecked(from->mutable_weights(), "sparse.weights", to.weights);
+  if (!status.ok()) return status;
+  status = CheckSparse(to);
+  if (status.ok()) return status;
+  return absl::InternalError(
+      absl::StrCat("the server's answer has an unsound sparse: ", status.message()));
+}
+
 // Sets the fields that AttendRequest and EncodeRequest have in common.
 template <typename Request, typename Proto>
 void SetAttention(const Request& request, Proto& proto) {
@@ -136,6 +178,7 @@ v1::EncodeRequest ToProto(EncodeRequest request) {
   proto.set_normalize_pooled(request.normalize_pooled);
   proto.set_return_token_vectors(request.return_token_vectors);
   proto.set_normalize_token_vectors(request.normalize_token_vectors);
+  proto.set_return_sparse(request.return_sparse);
   proto.set_output_dtype(ToProto(request.output_dtype));
   proto.set_request_id(std::move(request.request_id));
   return proto;
@@ -190,6 +233,9 @@ absl::StatusOr<EncodeResult> FromProto(v1::EncodeResponse response) {
   if (response.has_token_vectors()) {
     status.Update(MoveChecked(response.mutable_token_vectors(), "token_vectors",
                               result.token_vectors.emplace()));
+  }
+  if (response.has_sparse()) {
+    status.Update(MoveChecked(response.mutable_sparse(), result.sparse.emplace()));
   }
   status.Update(MoveChecked(response.mutable_intermediate(), "intermediate", result.intermediate));
   status.Update(MoveChecked(response.mutable_attention_probabilities(), "attention_probabilities",

@@ -163,6 +163,8 @@ constexpr ModelRow kRows[] = {
      [](const Model& m) { return UnlessZero(m.classes(), " classes"); }},
     {"token head", "token_head",
      [](const Model& m) { return m.has_token_head() ? Pooling(m.token_head()) : ""; }},
+    {"sparse vectors", "sparse_width",
+     [](const Model& m) { return UnlessZero(m.sparse_width(), " wide"); }},
     {"sequences in parts", "sequence_state_bytes",
      [](const Model& m) {
        return m.sequence_state_bytes() == 0
@@ -248,6 +250,7 @@ void AddCosts(const Model& model, std::vector<ModelLine>& lines) {
   if (model.stage_costs().empty()) return;
   v1::StageCost all;
   for (const v1::StageCost& cost : model.stage_costs()) {
+    if (absl::StartsWith(cost.stage(), "vocabulary_head.")) continue;  // for return_sparse alone
     all.set_flops_per_token(all.flops_per_token() + cost.flops_per_token());
     all.set_flops_per_pair(all.flops_per_pair() + cost.flops_per_pair());
     all.set_flops_per_sequence(all.flops_per_sequence() + cost.flops_per_sequence());

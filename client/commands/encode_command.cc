@@ -78,6 +78,9 @@ CLI::App* EncodeCommand::AddTo(CLI::App& app) {
                    "or its vector");
   encode->add_flag("--normalize-tokens", request_.normalize_token_vectors,
                    "Scale the vectors of tokens to length 1");
+  encode->add_flag("--sparse", request_.return_sparse,
+                   "Also answer a sparse vector over the vocabulary for each sequence (SPLADE): "
+                   "sparse_counts, sparse_indices and sparse_weights");
   AddFloatType(*encode, "--output-dtype", output_dtype_,
                "Type of the answer; default: that of the input");
   encode->add_option("--request-id", request_.request_id, "For the server's log");
@@ -94,7 +97,8 @@ CLI::App* EncodeCommand::AddTo(CLI::App& app) {
 
 size_t EncodeCommand::TensorsAskedFor() const {
   return (request_.omit_hidden_states ? 0 : 1) + (pooled_.empty() ? 0 : 1) +
-         (request_.return_token_vectors ? 1 : 0) + request_.intermediate_layers.size() +
+         (request_.return_token_vectors ? 1 : 0) + (request_.return_sparse ? 3 : 0) +
+         request_.intermediate_layers.size() +
          request_.attention_layers.size() *
              (request_.attention_form == AttentionForm::kTopKeys ? 2 : 1);
 }
@@ -139,6 +143,13 @@ ExitCode EncodeCommand::Run(Session& session) {
   if (result->pooled) tensors.push_back({"pooled", *std::move(result->pooled)});
   if (result->token_vectors) {
     tensors.push_back({"token_vectors", *std::move(result->token_vectors)});
+  }
+  if (result->sparse) {
+    const std::vector<int64_t>& counts = result->sparse->counts;
+    tensors.push_back(
+        {"sparse_counts", Int64Tensor({static_cast<int64_t>(counts.size())}, counts)});
+    tensors.push_back({"sparse_indices", std::move(result->sparse->indices)});
+    tensors.push_back({"sparse_weights", std::move(result->sparse->weights)});
   }
   MoveLayers("intermediate", result->intermediate, tensors);
   MoveLayers("attention_probabilities", result->attention_probabilities, tensors);

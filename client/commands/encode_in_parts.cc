@@ -98,11 +98,11 @@ absl::Status CheckInParts(const EncodeRequest& request) {
   const Tensor& input = InputOf(request);
   if (request.attention_mask || !request.lengths.empty() || request.attention_bias ||
       !request.attention_layers.empty() || !request.query_rows.empty() || request.return_pooled ||
-      request.return_token_vectors || request.truncation != Truncation::kNone ||
-      request.layout != Layout::kBatchFirst) {
+      request.return_token_vectors || request.return_sparse ||
+      request.truncation != Truncation::kNone || request.layout != Layout::kBatchFirst) {
     return absl::InvalidArgumentError(
         "--chunk: expected none of --mask, --lengths, --bias, --attention-layers, --query-rows, "
-        "--pooled, --token-vectors, --truncate and --sequence-first beside it");
+        "--pooled, --token-vectors, --sparse, --truncate and --sequence-first beside it");
   }
   for (const auto field : kInputs) {
     const std::optional<Tensor>& tensor = request.*field;

@@ -82,6 +82,51 @@ std::optional<PoolingDescription> DescribeHead(const HeadOf& of, const Family& f
   return head;
 }
 
+// Describes the head of a masked language model, if the files hold its weights.
+std::optional<VocabularyHeadShape> DescribeVocabularyHead(const Family& family,
+                                                          const std::string& prefix,
+                                                          const ModelDescription& model,
+                                                          const WeightBinder& binder) {
+  if (family.vocabulary_head_names.empty() || !model.embeddings) return std::nullopt;
+  const auto find = [&](const char* part) {
+    return FindFirst(PlacesInFile(family, prefix, absl::StrCat("vocabulary_head.", part)), binder);
+  };
+  const FileTensor* dense = find("dense.weight");
+  const FileTensor* output = find("output.weight");
+  if (dense == nullptr || dense->shape.size() != 2 || find("dense_norm.weight") == nullptr ||
+      output == nullptr ||
+      output->shape != std::vector{model.embeddings->vocabulary, dense->shape[0]}) {
+    return std::nullopt;
+  }
+  return VocabularyHeadShape{.width = dense->shape[0],
+                             .activation = family.vocabulary_head_activation.value_or(
+                                 model.layer.feed_forward.activation)};
+}
+
+// Adds the head that makes sparse vectors, by the SpladePooling module or, without modules, as that
+// module does by default.
+absl::Status AddVocabularyHead(const ModelConfig& config, const std::string& prefix,
+                               const std::optional<SentenceModules>& modules,
+                               const WeightBinder& binder, ModelDescription& model) {
+  const bool has_module = modules && !modules->splade_pooling.empty();
+  if (!has_module && (modules || !config.has_vocabulary_head)) return absl::OkStatus();
+  std::optional<VocabularyHeadShape> head =
+      DescribeVocabularyHead(*config.family, prefix, model, binder);
+  if (head && has_module) {
+    absl::Status status = ReadSpladePooling(*modules, model.embeddings->vocabulary, *head);
+    if (!status.ok()) return status;
+  }
+  if (!head && has_module) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        modules->transformer,
+        ": expected the head of a masked language model, for SpladePooling, found none "
+        "that is computed for the family ",
+        config.family->name));
+  }
+  model.vocabulary_head = std::move(head);
+  return absl::OkStatus();
+}
+
 // Finds norms that only some models of a family have and that no config mentions.
 void DescribeNorms(const Family& family, const std::string& prefix, const WeightBinder& binder,
                    LayerShape& layer) {
@@ -212,6 +257,9 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
       !checkpoint.description.token_head) {
     checkpoint.description.token_head = describe({"token_head", {}});
   }
+  absl::Status status =
+      AddVocabularyHead(*config, prefix, *modules, binder, checkpoint.description);
+  if (!status.ok()) return status;
   DescribeNorms(family, prefix, binder, checkpoint.description.layer);
   checkpoint.description.patch_embedding =
       DescribePatchEmbedding(family, prefix, checkpoint.description, binder);

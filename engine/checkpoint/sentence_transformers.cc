@@ -20,13 +20,15 @@ constexpr int64_t kMostModules = 16;
 // The vectors that a Dense takes and gives, by whether there is a Pooling before it.
 constexpr char kPooledVectors[] = "sentence_embedding", kTokenVectors[] = "token_embeddings";
 
-enum class Module { kTransformer, kPooling, kDense, kNormalize };
+enum class Module { kTransformer, kPooling, kDense, kNormalize, kSpladePooling };
 
 constexpr Named<Module> kModules[] = {
     {"Transformer", Module::kTransformer},
+    {"MLMTransformer", Module::kTransformer},  // before version 5.4, for SpladePooling
     {"Pooling", Module::kPooling},
     {"Dense", Module::kDense},
     {"Normalize", Module::kNormalize},
+    {"SpladePooling", Module::kSpladePooling},
 };
 
 struct ModeNames {
@@ -87,11 +89,13 @@ void AddModule(const std::string& folder, const Json& entry, int& next, Sentence
     if (module.value == Module::kPooling) modules.pooling = path;
     if (module.value == Module::kDense) modules.dense = path;
     if (module.value == Module::kNormalize) modules.normalize = true;
+    if (module.value == Module::kSpladePooling) modules.splade_pooling = path;
     return;
   }
-  problems.Add(absl::StrCat(
-      "type: expected Transformer, Pooling, Dense or Normalize of sentence_transformers, found ",
-      Quoted(type)));
+  problems.Add(
+      absl::StrCat("type: expected Transformer, Pooling, Dense, Normalize or SpladePooling of "
+                   "sentence_transformers, found ",
+                   Quoted(type)));
 }
 
 std::vector<PoolingMode> ReadModeFlags(ConfigReader& config) {
@@ -193,6 +197,10 @@ absl::StatusOr<std::optional<SentenceModules>> ReadSentenceModules(const std::st
   if (problems.empty() && modules.pooling.empty() && modules.dense.empty() && modules.normalize) {
     problems.Add("expected a Pooling or a Dense before Normalize, found none");
   }
+  if (problems.empty() && !modules.splade_pooling.empty() &&
+      (!modules.pooling.empty() || !modules.dense.empty() || modules.normalize)) {
+    problems.Add("expected SpladePooling right behind the Transformer, found others beside it");
+  }
   if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
   return std::optional<SentenceModules>(std::move(modules));
 }
@@ -212,6 +220,23 @@ absl::Status ReadSentenceHeads(const SentenceModules& modules, const CheckpointO
   head.normalize = modules.normalize;
   (pools ? model.pooling : model.token_head) = std::move(head);
   return status;
+}
+
+absl::Status ReadSpladePooling(const SentenceModules& modules, int64_t vocabulary,
+                               VocabularyHeadShape& head) {
+  constexpr Named<bool> kStrategies[] = {{"max", false}, {"sum", true}};
+  // The library takes the logarithm of 1 plus either.
+  constexpr Named<bool> kActivations[] = {{"relu", false}, {"log1p_relu", true}};
+  const std::string path = absl::StrCat(modules.splade_pooling, "/config.json");
+  const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
+  if (!json.ok()) return json.status();
+  Problems problems(path);
+  ConfigReader config(*json, problems);
+  head.takes_sums = config.Choice<bool>({"pooling_strategy"}, kStrategies, false);
+  head.has_two_logarithms = config.Choice<bool>({"activation_function"}, kActivations, false);
+  const Keys width = {"embedding_dimension", "word_embedding_dimension"};
+  config.Integer(width, {vocabulary, vocabulary}, vocabulary);
+  return problems.ToStatus();
 }
 
 }  // namespace attendant

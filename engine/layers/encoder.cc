@@ -73,7 +73,11 @@ absl::Status LoadAll(const ModelDescription& model, WeightLoader& loader, Encode
     if (!read.ok()) return read.status();
     impl.exit_norm = *std::move(read);
   }
-  return LoadPoolings(model, loader, impl);
+  absl::Status status = LoadPoolings(model, loader, impl);
+  if (!status.ok() || !model.vocabulary_head) return status;
+  absl::StatusOr<VocabularyHead> read = VocabularyHead::Load(model, loader);
+  if (read.ok()) impl.vocabulary_head = *std::move(read);
+  return read.status();
 }
 
 int64_t BytesToRead(const ModelDescription& model, const WeightSource& source) {
@@ -124,6 +128,7 @@ void Encoder::Impl::ReserveScratch(Workspace& workspace) const {
   if (embeddings) embeddings->ReserveScratch(workspace);
   if (patch_embedding) patch_embedding->ReserveScratch(workspace);
   for (const EncoderLayer& layer : layers) layer.ReserveScratch(workspace);
+  if (vocabulary_head) vocabulary_head->ReserveScratch(workspace);
 }
 
 int64_t Encoder::Impl::bytes() const {
@@ -134,6 +139,7 @@ int64_t Encoder::Impl::bytes() const {
   for (const PoolingDense& dense : pooling_layers) sum += dense.bytes();
   for (const PoolingDense& dense : classifier_layers) sum += dense.bytes();
   for (const PoolingDense& dense : token_head_layers) sum += dense.bytes();
+  if (vocabulary_head) sum += vocabulary_head->bytes();
   return sum;
 }
 

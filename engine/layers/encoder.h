@@ -38,6 +38,13 @@ struct TokenIds {
   absl::Span<const int64_t> ordinals = {};
 };
 
+// A sequence that EncoderRun::WeighVocabulary makes a vector of. Does not own the vector.
+struct VocabularySequence {
+  int64_t first_row;  // of the hidden states
+  int64_t rows;
+  absl::Span<float> weights;  // [V], for the result
+};
+
 class EncoderRun;
 
 // A model with packed weights. Immutable and thread-safe; all instances share it.
@@ -189,6 +196,12 @@ class EncoderRun {
   // RESOURCE_EXHAUSTED: T > max_tokens.
   absl::StatusOr<MatrixView<const float>> Encode(int64_t first_layer, int64_t layers,
                                                  const PackedBatch& batch, RunObserver& observer);
+
+  // Makes one vector over the vocabulary for each sequence by the model's vocabulary head, which it
+  // must have: zeros for words that weigh nothing, and for sequences without rows. The hidden
+  // states, [., E], may be a result of this run, which stays valid. NaN stays in its column.
+  void WeighVocabulary(MatrixView<const float> hidden_states,
+                       absl::Span<const VocabularySequence> sequences);
 
   // The number of fully masked (query, head) rows of the last run, in all its layers; see
   // Attention.

@@ -14,6 +14,7 @@
 #include "engine/layers/pooling_dense.h"
 #include "engine/layers/state/weight_loader.h"
 #include "engine/layers/state/workspace.h"
+#include "engine/layers/vocabulary_head.h"
 #include "engine/model/model_description.h"
 
 namespace attendant {
@@ -38,6 +39,7 @@ class Encoder::Impl {
   std::vector<PoolingDense> pooling_layers;
   std::vector<PoolingDense> classifier_layers;
   std::vector<PoolingDense> token_head_layers;
+  std::optional<VocabularyHead> vocabulary_head;
 };
 
 }  // namespace attendant

@@ -99,6 +99,7 @@ void Encoder::Impl::VisitNorms(absl::FunctionRef<void(NormParameters&)> visit) {
   for (PoolingDense& dense : pooling_layers) dense.VisitNorms(visit);
   for (PoolingDense& dense : classifier_layers) dense.VisitNorms(visit);
   for (PoolingDense& dense : token_head_layers) dense.VisitNorms(visit);
+  if (vocabulary_head) vocabulary_head->VisitNorms(visit);
   if (exit_norm) visit(*exit_norm);
 }
 

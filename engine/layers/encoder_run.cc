@@ -275,6 +275,11 @@ absl::StatusOr<MatrixView<const float>> EncoderRun::Encode(int64_t first_layer, 
   return result;
 }
 
+void EncoderRun::WeighVocabulary(MatrixView<const float> hidden_states,
+                                 absl::Span<const VocabularySequence> sequences) {
+  impl_->model().vocabulary_head->Weigh(hidden_states, sequences, impl_->workspace);
+}
+
 int64_t EncoderRun::fully_masked_rows() const { return impl_->workspace.fully_masked_rows; }
 int64_t EncoderRun::bytes() const { return impl_->workspace.bytes() + impl_->tables.bytes(); }
 

@@ -78,6 +78,15 @@ absl::Status CheckPoolings(const ModelDescription& model) {
   return absl::OkStatus();
 }
 
+absl::Status CheckVocabularyHead(const ModelDescription& model) {
+  if (!model.vocabulary_head) return absl::OkStatus();
+  if (model.embeddings && model.vocabulary_head->width > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("model description: expected a vocabulary head with a positive width in a model "
+                   "with embeddings, got width ",
+                   model.vocabulary_head->width, model.embeddings ? "" : " and no embeddings"));
+}
+
 // Queries, keys and values that share columns have one width, and nothing that is not in all.
 absl::Status CheckSharing(const LayerShape& layer) {
   if (layer.attention.values_are_keys && layer.attention.value_width != layer.attention.key_width) {
@@ -343,8 +352,8 @@ absl::Status CheckRotation(const LayerShape& layer) {
 absl::Status CheckAttentionWidth(const ModelDescription& model) {
   const LayerShape& layer = model.layer;
   const bool bare = layer.norms.placement == NormPlacement::kNone;
-  const bool needs_hidden_size =
-      !bare || model.has_exit_norm || model.pooling || model.classifier || model.token_head;
+  const bool needs_hidden_size = !bare || model.has_exit_norm || model.pooling ||
+                                 model.classifier || model.token_head || model.vocabulary_head;
   if (layer.attention_width() != layer.inner_width() && needs_hidden_size) {
     return absl::InvalidArgumentError(
         absl::StrCat("model description: expected attention as wide as hidden_size ",
@@ -360,6 +369,7 @@ absl::Status CheckDescription(const ModelDescription& model) {
   valid.Update(CheckLayerMap(model));
   if (valid.ok()) valid = CheckVariants(model);
   valid.Update(CheckPoolings(model));
+  valid.Update(CheckVocabularyHead(model));
   if (valid.ok()) valid = CheckDistances(model.layer);
   if (valid.ok()) valid = CheckWindow(model.layer);
   if (valid.ok()) valid = CheckKind(model.layer);

@@ -156,6 +156,14 @@ void AddPooling(const std::string& name, const std::optional<PoolingDescription>
   AddDense(name + ".output", pooling->output_width, pooling->dense_width, parts);
 }
 
+void AddVocabularyHead(const ModelDescription& model, Parts& parts) {
+  if (!model.vocabulary_head || !model.embeddings) return;
+  const int64_t width = model.vocabulary_head->width;
+  AddNormedLinear("vocabulary_head.dense", width, model.layer.hidden_size, model.layer.norms.kind,
+                  parts);
+  AddLinear("vocabulary_head.output", model.embeddings->vocabulary, width, parts);
+}
+
 }  // namespace
 
 bool ArePackedAsOne(const ModelPart& part, const ModelPart& next) {
@@ -246,6 +254,7 @@ std::vector<ModelPart> ListPartsBehind(const ModelDescription& model) {
   AddPooling("pooling", model.pooling, layer, parts);
   AddPooling("classifier", model.classifier, layer, parts);
   AddPooling("token_head", model.token_head, layer, parts);
+  AddVocabularyHead(model, parts);
   return parts;
 }
 

@@ -66,7 +66,7 @@ std::vector<ModelPart> ListParts(const LayerShape& shape);
 // Before the layers: embeddings, patch embedding and relative positions.
 std::vector<ModelPart> ListPartsBefore(const ModelDescription& model);
 
-// Behind the layers: exit norm, pooling, classifier and token head.
+// Behind the layers: exit norm, pooling, classifier, token head and vocabulary head.
 std::vector<ModelPart> ListPartsBehind(const ModelDescription& model);
 
 // The parts of all weight sets, between those before and behind.

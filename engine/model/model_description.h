@@ -315,6 +315,20 @@ struct PoolingDescription {
   bool operator==(const PoolingDescription&) const = default;
 };
 
+// A head that weighs each word of the vocabulary for each token, by the masked language model that
+// the encoder was trained as, and makes one vector over the vocabulary of them: Formal et al. 2021
+// (SPLADE). The logits of a token are norm(activation(x Wd^T + bd)) Wo^T + bo, where Wd is [width,
+// E] and Wo is [vocabulary, width]. A word's weight for a token is log(1 + max(0, logit)), and its
+// weight in the sequence is the largest of them, or their sum.
+struct VocabularyHeadShape {
+  int64_t width = 0;
+  Activation activation = Activation::kGelu;
+  bool takes_sums = false;          // false: maxima
+  bool has_two_logarithms = false;  // log(1 + log(1 + max(0, logit)))
+
+  bool operator==(const VocabularyHeadShape&) const = default;
+};
+
 // The differences of one weight set from the LayerShape that all layers share.
 struct LayerVariant {
   bool has_attention_norm = true;
@@ -342,11 +356,17 @@ struct ModelDescription {
   std::optional<PoolingDescription> classifier;  // a head that scores classes
   // A head that scores classes of each token, or makes a vector of it; it has a linear layer.
   std::optional<PoolingDescription> token_head;
+  // Only in a model with embeddings, whose vocabulary it is about.
+  std::optional<VocabularyHeadShape> vocabulary_head;
 
   // The shape of the layers of a weight set, and of layer i. A layer with pruned heads is narrower
   // than `layer` says; none is wider.
   LayerShape layer_shape(int64_t set) const;
   LayerShape layer_at(int64_t i) const { return layer_shape(weight_set(i)); }
+  // The width of the sparse vectors that the vocabulary head makes; 0: there is none.
+  int64_t sparse_width() const {
+    return vocabulary_head && embeddings ? embeddings->vocabulary : 0;
+  }
   int64_t heads_at(int64_t i) const;  // the number of heads that layer i has left
   int64_t weight_sets() const;
   int64_t weight_set(int64_t i) const { return layer_map.empty() ? i : layer_map[i]; }

@@ -48,7 +48,9 @@ namespace attendant {
 // - "exit_norm.{weight,bias}" [E];
 // - "pooling.dense.{weight,bias}" [dense_width, modes E], "pooling.dense_norm.{weight,bias}"
 //   [dense_width], "pooling.output.{weight,bias}" [output_width, dense_width], and such names with
-//   "classifier" or "token_head" in place of "pooling"; the latter takes one vector of E.
+//   "classifier" or "token_head" in place of "pooling"; the latter takes one vector of E;
+// - "vocabulary_head.dense.{weight,bias}" [width, E], "vocabulary_head.dense_norm.{weight,bias}"
+//   [width], "vocabulary_head.output.{weight,bias}" [V, width].
 struct WeightSpec {
   std::string name;
   std::vector<int64_t> shape;

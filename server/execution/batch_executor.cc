@@ -190,7 +190,21 @@ void BatchExecutor::ApplyHeads(const Jobs& jobs, MatrixView<const float> result,
   for (const HeadItem& item : head_items_) item.job->Refuse(item.status);
 }
 
-void BatchExecutor::Respond(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run,
+// All jobs of the batch together, so that the weights are read once.
+void BatchExecutor::WeighVocabulary(const Jobs& jobs, MatrixView<const float> result,
+                                    EncoderRun& run) {
+  vocabulary_sequences_.clear();
+  for (BatchJob* job : jobs) {
+    if (job->request().outputs.sparse) job->AppendVocabularySequences(vocabulary_sequences_);
+  }
+  if (vocabulary_sequences_.empty()) return;
+  const absl::Status status = Guarded([&] { run.WeighVocabulary(result, vocabulary_sequences_); });
+  for (BatchJob* job : jobs) {
+    if (job->request().outputs.sparse) job->Refuse(status);
+  }
+}
+
+void BatchExecutor::Respond(const Jobs& jobs, MatrixView<const float> result, EncoderRun& run,
                             BatchCounts counts, BatchReport& report) {
   const ComputeRequest& leader = jobs.front()->request();
   const SpanCost cost = leader.span.model->cost->Predict(leader.range());
@@ -208,6 +222,7 @@ void BatchExecutor::Respond(const Jobs& jobs, MatrixView<const float> result, co
     if (job->nonfinite()) ++counts.nonfinite_requests;
   }
   ApplyHeads(jobs, result, run);
+  WeighVocabulary(jobs, result, run);
   report.Finish(counts);
   for (BatchJob* job : jobs) job->Finish(report);
   Guarded([&] { report.Record(); }).IgnoreError();  // one that cannot be counted fails nothing

@@ -33,9 +33,11 @@ class BatchExecutor final : public BatchRunner<ServiceJob> {
   absl::StatusOr<MatrixView<const float>> RunEngine(const Jobs& jobs, EncoderRun& run);
   // Makes the vectors of sequences and of tokens.
   void ApplyHeads(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run);
+  // Makes the sparse vectors of sequences.
+  void WeighVocabulary(const Jobs& jobs, MatrixView<const float> result, EncoderRun& run);
   void FailAll(const Jobs& jobs, const absl::Status& status);
   // `counts` has what is known before.
-  void Respond(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run,
+  void Respond(const Jobs& jobs, MatrixView<const float> result, EncoderRun& run,
                BatchCounts counts, BatchReport& report);
 
   const ServiceContext& context_;
@@ -59,6 +61,7 @@ class BatchExecutor final : public BatchRunner<ServiceJob> {
     absl::Status status;
   };
   std::vector<HeadItem> head_items_;
+  std::vector<VocabularySequence> vocabulary_sequences_;
   std::vector<std::vector<float>> pooled_;  // a vector for each worker of the team
 };
 

@@ -267,6 +267,9 @@ void BatchJob::PlaceResult(MatrixView<const float> batch_rows) {
     token_vectors_ =
         AlignedBuffer<float>(request().layout.tokens() * whole.token_vectors_shape().back());
   }
+  if (whole.outputs.sparse) {
+    sparse_ = AlignedBuffer<float>(request().sequences() * whole.sparse_shape().back());
+  }
   if (!whole.outputs.hidden_states) return;
   const auto hidden_states = [](Response& response) -> ResponseTensor& {
     return TensorIn(response.hidden_states);
@@ -331,12 +334,34 @@ void BatchJob::PlaceTokenVectors() {
   ScatterRows(request().layout, made, *target);
 }
 
+void BatchJob::AppendVocabularySequences(std::vector<VocabularySequence>& sequences) {
+  if (sparse_.size() == 0) return;
+  const TokenLayout& layout = request().layout;
+  const auto width = static_cast<size_t>(request().sparse_shape().back());
+  for (int64_t b = 0; b < layout.sequences; ++b) {
+    sequences.push_back({first_row_ + layout.cu_seqlens[b],
+                         layout.length(b),
+                         {sparse_.data() + b * static_cast<int64_t>(width), width}});
+  }
+}
+
+void BatchJob::PlaceSparse() {
+  const ComputeRequest& whole = job_->request();
+  const int64_t width = whole.sparse_shape().back();
+  auto vectors = NonZeros({sparse_.data(), request().sequences(), width, width});
+  job_->ChangeResponse([&](Response& response) {
+    if (!response.sparse) response.sparse.emplace(whole.sequences());
+    status_.Update(response.sparse->Take(first_sequence_, std::move(vectors), whole.outputs.dtype));
+  });
+}
+
 MatrixView<const float> BatchJob::RowsOf(MatrixView<const float> batch_rows) const {
   return batch_rows.Rows(first_row_, request().layout.tokens());
 }
 
 void BatchJob::Finish(const BatchReport& report) {
   if (request().outputs.token_vectors) Take([&] { PlaceTokenVectors(); });
+  if (request().outputs.sparse) Take([&] { PlaceSparse(); });
   Take([&] {
     v1::Execution execution = report.ExecutionOf(*job_, job_->request().truncated_tokens);
     job_->ChangeResponse([&](Response& shared) {

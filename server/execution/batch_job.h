@@ -80,7 +80,12 @@ class BatchJob {
   int64_t tiles_of_tokens() const;
   void MakeTokenVectors(int64_t tile, MatrixView<const float> batch_rows, const Encoder& encoder);
 
-  // Keeps a problem of Pool or MakeTokenVectors, if it is one, as the other steps do.
+  // Appends the sequences to weigh the vocabulary for after TakeResult, with the room for their
+  // vectors. Rows are counted in the whole batch.
+  void AppendVocabularySequences(std::vector<VocabularySequence>& sequences);
+
+  // Keeps a problem of Pool, MakeTokenVectors or the vocabulary head, if it is one, as the other
+  // steps do.
   void Refuse(const absl::Status& status) { status_.Update(status); }
 
   // Ends the part, with the problem that came up meanwhile if there is one.
@@ -103,6 +108,7 @@ class BatchJob {
   void PlaceAttention(int64_t layer, size_t index);
   void PlaceResult(MatrixView<const float> batch_rows);
   void PlaceTokenVectors();
+  void PlaceSparse();
   void PlaceProbabilities(int64_t layer, size_t index, DenseProbabilities dense);
   void PlaceRows(MatrixView<const float> batch_rows, ResponseTensor& target) const;
   MatrixView<const float> RowsOf(MatrixView<const float> batch_rows) const;
@@ -121,6 +127,7 @@ class BatchJob {
   std::vector<float> values_;           // of one layer: [T, H Dv]
   ResponseTensor* pooled_ = nullptr;    // null if it is not wanted, or if there is no memory for it
   AlignedBuffer<float> token_vectors_;  // [T, P], or empty
+  AlignedBuffer<float> sparse_;         // [B, V], or empty
   absl::Status status_;
 };
 

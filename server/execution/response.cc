@@ -50,6 +50,17 @@ void Fill(Response& response, const std::vector<int>& prefix, v1::EncodeResponse
     Place(*response.token_vectors, Join(prefix, {Message::kTokenVectorsFieldNumber}),
           *message.mutable_token_vectors(), payloads);
   }
+  if (response.sparse) {
+    using Sparse = v1::SparseVectors;
+    Sparse& sparse = *message.mutable_sparse();
+    const std::vector<int> path = Join(prefix, {Message::kSparseFieldNumber});
+    sparse.mutable_counts()->Add(response.sparse->counts().begin(),
+                                 response.sparse->counts().end());
+    Place(response.sparse->indices(), Join(path, {Sparse::kIndicesFieldNumber}),
+          *sparse.mutable_indices(), payloads);
+    Place(response.sparse->weights(), Join(path, {Sparse::kWeightsFieldNumber}),
+          *sparse.mutable_weights(), payloads);
+  }
   PlaceAll(response.intermediate, Join(prefix, {Message::kIntermediateFieldNumber}),
            *message.mutable_intermediate(), payloads);
   PlaceAll(response.probabilities, Join(prefix, {Message::kAttentionProbabilitiesFieldNumber}),

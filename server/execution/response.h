@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "attendant/v1/encoder_service.pb.h"
 #include "server/cross_kv/cross_kv_store.h"
+#include "server/execution/sparse_response.h"
 #include "server/request/compute_request.h"
 #include "server/tensors/response_tensor.h"
 
@@ -24,6 +25,7 @@ struct Response {
   std::optional<ResponseTensor> weighted_values;
   std::optional<ResponseTensor> pooled;
   std::optional<ResponseTensor> token_vectors;
+  std::optional<SparseResponse> sparse;
   v1::Execution execution;
 };
 

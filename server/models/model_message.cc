@@ -113,6 +113,7 @@ void SetDescription(const ModelDescription& model, const Tokenization& tokenizat
     SetPooling(*model.classifier, hidden_size, *out.mutable_classifier());
     out.set_classes(out.classifier().width());
   }
+  out.set_sparse_width(model.sparse_width());
   if (model.token_head) SetPooling(*model.token_head, hidden_size, *out.mutable_token_head());
   if (WhyNotInChunks(model).empty()) {
     out.set_sequence_state_bytes(SequenceStateBytes(model, model.layers));

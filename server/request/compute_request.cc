@@ -13,6 +13,9 @@ namespace {
 // Upper bound of what protobuf adds to the data of one tensor (tags, lengths, dtype, shape).
 constexpr int64_t kTensorHeadBytes = 96;
 
+// Upper bound of the bytes that tell how many words of a sequence have weight.
+constexpr int64_t kSparseCountBytes = 5;
+
 // Bytes of the dense probabilities of one layer: [H, length, keys] for each sequence.
 CheckedSize ProbabilityScratchBytes(const ComputeRequest& request) {
   CheckedSize sum;
@@ -62,7 +65,7 @@ const TokenLayout& ComputeRequest::key_layout() const {
 bool ComputeRequest::AppendWantedRows(int64_t first_row, std::vector<int32_t>& rows) const {
   const int64_t last_layer = span.first_layer + span.layers - 1;
   if (absl::c_linear_search(outputs.intermediate_layers, last_layer)) return false;
-  if (outputs.token_vectors) return false;
+  if (outputs.token_vectors || outputs.sparse) return false;
   const std::optional<HiddenStatesOutput>& hidden_states = outputs.hidden_states;
   if (hidden_states ? !hidden_states->tokens : !outputs.pooled) return false;
   const size_t begin = rows.size();
@@ -154,6 +157,36 @@ std::vector<int64_t> ComputeRequest::token_vectors_shape() const {
   return shape;
 }
 
+std::vector<int64_t> ComputeRequest::sparse_shape() const {
+  return {layout.sequences, description().sparse_width()};
+}
+
+namespace {
+
+CheckedSize ScratchBytes(const ComputeRequest& request) {
+  const Outputs& outputs = request.outputs;
+  CheckedSize scratch;
+  const auto add_floats = [&](int64_t rows, int64_t width) {
+    scratch = scratch + ByteCount({rows, width}, DataType::kFloat32);
+  };
+  if (request.bias) scratch = scratch + ByteCount(request.bias->shape, DataType::kFloat32);
+  if (!outputs.attention.layers.empty()) scratch = scratch + ProbabilityScratchBytes(request);
+  const int64_t tokens = request.layout.tokens();
+  if (outputs.attention.weighted_values) {
+    add_floats(tokens, request.description().layer.context_width());
+  }
+  if (outputs.token_vectors) add_floats(tokens, request.token_vectors_shape().back());
+  if (outputs.sparse) {
+    const std::vector<int64_t> shape = request.sparse_shape();
+    add_floats(shape[0], shape[1]);  // with their zeros
+    scratch = scratch + CheckedSize(shape[0]) * shape[1] * sizeof(SparseElement);
+  }
+  if (const KeptIds* ids = std::get_if<KeptIds>(&request.input)) scratch = scratch + ids->bytes();
+  return scratch;
+}
+
+}  // namespace
+
 absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t max_answer_bytes) {
   const Outputs& outputs = request.outputs;
   CheckedSize response = kResponseHeadBytes;
@@ -173,25 +206,17 @@ absl::StatusOr<RequestBytes> PredictBytes(const ComputeRequest& request, int64_t
   }
   if (outputs.pooled) add_tensor(request.pooled_shape());
   if (outputs.token_vectors) add_tensor(request.token_vectors_shape());
+  if (outputs.sparse) {
+    add_tensor(request.sparse_shape());
+    add(request.sparse_shape(), DataType::kInt32);
+    response = response + CheckedSize(kSparseCountBytes) * request.layout.sequences;
+  }
   if (!response.ok() || response.value() > max_answer_bytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the answer would take ", response.ok() ? absl::StrCat(response.value()) : "more than 2^63",
         " bytes; the server allows ", max_answer_bytes));
   }
-  CheckedSize scratch;
-  if (request.bias) scratch = scratch + ByteCount(request.bias->shape, DataType::kFloat32);
-  if (!attention.layers.empty()) scratch = scratch + ProbabilityScratchBytes(request);
-  if (attention.weighted_values) {
-    scratch =
-        scratch + ByteCount({request.layout.tokens(), request.description().layer.context_width()},
-                            DataType::kFloat32);
-  }
-  if (outputs.token_vectors) {
-    scratch = scratch + ByteCount({request.layout.tokens(), request.token_vectors_shape().back()},
-                                  DataType::kFloat32);
-  }
-  if (const KeptIds* ids = std::get_if<KeptIds>(&request.input)) scratch = scratch + ids->bytes();
-  return RequestBytes{response.value(), scratch.value_or(INT64_MAX)};
+  return RequestBytes{response.value(), ScratchBytes(request).value_or(INT64_MAX)};
 }
 
 }  // namespace attendant::server

@@ -87,6 +87,12 @@ struct TokenVectorsOutput {
   bool normalize = false;
 };
 
+// One of the words that have weight in a sequence, until the response is made.
+struct SparseElement {
+  int32_t word;
+  float weight;
+};
+
 struct Outputs {
   DataType dtype = DataType::kFloat32;
   std::optional<HiddenStatesOutput> hidden_states;
@@ -94,6 +100,7 @@ struct Outputs {
   AttentionOutput attention;
   std::optional<PooledOutput> pooled;
   std::optional<TokenVectorsOutput> token_vectors;
+  bool sparse = false;  // the vectors over the vocabulary
 };
 
 struct ComputeRequest {
@@ -171,6 +178,7 @@ struct ComputeRequest {
   std::vector<int64_t> weighted_values_shape(int64_t layer) const;  // [B, H, S, S, Dv]
   std::vector<int64_t> pooled_shape() const;                        // [B, P]
   std::vector<int64_t> token_vectors_shape() const;                 // as rows_shape, P wide
+  std::vector<int64_t> sparse_shape() const;                        // [B, V], with all zeros
 
  private:
   bool AppendRowsToPool(int64_t first_row, std::vector<int32_t>& rows) const;
@@ -183,7 +191,9 @@ inline constexpr int64_t kResponseHeadBytes = 160;
 // RAM that a request takes while it is queued and computed.
 struct RequestBytes {
   int64_t response = 0;  // upper bound of the message: exact for the tensors alone
-  int64_t scratch = 0;   // ids, the bias in float32, one layer's probabilities and values
+  // Ids, the bias in float32, one layer's probabilities and values, vectors of tokens and over the
+  // vocabulary.
+  int64_t scratch = 0;
 };
 
 // INVALID_ARGUMENT, with both sizes, if the response's message could exceed `max_answer_bytes`.

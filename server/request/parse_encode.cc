@@ -112,6 +112,14 @@ absl::Status ParseTokenVectors(const Request& request, ComputeRequest& compute) 
   return absl::OkStatus();
 }
 
+absl::Status ParseSparse(const Request& request, ComputeRequest& compute) {
+  compute.outputs.sparse = request.return_sparse();
+  if (!compute.outputs.sparse || compute.description().vocabulary_head) return absl::OkStatus();
+  return InvalidField("return_sparse",
+                      "false, as the model's checkpoint has no head of a masked language model",
+                      "true");
+}
+
 absl::Status ParseOutputs(const Request& request, ComputeRequest& compute) {
   auto intermediate =
       ParseLayerList("intermediate_layers", request.intermediate_layers(), compute.span);
@@ -122,6 +130,7 @@ absl::Status ParseOutputs(const Request& request, ComputeRequest& compute) {
   compute.outputs.intermediate_layers = *std::move(intermediate);
   compute.outputs.attention.layers = *std::move(attention);
   if (absl::Status status = ParseTokenVectors(request, compute); !status.ok()) return status;
+  if (absl::Status status = ParseSparse(request, compute); !status.ok()) return status;
   return ParsePooling(request, compute);
 }
 

@@ -14,10 +14,11 @@ from .errors import (AttendantError, Cancelled, DeadlineExceeded, FailedPrecondi
                      PermissionDenied, ServerBusy, Unauthenticated, Unavailable, Unimplemented)
 from .options import AttendOptions, EncodeOptions, Memory
 from .requests import Request, attend_request, encode_request
+from .sparse import SparseVectors
 from .stream import Part, StreamAnswer
 
 __all__ = [
     "AsyncClient", "AttendOptions", "Attended", "AttendantError", "Cancelled", "Client", "DeadlineExceeded", "EncodeOptions",
     "Encoded", "FailedPrecondition", "Internal", "InvalidArgument", "Memory", "NotFound", "Part", "PermissionDenied", "Request",
-    "ServerBusy", "StreamAnswer", "Tls", "Unauthenticated", "Unavailable", "Unimplemented", "attend_request", "encode_request",
+    "ServerBusy", "SparseVectors", "StreamAnswer", "Tls", "Unauthenticated", "Unavailable", "Unimplemented", "attend_request", "encode_request",
 ]

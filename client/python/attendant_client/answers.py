@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Optional
 from . import messages, wire
 from .arrays import read_tensor
 from .sequences import crop, split
+from .sparse import SparseVectors, read_sparse
 from .wire import Array, Span
 
 Lengths = Optional[List[int]]
@@ -20,6 +21,7 @@ class Encoded:
         rows are zeros.
     pooled: [B, P], one vector for each sequence; None if not asked for.
     token_vectors: of the shape of hidden_states, P wide; None if not asked for.
+    sparse: SparseVectors, one vector for each sequence; None if not asked for.
     intermediate: by layer, of the shapes of hidden_states.
     attention_probabilities: by layer, [B, H, S, S], [B, S, S] or [B, H, S, k] as attention_form says, or a list of these
         without B and padding.
@@ -30,6 +32,7 @@ class Encoded:
     hidden_states: Any = None
     pooled: Any = None
     token_vectors: Any = None
+    sparse: Optional[SparseVectors] = None
     intermediate: Dict[int, Any] = field(default_factory=dict)
     attention_probabilities: Dict[int, Any] = field(default_factory=dict)
     attention_keys: Dict[int, Any] = field(default_factory=dict)
@@ -94,6 +97,7 @@ def read_encoded(buffer: bytes, *, lengths: Lengths, all_rows: bool, span: Optio
         hidden_states=_split_rows(tensors["hidden_states"], of_rows) if "hidden_states" in tensors else None,
         pooled=tensors.get("pooled"),
         token_vectors=_split_rows(tensors["token_vectors"], lengths) if "token_vectors" in tensors else None,
+        sparse=read_sparse(buffer, fields["sparse"][-1]) if "sparse" in fields else None,
         intermediate={layer: _split_rows(array, lengths) for layer, array in layers["intermediate"].items()},
         attention_probabilities={layer: _crop_rows(array, lengths, keys)
                                  for layer, array in layers["attention_probabilities"].items()},

@@ -103,16 +103,17 @@ def dtype_code(dtype: Any) -> int:
     return _CODES[name]
 
 
-def _read_shape(buffer: bytes, spans: List[Span]) -> Tuple[int, ...]:
-    shape: List[int] = []
+def read_numbers(buffer: bytes, spans: List[Span]) -> Tuple[int, ...]:
+    """Returns the numbers of a repeated field, packed or not."""
+    numbers: List[int] = []
     for span in spans:
         if span.number is not None:
-            shape.append(span.number)
+            numbers.append(span.number)
         at = span.start
         while at < span.stop:
             value, at = wire.read_varint(buffer, at)
-            shape.append(value)
-    return tuple(shape)
+            numbers.append(value)
+    return tuple(numbers)
 
 
 def read_tensor(buffer: bytes, span: Span) -> Array:
@@ -122,7 +123,7 @@ def read_tensor(buffer: bytes, span: Span) -> Array:
     """
     fields = wire.read_fields(messages.Tensor, buffer, span)
     dtype = fields["dtype"][-1].number or 0 if "dtype" in fields else messages.DATA_TYPE_UNSPECIFIED
-    shape = _read_shape(buffer, fields.get("shape", []))
+    shape = read_numbers(buffer, fields.get("shape", []))
     name = _NAMES.get(dtype, "")
     data = fields["data"][-1] if "data" in fields else Span(0, 0)
     stored = np.dtype("uint16" if name == "bfloat16" else name or "uint8").newbyteorder("<")

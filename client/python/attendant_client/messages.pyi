@@ -201,6 +201,7 @@ class EncodeRequest(Message):
     layout: int
     return_token_vectors: bool
     normalize_token_vectors: bool
+    return_sparse: bool
     def __init__(
         self, *,
         model: Optional[str] = ...,
@@ -229,6 +230,7 @@ class EncodeRequest(Message):
         layout: Optional[int] = ...,
         return_token_vectors: Optional[bool] = ...,
         normalize_token_vectors: Optional[bool] = ...,
+        return_sparse: Optional[bool] = ...,
     ) -> None: ...
 
 class LayerTensor(Message):
@@ -248,6 +250,7 @@ class EncodeResponse(Message):
     execution: Execution
     attention_keys: MutableSequence[LayerTensor]
     token_vectors: Tensor
+    sparse: SparseVectors
     def __init__(
         self, *,
         hidden_states: Optional[Tensor] = ...,
@@ -257,6 +260,18 @@ class EncodeResponse(Message):
         execution: Optional[Execution] = ...,
         attention_keys: Optional[Iterable[LayerTensor]] = ...,
         token_vectors: Optional[Tensor] = ...,
+        sparse: Optional[SparseVectors] = ...,
+    ) -> None: ...
+
+class SparseVectors(Message):
+    counts: MutableSequence[int]
+    indices: Tensor
+    weights: Tensor
+    def __init__(
+        self, *,
+        counts: Optional[Iterable[int]] = ...,
+        indices: Optional[Tensor] = ...,
+        weights: Optional[Tensor] = ...,
     ) -> None: ...
 
 class EncodeStreamRequest(Message):
@@ -368,6 +383,7 @@ class GetModelResponse(Message):
     cost_model: CostModel
     model_version: int
     token_head: PoolingDescription
+    sparse_width: int
     refused_versions: MutableSequence[RefusedVersion]
     def __init__(
         self, *,
@@ -402,6 +418,7 @@ class GetModelResponse(Message):
         cost_model: Optional[CostModel] = ...,
         model_version: Optional[int] = ...,
         token_head: Optional[PoolingDescription] = ...,
+        sparse_width: Optional[int] = ...,
         refused_versions: Optional[Iterable[RefusedVersion]] = ...,
     ) -> None: ...
 

@@ -77,6 +77,7 @@ class EncodeOptions(CommonOptions, total=False):
     normalize: scale each vector to length 1.
     return_token_vectors: also answer what the checkpoint's head makes of each token: scores of classes, or its vector.
     normalize_token_vectors: scale each of them to length 1.
+    return_sparse: also answer a sparse vector over the vocabulary for each sequence (SPLADE); see SparseVectors.
     truncation: "right" or "left": cut input_ids that are too long on this side, instead of refusing them.
     """
 
@@ -92,6 +93,7 @@ class EncodeOptions(CommonOptions, total=False):
     normalize: bool
     return_token_vectors: bool
     normalize_token_vectors: bool
+    return_sparse: bool
     truncation: Optional[str]
 
 

@@ -108,7 +108,7 @@ def _encode_fields(options: Mapping[str, Any]) -> Dict[str, Any]:
         fields["pooling"] = choose("pooling", "Pooling", str(options["pooling"]), suffix="_pooling")
     if options.get("truncation"):
         fields["truncation"] = choose("truncation", "Truncation", str(options["truncation"]), prefix="truncate_")
-    for name in ("return_token_vectors", "normalize_token_vectors"):
+    for name in ("return_token_vectors", "normalize_token_vectors", "return_sparse"):
         fields[name] = bool(options.get(name, False))
     fields["normalize_pooled"] = bool(options.get("normalize", False))
     fields["omit_hidden_states"] = not options.get("return_hidden_states", True)

@@ -144,6 +144,7 @@ std::vector<TensorPart> PlacesInFile(const Family& family, const std::string& pr
   };
   for (const NamePattern& pattern : family.names) add(pattern);
   for (const NamePattern& pattern : family.token_head_names) add(pattern);
+  for (const NamePattern& pattern : family.vocabulary_head_names) add(pattern);
   return places;
 }
 

@@ -134,6 +134,10 @@ struct Family {
   // Those of a head of each token.
   std::vector<NamePattern> token_head_names = {{"token_head.dense", "/classifier"},
                                                {"token_head.dense", "/qa_outputs"}};
+  // Those of the head of a masked language model; empty if it is not computed here. Its activation
+  // is that of the encoder's layers, unless the library's code has one of its own.
+  std::vector<NamePattern> vocabulary_head_names = {};
+  std::optional<Activation> vocabulary_head_activation = {};
 };
 
 // The whole table. Thread-safe; the rows live as long as the process.

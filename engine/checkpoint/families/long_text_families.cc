@@ -138,6 +138,12 @@ Family ModernBert() {
       .token_head_names = {{"token_head.dense", "/head.dense"},
                            {"token_head.dense_norm", "/head.norm"},
                            {"token_head.output", "/classifier"}},
+      .vocabulary_head_names = {{"vocabulary_head.dense", "/head.dense"},
+                                {"vocabulary_head.dense_norm", "/head.norm"},
+                                {"vocabulary_head.output", "/decoder"},
+                                {"vocabulary_head.output.weight",
+                                 "embeddings.tok_embeddings.weight"}},
+      .vocabulary_head_activation = Activation::kGelu,
   };
 }
 

@@ -309,6 +309,11 @@ bool ScoresTokens(const std::vector<std::string>& architectures) {
   });
 }
 
+bool IsMaskedLanguageModel(const std::vector<std::string>& architectures) {
+  return std::any_of(architectures.begin(), architectures.end(),
+                     [](const std::string& name) { return absl::EndsWith(name, "ForMaskedLM"); });
+}
+
 }  // namespace
 
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder) {
@@ -332,7 +337,8 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder) {
                       {},
                       {},
                       ReadClassifierModes(*family, architectures, config),
-                      ScoresTokens(architectures)};
+                      ScoresTokens(architectures),
+                      IsMaskedLanguageModel(architectures)};
   ModelDescription& description = read.description;
   description.family = family->name;
   description.layers = config.Integer(family->keys.layers, kLayerRange);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/checkpoint/families/families.h"
+#include "engine/checkpoint/families/vocabulary_head_names.h"
 
 namespace attendant {
 namespace {
@@ -176,6 +177,7 @@ Family Bert() {
       .pooler = "pooler.",
       .keys = BertKeys(),
       .names = WithHead(BertNames(), "pooler.dense", "/classifier"),
+      .vocabulary_head_names = BertVocabularyHeadNames(),
   };
 }
 
@@ -189,6 +191,8 @@ Family Roberta() {
   family.position_rule = PositionRule::kCountKept;
   family.padding_id = 1;
   family.names = WithHead(BertNames(), "/classifier.dense", "/classifier.out_proj");
+  family.vocabulary_head_names = RobertaVocabularyHeadNames();
+  family.vocabulary_head_activation = Activation::kGelu;
   return family;
 }
 
@@ -203,6 +207,8 @@ Family Electra() {
   family.keys.embedding_width = {"embedding_size"};
   family.classifier_activation = Activation::kGelu;
   family.names = WithHead(BertNames(), "/classifier.dense", "/classifier.out_proj");
+  family.vocabulary_head_names = ElectraVocabularyHeadNames();
+  family.vocabulary_head_activation = Activation::kGelu;
   return family;
 }
 
@@ -222,6 +228,7 @@ Family DistilBert() {
                .activation = {"activation"},
                .norm_epsilon = {}},
       .names = WithHead(DistilBertNames(), "/pre_classifier", "/classifier"),
+      .vocabulary_head_names = DistilBertVocabularyHeadNames(),
   };
 }
 
@@ -237,6 +244,7 @@ Family Albert() {
   family.activation = Activation::kGeluTanh;
   family.always_projects_embeddings = true;
   family.names = WithHead(AlbertNames(), "pooler", "/classifier");
+  family.vocabulary_head_names = AlbertVocabularyHeadNames();
   return family;
 }
 
@@ -277,6 +285,7 @@ Family MobileBert() {
   family.embedding_norm_is_last = true;
   family.projects_words = true;
   family.names = WithHead(MobileBertNames(), "pooler.dense", "/classifier");
+  family.vocabulary_head_names = {};  // its decoder has two parts
   return family;
 }
 
@@ -294,6 +303,8 @@ Family MpNet() {
   family.padding_id = 1;
   family.relative_positions = {RelativePositions::kBuckets, 32, 128};
   family.names = WithHead(MpNetNames(), "/classifier.dense", "/classifier.out_proj");
+  family.vocabulary_head_names = RobertaVocabularyHeadNames();
+  family.vocabulary_head_activation = Activation::kGelu;
   return family;
 }
 
@@ -319,6 +330,7 @@ Family DebertaV2() {
       .fewest_token_types = 0,
       .relative_positions = {.kind = RelativePositions::kDisentangled},
       .names = DebertaNames(),
+      .vocabulary_head_names = DebertaVocabularyHeadNames(),
   };
 }
 

@@ -44,11 +44,17 @@ struct Activations::Shapes {
     if (model.patch_embedding && model.patch_embedding->feature_width > 0) {
       embedded = {rows, model.patch_embedding->feature_width};
     }
+    if (const int64_t words = model.sparse_width(); words > 0) {
+      const CheckedSize some = std::min(rows.value(), kVocabularyRows);
+      vocabulary_inputs = {some, layer.hidden_size};
+      vocabulary_dense = {some, model.vocabulary_head->width};
+      vocabulary_logits = {some, std::min(words, kVocabularyColumns)};
+    }
   }
 
   int64_t hidden_size;
   Shape hidden, qkv, context, branch, feed_forward, gate, embedded, inner, inner_queries, outer,
-      convolution_taps, convolved;
+      convolution_taps, convolved, vocabulary_inputs, vocabulary_dense, vocabulary_logits;
 };
 
 CheckedSize Activations::Bytes(const ModelDescription& model, int64_t max_tokens) {
@@ -56,7 +62,9 @@ CheckedSize Activations::Bytes(const ModelDescription& model, int64_t max_tokens
   return shapes.hidden.bytes() + shapes.qkv.bytes() + shapes.context.bytes() +
          shapes.branch.bytes() + shapes.feed_forward.bytes() + shapes.gate.bytes() +
          shapes.embedded.bytes() + shapes.inner.bytes() + shapes.inner_queries.bytes() +
-         shapes.outer.bytes() + shapes.convolution_taps.bytes() + shapes.convolved.bytes();
+         shapes.outer.bytes() + shapes.convolution_taps.bytes() + shapes.convolved.bytes() +
+         shapes.vocabulary_inputs.bytes() + shapes.vocabulary_dense.bytes() +
+         shapes.vocabulary_logits.bytes();
 }
 
 Activations::Matrix::Matrix(const Shape& shape)
@@ -78,12 +86,16 @@ Activations::Activations(const Shapes& shapes)
       inner_queries_(shapes.inner_queries),
       outer_(shapes.outer),
       convolution_taps_(shapes.convolution_taps),
-      convolved_(shapes.convolved) {}
+      convolved_(shapes.convolved),
+      vocabulary_inputs_(shapes.vocabulary_inputs),
+      vocabulary_dense_(shapes.vocabulary_dense),
+      vocabulary_logits_(shapes.vocabulary_logits) {}
 
 int64_t Activations::bytes() const {
   return hidden_.bytes() + qkv_.bytes() + context_.bytes() + branch_.bytes() +
          feed_forward_.bytes() + gate_.bytes() + embedded_.bytes() + inner_.bytes() +
-         inner_queries_.bytes() + outer_.bytes() + convolution_taps_.bytes() + convolved_.bytes();
+         inner_queries_.bytes() + outer_.bytes() + convolution_taps_.bytes() + convolved_.bytes() +
+         vocabulary_inputs_.bytes() + vocabulary_dense_.bytes() + vocabulary_logits_.bytes();
 }
 
 }  // namespace attendant

@@ -15,10 +15,16 @@ namespace attendant {
 // not need T x F floats.
 inline constexpr int64_t kFeedForwardRows = 1024;
 
+// The numbers of rows, and of words of the vocabulary, that the vocabulary head weighs at a time.
+// The words are whole panels of a product, so that cutting them there costs nothing.
+inline constexpr int64_t kVocabularyRows = 256;
+inline constexpr int64_t kVocabularyColumns = 3072;
+
 // Every buffer of a run, allocated once for the largest batch. Each has PaddedRows(max_tokens)
 // rows. `hidden` and `qkv` have two tiles more, so that a batch, keys and values can lie in them
 // PaddedRows apart; `feed_forward`, `gate` and `convolution_taps` have at most kFeedForwardRows
-// rows. The content is undefined at first; pages that no batch has reached take no memory.
+// rows, and those of the vocabulary head at most kVocabularyRows. The content is undefined at
+// first; pages that no batch has reached take no memory.
 class Activations {
  public:
   Activations(const ModelDescription& model, int64_t max_tokens);
@@ -48,6 +54,11 @@ class Activations {
   // For layers with a convolution: the gathered inputs of some rows, and the result.
   MatrixView<float> convolution_taps() { return convolution_taps_.view(); }  // [., taps * E]
   MatrixView<float> convolved() { return convolved_.view(); }                // [., E]
+  // For a vocabulary head of width W: its inputs, what its first linear layer makes of them, and
+  // the logits of some words.
+  MatrixView<float> vocabulary_inputs() { return vocabulary_inputs_.view(); }  // [., E]
+  MatrixView<float> vocabulary_dense() { return vocabulary_dense_.view(); }    // [., W]
+  MatrixView<float> vocabulary_logits() { return vocabulary_logits_.view(); }  // [., words]
   int64_t bytes() const;
 
  private:
@@ -80,6 +91,9 @@ class Activations {
   Matrix outer_;
   Matrix convolution_taps_;
   Matrix convolved_;
+  Matrix vocabulary_inputs_;
+  Matrix vocabulary_dense_;
+  Matrix vocabulary_logits_;
 };
 
 }  // namespace attendant

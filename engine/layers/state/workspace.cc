@@ -14,12 +14,14 @@ namespace {
 constexpr int64_t kScratchRows = 512;
 constexpr int64_t kScratchFloor = int64_t{1} << 20;
 
-CheckedSize ScratchBytes(const LayerShape& layer, int threads) {
+CheckedSize ScratchBytes(const ModelDescription& model, int threads) {
+  const LayerShape& layer = model.layer;
   const CheckedSize widths =
       CheckedSize(layer.attention.heads) * (CheckedSize(2) * layer.attention.key_width) +
       CheckedSize(layer.attention.heads) * layer.attention.value_width +
       layer.attention.value_width + layer.attention.linformer.keys + layer.widest_input() +
       layer.projected_width() + layer.feed_forward.width +
+      (model.vocabulary_head ? CheckedSize(model.vocabulary_head->width) + kVocabularyColumns : 0) +
       CheckedSize(layer.extras.convolution.taps) * layer.hidden_size;
   return CheckedSize(threads) *
          (CheckedSize(kScratchFloor) + CheckedSize(kScratchRows) *
@@ -44,6 +46,11 @@ CheckedSize OperandBytes(const ModelDescription& model, int64_t capacity, const 
                                 (layer.hidden_size / layer.extras.convolution.groups));
   if (model.embeddings && model.embeddings->projected(layer.hidden_size)) {
     largest = Larger(largest, rows * CheckedSize(model.embeddings->projected_from()));
+  }
+  if (model.vocabulary_head) {
+    const CheckedSize some = std::min(rows.value(), kVocabularyRows);
+    largest = Larger(largest,
+                     some * CheckedSize(std::max(layer.hidden_size, model.vocabulary_head->width)));
   }
   const CheckedSize inner = chunk * CheckedSize(layer.feed_forward.width);
   CheckedSize scales = 0;
@@ -77,12 +84,12 @@ Workspace::Workspace(const ModelDescription& model, int64_t capacity, int thread
       activations(model, capacity),
       gemm(threads),
       attention(threads, AttentionShapeOf(model.layer, mode), capacity),
-      scratch_bytes(ScratchBytes(model.layer, threads).value()) {}
+      scratch_bytes(ScratchBytes(model, threads).value()) {}
 
 CheckedSize Workspace::Bytes(const ModelDescription& model, int64_t capacity, int threads,
                              const ComputeMode& mode) {
   return Activations::Bytes(model, capacity) + OperandBytes(model, capacity, mode) +
-         ScratchBytes(model.layer, threads);
+         ScratchBytes(model, threads);
 }
 
 void Workspace::Apply(const LinearColumns& linear, const LinearInput& x, const LinearOutput& y,

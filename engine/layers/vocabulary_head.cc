@@ -1,0 +1,157 @@
+#include "engine/layers/vocabulary_head.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "engine/base/rounding.h"
+#include "engine/kernels/column_max.h"
+#include "engine/kernels/norm/norm.h"
+#include "engine/layers/state/rows.h"
+
+namespace attendant {
+namespace {
+
+// The words that a worker takes the logits of at a time.
+constexpr int64_t kStripColumns = 256;
+
+}  // namespace
+
+absl::StatusOr<VocabularyHead> VocabularyHead::Load(const ModelDescription& model,
+                                                    WeightLoader& loader) {
+  const VocabularyHeadShape& shape = *model.vocabulary_head;
+  const int64_t words = model.sparse_width(), width = shape.width;
+  absl::StatusOr<PackedLinear> dense =
+      loader.ReadLinear("vocabulary_head.dense", width, model.layer.hidden_size);
+  if (!dense.ok()) return dense.status();
+  const NormShape& norms = model.layer.norms;
+  absl::StatusOr<NormParameters> norm =
+      loader.ReadNorm("vocabulary_head.dense_norm", width, norms.kind, norms.epsilon);
+  if (!norm.ok()) return norm.status();
+  VocabularyHead head(shape, *std::move(dense), *std::move(norm));
+
+  const absl::StatusOr<AlignedBuffer<float>> weight =
+      loader.ReadTable("vocabulary_head.output.weight", words * width);
+  if (!weight.ok()) return weight.status();
+  const absl::StatusOr<AlignedBuffer<float>> bias =
+      loader.ReadOptional("vocabulary_head.output.bias", words);
+  if (!bias.ok()) return bias.status();
+  const MatrixView<const float> all = {weight->data(), words, width, width};
+  for (int64_t first = 0; first < words; first += kVocabularyColumns) {
+    const int64_t count = std::min(kVocabularyColumns, words - first);
+    absl::Span<const float> own_bias;
+    if (bias->size() > 0) own_bias = {bias->data() + first, static_cast<size_t>(count)};
+    absl::StatusOr<PackedLinear> packed = loader.Pack(all.Rows(first, count), own_bias);
+    if (!packed.ok()) return packed.status();
+    head.output_.push_back(*std::move(packed));
+  }
+  return head;
+}
+
+double VocabularyHead::WeightOf(double logit) const {
+  const double weight = std::log1p(logit);
+  return shape_.has_two_logarithms ? std::log1p(weight) : weight;
+}
+
+void VocabularyHead::Weigh(MatrixView<const float> hidden_states,
+                           absl::Span<const VocabularySequence> sequences,
+                           Workspace& workspace) const {
+  const ThreadTeam& team = workspace.team;
+  // Logits below zero weigh nothing, so that zero is where every maximum and every sum begins.
+  team.ParallelFor(static_cast<int64_t>(sequences.size()), [&](int, int64_t i) {
+    std::fill(sequences[i].weights.begin(), sequences[i].weights.end(), 0.0f);
+  });
+  const MatrixView<float> inputs = workspace.activations.vocabulary_inputs();
+  std::vector<Segment> segments;
+  int64_t rows = 0;
+  const auto flush = [&] {
+    if (rows > 0) WeighRows(rows, segments, workspace);
+    segments.clear();
+    rows = 0;
+  };
+  for (const VocabularySequence& sequence : sequences) {
+    for (int64_t done = 0; done < sequence.rows;) {
+      const int64_t count = std::min(sequence.rows - done, inputs.rows - rows);
+      for (int64_t r = 0; r < count; ++r) {
+        std::copy_n(hidden_states.row(sequence.first_row + done + r), inputs.cols,
+                    inputs.row(rows + r));
+      }
+      segments.push_back({rows, count, sequence.weights.data()});
+      rows += count;
+      done += count;
+      if (rows == inputs.rows) flush();
+    }
+  }
+  flush();
+  if (shape_.takes_sums) return;
+  // The logarithms grow with the logit, so that those of the largest are the largest.
+  team.ParallelFor(static_cast<int64_t>(sequences.size()), [&](int, int64_t i) {
+    for (float& weight : sequences[i].weights) {
+      if (weight != 0) weight = static_cast<float>(WeightOf(weight));
+    }
+  });
+}
+
+void VocabularyHead::WeighRows(int64_t rows, absl::Span<const Segment> segments,
+                               Workspace& workspace) const {
+  const int64_t padded = PaddedRows(rows);
+  const MatrixView<float> inputs = workspace.activations.vocabulary_inputs().Rows(0, padded);
+  ZeroRows(inputs.Rows(rows, padded - rows));
+  const MatrixView<float> dense = workspace.activations.vocabulary_dense().Rows(0, padded);
+  workspace.Apply(dense_, inputs, dense, shape_.activation);
+  const PreparedOperand operand = workspace.gemm.Prepare(output_.front(), rows);
+  LayerNorm(workspace.team, dense.Rows(0, rows), norm_.view(), {dense.Rows(0, rows), operand});
+  const MatrixView<float> logits = workspace.activations.vocabulary_logits().Rows(0, padded);
+  int64_t first_word = 0;
+  for (const PackedLinear& output : output_) {
+    const MatrixView<float> own = logits.Columns(0, output.out_features());
+    workspace.Apply(output, LinearInput(dense, operand), own);
+    TakeLogits(own, first_word, segments, workspace.team);
+    first_word += output.out_features();
+  }
+}
+
+void VocabularyHead::TakeLogits(MatrixView<const float> logits, int64_t first_word,
+                                absl::Span<const Segment> segments, const ThreadTeam& team) const {
+  team.ParallelFor(CeilDivide(logits.cols, kStripColumns), [&](int, int64_t strip) {
+    const int64_t begin = strip * kStripColumns;
+    const MatrixView<const float> own =
+        logits.Columns(begin, std::min(kStripColumns, logits.cols - begin));
+    for (const Segment& segment : segments) {
+      const MatrixView<const float> x = own.Rows(segment.row, segment.rows);
+      float* weights = segment.weights + first_word + begin;
+      if (shape_.takes_sums) {
+        AddWeights(x, weights);
+      } else {
+        RaiseToColumnMax(x, weights);
+      }
+    }
+  });
+}
+
+void VocabularyHead::AddWeights(MatrixView<const float> logits, float* weights) const {
+  std::array<double, kStripColumns> sums = {};
+  for (int64_t r = 0; r < logits.rows; ++r) {
+    const float* row = logits.row(r);
+    for (int64_t j = 0; j < logits.cols; ++j) {
+      if (!(row[j] <= 0)) sums[j] += WeightOf(row[j]);  // NaN, too, which must not be lost
+    }
+  }
+  for (int64_t j = 0; j < logits.cols; ++j) {
+    weights[j] = static_cast<float>(weights[j] + sums[j]);
+  }
+}
+
+void VocabularyHead::ReserveScratch(Workspace& workspace) const {
+  const int64_t rows = workspace.activations.vocabulary_inputs().rows;
+  workspace.gemm.Reserve(dense_, rows);
+  for (const PackedLinear& output : output_) workspace.gemm.Reserve(output, rows);
+}
+
+int64_t VocabularyHead::bytes() const {
+  int64_t sum = dense_.bytes() + norm_.bytes();
+  for (const PackedLinear& output : output_) sum += output.bytes();
+  return sum;
+}
+
+}  // namespace attendant
