@@ -14,7 +14,7 @@ import formula_families
 import library_families
 from attendant.v1 import encoder_service_pb2 as pb
 from family import Family
-from serving import encoder, serve, to_array, to_tensor
+from serving import encoder, serve, to_array, to_dense, to_tensor
 
 FAMILIES = library_families.FAMILIES | formula_families.FAMILIES
 BOUND = 5e-5  # or 1.5 times the error of torch's own float32
@@ -24,6 +24,14 @@ LOWEST_COSINES = {"bf16x3": 0.999999, "bf16": 0.9995, "int8": 0.99}
 LENGTHS = (9, 1, 21, 14)
 # Heads of more than linear layers and a norm, which the server leaves out.
 OTHER_HEADS = ("BigBirdForQuestionAnswering",)
+# The families whose heads over the vocabulary the server has, with options of the config by the name of the variant.
+MASKED_WORDS = {"masked-words": {}, "masked-words-untied": {"tie_word_embeddings": False}}
+WORD_HEADS = dict.fromkeys(("bert", "roberta", "xlm-roberta", "camembert", "electra", "distilbert", "albert", "mpnet",
+                            "big_bird"), MASKED_WORDS)
+WORD_HEADS["deberta-v2"] = {**MASKED_WORDS, "masked-words-new": {"legacy": False},
+                            "masked-words-narrow": {"embedding_size": 20}}
+WORD_HEADS["modernbert"] = {**MASKED_WORDS, "masked-words-no-bias": {"decoder_bias": False},
+                            "masked-words-biases": {"classifier_bias": True, "norm_bias": True}}
 
 
 def make(family: Family, variant: dict, folder: pathlib.Path):
@@ -182,6 +190,23 @@ def compare_tokens(family: Family, model, encode, name: str) -> float:
     return worst
 
 
+def compare_words(family: Family, model, encode, name: str) -> float:
+    """SPLADE's vectors over the vocabulary, by the model's head."""
+    worst = 0.0
+    for mask in masks().values():
+        arguments, tensors = text_case(family, model.config, mask)
+        exact, float32 = (splade_of(scores_of(family, model, arguments, dtype), mask) for dtype in (torch.float64, torch.float32))
+        answer = encode(pb.EncodeRequest(model=name, omit_hidden_states=True, return_sparse=True,
+                                         **{key: to_tensor(value) for key, value in tensors.items()}))
+        worst = max(worst, share_of_bound([exact], [float32], [to_dense(answer.sparse, exact.shape[1])], slice(None)))
+    return worst
+
+
+def splade_of(logits: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Formal et al. 2021: the largest log(1 + max(0, logit)) of the kept tokens, for each word."""
+    return np.log1p(np.maximum(logits, 0) * mask[:, :, None]).max(axis=1)
+
+
 def compare_classes(family: Family, model, encode, name: str) -> float:
     """The scores of the model's head."""
     if family.text:
@@ -270,12 +295,20 @@ def token_heads(family: Family) -> dict:
             if hasattr(transformers, name) and name not in OTHER_HEADS}
 
 
-def compare_family(program: str, family: Family) -> tuple:
+def word_heads(name: str, family: Family) -> dict:
+    """The family's masked language models, by the name of the variant."""
+    stem = family.classifier.__name__.removesuffix("ForSequenceClassification") if family.classifier else ""
+    return {variant: {"model": getattr(transformers, stem + "ForMaskedLM"), **options}
+            for variant, options in WORD_HEADS.get(name, {}).items()}
+
+
+def compare_family(program: str, name: str, family: Family) -> tuple:
     """Returns variant -> worst error, as a share of its bound, and compute type -> lowest cosine."""
     variants = dict(family.variants)
     if family.classifier:
         variants["classifier"] = {"model": family.classifier, "num_labels": 5}
     variants |= {head: {"model": getattr(transformers, model)} for head, model in token_heads(family).items()}
+    variants |= word_heads(name, family)
     first = next(iter(variants))
     with tempfile.TemporaryDirectory() as scratch:
         folders = {variant: pathlib.Path(scratch) / variant for variant in variants}
@@ -286,6 +319,7 @@ def compare_family(program: str, family: Family) -> tuple:
             one = compare_text if family.text else compare_signals
             by_variant = {variant: compare_classes for variant in variants if "model" in variants[variant]}
             by_variant |= dict.fromkeys(token_heads(family), compare_tokens)
+            by_variant |= dict.fromkeys(word_heads(name, family), compare_words)
             shares = {variant: by_variant.get(variant, one)(family, model, encode, variant)
                       for variant, model in models.items()}
             return shares, {dtype: lowest_cosine(family, models[first], encode, dtype) for dtype in LOWEST_COSINES}
@@ -300,7 +334,7 @@ def compare(program: str, only=()) -> dict:
         if only and name not in only:
             continue
         torch.manual_seed(zlib.crc32(name.encode()))  # gives the same weights whatever ran before
-        shares, cosines = compare_family(program, family)
+        shares, cosines = compare_family(program, name, family)
         agree = sum(share <= 1 for share in shares.values())
         worst = max(shares, key=shares.get)
         print(f"{name:24}{len(shares):16}{agree:8}{shares[worst]:22.3g}  {worst:14}"

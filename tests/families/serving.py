@@ -51,3 +51,11 @@ def to_tensor(array: np.ndarray) -> tensor_pb2.Tensor:
 
 def to_array(tensor: tensor_pb2.Tensor) -> np.ndarray:
     return np.frombuffer(tensor.data, np.float32).reshape(tensor.shape).astype(np.float64)
+
+
+def to_dense(sparse: pb.SparseVectors, width: int) -> np.ndarray:
+    """Returns the vectors with their zeros, [B, width]."""
+    indices = np.frombuffer(sparse.indices.data, np.int32)
+    dense = np.zeros((len(sparse.counts), width))
+    dense[np.repeat(np.arange(len(sparse.counts)), sparse.counts), indices] = to_array(sparse.weights)
+    return dense

@@ -20,5 +20,6 @@ from .stream import Part, StreamAnswer
 __all__ = [
     "AsyncClient", "AttendOptions", "Attended", "AttendantError", "Cancelled", "Client", "DeadlineExceeded", "EncodeOptions",
     "Encoded", "FailedPrecondition", "Internal", "InvalidArgument", "Memory", "NotFound", "Part", "PermissionDenied", "Request",
-    "ServerBusy", "SparseVectors", "StreamAnswer", "Tls", "Unauthenticated", "Unavailable", "Unimplemented", "attend_request", "encode_request",
+    "ServerBusy", "SparseVectors", "StreamAnswer", "Tls", "Unauthenticated", "Unavailable", "Unimplemented", "attend_request",
+    "encode_request",
 ]

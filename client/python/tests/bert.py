@@ -19,9 +19,11 @@ class Shape:
     positions: int = 48
     classes: int = 3
     seed: int = 7
+    has_decoder: bool = False  # a head that predicts masked words, with the table of words as its decoder
 
 
 SMALL = Shape()
+MASKED = Shape(classes=0, has_decoder=True)  # the same encoder
 NORM_EPSILON = 1e-12
 
 
@@ -56,6 +58,10 @@ def make_weights(shape: Shape) -> Dict[str, np.ndarray]:
     linear("bert.pooler.dense", width, width)
     if shape.classes:
         linear("classifier", width, shape.classes)
+    if shape.has_decoder:
+        linear("cls.predictions.transform.dense", width, width)
+        norm("cls.predictions.transform.LayerNorm")
+        add("cls.predictions.bias", shape.vocabulary)
     return weights
 
 
@@ -74,9 +80,10 @@ def write_checkpoint(folder: pathlib.Path, shape: Shape, pooling: str = "mean", 
     pooling: "mean", which sentence-transformers' files say, or "" for a folder without these. classifies: what classes are of,
         "Sequence" or "Token".
     """
+    architecture = f"BertFor{classifies}Classification" if shape.classes else "BertForMaskedLM" if shape.has_decoder else "BertModel"
     write_safetensors(folder / "model.safetensors", make_weights(shape))
     (folder / "config.json").write_text(json.dumps({
-        "model_type": "bert", "architectures": [f"BertFor{classifies}Classification" if shape.classes else "BertModel"],
+        "model_type": "bert", "architectures": [architecture],
         "hidden_size": shape.width, "num_hidden_layers": shape.layers, "num_attention_heads": shape.heads,
         "intermediate_size": shape.feed_forward, "vocab_size": shape.vocabulary, "type_vocab_size": 2,
         "max_position_embeddings": shape.positions, "hidden_act": "gelu", "layer_norm_eps": NORM_EPSILON,
@@ -94,6 +101,10 @@ def write_checkpoint(folder: pathlib.Path, shape: Shape, pooling: str = "mean", 
 def layer_norm(rows: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
     centred = rows - rows.mean(-1, keepdims=True)
     return centred / np.sqrt((centred ** 2).mean(-1, keepdims=True) + NORM_EPSILON) * weight + bias
+
+
+def gelu(rows: np.ndarray) -> np.ndarray:
+    return rows * 0.5 * (1 + np.vectorize(math.erf)(rows / math.sqrt(2)))
 
 
 class Reference:
@@ -139,7 +150,7 @@ class Reference:
     def layer(self, layer, rows, **options):
         attended = self.block(layer, rows, **options)
         inner = self._linear(f"bert.encoder.layer.{layer}.intermediate.dense", attended)
-        inner = inner * 0.5 * (1 + np.vectorize(math.erf)(inner / math.sqrt(2)))
+        inner = gelu(inner)
         return self._norm(f"bert.encoder.layer.{layer}.output.LayerNorm",
                           self._linear(f"bert.encoder.layer.{layer}.output.dense", inner) + attended)
 
@@ -157,3 +168,10 @@ class Reference:
 
     def scores(self, rows):
         return self._linear("classifier", np.tanh(self._linear("bert.pooler.dense", rows[0])))
+
+    def sparse_vector(self, rows):
+        """Returns SPLADE's vector over the vocabulary, with its zeros."""
+        dense = gelu(self._linear("cls.predictions.transform.dense", rows))
+        normed = self._norm("cls.predictions.transform.LayerNorm", dense)
+        logits = normed @ self.weights["bert.embeddings.word_embeddings.weight"].T + self.weights["cls.predictions.bias"]
+        return np.log1p(np.maximum(logits, 0)).max(0, initial=0)

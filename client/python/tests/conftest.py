@@ -5,7 +5,7 @@ import pathlib
 import numpy as np
 import pytest
 from attendant_client import Client
-from bert import SMALL, Reference, write_checkpoint
+from bert import MASKED, SMALL, Reference, write_checkpoint
 from others import write_fast_weights, write_vit
 from programs import run_server
 
@@ -36,11 +36,12 @@ def checkpoint(tmp_path_factory):
 def server(programs, checkpoint, tmp_path_factory):
     """A running server.
 
-    `bert` is the checkpoint, `tagger` the same with a head of tokens, `vit` takes features, `fast` sequences in parts; two are
+    `bert` is the checkpoint, `tagger` the same with a head of tokens, `splade` with one over the vocabulary, `vit` takes features, `fast` sequences in parts; two are
     embedded.
     """
-    folders = {name: tmp_path_factory.mktemp(name) for name in ("tagger", "vit", "fast")}
+    folders = {name: tmp_path_factory.mktemp(name) for name in ("tagger", "splade", "vit", "fast")}
     write_checkpoint(folders["tagger"], SMALL, pooling="", classifies="Token")
+    write_checkpoint(folders["splade"], MASKED, pooling="")
     write_vit(folders["vit"])
     write_fast_weights(folders["fast"])
     embedded = {"tiny": "synthetic:tiny", "worked-example": "worked-example"}

@@ -268,6 +268,19 @@ TEST_F(CommandLineTest, EncodeSendsItsFlags) {
   }
 }
 
+TEST_F(CommandLineTest, SparseVectorsAreThreeTensors) {
+  const json answer =
+      RunJson({"encode", "--token-ids", "1,2;3,4", "--sparse", "--no-hidden-states"});
+  EXPECT_TRUE(server_.encoded().at(0).return_sparse());
+  EXPECT_EQ(answer["sparse_counts"]["values"], json::array({2, 1}));
+  EXPECT_EQ(answer["sparse_indices"]["values"], json::array({3, 7, 5}));
+  EXPECT_EQ(answer["sparse_weights"]["values"], json::array({0.5, 1.5, 0.25}));
+  const Outcome outcome =
+      Run({"encode", "--token-ids", "1", "--sparse", "--no-hidden-states", "--output", "x.npy"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("holds one tensor"));
+}
+
 TEST_F(CommandLineTest, RaggedTokenIdsArePacked) {
   ASSERT_EQ(Run({"encode", "--token-ids", "101,2023,102;101,102"}).exit_code, 0);
   const v1::EncodeRequest sent = server_.encoded().at(0);
@@ -424,9 +437,9 @@ TEST_F(CommandLineTest, BadUsageExitsWith2) {
        "--chunk: expected one sequence, with one row for each token, got [1, 1]"},
       {{"encode", "--token-ids", "1", "--pooled", "--chunk", "1"},
        "--chunk: expected none of --mask, --lengths, --bias, --attention-layers, --query-rows, "
-       "--pooled, --token-vectors, --truncate and --sequence-first beside it"},
+       "--pooled, --token-vectors, --sparse, --truncate and --sequence-first beside it"},
       {{"encode", "--values", "1;2", "--sequence-first", "--chunk", "1"},
-       "--pooled, --token-vectors, --truncate and --sequence-first beside it"},
+       "--pooled, --token-vectors, --sparse, --truncate and --sequence-first beside it"},
   };
   for (const auto& [arguments, message] : cases) {
     const Outcome outcome = RunWith(arguments);

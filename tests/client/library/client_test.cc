@@ -163,12 +163,17 @@ TEST_F(ClientTest, EncodeSendsEveryField) {
   request.normalize_pooled = true;
   request.return_token_vectors = true;
   request.normalize_token_vectors = true;
+  request.return_sparse = true;
   request.output_dtype = DataType::kFloat16;
   request.request_id = "r2";
   const auto result = client_.Encode(request);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_FALSE(result->hidden_states.has_value());
   ASSERT_TRUE(result->pooled.has_value());
+  ASSERT_TRUE(result->sparse.has_value());
+  EXPECT_THAT(result->sparse->counts, ElementsAre(2, 1));
+  EXPECT_THAT(*ToInt64s(result->sparse->indices), ElementsAre(3, 7, 5));
+  EXPECT_THAT(*ToFloats(result->sparse->weights), ElementsAre(0.5f, 1.5f, 0.25f));
   ASSERT_THAT(result->intermediate, SizeIs(2));
   EXPECT_EQ(result->intermediate[1].layer, 3u);
   ASSERT_THAT(result->attention_probabilities, SizeIs(1));
@@ -196,6 +201,7 @@ TEST_F(ClientTest, EncodeSendsEveryField) {
   EXPECT_TRUE(sent.normalize_pooled());
   EXPECT_TRUE(sent.return_token_vectors());
   EXPECT_TRUE(sent.normalize_token_vectors());
+  EXPECT_TRUE(sent.return_sparse());
   EXPECT_EQ(sent.output_dtype(), v1::FLOAT16);
   EXPECT_EQ(sent.request_id(), "r2");
 }

@@ -29,6 +29,20 @@ void SetExecution(int64_t tokens, v1::Execution* execution) {
   execution->set_compute_type("f32");
 }
 
+// Two vectors: 0.5 and 1.5 at 3 and 7, and 0.25 at 5.
+v1::SparseVectors SomeSparse() {
+  v1::SparseVectors sparse;
+  sparse.add_counts(2);
+  sparse.add_counts(1);
+  sparse.mutable_indices()->set_dtype(v1::INT32);
+  sparse.mutable_indices()->add_shape(3);
+  sparse.mutable_indices()->set_data(std::string("\3\0\0\0\7\0\0\0\5\0\0\0", 12));
+  sparse.mutable_weights()->set_dtype(v1::FLOAT32);
+  sparse.mutable_weights()->add_shape(3);
+  sparse.mutable_weights()->set_data(std::string("\0\0\0\x3f\0\0\xc0\x3f\0\0\x80\x3e", 12));
+  return sparse;
+}
+
 void Encoded(const v1::EncodeRequest& request, v1::EncodeResponse* response) {
   v1::Tensor output = request.hidden_states();
   if (request.has_token_ids()) {
@@ -42,6 +56,7 @@ void Encoded(const v1::EncodeRequest& request, v1::EncodeResponse* response) {
   if (!request.omit_hidden_states()) *response->mutable_hidden_states() = output;
   if (request.return_pooled()) *response->mutable_pooled() = output;
   if (request.return_token_vectors()) *response->mutable_token_vectors() = output;
+  if (request.return_sparse()) *response->mutable_sparse() = SomeSparse();
   for (uint32_t layer : request.intermediate_layers()) {
     v1::LayerTensor* added = response->add_intermediate();
     added->set_layer(layer);

@@ -123,6 +123,9 @@ const EncodeRule kSpanRules[] = {
     {"NoTokenHead", [](Request& r) { r.set_return_token_vectors(true); },
      "return_token_vectors: expected false, as the model's checkpoint has no token head; got "
      "true"},
+    {"NoVocabularyHead", [](Request& r) { r.set_return_sparse(true); },
+     "return_sparse: expected false, as the model's checkpoint has no head of a masked language "
+     "model; got true"},
     {"UnknownPooling",
      [](Request& r) {
        r.set_return_pooled(true);

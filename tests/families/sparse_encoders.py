@@ -1,0 +1,92 @@
+"""Small random SPLADE models, which sentence-transformers' SparseEncoder makes and saves, compared with what it computes."""
+import pathlib
+import sys
+import tempfile
+
+import numpy as np
+import sentence_transformers
+import tokenizers
+import torch
+import transformers
+from sentence_transformers.sparse_encoder.modules import SpladePooling
+from sentence_transformers.base.modules import Transformer
+
+from attendant.v1 import encoder_service_pb2 as pb
+from library_families import FAMILIES
+from random_models import BOUND, make
+from serving import encoder, serve, to_dense, to_tensor
+
+# What a model is made of, and the pooling of its logits. None: the library's own, for a folder without modules.
+KINDS = {
+    "bert-max": ("bert", {"pooling_strategy": "max"}),
+    "bert-sum": ("bert", {"pooling_strategy": "sum"}),
+    "bert-twice": ("bert", {"activation_function": "log1p_relu"}),
+    "bert-sum-twice": ("bert", {"pooling_strategy": "sum", "activation_function": "log1p_relu"}),
+    "bert-plain": ("bert", None),
+    "distilbert-max": ("distilbert", {}),
+    "xlm-roberta-max": ("xlm-roberta", {}),
+    "modernbert-plain": ("modernbert", None),
+}
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(55))]
+TEXTS = ["w1 w2 w3", "w54", " ".join(f"w{i * 7 % 55}" for i in range(30)), "w5 w5 w9 w0 w12"]
+
+
+def tokenizer() -> transformers.PreTrainedTokenizerFast:
+    """One that knows the words above, and puts [CLS] before a text and [SEP] behind it."""
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel({word: i for i, word in enumerate(WORDS)}, "[UNK]"))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    made.post_processor = tokenizers.processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
+        mask_token="[MASK]", model_max_length=36)
+
+
+def save(kind: str, folder: pathlib.Path, scratch: pathlib.Path):
+    """Saves the model and returns it as the library loads it."""
+    name, pooling = KINDS[kind]
+    family = FAMILIES[name]
+    stem = family.classifier.__name__.removesuffix("ForSequenceClassification")
+    plain = folder if pooling is None else scratch / kind
+    make(family, {"model": getattr(transformers, stem + "ForMaskedLM")}, plain)
+    tokenizer().save_pretrained(plain)
+    if pooling is None:
+        return sentence_transformers.SparseEncoder(str(folder), device="cpu")
+    model = sentence_transformers.SparseEncoder(
+        modules=[Transformer(str(plain), transformer_task="fill-mask"), SpladePooling(**pooling)], device="cpu")
+    model.save(str(folder))
+    return model
+
+
+def ids_of(model, texts: list) -> tuple:
+    """The token ids and the mask that the library makes of the texts."""
+    made = model.tokenizer(texts, padding=True, truncation=True, return_tensors="np")
+    return made["input_ids"].astype(np.int64), made["attention_mask"].astype(np.uint8)
+
+
+def compare(program: str) -> dict:
+    """Returns the largest errors, as shares of their bounds."""
+    shares = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        folders = {kind: pathlib.Path(scratch) / "served" / kind for kind in KINDS}
+        torch.manual_seed(7)
+        models = {kind: save(kind, folder, pathlib.Path(scratch)) for kind, folder in folders.items()}
+        with serve(program, folders) as port:
+            encode = encoder(port)
+            for kind, model in models.items():
+                ids, mask = ids_of(model, TEXTS)
+                answer = encode(pb.EncodeRequest(model=kind, token_ids=to_tensor(ids), attention_mask=to_tensor(mask),
+                                                 omit_hidden_states=True, return_sparse=True))
+                float32 = model.encode(TEXTS, convert_to_sparse_tensor=False).double().numpy()
+                exact = model.double().encode(TEXTS, convert_to_sparse_tensor=False).numpy()
+                served = to_dense(answer.sparse, exact.shape[1])
+                allowed = max(BOUND, 1.5 * float(np.abs(float32 - exact).max()))
+                shares[kind] = float(np.abs(served - exact).max()) / allowed
+                print(f"{kind:24}{np.count_nonzero(exact) / exact.size:12.0%} not zero{shares[kind]:14.3g}", flush=True)
+    return {"sparse_encoders.passed": sum(share <= 1 for share in shares.values()),
+            "sparse_encoders.failed": sum(not share <= 1 for share in shares.values()),
+            "sparse_encoders.worst_error": max(shares.values())}
+
+
+if __name__ == "__main__":
+    print(compare(sys.argv[1]))
