@@ -20,7 +20,7 @@ constexpr int64_t kColumns = kVectors * static_cast<int64_t>(kLanes);
 
 // Hardware maxima return the second operand if one is NaN, which loses a NaN that came first.
 HWY_INLINE Floats Larger(Floats value, Floats so_far) {
-  return hn::IfThenElse(hn::Or(hn::Gt(value, so_far), hn::Ne(value, value)), value, so_far);
+  return hn::IfThenElse(hn::Or(hn::Gt(value, so_far), hn::IsNaN(value)), value, so_far);
 }
 
 // The columns [first, first + kColumns).

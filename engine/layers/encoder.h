@@ -38,13 +38,6 @@ struct TokenIds {
   absl::Span<const int64_t> ordinals = {};
 };
 
-// A sequence that EncoderRun::WeighVocabulary makes a vector of. Does not own the vector.
-struct VocabularySequence {
-  int64_t first_row;  // of the hidden states
-  int64_t rows;
-  absl::Span<float> weights;  // [V], for the result
-};
-
 class EncoderRun;
 
 // A model with packed weights. Immutable and thread-safe; all instances share it.

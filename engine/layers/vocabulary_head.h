@@ -11,7 +11,7 @@
 #include "absl/types/span.h"
 #include "engine/base/matrix_view.h"
 #include "engine/kernels/gemm/gemm.h"
-#include "engine/layers/encoder.h"
+#include "engine/layers/state/batch.h"
 #include "engine/layers/state/weight_loader.h"
 #include "engine/layers/state/workspace.h"
 #include "engine/model/model_description.h"

@@ -13,7 +13,7 @@ std::vector<NamePattern> RobertaVocabularyHeadNames();
 std::vector<NamePattern> ElectraVocabularyHeadNames();
 std::vector<NamePattern> DistilBertVocabularyHeadNames();
 std::vector<NamePattern> AlbertVocabularyHeadNames();
-// Of both heads that the library has for version 2: the old one, and the one of checkpoints with
+// Has both heads that the library has for version 2: the old one, and the one of checkpoints with
 // "legacy": false.
 std::vector<NamePattern> DebertaVocabularyHeadNames();
 

@@ -74,4 +74,11 @@ class RunObserver {
   virtual bool WantsMore() { return true; }
 };
 
+// A sequence that EncoderRun::WeighVocabulary makes a vector of. Does not own the vector.
+struct VocabularySequence {
+  int64_t first_row;  // of the hidden states
+  int64_t rows;
+  absl::Span<float> weights;  // [V], for the result
+};
+
 }  // namespace attendant
