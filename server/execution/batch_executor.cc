@@ -52,6 +52,7 @@ void BatchExecutor::RunJobs(std::vector<BatchJob>& all, BatchClose close, Encode
   report.Gathered();
   absl::StatusOr<MatrixView<const float>> result = RunEngine(jobs, run);
   if (!result.ok()) return FailAll(jobs, result.status());
+  WeighVocabulary(jobs, *result, run);
   report.Computed();
   Respond(jobs, *result, run, {.close = close}, report);
 }
@@ -195,7 +196,7 @@ void BatchExecutor::WeighVocabulary(const Jobs& jobs, MatrixView<const float> re
                                     EncoderRun& run) {
   vocabulary_sequences_.clear();
   for (BatchJob* job : jobs) {
-    if (job->request().outputs.sparse) job->AppendVocabularySequences(vocabulary_sequences_);
+    job->AppendVocabularySequences(vocabulary_sequences_);
   }
   if (vocabulary_sequences_.empty()) return;
   const absl::Status status = Guarded([&] { run.WeighVocabulary(result, vocabulary_sequences_); });
@@ -204,7 +205,7 @@ void BatchExecutor::WeighVocabulary(const Jobs& jobs, MatrixView<const float> re
   }
 }
 
-void BatchExecutor::Respond(const Jobs& jobs, MatrixView<const float> result, EncoderRun& run,
+void BatchExecutor::Respond(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run,
                             BatchCounts counts, BatchReport& report) {
   const ComputeRequest& leader = jobs.front()->request();
   const SpanCost cost = leader.span.model->cost->Predict(leader.range());
@@ -222,7 +223,6 @@ void BatchExecutor::Respond(const Jobs& jobs, MatrixView<const float> result, En
     if (job->nonfinite()) ++counts.nonfinite_requests;
   }
   ApplyHeads(jobs, result, run);
-  WeighVocabulary(jobs, result, run);
   report.Finish(counts);
   for (BatchJob* job : jobs) job->Finish(report);
   Guarded([&] { report.Record(); }).IgnoreError();  // one that cannot be counted fails nothing

@@ -37,7 +37,7 @@ class BatchExecutor final : public BatchRunner<ServiceJob> {
   void WeighVocabulary(const Jobs& jobs, MatrixView<const float> result, EncoderRun& run);
   void FailAll(const Jobs& jobs, const absl::Status& status);
   // `counts` has what is known before.
-  void Respond(const Jobs& jobs, MatrixView<const float> result, EncoderRun& run,
+  void Respond(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run,
                BatchCounts counts, BatchReport& report);
 
   const ServiceContext& context_;

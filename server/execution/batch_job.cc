@@ -267,9 +267,6 @@ void BatchJob::PlaceResult(MatrixView<const float> batch_rows) {
     token_vectors_ =
         AlignedBuffer<float>(request().layout.tokens() * whole.token_vectors_shape().back());
   }
-  if (whole.outputs.sparse) {
-    sparse_ = AlignedBuffer<float>(request().sequences() * whole.sparse_shape().back());
-  }
   if (!whole.outputs.hidden_states) return;
   const auto hidden_states = [](Response& response) -> ResponseTensor& {
     return TensorIn(response.hidden_states);
@@ -335,14 +332,18 @@ void BatchJob::PlaceTokenVectors() {
 }
 
 void BatchJob::AppendVocabularySequences(std::vector<VocabularySequence>& sequences) {
-  if (sparse_.size() == 0) return;
+  if (!request().outputs.sparse) return;
   const TokenLayout& layout = request().layout;
-  const auto width = static_cast<size_t>(request().sparse_shape().back());
-  for (int64_t b = 0; b < layout.sequences; ++b) {
-    sequences.push_back({first_row_ + layout.cu_seqlens[b],
-                         layout.length(b),
-                         {sparse_.data() + b * static_cast<int64_t>(width), width}});
-  }
+  const int64_t width = request().sparse_shape().back();
+  Take([&] {
+    sequences.reserve(sequences.size() + layout.sequences);
+    sparse_ = AlignedBuffer<float>(layout.sequences * width);
+    for (int64_t b = 0; b < layout.sequences; ++b) {
+      sequences.push_back({first_row_ + layout.cu_seqlens[b],
+                           layout.length(b),
+                           {sparse_.data() + b * width, static_cast<size_t>(width)}});
+    }
+  });
 }
 
 void BatchJob::PlaceSparse() {

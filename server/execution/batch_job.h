@@ -80,8 +80,8 @@ class BatchJob {
   int64_t tiles_of_tokens() const;
   void MakeTokenVectors(int64_t tile, MatrixView<const float> batch_rows, const Encoder& encoder);
 
-  // Appends the sequences to weigh the vocabulary for after TakeResult, with the room for their
-  // vectors. Rows are counted in the whole batch.
+  // Makes room for the sparse vectors if they are asked for, and appends the sequences to weigh the
+  // vocabulary for. Rows are counted in the whole batch.
   void AppendVocabularySequences(std::vector<VocabularySequence>& sequences);
 
   // Keeps a problem of Pool, MakeTokenVectors or the vocabulary head, if it is one, as the other

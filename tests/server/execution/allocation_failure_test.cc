@@ -22,6 +22,14 @@ constexpr size_t kJobs = 3;  // the last one in two slices
 
 class AllocationFailureTest : public ::testing::Test {
  protected:
+  AllocationFailureTest() {
+    ModelDescription model = TestModels().at("tiny")->encoder->description();
+    model.vocabulary_head = {.width = 16};
+    parts_.models.Replace(
+        PrepareModels(ModelOf("tiny", model),
+                      {context_.limits.max_request_tokens, ThreadPlan{1, 1}, parts_.clock}));
+  }
+
   // Runs both layers of "tiny" on sequences of two ids.
   ServiceJob MakeJob(size_t index, int32_t sequences, bool wants_all) {
     ComputeRequest request;
@@ -40,6 +48,7 @@ class AllocationFailureTest : public ::testing::Test {
     request.input = std::move(ids);
     request.outputs.hidden_states.emplace();
     request.outputs.pooled.emplace();
+    request.outputs.sparse = wants_all || sequences > 1;
     if (wants_all) {
       request.outputs.intermediate_layers = {0};
       request.outputs.attention.layers = {0, 1};
