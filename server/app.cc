@@ -29,9 +29,11 @@
 #include "server/host/signals.h"
 #include "server/host/thread_plan.h"
 #include "server/http/http_server.h"
+#include "server/limits.h"
 #include "server/metrics/process_figures.h"
 #include "server/metrics/server_metrics.h"
 #include "server/models/model_loading.h"
+#include "server/rest/rest_server.h"
 #include "server/rpc/encoder_service.h"
 #include "server/rpc/grpc_server.h"
 #include "server/security/certificates.h"
@@ -49,47 +51,6 @@ namespace {
 
 constexpr const char* kServiceNames[] = {"attendant.v1.EncoderService",
                                          "inference.GRPCInferenceService"};
-
-QueueLimits QueueLimitsOf(const Settings& settings) {
-  return {settings.max_queue_requests, settings.max_queue_tokens, settings.max_queue_seconds};
-}
-
-BatchLimits BatchLimitsOf(const Settings& settings, const ThreadPlan& plan) {
-  return {settings.max_batch_tokens, settings.max_batch_seconds, settings.max_queue_delay,
-          plan.instances};
-}
-
-ServiceLimits ServiceLimitsOf(const Settings& settings, int64_t max_request_bytes) {
-  ServiceLimits limits;
-  limits.max_request_tokens = settings.max_request_tokens;
-  limits.max_answer_bytes = settings.max_answer_bytes;
-  limits.max_request_bytes = max_request_bytes;
-  limits.max_batch_tokens = settings.max_batch_tokens;
-  limits.max_batch_seconds = settings.max_batch_seconds;
-  limits.default_deadline = settings.default_deadline;
-  limits.receive_timeout = settings.receive_timeout;
-  limits.min_receive_rate = settings.min_receive_rate;
-  limits.send_timeout = settings.send_timeout;
-  limits.slow_request = settings.slow_request;
-  limits.trusted_proxies = settings.trusted_proxies;
-  limits.stream_idle_timeout = settings.stream_idle_timeout;
-  limits.stream_window = settings.stream_window;
-  limits.reject_nonfinite = settings.nonfinite == NonfinitePolicy::kReject;
-  return limits;
-}
-
-BudgetLimits WithReserve(int64_t total, const Settings& settings) {
-  return {total, total / 100 * settings.peer_reserve + total % 100 * settings.peer_reserve / 100};
-}
-
-// Without the memory for requests, which is known once the models are.
-AdmissionLimits AdmissionLimitsOf(const Settings& settings, const MemoryLimit& limit) {
-  AdmissionLimits limits;
-  limits.slots = WithReserve(settings.max_inflight, settings);
-  limits.streams = WithReserve(settings.max_streams, settings);
-  limits.most_resident_bytes = limit.bytes / 100 * 95;
-  return limits;
-}
 
 }  // namespace
 
@@ -110,6 +71,8 @@ class App::Impl {
 
   ~Impl() {
     if (grpc_.server != nullptr && !admission_.closed()) Drain();
+    http_.reset();  // its calls are the service's
+    rest_.reset();
     queue_.Close();  // so that the threads of instances_ end
   }
 
@@ -134,6 +97,7 @@ class App::Impl {
     if (!models.ok()) return models.status();
     models_.Replace(PrepareModels(*models, {RunTokens(settings_), plan_, clock_}));
     if (absl::Status status = Serve(); !status.ok()) return status;
+    if (rest_ != nullptr) rest_->Open(service_->method_context());
     ready_ = true;
     if (absl::Status status = WritePortFile(settings_.port_file, port(), http_port());
         !status.ok()) {
@@ -224,8 +188,15 @@ class App::Impl {
     HttpHandlers handlers;
     handlers.ready = [this] { return ready_.load(); };
     handlers.metrics = [this] { return metrics_.Scrape(Gauges()); };
-    absl::StatusOr<std::unique_ptr<HttpServer>> http = HttpServer::Start(
-        HttpAddress(), settings_.http_port, std::move(handlers), HttpLimitsOfProcess(), Secrets());
+    if (settings_.rest) {
+      rest_ = std::make_unique<RestServer>(Secrets());
+      handlers.call = [this](const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
+        return rest_->Begin(request, reply);
+      };
+    }
+    absl::StatusOr<std::unique_ptr<HttpServer>> http =
+        HttpServer::Start(HttpAddress(), settings_.http_port, std::move(handlers),
+                          HttpLimitsOf(settings_, HttpLimitsOfProcess()), Secrets());
     if (!http.ok()) return http.status();
     http_ = *std::move(http);
     return absl::OkStatus();
@@ -372,6 +343,7 @@ class App::Impl {
   FreedMemory freed_memory_{ResidentBytes};
   std::unique_ptr<Periodic> housekeeping_;
   std::unique_ptr<ConnectionListener> listener_;
+  std::unique_ptr<RestServer> rest_;  // null: --rest off
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<EncoderService> service_;
   std::unique_ptr<ServedRepository> repository_;  // null: none

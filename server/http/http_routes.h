@@ -3,26 +3,11 @@
 
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "server/http/http_message.h"
+
 namespace attendant::server {
-
-struct HttpRequest {
-  std::string_view method;
-  std::string_view path;  // without the query
-  bool has_body = false;
-  std::string authorization = {};  // the header; empty: none
-  bool has_certificate = true;     // that the server asks for, or it asks for none
-};
-
-struct HttpAnswer {
-  unsigned status = 200;
-  std::string body = {};
-  std::string content_type = "text/plain; charset=utf-8";
-  std::string allow = {};         // for 405, the methods of the path
-  std::string authenticate = {};  // for 401, the scheme of `authorization`
-};
 
 struct HttpRoute {
   std::string method;

@@ -14,10 +14,12 @@
 #include <optional>
 #include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "server/http/http_calls.h"
 #include "server/http/http_connections.h"
 #include "server/http/http_daemon.h"
 #include "server/http/http_listener.h"
@@ -81,6 +83,8 @@ HttpLimits HttpLimitsFor(uint64_t descriptors) {
   HttpLimits limits;
   const auto most = static_cast<uint64_t>(limits.connections);
   limits.connections = static_cast<int>(std::clamp(descriptors / 8, kLeast, most));
+  const auto most_calls = static_cast<uint64_t>(limits.calls.calls);
+  limits.calls.calls = static_cast<int>(std::clamp(descriptors / 8, kLeast, most_calls));
   return limits;
 }
 
@@ -100,10 +104,12 @@ class HttpServer::Impl final : public HttpDaemonHandler {
   Impl(HttpListener listener, HttpHandlers handlers, const HttpLimits& limits,
        const ServerSecrets& secrets)
       : listener_(std::move(listener)),
+        call_handler_(handlers.call),
         routes_(RoutesOf(std::move(handlers), secrets)),
         limits_(limits),
         secrets_(secrets),
-        open_(limits.connections, absl::ToChronoNanoseconds(limits.lifetime)) {
+        open_(limits.connections, absl::ToChronoNanoseconds(limits.lifetime)),
+        calls_(limits.calls) {
     StartDaemon();
     if (started()) thread_ = std::thread([this] { Run(); });
   }
@@ -111,20 +117,38 @@ class HttpServer::Impl final : public HttpDaemonHandler {
   ~Impl() override {
     listener_.Stop();
     if (thread_.joinable()) thread_.join();
+    replies_->Close();
   }
 
   bool started() const { return !daemons_.empty(); }
   int port() const { return listener_.port(); }
 
-  HttpAnswer Answer(const HttpRequest& request) override { return AnswerFrom(routes_, request); }
-  void OnClosed(int connection) override { open_.Remove(connection); }
+  HttpStart Begin(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) override {
+    HttpStart start;
+    if (call_handler_ != nullptr) start = call_handler_(request, reply);
+    if (std::holds_alternative<std::monostate>(start)) return AnswerFrom(routes_, request);
+    const auto* call = std::get_if<std::shared_ptr<HttpCall>>(&start);
+    if (call == nullptr || (*call)->brief() || calls_.HasRoomFor(request.peer)) return start;
+    HttpAnswer refusal = {429, "{\"error\":\"the HTTP port has no place for another call\"}"};
+    refusal.content_type = "application/json";
+    refusal.headers = {{"Retry-After", "1"}};
+    return refusal;
+  }
+  void OnCall(const std::shared_ptr<HttpExchange>& exchange) override {
+    open_.Remove(exchange->descriptor);
+    calls_.Add(exchange);
+  }
+  void OnClosed(int connection) override {
+    open_.Remove(connection);
+    calls_.Remove(connection);
+  }
 
  private:
   // Returns whether a daemon has started.
   bool StartDaemon() {
     if (secrets_.certificates != nullptr) certificates_ = secrets_.certificates->current();
-    std::unique_ptr<HttpDaemon> daemon =
-        HttpDaemon::Start(*this, limits_.connections, certificates_);
+    std::unique_ptr<HttpDaemon> daemon = HttpDaemon::Start(
+        *this, replies_, limits_.connections + limits_.calls.calls, certificates_);
     if (daemon == nullptr) return false;
     daemons_.push_back(std::move(daemon));
     return true;
@@ -141,16 +165,52 @@ class HttpServer::Impl final : public HttpDaemonHandler {
     while (true) {
       const Clock::time_point now = Clock::now();
       while (const std::optional<int> ended = open_.Ended(now)) Close(*ended);
-      std::vector<pollfd> ready = {{listener_.descriptor(), 0, 0}};
+      for (const auto& late : calls_.TakeEnded(now)) shutdown(late->descriptor, SHUT_RDWR);
+      std::vector<pollfd> ready = {{listener_.descriptor(), 0, 0}, {replies_->event(), POLLIN, 0}};
       if (accepts_from_ <= now) ready[0].events = POLLIN;
       for (const auto& daemon : daemons_) ready.push_back({daemon->events(), POLLIN, 0});
+      const std::vector<std::shared_ptr<HttpExchange>> waiting = calls_.Waiting();
+      for (const auto& exchange : waiting) ready.push_back({exchange->descriptor, POLLRDHUP, 0});
       const int found = poll(ready.data(), ready.size(), MillisecondsToWait(now));
       if (found < 0) continue;
       idle_rounds_ = found == 0 ? idle_rounds_ + 1 : 0;
-      if ((ready[0].revents & POLLHUP) != 0) return;
+      if ((ready[0].revents & POLLHUP) != 0) return AbandonCalls();
       if ((ready[0].revents & POLLIN) != 0) Accept();
+      for (size_t i = 0; i < waiting.size(); ++i) {
+        if (ready[ready.size() - waiting.size() + i].revents != 0) TellGone(*waiting[i]);
+      }
+      if (ready[1].revents != 0) ResumeAnswered();
       for (const auto& daemon : daemons_) daemon->Run();
       while (daemons_.size() > 1 && daemons_.front()->connections() == 0) daemons_.pop_front();
+    }
+  }
+
+  // The library does not look at a connection that is suspended.
+  static void TellGone(HttpExchange& exchange) {
+    exchange.gone = true;
+    try {
+      exchange.call->OnGone();
+    } catch (const std::exception&) {
+      // Its answer comes nevertheless.
+    }
+  }
+
+  void ResumeAnswered() {
+    std::shared_ptr<HttpExchange> answered = replies_->TakeAll();
+    while (answered != nullptr) {
+      if (answered->connection != nullptr) answered->daemon->Resume(*answered);
+      answered = std::exchange(answered->next, nullptr);
+    }
+  }
+
+  // The library cannot end while a connection is suspended.
+  void AbandonCalls() {
+    ResumeAnswered();
+    for (const std::shared_ptr<HttpExchange>& exchange : calls_.all()) {
+      exchange->abandoned = true;
+      if (exchange->phase != HttpExchange::Phase::kWaiting) continue;
+      if (!exchange->gone) TellGone(*exchange);
+      exchange->daemon->Resume(*exchange);
     }
   }
 
@@ -163,10 +223,12 @@ class HttpServer::Impl final : public HttpDaemonHandler {
     const auto wake_by = [&](Clock::time_point time) {
       wake = std::min(wake.value_or(time), time);
     };
+    if (const std::optional<Clock::time_point> end = calls_.next_end()) wake_by(*end);
     if (has_work) wake_by(now + kWorkPause);
     if (accepts_from_ > now) wake_by(accepts_from_);
     if (!wake) return -1;
-    return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(*wake - now).count());
+    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(*wake - now);
+    return static_cast<int>(std::max<int64_t>(wait.count(), 0));
   }
 
   void Accept() {
@@ -189,10 +251,13 @@ class HttpServer::Impl final : public HttpDaemonHandler {
   }
 
   HttpListener listener_;
+  const std::shared_ptr<HttpReplyQueue> replies_ = std::make_shared<HttpReplyQueue>();
+  const HttpCallHandler call_handler_;
   const std::vector<HttpRoute> routes_;
   const HttpLimits limits_;
   const ServerSecrets secrets_;
   HttpConnections open_;
+  HttpCalls calls_;
   Clock::time_point accepts_from_ = Clock::time_point::min();
   int idle_rounds_ = 0;                               // since poll has last found something
   std::shared_ptr<const Certificates> certificates_;  // of the last daemon, or refused by GnuTLS

@@ -1,5 +1,5 @@
-// The HTTP server for probes and metrics: /healthz, /readyz and /metrics. Tensors are only served
-// over gRPC.
+// The HTTP server for probes and metrics, /healthz, /readyz and /metrics, and for the calls that it
+// is given a handler for.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,27 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/http/http_call.h"
+#include "server/http/http_calls.h"
 #include "server/security/server_secrets.h"
 
 namespace attendant::server {
 
-// Both functions are called on the thread of the HTTP server.
+// All functions are called on the thread of the HTTP server.
 struct HttpHandlers {
   std::function<std::string()> metrics;  // returns Prometheus text
   std::function<bool()> ready;
+  HttpCallHandler call = {};  // asked first; null: there are no calls
 };
 
 struct HttpLimits {
   int connections = 128;                       // in total; an address may have half of them
   absl::Duration lifetime = absl::Seconds(5);  // of a connection, from its start to its end
+  HttpCallLimits calls = {};                   // whose connections do not count any more
 };
 
 // Returns the limits for a process that may have this many descriptors. Connections take at most an
-// eighth of them, so that the HTTP port cannot use up those that gRPC needs.
+// eighth of them, and calls as many, so that the HTTP port cannot use up those that gRPC needs.
 HttpLimits HttpLimitsFor(uint64_t descriptors);
 // Returns the limits for this process, from its RLIMIT_NOFILE.
 HttpLimits HttpLimitsOfProcess();
@@ -37,14 +41,16 @@ HttpLimits HttpLimitsOfProcess();
 // With certificates all of this is TLS, and each connection uses the newest ones. /metrics needs a
 // token for TokenScope::kMetrics if there are tokens (401 without a valid one, 403 if it is for
 // something else), and a certificate of the caller if there is a client CA (403); the others need
-// neither.
+// neither. A handler for calls looks after its own.
 //
 // One thread serves all connections, because answers are quick: /metrics of 20 models that have
 // served requests, 198 KiB, took 1.8 ms. http_connections.h has the rule by which one connection
 // makes room for another. A connection serves one request, so that its lifetime bounds the request.
 // It has 8 KiB for the heads of the request and the answer: a request whose first line does not fit
 // is refused with 414, one whose other lines do not with 431, and one that leaves no room for the
-// head of the answer is closed. Thread-safe.
+// head of the answer is closed. The connection of a call that is not brief leaves the rule for
+// connections at the head of its request and has the places and times of HttpCallLimits; one that
+// finds no place is refused with 429. Thread-safe.
 class HttpServer {
  public:
   // Binds the port and starts serving. Port 0 stands for any free port. Returns UNAVAILABLE, with

@@ -117,24 +117,31 @@ ResponseTensor& TensorOf(const InferOutput& output, Response& response) {
   return *response.hidden_states;
 }
 
-grpc::ByteBuffer ToInferResponse(const AnswerHead& head, Response response) {
-  ModelInferResponse message;
-  message.set_model_name(head.model_name);
-  message.set_model_version(head.model_version);
-  message.set_id(head.id);
-  std::vector<ResponsePayload> payloads;
+InferAnswer ToInferAnswer(const AnswerHead& head, Response response) {
+  InferAnswer answer;
+  answer.message.set_model_name(head.model_name);
+  answer.message.set_model_version(head.model_version);
+  answer.message.set_id(head.id);
   for (const InferOutput& output : head.outputs) {
     ResponseTensor& tensor = TensorOf(output, response);
     const v1::Tensor described = tensor.head();
-    auto& told = *message.add_outputs();
+    auto& told = *answer.message.add_outputs();
     told.set_name(output.name);
     told.set_datatype(DatatypeName(described.dtype()));
     *told.mutable_shape() = described.shape();
+    answer.raw.push_back(tensor.TakeData());
+  }
+  return answer;
+}
+
+grpc::ByteBuffer Serialize(InferAnswer answer) {
+  std::vector<ResponsePayload> payloads;
+  for (grpc::Slice& raw : answer.raw) {
     payloads.push_back(
         {{ModelInferResponse::kRawOutputContentsFieldNumber, static_cast<int>(payloads.size())},
-         tensor.TakeData()});
+         std::move(raw)});
   }
-  return SerializeResponse(message, std::move(payloads));
+  return SerializeResponse(answer.message, std::move(payloads));
 }
 
 absl::StatusOr<PreparedCompute> PreparePlanned(InferPlan& plan, InferInputs inputs,
@@ -161,13 +168,19 @@ absl::StatusOr<PreparedCompute> PrepareInfer(const grpc::ByteBuffer& message,
   if (!payloads.ok()) return payloads.status();
   std::vector<Payload> raw;
   for (const TensorPayload& payload : *payloads) raw.push_back(payload.data);
-  return PrepareInferMessage(request, raw, static_cast<int64_t>(message.Length()), context);
+  auto prepared =
+      PrepareInferMessage(request, raw, static_cast<int64_t>(message.Length()), context);
+  if (!prepared.ok()) return prepared.status();
+  prepared->compute.to_message = [to_answer = std::move(prepared->to_answer)](Response response) {
+    return Serialize(to_answer(std::move(response)));
+  };
+  return std::move(prepared->compute);
 }
 
-absl::StatusOr<PreparedCompute> PrepareInferMessage(const ModelInferRequest& request,
-                                                    const std::vector<Payload>& raw,
-                                                    int64_t message_bytes,
-                                                    const ServiceContext& context) {
+absl::StatusOr<PreparedInfer> PrepareInferMessage(const ModelInferRequest& request,
+                                                  const std::vector<Payload>& raw,
+                                                  int64_t message_bytes,
+                                                  const ServiceContext& context) {
   const absl::StatusOr<InferenceModel> model =
       FindInferenceModel(context.models, request.model_name(), request.model_version());
   if (!model.ok()) return model.status();
@@ -188,11 +201,11 @@ absl::StatusOr<PreparedCompute> PrepareInferMessage(const ModelInferRequest& req
                                             " of model ", served.name, " has just been replaced"));
   }
   prepared->timeout = plan->timeout;
-  prepared->to_message = [head = AnswerHead{request.model_name(), VersionText(served), request.id(),
-                                            std::move(plan->outputs)}](Response response) {
-    return ToInferResponse(head, std::move(response));
-  };
-  return prepared;
+  AnswerHead head = {request.model_name(), VersionText(served), request.id(),
+                     std::move(plan->outputs)};
+  return PreparedInfer{*std::move(prepared), [head = std::move(head)](Response response) {
+                         return ToInferAnswer(head, std::move(response));
+                       }};
 }
 
 }  // namespace attendant::server

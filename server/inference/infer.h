@@ -2,8 +2,10 @@
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/slice.h>
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -20,11 +22,23 @@ namespace attendant::server {
 absl::StatusOr<PreparedCompute> PrepareInfer(const grpc::ByteBuffer& message,
                                              const ServiceContext& context);
 
+// A ModelInferResponse, without its raw contents, which stand beside it in the order of its
+// outputs.
+struct InferAnswer {
+  inference::ModelInferResponse message;
+  std::vector<grpc::Slice> raw;
+};
+
+struct PreparedInfer {
+  PreparedCompute compute;  // whose `to_message` is not set
+  std::function<InferAnswer(Response)> to_answer;
+};
+
 // As above, from a parsed message of `message_bytes` bytes and its raw contents.
-absl::StatusOr<PreparedCompute> PrepareInferMessage(const inference::ModelInferRequest& request,
-                                                    const std::vector<Payload>& raw,
-                                                    int64_t message_bytes,
-                                                    const ServiceContext& context);
+absl::StatusOr<PreparedInfer> PrepareInferMessage(const inference::ModelInferRequest& request,
+                                                  const std::vector<Payload>& raw,
+                                                  int64_t message_bytes,
+                                                  const ServiceContext& context);
 
 // Enough for the token ids of the largest request in lists, and for some rows of hidden states.
 inline constexpr int64_t kMaxInferHeadBytes = 512 << 10;

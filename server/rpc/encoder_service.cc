@@ -19,10 +19,12 @@ class EncoderService::Impl {
   HealthStates& health() { return health_; }
   CallEntrance& entrance() { return entrance_; }
   const ServiceContext& context() const { return context_; }
+  const MethodContext& method_context() const { return method_context_; }
 
  private:
   const ServiceContext context_;
   HealthStates health_;
+  const MethodContext method_context_{context_, health_};
   CallEntrance entrance_;
 };
 
@@ -40,6 +42,8 @@ std::unique_ptr<BatchRunner<ServiceJob>> EncoderService::MakeRunner(int instance
 }
 
 HealthStates& EncoderService::health() { return impl_->health(); }
+
+const MethodContext& EncoderService::method_context() const { return impl_->method_context(); }
 
 void EncoderService::Drain() { impl_->entrance().Drain(); }
 

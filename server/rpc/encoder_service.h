@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "server/batching/batch_runner.h"
+#include "server/execution/quick_method.h"
 #include "server/models/health_states.h"
 #include "server/request/service_context.h"
 
@@ -20,8 +21,9 @@ class EncoderService {
   // Every call arrives here. An unknown method is UNIMPLEMENTED before a read.
   grpc::CallbackGenericService* generic_service();
 
-  // Lives as long as the service.
+  // Both live as long as the service. With the context, other doors answer calls as this one does.
   HealthStates& health();
+  const MethodContext& method_context() const;
 
   // Runs batches of this service's jobs on `thread_plan.threads_per_instance` threads; one per
   // instance, made on its thread, which it binds to the instance's node first.

@@ -62,6 +62,7 @@ Rows ModelRows() {
 
 Rows NetworkRows() {
   const std::string group = "Network";
+  const Choices<bool> switches = {{"on", true}, {"off", false}};
   return {
       {group, "address", "ADDRESS",
        "Address to listen on, for gRPC and, unless --http-address names another one, HTTP; :: "
@@ -74,8 +75,12 @@ Rows NetworkRows() {
        IntegerKind(&Settings::port, 0, 65535)},
       {group, "http-address", "ADDRESS", "Address to listen on for HTTP; empty: that of --address.",
        TextKind(&Settings::http_address, true)},
-      {group, "http-port", "PORT", "Port of /metrics, /healthz and /readyz; 0 picks a free one.",
+      {group, "http-port", "PORT",
+       "Port of /metrics, /healthz, /readyz and /v2; 0 picks a free one.",
        IntegerKind(&Settings::http_port, 0, 65535)},
+      {group, "rest", "SWITCH",
+       "The Open Inference Protocol over HTTP, /v2/models/NAME/infer and the paths around it.",
+       ChoiceKind(&Settings::rest, switches)},
       {group, "trusted-proxies", "NETWORKS",
        "Proxies whose header x-forwarded-for says which address a call comes from, for fair "
        "shares; "

@@ -51,6 +51,7 @@ server/repository
 server/inference
 server/rpc/call
 server/rpc
+server/rest
 server/describe
 server
 client

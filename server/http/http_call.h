@@ -1,0 +1,51 @@
+// HttpCall, a request of the HTTP port whose body is taken as it comes, and which may be answered
+// long after.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <variant>
+
+#include "server/http/http_message.h"
+
+namespace attendant::server {
+
+// The way back of one call. Outlives the server if need be; nothing is sent then.
+class HttpReply {
+ public:
+  virtual ~HttpReply() = default;
+  // To be called once at most. Any thread.
+  virtual void Send(HttpAnswer answer) noexcept = 0;
+};
+
+// All functions are called on the thread of the HTTP port, in this order, and must be quick. If one
+// of them throws, the connection is closed without an answer.
+class HttpCall {
+ public:
+  virtual ~HttpCall() = default;
+  // A brief call is answered by OnRequest, and keeps the place and the lifetime of its connection.
+  // Any other has the places and times for calls (HttpLimits).
+  virtual bool brief() const = 0;
+  // Some of the body.
+  virtual void OnBody(std::string_view bytes) = 0;
+  // All of the body has come. Returns the answer, or nothing if that goes by HttpReply later.
+  virtual std::optional<HttpAnswer> OnRequest() = 0;
+  // The caller does not wait any more for the HttpReply, which is sent nevertheless. Called at most
+  // once.
+  virtual void OnGone() = 0;
+  // The answer has left, or never will: because the connection is lost, or because the time for the
+  // body or the answer is over.
+  enum class End { kSent, kLost, kTooLate };
+  virtual void OnEnd(End end) = 0;
+};
+
+// An answer at once, without reading a body; a call; or neither, as the path is another's.
+using HttpStart = std::variant<std::monostate, HttpAnswer, std::shared_ptr<HttpCall>>;
+
+// Called once the head of a request is complete. The request is gone when it returns.
+using HttpCallHandler =
+    std::function<HttpStart(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply)>;
+
+}  // namespace attendant::server

@@ -1,0 +1,65 @@
+#include "server/http/http_calls.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace attendant::server {
+
+bool HttpCalls::HasRoomFor(const std::string& peer) const {
+  const auto address = [](const std::string& of) { return of.substr(0, of.rfind(':')); };
+  const auto same = std::count_if(calls_.begin(), calls_.end(), [&](const auto& exchange) {
+    return address(exchange->peer) == address(peer);
+  });
+  const int of_one = std::max(1, limits_.calls - limits_.calls / 8);
+  return static_cast<int>(calls_.size()) < limits_.calls && same < of_one;
+}
+
+void HttpCalls::Add(std::shared_ptr<HttpExchange> exchange) {
+  calls_.push_back(std::move(exchange));
+}
+
+void HttpCalls::Remove(int descriptor) {
+  std::erase_if(calls_, [&](const auto& exchange) { return exchange->descriptor == descriptor; });
+}
+
+std::optional<HttpCalls::TimePoint> HttpCalls::EndOf(const HttpExchange& exchange) const {
+  if (exchange.abandoned || exchange.phase == HttpExchange::Phase::kWaiting) return std::nullopt;
+  absl::Duration time = limits_.send_timeout;
+  if (exchange.phase == HttpExchange::Phase::kReceiving) {
+    time = limits_.receive_timeout + absl::Seconds(static_cast<double>(exchange.received) /
+                                                   static_cast<double>(limits_.min_receive_rate));
+  }
+  return exchange.since + absl::ToChronoNanoseconds(time);
+}
+
+std::optional<HttpCalls::TimePoint> HttpCalls::next_end() const {
+  std::optional<TimePoint> next;
+  for (const auto& exchange : calls_) {
+    const std::optional<TimePoint> end = EndOf(*exchange);
+    if (end) next = std::min(next.value_or(*end), *end);
+  }
+  return next;
+}
+
+std::vector<std::shared_ptr<HttpExchange>> HttpCalls::TakeEnded(TimePoint now) {
+  std::vector<std::shared_ptr<HttpExchange>> ended;
+  for (const auto& exchange : calls_) {
+    const std::optional<TimePoint> end = EndOf(*exchange);
+    if (!end || now < *end) continue;
+    exchange->abandoned = true;
+    ended.push_back(exchange);
+  }
+  return ended;
+}
+
+std::vector<std::shared_ptr<HttpExchange>> HttpCalls::Waiting() const {
+  std::vector<std::shared_ptr<HttpExchange>> waiting;
+  for (const auto& exchange : calls_) {
+    if (exchange->phase == HttpExchange::Phase::kWaiting && !exchange->gone) {
+      waiting.push_back(exchange);
+    }
+  }
+  return waiting;
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,51 @@
+// A request as the HTTP port reads it, and the answer to it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace attendant::server {
+
+struct HttpRequest {
+  std::string_view method;
+  std::string_view path;  // without the query
+  bool has_body = false;
+  std::string authorization = {};  // the header; empty: none
+  bool has_certificate = true;     // that the server asks for, or it asks for none
+  std::string peer = {};           // as gRPC names it, "ipv4:10.0.0.1:5000"
+  // Returns the value of a header, several values separated by commas; empty if there is none. May
+  // be null, for a request without headers.
+  std::function<std::string(const char* name)> header = {};
+
+  std::string Header(const char* name) const {
+    return header == nullptr ? std::string() : header(name);
+  }
+};
+
+// The body of an answer that is made piece by piece while it is sent. One thread at a time.
+class HttpContent {
+ public:
+  virtual ~HttpContent() = default;
+  virtual int64_t size() const = 0;  // bytes in all
+  // Writes the next bytes of the body to `to`, at least one of them and at most `most`, and returns
+  // how many. Not called once all have been read.
+  virtual size_t Read(char* to, size_t most) = 0;
+};
+
+struct HttpAnswer {
+  unsigned status = 200;
+  std::string body = {};
+  std::string content_type = "text/plain; charset=utf-8";
+  std::string allow = {};         // for 405, the methods of the path
+  std::string authenticate = {};  // for 401, the scheme of `authorization`
+  std::vector<std::pair<std::string, std::string>> headers = {};  // further ones
+  std::shared_ptr<HttpContent> content = {};                      // instead of `body`, unless null
+};
+
+}  // namespace attendant::server

@@ -1,0 +1,225 @@
+#include "server/rest/infer_walk.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/rest/slice_iterator.h"
+#include "server/tensors/status_mapping.h"
+
+namespace attendant::server {
+namespace {
+
+using At = InferWalk::At;
+using Kind = JsonScalar::Kind;
+
+constexpr size_t kMostDepth = 32, kMostKeys = 64;
+// A text or number, which the parser holds several times.
+constexpr int64_t kMostTokenBytes = 4096;
+
+struct Nested {
+  At at;
+  bool object;
+};
+
+// The list or object that stands in `at`, as the member `key` of an object.
+std::optional<Nested> NestedIn(At at, const std::string& key) {
+  switch (at) {
+    case At::kRoot:
+      if (key == "inputs") return Nested{At::kInputs, false};
+      if (key == "outputs") return Nested{At::kOutputs, false};
+      if (key == "parameters") return Nested{At::kParameters, true};
+      if (key == "id") return std::nullopt;
+      break;
+    case At::kInputs:
+      return Nested{At::kInput, true};
+    case At::kOutputs:
+      return Nested{At::kOutput, true};
+    case At::kInput:
+      if (key == "shape") return Nested{At::kShape, false};
+      if (key == "data") return Nested{At::kData, false};
+      [[fallthrough]];
+    case At::kOutput:
+      if (key == "parameters") return Nested{At::kParameters, true};
+      if (key == "name" || key == "datatype") return std::nullopt;
+      break;
+    case At::kData:
+      return Nested{At::kData, false};
+    case At::kShape:
+    case At::kParameters:
+      return std::nullopt;
+    case At::kSkipped:
+      break;
+  }
+  return Nested{At::kSkipped, true};
+}
+
+// A list or an object belongs at the member `key` of `at`, so that no other value does.
+bool NeedsNested(At at, const std::string& key) {
+  if (at == At::kInputs || at == At::kOutputs) return true;
+  const std::optional<Nested> nested = NestedIn(at, key);
+  return nested && nested->at != At::kSkipped && at != At::kData;
+}
+
+const char* NameOf(bool object) { return object ? "an object" : "a list"; }
+
+}  // namespace
+
+std::string Describe(const JsonScalar& value) {
+  switch (value.kind) {
+    case Kind::kNull:
+      return "null";
+    case Kind::kFlag:
+      return value.flag ? "true" : "false";
+    case Kind::kSigned:
+      return absl::StrCat(value.number);
+    case Kind::kUnsigned:
+      return absl::StrCat(value.count);
+    case Kind::kFloat:
+      return absl::StrCat(value.real);
+    case Kind::kText:
+      break;
+  }
+  return Quote(*value.text);
+}
+
+bool InferWalk::boolean(bool value) { return Scalar({.kind = Kind::kFlag, .flag = value}); }
+bool InferWalk::number_integer(number_integer_t value) {
+  return Scalar({.kind = Kind::kSigned, .number = value});
+}
+bool InferWalk::number_unsigned(number_unsigned_t value) {
+  return Scalar({.kind = Kind::kUnsigned, .count = value});
+}
+bool InferWalk::number_float(number_float_t value, const string_t&) {
+  return Scalar({.kind = Kind::kFloat, .real = value});
+}
+bool InferWalk::string(string_t& value) { return Scalar({.kind = Kind::kText, .text = &value}); }
+
+absl::Status InferWalk::Walk(const MessageSlices& slices, int64_t bytes) {
+  status_ = CheckTokens(slices, bytes);
+  if (!status_.ok()) return status_;
+  frames_.clear();
+  const SliceIterator begin(slices, 0), end(slices, bytes);
+  const bool whole = nlohmann::json::sax_parse(begin, end, this);
+  if (!whole && status_.ok()) status_ = absl::InvalidArgumentError("the body is no JSON");
+  return status_;
+}
+
+absl::Status InferWalk::CheckTokens(const MessageSlices& slices, int64_t bytes) const {
+  const SliceIterator end(slices, bytes);
+  bool in_text = false, escaped = false;
+  int64_t token = 0;
+  for (SliceIterator at(slices, 0); at != end; ++at) {
+    const char c = *at;
+    if (++token > kMostTokenBytes) {
+      return InvalidField("the body",
+                          absl::StrCat("texts and numbers of at most ", kMostTokenBytes, " bytes"),
+                          "a longer one");
+    }
+    if (in_text) {
+      if (c == '"' && !escaped) in_text = false;
+      escaped = c == '\\' && !escaped;
+    } else if (c == '"') {
+      in_text = true;
+      token = 0;
+    } else if (c == ',' || c == ':' || c == '[' || c == ']' || c == '{' || c == '}' ||
+               static_cast<unsigned char>(c) <= ' ') {
+      token = 0;
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool InferWalk::parse_error(std::size_t position, const std::string& /*token*/,
+                            const nlohmann::detail::exception& error) {
+  constexpr int kOutOfRange = 406;  // the library's number for a float that is too large
+  return Note(
+      error.id == kOutOfRange
+          ? absl::InvalidArgumentError(absl::StrCat(
+                Place(), ": expected numbers of float64; got a larger one at byte ", position))
+          : absl::InvalidArgumentError(absl::StrCat(
+                "the body: expected strict JSON in UTF-8; got something else at byte ", position)));
+}
+
+bool InferWalk::Note(const absl::Status& status) {
+  if (status_.ok()) status_ = status;
+  return status_.ok();
+}
+
+// "inputs[1].shape[0]".
+std::string InferWalk::Place() const {
+  std::string place;
+  for (const Frame& frame : frames_) {
+    const bool list = frame.at == At::kInputs || frame.at == At::kOutputs ||
+                      frame.at == At::kShape || frame.at == At::kData;
+    if (list) {
+      if (frame.elements > 0) absl::StrAppend(&place, "[", frame.elements - 1, "]");
+    } else if (frame.at != At::kSkipped && !frame.key.empty()) {
+      absl::StrAppend(&place, place.empty() ? "" : ".", frame.key);
+    }
+  }
+  return place.empty() ? "the body" : place;
+}
+
+bool InferWalk::key(string_t& name) {
+  Frame& frame = frames_.back();
+  if (frame.at == At::kSkipped) return true;
+  if (!frame.keys.insert(name).second) {
+    frame.key.clear();
+    return Note(InvalidField(Place(), "each key once", absl::StrCat(Quote(name), " twice")));
+  }
+  if (frame.keys.size() > kMostKeys) {
+    frame.key.clear();
+    return Note(
+        InvalidField(Place(), absl::StrCat("at most ", kMostKeys, " keys"), "more of them"));
+  }
+  frame.key = std::move(name);
+  return true;
+}
+
+bool InferWalk::Scalar(const JsonScalar& value) {
+  if (frames_.empty()) return Note(InvalidField("the body", "a JSON object", Describe(value)));
+  Frame& frame = frames_.back();
+  ++frame.elements;
+  if (frame.at == At::kSkipped) return true;
+  if (NeedsNested(frame.at, frame.key)) {
+    return Note(
+        InvalidField(Place(), NameOf(NestedIn(frame.at, frame.key)->object), Describe(value)));
+  }
+  const absl::Status status = OnScalar(frame.at, value);
+  if (status.ok()) return true;
+  return Note(absl::InvalidArgumentError(absl::StrCat(Place(), ": ", status.message())));
+}
+
+bool InferWalk::Enter(bool object) {
+  if (frames_.size() == kMostDepth) {
+    return Note(InvalidField("the body",
+                             absl::StrCat("at most ", kMostDepth, " lists and objects in another"),
+                             "more of them"));
+  }
+  if (frames_.empty()) {
+    if (!object) return Note(InvalidField("the body", "a JSON object", "a list"));
+    frames_.push_back({At::kRoot});
+    return true;
+  }
+  Frame& frame = frames_.back();
+  ++frame.elements;
+  const std::optional<Nested> nested = NestedIn(frame.at, frame.key);
+  if (!nested) return Note(InvalidField(Place(), "a text or number", NameOf(object)));
+  if (nested->at != At::kSkipped && nested->object != object) {
+    return Note(InvalidField(Place(), NameOf(nested->object), NameOf(object)));
+  }
+  frames_.push_back({nested->at});
+  const absl::Status status = OnEnter(nested->at);
+  if (status.ok()) return true;
+  return Note(absl::InvalidArgumentError(absl::StrCat(Place(), ": ", status.message())));
+}
+
+bool InferWalk::Leave() {
+  const absl::Status status = OnLeave(frames_.back().at);
+  frames_.pop_back();
+  if (status.ok()) return true;
+  return Note(absl::InvalidArgumentError(absl::StrCat(Place(), ": ", status.message())));
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,96 @@
+// InferWalk, the way through the JSON document of an inference request.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/wire/payload.h"
+
+namespace attendant::server {
+
+// A value that is no list and no object.
+struct JsonScalar {
+  enum class Kind { kNull, kFlag, kSigned, kUnsigned, kFloat, kText };
+  Kind kind = Kind::kNull;
+  bool flag = false;
+  int64_t number = 0;           // kSigned, which is negative
+  uint64_t count = 0;           // kUnsigned
+  double real = 0;              // kFloat
+  std::string* text = nullptr;  // kText; may be moved from
+};
+
+// "true", "3.5", "\"x\"", for messages.
+std::string Describe(const JsonScalar& value);
+
+// Events of the parser, for which derived classes get those that mean something, with the place
+// where they are. Refuses a document whose shape is not the protocol's, whose objects have a key
+// twice or more than 64 keys, or that is nested deeper than 32. Members that the protocol does not
+// know are passed over.
+class InferWalk : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  enum class At {
+    kRoot,        // {"id": …, "parameters": …, "inputs": …, "outputs": …}
+    kInputs,      // a list of
+    kInput,       // {"name": …, "datatype": …, "shape": …, "parameters": …, "data": …}
+    kShape,       // a list of numbers
+    kData,        // a list of elements, or of such lists
+    kOutputs,     // a list of
+    kOutput,      // {"name": …, "parameters": …}
+    kParameters,  // of the request, of an input or of an output
+    kSkipped
+  };
+
+  // Walks through the first `bytes` of the slices. INVALID_ARGUMENT: what is wrong, and where.
+  absl::Status Walk(const MessageSlices& slices, int64_t bytes);
+
+  bool null() override { return Scalar({}); }
+  bool boolean(bool value) override;
+  bool number_integer(number_integer_t value) override;
+  bool number_unsigned(number_unsigned_t value) override;
+  bool number_float(number_float_t value, const string_t& text) override;
+  bool string(string_t& value) override;
+  bool binary(binary_t&) override { return false; }  // there is none in JSON
+  bool start_object(std::size_t) override { return Enter(true); }
+  bool key(string_t& name) override;
+  bool end_object() override { return Leave(); }
+  bool start_array(std::size_t) override { return Enter(false); }
+  bool end_array() override { return Leave(); }
+  bool parse_error(std::size_t position, const std::string& token,
+                   const nlohmann::detail::exception& error) override;
+
+ protected:
+  // An element, or the member called key() of an object, is this value. Each returns OK or what is
+  // wrong, without the place.
+  virtual absl::Status OnScalar(At at, const JsonScalar& value) = 0;
+  // Into a list or an object, and out of it.
+  virtual absl::Status OnEnter(At) { return absl::OkStatus(); }
+  virtual absl::Status OnLeave(At) { return absl::OkStatus(); }
+
+  const std::string& key() const { return frames_.back().key; }
+  // The place that holds the one where the walk is, such as kInput for kData's outermost list.
+  At outer() const { return frames_.size() < 2 ? At::kRoot : frames_[frames_.size() - 2].at; }
+
+ private:
+  struct Frame {
+    At at;
+    std::string key = {};
+    std::set<std::string> keys = {};
+    int64_t elements = 0;
+  };
+
+  bool Scalar(const JsonScalar& value);
+  bool Enter(bool object);
+  bool Leave();
+  bool Note(const absl::Status& status);
+  std::string Place() const;
+  absl::Status CheckTokens(const MessageSlices& slices, int64_t bytes) const;
+
+  std::vector<Frame> frames_;
+  absl::Status status_;
+};
+
+}  // namespace attendant::server

@@ -1,0 +1,211 @@
+#include "server/rest/rest_server.h"
+
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "server/inference/inference_methods.h"
+#include "server/metrics/refusal.h"
+#include "server/rest/brief_call.h"
+#include "server/rest/infer_call.h"
+#include "server/rest/rest_answer.h"
+#include "server/rpc/call/peer.h"
+#include "server/rpc/call/trace_context.h"
+#include "server/tensors/status_mapping.h"
+
+namespace attendant::server {
+namespace {
+
+constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+
+bool IsHealth(RestMethod method) {
+  return method == RestMethod::kServerLive || method == RestMethod::kServerReady;
+}
+
+// A length in bytes; the most for one that is no number. Nothing if the header is absent.
+std::optional<int64_t> LengthIn(const HttpRequest& request, const char* header) {
+  const std::string text = request.Header(header);
+  if (text.empty()) return std::nullopt;
+  uint64_t length = 0;
+  const bool is_length = absl::SimpleAtoi(text, &length) && length < uint64_t{kMost};
+  return is_length ? static_cast<int64_t>(length) : kMost;
+}
+
+// A caller who still sends may not see an answer before he has sent all. Who asks before he sends
+// gets it at once, and so does one whose body would be too long to wait for.
+HttpStart Refuse(HttpAnswer answer, const HttpRequest& request) {
+  const bool asks = !request.Header("Expect").empty();
+  if (!request.has_body || asks || answer.status == 413) return answer;
+  return std::make_shared<BriefCall>(
+      [answer = std::move(answer)](const std::string&) { return answer; });
+}
+
+HttpAnswer RefusedVerb(const RestPath& path) {
+  std::string allow(path.verb);
+  if (allow == "GET") allow += ", HEAD";
+  HttpAnswer answer =
+      JsonAnswer({{"error", absl::StrCat("expected the method ", allow)}}, /*status=*/405);
+  answer.allow = std::move(allow);
+  return answer;
+}
+
+HttpAnswer ReadyAnswer(bool ready, RestJson document) {
+  document["ready"] = ready;
+  return JsonAnswer(document, ready ? 200 : 503);
+}
+
+template <typename Request>
+Request About(const RestPath& path) {
+  Request request;
+  request.set_name(path.model);
+  request.set_version(path.version);
+  return request;
+}
+
+// `make` turns the response into the document of the answer.
+template <typename Response, typename Make>
+HttpAnswer AnswerOf(const absl::StatusOr<Response>& response, Make make) {
+  return response.ok() ? JsonAnswer(make(*response)) : ErrorAnswer(response.status());
+}
+
+// {"ready": true} asks for models that are ready alone; an empty body stands for {}.
+HttpAnswer AnswerIndex(const std::string& body, const MethodContext& context) {
+  inference::RepositoryIndexRequest request;
+  if (!body.empty()) {
+    if (body.size() == BriefCall::kMostBytes) {
+      return ErrorAnswer(absl::OutOfRangeError("the body: expected less than 64 KiB"));
+    }
+    const auto document = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
+    if (!document.is_object()) {
+      return ErrorAnswer(InvalidField("the body", "a JSON object", "something else"));
+    }
+    const auto ready = document.find("ready");
+    if (ready != document.end() && !ready->is_boolean()) {
+      return ErrorAnswer(InvalidField("ready", "true or false", "something else"));
+    }
+    request.set_ready(ready != document.end() && ready->get<bool>());
+  }
+  return AnswerOf(RepositoryIndex(context, request),
+                  [](const auto& response) { return ToJson(response)["models"]; });
+}
+
+}  // namespace
+
+HttpStart RestServer::Begin(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
+  const bool ours =
+      request.path == "/v2" ||
+      absl::StartsWith(absl::string_view(request.path.data(), request.path.size()), "/v2/");
+  if (!ours) return std::monostate();
+  const std::optional<RestPath> path = ParseRestPath(request.path);
+  if (!path) return Refuse(JsonAnswer({{"error", "not found"}}, /*status=*/404), request);
+  if (request.method != path->verb && !(path->verb == "GET" && request.method == "HEAD") &&
+      path->method != RestMethod::kRefused) {
+    return Refuse(RefusedVerb(*path), request);
+  }
+  if (path->verb == "GET" && request.has_body) {
+    return ErrorAnswer(absl::OutOfRangeError("expected a request without a body"));
+  }
+  return Start(request, *path, reply);
+}
+
+HttpStart RestServer::Start(const HttpRequest& request, const RestPath& path,
+                            const std::shared_ptr<HttpReply>& reply) {
+  const MethodContext* context = context_;
+  if (path.method == RestMethod::kServerLive) return JsonAnswer({{"live", true}});
+  if (path.method == RestMethod::kServerReady) {
+    return ReadyAnswer(context != nullptr && context->health.Find("").value_or(false),
+                       RestJson::object());
+  }
+  if (!request.has_certificate) {
+    return Refuse(ErrorAnswer(absl::PermissionDeniedError("the call needs a valid certificate")),
+                  request);
+  }
+  const absl::Status token = secrets_.CheckToken(request.authorization, TokenScope::kInfer);
+  if (!token.ok()) return Refuse(ErrorAnswer(token), request);
+  if (context == nullptr) {
+    return Refuse(ErrorAnswer(absl::UnavailableError("the server is starting")), request);
+  }
+  switch (path.method) {
+    case RestMethod::kRefused:
+      return Refuse(ErrorAnswer(absl::UnimplementedError(path.why)), request);
+    case RestMethod::kModelInfer:
+      return Infer(request, path, *context, reply);
+    case RestMethod::kRepositoryIndex:
+      return std::make_shared<BriefCall>(
+          [context](const std::string& body) { return AnswerIndex(body, *context); });
+    case RestMethod::kSharedMemoryUnregister:
+      return std::make_shared<BriefCall>(
+          [](const std::string&) { return JsonAnswer(RestJson::object()); });
+    default:
+      return AnswerQuick(path, *context);
+  }
+}
+
+HttpAnswer RestServer::AnswerQuick(const RestPath& path, const MethodContext& context) const {
+  const auto all = [](const auto& response) { return ToJson(response); };
+  switch (path.method) {
+    case RestMethod::kServerMetadata:
+      return AnswerOf(ServerMetadata(context, {}), [](auto response) {
+        response.add_extensions("binary_tensor_data");
+        return ToJson(response);
+      });
+    case RestMethod::kModelMetadata:
+      return AnswerOf(ModelMetadata(context, About<inference::ModelMetadataRequest>(path)), all);
+    case RestMethod::kModelReady: {
+      const auto response = ModelReady(context, About<inference::ModelReadyRequest>(path));
+      return ReadyAnswer(response.ok() && response->ready(), {{"name", path.model}});
+    }
+    case RestMethod::kModelConfig:
+      return AnswerOf(ModelConfig(context, About<inference::ModelConfigRequest>(path)),
+                      [](const auto& response) { return ToJson(response.config()); });
+    case RestMethod::kModelStatistics:
+      return AnswerOf(ModelStatistics(context, About<inference::ModelStatisticsRequest>(path)),
+                      all);
+    default:  // kSharedMemoryStatus: there is none
+      return JsonAnswer(RestJson::array());
+  }
+}
+
+HttpStart RestServer::Infer(const HttpRequest& request, const RestPath& path,
+                            const MethodContext& context, const std::shared_ptr<HttpReply>& reply) {
+  const ServiceContext& service = context.service;
+  const bool chunked = !request.Header("Transfer-Encoding").empty();
+  std::optional<int64_t> length;
+  if (!chunked) length = LengthIn(request, "Content-Length").value_or(0);
+  const int64_t most = service.limits.max_request_bytes;
+  if (length.value_or(0) > most) {
+    return ErrorAnswer(absl::OutOfRangeError(
+        absl::StrCat("the body: expected at most ", most, " bytes; got ", *length)));
+  }
+  const std::string encoding = request.Header("Content-Encoding");
+  if (!encoding.empty() && encoding != "identity") {
+    return Refuse(JsonAnswer({{"error", "expected a body without Content-Encoding"}},
+                             /*status=*/415),
+                  request);
+  }
+  const std::string trace = ParseTraceParent(request.Header(kTraceParent));
+  InferEntry entry = {
+      service,
+      workers_,
+      path.model,
+      path.version,
+      PeerOf(request.peer, request.Header("X-Forwarded-For"), service.limits.trusted_proxies),
+      trace,
+      length,
+      LengthIn(request, "Inference-Header-Content-Length"),
+      {},
+      RequestAccount("ModelInfer", trace, service.clock.Now()),
+      reply};
+  if (absl::Status status = service.admission.TakeSlot(entry.peer, entry.slot); !status.ok()) {
+    entry.account.Report(status, service);
+    HttpAnswer refusal = ErrorAnswer(status, service.admission.RetryAfter());
+    if (!trace.empty()) refusal.headers.emplace_back(kTraceParent, trace);
+    return Refuse(std::move(refusal), request);
+  }
+  return std::make_shared<InferCall>(std::move(entry));
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,34 @@
+// WorkerThreads, for work that takes too long for the thread of the HTTP port.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace attendant::server {
+
+// Thread-safe. The destructor runs what it has been given, and waits for that.
+class WorkerThreads {
+ public:
+  explicit WorkerThreads(int threads);
+  ~WorkerThreads();
+
+  // Runs `work`, which must not throw, on one of the threads. In the order of the calls, so far as
+  // there are threads.
+  void Run(std::function<void()> work);
+
+ private:
+  void Serve();
+  bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ending_ || !works_.empty(); }
+
+  absl::Mutex mutex_;
+  std::deque<std::function<void()>> works_ ABSL_GUARDED_BY(mutex_);
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace attendant::server
