@@ -103,6 +103,13 @@ MHD_Result Send(MHD_Connection* connection, const HttpAnswer& answer) {
   return MHD_queue_response(connection, answer.status, response.get());
 }
 
+// The last arguments of the library's calls with a request.
+struct Upload {
+  const char* body;
+  size_t* size;  // of what is left of `body`
+  void** context;
+};
+
 MHD_OptionItem Text(MHD_OPTION option, const char* value) {
   return {option, 0, const_cast<char*>(value)};
 }
@@ -131,13 +138,14 @@ MHD_Daemon* HttpDaemon::StartLibrary(int connections) {
   // read a body; then with the body's parts; then without any; and again when it is resumed.
   const MHD_AccessHandlerCallback answer = [](void* self, MHD_Connection* connection,
                                               const char* path, const char* method, const char*,
-                                              const char* body, size_t* size, void** context) {
+                                              auto... rest) {
+    const Upload upload = {rest...};
     try {
-      if (*context == nullptr) {
-        return static_cast<HttpDaemon*>(self)->Begin(connection, path, method, context);
+      if (*upload.context == nullptr) {
+        return static_cast<HttpDaemon*>(self)->Begin(connection, path, method, upload.context);
       }
-      return static_cast<HttpDaemon*>(self)->Continue(
-          **static_cast<std::shared_ptr<HttpExchange>*>(*context), body, size);
+      return Continue(**static_cast<std::shared_ptr<HttpExchange>*>(*upload.context), upload.body,
+                      upload.size);
     } catch (const std::exception&) {
       return MHD_NO;  // closes the connection; the library, in C, passes no exception on
     }
@@ -202,7 +210,6 @@ MHD_Result HttpDaemon::Begin(MHD_Connection* connection, const char* path, const
   HttpStart start = handler_.Begin(request, exchange);
   if (const auto* answer = std::get_if<HttpAnswer>(&start)) return Send(connection, *answer);
   exchange->call = std::get<std::shared_ptr<HttpCall>>(std::move(start));
-  exchange->daemon = this;
   exchange->connection = connection;
   exchange->descriptor =
       MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;

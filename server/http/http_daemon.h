@@ -42,9 +42,9 @@ class HttpDaemon {
   int events() const;     // descriptor that poll finds readable when Run has something to do
   bool has_work() const;  // Run has something to do, whatever poll finds
   void Run();             // does all that can be done without waiting
-  // Goes on with an exchange of this daemon that waits for its answer, in the next Run: sends the
-  // answer, or closes the connection if it is abandoned.
-  void Resume(HttpExchange& exchange);
+  // Goes on with an exchange that waits for its answer, in the next Run of its daemon: sends the
+  // answer, or closes the connection if the exchange is abandoned.
+  static void Resume(HttpExchange& exchange);
 
  private:
   HttpDaemon(HttpDaemonHandler& handler, std::shared_ptr<HttpReplyQueue> replies,
@@ -53,7 +53,7 @@ class HttpDaemon {
   MHD_Daemon* StartLibrary(int connections);
   MHD_Result Begin(MHD_Connection* connection, const char* path, const char* method,
                    void** context);
-  MHD_Result Continue(HttpExchange& exchange, const char* body, size_t* size);
+  static MHD_Result Continue(HttpExchange& exchange, const char* body, size_t* size);
   bool HasGoodCertificate(MHD_Connection* connection) const;
   static void OnConnection(void* self, MHD_Connection* connection, void** context,
                            MHD_ConnectionNotificationCode event);

@@ -15,7 +15,6 @@
 
 namespace attendant::server {
 
-class HttpDaemon;
 class HttpExchange;
 
 // Answers on their way from any thread to that of the HTTP port. Allocates nothing once made, so
@@ -58,7 +57,6 @@ class HttpExchange final : public HttpReply, public std::enable_shared_from_this
 
   const std::string peer;
   std::shared_ptr<HttpCall> call;
-  HttpDaemon* daemon = nullptr;
   MHD_Connection* connection = nullptr;  // null once it is over
   int descriptor = -1;                   // of the connection
   Phase phase = Phase::kReceiving;

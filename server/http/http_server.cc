@@ -198,7 +198,7 @@ class HttpServer::Impl final : public HttpDaemonHandler {
   void ResumeAnswered() {
     std::shared_ptr<HttpExchange> answered = replies_->TakeAll();
     while (answered != nullptr) {
-      if (answered->connection != nullptr) answered->daemon->Resume(*answered);
+      if (answered->connection != nullptr) HttpDaemon::Resume(*answered);
       answered = std::exchange(answered->next, nullptr);
     }
   }
@@ -210,7 +210,7 @@ class HttpServer::Impl final : public HttpDaemonHandler {
       exchange->abandoned = true;
       if (exchange->phase != HttpExchange::Phase::kWaiting) continue;
       if (!exchange->gone) TellGone(*exchange);
-      exchange->daemon->Resume(*exchange);
+      HttpDaemon::Resume(*exchange);
     }
   }
 

@@ -7,6 +7,7 @@
 #include "server/execution/fault.h"
 #include "server/rest/infer_content.h"
 #include "server/rest/rest_answer.h"
+#include "server/rpc/call/trace_context.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
@@ -146,7 +147,10 @@ absl::Status InferCall::Submit(PreparedInfer prepared) {
 }
 
 void InferCall::OnComputed(ComputeJob::End result) {
-  if (!result.response.ok()) return Fail(result.response.status());
+  if (!result.response.ok()) {
+    result.held.memory.Release();
+    return Fail(result.response.status());
+  }
   queued_ = result.queued;
   computed_ = std::move(result);
   RunOnWorker(&InferCall::Answer);

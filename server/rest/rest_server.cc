@@ -21,10 +21,6 @@ namespace {
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
-bool IsHealth(RestMethod method) {
-  return method == RestMethod::kServerLive || method == RestMethod::kServerReady;
-}
-
 // A length in bytes; the most for one that is no number. Nothing if the header is absent.
 std::optional<int64_t> LengthIn(const HttpRequest& request, const char* header) {
   const std::string text = request.Header(header);

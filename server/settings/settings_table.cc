@@ -116,11 +116,12 @@ Rows SecurityRows() {
       {group, "tls-key", "FILE", "Private key of --tls-cert, in PEM without a password.",
        TextKind(&Settings::tls_key, true)},
       {group, "tls-client-ca", "FILE",
-       "Certificates in PEM: callers of gRPC and of /metrics have to show one that these have "
+       "Certificates in PEM: callers of gRPC, /v2 and /metrics have to show one that these have "
        "signed. Empty: none.",
        TextKind(&Settings::tls_client_ca, true)},
       {group, "token-file", "FILE",
-       "Bearer tokens that calls of gRPC (scope infer) and of /metrics (scope metrics) need, "
+       "Bearer tokens that calls of gRPC and /v2 (scope infer) and of /metrics (scope metrics) "
+       "need, "
        "health "
        "checks excepted: a line for each, with its scopes and its SHA-256, such as `infer,metrics "
        "9f86d0...`. Read again "
