@@ -63,8 +63,12 @@ size_t InferContent::Write(const Part& part, size_t index, char* to) {
   if (index > 0) *end++ = ',';
   float value;
   std::memcpy(&value, part.tensor.begin() + index * sizeof value, sizeof value);
-  if (!std::isfinite(value)) {
-    std::memcpy(end, "null", 4);
+  // JSON has no NaN and no infinity, and many readers take -0 for the integer 0.
+  const char* word = !std::isfinite(value)               ? "null"
+                     : value == 0 && std::signbit(value) ? "-0.0"
+                                                         : "";
+  if (*word != '\0') {
+    std::memcpy(end, word, 4);
     return static_cast<size_t>(end - to) + 4;
   }
   return static_cast<size_t>(std::to_chars(end, to + kMostNumberBytes, value).ptr - to);

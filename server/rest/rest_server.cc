@@ -101,7 +101,7 @@ HttpStart RestServer::Begin(const HttpRequest& request, const std::shared_ptr<Ht
       path->method != RestMethod::kRefused) {
     return Refuse(RefusedVerb(*path), request);
   }
-  if (path->verb == "GET" && request.has_body) {
+  if (path->verb == "GET" && request.has_body && path->method != RestMethod::kRefused) {
     return ErrorAnswer(absl::OutOfRangeError("expected a request without a body"));
   }
   return Start(request, *path, reply);

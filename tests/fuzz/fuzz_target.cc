@@ -10,6 +10,7 @@ absl::Span<const FuzzTarget> FuzzTargets() {
       {"config", &FuzzConfig},
       {"folder", &FuzzFolder},
       {"http", &FuzzHttp},
+      {"infer-json", &FuzzInferJson},
   };
   return kTargets;
 }

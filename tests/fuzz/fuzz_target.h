@@ -42,4 +42,8 @@ std::string FuzzFolder(absl::string_view input);
 // others.
 std::string FuzzHttp(absl::string_view input);
 
+// The body of an inference request over HTTP, up to where it would be queued. The first byte
+// chooses the size of the slices, the second how many bytes are behind the JSON.
+std::string FuzzInferJson(absl::string_view input);
+
 }  // namespace attendant

@@ -32,12 +32,15 @@ std::string AnswerOn(TcpClient& client) {
   return client.Send(kHealthz) ? client.ReceiveAll() : "closed";
 }
 
-TEST(HttpHostileTest, TheLimitLeavesSevenOfEightDescriptors) {
+TEST(HttpHostileTest, TheLimitsLeaveSixOfEightDescriptors) {
   EXPECT_EQ(HttpLimitsFor(256).connections, 32);
   EXPECT_EQ(HttpLimitsFor(1023).connections, 127);
   EXPECT_EQ(HttpLimitsFor(1 << 20).connections, 128);
   EXPECT_EQ(HttpLimitsFor(~uint64_t{0}).connections, 128);  // no limit
   EXPECT_EQ(HttpLimitsFor(20).connections, 4);
+  EXPECT_EQ(HttpLimitsFor(1023).calls.calls, 127);
+  EXPECT_EQ(HttpLimitsFor(20).calls.calls, 4);
+  EXPECT_EQ(HttpLimitsFor(~uint64_t{0}).calls.calls, 256);
 }
 
 TEST(HttpHostileTest, ASilentConnectionIsClosed) {

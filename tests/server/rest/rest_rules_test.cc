@@ -47,7 +47,7 @@ TEST_P(RestRulesTest, IsRefused) {
   const RestResult result =
       rest_->Post(absl::StrCat("/v2/models/", rule.model, "/infer"), rule.body(), rule.headers);
   EXPECT_EQ(result.status, rule.status);
-  EXPECT_EQ(result.error(), rule.error);
+  EXPECT_THAT(result.error(), testing::StartsWith(rule.error));
   EXPECT_EQ(result.header("content-type"), "application/json");
 }
 
@@ -158,7 +158,8 @@ const RestRule kTensorRules[] = {
        body["inputs"][0].erase("data");
        body["inputs"][0]["parameters"]["shared_memory_region"] = "r";
      }),
-     "input_ids.parameters: expected no shared_memory_region, as the server has no shared memory; got one"},
+     "input_ids.parameters: expected no shared_memory_region, as the server has no shared memory; "
+     "got one"},
     {"TheSameInputTwice", Spoiled([](Json& body) { body["inputs"][1] = body["inputs"][0]; }),
      "inputs: expected each name once; got input_ids again"},
     {"UnknownOutput", Spoiled([](Json& body) { body["outputs"][0]["name"] = "logits"; }),
@@ -196,10 +197,11 @@ const RestRule kBinaryRules[] = {
      400, "tiny", "Inference-Header-Content-Length: x\r\n"},
     {"Compressed", Text("{}"), "expected a body without Content-Encoding", 415, "tiny",
      "Content-Encoding: gzip\r\n"},
-    {"UnknownModel", Spoiled([](Json&) {}), "model: no model is named \"other\"", 404,
-     "other"},
-    {"UnknownVersion", Spoiled([](Json&) {}), "", 404, "tiny/versions/7"},
-    {"NoTime", Spoiled([](Json& body) { body["parameters"]["timeout"] = 1; }), "", 504},
+    {"UnknownModel", Spoiled([](Json&) {}), "model: no model is named \"other\"", 404, "other"},
+    {"UnknownVersion", Spoiled([](Json&) {}),
+     "model_version: model tiny is served in version 1, not \"7\"", 404, "tiny/versions/7"},
+    {"NoTime", Spoiled([](Json& body) { body["parameters"]["timeout"] = 1; }),
+     "the deadline passed ", 504},
 };
 
 std::string NameOf(const ::testing::TestParamInfo<RestRule>& rule) { return rule.param.name; }

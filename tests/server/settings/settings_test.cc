@@ -245,6 +245,13 @@ TEST(SettingsTest, RefusesAFlagWithoutValue) {
   EXPECT_EQ(Error({"--config"}), "--config: expected a value; see --help");
 }
 
+TEST(SettingsTest, RestIsSwitchedOnAndOff) {
+  EXPECT_TRUE(Read({}).rest);
+  EXPECT_FALSE(Read({"--rest=off"}).rest);
+  EXPECT_TRUE(Read({"--rest=on"}, {{"ATTENDANT_REST", "off"}}).rest);
+  EXPECT_EQ(Error({"--rest=1"}), "--rest: expected one of on off, got \"1\"");
+}
+
 TEST(SettingsTest, RefusesValuesThatDoNotFitTogether) {
   EXPECT_EQ(Error({"--port=9", "--http-port=9"}),
             "--port and --http-port: expected two different ports, got 9 for both");
