@@ -12,7 +12,7 @@
 #include "client/commands/explain_command.h"
 #include "client/commands/health_command.h"
 #include "client/commands/inspect_command.h"
-#include "client/commands/load_test_command.h"
+#include "client/commands/load/load_test_command.h"
 #include "client/commands/memory_commands.h"
 #include "client/commands/models_command.h"
 #include "client/commands/service_config_command.h"
@@ -27,7 +27,8 @@ constexpr char kExitCodes[] =
     "  1  the server refused the request or answered an error\n"
     "  2  bad usage, or a file that cannot be read or written\n"
     "  3  the server cannot be reached, or does not serve (yet, or any more)\n"
-    "  4  the load test finished, but with errors or above --max-p99";
+    "  4  the load test finished, but with errors, beyond --require, or without a rate for "
+    "--find-rate";
 
 std::vector<std::unique_ptr<Command>> MakeCommands() {
   std::vector<std::unique_ptr<Command>> commands;

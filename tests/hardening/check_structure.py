@@ -58,7 +58,9 @@ client
 client/files
 client/inspect
 client/load_test
+client/load_report
 client/cli
+client/commands/load
 client/commands
 client/examples/cpp
 client/examples/cpp_library

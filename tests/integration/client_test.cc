@@ -166,7 +166,7 @@ TEST(ClientAndServerTest, TheLoadTestPipelinesOverStreams) {
                                    "--connections", "2", "--lengths", "1..16", "--json"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const auto report = nlohmann::json::parse(outcome.out);
-  EXPECT_EQ(report["ok"], 200);
+  EXPECT_EQ(report["steps"][0]["ok"], 200);
   EXPECT_EQ(report["plan"]["method"], "encode, over a stream per connection");
   server.ExpectMetrics(HasSubstr("{code=\"OK\",method=\"EncodeStream\",model=\"t\"} 200\n"));
 }

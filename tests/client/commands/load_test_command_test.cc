@@ -11,6 +11,7 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 
 class LoadTestCommandTest : public testing::Test {
  protected:
@@ -38,10 +39,10 @@ TEST_F(LoadTestCommandTest, OpenLoopPrintsJson) {
            "--connections", "2", "--batch", "2", "--padded", "--wire-dtype", "bfloat16", "--json"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const json document = json::parse(outcome.out);
-  EXPECT_EQ(document["ok"], 20);
+  EXPECT_EQ(document["steps"][0]["ok"], 20);
   EXPECT_EQ(document["plan"]["loop"], "open, 2000 requests/s, poisson");
   EXPECT_EQ(document["plan"]["input"], "hidden states, bfloat16, padded");
-  EXPECT_EQ(document["tokens"], 20 * 2 * 128);
+  EXPECT_EQ(document["steps"][0]["tokens"], 20 * 2 * 128);
   EXPECT_EQ(server_.attended().size(), 20u);
 }
 
@@ -55,13 +56,13 @@ TEST_F(LoadTestCommandTest, ErrorsExitWith4) {
   server_.set_status({grpc::StatusCode::RESOURCE_EXHAUSTED, "full"});
   const Outcome outcome = Run({"--requests", "5", "--json"});
   EXPECT_EQ(outcome.exit_code, 4);
-  EXPECT_EQ(json::parse(outcome.out)["errors"]["RESOURCE_EXHAUSTED"], 5);
+  EXPECT_EQ(json::parse(outcome.out)["steps"][0]["errors"]["RESOURCE_EXHAUSTED"], 5);
 }
 
 TEST_F(LoadTestCommandTest, GoodputIsOfTheDeadline) {
   const Outcome outcome = Run({"--requests", "5", "--deadline", "2m", "--json"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  const json goodput = json::parse(outcome.out)["goodput"];
+  const json goodput = json::parse(outcome.out)["steps"][0]["goodput"];
   EXPECT_EQ(goodput["deadline_s"], 120.0);
   EXPECT_EQ(goodput["in_time"], 5);
   EXPECT_EQ(goodput["share"], 1.0);
@@ -70,17 +71,73 @@ TEST_F(LoadTestCommandTest, GoodputIsOfTheDeadline) {
 // gRPC rounds such a deadline up, so that some calls may be answered, but never in time.
 TEST_F(LoadTestCommandTest, ADeadlineThatIsAlwaysMissedIsMeasuredAllTheSame) {
   const Outcome outcome = Run({"--requests", "5", "--deadline", "1ns", "--json"});
-  const json document = json::parse(outcome.out);
+  const json document = json::parse(outcome.out)["steps"][0];
   ASSERT_TRUE(document.contains("goodput")) << outcome.out;
   EXPECT_EQ(document["ok"].get<int>() + document["errors"].value("DEADLINE_EXCEEDED", 0), 5);
   EXPECT_EQ(document["goodput"]["in_time"], 0);
 }
 
-TEST_F(LoadTestCommandTest, AMissedThresholdExitsWith4) {
-  const Outcome missed = Run({"--requests", "5", "--max-p99", "1ns"});
+TEST_F(LoadTestCommandTest, AMissedObjectiveExitsWith4AndIsNamed) {
+  const Outcome missed = Run({"--requests", "5", "--require", "p99<1ns", "--require", "max<1h",
+                              "--require", "goodput>1000000", "--json"});
   EXPECT_EQ(missed.exit_code, 4);
-  EXPECT_THAT(missed.err, HasSubstr("above --max-p99 1ns"));
-  EXPECT_EQ(Run({"--requests", "5", "--max-p99", "1h"}).exit_code, 0);
+  EXPECT_THAT(missed.err, HasSubstr("attendant-client: --require p99<1ns: expected below 1e-06 ms, "
+                                    "measured "));
+  EXPECT_THAT(missed.err,
+              HasSubstr("--require goodput>1000000: expected above 1e+06 requests/s, "));
+  EXPECT_THAT(missed.err, Not(HasSubstr("max<1h")));
+  EXPECT_EQ(json::parse(missed.out)["steps"][0]["missed"].size(), 2u);
+  EXPECT_EQ(Run({"--requests", "5", "--require", "p99<1h"}).exit_code, 0);
+}
+
+TEST_F(LoadTestCommandTest, AnObjectiveForErrorsAllowsThem) {
+  server_.set_status({grpc::StatusCode::RESOURCE_EXHAUSTED, "full"}, 2);
+  EXPECT_EQ(Run({"--requests", "20", "--require", "errors<50%"}).exit_code, 0);
+  server_.set_status({grpc::StatusCode::RESOURCE_EXHAUSTED, "full"}, 2);
+  const Outcome missed = Run({"--requests", "20", "--require", "errors<10%"});
+  EXPECT_EQ(missed.exit_code, 4);
+  EXPECT_THAT(missed.err, HasSubstr("errors<10%: expected below 10 %, measured 10 %"));
+}
+
+TEST_F(LoadTestCommandTest, StepsOfAListAndOfARampAreInOneReport) {
+  const Outcome closed = Run({"--requests", "5", "--concurrency", "1,3", "--require", "max<1ns"});
+  EXPECT_EQ(closed.exit_code, 4);
+  EXPECT_THAT(closed.out, HasSubstr("loop               closed, 1,3 under way\n"));
+  EXPECT_THAT(closed.out, HasSubstr("\n1 under way "));
+  EXPECT_THAT(closed.out, HasSubstr("\n3 under way "));
+  EXPECT_THAT(closed.err, HasSubstr("at 3 under way: --require max<1ns: expected below"));
+  const Outcome open = Run({"--requests", "5", "--rate", "1000..3000:3", "--json"});
+  EXPECT_EQ(open.exit_code, 0) << open.err;
+  const json steps = json::parse(open.out)["steps"];
+  ASSERT_EQ(steps.size(), 3u);
+  EXPECT_EQ(steps[1]["load"]["rate"], 2000.0);
+  EXPECT_EQ(steps[2]["ok"], 5);
+  EXPECT_EQ(server_.encoded().size(), 25u);
+}
+
+TEST_F(LoadTestCommandTest, FindRateExitsWith4IfNoRateHolds) {
+  const Outcome none = Run({"--requests", "2", "--rate", "5", "--find-rate", "p99<1ns"});
+  EXPECT_EQ(none.exit_code, 2);  // beside --rate
+  server_.set_status({grpc::StatusCode::RESOURCE_EXHAUSTED, "full"});
+  const Outcome failed = Run({"--requests", "2", "--find-rate", "p99<1h"});
+  EXPECT_EQ(failed.exit_code, 4);
+  EXPECT_THAT(failed.out, HasSubstr("highest rate       none that was tried\n"));
+}
+
+// The server answers at once, so that any rate holds until this machine sends too late.
+TEST_F(LoadTestCommandTest, FindRateReportsEachOfItsSteps) {
+  const Outcome outcome =
+      Run({"--requests", "3", "--find-rate", "p50<1h", "--find-rate", "errors<1%", "--find-width",
+           "100%", "--concurrency", "2", "--json"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json document = json::parse(outcome.out);
+  EXPECT_EQ(document["plan"]["loop"], "open, search of the highest rate, constant");
+  EXPECT_EQ(document["search"]["objectives"], json({"p50<1h", "errors<1%"}));
+  EXPECT_EQ(document["search"]["width"], 1.0);
+  EXPECT_GT(document["search"]["rate"], 0.0);
+  EXPECT_EQ(document["steps"][0]["load"]["concurrency"], 2);
+  EXPECT_EQ(document["steps"][1]["load"]["rate"],
+            document["search"]["capacity_per_s"].get<double>() / 2);
 }
 
 TEST_F(LoadTestCommandTest, BadUsageExitsWith2) {
@@ -94,6 +151,16 @@ TEST_F(LoadTestCommandTest, BadUsageExitsWith2) {
       {{"--arrival", "bursty"}, "--arrival"},
       {{"--method", "attend", "--token-ids"}, "attend takes hidden states"},
       {{"--method", "attend", "--stream"}, "attend has no --stream"},
+      {{"--rate", "5,x"}, "--rate: '5,x' is neither a value nor a list"},
+      {{"--concurrency", "1.5"}, "--concurrency: '1.5' is neither"},
+      {{"--require", "p99"}, "--require: 'p99' is no objective"},
+      {{"--find-rate", "p99<50"}, "--find-rate: 'p99<50' is no objective"},
+      {{"--find-rate", "goodput>5"}, "--find-rate: expected an objective for latency"},
+      {{"--find-rate", "p99<1s", "--find-width", "5"}, "--find-width: '5' is no share"},
+      {{"--find-rate", "p99<1s", "--find-width", "0.01%"}, "share from 0.1% to 100%"},
+      {{"--find-rate", "p99<1s", "--concurrency", "1,2"}, "--concurrency: expected one value"},
+      {{"--find-rate", "p99<1s", "--require", "max<1s"}, "--find-rate"},
+      {{"--find-width", "5%"}, "--find-rate"},
   };
   for (const auto& [arguments, message] : cases) {
     const Outcome outcome = Run(arguments);

@@ -1,0 +1,135 @@
+#include "client/commands/load/load_test_command.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "attendant/v1/encoder_service.pb.h"
+#include "client/load_report/report_json.h"
+
+namespace attendant::client {
+namespace {
+
+constexpr absl::Duration kSetUpTimeout = absl::Seconds(10);
+
+}  // namespace
+
+CLI::App* LoadTestCommand::AddTo(CLI::App& app) {
+  CLI::App* load_test = app.add_subcommand(
+      "load-test",
+      "Sends requests for a while; prints throughput, goodput (answers within --deadline), and "
+      "latency of all calls, failed ones too, from intended send times");
+  loop_flags_.AddTo(*load_test);
+  requests_.AddTo(*load_test);
+  CLI::Option* require =
+      load_test
+          ->add_option("--require", require_,
+                       "Exit with 4 unless every step keeps this OBJECTIVE: p99<50ms (or any other "
+                       "percentile), mean<20ms, max<1s, throughput>100 (answers a second), "
+                       "goodput>100, errors<0.1%; repeatable")
+          ->type_name("OBJECTIVE")
+          ->allow_extra_args(false);
+  require->excludes(load_test->get_option("--find-rate"));
+  load_test->add_flag("--progress", progress_,
+                      "Print a line per second on stderr, even if it is not a terminal");
+  return load_test;
+}
+
+ExitCode LoadTestCommand::Run(Session& session) {
+  if (absl::Status status = ReadFlags(); !status.ok()) return ReportBadUsage(session, status);
+  // The deadline is that of the calls that are measured, and may be shorter than this one takes.
+  const CallOptions patient = {.timeout = std::max(session.call.timeout, kSetUpTimeout)};
+  const absl::StatusOr<ModelInfo> model = session.Connect().GetModel(requests_.model(), patient);
+  if (!model.ok()) return ReportServerError(session, model.status());
+  const absl::StatusOr<Workload> workload = requests_.MakeWorkload(*model);
+  if (!workload.ok()) return ReportBadUsage(session, workload.status());
+  LoadReport report;
+  report.plan = {{"method", requests_.DescribeMethod()},
+                 {"model", model->name()},
+                 {"loop", loop_.Describe()},
+                 {"connections", absl::StrCat(loop_.connections)}};
+  for (auto& line : requests_.Describe(*workload)) report.plan.push_back(std::move(line));
+  StepRunner runner(session, loop_, *workload,
+                    requests_.stream() ? OpenStreams(session, loop_.connections)
+                                       : OpenCalls(session, loop_.connections),
+                    progress_);
+  loop_.search ? Search(runner, report) : Measure(runner, report);
+  return Emit(session, report);
+}
+
+absl::Status LoadTestCommand::ReadFlags() {
+  absl::Status status = requests_.Read();
+  absl::StatusOr<LoopOptions> loop = loop_flags_.Read(requests_.seed());
+  status.Update(loop.status());
+  absl::StatusOr<std::vector<Objective>> required = ParseObjectives(require_);
+  if (!required.ok()) {
+    status.Update(
+        absl::InvalidArgumentError(absl::StrCat("--require: ", required.status().message())));
+  }
+  if (!status.ok()) return status;
+  loop_ = *std::move(loop);
+  required_ = *std::move(required);
+  return absl::OkStatus();
+}
+
+void LoadTestCommand::Measure(StepRunner& runner, LoadReport& report) const {
+  for (const LoadStep& step : loop_.steps) {
+    StepResult result = runner.Run(step);
+    result.missed = MissedIn(result, required_);
+    report.steps.push_back(std::move(result));
+    if (runner.interrupted()) return;
+  }
+}
+
+void LoadTestCommand::Search(StepRunner& runner, LoadReport& report) const {
+  const StepResult probe = runner.Run(loop_.steps.front());
+  RateSearch search;
+  if (!runner.interrupted() && probe.measured.ok > 0) {
+    search = SearchRate(*loop_.search, probe.throughput(),
+                        [&](double rate) -> std::optional<StepResult> {
+                          StepResult result = runner.Run({.rate = rate});
+                          if (runner.interrupted()) return std::nullopt;
+                          return result;
+                        });
+  }
+  report.search = FoundRate{.objectives = {},
+                            .width = loop_.search->width,
+                            .capacity = probe.throughput(),
+                            .found = search.found,
+                            .failed = search.failed,
+                            .converged = search.converged};
+  for (const Objective& objective : loop_.search->objectives) {
+    report.search->objectives.push_back(objective.text());
+  }
+  report.steps = std::move(search.steps);
+  report.steps.insert(report.steps.begin(), probe);
+}
+
+ExitCode LoadTestCommand::Emit(Session& session, const LoadReport& report) const {
+  if (session.json) {
+    PrintJson(session, ReportJson(report));
+  } else {
+    session.out << ReportTable(report);
+  }
+  for (const StepResult& step : report.steps) {
+    if (report.search) break;  // a search misses bounds on purpose
+    for (const std::string& missed : step.missed) {
+      session.err << "attendant-client: ";
+      if (report.steps.size() > 1) session.err << "at " << Name(step.load) << ": ";
+      session.err << "--require " << missed << "\n";
+    }
+  }
+  return Succeeded(report) ? kSucceeded : kLoadTestFailed;
+}
+
+bool LoadTestCommand::Succeeded(const LoadReport& report) const {
+  if (report.search) return report.search->found > 0;
+  const bool bounds_errors = std::any_of(required_.begin(), required_.end(),
+                                         [](const Objective& one) { return one.is_errors(); });
+  return std::all_of(report.steps.begin(), report.steps.end(), [&](const StepResult& step) {
+    return step.missed.empty() && step.measured.ok > 0 &&
+           (bounds_errors || step.measured.error_count() == 0);
+  });
+}
+
+}  // namespace attendant::client

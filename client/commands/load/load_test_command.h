@@ -1,0 +1,38 @@
+// The subcommand `load-test`, which sends requests for a while and measures.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "client/cli/command.h"
+#include "client/commands/load/loop_flags.h"
+#include "client/commands/load/request_flags.h"
+#include "client/commands/load/step_runner.h"
+#include "client/load_report/report.h"
+#include "client/load_test/objective.h"
+
+namespace attendant::client {
+
+class LoadTestCommand : public Command {
+ public:
+  CLI::App* AddTo(CLI::App& app) override;
+  ExitCode Run(Session& session) override;
+
+ private:
+  absl::Status ReadFlags();
+  void Measure(StepRunner& runner, LoadReport& report) const;
+  void Search(StepRunner& runner, LoadReport& report) const;
+  ExitCode Emit(Session& session, const LoadReport& report) const;
+  bool Succeeded(const LoadReport& report) const;
+
+  LoopFlags loop_flags_;
+  RequestFlags requests_;
+  std::vector<std::string> require_;
+  bool progress_ = false;
+
+  // What ReadFlags makes of the flags.
+  LoopOptions loop_;
+  std::vector<Objective> required_;
+};
+
+}  // namespace attendant::client

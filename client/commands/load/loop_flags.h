@@ -1,0 +1,62 @@
+// LoopFlags, the flags of load-test that say when requests are sent, and for how long.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/load_test/arrival_schedule.h"
+#include "client/load_test/load_generator.h"
+#include "client/load_test/rate_search.h"
+#include "client/load_test/step_result.h"
+
+namespace attendant::client {
+
+// The values of the flags.
+struct LoopOptions {
+  // Returns when to send the requests of one step.
+  LoadPlan PlanOf(const LoadStep& step) const;
+  // Returns "open, 50..400:8 requests/s, poisson".
+  std::string Describe() const;
+
+  std::vector<LoadStep> steps;              // that of the probe if there is a search
+  std::optional<RateSearchOptions> search;  // of --find-rate
+  std::string step_text;                    // the flag that gave the steps
+  Arrival arrival = Arrival::kConstant;
+  absl::Duration warmup;
+  absl::Duration duration;
+  int64_t requests = 0;  // 0: limited by the duration only
+  int connections = 1;
+  uint64_t seed = 1;
+};
+
+class LoopFlags {
+ public:
+  // Adds the flags, which write into this object. `load_test` must not outlive it.
+  void AddTo(CLI::App& load_test);
+
+  // Returns the values of the flags. INVALID_ARGUMENT names the flag that is wrong.
+  absl::StatusOr<LoopOptions> Read(uint64_t seed) const;
+
+ private:
+  void AddStepsTo(CLI::App& load_test);
+  absl::Status ReadSteps(LoopOptions& options) const;
+  absl::Status ReadSearch(LoopOptions& options) const;
+
+  std::string concurrency_;
+  std::string rate_;
+  std::vector<std::string> find_rate_;
+  std::string find_width_ = "5%";
+  std::string arrival_ = "constant";
+  absl::Duration warmup_ = absl::Seconds(1);
+  absl::Duration duration_ = absl::Seconds(10);
+  int64_t requests_ = 0;
+  bool duration_given_ = false;
+  int connections_ = 1;
+};
+
+}  // namespace attendant::client

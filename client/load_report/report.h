@@ -1,0 +1,41 @@
+// LoadReport, the results of a load test, and its form as text.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "client/load_test/rate_search.h"
+#include "client/load_test/step_result.h"
+
+namespace attendant::client {
+
+// The outcome of --find-rate; its steps are those of the report.
+struct FoundRate {
+  std::vector<std::string> objectives = {};
+  double width = 0;
+  double capacity = 0;  // requests per second of the closed loop before the search
+  double found = 0;     // 0: no rate held
+  std::optional<double> failed = {};
+  bool converged = false;
+};
+
+struct LoadReport {
+  // The settings of the test, in the order in which they are printed: {"method", "encode"}, …
+  std::vector<std::pair<std::string, std::string>> plan = {};
+  std::vector<StepResult> steps = {};  // in the order in which they ran
+  std::optional<FoundRate> search = {};
+};
+
+// Returns the plan, then one step in full or one line for each of several, and what a search found.
+// Warns if more than 1 % of the requests were sent late: then the generator was the bottleneck, and
+// latencies include its own delay.
+std::string ReportTable(const LoadReport& report);
+
+// Returns one line about `interval`, which lasted `took` and ended `since_start` after the start.
+std::string ProgressLine(const Statistics& interval, absl::Duration took,
+                         absl::Duration since_start);
+
+}  // namespace attendant::client

@@ -1,0 +1,46 @@
+// SearchRate, the search for the highest rate at which a server keeps its objectives.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/load_test/objective.h"
+#include "client/load_test/step_result.h"
+
+namespace attendant::client {
+
+struct RateSearchOptions {
+  std::vector<Objective> objectives = {};
+  // A step also fails if more than these shares of its requests failed, or were sent late.
+  double most_errors = 0.001;
+  double most_late = 0.01;
+  // The search ends when the lowest rate that failed is at most this much above the highest one
+  // that held, relative to the latter.
+  double width = 0.05;
+  int most_steps = 30;
+  double least_rate = 1e-3;
+  double most_rate = 1e6;
+};
+
+struct RateSearch {
+  // The highest rate that held below every rate that failed; 0 if none did.
+  double found = 0;
+  // The lowest rate that failed; absent if none did.
+  std::optional<double> failed = {};
+  std::vector<StepResult> steps =
+      {};                  // in the order in which they ran; `missed` is empty where it held
+  bool converged = false;  // found and failed are no further apart than `width`
+};
+
+// Measures one rate. Nothing: the user has interrupted, and the search ends.
+using MeasureRate = std::function<std::optional<StepResult>(double rate)>;
+
+// Begins at half of `capacity`, the requests per second of a closed loop, goes up or down from
+// there until one rate holds and one fails, and then halves the interval between these two (by the
+// geometric mean). Assumes that a server which fails at one rate fails at every higher one.
+RateSearch SearchRate(const RateSearchOptions& options, double capacity,
+                      const MeasureRate& measure);
+
+}  // namespace attendant::client

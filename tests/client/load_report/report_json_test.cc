@@ -1,0 +1,59 @@
+#include "client/load_report/report_json.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/client/load_report/some_report.h"
+
+namespace attendant::client {
+namespace {
+
+TEST(ReportJsonTest, HasEveryFigure) {
+  const nlohmann::ordered_json document = ReportJson(SomeReport());
+  EXPECT_EQ(document["plan"]["lengths"], "5..512");
+  EXPECT_FALSE(document.contains("search"));
+  ASSERT_EQ(document["steps"].size(), 1u);
+  const nlohmann::ordered_json& json = document["steps"][0];
+  EXPECT_EQ(json["load"], nlohmann::ordered_json({{"concurrency", 8}}));
+  EXPECT_EQ(json["elapsed_s"], 2.0);
+  EXPECT_EQ(json["ok"], 200);
+  EXPECT_EQ(json["errors"]["RESOURCE_EXHAUSTED"], 4);
+  EXPECT_EQ(json["warmup_requests"], 7);
+  EXPECT_EQ(json["tokens"], 2000);
+  EXPECT_EQ(json["tokens_per_s"], 1000.0);
+  EXPECT_EQ(json["requests_per_s"], 100.0);
+  EXPECT_EQ(json["goodput"]["deadline_s"], 0.15);
+  EXPECT_EQ(json["goodput"]["in_time"], 150);
+  EXPECT_EQ(json["goodput"]["requests_per_s"], 75.0);
+  EXPECT_NEAR(json["goodput"]["share"].get<double>(), 0.735, 0.001);
+  EXPECT_NEAR(json["latency_ms"]["p50"].get<double>(), 102, 1);
+  EXPECT_NEAR(json["latency_ms"]["p99"].get<double>(), 300, 3);
+  EXPECT_EQ(json["latency_ms"]["max"], 300.0);
+  EXPECT_EQ(json["send_lag_ms"]["max"], 0.0);
+  EXPECT_EQ(json["late_share"], 0.0);
+  EXPECT_EQ(json["server_ms"]["compute"], 3.0);
+  EXPECT_EQ(json["batch"]["requests"], 2.0);
+}
+
+TEST(ReportJsonTest, NothingMeasuredIsAllZero) {
+  const LoadReport empty = {.steps = {StepResult()}};
+  const nlohmann::ordered_json json = ReportJson(empty)["steps"][0];
+  EXPECT_EQ(json["tokens_per_s"], 0.0);
+  EXPECT_EQ(json["goodput"]["share"], 0.0);
+  EXPECT_TRUE(json["goodput"]["deadline_s"].is_null());
+}
+
+TEST(ReportJsonTest, ASearchHasAllItsSteps) {
+  const nlohmann::ordered_json json = ReportJson(SomeSearch());
+  EXPECT_EQ(json["search"]["objectives"][1], "max<1s");
+  EXPECT_EQ(json["search"]["rate"], 50.0);
+  EXPECT_EQ(json["search"]["failed_rate"], 75.0);
+  EXPECT_EQ(json["search"]["capacity_per_s"], 100.0);
+  EXPECT_EQ(json["search"]["converged"], false);
+  ASSERT_EQ(json["steps"].size(), 3u);
+  EXPECT_EQ(json["steps"][1]["load"]["rate"], 50.0);
+  EXPECT_EQ(json["steps"][1]["missed"].size(), 0u);
+  EXPECT_EQ(json["steps"][2]["missed"][0], "p99<250ms: expected below 250 ms, measured 300 ms");
+}
+
+}  // namespace
+}  // namespace attendant::client
