@@ -250,7 +250,7 @@ void AddCosts(const Model& model, std::vector<ModelLine>& lines) {
   if (model.stage_costs().empty()) return;
   v1::StageCost all;
   for (const v1::StageCost& cost : model.stage_costs()) {
-    if (absl::StartsWith(cost.stage(), "vocabulary_head.")) continue;  // for return_sparse alone
+    if (cost.stage().starts_with("vocabulary_head.")) continue;  // for return_sparse alone
     all.set_flops_per_token(all.flops_per_token() + cost.flops_per_token());
     all.set_flops_per_pair(all.flops_per_pair() + cost.flops_per_pair());
     all.set_flops_per_sequence(all.flops_per_sequence() + cost.flops_per_sequence());

@@ -194,12 +194,12 @@ absl::StatusOr<std::optional<SentenceModules>> ReadSentenceModules(const std::st
   if (problems.empty() && modules.transformer.empty()) {
     problems.Add("expected a Transformer, found none");
   }
-  if (problems.empty() && modules.pooling.empty() && modules.dense.empty() && modules.normalize) {
-    problems.Add("expected a Pooling or a Dense before Normalize, found none");
-  }
   if (problems.empty() && !modules.splade_pooling.empty() &&
       (!modules.pooling.empty() || !modules.dense.empty() || modules.normalize)) {
     problems.Add("expected SpladePooling right behind the Transformer, found others beside it");
+  }
+  if (problems.empty() && modules.pooling.empty() && modules.dense.empty() && modules.normalize) {
+    problems.Add("expected a Pooling or a Dense before Normalize, found none");
   }
   if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
   return std::optional<SentenceModules>(std::move(modules));

@@ -13,15 +13,15 @@ std::vector<NamePattern> WithWords(std::vector<NamePattern> names) {
 std::vector<NamePattern> BertVocabularyHeadNames() {
   return WithWords({{"vocabulary_head.dense", "/cls.predictions.transform.dense"},
                     {"vocabulary_head.dense_norm", "/cls.predictions.transform.LayerNorm"},
-                    {"vocabulary_head.output.bias", "/cls.predictions.bias"},
-                    {"vocabulary_head.output", "/cls.predictions.decoder"}});
+                    {"vocabulary_head.output", "/cls.predictions.decoder"},
+                    {"vocabulary_head.output.bias", "/cls.predictions.bias"}});
 }
 
 std::vector<NamePattern> RobertaVocabularyHeadNames() {
   return WithWords({{"vocabulary_head.dense", "/lm_head.dense"},
                     {"vocabulary_head.dense_norm", "/lm_head.layer_norm"},
-                    {"vocabulary_head.output.bias", "/lm_head.bias"},
-                    {"vocabulary_head.output", "/lm_head.decoder"}});
+                    {"vocabulary_head.output", "/lm_head.decoder"},
+                    {"vocabulary_head.output.bias", "/lm_head.bias"}});
 }
 
 std::vector<NamePattern> ElectraVocabularyHeadNames() {
@@ -39,8 +39,8 @@ std::vector<NamePattern> DistilBertVocabularyHeadNames() {
 std::vector<NamePattern> AlbertVocabularyHeadNames() {
   return WithWords({{"vocabulary_head.dense", "/predictions.dense"},
                     {"vocabulary_head.dense_norm", "/predictions.LayerNorm"},
-                    {"vocabulary_head.output.bias", "/predictions.bias"},
-                    {"vocabulary_head.output", "/predictions.decoder"}});
+                    {"vocabulary_head.output", "/predictions.decoder"},
+                    {"vocabulary_head.output.bias", "/predictions.bias"}});
 }
 
 std::vector<NamePattern> DebertaVocabularyHeadNames() {

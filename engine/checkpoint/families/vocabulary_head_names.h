@@ -1,5 +1,7 @@
 // The names that families which read text have for the head of a masked language model. Most files
-// leave out the decoder's weight, because it is the table of words, which stands for it then.
+// leave out the decoder's weight, because it is the table of words, which stands for it then. Its
+// bias has two names in some libraries' versions; the decoder's own is the one that is added where
+// the two differ.
 #pragma once
 
 #include <vector>

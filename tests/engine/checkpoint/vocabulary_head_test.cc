@@ -148,11 +148,16 @@ TEST_P(VocabularyHeadFilesTest, MayHaveADecoderOfTheirOwn) {
   const Head& head = GetParam();
   Files files = Make(head);
   files.tensors.push_back(MakeTensor(head.output + ".weight", {kWords, head.width}));
+  if (head.output + ".bias" != head.output_bias) {
+    files.tensors.push_back(MakeTensor(head.output + ".bias", {kWords}));
+  }
   const TempFolder folder;
   absl::StatusOr<Checkpoint> checkpoint = Open(files, folder);
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   EXPECT_EQ(ReadTensor(*checkpoint, "vocabulary_head.output.weight"),
             TestValues(head.output + ".weight", kWords * head.width));
+  EXPECT_EQ(ReadTensor(*checkpoint, "vocabulary_head.output.bias"),
+            TestValues(head.output + ".bias", kWords));
 }
 
 TEST_P(VocabularyHeadFilesTest, HaveNoHeadInPart) {
