@@ -105,6 +105,14 @@ PreparedRequest PreparedRequest::Encode(EncodeRequest request) {
   return prepared;
 }
 
+PreparedRequest PreparedRequest::Raw(std::string method, const std::string& message) {
+  PreparedRequest prepared;
+  const grpc::Slice slice(message);
+  prepared.wire_ =
+      std::make_shared<const Wire>(Wire{std::move(method), 0, grpc::ByteBuffer(&slice, 1)});
+  return prepared;
+}
+
 int64_t PreparedRequest::bytes() const { return static_cast<int64_t>(wire_->message.Length()); }
 const PreparedRequest::Wire& PreparedRequest::wire() const { return *wire_; }
 
@@ -233,6 +241,19 @@ void Client::SendAsync(const PreparedRequest& request, const CallOptions& call,
       [pending](const grpc::Status& status) {
         if (!status.ok()) return pending->done(FromGrpc(status));
         pending->done(ReadExecution(pending->response, pending->request->execution_field));
+      });
+}
+
+void Client::FetchAsync(const PreparedRequest& request, const CallOptions& call,
+                        Callback<RawAnswer> done) const {
+  using Wire = std::shared_ptr<const PreparedRequest::Wire>;
+  auto pending = std::make_shared<PendingCall<Wire, grpc::ByteBuffer, RawAnswer>>(
+      *channel_, call, request.wire_, std::move(done));
+  channel_->generic_stub.UnaryCall(
+      &pending->context, request.wire_->method, {}, &pending->request->message, &pending->response,
+      [pending](const grpc::Status& status) {
+        if (!status.ok()) return pending->done(FromGrpc(status));
+        pending->done(ReadRawAnswer(pending->response, pending->request->execution_field));
       });
 }
 

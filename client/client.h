@@ -100,6 +100,10 @@ class Client {
   void SendAsync(const PreparedRequest& request, const CallOptions& call,
                  Callback<Execution> done) const;
 
+  // Returns the answer with its tensors, but serialised, for comparing answers bit by bit.
+  void FetchAsync(const PreparedRequest& request, const CallOptions& call,
+                  Callback<RawAnswer> done) const;
+
   // Opens a stream of Encode calls, which may outlive the Client. The timeout of `call` bounds the
   // whole stream.
   std::unique_ptr<EncodeStream> OpenEncodeStream(const CallOptions& call = {}) const;

@@ -5,6 +5,10 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "client/proto_conversion.h"
 
 namespace attendant::client {
@@ -73,11 +77,42 @@ absl::Status NoMessage() {
 }  // namespace
 
 absl::StatusOr<Execution> ReadExecution(grpc::ByteBuffer& answer, int field) {
+  if (field == 0) return Execution();
   v1::Execution execution;
   grpc::ProtoBufferReader reader(&answer);
   CodedInputStream input(&reader);
   if (!reader.status().ok() || !Read(input, field, execution)) return NoMessage();
   return FromProto(execution);
+}
+
+absl::StatusOr<RawAnswer> ReadRawAnswer(grpc::ByteBuffer& answer, int field) {
+  RawAnswer raw;
+  std::vector<grpc::Slice> slices;
+  if (!answer.Dump(&slices).ok()) return NoMessage();
+  std::string bytes;
+  bytes.reserve(answer.Length());
+  for (const grpc::Slice& slice : slices) {
+    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  }
+  if (field == 0) {
+    raw.content = std::move(bytes);
+    return raw;
+  }
+  v1::Execution execution;
+  CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()),
+                         static_cast<int>(bytes.size()));
+  const auto position = [&] { return static_cast<size_t>(input.CurrentPosition()); };
+  for (size_t begin = 0; const uint32_t tag = input.ReadTag(); begin = position()) {
+    const bool is_execution = tag == SubmessageTag(field);
+    const bool read =
+        is_execution ? ReadSubmessage(input, [&] { return execution.MergeFromCodedStream(&input); })
+                     : WireFormatLite::SkipField(&input, tag);
+    if (!read) return NoMessage();
+    if (!is_execution) raw.content.append(bytes, begin, position() - begin);
+  }
+  if (!input.ConsumedEntireMessage()) return NoMessage();
+  raw.execution = FromProto(execution);
+  return raw;
 }
 
 absl::StatusOr<StreamAnswer> ReadStreamAnswer(grpc::ByteBuffer& answer) {

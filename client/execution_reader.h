@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/messages.h"
+#include "client/prepared_request.h"
 
 namespace attendant::client {
 
@@ -14,6 +15,9 @@ namespace attendant::client {
 // fields are skipped, because parsing them would copy megabytes of tensors that a load generator
 // does not look at. INTERNAL: the bytes are not a valid message.
 absl::StatusOr<Execution> ReadExecution(grpc::ByteBuffer& answer, int field);
+
+// Reads `execution` as ReadExecution does, and copies all other fields as they are.
+absl::StatusOr<RawAnswer> ReadRawAnswer(grpc::ByteBuffer& answer, int field);
 
 // An item of an EncodeStream: its id and its execution, or the item's own error.
 struct StreamAnswer {

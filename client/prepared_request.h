@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "client/messages.h"
 
@@ -14,6 +15,9 @@ class PreparedRequest {
  public:
   static PreparedRequest Attend(AttendRequest request);
   static PreparedRequest Encode(EncodeRequest request);
+  // Returns a request of any unary method, "/package.Service/Method", with its serialised message.
+  // Its answers have no Execution: SendAsync gives an empty one.
+  static PreparedRequest Raw(std::string method, const std::string& message);
 
   // Returns the size of the serialised message.
   int64_t bytes() const;
@@ -25,6 +29,12 @@ class PreparedRequest {
  private:
   friend class Client;
   std::shared_ptr<const Wire> wire_;
+};
+
+// An answer as it came.
+struct RawAnswer {
+  Execution execution;
+  std::string content;  // the serialised message without its `execution`
 };
 
 }  // namespace attendant::client

@@ -3,13 +3,15 @@
 
 #include <grpcpp/support/byte_buffer.h>
 
+#include <string>
+
 #include "client/prepared_request.h"
 
 namespace attendant::client {
 
 struct PreparedRequest::Wire {
-  const char* method;
-  int execution_field;  // number of `execution` in the answer
+  std::string method;
+  int execution_field;  // number of `execution` in the answer; 0: it has none
   grpc::ByteBuffer message;
 };
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -34,6 +35,7 @@ struct Session {
   std::ostream& err;
 
   ClientOptions connection = {};
+  std::vector<std::string> command_line = {};  // with the name of the program
 
   // A connection of its own is for load tests, which would not see the errors of calls that are
   // tried again.

@@ -54,6 +54,7 @@ int RunCommandLine(int argc, const char* const* argv, std::ostream& out, std::os
                   .json = false,
                   .out = out,
                   .err = err};
+  session.command_line.assign(argv, argv + argc);
   CLI::App app("Talks to an attendant-server.", "attendant-client");
   app.footer(kExitCodes);
   app.require_subcommand(1);

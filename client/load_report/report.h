@@ -1,6 +1,8 @@
 // LoadReport, the results of a load test, and its form as text.
 #pragma once
 
+#include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,7 +24,21 @@ struct FoundRate {
   bool converged = false;
 };
 
+// Where, when and by what a report was made, so that the test can be run again.
+struct RunFacts {
+  std::vector<std::string> command_line;
+  absl::Time started;
+  uint64_t seed = 0;
+  std::string client_version;
+  std::string address;
+  std::string server;          // empty: the server does not say
+  std::string server_version;  // as `server`
+  // What GetModel tells of the model that was asked: compute_type, gemm, thread_plan, …
+  nlohmann::ordered_json model;
+};
+
 struct LoadReport {
+  RunFacts run = {};
   // The settings of the test, in the order in which they are printed: {"method", "encode"}, …
   std::vector<std::pair<std::string, std::string>> plan = {};
   std::vector<StepResult> steps = {};  // in the order in which they ran

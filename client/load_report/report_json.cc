@@ -34,6 +34,41 @@ Json ErrorsJson(const std::map<absl::StatusCode, int64_t>& errors) {
   return object;
 }
 
+Json SecondsJson(const std::vector<SecondOfLoad>& seconds) {
+  Json list = Json::array();
+  for (const SecondOfLoad& second : seconds) {
+    list.push_back({{"sent", second.sent},
+                    {"ok", second.ok},
+                    {"errors", ErrorsJson(second.errors)},
+                    {"p50_ms", Milliseconds(second.p50)},
+                    {"p99_ms", Milliseconds(second.p99)},
+                    {"queue_ms", Mean(Milliseconds(second.queue), second.ok)},
+                    {"copy_ms", Mean(Milliseconds(second.copy), second.ok)},
+                    {"compute_ms", Mean(Milliseconds(second.compute), second.ok)},
+                    {"batch_requests", Mean(second.batch_requests, second.ok)}});
+  }
+  return list;
+}
+
+Json HistogramJson(const Histogram& histogram) {
+  Json list = Json::array();
+  for (const Histogram::Bucket& bucket : histogram.Buckets()) {
+    list.push_back({Milliseconds(bucket.upper), bucket.count});
+  }
+  return list;
+}
+
+Json RunJson(const RunFacts& run) {
+  return {{"command_line", run.command_line},
+          {"started", absl::FormatTime(absl::RFC3339_sec, run.started, absl::UTCTimeZone())},
+          {"seed", run.seed},
+          {"client_version", run.client_version},
+          {"address", run.address},
+          {"server", run.server},
+          {"server_version", run.server_version},
+          {"model", run.model}};
+}
+
 Json StepJson(const StepResult& step) {
   const Statistics& measured = step.measured;
   return {{"load", LoadJson(step.load)},
@@ -51,6 +86,7 @@ Json StepJson(const StepResult& step) {
             {"requests_per_s", step.goodput()},
             {"share", step.in_time_share()}}},
           {"latency_ms", Object(LatencyRow(measured.latency))},
+          {"histogram_ms", HistogramJson(measured.latency)},
           {"send_lag_ms",
            {{"p50", Milliseconds(measured.send_lag.Percentile(50))},
             {"p99", Milliseconds(measured.send_lag.Percentile(99))},
@@ -62,7 +98,8 @@ Json StepJson(const StepResult& step) {
             {"compute", Mean(Milliseconds(measured.compute), measured.ok)}}},
           {"batch",
            {{"tokens", Mean(measured.batch_tokens, measured.ok)},
-            {"requests", Mean(measured.batch_requests, measured.ok)}}}};
+            {"requests", Mean(measured.batch_requests, measured.ok)}}},
+          {"seconds", SecondsJson(step.seconds)}};
 }
 
 Json SearchJson(const FoundRate& search) {
@@ -77,7 +114,7 @@ Json SearchJson(const FoundRate& search) {
 }  // namespace
 
 Json ReportJson(const LoadReport& report) {
-  Json document = {{"plan", Object(report.plan)}};
+  Json document = {{"run", RunJson(report.run)}, {"plan", Object(report.plan)}};
   if (report.search) document["search"] = SearchJson(*report.search);
   document["steps"] = Json::array();
   for (const StepResult& step : report.steps) document["steps"].push_back(StepJson(step));

@@ -66,6 +66,16 @@ absl::Duration Histogram::Percentile(double percent) const {
   return absl::ZeroDuration();
 }
 
+std::vector<Histogram::Bucket> Histogram::Buckets() const {
+  std::vector<Bucket> filled;
+  for (size_t i = 0; i < kBuckets; ++i) {
+    if (buckets_[i] == 0) continue;
+    const int64_t upper = std::min(static_cast<int64_t>(UpperEnd(i)), max_);
+    filled.push_back({absl::Nanoseconds(upper), buckets_[i]});
+  }
+  return filled;
+}
+
 int64_t Histogram::CountAbove(absl::Duration limit) const {
   int64_t above = 0;
   const size_t first = BucketOf(static_cast<uint64_t>(Nanoseconds(limit))) + 1;

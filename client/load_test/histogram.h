@@ -27,6 +27,15 @@ class Histogram {
   // were recorded. 100 gives the maximum.
   absl::Duration Percentile(double percent) const;
 
+  // One that is not empty: how many durations are at most `upper`, and above that of the bucket
+  // before.
+  struct Bucket {
+    absl::Duration upper;
+    int64_t count;
+  };
+  // Returns the buckets that are not empty, in ascending order.
+  std::vector<Bucket> Buckets() const;
+
   // Returns how many are longer than `limit`, to the accuracy of the buckets.
   int64_t CountAbove(absl::Duration limit) const;
 

@@ -17,6 +17,7 @@ void LoadGenerator::Run() {
   const absl::Time start = context_.clock.Now();
   measured_from_ = start + plan_.warmup;
   end_ = measured_from_ + plan_.duration;
+  context_.recorder.Begin(measured_from_);
   if (plan_.schedule) {
     RunOpenLoop();
   } else {
@@ -76,11 +77,25 @@ void LoadGenerator::Answered(const Ticket& ticket, RequestTimes times,
   } else {
     context_.recorder.RecordWarmup();
   }
+  if (context_.log != nullptr) Log(ticket, times, answer);
   if (!plan_.schedule) SendOne(times.answered);
   // This comes last, because Run returns and this object may be destroyed when nothing is in
   // flight.
   absl::MutexLock lock(&mutex_);
   --in_flight_;
+}
+
+void LoadGenerator::Log(const Ticket& ticket, const RequestTimes& times,
+                        const absl::StatusOr<Execution>& answer) const {
+  RequestRecord record = {.index = ticket.index,
+                          .measured = ticket.measured,
+                          .intended = times.intended - measured_from_,
+                          .sent = times.sent - measured_from_,
+                          .answered = times.answered - measured_from_,
+                          .code = answer.status().code(),
+                          .tokens = context_.workload.item(ticket.index).tokens};
+  if (answer.ok()) record.execution = *answer;
+  context_.log->Add(record);
 }
 
 void LoadGenerator::Tick() {

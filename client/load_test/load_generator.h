@@ -13,6 +13,7 @@
 #include "client/load_test/arrival_schedule.h"
 #include "client/load_test/load_clock.h"
 #include "client/load_test/recorder.h"
+#include "client/load_test/request_log.h"
 #include "client/load_test/workload.h"
 
 namespace attendant::client {
@@ -43,6 +44,8 @@ struct LoadContext {
   Recorder& recorder;
   // Called by Run about every 20 ms; false stops the sending.
   std::function<bool()> tick;
+  // Gets a record of every request, those of the warm-up too; null: nobody does.
+  RequestLog* log = nullptr;
 };
 
 // Runs one plan. Run is called once, by one thread; answers may come on any thread.
@@ -69,6 +72,8 @@ class LoadGenerator {
   bool SendOne(absl::Time intended);
   std::optional<Ticket> Admit(absl::Time intended);
   void Answered(const Ticket& ticket, RequestTimes times, const absl::StatusOr<Execution>& answer);
+  void Log(const Ticket& ticket, const RequestTimes& times,
+           const absl::StatusOr<Execution>& answer) const;
   void Tick();
   bool stopped() const;
   int64_t in_flight() const;

@@ -26,10 +26,16 @@ void Statistics::Merge(const Statistics& other) {
   last_answer = std::max(last_answer, other.last_answer);
 }
 
+void Recorder::Begin(absl::Time start) {
+  absl::MutexLock lock(&mutex_);
+  timeline_.Begin(start);
+}
+
 void Recorder::Record(const RequestTimes& times, int64_t tokens,
                       const absl::StatusOr<Execution>& answer) {
   const absl::Duration latency = times.answered - times.intended;
   absl::MutexLock lock(&mutex_);
+  timeline_.Record(times, answer);
   interval_.latency.Record(latency);
   interval_.send_lag.Record(times.sent - times.intended);
   interval_.last_answer = std::max(interval_.last_answer, times.answered);
@@ -63,6 +69,11 @@ Statistics Recorder::Total() const {
   Statistics total = before_;
   total.Merge(interval_);
   return total;
+}
+
+std::vector<SecondOfLoad> Recorder::Seconds() const {
+  absl::MutexLock lock(&mutex_);
+  return timeline_.Seconds();
 }
 
 int64_t Recorder::warmup_requests() const {

@@ -3,22 +3,18 @@
 
 #include <cstdint>
 #include <map>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "client/load_test/histogram.h"
+#include "client/load_test/request_times.h"
+#include "client/load_test/timeline.h"
 #include "client/messages.h"
 
 namespace attendant::client {
-
-// The times of one request.
-struct RequestTimes {
-  absl::Time intended;  // when it was due
-  absl::Time sent;
-  absl::Time answered;
-};
 
 // The outcomes of a set of requests.
 struct Statistics {
@@ -49,6 +45,9 @@ class Recorder {
   // An answer is in time if it comes within `deadline` of the intended time.
   explicit Recorder(absl::Duration deadline = absl::InfiniteDuration()) : deadline_(deadline) {}
 
+  // Sets the start of the measurement, from which the seconds of Seconds() count.
+  void Begin(absl::Time start);
+
   // `tokens` is the number of kept tokens of the request.
   void Record(const RequestTimes& times, int64_t tokens, const absl::StatusOr<Execution>& answer);
 
@@ -60,12 +59,15 @@ class Recorder {
   // Returns everything that has been recorded.
   Statistics Total() const;
   int64_t warmup_requests() const;
+  // Returns the outcomes second by second; nothing without Begin.
+  std::vector<SecondOfLoad> Seconds() const;
 
  private:
   const absl::Duration deadline_;
   mutable absl::Mutex mutex_;
   Statistics interval_ ABSL_GUARDED_BY(mutex_);
   Statistics before_ ABSL_GUARDED_BY(mutex_);
+  Timeline timeline_ ABSL_GUARDED_BY(mutex_);
   int64_t warmup_requests_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -40,6 +40,7 @@ struct StepResult {
   absl::Duration deadline = absl::InfiniteDuration();
   // From the start of the measurement to the last answer.
   absl::Duration elapsed = absl::ZeroDuration();
+  std::vector<SecondOfLoad> seconds = {};
   // The bounds that it misses, each with what was measured.
   std::vector<std::string> missed = {};
 };

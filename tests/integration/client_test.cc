@@ -168,6 +168,9 @@ TEST(ClientAndServerTest, TheLoadTestPipelinesOverStreams) {
   const auto report = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(report["steps"][0]["ok"], 200);
   EXPECT_EQ(report["plan"]["method"], "encode, over a stream per connection");
+  EXPECT_EQ(report["run"]["server"], "attendant-server");
+  EXPECT_EQ(report["run"]["server_version"], report["run"]["client_version"]);
+  EXPECT_EQ(report["run"]["model"]["compute_type"], "f32");
   server.ExpectMetrics(HasSubstr("{code=\"OK\",method=\"EncodeStream\",model=\"t\"} 200\n"));
 }
 

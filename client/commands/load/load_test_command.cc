@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "attendant/v1/encoder_service.pb.h"
+#include "client/commands/load/run_facts.h"
 #include "client/load_report/report_json.h"
 
 namespace attendant::client {
@@ -21,17 +22,7 @@ CLI::App* LoadTestCommand::AddTo(CLI::App& app) {
       "latency of all calls, failed ones too, from intended send times");
   loop_flags_.AddTo(*load_test);
   requests_.AddTo(*load_test);
-  CLI::Option* require =
-      load_test
-          ->add_option("--require", require_,
-                       "Exit with 4 unless every step keeps this OBJECTIVE: p99<50ms (or any other "
-                       "percentile), mean<20ms, max<1s, throughput>100 (answers a second), "
-                       "goodput>100, errors<0.1%; repeatable")
-          ->type_name("OBJECTIVE")
-          ->allow_extra_args(false);
-  require->excludes(load_test->get_option("--find-rate"));
-  load_test->add_flag("--progress", progress_,
-                      "Print a line per second on stderr, even if it is not a terminal");
+  results_.AddTo(*load_test);
   return load_test;
 }
 
@@ -44,16 +35,22 @@ ExitCode LoadTestCommand::Run(Session& session) {
   const absl::StatusOr<Workload> workload = requests_.MakeWorkload(*model);
   if (!workload.ok()) return ReportBadUsage(session, workload.status());
   LoadReport report;
+  report.run = AskForFacts(session, patient, *model);
+  report.run.seed = requests_.seed();
   report.plan = {{"method", requests_.DescribeMethod()},
                  {"model", model->name()},
                  {"loop", loop_.Describe()},
                  {"connections", absl::StrCat(loop_.connections)}};
   for (auto& line : requests_.Describe(*workload)) report.plan.push_back(std::move(line));
   StepRunner runner(session, loop_, *workload,
-                    requests_.stream() ? OpenStreams(session, loop_.connections)
-                                       : OpenCalls(session, loop_.connections),
-                    progress_);
+                    {.send = requests_.stream() ? OpenStreams(session, loop_.connections)
+                                                : OpenCalls(session, loop_.connections),
+                     .log = results_.request_log(),
+                     .progress = results_.progress()});
   loop_.search ? Search(runner, report) : Measure(runner, report);
+  if (RequestLog* log = results_.request_log(); log != nullptr) {
+    if (absl::Status status = log->Close(); !status.ok()) return ReportBadUsage(session, status);
+  }
   return Emit(session, report);
 }
 
@@ -61,21 +58,16 @@ absl::Status LoadTestCommand::ReadFlags() {
   absl::Status status = requests_.Read();
   absl::StatusOr<LoopOptions> loop = loop_flags_.Read(requests_.seed());
   status.Update(loop.status());
-  absl::StatusOr<std::vector<Objective>> required = ParseObjectives(require_);
-  if (!required.ok()) {
-    status.Update(
-        absl::InvalidArgumentError(absl::StrCat("--require: ", required.status().message())));
-  }
+  if (status.ok()) status = results_.Read();
   if (!status.ok()) return status;
   loop_ = *std::move(loop);
-  required_ = *std::move(required);
   return absl::OkStatus();
 }
 
 void LoadTestCommand::Measure(StepRunner& runner, LoadReport& report) const {
   for (const LoadStep& step : loop_.steps) {
     StepResult result = runner.Run(step);
-    result.missed = MissedIn(result, required_);
+    result.missed = MissedIn(result, results_.required());
     report.steps.push_back(std::move(result));
     if (runner.interrupted()) return;
   }
@@ -124,7 +116,7 @@ ExitCode LoadTestCommand::Emit(Session& session, const LoadReport& report) const
 
 bool LoadTestCommand::Succeeded(const LoadReport& report) const {
   if (report.search) return report.search->found > 0;
-  const bool bounds_errors = std::any_of(required_.begin(), required_.end(),
+  const bool bounds_errors = std::any_of(results_.required().begin(), results_.required().end(),
                                          [](const Objective& one) { return one.is_errors(); });
   return std::all_of(report.steps.begin(), report.steps.end(), [&](const StepResult& step) {
     return step.missed.empty() && step.measured.ok > 0 &&

@@ -1,15 +1,12 @@
 // The subcommand `load-test`, which sends requests for a while and measures.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "client/cli/command.h"
 #include "client/commands/load/loop_flags.h"
 #include "client/commands/load/request_flags.h"
+#include "client/commands/load/result_flags.h"
 #include "client/commands/load/step_runner.h"
 #include "client/load_report/report.h"
-#include "client/load_test/objective.h"
 
 namespace attendant::client {
 
@@ -27,12 +24,8 @@ class LoadTestCommand : public Command {
 
   LoopFlags loop_flags_;
   RequestFlags requests_;
-  std::vector<std::string> require_;
-  bool progress_ = false;
-
-  // What ReadFlags makes of the flags.
-  LoopOptions loop_;
-  std::vector<Objective> required_;
+  ResultFlags results_;
+  LoopOptions loop_;  // what ReadFlags makes of loop_flags_
 };
 
 }  // namespace attendant::client

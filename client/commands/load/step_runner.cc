@@ -69,31 +69,35 @@ Send OpenStreams(const Session& session, int connections) {
 }
 
 StepRunner::StepRunner(const Session& session, const LoopOptions& loop, const Workload& workload,
-                       Send send, bool progress)
-    : session_(session),
-      loop_(loop),
-      workload_(workload),
-      send_(std::move(send)),
-      progress_(progress || isatty(STDERR_FILENO) == 1) {}
+                       Options options)
+    : session_(session), loop_(loop), workload_(workload), options_(std::move(options)) {}
 
 StepResult StepRunner::Run(const LoadStep& step) {
   LoadClock& clock = LoadClock::Real();
   Recorder recorder(session_.call.timeout);
-  Progress progress(progress_, session_.err, clock, recorder);
-  if (progress_ && loop_.steps.size() + (loop_.search ? 1 : 0) > 1) {
-    session_.err << Name(step) << std::endl;
-  }
-  LoadGenerator generator(
-      loop_.PlanOf(step),
-      {.workload = workload_, .send = send_, .clock = clock, .recorder = recorder, .tick = [&] {
-         progress.Tick();
-         return !watch_.interrupted();
-       }});
+  const bool shown = options_.progress || isatty(STDERR_FILENO) == 1;
+  Progress progress(shown, session_.err, clock, recorder);
+  if (shown && (loop_.search || loop_.steps.size() > 1)) session_.err << Name(step) << std::endl;
+  RequestLog* const log = options_.log;
+  if (log != nullptr) log->BeginStep(steps_++);
+  const auto tick = [&] {
+    progress.Tick();
+    if (log != nullptr) log->Flush();
+    return !watch_.interrupted();
+  };
+  LoadGenerator generator(loop_.PlanOf(step), {.workload = workload_,
+                                               .send = options_.send,
+                                               .clock = clock,
+                                               .recorder = recorder,
+                                               .tick = tick,
+                                               .log = log});
   generator.Run();
+  if (log != nullptr) log->Flush();
   StepResult result;
   result.load = step;
   result.deadline = session_.call.timeout;
   result.measured = recorder.Total();
+  result.seconds = recorder.Seconds();
   result.warmup_requests = recorder.warmup_requests();
   result.elapsed =
       std::max(absl::ZeroDuration(), result.measured.last_answer - generator.measured_from());

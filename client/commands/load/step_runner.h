@@ -20,9 +20,13 @@ decltype(LoadContext::send) OpenStreams(const Session& session, int connections)
 // Not thread-safe. What it is made with must outlive it.
 class StepRunner {
  public:
-  // `progress` prints a line per second on stderr, where a terminal gets it anyway.
+  struct Options {
+    decltype(LoadContext::send) send;
+    RequestLog* log = nullptr;  // null: none
+    bool progress = false;      // prints a line per second on stderr; a terminal gets it anyway
+  };
   StepRunner(const Session& session, const LoopOptions& loop, const Workload& workload,
-             decltype(LoadContext::send) send, bool progress);
+             Options options);
 
   // Returns when all requests of the step have been answered. The first Ctrl-C ends the sending.
   StepResult Run(const LoadStep& step);
@@ -34,8 +38,8 @@ class StepRunner {
   const Session& session_;
   const LoopOptions& loop_;
   const Workload& workload_;
-  const decltype(LoadContext::send) send_;
-  const bool progress_;
+  const Options options_;
+  int steps_ = 0;
   const InterruptWatch watch_;
 };
 

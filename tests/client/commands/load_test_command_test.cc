@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/client/commands/run_command_line.h"
 #include "tests/client/support/fake_server.h"
+#include "tests/client/support/scratch_file.h"
 
 namespace attendant::client {
 namespace {
@@ -140,6 +142,37 @@ TEST_F(LoadTestCommandTest, FindRateReportsEachOfItsSteps) {
             document["search"]["capacity_per_s"].get<double>() / 2);
 }
 
+TEST_F(LoadTestCommandTest, TheReportSaysHowToRunItAgain) {
+  const Outcome outcome = Run({"--requests", "4", "--seed", "12", "--json"});
+  const json run = json::parse(outcome.out)["run"];
+  EXPECT_EQ(run["command_line"][0], "attendant-client");
+  EXPECT_EQ(run["command_line"][3], "4");
+  EXPECT_EQ(run["seed"], 12);
+  EXPECT_EQ(run["address"], server_.address());
+  EXPECT_EQ(run["server"], "");  // the fake server does not speak the Open Inference Protocol
+  EXPECT_EQ(run["model"]["compute_type"], "f32");
+  EXPECT_EQ(run["model"]["thread_plan"]["isa"], "avx2");
+  EXPECT_EQ(json::parse(outcome.out)["steps"][0]["seconds"][0]["sent"], 4);
+}
+
+TEST_F(LoadTestCommandTest, EveryRequestHasALineInAFile) {
+  const std::string path = ScratchPath("requests.jsonl");
+  const Outcome outcome =
+      Run({"--requests", "4", "--concurrency", "1,2", "--lengths", "9", "--requests-out", path});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  std::istringstream lines(FileBytes(path));
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    const json record = json::parse(line);
+    EXPECT_EQ(record["step"], count / 4);
+    EXPECT_EQ(record["status"], "OK");
+    EXPECT_EQ(record["tokens"], 9);
+    EXPECT_EQ(record["compute_ms"], 8.0);
+    EXPECT_LE(record["sent_s"], record["answered_s"]);
+  }
+  EXPECT_EQ(count, 8);
+}
+
 TEST_F(LoadTestCommandTest, BadUsageExitsWith2) {
   const std::pair<std::vector<std::string>, std::string> cases[] = {
       {{"--lengths", "9..5"}, "'9..5' is no distribution of lengths"},
@@ -161,6 +194,7 @@ TEST_F(LoadTestCommandTest, BadUsageExitsWith2) {
       {{"--find-rate", "p99<1s", "--concurrency", "1,2"}, "--concurrency: expected one value"},
       {{"--find-rate", "p99<1s", "--require", "max<1s"}, "--find-rate"},
       {{"--find-width", "5%"}, "--find-rate"},
+      {{"--requests-out", "/nowhere/f"}, "--requests-out: cannot write /nowhere/f"},
   };
   for (const auto& [arguments, message] : cases) {
     const Outcome outcome = Run(arguments);

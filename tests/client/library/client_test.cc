@@ -369,6 +369,41 @@ TEST_F(ClientTest, CallbackOutlivesTheClient) {
   answered.WaitForNotification();
 }
 
+TEST_F(ClientTest, FetchedAnswersKeepTheirTensors) {
+  absl::Notification done;
+  client_.FetchAsync(PreparedRequest::Attend(SmallAttend()), {},
+                     [&](const absl::StatusOr<RawAnswer>& answer) {
+                       ASSERT_TRUE(answer.ok()) << answer.status();
+                       v1::AttendResponse response;
+                       EXPECT_TRUE(response.ParseFromString(answer->content));
+                       EXPECT_EQ(response.output().shape_size(), 3);
+                       EXPECT_FALSE(response.has_execution());
+                       EXPECT_EQ(answer->execution.compute, absl::Milliseconds(8));
+                       done.Notify();
+                     });
+  done.WaitForNotification();
+}
+
+TEST_F(ClientTest, RawRequestsCallAnyMethod) {
+  absl::Notification listed;
+  client_.FetchAsync(PreparedRequest::Raw("/attendant.v1.EncoderService/ListModels", ""), {},
+                     [&](const absl::StatusOr<RawAnswer>& answer) {
+                       ASSERT_TRUE(answer.ok()) << answer.status();
+                       v1::ListModelsResponse response;
+                       EXPECT_TRUE(response.ParseFromString(answer->content));
+                       EXPECT_EQ(response.names_size(), 2);
+                       listed.Notify();
+                     });
+  listed.WaitForNotification();
+  absl::Notification refused;
+  client_.FetchAsync(PreparedRequest::Raw("/attendant.v1.EncoderService/Dance", ""), {},
+                     [&](const absl::StatusOr<RawAnswer>& answer) {
+                       EXPECT_EQ(answer.status().code(), absl::StatusCode::kUnimplemented);
+                       refused.Notify();
+                     });
+  refused.WaitForNotification();
+}
+
 TEST_F(ClientTest, PreparedRequestsCanBeSentAgain) {
   const PreparedRequest attend = PreparedRequest::Attend(SmallAttend());
   const PreparedRequest encode = PreparedRequest::Encode(SmallEncode());

@@ -67,6 +67,34 @@ std::string StreamedAnswer() {
   return item.SerializeAsString();
 }
 
+TEST(ReadRawAnswerTest, KeepsEverythingButTheExecutionAsItCame) {
+  v1::AttendResponse after;
+  after.mutable_weighted_values()->set_data("yz");
+  v1::AttendResponse content;
+  content.mutable_output()->set_data(std::string(300, 'x'));
+  for (size_t slice = 1; slice < 20; ++slice) {
+    grpc::ByteBuffer buffer = Sliced(Answer() + after.SerializeAsString(), slice);
+    const absl::StatusOr<RawAnswer> answer = ReadRawAnswer(buffer, kField);
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_EQ(answer->execution.tokens, 7);
+    EXPECT_EQ(answer->content, content.SerializeAsString() + after.SerializeAsString());
+  }
+}
+
+TEST(ReadRawAnswerTest, WithoutAnExecutionItIsTheWholeAnswer) {
+  grpc::ByteBuffer buffer = Sliced("any bytes", 4);
+  EXPECT_EQ(ReadRawAnswer(buffer, 0)->content, "any bytes");
+  EXPECT_EQ(ReadExecution(buffer, 0)->tokens, 0);
+}
+
+TEST(ReadRawAnswerTest, CutInsideAFieldItIsNoMessage) {
+  const std::string whole = Answer();
+  for (const size_t end : {size_t{1}, size_t{200}, whole.size() - 1}) {
+    grpc::ByteBuffer buffer = Sliced(whole.substr(0, end), 64);
+    EXPECT_EQ(ReadRawAnswer(buffer, kField).status().code(), absl::StatusCode::kInternal) << end;
+  }
+}
+
 TEST(ReadStreamAnswerTest, FindsIdAndExecutionWhereverSlicesAreCut) {
   for (size_t slice = 1; slice < 20; ++slice) {
     grpc::ByteBuffer buffer = Sliced(StreamedAnswer(), slice);

@@ -42,6 +42,33 @@ TEST(ReportJsonTest, NothingMeasuredIsAllZero) {
   EXPECT_TRUE(json["goodput"]["deadline_s"].is_null());
 }
 
+TEST(ReportJsonTest, SaysHowToRunItAgain) {
+  const nlohmann::ordered_json run = ReportJson(SomeReport())["run"];
+  EXPECT_EQ(run["command_line"][1], "load-test");
+  EXPECT_EQ(run["started"], "1970-01-01T00:00:00+00:00");
+  EXPECT_EQ(run["seed"], 9);
+  EXPECT_EQ(run["client_version"], "1.2");
+  EXPECT_EQ(run["address"], "localhost:8001");
+  EXPECT_EQ(run["server"], "attendant");
+  EXPECT_EQ(run["server_version"], "1.3");
+  EXPECT_EQ(run["model"]["compute_type"], "bf16");
+}
+
+TEST(ReportJsonTest, HasTheHistogramAndTheSeconds) {
+  const nlohmann::ordered_json step = ReportJson(SomeReport())["steps"][0];
+  int64_t count = 0;
+  for (const auto& bucket : step["histogram_ms"]) count += bucket[1].get<int64_t>();
+  EXPECT_EQ(count, 204);
+  EXPECT_EQ(step["histogram_ms"].back()[0], 300.0);
+  EXPECT_EQ(step["histogram_ms"].back()[1], 4);
+  ASSERT_EQ(step["seconds"].size(), 2u);
+  EXPECT_EQ(step["seconds"][0]["sent"], 204);
+  EXPECT_EQ(step["seconds"][0]["ok"], 200);
+  EXPECT_EQ(step["seconds"][0]["p99_ms"], 198.0);
+  EXPECT_EQ(step["seconds"][0]["compute_ms"], 3.0);
+  EXPECT_EQ(step["seconds"][1]["errors"]["RESOURCE_EXHAUSTED"], 4);
+}
+
 TEST(ReportJsonTest, ASearchHasAllItsSteps) {
   const nlohmann::ordered_json json = ReportJson(SomeSearch());
   EXPECT_EQ(json["search"]["objectives"][1], "max<1s");

@@ -89,5 +89,19 @@ TEST(HistogramTest, MergingIsRecordingBoth) {
   }
 }
 
+TEST(HistogramTest, BucketsAreThoseThatAreNotEmpty) {
+  Histogram histogram;
+  EXPECT_TRUE(histogram.Buckets().empty());
+  for (const int nanoseconds : {5, 5, 1000, 1001}) {
+    histogram.Record(absl::Nanoseconds(nanoseconds));
+  }
+  const std::vector<Histogram::Bucket> buckets = histogram.Buckets();
+  ASSERT_EQ(buckets.size(), 2u);
+  EXPECT_EQ(buckets[0].upper, absl::Nanoseconds(5));
+  EXPECT_EQ(buckets[0].count, 2);
+  EXPECT_EQ(buckets[1].upper, absl::Nanoseconds(1001));  // the maximum, not the bucket's end
+  EXPECT_EQ(buckets[1].count, 2);
+}
+
 }  // namespace
 }  // namespace attendant::client

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attendant/v1/encoder_service.pb.h"
+#include "tests/client/support/scratch_file.h"
 
 namespace attendant::client {
 namespace {
@@ -75,7 +76,8 @@ class LoadGeneratorTest : public testing::Test {
                         LoadContext::Done done) { simulation_.Send(index, std::move(done)); },
          .clock = simulation_,
          .recorder = recorder_,
-         .tick = [this] { return simulation_.Now() < interrupt_at_; }});
+         .tick = [this] { return simulation_.Now() < interrupt_at_; },
+         .log = log_});
     generator.Run();
     measured_from_ = generator.measured_from();
     return recorder_.Total();
@@ -86,6 +88,7 @@ class LoadGeneratorTest : public testing::Test {
   Recorder recorder_;
   absl::Time interrupt_at_ = absl::InfiniteFuture();
   absl::Time measured_from_;
+  RequestLog* log_ = nullptr;
 };
 
 TEST_F(LoadGeneratorTest, ClosedLoopKeepsItsConcurrency) {
@@ -147,6 +150,39 @@ TEST_F(LoadGeneratorTest, LatencyStartsWhenARequestWasDueNotWhenItWasSent) {
               ElementsAre(absl::ZeroDuration(), absl::Milliseconds(30), absl::Milliseconds(60)));
   EXPECT_EQ(total.send_lag.max(), absl::Milliseconds(40));
   EXPECT_GE(total.latency.max(), absl::Milliseconds(70));
+}
+
+TEST_F(LoadGeneratorTest, TellsTheLogAndTheTimelineOfEachRequest) {
+  const std::string path = ScratchPath("requests.jsonl");
+  const std::unique_ptr<RequestLog> log = std::move(RequestLog::Open(path).value());
+  log_ = log.get();
+  simulation_.service_ = absl::Milliseconds(600);
+  simulation_.fail_every_ = 3;  // the first and the fourth
+  Run({.schedule = ArrivalSchedule(Arrival::kConstant, 2, 1),
+       .warmup = absl::Milliseconds(500),
+       .duration = absl::Milliseconds(1500)});
+  ASSERT_TRUE(log->Close().ok());
+  EXPECT_EQ(FileBytes(path),
+            R"({"step":0,"index":0,"measured":false,"intended_s":-0.500000000,)"
+            R"("sent_s":-0.500000000,"answered_s":0.100000000,"status":"RESOURCE_EXHAUSTED",)"
+            R"("tokens":7})"
+            "\n"
+            R"({"step":0,"index":1,"measured":true,"intended_s":0.000000000,"sent_s":0.000000000,)"
+            R"("answered_s":0.600000000,"status":"OK","tokens":7,"queue_ms":0.000000,)"
+            R"("copy_ms":0.000000,"compute_ms":0.000000})"
+            "\n"
+            R"({"step":0,"index":2,"measured":true,"intended_s":0.500000000,"sent_s":0.500000000,)"
+            R"("answered_s":1.100000000,"status":"OK","tokens":7,"queue_ms":0.000000,)"
+            R"("copy_ms":0.000000,"compute_ms":0.000000})"
+            "\n"
+            R"({"step":0,"index":3,"measured":true,"intended_s":1.000000000,"sent_s":1.000000000,)"
+            R"("answered_s":1.600000000,"status":"RESOURCE_EXHAUSTED","tokens":7})"
+            "\n");
+  const std::vector<SecondOfLoad> seconds = recorder_.Seconds();
+  ASSERT_EQ(seconds.size(), 2u);
+  EXPECT_EQ(seconds[0].sent, 2);
+  EXPECT_EQ(seconds[0].ok, 1);
+  EXPECT_EQ(seconds[1].errors.at(absl::StatusCode::kResourceExhausted), 1);
 }
 
 TEST_F(LoadGeneratorTest, OpenLoopEndsByDuration) {

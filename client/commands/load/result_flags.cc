@@ -1,0 +1,46 @@
+#include "client/commands/load/result_flags.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace attendant::client {
+namespace {
+
+absl::Status OfFlag(const char* flag, const absl::Status& status) {
+  return absl::InvalidArgumentError(absl::StrCat(flag, ": ", status.message()));
+}
+
+}  // namespace
+
+void ResultFlags::AddTo(CLI::App& load_test) {
+  load_test
+      .add_option("--require", require_,
+                  "Exit with 4 unless every step keeps this OBJECTIVE: p99<50ms (or any other "
+                  "percentile), mean<20ms, max<1s, throughput>100 (answers a second), goodput>100, "
+                  "errors<0.1%; repeatable")
+      ->type_name("OBJECTIVE")
+      ->allow_extra_args(false)
+      ->excludes(load_test.get_option("--find-rate"));
+  load_test.add_flag("--progress", progress_,
+                     "Print a line per second on stderr, even if it is not a terminal");
+  load_test
+      .add_option("--requests-out", requests_out_,
+                  "Write a line of JSON for each request: when it was due, sent and answered, its "
+                  "status, tokens and times in the server")
+      ->type_name("FILE");
+}
+
+absl::Status ResultFlags::Read() {
+  absl::StatusOr<std::vector<Objective>> required = ParseObjectives(require_);
+  if (!required.ok()) return OfFlag("--require", required.status());
+  required_ = *std::move(required);
+  if (!requests_out_.empty()) {
+    absl::StatusOr<std::unique_ptr<RequestLog>> log = RequestLog::Open(requests_out_);
+    if (!log.ok()) return OfFlag("--requests-out", log.status());
+    log_ = *std::move(log);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace attendant::client

@@ -1,0 +1,38 @@
+// ResultFlags, the flags of load-test that say what is made of its results.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/load_test/objective.h"
+#include "client/load_test/request_log.h"
+
+namespace attendant::client {
+
+class ResultFlags {
+ public:
+  // Adds the flags, which write into this object. `load_test` must not outlive it.
+  void AddTo(CLI::App& load_test);
+
+  // Parses the objectives and opens the files. The error names the flag that is wrong.
+  absl::Status Read();
+
+  const std::vector<Objective>& required() const { return required_; }
+  bool progress() const { return progress_; }
+  // Returns the file of --requests-out; null without it.
+  RequestLog* request_log() const { return log_.get(); }
+
+ private:
+  std::vector<std::string> require_;
+  bool progress_ = false;
+  std::string requests_out_;
+
+  // What Read makes of the flags.
+  std::vector<Objective> required_;
+  std::unique_ptr<RequestLog> log_;
+};
+
+}  // namespace attendant::client
