@@ -28,10 +28,12 @@ ExitCode ReportServerError(Session& session, const absl::Status& status) {
   return status.code() == absl::StatusCode::kUnavailable ? kUnreachable : kRefused;
 }
 
-void PrintJson(Session& session, const Json& document) {
+std::string ToText(const Json& document) {
   // JSON has to be UTF-8, but text from a server need not be.
-  session.out << document.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+  return document.dump(2, ' ', false, Json::error_handler_t::replace);
 }
+
+void PrintJson(Session& session, const Json& document) { session.out << ToText(document) << "\n"; }
 
 CLI::Option* AddDuration(CLI::App& app, const std::string& flag, absl::Duration& value,
                          const std::string& help) {

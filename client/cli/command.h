@@ -64,6 +64,8 @@ class Command {
 ExitCode ReportBadUsage(Session& session, const absl::Status& status);
 ExitCode ReportServerError(Session& session, const absl::Status& status);
 
+// Returns JSON as it is printed, in UTF-8 whatever is in it.
+std::string ToText(const Json& document);
 void PrintJson(Session& session, const Json& document);
 
 // Adds a flag for a duration such as 250ms, 30s or 2m; a bare number means seconds. Negative

@@ -48,15 +48,25 @@ absl::StatusOr<ClientOptions> ConnectionOptions::Read() const {
   absl::Status status = ReadText(tls_ca_, tls.ca);
   status.Update(ReadText(tls_certificate_, tls.certificate));
   status.Update(ReadText(tls_key_, tls.key));
-  status.Update(ReadText(token_file_, options.token));
   if (!status.ok()) return status;
-  absl::StripAsciiWhitespace(&options.token);
-  if (!token_file_.empty() && !IsToken(options.token)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(token_file_, ": expected one token of printable characters without spaces"));
+  if (!token_file_.empty()) {
+    absl::StatusOr<std::string> token = ReadToken(token_file_);
+    if (!token.ok()) return token.status();
+    options.token = *std::move(token);
   }
   if (!tls_ca_.empty() || !tls_certificate_.empty()) options.tls = std::move(tls);
   return options;
+}
+
+absl::StatusOr<std::string> ReadToken(const std::string& path) {
+  std::string token;
+  if (absl::Status status = ReadText(path, token); !status.ok()) return status;
+  absl::StripAsciiWhitespace(&token);
+  if (!IsToken(token)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": expected one token of printable characters without spaces"));
+  }
+  return token;
 }
 
 }  // namespace attendant::client

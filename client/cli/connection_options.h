@@ -24,4 +24,8 @@ class ConnectionOptions {
   std::string token_file_;
 };
 
+// Reads a file with one bearer token. The error names the file; INVALID_ARGUMENT: it holds
+// something else.
+absl::StatusOr<std::string> ReadToken(const std::string& path);
+
 }  // namespace attendant::client

@@ -12,6 +12,7 @@
 #include "client/commands/explain_command.h"
 #include "client/commands/health_command.h"
 #include "client/commands/inspect_command.h"
+#include "client/commands/load/load_report_command.h"
 #include "client/commands/load/load_test_command.h"
 #include "client/commands/memory_commands.h"
 #include "client/commands/models_command.h"
@@ -42,6 +43,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(std::make_unique<TokenizerCommand>());
   commands.push_back(std::make_unique<HealthCommand>());
   commands.push_back(std::make_unique<LoadTestCommand>());
+  commands.push_back(std::make_unique<LoadReportCommand>());
   commands.push_back(std::make_unique<ServiceConfigCommand>());
   return commands;
 }

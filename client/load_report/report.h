@@ -43,6 +43,8 @@ struct LoadReport {
   std::vector<std::pair<std::string, std::string>> plan = {};
   std::vector<StepResult> steps = {};  // in the order in which they ran
   std::optional<FoundRate> search = {};
+  // The server's metrics, as MetricsJson makes them; null: nobody asked.
+  nlohmann::ordered_json metrics = {};
 };
 
 // Returns the plan, then one step in full or one line for each of several, and what a search found.

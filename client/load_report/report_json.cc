@@ -118,6 +118,7 @@ Json ReportJson(const LoadReport& report) {
   if (report.search) document["search"] = SearchJson(*report.search);
   document["steps"] = Json::array();
   for (const StepResult& step : report.steps) document["steps"].push_back(StepJson(step));
+  if (!report.metrics.is_null()) document["metrics"] = report.metrics;
   return document;
 }
 

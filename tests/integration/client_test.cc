@@ -159,20 +159,5 @@ TEST(ClientAndServerTest, ASequenceInPartsIsAnsweredAsAWhole) {
   EXPECT_THAT(told.out, HasSubstr("sequences in parts       over EncodeStream, "));
 }
 
-TEST(ClientAndServerTest, TheLoadTestPipelinesOverStreams) {
-  ReadyServer server({"--model=t=synthetic:tiny"});
-  const Outcome outcome = RunWith({"load-test", "--address", server.address(), "--stream",
-                                   "--requests", "200", "--warmup", "0", "--concurrency", "40",
-                                   "--connections", "2", "--lengths", "1..16", "--json"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  const auto report = nlohmann::json::parse(outcome.out);
-  EXPECT_EQ(report["steps"][0]["ok"], 200);
-  EXPECT_EQ(report["plan"]["method"], "encode, over a stream per connection");
-  EXPECT_EQ(report["run"]["server"], "attendant-server");
-  EXPECT_EQ(report["run"]["server_version"], report["run"]["client_version"]);
-  EXPECT_EQ(report["run"]["model"]["compute_type"], "f32");
-  server.ExpectMetrics(HasSubstr("{code=\"OK\",method=\"EncodeStream\",model=\"t\"} 200\n"));
-}
-
 }  // namespace
 }  // namespace attendant::client

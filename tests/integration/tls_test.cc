@@ -240,6 +240,23 @@ TEST_F(TlsTest, TheCommandLineTalksTls) {
   EXPECT_THAT(outcome.err, HasSubstr(Path("nothing")));
 }
 
+TEST_F(TlsTest, TheLoadTestTalksTls) {
+  ReadyServer server(MutualFlags());
+  const IssuedCertificate own = ca_.Issue();
+  Write("own_cert", own.certificate);
+  Write("own_key", own.key);
+  const std::vector<std::string> load = {"load-test",  "--address", server.address(),
+                                         "--requests", "20",        "--warmup",
+                                         "0",          "--lengths", "4"};
+  std::vector<std::string> with_tls = load;
+  with_tls.insert(with_tls.end(), {"--tls-ca", Path("ca"), "--tls-cert", Path("own_cert"),
+                                   "--tls-key", Path("own_key"), "--connections", "2"});
+  const client::Outcome outcome = client::RunWith(with_tls);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("20 ok, 0 errors"));
+  EXPECT_EQ(client::RunWith(load).exit_code, 3);
+}
+
 class BadTlsStartTest : public TlsTest {
  protected:
   static std::string Start(std::vector<std::string> flags) {

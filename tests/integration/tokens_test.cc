@@ -187,6 +187,27 @@ TEST_F(TokensOfTheServerTest, TheCommandLineSendsATokenOfAFile) {
   EXPECT_THAT(outcome.err, HasSubstr("expected one token of printable characters"));
 }
 
+TEST_F(TokensOfTheServerTest, TheLoadTestSendsTokensWithCallsAndForMetrics) {
+  ReadyServer server({Flag()});
+  Write("token", "test\n");
+  Write("metrics_token", "alpha\n");
+  const std::vector<std::string> load = {"load-test",  "--address", server.address(),
+                                         "--requests", "20",        "--warmup",
+                                         "0",          "--lengths", "4"};
+  std::vector<std::string> with_token = load;
+  with_token.insert(with_token.end(),
+                    {"--token-file", Path("token"), "--metrics-url",
+                     absl::StrCat("http://127.0.0.1:", server.http_port(), "/metrics")});
+  const client::Outcome refused = client::RunWith(with_token);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("/metrics: HTTP 401"));
+  with_token.insert(with_token.end(), {"--metrics-token-file", Path("metrics_token")});
+  const client::Outcome outcome = client::RunWith(with_token);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("20 ok, 0 errors"));
+  EXPECT_EQ(client::RunWith(load).exit_code, 1);
+}
+
 TEST_F(TokensOfTheServerTest, ABadFileIsABadStart) {
   Write("tokens", "my-secret\n");
   const ServerProcess::End end =

@@ -6,7 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "attendant/v1/encoder_service.pb.h"
 #include "client/commands/load/run_facts.h"
+#include "client/files/file_bytes.h"
 #include "client/load_report/report_json.h"
+#include "client/load_report/report_page.h"
 
 namespace attendant::client {
 namespace {
@@ -42,12 +44,21 @@ ExitCode LoadTestCommand::Run(Session& session) {
                  {"loop", loop_.Describe()},
                  {"connections", absl::StrCat(loop_.connections)}};
   for (auto& line : requests_.Describe(*workload)) report.plan.push_back(std::move(line));
+  const absl::StatusOr<MetricsSample> before = FetchServerMetrics(session);
+  if (!before.ok()) return ReportBadUsage(session, before.status());
   StepRunner runner(session, loop_, *workload,
                     {.send = requests_.stream() ? OpenStreams(session, loop_.connections)
                                                 : OpenCalls(session, loop_.connections),
                      .log = results_.request_log(),
                      .progress = results_.progress()});
   loop_.search ? Search(runner, report) : Measure(runner, report);
+  const absl::StatusOr<MetricsSample> after = FetchServerMetrics(session);
+  if (!after.ok()) {
+    // What has been measured is worth more than this.
+    session.err << "attendant-client: " << after.status().message() << "\n";
+  } else if (!results_.metrics_url().empty()) {
+    report.metrics = MetricsJson(results_.metrics_url(), *before, *after);
+  }
   if (RequestLog* log = results_.request_log(); log != nullptr) {
     if (absl::Status status = log->Close(); !status.ok()) return ReportBadUsage(session, status);
   }
@@ -62,6 +73,16 @@ absl::Status LoadTestCommand::ReadFlags() {
   if (!status.ok()) return status;
   loop_ = *std::move(loop);
   return absl::OkStatus();
+}
+
+absl::StatusOr<MetricsSample> LoadTestCommand::FetchServerMetrics(const Session& session) const {
+  const std::string& url = results_.metrics_url();
+  if (url.empty()) return MetricsSample();
+  const std::string ca = session.connection.tls ? session.connection.tls->ca : "";
+  absl::StatusOr<MetricsSample> metrics =
+      FetchMetrics({.url = url, .ca = ca, .token = results_.metrics_token()}, kSetUpTimeout);
+  if (metrics.ok()) return metrics;
+  return absl::InvalidArgumentError(absl::StrCat("--metrics-url: ", metrics.status().message()));
 }
 
 void LoadTestCommand::Measure(StepRunner& runner, LoadReport& report) const {
@@ -98,8 +119,16 @@ void LoadTestCommand::Search(StepRunner& runner, LoadReport& report) const {
 }
 
 ExitCode LoadTestCommand::Emit(Session& session, const LoadReport& report) const {
+  const Json document = ReportJson(report);
+  absl::Status written;
+  if (!results_.html().empty())
+    written = WriteFile(results_.html(), LoadPage({{"", document}}), "");
+  if (!results_.json_out().empty()) {
+    written.Update(WriteFile(results_.json_out(), ToText(document), "\n"));
+  }
+  if (!written.ok()) return ReportBadUsage(session, written);
   if (session.json) {
-    PrintJson(session, ReportJson(report));
+    PrintJson(session, document);
   } else {
     session.out << ReportTable(report);
   }

@@ -7,6 +7,7 @@
 #include "client/commands/load/result_flags.h"
 #include "client/commands/load/step_runner.h"
 #include "client/load_report/report.h"
+#include "client/load_report/server_metrics.h"
 
 namespace attendant::client {
 
@@ -17,6 +18,7 @@ class LoadTestCommand : public Command {
 
  private:
   absl::Status ReadFlags();
+  absl::StatusOr<MetricsSample> FetchServerMetrics(const Session& session) const;
   void Measure(StepRunner& runner, LoadReport& report) const;
   void Search(StepRunner& runner, LoadReport& report) const;
   ExitCode Emit(Session& session, const LoadReport& report) const;

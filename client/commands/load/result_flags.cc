@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/connection_options.h"
+#include "client/files/file_bytes.h"
 
 namespace attendant::client {
 namespace {
@@ -29,6 +31,21 @@ void ResultFlags::AddTo(CLI::App& load_test) {
                   "Write a line of JSON for each request: when it was due, sent and answered, its "
                   "status, tokens and times in the server")
       ->type_name("FILE");
+  load_test.add_option("--html", html_, "Write the report as one self-contained page there")
+      ->type_name("FILE");
+  load_test
+      .add_option("--json-out", json_out_, "Write the report as JSON there, beside what is printed")
+      ->type_name("FILE");
+  auto* url = load_test
+                  .add_option("--metrics-url", metrics_url_,
+                              "The server's metrics for the report, before and after the test, "
+                              "such as http://localhost:8002/metrics")
+                  ->type_name("URL");
+  load_test
+      .add_option("--metrics-token-file", metrics_token_file_,
+                  "File with the bearer token to send to --metrics-url, and nothing else")
+      ->type_name("FILE")
+      ->needs(url);
 }
 
 absl::Status ResultFlags::Read() {
@@ -39,6 +56,16 @@ absl::Status ResultFlags::Read() {
     absl::StatusOr<std::unique_ptr<RequestLog>> log = RequestLog::Open(requests_out_);
     if (!log.ok()) return OfFlag("--requests-out", log.status());
     log_ = *std::move(log);
+  }
+  if (!metrics_token_file_.empty()) {
+    absl::StatusOr<std::string> token = ReadToken(metrics_token_file_);
+    if (!token.ok()) return OfFlag("--metrics-token-file", token.status());
+    metrics_token_ = *std::move(token);
+  }
+  // Whether they can be written is found out before the test, not after it.
+  for (const auto& [flag, path] : {std::pair("--html", &html_), {"--json-out", &json_out_}}) {
+    const absl::Status writable = path->empty() ? absl::OkStatus() : WriteFile(*path, "", "");
+    if (!writable.ok()) return OfFlag(flag, writable);
   }
   return absl::OkStatus();
 }

@@ -24,15 +24,26 @@ class ResultFlags {
   bool progress() const { return progress_; }
   // Returns the file of --requests-out; null without it.
   RequestLog* request_log() const { return log_.get(); }
+  // Return what the flags of these names say; empty without them.
+  const std::string& html() const { return html_; }
+  const std::string& json_out() const { return json_out_; }
+  const std::string& metrics_url() const { return metrics_url_; }
+  // Returns what is in the file of --metrics-token-file.
+  const std::string& metrics_token() const { return metrics_token_; }
 
  private:
   std::vector<std::string> require_;
   bool progress_ = false;
   std::string requests_out_;
+  std::string html_;
+  std::string json_out_;
+  std::string metrics_url_;
+  std::string metrics_token_file_;
 
   // What Read makes of the flags.
   std::vector<Objective> required_;
   std::unique_ptr<RequestLog> log_;
+  std::string metrics_token_;
 };
 
 }  // namespace attendant::client

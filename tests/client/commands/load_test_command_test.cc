@@ -173,6 +173,34 @@ TEST_F(LoadTestCommandTest, EveryRequestHasALineInAFile) {
   EXPECT_EQ(count, 8);
 }
 
+TEST_F(LoadTestCommandTest, ReportsAreSavedShownAndCompared) {
+  const std::string page = ScratchPath("load.html");
+  const std::string saved = ScratchPath("a.json");
+  const Outcome run = Run({"--requests", "4", "--html", page, "--json-out", saved, "--json"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(FileBytes(saved), run.out);
+  EXPECT_THAT(FileBytes(page), HasSubstr("<title>Load test</title>"));
+  const Outcome shown = RunWith({"load-report", saved, "--html", page});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("\n4 under way "));
+  EXPECT_THAT(FileBytes(page), HasSubstr("\"name\":\"a.json\""));
+  const Outcome compared = RunWith({"load-report", saved, saved, "--html", page});
+  EXPECT_EQ(compared.exit_code, 0) << compared.err;
+  EXPECT_THAT(compared.out, HasSubstr("4 under way              p99 ms "));
+  EXPECT_THAT(compared.out, HasSubstr("  x 1.000\n"));
+  EXPECT_EQ(json::parse(RunWith({"load-report", saved, saved, "--json"}).out).size(), 2u);
+}
+
+TEST_F(LoadTestCommandTest, LoadReportNamesTheFileThatIsWrong) {
+  const Outcome none = RunWith({"load-report", "/nowhere/a.json"});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("/nowhere/a.json"));
+  const Outcome other = RunWith({"load-report", ScratchFile("b.json", "{}")});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, HasSubstr("b.json: is no report of load-test --json"));
+  EXPECT_EQ(RunWith({"load-report"}).exit_code, 2);
+}
+
 TEST_F(LoadTestCommandTest, BadUsageExitsWith2) {
   const std::pair<std::vector<std::string>, std::string> cases[] = {
       {{"--lengths", "9..5"}, "'9..5' is no distribution of lengths"},
@@ -195,6 +223,13 @@ TEST_F(LoadTestCommandTest, BadUsageExitsWith2) {
       {{"--find-rate", "p99<1s", "--require", "max<1s"}, "--find-rate"},
       {{"--find-width", "5%"}, "--find-rate"},
       {{"--requests-out", "/nowhere/f"}, "--requests-out: cannot write /nowhere/f"},
+      {{"--html", "/nowhere/f"}, "--html: /nowhere/f"},
+      {{"--json-out", "/nowhere/f"}, "--json-out: /nowhere/f"},
+      {{"--metrics-url", "http://127.0.0.1:1/metrics"}, "--metrics-url: http://127.0.0.1:1/"},
+      {{"--metrics-token-file", "/nowhere/f"}, "--metrics-url"},
+      {{"--metrics-url", "http://x", "--metrics-token-file", "/nowhere/f"},
+       "--metrics-token-file: /nowhere/f"},
+      {{"--metrics-url", "ftp://x"}, "--metrics-url: ftp://x: "},
   };
   for (const auto& [arguments, message] : cases) {
     const Outcome outcome = Run(arguments);

@@ -1,0 +1,101 @@
+#include "client/load_report/saved_report.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/files/file_bytes.h"
+
+namespace attendant::client {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Figure {
+  const char* name;
+  const char* pointer;  // where it stands in a step
+};
+constexpr Figure kFigures[] = {
+    {"answered/s", "/requests_per_s"}, {"goodput/s", "/goodput/requests_per_s"},
+    {"mean ms", "/latency_ms/mean"},   {"p50 ms", "/latency_ms/p50"},
+    {"p99 ms", "/latency_ms/p99"},     {"compute ms", "/server_ms/compute"}};
+// What the page reads beside the figures.
+constexpr const char* kStepParts[] = {"load",         "missed",       "errors",     "ok",
+                                      "tokens_per_s", "histogram_ms", "late_share", "batch",
+                                      "seconds",      "server_ms"};
+
+double Value(const Json& step, const Figure& figure) {
+  return step.at(Json::json_pointer(figure.pointer)).get<double>();
+}
+
+std::string LoadName(const Json& step) {
+  const Json& load = step.at("load");
+  return load.contains("rate") ? absl::StrFormat("%.6g requests/s", load["rate"].get<double>())
+                               : absl::StrCat(load.at("concurrency").get<int>(), " under way");
+}
+
+// Throws what the JSON library throws unless the page and the tables can show the document.
+void Check(const Json& document) {
+  for (const char* part : {"command_line", "started", "address", "server", "server_version"}) {
+    static_cast<void>(document.at("run").at(part));
+  }
+  static_cast<void>(document.at("plan").at("model").get<std::string>());
+  for (const Json& step : document.at("steps")) {
+    static_cast<void>(LoadName(step));
+    for (const char* part : kStepParts) static_cast<void>(step.at(part));
+    for (const Figure& figure : kFigures) static_cast<void>(Value(step, figure));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<NamedReport> ReadReport(const std::string& path) {
+  absl::StatusOr<InputFile> file = InputFile::Open(path);
+  if (!file.ok()) return file.status();
+  const absl::StatusOr<std::string> bytes = file->Read(0, file->size());
+  if (!bytes.ok()) return bytes.status();
+  NamedReport report = {.name = path.substr(path.rfind('/') + 1), .document = {}};
+  try {
+    report.document = Json::parse(*bytes);
+    Check(report.document);
+  } catch (const Json::exception& error) {
+    return file->Error(absl::StrCat("is no report of load-test --json: ", error.what()));
+  }
+  return report;
+}
+
+std::string SavedTable(const Json& report) {
+  std::string table = absl::StrFormat("%-24s", "load");
+  for (const Figure& figure : kFigures) absl::StrAppendFormat(&table, " %12s", figure.name);
+  table += "\n";
+  for (const Json& step : report.at("steps")) {
+    absl::StrAppendFormat(&table, "%-24s", LoadName(step));
+    for (const Figure& figure : kFigures) {
+      absl::StrAppendFormat(&table, " %12.3f", Value(step, figure));
+    }
+    table += "\n";
+  }
+  return table;
+}
+
+std::string ComparisonTable(const Json& a, const Json& b) {
+  std::string table;
+  for (const Json& before : a.at("steps")) {
+    for (const Json& after : b.at("steps")) {
+      if (LoadName(before) != LoadName(after)) continue;
+      for (const Figure& figure : kFigures) {
+        const double from = Value(before, figure);
+        const double to = Value(after, figure);
+        absl::StrAppendFormat(&table, "%-24s %-12s %12.3f %12.3f  %s\n", LoadName(before),
+                              figure.name, from, to,
+                              from > 0 ? absl::StrFormat("x %.3f", to / from) : "-");
+      }
+      break;
+    }
+  }
+  if (table.empty()) return "The two have no step of the same load.\n";
+  return absl::StrCat(
+      absl::StrFormat("%-24s %-12s %12s %12s  %s\n", "load", "figure", "A", "B", "B to A"), table);
+}
+
+}  // namespace attendant::client

@@ -1,0 +1,23 @@
+// Functions for reports that a load test has saved as JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "client/load_report/report_page.h"
+
+namespace attendant::client {
+
+// Reads what `load-test --json` printed into a file. The name is that of the file. The error begins
+// with its path; INVALID_ARGUMENT: it holds something else.
+absl::StatusOr<NamedReport> ReadReport(const std::string& path);
+
+// Returns a table of the figures of one report.
+std::string SavedTable(const nlohmann::ordered_json& report);
+
+// Returns a table of the figures of the steps that have the same load in both, and how b's differ
+// from a's.
+std::string ComparisonTable(const nlohmann::ordered_json& a, const nlohmann::ordered_json& b);
+
+}  // namespace attendant::client

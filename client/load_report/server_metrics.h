@@ -1,0 +1,38 @@
+// ServerMetrics, the metrics of a server before and after a load test.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace attendant::client {
+
+// The values of all series at one time, by name with labels: `requests_total{code="OK"}`.
+struct MetricsSample {
+  std::map<std::string, double> counters;  // those of histograms and summaries too
+  std::map<std::string, double> gauges;    // and series without a type
+};
+
+// Parses the text format of Prometheus. Values that are no number are left out. INVALID_ARGUMENT:
+// a line is neither a comment nor a sample.
+absl::StatusOr<MetricsSample> ParseMetrics(const std::string& text);
+
+// Where metrics come from.
+struct MetricsSource {
+  std::string url;      // http or https
+  std::string ca = {};  // PEM certificates that may have signed the server's; empty: the system's
+  std::string token = {};  // the bearer token to send; empty: none
+};
+
+// UNAVAILABLE: there is no answer in time, or it is no 200. INVALID_ARGUMENT: it has no metrics.
+absl::StatusOr<MetricsSample> FetchMetrics(const MetricsSource& source, absl::Duration timeout);
+
+// Returns {url, counters: {series: difference}, gauges: {series: [before, after]}}. A series that
+// was not there before began at 0.
+nlohmann::ordered_json MetricsJson(const std::string& url, const MetricsSample& before,
+                                   const MetricsSample& after);
+
+}  // namespace attendant::client

@@ -1,0 +1,63 @@
+#include "client/load_report/saved_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "client/load_report/report_json.h"
+#include "tests/client/load_report/some_report.h"
+#include "tests/client/support/scratch_file.h"
+
+namespace attendant::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+nlohmann::ordered_json Document() {
+  LoadReport report = SomeSearch();
+  report.plan.emplace_back("model", "m");
+  return ReportJson(report);
+}
+
+TEST(SavedReportTest, ReadsWhatWasPrinted) {
+  const auto report = ReadReport(ScratchFile("a.json", Document().dump(2)));
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->name, "a.json");
+  EXPECT_EQ(report->document, Document());
+}
+
+TEST(SavedReportTest, NamesTheFileThatHoldsSomethingElse) {
+  EXPECT_EQ(ReadReport(ScratchPath("none.json")).status().code(), absl::StatusCode::kNotFound);
+  nlohmann::ordered_json no_latency = Document();
+  no_latency["steps"][1].erase("latency_ms");
+  nlohmann::ordered_json no_number = Document();
+  no_number["steps"][1]["requests_per_s"] = "many";
+  for (const std::string& text : {std::string("{"), std::string("[1]"), std::string("{\"run\": 1}"),
+                                  no_latency.dump(), no_number.dump()}) {
+    const absl::Status refused = ReadReport(ScratchFile("b.json", text)).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(std::string(refused.message()),
+                HasSubstr("b.json: is no report of load-test --json: "));
+  }
+}
+
+TEST(SavedReportTest, ATableHasEachStep) {
+  const std::string table = SavedTable(Document());
+  EXPECT_THAT(table, HasSubstr("load                       answered/s    goodput/s      mean ms"));
+  EXPECT_THAT(table, HasSubstr("8 under way                   100.000       75.000      104.412"));
+  EXPECT_THAT(table, HasSubstr("50 requests/s                 100.000       75.000"));
+}
+
+TEST(SavedReportTest, ComparesStepsOfTheSameLoad) {
+  nlohmann::ordered_json other = Document();
+  other["steps"][1]["latency_ms"]["p99"] = 150.0;
+  other["steps"][2]["load"]["rate"] = 76;
+  const std::string table = ComparisonTable(Document(), other);
+  EXPECT_THAT(table, HasSubstr("50 requests/s            p99 ms            300.000      150.000  x "
+                               "0.500\n"));
+  EXPECT_THAT(table, testing::Not(HasSubstr("75 requests/s")));
+  other["steps"].clear();
+  EXPECT_EQ(ComparisonTable(Document(), other), "The two have no step of the same load.\n");
+}
+
+}  // namespace
+}  // namespace attendant::client
