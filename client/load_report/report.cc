@@ -54,6 +54,9 @@ std::string StepInFull(const StepResult& step) {
   for (const auto& [code, count] : measured.errors) {
     table += Line("", absl::StrCat(absl::StatusCodeToString(code), ": ", count));
   }
+  if (step.mismatches > 0) {
+    table += Line("", absl::StrCat("different bits than alone: ", step.mismatches));
+  }
   table += Line("throughput", absl::StrFormat("%.1f kept tokens/s, %.2f requests/s",
                                               step.tokens_per_second(), step.throughput()));
   table += Line("goodput", GoodputLine(step));
@@ -62,6 +65,8 @@ std::string StepInFull(const StepResult& step) {
                                                     Milliseconds(measured.send_lag.Percentile(50)),
                                                     Milliseconds(measured.send_lag.Percentile(99)),
                                                     Milliseconds(measured.send_lag.max())));
+  if (measured.batch_requests == 0)
+    return table;  // the Open Inference Protocol tells none of these
   table +=
       Line("server, mean ms", absl::StrFormat("queue %.3f  copy %.3f  compute %.3f",
                                               Mean(Milliseconds(measured.queue), measured.ok),

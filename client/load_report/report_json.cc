@@ -76,6 +76,7 @@ Json StepJson(const StepResult& step) {
           {"elapsed_s", absl::ToDoubleSeconds(step.elapsed)},
           {"ok", measured.ok},
           {"errors", ErrorsJson(measured.errors)},
+          {"mismatches", step.mismatches},
           {"warmup_requests", step.warmup_requests},
           {"tokens", measured.tokens},
           {"tokens_per_s", step.tokens_per_second()},

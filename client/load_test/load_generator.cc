@@ -33,7 +33,7 @@ void LoadGenerator::RunOpenLoop() {
   const absl::Time start = context_.clock.Now();
   absl::Time due = start + plan_.schedule->Next();
   absl::Time next_tick = start + kTick;
-  while (!stopped()) {
+  while (!stopped() && due < absl::InfiniteFuture()) {
     const absl::Time now = context_.clock.Now();
     if (now >= next_tick) {
       Tick();

@@ -10,11 +10,11 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "client/load_requests/workload.h"
 #include "client/load_test/arrival_schedule.h"
 #include "client/load_test/load_clock.h"
 #include "client/load_test/recorder.h"
 #include "client/load_test/request_log.h"
-#include "client/load_test/workload.h"
 
 namespace attendant::client {
 

@@ -41,6 +41,8 @@ struct StepResult {
   // From the start of the measurement to the last answer.
   absl::Duration elapsed = absl::ZeroDuration();
   std::vector<SecondOfLoad> seconds = {};
+  // Answers that --verify found to differ; they count among the errors, as DATA_LOSS.
+  int64_t mismatches = 0;
   // The bounds that it misses, each with what was measured.
   std::vector<std::string> missed = {};
 };

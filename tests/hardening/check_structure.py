@@ -57,6 +57,7 @@ server
 client
 client/files
 client/inspect
+client/load_requests
 client/load_test
 client/load_report
 client/cli

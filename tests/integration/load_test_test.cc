@@ -55,6 +55,30 @@ TEST_F(LoadTestTest, ReadsTheMetricsOfTheServer) {
   EXPECT_EQ(report["metrics"]["gauges"]["attendant_ready"], nlohmann::json({1.0, 1.0}));
 }
 
+TEST_F(LoadTestTest, SpeaksTheOpenInferenceProtocol) {
+  ReadyServer server({"--model=t=synthetic:tiny"});
+  for (const std::vector<std::string>& form : std::vector<std::vector<std::string>>{
+           {"--token-ids"}, {}, {"--method", "attend", "--wire-dtype", "bfloat16"}}) {
+    std::vector<std::string> flags = {"--protocol", "oip",           "--requests", "30",
+                                      "--lengths",  "1..16",         "--batch",    "3",
+                                      "--verify",   "--connections", "2"};
+    flags.insert(flags.end(), form.begin(), form.end());
+    const auto report = Run(server.address(), flags);
+    EXPECT_EQ(report["steps"][0]["ok"], 30);
+    EXPECT_EQ(report["steps"][0]["mismatches"], 0);
+  }
+  server.ExpectMetrics(HasSubstr("method=\"ModelInfer\""));
+}
+
+TEST_F(LoadTestTest, VerifiesThatBatchesDoNotChangeBits) {
+  ReadyServer server({"--model=t=synthetic:tiny"});
+  const auto report = Run(server.address(), {"--verify", "--token-ids", "--requests", "400",
+                                             "--concurrency", "32", "--lengths", "1..16"});
+  EXPECT_EQ(report["steps"][0]["ok"], 400);
+  EXPECT_EQ(report["steps"][0]["mismatches"], 0);
+  EXPECT_GT(report["steps"][0]["batch"]["requests"], 1.0);
+}
+
 TEST_F(LoadTestTest, GoesThroughAUnixSocket) {
   const std::string path = absl::StrCat(testing::TempDir(), "/load", getpid());
   ServerProcess server(

@@ -44,12 +44,18 @@ ExitCode LoadTestCommand::Run(Session& session) {
                  {"loop", loop_.Describe()},
                  {"connections", absl::StrCat(loop_.connections)}};
   for (auto& line : requests_.Describe(*workload)) report.plan.push_back(std::move(line));
+  std::unique_ptr<Verifier> verifier;
+  if (results_.verify()) {
+    auto made = Verifier::Make(session.Connect(/*own_connection=*/true), patient, *workload);
+    if (!made.ok()) return ReportServerError(session, made.status());
+    verifier = *std::move(made);
+  }
   const absl::StatusOr<MetricsSample> before = FetchServerMetrics(session);
   if (!before.ok()) return ReportBadUsage(session, before.status());
   StepRunner runner(session, loop_, *workload,
-                    {.send = requests_.stream() ? OpenStreams(session, loop_.connections)
-                                                : OpenCalls(session, loop_.connections),
+                    {.send = Open(session, verifier.get()),
                      .log = results_.request_log(),
+                     .verifier = verifier.get(),
                      .progress = results_.progress()});
   loop_.search ? Search(runner, report) : Measure(runner, report);
   const absl::StatusOr<MetricsSample> after = FetchServerMetrics(session);
@@ -67,12 +73,22 @@ ExitCode LoadTestCommand::Run(Session& session) {
 
 absl::Status LoadTestCommand::ReadFlags() {
   absl::Status status = requests_.Read();
+  if (results_.verify() && requests_.stream()) {
+    status.Update(absl::InvalidArgumentError("--verify takes unary calls, without --stream"));
+  }
   absl::StatusOr<LoopOptions> loop = loop_flags_.Read(requests_.seed());
   status.Update(loop.status());
   if (status.ok()) status = results_.Read();
   if (!status.ok()) return status;
   loop_ = *std::move(loop);
   return absl::OkStatus();
+}
+
+decltype(LoadContext::send) LoadTestCommand::Open(const Session& session,
+                                                  Verifier* verifier) const {
+  if (verifier != nullptr) return OpenVerifiedCalls(session, loop_.connections, *verifier);
+  return requests_.stream() ? OpenStreams(session, loop_.connections)
+                            : OpenCalls(session, loop_.connections);
 }
 
 absl::StatusOr<MetricsSample> LoadTestCommand::FetchServerMetrics(const Session& session) const {
@@ -133,7 +149,11 @@ ExitCode LoadTestCommand::Emit(Session& session, const LoadReport& report) const
     session.out << ReportTable(report);
   }
   for (const StepResult& step : report.steps) {
-    if (report.search) break;  // a search misses bounds on purpose
+    if (step.mismatches > 0) {
+      session.err << "attendant-client: at " << Name(step.load) << ": " << step.mismatches
+                  << " answers differ from those of the same requests alone\n";
+    }
+    if (report.search) continue;  // a search misses bounds on purpose
     for (const std::string& missed : step.missed) {
       session.err << "attendant-client: ";
       if (report.steps.size() > 1) session.err << "at " << Name(step.load) << ": ";
@@ -144,6 +164,9 @@ ExitCode LoadTestCommand::Emit(Session& session, const LoadReport& report) const
 }
 
 bool LoadTestCommand::Succeeded(const LoadReport& report) const {
+  const bool differ = std::any_of(report.steps.begin(), report.steps.end(),
+                                  [](const StepResult& step) { return step.mismatches > 0; });
+  if (differ) return false;
   if (report.search) return report.search->found > 0;
   const bool bounds_errors = std::any_of(results_.required().begin(), results_.required().end(),
                                          [](const Objective& one) { return one.is_errors(); });

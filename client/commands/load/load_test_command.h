@@ -18,6 +18,8 @@ class LoadTestCommand : public Command {
 
  private:
   absl::Status ReadFlags();
+  // Opens the connections and returns the function that sends over them.
+  decltype(LoadContext::send) Open(const Session& session, Verifier* verifier) const;
   absl::StatusOr<MetricsSample> FetchServerMetrics(const Session& session) const;
   void Measure(StepRunner& runner, LoadReport& report) const;
   void Search(StepRunner& runner, LoadReport& report) const;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "client/cli/command.h"
+#include "client/load_requests/input_files.h"
 #include "client/load_test/step_list.h"
 
 namespace attendant::client {
@@ -32,7 +33,11 @@ LoadPlan LoopOptions::PlanOf(const LoadStep& step) const {
   LoadPlan plan;
   plan.concurrency = step.concurrency;
   plan.warmup = warmup;
-  if (step.rate) plan.schedule.emplace(arrival, *step.rate, seed);
+  if (timestamps != nullptr) {
+    plan.schedule.emplace(timestamps, speed);
+  } else if (step.rate) {
+    plan.schedule.emplace(arrival, *step.rate, seed);
+  }
   if (requests > 0) plan.requests = requests;
   plan.duration = duration;
   if (search && !step.rate) plan.duration = std::min(duration, kLongestProbe);
@@ -41,6 +46,9 @@ LoadPlan LoopOptions::PlanOf(const LoadStep& step) const {
 
 std::string LoopOptions::Describe() const {
   const char* arrivals = arrival == Arrival::kPoisson ? kPoisson : kConstant;
+  if (timestamps != nullptr) {
+    return absl::StrCat("open, replay of ", step_text, ", ", speed, " times as fast");
+  }
   if (search) return absl::StrCat("open, search of the highest rate, ", arrivals);
   if (steps.front().rate) return absl::StrCat("open, ", step_text, " requests/s, ", arrivals);
   return absl::StrCat("closed, ", step_text, " under way");
@@ -61,7 +69,8 @@ void LoopFlags::AddTo(CLI::App& load_test) {
   load_test.add_option("--requests", requests_, "Measure at most this many requests in each step")
       ->check(CLI::PositiveNumber);
   AddDuration(load_test, "--warmup", warmup_,
-              "First send for this long in each step without measuring");
+              "First send for this long in each step without measuring; a replay does without")
+      ->each([this](const std::string&) { warmup_given_ = true; });
   load_test
       .add_option("--connections", connections_, "TCP connections to spread the requests over")
       ->check(CLI::Range(1, 1000))
@@ -90,6 +99,21 @@ void LoopFlags::AddStepsTo(CLI::App& load_test) {
           ->type_name("OBJECTIVE")
           ->allow_extra_args(false)
           ->excludes(rate);
+  auto* timestamps =
+      load_test
+          .add_option(
+              "--timestamps-file", timestamps_file_,
+              "Open loop: send a request at each of these times, in seconds, one a line, as "
+              "they have been recorded; to their end unless --duration is given")
+          ->type_name("FILE")
+          ->excludes(concurrency)
+          ->excludes(rate)
+          ->excludes(find);
+  load_test
+      .add_option("--speed", speed_, "Replay --timestamps-file so many times as fast as it was")
+      ->check(CLI::Range(1e-3, 1e6))
+      ->capture_default_str()
+      ->needs(timestamps);
   load_test
       .add_option("--find-width", find_width_,
                   "End the search when the lowest rate that failed is at most this much higher "
@@ -107,8 +131,13 @@ absl::StatusOr<LoopOptions> LoopFlags::Read(uint64_t seed) const {
   options.requests = requests_;
   options.connections = connections_;
   options.seed = seed;
-  absl::Status status = find_rate_.empty() ? absl::OkStatus() : ReadSearch(options);
-  status.Update(ReadSteps(options));
+  absl::Status status;
+  if (!timestamps_file_.empty()) {
+    status = ReadReplay(options);
+  } else {
+    if (!find_rate_.empty()) status = ReadSearch(options);
+    status.Update(ReadSteps(options));
+  }
   if (!status.ok()) return status;
   return options;
 }
@@ -130,6 +159,21 @@ absl::Status LoopFlags::ReadSteps(LoopOptions& options) const {
     options.steps.push_back(open ? LoadStep{.rate = step}
                                  : LoadStep{.concurrency = static_cast<int>(step)});
   }
+  return absl::OkStatus();
+}
+
+absl::Status LoopFlags::ReadReplay(LoopOptions& options) const {
+  absl::StatusOr<std::vector<double>> times = ReadTimestamps(timestamps_file_);
+  if (!times.ok()) return OfFlag("--timestamps-file", times.status());
+  const double seconds = times->back() / speed_;
+  const auto count = static_cast<double>(times->size());
+  // The mean of the intervals; requests that are all due at once have none.
+  options.steps = {{.rate = seconds > 0 ? (count - 1) / seconds : count}};
+  options.timestamps = std::make_shared<const std::vector<double>>(*std::move(times));
+  options.speed = speed_;
+  options.step_text = timestamps_file_;
+  if (!warmup_given_) options.warmup = absl::ZeroDuration();
+  if (!duration_given_) options.duration = absl::InfiniteDuration();
   return absl::OkStatus();
 }
 

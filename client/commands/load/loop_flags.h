@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,9 @@ struct LoopOptions {
   std::vector<LoadStep> steps;              // that of the probe if there is a search
   std::optional<RateSearchOptions> search;  // of --find-rate
   std::string step_text;                    // the flag that gave the steps
+  // Of a replay, which has one step with its mean rate; null: there is none.
+  std::shared_ptr<const std::vector<double>> timestamps;
+  double speed = 1;
   Arrival arrival = Arrival::kConstant;
   absl::Duration warmup;
   absl::Duration duration;
@@ -46,13 +50,17 @@ class LoopFlags {
   void AddStepsTo(CLI::App& load_test);
   absl::Status ReadSteps(LoopOptions& options) const;
   absl::Status ReadSearch(LoopOptions& options) const;
+  absl::Status ReadReplay(LoopOptions& options) const;
 
   std::string concurrency_;
   std::string rate_;
   std::vector<std::string> find_rate_;
   std::string find_width_ = "5%";
   std::string arrival_ = "constant";
+  std::string timestamps_file_;
+  double speed_ = 1;
   absl::Duration warmup_ = absl::Seconds(1);
+  bool warmup_given_ = false;
   absl::Duration duration_ = absl::Seconds(10);
   int64_t requests_ = 0;
   bool duration_given_ = false;

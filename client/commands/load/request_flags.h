@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/load_test/length_distribution.h"
-#include "client/load_test/workload.h"
+#include "client/load_requests/sequences.h"
+#include "client/load_requests/workload.h"
 
 namespace attendant::client {
 
@@ -22,7 +22,7 @@ class RequestFlags {
   uint64_t seed() const { return workload_.seed; }
   bool stream() const { return stream_; }
 
-  // Reads what the flags say without a server. INVALID_ARGUMENT tells which of them is wrong.
+  // Reads what the flags and their files say, without a server. The error tells which is wrong.
   absl::Status Read();
 
   // Makes the requests, after Read. INVALID_ARGUMENT: the model cannot take them.
@@ -33,12 +33,19 @@ class RequestFlags {
   std::vector<std::pair<std::string, std::string>> Describe(const Workload& workload) const;
 
  private:
+  void AddSequencesTo(CLI::App& load_test);
+  absl::Status CheckCombination() const;
+  absl::StatusOr<Sequences> ReadSequences() const;
+
   std::string method_ = "encode";
   bool stream_ = false;
+  std::string protocol_ = "native";
   std::string length_text_ = "128";
+  std::string lengths_file_;
+  std::string ids_file_;
   std::string wire_dtype_;
   WorkloadOptions workload_;
-  absl::StatusOr<LengthDistribution> lengths_ = absl::UnknownError("not read");
+  absl::StatusOr<Sequences> sequences_ = absl::UnknownError("not read");
 };
 
 }  // namespace attendant::client

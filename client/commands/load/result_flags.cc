@@ -26,6 +26,10 @@ void ResultFlags::AddTo(CLI::App& load_test) {
       ->excludes(load_test.get_option("--find-rate"));
   load_test.add_flag("--progress", progress_,
                      "Print a line per second on stderr, even if it is not a terminal");
+  load_test.add_flag(
+      "--verify", verify_,
+      "First send each distinct request alone, and fail every later answer that does "
+      "not have the same bits");
   load_test
       .add_option("--requests-out", requests_out_,
                   "Write a line of JSON for each request: when it was due, sent and answered, its "

@@ -22,6 +22,7 @@ class ResultFlags {
 
   const std::vector<Objective>& required() const { return required_; }
   bool progress() const { return progress_; }
+  bool verify() const { return verify_; }
   // Returns the file of --requests-out; null without it.
   RequestLog* request_log() const { return log_.get(); }
   // Return what the flags of these names say; empty without them.
@@ -34,6 +35,7 @@ class ResultFlags {
  private:
   std::vector<std::string> require_;
   bool progress_ = false;
+  bool verify_ = false;
   std::string requests_out_;
   std::string html_;
   std::string json_out_;

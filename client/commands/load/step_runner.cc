@@ -43,15 +43,19 @@ class Progress {
   absl::Time last_;
 };
 
-}  // namespace
-
-Send OpenCalls(const Session& session, int connections) {
+std::vector<Client> Connect(const Session& session, int connections) {
   std::vector<Client> clients;
   for (int i = 0; i < connections; ++i) {
     clients.push_back(session.Connect(/*own_connection=*/true));
   }
-  return [clients = std::move(clients), call = session.call](int64_t index, const WorkItem& item,
-                                                             LoadContext::Done done) {
+  return clients;
+}
+
+}  // namespace
+
+Send OpenCalls(const Session& session, int connections) {
+  return [clients = Connect(session, connections), call = session.call](
+             int64_t index, const WorkItem& item, LoadContext::Done done) {
     clients[static_cast<size_t>(index) % clients.size()].SendAsync(item.request, call,
                                                                    std::move(done));
   };
@@ -65,6 +69,17 @@ Send OpenStreams(const Session& session, int connections) {
   return [streams = std::move(streams)](int64_t index, const WorkItem& item,
                                         LoadContext::Done done) {
     streams[static_cast<size_t>(index) % streams.size()]->SendAsync(item.request, std::move(done));
+  };
+}
+
+Send OpenVerifiedCalls(const Session& session, int connections, Verifier& verifier) {
+  return [clients = Connect(session, connections), call = session.call, &verifier](
+             int64_t index, const WorkItem& item, LoadContext::Done done) {
+    clients[static_cast<size_t>(index) % clients.size()].FetchAsync(
+        item.request, call,
+        [&verifier, index, done = std::move(done)](const absl::StatusOr<RawAnswer>& answer) {
+          done(verifier.Check(index, answer));
+        });
   };
 }
 
@@ -98,6 +113,7 @@ StepResult StepRunner::Run(const LoadStep& step) {
   result.deadline = session_.call.timeout;
   result.measured = recorder.Total();
   result.seconds = recorder.Seconds();
+  if (options_.verifier != nullptr) result.mismatches = options_.verifier->TakeMismatches();
   result.warmup_requests = recorder.warmup_requests();
   result.elapsed =
       std::max(absl::ZeroDuration(), result.measured.last_answer - generator.measured_from());

@@ -5,10 +5,11 @@
 
 #include "client/cli/command.h"
 #include "client/commands/load/loop_flags.h"
+#include "client/load_requests/workload.h"
 #include "client/load_test/interrupt.h"
 #include "client/load_test/load_generator.h"
 #include "client/load_test/step_result.h"
-#include "client/load_test/workload.h"
+#include "client/load_test/verifier.h"
 
 namespace attendant::client {
 
@@ -16,14 +17,18 @@ namespace attendant::client {
 // per connection.
 decltype(LoadContext::send) OpenCalls(const Session& session, int connections);
 decltype(LoadContext::send) OpenStreams(const Session& session, int connections);
+// Returns the function that sends unary calls, whose answers `verifier` then checks.
+decltype(LoadContext::send) OpenVerifiedCalls(const Session& session, int connections,
+                                              Verifier& verifier);
 
 // Not thread-safe. What it is made with must outlive it.
 class StepRunner {
  public:
   struct Options {
     decltype(LoadContext::send) send;
-    RequestLog* log = nullptr;  // null: none
-    bool progress = false;      // prints a line per second on stderr; a terminal gets it anyway
+    RequestLog* log = nullptr;     // null: none
+    Verifier* verifier = nullptr;  // whose mismatches are counted; null: none
+    bool progress = false;         // prints a line per second on stderr; a terminal gets it anyway
   };
   StepRunner(const Session& session, const LoopOptions& loop, const Workload& workload,
              Options options);

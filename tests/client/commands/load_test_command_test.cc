@@ -1,9 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "absl/strings/str_cat.h"
+#include "client/tensor.h"
 #include "tests/client/commands/run_command_line.h"
 #include "tests/client/support/fake_server.h"
 #include "tests/client/support/scratch_file.h"
@@ -201,6 +204,48 @@ TEST_F(LoadTestCommandTest, LoadReportNamesTheFileThatIsWrong) {
   EXPECT_EQ(RunWith({"load-report"}).exit_code, 2);
 }
 
+TEST_F(LoadTestCommandTest, LengthsIdsAndTimesComeFromFiles) {
+  const std::string lengths = ScratchFile("lengths", "3\n5\n");
+  const Outcome listed = Run({"--requests", "2", "--concurrency", "1", "--lengths-file", lengths});
+  EXPECT_EQ(listed.exit_code, 0) << listed.err;
+  EXPECT_THAT(listed.out, HasSubstr(absl::StrCat("lengths            of ", lengths, "\n")));
+  EXPECT_THAT(server_.encoded()[1].lengths(), testing::ElementsAre(5));
+  const Outcome ids = Run({"--ids-file", ScratchFile("ids", "[7, 8]\n"), "--timestamps-file",
+                           ScratchFile("times", "10\n10.5\n11\n"), "--speed", "100", "--json"});
+  EXPECT_EQ(ids.exit_code, 0) << ids.err;
+  const json document = json::parse(ids.out);
+  EXPECT_EQ(document["steps"][0]["ok"], 3);
+  EXPECT_EQ(document["steps"][0]["load"]["rate"], 200.0);
+  EXPECT_THAT(document["plan"]["loop"].get<std::string>(), HasSubstr("times, 100 times as fast"));
+  EXPECT_EQ(document["plan"]["input"], "token ids, packed");
+  EXPECT_EQ(server_.encoded()[2].token_ids().data(), Int64Tensor({2}, {7, 8}).data);
+}
+
+TEST_F(LoadTestCommandTest, VerifyCountsAnswersThatDiffer) {
+  const Outcome same =
+      Run({"--method", "attend", "--requests", "20", "--lengths", "2", "--verify"});
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_EQ(server_.attended().size(), 512u + 20u);
+  std::atomic<int> calls = 0;
+  server_.set_before_answer([&](grpc::ServerContext&) {
+    if (++calls == 512) server_.set_unsound(true);  // from the next call on
+  });
+  const Outcome differs = Run({"--method", "attend", "--requests", "20", "--lengths", "2",
+                               "--verify", "--json", "--require", "errors<100%"});
+  EXPECT_EQ(differs.exit_code, 4);
+  EXPECT_THAT(differs.err, HasSubstr("at 4 under way: 20 answers differ from those of the same "
+                                     "requests alone\n"));
+  EXPECT_EQ(json::parse(differs.out)["steps"][0]["mismatches"], 20);
+  EXPECT_EQ(json::parse(differs.out)["steps"][0]["errors"]["DATA_LOSS"], 20);
+}
+
+TEST_F(LoadTestCommandTest, VerifyNeedsAnswersBeforeTheTest) {
+  server_.set_status({grpc::StatusCode::RESOURCE_EXHAUSTED, "full"});
+  const Outcome refused = Run({"--requests", "2", "--verify"});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("RESOURCE_EXHAUSTED: full"));
+}
+
 TEST_F(LoadTestCommandTest, BadUsageExitsWith2) {
   const std::pair<std::vector<std::string>, std::string> cases[] = {
       {{"--lengths", "9..5"}, "'9..5' is no distribution of lengths"},
@@ -227,6 +272,20 @@ TEST_F(LoadTestCommandTest, BadUsageExitsWith2) {
       {{"--json-out", "/nowhere/f"}, "--json-out: /nowhere/f"},
       {{"--metrics-url", "http://127.0.0.1:1/metrics"}, "--metrics-url: http://127.0.0.1:1/"},
       {{"--metrics-token-file", "/nowhere/f"}, "--metrics-url"},
+      {{"--lengths-file", "/nowhere/f"}, "/nowhere/f"},
+      {{"--lengths-file", "/nowhere/f", "--lengths", "5"}, "--lengths"},
+      {{"--ids-file", "/nowhere/f"}, "/nowhere/f"},
+      {{"--ids-file", "/nowhere/f", "--lengths-file", "/nowhere/f"}, "--lengths-file"},
+      {{"--ids-file", ScratchFile("unknown", "[100]")}, "sequence 1: id 100 is not below 100"},
+      {{"--ids-file", ScratchFile("known", "[1]"), "--method", "attend"}, "attend takes hidden"},
+      {{"--timestamps-file", "/nowhere/f"}, "--timestamps-file: /nowhere/f"},
+      {{"--timestamps-file", ScratchFile("back", "2\n1")}, "line 2: expected a time in seconds"},
+      {{"--timestamps-file", "/nowhere/f", "--rate", "5"}, "--rate"},
+      {{"--speed", "2"}, "--timestamps-file"},
+      {{"--timestamps-file", "/nowhere/f", "--speed", "0"}, "--speed"},
+      {{"--protocol", "http"}, "--protocol"},
+      {{"--protocol", "oip", "--stream"}, "--protocol oip has no --stream"},
+      {{"--verify", "--stream"}, "--verify takes unary calls"},
       {{"--metrics-url", "http://x", "--metrics-token-file", "/nowhere/f"},
        "--metrics-token-file: /nowhere/f"},
       {{"--metrics-url", "ftp://x"}, "--metrics-url: ftp://x: "},

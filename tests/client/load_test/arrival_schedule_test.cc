@@ -51,5 +51,16 @@ TEST(ArrivalScheduleTest, SameSeedSameTimes) {
   EXPECT_NE(due, c.Next());
 }
 
+TEST(ArrivalScheduleTest, AReplayKeepsItsTimesAndEnds) {
+  ArrivalSchedule schedule(
+      std::make_shared<const std::vector<double>>(std::vector<double>{0, 0, 1, 5}), 2);
+  EXPECT_EQ(schedule.Next(), absl::ZeroDuration());
+  EXPECT_EQ(schedule.Next(), absl::ZeroDuration());
+  EXPECT_EQ(schedule.Next(), absl::Seconds(0.5));
+  EXPECT_EQ(schedule.Next(), absl::Seconds(2.5));
+  EXPECT_EQ(schedule.Next(), absl::InfiniteDuration());
+  EXPECT_EQ(schedule.Next(), absl::InfiniteDuration());
+}
+
 }  // namespace
 }  // namespace attendant::client

@@ -193,6 +193,15 @@ TEST_F(LoadGeneratorTest, OpenLoopEndsByDuration) {
   EXPECT_EQ(total.ok, 100);
 }
 
+TEST_F(LoadGeneratorTest, AReplayEndsWithItsLastTime) {
+  const Statistics total =
+      Run({.schedule = ArrivalSchedule(
+               std::make_shared<const std::vector<double>>(std::vector<double>{0, 3, 3.5}), 1)});
+  EXPECT_EQ(total.ok, 3);
+  EXPECT_THAT(simulation_.sent_at_,
+              ElementsAre(absl::ZeroDuration(), absl::Seconds(3), absl::Seconds(3.5)));
+}
+
 TEST_F(LoadGeneratorTest, PoissonKeepsItsRate) {
   const Statistics total =
       Run({.schedule = ArrivalSchedule(Arrival::kPoisson, 100, 5), .duration = absl::Seconds(100)});

@@ -1,4 +1,4 @@
-#include "client/load_test/workload.h"
+#include "client/load_requests/workload.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -93,6 +93,49 @@ TEST_F(WorkloadTest, HiddenStatesAreStandardNormal) {
   }
   EXPECT_NEAR(sum / 128000, 0, 0.012);
   EXPECT_NEAR(squares / 128000, 1, 0.02);
+}
+
+TEST_F(WorkloadTest, LengthsOfAFileComeInItsOrder) {
+  const auto workload =
+      Workload::Make({.model = "", .batch = 2}, Sequences::OfLengths({3, 9, 4, 2, 8}), SomeModel());
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  ASSERT_EQ(workload->size(), 3u);
+  EXPECT_EQ(workload->item(0).tokens, 12);
+  EXPECT_EQ(workload->item(1).tokens, 6);
+  EXPECT_EQ(workload->item(2).tokens, 8);  // the last one has what is left
+  EXPECT_EQ(workload->item(3).tokens, 12);
+}
+
+TEST_F(WorkloadTest, IdsOfAFileAreSentAsTheyAre) {
+  const Sequences ids = Sequences::OfIds({{1, 2, 3}, {4}});
+  Send(*Workload::Make({.model = "", .batch = 2, .token_ids = true}, ids, SomeModel()));
+  v1::EncodeRequest sent = server_.encoded().at(0);
+  EXPECT_THAT(sent.lengths(), testing::ElementsAre(3, 1));
+  EXPECT_EQ(sent.token_ids().data(), Int64Tensor({4}, {1, 2, 3, 4}).data);
+  Send(*Workload::Make({.model = "", .batch = 2, .padded = true, .token_ids = true}, ids,
+                       SomeModel()));
+  sent = server_.encoded().at(1);
+  EXPECT_EQ(sent.token_ids().data(), Int64Tensor({6}, {1, 2, 3, 4, 0, 0}).data);
+}
+
+TEST(WorkloadBoundsTest, RefusesIdsThatTheModelDoesNotKnow) {
+  for (const int64_t id : {-1, 50}) {
+    const absl::Status refused = Workload::Make({.model = "", .token_ids = true},
+                                                Sequences::OfIds({{1}, {2, id}}), SomeModel())
+                                     .status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(refused.message(),
+              absl::StrCat("sequence 2: id ", id, " is not below 50, the vocabulary of m"));
+  }
+}
+
+TEST(WorkloadBoundsTest, RefusesMoreOfAFileThanFits) {
+  const absl::Status refused =
+      Workload::Make({.model = ""}, Sequences::OfLengths(std::vector<int64_t>(3000, 2000)),
+                     SomeModel())
+          .status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("more than 1 GiB"));
 }
 
 TEST(WorkloadBoundsTest, RequestsComeRoundAndStayInBounds) {

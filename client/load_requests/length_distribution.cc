@@ -1,4 +1,4 @@
-#include "client/load_test/length_distribution.h"
+#include "client/load_requests/length_distribution.h"
 
 #include <algorithm>
 #include <cmath>
