@@ -32,6 +32,7 @@ GROUPS = {
     "memory": {"rss_slope_bytes_per_request": Target(at_most=1), "rss_growth_mib": Target(at_most=8)},
     "connections": {"emfile.recovery_s": Target(at_most=5), "certificates.failed_handshakes": Target(at_most=0)},
     "swaps": {"swap.failures": Target(at_most=0)},
+    "generator": {"generator.calls_per_s": Target(at_least=20000)},
     "speed": {"server_over_engine.bert-base": Target(at_least=0.95),
               "server_over_engine.attention.uds": Target(at_least=0.70), "metrics_cost": Target(at_most=0.01)},
 }
