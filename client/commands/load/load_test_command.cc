@@ -6,9 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "attendant/v1/encoder_service.pb.h"
 #include "client/commands/load/run_facts.h"
-#include "client/files/file_bytes.h"
 #include "client/load_report/report_json.h"
-#include "client/load_report/report_page.h"
 
 namespace attendant::client {
 namespace {
@@ -64,9 +62,6 @@ ExitCode LoadTestCommand::Run(Session& session) {
     session.err << "attendant-client: " << after.status().message() << "\n";
   } else if (!results_.metrics_url().empty()) {
     report.metrics = MetricsJson(results_.metrics_url(), *before, *after);
-  }
-  if (RequestLog* log = results_.request_log(); log != nullptr) {
-    if (absl::Status status = log->Close(); !status.ok()) return ReportBadUsage(session, status);
   }
   return Emit(session, report);
 }
@@ -136,13 +131,6 @@ void LoadTestCommand::Search(StepRunner& runner, LoadReport& report) const {
 
 ExitCode LoadTestCommand::Emit(Session& session, const LoadReport& report) const {
   const Json document = ReportJson(report);
-  absl::Status written;
-  if (!results_.html().empty())
-    written = WriteFile(results_.html(), LoadPage({{"", document}}), "");
-  if (!results_.json_out().empty()) {
-    written.Update(WriteFile(results_.json_out(), ToText(document), "\n"));
-  }
-  if (!written.ok()) return ReportBadUsage(session, written);
   if (session.json) {
     PrintJson(session, document);
   } else {
@@ -159,6 +147,10 @@ ExitCode LoadTestCommand::Emit(Session& session, const LoadReport& report) const
       if (report.steps.size() > 1) session.err << "at " << Name(step.load) << ": ";
       session.err << "--require " << missed << "\n";
     }
+  }
+  if (absl::Status status = results_.Write(document); !status.ok()) {
+    session.err << "attendant-client: " << status.message() << "\n";
+    return kBadUsage;
   }
   return Succeeded(report) ? kSucceeded : kLoadTestFailed;
 }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/connection_options.h"
 #include "client/files/file_bytes.h"
+#include "client/load_report/report_page.h"
 
 namespace attendant::client {
 namespace {
@@ -50,6 +51,14 @@ void ResultFlags::AddTo(CLI::App& load_test) {
                   "File with the bearer token to send to --metrics-url, and nothing else")
       ->type_name("FILE")
       ->needs(url);
+}
+
+absl::Status ResultFlags::Write(const Json& document) const {
+  absl::Status status;
+  if (!html_.empty()) status.Update(WriteFile(html_, LoadPage({{"", document}}), ""));
+  if (!json_out_.empty()) status.Update(WriteFile(json_out_, ToText(document), "\n"));
+  if (log_ != nullptr) status.Update(log_->Close());
+  return status;
 }
 
 absl::Status ResultFlags::Read() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/cli/command.h"
 #include "client/load_test/objective.h"
 #include "client/load_test/request_log.h"
 
@@ -25,9 +26,11 @@ class ResultFlags {
   bool verify() const { return verify_; }
   // Returns the file of --requests-out; null without it.
   RequestLog* request_log() const { return log_.get(); }
-  // Return what the flags of these names say; empty without them.
-  const std::string& html() const { return html_; }
-  const std::string& json_out() const { return json_out_; }
+  // Writes the files that the flags name, of a report as ReportJson makes it, and ends the request
+  // log. Returns the first error.
+  absl::Status Write(const Json& document) const;
+
+  // Returns what the flag of this name says; empty without it.
   const std::string& metrics_url() const { return metrics_url_; }
   // Returns what is in the file of --metrics-token-file.
   const std::string& metrics_token() const { return metrics_token_; }

@@ -194,6 +194,15 @@ TEST_F(LoadTestCommandTest, ReportsAreSavedShownAndCompared) {
   EXPECT_EQ(json::parse(RunWith({"load-report", saved, saved, "--json"}).out).size(), 2u);
 }
 
+TEST_F(LoadTestCommandTest, AFullDiskDoesNotLoseTheReport) {
+  for (const char* flag : {"--requests-out", "--json-out", "--html"}) {
+    const Outcome outcome = Run({"--requests", "4", flag, "/dev/full"});
+    EXPECT_EQ(outcome.exit_code, 2) << flag;
+    EXPECT_THAT(outcome.err, HasSubstr("/dev/full")) << flag;
+    EXPECT_THAT(outcome.out, HasSubstr("4 ok, 0 errors")) << flag;
+  }
+}
+
 TEST_F(LoadTestCommandTest, LoadReportNamesTheFileThatIsWrong) {
   const Outcome none = RunWith({"load-report", "/nowhere/a.json"});
   EXPECT_EQ(none.exit_code, 2);
