@@ -66,7 +66,8 @@ class Workplace:
         for name in names:
             log = self.work / "errors" / f"{name}.log"
             if log.exists():
-                return log.read_text(encoding="utf-8", errors="replace").strip()[-400:] or f"{name} could not be installed"
+                lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() or ["no reason was given"]
+                return f"{name} could not be installed: {lines[-1][:400]}"
         return ""
 
     def python(self, environment: str) -> pathlib.Path:
