@@ -1,0 +1,187 @@
+// Tests of calls that are answered later, and of their places and times.
+#include "server/http/http_calls.h"
+
+#include <functional>
+#include <memory>
+#include <new>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/http/http_server.h"
+#include "tests/support/tcp_client.h"
+
+namespace attendant::server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+using Phase = HttpExchange::Phase;
+
+std::shared_ptr<HttpExchange> ExchangeOf(int descriptor,
+                                         const std::string& peer = "ipv4:1.2.3.4:5") {
+  auto exchange = std::make_shared<HttpExchange>(std::make_shared<HttpReplyQueue>(), peer);
+  exchange->descriptor = descriptor;
+  return exchange;
+}
+
+TEST(HttpCallsTest, AnAddressHasSevenOfEightPlaces) {
+  HttpCalls calls({.calls = 8});
+  for (int i = 0; i < 7; ++i) {
+    EXPECT_TRUE(calls.HasRoomFor("ipv4:1.2.3.4:1"));
+    calls.Add(ExchangeOf(i));
+  }
+  EXPECT_FALSE(calls.HasRoomFor("ipv4:1.2.3.4:1"));
+  EXPECT_TRUE(calls.HasRoomFor("ipv4:1.2.3.5:1"));
+  calls.Add(ExchangeOf(7, "ipv4:1.2.3.5:1"));
+  EXPECT_FALSE(calls.HasRoomFor("ipv4:1.2.3.6:1"));
+  calls.Remove(3);
+  EXPECT_TRUE(calls.HasRoomFor("ipv4:1.2.3.6:1"));
+}
+
+TEST(HttpCallsTest, BodiesAndAnswersHaveTheirTimes) {
+  HttpCalls calls({.receive_timeout = absl::Seconds(10),
+                   .min_receive_rate = 1000,
+                   .send_timeout = absl::Seconds(30)});
+  EXPECT_FALSE(calls.next_end());
+  const auto exchange = ExchangeOf(1);
+  calls.Add(exchange);
+  const HttpExchange::TimePoint begun = exchange->since;
+  const auto after = [&](int seconds) { return begun + std::chrono::seconds(seconds); };
+  EXPECT_EQ(calls.next_end(), after(10));
+  exchange->received = 5000;
+  EXPECT_EQ(calls.next_end(), after(15));
+  EXPECT_THAT(calls.TakeEnded(after(14)), IsEmpty());
+  exchange->phase = Phase::kWaiting;
+  EXPECT_FALSE(calls.next_end());
+  EXPECT_THAT(calls.Waiting(), ElementsAre(exchange));
+  EXPECT_THAT(calls.TakeEnded(after(1000)), IsEmpty());
+  exchange->phase = Phase::kSending;
+  exchange->since = after(1000);
+  EXPECT_EQ(calls.next_end(), after(1030));
+  EXPECT_THAT(calls.TakeEnded(after(1030)), ElementsAre(exchange));
+  EXPECT_TRUE(exchange->abandoned);
+  EXPECT_THAT(calls.TakeEnded(after(1030)), IsEmpty());
+}
+
+// A call that does what a test says.
+class TestCall final : public HttpCall {
+ public:
+  explicit TestCall(std::shared_ptr<HttpReply> to) : reply(std::move(to)) {}
+
+  bool brief() const override { return false; }
+  void OnBody(std::string_view bytes) override {
+    body.append(bytes);
+    if (body.find("throw in body") != std::string::npos) throw std::bad_alloc();
+  }
+  std::optional<HttpAnswer> OnRequest() override {
+    if (body == "throw") throw std::bad_alloc();
+    requested.Notify();
+    if (body == "now") return HttpAnswer{200, "at once"};
+    return std::nullopt;
+  }
+  void OnGone() override { gone.Notify(); }
+  void OnEnd(End how) override {
+    end = how;
+    ended.Notify();
+  }
+
+  const std::shared_ptr<HttpReply> reply;
+  std::string body;
+  End end = End::kLost;
+  absl::Notification requested, gone, ended;
+};
+
+class HttpCallTest : public ::testing::Test {
+ protected:
+  HttpCallTest() {
+    HttpHandlers handlers;
+    handlers.metrics = [] { return std::string(); };
+    handlers.ready = [] { return true; };
+    handlers.call = [this](const HttpRequest& request,
+                           const std::shared_ptr<HttpReply>& reply) -> HttpStart {
+      if (request.path != "/call") return std::monostate();
+      absl::MutexLock lock(&mutex_);
+      call_ = std::make_shared<TestCall>(reply);
+      return call_;
+    };
+    server_ = HttpServer::Start("127.0.0.1", 0, std::move(handlers)).value();
+  }
+
+  std::shared_ptr<TestCall> AwaitCall() {
+    const auto is_there = [this] { return call_ != nullptr; };
+    absl::MutexLock lock(&mutex_, absl::Condition(&is_there));
+    return call_;
+  }
+  static std::string Post(const std::string& body) {
+    return absl::StrCat("POST /call HTTP/1.1\r\nHost: x\r\nContent-Length: ", body.size(),
+                        "\r\n\r\n", body);
+  }
+
+  absl::Mutex mutex_;
+  std::shared_ptr<TestCall> call_;
+  std::unique_ptr<HttpServer> server_;
+};
+
+TEST_F(HttpCallTest, IsAnsweredFromAnotherThread) {
+  TcpClient client(server_->port());
+  const std::string body(300'000, 'x');
+  ASSERT_TRUE(client.Send(Post(body)));
+  const std::shared_ptr<TestCall> call = AwaitCall();
+  call->requested.WaitForNotification();
+  EXPECT_EQ(call->body, body);
+  EXPECT_THAT(Exchange(server_->port(), "GET /healthz HTTP/1.1\r\n\r\n"), EndsWith("alive\n"));
+  std::thread([&] { call->reply->Send({201, "later"}); }).join();
+  const std::string answer = client.ReceiveAll();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 201"));
+  EXPECT_THAT(answer, EndsWith("\r\n\r\nlater"));
+  call->ended.WaitForNotification();
+  EXPECT_EQ(call->end, HttpCall::End::kSent);
+  EXPECT_FALSE(call->gone.HasBeenNotified());
+}
+
+TEST_F(HttpCallTest, MayBeAnsweredAtOnce) {
+  EXPECT_THAT(Exchange(server_->port(), Post("now")), EndsWith("at once"));
+}
+
+TEST_F(HttpCallTest, ACallThatThrowsClosesItsConnectionAlone) {
+  for (const std::string body : {"throw", "throw in body"}) {
+    EXPECT_EQ(Exchange(server_->port(), Post(body)), "") << body;
+    EXPECT_THAT(Exchange(server_->port(), "GET /readyz HTTP/1.1\r\n\r\n"), EndsWith("ready\n"));
+  }
+}
+
+TEST_F(HttpCallTest, IsToldThatItsCallerHasGone) {
+  {
+    TcpClient client(server_->port());
+    ASSERT_TRUE(client.Send(Post("x")));
+    AwaitCall()->requested.WaitForNotification();
+  }
+  AwaitCall()->gone.WaitForNotification();
+  EXPECT_FALSE(AwaitCall()->ended.HasBeenNotified());
+  AwaitCall()->reply->Send({200, "to nobody"});
+  AwaitCall()->ended.WaitForNotification();
+}
+
+TEST_F(HttpCallTest, AnAnswerAfterTheEndOfTheServerIsDropped) {
+  TcpClient client(server_->port());
+  ASSERT_TRUE(client.Send(Post("x")));
+  const std::shared_ptr<TestCall> call = AwaitCall();
+  call->requested.WaitForNotification();
+  server_.reset();
+  EXPECT_TRUE(call->gone.HasBeenNotified());
+  EXPECT_TRUE(call->ended.HasBeenNotified());
+  EXPECT_EQ(client.ReceiveAll(), "");
+  call->reply->Send({200, "to nobody"});
+}
+
+}  // namespace
+}  // namespace attendant::server
