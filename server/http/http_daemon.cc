@@ -236,8 +236,8 @@ MHD_Result HttpDaemon::Continue(HttpExchange& exchange, const char* body, size_t
       std::optional<HttpAnswer> answer = exchange.call->OnRequest();
       if (answer) exchange.Send(*std::move(answer));
     } catch (const std::exception&) {
-      exchange.abandoned = true;  // the library goes on with a suspended connection only like this
-      Resume(exchange);
+      exchange.abandoned = true;
+      exchange.Send({});  // so that it is resumed, and then closed
     }
     return MHD_YES;
   }

@@ -42,11 +42,11 @@ std::string FuzzInferJson(absl::string_view input) {
     body->emplace_back(std::string(input.substr(at, piece)));
   }
   const auto json_bytes = static_cast<int64_t>(input.size() - behind);
-  const absl::StatusOr<server::RestInferHead> head = ReadInferHead(*body, json_bytes);
+  const absl::StatusOr<server::RestInferHead> head = server::ReadInferHead(*body, json_bytes);
   if (!head.ok()) {
     return absl::IsInvalidArgument(head.status()) ? "" : head.status().ToString();
   }
-  const auto data = ReadInferData(*head, body, json_bytes);
+  const auto data = server::ReadInferData(*head, body, json_bytes);
   if (!data.ok()) return absl::IsInvalidArgument(data.status()) ? "" : data.status().ToString();
   for (size_t i = 0; i < data->size(); ++i) {
     const std::string wrong = CheckSize(*head, i, (*data)[i].size());
@@ -55,7 +55,8 @@ std::string FuzzInferJson(absl::string_view input) {
   inference::ModelInferRequest message = head->message;
   message.set_model_name("tiny");
   const absl::Status status =
-      PrepareInferMessage(message, *data, static_cast<int64_t>(input.size()), context).status();
+      server::PrepareInferMessage(message, *data, static_cast<int64_t>(input.size()), context)
+          .status();
   const bool expected =
       status.ok() || absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status);
   return expected ? "" : "unexpected status: " + status.ToString();
