@@ -3,8 +3,6 @@
 import argparse
 import contextlib
 import dataclasses
-import importlib
-import importlib.util
 import json
 import os
 import pathlib
@@ -18,6 +16,7 @@ from server_process import NotMeasured, Server
 
 import expected
 import front
+import languages
 import malformed
 import speed
 from outcome import FAILED, NOT_RUN, PASSED, Outcome, Row
@@ -138,12 +137,10 @@ def check_malformed(place: Workplace, _: Server, outcome: Outcome) -> None:
             outcome.figures["malformed.accepted"] = outcome.figures.get("malformed.accepted", 0) + len(found.wrong)
 
 
-def call_languages(place: Workplace, server: Server, outcome: Outcome) -> None:
-    """languages.run(address, work) returns mappings with the members of Row, but for its kind."""
-    if importlib.util.find_spec("languages") is None:
-        raise NotMeasured("there is no languages.py")
-    for row in importlib.import_module("languages").run(server.address, place.work):
-        outcome.rows.append(Row(**{**row, "kind": "language"}))
+def call_languages(place: Workplace, _: Server, outcome: Outcome) -> None:
+    with place.serve("worked-example=worked-example", "tiny=synthetic:tiny") as shown:
+        for row in languages.run(shown.address, place.work):
+            outcome.rows.append(Row(**row, kind="language"))
     outcome.figures["languages.passed"] = len(outcome.of("language", PASSED))
 
 
