@@ -127,6 +127,7 @@ function drawTimeline() {
   element("h3", place, "Latency");
   chart(place, {series: ["p50", "p99"].map((key, i) => lineOf(key, i, seconds, second => ended(second) ? second[`${key}_ms`] : null)),
     x: time, y: {title: "ms", zero: true}, height: 200});
+  if (!seconds.some(second => second.compute_ms > 0)) return;
   element("h3", place, "In the server, mean");
   chart(place, {series: ["queue", "copy", "compute"].map((key, i) =>
     lineOf(key, i, seconds, second => second.ok ? second[`${key}_ms`] : null)), x: time, y: {title: "ms", zero: true}, height: 200});
@@ -148,15 +149,17 @@ function showErrors() {
 }
 
 function showTime() {
+  const told = steps.filter(({step}) => step.batch.requests > 0);
+  if (told.length === 0) return void element("p", byId("time"), "The answers tell no times.", {class: "note"});
   const parts = [["queue", 0], ["copy", 1], ["compute", 2], ["rest", 7]];
   for (const [name, at] of parts) {
     const item = element("span", byId("time-legend"));
     element("i", item, null, {style: `border-color:${colour(at)}`});
     item.append(name);
   }
-  const longest = Math.max(1e-6, ...steps.map(({step}) => step.latency_ms.mean));
+  const longest = Math.max(1e-6, ...told.map(({step}) => step.latency_ms.mean));
   const made = table(byId("time"), [["load", "queue", "copy", "compute", "rest", "tokens in a batch", "requests in it", ""]]);
-  for (const {step, name} of steps) {
+  for (const {step, name} of told) {
     const times = {...step.server_ms};
     times.rest = Math.max(0, step.latency_ms.mean - times.queue - times.copy - times.compute);
     const row = element("tr", made);
