@@ -123,6 +123,7 @@ CONTROLS = {
                             "alerts.yaml"),
     "a job that no alert knows": ("Prometheus", "ServiceMonitor", ("spec", "endpoints", 0, "relabelings"), None, "job"),
     "a runtime's unknown member": ("KServe", "ClusterServingRuntime", ("spec", "protocols"), ["v2"], "unexpected"),
+    "a runtime's other protocol": ("KServe", "ClusterServingRuntime", ("spec", "protocolVersions"), ["v2"], "at the port h2c"),
     "a runtime's other port": ("KServe", "ClusterServingRuntime", ("spec", "containers", 0, "ports", 0, "containerPort"),
                                9001, "port 9001"),
 }

@@ -61,7 +61,7 @@ def probe_problems(container: dict, tls: bool, grpc_port: int, http_port: int):
         wanted = "/healthz" if name == "livenessProbe" else "/readyz"
         if http and http["path"] != wanted:
             yield f"{name}: {http['path']} instead of {wanted}"
-    if not tls and "grpc" not in container.get("readinessProbe", {}):
+    if not tls and grpc_port in named.values() and "grpc" not in container.get("readinessProbe", {}):
         yield "readinessProbe: not gRPC without TLS"
 
 
@@ -211,7 +211,10 @@ def release_problems(manifest: dict, release: list, world, tags: bool) -> list:
             found.append("its rules are not those of docker/monitoring/alerts.yaml")
     elif kind == "ClusterServingRuntime":
         found += pod_problems(spec, world, tags)
-        if not {"v2", "grpc-v2"} <= set(spec["protocolVersions"]):
+        port = spec["containers"][0]["ports"][0]["name"]
+        if spec["protocolVersions"] != {"h2c": ["grpc-v2"], "http1": ["v2"]}.get(port):
+            found.append(f"{spec['protocolVersions']} at the port {port}")
+        if {version for each in release if each["kind"] == kind for version in each["spec"]["protocolVersions"]} != {"v2", "grpc-v2"}:
             found.append("a protocol version is missing")
         if not dict(flags_of(spec["containers"][0])).get("--model", "").startswith("{{.Name}}=/mnt/models"):
             found.append("it does not serve /mnt/models under the service's name")
