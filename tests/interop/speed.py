@@ -27,7 +27,7 @@ def overhead_of_python(program: pathlib.Path, address: str, rounds: int, calls: 
         done = subprocess.run([program, "load-test", "--address", address, "--method", "encode", "--model", MODEL, "--lengths",
                                str(TOKENS), "--token-ids", "--concurrency", "1", "--requests", str(calls), "--warmup", "0",
                                "--json"], capture_output=True, text=True, check=True, timeout=300)
-        return json.loads(done.stdout)["latency_ms"]["p50"] / 1000
+        return json.loads(done.stdout)["steps"][0]["latency_ms"]["p50"] / 1000
 
     with Client(address) as client:
         def python() -> float:
