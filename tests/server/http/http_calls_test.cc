@@ -118,7 +118,8 @@ class HttpCallTest : public ::testing::Test {
 
   std::shared_ptr<TestCall> AwaitCall() {
     const auto is_there = [this] { return call_ != nullptr; };
-    absl::MutexLock lock(&mutex_, absl::Condition(&is_there));
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(&is_there));
     return call_;
   }
   static std::string Post(const std::string& body) {
