@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "client/load_test/step_result.h"
 
 namespace attendant::client {
@@ -21,6 +22,7 @@ class Objective {
   const std::string& text() const { return text_; }
   bool is_latency() const { return unit_ == Unit::kMilliseconds; }
   bool is_errors() const { return unit_ == Unit::kShare; }
+  absl::Duration latency() const { return absl::Milliseconds(bound_); }  // if is_latency()
 
   // Returns whether `result` keeps the bound. A step in which nothing was measured keeps none.
   bool HoldsIn(const StepResult& result) const;

@@ -14,10 +14,21 @@ namespace {
 constexpr double kFirst = 0.5;
 constexpr double kUp = 1.5;
 constexpr double kDown = 0.5;
+constexpr double kIdle = 0.01;
+constexpr int kParts = 10;  // of a latency: a delay of one of them matters
 
 std::string Exceeded(const char* name, double share, double most) {
   return absl::StrFormat("%s: expected at most %.4g %%, measured %.4g %%", name, 100 * most,
                          100 * share);
+}
+
+// Returns the delay of a request's sending that matters to the objectives.
+absl::Duration Late(const std::vector<Objective>& objectives) {
+  absl::Duration late = absl::InfiniteDuration();
+  for (const Objective& objective : objectives) {
+    if (objective.is_latency()) late = std::min(late, objective.latency() / kParts);
+  }
+  return std::max(late, kLate);
 }
 
 // Returns the bounds that `result` misses.
@@ -27,21 +38,22 @@ std::vector<std::string> Missed(const RateSearchOptions& options, const StepResu
   if (result.error_share() > options.most_errors) {
     missed.push_back(Exceeded("errors", result.error_share(), options.most_errors));
   }
-  if (result.late_share() > options.most_late) {
-    missed.push_back(Exceeded("sent late", result.late_share(), options.most_late));
-  }
+  const double late = result.late_share(Late(options.objectives));
+  if (late > options.most_late) missed.push_back(Exceeded("sent late", late, options.most_late));
   return missed;
 }
 
 // Returns the rate to try next; nothing if the search has ended.
-std::optional<double> NextRate(const RateSearchOptions& options, const RateSearch& search) {
+std::optional<double> NextRate(const RateSearchOptions& options, double capacity,
+                               const RateSearch& search) {
   if (!search.failed) {
     const double next = std::min(search.found * kUp, options.most_rate);
     return next > search.found ? std::optional(next) : std::nullopt;
   }
   if (search.found == 0) {
     const double next = *search.failed * kDown;
-    return next >= options.least_rate ? std::optional(next) : std::nullopt;
+    const double least = std::max(options.least_rate, capacity * kIdle);
+    return next >= least ? std::optional(next) : std::nullopt;
   }
   if (search.converged) return std::nullopt;
   return std::sqrt(search.found * *search.failed);
@@ -65,7 +77,7 @@ RateSearch SearchRate(const RateSearchOptions& options, double capacity,
     search.steps.push_back(*std::move(result));
     search.converged =
         search.found > 0 && search.failed && *search.failed <= search.found * (1 + options.width);
-    rate = NextRate(options, search);
+    rate = NextRate(options, capacity, search);
   }
   return search;
 }

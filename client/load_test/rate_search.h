@@ -13,13 +13,16 @@ namespace attendant::client {
 
 struct RateSearchOptions {
   std::vector<Objective> objectives = {};
-  // A step also fails if more than these shares of its requests failed, or were sent late.
+  // A step also fails if more than these shares of its requests failed, or were sent so late that
+  // it matters to the objectives: by a tenth of the lowest latency among them, and at least kLate.
   double most_errors = 0.001;
   double most_late = 0.01;
   // The search ends when the lowest rate that failed is at most this much above the highest one
   // that held, relative to the latter.
   double width = 0.05;
   int most_steps = 30;
+  // The search goes down no further than this, nor than a hundredth of the capacity, where a server
+  // is idle: an objective that it misses there is out of reach.
   double least_rate = 1e-3;
   double most_rate = 1e6;
 };

@@ -30,8 +30,8 @@ double StepResult::in_time_share() const {
 double StepResult::error_share() const {
   return Share(measured.error_count(), measured.latency.count());
 }
-double StepResult::late_share() const {
-  return Share(measured.send_lag.CountAbove(kLate), measured.send_lag.count());
+double StepResult::late_share(absl::Duration late) const {
+  return Share(measured.send_lag.CountAbove(late), measured.send_lag.count());
 }
 
 }  // namespace attendant::client

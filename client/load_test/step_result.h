@@ -31,7 +31,8 @@ struct StepResult {
   double tokens_per_second() const;
   double in_time_share() const;  // of all requests, as the shares below
   double error_share() const;
-  double late_share() const;  // sent more than kLate after they were due
+  // Sent more than `late` after they were due.
+  double late_share(absl::Duration late = kLate) const;
 
   LoadStep load = {};
   Statistics measured = {};

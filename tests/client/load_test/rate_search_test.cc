@@ -93,10 +93,17 @@ TEST(RateSearchTest, EndsWhereNoRateFails) {
 
 TEST(RateSearchTest, EndsWhereNoRateHolds) {
   RateSearchOptions options = Options({"mean<1ms"});
-  options.least_rate = 1;
+  options.least_rate = 10;
   const RateSearch search = SearchRate(options, kCapacity, Formula);
   EXPECT_EQ(search.found, 0);
-  EXPECT_THAT(*search.failed, testing::AllOf(testing::Ge(1), testing::Lt(2)));
+  EXPECT_THAT(*search.failed, testing::AllOf(testing::Ge(10), testing::Lt(20)));
+}
+
+TEST(RateSearchTest, EndsWhereTheServerIsIdle) {
+  const RateSearch search = SearchRate(Options({"mean<1ms"}), kCapacity, Formula);
+  EXPECT_EQ(search.found, 0);
+  EXPECT_THAT(*search.failed,
+              testing::AllOf(testing::Ge(0.01 * kCapacity), testing::Lt(0.02 * kCapacity)));
 }
 
 TEST(RateSearchTest, StopsAfterTheMostSteps) {
@@ -119,7 +126,7 @@ TEST(RateSearchTest, AnInterruptKeepsWhatHasBeenFound) {
   EXPECT_EQ(search.found, 75);
 }
 
-TEST(RateSearchTest, ErrorsAndLateSendingFailAStepToo) {
+TEST(RateSearchTest, ErrorsFailAStepToo) {
   const RateSearch errors = SearchRate(Options({"mean<1h"}), 100, [](double rate) {
     StepResult result = Answered(rate, 0.001);
     if (rate > 60) result.measured.errors[absl::StatusCode::kResourceExhausted] = 2;
@@ -129,13 +136,22 @@ TEST(RateSearchTest, ErrorsAndLateSendingFailAStepToo) {
   EXPECT_GE(*errors.failed, 60);
   EXPECT_THAT(errors.steps[1].missed,
               ElementsAre("errors: expected at most 0.1 %, measured 0.2 %"));
-  const RateSearch late = SearchRate(Options({"mean<1h"}), 100, [](double rate) {
+}
+
+TEST(RateSearchTest, SendingFailsAStepWhenItIsLateForTheObjective) {
+  const auto late_above_60 = [](double rate) {
     StepResult result = Answered(rate, 0.001);
-    for (int i = 0; i < 20 && rate > 60; ++i) result.measured.send_lag.Record(absl::Seconds(1));
+    for (int i = 0; i < 20 && rate > 60; ++i) {
+      result.measured.send_lag.Record(absl::Milliseconds(8));
+    }
     return result;
-  });
+  };
+  const RateSearch late = SearchRate(Options({"mean<1h", "mean<50ms"}), 100, late_above_60);
   EXPECT_LE(late.found, 60);
   EXPECT_THAT(late.steps[1].missed, ElementsAre(HasSubstr("sent late: expected at most 1 %")));
+  RateSearchOptions slow = Options({"mean<1s"});
+  slow.most_rate = 200;
+  EXPECT_EQ(SearchRate(slow, 100, late_above_60).found, 200);
 }
 
 TEST(RateSearchTest, ASilentServerHoldsNothing) {
