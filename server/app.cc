@@ -34,6 +34,7 @@
 #include "server/metrics/server_metrics.h"
 #include "server/models/gauges_of_model.h"
 #include "server/models/model_loading.h"
+#include "server/page/page_routes.h"
 #include "server/rest/rest_server.h"
 #include "server/rpc/encoder_service.h"
 #include "server/rpc/grpc_server.h"
@@ -189,6 +190,7 @@ class App::Impl {
     HttpHandlers handlers;
     handlers.ready = [this] { return ready_.load(); };
     handlers.metrics = [this] { return metrics_.Scrape(Gauges()); };
+    if (settings_.page) handlers.routes = PageRoutes({settings_.rest, tokens_ != nullptr});
     if (settings_.rest) {
       rest_ = std::make_unique<RestServer>(Secrets());
       handlers.call = [this](const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
