@@ -32,7 +32,9 @@
 #include "server/limits.h"
 #include "server/metrics/process_figures.h"
 #include "server/metrics/server_metrics.h"
+#include "server/models/gauges_of_model.h"
 #include "server/models/model_loading.h"
+#include "server/page/page_routes.h"
 #include "server/rest/rest_server.h"
 #include "server/rpc/encoder_service.h"
 #include "server/rpc/grpc_server.h"
@@ -188,6 +190,7 @@ class App::Impl {
     HttpHandlers handlers;
     handlers.ready = [this] { return ready_.load(); };
     handlers.metrics = [this] { return metrics_.Scrape(Gauges()); };
+    if (settings_.page) handlers.routes = PageRoutes({settings_.rest, tokens_ != nullptr});
     if (settings_.rest) {
       rest_ = std::make_unique<RestServer>(Secrets());
       handlers.call = [this](const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
@@ -223,17 +226,11 @@ class App::Impl {
     gauges.stream_sequence_bytes = kept.sequence_bytes;
     gauges.connections = listener_ == nullptr ? 0 : listener_->open_connections();
     if (certificates_ != nullptr) gauges.certificate_expiry = certificates_->current()->expiry;
-    AddCosts(gauges);
-    return gauges;
-  }
-
-  void AddCosts(ServerGauges& gauges) const {
     const std::shared_ptr<const ServedModels> models = models_.Snapshot();
     for (const auto& [name, model] : *models) {
-      const CostRates rates = model->cost->rates();
-      gauges.costs.push_back({name, rates.seconds_per_layer, rates.product_flops,
-                              rates.attention_flops, model->cost->correction(clock_.Now())});
+      gauges.models.push_back(GaugesOf(*model, clock_.Now()));
     }
+    return gauges;
   }
 
   absl::Status CheckLimits(const std::vector<OpenedModel>& opened) {

@@ -6,8 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "client/cli/attention_options.h"
 #include "client/cli/inline_values.h"
+#include "client/cli/read_tensors.h"
 #include "client/files/file_bytes.h"
 #include "client/inspect/inspection_json.h"
 #include "client/inspect/inspection_page.h"
@@ -62,6 +65,15 @@ CLI::App* InspectCommand::AddTo(CLI::App& app) {
   input_.AddTokensTo(*inspect);
   input_.AddFeaturesTo(*inspect);
   AddHeadGates(*inspect, request_);
+  CLI::Option* tokens =
+      inspect
+          ->add_option("--tokens", tokens_,
+                       "Texts of the tokens, for the labels of the page: with spaces between them, "
+                       "a line for each sequence: \"[CLS] hello world [SEP]\"")
+          ->type_name("TEXTS");
+  inspect->add_option("--tokens-file", tokens_file_, "The same, in a file")
+      ->type_name("FILE")
+      ->excludes(tokens);
   inspect->add_option("--html", html_, "Write one self-contained page there")->type_name("FILE");
   inspect
       ->add_option("--cells", cells_,
@@ -85,6 +97,8 @@ ExitCode InspectCommand::Run(Session& session) {
   MoveInput(*std::move(input), request);
   absl::StatusOr<Inspector> inspector = Inspector::Create(request, *model, cells_);
   if (!inspector.ok()) return ReportBadUsage(session, inspector.status());
+  const absl::Status named = NameTokens(*inspector);
+  if (!named.ok()) return ReportBadUsage(session, named);
   const absl::Status answered = AskForLayers(session, *layers, request, *model, *inspector);
   if (!answered.ok()) return ReportServerError(session, answered);
   return Emit(session, inspector->inspection());
@@ -93,6 +107,26 @@ ExitCode InspectCommand::Run(Session& session) {
 absl::StatusOr<LayerSpan> InspectCommand::ChooseLayers(const ModelInfo& model) const {
   if (layers_.empty()) return LayerSpan{0, static_cast<uint32_t>(model.layers())};
   return ParseLayerSpan("--layers", layers_);
+}
+
+absl::Status InspectCommand::NameTokens(Inspector& inspector) const {
+  std::string text = tokens_;
+  if (!tokens_file_.empty()) {
+    absl::StatusOr<InputFile> file = InputFile::Open(tokens_file_);
+    if (!file.ok()) return Named("--tokens-file", file.status());
+    absl::StatusOr<std::string> read = file->Read(0, file->size());
+    if (!read.ok()) return Named("--tokens-file", read.status());
+    text = *std::move(read);
+  } else if (text.empty()) {
+    return absl::OkStatus();
+  }
+  absl::string_view lines = text;
+  absl::ConsumeSuffix(&lines, "\n");
+  std::vector<std::vector<std::string>> texts;
+  for (const absl::string_view line : absl::StrSplit(lines, '\n')) {
+    texts.push_back(absl::StrSplit(line, absl::ByAnyChar(" \t\r"), absl::SkipEmpty()));
+  }
+  return Named(tokens_.empty() ? "--tokens-file" : "--tokens", inspector.NameTokens(texts));
 }
 
 absl::Status InspectCommand::AskForLayers(const Session& session, const LayerSpan& layers,

@@ -16,6 +16,7 @@ class InspectCommand : public Command {
 
  private:
   absl::StatusOr<LayerSpan> ChooseLayers(const ModelInfo& model) const;
+  absl::Status NameTokens(Inspector& inspector) const;
   // Sends `request` for as many layers at a time as fit into one answer, until it has all of them.
   absl::Status AskForLayers(const Session& session, const LayerSpan& layers,
                             const EncodeRequest& request, const ModelInfo& model,
@@ -25,6 +26,8 @@ class InspectCommand : public Command {
   EncodeRequest request_;  // only its model and gates are set
   std::string layers_;
   std::string html_;
+  std::string tokens_;
+  std::string tokens_file_;
   int64_t cells_ = 128;
   InputOptions input_;
 };

@@ -108,6 +108,7 @@ absl::Status Inspector::FindRows(const EncodeRequest& request, const Tensor& tok
     const int64_t length = has_lengths ? lengths[static_cast<size_t>(b)] : longest;
     const int64_t room = packed ? token_rows - input_row : longest;
     if (length < 0 || length > room) return NoSuchInput("its lengths do not fit its tokens");
+    rows.length = packed ? length : longest;
     for (int64_t i = 0; i < length; ++i) {
       const auto at = static_cast<size_t>(input_row + i);
       if (mask->empty() || (*mask)[at] != 0) rows.positions.push_back(own_rows_ + i);
@@ -116,7 +117,7 @@ absl::Status Inspector::FindRows(const EncodeRequest& request, const Tensor& tok
     const int64_t own = rows.positions.empty() ? 0 : own_rows_;
     const std::vector<int64_t> before = Count(own);
     rows.positions.insert(rows.positions.begin(), before.begin(), before.end());
-    input_row += packed ? length : longest;
+    input_row += rows.length;
     token_rows_ += packed ? length + own : length_;
   }
   return kept > 0 ? absl::OkStatus() : NoSuchInput("no token is kept");
@@ -165,6 +166,29 @@ void Inspector::FindRareIds() {
     }
     for (const int64_t id : sequence.token_ids) rows_[i].rare.push_back(counts[id] == least);
   }
+}
+
+absl::Status Inspector::NameTokens(const std::vector<std::vector<std::string>>& texts) {
+  if (texts.size() != rows_.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("expected a line of texts for each sequence, ",
+                                                   rows_.size(), "; got ", texts.size()));
+  }
+  for (size_t b = 0; b < texts.size(); ++b) {
+    SequenceInspection& sequence = inspection_.sequences[b];
+    const auto given = static_cast<int64_t>(texts[b].size());
+    const int64_t needed =
+        sequence.positions.empty() ? 0 : sequence.positions.back() + 1 - own_rows_;
+    if (given < needed || given > rows_[b].length) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("sequence ", b, ": expected ", rows_[b].length, " texts; got ", given));
+    }
+    for (const int64_t position : sequence.positions) {
+      const int64_t token = position - own_rows_;
+      sequence.token_texts.push_back(token < 0 ? absl::StrCat("own ", position)
+                                               : texts[b][static_cast<size_t>(token)]);
+    }
+  }
+  return absl::OkStatus();
 }
 
 int64_t Inspector::LayersThatFit(int64_t answer_bytes) const {

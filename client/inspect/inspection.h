@@ -33,6 +33,7 @@ struct SequenceInspection {
   std::vector<int64_t> positions;  // indices of the kept tokens in the padded row; before features,
                                    // those of the model's own rows
   std::vector<int64_t> token_ids;  // of the kept tokens; empty if the input was not token ids
+  std::vector<std::string> token_texts;  // of the same tokens; empty without NameTokens
   // The least frequent ids of this sequence, counted over all sequences, in ascending order; empty
   // if there are no ids or all are equally frequent.
   std::vector<int64_t> rare_ids;
@@ -56,6 +57,11 @@ class Inspector {
   static absl::StatusOr<Inspector> Create(const EncodeRequest& request, const ModelInfo& model,
                                           int64_t cells);
 
+  // Gives each token a text, for each sequence as many as it has tokens; padding at its end may
+  // have none. Rows that the model adds have names of their own. INVALID_ARGUMENT: too few or too
+  // many.
+  absl::Status NameTokens(const std::vector<std::vector<std::string>>& texts);
+
   // Returns the number of layers whose probabilities and hidden states fit into an answer of this
   // size, at least 1.
   int64_t LayersThatFit(int64_t answer_bytes) const;
@@ -70,6 +76,7 @@ class Inspector {
   // The places of the tokens of one sequence.
   struct Rows {
     std::vector<int64_t> positions;  // key columns: the model's own rows, then the kept tokens
+    int64_t length = 0;              // in the request, with padding
     int64_t input_row = 0;           // index of its first token among the rows of the request
     int64_t first_row = 0;           // index of its first row among the rows of an answer
     std::vector<bool> rare;          // whether the id of each position is rare; or empty

@@ -75,14 +75,16 @@ Json OfSequence(const SequenceInspection& sequence, int64_t cells, MapFormat for
                       {"token_uniformity", layer.token_uniformity},
                       {"heads", heads}});
   }
-  return {{"tokens", tokens},
-          {"positions", sequence.positions},
-          {"token_ids", sequence.token_ids.empty() ? Json(nullptr) : Json(sequence.token_ids)},
-          {"rare_ids", sequence.rare_ids.empty() ? Json(nullptr) : Json(sequence.rare_ids)},
-          {"map_cells", std::min(tokens, cells)},
-          {"input_uniformity",
-           sequence.input_uniformity ? Json(*sequence.input_uniformity) : Json(nullptr)},
-          {"layers", layers}};
+  return {
+      {"tokens", tokens},
+      {"positions", sequence.positions},
+      {"token_ids", sequence.token_ids.empty() ? Json(nullptr) : Json(sequence.token_ids)},
+      {"token_texts", sequence.token_texts.empty() ? Json(nullptr) : Json(sequence.token_texts)},
+      {"rare_ids", sequence.rare_ids.empty() ? Json(nullptr) : Json(sequence.rare_ids)},
+      {"map_cells", std::min(tokens, cells)},
+      {"input_uniformity",
+       sequence.input_uniformity ? Json(*sequence.input_uniformity) : Json(nullptr)},
+      {"layers", layers}};
 }
 
 }  // namespace

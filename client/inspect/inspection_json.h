@@ -14,8 +14,9 @@ enum class MapFormat {
             // page
 };
 
-// Returns {model, sequences: [{tokens, positions, token_ids, input_uniformity, layers: [{layer,
-// token_uniformity, heads: [{confidence, …, map}]}]}], …}. Numbers that are not finite become null.
+// Returns {model, sequences: [{tokens, positions, token_ids, token_texts, input_uniformity, layers:
+// [{layer, token_uniformity, heads: [{confidence, …, map}]}]}], …}. Numbers that are not finite
+// become null.
 nlohmann::ordered_json ToJson(const Inspection& inspection, MapFormat format);
 
 }  // namespace attendant::client

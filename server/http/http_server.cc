@@ -53,7 +53,7 @@ std::optional<HttpAnswer> RefusalOf(const HttpRequest& request, const ServerSecr
 }
 
 std::vector<HttpRoute> RoutesOf(HttpHandlers handlers, const ServerSecrets& secrets) {
-  return {
+  std::vector<HttpRoute> routes = {
       {"GET", "/healthz",
        [](const HttpRequest&) {
          return HttpAnswer{200, "alive\n"};
@@ -70,6 +70,8 @@ std::vector<HttpRoute> RoutesOf(HttpHandlers handlers, const ServerSecrets& secr
          return HttpAnswer{200, metrics(), "text/plain; version=0.0.4; charset=utf-8"};
        }},
   };
+  routes.insert(routes.end(), handlers.routes.begin(), handlers.routes.end());
+  return routes;
 }
 
 bool OutOfResources(int error) {

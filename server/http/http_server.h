@@ -1,16 +1,18 @@
-// The HTTP server for probes and metrics, /healthz, /readyz and /metrics, and for the calls that it
-// is given a handler for.
+// The HTTP server for probes and metrics, /healthz, /readyz and /metrics, and for the routes and
+// calls that it is given handlers for.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/http/http_call.h"
 #include "server/http/http_calls.h"
+#include "server/http/http_routes.h"
 #include "server/security/server_secrets.h"
 
 namespace attendant::server {
@@ -19,7 +21,8 @@ namespace attendant::server {
 struct HttpHandlers {
   std::function<std::string()> metrics;  // returns Prometheus text
   std::function<bool()> ready;
-  HttpCallHandler call = {};  // asked first; null: there are no calls
+  HttpCallHandler call = {};           // asked first; null: there are no calls
+  std::vector<HttpRoute> routes = {};  // further ones, which anybody may have
 };
 
 struct HttpLimits {
@@ -35,8 +38,8 @@ HttpLimits HttpLimitsFor(uint64_t descriptors);
 HttpLimits HttpLimitsOfProcess();
 
 // /healthz answers 200 as long as the process runs, /readyz 200 or 503, /metrics 200, and any other
-// path 404. Methods other than GET and HEAD are refused with 405, and requests with a body with
-// 413. If a handler throws, the connection is closed without an answer.
+// path that is no further route 404. Methods other than GET and HEAD are refused with 405, and
+// requests with a body with 413. If a handler throws, the connection is closed without an answer.
 //
 // With certificates all of this is TLS, and each connection uses the newest ones. /metrics needs a
 // token for TokenScope::kMetrics if there are tokens (401 without a valid one, 403 if it is for

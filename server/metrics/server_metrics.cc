@@ -158,7 +158,7 @@ class ServerMetrics::Impl {
     stream_sequences_.Set(static_cast<double>(gauges.stream_sequences));
     stream_sequence_bytes_.Set(static_cast<double>(gauges.stream_sequence_bytes));
     connections_.Set(static_cast<double>(gauges.connections));
-    for (const CostGauges& costs : gauges.costs) SetCosts(costs);
+    models_.Set(gauges.models);
     if (gauges.certificate_expiry) {
       certificate_expiry_.Add({}).Set(
           static_cast<double>(absl::ToUnixSeconds(*gauges.certificate_expiry)));
@@ -188,14 +188,6 @@ class ServerMetrics::Impl {
             batch_requests_.Add(labels, request_buckets_),
             cost_ratio_.Add(labels, ratio_buckets_),
             slack_seconds_.Add(labels, SecondsBuckets())};
-  }
-
-  void SetCosts(const CostGauges& costs) {
-    const std::string& model = costs.model;
-    cost_seconds_per_layer_.Add({{"model", model}}).Set(costs.seconds_per_layer);
-    cost_flops_.Add({{"model", model}, {"part", "products"}}).Set(costs.product_flops);
-    cost_flops_.Add({{"model", model}, {"part", "attention"}}).Set(costs.attention_flops);
-    cost_correction_.Add({{"model", model}}).Set(costs.correction);
   }
 
   // The time of a process never goes down, and a counter can only be raised.
@@ -307,14 +299,7 @@ class ServerMetrics::Impl {
   Family<Gauge>& certificate_expiry_ =
       MakeGauges("attendant_certificate_expiry_timestamp_seconds",
                  "When the first of the server's certificates in use expires, since unix epoch.");
-  Family<Gauge>& cost_seconds_per_layer_ =
-      MakeGauges("attendant_cost_seconds_per_layer",
-                 "Predicted time of a layer, whatever is in the batch, as timed at the start.");
-  Family<Gauge>& cost_flops_ =
-      MakeGauges("attendant_cost_flops_per_second",
-                 "Floating point operations per second by which batches are predicted.");
-  Family<Gauge>& cost_correction_ = MakeGauges(
-      "attendant_cost_correction", "Factor on predicted times, from what is measured in service.");
+  ModelGaugeFamilies models_{registry_};
   Gauge& descriptors_ = MakeGauge("process_open_fds", "Number of open file descriptors.");
   absl::Mutex processor_mutex_;
   Counter& processor_seconds_ =

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/metrics/model_figures.h"
+#include "server/metrics/model_gauges.h"
 
 namespace attendant::server {
 
@@ -44,15 +45,6 @@ struct BatchRecord {
   int64_t dead_rows = 0;  // tokens of requests whose deadline had passed before the batch began
 };
 
-// The state of a model's CostModel (server/batching/cost_model.h).
-struct CostGauges {
-  std::string model;
-  double seconds_per_layer = 0;
-  double product_flops = 0;  // a second
-  double attention_flops = 0;
-  double correction = 1;
-};
-
 // Values of the gauges, which are read at every scrape.
 struct ServerGauges {
   int64_t inflight = 0;
@@ -70,7 +62,7 @@ struct ServerGauges {
   int64_t stream_sequences = 0;
   int64_t stream_sequence_bytes = 0;
   int64_t connections = 0;
-  std::vector<CostGauges> costs = {};
+  std::vector<ModelGauges> models = {};
   std::optional<absl::Time> certificate_expiry = {};  // none: no TLS
 };
 
@@ -88,7 +80,9 @@ struct ServerGauges {
 // attendant_receiving_bytes, attendant_request_bytes, attendant_answer_bytes,
 // attendant_budget_bytes, attendant_ready, attendant_registered_memories,
 // attendant_registered_memory_bytes, attendant_stream_sequences, attendant_stream_sequence_bytes,
-// attendant_connections, attendant_cost_seconds_per_layer{model},
+// attendant_connections,
+// attendant_model_info{model,version,family,compute_type,layers,heads,hidden_size},
+// attendant_model_bytes{model,part}, attendant_cost_seconds_per_layer{model},
 // attendant_cost_flops_per_second{model,part}, attendant_cost_correction{model},
 // attendant_certificate_expiry_timestamp_seconds (gauges);
 // attendant_model_loads_total{model,result}; attendant_refused_connections_total{reason};

@@ -49,6 +49,7 @@ struct Settings {
   std::string http_address;         // empty: that of `address`, or 127.0.0.1 beside a Unix socket
   int http_port = 8002;             // 0: a free port is chosen
   bool rest = true;                 // the Open Inference Protocol over HTTP too
+  bool page = true;                 // at / of the HTTP port
   std::string port_file;            // file for the ports once the server is ready; empty: none
   std::string tls_cert;             // PEM files, as the next two; empty: no TLS
   std::string tls_key;

@@ -76,11 +76,15 @@ Rows NetworkRows() {
       {group, "http-address", "ADDRESS", "Address to listen on for HTTP; empty: that of --address.",
        TextKind(&Settings::http_address, true)},
       {group, "http-port", "PORT",
-       "Port of /metrics, /healthz, /readyz and /v2; 0 picks a free one.",
+       "Port of /metrics, /healthz, /readyz, /v2 and the page at /; 0 picks a free one.",
        IntegerKind(&Settings::http_port, 0, 65535)},
       {group, "rest", "SWITCH",
        "The Open Inference Protocol over HTTP, /v2/models/NAME/infer and the paths around it.",
        ChoiceKind(&Settings::rest, switches)},
+      {group, "page", "SWITCH",
+       "A page for browsers at / of the HTTP port: load, models, and a form to try them (by "
+       "--rest).",
+       ChoiceKind(&Settings::page, switches)},
       {group, "trusted-proxies", "NETWORKS",
        "Proxies whose header x-forwarded-for says which address a call comes from, for fair "
        "shares; "

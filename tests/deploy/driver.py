@@ -8,13 +8,14 @@ import sys
 import container
 import manifests
 import monitoring
+import page
 import rollout
 
 # gRPC's own messages about servers that are killed on purpose.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 PARTS = {"container": container.check, "manifests": lambda programs, work: manifests.check(work, programs),
-         "monitoring": monitoring.check, "rollout": rollout.check}
+         "monitoring": monitoring.check, "page": page.check, "rollout": rollout.check}
 
 
 def plain(row) -> tuple:

@@ -37,6 +37,7 @@ server/settings
 server/metrics
 server/security
 server/http
+server/page
 server/transport
 server/wire
 server/batching

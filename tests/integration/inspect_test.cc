@@ -129,7 +129,8 @@ TEST(InspectTest, ASpanOfLayers) {
 TEST(InspectTest, WritesAPageAndPrintsATable) {
   ReadyServer server({"--model=t=synthetic:tiny"});
   const std::string path = testing::TempDir() + "attendant_inspect.html";
-  const Outcome outcome = Inspect(server, {"--token-ids", "1,2,3", "--html", path});
+  const Outcome outcome =
+      Inspect(server, {"--token-ids", "1,2,3", "--html", path, "--tokens", "[CLS] , [SEP]"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("t, sequence 0: 3 tokens\n"));
   EXPECT_THAT(outcome.out, HasSubstr("POSITIONAL HEADS\n      0 "));
@@ -137,6 +138,18 @@ TEST(InspectTest, WritesAPageAndPrintsATable) {
   std::stringstream page;
   page << std::ifstream(path).rdbuf();
   EXPECT_THAT(page.str(), HasSubstr("\"token_ids\":[1,2,3]"));
+  EXPECT_THAT(page.str(), HasSubstr(R"("token_texts":["[CLS]",",","[SEP]"])"));
+  std::remove(path.c_str());
+}
+
+TEST(InspectTest, TextsOfTokensFromAFile) {
+  ReadyServer server({"--model=t=synthetic:tiny"});
+  const std::string path = testing::TempDir() + "attendant_inspect_tokens";
+  std::ofstream(path) << "a b  c\r\nd e\n";
+  const json document = InspectJson(
+      server, {"--token-ids", "1,2,3;4,5,6", "--mask", "1,1,1;1,1,0", "--tokens-file", path});
+  EXPECT_EQ(document["sequences"][0]["token_texts"], json({"a", "b", "c"}));
+  EXPECT_EQ(document["sequences"][1]["token_texts"], json({"d", "e"}));
   std::remove(path.c_str());
 }
 
@@ -155,6 +168,10 @@ TEST(InspectTest, Refusals) {
   expect({"--token-ids", "100"}, 1, "token_ids[0, 0]: expected 0..99; got 100");
   expect({"--token-ids", "1", "--mask", "0"}, 2, "no token is kept");
   expect({"--token-ids", "1", "--cells", "4"}, 2, "--cells");
+  expect({"--token-ids", "1", "--tokens", "a b"}, 2,
+         "--tokens: sequence 0: expected 1 texts; got 2");
+  expect({"--token-ids", "1", "--tokens-file", "/nowhere"}, 2, "--tokens-file: /nowhere");
+  expect({"--token-ids", "1", "--tokens", "a", "--tokens-file", "b"}, 2, "--tokens");
   expect({"--token-ids", "1", "--html", "/nowhere/page.html"}, 2, "/nowhere/page.html");
 }
 

@@ -264,7 +264,8 @@ TEST(MetricsOfTheServerTest, AgreeWithTheCallersCount) {
   EXPECT_THAT(metrics, HasSubstr("attendant_request_seconds_count{code=\"OK\",method=\"Attend\","
                                  "model=\"worked-example\"} 3\n"));
   for (const char* cost :
-       {"attendant_cost_seconds_per_layer{", "attendant_cost_correction{",
+       {"attendant_model_info{compute_type=\"f32\",", "attendant_cost_correction{",
+        "attendant_cost_seconds_per_layer{", "attendant_model_bytes{model=\"worked-example\",",
         "attendant_cost_flops_per_second{model=\"worked-example\",part=\"products\"} ",
         "attendant_cost_flops_per_second{model=\"worked-example\",part=\"attention\"} "}) {
     EXPECT_THAT(metrics, HasSubstr(cost));

@@ -66,6 +66,15 @@ void AwaitMetric(const ReadyServer& server, const std::string& line) {
   }
 }
 
+// The files of the page hold nothing that would need one; what it asks for does.
+TEST_F(TokensOfTheServerTest, ThePageNeedsNone) {
+  ReadyServer server({Flag()});
+  EXPECT_THAT(server.Get("/"), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(server.Get("/page/facts.json"), EndsWith(R"({"rest":true,"tokens":true})"));
+  EXPECT_THAT(server.Get("/metrics"), StartsWith("HTTP/1.1 401"));
+  EXPECT_THAT(server.Get("/v2"), StartsWith("HTTP/1.1 401"));
+}
+
 TEST_F(TokensOfTheServerTest, R32CallsNeedATokenOfTheirScope) {
   ReadyServer server({Flag()});
   EXPECT_TRUE(Call(server, "test").ok());

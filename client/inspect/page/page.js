@@ -1,6 +1,4 @@
-"use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
-const byId = id => document.getElementById(id);
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 let sequence = data.sequences[0];
 let statistic = "confidence";
@@ -22,36 +20,6 @@ const STATISTICS = {
     note: "How many singular values make up 90 % of the sum of all; out of as many as there are tokens."},
 };
 
-// Text only ever enters the page as text.
-function element(name, parent, text, attributes) {
-  const made = document.createElement(name);
-  if (text !== undefined && text !== null) made.textContent = text;
-  for (const [key, value] of Object.entries(attributes || {})) made.setAttribute(key, value);
-  if (parent) parent.append(made);
-  return made;
-}
-
-function drawing(name, parent, attributes, text) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  if (text !== undefined) made.textContent = text;
-  parent.append(made);
-  return made;
-}
-
-function colour(name) {
-  const text = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  return [1, 3, 5].map(at => parseInt(text.slice(at, at + 2), 16));
-}
-
-const mix = (a, b, t) => a.map((value, i) => Math.round(value + (b[i] - value) * t));
-
-function ramp() {
-  const stops = ["--ramp-0", "--ramp-1", "--ramp-2"].map(colour);
-  return t => t < 0.5 ? mix(stops[0], stops[1], 2 * t) : mix(stops[1], stops[2], 2 * t - 1);
-}
-
-const css = ([r, g, b]) => `rgb(${r} ${g} ${b})`;
 const readable = ([r, g, b]) => 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#101418" : "#ffffff";
 const mean = values => values.reduce((sum, value) => sum + value, 0) / Math.max(values.length, 1);
 const shown = (value, digits) => value === null ? "–" : value.toFixed(digits);
@@ -174,51 +142,59 @@ function showRank() {
 
 function bytesOf(head) { return Uint8Array.from(atob(head.map), character => character.charCodeAt(0)); }
 
-function paint(canvas, head) {
-  const cells = sequence.map_cells;
+// The colour of each cell, for which a map has a byte, and the largest probability.
+function levelOf(head) {
   const bytes = bytesOf(head);
   const most = ownScale ? bytes.reduce((a, b) => Math.max(a, b), 1) : 255;
-  const colours = ramp();
-  const table = Array.from({length: 256}, (_, byte) => colours(Math.min(byte / most, 1)));
-  canvas.width = canvas.height = cells;
-  const context = canvas.getContext("2d");
-  const image = context.createImageData(cells, cells);
-  bytes.forEach((byte, i) => { image.data.set(table[byte], 4 * i); image.data[4 * i + 3] = 255; });
-  context.putImageData(image, 0, 0);
-  return (most / 255) ** 2;
+  return {most: (most / 255) ** 2, level: (row, column) => bytes[row * sequence.map_cells + column] / most};
+}
+
+function paint(canvas, head) {
+  const {most, level} = levelOf(head);
+  paintMap(canvas, sequence.map_cells, level);
+  return most;
+}
+
+// The text of a token, if the page was given texts, or its id, or else its position.
+function labelOf(token) {
+  if (sequence.token_texts) return sequence.token_texts[token];
+  return sequence.token_ids ? `${sequence.token_ids[token]}` : `${sequence.positions[token]}`;
 }
 
 function tokenName(cell) {
   const from = Math.floor(cell * sequence.tokens / sequence.map_cells);
   const to = Math.floor((cell + 1) * sequence.tokens / sequence.map_cells) - 1;
   if (to > from) return `${sequence.positions[from]}–${sequence.positions[to]}`;
-  return sequence.token_ids ? `${sequence.positions[from]} (id ${sequence.token_ids[from]})` : `${sequence.positions[from]}`;
+  const position = sequence.positions[from];
+  if (sequence.token_texts) return `${sequence.token_texts[from]} (${position})`;
+  return sequence.token_ids ? `${position} (id ${sequence.token_ids[from]})` : `${position}`;
 }
 
-function explain(canvas, head) {
+function explain(map, head) {
   const bytes = bytesOf(head);
-  const tip = byId("tip");
-  canvas.addEventListener("mousemove", event => {
-    const box = canvas.getBoundingClientRect();
-    const cells = sequence.map_cells;
-    const at = (offset, size) => Math.min(cells - 1, Math.max(0, Math.floor(offset / size * cells)));
-    const row = at(event.clientY - box.top, box.height), column = at(event.clientX - box.left, box.width);
-    const p = (bytes[row * cells + column] / 255) ** 2;
-    tip.textContent = `${tokenName(row)} looks at ${tokenName(column)}: ${p.toFixed(3)}`;
-    tip.style.visibility = "visible";
-    tip.style.left = `${Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 4)}px`;
-    tip.style.top = `${event.clientY + 14}px`;
+  explainMap(map, sequence.map_cells, (row, column) => {
+    const p = (bytes[row * sequence.map_cells + column] / 255) ** 2;
+    return `${tokenName(row)} looks at ${tokenName(column)}: ${p.toFixed(3)}`;
   });
-  canvas.addEventListener("mouseleave", () => { tip.style.visibility = "hidden"; });
+}
+
+// A map with labels, if there is room to read them.
+function largeMap(place, head, name) {
+  place.replaceChildren();
+  if (sequence.tokens > Math.min(MOST_LABELS, sequence.map_cells)) {
+    const canvas = element("canvas", place, null, {role: "img", "aria-label": name});
+    paint(canvas, head);
+    return canvas;
+  }
+  const labels = sequence.positions.map((_, token) => labelOf(token));
+  return labelledMap(place, labels, levelOf(head).level, name);
 }
 
 function enlarge(layer, index) {
   const head = layer.heads[index];
-  const canvas = element("canvas");
-  paint(canvas, head);
-  explain(canvas, head);
-  byId("enlarged-title").textContent = headName(layer.layer, index);
-  byId("enlarged-map").replaceChildren(canvas);
+  const name = headName(layer.layer, index);
+  byId("enlarged-title").textContent = name;
+  explain(largeMap(byId("enlarged-map"), head, name), head);
   byId("enlarged").append(byId("tip"));  // or the dialog would cover it
   byId("enlarged").showModal();
 }
@@ -227,7 +203,7 @@ function showMaps() {
   const {tokens, map_cells: cells} = sequence;
   byId("map-note").textContent = "Rows are queries, columns keys, from the top left; the colour is the root of the probability. " +
     (tokens > cells ? `${tokens} tokens are drawn in ${cells} × ${cells} cells: what a cell’s queries give to its keys together, in ` +
-      "the mean of the queries. " : "") + "Click a map to enlarge it.";
+      "the mean of the queries. " : "") + `Click a map to enlarge it${tokens > MOST_LABELS ? "" : ", with its labels"}.`;
   const place = byId("maps");
   place.replaceChildren();
   const label = element("label", element("p", place));

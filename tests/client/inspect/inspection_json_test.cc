@@ -17,6 +17,7 @@ Inspection Small() {
   SequenceInspection& sequence = inspection.sequences.emplace_back();
   sequence.positions = {0, 2};
   sequence.token_ids = {101, 102};
+  sequence.token_texts = {"[CLS]", "[SEP]"};
   sequence.rare_ids = {102};
   LayerInspection& layer = sequence.layers.emplace_back();
   layer.layer = 3;
@@ -35,6 +36,7 @@ TEST(InspectionJsonTest, HoldsTheStatistics) {
   EXPECT_EQ(sequence["tokens"], 2);
   EXPECT_EQ(sequence["positions"], Json({0, 2}));
   EXPECT_EQ(sequence["token_ids"], Json({101, 102}));
+  EXPECT_EQ(sequence["token_texts"], Json({"[CLS]", "[SEP]"}));
   EXPECT_EQ(sequence["rare_ids"], Json({102}));
   EXPECT_EQ(sequence["map_cells"], 2);
   EXPECT_EQ(sequence["input_uniformity"], nullptr);
@@ -60,6 +62,7 @@ TEST(InspectionJsonTest, HasNullForMissingAndNonFiniteValues) {
   Inspection inspection = Small();
   inspection.compute_type.clear();
   inspection.sequences[0].token_ids.clear();
+  inspection.sequences[0].token_texts.clear();
   inspection.sequences[0].rare_ids.clear();
   HeadInspection& head = inspection.sequences[0].layers[0].heads[0];
   head.map = Matrix::Constant(2, 2, std::numeric_limits<double>::quiet_NaN());
@@ -67,6 +70,7 @@ TEST(InspectionJsonTest, HasNullForMissingAndNonFiniteValues) {
   const Json json = Json::parse(ToJson(inspection, MapFormat::kValues).dump());
   EXPECT_EQ(json["compute_type"], nullptr);
   EXPECT_EQ(json["sequences"][0]["token_ids"], nullptr);
+  EXPECT_EQ(json["sequences"][0]["token_texts"], nullptr);
   EXPECT_EQ(json["sequences"][0]["rare_ids"], nullptr);
   const Json& written = json["sequences"][0]["layers"][0]["heads"][0];
   EXPECT_EQ(written["rare_share"], nullptr);

@@ -40,6 +40,43 @@ EncodeResult Answer(uint32_t layer, int64_t sequences, int64_t length,
   return result;
 }
 
+TEST(InspectorTest, NamesTheKeptTokens) {
+  EncodeRequest request;
+  request.token_ids = Int64Tensor({2, 3}, {7, 8, 9, 10, 11, 12});
+  request.attention_mask = Int64Tensor({2, 3}, {1, 0, 1, 1, 1, 0});
+  absl::StatusOr<Inspector> inspector = Inspector::Create(request, TwoHeads(), 128);
+  ASSERT_TRUE(inspector.ok()) << inspector.status();
+  EXPECT_THAT(inspector->inspection().sequences[0].token_texts, IsEmpty());
+  ASSERT_TRUE(inspector->NameTokens({{"a", "b", "c"}, {"d", "e"}}).ok());
+  EXPECT_THAT(inspector->inspection().sequences[0].token_texts, ElementsAre("a", "c"));
+  EXPECT_THAT(inspector->inspection().sequences[1].token_texts, ElementsAre("d", "e"));
+}
+
+TEST(InspectorTest, NamesTheRowsThatTheModelAdds) {
+  ModelInfo model = TwoHeads();
+  model.mutable_front()->set_own_rows(1);
+  EncodeRequest request;
+  request.features = FloatTensor({1, 2, 1}, {1, 2});
+  absl::StatusOr<Inspector> inspector = Inspector::Create(request, model, 128);
+  ASSERT_TRUE(inspector.ok()) << inspector.status();
+  ASSERT_TRUE(inspector->NameTokens({{"left", "right"}}).ok());
+  EXPECT_THAT(inspector->inspection().sequences[0].token_texts,
+              ElementsAre("own 0", "left", "right"));
+}
+
+TEST(InspectorTest, RefusesTextsThatAreNotThoseOfTheTokens) {
+  EncodeRequest request;
+  request.token_ids = Int64Tensor({1, 3}, {7, 8, 9});
+  absl::StatusOr<Inspector> inspector = Inspector::Create(request, TwoHeads(), 128);
+  ASSERT_TRUE(inspector.ok()) << inspector.status();
+  for (const size_t count : {0, 2, 4}) {
+    EXPECT_EQ(inspector->NameTokens({std::vector<std::string>(count, "a")}).message(),
+              absl::StrCat("sequence 0: expected 3 texts; got ", count));
+  }
+  EXPECT_EQ(inspector->NameTokens({{"a"}, {"b"}}).message(),
+            "expected a line of texts for each sequence, 1; got 2");
+}
+
 TEST(InspectorTest, TakesTheKeptTokensOfAPaddedRequest) {
   EncodeRequest request;
   request.token_ids = Int64Tensor({2, 3}, {7, 8, 9, 10, 11, 12});

@@ -170,11 +170,13 @@ TEST_F(ServerMetricsTest, CountsRefusedTokens) {
                   R"(attendant_token_refusals_total{code="UNAUTHENTICATED",scope="metrics"})", 1)));
 }
 
-TEST_F(ServerMetricsTest, TellsCostsAndExpiryOfThoseThatThereAre) {
+TEST_F(ServerMetricsTest, TellsModelsAndExpiryOfThoseThatThereAre) {
   EXPECT_THAT(metrics_.Scrape({}),
               Not(HasSubstr("attendant_certificate_expiry_timestamp_seconds 0")));
   ServerGauges gauges;
-  gauges.costs = {{"m", 1e-5, 5e10, 1e10, 1.25}};
+  gauges.models = {
+      {"m", 7, "bert", "bf16", 12, 8, 512, 4096, 1024, 1e-5, 5e10, 1e10, 1.25},
+  };
   gauges.certificate_expiry = absl::FromUnixSeconds(2000000000);
   const Samples samples = Scrape(gauges);
   EXPECT_THAT(samples, Contains(Pair("attendant_certificate_expiry_timestamp_seconds", 2e9)));
@@ -185,6 +187,24 @@ TEST_F(ServerMetricsTest, TellsCostsAndExpiryOfThoseThatThereAre) {
       samples,
       Contains(Pair(R"(attendant_cost_flops_per_second{model="m",part="attention"})", 1e10)));
   EXPECT_THAT(samples, Contains(Pair(R"(attendant_cost_correction{model="m"})", 1.25)));
+  EXPECT_THAT(samples, Contains(Pair(R"(attendant_model_bytes{model="m",part="weights"})", 4096)));
+  EXPECT_THAT(samples,
+              Contains(Pair(R"(attendant_model_bytes{model="m",part="activations"})", 1024)));
+  const std::string info =
+      R"(attendant_model_info{compute_type="bf16",family="bert",heads="8",hidden_size="512",)"
+      R"(layers="12",model="m",version="7"})";
+  EXPECT_THAT(samples, Contains(Pair(info, 1)));
+}
+
+TEST_F(ServerMetricsTest, ForgetsWhatIsNotServedAnyMore) {
+  ServerGauges gauges;
+  gauges.models = {{"old", 1, "bert", "f32"}, {"m", 1, "bert", "f32"}};
+  metrics_.Scrape(gauges);
+  gauges.models = {{"m", 2, "bert", "f32"}};
+  const std::string text = metrics_.Scrape(gauges);
+  EXPECT_THAT(text, Not(HasSubstr("old")));
+  EXPECT_THAT(text, Not(HasSubstr("version=\"1\"")));
+  EXPECT_THAT(text, HasSubstr("model=\"m\",version=\"2\"} 1\n"));
 }
 
 TEST_F(ServerMetricsTest, FollowsTheProcess) {

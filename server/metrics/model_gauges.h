@@ -1,0 +1,62 @@
+// The gauges of the models that are served.
+#pragma once
+
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/registry.h>
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+
+namespace attendant::server {
+
+// A model as /metrics tells it.
+struct ModelGauges {
+  std::string model;
+  int64_t version = 0;  // in the model repository; 0: from elsewhere
+  std::string family;
+  std::string compute_type;
+  int64_t layers = 0;
+  int64_t heads = 0;  // of a layer that has lost none
+  int64_t hidden_size = 0;
+  int64_t weight_bytes = 0;      // of all copies, without those shared with a base
+  int64_t activation_bytes = 0;  // of all instances
+  // The state of its CostModel (server/batching/cost_model.h).
+  double seconds_per_layer = 0;
+  double product_flops = 0;  // a second
+  double attention_flops = 0;
+  double correction = 1;
+};
+
+// Thread-safe.
+class ModelGaugeFamilies {
+ public:
+  // `registry` must outlive it.
+  explicit ModelGaugeFamilies(prometheus::Registry& registry);
+
+  // From now on there are series of these models and of no others.
+  void Set(absl::Span<const ModelGauges> models);
+
+ private:
+  using Family = prometheus::Family<prometheus::Gauge>;
+  using Series = std::set<std::pair<Family*, prometheus::Gauge*>>;
+
+  void Put(const ModelGauges& model, Series& series);
+
+  Family& info_;
+  Family& bytes_;
+  Family& seconds_per_layer_;
+  Family& flops_;
+  Family& correction_;
+  absl::Mutex mutex_;
+  Series series_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace attendant::server

@@ -1,0 +1,53 @@
+// Calls of the server that the page comes from.
+
+// Kept nowhere but here, and so forgotten with the page.
+const tokens = {metrics: "", infer: ""};
+
+export function useTokens(metrics, infer) {
+  tokens.metrics = metrics;
+  tokens.infer = infer;
+}
+
+// An answer that is not what was asked for.
+export class Refused extends Error {
+  constructor(status, message, headers) {
+    super(message);
+    this.status = status;
+    this.reason = headers.get("Attendant-Reason");
+    this.retryAfter = headers.get("Retry-After");
+  }
+  get needsToken() { return this.status === 401 || this.status === 403; }
+  get sentence() {
+    const reason = this.reason ? ` (${this.reason})` : "";
+    const wait = this.retryAfter ? ` Try again in ${this.retryAfter} s.` : "";
+    return `The server refused: ${this.message.replace(/\.$/, "")}${reason}.${wait}`;
+  }
+}
+
+// There is no answer.
+export class Unreachable extends Error {
+  needsToken = false;
+  sentence = "The server cannot be reached.";
+}
+
+function messageIn(text) {
+  try {
+    return JSON.parse(text).error || text;
+  } catch {
+    return text;
+  }
+}
+
+// Returns the text of the answer. With `body`, an object, it is a POST. `scope` is that of the token to show.
+export async function ask(path, scope, body) {
+  const headers = {};
+  if (tokens[scope]) headers.Authorization = `Bearer ${tokens[scope]}`;
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const options = body === undefined ? {} : {method: "POST", body: JSON.stringify(body)};
+  const [answer, text] = await fetch(path, {...options, headers, cache: "no-store", redirect: "error"})
+    .then(async begun => [begun, await begun.text()]).catch(() => { throw new Unreachable(); });
+  if (!answer.ok) throw new Refused(answer.status, messageIn(text).trim() || answer.statusText, answer.headers);
+  return text;
+}
+
+export const askForJson = async (path, scope, body) => JSON.parse(await ask(path, scope, body));

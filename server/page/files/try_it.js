@@ -1,0 +1,160 @@
+// The form that sends a sequence to a model, as any other client of /v2 would, and shows what its attention did.
+import {askForJson} from "./connection.js";
+import {byId, element} from "./drawing.js";
+import {showAnswer} from "./answer.js";
+import {labelsOfModel} from "./models.js";
+
+const MOST_TOKENS = 256;  // more are a matter for attendant-client inspect
+const WORKED_EXAMPLE = {input: "1, 0, 1, 0\n0, 2, 0, 2\n1, 1, 1, 1", texts: ""};
+const SENTENCE = {input: "101, 7592, 2088, 102", texts: "[CLS] hello world [SEP]"};
+const HAS_ITS_WORDS = /^(synthetic:)?(bert|minilm|distilbert|electra|mobilebert)/;  // families with BERT's vocabulary, mostly
+const KINDS = {
+  input_ids: {label: "Token ids",
+    hint: "Of one sequence, with commas or spaces between them. The tokenizer of the model makes them of a text."},
+  hidden_states: {label: "Hidden states",
+    hint: "A line for each token, with commas or spaces between its numbers."},
+  features: {label: "Features", hint: "A line for each patch or frame, with commas or spaces between its numbers."},
+};
+
+let metrics = {};   // the last series of /metrics
+let chosen = null;  // {name, input: the input's metadata}
+
+export function followMetrics(series) {
+  metrics = series;
+  boundLayer();
+}
+
+class Mistake extends Error {
+  get sentence() { return this.message; }
+}
+
+const words = text => text.split(/[\s,]+/).filter(word => word !== "");
+
+function numbers(text, what) {
+  return words(text).map(word => {
+    const value = Number(word);
+    if (!Number.isFinite(value)) throw new Mistake(`${what}: “${word}” is no number.`);
+    return value;
+  });
+}
+
+function readIds(text) {
+  const ids = numbers(text, "Token ids");
+  const wrong = ids.find(id => !Number.isSafeInteger(id) || id < 0);
+  if (wrong !== undefined) throw new Mistake(`Token ids: ${wrong} is no id.`);
+  return {rows: ids.map(id => [id]), datatype: "INT64", shape: [1, ids.length], given: ids.map(String)};
+}
+
+function readRows(text, width, what) {
+  const rows = text.split(/[\n;]/).filter(line => line.trim() !== "").map(line => numbers(line, what));
+  const wrong = rows.findIndex(row => row.length !== width);
+  if (wrong >= 0) {
+    throw new Mistake(`${what}: line ${wrong + 1} has ${rows[wrong].length} numbers, and ${chosen.name} takes ${width}.`);
+  }
+  return {rows, datatype: "FP32", shape: [1, rows.length, width], given: rows.map((_, i) => `row ${i}`)};
+}
+
+function readInput() {
+  const kind = chosen.input.name;
+  const text = byId("input").value;
+  const read = kind === "input_ids" ? readIds(text) : readRows(text, chosen.input.shape[2], KINDS[kind].label);
+  if (read.rows.length === 0) throw new Mistake(`${KINDS[kind].label}: give at least one.`);
+  if (read.rows.length > MOST_TOKENS) {
+    throw new Mistake(`${read.rows.length} tokens: the page draws at most ${MOST_TOKENS}, attendant-client inspect more.`);
+  }
+  return read;
+}
+
+function readTexts(rows) {
+  const texts = byId("texts").value.split(/\s+/).filter(text => text !== "");
+  if (texts.length > 0 && texts.length !== rows) {
+    throw new Mistake(`Texts of the tokens: ${texts.length} for ${rows} tokens. Give one for each, or none.`);
+  }
+  return texts;
+}
+
+// The stage of one layer takes hidden states; for all else the layers up to that one are computed.
+function requestFor(read, layer) {
+  const inputs = [{name: chosen.input.name, datatype: read.datatype, shape: read.shape, data: read.rows.flat()}];
+  if (chosen.input.name === "hidden_states") {
+    return {inputs, parameters: {stage: "context", layer}, outputs: [{name: "context_layer"}, {name: "attentions"}]};
+  }
+  return {inputs, parameters: {layer_count: layer + 1}, outputs: [{name: `attentions.${layer}`}]};
+}
+
+function showProblem(error) {
+  byId("problem").textContent = error.sentence || `The page has failed: ${error.message}.`;
+  if (!error.sentence) throw error;
+}
+
+async function send(event) {
+  event.preventDefault();
+  byId("problem").textContent = "";
+  const button = byId("send");
+  if (button.getAttribute("aria-disabled") === "true" || !chosen) return;
+  button.setAttribute("aria-disabled", "true");
+  try {
+    const read = readInput();
+    const texts = readTexts(read.rows.length);
+    const layer = byId("layer").value === "" ? NaN : Number(byId("layer").value);
+    if (!Number.isSafeInteger(layer) || layer < 0) throw new Mistake("Layer: give a number from 0 on.");
+    const begin = performance.now();
+    const answer = await askForJson(`v2/models/${encodeURIComponent(chosen.name)}/infer`, "infer", requestFor(read, layer));
+    showAnswer(answer, {layer, given: read.given, texts, milliseconds: performance.now() - begin});
+  } catch (error) {
+    byId("answer").hidden = true;
+    showProblem(error);
+  } finally {
+    button.setAttribute("aria-disabled", "false");
+  }
+}
+
+function boundLayer() {
+  const {layers} = chosen ? labelsOfModel(metrics, chosen.name) : {};
+  byId("layer-hint").textContent = layers ? `0 to ${layers - 1}` : "counted from 0";
+  if (layers) byId("layer").max = layers - 1;
+}
+
+// An input that the model takes, where it can be told without asking for more.
+function exampleFor({name, shape}) {
+  if (name !== "input_ids") return shape[2] === 4 ? WORKED_EXAMPLE : {input: "", texts: ""};
+  return HAS_ITS_WORDS.test(labelsOfModel(metrics, chosen.name).family) ? SENTENCE : {input: "1, 2, 3, 4", texts: ""};
+}
+
+// What was typed stays if it is for the same input.
+async function choose(name) {
+  const {inputs: [input]} = await askForJson(`v2/models/${encodeURIComponent(name)}`, "infer");
+  if (byId("model").value !== name) return;  // another was chosen meanwhile
+  const same = chosen && chosen.name === name && JSON.stringify(chosen.input) === JSON.stringify(input);
+  chosen = {name, input};
+  if (same) return boundLayer();
+  const kind = KINDS[chosen.input.name];
+  const width = chosen.input.shape[2];
+  byId("input-label").textContent = kind.label;
+  byId("input-hint").textContent = kind.hint + (width ? ` ${name} takes ${width} in a line.` : "");
+  const example = exampleFor(chosen.input);
+  byId("input").value = example.input;
+  byId("texts").value = example.texts;
+  byId("answer").hidden = true;
+  boundLayer();
+}
+
+// Asks for the models. Throws Refused.
+export async function showForm() {
+  const models = (await askForJson("v2/repository/index", "infer", {})).filter(model => model.state === "READY");
+  const names = [...new Set(models.map(model => model.name))];
+  const place = byId("model");
+  const before = place.value;
+  place.replaceChildren();
+  for (const name of names) element("option", place, name, {value: name});
+  byId("try-form").hidden = names.length === 0;
+  byId("try-none").hidden = names.length > 0;
+  if (names.length === 0) return;
+  if (names.includes(before)) place.value = before;
+  await choose(place.value);
+}
+
+export function startForm() {
+  byId("try-form").addEventListener("submit", send);
+  byId("model").addEventListener("change", () => choose(byId("model").value).catch(showProblem));
+}

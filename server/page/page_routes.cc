@@ -1,0 +1,51 @@
+#include "server/page/page_routes.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/page/page_files.h"
+
+namespace attendant::server {
+namespace {
+
+constexpr char kPolicy[] =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+HttpAnswer AnswerOf(const char* type) {
+  HttpAnswer answer;
+  answer.content_type = type;
+  answer.headers = {{"Content-Security-Policy", kPolicy},
+                    {"X-Content-Type-Options", "nosniff"},
+                    {"Referrer-Policy", "no-referrer"},
+                    {"Cache-Control", "no-cache"}};
+  return answer;
+}
+
+HttpAnswer AnswerWith(const PageFile& file, const HttpRequest& request) {
+  HttpAnswer answer = AnswerOf(file.type);
+  answer.headers.emplace_back("ETag", file.tag);
+  // Other tags may stand beside it, and proxies that compress make it a weak one.
+  if (absl::StrContains(request.Header("If-None-Match"), file.tag)) {
+    answer.status = 304;
+    return answer;
+  }
+  answer.body = file.text;
+  return answer;
+}
+
+}  // namespace
+
+std::vector<HttpRoute> PageRoutes(const PageFacts& facts) {
+  HttpAnswer told = AnswerOf("application/json");
+  told.body = absl::StrCat("{\"rest\":", facts.rest ? "true" : "false",
+                           ",\"tokens\":", facts.tokens ? "true" : "false", "}");
+  std::vector<HttpRoute> routes = {
+      {"GET", "/page/facts.json", [told](const HttpRequest&) { return told; }}};
+  for (const PageFile& file : kPageFiles) {
+    routes.push_back({"GET", file.path,
+                      [&file](const HttpRequest& request) { return AnswerWith(file, request); }});
+  }
+  return routes;
+}
+
+}  // namespace attendant::server

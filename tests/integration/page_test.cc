@@ -1,0 +1,41 @@
+// Tests of the page of the real server.
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/server_process.h"
+#include "tests/support/tcp_client.h"
+
+namespace attendant::server {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(PageTest, IsServedBesideEverythingElse) {
+  ReadyServer server;
+  EXPECT_THAT(server.Get("/"), HasSubstr("<!DOCTYPE html>"));
+  EXPECT_THAT(server.Get("/page/facts.json"), EndsWith(R"({"rest":true,"tokens":false})"));
+  EXPECT_THAT(server.Get("/readyz"), EndsWith("ready\n"));
+  EXPECT_THAT(server.Get("/v2"), HasSubstr("\"name\":\"attendant\""));
+  EXPECT_THAT(server.Get("/metrics"),
+              HasSubstr("attendant_model_info{compute_type=\"f32\",family=\"worked-example\","
+                        "heads=\"1\",hidden_size=\"4\",layers=\"1\",model=\"worked-example\","
+                        "version=\"0\"} 1\n"));
+}
+
+TEST(PageTest, CanBeSwitchedOff) {
+  ReadyServer server({"--page=off"});
+  EXPECT_THAT(server.Get("/"), EndsWith("\r\n\r\nnot found\n"));
+  EXPECT_THAT(server.Get("/page/page.js"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(server.Get("/v2/health/ready"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST(PageTest, KnowsThatThereIsNoRest) {
+  ReadyServer server({"--rest=off"});
+  EXPECT_THAT(server.Get("/page/facts.json"), EndsWith(R"({"rest":false,"tokens":false})"));
+}
+
+}  // namespace
+}  // namespace attendant::server
