@@ -9,7 +9,7 @@
 namespace attendant::server {
 namespace {
 
-constexpr double kPatience = 1000;
+constexpr double kPatience = 8, kDelay = 2;
 constexpr double kOverheads = 8;
 
 constexpr Named<BatchClose> kCloses[] = {{"queue_empty", BatchClose::kQueueEmpty},
@@ -152,7 +152,9 @@ std::optional<size_t> Leader(const Queue& queue, absl::Time now, const BatchLimi
 const char* Name(BatchClose close) { return NameIn(kCloses, close); }
 
 absl::Time DueTime(const QueuedJob& job, double seconds) {
-  return std::min(job.deadline, job.enqueued + absl::Seconds(kPatience * (job.taken + seconds)));
+  const double own = job.taken + seconds;
+  const double wait = std::min(kPatience * own, kDelay * (job.ahead + own));
+  return std::min(job.deadline, job.enqueued + absl::Seconds(wait));
 }
 
 double BatchSeconds(const BatchLimits& limits, double overhead) {

@@ -29,6 +29,7 @@ struct QueuedJob {
   absl::Time enqueued;
   absl::Time deadline = absl::InfiniteFuture();
   absl::Span<const Slice> slices;  // those that still wait, at least one
+  double ahead = 0;                // predicted seconds until the queue was empty when it came
   double taken = 0;                // predicted seconds of the slices before these
   double overhead = 0;             // as in JobInfo
 };
@@ -65,9 +66,12 @@ struct BatchChoice {
   absl::Time wait_until = absl::InfiniteFuture();
 };
 
-// Returns the time at which the next `seconds` of the job are due: the deadline, or a thousand
-// times what all its slices up to there take after its arrival, if that is earlier. Small jobs are
-// therefore due before large ones with the same deadline, and no job waits for ever.
+// Returns the time at which the next `seconds` of the job are due, whichever comes first:
+// - its deadline;
+// - eight times what all its slices up to there take after its arrival, so that small jobs are due
+//   before large ones;
+// - twice the time after which they would be done if first come were first served, so that a large
+//   job waits for small ones that came later, but not for ever.
 absl::Time DueTime(const QueuedJob& job, double seconds);
 
 // Returns the predicted seconds of slices after which a batch is full: max_batch_seconds, but at

@@ -70,13 +70,14 @@ absl::Status WaitingJobs::Add(uint64_t id, JobInfo& job, absl::Time now, std::ve
   MakeRoom(views_);
   job.enqueued = now;
   const double seconds = SecondsOf(job.slices);
+  const double ahead = Ahead();
   ++peers_[peer].jobs;
   peers_[peer].seconds += seconds;
   ++counts_.jobs;
   counts_.tokens += TokensOf(job.slices);
   counts_.seconds += seconds;
   entries_.push_back({id, &job, 0, seconds});
-  views_.push_back({job.key, peer, now, job.deadline, job.slices, 0, job.overhead});
+  views_.push_back({job.key, peer, now, job.deadline, job.slices, ahead, 0, job.overhead});
   return absl::OkStatus();
 }
 
@@ -105,9 +106,12 @@ double WaitingJobs::Parallel(size_t slices) const {
   return std::min(static_cast<double>(batch_limits_.instances), static_cast<double>(slices));
 }
 
+double WaitingJobs::Ahead() const { return counts_.seconds / batch_limits_.instances; }
+
 absl::Time WaitingJobs::PredictEnd(const JobInfo& job, absl::Time now) const {
   const double own = SecondsOf(job.slices);
-  const absl::Time due = DueTime({job.key, 0, now, job.deadline, job.slices, 0, job.overhead}, own);
+  const absl::Time due =
+      DueTime({job.key, 0, now, job.deadline, job.slices, Ahead(), 0, job.overhead}, own);
   const auto slot = peer_slots_.find(job.peer);
   double clock = virtual_time_;  // of its peer, once it is done
   double before = 0;

@@ -99,6 +99,8 @@ class WaitingJobs {
   void Compact();
   void Leave(size_t index);  // the job, with the slices that it still has
   double Parallel(size_t slices) const;
+  // Predicted seconds until all instances together have computed what waits.
+  double Ahead() const;
 
   size_t PeerOf(const std::string& name);
   void ForgetIdlePeers();

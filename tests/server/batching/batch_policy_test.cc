@@ -26,6 +26,7 @@ struct Job {
   size_t peer = 0;
   absl::Time deadline = absl::InfiniteFuture();
   double overhead = 0;
+  double ahead = 0;
   double taken = 0;
 };
 
@@ -42,6 +43,7 @@ std::vector<QueuedJob> Views(const std::vector<Job>& jobs) {
                      .enqueued = job.enqueued,
                      .deadline = job.deadline,
                      .slices = job.slices,
+                     .ahead = job.ahead,
                      .taken = job.taken,
                      .overhead = job.overhead});
   }
@@ -182,19 +184,23 @@ TEST(BatchPolicyTest, PeersTakeTurnsInsideABatch) {
 
 TEST(BatchPolicyTest, TheEarliestDeadlineOfAPeerGoesFirst) {
   std::vector<Job> queue = {Sliced(1, 0.02), Sliced(1, 0.02), Sliced(1, 0.02)};
-  queue[0].deadline = At(900);
-  queue[1].deadline = At(700);
-  queue[2].deadline = At(800);
+  for (Job& job : queue) job.ahead = 1;
+  queue[0].deadline = At(90);
+  queue[1].deadline = At(70);
+  queue[2].deadline = At(80);
   EXPECT_THAT(Taken(Choose(queue, At(0), kSeconds)), ElementsAre(1));
 }
 
 TEST(BatchPolicyTest, SmallJobsAreDueBeforeLargeOnesWithDistantDeadlines) {
   std::vector<Job> queue = {Sliced(400, 0.02), Sliced(1, 0.002)};
-  for (Job& job : queue) job.deadline = absl::UnixEpoch() + absl::Seconds(60);
+  for (Job& job : queue) {
+    job.deadline = At(500);
+    job.ahead = 1;
+  }
   queue[1].enqueued = At(100);
-  EXPECT_EQ(DueTime(Views(queue)[0], 0.02), At(20000));
-  EXPECT_EQ(DueTime(Views(queue)[0], 0.07), At(60000));  // not after the deadline
-  EXPECT_EQ(DueTime(Views(queue)[1], 0.002), At(2100));
+  EXPECT_EQ(DueTime(Views(queue)[0], 0.05), At(400));
+  EXPECT_EQ(DueTime(Views(queue)[0], 0.07), At(500));  // not after the deadline
+  EXPECT_EQ(DueTime(Views(queue)[1], 0.002), At(116));
   EXPECT_THAT(Taken(Choose(queue, At(200), kSeconds)), ElementsAre(0, 1));
   EXPECT_EQ(Choose(queue, At(200), kSeconds).leader, 1u);
 }
@@ -202,9 +208,39 @@ TEST(BatchPolicyTest, SmallJobsAreDueBeforeLargeOnesWithDistantDeadlines) {
 TEST(BatchPolicyTest, TheRestOfALargeJobIsDueAfterWhatItWasServed) {
   Job job = Sliced(4, 0.001);
   job.taken = 0.002;
-  EXPECT_EQ(DueTime(Views({job})[0], 0.001), At(3000));
-  job.deadline = At(2500);
-  EXPECT_EQ(DueTime(Views({job})[0], 0.001), At(2500));
+  job.ahead = 1;
+  EXPECT_EQ(DueTime(Views({job})[0], 0.001), At(24));
+  job.deadline = At(20);
+  EXPECT_EQ(DueTime(Views({job})[0], 0.001), At(20));
+}
+
+TEST(BatchPolicyTest, ALargeJobIsDueAfterTwiceTheTimeInOrderOfArrival) {
+  Job job = Sliced(4, 0.02);
+  job.enqueued = At(100);
+  EXPECT_EQ(DueTime(Views({job})[0], 0.02), At(140));  // it came to an empty queue
+  job.ahead = 0.03;
+  EXPECT_EQ(DueTime(Views({job})[0], 0.02), At(200));
+  std::vector<Job> queue = {job, Sliced(1, 0.005)};
+  queue[1].ahead = 0.1;
+  queue[1].enqueued = At(159);
+  EXPECT_EQ(Choose(queue, At(159), kSeconds).leader, 1u);
+  queue[1].enqueued = At(161);  // the large one has waited long enough
+  EXPECT_EQ(Choose(queue, At(161), kSeconds).leader, 0u);
+}
+
+TEST(BatchPolicyTest, ALargeJobIsServedAlthoughSmallOnesKeepComing) {
+  std::vector<Job> queue(21, Sliced(1, 0.001));
+  queue[0] = Sliced(1, 0.03);
+  for (Job& job : queue) job.ahead = 0.05;
+  absl::Time now = At(0);
+  while (true) {
+    const BatchChoice choice = Choose(queue, now, kSeconds);
+    if (choice.leader == 0) break;
+    ASSERT_LT(now, At(160 + 25));  // it is due after twice 80 ms; one batch may have begun before
+    now += absl::Seconds(choice.seconds);
+    for (const BatchChoice::Pick& pick : choice.take) queue[pick.job].enqueued = now;
+  }
+  EXPECT_GT(now, At(25));  // small ones passed it
 }
 
 TEST(BatchPolicyTest, ABatchClosesByPredictedSeconds) {
