@@ -5,6 +5,7 @@ import os
 import pathlib
 import sys
 
+import bulk
 import container
 import manifests
 import monitoring
@@ -14,7 +15,7 @@ import rollout
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 PARTS = {"container": container.check, "manifests": lambda programs, work: manifests.check(work, programs),
-         "monitoring": monitoring.check, "rollout": rollout.check}
+         "monitoring": monitoring.check, "rollout": rollout.check, "bulk": bulk.check}
 
 
 def plain(row) -> tuple:
