@@ -7,6 +7,7 @@ import sys
 
 import bulk
 import container
+import load_tests
 import manifests
 import monitoring
 import rollout
@@ -15,7 +16,7 @@ import rollout
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 PARTS = {"container": container.check, "manifests": lambda programs, work: manifests.check(work, programs),
-         "monitoring": monitoring.check, "rollout": rollout.check, "bulk": bulk.check}
+         "monitoring": monitoring.check, "rollout": rollout.check, "bulk": bulk.check, "load": load_tests.check}
 
 
 def plain(row) -> tuple:
