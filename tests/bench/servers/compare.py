@@ -69,6 +69,12 @@ class Comparison:
         return json.loads(done.stdout.strip().splitlines()[-1])
 
 
+def machine(programs: pathlib.Path) -> dict:
+    told = subprocess.run([programs / "attendant-server", "--version"], capture_output=True, text=True, check=True).stdout
+    facts = dict(line.rsplit(" ", 1) for line in told.splitlines())
+    return {"cpu": cpu_name(), "cpus": len(os.sched_getaffinity(0)), "isa": facts["instruction set"], "onednn": facts["oneDNN"]}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--programs", type=pathlib.Path, required=True, help="has attendant-server")
@@ -81,15 +87,15 @@ def main() -> None:
     parser.add_argument("--svg", type=pathlib.Path)
     options = parser.parse_args()
     found = Comparison(options).run()
-    machine = {"cpu": cpu_name(), "cpus": len(os.sched_getaffinity(0))}
-    print(report.table(found, machine))
+    measured_on = machine(options.programs)
+    print(report.table(found, measured_on))
     if options.json:
-        document = {"machine": machine, "seed": options.seed, "seconds": options.seconds, "figures": report.figures(found),
+        document = {"machine": measured_on, "seed": options.seed, "seconds": options.seconds, "figures": report.figures(found),
                     "contenders": found}
         options.json.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     (options.svg or options.work / "servers.svg").write_text(report.plot(found), encoding="utf-8")
-    if "not_run" in found[Attendant.name]:
-        sys.exit(f"Attendant was not measured: {found[Attendant.name]['not_run']}")
+    if why := found.get(Attendant.name, {}).get("not_run"):
+        sys.exit(f"Attendant was not measured: {why}")
 
 
 if __name__ == "__main__":

@@ -93,7 +93,7 @@ class Running:
         plain = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         with open(self._log, "w", encoding="utf-8") as log:
             self._process = subprocess.Popen(list(map(str, contender.command(port))), stdout=log, stderr=log,
-                                             cwd=contender.folder, start_new_session=True,
+                                             cwd=contender.folder, process_group=0,
                                              env={**plain, **ENVIRONMENT, **contender.environment()})
         while not await self._listens(port):
             self._check(deadline, "did not listen")
@@ -130,7 +130,7 @@ class Running:
         self.kill()
 
     def kill(self) -> None:
-        """Ends the server and what it has started, which are one session."""
+        """Ends the server and what it has started, which are one group."""
         if self._process is None:
             return
         for number, patience in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, STOP_SECONDS)):

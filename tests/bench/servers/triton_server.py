@@ -28,7 +28,7 @@ class Triton(OpenInference):
     name = "triton"
     exported = True
     needs = ("triton",)
-    settings = "Python backend on ONNX Runtime, dynamic batches of 32 without delay, gRPC"
+    settings = "Python backend on ONNX Runtime, dynamic batches of up to 32 without delay, run text by text, gRPC"
 
     @property
     def _package(self) -> pathlib.Path:
