@@ -73,6 +73,12 @@ def scatter(title: str, points: list, x_name: str, y_name: str) -> str:
     return _svg(size + 52, body, title)
 
 
+def _round_step(least: float) -> float:
+    """1, 2 or 5 times a power of ten."""
+    power = 10 ** math.floor(math.log10(least))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least)
+
+
 def curves(title: str, rows: list, x_name: str, y_name: str) -> str:
     """Curves over a logarithmic y. rows: (label, points (x, y)), in the order of the series' colours."""
     left, top, width, height = 60, 28, WIDTH - 60 - 190, 300
@@ -88,9 +94,9 @@ def curves(title: str, rows: list, x_name: str, y_name: str) -> str:
         y = place(0, 10 ** exponent)[1]
         body.append(f'<line x1="{left}" x2="{left + width}" y1="{y:.1f}" y2="{y:.1f}" class="mark"/>')
         body.append(_text(left - 6, y + 4, f"{10 ** exponent:g}", "end"))
-    for step in range(6):
-        x = max(xs) * step / 5
-        body.append(_text(place(x, ys[0])[0], top + height + 18, f"{x:.0f}", "middle"))
+    tick = _round_step(max(xs) / 6)
+    for step in range(math.floor(max(xs) * 1.05 / tick) + 1):
+        body.append(_text(place(step * tick, ys[0])[0], top + height + 18, f"{step * tick:g}", "middle"))
     body.append(_text(left + width / 2, top + height + 36, x_name, "middle"))
     for i, (label, points) in enumerate(rows):
         placed = [place(x, y) for x, y in points]

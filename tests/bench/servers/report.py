@@ -8,12 +8,11 @@ FEWEST_OTHERS = 2  # that must have run for a figure beside the best of them
 TARGETS = {"server.over_best.throughput.c32": (">=", 2.0), "server.over_best.p99.at80": ("<=", 0.5)}
 HEAD = ("", "texts/s: 1 caller", "8", "32", "p99 ms: 1 caller", "8", "32", "at 1/2", "at 4/5", "memory MB", "disk MB", "start s",
         "cosine")
-STYLE = """<style>
-text { font: 12px system-ui, sans-serif; fill: #5b6675 } .frame { stroke: #d5dbe3 } .mark { stroke: #d5dbe3 }
-.s0 { fill: #2563a8; stroke: #2563a8 } .s1 { fill: #c97b2a; stroke: #c97b2a } .s2 { fill: #3f8f6b; stroke: #3f8f6b }
-.s3 { fill: #8457a6; stroke: #8457a6 } .s4 { fill: #b8475a; stroke: #b8475a } .s5 { fill: #8a94a3; stroke: #8a94a3 }
-.frame, polyline { fill: none } polyline { stroke-width: 2.5 }
-</style>"""
+COLOURS = ("#2563a8", "#c97b2a", "#3f8f6b", "#8457a6", "#b8475a", "#8a94a3")
+STYLE = "".join(("<style>text { font: 12px system-ui, sans-serif; fill: #5b6675 } .frame, .mark { stroke: #d5dbe3 } ",
+                 ".frame, polyline { fill: none } polyline { stroke-width: 2.5 } ",
+                 *(f"circle.s{i} {{ fill: {colour} }} polyline.s{i} {{ stroke: {colour} }} " for i, colour in enumerate(COLOURS)),
+                 "</style>"))
 
 
 def ran(found: dict) -> dict:
