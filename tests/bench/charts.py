@@ -1,5 +1,6 @@
 """Charts as inline SVG. Colours come from the page's style sheet: classes s0, s1, … of a series."""
 import html
+import math
 
 WIDTH, LABELS, BAR, GAP = 860, 250, 18, 6
 
@@ -70,3 +71,37 @@ def scatter(title: str, points: list, x_name: str, y_name: str) -> str:
     body.append(_text(left + size / 2, size + 44, x_name, "middle"))
     body.append(_text(left + size + 10, 20, y_name))
     return _svg(size + 52, body, title)
+
+
+def _round_step(least: float) -> float:
+    """1, 2 or 5 times a power of ten."""
+    power = 10 ** math.floor(math.log10(least))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least)
+
+
+def curves(title: str, rows: list, x_name: str, y_name: str) -> str:
+    """Curves over a logarithmic y. rows: (label, points (x, y)), in the order of the series' colours."""
+    left, top, width, height = 60, 28, WIDTH - 60 - 190, 300
+    xs, ys = zip(*(point for _, points in rows for point in points))
+    low, high = math.floor(math.log10(min(ys))), math.ceil(math.log10(max(ys)))
+    high = max(high, low + 1)
+
+    def place(x: float, y: float) -> tuple:
+        return left + width * x / (max(xs) * 1.05), top + height * (high - math.log10(y)) / (high - low)
+
+    body = [f'<rect x="{left}" y="{top}" width="{width}" height="{height}" class="frame"/>', _text(left, 16, y_name)]
+    for exponent in range(low, high + 1):
+        y = place(0, 10 ** exponent)[1]
+        body.append(f'<line x1="{left}" x2="{left + width}" y1="{y:.1f}" y2="{y:.1f}" class="mark"/>')
+        body.append(_text(left - 6, y + 4, f"{10 ** exponent:g}", "end"))
+    tick = _round_step(max(xs) / 6)
+    for step in range(math.floor(max(xs) * 1.05 / tick) + 1):
+        body.append(_text(place(step * tick, ys[0])[0], top + height + 18, f"{step * tick:g}", "middle"))
+    body.append(_text(left + width / 2, top + height + 36, x_name, "middle"))
+    for i, (label, points) in enumerate(rows):
+        placed = [place(x, y) for x, y in points]
+        body.append(f'<polyline points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in placed)}" class="s{i}"/>')
+        body += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" class="s{i}"/>' for x, y in placed]
+        body.append(f'<circle cx="{left + width + 18}" cy="{top + 12 + 22 * i}" r="4.5" class="s{i}"/>')
+        body.append(_text(left + width + 28, top + 16 + 22 * i, label))
+    return _svg(top + height + 46, body, title)

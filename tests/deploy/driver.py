@@ -5,7 +5,9 @@ import os
 import pathlib
 import sys
 
+import bulk
 import container
+import load_tests
 import manifests
 import monitoring
 import page
@@ -15,7 +17,8 @@ import rollout
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 PARTS = {"container": container.check, "manifests": lambda programs, work: manifests.check(work, programs),
-         "monitoring": monitoring.check, "page": page.check, "rollout": rollout.check}
+         "monitoring": monitoring.check, "page": page.check, "rollout": rollout.check, "bulk": bulk.check,
+         "load": load_tests.check}
 
 
 def plain(row) -> tuple:

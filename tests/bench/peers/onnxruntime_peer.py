@@ -5,6 +5,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import torch
+import transformers
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from onnxruntime.transformers import optimizer
 from onnxruntime.transformers.fusion_options import FusionOptions
@@ -13,21 +14,29 @@ import bert
 import worker
 
 
-def _export(folder: pathlib.Path, target: pathlib.Path) -> None:
+def export_plain(folder: pathlib.Path, file: pathlib.Path) -> None:
     model = bert.HiddenStates(folder, attention="eager")  # the pattern that the optimiser knows
-    plain = target / "plain.onnx"
     axes = {0: "batch", 1: "length"}
-    torch.onnx.export(model, bert.example(), plain, input_names=["input_ids", "attention_mask"],
+    torch.onnx.export(model, bert.example(), file, input_names=["input_ids", "attention_mask"],
                       output_names=["last_hidden_state"], opset_version=17, dynamo=False,
                       dynamic_axes={"input_ids": axes, "attention_mask": axes, "last_hidden_state": axes})
-    config = model.model.config
+
+
+def fuse(folder: pathlib.Path, plain: pathlib.Path, file: pathlib.Path) -> None:
+    config = transformers.AutoConfig.from_pretrained(folder)
     fused = optimizer.optimize_model(str(plain), model_type="bert", num_heads=config.num_attention_heads,
                                      hidden_size=config.hidden_size, optimization_options=FusionOptions("bert"))
-    fused.save_model_to_file(str(target / "model.onnx"))
-    plain.unlink()
+    fused.save_model_to_file(str(file))
     statistics = fused.get_fused_operator_statistics()
     if statistics.get("Attention", 0) + statistics.get("MultiHeadAttention", 0) < config.num_hidden_layers:
         raise worker.Refused(f"the optimiser did not find the attention of every layer: {statistics}")
+
+
+def _export(folder: pathlib.Path, target: pathlib.Path) -> None:
+    plain = target / "plain.onnx"
+    export_plain(folder, plain)
+    fuse(folder, plain, target / "model.onnx")
+    plain.unlink()
 
 
 def _float_model(folder: pathlib.Path) -> pathlib.Path:

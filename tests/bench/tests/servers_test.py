@@ -1,0 +1,121 @@
+"""Tests of the comparison with other servers: its texts, loops and report, without any server."""
+import asyncio
+import math
+import pathlib
+import sys
+import time
+import unittest
+import xml.etree.ElementTree
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "servers"))
+
+import load  # noqa: E402
+import process  # noqa: E402
+import report  # noqa: E402
+import texts  # noqa: E402
+
+
+def measured(capacity: float, p99: float, extra: dict = {}) -> dict:
+    def loop(rate, latency):
+        return {"texts_per_s": rate, "p50_ms": latency / 2, "p99_ms": latency, "calls": 100, "failures": {}}
+
+    closed = {"1": loop(capacity / 2, p99 / 2), "8": loop(capacity * 0.9, p99), "32": loop(capacity, p99 * 2)}
+    opened = {f"{share * capacity:.6g}": loop(share * capacity, p99 * share) for share in (0.5, 0.8)}
+    return {"closed": closed, "open": opened | {rate: loop(float(rate), value) for rate, value in extra.items()},
+            "capacity": capacity, "memory_bytes": 1e8, "disk_bytes": 2e9, "disk_bytes_for_cpus": 1e9, "ready_s": 2.0,
+            "cosine": 0.99999, "settings": "as it comes"}
+
+
+class Texts(unittest.TestCase):
+    def test_a_seed_names_them(self):
+        known = texts.sentences()
+        self.assertEqual(texts.ragged(known, 50, 3), texts.ragged(known, 50, 3))
+        self.assertNotEqual(texts.ragged(known, 50, 3), texts.ragged(known, 50, 4))
+
+    def test_they_are_ragged_and_bounded(self):
+        lengths = [len(text.split()) for text in texts.ragged(texts.sentences())]
+        self.assertEqual(len(lengths), texts.COUNT)
+        self.assertGreater(max(lengths), 5 * sorted(lengths)[len(lengths) // 2])
+        self.assertTrue(0 < min(lengths) and max(lengths) <= texts.MOST_WORDS)
+
+
+class Loops(unittest.TestCase):
+    def test_a_percentile_counts_failures_as_slowest(self):
+        made = load.Load(1, [0.1] * 98, {"refused": 2})
+        self.assertEqual(made.percentile(0.5), 0.1)
+        self.assertEqual(made.percentile(0.98), 0.1)
+        self.assertTrue(math.isinf(made.percentile(0.99)))
+        self.assertTrue(math.isinf(load.Load(1).percentile(0.5)))
+
+    def test_a_closed_loop_has_so_many_calls_under_way(self):
+        under_way, most = 0, 0
+
+        async def embed(_):
+            nonlocal under_way, most
+            under_way, most = under_way + 1, max(most, under_way + 1)
+            await asyncio.sleep(0.001)
+            under_way -= 1
+
+        made = asyncio.run(load.closed_loop(embed, ["a", "b"], 5, 0.1, warm_up=0))
+        self.assertEqual(most, 5)
+        self.assertGreater(made.rate, 0)
+
+    def test_an_open_loop_counts_the_wait_for_a_server_that_stands_still(self):
+        stood = False
+
+        async def embed(_):
+            nonlocal stood
+            if not stood:
+                stood = True
+                time.sleep(0.2)  # nothing else can be sent meanwhile, as with one that blocks its caller
+
+        made = asyncio.run(load.open_loop(embed, ["a"], 200, 0.4, warm_up=0))
+        self.assertGreater(made.percentile(0.5), 0.01)
+        self.assertEqual(len(made.latencies), len(list(load.arrivals(200, 0.4, 1))))
+
+    def test_failures_are_told(self):
+        async def embed(_):
+            await asyncio.sleep(0.001)
+            raise ValueError("no")
+
+        made = asyncio.run(load.closed_loop(embed, ["a"], 2, 0.02, warm_up=0))
+        self.assertEqual(list(made.failures), ["ValueError: no"])
+
+
+class Figures(unittest.TestCase):
+    def test_they_compare_with_the_best_at_its_rate(self):
+        found = {"slow": measured(50, 200), "fast": measured(100, 100), "attendant": measured(250, 90, {"80": 20})}
+        figures = report.figures(found)
+        self.assertEqual(figures["server.over_best.throughput.c32"], 2.5)
+        self.assertEqual(figures["server.over_best.p99.at80"], 20 / (100 * 0.8))
+        self.assertEqual(figures["server.fast.p99_ms.half"], 50)
+
+    def test_one_other_server_is_not_enough(self):
+        found = {"sentence-transformers": measured(90, 100), "fast": measured(100, 100), "slow": {"not_run": "ImportError: x"},
+                 "attendant": measured(250, 90, {"80": 20})}
+        self.assertFalse([name for name in report.figures(found) if "over_best" in name])
+        self.assertIn("slow: not run: ImportError: x", report.table(found, {"cpu": "x"}))
+
+    def test_a_loop_that_failed_has_no_figure(self):
+        found = {"fast": measured(100, 100)}
+        found["fast"]["closed"]["32"]["p99_ms"] = None
+        self.assertNotIn("server.fast.p99_ms.c32", report.figures(found))
+        self.assertIn("failed", report.table(found, {}))
+
+    def test_the_plot_is_a_picture_of_its_own(self):
+        drawn = xml.etree.ElementTree.fromstring(report.plot({"fast": measured(100, 100), "attendant": measured(250, 90)}))
+        self.assertEqual(drawn.tag, "{http://www.w3.org/2000/svg}svg")
+        self.assertEqual(len(drawn.findall("{http://www.w3.org/2000/svg}polyline")), 2)
+
+
+class Disk(unittest.TestCase):
+    def test_what_is_for_gpus_is_told_apart(self):
+        for name, counts in (("/v/lib/python3.11/site-packages/nvidia/x.so", False),
+                             ("/v/triton/lib/python3.11/site-packages/numpy/x.so", True),
+                             ("/v/lib/python3.11/site-packages/torch/lib/libtorch_cuda.so", False),
+                             ("/v/lib/python3.11/site-packages/torch/lib/libtorch_cpu.so", True)):
+            self.assertEqual(process.FOR_GPUS.search(name) is None, counts, name)
+
+
+if __name__ == "__main__":
+    unittest.main()
