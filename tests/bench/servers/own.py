@@ -1,19 +1,13 @@
-"""Attendant, called through its Python package, which tokenizes in the caller's process.
-
-Calls have a deadline of one second, by which the server orders its queue ("Batching" in server/README.md). With the package's
-default of a minute short texts pass long ones, which then wait for seconds where 8 or more callers never pause."""
+"""Attendant, called through its Python package, which tokenizes in the caller's process."""
 import re
 import subprocess
 
 from contender import MODEL_NAME, Contender
 
 
-DEADLINE_SECONDS = 1.0
-
-
 class Attendant(Contender):
     name = "attendant"
-    settings = "as it comes, f32; texts are tokenized by the caller, gRPC with a deadline of 1 s"
+    settings = "as it comes, f32; texts are tokenized by the caller, gRPC"
 
     def command(self, port: int) -> list:
         return [self.place.programs / "attendant-server", "--model", f"{MODEL_NAME}={self.place.checkpoint}",
@@ -26,7 +20,7 @@ class Attendant(Contender):
         self._model = AsyncTextModel(self._client, MODEL_NAME)
 
     async def embed(self, text: str):
-        return await self._model.embed(text, timeout=DEADLINE_SECONDS)
+        return await self._model.embed(text)
 
     async def close(self) -> None:
         await self._client.close()
