@@ -117,6 +117,7 @@ def _certificates(setup, folder: pathlib.Path) -> Measured:
     _install(folder, "0")
     with setup.serve("--model=m=synthetic:tiny", f"--tls-cert={folder / 'server.crt'}",
                      f"--tls-key={folder / 'server.key'}") as server:
+        server.authority = ssl.create_default_context(cafile=str(folder / "ca.crt"))
         callers = _Handshakers(server.port, folder / "ca.crt")
         for number in range(reloads):
             time.sleep(RELOAD_SECONDS)

@@ -3,6 +3,7 @@ import os
 import pathlib
 import re
 import signal
+import ssl
 import subprocess
 import tempfile
 import time
@@ -22,6 +23,7 @@ class Server:
 
     def __init__(self, program: pathlib.Path, *flags: str, launcher: tuple = (), preparation=None):
         """`launcher` is a command that starts it, such as taskset; `preparation` runs in the child."""
+        self.authority: ssl.SSLContext | None = None  # to be set where the server has a certificate
         self._scratch = tempfile.TemporaryDirectory()
         self.folder = pathlib.Path(self._scratch.name)
         self._log = self.folder / "log"
@@ -83,7 +85,8 @@ class Server:
         pathlib.Path(f"/proc/{self.pid}/clear_refs").write_text("5", encoding="utf-8")
 
     def scrape(self) -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.http_port}/metrics", timeout=30) as answer:
+        url = f"{'https' if self.authority else 'http'}://127.0.0.1:{self.http_port}/metrics"
+        with urllib.request.urlopen(url, timeout=30, context=self.authority) as answer:
             return answer.read().decode()
 
     def metric(self, name: str, **labels) -> float:
