@@ -35,7 +35,8 @@ TEST(ReportJsonTest, HasEveryFigure) {
 }
 
 TEST(ReportJsonTest, NothingMeasuredIsAllZero) {
-  const LoadReport empty = {.steps = {StepResult()}};
+  LoadReport empty;
+  empty.steps.emplace_back();
   const nlohmann::ordered_json json = ReportJson(empty)["steps"][0];
   EXPECT_EQ(json["tokens_per_s"], 0.0);
   EXPECT_EQ(json["goodput"]["share"], 0.0);
