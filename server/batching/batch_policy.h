@@ -29,9 +29,10 @@ struct QueuedJob {
   absl::Time enqueued;
   absl::Time deadline = absl::InfiniteFuture();
   absl::Span<const Slice> slices;  // those that still wait, at least one
-  double ahead = 0;                // predicted seconds until the queue was empty when it came
-  double taken = 0;                // predicted seconds of the slices before these
-  double overhead = 0;             // as in JobInfo
+  // Predicted seconds of work, shared by all instances, that were in the queue when the job arrived.
+  double ahead = 0;
+  double taken = 0;     // predicted seconds of the slices before these
+  double overhead = 0;  // as in JobInfo
 };
 
 struct Queue {

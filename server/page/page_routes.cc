@@ -24,7 +24,7 @@ HttpAnswer AnswerOf(const char* type) {
 HttpAnswer AnswerWith(const PageFile& file, const HttpRequest& request) {
   HttpAnswer answer = AnswerOf(file.type);
   answer.headers.emplace_back("ETag", file.tag);
-  // Other tags may stand beside it, and proxies that compress make it a weak one.
+  // If-None-Match may list several tags, and a proxy that compresses answers prefixes the tag with W/.
   if (absl::StrContains(request.Header("If-None-Match"), file.tag)) {
     answer.status = 304;
     return answer;

@@ -28,7 +28,7 @@ def lowest_cosine(made: np.ndarray, known: np.ndarray) -> float:
 
 
 def _milliseconds(load: Load, share: float) -> float | None:
-    """Nothing where so many calls failed that this share was not answered."""
+    """This percentile of the latency; None if so many calls failed that it is infinite."""
     seconds = load.percentile(share)
     return 1e3 * seconds if math.isfinite(seconds) else None
 
@@ -39,7 +39,7 @@ def summary(load: Load) -> dict:
 
 
 async def answers(embed, texts: list, callers: int) -> np.ndarray:
-    """The vectors of all texts, [n, E], asked for by so many callers, so that batches form."""
+    """Returns the vectors of all texts, [n, E]. Several callers ask for them at a time, so that the server forms batches."""
     vectors, upcoming = [None] * len(texts), iter(enumerate(texts))
 
     async def call() -> None:

@@ -31,7 +31,7 @@ def best_server(found: dict) -> str:
 
 
 def _over_best(found: dict) -> dict:
-    """Attendant over the best of the others; nothing where one of them has no such figure."""
+    """Returns the ratios of Attendant's figures to those of the best other server, without those that one of the two lacks."""
     best, ours = best_server(found), ran(found).get(OURS)
     if not best or not ours:
         return {}
