@@ -1,9 +1,8 @@
-"""Closed and open loops of calls from one event loop."""
+"""Closed and open loops of calls from one event loop, whose clock they read."""
 import asyncio
 import dataclasses
 import itertools
 import random
-import time
 
 WARM_UP_SECONDS = 1.0  # of each loop, which are not counted
 PATIENCE_SECONDS = 60
@@ -50,13 +49,14 @@ async def _outcome(embed, text: str) -> str:
 async def closed_loop(embed, texts: list, callers: int, seconds: float, warm_up: float = WARM_UP_SECONDS) -> Load:
     """Each caller sends its next text when the last one has been answered."""
     upcoming = itertools.cycle(texts)
-    begin = time.perf_counter() + warm_up
+    now = asyncio.get_running_loop().time
+    begin = now() + warm_up
     load = Load(seconds)
 
     async def call() -> None:
-        while (sent := time.perf_counter()) < begin + seconds:
+        while (sent := now()) < begin + seconds:
             failure = await _outcome(embed, next(upcoming))
-            ended = time.perf_counter()
+            ended = now()
             if begin <= ended < begin + seconds:
                 load.add(ended - sent, failure)
 
@@ -76,16 +76,17 @@ async def open_loop(embed, texts: list, rate: float, seconds: float, seed: int =
     """Calls are due at random times, however slowly answers come. A latency begins when its call was due, so that a call that
     had to wait for the sender, or for a server that stood still, has waited (no coordinated omission)."""
     load = Load(seconds)
-    begin = time.perf_counter()
+    now = asyncio.get_running_loop().time
+    begin = now()
     under_way = set()
 
     async def call(text: str, due: float) -> None:
         failure = await _outcome(embed, text)
         if due >= warm_up:
-            load.add(time.perf_counter() - begin - due, failure)
+            load.add(now() - begin - due, failure)
 
     for text, due in zip(itertools.cycle(texts), arrivals(rate, warm_up + seconds, seed)):
-        if (ahead := begin + due - time.perf_counter()) > 0:
+        if (ahead := begin + due - now()) > 0:
             await asyncio.sleep(ahead)
         task = asyncio.create_task(call(text, due))
         under_way.add(task)
