@@ -10,6 +10,7 @@ import signal
 import socket
 import ssl
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.parse
@@ -17,7 +18,10 @@ import urllib.request
 
 import yaml
 
-from monitoring_files import FOLDER, Failed, dashboard_queries, dashboard_variables, run
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+from monitoring_files import FOLDER, Failed, dashboard_queries, dashboard_variables, run  # noqa: E402
+from ports import free_port  # noqa: E402
 
 LOAD_SECONDS = 8
 RATE_INTERVAL = "5s"  # of scrapes that are a second apart
@@ -221,11 +225,6 @@ def scrape(server: Server, work: pathlib.Path, secured: bool) -> str:
     context = ssl.create_default_context(cafile=work / "tls.crt") if secured else None
     with urllib.request.urlopen(request, timeout=30, context=context) as answer:
         return answer.read().decode()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 @contextlib.contextmanager

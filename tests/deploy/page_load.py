@@ -1,13 +1,17 @@
 """Checks of what the page shows of the server's load, models and memory."""
 import contextlib
 import json
+import pathlib
 import re
 import subprocess
+import sys
 import time
 import urllib.request
 
-from monitoring_files import Failed
-from monitoring_live import free_port
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+from monitoring_files import Failed  # noqa: E402
+from ports import free_port  # noqa: E402
 
 SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$", re.M)
 LABEL = re.compile(r'(\w+)="([^"]*)"')

@@ -22,10 +22,10 @@ import urllib.request
 import grpc
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tests" / "reliability"))
+sys.path += [str(ROOT / "tests" / "reliability"), str(ROOT / "tests" / "support")]
 
 import calls  # noqa: E402
-from load import free_port  # noqa: E402
+from ports import free_port  # noqa: E402
 from server_process import Server  # noqa: E402
 
 SERVERS, RATE, CALL_SECONDS, PATIENCE = 3, 200, 30, 60

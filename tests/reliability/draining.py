@@ -8,7 +8,7 @@ import grpc
 
 import arithmetic
 import calls
-from load import free_port
+from ports import free_port
 from report import Measured
 from server_process import NotMeasured
 

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import time
 
+from ports import free_port
 from server_process import NotMeasured, pinned
 
 LOAD_TEST_FAILED = 4  # its exit code when calls failed, which is what overload is about
@@ -33,12 +34,6 @@ def load_test(setup, address: str, *flags: str, core: int | None = None) -> dict
 
 def calls_of(report: dict) -> int:
     return report["ok"] + sum(report["errors"].values())
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
 
 
 @contextlib.contextmanager

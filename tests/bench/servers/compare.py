@@ -15,6 +15,7 @@ from process import ENVIRONMENT
 from texts import DEFAULT_SEED
 
 HERE = pathlib.Path(__file__).parent
+SUPPORT = HERE.parents[1] / "support"
 MOST_SECONDS = 900  # for one contender
 HIGH_SHARE = 0.8  # of the best other server's capacity: a rate at which Attendant is measured too
 
@@ -61,7 +62,7 @@ class Comparison:
                    "--seconds", options.seconds, "--seed", options.seed, "--rates", *rates]
         try:
             done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                  timeout=MOST_SECONDS, check=False, env={**os.environ, **ENVIRONMENT, "PYTHONPATH": str(HERE)})
+                                  timeout=MOST_SECONDS, check=False, env={**os.environ, **ENVIRONMENT, "PYTHONPATH": f"{HERE}:{SUPPORT}"})
         except subprocess.TimeoutExpired:
             return {"not_run": f"did not end in {MOST_SECONDS} s"}
         if done.returncode != 0:

@@ -7,7 +7,8 @@ import sys
 import unittest
 import xml.etree.ElementTree
 
-sys.path.append(str(pathlib.Path(__file__).parents[1] / "servers"))
+TESTS = pathlib.Path(__file__).parents[2]
+sys.path += [str(TESTS / "bench" / "servers"), str(TESTS / "support")]
 
 import load  # noqa: E402
 import process  # noqa: E402
