@@ -35,6 +35,15 @@ Choice Choose(absl::string_view input) {
   return {first % kMethods, std::move(message), slices};
 }
 
+absl::Status ReadStreamItem(const grpc::ByteBuffer& slices,
+                            const server::ServiceContext& context) {
+  const absl::StatusOr<server::StreamItem> item = ReceiveItem(slices, context);
+  if (!item.ok()) return item.status();
+  const uint64_t number = item->message.sequence();
+  const auto sequence = number == 0 ? nullptr : std::make_shared<server::StreamSequence>(number);
+  return PrepareItem(*item, sequence, context).status();
+}
+
 }  // namespace
 
 std::string FuzzRequestCodec(absl::string_view input) {
@@ -62,16 +71,11 @@ std::string FuzzRequest(absl::string_view input) {
     case 2:
       status = PreparePutMemory(choice.slices, context).status();
       break;
-    default: {
-      const absl::StatusOr<server::StreamItem> item = ReceiveItem(choice.slices, context);
-      status = item.status();
-      if (item.ok()) {
-        const uint64_t number = item->message.sequence();
-        const auto sequence =
-            number == 0 ? nullptr : std::make_shared<server::StreamSequence>(number);
-        status = PrepareItem(*item, sequence, context).status();
-      }
-    }
+    case 3:
+      status = ReadStreamItem(choice.slices, context);
+      break;
+    default:
+      status = PrepareInfer(choice.slices, context).status();
   }
   switch (status.code()) {
     case absl::StatusCode::kOk:
