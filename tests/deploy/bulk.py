@@ -10,11 +10,9 @@ import subprocess
 import sys
 import time
 
+from server_process import NotMeasured, Server
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tests" / "reliability"))
-
-from server_process import NotMeasured, Server  # noqa: E402
-
 EXAMPLE = ROOT / "client" / "examples" / "spark"
 SENTENCES = ROOT / "tests" / "families" / "sentences.jsonl"
 GET_CHECKPOINTS = ROOT / "tests" / "families" / "get_checkpoints"

@@ -3,13 +3,10 @@ rate finds the same one twice."""
 import json
 import pathlib
 import subprocess
-import sys
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "reliability"))
-
-import generator  # noqa: E402
-from server_process import NotMeasured, Server, cores, pinned  # noqa: E402
-from setup import Setup  # noqa: E402
+import generator
+from server_process import NotMeasured, Server, cores, pinned
+from setup import Setup
 
 LEAST_CALLS = 20000  # a second
 MOST_DIFFERENCE = 0.1  # of the higher rate

@@ -10,7 +10,6 @@ import signal
 import socket
 import ssl
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.parse
@@ -18,10 +17,8 @@ import urllib.request
 
 import yaml
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-
-from monitoring_files import FOLDER, Failed, dashboard_queries, dashboard_variables, run  # noqa: E402
-from ports import free_port  # noqa: E402
+from monitoring_files import FOLDER, Failed, dashboard_queries, dashboard_variables, run
+from ports import free_port
 
 LOAD_SECONDS = 8
 RATE_INTERVAL = "5s"  # of scrapes that are a second apart

@@ -16,6 +16,21 @@ WAIT_SECONDS = 30
 WIDE, NARROW = (1280, 900), (360, 740)
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-background-networking", "--disable-component-update", "--no-first-run",
          "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
+# Keeps in window.upcoming what a page has still to do by itself: its timers, and its requests without an answer.
+FOLLOW = """
+window.upcoming = {timers: new Set(), requests: 0};
+const {setTimeout: set, clearTimeout: clear, fetch: ask} = window;
+window.setTimeout = (call, ...rest) => {
+  const timer = set((...given) => { upcoming.timers.delete(timer); call(...given); }, ...rest);
+  upcoming.timers.add(timer);
+  return timer;
+};
+window.clearTimeout = timer => { upcoming.timers.delete(timer); clear(timer); };
+window.fetch = (...given) => {
+  ++upcoming.requests;
+  return ask(...given).finally(() => --upcoming.requests);
+};
+"""
 
 
 class Browser:
@@ -23,6 +38,7 @@ class Browser:
 
     def __init__(self, driver):
         self.driver = driver
+        driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": FOLLOW})
         self._requests, self._complaints = [], []
 
     def open(self, url: str, size: tuple = WIDE, dark: bool = False) -> None:
@@ -65,6 +81,10 @@ class Browser:
         if "error" in found:
             raise Failed(found["error"])
         return found.get("value")
+
+    def upcoming(self) -> tuple:
+        """Returns the numbers of the page's timers, and of its requests without an answer."""
+        return tuple(self.run("return [upcoming.timers.size, upcoming.requests]"))
 
     def by_id(self, name: str):
         return self.driver.find_element(By.ID, name)

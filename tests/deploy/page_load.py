@@ -4,14 +4,11 @@ import json
 import pathlib
 import re
 import subprocess
-import sys
 import time
 import urllib.request
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-
-from monitoring_files import Failed  # noqa: E402
-from ports import free_port  # noqa: E402
+from monitoring_files import Failed
+from ports import free_port
 
 SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$", re.M)
 LABEL = re.compile(r'(\w+)="([^"]*)"')
@@ -194,10 +191,11 @@ def check_restart(place, _shared) -> str:
     browser, port = place.browser, str(free_port())
     with place.server("--http-port", port, name="before") as server:
         place.open(server)
+        browser.wait(lambda: browser.upcoming() == (1, 0), "a timer for the next request")
         browser.by_id("pause").click()
+        browser.wait(lambda: browser.upcoming()[1] == 0, "the answer to a request under way")
         asked = len(browser.requests())
-        time.sleep(3)  # that nothing happens meanwhile
-        if len(browser.requests()) != asked or browser.text("pause") != "Go on":
+        if browser.upcoming() != (0, 0) or browser.text("pause") != "Go on":
             raise Failed("a paused page goes on asking")
         browser.by_id("pause").click()
         browser.wait(lambda: len(browser.requests()) > asked, "another request")
