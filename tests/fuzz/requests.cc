@@ -49,7 +49,7 @@ absl::Status ReadStreamItem(const grpc::ByteBuffer& slices,
 std::string FuzzRequestCodec(absl::string_view input) {
   static const google::protobuf::Message* const kTypes[] = {
       &v1::AttendRequest::default_instance(), &v1::EncodeRequest::default_instance(),
-      &v1::EncodeStreamRequest::default_instance(), &v1::PutMemoryRequest::default_instance(),
+      &v1::PutMemoryRequest::default_instance(), &v1::EncodeStreamRequest::default_instance(),
       &inference::ModelInferRequest::default_instance()};
   static_assert(std::size(kTypes) == kMethods);
   const Choice choice = Choose(input);
