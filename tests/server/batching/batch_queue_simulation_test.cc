@@ -230,7 +230,7 @@ class Simulation {
     for (const absl::Time end : predicted_ends_) {
       running += std::max(0.0, absl::ToDoubleSeconds(end - clock_.now));
     }
-    const double wait = 1.1 * (running + counts_.seconds);  // with the queue's margin
+    const double wait = 1.25 * (running + counts_.seconds);  // with the queue's margin
     return absl::Seconds(wait + job.seconds_left + job.overhead) + absl::Nanoseconds(10);
   }
 

@@ -119,9 +119,9 @@ TEST_F(BatchQueueTest, RefusesWhatCannotMeetItsDeadlineBehindTheOthers) {
   EXPECT_TRUE(submit("a", 0.1, 110 * kMs).ok());
   EXPECT_FALSE(submit("a", 0.1, 110 * kMs).ok());
   // Another peer has its fair share: half of 100 ms of the first, then its own. The wait might
-  // become a tenth longer.
-  EXPECT_FALSE(submit("b", 0.1, 154 * kMs).ok());
-  EXPECT_TRUE(submit("b", 0.1, 160 * kMs).ok());
+  // become a quarter longer.
+  EXPECT_FALSE(submit("b", 0.1, 162 * kMs).ok());
+  EXPECT_TRUE(submit("b", 0.1, 163 * kMs).ok());
   EXPECT_FALSE(submit("c", 0.1, 150 * kMs).ok());
 }
 
