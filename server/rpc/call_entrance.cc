@@ -11,6 +11,7 @@
 #include "server/inference/refused_methods.h"
 #include "server/rpc/call/peer.h"
 #include "server/rpc/call/request_end.h"
+#include "server/rpc/call/timer.h"
 #include "server/rpc/call/trace_context.h"
 #include "server/rpc/health_call.h"
 #include "server/rpc/stream_reactor.h"
@@ -46,6 +47,7 @@ CallEntrance::CallEntrance(const ServiceContext& context, HealthStates& health)
     : context_(context), method_context_{context, health}, health_(health) {
   for (const UnaryMethod& method : UnaryReactor::Methods()) recent_[method.name];
   recent_[StreamReactor::kName];
+  SharedTimer();  // starts its thread while a failure may still be thrown
 }
 
 grpc::ServerGenericBidiReactor* CallEntrance::CreateReactor(

@@ -1,8 +1,6 @@
 // TimeLimit, a call to an object of gRPC's at a point in time.
 #pragma once
 
-#include <grpcpp/alarm.h>
-
 #include <chrono>
 #include <memory>
 #include <new>
@@ -10,12 +8,13 @@
 #include <utility>
 
 #include "absl/time/time.h"
+#include "server/rpc/call/timer.h"
 
 namespace attendant::server {
 
-// Not thread-safe; `expired` is called on a thread of gRPC's. A limit that is reset or set anew may
-// have expired just before, and its call may be yet to come: `expired` has to look whether it still
-// means anything.
+// Not thread-safe; `expired` is called on the thread of one timer, which all limits share and which
+// it must not block. A limit that is reset or set anew may have expired just before, and its call
+// may be yet to come: `expired` has to look whether it still means anything.
 class TimeLimit {
  public:
   using TimePoint = std::chrono::system_clock::time_point;
@@ -24,29 +23,36 @@ class TimeLimit {
     return std::chrono::system_clock::now() + absl::ToChronoNanoseconds(duration);
   }
 
+  TimeLimit() = default;
+  ~TimeLimit() { Reset(); }
+  TimeLimit(const TimeLimit&) = delete;
+  TimeLimit& operator=(const TimeLimit&) = delete;
+
   // Calls `expired(owner)` at `time` if the owner still exists then. Replaces the limit that was
   // set before. False: there is not enough memory for a limit, so there is none.
   template <typename Owner, typename Expired>
   bool Set(TimePoint time, std::weak_ptr<Owner> owner, Expired expired) noexcept {
+    Reset();
     try {
-      // A new alarm each time, as the call of the one before may be yet to come.
-      alarm_.emplace();
-      alarm_->Set(time, [owner = std::move(owner), expired = std::move(expired)](bool ok) {
-        if (!ok) return;  // it was reset
+      const auto left = absl::FromChrono(time - std::chrono::system_clock::now());
+      set_ = SharedTimer().Set(RealClock().Now() + left, [owner = std::move(owner),
+                                                          expired = std::move(expired)] {
         if (const auto self = owner.lock()) expired(*self);
       });
       return true;
     } catch (const std::bad_alloc&) {
-      alarm_.reset();
       return false;
     }
   }
 
-  void Reset() { alarm_.reset(); }
-  bool set() const { return alarm_.has_value(); }
+  void Reset() {
+    if (set_) SharedTimer().Cancel(*set_);
+    set_.reset();
+  }
+  bool set() const { return set_.has_value(); }
 
  private:
-  std::optional<grpc::Alarm> alarm_;
+  std::optional<Timer::Ticket> set_;
 };
 
 }  // namespace attendant::server
