@@ -8,15 +8,25 @@ from attendant.v1 import encoder_service_pb2 as pb
 from attendant.v1 import tensor_pb2
 
 ATTEND = "/attendant.v1.EncoderService/Attend"
+ENCODE = "/attendant.v1.EncoderService/Encode"
 TINY_WIDTH = 32
 GOOD_CALL_SECONDS, GOOD_CALL_PAUSE = 10, 0.05
 
 
 def attend_request(sequences: int, length: int, width: int = TINY_WIDTH, probabilities: bool = False) -> bytes:
     """An Attend request [sequences, length, width] of float32, to the server's only model."""
+    return pb.AttendRequest(hidden_states=_rows(sequences, length, width),
+                            return_attention_probabilities=probabilities).SerializeToString()
+
+
+def encode_request(sequences: int, length: int, width: int) -> bytes:
+    """An Encode request of the same rows, through all layers of the server's only model."""
+    return pb.EncodeRequest(hidden_states=_rows(sequences, length, width)).SerializeToString()
+
+
+def _rows(sequences: int, length: int, width: int) -> tensor_pb2.Tensor:
     data = np.random.default_rng(1).standard_normal(sequences * length * width, dtype=np.float32).tobytes()
-    tensor = tensor_pb2.Tensor(dtype=tensor_pb2.FLOAT32, shape=[sequences, length, width], data=data)
-    return pb.AttendRequest(hidden_states=tensor, return_attention_probabilities=probabilities).SerializeToString()
+    return tensor_pb2.Tensor(dtype=tensor_pb2.FLOAT32, shape=[sequences, length, width], data=data)
 
 
 def open_channel(target: str, *options) -> grpc.Channel:

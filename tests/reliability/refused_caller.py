@@ -21,13 +21,13 @@ def main(port: int, seconds: float, length: int, width: int) -> None:
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     connection = http2.Connection(port, window=1 << 24)
-    body = calls.attend_request(1, length, width)
+    body = calls.encode_request(1, length, width)
     started, begin = {}, time.monotonic()
     due = begin
     while time.monotonic() < begin + seconds and not connection.closed:
         due += EVERY_SECONDS
         sent = time.monotonic()
-        stream = connection.start_call(calls.ATTEND, grpc_timeout="1S")
+        stream = connection.start_call(calls.ENCODE, grpc_timeout="1S")
         started[stream] = sent
         connection.send(stream, http2.message(len(body), body), half_close=True)
         connection.pump(max(0.0, due - time.monotonic()))
