@@ -1,11 +1,12 @@
 """TextModel and AsyncTextModel, against models whose tokenizer makes a token of each letter."""
 import asyncio
+import threading
 
 import numpy as np
 import pytest
 from attendant_client import AsyncClient, FailedPrecondition, InvalidArgument, NotFound, messages
 from attendant_client.text import AsyncTextModel, LabelScore, TextModel, Tokens
-from attendant_client.text.plan import Wish
+from attendant_client.text.plan import FEW_CHARACTERS, Wish
 from attendant_client.text.tasks import Tasks
 from attendant_client.text.tokenizer import ModelTokenizer
 from text_models import ids_of, make_tokenizer
@@ -93,6 +94,29 @@ def test_asyncio_gives_the_same(letters, embedder, classifier, reranker):
             assert await AsyncTextModel(client, "reranker").rerank("cat", TEXTS) == reranker.rerank("cat", TEXTS)
 
     asyncio.run(run())
+
+
+def test_asyncio_tokenizes_few_characters_on_its_own_thread(letters, monkeypatch):
+    there = []
+    tokenize = ModelTokenizer.ids
+
+    def ids(tokenizer, texts, truncation):
+        there.append(threading.current_thread() is threading.main_thread())
+        return tokenize(tokenizer, texts, truncation)
+
+    monkeypatch.setattr(ModelTokenizer, "ids", ids)
+
+    async def run():
+        async with AsyncClient(letters.address) as client:
+            model = AsyncTextModel(client, "embedder")
+            await model.embed("a")  # which makes the tokenizer
+            await model.embed(["a" * FEW_CHARACTERS])
+            await model.embed(["a" * FEW_CHARACTERS, "a"])
+            await model.embed("a", truncation="left")
+            await model.embed("a")
+
+    asyncio.run(run())
+    assert there == [False, True, False, False, True]
 
 
 def test_an_address_is_enough(letters):

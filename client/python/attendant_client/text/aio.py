@@ -18,7 +18,7 @@ from .tokenizer import Text, Tokens
 class AsyncTextModel:
     """A model that takes texts, for one event loop. Its arguments and calls are those of TextModel.
 
-    Texts are tokenized on other threads, so that the loop goes on meanwhile.
+    All but a few short texts are tokenized on other threads, so that the loop goes on meanwhile.
     """
 
     def __init__(self, client: Union[AsyncClient, str] = "localhost:8001", model: str = "") -> None:
@@ -70,10 +70,15 @@ class AsyncTextModel:
         return self._found
 
 
+async def _requests(plan: Plan, window: Sequence[int]) -> List[Request[Encoded]]:
+    """The requests of a window."""
+    return plan.requests(window) if plan.quick(window) else await asyncio.to_thread(plan.requests, window)
+
+
 async def run(client: AsyncClient, plan: Plan, progress: Optional[bool], timeout: Optional[float]) -> None:
     """Sends the requests of a plan and places their answers."""
     windows = list(plan.windows())
-    first = await asyncio.to_thread(plan.requests, windows[0]) if windows else []
+    first = await _requests(plan, windows[0]) if windows else []
     if len(windows) <= 1 and len(first) <= 1:
         for request in first:
             plan.place(0, await client.send(request, timeout=timeout))
@@ -83,7 +88,7 @@ async def run(client: AsyncClient, plan: Plan, progress: Optional[bool], timeout
         for request in first:
             yield request
         for window in windows[1:]:
-            for request in await asyncio.to_thread(plan.requests, window):
+            for request in await _requests(plan, window):
                 yield request
 
     with Progress(len(plan.rows), progress) as shown:

@@ -14,6 +14,8 @@ from .tokenizer import ModelTokenizer, Text
 
 # Texts that are tokenized together, while the server computes those before.
 WINDOW = 512
+# Texts of no more characters together are tokenized in less time than another thread takes to begin.
+FEW_CHARACTERS = 2000
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,11 @@ class Plan:
         order = sorted(range(len(self._texts)), key=lambda index: -_characters(self._texts[index]))
         for first in range(0, len(order), WINDOW):
             yield order[first:first + WINDOW]
+
+    def quick(self, window: Sequence[int]) -> bool:
+        """Whether `requests` takes no time that an event loop would miss."""
+        few = sum(_characters(self._texts[index]) for index in window) <= FEW_CHARACTERS
+        return few and self._tokenizer.loaded(self._wish.truncation)
 
     def requests(self, window: Sequence[int]) -> List[Request[Encoded]]:
         """Tokenizes the texts of a window. The n-th request that the plan has made is the n-th for `place`."""

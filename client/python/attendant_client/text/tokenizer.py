@@ -54,6 +54,10 @@ class ModelTokenizer:
         """Tokens of the longest text, special ones included; 0: any."""
         return int(self._found.max_sequence_length)
 
+    def loaded(self, truncation: Optional[str]) -> bool:
+        """Whether texts have been tokenized with this truncation, so that the tokenizer need not be made first."""
+        return truncation in self._by_truncation
+
     def prompt(self, prompt: Optional[str], name: Optional[str]) -> str:
         """Returns what goes before texts: this prompt, the model's one of this name, or its default one."""
         if prompt is not None:
