@@ -62,7 +62,8 @@ class Comparison:
                    "--seconds", options.seconds, "--seed", options.seed, "--rates", *rates]
         try:
             done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                  timeout=MOST_SECONDS, check=False, env={**os.environ, **ENVIRONMENT, "PYTHONPATH": f"{HERE}:{SUPPORT}"})
+                                  timeout=MOST_SECONDS, check=False,
+                                  env={**os.environ, **ENVIRONMENT, "PYTHONPATH": f"{HERE}:{SUPPORT}"})
         except subprocess.TimeoutExpired:
             return {"not_run": f"did not end in {MOST_SECONDS} s"}
         if done.returncode != 0:
