@@ -132,9 +132,10 @@ def check_health(place: Place) -> str:
 def check_load(place: Place) -> str:
     with running(place, "--model", "m=synthetic:tiny") as container:
         report = json.loads(call(place, container, "load-test", "--model", "m", "--lengths", "5..40", "--duration", "2s", "--json"))
-    if report["errors"] or report["ok"] == 0:
-        raise Failed(f"{report['ok']} answers, errors {report['errors']}")
-    return f"{report['ok']} answers, no errors"
+    step, = report["steps"]
+    if step["errors"] or step["ok"] == 0:
+        raise Failed(f"{step['ok']} answers, errors {step['errors']}")
+    return f"{step['ok']} answers, no errors"
 
 
 def check_models(place: Place) -> str:
