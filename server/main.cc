@@ -10,6 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/app.h"
 #include "server/describe/describe_model.h"
+#include "server/host/freed_memory.h"
 #include "server/host/logging.h"
 #include "server/host/openmp_spin.h"
 #include "server/host/signals.h"
@@ -63,6 +64,7 @@ int main(int argc, char** argv) {
   // a cycle that does not exist.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   attendant::server::LimitOpenMpSpinning(argv);
+  attendant::server::LimitHeaps();
   try {
     return attendant::server::Run(std::vector<std::string>(argv + 1, argv + argc));
   } catch (const std::exception& error) {

@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 namespace attendant::server {
@@ -12,6 +13,10 @@ constexpr int64_t kWorthwhile = int64_t{256} << 10;
 constexpr int64_t kWorthwhileIfBusy = int64_t{32} << 20;
 
 }  // namespace
+
+void LimitHeaps() {
+  mallopt(M_ARENA_MAX, std::max(2, static_cast<int>(std::thread::hardware_concurrency())));
+}
 
 FreedMemory::FreedMemory(std::function<int64_t()> resident, std::function<void()> give_back)
     : resident_(std::move(resident)), give_back_(std::move(give_back)) {}

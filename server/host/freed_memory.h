@@ -1,4 +1,4 @@
-// FreedMemory, which gives back to the system what the process has freed.
+// What the process keeps of the memory that it has freed.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,15 @@
 
 namespace attendant::server {
 
-// The C library keeps freed memory below whatever is still in use, in up to eight heaps for each
-// processor: after many requests each of them is as large as it ever was, and requests are refused
-// for memory that nobody uses. One thread at a time.
+// Lets the C library have one heap (an arena of malloc) for each processor, and at least two,
+// instead of eight. Threads beyond that number share them. Each heap keeps some of what it ever
+// held, so that with many of them the process goes on growing for as long as it takes until each
+// has served the largest requests. To be called before there are other threads.
+void LimitHeaps();
+
+// Gives back to the system what the process has freed. The C library keeps freed memory below
+// whatever is still in use in the same heap: after many requests each heap is as large as it ever
+// was, and requests are refused for memory that nobody uses. One thread at a time.
 class FreedMemory {
  public:
   // Both are replaced in tests only. `resident` is the memory of the process in bytes.

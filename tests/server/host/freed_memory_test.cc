@@ -1,12 +1,19 @@
 #include "server/host/freed_memory.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_split.h"
+#include "absl/synchronization/barrier.h"
 #include "server/metrics/process_figures.h"
 
 namespace attendant::server {
@@ -74,6 +81,34 @@ TEST(FreedMemoryOfTheProcessTest, LeavesIt) {
   const int64_t before = ResidentBytes();
   FreedMemory(ResidentBytes).GiveBackIfGrown(/*busy=*/false);
   EXPECT_LT(ResidentBytes(), before - 50'000'000);
+}
+
+int64_t CountHeaps() {
+  char* text = nullptr;
+  size_t size = 0;
+  FILE* const stream = open_memstream(&text, &size);
+  malloc_info(0, stream);
+  std::fclose(stream);
+  const std::vector<std::string> parts = absl::StrSplit(text, "<heap nr=");
+  std::free(text);
+  return static_cast<int64_t>(parts.size()) - 1;
+}
+
+TEST(LimitHeapsTest, ManyThreadsShareThem) {
+  const int64_t processors = std::thread::hardware_concurrency();
+  const int64_t most = std::max({CountHeaps(), processors, int64_t{2}});
+  LimitHeaps();
+  constexpr int kThreads = 64;
+  absl::Barrier* const all_hold_memory = new absl::Barrier(kThreads);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      const std::string held(2000, 'x');
+      if (all_hold_memory->Block()) delete all_hold_memory;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(CountHeaps(), most);
 }
 #endif
 
