@@ -1,4 +1,4 @@
-// What the process keeps of the memory that it has freed.
+// The memory that the process keeps after it has freed it.
 #pragma once
 
 #include <cstdint>
