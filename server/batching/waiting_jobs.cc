@@ -13,7 +13,7 @@ namespace {
 // Waits may become longer than predicted by this factor. Jobs admitted up to their very deadline
 // would be computed too late as often as not, in the place of others. A server that refuses most of
 // its calls spends time on them that no earlier prediction knew of: at ten times the capacity of
-// one core, a factor of 1.1 let a tenth of what was computed come too late.
+// one core, a factor of 1.1 let up to a tenth of what was computed come too late.
 constexpr double kWaitMargin = 1.25;
 
 absl::Status Full(Refusal reason, const char* what, int64_t held, int64_t bound, int64_t asked) {

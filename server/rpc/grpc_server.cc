@@ -18,7 +18,6 @@ namespace {
 
 constexpr int64_t kBesideTheTensors = 64 << 10;
 constexpr int kMaxConcurrentStreams = 128;  // of one connection
-constexpr int kFirstWindow = 64 << 10;      // of a stream, in bytes
 constexpr int kMaxThreads = 32;             // for calls of synchronous services
 
 int Milliseconds(absl::Duration duration) {
@@ -35,8 +34,6 @@ void LimitConnections(const GrpcServerOptions& options, grpc::ServerBuilder& bui
   // Without probing, only the fixed first window of a body that nobody reads yet is received. With
   // it the window grows to megabytes for every stream; a body that is read gets its window anyhow.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  // A window in one frame, in place of four: a body of many frames costs time for each.
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kFirstWindow);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxConcurrentStreams);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, Milliseconds(absl::Seconds(5)));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, Milliseconds(absl::Minutes(5)));
