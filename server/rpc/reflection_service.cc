@@ -2,9 +2,7 @@
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
-#include <grpcpp/alarm.h>
 
-#include <chrono>
 #include <memory>
 #include <set>
 #include <utility>
@@ -14,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/metrics/refusal.h"
 #include "server/rpc/call/request_end.h"
+#include "server/rpc/call/time_limit.h"
 
 namespace attendant::server {
 namespace {
@@ -117,15 +116,13 @@ class StreamOfRequests final : public Reactor,
       absl::MutexLock lock(&mutex_);
       self_ = shared_from_this();
     }
-    time_is_up_.Set(std::chrono::system_clock::now() + absl::ToChronoNanoseconds(max_time),
-                    [weak = weak_from_this(), max_time](bool expired) {
-                      if (!expired) return;
-                      if (const auto self = weak.lock()) {
-                        self->End({grpc::StatusCode::DEADLINE_EXCEEDED,
-                                   absl::StrCat("a reflection stream may last ",
-                                                absl::FormatDuration(max_time))});
-                      }
-                    });
+    const bool limited = time_limit_.Set(
+        TimeLimit::In(max_time), weak_from_this(), [max_time](StreamOfRequests& self) {
+          self.End(
+              {grpc::StatusCode::DEADLINE_EXCEEDED,
+               absl::StrCat("a reflection stream may last ", absl::FormatDuration(max_time))});
+        });
+    if (!limited) return End({grpc::StatusCode::RESOURCE_EXHAUSTED, "there is not enough memory"});
     StartRead(&request_);
   }
 
@@ -152,7 +149,7 @@ class StreamOfRequests final : public Reactor,
   void OnCancel() override { End(grpc::Status::CANCELLED); }
 
   void OnDone() override {
-    time_is_up_.Cancel();
+    time_limit_.Reset();
     streams_.fetch_sub(1);
     std::shared_ptr<StreamOfRequests> self;
     absl::MutexLock lock(&mutex_);
@@ -171,7 +168,7 @@ class StreamOfRequests final : public Reactor,
   std::atomic<int>& streams_;
   ServerReflectionRequest request_;
   ServerReflectionResponse response_;
-  grpc::Alarm time_is_up_;
+  TimeLimit time_limit_;
   absl::Mutex mutex_;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   std::shared_ptr<StreamOfRequests> self_ ABSL_GUARDED_BY(mutex_);

@@ -7,6 +7,7 @@
 #include "absl/strings/strip.h"
 #include "attendant/v1/encoder_service.grpc.pb.h"
 #include "inference/inference_service.grpc.pb.h"
+#include "server/batching/clock.h"
 #include "server/execution/fault.h"
 #include "server/inference/infer.h"
 #include "server/inference/inference_methods.h"
@@ -90,7 +91,7 @@ void UnaryReactor::OnPlace(Budget::Hold place) {
           ReceiptLimits{limits.max_request_bytes, limits.receive_timeout, limits.min_receive_rate},
           peer_, ConnectionOf(call_.peer()),
           ReceiptHolds{.permit = std::move(memory_), .first_look = std::move(place)},
-          std::chrono::system_clock::now());
+          RealClock().Now());
     }
     LimitReceiving();
     StartRead(&message_);
@@ -99,7 +100,7 @@ void UnaryReactor::OnPlace(Budget::Hold place) {
 }
 
 void UnaryReactor::LimitReceiving() {
-  const TimeLimit::TimePoint time =
+  const absl::Time time =
       receipt_ == nullptr
           ? TimeLimit::In(std::min(context_.limits.receive_timeout, kSmallMessageTime))
           : receipt_->next_look();
@@ -119,7 +120,7 @@ void UnaryReactor::OnReceiveTimeout() {
   }
   const absl::Status status =
       receipt == nullptr ? absl::DeadlineExceededError("the request's body did not arrive in time")
-                         : receipt->Look(std::chrono::system_clock::now());
+                         : receipt->Look(RealClock().Now());
   if (!status.ok()) return End({.status = status, .only_in = Phase::kReceiving});
   absl::MutexLock lock(&mutex_);
   if (phase_ != Phase::kReceiving) return;

@@ -14,7 +14,7 @@ constexpr absl::Duration kFirstLook = absl::Milliseconds(250);
 }  // namespace
 
 BodyReceipt::BodyReceipt(Admission& admission, const ReceiptLimits& limits, std::string peer,
-                         const std::string& connection, ReceiptHolds holds, TimePoint now)
+                         const std::string& connection, ReceiptHolds holds, absl::Time now)
     : admission_(admission),
       limits_(limits),
       peer_(std::move(peer)),
@@ -27,16 +27,16 @@ absl::Duration BodyReceipt::LimitFor(int64_t bytes) const {
          absl::Seconds(static_cast<double>(bytes) / static_cast<double>(limits_.min_rate));
 }
 
-BodyReceipt::TimePoint BodyReceipt::next_look() const {
+absl::Time BodyReceipt::next_look() const {
   const absl::Duration next = std::max(kFirstLook, 2 * looked_);
   const absl::Duration limit = LimitFor(arrived_);
   const absl::Duration at = limit > looked_ ? std::min(next, limit) : next;
-  return begun_ + absl::ToChronoNanoseconds(at);
+  return begun_ + at;
 }
 
-absl::Status BodyReceipt::Look(TimePoint now) {
+absl::Status BodyReceipt::Look(absl::Time now) {
   holds_.first_look.Release();
-  looked_ = absl::FromChrono(now - begun_);
+  looked_ = now - begun_;
   const std::optional<int64_t> measured = body_->Measure();
   if (!measured) return GrowByGuess(looked_);
   arrived_ = std::min(*measured, limits_.most);

@@ -1,7 +1,6 @@
 // BodyReceipt, the memory and the time that the body of a call may take while it is received.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,7 +9,6 @@
 #include "absl/time/time.h"
 #include "server/admission/admission.h"
 #include "server/admission/unfinished_bodies.h"
-#include "server/rpc/call/time_limit.h"
 
 namespace attendant::server {
 
@@ -38,18 +36,16 @@ struct ReceiptHolds {
 // bounded by gRPC's own quota.
 class BodyReceipt {
  public:
-  using TimePoint = TimeLimit::TimePoint;
-
   // `connection` is the caller's, as UnfinishedBodies takes it. `admission` outlives the receipt.
   BodyReceipt(Admission& admission, const ReceiptLimits& limits, std::string peer,
-              const std::string& connection, ReceiptHolds holds, TimePoint now);
+              const std::string& connection, ReceiptHolds holds, absl::Time now);
 
   // When to call Look next.
-  TimePoint next_look() const;
+  absl::Time next_look() const;
 
   // Charges what may have arrived. DEADLINE_EXCEEDED: the body came too slowly. Otherwise the
   // errors of Admission::Charge.
-  absl::Status Look(TimePoint now);
+  absl::Status Look(absl::Time now);
 
   // The body has arrived, with this many bytes. Returns its permit.
   Budget::Hold Finish(int64_t bytes);
@@ -64,7 +60,7 @@ class BodyReceipt {
   Admission& admission_;
   const ReceiptLimits limits_;
   const std::string peer_;
-  const TimePoint begun_;
+  const absl::Time begun_;
   ReceiptHolds holds_;
   const std::unique_ptr<UnfinishedBodies::Body> body_;
   int64_t arrived_ = 0;  // at the last look, at most; 0 if that is not known

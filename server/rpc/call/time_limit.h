@@ -1,7 +1,6 @@
 // TimeLimit, a call to an object of gRPC's at a point in time.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <new>
 #include <optional>
@@ -17,26 +16,20 @@ namespace attendant::server {
 // may be yet to come: `expired` has to look whether it still means anything.
 class TimeLimit {
  public:
-  using TimePoint = std::chrono::system_clock::time_point;
-
-  static TimePoint In(absl::Duration duration) {
-    return std::chrono::system_clock::now() + absl::ToChronoNanoseconds(duration);
-  }
+  static absl::Time In(absl::Duration duration) { return RealClock().Now() + duration; }
 
   TimeLimit() = default;
   ~TimeLimit() { Reset(); }
   TimeLimit(const TimeLimit&) = delete;
   TimeLimit& operator=(const TimeLimit&) = delete;
 
-  // Calls `expired(owner)` at `time` if the owner still exists then. Replaces the limit that was
-  // set before. False: there is not enough memory for a limit, so there is none.
+  // Calls `expired(owner)` at `time`, by RealClock(), if the owner still exists then. Replaces the
+  // limit that was set before. False: there is not enough memory for a limit, so there is none.
   template <typename Owner, typename Expired>
-  bool Set(TimePoint time, std::weak_ptr<Owner> owner, Expired expired) noexcept {
+  bool Set(absl::Time time, std::weak_ptr<Owner> owner, Expired expired) noexcept {
     Reset();
     try {
-      const auto left = absl::FromChrono(time - std::chrono::system_clock::now());
-      set_ = SharedTimer().Set(RealClock().Now() + left, [owner = std::move(owner),
-                                                          expired = std::move(expired)] {
+      set_ = SharedTimer().Set(time, [owner = std::move(owner), expired = std::move(expired)] {
         if (const auto self = owner.lock()) expired(*self);
       });
       return true;

@@ -6,7 +6,7 @@
 namespace attendant::server {
 namespace {
 
-using std::chrono::milliseconds;
+using absl::Milliseconds;
 using ::testing::HasSubstr;
 
 constexpr int64_t kKiB = 1024;
@@ -30,14 +30,14 @@ class BodyReceiptTest : public ::testing::Test {
 
   Admission admission_{{.memory = {2048 * kKiB}}};
   int64_t received_ = 0;
-  const BodyReceipt::TimePoint start_ = std::chrono::system_clock::now();
+  const absl::Time start_ = absl::UnixEpoch();
 };
 
 TEST_F(BodyReceiptTest, LooksAgainWheneverTheTimeHasDoubledAndAtTheEnd) {
   BodyReceipt receipt = Begin();
   received_ = 64 * kKiB;  // with the first window, half a second
   for (const int due : {250, 500, 1000, 2000, 4000, 8000, 10500}) {
-    EXPECT_EQ(receipt.next_look() - start_, milliseconds(due));
+    EXPECT_EQ(receipt.next_look() - start_, Milliseconds(due));
     const absl::Status status = receipt.Look(receipt.next_look());
     EXPECT_EQ(status.ok(), due < 10500) << status;
   }
@@ -46,13 +46,13 @@ TEST_F(BodyReceiptTest, LooksAgainWheneverTheTimeHasDoubledAndAtTheEnd) {
 TEST_F(BodyReceiptTest, ThePermitGrowsToWhatHasArrived) {
   BodyReceipt receipt = Begin();
   EXPECT_EQ(Held(), 64 * kKiB);
-  ASSERT_TRUE(receipt.Look(start_ + milliseconds(250)).ok());
+  ASSERT_TRUE(receipt.Look(start_ + Milliseconds(250)).ok());
   EXPECT_EQ(Held(), 64 * kKiB);
   received_ = 300 * kKiB;
-  ASSERT_TRUE(receipt.Look(start_ + milliseconds(500)).ok());
+  ASSERT_TRUE(receipt.Look(start_ + Milliseconds(500)).ok());
   EXPECT_EQ(Held(), 364 * kKiB);
   received_ = 5000 * kKiB;  // other calls of the connection
-  ASSERT_TRUE(receipt.Look(start_ + milliseconds(1000)).ok());
+  ASSERT_TRUE(receipt.Look(start_ + Milliseconds(1000)).ok());
   EXPECT_EQ(Held(), 1024 * kKiB);
   EXPECT_EQ(receipt.Finish(400 * kKiB).amount(), 1024 * kKiB);
 }
@@ -60,7 +60,7 @@ TEST_F(BodyReceiptTest, ThePermitGrowsToWhatHasArrived) {
 TEST_F(BodyReceiptTest, OnlyTheFirstLookNeedsItsPlace) {
   BodyReceipt receipt = Begin();
   EXPECT_EQ(admission_.unmeasured_bodies().counts().all(), 1);
-  ASSERT_TRUE(receipt.Look(start_ + milliseconds(250)).ok());
+  ASSERT_TRUE(receipt.Look(start_ + Milliseconds(250)).ok());
   EXPECT_EQ(admission_.unmeasured_bodies().counts().all(), 0);
   BodyReceipt quick = Begin();
   const Budget::Hold permit = quick.Finish(100);
@@ -72,19 +72,19 @@ TEST_F(BodyReceiptTest, RefusesABodyThatThereIsNoRoomFor) {
   Budget::Hold rest;
   ASSERT_EQ(admission_.memory().TryTake({"q", 1900 * kKiB}, rest), Budget::Answer::kTaken);
   received_ = 300 * kKiB;
-  EXPECT_EQ(receipt.Look(start_ + milliseconds(250)).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(receipt.Look(start_ + Milliseconds(250)).code(), absl::StatusCode::kResourceExhausted);
 }
 
 TEST_F(BodyReceiptTest, GuessesWhereNothingIsKnown) {
   BodyReceipt receipt = Begin(false);
-  ASSERT_TRUE(receipt.Look(start_ + milliseconds(250)).ok());
-  ASSERT_TRUE(receipt.Look(start_ + milliseconds(10000)).ok());
+  ASSERT_TRUE(receipt.Look(start_ + Milliseconds(250)).ok());
+  ASSERT_TRUE(receipt.Look(start_ + Milliseconds(10000)).ok());
   EXPECT_EQ(Held(), 64 * kKiB);
-  ASSERT_TRUE(receipt.Look(start_ + milliseconds(10500)).ok());
+  ASSERT_TRUE(receipt.Look(start_ + Milliseconds(10500)).ok());
   EXPECT_EQ(Held(), 128 * kKiB);
-  ASSERT_TRUE(receipt.Look(start_ + milliseconds(12000)).ok());
+  ASSERT_TRUE(receipt.Look(start_ + Milliseconds(12000)).ok());
   EXPECT_EQ(Held(), 512 * kKiB);
-  const absl::Status status = receipt.Look(start_ + milliseconds(14000));
+  const absl::Status status = receipt.Look(start_ + Milliseconds(14000));
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(std::string(status.message()), HasSubstr("within 10s and a second for each 262144"));
 }
