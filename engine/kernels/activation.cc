@@ -106,36 +106,47 @@ void ActivateBlock(Activation activation, MatrixView<const float> x, MatrixView<
   });
 }
 
-template <class Function>
-void DequantizeRow(const Dequantization& from, int64_t r, MatrixView<const float> sums,
-                   MatrixView<float> y, const Function& function) {
+// `to_float` makes float32 of the elements of the sums.
+template <class ToFloat, class Function>
+HWY_INLINE void DequantizeRows(const Dequantization& from, MatrixView<const float> sums,
+                               MatrixView<float> y, const ToFloat& to_float,
+                               const Function& function) {
   const FloatTag d;
-  const hn::RebindToSigned<FloatTag> integer;
-  const Floats row_scale = hn::Set(d, from.row_scales[r]);
-  const auto dequantize = [&](Floats sum, Floats column_scale, Floats bias) HWY_ATTR {
-    if (from.integers) sum = hn::ConvertTo(d, hn::BitCast(integer, sum));
-    return function(hn::MulAdd(hn::Mul(sum, row_scale), column_scale, bias));
-  };
-  const float* source = sums.row(r);
-  float* target = y.row(r);
   const size_t cols = static_cast<size_t>(sums.cols);
-  size_t i = 0;
-  for (; i + kLanes <= cols; i += kLanes) {
-    hn::StoreU(dequantize(hn::LoadU(d, source + i), hn::LoadU(d, from.column_scales + i),
-                          hn::LoadU(d, from.bias + i)),
-               d, target + i);
-  }
-  if (const size_t left = cols - i; left > 0) {
-    StoreFirst(dequantize(LoadFirst(source + i, left), LoadFirst(from.column_scales + i, left),
-                          LoadFirst(from.bias + i, left)),
-               target + i, left);
+  // Copied, because what is stored to y might otherwise change them for all the compiler knows.
+  const float* const column_scales = from.column_scales;
+  const float* const bias = from.bias;
+  for (int64_t r = 0; r < sums.rows; ++r) {
+    const Floats row_scale = hn::Set(d, from.row_scales[r]);
+    const auto dequantize = [&](Floats sum, Floats column_scale, Floats offset) HWY_ATTR {
+      return function(hn::MulAdd(hn::Mul(to_float(sum), row_scale), column_scale, offset));
+    };
+    const float* const source = sums.row(r);
+    float* const target = y.row(r);
+    size_t i = 0;
+    for (; i + kLanes <= cols; i += kLanes) {
+      hn::StoreU(dequantize(hn::LoadU(d, source + i), hn::LoadU(d, column_scales + i),
+                            hn::LoadU(d, bias + i)),
+                 d, target + i);
+    }
+    if (const size_t left = cols - i; left > 0) {
+      StoreFirst(dequantize(LoadFirst(source + i, left), LoadFirst(column_scales + i, left),
+                            LoadFirst(bias + i, left)),
+                 target + i, left);
+    }
   }
 }
 
 void DequantizeBlock(const Dequantization& from, Activation activation,
                      MatrixView<const float> sums, MatrixView<float> y) {
   Visit(activation, [&](const auto& function) HWY_ATTR {
-    for (int64_t r = 0; r < sums.rows; ++r) DequantizeRow(from, r, sums, y, function);
+    if (!from.integers) {
+      return DequantizeRows(from, sums, y, [](Floats sum) HWY_ATTR { return sum; }, function);
+    }
+    const auto to_float = [](Floats sum) HWY_ATTR {
+      return hn::ConvertTo(FloatTag(), hn::BitCast(hn::RebindToSigned<FloatTag>(), sum));
+    };
+    DequantizeRows(from, sums, y, to_float, function);
   });
 }
 

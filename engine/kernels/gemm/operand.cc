@@ -92,30 +92,31 @@ void SplitRow(const float* from, size_t count, bool emulate, void* high, void* l
              [](Floats x) HWY_ATTR { return RoundToBf16(hn::Sub(x, Widen(RoundToFinite(x)))); });
 }
 
-// Returns max |x|. Magnitudes are compared as bits, where infinity is above every number and NaN
-// above infinity.
-float LargestMagnitude(const float* from, size_t count) {
-  const BitsTag d;
-  const Bits magnitude = hn::Set(d, 0x7FFFFFFF);
-  Bits largest = hn::Zero(d);
-  for (size_t i = 0; i < count; i += kLanes) {
-    const Floats x =
-        i + kLanes <= count ? hn::LoadU(FloatTag(), from + i) : LoadFirst(from + i, count - i);
-    largest = hn::Max(largest, hn::And(hn::BitCast(d, x), magnitude));
-  }
-  return hn::GetLane(hn::BitCast(FloatTag(), hn::MaxOfLanes(d, largest)));
+HWY_INLINE Bits Magnitude(Floats x) {
+  return hn::And(hn::BitCast(BitsTag(), x), hn::Set(BitsTag(), 0x7FFFFFFF));
 }
 
+// Rounds to integers of int32, in two's complement. NearestInt would also take care of numbers that
+// are too large, which takes as long as the rest of the conversion.
+HWY_INLINE Bits RoundToIntegers(Floats x) {
+#if HWY_TARGET <= HWY_AVX3
+  Bits rounded;
+  asm("vcvtps2dq %[x], %[rounded]" : [rounded] "=v"(rounded.raw) : [x] "v"(x.raw));
+  return rounded;
+#else
+  return hn::BitCast(BitsTag(), hn::NearestInt(x));
+#endif
+}
+
+// Computes x * inverse, whose elements are at most 127 in magnitude, rounded to integers.
 void ScaleRow(const float* from, size_t count, float inverse, bool emulate, void* to) {
   const Floats factor = hn::Set(FloatTag(), inverse);
-  const hn::RebindToSigned<FloatTag> signed_tag;
   if (emulate) {
     return ConvertRow(from, count, static_cast<float*>(to),
                       [&](Floats x) HWY_ATTR { return hn::Round(hn::Mul(x, factor)); });
   }
-  ConvertRow(from, count, static_cast<int8_t*>(to), [&](Floats x) HWY_ATTR {
-    const auto rounded = hn::ConvertTo(signed_tag, hn::Round(hn::Mul(x, factor)));
-    return hn::DemoteTo(hn::Rebind<int8_t, FloatTag>(), rounded);
+  ConvertRow(from, count, static_cast<uint8_t*>(to), [&](Floats x) HWY_ATTR {
+    return hn::TruncateTo(hn::Rebind<uint8_t, FloatTag>(), RoundToIntegers(hn::Mul(x, factor)));
   });
 }
 
@@ -139,8 +140,9 @@ HWY_INLINE Floats AddAcross(Floats x) {
 }
 
 // Computes the fast Walsh-Hadamard transform of a block. It consists of additions in a fixed order,
-// so that vectors of any length give the same bits.
-HWY_INLINE void RotateBlock(const float* from, float* to) {
+// so that vectors of any length give the same bits. Takes the magnitudes of the result into
+// `largest`.
+HWY_INLINE void RotateBlock(const float* from, float* to, Bits& largest) {
   constexpr size_t kVectors = kRotatedBlock / kLanes;
   const FloatTag d;
   Floats v[kVectors];
@@ -155,25 +157,34 @@ HWY_INLINE void RotateBlock(const float* from, float* to) {
   }
   for (size_t i = 0; i < kVectors; ++i) {
     const Floats sums = AddAcross<1>(AddAcross<2>(AddAcross<4>(AddAcross<8>(v[i]))));
+    largest = hn::Max(largest, Magnitude(sums));
     hn::StoreU(sums, d, to + i * kLanes);
   }
 }
 
-// Rotates a row; `from` may be `to`.
-void RotateRow(const float* from, size_t count, float* to) {
+// Rotates a row and returns the largest magnitude of the result; `from` may be `to`. Magnitudes are
+// compared as bits, where infinity is above every number and NaN above infinity.
+float RotateRow(const float* from, size_t count, float* to) {
+  Bits largest = hn::Zero(BitsTag());
   size_t i = 0;
-  for (; i + kRotatedBlock <= count; i += kRotatedBlock) RotateBlock(from + i, to + i);
+  for (; i + kRotatedBlock <= count; i += kRotatedBlock) RotateBlock(from + i, to + i, largest);
   const Floats factor = hn::Set(FloatTag(), kTailFactor);
-  TransformRow(from + i, count - i, to + i, [&](Floats x) HWY_ATTR { return hn::Mul(x, factor); });
+  TransformRow(from + i, count - i, to + i, [&](Floats x) HWY_ATTR {
+    const Floats scaled = hn::Mul(x, factor);
+    largest = hn::Max(largest, Magnitude(scaled));
+    return scaled;
+  });
+  return hn::GetLane(hn::BitCast(FloatTag(), hn::MaxOfLanes(BitsTag(), largest)));
 }
 
-float QuantizeRow(const float* from, size_t count, bool emulate, void* to) {
-  const float largest = LargestMagnitude(from, count);
+float RotateAndQuantizeRow(const float* from, size_t count, bool emulate, float* scratch,
+                           void* to) {
+  const float largest = RotateRow(from, count, scratch);
   // Below this the factor would overflow. NaN is neither below nor above.
   const bool is_zero = largest < 0x1p-100f;
   const bool is_number = largest <= std::numeric_limits<float>::max();
   if (!is_zero && is_number) {
-    ScaleRow(from, count, 127.0f / largest, emulate, to);
+    ScaleRow(scratch, count, 127.0f / largest, emulate, to);
     return largest / 127.0f;
   }
   std::memset(to, 0, count * (emulate ? sizeof(float) : sizeof(int8_t)));
@@ -193,8 +204,7 @@ using HWY_NAMESPACE::kTailFactor;
 HWY_EXPORT(RoundRow);
 HWY_EXPORT(RoundRowNatively);
 HWY_EXPORT(SplitRow);
-HWY_EXPORT(RotateRow);
-HWY_EXPORT(QuantizeRow);
+HWY_EXPORT(RotateAndQuantizeRow);
 
 bool RoundsElementwise(const ComputeMode& mode) {
   return mode.type == ComputeType::kBf16x3 || mode.type == ComputeType::kBf16;
@@ -204,8 +214,8 @@ float InputToOperand(const ComputeMode& mode, const float* source, int64_t count
                      const OperandTarget& target) {
   const size_t size = static_cast<size_t>(count);
   if (mode.type == ComputeType::kInt8) {
-    HWY_DYNAMIC_DISPATCH(RotateRow)(source, size, scratch);
-    return HWY_DYNAMIC_DISPATCH(QuantizeRow)(scratch, size, mode.emulate, target.data);
+    return HWY_DYNAMIC_DISPATCH(RotateAndQuantizeRow)
+    (source, size, mode.emulate, scratch, target.data);
   }
   if (mode.type == ComputeType::kBf16x3) {
     char* const low = static_cast<char*>(target.data) + target.part_stride;
