@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 
 // foreach_target.h comes before whatever it includes once per target.
 // clang-format off
@@ -14,8 +13,7 @@
 #include "engine/kernels/attention/packing-inl.h"
 #include "engine/kernels/attention/vector_products-inl.h"
 #include "engine/kernels/attention/additive_products-inl.h"
-#include "engine/kernels/attention/relative_products-inl.h"
-#include "engine/kernels/attention/window_mask-inl.h"
+#include "engine/kernels/attention/score_terms-inl.h"
 #include "engine/kernels/simd-inl.h"
 // clang-format on
 
@@ -46,11 +44,9 @@ class Run {
       : block_(block),
         scratch_(scratch),
         products_(block, scratch),
-        relative_(block, scratch),
         visible_(block),
-        adjusts_(block.bias || block.distances || block.relative || block.window > 0 ||
-                 !(block.scale > 0)),
-        exponent_scale_(adjusts_ ? kLog2E : block.scale * kLog2E),
+        terms_(block, scratch, visible_),
+        exponent_scale_(terms_.any() ? kLog2E : block.scale * kLog2E),
         rounds_(block.operands == AttentionOperands::kRounded) {}
 
   int64_t Attend() {
@@ -77,7 +73,7 @@ class Run {
     const KeyRange visible = VisibleTo(0, queries, keys);
     if (visible.empty()) return;
     const KeyBlock block = products_.TakeKeys(visible.begin, visible.end - visible.begin);
-    relative_.TakeKeys(visible.begin, visible.end - visible.begin);
+    if (terms_.any()) terms_.TakeKeys(visible.begin, visible.end - visible.begin);
     for (int64_t q = 0; q < queries; q += kPanel) {
       const int64_t count = std::min(kPanel, queries - q);
       AttendVisible(block, VisibleTo(q, count, visible),
@@ -120,8 +116,7 @@ class Run {
     if (rounds_) RoundPacked(scratch_.queries, block_.queries.cols * Width<kVectors>());
     Floats maxima[kVectors];
     products_.template Score<kVectors>(block, maxima);
-    if (block_.relative) relative_.template Add<kVectors>(block, panel);
-    if (adjusts_) ScaleAndBias<kVectors>(block, panel, maxima);
+    if (terms_.any()) terms_.template Apply<kVectors>(block, panel, maxima);
     if (block_.probabilities != nullptr) StoreScores(block, panel, Width<kVectors>());
     TakeMaxima<kVectors>(block, panel, maxima);
     for (int64_t first = block.first, end; first < block.first + block.count; first = end) {
@@ -142,61 +137,6 @@ class Run {
       for (int64_t col = 0; col < block_.context.cols; col += kFloatsPerCacheLine) {
         __builtin_prefetch(row + col, 1);
       }
-    }
-  }
-
-  // scores = scores * scale + biases, minus infinity for masked pairs, and the largest of each
-  // query.
-  template <int kVectors>
-  void ScaleAndBias(const KeyBlock& block, const QueryPanel& panel, Floats (&maxima)[kVectors]) {
-    const FloatTag d;
-    Floats scale = hn::Set(d, block_.scale);
-    if (block_.bias && block_.distances) {
-      PackBias<kVectors>(block_.bias, block, panel);
-      for (int64_t i = 0; i < block.count * Width<kVectors>(); i += kLanes) {
-        float* at = scratch_.scores + i;
-        hn::Store(hn::MulAdd(hn::Load(d, at), scale, hn::Load(d, scratch_.bias + i)), d, at);
-      }
-      scale = hn::Set(d, 1.0f);
-    }
-    PackBias<kVectors>(block_.distances ? block_.distances : block_.bias, block, panel);
-    std::optional<WindowMask<kVectors>> mask;
-    if (!visible_.all()) mask.emplace(block_, visible_, panel, block.first);
-    for (Floats& maximum : maxima) maximum = hn::Set(d, kMinusInfinity);
-    for (int64_t key = 0; key < block.count; ++key) {
-      if (mask) mask->MoveTo(block.first + key);
-      for (int v = 0; v < kVectors; ++v) {
-        const int64_t i = key * Width<kVectors>() + v * kLanes;
-        const Floats bias = hn::Load(d, scratch_.bias + i);
-        Floats score = hn::MulAdd(hn::Load(d, scratch_.scores + i), scale, bias);
-        if (mask) score = mask->Apply(v, score);
-        maxima[v] = hn::Max(maxima[v], score);
-        hn::Store(score, d, scratch_.scores + i);
-      }
-    }
-  }
-
-  // [keys, queries] like the scores; zeros without a bias.
-  template <int kVectors>
-  void PackBias(const HeadBias& bias, const KeyBlock& block, const QueryPanel& panel) {
-    if (!bias) {
-      std::fill_n(scratch_.bias, block.count * Width<kVectors>(), 0.0f);
-      return;
-    }
-    const bool dense = bias.key_stride == 1 && block_.key_positions.empty();
-    const float* rows[Width<kVectors>()];
-    for (int64_t i = 0; i < Width<kVectors>(); ++i) {
-      const int64_t query = block_.first_query + panel.first + std::min(i, panel.count - 1);
-      rows[i] =
-          bias.data + block_.QueryPosition(query) * bias.query_stride + (dense ? block.first : 0);
-    }
-    if (dense) {
-      return PackTransposed<AttentionOperands::kF32, kVectors>(rows, block.count, scratch_.bias);
-    }
-    float* to = scratch_.bias;
-    for (int64_t key = block.first; key < block.first + block.count; ++key) {
-      const int64_t offset = block_.KeyPosition(key) * bias.key_stride;
-      for (const float* row : rows) *to++ = row[offset];
     }
   }
 
@@ -321,9 +261,8 @@ class Run {
   const AttentionBlock& block_;
   const AttentionScratch& scratch_;
   const Products products_;
-  RelativeProducts relative_;
   const VisibleKeys visible_;
-  const bool adjusts_;  // the products need more than a positive scale
+  ScoreTerms terms_;
   const float exponent_scale_;
   const bool rounds_;  // what is packed
 };
