@@ -9,7 +9,7 @@
 namespace attendant::server {
 namespace {
 
-constexpr int64_t kWorthwhile = int64_t{256} << 10;
+constexpr int64_t kWorthwhile = int64_t{64} << 10;
 constexpr int64_t kWorthwhileIfBusy = int64_t{32} << 20;
 
 }  // namespace

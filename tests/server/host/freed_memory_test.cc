@@ -42,7 +42,7 @@ class FreedMemoryTest : public testing::Test {
 TEST_F(FreedMemoryTest, IsGivenBackWhenTheProcessHasGrown) {
   Look(110 * kMiB);
   EXPECT_EQ(times_, 1);
-  Look(100 * kMiB + kMiB / 8);
+  Look(100 * kMiB + kMiB / 32);
   EXPECT_EQ(times_, 1);
   Look(101 * kMiB);
   EXPECT_EQ(times_, 2);
