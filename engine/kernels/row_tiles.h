@@ -20,25 +20,29 @@ struct RowShare {
   int64_t rows;
 };
 
-// Returns one of `shares` nearly equal parts, cut where a tile of kRowTile rows begins.
-inline RowShare ShareOfRows(int64_t rows, int share, int shares) {
-  const int64_t tiles = PaddedRows(rows) / kRowTile;
-  const int64_t begin = tiles * share / shares * kRowTile;
-  const int64_t end = std::min(rows, tiles * (share + 1) / shares * kRowTile);
+// Returns one of `shares` nearly equal parts, cut where a tile of `tile` rows begins.
+inline RowShare ShareOfRows(int64_t rows, int share, int shares, int64_t tile = kRowTile) {
+  const int64_t tiles = CeilDivide(rows, tile);
+  const int64_t begin = tiles * share / shares * tile;
+  const int64_t end = std::min(rows, tiles * (share + 1) / shares * tile);
   return {begin, end - begin};
 }
 
-// Calls function(worker, begin, count) for each tile of the rows, which is enough work to be worth
-// the hand-over.
+// The tiles of a batch that has too few rows for each thread to get kRowTile of them. The least
+// work that is worth the hand-over.
+inline constexpr int64_t kSmallRowTile = 4;
+
+// Calls function(worker, begin, count) for each tile of the rows.
 template <class Function>
 void ForRowTiles(const ThreadTeam& team, int64_t rows, const Function& function) {
-  team.ParallelForShares(
-      [&](int share) { return PaddedRows(ShareOfRows(rows, share, team.size()).rows) / kRowTile; },
-      [&](int worker, int share, int64_t item) {
-        const RowShare own = ShareOfRows(rows, share, team.size());
-        const int64_t first = item * kRowTile;
-        function(worker, own.begin + first, std::min(kRowTile, own.rows - first));
-      });
+  const int64_t tile = rows < kRowTile * team.size() ? kSmallRowTile : kRowTile;
+  const auto share_of = [&](int share) { return ShareOfRows(rows, share, team.size(), tile); };
+  team.ParallelForShares([&](int share) { return CeilDivide(share_of(share).rows, tile); },
+                         [&](int worker, int share, int64_t item) {
+                           const RowShare own = share_of(share);
+                           const int64_t first = item * tile;
+                           function(worker, own.begin + first, std::min(tile, own.rows - first));
+                         });
 }
 
 }  // namespace attendant

@@ -1,5 +1,6 @@
 #include "engine/kernels/row_tiles.h"
 
+#include <atomic>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -44,6 +45,16 @@ TEST(RowSharesTest, TilesCoverEveryRowOnce) {
         for (int64_t r = begin; r < begin + count; ++r) ++runs[r];
       });
       EXPECT_EQ(runs, std::vector<int>(rows, 1));
+    }
+  }
+}
+
+TEST(RowSharesTest, AShortBatchHasATileForEveryThread) {
+  for (const int size : {1, 2, 4, 16}) {
+    for (const int64_t rows : {4 * size, 4 * size + 1, 15 * size, 16 * size, 100 * size}) {
+      std::atomic<int> tiles = 0;
+      ForRowTiles(ThreadTeam(size), rows, [&](int, int64_t, int64_t) { ++tiles; });
+      EXPECT_GE(tiles, size) << rows;
     }
   }
 }
