@@ -106,10 +106,7 @@ void KeepQueries(int64_t begin, int64_t count, AttentionBlock& block) {
 void FinishHead(float gate, const PreparedOperand& operand, int worker, int64_t head, int64_t first,
                 MatrixView<float> rows) {
   ApplyGate(gate, rows);
-  for (int64_t r = 0; r < rows.rows; ++r) {
-    operand.Write(worker, first + r, {rows.row(r), static_cast<size_t>(rows.cols)},
-                  head * rows.cols);
-  }
+  operand.WriteRows(worker, first, rows, head * rows.cols);
 }
 
 // Floats of a worker's state: the sum or the mix of the keys and values of a head, in the kinds of

@@ -33,9 +33,7 @@ OperandLayout LayoutOf(const PackedWeight& linear) {
 // Makes all rows of x's operand, which is not empty.
 void WriteRows(const ThreadTeam& team, MatrixView<const float> x, const PreparedOperand& operand) {
   ForRowTiles(team, x.rows, [&](int worker, int64_t begin, int64_t count) {
-    for (int64_t r = begin; r < begin + count; ++r) {
-      operand.Write(worker, r, {x.row(r), static_cast<size_t>(x.cols)});
-    }
+    operand.WriteRows(worker, begin, x.Rows(begin, count));
   });
 }
 
@@ -280,18 +278,16 @@ struct Epilogue {
 // The rows of a block that are finished at a time, which the nearest cache holds.
 constexpr int64_t kRowsInCache = 16;
 
-// Finishes the sums of a block in their own memory, and calls write(row, values) for each row of it
-// while that row is in the nearest cache.
+// Finishes the sums of a block in their own memory, and calls write(first, rows) for some rows of it
+// at a time, while they are in the nearest cache.
 template <class Write>
-void FinishRowByRow(const Epilogue& epilogue, const Panel& panel, int64_t first_row,
+void FinishInCache(const Epilogue& epilogue, const Panel& panel, int64_t first_row,
                     MatrixView<float> sums, const Write& write) {
   for (int64_t begin = 0; begin < sums.rows; begin += kRowsInCache) {
     const int64_t end = std::min(sums.rows, begin + kRowsInCache);
     const MatrixView<float> rows = sums.Rows(begin, end - begin);
     epilogue(panel, first_row + begin, rows, rows);
-    for (int64_t r = begin; r < end; ++r) {
-      write(first_row + r, absl::Span<const float>(sums.row(r), static_cast<size_t>(sums.cols)));
-    }
+    write(first_row + begin, rows);
   }
 }
 
@@ -299,16 +295,18 @@ void FinishRowByRow(const Epilogue& epilogue, const Panel& panel, int64_t first_
 void Finish(int worker, const Epilogue& epilogue, const Panel& panel, int64_t first_row,
             MatrixView<float> sums, const LinearOutput& y) {
   if (y.is_pairs) {
-    FinishRowByRow(epilogue, panel, first_row, sums,
-                   [&](int64_t row, absl::Span<const float> values) {
-                     InputToOperand({.type = ComputeType::kBf16}, values.data(), sums.cols, nullptr,
-                                    {y.rows.row(row) + panel.begin / 2});
-                   });
+    const int64_t row_bytes = y.rows.stride * static_cast<int64_t>(sizeof(float));
+    FinishInCache(epilogue, panel, first_row, sums,
+                  [&](int64_t first, MatrixView<const float> rows) {
+                    InputRowsToOperand({.type = ComputeType::kBf16}, rows, nullptr,
+                                       {y.rows.row(first) + panel.begin / 2, 0, row_bytes},
+                                       nullptr);
+                  });
   } else if (y.operand.TakesColumns()) {
-    FinishRowByRow(epilogue, panel, first_row, sums,
-                   [&](int64_t row, absl::Span<const float> values) {
-                     y.operand.Write(worker, row, values, panel.begin);
-                   });
+    FinishInCache(epilogue, panel, first_row, sums,
+                  [&](int64_t first, MatrixView<const float> rows) {
+                    y.operand.WriteRows(worker, first, rows, panel.begin);
+                  });
   } else {
     epilogue(panel, first_row, sums,
              y.rows.Rows(first_row, sums.rows).Columns(panel.begin, sums.cols));

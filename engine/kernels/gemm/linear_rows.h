@@ -29,6 +29,8 @@ class PreparedOperand {
   // row. `worker` is one of the workspace's; the workers may write different rows at the same time,
   // in any order.
   void Write(int worker, int64_t row, absl::Span<const float> x, int64_t column = 0) const;
+  // Likewise with the rows of x, from row `first` on.
+  void WriteRows(int worker, int64_t first, MatrixView<const float> x, int64_t column = 0) const;
 
   // Returns the operand of the rows from `row` on.
   PreparedOperand From(int64_t row) const;

@@ -64,21 +64,26 @@ HWY_INLINE void RoundRowBy(const float* from, size_t count, bool emulate, void* 
 }
 
 // Rounds a row on a CPU with AVX512_BF16.
-void RoundRowNatively(const float* from, size_t count, uint16_t* to) {
+HWY_INLINE void RoundRowNatively(const float* from, size_t count, uint16_t* to) {
   const FloatTag d;
-  const auto load = [&](size_t i) HWY_ATTR {
-    if (i + kLanes <= count) return hn::LoadU(d, from + i);
-    return i < count ? LoadFirst(from + i, count - i) : hn::Zero(d);
-  };
-  for (size_t i = 0; i < count; i += 2 * kLanes) {
-    const Floats rounded = RoundToHalves(load(i), load(i + kLanes));
-    if (i + 2 * kLanes <= count) {
-      hn::StoreU(rounded, d, reinterpret_cast<float*>(to + i));
-    } else {
-      HWY_ALIGN uint16_t last[2 * kLanes];
-      hn::Store(rounded, d, reinterpret_cast<float*>(last));
-      std::memcpy(to + i, last, (count - i) * sizeof(uint16_t));
-    }
+  size_t i = 0;
+  for (; i + 2 * kLanes <= count; i += 2 * kLanes) {
+    const Floats rounded = RoundToHalves(hn::LoadU(d, from + i), hn::LoadU(d, from + i + kLanes));
+    hn::StoreU(rounded, d, reinterpret_cast<float*>(to + i));
+  }
+  if (i == count) return;
+  HWY_ALIGN float left[2 * kLanes] = {};
+  std::memcpy(left, from + i, (count - i) * sizeof(float));
+  HWY_ALIGN uint16_t last[2 * kLanes];
+  const Floats rounded = RoundToHalves(hn::Load(d, left), hn::Load(d, left + kLanes));
+  hn::Store(rounded, d, reinterpret_cast<float*>(last));
+  std::memcpy(to + i, last, (count - i) * sizeof(uint16_t));
+}
+
+void RoundRowsNatively(MatrixView<const float> rows, const OperandTarget& target) {
+  char* to = static_cast<char*>(target.data);
+  for (int64_t r = 0; r < rows.rows; ++r, to += target.row_stride) {
+    RoundRowNatively(rows.row(r), static_cast<size_t>(rows.cols), reinterpret_cast<uint16_t*>(to));
   }
 }
 
@@ -202,7 +207,7 @@ namespace attendant {
 using HWY_NAMESPACE::kRotatedBlock;
 using HWY_NAMESPACE::kTailFactor;
 HWY_EXPORT(RoundRow);
-HWY_EXPORT(RoundRowNatively);
+HWY_EXPORT(RoundRowsNatively);
 HWY_EXPORT(SplitRow);
 HWY_EXPORT(RotateAndQuantizeRow);
 
@@ -210,9 +215,33 @@ bool RoundsElementwise(const ComputeMode& mode) {
   return mode.type == ComputeType::kBf16x3 || mode.type == ComputeType::kBf16;
 }
 
+namespace {
+
+bool RoundsNatively(const ComputeMode& mode) {
+  static const bool has_units = HasBf16Units();
+  return has_units && mode.type == ComputeType::kBf16 && !mode.emulate;
+}
+
+}  // namespace
+
+void InputRowsToOperand(const ComputeMode& mode, MatrixView<const float> rows, float* scratch,
+                        const OperandTarget& target, float* scales) {
+  if (RoundsNatively(mode)) return HWY_DYNAMIC_DISPATCH(RoundRowsNatively)(rows, target);
+  OperandTarget row = target;
+  for (int64_t r = 0; r < rows.rows; ++r) {
+    const float scale = InputToOperand(mode, rows.row(r), rows.cols, scratch, row);
+    if (mode.type == ComputeType::kInt8) scales[r] = scale;
+    row.data = static_cast<char*>(row.data) + target.row_stride;
+  }
+}
+
 float InputToOperand(const ComputeMode& mode, const float* source, int64_t count, float* scratch,
                      const OperandTarget& target) {
   const size_t size = static_cast<size_t>(count);
+  if (RoundsNatively(mode)) {
+    HWY_DYNAMIC_DISPATCH(RoundRowsNatively)({source, 1, count, count}, target);
+    return 1.0f;
+  }
   if (mode.type == ComputeType::kInt8) {
     return HWY_DYNAMIC_DISPATCH(RotateAndQuantizeRow)
     (source, size, mode.emulate, scratch, target.data);
@@ -221,12 +250,7 @@ float InputToOperand(const ComputeMode& mode, const float* source, int64_t count
     char* const low = static_cast<char*>(target.data) + target.part_stride;
     HWY_DYNAMIC_DISPATCH(SplitRow)(source, size, mode.emulate, target.data, low);
   } else {
-    static const bool has_units = HasBf16Units();
-    if (has_units && !mode.emulate) {
-      HWY_DYNAMIC_DISPATCH(RoundRowNatively)(source, size, static_cast<uint16_t*>(target.data));
-    } else {
-      HWY_DYNAMIC_DISPATCH(RoundRow)(source, size, mode.emulate, target.data);
-    }
+    HWY_DYNAMIC_DISPATCH(RoundRow)(source, size, mode.emulate, target.data);
   }
   return 1.0f;
 }

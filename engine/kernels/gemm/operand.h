@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "engine/base/compute_type.h"
+#include "engine/base/matrix_view.h"
 
 namespace attendant {
 
@@ -11,10 +12,11 @@ namespace attendant {
 // has one scale for a whole row.
 bool RoundsElementwise(const ComputeMode& mode);
 
-// The memory that a row is written to. Each part of the row is dense.
+// The memory that rows are written to. Each part of a row is dense.
 struct OperandTarget {
   void* data;
-  int64_t part_stride = 0;  // bytes from one part to the next
+  int64_t part_stride = 0;  // bytes from one part of a row to its next
+  int64_t row_stride = 0;   // bytes from a part of one row to that of the next row
 };
 
 // Rounds or quantises `count` float32 to `target` and returns their scale: the value of an element
@@ -32,6 +34,10 @@ struct OperandTarget {
 //            scale is NaN.
 float InputToOperand(const ComputeMode& mode, const float* source, int64_t count, float* scratch,
                      const OperandTarget& target);
+
+// Does so with several rows, whose scales go to `scales` for kInt8, and nowhere for the other types.
+void InputRowsToOperand(const ComputeMode& mode, MatrixView<const float> rows, float* scratch,
+                        const OperandTarget& target, float* scales);
 
 // Converts a row of a weight [out, in] in this way, but with H / 128 in place of H and 1 / 8 in
 // place of 8. As H H = 128 I, the product of the two operands is then the product of the original

@@ -48,20 +48,18 @@ PreparedOperand OperandBuffer::Begin(const OperandLayout& layout, int64_t rows) 
   return PreparedOperand(*this);
 }
 
-void OperandBuffer::Write(int worker, int64_t row, int64_t column, absl::Span<const float> x) {
+void OperandBuffer::Write(int worker, int64_t row, int64_t column, MatrixView<const float> x) {
   const ComputeMode& mode = layout_.mode;
   const bool has_scale = mode.type == ComputeType::kInt8;
-  const int64_t end = column + static_cast<int64_t>(x.size());
-  assert(end <= layout_.in && (!has_scale || end == layout_.k_block));
-  const float* from = x.data();
-  for (int64_t count; column < end; column += count, from += count) {
+  assert(column + x.cols <= layout_.in && (!has_scale || x.cols == layout_.k_block));
+  for (int64_t done = 0, count; done < x.cols; done += count, column += count) {
     const int64_t offset = column % layout_.k_block;
-    count = std::min(end - column, layout_.k_block - offset);
+    count = std::min(x.cols - done, layout_.k_block - offset);
     const int64_t first_part = column / layout_.k_block * OperandParts(mode);
     char* const target = Place(first_part, row) + offset * ElementBytes(mode);
-    const float scale =
-        InputToOperand(mode, from, count, scratch_[worker].data(), {target, block_stride_});
-    if (has_scale) scales_[row] = scale;
+    InputRowsToOperand(mode, x.Columns(done, count), scratch_[worker].data(),
+                       {target, block_stride_, row_stride()},
+                       has_scale ? scales_.data() + row : nullptr);
   }
 }
 
@@ -77,9 +75,15 @@ PreparedOperand::PreparedOperand(OperandBuffer& buffer)
 
 void PreparedOperand::Write(int worker, int64_t row, absl::Span<const float> x,
                             int64_t column) const {
+  const int64_t cols = static_cast<int64_t>(x.size());
+  WriteRows(worker, row, {x.data(), 1, cols, cols}, column);
+}
+
+void PreparedOperand::WriteRows(int worker, int64_t first, MatrixView<const float> x,
+                                int64_t column) const {
   if (buffer_ == nullptr) return;
   assert(number_ == buffer_->number());
-  buffer_->Write(worker, first_row_ + row, column, x);
+  buffer_->Write(worker, first_row_ + first, column, x);
 }
 
 bool PreparedOperand::TakesColumns() const {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/compute_type.h"
+#include "engine/base/matrix_view.h"
 #include "engine/kernels/gemm/linear_rows.h"
 
 namespace attendant {
@@ -50,8 +50,8 @@ class OperandBuffer {
   // one.
   PreparedOperand Begin(const OperandLayout& layout, int64_t rows);
 
-  // Writes a part of a row; see PreparedOperand::Write.
-  void Write(int worker, int64_t row, int64_t column, absl::Span<const float> x);
+  // Writes parts of the rows from `row` on; see PreparedOperand::Write.
+  void Write(int worker, int64_t row, int64_t column, MatrixView<const float> x);
 
   const OperandLayout& layout() const { return layout_; }
   // Returns the number of operands that have been started.

@@ -160,6 +160,19 @@ TEST_P(OperandBufferTest, ColumnsMakeUpARowThatIsRoundedElementByElement) {
   EXPECT_EQ(BytesOf(*operand.Find(layout_), 0, 20), BytesOf(whole.Rows(0), 0, 20));
 }
 
+TEST_P(OperandBufferTest, RowsAreWrittenLikeEachRowAlone) {
+  const std::vector<float> x = Random(20, 1);
+  const MatrixView<const float> rows = {x.data(), 20, width_, width_};
+  OperandBuffer whole(1);
+  WriteAll(x, Begin(whole, 20));
+  const PreparedOperand operand = Begin(buffer_, 20);
+  const int64_t cut = RoundsElementwise(layout_.mode) ? width_ / 3 : width_;
+  operand.WriteRows(0, 0, rows.Rows(0, 13).Columns(0, cut));
+  operand.From(13).WriteRows(1, 0, rows.Rows(13, 7).Columns(0, cut));
+  if (cut < width_) operand.WriteRows(1, 0, rows.Columns(cut, width_ - cut), cut);
+  EXPECT_EQ(BytesOf(*operand.Find(layout_), 0, 20), BytesOf(whole.Rows(0), 0, 20));
+}
+
 TEST_P(OperandBufferTest, AnOperandIsGoodForItsLayoutUntilAnotherTakesItsPlace) {
   const PreparedOperand first = Begin(buffer_, 10);
   EXPECT_TRUE(first.Find(layout_));

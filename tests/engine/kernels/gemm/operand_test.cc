@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -208,6 +209,30 @@ TEST(OperandTest, Int8MarksRowsThatAreNotFinite) {
       const Quantized quantized = Quantize(row);
       EXPECT_TRUE(std::isnan(quantized.scale));
       EXPECT_THAT(quantized.elements, Each(0));
+    }
+  }
+}
+
+// As the blocks of a product are rounded, which lie in rows that are longer than the block.
+TEST(OperandTest, RowsAreConvertedLikeEachRowAlone) {
+  constexpr int64_t kRows = 5, kStride = 200;
+  const std::vector<float> x = RandomValues(kRows * kStride, 7, 3.0f);
+  std::vector<float> scratch(kStride);
+  for (const ComputeMode& mode :
+       {kBf16, kBf16Emulated, kBf16x3, kBf16x3Emulated, kInt8, kInt8Emulated}) {
+    for (const int64_t cols : {0, 1, 31, 32, 33, 128, 192}) {
+      const int64_t part = cols * OperandWidth(mode) / OperandParts(mode);
+      const int64_t row_bytes = OperandParts(mode) * part + 3 * 4;
+      std::string rows(kRows * row_bytes, 'x'), expected = rows;
+      std::vector<float> scales(kRows, 1.0f), expected_scales = scales;
+      InputRowsToOperand(mode, {x.data(), kRows, cols, kStride}, scratch.data(),
+                         {rows.data(), part, row_bytes}, scales.data());
+      for (int64_t r = 0; r < kRows; ++r) {
+        expected_scales[r] = InputToOperand(mode, &x[r * kStride], cols, scratch.data(),
+                                            {&expected[r * row_bytes], part});
+      }
+      EXPECT_EQ(rows, expected) << cols;
+      EXPECT_EQ(scales, expected_scales) << cols;
     }
   }
 }
