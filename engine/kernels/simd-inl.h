@@ -92,29 +92,39 @@ HWY_INLINE Floats RoundToHalves(Floats first, Floats) { return first; }
 #endif
 
 // Computes x = 2^x for x <= 0, with a relative error below 1.7e-7 and none at 0. The result is 0
-// below -126.5, where it would be denormal; NaN stays NaN. Takes several vectors through each step
-// together, because a single vector would mostly wait for the latency of its previous step.
+// below -126.5, where it would be denormal, as it is anyway where denormals are flushed; NaN stays
+// NaN. Takes several vectors through each step together, because a single vector would mostly wait
+// for the latency of its previous step.
 template <int kVectors>
 HWY_INLINE void Exp2OfNonPositive(Floats (&x)[kVectors]) {
   const FloatTag d;
+  const auto lowest = hn::Set(d, -127.0f);
+  Floats power[kVectors], p[kVectors];
+  for (auto& value : x) value = hn::Max(lowest, value);  // in this order, x86 keeps NaN
+#if HWY_TARGET <= HWY_AVX3
+  for (int i = 0; i < kVectors; ++i) power[i] = hn::Round(x[i]);
+  for (int i = 0; i < kVectors; ++i) x[i] = hn::Sub(x[i], power[i]);
+#else
   const hn::RebindToUnsigned<FloatTag> bits;
   // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits, which is cheaper than a
   // conversion there and back. The constant includes the bias of the exponent, 127, so that the
   // lowest x, -127, gives the bits of zero.
   const auto magic = hn::Set(d, 12582912.0f + 127.0f);
-  const auto lowest = hn::Set(d, -127.0f);
-  Floats power[kVectors], p[kVectors];
-  for (auto& value : x) value = hn::IfThenElse(hn::Lt(value, lowest), lowest, value);
   for (int i = 0; i < kVectors; ++i) power[i] = hn::Add(x[i], magic);
   for (int i = 0; i < kVectors; ++i) x[i] = hn::Sub(x[i], hn::Sub(power[i], magic));
   for (auto& value : power) value = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(bits, value)));
+#endif
   // A minimax polynomial on |x| <= 1 / 2.
   for (auto& value : p) value = hn::Set(d, 0.00132647273f);
   for (const float coefficient :
        {0.00967151299f, 0.0555073358f, 0.240222424f, 0.693147004f, 1.0f}) {
     for (int i = 0; i < kVectors; ++i) p[i] = hn::MulAdd(p[i], x[i], hn::Set(d, coefficient));
   }
+#if HWY_TARGET <= HWY_AVX3
+  for (int i = 0; i < kVectors; ++i) x[i] = Floats{_mm512_scalef_ps(p[i].raw, power[i].raw)};
+#else
   for (int i = 0; i < kVectors; ++i) x[i] = hn::Mul(p[i], power[i]);
+#endif
 }
 
 HWY_INLINE Floats Exp2OfNonPositive(Floats x) {
