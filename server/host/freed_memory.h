@@ -20,8 +20,9 @@ class FreedMemory {
   // Both are replaced in tests only. `resident` is the memory of the process in bytes.
   explicit FreedMemory(std::function<int64_t()> resident, std::function<void()> give_back = Trim);
 
-  // Gives memory back if the process has grown since the last time. What is given back costs page
-  // faults when it is used again, so a busy process has to have grown by much.
+  // Gives memory back if the process has grown since the last time, or was busy then and is not any
+  // more. What is given back costs page faults when it is used again, so a busy process has to have
+  // grown by much.
   void GiveBackIfGrown(bool busy);
 
  private:
@@ -29,7 +30,8 @@ class FreedMemory {
 
   const std::function<int64_t()> resident_;
   const std::function<void()> give_back_;
-  int64_t kept_ = 0;  // bytes after the last time, or less
+  int64_t kept_ = 0;             // bytes after the last time, or less
+  bool kept_for_calls_ = false;  // whether calls held some of them
 };
 
 }  // namespace attendant::server

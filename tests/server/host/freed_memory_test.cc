@@ -56,6 +56,19 @@ TEST_F(FreedMemoryTest, ABusyProcessKeepsMore) {
   EXPECT_EQ(times_, 2);
 }
 
+// What calls still hold when a busy process gives memory back is no growth once they have ended.
+TEST_F(FreedMemoryTest, WhatCallsHeldIsGivenBackWhenTheyHaveEnded) {
+  Look(110 * kMiB);
+  in_use_ = 140 * kMiB;
+  Look(150 * kMiB, /*busy=*/true);
+  EXPECT_EQ(times_, 2);
+  in_use_ = 100 * kMiB;
+  Look(140 * kMiB);
+  EXPECT_EQ(times_, 3);
+  Look(100 * kMiB);
+  EXPECT_EQ(times_, 3);
+}
+
 TEST_F(FreedMemoryTest, WhatIsInUseIsNotTriedAgain) {
   in_use_ = 500 * kMiB;
   Look(500 * kMiB);
