@@ -24,11 +24,11 @@ FreedMemory::FreedMemory(std::function<int64_t()> resident, std::function<void()
 void FreedMemory::GiveBackIfGrown(bool busy) {
   const int64_t now = resident_();
   kept_ = std::min(kept_, now);
-  const bool calls_have_ended = kept_for_calls_ && !busy;
-  if (!calls_have_ended && now < kept_ + (busy ? kWorthwhileIfBusy : kWorthwhile)) return;
+  const bool again = unsettled_ && !busy;
+  if (!again && now < kept_ + (busy ? kWorthwhileIfBusy : kWorthwhile)) return;
   give_back_();
   kept_ = resident_();
-  kept_for_calls_ = busy;
+  unsettled_ = busy || kept_ + kWorthwhile <= now;
 }
 
 void FreedMemory::Trim() { malloc_trim(0); }

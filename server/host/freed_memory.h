@@ -20,9 +20,10 @@ class FreedMemory {
   // Both are replaced in tests only. `resident` is the memory of the process in bytes.
   explicit FreedMemory(std::function<int64_t()> resident, std::function<void()> give_back = Trim);
 
-  // Gives memory back if the process has grown since the last time, or was busy then and is not any
-  // more. What is given back costs page faults when it is used again, so a busy process has to have
-  // grown by much.
+  // Gives memory back if the process has grown since the last time. An idle process then does so
+  // each time until there is nothing to give, because what calls and their connections still held
+  // is freed later, which is no growth. What is given back costs page faults when it is used again,
+  // so a busy process has to have grown by much.
   void GiveBackIfGrown(bool busy);
 
  private:
@@ -30,8 +31,8 @@ class FreedMemory {
 
   const std::function<int64_t()> resident_;
   const std::function<void()> give_back_;
-  int64_t kept_ = 0;             // bytes after the last time, or less
-  bool kept_for_calls_ = false;  // whether calls held some of them
+  int64_t kept_ = 0;        // bytes after the last time, or less
+  bool unsettled_ = false;  // whether more may be freed without growth
 };
 
 }  // namespace attendant::server
