@@ -314,7 +314,8 @@ class App::Impl {
         [this](const std::string& what, bool ok) { metrics_.RecordReload(what, ok); });
     housekeeping_ = std::make_unique<Periodic>(absl::Seconds(1), [this] {
       reloader_->ReloadAll();
-      freed_memory_.GiveBackIfGrown(admission_.slots().counts().all() > 0);
+      const BudgetCounts calls = admission_.slots().counts();
+      freed_memory_.GiveBackIfGrown({calls.all(), calls.taken});
     });
   }
 

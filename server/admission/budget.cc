@@ -148,6 +148,7 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
     hold.amount_ = claim.amount;
     hold.purpose_ = claim.purpose;
     Count(claim.peer, claim.purpose, claim.amount);
+    ++counts_.taken;
     hold.budget_ = shared_from_this();  // last: what comes before may throw
     return hold;
   }

@@ -23,6 +23,7 @@ struct BudgetLimits {
 struct BudgetCounts {
   std::array<int64_t, kPurposes> held = {};  // by HeldFor
   int64_t waiting = 0;                       // claims that wait
+  int64_t taken = 0;                         // holds that there have ever been
 
   int64_t held_for(HeldFor purpose) const { return held[static_cast<size_t>(purpose)]; }
   int64_t all() const;

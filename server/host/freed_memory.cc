@@ -21,14 +21,17 @@ void LimitHeaps() {
 FreedMemory::FreedMemory(std::function<int64_t()> resident, std::function<void()> give_back)
     : resident_(std::move(resident)), give_back_(std::move(give_back)) {}
 
-void FreedMemory::GiveBackIfGrown(bool busy) {
+void FreedMemory::GiveBackIfGrown(Calls calls) {
   const int64_t now = resident_();
   kept_ = std::min(kept_, now);
+  const bool busy = calls.under_way > 0;
+  // Between two calls of a busy process none may be under way either.
+  const bool quiet = calls.begun == std::exchange(begun_, calls.begun) && !busy;
   const bool again = unsettled_ && !busy;
   if (!again && now < kept_ + (busy ? kWorthwhileIfBusy : kWorthwhile)) return;
   give_back_();
   kept_ = resident_();
-  unsettled_ = busy || kept_ + kWorthwhile <= now;
+  unsettled_ = !quiet || kept_ + kWorthwhile <= now;
 }
 
 void FreedMemory::Trim() { malloc_trim(0); }

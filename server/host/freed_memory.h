@@ -20,11 +20,17 @@ class FreedMemory {
   // Both are replaced in tests only. `resident` is the memory of the process in bytes.
   explicit FreedMemory(std::function<int64_t()> resident, std::function<void()> give_back = Trim);
 
-  // Gives memory back if the process has grown since the last time. An idle process then does so
-  // each time until there is nothing to give, because what calls and their connections still held
-  // is freed later, which is no growth. What is given back costs page faults when it is used again,
-  // so a busy process has to have grown by much.
-  void GiveBackIfGrown(bool busy);
+  struct Calls {
+    int64_t under_way = 0;
+    int64_t begun = 0;  // since the process started
+  };
+
+  // Gives memory back if the process has grown since the last time. With no call under way it then
+  // does so each time until there is nothing to give and no call has begun in between, because what
+  // calls and their connections still held is freed later, which is no growth. What is given back
+  // costs page faults when it is used again, so a process with calls under way has to have grown by
+  // much.
+  void GiveBackIfGrown(Calls calls);
 
  private:
   static void Trim();
@@ -32,6 +38,7 @@ class FreedMemory {
   const std::function<int64_t()> resident_;
   const std::function<void()> give_back_;
   int64_t kept_ = 0;        // bytes after the last time, or less
+  int64_t begun_ = 0;       // calls that had begun the last time
   bool unsettled_ = false;  // whether more may be freed without growth
 };
 

@@ -34,6 +34,7 @@ TEST(BudgetTest, GivesWhatThereIs) {
   first.Release();
   EXPECT_TRUE(first.empty());
   EXPECT_EQ(budget.counts().all(), 4);
+  EXPECT_EQ(budget.counts().taken, 2);
 }
 
 TEST(BudgetTest, TheTotalMayChangeToNoLessThanWhatIsHeld) {

@@ -26,11 +26,12 @@ class FreedMemoryTest : public testing::Test {
  protected:
   void Look(int64_t resident, bool busy = false) {
     resident_ = resident;
-    memory_.GiveBackIfGrown(busy);
+    memory_.GiveBackIfGrown({.under_way = busy ? 1 : 0, .begun = begun_});
   }
 
   int64_t resident_ = 0;
   int64_t in_use_ = 100 * kMiB;
+  int64_t begun_ = 0;
   int times_ = 0;
   FreedMemory memory_{[this] { return resident_; },
                       [this] {
@@ -81,6 +82,21 @@ TEST_F(FreedMemoryTest, WhatABusyProcessKeptIsGivenBackWhenItIsIdle) {
   EXPECT_EQ(times_, 3);
 }
 
+// At some moments no call of a busy process is under way: what they hold between them is not what
+// an idle process keeps.
+TEST_F(FreedMemoryTest, WhatIsHeldBetweenCallsIsGivenBackOnceNoneBegins) {
+  Look(100 * kMiB);
+  begun_ = 50;
+  in_use_ = 110 * kMiB;
+  Look(110 * kMiB);
+  EXPECT_EQ(times_, 2);
+  begun_ = 60;
+  in_use_ = 100 * kMiB;
+  Look(110 * kMiB);
+  EXPECT_EQ(times_, 3);
+  EXPECT_EQ(resident_, 100 * kMiB);
+}
+
 TEST_F(FreedMemoryTest, WhatIsInUseIsNotTriedAgain) {
   in_use_ = 500 * kMiB;
   Look(500 * kMiB);
@@ -104,7 +120,7 @@ TEST(FreedMemoryOfTheProcessTest, LeavesIt) {
     pin = std::make_unique<std::string>(2000, 'x');  // above them in this thread's heap
   }).join();
   const int64_t before = ResidentBytes();
-  FreedMemory(ResidentBytes).GiveBackIfGrown(/*busy=*/false);
+  FreedMemory(ResidentBytes).GiveBackIfGrown({});
   EXPECT_LT(ResidentBytes(), before - 50'000'000);
 }
 
