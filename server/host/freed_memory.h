@@ -6,10 +6,15 @@
 
 namespace attendant::server {
 
-// Lets the C library have one heap (an arena of malloc) for each processor, and at least two,
-// instead of eight. Threads beyond that number share them. Each heap keeps some of what it ever
-// held, so that with many of them the process goes on growing for as long as it takes until each
-// has served the largest requests. To be called before there are other threads.
+// To be called before there are other threads. Limits what the C library's heaps (arenas of malloc)
+// keep, since each keeps some of what it ever held:
+// - There is one for each processor, and at least two, instead of eight. Threads beyond that number
+//   share them.
+// - Each gives back free memory at its end that is beyond 4 MiB. By default that is twice the
+//   largest block that was ever freed, up to 64 MiB, and malloc_trim does not change this for
+//   others than the first heap.
+// Blocks of up to 32 MiB are in heaps, as they come to be by default in a process that has freed
+// one of that size.
 void LimitHeaps();
 
 // Gives back to the system what the process has freed. The C library keeps freed memory below

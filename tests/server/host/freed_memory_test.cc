@@ -151,6 +151,18 @@ TEST(LimitHeapsTest, ManyThreadsShareThem) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_LE(CountHeaps(), most);
 }
+
+TEST(LimitHeapsTest, AHeapGivesBackItsEnd) {
+  LimitHeaps();
+  std::thread([] {  // it has another heap than the first
+    // By default its end may then be twice as large.
+    std::string(30'000'000, 'x').clear();
+    std::vector<std::string> blocks(400, std::string(100'000, 'x'));
+    const int64_t before = ResidentBytes();
+    blocks = {};
+    EXPECT_LT(ResidentBytes(), before - 30'000'000);
+  }).join();
+}
 #endif
 
 }  // namespace
