@@ -11,8 +11,8 @@
 #include "server/app.h"
 #include "server/describe/describe_model.h"
 #include "server/host/freed_memory.h"
+#include "server/host/library_variables.h"
 #include "server/host/logging.h"
-#include "server/host/openmp_spin.h"
 #include "server/host/signals.h"
 #include "server/settings/read_settings.h"
 #include "server/settings/settings.h"
@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
   // locked, and its gRPC does not tell it when a mutex ends: a new one at an old address can close
   // a cycle that does not exist.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  attendant::server::LimitOpenMpSpinning(argv);
+  attendant::server::SetLibraryVariables(argv);
   attendant::server::LimitHeaps();
   try {
     return attendant::server::Run(std::vector<std::string>(argv + 1, argv + argc));

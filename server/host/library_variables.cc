@@ -1,5 +1,6 @@
-#include "server/host/openmp_spin.h"
+#include "server/host/library_variables.h"
 
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <climits>
@@ -15,14 +16,24 @@ namespace {
 // slowed a single caller by 20 to 30 %.
 constexpr const char* kSpinCount = "10000";
 
+// Two blocks of each size up to 128 bytes, instead of seven up to 1,032. With the default, what each
+// of some 30 threads keeps grows over a million requests, and lies in pages that cannot be given
+// back: 2 MiB. Without a cache small requests take 4 % more processor time.
+constexpr const char* kTunables = "glibc.malloc.tcache_max=128:glibc.malloc.tcache_count=2";
+
 }  // namespace
 
-void LimitOpenMpSpinning(char** argv) {
-  if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
+void SetLibraryVariables(char** argv) {
+  const bool spin =
+      std::getenv("OMP_WAIT_POLICY") == nullptr && std::getenv("GOMP_SPINCOUNT") == nullptr;
+  const bool privileged = getauxval(AT_SECURE) != 0;
+  const bool tune = !privileged && std::getenv("GLIBC_TUNABLES") == nullptr;
+  if (!spin && !tune) return;
   char program[PATH_MAX] = {};
   // The real path is executed instead of /proc/self/exe so that `ps` and `top` show the name.
   if (readlink("/proc/self/exe", program, sizeof program - 1) <= 0) return;
-  setenv("GOMP_SPINCOUNT", kSpinCount, 1);
+  if (spin) setenv("GOMP_SPINCOUNT", kSpinCount, 1);
+  if (tune) setenv("GLIBC_TUNABLES", kTunables, 1);
   execv(program, argv);
 }
 

@@ -10,7 +10,7 @@ PEER_ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "CUDA_VISIBLE_DEVICES": "",
 }
-# The server sets this for itself; see server/openmp_spin.h.
+# The server sets this for itself; see server/host/library_variables.h.
 ENGINE_ENVIRONMENT = {"GOMP_SPINCOUNT": "10000"}
 # The loader finds these libraries.
 JEMALLOC, TCMALLOC = "libjemalloc.so.2", "libtcmalloc_minimal.so.4"

@@ -1,6 +1,8 @@
 // Tests of start, stop and drain of the real process.
 #include <atomic>
 #include <csignal>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -8,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
@@ -23,6 +26,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 TEST(LifecycleTest, SaysAtTheStartWhatItWorksWith) {
@@ -66,6 +70,31 @@ TEST(LifecycleTest, DividesTheWorkAsItIsTold) {
     ASSERT_TRUE(server.NewStub()->GetModel(&call, request, &response).ok());
     EXPECT_EQ(response.thread_plan().rows_per_thread_from(), rows_from);
   }
+}
+
+// The variables of the process as libraries have read them before its main.
+std::vector<std::string> VariablesOf(const ServerProcess& server) {
+  std::ifstream file(absl::StrCat("/proc/", server.pid(), "/environ"));
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  return absl::StrSplit(text, '\0', absl::SkipEmpty());
+}
+
+TEST(LifecycleTest, SetsVariablesOfLibraries) {
+  ServerProcess server({"--port=0", "--http-port=0", "--address=127.0.0.1"});
+  server.AwaitLine("ready: ");
+  const std::vector<std::string> variables = VariablesOf(server);
+  EXPECT_THAT(variables, Contains("GOMP_SPINCOUNT=10000"));
+  // Debian 12's C library ends the text where it has found the first value.
+  EXPECT_THAT(variables, Contains(StartsWith("GLIBC_TUNABLES=glibc.malloc.tcache_max=128")));
+}
+
+TEST(LifecycleTest, LeavesVariablesOfLibrariesThatTheUserHasSet) {
+  ServerProcess server({"--port=0", "--http-port=0", "--address=127.0.0.1"},
+                       {"OMP_WAIT_POLICY=passive", "GLIBC_TUNABLES=glibc.malloc.tcache_count=3"});
+  server.AwaitLine("ready: ");
+  const std::vector<std::string> variables = VariablesOf(server);
+  EXPECT_THAT(variables, Contains("GLIBC_TUNABLES=glibc.malloc.tcache_count=3"));
+  EXPECT_THAT(variables, Not(Contains(StartsWith("GOMP_SPINCOUNT="))));
 }
 
 TEST(LifecycleTest, LogsJsonLines) {
