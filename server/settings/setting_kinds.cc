@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -113,12 +114,25 @@ SettingKind DurationKind(absl::Duration Settings::*member, absl::Duration least,
       [=](const Settings& settings) { return absl::FormatDuration(settings.*member); });
 }
 
-SettingKind TextKind(std::string Settings::*member, bool may_be_empty) {
+SettingKind TextKind(std::string Settings::*member) {
   return OneTextKind(
-      may_be_empty ? "a text" : "a text that is not empty",
+      "a text",
       [=](const std::string& text, Settings& settings) {
         settings.*member = text;
-        return may_be_empty || !text.empty();
+        return true;
+      },
+      [=](const Settings& settings) { return settings.*member; });
+}
+
+SettingKind AddressKind(std::string Settings::*member, bool may_be_empty) {
+  return OneTextKind(
+      "an address without a port, such as 127.0.0.1 or ::1",
+      [=](const std::string& text, Settings& settings) {
+        const bool is_path = absl::StartsWith(text, "unix:");
+        const bool has_port =
+            absl::StartsWith(text, "[") || std::count(text.begin(), text.end(), ':') == 1;
+        settings.*member = text;
+        return (is_path || !has_port) && (may_be_empty || !text.empty());
       },
       [=](const Settings& settings) { return settings.*member; });
 }

@@ -31,7 +31,10 @@ SettingKind IntegerKind(int64_t Settings::*member, int64_t least, int64_t most);
 SettingKind BytesKind(int64_t Settings::*member, int64_t least, int64_t most);
 SettingKind DurationKind(absl::Duration Settings::*member, absl::Duration least,
                          absl::Duration most);
-SettingKind TextKind(std::string Settings::*member, bool may_be_empty);
+SettingKind TextKind(std::string Settings::*member);
+// An IP address, the name of a host, or unix:PATH; not an address with a port, as HOST:PORT and
+// [ADDRESS]:PORT are.
+SettingKind AddressKind(std::string Settings::*member, bool may_be_empty);
 
 // Networks, separated by commas; or none.
 SettingKind NetworksKind(std::vector<Network> Settings::*member);

@@ -41,7 +41,7 @@ Rows ModelRows() {
        "make a folder elsewhere, then rename it into place. A file attendant.options in a version "
        "has "
        "keys of --model, such as dtype=int8. Empty: none.",
-       TextKind(&Settings::model_repository, true)},
+       TextKind(&Settings::model_repository)},
       {group, "repository-poll", "DURATION", "How often --model-repository is looked at.",
        DurationKind(&Settings::repository_poll, absl::Milliseconds(10), absl::Hours(24))},
       {group, "repository-width", "COLUMNS",
@@ -70,11 +70,11 @@ Rows NetworkRows() {
        "IPv4 too. unix:PATH is a Unix socket for gRPC, which the owner and the group of the "
        "process "
        "may use; HTTP then listens on 127.0.0.1.",
-       TextKind(&Settings::address, false)},
+       AddressKind(&Settings::address, false)},
       {group, "port", "PORT", "gRPC port; 0 picks a free one.",
        IntegerKind(&Settings::port, 0, 65535)},
       {group, "http-address", "ADDRESS", "Address to listen on for HTTP; empty: that of --address.",
-       TextKind(&Settings::http_address, true)},
+       AddressKind(&Settings::http_address, true)},
       {group, "http-port", "PORT",
        "Port of /metrics, /healthz, /readyz, /v2 and the page at /; 0 picks a free one.",
        IntegerKind(&Settings::http_port, 0, 65535)},
@@ -93,7 +93,7 @@ Rows NetworkRows() {
       {group, "port-file", "FILE",
        "Once ready, write the ports there: lines `grpc_port=8001` and `http_port=8002`. Empty: "
        "nowhere.",
-       TextKind(&Settings::port_file, true)},
+       TextKind(&Settings::port_file)},
       {group, "max-connections", "COUNT",
        "gRPC connections that may be open; more are closed at once. Lowered to a quarter of the "
        "file descriptors that the process may open (ulimit -n).",
@@ -116,13 +116,13 @@ Rows SecurityRows() {
        "Certificates in PEM, that of the server first: connections to both ports have to be TLS "
        "1.2 "
        "or newer. Files are read again when they change; bad ones change nothing. Empty: no TLS.",
-       TextKind(&Settings::tls_cert, true)},
+       TextKind(&Settings::tls_cert)},
       {group, "tls-key", "FILE", "Private key of --tls-cert, in PEM without a password.",
-       TextKind(&Settings::tls_key, true)},
+       TextKind(&Settings::tls_key)},
       {group, "tls-client-ca", "FILE",
        "Certificates in PEM: callers of gRPC, /v2 and /metrics have to show one that these have "
        "signed. Empty: none.",
-       TextKind(&Settings::tls_client_ca, true)},
+       TextKind(&Settings::tls_client_ca)},
       {group, "token-file", "FILE",
        "Bearer tokens that calls of gRPC and /v2 (scope infer) and of /metrics (scope metrics) "
        "need, "
@@ -130,7 +130,7 @@ Rows SecurityRows() {
        "checks excepted: a line for each, with its scopes and its SHA-256, such as `infer,metrics "
        "9f86d0...`. Read again "
        "when it changes; a bad one changes nothing. Empty: none.",
-       TextKind(&Settings::token_file, true)},
+       TextKind(&Settings::token_file)},
   };
 }
 

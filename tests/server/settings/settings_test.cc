@@ -150,6 +150,13 @@ TEST(SettingsTest, SeveralModelsFromEachSource) {
   EXPECT_EQ(flags.models[0].name, "c");
 }
 
+TEST(SettingsTest, ReadsAddressesOfEveryForm) {
+  for (const std::string text : {"127.0.0.1", "localhost", "::", "fe80::1", "unix:/run/socket"}) {
+    EXPECT_EQ(Read({"--address", text}).address, text);
+  }
+  EXPECT_EQ(Read({}, {{"ATTENDANT_HTTP_ADDRESS", ""}}).http_address, "");
+}
+
 TEST(SettingsTest, RefusesUnknownNamesWithTheNearestOne) {
   EXPECT_EQ(Error({"--max-batch-token", "5"}),
             "unknown flag --max-batch-token; did you mean --max-batch-tokens?; see --help");
@@ -194,6 +201,14 @@ TEST(SettingsTest, RefusesBadValuesWithSourceAndBounds) {
   EXPECT_EQ(Error({"--port", "80 "}), "--port: expected an integer from 0 to 65535, got \"80 \"");
   EXPECT_EQ(Error({}, {{"ATTENDANT_PORT", ""}}),
             "ATTENDANT_PORT: expected an integer from 0 to 65535, got \"\"");
+  for (const std::string text : {"127.0.0.1:8001", "localhost:8001", "[::1]:8001", "[::1]", ""}) {
+    EXPECT_EQ(Error({"--address", text}),
+              "--address: expected an address without a port, such as 127.0.0.1 or ::1, got \"" +
+                  text + "\"");
+  }
+  EXPECT_EQ(Error({"--http-address", "0.0.0.0:8002"}),
+            "--http-address: expected an address without a port, such as 127.0.0.1 or ::1, got "
+            "\"0.0.0.0:8002\"");
   EXPECT_EQ(
       Error({"--max-batch-tokens=99999999999999999999"}),
       "--max-batch-tokens: expected an integer from 1 to 1048576, got \"99999999999999999999\"");
@@ -223,7 +238,6 @@ TEST(SettingsTest, RefusesBadValuesWithSourceAndBounds) {
   EXPECT_EQ(Error({"--row-plan=columns"}),
             "--row-plan: expected one of auto team rows, got \"columns\"");
   EXPECT_EQ(Error({"--log-format=xml"}), "--log-format: expected one of text json, got \"xml\"");
-  EXPECT_EQ(Error({"--address", ""}), "--address: expected a text that is not empty, got \"\"");
   const ConfigFile file("port = x\n");
   EXPECT_EQ(
       Error({"--config", file.path(), "--port", "1"}),
