@@ -15,7 +15,7 @@ constexpr int64_t kWorthwhileIfBusy = int64_t{32} << 20;
 }  // namespace
 
 void LimitHeaps() {
-  mallopt(M_ARENA_MAX, std::max(2, static_cast<int>(std::thread::hardware_concurrency())));
+  mallopt(M_ARENA_MAX, std::max(1, static_cast<int>(std::thread::hardware_concurrency() / 2)));
   // With 256 KiB the pages of each message of 1.5 MiB came from the system anew, which cost a caller
   // of single attention layers a tenth of the throughput; with 4 MiB, nothing that could be measured.
   mallopt(M_TRIM_THRESHOLD, 4 << 20);

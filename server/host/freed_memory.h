@@ -8,8 +8,8 @@ namespace attendant::server {
 
 // To be called before there are other threads. Limits what the C library's heaps (arenas of malloc)
 // keep, since each keeps some of what it ever held:
-// - There is one for each processor, and at least two, instead of eight. Threads beyond that number
-//   share them.
+// - There is one for each two processors instead of 16, which threads share. With one for each
+//   processor a server with two of them was no faster.
 // - Each gives back free memory at its end that is beyond 4 MiB. By default that is twice the
 //   largest block that was ever freed, up to 64 MiB, and malloc_trim does not change this for
 //   others than the first heap.
