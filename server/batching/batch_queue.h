@@ -86,6 +86,14 @@ class BatchQueue {
     return status;
   }
 
+  // Returns what Submit would say now to another job like the smallest that this peer has waiting,
+  // with this deadline; OK if the peer has none. For refusing a caller whose request has not been
+  // received yet, so that its size is not known.
+  absl::Status CheckAnother(const std::string& peer, absl::Time deadline) const {
+    absl::MutexLock lock(&mutex_);
+    return waiting_.CheckAnother(peer, deadline, clock_.Now());
+  }
+
   // Waits for a batch. Returns one without pieces once the queue is closed and holds nothing more.
   // If there is no memory for it, the jobs go on waiting until there is.
   Batch<T> Take() {

@@ -1,6 +1,7 @@
 #include "server/batching/waiting_jobs.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -81,6 +82,31 @@ absl::Status WaitingJobs::Add(uint64_t id, JobInfo& job, absl::Time now, std::ve
   entries_.push_back({id, &job, 0, seconds});
   views_.push_back({job.key, peer, now, job.deadline, job.slices, ahead, 0, job.overhead});
   return absl::OkStatus();
+}
+
+absl::Status WaitingJobs::CheckAnother(const std::string& peer, absl::Time deadline,
+                                       absl::Time now) const {
+  const auto slot = peer_slots_.find(peer);
+  if (slot == peer_slots_.end()) return absl::OkStatus();
+  const JobInfo* smallest = nullptr;
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    if (views_[i].peer != slot->second) continue;
+    const JobInfo& job = *entries_[i].job;
+    const double seconds = job.overhead + SecondsOf(job.slices);
+    if (seconds >= least) continue;
+    least = seconds;
+    smallest = &job;
+  }
+  if (smallest == nullptr) return absl::OkStatus();
+  JobInfo job;
+  job.key = smallest->key;
+  job.peer = peer;
+  job.deadline = deadline;
+  job.slices = smallest->slices;
+  job.overhead = smallest->overhead;
+  absl::Status status = CheckRoom(job);
+  return status.ok() ? CheckInTime(job, now) : status;
 }
 
 absl::Status WaitingJobs::CheckRoom(const JobInfo& job) const {

@@ -53,6 +53,10 @@ class WaitingJobs {
   // BatchQueue::Submit. Jobs for which nobody waits make room first, and are returned in `dead`.
   absl::Status Add(uint64_t id, JobInfo& job, absl::Time now, std::vector<Dead>& dead);
 
+  // Returns what Add would say now to another job like the smallest that this peer has waiting, with
+  // this deadline. OK if the peer has none.
+  absl::Status CheckAnother(const std::string& peer, absl::Time deadline, absl::Time now) const;
+
   // Removes the jobs for which nobody waits any more, and those which by prediction cannot be
   // computed before their deadline.
   std::vector<Dead> RemoveDead(absl::Time now);

@@ -93,6 +93,10 @@ grpc::ServerGenericBidiReactor* CallEntrance::StartMethod(absl::string_view path
     const Budget::Claim permit = {entry.peer, RecentSize::kLeast, HeldFor::kReceiving};
     status = context_.admission.Charge(permit, entry.memory);
   }
+  // Receiving what is refused then takes a full server's time from what it has accepted.
+  if (unary != nullptr && unary->quick == nullptr && status.ok()) {
+    status = context_.queue.CheckAnother(entry.peer, DeadlineOf(call, context_.clock));
+  }
   if (!status.ok()) {
     return new RefusingReactor(status, context_, call, std::move(entry.account));
   }

@@ -125,6 +125,34 @@ TEST_F(BatchQueueTest, RefusesWhatCannotMeetItsDeadlineBehindTheOthers) {
   EXPECT_FALSE(submit("c", 0.1, 150 * kMs).ok());
 }
 
+TEST_F(BatchQueueTest, ChecksAnotherJobAsTheSmallestOfItsPeer) {
+  TestQueue queue(clock_, {.max_jobs = 4}, BatchLimits());
+  const auto submit = [&](const char* peer, double seconds) {
+    TestJob job = Make(1);
+    job.info().peer = peer;
+    job.info().slices = {{1, 1, seconds}};
+    return Submit(queue, job);
+  };
+  const auto check = [&](const char* peer, absl::Duration deadline) {
+    return queue.CheckAnother(peer, clock_.Now() + deadline);
+  };
+  EXPECT_TRUE(check("a", kMs).ok());  // nothing is known of it
+  ASSERT_TRUE(submit("a", 0.3).ok());
+  EXPECT_EQ(ReasonOf(check("a", 299 * kMs)), "deadline_hopeless");
+  EXPECT_TRUE(check("a", 300 * kMs).ok());
+  ASSERT_TRUE(submit("a", 0.1).ok());
+  EXPECT_EQ(ReasonOf(check("a", 99 * kMs)), "deadline_hopeless");
+  EXPECT_TRUE(check("a", 100 * kMs).ok());
+  EXPECT_TRUE(check("b", kMs).ok());
+  EXPECT_EQ(queue.counts().jobs, 2);
+
+  ASSERT_TRUE(submit("a", 0.1).ok());
+  EXPECT_TRUE(queue.CheckAnother("a", absl::InfiniteFuture()).ok());
+  ASSERT_TRUE(submit("a", 0.1).ok());
+  EXPECT_EQ(ReasonOf(queue.CheckAnother("a", absl::InfiniteFuture())), "queue_jobs");
+  EXPECT_TRUE(queue.CheckAnother("b", absl::InfiniteFuture()).ok());
+}
+
 TEST_F(BatchQueueTest, TakeFailsWhatHasBecomeHopeless) {
   TestQueue queue(clock_, QueueLimits(), BatchLimits());
   TestJob job = Make(1);

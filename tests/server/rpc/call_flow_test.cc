@@ -177,6 +177,19 @@ TEST(CallFlowTest, AFullQueueRefusesWithAHint) {
   EXPECT_TRUE(second.Wait().ok());
 }
 
+TEST(CallFlowTest, AFullQueueRefusesBeforeTheBodyIsSent) {
+  TestServerOptions options;
+  options.queue.max_jobs = 1;
+  BusyServer server(options);
+  PendingAttend second(server.stub(), Request(2));
+  server.AwaitQueued(1);
+  RawCall third(server.channel(), kAttend);
+  EXPECT_EQ(third.Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(third.Trailer(kReason), "queue_jobs");
+  server.Release();
+  EXPECT_TRUE(second.Wait().ok());
+}
+
 TEST(CallFlowTest, ADeadlineThatCannotBeMetIsRefusedAtOnce) {
   TestServerOptions options;
   options.models = ModelOf("tiny", TestModels().at("tiny")->encoder->description());
