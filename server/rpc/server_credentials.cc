@@ -38,10 +38,12 @@ class Credentials final : public grpc::ServerCredentials {
   explicit Credentials(const ServerSecrets& secrets)
       : certificates_(secrets.certificates),
         secrets_(secrets),
+        needs_certificate_(certificates_ != nullptr &&
+                           !certificates_->current()->client_ca.empty()),
         credentials_(certificates_ == nullptr ? grpc_insecure_server_credentials_create()
                                               : MakeTls()) {
-    if (secrets_.tokens == nullptr) return;
-    grpc_server_credentials_set_auth_metadata_processor(credentials_, {CheckToken, nullptr, this});
+    if (!needs_certificate_ && secrets_.tokens == nullptr) return;
+    grpc_server_credentials_set_auth_metadata_processor(credentials_, {CheckCaller, nullptr, this});
   }
   ~Credentials() override { grpc_server_credentials_release(credentials_); }
 
@@ -53,9 +55,10 @@ class Credentials final : public grpc::ServerCredentials {
   }
 
   grpc_server_credentials* MakeTls() {
-    const auto request_type = certificates_->current()->client_ca.empty()
-                                  ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
-                                  : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY;
+    // A certificate that is shown has to be good, or the handshake fails. Calls that need one and
+    // have none are refused later, since health checks need none.
+    const auto request_type = needs_certificate_ ? GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY
+                                                 : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE;
     return grpc_ssl_server_credentials_create_with_options(
         grpc_ssl_server_credentials_create_options_using_config_fetcher(request_type, Fetch, this));
   }
@@ -77,23 +80,34 @@ class Credentials final : public grpc::ServerCredentials {
     return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
   }
 
-  // Gives `done` the result for a call with these headers.
-  static void CheckToken(void* self, grpc_auth_context*, const grpc_metadata* headers, size_t count,
-                         grpc_process_auth_metadata_done_cb done, void* call) {
-    const grpc_metadata* path = Find(headers, count, ":path");
+  // Gives `done` the result for a call with these headers. gRPC asks for every call, also for one
+  // of a method that no service has.
+  static void CheckCaller(void* self, grpc_auth_context* connection, const grpc_metadata* headers,
+                          size_t count, grpc_process_auth_metadata_done_cb done, void* call) {
+    const bool has_certificate = grpc_auth_context_peer_is_authenticated(connection) != 0;
     const grpc_metadata* authorization = Find(headers, count, "authorization");
-    absl::Status status;
-    if (path == nullptr || !absl::StartsWith(View(path->value), kHealthPrefix)) {
-      status = static_cast<Credentials*>(self)->secrets_.CheckToken(
-          authorization == nullptr ? "" : View(authorization->value), TokenScope::kInfer);
-    }
+    const absl::Status status = static_cast<Credentials*>(self)->Check(
+        has_certificate, Find(headers, count, ":path"), authorization);
     // Consumed, so that nothing behind the door can show a token.
     done(call, authorization, authorization == nullptr ? 0 : 1, nullptr, 0,
          static_cast<grpc_status_code>(status.code()), std::string(status.message()).c_str());
   }
 
+  absl::Status Check(bool has_certificate, const grpc_metadata* path,
+                     const grpc_metadata* authorization) const {
+    if (path != nullptr && absl::StartsWith(View(path->value), kHealthPrefix)) {
+      return absl::OkStatus();
+    }
+    if (needs_certificate_ && !has_certificate) {
+      return absl::UnauthenticatedError("the call needs a valid certificate");
+    }
+    return secrets_.CheckToken(authorization == nullptr ? "" : View(authorization->value),
+                               TokenScope::kInfer);
+  }
+
   const Reloaded<Certificates>* const certificates_;
   const ServerSecrets secrets_;
+  const bool needs_certificate_;
   absl::Mutex mutex_;
   std::shared_ptr<const Certificates> in_use_ ABSL_GUARDED_BY(mutex_);
   grpc_server_credentials* const credentials_;

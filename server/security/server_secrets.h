@@ -15,7 +15,8 @@ class ServerMetrics;
 // server.
 struct ServerSecrets {
   // Null: connections are not encrypted. Otherwise they are TLS 1.2 or newer, callers need a
-  // certificate if there is a client CA, and each handshake uses the newest certificates.
+  // certificate if there is a client CA, except for what tells the health of the server, and each
+  // handshake uses the newest certificates.
   const Reloaded<Certificates>* certificates = nullptr;
   // Null: calls need no token. Otherwise they need one for their TokenScope, except for what tells
   // the health of the server.

@@ -121,7 +121,7 @@ Rows SecurityRows() {
        TextKind(&Settings::tls_key)},
       {group, "tls-client-ca", "FILE",
        "Certificates in PEM: callers of gRPC, /v2 and /metrics have to show one that these have "
-       "signed. Empty: none.",
+       "signed, except for health checks. Empty: none.",
        TextKind(&Settings::tls_client_ca)},
       {group, "token-file", "FILE",
        "Bearer tokens that calls of gRPC and /v2 (scope infer) and of /metrics (scope metrics) "

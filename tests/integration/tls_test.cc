@@ -18,6 +18,7 @@
 #include "gtest/gtest.h"
 #include "tests/client/commands/run_command_line.h"
 #include "tests/integration/server_process.h"
+#include "tests/support/raw_call.h"
 #include "tests/support/test_certificates.h"
 #include "tests/support/tls_client.h"
 
@@ -37,6 +38,8 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
+
+constexpr char kNoCertificate[] = "the call needs a valid certificate";
 
 class TlsTest : public ::testing::Test {
  protected:
@@ -138,11 +141,57 @@ TEST_F(TlsTest, R30OldVersionsAreRefused) {
 TEST_F(TlsTest, R30MutualTlsNeedsAGoodCertificateOfTheClient) {
   ReadyServer server(MutualFlags());
   EXPECT_TRUE(Call(server, Trust(ca_, ca_.Issue())).ok());
+  EXPECT_EQ(Call(server, Trust(ca_)), absl::UnauthenticatedError(kNoCertificate));
   const TestCa other;
-  for (const IssuedCertificate& own :
-       {IssuedCertificate(), other.Issue(), ca_.Issue(Validity::kExpired)}) {
+  for (const IssuedCertificate& own : {other.Issue(), ca_.Issue(Validity::kExpired)}) {
     EXPECT_EQ(Call(server, Trust(ca_, own)).code(), absl::StatusCode::kUnavailable);
+    EXPECT_EQ(Client::Connect(server.address(), Trust(ca_, own)).CheckHealth("").status().code(),
+              absl::StatusCode::kUnavailable);
   }
+}
+
+// None of these calls sends a body, so each ends at its headers.
+TEST_F(TlsTest, R30EveryMethodButThoseOfHealthNeedsACertificate) {
+  ReadyServer server(MutualFlags());
+  const auto channel =
+      grpc::CreateChannel(server.address(), grpc::SslCredentials({ca_.certificate(), "", ""}));
+  for (const char* method :
+       {"/attendant.v1.EncoderService/Attend", "/attendant.v1.EncoderService/EncodeStream",
+        "/attendant.v1.EncoderService/ListModels", "/attendant.v1.EncoderService/NoSuchMethod",
+        "/inference.GRPCInferenceService/ServerLive", "/inference.GRPCInferenceService/ModelInfer",
+        "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "/no.such.Service/Method",
+        "/grpc.health.v1.Health", "/grpc.health.v1.HealthOfOthers/Check",
+        "/x/grpc.health.v1.Health/Check"}) {
+    RawCall call(channel, method);
+    const grpc::Status status = call.Finish();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED) << method;
+    EXPECT_EQ(status.error_message(), kNoCertificate) << method;
+  }
+  RawCall crooked(channel, "/grpc.health.v1.Health/../attendant.v1.EncoderService/ListModels");
+  EXPECT_EQ(crooked.Finish().error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  EXPECT_EQ(*Client::Connect(server.address(), Trust(ca_)).CheckHealth(""),
+            client::Health::kServing);
+  RawCall watch(channel, "/grpc.health.v1.Health/Watch");
+  watch.Write(TextField(1, ""));
+  EXPECT_EQ(Number(watch.Read().value_or(""), 1), kServing);
+}
+
+TEST_F(TlsTest, R30TokensDoNotStandForCertificatesNorTheseForTokens) {
+  // The SHA-256 of "test".
+  Write("tokens", "infer 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\n");
+  std::vector<std::string> flags = MutualFlags();
+  flags.push_back(absl::StrCat("--token-file=", Path("tokens")));
+  ReadyServer server(flags);
+  ClientOptions options = Trust(ca_);
+  options.token = "test";
+  EXPECT_EQ(Call(server, options), absl::UnauthenticatedError(kNoCertificate));
+  options = Trust(ca_, ca_.Issue());
+  EXPECT_EQ(Call(server, options),
+            absl::UnauthenticatedError("the call needs a valid bearer token"));
+  options.token = "test";
+  EXPECT_TRUE(Call(server, options).ok());
+  EXPECT_EQ(*Client::Connect(server.address(), Trust(ca_)).CheckHealth(""),
+            client::Health::kServing);
 }
 
 TEST_F(TlsTest, R30ProbesNeedNoCertificateAndMetricsDo) {

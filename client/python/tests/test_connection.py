@@ -52,7 +52,7 @@ def test_tls_with_certificates_of_both_sides_and_a_token(programs, certificates,
             client.models()
         with Client(server.address, tls=mutual, token=METRICS_TOKEN) as client, pytest.raises(PermissionDenied):
             client.models()
-        with Client(server.address, tls=Tls(ca=read["ca.crt"]), token=TOKEN, retry=False) as client, pytest.raises(Unavailable):
+        with Client(server.address, tls=Tls(ca=read["ca.crt"]), token=TOKEN) as client, pytest.raises(Unauthenticated):
             client.models()
         with Client(server.address, tls=True, retry=False) as client, pytest.raises(Unavailable):
             client.models()
