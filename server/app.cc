@@ -265,8 +265,8 @@ class App::Impl {
 
   absl::Status Serve() {
     const ServiceLimits limits = ServiceLimitsOf(settings_, memory_need_.largest_request());
-    service_ = std::make_unique<EncoderService>(
-        ServiceContext{models_, admission_, queue_, metrics_, cross_kv_, clock_, limits, plan_});
+    service_ = std::make_unique<EncoderService>(ServiceContext{
+        models_, admission_, queue_, metrics_, cross_kv_, clock_, limits, plan_, Secrets()});
     const std::shared_ptr<const ServedModels> models = models_.Snapshot();
     for (const auto& [name, model] : *models) service_->health().Set(name, true);
     if (absl::Status status = StartRepository(); !status.ok()) return status;

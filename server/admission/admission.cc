@@ -19,7 +19,7 @@ absl::Status StatusOf(Budget::Answer answer, Refusal reason, const std::string& 
   if (answer == Budget::Answer::kTaken) return absl::OkStatus();
   if (answer != Budget::Answer::kShare) return Refused(reason, message);
   return Refused(Refusal::kPeerShare,
-                 absl::StrCat("the caller's address has its share of the server's ", what));
+                 absl::StrCat("the caller has its share of the server's ", what));
 }
 
 }  // namespace

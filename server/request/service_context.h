@@ -12,6 +12,7 @@
 #include "server/host/thread_plan.h"
 #include "server/metrics/server_metrics.h"
 #include "server/models/model_table.h"
+#include "server/security/server_secrets.h"
 #include "server/settings/network.h"
 
 namespace attendant::server {
@@ -46,6 +47,7 @@ struct ServiceContext {
   Clock& clock;
   ServiceLimits limits;
   ThreadPlan thread_plan;
+  ServerSecrets secrets = {};  // callers with a token are told apart by it
 };
 
 }  // namespace attendant::server

@@ -183,18 +183,21 @@ HttpStart RestServer::Infer(const HttpRequest& request, const RestPath& path,
                   request);
   }
   const std::string trace = ParseTraceParent(request.Header(kTraceParent));
-  InferEntry entry = {
-      service,
-      workers_,
-      path.model,
-      path.version,
-      PeerOf(request.peer, request.Header("X-Forwarded-For"), service.limits.trusted_proxies),
-      trace,
-      length,
-      LengthIn(request, "Inference-Header-Content-Length"),
-      {},
-      RequestAccount("ModelInfer", trace, service.clock.Now()),
-      reply};
+  std::string peer = secrets_.NameOfToken(request.authorization);
+  if (peer.empty()) {
+    peer = PeerOf(request.peer, request.Header("X-Forwarded-For"), service.limits.trusted_proxies);
+  }
+  InferEntry entry = {service,
+                      workers_,
+                      path.model,
+                      path.version,
+                      std::move(peer),
+                      trace,
+                      length,
+                      LengthIn(request, "Inference-Header-Content-Length"),
+                      {},
+                      RequestAccount("ModelInfer", trace, service.clock.Now()),
+                      reply};
   if (absl::Status status = service.admission.TakeSlot(entry.peer, entry.slot); !status.ok()) {
     entry.account.Report(status, service);
     HttpAnswer refusal = ErrorAnswer(status, service.admission.RetryAfter());

@@ -59,7 +59,7 @@ grpc::ServerGenericBidiReactor* CallEntrance::CreateReactor(
 
 grpc::ServerGenericBidiReactor* CallEntrance::Start(absl::string_view path,
                                                     grpc::CallbackServerContext& call) {
-  const std::string peer = PeerOf(call, context_.limits.trusted_proxies);
+  const std::string peer = PeerOf(call, context_.limits.trusted_proxies, context_.secrets);
   if (grpc::ServerGenericBidiReactor* health =
           HealthCall::Start(path, peer, context_, health_, call)) {
     return health;

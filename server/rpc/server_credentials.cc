@@ -88,9 +88,10 @@ class Credentials final : public grpc::ServerCredentials {
     const grpc_metadata* authorization = Find(headers, count, "authorization");
     const absl::Status status = static_cast<Credentials*>(self)->Check(
         has_certificate, Find(headers, count, ":path"), authorization);
-    // Consumed, so that nothing behind the door can show a token.
-    done(call, authorization, authorization == nullptr ? 0 : 1, nullptr, 0,
-         static_cast<grpc_status_code>(status.code()), std::string(status.message()).c_str());
+    // The token stays in the headers, as gRPC lets this pass nothing on: what it knows of a caller
+    // belongs to the connection, which calls with different tokens may share.
+    done(call, nullptr, 0, nullptr, 0, static_cast<grpc_status_code>(status.code()),
+         std::string(status.message()).c_str());
   }
 
   absl::Status Check(bool has_certificate, const grpc_metadata* path,

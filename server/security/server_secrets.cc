@@ -11,4 +11,8 @@ absl::Status ServerSecrets::CheckToken(absl::string_view authorization, TokenSco
   return status;
 }
 
+std::string ServerSecrets::NameOfToken(absl::string_view authorization) const {
+  return tokens == nullptr ? "" : tokens->current()->NameOf(authorization);
+}
+
 }  // namespace attendant::server

@@ -1,6 +1,8 @@
 // The certificates and tokens of the server's doors, gRPC and HTTP.
 #pragma once
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "server/security/certificates.h"
@@ -25,6 +27,9 @@ struct ServerSecrets {
 
   // Checks the value of an `authorization` header, as Tokens::Check; OK if there are no tokens.
   absl::Status CheckToken(absl::string_view authorization, TokenScope scope) const;
+
+  // As Tokens::NameOf; empty if there are no tokens.
+  std::string NameOfToken(absl::string_view authorization) const;
 };
 
 }  // namespace attendant::server

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -77,19 +78,24 @@ absl::StatusOr<Tokens> Tokens::Parse(absl::string_view text) {
   return tokens;
 }
 
-absl::Status Tokens::Check(absl::string_view authorization, TokenScope scope) const {
+unsigned Tokens::Find(absl::string_view authorization, Hash& hash) const {
   constexpr absl::string_view kScheme = "bearer ";
   const bool bearer = absl::StartsWithIgnoreCase(authorization, kScheme);
   const absl::string_view token =
       absl::StripAsciiWhitespace(bearer ? authorization.substr(kScheme.size()) : "");
-  std::array<unsigned char, kHashBytes> hash;
   SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), hash.data());
   unsigned scopes = 0;
   for (const Entry& entry : entries_) {  // all of them, also after a match
     const bool same = CRYPTO_memcmp(hash.data(), entry.hash.data(), hash.size()) == 0;
     scopes |= same ? entry.scopes : 0u;
   }
-  if (token.empty() || scopes == 0) {
+  return token.empty() ? 0 : scopes;
+}
+
+absl::Status Tokens::Check(absl::string_view authorization, TokenScope scope) const {
+  Hash hash;
+  const unsigned scopes = Find(authorization, hash);
+  if (scopes == 0) {
     return absl::UnauthenticatedError("the call needs a valid bearer token");
   }
   if ((scopes & static_cast<unsigned>(scope)) == 0) {
@@ -97,6 +103,14 @@ absl::Status Tokens::Check(absl::string_view authorization, TokenScope scope) co
         absl::StrCat("the bearer token is not for scope ", Name(scope)));
   }
   return absl::OkStatus();
+}
+
+std::string Tokens::NameOf(absl::string_view authorization) const {
+  constexpr size_t kNameBytes = 8;
+  Hash hash;
+  if (Find(authorization, hash) == 0) return "";
+  const absl::string_view bytes(reinterpret_cast<const char*>(hash.data()), kNameBytes);
+  return absl::StrCat("token ", absl::BytesToHexString(bytes));
 }
 
 }  // namespace attendant::server

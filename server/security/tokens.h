@@ -36,12 +36,21 @@ class Tokens {
   // does not depend on how much of a token is right.
   absl::Status Check(absl::string_view authorization, TokenScope scope) const;
 
+  // Returns a name for the callers who have the token of an `authorization` header: "token ", and
+  // some of its hash, which does not tell it. Empty: it has no token of the file. Takes as long as
+  // Check.
+  std::string NameOf(absl::string_view authorization) const;
+
  private:
-  static constexpr size_t kHashBytes = 32;
+  using Hash = std::array<unsigned char, 32>;
   struct Entry {
-    std::array<unsigned char, kHashBytes> hash;
+    Hash hash;
     uint8_t scopes = 0;  // bits of TokenScope
   };
+
+  // Returns the bits of the scopes of the header's token, whose hash is then in `hash`; 0 if it has
+  // no token of the file.
+  unsigned Find(absl::string_view authorization, Hash& hash) const;
 
   std::vector<Entry> entries_;
 };

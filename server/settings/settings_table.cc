@@ -86,9 +86,8 @@ Rows NetworkRows() {
        "--rest).",
        ChoiceKind(&Settings::page, switches)},
       {group, "trusted-proxies", "NETWORKS",
-       "Proxies whose header x-forwarded-for says which address a call comes from, for fair "
-       "shares; "
-       "without it all calls of a proxy are one caller's.",
+       "Proxies whose header x-forwarded-for says which address a call without a token comes from, "
+       "for fair shares; without it all of these are one caller's.",
        NetworksKind(&Settings::trusted_proxies)},
       {group, "port-file", "FILE",
        "Once ready, write the ports there: lines `grpc_port=8001` and `http_port=8002`. Empty: "
@@ -213,8 +212,9 @@ Rows RequestRows() {
        "EncodeStreams that may be open; idle ones hold no place among the requests.",
        IntegerKind(&Settings::max_streams, 1, 65536)},
       {group, "peer-reserve", "PERCENT",
-       "Part of requests, streams and memory that one address alone never takes, so that the next "
-       "one finds some; with several, each may take more only while it has no more than is free.",
+       "Part of requests, streams and memory that one caller (a token, or else an address) never "
+       "takes alone, so that the next one finds some; with several, each may take more only while "
+       "it has no more than is free.",
        IntegerKind(&Settings::peer_reserve, 0, 50)},
       {group, "receive-timeout", "DURATION",
        "How long a request may take to arrive, beyond the time for its bytes at the least rate.",

@@ -2,6 +2,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@
 #include "tests/client/commands/run_command_line.h"
 #include "tests/integration/server_process.h"
 #include "tests/support/raw_call.h"
+#include "tests/support/raw_http2.h"
+#include "tests/support/tcp_client.h"
 #include "tests/support/test_certificates.h"
 
 namespace attendant::server {
@@ -28,9 +31,12 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// The SHA-256 of "test" and "alpha".
+// The SHA-256 of "test", "alpha" and "other".
 constexpr char kTest[] = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
 constexpr char kAlpha[] = "8ed3f6ad685b959ead7022518e1af76cd816f8e8ec7ccdda1ed4018e8f2223f8";
+constexpr char kOther[] = "d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa";
+
+constexpr char kAttend[] = "/attendant.v1.EncoderService/Attend";
 
 class TokensOfTheServerTest : public ::testing::Test {
  protected:
@@ -158,7 +164,47 @@ TEST_F(TokensOfTheServerTest, R32NoTokenIsLogged) {
   server.process().Signal(SIGTERM);
   const ServerProcess::End end = server.process().AwaitEnd();
   EXPECT_THAT(end.lines, Contains(HasSubstr("stopped")));
-  EXPECT_THAT(end.lines, Each(Not(HasSubstr("my-secret"))));
+  for (const char* text : {"my-secret", "Bearer", "9f86d0"}) {
+    EXPECT_THAT(end.lines, Each(Not(HasSubstr(text))));
+  }
+}
+
+// Returns the answer to a request of two rows to the worked example, over REST.
+std::string Infer(const ReadyServer& server, const std::string& token) {
+  const std::string body =
+      R"({"inputs":[{"name":"hidden_states","datatype":"FP32","shape":[1,2,4],)"
+      R"("data":[1,0,1,0,0,2,0,2]}],"outputs":[{"name":"context_layer"}]})";
+  return Exchange(server.http_port(),
+                  absl::StrCat("POST /v2/models/worked-example/infer HTTP/1.1\r\nHost: x\r\n"
+                               "Authorization: Bearer ",
+                               token, "\r\nContent-Length: ", body.size(), "\r\n\r\n", body));
+}
+
+// Fair shares: a token is a caller, so that many addresses do not make its share larger, and who
+// calls from the same address with another one has a share of his own.
+TEST_F(TokensOfTheServerTest, EachTokenHasAShareOfItsOwn) {
+  Write("tokens", absl::StrCat("infer ", kTest, "\ninfer ", kOther, "\nmetrics ", kAlpha, "\n"));
+  ReadyServer server({Flag(), "--max-inflight=10", "--peer-reserve=20"});
+  const std::map<std::string, std::string> test = {{"authorization", "Bearer test"}};
+  const std::map<std::string, std::string> other = {{"authorization", "Bearer other"}};
+  RawHttp2 here(server.port()), there(server.port(), {.source = "127.0.0.2"});
+  for (int i = 0; i < 4; ++i) {
+    here.StartCall(kAttend, test);
+    there.StartCall(kAttend, test);
+  }
+  AwaitMetric(server, "attendant_inflight_requests 8");
+  for (RawHttp2* connection : {&here, &there}) {
+    const std::string end = connection->AwaitEnd(connection->StartCall(kAttend, test));
+    EXPECT_THAT(end, HasSubstr("the caller has its share of the server's slots"));
+    EXPECT_THAT(end, HasSubstr("peer_share"));
+  }
+  const std::string refused = Infer(server, "test");
+  EXPECT_THAT(refused, StartsWith("HTTP/1.1 429"));
+  EXPECT_THAT(refused, HasSubstr("the caller has its share of the server's slots"));
+  EXPECT_THAT(Infer(server, "other"), StartsWith("HTTP/1.1 200"));
+  AwaitMetric(server, "attendant_inflight_requests 8");
+  here.StartCall(kAttend, other);
+  AwaitMetric(server, "attendant_inflight_requests 9");
 }
 
 TEST_F(TokensOfTheServerTest, StreamsAndTlsSendTokensToo) {

@@ -49,10 +49,17 @@ std::string ConnectionOf(const std::string& transport_peer) {
                       transport_peer.substr(transport_peer.rfind(':') + 1));
 }
 
-std::string PeerOf(const grpc::ServerContextBase& call, const std::vector<Network>& trusted) {
+std::string PeerOf(const grpc::ServerContextBase& call, const std::vector<Network>& trusted,
+                   const ServerSecrets& secrets) {
+  const auto& metadata = call.client_metadata();
+  const auto authorization = metadata.find("authorization");
+  if (authorization != metadata.end()) {
+    const grpc::string_ref& value = authorization->second;
+    std::string token = secrets.NameOfToken({value.data(), value.size()});
+    if (!token.empty()) return token;
+  }
   std::string forwarded_for;
   if (!trusted.empty()) {
-    const auto& metadata = call.client_metadata();
     const auto [begin, end] = metadata.equal_range("x-forwarded-for");
     for (auto field = begin; field != end; ++field) {
       if (!forwarded_for.empty()) forwarded_for += ",";

@@ -52,7 +52,7 @@ TEST(AdmissionTest, NamesTheShareOfAPeer) {
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(admission.TakeSlot("a", slots[i]).ok());
   const absl::Status status = admission.TakeSlot("a", slots[3]);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(status.message(), "the caller's address has its share of the server's slots");
+  EXPECT_EQ(status.message(), "the caller has its share of the server's slots");
   EXPECT_EQ(ReasonOf(status), "peer_share");
   EXPECT_TRUE(admission.TakeSlot("b", slots[3]).ok());
 }

@@ -46,6 +46,16 @@ TEST(TokensTest, ATokenOnTwoLinesHasTheScopesOfBoth) {
   EXPECT_TRUE(tokens.Check("Bearer test", TokenScope::kMetrics).ok());
 }
 
+TEST(TokensTest, NameWhoHasThemWithoutTellingThem) {
+  const Tokens tokens = Parse(absl::StrCat("infer ", kTest, "\nmetrics ", kAlpha));
+  EXPECT_EQ(tokens.NameOf("Bearer test"), "token 9f86d081884c7d65");
+  EXPECT_EQ(tokens.NameOf("bearer  test "), "token 9f86d081884c7d65");
+  EXPECT_EQ(tokens.NameOf("Bearer alpha"), "token 8ed3f6ad685b959e");
+  for (const char* other : {"", "test", "Bearer ", "Bearer tes", "Basic test"}) {
+    EXPECT_EQ(tokens.NameOf(other), "") << other;
+  }
+}
+
 TEST(TokensTest, RefuseEverythingElse) {
   const Tokens tokens = Parse(absl::StrCat("infer ", kTest, "\ninfer ", kEmpty));
   for (const char* authorization :
