@@ -3,15 +3,22 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/metrics/refusal.h"
+
 namespace attendant::server {
 
-bool HttpCalls::HasRoomFor(const std::string& peer) const {
+absl::Status HttpCalls::CheckRoomFor(const std::string& peer) const {
+  if (static_cast<int>(calls_.size()) >= limits_.calls) {
+    return Refused(Refusal::kSlots, "the HTTP port has no place for another call");
+  }
   const auto address = [](const std::string& of) { return of.substr(0, of.rfind(':')); };
   const auto same = std::count_if(calls_.begin(), calls_.end(), [&](const auto& exchange) {
     return address(exchange->peer) == address(peer);
   });
   const int of_one = std::max(1, limits_.calls - limits_.calls / 8);
-  return static_cast<int>(calls_.size()) < limits_.calls && same < of_one;
+  if (same < of_one) return absl::OkStatus();
+  return Refused(Refusal::kPeerShare,
+                 "the caller's address has its share of the HTTP port's places");
 }
 
 void HttpCalls::Add(std::shared_ptr<HttpExchange> exchange) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/http/http_exchange.h"
 
@@ -30,7 +31,9 @@ class HttpCalls {
 
   explicit HttpCalls(const HttpCallLimits& limits) : limits_(limits) {}
 
-  bool HasRoomFor(const std::string& peer) const;
+  // RESOURCE_EXHAUSTED with the reason (server/metrics/refusal.h) if there is no place for another
+  // call, or for one of this peer.
+  absl::Status CheckRoomFor(const std::string& peer) const;
   void Add(std::shared_ptr<HttpExchange> exchange);
   void Remove(int descriptor);  // does nothing if it is not there
 

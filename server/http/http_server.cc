@@ -24,6 +24,7 @@
 #include "server/http/http_daemon.h"
 #include "server/http/http_listener.h"
 #include "server/http/http_routes.h"
+#include "server/metrics/refusal.h"
 
 namespace attendant::server {
 namespace {
@@ -130,10 +131,12 @@ class HttpServer::Impl final : public HttpDaemonHandler {
     if (call_handler_ != nullptr) start = call_handler_(request, reply);
     if (std::holds_alternative<std::monostate>(start)) return AnswerFrom(routes_, request);
     const auto* call = std::get_if<std::shared_ptr<HttpCall>>(&start);
-    if (call == nullptr || (*call)->brief() || calls_.HasRoomFor(request.peer)) return start;
-    HttpAnswer refusal = {429, "{\"error\":\"the HTTP port has no place for another call\"}"};
+    if (call == nullptr || (*call)->brief()) return start;
+    const absl::Status room = calls_.CheckRoomFor(request.peer);
+    if (room.ok()) return start;
+    HttpAnswer refusal = {429, absl::StrCat("{\"error\":\"", room.message(), "\"}")};
     refusal.content_type = "application/json";
-    refusal.headers = {{"Retry-After", "1"}};
+    refusal.headers = {{"Attendant-Reason", ReasonOf(room)}, {"Retry-After", "1"}};
     return refusal;
   }
   void OnCall(const std::shared_ptr<HttpExchange>& exchange) override {

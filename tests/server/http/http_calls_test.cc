@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/http/http_server.h"
+#include "server/metrics/refusal.h"
 #include "tests/support/tcp_client.h"
 
 namespace attendant::server {
@@ -36,15 +37,15 @@ std::shared_ptr<HttpExchange> ExchangeOf(int descriptor,
 TEST(HttpCallsTest, AnAddressHasSevenOfEightPlaces) {
   HttpCalls calls({.calls = 8});
   for (int i = 0; i < 7; ++i) {
-    EXPECT_TRUE(calls.HasRoomFor("ipv4:1.2.3.4:1"));
+    EXPECT_TRUE(calls.CheckRoomFor("ipv4:1.2.3.4:1").ok());
     calls.Add(ExchangeOf(i));
   }
-  EXPECT_FALSE(calls.HasRoomFor("ipv4:1.2.3.4:1"));
-  EXPECT_TRUE(calls.HasRoomFor("ipv4:1.2.3.5:1"));
+  EXPECT_EQ(ReasonOf(calls.CheckRoomFor("ipv4:1.2.3.4:1")), "peer_share");
+  EXPECT_TRUE(calls.CheckRoomFor("ipv4:1.2.3.5:1").ok());
   calls.Add(ExchangeOf(7, "ipv4:1.2.3.5:1"));
-  EXPECT_FALSE(calls.HasRoomFor("ipv4:1.2.3.6:1"));
+  EXPECT_EQ(ReasonOf(calls.CheckRoomFor("ipv4:1.2.3.6:1")), "slots");
   calls.Remove(3);
-  EXPECT_TRUE(calls.HasRoomFor("ipv4:1.2.3.6:1"));
+  EXPECT_TRUE(calls.CheckRoomFor("ipv4:1.2.3.6:1").ok());
 }
 
 TEST(HttpCallsTest, BodiesAndAnswersHaveTheirTimes) {

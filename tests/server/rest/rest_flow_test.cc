@@ -79,6 +79,7 @@ TEST(RestFlowTest, RefusesWhenThePortHasNoPlace) {
   const RestResult second = rest.Infer("tiny", IdsBody());
   EXPECT_EQ(second.status, 429);
   EXPECT_EQ(second.error(), "the HTTP port has no place for another call");
+  EXPECT_EQ(second.header("attendant-reason"), "slots");
   rest.server().gate().Open();
   EXPECT_EQ(ParseResult(first->ReceiveAll()).status, 200);
 }
