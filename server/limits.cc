@@ -5,7 +5,14 @@
 namespace attendant::server {
 
 QueueLimits QueueLimitsOf(const Settings& settings) {
-  return {settings.max_queue_requests, settings.max_queue_tokens, settings.max_queue_seconds};
+  QueueLimits limits;
+  limits.max_jobs = settings.max_queue_requests;
+  limits.max_tokens = settings.max_queue_tokens;
+  limits.max_seconds = settings.max_queue_seconds;
+  limits.reserved_jobs = WithReserve(limits.max_jobs, settings).reserve;
+  limits.reserved_tokens = WithReserve(limits.max_tokens, settings).reserve;
+  limits.reserved_seconds = limits.max_seconds / 100 * settings.peer_reserve;
+  return limits;
 }
 
 BatchLimits BatchLimitsOf(const Settings& settings, const ThreadPlan& plan) {

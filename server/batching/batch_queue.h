@@ -40,8 +40,8 @@ struct Batch {
 // any thread, and may be called while other pieces of the job are computed.
 //
 // Invariants:
-// - The limits hold at every moment. A job that would exceed one is refused by Submit; an accepted
-//   job is never dropped to make room.
+// - The limits hold at every moment. A job that would exceed one, or the share of its peer or its
+//   model (WaitingJobs), is refused by Submit; an accepted job is never dropped to make room.
 // - Every sequence of an accepted job leaves exactly once: in a batch from Take, or with the rest
 //   of the job when that is failed. Each job is failed at most once.
 // - A job whose deadline has passed or cannot be met (DEADLINE_EXCEEDED) or whose caller is gone
@@ -67,12 +67,12 @@ class BatchQueue {
   BatchQueue& operator=(const BatchQueue&) = delete;
 
   // If this returns an error, it has not failed `job`, whose caller has to be answered:
-  // RESOURCE_EXHAUSTED names the limit that is reached, UNAVAILABLE means that the queue is closed,
-  // DEADLINE_EXCEEDED that the job's deadline has passed or cannot be met, CANCELLED that its
-  // caller is gone, INVALID_ARGUMENT that it has more tokens than may ever wait. RESOURCE_EXHAUSTED
-  // and a deadline that cannot be met have a reason (server/metrics/refusal.h). The numbers in the
-  // job's info must not be negative. Throws std::bad_alloc if there is no memory for the job, which
-  // then is not in the queue.
+  // RESOURCE_EXHAUSTED names the limit or the share that is reached, UNAVAILABLE means that the
+  // queue is closed, DEADLINE_EXCEEDED that the job's deadline has passed or cannot be met,
+  // CANCELLED that its caller is gone, INVALID_ARGUMENT that it has more tokens than may ever wait.
+  // RESOURCE_EXHAUSTED and a deadline that cannot be met have a reason (server/metrics/refusal.h).
+  // The numbers in the job's info must not be negative. Throws std::bad_alloc if there is no memory
+  // for the job, which then is not in the queue.
   absl::Status Submit(T job) {
     Failed failed;
     absl::Status status;

@@ -17,14 +17,31 @@ namespace {
 // one core, a factor of 1.1 let up to a tenth of what was computed come too late.
 constexpr double kWaitMargin = 1.25;
 
-absl::Status Full(Refusal reason, const char* what, int64_t held, int64_t bound, int64_t asked) {
-  return Refused(reason, absl::StrCat("the queue holds ", held, " of at most ", bound, " ", what,
-                                      ", this request brings ", asked, "; try again later"));
+// What is bounded in the queue, with the reason for refusals.
+struct Amount {
+  Refusal reason;
+  const char* name;
+};
+constexpr Amount kJobs = {Refusal::kQueueJobs, "jobs"};
+constexpr Amount kTokens = {Refusal::kQueueTokens, "tokens"};
+constexpr Amount kSeconds = {Refusal::kQueueSeconds, "predicted seconds"};
+
+// Returns the first amount of which `counts` has more than `bound`, or null.
+const Amount* FirstAbove(const QueueCounts& counts, const QueueCounts& bound) {
+  if (counts.jobs > bound.jobs) return &kJobs;
+  if (counts.tokens > bound.tokens) return &kTokens;
+  return counts.seconds > bound.seconds ? &kSeconds : nullptr;
+}
+
+absl::Status Full(const Amount& amount, int64_t held, int64_t bound, int64_t asked) {
+  return Refused(amount.reason,
+                 absl::StrCat("the queue holds ", held, " of at most ", bound, " ", amount.name,
+                              ", this request brings ", asked, "; try again later"));
 }
 
 absl::Status FullOfSeconds(double held, double bound, double asked) {
   return Refused(
-      Refusal::kQueueSeconds,
+      kSeconds.reason,
       absl::StrFormat(
           "the queue holds %.3f of at most %.3f predicted seconds, this request brings %.3f; try "
           "again later",
@@ -63,23 +80,26 @@ absl::Status WaitingJobs::Add(uint64_t id, JobInfo& job, absl::Time now, std::ve
   if (job.slices.empty()) job.slices = {{.tokens = job.tokens}};
   absl::Status status = CheckAwaited(job, now);
   if (!status.ok()) return status;
-  if (!CheckRoom(job).ok() || !CheckInTime(job, now).ok()) dead = RemoveDead(now);
-  status = CheckRoom(job);
-  if (status.ok()) status = CheckInTime(job, now);
+  status = CheckPlace(job, now);
+  if (!status.ok()) {
+    dead = RemoveDead(now);
+    status = CheckPlace(job, now);
+  }
   if (!status.ok()) return status;
 
   const size_t peer = PeerOf(job.peer);
   MakeRoom(entries_);
   MakeRoom(views_);
   job.enqueued = now;
+  const int64_t tokens = TokensOf(job.slices);
   const double seconds = SecondsOf(job.slices);
   const double ahead = Ahead();
   ++peers_[peer].jobs;
   peers_[peer].seconds += seconds;
   ++counts_.jobs;
-  counts_.tokens += TokensOf(job.slices);
+  counts_.tokens += tokens;
   counts_.seconds += seconds;
-  entries_.push_back({id, &job, 0, seconds});
+  entries_.push_back({id, &job, 0, tokens, seconds});
   views_.push_back({job.key, peer, now, job.deadline, job.slices, ahead, 0, job.overhead});
   return absl::OkStatus();
 }
@@ -105,6 +125,10 @@ absl::Status WaitingJobs::CheckAnother(const std::string& peer, absl::Time deadl
   job.deadline = deadline;
   job.slices = smallest->slices;
   job.overhead = smallest->overhead;
+  return CheckPlace(job, now);
+}
+
+absl::Status WaitingJobs::CheckPlace(const JobInfo& job, absl::Time now) const {
   absl::Status status = CheckRoom(job);
   return status.ok() ? CheckInTime(job, now) : status;
 }
@@ -118,16 +142,57 @@ absl::Status WaitingJobs::CheckRoom(const JobInfo& job) const {
   }
   // The limits are compared by subtraction, because the sums could overflow.
   if (counts_.jobs >= queue_limits_.max_jobs) {
-    return Full(Refusal::kQueueJobs, "jobs", counts_.jobs, queue_limits_.max_jobs, 1);
+    return Full(kJobs, counts_.jobs, queue_limits_.max_jobs, 1);
   }
   if (tokens > queue_limits_.max_tokens - counts_.tokens) {
-    return Full(Refusal::kQueueTokens, "tokens", counts_.tokens, queue_limits_.max_tokens, tokens);
+    return Full(kTokens, counts_.tokens, queue_limits_.max_tokens, tokens);
   }
   const double bound = absl::ToDoubleSeconds(queue_limits_.max_seconds);
   const double held = counts_.seconds / batch_limits_.instances;
-  const double asked = SecondsOf(job.slices) / batch_limits_.instances;
+  const double seconds = SecondsOf(job.slices);
+  const double asked = seconds / batch_limits_.instances;
   if (counts_.jobs > 0 && held + asked > bound) return FullOfSeconds(held, bound, asked);
-  return absl::OkStatus();
+  return CheckShares(job, {1, tokens, seconds});
+}
+
+absl::Status WaitingJobs::CheckShares(const JobInfo& job, const QueueCounts& asked) const {
+  QueueCounts of_peer, of_model;
+  int64_t with_peer = 0;  // jobs
+  const auto count = [](const Entry& entry, QueueCounts& counts) {
+    ++counts.jobs;
+    counts.tokens += entry.tokens;
+    counts.seconds += entry.seconds;
+  };
+  for (const Entry& entry : entries_) {
+    if (entry.job->key.model == job.key.model) count(entry, of_model);
+    if (entry.job->peer.empty()) continue;
+    ++with_peer;
+    if (entry.job->peer == job.peer) count(entry, of_peer);
+  }
+
+  const auto seconds = [this](absl::Duration time) {
+    return absl::ToDoubleSeconds(time) * batch_limits_.instances;
+  };
+  const QueueCounts free = {queue_limits_.max_jobs - counts_.jobs,
+                            queue_limits_.max_tokens - counts_.tokens,
+                            seconds(queue_limits_.max_seconds) - counts_.seconds};
+  const QueueCounts beyond_reserve = {free.jobs - queue_limits_.reserved_jobs,
+                                      free.tokens - queue_limits_.reserved_tokens,
+                                      free.seconds - seconds(queue_limits_.reserved_seconds)};
+  const Amount* above = nullptr;
+  if (of_peer.jobs > 0) {
+    const bool alone = of_peer.jobs == with_peer;
+    above = alone ? FirstAbove(asked, beyond_reserve) : FirstAbove(of_peer, free);
+  }
+  if (above != nullptr) {
+    return Refused(Refusal::kPeerShare,
+                   absl::StrCat("the caller has its share of the queue's ", above->name,
+                                "; try again later"));
+  }
+  if (of_model.jobs > 0 && of_model.jobs < counts_.jobs) above = FirstAbove(of_model, free);
+  if (above == nullptr) return absl::OkStatus();
+  return Refused(above->reason, absl::StrCat("the model has its share of the queue's ", above->name,
+                                             "; try again later"));
 }
 
 double WaitingJobs::Parallel(size_t slices) const {
@@ -202,7 +267,7 @@ std::vector<WaitingJobs::Dead> WaitingJobs::RemoveDead(absl::Time now) {
 
 void WaitingJobs::Leave(size_t index) {
   QueuedJob& view = views_[index];
-  counts_.tokens -= TokensOf(view.slices);
+  counts_.tokens -= entries_[index].tokens;
   counts_.seconds -= entries_[index].seconds;
   --counts_.jobs;
   Peer& peer = peers_[view.peer];
@@ -229,9 +294,11 @@ WaitingJobs::Taken WaitingJobs::TakeSlices(size_t index, size_t slices) {
   Entry& entry = entries_[index];
   QueuedJob& view = views_[index];
   Taken taken{entry.id, entry.first_sequence, 0, slices == view.slices.size()};
+  int64_t tokens = 0;
   double seconds = 0;
   for (const Slice& slice : view.slices.first(slices)) {
     taken.sequences += slice.sequences;
+    tokens += slice.tokens;
     seconds += slice.seconds;
   }
   served_[view.peer] += seconds;
@@ -239,9 +306,10 @@ WaitingJobs::Taken WaitingJobs::TakeSlices(size_t index, size_t slices) {
     Leave(index);
     return taken;
   }
-  counts_.tokens -= TokensOf(view.slices.first(slices));
+  counts_.tokens -= tokens;
   counts_.seconds -= seconds;
   peers_[view.peer].seconds -= seconds;
+  entry.tokens -= tokens;
   entry.seconds -= seconds;
   entry.first_sequence += taken.sequences;
   view.taken += seconds;

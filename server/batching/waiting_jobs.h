@@ -20,6 +20,10 @@ struct QueueLimits {
   int64_t max_tokens = 65536;
   // Predicted time until all instances together have computed it. One job may always wait.
   absl::Duration max_seconds = absl::Seconds(30);
+  // What a peer leaves free of each while it has jobs waiting and no other peer has.
+  int64_t reserved_jobs = 0;
+  int64_t reserved_tokens = 0;
+  absl::Duration reserved_seconds = absl::ZeroDuration();
 };
 
 // Jobs that wait now, with their tokens and predicted seconds of one instance in total. Of a
@@ -36,6 +40,12 @@ struct QueueCounts {
 // Peers share the server by start-time fair queueing: each has a clock that advances by the
 // predicted seconds of what it is served, the peer with the slowest clock is served next, and one
 // that comes after a pause starts where the slowest is, so that nobody saves up service.
+//
+// The room in the queue is shared by the rule of Budget, in jobs, tokens and predicted seconds: a
+// peer that has something waiting gets more room only while it holds no more than is free, or, if
+// no other peer has anything waiting, while the reserve stays free. So does a model beside others;
+// one alone needs no reserve, because its peers leave one. Who has nothing waiting gets whatever is
+// free. Jobs without a peer (an empty name) are in no peer's share.
 class WaitingJobs {
  public:
   WaitingJobs(QueueLimits queue_limits, BatchLimits batch_limits)
@@ -53,8 +63,8 @@ class WaitingJobs {
   // BatchQueue::Submit. Jobs for which nobody waits make room first, and are returned in `dead`.
   absl::Status Add(uint64_t id, JobInfo& job, absl::Time now, std::vector<Dead>& dead);
 
-  // Returns what Add would say now to another job like the smallest that this peer has waiting, with
-  // this deadline. OK if the peer has none.
+  // Returns what Add would say now to another job like the smallest that this peer has waiting,
+  // with this deadline. OK if the peer has none.
   absl::Status CheckAnother(const std::string& peer, absl::Time deadline, absl::Time now) const;
 
   // Removes the jobs for which nobody waits any more, and those which by prediction cannot be
@@ -90,10 +100,15 @@ class WaitingJobs {
     uint64_t id;
     const JobInfo* job;
     int64_t first_sequence = 0;  // of those that still wait
-    double seconds = 0;          // of these, too
+    int64_t tokens = 0;          // of these, too
+    double seconds = 0;          // and these
   };
 
+  // Whether there is room for the job, and its deadline can be met.
+  absl::Status CheckPlace(const JobInfo& job, absl::Time now) const;
   absl::Status CheckRoom(const JobInfo& job) const;
+  // For a job that brings `asked` and for which there is room.
+  absl::Status CheckShares(const JobInfo& job, const QueueCounts& asked) const;
   absl::Status CheckInTime(const JobInfo& job, absl::Time now) const;
   // Not OK: the job at `index` cannot be done in time even if it is started now.
   absl::Status CheckHopeful(size_t index, absl::Time now) const;

@@ -15,8 +15,8 @@ enum class Refusal {
   kStreams,           // no room for another stream
   kMemory,            // no memory for the request or its answer
   kPeerShare,         // the caller holds its share of what there is
-  kQueueJobs,         // too many requests wait
-  kQueueTokens,       // too many tokens wait
+  kQueueJobs,         // too many requests wait, in all or of the model
+  kQueueTokens,       // too many tokens
   kQueueSeconds,      // what waits takes too long by prediction
   kDeadlineHopeless,  // by prediction the deadline cannot be met
   kRegistered,        // no room among what is kept between requests

@@ -212,9 +212,9 @@ Rows RequestRows() {
        "EncodeStreams that may be open; idle ones hold no place among the requests.",
        IntegerKind(&Settings::max_streams, 1, 65536)},
       {group, "peer-reserve", "PERCENT",
-       "Part of requests, streams and memory that one caller (a token, or else an address) never "
-       "takes alone, so that the next one finds some; with several, each may take more only while "
-       "it has no more than is free.",
+       "Part of requests, streams, memory and the queue that one caller (a token, or else an "
+       "address) never takes alone, so that the next one finds some; with several, each may take "
+       "more only while it has no more than is free.",
        IntegerKind(&Settings::peer_reserve, 0, 50)},
       {group, "receive-timeout", "DURATION",
        "How long a request may take to arrive, beyond the time for its bytes at the least rate.",

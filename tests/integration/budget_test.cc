@@ -154,5 +154,20 @@ TEST(BudgetOfTheServerTest, OneAddressLeavesSlotsToOthers) {
   ExpectGoodCallerIsServed(server);
 }
 
+// The same in the queue, where a request waits for company; the good caller's makes its batch full.
+TEST(BudgetOfTheServerTest, OneAddressLeavesRoomInTheQueueToOthers) {
+  ReadyServer server({"--model=t=synthetic:tiny", "--max-queue-requests=2", "--peer-reserve=50",
+                      "--max-queue-delay=10s", "--max-batch-tokens=8"});
+  RawHttp2 greedy(server.port(), kOtherAddress);
+  const std::string message = Request(4, false).SerializeAsString();
+  const uint32_t first = greedy.StartCall(kAttend);
+  greedy.SendMessage(first, static_cast<uint32_t>(message.size()), message);
+  greedy.HalfClose(first);
+  AwaitMetric(server, "attendant_queue_requests", 1);
+  EXPECT_THAT(greedy.AwaitEnd(greedy.StartCall(kAttend)), HasSubstr("peer_share"));
+  EXPECT_FALSE(greedy.HasEnded(first));
+  ExpectGoodCallerIsServed(server);
+}
+
 }  // namespace
 }  // namespace attendant::server

@@ -1,7 +1,7 @@
 // Random traffic of several peers through a queue and several instances, over virtual time: a
 // million requests, or as many as ATTENDANT_SIMULATED_REQUESTS says. A simple account of what waits
-// checks that no request is lost or served twice, no bound is passed, nothing is computed for which
-// nobody waits, and no peer starves. What fails names its seed.
+// checks that no request is lost or served twice, no bound and no share is passed, nothing is
+// computed for which nobody waits, and no peer starves. What fails names its seed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "server/batching/batch_queue.h"
 #include "server/metrics/refusal.h"
 
@@ -79,6 +80,7 @@ class Simulation {
 
   struct Outcome {
     int64_t computed = 0, cancelled = 0, expired = 0, hopeless = 0, refused = 0, partly = 0;
+    int64_t peer_shares = 0, model_shares = 0;  // of those refused
   };
 
   Simulation(const Traffic& traffic, unsigned seed, int64_t requests)
@@ -169,9 +171,11 @@ class Simulation {
     static const char models[16] = {};
     auto job = std::make_shared<State>();
     job->key.model = &models[Draw(0, traffic_.keys - 1)];
-    // The first peer sends most of all.
+    // The first peer sends most of all, and the last has no name.
     job->peer_index = Draw(0, 1) == 0 ? 0 : Draw(0, kPeers - 1);
-    job->peer = std::string(1, static_cast<char>('a' + job->peer_index));
+    if (job->peer_index < kPeers - 1) {
+      job->peer = std::string(1, static_cast<char>('a' + job->peer_index));
+    }
     const int slices = Draw(0, 19) == 0 ? Draw(2, 12) : 1;
     for (int i = 0; i < slices; ++i) {
       const int tokens = Draw(0, 99) == 0 ? Draw(100, 200) : Draw(0, 60);
@@ -212,11 +216,17 @@ class Simulation {
       ++outcome_.refused;
     } else if (!status.ok()) {
       EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-      EXPECT_FALSE(HasRoom(*job, -kRounding)) << status;
+      EXPECT_FALSE(HasRoom(*job, -kRounding) && IsInShares(*job, -kRounding)) << status;
       ++outcome_.refused;
+      if (ReasonOf(status) == "peer_share") {
+        EXPECT_FALSE(job->peer.empty());
+        ++outcome_.peer_shares;
+      }
+      if (absl::StrContains(status.message(), "the model has its share")) ++outcome_.model_shares;
     }
     if (!status.ok()) return;
     EXPECT_TRUE(HasRoom(*job, kRounding));
+    EXPECT_TRUE(IsInShares(*job, kRounding));
     ++accepted_;
     Count(+1, job->tokens, job->seconds_left);
     ++peers_[job->peer_index].jobs;
@@ -243,6 +253,44 @@ class Simulation {
            counts_.tokens + job.tokens <= traffic_.queue.max_tokens &&
            (counts_.jobs == 0 ||
             seconds <= absl::ToDoubleSeconds(traffic_.queue.max_seconds) + spare);
+  }
+
+  // What waits of the jobs for which `is_of` returns true.
+  template <typename IsOf>
+  QueueCounts Waiting(IsOf is_of) const {
+    QueueCounts counts;
+    for (const auto& [id, job] : waiting_) {
+      if (!is_of(*job)) continue;
+      ++counts.jobs;
+      counts.tokens += job->tokens_left;
+      counts.seconds += job->seconds_left;
+    }
+    return counts;
+  }
+
+  bool IsInShares(const State& job, double spare) const {
+    const QueueLimits& limits = traffic_.queue;
+    const double instances = traffic_.batch.instances;
+    const QueueCounts free = {
+        limits.max_jobs - counts_.jobs, limits.max_tokens - counts_.tokens,
+        absl::ToDoubleSeconds(limits.max_seconds) * instances - counts_.seconds + spare};
+    const auto no_more_than_free = [&](const QueueCounts& held) {
+      return held.jobs <= free.jobs && held.tokens <= free.tokens && held.seconds <= free.seconds;
+    };
+    const auto of_peer = [&](const State& other) { return other.peer == job.peer; };
+    const auto of_rival = [&](const State& other) {
+      return !other.peer.empty() && other.peer != job.peer;
+    };
+    const auto of_model = [&](const State& other) { return other.key.model == job.key.model; };
+    if (counts_.jobs > Waiting(of_model).jobs && !no_more_than_free(Waiting(of_model))) {
+      return false;
+    }
+    if (job.peer.empty() || Waiting(of_peer).jobs == 0) return true;
+    if (Waiting(of_rival).jobs > 0) return no_more_than_free(Waiting(of_peer));
+    const double reserve = absl::ToDoubleSeconds(limits.reserved_seconds) * instances;
+    return 1 <= free.jobs - limits.reserved_jobs &&
+           job.tokens_left <= free.tokens - limits.reserved_tokens &&
+           job.seconds_left <= free.seconds - reserve;
   }
 
   void Count(int jobs, int64_t tokens, double seconds) {
@@ -415,23 +463,28 @@ void Simulate(const Traffic& traffic) {
     sum.hopeless += outcome.hopeless;
     sum.refused += outcome.refused;
     sum.partly += outcome.partly;
+    sum.peer_shares += outcome.peer_shares;
+    sum.model_shares += outcome.model_shares;
   }
   // Checks that the traffic has reached the cases that it is meant to test.
   EXPECT_GT(sum.computed, kAtOnce / 5);
   EXPECT_GT(sum.cancelled, 100);
   EXPECT_GT(sum.refused, 100);
   EXPECT_GT(sum.partly, 10);
+  EXPECT_GT(sum.peer_shares, 100);
+  EXPECT_EQ(sum.model_shares > 100, traffic.keys > 1);
   if (traffic.with_deadlines) {
     EXPECT_GT(sum.hopeless, 100);
   }
 }
 
 TEST(BatchQueueSimulation, BoundByJobs) {
-  Simulate({.queue = {.max_jobs = 16}, .batch = {.max_batch_tokens = 200}});
+  Simulate({.queue = {.max_jobs = 16, .reserved_jobs = 2}, .batch = {.max_batch_tokens = 200}});
 }
 
 TEST(BatchQueueSimulation, BoundByTokensOnThreeInstances) {
-  Simulate({.queue = {.max_tokens = 1200}, .batch = {.max_batch_tokens = 200, .instances = 3}});
+  Simulate({.queue = {.max_tokens = 1200, .reserved_tokens = 120},
+            .batch = {.max_batch_tokens = 200, .instances = 3}});
 }
 
 TEST(BatchQueueSimulation, BoundByTokensWithManyKeys) {
@@ -442,7 +495,8 @@ TEST(BatchQueueSimulation, BoundByTokensWithManyKeys) {
 }
 
 TEST(BatchQueueSimulation, BoundBySecondsWithoutDeadlines) {
-  Simulate({.queue = {.max_seconds = absl::Milliseconds(150)},
+  Simulate({.queue = {.max_seconds = absl::Milliseconds(150),
+                      .reserved_seconds = absl::Milliseconds(15)},
             .batch = {.instances = 2},
             .load = 3,
             .overhead = 0.001,

@@ -6,16 +6,19 @@
 #include <chrono>
 #include <cmath>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "tests/server/support/pending_attend.h"
 #include "tests/server/support/test_server.h"
 #include "tests/server/support/wire_tensors.h"
 #include "tests/support/raw_call.h"
+#include "tests/support/raw_http2.h"
 
 namespace attendant::server {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -188,6 +191,26 @@ TEST(CallFlowTest, AFullQueueRefusesBeforeTheBodyIsSent) {
   EXPECT_EQ(third.Trailer(kReason), "queue_jobs");
   server.Release();
   EXPECT_TRUE(second.Wait().ok());
+}
+
+TEST(CallFlowTest, OneAddressLeavesRoomInTheQueueToOthers) {
+  TestServerOptions options;
+  options.queue = {.max_jobs = 4, .reserved_jobs = 1};
+  BusyServer server(options);
+  RawHttp2 greedy(server.port(), {.source = "127.0.0.2"});
+  const std::string message = Request(2).SerializeAsString();
+  for (int64_t waiting = 1; waiting <= 3; ++waiting) {
+    const uint32_t call = greedy.StartCall(kAttend);
+    greedy.SendMessage(call, static_cast<uint32_t>(message.size()), message);
+    greedy.HalfClose(call);
+    server.AwaitQueued(waiting);
+  }
+  EXPECT_THAT(greedy.AwaitEnd(greedy.StartCall(kAttend)),
+              AllOf(HasSubstr("share of the queue's jobs"), HasSubstr("peer_share")));
+  PendingAttend quiet(server.stub(), Request(3));
+  server.AwaitQueued(4);
+  server.Release();
+  EXPECT_TRUE(quiet.Wait().ok());
 }
 
 TEST(CallFlowTest, ADeadlineThatCannotBeMetIsRefusedAtOnce) {
