@@ -77,10 +77,13 @@ int64_t Admission::Resident() {
   return resident_;
 }
 
-absl::Duration Admission::RetryAfter() const {
-  const int64_t mean = answer_ns_.load(std::memory_order_relaxed);
-  if (mean == 0) return kUnknownRetry;
-  return std::clamp(absl::Nanoseconds(mean), kLeastRetry, kMostRetry);
+absl::Duration Admission::RetryAfter(absl::Duration backlog) const {
+  absl::Duration wait = backlog;
+  if (wait <= absl::ZeroDuration()) {
+    const int64_t mean = answer_ns_.load(std::memory_order_relaxed);
+    wait = mean == 0 ? kUnknownRetry : absl::Nanoseconds(mean);
+  }
+  return std::clamp(wait, kLeastRetry, kMostRetry);
 }
 
 // A lost update is one request less in the mean.

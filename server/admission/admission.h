@@ -55,9 +55,10 @@ class Admission {
   const Budget& slots() const { return slots_; }
   const Budget& streams() const { return streams_; }
 
-  // How long a refused caller should wait: about as long as requests took lately, from their
-  // headers until they were answered, since that is when a place becomes free.
-  absl::Duration RetryAfter() const;
+  // How long a refused caller should wait: for the `backlog` of the queue (BatchQueue::Backlog), in
+  // 10 ms to 10 s. If that is zero, what is full holds no predicted work, and the wait is about as
+  // long as requests took lately, from their headers until they were answered.
+  absl::Duration RetryAfter(absl::Duration backlog) const;
   void ReportAnswered(absl::Duration time);
 
   // Starts draining: no slot and no stream is given from now on. Requests that hold one already

@@ -146,6 +146,12 @@ class BatchQueue {
     return waiting_.counts();
   }
 
+  // Returns the predicted time until all that waits and runs now has been computed.
+  absl::Duration Backlog() const {
+    absl::MutexLock lock(&mutex_);
+    return waiting_.Backlog(clock_.Now());
+  }
+
  private:
   // Jobs that have left, to be failed without the lock.
   struct Failed {

@@ -201,6 +201,16 @@ double WaitingJobs::Parallel(size_t slices) const {
 
 double WaitingJobs::Ahead() const { return counts_.seconds / batch_limits_.instances; }
 
+absl::Duration WaitingJobs::Running(absl::Time now) const {
+  absl::Duration running;
+  for (const absl::Time end : running_) running += std::max(absl::ZeroDuration(), end - now);
+  return running / batch_limits_.instances;
+}
+
+absl::Duration WaitingJobs::Backlog(absl::Time now) const {
+  return Running(now) + absl::Seconds(Ahead());
+}
+
 absl::Time WaitingJobs::PredictEnd(const JobInfo& job, absl::Time now) const {
   const double own = SecondsOf(job.slices);
   const absl::Time due =
@@ -222,9 +232,7 @@ absl::Time WaitingJobs::PredictEnd(const JobInfo& job, absl::Time now) const {
     if (slot != peer_slots_.end() && i == slot->second) continue;
     before += std::clamp(clock - served_[i], 0.0, std::max(0.0, peers_[i].seconds));
   }
-  absl::Duration running;
-  for (const absl::Time end : running_) running += std::max(absl::ZeroDuration(), end - now);
-  return now + (running + absl::Seconds(before)) / batch_limits_.instances +
+  return now + Running(now) + absl::Seconds(before) / batch_limits_.instances +
          absl::Seconds(job.overhead + own / Parallel(job.slices.size()));
 }
 

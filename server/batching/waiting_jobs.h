@@ -91,6 +91,9 @@ class WaitingJobs {
   void Clear();
   QueueCounts counts() const { return counts_; }
 
+  // Returns the predicted time until all that waits and runs now has been computed.
+  absl::Duration Backlog(absl::Time now) const;
+
   // Returns when the job would be done if it came now, by prediction: behind the batches that run,
   // what is due before it of its own peer, and the fair shares of the other peers meanwhile.
   absl::Time PredictEnd(const JobInfo& job, absl::Time now) const;
@@ -118,8 +121,9 @@ class WaitingJobs {
   void Compact();
   void Leave(size_t index);  // the job, with the slices that it still has
   double Parallel(size_t slices) const;
-  // Predicted seconds until all instances together have computed what waits.
+  // Predicted time until all instances together have computed what waits, in seconds, or what runs.
   double Ahead() const;
+  absl::Duration Running(absl::Time now) const;
 
   size_t PeerOf(const std::string& name);
   void ForgetIdlePeers();

@@ -178,7 +178,7 @@ void InferCall::Answer() {
 
 void InferCall::Fail(const absl::Status& status) noexcept {
   HttpAnswer answer = {500};  // if there is no memory for more
-  Guarded([&] { answer = ErrorAnswer(status, context_.admission.RetryAfter()); }).IgnoreError();
+  Guarded([&] { answer = ErrorAnswer(status, RetryAfter(context_)); }).IgnoreError();
   receiving_.Release();
   computed_.reset();
   Finish(status, std::move(answer));

@@ -200,7 +200,7 @@ HttpStart RestServer::Infer(const HttpRequest& request, const RestPath& path,
                       reply};
   if (absl::Status status = service.admission.TakeSlot(entry.peer, entry.slot); !status.ok()) {
     entry.account.Report(status, service);
-    HttpAnswer refusal = ErrorAnswer(status, service.admission.RetryAfter());
+    HttpAnswer refusal = ErrorAnswer(status, RetryAfter(service));
     if (!trace.empty()) refusal.headers.emplace_back(kTraceParent, trace);
     return Refuse(std::move(refusal), request);
   }

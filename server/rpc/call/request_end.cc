@@ -7,10 +7,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/execution/fault.h"
+#include "server/execution/request_job.h"
 #include "server/metrics/refusal.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
+
+absl::Duration RetryAfter(const ServiceContext& context) {
+  return context.admission.RetryAfter(context.queue.Backlog());
+}
 
 void FinishWith(const absl::Status& status, const ServiceContext& context,
                 grpc::ServerContextBase& call, grpc::ServerGenericBidiReactor& reactor) {
@@ -21,7 +26,7 @@ void FinishWith(const absl::Status& status, const ServiceContext& context,
     const std::string reason = ReasonOf(status);
     if (!reason.empty()) call.AddTrailingMetadata(kReasonTrailer, reason);
     if (reason.empty() || !absl::IsResourceExhausted(status)) return;
-    const int64_t wait = absl::ToInt64Milliseconds(context.admission.RetryAfter());
+    const int64_t wait = absl::ToInt64Milliseconds(RetryAfter(context));
     call.AddTrailingMetadata(kRetryPushbackTrailer, absl::StrCat(wait));
   }).IgnoreError();
   reactor.Finish(std::move(end));

@@ -19,6 +19,9 @@ namespace attendant::server {
 inline constexpr char kReasonTrailer[] = "attendant-reason";
 inline constexpr char kRetryPushbackTrailer[] = "grpc-retry-pushback-ms";
 
+// Returns how long a caller who is refused now should wait.
+absl::Duration RetryAfter(const ServiceContext& context);
+
 // Finishes the call with an error and its trailers.
 void FinishWith(const absl::Status& status, const ServiceContext& context,
                 grpc::ServerContextBase& call, grpc::ServerGenericBidiReactor& reactor);

@@ -98,15 +98,24 @@ TEST(AdmissionTest, RefusesWhileTheProcessIsTooLarge) {
 
 TEST(AdmissionTest, LetsCallersRetryWhenAPlaceMayBeFree) {
   Admission admission({});
-  EXPECT_EQ(admission.RetryAfter(), absl::Milliseconds(100));
+  const absl::Duration none;
+  EXPECT_EQ(admission.RetryAfter(none), absl::Milliseconds(100));
   admission.ReportAnswered(absl::Seconds(2));
-  EXPECT_EQ(admission.RetryAfter(), absl::Seconds(2));
+  EXPECT_EQ(admission.RetryAfter(none), absl::Seconds(2));
   admission.ReportAnswered(absl::Seconds(18));
-  EXPECT_EQ(admission.RetryAfter(), absl::Seconds(3));
+  EXPECT_EQ(admission.RetryAfter(none), absl::Seconds(3));
   for (int i = 0; i < 1000; ++i) admission.ReportAnswered(absl::Microseconds(1));
-  EXPECT_EQ(admission.RetryAfter(), absl::Milliseconds(10));
+  EXPECT_EQ(admission.RetryAfter(none), absl::Milliseconds(10));
   for (int i = 0; i < 1000; ++i) admission.ReportAnswered(absl::Hours(1));
-  EXPECT_EQ(admission.RetryAfter(), absl::Seconds(10));
+  EXPECT_EQ(admission.RetryAfter(none), absl::Seconds(10));
+}
+
+TEST(AdmissionTest, LetsCallersRetryWhenTheBacklogIsDone) {
+  Admission admission({});
+  admission.ReportAnswered(absl::Seconds(2));
+  EXPECT_EQ(admission.RetryAfter(absl::Milliseconds(300)), absl::Milliseconds(300));
+  EXPECT_EQ(admission.RetryAfter(absl::Nanoseconds(1)), absl::Milliseconds(10));
+  EXPECT_EQ(admission.RetryAfter(absl::Minutes(1)), absl::Seconds(10));
 }
 
 TEST(RecentSizeTest, RisesAtOnceAndForgets) {

@@ -237,6 +237,23 @@ TEST_F(BatchQueueShareTest, AmongModelsEachHasNoMoreThanIsFree) {
   EXPECT_TRUE(Bring(queue, "e", 1, 0, /*model=*/1).ok());
 }
 
+TEST_F(BatchQueueTest, TheBacklogIsWhatWaitsAndWhatRuns) {
+  TestQueue queue(clock_, QueueLimits(), {.max_batch_seconds = kMs, .instances = 2});
+  EXPECT_EQ(queue.Backlog(), absl::ZeroDuration());
+  for (int i = 0; i < 2; ++i) {
+    TestJob job = Make(1);
+    job.info().slices = {{1, 1, 0.1}};
+    ASSERT_TRUE(Submit(queue, job).ok());
+  }
+  EXPECT_EQ(queue.Backlog(), 100 * kMs);
+  queue.Take();
+  EXPECT_EQ(queue.Backlog(), 100 * kMs);
+  clock_.Advance(60 * kMs);
+  EXPECT_EQ(queue.Backlog(), 70 * kMs);
+  clock_.Advance(60 * kMs);  // it takes longer than predicted
+  EXPECT_EQ(queue.Backlog(), 50 * kMs);
+}
+
 TEST_F(BatchQueueTest, TakeFailsWhatHasBecomeHopeless) {
   TestQueue queue(clock_, QueueLimits(), BatchLimits());
   TestJob job = Make(1);

@@ -70,6 +70,22 @@ TEST(RestFlowTest, RefusesWhenThereIsNoSlot) {
   EXPECT_EQ(ParseResult(first->ReceiveAll()).status, 200);
 }
 
+TEST(RestFlowTest, ARefusedCallerIsToldToWaitForTheBacklog) {
+  TestServerOptions options = GateClosed();
+  options.admission.slots = {1};
+  options.limits.default_deadline = absl::Hours(24);
+  options.models = ModelOf("tiny", TestModels().at("tiny")->encoder->description());
+  options.models.at("tiny")->cost->SetRates({.product_flops = 1000});  // minutes
+  RestFixture rest(std::move(options));
+  const auto first = Begin(rest, IdsBody().dump());
+  rest.server().gate().AwaitBlocked();
+  const RestResult second = rest.Infer("tiny", IdsBody());
+  EXPECT_EQ(second.status, 429);
+  EXPECT_EQ(second.header("retry-after"), "10");  // the most
+  rest.server().gate().Open();
+  EXPECT_EQ(ParseResult(first->ReceiveAll()).status, 200);
+}
+
 TEST(RestFlowTest, RefusesWhenThePortHasNoPlace) {
   HttpCallLimits limits;
   limits.calls = 1;
