@@ -49,6 +49,8 @@ class Admission {
   Budget& small_messages() { return small_messages_; }
   // Bounds how many bodies are received of which nobody knows how much has come.
   Budget& unmeasured_bodies() { return unmeasured_bodies_; }
+  // Bounds how many streams of reflection are open.
+  Budget& reflection_streams() { return reflection_streams_; }
   UnfinishedBodies& unfinished_bodies() { return unfinished_bodies_; }
   Budget& memory() { return memory_; }
   const Budget& memory() const { return memory_; }
@@ -81,7 +83,8 @@ class Admission {
   Budget streams_;
   Budget memory_;
   Budget small_messages_{{3, 2}};      // an address alone has one of them
-  Budget unmeasured_bodies_{{8, 4}};  // an address alone has four
+  Budget unmeasured_bodies_{{8, 4}};   // an address alone has four
+  Budget reflection_streams_{{6, 2}};  // an address alone has four
   UnfinishedBodies unfinished_bodies_;
   std::atomic<bool> closed_ = false;
 

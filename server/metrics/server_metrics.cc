@@ -274,7 +274,8 @@ class ServerMetrics::Impl {
   Gauge& budget_bytes_ =
       MakeGauge("attendant_budget_bytes",
                 "Memory that requests, answers and registered memories may take together.");
-  Gauge& open_streams_ = MakeGauge("attendant_open_streams", "EncodeStreams that are open.");
+  Gauge& open_streams_ =
+      MakeGauge("attendant_open_streams", "EncodeStreams and streams of reflection that are open.");
   Gauge& ready_ = MakeGauge("attendant_ready", "1 if the server takes requests.");
   Gauge& registered_memories_ =
       MakeGauge("attendant_registered_memories", "Memories that PutMemory has registered.");

@@ -14,6 +14,7 @@
 #include "server/rpc/call/timer.h"
 #include "server/rpc/call/trace_context.h"
 #include "server/rpc/health_call.h"
+#include "server/rpc/reflection_call.h"
 #include "server/rpc/stream_reactor.h"
 #include "server/rpc/unary_reactor.h"
 #include "server/tensors/status_mapping.h"
@@ -47,6 +48,7 @@ CallEntrance::CallEntrance(const ServiceContext& context, HealthStates& health)
     : context_(context), method_context_{context, health}, health_(health) {
   for (const UnaryMethod& method : UnaryReactor::Methods()) recent_[method.name];
   recent_[StreamReactor::kName];
+  recent_[ReflectionCall::kName];
   SharedTimer();  // starts its thread while a failure may still be thrown
 }
 
@@ -73,11 +75,14 @@ grpc::ServerGenericBidiReactor* CallEntrance::StartMethod(absl::string_view path
   static const std::string stream_path =
       absl::StrCat("/", v1::EncoderService::service_full_name(), "/", StreamReactor::kName);
   const UnaryMethod* unary = UnaryReactor::FindMethod(path);
-  const bool stream = path == stream_path;
+  const bool reflection = path == ReflectionCall::kPath;
+  const bool stream = reflection || path == stream_path;
   if (unary == nullptr && !stream) {
     return new RefusingReactor(absl::UnimplementedError(WhyNoMethod(path)), context_, call);
   }
-  const char* name = stream ? StreamReactor::kName : unary->name;
+  const char* name = reflection ? ReflectionCall::kName
+                     : stream   ? StreamReactor::kName
+                                : unary->name;
   const std::string trace = TraceParentOf(call);
   if (!trace.empty()) call.AddTrailingMetadata(kTraceParent, trace);
   CallEntry entry = {method_context_,
@@ -100,6 +105,7 @@ grpc::ServerGenericBidiReactor* CallEntrance::StartMethod(absl::string_view path
   if (!status.ok()) {
     return new RefusingReactor(status, context_, call, std::move(entry.account));
   }
+  if (reflection) return ReflectionCall::Start(std::move(entry), open_streams_);
   if (stream) return StreamReactor::Start(std::move(entry), open_streams_);
   return UnaryReactor::Start(*unary, std::move(entry));
 }

@@ -1,4 +1,4 @@
-// Entrance of all calls of the service, of health checks, and of unknown methods.
+// Entrance of all calls: of the service, health checks, reflection, and unknown methods.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>

@@ -1,5 +1,5 @@
-// attendant.v1.EncoderService and grpc.health.v1.Health: every method as a callback reactor over
-// raw slices, which decides when a body is read.
+// attendant.v1.EncoderService, grpc.health.v1.Health and reflection: every method as a callback
+// reactor over raw slices, which decides when a body is read.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>

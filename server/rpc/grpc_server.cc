@@ -4,14 +4,10 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
-#include "attendant/v1/encoder_service.grpc.pb.h"
-#include "inference/inference_service.grpc.pb.h"
 
 namespace attendant::server {
 namespace {
@@ -69,10 +65,6 @@ absl::StatusOr<RunningGrpcServer> StartGrpcServer(const GrpcServerOptions& optio
   LimitMemory(options, builder);
   builder.RegisterCallbackGenericService(service.generic_service());
   RunningGrpcServer running;
-  running.reflection = std::make_unique<ReflectionService>(std::vector<std::string>{
-      v1::EncoderService::service_full_name(), inference::GRPCInferenceService::service_full_name(),
-      "grpc.health.v1.Health", grpc::reflection::v1alpha::ServerReflection::service_full_name()});
-  builder.RegisterService(running.reflection.get());
   running.credentials = MakeServerCredentials(options.secrets);
   running.acceptor = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, running.credentials);

@@ -1,4 +1,4 @@
-// The gRPC side: limits of every connection and message, and reflection.
+// The gRPC side: limits of every connection and message.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -10,7 +10,6 @@
 #include "absl/time/time.h"
 #include "server/metrics/server_metrics.h"
 #include "server/rpc/encoder_service.h"
-#include "server/rpc/reflection_service.h"
 #include "server/rpc/server_credentials.h"
 #include "server/transport/connection_listener.h"
 
@@ -26,12 +25,11 @@ struct GrpcServerOptions {
 
 struct RunningGrpcServer {
   std::shared_ptr<grpc::ServerCredentials> credentials;
-  std::unique_ptr<ReflectionService> reflection;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
   std::unique_ptr<grpc::Server> server;
 };
 
-// Serves `service` and reflection. Connections come from `listener`, which is
+// Serves `service`. Connections come from `listener`, which is
 // started and which is to be closed before the server is shut down; those that it refuses count in
 // `metrics`. UNAVAILABLE if it cannot listen.
 absl::StatusOr<RunningGrpcServer> StartGrpcServer(const GrpcServerOptions& options,

@@ -1,10 +1,8 @@
 #include "server/rpc/open_streams.h"
 
-#include "server/rpc/stream_reactor.h"
-
 namespace attendant::server {
 
-void OpenStreams::Add(const std::shared_ptr<StreamReactor>& stream) {
+void OpenStreams::Add(const std::shared_ptr<OpenStream>& stream) {
   {
     absl::MutexLock lock(&mutex_);
     streams_.emplace(stream.get(), stream);
@@ -13,13 +11,13 @@ void OpenStreams::Add(const std::shared_ptr<StreamReactor>& stream) {
   stream->Drain();
 }
 
-void OpenStreams::Remove(const StreamReactor* stream) {
+void OpenStreams::Remove(const OpenStream* stream) {
   absl::MutexLock lock(&mutex_);
   streams_.erase(stream);
 }
 
 void OpenStreams::Drain() {
-  std::map<const StreamReactor*, std::weak_ptr<StreamReactor>> open;
+  std::map<const OpenStream*, std::weak_ptr<OpenStream>> open;
   {
     absl::MutexLock lock(&mutex_);
     draining_ = true;

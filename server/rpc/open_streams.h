@@ -9,13 +9,21 @@
 
 namespace attendant::server {
 
-class StreamReactor;
+class OpenStream {
+ public:
+  // Takes no further message, and ends with UNAVAILABLE once what is accepted is answered. Any
+  // thread.
+  virtual void Drain() = 0;
+
+ protected:
+  ~OpenStream() = default;
+};
 
 // Thread-safe; outlives the streams.
 class OpenStreams {
  public:
-  void Add(const std::shared_ptr<StreamReactor>& stream);
-  void Remove(const StreamReactor* stream);
+  void Add(const std::shared_ptr<OpenStream>& stream);
+  void Remove(const OpenStream* stream);
 
   // Drains those that are open, and at once any that is added later.
   void Drain();
@@ -23,7 +31,7 @@ class OpenStreams {
  private:
   absl::Mutex mutex_;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
-  std::map<const StreamReactor*, std::weak_ptr<StreamReactor>> streams_ ABSL_GUARDED_BY(mutex_);
+  std::map<const OpenStream*, std::weak_ptr<OpenStream>> streams_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace attendant::server

@@ -44,6 +44,7 @@ namespace attendant::server {
 //
 // gRPC holds the object (through self_) until OnDone, every job until it has ended.
 class StreamReactor final : public grpc::ServerGenericBidiReactor,
+                            public OpenStream,
                             public std::enable_shared_from_this<StreamReactor> {
  public:
   static constexpr char kName[] = "EncodeStream";
@@ -51,10 +52,7 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   // `open_streams` outlives the call.
   static grpc::ServerGenericBidiReactor* Start(CallEntry entry, OpenStreams& open_streams);
 
-  // Takes no further item, and ends with UNAVAILABLE once the accepted ones are answered. Any
-  // thread.
-  void Drain();
-
+  void Drain() override;
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnCancel() override;

@@ -209,7 +209,7 @@ Rows RequestRows() {
        "answer.",
        IntegerKind(&Settings::max_inflight, 1, 65536)},
       {group, "max-streams", "COUNT",
-       "EncodeStreams that may be open; idle ones hold no place among the requests.",
+       "Streams that may be open, reflection's too; idle ones hold no place among the requests.",
        IntegerKind(&Settings::max_streams, 1, 65536)},
       {group, "peer-reserve", "PERCENT",
        "Part of requests, streams, memory and the queue that one caller (a token, or else an "

@@ -19,8 +19,10 @@ namespace attendant::server {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kAttend[] = "/attendant.v1.EncoderService/Attend";
+constexpr char kReflection[] = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 constexpr char kStream[] = "/attendant.v1.EncoderService/EncodeStream";
 const RawHttp2Options kOtherAddress = {.source = "127.0.0.2"};
 
@@ -114,6 +116,36 @@ TEST(BudgetOfTheServerTest, SmallMethodsHoldASlotAndAreNotReceivedAtOnce) {
   EXPECT_TRUE(status.ok()) << status.error_message();
   EXPECT_EQ(response.name(), "t");
   EXPECT_THAT(hostile.AwaitEnd(calls.front()), HasSubstr("the request's body did not arrive"));
+}
+
+// D4: of one address there are four, and what they hold is in the budget until their time is up.
+TEST(BudgetOfTheServerTest, HalfSentReflectionLeavesPlacesToOthersAndEnds) {
+  ReadyServer server(
+      {"--model=t=synthetic:tiny", "--max-request-tokens=262144", "--max-queue-tokens=262144"});
+  RawHttp2 hostile(server.port(), kOtherAddress);
+  std::vector<uint32_t> calls;
+  for (int i = 0; i < 4; ++i) {
+    calls.push_back(hostile.StartCall(kReflection));
+    hostile.SendMessage(calls.back(), 30'000'000, std::string(1'000'000, 'x'));
+  }
+  AwaitMetric(server, "attendant_open_streams", 4);
+  EXPECT_THAT(hostile.AwaitEnd(hostile.StartCall(kReflection)), HasSubstr("peer_share"));
+  for (const char* address : {"127.0.0.1", "127.0.0.3"}) {
+    RawHttp2 tool(server.port(), {.source = address});
+    const uint32_t call = tool.StartCall(kReflection);
+    tool.HalfClose(call);
+    EXPECT_THAT(tool.AwaitEnd(call), Not(HasSubstr("attendant-reason")));
+  }
+  ExpectGoodCallerIsServed(server);
+  while (!testing::Test::HasFailure() && HeldBytes(server) < 4'000'000) {
+    ASSERT_FALSE(hostile.HasEnded(calls.front()));
+  }
+  EXPECT_LE(HeldBytes(server), Metric(server, "attendant_budget_bytes"));
+  for (const uint32_t call : calls) {
+    EXPECT_THAT(hostile.AwaitEnd(call), HasSubstr("the request's body did not arrive within 2s"));
+  }
+  AwaitMetric(server, "attendant_open_streams", 0);
+  EXPECT_EQ(HeldBytes(server), 0);
 }
 
 // D8.

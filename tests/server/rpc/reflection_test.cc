@@ -1,5 +1,4 @@
-#include "server/rpc/reflection_service.h"
-
+// Tests of grpc.reflection.v1alpha.ServerReflection.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.pb.h>
 #include <grpcpp/grpcpp.h>
@@ -10,7 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "grpc/reflection/v1alpha/reflection.grpc.pb.h"
 #include "tests/server/support/test_server.h"
+#include "tests/support/raw_call.h"
+#include "tests/support/raw_http2.h"
 
 namespace attendant::server {
 namespace {
@@ -21,6 +23,8 @@ using ::testing::IsSupersetOf;
 using ::testing::UnorderedElementsAre;
 using Request = grpc::reflection::v1alpha::ServerReflectionRequest;
 using Response = grpc::reflection::v1alpha::ServerReflectionResponse;
+
+constexpr char kMethod[] = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 
 class Stream {
  public:
@@ -49,7 +53,7 @@ class Stream {
   std::unique_ptr<grpc::ClientReaderWriter<Request, Response>> stream_;
 };
 
-class ReflectionServiceTest : public testing::Test {
+class ReflectionTest : public testing::Test {
  protected:
   static std::set<std::string> FilesOf(const Response& response) {
     std::set<std::string> names;
@@ -69,7 +73,7 @@ class ReflectionServiceTest : public testing::Test {
   Stream stream_{server_.channel()};
 };
 
-TEST_F(ReflectionServiceTest, ListsTheServices) {
+TEST_F(ReflectionTest, ListsTheServices) {
   Request request;
   request.set_host("a host");
   request.set_list_services("");
@@ -85,7 +89,7 @@ TEST_F(ReflectionServiceTest, ListsTheServices) {
   EXPECT_EQ(response.original_request().host(), "a host");
 }
 
-TEST_F(ReflectionServiceTest, GivesAFileWithAllThatItImports) {
+TEST_F(ReflectionTest, GivesAFileWithAllThatItImports) {
   Request by_name;
   by_name.set_file_by_filename("attendant/v1/encoder_service.proto");
   const std::set<std::string> files = FilesOf(stream_.Ask(by_name));
@@ -99,7 +103,7 @@ TEST_F(ReflectionServiceTest, GivesAFileWithAllThatItImports) {
   }
 }
 
-TEST_F(ReflectionServiceTest, KnowsExtensions) {
+TEST_F(ReflectionTest, KnowsExtensions) {
   Request numbers;
   numbers.set_all_extension_numbers_of_type("attendant.v1.AttendRequest");
   const Response response = stream_.Ask(numbers);
@@ -108,7 +112,7 @@ TEST_F(ReflectionServiceTest, KnowsExtensions) {
   EXPECT_EQ(response.all_extension_numbers_response().extension_number_size(), 0);
 }
 
-TEST_F(ReflectionServiceTest, SaysWhatItDoesNotKnow) {
+TEST_F(ReflectionTest, SaysWhatItDoesNotKnow) {
   Request request;
   request.set_file_by_filename("nothing.proto");
   ExpectNotFound(request);
@@ -125,28 +129,60 @@ TEST_F(ReflectionServiceTest, SaysWhatItDoesNotKnow) {
   EXPECT_TRUE(stream_.FinishWriting().ok());
 }
 
-TEST_F(ReflectionServiceTest, RefusesALargeRequest) {
+TEST_F(ReflectionTest, RefusesWhatIsNoRequest) {
   Request request;
   request.set_file_containing_symbol(std::string(5000, 'x'));
   ASSERT_TRUE(stream_.Write(request));
-  const grpc::Status status = stream_.Finish();
+  grpc::Status status = stream_.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(status.error_message(), "a reflection request has at most 4096 bytes, got 5003");
+
+  RawCall malformed(server_.channel(), kMethod);
+  malformed.Write("\x0a\x7f");
+  status = malformed.Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_message(), "the message is not a ServerReflectionRequest");
+  server_.ExpectMetrics(
+      HasSubstr("attendant_requests_total{code=\"INVALID_ARGUMENT\","
+                "method=\"ServerReflectionInfo\",model=\"\"} 2"));
 }
 
-TEST_F(ReflectionServiceTest, HasFewPlacesThatAreFreeAgainWhenAStreamEnds) {
-  Request request;
-  request.set_list_services("");
+TEST_F(ReflectionTest, HoldsAStreamAndForEachRequestASlot) {
+  stream_.Ask({});
+  server_.AwaitStreams(1);
+  server_.AwaitInflight(0);
+  EXPECT_TRUE(stream_.FinishWriting().ok());
+  server_.AwaitStreams(0);
+  server_.AwaitNothingReceiving();
+  server_.ExpectMetrics(HasSubstr("method=\"ServerReflectionInfo\",model=\"\"} 1"));
+}
+
+TEST(FullServerTest, ReflectionIsRefusedWithTheReason) {
+  TestServer without_slots({.admission = {.slots = {0}}});
+  RawCall no_slot(without_slots.channel(), kMethod);
+  no_slot.Write(TextField(7, ""));
+  EXPECT_EQ(no_slot.Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(no_slot.Trailer("attendant-reason"), "slots");
+
+  TestServer without_streams({.admission = {.streams = {0}}});
+  RawCall no_stream(without_streams.channel(), kMethod);
+  EXPECT_EQ(no_stream.Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(no_stream.Trailer("attendant-reason"), "streams");
+}
+
+TEST_F(ReflectionTest, AnAddressHasFewStreamsThatAreFreeAgainWhenOneEnds) {
   std::vector<std::unique_ptr<Stream>> streams;
-  stream_.Ask(request);
-  while (streams.size() + 1 < ReflectionService::kMaxStreams) {
+  stream_.Ask({});
+  while (streams.size() < 3) {
     streams.push_back(std::make_unique<Stream>(server_.channel()));
-    streams.back()->Ask(request);
+    streams.back()->Ask({});
   }
-  Stream one_more(server_.channel());
+  RawCall one_more(server_.channel(), kMethod);
   const grpc::Status status = one_more.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(status.error_message(), "too many reflection streams are open");
+  EXPECT_EQ(one_more.Trailer("attendant-reason"), "peer_share");
+  EXPECT_NE(one_more.Trailer("grpc-retry-pushback-ms"), "none");
   EXPECT_TRUE(streams[0]->FinishWriting().ok());
   // The caller may hear of the end before the server's OnDone.
   for (bool refused = true; refused;) {
@@ -155,18 +191,53 @@ TEST_F(ReflectionServiceTest, HasFewPlacesThatAreFreeAgainWhenAStreamEnds) {
   }
 }
 
-TEST(ReflectionTimeTest, AStreamIsEndedWhenItsTimeIsUp) {
-  ReflectionService service({}, absl::Milliseconds(1));
-  int port = 0;
-  grpc::ServerBuilder builder;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-  builder.RegisterService(&service);
-  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  Stream stream(
-      grpc::CreateChannel("127.0.0.1:" + std::to_string(port), grpc::InsecureChannelCredentials()));
-  const grpc::Status status = stream.Finish();
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
-  EXPECT_THAT(status.error_message(), HasSubstr("a reflection stream may last 1ms"));
+TEST_F(ReflectionTest, DrainingEndsOpenStreamsAndRefusesOthers) {
+  stream_.Ask({});
+  server_.admission().Close();
+  server_.service().Drain();
+  EXPECT_EQ(stream_.Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  RawCall late(server_.channel(), kMethod);
+  EXPECT_EQ(late.Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(late.Trailer("attendant-reason"), "draining");
+}
+
+// D4: what has come is charged, and a message has little time.
+TEST(HalfSentReflectionTest, IsChargedAndGivenUp) {
+  TestServerOptions options;
+  options.limits.min_receive_rate = int64_t{1} << 30;
+  TestServer server(options);
+  RawHttp2 connection(server.port());
+  const uint32_t call = connection.StartCall(kMethod);
+  connection.SendMessage(call, 500 << 10, std::string(300 << 10, 'x'));
+  server.AwaitReceiving(300 << 10);
+  server.AwaitStreams(1);
+  EXPECT_THAT(connection.AwaitEnd(call), HasSubstr("the request's body did not arrive within 2s"));
+  server.AwaitStreams(0);
+  server.AwaitNothingReceiving();
+}
+
+TEST(HalfSentReflectionTest, SoIsASecondMessageThatDoesNotCome) {
+  TestServerOptions options;
+  options.limits.receive_timeout = absl::Milliseconds(50);
+  TestServer server(options);
+  RawHttp2 connection(server.port());
+  const uint32_t call = connection.StartCall(kMethod);
+  const std::string request = TextField(7, "");
+  connection.SendMessage(call, static_cast<uint32_t>(request.size()), request);
+  EXPECT_THAT(connection.AwaitEnd(call),
+              HasSubstr("the request's body did not arrive within 50ms"));
+}
+
+TEST(HalfSentReflectionTest, WhatHasNoRoomIsRefused) {
+  TestServerOptions options;
+  options.admission.memory = {int64_t{400} << 10};
+  TestServer server(options);
+  RawHttp2 connection(server.port());
+  const uint32_t call = connection.StartCall(kMethod);
+  connection.SendMessage(call, 500 << 10, std::string(450 << 10, 'x'));
+  EXPECT_THAT(connection.AwaitEnd(call), HasSubstr("(--memory-limit-bytes)"));
+  server.AwaitStreams(0);
+  server.AwaitNothingReceiving();
 }
 
 }  // namespace
