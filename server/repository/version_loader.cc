@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/files/input_file.h"
@@ -40,12 +41,16 @@ absl::StatusOr<ModelSetting> ReadSetting(const std::string& name, const std::str
     setting =
         absl::InvalidArgumentError("expected no overlay, whose base cannot be a repository's");
   }
+  // What is wrong with a file is told to callers, who are to see no path of this machine.
+  if (setting.ok() && absl::StartsWith(setting->prune_file, "/")) {
+    setting = absl::InvalidArgumentError("expected a file of the same folder for prune");
+  }
   if (!setting.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": ", setting.status().message()));
   }
   setting->name = name;
   setting->source = folder;
-  if (!setting->prune_file.empty() && setting->prune_file[0] != '/') {
+  if (!setting->prune_file.empty()) {
     setting->prune_file = absl::StrCat(folder, "/", setting->prune_file);
   }
   return setting;
