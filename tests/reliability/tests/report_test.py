@@ -8,6 +8,7 @@ from report import Measured, Report
 NAMES = """drain.accepted_lost drain.visible_failures overload.3x.goodput overload.10x.goodput overload.refused_p99_ms
     mixed.small_p99_slices fair.quiet_peer_share dead_rows never_reads.rss_mib half_sent.rss_mib http_hostile.rss_mib
     rss_slope_bytes_per_request emfile.recovery_s certificates.failed_handshakes swap.failures
+    fuzz.request_inputs fuzz.weight_inputs fuzz.crashes
     server_over_engine.bert-base server_over_engine.attention.uds metrics_cost""".split()
 
 
@@ -28,8 +29,9 @@ class Targets(unittest.TestCase):
 
 
 class Choices(unittest.TestCase):
-    def test_nothing_means_all(self):
-        self.assertEqual(catalogue.chosen([]), set(catalogue.targets()))
+    def test_nothing_means_all_but_the_fuzzer(self):
+        self.assertEqual(set(catalogue.targets()) - catalogue.chosen([]), catalogue.chosen(["fuzz"]))
+        self.assertIn("fuzz.crashes", catalogue.chosen(["fuzz"]))
 
     def test_figures_groups_and_globs(self):
         self.assertEqual(catalogue.chosen(["dead_rows"]), {"dead_rows"})
