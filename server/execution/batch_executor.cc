@@ -54,7 +54,8 @@ void BatchExecutor::RunJobs(std::vector<BatchJob>& all, BatchClose close, Encode
   if (!result.ok()) return FailAll(jobs, result.status());
   WeighVocabulary(jobs, *result, run);
   report.Computed();
-  Respond(jobs, *result, run, {.close = close}, report);
+  TakeResults(jobs, *result, run, {.close = close}, report);
+  ender_.End({std::move(all), std::move(report)});
 }
 
 BatchExecutor::Jobs BatchExecutor::Gather(std::vector<BatchJob>& batch, EncoderRun& run) {
@@ -205,8 +206,8 @@ void BatchExecutor::WeighVocabulary(const Jobs& jobs, MatrixView<const float> re
   }
 }
 
-void BatchExecutor::Respond(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run,
-                            BatchCounts counts, BatchReport& report) {
+void BatchExecutor::TakeResults(const Jobs& jobs, MatrixView<const float> result,
+                                const EncoderRun& run, BatchCounts counts, BatchReport& report) {
   const ComputeRequest& leader = jobs.front()->request();
   const SpanCost cost = leader.span.model->cost->Predict(leader.range());
   counts.requests = static_cast<int32_t>(jobs.size());
@@ -224,8 +225,6 @@ void BatchExecutor::Respond(const Jobs& jobs, MatrixView<const float> result, co
   }
   ApplyHeads(jobs, result, run);
   report.Finish(counts);
-  for (BatchJob* job : jobs) job->Finish(report);
-  Guarded([&] { report.Record(); }).IgnoreError();  // one that cannot be counted fails nothing
 }
 
 }  // namespace attendant::server

@@ -7,12 +7,13 @@
 
 #include "engine/layers/encoder.h"
 #include "server/batching/batch_runner.h"
+#include "server/execution/batch_ender.h"
 #include "server/execution/batch_job.h"
 #include "server/request/service_context.h"
 
 namespace attendant::server {
 
-// Gather, run, scatter, respond.
+// Gather, run, scatter, and hand the results to the ender, which responds.
 class BatchExecutor final : public BatchRunner<ServiceJob> {
  public:
   // Computes with that instance's run of each model.
@@ -37,8 +38,8 @@ class BatchExecutor final : public BatchRunner<ServiceJob> {
   void WeighVocabulary(const Jobs& jobs, MatrixView<const float> result, EncoderRun& run);
   void FailAll(const Jobs& jobs, const absl::Status& status);
   // `counts` has what is known before.
-  void Respond(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run,
-               BatchCounts counts, BatchReport& report);
+  void TakeResults(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run,
+                   BatchCounts counts, BatchReport& report);
 
   const ServiceContext& context_;
   const int instance_;
@@ -63,6 +64,8 @@ class BatchExecutor final : public BatchRunner<ServiceJob> {
   std::vector<HeadItem> head_items_;
   std::vector<VocabularySequence> vocabulary_sequences_;
   std::vector<std::vector<float>> pooled_;  // a vector for each worker of the team
+
+  BatchEnder ender_;
 };
 
 }  // namespace attendant::server

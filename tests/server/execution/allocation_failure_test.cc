@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "server/batching/batch_queue.h"
 #include "server/execution/batch_executor.h"
 #include "server/execution/fault.h"
@@ -28,6 +30,21 @@ class AllocationFailureTest : public ::testing::Test {
     parts_.models.Replace(
         PrepareModels(ModelOf("tiny", model),
                       {context_.limits.max_request_tokens, ThreadPlan{1, 1}, parts_.clock}));
+  }
+
+  ~AllocationFailureTest() override { go_.Notify(); }
+
+  // Keeps the thread that ends batches busy, so that this one ends them, where allocations fail.
+  void EndBatchesHere() {
+    absl::Notification busy;
+    on_end_ = [&] {
+      busy.Notify();
+      go_.WaitForNotification();
+    };
+    Batch<ServiceJob> batch;
+    batch.pieces = {{MakeJob(0, 1, false), 0, 1}};
+    executor_.Run(std::move(batch));
+    busy.WaitForNotification();
   }
 
   // Runs both layers of "tiny" on sequences of two ids.
@@ -55,6 +72,7 @@ class AllocationFailureTest : public ::testing::Test {
     }
     auto job = std::make_unique<ComputeJob>(std::move(request), cancelled_,
                                             [this, index](ComputeJob::End result) {
+                                              if (on_end_) std::exchange(on_end_, nullptr)();
                                               ++ends_[index];
                                               statuses_[index] = result.response.status();
                                             });
@@ -76,12 +94,15 @@ class AllocationFailureTest : public ::testing::Test {
   std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
   ServiceParts parts_{absl::Microseconds(1)};
   const ServiceContext context_ = parts_.Context({1, 1});
-  BatchExecutor executor_{context_, 0};
+  absl::Notification go_;
+  std::function<void()> on_end_;  // of the first job
   std::array<int, kJobs> ends_ = {};
   std::array<absl::Status, kJobs> statuses_;
+  BatchExecutor executor_{context_, 0};
 };
 
 TEST_F(AllocationFailureTest, EveryJobEndsOnceAndMostlyOneFails) {
+  EndBatchesHere();
   RunWithFailure(0);  // prepares what is kept between batches
   std::array<int, kJobs> alone = {};
   int64_t nth = 1;

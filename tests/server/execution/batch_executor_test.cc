@@ -1,10 +1,14 @@
 // Tests of the runner with batches that no test over a socket can produce at will.
 #include "server/execution/batch_executor.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <optional>
 #include <utility>
 
+#include "absl/synchronization/notification.h"
 #include "server/execution/batch_report.h"
 #include "tests/server/support/service_parts.h"
 
@@ -27,16 +31,22 @@ class BatchExecutorTest : public ::testing::Test {
     request.outputs.hidden_states.emplace();
     auto job = std::make_unique<ComputeJob>(
         std::move(request), std::make_shared<std::atomic<bool>>(cancelled),
-        [this](ComputeJob::End result) { ended_.push_back(result.response.status()); });
+        [this](ComputeJob::End result) {
+          if (on_end_) std::exchange(on_end_, nullptr)();
+          ended_.push_back(result.response.status());
+        });
     job->deadline = deadline;
     return {ServiceJob(std::move(job)), 0, 1};
   }
 
-  void Run(std::vector<Piece<ServiceJob>> batch) { executor_.Run({std::move(batch)}); }
+  // Returns when its jobs have ended.
+  void Run(std::vector<Piece<ServiceJob>> batch) {
+    BatchExecutor(context_, 0).Run({std::move(batch)});
+  }
 
   ServiceParts parts_{absl::Seconds(1)};
   const ServiceContext context_ = parts_.Context({1, 1});
-  BatchExecutor executor_{context_, 0};
+  std::function<void()> on_end_;  // of the first job
   std::vector<absl::Status> ended_;
 };
 
@@ -78,6 +88,26 @@ TEST_F(BatchExecutorTest, R9NoRowIsComputedForADeadJob) {
   Run(std::move(batch));
   EXPECT_NE(parts_.metrics.Scrape({}).find("attendant_dead_rows_total{model=\"tiny\"} 0\n"),
             std::string::npos);
+}
+
+TEST_F(BatchExecutorTest, ComputesOnWhileItsAnswersAreSent) {
+  absl::Notification ending, go;
+  on_end_ = [&] {
+    ending.Notify();
+    EXPECT_TRUE(go.WaitForNotificationWithTimeout(absl::Minutes(1)));
+  };
+  std::optional<BatchExecutor> executor(std::in_place, context_, 0);
+  executor->Run({{MakeJob(absl::InfiniteFuture(), false)}});
+  ending.WaitForNotification();
+  EXPECT_TRUE(ended_.empty());
+  // The thread that ends batches has one, so this one is ended at once.
+  executor->Run({{MakeJob(absl::InfiniteFuture(), false)}});
+  EXPECT_EQ(ended_.size(), 1u);
+  go.Notify();
+  executor.reset();
+  EXPECT_THAT(ended_, testing::ElementsAre(absl::OkStatus(), absl::OkStatus()));
+  EXPECT_THAT(parts_.metrics.Scrape({}),
+              testing::HasSubstr("attendant_batch_tokens_count{model=\"tiny\"} 2\n"));
 }
 
 TEST_F(BatchExecutorTest, RowsThatWereComputedForADeadJobWouldBeCounted) {
