@@ -2,13 +2,20 @@
 // drain.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
 
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/notification.h"
 #include "tests/server/support/pending_attend.h"
 #include "tests/server/support/test_server.h"
 #include "tests/server/support/wire_tensors.h"
@@ -272,6 +279,41 @@ TEST_F(ReceivingPermitTest, ACallCanBeCancelledWhileItWaits) {
   EXPECT_EQ(waiting->Wait().error_code(), grpc::StatusCode::CANCELLED);
   server.AwaitInflight(1);
   while (server.admission().memory().counts().waiting > 0) std::this_thread::yield();
+}
+
+// Holds the thread that logs the end of a request until the test has the answer.
+class PatientSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ public:
+  // What it has waited for has come in time, each time.
+  bool content() const { return content_; }
+  absl::Notification answered;
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    const absl::string_view text(message.payload.data(), message.payload.size());
+    if (!absl::StartsWith(text, "request ended")) return;
+    content_ = content_ && answered.WaitForNotificationWithTimeout(absl::Minutes(1));
+  }
+  void flush_() override {}
+
+  std::atomic<bool> content_ = true;
+};
+
+TEST(CallFlowTest, AnAnswerLeavesBeforeItIsCountedAndLogged) {
+  const auto sink = std::make_shared<PatientSink>();
+  const std::shared_ptr<spdlog::logger> saved = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", sink));
+  {
+    TestServerOptions options;
+    options.limits.slow_request = absl::Nanoseconds(1);  // every request is logged
+    TestServer server(options);
+    v1::AttendResponse response;
+    EXPECT_TRUE(server.Attend(Request(1), &response).ok());
+    sink->answered.Notify();
+    server.ExpectMetrics(HasSubstr(CountOf("OK", 1)));
+  }
+  spdlog::set_default_logger(saved);
+  EXPECT_TRUE(sink->content());
 }
 
 TEST(CallFlowTest, ADrainingServerAnswersWhatItAcceptedAndRefusesTheRest) {
