@@ -21,6 +21,7 @@
 #include "gtest/gtest.h"
 #include "tests/integration/server_process.h"
 #include "tests/support/raw_call.h"
+#include "tests/support/raw_http2.h"
 #include "tests/support/tcp_gate.h"
 
 namespace attendant::server {
@@ -185,21 +186,10 @@ TEST(ConnectionsTest, TheDrainTimeoutCutsAnswersThatNobodyReceives) {
   (void)stopped.Receive();  // the kernel may still deliver it
 }
 
-int ThreadsOf(const ReadyServer& server) {
-  std::ifstream status(absl::StrCat("/proc/", server.process().pid(), "/status"));
-  for (std::string word; status >> word;) {
-    if (word != "Threads:") continue;
-    int threads = 0;
-    status >> threads;
-    return threads;
-  }
-  return -1;
-}
-
 TEST(ConnectionsTest, D3OpenReflectionStreamsTakeNoThreads) {
   ReadyServer server;
   EXPECT_TRUE(ListModels(*server.NewStub()).ok());
-  const int threads_before = ThreadsOf(server);
+  const int64_t threads_before = ProcessStatus(server, "Threads");
   std::vector<std::unique_ptr<RawCall>> streams;
   int answered = 0;
   for (int connection = 0; connection < 3; ++connection) {
@@ -217,10 +207,30 @@ TEST(ConnectionsTest, D3OpenReflectionStreamsTakeNoThreads) {
   }
   EXPECT_EQ(answered, 4);
   EXPECT_GT(threads_before, 0);
-  EXPECT_LT(ThreadsOf(server), threads_before + 20);
+  EXPECT_LT(ProcessStatus(server, "Threads"), threads_before + 20);
   streams.clear();
   server.process().Signal(SIGTERM);
   EXPECT_EQ(server.process().AwaitEnd().code, 0);
+}
+
+TEST(ConnectionsTest, AnOldConnectionIsAskedToEndAndItsCallsAreAnswered) {
+  ReadyServer server({"--max-connection-age=1s"});
+  RawHttp2 old(server.port());
+  const uint32_t call = old.StartCall("/attendant.v1.EncoderService/Attend");
+  AwaitMetric(server, "attendant_inflight_requests 1");
+  EXPECT_TRUE(old.AwaitGoAway());
+  v1::AttendRequest request;
+  v1::Tensor& tensor = *request.mutable_hidden_states();
+  tensor.set_dtype(v1::FLOAT32);
+  for (const int64_t dimension : {1, 3, 4}) tensor.add_shape(dimension);
+  tensor.set_data(std::string(3 * 4 * sizeof(float), '\0'));
+  const std::string message = request.SerializeAsString();
+  old.SendMessage(call, static_cast<uint32_t>(message.size()), message);
+  old.HalfClose(call);
+  EXPECT_NE(old.AwaitEnd(call), "closed");
+  AwaitMetric(server,
+              R"(attendant_requests_total{code="OK",method="Attend",model="worked-example"} 1)");
+  EXPECT_TRUE(ListModels(*server.NewStub()).ok());  // over a new connection
 }
 
 TEST(ConnectionsTest, NobodyCanConnectOnceItDrains) {

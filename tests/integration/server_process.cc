@@ -207,6 +207,18 @@ int64_t HeldBytes(const ReadyServer& server) {
          Metric(server, "attendant_answer_bytes");
 }
 
+int64_t ProcessStatus(const ReadyServer& server, const std::string& name) {
+  std::ifstream status(absl::StrCat("/proc/", server.process().pid(), "/status"));
+  for (std::string word; status >> word;) {
+    if (word != absl::StrCat(name, ":")) continue;
+    int64_t value = 0;
+    status >> value;
+    return value;
+  }
+  ADD_FAILURE() << "no " << name;
+  return -1;
+}
+
 TakenPort::TakenPort() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in address = Loopback(0);
   socklen_t size = sizeof address;

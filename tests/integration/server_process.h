@@ -94,6 +94,10 @@ void AwaitMetric(const ReadyServer& server, const std::string& name, int64_t val
 // Returns the bytes of requests and answers that the server holds.
 int64_t HeldBytes(const ReadyServer& server);
 
+// Returns the number behind a name of /proc/PID/status, such as "Threads", or "VmHWM", the most
+// resident memory that there has been, in KiB.
+int64_t ProcessStatus(const ReadyServer& server, const std::string& name);
+
 // Returns the answer of 127.0.0.1:`port` to GET `path`; empty if no server listens there.
 std::string HttpGet(int port, const std::string& path, const std::string& token = "");
 

@@ -19,6 +19,7 @@ enum FrameType : uint8_t {
   kReset = 3,
   kSettings = 4,
   kPing = 6,
+  kGoAway = 7,
   kWindowUpdate = 8
 };
 constexpr uint8_t kEndStream = 0x1;  // of DATA and HEADERS
@@ -90,6 +91,11 @@ void RawHttp2::SendMessage(uint32_t stream, uint32_t announced, const std::strin
 
 void RawHttp2::HalfClose(uint32_t stream) { SendFrame(kData, kEndStream, stream, ""); }
 
+void RawHttp2::Reset(uint32_t stream) {
+  constexpr uint32_t kCancel = 8;
+  SendFrame(kReset, 0, stream, BigEndian(kCancel, 4));
+}
+
 void RawHttp2::SendData(uint32_t stream, const std::string& bytes) {
   Call& call = calls_[stream];
   for (size_t sent = 0; sent < bytes.size() && !closed_ && !call.end;) {
@@ -138,6 +144,12 @@ bool RawHttp2::HasEnded(uint32_t stream) {
   return closed_ || calls_[stream].end.has_value();
 }
 
+bool RawHttp2::AwaitGoAway() {
+  while (!going_away_ && ReadFrame(kPatienceMilliseconds)) {
+  }
+  return going_away_;
+}
+
 bool RawHttp2::ReadFrame(int milliseconds) {
   if (!Fill(kHeadBytes, milliseconds)) return false;
   const size_t length = FromBigEndian(received_, 0, 3);
@@ -150,6 +162,7 @@ bool RawHttp2::ReadFrame(int milliseconds) {
   if (type == kHeaders && (flags & kEndStream)) calls_[stream].end = payload;
   if (type == kReset && !calls_[stream].end) calls_[stream].end = "reset";
   if (type == kPing && !(flags & kAck)) SendFrame(kPing, kAck, 0, payload);
+  if (type == kGoAway) going_away_ = true;
   if (type == kWindowUpdate) {
     (stream == 0 ? server_window_ : calls_[stream].window) += FromBigEndian(payload, 0, 4);
   }

@@ -28,7 +28,11 @@ class RawHttp2 {
                      const std::map<std::string, std::string>& metadata = {});
   // Sends the prefix of a message that announces `announced` bytes, and `body` behind it.
   void SendMessage(uint32_t stream, uint32_t announced, const std::string& body);
+  // Sends more of the message.
+  void SendData(uint32_t stream, const std::string& bytes);
   void HalfClose(uint32_t stream);
+  // Tells the server that nobody waits for the call any more.
+  void Reset(uint32_t stream);
   void SendFrame(uint8_t type, uint8_t flags, uint32_t stream, const std::string& payload);
 
   // Waits for the end of a stream. Its header block (names and values are in it as plain text), or
@@ -36,6 +40,10 @@ class RawHttp2 {
   std::string AwaitEnd(uint32_t stream);
   // Whether the stream has ended as far as the frames that have arrived say.
   bool HasEnded(uint32_t stream);
+  // Waits until the server asks to end the connection, and returns whether it does.
+  bool AwaitGoAway();
+  // Whether the server has closed the connection, as far as is known.
+  bool closed() const { return closed_; }
 
  private:
   struct Call {
@@ -43,13 +51,13 @@ class RawHttp2 {
     std::optional<std::string> end;
   };
 
-  void SendData(uint32_t stream, const std::string& bytes);
   // Handles one frame; false if none has arrived within the time, or the connection was closed.
   bool ReadFrame(int milliseconds);
   bool Fill(size_t bytes, int milliseconds);
 
   const int socket_;
   bool closed_ = false;
+  bool going_away_ = false;
   std::string received_;
   uint32_t next_stream_ = 1;
   int64_t server_window_ = 65535;   // of the connection

@@ -1,0 +1,79 @@
+// Tests of callers that abuse HTTP/2 and gRPC to make a running server work or grow for nothing.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "attendant/v1/encoder_service.grpc.pb.h"
+#include "tests/integration/server_process.h"
+#include "tests/support/raw_call.h"
+#include "tests/support/raw_http2.h"
+
+namespace attendant::server {
+namespace {
+
+constexpr char kAttend[] = "/attendant.v1.EncoderService/Attend";
+// Calls on a connection of its own.
+grpc::Status CallOfAGoodCaller(const ReadyServer& server) {
+  v1::AttendRequest request;
+  v1::Tensor& tensor = *request.mutable_hidden_states();
+  tensor.set_dtype(v1::FLOAT32);
+  for (const int64_t dimension : {1, 4, 32}) tensor.add_shape(dimension);
+  tensor.set_data(std::string(4 * 32 * sizeof(float), '\0'));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
+  v1::AttendResponse response;
+  return server.NewStub()->Attend(&context, request, &response);
+}
+
+// Starts calls on a connection and takes each back at once, before its body.
+void Flood(RawHttp2& connection, int calls) {
+  for (int i = 0; i < calls; ++i) {
+    const uint32_t call = connection.StartCall(kAttend);
+    connection.Reset(call);
+    connection.HasEnded(call);  // reads what the server says
+  }
+}
+
+TEST(HostileCallersTest, R26AFloodOfResetsLeavesNothing) {
+  ReadyServer server({"--model=t=synthetic:tiny"});
+  std::vector<std::unique_ptr<RawHttp2>> connections;
+  for (int i = 0; i < 4; ++i) {
+    connections.push_back(
+        std::make_unique<RawHttp2>(server.port(), RawHttp2Options{.source = "127.0.0.2"}));
+    Flood(*connections.back(), 1000);
+  }
+  const grpc::Status status = CallOfAGoodCaller(server);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  // One after the other, as the calls that gRPC still has to hand over are worked on meanwhile.
+  for (const char* held : {"attendant_inflight_requests", "attendant_receiving_bytes",
+                           "attendant_request_bytes", "attendant_answer_bytes"}) {
+    AwaitMetric(server, held, 0);
+  }
+  server.process().Signal(SIGTERM);
+  EXPECT_EQ(server.process().AwaitEnd().code, 0);
+}
+
+TEST(HostileCallersTest, R29AMessageThatWouldInflateIsRefused) {
+  ReadyServer server(
+      {"--model=t=synthetic:tiny", getenv("L") ? getenv("L") : "--max-inflight=256"});
+  ASSERT_TRUE(CallOfAGoodCaller(server).ok());
+  const int64_t before = ProcessStatus(server, "VmHWM");
+  grpc::ChannelArguments arguments;
+  arguments.SetCompressionAlgorithm(GRPC_COMPRESS_GZIP);
+  RawCall bomb(
+      grpc::CreateCustomChannel(server.address(), grpc::InsecureChannelCredentials(), arguments),
+      kAttend);
+  bomb.Write(std::string(256 << 20, '\0'));  // 255 KiB of gzip
+  const grpc::Status status = bomb.Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  EXPECT_EQ(status.error_message(), "Compression algorithm 'gzip' is disabled.");
+  EXPECT_LT(ProcessStatus(server, "VmHWM") - before, 50 << 10);
+  EXPECT_TRUE(CallOfAGoodCaller(server).ok());
+}
+
+}  // namespace
+}  // namespace attendant::server
