@@ -19,6 +19,10 @@ class BatchExecutorTest : public ::testing::Test {
  protected:
   // Runs both layers of "tiny" on one sequence of two ids.
   Piece<ServiceJob> MakeJob(absl::Time deadline, bool cancelled) {
+    return MakeJob(MakeRequest(), deadline, cancelled);
+  }
+
+  ComputeRequest MakeRequest() const {
     ComputeRequest request;
     request.span = {parts_.models.Snapshot()->at("tiny"), 0, 2};
     request.layout.sequences = 1;
@@ -29,6 +33,10 @@ class BatchExecutorTest : public ::testing::Test {
     request.layout.runs = {{0, 2}};
     request.input = KeptIds{{1, 2}, {0, 1}, {}};
     request.outputs.hidden_states.emplace();
+    return request;
+  }
+
+  Piece<ServiceJob> MakeJob(ComputeRequest request, absl::Time deadline, bool cancelled) {
     auto job = std::make_unique<ComputeJob>(
         std::move(request), std::make_shared<std::atomic<bool>>(cancelled),
         [this](ComputeJob::End result) {
@@ -60,6 +68,20 @@ TEST_F(BatchExecutorTest, StopsBetweenLayersWhenNoCallerWaits) {
   EXPECT_EQ(ended_[0].code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(parts_.metrics.Scrape({}).find("attendant_batch_tokens_count{model=\"tiny\"} 1"),
             std::string::npos);
+}
+
+// D15: there is nothing to place of what the layer would have left.
+TEST_F(BatchExecutorTest, ARunThatFailsBeforeItsFirstLayerFailsItsJobs) {
+  ComputeRequest request = MakeRequest();
+  request.span.first_layer = 7;  // of two
+  request.span.layers = 1;
+  request.operation = AttendStage::kBlock;
+  request.outputs.attention.layers = {7};
+  std::vector<Piece<ServiceJob>> batch;
+  batch.push_back(MakeJob(std::move(request), absl::InfiniteFuture(), false));
+  Run(std::move(batch));
+  ASSERT_EQ(ended_.size(), 1u);
+  EXPECT_EQ(ended_[0], absl::InvalidArgumentError("layer: expected 0 to 1, got 7"));
 }
 
 TEST_F(BatchExecutorTest, GoesOnWhileOneJobIsWaitedFor) {

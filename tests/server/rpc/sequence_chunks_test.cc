@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <thread>
 
 #include "tests/server/support/test_server.h"
 #include "tests/server/support/wire_tensors.h"
@@ -385,6 +386,22 @@ TEST_F(SequenceChunksTest, ACancelledStreamReleasesThem) {
   Whole(Ids({1}));
   server_->Stop();
   EXPECT_EQ(server_->cross_kv().counts().sequences, 0);
+}
+
+// D16.
+TEST_F(SequenceChunksTest, APartThatIsHeldBackIsCountedWhenItsStreamIsCancelled) {
+  TestServerOptions options;
+  options.gate_closed = true;
+  Start(options);
+  ASSERT_TRUE(stream_->Write(Chunk(1, Ids({1}))));
+  server_->gate().AwaitBlocked();
+  ASSERT_TRUE(stream_->Write(Chunk(1, Ids({2}))));
+  while (server_->admission().slots().counts().all() < 2) std::this_thread::yield();
+  context_.TryCancel();
+  EXPECT_EQ(stream_->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  server_->ExpectMetrics(HasSubstr(
+      "attendant_requests_total{code=\"CANCELLED\",method=\"EncodeStream\",model=\"\"} 1\n"));
+  server_->gate().Open();
 }
 
 struct BadChunk {
