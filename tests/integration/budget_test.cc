@@ -52,7 +52,7 @@ void ExpectGoodCallerIsServed(const ReadyServer& server) {
 }
 
 // D1: 40 answers of 16 MiB are more than the budget.
-TEST(BudgetOfTheServerTest, AnswersThatNobodyReadsStayInTheBudgetAndEnd) {
+TEST(BudgetOfTheServerTest, R26AnswersThatNobodyReadsStayInTheBudgetAndEnd) {
   ReadyServer server({"--model=t=synthetic:tiny", "--memory-limit-bytes=400MiB",
                       "--max-request-tokens=2048", "--send-timeout=3s"});
   const int64_t budget = Metric(server, "attendant_budget_bytes");
@@ -78,7 +78,7 @@ TEST(BudgetOfTheServerTest, AnswersThatNobodyReadsStayInTheBudgetAndEnd) {
 }
 
 // D7: each of these might become 43 MB.
-TEST(BudgetOfTheServerTest, HalfSentBodiesStallNobodyAndEnd) {
+TEST(BudgetOfTheServerTest, R27HalfSentBodiesStallNobodyAndEnd) {
   ReadyServer server({"--model=t=synthetic:tiny", "--max-request-tokens=262144",
                       "--max-queue-tokens=262144", "--receive-timeout=3s",
                       "--min-receive-rate=1TiB"});
@@ -98,7 +98,7 @@ TEST(BudgetOfTheServerTest, HalfSentBodiesStallNobodyAndEnd) {
 }
 
 // D4: none of these may be received whole, as the answer to each would need a few bytes of it.
-TEST(BudgetOfTheServerTest, SmallMethodsHoldASlotAndAreNotReceivedAtOnce) {
+TEST(BudgetOfTheServerTest, R18SmallMethodsHoldASlotAndAreNotReceivedAtOnce) {
   ReadyServer server({"--model=t=synthetic:tiny", "--max-inflight=40", "--peer-reserve=50"});
   RawHttp2 hostile(server.port(), kOtherAddress);
   std::vector<uint32_t> calls;
@@ -175,8 +175,42 @@ TEST(BudgetOfTheServerTest, WhatNeverFitsIsNotToBeTriedAgain) {
   ExpectGoodCallerIsServed(server);
 }
 
+// Starts calls for these callers, as a proxy does, and waits until each has a slot.
+void StartForwarded(const ReadyServer& server, RawHttp2& proxy,
+                    const std::vector<std::string>& callers) {
+  for (const std::string& caller : callers) {
+    proxy.StartCall(kAttend, {{"x-forwarded-for", caller}});
+  }
+  AwaitMetric(server, "attendant_inflight_requests", static_cast<int64_t>(callers.size()));
+}
+
+// The callers of a trusted proxy have shares of their own.
+TEST(BudgetOfTheServerTest, R19ATrustedProxyTellsItsCallersApart) {
+  ReadyServer server({"--model=t=synthetic:tiny", "--max-inflight=10", "--peer-reserve=20",
+                      "--trusted-proxies=127.0.0.2"});
+  RawHttp2 proxy(server.port(), kOtherAddress);
+  StartForwarded(server, proxy, std::vector<std::string>(8, "10.0.0.1"));
+  const uint32_t same = proxy.StartCall(kAttend, {{"x-forwarded-for", "10.0.0.1"}});
+  EXPECT_THAT(proxy.AwaitEnd(same), HasSubstr("peer_share"));
+  const uint32_t other = proxy.StartCall(kAttend, {{"x-forwarded-for", "10.0.0.2"}});
+  AwaitMetric(server, "attendant_inflight_requests", 9);
+  EXPECT_FALSE(proxy.HasEnded(other));
+}
+
+TEST(BudgetOfTheServerTest, R19OthersCannotSayForWhomTheyCall) {
+  ReadyServer server({"--model=t=synthetic:tiny", "--max-inflight=10", "--peer-reserve=20",
+                      "--trusted-proxies=127.0.0.3"});
+  RawHttp2 liar(server.port(), kOtherAddress);
+  std::vector<std::string> callers;
+  for (int i = 1; i <= 8; ++i) callers.push_back(absl::StrCat("10.0.0.", i));
+  StartForwarded(server, liar, callers);
+  const uint32_t call = liar.StartCall(kAttend, {{"x-forwarded-for", "10.0.0.9"}});
+  EXPECT_THAT(liar.AwaitEnd(call), HasSubstr("peer_share"));
+  ExpectGoodCallerIsServed(server);
+}
+
 // Fair shares: one address alone leaves a reserve, so that another one gets a slot.
-TEST(BudgetOfTheServerTest, OneAddressLeavesSlotsToOthers) {
+TEST(BudgetOfTheServerTest, R19OneAddressLeavesSlotsToOthers) {
   ReadyServer server({"--model=t=synthetic:tiny", "--max-inflight=10", "--peer-reserve=20"});
   RawHttp2 hostile(server.port(), kOtherAddress);
   for (int i = 0; i < 8; ++i) hostile.StartCall(kAttend);
