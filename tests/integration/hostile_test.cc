@@ -16,6 +16,7 @@ namespace attendant::server {
 namespace {
 
 constexpr char kAttend[] = "/attendant.v1.EncoderService/Attend";
+
 // Calls on a connection of its own.
 grpc::Status CallOfAGoodCaller(const ReadyServer& server) {
   v1::AttendRequest request;
@@ -58,8 +59,7 @@ TEST(HostileCallersTest, R26AFloodOfResetsLeavesNothing) {
 }
 
 TEST(HostileCallersTest, R29AMessageThatWouldInflateIsRefused) {
-  ReadyServer server(
-      {"--model=t=synthetic:tiny", getenv("L") ? getenv("L") : "--max-inflight=256"});
+  ReadyServer server({"--model=t=synthetic:tiny"});
   ASSERT_TRUE(CallOfAGoodCaller(server).ok());
   const int64_t before = ProcessStatus(server, "VmHWM");
   grpc::ChannelArguments arguments;

@@ -62,7 +62,7 @@ TEST(HttpPortTest, AHeaderLineWithoutEndIsNotKept) {
   EXPECT_LT(ResidentBytes(server) - before, 4 << 20);
 }
 
-TEST(HttpPortTest, TricklersKeepNobodyWaitingAndAreClosed) {
+TEST(HttpPortTest, R27TricklersKeepNobodyWaitingAndAreClosed) {
   ReadyServer server;
   std::vector<TcpClient> tricklers;
   for (int i = 0; i < 8; ++i) tricklers.emplace_back(server.http_port());
@@ -82,7 +82,7 @@ TEST(HttpPortTest, TricklersKeepNobodyWaitingAndAreClosed) {
   EXPECT_TRUE(closed_in_time);
 }
 
-TEST(HttpPortTest, MoreIdleConnectionsThanDescriptorsStopNeitherPort) {
+TEST(HttpPortTest, R5MoreIdleConnectionsThanDescriptorsStopNeitherPort) {
   ReadyServer server({}, {"prlimit", "--nofile=256"});
   {
     std::vector<TcpClient> idle;

@@ -141,7 +141,7 @@ TEST(LifecycleTest, NotReadyWhileItLoadsAndASignalThenEndsItAtOnce) {
   EXPECT_EQ(server.AwaitEnd().code, 128 + SIGTERM);
 }
 
-TEST(LifecycleTest, WatchersSeeNotServingFirst) {
+TEST(LifecycleTest, R3WatchersSeeNotServingFirst) {
   ReadyServer server;
   RawCall watch(server.NewChannel(), "/grpc.health.v1.Health/Watch");
   watch.Write(TextField(1, "worked-example"));
@@ -224,7 +224,7 @@ class Load {
   std::vector<std::thread> threads_;
 };
 
-TEST(LifecycleTest, LosesNoAcceptedRequestWhenItStops) {
+TEST(LifecycleTest, R1LosesNoAcceptedRequestWhenItStops) {
   ReadyServer server({"--model=t=synthetic:tiny"});
   Load load(server, 8);
   load.AwaitUnderWay();
@@ -243,7 +243,7 @@ TEST(LifecycleTest, LosesNoAcceptedRequestWhenItStops) {
       Contains(HasSubstr(absl::StrCat("stopped, ", load.answered(), " requests were answered"))));
 }
 
-TEST(LifecycleTest, ASecondSignalEndsItAtOnce) {
+TEST(LifecycleTest, R3ASecondSignalEndsItAtOnce) {
   ReadyServer server({"--model=t=synthetic:tiny", "--drain-timeout=1h"});
   // A request whose body never comes keeps the drain waiting.
   RawCall half_sent(server.NewChannel(), "/attendant.v1.EncoderService/Encode");

@@ -175,7 +175,7 @@ class Answers {
   std::map<int64_t, std::string> by_version_;
 };
 
-TEST_F(RepositoryTest, SwapsUnderCallsWithoutFailure) {
+TEST_F(RepositoryTest, R8SwapsUnderCallsWithoutFailure) {
   repository_.Add("m", 1);
   Start({"--drain-timeout=50ms"});
   Answers answers;
@@ -206,7 +206,7 @@ TEST_F(RepositoryTest, SwapsUnderCallsWithoutFailure) {
   }
 }
 
-TEST_F(RepositoryTest, ABrokenVersionChangesNothingAndSaysWhy) {
+TEST_F(RepositoryTest, R8ABrokenVersionChangesNothingAndSaysWhy) {
   repository_.Add("m", 1);
   Start();
   repository_.AddBroken("m", 2);

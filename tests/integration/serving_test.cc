@@ -142,7 +142,7 @@ TEST_F(ServingTest, RefusesUnknownMethods) {
   EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::UNIMPLEMENTED);
 }
 
-TEST_F(ServingTest, HealthOfServerServiceAndModels) {
+TEST_F(ServingTest, R4HealthOfServerServiceAndModels) {
   for (const char* name : {"", "attendant.v1.EncoderService", "inference.GRPCInferenceService",
                            "worked-example", "t"}) {
     RawCall call(server_->NewChannel(), kCheck);
@@ -155,7 +155,7 @@ TEST_F(ServingTest, HealthOfServerServiceAndModels) {
   }
 }
 
-TEST_F(ServingTest, HealthOfAnUnknownName) {
+TEST_F(ServingTest, R4HealthOfAnUnknownName) {
   RawCall check(server_->NewChannel(), kCheck);
   check.Write(TextField(1, "nobody"));
   check.WritesDone();

@@ -42,8 +42,6 @@ class RawHttp2 {
   bool HasEnded(uint32_t stream);
   // Waits until the server asks to end the connection, and returns whether it does.
   bool AwaitGoAway();
-  // Whether the server has closed the connection, as far as is known.
-  bool closed() const { return closed_; }
 
  private:
   struct Call {
