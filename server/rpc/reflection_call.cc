@@ -1,6 +1,5 @@
 #include "server/rpc/reflection_call.h"
 
-#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -18,7 +17,6 @@ namespace {
 
 using grpc::reflection::v1alpha::ServerReflectionRequest;
 
-constexpr absl::Duration kReceiveTime = absl::Seconds(2);
 constexpr size_t kMostRequestBytes = 4096;
 
 absl::StatusOr<ServerReflectionRequest> Parse(const grpc::ByteBuffer& message) {
@@ -82,7 +80,7 @@ absl::Status ReflectionCall::Read() {
   if (ended_) return absl::OkStatus();
   if (context_.admission.closed()) return DrainingError();
   const ReceiptLimits limits = {context_.limits.max_request_bytes,
-                                std::min(context_.limits.receive_timeout, kReceiveTime),
+                                context_.limits.receive_timeout,
                                 context_.limits.min_receive_rate};
   receipt_ = std::make_unique<BodyReceipt>(
       context_.admission, limits, peer_, ConnectionOf(call_.peer()),

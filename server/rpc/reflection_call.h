@@ -24,8 +24,8 @@ namespace attendant::server {
 // complete in time, and with UNAVAILABLE when the server drains.
 //
 // Tools ask their few questions and go, and gRPC shows a message only when it is whole. So there
-// are few of these streams, their messages have little time, and what has come of one is charged as
-// that of a unary method is (call/body_receipt.h). Otherwise it holds what an EncodeStream does: a
+// are few of these streams, the time for a message runs from the start, and what has come of one is
+// charged as that of a unary method is (call/body_receipt.h). Otherwise it holds what an EncodeStream does: a
 // place among the streams while it is open, and a slot from the arrival of a request until its
 // answer has left.
 //

@@ -120,8 +120,9 @@ TEST(BudgetOfTheServerTest, R18SmallMethodsHoldASlotAndAreNotReceivedAtOnce) {
 
 // D4: of one address there are four, and what they hold is in the budget until their time is up.
 TEST(BudgetOfTheServerTest, HalfSentReflectionLeavesPlacesToOthersAndEnds) {
-  ReadyServer server(
-      {"--model=t=synthetic:tiny", "--max-request-tokens=262144", "--max-queue-tokens=262144"});
+  ReadyServer server({"--model=t=synthetic:tiny", "--max-request-tokens=262144",
+                      "--max-queue-tokens=262144", "--receive-timeout=2s",
+                      "--min-receive-rate=1000000000"});
   RawHttp2 hostile(server.port(), kOtherAddress);
   std::vector<uint32_t> calls;
   for (int i = 0; i < 4; ++i) {
