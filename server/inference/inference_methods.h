@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "inference/inference_service.pb.h"
-#include "server/execution/quick_method.h"
+#include "server/request/quick_method.h"
 #include "server/wire/response_codec.h"
 
 namespace attendant::server {

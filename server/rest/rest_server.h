@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "server/execution/quick_method.h"
 #include "server/http/http_call.h"
+#include "server/request/quick_method.h"
 #include "server/rest/rest_path.h"
 #include "server/rest/worker_threads.h"
 #include "server/security/server_secrets.h"

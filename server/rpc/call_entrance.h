@@ -9,8 +9,8 @@
 
 #include "absl/strings/string_view.h"
 #include "server/admission/recent_size.h"
-#include "server/execution/quick_method.h"
 #include "server/models/health_states.h"
+#include "server/request/quick_method.h"
 #include "server/request/service_context.h"
 #include "server/rpc/open_streams.h"
 

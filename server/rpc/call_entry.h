@@ -7,7 +7,7 @@
 
 #include "server/admission/budget.h"
 #include "server/admission/recent_size.h"
-#include "server/execution/quick_method.h"
+#include "server/request/quick_method.h"
 #include "server/rpc/call/request_end.h"
 
 namespace attendant::server {

@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "server/batching/batch_runner.h"
-#include "server/execution/quick_method.h"
 #include "server/models/health_states.h"
+#include "server/request/quick_method.h"
 #include "server/request/service_context.h"
 
 namespace attendant::server {

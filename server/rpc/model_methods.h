@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/execution/quick_method.h"
+#include "server/request/quick_method.h"
 
 namespace attendant::server {
 
