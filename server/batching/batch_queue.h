@@ -30,6 +30,7 @@ template <typename T>
 struct Batch {
   std::vector<Piece<T>> pieces;
   BatchClose close = BatchClose::kQueueEmpty;
+  bool waited_for = true;  // its instance was idle before it
 };
 
 // Thread-safe. The queue is open until Close. From then on it accepts no job and hands out what it
@@ -97,9 +98,10 @@ class BatchQueue {
   // Waits for a batch. Returns one without pieces once the queue is closed and holds nothing more.
   // If there is no memory for it, the jobs go on waiting until there is.
   Batch<T> Take() {
+    Batch<T> batch;
+    batch.waited_for = false;
     while (true) {
       Failed failed;
-      Batch<T> batch;
       bool done = false, starved = false;
       try {
         done = TryTake(batch, failed);
@@ -195,7 +197,10 @@ class BatchQueue {
     batch.pieces.reserve(jobs_.size());  // while nothing is taken yet
     const WaitingJobs::Batch chosen = waiting_.Take(now, /*patient=*/!closed_);
     if (chosen.taken.empty()) {
-      if (failed.dead.empty()) clock_.AwaitUntil(changed_, mutex_, chosen.wait_until);
+      if (failed.dead.empty()) {
+        clock_.AwaitUntil(changed_, mutex_, chosen.wait_until);
+        batch.waited_for = true;
+      }
       return false;
     }
     batch.close = chosen.close;

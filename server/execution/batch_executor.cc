@@ -10,6 +10,13 @@
 namespace attendant::server {
 
 void BatchExecutor::Run(Batch<ServiceJob> batch) {
+  if (batch.waited_for) free_since_ = context_.clock.Now();
+  const absl::Time before = free_since_;
+  RunKind(batch);
+  if (free_since_ == before) free_since_ = context_.clock.Now();  // there are no results
+}
+
+void BatchExecutor::RunKind(const Batch<ServiceJob>& batch) {
   const ServiceJob& first = batch.pieces.front().job;
   // Held here because the jobs end before the run is left.
   const std::shared_ptr<const ServedModel> model = first.model();
@@ -46,7 +53,7 @@ void BatchExecutor::Compute(const Batch<ServiceJob>& batch, EncoderRun& run) {
 }
 
 void BatchExecutor::RunJobs(std::vector<BatchJob>& all, BatchClose close, EncoderRun& run) {
-  BatchReport report(context_, all.front().request().span.model);
+  BatchReport report(context_, all.front().request().span.model, free_since_);
   const Jobs jobs = Gather(all, run);
   if (jobs.empty()) return;
   report.Gathered();
@@ -225,6 +232,7 @@ void BatchExecutor::TakeResults(const Jobs& jobs, MatrixView<const float> result
   }
   ApplyHeads(jobs, result, run);
   report.Finish(counts);
+  free_since_ = report.finished();
 }
 
 }  // namespace attendant::server

@@ -18,13 +18,14 @@ class BatchExecutor final : public BatchRunner<ServiceJob> {
  public:
   // Computes with that instance's run of each model.
   BatchExecutor(const ServiceContext& context, int instance)
-      : context_(context), instance_(instance) {}
+      : context_(context), instance_(instance), free_since_(context.clock.Now()) {}
 
   void Run(Batch<ServiceJob> batch) override;
 
  private:
   using Jobs = std::vector<BatchJob*>;  // in the order of their rows
 
+  void RunKind(const Batch<ServiceJob>& batch);
   void RunJobs(std::vector<BatchJob>& batch, BatchClose close, EncoderRun& run);
   void Compute(const Batch<ServiceJob>& batch, EncoderRun& run);
   Jobs Gather(std::vector<BatchJob>& batch, EncoderRun& run);
@@ -43,6 +44,7 @@ class BatchExecutor final : public BatchRunner<ServiceJob> {
 
   const ServiceContext& context_;
   const int instance_;
+  absl::Time free_since_;  // when the batch before had ended, but for its answers
 
   // The engine's view of the batch that runs now.
   std::vector<int32_t> cu_seqlens_;

@@ -14,10 +14,10 @@ void BatchReport::CountDeadline(absl::Time deadline, int64_t tokens) {
 void BatchReport::Finish(const BatchCounts& counts) {
   counts_ = counts;
   finished_ = context_.clock.Now();
-  const double measured = absl::ToDoubleSeconds(computed_ - gathered_);
+  const double taken = absl::ToDoubleSeconds(finished_ - free_since_);
   const double predicted = counts_.predicted_seconds * model_->cost->correction(finished_);
-  if (predicted > 0) cost_ratio_ = measured / predicted;
-  model_->cost->Observe(counts_.predicted_seconds, measured, finished_);
+  if (predicted > 0) cost_ratio_ = taken / predicted;
+  model_->cost->Observe(counts_.predicted_seconds, taken, finished_);
 }
 
 void BatchReport::Record() const {

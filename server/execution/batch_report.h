@@ -28,9 +28,15 @@ struct BatchCounts {
 // Measures from its construction on. One thread.
 class BatchReport {
  public:
-  // `context` outlives it.
-  BatchReport(const ServiceContext& context, std::shared_ptr<const ServedModel> model)
-      : context_(context), model_(std::move(model)), started_(context.clock.Now()) {}
+  // `context` outlives it. `free_since`: when the instance had nothing else to do any more, or, if
+  // it was idle, when the batch came. What lies between two batches of a busy instance, such as
+  // waiting for a CPU, belongs to what a batch costs: jobs that wait have to wait for it, too.
+  BatchReport(const ServiceContext& context, std::shared_ptr<const ServedModel> model,
+              absl::Time free_since)
+      : context_(context),
+        model_(std::move(model)),
+        free_since_(free_since),
+        started_(context.clock.Now()) {}
 
   // To be called when all rows are in, and when everything is computed.
   void Gathered() { gathered_ = context_.clock.Now(); }
@@ -39,8 +45,9 @@ class BatchReport {
   // Counts the deadline of a job, of which the batch computes `tokens` tokens.
   void CountDeadline(absl::Time deadline, int64_t tokens);
 
-  // To be called when the results are out: tells the cost model how long it took.
+  // To be called when the results are out: tells the cost model for how long the instance was taken.
   void Finish(const BatchCounts& counts);
+  absl::Time finished() const { return finished_; }
   // To be called when its jobs have their answers, which should not wait for this: records the
   // batch in the metrics.
   void Record() const;
@@ -52,11 +59,12 @@ class BatchReport {
  private:
   const ServiceContext& context_;
   const std::shared_ptr<const ServedModel> model_;
+  const absl::Time free_since_;
   const absl::Time started_;
   absl::Time gathered_;
   absl::Time computed_;
   absl::Time finished_;
-  double cost_ratio_ = 0;  // measured over predicted time to compute; 0: not predicted
+  double cost_ratio_ = 0;  // measured over predicted time of the instance; 0: not predicted
   BatchCounts counts_;
   std::vector<absl::Time> deadlines_;
   int64_t dead_rows_ = 0;

@@ -52,7 +52,7 @@ void Fail(std::shared_ptr<RegistrationJob>& place, const absl::Status& status) {
 void Run(Jobs& all, BatchClose close, EncoderRun& run, const ServiceContext& context) {
   const RegistrationRequest& leader = all.front()->request();
   const LayerSpan span = leader.span;
-  BatchReport report(context, span.model);
+  BatchReport report(context, span.model, context.clock.Now());
   const SpanCost cost = span.model->cost->Predict(leader.range());
   BatchCounts counts{.predicted_seconds = cost.per_batch, .close = close};
   std::vector<Gathered> jobs;

@@ -49,6 +49,16 @@ TEST_F(BatchQueueTest, HandsOutWhatCameInOrder) {
   EXPECT_THAT(Ids(queue.Take()), ElementsAre(1));
 }
 
+TEST_F(BatchQueueTest, TellsWhetherAnInstanceWaitedForABatch) {
+  TestQueue queue(clock_, QueueLimits(), BatchLimits());
+  ASSERT_TRUE(Submit(queue, Make(1)).ok());
+  EXPECT_FALSE(queue.Take().waited_for);
+  std::thread instance([&] { EXPECT_TRUE(queue.Take().waited_for); });
+  clock_.WaitForWaiters(1, absl::InfiniteFuture());
+  ASSERT_TRUE(Submit(queue, Make(1)).ok());
+  instance.join();
+}
+
 TEST_F(BatchQueueTest, StampsTheArrival) {
   TestQueue queue(clock_, QueueLimits(), BatchLimits());
   clock_.Advance(3 * kMs);

@@ -4,13 +4,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/synchronization/notification.h"
 #include "server/execution/batch_report.h"
 #include "tests/server/support/service_parts.h"
+#include "tests/support/fake_clock.h"
 
 namespace attendant::server {
 namespace {
@@ -132,8 +136,31 @@ TEST_F(BatchExecutorTest, ComputesOnWhileItsAnswersAreSent) {
               testing::HasSubstr("attendant_batch_tokens_count{model=\"tiny\"} 2\n"));
 }
 
+// Jobs that wait have to wait for it, too.
+TEST_F(BatchExecutorTest, TheTimeBetweenTwoBatchesOfABusyInstanceIsPartOfTheCost) {
+  FakeClock clock;
+  const ServiceContext context = {context_.models,   context_.admission, context_.queue,
+                                  context_.metrics,  context_.cross_kv,  clock,
+                                  context_.limits,   context_.thread_plan};
+  std::optional<BatchExecutor> executor(std::in_place, context, 0);
+  for (const bool waited_for : {true, false, true}) {
+    clock.Advance(absl::Seconds(100));
+    absl::Notification ended;
+    auto job = std::make_unique<ComputeJob>(MakeRequest(),
+                                            std::make_shared<std::atomic<bool>>(false),
+                                            [&](const ComputeJob::End&) { ended.Notify(); });
+    std::vector<Piece<ServiceJob>> pieces = {{ServiceJob(std::move(job)), 0, 1}};
+    executor->Run({.pieces = std::move(pieces), .waited_for = waited_for});
+    ended.WaitForNotification();
+  }
+  executor.reset();
+  // By this clock, computing takes no time.
+  EXPECT_THAT(parts_.metrics.Scrape({}),
+              testing::HasSubstr("attendant_batch_cost_ratio_count{model=\"tiny\"} 1\n"));
+}
+
 TEST_F(BatchExecutorTest, RowsThatWereComputedForADeadJobWouldBeCounted) {
-  BatchReport report(context_, TestModels().at("tiny"));
+  BatchReport report(context_, TestModels().at("tiny"), context_.clock.Now());
   report.CountDeadline(absl::InfinitePast(), 5);
   report.CountDeadline(absl::InfiniteFuture(), 7);
   report.Gathered();
