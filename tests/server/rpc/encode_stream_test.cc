@@ -78,8 +78,7 @@ TEST_F(EncodeStreamTest, ABadItemAmongGoodOnes) {
   EXPECT_EQ(answers.at(9).error().code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(answers.at(9).error().message(), "model: no model is named \"none\"");
   EXPECT_EQ(answers.at(10).error().message(), "request: expected an EncodeRequest; got none");
-  EXPECT_THAT(server_->Scrape(),
-              HasSubstr("{code=\"OK\",method=\"EncodeStream\",model=\"tiny\"} 2"));
+  server_->ExpectMetrics(HasSubstr("{code=\"OK\",method=\"EncodeStream\",model=\"tiny\"} 2\n"));
 }
 
 TEST_F(EncodeStreamTest, AnEmptyStreamIsFine) {

@@ -228,8 +228,8 @@ TEST_F(PutMemoryTest, CountsNoKeylessRows) {
       FloatTensor({1, 1, 1, 3}, std::vector<float>(3, -std::numeric_limits<float>::infinity()));
   Attend(request);
   Put(Valid());
-  EXPECT_THAT(server_->Scrape(),
-              ::testing::HasSubstr("attendant_keyless_rows_total{model=\"tiny\"} 24"));
+  server_->ExpectMetrics(
+      ::testing::HasSubstr("attendant_keyless_rows_total{model=\"tiny\"} 24\n"));
 }
 
 using Request = v1::PutMemoryRequest;
