@@ -82,9 +82,9 @@ class Admission {
   Budget slots_;
   Budget streams_;
   Budget memory_;
-  Budget small_messages_{{3, 2}};      // an address alone has one of them
-  Budget unmeasured_bodies_{{8, 4}};   // an address alone has four
-  Budget reflection_streams_{{6, 2}};  // an address alone has four
+  Budget small_messages_{{3, 2}};      // a caller alone has one of them
+  Budget unmeasured_bodies_{{8, 4}};   // a caller alone has four
+  Budget reflection_streams_{{6, 2}};  // a caller alone has four
   UnfinishedBodies unfinished_bodies_;
   std::atomic<bool> closed_ = false;
 

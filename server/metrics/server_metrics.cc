@@ -251,7 +251,8 @@ class ServerMetrics::Impl {
   Family<Histogram>& batch_requests_ =
       MakeHistograms("attendant_batch_requests", "Requests of a batch.");
   Family<Histogram>& cost_ratio_ = MakeHistograms(
-      "attendant_batch_cost_ratio", "Measured time that a batch takes its instance, over the predicted time.");
+      "attendant_batch_cost_ratio",
+      "Measured time that a batch takes its instance, over the predicted time.");
   Family<Histogram>& slack_seconds_ =
       MakeHistograms("attendant_deadline_slack_seconds",
                      "Time left to the deadline of a request, or of a part, when it was computed.");

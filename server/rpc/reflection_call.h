@@ -25,9 +25,9 @@ namespace attendant::server {
 //
 // Tools ask their few questions and go, and gRPC shows a message only when it is whole. So there
 // are few of these streams, the time for a message runs from the start, and what has come of one is
-// charged as that of a unary method is (call/body_receipt.h). Otherwise it holds what an EncodeStream does: a
-// place among the streams while it is open, and a slot from the arrival of a request until its
-// answer has left.
+// charged as that of a unary method is (call/body_receipt.h). Otherwise it holds what an
+// EncodeStream does: a place among the streams while it is open, and a slot from the arrival of a
+// request until its answer has left.
 //
 // gRPC's reactions, the time limit and Drain come on threads of their own, and change the call
 // under `mutex_`. What is held is given back without it, as that runs other calls. gRPC holds the
@@ -69,7 +69,7 @@ class ReflectionCall final : public grpc::ServerGenericBidiReactor,
   const RequestAccount account_;  // from which each request has one
   OpenStreams& open_streams_;
 
-  // Of one reaction at a time.
+  // gRPC calls one reaction at a time, and these are for reactions alone.
   Budget::Hold place_;             // among all streams
   Budget::Hold reflection_place_;  // among those of reflection
   Budget::Hold memory_;            // of the message and its answer, but while it is the receipt's

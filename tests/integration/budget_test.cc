@@ -118,7 +118,7 @@ TEST(BudgetOfTheServerTest, R18SmallMethodsHoldASlotAndAreNotReceivedAtOnce) {
   EXPECT_THAT(hostile.AwaitEnd(calls.front()), HasSubstr("the request's body did not arrive"));
 }
 
-// D4: of one address there are four, and what they hold is in the budget until their time is up.
+// D4: one caller has four streams, and what they hold is in the budget until their time is up.
 TEST(BudgetOfTheServerTest, HalfSentReflectionLeavesPlacesToOthersAndEnds) {
   ReadyServer server({"--model=t=synthetic:tiny", "--max-request-tokens=262144",
                       "--max-queue-tokens=262144", "--receive-timeout=2s",

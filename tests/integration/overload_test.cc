@@ -84,7 +84,8 @@ TEST(OverloadOfTheServerTest, R21RequestsWithoutTokensStayInTheMemoryLimit) {
     answered += end == "ok";
   }
   EXPECT_GT(answered, 0);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they take memory of their own
+  // The sanitizers take memory of their own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   EXPECT_LE(ProcessStatus(server, "VmHWM"), 250 * 1024);
 #endif
   AwaitMetric(server, "attendant_inflight_requests", 0);

@@ -18,7 +18,7 @@ const REASONS = {
   slots: "requests in flight (--max-inflight)",
   streams: "open streams (--max-streams)",
   memory: "memory for requests and answers (--memory-limit-bytes)",
-  peer_share: "the share of the caller’s address",
+  peer_share: "the share of the caller (its token, or else its address)",
   queue_jobs: "requests in the queue (--max-queue-requests)",
   queue_tokens: "tokens in the queue (--max-queue-tokens)",
   queue_seconds: "predicted time of the queue (--max-queue-seconds)",

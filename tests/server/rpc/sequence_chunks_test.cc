@@ -67,6 +67,16 @@ class SequenceChunksTest : public ::testing::Test {
     stream_ = server_->stub().EncodeStream(&context_);
   }
 
+  // Sends two parts of a sequence: one is about to be computed, and waits for the gate.
+  void StartTwoParts() {
+    TestServerOptions options;
+    options.gate_closed = true;
+    Start(options);
+    EXPECT_TRUE(stream_->Write(Chunk(1, Ids({1}))));
+    server_->gate().AwaitBlocked();
+    EXPECT_TRUE(stream_->Write(Chunk(1, Ids({2}))));
+  }
+
   // Waits for the answer to an item.
   v1::EncodeStreamResponse Ask(v1::EncodeStreamRequest item) {
     item.set_id(++asked_);
@@ -363,8 +373,8 @@ TEST_F(SequenceChunksTest, OfDifferentSequencesShareABatch) {
   stream_->WritesDone();
   v1::EncodeStreamResponse answer;
   std::vector<std::vector<float>> answers;
-  while (stream_->Read(&answer)) {  // the first one, without an id, may come after those of the batch
-    if (answer.id() == 0) continue;
+  while (stream_->Read(&answer)) {
+    if (answer.id() == 0) continue;  // the first one, which may come after those of the batch
     EXPECT_EQ(answer.response().execution().batch_requests(), 3);
     answers.push_back(ToFloats(answer.response().hidden_states()));
   }
@@ -373,12 +383,7 @@ TEST_F(SequenceChunksTest, OfDifferentSequencesShareABatch) {
 }
 
 TEST_F(SequenceChunksTest, ACancelledStreamReleasesThem) {
-  TestServerOptions options;
-  options.gate_closed = true;
-  Start(options);
-  ASSERT_TRUE(stream_->Write(Chunk(1, Ids({1}))));
-  server_->gate().AwaitBlocked();
-  ASSERT_TRUE(stream_->Write(Chunk(1, Ids({2}))));
+  StartTwoParts();
   context_.TryCancel();
   EXPECT_EQ(stream_->Finish().error_code(), grpc::StatusCode::CANCELLED);
   server_->AwaitStreams(0);
@@ -390,12 +395,7 @@ TEST_F(SequenceChunksTest, ACancelledStreamReleasesThem) {
 
 // D16.
 TEST_F(SequenceChunksTest, APartThatIsHeldBackIsCountedWhenItsStreamIsCancelled) {
-  TestServerOptions options;
-  options.gate_closed = true;
-  Start(options);
-  ASSERT_TRUE(stream_->Write(Chunk(1, Ids({1}))));
-  server_->gate().AwaitBlocked();
-  ASSERT_TRUE(stream_->Write(Chunk(1, Ids({2}))));
+  StartTwoParts();
   while (server_->admission().slots().counts().all() < 2) std::this_thread::yield();
   context_.TryCancel();
   EXPECT_EQ(stream_->Finish().error_code(), grpc::StatusCode::CANCELLED);
