@@ -45,7 +45,7 @@ class BatchReport {
   // Counts the deadline of a job, of which the batch computes `tokens` tokens.
   void CountDeadline(absl::Time deadline, int64_t tokens);
 
-  // To be called when the results are out: tells the cost model how long the batch took the instance.
+  // To be called when the results are out: tells the cost model how long the instance was taken.
   void Finish(const BatchCounts& counts);
   absl::Time finished() const { return finished_; }
   // To be called when its jobs have their answers, which should not wait for this: records the

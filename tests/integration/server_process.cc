@@ -186,8 +186,8 @@ std::string HttpGet(int port, const std::string& path, const std::string& token)
                   absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: x\r\n", authorization, "\r\n"));
 }
 
-int64_t Metric(const ReadyServer& server, const std::string& name) {
-  for (const absl::string_view line : absl::StrSplit(server.Get("/metrics"), '\n')) {
+static int64_t ValueOf(const std::string& name, const std::string& metrics) {
+  for (const absl::string_view line : absl::StrSplit(metrics, '\n')) {
     const std::vector<std::string> parts = absl::StrSplit(line, ' ');
     double value;
     if (parts.size() == 2 && parts[0] == name && absl::SimpleAtod(parts[1], &value)) {
@@ -198,13 +198,19 @@ int64_t Metric(const ReadyServer& server, const std::string& name) {
   return -1;
 }
 
+int64_t Metric(const ReadyServer& server, const std::string& name) {
+  return ValueOf(name, server.Get("/metrics"));
+}
+
 void AwaitMetric(const ReadyServer& server, const std::string& name, int64_t value) {
   while (!testing::Test::HasFailure() && Metric(server, name) != value) std::this_thread::yield();
 }
 
 int64_t HeldBytes(const ReadyServer& server) {
-  return Metric(server, "attendant_receiving_bytes") + Metric(server, "attendant_request_bytes") +
-         Metric(server, "attendant_answer_bytes");
+  // Of one moment: what passes from one to the next would count twice in several answers.
+  const std::string metrics = server.Get("/metrics");
+  return ValueOf("attendant_receiving_bytes", metrics) +
+         ValueOf("attendant_request_bytes", metrics) + ValueOf("attendant_answer_bytes", metrics);
 }
 
 int64_t ProcessStatus(const ReadyServer& server, const std::string& name) {
