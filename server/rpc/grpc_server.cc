@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
+#include "server/rpc/open_calls.h"
 
 namespace attendant::server {
 namespace {
@@ -15,6 +16,8 @@ namespace {
 constexpr int64_t kBesideTheTensors = 64 << 10;
 constexpr int kMaxConcurrentStreams = 128;  // of one connection
 constexpr int kMaxThreads = 32;             // for calls of synchronous services
+// About 40 MiB. Each connection has its open calls, and as many that it has just reset.
+constexpr OpenCallLimits kOpenCalls = {2048, 2 * kMaxConcurrentStreams};
 
 int Milliseconds(absl::Duration duration) {
   return static_cast<int>(absl::ToInt64Milliseconds(duration));
@@ -63,6 +66,8 @@ absl::StatusOr<RunningGrpcServer> StartGrpcServer(const GrpcServerOptions& optio
   grpc::ServerBuilder builder;
   LimitConnections(options, builder);
   LimitMemory(options, builder);
+  builder.SetContextAllocator(std::make_unique<OpenCalls>(
+      kOpenCalls, [&metrics] { metrics.RecordRefusedConnection("calls"); }));
   builder.RegisterCallbackGenericService(service.generic_service());
   RunningGrpcServer running;
   running.credentials = MakeServerCredentials(options.secrets);

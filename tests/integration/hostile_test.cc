@@ -58,6 +58,23 @@ TEST(HostileCallersTest, R26AFloodOfResetsLeavesNothing) {
   EXPECT_EQ(server.process().AwaitEnd().code, 0);
 }
 
+TEST(HostileCallersTest, R26AFloodOfResetsIsCutOff) {
+  ReadyServer server({"--model=t=synthetic:tiny"});
+  ASSERT_TRUE(CallOfAGoodCaller(server).ok());
+  const int64_t before = ProcessStatus(server, "VmHWM");
+  for (int i = 0; i < 2; ++i) {
+    RawHttp2 connection(server.port(), RawHttp2Options{.source = "127.0.0.2"});
+    // Without a look at what the server says, so that it always finds more to read.
+    for (int call = 0; call < 30'000; ++call) connection.Reset(connection.StartCall(kAttend));
+    EXPECT_TRUE(CallOfAGoodCaller(server).ok());
+  }
+  // Of 30,000 calls it would be 600 MiB.
+  EXPECT_LT(ProcessStatus(server, "VmHWM") - before, 150 << 10);
+  AwaitMetric(server, "attendant_inflight_requests", 0);
+  server.process().Signal(SIGTERM);
+  EXPECT_EQ(server.process().AwaitEnd().code, 0);
+}
+
 TEST(HostileCallersTest, R29AMessageThatWouldInflateIsRefused) {
   ReadyServer server({"--model=t=synthetic:tiny"});
   ASSERT_TRUE(CallOfAGoodCaller(server).ok());
