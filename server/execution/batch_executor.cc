@@ -71,9 +71,7 @@ BatchExecutor::Jobs BatchExecutor::Gather(std::vector<BatchJob>& batch, EncoderR
   cross_kv_rows_ = PlaceCrossKvOf(batch);
   for (BatchJob& job : batch) {
     absl::Status status = CheckAwaited(job.job(), context_.clock.Now());
-    if (status.ok()) {
-      status.Update(Guarded([&] { status = job.Gather(run, rows, cross_kv_rows_); }));
-    }
+    if (status.ok()) status = Guarded([&] { return job.Gather(run, rows, cross_kv_rows_); });
     if (!status.ok()) {
       job.Fail(status);
       continue;

@@ -2,6 +2,8 @@
 // callbacks, whose calls would then never end, or out of an instance's thread.
 #pragma once
 
+#include <type_traits>
+
 #include "absl/status/status.h"
 
 namespace attendant::server {
@@ -12,12 +14,17 @@ absl::Status StatusOfException();
 
 void PrepareFaults();
 
-// Runs `body`, and returns OK or the status of what it throws.
+// Runs `body`, which returns nothing or an absl::Status. Returns that status, or that of what it
+// throws; else OK.
 template <typename Body>
 absl::Status Guarded(Body body) {
   try {
-    body();
-    return absl::OkStatus();
+    if constexpr (std::is_void_v<std::invoke_result_t<Body&>>) {
+      body();
+      return absl::OkStatus();
+    } else {
+      return body();
+    }
   } catch (...) {
     return StatusOfException();
   }

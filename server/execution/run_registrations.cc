@@ -61,9 +61,7 @@ void Run(Jobs& all, BatchClose close, EncoderRun& run, const ServiceContext& con
     const CrossKvRows& rows = job->request().cross_kv_rows;
     RowGatherer gatherer(context.limits.reject_nonfinite);
     absl::Status status = CheckAwaited(*job, context.clock.Now());
-    if (status.ok()) {
-      status.Update(Guarded([&] { status = gatherer.GatherCrossKv(rows, place, run); }));
-    }
+    if (status.ok()) status = Guarded([&] { return gatherer.GatherCrossKv(rows, place, run); });
     if (!status.ok()) {
       Fail(job, status);
       continue;

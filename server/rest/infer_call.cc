@@ -47,8 +47,7 @@ InferCall::InferCall(InferEntry entry)
 
 void InferCall::OnBody(std::string_view bytes) {
   if (!received_.ok()) return;
-  absl::Status status;
-  status.Update(Guarded([&] { status = Receive(bytes); }));
+  const absl::Status status = Guarded([&] { return Receive(bytes); });
   if (status.ok()) return;
   received_ = status;
   body_.Clear();

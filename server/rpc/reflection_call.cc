@@ -33,14 +33,6 @@ absl::StatusOr<ServerReflectionRequest> Parse(const grpc::ByteBuffer& message) {
   return request;
 }
 
-// Runs a step that may fail and may throw.
-template <typename Step>
-absl::Status Try(Step step) {
-  absl::Status status;
-  status.Update(Guarded([&] { status = step(); }));
-  return status;
-}
-
 }  // namespace
 
 grpc::ServerGenericBidiReactor* ReflectionCall::Start(CallEntry entry, OpenStreams& open_streams) {
@@ -49,7 +41,7 @@ grpc::ServerGenericBidiReactor* ReflectionCall::Start(CallEntry entry, OpenStrea
     absl::MutexLock lock(&reactor->mutex_);
     reactor->self_ = reactor;
   }
-  const absl::Status status = Try([&] { return reactor->Begin(); });
+  const absl::Status status = Guarded([&] { return reactor->Begin(); });
   if (!status.ok()) reactor->End(status);
   return reactor.get();
 }
@@ -119,7 +111,7 @@ void ReflectionCall::OnReadDone(bool ok) {
     receipt_.reset();
   }
   if (!ok) return End(absl::OkStatus());
-  const absl::Status status = Try([&] { return Receive(); });
+  const absl::Status status = Guarded([&] { return Receive(); });
   if (!status.ok()) End(status);
 }
 
@@ -150,12 +142,13 @@ absl::Status ReflectionCall::Answer() {
 void ReflectionCall::OnWriteDone(bool ok) {
   slot_.Release();
   memory_.Change(RecentSize::kLeast, HeldFor::kReceiving);
-  const absl::Status status = Try([&] { return ok ? Read() : LostCallerError(call_, context_); });
+  const absl::Status status =
+      Guarded([&] { return ok ? Read() : LostCallerError(call_, context_); });
   if (!status.ok()) End(status);
 }
 
 void ReflectionCall::OnCancel() {
-  End(Try([&] { return LostCallerError(call_, context_); }));
+  End(Guarded([&] { return LostCallerError(call_, context_); }));
 }
 
 void ReflectionCall::Drain() {

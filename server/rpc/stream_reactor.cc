@@ -156,8 +156,7 @@ void StreamReactor::Work(std::optional<Taken> next) {
   while (next) {
     Pending pending{next->item.message.id(), next->item.message.ends(), next->sequence,
                     account_.ForItem(next->item.arrived)};
-    absl::Status status;
-    status.Update(Guarded([&] { status = Submit(*next, pending); }));
+    const absl::Status status = Guarded([&] { return Submit(*next, pending); });
     if (status.ok()) return;
     next->held = {};  // before the caller asks for it again
     next = End(std::move(pending), {status});

@@ -130,9 +130,7 @@ void UnaryReactor::OnReceiveTimeout() {
 
 void UnaryReactor::OnReadDone(bool ok) {
   if (!ok) {
-    absl::Status status;
-    status.Update(Guarded([&] { status = ReadError(); }));
-    return End({.status = status, .only_in = Phase::kReceiving});
+    return End({.status = Guarded([&] { return ReadError(); }), .only_in = Phase::kReceiving});
   }
   std::unique_ptr<BodyReceipt> receipt;
   {
@@ -256,9 +254,7 @@ const UnaryMethod* UnaryReactor::FindMethod(absl::string_view path) {
 
 void UnaryReactor::OnCancel() {
   cancelled_->store(true, std::memory_order_relaxed);
-  absl::Status status;
-  status.Update(Guarded([&] { status = LostCallerError(call_, context_); }));
-  End({status});
+  End({Guarded([&] { return LostCallerError(call_, context_); })});
   // What fails here is failed by the next instance that looks for work.
   Guarded([&] { context_.queue.FailDead(); }).IgnoreError();
 }

@@ -188,7 +188,7 @@ TEST_F(AllocationFailureTest, ARefusedSubmitLosesNoJobForWhichNobodyWaits) {
     absl::Status status;
     {
       const attendant::testing::FailingAllocation failing(nth);
-      status.Update(Guarded([&] { status = queue.Submit(std::move(job)); }));
+      status = Guarded([&] { return queue.Submit(std::move(job)); });
       failed = failing.failed();
     }
     queue.FailDead();
