@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "grpc/health/v1/health.pb.h"
 #include "server/execution/fault.h"
 #include "server/metrics/refusal.h"
 #include "server/rpc/call/request_end.h"
+#include "server/rpc/call/small_message.h"
 #include "server/wire/response_codec.h"
 
 namespace attendant::server {
@@ -18,7 +18,7 @@ using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
 constexpr absl::Duration kReceiveTime = absl::Seconds(2);
-constexpr size_t kMostRequestBytes = 4096;
+constexpr SmallMessageNames kRequestNames = {"a health request", "the request"};
 
 HealthCheckResponse::ServingStatus StatusOf(std::optional<bool> serving) {
   if (!serving) return HealthCheckResponse::SERVICE_UNKNOWN;
@@ -29,20 +29,6 @@ grpc::ByteBuffer Serialize(HealthCheckResponse::ServingStatus status) {
   HealthCheckResponse response;
   response.set_status(status);
   return SerializeResponse(response, {});
-}
-
-absl::StatusOr<std::string> ParseName(const grpc::ByteBuffer& message) {
-  if (message.Length() > kMostRequestBytes) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a health request has at most ", kMostRequestBytes, " bytes, got ", message.Length()));
-  }
-  HealthCheckRequest request;
-  grpc::Slice bytes;
-  if (!message.DumpToSingleSlice(&bytes).ok() ||
-      !request.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size()))) {
-    return absl::InvalidArgumentError("the request is not a HealthCheckRequest");
-  }
-  return std::move(*request.mutable_service());
 }
 
 }  // namespace
@@ -102,10 +88,11 @@ void HealthCall::OnReadDone(bool ok) {
 }
 
 void HealthCall::Receive() {
-  absl::StatusOr<std::string> name = ParseName(message_);
+  HealthCheckRequest request;
+  const absl::Status status = ParseSmallMessage(message_, kRequestNames, request);
   message_.Clear();
-  if (!name.ok()) return End(name.status());
-  name_ = *std::move(name);
+  if (!status.ok()) return End(status);
+  name_ = std::move(*request.mutable_service());
   return method_ == Method::kCheck ? Check() : Watch();
 }
 

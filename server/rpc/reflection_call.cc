@@ -3,12 +3,11 @@
 #include <new>
 #include <utility>
 
-#include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "grpc/reflection/v1alpha/reflection.pb.h"
 #include "server/execution/fault.h"
 #include "server/metrics/refusal.h"
 #include "server/rpc/call/peer.h"
+#include "server/rpc/call/small_message.h"
 #include "server/rpc/reflection_answer.h"
 #include "server/wire/response_codec.h"
 
@@ -17,21 +16,7 @@ namespace {
 
 using grpc::reflection::v1alpha::ServerReflectionRequest;
 
-constexpr size_t kMostRequestBytes = 4096;
-
-absl::StatusOr<ServerReflectionRequest> Parse(const grpc::ByteBuffer& message) {
-  if (message.Length() > kMostRequestBytes) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a reflection request has at most ", kMostRequestBytes, " bytes, got ", message.Length()));
-  }
-  ServerReflectionRequest request;
-  grpc::Slice bytes;
-  if (!message.DumpToSingleSlice(&bytes).ok() ||
-      !request.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size()))) {
-    return absl::InvalidArgumentError("the message is not a ServerReflectionRequest");
-  }
-  return request;
-}
+constexpr SmallMessageNames kRequestNames = {"a reflection request", "the message"};
 
 }  // namespace
 
@@ -123,12 +108,12 @@ absl::Status ReflectionCall::Receive() {
 }
 
 absl::Status ReflectionCall::Answer() {
-  const absl::StatusOr<ServerReflectionRequest> request = Parse(message_);
+  ServerReflectionRequest request;
+  absl::Status status = ParseSmallMessage(message_, kRequestNames, request);
   message_.Clear();
-  if (!request.ok()) return request.status();
-  absl::Status status = context_.admission.TakeSlot(peer_, slot_);
+  if (status.ok()) status = context_.admission.TakeSlot(peer_, slot_);
   if (!status.ok()) return status;
-  grpc::ByteBuffer response = SerializeResponse(AnswerReflection(*request), {});
+  grpc::ByteBuffer response = SerializeResponse(AnswerReflection(request), {});
   // Descriptors take little; if even that has no room, the permit stays as it is.
   memory_.Change(static_cast<int64_t>(response.Length()), HeldFor::kAnswer);
   absl::MutexLock lock(&mutex_);
