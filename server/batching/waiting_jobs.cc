@@ -76,6 +76,18 @@ void MakeRoom(std::vector<T>& list) {
 
 }  // namespace
 
+void QueueCounts::Add(const QueueCounts& more) {
+  jobs += more.jobs;
+  tokens += more.tokens;
+  seconds += more.seconds;
+}
+
+void QueueCounts::Remove(const QueueCounts& part) {
+  jobs -= part.jobs;
+  tokens -= part.tokens;
+  seconds = jobs == 0 ? 0 : seconds - part.seconds;
+}
+
 absl::Status WaitingJobs::Add(uint64_t id, JobInfo& job, absl::Time now, std::vector<Dead>& dead) {
   if (job.slices.empty()) job.slices = {{.tokens = job.tokens}};
   absl::Status status = CheckAwaited(job, now);
@@ -91,15 +103,11 @@ absl::Status WaitingJobs::Add(uint64_t id, JobInfo& job, absl::Time now, std::ve
   MakeRoom(entries_);
   MakeRoom(views_);
   job.enqueued = now;
-  const int64_t tokens = TokensOf(job.slices);
-  const double seconds = SecondsOf(job.slices);
+  const QueueCounts added = {1, TokensOf(job.slices), SecondsOf(job.slices)};
   const double ahead = Ahead();
-  ++peers_[peer].jobs;
-  peers_[peer].seconds += seconds;
-  ++counts_.jobs;
-  counts_.tokens += tokens;
-  counts_.seconds += seconds;
-  entries_.push_back({id, &job, 0, tokens, seconds});
+  peers_[peer].Add(added);
+  counts_.Add(added);
+  entries_.push_back({id, &job, added});
   views_.push_back({job.key, peer, now, job.deadline, job.slices, ahead, 0, job.overhead});
   return absl::OkStatus();
 }
@@ -156,20 +164,11 @@ absl::Status WaitingJobs::CheckRoom(const JobInfo& job) const {
 }
 
 absl::Status WaitingJobs::CheckShares(const JobInfo& job, const QueueCounts& asked) const {
-  QueueCounts of_peer, of_model;
-  int64_t with_peer = 0;  // jobs
-  const auto count = [](const Entry& entry, QueueCounts& counts) {
-    ++counts.jobs;
-    counts.tokens += entry.tokens;
-    counts.seconds += entry.seconds;
-  };
+  QueueCounts of_model;
   for (const Entry& entry : entries_) {
-    if (entry.job->key.model == job.key.model) count(entry, of_model);
-    if (entry.job->peer.empty()) continue;
-    ++with_peer;
-    if (entry.job->peer == job.peer) count(entry, of_peer);
+    if (entry.job->key.model == job.key.model) of_model.Add(entry.waiting);
   }
-
+  const QueueCounts of_peer = job.peer.empty() ? QueueCounts() : WaitingOf(job.peer);
   const auto seconds = [this](absl::Duration time) {
     return absl::ToDoubleSeconds(time) * batch_limits_.instances;
   };
@@ -181,7 +180,7 @@ absl::Status WaitingJobs::CheckShares(const JobInfo& job, const QueueCounts& ask
                                       free.seconds - seconds(queue_limits_.reserved_seconds)};
   const Amount* above = nullptr;
   if (of_peer.jobs > 0) {
-    const bool alone = of_peer.jobs == with_peer;
+    const bool alone = of_peer.jobs == counts_.jobs - WaitingOf("").jobs;
     above = alone ? FirstAbove(asked, beyond_reserve) : FirstAbove(of_peer, free);
   }
   if (above != nullptr) {
@@ -222,8 +221,8 @@ absl::Time WaitingJobs::PredictEnd(const JobInfo& job, absl::Time now) const {
     clock = std::max(clock, served_[slot->second]);
     for (size_t i = 0; i < entries_.size(); ++i) {
       const QueuedJob& view = views_[i];
-      if (view.peer == slot->second && DueTime(view, entries_[i].seconds) <= due) {
-        before += entries_[i].seconds;
+      if (view.peer == slot->second && DueTime(view, entries_[i].waiting.seconds) <= due) {
+        before += entries_[i].waiting.seconds;
       }
     }
   }
@@ -250,7 +249,7 @@ absl::Status WaitingJobs::CheckHopeful(size_t index, absl::Time now) const {
   const Entry& entry = entries_[index];
   const size_t slices = views_[index].slices.size();
   const absl::Duration least =
-      absl::Seconds(entry.job->overhead + entry.seconds / Parallel(slices));
+      absl::Seconds(entry.job->overhead + entry.waiting.seconds / Parallel(slices));
   const absl::Duration left = entry.job->deadline - now;
   return least > left ? Hopeless(least, left) : absl::OkStatus();
 }
@@ -275,12 +274,8 @@ std::vector<WaitingJobs::Dead> WaitingJobs::RemoveDead(absl::Time now) {
 
 void WaitingJobs::Leave(size_t index) {
   QueuedJob& view = views_[index];
-  counts_.tokens -= entries_[index].tokens;
-  counts_.seconds -= entries_[index].seconds;
-  --counts_.jobs;
-  Peer& peer = peers_[view.peer];
-  peer.seconds -= entries_[index].seconds;
-  --peer.jobs;
+  counts_.Remove(entries_[index].waiting);
+  peers_[view.peer].Remove(entries_[index].waiting);
   view.slices = {};
 }
 
@@ -294,33 +289,25 @@ void WaitingJobs::Compact() {
   }
   entries_.resize(kept);
   views_.resize(kept);
-  // Rounding errors of sums must not add up.
-  if (entries_.empty()) counts_.seconds = 0;
 }
 
 WaitingJobs::Taken WaitingJobs::TakeSlices(size_t index, size_t slices) {
   Entry& entry = entries_[index];
   QueuedJob& view = views_[index];
   Taken taken{entry.id, entry.first_sequence, 0, slices == view.slices.size()};
-  int64_t tokens = 0;
-  double seconds = 0;
-  for (const Slice& slice : view.slices.first(slices)) {
-    taken.sequences += slice.sequences;
-    tokens += slice.tokens;
-    seconds += slice.seconds;
-  }
-  served_[view.peer] += seconds;
+  const absl::Span<const Slice> first = view.slices.first(slices);
+  for (const Slice& slice : first) taken.sequences += slice.sequences;
+  const QueueCounts part = {0, TokensOf(first), SecondsOf(first)};
+  served_[view.peer] += part.seconds;
   if (taken.last) {
     Leave(index);
     return taken;
   }
-  counts_.tokens -= tokens;
-  counts_.seconds -= seconds;
-  peers_[view.peer].seconds -= seconds;
-  entry.tokens -= tokens;
-  entry.seconds -= seconds;
+  counts_.Remove(part);
+  peers_[view.peer].Remove(part);
+  entry.waiting.Remove(part);
   entry.first_sequence += taken.sequences;
-  view.taken += seconds;
+  view.taken += part.seconds;
   view.slices.remove_prefix(slices);
   return taken;
 }
@@ -366,14 +353,18 @@ size_t WaitingJobs::PeerOf(const std::string& name) {
   if (is_new && !free_slots_.empty()) {
     slot = free_slots_.back();
     free_slots_.pop_back();
-    peers_[slot] = {name};
     served_[slot] = virtual_time_;
   } else if (is_new) {
-    peers_.push_back({name});
+    peers_.emplace_back();
     served_.push_back(virtual_time_);
   }
   if (peers_[slot].jobs == 0) served_[slot] = std::max(served_[slot], virtual_time_);
   return slot;
+}
+
+QueueCounts WaitingJobs::WaitingOf(const std::string& peer) const {
+  const auto slot = peer_slots_.find(peer);
+  return slot == peer_slots_.end() ? QueueCounts() : peers_[slot->second];
 }
 
 void WaitingJobs::ForgetIdlePeers() {
@@ -384,7 +375,6 @@ void WaitingJobs::ForgetIdlePeers() {
       continue;
     }
     free_slots_.push_back(slot);
-    peers_[slot] = {};
     entry = peer_slots_.erase(entry);
   }
 }

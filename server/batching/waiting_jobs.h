@@ -32,6 +32,10 @@ struct QueueCounts {
   int64_t jobs = 0;
   int64_t tokens = 0;
   double seconds = 0;
+
+  void Add(const QueueCounts& more);
+  // Rounding errors of sums do not add up for ever: where no job is left, there are 0 seconds.
+  void Remove(const QueueCounts& part);
 };
 
 // Not thread-safe. Jobs are known by the ids that the caller gives them, ascending in order of
@@ -102,9 +106,8 @@ class WaitingJobs {
   struct Entry {
     uint64_t id;
     const JobInfo* job;
-    int64_t first_sequence = 0;  // of those that still wait
-    int64_t tokens = 0;          // of these, too
-    double seconds = 0;          // and these
+    QueueCounts waiting;         // what of the job still waits
+    int64_t first_sequence = 0;  // of that
   };
 
   // Whether there is room for the job, and its deadline can be met.
@@ -126,6 +129,7 @@ class WaitingJobs {
   absl::Duration Running(absl::Time now) const;
 
   size_t PeerOf(const std::string& name);
+  QueueCounts WaitingOf(const std::string& peer) const;
   void ForgetIdlePeers();
 
   const QueueLimits queue_limits_;
@@ -137,12 +141,7 @@ class WaitingJobs {
 
   // Slots of peers: an index is reused once its peer is forgotten. served_ is apart because the
   // policy sees it.
-  struct Peer {
-    std::string name;
-    int64_t jobs = 0;
-    double seconds = 0;  // that wait
-  };
-  std::vector<Peer> peers_;
+  std::vector<QueueCounts> peers_;  // what they have waiting
   std::vector<double> served_;
   std::map<std::string, size_t> peer_slots_;
   std::vector<size_t> free_slots_;  // has memory for all of them

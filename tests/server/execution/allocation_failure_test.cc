@@ -198,5 +198,31 @@ TEST_F(AllocationFailureTest, ARefusedSubmitLosesNoJobForWhichNobodyWaits) {
   }
 }
 
+TEST_F(AllocationFailureTest, ARefusedSubmitMixesNoPeersUp) {
+  bool failed = true;
+  for (int64_t nth = 1; failed; ++nth) {
+    SCOPED_TRACE(nth);
+    BatchQueue<ServiceJob> queue(parts_.clock, {.max_jobs = 3, .reserved_jobs = 1}, {});
+    const auto of_peer = [&](const char* name) {
+      ServiceJob job = MakeJob(0, 1, false);
+      job.info().peer = name;
+      return job;
+    };
+    const char* first = "token 0123456789abcdef";
+    ServiceJob job = of_peer(first);
+    absl::Status status;
+    {
+      const attendant::testing::FailingAllocation failing(nth);
+      status = Guarded([&] { return queue.Submit(std::move(job)); });
+      failed = failing.failed();
+    }
+    if (status.ok()) continue;
+    EXPECT_TRUE(queue.Submit(of_peer("token fedcba9876543210")).ok());
+    EXPECT_TRUE(queue.Submit(of_peer(first)).ok());
+    // It has no more than is free. A peer alone would have to leave the reserve.
+    EXPECT_TRUE(queue.Submit(of_peer(first)).ok());
+  }
+}
+
 }  // namespace
 }  // namespace attendant::server
