@@ -26,7 +26,7 @@ void BatchExecutor::RunKind(const Batch<ServiceJob>& batch) {
       case JobKind::kCompute:
         return Compute(batch, run);
       case JobKind::kRegistration:
-        return RunRegistrations(batch, run, context_);
+        return RunRegistrations(batch, run, context_, free_since_);
     }
   });
   if (status.ok()) return;

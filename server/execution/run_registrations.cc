@@ -49,10 +49,11 @@ void Fail(std::shared_ptr<RegistrationJob>& place, const absl::Status& status) {
   std::exchange(place, nullptr)->EndPart(1, absl::ZeroDuration(), status);
 }
 
-void Run(Jobs& all, BatchClose close, EncoderRun& run, const ServiceContext& context) {
+void Run(Jobs& all, BatchClose close, EncoderRun& run, const ServiceContext& context,
+         absl::Time& free_since) {
   const RegistrationRequest& leader = all.front()->request();
   const LayerSpan span = leader.span;
-  BatchReport report(context, span.model, context.clock.Now());
+  BatchReport report(context, span.model, free_since);
   const SpanCost cost = span.model->cost->Predict(leader.range());
   BatchCounts counts{.predicted_seconds = cost.per_batch, .close = close};
   std::vector<Gathered> jobs;
@@ -89,6 +90,7 @@ void Run(Jobs& all, BatchClose close, EncoderRun& run, const ServiceContext& con
   if (!projected.ok()) return;
   report.Computed();
   report.Finish(counts);
+  free_since = report.finished();
   for (const Gathered& each : jobs) Finish(each.job, report, context.cross_kv);
   Guarded([&] { report.Record(); }).IgnoreError();  // one that cannot be counted fails nothing
 }
@@ -96,14 +98,14 @@ void Run(Jobs& all, BatchClose close, EncoderRun& run, const ServiceContext& con
 }  // namespace
 
 void RunRegistrations(const Batch<ServiceJob>& batch, EncoderRun& run,
-                      const ServiceContext& context) {
+                      const ServiceContext& context, absl::Time& free_since) {
   Jobs jobs;
   jobs.reserve(batch.pieces.size());
   for (const Piece<ServiceJob>& piece : batch.pieces) {
     if (piece.job.registration()->Start()) jobs.push_back(piece.job.registration());
   }
   if (jobs.empty()) return;
-  const absl::Status status = Guarded([&] { Run(jobs, batch.close, run, context); });
+  const absl::Status status = Guarded([&] { Run(jobs, batch.close, run, context, free_since); });
   if (status.ok()) return;
   for (auto& job : jobs) {
     if (job != nullptr) Fail(job, status);

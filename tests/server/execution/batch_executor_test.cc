@@ -8,12 +8,16 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "server/execution/batch_report.h"
+#include "server/execution/request_intake.h"
 #include "tests/server/support/service_parts.h"
+#include "tests/server/support/wire_tensors.h"
 #include "tests/support/fake_clock.h"
 
 namespace attendant::server {
@@ -137,26 +141,72 @@ TEST_F(BatchExecutorTest, ComputesOnWhileItsAnswersAreSent) {
 }
 
 // Jobs that wait have to wait for it, too.
-TEST_F(BatchExecutorTest, TheTimeBetweenTwoBatchesOfABusyInstanceIsPartOfTheCost) {
-  FakeClock clock;
-  const ServiceContext context = {context_.models,   context_.admission, context_.queue,
-                                  context_.metrics,  context_.cross_kv,  clock,
-                                  context_.limits,   context_.thread_plan};
-  std::optional<BatchExecutor> executor(std::in_place, context, 0);
-  for (const bool waited_for : {true, false, true}) {
-    clock.Advance(absl::Seconds(100));
+class TimeBetweenBatchesTest : public BatchExecutorTest {
+ protected:
+  // Registers two rows for the first layer of "tiny".
+  RegistrationRequest MakeRegistration() const {
+    v1::PutMemoryRequest message;
+    message.set_model("tiny");
+    *message.mutable_memory()->mutable_hidden_states() = FloatTensor({1, 2, 32}, SomeValues(64, 1));
+    const grpc::Slice bytes(message.SerializeAsString());
+    auto prepared = PreparePutMemory(grpc::ByteBuffer(&bytes, 1), context_);
+    EXPECT_TRUE(prepared.ok()) << prepared.status();
+    return std::move(prepared->request);
+  }
+
+  // Runs a batch of one request, the given time after the batch before.
+  template <typename Job, typename Request>
+  void Run(Request request, absl::Duration after, bool waited_for) {
+    clock_.Advance(after);
     absl::Notification ended;
-    auto job = std::make_unique<ComputeJob>(MakeRequest(),
-                                            std::make_shared<std::atomic<bool>>(false),
-                                            [&](const ComputeJob::End&) { ended.Notify(); });
+    auto job = std::make_unique<Job>(std::move(request), std::make_shared<std::atomic<bool>>(false),
+                                     [&](const typename Job::End& end) {
+                                       EXPECT_TRUE(end.response.ok()) << end.response.status();
+                                       ended.Notify();
+                                     });
     std::vector<Piece<ServiceJob>> pieces = {{ServiceJob(std::move(job)), 0, 1}};
-    executor->Run({.pieces = std::move(pieces), .waited_for = waited_for});
+    executor_->Run({.pieces = std::move(pieces), .waited_for = waited_for});
     ended.WaitForNotification();
   }
-  executor.reset();
-  // By this clock, computing takes no time.
-  EXPECT_THAT(parts_.metrics.Scrape({}),
-              testing::HasSubstr("attendant_batch_cost_ratio_count{model=\"tiny\"} 1\n"));
+
+  // By this clock, computing takes no time: batches that have taken none are not counted.
+  void ExpectBatchesThatTookTime(int count) {
+    executor_.reset();
+    const std::string series = "attendant_batch_cost_ratio_count{model=\"tiny\"} ";
+    EXPECT_THAT(parts_.metrics.Scrape({}), testing::HasSubstr(absl::StrCat(series, count, "\n")));
+  }
+
+  static constexpr absl::Duration kLong = absl::Seconds(100);
+
+  FakeClock clock_;
+  const ServiceContext timed_ = {context_.models,  context_.admission, context_.queue,
+                                 context_.metrics, context_.cross_kv,  clock_,
+                                 context_.limits,  context_.thread_plan};
+  std::optional<BatchExecutor> executor_{std::in_place, timed_, 0};
+};
+
+TEST_F(TimeBetweenBatchesTest, IsPartOfTheCostIfTheInstanceIsBusy) {
+  for (const bool waited_for : {true, false, true}) {
+    Run<ComputeJob>(MakeRequest(), kLong, waited_for);
+  }
+  ExpectBatchesThatTookTime(1);
+}
+
+TEST_F(TimeBetweenBatchesTest, IsPartOfTheCostOfRegistrationsToo) {
+  for (const bool waited_for : {true, false, true}) {
+    Run<RegistrationJob>(MakeRegistration(), kLong, waited_for);
+  }
+  ExpectBatchesThatTookTime(1);
+}
+
+TEST_F(TimeBetweenBatchesTest, IsTakenFromTheBatchBeforeWhateverItsKind) {
+  Run<RegistrationJob>(MakeRegistration(), kLong, true);
+  Run<ComputeJob>(MakeRequest(), absl::ZeroDuration(), false);
+  Run<RegistrationJob>(MakeRegistration(), kLong, false);  // takes time
+  Run<ComputeJob>(MakeRequest(), absl::ZeroDuration(), false);
+  Run<ComputeJob>(MakeRequest(), kLong, false);  // takes time
+  Run<RegistrationJob>(MakeRegistration(), absl::ZeroDuration(), false);
+  ExpectBatchesThatTookTime(2);
 }
 
 TEST_F(BatchExecutorTest, RowsThatWereComputedForADeadJobWouldBeCounted) {
