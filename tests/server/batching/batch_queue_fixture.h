@@ -1,0 +1,38 @@
+// BatchQueueTest, the fixture of tests of a queue whose clock and jobs the test decides about.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "tests/server/batching/test_job.h"
+#include "tests/support/fake_clock.h"
+
+namespace attendant::server {
+
+inline constexpr absl::Duration kMs = absl::Milliseconds(1);
+
+class BatchQueueTest : public testing::Test {
+ protected:
+  // Makes jobs with the ids 0, 1, …
+  TestJob Make(int64_t tokens, int model = 0) {
+    const int id = made_++;
+    return TestJob(fates_.at(id), id, tokens, model);
+  }
+  TestJob MakeDue(int64_t tokens, absl::Time deadline) {
+    TestJob job = Make(tokens);
+    job.info().deadline = deadline;
+    return job;
+  }
+  static absl::Status Submit(TestQueue& queue, TestJob job) { return queue.Submit(std::move(job)); }
+
+  std::array<Fate, 64> fates_;
+  int made_ = 0;
+  FakeClock clock_;
+};
+
+}  // namespace attendant::server
