@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "attendant/v1/encoder_service.grpc.pb.h"
 #include "tests/integration/server_process.h"
+#include "tests/server/support/wire_tensors.h"
 #include "tests/support/raw_call.h"
 #include "tests/support/raw_http2.h"
 
@@ -29,12 +30,8 @@ const RawHttp2Options kOtherAddress = {.source = "127.0.0.2"};
 // One sequence of `length` rows of 32 columns; with the probabilities of 4 heads, the answer takes
 // 16 length^2 bytes more.
 v1::AttendRequest Request(int64_t length, bool probabilities) {
-  v1::AttendRequest request;
-  request.set_model("t");
-  v1::Tensor& tensor = *request.mutable_hidden_states();
-  tensor.set_dtype(v1::FLOAT32);
-  for (const int64_t dimension : {int64_t{1}, length, int64_t{32}}) tensor.add_shape(dimension);
-  tensor.set_data(std::string(static_cast<size_t>(length) * 32 * sizeof(float), '\0'));
+  v1::AttendRequest request =
+      AttendOf("t", FloatTensor({1, length, 32}, std::vector<float>(length * 32)));
   request.set_return_attention_probabilities(probabilities);
   return request;
 }

@@ -20,6 +20,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/server_process.h"
+#include "tests/server/support/wire_tensors.h"
 #include "tests/support/raw_call.h"
 #include "tests/support/raw_http2.h"
 #include "tests/support/tcp_gate.h"
@@ -126,11 +127,8 @@ TEST(ConnectionsTest, ServesOverAUnixSocket) {
 // 32 KiB, which fits into the window that a caller of HTTP/2 grants at first.
 grpc::Status EncodeSome(v1::EncoderService::Stub& stub, size_t* answer_bytes) {
   v1::EncodeRequest request;
-  v1::Tensor& ids = *request.mutable_token_ids();
-  ids.set_dtype(v1::INT8);
-  ids.add_shape(8);
-  ids.add_shape(32);
-  ids.set_data(std::string(8 * 32, 7));
+  *request.mutable_token_ids() =
+      IntegerTensor({8, 32}, std::vector<int64_t>(8 * 32, 7), v1::INT8);
   grpc::ClientContext context;
   v1::EncodeResponse response;
   const grpc::Status status = stub.Encode(&context, request, &response);
@@ -219,12 +217,8 @@ TEST(ConnectionsTest, AnOldConnectionIsAskedToEndAndItsCallsAreAnswered) {
   const uint32_t call = old.StartCall("/attendant.v1.EncoderService/Attend");
   AwaitMetric(server, "attendant_inflight_requests 1");
   EXPECT_TRUE(old.AwaitGoAway());
-  v1::AttendRequest request;
-  v1::Tensor& tensor = *request.mutable_hidden_states();
-  tensor.set_dtype(v1::FLOAT32);
-  for (const int64_t dimension : {1, 3, 4}) tensor.add_shape(dimension);
-  tensor.set_data(std::string(3 * 4 * sizeof(float), '\0'));
-  const std::string message = request.SerializeAsString();
+  const std::string message =
+      AttendOf("", FloatTensor({1, 3, 4}, std::vector<float>(3 * 4))).SerializeAsString();
   old.SendMessage(call, static_cast<uint32_t>(message.size()), message);
   old.HalfClose(call);
   EXPECT_NE(old.AwaitEnd(call), "closed");

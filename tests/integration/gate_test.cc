@@ -12,6 +12,7 @@
 
 #include "attendant/v1/encoder_service.grpc.pb.h"
 #include "tests/integration/server_process.h"
+#include "tests/server/support/wire_tensors.h"
 #include "tests/support/raw_http2.h"
 #include "tests/support/tcp_gate.h"
 
@@ -22,14 +23,8 @@ using ::testing::HasSubstr;
 
 // One sequence; with the probabilities of 4 heads, the answer takes 16 length^2 bytes more.
 v1::AttendRequest Request(int64_t length, bool probabilities) {
-  v1::AttendRequest request;
-  v1::Tensor& tensor = *request.mutable_hidden_states();
-  tensor.set_dtype(v1::FLOAT32);
-  for (const int64_t dimension : {int64_t{1}, length, int64_t{32}}) tensor.add_shape(dimension);
-  for (int64_t i = 0; i < length * 32; ++i) {
-    const float value = static_cast<float>(i % 7) - 3;
-    tensor.mutable_data()->append(reinterpret_cast<const char*>(&value), sizeof value);
-  }
+  v1::AttendRequest request =
+      AttendOf("", FloatTensor({1, length, 32}, SomeValues(length * 32, 1)));
   request.set_return_attention_probabilities(probabilities);
   return request;
 }

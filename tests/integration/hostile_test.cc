@@ -9,6 +9,7 @@
 
 #include "attendant/v1/encoder_service.grpc.pb.h"
 #include "tests/integration/server_process.h"
+#include "tests/server/support/wire_tensors.h"
 #include "tests/support/raw_call.h"
 #include "tests/support/raw_http2.h"
 
@@ -19,11 +20,7 @@ constexpr char kAttend[] = "/attendant.v1.EncoderService/Attend";
 
 // Calls on a connection of its own.
 grpc::Status CallOfAGoodCaller(const ReadyServer& server) {
-  v1::AttendRequest request;
-  v1::Tensor& tensor = *request.mutable_hidden_states();
-  tensor.set_dtype(v1::FLOAT32);
-  for (const int64_t dimension : {1, 4, 32}) tensor.add_shape(dimension);
-  tensor.set_data(std::string(4 * 32 * sizeof(float), '\0'));
+  const auto request = AttendOf("", FloatTensor({1, 4, 32}, std::vector<float>(4 * 32)));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
   v1::AttendResponse response;

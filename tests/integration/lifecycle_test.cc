@@ -18,6 +18,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/server_process.h"
+#include "tests/server/support/wire_tensors.h"
 #include "tests/support/raw_call.h"
 
 namespace attendant::server {
@@ -191,11 +192,8 @@ class Load {
  private:
   static v1::EncodeRequest Request() {
     v1::EncodeRequest request;
-    v1::Tensor& ids = *request.mutable_token_ids();
-    ids.set_dtype(v1::INT8);
-    ids.add_shape(8);
-    ids.add_shape(16);
-    ids.set_data(std::string(8 * 16, 7));
+    *request.mutable_token_ids() =
+        IntegerTensor({8, 16}, std::vector<int64_t>(8 * 16, 7), v1::INT8);
     return request;
   }
 

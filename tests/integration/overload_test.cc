@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "attendant/v1/encoder_service.grpc.pb.h"
 #include "tests/integration/server_process.h"
+#include "tests/server/support/wire_tensors.h"
 #include "tests/support/raw_call.h"
 #include "tests/support/raw_http2.h"
 
@@ -27,11 +28,8 @@ constexpr int64_t kMiB = 1 << 20;
 // Sequences of the same token, of which one vector each is wanted, so that answers are small.
 v1::EncodeRequest Tokens(int64_t sequences, int64_t length) {
   v1::EncodeRequest request;
-  v1::Tensor& ids = *request.mutable_token_ids();
-  ids.set_dtype(v1::INT8);
-  ids.add_shape(sequences);
-  ids.add_shape(length);
-  ids.set_data(std::string(static_cast<size_t>(sequences * length), 7));
+  *request.mutable_token_ids() = IntegerTensor(
+      {sequences, length}, std::vector<int64_t>(sequences * length, 7), v1::INT8);
   request.set_omit_hidden_states(true);
   request.set_return_pooled(true);
   request.set_pooling(v1::MEAN);
@@ -42,10 +40,8 @@ v1::EncodeRequest Tokens(int64_t sequences, int64_t length) {
 v1::EncodeRequest Rows(int64_t mib) {
   const int64_t sequences = mib * kMiB / (1024 * 32 * static_cast<int64_t>(sizeof(float)));
   v1::EncodeRequest request;
-  v1::Tensor& rows = *request.mutable_hidden_states();
-  rows.set_dtype(v1::FLOAT32);
-  for (const int64_t size : {sequences, int64_t{1024}, int64_t{32}}) rows.add_shape(size);
-  rows.set_data(std::string(static_cast<size_t>(mib * kMiB), '\0'));
+  *request.mutable_hidden_states() =
+      FloatTensor({sequences, 1024, 32}, std::vector<float>(sequences * 1024 * 32));
   return request;
 }
 
@@ -55,10 +51,9 @@ TEST(OverloadOfTheServerTest, R21RequestsWithoutTokensStayInTheMemoryLimit) {
   ReadyServer server({"--model=t=synthetic:tiny", "--memory-limit-bytes=250MiB",
                       "--max-request-tokens=131072", "--max-queue-tokens=131072"});
   v1::EncodeRequest request = Rows(16);
-  v1::Tensor& mask = *request.mutable_attention_mask();
-  mask.set_dtype(v1::INT8);
-  for (const int i : {0, 1}) mask.add_shape(request.hidden_states().shape(i));
-  mask.set_data(std::string(16 * kMiB / (32 * sizeof(float)), '\0'));
+  const int64_t sequences = request.hidden_states().shape(0);
+  *request.mutable_attention_mask() =
+      IntegerTensor({sequences, 1024}, std::vector<int64_t>(sequences * 1024), v1::INT8);
   std::vector<std::future<std::string>> calls;
   for (int i = 0; i < 12; ++i) {
     calls.push_back(std::async(std::launch::async, [&server, &request]() -> std::string {

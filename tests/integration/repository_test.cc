@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "tests/engine/checkpoint/model_files.h"
 #include "tests/integration/server_process.h"
+#include "tests/server/support/wire_tensors.h"
 
 namespace attendant::server {
 namespace {
@@ -61,11 +62,7 @@ class Repository {
 };
 
 v1::Tensor Rows(int64_t rows) {
-  v1::Tensor tensor;
-  tensor.set_dtype(v1::FLOAT32);
-  for (const int64_t size : {int64_t{1}, rows, int64_t{4}}) tensor.add_shape(size);
-  tensor.set_data(Encode(TestValues("rows", rows * 4), "F32"));
-  return tensor;
+  return FloatTensor({1, rows, 4}, TestValues("rows", rows * 4));
 }
 
 class RepositoryTest : public testing::Test {
@@ -109,9 +106,7 @@ class RepositoryTest : public testing::Test {
     return response.handle();
   }
   grpc::Status AttendTo(const std::string& handle, v1::AttendResponse& response) const {
-    v1::AttendRequest request;
-    request.set_model("m");
-    *request.mutable_hidden_states() = Rows(3);
+    v1::AttendRequest request = AttendOf("m", Rows(3));
     request.set_memory_handle(handle);
     grpc::ClientContext call;
     return stub_->Attend(&call, request, &response);

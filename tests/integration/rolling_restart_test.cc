@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "tests/client/commands/run_command_line.h"
 #include "tests/integration/server_process.h"
+#include "tests/server/support/wire_tensors.h"
 
 namespace attendant::server {
 namespace {
@@ -34,17 +35,11 @@ std::unique_ptr<ReadyServer> StartServer(int port = 0) {
 
 // Large, but quick to compute: each sequence has one token.
 v1::AttendRequest LargeRequest() {
-  v1::AttendRequest request;
-  v1::Tensor& rows = *request.mutable_hidden_states();
-  rows.set_dtype(v1::FLOAT32);
-  for (const int64_t size : {kSequences, kLength, kWidth}) rows.add_shape(size);
-  rows.set_data(std::string(kSequences * kLength * kWidth * sizeof(float), '\0'));
-  v1::Tensor& mask = *request.mutable_attention_mask();
-  mask.set_dtype(v1::INT8);
-  for (const int64_t size : {kSequences, kLength}) mask.add_shape(size);
-  std::string kept(kSequences * kLength, '\0');
+  const std::vector<float> rows(kSequences * kLength * kWidth);
+  v1::AttendRequest request = AttendOf("", FloatTensor({kSequences, kLength, kWidth}, rows));
+  std::vector<int64_t> kept(kSequences * kLength);
   for (int64_t b = 0; b < kSequences; ++b) kept[b * kLength] = 1;
-  mask.set_data(kept);
+  *request.mutable_attention_mask() = IntegerTensor({kSequences, kLength}, kept, v1::INT8);
   return request;
 }
 

@@ -16,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/server_process.h"
+#include "tests/server/support/wire_tensors.h"
 #include "tests/support/raw_call.h"
 
 namespace attendant::server {
@@ -49,14 +50,8 @@ class ServingTest : public testing::Test {
 ReadyServer* ServingTest::server_ = nullptr;
 
 v1::AttendRequest WorkedExample() {
-  const std::vector<float> rows = {1, 0, 1, 0, 0, 2, 0, 2, 1, 1, 1, 1};
-  v1::AttendRequest request;
-  request.set_model("worked-example");
-  v1::Tensor& tensor = *request.mutable_hidden_states();
-  tensor.set_dtype(v1::FLOAT32);
-  for (const int64_t dimension : {1, 3, 4}) tensor.add_shape(dimension);
-  tensor.set_data(rows.data(), rows.size() * sizeof(float));
-  return request;
+  return AttendOf("worked-example",
+                  FloatTensor({1, 3, 4}, {1, 0, 1, 0, 0, 2, 0, 2, 1, 1, 1, 1}));
 }
 
 TEST_F(ServingTest, AnswersTheWorkedExample) {
@@ -82,10 +77,7 @@ v1::EncodeResponse EncodeRows(v1::EncoderService::Stub& stub, const std::string&
   }
   v1::EncodeRequest request;
   request.set_model(model);
-  v1::Tensor& tensor = *request.mutable_hidden_states();
-  tensor.set_dtype(v1::FLOAT32);
-  for (const int dimension : {1, kRows, kWidth}) tensor.add_shape(dimension);
-  tensor.set_data(rows.data(), rows.size() * sizeof(float));
+  *request.mutable_hidden_states() = FloatTensor({1, kRows, kWidth}, rows);
   grpc::ClientContext context;
   v1::EncodeResponse response;
   const grpc::Status status = stub.Encode(&context, request, &response);

@@ -177,11 +177,9 @@ TEST_F(InferTest, TakesHiddenStatesAtAnyLayer) {
 
 TEST_F(InferTest, AnswersAStageOfALayerAsAttendDoes) {
   const std::vector<float> rows = SomeValues(96, 2);
-  v1::AttendRequest native;
-  native.set_model("tiny");
+  v1::AttendRequest native = AttendOf("tiny", FloatTensor({1, 3, 32}, rows));
   native.set_layer(1);
   native.set_return_attention_probabilities(true);
-  *native.mutable_hidden_states() = FloatTensor({1, 3, 32}, rows);
   *native.mutable_attention_mask() = IntegerTensor({1, 3}, {1, 1, 0});
   for (const auto& [name, stage] :
        {std::pair("context", v1::CONTEXT), std::pair("projected", v1::PROJECTED),
@@ -202,9 +200,7 @@ TEST_F(InferTest, TheContextLayerNeedsNoStageWhenItIsAskedFor) {
   const std::vector<float> rows = SomeValues(96, 3);
   InferRequest request = HiddenRequest("tiny.hidden", rows);
   Ask(request, {"context_layer"});
-  v1::AttendRequest native;
-  native.set_model("tiny");
-  *native.mutable_hidden_states() = FloatTensor({1, 3, 32}, rows);
+  v1::AttendRequest native = AttendOf("tiny", FloatTensor({1, 3, 32}, rows));
   *native.mutable_attention_mask() = IntegerTensor({1, 3}, {1, 1, 0});
   EXPECT_EQ(Call(request).raw_output_contents(0), Attend(native).output().data());
 }

@@ -15,10 +15,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 v1::AttendRequest Valid() {
-  v1::AttendRequest request;
-  request.set_model("tiny");
-  *request.mutable_hidden_states() = FloatTensor({2, 3, 32}, SomeValues(192, 1));
-  return request;
+  return AttendOf("tiny", FloatTensor({2, 3, 32}, SomeValues(192, 1)));
 }
 
 using Request = v1::AttendRequest;

@@ -30,10 +30,8 @@ class AttendTest : public ::testing::Test {
 
   static v1::AttendRequest Request(std::vector<int64_t> shape, const std::vector<float>& values,
                                    v1::DataType dtype = v1::FLOAT32) {
-    v1::AttendRequest request;
-    request.set_model("tiny");
+    v1::AttendRequest request = AttendOf("tiny", FloatTensor(std::move(shape), values, dtype));
     request.set_layer(1);
-    *request.mutable_hidden_states() = FloatTensor(std::move(shape), values, dtype);
     return request;
   }
 
@@ -206,9 +204,8 @@ TEST_F(AttendTest, EverythingMaskedIsZeros) {
 }
 
 TEST_F(AttendTest, AModelWithoutOutputProjectionAnswersItsContext) {
-  v1::AttendRequest request;
-  request.set_model("bare");
-  *request.mutable_hidden_states() = FloatTensor({1, 3, 4}, {1, 0, 1, 0, 0, 2, 0, 2, 1, 1, 1, 1});
+  v1::AttendRequest request =
+      AttendOf("bare", FloatTensor({1, 3, 4}, {1, 0, 1, 0, 0, 2, 0, 2, 1, 1, 1, 1}));
   const v1::AttendResponse response = Call(request);
   EXPECT_THAT(ShapeOf(response.output()), ElementsAre(1, 3, 3));
   EXPECT_THAT(Rows(ToFloats(response.output()), 3, 0, 1),

@@ -215,9 +215,7 @@ TEST_F(AttentionTest, QueryRowsOfEncodeLeaveEverythingElseWhole) {
 }
 
 TEST_F(AttentionTest, PackedQueryRowsCountTokens) {
-  v1::AttendRequest request;
-  request.set_model("whole");
-  *request.mutable_hidden_states() = FloatTensor({5, kE}, SomeValues(5 * kE, 5));
+  v1::AttendRequest request = AttendOf("whole", FloatTensor({5, kE}, SomeValues(5 * kE, 5)));
   for (const int64_t length : {2, 3}) request.add_lengths(length);
   const std::vector<float> all = ToFloats(Call(request).output());
   request.add_query_rows(4);
@@ -280,10 +278,8 @@ TEST_F(AttentionTest, TheLargestKeysOfEachQuery) {
 
 // Equal probabilities are sorted by ascending column, and NaN comes last.
 TEST_F(AttentionTest, TheLargestKeysHaveAnOrder) {
-  v1::AttendRequest request;
-  request.set_model("whole");
   std::vector<float> values(3 * kE, 0.5f);
-  *request.mutable_hidden_states() = FloatTensor({1, 3, kE}, values);
+  v1::AttendRequest request = AttendOf("whole", FloatTensor({1, 3, kE}, values));
   request.set_return_attention_probabilities(true);
   request.set_attention_form(v1::TOP_KEYS);
   request.set_attention_top_k(2);

@@ -34,10 +34,7 @@ constexpr char kPushback[] = "grpc-retry-pushback-ms";
 constexpr char kReason[] = "attendant-reason";
 
 v1::AttendRequest Request(uint32_t seed, int64_t length = 3) {
-  v1::AttendRequest request;
-  request.set_model("tiny");
-  *request.mutable_hidden_states() = FloatTensor({1, length, 32}, SomeValues(length * 32, seed));
-  return request;
+  return AttendOf("tiny", FloatTensor({1, length, 32}, SomeValues(length * 32, seed)));
 }
 
 std::string CountOf(const std::string& code, int count) {

@@ -29,11 +29,9 @@ class CrossAttentionTest : public ::testing::Test {
   }
 
   static v1::AttendRequest Request(std::vector<int64_t> shape, const std::vector<float>& values) {
-    v1::AttendRequest request;
-    request.set_model("tiny");
+    v1::AttendRequest request = AttendOf("tiny", FloatTensor(std::move(shape), values));
     request.set_layer(1);
     request.set_stage(v1::PROJECTED);
-    *request.mutable_hidden_states() = FloatTensor(std::move(shape), values);
     return request;
   }
 
@@ -209,8 +207,7 @@ TEST(MemoryWidthsTest, KeysAndValuesOfTheirOwnWidths) {
   options.models = ModelOf("pairs", description);
   TestServer server(options);
 
-  v1::AttendRequest request;
-  *request.mutable_hidden_states() = FloatTensor({2, 3, 8}, SomeValues(48, 1));
+  v1::AttendRequest request = AttendOf("", FloatTensor({2, 3, 8}, SomeValues(48, 1)));
   v1::Memory& memory = *request.mutable_memory();
   *memory.mutable_hidden_states() = FloatTensor({2, 4, 5}, SomeValues(40, 2));
   *memory.mutable_values() = FloatTensor({2, 4, 7}, SomeValues(56, 3));

@@ -255,9 +255,7 @@ TEST_F(EncodeTest, AnswersTheAttentionOfLayersInOrder) {
       EXPECT_NEAR(rows[i * 3] + rows[i * 3 + 1] + rows[i * 3 + 2], 1.0, 1e-6);
     }
   }
-  v1::AttendRequest attend;
-  attend.set_model("tiny");
-  *attend.mutable_hidden_states() = request.hidden_states();
+  v1::AttendRequest attend = AttendOf("tiny", request.hidden_states());
   attend.set_return_attention_probabilities(true);
   v1::AttendResponse attended;
   ASSERT_TRUE(server_.Attend(attend, &attended).ok());

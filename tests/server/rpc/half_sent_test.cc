@@ -74,9 +74,7 @@ TEST(HalfSentTest, OthersAreReadOnceTheFirstOnesHaveBeenLookedAt) {
   for (int call = 0; call < 12; ++call) {
     connection.SendMessage(connection.StartCall("/attendant.v1.EncoderService/Attend"), 10000, "x");
   }
-  v1::AttendRequest request;
-  request.set_model("tiny");
-  *request.mutable_hidden_states() = FloatTensor({1, 1, 32}, SomeValues(32, 1));
+  const v1::AttendRequest request = AttendOf("tiny", FloatTensor({1, 1, 32}, SomeValues(32, 1)));
   v1::AttendResponse response;
   EXPECT_TRUE(server.Attend(request, &response).ok());
 }

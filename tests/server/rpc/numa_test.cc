@@ -60,12 +60,9 @@ std::vector<std::string> CpusOfThreads(const std::string& name) {
 }
 
 v1::AttendRequest Request() {
-  v1::AttendRequest request;
-  request.set_model("tiny");
   std::vector<float> values(16 * 32);
   std::iota(values.begin(), values.end(), 0.0f);
-  *request.mutable_hidden_states() = FloatTensor({4, 4, 32}, values);
-  return request;
+  return AttendOf("tiny", FloatTensor({4, 4, 32}, values));
 }
 
 class NumaTest : public testing::Test {

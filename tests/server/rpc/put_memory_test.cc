@@ -27,10 +27,8 @@ v1::PutMemoryRequest Valid() {
 }
 
 v1::AttendRequest Queries() {
-  v1::AttendRequest request;
-  request.set_model("tiny");
+  v1::AttendRequest request = AttendOf("tiny", FloatTensor({2, 3, kE}, SomeValues(6 * kE, 2)));
   request.set_layer(1);
-  *request.mutable_hidden_states() = FloatTensor({2, 3, kE}, SomeValues(6 * kE, 2));
   return request;
 }
 

@@ -132,10 +132,8 @@ v1::Tensor Holed() {
 }
 
 v1::AttendRequest HoledAttend() {
-  v1::AttendRequest request;
-  request.set_model("tiny");
+  v1::AttendRequest request = AttendOf("tiny", Holed());
   request.set_layer(1);
-  *request.mutable_hidden_states() = Holed();
   *request.mutable_attention_mask() = IntegerTensor({kB, kS}, kHoles, v1::BOOL);
   return request;
 }

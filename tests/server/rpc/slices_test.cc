@@ -163,11 +163,9 @@ TEST_F(SlicesTest, ARefusedBiasIsNamedByItsPlaceInTheWhole) {
 }
 
 v1::AttendRequest Attend() {
-  v1::AttendRequest request;
-  request.set_model("tiny");
+  v1::AttendRequest request = AttendOf("tiny", HiddenStates().hidden_states());
   request.set_layer(1);
   request.set_stage(v1::PROJECTED);
-  *request.mutable_hidden_states() = HiddenStates().hidden_states();
   return request;
 }
 
@@ -242,10 +240,7 @@ TEST_F(SlicesTest, RegisteredKeysHaveTheSameBits) {
 }
 
 v1::AttendRequest Bulk(const std::vector<float>& values) {
-  v1::AttendRequest request;
-  request.set_model("tiny");
-  *request.mutable_hidden_states() = FloatTensor({kSequences, kLength, kWidth}, values);
-  return request;
+  return AttendOf("tiny", FloatTensor({kSequences, kLength, kWidth}, values));
 }
 
 TEST(SlicesOfFailedRequestsTest, AFailedSliceFailsTheRequestOnceAndDropsTheRest) {
@@ -275,9 +270,8 @@ TEST(SlicesOfFailedRequestsTest, ACancelledRequestDropsItsRemainingSlices) {
   server.gate().Open();
   EXPECT_EQ(bulk.Wait().error_code(), grpc::StatusCode::CANCELLED);
   // The call ends before its slice, behind which the only instance takes the next request.
-  v1::AttendRequest next;
-  next.set_model("tiny");
-  *next.mutable_hidden_states() = FloatTensor({1, 1, kWidth}, SomeValues(kWidth, 6));
+  const v1::AttendRequest next =
+      AttendOf("tiny", FloatTensor({1, 1, kWidth}, SomeValues(kWidth, 6)));
   v1::AttendResponse response;
   ASSERT_TRUE(server.Attend(next, &response).ok());
   EXPECT_EQ(server.gate().passed(), 2);
@@ -289,10 +283,8 @@ TEST(SlicesOfFailedRequestsTest, ASmallRequestWaitsForOneSlice) {
   TestServer server(options);
   PendingAttend bulk(server.stub(), Bulk(SomeValues(kSequences * kLength * kWidth, 5)));
   server.gate().AwaitBlocked();
-  v1::AttendRequest small;
-  small.set_model("tiny");
-  *small.mutable_hidden_states() = FloatTensor({1, 1, kWidth}, SomeValues(kWidth, 6));
-  PendingAttend quick(server.stub(), small);
+  PendingAttend quick(server.stub(),
+                      AttendOf("tiny", FloatTensor({1, 1, kWidth}, SomeValues(kWidth, 6))));
   server.AwaitQueued(2);
   server.gate().Open();
   ASSERT_TRUE(quick.Wait().ok());

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <random>
 #include <stdexcept>
-#include <string>
+#include <utility>
 
 #include "engine/kernels/convert.h"
 
@@ -72,6 +72,13 @@ v1::Tensor IntegerTensor(std::vector<int64_t> shape, const std::vector<int64_t>&
     tensor.mutable_data()->append(bytes, IntegerWidth(dtype));
   }
   return tensor;
+}
+
+v1::AttendRequest AttendOf(const std::string& model, v1::Tensor hidden_states) {
+  v1::AttendRequest request;
+  request.set_model(model);
+  *request.mutable_hidden_states() = std::move(hidden_states);
+  return request;
 }
 
 std::vector<float> ToFloats(const v1::Tensor& tensor) {

@@ -1,9 +1,11 @@
-// Functions that make and read the tensors of requests and answers.
+// Functions that make requests and their tensors, and read the tensors of answers.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "attendant/v1/encoder_service.pb.h"
 #include "attendant/v1/tensor.pb.h"
 
 namespace attendant::server {
@@ -12,6 +14,9 @@ v1::Tensor FloatTensor(std::vector<int64_t> shape, const std::vector<float>& val
                        v1::DataType dtype = v1::FLOAT32);
 v1::Tensor IntegerTensor(std::vector<int64_t> shape, const std::vector<int64_t>& values,
                          v1::DataType dtype = v1::INT64);
+
+// Returns a request to the first layer of a model; of the only one, if it has no name.
+v1::AttendRequest AttendOf(const std::string& model, v1::Tensor hidden_states);
 
 // Returns the elements of a float tensor.
 std::vector<float> ToFloats(const v1::Tensor& tensor);

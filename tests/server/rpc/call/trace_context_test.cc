@@ -66,10 +66,7 @@ class TracedCallTest : public ::testing::Test {
   }
 
   static v1::AttendRequest Request() {
-    v1::AttendRequest request;
-    request.set_model("tiny");
-    *request.mutable_hidden_states() = FloatTensor({1, 2, 32}, SomeValues(64, 1));
-    return request;
+    return AttendOf("tiny", FloatTensor({1, 2, 32}, SomeValues(64, 1)));
   }
 
   TestServer server_;
