@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <atomic>
+#include <exception>
 
 // libgomp is not built with ThreadSanitizer, which then cannot see that the fork happens before the
 // bodies and the bodies before the join. These marks say so; outside TSan builds they are nothing.
@@ -45,24 +46,33 @@ ThreadTeam::ThreadTeam(int size)
 // fork.
 __attribute__((no_sanitize("thread"))) void ThreadTeam::Run(
     bool alone, absl::FunctionRef<void(int)> work) const {
+  std::atomic<bool> has_thrown = false;
+  std::exception_ptr thrown;  // by the first worker that has
   const auto enter = [&](int worker) {
     // oneDNN asks OpenMP how many threads it may use; the setting belongs to the calling thread.
     omp_set_num_threads(1);
     const FlushDenormals flush;
-    work(worker);
+    try {
+      work(worker);
+    } catch (...) {
+      if (!has_thrown.exchange(true)) thrown = std::current_exception();
+    }
   };
   // Always the whole team: libgomp ends the threads that a smaller one leaves over, and would start
   // them anew.
-  if (alone || size_ == 1) return enter(0);
-
-  __tsan_release(&fork);
+  if (alone || size_ == 1) {
+    enter(0);
+  } else {
+    __tsan_release(&fork);
 #pragma omp parallel num_threads(size_)
-  {
-    __tsan_acquire(&fork);
-    enter(omp_get_thread_num());
-    __tsan_release(&join);
+    {
+      __tsan_acquire(&fork);
+      enter(omp_get_thread_num());
+      __tsan_release(&join);
+    }
+    __tsan_acquire(&join);
   }
-  __tsan_acquire(&join);
+  if (thrown != nullptr) std::rethrow_exception(thrown);
 }
 
 void ThreadTeam::ParallelFor(int64_t items, absl::FunctionRef<void(int, int64_t)> body) const {

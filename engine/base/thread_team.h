@@ -22,7 +22,8 @@ class ThreadTeam {
 
   // Runs body(worker, item) once for each item in [0, items), on any worker in [0, size()) and in
   // any order, and returns when all calls are done; what the bodies wrote is then visible to the
-  // caller. Bodies must not throw and must not call ParallelFor. Inside a body oneDNN runs
+  // caller. Bodies must not call ParallelFor. If one throws, its worker takes no further item, and
+  // the exception is thrown here when all workers are done. Inside a body oneDNN runs
   // single-threaded and denormals are flushed to zero.
   void ParallelFor(int64_t items, absl::FunctionRef<void(int worker, int64_t item)> body) const;
 

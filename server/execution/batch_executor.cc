@@ -188,7 +188,7 @@ void BatchExecutor::ApplyHeads(const Jobs& jobs, MatrixView<const float> result,
   pooled_.resize(run.team().size());
   run.team().ParallelFor(static_cast<int64_t>(head_items_.size()), [&](int worker, int64_t i) {
     HeadItem& item = head_items_[i];
-    // Nothing may be thrown out of the team's bodies.
+    // So that one that finds no memory fails its own job alone.
     item.status = Guarded([&] {
       if (item.is_tile) return item.job->MakeTokenVectors(item.index, result, run.encoder());
       item.job->Pool(item.index, result, run.encoder(), pooled_[worker]);

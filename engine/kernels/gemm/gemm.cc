@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -157,10 +158,11 @@ void GemmWorkspace::Impl::Worker::Execute(const Panel& panel, const TileKernel& 
                                        {DNNL_ARG_BIAS, panel.bias.get()}};
   const bool has_bias = panel.kernels->shape.has_bias && index == 0;
   const int count = static_cast<int>(std::size(arguments)) - (has_bias ? 0 : 1);
+  // It puts the arguments into a map of its own, for which there may be no memory.
   const dnnl_status_t status =
       dnnl_primitive_execute(product.primitive.get(), stream.get(), count, arguments);
-  assert(status == dnnl_success);
-  static_cast<void>(status);
+  if (status == dnnl_out_of_memory) throw std::bad_alloc();
+  dnnl::error::wrap_c_api(status, "oneDNN does not execute a product");
 }
 
 const char* GemmWorkspace::Impl::Worker::Stage(const PanelShape& shape, const RowBlock& block,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <exception>
 #include <set>
 #include <string>
 #include <utility>
@@ -154,19 +153,9 @@ void PackedWeight::LayOut(PageArena& arena) {
   }
 }
 
-// Throws on the calling thread what a thread of the team threw, since nothing may leave its bodies.
 void PackedWeight::PackPanels(MatrixView<const float> weight, const ThreadTeam& team) {
-  std::vector<std::exception_ptr> thrown(panels.size());
-  team.ParallelFor(static_cast<int64_t>(panels.size()), [&](int, int64_t i) {
-    try {
-      PackPanel(weight, panels[i]);
-    } catch (...) {
-      thrown[i] = std::current_exception();
-    }
-  });
-  for (const std::exception_ptr& exception : thrown) {
-    if (exception != nullptr) std::rethrow_exception(exception);
-  }
+  team.ParallelFor(static_cast<int64_t>(panels.size()),
+                   [&](int, int64_t i) { PackPanel(weight, panels[i]); });
 }
 
 void PackedWeight::PackPanel(MatrixView<const float> weight, Panel& panel) {

@@ -4,8 +4,10 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <latch>
 #include <limits>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -26,6 +28,20 @@ TEST_P(ThreadTeamOfSize, RunsEveryItemOnce) {
     });
     EXPECT_EQ(runs, std::vector<int>(items, 1));
   }
+}
+
+TEST_P(ThreadTeamOfSize, ThrowsWhatABodyThrows) {
+  const ThreadTeam team(GetParam());
+  for (int64_t items : {1, 2, 1000}) {
+    EXPECT_THROW(team.ParallelFor(items,
+                                  [&](int, int64_t item) {
+                                    if (item == items - 1) throw std::bad_alloc();
+                                  }),
+                 std::bad_alloc);
+  }
+  std::atomic<int> runs = 0;
+  team.ParallelFor(1000, [&](int, int64_t) { ++runs; });
+  EXPECT_EQ(runs, 1000);
 }
 
 TEST_P(ThreadTeamOfSize, RunsEveryItemOfEveryShareOnce) {
