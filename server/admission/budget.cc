@@ -1,14 +1,12 @@
 #include "server/admission/budget.h"
 
 #include <map>
-#include <new>
 #include <numeric>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 
 namespace attendant::server {
@@ -45,15 +43,17 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   std::unique_ptr<Pending> Await(Claim claim, Ready ready) {
-    uint64_t id;
+    Peers peer;
+    if (!claim.peer.empty()) peer.emplace(claim.peer, 0);
+    std::unique_ptr<Pending> pending;
     {
       absl::MutexLock lock(&mutex_);
       if (claim.amount < 0 || claim.amount > limits_.total) return nullptr;
-      id = ++last_id_;
-      waiting_.emplace(id, Waiting{std::move(claim), std::move(ready)});
+      pending.reset(new Pending(shared_from_this(), ++last_id_));
+      waiting_.emplace(last_id_, Waiting{std::move(claim), std::move(ready), std::move(peer)});
     }
     MeetWaiting();
-    return std::unique_ptr<Pending>(new Pending(shared_from_this(), id));
+    return pending;
   }
 
   void Withdraw(uint64_t id) {
@@ -82,8 +82,9 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
                                   : MayTake(hold.peer_, more, hold.amount_);
         if (answer != Answer::kTaken) return answer;
       }
-      Count(hold.peer_, hold.purpose_, -hold.amount_);
-      Count(hold.peer_, purpose, amount);
+      Count(hold.peer_, more);
+      CountFor(hold.purpose_, -hold.amount_);
+      CountFor(purpose, amount);
       hold.amount_ = amount;
       hold.purpose_ = purpose;
     }
@@ -94,7 +95,8 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
   void GiveBack(const Hold& hold) {
     {
       absl::MutexLock lock(&mutex_);
-      Count(hold.peer_, hold.purpose_, -hold.amount_);
+      Count(hold.peer_, -hold.amount_);
+      CountFor(hold.purpose_, -hold.amount_);
     }
     MeetWaiting();
   }
@@ -120,9 +122,13 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
   }
 
  private:
+  using Peers = std::map<std::string, int64_t>;  // what each holds
+
+  // Has all the memory that it takes to meet the claim.
   struct Waiting {
     Claim claim;
     Ready ready;
+    Peers peer;  // its peer, which may hold nothing yet
   };
 
   // `own`: what the claimant's hold has already, of all that its peer holds.
@@ -142,19 +148,22 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
     return alone ? amount <= free - limits_.reserve : held <= free;
   }
 
-  Hold Take(const Claim& claim) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  Hold Take(Claim claim) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     Hold hold;
-    hold.peer_ = claim.peer;
+    hold.peer_ = std::move(claim.peer);
     hold.amount_ = claim.amount;
     hold.purpose_ = claim.purpose;
-    Count(claim.peer, claim.purpose, claim.amount);
+    Count(hold.peer_, claim.amount);
+    CountFor(claim.purpose, claim.amount);
     ++counts_.taken;
     hold.budget_ = shared_from_this();  // last: what comes before may throw
     return hold;
   }
 
-  void Count(const std::string& peer, HeldFor purpose, int64_t amount)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  // Throws std::bad_alloc only if the peer gets something and is not known yet, and then changes
+  // nothing.
+  void Count(const std::string& peer, int64_t amount) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (amount == 0) return;
     if (peer.empty()) {
       nobodys_ += amount;
     } else {
@@ -163,6 +172,9 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
       if (entry->second == 0) peers_.erase(entry);
     }
     held_ += amount;
+  }
+
+  void CountFor(HeldFor purpose, int64_t amount) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     counts_.held[static_cast<size_t>(purpose)] += amount;
   }
 
@@ -178,22 +190,19 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
     }
   }
 
-  // A claim for which there is no memory goes on waiting, for the next that is given back.
+  // Allocates nothing, so that no claim waits for want of memory when all is given back.
   Ready StartNext(Hold& hold) noexcept {
-    try {
-      absl::MutexLock lock(&mutex_);
-      return running_ == kNone ? StartOldest(hold) : nullptr;
-    } catch (const std::bad_alloc&) {
-      return nullptr;
-    }
+    absl::MutexLock lock(&mutex_);
+    return running_ == kNone ? StartOldest(hold) : nullptr;
   }
 
   Ready StartOldest(Hold& hold) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (auto next = waiting_.begin(); next != waiting_.end(); ++next) {
-      const Claim& claim = next->second.claim;
+      Claim& claim = next->second.claim;
       if (!IsInShare(claim.peer, claim.amount, /*own=*/0)) continue;
       if (claim.amount > limits_.total - held_) return nullptr;
-      hold = Take(claim);
+      if (claim.amount > 0) peers_.merge(next->second.peer);
+      hold = Take(std::move(claim));
       running_ = next->first;
       running_on_ = std::this_thread::get_id();
       Ready ready = std::move(next->second.ready);
@@ -215,7 +224,7 @@ class Budget::Impl : public std::enable_shared_from_this<Impl> {
   int64_t held_ ABSL_GUARDED_BY(mutex_) = 0;     // in all
   int64_t nobodys_ ABSL_GUARDED_BY(mutex_) = 0;  // of that, without a peer
   BudgetCounts counts_ ABSL_GUARDED_BY(mutex_);  // `waiting` is not maintained here
-  absl::flat_hash_map<std::string, int64_t> peers_ ABSL_GUARDED_BY(mutex_);  // holding something
+  Peers peers_ ABSL_GUARDED_BY(mutex_);          // that hold something
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = kNone;
   std::map<uint64_t, Waiting> waiting_ ABSL_GUARDED_BY(mutex_);  // by id, thus in order of claim
   uint64_t running_ ABSL_GUARDED_BY(mutex_) = kNone;             // id of the `ready` that runs

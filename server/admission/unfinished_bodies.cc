@@ -12,10 +12,13 @@ std::optional<int64_t> UnfinishedBodies::BytesOf(const std::string& connection) 
 std::unique_ptr<UnfinishedBodies::Body> UnfinishedBodies::Begin(const std::string& connection,
                                                                 int64_t charged) {
   const int64_t received = BytesOf(connection).value_or(0);
+  std::unique_ptr<Body> body(new Body(connection));
   absl::MutexLock lock(&mutex_);
-  const uint64_t id = ++last_id_;
-  std::unique_ptr<Body> body(new Body(*this, connection, id));
-  connections_[connection].emplace(id, Entry{received, 0, charged});
+  Entries begun;  // first, so that nothing is changed if there is no memory for it
+  begun.emplace(last_id_ + 1, Entry{received, 0, charged});
+  connections_[connection].merge(begun);
+  body->bodies_ = this;
+  body->id_ = ++last_id_;
   return body;
 }
 

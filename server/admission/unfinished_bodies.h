@@ -48,11 +48,10 @@ class UnfinishedBodies {
 
    private:
     friend class UnfinishedBodies;
-    Body(UnfinishedBodies& bodies, std::string connection, uint64_t id)
-        : bodies_(&bodies), connection_(std::move(connection)), id_(id) {}
-    UnfinishedBodies* bodies_;  // null once it has ended
+    explicit Body(std::string connection) : connection_(std::move(connection)) {}
     const std::string connection_;
-    const uint64_t id_;
+    UnfinishedBodies* bodies_ = nullptr;  // null before it has begun, and once it has ended
+    uint64_t id_ = 0;
   };
 
   // Without this, nothing is known. To be called before the first body begins.
