@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
+#include "server/execution/fault.h"
 #include "server/rpc/open_calls.h"
 
 namespace attendant::server {
@@ -83,7 +84,8 @@ absl::StatusOr<RunningGrpcServer> StartGrpcServer(const GrpcServerOptions& optio
     acceptor->HandleNewConnection(&parameters);
   };
   handlers.refused = [&metrics](ConnectionRefusal refusal) {
-    metrics.RecordRefusedConnection(ConnectionRefusalName(refusal));
+    // One that cannot be counted is refused nevertheless.
+    Guarded([&] { metrics.RecordRefusedConnection(ConnectionRefusalName(refusal)); }).IgnoreError();
   };
   if (absl::Status status = listener.Start(std::move(handlers)); !status.ok()) return status;
   return running;

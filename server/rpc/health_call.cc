@@ -68,7 +68,9 @@ void HealthCall::OnPermit(Budget::Hold permit) {
   permit_ = std::move(permit);
   const absl::Duration time = std::min(context_.limits.receive_timeout, kReceiveTime);
   const bool limited = time_limit_.Set(TimeLimit::In(time), weak_from_this(), [](HealthCall& self) {
-    self.End(absl::DeadlineExceededError("the request's body did not arrive in time"));
+    self.End(Guarded([] {
+      return absl::DeadlineExceededError("the request's body did not arrive in time");
+    }));
   });
   if (!limited) throw std::bad_alloc();  // no body is waited for without a limit
   StartRead(&message_);
@@ -82,39 +84,42 @@ void HealthCall::OnReadDone(bool ok) {
     time_limit_.Reset();
     permit = std::move(permit_);
   }
-  if (!ok) return End(absl::InvalidArgumentError("the call ended without a request message"));
-  const absl::Status status = Guarded([&] { Receive(); });
+  const absl::Status status = Guarded([&] {
+    return ok ? Receive() : absl::InvalidArgumentError("the call ended without a request message");
+  });
   if (!status.ok()) End(status);
 }
 
-void HealthCall::Receive() {
+absl::Status HealthCall::Receive() {
   HealthCheckRequest request;
   const absl::Status status = ParseSmallMessage(message_, kRequestNames, request);
   message_.Clear();
-  if (!status.ok()) return End(status);
+  if (!status.ok()) return status;
   name_ = std::move(*request.mutable_service());
   return method_ == Method::kCheck ? Check() : Watch();
 }
 
-void HealthCall::Check() {
+absl::Status HealthCall::Check() {
   const std::optional<bool> serving = states_.Find(name_);
-  if (!serving) return End(absl::NotFoundError("the server has no service or model of that name"));
+  if (!serving) return absl::NotFoundError("the server has no service or model of that name");
   grpc::ByteBuffer response = Serialize(StatusOf(serving));
   absl::MutexLock lock(&mutex_);
-  if (ended_) return;
+  if (ended_) return absl::OkStatus();
   ended_ = true;
   LimitSending();
   response_.Swap(&response);
   StartWriteAndFinish(&response_, grpc::WriteOptions(), grpc::Status::OK);
+  return absl::OkStatus();
 }
 
-void HealthCall::Watch() {
+absl::Status HealthCall::Watch() {
   if (!states_.Watch(shared_from_this())) {
-    return End(Refused(Refusal::kStreams, "too many health watches are open"));
+    return Refused(Refusal::kStreams, "too many health watches are open");
   }
   absl::MutexLock lock(&mutex_);
   watching_ = true;
   Advance();
+  return absl::OkStatus();
 }
 
 void HealthCall::OnChange() {
@@ -136,7 +141,7 @@ void HealthCall::Advance() {
 }
 
 void HealthCall::OnWriteDone(bool ok) {
-  if (!ok) return End(absl::CancelledError("the caller is gone"));
+  if (!ok) return End(Guarded([] { return absl::CancelledError("the caller is gone"); }));
   {
     absl::MutexLock lock(&mutex_);
     writing_ = false;
@@ -144,7 +149,9 @@ void HealthCall::OnWriteDone(bool ok) {
   OnChange();
 }
 
-void HealthCall::OnCancel() { End(LostCallerError(call_, context_)); }
+void HealthCall::OnCancel() {
+  End(Guarded([&] { return LostCallerError(call_, context_); }));
+}
 
 void HealthCall::End(const absl::Status& status) noexcept {
   Budget::Hold permit;

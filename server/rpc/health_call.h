@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "server/admission/budget.h"
@@ -47,9 +48,10 @@ class HealthCall final : public grpc::ServerGenericBidiReactor,
 
   void AskForPermit(const std::string& peer);
   void OnPermit(Budget::Hold permit);
-  void Receive();
-  void Check();
-  void Watch();
+  // Each of these returns the error that the call ends with.
+  absl::Status Receive();
+  absl::Status Check();
+  absl::Status Watch();
   // Sends the state if it is another one than was sent last.
   void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LimitSending() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

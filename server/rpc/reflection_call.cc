@@ -137,7 +137,7 @@ void ReflectionCall::OnCancel() {
 }
 
 void ReflectionCall::Drain() {
-  const absl::Status draining = DrainingError();
+  const absl::Status draining = Guarded(DrainingError);
   {
     absl::MutexLock lock(&mutex_);
     if (receipt_ == nullptr) return;  // it reads no further

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "server/execution/fault.h"
 
 namespace attendant::server {
 namespace {
@@ -85,13 +86,17 @@ class Credentials final : public grpc::ServerCredentials {
   static void CheckCaller(void* self, grpc_auth_context* connection, const grpc_metadata* headers,
                           size_t count, grpc_process_auth_metadata_done_cb done, void* call) {
     const bool has_certificate = grpc_auth_context_peer_is_authenticated(connection) != 0;
-    const grpc_metadata* authorization = Find(headers, count, "authorization");
-    const absl::Status status = static_cast<Credentials*>(self)->Check(
-        has_certificate, Find(headers, count, ":path"), authorization);
+    const absl::Status status = Guarded([&] {
+      return static_cast<Credentials*>(self)->Check(has_certificate,
+                                                    Find(headers, count, ":path"),
+                                                    Find(headers, count, "authorization"));
+    });
+    std::string message;  // if there is no memory for it, the code has to do
+    Guarded([&] { message = std::string(status.message()); }).IgnoreError();
     // The token stays in the headers, as gRPC lets this pass nothing on: what it knows of a caller
     // belongs to the connection, which calls with different tokens may share.
     done(call, nullptr, 0, nullptr, 0, static_cast<grpc_status_code>(status.code()),
-         std::string(status.message()).c_str());
+         message.c_str());
   }
 
   absl::Status Check(bool has_certificate, const grpc_metadata* path,

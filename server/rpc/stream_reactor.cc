@@ -27,7 +27,8 @@ grpc::ServerGenericBidiReactor* StreamReactor::Start(CallEntry entry, OpenStream
     reactor->self_ = reactor;
     reactor->Advance();
   }
-  open_streams.Add(reactor);
+  const absl::Status status = Guarded([&] { open_streams.Add(reactor); });
+  if (!status.ok()) reactor->Abandon(status);
   return reactor.get();
 }
 
@@ -43,7 +44,7 @@ StreamReactor::StreamReactor(CallEntry entry, OpenStreams& open_streams)
       permit_(std::move(entry.memory)) {}
 
 void StreamReactor::Drain() {
-  const absl::Status draining = DrainingError();
+  const absl::Status draining = Guarded(DrainingError);
   absl::MutexLock lock(&mutex_);
   if (!input_ended_) end_ = draining;
   input_ended_ = true;
@@ -227,12 +228,11 @@ void StreamReactor::OnWriteDone(bool ok) {
 }
 
 void StreamReactor::OnCancel() {
-  const absl::Status status = Guarded([&] {
+  {
     absl::MutexLock lock(&mutex_);
     Lose();
     Advance();
-  });
-  if (!status.ok()) Abandon(status);
+  }
   // What fails here is failed by the next instance that looks for work.
   Guarded([&] { context_.queue.FailDead(); }).IgnoreError();
 }
@@ -241,7 +241,7 @@ void StreamReactor::Lose() {
   if (lost_) return;
   lost_ = true;
   input_ended_ = true;
-  end_ = LostCallerError(call_, context_);
+  end_ = Guarded([&] { return LostCallerError(call_, context_); });
   cancelled_->store(true, std::memory_order_relaxed);
 }
 
@@ -302,7 +302,7 @@ void StreamReactor::OnDone() {
   Budget::Hold place;
   std::shared_ptr<StreamReactor> self;
   std::map<uint64_t, std::shared_ptr<StreamSequence>> sequences;
-  std::deque<Answer> responses;
+  std::list<Answer> responses;
   std::optional<Taken> held_back;
   absl::Status end;
   permit_.Release();
@@ -322,7 +322,10 @@ void StreamReactor::OnDone() {
     self = std::move(self_);
   }
   if (!held_back) return;
-  account_.ForItem(held_back->item.arrived).Report(end, context_);
+  // An item that cannot be counted fails nothing.
+  Guarded([&] {
+    account_.ForItem(held_back->item.arrived).Report(end, context_);
+  }).IgnoreError();
 }
 
 }  // namespace attendant::server

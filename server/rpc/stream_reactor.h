@@ -5,7 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -120,8 +120,8 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   Budget::Hold permit_;  // of one reaction at a time: OnReadDone, then OnDone
   // The read owns it while it is under way.
   grpc::ByteBuffer message_ ABSL_GUARDED_BY(mutex_);
-  // The write owns the first while it is under way.
-  std::deque<Answer> responses_ ABSL_GUARDED_BY(mutex_);
+  // The write owns the first while it is under way. A std::deque would allocate when it is moved.
+  std::list<Answer> responses_ ABSL_GUARDED_BY(mutex_);
   // Null: an item has taken it.
   std::map<uint64_t, std::shared_ptr<StreamSequence>> sequences_ ABSL_GUARDED_BY(mutex_);
   std::optional<Taken> held_back_ ABSL_GUARDED_BY(mutex_);
