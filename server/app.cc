@@ -19,6 +19,7 @@
 #include "server/batching/clock.h"
 #include "server/batching/instance_pool.h"
 #include "server/cross_kv/cross_kv_store.h"
+#include "server/execution/fault.h"
 #include "server/execution/prepare_model.h"
 #include "server/execution/request_job.h"
 #include "server/host/freed_memory.h"
@@ -124,7 +125,7 @@ class App::Impl {
     queue_.Close();
     if (late > 0) {
       spdlog::warn("drain timeout: {} requests are not answered and fail", late);
-      queue_.FailAll(absl::UnavailableError("the server is stopping"));
+      queue_.FailAll(Guarded([] { return absl::UnavailableError("the server is stopping"); }));
     }
     EndGrpcServer(*grpc_.server, *listener_, absl::Now() + (deadline - clock_.Now()));
     instances_.reset();
@@ -313,9 +314,12 @@ class App::Impl {
         std::move(items),
         [this](const std::string& what, bool ok) { metrics_.RecordReload(what, ok); });
     housekeeping_ = std::make_unique<Periodic>(absl::Seconds(1), [this] {
-      reloader_->ReloadAll();
-      const BudgetCounts calls = admission_.slots().counts();
-      freed_memory_.GiveBackIfGrown({calls.all(), calls.taken});
+      // What finds no memory is done a second later.
+      Guarded([&] { reloader_->ReloadAll(); }).IgnoreError();
+      Guarded([&] {
+        const BudgetCounts calls = admission_.slots().counts();
+        freed_memory_.GiveBackIfGrown({calls.all(), calls.taken});
+      }).IgnoreError();
     });
   }
 

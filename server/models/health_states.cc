@@ -32,7 +32,7 @@ void HealthStates::Shutdown() {
     absl::MutexLock lock(&mutex_);
     shut_down_ = true;
     for (auto& [name, serving] : states_) serving = false;
-    watchers = Watching();
+    watchers.swap(watchers_);  // there is no further change
   }
   Notify(watchers);
 }

@@ -21,7 +21,7 @@ void OpenStreams::Drain() {
   {
     absl::MutexLock lock(&mutex_);
     draining_ = true;
-    open = streams_;
+    open.swap(streams_);
   }
   for (const auto& [key, weak] : open) {
     if (const auto stream = weak.lock()) stream->Drain();

@@ -37,11 +37,12 @@ class Reloaded {
     absl::StatusOr<std::vector<std::string>> contents = ReadFiles(paths_);
     absl::MutexLock lock(&mutex_);
     if (contents == seen_) return false;
-    seen_ = contents;
-    if (!contents.ok()) return contents.status();
-    absl::StatusOr<Value> value = make_(*contents);
-    if (!value.ok()) return value.status();
-    current_ = std::make_shared<const Value>(*std::move(value));
+    absl::StatusOr<Value> value = contents.ok() ? make_(*contents) : contents.status();
+    std::shared_ptr<const Value> made;
+    if (value.ok()) made = std::make_shared<const Value>(*std::move(value));
+    seen_ = std::move(contents);  // last, so that they are read again if there was no memory
+    if (made == nullptr) return value.status();
+    current_ = std::move(made);
     return true;
   }
 
