@@ -96,7 +96,7 @@ class ConnectionListener::Impl {
     sockets_.clear();  // which the epoll instance forgets with them
   }
 
-  const OpenConnections& connections() const { return connections_; }
+  OpenConnections& connections() { return connections_; }
   int port() const { return port_; }
   const std::string& name() const { return name_; }
 

@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <vector>
+#include <new>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -62,6 +63,8 @@ const char* ConnectionRefusalName(ConnectionRefusal refusal) {
       return "address";
     case ConnectionRefusal::kDescriptors:
       return "descriptors";
+    case ConnectionRefusal::kMemory:
+      return "memory";
   }
   return "";
 }
@@ -75,9 +78,20 @@ OpenConnections::~OpenConnections() {
 }
 
 std::optional<ConnectionRefusal> OpenConnections::Add(int connection,
-                                                      const sockaddr_storage& peer) {
+                                                      const sockaddr_storage& peer) noexcept {
+  try {
+    return TryAdd(connection, peer);
+  } catch (const std::bad_alloc&) {
+    return ConnectionRefusal::kMemory;
+  }
+}
+
+std::optional<ConnectionRefusal> OpenConnections::TryAdd(int connection,
+                                                         const sockaddr_storage& peer) {
   const std::optional<Endpoint> endpoint = EndpointOf(peer);
-  const std::string address = endpoint ? FormatAddress(endpoint->address) : "";
+  std::string address = endpoint ? FormatAddress(endpoint->address) : "";
+  std::string name = endpoint ? absl::StrCat(address, " port ", endpoint->port) : "";
+  Peer counted = {address, name};
   absl::MutexLock lock(&mutex_);
   if (static_cast<int64_t>(connections_.size()) >= limits_.total) return ConnectionRefusal::kTotal;
   const auto of_address = per_address_.find(address);
@@ -85,6 +99,10 @@ std::optional<ConnectionRefusal> OpenConnections::Add(int connection,
       of_address->second >= limits_.per_address) {
     return ConnectionRefusal::kAddress;
   }
+  // Memory for what follows.
+  connections_.reserve(connections_.size() + 1);
+  per_address_.reserve(per_address_.size() + 1);
+  by_name_.reserve(by_name_.size() + 1);
   const int duplicate = fcntl(connection, F_DUPFD_CLOEXEC, 0);
   if (duplicate < 0) return ConnectionRefusal::kDescriptors;
   epoll_event hang_up = {};  // is reported without being asked for
@@ -93,11 +111,10 @@ std::optional<ConnectionRefusal> OpenConnections::Add(int connection,
     close(duplicate);
     return ConnectionRefusal::kDescriptors;
   }
-  const std::string name = endpoint ? absl::StrCat(address, " port ", endpoint->port) : "";
-  connections_[duplicate] = {address, name};
+  connections_[duplicate] = std::move(counted);
   if (endpoint) {
-    ++per_address_[address];
-    by_name_[name] = duplicate;
+    ++per_address_[std::move(address)];
+    by_name_[std::move(name)] = duplicate;
   }
   return std::nullopt;
 }
@@ -106,11 +123,11 @@ void OpenConnections::OnHangUp(int duplicate) {
   absl::MutexLock lock(&mutex_);
   const auto connection = connections_.find(duplicate);
   if (connection == connections_.end()) return;
-  const auto [address, name] = connection->second;
-  const auto of_address = per_address_.find(address);
+  const Peer peer = std::move(connection->second);
+  const auto of_address = per_address_.find(peer.address);
   if (of_address != per_address_.end() && --of_address->second == 0) per_address_.erase(of_address);
   // The name may belong to a newer connection of the same port already.
-  const auto named = by_name_.find(name);
+  const auto named = by_name_.find(peer.name);
   if (named != by_name_.end() && named->second == duplicate) by_name_.erase(named);
   connections_.erase(connection);
   // The epoll instance would keep watching as long as gRPC has its descriptor.
@@ -129,23 +146,23 @@ std::optional<int64_t> OpenConnections::ReceivedBytes(const std::string& name) c
   return found == by_name_.end() ? std::nullopt : ReceivedBytesOf(found->second);
 }
 
-int64_t OpenConnections::AwaitSent(absl::Time deadline) const {
+int64_t OpenConnections::AwaitSent(absl::Time deadline) {
   // Nothing signals that the last byte has been acknowledged.
   constexpr absl::Duration kInterval = absl::Milliseconds(5);
-  std::vector<int> unsent;
   {
     absl::MutexLock lock(&mutex_);
-    for (const auto& [duplicate, peer] : connections_) unsent.push_back(duplicate);
+    for (auto& [duplicate, peer] : connections_) peer.awaited = true;
   }
   for (;;) {
+    int64_t unsent = 0;
     {
       absl::MutexLock lock(&mutex_);
-      std::erase_if(unsent, [&](int duplicate) {
-        mutex_.AssertHeld();
-        return !connections_.contains(duplicate) || HasSentAll(duplicate);
-      });
+      for (auto& [duplicate, peer] : connections_) {
+        peer.awaited = peer.awaited && !HasSentAll(duplicate);
+        if (peer.awaited) ++unsent;
+      }
     }
-    if (unsent.empty() || absl::Now() >= deadline) return static_cast<int64_t>(unsent.size());
+    if (unsent == 0 || absl::Now() >= deadline) return unsent;
     absl::SleepFor(kInterval);
   }
 }

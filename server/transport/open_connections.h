@@ -20,9 +20,10 @@ struct ConnectionLimits {
 };
 
 // The reason why a connection is closed at once.
-enum class ConnectionRefusal { kTotal, kAddress, kDescriptors };
+enum class ConnectionRefusal { kTotal, kAddress, kDescriptors, kMemory };
 
-// The name of a refusal, for logs and labels of metrics: "total", "address" or "descriptors".
+// The name of a refusal, for logs and labels of metrics: "total", "address", "descriptors" or
+// "memory".
 const char* ConnectionRefusalName(ConnectionRefusal refusal);
 
 // gRPC owns the descriptors of its connections and does not say when it closes one. Therefore each
@@ -42,8 +43,8 @@ class OpenConnections {
   OpenConnections& operator=(const OpenConnections&) = delete;
 
   // Counts `connection`, which came from `peer`, until OnHangUp. On a refusal nothing is counted.
-  // The caller keeps its descriptor either way.
-  std::optional<ConnectionRefusal> Add(int connection, const sockaddr_storage& peer);
+  // The caller keeps its descriptor either way. Does not throw.
+  std::optional<ConnectionRefusal> Add(int connection, const sockaddr_storage& peer) noexcept;
 
   // To be called for an event of `epoll`: forgets the connection and closes its duplicate.
   void OnHangUp(int duplicate);
@@ -56,8 +57,9 @@ class OpenConnections {
 
   // Waits until each connection has, at some moment since the call, had nothing left to send in the
   // kernel: the other end's kernel has acknowledged every byte by then. Returns the number of
-  // connections that did not get there by `deadline`, a time of the real clock.
-  int64_t AwaitSent(absl::Time deadline) const;
+  // connections that did not get there by `deadline`, a time of the real clock. Allocates nothing;
+  // one thread at a time.
+  int64_t AwaitSent(absl::Time deadline);
 
   // Lets gRPC read nothing more from any connection, at which it closes it, and waits for that.
   // Returns the number of connections that are open at `deadline`, a time of the real clock.
@@ -67,7 +69,11 @@ class OpenConnections {
   struct Peer {
     std::string address;  // empty for a Unix socket
     std::string name;
+    bool awaited = false;  // by AwaitSent
   };
+
+  // As Add, but may throw std::bad_alloc, as long as nothing is counted.
+  std::optional<ConnectionRefusal> TryAdd(int connection, const sockaddr_storage& peer);
 
   const int epoll_;
   const ConnectionLimits limits_;
