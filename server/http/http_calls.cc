@@ -7,6 +7,10 @@
 
 namespace attendant::server {
 
+HttpCalls::HttpCalls(const HttpCallLimits& limits) : limits_(limits) {
+  calls_.reserve(static_cast<size_t>(limits.calls));
+}
+
 absl::Status HttpCalls::CheckRoomFor(const std::string& peer) const {
   if (static_cast<int>(calls_.size()) >= limits_.calls) {
     return Refused(Refusal::kSlots, "the HTTP port has no place for another call");
@@ -48,25 +52,14 @@ std::optional<HttpCalls::TimePoint> HttpCalls::next_end() const {
   return next;
 }
 
-std::vector<std::shared_ptr<HttpExchange>> HttpCalls::TakeEnded(TimePoint now) {
-  std::vector<std::shared_ptr<HttpExchange>> ended;
+std::shared_ptr<HttpExchange> HttpCalls::TakeEnded(TimePoint now) {
   for (const auto& exchange : calls_) {
     const std::optional<TimePoint> end = EndOf(*exchange);
     if (!end || now < *end) continue;
     exchange->abandoned = true;
-    ended.push_back(exchange);
+    return exchange;
   }
-  return ended;
-}
-
-std::vector<std::shared_ptr<HttpExchange>> HttpCalls::Waiting() const {
-  std::vector<std::shared_ptr<HttpExchange>> waiting;
-  for (const auto& exchange : calls_) {
-    if (exchange->phase == HttpExchange::Phase::kWaiting && !exchange->gone) {
-      waiting.push_back(exchange);
-    }
-  }
-  return waiting;
+  return nullptr;
 }
 
 }  // namespace attendant::server

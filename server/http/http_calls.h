@@ -25,11 +25,12 @@ struct HttpCallLimits {
 
 // A call has its place while its body is received, while it is computed and while its answer
 // leaves. The time that it is computed is not bounded here, but by its deadline. Not thread-safe.
+// Allocates nothing once made, but for refusals.
 class HttpCalls {
  public:
   using TimePoint = HttpExchange::TimePoint;
 
-  explicit HttpCalls(const HttpCallLimits& limits) : limits_(limits) {}
+  explicit HttpCalls(const HttpCallLimits& limits);
 
   // RESOURCE_EXHAUSTED with the reason (server/metrics/refusal.h) if there is no place for another
   // call, or for one of this peer.
@@ -39,10 +40,8 @@ class HttpCalls {
 
   // Returns when the time of the first call is over; none if no time runs.
   std::optional<TimePoint> next_end() const;
-  // Returns the calls whose time is over, each once.
-  std::vector<std::shared_ptr<HttpExchange>> TakeEnded(TimePoint now);
-  // Returns the calls that wait for their answers, and whose callers have not gone.
-  std::vector<std::shared_ptr<HttpExchange>> Waiting() const;
+  // Returns a call whose time is over, each once; null if there is none.
+  std::shared_ptr<HttpExchange> TakeEnded(TimePoint now);
   const std::vector<std::shared_ptr<HttpExchange>>& all() const { return calls_; }
 
  private:

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,15 +42,22 @@ std::string AllOf(MHD_Connection* connection, const char* name) {
   struct Search {
     const char* name;
     std::string values;
+    bool starved = false;
   } found = {name, {}};
   const MHD_KeyValueIterator add = [](void* to, MHD_ValueKind, const char* key, const char* value) {
     auto& search = *static_cast<Search*>(to);
     if (value == nullptr || strcasecmp(key, search.name) != 0) return MHD_YES;
-    if (!search.values.empty()) search.values += ",";
-    search.values += value;
-    return MHD_YES;
+    try {
+      if (!search.values.empty()) search.values += ",";
+      search.values += value;
+      return MHD_YES;
+    } catch (const std::bad_alloc&) {  // the library, in C, passes no exception on
+      search.starved = true;
+      return MHD_NO;
+    }
   };
   MHD_get_connection_values(connection, MHD_HEADER_KIND, add, &found);
+  if (found.starved) throw std::bad_alloc();
   return found.values;
 }
 

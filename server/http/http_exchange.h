@@ -54,6 +54,8 @@ class HttpExchange final : public HttpReply, public std::enable_shared_from_this
     queue_->Push(shared_from_this());
   }
   HttpAnswer TakeAnswer() { return std::move(answer_); }
+  // Whether its caller waits for the answer.
+  bool waits() const { return phase == Phase::kWaiting && !gone; }
 
   const std::string peer;
   std::shared_ptr<HttpCall> call;

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -37,6 +38,7 @@ constexpr auto kAcceptPause = std::chrono::milliseconds(100);
 // of an answer, before it is asked less often.
 constexpr int kIdleRounds = 64;
 constexpr auto kWorkPause = std::chrono::milliseconds(10);
+constexpr size_t kOwnEvents = 2;  // to wait for: of the listener and of the replies
 
 // Returns the answer to a caller who may not have what needs a token of this scope; none to one who
 // may.
@@ -151,40 +153,54 @@ class HttpServer::Impl final : public HttpDaemonHandler {
  private:
   // Returns whether a daemon has started.
   bool StartDaemon() {
-    if (secrets_.certificates != nullptr) certificates_ = secrets_.certificates->current();
+    std::shared_ptr<const Certificates> certificates;
+    if (secrets_.certificates != nullptr) certificates = secrets_.certificates->current();
     std::unique_ptr<HttpDaemon> daemon = HttpDaemon::Start(
-        *this, replies_, limits_.connections + limits_.calls.calls, certificates_);
-    if (daemon == nullptr) return false;
-    daemons_.push_back(std::move(daemon));
-    return true;
+        *this, replies_, limits_.connections + limits_.calls.calls, certificates);
+    const bool started = daemon != nullptr;
+    if (started) {
+      const size_t all = kOwnEvents + daemons_.size() + 1 + static_cast<size_t>(limits_.calls.calls);
+      ready_.reserve(all);  // so that polling does not allocate
+      daemons_.push_back(std::move(daemon));
+    }
+    certificates_ = std::move(certificates);
+    return started;
   }
 
+  // If there is no memory for another daemon, the old one goes on until the next connection comes.
   void FollowCertificates() {
     if (secrets_.certificates == nullptr || secrets_.certificates->current() == certificates_) {
       return;
     }
-    if (!StartDaemon()) spdlog::warn("the HTTP port cannot use the new certificates");
+    try {
+      if (!StartDaemon()) spdlog::warn("the HTTP port cannot use the new certificates");
+    } catch (const std::bad_alloc&) {
+      return;
+    }
   }
 
+  // Nothing here may throw, as there is nobody to catch it.
   void Run() {
     while (true) {
       const Clock::time_point now = Clock::now();
       while (const std::optional<int> ended = open_.Ended(now)) Close(*ended);
-      for (const auto& late : calls_.TakeEnded(now)) shutdown(late->descriptor, SHUT_RDWR);
-      std::vector<pollfd> ready = {{listener_.descriptor(), 0, 0}, {replies_->event(), POLLIN, 0}};
-      if (accepts_from_ <= now) ready[0].events = POLLIN;
-      for (const auto& daemon : daemons_) ready.push_back({daemon->events(), POLLIN, 0});
-      const std::vector<std::shared_ptr<HttpExchange>> waiting = calls_.Waiting();
-      for (const auto& exchange : waiting) ready.push_back({exchange->descriptor, POLLRDHUP, 0});
-      const int found = poll(ready.data(), ready.size(), MillisecondsToWait(now));
+      while (const auto late = calls_.TakeEnded(now)) shutdown(late->descriptor, SHUT_RDWR);
+      ready_.assign({{listener_.descriptor(), 0, 0}, {replies_->event(), POLLIN, 0}});
+      if (accepts_from_ <= now) ready_[0].events = POLLIN;
+      for (const auto& daemon : daemons_) ready_.push_back({daemon->events(), POLLIN, 0});
+      for (const auto& exchange : calls_.all()) {
+        if (exchange->waits()) ready_.push_back({exchange->descriptor, POLLRDHUP, 0});
+      }
+      const int found = poll(ready_.data(), ready_.size(), MillisecondsToWait(now));
       if (found < 0) continue;
       idle_rounds_ = found == 0 ? idle_rounds_ + 1 : 0;
-      if ((ready[0].revents & POLLHUP) != 0) return AbandonCalls();
-      if ((ready[0].revents & POLLIN) != 0) Accept();
-      for (size_t i = 0; i < waiting.size(); ++i) {
-        if (ready[ready.size() - waiting.size() + i].revents != 0) TellGone(*waiting[i]);
+      if ((ready_[0].revents & POLLHUP) != 0) return AbandonCalls();
+      auto event = ready_.begin() + static_cast<ptrdiff_t>(kOwnEvents + daemons_.size());
+      for (const auto& exchange : calls_.all()) {
+        if (exchange->waits() && (event++)->revents != 0) TellGone(*exchange);
       }
-      if (ready[1].revents != 0) ResumeAnswered();
+      if ((ready_[0].revents & POLLIN) != 0) Accept();
+      if (ready_[1].revents != 0) ResumeAnswered();
       for (const auto& daemon : daemons_) daemon->Run();
       while (daemons_.size() > 1 && daemons_.front()->connections() == 0) daemons_.pop_front();
     }
@@ -267,6 +283,7 @@ class HttpServer::Impl final : public HttpDaemonHandler {
   int idle_rounds_ = 0;                               // since poll has last found something
   std::shared_ptr<const Certificates> certificates_;  // of the last daemon, or refused by GnuTLS
   std::deque<std::unique_ptr<HttpDaemon>> daemons_;   // from the oldest to the newest
+  std::vector<pollfd> ready_;                         // what Run waits for
   std::thread thread_;
 };
 
