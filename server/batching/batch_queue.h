@@ -61,7 +61,7 @@ class BatchQueue {
   // Fails the jobs that still wait with UNAVAILABLE. No other call may be in progress.
   ~BatchQueue() {
     Close();
-    FailAll(absl::UnavailableError("the server is shutting down"));
+    FailAll(closed_error_);
   }
 
   BatchQueue(const BatchQueue&) = delete;
@@ -167,7 +167,7 @@ class BatchQueue {
 
   absl::Status TryAdd(T& job, Failed& failed) {
     absl::MutexLock lock(&mutex_);
-    if (closed_) return absl::UnavailableError("the server is shutting down");
+    if (closed_) return closed_error_;
     std::map<uint64_t, T> added;  // first, as there may be no memory for it
     added.emplace(next_id_, job);
     std::vector<WaitingJobs::Dead> dead;
@@ -227,6 +227,8 @@ class BatchQueue {
   }
 
   Clock& clock_;
+  // Made in advance, since a destructor may not throw.
+  const absl::Status closed_error_ = absl::UnavailableError("the server is shutting down");
   mutable absl::Mutex mutex_;
   absl::CondVar changed_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
