@@ -187,18 +187,21 @@ absl::Status StreamReactor::Submit(Taken& taken, Pending& pending) {
 }
 
 std::optional<StreamReactor::Taken> StreamReactor::End(Pending pending, ComputeJob::End result) {
-  const bool computed = result.response.ok();
-  if (computed) pending.account.SetQueued(result.queued);
-  const absl::Status status = result.response.status();
-  if (pending.sequence != nullptr) {
-    if (computed) {
-      pending.sequence->Keep(pending.tokens);
-    } else {
-      result.response = WithPosition(result.response.status(), *pending.sequence);
-    }
+  absl::Status status = result.response.status();
+  grpc::ByteBuffer response;
+  if (status.ok()) {
+    status = Guarded([&] {
+      response = ToStreamResponse(pending.id, *std::move(result.response));
+    });
   }
-  grpc::ByteBuffer response = computed ? ToStreamResponse(pending.id, *std::move(result.response))
-                                       : ToStreamError(pending.id, result.response.status());
+  const bool computed = status.ok();
+  StreamSequence* const sequence = pending.sequence.get();
+  if (computed) {
+    pending.account.SetQueued(result.queued);
+    if (sequence != nullptr) sequence->Keep(pending.tokens);
+  } else {
+    response = ToStreamError(pending.id, sequence ? WithPosition(status, *sequence) : status);
+  }
   result.held.memory.Change(static_cast<int64_t>(response.Length()), HeldFor::kAnswer);
   std::optional<Taken> next;
   {
