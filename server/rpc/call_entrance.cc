@@ -1,5 +1,7 @@
 #include "server/rpc/call_entrance.h"
 
+#include <grpc/grpc.h>
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +33,13 @@ class RefusingReactor final : public grpc::ServerGenericBidiReactor {
       : status_(status), context_(context), account_(std::move(account)) {
     FinishWith(status, context, call, *this);
   }
+  // In the memory of the call, as gRPC's own reactors are, because there may be no other.
+  void* operator new(size_t bytes, grpc::CallbackServerContext& call) {
+    return grpc_call_arena_alloc(call.c_call(), bytes);
+  }
+  void operator delete(void*) {}
+  void operator delete(void*, grpc::CallbackServerContext&) {}
+
   void OnDone() override {
     if (account_) account_->Report(status_, context_);
     delete this;
@@ -56,7 +65,7 @@ grpc::ServerGenericBidiReactor* CallEntrance::CreateReactor(
     grpc::GenericCallbackServerContext* call) {
   grpc::ServerGenericBidiReactor* reactor = nullptr;
   const absl::Status status = Guarded([&] { reactor = Start(call->method(), *call); });
-  return status.ok() ? reactor : new RefusingReactor(status, context_, *call);
+  return status.ok() ? reactor : new (*call) RefusingReactor(status, context_, *call);
 }
 
 grpc::ServerGenericBidiReactor* CallEntrance::Start(absl::string_view path,
@@ -78,7 +87,7 @@ grpc::ServerGenericBidiReactor* CallEntrance::StartMethod(absl::string_view path
   const bool reflection = path == ReflectionCall::kPath;
   const bool stream = reflection || path == stream_path;
   if (unary == nullptr && !stream) {
-    return new RefusingReactor(absl::UnimplementedError(WhyNoMethod(path)), context_, call);
+    return new (call) RefusingReactor(absl::UnimplementedError(WhyNoMethod(path)), context_, call);
   }
   const char* name = reflection ? ReflectionCall::kName
                      : stream   ? StreamReactor::kName
@@ -103,7 +112,7 @@ grpc::ServerGenericBidiReactor* CallEntrance::StartMethod(absl::string_view path
     status = context_.queue.CheckAnother(entry.peer, DeadlineOf(call, context_.clock));
   }
   if (!status.ok()) {
-    return new RefusingReactor(status, context_, call, std::move(entry.account));
+    return new (call) RefusingReactor(status, context_, call, std::move(entry.account));
   }
   if (reflection) return ReflectionCall::Start(std::move(entry), open_streams_);
   if (stream) return StreamReactor::Start(std::move(entry), open_streams_);
