@@ -9,7 +9,6 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 
 namespace attendant::server {
@@ -77,7 +76,8 @@ class UnfinishedBodies {
   Received received_;
   mutable absl::Mutex mutex_;
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::flat_hash_map<std::string, Entries> connections_ ABSL_GUARDED_BY(mutex_);
+  // Not Abseil's map, which breaks if it finds no memory to grow.
+  std::map<std::string, Entries> connections_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace attendant::server

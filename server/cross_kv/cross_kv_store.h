@@ -4,13 +4,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -157,10 +157,11 @@ class CrossKvStore {
   const std::shared_ptr<HeldBytes::Totals> registered_ = std::make_shared<HeldBytes::Totals>();
   const std::shared_ptr<HeldBytes::Totals> sequences_ = std::make_shared<HeldBytes::Totals>();
   absl::Mutex mutex_;
-  absl::flat_hash_map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  // Not Abseil's maps, which break if they find no memory to grow.
+  std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
   // Names of the retired models that have made what these handles meant. A bounded number, since
   // nobody is charged for them: those beyond it are NOT_FOUND.
-  absl::flat_hash_map<std::string, std::string> retired_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> retired_ ABSL_GUARDED_BY(mutex_);
   std::set<std::pair<absl::Time, std::string>> expiries_ ABSL_GUARDED_BY(mutex_);  // of both
 };
 

@@ -89,9 +89,12 @@ std::optional<ConnectionRefusal> OpenConnections::Add(int connection,
 std::optional<ConnectionRefusal> OpenConnections::TryAdd(int connection,
                                                          const sockaddr_storage& peer) {
   const std::optional<Endpoint> endpoint = EndpointOf(peer);
-  std::string address = endpoint ? FormatAddress(endpoint->address) : "";
-  std::string name = endpoint ? absl::StrCat(address, " port ", endpoint->port) : "";
-  Peer counted = {address, name};
+  const std::string address = endpoint ? FormatAddress(endpoint->address) : "";
+  const std::string name = endpoint ? absl::StrCat(address, " port ", endpoint->port) : "";
+  // The entries, while nothing is changed if there is no memory for them.
+  std::map<int, Peer> added = {{connection, {address, name}}};
+  std::map<std::string, int64_t> counted = {{address, 0}};
+  std::map<std::string, int> named = {{name, 0}};
   absl::MutexLock lock(&mutex_);
   if (static_cast<int64_t>(connections_.size()) >= limits_.total) return ConnectionRefusal::kTotal;
   const auto of_address = per_address_.find(address);
@@ -99,10 +102,6 @@ std::optional<ConnectionRefusal> OpenConnections::TryAdd(int connection,
       of_address->second >= limits_.per_address) {
     return ConnectionRefusal::kAddress;
   }
-  // Memory for what follows.
-  connections_.reserve(connections_.size() + 1);
-  per_address_.reserve(per_address_.size() + 1);
-  by_name_.reserve(by_name_.size() + 1);
   const int duplicate = fcntl(connection, F_DUPFD_CLOEXEC, 0);
   if (duplicate < 0) return ConnectionRefusal::kDescriptors;
   epoll_event hang_up = {};  // is reported without being asked for
@@ -111,10 +110,14 @@ std::optional<ConnectionRefusal> OpenConnections::TryAdd(int connection,
     close(duplicate);
     return ConnectionRefusal::kDescriptors;
   }
-  connections_[duplicate] = std::move(counted);
+  auto entry = added.extract(connection);
+  entry.key() = duplicate;
+  connections_.insert(std::move(entry));
   if (endpoint) {
-    ++per_address_[std::move(address)];
-    by_name_[std::move(name)] = duplicate;
+    per_address_.merge(counted);
+    ++per_address_.find(address)->second;
+    by_name_.merge(named);
+    by_name_.find(name)->second = duplicate;
   }
   return std::nullopt;
 }

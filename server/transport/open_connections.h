@@ -4,11 +4,11 @@
 #include <sys/socket.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
@@ -78,9 +78,10 @@ class OpenConnections {
   const int epoll_;
   const ConnectionLimits limits_;
   mutable absl::Mutex mutex_;
-  absl::flat_hash_map<int, Peer> connections_ ABSL_GUARDED_BY(mutex_);  // by the duplicate
-  absl::flat_hash_map<std::string, int> by_name_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<std::string, int64_t> per_address_ ABSL_GUARDED_BY(mutex_);
+  // Not Abseil's maps, which break if they find no memory to grow.
+  std::map<int, Peer> connections_ ABSL_GUARDED_BY(mutex_);  // by the duplicate
+  std::map<std::string, int> by_name_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, int64_t> per_address_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace attendant::server
