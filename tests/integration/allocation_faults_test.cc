@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -100,7 +101,7 @@ v1::EncodeRequest Tokens(int64_t sequences) {
 class Caller {
  public:
   explicit Caller(const ReadyServer& server)
-      : http_port_(server.http_port()), channel_(server.NewChannel()) {
+      : server_(server), channel_(server.NewChannel()) {
     EXPECT_TRUE(channel_->WaitForConnected(Deadline()));
   }
 
@@ -111,7 +112,8 @@ class Caller {
     CallMemory();
     CallStream();
     CallInference();
-    CallHealth();
+    CallHealth("Check", channel_);
+    CallHealth("Check on a new connection", server_.NewChannel());
     CallReflection();
     CallHttp("GET /v2/models/worked-example", "");
     CallHttp("POST /v2/models/worked-example/infer",
@@ -229,13 +231,13 @@ class Caller {
     Call("ModelMetadata", stub, &Stub::ModelMetadata, about, metadata);
   }
 
-  void CallHealth() {
-    RawCall call(channel_, "/grpc.health.v1.Health/Check");
+  void CallHealth(const std::string& name, const std::shared_ptr<grpc::Channel>& channel) {
+    RawCall call(channel, "/grpc.health.v1.Health/Check");
     call.Write(TextField(1, "t"));
     call.WritesDone();
     const std::optional<std::string> answer = call.Read();
     const grpc::Status status = call.Finish();
-    outcomes_["Check"] = status.ok() ? answer.value_or("no answer") : NameOf(status);
+    outcomes_[name] = status.ok() ? answer.value_or("no answer") : NameOf(status);
   }
 
   void CallReflection() {
@@ -255,7 +257,7 @@ class Caller {
   // Without an answer, or with the beginning of one, the server has closed the connection.
   void CallHttp(const std::string& target, const std::string& body) {
     const std::string answer = Exchange(
-        http_port_, absl::StrCat(target, " HTTP/1.1\r\nHost: x\r\nContent-Length: ", body.size(),
+        server_.http_port(), absl::StrCat(target, " HTTP/1.1\r\nHost: x\r\nContent-Length: ", body.size(),
                                  "\r\n\r\n", body));
     const size_t head = answer.find("\r\n\r\n");
     const size_t length = answer.find("Content-Length: ");
@@ -275,7 +277,7 @@ class Caller {
     }
   }
 
-  const int http_port_;
+  const ReadyServer& server_;
   const std::shared_ptr<grpc::Channel> channel_;
   Outcomes outcomes_;
 };
@@ -287,8 +289,16 @@ class AllocationFaultsTest : public testing::Test {
     expected_ = callers_[0]->CallAll();
   }
 
-  // All callers at once. Expects that each call is answered as it is without faults, or fails with
-  // one of these errors. Returns how many have failed.
+  // From now on, on each thread, every so many-th of these allocations fails.
+  void Arm(int64_t interval, int64_t least_bytes) {
+    faults_->failed = 0;
+    faults_->least_bytes = least_bytes;
+    faults_->interval = interval;
+  }
+  void Disarm() { faults_->interval = 0; }
+
+  // Makes all callers call everything, at once. Expects that each call is answered as it is without
+  // faults, or fails with one of these errors. Returns how many have failed.
   int CallRepeatedly(int rounds, const std::vector<std::string>& errors) {
     std::vector<std::future<int>> failed;
     for (const auto& caller : callers_) {
@@ -321,30 +331,55 @@ class AllocationFaultsTest : public testing::Test {
   Outcomes expected_;
 };
 
+struct Faults {
+  int64_t interval;
+  int64_t least_bytes;
+};
+
 TEST_F(AllocationFaultsTest, EveryCallEndsAndNothingIsHeldAfterwards) {
-  struct Setting {
-    int64_t interval;
-    int64_t least_bytes;
-  };
-  for (const Setting& setting : {Setting{333, 0}, {50, 0}, {7, 0}, {3, 256}, {2, 1024}}) {
-    SCOPED_TRACE(absl::StrCat("every ", setting.interval, "th of ", setting.least_bytes,
+  for (const Faults& faults : {Faults{333, 0}, {50, 0}, {7, 0}, {3, 0}, {1, 0}, {3, 256}, {2, 1024},
+                               {1, 4096}}) {
+    SCOPED_TRACE(absl::StrCat("each ", faults.interval, ". allocation of ", faults.least_bytes,
                               " bytes or more"));
-    const int64_t before = faults_->failed;
-    faults_->least_bytes = setting.least_bytes;
-    faults_->interval = setting.interval;
-    const int failed = CallRepeatedly(5, {"RESOURCE_EXHAUSTED", "INTERNAL", "UNAVAILABLE"});
-    faults_->interval = 0;
-    EXPECT_GT(faults_->failed, before);
-    EXPECT_GT(failed, 0);
+    Arm(faults.interval, faults.least_bytes);
+    EXPECT_GT(CallRepeatedly(4, {"RESOURCE_EXHAUSTED", "INTERNAL", "UNAVAILABLE"}), 0);
+    Disarm();
+    EXPECT_GT(faults_->failed, 0);
     for (const char* gauge : {"attendant_inflight_requests", "attendant_open_streams",
                               "attendant_queue_requests", "attendant_receiving_bytes",
                               "attendant_request_bytes", "attendant_answer_bytes"}) {
       AwaitMetric(server_, gauge, 0);
     }
     EXPECT_EQ(CallRepeatedly(1, {}), 0);
+    if (HasFailure()) break;
   }
   server_.process().Signal(SIGTERM);
   EXPECT_EQ(server_.process().AwaitEnd().code, 0);
+}
+
+class DrainWithFaultsTest : public AllocationFaultsTest,
+                            public testing::WithParamInterface<int64_t> {};
+INSTANTIATE_TEST_SUITE_P(Intervals, DrainWithFaultsTest, testing::Values(1, 2, 7));
+
+TEST_P(DrainWithFaultsTest, EndsByItself) {
+  const auto channel = server_.NewChannel();
+  RawCall stream(channel, "/attendant.v1.EncoderService/EncodeStream");
+  RawCall watch(channel, "/grpc.health.v1.Health/Watch");
+  watch.Write(TextField(1, "t"));
+  EXPECT_TRUE(watch.Read().has_value());
+  AwaitMetric(server_, "attendant_open_streams", 1);
+  Arm(GetParam(), 0);
+  auto calls = std::async(std::launch::async, [this] {
+    return CallRepeatedly(2, {"RESOURCE_EXHAUSTED", "INTERNAL", "UNAVAILABLE"});
+  });
+  while (faults_->failed < 10) std::this_thread::yield();
+  server_.process().Signal(SIGTERM);
+  const ServerProcess::End end = server_.process().AwaitEnd();
+  EXPECT_EQ(end.code, 0) << testing::PrintToString(end.lines);
+  for (const std::string& line : end.lines) {
+    EXPECT_THAT(line, testing::Not(testing::HasSubstr("timeout"))) << "something was held";
+  }
+  EXPECT_GT(calls.get(), 0);
 }
 
 }  // namespace
