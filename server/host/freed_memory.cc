@@ -33,9 +33,14 @@ void FreedMemory::GiveBackIfGrown(Calls calls) {
   const bool quiet = calls.begun == std::exchange(begun_, calls.begun) && !busy;
   const bool again = unsettled_ && !busy;
   if (!again && now < kept_ + (busy ? kWorthwhileIfBusy : kWorthwhile)) return;
+  GiveBack();
+  unsettled_ = !quiet || kept_ + kWorthwhile <= now;
+}
+
+void FreedMemory::GiveBack() {
   give_back_();
   kept_ = resident_();
-  unsettled_ = !quiet || kept_ + kWorthwhile <= now;
+  unsettled_ = true;
 }
 
 void FreedMemory::Trim() { malloc_trim(0); }

@@ -37,6 +37,9 @@ class FreedMemory {
   // much.
   void GiveBackIfGrown(Calls calls);
 
+  // Gives it back in any case.
+  void GiveBack();
+
  private:
   static void Trim();
 

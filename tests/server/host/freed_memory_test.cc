@@ -104,6 +104,15 @@ TEST_F(FreedMemoryTest, WhatIsInUseIsNotTriedAgain) {
   EXPECT_EQ(times_, 1);
 }
 
+TEST_F(FreedMemoryTest, IsGivenBackInAnyCaseIfThatIsAskedFor) {
+  Look(100 * kMiB);
+  in_use_ = 90 * kMiB;
+  memory_.GiveBack();
+  EXPECT_EQ(times_, 2);
+  Look(90 * kMiB + kMiB / 32, /*busy=*/true);
+  EXPECT_EQ(times_, 2);
+}
+
 TEST_F(FreedMemoryTest, GrowthCountsFromTheLeastThatWasSeen) {
   Look(100 * kMiB);
   Look(50 * kMiB);
