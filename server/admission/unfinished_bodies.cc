@@ -16,28 +16,29 @@ std::unique_ptr<UnfinishedBodies::Body> UnfinishedBodies::Begin(const std::strin
   absl::MutexLock lock(&mutex_);
   Entries begun;  // first, so that nothing is changed if there is no memory for it
   begun.emplace(last_id_ + 1, Entry{received, 0, charged});
-  connections_[connection].merge(begun);
+  connections_[connection].bodies.merge(begun);
   body->bodies_ = this;
   body->id_ = ++last_id_;
   return body;
 }
 
-void UnfinishedBodies::CountMessage(const std::string& connection, int64_t bytes) {
-  absl::MutexLock lock(&mutex_);
-  const auto found = connections_.find(connection);
-  if (found == connections_.end()) return;
-  for (auto& [id, entry] : found->second) entry.finished += bytes;
-}
-
 void UnfinishedBodies::End(const std::string& connection, uint64_t id, int64_t bytes) {
   absl::MutexLock lock(&mutex_);
   const auto found = connections_.find(connection);
-  Entries& entries = found->second;
+  found->second.finished += bytes;
+  Entries& entries = found->second.bodies;
   const auto ended = entries.find(id);
   // All of it came after those that began before it; after the others, nobody knows how much.
   for (auto older = entries.begin(); older != ended; ++older) older->second.finished += bytes;
   entries.erase(ended);
-  if (entries.empty()) connections_.erase(found);
+  if (found->second.empty()) connections_.erase(found);
+}
+
+void UnfinishedBodies::CountMessage(const std::string& connection, int64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  Connection& of_message = connections_.find(connection)->second;
+  of_message.finished += bytes;
+  for (auto& [id, entry] : of_message.bodies) entry.finished += bytes;
 }
 
 UnfinishedBodies::Body::~Body() { Finish(0); }
@@ -51,7 +52,7 @@ std::optional<int64_t> UnfinishedBodies::Body::Measure() const {
   const std::optional<int64_t> received = bodies_->BytesOf(connection_);
   if (!received) return std::nullopt;
   absl::MutexLock lock(&bodies_->mutex_);
-  const Entries& entries = bodies_->connections_.find(connection_)->second;
+  const Entries& entries = bodies_->connections_.find(connection_)->second.bodies;
   const Entry& oldest = entries.begin()->second;
   int64_t bytes = *received - oldest.received - oldest.finished;
   for (const auto& [id, entry] : entries) {
@@ -62,7 +63,46 @@ std::optional<int64_t> UnfinishedBodies::Body::Measure() const {
 
 void UnfinishedBodies::Body::Charge(int64_t bytes) {
   absl::MutexLock lock(&bodies_->mutex_);
-  bodies_->connections_.find(connection_)->second.find(id_)->second.charged = bytes;
+  bodies_->connections_.find(connection_)->second.bodies.find(id_)->second.charged = bytes;
+}
+
+UnfinishedBodies::AwaitedItem::AwaitedItem(UnfinishedBodies& bodies, std::string connection)
+    : bodies_(bodies), connection_(std::move(connection)) {
+  absl::MutexLock lock(&bodies_.mutex_);
+  ++bodies_.connections_[connection_].awaited_items;
+}
+
+UnfinishedBodies::AwaitedItem::~AwaitedItem() {
+  absl::MutexLock lock(&bodies_.mutex_);
+  const auto found = bodies_.connections_.find(connection_);
+  --found->second.awaited_items;
+  if (found->second.empty()) bodies_.connections_.erase(found);
+}
+
+void UnfinishedBodies::AwaitedItem::Begin(int64_t charged) {
+  charged_ = charged;
+  int64_t finished = 0;
+  {
+    absl::MutexLock lock(&bodies_.mutex_);
+    finished = bodies_.connections_.find(connection_)->second.finished;
+  }
+  begun_ = bodies_.BytesOf(connection_);
+  if (begun_) *begun_ -= finished;
+}
+
+void UnfinishedBodies::AwaitedItem::Finish(int64_t bytes) {
+  begun_.reset();
+  if (bytes > 0) bodies_.CountMessage(connection_, bytes);
+}
+
+int64_t UnfinishedBodies::AwaitedItem::Unexplained() const {
+  const std::optional<int64_t> received = begun_ ? bodies_.BytesOf(connection_) : std::nullopt;
+  if (!received) return 0;
+  absl::MutexLock lock(&bodies_.mutex_);
+  const Connection& connection = bodies_.connections_.find(connection_)->second;
+  int64_t bytes = *received - connection.finished - *begun_ - charged_;
+  for (const auto& [id, entry] : connection.bodies) bytes -= entry.charged;
+  return std::max<int64_t>(0, bytes);
 }
 
 }  // namespace attendant::server

@@ -47,4 +47,6 @@ const MethodContext& EncoderService::method_context() const { return impl_->meth
 
 void EncoderService::Drain() { impl_->entrance().Drain(); }
 
+int64_t EncoderService::ShedUncharged() { return impl_->entrance().ShedUncharged(); }
+
 }  // namespace attendant::server

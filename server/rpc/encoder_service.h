@@ -34,6 +34,9 @@ class EncoderService {
   // drain. Any thread.
   void Drain();
 
+  // See OpenStreams. Any thread.
+  int64_t ShedUncharged();
+
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;

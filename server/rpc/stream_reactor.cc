@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/execution/fault.h"
+#include "server/metrics/refusal.h"
 #include "server/rpc/call/peer.h"
 #include "server/tensors/status_mapping.h"
 
@@ -41,7 +42,8 @@ StreamReactor::StreamReactor(CallEntry entry, OpenStreams& open_streams)
       account_(std::move(entry.account)),
       open_streams_(open_streams),
       place_(std::move(entry.place)),
-      permit_(std::move(entry.memory)) {}
+      permit_(std::move(entry.memory)),
+      awaited_(std::in_place, context_.admission.unfinished_bodies(), ConnectionOf(call_.peer())) {}
 
 void StreamReactor::Drain() {
   const absl::Status draining = Guarded(DrainingError);
@@ -51,11 +53,35 @@ void StreamReactor::Drain() {
   Advance();
 }
 
+int64_t StreamReactor::UnchargedBytes() {
+  absl::MutexLock lock(&mutex_);
+  if (!awaited_) return 0;
+  return std::min(awaited_->Unexplained(), context_.limits.max_request_bytes);
+}
+
+void StreamReactor::Shed() {
+  const absl::Status ended = Guarded([&] {
+    const absl::Status status =
+        Refused(Refusal::kMemory,
+                "the server is short of memory, and the stream's next item may take more than it "
+                "is charged with");
+    absl::MutexLock lock(&mutex_);
+    if (done_) return;
+    // What it waits for, such as that its answers leave, has taken too long.
+    if (std::exchange(shed_, true)) return call_.TryCancel();
+    if (!input_ended_) end_ = status;
+    input_ended_ = true;
+    Advance();
+  });
+  if (!ended.ok()) Abandon(ended);
+}
+
 void StreamReactor::OnReadDone(bool ok) {
   const absl::Status status = Guarded([&] {
     if (ok) return Receive();
     absl::MutexLock lock(&mutex_);
     reading_ = false;
+    awaited_->Finish(0);
     input_ended_ = true;
     if (call_.IsCancelled()) Lose();
     Advance();
@@ -79,9 +105,8 @@ void StreamReactor::Receive() {
     ++in_flight_;
     ++items_;
     message.Swap(&message_);
+    awaited_->Finish(static_cast<int64_t>(message.Length()));
   }
-  context_.admission.unfinished_bodies().CountMessage(ConnectionOf(call_.peer()),
-                                                      static_cast<int64_t>(message.Length()));
   // Read on only when it is known which sequence this one belongs to.
   absl::StatusOr<StreamItem> item = ReceiveItem(message, context_);
   message.Clear();
@@ -257,6 +282,7 @@ void StreamReactor::Advance() {
   }
   if (!reading_ && !input_ended_ && !held_back_ && in_flight_ < context_.limits.stream_window) {
     reading_ = true;
+    awaited_->Begin(permit_.amount());
     StartRead(&message_);
   }
   LimitIdleness();
@@ -312,6 +338,7 @@ void StreamReactor::OnDone() {
   {
     absl::MutexLock lock(&mutex_);
     done_ = true;
+    awaited_.reset();
     send_limit_.Reset();
     responses.swap(responses_);
     sequences.swap(sequences_);

@@ -13,6 +13,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "server/admission/unfinished_bodies.h"
 #include "server/cross_kv/stream_sequence.h"
 #include "server/execution/request_intake.h"
 #include "server/execution/request_job.h"
@@ -24,11 +25,12 @@
 namespace attendant::server {
 
 // Reads items while fewer than stream_window are in flight, that is, read and not yet answered on
-// the wire; answers each when it is done. One chunk of a sequence is worked on at a time:
-// the next one is held back until it is answered, and nothing behind it is read. Ends OK when the
-// client has half-closed and every response has left; with INVALID_ARGUMENT, also after those
-// responses, when a message is malformed; with DEADLINE_EXCEEDED when everything is answered and no
-// further item is complete in time; at once when the caller is gone, whose queued items are then
+// the wire; answers each when it is done. One chunk of a sequence is worked on at a time: the next
+// one is held back until it is answered, and nothing behind it is read. Ends OK when the client has
+// half-closed and every response has left; with INVALID_ARGUMENT, also after those responses, when
+// a message is malformed; with DEADLINE_EXCEEDED when everything is answered and no further item is
+// complete in time; with RESOURCE_EXHAUSTED when its next item takes memory that it is not charged
+// with and the server is short of it; at once when the caller is gone, whose queued items are then
 // dropped. While the server drains, accepted items are answered and new ones refused with
 // UNAVAILABLE.
 //
@@ -53,6 +55,8 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   static grpc::ServerGenericBidiReactor* Start(CallEntry entry, OpenStreams& open_streams);
 
   void Drain() override;
+  int64_t UnchargedBytes() override;
+  void Shed() override;
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
@@ -117,9 +121,10 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   absl::Mutex mutex_;
   std::shared_ptr<StreamReactor> self_ ABSL_GUARDED_BY(mutex_);
   Budget::Hold place_ ABSL_GUARDED_BY(mutex_);
-  Budget::Hold permit_;  // of one reaction at a time: OnReadDone, then OnDone
+  Budget::Hold permit_;  // changes only in one reaction at a time: OnReadDone, then OnDone
   // The read owns it while it is under way.
   grpc::ByteBuffer message_ ABSL_GUARDED_BY(mutex_);
+  std::optional<UnfinishedBodies::AwaitedItem> awaited_ ABSL_GUARDED_BY(mutex_);  // until OnDone
   // The write owns the first while it is under way. A std::deque would allocate when it is moved.
   std::list<Answer> responses_ ABSL_GUARDED_BY(mutex_);
   // Null: an item has taken it.
@@ -134,6 +139,7 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool input_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool shed_ ABSL_GUARDED_BY(mutex_) = false;
   bool lost_ ABSL_GUARDED_BY(mutex_) = false;  // the caller is gone: nothing more to answer
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   bool done_ ABSL_GUARDED_BY(mutex_) = false;  // `call_` is gone

@@ -7,6 +7,7 @@
 namespace attendant::server {
 namespace {
 
+using AwaitedItem = UnfinishedBodies::AwaitedItem;
 using Body = UnfinishedBodies::Body;
 constexpr int64_t kWindow = UnfinishedBodies::kFirstWindow;
 
@@ -52,9 +53,8 @@ TEST_F(UnfinishedBodiesTest, WhatCameWholeIsCountedNoMore) {
   quick->Finish(200);
   EXPECT_EQ(slow->Measure(), kWindow + 100);
   received_["a"] += 40;
-  bodies_.CountMessage("a", 40);
+  AwaitedItem(bodies_, "a").Finish(40);
   EXPECT_EQ(slow->Measure(), kWindow + 100);
-  bodies_.CountMessage("c", 40);
 }
 
 // How much of the older body came before the younger one began is not known.
@@ -79,8 +79,70 @@ TEST_F(UnfinishedBodiesTest, ABodyThatIsGivenUpIsForgotten) {
   EXPECT_EQ(second->Measure(), kWindow + 100);
 }
 
+TEST_F(UnfinishedBodiesTest, AnItemIsComparedWithWhatItsStreamIsChargedWith) {
+  AwaitedItem item(bodies_, "a");
+  received_["a"] += 300;
+  EXPECT_EQ(item.Unexplained(), 0);
+  item.Begin(200);
+  received_["a"] += 150;
+  received_["b"] += 5000;
+  EXPECT_EQ(item.Unexplained(), 0);
+  received_["a"] += 150;
+  EXPECT_EQ(item.Unexplained(), 100);
+  item.Finish(300);
+  EXPECT_EQ(item.Unexplained(), 0);
+  item.Begin(200);
+  received_["a"] += 201;
+  EXPECT_EQ(item.Unexplained(), 1);
+}
+
+TEST_F(UnfinishedBodiesTest, MessagesOfTheConnectionExplainWhatItHasReceived) {
+  AwaitedItem idle(bodies_, "a"), other(bodies_, "a");
+  idle.Begin(100);
+  other.Begin(100);
+  received_["a"] += 300;
+  other.Finish(300);
+  EXPECT_EQ(idle.Unexplained(), 0);
+  const std::unique_ptr<Body> body = bodies_.Begin("a", 50);
+  received_["a"] += 400;
+  body->Finish(400);
+  EXPECT_EQ(idle.Unexplained(), 0);
+  received_["a"] += 101;
+  EXPECT_EQ(idle.Unexplained(), 1);
+}
+
+TEST_F(UnfinishedBodiesTest, UnfinishedBodiesExplainWhatTheyAreChargedWith) {
+  AwaitedItem item(bodies_, "a");
+  item.Begin(100);
+  std::unique_ptr<Body> body = bodies_.Begin("a", 50);
+  received_["a"] += 400;
+  EXPECT_EQ(item.Unexplained(), 250);
+  body->Charge(300);
+  EXPECT_EQ(item.Unexplained(), 0);
+  body.reset();
+  EXPECT_EQ(item.Unexplained(), 300) << "nobody knows that these bytes were the body's";
+}
+
+TEST_F(UnfinishedBodiesTest, AnItemChangesNothingOfWhatBodiesAreChargedWith) {
+  AwaitedItem item(bodies_, "a");
+  item.Begin(0);
+  received_["a"] += 300;
+  const std::unique_ptr<Body> body = bodies_.Begin("a", kWindow);
+  EXPECT_EQ(body->Measure(), kWindow);
+}
+
 TEST_F(UnfinishedBodiesTest, NothingIsKnownOfOtherConnections) {
-  EXPECT_EQ(bodies_.Begin("c", kWindow)->Measure(), std::nullopt);
+  AwaitedItem item(bodies_, "c");
+  item.Begin(0);
+  EXPECT_EQ(item.Unexplained(), 0);
+  received_["c"] = 100;
+  EXPECT_EQ(item.Unexplained(), 0);
+  received_["d"] = 0;
+  AwaitedItem closed(bodies_, "d");
+  closed.Begin(0);
+  received_.erase("d");
+  EXPECT_EQ(closed.Unexplained(), 0);
+  EXPECT_EQ(bodies_.Begin("e", kWindow)->Measure(), std::nullopt);
   UnfinishedBodies unwatched;
   EXPECT_EQ(unwatched.Begin("a", kWindow)->Measure(), std::nullopt);
 }

@@ -67,6 +67,61 @@ TEST(HalfSentTest, WhatHasNoRoomIsRefused) {
   server.AwaitNothingReceiving();
 }
 
+// Sheds until a stream has been told; what was sent may still be on its way before.
+void AwaitShed(TestServer& server) {
+  int64_t shed = 0;
+  while (shed == 0) shed = server.service().ShedUncharged();
+  EXPECT_EQ(shed, 1);
+}
+
+TestServerOptions LargeItems() {
+  TestServerOptions options;
+  options.limits.max_request_bytes = int64_t{8} << 20;
+  return options;
+}
+
+TEST(HalfSentTest, AnItemThatTakesMoreThanIsChargedEndsItsStream) {
+  TestServer server(LargeItems());
+  grpc::ClientContext context;
+  const auto idle = server.stub().EncodeStream(&context);
+  server.AwaitStreams(1);
+  EXPECT_EQ(server.service().ShedUncharged(), 0);
+  RawHttp2 connection(server.port());
+  const uint32_t call = connection.StartCall("/attendant.v1.EncoderService/EncodeStream");
+  connection.SendMessage(call, 5 << 20, std::string(3 << 20, 'x'));
+  AwaitShed(server);
+  const std::string trailers = connection.AwaitEnd(call);
+  EXPECT_THAT(trailers, HasSubstr("the stream's next item may take more than it is charged with"));
+  EXPECT_THAT(trailers, HasSubstr("attendant-reason"));
+  EXPECT_THAT(trailers, HasSubstr("memory"));
+  server.AwaitStreams(1);
+  EXPECT_EQ(server.service().ShedUncharged(), 0);
+  v1::EncodeStreamRequest request;
+  request.set_id(7);
+  v1::EncodeStreamResponse response;
+  EXPECT_TRUE(idle->Write(request));
+  EXPECT_TRUE(idle->Read(&response));
+  EXPECT_EQ(response.id(), 7);
+  EXPECT_TRUE(idle->WritesDone());
+  EXPECT_TRUE(idle->Finish().ok());
+}
+
+TEST(HalfSentTest, ItsStreamIsCutOffIfItsAnswersDoNotLeave) {
+  TestServer server(LargeItems());
+  RawHttp2 connection(server.port(), {.initial_window = 0});
+  const uint32_t call = connection.StartCall("/attendant.v1.EncoderService/EncodeStream");
+  v1::EncodeStreamRequest request;
+  request.set_id(7);
+  const std::string item = request.SerializeAsString();
+  connection.SendMessage(call, static_cast<uint32_t>(item.size()), item);
+  connection.SendMessage(call, 5 << 20, std::string(3 << 20, 'x'));
+  AwaitShed(server);
+  EXPECT_FALSE(connection.HasEnded(call));
+  AwaitShed(server);
+  connection.AwaitEnd(call);
+  server.AwaitStreams(0);
+}
+
 // More of them than are read at the same time before they are looked at.
 TEST(HalfSentTest, OthersAreReadOnceTheFirstOnesHaveBeenLookedAt) {
   TestServer server;
