@@ -317,10 +317,23 @@ class App::Impl {
       // What finds no memory is done a second later.
       Guarded([&] { reloader_->ReloadAll(); }).IgnoreError();
       Guarded([&] {
+        if (IsShortOfMemory()) return Relieve();
         const BudgetCounts calls = admission_.slots().counts();
         freed_memory_.GiveBackIfGrown({calls.all(), calls.taken});
       }).IgnoreError();
     });
+  }
+
+  bool IsShortOfMemory() const { return ResidentBytes() > admission_.most_resident_bytes(); }
+
+  // All calls are refused meanwhile.
+  void Relieve() {
+    freed_memory_.GiveBack();
+    if (!IsShortOfMemory()) return;
+    const int64_t streams = service_->ShedUncharged();
+    if (streams == 0) return;
+    spdlog::warn("short of memory: ends {} streams whose next items may take more than is charged",
+                 streams);
   }
 
   const Settings settings_;
@@ -343,7 +356,6 @@ class App::Impl {
   std::unique_ptr<Reloaded<Tokens>> tokens_;              // null: calls need none
   std::unique_ptr<Reloader> reloader_;
   FreedMemory freed_memory_{ResidentBytes};
-  std::unique_ptr<Periodic> housekeeping_;
   std::unique_ptr<ConnectionListener> listener_;
   std::unique_ptr<RestServer> rest_;  // null: --rest off
   std::unique_ptr<HttpServer> http_;
@@ -351,6 +363,7 @@ class App::Impl {
   std::unique_ptr<ServedRepository> repository_;  // null: none
   std::unique_ptr<InstancePool<ServiceJob>> instances_;
   RunningGrpcServer grpc_;
+  std::unique_ptr<Periodic> housekeeping_;
 };
 
 App::App(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

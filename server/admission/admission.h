@@ -68,6 +68,9 @@ class Admission {
   void Close() { closed_ = true; }
   bool closed() const { return closed_; }
 
+  // As in AdmissionLimits.
+  int64_t most_resident_bytes() const { return limits_.most_resident_bytes; }
+
   // Waits until no stream and no slot is taken, but at most for `timeout`. Returns the number of
   // those that still are.
   int64_t AwaitIdle(absl::Duration timeout) const;

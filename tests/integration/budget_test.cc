@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "attendant/v1/encoder_service.grpc.pb.h"
 #include "tests/integration/server_process.h"
 #include "tests/server/support/wire_tensors.h"
@@ -144,6 +145,38 @@ TEST(BudgetOfTheServerTest, HalfSentReflectionLeavesPlacesToOthersAndEnds) {
   }
   AwaitMetric(server, "attendant_open_streams", 0);
   EXPECT_EQ(HeldBytes(server), 0);
+}
+
+// Items that stop half-way until the server has no memory left, and so refuses everything.
+TEST(BudgetOfTheServerTest, R27HalfSentItemsEndWhenTheServerIsShortOfMemory) {
+  ReadyServer server({"--model=t=synthetic:tiny", "--memory-limit-bytes=250MiB",
+                      "--max-streams=200", "--peer-reserve=0"});
+  RawCall idle(server.NewChannel(), kStream);
+  AwaitMetric(server, "attendant_open_streams", 1);
+  RawHttp2 hostile(server.port(), kOtherAddress);
+  const uint32_t first = hostile.StartCall(kStream);
+  const std::string half(10'000'000, 'x');
+  hostile.SendMessage(first, 12'000'000, half);
+  for (int i = 0; i < 60 && !hostile.HasEnded(first); ++i) {
+    hostile.SendMessage(hostile.StartCall(kStream), 12'000'000, half);
+  }
+  const std::string end = hostile.AwaitEnd(first);
+  EXPECT_THAT(end, HasSubstr("the stream's next item may take more than it is charged with"));
+  EXPECT_THAT(end, HasSubstr("attendant-reason"));
+  const absl::Time patience = absl::Now() + absl::Minutes(1);
+  for (grpc::Status status(grpc::StatusCode::RESOURCE_EXHAUSTED, ""); !status.ok();) {
+    ASSERT_LT(absl::Now(), patience) << status.error_message();
+    grpc::ClientContext context;
+    status = Attend(server, Request(4, false), context);
+  }
+  v1::EncodeStreamRequest item;
+  item.set_id(7);
+  *item.mutable_request()->mutable_hidden_states() = Request(4, false).hidden_states();
+  EXPECT_TRUE(idle.Write(item.SerializeAsString()));
+  v1::EncodeStreamResponse response;
+  EXPECT_TRUE(idle.Read(&response));
+  EXPECT_EQ(response.id(), 7u);
+  EXPECT_TRUE(response.has_response()) << response.error().message();
 }
 
 // D8.
