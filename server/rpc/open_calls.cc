@@ -9,15 +9,17 @@
 namespace attendant::server {
 
 grpc::GenericCallbackServerContext* OpenCalls::NewGenericCallbackServerContext() {
-  auto call = std::make_unique<grpc::GenericCallbackServerContext>();
-  // A call for whose count there is no memory is not counted.
+  grpc::GenericCallbackServerContext* call = nullptr;
   Guarded([&] {
+    auto made = std::make_unique<grpc::GenericCallbackServerContext>();
     const std::optional<uint64_t> connection = LastReadConnection();
-    if (!connection || !Add(call.get(), *connection)) return;
+    const bool cut = connection && Add(made.get(), *connection);
+    call = made.release();
+    if (!cut) return;
     CutLastReadConnection();
     on_cut_();
   }).IgnoreError();
-  return call.release();
+  return call;  // of null, gRPC makes a context of its own, which is not counted
 }
 
 // The way in which gRPC 1.51 gives back the contexts of generic calls.
@@ -32,8 +34,10 @@ void OpenCalls::Release(grpc::GenericCallbackServerContext* call) {
 
 bool OpenCalls::Add(const grpc::CallbackServerContext* call, uint64_t connection) {
   absl::MutexLock lock(&mutex_);
+  std::map<const grpc::CallbackServerContext*, uint64_t> added;  // first, as there may be no memory
+  added.emplace(call, connection);
   Connection& counted = connections_[connection];
-  connection_of_[call] = connection;
+  connection_of_.merge(added);
   ++counted.calls;
   const int64_t free = limits_.of_all - static_cast<int64_t>(connection_of_.size());
   if (counted.cut || counted.calls <= limits_.of_connection || counted.calls <= free) return false;

@@ -5,10 +5,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 
 namespace attendant::server {
@@ -51,9 +51,10 @@ class OpenCalls final : public grpc::ContextAllocator {
   const OpenCallLimits limits_;
   const std::function<void()> on_cut_;
   absl::Mutex mutex_;
-  absl::flat_hash_map<const grpc::CallbackServerContext*, uint64_t> connection_of_
+  // Not Abseil's maps, which break if they find no memory to grow.
+  std::map<const grpc::CallbackServerContext*, uint64_t> connection_of_
       ABSL_GUARDED_BY(mutex_);  // of all that are counted
-  absl::flat_hash_map<uint64_t, Connection> connections_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, Connection> connections_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace attendant::server
