@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -45,16 +46,17 @@ class OpenCalls final : public grpc::ContextAllocator {
   };
 
   // Returns whether the connection is to be cut now.
-  bool Add(const grpc::CallbackServerContext* call, uint64_t connection);
-  void Remove(const grpc::CallbackServerContext* call);
+  bool Add(const grpc::CallbackServerContext* call, std::optional<uint64_t> connection);
+  // Returns whether the context was made here.
+  bool Remove(const grpc::CallbackServerContext* call);
 
   const OpenCallLimits limits_;
   const std::function<void()> on_cut_;
   absl::Mutex mutex_;
   // Not Abseil's maps, which break if they find no memory to grow.
-  std::map<const grpc::CallbackServerContext*, uint64_t> connection_of_
-      ABSL_GUARDED_BY(mutex_);  // of all that are counted
-  std::map<uint64_t, Connection> connections_ ABSL_GUARDED_BY(mutex_);
+  std::map<const grpc::CallbackServerContext*, std::optional<uint64_t>> connection_of_
+      ABSL_GUARDED_BY(mutex_);  // none: not known
+  std::map<std::optional<uint64_t>, Connection> connections_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace attendant::server

@@ -91,5 +91,11 @@ TEST_F(OpenCallsTest, EachConnectionMayHaveItsOwn) {
   EXPECT_FALSE(callers[2]->cut());
 }
 
+// As gRPC does where it got no context from here.
+TEST_F(OpenCallsTest, AContextOfAnotherIsLeftAlone) {
+  grpc::GenericCallbackServerContext own;
+  calls_.Release(static_cast<grpc::CallbackServerContext*>(&own));
+}
+
 }  // namespace
 }  // namespace attendant::server
