@@ -256,9 +256,9 @@ class Caller {
 
   // Without an answer, or with the beginning of one, the server has closed the connection.
   void CallHttp(const std::string& target, const std::string& body) {
-    const std::string answer = Exchange(
-        server_.http_port(), absl::StrCat(target, " HTTP/1.1\r\nHost: x\r\nContent-Length: ", body.size(),
-                                 "\r\n\r\n", body));
+    const std::string request = absl::StrCat(
+        target, " HTTP/1.1\r\nHost: x\r\nContent-Length: ", body.size(), "\r\n\r\n", body);
+    const std::string answer = Exchange(server_.http_port(), request);
     const size_t head = answer.find("\r\n\r\n");
     const size_t length = answer.find("Content-Length: ");
     std::string& outcome = outcomes_[target];
@@ -289,7 +289,7 @@ class AllocationFaultsTest : public testing::Test {
     expected_ = callers_[0]->CallAll();
   }
 
-  // From now on, on each thread, every so many-th of these allocations fails.
+  // From now on, one in `interval` allocations of at least `least_bytes` fails on each thread.
   void Arm(int64_t interval, int64_t least_bytes) {
     faults_->failed = 0;
     faults_->least_bytes = least_bytes;

@@ -1,5 +1,5 @@
-// A library to be preloaded into attendant-server, which lets every so many-th allocation of the
-// server's own code fail.
+// A library to preload into attendant-server. It makes allocations of the server's own code fail at
+// a regular interval.
 //
 // Only what the server's own code asks for fails, by itself or through the standard library and
 // Abseil. gRPC's core aborts the process if it gets no memory, and neither the rest of gRPC nor
@@ -110,7 +110,7 @@ Owner OwnerOfAddress(uintptr_t address) {
   return address < range.end ? range.owner : Owner::kOther;
 }
 
-// Of the allocation that is asked for on this thread now.
+// Returns whose code has asked for the current allocation of this thread.
 Owner OwnerOfAllocation() {
   Owner owner = Owner::kOther;
   _Unwind_Backtrace(

@@ -65,7 +65,7 @@ TEST(HostileCallersTest, R26AFloodOfResetsIsCutOff) {
     for (int call = 0; call < 30'000; ++call) connection.Reset(connection.StartCall(kAttend));
     EXPECT_TRUE(CallOfAGoodCaller(server).ok());
   }
-  // Of 30,000 calls it would be 600 MiB.
+  // Without a bound, 30,000 open calls would take about 600 MiB.
   EXPECT_LT(ProcessStatus(server, "VmHWM") - before, 150 << 10);
   AwaitMetric(server, "attendant_inflight_requests", 0);
   server.process().Signal(SIGTERM);
