@@ -1,14 +1,10 @@
 // Tests of the real server when its memory is short: allocations of its code fail again and again
 // while it is called (failing_allocations.cc).
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <future>
 #include <map>
@@ -26,6 +22,7 @@
 #include "inference/inference_service.grpc.pb.h"
 #include "tests/integration/allocation_faults.h"
 #include "tests/integration/server_process.h"
+#include "tests/integration/shared_with_server.h"
 #include "tests/support/raw_call.h"
 #include "tests/support/tcp_client.h"
 
@@ -38,35 +35,6 @@ using grpc::reflection::v1alpha::ServerReflectionResponse;
 
 // What each call has come to: its answer, or the name of its error.
 using Outcomes = std::map<std::string, std::string>;
-
-// The settings in a file, which the server shares.
-class SharedFaults {
- public:
-  SharedFaults() : path_(testing::TempDir() + "attendant_faults_XXXXXX") {
-    const int file = mkstemp(path_.data());
-    EXPECT_EQ(ftruncate(file, sizeof(AllocationFaults)), 0);
-    faults_ = static_cast<AllocationFaults*>(
-        mmap(nullptr, sizeof(AllocationFaults), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
-    close(file);
-  }
-  ~SharedFaults() {
-    munmap(faults_, sizeof(AllocationFaults));
-    std::remove(path_.c_str());
-  }
-  SharedFaults(const SharedFaults&) = delete;
-  SharedFaults& operator=(const SharedFaults&) = delete;
-
-  // The command that starts a server which has them.
-  std::vector<std::string> Launcher() const {
-    return {"env", absl::StrCat("LD_PRELOAD=", ATTENDANT_FAILING_ALLOCATIONS),
-            absl::StrCat(AllocationFaults::kVariable, "=", path_)};
-  }
-  AllocationFaults* operator->() { return faults_; }
-
- private:
-  std::string path_;
-  AllocationFaults* faults_;
-};
 
 std::string NameOf(const grpc::Status& status) {
   return absl::StatusCodeToString(static_cast<absl::StatusCode>(status.error_code()));
@@ -323,10 +291,10 @@ class AllocationFaultsTest : public testing::Test {
     return failed;
   }
 
-  SharedFaults faults_;
+  SharedWithServer<AllocationFaults> faults_;
   ReadyServer server_{{"--model=t=synthetic:tiny", "--model=worked-example=worked-example",
                        "--instances=2", "--threads-per-instance=2"},
-                      faults_.Launcher()};
+                      faults_.Launcher(ATTENDANT_FAILING_ALLOCATIONS)};
   std::vector<std::unique_ptr<Caller>> callers_;
   Outcomes expected_;
 };
@@ -372,7 +340,12 @@ TEST_P(DrainWithFaultsTest, EndsByItself) {
   auto calls = std::async(std::launch::async, [this] {
     return CallRepeatedly(2, {"RESOURCE_EXHAUSTED", "INTERNAL", "UNAVAILABLE"});
   });
-  while (faults_->failed < 10) std::this_thread::yield();
+  // If the server ends too early, so do the calls.
+  while (faults_->failed < 10 &&
+         calls.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    std::this_thread::yield();
+  }
+  EXPECT_GE(faults_->failed, 10);
   server_.process().Signal(SIGTERM);
   const ServerProcess::End end = server_.process().AwaitEnd();
   EXPECT_EQ(end.code, 0) << testing::PrintToString(end.lines);

@@ -26,10 +26,12 @@
 #include <vector>
 
 #include "tests/integration/allocation_faults.h"
+#include "tests/integration/shared_with_server.h"
 
 namespace {
 
 using attendant::server::AllocationFaults;
+using attendant::server::MapFromEnvironment;
 
 enum class Owner { kServer, kLanguage, kOther };
 
@@ -136,18 +138,14 @@ bool Fails(size_t bytes) {
 }
 
 __attribute__((constructor)) void Begin() {
-  const char* const path = std::getenv(AllocationFaults::kVariable);
-  if (path == nullptr) return;
+  AllocationFaults* const settings = MapFromEnvironment<AllocationFaults>();
+  if (settings == nullptr) return;
   auto* const all = new Code;
   dl_iterate_phdr(AddObject, all);
   std::sort(all->ranges.begin(), all->ranges.end(),
             [](const Range& a, const Range& b) { return a.begin < b.begin; });
   code = all;
-  const int file = open(path, O_RDWR | O_CLOEXEC);
-  void* const mapped =
-      mmap(nullptr, sizeof(AllocationFaults), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  close(file);
-  if (mapped != MAP_FAILED) faults = static_cast<AllocationFaults*>(mapped);
+  faults = settings;
 }
 
 void* Aligned(size_t alignment, size_t bytes) {
