@@ -66,10 +66,13 @@ ServerProcess::ServerProcess(const std::vector<std::string>& flags,
     if (const char* value = std::getenv(kept)) variables.push_back(absl::StrCat(kept, "=", value));
   }
 #ifdef __SANITIZE_ADDRESS__
-  // Else 256 MiB of freed memory stay in the process, most of what some tests allow it.
+  // Else 256 MiB of freed memory stay in the process, most of what some tests allow it, and more
+  // until something else is freed.
   const char* options = std::getenv("ASAN_OPTIONS");
   std::erase_if(variables, [](const std::string& each) { return each.starts_with("ASAN_"); });
-  variables.push_back(absl::StrCat("ASAN_OPTIONS=quarantine_size_mb=16:", options ? options : ""));
+  variables.push_back(absl::StrCat("ASAN_OPTIONS=quarantine_size_mb=16:",
+                                   "allocator_release_to_os_interval_ms=0:",
+                                   options ? options : ""));
 #endif
   int ends[2];
   EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
