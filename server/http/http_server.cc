@@ -45,7 +45,7 @@ constexpr size_t kOwnEvents = 2;  // to wait for: of the listener and of the rep
 std::optional<HttpAnswer> RefusalOf(const HttpRequest& request, const ServerSecrets& secrets,
                                     TokenScope scope) {
   if (!request.has_certificate) return HttpAnswer{403, "the call needs a valid certificate\n"};
-  const absl::Status status = secrets.CheckToken(request.authorization, scope);
+  const absl::Status status = secrets.Identify(request.authorization, scope).status();
   if (status.ok()) return std::nullopt;
   HttpAnswer refusal = {403, absl::StrCat(status.message(), "\n")};
   if (absl::IsUnauthenticated(status)) {

@@ -119,8 +119,8 @@ HttpStart RestServer::Start(const HttpRequest& request, const RestPath& path,
     return Refuse(ErrorAnswer(absl::PermissionDeniedError("the call needs a valid certificate")),
                   request);
   }
-  const absl::Status token = secrets_.CheckToken(request.authorization, TokenScope::kInfer);
-  if (!token.ok()) return Refuse(ErrorAnswer(token), request);
+  absl::StatusOr<std::string> token = secrets_.Identify(request.authorization, TokenScope::kInfer);
+  if (!token.ok()) return Refuse(ErrorAnswer(token.status()), request);
   if (context == nullptr) {
     return Refuse(ErrorAnswer(absl::UnavailableError("the server is starting")), request);
   }
@@ -128,7 +128,7 @@ HttpStart RestServer::Start(const HttpRequest& request, const RestPath& path,
     case RestMethod::kRefused:
       return Refuse(ErrorAnswer(absl::UnimplementedError(path.why)), request);
     case RestMethod::kModelInfer:
-      return Infer(request, path, *context, reply);
+      return Infer(request, path, *std::move(token), *context, reply);
     case RestMethod::kRepositoryIndex:
       return std::make_shared<BriefCall>(
           [context](const std::string& body) { return AnswerIndex(body, *context); });
@@ -165,7 +165,7 @@ HttpAnswer RestServer::AnswerQuick(const RestPath& path, const MethodContext& co
   }
 }
 
-HttpStart RestServer::Infer(const HttpRequest& request, const RestPath& path,
+HttpStart RestServer::Infer(const HttpRequest& request, const RestPath& path, std::string peer,
                             const MethodContext& context, const std::shared_ptr<HttpReply>& reply) {
   const ServiceContext& service = context.service;
   const bool chunked = !request.Header("Transfer-Encoding").empty();
@@ -183,7 +183,6 @@ HttpStart RestServer::Infer(const HttpRequest& request, const RestPath& path,
                   request);
   }
   const std::string trace = ParseTraceParent(request.Header(kTraceParent));
-  std::string peer = secrets_.NameOfToken(request.authorization);
   if (peer.empty()) {
     peer = PeerOf(request.peer, request.Header("X-Forwarded-For"), service.limits.trusted_proxies);
   }

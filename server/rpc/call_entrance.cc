@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "attendant/v1/encoder_service.grpc.pb.h"
 #include "server/execution/fault.h"
@@ -54,7 +55,10 @@ class RefusingReactor final : public grpc::ServerGenericBidiReactor {
 }  // namespace
 
 CallEntrance::CallEntrance(const ServiceContext& context, HealthStates& health)
-    : context_(context), method_context_{context, health}, health_(health) {
+    : context_(context),
+      method_context_{context, health},
+      needs_certificate_(context.secrets.NeedCertificates()),
+      health_(health) {
   for (const UnaryMethod& method : UnaryReactor::Methods()) recent_[method.name];
   recent_[StreamReactor::kName];
   recent_[ReflectionCall::kName];
@@ -70,12 +74,22 @@ grpc::ServerGenericBidiReactor* CallEntrance::CreateReactor(
 
 grpc::ServerGenericBidiReactor* CallEntrance::Start(absl::string_view path,
                                                     grpc::CallbackServerContext& call) {
-  const std::string peer = PeerOf(call, context_.limits.trusted_proxies, context_.secrets);
-  if (grpc::ServerGenericBidiReactor* health =
-          HealthCall::Start(path, peer, context_, health_, call)) {
-    return health;
+  if (absl::StartsWith(path, HealthCall::kPrefix)) {
+    const std::string peer = PeerOf(call, context_.limits.trusted_proxies);
+    grpc::ServerGenericBidiReactor* health =
+        HealthCall::Start(path, peer, context_, health_, call);
+    return health != nullptr ? health : StartMethod(path, peer, call);
   }
-  return StartMethod(path, peer, call);
+  const absl::StatusOr<std::string> peer = Identify(call);
+  if (!peer.ok()) return new (call) RefusingReactor(peer.status(), context_, call);
+  return StartMethod(path, *peer, call);
+}
+
+absl::StatusOr<std::string> CallEntrance::Identify(const grpc::CallbackServerContext& call) const {
+  if (needs_certificate_ && !call.auth_context()->IsPeerAuthenticated()) {
+    return absl::UnauthenticatedError("the call needs a valid certificate");
+  }
+  return IdentifyPeer(call, context_.limits.trusted_proxies, context_.secrets);
 }
 
 grpc::ServerGenericBidiReactor* CallEntrance::StartMethod(absl::string_view path,

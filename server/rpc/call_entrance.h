@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/admission/recent_size.h"
 #include "server/models/health_states.h"
@@ -17,9 +18,10 @@
 namespace attendant::server {
 
 // Takes a slot or a stream's place for each call, from its headers, and hands it to its reactor.
-// Refuses the call without one: RESOURCE_EXHAUSTED, with the reason and the retry trailer; while
-// draining: UNAVAILABLE; an unknown method: UNIMPLEMENTED. All before anything of the body is read.
-// Health checks need neither.
+// Refuses a call whose caller may not make it, see ServerSecrets: UNAUTHENTICATED or
+// PERMISSION_DENIED; one without a slot: RESOURCE_EXHAUSTED, with the reason and the retry trailer;
+// while draining: UNAVAILABLE; an unknown method: UNIMPLEMENTED. All before anything of the body is
+// read. Health checks need none of these.
 class CallEntrance final : public grpc::CallbackGenericService {
  public:
   // All outlive the service and its calls.
@@ -38,8 +40,12 @@ class CallEntrance final : public grpc::CallbackGenericService {
   grpc::ServerGenericBidiReactor* StartMethod(absl::string_view path, const std::string& peer,
                                               grpc::CallbackServerContext& call);
 
+  // Returns the peer of a call that its caller may make.
+  absl::StatusOr<std::string> Identify(const grpc::CallbackServerContext& call) const;
+
   const ServiceContext& context_;
   const MethodContext method_context_;
+  const bool needs_certificate_;
   HealthStates& health_;
   OpenStreams open_streams_;
   std::map<std::string, RecentSize, std::less<>> recent_;  // by method

@@ -37,7 +37,7 @@ grpc::ServerGenericBidiReactor* HealthCall::Start(absl::string_view path, const 
                                                   const ServiceContext& context,
                                                   HealthStates& states,
                                                   grpc::CallbackServerContext& call) {
-  if (!absl::ConsumePrefix(&path, "/grpc.health.v1.Health/")) return nullptr;
+  if (!absl::ConsumePrefix(&path, kPrefix)) return nullptr;
   if (path != "Check" && path != "Watch") return nullptr;
   const Method method = path == "Check" ? Method::kCheck : Method::kWatch;
   std::shared_ptr<HealthCall> reactor(new HealthCall(method, context, states, call));

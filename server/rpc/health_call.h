@@ -28,6 +28,9 @@ class HealthCall final : public grpc::ServerGenericBidiReactor,
                          public HealthWatcher,
                          public std::enable_shared_from_this<HealthCall> {
  public:
+  // What the paths of its methods begin with.
+  static constexpr char kPrefix[] = "/grpc.health.v1.Health/";
+
   // Returns null if there is no such method. `path` begins with "/". All others outlive the call.
   static grpc::ServerGenericBidiReactor* Start(absl::string_view path, const std::string& peer,
                                                const ServiceContext& context, HealthStates& states,

@@ -1,4 +1,4 @@
-// The credentials of the gRPC port: TLS, certificates of callers, tokens, or none of them.
+// The credentials of the gRPC port's connections: TLS, or none.
 #pragma once
 
 #include <grpcpp/security/server_credentials.h>
@@ -9,11 +9,9 @@
 
 namespace attendant::server {
 
-// Every call, except those of grpc.health.v1.Health, needs a connection on which the caller has
-// shown a certificate, if there is a client CA, and a token for TokenScope::kInfer, if there are
-// tokens. A call without them ends at its headers, before any part of the service sees it, with
-// UNAUTHENTICATED or PERMISSION_DENIED. A certificate that the client CA has not signed, or that
-// has expired, fails the handshake.
+// Each handshake uses the newest certificates. If there is a client CA, callers may show a
+// certificate; one that the CA has not signed, or that has expired, fails the handshake. Whether a
+// caller may call without one is CallEntrance's to say.
 //
 // The result must outlive the server.
 std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(const ServerSecrets& secrets);

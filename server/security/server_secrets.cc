@@ -4,15 +4,14 @@
 
 namespace attendant::server {
 
-absl::Status ServerSecrets::CheckToken(absl::string_view authorization, TokenScope scope) const {
-  if (tokens == nullptr) return absl::OkStatus();
-  const absl::Status status = tokens->current()->Check(authorization, scope);
-  if (!status.ok() && metrics != nullptr) metrics->RecordRefusedToken(Name(scope), status.code());
-  return status;
-}
-
-std::string ServerSecrets::NameOfToken(absl::string_view authorization) const {
-  return tokens == nullptr ? "" : tokens->current()->NameOf(authorization);
+absl::StatusOr<std::string> ServerSecrets::Identify(absl::string_view authorization,
+                                                    TokenScope scope) const {
+  if (tokens == nullptr) return "";
+  absl::StatusOr<std::string> name = tokens->current()->Identify(authorization, scope);
+  if (!name.ok() && metrics != nullptr) {
+    metrics->RecordRefusedToken(Name(scope), name.status().code());
+  }
+  return name;
 }
 
 }  // namespace attendant::server

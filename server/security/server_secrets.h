@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/security/certificates.h"
 #include "server/security/reloaded.h"
@@ -23,13 +23,15 @@ struct ServerSecrets {
   // Null: calls need no token. Otherwise they need one for their TokenScope, except for what tells
   // the health of the server.
   const Reloaded<Tokens>* tokens = nullptr;
-  ServerMetrics* metrics = nullptr;  // which count what CheckToken refuses; null: nothing does
+  ServerMetrics* metrics = nullptr;  // which count what Identify refuses; null: nothing does
 
-  // Checks the value of an `authorization` header, as Tokens::Check; OK if there are no tokens.
-  absl::Status CheckToken(absl::string_view authorization, TokenScope scope) const;
+  // Whether callers need a certificate. Does not change while the server runs.
+  bool NeedCertificates() const {
+    return certificates != nullptr && !certificates->current()->client_ca.empty();
+  }
 
-  // As Tokens::NameOf; empty if there are no tokens.
-  std::string NameOfToken(absl::string_view authorization) const;
+  // As Tokens::Identify; an empty name if there are no tokens.
+  absl::StatusOr<std::string> Identify(absl::string_view authorization, TokenScope scope) const;
 };
 
 }  // namespace attendant::server

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
@@ -92,7 +93,9 @@ unsigned Tokens::Find(absl::string_view authorization, Hash& hash) const {
   return token.empty() ? 0 : scopes;
 }
 
-absl::Status Tokens::Check(absl::string_view authorization, TokenScope scope) const {
+absl::StatusOr<std::string> Tokens::Identify(absl::string_view authorization,
+                                             TokenScope scope) const {
+  constexpr size_t kNameBytes = 8;
   Hash hash;
   const unsigned scopes = Find(authorization, hash);
   if (scopes == 0) {
@@ -102,13 +105,6 @@ absl::Status Tokens::Check(absl::string_view authorization, TokenScope scope) co
     return absl::PermissionDeniedError(
         absl::StrCat("the bearer token is not for scope ", Name(scope)));
   }
-  return absl::OkStatus();
-}
-
-std::string Tokens::NameOf(absl::string_view authorization) const {
-  constexpr size_t kNameBytes = 8;
-  Hash hash;
-  if (Find(authorization, hash) == 0) return "";
   const absl::string_view bytes(reinterpret_cast<const char*>(hash.data()), kNameBytes);
   return absl::StrCat("token ", absl::BytesToHexString(bytes));
 }

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
@@ -31,15 +30,11 @@ class Tokens {
   // secret, if a line is not such or if there is no token.
   static absl::StatusOr<Tokens> Parse(absl::string_view text);
 
-  // Checks the value of an `authorization` header, such as "Bearer secret". UNAUTHENTICATED: it has
-  // no token of the file; PERMISSION_DENIED: the token has another scope. The time that it takes
-  // does not depend on how much of a token is right.
-  absl::Status Check(absl::string_view authorization, TokenScope scope) const;
-
-  // Returns a name for the callers who have the token of an `authorization` header: "token ", and
-  // some of its hash, which does not tell it. Empty: it has no token of the file. Takes as long as
-  // Check.
-  std::string NameOf(absl::string_view authorization) const;
+  // Returns a name for the callers who have the token of an `authorization` header, such as "Bearer
+  // secret": "token ", and some of its hash, which does not tell it. UNAUTHENTICATED: it has no
+  // token of the file; PERMISSION_DENIED: the token has another scope. The time that it takes does
+  // not depend on how much of a token is right.
+  absl::StatusOr<std::string> Identify(absl::string_view authorization, TokenScope scope) const;
 
  private:
   using Hash = std::array<unsigned char, 32>;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "server/security/server_secrets.h"
 #include "server/settings/network.h"
 
@@ -21,10 +22,15 @@ namespace attendant::server {
 std::string PeerOf(const std::string& transport_peer, const std::string& forwarded_for,
                    const std::vector<Network>& trusted);
 
-// As ServerSecrets::NameOfToken for a call with a token of the file: all callers with it are one
-// peer, wherever they are. For any other call, the name of the address.
-std::string PeerOf(const grpc::ServerContextBase& call, const std::vector<Network>& trusted,
-                   const ServerSecrets& secrets);
+// As above, by the headers of a call.
+std::string PeerOf(const grpc::ServerContextBase& call, const std::vector<Network>& trusted);
+
+// Returns the name of the call's token, if the server has tokens: all callers with it are one peer,
+// wherever they are. Otherwise, the name of the address. Errors are those of Tokens::Identify, for
+// TokenScope::kInfer.
+absl::StatusOr<std::string> IdentifyPeer(const grpc::ServerContextBase& call,
+                                         const std::vector<Network>& trusted,
+                                         const ServerSecrets& secrets);
 
 // Returns the name of a connection from what gRPC calls its peer: "ADDRESS port PORT", as
 // OpenConnections has it; of a Unix socket, which has no name, an empty text.
