@@ -35,7 +35,7 @@ void* memcpy(void* to, const void* from, size_t bytes) noexcept {
 void* memmove(void* to, const void* from, size_t bytes) noexcept {
   return CountAndCopy(to, from, bytes);
 }
-// What hardened code calls. That the copy fits has been checked by the compiler, or is not here.
+// Fortified code calls these. The last argument, the size of the target, is not checked here.
 void* __memcpy_chk(void* to, const void* from, size_t bytes, size_t) noexcept {
   return CountAndCopy(to, from, bytes);
 }
