@@ -21,7 +21,7 @@ namespace attendant::server {
 // Refuses a call whose caller may not make it, see ServerSecrets: UNAUTHENTICATED or
 // PERMISSION_DENIED; one without a slot: RESOURCE_EXHAUSTED, with the reason and the retry trailer;
 // while draining: UNAVAILABLE; an unknown method: UNIMPLEMENTED. All before anything of the body is
-// read. Health checks need none of these.
+// read. Health checks need neither a permission nor a slot.
 class CallEntrance final : public grpc::CallbackGenericService {
  public:
   // All outlive the service and its calls.
