@@ -1,5 +1,8 @@
 #include "engine/kernels/activation.h"
 
+#include <algorithm>
+#include <cstring>
+
 // foreach_target.h comes before whatever it includes once per target.
 // clang-format off
 #undef HWY_TARGET_INCLUDE
@@ -97,57 +100,108 @@ void Visit(Activation activation, const Visitor& visit) {
   }
 }
 
-void ActivateBlock(Activation activation, MatrixView<const float> x, MatrixView<float> y) {
+HWY_INLINE Floats LoadAll(const float* from) { return hn::LoadU(FloatTag(), from); }
+
+// Writes rows of float32: the vector from element i of a row on is value(load, i), where load(p)
+// loads the vector at p, or as many of its first elements as the row still has.
+struct FloatRows {
+  MatrixView<float> y;
+
+  template <class Value>
+  HWY_INLINE void Write(int64_t r, size_t cols, const Value& value) const {
+    float* const to = y.row(r);
+    size_t i = 0;
+    for (; i + kLanes <= cols; i += kLanes) hn::StoreU(value(LoadAll, i), FloatTag(), to + i);
+    const size_t left = cols - i;
+    if (left == 0) return;
+    const auto load = [left](const float* from) HWY_ATTR { return LoadFirst(from, left); };
+    StoreFirst(value(load, i), to + i, left);
+  }
+};
+
+// Writes rows of bfloat16 in the same way, on CPUs that round to them.
+struct RoundedRows {
+  Bf16Rows y;
+
+  template <class Value>
+  HWY_INLINE void Write(int64_t r, size_t cols, const Value& value) const {
+    uint16_t* const to = y.data + r * y.stride;
+    size_t i = 0;
+    for (; i + 2 * kLanes <= cols; i += 2 * kLanes) {
+      const Floats rounded = RoundToHalves(value(LoadAll, i), value(LoadAll, i + kLanes));
+      hn::StoreU(rounded, FloatTag(), reinterpret_cast<float*>(to + i));
+    }
+    for (; i < cols; i += kLanes) {
+      const size_t left = std::min(kLanes, cols - i);
+      const auto load = [left](const float* from) HWY_ATTR { return LoadFirst(from, left); };
+      HWY_ALIGN uint16_t last[2 * kLanes];
+      const Floats rounded = RoundToHalves(value(load, i), hn::Zero(FloatTag()));
+      hn::Store(rounded, FloatTag(), reinterpret_cast<float*>(last));
+      std::memcpy(to + i, last, left * sizeof(uint16_t));
+    }
+  }
+};
+
+template <class Rows>
+HWY_INLINE void ActivateRows(Activation activation, MatrixView<const float> x, const Rows& y) {
   Visit(activation, [&](const auto& function) HWY_ATTR {
-    const size_t cols = static_cast<size_t>(x.cols);
     for (int64_t r = 0; r < x.rows; ++r) {
-      TransformRow(x.row(r), cols, y.row(r), function);
+      const float* const from = x.row(r);
+      y.Write(r, static_cast<size_t>(x.cols), [&](const auto& load, size_t i) HWY_ATTR {
+        return function(load(from + i));
+      });
     }
   });
 }
 
+void ActivateBlock(Activation activation, MatrixView<const float> x, MatrixView<float> y) {
+  ActivateRows(activation, x, FloatRows{y});
+}
+
+void ActivateAndRoundBlock(Activation activation, MatrixView<const float> x, const Bf16Rows& y) {
+  ActivateRows(activation, x, RoundedRows{y});
+}
+
 // `to_float` makes float32 of the elements of the sums.
-template <class ToFloat, class Function>
-HWY_INLINE void DequantizeRows(const Dequantization& from, MatrixView<const float> sums,
-                               MatrixView<float> y, const ToFloat& to_float,
-                               const Function& function) {
-  const FloatTag d;
-  const size_t cols = static_cast<size_t>(sums.cols);
+template <class ToFloat, class Function, class Rows>
+HWY_INLINE void DequantizeRowsBy(const Dequantization& from, MatrixView<const float> sums,
+                                 const Rows& y, const ToFloat& to_float,
+                                 const Function& function) {
   // Copied, because what is stored to y might otherwise change them for all the compiler knows.
   const float* const column_scales = from.column_scales;
   const float* const bias = from.bias;
   for (int64_t r = 0; r < sums.rows; ++r) {
-    const Floats row_scale = hn::Set(d, from.row_scales[r]);
-    const auto dequantize = [&](Floats sum, Floats column_scale, Floats offset) HWY_ATTR {
-      return function(hn::MulAdd(hn::Mul(to_float(sum), row_scale), column_scale, offset));
-    };
+    const Floats row_scale = hn::Set(FloatTag(), from.row_scales[r]);
     const float* const source = sums.row(r);
-    float* const target = y.row(r);
-    size_t i = 0;
-    for (; i + kLanes <= cols; i += kLanes) {
-      hn::StoreU(dequantize(hn::LoadU(d, source + i), hn::LoadU(d, column_scales + i),
-                            hn::LoadU(d, bias + i)),
-                 d, target + i);
-    }
-    if (const size_t left = cols - i; left > 0) {
-      StoreFirst(dequantize(LoadFirst(source + i, left), LoadFirst(column_scales + i, left),
-                            LoadFirst(bias + i, left)),
-                 target + i, left);
-    }
+    y.Write(r, static_cast<size_t>(sums.cols), [&](const auto& load, size_t i) HWY_ATTR {
+      const Floats scaled = hn::Mul(to_float(load(source + i)), row_scale);
+      return function(hn::MulAdd(scaled, load(column_scales + i), load(bias + i)));
+    });
   }
 }
 
-void DequantizeBlock(const Dequantization& from, Activation activation,
-                     MatrixView<const float> sums, MatrixView<float> y) {
+template <class Rows>
+HWY_INLINE void DequantizeRows(const Dequantization& from, Activation activation,
+                               MatrixView<const float> sums, const Rows& y) {
   Visit(activation, [&](const auto& function) HWY_ATTR {
     if (!from.integers) {
-      return DequantizeRows(from, sums, y, [](Floats sum) HWY_ATTR { return sum; }, function);
+      return DequantizeRowsBy(from, sums, y, [](Floats sum) HWY_ATTR { return sum; }, function);
     }
     const auto to_float = [](Floats sum) HWY_ATTR {
       return hn::ConvertTo(FloatTag(), hn::BitCast(hn::RebindToSigned<FloatTag>(), sum));
     };
-    DequantizeRows(from, sums, y, to_float, function);
+    DequantizeRowsBy(from, sums, y, to_float, function);
   });
+}
+
+void DequantizeBlock(const Dequantization& from, Activation activation,
+                     MatrixView<const float> sums, MatrixView<float> y) {
+  DequantizeRows(from, activation, sums, FloatRows{y});
+}
+
+void DequantizeAndRoundBlock(const Dequantization& from, Activation activation,
+                             MatrixView<const float> sums, const Bf16Rows& y) {
+  DequantizeRows(from, activation, sums, RoundedRows{y});
 }
 
 }  // namespace
@@ -159,7 +213,9 @@ HWY_AFTER_NAMESPACE();
 namespace attendant {
 
 HWY_EXPORT(ActivateBlock);
+HWY_EXPORT(ActivateAndRoundBlock);
 HWY_EXPORT(DequantizeBlock);
+HWY_EXPORT(DequantizeAndRoundBlock);
 
 void Activate(Activation activation, MatrixView<const float> x, MatrixView<float> y) {
   if (activation == Activation::kIdentity && x.data == y.data) return;
@@ -169,6 +225,15 @@ void Activate(Activation activation, MatrixView<const float> x, MatrixView<float
 void DequantizeAndActivate(const Dequantization& dequantization, Activation activation,
                            MatrixView<const float> sums, MatrixView<float> y) {
   HWY_DYNAMIC_DISPATCH(DequantizeBlock)(dequantization, activation, sums, y);
+}
+
+void ActivateToBf16(Activation activation, MatrixView<const float> x, const Bf16Rows& y) {
+  HWY_DYNAMIC_DISPATCH(ActivateAndRoundBlock)(activation, x, y);
+}
+
+void DequantizeAndActivateToBf16(const Dequantization& dequantization, Activation activation,
+                                 MatrixView<const float> sums, const Bf16Rows& y) {
+  HWY_DYNAMIC_DISPATCH(DequantizeAndRoundBlock)(dequantization, activation, sums, y);
 }
 
 }  // namespace attendant

@@ -29,4 +29,16 @@ struct Dequantization {
 void DequantizeAndActivate(const Dequantization& dequantization, Activation activation,
                            MatrixView<const float> sums, MatrixView<float> y);
 
+// Rows of bfloat16, as bits: row r begins `stride` elements after row r - 1. Owns nothing.
+struct Bf16Rows {
+  uint16_t* data;
+  int64_t stride;
+};
+
+// Compute the same, rounded to nearest even as it is made, so that no float32 is written. Results
+// that bfloat16 would hold as denormal numbers become zeros. For CPUs with HasBf16Units alone.
+void ActivateToBf16(Activation activation, MatrixView<const float> x, const Bf16Rows& y);
+void DequantizeAndActivateToBf16(const Dequantization& dequantization, Activation activation,
+                                 MatrixView<const float> sums, const Bf16Rows& y);
+
 }  // namespace attendant

@@ -9,7 +9,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "engine/base/aligned_buffer.h"
-#include "engine/kernels/gemm/operand.h"
 #include "engine/kernels/gemm/operand_buffer.h"
 #include "engine/kernels/gemm/packed_weight.h"
 #include "engine/kernels/gemm/product_blocks.h"
@@ -269,46 +268,51 @@ struct Epilogue {
   void operator()(const Panel& panel, int64_t first_row, MatrixView<const float> sums,
                   MatrixView<float> y) const {
     if (linear.mode.type != ComputeType::kInt8) return Activate(activation, sums, y);
-    DequantizeAndActivate({.row_scales = x.scales + first_row,
-                           .column_scales = linear.column_scales.data() + panel.begin,
-                           .bias = linear.bias.data() + panel.begin,
-                           .integers = !linear.mode.emulate},
-                          activation, sums, y);
+    DequantizeAndActivate(DequantizationOf(panel, first_row), activation, sums, y);
+  }
+
+  // Likewise, to bfloat16 that the CPU itself rounds to.
+  void operator()(const Panel& panel, int64_t first_row, MatrixView<const float> sums,
+                  const Bf16Rows& y) const {
+    if (linear.mode.type != ComputeType::kInt8) return ActivateToBf16(activation, sums, y);
+    DequantizeAndActivateToBf16(DequantizationOf(panel, first_row), activation, sums, y);
+  }
+
+  Dequantization DequantizationOf(const Panel& panel, int64_t first_row) const {
+    return {.row_scales = x.scales + first_row,
+            .column_scales = linear.column_scales.data() + panel.begin,
+            .bias = linear.bias.data() + panel.begin,
+            .integers = !linear.mode.emulate};
   }
 };
 
-// The rows of a block that are finished at a time, which the nearest cache holds.
-constexpr int64_t kRowsInCache = 16;
+// Returns the place of a block of y, from `row` and `column` on, if it is to be bfloat16 that the
+// CPU itself rounds to.
+std::optional<Bf16Rows> NativePlace(const LinearOutput& y, int64_t row, int64_t column,
+                                    int64_t count) {
+  if (!y.is_pairs) return y.operand.NativePlace(row, column, count);
+  return Bf16Rows{reinterpret_cast<uint16_t*>(y.rows.row(row)) + column, 2 * y.rows.stride};
+}
 
-// Finishes the sums of a block in their own memory, and calls write(first, rows) for some rows of it
-// at a time, while they are in the nearest cache.
-template <class Write>
-void FinishInCache(const Epilogue& epilogue, const Panel& panel, int64_t first_row,
-                    MatrixView<float> sums, const Write& write) {
+// Finishes the sums of a block in their own memory and writes them to the operand, some rows at a
+// time, while they are in the nearest cache.
+void FinishInCache(int worker, const Epilogue& epilogue, const Panel& panel, int64_t first_row,
+                   MatrixView<float> sums, const PreparedOperand& operand) {
+  constexpr int64_t kRowsInCache = 16;
   for (int64_t begin = 0; begin < sums.rows; begin += kRowsInCache) {
-    const int64_t end = std::min(sums.rows, begin + kRowsInCache);
-    const MatrixView<float> rows = sums.Rows(begin, end - begin);
+    const MatrixView<float> rows = sums.Rows(begin, std::min(kRowsInCache, sums.rows - begin));
     epilogue(panel, first_row + begin, rows, rows);
-    write(first_row + begin, rows);
+    operand.WriteRows(worker, first_row + begin, rows, panel.begin);
   }
 }
 
 // Puts a block of y, whose sums are in the worker's caches, where the consumer reads it.
 void Finish(int worker, const Epilogue& epilogue, const Panel& panel, int64_t first_row,
             MatrixView<float> sums, const LinearOutput& y) {
-  if (y.is_pairs) {
-    const int64_t row_bytes = y.rows.stride * static_cast<int64_t>(sizeof(float));
-    FinishInCache(epilogue, panel, first_row, sums,
-                  [&](int64_t first, MatrixView<const float> rows) {
-                    InputRowsToOperand({.type = ComputeType::kBf16}, rows, nullptr,
-                                       {y.rows.row(first) + panel.begin / 2, 0, row_bytes},
-                                       nullptr);
-                  });
+  if (const auto rounded = NativePlace(y, first_row, panel.begin, sums.cols)) {
+    epilogue(panel, first_row, sums, *rounded);
   } else if (y.operand.TakesColumns()) {
-    FinishInCache(epilogue, panel, first_row, sums,
-                  [&](int64_t first, MatrixView<const float> rows) {
-                    y.operand.WriteRows(worker, first, rows, panel.begin);
-                  });
+    FinishInCache(worker, epilogue, panel, first_row, sums, y.operand);
   } else {
     epilogue(panel, first_row, sums,
              y.rows.Rows(first_row, sums.rows).Columns(panel.begin, sums.cols));

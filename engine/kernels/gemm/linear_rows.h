@@ -7,6 +7,7 @@
 
 #include "absl/types/span.h"
 #include "engine/base/matrix_view.h"
+#include "engine/kernels/activation.h"
 
 namespace attendant {
 
@@ -34,6 +35,10 @@ class PreparedOperand {
 
   // Returns the operand of the rows from `row` on.
   PreparedOperand From(int64_t row) const;
+
+  // Returns the place of `count` columns of the rows from `row` on, if the CPU itself rounds to the
+  // operand and they lie side by side in it. Who writes there need not call Write.
+  std::optional<Bf16Rows> NativePlace(int64_t row, int64_t column, int64_t count) const;
 
   // Whether parts of a row may be written, so that a product can write the blocks that it makes.
   bool TakesColumns() const;
@@ -89,7 +94,7 @@ struct LinearOutput {
       : rows(made.rows), operand(made.operand) {}
   // `pairs` [PaddedRows(T), out / 2] gets it, rounded to bfloat16 as kBf16 rounds its operands: two
   // neighbours in the 32 bits of an element, the first one in the low half. For layers with an even
-  // number of outputs.
+  // number of outputs, on CPUs with HasBf16Units.
   static LinearOutput Pairs(MatrixView<float> pairs) {
     LinearOutput y(pairs);
     y.is_pairs = true;

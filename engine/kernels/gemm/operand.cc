@@ -215,14 +215,10 @@ bool RoundsElementwise(const ComputeMode& mode) {
   return mode.type == ComputeType::kBf16x3 || mode.type == ComputeType::kBf16;
 }
 
-namespace {
-
 bool RoundsNatively(const ComputeMode& mode) {
   static const bool has_units = HasBf16Units();
   return has_units && mode.type == ComputeType::kBf16 && !mode.emulate;
 }
-
-}  // namespace
 
 void InputRowsToOperand(const ComputeMode& mode, MatrixView<const float> rows, float* scratch,
                         const OperandTarget& target, float* scales) {

@@ -12,6 +12,9 @@ namespace attendant {
 // has one scale for a whole row.
 bool RoundsElementwise(const ComputeMode& mode);
 
+// Returns true if the CPU itself rounds to operands of this mode, which are bfloat16.
+bool RoundsNatively(const ComputeMode& mode);
+
 // The memory that rows are written to. Each part of a row is dense.
 struct OperandTarget {
   void* data;

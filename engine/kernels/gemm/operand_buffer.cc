@@ -63,6 +63,13 @@ void OperandBuffer::Write(int worker, int64_t row, int64_t column, MatrixView<co
   }
 }
 
+std::optional<Bf16Rows> OperandBuffer::NativePlace(int64_t row, int64_t column, int64_t count) {
+  const int64_t offset = column % layout_.k_block;
+  if (!RoundsNatively(layout_.mode) || offset + count > layout_.k_block) return std::nullopt;
+  char* const block = Place(column / layout_.k_block, row);
+  return Bf16Rows{reinterpret_cast<uint16_t*>(block) + offset, layout_.k_block};
+}
+
 Operand OperandBuffer::Rows(int64_t first) const {
   const float* scales = layout_.mode.type == ComputeType::kInt8 ? scales_.data() + first : nullptr;
   return {data_.data() + first * row_stride(), row_stride(), block_stride_, scales};
@@ -84,6 +91,13 @@ void PreparedOperand::WriteRows(int worker, int64_t first, MatrixView<const floa
   if (buffer_ == nullptr) return;
   assert(number_ == buffer_->number());
   buffer_->Write(worker, first_row_ + first, column, x);
+}
+
+std::optional<Bf16Rows> PreparedOperand::NativePlace(int64_t row, int64_t column,
+                                                     int64_t count) const {
+  if (buffer_ == nullptr) return std::nullopt;
+  assert(number_ == buffer_->number());
+  return buffer_->NativePlace(first_row_ + row, column, count);
 }
 
 bool PreparedOperand::TakesColumns() const {

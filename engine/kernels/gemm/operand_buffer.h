@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "engine/base/aligned_buffer.h"
@@ -52,6 +53,9 @@ class OperandBuffer {
 
   // Writes parts of the rows from `row` on; see PreparedOperand::Write.
   void Write(int worker, int64_t row, int64_t column, MatrixView<const float> x);
+
+  // Returns where parts of the rows are; see PreparedOperand::NativePlace.
+  std::optional<Bf16Rows> NativePlace(int64_t row, int64_t column, int64_t count);
 
   const OperandLayout& layout() const { return layout_; }
   // Returns the number of operands that have been started.

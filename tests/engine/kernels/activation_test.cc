@@ -5,6 +5,9 @@
 #include <limits>
 #include <vector>
 
+#include "absl/base/casts.h"
+#include "engine/kernels/convert.h"
+#include "engine/kernels/isa.h"
 #include "gmock/gmock.h"
 #include "tests/reference/reference.h"
 #include "tests/support/guarded_buffer.h"
@@ -82,6 +85,53 @@ TEST_P(ActivationTest, TouchesNothingOutsideOfTheBlock) {
     Activate(GetParam(), {buffer.data(), rows, cols, stride});
     for (int64_t r = 0; r + 1 < rows; ++r) {
       for (int64_t c = cols; c < stride; ++c) ASSERT_EQ(buffer[r * stride + c], 0.5f);
+    }
+  }
+}
+
+// Compares rows of bfloat16, which begin `stride` elements after each other, with rounded float32.
+// Elements outside of the rows must still be kUntouched.
+constexpr uint16_t kUntouched = 0x1234;
+void ExpectRounded(const std::vector<float>& expected, int64_t cols, int64_t stride,
+                   const std::vector<uint16_t>& rows) {
+  std::vector<uint16_t> all(rows.size(), kUntouched);
+  for (int64_t r = 0; r * cols < static_cast<int64_t>(expected.size()); ++r)
+    FromFloat(&expected[r * cols], cols, DataType::kBFloat16, &all[r * stride]);
+  EXPECT_EQ(rows, all) << cols << " columns";
+}
+
+TEST_P(ActivationTest, RoundsWhatItMakesToBf16) {
+  if (!HasBf16Units()) return;
+  constexpr int64_t kRows = 3, kStride = 140;
+  for (int64_t cols = 1; cols <= 130; ++cols) {
+    std::vector<float> y = RandomValues(kRows * cols, 11, 3.0f);
+    std::vector<uint16_t> rounded(kRows * kStride, kUntouched);
+    ActivateToBf16(GetParam(), ViewOf(y, kRows, cols), {rounded.data(), kStride});
+    Activate(GetParam(), ViewOf(y, kRows, cols));
+    ExpectRounded(y, cols, kStride, rounded);
+  }
+}
+
+TEST_P(ActivationTest, RoundsWhatItDequantizesToBf16) {
+  if (!HasBf16Units()) return;
+  constexpr int64_t kRows = 3, kStride = 140;
+  const std::vector<float> row_scales = RandomValues(kRows, 12, 0.1f);
+  for (const bool integers : {false, true}) {
+    for (int64_t cols = 1; cols <= 130; ++cols) {
+      const std::vector<float> column_scales = RandomValues(cols, 13, 0.1f);
+      const std::vector<float> bias = RandomValues(cols, 14, 1.0f);
+      std::vector<float> y = RandomValues(kRows * cols, 15, 100.0f);
+      for (float& sum : y) {
+        if (integers) sum = absl::bit_cast<float>(static_cast<int32_t>(sum));
+      }
+      const Dequantization dequantization = {row_scales.data(), column_scales.data(), bias.data(),
+                                             integers};
+      std::vector<uint16_t> rounded(kRows * kStride, kUntouched);
+      DequantizeAndActivateToBf16(dequantization, GetParam(), ViewOf(y, kRows, cols),
+                                  {rounded.data(), kStride});
+      DequantizeAndActivate(dequantization, GetParam(), ViewOf(y, kRows, cols),
+                            ViewOf(y, kRows, cols));
+      ExpectRounded(y, cols, kStride, rounded);
     }
   }
 }
