@@ -8,6 +8,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/kernels/gemm/operand.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "engine/kernels/activation.h"
 #include "engine/kernels/isa.h"
 #include "engine/kernels/simd-inl.h"
 // clang-format on
@@ -61,30 +62,6 @@ HWY_INLINE void RoundRowBy(const float* from, size_t count, bool emulate, void* 
   ConvertRow(from, count, static_cast<uint16_t*>(to), [&](Floats x) HWY_ATTR {
     return hn::DemoteTo(hn::Rebind<uint16_t, FloatTag>(), hn::BitCast(signed_tag, round(x)));
   });
-}
-
-// Rounds a row on a CPU with AVX512_BF16.
-HWY_INLINE void RoundRowNatively(const float* from, size_t count, uint16_t* to) {
-  const FloatTag d;
-  size_t i = 0;
-  for (; i + 2 * kLanes <= count; i += 2 * kLanes) {
-    const Floats rounded = RoundToHalves(hn::LoadU(d, from + i), hn::LoadU(d, from + i + kLanes));
-    hn::StoreU(rounded, d, reinterpret_cast<float*>(to + i));
-  }
-  if (i == count) return;
-  HWY_ALIGN float left[2 * kLanes] = {};
-  std::memcpy(left, from + i, (count - i) * sizeof(float));
-  HWY_ALIGN uint16_t last[2 * kLanes];
-  const Floats rounded = RoundToHalves(hn::Load(d, left), hn::Load(d, left + kLanes));
-  hn::Store(rounded, d, reinterpret_cast<float*>(last));
-  std::memcpy(to + i, last, (count - i) * sizeof(uint16_t));
-}
-
-void RoundRowsNatively(MatrixView<const float> rows, const OperandTarget& target) {
-  char* to = static_cast<char*>(target.data);
-  for (int64_t r = 0; r < rows.rows; ++r, to += target.row_stride) {
-    RoundRowNatively(rows.row(r), static_cast<size_t>(rows.cols), reinterpret_cast<uint16_t*>(to));
-  }
 }
 
 void RoundRow(const float* from, size_t count, bool emulate, void* to) {
@@ -207,9 +184,17 @@ namespace attendant {
 using HWY_NAMESPACE::kRotatedBlock;
 using HWY_NAMESPACE::kTailFactor;
 HWY_EXPORT(RoundRow);
-HWY_EXPORT(RoundRowsNatively);
 HWY_EXPORT(SplitRow);
 HWY_EXPORT(RotateAndQuantizeRow);
+
+namespace {
+
+void RoundRowsNatively(MatrixView<const float> rows, const OperandTarget& target) {
+  const int64_t stride = target.row_stride / static_cast<int64_t>(sizeof(uint16_t));
+  ActivateToBf16(Activation::kIdentity, rows, {static_cast<uint16_t*>(target.data), stride});
+}
+
+}  // namespace
 
 bool RoundsElementwise(const ComputeMode& mode) {
   return mode.type == ComputeType::kBf16x3 || mode.type == ComputeType::kBf16;
@@ -222,7 +207,7 @@ bool RoundsNatively(const ComputeMode& mode) {
 
 void InputRowsToOperand(const ComputeMode& mode, MatrixView<const float> rows, float* scratch,
                         const OperandTarget& target, float* scales) {
-  if (RoundsNatively(mode)) return HWY_DYNAMIC_DISPATCH(RoundRowsNatively)(rows, target);
+  if (RoundsNatively(mode)) return RoundRowsNatively(rows, target);
   OperandTarget row = target;
   for (int64_t r = 0; r < rows.rows; ++r) {
     const float scale = InputToOperand(mode, rows.row(r), rows.cols, scratch, row);
@@ -235,7 +220,7 @@ float InputToOperand(const ComputeMode& mode, const float* source, int64_t count
                      const OperandTarget& target) {
   const size_t size = static_cast<size_t>(count);
   if (RoundsNatively(mode)) {
-    HWY_DYNAMIC_DISPATCH(RoundRowsNatively)({source, 1, count, count}, target);
+    RoundRowsNatively({source, 1, count, count}, target);
     return 1.0f;
   }
   if (mode.type == ComputeType::kInt8) {
