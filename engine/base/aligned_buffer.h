@@ -1,5 +1,4 @@
-// AlignedBuffer and SharedBuffer: arrays in one allocation that is aligned for vectors and never
-// changes its size.
+// AlignedBuffer and SharedBuffer: arrays in one allocation that is aligned for vectors.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +21,11 @@ class AlignedBuffer {
     void* memory = std::aligned_alloc(64, bytes == 0 ? 64 : bytes);
     if (memory == nullptr) throw std::bad_alloc();
     data_.reset(static_cast<T*>(memory));
+  }
+
+  // Makes room for at least `size` elements. If there was less, the content is undefined again.
+  void GrowTo(int64_t size) {
+    if (size_ < size) *this = AlignedBuffer(size);
   }
 
   T* data() { return data_.get(); }

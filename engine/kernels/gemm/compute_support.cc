@@ -1,8 +1,8 @@
 #include "engine/kernels/gemm/compute_support.h"
 
 #include "absl/strings/str_cat.h"
+#include "engine/kernels/gemm/kernel_table.h"
 #include "engine/kernels/gemm/product_plan.h"
-#include "engine/kernels/gemm/tile_kernel.h"
 #include "engine/kernels/isa.h"
 
 namespace attendant {

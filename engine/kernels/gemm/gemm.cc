@@ -2,29 +2,17 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
-#include <new>
 #include <optional>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
-#include "engine/base/aligned_buffer.h"
 #include "engine/kernels/gemm/operand_buffer.h"
 #include "engine/kernels/gemm/packed_weight.h"
 #include "engine/kernels/gemm/product_blocks.h"
-#include "engine/kernels/gemm/tile_kernel.h"
-#include "engine/kernels/onednn.h"
+#include "engine/kernels/gemm/product_runner.h"
 #include "engine/kernels/row_tiles.h"
 
 namespace attendant {
 namespace {
-
-using dnnl::memory;
-
-template <typename T>
-void Grow(AlignedBuffer<T>& buffer, int64_t size) {
-  if (buffer.size() < size) buffer = AlignedBuffer<T>(size);
-}
 
 OperandLayout LayoutOf(const PackedWeight& linear) {
   return {linear.mode, linear.in, linear.k_block};
@@ -41,7 +29,7 @@ void WriteRows(const ThreadTeam& team, MatrixView<const float> x, const Prepared
 
 class GemmWorkspace::Impl {
  public:
-  explicit Impl(int workers) : workers_(workers), entry_(workers), inner_(workers) {}
+  explicit Impl(int workers) : runners_(workers), entry_(workers), inner_(workers) {}
 
   void Reserve(const PackedWeight& linear, int64_t rows) {
     ReserveProducts(linear);
@@ -67,46 +55,17 @@ class GemmWorkspace::Impl {
   // x for `linear`: its rows themselves, or its operand, which is made if it is not ready.
   Operand OperandOf(const ThreadTeam& team, const PackedWeight& linear, const LinearInput& x);
 
-  // x's rows through the panel's kernel. The result is dense, in memory of the worker, which is in
-  // its caches, until its next product.
-  MatrixView<float> Run(int worker, const Panel& panel, const RowBlock& block, const Operand& x) {
-    return workers_[worker].Run(panel, block, x);
-  }
+  ProductRunner& runner(int worker) { return runners_[worker]; }
 
  private:
   void ReserveProducts(const PackedWeight& linear) {
-    for (Worker& worker : workers_) {
-      for (const Panel& panel : linear.panels) worker.Reserve(*panel.kernels);
+    for (ProductRunner& runner : runners_) {
+      for (const Panel& panel : linear.panels) runner.Reserve(*panel.kernels);
     }
   }
 
-  // The product's operands; only their addresses change between runs.
-  struct Memories {
-    memory x;
-    memory y;
-    memory scratchpad;
-  };
-
-  struct Worker {
-    void Reserve(const PanelKernels& kernels);
-    void Reserve(const Product& product);
-    MatrixView<float> Run(const Panel& panel, const RowBlock& block, const Operand& x);
-    void MultiplyOnAmx(const Panel& panel, const RowBlock& block, const Operand& x);
-    // The rows of block `x_block` of x, followed by zeros up to the kernel's rows.
-    const char* Stage(const PanelShape& shape, const RowBlock& block, const Operand& x,
-                      int64_t x_block);
-    // The product of this number, x being its rows of x.
-    void Execute(const Panel& panel, const TileKernel& kernel, int64_t index, const char* x);
-
-    dnnl::stream stream{onednn::CpuEngine()};
-    AlignedBuffer<char> scratchpad;
-    AlignedBuffer<char> staged_x;  // for rows that do not lie as the kernel wants them
-    AlignedBuffer<float> y;        // of the last product
-    absl::flat_hash_map<const Product*, Memories> memories;
-  };
-
   int64_t share_rows_from_ = kNeverShareRows;
-  std::vector<Worker> workers_;
+  std::vector<ProductRunner> runners_;  // one per worker
   OperandBuffer entry_;
   OperandBuffer inner_;  // of what lies between two layers
 };
@@ -121,97 +80,6 @@ Operand GemmWorkspace::Impl::OperandOf(const ThreadTeam& team, const PackedWeigh
   if (const std::optional<Operand> ready = x.operand.Find(layout)) return *ready;
   WriteRows(team, x.rows, entry_.Begin(layout, x.rows.rows));
   return entry_.Rows(0);
-}
-
-void GemmWorkspace::Impl::Worker::Reserve(const PanelKernels& kernels) {
-  const PanelShape& shape = kernels.shape;
-  for (const TileKernel& kernel : kernels.tiles) {
-    Grow(y, kernel.rows * shape.width);
-    if (shape.uses_amx || memories.contains(&kernel.first)) continue;
-    Reserve(kernel.first);
-    if (shape.products() > 1) Reserve(kernel.next);
-    Grow(staged_x, kernel.rows * shape.k_block * onednn::ByteWidth(shape.element));
-  }
-}
-
-void GemmWorkspace::Impl::Worker::Reserve(const Product& product) {
-  const dnnl::engine& engine = onednn::CpuEngine();
-  memories[&product] = {memory(product.x, engine, nullptr), memory(product.y, engine, nullptr),
-                        memory(product.scratchpad, engine, nullptr)};
-  Grow(scratchpad, static_cast<int64_t>(product.scratchpad.get_size()));
-}
-
-void GemmWorkspace::Impl::Worker::Execute(const Panel& panel, const TileKernel& kernel,
-                                          int64_t index, const char* x) {
-  const Product& product = index == 0 ? kernel.first : kernel.next;
-  const memory& weights = panel.weights[panel.kernels->shape.product(index).weights];
-  const Memories& operands = memories.find(&product)->second;
-  operands.x.set_data_handle(const_cast<char*>(x));
-  operands.y.set_data_handle(y.data());
-  operands.scratchpad.set_data_handle(scratchpad.data());
-  // The C call: the C++ one would build containers on the heap for each product.
-  const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, operands.x.get()},
-                                       {DNNL_ARG_WEIGHTS, weights.get()},
-                                       {DNNL_ARG_DST, operands.y.get()},
-                                       {DNNL_ARG_SCRATCHPAD, operands.scratchpad.get()},
-                                       {DNNL_ARG_BIAS, panel.bias.get()}};
-  const bool has_bias = panel.kernels->shape.has_bias && index == 0;
-  const int count = static_cast<int>(std::size(arguments)) - (has_bias ? 0 : 1);
-  // It puts the arguments into a map of its own, for which there may be no memory.
-  const dnnl_status_t status =
-      dnnl_primitive_execute(product.primitive.get(), stream.get(), count, arguments);
-  if (status == dnnl_out_of_memory) throw std::bad_alloc();
-  dnnl::error::wrap_c_api(status, "oneDNN does not execute a product");
-}
-
-const char* GemmWorkspace::Impl::Worker::Stage(const PanelShape& shape, const RowBlock& block,
-                                               const Operand& x, int64_t x_block) {
-  const int64_t row_bytes = shape.k_block * onednn::ByteWidth(shape.element);
-  for (int64_t r = 0; r < block.rows; ++r) {
-    std::memcpy(staged_x.data() + r * row_bytes, x.row(x_block, block.begin + r), row_bytes);
-  }
-  std::memset(staged_x.data() + block.rows * row_bytes, 0,
-              (block.kernel->rows - block.rows) * row_bytes);
-  return staged_x.data();
-}
-
-MatrixView<float> GemmWorkspace::Impl::Worker::Run(const Panel& panel, const RowBlock& block,
-                                                   const Operand& x) {
-  const PanelShape& shape = panel.kernels->shape;
-  const MatrixView<float> result{y.data(), block.rows, shape.width, shape.width};
-  if (shape.uses_amx) {
-    MultiplyOnAmx(panel, block, x);
-    return result;
-  }
-  const bool direct = block.rows == block.kernel->rows &&
-                      x.row_stride == shape.k_block * onednn::ByteWidth(shape.element);
-  for (int64_t i = 0; i < shape.products(); ++i) {
-    const int64_t x_block = shape.product(i).x;
-    const char* rows = direct ? x.row(x_block, block.begin) : Stage(shape, block, x, x_block);
-    Execute(panel, *block.kernel, i, rows);
-  }
-  return result;
-}
-
-void GemmWorkspace::Impl::Worker::MultiplyOnAmx(const Panel& panel, const RowBlock& block,
-                                                const Operand& x) {
-  const PanelShape& shape = panel.kernels->shape;
-  const float* bias =
-      shape.has_bias ? static_cast<const float*>(panel.bias.get_data_handle()) : nullptr;
-  for (int64_t i = 0; i < shape.products(); ++i) {
-    const Factors factors = shape.product(i);
-    RunAmxGemm({.element = shape.amx_element(),
-                .in = shape.k_block,
-                .width = shape.width,
-                .rows = block.rows,
-                .x = x.row(factors.x, block.begin),
-                .x_row_bytes = x.row_stride,
-                .weight = panel.blocks[factors.weights],
-                .bias = i == 0 ? bias : nullptr,
-                .add_to_y = i > 0,
-                .y = y.data(),
-                .y_stride = shape.width});
-  }
 }
 
 absl::StatusOr<PackedLinear> PackedLinear::Pack(MatrixView<const float> weight,
@@ -332,7 +200,8 @@ void ApplyLinear(const ThreadTeam& team, const LinearColumns& columns, const Lin
   const Epilogue epilogue = {linear, operand, activation};
   ForBlocks(team, PanelsOf(columns), rows, workspace.impl().SharesRows(rows),
             [&](int worker, const Panel& panel, const RowBlock& block) {
-              const MatrixView<float> sums = workspace.impl().Run(worker, panel, block, operand);
+              const MatrixView<float> sums =
+                  workspace.impl().runner(worker).Run(panel, block, operand);
               Finish(worker, epilogue, panel, block.begin, sums, y);
             });
   if (!y.operand.empty() && !y.operand.TakesColumns()) WriteRows(team, y.rows, y.operand);

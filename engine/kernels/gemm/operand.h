@@ -38,7 +38,8 @@ struct OperandTarget {
 float InputToOperand(const ComputeMode& mode, const float* source, int64_t count, float* scratch,
                      const OperandTarget& target);
 
-// Does so with several rows, whose scales go to `scales` for kInt8, and nowhere for the other types.
+// Does so with several rows, whose scales go to `scales` for kInt8, and nowhere for the other
+// types.
 void InputRowsToOperand(const ComputeMode& mode, MatrixView<const float> rows, float* scratch,
                         const OperandTarget& target, float* scales);
 

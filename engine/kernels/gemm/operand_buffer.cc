@@ -10,11 +10,6 @@
 namespace attendant {
 namespace {
 
-template <typename T>
-void Grow(AlignedBuffer<T>& buffer, int64_t size) {
-  if (buffer.size() < size) buffer = AlignedBuffer<T>(size);
-}
-
 // Returns the bytes of an element in one block.
 int64_t ElementBytes(const ComputeMode& mode) { return OperandWidth(mode) / OperandParts(mode); }
 
@@ -27,10 +22,10 @@ int64_t Blocks(const OperandLayout& layout) {
 
 void OperandBuffer::Reserve(const OperandLayout& layout, int64_t rows) {
   if (layout.mode.type == ComputeType::kF32) return;
-  Grow(data_, rows * layout.in * OperandWidth(layout.mode));
+  data_.GrowTo(rows * layout.in * OperandWidth(layout.mode));
   if (layout.mode.type != ComputeType::kInt8) return;
-  Grow(scales_, rows);
-  for (AlignedBuffer<float>& row : scratch_) Grow(row, layout.in);
+  scales_.GrowTo(rows);
+  for (AlignedBuffer<float>& row : scratch_) row.GrowTo(layout.in);
 }
 
 PreparedOperand OperandBuffer::Begin(const OperandLayout& layout, int64_t rows) {

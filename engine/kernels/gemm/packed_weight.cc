@@ -8,17 +8,15 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "engine/base/rounding.h"
+#include "engine/kernels/gemm/kernel_check.h"
+#include "engine/kernels/gemm/kernel_table.h"
 #include "engine/kernels/gemm/operand.h"
 #include "engine/kernels/isa.h"
 
 namespace attendant {
 namespace {
 
-using dnnl::memory;
-
 static_assert(kPanelWidth <= kMostAmxColumns && kPanelWidth % kPanelWidthMultiple == 0);
-constexpr int64_t kAlignment = 64;  // of each part of the packed weights, in bytes
 
 // What to try, the best first. AMX products of bfloat16 sum K in an order that depends on the
 // number of rows, unless K is short; so blocks come first there, and leave x in rows that caches do
@@ -44,11 +42,6 @@ std::vector<int64_t> KBlocks(const ComputeMode& mode, int64_t in) {
 onednn::DataType ElementOf(const ComputeMode& mode) {
   if (mode.type == ComputeType::kF32 || mode.emulate) return onednn::DataType::f32;
   return mode.type == ComputeType::kInt8 ? onednn::DataType::s8 : onednn::DataType::bf16;
-}
-
-// Bytes from one block's weights to the next.
-int64_t BlockBytes(const PanelKernels& kernels) {
-  return RoundUp(kernels.weight_bytes, kAlignment);
 }
 
 }  // namespace
@@ -132,24 +125,12 @@ absl::Status PackedWeight::FindKernels() {
 void PackedWeight::LayOut(PageArena& arena) {
   bias = AlignedBuffer<float>(out);
   if (mode.type == ComputeType::kInt8) column_scales = AlignedBuffer<float>(out);
-  for (const Panel& panel : panels) {
-    weight_bytes_ += panel.kernels->shape.blocks() * BlockBytes(*panel.kernels);
-  }
+  for (const Panel& panel : panels) weight_bytes_ += panel.bytes();
   weights_ = arena.Allocate(weight_bytes_);
-
-  const dnnl::engine& engine = onednn::CpuEngine();
   char* storage = weights_.get();
   for (Panel& panel : panels) {
-    const int64_t width = panel.kernels->shape.width;
-    panel.bias = memory(onednn::RowMajor(onednn::DataType::f32, 1, width, width), engine,
-                        bias.data() + panel.begin);
-    for (int64_t block = 0; block < panel.kernels->shape.blocks(); ++block) {
-      panel.blocks.push_back(storage);
-      if (choice.gemm == Gemm::kOneDnn) {
-        panel.weights.emplace_back(panel.kernels->weights, engine, storage);
-      }
-      storage += BlockBytes(*panel.kernels);
-    }
+    panel.Place(storage, bias.data() + panel.begin);
+    storage += panel.bytes();
   }
 }
 
@@ -159,39 +140,33 @@ void PackedWeight::PackPanels(MatrixView<const float> weight, const ThreadTeam& 
 }
 
 void PackedWeight::PackPanel(MatrixView<const float> weight, Panel& panel) {
+  if (mode.type == ComputeType::kF32) {
+    const int64_t row_bytes = weight.stride * static_cast<int64_t>(sizeof(float));
+    return panel.Pack({reinterpret_cast<const char*>(weight.row(panel.begin)), row_bytes, 0});
+  }
   const PanelShape& shape = panel.kernels->shape;
-  const int64_t element_bytes = onednn::ByteWidth(shape.element);
-  char* rows = reinterpret_cast<char*>(const_cast<float*>(weight.row(panel.begin)));
-  int64_t stride = weight.stride;
-  const int64_t part_bytes = shape.width * in * element_bytes;
-  AlignedBuffer<char> converted;
-  AlignedBuffer<float> scratch;
-  if (mode.type != ComputeType::kF32) {
-    converted = AlignedBuffer<char>(shape.parts * part_bytes);
-    scratch = AlignedBuffer<float>(in);
-    rows = converted.data();
-    stride = in;
-    for (int64_t r = 0; r < shape.width; ++r) {
-      const float scale = WeightToOperand(mode, weight.row(panel.begin + r), in, scratch.data(),
-                                          {rows + r * in * element_bytes, part_bytes});
-      if (column_scales.size() > 0) column_scales[panel.begin + r] = scale;
-    }
+  const int64_t row_bytes = in * onednn::ByteWidth(shape.element);
+  const int64_t part_bytes = shape.width * row_bytes;
+  AlignedBuffer<char> converted(shape.parts * part_bytes);
+  AlignedBuffer<float> scratch(in);
+  for (int64_t r = 0; r < shape.width; ++r) {
+    const float scale = WeightToOperand(mode, weight.row(panel.begin + r), in, scratch.data(),
+                                        {converted.data() + r * row_bytes, part_bytes});
+    if (column_scales.size() > 0) column_scales[panel.begin + r] = scale;
   }
-  const dnnl::engine& engine = onednn::CpuEngine();
-  const memory::desc transposed({k_block, shape.width}, shape.element, memory::dims{1, stride});
-  dnnl::stream stream(engine);
-  for (int64_t i = 0; i < shape.blocks(); ++i) {
-    const int64_t k = i / shape.parts, part = i % shape.parts;
-    char* const block = rows + part * part_bytes + k * k_block * element_bytes;
-    if (shape.uses_amx) {
-      PackAmxWeight(shape.amx_element(), {block, stride * element_bytes, k_block, shape.width},
-                    panel.blocks[i]);
-      continue;
-    }
-    memory source(transposed, engine, block);
-    dnnl::reorder(source, panel.weights[i]).execute(stream, source, panel.weights[i]);
+  panel.Pack({converted.data(), row_bytes, part_bytes});
+}
+
+absl::StatusOr<int64_t> ChooseKBlock(
+    absl::Span<const int64_t> k_blocks,
+    absl::FunctionRef<absl::StatusOr<bool>(int64_t k_block)> is_clean) {
+  if (k_blocks.size() == 1) return k_blocks.front();
+  for (const int64_t k_block : k_blocks) {
+    const absl::StatusOr<bool> clean = is_clean(k_block);
+    if (!clean.ok()) return clean.status();
+    if (*clean) return k_block;
   }
-  stream.wait();
+  return k_blocks.front();
 }
 
 ProductPlan PackedWeight::plan() const {

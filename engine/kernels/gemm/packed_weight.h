@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -56,5 +57,11 @@ class PackedWeight {
   std::shared_ptr<char> weights_;
   int64_t weight_bytes_ = 0;
 };
+
+// Returns the first of `k_blocks` (at least one) for which is_clean returns true, or else the first
+// of all. Errors are those of `is_clean`. Exposed for its test.
+absl::StatusOr<int64_t> ChooseKBlock(
+    absl::Span<const int64_t> k_blocks,
+    absl::FunctionRef<absl::StatusOr<bool>(int64_t k_block)> is_clean);
 
 }  // namespace attendant

@@ -31,7 +31,15 @@ inline int64_t PanelWidth(int64_t out, int threads) {
   return best;
 }
 
-// The weights for some neighbouring columns of the result. Does not own the blocks.
+// Rows of W, in the elements of the products: part p of row r is dense and begins
+// p * part_stride + r * row_stride bytes after `data`.
+struct WeightRows {
+  const char* data;
+  int64_t row_stride;
+  int64_t part_stride;
+};
+
+// The weights for some neighbouring columns of the result. Does not own them.
 struct Panel {
   int64_t begin;
   const PanelKernels* kernels;
@@ -40,6 +48,14 @@ struct Panel {
   std::vector<char*> blocks = {};
   std::vector<dnnl::memory> weights = {};
   dnnl::memory bias = {};
+
+  // Gives the panel its memory: bytes() aligned to 64 for the weights, and a bias of as many floats
+  // as it has columns.
+  void Place(char* packed, float* bias_of_columns);
+  // Packs the weights of its columns, whose rows of W are those from `rows` on. Throws dnnl::error.
+  void Pack(const WeightRows& rows);
+
+  int64_t bytes() const { return kernels->shape.blocks() * kernels->block_bytes; }
 };
 
 }  // namespace attendant

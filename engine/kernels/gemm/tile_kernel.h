@@ -1,5 +1,5 @@
-// Kernels of one-thread matrix products on fixed numbers of rows (row tiles), and the check of
-// which of them agree bit by bit.
+// The kernels of one-thread matrix products on fixed numbers of rows (row tiles), and the shapes of
+// their operands.
 #pragma once
 
 #include <compare>
@@ -7,9 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/kernels/gemm/amx_gemm.h"
 #include "engine/kernels/onednn.h"
 
@@ -38,6 +35,8 @@ struct PanelShape {
   AmxElement amx_element() const {
     return element == onednn::DataType::s8 ? AmxElement::kInt8 : AmxElement::kBf16;
   }
+  // Bytes of a row in one block of x.
+  int64_t block_row_bytes() const { return k_block * onednn::ByteWidth(element); }
   // Blocks of x, and of W.
   int64_t blocks() const { return in / k_block * parts; }
   // y is the sum of these products, added in this order. With two parts, the product of the low
@@ -74,7 +73,7 @@ struct TileKernel {
 struct PanelKernels {
   PanelShape shape;
   dnnl::memory::desc weights;  // the layout in which oneDNN's kernels of this shape read a block
-  int64_t weight_bytes;        // bytes of one packed block
+  int64_t block_bytes;         // from one packed block to the next, a multiple of 64
   // At least one, in descending order of rows. A row's bits depend neither on the kernel that
   // computed it nor on its position in the tile.
   std::vector<TileKernel> tiles;
@@ -83,32 +82,5 @@ struct PanelKernels {
   // bits. The check multiplies the largest elements.
   bool exact = true;
 };
-
-// Returns the kernels of a shape, which the first call makes and checks. The kernels of the AMX
-// GEMM need no check, since they agree by construction. Thread-safe. INTERNAL if oneDNN refuses.
-absl::StatusOr<const PanelKernels*> FindPanelKernels(const PanelShape& shape);
-
-// Whether columns that panels of the one width can compute have the same bits in narrower panels of
-// a shape that is alike otherwise. Tries it with random operands; throws dnnl::error if oneDNN
-// refuses.
-bool GiveSameBits(const PanelKernels& wide, const PanelKernels& narrow);
-
-// Returns the first of `k_blocks` (at least one) for which is_clean returns true, or else the first
-// of all. Errors are those of `is_clean`.
-absl::StatusOr<int64_t> ChooseKBlock(
-    absl::Span<const int64_t> k_blocks,
-    absl::FunctionRef<absl::StatusOr<bool>(int64_t k_block)> is_clean);
-
-// The result of one row tile in the check: `results` are the rows that it computed, each of as many
-// elements of four bytes as the panel is wide, from an input whose row r is probe r modulo the
-// number of probes.
-struct TileCandidate {
-  int64_t rows;
-  std::vector<float> results;
-};
-// Returns the indices of the candidates to keep, which are in descending order of rows. Exposed for
-// its test.
-std::vector<size_t> AgreeingCandidates(const std::vector<TileCandidate>& candidates, int64_t probes,
-                                       int64_t width);
 
 }  // namespace attendant

@@ -28,5 +28,19 @@ TEST(AlignedBuffer, MovesItsMemory) {
   EXPECT_EQ(second[2], 5);
 }
 
+TEST(AlignedBuffer, GrowsToWhatIsAskedForAndNeverShrinks) {
+  AlignedBuffer<float> buffer;
+  buffer.GrowTo(5);
+  EXPECT_EQ(buffer.size(), 5);
+  buffer[4] = 1;
+  const float* memory = buffer.data();
+  buffer.GrowTo(3);
+  EXPECT_EQ(buffer.size(), 5);
+  EXPECT_EQ(buffer.data(), memory);
+  EXPECT_EQ(buffer[4], 1);
+  buffer.GrowTo(6);
+  EXPECT_EQ(buffer.size(), 6);
+}
+
 }  // namespace
 }  // namespace attendant

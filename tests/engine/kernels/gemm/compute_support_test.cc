@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "engine/kernels/gemm/tile_kernel.h"
+#include "engine/kernels/gemm/kernel_table.h"
 #include "engine/kernels/isa.h"
 #include "gmock/gmock.h"
 

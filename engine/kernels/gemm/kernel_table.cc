@@ -1,0 +1,123 @@
+#include "engine/kernels/gemm/kernel_table.h"
+
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "engine/base/rounding.h"
+#include "engine/kernels/gemm/kernel_check.h"
+
+namespace attendant {
+namespace {
+
+using dnnl::memory;
+
+// The sizes that a batch is cut into, the largest first. One row at a time always keeps the
+// promise.
+constexpr int64_t kTileRows[] = {256, 64, 16};
+constexpr int64_t kLastResortRows = 1;
+// The packed layout is asked for once, at this size.
+constexpr int64_t kReferenceRows = 64;
+constexpr int64_t kBlockAlignment = 64;  // of each block of the packed weights, in bytes
+
+onednn::DataType ResultType(const PanelShape& shape) {
+  return shape.element == onednn::DataType::s8 ? onednn::DataType::s32 : onednn::DataType::f32;
+}
+
+onednn::MatmulOperands OperandsOf(const PanelShape& shape, int64_t rows,
+                                  const memory::desc& weights) {
+  return {.x = onednn::RowMajor(shape.element, rows, shape.k_block, shape.k_block),
+          .weights = weights,
+          .y = onednn::RowMajor(ResultType(shape), rows, shape.width, shape.width),
+          .out = shape.width,
+          .has_bias = shape.has_bias,
+          .add_to_y = false};
+}
+
+Product MakeProduct(const onednn::MatmulOperands& operands) {
+  const dnnl::matmul::primitive_desc description = onednn::DescribeMatmul(operands);
+  return {dnnl::matmul(description), description.src_desc(), description.dst_desc(),
+          description.scratchpad_desc(), description.impl_info_str()};
+}
+
+TileKernel MakeTileKernel(const PanelShape& shape, int64_t rows, const memory::desc& weights) {
+  onednn::MatmulOperands operands = OperandsOf(shape, rows, weights);
+  TileKernel kernel{.rows = rows, .first = MakeProduct(operands), .next = {}};
+  if (shape.products() == 1) return kernel;
+  operands.has_bias = false;
+  operands.add_to_y = true;
+  kernel.next = MakeProduct(operands);
+  return kernel;
+}
+
+std::unique_ptr<const PanelKernels> MakeAmxKernels(const PanelShape& shape) {
+  auto kernels = std::make_unique<PanelKernels>();
+  kernels->shape = shape;
+  kernels->block_bytes = RoundUp(AmxWeightBytes(shape.amx_element(), shape.k_block, shape.width),
+                                 kBlockAlignment);
+  for (const int64_t rows : kTileRows) kernels->tiles.push_back({.rows = rows});
+  kernels->all_agree = true;
+  return kernels;
+}
+
+// Leaves the tiles that agree, or one that needs to agree with no other.
+void KeepAgreeingTiles(PanelKernels& kernels) {
+  std::vector<TileKernel> kept;
+  for (const size_t i : AgreeingTiles(kernels)) kept.push_back(kernels.tiles[i]);
+  kernels.all_agree = kept.size() == kernels.tiles.size();
+  if (kept.empty()) {
+    kept.push_back(MakeTileKernel(kernels.shape, kLastResortRows, kernels.weights));
+  }
+  kernels.tiles = std::move(kept);
+}
+
+std::unique_ptr<const PanelKernels> MakePanelKernels(const PanelShape& shape) {
+  if (shape.uses_amx) return MakeAmxKernels(shape);
+  const onednn::SingleThreaded single_threaded;
+  auto kernels = std::make_unique<PanelKernels>();
+  kernels->shape = shape;
+  const memory::desc any = onednn::AnyLayout(shape.element, shape.k_block, shape.width);
+  kernels->weights = onednn::DescribeMatmul(OperandsOf(shape, kReferenceRows, any)).weights_desc();
+  kernels->block_bytes =
+      RoundUp(static_cast<int64_t>(kernels->weights.get_size()), kBlockAlignment);
+  for (const int64_t rows : kTileRows) {
+    kernels->tiles.push_back(MakeTileKernel(shape, rows, kernels->weights));
+  }
+  KeepAgreeingTiles(*kernels);
+  if (shape.element == onednn::DataType::s8) kernels->exact = SumsAreExact(*kernels);
+  return kernels;
+}
+
+// Shapes are as few as the distinct layers of the models that a process has loaded.
+class Table {
+ public:
+  absl::StatusOr<const PanelKernels*> Find(const PanelShape& shape) {
+    const absl::MutexLock lock(&mutex_);
+    std::unique_ptr<const PanelKernels>& entry = entries_[shape];
+    try {
+      if (entry == nullptr) entry = MakePanelKernels(shape);
+    } catch (const dnnl::error& error) {
+      entries_.erase(shape);
+      return absl::InternalError(absl::StrCat("oneDNN refused a product of ", shape.in, " by ",
+                                              shape.width, ": ", error.what()));
+    }
+    return entry.get();
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::map<PanelShape, std::unique_ptr<const PanelKernels>> entries_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+absl::StatusOr<const PanelKernels*> FindPanelKernels(const PanelShape& shape) {
+  static Table* const table = new Table;
+  return table->Find(shape);
+}
+
+}  // namespace attendant

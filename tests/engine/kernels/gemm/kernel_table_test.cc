@@ -1,0 +1,77 @@
+#include "engine/kernels/gemm/kernel_table.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/kernels/isa.h"
+#include "gmock/gmock.h"
+
+namespace attendant {
+namespace {
+
+using testing::IsEmpty;
+using testing::StartsWith;
+
+TEST(FindPanelKernelsTest, HoldsEachShapeOnce) {
+  const PanelShape shape{.in = 24, .width = 16, .k_block = 24};
+  const absl::StatusOr<const PanelKernels*> first = FindPanelKernels(shape);
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(*first, *FindPanelKernels(shape));
+  PanelShape other = shape;
+  other.width = 32;
+  EXPECT_NE(*first, *FindPanelKernels(other));
+  other = shape;
+  other.k_block = 12;
+  EXPECT_NE(*first, *FindPanelKernels(other));
+  EXPECT_THAT((*first)->tiles, testing::Not(IsEmpty()));
+}
+
+// oneDNN has one fast kernel, for AVX-512 and newer, which it names "brg…". Other kernels pack
+// their operands anew in each call, which no test of results would notice.
+TEST(FindPanelKernelsTest, UsesTheFastKernelWhereTheCpuHasIt) {
+  const bool has_avx512 = EffectiveIsa().substr(0, 6) == "avx512" || HasAmxUnits();
+  const testing::Matcher<std::string> expected = StartsWith(has_avx512 ? "brg" : "");
+  std::vector<onednn::DataType> elements = {onednn::DataType::f32};
+  if (HasBf16Units()) elements.push_back(onednn::DataType::bf16);
+  if (HasInt8Units()) elements.push_back(onednn::DataType::s8);
+  for (const onednn::DataType element : elements) {
+    const bool is_int8 = element == onednn::DataType::s8;
+    for (const auto& [in, k_block] : {std::pair{768, 768}, {3072, 3072}, {3072, 768}, {384, 384}}) {
+      if (is_int8 && k_block != in) continue;
+      for (const int64_t width : {64, 128, 192}) {
+        const auto kernels = FindPanelKernels({.in = in,
+                                               .width = width,
+                                               .k_block = k_block,
+                                               .element = element,
+                                               .has_bias = !is_int8});
+        ASSERT_TRUE(kernels.ok()) << kernels.status();
+        for (const TileKernel& tile : (*kernels)->tiles) {
+          EXPECT_THAT(tile.first.implementation, expected)
+              << in << " by " << width << ", " << tile.rows << " rows";
+          if (k_block == in) continue;
+          EXPECT_THAT(tile.next.implementation, expected)
+              << in << " by " << width << ", " << tile.rows << " rows, added";
+        }
+      }
+    }
+  }
+}
+
+TEST(FindPanelKernelsTest, SaysWhetherAllSizesAgree) {
+  for (const int64_t block : {256, 128}) {
+    const auto kernels = FindPanelKernels({.in = 256, .width = 64, .k_block = block});
+    ASSERT_TRUE(kernels.ok()) << kernels.status();
+    EXPECT_EQ((*kernels)->all_agree, (*kernels)->tiles.size() == 3);
+  }
+}
+
+TEST(FindPanelKernelsTest, RefusesWhatOneDnnRefuses) {
+  const absl::StatusOr<const PanelKernels*> kernels =
+      FindPanelKernels({.in = -1, .width = 16, .k_block = -1});
+  EXPECT_EQ(kernels.status().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(kernels.status().message()), testing::HasSubstr("product of -1 by 16"));
+}
+
+}  // namespace
+}  // namespace attendant
