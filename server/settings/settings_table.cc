@@ -159,8 +159,8 @@ Rows ComputeRows() {
       {group, "row-plan", "PLAN",
        "How the threads of an instance divide the work; no bit of an answer depends on it. team: "
        "they share each product; rows: each has rows of its own, through all products of a layer; "
-       "auto: rows from the number of tokens on from which that is faster, measured at the start "
-       "for each model.",
+       "auto: rows from the number of tokens on from which that is not slower, measured at the "
+       "start for each model.",
        ChoiceKind(&Settings::row_plan, row_policies)},
       {group, "isa", "NAME", "Newest instruction set that the kernels may use.",
        ChoiceKind(&Settings::isa, isas)},

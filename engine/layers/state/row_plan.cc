@@ -7,10 +7,13 @@ namespace attendant {
 namespace {
 
 constexpr absl::Duration kBudget = absl::Milliseconds(250);
-constexpr int64_t kCandidates[] = {kMostTrialTokens, 512, 256};
+constexpr int64_t kCandidates[] = {kMostTrialTokens, 512, 256, 128};
 constexpr int64_t kWarmUpTokens = 64;
 constexpr int kFewestRounds = 3;
 constexpr int kMostRounds = 5;
+// Rows are chosen unless they take longer than the team by more than noise. The team passes every
+// row from core to core, which is what suffers when other programs compete for the caches that
+// cores share; a quarter of a second may see nothing of that.
 constexpr double kMargin = 1.02;
 
 class Stopwatch {
@@ -61,7 +64,7 @@ RowPlan TimeRowPlans(int64_t most_tokens, absl::FunctionRef<void(int64_t, bool)>
     if (tokens > most_tokens || least > stopwatch.left()) continue;
     plan.trials.insert(plan.trials.begin(), stopwatch.Try(tokens));
     const RowTrial& trial = plan.trials.front();
-    if (kMargin * trial.rows >= trial.team) break;
+    if (trial.rows > kMargin * trial.team) break;
     plan.rows_from = tokens;
   }
   return plan;

@@ -41,7 +41,7 @@ inline constexpr int64_t kMostTrialTokens = 1024;
 // Times `run(tokens, by_rows)` by the clock `now` for a few numbers of tokens up to `most_tokens`,
 // the largest first, alternating between both ways, for about a quarter of a second in all. Numbers
 // that would take too long are left out. Threads get rows of their own from the smallest number on
-// at which that, and at all larger ones too, gains more than measurement noise.
+// at which that, and at all larger ones too, loses no more than measurement noise.
 RowPlan TimeRowPlans(int64_t most_tokens, absl::FunctionRef<void(int64_t tokens, bool by_rows)> run,
                      absl::FunctionRef<absl::Time()> now);
 

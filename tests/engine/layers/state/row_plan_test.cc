@@ -12,6 +12,7 @@ namespace attendant::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::IsEmpty;
@@ -49,10 +50,11 @@ class FakeMachine {
   std::vector<std::pair<int64_t, bool>> runs_;
 };
 
-double Alike(int64_t) { return 1.01; }
+double Worse(int64_t) { return 0.95; }
+double Alike(int64_t) { return 0.99; }
 double Better(int64_t) { return 1.06; }
 double BetterFrom512(int64_t tokens) { return tokens >= 512 ? 1.06 : 0.9; }
-double BetterBelow1024(int64_t tokens) { return tokens < 1024 ? 1.2 : 1.0; }
+double BetterBelow1024(int64_t tokens) { return tokens < 1024 ? 1.2 : 0.95; }
 
 std::vector<int64_t> Tried(const RowPlan& plan) {
   std::vector<int64_t> tokens;
@@ -60,7 +62,7 @@ std::vector<int64_t> Tried(const RowPlan& plan) {
   return tokens;
 }
 
-TEST(TimeRowPlansTest, RowsFromTheSmallestNumberThatGains) {
+TEST(TimeRowPlansTest, RowsFromTheSmallestNumberThatDoesNotLose) {
   FakeMachine machine(absl::Microseconds(8), BetterFrom512);
   const RowPlan plan = machine.Choose(16384);
   EXPECT_EQ(plan.rows_from, 512);
@@ -68,11 +70,13 @@ TEST(TimeRowPlansTest, RowsFromTheSmallestNumberThatGains) {
   EXPECT_NEAR(plan.trials[0].speedup(), 0.9, 1e-6);
   EXPECT_NEAR(plan.trials[2].speedup(), 1.06, 1e-6);
   EXPECT_EQ(plan.trials[2].team, absl::Microseconds(8 * 1024));
-  EXPECT_EQ(FakeMachine(absl::Microseconds(8), Better).Choose(16384).rows_from, 256);
+  for (double (*gain)(int64_t) : {Alike, Better}) {
+    EXPECT_EQ(FakeMachine(absl::Microseconds(8), gain).Choose(16384).rows_from, 128);
+  }
 }
 
-TEST(TimeRowPlansTest, NeverIfTheLargestNumberDoesNotGain) {
-  for (double (*gain)(int64_t) : {Alike, BetterBelow1024}) {
+TEST(TimeRowPlansTest, NeverIfTheLargestNumberLoses) {
+  for (double (*gain)(int64_t) : {Worse, BetterBelow1024}) {
     const RowPlan plan = FakeMachine(absl::Microseconds(8), gain).Choose(16384);
     EXPECT_EQ(plan.rows_from, 0);
     EXPECT_THAT(Tried(plan), ElementsAre(1024));
@@ -81,19 +85,19 @@ TEST(TimeRowPlansTest, NeverIfTheLargestNumberDoesNotGain) {
 
 TEST(TimeRowPlansTest, NoMoreTokensThanThereWillBe) {
   EXPECT_THAT(Tried(FakeMachine(absl::Microseconds(8), Better).Choose(1000)),
-              ElementsAre(256, 512));
+              ElementsAre(128, 256, 512));
   FakeMachine machine(absl::Microseconds(8), Better);
-  EXPECT_THAT(Tried(machine.Choose(255)), IsEmpty());
+  EXPECT_THAT(Tried(machine.Choose(127)), IsEmpty());
   EXPECT_THAT(machine.runs(), IsEmpty());
 }
 
 TEST(TimeRowPlansTest, BothWaysComeFirstByTurns) {
   FakeMachine machine(absl::Microseconds(8), Better);
-  machine.Choose(256);
+  machine.Choose(128);
   EXPECT_THAT(machine.runs(),
-              ElementsAre(Pair(64, false), Pair(64, false), Pair(256, true), Pair(256, false),
-                          Pair(256, false), Pair(256, true), Pair(256, true), Pair(256, false),
-                          Pair(256, false), Pair(256, true), Pair(256, true), Pair(256, false)));
+              ElementsAre(Pair(64, false), Pair(64, false), Pair(128, true), Pair(128, false),
+                          Pair(128, false), Pair(128, true), Pair(128, true), Pair(128, false),
+                          Pair(128, false), Pair(128, true), Pair(128, true), Pair(128, false)));
 }
 
 // A disturbance changes single times, but not the best ones.
@@ -107,7 +111,7 @@ TEST(TimeRowPlansTest, TheBestTimesCount) {
 
 TEST(TimeRowPlansTest, KeepsToItsTimeOnASlowMachine) {
   for (const int token : {30, 60, 105, 200, 400, 3000}) {
-    for (double (*gain)(int64_t) : {Alike, Better}) {
+    for (double (*gain)(int64_t) : {Worse, Better}) {
       FakeMachine machine(absl::Microseconds(token), gain);
       const RowPlan plan = machine.Choose(16384);
       const absl::Duration warm_up = 2 * 64 * absl::Microseconds(token);
@@ -119,8 +123,8 @@ TEST(TimeRowPlansTest, KeepsToItsTimeOnASlowMachine) {
   EXPECT_THAT(Tried(FakeMachine(absl::Microseconds(3000), Better).Choose(16384)), IsEmpty());
 }
 
-TEST(TimeRowPlansTest, ChoosesTheTeamIfNoTimePasses) {
-  EXPECT_EQ(FakeMachine(absl::ZeroDuration(), Better).Choose(16384).rows_from, 0);
+TEST(TimeRowPlansTest, TakesATieForRowsEvenIfNoTimePasses) {
+  EXPECT_EQ(FakeMachine(absl::ZeroDuration(), Worse).Choose(16384).rows_from, 128);
 }
 
 std::shared_ptr<const Encoder> SomeEncoder(const ModelDescription& model) {
@@ -178,10 +182,10 @@ TEST(ChooseRowPlanTest, TimesLayersOfAnyModel) {
     EncoderRun run(SomeEncoder(model), 600, 2);
     StepClock clock;
     const RowPlan plan = run.ChooseRowPlan(RowPolicy::kTimed, clock);
-    EXPECT_EQ(plan.rows_from, 0);
-    EXPECT_THAT(plan.trials, ElementsAre(AllOf(Field(&RowTrial::tokens, 512),
-                                               Field(&RowTrial::team, absl::Microseconds(1)),
-                                               Field(&RowTrial::rows, absl::Microseconds(1)))));
+    EXPECT_EQ(plan.rows_from, 128);
+    EXPECT_THAT(Tried(plan), ElementsAre(128, 256, 512));
+    EXPECT_THAT(plan.trials, Each(AllOf(Field(&RowTrial::team, absl::Microseconds(1)),
+                                        Field(&RowTrial::rows, absl::Microseconds(1)))));
   }
 }
 
