@@ -45,8 +45,8 @@ class PrepareModelTest : public testing::Test {
 TEST_F(PrepareModelTest, TimesThePlanOnceForAllInstancesAndLogsIt) {
   const LogCapture log;
   Prepare(tiny_, {1, 2, RowPolicy::kTimed});
-  EXPECT_THAT(log.text(), AllOf(HasSubstr("model tiny: one team for each product; "),
-                                HasSubstr("rows against team: 512 tokens 1.00x")));
+  EXPECT_THAT(log.text(), AllOf(HasSubstr("model tiny: one team for each product below 128 tokens"),
+                                HasSubstr("rows against team: 128 tokens 1.00x, ")));
   const int64_t asked = clock_.asked();
   EXPECT_GT(asked, 0);
   const auto prepared = Prepare(tiny_, {3, 2, RowPolicy::kTimed});
