@@ -100,7 +100,10 @@ void Visit(Activation activation, const Visitor& visit) {
   }
 }
 
-HWY_INLINE Floats LoadAll(const float* from) { return hn::LoadU(FloatTag(), from); }
+// A class, since not every optimization level can inline a function through its pointer.
+struct LoadAll {
+  HWY_INLINE Floats operator()(const float* from) const { return hn::LoadU(FloatTag(), from); }
+};
 
 // Writes rows of float32: the vector from element i of a row on is value(load, i), where load(p)
 // loads the vector at p, or as many of its first elements as the row still has.
@@ -111,7 +114,7 @@ struct FloatRows {
   HWY_INLINE void Write(int64_t r, size_t cols, const Value& value) const {
     float* const to = y.row(r);
     size_t i = 0;
-    for (; i + kLanes <= cols; i += kLanes) hn::StoreU(value(LoadAll, i), FloatTag(), to + i);
+    for (; i + kLanes <= cols; i += kLanes) hn::StoreU(value(LoadAll(), i), FloatTag(), to + i);
     const size_t left = cols - i;
     if (left == 0) return;
     const auto load = [left](const float* from) HWY_ATTR { return LoadFirst(from, left); };
@@ -128,7 +131,7 @@ struct RoundedRows {
     uint16_t* const to = y.data + r * y.stride;
     size_t i = 0;
     for (; i + 2 * kLanes <= cols; i += 2 * kLanes) {
-      const Floats rounded = RoundToHalves(value(LoadAll, i), value(LoadAll, i + kLanes));
+      const Floats rounded = RoundToHalves(value(LoadAll(), i), value(LoadAll(), i + kLanes));
       hn::StoreU(rounded, FloatTag(), reinterpret_cast<float*>(to + i));
     }
     for (; i < cols; i += kLanes) {
