@@ -42,7 +42,7 @@ AlignedBuffer<char> LargestElements(int64_t count) {
 
 // The operands that all kernels in a comparison get.
 struct Probe {
-  AlignedBuffer<char> x;  // kProbes rows of each block of the shape
+  AlignedBuffer<char> x;       // kProbes rows of each block of the shape
   AlignedBuffer<char> weight;  // [parts, columns, in]
   AlignedBuffer<float> bias;   // [columns]
   int64_t columns;

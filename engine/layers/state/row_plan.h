@@ -30,7 +30,7 @@ struct RowTrial {
 };
 
 struct RowPlan {
-  // From this number of tokens on each thread has rows of its own; 0 if that never pays.
+  // From this number of tokens on each thread has rows of its own; 0 if it never has.
   int64_t rows_from = 0;
   std::vector<RowTrial> trials = {};  // ascending by tokens; empty if nothing was timed
 };
