@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/kernels/isa.h"
+
 // foreach_target.h comes before whatever it includes once per target.
 // clang-format off
 #undef HWY_TARGET_INCLUDE
@@ -122,6 +124,7 @@ struct FloatRows {
   }
 };
 
+#if HWY_TARGET <= HWY_AVX3
 // Writes rows of bfloat16 in the same way, on CPUs that round to them.
 struct RoundedRows {
   Bf16Rows y;
@@ -144,15 +147,15 @@ struct RoundedRows {
     }
   }
 };
+#endif
 
 template <class Rows>
 HWY_INLINE void ActivateRows(Activation activation, MatrixView<const float> x, const Rows& y) {
   Visit(activation, [&](const auto& function) HWY_ATTR {
     for (int64_t r = 0; r < x.rows; ++r) {
       const float* const from = x.row(r);
-      y.Write(r, static_cast<size_t>(x.cols), [&](const auto& load, size_t i) HWY_ATTR {
-        return function(load(from + i));
-      });
+      y.Write(r, static_cast<size_t>(x.cols),
+              [&](const auto& load, size_t i) HWY_ATTR { return function(load(from + i)); });
     }
   });
 }
@@ -161,15 +164,10 @@ void ActivateBlock(Activation activation, MatrixView<const float> x, MatrixView<
   ActivateRows(activation, x, FloatRows{y});
 }
 
-void ActivateAndRoundBlock(Activation activation, MatrixView<const float> x, const Bf16Rows& y) {
-  ActivateRows(activation, x, RoundedRows{y});
-}
-
 // `to_float` makes float32 of the elements of the sums.
 template <class ToFloat, class Function, class Rows>
 HWY_INLINE void DequantizeRowsBy(const Dequantization& from, MatrixView<const float> sums,
-                                 const Rows& y, const ToFloat& to_float,
-                                 const Function& function) {
+                                 const Rows& y, const ToFloat& to_float, const Function& function) {
   // Copied, because what is stored to y might otherwise change them for all the compiler knows.
   const float* const column_scales = from.column_scales;
   const float* const bias = from.bias;
@@ -188,7 +186,8 @@ HWY_INLINE void DequantizeRows(const Dequantization& from, Activation activation
                                MatrixView<const float> sums, const Rows& y) {
   Visit(activation, [&](const auto& function) HWY_ATTR {
     if (!from.integers) {
-      return DequantizeRowsBy(from, sums, y, [](Floats sum) HWY_ATTR { return sum; }, function);
+      return DequantizeRowsBy(
+          from, sums, y, [](Floats sum) HWY_ATTR { return sum; }, function);
     }
     const auto to_float = [](Floats sum) HWY_ATTR {
       return hn::ConvertTo(FloatTag(), hn::BitCast(hn::RebindToSigned<FloatTag>(), sum));
@@ -202,10 +201,16 @@ void DequantizeBlock(const Dequantization& from, Activation activation,
   DequantizeRows(from, activation, sums, FloatRows{y});
 }
 
+#if HWY_TARGET <= HWY_AVX3
+void ActivateAndRoundBlock(Activation activation, MatrixView<const float> x, const Bf16Rows& y) {
+  ActivateRows(activation, x, RoundedRows{y});
+}
+
 void DequantizeAndRoundBlock(const Dequantization& from, Activation activation,
                              MatrixView<const float> sums, const Bf16Rows& y) {
   DequantizeRows(from, activation, sums, RoundedRows{y});
 }
+#endif
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -216,9 +221,7 @@ HWY_AFTER_NAMESPACE();
 namespace attendant {
 
 HWY_EXPORT(ActivateBlock);
-HWY_EXPORT(ActivateAndRoundBlock);
 HWY_EXPORT(DequantizeBlock);
-HWY_EXPORT(DequantizeAndRoundBlock);
 
 void Activate(Activation activation, MatrixView<const float> x, MatrixView<float> y) {
   if (activation == Activation::kIdentity && x.data == y.data) return;
@@ -231,12 +234,18 @@ void DequantizeAndActivate(const Dequantization& dequantization, Activation acti
 }
 
 void ActivateToBf16(Activation activation, MatrixView<const float> x, const Bf16Rows& y) {
-  HWY_DYNAMIC_DISPATCH(ActivateAndRoundBlock)(activation, x, y);
+  RequireBf16Units();
+#if (HWY_TARGETS & HWY_AVX3) != 0
+  N_AVX3::ActivateAndRoundBlock(activation, x, y);
+#endif
 }
 
 void DequantizeAndActivateToBf16(const Dequantization& dequantization, Activation activation,
                                  MatrixView<const float> sums, const Bf16Rows& y) {
-  HWY_DYNAMIC_DISPATCH(DequantizeAndRoundBlock)(dequantization, activation, sums, y);
+  RequireBf16Units();
+#if (HWY_TARGETS & HWY_AVX3) != 0
+  N_AVX3::DequantizeAndRoundBlock(dequantization, activation, sums, y);
+#endif
 }
 
 }  // namespace attendant

@@ -36,7 +36,8 @@ struct Bf16Rows {
 };
 
 // Compute the same, rounded to nearest even as it is made, so that no float32 is written. Results
-// that bfloat16 would hold as denormal numbers become zeros. For CPUs with HasBf16Units alone.
+// that bfloat16 would hold as denormal numbers become zeros. Only for CPUs with bf16 units: they
+// call RequireBf16Units (isa.h).
 void ActivateToBf16(Activation activation, MatrixView<const float> x, const Bf16Rows& y);
 void DequantizeAndActivateToBf16(const Dequantization& dequantization, Activation activation,
                                  MatrixView<const float> sums, const Bf16Rows& y);

@@ -3,10 +3,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/kernels/onednn.h"
 #include "hwy/targets.h"
 
@@ -46,9 +50,36 @@ bool Has(dnnl::cpu_isa isa) {
   return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & bits) == bits;
 }
 
+[[noreturn]] void RefuseKernel(const char* needed) {
+  std::fprintf(stderr,
+               "fatal: a kernel for CPUs with %s was called; this CPU has %s (after any cap)\n",
+               needed, EffectiveIsa().c_str());
+  std::abort();
+}
+
 }  // namespace
 
+absl::Status CheckCpu() {
+#if defined(__x86_64__)
+  std::vector<const char*> missing;
+  // The builtin takes literals only. Highway's AVX2 and oneDNN's kernels use all of these.
+  if (!__builtin_cpu_supports("avx2")) missing.push_back("avx2");
+  if (!__builtin_cpu_supports("fma")) missing.push_back("fma");
+  if (!__builtin_cpu_supports("bmi2")) missing.push_back("bmi2");
+  if (!__builtin_cpu_supports("f16c")) missing.push_back("f16c");
+  if (!missing.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("CPU: expected avx2, fma, bmi2 and f16c (x86-64-v3); got one without ",
+                     absl::StrJoin(missing, ", "),
+                     "; run on an Intel CPU since Haswell or an AMD CPU since "
+                     "Excavator, or let the virtual machine pass these flags on"));
+  }
+#endif
+  return absl::OkStatus();
+}
+
 absl::Status CapIsa(Isa cap) {
+  if (absl::Status status = CheckCpu(); !status.ok()) return status;
   const std::optional<Caps> caps = CapsFor(cap);
   if (hwy::GetChosenTarget().IsInitialized()) {
     return absl::FailedPreconditionError(
@@ -98,6 +129,16 @@ bool HasAmxUnits() {
 
 bool HasInt8Units() {
   return Has(dnnl::cpu_isa::avx512_core_vnni) || Has(dnnl::cpu_isa::avx2_vnni);
+}
+
+void RequireBf16Units() {
+  static const bool has_units = HasBf16Units();
+  if (!has_units) RefuseKernel("avx512_bf16");
+}
+
+void RequireAmxUnits() {
+  static const bool has_units = HasAmxUnits();
+  if (!has_units) RefuseKernel("amx");
 }
 
 std::string OneDnnVersion() {

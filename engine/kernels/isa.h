@@ -9,13 +9,18 @@ namespace attendant {
 
 enum class Isa { kBest, kAvx2, kAvx512, kAvx512Vnni, kAvx512Bf16, kAmx };
 
+// Returns FAILED_PRECONDITION, naming what is missing, on a CPU that the kernels do not serve: an
+// x86 CPU needs AVX2, FMA, BMI2 and F16C, as CPUs have them since 2013 to 2015.
+absl::Status CheckCpu();
+
 // Caps the instruction set of oneDNN and Highway together. A cap above what the CPU has changes
-// nothing, and kBest means no cap. Returns FAILED_PRECONDITION after the first kernel of the
-// process has run. Not thread-safe.
+// nothing, and kBest means no cap. Returns the error of CheckCpu if there is one, and
+// FAILED_PRECONDITION after the first kernel of the process has run. Not thread-safe.
 absl::Status CapIsa(Isa cap);
 
 // Returns the newest relevant instruction set of the CPU, after the cap: "avx2", "avx2_vnni",
-// "avx512", "avx512_vnni", "avx512_bf16" or "amx"; "avx", "sse41" or "generic" on older CPUs.
+// "avx512", "avx512_vnni", "avx512_bf16" or "amx"; "avx", "sse41" or "generic" on CPUs that
+// CheckCpu refuses.
 std::string EffectiveIsa();
 
 // Return whether the CPU, after the cap, has units for products of bfloat16, for tiles (AMX), and
@@ -23,6 +28,13 @@ std::string EffectiveIsa();
 bool HasBf16Units();
 bool HasAmxUnits();
 bool HasInt8Units();
+
+// End the process with a message unless the CPU has those units. Every kernel whose instructions
+// none of Highway's targets guarantees begins with one of these, so that a mistake in the choice of
+// a kernel is neither a wrong result nor an illegal instruction. They ask the CPU once, after which
+// CapIsa changes nothing for them.
+void RequireBf16Units();
+void RequireAmxUnits();
 
 // Returns the version, such as "2.6.3".
 std::string OneDnnVersion();

@@ -77,7 +77,7 @@ HWY_INLINE Bits NarrowToBFloat16(Bits bits) {
 // other, in 16 bits each. The bits are those of NarrowToBFloat16, but denormal numbers become
 // zeros, which the products that read them would take them for. Highway 1.0.3 has none of the
 // instructions of AVX512_BF16, and intrinsics cannot be inlined into functions compiled for one of
-// its targets; hence the assembly.
+// its targets; hence the assembly. Functions that use it begin with RequireBf16Units (isa.h).
 #if HWY_TARGET <= HWY_AVX3
 HWY_INLINE Floats RoundToHalves(Floats first, Floats second) {
   Floats halves;
@@ -87,8 +87,9 @@ HWY_INLINE Floats RoundToHalves(Floats first, Floats second) {
   return halves;
 }
 #else
-// Never called: other targets are for CPUs without the instruction.
-HWY_INLINE Floats RoundToHalves(Floats first, Floats) { return first; }
+// Declared for templates that other targets do not instantiate with it, and nowhere defined: the
+// linker refuses a use.
+Floats RoundToHalves(Floats first, Floats second);
 #endif
 
 // Computes x = 2^x for x <= 0, with a relative error below 1.7e-7 and none at 0. The result is 0

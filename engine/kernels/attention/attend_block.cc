@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/kernels/isa.h"
+
 // foreach_target.h comes before whatever it includes once per target.
 // clang-format off
 #undef HWY_TARGET_INCLUDE
@@ -269,16 +271,18 @@ class Run {
 
 int64_t AttendRows(const AttentionBlock& block, const AttentionScratch& scratch) {
   if (block.score_weights != nullptr) return Run<AdditiveProducts>(block, scratch).Attend();
-#if HWY_TARGET <= HWY_AVX3
-  if (block.operands == AttentionOperands::kPairs) {
-    return Run<VectorProducts<AttentionOperands::kPairs>>(block, scratch).Attend();
-  }
-  if (block.operands == AttentionOperands::kTiles) {
-    return Run<AmxProducts>(block, scratch).Attend();
-  }
-#endif
   return Run<VectorProducts<AttentionOperands::kF32>>(block, scratch).Attend();
 }
+
+#if HWY_TARGET <= HWY_AVX3
+int64_t AttendPairs(const AttentionBlock& block, const AttentionScratch& scratch) {
+  return Run<VectorProducts<AttentionOperands::kPairs>>(block, scratch).Attend();
+}
+
+int64_t AttendTiles(const AttentionBlock& block, const AttentionScratch& scratch) {
+  return Run<AmxProducts>(block, scratch).Attend();
+}
+#endif
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -291,6 +295,14 @@ namespace attendant {
 HWY_EXPORT(AttendRows);
 
 int64_t AttendBlock(const AttentionBlock& block, const AttentionScratch& scratch) {
+  const bool pairs = block.operands == AttentionOperands::kPairs;
+  const bool tiles = block.operands == AttentionOperands::kTiles;
+  if (pairs) RequireBf16Units();
+  if (tiles) RequireAmxUnits();
+#if (HWY_TARGETS & HWY_AVX3) != 0
+  if (pairs) return N_AVX3::AttendPairs(block, scratch);
+  if (tiles) return N_AVX3::AttendTiles(block, scratch);
+#endif
   return HWY_DYNAMIC_DISPATCH(AttendRows)(block, scratch);
 }
 

@@ -101,17 +101,20 @@ HWY_INLINE Floats InterleaveUpperHalves(Floats low, Floats high) {
                                                               _mm512_castps_si512(high.raw)))};
 }
 #else
-// Never called: pairs are for CPUs that Highway's AVX3 is for.
-HWY_INLINE Floats AddProductsOfPairs(Floats, Floats, Floats sum) { return sum; }
-HWY_INLINE Floats RoundToPairs(Floats low, Floats) { return low; }
-HWY_INLINE Floats InterleaveLowerHalves(Floats low, Floats) { return low; }
-HWY_INLINE Floats InterleaveUpperHalves(Floats low, Floats) { return low; }
+// Declared and not defined, as RoundToHalves is.
+Floats AddProductsOfPairs(Floats a, Floats b, Floats sum);
+Floats RoundToPairs(Floats low, Floats high);
+Floats InterleaveLowerHalves(Floats low, Floats high);
+Floats InterleaveUpperHalves(Floats low, Floats high);
 #endif
 
 template <AttentionOperands kOperands>
 HWY_INLINE Floats MultiplyAdd(Floats a, Floats b, Floats sum) {
-  if constexpr (kOperands == AttentionOperands::kPairs) return AddProductsOfPairs(a, b, sum);
-  return hn::MulAdd(a, b, sum);
+  if constexpr (kOperands == AttentionOperands::kPairs) {
+    return AddProductsOfPairs(a, b, sum);
+  } else {
+    return hn::MulAdd(a, b, sum);
+  }
 }
 
 // sums += a[kRows, depth] b[depth, kVectors vectors], depth in elements; each sum is taken in the

@@ -25,8 +25,11 @@ namespace HWY_NAMESPACE {
 // for pairs alone.
 template <AttentionOperands kOperands>
 HWY_INLINE Floats ToElements(Floats first, Floats second) {
-  if constexpr (kDepthOf<kOperands> == 2) return RoundToPairs(first, second);
-  return first;
+  if constexpr (kDepthOf<kOperands> == 2) {
+    return RoundToPairs(first, second);
+  } else {
+    return first;
+  }
 }
 
 // Packed float32 to what bfloat16 can hold, in place.
@@ -72,6 +75,7 @@ HWY_INLINE void PackPanels(MatrixView<const float> matrix, float* panels) {
   }
 }
 
+#if HWY_TARGET <= HWY_AVX3
 // Packs [depth, cols / 2] of neighbours in a row as PackPanels<kPairs> packs [depth, cols], whose
 // elements are neighbours in a column.
 HWY_INLINE void PackPairPanels(MatrixView<const float> matrix, float* panels) {
@@ -91,6 +95,9 @@ HWY_INLINE void PackPairPanels(MatrixView<const float> matrix, float* panels) {
     }
   }
 }
+#else
+void PackPairPanels(MatrixView<const float> matrix, float* panels);  // not defined
+#endif
 
 // Packs [rows, depth] as a left operand, densely.
 template <AttentionOperands kOperands>
@@ -102,15 +109,15 @@ HWY_INLINE void PackRows(MatrixView<const float> matrix, float* to) {
     if constexpr (kDepthOf<kOperands> == 1) {
       TransformRow(matrix.row(r), static_cast<size_t>(count), to,
                    [](Floats x) HWY_ATTR { return x; });
-      continue;
-    }
-    for (int64_t i = 0; i < count; i += kWhole) {
-      const float* from = matrix.row(r) + i * 2;
-      const int64_t left = matrix.cols - i * 2;
-      const Floats elements =
-          RoundToHalves(LoadUpTo(from, left), LoadUpTo(from + kWhole, left - kWhole));
-      i + kWhole <= count ? hn::StoreU(elements, d, to + i)
-                          : StoreFirst(elements, to + i, static_cast<size_t>(count - i));
+    } else {
+      for (int64_t i = 0; i < count; i += kWhole) {
+        const float* from = matrix.row(r) + i * 2;
+        const int64_t left = matrix.cols - i * 2;
+        const Floats elements =
+            RoundToHalves(LoadUpTo(from, left), LoadUpTo(from + kWhole, left - kWhole));
+        i + kWhole <= count ? hn::StoreU(elements, d, to + i)
+                            : StoreFirst(elements, to + i, static_cast<size_t>(count - i));
+      }
     }
   }
 }

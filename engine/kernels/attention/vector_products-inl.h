@@ -73,11 +73,13 @@ class VectorProducts {
     const MatrixView<const float> keys = block_.keys.Rows(first, count);
     const MatrixView<const float> values = block_.values.Rows(first, count);
     KeyBlock block{first, count, keys, values.data, values.stride, kPanel};
-    if (kOperands == AttentionOperands::kPairs && block_.are_pairs) {
-      if (block_.queries.rows > kGatherAbove) Gather<AttentionOperands::kF32>(block);
-      PackPairPanels(values, scratch_.values);
-      UsePackedValues(block);
-      return block;
+    if constexpr (kOperands == AttentionOperands::kPairs) {
+      if (block_.are_pairs) {
+        if (block_.queries.rows > kGatherAbove) Gather<AttentionOperands::kF32>(block);
+        PackPairPanels(values, scratch_.values);
+        UsePackedValues(block);
+        return block;
+      }
     }
     const bool rounds = block_.operands == AttentionOperands::kRounded;
     const bool gather =

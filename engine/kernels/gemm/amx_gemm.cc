@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "engine/base/rounding.h"
+#include "engine/kernels/isa.h"
 
 // foreach_target.h comes before whatever it includes once per target.
 // clang-format off
@@ -247,11 +248,6 @@ void Multiply(const AmxGemm& product) {
   }
 }
 
-#else
-
-// No CPU with AMX gets here.
-void Multiply(const AmxGemm&) { assert(false); }
-
 #endif
 
 }  // namespace
@@ -261,8 +257,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace attendant {
-
-HWY_EXPORT(Multiply);
 
 bool FillsAmxTiles(AmxElement element, int64_t in) {
   return in * ElementBytes(element) % kStepBytes == 0;
@@ -293,9 +287,12 @@ void PackAmxWeight(AmxElement element, const AmxWeightRows& rows, char* packed) 
 }
 
 void RunAmxGemm(const AmxGemm& product) {
+  RequireAmxUnits();
   assert(FillsAmxTiles(product.element, product.in));
   assert(product.width <= kMostAmxColumns && product.rows % 16 == 0);
-  if (product.rows > 0) HWY_DYNAMIC_DISPATCH(Multiply)(product);
+#if (HWY_TARGETS & HWY_AVX3) != 0
+  if (product.rows > 0) N_AVX3::Multiply(product);
+#endif
 }
 
 }  // namespace attendant

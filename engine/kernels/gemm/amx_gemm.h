@@ -1,4 +1,5 @@
-// The AMX GEMM: matrix products on the tiles of AMX, on one thread. Only on CPUs with AMX (isa.h).
+// The AMX GEMM: matrix products on the tiles of AMX, on one thread. Only for CPUs with AMX:
+// it calls RequireAmxUnits (isa.h).
 //
 // The structure is that of Goto and van de Geijn, "Anatomy of High-Performance Matrix
 // Multiplication" (2008): 32 rows of x by a stretch of the depth stay in the first cache while the

@@ -20,6 +20,7 @@ absl::StatusOr<const PanelKernels*> FindInt8Kernels() {
 }  // namespace
 
 absl::Status CheckComputeMode(const ComputeMode& mode) {
+  if (absl::Status status = CheckCpu(); !status.ok()) return status;
   if (mode.emulate && mode.type == ComputeType::kF32) {
     return absl::InvalidArgumentError("compute type f32 cannot be emulated: it runs on every CPU");
   }

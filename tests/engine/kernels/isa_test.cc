@@ -1,12 +1,18 @@
 #include "engine/kernels/isa.h"
 
+#include <ostream>
+#include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/kernels/activation.h"
+#include "engine/kernels/attention/attend_block.h"
+#include "engine/kernels/attention/attention_block.h"
+#include "engine/kernels/gemm/amx_gemm.h"
 #include "gmock/gmock.h"
 
 namespace attendant {
-namespace {
+namespace isa_test {
 
 TEST(IsaTest, NamesWhatItRunsOn) {
   EXPECT_THAT(EffectiveIsa(), testing::AnyOf("generic", "sse41", "avx", "avx2", "avx2_vnni",
@@ -39,5 +45,48 @@ TEST(IsaDeathTest, CapsBothLibrariesBeforeTheFirstKernel) {
       testing::ExitedWithCode(0), "");
 }
 
-}  // namespace
+// Kernels whose instructions none of Highway's targets guarantees.
+struct UnitKernel {
+  const char* name;
+  const char* needed;
+  void (*run)();
+};
+
+void PrintTo(const UnitKernel& kernel, std::ostream* out) { *out << kernel.name; }
+
+constexpr Bf16Rows kNoRows = {nullptr, 0};
+constexpr MatrixView<const float> kNothing = {nullptr, 0, 0, 0};
+
+void AttendWith(AttentionOperands operands) {
+  AttentionBlock block;
+  block.operands = operands;
+  AttendBlock(block, AttentionScratch());
+}
+
+constexpr UnitKernel kUnitKernels[] = {
+    {"ActivateToBf16", "avx512_bf16",
+     [] { ActivateToBf16(Activation::kIdentity, kNothing, kNoRows); }},
+    {"DequantizeAndActivateToBf16", "avx512_bf16",
+     [] { DequantizeAndActivateToBf16({}, Activation::kIdentity, kNothing, kNoRows); }},
+    {"AttendPairs", "avx512_bf16", [] { AttendWith(AttentionOperands::kPairs); }},
+    {"AttendTiles", "amx", [] { AttendWith(AttentionOperands::kTiles); }},
+    {"AmxGemm", "amx", [] { RunAmxGemm({}); }}};
+
+class UnitKernelDeathTest : public testing::TestWithParam<UnitKernel> {};
+
+// Whatever the CPU is, under a cap it has no such units.
+TEST_P(UnitKernelDeathTest, IsRefusedOnACpuWithoutItsUnits) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_DEATH(
+      {
+        if (CapIsa(Isa::kAvx2).ok()) GetParam().run();
+      },
+      absl::StrCat("a kernel for CPUs with ", GetParam().needed,
+                   " was called; this CPU has [a-z0-9]+ \\(after any cap\\)"));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, UnitKernelDeathTest, testing::ValuesIn(kUnitKernels),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace isa_test
 }  // namespace attendant
