@@ -28,11 +28,10 @@ absl::Status UnsoundAnswer(uint32_t layer, const char* tensor) {
 // Returns the rows `rows` and the columns `columns` of a float32 matrix with `width` columns.
 Matrix Gather(const float* first, int64_t width, absl::Span<const int64_t> rows,
               absl::Span<const int64_t> columns) {
-  Matrix gathered(static_cast<Eigen::Index>(rows.size()),
-                  static_cast<Eigen::Index>(columns.size()));
+  Matrix gathered(static_cast<int64_t>(rows.size()), static_cast<int64_t>(columns.size()));
   for (size_t i = 0; i < rows.size(); ++i) {
     for (size_t j = 0; j < columns.size(); ++j) {
-      gathered(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) =
+      gathered(static_cast<int64_t>(i), static_cast<int64_t>(j)) =
           first[rows[i] * width + columns[j]];
     }
   }

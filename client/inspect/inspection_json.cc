@@ -25,9 +25,9 @@ Json RoundedList(const std::vector<double>& values) {
 
 Json ValuesOf(const Matrix& map) {
   Json rows = Json::array();
-  for (Eigen::Index i = 0; i < map.rows(); ++i) {
+  for (int64_t i = 0; i < map.rows(); ++i) {
     Json row = Json::array();
-    for (Eigen::Index j = 0; j < map.cols(); ++j) row.push_back(Rounded(map(i, j)));
+    for (int64_t j = 0; j < map.cols(); ++j) row.push_back(Rounded(map(i, j)));
     rows.push_back(std::move(row));
   }
   return rows;
@@ -35,8 +35,8 @@ Json ValuesOf(const Matrix& map) {
 
 Json BytesOf(const Matrix& map) {
   std::string bytes;
-  for (Eigen::Index i = 0; i < map.rows(); ++i) {
-    for (Eigen::Index j = 0; j < map.cols(); ++j) {
+  for (int64_t i = 0; i < map.rows(); ++i) {
+    for (int64_t j = 0; j < map.cols(); ++j) {
       const double root = map(i, j) > 0 ? std::sqrt(std::min(map(i, j), 1.0)) : 0;
       bytes.push_back(static_cast<char>(static_cast<unsigned char>(std::lround(255 * root))));
     }

@@ -1,14 +1,13 @@
 // Statistics of attention probabilities and hidden states, as pure functions.
 #pragma once
 
-#include <Eigen/Core>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
-namespace attendant::client {
+#include "client/inspect/matrix.h"
 
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+namespace attendant::client {
 
 // For more tokens than this the singular values are left out, because they cost n^3 for each head.
 inline constexpr int64_t kMostSingularValues = 1024;

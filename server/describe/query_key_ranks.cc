@@ -1,7 +1,5 @@
 #include "server/describe/query_key_ranks.h"
 
-#include <Eigen/QR>
-#include <Eigen/SVD>
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -9,47 +7,48 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "engine/model/layer_parts.h"
+#include "proto/singular_values.h"
 
 namespace attendant::server {
 namespace {
 
-using RowMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
 constexpr double kShare = 0.9;
 
-int64_t CountComponents(const Eigen::MatrixXd& product) {
-  if (!product.allFinite()) return 0;
-  const Eigen::VectorXd values = Eigen::BDCSVD<Eigen::MatrixXd>(product).singularValues();
-  const double wanted = kShare * values.squaredNorm();
-  double sum = 0;
-  int64_t count = 0;
-  while (count < values.size() && sum < wanted) {
-    sum += values[count] * values[count];
-    ++count;
+// The weight of a projection [rows, cols].
+struct Projection {
+  int64_t rows;
+  int64_t cols;
+  std::vector<float> weight;
+
+  absl::Span<const float> Rows(int64_t begin, int64_t count) const {
+    return absl::MakeConstSpan(weight).subspan(begin * cols, count * cols);
   }
-  return count;
+};
+
+// Counts the components of the product of `count` rows from `begin` on.
+int64_t CountComponents(const Projection& query, const Projection& key, int64_t begin,
+                        int64_t count) {
+  const std::vector<double> values =
+      proto::SingularValuesOfProduct(query.Rows(begin, count), key.Rows(begin, count), count);
+  double wanted = 0, sum = 0;
+  for (const double value : values) wanted += kShare * value * value;
+  int64_t components = 0;
+  for (const double value : values) {
+    if (sum >= wanted) break;
+    sum += value * value;
+    ++components;
+  }
+  return components;
 }
 
-// R of W^T = Q R for the rows W of a projection: as large as the smaller side of W.
-Eigen::MatrixXd Triangle(const RowMatrix& rows) {
-  const Eigen::Index side = std::min(rows.rows(), rows.cols());
-  const Eigen::HouseholderQR<Eigen::MatrixXd> qr(rows.cast<double>().transpose());
-  return Eigen::MatrixXd(qr.matrixQR().topRows(side).triangularView<Eigen::Upper>());
-}
-
-// W_Q^T W_K = Q (R R'^T) Q'^T has the singular values of what is in brackets.
-int64_t MeasureProduct(const RowMatrix& query, const RowMatrix& key) {
-  return CountComponents(Triangle(query) * Triangle(key).transpose());
-}
-
-absl::StatusOr<RowMatrix> ReadProjection(const std::string& prefix, const ModelPart& projection,
-                                         WeightSource& weights) {
-  RowMatrix rows(projection.out.value(), projection.in.value());
+absl::StatusOr<Projection> ReadProjection(const std::string& prefix, const ModelPart& projection,
+                                          WeightSource& weights) {
+  Projection read = {projection.out.value(), projection.in.value(), {}};
+  read.weight.resize(static_cast<size_t>(read.rows * read.cols));
   const absl::Status status =
-      weights.Read(absl::StrCat(prefix, projection.name, ".weight"),
-                   absl::MakeSpan(rows.data(), static_cast<size_t>(rows.size())));
+      weights.Read(absl::StrCat(prefix, projection.name, ".weight"), absl::MakeSpan(read.weight));
   if (!status.ok()) return status;
-  return rows;
+  return read;
 }
 
 }  // namespace
@@ -73,17 +72,16 @@ absl::StatusOr<std::vector<QueryKeyRanks>> MeasureQueryKeyRanks(const ModelDescr
     if (shape.attention.heads == 0) continue;
     const std::string prefix = absl::StrCat("layer.", i, ".");
     const std::vector<ModelPart> projections = InputProjections(shape);
-    const absl::StatusOr<RowMatrix> query = ReadProjection(prefix, projections[0], weights);
+    const absl::StatusOr<Projection> query = ReadProjection(prefix, projections[0], weights);
     if (!query.ok()) return query.status();
-    const absl::StatusOr<RowMatrix> key =
+    const absl::StatusOr<Projection> key =
         shape.attention.keys_are_queries ? query : ReadProjection(prefix, projections[1], weights);
     if (!key.ok()) return key.status();
     for (int64_t h = 0; h < shape.attention.heads; ++h) {
-      measured.heads.push_back(MeasureProduct(
-          query->middleRows(h * layer.attention.key_width, layer.attention.key_width),
-          key->middleRows(h * layer.attention.key_width, layer.attention.key_width)));
+      const int64_t width = layer.attention.key_width;
+      measured.heads.push_back(CountComponents(*query, *key, h * width, width));
     }
-    measured.concatenated = MeasureProduct(*query, *key);
+    measured.concatenated = CountComponents(*query, *key, 0, query->rows);
   }
   return ranks;
 }

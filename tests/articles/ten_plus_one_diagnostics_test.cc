@@ -11,9 +11,9 @@
 #include "tests/support/test_vectors.h"
 
 namespace attendant::articles {
-namespace {
+namespace ten_plus_one_diagnostics_test {
 
-using attendant::testing::Generate;
+using attendant::test_support::Generate;
 using client::Matrix;
 using nlohmann::json;
 
@@ -25,8 +25,9 @@ json Projections() {
 }
 
 Matrix ToMatrix(const std::vector<float>& values, int64_t columns) {
-  Matrix matrix(static_cast<int64_t>(values.size()) / columns, columns);
-  for (int64_t i = 0; i < matrix.size(); ++i) matrix(i / columns, i % columns) = values[i];
+  const auto size = static_cast<int64_t>(values.size());
+  Matrix matrix(size / columns, columns);
+  for (int64_t i = 0; i < size; ++i) matrix(i / columns, i % columns) = values[i];
   return matrix;
 }
 
@@ -162,5 +163,5 @@ TEST(TenPlusOneInsights, CostsAreThoseOfTheProjectionsToo) {
   EXPECT_EQ(per_pair, 4 * kE);
 }
 
-}  // namespace
+}  // namespace ten_plus_one_diagnostics_test
 }  // namespace attendant::articles

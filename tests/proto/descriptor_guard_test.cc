@@ -12,7 +12,7 @@
 #include "attendant/v1/encoder_service.pb.h"
 
 namespace attendant {
-namespace {
+namespace descriptor_guard_test {
 
 using google::protobuf::DescriptorPool;
 using google::protobuf::FileDescriptorProto;
@@ -109,5 +109,5 @@ TEST(DescriptorGuardTest, AllowsAdditions) {
               IsEmpty());
 }
 
-}  // namespace
+}  // namespace descriptor_guard_test
 }  // namespace attendant

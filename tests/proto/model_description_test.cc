@@ -11,7 +11,7 @@
 #include "proto/model_table.h"
 
 namespace attendant::proto {
-namespace {
+namespace model_description_test {
 
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
@@ -185,5 +185,5 @@ TEST(ByteTextTest, RoundsToATenth) {
   EXPECT_EQ(InMebibytes((int64_t{1} << 40) + (1 << 19)), "1048576.5 MiB");
 }
 
-}  // namespace
+}  // namespace model_description_test
 }  // namespace attendant::proto

@@ -5,7 +5,7 @@
 #include <limits>
 
 namespace attendant::client {
-namespace {
+namespace inspection_json_test {
 
 using Json = nlohmann::ordered_json;
 
@@ -65,7 +65,7 @@ TEST(InspectionJsonTest, HasNullForMissingAndNonFiniteValues) {
   inspection.sequences[0].token_texts.clear();
   inspection.sequences[0].rare_ids.clear();
   HeadInspection& head = inspection.sequences[0].layers[0].heads[0];
-  head.map = Matrix::Constant(2, 2, std::numeric_limits<double>::quiet_NaN());
+  head.map = Matrix(2, 2, std::numeric_limits<double>::quiet_NaN());
   head.statistics = MeasureHead(head.map);
   const Json json = Json::parse(ToJson(inspection, MapFormat::kValues).dump());
   EXPECT_EQ(json["compute_type"], nullptr);
@@ -79,5 +79,5 @@ TEST(InspectionJsonTest, HasNullForMissingAndNonFiniteValues) {
   EXPECT_EQ(written["map"][0][0], nullptr);
 }
 
-}  // namespace
+}  // namespace inspection_json_test
 }  // namespace attendant::client

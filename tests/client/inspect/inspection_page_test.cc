@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 namespace attendant::client {
-namespace {
+namespace inspection_page_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -56,5 +56,5 @@ TEST(InspectionPageTest, AsksForNothingElse) {
   }
 }
 
-}  // namespace
+}  // namespace inspection_page_test
 }  // namespace attendant::client

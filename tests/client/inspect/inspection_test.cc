@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 
 namespace attendant::client {
-namespace {
+namespace inspection_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -250,5 +250,5 @@ TEST(InspectorTest, RefusesUnsoundAnswers) {
       absl::InternalError("the server's answer has no sound attention probabilities of layer 1"));
 }
 
-}  // namespace
+}  // namespace inspection_test
 }  // namespace attendant::client
