@@ -106,8 +106,10 @@ class App::Impl {
         !status.ok()) {
       return status;
     }
-    spdlog::info("ready: gRPC on {}, HTTP on {} port {}", listener_->name(), HttpAddress(),
-                 http_port());
+    spdlog::info(
+        "ready: gRPC on {}, HTTP on {} port {}, page {}", listener_->name(), HttpAddress(),
+        http_port(),
+        settings_.page ? PageUrl(HttpAddress(), http_port(), certificates_ != nullptr) : "off");
     return absl::OkStatus();
   }
 

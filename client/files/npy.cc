@@ -15,27 +15,27 @@ namespace {
 
 constexpr char kMagic[] = "\x93NUMPY";
 constexpr int64_t kMagicBytes = 6;
-constexpr int64_t kMaxHeaderBytes = 64 << 10;
-constexpr size_t kMaxRank = 32;  // NumPy's own limit
+constexpr int64_t kMaxNpyHeaderBytes = 64 << 10;
+constexpr size_t kMaxNpyRank = 32;  // NumPy's own limit
 
-struct TypeName {
+struct NpyType {
   DataType dtype;
   const char* descr;
 };
-constexpr std::array<TypeName, 11> kTypes = {{{DataType::kFloat32, "<f4"},
-                                              {DataType::kFloat16, "<f2"},
-                                              {DataType::kBool, "|b1"},
-                                              {DataType::kInt8, "|i1"},
-                                              {DataType::kUInt8, "|u1"},
-                                              {DataType::kInt16, "<i2"},
-                                              {DataType::kUInt16, "<u2"},
-                                              {DataType::kInt32, "<i4"},
-                                              {DataType::kUInt32, "<u4"},
-                                              {DataType::kInt64, "<i8"},
-                                              {DataType::kUInt64, "<u8"}}};
-constexpr char kFloat64[] = "<f8";
+constexpr std::array<NpyType, 11> kNpyTypes = {{{DataType::kFloat32, "<f4"},
+                                                {DataType::kFloat16, "<f2"},
+                                                {DataType::kBool, "|b1"},
+                                                {DataType::kInt8, "|i1"},
+                                                {DataType::kUInt8, "|u1"},
+                                                {DataType::kInt16, "<i2"},
+                                                {DataType::kUInt16, "<u2"},
+                                                {DataType::kInt32, "<i4"},
+                                                {DataType::kUInt32, "<u4"},
+                                                {DataType::kInt64, "<i8"},
+                                                {DataType::kUInt64, "<u8"}}};
+constexpr char kNpyFloat64[] = "<f8";
 
-struct Header {
+struct NpyHeader {
   std::string descr;
   std::optional<bool> fortran_order;
   std::optional<std::vector<int64_t>> shape;
@@ -47,8 +47,8 @@ class HeaderParser {
  public:
   explicit HeaderParser(const std::string& text) : text_(text) {}
 
-  std::optional<Header> Parse() {
-    Header header;
+  std::optional<NpyHeader> Parse() {
+    NpyHeader header;
     if (!Take('{')) return std::nullopt;
     while (!Take('}')) {
       const std::optional<std::string> key = String();
@@ -62,7 +62,7 @@ class HeaderParser {
   }
 
  private:
-  bool Value(const std::string& key, Header& header) {
+  bool Value(const std::string& key, NpyHeader& header) {
     if (key == "descr") {
       const std::optional<std::string> descr = String();
       header.descr = descr.value_or("");
@@ -82,7 +82,7 @@ class HeaderParser {
       Peek();
       const size_t end = text_.find_first_not_of("0123456789", position_);
       int64_t dimension = 0;
-      if (end == std::string::npos || shape.size() == kMaxRank ||
+      if (end == std::string::npos || shape.size() == kMaxNpyRank ||
           !absl::SimpleAtoi(text_.substr(position_, end - position_), &dimension)) {
         return false;
       }
@@ -129,7 +129,7 @@ class HeaderParser {
 };
 
 std::optional<DataType> TypeOf(const std::string& descr) {
-  for (const TypeName& type : kTypes) {
+  for (const NpyType& type : kNpyTypes) {
     if (descr == type.descr) return type.dtype;
   }
   return std::nullopt;
@@ -161,9 +161,9 @@ absl::StatusOr<Extent> FindHeader(InputFile& file) {
   if (!length.ok()) return length.status();
   const Extent header{kMagicBytes + 2 + width,
                       LittleEndian(*length, 0, static_cast<size_t>(width))};
-  if (header.bytes > kMaxHeaderBytes) {
+  if (header.bytes > kMaxNpyHeaderBytes) {
     return file.Error(
-        absl::StrCat("has a header of ", header.bytes, " bytes, more than ", kMaxHeaderBytes));
+        absl::StrCat("has a header of ", header.bytes, " bytes, more than ", kMaxNpyHeaderBytes));
   }
   return header;
 }
@@ -177,12 +177,12 @@ absl::StatusOr<Tensor> ReadNpy(const std::string& path) {
   if (!extent.ok()) return extent.status();
   const auto text = file->Read(extent->offset, extent->bytes);
   if (!text.ok()) return text.status();
-  std::optional<Header> header = HeaderParser(*text).Parse();
+  std::optional<NpyHeader> header = HeaderParser(*text).Parse();
   if (!header) return file->Error("has a header that is not understood");
   if (*header->fortran_order) {
     return file->Error("is in Fortran order; save numpy.ascontiguousarray(array) instead");
   }
-  const bool is_float64 = header->descr == kFloat64;
+  const bool is_float64 = header->descr == kNpyFloat64;
   const std::optional<DataType> dtype = is_float64 ? DataType::kFloat32 : TypeOf(header->descr);
   if (!dtype) {
     return file->Error(absl::StrCat("holds elements of type '", header->descr,
@@ -203,7 +203,7 @@ absl::StatusOr<Tensor> ReadNpy(const std::string& path) {
 
 absl::Status WriteNpy(const std::string& path, const Tensor& tensor) {
   const char* descr = nullptr;
-  for (const TypeName& type : kTypes) {
+  for (const NpyType& type : kNpyTypes) {
     if (type.dtype == tensor.dtype) descr = type.descr;
   }
   if (descr == nullptr) {

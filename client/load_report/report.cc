@@ -13,8 +13,6 @@ namespace {
 
 constexpr double kTolerableLateShare = 0.01;
 
-double Milliseconds(absl::Duration duration) { return absl::ToDoubleMilliseconds(duration); }
-
 std::string Line(const std::string& title, const std::string& value) {
   return absl::StrFormat("%-18s %s\n", title, value);
 }
@@ -61,17 +59,18 @@ std::string StepInFull(const StepResult& step) {
                                               step.tokens_per_second(), step.throughput()));
   table += Line("goodput", GoodputLine(step));
   table += LatencyLines(measured.latency);
-  table += Line("sent late by, ms", absl::StrFormat("p50 %.3f  p99 %.3f  max %.3f",
-                                                    Milliseconds(measured.send_lag.Percentile(50)),
-                                                    Milliseconds(measured.send_lag.Percentile(99)),
-                                                    Milliseconds(measured.send_lag.max())));
+  table += Line("sent late by, ms",
+                absl::StrFormat("p50 %.3f  p99 %.3f  max %.3f",
+                                absl::ToDoubleMilliseconds(measured.send_lag.Percentile(50)),
+                                absl::ToDoubleMilliseconds(measured.send_lag.Percentile(99)),
+                                absl::ToDoubleMilliseconds(measured.send_lag.max())));
   if (measured.batch_requests == 0)
     return table;  // the Open Inference Protocol tells none of these
-  table +=
-      Line("server, mean ms", absl::StrFormat("queue %.3f  copy %.3f  compute %.3f",
-                                              Mean(Milliseconds(measured.queue), measured.ok),
-                                              Mean(Milliseconds(measured.copy), measured.ok),
-                                              Mean(Milliseconds(measured.compute), measured.ok)));
+  table += Line("server, mean ms",
+                absl::StrFormat("queue %.3f  copy %.3f  compute %.3f",
+                                Mean(absl::ToDoubleMilliseconds(measured.queue), measured.ok),
+                                Mean(absl::ToDoubleMilliseconds(measured.copy), measured.ok),
+                                Mean(absl::ToDoubleMilliseconds(measured.compute), measured.ok)));
   table += Line("its batches, mean", absl::StrFormat("%.1f tokens, %.2f requests",
                                                      Mean(measured.batch_tokens, measured.ok),
                                                      Mean(measured.batch_requests, measured.ok)));
@@ -87,9 +86,10 @@ std::string StepLines(const std::vector<StepResult>& steps, bool searched) {
     const Histogram& latency = step.measured.latency;
     absl::StrAppendFormat(&table, "%-24s %10.2f %10.2f %10.3f %10.3f %10.3f %9.3f %9.3f",
                           Name(step.load), step.throughput(), step.goodput(),
-                          Milliseconds(latency.mean()), Milliseconds(latency.Percentile(50)),
-                          Milliseconds(latency.Percentile(99)), 100 * step.error_share(),
-                          100 * step.late_share());
+                          absl::ToDoubleMilliseconds(latency.mean()),
+                          absl::ToDoubleMilliseconds(latency.Percentile(50)),
+                          absl::ToDoubleMilliseconds(latency.Percentile(99)),
+                          100 * step.error_share(), 100 * step.late_share());
     // The closed loop before the search has nothing to hold.
     if (searched && step.load.rate) table += step.missed.empty() ? "   yes" : "    no";
     table += "\n";
@@ -140,7 +140,8 @@ std::string ProgressLine(const Statistics& interval, absl::Duration took,
       "%5.0f s  ok %d  errors %d  %.1f req/s  %.0f tokens/s  p50 %.1f ms  p99 %.1f ms",
       absl::ToDoubleSeconds(since_start), interval.ok, interval.error_count(),
       per_second(interval.ok), per_second(interval.tokens),
-      Milliseconds(interval.latency.Percentile(50)), Milliseconds(interval.latency.Percentile(99)));
+      absl::ToDoubleMilliseconds(interval.latency.Percentile(50)),
+      absl::ToDoubleMilliseconds(interval.latency.Percentile(99)));
 }
 
 }  // namespace attendant::client

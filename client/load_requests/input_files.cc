@@ -9,11 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/files/file_bytes.h"
+#include "client/load_requests/length_distribution.h"
 
 namespace attendant::client {
 namespace {
-
-constexpr int64_t kMaxLength = int64_t{1} << 24;
 
 // Calls `read` with each line; it returns false for one that is not as `expected`.
 absl::Status ReadLines(const std::string& path, const std::string& expected,

@@ -12,7 +12,6 @@ namespace attendant::client {
 namespace {
 
 constexpr int64_t kDefaultLongest = 512;
-constexpr int64_t kMaxLength = int64_t{1} << 24;
 constexpr char kLognormal[] = "lognormal";
 constexpr char kRange[] = "..";
 

@@ -9,6 +9,9 @@
 
 namespace attendant::client {
 
+// The longest sequence of a load test.
+inline constexpr int64_t kMaxLength = int64_t{1} << 24;
+
 // Immutable.
 class LengthDistribution {
  public:

@@ -6,15 +6,12 @@
 
 #include "engine/base/rounding.h"
 #include "engine/kernels/norm/norm.h"
+#include "engine/layers/state/rows.h"
 
 namespace attendant {
 namespace {
 
 constexpr int64_t kRowsPerItem = 16;
-
-void AddRow(const float* row, int64_t width, float* sum) {
-  for (int64_t j = 0; j < width; ++j) sum[j] += row[j];
-}
 
 template <class Function>
 void ForRows(const ThreadTeam& team, int64_t rows, const Function& function) {

@@ -4,15 +4,9 @@
 #include <utility>
 
 #include "engine/kernels/norm/norm.h"
+#include "engine/layers/state/rows.h"
 
 namespace attendant {
-namespace {
-
-void AddRow(const float* row, int64_t width, float* sum) {
-  for (int64_t j = 0; j < width; ++j) sum[j] += row[j];
-}
-
-}  // namespace
 
 absl::StatusOr<PatchEmbedding> PatchEmbedding::Load(const PatchEmbeddingShape& shape,
                                                     const LayerShape& layer, WeightLoader& loader) {

@@ -24,7 +24,8 @@ HttpAnswer AnswerOf(const char* type) {
 HttpAnswer AnswerWith(const PageFile& file, const HttpRequest& request) {
   HttpAnswer answer = AnswerOf(file.type);
   answer.headers.emplace_back("ETag", file.tag);
-  // If-None-Match may list several tags, and a proxy that compresses answers prefixes the tag with W/.
+  // If-None-Match may list several tags, and a proxy that compresses answers prefixes the tag with
+  // W/.
   if (absl::StrContains(request.Header("If-None-Match"), file.tag)) {
     answer.status = 304;
     return answer;
@@ -46,6 +47,14 @@ std::vector<HttpRoute> PageRoutes(const PageFacts& facts) {
                       [&file](const HttpRequest& request) { return AnswerWith(file, request); }});
   }
   return routes;
+}
+
+std::string PageUrl(const std::string& address, int port, bool tls) {
+  const bool everywhere = address == "0.0.0.0" || address == "::";
+  const std::string host = everywhere                        ? "localhost"
+                           : absl::StrContains(address, ":") ? absl::StrCat("[", address, "]")
+                                                             : address;
+  return absl::StrCat(tls ? "https://" : "http://", host, ":", port, "/");
 }
 
 }  // namespace attendant::server

@@ -1,6 +1,7 @@
 // The page that shows the server: what it does now, its models, and a form to try them.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "server/http/http_routes.h"
@@ -18,5 +19,9 @@ struct PageFacts {
 // page to run or load anything that is not of this port. A browser keeps the files, and asks each
 // time whether they are still the same.
 std::vector<HttpRoute> PageRoutes(const PageFacts& facts);
+
+// Returns the page's address for a browser on this machine, where the HTTP port listens at
+// `address` and `port`, with TLS or without: "http://localhost:8002/".
+std::string PageUrl(const std::string& address, int port, bool tls);
 
 }  // namespace attendant::server

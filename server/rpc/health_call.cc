@@ -18,7 +18,7 @@ using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
 constexpr absl::Duration kReceiveTime = absl::Seconds(2);
-constexpr SmallMessageNames kRequestNames = {"a health request", "the request"};
+constexpr SmallMessageNames kHealthRequestNames = {"a health request", "the request"};
 
 HealthCheckResponse::ServingStatus StatusOf(std::optional<bool> serving) {
   if (!serving) return HealthCheckResponse::SERVICE_UNKNOWN;
@@ -68,9 +68,8 @@ void HealthCall::OnPermit(Budget::Hold permit) {
   permit_ = std::move(permit);
   const absl::Duration time = std::min(context_.limits.receive_timeout, kReceiveTime);
   const bool limited = time_limit_.Set(TimeLimit::In(time), weak_from_this(), [](HealthCall& self) {
-    self.End(Guarded([] {
-      return absl::DeadlineExceededError("the request's body did not arrive in time");
-    }));
+    self.End(Guarded(
+        [] { return absl::DeadlineExceededError("the request's body did not arrive in time"); }));
   });
   if (!limited) throw std::bad_alloc();  // no body is waited for without a limit
   StartRead(&message_);
@@ -92,7 +91,7 @@ void HealthCall::OnReadDone(bool ok) {
 
 absl::Status HealthCall::Receive() {
   HealthCheckRequest request;
-  const absl::Status status = ParseSmallMessage(message_, kRequestNames, request);
+  const absl::Status status = ParseSmallMessage(message_, kHealthRequestNames, request);
   message_.Clear();
   if (!status.ok()) return status;
   name_ = std::move(*request.mutable_service());

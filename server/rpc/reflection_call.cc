@@ -16,7 +16,7 @@ namespace {
 
 using grpc::reflection::v1alpha::ServerReflectionRequest;
 
-constexpr SmallMessageNames kRequestNames = {"a reflection request", "the message"};
+constexpr SmallMessageNames kReflectionRequestNames = {"a reflection request", "the message"};
 
 }  // namespace
 
@@ -56,8 +56,7 @@ absl::Status ReflectionCall::Read() {
   absl::MutexLock lock(&mutex_);
   if (ended_) return absl::OkStatus();
   if (context_.admission.closed()) return DrainingError();
-  const ReceiptLimits limits = {context_.limits.max_request_bytes,
-                                context_.limits.receive_timeout,
+  const ReceiptLimits limits = {context_.limits.max_request_bytes, context_.limits.receive_timeout,
                                 context_.limits.min_receive_rate};
   receipt_ = std::make_unique<BodyReceipt>(
       context_.admission, limits, peer_, ConnectionOf(call_.peer()),
@@ -109,7 +108,7 @@ absl::Status ReflectionCall::Receive() {
 
 absl::Status ReflectionCall::Answer() {
   ServerReflectionRequest request;
-  absl::Status status = ParseSmallMessage(message_, kRequestNames, request);
+  absl::Status status = ParseSmallMessage(message_, kReflectionRequestNames, request);
   message_.Clear();
   if (status.ok()) status = context_.admission.TakeSlot(peer_, slot_);
   if (!status.ok()) return status;

@@ -49,7 +49,7 @@ TestTensor WithValues(const std::string& name, std::vector<int64_t> shape,
 TestTensor Generated(const std::string& name, std::vector<int64_t> shape, int64_t seed) {
   int64_t count = 1;
   for (const int64_t size : shape) count *= size;
-  return WithValues(name, std::move(shape), testing::Generate(count, seed));
+  return WithValues(name, std::move(shape), test_support::Generate(count, seed));
 }
 
 v1::AttendRequest RequestOf(std::vector<int64_t> shape, const std::vector<float>& values,

@@ -10,9 +10,9 @@
 #include "tests/support/test_vectors.h"
 
 namespace attendant::articles {
-namespace {
+namespace bert_source_walk_layers_test {
 
-using attendant::testing::Generate;
+using attendant::test_support::Generate;
 using nlohmann::json;
 
 // Returns the tensors of one layer, under the checkpoint's names.
@@ -110,5 +110,5 @@ TEST(BertSourceWalk, LayersFeedEachOther) {
   EXPECT_GT(LargestDifference(first, second), 0.1);
 }
 
-}  // namespace
+}  // namespace bert_source_walk_layers_test
 }  // namespace attendant::articles

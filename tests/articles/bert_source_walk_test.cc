@@ -7,9 +7,9 @@
 #include "tests/support/test_vectors.h"
 
 namespace attendant::articles {
-namespace {
+namespace bert_source_walk_test {
 
-using attendant::testing::Generate;
+using attendant::test_support::Generate;
 using nlohmann::json;
 using ::testing::HasSubstr;
 
@@ -177,5 +177,5 @@ TEST(BertSourceWalk, WithoutProjectionsTheOwnWeightNeedNotWin) {
   EXPECT_GT(equal[3], equal[2]);
 }
 
-}  // namespace
+}  // namespace bert_source_walk_test
 }  // namespace attendant::articles

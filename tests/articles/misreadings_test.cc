@@ -8,9 +8,9 @@
 #include "tests/support/test_vectors.h"
 
 namespace attendant::articles {
-namespace {
+namespace misreadings_test {
 
-using attendant::testing::Generate;
+using attendant::test_support::Generate;
 
 constexpr int64_t kWidth = 4;      // E
 constexpr double kMistaken = 0.1;  // a mistake makes at least this difference
@@ -160,5 +160,5 @@ TEST(TenPlusOneInsights, WritingEveryValueUnderTheLastKeyIsWrong) {
   EXPECT_GT(LargestDifference(output, FastWeights(q, k, v, true)), kMistaken);
 }
 
-}  // namespace
+}  // namespace misreadings_test
 }  // namespace attendant::articles

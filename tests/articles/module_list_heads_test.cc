@@ -11,9 +11,9 @@
 #include "tests/support/test_vectors.h"
 
 namespace attendant::articles {
-namespace {
+namespace module_list_heads_test {
 
-using attendant::testing::Generate;
+using attendant::test_support::Generate;
 using nlohmann::json;
 
 const json kDescription = {{"module", "attention"},
@@ -134,5 +134,5 @@ TEST(ModuleListHeads, TakeAMask) {
   EXPECT_EQ(server::Rows(server.Output(padded), 2, 3, 2), server.Output(alone));
 }
 
-}  // namespace
+}  // namespace module_list_heads_test
 }  // namespace attendant::articles

@@ -13,7 +13,7 @@
 #include "tests/engine/checkpoint/tiny_families.h"
 
 namespace attendant::articles {
-namespace {
+namespace named_families_test {
 
 using nlohmann::json;
 using ::testing::AllOf;
@@ -134,5 +134,5 @@ TEST(NamedFamilies, SesameBertAndSemBertAreRefusedWithTheReason) {
                     HasSubstr("research code without a checkpoint format")));
 }
 
-}  // namespace
+}  // namespace named_families_test
 }  // namespace attendant::articles

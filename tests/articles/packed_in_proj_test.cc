@@ -11,9 +11,9 @@
 #include "tests/support/test_vectors.h"
 
 namespace attendant::articles {
-namespace {
+namespace packed_in_proj_test {
 
-using attendant::testing::Generate;
+using attendant::test_support::Generate;
 using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -252,5 +252,5 @@ TEST(PackedInProj, ScoresHaveTheVarianceOfTheWidthUntilTheyAreScaled) {
   EXPECT_NEAR(VarianceOfScores(1 / std::sqrt(64.0)), 1, 0.03);
 }
 
-}  // namespace
+}  // namespace packed_in_proj_test
 }  // namespace attendant::articles

@@ -12,9 +12,9 @@
 #include "tests/support/test_vectors.h"
 
 namespace attendant::articles {
-namespace {
+namespace ten_plus_one_insights_test {
 
-using attendant::testing::Generate;
+using attendant::test_support::Generate;
 using nlohmann::json;
 
 json Projections(const std::string& query, const std::string& key, const std::string& value) {
@@ -435,5 +435,5 @@ TEST(TenPlusOneInsights, SomeQueriesGiveTheRowsOfAll) {
   EXPECT_EQ(server::Rows(some, 4, 1, 1), server::Rows(all, 4, 0, 1));
 }
 
-}  // namespace
+}  // namespace ten_plus_one_insights_test
 }  // namespace attendant::articles

@@ -9,9 +9,9 @@
 #include "tests/support/test_vectors.h"
 
 namespace attendant::articles {
-namespace {
+namespace ten_plus_one_kinds_test {
 
-using attendant::testing::Generate;
+using attendant::test_support::Generate;
 using nlohmann::json;
 
 json Projections(int64_t heads) {
@@ -326,5 +326,5 @@ TEST(TenPlusOneInsights, AStackOfFastWeightsIsCausal) {
   EXPECT_EQ(server.EncodedInParts(Generate(20, 1), 4, 2), whole);
 }
 
-}  // namespace
+}  // namespace ten_plus_one_kinds_test
 }  // namespace attendant::articles

@@ -7,9 +7,9 @@
 #include "tests/support/test_vectors.h"
 
 namespace attendant::articles {
-namespace {
+namespace ten_plus_one_memory_test {
 
-using attendant::testing::Generate;
+using attendant::test_support::Generate;
 using nlohmann::json;
 
 json Projections() {
@@ -124,5 +124,5 @@ TEST(TenPlusOneInsights, LinearAttentionToAMemory) {
             "got one");
 }
 
-}  // namespace
+}  // namespace ten_plus_one_memory_test
 }  // namespace attendant::articles

@@ -11,9 +11,9 @@
 #include "tests/support/test_vectors.h"
 
 namespace attendant::articles {
-namespace {
+namespace worked_example_extensions_test {
 
-using attendant::testing::Generate;
+using attendant::test_support::Generate;
 using nlohmann::json;
 
 const std::vector<float> kInputs = {1, 0, 1, 0, 0, 2, 0, 2, 1, 1, 1, 1};
@@ -277,5 +277,5 @@ TEST(WorkedExampleExtensions, RmsNormKeepsTheMean) {
             {.36514835, 2 * .36514835, 3 * .36514835, 4 * .36514835});
 }
 
-}  // namespace
+}  // namespace worked_example_extensions_test
 }  // namespace attendant::articles

@@ -8,7 +8,7 @@
 #include "tests/articles/article_server.h"
 
 namespace attendant::articles {
-namespace {
+namespace worked_example_test {
 
 using nlohmann::json;
 using ::testing::AllOf;
@@ -207,5 +207,5 @@ TEST(WorkedExample, TheWeightLayoutHasToBeSaid) {
   EXPECT_GT(LargestDifference(out_in.Output(request), in_out.Output(request)), 0.1);
 }
 
-}  // namespace
+}  // namespace worked_example_test
 }  // namespace attendant::articles

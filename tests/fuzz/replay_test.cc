@@ -11,7 +11,7 @@
 #include "tests/fuzz/fuzz_target.h"
 
 namespace attendant {
-namespace {
+namespace replay_test {
 
 std::vector<std::filesystem::path> CorpusOf(const FuzzTarget& target) {
   std::vector<std::filesystem::path> files;
@@ -51,5 +51,5 @@ INSTANTIATE_TEST_SUITE_P(All, FuzzReplayTest,
                          ::testing::ValuesIn(FuzzTargets().begin(), FuzzTargets().end()),
                          NameOfTarget);
 
-}  // namespace
+}  // namespace replay_test
 }  // namespace attendant

@@ -1,5 +1,7 @@
 // Tests of the real server when its memory is short: allocations of its code fail again and again
 // while it is called (failing_allocations.cc).
+#include "tests/integration/allocation_faults.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,14 +22,13 @@
 #include "attendant/v1/encoder_service.grpc.pb.h"
 #include "grpc/reflection/v1alpha/reflection.grpc.pb.h"
 #include "inference/inference_service.grpc.pb.h"
-#include "tests/integration/allocation_faults.h"
 #include "tests/integration/server_process.h"
 #include "tests/integration/shared_with_server.h"
 #include "tests/support/raw_call.h"
 #include "tests/support/tcp_client.h"
 
 namespace attendant::server {
-namespace {
+namespace allocation_faults_test {
 
 using grpc::reflection::v1alpha::ServerReflection;
 using grpc::reflection::v1alpha::ServerReflectionRequest;
@@ -68,8 +69,7 @@ v1::EncodeRequest Tokens(int64_t sequences) {
 // A caller with a connection of its own, which waits for the end of each call.
 class Caller {
  public:
-  explicit Caller(const ReadyServer& server)
-      : server_(server), channel_(server.NewChannel()) {
+  explicit Caller(const ReadyServer& server) : server_(server), channel_(server.NewChannel()) {
     EXPECT_TRUE(channel_->WaitForConnected(Deadline()));
   }
 
@@ -305,17 +305,17 @@ struct Faults {
 };
 
 TEST_F(AllocationFaultsTest, EveryCallEndsAndNothingIsHeldAfterwards) {
-  for (const Faults& faults : {Faults{333, 0}, {50, 0}, {7, 0}, {3, 0}, {1, 0}, {3, 256}, {2, 1024},
-                               {1, 4096}}) {
+  for (const Faults& faults :
+       {Faults{333, 0}, {50, 0}, {7, 0}, {3, 0}, {1, 0}, {3, 256}, {2, 1024}, {1, 4096}}) {
     SCOPED_TRACE(absl::StrCat("each ", faults.interval, ". allocation of ", faults.least_bytes,
                               " bytes or more"));
     Arm(faults.interval, faults.least_bytes);
     EXPECT_GT(CallRepeatedly(4, {"RESOURCE_EXHAUSTED", "INTERNAL", "UNAVAILABLE"}), 0);
     Disarm();
     EXPECT_GT(faults_->failed, 0);
-    for (const char* gauge : {"attendant_inflight_requests", "attendant_open_streams",
-                              "attendant_queue_requests", "attendant_receiving_bytes",
-                              "attendant_request_bytes", "attendant_answer_bytes"}) {
+    for (const char* gauge :
+         {"attendant_inflight_requests", "attendant_open_streams", "attendant_queue_requests",
+          "attendant_receiving_bytes", "attendant_request_bytes", "attendant_answer_bytes"}) {
       AwaitMetric(server_, gauge, 0);
     }
     EXPECT_EQ(CallRepeatedly(1, {}), 0);
@@ -355,5 +355,5 @@ TEST_P(DrainWithFaultsTest, EndsByItself) {
   EXPECT_GT(calls.get(), 0);
 }
 
-}  // namespace
+}  // namespace allocation_faults_test
 }  // namespace attendant::server

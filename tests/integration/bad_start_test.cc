@@ -10,7 +10,7 @@
 #include "tests/integration/server_process.h"
 
 namespace attendant::server {
-namespace {
+namespace bad_start_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -128,5 +128,5 @@ TEST(BadStartTest, R6APortFileThatCannotBeWritten) {
             "attendant-server: --port-file: cannot write /nowhere/ports");
 }
 
-}  // namespace
+}  // namespace bad_start_test
 }  // namespace attendant::server

@@ -18,7 +18,7 @@
 #include "tests/support/raw_http2.h"
 
 namespace attendant::server {
-namespace {
+namespace budget_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -266,5 +266,5 @@ TEST(BudgetOfTheServerTest, OneAddressLeavesRoomInTheQueueToOthers) {
   ExpectGoodCallerIsServed(server);
 }
 
-}  // namespace
+}  // namespace budget_test
 }  // namespace attendant::server

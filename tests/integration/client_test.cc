@@ -16,7 +16,7 @@
 #include "tests/integration/server_process.h"
 
 namespace attendant::client {
-namespace {
+namespace client_test {
 
 using server::ReadyServer;
 using ::testing::HasSubstr;
@@ -159,5 +159,5 @@ TEST(ClientAndServerTest, ASequenceInPartsIsAnsweredAsAWhole) {
   EXPECT_THAT(told.out, HasSubstr("sequences in parts       over EncodeStream, "));
 }
 
-}  // namespace
+}  // namespace client_test
 }  // namespace attendant::client

@@ -26,7 +26,7 @@
 #include "tests/support/tcp_gate.h"
 
 namespace attendant::server {
-namespace {
+namespace connections_test {
 
 using ::testing::HasSubstr;
 
@@ -127,8 +127,7 @@ TEST(ConnectionsTest, ServesOverAUnixSocket) {
 // 32 KiB, which fits into the window that a caller of HTTP/2 grants at first.
 grpc::Status EncodeSome(v1::EncoderService::Stub& stub, size_t* answer_bytes) {
   v1::EncodeRequest request;
-  *request.mutable_token_ids() =
-      IntegerTensor({8, 32}, std::vector<int64_t>(8 * 32, 7), v1::INT8);
+  *request.mutable_token_ids() = IntegerTensor({8, 32}, std::vector<int64_t>(8 * 32, 7), v1::INT8);
   grpc::ClientContext context;
   v1::EncodeResponse response;
   const grpc::Status status = stub.Encode(&context, request, &response);
@@ -246,5 +245,5 @@ TEST(ConnectionsTest, NobodyCanConnectOnceItDrains) {
   EXPECT_EQ(server.process().AwaitEnd().code, 0);
 }
 
-}  // namespace
+}  // namespace connections_test
 }  // namespace attendant::server

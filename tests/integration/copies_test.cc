@@ -11,7 +11,7 @@
 #include "tests/integration/shared_with_server.h"
 
 namespace attendant::server {
-namespace {
+namespace copies_test {
 
 // In bfloat16, each element of a request is converted on its way into the batch, and each of an
 // answer on its way out of it. That is the one copy of each, and not one that memcpy makes: what
@@ -45,5 +45,5 @@ TEST(CopiesTest, NothingCopiesABodyButItsConversion) {
   EXPECT_LT(counts->bytes - before, kCalls * kBodyBytes / 2);
 }
 
-}  // namespace
+}  // namespace copies_test
 }  // namespace attendant::server

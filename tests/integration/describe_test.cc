@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 
 namespace attendant::server {
-namespace {
+namespace describe_test {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -105,5 +105,5 @@ TEST(DescribeTest, BadSettings) {
       "attendant-server: --describe: expected f32, bf16x3, bf16 or int8 for dtype, got \"f8\"\n");
 }
 
-}  // namespace
+}  // namespace describe_test
 }  // namespace attendant::server

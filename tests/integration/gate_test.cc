@@ -17,7 +17,7 @@
 #include "tests/support/tcp_gate.h"
 
 namespace attendant::server {
-namespace {
+namespace gate_test {
 
 using ::testing::HasSubstr;
 
@@ -134,5 +134,5 @@ TEST_F(GateTest, R49ADelayedConnectionGetsTheSameAnswer) {
   EXPECT_EQ(delayed.attention_probabilities().data(), direct.attention_probabilities().data());
 }
 
-}  // namespace
+}  // namespace gate_test
 }  // namespace attendant::server

@@ -14,7 +14,7 @@
 #include "tests/support/raw_http2.h"
 
 namespace attendant::server {
-namespace {
+namespace hostile_test {
 
 constexpr char kAttend[] = "/attendant.v1.EncoderService/Attend";
 
@@ -89,5 +89,5 @@ TEST(HostileCallersTest, R29AMessageThatWouldInflateIsRefused) {
   EXPECT_TRUE(CallOfAGoodCaller(server).ok());
 }
 
-}  // namespace
+}  // namespace hostile_test
 }  // namespace attendant::server

@@ -14,7 +14,7 @@
 #include "tests/support/tcp_client.h"
 
 namespace attendant::server {
-namespace {
+namespace http_port_test {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -43,7 +43,9 @@ TEST(HttpPortTest, ListensOnItsOwnAddress) {
   const std::string line = server.AwaitLine("ready: ");
   EXPECT_THAT(line, HasSubstr("gRPC on 127.0.0.1 port "));
   EXPECT_THAT(line, HasSubstr(", HTTP on 127.0.0.2 port "));
-  const int port = std::atoi(line.c_str() + line.rfind(' '));
+  const std::string page = ", page http://127.0.0.2:";
+  ASSERT_THAT(line, HasSubstr(page));
+  const int port = std::atoi(line.c_str() + line.find(page) + page.size());
   TcpClient client(port, "127.0.0.1", "127.0.0.2");
   ASSERT_TRUE(client.Send("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"));
   EXPECT_THAT(client.ReceiveAll(), EndsWith("\r\n\r\nready\n"));
@@ -103,5 +105,5 @@ TEST(HttpPortTest, R5MoreIdleConnectionsThanDescriptorsStopNeitherPort) {
   EXPECT_TRUE(AnswersGrpc(server));
 }
 
-}  // namespace
+}  // namespace http_port_test
 }  // namespace attendant::server

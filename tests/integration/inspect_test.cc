@@ -13,7 +13,7 @@
 #include "tests/integration/server_process.h"
 
 namespace attendant::client {
-namespace {
+namespace inspect_test {
 
 using nlohmann::json;
 using server::ReadyServer;
@@ -175,5 +175,5 @@ TEST(InspectTest, Refusals) {
   expect({"--token-ids", "1", "--html", "/nowhere/page.html"}, 2, "/nowhere/page.html");
 }
 
-}  // namespace
+}  // namespace inspect_test
 }  // namespace attendant::client

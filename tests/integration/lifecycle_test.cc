@@ -22,7 +22,7 @@
 #include "tests/support/raw_call.h"
 
 namespace attendant::server {
-namespace {
+namespace lifecycle_test {
 
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -295,5 +295,5 @@ TEST(LifecycleTest, AnIdleStreamDoesNotHoldUpTheDrain) {
   EXPECT_EQ(idle.Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
-}  // namespace
+}  // namespace lifecycle_test
 }  // namespace attendant::server

@@ -11,7 +11,7 @@
 #include "tests/integration/server_process.h"
 
 namespace attendant::client {
-namespace {
+namespace load_test_test {
 
 using server::ReadyServer;
 using server::ServerProcess;
@@ -89,5 +89,5 @@ TEST_F(LoadTestTest, GoesThroughAUnixSocket) {
   EXPECT_EQ(report["steps"][1]["ok"], 20);
 }
 
-}  // namespace
+}  // namespace load_test_test
 }  // namespace attendant::client

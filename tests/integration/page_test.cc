@@ -7,7 +7,7 @@
 #include "tests/support/tcp_client.h"
 
 namespace attendant::server {
-namespace {
+namespace page_test {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -37,5 +37,5 @@ TEST(PageTest, KnowsThatThereIsNoRest) {
   EXPECT_THAT(server.Get("/page/facts.json"), EndsWith(R"({"rest":false,"tokens":false})"));
 }
 
-}  // namespace
+}  // namespace page_test
 }  // namespace attendant::server

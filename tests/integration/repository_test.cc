@@ -17,7 +17,7 @@
 #include "tests/server/support/wire_tensors.h"
 
 namespace attendant::server {
-namespace {
+namespace repository_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -61,9 +61,7 @@ class Repository {
   TempFolder folder_;
 };
 
-v1::Tensor Rows(int64_t rows) {
-  return FloatTensor({1, rows, 4}, TestValues("rows", rows * 4));
-}
+v1::Tensor Rows(int64_t rows) { return FloatTensor({1, rows, 4}, TestValues("rows", rows * 4)); }
 
 class RepositoryTest : public testing::Test {
  protected:
@@ -346,5 +344,5 @@ TEST(RepositoryStartTest, AFolderThatIsNotThereIsRefused) {
                           "directory"));
 }
 
-}  // namespace
+}  // namespace repository_test
 }  // namespace attendant::server

@@ -15,13 +15,13 @@
 #include "tests/support/tls_client.h"
 
 namespace attendant::server {
-namespace {
+namespace rest_test {
 
 namespace fs = std::filesystem;
-using attendant::testing::HttpsGet;
-using attendant::testing::IssuedCertificate;
-using attendant::testing::TestCa;
-using attendant::testing::TlsClient;
+using attendant::test_support::HttpsGet;
+using attendant::test_support::IssuedCertificate;
+using attendant::test_support::TestCa;
+using attendant::test_support::TlsClient;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -99,5 +99,5 @@ TEST(RestOfTheServerTest, SpeaksTlsWithCertificatesOfCallers) {
   fs::remove_all(folder);
 }
 
-}  // namespace
+}  // namespace rest_test
 }  // namespace attendant::server

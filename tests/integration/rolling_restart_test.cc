@@ -20,7 +20,7 @@
 #include "tests/server/support/wire_tensors.h"
 
 namespace attendant::server {
-namespace {
+namespace rolling_restart_test {
 
 using ::testing::IsEmpty;
 
@@ -145,5 +145,5 @@ TEST_F(RollingRestartTest, R2NoCallOfTheLibraryFails) {
   });
 }
 
-}  // namespace
+}  // namespace rolling_restart_test
 }  // namespace attendant::server

@@ -20,7 +20,7 @@
 #include "tests/support/raw_call.h"
 
 namespace attendant::server {
-namespace {
+namespace serving_test {
 
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -50,8 +50,7 @@ class ServingTest : public testing::Test {
 ReadyServer* ServingTest::server_ = nullptr;
 
 v1::AttendRequest WorkedExample() {
-  return AttendOf("worked-example",
-                  FloatTensor({1, 3, 4}, {1, 0, 1, 0, 0, 2, 0, 2, 1, 1, 1, 1}));
+  return AttendOf("worked-example", FloatTensor({1, 3, 4}, {1, 0, 1, 0, 0, 2, 0, 2, 1, 1, 1, 1}));
 }
 
 TEST_F(ServingTest, AnswersTheWorkedExample) {
@@ -267,5 +266,5 @@ TEST(MetricsOfTheServerTest, AgreeWithTheCallersCount) {
   EXPECT_THAT(metrics, HasSubstr("attendant_build_info{"));
 }
 
-}  // namespace
+}  // namespace serving_test
 }  // namespace attendant::server

@@ -23,14 +23,14 @@
 #include "tests/support/tls_client.h"
 
 namespace attendant::server {
-namespace {
+namespace tls_test {
 
 namespace fs = std::filesystem;
-using attendant::testing::HttpsGet;
-using attendant::testing::IssuedCertificate;
-using attendant::testing::TestCa;
-using attendant::testing::TlsClient;
-using attendant::testing::Validity;
+using attendant::test_support::HttpsGet;
+using attendant::test_support::IssuedCertificate;
+using attendant::test_support::TestCa;
+using attendant::test_support::TlsClient;
+using attendant::test_support::Validity;
 using client::Client;
 using client::ClientOptions;
 using ::testing::AllOf;
@@ -329,5 +329,5 @@ TEST_F(BadTlsStartTest, SaysWhatIsWrong) {
                                          ": cannot be read: No such file or directory"));
 }
 
-}  // namespace
+}  // namespace tls_test
 }  // namespace attendant::server

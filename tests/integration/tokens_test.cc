@@ -19,7 +19,7 @@
 #include "tests/support/test_certificates.h"
 
 namespace attendant::server {
-namespace {
+namespace tokens_test {
 
 namespace fs = std::filesystem;
 using client::Client;
@@ -208,8 +208,8 @@ TEST_F(TokensOfTheServerTest, EachTokenHasAShareOfItsOwn) {
 }
 
 TEST_F(TokensOfTheServerTest, StreamsAndTlsSendTokensToo) {
-  const attendant::testing::TestCa ca;
-  const attendant::testing::IssuedCertificate pair = ca.Issue();
+  const attendant::test_support::TestCa ca;
+  const attendant::test_support::IssuedCertificate pair = ca.Issue();
   Write("cert", pair.certificate);
   Write("key", pair.key);
   ReadyServer server({Flag(), "--model=t=synthetic:tiny", absl::StrCat("--tls-cert=", Path("cert")),
@@ -278,5 +278,5 @@ TEST_F(TokensOfTheServerTest, WarnsOfTokensWithoutTls) {
   server.AwaitLine("ready: ");
 }
 
-}  // namespace
+}  // namespace tokens_test
 }  // namespace attendant::server

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <new>
 
-namespace attendant::testing {
+namespace attendant::test_support {
 namespace {
 
 std::atomic<bool> counting = false;
@@ -50,17 +50,17 @@ FailingAllocation::FailingAllocation(int64_t nth) { allocations_to_failure = nth
 FailingAllocation::~FailingAllocation() { allocations_to_failure = 0; }
 bool FailingAllocation::failed() const { return allocations_to_failure == 0; }
 
-}  // namespace attendant::testing
+}  // namespace attendant::test_support
 
 void* operator new(size_t bytes) {
-  attendant::testing::Count(__builtin_return_address(0));
-  if (attendant::testing::Fails(__builtin_return_address(0))) throw std::bad_alloc();
+  attendant::test_support::Count(__builtin_return_address(0));
+  if (attendant::test_support::Fails(__builtin_return_address(0))) throw std::bad_alloc();
   if (void* memory = std::malloc(bytes)) return memory;
   throw std::bad_alloc();
 }
 void* aligned_alloc(size_t alignment, size_t bytes) noexcept {
-  attendant::testing::Count(__builtin_return_address(0));
-  if (attendant::testing::Fails(__builtin_return_address(0))) return nullptr;
+  attendant::test_support::Count(__builtin_return_address(0));
+  if (attendant::test_support::Fails(__builtin_return_address(0))) return nullptr;
   void* memory = nullptr;
   return posix_memalign(&memory, alignment, bytes) == 0 ? memory : nullptr;
 }

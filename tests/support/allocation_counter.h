@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace attendant::testing {
+namespace attendant::test_support {
 
 // Counts from its construction to its destruction, on all threads. There may be one at a time.
 // Allocations by oneDNN are not counted: it puts the arguments of each product into a small map of
@@ -27,4 +27,4 @@ class FailingAllocation {
   bool failed() const;
 };
 
-}  // namespace attendant::testing
+}  // namespace attendant::test_support

@@ -7,7 +7,7 @@
 
 #include "tests/support/random_values.h"
 
-namespace attendant::testing {
+namespace attendant::test_support {
 
 std::shared_ptr<const Encoder> LoadEncoder(const ModelDescription& description,
                                            WeightSource& weights, const ComputeMode& mode) {
@@ -83,4 +83,4 @@ bool BitEqual(const Sequence& a, const Sequence& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_bits);
 }
 
-}  // namespace attendant::testing
+}  // namespace attendant::test_support

@@ -10,7 +10,7 @@
 #include "engine/model/model_description.h"
 #include "tests/support/compute_modes.h"
 
-namespace attendant::testing {
+namespace attendant::test_support {
 
 using Sequence = std::vector<float>;  // [length, E]
 
@@ -43,4 +43,4 @@ std::vector<Sequence> Encode(EncoderRun& run, const Encoder& encoder,
 // Returns whether all bits are equal, those of NaN included.
 bool BitEqual(const Sequence& a, const Sequence& b);
 
-}  // namespace attendant::testing
+}  // namespace attendant::test_support

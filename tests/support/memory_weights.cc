@@ -8,7 +8,7 @@
 #include "engine/base/shape.h"
 #include "tests/support/random_values.h"
 
-namespace attendant::testing {
+namespace attendant::test_support {
 
 bool MemoryWeights::Has(absl::string_view name) const {
   return tensors_.count(std::string(name)) > 0;
@@ -41,4 +41,4 @@ MemoryWeights RandomWeights(const ModelDescription& description, uint32_t seed, 
   return MemoryWeights(std::move(tensors));
 }
 
-}  // namespace attendant::testing
+}  // namespace attendant::test_support

@@ -10,7 +10,7 @@
 #include "engine/model/model_description.h"
 #include "engine/model/weight_source.h"
 
-namespace attendant::testing {
+namespace attendant::test_support {
 
 // Owns the tensors. Not thread-safe.
 class MemoryWeights : public WeightSource {
@@ -38,4 +38,4 @@ enum class Biases { kAll, kNone };
 MemoryWeights RandomWeights(const ModelDescription& description, uint32_t seed,
                             Biases biases = Biases::kAll);
 
-}  // namespace attendant::testing
+}  // namespace attendant::test_support

@@ -6,7 +6,7 @@
 
 #include "oneapi/dnnl/dnnl.h"
 
-namespace attendant::testing {
+namespace attendant::test_support {
 namespace {
 
 std::atomic<bool> counting = false;
@@ -37,12 +37,12 @@ int64_t OneDnnCounter::primitives_created() const { return primitives; }
 int64_t OneDnnCounter::reorders_run() const { return reorders; }
 int64_t OneDnnCounter::products_run() const { return products; }
 
-}  // namespace attendant::testing
+}  // namespace attendant::test_support
 
 // oneDNN's C++ interface ends in these two functions.
 dnnl_status_t dnnl_primitive_create(dnnl_primitive_t* primitive,
                                     const_dnnl_primitive_desc_t description) {
-  using namespace attendant::testing;
+  using namespace attendant::test_support;
   static auto* const original = Original<decltype(dnnl_primitive_create)>("dnnl_primitive_create");
   if (counting) ++primitives;
   return original(primitive, description);
@@ -50,7 +50,7 @@ dnnl_status_t dnnl_primitive_create(dnnl_primitive_t* primitive,
 
 dnnl_status_t dnnl_primitive_execute(const_dnnl_primitive_t primitive, dnnl_stream_t stream,
                                      int count, const dnnl_exec_arg_t* arguments) {
-  using namespace attendant::testing;
+  using namespace attendant::test_support;
   static auto* const original =
       Original<decltype(dnnl_primitive_execute)>("dnnl_primitive_execute");
   if (counting) ++(KindOf(primitive) == dnnl_reorder ? reorders : products);

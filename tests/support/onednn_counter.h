@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace attendant::testing {
+namespace attendant::test_support {
 
 // Counts from its construction to its destruction, on all threads. There may be one at a time. It
 // does not see what oneDNN does inside a product.
@@ -18,4 +18,4 @@ class OneDnnCounter {
   int64_t products_run() const;  // shows that the counting works
 };
 
-}  // namespace attendant::testing
+}  // namespace attendant::test_support

@@ -8,7 +8,7 @@
 #include <atomic>
 #include <stdexcept>
 
-namespace attendant::testing {
+namespace attendant::test_support {
 namespace {
 
 template <typename T, void (*Free)(T*)>
@@ -108,4 +108,4 @@ IssuedCertificate TestCa::Issue(Validity validity) const {
 
 std::string KeyWithPassword() { return ToPem(NewKey().get(), "a password"); }
 
-}  // namespace attendant::testing
+}  // namespace attendant::test_support

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-namespace attendant::testing {
+namespace attendant::test_support {
 
 // PEM texts.
 struct IssuedCertificate {
@@ -34,4 +34,4 @@ class TestCa {
 // Returns a key in PEM with a password.
 std::string KeyWithPassword();
 
-}  // namespace attendant::testing
+}  // namespace attendant::test_support

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-namespace attendant::testing {
+namespace attendant::test_support {
 namespace {
 
 // Returns 1 + g / 4, the weights of a norm.
@@ -311,4 +311,4 @@ std::vector<TestVector> AllTestVectors() {
   return vectors;
 }
 
-}  // namespace attendant::testing
+}  // namespace attendant::test_support

@@ -12,7 +12,7 @@
 #include "engine/model/model_description.h"
 #include "tests/support/memory_weights.h"
 
-namespace attendant::testing {
+namespace attendant::test_support {
 
 // Returns `count` values that are exact in float32, float16 and bfloat16: element i is (((37 i +
 // 101 seed) mod 257) - 128) / 128.
@@ -45,4 +45,4 @@ inline constexpr double kTestVectorTolerance = 2e-6;
 
 std::vector<TestVector> AllTestVectors();
 
-}  // namespace attendant::testing
+}  // namespace attendant::test_support

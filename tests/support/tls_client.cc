@@ -10,10 +10,10 @@
 #include <csignal>
 #include <stdexcept>
 
-namespace attendant::testing {
+namespace attendant::test_support {
 namespace {
 
-void Require(bool worked) {
+void RequireAccepted(bool worked) {
   if (!worked) throw std::runtime_error("OpenSSL does not take what a test gives it");
 }
 
@@ -27,7 +27,8 @@ std::unique_ptr<X509, decltype(&X509_free)> ReadCertificate(const std::string& t
 
 void Trust(SSL_CTX* context, const std::string& ca) {
   if (ca.empty()) return;
-  Require(X509_STORE_add_cert(SSL_CTX_get_cert_store(context), ReadCertificate(ca).get()) == 1);
+  RequireAccepted(X509_STORE_add_cert(SSL_CTX_get_cert_store(context), ReadCertificate(ca).get()) ==
+                  1);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
 }
 
@@ -35,8 +36,8 @@ void Show(SSL_CTX* context, const IssuedCertificate& own) {
   if (own.certificate.empty()) return;
   const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
       PEM_read_bio_PrivateKey(Open(own.key).get(), nullptr, nullptr, nullptr), EVP_PKEY_free);
-  Require(SSL_CTX_use_certificate(context, ReadCertificate(own.certificate).get()) == 1);
-  Require(SSL_CTX_use_PrivateKey(context, key.get()) == 1);
+  RequireAccepted(SSL_CTX_use_certificate(context, ReadCertificate(own.certificate).get()) == 1);
+  RequireAccepted(SSL_CTX_use_PrivateKey(context, key.get()) == 1);
 }
 
 int ConnectTo(int port) {
@@ -104,4 +105,4 @@ std::string HttpsGet(int port, const std::string& path, const TlsClientOptions& 
   return TlsClient(port, options).Exchange("GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n");
 }
 
-}  // namespace attendant::testing
+}  // namespace attendant::test_support

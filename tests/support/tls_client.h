@@ -6,7 +6,7 @@
 
 #include "tests/support/test_certificates.h"
 
-namespace attendant::testing {
+namespace attendant::test_support {
 
 struct TlsClientOptions {
   std::string ca = {};         // that has signed the server's certificate; empty: not checked
@@ -34,4 +34,4 @@ class TlsClient {
 // Returns the head and the body of the answer to GET `path`; nothing if the handshake fails.
 std::string HttpsGet(int port, const std::string& path, const TlsClientOptions& options = {});
 
-}  // namespace attendant::testing
+}  // namespace attendant::test_support

@@ -10,7 +10,7 @@
 namespace attendant::client {
 namespace {
 
-absl::Status OfFlag(const char* flag, const absl::Status& status) {
+absl::Status OfResultFlag(const char* flag, const absl::Status& status) {
   return absl::InvalidArgumentError(absl::StrCat(flag, ": ", status.message()));
 }
 
@@ -63,22 +63,22 @@ absl::Status ResultFlags::Write(const Json& document) const {
 
 absl::Status ResultFlags::Read() {
   absl::StatusOr<std::vector<Objective>> required = ParseObjectives(require_);
-  if (!required.ok()) return OfFlag("--require", required.status());
+  if (!required.ok()) return OfResultFlag("--require", required.status());
   required_ = *std::move(required);
   if (!requests_out_.empty()) {
     absl::StatusOr<std::unique_ptr<RequestLog>> log = RequestLog::Open(requests_out_);
-    if (!log.ok()) return OfFlag("--requests-out", log.status());
+    if (!log.ok()) return OfResultFlag("--requests-out", log.status());
     log_ = *std::move(log);
   }
   if (!metrics_token_file_.empty()) {
     absl::StatusOr<std::string> token = ReadToken(metrics_token_file_);
-    if (!token.ok()) return OfFlag("--metrics-token-file", token.status());
+    if (!token.ok()) return OfResultFlag("--metrics-token-file", token.status());
     metrics_token_ = *std::move(token);
   }
   // Whether they can be written is found out before the test, not after it.
   for (const auto& [flag, path] : {std::pair("--html", &html_), {"--json-out", &json_out_}}) {
     const absl::Status writable = path->empty() ? absl::OkStatus() : WriteFile(*path, "", "");
-    if (!writable.ok()) return OfFlag(flag, writable);
+    if (!writable.ok()) return OfResultFlag(flag, writable);
   }
   return absl::OkStatus();
 }

@@ -12,8 +12,6 @@
 namespace attendant {
 namespace {
 
-constexpr int64_t kChunkBytes = int64_t{1} << 20;
-
 absl::Status TensorError(const InputFile& file, const WeightPlace& place,
                          const std::string& problem) {
   return absl::InvalidArgumentError(

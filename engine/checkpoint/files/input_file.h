@@ -13,6 +13,9 @@
 
 namespace attendant {
 
+// Files are read in chunks of this many bytes.
+inline constexpr int64_t kChunkBytes = int64_t{1} << 20;
+
 // Owns the file descriptor. Reading is thread-safe.
 class InputFile {
  public:

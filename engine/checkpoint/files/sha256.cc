@@ -12,8 +12,6 @@
 namespace attendant {
 namespace {
 
-constexpr int64_t kChunkBytes = int64_t{1} << 20;
-
 // OpenSSL fails here only when it is out of memory or its provider forbids the algorithm.
 class Digest {
  public:

@@ -10,6 +10,10 @@ void ZeroRows(MatrixView<float> rows) {
   for (int64_t r = 0; r < rows.rows; ++r) std::fill_n(rows.row(r), rows.cols, 0.0f);
 }
 
+void AddRow(const float* row, int64_t width, float* sum) {
+  for (int64_t j = 0; j < width; ++j) sum[j] += row[j];
+}
+
 MatrixView<float> CompactRows(absl::Span<const int32_t> rows, MatrixView<float> buffer) {
   const int64_t count = static_cast<int64_t>(rows.size());
   for (int64_t i = 0; i < count; ++i) {

@@ -1,4 +1,5 @@
-// Rows of a run's buffers: zeroed, and moved to the front and back when only some are wanted.
+// Rows of a run's buffers: zeroed, added, and moved to the front and back when only some are
+// wanted.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,9 @@ namespace attendant {
 
 // Fills all elements of the rows with zeros.
 void ZeroRows(MatrixView<float> rows);
+
+// sum += row, element by element.
+void AddRow(const float* row, int64_t width, float* sum);
 
 // Moves `rows`, which ascend, to the first rows of the buffer and returns those, PaddedRows(count)
 // of them, after zeroing the tail that a matrix product reads too.

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace attendant::client {
-namespace {
+namespace inline_values_test {
 
 using testing::ElementsAre;
 
@@ -42,5 +42,5 @@ TEST(ParseDimensionsTest, ReadsAndRefuses) {
   }
 }
 
-}  // namespace
+}  // namespace inline_values_test
 }  // namespace attendant::client

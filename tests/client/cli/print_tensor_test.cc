@@ -7,7 +7,7 @@
 #include <sstream>
 
 namespace attendant::client {
-namespace {
+namespace print_tensor_test {
 
 std::string Printed(const Tensor& tensor) {
   std::ostringstream out;
@@ -56,5 +56,5 @@ TEST(PrintTensorTest, ElidesBlocks) {
             "  [6]\n    6\n  [7]\n    7\n  [8]\n    8\n");
 }
 
-}  // namespace
+}  // namespace print_tensor_test
 }  // namespace attendant::client

@@ -6,7 +6,7 @@
 #include <limits>
 
 namespace attendant::client {
-namespace {
+namespace to_json_test {
 
 TEST(ToJsonTest, FloatsHaveTheirOwnShortestDigits) {
   EXPECT_EQ(ToJson(0.1f).dump(), "0.1");
@@ -31,5 +31,5 @@ TEST(ToJsonTest, TensorsNest) {
   EXPECT_EQ(ToJson(FloatTensor({0, 2}, {}))["values"].dump(), "[]");
 }
 
-}  // namespace
+}  // namespace to_json_test
 }  // namespace attendant::client

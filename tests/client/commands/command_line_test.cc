@@ -10,7 +10,7 @@
 #include "tests/client/support/scratch_file.h"
 
 namespace attendant::client {
-namespace {
+namespace command_line_test {
 
 using nlohmann::json;
 using testing::ElementsAre;
@@ -480,5 +480,5 @@ TEST_F(CommandLineTest, HelpDocumentsTheExitCodes) {
   }
 }
 
-}  // namespace
+}  // namespace command_line_test
 }  // namespace attendant::client

@@ -12,7 +12,7 @@
 #include "tests/client/support/scratch_file.h"
 
 namespace attendant::client {
-namespace {
+namespace load_test_command_test {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -311,5 +311,5 @@ TEST_F(LoadTestCommandTest, ServerProblemsBeforeTheRun) {
   EXPECT_EQ(RunWith({"load-test", "--address", DeadAddress()}).exit_code, 3);
 }
 
-}  // namespace
+}  // namespace load_test_command_test
 }  // namespace attendant::client

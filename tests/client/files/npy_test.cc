@@ -6,7 +6,7 @@
 #include "tests/client/support/scratch_file.h"
 
 namespace attendant::client {
-namespace {
+namespace npy_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -172,5 +172,5 @@ TEST(WriteNpyTest, ReportsWhatCannotBeWritten) {
             "/nowhere/x.npy: cannot be written");
 }
 
-}  // namespace
+}  // namespace npy_test
 }  // namespace attendant::client

@@ -6,7 +6,7 @@
 #include "tests/client/support/scratch_file.h"
 
 namespace attendant::client {
-namespace {
+namespace safetensors_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -146,5 +146,5 @@ TEST(WriteSafetensorsTest, WritesWhatItReads) {
   EXPECT_EQ((bytes.size() - a.data.size() - b.data.size()) % 8, 0u);
 }
 
-}  // namespace
+}  // namespace safetensors_test
 }  // namespace attendant::client

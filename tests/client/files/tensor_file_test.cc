@@ -6,7 +6,7 @@
 #include "tests/client/support/scratch_file.h"
 
 namespace attendant::client {
-namespace {
+namespace tensor_file_test {
 
 using testing::HasSubstr;
 
@@ -45,5 +45,5 @@ TEST(TensorFileTest, NpyTakesOneTensor) {
   EXPECT_TRUE(CheckWritable("x.safetensors", 2).ok());
 }
 
-}  // namespace
+}  // namespace tensor_file_test
 }  // namespace attendant::client

@@ -8,7 +8,7 @@
 #include "tests/client/support/small_requests.h"
 
 namespace attendant::client {
-namespace {
+namespace channel_test {
 
 // No server of this process uses gRPC's callback threads, so that the end of each call, which runs
 // on one of them, is also the end of these threads.
@@ -34,5 +34,5 @@ TEST(ClientChannelTest, CallsOutliveTheProcessesLastChannel) {
   }
 }
 
-}  // namespace
+}  // namespace channel_test
 }  // namespace attendant::client

@@ -16,7 +16,7 @@
 #include "tests/client/support/small_requests.h"
 
 namespace attendant::client {
-namespace {
+namespace client_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -527,5 +527,5 @@ TEST_F(ClientTest, LoadStreamThatBreaksFailsItsRequestsAndIsOpenedAnew) {
   }
 }
 
-}  // namespace
+}  // namespace client_test
 }  // namespace attendant::client

@@ -5,7 +5,7 @@
 #include "attendant/v1/encoder_service.pb.h"
 
 namespace attendant::client {
-namespace {
+namespace execution_reader_test {
 
 constexpr int kField = v1::AttendResponse::kExecutionFieldNumber;
 
@@ -123,5 +123,5 @@ TEST(ReadStreamAnswerTest, CutInsideItsResponseItIsNoMessage) {
   }
 }
 
-}  // namespace
+}  // namespace execution_reader_test
 }  // namespace attendant::client

@@ -13,7 +13,7 @@
 #include "tests/client/support/fake_server.h"
 
 namespace attendant::client {
-namespace {
+namespace service_config_test {
 
 using nlohmann::json;
 using testing::Pair;
@@ -81,5 +81,5 @@ TEST_F(RetryTest, NotIfTheCallerWantsNone) {
               Pair(absl::UnavailableError("draining"), 1));
 }
 
-}  // namespace
+}  // namespace service_config_test
 }  // namespace attendant::client

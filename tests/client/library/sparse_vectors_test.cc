@@ -7,7 +7,7 @@
 #include "client/proto_conversion.h"
 
 namespace attendant::client {
-namespace {
+namespace sparse_vectors_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -100,5 +100,5 @@ TEST(SparseVectorsTest, AreInternalIfUnsound) {
   }
 }
 
-}  // namespace
+}  // namespace sparse_vectors_test
 }  // namespace attendant::client

@@ -8,7 +8,7 @@
 #include <limits>
 
 namespace attendant::client {
-namespace {
+namespace tensor_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -109,5 +109,5 @@ TEST(ConvertFloatTest, RefusesIntegers) {
             "int8 is no float type");
 }
 
-}  // namespace
+}  // namespace tensor_test
 }  // namespace attendant::client

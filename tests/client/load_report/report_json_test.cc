@@ -5,7 +5,7 @@
 #include "tests/client/load_report/some_report.h"
 
 namespace attendant::client {
-namespace {
+namespace report_json_test {
 
 TEST(ReportJsonTest, HasEveryFigure) {
   const nlohmann::ordered_json document = ReportJson(SomeReport());
@@ -83,5 +83,5 @@ TEST(ReportJsonTest, ASearchHasAllItsSteps) {
   EXPECT_EQ(json["steps"][2]["missed"][0], "p99<250ms: expected below 250 ms, measured 300 ms");
 }
 
-}  // namespace
+}  // namespace report_json_test
 }  // namespace attendant::client

@@ -7,7 +7,7 @@
 #include "tests/client/load_report/some_report.h"
 
 namespace attendant::client {
-namespace {
+namespace report_page_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -49,5 +49,5 @@ TEST(LoadPageTest, AsksForNothingElse) {
   }
 }
 
-}  // namespace
+}  // namespace report_page_test
 }  // namespace attendant::client

@@ -6,7 +6,7 @@
 #include "tests/client/load_report/some_report.h"
 
 namespace attendant::client {
-namespace {
+namespace report_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -78,5 +78,5 @@ TEST(ProgressLineTest, SaysHowItGoes) {
             "   12 s  ok 0  errors 0  0.0 req/s  0 tokens/s  p50 0.0 ms  p99 0.0 ms");
 }
 
-}  // namespace
+}  // namespace report_test
 }  // namespace attendant::client

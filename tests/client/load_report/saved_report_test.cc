@@ -8,7 +8,7 @@
 #include "tests/client/support/scratch_file.h"
 
 namespace attendant::client {
-namespace {
+namespace saved_report_test {
 
 using ::testing::HasSubstr;
 
@@ -59,5 +59,5 @@ TEST(SavedReportTest, ComparesStepsOfTheSameLoad) {
   EXPECT_EQ(ComparisonTable(Document(), other), "The two have no step of the same load.\n");
 }
 
-}  // namespace
+}  // namespace saved_report_test
 }  // namespace attendant::client

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace attendant::client {
-namespace {
+namespace server_metrics_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -57,5 +57,5 @@ TEST(FetchMetricsTest, SaysWhyThereAreNone) {
   EXPECT_EQ(nobody.code(), absl::StatusCode::kUnavailable);
 }
 
-}  // namespace
+}  // namespace server_metrics_test
 }  // namespace attendant::client

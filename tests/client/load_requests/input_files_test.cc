@@ -6,7 +6,7 @@
 #include "tests/client/support/scratch_file.h"
 
 namespace attendant::client {
-namespace {
+namespace input_files_test {
 
 using testing::DoubleNear;
 using testing::ElementsAre;
@@ -52,5 +52,5 @@ TEST(InputFilesTest, AMissingFileIsNamed) {
   EXPECT_THAT(std::string(missing.message()), HasSubstr("/nowhere/lengths"));
 }
 
-}  // namespace
+}  // namespace input_files_test
 }  // namespace attendant::client

@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace attendant::client {
-namespace {
+namespace length_distribution_test {
 
 using testing::HasSubstr;
 
@@ -66,5 +66,5 @@ TEST(LengthDistributionTest, Refuses) {
   }
 }
 
-}  // namespace
+}  // namespace length_distribution_test
 }  // namespace attendant::client

@@ -6,7 +6,7 @@
 #include "inference/inference_service.pb.h"
 
 namespace attendant::client {
-namespace {
+namespace oip_request_test {
 
 inference::ModelInferRequest Parsed(const PreparedRequest& request) {
   EXPECT_EQ(request.wire().method, "/inference.GRPCInferenceService/ModelInfer");
@@ -58,5 +58,5 @@ TEST(OipRequestTest, FullRowsHaveNone) {
   }
 }
 
-}  // namespace
+}  // namespace oip_request_test
 }  // namespace attendant::client

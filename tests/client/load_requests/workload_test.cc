@@ -10,7 +10,7 @@
 #include "tests/client/support/fake_server.h"
 
 namespace attendant::client {
-namespace {
+namespace workload_test {
 
 using testing::HasSubstr;
 
@@ -172,5 +172,5 @@ TEST(WorkloadBoundsTest, Refuses) {
   EXPECT_THAT(Refusal({.model = ""}, "5", ModelInfo()), HasSubstr("0 wide, is too large"));
 }
 
-}  // namespace
+}  // namespace workload_test
 }  // namespace attendant::client

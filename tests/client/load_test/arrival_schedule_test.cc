@@ -5,7 +5,7 @@
 #include <cmath>
 
 namespace attendant::client {
-namespace {
+namespace arrival_schedule_test {
 
 TEST(ArrivalScheduleTest, ConstantDistancesDoNotDrift) {
   ArrivalSchedule schedule(Arrival::kConstant, 3, 1);
@@ -62,5 +62,5 @@ TEST(ArrivalScheduleTest, AReplayKeepsItsTimesAndEnds) {
   EXPECT_EQ(schedule.Next(), absl::InfiniteDuration());
 }
 
-}  // namespace
+}  // namespace arrival_schedule_test
 }  // namespace attendant::client

@@ -8,7 +8,7 @@
 #include <random>
 
 namespace attendant::client {
-namespace {
+namespace histogram_test {
 
 TEST(HistogramTest, EmptyIsZero) {
   const Histogram histogram;
@@ -103,5 +103,5 @@ TEST(HistogramTest, BucketsAreThoseThatAreNotEmpty) {
   EXPECT_EQ(buckets[1].count, 2);
 }
 
-}  // namespace
+}  // namespace histogram_test
 }  // namespace attendant::client

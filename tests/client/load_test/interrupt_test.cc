@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace attendant::client {
-namespace {
+namespace interrupt_test {
 
 TEST(InterruptWatchTest, MarksTheFirstAndRestores) {
   struct sigaction before = {};
@@ -23,5 +23,5 @@ TEST(InterruptWatchTest, MarksTheFirstAndRestores) {
   EXPECT_FALSE(InterruptWatch().interrupted());
 }
 
-}  // namespace
+}  // namespace interrupt_test
 }  // namespace attendant::client

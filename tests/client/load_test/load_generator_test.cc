@@ -11,7 +11,7 @@
 #include "tests/client/support/scratch_file.h"
 
 namespace attendant::client {
-namespace {
+namespace load_generator_test {
 
 using testing::ElementsAre;
 
@@ -226,5 +226,5 @@ TEST_F(LoadGeneratorTest, AnInterruptEndsBothLoopsAndWaitsForAnswers) {
   EXPECT_EQ(simulation_.under_way_, 0);
 }
 
-}  // namespace
+}  // namespace load_generator_test
 }  // namespace attendant::client

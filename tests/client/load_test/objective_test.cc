@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace attendant::client {
-namespace {
+namespace objective_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -87,5 +87,5 @@ TEST(ObjectiveTest, SeveralAreParsedTogetherAndMissedOnesNamed) {
               ElementsAre(HasSubstr("p50<9ms:"), HasSubstr("errors<1%:")));
 }
 
-}  // namespace
+}  // namespace objective_test
 }  // namespace attendant::client

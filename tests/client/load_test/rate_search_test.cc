@@ -11,7 +11,7 @@
 #include "tests/client/load_test/simulated_server.h"
 
 namespace attendant::client {
-namespace {
+namespace rate_search_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -195,5 +195,5 @@ TEST(RateSearchTest, TheGeneratorAgreesWithTheFormula) {
   EXPECT_NEAR(search.found, RateOfMean(0.020), 0.04 * RateOfMean(0.020));
 }
 
-}  // namespace
+}  // namespace rate_search_test
 }  // namespace attendant::client

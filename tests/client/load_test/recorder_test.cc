@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace attendant::client {
-namespace {
+namespace recorder_test {
 
 const absl::Time kStart = absl::UnixEpoch();
 
@@ -115,5 +115,5 @@ TEST(RecorderTest, CountsFromManyThreads) {
   EXPECT_EQ(recorder.warmup_requests(), 2000);
 }
 
-}  // namespace
+}  // namespace recorder_test
 }  // namespace attendant::client

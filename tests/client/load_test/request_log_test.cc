@@ -6,7 +6,7 @@
 #include "tests/client/support/scratch_file.h"
 
 namespace attendant::client {
-namespace {
+namespace request_log_test {
 
 TEST(RequestLogTest, WritesALineForEachRequest) {
   const std::string path = ScratchPath("requests.jsonl");
@@ -54,5 +54,5 @@ TEST(RequestLogTest, SaysThatTheDiskIsFull) {
   EXPECT_EQ(lost.message(), "could not write all of /dev/full");
 }
 
-}  // namespace
+}  // namespace request_log_test
 }  // namespace attendant::client

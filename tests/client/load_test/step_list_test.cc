@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace attendant::client {
-namespace {
+namespace step_list_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -35,5 +35,5 @@ TEST(StepListTest, RefusesEverythingElse) {
               HasSubstr("'1.5' is neither a value nor a list (50,100) nor a ramp"));
 }
 
-}  // namespace
+}  // namespace step_list_test
 }  // namespace attendant::client

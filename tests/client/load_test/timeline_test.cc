@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace attendant::client {
-namespace {
+namespace timeline_test {
 
 const absl::Time kStart = absl::UnixEpoch() + absl::Hours(1);
 
@@ -62,5 +62,5 @@ TEST(TimelineTest, RecordsNothingBeforeItsStartIsKnown) {
   EXPECT_TRUE(timeline.Seconds().empty());
 }
 
-}  // namespace
+}  // namespace timeline_test
 }  // namespace attendant::client

@@ -5,7 +5,7 @@
 #include "tests/client/support/fake_server.h"
 
 namespace attendant::client {
-namespace {
+namespace verifier_test {
 
 class VerifierTest : public testing::Test {
  protected:
@@ -70,5 +70,5 @@ TEST_F(VerifierTest, NeedsAnAnswerToEachRequest) {
   EXPECT_EQ(Make().status(), absl::ResourceExhaustedError("full"));
 }
 
-}  // namespace
+}  // namespace verifier_test
 }  // namespace attendant::client

@@ -6,7 +6,7 @@
 #include <utility>
 
 namespace attendant {
-namespace {
+namespace aligned_buffer_test {
 
 TEST(AlignedBuffer, StartsAtACacheLine) {
   for (int64_t size : {1, 7, 64, 1001}) {
@@ -42,5 +42,5 @@ TEST(AlignedBuffer, GrowsToWhatIsAskedForAndNeverShrinks) {
   EXPECT_EQ(buffer.size(), 6);
 }
 
-}  // namespace
+}  // namespace aligned_buffer_test
 }  // namespace attendant

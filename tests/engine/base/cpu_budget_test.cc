@@ -8,7 +8,7 @@
 #include <fstream>
 
 namespace attendant {
-namespace {
+namespace cpu_budget_test {
 
 using testing::HasSubstr;
 
@@ -111,5 +111,5 @@ TEST_F(CpuBudgetTest, AffinityOfOneGivesOneThread) {
   sched_setaffinity(0, sizeof(before), &before);
 }
 
-}  // namespace
+}  // namespace cpu_budget_test
 }  // namespace attendant

@@ -10,7 +10,7 @@
 #include "engine/base/thread_team.h"
 
 namespace attendant {
-namespace {
+namespace cpu_list_test {
 
 using testing::Each;
 using testing::HasSubstr;
@@ -63,5 +63,5 @@ TEST(CpuListTest, NamesTheCpusThatAreNotThere) {
   EXPECT_EQ(AllowedCpus(), before);
 }
 
-}  // namespace
+}  // namespace cpu_list_test
 }  // namespace attendant

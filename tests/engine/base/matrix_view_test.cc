@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace attendant {
-namespace {
+namespace matrix_view_test {
 
 TEST(MatrixView, RowsAndColumnsKeepTheStride) {
   float values[12];
@@ -18,5 +18,5 @@ TEST(MatrixView, RowsAndColumnsKeepTheStride) {
   EXPECT_EQ(read_only.row(1), inner.row(1));
 }
 
-}  // namespace
+}  // namespace matrix_view_test
 }  // namespace attendant

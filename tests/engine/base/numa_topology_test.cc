@@ -16,7 +16,7 @@ static void PrintTo(const NumaNode& node, std::ostream* out) {
   *out << "node " << node.id << " with CPUs " << ToString(node.cpus);
 }
 
-namespace {
+namespace numa_topology_test {
 
 using testing::ElementsAre;
 
@@ -125,5 +125,5 @@ TEST_F(NumaTopologyTest, BeginsWhereTheThreadRuns) {
   ASSERT_TRUE(BindThread(before).ok());
 }
 
-}  // namespace
+}  // namespace numa_topology_test
 }  // namespace attendant

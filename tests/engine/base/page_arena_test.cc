@@ -7,7 +7,7 @@
 #include <memory>
 
 namespace attendant {
-namespace {
+namespace page_arena_test {
 
 TEST(PageArena, BlocksAreAlignedAndDoNotOverlap) {
   PageArena arena;
@@ -44,5 +44,5 @@ TEST(PageArena, GivesABlockThatIsLargerThanAChunk) {
 
 TEST(PageArena, GivesNothingAsABlockToo) { EXPECT_NE(PageArena().Allocate(0), nullptr); }
 
-}  // namespace
+}  // namespace page_arena_test
 }  // namespace attendant

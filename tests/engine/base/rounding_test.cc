@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace attendant {
-namespace {
+namespace rounding_test {
 
 TEST(CeilDivide, RoundsUp) {
   EXPECT_EQ(CeilDivide(0, 4), 0);
@@ -19,5 +19,5 @@ TEST(RoundUp, GivesAMultiple) {
   EXPECT_EQ(RoundUp(33, 16), 48);
 }
 
-}  // namespace
+}  // namespace rounding_test
 }  // namespace attendant

@@ -5,7 +5,7 @@
 #include <limits>
 
 namespace attendant {
-namespace {
+namespace shape_test {
 
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
@@ -28,5 +28,5 @@ TEST(ShapeToString, ListsDimensions) {
   EXPECT_EQ(ShapeToString({}), "[]");
 }
 
-}  // namespace
+}  // namespace shape_test
 }  // namespace attendant

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace attendant {
-namespace {
+namespace spelling_test {
 
 TEST(SpellingDistanceTest, CountsLetters) {
   EXPECT_EQ(SpellingDistance("", ""), 0u);
@@ -13,5 +13,5 @@ TEST(SpellingDistanceTest, CountsLetters) {
   EXPECT_EQ(SpellingDistance("kitten", "sitting"), 3u);
 }
 
-}  // namespace
+}  // namespace spelling_test
 }  // namespace attendant

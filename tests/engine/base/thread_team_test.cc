@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace attendant {
-namespace {
+namespace thread_team_test {
 
 class ThreadTeamOfSize : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Sizes, ThreadTeamOfSize, testing::Values(1, 2, 3, 8));
@@ -133,5 +133,5 @@ TEST(ThreadTeam, TwoTeamsRunSideBySide) {
   other.join();
 }
 
-}  // namespace
+}  // namespace thread_team_test
 }  // namespace attendant

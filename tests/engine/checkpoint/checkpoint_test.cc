@@ -11,7 +11,7 @@
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {
-namespace {
+namespace checkpoint_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -141,5 +141,5 @@ TEST(Sha256, IsTheStandardOne) {
   EXPECT_EQ(Sha256(file).value(), Sha256(std::string(1'500'000, 'a')).value());
 }
 
-}  // namespace
+}  // namespace checkpoint_test
 }  // namespace attendant

@@ -10,7 +10,7 @@
 #include "tests/engine/checkpoint/tiny_families.h"
 
 namespace attendant {
-namespace {
+namespace classifier_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -263,5 +263,5 @@ TEST(ClassifierConfigTest, HeadsThatLookAtAllLayersAreLeftOut) {
   EXPECT_FALSE(checkpoint->description.classifier.has_value());
 }
 
-}  // namespace
+}  // namespace classifier_test
 }  // namespace attendant

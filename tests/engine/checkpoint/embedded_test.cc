@@ -8,23 +8,13 @@
 
 #include "engine/base/shape.h"
 #include "engine/checkpoint/checkpoint.h"
+#include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {
-namespace {
+namespace embedded_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-std::vector<float> ReadTensor(Checkpoint& checkpoint, const std::string& name) {
-  for (const WeightSpec& spec : ListWeights(checkpoint.description)) {
-    if (spec.name != name) continue;
-    std::vector<float> values(*ElementCount(spec.shape));
-    EXPECT_TRUE(checkpoint.weights->Read(name, absl::MakeSpan(values)).ok());
-    return values;
-  }
-  ADD_FAILURE() << "no tensor " << name;
-  return {};
-}
 
 Checkpoint Open(const std::string& source) {
   absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(source, {});
@@ -201,5 +191,5 @@ TEST(Embedded, HasNoFileToDigest) {
   EXPECT_THAT(status.ToString(), HasSubstr("worked-example: has no weight file"));
 }
 
-}  // namespace
+}  // namespace embedded_test
 }  // namespace attendant

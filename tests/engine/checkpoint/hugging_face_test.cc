@@ -13,7 +13,7 @@
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {
-namespace {
+namespace hugging_face_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -321,5 +321,5 @@ TEST(HuggingFace, W11RefusesUnknownTensorsWithBareNames) {
   EXPECT_THAT(Refusal(folder), AllOf(HasSubstr("distance_embedding"), Not(HasSubstr("head."))));
 }
 
-}  // namespace
+}  // namespace hugging_face_test
 }  // namespace attendant

@@ -14,7 +14,7 @@
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {
-namespace {
+namespace inspect_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -156,5 +156,5 @@ TEST(ListValueProblemsTest, FindsNoneInASoundModel) {
   EXPECT_THAT(ListValueProblems(checkpoint->description, *checkpoint->weights), IsEmpty());
 }
 
-}  // namespace
+}  // namespace inspect_test
 }  // namespace attendant

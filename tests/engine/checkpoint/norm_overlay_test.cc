@@ -9,7 +9,7 @@
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {
-namespace {
+namespace norm_overlay_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -139,5 +139,5 @@ TEST_F(NormOverlayTest, ChecksTheDigest) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("expected SHA-256"));
 }
 
-}  // namespace
+}  // namespace norm_overlay_test
 }  // namespace attendant

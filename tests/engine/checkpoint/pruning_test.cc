@@ -11,7 +11,7 @@
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {
-namespace {
+namespace pruning_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -163,5 +163,5 @@ TEST_F(PruningTest, OpeningACheckpointPrunesIt) {
             absl::StatusCode::kInvalidArgument);
 }
 
-}  // namespace
+}  // namespace pruning_test
 }  // namespace attendant

@@ -9,7 +9,7 @@
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {
-namespace {
+namespace read_tokenization_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -156,5 +156,5 @@ TEST(MaxSequenceLengthTest, IsTheSmallerOfThoseThatThereAre) {
   EXPECT_EQ(MaxSequenceLength(some, meant), 512);
 }
 
-}  // namespace
+}  // namespace read_tokenization_test
 }  // namespace attendant

@@ -9,7 +9,7 @@
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {
-namespace {
+namespace sentence_transformers_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -249,5 +249,5 @@ TEST_F(SentenceTransformers, TellsProblemsOfBothFilesAtOnce) {
                     HasSubstr("'encoder.layer.1.output.LayerNorm.weight'")));
 }
 
-}  // namespace
+}  // namespace sentence_transformers_test
 }  // namespace attendant

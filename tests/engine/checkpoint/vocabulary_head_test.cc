@@ -11,7 +11,7 @@
 #include "tests/engine/checkpoint/tiny_families.h"
 
 namespace attendant {
-namespace {
+namespace vocabulary_head_test {
 
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -292,7 +292,7 @@ class SpladePoolingTest : public ::testing::Test {
   absl::StatusOr<Checkpoint> Open(const std::string& pooling,
                                   const Files& files = Make(LikeBert("bert", "BertForMaskedLM"))) {
     folder_.Write("1_SpladePooling/config.json", pooling);
-    return attendant::Open(files, folder_);
+    return vocabulary_head_test::Open(files, folder_);
   }
 
   VocabularyHeadShape Head(const std::string& pooling) {
@@ -374,5 +374,5 @@ TEST(VocabularyHeadTest, IsLeftOutWhereModulesDoNotAskForIt) {
   EXPECT_FALSE(checkpoint->description.vocabulary_head.has_value());
 }
 
-}  // namespace
+}  // namespace vocabulary_head_test
 }  // namespace attendant

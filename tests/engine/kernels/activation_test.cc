@@ -14,7 +14,7 @@
 #include "tests/support/random_values.h"
 
 namespace attendant {
-namespace {
+namespace activation_test {
 
 constexpr Activation kAll[] = {Activation::kIdentity,  Activation::kGelu,   Activation::kGeluTanh,
                                Activation::kQuickGelu, Activation::kRelu,   Activation::kSilu,
@@ -139,5 +139,5 @@ TEST_P(ActivationTest, RoundsWhatItDequantizesToBf16) {
 INSTANTIATE_TEST_SUITE_P(All, ActivationTest, testing::ValuesIn(kAll),
                          [](const auto& test) { return std::string(Name(test.param)); });
 
-}  // namespace
+}  // namespace activation_test
 }  // namespace attendant

@@ -10,7 +10,7 @@
 #include "tests/support/random_values.h"
 
 namespace attendant {
-namespace {
+namespace column_max_test {
 
 // Rows of float32 with a stride that is larger than their width.
 struct Rows {
@@ -65,5 +65,5 @@ TEST(ColumnMaxTest, KeepsWhatIsNotFiniteInItsColumn) {
   }
 }
 
-}  // namespace
+}  // namespace column_max_test
 }  // namespace attendant

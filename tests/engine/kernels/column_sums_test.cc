@@ -9,7 +9,7 @@
 #include "tests/support/random_values.h"
 
 namespace attendant {
-namespace {
+namespace column_sums_test {
 
 // Rows of float32 with a stride that is larger than their width.
 struct Rows {
@@ -54,5 +54,5 @@ TEST(ColumnSumsTest, KeepsWhatIsNotFiniteInItsColumn) {
   EXPECT_TRUE(std::isnan(sums[64]));
 }
 
-}  // namespace
+}  // namespace column_sums_test
 }  // namespace attendant

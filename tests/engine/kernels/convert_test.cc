@@ -10,7 +10,7 @@
 #include "tests/support/random_values.h"
 
 namespace attendant {
-namespace {
+namespace convert_test {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -150,5 +150,5 @@ TEST(AllFiniteTest, FindsOneNonFiniteAnywhere) {
   }
 }
 
-}  // namespace
+}  // namespace convert_test
 }  // namespace attendant

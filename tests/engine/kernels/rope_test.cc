@@ -8,7 +8,7 @@
 #include "tests/support/random_values.h"
 
 namespace attendant {
-namespace {
+namespace rope_test {
 
 struct Shape {
   int64_t heads, head_width, rotary_width;
@@ -107,5 +107,5 @@ TEST(RotateTest, PairsHalvesOrNeighbours) {
   }
 }
 
-}  // namespace
+}  // namespace rope_test
 }  // namespace attendant

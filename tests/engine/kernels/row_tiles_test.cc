@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 
 namespace attendant {
-namespace {
+namespace row_tiles_test {
 
 TEST(RowSharesTest, CoverTheRowsInOrderInNearlyEqualParts) {
   for (const int shares : {1, 2, 3, 4, 7}) {
@@ -59,5 +59,5 @@ TEST(RowSharesTest, AShortBatchHasATileForEveryThread) {
   }
 }
 
-}  // namespace
+}  // namespace row_tiles_test
 }  // namespace attendant

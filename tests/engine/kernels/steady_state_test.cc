@@ -10,7 +10,7 @@
 #include "tests/support/random_values.h"
 
 namespace attendant {
-namespace {
+namespace steady_state_test {
 
 TEST(SteadyStateTest, AttentionNormsAndConversionsAllocateNothing) {
   constexpr int64_t kRows = 700, kHeads = 2, kWidth = 24, kColumns = kHeads * kWidth;
@@ -32,10 +32,10 @@ TEST(SteadyStateTest, AttentionNormsAndConversionsAllocateNothing) {
     FromFloat(normal.data(), kRows * kColumns, DataType::kBFloat16, context.data());
   };
   run();
-  const testing::AllocationCounter allocations;
+  const test_support::AllocationCounter allocations;
   run();
   EXPECT_EQ(allocations.count(), 0);
 }
 
-}  // namespace
+}  // namespace steady_state_test
 }  // namespace attendant

@@ -11,8 +11,8 @@
 #include "tests/support/engine_calls.h"
 #include "tests/support/test_vectors.h"
 
-namespace attendant::testing {
-namespace {
+namespace attendant::test_support {
+namespace attention_kinds_test {
 
 TestTensor Generated(const std::string& name, std::vector<int64_t> shape, int64_t seed) {
   int64_t count = 1;
@@ -205,5 +205,5 @@ TEST_F(AttentionKindsTest, LinearAttentionHasNoScores) {
             "bias: expected none, because the attention has no scores of pairs to add it to");
 }
 
-}  // namespace
-}  // namespace attendant::testing
+}  // namespace attention_kinds_test
+}  // namespace attendant::test_support

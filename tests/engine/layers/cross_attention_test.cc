@@ -14,8 +14,8 @@
 #include "tests/support/memory_weights.h"
 #include "tests/support/random_values.h"
 
-namespace attendant::testing {
-namespace {
+namespace attendant::test_support {
+namespace cross_attention_test {
 
 using reference::Matrix;
 
@@ -379,5 +379,5 @@ TEST_F(CrossKvRefusalTest, OtherWidthsWhereTheyCannotBe) {
   EXPECT_EQ(refused(), expected);
 }
 
-}  // namespace
-}  // namespace attendant::testing
+}  // namespace cross_attention_test
+}  // namespace attendant::test_support

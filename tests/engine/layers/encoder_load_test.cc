@@ -11,8 +11,8 @@
 #include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 
-namespace attendant::testing {
-namespace {
+namespace attendant::test_support {
+namespace encoder_load_test {
 
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
@@ -439,5 +439,5 @@ TEST(DescriptionTest, RefusesPatchEmbeddingsThatDoNotFit) {
   EXPECT_THAT(RefusalOf(model), HasSubstr("sizes that are negative or overflow"));
 }
 
-}  // namespace
-}  // namespace attendant::testing
+}  // namespace encoder_load_test
+}  // namespace attendant::test_support

@@ -11,8 +11,8 @@
 #include "tests/support/memory_weights.h"
 #include "tests/support/random_values.h"
 
-namespace attendant::testing {
-namespace {
+namespace attendant::test_support {
+namespace encoder_run_test {
 
 constexpr int64_t kLayers = 4;
 constexpr int64_t kHeads = 3;
@@ -69,8 +69,8 @@ TEST_F(EncoderRunTest, ASpanEqualsItsLayersOneByOne) {
     model.has_exit_norm = placement == NormPlacement::kPre;
     Load(model);
     std::vector<Sequence> chained = sequences_;
-    for (int64_t i = 0; i < kLayers; ++i) chained = testing::Encode(*run_, chained, i, 1);
-    const std::vector<Sequence> whole = testing::Encode(*run_, sequences_, 0, kLayers);
+    for (int64_t i = 0; i < kLayers; ++i) chained = test_support::Encode(*run_, chained, i, 1);
+    const std::vector<Sequence> whole = test_support::Encode(*run_, sequences_, 0, kLayers);
     for (size_t i = 0; i < whole.size(); ++i) EXPECT_TRUE(BitEqual(whole[i], chained[i]));
   }
 }
@@ -314,7 +314,7 @@ TEST_F(EncoderRunTest, RefusesPositionsThatDoNotFit) {
 
 TEST_F(EncoderRunTest, FillsItsRoomToTheLastToken) {
   const std::vector<Sequence> full = RandomSequences({30, 34}, kWidth, 1);
-  EXPECT_EQ(testing::Encode(*run_, full, 0, 1).size(), 2);
+  EXPECT_EQ(test_support::Encode(*run_, full, 0, 1).size(), 2);
   EXPECT_EQ(run_->input().rows, kMaxTokens);
   EXPECT_EQ(run_->input().cols, kWidth);
 }
@@ -380,5 +380,5 @@ TEST(PredictBytesTest, RefusesWhatCannotBe) {
   }
 }
 
-}  // namespace
-}  // namespace attendant::testing
+}  // namespace encoder_run_test
+}  // namespace attendant::test_support

@@ -10,8 +10,8 @@
 #include "tests/support/engine_calls.h"
 #include "tests/support/random_values.h"
 
-namespace attendant::testing {
-namespace {
+namespace attendant::test_support {
+namespace families_test {
 
 class TinyFamilyTest : public ::testing::TestWithParam<TinyFamily> {
  protected:
@@ -78,5 +78,5 @@ TEST_P(TinyFamilyTest, MatchesFloat64) {
 INSTANTIATE_TEST_SUITE_P(Tiny, TinyFamilyTest, ::testing::ValuesIn(TinyFamilies()),
                          [](const auto& tested) { return tested.param.name; });
 
-}  // namespace
-}  // namespace attendant::testing
+}  // namespace families_test
+}  // namespace attendant::test_support

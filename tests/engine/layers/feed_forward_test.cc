@@ -9,8 +9,8 @@
 #include "tests/support/memory_weights.h"
 #include "tests/support/test_vectors.h"
 
-namespace attendant::testing {
-namespace {
+namespace attendant::test_support {
+namespace feed_forward_test {
 
 // TV21: erf GeGLU of four rows with twelve rows of weights, with the gate before or after the
 // product that it multiplies.
@@ -58,5 +58,5 @@ TEST(FeedForwardTest, TV21UpFirst) {
   ExpectGated(false, {-.22688804, -.30161486, -.18836655, -.02106831}, -4.53817413, 4.82224374);
 }
 
-}  // namespace
-}  // namespace attendant::testing
+}  // namespace feed_forward_test
+}  // namespace attendant::test_support

@@ -12,8 +12,8 @@
 #include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 
-namespace attendant::testing {
-namespace {
+namespace attendant::test_support {
+namespace float64_test {
 
 double LargestError(const std::vector<Sequence>& actual,
                     const std::vector<std::vector<double>>& expected) {
@@ -556,5 +556,5 @@ TEST_F(EmbeddingsTest, EmbedNothing) {
   EXPECT_EQ(EmbedError(model_, {}), 0);
 }
 
-}  // namespace
-}  // namespace attendant::testing
+}  // namespace float64_test
+}  // namespace attendant::test_support

@@ -20,8 +20,8 @@
 #include "tests/support/memory_weights.h"
 #include "tests/support/random_values.h"
 
-namespace attendant::testing {
-namespace {
+namespace attendant::test_support {
+namespace fused_norm_test {
 
 // More tokens than a feed-forward block takes at once, and not a multiple of a tile.
 constexpr int64_t kMaxTokens = 1300;
@@ -245,5 +245,5 @@ TEST_P(FusedSpanTest, HasTheBitsOfOneLayerAfterTheOther) {
   }
 }
 
-}  // namespace
-}  // namespace attendant::testing
+}  // namespace fused_norm_test
+}  // namespace attendant::test_support

@@ -14,8 +14,8 @@
 #include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 
-namespace attendant::testing {
-namespace {
+namespace attendant::test_support {
+namespace invariance_test {
 
 constexpr int64_t kMaxTokens = 1100;
 constexpr std::array kTeams = {1, 2, 1, 2, 1, 2, 1, 2, 3, 4};
@@ -270,5 +270,5 @@ INSTANTIATE_TEST_SUITE_P(Values, NonFiniteTest,
                          ::testing::Combine(::testing::ValuesIn(kComputeTypes),
                                             ::testing::ValuesIn(kNonFinite)));
 
-}  // namespace
-}  // namespace attendant::testing
+}  // namespace invariance_test
+}  // namespace attendant::test_support

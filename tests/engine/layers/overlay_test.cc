@@ -10,8 +10,8 @@
 #include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 
-namespace attendant::testing {
-namespace {
+namespace attendant::test_support {
+namespace overlay_test {
 
 bool IsOfNorm(const std::string& name) { return name.find("norm.") != std::string::npos; }
 
@@ -273,5 +273,5 @@ TEST(OverlayTest, PassesOnWhatReadingRefuses) {
   EXPECT_EQ(overlay.status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-}  // namespace
-}  // namespace attendant::testing
+}  // namespace overlay_test
+}  // namespace attendant::test_support

@@ -11,8 +11,8 @@
 #include "tests/support/memory_weights.h"
 #include "tests/support/test_vectors.h"
 
-namespace attendant::testing {
-namespace {
+namespace attendant::test_support {
+namespace pooling_test {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -266,5 +266,5 @@ TEST_F(PoolAsDescribedTest, GivesZerosForNoToken) {
   EXPECT_THAT(PoolWith(pooling, {}, {}), Each(0.0f));
 }
 
-}  // namespace
-}  // namespace attendant::testing
+}  // namespace pooling_test
+}  // namespace attendant::test_support

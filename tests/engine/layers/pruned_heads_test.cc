@@ -12,8 +12,8 @@
 #include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 
-namespace attendant::testing {
-namespace {
+namespace attendant::test_support {
+namespace pruned_heads_test {
 
 constexpr int64_t kLayers = 2;
 constexpr int64_t kHeads = 4;
@@ -265,5 +265,5 @@ TEST_F(PrunedHeadsTest, RefusesDescriptionsThatMakeNoSense) {
                                        "queries and keys are normed over all heads together"));
 }
 
-}  // namespace
-}  // namespace attendant::testing
+}  // namespace pruned_heads_test
+}  // namespace attendant::test_support

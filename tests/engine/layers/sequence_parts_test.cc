@@ -9,8 +9,8 @@
 #include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 
-namespace attendant::testing {
-namespace {
+namespace attendant::test_support {
+namespace sequence_parts_test {
 
 ModelDescription FastModel() {
   ModelDescription model = SmallModel(2, 3, 7);
@@ -224,5 +224,5 @@ TEST(WhyNotInChunksTest, LooksAtWhatComesBeforeTheLayersToo) {
   EXPECT_EQ(WhyNotInChunks(model), "its layers look at the tokens beside each");
 }
 
-}  // namespace
-}  // namespace attendant::testing
+}  // namespace sequence_parts_test
+}  // namespace attendant::test_support

@@ -15,8 +15,8 @@
 #include "tests/support/memory_weights.h"
 #include "tests/support/onednn_counter.h"
 
-namespace attendant::testing {
-namespace {
+namespace attendant::test_support {
+namespace steady_state_test {
 
 TEST(SteadyStateTest, AllocationsAreCounted) {
   const AllocationCounter allocations;
@@ -271,5 +271,5 @@ TEST(SteadyStateTest, EntriesAllocateNothing) {
   ExpectSteady(allocations, onednn);
 }
 
-}  // namespace
-}  // namespace attendant::testing
+}  // namespace steady_state_test
+}  // namespace attendant::test_support

@@ -9,8 +9,8 @@
 
 #include "tests/support/engine_calls.h"
 
-namespace attendant::testing {
-namespace {
+namespace attendant::test_support {
+namespace test_vectors_test {
 
 // The places of the kept tokens of a padded batch.
 struct KeptTokens {
@@ -106,5 +106,5 @@ std::string NameOf(const ::testing::TestParamInfo<TestVector>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Engine, TestVectors, ::testing::ValuesIn(AllTestVectors()), NameOf);
 
-}  // namespace
-}  // namespace attendant::testing
+}  // namespace test_vectors_test
+}  // namespace attendant::test_support

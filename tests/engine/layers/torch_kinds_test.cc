@@ -15,8 +15,8 @@
 #include "tests/support/engine_calls.h"
 #include "tests/support/random_values.h"
 
-namespace attendant::testing {
-namespace {
+namespace attendant::test_support {
+namespace torch_kinds_test {
 
 constexpr int64_t kHeads = 3;
 constexpr int64_t kWidth = 21;
@@ -198,5 +198,5 @@ INSTANTIATE_TEST_SUITE_P(Kinds, TorchKindsTest,
                                   (std::get<1>(tested.param) ? "NormFirst" : "NormLast");
                          });
 
-}  // namespace
-}  // namespace attendant::testing
+}  // namespace torch_kinds_test
+}  // namespace attendant::test_support

@@ -9,8 +9,8 @@
 #include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 
-namespace attendant::testing {
-namespace {
+namespace attendant::test_support {
+namespace vocabulary_head_test {
 
 using ::testing::Each;
 
@@ -188,5 +188,5 @@ TEST(VocabularyHeadTest, NeedsEmbeddingsAndAWidth) {
             "embeddings, got width 8 and no embeddings");
 }
 
-}  // namespace
-}  // namespace attendant::testing
+}  // namespace vocabulary_head_test
+}  // namespace attendant::test_support

@@ -10,8 +10,8 @@
 #include "tests/support/memory_weights.h"
 #include "tests/support/onednn_counter.h"
 
-namespace attendant::testing {
-namespace {
+namespace attendant::test_support {
+namespace wanted_rows_test {
 
 constexpr int64_t kLayers = 2;
 constexpr int64_t kHeads = 3;
@@ -282,5 +282,5 @@ TEST_F(WantedRowsTest, MustAscendWithinTheBatch) {
   }
 }
 
-}  // namespace
-}  // namespace attendant::testing
+}  // namespace wanted_rows_test
+}  // namespace attendant::test_support

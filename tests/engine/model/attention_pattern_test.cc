@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 
 namespace attendant {
-namespace {
+namespace attention_pattern_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -48,5 +48,5 @@ TEST(BlockListsTest, CopiesShareWhatTheyHoldAndEqualsAreByIt) {
   EXPECT_NE(AttentionPattern{.listed = lists}, AttentionPattern());
 }
 
-}  // namespace
+}  // namespace attention_pattern_test
 }  // namespace attendant

@@ -19,8 +19,8 @@
 #include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 
-namespace attendant::testing {
-namespace {
+namespace attendant::test_support {
+namespace layer_parts_test {
 
 using ::testing::ElementsAreArray;
 
@@ -138,5 +138,5 @@ TEST_P(TinyFamilyPartsTest, BoundTheBytesThatAreKept) {
 INSTANTIATE_TEST_SUITE_P(Tiny, TinyFamilyPartsTest, ::testing::ValuesIn(TinyFamilies()),
                          [](const auto& tested) { return tested.param.name; });
 
-}  // namespace
-}  // namespace attendant::testing
+}  // namespace layer_parts_test
+}  // namespace attendant::test_support

@@ -11,8 +11,8 @@
 #include "tests/engine/checkpoint/tiny_families.h"
 #include "tests/support/engine_calls.h"
 
-namespace attendant::testing {
-namespace {
+namespace attendant::test_support {
+namespace model_facts_test {
 
 using ::testing::ElementsAre;
 
@@ -257,5 +257,5 @@ TEST_P(TinyFamilyFactsTest, AccountForEveryWeight) {
 INSTANTIATE_TEST_SUITE_P(Tiny, TinyFamilyFactsTest, ::testing::ValuesIn(TinyFamilies()),
                          [](const auto& tested) { return tested.param.name; });
 
-}  // namespace
-}  // namespace attendant::testing
+}  // namespace model_facts_test
+}  // namespace attendant::test_support

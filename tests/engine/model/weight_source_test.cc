@@ -8,7 +8,7 @@
 #include "engine/base/shape.h"
 
 namespace attendant {
-namespace {
+namespace weight_source_test {
 
 using ::testing::ElementsAre;
 
@@ -100,5 +100,5 @@ TEST(Names, AreWordsForPeople) {
   EXPECT_STREQ(Name(PoolingMode::kFeatureMean), "feature_mean");
 }
 
-}  // namespace
+}  // namespace weight_source_test
 }  // namespace attendant

@@ -10,7 +10,7 @@
 #include "tests/support/fake_clock.h"
 
 namespace attendant::server {
-namespace {
+namespace admission_test {
 
 TEST(AdmissionTest, RefusesWithTheReason) {
   Admission admission({.slots = {1}, .streams = {1}, .memory = {100}});
@@ -129,5 +129,5 @@ TEST(RecentSizeTest, RisesAtOnceAndForgets) {
   EXPECT_EQ(size.bytes(), 64 << 10);
 }
 
-}  // namespace
+}  // namespace admission_test
 }  // namespace attendant::server

@@ -15,7 +15,7 @@
 #include "server/admission/budget.h"
 
 namespace attendant::server {
-namespace {
+namespace budget_stress_test {
 
 constexpr int64_t kMemory = 100;
 
@@ -154,5 +154,5 @@ TEST(BudgetStressTest, LimitsHoldAndNoRequestIsForgottenOrCalledLate) {
   EXPECT_EQ(counts.waiting, 0);
 }
 
-}  // namespace
+}  // namespace budget_stress_test
 }  // namespace attendant::server

@@ -11,7 +11,7 @@
 #include "absl/synchronization/notification.h"
 
 namespace attendant::server {
-namespace {
+namespace budget_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -370,5 +370,5 @@ TEST(PendingLifetimeTest, HoldsAndPendingClaimsMayOutliveTheBudget) {
   EXPECT_EQ(granted, 1);
 }
 
-}  // namespace
+}  // namespace budget_test
 }  // namespace attendant::server

@@ -5,7 +5,7 @@
 #include <map>
 
 namespace attendant::server {
-namespace {
+namespace unfinished_bodies_test {
 
 using AwaitedItem = UnfinishedBodies::AwaitedItem;
 using Body = UnfinishedBodies::Body;
@@ -147,5 +147,5 @@ TEST_F(UnfinishedBodiesTest, NothingIsKnownOfOtherConnections) {
   EXPECT_EQ(unwatched.Begin("a", kWindow)->Measure(), std::nullopt);
 }
 
-}  // namespace
+}  // namespace unfinished_bodies_test
 }  // namespace attendant::server

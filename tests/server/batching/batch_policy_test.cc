@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace attendant::server {
-namespace {
+namespace batch_policy_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -281,5 +281,5 @@ TEST(BatchPolicyTest, TellsThatTokensClosedABatch) {
   EXPECT_EQ(Choose({Queued(60)}, At(0), limits).close, BatchClose::kQueueEmpty);
 }
 
-}  // namespace
+}  // namespace batch_policy_test
 }  // namespace attendant::server

@@ -9,7 +9,7 @@
 #include "tests/server/batching/batch_queue_fixture.h"
 
 namespace attendant::server {
-namespace {
+namespace batch_queue_shares_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -32,8 +32,7 @@ TEST_F(BatchQueueShareTest, AmongPeersEachHasNoMoreThanIsFree) {
   const absl::Status status = Bring(queue, "a", 1, 0);  // it holds 5, and 3 are free
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(ReasonOf(status), "peer_share");
-  EXPECT_EQ(status.message(),
-            "the caller has its share of the queue's jobs; try again later");
+  EXPECT_EQ(status.message(), "the caller has its share of the queue's jobs; try again later");
   EXPECT_EQ(ReasonOf(queue.CheckAnother("a", absl::InfiniteFuture())), "peer_share");
   EXPECT_TRUE(Bring(queue, "b", 1, 0).ok());
   EXPECT_TRUE(Bring(queue, "c", 1, 0).ok());
@@ -61,8 +60,7 @@ TEST_F(BatchQueueShareTest, TokensAndSecondsAreSharedToo) {
   EXPECT_EQ(ReasonOf(Bring(tokens, "a", 31, 0)), "peer_share");
   EXPECT_TRUE(Bring(tokens, "b", 1, 0).ok());
   const absl::Status status = Bring(tokens, "a", 1, 0);
-  EXPECT_EQ(status.message(),
-            "the caller has its share of the queue's tokens; try again later");
+  EXPECT_EQ(status.message(), "the caller has its share of the queue's tokens; try again later");
   EXPECT_TRUE(Bring(tokens, "b", 39, 0).ok());
 
   TestQueue seconds(clock_, limits, {.instances = 2});
@@ -112,5 +110,5 @@ TEST_F(BatchQueueShareTest, APeerThatComesLaterIsServedAtOnce) {
   EXPECT_THAT(Ids(queue.Take()), ElementsAre(3));
 }
 
-}  // namespace
+}  // namespace batch_queue_shares_test
 }  // namespace attendant::server

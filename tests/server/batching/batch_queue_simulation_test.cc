@@ -23,7 +23,7 @@
 #include "server/metrics/refusal.h"
 
 namespace attendant::server {
-namespace {
+namespace batch_queue_simulation_test {
 
 // Waiting on this clock runs the simulated world, on the waiting thread, until something has
 // happened.
@@ -510,5 +510,5 @@ TEST(BatchQueueSimulation, WaitingForCompany) {
            .max_batch_tokens = 300, .max_queue_delay = absl::Milliseconds(3), .instances = 2}});
 }
 
-}  // namespace
+}  // namespace batch_queue_simulation_test
 }  // namespace attendant::server

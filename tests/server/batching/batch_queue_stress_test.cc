@@ -16,7 +16,7 @@
 #include "tests/server/batching/test_job.h"
 
 namespace attendant::server {
-namespace {
+namespace batch_queue_stress_test {
 
 class MarkingRunner final : public BatchRunner<TestJob> {
  public:
@@ -95,5 +95,5 @@ INSTANTIATE_TEST_SUITE_P(Threads, StressTest,
                                           testing::Values(End::kDrain, End::kFailAll,
                                                           End::kFailAllAndGoOn)));
 
-}  // namespace
+}  // namespace batch_queue_stress_test
 }  // namespace attendant::server

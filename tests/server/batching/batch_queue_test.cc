@@ -12,7 +12,7 @@
 #include "tests/server/batching/batch_queue_fixture.h"
 
 namespace attendant::server {
-namespace {
+namespace batch_queue_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -419,5 +419,5 @@ TEST_F(BatchQueueTest, DestructionFailsWhatWaits) {
   EXPECT_TRUE(fates_[0].destroyed);
 }
 
-}  // namespace
+}  // namespace batch_queue_test
 }  // namespace attendant::server

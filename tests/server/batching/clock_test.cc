@@ -7,7 +7,7 @@
 #include "absl/time/clock.h"
 
 namespace attendant::server {
-namespace {
+namespace clock_test {
 
 TEST(RealClockTest, StartsAtTheWallTimeAndNeverGoesBack) {
   const absl::Time first = RealClock().Now();
@@ -55,5 +55,5 @@ TEST(RealClockTest, WakesWhenSignalledHoweverFarTheDeadline) {
   }
 }
 
-}  // namespace
+}  // namespace clock_test
 }  // namespace attendant::server

@@ -6,7 +6,7 @@
 #include <limits>
 
 namespace attendant::server {
-namespace {
+namespace cost_model_test {
 
 // E 4, H 2, D 2, F 8, three layers.
 ModelDescription Small() {
@@ -147,5 +147,5 @@ TEST(CostModelTest, IsCorrectedByWhatIsMeasured) {
   EXPECT_NEAR(model.correction(kStart), 3, 0.01);
 }
 
-}  // namespace
+}  // namespace cost_model_test
 }  // namespace attendant::server

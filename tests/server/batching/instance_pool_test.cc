@@ -17,7 +17,7 @@
 #include "tests/support/fake_clock.h"
 
 namespace attendant::server {
-namespace {
+namespace instance_pool_test {
 
 // A record of what the runners of a pool have done.
 class Log {
@@ -179,5 +179,5 @@ TEST(InstancePoolDeathTest, AnExceptionOutOfARunnerEndsTheProcessLoudly) {
       "a bug");
 }
 
-}  // namespace
+}  // namespace instance_pool_test
 }  // namespace attendant::server

@@ -13,7 +13,7 @@
 #include "tests/support/fake_clock.h"
 
 namespace attendant::server {
-namespace {
+namespace cross_kv_store_test {
 
 // In "tiny", where E = 32, each row takes 256 bytes of keys and values, and 4 of position.
 CrossKvOrigin Rows(int32_t rows,
@@ -213,5 +213,5 @@ TEST(CrossKvStoreLifeTest, MemoriesMayOutliveIt) {
   EXPECT_EQ(memory->bytes(), kBytesOfOneRow);
 }
 
-}  // namespace
+}  // namespace cross_kv_store_test
 }  // namespace attendant::server

@@ -11,7 +11,7 @@
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant::server {
-namespace {
+namespace model_report_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -127,5 +127,5 @@ TEST(InspectModelTest, RefusesMoreTokensThanAMessageHolds) {
               ElementsAre(HasSubstr("1048576 rows of 768 float32 do not fit a message")));
 }
 
-}  // namespace
+}  // namespace model_report_test
 }  // namespace attendant::server

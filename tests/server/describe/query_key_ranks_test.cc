@@ -9,7 +9,7 @@
 #include "tests/support/memory_weights.h"
 
 namespace attendant::server {
-namespace {
+namespace query_key_ranks_test {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -27,7 +27,7 @@ ModelDescription TwoHeads() {
 const std::vector<float> kIdentity = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
 
 std::vector<QueryKeyRanks> Measure(std::vector<float> query, std::vector<float> key) {
-  testing::MemoryWeights weights(
+  test_support::MemoryWeights weights(
       {{"layer.0.query.weight", std::move(query)}, {"layer.0.key.weight", std::move(key)}});
   return MeasureQueryKeyRanks(TwoHeads(), weights).value();
 }
@@ -54,7 +54,7 @@ TEST(QueryKeyRanksTest, SeesProjectionsThatHeadsShare) {
 TEST(QueryKeyRanksTest, MeasuresHeadsWiderThanTheModel) {
   ModelDescription model = TwoHeads();
   model.layer.hidden_size = 1;
-  testing::MemoryWeights weights(
+  test_support::MemoryWeights weights(
       {{"layer.0.query.weight", {1, 2, 3, 4}}, {"layer.0.key.weight", {5, 6, 7, 8}}});
   const auto ranks = MeasureQueryKeyRanks(model, weights);
   ASSERT_TRUE(ranks.ok()) << ranks.status();
@@ -80,7 +80,7 @@ TEST(QueryKeyRanksTest, MeasuresEveryWeightSet) {
 TEST(QueryKeyRanksTest, TakesQueriesForTheKeysThatTheyAre) {
   ModelDescription model = TwoHeads();
   model.layer.attention.keys_are_queries = true;
-  testing::MemoryWeights weights(
+  test_support::MemoryWeights weights(
       {{"layer.0.query.weight", {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0}}});
   const auto ranks = MeasureQueryKeyRanks(model, weights);
   ASSERT_TRUE(ranks.ok()) << ranks.status();
@@ -92,7 +92,8 @@ TEST(QueryKeyRanksTest, IsOfTheWidthInsideABottleneck) {
   ModelDescription model = TwoHeads();
   model.layer.extras.bottleneck.width = 2;
   const std::vector<float> ones = {1, 0, 0, 1, 1, 0, 0, 1};  // [4, 2]
-  testing::MemoryWeights weights({{"layer.0.query.weight", ones}, {"layer.0.key.weight", ones}});
+  test_support::MemoryWeights weights(
+      {{"layer.0.query.weight", ones}, {"layer.0.key.weight", ones}});
   const auto ranks = MeasureQueryKeyRanks(model, weights);
   ASSERT_TRUE(ranks.ok()) << ranks.status();
   EXPECT_THAT((*ranks)[0].heads, ElementsAre(2, 2));
@@ -102,19 +103,19 @@ TEST(QueryKeyRanksTest, IsOfTheWidthInsideABottleneck) {
 TEST(QueryKeyRanksTest, RefusesModelsThatDoNotProject) {
   ModelDescription model = TwoHeads();
   model.layer.attention.has_input_projection = false;
-  testing::MemoryWeights weights({});
+  test_support::MemoryWeights weights({});
   EXPECT_EQ(MeasureQueryKeyRanks(model, weights).status(),
             absl::InvalidArgumentError("the model has no projections of queries and keys"));
 }
 
 TEST(QueryKeyRanksTest, RefusesWideModelsAndMissingWeights) {
   ModelDescription model = TwoHeads();
-  testing::MemoryWeights weights({});
+  test_support::MemoryWeights weights({});
   EXPECT_EQ(MeasureQueryKeyRanks(model, weights).status().code(), absl::StatusCode::kNotFound);
   model.layer.hidden_size = 2049;
   EXPECT_EQ(MeasureQueryKeyRanks(model, weights).status(),
             absl::OutOfRangeError("ranks are measured up to a width of 2048, the model's is 2049"));
 }
 
-}  // namespace
+}  // namespace query_key_ranks_test
 }  // namespace attendant::server

@@ -7,7 +7,7 @@
 #include "server/settings/model_setting.h"
 
 namespace attendant::server {
-namespace {
+namespace report_json_test {
 
 using nlohmann::json;
 
@@ -113,5 +113,5 @@ TEST(ReportJsonTest, SurvivesNamesThatAreNoText) {
   EXPECT_EQ(document["tensors"][0]["weights"], json({"layer.0.query.weight"}));
 }
 
-}  // namespace
+}  // namespace report_json_test
 }  // namespace attendant::server

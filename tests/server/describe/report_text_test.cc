@@ -8,7 +8,7 @@
 #include "server/settings/model_setting.h"
 
 namespace attendant::server {
-namespace {
+namespace report_text_test {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
@@ -215,5 +215,5 @@ TEST(ReportTextTest, IsShortWhenNothingIsKnown) {
       "source              /nowhere\n\nrefused: nothing there\nThis server would refuse it.\n");
 }
 
-}  // namespace
+}  // namespace report_text_test
 }  // namespace attendant::server

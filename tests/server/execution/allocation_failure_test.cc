@@ -18,7 +18,7 @@
 #include "tests/support/allocation_counter.h"
 
 namespace attendant::server {
-namespace {
+namespace allocation_failure_test {
 
 constexpr size_t kJobs = 3;  // the last one in two slices
 
@@ -27,9 +27,8 @@ class AllocationFailureTest : public ::testing::Test {
   AllocationFailureTest() {
     ModelDescription model = TestModels().at("tiny")->encoder->description();
     model.vocabulary_head = {.width = 16};
-    parts_.models.Replace(
-        PrepareModels(ModelOf("tiny", model),
-                      {context_.limits.max_request_tokens, ThreadPlan{1, 1}, parts_.clock}));
+    parts_.models.Replace(PrepareModels(ModelOf("tiny", model), {context_.limits.max_request_tokens,
+                                                                 ThreadPlan{1, 1}, parts_.clock}));
   }
 
   ~AllocationFailureTest() override { go_.Notify(); }
@@ -86,7 +85,7 @@ class AllocationFailureTest : public ::testing::Test {
     Batch<ServiceJob> batch;
     batch.pieces = {
         {MakeJob(0, 1, true), 0, 1}, {MakeJob(1, 1, false), 0, 1}, {sliced, 0, 1}, {sliced, 1, 1}};
-    const attendant::testing::FailingAllocation failing(nth);
+    const attendant::test_support::FailingAllocation failing(nth);
     executor_.Run(std::move(batch));
     return failing.failed();
   }
@@ -135,7 +134,7 @@ TEST_F(AllocationFailureTest, TheQueueLosesNoJobForWhichNobodyWaits) {
     }
     cancelled_->store(true);
     {
-      const attendant::testing::FailingAllocation failing(nth);
+      const attendant::test_support::FailingAllocation failing(nth);
       Guarded([&] { queue.FailDead(); }).IgnoreError();
       failed = failing.failed();
     }
@@ -160,7 +159,7 @@ TEST_F(AllocationFailureTest, TheQueueHandsOutEveryJobInTheEnd) {
     queue.Close();
     size_t pieces = 0;
     {
-      const attendant::testing::FailingAllocation failing(nth);
+      const attendant::test_support::FailingAllocation failing(nth);
       pieces = queue.Take().pieces.size();
       failed = failing.failed();
     }
@@ -187,7 +186,7 @@ TEST_F(AllocationFailureTest, ARefusedSubmitLosesNoJobForWhichNobodyWaits) {
     ServiceJob job = MakeJob(2, 1, false);
     absl::Status status;
     {
-      const attendant::testing::FailingAllocation failing(nth);
+      const attendant::test_support::FailingAllocation failing(nth);
       status = Guarded([&] { return queue.Submit(std::move(job)); });
       failed = failing.failed();
     }
@@ -212,7 +211,7 @@ TEST_F(AllocationFailureTest, ARefusedSubmitMixesNoPeersUp) {
     ServiceJob job = of_peer(first);
     absl::Status status;
     {
-      const attendant::testing::FailingAllocation failing(nth);
+      const attendant::test_support::FailingAllocation failing(nth);
       status = Guarded([&] { return queue.Submit(std::move(job)); });
       failed = failing.failed();
     }
@@ -224,5 +223,5 @@ TEST_F(AllocationFailureTest, ARefusedSubmitMixesNoPeersUp) {
   }
 }
 
-}  // namespace
+}  // namespace allocation_failure_test
 }  // namespace attendant::server

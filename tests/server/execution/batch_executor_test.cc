@@ -21,7 +21,7 @@
 #include "tests/support/fake_clock.h"
 
 namespace attendant::server {
-namespace {
+namespace batch_executor_test {
 
 class BatchExecutorTest : public ::testing::Test {
  protected:
@@ -45,12 +45,12 @@ class BatchExecutorTest : public ::testing::Test {
   }
 
   Piece<ServiceJob> MakeJob(ComputeRequest request, absl::Time deadline, bool cancelled) {
-    auto job = std::make_unique<ComputeJob>(
-        std::move(request), std::make_shared<std::atomic<bool>>(cancelled),
-        [this](ComputeJob::End result) {
-          if (on_end_) std::exchange(on_end_, nullptr)();
-          ended_.push_back(result.response.status());
-        });
+    auto job = std::make_unique<ComputeJob>(std::move(request),
+                                            std::make_shared<std::atomic<bool>>(cancelled),
+                                            [this](ComputeJob::End result) {
+                                              if (on_end_) std::exchange(on_end_, nullptr)();
+                                              ended_.push_back(result.response.status());
+                                            });
     job->deadline = deadline;
     return {ServiceJob(std::move(job)), 0, 1};
   }
@@ -179,8 +179,8 @@ class TimeBetweenBatchesTest : public BatchExecutorTest {
   static constexpr absl::Duration kLong = absl::Seconds(100);
 
   FakeClock clock_;
-  const ServiceContext timed_ = {context_.models,  context_.admission, context_.queue,
-                                 context_.metrics, context_.cross_kv,  clock_,
+  const ServiceContext timed_ = {context_.models,  context_.admission,  context_.queue,
+                                 context_.metrics, context_.cross_kv,   clock_,
                                  context_.limits,  context_.thread_plan};
   std::optional<BatchExecutor> executor_{std::in_place, timed_, 0};
 };
@@ -221,5 +221,5 @@ TEST_F(BatchExecutorTest, RowsThatWereComputedForADeadJobWouldBeCounted) {
             std::string::npos);
 }
 
-}  // namespace
+}  // namespace batch_executor_test
 }  // namespace attendant::server

@@ -7,7 +7,7 @@
 #include "tests/server/support/service_parts.h"
 
 namespace attendant::server {
-namespace {
+namespace cost_trials_test {
 
 class CostTrialsTest : public testing::Test {
  protected:
@@ -47,5 +47,5 @@ TEST_F(CostTrialsTest, AnOverlayTakesTheRatesOfItsBase) {
   EXPECT_EQ(base.cost->rates(), overlay.cost->rates());
 }
 
-}  // namespace
+}  // namespace cost_trials_test
 }  // namespace attendant::server

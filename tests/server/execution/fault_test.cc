@@ -8,7 +8,7 @@
 #include "server/metrics/refusal.h"
 
 namespace attendant::server {
-namespace {
+namespace fault_test {
 
 TEST(GuardedTest, IsOkIfNothingFails) {
   bool ran = false;
@@ -32,5 +32,5 @@ TEST(GuardedTest, IsTheStatusOfWhatIsThrown) {
             absl::InternalError("the server has failed"));
 }
 
-}  // namespace
+}  // namespace fault_test
 }  // namespace attendant::server

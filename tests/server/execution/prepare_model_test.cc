@@ -9,7 +9,7 @@
 #include "tests/server/support/service_parts.h"
 
 namespace attendant::server {
-namespace {
+namespace prepare_model_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -87,5 +87,5 @@ TEST(DescribeRowPlanTest, SaysWhatWasChosenAndByWhat) {
             "against team: 256 tokens 0.97x, 512 tokens 1.04x");
 }
 
-}  // namespace
+}  // namespace prepare_model_test
 }  // namespace attendant::server

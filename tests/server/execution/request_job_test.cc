@@ -6,7 +6,7 @@
 #include "tests/server/support/service_parts.h"
 
 namespace attendant::server {
-namespace {
+namespace request_job_test {
 
 // A caller that has its answer may at once ask for the room that its request took. If the job still
 // held it, the server would refuse it now and then.
@@ -140,5 +140,5 @@ TEST(PlanJobTest, GivesADeadlineToCallsThatHaveNone) {
   EXPECT_EQ(job->deadline, absl::UnixEpoch() + absl::Seconds(100));
 }
 
-}  // namespace
+}  // namespace request_job_test
 }  // namespace attendant::server

@@ -17,7 +17,7 @@
 #include "server/metrics/process_figures.h"
 
 namespace attendant::server {
-namespace {
+namespace freed_memory_test {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
@@ -170,9 +170,10 @@ TEST(LimitHeapsTest, AHeapGivesBackItsEnd) {
     const int64_t before = ResidentBytes();
     blocks = {};
     EXPECT_LT(ResidentBytes(), before - 30'000'000);
-  }).join();
+  })
+      .join();
 }
 #endif
 
-}  // namespace
+}  // namespace freed_memory_test
 }  // namespace attendant::server

@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 
 namespace attendant::server {
-namespace {
+namespace logging_test {
 
 using ::testing::MatchesRegex;
 using ::testing::internal::CaptureStderr;
@@ -104,5 +104,5 @@ TEST(EscapeControlsTest, KeepsEverythingElse) {
   EXPECT_EQ(EscapeControls("a \"b\" \\ é\t\r"), "a \"b\" \\ é\\t\\x0d");
 }
 
-}  // namespace
+}  // namespace logging_test
 }  // namespace attendant::server

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 
 namespace attendant::server {
-namespace {
+namespace memory_limit_test {
 
 // A folder that looks like /sys/fs/cgroup and also has a meminfo file.
 class MemoryLimitTest : public testing::Test {
@@ -61,5 +61,5 @@ TEST_F(MemoryLimitTest, ACgroupWithoutALimit) {
   EXPECT_EQ(Measure().bytes, 1000 * 1024);
 }
 
-}  // namespace
+}  // namespace memory_limit_test
 }  // namespace attendant::server

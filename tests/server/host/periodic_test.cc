@@ -5,7 +5,7 @@
 #include "absl/synchronization/blocking_counter.h"
 
 namespace attendant::server {
-namespace {
+namespace periodic_test {
 
 TEST(PeriodicTest, CallsAgainAndAgain) {
   absl::BlockingCounter calls(3);
@@ -20,5 +20,5 @@ TEST(PeriodicTest, EndsAtOnceWithoutACall) {
   const Periodic periodic(absl::InfiniteDuration(), [] { FAIL(); });
 }
 
-}  // namespace
+}  // namespace periodic_test
 }  // namespace attendant::server

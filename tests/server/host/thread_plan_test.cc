@@ -7,7 +7,7 @@
 #include <numeric>
 
 namespace attendant::server {
-namespace {
+namespace thread_plan_test {
 
 using testing::IsEmpty;
 
@@ -175,5 +175,5 @@ TEST(NumaPlanTest, OffSeesNoNodes) {
   EXPECT_GE(NumaNodesOf(settings).size(), 1u);
 }
 
-}  // namespace
+}  // namespace thread_plan_test
 }  // namespace attendant::server

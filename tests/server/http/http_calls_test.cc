@@ -18,7 +18,7 @@
 #include "tests/support/tcp_client.h"
 
 namespace attendant::server {
-namespace {
+namespace http_calls_test {
 
 using ::testing::EndsWith;
 using ::testing::StartsWith;
@@ -183,5 +183,5 @@ TEST_F(HttpCallTest, AnAnswerAfterTheEndOfTheServerIsDropped) {
   call->reply->Send({200, "to nobody"});
 }
 
-}  // namespace
+}  // namespace http_calls_test
 }  // namespace attendant::server

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 
 namespace attendant::server {
-namespace {
+namespace http_connections_test {
 
 using std::chrono::seconds;
 using ::testing::Optional;
@@ -77,5 +77,5 @@ TEST(HttpConnectionsTest, RemovingTwiceRemovesNothingElse) {
   EXPECT_THAT(open.next_end(), Optional(kStart + seconds(6)));
 }
 
-}  // namespace
+}  // namespace http_connections_test
 }  // namespace attendant::server

@@ -10,7 +10,7 @@
 #include "tests/support/tcp_client.h"
 
 namespace attendant::server {
-namespace {
+namespace http_hostile_test {
 
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
@@ -108,5 +108,5 @@ TEST(HttpHostileTest, StopsWhileConnectionsAreOpen) {
   for (TcpClient& client : silent) EXPECT_THAT(client.ReceiveAll(), IsEmpty());
 }
 
-}  // namespace
+}  // namespace http_hostile_test
 }  // namespace attendant::server

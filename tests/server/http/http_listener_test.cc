@@ -12,7 +12,7 @@
 #include "tests/support/tcp_client.h"
 
 namespace attendant::server {
-namespace {
+namespace http_listener_test {
 
 using ::testing::StartsWith;
 
@@ -64,5 +64,5 @@ TEST(HttpListenerTest, AnyIpv6AddressTakesIpv4Too) {
   close(accepted->descriptor);
 }
 
-}  // namespace
+}  // namespace http_listener_test
 }  // namespace attendant::server

@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 
 namespace attendant::server {
-namespace {
+namespace http_routes_test {
 
 std::vector<HttpRoute> Routes() {
   return {{"GET", "/a",
@@ -54,5 +54,5 @@ TEST(HttpRoutesTest, ABodyIsRefused) {
   EXPECT_EQ(answer.body, "expected a request without a body\n");
 }
 
-}  // namespace
+}  // namespace http_routes_test
 }  // namespace attendant::server

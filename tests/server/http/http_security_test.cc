@@ -15,13 +15,13 @@
 #include "tests/support/tls_client.h"
 
 namespace attendant::server {
-namespace {
+namespace http_security_test {
 
 namespace fs = std::filesystem;
-using attendant::testing::HttpsGet;
-using attendant::testing::IssuedCertificate;
-using attendant::testing::TestCa;
-using attendant::testing::TlsClient;
+using attendant::test_support::HttpsGet;
+using attendant::test_support::IssuedCertificate;
+using attendant::test_support::TestCa;
+using attendant::test_support::TlsClient;
 using ::testing::StartsWith;
 
 class HttpSecurityTest : public ::testing::Test {
@@ -95,5 +95,5 @@ TEST_F(HttpSecurityTest, ManyChangesLeaveItServing) {
   }
 }
 
-}  // namespace
+}  // namespace http_security_test
 }  // namespace attendant::server

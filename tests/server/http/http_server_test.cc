@@ -12,7 +12,7 @@
 #include "tests/support/tcp_client.h"
 
 namespace attendant::server {
-namespace {
+namespace http_server_test {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -186,5 +186,5 @@ TEST_F(HttpServerTest, StopsListeningWhenDestroyed) {
   EXPECT_THAT(Exchange(port, "GET /healthz HTTP/1.1\r\n\r\n"), IsEmpty());
 }
 
-}  // namespace
+}  // namespace http_server_test
 }  // namespace attendant::server

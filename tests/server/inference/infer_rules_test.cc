@@ -6,7 +6,7 @@
 #include "tests/server/support/rule_test.h"
 
 namespace attendant::server {
-namespace {
+namespace infer_rules_test {
 
 using R = InferRequest;
 
@@ -310,5 +310,5 @@ INSTANTIATE_TEST_SUITE_P(
                   "\"last_hidden_state\""}),
     NameOfRule<InferRequest>);
 
-}  // namespace
+}  // namespace infer_rules_test
 }  // namespace attendant::server

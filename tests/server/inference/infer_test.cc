@@ -6,7 +6,7 @@
 #include "tests/server/support/wire_tensors.h"
 
 namespace attendant::server {
-namespace {
+namespace infer_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -292,5 +292,5 @@ TEST_F(InferTest, EndsWhenItsTimeoutHasPassed) {
   EXPECT_EQ(status.error_code(), grpc::DEADLINE_EXCEEDED) << status.error_message();
 }
 
-}  // namespace
+}  // namespace infer_test
 }  // namespace attendant::server

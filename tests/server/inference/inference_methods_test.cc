@@ -8,7 +8,7 @@
 #include "tests/support/raw_call.h"
 
 namespace attendant::server {
-namespace {
+namespace inference_methods_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -227,5 +227,5 @@ TEST_F(InferenceMethodsTest, MethodsThatAreMissingSayWhy) {
   }
 }
 
-}  // namespace
+}  // namespace inference_methods_test
 }  // namespace attendant::server

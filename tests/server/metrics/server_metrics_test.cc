@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 
 namespace attendant::server {
-namespace {
+namespace server_metrics_test {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
@@ -250,5 +250,5 @@ TEST_F(ServerMetricsTest, LosesNothingFromManyThreads) {
   EXPECT_THAT(Scrape(), Contains(Pair(R"(attendant_tokens_total{model="m"})", 60000)));
 }
 
-}  // namespace
+}  // namespace server_metrics_test
 }  // namespace attendant::server

@@ -12,7 +12,7 @@
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant::server {
-namespace {
+namespace model_loading_test {
 
 std::vector<OpenedModel> Opened(const std::vector<std::string>& sources) {
   Settings settings;
@@ -202,5 +202,5 @@ TEST_F(OverlayTest, NeedsTheMemoryOfItsNorms) {
   EXPECT_EQ(weights(*both) - weights(absl::MakeSpan(*both).first(1)), 38400 * 4);
 }
 
-}  // namespace
+}  // namespace model_loading_test
 }  // namespace attendant::server

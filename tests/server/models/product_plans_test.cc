@@ -5,7 +5,7 @@
 #include <vector>
 
 namespace attendant::server {
-namespace {
+namespace product_plans_test {
 
 using Plans = std::vector<ProductPlan>;
 
@@ -50,5 +50,5 @@ TEST(GemmOfTest, NamesWhatAllHaveInCommon) {
   EXPECT_EQ(GemmOf(Plans{Own(4, 4, 1.2), OneDnns(4, 8, 4)}), "mixed");
 }
 
-}  // namespace
+}  // namespace product_plans_test
 }  // namespace attendant::server

@@ -11,13 +11,20 @@
 #include "tests/support/tcp_client.h"
 
 namespace attendant::server {
-namespace {
+namespace page_routes_test {
 
 using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
+
+TEST(PageUrlTest, IsForABrowserOnTheMachine) {
+  EXPECT_EQ(PageUrl("0.0.0.0", 8002, false), "http://localhost:8002/");
+  EXPECT_EQ(PageUrl("::", 8002, true), "https://localhost:8002/");
+  EXPECT_EQ(PageUrl("10.0.0.7", 80, false), "http://10.0.0.7:80/");
+  EXPECT_EQ(PageUrl("::1", 8443, true), "https://[::1]:8443/");
+}
 
 class PageRoutesTest : public ::testing::Test {
  protected:
@@ -134,5 +141,5 @@ TEST(PageFactsTest, AreToldWithoutSecrets) {
   EXPECT_EQ(told({.rest = false, .tokens = true}), R"({"rest":false,"tokens":true})");
 }
 
-}  // namespace
+}  // namespace page_routes_test
 }  // namespace attendant::server

@@ -18,7 +18,7 @@
 #include "tests/support/fake_clock.h"
 
 namespace attendant::server {
-namespace {
+namespace model_repository_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -341,5 +341,5 @@ TEST_F(ModelRepositoryTest, NamesOfOtherModelsAreTaken) {
                                            ": expected two different names"));
 }
 
-}  // namespace
+}  // namespace model_repository_test
 }  // namespace attendant::server

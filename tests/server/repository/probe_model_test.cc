@@ -8,7 +8,7 @@
 #include "tests/server/support/test_server.h"
 
 namespace attendant::server {
-namespace {
+namespace probe_model_test {
 
 std::shared_ptr<const ServedModel> Prepared(const ServedModel& model, int64_t max_tokens) {
   return PrepareModel(model, nullptr, {max_tokens, {1, 2}, RealClock()});
@@ -33,5 +33,5 @@ TEST(ProbeModelTest, RefusesOtherBits) {
   EXPECT_EQ(status.message(), "layer 0 of 2 gives other bits when it is computed on one thread");
 }
 
-}  // namespace
+}  // namespace probe_model_test
 }  // namespace attendant::server

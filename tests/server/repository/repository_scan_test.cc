@@ -10,7 +10,7 @@
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant::server {
-namespace {
+namespace repository_scan_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -97,5 +97,5 @@ TEST_F(RepositoryScanTest, AFolderThatIsGoneIsAnError) {
   EXPECT_THAT(scan.status().message(), HasSubstr("/gone: "));
 }
 
-}  // namespace
+}  // namespace repository_scan_test
 }  // namespace attendant::server

@@ -12,7 +12,7 @@
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant::server {
-namespace {
+namespace version_loader_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -157,5 +157,5 @@ TEST_F(VersionLoaderTest, AVersionThatCannotBeReadLeavesTheMemoryAsItWas) {
   EXPECT_GT(budgets_[1], budgets_[0]);
 }
 
-}  // namespace
+}  // namespace version_loader_test
 }  // namespace attendant::server

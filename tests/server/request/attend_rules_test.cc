@@ -10,13 +10,11 @@
 #include "tests/server/support/wire_tensors.h"
 
 namespace attendant::server {
-namespace {
+namespace attend_rules_test {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-v1::AttendRequest Valid() {
-  return AttendOf("tiny", FloatTensor({2, 3, 32}, SomeValues(192, 1)));
-}
+v1::AttendRequest Valid() { return AttendOf("tiny", FloatTensor({2, 3, 32}, SomeValues(192, 1))); }
 
 using Request = v1::AttendRequest;
 using AttendRule = Rule<Request>;
@@ -406,5 +404,5 @@ const AttendRule kAttentionRules[] = {
 INSTANTIATE_TEST_SUITE_P(Attention, AttendRuleTest, ::testing::ValuesIn(kAttentionRules),
                          NameOfRule<Request>);
 
-}  // namespace
+}  // namespace attend_rules_test
 }  // namespace attendant::server

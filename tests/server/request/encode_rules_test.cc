@@ -9,7 +9,7 @@
 #include "tests/server/support/wire_tensors.h"
 
 namespace attendant::server {
-namespace {
+namespace encode_rules_test {
 
 v1::EncodeRequest ValidIds() {
   v1::EncodeRequest request;
@@ -298,5 +298,5 @@ const EncodeRule kAttentionRules[] = {
 INSTANTIATE_TEST_SUITE_P(Attention, EncodeRuleTest, ::testing::ValuesIn(kAttentionRules),
                          NameOfRule<Request>);
 
-}  // namespace
+}  // namespace encode_rules_test
 }  // namespace attendant::server

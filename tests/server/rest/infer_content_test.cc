@@ -11,7 +11,7 @@
 #include "tests/server/support/wire_tensors.h"
 
 namespace attendant::server {
-namespace {
+namespace infer_content_test {
 
 using Json = nlohmann::json;
 
@@ -94,5 +94,5 @@ TEST(InferContentTest, WhatJsonDoesNotHaveIsNull) {
   EXPECT_EQ(Json::parse(ReadAll(content, 10))["outputs"][0]["data"], Json({nullptr, 1.0, nullptr}));
 }
 
-}  // namespace
+}  // namespace infer_content_test
 }  // namespace attendant::server

@@ -12,7 +12,7 @@
 #include "server/rest/slice_iterator.h"
 
 namespace attendant::server {
-namespace {
+namespace infer_json_test {
 
 std::shared_ptr<const MessageSlices> Cut(const std::string& text, size_t piece) {
   auto slices = std::make_shared<MessageSlices>();
@@ -109,5 +109,5 @@ TEST(BodyBufferTest, KeepsWhatComesInFewBlocks) {
   EXPECT_TRUE(BodyBuffer(0).Take().empty());
 }
 
-}  // namespace
+}  // namespace infer_json_test
 }  // namespace attendant::server

@@ -10,7 +10,7 @@
 #include "tests/server/rest/rest_fixture.h"
 
 namespace attendant::server {
-namespace {
+namespace rest_flow_test {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -254,5 +254,5 @@ TEST(RestFlowTest, AConnectionThatComputesMakesNoRoom) {
   EXPECT_EQ(ParseResult(computed->ReceiveAll()).status, 200);
 }
 
-}  // namespace
+}  // namespace rest_flow_test
 }  // namespace attendant::server

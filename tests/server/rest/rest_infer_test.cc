@@ -11,7 +11,7 @@
 #include "tests/server/support/wire_tensors.h"
 
 namespace attendant::server {
-namespace {
+namespace rest_infer_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -218,5 +218,5 @@ TEST_F(RestInferTest, IsCountedAsOverGrpc) {
   EXPECT_EQ(before.json()["model_stats"][0]["inference_count"], 0);
 }
 
-}  // namespace
+}  // namespace rest_infer_test
 }  // namespace attendant::server

@@ -9,7 +9,7 @@
 #include "tests/server/rest/rest_fixture.h"
 
 namespace attendant::server {
-namespace {
+namespace rest_methods_test {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
@@ -198,5 +198,5 @@ TEST_F(RestTokensTest, CallsNeedATokenForInfer) {
   EXPECT_EQ(rest.Get("/v2/health/ready").status, 200);
 }
 
-}  // namespace
+}  // namespace rest_methods_test
 }  // namespace attendant::server

@@ -9,7 +9,7 @@
 #include "tests/server/rest/rest_fixture.h"
 
 namespace attendant::server {
-namespace {
+namespace rest_rules_test {
 
 struct RestRule {
   const char* name;
@@ -210,5 +210,5 @@ INSTANTIATE_TEST_SUITE_P(Json, RestRulesTest, ::testing::ValuesIn(kJsonRules), N
 INSTANTIATE_TEST_SUITE_P(Tensors, RestRulesTest, ::testing::ValuesIn(kTensorRules), NameOf);
 INSTANTIATE_TEST_SUITE_P(Binary, RestRulesTest, ::testing::ValuesIn(kBinaryRules), NameOf);
 
-}  // namespace
+}  // namespace rest_rules_test
 }  // namespace attendant::server

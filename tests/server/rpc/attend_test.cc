@@ -9,7 +9,7 @@
 #include "tests/server/support/wire_tensors.h"
 
 namespace attendant::server {
-namespace {
+namespace attend_test {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -233,5 +233,5 @@ TEST_F(AttendTest, TellsHowItRan) {
       ::testing::HasSubstr("attendant_padding_tokens_avoided_total{model=\"tiny\"} 2"));
 }
 
-}  // namespace
+}  // namespace attend_test
 }  // namespace attendant::server

@@ -14,7 +14,7 @@
 #include "tests/server/support/wire_tensors.h"
 
 namespace attendant::server {
-namespace {
+namespace attention_test {
 
 using ::testing::ElementsAre;
 
@@ -400,5 +400,5 @@ TEST_F(AttentionTest, RequestsWithGatesOfTheirOwnShareABatch) {
   }
 }
 
-}  // namespace
+}  // namespace attention_test
 }  // namespace attendant::server

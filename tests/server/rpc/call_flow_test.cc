@@ -23,7 +23,7 @@
 #include "tests/support/raw_http2.h"
 
 namespace attendant::server {
-namespace {
+namespace call_flow_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -357,5 +357,5 @@ TEST(CallFlowTest, NeighboursChangeNothing) {
   for (float value : ToFloats(third.response().output())) EXPECT_TRUE(std::isfinite(value));
 }
 
-}  // namespace
+}  // namespace call_flow_test
 }  // namespace attendant::server

@@ -10,7 +10,7 @@
 #include "tests/server/support/wire_tensors.h"
 
 namespace attendant::server {
-namespace {
+namespace cross_attention_test {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -247,5 +247,5 @@ TEST(MemoryWidthsTest, KeysAndValuesOfTheirOwnWidths) {
   EXPECT_EQ(model.layer().value_input_width(), 7);
 }
 
-}  // namespace
+}  // namespace cross_attention_test
 }  // namespace attendant::server

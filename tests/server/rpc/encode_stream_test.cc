@@ -10,7 +10,7 @@
 #include "tests/support/raw_call.h"
 
 namespace attendant::server {
-namespace {
+namespace encode_stream_test {
 
 using ::testing::HasSubstr;
 
@@ -253,5 +253,5 @@ TEST_F(EncodeStreamTest, ADrainEndsIdleStreamsAtOnceAndOthersAfterTheirAnswers) 
   server_->AwaitStreams(0);
 }
 
-}  // namespace
+}  // namespace encode_stream_test
 }  // namespace attendant::server

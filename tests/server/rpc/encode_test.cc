@@ -11,7 +11,7 @@
 #include "tests/support/memory_weights.h"
 
 namespace attendant::server {
-namespace {
+namespace encode_test {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -103,7 +103,8 @@ TEST_F(EncodeTest, TruncationLeavesWhatFitsAlone) {
 // Returns the rows that the model "patches" makes of three features.
 std::vector<float> WithFront(const std::vector<float>& features) {
   const ServedModel& served = *TestModels().at("patches");
-  testing::MemoryWeights weights = testing::RandomWeights(served.encoder->description(), 8);
+  test_support::MemoryWeights weights =
+      test_support::RandomWeights(served.encoder->description(), 8);
   const std::vector<float>& positions = weights.tensors()["front.positions"];
   std::vector<float> rows = weights.tensors()["front.class"];
   for (int64_t j = 0; j < kE; ++j) rows[j] += positions[j];
@@ -352,8 +353,8 @@ TEST_F(EncodeTest, ScoresClassesByTheHeadOfTheCheckpoint) {
   request.set_pooling(v1::CLASSIFIER);
   const v1::EncodeResponse response = Call(request);
   EXPECT_THAT(response.pooled().shape(), ElementsAre(2, 3));
-  testing::MemoryWeights weights =
-      testing::RandomWeights(TestModels().at("counting")->encoder->description(), 7);
+  test_support::MemoryWeights weights =
+      test_support::RandomWeights(TestModels().at("counting")->encoder->description(), 7);
   // Computes activation(W x + b) from the formula.
   const auto apply = [&](const std::string& name, const std::vector<float>& x) {
     const std::vector<float>& weight = weights.tensors()[name + ".weight"];
@@ -402,5 +403,5 @@ TEST_F(EncodeTest, OneOutputTypeForAllTensors) {
   EXPECT_EQ(response.pooled().dtype(), v1::BFLOAT16);
 }
 
-}  // namespace
+}  // namespace encode_test
 }  // namespace attendant::server

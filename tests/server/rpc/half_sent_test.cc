@@ -9,7 +9,7 @@
 #include "tests/support/raw_http2.h"
 
 namespace attendant::server {
-namespace {
+namespace half_sent_test {
 
 using ::testing::HasSubstr;
 
@@ -134,5 +134,5 @@ TEST(HalfSentTest, OthersAreReadOnceTheFirstOnesHaveBeenLookedAt) {
   EXPECT_TRUE(server.Attend(request, &response).ok());
 }
 
-}  // namespace
+}  // namespace half_sent_test
 }  // namespace attendant::server

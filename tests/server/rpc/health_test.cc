@@ -14,7 +14,7 @@
 #include "tests/support/raw_http2.h"
 
 namespace attendant::server {
-namespace {
+namespace health_test {
 
 using ::testing::HasSubstr;
 
@@ -140,5 +140,5 @@ TEST(HealthTest, ThereMayBeSomeWatchersOnly) {
   EXPECT_TRUE(states.Watch(late));
 }
 
-}  // namespace
+}  // namespace health_test
 }  // namespace attendant::server

@@ -6,7 +6,7 @@
 #include "tests/support/raw_call.h"
 
 namespace attendant::server {
-namespace {
+namespace model_service_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -176,5 +176,5 @@ TEST(OnlyModelTest, NeedsNoName) {
   EXPECT_EQ(response.name(), "tiny");
 }
 
-}  // namespace
+}  // namespace model_service_test
 }  // namespace attendant::server

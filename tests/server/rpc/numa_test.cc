@@ -15,7 +15,7 @@
 #include "tests/server/support/wire_tensors.h"
 
 namespace attendant::server {
-namespace {
+namespace numa_test {
 
 using testing::AllOf;
 using testing::Each;
@@ -123,5 +123,5 @@ TEST(NumaBindingTest, WithoutItsCpusAThreadRunsAnywhere) {
   EXPECT_EQ(AllowedCpus(), before);
 }
 
-}  // namespace
+}  // namespace numa_test
 }  // namespace attendant::server

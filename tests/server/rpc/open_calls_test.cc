@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace attendant::server {
-namespace {
+namespace open_calls_test {
 
 // A connection whose calls begin on this thread.
 class Caller {
@@ -97,5 +97,5 @@ TEST_F(OpenCallsTest, AContextOfAnotherIsLeftAlone) {
   calls_.Release(static_cast<grpc::CallbackServerContext*>(&own));
 }
 
-}  // namespace
+}  // namespace open_calls_test
 }  // namespace attendant::server

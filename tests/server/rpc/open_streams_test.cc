@@ -5,7 +5,7 @@
 #include <memory>
 
 namespace attendant::server {
-namespace {
+namespace open_streams_test {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
@@ -64,5 +64,5 @@ TEST(OpenStreamsTest, AllAreDrainedAlsoThoseToCome) {
   EXPECT_EQ(gone->drained, 0);
 }
 
-}  // namespace
+}  // namespace open_streams_test
 }  // namespace attendant::server

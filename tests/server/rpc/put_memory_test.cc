@@ -11,7 +11,7 @@
 #include "tests/support/fake_clock.h"
 
 namespace attendant::server {
-namespace {
+namespace put_memory_test {
 
 constexpr int64_t kE = 32;
 
@@ -54,7 +54,7 @@ class PutMemoryTest : public ::testing::Test {
 
   v1::PutMemoryResponse Put(const v1::PutMemoryRequest& request) {
     v1::PutMemoryResponse response;
-    const grpc::Status status = server::Put(*server_, request, &response);
+    const grpc::Status status = put_memory_test::Put(*server_, request, &response);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return response;
   }
@@ -181,14 +181,14 @@ TEST_F(PutMemoryTest, RefusesWhenFullAndMakesRoomAgain) {
   server_ = std::make_unique<TestServer>(options_);
   const std::string handle = Put(Valid()).handle();
   v1::PutMemoryResponse response;
-  const grpc::Status status = server::Put(*server_, Valid(), &response);
+  const grpc::Status status = put_memory_test::Put(*server_, Valid(), &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(status.error_message(),
             "the memory would take 2652 bytes beside the 2652 of 1 registered memories; the "
             "server keeps at most 3000 (--max-registered-bytes)");
   v1::DropMemoryResponse dropped;
   EXPECT_TRUE(Drop(*server_, handle, &dropped).ok());
-  EXPECT_TRUE(server::Put(*server_, Valid(), &response).ok());
+  EXPECT_TRUE(put_memory_test::Put(*server_, Valid(), &response).ok());
 }
 
 TEST_F(PutMemoryTest, KeepsNothingOfARequestThatFails) {
@@ -199,7 +199,7 @@ TEST_F(PutMemoryTest, KeepsNothingOfARequestThatFails) {
   values[2 * kE + 3] = std::nanf("");
   *put.mutable_memory()->mutable_hidden_states() = FloatTensor({2, 5, kE}, values);
   v1::PutMemoryResponse response;
-  const grpc::Status status = server::Put(*server_, put, &response);
+  const grpc::Status status = put_memory_test::Put(*server_, put, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(status.error_message(),
             "memory.hidden_states[0, 2, 3]: expected a finite number; got nan");
@@ -226,8 +226,7 @@ TEST_F(PutMemoryTest, CountsNoKeylessRows) {
       FloatTensor({1, 1, 1, 3}, std::vector<float>(3, -std::numeric_limits<float>::infinity()));
   Attend(request);
   Put(Valid());
-  server_->ExpectMetrics(
-      ::testing::HasSubstr("attendant_keyless_rows_total{model=\"tiny\"} 24\n"));
+  server_->ExpectMetrics(::testing::HasSubstr("attendant_keyless_rows_total{model=\"tiny\"} 24\n"));
 }
 
 using Request = v1::PutMemoryRequest;
@@ -270,5 +269,5 @@ const PutRule kRules[] = {
 INSTANTIATE_TEST_SUITE_P(Fields, PutMemoryRuleTest, ::testing::ValuesIn(kRules),
                          NameOfRule<Request>);
 
-}  // namespace
+}  // namespace put_memory_test
 }  // namespace attendant::server

@@ -15,7 +15,7 @@
 #include "tests/support/raw_http2.h"
 
 namespace attendant::server {
-namespace {
+namespace reflection_test {
 
 using grpc::reflection::v1alpha::ServerReflection;
 using ::testing::HasSubstr;
@@ -241,5 +241,5 @@ TEST(HalfSentReflectionTest, WhatHasNoRoomIsRefused) {
   server.AwaitNothingReceiving();
 }
 
-}  // namespace
+}  // namespace reflection_test
 }  // namespace attendant::server

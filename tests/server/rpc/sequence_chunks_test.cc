@@ -13,7 +13,7 @@
 #include "tests/server/support/wire_tensors.h"
 
 namespace attendant::server {
-namespace {
+namespace sequence_chunks_test {
 
 using ::testing::HasSubstr;
 
@@ -493,5 +493,5 @@ TEST_F(SequenceChunksTest, AreWhatGetModelTellsOf) {
   }
 }
 
-}  // namespace
+}  // namespace sequence_chunks_test
 }  // namespace attendant::server

@@ -10,7 +10,7 @@
 #include "tests/server/support/wire_tensors.h"
 
 namespace attendant::server {
-namespace {
+namespace sequence_first_test {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -399,5 +399,5 @@ TEST_F(SequenceFirstTest, RefusalsNameThePlaceInTheTensor) {
                 "token_ids.shape: expected [S, B]; got [3, 2, 1]");
 }
 
-}  // namespace
+}  // namespace sequence_first_test
 }  // namespace attendant::server

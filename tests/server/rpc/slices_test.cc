@@ -9,7 +9,7 @@
 #include "tests/server/support/wire_tensors.h"
 
 namespace attendant::server {
-namespace {
+namespace slices_test {
 
 using ::testing::HasSubstr;
 
@@ -294,5 +294,5 @@ TEST(SlicesOfFailedRequestsTest, ASmallRequestWaitsForOneSlice) {
   EXPECT_EQ(quick.response().execution().batch_requests(), 1);
 }
 
-}  // namespace
+}  // namespace slices_test
 }  // namespace attendant::server

@@ -6,7 +6,7 @@
 #include "tests/server/support/wire_tensors.h"
 
 namespace attendant::server {
-namespace {
+namespace sparse_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -218,5 +218,5 @@ TEST(SparseLimitTest, AnAnswerCountsAsIfNoWeightWereZero) {
   EXPECT_EQ(status.error_message(), "the answer would take 2767 bytes; the server allows 2000");
 }
 
-}  // namespace
+}  // namespace sparse_test
 }  // namespace attendant::server

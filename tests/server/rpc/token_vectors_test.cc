@@ -7,7 +7,7 @@
 #include "tests/server/support/wire_tensors.h"
 
 namespace attendant::server {
-namespace {
+namespace token_vectors_test {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -163,5 +163,5 @@ TEST_F(SlicedTokenVectorsTest, AreTheSame) {
   EXPECT_EQ(vectors, expected);
 }
 
-}  // namespace
+}  // namespace token_vectors_test
 }  // namespace attendant::server

@@ -6,7 +6,7 @@
 #include "tests/server/support/wire_tensors.h"
 
 namespace attendant::server {
-namespace {
+namespace tokenizer_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -121,5 +121,5 @@ TEST_F(TokenizerTest, TheModelTellsBothLengths) {
   EXPECT_EQ(response.embeddings().max_sequence_length(), 8);
 }
 
-}  // namespace
+}  // namespace tokenizer_test
 }  // namespace attendant::server

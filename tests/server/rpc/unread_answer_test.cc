@@ -10,7 +10,7 @@
 #include "tests/support/raw_http2.h"
 
 namespace attendant::server {
-namespace {
+namespace unread_answer_test {
 
 using ::testing::HasSubstr;
 
@@ -72,5 +72,5 @@ TEST(UnreadAnswerTest, EndsItsStream) {
   EXPECT_THAT(server.Scrape(), HasSubstr("attendant_unsent_answers_total 1\n"));
 }
 
-}  // namespace
+}  // namespace unread_answer_test
 }  // namespace attendant::server

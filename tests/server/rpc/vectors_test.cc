@@ -6,12 +6,12 @@
 #include "tests/support/test_vectors.h"
 
 namespace attendant::server {
-namespace {
+namespace vectors_test {
 
-using attendant::testing::AllTestVectors;
-using attendant::testing::kTestVectorTolerance;
-using attendant::testing::MemoryWeights;
-using attendant::testing::TestVector;
+using attendant::test_support::AllTestVectors;
+using attendant::test_support::kTestVectorTolerance;
+using attendant::test_support::MemoryWeights;
+using attendant::test_support::TestVector;
 
 ServedModels ModelOf(const TestVector& vector) {
   MemoryWeights weights(vector.weights);
@@ -93,5 +93,5 @@ TEST(VectorsTest, TheSocketChangesNothing) {
   }
 }
 
-}  // namespace
+}  // namespace vectors_test
 }  // namespace attendant::server

@@ -7,12 +7,12 @@
 #include "tests/support/test_certificates.h"
 
 namespace attendant::server {
-namespace {
+namespace certificates_test {
 
-using attendant::testing::IssuedCertificate;
-using attendant::testing::KeyWithPassword;
-using attendant::testing::TestCa;
-using attendant::testing::Validity;
+using attendant::test_support::IssuedCertificate;
+using attendant::test_support::KeyWithPassword;
+using attendant::test_support::TestCa;
+using attendant::test_support::Validity;
 
 std::string Error(const std::vector<std::string>& texts) {
   const absl::StatusOr<Certificates> certificates = CheckCertificates(texts);
@@ -78,5 +78,5 @@ TEST(CertificatesTest, RefusesWhatIsNoKey) {
   }
 }
 
-}  // namespace
+}  // namespace certificates_test
 }  // namespace attendant::server

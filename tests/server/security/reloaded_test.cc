@@ -11,7 +11,7 @@
 #include "server/security/reloader.h"
 
 namespace attendant::server {
-namespace {
+namespace reloaded_test {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
@@ -98,5 +98,5 @@ TEST(ReloaderTest, TellsWhatChangedAndWhatFailed) {
   EXPECT_THAT(told, testing::ElementsAre("things ok", "things failed"));
 }
 
-}  // namespace
+}  // namespace reloaded_test
 }  // namespace attendant::server

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 
 namespace attendant::server {
-namespace {
+namespace tokens_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -79,5 +79,5 @@ TEST(TokensTest, BadFilesAreRefusedWithoutTellingASecret) {
   EXPECT_EQ(Error("# nothing\n"), "--token-file: expected a token at least, got none");
 }
 
-}  // namespace
+}  // namespace tokens_test
 }  // namespace attendant::server

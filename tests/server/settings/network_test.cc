@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace attendant::server {
-namespace {
+namespace network_test {
 
 bool Contains(const std::string& network, const std::string& address) {
   return ParseNetwork(network)->Contains(*ParseAddress(address));
@@ -37,5 +37,5 @@ TEST(NetworkTest, RefusesEverythingElse) {
   }
 }
 
-}  // namespace
+}  // namespace network_test
 }  // namespace attendant::server

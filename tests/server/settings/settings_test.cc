@@ -13,7 +13,7 @@
 #include "server/settings/settings_table.h"
 
 namespace attendant::server {
-namespace {
+namespace settings_test {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
@@ -461,5 +461,5 @@ TEST(SettingKindsTest, BytesRoundTrip) {
   }
 }
 
-}  // namespace
+}  // namespace settings_test
 }  // namespace attendant::server

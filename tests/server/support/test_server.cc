@@ -62,7 +62,7 @@ ServedModels MakeModels() {
                          .dense_width = 32,
                          .dense_activation = Activation::kTanh,
                          .output_width = 3};
-  testing::MemoryWeights weights = testing::RandomWeights(counting, 7);
+  test_support::MemoryWeights weights = test_support::RandomWeights(counting, 7);
   AddModel("counting", counting, weights, {}, models);
   ModelDescription patches = models["tiny"]->encoder->description();
   patches.family = "patches";
@@ -75,17 +75,17 @@ ServedModels MakeModels() {
   patches.variants = {{.has_window = false}, {.has_window = true}};
   patches.patch_embedding = {
       .has_class = true, .registers = 2, .positions = 4, .needs_every = true};
-  testing::MemoryWeights patch_weights = testing::RandomWeights(patches, 8);
+  test_support::MemoryWeights patch_weights = test_support::RandomWeights(patches, 8);
   AddModel("patches", patches, patch_weights, {}, models);
   ModelDescription linear = models["tiny"]->encoder->description();
   linear.family = "linear";
   linear.layer.attention.kind = AttentionKind::kLinear;
-  testing::MemoryWeights linear_weights = testing::RandomWeights(linear, 9);
+  test_support::MemoryWeights linear_weights = test_support::RandomWeights(linear, 9);
   AddModel("linear", linear, linear_weights, {}, models);
   linear.family = "mixed";
   linear.layer.attention.kind = AttentionKind::kLinformer;
   linear.layer.attention.linformer.keys = linear.layer.attention.linformer.positions = 2;
-  testing::MemoryWeights mixed_weights = testing::RandomWeights(linear, 9);
+  test_support::MemoryWeights mixed_weights = test_support::RandomWeights(linear, 9);
   AddModel("mixed", linear, mixed_weights, {}, models);
   return models;
 }
@@ -145,7 +145,7 @@ const ServedModels& TestModels() {
 
 ServedModels ModelOf(const std::string& name, const ModelDescription& description) {
   ServedModels models;
-  testing::MemoryWeights weights = testing::RandomWeights(description, 9);
+  test_support::MemoryWeights weights = test_support::RandomWeights(description, 9);
   AddModel(name, description, weights, {}, models);
   return models;
 }

@@ -8,7 +8,7 @@
 #include "tests/server/support/wire_tensors.h"
 
 namespace attendant::server {
-namespace {
+namespace token_layout_test {
 
 using ::testing::ElementsAre;
 
@@ -268,5 +268,5 @@ TEST(SequencesOfTest, KeepsTheRowsOfTheWhole) {
   EXPECT_TRUE(SequencesOf(packed, 0, 3).cu_seqlens == packed.cu_seqlens);
 }
 
-}  // namespace
+}  // namespace token_layout_test
 }  // namespace attendant::server

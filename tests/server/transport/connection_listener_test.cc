@@ -20,7 +20,7 @@
 #include "server/transport/descriptor_limit.h"
 
 namespace attendant::server {
-namespace {
+namespace connection_listener_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -362,5 +362,5 @@ TEST(DescriptorLimitTest, ConnectionsTakeLessThanHalfOfIt) {
   EXPECT_EQ(MostConnections(2), 1);
 }
 
-}  // namespace
+}  // namespace connection_listener_test
 }  // namespace attendant::server

@@ -8,7 +8,7 @@
 #include <thread>
 
 namespace attendant::server {
-namespace {
+namespace last_read_test {
 
 class LastReadTest : public ::testing::Test {
  protected:
@@ -68,5 +68,5 @@ TEST_F(LastReadTest, AClosedConnectionIsNone) {
   ends_[0] = spare;
 }
 
-}  // namespace
+}  // namespace last_read_test
 }  // namespace attendant::server

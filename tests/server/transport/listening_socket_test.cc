@@ -14,7 +14,7 @@
 #include "gtest/gtest.h"
 
 namespace attendant::server {
-namespace {
+namespace listening_socket_test {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
@@ -148,5 +148,5 @@ TEST(ListeningSocketTest, PathsThatCannotBe) {
   EXPECT_EQ(Error("unix:/nowhere/s"), "No such file or directory");
 }
 
-}  // namespace
+}  // namespace listening_socket_test
 }  // namespace attendant::server

@@ -12,7 +12,7 @@
 #include "tests/server/wire/random_wire.h"
 
 namespace attendant::server {
-namespace {
+namespace payload_convert_test {
 
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
@@ -190,5 +190,5 @@ TEST(PayloadConvertTest, IntegersKeepTheirExtremes) {
               ElementsAre(kHighest, kHighest, 5));
 }
 
-}  // namespace
+}  // namespace payload_convert_test
 }  // namespace attendant::server

@@ -8,7 +8,7 @@
 #include "tests/server/wire/random_wire.h"
 
 namespace attendant::server {
-namespace {
+namespace payload_test {
 
 std::shared_ptr<const MessageSlices> Dump(const grpc::ByteBuffer& buffer) {
   auto slices = std::make_shared<MessageSlices>();
@@ -45,5 +45,5 @@ TEST(PayloadTest, KeepsTheMessage) {
   EXPECT_EQ(copy, std::string(80, 'x'));
 }
 
-}  // namespace
+}  // namespace payload_test
 }  // namespace attendant::server

@@ -17,7 +17,7 @@
 #include "tests/server/wire/random_wire.h"
 
 namespace attendant::server {
-namespace {
+namespace request_codec_test {
 
 using google::protobuf::Message;
 using google::protobuf::util::MessageDifferencer;
@@ -339,5 +339,5 @@ TEST_F(RequestCodecTest, RefusesABufferWithoutAMessage) {
   EXPECT_THAT(std::string(parsed.status().message()), HasSubstr("no message"));
 }
 
-}  // namespace
+}  // namespace request_codec_test
 }  // namespace attendant::server

@@ -10,7 +10,7 @@
 #include "tests/server/wire/random_wire.h"
 
 namespace attendant::server {
-namespace {
+namespace response_codec_test {
 
 using google::protobuf::Message;
 using google::protobuf::util::MessageDifferencer;
@@ -178,5 +178,5 @@ TEST(ResponseCodecTest, BufferOutlivesTheCallersSlices) {
   EXPECT_EQ(parsed.output().data(), std::string(1000, 'x'));
 }
 
-}  // namespace
+}  // namespace response_codec_test
 }  // namespace attendant::server

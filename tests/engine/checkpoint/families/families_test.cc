@@ -15,7 +15,7 @@
 #include "tests/engine/checkpoint/tiny_families.h"
 
 namespace attendant {
-namespace {
+namespace families_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -554,5 +554,5 @@ TEST(Families, NamesOfTensorsAreThoseOfTheModelType) {
   EXPECT_EQ(NearestModelType("MPNet2"), "mpnet");
 }
 
-}  // namespace
+}  // namespace families_test
 }  // namespace attendant

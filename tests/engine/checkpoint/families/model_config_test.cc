@@ -8,7 +8,7 @@
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {
-namespace {
+namespace model_config_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -164,5 +164,5 @@ TEST(ModelConfig, IsNotFoundWithoutAFile) {
   EXPECT_EQ(ReadModelConfig(folder.path()).status().code(), absl::StatusCode::kNotFound);
 }
 
-}  // namespace
+}  // namespace model_config_test
 }  // namespace attendant

@@ -13,7 +13,7 @@
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {
-namespace {
+namespace file_weights_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -150,5 +150,5 @@ TEST_F(FileWeightsTest, RefusesOtherTensorsAndSizes) {
               HasSubstr("has 3 elements for 'layer.0.key.weight', the target 2"));
 }
 
-}  // namespace
+}  // namespace file_weights_test
 }  // namespace attendant

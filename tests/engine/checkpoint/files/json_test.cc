@@ -8,7 +8,7 @@
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {
-namespace {
+namespace json_test {
 
 using ::testing::HasSubstr;
 
@@ -127,5 +127,5 @@ TEST(Problems, AreOneLineThatEnds) {
   EXPECT_EQ(Quoted(std::string(300, 'x')), "'" + std::string(200, 'x') + "…'");
 }
 
-}  // namespace
+}  // namespace json_test
 }  // namespace attendant

@@ -12,7 +12,7 @@
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {
-namespace {
+namespace safetensors_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -259,5 +259,5 @@ TEST(ParseSafetensorsHeader, HoldsItsPromiseForMutatedHeaders) {
   EXPECT_GT(accepted, 0);
 }
 
-}  // namespace
+}  // namespace safetensors_test
 }  // namespace attendant

@@ -10,7 +10,7 @@
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {
-namespace {
+namespace weight_files_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -164,5 +164,5 @@ TEST(WeightFiles, AreNotFoundInAnEmptyFolder) {
                                            "model.safetensors.index.json, found neither"));
 }
 
-}  // namespace
+}  // namespace weight_files_test
 }  // namespace attendant

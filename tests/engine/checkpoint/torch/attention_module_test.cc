@@ -9,7 +9,7 @@
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {
-namespace {
+namespace attention_module_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -356,5 +356,5 @@ TEST_F(AttentionModuleTest, RefusesHeadsThatDiffer) {
               HasSubstr("tensor 'heads.1.Q.bias': expected [2], found none"));
 }
 
-}  // namespace
+}  // namespace attention_module_test
 }  // namespace attendant

@@ -7,7 +7,7 @@
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {
-namespace {
+namespace module_ends_test {
 
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
@@ -141,5 +141,5 @@ TEST(ModuleEndsTest, AreNotOfAttentionByItself) {
   EXPECT_THAT(std::string(Open(json).status().message()), HasSubstr("input_projection"));
 }
 
-}  // namespace
+}  // namespace module_ends_test
 }  // namespace attendant

@@ -12,7 +12,7 @@
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {
-namespace {
+namespace torch_kinds_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -214,5 +214,5 @@ TEST_F(TorchKinds, RefusesSharedColumnsThatDoNotFit) {
               AllOf(HasSubstr("tensor 'm' F32 [2, 4]"), HasSubstr("[2, 3]")));
 }
 
-}  // namespace
+}  // namespace torch_kinds_test
 }  // namespace attendant

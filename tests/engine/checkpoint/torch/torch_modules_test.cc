@@ -9,7 +9,7 @@
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {
-namespace {
+namespace torch_modules_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -296,5 +296,5 @@ TEST(TorchRefusals, RefusesFilesOfAnotherModule) {
                 "none"));
 }
 
-}  // namespace
+}  // namespace torch_modules_test
 }  // namespace attendant

@@ -12,7 +12,7 @@
 #include "tests/support/random_values.h"
 
 namespace attendant {
-namespace {
+namespace attention_cross_kv_test {
 
 using reference::Matrix;
 
@@ -185,5 +185,5 @@ TEST_P(AttentionCrossKvTest, InvarianceToTeamNeighboursAndSharing) {
   }
 }
 
-}  // namespace
+}  // namespace attention_cross_kv_test
 }  // namespace attendant

@@ -12,7 +12,7 @@
 #include "tests/support/compute_modes.h"
 
 namespace attendant {
-namespace {
+namespace attention_pairs_test {
 
 // The context of a batch whose rows have been rounded to pairs before.
 std::vector<float> RunOnPairs(const AttentionShape& shape, const PackedBatch& batch) {
@@ -92,5 +92,5 @@ TEST(AttentionPairsTest, AreTakenWhereTheirBitsAreKnown) {
   EXPECT_EQ(TakesPairs(whole), HasBf16Units() && !HasAmxUnits());
 }
 
-}  // namespace
+}  // namespace attention_pairs_test
 }  // namespace attendant

@@ -13,7 +13,7 @@
 #include "tests/support/guarded_buffer.h"
 
 namespace attendant {
-namespace {
+namespace attention_test {
 
 using reference::Matrix;
 
@@ -292,5 +292,5 @@ TEST_P(AttentionTest, TouchesNothingBeyondItsOperands) {
   }
 }
 
-}  // namespace
+}  // namespace attention_test
 }  // namespace attendant

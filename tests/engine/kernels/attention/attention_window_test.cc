@@ -9,7 +9,7 @@
 #include "tests/engine/kernels/attention/attention_batch.h"
 
 namespace attendant {
-namespace {
+namespace attention_window_test {
 
 class AttentionWindowTest : public AttentionTest {
  protected:
@@ -200,5 +200,5 @@ TEST_P(AttentionWindowTest, IsAFullAttentionWhereItIsWiderThanTheSequence) {
     EXPECT_NEAR(context[i], expected[i], GetParam() == kF32 ? 2e-6 : 8e-3);
 }
 
-}  // namespace
+}  // namespace attention_window_test
 }  // namespace attendant

@@ -12,7 +12,7 @@
 #include "tests/support/random_values.h"
 
 namespace attendant {
-namespace {
+namespace context_operand_test {
 
 constexpr int64_t kOutputs = 40;
 
@@ -71,5 +71,5 @@ TEST_P(ContextOperandTest, HasTheContextsBits) {
   }
 }
 
-}  // namespace
+}  // namespace context_operand_test
 }  // namespace attendant

@@ -8,7 +8,7 @@
 #include "tests/support/random_values.h"
 
 namespace attendant {
-namespace {
+namespace relative_bias_test {
 
 TEST(DistanceBucketTest, IsThatOfTheModelsThatLearnedThem) {
   const std::vector<std::pair<int64_t, int64_t>> expected = {
@@ -74,5 +74,5 @@ TEST(FillAlibiTest, HasTheSlopesOfThePaper) {
   }
 }
 
-}  // namespace
+}  // namespace relative_bias_test
 }  // namespace attendant

@@ -10,7 +10,7 @@
 #include "tests/support/random_values.h"
 
 namespace attendant {
-namespace {
+namespace relative_scores_test {
 
 using reference::Matrix;
 
@@ -117,5 +117,5 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{130, 2, 16, 16, 100, true, true, 0, Holed(130)},
                     Case{90, 2, 16, 16, 100, true, true, 20, Holed(90)}));
 
-}  // namespace
+}  // namespace relative_scores_test
 }  // namespace attendant

@@ -14,7 +14,7 @@
 #include "tests/support/random_values.h"
 
 namespace attendant {
-namespace {
+namespace amx_gemm_test {
 
 using testing::ElementsAreArray;
 
@@ -197,5 +197,5 @@ TEST_P(AmxGemmTest, KeepsNanInItsRow) {
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AmxGemmTest);
 INSTANTIATE_TEST_SUITE_P(OfThisCpu, AmxGemmTest, testing::ValuesIn(Elements()), NameOfElement);
 
-}  // namespace
+}  // namespace amx_gemm_test
 }  // namespace attendant

@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 
 namespace attendant {
-namespace {
+namespace compute_support_test {
 
 using testing::EndsWith;
 using testing::HasSubstr;
@@ -112,5 +112,5 @@ TEST(CheckComputeModeDeathTest, RefusesBf16x3BelowAmx) {
       testing::ExitedWithCode(0), "");
 }
 
-}  // namespace
+}  // namespace compute_support_test
 }  // namespace attendant

@@ -6,7 +6,7 @@
 #include "tests/support/random_values.h"
 
 namespace attendant {
-namespace {
+namespace gemm_choice_test {
 
 constexpr ProductShape kShape{64, 64, 64};
 
@@ -72,5 +72,5 @@ TEST(ProductPlanTest, TellsHowALayerIsComputed) {
   EXPECT_EQ(plan({ComputeType::kBf16, true}).k_block, 768);
 }
 
-}  // namespace
+}  // namespace gemm_choice_test
 }  // namespace attendant

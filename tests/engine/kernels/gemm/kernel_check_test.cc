@@ -4,7 +4,7 @@
 #include "gmock/gmock.h"
 
 namespace attendant {
-namespace {
+namespace kernel_check_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -64,5 +64,5 @@ TEST(GiveSameBitsTest, IsFalseOfPanelsThatAreWider) {
   EXPECT_FALSE(GiveSameBits(KernelsOf(64), KernelsOf(128)));
 }
 
-}  // namespace
+}  // namespace kernel_check_test
 }  // namespace attendant

@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 
 namespace attendant {
-namespace {
+namespace kernel_table_test {
 
 using testing::IsEmpty;
 using testing::StartsWith;
@@ -73,5 +73,5 @@ TEST(FindPanelKernelsTest, RefusesWhatOneDnnRefuses) {
   EXPECT_THAT(std::string(kernels.status().message()), testing::HasSubstr("product of -1 by 16"));
 }
 
-}  // namespace
+}  // namespace kernel_table_test
 }  // namespace attendant

@@ -15,7 +15,7 @@
 #include "tests/support/random_values.h"
 
 namespace attendant {
-namespace {
+namespace operand_buffer_test {
 
 constexpr int64_t kMostRows = 304;
 constexpr int kWorkers = 3;
@@ -203,5 +203,5 @@ TEST(OperandBufferOfFloatsTest, HoldsNothing) {
   EXPECT_FALSE(PreparedOperand().From(3).Find(layout));
 }
 
-}  // namespace
+}  // namespace operand_buffer_test
 }  // namespace attendant

@@ -15,7 +15,7 @@
 #include "tests/support/random_values.h"
 
 namespace attendant {
-namespace {
+namespace operand_test {
 
 using testing::Each;
 using testing::ElementsAre;
@@ -237,5 +237,5 @@ TEST(OperandTest, RowsAreConvertedLikeEachRowAlone) {
   }
 }
 
-}  // namespace
+}  // namespace operand_test
 }  // namespace attendant

@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 
 namespace attendant {
-namespace {
+namespace packed_weight_test {
 
 using testing::ElementsAre;
 
@@ -30,5 +30,5 @@ TEST(ChooseKBlockTest, PassesOnErrors) {
   EXPECT_EQ(ChooseKBlock({1536, 768}, fail).status(), absl::InternalError("no"));
 }
 
-}  // namespace
+}  // namespace packed_weight_test
 }  // namespace attendant

@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 
 namespace attendant {
-namespace {
+namespace panel_test {
 
 // The outputs of the layers of MiniLM, BERT-base and BERT-large.
 constexpr int64_t kOutputs[] = {384, 768, 1024, 1152, 1536, 2304, 3072, 4096};
@@ -32,5 +32,5 @@ TEST(PanelWidthTest, GivesEachThreadAPieceOfAShortBatch) {
   }
 }
 
-}  // namespace
+}  // namespace panel_test
 }  // namespace attendant

@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 
 namespace attendant {
-namespace {
+namespace product_blocks_test {
 
 using testing::ElementsAre;
 using testing::Pair;
@@ -121,5 +121,5 @@ TEST(ProductBlocksTest, OthersComputeWhatAWorkerThatIsHeldBackLeaves) {
   }
 }
 
-}  // namespace
+}  // namespace product_blocks_test
 }  // namespace attendant

@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 
 namespace attendant {
-namespace {
+namespace row_blocks_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -53,5 +53,5 @@ TEST(RowBlocksTest, CanGoRowByRow) {
   EXPECT_THAT(Cut({1}, 3, 64), ElementsAre(Block{1, 0, 1}, Block{1, 1, 1}, Block{1, 2, 1}));
 }
 
-}  // namespace
+}  // namespace row_blocks_test
 }  // namespace attendant

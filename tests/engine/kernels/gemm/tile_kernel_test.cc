@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 
 namespace attendant {
-namespace {
+namespace tile_kernel_test {
 
 using testing::ElementsAre;
 
@@ -33,5 +33,5 @@ TEST(PanelShapeTest, MultipliesTwoPartsButNotTheLowOnes) {
                           ElementsAre(3, 2), ElementsAre(2, 3), ElementsAre(2, 2)));
 }
 
-}  // namespace
+}  // namespace tile_kernel_test
 }  // namespace attendant

@@ -10,7 +10,7 @@
 #include "tests/support/random_values.h"
 
 namespace attendant {
-namespace {
+namespace norm_test {
 
 using reference::Matrix;
 
@@ -158,5 +158,5 @@ TEST(LayerNormTest, KeepsNanInItsRow) {
   for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(std::isnan(y[i]), i / width == 1) << i;
 }
 
-}  // namespace
+}  // namespace norm_test
 }  // namespace attendant

@@ -11,8 +11,8 @@
 #include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 
-namespace attendant::testing {
-namespace {
+namespace attendant::test_support {
+namespace token_convolution_test {
 
 constexpr int64_t kWidth = 24;
 
@@ -152,5 +152,5 @@ TEST_F(TokenConvolutionTest, BelongsToItsLayer) {
   EXPECT_TRUE(BitEqual(block(run), block(plain)));
 }
 
-}  // namespace
-}  // namespace attendant::testing
+}  // namespace token_convolution_test
+}  // namespace attendant::test_support

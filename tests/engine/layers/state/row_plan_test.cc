@@ -8,8 +8,8 @@
 #include "tests/support/engine_calls.h"
 #include "tests/support/memory_weights.h"
 
-namespace attendant::testing {
-namespace {
+namespace attendant::test_support {
+namespace row_plan_test {
 
 using ::testing::AllOf;
 using ::testing::Each;
@@ -199,5 +199,5 @@ TEST(ChooseRowPlanTest, LeavesNoTraceInResults) {
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(BitEqual(outputs[i], expected[i])) << i;
 }
 
-}  // namespace
-}  // namespace attendant::testing
+}  // namespace row_plan_test
+}  // namespace attendant::test_support

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace attendant::server {
-namespace {
+namespace body_receipt_test {
 
 using absl::Milliseconds;
 using ::testing::HasSubstr;
@@ -89,5 +89,5 @@ TEST_F(BodyReceiptTest, GuessesWhereNothingIsKnown) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("within 10s and a second for each 262144"));
 }
 
-}  // namespace
+}  // namespace body_receipt_test
 }  // namespace attendant::server

@@ -11,7 +11,7 @@
 #include "server/security/reloaded.h"
 
 namespace attendant::server {
-namespace {
+namespace peer_test {
 
 const std::vector<Network> kProxies = {*ParseNetwork("10.0.0.0/8"), *ParseNetwork("fd00::/8")};
 
@@ -69,5 +69,5 @@ TEST(ConnectionTest, HasTheNameOfTheListener) {
   EXPECT_EQ(ConnectionOf("unix:/run/socket"), "");
 }
 
-}  // namespace
+}  // namespace peer_test
 }  // namespace attendant::server

@@ -12,7 +12,7 @@
 #include "tests/support/fake_clock.h"
 
 namespace attendant::server {
-namespace {
+namespace timer_test {
 
 constexpr absl::Duration kMs = absl::Milliseconds(1);
 
@@ -139,5 +139,5 @@ TEST_F(TimerTest, ItsEndAwaitsTheCallUnderWayAndDropsTheOthers) {
   EXPECT_EQ(made_, "a");
 }
 
-}  // namespace
+}  // namespace timer_test
 }  // namespace attendant::server

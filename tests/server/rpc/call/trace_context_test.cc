@@ -12,7 +12,7 @@
 #include "tests/server/support/wire_tensors.h"
 
 namespace attendant::server {
-namespace {
+namespace trace_context_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -88,5 +88,5 @@ TEST_F(TracedCallTest, AMalformedOrRepeatedOneIsIgnored) {
   EXPECT_THAT(Trailers({}, Request(), grpc::StatusCode::OK), IsEmpty());
 }
 
-}  // namespace
+}  // namespace trace_context_test
 }  // namespace attendant::server
