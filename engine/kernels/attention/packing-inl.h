@@ -122,7 +122,6 @@ HWY_INLINE void PackRows(MatrixView<const float> matrix, float* to) {
   }
 }
 
-#if HWY_TARGET != HWY_SCALAR
 // Four floats of each of kCount / 4 rows, every fourth one.
 template <size_t kCount>
 HWY_INLINE hn::Vec<hn::FixedTag<float, kCount>> LoadBlocks(const float* const* rows,
@@ -153,14 +152,11 @@ HWY_INLINE void LoadFourColumns(const float* const* rows, int64_t column, Floats
   columns[2] = hn::InterleaveLower(d, even_high, odd_high);
   columns[3] = hn::InterleaveUpper(d, even_high, odd_high);
 }
-#endif
 
 // Loads `count` <= 4 columns like LoadFourColumns; those beyond are zero.
 HWY_INLINE void LoadColumns(const float* const* rows, int64_t column, int64_t count,
                             Floats (&columns)[4]) {
-#if HWY_TARGET != HWY_SCALAR
   if (count == 4) return LoadFourColumns(rows, column, columns);
-#endif
   HWY_ALIGN float lanes[4][kLanes] = {};
   for (int64_t j = 0; j < count; ++j) {
     for (size_t i = 0; i < kLanes; ++i) lanes[j][i] = rows[i][column + j];
