@@ -1,6 +1,6 @@
 // Asks a running attendant-server for the context layer of its worked example.
 //
-//   example_attend [HOST:PORT]
+//   attend [HOST:PORT]
 #include <cstdio>
 #include <utility>
 #include <vector>
