@@ -20,7 +20,7 @@ COMMANDS = {"run": ["server/run", "--once"], "tests": ["tests/run", "--show-only
 def run(command: list, tree: pathlib.Path, times: pathlib.Path) -> dict:
     """Runs the command and returns the seconds that it and its children took."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    environment = {**os.environ, "PATH": f"{HERE / 'timing'}:{os.environ['PATH']}", "ATTENDANT_COMPILE_TIMES": str(times)}
+    environment = {**os.environ, "PATH": f"{HERE / 'timing'}:{os.environ['PATH']}", "COMPILE_TIMES": str(times)}
     log = times.with_suffix(".log")
     with log.open("w", encoding="utf-8") as output:
         done = subprocess.run([tree / command[0], *command[1:]], env=environment, stdout=output, stderr=subprocess.STDOUT,
