@@ -44,7 +44,9 @@ std::vector<std::unique_ptr<Command>> MakeCommands(const ProgramTable& program) 
 
 // A switch that chooses another action than a command.
 Flag ActionFlag(const char* name, const char* help) {
-  return {name, "", help, {.takes = FlagKind::Takes::kNothing, .read = [](auto) { return true; }}};
+  FlagKind kind = {.takes = FlagKind::Takes::kNothing};
+  kind.read = [](const std::string&) { return true; };
+  return {name, "", help, std::move(kind)};
 }
 
 Flags CommonFlags(Session& session, ConnectionOptions& connection) {

@@ -51,9 +51,9 @@ CommandTable EncodeCommand::Table() {
       "Input",
       {{"--truncate", "",
         "Cut sequences of token ids that are longer than the model's max_sequence_length "
-        "(`attendant-client "
-        "models NAME` shows it): right keeps their first tokens, left their last ones. Without it, "
-        "sequences up to the model's longest_sequence are computed whole, and longer ones refused",
+        "(`attendant-client models NAME` shows it): right keeps their first tokens, left their "
+        "last ones. Without it, sequences up to the model's longest_sequence are computed whole, "
+        "and longer ones refused",
         ChoiceKind<Truncation>(request_.truncation,
                                {{"right", Truncation::kRight}, {"left", Truncation::kLeft}})}});
   table.Add("Input", input_.TensorFlags());
@@ -104,8 +104,7 @@ Flags EncodeCommand::PoolingFlags() {
   return {
       {"--pooled", "POOLING",
        "Also return one vector for each sequence; POOLING is model, as the checkpoint says, unless "
-       "it "
-       "is given",
+       "it is given",
        pooling},
       {"--normalize", "", "Scale pooled vectors to length 1",
        SwitchKind(request_.normalize_pooled)},

@@ -76,8 +76,7 @@ Flags LoopFlags::StepFlags() {
   return {
       {"--concurrency", "STEPS",
        "Closed loop: requests in flight at any time. STEPS: one number, a list such as 1,8,32, or "
-       "a "
-       "ramp such as 4..32:8 of 8 steps",
+       "a ramp such as 4..32:8 of 8 steps",
        TextKind(concurrency_, absl::StrCat(kUsualConcurrency))},
       {"--rate", "STEPS",
        "Open loop: requests per second, however fast the responses come; one step after the other",

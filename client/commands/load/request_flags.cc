@@ -49,8 +49,7 @@ Flags RequestFlags::SequenceFlags() {
   return {
       {"--lengths", "LENGTHS",
        "Tokens of each sequence: N, MIN..MAX (uniform), or lognormal:MEDIAN:SIGMA[:MAX], where MAX "
-       "is "
-       "512 unless it is given",
+       "is 512 unless it is given",
        TextKind(length_text_)},
       {"--lengths-file", "FILE",
        "Take the lengths of sequences from a file, one on each line, in its order",
