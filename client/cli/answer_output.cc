@@ -1,9 +1,12 @@
 #include "client/cli/answer_output.h"
 
+#include <utility>
+
 #include "absl/strings/str_format.h"
 #include "client/cli/print_tensor.h"
 #include "client/cli/to_json.h"
 #include "client/files/tensor_file.h"
+#include "client/flags/flag_kinds.h"
 
 namespace attendant::client {
 namespace {
@@ -23,10 +26,9 @@ void PrintExecution(std::ostream& out, const Execution& execution) {
 
 }  // namespace
 
-void AnswerOutput::AddTo(CLI::App& app) {
-  app.add_option("--output", path_,
-                 "Write the answer to FILE.npy or FILE.safetensors, not to stdout")
-      ->type_name("FILE");
+Flag AnswerOutput::OutputFlag() {
+  return {"--output", "FILE", "Write the tensors to FILE.npy or FILE.safetensors, not to stdout",
+          TextKind(path_)};
 }
 
 absl::Status AnswerOutput::Check(size_t tensors) const {
@@ -55,17 +57,17 @@ ExitCode AnswerOutput::Emit(Session& session, const std::vector<NamedTensor>& te
   return kSucceeded;
 }
 
-Json AnswerOutput::Document(const std::vector<NamedTensor>& tensors,
-                            const Execution& execution) const {
-  Json document = Json::object();
+JsonValue AnswerOutput::Document(const std::vector<NamedTensor>& tensors,
+                                 const Execution& execution) const {
+  std::vector<std::pair<std::string, JsonValue>> members;
   for (const NamedTensor& named : tensors) {
-    document[named.name] = path_.empty() ? ToJson(named.tensor)
-                                         : Json{{"dtype", Name(named.tensor.dtype)},
-                                                {"shape", named.tensor.shape},
-                                                {"file", path_}};
+    members.emplace_back(named.name, path_.empty() ? ToJson(named.tensor)
+                                                   : JsonValue{{"dtype", Name(named.tensor.dtype)},
+                                                               {"shape", named.tensor.shape},
+                                                               {"file", path_}});
   }
-  document["execution"] = ToJson(execution);
-  return document;
+  members.emplace_back("execution", ToJson(execution));
+  return JsonValue::Object(members);
 }
 
 }  // namespace attendant::client

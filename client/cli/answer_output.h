@@ -13,7 +13,8 @@ namespace attendant::client {
 // The flag --output and what it means.
 class AnswerOutput {
  public:
-  void AddTo(CLI::App& app);
+  // Returns the flag, which writes into this object.
+  Flag OutputFlag();
 
   // Returns INVALID_ARGUMENT if the file cannot hold this number of tensors. To be called before
   // the request is sent, so that no answer is lost.
@@ -25,7 +26,7 @@ class AnswerOutput {
                 const Execution& execution) const;
 
  private:
-  Json Document(const std::vector<NamedTensor>& tensors, const Execution& execution) const;
+  JsonValue Document(const std::vector<NamedTensor>& tensors, const Execution& execution) const;
 
   std::string path_;
 };

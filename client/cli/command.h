@@ -1,21 +1,17 @@
-// Command, the base class of the subcommands of attendant-client, and the options and the output
-// that they share.
+// Command, the base class of the commands of attendant-client, and the options and the output that
+// they share.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "client/client.h"
+#include "client/flags/flag.h"
+#include "client/json/json_value.h"
 
 namespace attendant::client {
-
-using Json = nlohmann::ordered_json;
 
 // The exit codes of attendant-client. Scripts rely on them, and the help documents them.
 enum ExitCode : int {
@@ -26,7 +22,7 @@ enum ExitCode : int {
   kLoadTestFailed = 4,  // the load test ran, with errors or beyond a threshold
 };
 
-// The options and streams that a subcommand runs with.
+// The options and streams that a command runs with.
 struct Session {
   std::string address;
   CallOptions call;
@@ -47,15 +43,15 @@ struct Session {
   }
 };
 
-// A subcommand and the values of its flags.
+// A command and the values of its flags.
 class Command {
  public:
   virtual ~Command() = default;
 
-  // Adds the subcommand and its flags, which write into this object. `app` must not outlive it.
-  virtual CLI::App* AddTo(CLI::App& app) = 0;
+  // Returns the command and its flags, which write into this object and must not outlive it.
+  virtual CommandTable Table() = 0;
 
-  // Runs the subcommand, after its flags have been parsed, and reports its errors.
+  // Runs the command, after its flags have been read, and reports its errors.
   virtual ExitCode Run(Session& session) = 0;
 };
 
@@ -64,13 +60,6 @@ class Command {
 ExitCode ReportBadUsage(Session& session, const absl::Status& status);
 ExitCode ReportServerError(Session& session, const absl::Status& status);
 
-// Returns JSON as it is printed, in UTF-8 whatever is in it.
-std::string ToText(const Json& document);
-void PrintJson(Session& session, const Json& document);
-
-// Adds a flag for a duration such as 250ms, 30s or 2m; a bare number means seconds. Negative
-// durations are refused.
-CLI::Option* AddDuration(CLI::App& app, const std::string& flag, absl::Duration& value,
-                         const std::string& help);
+void PrintJson(Session& session, const JsonValue& document);
 
 }  // namespace attendant::client

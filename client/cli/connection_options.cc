@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/files/file_bytes.h"
+#include "client/flags/flag_kinds.h"
 
 namespace attendant::client {
 namespace {
@@ -27,19 +28,18 @@ bool IsToken(const std::string& text) {
 
 }  // namespace
 
-void ConnectionOptions::AddTo(CLI::App& app) {
-  app.add_option("--tls-ca", tls_ca_, "Connect over TLS to a server whose certificate these signed")
-      ->type_name("FILE");
-  CLI::Option* certificate =
-      app.add_option("--tls-cert", tls_certificate_, "Certificate to show to the server, over TLS")
-          ->type_name("FILE");
-  CLI::Option* key = app.add_option("--tls-key", tls_key_, "Private key of --tls-cert")
-                         ->type_name("FILE")
-                         ->needs(certificate);
-  certificate->needs(key);
-  app.add_option("--token-file", token_file_,
-                 "File with the bearer token to send, and nothing else")
-      ->type_name("FILE");
+Flags ConnectionOptions::ConnectionFlags() {
+  return {
+      {"--tls-ca", "FILE",
+       "Connect over TLS; one of these certificates must have signed the server's",
+       TextKind(tls_ca_)},
+      {"--tls-cert", "FILE", "Client certificate to show to the server, over TLS",
+       TextKind(tls_certificate_), "--tls-key"},
+      {"--tls-key", "FILE", "Private key of the client certificate", TextKind(tls_key_),
+       "--tls-cert"},
+      {"--token-file", "FILE", "File that holds the bearer token to send, and nothing else",
+       TextKind(token_file_)},
+  };
 }
 
 absl::StatusOr<ClientOptions> ConnectionOptions::Read() const {

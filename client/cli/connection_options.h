@@ -1,18 +1,18 @@
 // ConnectionOptions, the flags of attendant-client for TLS and tokens.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "client/client.h"
+#include "client/flags/flag.h"
 
 namespace attendant::client {
 
 class ConnectionOptions {
  public:
-  // Adds the flags, which write into this object. `app` must not outlive it.
-  void AddTo(CLI::App& app);
+  // Returns the flags, which write into this object.
+  Flags ConnectionFlags();
 
   // Reads the files. The error names the one that cannot be read.
   absl::StatusOr<ClientOptions> Read() const;

@@ -8,7 +8,7 @@ namespace attendant::client {
 namespace {
 
 absl::Status NoNumber(const std::string& item) {
-  return absl::InvalidArgumentError(absl::StrCat("'", item, "' is not a number in range"));
+  return absl::InvalidArgumentError(absl::StrCat("expected a number in range; got \"", item, "\""));
 }
 
 std::vector<std::string> Rows(const std::string& text) { return absl::StrSplit(text, ';'); }
@@ -24,8 +24,8 @@ absl::StatusOr<Tensor> ParseFloatRows(const std::string& text) {
   for (const std::string& row : rows) {
     const std::vector<std::string> items = Items(row);
     if (items.size() != columns) {
-      return absl::InvalidArgumentError(absl::StrCat("rows of ", columns, " and of ", items.size(),
-                                                     " values; all have to be of one length"));
+      return absl::InvalidArgumentError(absl::StrCat("expected rows of one length; got rows of ",
+                                                     columns, " and of ", items.size(), " values"));
     }
     for (const std::string& item : items) {
       float value = 0;
@@ -58,7 +58,8 @@ absl::StatusOr<std::vector<int64_t>> ParseDimensions(const std::string& text) {
   for (const std::string& item : std::vector<std::string>(absl::StrSplit(text, 'x'))) {
     int64_t dimension = 0;
     if (!absl::SimpleAtoi(item, &dimension) || dimension < 1) {
-      return absl::InvalidArgumentError(absl::StrCat("'", text, "' is no shape such as 2x5x768"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected a shape such as 2x5x768; got \"", text, "\""));
     }
     dimensions.push_back(dimension);
   }
@@ -71,7 +72,7 @@ absl::StatusOr<LayerSpan> ParseLayerSpan(const std::string& flag, const std::str
   if (parts.size() != 2 || !absl::SimpleAtoi(parts[0], &span.first) ||
       !absl::SimpleAtoi(parts[1], &span.count)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(flag, ": '", text, "' is not FIRST:COUNT, such as 0:6"));
+        absl::StrCat(flag, ": expected FIRST:COUNT, such as 0:6; got \"", text, "\""));
   }
   return span;
 }

@@ -10,7 +10,9 @@
 #include "client/cli/inline_values.h"
 #include "client/cli/print_tensor.h"
 #include "client/cli/read_tensors.h"
+#include "client/cli/shared_flags.h"
 #include "client/files/tensor_file.h"
+#include "client/flags/flag_kinds.h"
 
 namespace attendant::client {
 namespace {
@@ -46,72 +48,50 @@ void MoveInput(RequestInput input, EncodeRequest& request) {
   request.lengths = std::move(input.lengths);
 }
 
-void AddSequenceFirst(CLI::App& app, Layout& layout) {
-  app.add_flag_callback(
-      "--sequence-first", [&layout] { layout = Layout::kSequenceFirst; },
-      "Tensors of the request and the answer are [S, B, ...], as torch's modules take them by "
-      "default; masks, biases and probabilities stay batch first");
+Flags InputOptions::TensorFlags() {
+  return {
+      {"--input", "FILE",
+       "Hidden states [B, S, E], or [T, E] with --lengths, from FILE.npy or "
+       "FILE.safetensors[:NAME]; float64 is read as float32",
+       TextKind(input_)},
+      {"--values", "ROWS",
+       "Hidden states written out, one row of numbers for each token: \"1,0,1,0;0,2,0,2\"",
+       TextKind(values_), "", "--input"},
+      {"--generate", "SHAPE",
+       "Standard normal hidden states: BxSxE, or BxS as wide as the model; T with --lengths",
+       TextKind(generate_), "", "--input --values"},
+      {"--seed", "SEED", "Seed of --generate", IntegerKind(seed_)},
+      {"--wire-dtype", "", "Send the hidden states in this type",
+       FloatTypeKind(wire_dtype_, "as they are")},
+      {"--mask", "FILE|ROWS",
+       "Attention mask [B, S], where non-zero keeps a token: a file, or rows written out: "
+       "\"1,1,0;1,1,1\"",
+       TextKind(mask_)},
+      {"--lengths", "N,...", "Kept tokens of each sequence, such as 3,2", ListKind(lengths_)},
+      {"--bias", "FILE", "Additive attention bias, broadcastable to [B, H, S, S]", TextKind(bias_)},
+      {"--show-input", "", "Print the input as well; ignored with --json", SwitchKind(show_)},
+  };
 }
 
-CLI::Option* AddFloatType(CLI::App& app, const std::string& flag, std::string& name,
-                          const std::string& help) {
-  return app.add_option(flag, name, help)
-      ->check(CLI::IsMember({"float32", "float16", "bfloat16"}))
-      ->type_name("float32|float16|bfloat16");
+Flags InputOptions::TokenFlags() {
+  return {
+      {"--token-ids", "FILE|ROWS",
+       "Token ids [B, S] as the input, or [T] with --lengths: a file, or rows written out, one for "
+       "each sequence: \"101,2023,102;101,102\"",
+       TextKind(token_ids_)},
+      {"--token-type-ids", "FILE|ROWS", "Token types of --token-ids", TextKind(token_type_ids_)},
+      {"--position-ids", "FILE|ROWS", "Positions of --token-ids", TextKind(position_ids_)},
+  };
 }
 
-std::optional<DataType> FloatType(const std::string& name) {
-  for (DataType dtype : {DataType::kFloat32, DataType::kFloat16, DataType::kBFloat16}) {
-    if (name == Name(dtype)) return dtype;
-  }
-  return std::nullopt;
+Flag InputOptions::FeaturesFlag() {
+  return {"--features", "",
+          "The input is features: rows of patches or frames, to which the model adds rows and "
+          "positions of its own",
+          SwitchKind(features_)};
 }
 
-void InputOptions::AddTo(CLI::App& app) {
-  auto* source = app.add_option_group("Input", "Hidden states [B, S, E], or [T, E] with --lengths");
-  source
-      ->add_option("--input", input_,
-                   "From FILE.npy or FILE.safetensors[:NAME]; float64 as float32")
-      ->type_name("FILE");
-  source->add_option("--values", values_, "Written out: rows of numbers, \"1,0,1,0;0,2,0,2\"")
-      ->type_name("ROWS");
-  source
-      ->add_option("--generate", generate_,
-                   "Standard normal values: BxSxE, or BxS as wide as the model; T with --lengths")
-      ->type_name("SHAPE");
-  source->require_option(0, 1);
-  app.add_option("--seed", seed_, "Seed of --generate")->capture_default_str();
-  AddFloatType(app, "--wire-dtype", wire_dtype_, "Send the hidden states in this type");
-  app.add_option("--mask", mask_,
-                 "Attention mask [B, S], non-zero keeps: a FILE, or written out: \"1,1,0;1,1,1\"")
-      ->type_name("FILE|ROWS");
-  app.add_option("--lengths", lengths_, "Kept tokens of each sequence: 3,2")
-      ->delimiter(',')
-      ->type_name("N,…");
-  app.add_option("--bias", bias_, "Additive attention bias, broadcastable to [B, H, S, S]")
-      ->type_name("FILE");
-  app.add_flag("--show-input", show_, "Print the input as well; not with --json");
-}
-
-void InputOptions::AddTokensTo(CLI::App& app) {
-  app.add_option(
-         "--token-ids", token_ids_,
-         "Token ids [B, S] as the input, or [T] with --lengths: a FILE, or written out, one "
-         "row a sequence: \"101,2023,102;101,102\"")
-      ->type_name("FILE|ROWS");
-  app.add_option("--token-type-ids", token_type_ids_, "Token types of --token-ids")
-      ->type_name("FILE|ROWS");
-  app.add_option("--position-ids", position_ids_, "Positions of --token-ids")
-      ->type_name("FILE|ROWS");
-}
-
-void InputOptions::AddLayoutTo(CLI::App& app) { AddSequenceFirst(app, layout_); }
-
-void InputOptions::AddFeaturesTo(CLI::App& app) {
-  app.add_flag("--features", features_,
-               "The input is features: rows of patches or frames, to which the model adds its own "
-               "rows and positions");
-}
+Flag InputOptions::LayoutFlag() { return SequenceFirstFlag(layout_); }
 
 bool InputOptions::NeedsWidth() const {
   return !generate_.empty() && std::count(generate_.begin(), generate_.end(), 'x') < 2;
@@ -180,8 +160,8 @@ absl::Status InputOptions::ReadHiddenStates(int64_t width, RequestInput& input) 
   } else {
     return absl::OkStatus();
   }
-  if (const std::optional<DataType> dtype = FloatType(wire_dtype_)) {
-    tensor = ConvertFloat(*tensor, *dtype);
+  if (wire_dtype_) {
+    tensor = ConvertFloat(*tensor, *wire_dtype_);
     if (!tensor.ok()) return Named("--wire-dtype", tensor.status());
   }
   input.hidden_states = *std::move(tensor);

@@ -1,7 +1,6 @@
 // InputOptions, the flags that say where the tensors of a request come from.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <ostream>
@@ -31,14 +30,13 @@ struct RequestInput {
 // The flags of the input, the files that they name and the values that they generate.
 class InputOptions {
  public:
-  // Adds the flags of hidden states, masks, lengths and biases, which every command has.
-  void AddTo(CLI::App& app);
-  // Adds the flags of token ids as the input.
-  void AddTokensTo(CLI::App& app);
-  // Adds the flag that turns hidden states into features.
-  void AddFeaturesTo(CLI::App& app);
-  // Adds the flag for tensors in SEQUENCE_FIRST order. Without it they are batch first.
-  void AddLayoutTo(CLI::App& app);
+  // Return flags, which write into this object: those of hidden states, masks, lengths and biases,
+  // which every command with an input has; of token ids as the input; of features as the input; and
+  // of tensors in SEQUENCE_FIRST order, which are batch first without it.
+  Flags TensorFlags();
+  Flags TokenFlags();
+  Flag FeaturesFlag();
+  Flag LayoutFlag();
 
   // Return whether --generate leaves the width to the model, and the width that it then has.
   bool NeedsWidth() const;
@@ -63,7 +61,7 @@ class InputOptions {
   std::string values_;
   std::string generate_;
   uint64_t seed_ = 1;
-  std::string wire_dtype_;
+  std::optional<DataType> wire_dtype_;
   std::string mask_;
   std::vector<int64_t> lengths_;
   std::string bias_;
@@ -80,14 +78,5 @@ ExitCode ReadInput(Session& session, const std::string& model, const InputOption
 
 // Moves the tensors of the input into the fields of the same names.
 void MoveInput(RequestInput input, EncodeRequest& request);
-
-// Adds the flag --sequence-first, which sets `layout`.
-void AddSequenceFirst(CLI::App& app, Layout& layout);
-
-// Adds a flag for the name of a float type, which stays empty if the flag is not given.
-CLI::Option* AddFloatType(CLI::App& app, const std::string& flag, std::string& name,
-                          const std::string& help);
-// Returns the type of that name; nothing for an empty name.
-std::optional<DataType> FloatType(const std::string& name);
 
 }  // namespace attendant::client

@@ -3,26 +3,25 @@
 #include <utility>
 
 #include "client/cli/read_tensors.h"
+#include "client/flags/flag_kinds.h"
 
 namespace attendant::client {
 
-void MemoryOptions::AddTo(CLI::App& app) {
-  CLI::Option* memory =
-      app.add_option("--memory", memory_,
-                     "Attend to these rows instead: [B or 1, M, K], or [N, K] with "
-                     "--memory-lengths: a FILE, or written out: \"1,0,1,0;0,2,0,2\"")
-          ->type_name("FILE|ROWS");
-  app.add_option("--memory-values", values_,
-                 "Rows that values are made of; default: those of --memory")
-      ->type_name("FILE|ROWS")
-      ->needs(memory);
-  app.add_option("--memory-mask", mask_, "Attention mask of the memory, [B or 1, M]")
-      ->type_name("FILE|ROWS")
-      ->needs(memory);
-  app.add_option("--memory-lengths", lengths_, "Kept rows of each memory: 3,2")
-      ->delimiter(',')
-      ->type_name("N,…")
-      ->needs(memory);
+Flags MemoryOptions::MemoryFlags(bool required) {
+  return {
+      {.name = "--memory",
+       .placeholder = "FILE|ROWS",
+       .help = "Rows to attend to instead of the input, [B or 1, M, K], or [N, K] with "
+               "--memory-lengths: a file, or rows written out: \"1,0,1,0;0,2,0,2\"",
+       .kind = TextKind(memory_),
+       .required = required},
+      {"--memory-values", "FILE|ROWS", "Rows that the values are made of",
+       TextKind(values_, "the rows of --memory"), "--memory"},
+      {"--memory-mask", "FILE|ROWS", "Attention mask of the memory, [B or 1, M]", TextKind(mask_),
+       "--memory"},
+      {"--memory-lengths", "N,...", "Kept rows of each memory, such as 3,2", ListKind(lengths_),
+       "--memory"},
+  };
 }
 
 absl::StatusOr<std::optional<Memory>> MemoryOptions::Read(Layout layout) const {

@@ -1,13 +1,13 @@
 // MemoryOptions, the flags that say what a memory is made of.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/flags/flag.h"
 #include "client/messages.h"
 
 namespace attendant::client {
@@ -15,7 +15,8 @@ namespace attendant::client {
 // The flags of a memory and the files that they name.
 class MemoryOptions {
  public:
-  void AddTo(CLI::App& app);
+  // Returns the flags, which write into this object.
+  Flags MemoryFlags(bool required);
 
   // Reads the files. Returns nothing without --memory. A lone sequence gets its batch dimension,
   // where `layout` puts it. INVALID_ARGUMENT and NOT_FOUND name the flag or the file.

@@ -1,11 +1,16 @@
 #include "client/cli/to_json.h"
 
+#include <nlohmann/json.hpp>
 #include <vector>
+
+#include "proto/model_json.h"
 
 namespace attendant::client {
 namespace {
 
-Json Element(float value) { return ToJson(value); }
+using Json = nlohmann::ordered_json;
+
+Json Element(float value) { return proto::ToJson(value); }
 Json Element(int64_t value) { return value; }
 
 // Returns the nested list of the dimensions from `axis` on; `next` iterates over all elements.
@@ -30,24 +35,26 @@ Json TypeName(std::optional<DataType> dtype) { return dtype ? Json(Name(*dtype))
 
 }  // namespace
 
-Json ToJson(const Tensor& tensor) {
-  return {{"dtype", Name(tensor.dtype)},
-          {"shape", tensor.shape},
-          {"values", IsFloat(tensor.dtype) ? Values(tensor, ToFloats(tensor))
-                                           : Values(tensor, ToInt64s(tensor))}};
+JsonValue ToJson(const Tensor& tensor) {
+  return Json{{"dtype", Name(tensor.dtype)},
+              {"shape", tensor.shape},
+              {"values", IsFloat(tensor.dtype) ? Values(tensor, ToFloats(tensor))
+                                               : Values(tensor, ToInt64s(tensor))}};
 }
 
-Json ToJson(const Execution& execution) {
-  return {{"queue_ms", Milliseconds(execution.queue)},
-          {"copy_ms", Milliseconds(execution.copy)},
-          {"compute_ms", Milliseconds(execution.compute)},
-          {"tokens", execution.tokens},
-          {"truncated_tokens", execution.truncated_tokens},
-          {"batch_tokens", execution.batch_tokens},
-          {"batch_requests", execution.batch_requests},
-          {"compute_dtype", TypeName(execution.compute_dtype)},
-          {"compute_type", execution.compute_type},
-          {"model_version", execution.model_version}};
+JsonValue ToJson(const Execution& execution) {
+  return Json{{"queue_ms", Milliseconds(execution.queue)},
+              {"copy_ms", Milliseconds(execution.copy)},
+              {"compute_ms", Milliseconds(execution.compute)},
+              {"tokens", execution.tokens},
+              {"truncated_tokens", execution.truncated_tokens},
+              {"batch_tokens", execution.batch_tokens},
+              {"batch_requests", execution.batch_requests},
+              {"compute_dtype", TypeName(execution.compute_dtype)},
+              {"compute_type", execution.compute_type},
+              {"model_version", execution.model_version}};
 }
+
+JsonValue ToJson(const ModelInfo& model) { return proto::ToJson(model); }
 
 }  // namespace attendant::client

@@ -1,17 +1,17 @@
-// JSON of tensors and executions, for the documents that --json prints.
+// JSON of tensors, executions and models, for the documents that --json prints.
 #pragma once
 
-#include "client/cli/command.h"
+#include "client/json/json_value.h"
 #include "client/messages.h"
-#include "proto/model_json.h"
 
 namespace attendant::client {
 
-using proto::ToJson;  // of models and of floats
-
 // Returns {dtype, shape, values}, where the values are nested lists.
-Json ToJson(const Tensor& tensor);
+JsonValue ToJson(const Tensor& tensor);
 
-Json ToJson(const Execution& execution);
+JsonValue ToJson(const Execution& execution);
+
+// Returns a member for each field, as proto/model_json.h has them.
+JsonValue ToJson(const ModelInfo& model);
 
 }  // namespace attendant::client

@@ -1,47 +1,60 @@
-#include "client/commands/attend_command.h"
-
-#include <map>
 #include <utility>
 
-#include "client/cli/attention_options.h"
+#include "client/cli/answer_output.h"
+#include "client/cli/input_options.h"
+#include "client/cli/memory_options.h"
+#include "client/cli/shared_flags.h"
+#include "client/commands/commands.h"
 
 namespace attendant::client {
 namespace {
 
-const std::map<std::string, AttendStage> kStages = {{"context", AttendStage::kContext},
-                                                    {"projected", AttendStage::kProjected},
-                                                    {"block", AttendStage::kBlock}};
+class AttendCommand : public Command {
+ public:
+  CommandTable Table() override;
+  ExitCode Run(Session& session) override;
 
-}  // namespace
+ private:
+  size_t TensorsAskedFor() const;
 
-CLI::App* AttendCommand::AddTo(CLI::App& app) {
-  CLI::App* attend = app.add_subcommand("attend", "Runs the attention of one layer");
-  attend->add_option("--model", request_.model,
-                     "Name of the model; default: the server's only one");
-  attend->add_option("--layer", request_.layer, "Index of the layer")->capture_default_str();
-  attend
-      ->add_option("--stage", request_.stage,
-                   "How far: context, projected, or block with residual and norm")
-      ->transform(CLI::CheckedTransformer(kStages))
-      ->type_name("context|projected|block")
-      ->default_str("context");
-  input_.AddTo(*attend);
-  input_.AddLayoutTo(*attend);
-  memory_.AddTo(*attend);
-  attend
-      ->add_option("--memory-handle", request_.memory_handle,
-                   "Attend to this registered memory, as put-memory printed it")
-      ->excludes("--memory");
-  attend->add_flag("--probabilities", request_.return_attention_probabilities,
-                   "Also answer the attention probabilities");
-  attend->add_flag("--weighted-values", request_.return_weighted_values,
-                   "Also answer each value times its probability");
-  AddAttentionOptions(*attend, request_);
-  AddFloatType(*attend, "--output-dtype", output_dtype_,
-               "Type of the answer; default: that of the input");
-  attend->add_option("--request-id", request_.request_id, "For the server's log");
-  output_.AddTo(*attend);
-  return attend;
+  AttendRequest request_;
+  InputOptions input_;
+  MemoryOptions memory_;
+  AnswerOutput output_;
+};
+
+CommandTable AttendCommand::Table() {
+  CommandTable table = {
+      "Compute", "attend", "Compute the attention of one layer",
+      "Prints the context layer, or as much of the attention block as --stage says, and how long "
+      "the server took for it.",
+      "attendant-client attend --values \"1,0,1,0;0,2,0,2;1,1,1,1\"\n"
+      "attendant-client attend --model m --generate 1x5 --probabilities --top-keys 2"};
+  table.Add("Model",
+            {ModelFlag(request_.model),
+             LayerFlag(request_.layer),
+             {"--stage", "",
+              "How far to compute: the context layer, its output projection, or the whole "
+              "block with residual and norm",
+              ChoiceKind<AttendStage>(request_.stage, {{"context", AttendStage::kContext},
+                                                       {"projected", AttendStage::kProjected},
+                                                       {"block", AttendStage::kBlock}})}});
+  table.Add("Input", input_.TensorFlags());
+  table.Add("Input", {input_.LayoutFlag()});
+  table.Add("Memory", memory_.MemoryFlags(/*required=*/false));
+  table.Add("Memory", {{"--memory-handle", "HANDLE",
+                        "Attend to this registered memory, whose handle put-memory printed",
+                        TextKind(request_.memory_handle), "", "--memory"}});
+  table.Add("Attention", {{"--probabilities", "", "Also return the attention probabilities",
+                           SwitchKind(request_.return_attention_probabilities)},
+                          {"--weighted-values", "", "Also return each value times its probability",
+                           SwitchKind(request_.return_weighted_values)}});
+  table.Add("Attention", AttentionFlags(request_));
+  table.Add("Output", {{"--output-dtype", "", "Type of the returned tensors",
+                        FloatTypeKind(request_.output_dtype, "the type of the input")},
+                       output_.OutputFlag(),
+                       RequestIdFlag(request_.request_id)});
+  return table;
 }
 
 size_t AttendCommand::TensorsAskedFor() const {
@@ -66,7 +79,6 @@ ExitCode AttendCommand::Run(Session& session) {
   request.attention_mask = std::move(input.attention_mask);
   request.attention_bias = std::move(input.attention_bias);
   request.lengths = std::move(input.lengths);
-  request.output_dtype = FloatType(output_dtype_);
 
   absl::StatusOr<AttendResult> result = session.Connect().Attend(std::move(request), session.call);
   if (!result.ok()) return ReportServerError(session, result.status());
@@ -80,5 +92,9 @@ ExitCode AttendCommand::Run(Session& session) {
   add("weighted_values", result->weighted_values);
   return output_.Emit(session, tensors, result->execution);
 }
+
+}  // namespace
+
+std::unique_ptr<Command> MakeAttendCommand() { return std::make_unique<AttendCommand>(); }
 
 }  // namespace attendant::client

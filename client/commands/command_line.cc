@@ -1,5 +1,8 @@
 #include "client/commands/command_line.h"
 
+#include <grpcpp/version_info.h>
+#include <unistd.h>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -7,45 +10,62 @@
 
 #include "client/cli/command.h"
 #include "client/cli/connection_options.h"
-#include "client/commands/attend_command.h"
-#include "client/commands/encode_command.h"
-#include "client/commands/explain_command.h"
-#include "client/commands/health_command.h"
-#include "client/commands/inspect_command.h"
-#include "client/commands/load/load_report_command.h"
-#include "client/commands/load/load_test_command.h"
-#include "client/commands/memory_commands.h"
-#include "client/commands/models_command.h"
-#include "client/commands/service_config_command.h"
-#include "client/commands/tokenizer_command.h"
+#include "client/commands/commands.h"
+#include "client/commands/load/load_commands.h"
+#include "client/flags/flag_kinds.h"
+#include "client/flags/help.h"
+#include "client/flags/parse_arguments.h"
+#include "client/flags/read_arguments.h"
 
 namespace attendant::client {
 namespace {
 
-constexpr char kExitCodes[] =
-    "Exit codes:\n"
-    "  0  it worked; health: the server serves\n"
-    "  1  the server refused the request or answered an error\n"
-    "  2  bad usage, or a file that cannot be read or written\n"
-    "  3  the server cannot be reached, or does not serve (yet, or any more)\n"
-    "  4  the load test finished, but with errors, beyond --require, or without a rate for "
-    "--find-rate";
+constexpr char kVersion[] =
+    "attendant-client " ATTENDANT_VERSION "\ngRPC " GRPC_CPP_VERSION_STRING "\n";
 
-std::vector<std::unique_ptr<Command>> MakeCommands() {
+// In the order of the help.
+std::vector<std::unique_ptr<Command>> MakeCommands(const ProgramTable& program) {
   std::vector<std::unique_ptr<Command>> commands;
-  commands.push_back(std::make_unique<AttendCommand>());
-  commands.push_back(std::make_unique<EncodeCommand>());
-  commands.push_back(std::make_unique<PutMemoryCommand>());
-  commands.push_back(std::make_unique<DropMemoryCommand>());
-  commands.push_back(std::make_unique<InspectCommand>());
-  commands.push_back(std::make_unique<ExplainCommand>());
-  commands.push_back(std::make_unique<ModelsCommand>());
-  commands.push_back(std::make_unique<TokenizerCommand>());
-  commands.push_back(std::make_unique<HealthCommand>());
-  commands.push_back(std::make_unique<LoadTestCommand>());
-  commands.push_back(std::make_unique<LoadReportCommand>());
-  commands.push_back(std::make_unique<ServiceConfigCommand>());
+  commands.push_back(MakeAttendCommand());
+  commands.push_back(MakeEncodeCommand());
+  commands.push_back(MakePutMemoryCommand());
+  commands.push_back(MakeDropMemoryCommand());
+  commands.push_back(MakeInspectCommand());
+  commands.push_back(MakeExplainCommand());
+  commands.push_back(MakeModelsCommand());
+  commands.push_back(MakeTokenizerCommand());
+  commands.push_back(MakeHealthCommand());
+  commands.push_back(MakeServiceConfigCommand());
+  commands.push_back(MakeLoadTestCommand());
+  commands.push_back(MakeLoadReportCommand());
+  commands.push_back(MakeCompletionCommand(program));
   return commands;
+}
+
+// A switch that chooses another action than a command.
+Flag ActionFlag(const char* name, const char* help) {
+  FlagKind kind = {.takes = FlagKind::Takes::kNothing};
+  kind.read = [](const std::string&) { return true; };
+  return {name, "", help, std::move(kind)};
+}
+
+Flags CommonFlags(Session& session, ConnectionOptions& connection) {
+  Flags flags;
+  Append("Output", {{"--json", "", "Print one JSON document on stdout", SwitchKind(session.json)}},
+         flags);
+  Append(
+      "Connection",
+      {{"--address", "HOST:PORT|unix:PATH", "gRPC port of the server", TextKind(session.address)},
+       {"--deadline", "DURATION",
+        "Give up a call after this long; the server knows it too, as the call's gRPC deadline",
+        DurationKind(session.call.timeout)}},
+      flags);
+  Append("Connection", connection.ConnectionFlags(), flags);
+  Append("Help",
+         {ActionFlag("--help", "Print this help, and exit"),
+          ActionFlag("--version", "Print the versions of the client and of gRPC, and exit")},
+         flags);
+  return flags;
 }
 
 }  // namespace
@@ -57,38 +77,29 @@ int RunCommandLine(int argc, const char* const* argv, std::ostream& out, std::os
                   .out = out,
                   .err = err};
   session.command_line.assign(argv, argv + argc);
-  CLI::App app("Talks to an attendant-server.", "attendant-client");
-  app.footer(kExitCodes);
-  app.require_subcommand(1);
-  app.fallthrough();  // lets the options below follow the subcommand
-  app.add_option("--address", session.address, "The server's gRPC port")
-      ->type_name("HOST:PORT|unix:PATH")
-      ->capture_default_str();
   ConnectionOptions connection;
-  connection.AddTo(app);
-  app.add_flag("--json", session.json, "Print one JSON document on stdout");
-  AddDuration(
-      app, "--deadline", session.call.timeout,
-      "Give up a call after this long; the server knows it too, as the call's gRPC deadline");
+  ProgramTable program = {.common = CommonFlags(session, connection), .commands = {}};
+  const std::vector<std::unique_ptr<Command>> commands = MakeCommands(program);
+  for (const auto& command : commands) program.commands.push_back(command->Table());
 
-  std::vector<std::pair<CLI::App*, std::unique_ptr<Command>>> subcommands;
-  for (std::unique_ptr<Command>& command : MakeCommands()) {
-    CLI::App* subcommand = command->AddTo(app);
-    subcommand->footer(kExitCodes);
-    subcommands.emplace_back(subcommand, std::move(command));
+  const ParsedArguments parsed =
+      ParseArguments(program, std::vector<std::string>(argv + 1, argv + argc));
+  if (parsed.texts.count("--help") > 0) {
+    const size_t columns = HelpColumns(STDOUT_FILENO);
+    out << (parsed.command == nullptr ? ProgramHelp(program, columns)
+                                      : CommandHelp(program, *parsed.command, columns));
+    return kSucceeded;
   }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error, out, err) == 0 ? kSucceeded : kBadUsage;
+  if (parsed.texts.count("--version") > 0) {
+    out << kVersion;
+    return kSucceeded;
   }
+  const absl::Status read = ReadArguments(program, parsed);
+  if (!read.ok()) return ReportBadUsage(session, read);
   absl::StatusOr<ClientOptions> options = connection.Read();
   if (!options.ok()) return ReportBadUsage(session, options.status());
   session.connection = *std::move(options);
-  for (const auto& [subcommand, command] : subcommands) {
-    if (subcommand->parsed()) return command->Run(session);
-  }
-  return kBadUsage;
+  return commands[parsed.command - program.commands.data()]->Run(session);
 }
 
 }  // namespace attendant::client

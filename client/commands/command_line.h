@@ -5,7 +5,7 @@
 
 namespace attendant::client {
 
-// Parses the command line, runs the subcommand and returns its exit code (client/cli/command.h).
+// Parses the command line, runs the command and returns its exit code (client/cli/command.h).
 // Throws nothing.
 int RunCommandLine(int argc, const char* const* argv, std::ostream& out, std::ostream& err);
 

@@ -1,29 +1,35 @@
-#include "client/commands/encode_command.h"
-
-#include <map>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "client/cli/attention_options.h"
+#include "client/cli/answer_output.h"
 #include "client/cli/inline_values.h"
+#include "client/cli/input_options.h"
+#include "client/cli/shared_flags.h"
+#include "client/commands/commands.h"
 #include "client/commands/encode_in_parts.h"
 
 namespace attendant::client {
 namespace {
 
-const std::map<std::string, Pooling> kPoolings = {
-    {"model", Pooling::kModel},
-    {"first-token", Pooling::kFirstToken},
-    {"mean", Pooling::kMean},
-    {"max", Pooling::kMax},
-    {"mean-sqrt-len", Pooling::kMeanSqrtLen},
-    {"position-weighted-mean", Pooling::kPositionWeightedMean},
-    {"last-token", Pooling::kLastToken},
-    {"classifier", Pooling::kClassifier}};
+class EncodeCommand : public Command {
+ public:
+  CommandTable Table() override;
+  ExitCode Run(Session& session) override;
 
-const std::map<std::string, Truncation> kTruncations = {
-    {"", Truncation::kNone}, {"right", Truncation::kRight}, {"left", Truncation::kLeft}};
+ private:
+  Flags ReturnFlags();
+  Flags PoolingFlags();
+  size_t TensorsAskedFor() const;
+  absl::StatusOr<EncodeRequest> MakeRequest(RequestInput input) const;
+
+  EncodeRequest request_;
+  std::string layers_;
+  std::optional<Pooling> pooled_;
+  int64_t chunk_ = 0;  // tokens per part; 0: sequences are sent whole
+  InputOptions input_;
+  AnswerOutput output_;
+};
 
 void MoveLayers(const std::string& name, std::vector<LayerTensor>& from,
                 std::vector<NamedTensor>& to) {
@@ -32,71 +38,85 @@ void MoveLayers(const std::string& name, std::vector<LayerTensor>& from,
   }
 }
 
-}  // namespace
+CommandTable EncodeCommand::Table() {
+  CommandTable table = {
+      "Compute", "encode", "Run encoder layers on token ids, hidden states or features",
+      "Prints the hidden states of the last layer, and pooled vectors, other layers and attention "
+      "probabilities on request.",
+      "attendant-client encode --model minilm --token-ids 101,7592,2088,102 --pooled\n"
+      "attendant-client encode --model minilm --generate 2x5 --output out.npy"};
+  table.Add("Model", {ModelFlag(request_.model), LayersFlag(layers_)});
+  table.Add("Input", input_.TokenFlags());
+  table.Add(
+      "Input",
+      {{"--truncate", "",
+        "Cut sequences of token ids that are longer than the model's max_sequence_length "
+        "(`attendant-client models NAME` shows it): right keeps their first tokens, left their "
+        "last ones. Without it, sequences up to the model's longest_sequence are computed whole, "
+        "and longer ones refused",
+        ChoiceKind<Truncation>(request_.truncation,
+                               {{"right", Truncation::kRight}, {"left", Truncation::kLeft}})}});
+  table.Add("Input", input_.TensorFlags());
+  table.Add("Input",
+            {input_.FeaturesFlag(),
+             input_.LayoutFlag(),
+             {"--chunk", "TOKENS",
+              "Send the one sequence in chunks of this many tokens, over EncodeStream; for "
+              "models that take sequences in chunks",
+              IntegerKind<int64_t>(chunk_, 1)}});
+  table.Add("Returned tensors", ReturnFlags());
+  table.Add("Returned tensors", PoolingFlags());
+  table.Add("Attention", AttentionFlags(request_));
+  table.Add("Output", {output_.OutputFlag(), RequestIdFlag(request_.request_id)});
+  return table;
+}
 
-CLI::App* EncodeCommand::AddTo(CLI::App& app) {
-  CLI::App* encode =
-      app.add_subcommand("encode", "Runs encoder layers, from hidden states or token ids");
-  encode->add_option("--model", request_.model,
-                     "Name of the model; default: the server's only one");
-  encode->add_option("--layers", layers_, "Which layers; default: all")->type_name("FIRST:COUNT");
-  input_.AddTo(*encode);
-  input_.AddTokensTo(*encode);
-  input_.AddLayoutTo(*encode);
-  input_.AddFeaturesTo(*encode);
-  encode
-      ->add_option("--truncate", truncate_,
-                   "Which side of token ids is cut that are longer than the model's positions "
-                   "reach; default: they are refused")
-      ->check(CLI::IsMember({"right", "left"}))
-      ->type_name("right|left");
-  encode->add_flag("--no-hidden-states", request_.omit_hidden_states,
-                   "Leave the last layer's hidden states out of the answer");
-  encode
-      ->add_option("--intermediate", request_.intermediate_layers,
-                   "Also answer the output of these layers: 0,5")
-      ->delimiter(',')
-      ->type_name("LAYER,…");
-  encode
-      ->add_option("--attention-layers", request_.attention_layers,
-                   "Also answer the attention probabilities of these layers")
-      ->delimiter(',')
-      ->type_name("LAYER,…");
-  AddAttentionOptions(*encode, request_);
-  std::vector<std::string> poolings;
-  for (const auto& [name, pooling] : kPoolings) poolings.push_back(name);
-  encode
-      ->add_option("--pooled", pooled_,
-                   "Also answer one vector per sequence; without a POOLING as the checkpoint says")
-      ->expected(0, 1)
-      ->default_str("model")
-      ->check(CLI::IsMember(poolings))
-      ->type_name("POOLING");
-  encode->add_flag("--normalize", request_.normalize_pooled, "Scale pooled vectors to length 1");
-  encode->add_flag("--token-vectors", request_.return_token_vectors,
-                   "Also answer what the checkpoint's head makes of each token: scores of classes, "
-                   "or its vector");
-  encode->add_flag("--normalize-tokens", request_.normalize_token_vectors,
-                   "Scale the vectors of tokens to length 1");
-  encode->add_flag("--sparse", request_.return_sparse,
-                   "Also answer a sparse vector over the vocabulary for each sequence (SPLADE): "
-                   "sparse_counts, sparse_indices and sparse_weights");
-  AddFloatType(*encode, "--output-dtype", output_dtype_,
-               "Type of the answer; default: that of the input");
-  encode->add_option("--request-id", request_.request_id, "For the server's log");
-  encode
-      ->add_option(
-          "--chunk", chunk_,
-          "Send the one sequence in parts of this many tokens, over EncodeStream; for models "
-          "that take sequences in parts")
-      ->check(CLI::PositiveNumber)
-      ->type_name("TOKENS");
-  output_.AddTo(*encode);
-  return encode;
+Flags EncodeCommand::ReturnFlags() {
+  return {
+      {"--no-hidden-states", "", "Leave out the hidden states of the last layer",
+       SwitchKind(request_.omit_hidden_states)},
+      {"--intermediate", "LAYER,...", "Also return the output of these layers, such as 0,5",
+       ListKind(request_.intermediate_layers)},
+      {"--attention-layers", "LAYER,...", "Also return the attention probabilities of these layers",
+       ListKind(request_.attention_layers)},
+      {"--token-vectors", "",
+       "Also return the result of the checkpoint's head for each token: class scores, or a vector",
+       SwitchKind(request_.return_token_vectors)},
+      {"--normalize-tokens", "", "Scale token vectors to length 1",
+       SwitchKind(request_.normalize_token_vectors)},
+      {"--output-dtype", "", "Type of the returned tensors",
+       FloatTypeKind(request_.output_dtype, "the type of the input, float32 for token ids")},
+  };
+}
+
+Flags EncodeCommand::PoolingFlags() {
+  FlagKind pooling =
+      ChoiceKind<Pooling>(pooled_, {{"model", Pooling::kModel},
+                                    {"first-token", Pooling::kFirstToken},
+                                    {"mean", Pooling::kMean},
+                                    {"max", Pooling::kMax},
+                                    {"mean-sqrt-len", Pooling::kMeanSqrtLen},
+                                    {"position-weighted-mean", Pooling::kPositionWeightedMean},
+                                    {"last-token", Pooling::kLastToken},
+                                    {"classifier", Pooling::kClassifier}});
+  pooling.takes = FlagKind::Takes::kMaybeOne;
+  pooling.implied = "model";
+  return {
+      {"--pooled", "POOLING",
+       "Also return one vector for each sequence; POOLING is model, as the checkpoint says, unless "
+       "it is given",
+       pooling},
+      {"--normalize", "", "Scale pooled vectors to length 1",
+       SwitchKind(request_.normalize_pooled)},
+      {"--sparse", "",
+       "Also return a sparse vector over the vocabulary for each sequence (SPLADE): sparse_counts, "
+       "sparse_indices and sparse_weights",
+       SwitchKind(request_.return_sparse)},
+  };
 }
 
 size_t EncodeCommand::TensorsAskedFor() const {
-  return (request_.omit_hidden_states ? 0 : 1) + (pooled_.empty() ? 0 : 1) +
+  return (request_.omit_hidden_states ? 0 : 1) + (pooled_ ? 1 : 0) +
          (request_.return_token_vectors ? 1 : 0) + (request_.return_sparse ? 3 : 0) +
          request_.intermediate_layers.size() +
          request_.attention_layers.size() *
@@ -111,10 +131,8 @@ absl::StatusOr<EncodeRequest> EncodeCommand::MakeRequest(RequestInput input) con
     request.layers = *span;
   }
   MoveInput(std::move(input), request);
-  request.return_pooled = !pooled_.empty();
-  if (request.return_pooled) request.pooling = kPoolings.at(pooled_);
-  request.truncation = kTruncations.at(truncate_);
-  request.output_dtype = FloatType(output_dtype_);
+  request.return_pooled = pooled_.has_value();
+  request.pooling = pooled_.value_or(Pooling::kModel);
   return request;
 }
 
@@ -156,5 +174,9 @@ ExitCode EncodeCommand::Run(Session& session) {
   MoveLayers("attention_keys", result->attention_keys, tensors);
   return output_.Emit(session, tensors, result->execution);
 }
+
+}  // namespace
+
+std::unique_ptr<Command> MakeEncodeCommand() { return std::make_unique<EncodeCommand>(); }
 
 }  // namespace attendant::client

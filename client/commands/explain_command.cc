@@ -1,5 +1,3 @@
-#include "client/commands/explain_command.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,7 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/cli/to_json.h"
+#include "client/cli/input_options.h"
+#include "client/cli/shared_flags.h"
+#include "client/commands/commands.h"
 
 namespace attendant::client {
 namespace {
@@ -153,9 +153,9 @@ void Print(std::ostream& out, const Attention& attention, int64_t matrix, int di
   }
 }
 
-Json ToJson(const Attention& attention, int64_t matrix, int digits) {
+JsonValue ToJson(const Attention& attention, int64_t matrix, int digits) {
   const int64_t b = matrix / attention.heads, h = matrix % attention.heads;
-  Json values = Json::array(), queries = Json::array();
+  std::vector<JsonValue> values, queries;
   for (int64_t token = 0; token < attention.length; ++token) {
     values.push_back(ValueOf(attention, b, h, token));
     const Step step = Explain(attention, matrix, token, digits);
@@ -166,21 +166,33 @@ Json ToJson(const Attention& attention, int64_t matrix, int digits) {
   return {{"sequence", b}, {"head", h}, {"values", values}, {"queries", queries}};
 }
 
-}  // namespace
+class ExplainCommand : public Command {
+ public:
+  CommandTable Table() override;
+  ExitCode Run(Session& session) override;
 
-CLI::App* ExplainCommand::AddTo(CLI::App& app) {
-  CLI::App* explain = app.add_subcommand(
-      "explain", "Shows the steps from attention probabilities to the context, for few tokens");
-  explain->add_option("--model", model_, "Name of the model; default: the server's only one");
-  explain->add_option("--layer", layer_, "Index of the layer")->capture_default_str();
-  input_.AddTo(*explain);
-  explain
-      ->add_option("--round", digits_,
-                   "First round probabilities to this many decimals, as on paper, so that those of "
-                   "each query still sum to 1; default: no rounding")
-      ->check(CLI::Range(0, kMostDigits))
-      ->type_name("DECIMALS");
-  return explain;
+ private:
+  std::string model_;
+  uint32_t layer_ = 0;
+  int digits_ = -1;  // decimals of the rounded probabilities; -1: not rounded
+  InputOptions input_;
+};
+
+CommandTable ExplainCommand::Table() {
+  CommandTable table = {
+      "Look inside", "explain", "Show the steps from probabilities to the context layer",
+      "Prints, as on paper, the probabilities of each query, each value times its probability, and "
+      "their sum. For few tokens.",
+      "attendant-client explain --values \"1,0,1,0;0,2,0,2;1,1,1,1\" --round 1"};
+  table.Add("Model", {ModelFlag(model_), LayerFlag(layer_)});
+  table.Add("Input", input_.TensorFlags());
+  FlagKind digits = IntegerKind(digits_, 0, kMostDigits);
+  digits.initial = "no rounding";
+  table.Add("Output", {{"--round", "DECIMALS",
+                        "First round probabilities to this many decimals, as on paper, so that the "
+                        "probabilities of each query still sum to 1",
+                        std::move(digits)}});
+  return table;
 }
 
 ExitCode ExplainCommand::Run(Session& session) {
@@ -202,7 +214,7 @@ ExitCode ExplainCommand::Run(Session& session) {
   request.lengths = std::move(input.lengths);
   const absl::StatusOr<Attention> attention = Ask(session, std::move(request));
   if (!attention.ok()) return ReportServerError(session, attention.status());
-  Json explained = Json::array();
+  std::vector<JsonValue> explained;
   for (int64_t matrix = 0; matrix < attention->sequences * attention->heads; ++matrix) {
     if (session.json) {
       explained.push_back(ToJson(*attention, matrix, digits_));
@@ -213,5 +225,9 @@ ExitCode ExplainCommand::Run(Session& session) {
   if (session.json) PrintJson(session, {{"heads", explained}});
   return kSucceeded;
 }
+
+}  // namespace
+
+std::unique_ptr<Command> MakeExplainCommand() { return std::make_unique<ExplainCommand>(); }
 
 }  // namespace attendant::client

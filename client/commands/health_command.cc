@@ -1,4 +1,5 @@
-#include "client/commands/health_command.h"
+#include "client/commands/commands.h"
+#include "client/flags/flag_kinds.h"
 
 namespace attendant::client {
 namespace {
@@ -17,24 +18,34 @@ const char* Name(Health health) {
   return "UNKNOWN";
 }
 
+class HealthCommand : public Command {
+ public:
+  CommandTable Table() override {
+    CommandTable table = {"Server", "health", "Check whether the server is serving",
+                          "Asks grpc.health.v1, as Kubernetes and load balancers do.",
+                          "attendant-client health && echo ready"};
+    table.Add("Arguments", {{"SERVICE", "", "A model or a gRPC service",
+                             TextKind(service_, "the whole server")}});
+    return table;
+  }
+
+  ExitCode Run(Session& session) override {
+    const absl::StatusOr<Health> health = session.Connect().CheckHealth(service_, session.call);
+    if (!health.ok()) return ReportServerError(session, health.status());
+    if (session.json) {
+      PrintJson(session, {{"service", service_}, {"status", Name(*health)}});
+    } else {
+      session.out << Name(*health) << "\n";
+    }
+    return *health == Health::kServing ? kSucceeded : kUnreachable;
+  }
+
+ private:
+  std::string service_;
+};
+
 }  // namespace
 
-CLI::App* HealthCommand::AddTo(CLI::App& app) {
-  CLI::App* health =
-      app.add_subcommand("health", "Asks whether the server serves (grpc.health.v1)");
-  health->add_option("service", service_, "A model or a service; default: the whole server");
-  return health;
-}
-
-ExitCode HealthCommand::Run(Session& session) {
-  const absl::StatusOr<Health> health = session.Connect().CheckHealth(service_, session.call);
-  if (!health.ok()) return ReportServerError(session, health.status());
-  if (session.json) {
-    PrintJson(session, {{"service", service_}, {"status", Name(*health)}});
-  } else {
-    session.out << Name(*health) << "\n";
-  }
-  return *health == Health::kServing ? kSucceeded : kUnreachable;
-}
+std::unique_ptr<Command> MakeHealthCommand() { return std::make_unique<HealthCommand>(); }
 
 }  // namespace attendant::client

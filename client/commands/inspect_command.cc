@@ -1,5 +1,3 @@
-#include "client/commands/inspect_command.h"
-
 #include <algorithm>
 #include <utility>
 
@@ -8,10 +6,13 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "client/cli/attention_options.h"
 #include "client/cli/inline_values.h"
+#include "client/cli/input_options.h"
 #include "client/cli/read_tensors.h"
+#include "client/cli/shared_flags.h"
+#include "client/commands/commands.h"
 #include "client/files/file_bytes.h"
+#include "client/inspect/inspection.h"
 #include "client/inspect/inspection_json.h"
 #include "client/inspect/inspection_page.h"
 
@@ -51,37 +52,55 @@ void PrintSequences(std::ostream& out, const Inspection& inspection) {
   }
 }
 
-}  // namespace
+class InspectCommand : public Command {
+ public:
+  CommandTable Table() override;
+  ExitCode Run(Session& session) override;
 
-CLI::App* InspectCommand::AddTo(CLI::App& app) {
-  CLI::App* inspect = app.add_subcommand(
-      "inspect",
-      "Shows what every attention head does with an input: statistics, maps, ranks. With token ids "
-      "also how many queries look most at the least frequent of them, counted over all sequences");
-  inspect->add_option("--model", request_.model,
-                      "Name of the model; default: the server's only one");
-  inspect->add_option("--layers", layers_, "Which layers; default: all")->type_name("FIRST:COUNT");
-  input_.AddTo(*inspect);
-  input_.AddTokensTo(*inspect);
-  input_.AddFeaturesTo(*inspect);
-  AddHeadGates(*inspect, request_);
-  CLI::Option* tokens =
-      inspect
-          ->add_option("--tokens", tokens_,
-                       "Texts of the tokens, for the labels of the page: with spaces between them, "
-                       "a line for each sequence: \"[CLS] hello world [SEP]\"")
-          ->type_name("TEXTS");
-  inspect->add_option("--tokens-file", tokens_file_, "The same, in a file")
-      ->type_name("FILE")
-      ->excludes(tokens);
-  inspect->add_option("--html", html_, "Write one self-contained page there")->type_name("FILE");
-  inspect
-      ->add_option("--cells", cells_,
-                   "Side of an attention map at most; more tokens share cells, which hold what "
-                   "their queries give to their keys together, in the mean of the queries")
-      ->check(CLI::Range(8, 1024))
-      ->capture_default_str();
-  return inspect;
+ private:
+  absl::StatusOr<LayerSpan> ChooseLayers(const ModelInfo& model) const;
+  absl::Status NameTokens(Inspector& inspector) const;
+  // Sends `request` for as many layers at a time as fit into one answer, until it has all of them.
+  absl::Status AskForLayers(const Session& session, const LayerSpan& layers,
+                            const EncodeRequest& request, const ModelInfo& model,
+                            Inspector& inspector) const;
+  ExitCode Emit(Session& session, const Inspection& inspection) const;
+
+  EncodeRequest request_;  // only its model and gates are set
+  std::string layers_;
+  std::string html_;
+  std::string tokens_;
+  std::string tokens_file_;
+  int64_t cells_ = 128;
+  InputOptions input_;
+};
+
+CommandTable InspectCommand::Table() {
+  CommandTable table = {
+      "Look inside", "inspect", "Show statistics and maps of every attention head for an input",
+      "Prints a table of confidence, symmetry, ranks and positional heads; with token ids also how "
+      "many queries look most at the least frequent ids, counted over all sequences.",
+      "attendant-client inspect --model minilm --token-ids 101,7592,2088,102 \\\n"
+      "  --tokens \"[CLS] hello world [SEP]\" --html attention.html"};
+  table.Add("Model", {ModelFlag(request_.model), LayersFlag(layers_)});
+  table.Add("Input", input_.TokenFlags());
+  table.Add("Input", input_.TensorFlags());
+  table.Add(
+      "Input",
+      {input_.FeaturesFlag(),
+       {"--tokens", "TEXTS",
+        "Texts of the tokens, which label the page: with spaces between them, a line "
+        "for each sequence",
+        TextKind(tokens_)},
+       {"--tokens-file", "FILE", "The same, in a file", TextKind(tokens_file_), "", "--tokens"}});
+  table.Add("Attention", {HeadGatesFlag(request_),
+                          {"--cells", "COUNT",
+                           "Largest side of an attention map; more tokens share cells, which hold "
+                           "what their queries give to their keys together, as the mean of the "
+                           "queries",
+                           IntegerKind<int64_t>(cells_, 8, 1024)}});
+  table.Add("Output", {HtmlFlag(html_)});
+  return table;
 }
 
 ExitCode InspectCommand::Run(Session& session) {
@@ -166,14 +185,16 @@ ExitCode InspectCommand::Emit(Session& session, const Inspection& inspection) co
   }
   if (session.json) {
     // On one line, because indented maps would be mostly spaces.
-    session.out << ToJson(inspection, MapFormat::kValues)
-                       .dump(-1, ' ', false, Json::error_handler_t::replace)
-                << "\n";
+    session.out << ToJson(inspection, MapFormat::kValues).ToLine() << "\n";
   } else {
     PrintSequences(session.out, inspection);
     if (!html_.empty()) session.out << "page -> " << html_ << "\n";
   }
   return kSucceeded;
 }
+
+}  // namespace
+
+std::unique_ptr<Command> MakeInspectCommand() { return std::make_unique<InspectCommand>(); }
 
 }  // namespace attendant::client

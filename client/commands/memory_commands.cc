@@ -1,37 +1,46 @@
-#include "client/commands/memory_commands.h"
-
 #include <optional>
 #include <utility>
 
 #include "absl/time/time.h"
-#include "client/cli/input_options.h"
+#include "client/cli/memory_options.h"
+#include "client/cli/shared_flags.h"
 #include "client/cli/to_json.h"
+#include "client/commands/commands.h"
 
 namespace attendant::client {
+namespace {
 
-CLI::App* PutMemoryCommand::AddTo(CLI::App& app) {
-  CLI::App* put = app.add_subcommand(
-      "put-memory", "Registers what attend --memory-handle attends to; prints its handle");
-  put->add_option("--model", model_, "Name of the model; default: the server's only one");
-  put->add_option("--layer", layer_, "Index of the layer")->capture_default_str();
-  memory_.AddTo(*put);
-  put->get_option("--memory")->required();
-  AddSequenceFirst(*put, layout_);
-  AddDuration(*put, "--time-to-live", time_to_live_,
-              "Time until it expires; 0: as long as the server allows");
-  put->add_option("--request-id", request_id_, "For the server's log");
-  return put;
+class PutMemoryCommand : public Command {
+ public:
+  CommandTable Table() override;
+  ExitCode Run(Session& session) override;
+
+ private:
+  PutMemoryRequest request_;
+  MemoryOptions memory_;
+};
+
+CommandTable PutMemoryCommand::Table() {
+  CommandTable table = {
+      "Compute", "put-memory", "Register a memory for attend, and print its handle",
+      "The server keeps the keys and values of the memory until it expires or is dropped; attend "
+      "--memory-handle uses them.",
+      "attendant-client put-memory --memory \"1,1,1,1;0,1,0,1\" --time-to-live 5m"};
+  table.Add("Model", {ModelFlag(request_.model), LayerFlag(request_.layer)});
+  table.Add("Memory", memory_.MemoryFlags(/*required=*/true));
+  table.Add("Memory",
+            {SequenceFirstFlag(request_.layout),
+             {"--time-to-live", "DURATION", "Time until the memory expires; 0: the server's limit",
+              DurationKind(request_.time_to_live)}});
+  table.Add("Output", {RequestIdFlag(request_.request_id)});
+  return table;
 }
 
 ExitCode PutMemoryCommand::Run(Session& session) {
-  absl::StatusOr<std::optional<Memory>> memory = memory_.Read(layout_);
+  absl::StatusOr<std::optional<Memory>> memory = memory_.Read(request_.layout);
   if (!memory.ok()) return ReportBadUsage(session, memory.status());
-  PutMemoryRequest request = {.model = model_,
-                              .layer = layer_,
-                              .layout = layout_,
-                              .memory = *std::move(*memory),
-                              .time_to_live = time_to_live_,
-                              .request_id = request_id_};
+  PutMemoryRequest request = request_;
+  request.memory = *std::move(*memory);
   const absl::StatusOr<RegisteredMemory> kept =
       session.Connect().PutMemory(std::move(request), session.call);
   if (!kept.ok()) return ReportServerError(session, kept.status());
@@ -49,10 +58,25 @@ ExitCode PutMemoryCommand::Run(Session& session) {
   return kSucceeded;
 }
 
-CLI::App* DropMemoryCommand::AddTo(CLI::App& app) {
-  CLI::App* drop = app.add_subcommand("drop-memory", "Forgets a registered memory");
-  drop->add_option("handle", handle_, "As put-memory printed it")->required();
-  return drop;
+class DropMemoryCommand : public Command {
+ public:
+  CommandTable Table() override;
+  ExitCode Run(Session& session) override;
+
+ private:
+  std::string handle_;
+};
+
+CommandTable DropMemoryCommand::Table() {
+  CommandTable table = {"Compute", "drop-memory", "Drop a registered memory", "",
+                        "handle=$(attendant-client put-memory --memory \"1,1,1,1;0,1,0,1\")\n"
+                        "attendant-client drop-memory \"$handle\""};
+  table.Add("Arguments", {{.name = "HANDLE",
+                           .placeholder = "",
+                           .help = "The handle that put-memory printed",
+                           .kind = TextKind(handle_),
+                           .required = true}});
+  return table;
 }
 
 ExitCode DropMemoryCommand::Run(Session& session) {
@@ -65,5 +89,11 @@ ExitCode DropMemoryCommand::Run(Session& session) {
   }
   return kSucceeded;
 }
+
+}  // namespace
+
+std::unique_ptr<Command> MakePutMemoryCommand() { return std::make_unique<PutMemoryCommand>(); }
+
+std::unique_ptr<Command> MakeDropMemoryCommand() { return std::make_unique<DropMemoryCommand>(); }
 
 }  // namespace attendant::client

@@ -1,11 +1,11 @@
-#include "client/commands/models_command.h"
-
 #include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_format.h"
 #include "attendant/v1/encoder_service.pb.h"
 #include "client/cli/to_json.h"
+#include "client/commands/commands.h"
+#include "client/flags/flag_kinds.h"
 #include "proto/model_table.h"
 
 namespace attendant::client {
@@ -65,13 +65,26 @@ void PrintDetails(std::ostream& out, const ModelInfo& model) {
   }
 }
 
-}  // namespace
+class ModelsCommand : public Command {
+ public:
+  CommandTable Table() override;
+  ExitCode Run(Session& session) override;
 
-CLI::App* ModelsCommand::AddTo(CLI::App& app) {
-  CLI::App* models = app.add_subcommand("models", "Lists the models, or describes one");
-  auto* name = models->add_option("name", name_, "The model to describe");
-  models->add_flag("--names", names_only_, "Print the names alone, one a line")->excludes(name);
-  return models;
+ private:
+  std::string name_;
+  bool names_only_ = false;
+};
+
+CommandTable ModelsCommand::Table() {
+  CommandTable table = {
+      "Server", "models", "List the models, or describe one",
+      "The description has layers, inputs, limits, compute type, threads and costs.",
+      "attendant-client models\n"
+      "attendant-client models minilm"};
+  table.Add("Arguments", {{"NAME", "", "The model to describe", TextKind(name_, "list all")}});
+  table.Add("Output", {{"--names", "", "Print only the names, one on each line",
+                        SwitchKind(names_only_), "", "NAME"}});
+  return table;
 }
 
 ExitCode ModelsCommand::Run(Session& session) {
@@ -80,7 +93,7 @@ ExitCode ModelsCommand::Run(Session& session) {
   if (names_only_ && !session.json) {
     for (const ModelInfo& model : *models) session.out << model.name() << "\n";
   } else if (session.json) {
-    Json list = Json::array();
+    std::vector<JsonValue> list;
     for (const ModelInfo& model : *models) list.push_back(ToJson(model));
     PrintJson(session, {{"models", list}});
   } else if (name_.empty()) {
@@ -90,5 +103,9 @@ ExitCode ModelsCommand::Run(Session& session) {
   }
   return kSucceeded;
 }
+
+}  // namespace
+
+std::unique_ptr<Command> MakeModelsCommand() { return std::make_unique<ModelsCommand>(); }
 
 }  // namespace attendant::client

@@ -1,22 +1,37 @@
-#include "client/commands/service_config_command.h"
-
+#include "client/commands/commands.h"
+#include "client/flags/flag_kinds.h"
 #include "client/service_config.h"
 
 namespace attendant::client {
+namespace {
 
-CLI::App* ServiceConfigCommand::AddTo(CLI::App& app) {
-  CLI::App* service_config = app.add_subcommand(
-      "service-config",
-      "Prints the gRPC service config (retries, balancing, health checks) with which clients do "
-      "not notice that one of several servers restarts; asks no server");
-  service_config->add_flag("--behind-proxy", behind_proxy_,
-                           "For clients of a proxy, which does the health checks itself");
-  return service_config;
-}
+class ServiceConfigCommand : public Command {
+ public:
+  CommandTable Table() override {
+    CommandTable table = {
+        "Server", "service-config", "Print the gRPC service config for clients of several servers",
+        "With these retries, balancing and health checks, clients in any language do not notice "
+        "that one of several servers restarts. Calls no server.",
+        "attendant-client service-config > service_config.json"};
+    table.Add("Balancing",
+              {{"--behind-proxy", "", "For clients of a proxy, which does the health checks itself",
+                SetKind(checks_, HealthChecks::kOfProxy)}});
+    return table;
+  }
 
-ExitCode ServiceConfigCommand::Run(Session& session) {
-  session.out << ServiceConfig(behind_proxy_ ? HealthChecks::kOfProxy : HealthChecks::kOfClient);
-  return kSucceeded;
+  ExitCode Run(Session& session) override {
+    session.out << ServiceConfig(checks_);
+    return kSucceeded;
+  }
+
+ private:
+  HealthChecks checks_ = HealthChecks::kOfClient;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeServiceConfigCommand() {
+  return std::make_unique<ServiceConfigCommand>();
 }
 
 }  // namespace attendant::client

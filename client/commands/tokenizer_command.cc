@@ -1,11 +1,11 @@
-#include "client/commands/tokenizer_command.h"
-
 #include <map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "attendant/v1/encoder_service.pb.h"
+#include "client/commands/commands.h"
 #include "client/files/file_bytes.h"
+#include "client/flags/flag_kinds.h"
 
 namespace attendant::client {
 namespace {
@@ -16,15 +16,21 @@ auto Sorted(const Map& map) {
   return std::map<std::string, typename Map::mapped_type>(map.begin(), map.end());
 }
 
-Json ToJson(const TokenizerInfo& tokenizer) {
+template <class Map>
+JsonValue Object(const Map& map) {
+  const auto sorted = Sorted(map);
+  return JsonValue::Object({sorted.begin(), sorted.end()});
+}
+
+JsonValue ToJson(const TokenizerInfo& tokenizer) {
   return {
       {"tokenizer_json_bytes", tokenizer.tokenizer_json().size()},
       {"max_sequence_length", tokenizer.max_sequence_length()},
       {"lower_case", tokenizer.lower_case()},
-      {"prompts", Sorted(tokenizer.prompts())},
+      {"prompts", Object(tokenizer.prompts())},
       {"default_prompt", tokenizer.default_prompt()},
       {"labels", std::vector<std::string>(tokenizer.labels().begin(), tokenizer.labels().end())},
-      {"special_ids", Sorted(tokenizer.special_ids())},
+      {"special_ids", Object(tokenizer.special_ids())},
       {"model_version", tokenizer.model_version()}};
 }
 
@@ -36,8 +42,8 @@ void Print(std::ostream& out, const TokenizerInfo& tokenizer) {
       << "lower case               " << (tokenizer.lower_case() ? "yes" : "no") << "\n";
   for (const auto& [name, prompt] : Sorted(tokenizer.prompts())) {
     out << "prompt                   " << name
-        << (name == tokenizer.default_prompt() ? " (default)" : "") << ": " << Json(prompt).dump()
-        << "\n";
+        << (name == tokenizer.default_prompt() ? " (default)" : "") << ": "
+        << JsonValue(prompt).ToText() << "\n";
   }
   if (!tokenizer.labels().empty()) {
     out << "labels                   " << absl::StrJoin(tokenizer.labels(), ", ") << "\n";
@@ -47,16 +53,26 @@ void Print(std::ostream& out, const TokenizerInfo& tokenizer) {
   }
 }
 
-}  // namespace
+class TokenizerCommand : public Command {
+ public:
+  CommandTable Table() override;
+  ExitCode Run(Session& session) override;
 
-CLI::App* TokenizerCommand::AddTo(CLI::App& app) {
-  CLI::App* tokenizer = app.add_subcommand(
-      "tokenizer",
-      "Shows what turns text into token ids for a model, and saves its tokenizer.json");
-  tokenizer->add_option("name", name_, "Name of the model; default: the server's only one");
-  tokenizer->add_option("--output", output_, "Write tokenizer.json to this file")
-      ->type_name("FILE");
-  return tokenizer;
+ private:
+  std::string name_;
+  std::string output_;
+};
+
+CommandTable TokenizerCommand::Table() {
+  CommandTable table = {
+      "Server", "tokenizer", "Show a model's tokenizer, and save tokenizer.json",
+      "Shows the longest sequence, prompts, labels and special tokens, for models "
+      "that are served from a directory with a tokenizer.json.",
+      "attendant-client tokenizer minilm --output tokenizer.json"};
+  table.Add("Arguments", {{"NAME", "", "The model", TextKind(name_, "the server's only one")}});
+  table.Add("Output",
+            {{"--output", "FILE", "Write tokenizer.json to this file", TextKind(output_)}});
+  return table;
 }
 
 ExitCode TokenizerCommand::Run(Session& session) {
@@ -74,5 +90,9 @@ ExitCode TokenizerCommand::Run(Session& session) {
   }
   return kSucceeded;
 }
+
+}  // namespace
+
+std::unique_ptr<Command> MakeTokenizerCommand() { return std::make_unique<TokenizerCommand>(); }
 
 }  // namespace attendant::client

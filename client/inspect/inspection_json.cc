@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "absl/strings/escaping.h"
 
@@ -89,20 +90,20 @@ Json OfSequence(const SequenceInspection& sequence, int64_t cells, MapFormat for
 
 }  // namespace
 
-Json ToJson(const Inspection& inspection, MapFormat format) {
+JsonValue ToJson(const Inspection& inspection, MapFormat format) {
   const ModelInfo& model = inspection.model;
   Json sequences = Json::array();
   for (const SequenceInspection& sequence : inspection.sequences) {
     sequences.push_back(OfSequence(sequence, inspection.cells, format));
   }
   const std::string& type = inspection.compute_type;
-  return {{"model", model.name()},
-          {"family", model.family()},
-          {"hidden_size", model.layer().hidden_size()},
-          {"heads", model.layer().heads()},
-          {"model_layers", model.layers()},
-          {"compute_type", type.empty() ? Json(nullptr) : Json(type)},
-          {"sequences", sequences}};
+  return Json{{"model", model.name()},
+              {"family", model.family()},
+              {"hidden_size", model.layer().hidden_size()},
+              {"heads", model.layer().heads()},
+              {"model_layers", model.layers()},
+              {"compute_type", type.empty() ? Json(nullptr) : Json(type)},
+              {"sequences", sequences}};
 }
 
 }  // namespace attendant::client

@@ -1,9 +1,8 @@
 // JSON of an inspection.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include "client/inspect/inspection.h"
+#include "client/json/json_value.h"
 
 namespace attendant::client {
 
@@ -17,6 +16,6 @@ enum class MapFormat {
 // Returns {model, sequences: [{tokens, positions, token_ids, token_texts, input_uniformity, layers:
 // [{layer, token_uniformity, heads: [{confidence, …, map}]}]}], …}. Numbers that are not finite
 // become null.
-nlohmann::ordered_json ToJson(const Inspection& inspection, MapFormat format);
+JsonValue ToJson(const Inspection& inspection, MapFormat format);
 
 }  // namespace attendant::client

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "client/json/json_value.h"
 #include "client/load_test/rate_search.h"
 #include "client/load_test/step_result.h"
 
@@ -34,7 +34,7 @@ struct RunFacts {
   std::string server;          // empty: the server does not say
   std::string server_version;  // as `server`
   // What GetModel tells of the model that was asked: compute_type, gemm, thread_plan, …
-  nlohmann::ordered_json model;
+  JsonValue model;
 };
 
 struct LoadReport {
@@ -43,8 +43,7 @@ struct LoadReport {
   std::vector<std::pair<std::string, std::string>> plan = {};
   std::vector<StepResult> steps = {};  // in the order in which they ran
   std::optional<FoundRate> search = {};
-  // The server's metrics, as MetricsJson makes them; null: nobody asked.
-  nlohmann::ordered_json metrics = {};
+  std::optional<JsonValue> metrics = {};  // the server's, as MetricsJson returns them
 };
 
 // Returns the plan, then one step in full or one line for each of several, and what a search found.

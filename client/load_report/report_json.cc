@@ -1,5 +1,7 @@
 #include "client/load_report/report_json.h"
 
+#include <nlohmann/json.hpp>
+
 #include "absl/status/status.h"
 #include "client/load_report/latency_row.h"
 
@@ -66,7 +68,7 @@ Json RunJson(const RunFacts& run) {
           {"address", run.address},
           {"server", run.server},
           {"server_version", run.server_version},
-          {"model", run.model}};
+          {"model", *run.model}};
 }
 
 Json StepJson(const StepResult& step) {
@@ -114,12 +116,12 @@ Json SearchJson(const FoundRate& search) {
 
 }  // namespace
 
-Json ReportJson(const LoadReport& report) {
+JsonValue ReportJson(const LoadReport& report) {
   Json document = {{"run", RunJson(report.run)}, {"plan", Object(report.plan)}};
   if (report.search) document["search"] = SearchJson(*report.search);
   document["steps"] = Json::array();
   for (const StepResult& step : report.steps) document["steps"].push_back(StepJson(step));
-  if (!report.metrics.is_null()) document["metrics"] = report.metrics;
+  if (report.metrics) document["metrics"] = **report.metrics;
   return document;
 }
 

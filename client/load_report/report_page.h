@@ -1,16 +1,17 @@
 // The report of load tests as a page of HTML.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "client/json/json_value.h"
 
 namespace attendant::client {
 
 // A report and the name under which the page shows it.
 struct NamedReport {
   std::string name;
-  nlohmann::ordered_json document;  // as ReportJson makes it
+  JsonValue document;  // as ReportJson makes it
 };
 
 // Returns one self-contained page, which asks no server for anything: of one report, or of two that

@@ -1,5 +1,6 @@
 #include "client/load_report/saved_report.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -54,21 +55,20 @@ absl::StatusOr<NamedReport> ReadReport(const std::string& path) {
   if (!file.ok()) return file.status();
   const absl::StatusOr<std::string> bytes = file->Read(0, file->size());
   if (!bytes.ok()) return bytes.status();
-  NamedReport report = {.name = path.substr(path.rfind('/') + 1), .document = {}};
   try {
-    report.document = Json::parse(*bytes);
-    Check(report.document);
+    Json document = Json::parse(*bytes);
+    Check(document);
+    return NamedReport{path.substr(path.rfind('/') + 1), std::move(document)};
   } catch (const Json::exception& error) {
     return file->Error(absl::StrCat("is no report of load-test --json: ", error.what()));
   }
-  return report;
 }
 
-std::string SavedTable(const Json& report) {
+std::string SavedTable(const JsonValue& report) {
   std::string table = absl::StrFormat("%-24s", "load");
   for (const Figure& figure : kFigures) absl::StrAppendFormat(&table, " %12s", figure.name);
   table += "\n";
-  for (const Json& step : report.at("steps")) {
+  for (const Json& step : (*report).at("steps")) {
     absl::StrAppendFormat(&table, "%-24s", LoadName(step));
     for (const Figure& figure : kFigures) {
       absl::StrAppendFormat(&table, " %12.3f", Value(step, figure));
@@ -78,10 +78,10 @@ std::string SavedTable(const Json& report) {
   return table;
 }
 
-std::string ComparisonTable(const Json& a, const Json& b) {
+std::string ComparisonTable(const JsonValue& a, const JsonValue& b) {
   std::string table;
-  for (const Json& before : a.at("steps")) {
-    for (const Json& after : b.at("steps")) {
+  for (const Json& before : (*a).at("steps")) {
+    for (const Json& after : (*b).at("steps")) {
       if (LoadName(before) != LoadName(after)) continue;
       for (const Figure& figure : kFigures) {
         const double from = Value(before, figure);

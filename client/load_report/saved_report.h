@@ -1,7 +1,6 @@
 // Functions for reports that a load test has saved as JSON.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -14,10 +13,10 @@ namespace attendant::client {
 absl::StatusOr<NamedReport> ReadReport(const std::string& path);
 
 // Returns a table of the figures of one report.
-std::string SavedTable(const nlohmann::ordered_json& report);
+std::string SavedTable(const JsonValue& report);
 
 // Returns a table of the figures of the steps that have the same load in both, and how b's differ
 // from a's.
-std::string ComparisonTable(const nlohmann::ordered_json& a, const nlohmann::ordered_json& b);
+std::string ComparisonTable(const JsonValue& a, const JsonValue& b);
 
 }  // namespace attendant::client

@@ -128,22 +128,22 @@ absl::StatusOr<MetricsSample> FetchMetrics(const MetricsSource& source, absl::Du
   return sample;
 }
 
-nlohmann::ordered_json MetricsJson(const std::string& url, const MetricsSample& before,
-                                   const MetricsSample& after) {
-  nlohmann::ordered_json json = {{"url", url},
-                                 {"counters", nlohmann::ordered_json::object()},
-                                 {"gauges", nlohmann::ordered_json::object()}};
+JsonValue MetricsJson(const std::string& url, const MetricsSample& before,
+                      const MetricsSample& after) {
   const auto value = [](const std::map<std::string, double>& values, const std::string& series) {
     const auto found = values.find(series);
     return found == values.end() ? 0 : found->second;
   };
+  std::vector<std::pair<std::string, JsonValue>> counters, gauges;
   for (const auto& [series, count] : after.counters) {
-    json["counters"][series] = count - value(before.counters, series);
+    counters.emplace_back(series, count - value(before.counters, series));
   }
   for (const auto& [series, now] : after.gauges) {
-    json["gauges"][series] = {value(before.gauges, series), now};
+    gauges.emplace_back(series, std::vector<double>{value(before.gauges, series), now});
   }
-  return json;
+  return {{"url", url},
+          {"counters", JsonValue::Object(counters)},
+          {"gauges", JsonValue::Object(gauges)}};
 }
 
 }  // namespace attendant::client

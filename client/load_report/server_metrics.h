@@ -2,11 +2,11 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "client/json/json_value.h"
 
 namespace attendant::client {
 
@@ -32,7 +32,7 @@ absl::StatusOr<MetricsSample> FetchMetrics(const MetricsSource& source, absl::Du
 
 // Returns {url, counters: {series: difference}, gauges: {series: [before, after]}}. A series that
 // was not there before began at 0.
-nlohmann::ordered_json MetricsJson(const std::string& url, const MetricsSample& before,
-                                   const MetricsSample& after);
+JsonValue MetricsJson(const std::string& url, const MetricsSample& before,
+                      const MetricsSample& after);
 
 }  // namespace attendant::client

@@ -27,8 +27,8 @@ LengthDistribution::LengthDistribution(int64_t shortest, int64_t longest)
 absl::StatusOr<LengthDistribution> LengthDistribution::Parse(const std::string& text) {
   LengthDistribution lengths(1, kDefaultLongest);
   const absl::Status error = absl::InvalidArgumentError(
-      absl::StrCat("'", text, "' is no distribution of lengths: expected N, MIN..MAX or ",
-                   "lognormal:MEDIAN:SIGMA[:MAX], lengths from 1 to ", kMaxLength));
+      absl::StrCat("expected N, MIN..MAX or lognormal:MEDIAN:SIGMA[:MAX], with lengths of 1..",
+                   kMaxLength, "; got \"", text, "\""));
   const std::vector<std::string> parts = absl::StrSplit(text, ':');
   if (parts[0] == kLognormal) {
     const bool sound =

@@ -13,10 +13,11 @@ namespace attendant::client {
 namespace {
 
 constexpr char kForms[] =
-    "expected such as p99<50ms, mean<20ms, max<1s, throughput>100, goodput>100 or errors<0.1%";
+    "expected an objective such as p99<50ms, mean<20ms, max<1s, throughput>100, goodput>100 or "
+    "errors<0.1%";
 
-absl::Status Invalid(const std::string& text, const std::string& why) {
-  return absl::InvalidArgumentError(absl::StrCat("'", text, "' is no objective: ", why));
+absl::Status Invalid(const std::string& text, const std::string& expected) {
+  return absl::InvalidArgumentError(absl::StrCat(expected, "; got \"", text, "\""));
 }
 
 }  // namespace

@@ -52,10 +52,10 @@ absl::StatusOr<std::vector<double>> ParseSteps(const std::string& text, const St
   const bool parsed = dots == std::string::npos ? ParseList(text, range, steps)
                                                 : ParseRamp(text, dots, range, steps);
   if (!parsed) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", text, "' is neither a value nor a list (50,100) nor a ramp (50..400:8, 2 to ",
-        kMostSteps, " steps) of ", range.whole ? "whole numbers" : "numbers", " from ", range.least,
-        " to ", range.most));
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected a value, a list (50,100) or a ramp (50..400:8, with 2..", kMostSteps,
+                     " steps) of ", range.whole ? "whole numbers" : "numbers", " in ", range.least,
+                     "..", range.most, "; got \"", text, "\""));
   }
   return steps;
 }

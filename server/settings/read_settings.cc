@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "server/settings/completion.h"
 #include "server/settings/model_setting.h"
 #include "server/settings/settings_sources.h"
 #include "server/settings/settings_table.h"
@@ -91,6 +92,11 @@ absl::StatusOr<SettingsRequest> ReadSettings(
     request.kind = SettingsRequest::Kind::kVersion;
     request.text = absl::StrCat("attendant-server ", ATTENDANT_VERSION, "\noneDNN ",
                                 OneDnnVersion(), "\ninstruction set ", EffectiveIsa(), "\n");
+    return request;
+  }
+  if (line->completion) {
+    request.kind = SettingsRequest::Kind::kCompletion;
+    request.text = BashCompletion();
     return request;
   }
   absl::StatusOr<Settings> settings = ReadValues(*line, environment);

@@ -18,12 +18,12 @@ struct DescribeOptions {
 
 // The action that the command line requests, and the settings for it.
 struct SettingsRequest {
-  enum class Kind { kServe, kDescribe, kHelp, kVersion } kind = Kind::kServe;
+  enum class Kind { kServe, kDescribe, kHelp, kVersion, kCompletion } kind = Kind::kServe;
   // For kServe and kDescribe. For kDescribe, `models` holds only the model to be described, whose
   // name is its source.
   Settings settings;
   DescribeOptions describe;
-  std::string text;  // for kHelp and kVersion, the text to print
+  std::string text;  // for the other kinds, the text to print
 };
 
 // Reads the settings from `arguments` (argv without the program's name), from the ATTENDANT_*

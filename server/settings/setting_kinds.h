@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,6 +23,7 @@ struct SettingKind {
   std::function<absl::Status(const std::vector<std::string>& texts, Settings& settings)> read;
   // Returns the value as a text that `read` accepts.
   std::function<std::string(const Settings& settings)> show;
+  std::vector<std::string> choices = {};  // the only texts allowed; empty: `read` decides
 };
 
 // Numeric kinds accept values in [least, most]. If a source gives several texts, all of these kinds
@@ -61,8 +63,12 @@ SettingKind OneTextKind(std::string allowed,
 template <typename T>
 SettingKind ChoiceKind(T Settings::*member, const std::vector<Named<T>>& choices) {
   std::string allowed = "one of";
-  for (const Named<T>& choice : choices) allowed += std::string(" ") + choice.name;
-  return OneTextKind(
+  std::vector<std::string> names;
+  for (const Named<T>& choice : choices) {
+    names.push_back(choice.name);
+    allowed += " " + names.back();
+  }
+  SettingKind kind = OneTextKind(
       allowed,
       [member, choices](const std::string& text, Settings& settings) {
         const std::optional<T> value = ValueIn(choices, text);
@@ -72,6 +78,8 @@ SettingKind ChoiceKind(T Settings::*member, const std::vector<Named<T>>& choices
       [member, choices](const Settings& settings) -> std::string {
         return NameIn(choices, settings.*member);
       });
+  kind.choices = std::move(names);
+  return kind;
 }
 
 }  // namespace attendant::server

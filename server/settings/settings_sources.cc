@@ -68,6 +68,8 @@ absl::StatusOr<CommandLine> ReadFlags(const std::vector<std::string>& arguments)
   CommandLine line;
   app.add_flag("-h,--help", line.help);
   app.add_flag("--version", line.version);
+  app.add_option_function<std::string>(
+      "--completion", [&line](const std::string& shell) { line.completion = shell; });
   app.add_option("--config", line.config_file);
   app.add_option_function<std::string>(
       "--describe", [&line](const std::string& source) { line.describe = source; });
@@ -89,6 +91,10 @@ absl::StatusOr<CommandLine> ReadFlags(const std::vector<std::string>& arguments)
   }
   if (line.help || line.version) return line;
   for (const std::string& argument : app.remaining()) return UnknownArgument(argument);
+  if (line.completion && *line.completion != "bash") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--completion: expected bash, got \"", *line.completion, "\"; see --help"));
+  }
   if ((line.json || line.ranks) && !line.describe) {
     return absl::InvalidArgumentError(absl::StrCat(line.json ? "--json" : "--ranks",
                                                    ": expected --describe beside it; see --help"));

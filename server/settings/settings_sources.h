@@ -26,7 +26,8 @@ struct CommandLine {
   std::string config_file;  // --config; empty: none
   bool help = false;
   bool version = false;
-  std::optional<std::string> describe;  // SOURCE[,key=value…]
+  std::optional<std::string> completion;  // the name of a shell
+  std::optional<std::string> describe;    // SOURCE[,key=value…]
   bool json = false;
   bool ranks = false;
 };

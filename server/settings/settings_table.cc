@@ -332,7 +332,10 @@ std::string HelpText() {
       "each head\n                   and of all heads together; takes seconds.\n"
       "  --help           Print this and exit.\n"
       "  --version        Print the versions of the server and of oneDNN and the instruction set, "
-      "and exit.\n";
+      "and exit.\n"
+      "  --completion bash\n"
+      "      Print a script that completes flags in bash, and exit: source <(attendant-server "
+      "--completion bash)\n";
   std::string group;
   const Settings defaults;
   for (const SettingRow& row : SettingsTable()) {

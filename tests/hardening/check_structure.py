@@ -57,6 +57,8 @@ server/describe
 server
 client
 client/files
+client/json
+client/flags
 client/inspect
 client/load_requests
 client/load_test

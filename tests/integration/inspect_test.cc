@@ -163,7 +163,7 @@ TEST(InspectTest, Refusals) {
   };
   expect({"--model", "u", "--token-ids", "1"}, 1, "NOT_FOUND");
   expect({}, 2, "no input");
-  expect({"--token-ids", "1", "--layers", "1"}, 2, "--layers: '1' is not FIRST:COUNT");
+  expect({"--token-ids", "1", "--layers", "1"}, 2, "--layers: expected FIRST:COUNT");
   expect({"--token-ids", "1", "--layers", "1:9"}, 1, "INVALID_ARGUMENT");
   expect({"--token-ids", "100"}, 1, "token_ids[0, 0]: expected 0..99; got 100");
   expect({"--token-ids", "1", "--mask", "0"}, 2, "no token is kept");

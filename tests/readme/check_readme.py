@@ -3,6 +3,7 @@
     check_readme.py ROOT BIN_FOLDER SCRATCH_FOLDER
 
 The pages are README.md and every other .md file in .github and the source folders; README.md has to link to each of them.
+The examples of attendant-client's helps are run too.
 Commands that need a network, Docker, a checkpoint or an hour are not run.
 """
 import contextlib
@@ -22,6 +23,8 @@ SCRIPTS = ("server/run", "tests/run", "tests/bench/run", "tests/families/run", "
            "tests/reliability/run", "tests/interop/run", "tests/deploy/run")
 # The models that commands name, which do not need their files here.
 STAND_INS = ["--model", "minilm=synthetic:minilm-l6", "--model", "m=synthetic:tiny"]
+
+WITH_PROGRAMS = os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}"}
 
 
 class Page:
@@ -111,12 +114,31 @@ def run_python(page: Page, address: str) -> None:
 @functools.cache
 def helps() -> list:
     """The help of every program that a page may name flags of."""
+    texts = [run([BIN / "attendant-client", "--help"]), run([BIN / "attendant-server", "--help"])]
+    return texts + list(command_helps().values()) + [run([ROOT / script, "--help"]) for script in SCRIPTS]
+
+
+@functools.cache
+def command_helps() -> dict:
+    """The help of each command of attendant-client."""
     client = BIN / "attendant-client"
-    overview = run([client, "--help"])
-    subcommands = re.findall(r"^  ([a-z-]+) ", overview.split("Subcommands:\n", 1)[1].split("\n\n", 1)[0], re.M)
-    texts = [overview, run([BIN / "attendant-server", "--help"])]
-    texts += [run([client, subcommand, "--help"]) for subcommand in subcommands]
-    return texts + [run([ROOT / script, "--help"]) for script in SCRIPTS]
+    commands = re.findall(r"^  ([a-z][a-z-]*)  ", run([client, "--help"]), re.M)
+    return {command: run([client, command, "--help"]) for command in commands}
+
+
+def run_examples(plain: str, stand_ins: str) -> None:
+    """Runs the examples of the helps, with the server at `stand_ins` where they name a model."""
+    function = f"""set -e
+        attendant-client() {{
+          local address={plain}
+          if [[ "$*" == *minilm* || "$*" == *--model* ]]; then address={stand_ins}; fi
+          if [[ $1 == load-test ]]; then set -- "$@" --requests 100 --warmup 0; fi
+          command attendant-client "$@" --address "$address"
+        }}
+        """
+    for command, text in command_helps().items():
+        if command != "tokenizer":  # which needs a checkpoint
+            run(["bash", "-c", function + text.split("\nExample\n", 1)[1]], cwd=SCRATCH, env=WITH_PROGRAMS)
 
 
 def wrong_link(page: Page, link: str, pages: list) -> bool:
@@ -153,19 +175,15 @@ def main() -> None:
     if errors:
         sys.exit("\n".join(errors))
     for line in (line for page in pages for line in describe_commands(page)):
-        run(["bash", "-o", "pipefail", "-c", line], env=os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}"})
+        run(["bash", "-o", "pipefail", "-c", line], env=WITH_PROGRAMS)
     commands = [arguments for page in pages for arguments in client_commands(page)]
-    with server([]) as address:
+    with server([]) as plain, server(STAND_INS) as stand_ins:
         for page in pages:
-            run_python(page, address)
+            run_python(page, plain)
         for arguments in commands:
-            if "--model" not in arguments:
-                run_client(arguments, address)
-    with server(STAND_INS) as address:
-        for arguments in commands:
-            if "--model" in arguments:
-                run_client(arguments, address)
-    print(f"{len(pages)} pages, {len(commands)} commands of attendant-client: all as shown")
+            run_client(arguments, stand_ins if "--model" in arguments else plain)
+        run_examples(plain, stand_ins)
+    print(f"{len(pages)} pages, {len(commands)} commands of attendant-client, {len(command_helps())} helps: all as shown")
 
 
 main()

@@ -1,26 +1,47 @@
-#include "client/commands/load/load_report_command.h"
-
 #include <utility>
 
+#include "client/cli/shared_flags.h"
+#include "client/commands/load/load_commands.h"
 #include "client/files/file_bytes.h"
 #include "client/load_report/saved_report.h"
 
 namespace attendant::client {
+namespace {
 
-CLI::App* LoadReportCommand::AddTo(CLI::App& app) {
-  CLI::App* load_report = app.add_subcommand("load-report",
-                                             "Shows a report that load-test --json has printed, or "
-                                             "compares two, as a table and as a page");
-  load_report->add_option("files", files_, "One report, or two to compare")
-      ->type_name("FILE")
-      ->required()
-      ->expected(1, 2);
-  load_report->add_option("--html", html_, "Write one self-contained page there")
-      ->type_name("FILE");
-  return load_report;
+class LoadReportCommand : public Command {
+ public:
+  CommandTable Table() override;
+  ExitCode Run(Session& session) override;
+
+ private:
+  std::vector<std::string> files_;
+  std::string html_;
+};
+
+CommandTable LoadReportCommand::Table() {
+  CommandTable table = {
+      "Load tests", "load-report", "Show a saved report of load-test, or compare two",
+      "Prints a table of a report that load-test --json printed or --json-out wrote. Calls no "
+      "server.",
+      "attendant-client load-test --json-out before.json\n"
+      "attendant-client load-test --connections 4 --json-out after.json\n"
+      "attendant-client load-report before.json after.json --html load.html"};
+  FlagKind files = TextsKind(files_);
+  files.takes = FlagKind::Takes::kList;
+  table.Add("Arguments", {{.name = "FILE",
+                           .placeholder = "",
+                           .help = "One report, or two to compare",
+                           .kind = std::move(files),
+                           .required = true}});
+  table.Add("Output", {HtmlFlag(html_)});
+  return table;
 }
 
 ExitCode LoadReportCommand::Run(Session& session) {
+  if (files_.size() > 2) {
+    return ReportBadUsage(session, absl::InvalidArgumentError(absl::StrCat(
+                                       "FILE: expected one or two; got ", files_.size())));
+  }
   std::vector<NamedReport> reports;
   for (const std::string& file : files_) {
     absl::StatusOr<NamedReport> report = ReadReport(file);
@@ -32,7 +53,7 @@ ExitCode LoadReportCommand::Run(Session& session) {
     if (!written.ok()) return ReportBadUsage(session, written);
   }
   if (session.json) {
-    Json documents = Json::array();
+    std::vector<JsonValue> documents;
     for (const NamedReport& report : reports) documents.push_back(report.document);
     PrintJson(session, documents);
   } else if (reports.size() == 1) {
@@ -42,5 +63,9 @@ ExitCode LoadReportCommand::Run(Session& session) {
   }
   return kSucceeded;
 }
+
+}  // namespace
+
+std::unique_ptr<Command> MakeLoadReportCommand() { return std::make_unique<LoadReportCommand>(); }
 
 }  // namespace attendant::client

@@ -1,29 +1,56 @@
-#include "client/commands/load/load_test_command.h"
-
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "attendant/v1/encoder_service.pb.h"
+#include "client/commands/load/load_commands.h"
+#include "client/commands/load/loop_flags.h"
+#include "client/commands/load/request_flags.h"
+#include "client/commands/load/result_flags.h"
 #include "client/commands/load/run_facts.h"
+#include "client/commands/load/step_runner.h"
+#include "client/load_report/report.h"
 #include "client/load_report/report_json.h"
+#include "client/load_report/server_metrics.h"
 
 namespace attendant::client {
 namespace {
 
 constexpr absl::Duration kSetUpTimeout = absl::Seconds(10);
 
-}  // namespace
+class LoadTestCommand : public Command {
+ public:
+  CommandTable Table() override;
+  ExitCode Run(Session& session) override;
 
-CLI::App* LoadTestCommand::AddTo(CLI::App& app) {
-  CLI::App* load_test = app.add_subcommand(
-      "load-test",
-      "Sends requests for a while; prints throughput, goodput (answers within --deadline), and "
-      "latency of all calls, failed ones too, from intended send times");
-  loop_flags_.AddTo(*load_test);
-  requests_.AddTo(*load_test);
-  results_.AddTo(*load_test);
-  return load_test;
+ private:
+  absl::Status ReadFlags();
+  // Opens the connections and returns the function that sends over them.
+  decltype(LoadContext::send) Open(const Session& session, Verifier* verifier) const;
+  absl::StatusOr<MetricsSample> FetchServerMetrics(const Session& session) const;
+  void Measure(StepRunner& runner, LoadReport& report) const;
+  void Search(StepRunner& runner, LoadReport& report) const;
+  ExitCode Emit(Session& session, const LoadReport& report) const;
+  bool Succeeded(const LoadReport& report) const;
+
+  LoopFlags loop_flags_;
+  RequestFlags requests_;
+  ResultFlags results_;
+  LoopOptions loop_;  // what ReadFlags makes of loop_flags_
+};
+
+CommandTable LoadTestCommand::Table() {
+  CommandTable table = {
+      "Load tests", "load-test", "Send requests for a while, and measure",
+      "Prints throughput, goodput (responses within --deadline), and latencies of all calls, "
+      "including failed ones, counted from their intended send times.",
+      "attendant-client load-test --model m --lengths 5..100 --duration 30s\n"
+      "attendant-client load-test --rate 100..400:4 --require 'p99<1s'\n"
+      "attendant-client load-test --model m --find-rate 'p99<1s' --duration 20s"};
+  loop_flags_.AddTo(table);
+  requests_.AddTo(table);
+  results_.AddTo(table);
+  return table;
 }
 
 ExitCode LoadTestCommand::Run(Session& session) {
@@ -68,9 +95,6 @@ ExitCode LoadTestCommand::Run(Session& session) {
 
 absl::Status LoadTestCommand::ReadFlags() {
   absl::Status status = requests_.Read();
-  if (results_.verify() && requests_.stream()) {
-    status.Update(absl::InvalidArgumentError("--verify takes unary calls, without --stream"));
-  }
   absl::StatusOr<LoopOptions> loop = loop_flags_.Read(requests_.seed());
   status.Update(loop.status());
   if (status.ok()) status = results_.Read();
@@ -130,7 +154,7 @@ void LoadTestCommand::Search(StepRunner& runner, LoadReport& report) const {
 }
 
 ExitCode LoadTestCommand::Emit(Session& session, const LoadReport& report) const {
-  const Json document = ReportJson(report);
+  const JsonValue document = ReportJson(report);
   if (session.json) {
     PrintJson(session, document);
   } else {
@@ -167,5 +191,9 @@ bool LoadTestCommand::Succeeded(const LoadReport& report) const {
            (bounds_errors || step.measured.error_count() == 0);
   });
 }
+
+}  // namespace
+
+std::unique_ptr<Command> MakeLoadTestCommand() { return std::make_unique<LoadTestCommand>(); }
 
 }  // namespace attendant::client

@@ -7,7 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "client/cli/command.h"
+#include "client/cli/read_tensors.h"
+#include "client/flags/flag_kinds.h"
 #include "client/load_requests/input_files.h"
 #include "client/load_test/step_list.h"
 
@@ -22,10 +23,8 @@ constexpr int kUsualConcurrency = 4;
 // Enough to fill the batches of a server, so that the search begins near the rate that it can do.
 constexpr int kProbeConcurrency = 32;
 constexpr absl::Duration kLongestProbe = absl::Seconds(3);
-
-absl::Status OfFlag(const char* flag, const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat(flag, ": ", status.message()));
-}
+constexpr absl::Duration kUsualWarmup = absl::Seconds(1);
+constexpr absl::Duration kUsualDuration = absl::Seconds(10);
 
 }  // namespace
 
@@ -54,80 +53,56 @@ std::string LoopOptions::Describe() const {
   return absl::StrCat("closed, ", step_text, " under way");
 }
 
-void LoopFlags::AddTo(CLI::App& load_test) {
-  AddStepsTo(load_test);
-  load_test
-      .add_option("--arrival", arrival_,
-                  "Arrivals of an open loop: at constant intervals, or "
-                  "independent")
-      ->check(CLI::IsMember({kConstant, kPoisson}))
-      ->type_name("constant|poisson")
-      ->capture_default_str();
-  AddDuration(load_test, "--duration", duration_,
-              "Measure each step for this long; without it, --requests alone decides")
-      ->each([this](const std::string&) { duration_given_ = true; });
-  load_test.add_option("--requests", requests_, "Measure at most this many requests in each step")
-      ->check(CLI::PositiveNumber);
-  AddDuration(load_test, "--warmup", warmup_,
-              "First send for this long in each step without measuring; a replay does without")
-      ->each([this](const std::string&) { warmup_given_ = true; });
-  load_test
-      .add_option("--connections", connections_, "TCP connections to spread the requests over")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
+void LoopFlags::AddTo(CommandTable& load_test) {
+  load_test.Add("Load", StepFlags());
+  load_test.Add(
+      "Load", {{"--arrival", "", "Arrivals of an open loop: at constant intervals, or independent",
+                ChoiceKind<Arrival>(
+                    arrival_, {{kConstant, Arrival::kConstant}, {kPoisson, Arrival::kPoisson}})},
+               {"--duration", "DURATION",
+                "Measure each step for this long; unless it is given, --requests or "
+                "--timestamps-file ends a step",
+                DurationKind(duration_, kUsualDuration)},
+               {"--requests", "COUNT", "Measure at most this many requests in each step",
+                IntegerKind<int64_t>(requests_, 1)},
+               {"--warmup", "DURATION",
+                "First send for this long in each step without measuring; 0 with --timestamps-file",
+                DurationKind(warmup_, kUsualWarmup)},
+               {"--connections", "COUNT", "TCP connections to spread the requests over",
+                IntegerKind(connections_, 1, 1000)}});
 }
 
-void LoopFlags::AddStepsTo(CLI::App& load_test) {
-  auto* concurrency =
-      load_test
-          .add_option("--concurrency", concurrency_,
-                      "Closed loop: requests in flight at any time; STEPS: one, a list (1,8,32) or "
-                      "a ramp (4..32:8, in 8 steps)")
-          ->type_name("STEPS")
-          ->default_str(absl::StrCat(kUsualConcurrency));
-  auto* rate = load_test
-                   .add_option("--rate", rate_,
-                               "Open loop: requests per second, however fast the answers come; one "
-                               "step after the other")
-                   ->type_name("STEPS")
-                   ->excludes(concurrency);
-  auto* find =
-      load_test
-          .add_option("--find-rate", find_rate_,
-                      "Search for the highest rate of an open loop that keeps this objective (as "
-                      "of --require; repeatable), beginning at half of what a closed loop reaches")
-          ->type_name("OBJECTIVE")
-          ->allow_extra_args(false)
-          ->excludes(rate);
-  auto* timestamps =
-      load_test
-          .add_option(
-              "--timestamps-file", timestamps_file_,
-              "Open loop: send a request at each of these times, in seconds, one a line, as "
-              "they have been recorded; to their end unless --duration is given")
-          ->type_name("FILE")
-          ->excludes(concurrency)
-          ->excludes(rate)
-          ->excludes(find);
-  load_test
-      .add_option("--speed", speed_, "Replay --timestamps-file so many times as fast as it was")
-      ->check(CLI::Range(1e-3, 1e6))
-      ->capture_default_str()
-      ->needs(timestamps);
-  load_test
-      .add_option("--find-width", find_width_,
-                  "End the search when the lowest rate that failed is at most this much higher "
-                  "than the highest one that held")
-      ->type_name("PERCENT")
-      ->capture_default_str()
-      ->needs(find);
+Flags LoopFlags::StepFlags() {
+  return {
+      {"--concurrency", "STEPS",
+       "Closed loop: requests in flight at any time. STEPS: one number, a list such as 1,8,32, or "
+       "a ramp such as 4..32:8 of 8 steps",
+       TextKind(concurrency_, absl::StrCat(kUsualConcurrency))},
+      {"--rate", "STEPS",
+       "Open loop: requests per second, however fast the responses come; one step after the other",
+       TextKind(rate_), "", "--concurrency"},
+      {"--find-rate", "OBJECTIVE",
+       "Search for the highest rate of an open loop that keeps this objective (as for --require), "
+       "beginning at half of what a closed loop reaches",
+       TextsKind(find_rate_), "", "--rate"},
+      {"--find-width", "PERCENT",
+       "End the search when the lowest rate that failed is at most this much higher than the "
+       "highest rate that held",
+       TextKind(find_width_), "--find-rate"},
+      {"--timestamps-file", "FILE",
+       "Open loop: send a request at each of these recorded times, in seconds, one on each line; "
+       "to their end unless --duration is given",
+       TextKind(timestamps_file_), "", "--concurrency --rate --find-rate"},
+      {"--speed", "FACTOR", "Replay --timestamps-file this many times as fast as recorded",
+       RealKind(speed_, 1e-3, 1e6), "--timestamps-file"},
+  };
 }
 
 absl::StatusOr<LoopOptions> LoopFlags::Read(uint64_t seed) const {
   LoopOptions options;
-  options.arrival = arrival_ == kPoisson ? Arrival::kPoisson : Arrival::kConstant;
-  options.warmup = warmup_;
-  options.duration = requests_ == 0 || duration_given_ ? duration_ : absl::InfiniteDuration();
+  options.arrival = arrival_;
+  options.warmup = warmup_.value_or(kUsualWarmup);
+  options.duration = duration_.value_or(requests_ == 0 ? kUsualDuration : absl::InfiniteDuration());
   options.requests = requests_;
   options.connections = connections_;
   options.seed = seed;
@@ -150,10 +125,12 @@ absl::Status LoopFlags::ReadSteps(LoopOptions& options) const {
   }
   const absl::StatusOr<std::vector<double>> steps =
       ParseSteps(options.step_text, open ? kRates : kConcurrencies);
-  if (!steps.ok()) return OfFlag(open ? "--rate" : "--concurrency", steps.status());
+  if (!steps.ok()) return Named(open ? "--rate" : "--concurrency", steps.status());
   if (options.search && steps->size() > 1) {
     return absl::InvalidArgumentError(
-        "--concurrency: expected one value beside --find-rate, for the closed loop before it");
+        absl::StrCat("--concurrency: expected one value with --find-rate, for the closed loop "
+                     "before it; got ",
+                     steps->size()));
   }
   for (const double step : *steps) {
     options.steps.push_back(open ? LoadStep{.rate = step}
@@ -164,7 +141,7 @@ absl::Status LoopFlags::ReadSteps(LoopOptions& options) const {
 
 absl::Status LoopFlags::ReadReplay(LoopOptions& options) const {
   absl::StatusOr<std::vector<double>> times = ReadTimestamps(timestamps_file_);
-  if (!times.ok()) return OfFlag("--timestamps-file", times.status());
+  if (!times.ok()) return Named("--timestamps-file", times.status());
   const double seconds = times->back() / speed_;
   const auto count = static_cast<double>(times->size());
   // The mean of the intervals; requests that are all due at once have none.
@@ -172,14 +149,14 @@ absl::Status LoopFlags::ReadReplay(LoopOptions& options) const {
   options.timestamps = std::make_shared<const std::vector<double>>(*std::move(times));
   options.speed = speed_;
   options.step_text = timestamps_file_;
-  if (!warmup_given_) options.warmup = absl::ZeroDuration();
-  if (!duration_given_) options.duration = absl::InfiniteDuration();
+  if (!warmup_) options.warmup = absl::ZeroDuration();
+  if (!duration_) options.duration = absl::InfiniteDuration();
   return absl::OkStatus();
 }
 
 absl::Status LoopFlags::ReadSearch(LoopOptions& options) const {
   absl::StatusOr<std::vector<Objective>> objectives = ParseObjectives(find_rate_);
-  if (!objectives.ok()) return OfFlag("--find-rate", objectives.status());
+  if (!objectives.ok()) return Named("--find-rate", objectives.status());
   RateSearchOptions search = {.least_rate = kRates.least, .most_rate = kRates.most};
   bool has_latency = false;
   for (const Objective& objective : *objectives) {
@@ -196,7 +173,7 @@ absl::Status LoopFlags::ReadSearch(LoopOptions& options) const {
   if (!absl::ConsumeSuffix(&width, "%") || !absl::SimpleAtod(width, &search.width) ||
       !(search.width >= 0.1 && search.width <= 100)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--find-width: '", find_width_, "' is no share from 0.1% to 100%"));
+        absl::StrCat("--find-width: expected a share of 0.1%..100%; got \"", find_width_, "\""));
   }
   search.width /= 100;
   options.search = std::move(search);

@@ -1,7 +1,6 @@
 // LoopFlags, the flags of load-test that say when requests are sent, and for how long.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -10,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "client/flags/flag.h"
 #include "client/load_test/arrival_schedule.h"
 #include "client/load_test/load_generator.h"
 #include "client/load_test/rate_search.h"
@@ -40,14 +40,14 @@ struct LoopOptions {
 
 class LoopFlags {
  public:
-  // Adds the flags, which write into this object. `load_test` must not outlive it.
-  void AddTo(CLI::App& load_test);
+  // Adds the flags, which write into this object.
+  void AddTo(CommandTable& load_test);
 
   // Returns the values of the flags. INVALID_ARGUMENT names the flag that is wrong.
   absl::StatusOr<LoopOptions> Read(uint64_t seed) const;
 
  private:
-  void AddStepsTo(CLI::App& load_test);
+  Flags StepFlags();
   absl::Status ReadSteps(LoopOptions& options) const;
   absl::Status ReadSearch(LoopOptions& options) const;
   absl::Status ReadReplay(LoopOptions& options) const;
@@ -56,14 +56,12 @@ class LoopFlags {
   std::string rate_;
   std::vector<std::string> find_rate_;
   std::string find_width_ = "5%";
-  std::string arrival_ = "constant";
+  Arrival arrival_ = Arrival::kConstant;
   std::string timestamps_file_;
   double speed_ = 1;
-  absl::Duration warmup_ = absl::Seconds(1);
-  bool warmup_given_ = false;
-  absl::Duration duration_ = absl::Seconds(10);
-  int64_t requests_ = 0;
-  bool duration_given_ = false;
+  std::optional<absl::Duration> warmup_;
+  std::optional<absl::Duration> duration_;
+  int64_t requests_ = 0;  // 0: any number
   int connections_ = 1;
 };
 

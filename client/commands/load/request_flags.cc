@@ -1,76 +1,67 @@
 #include "client/commands/load/request_flags.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/cli/input_options.h"
+#include "client/cli/read_tensors.h"
+#include "client/cli/shared_flags.h"
 #include "client/load_requests/input_files.h"
 
 namespace attendant::client {
 namespace {
 
 constexpr char kAttend[] = "attend";
-constexpr char kNative[] = "native";
-constexpr char kOip[] = "oip";
+constexpr char kEncode[] = "encode";
 
 }  // namespace
 
-void RequestFlags::AddTo(CLI::App& load_test) {
-  load_test.add_option("--method", method_, "What to call")
-      ->check(CLI::IsMember({kAttend, "encode"}))
-      ->type_name("attend|encode")
-      ->capture_default_str();
-  load_test.add_flag("--stream", stream_,
-                     "encode: pipeline the requests over one EncodeStream per connection");
-  load_test.add_option("--model", workload_.model,
-                       "Name of the model; default: the server's only one");
-  load_test
-      .add_option("--protocol", protocol_,
-                  "Whose calls to send: the server's own, or ModelInfer of the Open Inference "
-                  "Protocol, padded and with raw contents")
-      ->check(CLI::IsMember({kNative, kOip}))
-      ->type_name("native|oip")
-      ->capture_default_str();
-  AddSequencesTo(load_test);
-  load_test.add_option("--batch", workload_.batch, "Sequences in a request")
-      ->check(CLI::Range(1, 65536))
-      ->capture_default_str();
-  load_test.add_flag("--padded", workload_.padded,
-                     "Send [B, S, E] with padding instead of packed [T, E]");
-  load_test.add_flag("--token-ids", workload_.token_ids, "Send token ids instead of hidden states");
-  load_test.add_flag("--pooled", workload_.pooled,
-                     "encode: ask for pooled vectors instead of hidden states");
-  AddFloatType(load_test, "--wire-dtype", wire_dtype_,
-               "Type of hidden states on the wire; default: float32");
-  load_test.add_option("--seed", workload_.seed, "Seed of lengths, values and arrivals")
-      ->capture_default_str();
+void RequestFlags::AddTo(CommandTable& load_test) {
+  load_test.Add(
+      "Requests",
+      {{"--method", "", "Method to call",
+        ChoiceKind<Method>(workload_.method,
+                           {{kAttend, Method::kAttend}, {kEncode, Method::kEncode}})},
+       {"--stream", "", "Pipeline encode requests over one EncodeStream per connection",
+        SwitchKind(stream_)},
+       ModelFlag(workload_.model),
+       {"--protocol", "",
+        "Call the server's own service, or ModelInfer of the Open Inference Protocol, padded and "
+        "with raw contents",
+        ChoiceKind<Protocol>(workload_.protocol,
+                             {{"native", Protocol::kNative}, {"oip", Protocol::kOip}})}});
+  load_test.Add("Requests", SequenceFlags());
+  load_test.Add(
+      "Requests",
+      {{"--batch", "COUNT", "Sequences in a request",
+        IntegerKind<int64_t>(workload_.batch, 1, 65536)},
+       {"--padded", "", "Send [B, S, E] with padding instead of packed [T, E]",
+        SwitchKind(workload_.padded)},
+       {"--token-ids", "", "Send token ids instead of hidden states",
+        SwitchKind(workload_.token_ids)},
+       {"--pooled", "", "Let encode return pooled vectors instead of hidden states",
+        SwitchKind(workload_.pooled)},
+       {"--wire-dtype", "", "Type of hidden states on the wire", FloatTypeKind(workload_.dtype)},
+       {"--seed", "SEED", "Seed of lengths, values and arrivals", IntegerKind(workload_.seed)}});
 }
 
-void RequestFlags::AddSequencesTo(CLI::App& load_test) {
-  CLI::Option* lengths = load_test
-                             .add_option("--lengths", length_text_,
-                                         "Tokens of each sequence: N, MIN..MAX (uniform), or "
-                                         "lognormal:MEDIAN:SIGMA[:MAX] (MAX: 512)")
-                             ->type_name("LENGTHS")
-                             ->capture_default_str();
-  CLI::Option* lengths_file =
-      load_test
-          .add_option("--lengths-file", lengths_file_,
-                      "Take the lengths of sequences from a file, one a line, in its order")
-          ->type_name("FILE")
-          ->excludes(lengths);
-  load_test
-      .add_option("--ids-file", ids_file_,
-                  "Take the token ids of sequences from a file, a JSON list a line, in its order")
-      ->type_name("FILE")
-      ->excludes(lengths)
-      ->excludes(lengths_file);
+Flags RequestFlags::SequenceFlags() {
+  return {
+      {"--lengths", "LENGTHS",
+       "Tokens of each sequence: N, MIN..MAX (uniform), or lognormal:MEDIAN:SIGMA[:MAX], where MAX "
+       "is 512 unless it is given",
+       TextKind(length_text_)},
+      {"--lengths-file", "FILE",
+       "Take the lengths of sequences from a file, one on each line, in its order",
+       TextKind(lengths_file_), "", "--lengths"},
+      {"--ids-file", "FILE",
+       "Take the token ids of sequences from a file, a JSON list on each line, in its order",
+       TextKind(ids_file_), "", "--lengths --lengths-file"},
+  };
 }
 
 absl::Status RequestFlags::Read() {
-  workload_.method = method_ == kAttend ? Method::kAttend : Method::kEncode;
-  workload_.protocol = protocol_ == kOip ? Protocol::kOip : Protocol::kNative;
   workload_.token_ids = workload_.token_ids || !ids_file_.empty();
-  workload_.dtype = FloatType(wire_dtype_).value_or(DataType::kFloat32);
   absl::Status status = CheckCombination();
   if (status.ok()) sequences_ = ReadSequences();
   status.Update(sequences_.status());
@@ -79,10 +70,10 @@ absl::Status RequestFlags::Read() {
 
 absl::Status RequestFlags::CheckCombination() const {
   if (stream_ && workload_.method == Method::kAttend) {
-    return absl::InvalidArgumentError("attend has no --stream");
+    return absl::InvalidArgumentError("--stream: cannot be combined with --method attend");
   }
   if (stream_ && workload_.protocol == Protocol::kOip) {
-    return absl::InvalidArgumentError("--protocol oip has no --stream");
+    return absl::InvalidArgumentError("--stream: cannot be combined with --protocol oip");
   }
   return absl::OkStatus();
 }
@@ -98,7 +89,9 @@ absl::StatusOr<Sequences> RequestFlags::ReadSequences() const {
     if (!ids.ok()) return ids.status();
     return Sequences::OfIds(*std::move(ids));
   }
-  return LengthDistribution::Parse(length_text_);
+  absl::StatusOr<LengthDistribution> lengths = LengthDistribution::Parse(length_text_);
+  if (!lengths.ok()) return Named("--lengths", lengths.status());
+  return *std::move(lengths);
 }
 
 absl::StatusOr<Workload> RequestFlags::MakeWorkload(const ModelInfo& model) const {
@@ -107,7 +100,8 @@ absl::StatusOr<Workload> RequestFlags::MakeWorkload(const ModelInfo& model) cons
 
 std::string RequestFlags::DescribeMethod() const {
   const bool oip = workload_.protocol == Protocol::kOip;
-  return absl::StrCat(method_, stream_ ? ", over a stream per connection" : "",
+  const bool attend = workload_.method == Method::kAttend;
+  return absl::StrCat(attend ? kAttend : kEncode, stream_ ? ", over a stream per connection" : "",
                       oip ? ", by the Open Inference Protocol" : "");
 }
 

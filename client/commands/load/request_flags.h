@@ -1,13 +1,13 @@
 // RequestFlags, the flags of load-test that say what is sent.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/flags/flag.h"
 #include "client/load_requests/sequences.h"
 #include "client/load_requests/workload.h"
 
@@ -15,8 +15,8 @@ namespace attendant::client {
 
 class RequestFlags {
  public:
-  // Adds the flags, which write into this object. `load_test` must not outlive it.
-  void AddTo(CLI::App& load_test);
+  // Adds the flags, which write into this object.
+  void AddTo(CommandTable& load_test);
 
   const std::string& model() const { return workload_.model; }
   uint64_t seed() const { return workload_.seed; }
@@ -33,17 +33,14 @@ class RequestFlags {
   std::vector<std::pair<std::string, std::string>> Describe(const Workload& workload) const;
 
  private:
-  void AddSequencesTo(CLI::App& load_test);
+  Flags SequenceFlags();
   absl::Status CheckCombination() const;
   absl::StatusOr<Sequences> ReadSequences() const;
 
-  std::string method_ = "encode";
   bool stream_ = false;
-  std::string protocol_ = "native";
   std::string length_text_ = "128";
   std::string lengths_file_;
   std::string ids_file_;
-  std::string wire_dtype_;
   WorkloadOptions workload_;
   absl::StatusOr<Sequences> sequences_ = absl::UnknownError("not read");
 };

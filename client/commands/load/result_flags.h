@@ -1,7 +1,6 @@
 // ResultFlags, the flags of load-test that say what is made of its results.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,8 +14,8 @@ namespace attendant::client {
 
 class ResultFlags {
  public:
-  // Adds the flags, which write into this object. `load_test` must not outlive it.
-  void AddTo(CLI::App& load_test);
+  // Adds the flags, which write into this object.
+  void AddTo(CommandTable& load_test);
 
   // Parses the objectives and opens the files. The error names the flag that is wrong.
   absl::Status Read();
@@ -28,7 +27,7 @@ class ResultFlags {
   RequestLog* request_log() const { return log_.get(); }
   // Writes the files that the flags name, of a report as ReportJson makes it, and ends the request
   // log. Returns the first error.
-  absl::Status Write(const Json& document) const;
+  absl::Status Write(const JsonValue& document) const;
 
   // Returns what the flag of this name says; empty without it.
   const std::string& metrics_url() const { return metrics_url_; }

@@ -39,8 +39,10 @@ RunFacts AskForFacts(const Session& session, const CallOptions& call, const Mode
   facts.address = session.address;
   facts.server = metadata.name();
   facts.server_version = metadata.version();
-  const Json described = ToJson(model);
-  for (const char* field : kModelFields) facts.model[field] = described.value(field, Json());
+  const JsonValue described = ToJson(model);
+  std::vector<std::pair<std::string, JsonValue>> fields;
+  for (const char* field : kModelFields) fields.emplace_back(field, described.Member(field));
+  facts.model = JsonValue::Object(fields);
   return facts;
 }
 

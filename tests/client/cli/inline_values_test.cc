@@ -17,15 +17,15 @@ TEST(ParseFloatRowsTest, ReadsRows) {
 
 TEST(ParseFloatRowsTest, Refuses) {
   EXPECT_EQ(ParseFloatRows("1,2;3").status().message(),
-            "rows of 2 and of 1 values; all have to be of one length");
-  EXPECT_EQ(ParseFloatRows("1,x").status().message(), "'x' is not a number in range");
-  EXPECT_EQ(ParseFloatRows("1,").status().message(), "'' is not a number in range");
+            "expected rows of one length; got rows of 2 and of 1 values");
+  EXPECT_EQ(ParseFloatRows("1,x").status().message(), "expected a number in range; got \"x\"");
+  EXPECT_EQ(ParseFloatRows("1,").status().message(), "expected a number in range; got \"\"");
 }
 
 TEST(ParseIntRowsTest, ReadsRaggedRows) {
   EXPECT_THAT(ParseIntRows("101,2,-1;3").value(),
               ElementsAre(ElementsAre(101, 2, -1), ElementsAre(3)));
-  EXPECT_EQ(ParseIntRows("1.5").status().message(), "'1.5' is not a number in range");
+  EXPECT_EQ(ParseIntRows("1.5").status().message(), "expected a number in range; got \"1.5\"");
   EXPECT_FALSE(ParseIntRows("99999999999999999999").ok());
 }
 

@@ -4,9 +4,15 @@
 
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
+
+#include "proto/model_json.h"
 
 namespace attendant::client {
 namespace to_json_test {
+
+using proto::ToJson;
+using Json = nlohmann::ordered_json;
 
 TEST(ToJsonTest, FloatsHaveTheirOwnShortestDigits) {
   EXPECT_EQ(ToJson(0.1f).dump(), "0.1");
@@ -25,10 +31,10 @@ TEST(ToJsonTest, WritesNumbersThatJsonLacksAsNames) {
 }
 
 TEST(ToJsonTest, TensorsNest) {
-  EXPECT_EQ(ToJson(FloatTensor({1, 2, 2}, {1, 2, 3, 4})).dump(),
+  EXPECT_EQ(ToJson(FloatTensor({1, 2, 2}, {1, 2, 3, 4})).ToLine(),
             R"({"dtype":"float32","shape":[1,2,2],"values":[[[1.0,2.0],[3.0,4.0]]]})");
-  EXPECT_EQ(ToJson(Int64Tensor({2}, {1, 2}))["values"].dump(), "[1,2]");
-  EXPECT_EQ(ToJson(FloatTensor({0, 2}, {}))["values"].dump(), "[]");
+  EXPECT_EQ(ToJson(Int64Tensor({2}, {1, 2})).Member("values").ToLine(), "[1,2]");
+  EXPECT_EQ(ToJson(FloatTensor({0, 2}, {})).Member("values").ToLine(), "[]");
 }
 
 }  // namespace to_json_test

@@ -3,6 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "client/files/tensor_file.h"
 #include "client/service_config.h"
 #include "tests/client/commands/run_command_line.h"
@@ -13,9 +16,13 @@ namespace attendant::client {
 namespace command_line_test {
 
 using nlohmann::json;
+using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::MatchesRegex;
+using testing::Not;
+using testing::StartsWith;
 
 class CommandLineTest : public testing::Test {
  protected:
@@ -408,29 +415,39 @@ TEST_F(CommandLineTest, ServiceConfigPrintsWhatTheLibraryUses) {
 
 TEST_F(CommandLineTest, BadUsageExitsWith2) {
   const std::pair<std::vector<std::string>, std::string> cases[] = {
-      {{}, "A subcommand is required"},
-      {{"nonsense"}, "A subcommand is required"},
+      {{}, "attendant-client: expected a command; got none; see attendant-client --help\n"},
+      {{"encod", "--token-ids", "1"}, "unknown command \"encod\"; did you mean encode?; see"},
       {{"attend"}, "no input: give one of --input, --values, --generate or --token-ids"},
-      {{"attend", "--layer", "-1", "--values", "1"}, "--layer"},
-      {{"attend", "--stage", "half", "--values", "1"}, "--stage"},
-      {{"attend", "--values", "1", "--generate", "1x1x1"}, "[--input,--values,--generate]"},
-      {{"attend", "--values", "1;2,3"}, "--values: rows of 1 and of 2 values"},
+      {{"attend", "--layer", "-1", "--values", "1"},
+       "--layer: expected an integer of at least 0; got \"-1\"; see attendant-client attend "
+       "--help"},
+      {{"attend", "--stage", "half", "--values", "1"},
+       "--stage: expected one of context, projected, block; got \"half\""},
+      {{"attend", "--values", "1", "--generate", "1x1x1"},
+       "--generate: cannot be combined with --values"},
+      {{"attend", "--values", "1;2,3"},
+       "--values: expected rows of one length; got rows of 1 and of 2 values"},
       {{"attend", "--input", "/nowhere.npy"}, "--input: /nowhere.npy: no such file"},
-      {{"attend", "--generate", "0x1x1"}, "--generate: '0x1x1' is no shape such as 2x5x768"},
+      {{"attend", "--generate", "0x1x1"},
+       "--generate: expected a shape such as 2x5x768; got \"0x1x1\""},
       {{"attend", "--generate", "99999x99999x99999"}, "more than the 2 GiB"},
       {{"attend", "--values", "1", "--mask", "m.bin"}, "--mask: m.bin: expected FILE.npy"},
       {{"attend", "--values", "1", "--bias", "/nowhere.npy"}, "--bias: /nowhere.npy"},
       {{"attend", "--values", "1", "--output", "x.txt"}, "x.txt: expected a name ending in"},
       {{"attend", "--values", "1", "--output", "x.npy", "--probabilities"}, "holds one tensor"},
-      {{"attend", "--values", "1", "--wire-dtype", "float8"}, "--wire-dtype"},
-      {{"attend", "--values", "1", "--deadline", "soon"}, "no duration such as"},
-      {{"attend", "--values", "1", "--deadline=-1s"}, "is negative"},
+      {{"attend", "--values", "1", "--wire-dtype", "float8"}, "--wire-dtype: expected one of"},
+      {{"attend", "--values", "1", "--deadline", "soon"},
+       "--deadline: expected a duration of at least 0, such as"},
+      {{"attend", "--values", "1", "--deadline=-1s"}, "got \"-1s\""},
       {{"encode", "--values", "1", "--token-ids", "1"}, "not both"},
       {{"encode", "--token-ids", "1,x"}, "--token-ids"},
       {{"encode", "--token-ids", "1", "--features"}, "--features: no rows: give one of --input"},
-      {{"encode", "--token-ids", "1", "--layers", "3"}, "--layers: '3' is not FIRST:COUNT"},
-      {{"encode", "--token-ids", "1", "--pooled", "median"}, "--pooled"},
-      {{"encode", "--token-ids", "1", "--chunk", "0"}, "--chunk"},
+      {{"encode", "--token-ids", "1", "--layers", "3"},
+       "--layers: expected FIRST:COUNT, such as 0:6; got \"3\""},
+      {{"encode", "--token-ids", "1", "--pooled", "median"}, "--pooled: expected one of model,"},
+      {{"encode", "--token-ids", "1", "--truncate", "middle"}, "expected one of right, left; got"},
+      {{"encode", "--token-ids", "1", "--chunk", "0"},
+       "--chunk: expected an integer of at least 1"},
       {{"encode", "--token-ids", "1;2", "--chunk", "1"},
        "--chunk: expected one sequence, with one row for each token, got [2, 1]"},
       {{"encode", "--token-ids", "1,2", "--position-ids", "1", "--chunk", "1"},
@@ -471,13 +488,95 @@ TEST_F(CommandLineTest, EncodeSendsASequenceInParts) {
   EXPECT_EQ(whole["hidden_states"], RunJson({"encode", "--values", "1,2;3,4"})["hidden_states"]);
 }
 
-TEST_F(CommandLineTest, HelpDocumentsTheExitCodes) {
-  for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{"--help"}, {"attend", "--help"}, {"encode", "--help"}}) {
-    const Outcome outcome = RunWith(arguments);
-    EXPECT_EQ(outcome.exit_code, 0);
-    EXPECT_THAT(outcome.out, HasSubstr("3  the server cannot be reached"));
+// The names of the commands, as the overview lists them.
+std::vector<std::string> Commands() {
+  std::vector<std::string> commands;
+  bool in_list = false;
+  const std::string help = RunWith({"--help"}).out;
+  for (const absl::string_view line : absl::StrSplit(help, '\n')) {
+    if (line == "Compute") in_list = true;
+    if (line == "Output") break;
+    if (!in_list || !absl::StartsWith(line, "  ") || line[2] == ' ') continue;
+    commands.emplace_back(line.substr(2, line.find(' ', 2) - 2));
   }
+  return commands;
+}
+
+TEST_F(CommandLineTest, HelpListsTheCommands) {
+  EXPECT_THAT(Commands(), ElementsAre("attend", "encode", "put-memory", "drop-memory", "inspect",
+                                      "explain", "models", "tokenizer", "health", "service-config",
+                                      "load-test", "load-report", "completion"));
+}
+
+TEST_F(CommandLineTest, EveryCommandHasAHelpThatPeopleCanRead) {
+  for (const std::string& command : Commands()) {
+    const Outcome outcome = RunWith({command, "--help"});
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.out, StartsWith("Usage: attendant-client " + command + " "));
+    for (const char* part :
+         {"\nOutput\n", "  --json  ", "\nConnection\n", "  --address HOST:PORT",
+          "(default: localhost:8001)", "  --deadline DURATION", "(default: 1m)", "  --tls-ca FILE",
+          "  --tls-cert FILE", "  --tls-key FILE", "  --token-file FILE", "  --version",
+          "  3  the server cannot be reached", "\nExample"}) {
+      EXPECT_THAT(outcome.out, HasSubstr(part)) << command;
+    }
+    EXPECT_THAT(outcome.out, ContainsRegex("attendant-client " + command + "[^\n]*\n"));
+    for (const char* innards : {"->", "ENUM", ":INT", "TEXT ", "Excludes", "Needs", "in {"}) {
+      EXPECT_THAT(outcome.out, Not(HasSubstr(innards))) << command;
+    }
+    for (const absl::string_view line : absl::StrSplit(outcome.out, '\n')) {
+      EXPECT_LE(line.size(), 80u) << command << ": " << line;
+    }
+    EXPECT_EQ(RunWith({"--help", command}).out, outcome.out);
+    EXPECT_EQ(RunWith({command, "--nonsense", "-h"}).out, outcome.out);
+  }
+}
+
+// The help of a command, without its line breaks.
+std::string Unwrapped(const std::string& command) {
+  const std::vector<std::string> words =
+      absl::StrSplit(RunWith({command, "--help"}).out, absl::ByAnyChar(" \n"), absl::SkipEmpty());
+  return absl::StrJoin(words, " ");
+}
+
+TEST_F(CommandLineTest, HelpHasBoundsDefaultsAndRelations) {
+  const std::string attend = Unwrapped("attend");
+  for (const char* part :
+       {" --model NAME Name of the model (default: the server's only one) ",
+        " --stage context|projected|block How far", "(default: context) ",
+        "--values ROWS Hidden states written out", "\"1,0,1,0;0,2,0,2\" (not with --input) ",
+        "with their keys (at least 1; not with --head-mean) ", "--memory-mask FILE|ROWS",
+        "[B or 1, M] (requires --memory) ",
+        "--tls-key FILE Private key of the client certificate "
+        "(requires --tls-cert)"}) {
+    EXPECT_THAT(attend, HasSubstr(part));
+  }
+  EXPECT_THAT(Unwrapped("inspect"), HasSubstr("queries (8..1024; default: 128) "));
+  EXPECT_THAT(Unwrapped("put-memory"), HasSubstr("\"1,0,1,0;0,2,0,2\" (required) "));
+  EXPECT_THAT(Unwrapped("put-memory"), StartsWith("Usage: attendant-client put-memory --memory "
+                                                  "FILE|ROWS [FLAGS] "));
+  EXPECT_THAT(Unwrapped("drop-memory"),
+              StartsWith("Usage: attendant-client drop-memory HANDLE [FLAGS] "));
+  EXPECT_THAT(Unwrapped("load-report"), StartsWith("Usage: attendant-client load-report FILE... "));
+  EXPECT_THAT(Unwrapped("models"), StartsWith("Usage: attendant-client models [NAME] [FLAGS] "));
+  const std::string encode = Unwrapped("encode");
+  EXPECT_THAT(encode, HasSubstr(" --pooled [POOLING] Also"));
+  EXPECT_THAT(encode, HasSubstr("(one of model, first-token, mean, max, mean-sqrt-len, "));
+  EXPECT_THAT(encode, HasSubstr(" --truncate right|left Cut sequences of token ids that are longer "
+                                "than the model's max_sequence_length "));
+}
+
+TEST_F(CommandLineTest, VersionIsThatOfTheProgram) {
+  const Outcome outcome = RunWith({"--version"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.out, MatchesRegex("attendant-client 0\\.[0-9.]+\ngRPC [0-9.]+\n"));
+}
+
+TEST_F(CommandLineTest, MistakesAreDocumentsToo) {
+  const Outcome outcome = RunWith({"--json", "modles"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(json::parse(outcome.out)["error"]["message"],
+            "unknown command \"modles\"; did you mean models?; see attendant-client --help");
 }
 
 }  // namespace command_line_test

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <nlohmann/json.hpp>
 
 namespace attendant::client {
 namespace inspection_json_test {
@@ -67,7 +68,7 @@ TEST(InspectionJsonTest, HasNullForMissingAndNonFiniteValues) {
   HeadInspection& head = inspection.sequences[0].layers[0].heads[0];
   head.map = Matrix(2, 2, std::numeric_limits<double>::quiet_NaN());
   head.statistics = MeasureHead(head.map);
-  const Json json = Json::parse(ToJson(inspection, MapFormat::kValues).dump());
+  const Json json = Json::parse(ToJson(inspection, MapFormat::kValues).ToLine());
   EXPECT_EQ(json["compute_type"], nullptr);
   EXPECT_EQ(json["sequences"][0]["token_ids"], nullptr);
   EXPECT_EQ(json["sequences"][0]["token_texts"], nullptr);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/client/load_report/some_report.h"
 
 namespace attendant::client {
@@ -37,14 +39,14 @@ TEST(ReportJsonTest, HasEveryFigure) {
 TEST(ReportJsonTest, NothingMeasuredIsAllZero) {
   LoadReport empty;
   empty.steps.emplace_back();
-  const nlohmann::ordered_json json = ReportJson(empty)["steps"][0];
+  const nlohmann::ordered_json json = (*ReportJson(empty))["steps"][0];
   EXPECT_EQ(json["tokens_per_s"], 0.0);
   EXPECT_EQ(json["goodput"]["share"], 0.0);
   EXPECT_TRUE(json["goodput"]["deadline_s"].is_null());
 }
 
 TEST(ReportJsonTest, SaysHowToRunItAgain) {
-  const nlohmann::ordered_json run = ReportJson(SomeReport())["run"];
+  const nlohmann::ordered_json run = (*ReportJson(SomeReport()))["run"];
   EXPECT_EQ(run["command_line"][1], "load-test");
   EXPECT_EQ(run["started"], "1970-01-01T00:00:00+00:00");
   EXPECT_EQ(run["seed"], 9);
@@ -56,7 +58,7 @@ TEST(ReportJsonTest, SaysHowToRunItAgain) {
 }
 
 TEST(ReportJsonTest, HasTheHistogramAndTheSeconds) {
-  const nlohmann::ordered_json step = ReportJson(SomeReport())["steps"][0];
+  const nlohmann::ordered_json step = (*ReportJson(SomeReport()))["steps"][0];
   int64_t count = 0;
   for (const auto& bucket : step["histogram_ms"]) count += bucket[1].get<int64_t>();
   EXPECT_EQ(count, 204);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "client/load_report/report_json.h"
 #include "tests/client/load_report/some_report.h"
 #include "tests/client/support/scratch_file.h"

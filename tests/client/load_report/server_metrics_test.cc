@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 namespace attendant::client {
 namespace server_metrics_test {
 
@@ -42,7 +44,7 @@ TEST(ParseMetricsTest, RefusesOtherTexts) {
 TEST(MetricsJsonTest, HasDifferencesOfCountersAndBothValuesOfGauges) {
   MetricsSample before = {.counters = {{"calls", 5}}, .gauges = {{"bytes", 10}}};
   MetricsSample after = {.counters = {{"calls", 9}, {"more", 1}}, .gauges = {{"bytes", 30}}};
-  const auto json = MetricsJson("http://x", before, after);
+  const nlohmann::ordered_json json = MetricsJson("http://x", before, after);
   EXPECT_EQ(json["url"], "http://x");
   EXPECT_EQ(json["counters"]["calls"], 4.0);
   EXPECT_EQ(json["counters"]["more"], 1.0);

@@ -53,11 +53,11 @@ TEST(ObjectiveTest, ComparesInTheUnitOfTheMetric) {
 
 TEST(ObjectiveTest, SaysWhatIsWrong) {
   const std::pair<const char*, const char*> cases[] = {
-      {"", "is no objective: expected such as p99<50ms"},
-      {"p99", "expected such as"},
-      {"p99=50ms", "expected such as"},
-      {"latency<50ms", "expected such as"},
-      {"p<50ms", "expected such as"},
+      {"", "expected an objective such as p99<50ms"},
+      {"p99", "expected an objective such as"},
+      {"p99=50ms", "expected an objective such as"},
+      {"latency<50ms", "expected an objective such as"},
+      {"p<50ms", "expected an objective such as"},
       {"p0<50ms", "a percentile above 0 and below 100"},
       {"p100<50ms", "a percentile above 0 and below 100"},
       {"pnan<50ms", "a percentile above 0 and below 100"},
@@ -70,7 +70,7 @@ TEST(ObjectiveTest, SaysWhatIsWrong) {
       {"goodput>0", "a number above 0"},
       {"errors<0.1", "a share above 0%"},
       {"errors<0%", "a share above 0%"},
-      {"errors<101%", "up to 100%"},
+      {"errors<101%", "up to 100%, such as 0.1%; got \"errors<101%\""},
   };
   for (const auto& [text, message] : cases) {
     const absl::StatusOr<Objective> objective = Objective::Parse(text);

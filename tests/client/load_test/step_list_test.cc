@@ -29,10 +29,10 @@ TEST(StepListTest, RefusesEverythingElse) {
         "0..10:3", "5..2000:3", "5:3", "..:2", "5..10:2.5"}) {
     const auto steps = ParseSteps(text, kNumbers);
     EXPECT_EQ(steps.status().code(), absl::StatusCode::kInvalidArgument) << text;
-    EXPECT_THAT(std::string(steps.status().message()), HasSubstr("numbers from 0.001 to 1000"));
+    EXPECT_THAT(std::string(steps.status().message()), HasSubstr("numbers in 0.001..1000; got \""));
   }
   EXPECT_THAT(std::string(ParseSteps("1.5", kWhole).status().message()),
-              HasSubstr("'1.5' is neither a value nor a list (50,100) nor a ramp"));
+              HasSubstr("steps) of whole numbers in 1..100; got \"1.5\""));
 }
 
 }  // namespace step_list_test

@@ -426,6 +426,18 @@ TEST(SettingsTest, HelpAndVersionComeBeforeEverythingElse) {
   EXPECT_THAT(version->text, HasSubstr(EffectiveIsa()));
 }
 
+TEST(SettingsTest, CompletionKnowsEveryFlag) {
+  const absl::StatusOr<SettingsRequest> request = ReadSettings({"--completion", "bash"}, {});
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->kind, SettingsRequest::Kind::kCompletion);
+  for (const SettingRow& row : SettingsTable()) {
+    EXPECT_THAT(request->text, HasSubstr("--" + row.name));
+  }
+  EXPECT_THAT(request->text, HasSubstr("--log-format) words='text json'"));
+  EXPECT_EQ(Error({"--completion", "zsh"}), "--completion: expected bash, got \"zsh\"; see --help");
+  EXPECT_EQ(Error({"--completion"}), "--completion: expected a value; see --help");
+}
+
 TEST(SettingsTest, EveryRowIsInHelpAndDescriptionAndReadsItsDefault) {
   const std::string help = HelpText();
   const std::vector<std::string> described = DescribeSettings(Settings());

@@ -1,0 +1,49 @@
+#include "client/cli/shared_flags.h"
+
+namespace attendant::client {
+namespace {
+
+std::vector<std::pair<std::string, DataType>> FloatTypes() {
+  return {{"float32", DataType::kFloat32},
+          {"float16", DataType::kFloat16},
+          {"bfloat16", DataType::kBFloat16}};
+}
+
+}  // namespace
+
+Flag ModelFlag(std::string& model) {
+  return {"--model", "NAME", "Name of the model", TextKind(model, "the server's only one")};
+}
+
+Flag LayerFlag(uint32_t& layer) {
+  return {"--layer", "INDEX", "Index of the layer, from 0", IntegerKind(layer)};
+}
+
+Flag LayersFlag(std::string& span) {
+  return {"--layers", "FIRST:COUNT", "Layers to run, such as 0:6", TextKind(span, "all")};
+}
+
+Flag RequestIdFlag(std::string& id) {
+  return {"--request-id", "ID", "Name of the request in the server's log", TextKind(id)};
+}
+
+Flag HtmlFlag(std::string& path) {
+  return {"--html", "FILE", "Also write one self-contained page there", TextKind(path)};
+}
+
+Flag SequenceFirstFlag(Layout& layout) {
+  return {"--sequence-first", "",
+          "Tensors of the request and the response are [S, B, ...], as torch's modules take them "
+          "by default; masks, biases and probabilities stay batch first",
+          SetKind(layout, Layout::kSequenceFirst)};
+}
+
+FlagKind FloatTypeKind(DataType& type) { return ChoiceKind<DataType>(type, FloatTypes()); }
+
+FlagKind FloatTypeKind(std::optional<DataType>& type, const std::string& initial) {
+  FlagKind kind = ChoiceKind<DataType>(type, FloatTypes());
+  kind.initial = initial;
+  return kind;
+}
+
+}  // namespace attendant::client
