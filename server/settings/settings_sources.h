@@ -26,6 +26,7 @@ struct CommandLine {
   std::string config_file;  // --config; empty: none
   bool help = false;
   bool version = false;
+  std::optional<std::string> pull;      // ORG/REPO[@REVISION]
   std::optional<std::string> describe;  // SOURCE[,key=value…]
   bool json = false;
   bool ranks = false;
