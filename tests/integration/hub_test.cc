@@ -82,7 +82,8 @@ class HubServingTest : public ::testing::Test {
   }
 
   TempFolder files_, home_;
-  std::unique_ptr<testing::FakeHub> hub_ = std::make_unique<testing::FakeHub>(files_.path());
+  std::unique_ptr<test_support::FakeHub> hub_ =
+      std::make_unique<test_support::FakeHub>(files_.path());
 };
 
 v1::GetModelResponse ModelOf(const ReadyServer& server, const std::string& name) {
@@ -249,13 +250,13 @@ TEST_F(HubServingTest, TheTokenIsReadFromTheVariableOrTheLogin) {
 }
 
 TEST_F(HubServingTest, VerifiesCertificates) {
-  const testing::TestCa ca;
-  const testing::IssuedCertificate issued = ca.Issue();
+  const test_support::TestCa ca;
+  const test_support::IssuedCertificate issued = ca.Issue();
   home_.Write("ca", ca.certificate());
   home_.Write("certificate", issued.certificate);
   home_.Write("key", issued.key);
-  hub_ = std::make_unique<testing::FakeHub>(files_.path(), home_.File("certificate"),
-                                            home_.File("key"));
+  hub_ = std::make_unique<test_support::FakeHub>(files_.path(), home_.File("certificate"),
+                                                 home_.File("key"));
   EXPECT_THAT(BadLine({"--model=m=hf:org/tiny"}),
               AllOf(HasSubstr("hf:org/tiny: the certificate cannot be verified: https://127.0.0.1"),
                     HasSubstr("SSL_CERT_FILE")));

@@ -13,7 +13,7 @@
 
 extern char** environ;
 
-namespace attendant::testing {
+namespace attendant::test_support {
 
 FakeHub::FakeHub(const std::string& folder, const std::string& certificate,
                  const std::string& key) {
@@ -74,4 +74,4 @@ std::vector<std::string> FakeHub::ValuesOf(const std::string& key, const std::st
   return values;
 }
 
-}  // namespace attendant::testing
+}  // namespace attendant::test_support

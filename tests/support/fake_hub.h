@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace attendant::testing {
+namespace attendant::test_support {
 
 // Serves FOLDER/ORG/REPO until it is destroyed. Not thread-safe.
 class FakeHub {
@@ -44,4 +44,4 @@ class FakeHub {
   std::string endpoint_, cdn_;
 };
 
-}  // namespace attendant::testing
+}  // namespace attendant::test_support

@@ -134,8 +134,8 @@ TEST_F(HttpClientTest, SaysWhoItIs) {
 // A Hub whose certificate is of an authority that nobody else knows.
 struct Certificates {
   Certificates() {
-    const testing::TestCa ca;
-    const testing::IssuedCertificate issued = ca.Issue();
+    const test_support::TestCa ca;
+    const test_support::IssuedCertificate issued = ca.Issue();
     folder.Write("ca", ca.certificate());
     folder.Write("certificate", issued.certificate);
     folder.Write("key", issued.key);

@@ -74,7 +74,7 @@ class HubTest : public ::testing::Test {
 
   const std::string weights_ = MakeSafetensors(TinyBertTensors());
   TempFolder files_, cache_;
-  testing::FakeHub hub_;
+  test_support::FakeHub hub_;
   HubOptions options_;
   std::vector<std::string> notes_;
   std::vector<std::pair<int64_t, int64_t>> progress_;

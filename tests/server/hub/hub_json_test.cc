@@ -14,10 +14,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Key;
 
-const std::string kSha1(40, '1'), kSha256(64, '2'), kCommit(40, 'c');
+const std::string kSha1(40, '1'), kSha256(64, '2'), kListed(40, 'c');
 
 std::string Listing(const std::string& siblings) {
-  return absl::StrCat(R"({"id":"a/b","sha":")", kCommit, R"(","siblings":[)", siblings, "]}");
+  return absl::StrCat(R"({"id":"a/b","sha":")", kListed, R"(","siblings":[)", siblings, "]}");
 }
 
 TEST(HubJsonTest, ReadsAList) {
@@ -26,7 +26,7 @@ TEST(HubJsonTest, ReadsAList) {
       R"("},{"rfilename":"x/m.safetensors","size":9,"blobId":")", kSha1, R"(","lfs":{"sha256":")",
       kSha256, R"(","size":9,"pointerSize":130}},)", R"({"rfilename":"only a name"})")));
   ASSERT_TRUE(listing.ok()) << listing.status();
-  EXPECT_EQ(listing->commit, kCommit);
+  EXPECT_EQ(listing->commit, kListed);
   ASSERT_THAT(listing->files,
               ElementsAre(Key("config.json"), Key("only a name"), Key("x/m.safetensors")));
   EXPECT_EQ(listing->files.at("config.json").size, 7);
@@ -75,13 +75,13 @@ TEST(HubJsonTest, ReadsATree) {
       ParseTree(absl::StrCat(R"({"format_version":1,"files":{"a":{"size":3,"blob_id":")", kSha1,
                              R"("},"b":{"size":4,"blob_id":")", kSha1, R"(","lfs_sha256":")",
                              kSha256, R"(","lfs_size":4},"../c":{"size":1}}})"),
-                kCommit);
+                kListed);
   ASSERT_TRUE(tree.ok()) << tree.status();
-  EXPECT_EQ(tree->commit, kCommit);
+  EXPECT_EQ(tree->commit, kListed);
   EXPECT_THAT(tree->files, ElementsAre(Key("a"), Key("b")));
   EXPECT_EQ(tree->files.at("b").etag, kSha256);
-  EXPECT_FALSE(ParseTree(R"({"format_version":2,"files":{}})", kCommit).ok());
-  EXPECT_FALSE(ParseTree(R"({"format_version":1})", kCommit).ok());
+  EXPECT_FALSE(ParseTree(R"({"format_version":2,"files":{}})", kListed).ok());
+  EXPECT_FALSE(ParseTree(R"({"format_version":1})", kListed).ok());
 }
 
 TEST(HubJsonTest, ReadsTheFoldersOfModules) {
