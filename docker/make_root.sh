@@ -9,6 +9,7 @@ architecture=$(gcc -print-multiarch)
 documents=$root/usr/share/doc
 mkdir -p "$root"/{etc,models,proc,sys,dev,var/lib/dpkg/status.d,usr/{bin,lib64,"lib/$architecture"}} "$documents/attendant"
 mkdir -m 1777 "$root/tmp"
+install -d -o 65532 -g 65532 "$root/cache"  # of models of the Hub
 for folder in bin lib lib64; do ln -s "usr/$folder" "$root/$folder"; done
 install -s -m 755 "$bin/attendant-server" "$bin/attendant-client" "$root/usr/bin/"
 install -m 644 "$(dirname "$0")/../LICENSE" "$documents/attendant/copyright"
@@ -23,6 +24,7 @@ owner_of() {
 # A library is looked for by the name that ldd prints, a link to the file with its whole version.
 packages=$(
   owner_of /etc/os-release
+  owner_of /usr/share/ca-certificates/mozilla
   ldd "$root"/usr/bin/* | grep -o '/[^ ]*' | grep -v "^$root" | sort -u | while read -r library; do
     folder=$root/usr/lib/$architecture
     [[ $library != /lib64/* ]] || folder=$root/usr/lib64
@@ -30,6 +32,8 @@ packages=$(
     owner_of "$(readlink -f "$library")"
   done
 )
+# The authorities of HTTPS, where libcurl looks for them: one file, which the package makes.
+install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
 install -m 644 "$(readlink -f /etc/os-release)" "$root/usr/lib/os-release"
 ln -s ../usr/lib/os-release "$root/etc/os-release"
 printf '%s\n' 'root:x:0:0::/:/usr/sbin/nologin' 'attendant:x:65532:65532::/:/usr/sbin/nologin' >"$root/etc/passwd"

@@ -181,6 +181,12 @@ constexpr ModelRow kRows[] = {
      }},
     {"version", "model_version",
      [](const Model& m) { return m.model_version() == 0 ? "" : absl::StrCat(m.model_version()); }},
+    {"from the Hub", "hub_repository hub_commit",
+     [](const Model& m) {
+       return m.hub_repository().empty()
+                  ? ""
+                  : absl::StrCat(m.hub_repository(), ", commit ", m.hub_commit());
+     }},
     {"refused versions", "refused_versions",
      [](const Model& m) {
        return absl::StrJoin(m.refused_versions(), "; ",

@@ -36,6 +36,7 @@
 #include "server/models/gauges_of_model.h"
 #include "server/models/model_loading.h"
 #include "server/page/page_routes.h"
+#include "server/pull_models.h"
 #include "server/rest/rest_server.h"
 #include "server/rpc/encoder_service.h"
 #include "server/rpc/grpc_server.h"
@@ -87,7 +88,9 @@ class App::Impl {
     if (absl::Status status = StartHttp(); !status.ok()) return status;
     if (!bound.ok()) return bound;
     if (absl::Status status = CheckPortFile(settings_.port_file); !status.ok()) return status;
-    absl::StatusOr<std::vector<OpenedModel>> opened = OpenModels(settings_);
+    const absl::StatusOr<Settings> pulled = WithPulledModels(settings_, OnRefusal::kUseCache);
+    if (!pulled.ok()) return pulled.status();
+    absl::StatusOr<std::vector<OpenedModel>> opened = OpenModels(*pulled);
     if (!opened.ok()) return opened.status();
     if (absl::Status status = CheckLimits(*opened); !status.ok()) return status;
 

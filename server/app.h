@@ -15,10 +15,11 @@ namespace attendant::server {
 // destroyed.
 class App {
  public:
-  // Loads the models and starts to serve. While the models are loaded, /healthz answers 200 and
-  // /readyz 503, and the gRPC port is taken but refuses connections. The message of an error is one
-  // line for the user. Problems that can be found without reading weights, such as those of ports,
-  // files and memory, are reported before anything is logged. `clock` must outlive the server.
+  // Pulls the models of the Hub, loads all models and starts to serve. Until then /healthz answers
+  // 200 and /readyz 503, and the gRPC port is taken but refuses connections. The message of an
+  // error is one line for the user. Problems that can be found without the Hub and without reading
+  // weights, such as those of ports, files and memory, are reported before anything is logged.
+  // `clock` must outlive the server.
   static absl::StatusOr<std::unique_ptr<App>> Start(const Settings& settings,
                                                     Clock& clock = RealClock());
   // Calls Drain unless that has been done.

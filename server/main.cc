@@ -14,6 +14,7 @@
 #include "server/host/library_variables.h"
 #include "server/host/logging.h"
 #include "server/host/signals.h"
+#include "server/pull_models.h"
 #include "server/settings/read_settings.h"
 #include "server/settings/settings.h"
 
@@ -37,16 +38,20 @@ int Refuse(const std::string& why) {
   return kBadStart;
 }
 
+int Describe(const SettingsRequest& request) {
+  const absl::StatusOr<Settings> pulled = WithPulledModels(request.settings, OnRefusal::kUseCache);
+  if (pulled.ok()) return DescribeModel(*pulled, request.describe);
+  Refuse(std::string(pulled.status().message()));
+  return 1;
+}
+
 int Run(const std::vector<std::string>& arguments) {
   const absl::StatusOr<SettingsRequest> request = ReadSettings(arguments, Environment());
   if (!request.ok()) return Refuse(std::string(request.status().message()));
-  if (request->kind == SettingsRequest::Kind::kDescribe) {
-    return DescribeModel(request->settings, request->describe);
-  }
-  if (request->kind != SettingsRequest::Kind::kServe) {
-    return std::fputs(request->text.c_str(), stdout) < 0 ? 1 : 0;
-  }
+  if (!request->text.empty()) return std::fputs(request->text.c_str(), stdout) < 0 ? 1 : 0;
   StartLogging(request->settings.log_format, request->settings.log_level);
+  if (request->kind == SettingsRequest::Kind::kPull) return PullAlone(request->settings);
+  if (request->kind == SettingsRequest::Kind::kDescribe) return Describe(*request);
   TakeStopSignals();
   const absl::StatusOr<std::unique_ptr<App>> app = App::Start(request->settings);
   if (!app.ok()) return Refuse(std::string(app.status().message()));

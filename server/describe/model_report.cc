@@ -52,7 +52,7 @@ ModelReport InspectModel(const Settings& settings, const ThreadPlan& plan, const
   report.limit = limit;
   const ModelSetting& setting = report.model.setting = settings.models.front();
   Checkpoint& found = report.model.checkpoint;
-  AddRefusal(InspectCheckpoint(setting.source, CheckpointOptionsOf(setting, settings), found),
+  AddRefusal(InspectCheckpoint(setting.place(), CheckpointOptionsOf(setting, settings), found),
              report);
   if (found.description.layers == 0) return report;
   const absl::Status sound = PredictWeightBytes(found.description, {}).status();
@@ -78,6 +78,8 @@ v1::GetModelResponse Describe(const ModelReport& report) {
   const Checkpoint& found = report.model.checkpoint;
   const ComputeMode& mode = report.model.setting.compute;
   v1::GetModelResponse described;
+  described.set_hub_repository(report.model.setting.origin.repository);
+  described.set_hub_commit(report.model.setting.origin.commit);
   SetDescription(found.description, found.tokenization, described);
   if (!report.weights.empty()) SetStageCosts(found.description, described);
   SetComputeMode(mode, described);

@@ -13,11 +13,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/shape.h"
+#include "engine/checkpoint/files/input_file.h"
 #include "engine/checkpoint/norm_overlay.h"
 #include "engine/layers/encoder.h"
 #include "engine/model/pruned_heads.h"
 #include "proto/byte_text.h"
 #include "server/host/node_binding.h"
+#include "server/hub/hub_reference.h"
 #include "server/models/product_plans.h"
 
 namespace attendant::server {
@@ -33,6 +35,15 @@ constexpr int64_t kMostWithoutLimit = int64_t{2} << 30;
 
 absl::Status ForModel(const std::string& name, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat("model ", name, ": ", status.message()));
+}
+
+// Returns the status with how to name a repository of the Hub, if the source could be meant so.
+absl::Status WithHubHint(const ModelSetting& setting, const absl::Status& status) {
+  const std::string& source = setting.source;
+  if (!LooksLikeRepository(source) || PathExists(source)) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), "; for that repository of the Hub: --model ",
+                                   setting.name, "=hf:", source));
 }
 
 // Logs the progress of loading a model, at most once a second.
@@ -107,6 +118,11 @@ void LogProductPlans(const std::string& name, const Encoder& encoder, const Serv
   spdlog::info("model {}: {}", name, Describe(plans));
 }
 
+std::string SourceOf(const ModelSetting& setting) {
+  if (setting.origin.commit.empty()) return setting.source;
+  return absl::StrCat(setting.source, " (commit ", setting.origin.commit, ")");
+}
+
 absl::StatusOr<std::shared_ptr<const ServedModel>> LoadModel(OpenedModel opened,
                                                              const ServedModel* base,
                                                              const ThreadPlan& plan,
@@ -122,7 +138,7 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> LoadModel(OpenedModel opened,
       "model {}: {} from {}, {} layers of width {}, {} heads, computed in {}{}, {} of weights{}, "
       "loaded in {:.1f} s",
       name, description.family,
-      base == nullptr ? opened.setting.source
+      base == nullptr ? SourceOf(opened.setting)
                       : absl::StrCat(base->name, " with ", opened.setting.overlay),
       description.layers, description.layer.hidden_size, description.layer.attention.heads,
       Name(opened.setting.compute.type), opened.setting.compute.emulate ? " (emulated)" : "",
@@ -137,6 +153,7 @@ absl::StatusOr<std::shared_ptr<const ServedModel>> LoadModel(OpenedModel opened,
           ? std::make_shared<const Tokenization>(std::move(opened.checkpoint.tokenization))
           : base->tokenization;
   if (base != nullptr) model->base = base->name;
+  model->origin = base == nullptr ? opened.setting.origin : base->origin;
   model->further_copies.assign(copies->begin() + 1, copies->end());
   return model;
 }
@@ -167,7 +184,7 @@ absl::StatusOr<Checkpoint> OpenPrunedBase(const ModelSetting& overlay, const Ope
   }
   CheckpointOptions options = CheckpointOptionsOf(base.setting, settings);
   options.prune_file = overlay.prune_file;
-  return OpenCheckpoint(base.setting.source, options);
+  return OpenCheckpoint(base.setting.place(), options);
 }
 
 // Opens an overlay. Its base must be among `models`; the overlay computes as its base does.
@@ -250,8 +267,10 @@ absl::StatusOr<std::vector<OpenedModel>> OpenModels(const Settings& settings) {
   for (const ModelSetting& setting : settings.models) {
     if (!setting.overlay.empty()) continue;
     absl::StatusOr<Checkpoint> checkpoint =
-        OpenCheckpoint(setting.source, CheckpointOptionsOf(setting, settings));
-    if (!checkpoint.ok()) return ForModel(setting.name, checkpoint.status());
+        OpenCheckpoint(setting.place(), CheckpointOptionsOf(setting, settings));
+    if (!checkpoint.ok()) {
+      return ForModel(setting.name, WithHubHint(setting, checkpoint.status()));
+    }
     models.push_back({setting, *std::move(checkpoint)});
   }
   for (const ModelSetting& setting : settings.models) {

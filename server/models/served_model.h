@@ -13,6 +13,7 @@
 #include "engine/layers/encoder.h"
 #include "engine/layers/state/row_plan.h"
 #include "server/batching/cost_model.h"
+#include "server/settings/settings.h"
 
 namespace attendant::server {
 
@@ -28,6 +29,7 @@ struct ServedModel {
 
   std::string name;
   int64_t version = 0;  // in the model repository; 0: from elsewhere
+  HubOrigin origin = {};
   std::shared_ptr<const Encoder> encoder;
   // Tensors of the checkpoint that do not belong to the encoder.
   std::vector<std::string> unused_tensors;

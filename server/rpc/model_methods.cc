@@ -19,6 +19,8 @@ void Describe(const ServedModel& model, v1::GetModelResponse& out) {
   const ModelDescription& description = model.encoder->description();
   out.set_name(model.name);
   out.set_model_version(model.version);
+  out.set_hub_repository(model.origin.repository);
+  out.set_hub_commit(model.origin.commit);
   SetDescription(description, *model.tokenization, out);
   SetStageCosts(description, out);
   SetComputeMode(model.encoder->mode(), out);

@@ -23,6 +23,7 @@ proto::CompletionValue ValueOf(const SettingRow& row) {
 std::string BashCompletion() {
   proto::CompletionCommand flags;
   flags.flags = {{"--config", {Kind::kFile}},
+                 {"--pull", {Kind::kAny}},
                  {"--describe", {Kind::kFile}},
                  {"--json", {}},
                  {"--ranks", {}},

@@ -1,5 +1,6 @@
 #include "server/settings/model_setting.h"
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -8,7 +9,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/types/span.h"
+#include "server/hub/hub_reference.h"
 #include "server/settings/setting_kinds.h"
 
 namespace attendant::server {
@@ -89,7 +93,27 @@ absl::StatusOr<ModelSetting> ReadSource(const std::string& text, const std::stri
   const std::vector<std::string> parts = absl::StrSplit(text, ',');
   ModelSetting model;
   model.source = parts[0];
+  if (IsHubSource(model.source)) {
+    const absl::StatusOr<HubReference> reference = ParseHubSource(model.source);
+    if (!reference.ok()) return reference.status();
+  }
   return ReadKeys(absl::MakeConstSpan(parts).subspan(1), whole, std::move(model));
+}
+
+// Returns how to write a text without a name, if it is that of a folder or of a repository of the
+// Hub; else an empty string.
+std::string NamedForm(const std::string& text) {
+  const absl::string_view source = absl::string_view(text).substr(0, text.find(','));
+  absl::string_view place = absl::StripPrefix(source, "hf:");
+  std::error_code error;
+  const bool is_folder = std::filesystem::is_directory(std::string(source), error);
+  if (!is_folder && !LooksLikeRepository(place)) return "";
+  place = place.substr(0, place.find('@'));
+  const std::string name(place.substr(place.find_last_of('/') + 1));
+  if (!IsModelName(name)) return "";
+  return absl::StrCat("; to serve that ", is_folder ? "folder" : "repository of the Hub",
+                      ": --model ", name, "=",
+                      is_folder ? "" : "hf:", absl::StripPrefix(text, "hf:"));
 }
 
 }  // namespace
@@ -109,7 +133,8 @@ absl::StatusOr<ModelSetting> ParseModelSetting(const std::string& text) {
   const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
   const size_t comma = parts.first.find(',');
   if (comma != parts.first.npos || parts.second.empty() || parts.second[0] == ',') {
-    return Unexpected("NAME=SOURCE[,key=value...]", text);
+    const absl::Status unexpected = Unexpected("NAME=SOURCE[,key=value...]", text);
+    return absl::InvalidArgumentError(absl::StrCat(unexpected.message(), NamedForm(text)));
   }
   if (!IsModelName(parts.first)) {
     return Unexpected(

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "server/hub/hub_reference.h"
 #include "server/settings/completion.h"
 #include "server/settings/model_setting.h"
 #include "server/settings/settings_sources.h"
@@ -75,6 +76,20 @@ absl::StatusOr<Settings> ReadValues(
   return settings;
 }
 
+absl::StatusOr<ModelSetting> ReadPull(const std::string& text) {
+  const absl::StatusOr<HubReference> reference = ParseHubSource(text);
+  if (!reference.ok()) return reference.status();
+  ModelSetting model;
+  model.source = ToText(*reference);
+  return model;
+}
+
+absl::StatusOr<ModelSetting> ReadDescribed(const std::string& text) {
+  absl::StatusOr<ModelSetting> model = ParseModelSource(text);
+  if (!model.ok() || model->overlay.empty()) return model;
+  return absl::InvalidArgumentError("expected a source of its own, got an overlay");
+}
+
 }  // namespace
 
 absl::StatusOr<SettingsRequest> ReadSettings(
@@ -102,18 +117,17 @@ absl::StatusOr<SettingsRequest> ReadSettings(
   absl::StatusOr<Settings> settings = ReadValues(*line, environment);
   if (!settings.ok()) return settings.status();
   request.settings = *std::move(settings);
-  if (!line->describe) return request;
-  absl::StatusOr<ModelSetting> model = ParseModelSource(*line->describe);
+  if (!line->pull && !line->describe) return request;
+  request.kind = line->pull ? SettingsRequest::Kind::kPull : SettingsRequest::Kind::kDescribe;
+  request.describe = {line->json, line->ranks};
+  absl::StatusOr<ModelSetting> model =
+      line->pull ? ReadPull(*line->pull) : ReadDescribed(*line->describe);
   if (!model.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat("--describe: ", model.status().message()));
-  }
-  if (!model->overlay.empty()) {
-    return absl::InvalidArgumentError("--describe: expected a source of its own, got an overlay");
+    return absl::InvalidArgumentError(
+        absl::StrCat(line->pull ? "--pull: " : "--describe: ", model.status().message()));
   }
   model->name = model->source;
-  request.kind = SettingsRequest::Kind::kDescribe;
   request.settings.models = {*std::move(model)};
-  request.describe = {line->json, line->ranks};
   return request;
 }
 

@@ -18,9 +18,16 @@ struct DescribeOptions {
 
 // The action that the command line requests, and the settings for it.
 struct SettingsRequest {
-  enum class Kind { kServe, kDescribe, kHelp, kVersion, kCompletion } kind = Kind::kServe;
-  // For kServe and kDescribe. For kDescribe, `models` holds only the model to be described, whose
-  // name is its source.
+  enum class Kind {
+    kServe,
+    kPull,
+    kDescribe,
+    kHelp,
+    kVersion,
+    kCompletion
+  } kind = Kind::kServe;
+  // For kServe, kPull and kDescribe. For the latter two, `models` holds only the model to be pulled
+  // or described, whose name is its source.
   Settings settings;
   DescribeOptions describe;
   std::string text;  // for the other kinds, the text to print

@@ -124,6 +124,12 @@ SettingKind TextKind(std::string Settings::*member) {
       [=](const Settings& settings) { return settings.*member; });
 }
 
+SettingKind SwitchKind(bool Settings::*member) {
+  SettingKind kind = ChoiceKind(member, std::vector<Named<bool>>{{"on", true}, {"off", false}});
+  kind.alone = "on";
+  return kind;
+}
+
 SettingKind AddressKind(std::string Settings::*member, bool may_be_empty) {
   return OneTextKind(
       "an address without a port, such as 127.0.0.1 or ::1",

@@ -24,6 +24,7 @@ struct SettingKind {
   // Returns the value as a text that `read` accepts.
   std::function<std::string(const Settings& settings)> show;
   std::vector<std::string> choices = {};  // the only texts allowed; empty: `read` decides
+  std::string alone = {};  // what a flag without a value stands for; empty: it needs one
 };
 
 // Numeric kinds accept values in [least, most]. If a source gives several texts, all of these kinds
@@ -34,6 +35,8 @@ SettingKind BytesKind(int64_t Settings::*member, int64_t least, int64_t most);
 SettingKind DurationKind(absl::Duration Settings::*member, absl::Duration least,
                          absl::Duration most);
 SettingKind TextKind(std::string Settings::*member);
+// "on" or "off"; a flag without a value is "on".
+SettingKind SwitchKind(bool Settings::*member);
 // An IP address, the name of a host, or unix:PATH; not an address with a port, as HOST:PORT and
 // [ADDRESS]:PORT are.
 SettingKind AddressKind(std::string Settings::*member, bool may_be_empty);

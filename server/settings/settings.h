@@ -15,17 +15,32 @@
 
 namespace attendant::server {
 
+// The commit of a repository of the Hugging Face Hub, "ORG/REPO". Empty: the files are from
+// elsewhere.
+struct HubOrigin {
+  std::string repository;
+  std::string commit;
+
+  bool operator==(const HubOrigin&) const = default;
+};
+
 // One --model NAME=SOURCE[,key=value…].
 struct ModelSetting {
   std::string name;  // [A-Za-z0-9._-]{1,128}, not starting with a dot
-  // A source as in engine/checkpoint/checkpoint.h. For an overlay, the name of another model, the
-  // base of the overlay.
+  // A source as in engine/checkpoint/checkpoint.h, or hf:ORG/REPO[@REVISION]. For an overlay, the
+  // name of another model, the base of the overlay.
   std::string source;
+  // For a source hf:…, once it is pulled: the folder with its files, and what they are.
+  std::string pulled_folder;
+  HubOrigin origin;
   std::string overlay;                   // key overlay: see engine/checkpoint/norm_overlay.h
   std::string weights_sha256;            // key weights-sha256
   bool allow_nonfinite_weights = false;  // key allow-nonfinite-weights
   std::string prune_file;  // key prune; for an overlay, the heads are those of its base
   ComputeMode compute;     // keys dtype, emulate and gemm
+
+  // Returns the source that the engine opens.
+  const std::string& place() const { return pulled_folder.empty() ? source : pulled_folder; }
 
   bool operator==(const ModelSetting&) const = default;
 };
@@ -41,6 +56,8 @@ struct Settings {
   std::string model_repository;      // empty: none
   absl::Duration repository_poll = absl::Seconds(5);
   int64_t repository_width = 1024;  // columns
+  std::string model_cache;          // empty: that of the Hub's own library
+  bool offline = false;
   int64_t max_model_bytes = int64_t{64} << 30;
   int64_t memory_limit_bytes = 0;  // 0: the limit of the cgroup or the memory of the machine
 

@@ -59,6 +59,38 @@ absl::Status UnknownVariable(const std::string& name, const std::string& value) 
       absl::StrCat("unknown variable ", name, Suggestion(name, KnownNames(VariableName))));
 }
 
+// Returns the arguments, the last one first as the parser takes them, with a value for each flag
+// that may stand alone and does.
+std::vector<std::string> WithValues(const std::vector<std::string>& arguments) {
+  std::vector<std::string> reversed;
+  for (auto argument = arguments.rbegin(); argument != arguments.rend(); ++argument) {
+    std::string text = *argument;
+    for (const SettingRow& row : SettingsTable()) {
+      const bool is_last = reversed.empty() || absl::StartsWith(reversed.back(), "-");
+      if (row.kind.alone.empty() || text != FlagName(row.name) || !is_last) continue;
+      absl::StrAppend(&text, "=", row.kind.alone);
+    }
+    reversed.push_back(std::move(text));
+  }
+  return reversed;
+}
+
+// Checks the flags that choose what the program does.
+absl::Status CheckActions(const CommandLine& line) {
+  if (line.completion && *line.completion != "bash") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--completion: expected bash, got \"", *line.completion, "\"; see --help"));
+  }
+  if ((line.json || line.ranks) && !line.describe) {
+    return absl::InvalidArgumentError(absl::StrCat(line.json ? "--json" : "--ranks",
+                                                   ": expected --describe beside it; see --help"));
+  }
+  if (line.pull && line.describe) {
+    return absl::InvalidArgumentError("--pull: expected no --describe beside it; see --help");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<CommandLine> ReadFlags(const std::vector<std::string>& arguments) {
@@ -72,6 +104,8 @@ absl::StatusOr<CommandLine> ReadFlags(const std::vector<std::string>& arguments)
       "--completion", [&line](const std::string& shell) { line.completion = shell; });
   app.add_option("--config", line.config_file);
   app.add_option_function<std::string>(
+      "--pull", [&line](const std::string& repository) { line.pull = repository; });
+  app.add_option_function<std::string>(
       "--describe", [&line](const std::string& source) { line.describe = source; });
   app.add_flag("--json", line.json);
   app.add_flag("--ranks", line.ranks);
@@ -81,7 +115,7 @@ absl::StatusOr<CommandLine> ReadFlags(const std::vector<std::string>& arguments)
         app.add_option(FlagName(row.name))->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   }
   try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    app.parse(WithValues(arguments));
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string flag =
         std::string(error.what()).substr(0, std::string(error.what()).find(':'));
@@ -91,14 +125,7 @@ absl::StatusOr<CommandLine> ReadFlags(const std::vector<std::string>& arguments)
   }
   if (line.help || line.version) return line;
   for (const std::string& argument : app.remaining()) return UnknownArgument(argument);
-  if (line.completion && *line.completion != "bash") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--completion: expected bash, got \"", *line.completion, "\"; see --help"));
-  }
-  if ((line.json || line.ranks) && !line.describe) {
-    return absl::InvalidArgumentError(absl::StrCat(line.json ? "--json" : "--ranks",
-                                                   ": expected --describe beside it; see --help"));
-  }
+  if (absl::Status status = CheckActions(line); !status.ok()) return status;
   for (const auto& [name, option] : options) {
     if (option->count() == 0) continue;
     line.flags.texts[name] = option->results();

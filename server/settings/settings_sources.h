@@ -27,6 +27,7 @@ struct CommandLine {
   bool help = false;
   bool version = false;
   std::optional<std::string> completion;  // the name of a shell
+  std::optional<std::string> pull;        // ORG/REPO[@REVISION]
   std::optional<std::string> describe;    // SOURCE[,key=value…]
   bool json = false;
   bool ranks = false;

@@ -24,7 +24,8 @@ Rows ModelRows() {
   return {
       {group, "model", "NAME=SOURCE[,key=value...]",
        "Serve SOURCE under NAME; repeatable, and ';' separates several in the variable. SOURCE is "
-       "a checkpoint folder, worked-example, or synthetic:NAME such as synthetic:bert-base. Keys: "
+       "a checkpoint folder, hf:ORG/REPO[@REVISION] for a repository of the Hugging Face Hub, "
+       "worked-example, or synthetic:NAME such as synthetic:bert-base. Keys: "
        "dtype=f32, bf16x3, bf16 or int8 is what its linear layers compute in (bf16x3 needs AMX, "
        "bf16 AVX512_BF16 or AMX, int8 VNNI or AMX), emulate=true does the same roundings in "
        "float32 on any CPU, gemm=onednn or tiles uses oneDNN's matrix products or the server's own "
@@ -48,6 +49,15 @@ Rows ModelRows() {
        "The widest input row that a model of --model-repository may have: the size of the largest "
        "message is fixed at the start.",
        IntegerKind(&Settings::repository_width, 1, kMiB)},
+      {group, "model-cache", "DIR",
+       "Cache for models of the Hub, in the layout of the Hub's own library, which can share it. "
+       "Empty: the cache of that library (HF_HUB_CACHE, HF_HOME/hub, or ~/.cache/huggingface/hub). "
+       "Private and gated repositories need HF_TOKEN or a login by `hf auth login`; HF_ENDPOINT "
+       "names another Hub.",
+       TextKind(&Settings::model_cache)},
+      {group, "offline", "[on|off]",
+       "Use the models in --model-cache without connecting to the Hub, as HF_HUB_OFFLINE=1 does.",
+       SwitchKind(&Settings::offline)},
       {group, "max-model-bytes", "BYTES", "Largest size of a model's weight files together.",
        BytesKind(&Settings::max_model_bytes, 1, 16 * kTiB)},
       {group, "memory-limit-bytes", "BYTES",
@@ -314,12 +324,16 @@ std::string HelpText() {
   std::string text =
       "attendant-server: serves attention and transformer encoder layers over gRPC.\n\n"
       "Usage: attendant-server [--model NAME=SOURCE]... [flags]\n"
+      "       attendant-server --pull ORG/REPO[@REVISION] [flags]\n"
       "       attendant-server --describe SOURCE[,key=value...] [--json] [flags]\n\n"
       "A flag wins over its environment variable, that over the config file, that over the "
       "default.\n\n"
       "  --config FILE    ATTENDANT_CONFIG\n"
       "      Read settings from an ini file: lines such as `port = 8001`, names as the flags "
       "without dashes.\n"
+      "  --pull ORG/REPO[@REVISION]\n"
+      "      Download a repository of the Hugging Face Hub into --model-cache, print its folder, "
+      "and exit.\n"
       "  --describe SOURCE[,key=value...]\n"
       "      Print what the model is, where every tensor of its files goes, what memory and how "
       "many "

@@ -131,6 +131,15 @@ def check_packages(root: pathlib.Path) -> str:
     return f"{len(entries)} packages"
 
 
+def check_hub(root: pathlib.Path) -> str:
+    """What pulling models takes: a cache that the user may write, and the authorities of HTTPS."""
+    cache = (root / "cache").lstat()
+    expect((cache.st_uid, cache.st_gid) == (UID, UID), f"/cache is of {cache.st_uid}:{cache.st_gid}")
+    authorities = (root / "etc/ssl/certs/ca-certificates.crt").read_text().count("BEGIN CERTIFICATE")
+    expect(authorities > 100, f"{authorities} authorities")
+    return f"a cache, {authorities} authorities"
+
+
 def check_release(root: pathlib.Path) -> str:
     release = dict(line.split("=", 1) for line in (root / "etc/os-release").read_text().splitlines() if "=" in line)
     expect(release["ID"] == "debian", f"os-release has ID={release['ID']}")
@@ -141,6 +150,7 @@ def check_configuration(configuration: dict) -> str:
     inner = configuration["config"]
     expect(inner["User"] == f"{UID}:{UID}", f"User is {inner['User']}")
     expect(inner["Entrypoint"] == ["attendant-server"], f"Entrypoint is {inner['Entrypoint']}")
+    expect("ATTENDANT_MODEL_CACHE=/cache" in inner["Env"], f"Env is {inner['Env']}")
     expect(inner["WorkingDir"] == "/models", f"WorkingDir is {inner['WorkingDir']}")
     expect(set(inner["ExposedPorts"]) >= {"8001", "8002"} or set(inner["ExposedPorts"]) >= {"8001/tcp", "8002/tcp"},
            f"ExposedPorts are {inner['ExposedPorts']}")
@@ -175,6 +185,7 @@ def check(bin_folder: pathlib.Path, work: pathlib.Path) -> dict:
     row("size", check_size, root)
     row("programs", check_programs, root)
     row("packages", check_packages, root)
+    row("models of the Hub", check_hub, root)
     row("release", check_release, root)
     row("configuration", check_configuration, configuration)
     for what, action in container_run.CHECKS:

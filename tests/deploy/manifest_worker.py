@@ -19,7 +19,7 @@ from manifest_schemas import Schemas, documents_of
 # The oldest that the chart takes, and the newest that has schemas.
 KUBERNETES = ["1.27", "1.37"]
 # Flags that the chart sets by itself, or that make no sense for a pod.
-OWN_FLAGS = set("--config --describe --json --ranks --completion --help --version --model --model-repository --address --port "
+OWN_FLAGS = set("--config --pull --describe --json --ranks --completion --help --version --model --model-repository --address --port "
                 "--http-address --http-port --port-file --tls-cert --tls-key --tls-client-ca --token-file --lame-duck "
                 "--drain-timeout".split())
 

@@ -33,6 +33,7 @@ engine/checkpoint
 engine/layers/state
 engine/layers/extras
 engine/layers
+server/hub
 server/settings
 server/metrics
 server/security

@@ -17,6 +17,9 @@ grep -oP '^#?\K[a-z-]+(?= = )' "$settings" | sort -u | while read -r name; do
   grep -qe "^  --$name " <<<"$help" || { echo "$settings: no setting $name"; exit 1; }
 done
 
+# Where the service may write is where it keeps models of the Hub.
+grep -qx CacheDirectory=attendant "$unit" && grep -qx "model-cache = /var/cache/attendant" "$settings"
+
 ports=$build/service-test/ports
 command=$(sed -n 's/^ExecStart=//p' "$unit")
 [[ $command == "$prefix/bin/attendant-server --config $settings" ]] || { echo "unexpected: $command"; exit 1; }

@@ -385,6 +385,8 @@ class GetModelResponse(Message):
     token_head: PoolingDescription
     sparse_width: int
     refused_versions: MutableSequence[RefusedVersion]
+    hub_repository: str
+    hub_commit: str
     def __init__(
         self, *,
         name: Optional[str] = ...,
@@ -420,6 +422,8 @@ class GetModelResponse(Message):
         token_head: Optional[PoolingDescription] = ...,
         sparse_width: Optional[int] = ...,
         refused_versions: Optional[Iterable[RefusedVersion]] = ...,
+        hub_repository: Optional[str] = ...,
+        hub_commit: Optional[str] = ...,
     ) -> None: ...
 
 class GetTokenizerRequest(Message):

@@ -13,14 +13,12 @@ namespace attendant {
 namespace {
 
 absl::Status OpenError(const std::string& path, int error) {
+  if ((error == ENOENT || error == ENOTDIR) && PathExists(path)) {
+    return absl::NotFoundError(
+        absl::StrCat(path, ": expected a file, found a symbolic link to one that does not exist"));
+  }
   if (error == ENOENT || error == ENOTDIR) {
     return absl::NotFoundError(absl::StrCat(path, ": no such file"));
-  }
-  if (error == ELOOP) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path,
-        ": expected a regular file, found a symbolic link; give a folder with the files "
-        "themselves"));
   }
   return absl::UnavailableError(absl::StrCat(path, ": cannot open: ", std::strerror(error)));
 }
@@ -34,7 +32,7 @@ bool SameFile(const struct stat& a, const struct stat& b) {
 
 absl::StatusOr<InputFile> InputFile::Open(const std::string& path, int64_t max_bytes) {
   // O_NONBLOCK is set because opening a FIFO must not wait for a writer.
-  const int descriptor = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return OpenError(path, errno);
   InputFile file(path, descriptor);
   if (fstat(descriptor, &file.opened_) != 0) return OpenError(path, errno);
@@ -80,7 +78,7 @@ absl::Status InputFile::ReadAt(int64_t offset, absl::Span<char> target) const {
 
 absl::Status InputFile::CheckUnchanged() const {
   struct stat now = {};
-  if (lstat(path_.c_str(), &now) == 0 && SameFile(now, opened_)) return absl::OkStatus();
+  if (stat(path_.c_str(), &now) == 0 && SameFile(now, opened_)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(path_,
                    ": changed while it was read: expected the file as it was opened, found "

@@ -19,8 +19,8 @@ inline constexpr int64_t kChunkBytes = int64_t{1} << 20;
 // Owns the file descriptor. Reading is thread-safe.
 class InputFile {
  public:
-  // Opens a regular file of at most `max_bytes`; does not follow a symbolic link. Returns NOT_FOUND
-  // if there is no such file; INVALID_ARGUMENT if it is a link, too large or not a regular file;
+  // Opens a regular file of at most `max_bytes`, or one that a symbolic link leads to. Returns
+  // NOT_FOUND if there is no such file; INVALID_ARGUMENT if it is too large or not a regular file;
   // UNAVAILABLE for other failures.
   static absl::StatusOr<InputFile> Open(const std::string& path, int64_t max_bytes);
 
@@ -49,7 +49,8 @@ class InputFile {
 // Reads the whole content of a small file, such as a config.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path, int64_t max_bytes);
 
-// Returns true if the path exists, as a file of any kind.
+// Returns true if the path exists, as a file of any kind or as a symbolic link, even one that leads
+// to nothing.
 bool PathExists(const std::string& path);
 
 }  // namespace attendant

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/shape.h"
-#include "engine/checkpoint/files/sha256.h"
+#include "engine/checkpoint/files/digests.h"
 
 namespace attendant {
 namespace {

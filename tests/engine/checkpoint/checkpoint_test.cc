@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "engine/checkpoint/files/digests.h"
 #include "engine/checkpoint/files/json.h"
-#include "engine/checkpoint/files/sha256.h"
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant {
@@ -130,6 +130,39 @@ TEST(OpenCheckpoint, W15ComparesTheDigest) {
     EXPECT_THAT(OpenWithDigest(folder, text).ToString(),
                 HasSubstr("expected 64 lower-case hexadecimal digits, found '" + text + "'"));
   }
+}
+
+// The layout of the Hugging Face Hub's cache.
+TEST(OpenCheckpoint, ReadsASnapshotOfLinks) {
+  TempFolder folder;
+  folder.Write("blobs/1", TinyBertConfig());
+  folder.Write("blobs/2", MakeSafetensors(TinyBertTensors()));
+  folder.Write("blobs/3", R"({"added_tokens": []})");
+  std::filesystem::create_directories(folder.File("snapshots/c"));
+  std::filesystem::create_symlink("../../blobs/1", folder.File("snapshots/c/config.json"));
+  std::filesystem::create_symlink("../../blobs/2", folder.File("snapshots/c/model.safetensors"));
+  std::filesystem::create_symlink("../../blobs/3", folder.File("snapshots/c/tokenizer.json"));
+  absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(folder.File("snapshots/c"), {});
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_EQ(checkpoint->tokenization.tokenizer_json, R"({"added_tokens": []})");
+  EXPECT_EQ(ReadTensor(*checkpoint, "embeddings.word"),
+            TestValues("embeddings.word_embeddings.weight", 40));
+
+  std::filesystem::remove(folder.File("blobs/2"));
+  EXPECT_THAT(OpenCheckpoint(folder.File("snapshots/c"), {}).status().ToString(),
+              HasSubstr("model.safetensors: expected a file, found a symbolic link to one that "
+                        "does not exist"));
+}
+
+TEST(GitBlobSha1, IsWhatGitPrints) {
+  TempFolder folder;
+  folder.Write("empty", "");
+  folder.Write("hello", "hello\n");
+  const auto digest = [&](const char* name) {
+    return GitBlobSha1(InputFile::Open(folder.File(name), 100).value()).value();
+  };
+  EXPECT_EQ(digest("empty"), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+  EXPECT_EQ(digest("hello"), "ce013625030ba8dba906f756967f9e9ca394464a");
 }
 
 TEST(Sha256, IsTheStandardOne) {

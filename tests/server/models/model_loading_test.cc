@@ -168,6 +168,33 @@ TEST_F(OverlayTest, IsThereOnEachNode) {
   }
 }
 
+TEST(OpenModelsTest, NamesTheFormOfARepositoryOfTheHub) {
+  const auto refusal = [](const std::string& source) {
+    Settings settings;
+    settings.models.push_back(*ParseModelSetting("m=" + source));
+    return std::string(OpenModels(settings).status().message());
+  };
+  EXPECT_THAT(refusal("BAAI/bge-small-en-v1.5"),
+              testing::EndsWith("; for that repository of the Hub: --model "
+                                "m=hf:BAAI/bge-small-en-v1.5"));
+  EXPECT_THAT(refusal("/nowhere/model"), testing::Not(testing::HasSubstr("hf:")));
+}
+
+TEST(OpenModelsTest, OpensTheFolderOfAPulledModel) {
+  TempFolder folder;
+  folder.Write("config.json", TinyBertConfig());
+  folder.Write("model.safetensors", MakeSafetensors(TinyBertTensors()));
+  Settings settings;
+  settings.models.push_back(*ParseModelSetting("m=hf:org/tiny"));
+  settings.models[0].pulled_folder = folder.path();
+  settings.models[0].origin = {"org/tiny", std::string(40, 'c')};
+  absl::StatusOr<std::vector<OpenedModel>> opened = OpenModels(settings);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  const absl::StatusOr<ServedModels> models = LoadModels(*std::move(opened));
+  ASSERT_TRUE(models.ok()) << models.status();
+  EXPECT_EQ(models->at("m")->origin, settings.models[0].origin);
+}
+
 TEST(PredictMemoryTest, CountsACopyForEachNode) {
   const auto models = Opened({"synthetic:minilm-l6"});
   const Settings settings;

@@ -312,6 +312,64 @@ TEST(SettingsTest, RefusesBadModels) {
               HasSubstr("expected a model name of 1 to 128"));
 }
 
+TEST(SettingsTest, TakesModelsOfTheHub) {
+  const Settings settings =
+      Read({"--model", "a=hf:org/repo@refs/pr/1,dtype=int8", "--model=b=hf:gpt2"});
+  EXPECT_EQ(settings.models[0].source, "hf:org/repo@refs/pr/1");
+  EXPECT_EQ(settings.models[0].place(), "hf:org/repo@refs/pr/1");
+  EXPECT_EQ(settings.models[0].compute.type, ComputeType::kInt8);
+  EXPECT_THAT(DescribeSettings(settings),
+              Contains("model = a=hf:org/repo@refs/pr/1,dtype=int8;b=hf:gpt2"));
+  EXPECT_EQ(Error({"--model", "a=hf:org/repo/x"}),
+            "--model: expected ORG/REPO[@REVISION], a repository of the Hugging Face Hub; got "
+            "\"org/repo/x\"");
+  EXPECT_THAT(Error({"--model", "a=hf:org/repo@"}), HasSubstr("expected a branch, a tag"));
+  EXPECT_THAT(Error({"--describe", "hf:.."}), HasSubstr("--describe: expected ORG/REPO"));
+}
+
+TEST(SettingsTest, AnswersABareNameWithItsForm) {
+  const std::string expected = "--model: expected NAME=SOURCE[,key=value...], got \"";
+  EXPECT_EQ(Error({"--model", "BAAI/bge-small-en-v1.5"}),
+            expected +
+                "BAAI/bge-small-en-v1.5\"; to serve that repository of the Hub: --model "
+                "bge-small-en-v1.5=hf:BAAI/bge-small-en-v1.5");
+  EXPECT_EQ(Error({"--model", "hf:org/repo@v1,dtype=int8"}),
+            expected +
+                "hf:org/repo@v1,dtype=int8\"; to serve that repository of the Hub: --model "
+                "repo=hf:org/repo@v1,dtype=int8");
+  EXPECT_EQ(Error({"--model", "synthetic:tiny"}), expected + "synthetic:tiny\"");
+  const std::string folder = testing::TempDir() + "attendant_models/minilm";
+  std::filesystem::create_directories(folder);
+  EXPECT_EQ(Error({"--model", folder}),
+            expected + folder + "\"; to serve that folder: --model minilm=" + folder);
+}
+
+TEST(SettingsTest, ASwitchMayStandAlone) {
+  EXPECT_FALSE(Read({}).offline);
+  EXPECT_TRUE(Read({"--offline"}).offline);
+  EXPECT_TRUE(Read({"--offline", "--port=1"}).offline);
+  EXPECT_TRUE(Read({"--offline", "on"}).offline);
+  EXPECT_TRUE(Read({}, {{"ATTENDANT_OFFLINE", "on"}}).offline);
+  EXPECT_FALSE(Read({"--offline=off"}, {{"ATTENDANT_OFFLINE", "on"}}).offline);
+  EXPECT_EQ(Error({"--offline", "yes"}), "--offline: expected one of on off, got \"yes\"");
+  EXPECT_EQ(Error({"--rest"}), "--rest: expected a value; see --help");
+}
+
+TEST(SettingsTest, PullsOneRepository) {
+  const auto request =
+      ReadSettings({"--pull", "org/repo@v1", "--model-cache=/cache"}, {{"ATTENDANT_MODEL", "m=x"}});
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->kind, SettingsRequest::Kind::kPull);
+  ASSERT_EQ(request->settings.models.size(), 1u);
+  EXPECT_EQ(request->settings.models[0].source, "hf:org/repo@v1");
+  EXPECT_EQ(request->settings.model_cache, "/cache");
+  EXPECT_EQ(ReadSettings({"--pull=hf:org/repo"}, {})->settings.models[0].source, "hf:org/repo");
+  EXPECT_THAT(Error({"--pull", "/models/x"}), HasSubstr("--pull: expected ORG/REPO[@REVISION]"));
+  EXPECT_EQ(Error({"--pull"}), "--pull: expected a value; see --help");
+  EXPECT_EQ(Error({"--pull=a/b", "--describe=x"}),
+            "--pull: expected no --describe beside it; see --help");
+}
+
 TEST(SettingsTest, LaysAnOverlayOverAnotherModel) {
   const auto request =
       ReadSettings({"--model", "b=a,overlay=norms.safetensors", "--model", "a=x"}, {});

@@ -137,6 +137,17 @@ TEST_F(FileWeightsTest, W1RefusesAFileThatChanged) {
   std::filesystem::rename(folder_.File("new"), folder_.File("data"));
   EXPECT_THAT(Read(replaced).ToString(), HasSubstr("data: changed while it was read"));
 
+  // A link to the same file is that file, and a link to another one is not.
+  FileWeights linked = Open(content, DataType::kFloat32);
+  std::filesystem::rename(folder_.File("data"), folder_.File("blob"));
+  std::filesystem::create_symlink("blob", folder_.File("data"));
+  EXPECT_TRUE(Read(linked).ok());
+  folder_.Write("other", content);
+  std::filesystem::remove(folder_.File("data"));
+  std::filesystem::create_symlink("other", folder_.File("data"));
+  EXPECT_THAT(Read(linked).ToString(), HasSubstr("data: changed while it was read"));
+  std::filesystem::remove(folder_.File("data"));
+
   FileWeights removed = Open(content, DataType::kFloat32);
   std::filesystem::remove(folder_.File("data"));
   EXPECT_THAT(Read(removed).ToString(), HasSubstr("data: changed while it was read"));

@@ -88,10 +88,25 @@ TEST(OpenSafetensors, W1RefusesWhatIsNoFileOfThatSize) {
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   EXPECT_THAT(refusal().ToString(), HasSubstr("expected a regular file, found a device, pipe"));
   std::filesystem::remove(path);
-  folder.Write("real", WithLength("{}"));
-  std::filesystem::create_symlink(folder.File("real"), path);
-  EXPECT_EQ(refusal().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(refusal().ToString(), HasSubstr("expected a regular file, found a symbolic link"));
+  std::filesystem::create_symlink("real", path);
+  EXPECT_EQ(refusal().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(refusal().ToString(),
+              HasSubstr("expected a file, found a symbolic link to one that does not exist"));
+  ASSERT_EQ(mkfifo(folder.File("real").c_str(), 0600), 0);
+  EXPECT_THAT(refusal().ToString(), HasSubstr("expected a regular file, found a device, pipe"));
+  std::filesystem::remove(folder.File("real"));
+  std::filesystem::create_symlink("m.safetensors", folder.File("real"));
+  EXPECT_THAT(refusal().ToString(), HasSubstr("Too many levels of symbolic links"));
+}
+
+TEST(OpenSafetensors, FollowsALink) {
+  TempFolder folder;
+  folder.Write("blob", WithLength("{}"));
+  std::filesystem::create_symlink("blob", folder.File("m.safetensors"));
+  const absl::StatusOr<SafetensorsFile> opened =
+      OpenSafetensors(folder.File("m.safetensors"), 100, kHeaderLimit);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->file.path(), folder.File("m.safetensors"));
 }
 
 TEST(OpenSafetensors, W2RefusesBadHeaderLengths) {

@@ -1,9 +1,10 @@
-#include "engine/checkpoint/files/sha256.h"
+#include "engine/checkpoint/files/digests.h"
 
 #include <openssl/evp.h>
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
@@ -15,8 +16,8 @@ namespace {
 // OpenSSL fails here only when it is out of memory or its provider forbids the algorithm.
 class Digest {
  public:
-  Digest() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
-    ok_ = context_ != nullptr && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1;
+  explicit Digest(const EVP_MD* algorithm) : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
+    ok_ = context_ != nullptr && EVP_DigestInit_ex(context_.get(), algorithm, nullptr) == 1;
   }
 
   void Update(absl::string_view bytes) {
@@ -27,7 +28,7 @@ class Digest {
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned int size = 0;
     if (!ok_ || EVP_DigestFinal_ex(context_.get(), digest, &size) != 1) {
-      return absl::InternalError("libcrypto cannot compute SHA-256");
+      return absl::InternalError("libcrypto cannot compute the digest");
     }
     return absl::BytesToHexString({reinterpret_cast<const char*>(digest), size});
   }
@@ -37,10 +38,7 @@ class Digest {
   bool ok_ = false;
 };
 
-}  // namespace
-
-absl::StatusOr<std::string> Sha256(const InputFile& file) {
-  Digest digest;
+absl::StatusOr<std::string> DigestOf(const InputFile& file, Digest digest) {
   std::vector<char> chunk(static_cast<size_t>(std::min(kChunkBytes, file.size())));
   for (int64_t offset = 0; offset < file.size(); offset += kChunkBytes) {
     const auto bytes = static_cast<size_t>(std::min(kChunkBytes, file.size() - offset));
@@ -51,10 +49,23 @@ absl::StatusOr<std::string> Sha256(const InputFile& file) {
   return digest.Finish();
 }
 
+}  // namespace
+
+absl::StatusOr<std::string> Sha256(const InputFile& file) {
+  return DigestOf(file, Digest(EVP_sha256()));
+}
+
 absl::StatusOr<std::string> Sha256(absl::string_view text) {
-  Digest digest;
+  Digest digest(EVP_sha256());
   digest.Update(text);
   return digest.Finish();
+}
+
+absl::StatusOr<std::string> GitBlobSha1(const InputFile& file) {
+  Digest digest(EVP_sha1());
+  digest.Update(absl::StrCat("blob ", file.size()));
+  digest.Update({"", 1});  // the zero that ends what Git puts before a file
+  return DigestOf(file, std::move(digest));
 }
 
 }  // namespace attendant

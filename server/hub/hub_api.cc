@@ -1,0 +1,154 @@
+#include "server/hub/hub_api.h"
+
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+
+namespace attendant::server {
+namespace {
+
+constexpr char kLogin[] = "set HF_TOKEN to a token with access, or log in with: hf auth login";
+
+// Collects a body of bounded size.
+class TextSink final : public HttpSink {
+ public:
+  absl::Status Begin(int64_t) override {
+    text.clear();
+    return absl::OkStatus();
+  }
+  absl::Status Write(absl::string_view bytes) override {
+    if (static_cast<int64_t>(text.size() + bytes.size()) > kMostListingBytes) {
+      return absl::InvalidArgumentError(absl::StrCat("expected a list of files of at most ",
+                                                     kMostListingBytes, " bytes; got more"));
+    }
+    text.append(bytes.data(), bytes.size());
+    return absl::OkStatus();
+  }
+  std::string text;
+};
+
+// Percent-encodes a part of a URL's path. Leaves `kept` as it is.
+std::string EncodeUrl(absl::string_view text, char kept) {
+  std::string encoded;
+  for (const char c : text) {
+    if (absl::ascii_isalnum(c) || absl::StrContains("-._~", c) || c == kept) {
+      encoded += c;
+    } else {
+      absl::StrAppendFormat(&encoded, "%%%02X", static_cast<unsigned char>(c));
+    }
+  }
+  return encoded;
+}
+
+// Returns the digest in W/"…" or "…"; empty if it is not a digest.
+std::string DigestIn(absl::string_view etag) {
+  absl::ConsumePrefix(&etag, "W/");
+  absl::ConsumePrefix(&etag, "\"");
+  absl::ConsumeSuffix(&etag, "\"");
+  return IsHex(etag, 40) || IsHex(etag, 64) ? std::string(etag) : "";
+}
+
+// Returns the Hub's explanation in parentheses, safe for a terminal.
+std::string WordsOf(const HttpResponse& response) {
+  const std::string words = response.header("x-error-message").substr(0, 200);
+  return words.empty() ? "" : absl::StrCat(" (", absl::CHexEscape(words), ")");
+}
+
+// Returns an answer other than 200 and 206 as an error. `page` shows the repository to a browser.
+absl::Status HubRefusal(const HttpResponse& response, const std::string& page, bool has_token) {
+  const int status = response.status;
+  const std::string code = response.header("x-error-code");
+  const std::string words = WordsOf(response);
+  if (code == "GatedRepo") {
+    return absl::PermissionDeniedError(
+        absl::StrCat("gated, HTTP ", status, words, "; accept its terms at ", page, " and ",
+                     has_token ? "use a token of that account" : kLogin));
+  }
+  if (code == "RevisionNotFound") {
+    return absl::NotFoundError(absl::StrCat("no such revision, HTTP ", status, words));
+  }
+  if (code == "EntryNotFound") {
+    return absl::NotFoundError(absl::StrCat("no such file, HTTP ", status, words));
+  }
+  if (status == 401 && has_token && code.empty()) {
+    return absl::UnauthenticatedError(
+        absl::StrCat("the Hub does not accept the token, HTTP 401", words, "; ", kLogin));
+  }
+  if (status == 401 || status == 404) {
+    return absl::Status(
+        status == 401 ? absl::StatusCode::kUnauthenticated : absl::StatusCode::kNotFound,
+        absl::StrCat("no such repository, or a private one, HTTP ", status, words,
+                     "; check the name", has_token ? "" : absl::StrCat(", or ", kLogin)));
+  }
+  if (status == 403) {
+    return absl::PermissionDeniedError(absl::StrCat("no access, HTTP 403", words, "; ", kLogin));
+  }
+  if (status == 408 || status == 429 || status >= 500) {
+    return absl::UnavailableError(
+        absl::StrCat("the Hub cannot answer now, HTTP ", status, words,
+                     status == 429 && !has_token ? absl::StrCat("; ", kLogin) : ""));
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("expected HTTP 200 from the Hub; got ", status, words));
+}
+
+}  // namespace
+
+HubApi::HubApi(const HubOptions& options, const HubReference& reference)
+    : endpoint_(options.endpoint),
+      reference_(reference),
+      has_token_(!options.token.empty()),
+      timeout_(options.api_timeout),
+      http_(options) {}
+
+std::string HubApi::FileUrl(const std::string& commit, const std::string& path) const {
+  return absl::StrCat(endpoint_, "/", reference_.repository, "/resolve/", commit, "/",
+                      EncodeUrl(path, '/'));
+}
+
+absl::Status HubApi::Check(const absl::StatusOr<HttpResponse>& response) const {
+  if (!response.ok()) return response.status();
+  if (response->status == 200 || response->status == 206) return absl::OkStatus();
+  return HubRefusal(*response, absl::StrCat(endpoint_, "/", reference_.repository), has_token_);
+}
+
+absl::StatusOr<HubListing> HubApi::List() {
+  TextSink sink;
+  const std::string url =
+      absl::StrCat(endpoint_, "/api/models/", reference_.repository, "/revision/",
+                   EncodeUrl(reference_.revision, '\0'), "?blobs=true");
+  absl::Status status = Check(http_.Get(url, 0, timeout_, sink));
+  if (!status.ok()) return status;
+  return ParseListing(sink.text);
+}
+
+absl::Status HubApi::Complete(const std::string& commit, const std::string& path, HubFile& file) {
+  const absl::StatusOr<HttpResponse> response = http_.Head(FileUrl(commit, path), timeout_);
+  if (!response.ok()) return response.status();
+  const bool redirects = response->status / 100 == 3;
+  if (absl::Status status = redirects ? absl::OkStatus() : Check(response); !status.ok()) {
+    return status;
+  }
+  const std::string linked = response->header("x-linked-etag");
+  file.etag = DigestIn(linked.empty() ? response->header("etag") : linked);
+  const std::string size = response->header("x-linked-size");
+  const std::string length = redirects ? "" : response->header("content-length");
+  const bool has_size = absl::SimpleAtoi(size.empty() ? length : size, &file.size);
+  if (!file.etag.empty() && has_size && file.size >= 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, ": expected headers with its size and its SHA-1 or SHA-256 from ",
+                   endpoint_, "; got none; check that HF_ENDPOINT names a Hub"));
+}
+
+absl::Status HubApi::Download(const std::string& commit, const std::string& path, int64_t from,
+                              HttpSink& sink) {
+  return Check(http_.Get(FileUrl(commit, path), from, absl::InfiniteDuration(), sink));
+}
+
+}  // namespace attendant::server

@@ -1,0 +1,26 @@
+// PullModel, which downloads a model of the Hugging Face Hub into the cache.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/hub/hub_options.h"
+#include "server/hub/hub_reference.h"
+#include "server/hub/pull_report.h"
+
+namespace attendant::server {
+
+struct PulledModel {
+  std::string folder;  // the snapshot in the cache: a folder of links
+  std::string commit;
+};
+
+// Downloads the missing files of a repository (see ChooseFiles) into the cache, or finds them
+// there. Does not write to a complete snapshot, so that a cache may be read-only. Other processes
+// may pull the same repository at the same time, also with the Hub's own library. After an error,
+// which is one line that begins with the reference and names the next step, no incomplete model can
+// be loaded, and the next pull continues.
+absl::StatusOr<PulledModel> PullModel(const HubReference& reference, const HubOptions& options,
+                                      const PullReport& report);
+
+}  // namespace attendant::server

@@ -1,0 +1,73 @@
+#include "server/pull_models.h"
+
+#include <spdlog/spdlog.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/host/logging.h"
+#include "server/hub/hub_options.h"
+#include "server/hub/pull_model.h"
+#include "server/pull_progress.h"
+
+namespace attendant::server {
+namespace {
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+absl::Status PullInto(ModelSetting& model, const HubOptions& options, bool logs_text) {
+  const absl::StatusOr<HubReference> reference = ParseHubSource(model.source);
+  if (!reference.ok()) return reference.status();
+  PullProgress progress(model.source, StyleOfProgress(logs_text));
+  const absl::StatusOr<PulledModel> pulled = PullModel(*reference, options, progress.report());
+  if (!pulled.ok()) return pulled.status();
+  model.pulled_folder = pulled->folder;
+  model.origin = {reference->repository, pulled->commit};
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Settings> WithPulledModels(Settings settings, OnRefusal on_refusal) {
+  HubOptions options;
+  for (ModelSetting& model : settings.models) {
+    if (!IsHubSource(model.source) || !model.overlay.empty()) continue;
+    if (options.cache.empty()) {
+      absl::StatusOr<HubOptions> read =
+          ReadHubOptions(Variable, settings.model_cache, settings.offline);
+      if (!read.ok()) return read.status();
+      options = *std::move(read);
+      options.user_agent = "attendant/" ATTENDANT_VERSION;
+      options.max_weight_bytes = settings.max_model_bytes;
+      options.falls_back_to_cache = on_refusal == OnRefusal::kUseCache;
+    }
+    absl::Status status = PullInto(model, options, settings.log_format == LogFormat::kText);
+    if (!status.ok()) {
+      // With --pull and --describe the name is the source, which the message contains.
+      const bool is_named = model.name != model.source;
+      return absl::Status(
+          status.code(),
+          absl::StrCat(is_named ? absl::StrCat("model ", model.name, ": ") : "", status.message()));
+    }
+    spdlog::info("{}: commit {} in {}", model.source, model.origin.commit, model.pulled_folder);
+  }
+  return settings;
+}
+
+int PullAlone(const Settings& settings) {
+  const absl::StatusOr<Settings> pulled = WithPulledModels(settings, OnRefusal::kFail);
+  if (!pulled.ok()) {
+    const std::string message(pulled.status().message());
+    std::fprintf(stderr, "attendant-server: %s\n", EscapeControls(message).c_str());
+    return 1;
+  }
+  const std::string line = pulled->models.front().pulled_folder + "\n";
+  return std::fputs(line.c_str(), stdout) >= 0 && std::fflush(stdout) == 0 ? 0 : 1;
+}
+
+}  // namespace attendant::server
