@@ -2,7 +2,7 @@
 # Usage: make_root.sh BUILD_BIN ROOT VERSION
 # Makes the file system of the image: the two programs, stripped, and the libraries that they load; no shell and no package
 # manager. Of each Debian package that a file is from it keeps what scanners read: the entry in dpkg's status.d, the
-# copyright file, and a line in an SPDX document. The same input makes the same bytes; times are those of SOURCE_DATE_EPOCH.
+# copyright file, and an entry in an SPDX document. The same input makes the same bytes; times are those of SOURCE_DATE_EPOCH.
 set -euo pipefail
 bin=$1 root=$2 version=$3
 architecture=$(gcc -print-multiarch)
@@ -40,28 +40,44 @@ printf '%s\n' 'root:x:0:0::/:/usr/sbin/nologin' 'attendant:x:65532:65532::/:/usr
 printf '%s\n' 'root:x:0:' 'attendant:x:65532:' >"$root/etc/group"
 printf '%s\n' 'hosts: files dns' >"$root/etc/nsswitch.conf"
 
-# A package in tag-value form: identifier, name, version, licence, place.
+# describe_package ID NAME VERSION LICENCE [PURL]: an element of the array `packages`. No name or version of Debian's has a
+# character that JSON would escape.
 describe_package() {
-  printf '\nPackageName: %s\nSPDXID: SPDXRef-%s\nPackageVersion: %s\nPackageDownloadLocation: NOASSERTION\n' "$2" "$1" "$3"
-  printf 'FilesAnalyzed: false\nPackageLicenseConcluded: NOASSERTION\nPackageLicenseDeclared: %s\n' "$4"
-  printf 'PackageCopyrightText: NOASSERTION\n%sRelationship: %s SPDXRef-%s\n' "${5:+ExternalRef: PACKAGE-MANAGER purl $5
-}" "$6" "$1"
+  local reference=
+  [[ -z ${5:-} ]] ||
+    reference='{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": "'$5'"}'
+  printf '{"SPDXID": "SPDXRef-%s", "name": "%s", "versionInfo": "%s", "downloadLocation": "NOASSERTION", ' "$1" "$2" "$3"
+  printf '"filesAnalyzed": false, "licenseConcluded": "NOASSERTION", "licenseDeclared": "%s", ' "$4"
+  printf '"copyrightText": "NOASSERTION", "externalRefs": [%s]}' "$reference"
+}
+
+# relate ID TYPE ID: an element of the array `relationships`.
+relate() {
+  printf '{"spdxElementId": "SPDXRef-%s", "relationshipType": "%s", "relatedSpdxElement": "SPDXRef-%s"}' "$@"
 }
 
 source /etc/os-release
-{
-  printf 'SPDXVersion: SPDX-2.3\nDataLicense: CC0-1.0\nSPDXID: SPDXRef-DOCUMENT\nDocumentName: attendant-%s\n' "$version"
-  printf 'DocumentNamespace: urn:attendant:image:%s:%s\n' "$version" "${SOURCE_DATE_EPOCH:-0}"
-  printf 'Creator: Tool: make_root.sh\nCreated: %s\n' "$(date -u -d "@${SOURCE_DATE_EPOCH:-0}" +%Y-%m-%dT%H:%M:%SZ)"
-  describe_package attendant attendant "$version" Apache-2.0 "" "SPDXRef-DOCUMENT DESCRIBES"
-  sort -u <<<"$packages" | while read -r package; do
-    dpkg-query -s "$package" | sed '/^Status: /d' >"$root/var/lib/dpkg/status.d/$package"
-    install -D -m 644 "$(readlink -f "/usr/share/doc/$package/copyright")" "$documents/$package/copyright"
-    read -r full arch < <(dpkg-query -W -f '${Version} ${Architecture}\n' "$package")
-    purl=$(sed 's/:/%3A/g; s/+/%2B/g; s/~/%7E/g' <<<"$package@$full")
-    describe_package "Package-${package//[^a-zA-Z0-9.-]/-}" "$package" "$full" NOASSERTION \
-      "pkg:deb/debian/$purl?arch=$arch&distro=debian-$VERSION_ID" "SPDXRef-attendant DEPENDS_ON"
-  done
-} >"$documents/attendant/attendant.spdx"
+described=$(describe_package attendant attendant "$version" Apache-2.0)
+related=$(relate DOCUMENT DESCRIBES attendant)
+for package in $(sort -u <<<"$packages"); do
+  dpkg-query -s "$package" | sed '/^Status: /d' >"$root/var/lib/dpkg/status.d/$package"
+  install -D -m 644 "$(readlink -f "/usr/share/doc/$package/copyright")" "$documents/$package/copyright"
+  read -r full arch < <(dpkg-query -W -f '${Version} ${Architecture}\n' "$package")
+  purl=$(sed 's/:/%3A/g; s/+/%2B/g; s/~/%7E/g' <<<"$package@$full")
+  id=Package-${package//[^a-zA-Z0-9.-]/-}
+  described+=,$'\n  '$(describe_package "$id" "$package" "$full" NOASSERTION \
+    "pkg:deb/debian/$purl?arch=$arch&distro=debian-$VERSION_ID")
+  related+=,$'\n  '$(relate attendant DEPENDS_ON "$id")
+done
+cat >"$documents/attendant/attendant.spdx.json" <<EOF
+{"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": "attendant-$version",
+ "documentNamespace": "urn:attendant:image:$version:${SOURCE_DATE_EPOCH:-0}",
+ "creationInfo": {"creators": ["Tool: make_root.sh"],
+  "created": "$(date -u -d "@${SOURCE_DATE_EPOCH:-0}" +%Y-%m-%dT%H:%M:%SZ)"},
+ "packages": [
+  $described],
+ "relationships": [
+  $related]}
+EOF
 
 find "$root" -exec touch -h -d "@${SOURCE_DATE_EPOCH:-0}" {} +

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Builds the image with buildah in an empty Debian 12, looks at what is in it, and runs it with runc as a container host would.
+"""Builds the image with buildah in an empty Debian 12, looks at what is in it, runs it with runc as a container host would, and
+pushes it to a registry.
 
     container.py --bin FOLDER [--work FOLDER]
 
@@ -14,10 +15,11 @@ import shutil
 import subprocess
 import sys
 
+import container_push
 import container_run
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BASE = "localhost/attendant-test-base"
+BASE, IMAGE = "localhost/attendant-test-base", "localhost/attendant-test"
 UID = 65532
 MOST_MB = 110
 EPOCH = 1700000000
@@ -35,25 +37,26 @@ def expect(condition: bool, message: str) -> None:
 class Buildah:
     """buildah with its files in a folder of ours."""
 
-    def __init__(self, work: pathlib.Path):
-        self.work = work
-        self._flags = ["--storage-driver", "vfs", "--root", str(work / "store"), "--runroot", str(work / "run")]
+    def __init__(self, work: pathlib.Path, cache: pathlib.Path):
+        self.work, self.cache = work, cache
+        storage = work / "storage.conf"
+        storage.write_text(f'[storage]\ndriver = "vfs"\ngraphroot = "{work}/store"\nrunroot = "{work}/run"\n')
+        self.environment = os.environ | {"CONTAINERS_STORAGE_CONF": str(storage)}
 
-    def __call__(self, *arguments: str, **options) -> str:
-        return subprocess.run(["buildah", *self._flags, *arguments], check=True, stdout=subprocess.PIPE, text=True,
-                              **options).stdout.strip()
+    def __call__(self, *arguments: str) -> str:
+        return subprocess.run(["buildah", *arguments], check=True, stdout=subprocess.PIPE, text=True, env=self.environment).stdout.strip()
 
     def build(self, log: pathlib.Path, *flags: str) -> str:
         """Builds the image and returns its identifier."""
-        cache = self.work / "ccache"
-        cache.mkdir(exist_ok=True)
-        environment = [f"--build-arg={name}={os.environ[name]}" for name in
-                       ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY") if name in os.environ]
+        self.cache.mkdir(parents=True, exist_ok=True)
+        proxies = [f"--build-arg={name}={os.environ[name]}" for name in
+                   ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY") if name in os.environ]
+        command = [self.source() / "docker/make_image.sh", IMAGE, "--volume", f"{self.cache}:/root/.cache/ccache",
+                   "--build-arg", f"BASE={BASE}", *proxies, *flags]
+        environment = self.environment | {"SOURCE_DATE_EPOCH": str(EPOCH), "REVISION": "of-a-test"}
         with log.open("w", encoding="utf-8") as messages:
-            return self("build", "--quiet", "--isolation", "chroot", "--format", "docker", "--timestamp", str(EPOCH),
-                        "--volume", f"{cache}:/root/.cache/ccache", "--build-arg", f"BASE={BASE}",
-                        "--build-arg", f"SOURCE_DATE_EPOCH={EPOCH}", *environment, *flags,
-                        "--file", str(ROOT / "docker" / "Dockerfile"), str(self.source()), stderr=messages).splitlines()[-1]
+            return subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=messages, text=True,
+                                  env=environment).stdout.splitlines()[-1]
 
     def source(self) -> pathlib.Path:
         """What is committed, as a checkout would have it."""
@@ -120,12 +123,13 @@ def check_programs(root: pathlib.Path) -> str:
 def check_packages(root: pathlib.Path) -> str:
     """Scanners find each package: dpkg's entry, its licence, and its line of the SPDX document."""
     entries = sorted((root / "var/lib/dpkg/status.d").iterdir())
-    spdx = (root / "usr/share/doc/attendant/attendant.spdx").read_text()
+    spdx = json.loads((root / "usr/share/doc/attendant/attendant.spdx.json").read_text())
+    described = {package["name"]: package["versionInfo"] for package in spdx["packages"]}
     for entry in entries:
         fields = dict(line.split(": ", 1) for line in entry.read_text().splitlines() if ": " in line and line[0] != " ")
         expect(fields["Package"] == entry.name and "Version" in fields, f"{entry} is no entry of dpkg")
         expect((root / "usr/share/doc" / entry.name / "copyright").stat().st_size > 0, f"{entry.name} has no copyright file")
-        expect(f"PackageName: {entry.name}\n" in spdx, f"{entry.name} is not in the SPDX document")
+        expect(described.get(entry.name) == fields["Version"], f"{entry.name} is not in the SPDX document")
     expect({"libc6", "libdnnl2", "base-files"} <= {entry.name for entry in entries}, f"packages: {entries}")
     expect("Apache License" in (root / "usr/share/doc/attendant/copyright").read_text(), "no licence of Attendant")
     return f"{len(entries)} packages"
@@ -164,7 +168,7 @@ def check(bin_folder: pathlib.Path, work: pathlib.Path) -> dict:
     """Returns {"figures": {name: number}, "rows": [(what, "passed" | "failed" | "not run", details)]}. `work` is for files
     of the run, which stay there."""
     rows = []
-    missing = [name for name in ("buildah", "runc", "mmdebstrap") if shutil.which(name) is None]
+    missing = [name for name in ("buildah", "runc", "mmdebstrap", "docker-registry") if shutil.which(name) is None]
     if missing:
         rows.append(("container", "not run", f"{', '.join(missing)}: not installed"))
         return {"figures": {}, "rows": rows}
@@ -177,7 +181,7 @@ def check(bin_folder: pathlib.Path, work: pathlib.Path) -> dict:
         except (Failed, container_run.Failed, OSError, KeyError, subprocess.SubprocessError) as error:
             rows.append((what, "failed", f"{type(error).__name__}: {error}"))
 
-    buildah = Buildah(work)
+    buildah = Buildah(work, pathlib.Path(os.environ.get("CCACHE_DIR", work.parent / "ccache")).resolve())
     make_base(buildah)
     image = buildah.build(work / "build.log")
     root = buildah.unpack(image, work / "image")
@@ -198,6 +202,7 @@ def check(bin_folder: pathlib.Path, work: pathlib.Path) -> dict:
         return f"twice {first[:12]}"
 
     row("two builds, one digest of contents", rebuild)
+    row("push", container_push.check_push, IMAGE, buildah.environment, work / "registry")
     if rows[0][1] == "passed":
         figures["image_mb"] = float(rows[0][2].split()[0])
     figures["container.passed"] = sum(outcome == "passed" for _, outcome, _ in rows)

@@ -7,18 +7,20 @@ import sys
 
 import bulk
 import container
+import deb
 import load_tests
 import manifests
 import monitoring
 import page
 import rollout
+import workflows
 
 # gRPC's own messages about servers that are killed on purpose.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
-PARTS = {"container": container.check, "manifests": lambda programs, work: manifests.check(work, programs),
-         "monitoring": monitoring.check, "page": page.check, "rollout": rollout.check, "bulk": bulk.check,
-         "load": load_tests.check}
+PARTS = {"container": container.check, "deb": deb.check, "workflows": workflows.check,
+         "manifests": lambda programs, work: manifests.check(work, programs), "monitoring": monitoring.check,
+         "page": page.check, "rollout": rollout.check, "bulk": bulk.check, "load": load_tests.check}
 
 
 def plain(row) -> tuple:

@@ -9,6 +9,10 @@ install_programs "$prefix" >/dev/null
 unit=$prefix/lib/systemd/system/attendant.service settings=$prefix/etc/attendant/attendant.conf
 
 systemd-analyze verify "$unit"
+for program in attendant-client attendant-server; do
+  completion=$prefix/share/bash-completion/completions/$program
+  bash -c 'source "$1"; complete -p "$2"' bash "$completion" "$program"
+done
 # In tenths; from 0, nothing is left to take away, to 100.
 systemd-analyze security --offline=true --threshold=20 --no-pager "$unit" | tail -n 1
 
