@@ -25,7 +25,7 @@ struct FlagKind {
   std::string implied = {};               // for kMaybeOne
   std::vector<std::string> choices = {};  // the only texts allowed; empty: `read` decides
   // Stores a value, and returns false if the text is none. Called for each text in turn.
-  std::function<bool(const std::string& text)> read;
+  std::function<bool(const std::string& text)> read = {};
 };
 
 struct Flag {

@@ -8,12 +8,12 @@
 
 #include <atomic>
 #include <ctime>
-#include <map>
 #include <tuple>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "server/metrics/process_figures.h"
+#include "server/metrics/series_cache.h"
 
 namespace attendant::server {
 namespace {
@@ -38,28 +38,6 @@ Boundaries PowersOfTwo(int largest_exponent) {
     buckets.push_back(int64_t{1} << exponent);
   return buckets;
 }
-
-// Series by some key, made when they are first asked for and then never looked up by their labels
-// again. Thread-safe.
-template <typename Key, typename Series>
-class SeriesCache {
- public:
-  // `key` may be a tuple of references.
-  template <typename AnyKey, typename Make>
-  const Series& Get(const AnyKey& key, Make make) {
-    {
-      absl::ReaderMutexLock lock(&mutex_);
-      if (const auto found = series_.find(key); found != series_.end()) return found->second;
-    }
-    absl::MutexLock lock(&mutex_);
-    return series_.try_emplace(Key(key), make()).first->second;
-  }
-
- private:
-  absl::Mutex mutex_;
-  std::map<Key, Series, std::less<>> series_
-      ABSL_GUARDED_BY(mutex_);  // whose entries stay in place
-};
 
 }  // namespace
 

@@ -31,18 +31,6 @@ absl::Status CannotListen(const std::string& name, absl::string_view reason) {
   return absl::UnavailableError(absl::StrCat("cannot listen on ", name, " for gRPC: ", reason));
 }
 
-// Closes the descriptor in the end.
-struct Descriptor {
-  explicit Descriptor(int opened) : number(opened) {}
-  ~Descriptor() {
-    if (number >= 0) close(number);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  const int number;
-};
-
 void WatchForInput(int epoll, int descriptor) {
   epoll_event input = {};
   input.events = EPOLLIN;
@@ -101,6 +89,18 @@ class ConnectionListener::Impl {
   const std::string& name() const { return name_; }
 
  private:
+  // Closes the descriptor in the end.
+  struct Descriptor {
+    explicit Descriptor(int opened) : number(opened) {}
+    ~Descriptor() {
+      if (number >= 0) close(number);
+    }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+
+    const int number;
+  };
+
   // A descriptor that is given up to accept, and so to close, a connection when there is no other.
   // Without it the connection would stay in the backlog, and the listener would be ready for ever.
   static int OpenSpare() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }

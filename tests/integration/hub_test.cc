@@ -21,7 +21,7 @@
 #include "tests/support/test_certificates.h"
 
 namespace attendant::server {
-namespace {
+namespace hub_test {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
@@ -267,5 +267,5 @@ TEST_F(HubServingTest, VerifiesCertificates) {
   EXPECT_EQ(ModelOf(server, "m").hub_repository(), "org/tiny");
 }
 
-}  // namespace
+}  // namespace hub_test
 }  // namespace attendant::server

@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 
 namespace attendant::proto {
-namespace {
+namespace singular_values_test {
 
 using testing::DoubleEq;
 using testing::DoubleNear;
@@ -71,5 +71,5 @@ INSTANTIATE_TEST_SUITE_P(Sizes, SingularValuesOfProductTest,
                                   "x" + std::to_string(sizes.b_cols);
                          });
 
-}  // namespace
+}  // namespace singular_values_test
 }  // namespace attendant::proto

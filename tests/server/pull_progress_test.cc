@@ -12,7 +12,7 @@
 #include "tests/support/fake_clock.h"
 
 namespace attendant::server {
-namespace {
+namespace pull_progress_test {
 
 using ::testing::internal::CaptureStderr;
 using ::testing::internal::GetCapturedStderr;
@@ -75,5 +75,5 @@ TEST_F(PullProgressTest, IsALogWithoutATerminal) {
   GetCapturedStderr();
 }
 
-}  // namespace
+}  // namespace pull_progress_test
 }  // namespace attendant::server

@@ -9,7 +9,6 @@
 #include <stdexcept>
 
 namespace attendant::test_support {
-namespace {
 
 template <typename T, void (*Free)(T*)>
 struct Freer {
@@ -18,6 +17,8 @@ struct Freer {
 using KeyPointer = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY, EVP_PKEY_free>>;
 using X509Pointer = std::unique_ptr<X509, Freer<X509, X509_free>>;
 using Bio = std::unique_ptr<BIO, Freer<BIO, BIO_free_all>>;
+
+namespace {
 
 void Require(bool worked) {
   if (!worked) throw std::runtime_error("OpenSSL makes no test certificate");

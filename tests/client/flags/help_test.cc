@@ -13,7 +13,7 @@
 #include "tests/client/flags/some_program.h"
 
 namespace attendant::client {
-namespace {
+namespace help_test {
 
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -130,5 +130,5 @@ TEST_F(HelpColumnsTest, Are80WithoutATerminal) {
   close(file);
 }
 
-}  // namespace
+}  // namespace help_test
 }  // namespace attendant::client

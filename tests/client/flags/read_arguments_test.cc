@@ -6,7 +6,7 @@
 #include "tests/client/flags/some_program.h"
 
 namespace attendant::client {
-namespace {
+namespace read_arguments_test {
 
 using testing::ElementsAre;
 
@@ -147,5 +147,5 @@ TEST_F(ReadArgumentsTest, CommonFlagsAreReadBeforeTheRest) {
   EXPECT_TRUE(values_.json);
 }
 
-}  // namespace
+}  // namespace read_arguments_test
 }  // namespace attendant::client

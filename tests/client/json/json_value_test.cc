@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 namespace attendant::client {
-namespace {
+namespace json_value_test {
 
 TEST(JsonValueTest, HasScalarsListsAndObjects) {
   EXPECT_EQ(JsonValue().ToLine(), "null");
@@ -37,5 +37,5 @@ TEST(JsonValueTest, OpensAndClosesNoTagInAScript) {
   EXPECT_EQ(JsonValue("</script>&").ToScript(), R"("\u003c/script\u003e\u0026")");
 }
 
-}  // namespace
+}  // namespace json_value_test
 }  // namespace attendant::client

@@ -8,7 +8,7 @@
 #include "tests/support/test_certificates.h"
 
 namespace attendant::server {
-namespace {
+namespace http_client_test {
 
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -171,5 +171,5 @@ TEST_F(HttpsTest, ReturnsToHttpForNobody) {
               AllOf(HasSubstr("expected a redirect to https; got one to http://127.0.0.1:1")));
 }
 
-}  // namespace
+}  // namespace http_client_test
 }  // namespace attendant::server

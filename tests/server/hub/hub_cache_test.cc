@@ -15,7 +15,7 @@
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant::server {
-namespace {
+namespace hub_cache_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -140,5 +140,5 @@ TEST(FileLockTest, NeedsAFolder) {
               HasSubstr("cannot write"));
 }
 
-}  // namespace
+}  // namespace hub_cache_test
 }  // namespace attendant::server

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 
 namespace attendant::server {
-namespace {
+namespace hub_json_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -110,5 +110,5 @@ TEST(HubJsonTest, ReadsTheNamesOfShards) {
   EXPECT_THAT(ParseShards(many + "}}").status().ToString(), HasSubstr("1 to 512 files"));
 }
 
-}  // namespace
+}  // namespace hub_json_test
 }  // namespace attendant::server

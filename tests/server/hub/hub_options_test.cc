@@ -8,7 +8,7 @@
 #include "tests/engine/checkpoint/model_files.h"
 
 namespace attendant::server {
-namespace {
+namespace hub_options_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -112,5 +112,5 @@ TEST(HubOptionsTest, TakesOtherAuthorities) {
   EXPECT_EQ(Read({{"HOME", "/h"}, {"SSL_CERT_FILE", "/ca.pem"}}).ca_file, "/ca.pem");
 }
 
-}  // namespace
+}  // namespace hub_options_test
 }  // namespace attendant::server

@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 
 namespace attendant::server {
-namespace {
+namespace hub_reference_test {
 
 using ::testing::HasSubstr;
 
@@ -55,5 +55,5 @@ TEST(HubReferenceTest, TellsSourcesApart) {
   EXPECT_FALSE(IsCommit(std::string(39, 'a')));
 }
 
-}  // namespace
+}  // namespace hub_reference_test
 }  // namespace attendant::server

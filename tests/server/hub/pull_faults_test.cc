@@ -11,7 +11,7 @@
 #include "tests/server/hub/hub_fixture.h"
 
 namespace attendant::server {
-namespace {
+namespace pull_faults_test {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
@@ -260,5 +260,5 @@ TEST_F(PullFaultsTest, AStalledDownloadIsBegunAgain) {
                                         HasSubstr("trying again from byte"))));
 }
 
-}  // namespace
+}  // namespace pull_faults_test
 }  // namespace attendant::server

@@ -16,7 +16,7 @@
 #include "tests/server/hub/hub_fixture.h"
 
 namespace attendant::server {
-namespace {
+namespace pull_model_test {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
@@ -210,5 +210,5 @@ TEST_F(PullModelTest, TwoAtOnceGetEachFileOnce) {
   EXPECT_THAT(hub_.Requests(), Contains(HasSubstr("cdn GET")).Times(1));
 }
 
-}  // namespace
+}  // namespace pull_model_test
 }  // namespace attendant::server

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 
 namespace attendant::server {
-namespace {
+namespace wanted_files_test {
 
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -161,5 +161,5 @@ TEST(WantedFilesTest, RefusesWeightsWithoutADescription) {
               HasSubstr("config.json or modules.json or attendant.json; got none"));
 }
 
-}  // namespace
+}  // namespace wanted_files_test
 }  // namespace attendant::server
