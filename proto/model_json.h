@@ -1,7 +1,7 @@
 // A model's description for scripts.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "attendant/v1/encoder_service.pb.h"
 

@@ -1,5 +1,7 @@
 #include "server/describe/report_json.h"
 
+#include <nlohmann/json.hpp>
+
 #include "proto/model_json.h"
 
 namespace attendant::server {

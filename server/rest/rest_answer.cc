@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "server/metrics/refusal.h"

@@ -1,6 +1,7 @@
 #include "server/rest/rest_server.h"
 
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 

@@ -3,6 +3,7 @@
 
 - A file may include files of its own folder and of the folders that ORDER names before it, within what its top-level
   folder may use (USES).
+- Headers of libraries that take seconds to compile are included where HEAVY says, and most of them in no header.
 - A folder holds at most 30 source files; a file has at most 400 lines.
 - At most 3 units (a header with its source file) include each other in a loop.
 - A comment in a header names the thing at once: it does not begin with "What", "How", "Whose", "Of" or "The same".
@@ -71,9 +72,24 @@ client/examples/cpp
 client/examples/cpp_library
 """.split()
 USES = {"proto": {"proto"}, "engine": {"engine"}, "server": {"server", "engine", "proto"}, "client": {"client", "proto"}}
+# Headers that take a second or more to compile: the folders whose files may include them, where "a/" is `a` and all folders in
+# it, and whether headers may; elsewhere these include a forward declaration or a type of our own. A second is paid by every
+# file that includes such a header, and by every file that includes that one.
+HEAVY = {
+    "CLI/": ({"client/flags", "server/settings"}, False),
+    "hwy/": ({"engine/kernels/"}, True),
+    "nlohmann/json.hpp": ({"engine/checkpoint/files", "proto", "server/describe", "server/host", "server/rest", "client/cli",
+                           "client/files", "client/inspect", "client/json", "client/load_report", "client/load_requests"},
+                          {"engine/checkpoint/files/json.h", "server/rest/infer_walk.h"}),
+    "grpcpp/": ({"server/wire", "server/tensors", "server/request", "server/execution", "server/inference", "server/rpc/",
+                 "server/rest", "client", "client/commands", "client/examples/cpp"}, True),
+    "spdlog/": ({"server/"}, False),
+    "prometheus/": ({"server/metrics"}, {"server/metrics/model_gauges.h"}),
+}
 MOST_FILES, MOST_LINES, MOST_LOOPING_UNITS = 30, 400, 3
 MOST_FUNCTION_LINES, MOST_PARAMETERS = 60, 6
 ROUNDABOUT = re.compile(r"// (What|How|Whose|Of|The same)\b")
+ANY_INCLUDE = re.compile(r'\s*#\s*include [<"]([^>"]+)[>"]')
 INCLUDE = re.compile(r'\s*#\s*include "([^"]+)"')
 # Macros that ctags would take for function names.
 MACROS = ("HWY_ATTR,HWY_INLINE,HWY_API,HWY_NOINLINE,ABSL_EXCLUSIVE_LOCKS_REQUIRED+,ABSL_SHARED_LOCKS_REQUIRED+,"
@@ -113,6 +129,20 @@ def check_order(files):
                 yield f"{path}:{number}: {own.split('/')[0]} may not include {included}"
             elif own.split("/")[0] == included.split("/")[0] and rank.get(other, 0) > rank.get(own, len(rank)):
                 yield f"{path}:{number}: {own} comes before {other}, so it may not include {included}"
+
+
+def check_heavy(files):
+    for path, lines in files.items():
+        folder = folder_of(path)
+        for number, line in enumerate(lines, 1):
+            match = ANY_INCLUDE.match(line)
+            for header, (folders, headers) in HEAVY.items():
+                if not match or not match.group(1).startswith(header):
+                    continue
+                if folder not in folders and not any(f"{folder}/".startswith(f) for f in folders if f.endswith("/")):
+                    yield f"{path}:{number}: only {', '.join(sorted(folders))} may include {header}, which takes long to compile"
+                elif path.endswith(".h") and headers is not True and path not in (headers or ()):
+                    yield f"{path}:{number}: a header may not include {header}, which takes long to compile"
 
 
 def check_sizes(files):
@@ -201,7 +231,7 @@ def main():
         return 0
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
     files = read_tree(root)
-    breaches = [*check_order(files), *check_sizes(files), *check_loops(files), *check_comments(files)]
+    breaches = [*check_order(files), *check_heavy(files), *check_sizes(files), *check_loops(files), *check_comments(files)]
     if shutil.which("ctags"):
         breaches += check_functions(root, files)
     print(*breaches, sep="\n")

@@ -65,8 +65,8 @@ TEST_P(SingularValuesOfProductTest, AreThoseOfTheProduct) {
 INSTANTIATE_TEST_SUITE_P(Sizes, SingularValuesOfProductTest,
                          testing::Values(Sizes{1, 1, 1}, Sizes{3, 8, 8}, Sizes{8, 3, 5},
                                          Sizes{64, 96, 100}, Sizes{70, 64, 200}),
-                         [](const auto& info) {
-                           const Sizes& sizes = info.param;
+                         [](const auto& test) {
+                           const Sizes& sizes = test.param;
                            return std::to_string(sizes.rows) + "x" + std::to_string(sizes.a_cols) +
                                   "x" + std::to_string(sizes.b_cols);
                          });

@@ -86,7 +86,7 @@ TEST_P(UnitKernelDeathTest, IsRefusedOnACpuWithoutItsUnits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, UnitKernelDeathTest, testing::ValuesIn(kUnitKernels),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace isa_test
 }  // namespace attendant
