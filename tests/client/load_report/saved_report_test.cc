@@ -24,7 +24,7 @@ TEST(SavedReportTest, ReadsWhatWasPrinted) {
   const auto report = ReadReport(ScratchFile("a.json", Document().dump(2)));
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->name, "a.json");
-  EXPECT_EQ(report->document, Document());
+  EXPECT_EQ(*report->document, Document());
 }
 
 TEST(SavedReportTest, NamesTheFileThatHoldsSomethingElse) {
