@@ -11,9 +11,8 @@ namespace {
 
 using Kind = CompletionValue::Kind;
 
-// Finds the command, and the flag whose value is being typed: the word before, or what stands
-// before
-// `=` in --flag=value and --flag NAME=VALUE, which are several words to bash.
+// Finds the command, and the flag whose value is being typed: the previous word, or the word before
+// `=` in --flag=value and --flag NAME=VALUE, which bash splits into several words.
 constexpr char kBegin[] = R"(@FUNCTION() {
   local word=${COMP_WORDS[COMP_CWORD]} at=$COMP_CWORD command= flag= flags= words= files= i
   for ((i = 1; i < COMP_CWORD; i++)); do

@@ -30,9 +30,10 @@ struct RequestInput {
 // The flags of the input, the files that they name and the values that they generate.
 class InputOptions {
  public:
-  // Return flags, which write into this object: those of hidden states, masks, lengths and biases,
-  // which every command with an input has; of token ids as the input; of features as the input; and
-  // of tensors in SEQUENCE_FIRST order, which are batch first without it.
+  // Return flags that write into this object. TensorFlags: hidden states, masks, lengths and
+  // biases, for every command with an input. TokenFlags: token ids as the input. FeaturesFlag:
+  // features as the input. LayoutFlag: tensors in SEQUENCE_FIRST order; without it they are batch
+  // first.
   Flags TensorFlags();
   Flags TokenFlags();
   Flag FeaturesFlag();

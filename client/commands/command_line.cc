@@ -57,7 +57,7 @@ Flags CommonFlags(Session& session, ConnectionOptions& connection) {
       "Connection",
       {{"--address", "HOST:PORT|unix:PATH", "gRPC port of the server", TextKind(session.address)},
        {"--deadline", "DURATION",
-        "Give up a call after this long; the server knows it too, as the call's gRPC deadline",
+        "Time limit of each call, also sent to the server as its gRPC deadline",
         DurationKind(session.call.timeout)}},
       flags);
   Append("Connection", connection.ConnectionFlags(), flags);

@@ -1,4 +1,4 @@
-// The commands of attendant-client. Those of load tests are in client/commands/load.
+// The commands of attendant-client, except for the load test commands in client/commands/load.
 #pragma once
 
 #include <memory>

@@ -14,7 +14,8 @@ class ServiceConfigCommand : public Command {
         "that one of several servers restarts. Calls no server.",
         "attendant-client service-config > service_config.json"};
     table.Add("Balancing",
-              {{"--behind-proxy", "", "For clients of a proxy, which does the health checks itself",
+              {{"--behind-proxy", "",
+                "Leave out health checks, for clients of a proxy that checks the servers",
                 SetKind(checks_, HealthChecks::kOfProxy)}});
     return table;
   }

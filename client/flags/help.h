@@ -14,8 +14,8 @@ std::string ProgramHelp(const ProgramTable& program, size_t columns);
 // Returns the help of one command, with the common flags too.
 std::string CommandHelp(const ProgramTable& program, const CommandTable& command, size_t columns);
 
-// Returns the width for text on this descriptor: that of the terminal (of $COLUMNS if it is set),
-// within 40..100, and 80 if it is no terminal.
+// Returns the width for text on this descriptor: the terminal's width ($COLUMNS if it is set),
+// clamped to 40..100; 80 if the descriptor is not a terminal.
 size_t HelpColumns(int descriptor);
 
 // Returns "INDEX"; "context|projected|block" if only these are allowed; the name of an argument;

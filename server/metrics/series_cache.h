@@ -1,5 +1,5 @@
-#ifndef ATTENDANT_SERVER_METRICS_SERIES_CACHE_H_
-#define ATTENDANT_SERVER_METRICS_SERIES_CACHE_H_
+// SeriesCache, metric series by key.
+#pragma once
 
 #include <functional>
 #include <map>
@@ -9,8 +9,8 @@
 
 namespace attendant::server {
 
-// Series by some key, made when they are first asked for and then never looked up by their labels
-// again. Thread-safe.
+// Makes a series on the first request for its key, and returns it without another lookup by labels
+// afterwards. References stay valid as long as the cache. Thread-safe.
 template <typename Key, typename Series>
 class SeriesCache {
  public:
@@ -27,10 +27,8 @@ class SeriesCache {
 
  private:
   absl::Mutex mutex_;
-  std::map<Key, Series, std::less<>> series_
-      ABSL_GUARDED_BY(mutex_);  // whose entries stay in place
+  // A map, because its entries stay in place.
+  std::map<Key, Series, std::less<>> series_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace attendant::server
-
-#endif  // ATTENDANT_SERVER_METRICS_SERIES_CACHE_H_
