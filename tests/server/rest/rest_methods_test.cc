@@ -113,7 +113,9 @@ TEST_F(RestMethodsTest, UnknownPathsAreNotFound) {
     ExpectError(rest_->Post(path, "{}"), 404, "not found");
   }
   EXPECT_EQ(rest_->Get("/v2x").body, "not found\n");
-  ExpectError(rest_->Get("/v2/models/other"), 404, "model: no model is named \"other\"");
+  ExpectError(rest_->Get("/v2/models/other"), 404,
+              "model: no model is named \"other\"; the models are \"bare\", \"linear\", "
+              "\"mixed\", \"patches\", \"tiny\", \"counting\"");
   EXPECT_EQ(rest_->Get("/v2/models/other/ready").status, 503);
 }
 
