@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/rest/slice_iterator.h"
 #include "server/tensors/status_mapping.h"
@@ -119,12 +120,14 @@ absl::Status InferWalk::CheckTokens(const MessageSlices& slices, int64_t bytes) 
 bool InferWalk::parse_error(std::size_t position, const std::string& /*token*/,
                             const nlohmann::detail::exception& error) {
   constexpr int kOutOfRange = 406;  // the library's number for a float that is too large
-  return Note(
-      error.id == kOutOfRange
-          ? absl::InvalidArgumentError(absl::StrCat(
-                Place(), ": expected numbers of float64; got a larger one at byte ", position))
-          : absl::InvalidArgumentError(absl::StrCat(
-                "the body: expected strict JSON in UTF-8; got something else at byte ", position)));
+  const std::string at = absl::StrCat(" at byte ", position);
+  if (error.id == kOutOfRange) {
+    return Note(InvalidField(Place(), "numbers of float64", "a larger one" + at));
+  }
+  if (absl::StrContains(error.what(), "invalid string: surrogate U+")) {
+    return Note(InvalidField("the body", "whole characters", "half of a surrogate pair" + at));
+  }
+  return Note(InvalidField("the body", "strict JSON in UTF-8", "something else" + at));
 }
 
 bool InferWalk::Note(const absl::Status& status) {
