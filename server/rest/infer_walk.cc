@@ -125,7 +125,8 @@ bool InferWalk::parse_error(std::size_t position, const std::string& /*token*/,
     return Note(InvalidField(Place(), "numbers of float64", "a larger one" + at));
   }
   if (absl::StrContains(error.what(), "invalid string: surrogate U+")) {
-    return Note(InvalidField("the body", "whole characters", "half of a surrogate pair" + at));
+    return Note(
+        InvalidField("the body", "texts of Unicode characters", "half a surrogate pair" + at));
   }
   return Note(InvalidField("the body", "strict JSON in UTF-8", "something else" + at));
 }

@@ -69,7 +69,8 @@ def test_a_text_alone_is_no_list_where_there_must_be_one():
 @pytest.mark.parametrize("text", HALVES)
 def test_half_a_surrogate_pair_is_named(tasks, text):
     half = next(character for character in text if "\ud800" <= character <= "\udfff")
-    expected = (f"expected whole characters; got half of a surrogate pair, {ascii(half)}, at {text.index(half)}; "
+    expected = ("expected a text of Unicode characters; "
+                f"got half a surrogate pair at character {text.index(half)}, {ascii(half)}; "
                 "text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace') mends or replaces it")
     calls = {
         "texts[1]": lambda: tasks.plan_embed(["a", text], None, None, Wish("model")),

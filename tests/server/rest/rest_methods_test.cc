@@ -69,7 +69,7 @@ TEST_F(RestMethodsTest, GivesTheConfigurationAndTheStatistics) {
 }
 
 TEST_F(RestMethodsTest, ListsTheModels) {
-  for (const std::string body : {"", "{}", "{\"ready\": true}"}) {
+  for (const std::string body : {"", "{}", "{\"ready\": true}", "{\"ready\": null}"}) {
     const RestResult result = rest_->Post("/v2/repository/index", body);
     ASSERT_EQ(result.status, 200) << result.body;
     EXPECT_THAT(

@@ -34,7 +34,8 @@ def check_text(field: str, text: str) -> None:
     """Refuses a text that no encoding of Unicode can write, so that no tokenizer takes it."""
     half = None if text.isascii() else _SURROGATE.search(text)
     if half:
-        raise invalid(field, "whole characters", f"half of a surrogate pair, {ascii(half[0])}, at {half.start()}; "
+        raise invalid(field, "a text of Unicode characters",
+                      f"half a surrogate pair at character {half.start()}, {ascii(half[0])}; "
                       "text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace') mends or replaces it")
 
 
