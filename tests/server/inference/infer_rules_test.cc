@@ -55,12 +55,18 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::ValuesIn(std::vector<InferRule>{
         InferRule{"NoName", [](R& r) { r.clear_model_name(); },
                   "model_name: expected the name of a model; got none"},
-        InferRule{"UnknownName", [](R& r) { r.set_model_name("nope"); },
-                  R"(model: no model is named "nope")", grpc::NOT_FOUND},
-        InferRule{"UnknownHiddenName", [](R& r) { r.set_model_name("nope.hidden"); },
-                  R"(model: no model is named "nope.hidden")", grpc::NOT_FOUND},
-        InferRule{"SuffixAlone", [](R& r) { r.set_model_name(".hidden"); },
-                  R"(model: no model is named ".hidden")", grpc::NOT_FOUND},
+        InferRule{
+            "UnknownName", [](R& r) { r.set_model_name("nope"); },
+            R"(model: no model is named "nope"; the models are "bare", "mixed", "tiny", "linear", "patches", "counting")",
+            grpc::NOT_FOUND},
+        InferRule{
+            "UnknownHiddenName", [](R& r) { r.set_model_name("nope.hidden"); },
+            R"(model: no model is named "nope.hidden"; the models are "counting", "mixed", "patches", "bare", "linear", "tiny")",
+            grpc::NOT_FOUND},
+        InferRule{
+            "SuffixAlone", [](R& r) { r.set_model_name(".hidden"); },
+            R"(model: no model is named ".hidden"; the models are "mixed", "bare", "linear", "patches", "tiny", "counting")",
+            grpc::NOT_FOUND},
         InferRule{"UnknownVersion", [](R& r) { r.set_model_version("7"); },
                   R"(model_version: model tiny is served in version 1, not "7")", grpc::NOT_FOUND},
         InferRule{"VersionIsNoNumber", [](R& r) { r.set_model_version("new"); },
@@ -156,8 +162,28 @@ INSTANTIATE_TEST_SUITE_P(
                     UseLists(r);
                     r.mutable_inputs(0)->mutable_contents()->add_int_contents(1);
                   },
-                  "input_ids.contents: expected all elements in the list of INT64; got 9 in others "
-                  "too"},
+                  "input_ids.contents: expected all elements in one list; got 9 in several"},
+        InferRule{"AFractionInAList",
+                  [](R& r) {
+                    UseLists(r);
+                    auto& contents = *r.mutable_inputs(1)->mutable_contents();
+                    contents.clear_int64_contents();
+                    for (int i = 0; i < 8; ++i) contents.add_fp64_contents(i == 5 ? 0.5 : 1);
+                  },
+                  "attention_mask.contents[5]: expected a value of INT64; got 0.5"},
+        InferRule{"TwoAsAFlag",
+                  [](R& r) {
+                    UseLists(r);
+                    r.mutable_inputs(1)->set_datatype("BOOL");
+                    r.mutable_inputs(1)->mutable_contents()->set_int64_contents(3, 2);
+                  },
+                  "attention_mask.contents[3]: expected a value of BOOL; got 2"},
+        InferRule{"TextsInAList",
+                  [](R& r) {
+                    UseLists(r);
+                    r.mutable_inputs(1)->mutable_contents()->add_bytes_contents("1");
+                  },
+                  "attention_mask.contents: expected numbers; got bytes_contents"},
         InferRule{"ListOfHalves",
                   [](R& r) {
                     UseLists(r);
@@ -173,7 +199,7 @@ INSTANTIATE_TEST_SUITE_P(
                     contents.clear_int64_contents();
                     for (int i = 0; i < 8; ++i) contents.add_int_contents(i == 5 ? 128 : 1);
                   },
-                  "attention_mask.contents[5]: expected a value of its datatype; got 128"}}),
+                  "attention_mask.contents[5]: expected a value of INT8; got 128"}}),
     NameOfRule<InferRequest>);
 
 INSTANTIATE_TEST_SUITE_P(
@@ -238,9 +264,9 @@ INSTANTIATE_TEST_SUITE_P(
                   "parameters.priority: expected an int64; got a string"},
         InferRule{"NegativeTimeout", [](R& r) { Set(r, "timeout", Number(-5)); },
                   "parameters.timeout: expected microseconds, 0 or more; got -5"},
-        InferRule{"TimeoutWithoutValue",
-                  [](R& r) { Set(r, "timeout", inference::InferParameter()); },
-                  "parameters.timeout: expected an int64; got no value"},
+        InferRule{"TimeoutOfAFraction",
+                  [](R& r) { (*r.mutable_parameters())["timeout"].set_double_param(0.5); },
+                  "parameters.timeout: expected an int64; got a double"},
         InferRule{"StartOfSequence", [](R& r) { Set(r, "sequence_start", Flag(true)); },
                   "parameters.sequence_start: expected false: attendant.v1's EncodeStream takes "
                   "sequences in parts; got true"},
@@ -259,7 +285,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "parameters.layer_count: expected 1..2; got 3"},
         InferRule{"OutputOfIntegers", [](R& r) { Set(r, "output_datatype", Text("INT8")); },
                   "parameters.output_datatype: expected FP32, FP16 or BF16; got \"INT8\""},
-        InferRule{"NormalizeOfNumber", [](R& r) { Set(r, "normalize", Number(1)); },
+        InferRule{"NormalizeOfNumber", [](R& r) { Set(r, "normalize", Number(2)); },
                   "parameters.normalize: expected a bool; got an int64"},
         InferRule{"TruncateOfText", [](R& r) { Set(r, "truncate", Text("right")); },
                   "parameters.truncate: expected a bool; got a string"}}),
