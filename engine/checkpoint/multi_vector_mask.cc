@@ -98,10 +98,29 @@ void SetSkipped(const std::string& path, const std::vector<std::string>& words,
                                   "not skipped: ", absl::StrJoin(unknown, ", ")));
 }
 
+// Warns if the library puts more tokens behind queries, which only the one who makes them can do.
+absl::Status ReadQueryExpansion(const std::string& transformer,
+                                std::vector<std::string>& warnings) {
+  const std::string path = absl::StrCat(transformer, "/sentence_bert_config.json");
+  if (!PathExists(path)) return absl::OkStatus();
+  const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
+  if (!json.ok()) return json.status();
+  if (!json->is_object() || json->value("query_expansion", Json()).is_null()) {
+    return absl::OkStatus();
+  }
+  warnings.push_back(absl::StrCat(path, ": query_expansion: clients append the mask tokens of ",
+                                  "queries, with attention_bias if they are not attended to; the ",
+                                  "server computes the tokens that it gets"));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ReadMultiVectorMask(const SentenceModules& modules, Tokenization& tokenization,
                                  std::vector<std::string>& warnings) {
+  if (absl::Status status = ReadQueryExpansion(modules.transformer, warnings); !status.ok()) {
+    return status;
+  }
   const std::string path = absl::StrCat(modules.mask, "/config.json");
   if (!PathExists(path)) return absl::OkStatus();
   const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());

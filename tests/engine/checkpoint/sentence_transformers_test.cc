@@ -193,7 +193,7 @@ TEST_F(SentenceTransformers, ReadsSeveralDenseLayers) {
   EXPECT_EQ(ReadTensor(*checkpoint, "pooling.further.1.weight"), TestValues("linear.weight", 10));
   EXPECT_FALSE(checkpoint->weights->Has("pooling.further.0.bias"));
   folder_.Write("4_Dense/config.json", R"({"in_features": 3, "out_features": 2})");
-  EXPECT_THAT(Refusal(), HasSubstr("4_Dense/config.json: 2 problems: in_features: expected an "
+  EXPECT_THAT(Refusal(), HasSubstr("4_Dense/config.json: in_features: expected an "
                                    "integer from 5 to 5, found 3"));
 }
 
@@ -271,6 +271,15 @@ TEST_F(MultiVector, WordsThatAreNoTokensAreLeftOutWithAWarning) {
   EXPECT_THAT(checkpoint.warnings,
               ElementsAre(HasSubstr("3_Mask/config.json: skiplist_words that are no tokens of the "
                                     "tokenizer are not skipped: '?', 'no token'")));
+}
+
+TEST_F(MultiVector, WarnsThatClientsExpandQueries) {
+  folder_.Write("sentence_bert_config.json", R"({"query_expansion": null})");
+  EXPECT_THAT(OpenWith("{}").warnings, IsEmpty());
+  folder_.Write("sentence_bert_config.json", R"({"query_expansion": {"length": 32}})");
+  EXPECT_THAT(OpenWith("{}").warnings,
+              ElementsAre(HasSubstr("sentence_bert_config.json: query_expansion: clients append "
+                                    "the mask tokens of queries")));
 }
 
 TEST_F(MultiVector, FindsWordsInAListOfPieces) {
