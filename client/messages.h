@@ -146,9 +146,13 @@ struct EncodeRequest {
   bool return_pooled = false;
   Pooling pooling = Pooling::kModel;
   bool normalize_pooled = false;
+  // The first tokens of each sequence that are a prompt's, which some models leave out of the
+  // pooled vector: one number, or one for each sequence.
+  std::vector<int64_t> prompt_tokens;
   // What the checkpoint's token head makes of each token: scores of classes, or its vector.
   bool return_token_vectors = false;
   bool normalize_token_vectors = false;
+  std::string task;  // "query" or "document", for models whose token vectors depend on it
   // A sparse vector over the vocabulary for each sequence (SPLADE).
   bool return_sparse = false;
   std::optional<DataType> output_dtype;

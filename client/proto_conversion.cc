@@ -176,6 +176,8 @@ v1::EncodeRequest ToProto(EncodeRequest request) {
   proto.set_return_pooled(request.return_pooled);
   proto.set_pooling(static_cast<v1::Pooling>(request.pooling));
   proto.set_normalize_pooled(request.normalize_pooled);
+  proto.mutable_prompt_tokens()->Add(request.prompt_tokens.begin(), request.prompt_tokens.end());
+  proto.set_task(std::move(request.task));
   proto.set_return_token_vectors(request.return_token_vectors);
   proto.set_normalize_token_vectors(request.normalize_token_vectors);
   proto.set_return_sparse(request.return_sparse);

@@ -66,6 +66,11 @@ std::string Pooling(const v1::PoolingDescription& pooling) {
       pooling.modes().empty() ? "each token" : absl::StrJoin(pooling.modes(), " and "),
       pooling.dense_width() > 0 ? absl::StrCat(", dense layer with ", pooling.dense_activation())
                                 : "",
+      absl::StrJoin(pooling.further_dense(), "",
+                    [](std::string* out, const v1::DenseDescription& dense) {
+                      absl::StrAppend(out, ", dense layer with ", dense.activation());
+                    }),
+      pooling.excludes_prompt() ? ", without prompts" : "",
       pooling.normalize() ? ", normalised" : "", "; ", pooling.width(), " wide");
 }
 
@@ -159,6 +164,8 @@ constexpr ModelRow kRows[] = {
     {"features", "front", Features},
     {"pooling", "pooling pooled_width",
      [](const Model& m) { return m.has_pooling() ? Pooling(m.pooling()) : ""; }},
+    {"pooling of texts", "text_pooling",
+     [](const Model& m) { return std::string(m.text_pooling() == v1::MEAN ? "mean" : ""); }},
     {"classifier", "classifier classes",
      [](const Model& m) { return UnlessZero(m.classes(), " classes"); }},
     {"token head", "token_head",

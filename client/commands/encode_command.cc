@@ -84,6 +84,10 @@ Flags EncodeCommand::ReturnFlags() {
        SwitchKind(request_.return_token_vectors)},
       {"--normalize-tokens", "", "Scale token vectors to length 1",
        SwitchKind(request_.normalize_token_vectors)},
+      {"--task", "TASK",
+       "What the sequences are for, query or document; some models return no vectors of certain "
+       "tokens of documents",
+       TextKind(request_.task, "")},
       {"--output-dtype", "", "Type of the returned tensors",
        FloatTypeKind(request_.output_dtype, "the type of the input, float32 for token ids")},
   };
@@ -108,6 +112,10 @@ Flags EncodeCommand::PoolingFlags() {
        pooling},
       {"--normalize", "", "Scale pooled vectors to length 1",
        SwitchKind(request_.normalize_pooled)},
+      {"--prompt-tokens", "COUNT,...",
+       "How many of each sequence's first tokens are a prompt's: one number for all sequences, or "
+       "one for each. They are left out of the pooled vector, by model if the model does so",
+       ListKind(request_.prompt_tokens)},
       {"--sparse", "",
        "Also return a sparse vector over the vocabulary for each sequence (SPLADE): sparse_counts, "
        "sparse_indices and sparse_weights",

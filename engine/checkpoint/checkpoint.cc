@@ -28,10 +28,18 @@ absl::Status CheckDigestText(const std::string& digest) {
                                                  "'"));
 }
 
+absl::Status RefusePooling(const std::string& source) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(source, ": pooling: not supported: only a folder of Hugging Face's has it"));
+}
+
 absl::Status InspectFolder(const std::string& folder, const CheckpointOptions& options,
                            Checkpoint& found) {
   const auto has = [&](const char* name) { return PathExists(absl::StrCat(folder, "/", name)); };
-  if (has(kTorchDescriptionFile)) return OpenTorchModule(folder, options, found);
+  if (has(kTorchDescriptionFile)) {
+    if (options.pooling != PoolingChoice::kAsFiles) return RefusePooling(folder);
+    return OpenTorchModule(folder, options, found);
+  }
   if (has("config.json") || has("modules.json")) return OpenHuggingFace(folder, options, found);
   if (!PathExists(folder)) {
     return absl::NotFoundError(
@@ -50,6 +58,7 @@ absl::Status InspectSource(const std::string& source, const CheckpointOptions& o
     return absl::InvalidArgumentError(
         absl::StrCat(source, ": has no weight file whose SHA-256 could be checked"));
   }
+  if (options.pooling != PoolingChoice::kAsFiles) return RefusePooling(source);
   absl::StatusOr<Checkpoint> opened = is_synthetic ? OpenSynthetic(rest) : OpenWorkedExample();
   if (opened.ok()) found = std::move(*opened);
   return opened.status();

@@ -51,6 +51,30 @@ bool HasPooler(const Family& family, const std::string& prefix, const WeightBind
          HasAny(PlacesInFile(family, prefix, "pooling.dense.weight"), binder);
 }
 
+// Makes the pooling of a checkpoint without modules, which is its pooler or none, the chosen one.
+absl::Status ChoosePooling(const std::string& folder, PoolingChoice choice,
+                           ModelDescription& model) {
+  if (const std::optional<PoolingMode> mode = ModeOf(choice)) model.pooling = {.modes = {*mode}};
+  if (choice != PoolingChoice::kPooler || model.pooling) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      folder, ": pooling=pooler: not supported: the checkpoint has no pooler; use mean"));
+}
+
+// Decides how texts are pooled, for a folder without modules: sentence-transformers takes their
+// mean. A head that scores classes brings its own pooling.
+void ChooseTextPooling(const std::string& folder, PoolingChoice choice, Checkpoint& checkpoint) {
+  const ModelDescription& model = checkpoint.description;
+  Tokenization& tokenization = checkpoint.tokenization;
+  tokenization.texts_take_mean = choice == PoolingChoice::kAsFiles && model.embeddings &&
+                                 !model.classifier && !model.token_head;
+  if (!tokenization.texts_take_mean || tokenization.tokenizer_json.empty()) return;
+  checkpoint.warnings.push_back(absl::StrCat(
+      folder, ": no modules.json: the vector of a text is the mean of its tokens, as ",
+      "sentence-transformers makes it",
+      model.pooling ? "; MODEL_POOLING of token ids is that of the pooler" : "",
+      "; the option pooling=mean", model.pooling ? " or pooling=pooler" : "", " decides for both"));
+}
+
 // The weights of a head, by their canonical names' beginning, and what its first linear layer
 // takes.
 struct HeadOf {
@@ -190,11 +214,11 @@ std::string OfLayerZero(const std::string& canonical) {
 void BindAll(const Checkpoint& checkpoint, const Family& family, const std::string& prefix,
              const std::optional<SentenceModules>& modules, WeightBinder& binder) {
   // Those of the modules are bound already.
-  const char* const bound = !modules || modules->dense.empty() ? nullptr
-                            : modules->pooling.empty()         ? "token_head."
-                                                               : "pooling.";
+  const bool has_pooling = modules && !modules->dense.empty();
+  const bool has_token_head = modules && !modules->token_dense.empty();
   for (WeightSpec& spec : ListWeights(checkpoint.description)) {
-    if (bound != nullptr && absl::StartsWith(spec.name, bound)) continue;
+    if (has_pooling && absl::StartsWith(spec.name, "pooling.")) continue;
+    if (has_token_head && absl::StartsWith(spec.name, "token_head.")) continue;
     if (spec.optional && family.biases == Biases::kAsInFile) {
       spec.optional = !HasAny(PlacesInFile(family, prefix, OfLayerZero(spec.name)), binder);
     } else {
@@ -241,9 +265,16 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
 
   if (*modules) {
     absl::Status status = ReadSentenceHeads(**modules, options, checkpoint.description, binder);
+    if (status.ok() && !(*modules)->mask.empty()) {
+      status = ReadMultiVectorMask(**modules, checkpoint.tokenization, checkpoint.warnings);
+    }
     if (!status.ok()) return status;
-  } else if (HasPooler(family, prefix, binder)) {
-    checkpoint.description.pooling = std::move(config->pooler);
+  } else {
+    if (HasPooler(family, prefix, binder)) {
+      checkpoint.description.pooling = std::move(config->pooler);
+    }
+    absl::Status status = ChoosePooling(folder, options.pooling, checkpoint.description);
+    if (!status.ok()) return status;
   }
   const auto describe = [&](const HeadOf& head) {
     return DescribeHead(head, family, prefix, checkpoint.description.layer.feed_forward.activation,
@@ -260,6 +291,7 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
   absl::Status status =
       AddVocabularyHead(*config, prefix, *modules, binder, checkpoint.description);
   if (!status.ok()) return status;
+  if (!*modules) ChooseTextPooling(folder, options.pooling, checkpoint);
   DescribeNorms(family, prefix, binder, checkpoint.description.layer);
   checkpoint.description.patch_embedding =
       DescribePatchEmbedding(family, prefix, checkpoint.description, binder);

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "engine/checkpoint/files/opened_checkpoint.h"
@@ -11,26 +12,36 @@
 
 namespace attendant {
 
-// The modules that modules.json lists: a Transformer, then optionally Pooling, Dense and Normalize,
-// in this order, or SpladePooling alone. The paths are the folders with their files. Without
-// Pooling, Dense and Normalize are about the vectors of tokens (late interaction, such as ColBERT).
+// The modules that modules.json lists: a Transformer, then optionally modules that make a vector of
+// a sequence (Pooling, Dense, Normalize) and modules that make one of each token (Dense, Normalize,
+// MultiVectorMask), or SpladePooling alone. The paths are the folders with their files, and empty
+// if there is none.
 struct SentenceModules {
   std::string transformer;
-  std::string pooling;  // empty if there is none
-  std::string dense;    // empty if there is none
+  std::string pooling;
+  std::vector<std::string> dense;  // in their order
   bool normalize = false;
-  std::string splade_pooling;  // empty if there is none
+  // Whether Dense or Normalize are about the vectors of tokens (late interaction, such as ColBERT).
+  bool has_token_head = false;
+  std::vector<std::string> token_dense;  // in their order
+  bool normalizes_tokens = false;
+  std::string mask;
+  std::string splade_pooling;
 };
 
-// Returns nothing if the folder has no modules.json. Refuses other types of modules and any other
-// order with INVALID_ARGUMENT.
+// Returns nothing if the folder has no modules.json. Refuses other types of modules, and an order
+// in which they mean something else, with INVALID_ARGUMENT.
 absl::StatusOr<std::optional<SentenceModules>> ReadSentenceModules(const std::string& folder);
 
-// Describes the pooling of hidden states with the model's hidden size, or, without a Pooling
-// module, the token head that a Dense module is. The weight files of that are added to `binder`
-// under kDensePrefix.
+// Describes the pooling of hidden states with the model's hidden size, and the token head. The
+// weight files of Dense modules are added to `binder` under names that begin with kDensePrefix.
 absl::Status ReadSentenceHeads(const SentenceModules& modules, const CheckpointOptions& options,
                                ModelDescription& model, WeightBinder& binder);
+
+// Reads a MultiVectorMask module, which there must be. Its words become ids by tokenizer.json; a
+// word that is no token is left out, with a warning, as the library does.
+absl::Status ReadMultiVectorMask(const SentenceModules& modules, Tokenization& tokenization,
+                                 std::vector<std::string>& warnings);
 
 // Reads what a SpladePooling module, which there must be, makes of the logits of a masked language
 // model with `vocabulary` words.

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/matrix_view.h"
 #include "engine/base/thread_team.h"
 #include "engine/kernels/norm/norm.h"
@@ -44,7 +45,7 @@ absl::StatusOr<std::vector<PoolingDense>> PoolingDense::LoadAll(const std::strin
                                                                 const LayerShape& layer,
                                                                 WeightLoader& loader) {
   std::vector<PoolingDense> layers;
-  const auto add = [&](const char* part, int64_t in, PoolingDense empty) {
+  const auto add = [&](const std::string& part, int64_t in, PoolingDense empty) {
     absl::StatusOr<PoolingDense> loaded = Load(name + part, in, std::move(empty), loader);
     if (loaded.ok()) layers.push_back(std::move(*loaded));
     return loaded.status();
@@ -62,6 +63,11 @@ absl::StatusOr<std::vector<PoolingDense>> PoolingDense::LoadAll(const std::strin
   if (status.ok() && pooling.output_width > 0) {
     status = add(".output", pooling.dense_width,
                  PoolingDense(pooling.output_width, Activation::kIdentity));
+  }
+  for (size_t i = 0; status.ok() && i < pooling.further_dense.size(); ++i) {
+    const DenseShape& dense = pooling.further_dense[i];
+    status = add(absl::StrCat(".further.", i), layers.back().out_,
+                 PoolingDense(dense.width, dense.activation));
   }
   if (!status.ok()) return status;
   return layers;

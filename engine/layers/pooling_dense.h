@@ -20,7 +20,7 @@ namespace attendant {
 // thread, as a plain product with float64 sums; packing the weight would gain nothing.
 class PoolingDense {
  public:
-  // Loads the layers of the pooling `name` in the order of their use: none, one or two.
+  // Loads the layers of the pooling `name` in the order of their use, if it has any.
   static absl::StatusOr<std::vector<PoolingDense>> LoadAll(const std::string& name,
                                                            const PoolingDescription& pooling,
                                                            const LayerShape& layer,

@@ -71,7 +71,10 @@ void VocabularyHead::Weigh(MatrixView<const float> hidden_states,
   };
   for (const VocabularySequence& sequence : sequences) {
     for (int64_t done = 0; done < sequence.rows;) {
-      const int64_t count = std::min(sequence.rows - done, inputs.rows - rows);
+      const int64_t most = std::min(sequence.rows - done, inputs.rows);
+      // A sum is rounded where it is cut, so that its cuts must not depend on the other sequences.
+      if (shape_.takes_sums && most > inputs.rows - rows) flush();
+      const int64_t count = std::min(most, inputs.rows - rows);
       for (int64_t r = 0; r < count; ++r) {
         std::copy_n(hidden_states.row(sequence.first_row + done + r), inputs.cols,
                     inputs.row(rows + r));

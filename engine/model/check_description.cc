@@ -64,16 +64,23 @@ absl::Status CheckVariants(const ModelDescription& model) {
 }
 
 absl::Status CheckPoolings(const ModelDescription& model) {
-  if (model.token_head &&
-      (model.token_head->dense_width == 0 || !model.token_head->modes.empty())) {
+  if (model.token_head && !model.token_head->modes.empty()) {
     return absl::InvalidArgumentError(
-        "model description: expected a token head with a linear layer and without pooling modes");
+        "model description: expected a token head without pooling modes");
   }
   for (const auto* pooling : {&model.pooling, &model.classifier, &model.token_head}) {
-    if (!*pooling || (*pooling)->output_width == 0 || (*pooling)->dense_width > 0) continue;
-    return absl::InvalidArgumentError(
-        "model description: expected a linear layer behind the pooling before a second one, got "
-        "none");
+    if (!*pooling) continue;
+    const bool has_second = (*pooling)->output_width > 0 || !(*pooling)->further_dense.empty();
+    if (has_second && (*pooling)->dense_width == 0) {
+      return absl::InvalidArgumentError(
+          "model description: expected a linear layer behind the pooling before a second one, got "
+          "none");
+    }
+    for (const DenseShape& dense : (*pooling)->further_dense) {
+      if (dense.width > 0) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "model description: expected linear layers of positive widths, got ", dense.width));
+    }
   }
   return absl::OkStatus();
 }

@@ -152,8 +152,15 @@ void AddPooling(const std::string& name, const std::optional<PoolingDescription>
   if (pooling->has_dense_norm) {
     AddNorm(name + ".dense_norm", layer.norms.kind, pooling->dense_width, parts);
   }
-  if (pooling->output_width == 0) return;
-  AddDense(name + ".output", pooling->output_width, pooling->dense_width, parts);
+  int64_t width = pooling->dense_width;
+  if (pooling->output_width > 0) {
+    AddDense(name + ".output", pooling->output_width, width, parts);
+    width = pooling->output_width;
+  }
+  for (size_t i = 0; i < pooling->further_dense.size(); ++i) {
+    const int64_t next = pooling->further_dense[i].width;
+    AddDense(absl::StrCat(name, ".further.", i), next, std::exchange(width, next), parts);
+  }
 }
 
 void AddVocabularyHead(const ModelDescription& model, Parts& parts) {

@@ -291,9 +291,17 @@ enum class PoolingMode {
 
 const char* Name(PoolingMode mode);
 
+// A linear layer of a head, with its activation.
+struct DenseShape {
+  int64_t width = 0;  // of its outputs
+  Activation activation = Activation::kIdentity;
+
+  bool operator==(const DenseShape&) const = default;
+};
+
 // The pooling of a sequence, or a head of each token: the vectors of one or more modes, or the
 // hidden states of a token, an optional linear layer with an activation and an optional norm, an
-// optional second linear layer, and optional scaling to length 1, in this order.
+// optional second linear layer, further ones, and optional scaling to length 1, in this order.
 struct PoolingDescription {
   // Their vectors are concatenated, in this order; empty: each token by itself.
   std::vector<PoolingMode> modes;
@@ -302,6 +310,8 @@ struct PoolingDescription {
   bool normalize = false;
   bool has_dense_norm = false;  // after the activation; its kind is that of the layers
   int64_t output_width = 0;     // outputs of the second linear layer; 0: none
+  std::vector<DenseShape> further_dense = {};  // after these; needs the first one
+  bool excludes_prompt = false;  // the tokens of a prompt, which a request counts, are left out
 
   // The width of the vectors that the first linear layer takes in a model of this hidden size.
   int64_t input_width(int64_t hidden_size) const {
@@ -309,6 +319,7 @@ struct PoolingDescription {
   }
   // The width of the result.
   int64_t width(int64_t hidden_size) const {
+    if (!further_dense.empty()) return further_dense.back().width;
     if (output_width > 0) return output_width;
     return dense_width > 0 ? dense_width : input_width(hidden_size);
   }
@@ -354,7 +365,7 @@ struct ModelDescription {
   bool has_exit_norm = false;  // a norm after the last layer
   std::optional<PoolingDescription> pooling;
   std::optional<PoolingDescription> classifier;  // a head that scores classes
-  // A head that scores classes of each token, or makes a vector of it; it has a linear layer.
+  // A head that scores classes of each token, or makes a vector of it.
   std::optional<PoolingDescription> token_head;
   // Only in a model with embeddings, whose vocabulary it is about.
   std::optional<VocabularyHeadShape> vocabulary_head;

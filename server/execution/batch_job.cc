@@ -288,10 +288,11 @@ void BatchJob::Pool(int64_t sequence, MatrixView<const float> batch_rows, const 
   const int64_t width = pooled_->dim(1);
   vector.resize(width);
   const absl::Span<float> target = absl::MakeSpan(vector);
+  const int64_t length = layout.length(sequence), skipped = pooled.PromptOf(sequence, length);
   const MatrixView<const float> own =
-      RowsOf(batch_rows).Rows(layout.cu_seqlens[sequence], layout.length(sequence));
+      RowsOf(batch_rows).Rows(layout.cu_seqlens[sequence] + skipped, length - skipped);
   absl::Span<const int32_t> positions;
-  if (!layout.leading) positions = layout.positions_of(sequence);
+  if (!layout.leading || skipped > 0) positions = layout.positions_of(sequence).subspan(skipped);
   if (const PoolingMode* mode = std::get_if<PoolingMode>(&pooled.pooling)) {
     attendant::Pool(absl::MakeConstSpan(mode, 1), own, positions, target);
   } else if (std::holds_alternative<ClassifierPooling>(pooled.pooling)) {
@@ -311,11 +312,17 @@ void BatchJob::MakeTokenVectors(int64_t tile, MatrixView<const float> batch_rows
                                 const Encoder& encoder) {
   const MatrixView<const float> rows = RowsOf(batch_rows);
   const int64_t width = request().token_vectors_shape().back();
+  const TokenVectorsOutput& wanted = *request().outputs.token_vectors;
+  const KeptIds* ids = std::get_if<KeptIds>(&request().input);
   const int64_t begin = tile * kTileTokens, end = std::min(rows.rows, begin + kTileTokens);
   for (int64_t r = begin; r < end; ++r) {
     const absl::Span<float> target(token_vectors_.data() + r * width, static_cast<size_t>(width));
+    if (ids != nullptr && wanted.Skips(ids->words[r])) {
+      std::fill(target.begin(), target.end(), 0.0f);
+      continue;
+    }
     ApplyTokenHead(encoder, {rows.row(r), static_cast<size_t>(rows.cols)}, target);
-    if (request().outputs.token_vectors->normalize) NormalizeToUnitLength(target);
+    if (wanted.normalize) NormalizeToUnitLength(target);
   }
 }
 

@@ -221,6 +221,14 @@ class Planner {
       plan_.encode.set_normalize_pooled(plan_.encode.return_pooled());
       plan_.encode.set_normalize_token_vectors(plan_.encode.return_token_vectors());
     }
+    const auto prompt = NumberIn(request_.parameters(), "prompt_tokens");
+    if (!prompt.ok()) return prompt.status();
+    if (*prompt && plan_.encode.return_pooled() && plan_.encode.pooling() == v1::MODEL_POOLING) {
+      plan_.encode.add_prompt_tokens(**prompt);
+    }
+    const auto task = TextIn(request_.parameters(), "task");
+    if (!task.ok()) return task.status();
+    if (*task && plan_.encode.return_token_vectors()) plan_.encode.set_task(**task);
     const auto truncate = FlagIn(request_.parameters(), "truncate");
     if (!truncate.ok()) return truncate.status();
     if (truncate->value_or(false)) plan_.encode.set_truncation(v1::TRUNCATE_RIGHT);

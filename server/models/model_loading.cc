@@ -259,6 +259,7 @@ CheckpointOptions CheckpointOptionsOf(const ModelSetting& setting, const Setting
   options.allow_nonfinite_weights = setting.allow_nonfinite_weights;
   options.weights_sha256 = setting.weights_sha256;
   options.prune_file = setting.prune_file;
+  options.pooling = setting.pooling;
   return options;
 }
 

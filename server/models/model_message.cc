@@ -87,6 +87,15 @@ void SetPooling(const PoolingDescription& pooling, int64_t hidden_size,
   out.set_dense_activation(Name(pooling.dense_activation));
   out.set_normalize(pooling.normalize);
   out.set_width(pooling.width(hidden_size));
+  out.set_excludes_prompt(pooling.excludes_prompt);
+  const auto add_dense = [&](int64_t width, Activation activation) {
+    if (width == 0) return;
+    v1::DenseDescription& dense = *out.add_further_dense();
+    dense.set_width(width);
+    dense.set_activation(Name(activation));
+  };
+  add_dense(pooling.output_width, Activation::kIdentity);
+  for (const DenseShape& dense : pooling.further_dense) add_dense(dense.width, dense.activation);
 }
 
 }  // namespace
@@ -113,6 +122,7 @@ void SetDescription(const ModelDescription& model, const Tokenization& tokenizat
     SetPooling(*model.classifier, hidden_size, *out.mutable_classifier());
     out.set_classes(out.classifier().width());
   }
+  out.set_text_pooling(tokenization.texts_take_mean ? v1::MEAN : v1::MODEL_POOLING);
   out.set_sparse_width(model.sparse_width());
   if (model.token_head) SetPooling(*model.token_head, hidden_size, *out.mutable_token_head());
   if (WhyNotInChunks(model).empty()) {

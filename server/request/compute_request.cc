@@ -89,7 +89,9 @@ bool ComputeRequest::AppendRowsToPool(int64_t first_row, std::vector<int32_t>& r
                                                                : description().pooling->modes;
   }
   for (int64_t b = 0; b < layout.sequences; ++b) {
-    if (!AppendPooledRows(modes, first_row + layout.cu_seqlens[b], layout.length(b), rows)) {
+    const int64_t length = layout.length(b), skipped = outputs.pooled->PromptOf(b, length);
+    if (!AppendPooledRows(modes, first_row + layout.cu_seqlens[b] + skipped, length - skipped,
+                          rows)) {
       return false;
     }
   }

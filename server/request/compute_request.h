@@ -2,6 +2,7 @@
 // what to respond with.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "engine/layers/encoder.h"
 #include "engine/model/model_description.h"
 #include "server/batching/job.h"
@@ -80,11 +82,27 @@ struct ClassifierPooling {};
 struct PooledOutput {
   std::variant<DescribedPooling, ClassifierPooling, PoolingMode> pooling = {};
   bool normalize = false;
+  // [B]: the first kept tokens of each sequence that are left out, at most; or empty: none.
+  std::vector<int64_t> prompt_tokens = {};
+
+  // How many they are of a sequence of this length.
+  int64_t PromptOf(int64_t sequence, int64_t length) const {
+    return prompt_tokens.empty() ? 0 : std::min(prompt_tokens[sequence], length);
+  }
 };
 
 // The output of the checkpoint's token head, for each token.
 struct TokenVectorsOutput {
   bool normalize = false;
+  // Ids, ascending, of the tokens whose vectors are zeros, and, if not null, of the only tokens
+  // whose vectors are not. Both are the model's.
+  const std::vector<int32_t>* skipped_ids = nullptr;
+  const std::vector<int32_t>* only_ids = nullptr;
+
+  bool Skips(int32_t id) const {
+    return (skipped_ids && absl::c_binary_search(*skipped_ids, id)) ||
+           (only_ids && !absl::c_binary_search(*only_ids, id));
+  }
 };
 
 // One of the words that have weight in a sequence, until the response is made.

@@ -98,17 +98,26 @@ absl::Status ParsePooling(const Request& request, ComputeRequest& compute) {
     return InvalidField("pooling", "a Pooling value",
                         absl::StrCat(static_cast<int>(request.pooling())));
   }
-  compute.outputs.pooled = pooled;
+  compute.outputs.pooled = std::move(pooled);
   return absl::OkStatus();
 }
 
 absl::Status ParseTokenVectors(const Request& request, ComputeRequest& compute) {
-  if (!request.return_token_vectors()) return absl::OkStatus();
+  if (!request.return_token_vectors()) {
+    if (request.task().empty()) return absl::OkStatus();
+    return InvalidField("task", "none without return_token_vectors", Quote(request.task()));
+  }
   if (!compute.description().token_head) {
     return InvalidField("return_token_vectors",
                         "false, as the model's checkpoint has no token head", "true");
   }
-  compute.outputs.token_vectors = TokenVectorsOutput{request.normalize_token_vectors()};
+  TokenVectorsOutput& vectors = compute.outputs.token_vectors.emplace();
+  vectors.normalize = request.normalize_token_vectors();
+  const TokenSelection& selection = compute.span.model->tokenization->selection;
+  if (selection.Skips(request.task())) vectors.skipped_ids = &selection.skipped_ids;
+  if (!selection.only_ids.empty() && request.task() != "query") {
+    vectors.only_ids = &selection.only_ids;
+  }
   return absl::OkStatus();
 }
 
@@ -132,6 +141,36 @@ absl::Status ParseOutputs(const Request& request, ComputeRequest& compute) {
   if (absl::Status status = ParseTokenVectors(request, compute); !status.ok()) return status;
   if (absl::Status status = ParseSparse(request, compute); !status.ok()) return status;
   return ParsePooling(request, compute);
+}
+
+// Fills the tokens of prompts that are not pooled, in the layout that is there.
+absl::Status ParsePromptTokens(const Request& request, ComputeRequest& compute) {
+  const auto& counts = request.prompt_tokens();
+  if (counts.empty()) return absl::OkStatus();
+  const TokenLayout& layout = compute.layout;
+  if (!request.return_pooled() || request.pooling() == v1::CLASSIFIER) {
+    return InvalidField("prompt_tokens", "none without a pooled vector other than CLASSIFIER",
+                        absl::StrCat(counts.size(), " numbers"));
+  }
+  if (counts.size() != 1 && counts.size() != layout.sequences) {
+    return InvalidField("prompt_tokens", absl::StrCat("1 or B = ", layout.sequences, " numbers"),
+                        absl::StrCat(counts.size()));
+  }
+  std::vector<int64_t> prompts(layout.sequences);
+  for (int64_t b = 0; b < layout.sequences; ++b) {
+    const int i = counts.size() == 1 ? 0 : static_cast<int>(b);
+    if (counts[i] < 0) {
+      return InvalidField(absl::StrCat("prompt_tokens[", i, "]"), "0 or more",
+                          absl::StrCat(counts[i]));
+    }
+    for (const int32_t position : layout.positions_of(b)) {
+      if (position - layout.positions_of(b).front() < counts[i]) ++prompts[b];
+    }
+  }
+  if (request.pooling() != v1::MODEL_POOLING || compute.description().pooling->excludes_prompt) {
+    compute.outputs.pooled->prompt_tokens = std::move(prompts);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::optional<CheckedTensor>> ParseBesideIds(const WireTensor& tensor, bool present,
@@ -160,6 +199,13 @@ absl::Status ParseTruncation(const Request& request, ComputeRequest& compute) {
   const EmbeddingShape& embeddings = *compute.description().embeddings;
   const int64_t max_length = MaxSequenceLength(embeddings, *compute.span.model->tokenization);
   TokenLayout kept = Truncate(compute.layout, embeddings, max_length, side);
+  if (compute.outputs.pooled && side == TruncationSide::kLeft) {
+    std::vector<int64_t>& prompts = compute.outputs.pooled->prompt_tokens;
+    for (size_t b = 0; b < prompts.size(); ++b) {
+      const int64_t cut = compute.layout.length(b) - kept.length(b);
+      prompts[b] = std::max<int64_t>(0, prompts[b] - cut);
+    }
+  }
   compute.truncated_tokens = compute.layout.tokens() - kept.tokens();
   compute.layout = std::move(kept);
   return absl::OkStatus();
@@ -229,7 +275,9 @@ absl::Status ParseTokenIds(const Request& request, const RequestPayloads& payloa
                              context.limits.max_request_tokens);
   if (!layout.ok()) return layout.status();
   compute.layout = *std::move(layout);
-  if (absl::Status status = ParseTruncation(request, compute); !status.ok()) return status;
+  absl::Status status = ParsePromptTokens(request, compute);
+  if (status.ok()) status = ParseTruncation(request, compute);
+  if (!status.ok()) return status;
   auto kept = ReadKeptIds({*std::move(token_ids), *std::move(types), *std::move(positions)},
                           *compute.description().embeddings, compute.layout, TokensBefore(context));
   if (!kept.ok()) return kept.status();
@@ -311,12 +359,17 @@ absl::Status ParseInput(const Request& request, const RequestPayloads& payloads,
   }
   if (absl::Status status = ParseTruncation(request, compute); !status.ok()) return status;
   if (request.has_features()) {
+    if (!request.prompt_tokens().empty()) {
+      return InvalidField("prompt_tokens", "none with features",
+                          absl::StrCat(request.prompt_tokens_size(), " numbers"));
+    }
     return ParseFeatures(payloads.Of("features", request.features(), Request::kFeaturesFieldNumber),
                          shared, context, compute);
   }
-  return ParseRows(
+  absl::Status status = ParseRows(
       payloads.Of("hidden_states", request.hidden_states(), Request::kHiddenStatesFieldNumber),
       compute.description().layer.hidden_size, shared, context.limits.max_request_tokens, compute);
+  return status.ok() ? ParsePromptTokens(request, compute) : status;
 }
 
 }  // namespace

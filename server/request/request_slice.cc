@@ -44,6 +44,10 @@ ComputeRequest SequencesOf(const ComputeRequest& request, int64_t first, int64_t
   part.bias = request.bias;
   part.head_gates = request.head_gates;
   part.outputs = request.outputs;
+  if (part.outputs.pooled && !part.outputs.pooled->prompt_tokens.empty()) {
+    const auto whole = request.outputs.pooled->prompt_tokens.begin();
+    part.outputs.pooled->prompt_tokens.assign(whole + first, whole + first + count);
+  }
   if (!part.outputs.hidden_states || !part.outputs.hidden_states->tokens) return part;
   const int32_t first_token = request.layout.cu_seqlens[first];
   for (int32_t& token : *part.outputs.hidden_states->tokens) {

@@ -40,6 +40,10 @@ void SetTokenization(const ServedModel& model, v1::GetTokenizerResponse& out) {
   out.mutable_labels()->Add(tokenization.labels.begin(), tokenization.labels.end());
   out.mutable_special_ids()->insert(tokenization.special_tokens.begin(),
                                     tokenization.special_tokens.end());
+  const TokenSelection& selection = tokenization.selection;
+  out.mutable_skipped_ids()->Add(selection.skipped_ids.begin(), selection.skipped_ids.end());
+  out.mutable_skip_tasks()->Add(selection.skip_tasks.begin(), selection.skip_tasks.end());
+  out.mutable_only_ids()->Add(selection.only_ids.begin(), selection.only_ids.end());
   out.set_model_version(model.version);
 }
 

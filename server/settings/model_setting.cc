@@ -52,6 +52,10 @@ absl::Status ReadKey(const std::string& key, const std::string& value, ModelSett
   if (key == "gemm") {
     return ReadName(kGemmNames, "auto, onednn or tiles for gemm", value, model.compute.gemm);
   }
+  if (key == "pooling") {
+    return ReadName(kPoolingChoiceNames, "mean, first_token, last_token, max or pooler for pooling",
+                    value, model.pooling);
+  }
   if (key == "overlay") {
     model.overlay = value;
     return value.empty() ? Unexpected("a file for overlay", value) : absl::OkStatus();
@@ -61,7 +65,8 @@ absl::Status ReadKey(const std::string& key, const std::string& value, ModelSett
     return value.empty() ? Unexpected("a file for prune", value) : absl::OkStatus();
   }
   return Unexpected(
-      "the key dtype, emulate, gemm, overlay, prune, weights-sha256 or allow-nonfinite-weights",
+      "the key dtype, emulate, gemm, overlay, pooling, prune, weights-sha256 or "
+      "allow-nonfinite-weights",
       key);
 }
 
@@ -80,6 +85,9 @@ absl::StatusOr<ModelSetting> ReadKeys(absl::Span<const std::string> entries,
   if (!model.overlay.empty() && model.compute != ComputeMode()) {
     return Unexpected("neither dtype, emulate nor gemm beside overlay, which has those of its base",
                       whole);
+  }
+  if (!model.overlay.empty() && model.pooling != PoolingChoice::kAsFiles) {
+    return Unexpected("no pooling beside overlay, which has that of its base", whole);
   }
   if (model.compute.gemm == Gemm::kTiles &&
       (model.compute.emulate || model.compute.type == ComputeType::kF32)) {

@@ -60,6 +60,9 @@ std::string ModelToText(const ModelSetting& model) {
   }
   if (model.compute.emulate) absl::StrAppend(&text, ",emulate=true");
   if (model.compute.gemm != Gemm::kAuto) absl::StrAppend(&text, ",gemm=", Name(model.compute.gemm));
+  if (model.pooling != PoolingChoice::kAsFiles) {
+    absl::StrAppend(&text, ",pooling=", NameIn(kPoolingChoiceNames, model.pooling));
+  }
   if (!model.prune_file.empty()) absl::StrAppend(&text, ",prune=", model.prune_file);
   return text;
 }

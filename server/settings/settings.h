@@ -9,6 +9,7 @@
 
 #include "absl/time/time.h"
 #include "engine/base/compute_type.h"
+#include "engine/checkpoint/files/pooling_choice.h"
 #include "engine/kernels/isa.h"
 #include "engine/layers/state/row_plan.h"
 #include "server/settings/network.h"
@@ -38,6 +39,7 @@ struct ModelSetting {
   bool allow_nonfinite_weights = false;  // key allow-nonfinite-weights
   std::string prune_file;  // key prune; for an overlay, the heads are those of its base
   ComputeMode compute;     // keys dtype, emulate and gemm
+  PoolingChoice pooling = PoolingChoice::kAsFiles;  // key pooling
 
   // Returns the source that the engine opens.
   const std::string& place() const { return pulled_folder.empty() ? source : pulled_folder; }

@@ -14,6 +14,7 @@ import transformers
 
 import articles
 import random_models
+import sentence_models
 import sparse_encoders
 from attendant.v1 import encoder_service_pb2 as pb
 from serving import encoder, serve, to_array, to_tensor
@@ -107,6 +108,8 @@ def failures_of(figures: dict) -> list:
     failures = ["not every family agrees"] if figures.get("families.failed") else []
     if figures.get("sparse_encoders.failed"):
         failures.append("not every SPLADE model agrees with sentence-transformers")
+    if figures.get("sentence_models.failed"):
+        failures.append("not every folder of sentence-transformers agrees with it")
     if figures.get("articles.rows_missing"):
         failures.append("not every row of the articles has its tests")
     if figures.get("articles.rows_passed") == 0:
@@ -133,6 +136,7 @@ def main() -> None:
         figures.update(articles.compare(options.articles, pathlib.Path(__file__).parents[2]))
     figures.update(random_models.compare(options.server))
     figures.update(sparse_encoders.compare(options.server))
+    figures.update(sentence_models.compare(options.server))
     figures.update(compare_minilm(options.server, options.minilm))
     for name, value in figures.items():
         print(f"{name:50} {value:.10g}")

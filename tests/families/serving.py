@@ -45,6 +45,13 @@ def encoder(port: int):
                                response_deserializer=pb.EncodeResponse.FromString)
 
 
+def getter(port: int):
+    """Returns the method GetModel."""
+    return grpc.insecure_channel(f"localhost:{port}").unary_unary(
+        "/attendant.v1.EncoderService/GetModel", request_serializer=pb.GetModelRequest.SerializeToString,
+        response_deserializer=pb.GetModelResponse.FromString)
+
+
 def to_tensor(array: np.ndarray) -> tensor_pb2.Tensor:
     return tensor_pb2.Tensor(dtype=DTYPES[array.dtype], shape=array.shape, data=np.ascontiguousarray(array).tobytes())
 

@@ -98,8 +98,11 @@ TEST(ModelLinesTest, TellPoolingLimitsAndThreads) {
   pooling.add_modes("max");
   pooling.set_dense_width(3);
   pooling.set_dense_activation("tanh");
+  pooling.add_further_dense()->set_activation("relu");
+  pooling.set_excludes_prompt(true);
   pooling.set_normalize(true);
   pooling.set_width(3);
+  model.set_text_pooling(v1::MEAN);
   model.set_base("other");
   model.set_weight_bytes(3 << 19);
   model.mutable_limits()->set_max_request_tokens(8);
@@ -110,10 +113,11 @@ TEST(ModelLinesTest, TellPoolingLimitsAndThreads) {
   model.mutable_thread_plan()->add_instance_nodes(0);
   model.mutable_thread_plan()->add_instance_nodes(1);
   EXPECT_THAT(Lines(model),
-              IsSupersetOf({"pooling: mean and max, dense layer with tanh, normalised; 3 wide",
-                            "weights: 1.5 MiB", "shares weights of: other",
-                            "request limit: 8 tokens, 9 bytes", "threads: 2 x 4, oneDNN 2.6",
-                            "on NUMA nodes: 0 1"}));
+              IsSupersetOf({"pooling: mean and max, dense layer with tanh, dense layer with relu, "
+                            "without prompts, normalised; 3 wide",
+                            "pooling of texts: mean", "weights: 1.5 MiB",
+                            "shares weights of: other", "request limit: 8 tokens, 9 bytes",
+                            "threads: 2 x 4, oneDNN 2.6", "on NUMA nodes: 0 1"}));
 }
 
 // Sets every field, repeated ones once.

@@ -202,6 +202,8 @@ class EncodeRequest(Message):
     return_token_vectors: bool
     normalize_token_vectors: bool
     return_sparse: bool
+    prompt_tokens: MutableSequence[int]
+    task: str
     def __init__(
         self, *,
         model: Optional[str] = ...,
@@ -231,6 +233,8 @@ class EncodeRequest(Message):
         return_token_vectors: Optional[bool] = ...,
         normalize_token_vectors: Optional[bool] = ...,
         return_sparse: Optional[bool] = ...,
+        prompt_tokens: Optional[Iterable[int]] = ...,
+        task: Optional[str] = ...,
     ) -> None: ...
 
 class LayerTensor(Message):
@@ -387,6 +391,7 @@ class GetModelResponse(Message):
     refused_versions: MutableSequence[RefusedVersion]
     hub_repository: str
     hub_commit: str
+    text_pooling: int
     def __init__(
         self, *,
         name: Optional[str] = ...,
@@ -424,6 +429,7 @@ class GetModelResponse(Message):
         refused_versions: Optional[Iterable[RefusedVersion]] = ...,
         hub_repository: Optional[str] = ...,
         hub_commit: Optional[str] = ...,
+        text_pooling: Optional[int] = ...,
     ) -> None: ...
 
 class GetTokenizerRequest(Message):
@@ -442,6 +448,9 @@ class GetTokenizerResponse(Message):
     labels: MutableSequence[str]
     special_ids: MutableMapping[str, int]
     model_version: int
+    skipped_ids: MutableSequence[int]
+    skip_tasks: MutableSequence[str]
+    only_ids: MutableSequence[int]
     def __init__(
         self, *,
         tokenizer_json: Optional[bytes] = ...,
@@ -452,6 +461,9 @@ class GetTokenizerResponse(Message):
         labels: Optional[Iterable[str]] = ...,
         special_ids: Optional[Mapping[str, int]] = ...,
         model_version: Optional[int] = ...,
+        skipped_ids: Optional[Iterable[int]] = ...,
+        skip_tasks: Optional[Iterable[str]] = ...,
+        only_ids: Optional[Iterable[int]] = ...,
     ) -> None: ...
 
 class RefusedVersion(Message):
@@ -600,6 +612,8 @@ class PoolingDescription(Message):
     dense_activation: str
     normalize: bool
     width: int
+    further_dense: MutableSequence[DenseDescription]
+    excludes_prompt: bool
     def __init__(
         self, *,
         modes: Optional[Iterable[str]] = ...,
@@ -607,6 +621,17 @@ class PoolingDescription(Message):
         dense_activation: Optional[str] = ...,
         normalize: Optional[bool] = ...,
         width: Optional[int] = ...,
+        further_dense: Optional[Iterable[DenseDescription]] = ...,
+        excludes_prompt: Optional[bool] = ...,
+    ) -> None: ...
+
+class DenseDescription(Message):
+    width: int
+    activation: str
+    def __init__(
+        self, *,
+        width: Optional[int] = ...,
+        activation: Optional[str] = ...,
     ) -> None: ...
 
 class FrontDescription(Message):

@@ -77,6 +77,10 @@ class EncodeOptions(CommonOptions, total=False):
     normalize: scale each vector to length 1.
     return_token_vectors: also answer what the checkpoint's head makes of each token: scores of classes, or its vector.
     normalize_token_vectors: scale each of them to length 1.
+    prompt_tokens: how many of each sequence's first tokens are those of a prompt: one number, or one for each. They are left out
+        of the vector by the modes above, and by "model" if the model leaves prompts out.
+    task: what the sequences are for, "query" or "document" (the default), to models whose token vectors depend on it: those of
+        tokens that a task leaves out are zeros.
     return_sparse: also answer a sparse vector over the vocabulary for each sequence (SPLADE); see SparseVectors.
     truncation: "right" or "left": cut input_ids that are too long on this side, instead of refusing them.
     """
@@ -93,6 +97,8 @@ class EncodeOptions(CommonOptions, total=False):
     normalize: bool
     return_token_vectors: bool
     normalize_token_vectors: bool
+    prompt_tokens: Any
+    task: str
     return_sparse: bool
     truncation: Optional[str]
 

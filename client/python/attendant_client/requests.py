@@ -108,6 +108,10 @@ def _encode_fields(options: Mapping[str, Any]) -> Dict[str, Any]:
         fields["pooling"] = choose("pooling", "Pooling", str(options["pooling"]), suffix="_pooling")
     if options.get("truncation"):
         fields["truncation"] = choose("truncation", "Truncation", str(options["truncation"]), prefix="truncate_")
+    if options.get("prompt_tokens") is not None:
+        fields["prompt_tokens"] = integers("prompt_tokens", np.atleast_1d(options["prompt_tokens"]))
+    if options.get("task"):
+        fields["task"] = options["task"]
     for name in ("return_token_vectors", "normalize_token_vectors", "return_sparse"):
         fields[name] = bool(options.get(name, False))
     fields["normalize_pooled"] = bool(options.get("normalize", False))

@@ -3,7 +3,7 @@ import sys
 
 import numpy as np
 import pytest
-from attendant_client import InvalidArgument
+from attendant_client import InvalidArgument, messages
 from bert import SMALL
 
 TOLERANCE = 2e-5
@@ -110,6 +110,22 @@ def test_token_vectors(client, reference, expected):
         np.testing.assert_allclose(scores, reference.token_scores(right), atol=TOLERANCE)
     scaled = client.encode("tagger", input_ids=SEQUENCES[:1], return_token_vectors=True, normalize_token_vectors=True)
     np.testing.assert_allclose(np.linalg.norm(scaled.token_vectors[0], axis=-1), 1, atol=TOLERANCE)
+
+
+def test_prompts_are_left_out_of_named_modes(client):
+    answer = client.encode("bert", input_ids=SEQUENCES, pooling="mean", prompt_tokens=1)
+    for rows, vector in zip(answer.hidden_states, answer.pooled):
+        np.testing.assert_allclose(vector, rows[1:].mean(0) if len(rows) > 1 else 0 * rows[0], atol=1e-5)
+    each = client.encode("bert", input_ids=SEQUENCES, pooling="first_token", prompt_tokens=[0] * len(SEQUENCES))
+    np.testing.assert_array_equal(each.pooled, [rows[0] for rows in each.hidden_states])
+    # The pooling of the model's own files takes prompts.
+    whole, without = (client.encode("bert", input_ids=SEQUENCES, pooling="model", prompt_tokens=count) for count in (None, 1))
+    np.testing.assert_array_equal(whole.pooled, without.pooled)
+
+
+def test_texts_take_the_mean_where_no_files_say_how_to_pool(client):
+    pooling = {name: client.model(name).text_pooling for name in ("bert", "splade", "tagger")}
+    assert pooling == {"bert": messages.MODEL_POOLING, "splade": messages.MEAN, "tagger": messages.MODEL_POOLING}
 
 
 def test_pooling_of_other_kinds(client, expected):

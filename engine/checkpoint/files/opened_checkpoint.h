@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/checkpoint/files/pooling_choice.h"
 #include "engine/checkpoint/files/tokenization.h"
 #include "engine/model/model_description.h"
 #include "engine/model/weight_source.h"
@@ -20,6 +21,8 @@ struct CheckpointOptions {
   std::string weights_sha256;                    // lower-case hex; not checked if empty (W15)
   // Names the heads to leave out; see engine/checkpoint/pruning.h. Empty if there are none.
   std::string prune_file;
+  // Replaces the modes of the checkpoint's own pooling.
+  PoolingChoice pooling = PoolingChoice::kAsFiles;
 };
 
 // A tensor of the weight files, and the weights that are made of it.

@@ -8,9 +8,22 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "engine/model/model_description.h"
 
 namespace attendant {
+
+// The tokens whose vectors count in late interaction, by the task that a sequence is for: the
+// library's MultiVectorMask. Ids are ascending.
+struct TokenSelection {
+  std::vector<int32_t> skipped_ids;     // left out if the task is one of these
+  std::vector<std::string> skip_tasks;  // no task counts as "document"
+  std::vector<int32_t> only_ids;  // not empty: others are left out, unless the task is "query"
+
+  bool Skips(const std::string& task) const {
+    return absl::c_linear_search(skip_tasks, task.empty() ? "document" : task);
+  }
+};
 
 struct Tokenization {
   std::string tokenizer_json;  // the file as it stands; empty if there is none
@@ -24,6 +37,9 @@ struct Tokenization {
   std::string default_prompt;                     // a name in `prompts`; empty: none
   std::vector<std::string> labels;                // of the classes, in order; empty: they have none
   std::map<std::string, int64_t> special_tokens;  // ids by role: "cls", "sep", "pad", …
+  TokenSelection selection = {};
+  // The vector of a text is the mean of its tokens, whatever the model's own pooling is.
+  bool texts_take_mean = false;
 };
 
 // Returns the tokens of the longest sequence that the model is meant for and has positions for; 0:

@@ -275,6 +275,14 @@ TEST_F(CommandLineTest, EncodeSendsItsFlags) {
   }
 }
 
+TEST_F(CommandLineTest, PromptsAndTasksAreSent) {
+  RunJson({"encode", "--token-ids", "1,2;3,4", "--pooled", "--prompt-tokens", "1,0", "--task",
+           "query"});
+  const v1::EncodeRequest sent = server_.encoded().at(0);
+  EXPECT_THAT(sent.prompt_tokens(), ElementsAre(1, 0));
+  EXPECT_EQ(sent.task(), "query");
+}
+
 TEST_F(CommandLineTest, SparseVectorsAreThreeTensors) {
   const json answer =
       RunJson({"encode", "--token-ids", "1,2;3,4", "--sparse", "--no-hidden-states"});

@@ -164,6 +164,8 @@ TEST_F(ClientTest, EncodeSendsEveryField) {
   request.normalize_pooled = true;
   request.return_token_vectors = true;
   request.normalize_token_vectors = true;
+  request.prompt_tokens = {3, 0};
+  request.task = "query";
   request.return_sparse = true;
   request.output_dtype = DataType::kFloat16;
   request.request_id = "r2";
@@ -202,6 +204,8 @@ TEST_F(ClientTest, EncodeSendsEveryField) {
   EXPECT_TRUE(sent.normalize_pooled());
   EXPECT_TRUE(sent.return_token_vectors());
   EXPECT_TRUE(sent.normalize_token_vectors());
+  EXPECT_THAT(sent.prompt_tokens(), ElementsAre(3, 0));
+  EXPECT_EQ(sent.task(), "query");
   EXPECT_TRUE(sent.return_sparse());
   EXPECT_EQ(sent.output_dtype(), v1::FLOAT16);
   EXPECT_EQ(sent.request_id(), "r2");

@@ -95,6 +95,14 @@ TEST_F(SentenceTransformers, ConcatenatesModesInTheLibrarysOrder) {
   EXPECT_EQ(Pooling().dense_width, 0);
 }
 
+TEST_F(SentenceTransformers, TakesTheLibrarysDefaults) {
+  folder_.Write("1_Pooling/config.json",
+                R"({"word_embedding_dimension": 4, "pooling_mode_mean_tokens": false})");
+  folder_.Write("2_Dense/config.json", R"({"in_features": 4, "out_features": 3})");
+  EXPECT_THAT(Pooling().modes, ElementsAre(PoolingMode::kMean));
+  EXPECT_EQ(Pooling().dense_activation, Activation::kTanh);
+}
+
 TEST_F(SentenceTransformers, ReadsModesByName) {
   WriteModules({Module("Transformer", ""), Module("Pooling", "1_Pooling")});
   folder_.Write("1_Pooling/config.json", R"({"embedding_dimension": 4, "pooling_mode": "cls"})");
@@ -121,24 +129,184 @@ TEST_F(SentenceTransformers, ADenseLayerWithoutPoolingIsOfTokens) {
   }
 }
 
-TEST_F(SentenceTransformers, RefusesATokenDenseThatIsSomethingElse) {
+TEST_F(SentenceTransformers, RefusesADenseThatIsSomethingElse) {
   WriteModules({Module("Transformer", ""), Module("Dense", "2_Dense")});
-  folder_.Write("2_Dense/config.json",
-                R"({"in_features": 4, "out_features": 3, "use_residual": true,
-                    "module_output_name": "sentence_embedding",
-                    "activation_function": "torch.nn.modules.activation.Tanh"})");
-  EXPECT_THAT(Refusal(), AllOf(HasSubstr("module_output_name: expected 'token_embeddings', found "
-                                         "'sentence_embedding'"),
-                               HasSubstr("use_residual: expected false, found true")));
+  const auto write = [&](const std::string& keys) {
+    folder_.Write("2_Dense/config.json",
+                  absl::StrCat(R"({"in_features": 4, "out_features": 3, "activation_function":
+                                   "torch.nn.modules.activation.Tanh", )",
+                               keys, "}"));
+  };
+  write(R"("module_output_name": "sentence_embedding")");
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("2_Dense/config.json: module_output_name: expected "
+                                         "'token_embeddings', found 'sentence_embedding'")));
+  write(R"("module_input_name": "pixels")");
+  EXPECT_THAT(Refusal(),
+              HasSubstr("2_Dense/config.json: module_input_name: expected 'sentence_embedding' or "
+                        "'token_embeddings', found 'pixels'"));
+  write(R"("module_input_name": "sentence_embedding")");
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("Dense in "), HasSubstr("2_Dense': expected it behind a "
+                                                                 "Pooling")));
+  write(R"("use_residual": true)");
+  EXPECT_THAT(Refusal(),
+              HasSubstr("2_Dense/config.json: use_residual: expected false, found true"));
 }
 
-TEST_F(SentenceTransformers, RefusesADenseLayerOnTokensThatArePooled) {
+// A vector of the sequence, and one of each token.
+TEST_F(SentenceTransformers, ADenseLayerBehindPoolingMayBeOfTokens) {
   folder_.Write("2_Dense/config.json",
                 R"({"in_features": 4, "out_features": 3, "bias": true,
                     "module_input_name": "token_embeddings",
                     "activation_function": "torch.nn.modules.activation.Tanh"})");
-  EXPECT_THAT(Refusal(), HasSubstr("module_input_name: expected 'sentence_embedding', found "
-                                   "'token_embeddings'"));
+  const absl::StatusOr<Checkpoint> checkpoint = Open();
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_EQ(checkpoint->description.pooling,
+            (PoolingDescription{.modes = {PoolingMode::kMean}, .normalize = true}));
+  EXPECT_EQ(
+      checkpoint->description.token_head,
+      (PoolingDescription{.modes = {}, .dense_width = 3, .dense_activation = Activation::kTanh}));
+}
+
+TEST_F(SentenceTransformers, ReadsSeveralDenseLayers) {
+  for (const auto& [name, in, out] : {std::tuple{"3_Dense", 3, 5}, {"4_Dense", 5, 2}}) {
+    folder_.Write(absl::StrCat(name, "/config.json"),
+                  absl::StrCat(R"({"bias": false, "activation_function":
+                                   "torch.nn.modules.activation.ReLU", "in_features": )",
+                               in, ", \"out_features\": ", out, "}"));
+    folder_.Write(absl::StrCat(name, "/model.safetensors"),
+                  MakeSafetensors({MakeTensor("linear.weight", {out, in})}));
+  }
+  WriteModules({Module("Transformer", ""), Module("Pooling", "1_Pooling"),
+                Module("Dense", "2_Dense"), Module("Dense", "3_Dense"), Module("Dense", "4_Dense"),
+                Module("Normalize", "5_Normalize")});
+  absl::StatusOr<Checkpoint> checkpoint = Open();
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_EQ(
+      checkpoint->description.pooling,
+      (PoolingDescription{.modes = {PoolingMode::kMean},
+                          .dense_width = 3,
+                          .dense_activation = Activation::kTanh,
+                          .normalize = true,
+                          .further_dense = {{5, Activation::kRelu}, {2, Activation::kRelu}}}));
+  EXPECT_EQ(ReadTensor(*checkpoint, "pooling.dense.weight"), TestValues("linear.weight", 12));
+  EXPECT_EQ(ReadTensor(*checkpoint, "pooling.further.0.weight"), TestValues("linear.weight", 15));
+  EXPECT_EQ(ReadTensor(*checkpoint, "pooling.further.1.weight"), TestValues("linear.weight", 10));
+  EXPECT_FALSE(checkpoint->weights->Has("pooling.further.0.bias"));
+  folder_.Write("4_Dense/config.json", R"({"in_features": 3, "out_features": 2})");
+  EXPECT_THAT(Refusal(), HasSubstr("4_Dense/config.json: in_features: expected an "
+                                   "integer from 5 to 5, found 3"));
+}
+
+TEST_F(SentenceTransformers, ReadsWhetherPromptsArePooled) {
+  EXPECT_FALSE(Pooling().excludes_prompt);
+  for (const auto& [value, excludes] : {std::pair{"true", false}, {"false", true}}) {
+    folder_.Write("1_Pooling/config.json",
+                  absl::StrCat(R"({"embedding_dimension": 4, "pooling_mode": "mean",
+                                   "include_prompt": )",
+                               value, "}"));
+    EXPECT_EQ(Pooling().excludes_prompt, excludes);
+  }
+  folder_.Write("1_Pooling/config.json",
+                R"({"embedding_dimension": 4, "pooling_mode": "mean", "include_prompt": 0})");
+  EXPECT_THAT(Refusal(), HasSubstr("include_prompt: expected true or false, found 0"));
+}
+
+// As MultiVectorEncoder of sentence-transformers 6 saves it.
+class MultiVector : public SentenceTransformers {
+ protected:
+  MultiVector() {
+    WriteModules({Module("Transformer", ""), Module("Dense", "2_Dense"),
+                  Module("MultiVectorMask", "3_Mask"), Module("Normalize", "4_Normalize")});
+    folder_.Write("4_Normalize/config.json", R"({"module_input_name": "token_embeddings",
+                                                 "module_output_name": "token_embeddings"})");
+    folder_.Write("tokenizer.json", R"({
+      "added_tokens": [{"id": 0, "content": "[UNK]"}, {"id": 7, "content": "!"}],
+      "model": {"type": "WordPiece", "vocab": {"[UNK]": 0, "a": 1, ",": 9, "!": 3, ".": 2}}})");
+  }
+
+  void WriteMask(const std::string& config) { folder_.Write("3_Mask/config.json", config); }
+
+  Checkpoint OpenWith(const std::string& mask) {
+    WriteMask(mask);
+    absl::StatusOr<Checkpoint> checkpoint = Open();
+    EXPECT_TRUE(checkpoint.ok()) << checkpoint.status();
+    return checkpoint.ok() ? *std::move(checkpoint) : Checkpoint();
+  }
+};
+
+TEST_F(MultiVector, IsAHeadOfTokensThatLeavesSomeOut) {
+  const Checkpoint checkpoint =
+      OpenWith(R"({"skiplist_words": [",", "!", "."], "skiplist_tasks": ["query", "document"]})");
+  EXPECT_EQ(checkpoint.description.token_head,
+            (PoolingDescription{.modes = {},
+                                .dense_width = 3,
+                                .dense_activation = Activation::kTanh,
+                                .normalize = true}));
+  EXPECT_FALSE(checkpoint.description.pooling.has_value());
+  // An added token comes before the word of the vocabulary.
+  EXPECT_THAT(checkpoint.tokenization.selection.skipped_ids, ElementsAre(2, 7, 9));
+  EXPECT_TRUE(checkpoint.tokenization.selection.Skips("query"));
+  EXPECT_TRUE(checkpoint.tokenization.selection.Skips(""));
+  EXPECT_FALSE(checkpoint.tokenization.selection.Skips("other"));
+  EXPECT_THAT(checkpoint.warnings, IsEmpty());
+}
+
+TEST_F(MultiVector, SkipsOnlyInDocumentsByDefault) {
+  const TokenSelection selection = OpenWith(R"({"skiplist_words": ["."],
+      "skiplist_tasks": null, "keep_only_token_ids": [4, 1]})")
+                                       .tokenization.selection;
+  EXPECT_THAT(selection.skip_tasks, ElementsAre("document"));
+  EXPECT_THAT(selection.only_ids, ElementsAre(1, 4));
+  EXPECT_THAT(OpenWith(R"({"skiplist_words": ["."], "skiplist_tasks": "query"})")
+                  .tokenization.selection.skip_tasks,
+              ElementsAre("query"));
+  EXPECT_THAT(OpenWith("{}").tokenization.selection.skip_tasks, IsEmpty());
+  std::filesystem::remove_all(folder_.File("3_Mask"));
+  EXPECT_TRUE(Open().ok());
+}
+
+TEST_F(MultiVector, WordsThatAreNoTokensAreLeftOutWithAWarning) {
+  const Checkpoint checkpoint = OpenWith(R"({"skiplist_words": ["?", "[UNK]", "no token"]})");
+  EXPECT_THAT(checkpoint.tokenization.selection.skipped_ids, ElementsAre(0));
+  EXPECT_THAT(checkpoint.warnings,
+              ElementsAre(HasSubstr("3_Mask/config.json: skiplist_words that are no tokens of the "
+                                    "tokenizer are not skipped: '?', 'no token'")));
+}
+
+TEST_F(MultiVector, WarnsThatClientsExpandQueries) {
+  folder_.Write("sentence_bert_config.json", R"({"query_expansion": null})");
+  EXPECT_THAT(OpenWith("{}").warnings, IsEmpty());
+  folder_.Write("sentence_bert_config.json", R"({"query_expansion": {"length": 32}})");
+  EXPECT_THAT(OpenWith("{}").warnings,
+              ElementsAre(HasSubstr("sentence_bert_config.json: query_expansion: clients append "
+                                    "the mask tokens of queries")));
+}
+
+TEST_F(MultiVector, FindsWordsInAListOfPieces) {
+  folder_.Write("tokenizer.json",
+                R"({"model": {"type": "Unigram", "vocab": [["<s>", 0], ["!", -2.5], [".", -3]]}})");
+  EXPECT_THAT(OpenWith(R"({"skiplist_words": [".", "!"]})").tokenization.selection.skipped_ids,
+              ElementsAre(1, 2));
+}
+
+TEST_F(MultiVector, NeedsNoDense) {
+  WriteModules({Module("Transformer", ""), Module("MultiVectorMask", "3_Mask")});
+  EXPECT_EQ(OpenWith("{}").description.token_head, PoolingDescription());
+  WriteModules({Module("Transformer", ""), Module("Normalize", "4_Normalize")});
+  EXPECT_EQ(OpenWith("{}").description.token_head,
+            (PoolingDescription{.modes = {}, .normalize = true}));
+}
+
+TEST_F(MultiVector, RefusesABadMask) {
+  WriteMask(R"({"skiplist_words": [3], "skiplist_tasks": {}, "keep_only_token_ids": [-1]})");
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("3_Mask/config.json: 3 problems: "),
+                               HasSubstr("skiplist_words: expected texts, found 3"),
+                               HasSubstr("skiplist_tasks: expected texts, found an object"),
+                               HasSubstr("keep_only_token_ids: expected a list of up to")));
+  WriteModules({Module("Transformer", ""), Module("MultiVectorMask", "3_Mask"),
+                Module("Pooling", "1_Pooling")});
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("modules.json: Pooling in "),
+                               HasSubstr("1_Pooling': expected it before modules of tokens")));
 }
 
 TEST_F(SentenceTransformers, ReadsADenseLayerWithoutBias) {
@@ -176,23 +344,34 @@ TEST_F(SentenceTransformers, RefusesModulesItDoesNotKnow) {
   WriteModules({Module("Transformer", ""), Module("LSTM", "1_LSTM")});
   EXPECT_THAT(Refusal(),
               AllOf(HasSubstr("modules.json: type: expected Transformer, Pooling, Dense, "
-                              "Normalize or SpladePooling of sentence_transformers, "
-                              "found"),
+                              "Normalize, MultiVectorMask or SpladePooling of "
+                              "sentence_transformers, found"),
                     HasSubstr("'sentence_transformers.models.LSTM'")));
   folder_.Write("modules.json", R"([{"path": "", "type": "custom_st.Transformer"}])");
   EXPECT_THAT(Refusal(), HasSubstr("found 'custom_st.Transformer'"));
 }
 
 TEST_F(SentenceTransformers, RefusesModulesInAnotherOrder) {
+  WriteModules({Module("Transformer", ""), Module("Pooling", "1_Pooling"), Module("Normalize", ""),
+                Module("Dense", "2_Dense")});
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("modules.json: Dense in "),
+                               HasSubstr("2_Dense': expected it before Normalize")));
   WriteModules(
-      {Module("Transformer", ""), Module("Normalize", ""), Module("Pooling", "1_Pooling")});
-  EXPECT_THAT(Refusal(), HasSubstr("at most once and in this order, found another Pooling"));
-  WriteModules({Module("Transformer", ""), Module("Dense", "2_Dense"), Module("Dense", "2_Dense")});
-  EXPECT_THAT(Refusal(), HasSubstr("found another Dense"));
-  WriteModules({Module("Transformer", ""), Module("Normalize", "")});
-  EXPECT_THAT(Refusal(), HasSubstr("expected a Pooling or a Dense before Normalize, found none"));
-  WriteModules({Module("Pooling", "1_Pooling")});
+      {Module("Transformer", ""), Module("Pooling", "1_Pooling"), Module("Pooling", "1_Pooling")});
+  EXPECT_THAT(Refusal(), HasSubstr("1_Pooling': expected it once"));
+  WriteModules({Module("Pooling", "1_Pooling"), Module("Transformer", "")});
+  EXPECT_THAT(Refusal(), HasSubstr("1_Pooling': expected it behind a Transformer"));
+  WriteModules({Module("Normalize", "")});
   EXPECT_THAT(Refusal(), HasSubstr("expected a Transformer, found none"));
+}
+
+// The library's module finds no vector of the sequence, and does nothing.
+TEST_F(SentenceTransformers, NormalizeWithoutPoolingDoesNothing) {
+  WriteModules({Module("Transformer", ""), Module("Dense", "2_Dense"), Module("Normalize", "")});
+  const absl::StatusOr<Checkpoint> checkpoint = Open();
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_FALSE(checkpoint->description.pooling.has_value());
+  EXPECT_FALSE(checkpoint->description.token_head->normalize);
 }
 
 TEST_F(SentenceTransformers, RefusesBadLists) {
@@ -210,7 +389,7 @@ TEST_F(SentenceTransformers, RefusesBadPooling) {
   EXPECT_THAT(Refusal(),
               HasSubstr("1_Pooling/config.json: word_embedding_dimension or embedding_dimension: "
                         "expected an integer from 4 to 4, found 5"));
-  folder_.Write("1_Pooling/config.json", R"({"word_embedding_dimension": 4})");
+  folder_.Write("1_Pooling/config.json", R"({"embedding_dimension": 4, "pooling_mode": []})");
   EXPECT_THAT(Refusal(), HasSubstr("expected 1 to 6 pooling modes, found 0"));
   folder_.Write("1_Pooling/config.json",
                 R"({"word_embedding_dimension": 4, "pooling_mode_mean_tokens": "true"})");

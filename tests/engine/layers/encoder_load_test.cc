@@ -44,7 +44,9 @@ ModelDescription FullModel() {
                            .positions = 6,
                            .has_norm = true};
   model.has_exit_norm = true;
-  model.pooling = {.modes = {PoolingMode::kMean}, .dense_width = 5};
+  model.pooling = {.modes = {PoolingMode::kMean},
+                   .dense_width = 5,
+                   .further_dense = {{4, Activation::kTanh}, {6}}};
   model.classifier = {.modes = {PoolingMode::kFirstToken},
                       .dense_width = 7,
                       .has_dense_norm = true,
@@ -423,6 +425,17 @@ TEST(DescriptionTest, RefusesASecondLinearLayerWithoutAFirst) {
   ModelDescription model = SmallModel(1, 2, 8);
   model.classifier = {.modes = {PoolingMode::kMean}, .output_width = 3};
   EXPECT_THAT(RefusalOf(model), HasSubstr("expected a linear layer behind the pooling"));
+  model.classifier = {.modes = {PoolingMode::kMean}, .further_dense = {{3}}};
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected a linear layer behind the pooling"));
+}
+
+TEST(DescriptionTest, RefusesTokenHeadsWithModesAndLinearLayersWithoutAWidth) {
+  ModelDescription model = SmallModel(1, 2, 8);
+  model.pooling = {.modes = {PoolingMode::kMean}, .dense_width = 3, .further_dense = {{3}, {0}}};
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected linear layers of positive widths, got 0"));
+  model.pooling.reset();
+  model.token_head = {.modes = {PoolingMode::kMean}, .dense_width = 3};
+  EXPECT_THAT(RefusalOf(model), HasSubstr("expected a token head without pooling modes"));
 }
 
 TEST(DescriptionTest, RefusesPatchEmbeddingsThatDoNotFit) {

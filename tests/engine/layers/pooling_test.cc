@@ -244,6 +244,22 @@ TEST_F(PoolAsDescribedTest, AppliesASecondLinearLayer) {
               ElementsAre(FloatNear(6.5f, kTolerance)));
 }
 
+TEST_F(PoolAsDescribedTest, AppliesFurtherLinearLayers) {
+  const PoolingDescription pooling = {
+      .modes = {PoolingMode::kFirstToken},
+      .dense_width = 3,
+      .further_dense = {{2, Activation::kRelu}, {1, Activation::kTanh}}};
+  // After the first one 1 2 -3, after the second one 0 2.5.
+  EXPECT_THAT(PoolWith(pooling, {1, 2},
+                       {{"pooling.dense.weight", {1, 0, 0, 1, -1, -1}},
+                        {"pooling.dense.bias", {0, 0, 0}},
+                        {"pooling.further.0.weight", {1, 0, 1, 0, 1, 0}},
+                        {"pooling.further.0.bias", {0, 0.5}},
+                        {"pooling.further.1.weight", {9, 0.25}},
+                        {"pooling.further.1.bias", {0.125}}}),
+              ElementsAre(FloatNear(std::tanh(0.75f), kTolerance)));
+}
+
 TEST_F(PoolAsDescribedTest, NormsBetweenTheLinearLayers) {
   const PoolingDescription pooling = {.modes = {PoolingMode::kFirstToken},
                                       .dense_width = 2,

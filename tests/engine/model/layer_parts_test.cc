@@ -54,7 +54,9 @@ ModelDescription EveryKindOfPart() {
   model.embeddings = {.width = kWidth / 2, .vocabulary = 20, .positions = 10, .token_types = 2};
   model.patch_embedding = {.has_class = true, .registers = 3, .positions = 6, .has_norm = true};
   model.has_exit_norm = true;
-  model.pooling = {.modes = {PoolingMode::kMean}, .dense_width = 5};
+  model.pooling = {.modes = {PoolingMode::kMean},
+                   .dense_width = 5,
+                   .further_dense = {{4, Activation::kTanh}, {6}}};
   model.classifier = {.modes = {PoolingMode::kFirstToken},
                       .dense_width = 7,
                       .has_dense_norm = true,

@@ -287,6 +287,12 @@ INSTANTIATE_TEST_SUITE_P(
                   "parameters.output_datatype: expected FP32, FP16 or BF16; got \"INT8\""},
         InferRule{"NormalizeOfNumber", [](R& r) { Set(r, "normalize", Number(2)); },
                   "parameters.normalize: expected a bool; got an int64"},
+        InferRule{"PromptTokensOfText", [](R& r) { Set(r, "prompt_tokens", Text("3")); },
+                  "parameters.prompt_tokens: expected an int64; got a string"},
+        InferRule{"NegativePromptTokens", [](R& r) { Set(r, "prompt_tokens", Number(-1)); },
+                  "prompt_tokens[0]: expected 0 or more; got -1"},
+        InferRule{"TaskOfNumber", [](R& r) { Set(r, "task", Number(1)); },
+                  "parameters.task: expected a string; got an int64"},
         InferRule{"TruncateOfText", [](R& r) { Set(r, "truncate", Text("right")); },
                   "parameters.truncate: expected a bool; got a string"}}),
     NameOfRule<InferRequest>);

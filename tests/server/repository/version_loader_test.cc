@@ -68,6 +68,9 @@ TEST_F(VersionLoaderTest, AFileOfTheVersionHasItsOptions) {
   EXPECT_EQ((*model)->encoder->mode().type, ComputeType::kInt8);
   EXPECT_EQ((*model)->encoder->description().heads_at(0),
             (*model)->encoder->description().heads_at(1) - 1);
+  folder_.Write("m/1/attendant.options", "pooling=max");
+  EXPECT_EQ((*Load(*Loader()))->encoder->description().pooling,
+            (PoolingDescription{.modes = {PoolingMode::kMax}}));
   folder_.Write("m/1/attendant.options", "");
   EXPECT_TRUE(Load(*Loader()).ok());
 }

@@ -76,6 +76,45 @@ const EncodeRule kFeatureRules[] = {
 INSTANTIATE_TEST_SUITE_P(Features, EncodeRuleTest, ::testing::ValuesIn(kFeatureRules),
                          NameOfRule<Request>);
 
+const EncodeRule kPromptRules[] = {
+    {"PromptOfNoVector", [](Request& r) { r.add_prompt_tokens(1); },
+     "prompt_tokens: expected none without a pooled vector other than CLASSIFIER; got 1 numbers"},
+    {"PromptOfAClassifier",
+     [](Request& r) {
+       r.set_model("counting");
+       r.set_return_pooled(true);
+       r.set_pooling(v1::CLASSIFIER);
+       r.add_prompt_tokens(1);
+     },
+     "prompt_tokens: expected none without a pooled vector other than CLASSIFIER; got 1 numbers"},
+    {"PromptsOfOtherSequences",
+     [](Request& r) {
+       r.set_return_pooled(true);
+       for (int i = 0; i < 3; ++i) r.add_prompt_tokens(1);
+     },
+     "prompt_tokens: expected 1 or B = 2 numbers; got 3"},
+    {"NegativePrompt",
+     [](Request& r) {
+       r.set_return_pooled(true);
+       r.add_prompt_tokens(1);
+       r.add_prompt_tokens(-1);
+     },
+     "prompt_tokens[1]: expected 0 or more; got -1"},
+    {"PromptOfFeatures",
+     [](Request& r) {
+       Features(r, {1, 3, 32});
+       r.set_return_pooled(true);
+       r.set_pooling(v1::MEAN);
+       r.add_prompt_tokens(1);
+     },
+     "prompt_tokens: expected none with features; got 1 numbers"},
+    {"TaskOfNoTokenVectors", [](Request& r) { r.set_task("query"); },
+     "task: expected none without return_token_vectors; got \"query\""},
+};
+
+INSTANTIATE_TEST_SUITE_P(Prompts, EncodeRuleTest, ::testing::ValuesIn(kPromptRules),
+                         NameOfRule<Request>);
+
 const EncodeRule kSpanRules[] = {
     {"EmptySpan", [](Request& r) { Span(r, 0, 0); },
      "layers: expected a span of 1 or more of the layers 0..1; got first 0, count 0"},

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/layers/pooling.h"
+#include "tests/server/inference/infer_requests.h"
 #include "tests/server/support/test_server.h"
 #include "tests/server/support/wire_tensors.h"
 
@@ -22,7 +23,14 @@ ServedModels Tagging() {
                       .dense_activation = Activation::kGelu,
                       .has_dense_norm = true,
                       .output_width = kP};
-  return ModelOf("tagging", model);
+  ServedModels models = ModelOf("tagging", model);
+  // Ids 48 and 85 are those of the second and the third token of a request below.
+  auto selective = std::make_shared<ServedModel>(*models.at("tagging"));
+  auto tokenization = std::make_shared<Tokenization>();
+  tokenization->selection = {{48, 85}, {"document", "title"}, {11, 22, 48}};
+  selective->tokenization = tokenization;
+  models["tagging"] = selective;
+  return models;
 }
 
 TestServerOptions Serving(bool in_slices) {
@@ -44,7 +52,7 @@ class TokenVectorsTest : public ::testing::Test {
   }
 
   // Returns what the engine makes of each of these rows.
-  std::vector<float> Expected(const std::vector<float>& rows) {
+  std::vector<float> HeadOf(const std::vector<float>& rows) {
     const Encoder& encoder = *server_.models().Snapshot()->at("tagging")->encoder;
     std::vector<float> vectors(rows.size() / kE * kP);
     for (size_t r = 0; r < rows.size() / kE; ++r) {
@@ -65,13 +73,64 @@ v1::EncodeRequest Request(std::vector<int64_t> shape) {
   v1::EncodeRequest request;
   *request.mutable_token_ids() = IntegerTensor(std::move(shape), ids, v1::INT32);
   request.set_return_token_vectors(true);
+  request.set_task("query");  // which leaves nothing out
   return request;
 }
 
 TEST_F(TokenVectorsTest, AreThoseOfTheHeadAtEachToken) {
   const v1::EncodeResponse response = Call(Request({2, 20}));
   EXPECT_THAT(response.token_vectors().shape(), ElementsAre(2, 20, kP));
-  EXPECT_EQ(ToFloats(response.token_vectors()), Expected(ToFloats(response.hidden_states())));
+  EXPECT_EQ(ToFloats(response.token_vectors()), HeadOf(ToFloats(response.hidden_states())));
+}
+
+// The ids of its five tokens are 11, 48, 85, 22 and 59.
+TEST_F(TokenVectorsTest, AreZerosForTokensThatATaskLeavesOut) {
+  const auto left_out = [&](const std::string& task) {
+    v1::EncodeRequest request = Request({1, 5});
+    request.set_task(task);
+    const v1::EncodeResponse response = Call(request);
+    const std::vector<float> vectors = ToFloats(response.token_vectors());
+    const std::vector<float> expected = HeadOf(ToFloats(response.hidden_states()));
+    std::vector<int64_t> rows;
+    for (int64_t row = 0; row < 5; ++row) {
+      const std::vector<float> own = Rows(vectors, kP, row, 1);
+      if (own == Rows(expected, kP, row, 1)) continue;
+      EXPECT_THAT(own, Each(0.0f));
+      rows.push_back(row);
+    }
+    return rows;
+  };
+  EXPECT_THAT(left_out("query"), ElementsAre());
+  EXPECT_THAT(left_out("title"), ElementsAre(1, 2, 4));
+  EXPECT_THAT(left_out("other"), ElementsAre(2, 4));
+  EXPECT_EQ(left_out(""), left_out("document"));
+}
+
+TEST_F(TokenVectorsTest, ATaskIsAParameterOfTheOpenInferenceProtocol) {
+  v1::EncodeRequest native;
+  *native.mutable_token_ids() = IntegerTensor({2, 4}, SomeIds());
+  *native.mutable_attention_mask() = IntegerTensor({2, 4}, SomeMask());
+  native.set_return_token_vectors(true);
+  std::vector<std::string> answers;
+  for (const std::string task : {"query", "document"}) {
+    InferRequest request = IdsRequest("tagging");
+    request.add_outputs()->set_name("token_embeddings");
+    (*request.mutable_parameters())["task"].set_string_param(task);
+    InferResponse response;
+    ASSERT_TRUE(Infer(server_, request, &response).ok());
+    native.set_task(task);
+    answers.push_back(response.raw_output_contents(0));
+    EXPECT_EQ(answers.back(), Call(native).token_vectors().data());
+  }
+  EXPECT_NE(answers[0], answers[1]);
+}
+
+TEST_F(TokenVectorsTest, AreThoseOfAllRowsThatHaveNoIds) {
+  v1::EncodeRequest request;
+  *request.mutable_hidden_states() = FloatTensor({1, 3, kE}, SomeValues(3 * kE, 1));
+  request.set_return_token_vectors(true);
+  const v1::EncodeResponse response = Call(request);
+  EXPECT_EQ(ToFloats(response.token_vectors()), HeadOf(ToFloats(response.hidden_states())));
 }
 
 TEST_F(TokenVectorsTest, PaddingIsZeros) {
@@ -79,7 +138,7 @@ TEST_F(TokenVectorsTest, PaddingIsZeros) {
   *request.mutable_attention_mask() = IntegerTensor({2, 4}, {0, 1, 1, 1, 1, 0, 1, 0}, v1::INT32);
   const v1::EncodeResponse response = Call(request);
   const std::vector<float> vectors = ToFloats(response.token_vectors());
-  const std::vector<float> expected = Expected(ToFloats(response.hidden_states()));
+  const std::vector<float> expected = HeadOf(ToFloats(response.hidden_states()));
   for (const int64_t row : {0, 5, 7}) {
     const std::vector<float> own(vectors.begin() + row * kP, vectors.begin() + (row + 1) * kP);
     EXPECT_THAT(own, Each(0.0f)) << row;
@@ -95,12 +154,12 @@ TEST_F(TokenVectorsTest, HaveTheLayoutOfTheRequest) {
   packed.add_lengths(2);
   const v1::EncodeResponse response = Call(packed);
   EXPECT_THAT(response.token_vectors().shape(), ElementsAre(7, kP));
-  EXPECT_EQ(ToFloats(response.token_vectors()), Expected(ToFloats(response.hidden_states())));
+  EXPECT_EQ(ToFloats(response.token_vectors()), HeadOf(ToFloats(response.hidden_states())));
   v1::EncodeRequest sequence_first = Request({3, 2});
   sequence_first.set_layout(v1::SEQUENCE_FIRST);
   const v1::EncodeResponse turned = Call(sequence_first);
   EXPECT_THAT(turned.token_vectors().shape(), ElementsAre(3, 2, kP));
-  EXPECT_EQ(ToFloats(turned.token_vectors()), Expected(ToFloats(turned.hidden_states())));
+  EXPECT_EQ(ToFloats(turned.token_vectors()), HeadOf(ToFloats(turned.hidden_states())));
 }
 
 TEST_F(TokenVectorsTest, NeedNoHiddenStates) {
@@ -156,7 +215,7 @@ TEST_F(SlicedTokenVectorsTest, AreTheSame) {
   const v1::EncodeResponse response = Call(request);
   EXPECT_EQ(server_.gate().passed(), 3);
   const std::vector<float> vectors = ToFloats(response.token_vectors());
-  std::vector<float> expected = Expected(ToFloats(response.hidden_states()));
+  std::vector<float> expected = HeadOf(ToFloats(response.hidden_states()));
   for (const int64_t row : {7, 8, 9, 14}) {
     std::fill_n(expected.begin() + row * kP, kP, 0.0f);
   }

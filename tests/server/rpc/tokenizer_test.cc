@@ -25,7 +25,8 @@ TestServerOptions WithTokenizer(int64_t max_answer_bytes) {
                                                         .prompts = {{"query", "q: "}},
                                                         .default_prompt = "query",
                                                         .labels = {"good", "bad"},
-                                                        .special_tokens = {{"cls", 3}}});
+                                                        .special_tokens = {{"cls", 3}},
+                                                        .selection = {{5, 9}, {"document"}, {7}}});
   options.models = {{"tiny", model}, {"bare", TestModels().at("bare")}};
   return options;
 }
@@ -64,6 +65,9 @@ TEST_F(TokenizerTest, IsThatOfTheFolder) {
   EXPECT_EQ(response.default_prompt(), "query");
   EXPECT_THAT(response.labels(), ElementsAre("good", "bad"));
   EXPECT_THAT(response.special_ids(), UnorderedElementsAre(Pair("cls", 3)));
+  EXPECT_THAT(response.skipped_ids(), ElementsAre(5, 9));
+  EXPECT_THAT(response.skip_tasks(), ElementsAre("document"));
+  EXPECT_THAT(response.only_ids(), ElementsAre(7));
   server_.ExpectMetrics(HasSubstr("method=\"GetTokenizer\""));
 }
 

@@ -26,7 +26,7 @@ class Served:
 
     def embeds(self) -> bool:
         # What a classifier pools is for its classes.
-        return self.description.pooled_width > 0 and self.description.classes == 0
+        return self.tasks.width > 0 and self.description.classes == 0
 
     def classifies(self) -> bool:
         return self.description.classes > 0

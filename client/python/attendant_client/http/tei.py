@@ -141,7 +141,8 @@ def _version() -> str:
 def _model_type(served: Served) -> Dict[str, Any]:
     description = served.description
     if not served.classifies():
-        return {"embedding": {"pooling": "_".join(description.pooling.modes)}}
+        mean = served.tasks.pooling == "mean"
+        return {"embedding": {"pooling": "mean" if mean else "_".join(description.pooling.modes)}}
     labels = served.tasks.labels
     heads = {"id2label": {str(index): label for index, label in enumerate(labels)},
              "label2id": {label: index for index, label in enumerate(labels)}}

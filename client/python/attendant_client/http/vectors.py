@@ -34,7 +34,7 @@ class Wish:
 
 async def embed(call: Call, served: Served, wish: Wish) -> Tuple[Floats, int]:
     """Returns the vectors of the inputs, [n, dimensions] float32, and how many tokens were computed."""
-    width = served.description.pooled_width
+    width = served.tasks.width
     if wish.dimensions is not None and wish.dimensions > width:
         raise invalid("dimensions", f"1..{width}, the width of the model's vectors", wish.dimensions)
     if all(isinstance(one, str) for one in wish.inputs):
@@ -65,10 +65,14 @@ async def embed_all(call: Call, served: Served, wish: Wish) -> List[Floats]:
 async def _embed_ids(call: Call, served: Served, wish: Wish, ids: Sequence[List[int]]) -> Floats:
     """Returns [sequences, E]."""
     pooled = []
+    prompt = served.tasks.tokenizer.prompt(None, wish.prompt_name)
+    left_out = served.tasks.prompt_tokens(prompt, wish.truncation)
+    prompts = [left_out if isinstance(one, str) else 0 for one in wish.inputs]
     for group in plan.groups([len(one) for one in ids], served.description.limits.max_request_tokens):
         answer = await call.front.client.encode(
-            served.description.name, input_ids=[ids[index] for index in group], pooling="model", normalize=wish.normalize,
-            return_hidden_states=False, timeout=call.remaining())
+            served.description.name, input_ids=[ids[index] for index in group], pooling=served.tasks.pooling,
+            normalize=wish.normalize, return_hidden_states=False,
+            prompt_tokens=[prompts[index] for index in group] if left_out else None, timeout=call.remaining())
         pooled.append(answer.pooled)
     return np.concatenate(pooled)
 

@@ -21,13 +21,15 @@ FEW_CHARACTERS = 2000
 
 @dataclass(frozen=True)
 class Wish:
-    """What is wanted of texts. pooling: "model" or "classifier". normalize: scale vectors to length 1. truncation: the side on
-    which long texts are cut; None: they are refused. field: what messages call the texts."""
+    """What is wanted of texts. pooling: "model", "mean" or "classifier". normalize: scale vectors to length 1. truncation: the side on
+    which long texts are cut; None: they are refused. field: what messages call the texts. prompt_tokens: how many of each text's
+    first tokens are left out of its vector."""
 
     pooling: str
     normalize: bool = False
     truncation: Optional[str] = "right"
     field: str = "texts"
+    prompt_tokens: int = 0
 
 
 class Plan:
@@ -42,7 +44,7 @@ class Plan:
         self._texts = texts
         self._wish = wish
         self._members: List[List[int]] = []  # of each request that has been made: the indices of its texts
-        width = model.pooled_width if wish.pooling == "model" else model.classes
+        width = {"model": model.pooled_width, "mean": model.layer.hidden_size, "classifier": model.classes}[wish.pooling]
         self.rows = np.empty((len(texts), width), np.float32)
         self.tokens = 0
 
@@ -84,7 +86,7 @@ class Plan:
         return encode_request(
             self._model.name, input_ids=[np.asarray(ids, np.int32) for ids, _ in encoded],
             token_type_ids=types if types[0].size else None, pooling=self._wish.pooling, normalize=self._wish.normalize,
-            return_hidden_states=False)
+            return_hidden_states=False, prompt_tokens=self._wish.prompt_tokens or None)
 
 
 def groups(lengths: Sequence[int], most_tokens: int) -> Iterator[List[int]]:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from dataclasses import replace
 from typing import Any, Iterable, List, Optional, Sequence, Tuple, TypeVar, Union
 
 from .. import messages
@@ -21,13 +22,24 @@ class Tasks:
         self.model = model
         self.tokenizer = ModelTokenizer(found, model)
         self.labels = list(found.labels)
+        # How the vectors of texts are pooled, and their width.
+        self.pooling, self.width = text_pooling(model)
 
     def plan_embed(self, texts: Sequence[str], prompt: Optional[str], prompt_name: Optional[str], wish: Wish) -> Plan:
-        if self.model.pooled_width == 0:
+        if self.width == 0:
             raise FailedPrecondition(f"model {self.model.name} makes no vector of a text: its files say nothing about pooling")
         check_strings(wish.field, texts)
         before = self.tokenizer.prompt(prompt, prompt_name)
-        return Plan(self.model, self.tokenizer, [before + text for text in texts] if before else texts, wish)
+        return Plan(self.model, self.tokenizer, [before + text for text in texts] if before else texts,
+                    replace(wish, pooling=self.pooling, prompt_tokens=self.prompt_tokens(before, wish.truncation)))
+
+    def prompt_tokens(self, prompt: str, truncation: Optional[str]) -> int:
+        """Returns how many tokens of each text the model leaves out of its vector, as they are a prompt's."""
+        if not prompt or self.pooling != "model" or not self.model.pooling.excludes_prompt:
+            return 0
+        if truncation == "left":
+            raise invalid("truncation", '"right" or None with a prompt that the model leaves out of its vectors', '"left"')
+        return self.tokenizer.prompt_tokens(prompt)
 
     def plan_rerank(self, query: str, texts: Sequence[str], wish: Wish) -> Plan:
         if self.model.classes != 1:
@@ -63,6 +75,13 @@ class Tasks:
     def counts(self, texts: Sequence[Text]) -> List[int]:
         check_texts("texts", texts)
         return [len(ids) for ids, _ in self.tokenizer.ids(texts)]
+
+
+def text_pooling(model: messages.GetModelResponse) -> Tuple[str, int]:
+    """Returns how a model's vectors of texts are pooled, as in EncodeOptions, and their width; 0: it makes none."""
+    if model.text_pooling == messages.MEAN:
+        return "mean", model.layer.hidden_size
+    return "model", model.pooled_width
 
 
 def as_texts(field: str, texts: Iterable[T]) -> Sequence[T]:

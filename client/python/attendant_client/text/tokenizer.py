@@ -87,6 +87,13 @@ class ModelTokenizer:
             raise invalid("prompt_name", f"one of {names}" if self._found.prompts else names, f'"{name}"')
         return self._found.prompts[name]
 
+    def prompt_tokens(self, prompt: str) -> int:
+        """Returns how many of a text's first tokens are those of a prompt before it, and of the special tokens before that."""
+        made = self._tokenizer("right").encode(prompt)
+        # As sentence-transformers counts them: without a special token behind the prompt.
+        ends = bool(made.ids) and (made.special_tokens_mask[-1] == 1 or made.ids[-1] in self._found.special_ids.values())
+        return len(made.ids) - ends
+
     def tokens(self, text: Text, truncation: Optional[str] = "right") -> Tokens:
         """Returns the tokens of a text. truncation: the side on which a long one is cut; None: it is not."""
         made = self._tokenizer(truncation).encode_batch([text])[0]

@@ -1,0 +1,39 @@
+// PoolingChoice: the pooling that the operator sets in place of the checkpoint's own.
+#pragma once
+
+#include <optional>
+
+#include "engine/base/names.h"
+#include "engine/model/model_description.h"
+
+namespace attendant {
+
+enum class PoolingChoice { kAsFiles, kPooler, kFirstToken, kLastToken, kMean, kMax };
+
+// The names of the choices but kAsFiles.
+inline constexpr Named<PoolingChoice> kPoolingChoiceNames[] = {
+    {"mean", PoolingChoice::kMean},
+    {"first_token", PoolingChoice::kFirstToken},
+    {"last_token", PoolingChoice::kLastToken},
+    {"max", PoolingChoice::kMax},
+    {"pooler", PoolingChoice::kPooler}};
+
+// Returns the mode of a choice; none: it is the checkpoint's own pooling.
+inline std::optional<PoolingMode> ModeOf(PoolingChoice choice) {
+  switch (choice) {
+    case PoolingChoice::kFirstToken:
+      return PoolingMode::kFirstToken;
+    case PoolingChoice::kLastToken:
+      return PoolingMode::kLastToken;
+    case PoolingChoice::kMean:
+      return PoolingMode::kMean;
+    case PoolingChoice::kMax:
+      return PoolingMode::kMax;
+    case PoolingChoice::kAsFiles:
+    case PoolingChoice::kPooler:
+      break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace attendant

@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "engine/checkpoint/families/config_reader.h"
+#include "engine/checkpoint/files/json.h"
+#include "engine/checkpoint/files/problems.h"
+#include "engine/checkpoint/sentence_transformers.h"
+
+namespace attendant {
+namespace {
+
+constexpr int64_t kMostModules = 16;
+// What a module reads and writes, by the names that its config.json has for them.
+constexpr char kPooledVectors[] = "sentence_embedding", kTokenVectors[] = "token_embeddings";
+
+enum class Module { kTransformer, kPooling, kDense, kNormalize, kMask, kSpladePooling };
+
+constexpr Named<Module> kModules[] = {
+    {"Transformer", Module::kTransformer},
+    {"MLMTransformer", Module::kTransformer},  // before version 5.4, for SpladePooling
+    {"Pooling", Module::kPooling},
+    {"Dense", Module::kDense},
+    {"Normalize", Module::kNormalize},
+    {"MultiVectorMask", Module::kMask},
+    {"SpladePooling", Module::kSpladePooling},
+};
+
+// Returns the folder of a module: the folder of the model, or one directly inside it.
+std::string ModuleFolder(const std::string& folder, const std::string& path, Problems& problems) {
+  if (path.empty()) return folder;
+  if (!IsPlainName(path)) {
+    problems.Add(absl::StrCat("path: expected the plain name of a folder in this one, found ",
+                              Quoted(path)));
+  }
+  return absl::StrCat(folder, "/", path);
+}
+
+// Reads the modules of a list in their order.
+class ModuleList {
+ public:
+  ModuleList(const std::string& folder, Problems& problems)
+      : folder_(folder), problems_(problems) {}
+
+  void Add(const Json& entry) {
+    ConfigReader reader(entry, problems_);
+    const std::string type = reader.Text({"type"});
+    path_ = ModuleFolder(folder_, reader.Text({"path"}, ""), problems_);
+    const std::vector<std::string> parts = absl::StrSplit(type, '.');
+    for (const Named<Module>& module : kModules) {
+      const bool is_token_dense = parts.front() == "pylate" && module.value == Module::kDense;
+      if (parts.front() != "sentence_transformers" && !is_token_dense) continue;
+      if (parts.back() != module.name) continue;
+      name_ = module.name;
+      return AddKnown(module.value);
+    }
+    problems_.Add(
+        absl::StrCat("type: expected Transformer, Pooling, Dense, Normalize, MultiVectorMask or "
+                     "SpladePooling of sentence_transformers, found ",
+                     Quoted(type)));
+  }
+
+  SentenceModules Finish() {
+    if (!problems_.empty()) return std::move(found_);
+    if (found_.transformer.empty()) problems_.Add("expected a Transformer, found none");
+    if (!found_.splade_pooling.empty() && (!found_.pooling.empty() || has_normalize_ ||
+                                           found_.has_token_head || !found_.mask.empty())) {
+      problems_.Add("expected SpladePooling right behind the Transformer, found others beside it");
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void AddKnown(Module module) {
+    switch (module) {
+      case Module::kTransformer:
+        return AddOnce(found_.transformer);
+      case Module::kPooling:
+        if (found_.has_token_head || !found_.mask.empty()) Refuse("before modules of tokens");
+        return AddOnce(found_.pooling);
+      case Module::kDense:
+        return AddDense();
+      case Module::kNormalize:
+        return AddNormalize();
+      case Module::kMask:
+        return AddOnce(found_.mask);
+      case Module::kSpladePooling:
+        return AddOnce(found_.splade_pooling);
+    }
+  }
+
+  void Refuse(const std::string& expected) {
+    problems_.Add(absl::StrCat(name_, " in ", Quoted(path_), ": expected it ", expected));
+  }
+
+  void AddOnce(std::string& target) {
+    if (!target.empty()) Refuse("once");
+    if (found_.transformer.empty() && &target != &found_.transformer) {
+      Refuse("behind a Transformer");
+    }
+    target = path_;
+  }
+
+  // Returns the name of what the module reads, and changes in place.
+  std::string ReadVectors(const std::string& fallback) {
+    const std::string path = absl::StrCat(path_, "/config.json");
+    absl::StatusOr<Json> json = Json::object();  // of a module without a folder of its own
+    if (path_ != folder_ && PathExists(path)) json = ReadJsonFile(path, JsonLimits());
+    if (!json.ok()) {
+      problems_.Add(std::string(json.status().message()));
+      return fallback;
+    }
+    Problems own(path);
+    ConfigReader config(*json, own);
+    const std::string input = config.Text({"module_input_name"}, fallback);
+    const std::string output = config.Text({"module_output_name"}, input);
+    if (input != kPooledVectors && input != kTokenVectors) {
+      own.Add(absl::StrCat("module_input_name: expected '", kPooledVectors, "' or '", kTokenVectors,
+                           "', found ", Quoted(input)));
+    } else if (output != input) {
+      own.Add(absl::StrCat("module_output_name: expected '", input, "', found ", Quoted(output)));
+    }
+    if (const absl::Status status = own.ToStatus(); !status.ok()) {
+      problems_.Add(std::string(status.message()));
+    }
+    return input;
+  }
+
+  void AddDense() {
+    const bool pools = !found_.pooling.empty();
+    const bool of_tokens = ReadVectors(pools ? kPooledVectors : kTokenVectors) == kTokenVectors;
+    if (!of_tokens && !pools) Refuse("behind a Pooling, as its input is 'sentence_embedding'");
+    if (of_tokens ? found_.normalizes_tokens : found_.normalize) Refuse("before Normalize");
+    found_.has_token_head |= of_tokens;
+    (of_tokens ? found_.token_dense : found_.dense).push_back(path_);
+  }
+
+  void AddNormalize() {
+    has_normalize_ = true;
+    if (ReadVectors(kPooledVectors) == kTokenVectors) {
+      found_.normalizes_tokens = found_.has_token_head = true;
+    } else {
+      // Without a vector the library's module does nothing.
+      found_.normalize = !found_.pooling.empty();
+    }
+  }
+
+  const std::string& folder_;
+  Problems& problems_;
+  SentenceModules found_;
+  bool has_normalize_ = false;
+  std::string name_, path_;  // of the module that is being added
+};
+
+}  // namespace
+
+absl::StatusOr<std::optional<SentenceModules>> ReadSentenceModules(const std::string& folder) {
+  const std::string path = absl::StrCat(folder, "/modules.json");
+  if (!PathExists(path)) return std::optional<SentenceModules>();
+  const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
+  if (!json.ok()) return json.status();
+  Problems problems(path);
+  if (!json->is_array() || static_cast<int64_t>(json->size()) > kMostModules) {
+    problems.Add(absl::StrCat("expected a list of at most ", kMostModules, " modules"));
+    return problems.ToStatus();
+  }
+  ModuleList list(folder, problems);
+  for (const Json& entry : *json) list.Add(entry);
+  SentenceModules modules = list.Finish();
+  if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
+  return std::optional<SentenceModules>(std::move(modules));
+}
+
+}  // namespace attendant
