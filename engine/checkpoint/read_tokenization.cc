@@ -66,7 +66,7 @@ Json ReadTokenizer(const std::string& folder, Tokenization& read,
                    std::vector<std::string>& warnings) {
   const std::string path = absl::StrCat(folder, "/tokenizer.json");
   absl::StatusOr<std::string> text = ReadSmallFile(path, kMaxTokenizerBytes);
-  if (absl::IsNotFound(text.status())) {
+  if (absl::IsNotFound(text.status()) && !PathExists(path)) {
     read.why_no_tokenizer = "its folder has no tokenizer.json";
     return Json::array();
   }

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPickleEnds[] = {".bin", ".pt", ".pth", ".ckpt", ".bin.index.json"};
-constexpr const char* kOtherEnds[] = {".onnx", ".gguf", ".h5", ".msgpack"};
+constexpr const char* kOtherEnds[] = {".onnx", ".gguf", ".h5", ".msgpack", "openvino_model.bin"};
 // What trainers save beside the weights.
 constexpr const char* kNoWeights[] = {"training_args", "optimizer", "scheduler", "rng_state",
                                       "random_states"};
@@ -71,7 +71,9 @@ absl::Status RefuseExport(const std::string& folder, const std::string& name) {
 
 }  // namespace
 
-bool IsPickle(const std::string& name) { return EndsWithAny(name, kPickleEnds); }
+bool IsPickle(const std::string& name) {
+  return EndsWithAny(name, kPickleEnds) && !EndsWithAny(name, kOtherEnds);
+}
 
 absl::Status RefusePickle(const std::string& folder, const std::string& name) {
   return absl::InvalidArgumentError(absl::StrCat(

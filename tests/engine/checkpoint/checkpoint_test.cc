@@ -192,7 +192,8 @@ TEST(OpenCheckpoint, ALongFileThatBeginsAsAPointerIsNone) {
 
 TEST(OpenCheckpoint, SaysWhatAFolderHasInPlaceOfSafetensors) {
   const std::string save = "AutoModel.from_pretrained('ORG/REPO').save_pretrained('FOLDER')";
-  for (const char* name : {"model.onnx", "onnx/model.onnx", "bge-Q8_0.gguf", "tf_model.h5"}) {
+  for (const char* name :
+       {"model.onnx", "onnx/model.onnx", "bge-Q8_0.gguf", "tf_model.h5", "openvino_model.bin"}) {
     TempFolder folder;
     folder.Write(name, "x");
     const std::string expected =

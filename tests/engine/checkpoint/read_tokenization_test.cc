@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -118,6 +119,14 @@ TEST_F(ReadTokenizationTest, ATokenizerThatCannotBeReadIsNone) {
     EXPECT_THAT(warnings_, ElementsAre(absl::StrCat(folder_.File("tokenizer.json"), ": ", reason,
                                                     "; the model takes token ids alone")));
   }
+}
+
+TEST_F(ReadTokenizationTest, ALinkThatLeadsNowhereIsNoMissingFile) {
+  std::filesystem::create_symlink("gone", folder_.File("tokenizer.json"));
+  EXPECT_EQ(Read().why_no_tokenizer,
+            "its tokenizer.json cannot be read: expected a file, found a symbolic link to one that "
+            "does not exist");
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("the model takes token ids alone")));
 }
 
 TEST_F(ReadTokenizationTest, FaultsOfItsOtherFilesAreWarnings) {
