@@ -1,5 +1,6 @@
 #include "client/client.h"
 
+#include <grpc/grpc.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/support/proto_buffer_writer.h>
 
@@ -8,6 +9,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "attendant/v1/encoder_service.pb.h"
+#include "client/address.h"
 #include "client/bearer_token.h"
 #include "client/channel.h"
 #include "client/execution_reader.h"
@@ -56,13 +58,14 @@ absl::Status Invoke(v1::EncoderService::Stub& stub,
   return FromGrpc((stub.*method)(&context, request, &response));
 }
 
-std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const ClientOptions& options) {
-  if (!options.tls) return grpc::InsecureChannelCredentials();
-  grpc::SslCredentialsOptions tls;
-  tls.pem_root_certs = options.tls->ca;
-  tls.pem_cert_chain = options.tls->certificate;
-  tls.pem_private_key = options.tls->key;
-  return grpc::SslCredentials(tls);
+std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const ClientOptions& options, bool tls) {
+  if (!options.tls && !tls) return grpc::InsecureChannelCredentials();
+  const TlsOptions given = options.tls.value_or(TlsOptions());
+  grpc::SslCredentialsOptions texts;
+  texts.pem_root_certs = given.ca;
+  texts.pem_cert_chain = given.certificate;
+  texts.pem_private_key = given.key;
+  return grpc::SslCredentials(texts);
 }
 
 grpc::ChannelArguments ArgumentsOf(const ClientOptions& options) {
@@ -74,9 +77,22 @@ grpc::ChannelArguments ArgumentsOf(const ClientOptions& options) {
   // CheckHealth has to reach servers that do not serve, too.
   arguments.SetInt(GRPC_ARG_INHIBIT_HEALTH_CHECKING, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, options.retry ? 1 : 0);
+  // By default gRPC would send even calls to localhost to the environment's proxy.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, options.proxy ? 1 : 0);
   // The request stays where it is; this much of it may be sent again.
   arguments.SetInt(GRPC_ARG_PER_RPC_RETRY_BUFFER_SIZE, options.max_message_bytes);
   return arguments;
+}
+
+// Returns a channel on which every call fails with `status`.
+std::shared_ptr<grpc::Channel> FailingChannel(const absl::Status& status) {
+  grpc_init();
+  const std::string message(status.message());
+  grpc_channel* const lame = grpc_lame_client_channel_create(
+      nullptr, static_cast<grpc_status_code>(status.code()), message.c_str());
+  std::shared_ptr<grpc::Channel> channel = grpc::CreateChannelInternal("", lame, {});
+  grpc_shutdown();
+  return channel;
 }
 
 template <typename Message>
@@ -119,10 +135,13 @@ const PreparedRequest::Wire& PreparedRequest::wire() const { return *wire_; }
 Client::Client(std::shared_ptr<const Channel> channel) : channel_(std::move(channel)) {}
 
 Client Client::Connect(const std::string& address, const ClientOptions& options) {
+  const absl::StatusOr<Address> read = ReadAddress(address);
+  if (!read.ok()) return Client(Channel::Make(FailingChannel(read.status())));
   std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>> interceptors;
   if (!options.token.empty()) interceptors.push_back(SendToken(options.token));
   return Client(Channel::Make(grpc::experimental::CreateCustomChannelWithInterceptors(
-      address, CredentialsOf(options), ArgumentsOf(options), std::move(interceptors))));
+      read->target, CredentialsOf(options, read->tls), ArgumentsOf(options),
+      std::move(interceptors))));
 }
 
 absl::StatusOr<AttendResult> Client::Attend(AttendRequest request, const CallOptions& call) const {

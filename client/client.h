@@ -54,6 +54,9 @@ struct ClientOptions {
   // Sent with every call, for a server that asks for a bearer token; empty: none. Without TLS the
   // network can see it.
   std::string token = {};
+  // Connects through the HTTP proxy that the environment names (grpc_proxy, https_proxy or
+  // http_proxy, but for the hosts in no_grpc_proxy or no_proxy).
+  bool proxy = false;
 };
 
 // A handle on a gRPC channel. Thread-safe; any number of calls may run at
@@ -64,9 +67,11 @@ class Client {
   template <typename T>
   using Callback = client::Callback<T>;
 
-  // Returns a client of the server at `address`, which is "host:port" or any other name that gRPC
-  // resolves ("unix:/path", "ipv4:10.0.0.1:8001,10.0.0.2:8001"). If these are several servers,
-  // calls go to them in turn. Does not wait: the first call connects.
+  // Returns a client of the server at `address`, which is "host:port", a URL of these
+  // ("http://host:port", or with https for TLS) or any other name that gRPC resolves ("unix:/path",
+  // "ipv4:10.0.0.1:8001,10.0.0.2:8001"). If these are several servers, calls go to them in turn.
+  // Does not wait: the first call connects. If the address cannot be one, all calls fail with
+  // INVALID_ARGUMENT.
   static Client Connect(const std::string& address, const ClientOptions& options = {});
 
   // These block until the answer has arrived. Tensors are moved into the call and out of the

@@ -39,11 +39,16 @@ Flags ConnectionOptions::ConnectionFlags() {
        "--tls-cert"},
       {"--token-file", "FILE", "File that holds the bearer token to send, and nothing else",
        TextKind(token_file_)},
+      {"--proxy", "",
+       "Connect through the HTTP proxy that the environment names (grpc_proxy, https_proxy, "
+       "http_proxy, no_proxy)",
+       SwitchKind(proxy_)},
   };
 }
 
 absl::StatusOr<ClientOptions> ConnectionOptions::Read() const {
   ClientOptions options;
+  options.proxy = proxy_;
   TlsOptions tls;
   absl::Status status = ReadText(tls_ca_, tls.ca);
   status.Update(ReadText(tls_certificate_, tls.certificate));

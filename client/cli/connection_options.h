@@ -1,4 +1,4 @@
-// ConnectionOptions, the flags of attendant-client for TLS and tokens.
+// ConnectionOptions, the flags of attendant-client for TLS, tokens and proxies.
 #pragma once
 
 #include <string>
@@ -22,6 +22,7 @@ class ConnectionOptions {
   std::string tls_certificate_;
   std::string tls_key_;
   std::string token_file_;
+  bool proxy_ = false;
 };
 
 // Reads a file with one bearer token. The error names the file; INVALID_ARGUMENT: it holds

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/address.h"
 #include "client/cli/command.h"
 #include "client/cli/connection_options.h"
 #include "client/commands/commands.h"
@@ -98,6 +99,8 @@ int RunCommandLine(int argc, const char* const* argv, std::ostream& out, std::os
   if (!read.ok()) return ReportBadUsage(session, read);
   absl::StatusOr<ClientOptions> options = connection.Read();
   if (!options.ok()) return ReportBadUsage(session, options.status());
+  const absl::Status address = ReadAddress(session.address).status();
+  if (!address.ok()) return ReportBadUsage(session, address);
   session.connection = *std::move(options);
   return commands[parsed.command - program.commands.data()]->Run(session);
 }

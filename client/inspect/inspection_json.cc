@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/escaping.h"
@@ -12,6 +13,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr double kRankShare = 0.9;
+constexpr double kByteSteps = 0xffffff;  // the largest number in three bytes
 
 Json Rounded(double value) {
   if (!std::isfinite(value)) return nullptr;
@@ -38,8 +40,9 @@ Json BytesOf(const Matrix& map) {
   std::string bytes;
   for (int64_t i = 0; i < map.rows(); ++i) {
     for (int64_t j = 0; j < map.cols(); ++j) {
-      const double root = map(i, j) > 0 ? std::sqrt(std::min(map(i, j), 1.0)) : 0;
-      bytes.push_back(static_cast<char>(static_cast<unsigned char>(std::lround(255 * root))));
+      const double probability = map(i, j) > 0 ? std::min(map(i, j), 1.0) : 0;
+      const auto steps = static_cast<uint32_t>(std::lround(kByteSteps * probability));
+      for (const int shift : {16, 8, 0}) bytes.push_back(static_cast<char>(steps >> shift));
     }
   }
   return absl::Base64Escape(bytes);

@@ -9,8 +9,7 @@ namespace attendant::client {
 // The form of attention maps in JSON.
 enum class MapFormat {
   kValues,  // nested lists of probabilities, to 6 decimals
-  kBytes,   // base64 of one byte per cell, 255 times the square root of the probability, for the
-            // page
+  kBytes,   // base64 of three bytes per cell, the highest first: 2^24 - 1 times the probability
 };
 
 // Returns {model, sequences: [{tokens, positions, token_ids, token_texts, input_uniformity, layers:

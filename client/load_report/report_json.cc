@@ -1,5 +1,6 @@
 #include "client/load_report/report_json.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "absl/status/status.h"
@@ -36,10 +37,14 @@ Json ErrorsJson(const std::map<absl::StatusCode, int64_t>& errors) {
   return object;
 }
 
-Json SecondsJson(const std::vector<SecondOfLoad>& seconds) {
+// The last one is a part of a second: until the last answer.
+Json SecondsJson(const std::vector<SecondOfLoad>& seconds, absl::Duration elapsed) {
   Json list = Json::array();
   for (const SecondOfLoad& second : seconds) {
-    list.push_back({{"sent", second.sent},
+    const double begun = static_cast<double>(list.size());
+    const double length = std::clamp(absl::ToDoubleSeconds(elapsed) - begun, 0.0, 1.0);
+    list.push_back({{"length_s", length},
+                    {"sent", second.sent},
                     {"ok", second.ok},
                     {"errors", ErrorsJson(second.errors)},
                     {"p50_ms", Milliseconds(second.p50)},
@@ -102,7 +107,7 @@ Json StepJson(const StepResult& step) {
           {"batch",
            {{"tokens", Mean(measured.batch_tokens, measured.ok)},
             {"requests", Mean(measured.batch_requests, measured.ok)}}},
-          {"seconds", SecondsJson(step.seconds)}};
+          {"seconds", SecondsJson(step.seconds, step.elapsed)}};
 }
 
 Json SearchJson(const FoundRate& search) {

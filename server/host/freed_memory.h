@@ -13,9 +13,10 @@ namespace attendant::server {
 // - Each gives back free memory at its end that is beyond 4 MiB. By default that is twice the
 //   largest block that was ever freed, up to 64 MiB, and malloc_trim does not change this for
 //   others than the first heap.
-// Blocks of up to 32 MiB are in heaps, as they come to be by default in a process that has freed
-// one of that size.
+// Blocks of up to kLargestHeapBlock are in heaps, as they come to be by default in a process that
+// has freed one of that size.
 void LimitHeaps();
+inline constexpr int kLargestHeapBlock = 32 << 20;
 
 // Gives back to the system what the process has freed. The C library keeps freed memory below
 // whatever is still in use in the same heap: after many requests each heap is as large as it ever

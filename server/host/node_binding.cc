@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "server/host/freed_memory.h"
 
 namespace attendant::server {
 
@@ -16,9 +17,6 @@ void BindToNode(const NumaNode& node) {
 
 FreshPages::FreshPages() { mallopt(M_MMAP_THRESHOLD, 128 << 10); }
 
-FreshPages::~FreshPages() {
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  mallopt(M_TRIM_THRESHOLD, 64 << 20);
-}
+FreshPages::~FreshPages() { mallopt(M_MMAP_THRESHOLD, kLargestHeapBlock); }
 
 }  // namespace attendant::server

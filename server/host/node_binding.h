@@ -12,9 +12,8 @@ void BindToNode(const NumaNode& node);
 
 // While an object of this class exists, malloc serves allocations of 128 KiB and more with fresh
 // pages. Otherwise it might reuse memory that a thread on another node has written and freed. The
-// destructor sets the thresholds of malloc to the values at which glibc arrives on its own once
-// large buffers have been freed, so that from then on freed memory is reused. The thresholds are
-// those of the whole process.
+// destructor sets the threshold of the whole process back to that of LimitHeaps, so that from then
+// on freed memory is reused.
 class FreshPages {
  public:
   FreshPages();

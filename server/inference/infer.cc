@@ -8,6 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "server/inference/datatypes.h"
 #include "server/inference/infer_inputs.h"
+#include "server/inference/infer_parameters.h"
 #include "server/inference/infer_plan.h"
 #include "server/inference/inference_model.h"
 #include "server/tensors/status_mapping.h"
@@ -166,6 +167,7 @@ absl::StatusOr<PreparedCompute> PrepareInfer(const grpc::ByteBuffer& message,
   ModelInferRequest request;
   const auto payloads = ParseRequest(message, kMaxInferHeadBytes, request);
   if (!payloads.ok()) return payloads.status();
+  DropNullParameters(request);
   std::vector<Payload> raw;
   for (const TensorPayload& payload : *payloads) raw.push_back(payload.data);
   auto prepared =

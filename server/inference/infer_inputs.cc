@@ -1,8 +1,6 @@
 #include "server/inference/infer_inputs.h"
 
 #include <cstdint>
-#include <cstring>
-#include <limits>
 #include <memory>
 #include <set>
 #include <utility>
@@ -12,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "server/inference/datatypes.h"
 #include "server/inference/infer_parameters.h"
+#include "server/inference/infer_value.h"
 #include "server/tensors/status_mapping.h"
 #include "server/tensors/tensor_check.h"
 
@@ -27,25 +26,6 @@ Payload PayloadOf(const std::string& bytes) {
   return Payload(std::move(message), 0, static_cast<int64_t>(bytes.size()));
 }
 
-// The elements of `list` as elements of the type, which may be narrower.
-template <typename Element, typename List>
-absl::StatusOr<Payload> Pack(const std::string& name, const List& list) {
-  std::string bytes(static_cast<size_t>(list.size()) * sizeof(Element), '\0');
-  char* to = bytes.data();
-  for (int i = 0; i < list.size(); ++i) {
-    const auto element = static_cast<Element>(list[i]);
-    if constexpr (std::numeric_limits<Element>::is_integer) {
-      if (static_cast<int64_t>(element) != static_cast<int64_t>(list[i])) {
-        return InvalidField(absl::StrCat(name, ".contents[", i, "]"), "a value of its datatype",
-                            absl::StrCat(list[i]));
-      }
-    }
-    std::memcpy(to, &element, sizeof(element));
-    to += sizeof(element);
-  }
-  return PayloadOf(bytes);
-}
-
 int64_t ElementsIn(const InferTensorContents& contents) {
   return int64_t{contents.bool_contents_size()} + contents.int_contents_size() +
          contents.int64_contents_size() + contents.uint_contents_size() +
@@ -53,46 +33,61 @@ int64_t ElementsIn(const InferTensorContents& contents) {
          contents.fp64_contents_size() + contents.bytes_contents_size();
 }
 
-// The list of `contents` in which the elements of a datatype are, packed.
-absl::StatusOr<Payload> PackContents(const Tensor& tensor, v1::DataType type) {
-  const std::string& name = tensor.name();
-  const InferTensorContents& contents = tensor.contents();
-  switch (type) {
-    case v1::BOOL:
-      return Pack<uint8_t>(name, contents.bool_contents());
-    case v1::INT8:
-      return Pack<int8_t>(name, contents.int_contents());
-    case v1::INT16:
-      return Pack<int16_t>(name, contents.int_contents());
-    case v1::INT32:
-      return Pack<int32_t>(name, contents.int_contents());
-    case v1::INT64:
-      return Pack<int64_t>(name, contents.int64_contents());
-    case v1::UINT8:
-      return Pack<uint8_t>(name, contents.uint_contents());
-    case v1::UINT16:
-      return Pack<uint16_t>(name, contents.uint_contents());
-    case v1::UINT32:
-      return Pack<uint32_t>(name, contents.uint_contents());
-    case v1::UINT64:
-      return Pack<uint64_t>(name, contents.uint64_contents());
-    case v1::FLOAT32:
-      return Pack<float>(name, contents.fp32_contents());
-    default:
-      return InvalidField(
-          name + ".contents",
-          absl::StrCat("raw_input_contents, as there is no list of ", tensor.datatype()), "a list");
-  }
-}
+// The elements of a tensor, taken from lists of any type.
+class Packer {
+ public:
+  Packer(const std::string& name, const Datatype& datatype)
+      : name_(name),
+        datatype_(datatype),
+        write_(WriterOf(datatype.wire)),
+        width_(static_cast<size_t>(ByteWidth(*FromWire(datatype.wire)))) {}
 
-absl::StatusOr<Payload> ReadContents(const Tensor& tensor, v1::DataType type) {
-  absl::StatusOr<Payload> packed = PackContents(tensor, type);
-  if (!packed.ok()) return packed;
-  const int64_t came = ElementsIn(tensor.contents());
-  if (came * ByteWidth(*FromWire(type)) == packed->size()) return packed;
-  return InvalidField(tensor.name() + ".contents",
-                      absl::StrCat("all elements in the list of ", tensor.datatype()),
-                      absl::StrCat(came, " in others too"));
+  // `value` makes an InferValue of an element.
+  template <typename List, typename Value>
+  absl::Status Take(const List& list, Value value) {
+    std::string packed(static_cast<size_t>(list.size()) * width_, '\0');
+    for (int i = 0; i < list.size(); ++i) {
+      const InferValue element = value(list[i]);
+      if (write_(element, packed.data() + static_cast<size_t>(i) * width_)) continue;
+      return InvalidField(absl::StrCat(name_, ".contents[", i, "]"),
+                          absl::StrCat("a value of ", datatype_.name), Describe(element));
+    }
+    if (!packed.empty()) bytes_ = std::move(packed);
+    return absl::OkStatus();
+  }
+
+  Payload payload() const { return PayloadOf(bytes_); }
+
+ private:
+  const std::string& name_;
+  const Datatype& datatype_;
+  const ElementWriter write_;
+  const size_t width_;
+  std::string bytes_;
+};
+
+absl::StatusOr<Payload> ReadContents(const Tensor& tensor, const Datatype& datatype) {
+  const std::string field = tensor.name() + ".contents";
+  if (WriterOf(datatype.wire) == nullptr) {
+    return InvalidField(field,
+                        absl::StrCat("raw_input_contents, as there is no list of ", datatype.name),
+                        "a list");
+  }
+  const InferTensorContents& contents = tensor.contents();
+  if (contents.bytes_contents_size() > 0) return InvalidField(field, "numbers", "bytes_contents");
+  Packer packer(tensor.name(), datatype);
+  absl::Status status = packer.Take(contents.bool_contents(), InferValue::OfFlag);
+  if (status.ok()) status = packer.Take(contents.int_contents(), InferValue::OfSigned);
+  if (status.ok()) status = packer.Take(contents.int64_contents(), InferValue::OfSigned);
+  if (status.ok()) status = packer.Take(contents.uint_contents(), InferValue::OfUnsigned);
+  if (status.ok()) status = packer.Take(contents.uint64_contents(), InferValue::OfUnsigned);
+  if (status.ok()) status = packer.Take(contents.fp32_contents(), InferValue::OfFloat);
+  if (status.ok()) status = packer.Take(contents.fp64_contents(), InferValue::OfFloat);
+  if (!status.ok()) return status;
+  Payload payload = packer.payload();
+  const int64_t came = ElementsIn(contents);
+  if (came * ByteWidth(*FromWire(datatype.wire)) == payload.size()) return payload;
+  return InvalidField(field, "all elements in one list", absl::StrCat(came, " in several"));
 }
 
 absl::Status CheckNames(const inference::ModelInferRequest& request,
@@ -114,7 +109,7 @@ absl::Status CheckSources(const inference::ModelInferRequest& request,
                           const std::vector<Payload>& raw) {
   if (raw.empty()) return absl::OkStatus();
   for (const Tensor& tensor : request.inputs()) {
-    if (!tensor.has_contents()) continue;
+    if (ElementsIn(tensor.contents()) == 0) continue;
     return InvalidField(tensor.name() + ".contents", "none beside raw_input_contents", "some");
   }
   if (static_cast<int>(raw.size()) == request.inputs_size()) return absl::OkStatus();
@@ -146,7 +141,7 @@ absl::StatusOr<InferInputs> ReadInputs(const inference::ModelInferRequest& reque
     if (!raw.empty()) {
       input.data = raw[static_cast<size_t>(i)];
     } else {
-      absl::StatusOr<Payload> data = ReadContents(tensor, datatype->wire);
+      absl::StatusOr<Payload> data = ReadContents(tensor, *datatype);
       if (!data.ok()) return data.status();
       input.data = *std::move(data);
     }

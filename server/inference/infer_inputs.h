@@ -21,8 +21,8 @@ using InferInputs = std::map<std::string, InferInput>;  // by name
 
 // `raw` are the request's raw_input_contents, which are not copied; contents of a list are.
 // INVALID_ARGUMENT names the input, what was expected and what came: a name that is not among
-// `accepted` or comes twice, a datatype that no tensor here has, elements in neither place, in both
-// or in the wrong list, or in shared memory.
+// `accepted` or comes twice, a datatype that no tensor here has, elements that are not of it, or in
+// neither place, in both, in several lists or in shared memory.
 absl::StatusOr<InferInputs> ReadInputs(const inference::ModelInferRequest& request,
                                        const std::vector<Payload>& raw,
                                        const std::vector<std::string>& accepted);

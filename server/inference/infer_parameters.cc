@@ -1,8 +1,9 @@
 #include "server/inference/infer_parameters.h"
 
-#include <limits>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
+#include "server/inference/infer_value.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
@@ -32,20 +33,39 @@ const char* TypeOf(const InferParameter& parameter) {
     case InferParameter::PARAMETER_CHOICE_NOT_SET:
       break;
   }
-  return "no value";
+  return "a list or an object";
+}
+
+// Null for texts and for what has no value.
+InferValue ValueOf(const InferParameter& parameter) {
+  if (parameter.has_bool_param()) return InferValue::OfFlag(parameter.bool_param());
+  if (parameter.has_int64_param()) return InferValue::OfSigned(parameter.int64_param());
+  if (parameter.has_uint64_param()) return InferValue::OfUnsigned(parameter.uint64_param());
+  if (parameter.has_double_param()) return InferValue::OfFloat(parameter.double_param());
+  return {};
+}
+
+void DropNulls(InferParameters& parameters) {
+  for (auto at = parameters.begin(); at != parameters.end();) {
+    const bool null =
+        at->second.parameter_choice_case() == InferParameter::PARAMETER_CHOICE_NOT_SET;
+    at = null ? parameters.erase(at) : std::next(at);
+  }
 }
 
 }  // namespace
+
+void DropNullParameters(inference::ModelInferRequest& request) {
+  DropNulls(*request.mutable_parameters());
+  for (auto& input : *request.mutable_inputs()) DropNulls(*input.mutable_parameters());
+  for (auto& output : *request.mutable_outputs()) DropNulls(*output.mutable_parameters());
+}
 
 absl::StatusOr<std::optional<int64_t>> NumberIn(const InferParameters& parameters,
                                                 const char* name) {
   const InferParameter* parameter = Find(parameters, name);
   if (parameter == nullptr) return std::optional<int64_t>();
-  constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
-  if (parameter->has_int64_param()) return std::optional<int64_t>(parameter->int64_param());
-  if (parameter->has_uint64_param() && parameter->uint64_param() <= kMost) {
-    return std::optional<int64_t>(static_cast<int64_t>(parameter->uint64_param()));
-  }
+  if (const std::optional<int64_t> number = IntegerOf(ValueOf(*parameter))) return number;
   return InvalidField(Field(name), "an int64", TypeOf(*parameter));
 }
 
@@ -60,7 +80,7 @@ absl::StatusOr<std::optional<std::string>> TextIn(const InferParameters& paramet
 absl::StatusOr<std::optional<bool>> FlagIn(const InferParameters& parameters, const char* name) {
   const InferParameter* parameter = Find(parameters, name);
   if (parameter == nullptr) return std::optional<bool>();
-  if (parameter->has_bool_param()) return std::optional<bool>(parameter->bool_param());
+  if (const std::optional<bool> flag = FlagOf(ValueOf(*parameter))) return flag;
   return InvalidField(Field(name), "a bool", TypeOf(*parameter));
 }
 

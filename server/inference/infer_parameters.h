@@ -14,8 +14,12 @@ namespace attendant::server {
 
 using InferParameters = google::protobuf::Map<std::string, inference::InferParameter>;
 
-// Each returns nothing if the parameter is absent, and INVALID_ARGUMENT if it is of another type. A
-// number may come signed or unsigned.
+// Removes the parameters without a value, of the request and of its tensors: a null is absent.
+void DropNullParameters(inference::ModelInferRequest& request);
+
+// Each returns nothing if the parameter is absent, and INVALID_ARGUMENT if it is of another type
+// or, being a list or an object, has no value. A number may come as any type that has it: 9.0 is 9.
+// A flag may be 0 or 1.
 absl::StatusOr<std::optional<int64_t>> NumberIn(const InferParameters& parameters,
                                                 const char* name);
 absl::StatusOr<std::optional<std::string>> TextIn(const InferParameters& parameters,

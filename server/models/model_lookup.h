@@ -12,8 +12,9 @@ namespace attendant::server {
 using FoundModel = absl::StatusOr<std::shared_ptr<const ServedModel>>;
 
 // Returns the model called `name`. An empty name stands for the only model. Returns
-// INVALID_ARGUMENT if the name is empty and there is not exactly one model, NOT_FOUND if no model
-// has the name.
+// INVALID_ARGUMENT if the name is empty and there is not exactly one model, NOT_FOUND, with the
+// names that there are, if no model has the name. Any client that may ask for a model may list them
+// all.
 FoundModel FindModel(const ServedModels& models, const std::string& name);
 
 // As above, but returns `own`, a version that may be served no longer, if `name` means its model.

@@ -1,7 +1,4 @@
-#include <cmath>
 #include <cstdlib>
-#include <cstring>
-#include <limits>
 #include <memory>
 #include <new>
 #include <string>
@@ -18,72 +15,6 @@
 namespace attendant::server {
 namespace {
 
-using Kind = JsonScalar::Kind;
-
-// Writes a value as an element; false if it is not one.
-using Put = bool (*)(const JsonScalar& value, char* to);
-
-template <typename Element>
-bool PutInteger(const JsonScalar& value, char* to) {
-  using Limits = std::numeric_limits<Element>;
-  const bool fits = (value.kind == Kind::kUnsigned && value.count <= uint64_t{Limits::max()}) ||
-                    (value.kind == Kind::kSigned && Limits::is_signed &&
-                     value.number >= static_cast<int64_t>(Limits::min()));
-  if (!fits) return false;
-  const auto element = value.kind == Kind::kSigned ? static_cast<Element>(value.number)
-                                                   : static_cast<Element>(value.count);
-  std::memcpy(to, &element, sizeof element);
-  return true;
-}
-
-bool PutFloat(const JsonScalar& value, char* to) {
-  float element = 0;
-  if (value.kind == Kind::kFloat) {
-    element = static_cast<float>(value.real);
-  } else if (value.kind == Kind::kUnsigned) {
-    element = static_cast<float>(value.count);
-  } else if (value.kind == Kind::kSigned) {
-    element = static_cast<float>(value.number);
-  } else {
-    return false;
-  }
-  std::memcpy(to, &element, sizeof element);
-  return std::isfinite(element);
-}
-
-bool PutFlag(const JsonScalar& value, char* to) {
-  *to = value.flag ? 1 : 0;
-  return value.kind == Kind::kFlag;
-}
-
-// Null: JSON has no such numbers.
-Put PutOf(v1::DataType type) {
-  switch (type) {
-    case v1::BOOL:
-      return PutFlag;
-    case v1::INT8:
-      return PutInteger<int8_t>;
-    case v1::INT16:
-      return PutInteger<int16_t>;
-    case v1::INT32:
-      return PutInteger<int32_t>;
-    case v1::INT64:
-      return PutInteger<int64_t>;
-    case v1::UINT8:
-      return PutInteger<uint8_t>;
-    case v1::UINT16:
-      return PutInteger<uint16_t>;
-    case v1::UINT32:
-      return PutInteger<uint32_t>;
-    case v1::UINT64:
-      return PutInteger<uint64_t>;
-    case v1::FLOAT32:
-      return PutFloat;
-    default:
-      return nullptr;
-  }
-}
-
 class DataReader final : public InferWalk {
  public:
   explicit DataReader(const RestInferHead& head) : head_(head), packed_(head.inputs.size()) {}
@@ -92,9 +23,9 @@ class DataReader final : public InferWalk {
   const Payload& packed(size_t input) const { return packed_[input]; }
 
  protected:
-  absl::Status OnScalar(At at, const JsonScalar& value) override {
-    if (at != At::kData || put_ == nullptr) return absl::OkStatus();
-    if (!put_(value, to_)) {
+  absl::Status OnScalar(At at, const InferValue& value) override {
+    if (at != At::kData || write_ == nullptr) return absl::OkStatus();
+    if (!write_(value, to_)) {
       return absl::InvalidArgumentError(
           absl::StrCat("expected a value of ", type_->name, "; got ", Describe(value)));
     }
@@ -107,11 +38,11 @@ class DataReader final : public InferWalk {
     if (at != At::kData || outer() != At::kInput) return absl::OkStatus();
     type_ = FindDatatype(head_.message.inputs(input_).datatype());
     if (type_ == nullptr) {
-      put_ = nullptr;
+      write_ = nullptr;
       return absl::OkStatus();
     }
-    put_ = PutOf(type_->wire);
-    if (put_ == nullptr) {
+    write_ = WriterOf(type_->wire);
+    if (write_ == nullptr) {
       return absl::InvalidArgumentError(absl::StrCat(
           "expected the parameter binary_data_size, as JSON has no ", type_->name, "; got data"));
     }
@@ -132,7 +63,7 @@ class DataReader final : public InferWalk {
   std::vector<Payload> packed_;
   int input_ = -1;
   const Datatype* type_ = nullptr;
-  Put put_ = nullptr;
+  ElementWriter write_ = nullptr;
   int64_t width_ = 0;
   char* to_ = nullptr;
 };

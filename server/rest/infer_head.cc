@@ -16,13 +16,13 @@ namespace {
 
 using inference::InferParameter;
 using inference::ModelInferRequest;
-using Kind = JsonScalar::Kind;
+using Kind = InferValue::Kind;
 using Parameters = google::protobuf::Map<std::string, InferParameter>;
 
 constexpr int kMostTensors = 256;
 constexpr int kMostDimensions = 16;
 
-absl::Status Expected(const std::string& what, const JsonScalar& value) {
+absl::Status Expected(const std::string& what, const InferValue& value) {
   return absl::InvalidArgumentError(absl::StrCat("expected ", what, "; got ", Describe(value)));
 }
 
@@ -83,7 +83,7 @@ class HeadReader final : public InferWalk {
   RestInferHead& head() { return head_; }
 
  protected:
-  absl::Status OnScalar(At at, const JsonScalar& value) override {
+  absl::Status OnScalar(At at, const InferValue& value) override {
     switch (at) {
       case At::kRoot:
         return key() == "id" ? SetText(value, *message().mutable_id()) : absl::OkStatus();
@@ -142,71 +142,56 @@ class HeadReader final : public InferWalk {
         absl::StrCat("expected at most ", kMostTensors, " tensors; got more"));
   }
 
-  static absl::Status SetText(const JsonScalar& value, std::string& text) {
+  static absl::Status SetText(const InferValue& value, std::string& text) {
     if (value.kind != Kind::kText) return Expected("a text", value);
     text = std::move(*value.text);
     return absl::OkStatus();
   }
 
-  absl::Status AddDimension(const JsonScalar& value) {
-    const bool is_size = value.kind == Kind::kUnsigned &&
-                         value.count <= uint64_t{std::numeric_limits<int64_t>::max()};
-    if (!is_size) return Expected("a whole number, 0 or more", value);
+  absl::Status AddDimension(const InferValue& value) {
+    const std::optional<int64_t> size = IntegerOf(value);
+    if (size.value_or(-1) < 0) return Expected("a whole number, 0 or more", value);
     if (input().shape_size() == kMostDimensions) {
       return absl::InvalidArgumentError(
           absl::StrCat("expected at most ", kMostDimensions, " dimensions; got more"));
     }
-    input().add_shape(static_cast<int64_t>(value.count));
+    input().add_shape(*size);
     return absl::OkStatus();
   }
 
   // Those about binary tensors are for this protocol, the others for the server behind it.
-  absl::Status SetParameter(const JsonScalar& value) {
+  absl::Status SetParameter(const InferValue& value) {
     if (outer() == At::kInput && key() == "binary_data_size") {
-      const bool is_size = value.kind == Kind::kUnsigned &&
-                           value.count <= uint64_t{std::numeric_limits<int64_t>::max()};
-      if (!is_size) return Expected("a number of bytes", value);
-      head_.inputs.back().binary_bytes = static_cast<int64_t>(value.count);
+      const std::optional<int64_t> size = IntegerOf(value);
+      if (size.value_or(-1) < 0) return Expected("a number of bytes", value);
+      head_.inputs.back().binary_bytes = size;
       return absl::OkStatus();
     }
     if (outer() == At::kOutput && key() == "binary_data") {
-      if (value.kind != Kind::kFlag) return Expected("true or false", value);
-      outputs_.back() = value.flag;
-      return absl::OkStatus();
+      outputs_.back() = FlagOf(value);
+      return outputs_.back() ? absl::OkStatus() : Expected("true or false", value);
     }
     if (outer() == At::kRoot && key() == "binary_data_output") {
-      if (value.kind != Kind::kFlag) return Expected("true or false", value);
-      head_.binary_by_default = value.flag;
+      const std::optional<bool> binary = FlagOf(value);
+      if (!binary) return Expected("true or false", value);
+      head_.binary_by_default = *binary;
       return absl::OkStatus();
     }
     Parameters& parameters = outer() == At::kInput ? *input().mutable_parameters()
                              : outer() == At::kOutput
                                  ? *message().mutable_outputs()->rbegin()->mutable_parameters()
                                  : *message().mutable_parameters();
-    return Put(value, parameters[key()]);
+    Put(value, parameters[key()]);
+    return absl::OkStatus();
   }
 
-  static absl::Status Put(const JsonScalar& value, InferParameter& parameter) {
-    switch (value.kind) {
-      case Kind::kFlag:
-        parameter.set_bool_param(value.flag);
-        return absl::OkStatus();
-      case Kind::kSigned:
-        parameter.set_int64_param(value.number);
-        return absl::OkStatus();
-      case Kind::kUnsigned:
-        parameter.set_uint64_param(value.count);
-        return absl::OkStatus();
-      case Kind::kFloat:
-        parameter.set_double_param(value.real);
-        return absl::OkStatus();
-      case Kind::kText:
-        parameter.set_string_param(std::move(*value.text));
-        return absl::OkStatus();
-      case Kind::kNull:
-        break;
-    }
-    return Expected("a text, a number, true or false", value);
+  // A list or an object leaves the parameter without a value, which is refused if it has a meaning.
+  static void Put(const InferValue& value, InferParameter& parameter) {
+    if (value.kind == Kind::kFlag) parameter.set_bool_param(value.flag);
+    if (value.kind == Kind::kSigned) parameter.set_int64_param(value.number);
+    if (value.kind == Kind::kUnsigned) parameter.set_uint64_param(value.count);
+    if (value.kind == Kind::kFloat) parameter.set_double_param(value.real);
+    if (value.kind == Kind::kText) parameter.set_string_param(std::move(*value.text));
   }
 
   absl::Status FinishInput() {

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/rest/slice_iterator.h"
 #include "server/tensors/status_mapping.h"
@@ -11,7 +12,7 @@ namespace attendant::server {
 namespace {
 
 using At = InferWalk::At;
-using Kind = JsonScalar::Kind;
+using Kind = InferValue::Kind;
 
 constexpr size_t kMostDepth = 32, kMostKeys = 64;
 // A text or number, which the parser holds several times.
@@ -46,8 +47,8 @@ std::optional<Nested> NestedIn(At at, const std::string& key) {
     case At::kData:
       return Nested{At::kData, false};
     case At::kShape:
-    case At::kParameters:
       return std::nullopt;
+    case At::kParameters:
     case At::kSkipped:
       break;
   }
@@ -61,37 +62,23 @@ bool NeedsNested(At at, const std::string& key) {
   return nested && nested->at != At::kSkipped && at != At::kData;
 }
 
+bool IsList(At at) {
+  return at == At::kInputs || at == At::kOutputs || at == At::kShape || at == At::kData;
+}
+
 const char* NameOf(bool object) { return object ? "an object" : "a list"; }
 
 }  // namespace
 
-std::string Describe(const JsonScalar& value) {
-  switch (value.kind) {
-    case Kind::kNull:
-      return "null";
-    case Kind::kFlag:
-      return value.flag ? "true" : "false";
-    case Kind::kSigned:
-      return absl::StrCat(value.number);
-    case Kind::kUnsigned:
-      return absl::StrCat(value.count);
-    case Kind::kFloat:
-      return absl::StrCat(value.real);
-    case Kind::kText:
-      break;
-  }
-  return Quote(*value.text);
-}
-
-bool InferWalk::boolean(bool value) { return Scalar({.kind = Kind::kFlag, .flag = value}); }
+bool InferWalk::boolean(bool value) { return Scalar(InferValue::OfFlag(value)); }
 bool InferWalk::number_integer(number_integer_t value) {
-  return Scalar({.kind = Kind::kSigned, .number = value});
+  return Scalar(InferValue::OfSigned(value));
 }
 bool InferWalk::number_unsigned(number_unsigned_t value) {
-  return Scalar({.kind = Kind::kUnsigned, .count = value});
+  return Scalar(InferValue::OfUnsigned(value));
 }
 bool InferWalk::number_float(number_float_t value, const string_t&) {
-  return Scalar({.kind = Kind::kFloat, .real = value});
+  return Scalar(InferValue::OfFloat(value));
 }
 bool InferWalk::string(string_t& value) { return Scalar({.kind = Kind::kText, .text = &value}); }
 
@@ -133,12 +120,15 @@ absl::Status InferWalk::CheckTokens(const MessageSlices& slices, int64_t bytes) 
 bool InferWalk::parse_error(std::size_t position, const std::string& /*token*/,
                             const nlohmann::detail::exception& error) {
   constexpr int kOutOfRange = 406;  // the library's number for a float that is too large
-  return Note(
-      error.id == kOutOfRange
-          ? absl::InvalidArgumentError(absl::StrCat(
-                Place(), ": expected numbers of float64; got a larger one at byte ", position))
-          : absl::InvalidArgumentError(absl::StrCat(
-                "the body: expected strict JSON in UTF-8; got something else at byte ", position)));
+  const std::string at = absl::StrCat(" at byte ", position);
+  if (error.id == kOutOfRange) {
+    return Note(InvalidField(Place(), "numbers of float64", "a larger one" + at));
+  }
+  if (absl::StrContains(error.what(), "invalid string: surrogate U+")) {
+    return Note(
+        InvalidField("the body", "texts of Unicode characters", "half a surrogate pair" + at));
+  }
+  return Note(InvalidField("the body", "strict JSON in UTF-8", "something else" + at));
 }
 
 bool InferWalk::Note(const absl::Status& status) {
@@ -150,9 +140,7 @@ bool InferWalk::Note(const absl::Status& status) {
 std::string InferWalk::Place() const {
   std::string place;
   for (const Frame& frame : frames_) {
-    const bool list = frame.at == At::kInputs || frame.at == At::kOutputs ||
-                      frame.at == At::kShape || frame.at == At::kData;
-    if (list) {
+    if (IsList(frame.at)) {
       if (frame.elements > 0) absl::StrAppend(&place, "[", frame.elements - 1, "]");
     } else if (frame.at != At::kSkipped && !frame.key.empty()) {
       absl::StrAppend(&place, place.empty() ? "" : ".", frame.key);
@@ -177,11 +165,12 @@ bool InferWalk::key(string_t& name) {
   return true;
 }
 
-bool InferWalk::Scalar(const JsonScalar& value) {
+bool InferWalk::Scalar(const InferValue& value) {
   if (frames_.empty()) return Note(InvalidField("the body", "a JSON object", Describe(value)));
   Frame& frame = frames_.back();
   ++frame.elements;
   if (frame.at == At::kSkipped) return true;
+  if (value.kind == Kind::kNull && !IsList(frame.at)) return true;  // as if it were absent
   if (NeedsNested(frame.at, frame.key)) {
     return Note(
         InvalidField(Place(), NameOf(NestedIn(frame.at, frame.key)->object), Describe(value)));
@@ -209,8 +198,12 @@ bool InferWalk::Enter(bool object) {
   if (nested->at != At::kSkipped && nested->object != object) {
     return Note(InvalidField(Place(), NameOf(nested->object), NameOf(object)));
   }
-  frames_.push_back({nested->at});
-  const absl::Status status = OnEnter(nested->at);
+  absl::Status status;
+  if (frame.at == At::kParameters) status = OnScalar(frame.at, {.kind = Kind::kNested});
+  if (status.ok()) {
+    frames_.push_back({nested->at});
+    status = OnEnter(nested->at);
+  }
   if (status.ok()) return true;
   return Note(absl::InvalidArgumentError(absl::StrCat(Place(), ": ", status.message())));
 }

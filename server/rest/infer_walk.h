@@ -8,28 +8,15 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/inference/infer_value.h"
 #include "server/wire/payload.h"
 
 namespace attendant::server {
 
-// A value that is no list and no object.
-struct JsonScalar {
-  enum class Kind { kNull, kFlag, kSigned, kUnsigned, kFloat, kText };
-  Kind kind = Kind::kNull;
-  bool flag = false;
-  int64_t number = 0;           // kSigned, which is negative
-  uint64_t count = 0;           // kUnsigned
-  double real = 0;              // kFloat
-  std::string* text = nullptr;  // kText; may be moved from
-};
-
-// "true", "3.5", "\"x\"", for messages.
-std::string Describe(const JsonScalar& value);
-
 // Events of the parser, for which derived classes get those that mean something, with the place
 // where they are. Refuses a document whose shape is not the protocol's, whose objects have a key
-// twice or more than 64 keys, or that is nested deeper than 32. Members that the protocol does not
-// know are passed over.
+// twice or more than 64 keys, or that is nested deeper than 32. Passes over members that the
+// protocol does not know, and those that are null.
 class InferWalk : public nlohmann::json_sax<nlohmann::json> {
  public:
   enum class At {
@@ -63,9 +50,10 @@ class InferWalk : public nlohmann::json_sax<nlohmann::json> {
                    const nlohmann::detail::exception& error) override;
 
  protected:
-  // An element, or the member called key() of an object, is this value. Each returns OK or what is
-  // wrong, without the place.
-  virtual absl::Status OnScalar(At at, const JsonScalar& value) = 0;
+  // An element, or the member called key() of an object, is this value; of a parameter that is a
+  // list or an object, kNested stands for all of it. Each returns OK or what is wrong, without the
+  // place.
+  virtual absl::Status OnScalar(At at, const InferValue& value) = 0;
   // Into a list or an object, and out of it.
   virtual absl::Status OnEnter(At) { return absl::OkStatus(); }
   virtual absl::Status OnLeave(At) { return absl::OkStatus(); }
@@ -82,7 +70,7 @@ class InferWalk : public nlohmann::json_sax<nlohmann::json> {
     int64_t elements = 0;
   };
 
-  bool Scalar(const JsonScalar& value);
+  bool Scalar(const InferValue& value);
   bool Enter(bool object);
   bool Leave();
   bool Note(const absl::Status& status);

@@ -80,10 +80,11 @@ HttpAnswer AnswerIndex(const std::string& body, const MethodContext& context) {
       return ErrorAnswer(InvalidField("the body", "a JSON object", "something else"));
     }
     const auto ready = document.find("ready");
-    if (ready != document.end() && !ready->is_boolean()) {
+    const bool given = ready != document.end() && !ready->is_null();
+    if (given && !ready->is_boolean()) {
       return ErrorAnswer(InvalidField("ready", "true or false", "something else"));
     }
-    request.set_ready(ready != document.end() && ready->get<bool>());
+    request.set_ready(given && ready->get<bool>());
   }
   return AnswerOf(RepositoryIndex(context, request),
                   [](const auto& response) { return ToJson(response)["models"]; });

@@ -60,20 +60,16 @@ void Describe(const ServiceLimits& from, v1::Limits& to) {
   to.set_max_answer_bytes(from.max_answer_bytes);
 }
 
-// The error of a model that is not served, with why its newest version is not. An error has less
-// room than an answer.
-absl::Status WithRefusal(const absl::Status& status, const std::vector<RefusedVersion>& refused) {
-  if (refused.empty()) return status;
-  return absl::Status(status.code(),
-                      absl::StrCat(status.message(), "; version ", refused.front().version,
-                                   " is refused: ", refused.front().reason));
-}
-
-// Finds the model that a request names. NOT_FOUND tells of versions that are refused.
+// Finds the model that a request names. NOT_FOUND tells why the newest version of a model is
+// refused that has no other: an error has less room than an answer.
 FoundModel Find(const ModelTable& models, const std::string& name) {
   FoundModel model = FindModel(*models.Snapshot(), name);
-  if (!model.ok()) return WithRefusal(model.status(), models.Refused(name));
-  return model;
+  if (model.ok()) return model;
+  const std::vector<RefusedVersion> refused = models.Refused(name);
+  if (refused.empty()) return model;
+  return absl::NotFoundError(absl::StrCat("model: no model is named ", Quote(name), "; version ",
+                                          refused.front().version,
+                                          " is refused: ", refused.front().reason));
 }
 
 }  // namespace

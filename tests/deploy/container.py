@@ -1,19 +1,13 @@
-#!/usr/bin/env python3
 """Builds the image with buildah in an empty Debian 12, looks at what is in it, runs it with runc as a container host would, and
 pushes it to a registry.
 
-    container.py --bin FOLDER [--work FOLDER]
-
-FOLDER of --bin has an attendant-client that calls the container. Needs root. The first run compiles everything; --work keeps
-the Debian system and the compiler's cache. Ends with exit code 1 if anything fails."""
-import argparse
+Needs root. The first run compiles everything; the folder of the run keeps the Debian system and the compiler's cache."""
 import hashlib
 import json
 import os
 import pathlib
 import shutil
 import subprocess
-import sys
 
 import container_push
 import container_run
@@ -208,19 +202,3 @@ def check(bin_folder: pathlib.Path, work: pathlib.Path) -> dict:
     figures["container.passed"] = sum(outcome == "passed" for _, outcome, _ in rows)
     figures["container.failed"] = sum(outcome == "failed" for _, outcome, _ in rows)
     return {"figures": figures, "rows": rows}
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path, required=True)
-    parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build" / "deploy" / "container")
-    arguments = parser.parse_args()
-    found = check(arguments.bin.resolve(), arguments.work.resolve())
-    for what, outcome, details in found["rows"]:
-        print(f"{what:40} {outcome:8} {details}")
-    print(json.dumps(found["figures"]))
-    return any(outcome == "failed" for _, outcome, _ in found["rows"])
-
-
-if __name__ == "__main__":
-    sys.exit(main())

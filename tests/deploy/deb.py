@@ -1,18 +1,11 @@
-#!/usr/bin/env python3
 """Builds the Debian package in an empty Debian, 12 and 13, judges it with lintian, and uses it in another one that has no compiler.
 
-    deb.py [--work FOLDER] [--release 12|13]...
-
-Needs root. The first run compiles everything twice; --work keeps the systems and the compiler's cache. Ends with exit code 1 if
-anything fails."""
-import argparse
-import json
+Needs root. The first run compiles everything twice; the folder of the run keeps the systems and the compiler's cache."""
 import os
 import pathlib
 import re
 import shutil
 import subprocess
-import sys
 
 import deb_use
 from deb_system import Failed, System
@@ -108,19 +101,3 @@ def check(_: pathlib.Path, work: pathlib.Path, releases: tuple = RELEASES) -> di
         rows += check_release(release, work, cache, figures)
     figures["deb.failed"] = sum(outcome == "failed" for _, outcome, _ in rows)
     return {"figures": figures, "rows": rows}
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build" / "deploy" / "deb")
-    parser.add_argument("--release", action="append", choices=RELEASES)
-    arguments = parser.parse_args()
-    found = check(None, arguments.work.resolve(), tuple(arguments.release or RELEASES))
-    for what, outcome, details in found["rows"]:
-        print(f"{what:40} {outcome:8} {details}")
-    print(json.dumps(found["figures"]))
-    return any(outcome == "failed" for _, outcome, _ in found["rows"])
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,5 +1,6 @@
 """Runs the parts of tests/deploy, and prints one table; see tests/deploy/run."""
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -36,13 +37,15 @@ def main() -> int:
     parser.add_argument("--bin", type=pathlib.Path, required=True)
     parser.add_argument("--work", type=pathlib.Path, required=True)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--release", nargs="+", choices=deb.RELEASES, default=deb.RELEASES, help="Debian's, of deb")
     parser.add_argument("--json", type=pathlib.Path)
     arguments = parser.parse_args()
+    parts = PARTS | {"deb": functools.partial(deb.check, releases=tuple(arguments.release))}
     figures, rows = {}, []
     for part in arguments.only:
         print(f"==> {part}", file=sys.stderr, flush=True)
         try:
-            found = PARTS[part](arguments.bin, arguments.work / part)
+            found = parts[part](arguments.bin, arguments.work / part)
         except Exception as error:  # one part that cannot run leaves the others their rows
             found = {"figures": {}, "rows": [(part, "failed", f"{type(error).__name__}: {error}")]}
         figures |= found["figures"]

@@ -1,14 +1,9 @@
-#!/usr/bin/env python3
 """Restarts and kills servers under load, behind HAProxy and where the client balances: no call may fail.
 
-    rollout.py --bin FOLDER [--work FOLDER]
-
-FOLDER of --bin has attendant-server and attendant-client. Three servers take calls at a constant rate, however fast they answer
-(an open loop), from a client with the service config that attendant-client prints. Ends with exit code 1 if a call fails."""
-import argparse
+Three servers take calls at a constant rate, however fast they answer (an open loop), from a client with the service config that
+attendant-client prints."""
 import collections
 import contextlib
-import json
 import pathlib
 import re
 import shutil
@@ -212,19 +207,3 @@ def check(bin_folder: pathlib.Path, work: pathlib.Path) -> dict:
     finally:
         fleet.close()
     return {"figures": figures, "rows": rows}
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path, required=True)
-    parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build" / "deploy" / "rollout")
-    arguments = parser.parse_args()
-    found = check(arguments.bin.resolve(), arguments.work.resolve())
-    for what, outcome, details in found["rows"]:
-        print(f"{what:30} {outcome:8} {details}")
-    print(json.dumps(found["figures"]))
-    return any(outcome == "failed" for _, outcome, _ in found["rows"])
-
-
-if __name__ == "__main__":
-    sys.exit(main())

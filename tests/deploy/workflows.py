@@ -1,18 +1,12 @@
-#!/usr/bin/env python3
 """Judges the workflows of .github: actionlint finds nothing, actions are pinned by commit, permissions are the least, each step
 that runs a command calls a script of the tree, and these scripts do what they say.
 
-    workflows.py --bin FOLDER [--work FOLDER]
-
-Needs Go, Debian's python3-yaml, gh and python3-venv, and PyPI. Ends with exit code 1 if anything fails."""
-import argparse
-import json
+Needs Go, Debian's python3-yaml, gh and python3-venv, and PyPI."""
 import os
 import pathlib
 import re
 import shlex
 import subprocess
-import sys
 
 import yaml
 
@@ -130,19 +124,3 @@ def check(bin_folder: pathlib.Path, work: pathlib.Path) -> dict:
         except Exception as error:  # each row stands for itself
             rows.append((what, "failed", f"{type(error).__name__}: {error}"))
     return {"figures": {"workflows.failed": sum(outcome == "failed" for _, outcome, _ in rows)}, "rows": rows}
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path, required=True)
-    parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build" / "deploy" / "workflows")
-    arguments = parser.parse_args()
-    found = check(arguments.bin.resolve(), arguments.work.resolve())
-    for what, outcome, details in found["rows"]:
-        print(f"{what:40} {outcome:8} {details}")
-    print(json.dumps(found["figures"]))
-    return any(outcome == "failed" for _, outcome, _ in found["rows"])
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -64,13 +64,13 @@ TEST(BudgetOfTheServerTest, R26AnswersThatNobodyReadsStayInTheBudgetAndEnd) {
     hostile.HalfClose(calls.back());
   }
   while (!testing::Test::HasFailure() && Metric(server, "attendant_answer_bytes") == 0) {
-    EXPECT_LE(HeldBytes(server), budget);
+    EXPECT_LE(BytesHeld(server), budget);
   }
   ExpectGoodCallerIsServed(server);
-  EXPECT_LE(HeldBytes(server), budget);
+  EXPECT_LE(BytesHeld(server), budget);
   for (const uint32_t call : calls) hostile.AwaitEnd(call);
   AwaitMetric(server, "attendant_inflight_requests", 0);
-  EXPECT_EQ(HeldBytes(server), 0);
+  EXPECT_EQ(BytesHeld(server), 0);
   EXPECT_GT(Metric(server, "attendant_unsent_answers_total"), 0);
   ExpectGoodCallerIsServed(server);
 }
@@ -92,7 +92,7 @@ TEST(BudgetOfTheServerTest, R27HalfSentBodiesStallNobodyAndEnd) {
   EXPECT_THAT(hostile.AwaitEnd(calls.front()), HasSubstr("the request's body did not arrive"));
   for (const uint32_t call : calls) hostile.AwaitEnd(call);
   AwaitMetric(server, "attendant_inflight_requests", 0);
-  EXPECT_EQ(HeldBytes(server), 0);
+  EXPECT_EQ(BytesHeld(server), 0);
 }
 
 // D4: none of these may be received whole, as the answer to each would need a few bytes of it.
@@ -136,15 +136,15 @@ TEST(BudgetOfTheServerTest, HalfSentReflectionLeavesPlacesToOthersAndEnds) {
     EXPECT_THAT(tool.AwaitEnd(call), Not(HasSubstr("attendant-reason")));
   }
   ExpectGoodCallerIsServed(server);
-  while (!testing::Test::HasFailure() && HeldBytes(server) < 4'000'000) {
+  while (!testing::Test::HasFailure() && BytesHeld(server) < 4'000'000) {
     ASSERT_FALSE(hostile.HasEnded(calls.front()));
   }
-  EXPECT_LE(HeldBytes(server), Metric(server, "attendant_budget_bytes"));
+  EXPECT_LE(BytesHeld(server), Metric(server, "attendant_budget_bytes"));
   for (const uint32_t call : calls) {
     EXPECT_THAT(hostile.AwaitEnd(call), HasSubstr("the request's body did not arrive within 2s"));
   }
   AwaitMetric(server, "attendant_open_streams", 0);
-  EXPECT_EQ(HeldBytes(server), 0);
+  EXPECT_EQ(BytesHeld(server), 0);
 }
 
 // Items that stop half-way until the server has no memory left, and so refuses everything.

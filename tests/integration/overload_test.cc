@@ -72,7 +72,7 @@ TEST(OverloadOfTheServerTest, R21RequestsWithoutTokensStayInTheMemoryLimit) {
   int answered = 0;
   for (std::future<std::string>& call : calls) {
     while (!HasFailure() && call.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
-      EXPECT_LE(HeldBytes(server), budget);
+      EXPECT_LE(BytesHeld(server), budget);
     }
     const std::string end = call.get();
     EXPECT_THAT(end, AnyOf("ok", "memory", "peer_share"));
@@ -84,7 +84,7 @@ TEST(OverloadOfTheServerTest, R21RequestsWithoutTokensStayInTheMemoryLimit) {
   EXPECT_LE(ProcessStatus(server, "VmHWM"), 250 * 1024);
 #endif
   AwaitMetric(server, "attendant_inflight_requests", 0);
-  EXPECT_EQ(HeldBytes(server), 0);
+  EXPECT_EQ(BytesHeld(server), 0);
 }
 
 // Sends a body of 3 MiB at a rate of bytes a second, as long as the call has not ended. Returns the

@@ -209,7 +209,7 @@ void AwaitMetric(const ReadyServer& server, const std::string& name, int64_t val
   while (!testing::Test::HasFailure() && Metric(server, name) != value) std::this_thread::yield();
 }
 
-int64_t HeldBytes(const ReadyServer& server) {
+int64_t BytesHeld(const ReadyServer& server) {
   // Of one moment: what passes from one to the next would count twice in several answers.
   const std::string metrics = server.Get("/metrics");
   return ValueOf("attendant_receiving_bytes", metrics) +

@@ -92,7 +92,7 @@ int64_t Metric(const ReadyServer& server, const std::string& name);
 // Asks until the metric has the value, since nothing signals it.
 void AwaitMetric(const ReadyServer& server, const std::string& name, int64_t value);
 // Returns the bytes of requests and answers that the server holds.
-int64_t HeldBytes(const ReadyServer& server);
+int64_t BytesHeld(const ReadyServer& server);
 
 // Returns the number behind a name of /proc/PID/status, such as "Threads", or "VmHWM", the most
 // resident memory that there has been, in KiB.

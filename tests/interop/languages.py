@@ -56,7 +56,9 @@ def script(language: Language, address: str) -> str:
     if not shown or "localhost:8001" not in shown[1].splitlines()[-1]:
         raise ValueError(f"{EXAMPLES}/README.md does not show how {language.name} is run")
     *builds, start = shown[1].splitlines()
-    return "\n".join(["set -e", "{", *builds, "} >&2", start.replace("localhost:8001", address)])
+    # A proxy that nobody runs: the examples leave it out.
+    start = "grpc_proxy=http://localhost:1 " + start.replace("localhost:8001", address)
+    return "\n".join(["set -e", "{", *builds, "} >&2", start])
 
 
 def version(language: Language) -> str:

@@ -45,8 +45,8 @@ def grpc_requests() -> dict:
         "field that claims 2^63 bytes": model + claim(5, 2**63) + b"x",
         "contents that claim 1 GiB": contents(claim(3, 1 << 30)),
         "contents cut within a number": contents(field(3, b"\xff\xff\xff")),
-        "contents in the wrong list": contents(field(6, struct.pack("<2f", 1, 2))),
-        "contents of 8-byte floats": contents(field(7, struct.pack("<2d", 1, 2))),
+        "contents in the wrong list": contents(field(6, struct.pack("<2f", 1.5, 2))),
+        "contents of 8-byte floats": contents(field(7, struct.pack("<2d", 1, 2.5))),
         "contents of texts": contents(field(8, b"text")),
         "contents for 2^40 elements": model + tensor(shape=(2**40, 1), more=field(5, field(3, b"\5"))),
         "too many contents": contents(field(3, b"\5" * 100_000)),
@@ -72,7 +72,7 @@ def grpc_requests() -> dict:
         "only a name": model,
         "nothing": b"",
         "version of 100 digits": model + field(2, b"9" * 100) + tensor() + raw,
-        "parameter without a value": model + field(4, field(1, b"timeout") + field(2, b"")) + tensor() + raw,
+        "parameter of another type": model + field(4, field(1, b"timeout") + field(2, field(3, b"soon"))) + tensor() + raw,
         "layer beyond all": field(1, b"l6.hidden") + field(4, field(1, b"layer") + field(2, field(2, 2**63 - 1))) + tensor(
             b"hidden_states", b"FP32", (1, 1, 384)) + field(6, field(1, b"context_layer")) + field(7, bytes(1536)),
     }

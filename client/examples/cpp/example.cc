@@ -64,7 +64,10 @@ void ExitUnlessOk(const grpc::Status& status) {
 
 int main(int argc, char** argv) {
   const std::string address = argc > 1 ? argv[1] : "localhost:8001";
-  v1::EncoderService::Stub stub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  v1::EncoderService::Stub stub(
+      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
 
   // One sequence of three tokens, of which the mask keeps two. The third row comes back as zeros.
   v1::AttendRequest attend;

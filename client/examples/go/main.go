@@ -51,7 +51,8 @@ func fieldOf(failure *status.Status) string {
 
 func main() {
 	address := append(os.Args[1:], "localhost:8001")[0]
-	connection := must(grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials())))
+	connection := must(grpc.NewClient(address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy()))
 	defer connection.Close()
 	client := pb.NewEncoderServiceClient(connection)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

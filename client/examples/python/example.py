@@ -32,7 +32,7 @@ def field_of(error):
 
 
 def main(address):
-    with grpc.insecure_channel(address) as channel:
+    with grpc.insecure_channel(address, options=[("grpc.enable_http_proxy", 0)]) as channel:
         stub = encoder_service_pb2_grpc.EncoderServiceStub(channel)
 
         # One sequence of three tokens, of which the mask keeps two. The third row comes back as zeros.

@@ -9,7 +9,8 @@ import { Status } from "./generated/google/rpc/status.js";
 type Done<Answer> = (error: ServiceError | null, answer: Answer) => void;
 type Method<Request, Answer> = (request: Request, headers: Metadata, options: CallOptions, done: Done<Answer>) => unknown;
 
-const client = new EncoderServiceClient(process.argv[2] ?? "localhost:8001", credentials.createInsecure());
+const client = new EncoderServiceClient(process.argv[2] ?? "localhost:8001", credentials.createInsecure(),
+  { "grpc.enable_http_proxy": 0 });
 
 function call<Request, Answer>(method: Method<Request, Answer>, request: Request, milliseconds = 5000): Promise<Answer> {
   return new Promise((resolve, reject) =>

@@ -140,13 +140,20 @@ function showRank() {
   place.replaceChildren(svg);
 }
 
-function bytesOf(head) { return Uint8Array.from(atob(head.map), character => character.charCodeAt(0)); }
+// The probability of each cell, for which a map has three bytes.
+function probabilitiesOf(head) {
+  const bytes = atob(head.map);
+  const byte = (cell, i) => bytes.charCodeAt(3 * cell + i);
+  return Float64Array.from({length: bytes.length / 3},
+    (_, cell) => (byte(cell, 0) * 65536 + byte(cell, 1) * 256 + byte(cell, 2)) / 0xffffff);
+}
 
-// The colour of each cell, for which a map has a byte, and the largest probability.
+// The colour of each cell, and the largest probability.
 function levelOf(head) {
-  const bytes = bytesOf(head);
-  const most = ownScale ? bytes.reduce((a, b) => Math.max(a, b), 1) : 255;
-  return {most: (most / 255) ** 2, level: (row, column) => bytes[row * sequence.map_cells + column] / most};
+  const probabilities = probabilitiesOf(head);
+  const most = probabilities.reduce((a, b) => Math.max(a, b), 1 / 0xffffff);
+  const whole = ownScale ? most : 1;
+  return {most, level: (row, column) => Math.sqrt(probabilities[row * sequence.map_cells + column] / whole)};
 }
 
 function paint(canvas, head) {
@@ -171,9 +178,9 @@ function tokenName(cell) {
 }
 
 function explain(map, head) {
-  const bytes = bytesOf(head);
+  const probabilities = probabilitiesOf(head);
   explainMap(map, sequence.map_cells, (row, column) => {
-    const p = (bytes[row * sequence.map_cells + column] / 255) ** 2;
+    const p = probabilities[row * sequence.map_cells + column];
     return `${tokenName(row)} looks at ${tokenName(column)}: ${p.toFixed(3)}`;
   });
 }

@@ -113,6 +113,13 @@ function lineOf(name, at, seconds, value) {
   return {name, colour: colour(at), points};
 }
 
+// Of a count in a second. The last second is a part of one, which may be too short for a rate.
+const SHORTEST_SECOND = 0.1;
+const perSecond = count => second => {
+  const length = second.length_s ?? 1;  // a report of an older version
+  return length < SHORTEST_SECOND ? null : count(second) / length;
+};
+
 function drawTimeline() {
   const at = Number(byId("step").value);
   const {seconds} = steps[at].step;
@@ -121,9 +128,9 @@ function drawTimeline() {
   const time = {title: "seconds", zero: true};
   const place = byId("timeline");
   element("h3", place, "Requests per second");
-  const counts = [lineOf("sent", 7, seconds, second => second.sent), lineOf("answered", 0, seconds, second => second.ok)];
-  if (seconds.some(failed)) counts.push(lineOf("failed", 4, seconds, failed));
-  chart(place, {series: counts, x: time, y: {title: "requests/s", zero: true}, height: 200});
+  const rates = [["sent", 7, second => second.sent], ["answered", 0, second => second.ok]];
+  if (seconds.some(failed)) rates.push(["failed", 4, failed]);
+  chart(place, {series: rates.map(([name, at, count]) => lineOf(name, at, seconds, perSecond(count))), x: time, y: {title: "requests/s", zero: true}, height: 200});
   element("h3", place, "Latency");
   chart(place, {series: ["p50", "p99"].map((key, i) => lineOf(key, i, seconds, second => ended(second) ? second[`${key}_ms`] : null)),
     x: time, y: {title: "ms", zero: true}, height: 200});

@@ -27,13 +27,13 @@ class AsyncClient:
 
     def __init__(self, address: str = "localhost:8001", *, timeout: Optional[float] = 60.0, tls: Union[Tls, bool] = False,
                  token: str = "", retry: bool = True, max_message_bytes: int = MAX_MESSAGE_BYTES,
-                 channel_options: Sequence[Tuple[str, Any]] = ()) -> None:
-        connection = Connection(address, tls, token, retry, max_message_bytes, channel_options)
+                 channel_options: Sequence[Tuple[str, Any]] = (), proxy: bool = False) -> None:
+        connection = Connection(address, tls, token, retry, max_message_bytes, channel_options, proxy)
         credentials = connection.credentials()
         self._timeout = timeout
         self._metadata = connection.metadata()
-        self._channel: Any = (grpc.aio.insecure_channel(address, connection.options()) if credentials is None
-                              else grpc.aio.secure_channel(address, credentials, connection.options()))
+        self._channel: Any = (grpc.aio.insecure_channel(connection.target, connection.options()) if credentials is None
+                              else grpc.aio.secure_channel(connection.target, credentials, connection.options()))
 
     async def close(self) -> None:
         """Ends the connection; calls that are under way fail."""

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from typing import Any, Dict, List, Sequence, Tuple
 
@@ -50,7 +51,14 @@ def _is_torch(value: Any) -> bool:
     return type(value).__module__.split(".")[0] == "torch" and hasattr(value, "detach")
 
 
+def materialized(value: Any) -> Any:
+    """Returns a list of what comes from a generator, a map or another iterable that is only read once; all else as it is."""
+    once = isinstance(value, Iterable) and not hasattr(value, "__getitem__") and not isinstance(value, Set)
+    return list(value) if once else value
+
+
 def _as_wire_array(field: str, value: Any) -> WireArray:
+    value = materialized(value)
     if _is_torch(value):
         return _from_torch(value)
     try:

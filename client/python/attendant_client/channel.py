@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
@@ -14,6 +15,9 @@ Metadata = Sequence[Tuple[str, Union[str, bytes]]]
 # Calls that may run twice. Streams are not tried again, nor are PutMemory and DropMemory, which concern what one server keeps.
 RETRIED = ("Attend", "Encode", "ListModels", "GetModel", "GetTokenizer")
 MAX_MESSAGE_BYTES = (1 << 31) - 1
+# URLs by which people name gRPC servers, and what has to follow: a host and a port. Others, such as dns:///, are gRPC's.
+_URL = re.compile(r"(https?|grpcs?)://(.*)", re.IGNORECASE | re.DOTALL)
+_PLACE = re.compile(r"(?:\[[^\[\]/?#@]+\]|[^\[\]:/?#@\s]+):([0-9]{1,5})/?")
 
 
 @dataclass(frozen=True)
@@ -39,18 +43,34 @@ class Connection:
     retry: bool = True
     max_message_bytes: int = MAX_MESSAGE_BYTES
     channel_options: Sequence[Tuple[str, Any]] = ()
+    proxy: bool = False
 
     def __post_init__(self) -> None:
         if not self.address:
             raise invalid("address", "host:port or unix:/path", "an empty text")
+        url = _URL.match(self.address)
+        place = _PLACE.fullmatch(url[2]) if url else None
+        if url and not (place and 0 < int(place[1]) < 65536):
+            raise invalid("address", "host:port, the server's gRPC port, without a path", repr(self.address))
         if self.token and not (self.token.isascii() and self.token.isprintable() and " " not in self.token):
             raise invalid("token", "printable characters without spaces", "others")
-        if self.token and not self.tls and not self.address.startswith("unix"):
+        if self.token and not self.encrypted and not self.address.startswith("unix"):
             raise invalid("token", "TLS or a Unix socket, over which nobody else can see it", f"{self.address} without tls")
+
+    @property
+    def target(self) -> str:
+        """What gRPC connects to: of a URL, its host and port."""
+        url = _URL.match(self.address)
+        return url[2].rstrip("/") if url else self.address
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether the connection is over TLS, which `tls` or a URL asks for."""
+        return bool(self.tls) or self.address.lower().startswith(("https://", "grpcs://"))
 
     def credentials(self) -> Optional[grpc.ChannelCredentials]:
         """Returns gRPC's credentials; None: the connection is not encrypted."""
-        if not self.tls:
+        if not self.encrypted:
             return None
         tls = self.tls if isinstance(self.tls, Tls) else Tls()
         return grpc.ssl_channel_credentials(tls.ca, tls.key, tls.certificate)
@@ -67,6 +87,8 @@ class Connection:
             ("grpc.service_config", json.dumps(service_config())),
             ("grpc.enable_retries", int(self.retry)),
             ("grpc.per_rpc_retry_buffer_size", self.max_message_bytes),
+            # By default gRPC would send even calls to localhost to the environment's proxy.
+            ("grpc.enable_http_proxy", int(self.proxy)),
             *self.channel_options,
         ]
 

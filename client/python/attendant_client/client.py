@@ -27,25 +27,26 @@ class Client:
         client = Client("host:8001")
         answer = client.encode("minilm", input_ids=[[101, 7592, 102], [101, 102]], pooling="model")
 
-    address: "host:port", "unix:/path", or several servers that calls go to in turn, "ipv4:10.0.0.1:8001,10.0.0.2:8001". The
-        first call connects.
+    address: "host:port" (or "http://host:port", or https for TLS), "unix:/path", or several servers that calls go to in turn,
+        "ipv4:10.0.0.1:8001,10.0.0.2:8001". The first call connects.
     timeout: seconds for a call that does not name its own; None: no limit. The server knows it, as the call's deadline.
     tls: True, or the PEM texts of a Tls. False: the connection is not encrypted.
     token: bearer token for a server that asks for one; refused without TLS, but for Unix sockets.
     retry: try calls again, up to four times in about two seconds, while servers refuse them with UNAVAILABLE.
     max_message_bytes: the largest message that is sent or received.
     channel_options: further arguments of gRPC's channel.
+    proxy: go through the HTTP proxy that the environment names (grpc_proxy, https_proxy or http_proxy; no_proxy).
     """
 
     def __init__(self, address: str = "localhost:8001", *, timeout: Optional[float] = 60.0, tls: Union[Tls, bool] = False,
                  token: str = "", retry: bool = True, max_message_bytes: int = MAX_MESSAGE_BYTES,
-                 channel_options: Sequence[Tuple[str, Any]] = ()) -> None:
-        connection = Connection(address, tls, token, retry, max_message_bytes, channel_options)
+                 channel_options: Sequence[Tuple[str, Any]] = (), proxy: bool = False) -> None:
+        connection = Connection(address, tls, token, retry, max_message_bytes, channel_options, proxy)
         credentials = connection.credentials()
         self._timeout = timeout
         self._metadata = connection.metadata()
-        self._channel: Any = (grpc.insecure_channel(address, connection.options()) if credentials is None
-                              else grpc.secure_channel(address, credentials, connection.options()))
+        self._channel: Any = (grpc.insecure_channel(connection.target, connection.options()) if credentials is None
+                              else grpc.secure_channel(connection.target, credentials, connection.options()))
 
     def close(self) -> None:
         """Ends the connection; calls that are under way fail."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, List, Mapping, Optional, Tuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, List, Mapping, Optional, Tuple, TypeVar
 
 import numpy as np
 
@@ -121,7 +121,7 @@ def encode_request(model: str = "", **options: Unpack[EncodeOptions]) -> Request
     model: name of a loaded model; empty: the only one, if the server has one.
     """
     check_names(options, EncodeOptions)
-    given = cast(Mapping[str, Any], options)
+    given: Mapping[str, Any] = {name: arrays.materialized(value) for name, value in options.items()}
     rows, chunks = _encode_input(given)
     mask = None if rows.lengths is not None else given.get("attention_mask")
     layout, mask_chunks = _layout_chunks(messages.EncodeRequest, rows, mask, given.get("lengths"))
@@ -134,8 +134,8 @@ def encode_request(model: str = "", **options: Unpack[EncodeOptions]) -> Request
 def memory_chunks(message: Any, memory: Any) -> Chunks:
     """Returns the field `memory` of a message."""
     given = memory if isinstance(memory, Memory) else Memory(memory)
-    mask = given.attention_mask if is_list(given.hidden_states) else None
-    rows = gather("hidden_states", given.hidden_states, mask)
+    states = arrays.materialized(given.hidden_states)
+    rows = gather("hidden_states", states, given.attention_mask if is_list(states) else None)
     layout, chunks = _layout_chunks(
         messages.Memory, rows, None if rows.lengths is not None else given.attention_mask, given.lengths)
     chunks = [messages.Memory(**layout).SerializeToString(), *chunks,
@@ -161,7 +161,7 @@ def attend_request(model: str = "", **options: Unpack[AttendOptions]) -> Request
     model: name of a loaded model; empty: the only one, if the server has one.
     """
     check_names(options, AttendOptions)
-    given = cast(Mapping[str, Any], options)
+    given: Mapping[str, Any] = {name: arrays.materialized(value) for name, value in options.items()}
     message = messages.AttendRequest
     if given.get("hidden_states") is None:
         raise invalid("hidden_states", "an array or a list of arrays", "none")

@@ -2,11 +2,12 @@
 import asyncio
 import hashlib
 import json
+import socket
 import subprocess
 
 import pytest
 from attendant_client import AsyncClient, Client, InvalidArgument, PermissionDenied, Tls, Unauthenticated, Unavailable
-from attendant_client.channel import service_config
+from attendant_client.channel import Connection, service_config
 from programs import run_server
 
 TOKEN, METRICS_TOKEN = "a-long-random-token", "another-token"
@@ -89,6 +90,51 @@ def test_a_text_that_is_no_token():
 def test_no_address():
     with pytest.raises(InvalidArgument, match="address: expected host:port"):
         Client("")
+
+
+@pytest.mark.parametrize("scheme, end", [("http://", ""), ("HTTP://", "/"), ("grpc://", "")])
+def test_a_url_is_the_server_that_it_names(server, scheme, end):
+    address = scheme + server.address + end
+    with Client(address) as client:
+        assert "bert" in client.models()
+    assert "bert" in asyncio.run(models_of(address))
+
+
+def test_a_url_of_https_is_a_connection_over_tls(server):
+    for scheme in ("https://", "grpcs://"):
+        connection = Connection(scheme + "host:8001", token=TOKEN)  # which is only sent over TLS
+        assert connection.target == "host:8001" and connection.credentials() is not None
+    with Client("https://" + server.address, retry=False) as client, pytest.raises(Unavailable):
+        client.models()
+
+
+@pytest.mark.parametrize("address", ["http://localhost", "http://localhost:8002/v2", "http://", "https://:8001", "http://host:x",
+                                     "http://host:0", "http://host:65536", "http://::1:8001", "http://user@host:8001"])
+def test_a_url_that_names_no_server(address):
+    expected = f"address: expected host:port, the server's gRPC port, without a path; got {address!r}"
+    for client in (Client, AsyncClient):
+        with pytest.raises(InvalidArgument) as refused:
+            client(address)
+        assert refused.value.message == expected and refused.value.field == "address"
+
+
+@pytest.mark.parametrize("address", ["host:8001", "unix:/a/b", "unix:///a/b", "dns:///host:8001", "ipv4:10.0.0.1:1,10.0.0.2:2"])
+def test_other_addresses_are_for_grpc_to_read(address):
+    assert Connection(address).target == address and not Connection(address).encrypted
+
+
+@pytest.mark.parametrize("variable", ["grpc_proxy", "https_proxy", "http_proxy"])
+def test_a_proxy_of_the_environment_is_for_those_who_ask(server, monkeypatch, variable):
+    with socket.socket() as unheard:  # it does not listen
+        unheard.bind(("127.0.0.1", 0))
+        monkeypatch.setenv(variable, f"http://127.0.0.1:{unheard.getsockname()[1]}")
+        with Client(server.address) as client:
+            assert "bert" in client.models()
+        assert "bert" in asyncio.run(models_of(server.address))
+        with Client(server.address, proxy=True, retry=False) as client, pytest.raises(Unavailable):
+            client.models()
+        with pytest.raises(Unavailable):
+            asyncio.run(models_of(server.address, proxy=True, retry=False))
 
 
 def test_calls_go_to_several_servers(programs):

@@ -35,6 +35,13 @@ def test_list_of_ids_comes_back_as_a_list(client, reference, expected):
     assert answer.execution.compute_type == "f32"
 
 
+def test_ids_may_come_from_generators(client, expected):
+    answer = client.encode("bert", input_ids=(iter(ids) for ids in SEQUENCES), attention_mask=map(np.ones_like, SEQUENCES))
+    assert len(answer.hidden_states) == len(SEQUENCES)
+    for rows, right in zip(answer.hidden_states, expected):
+        np.testing.assert_allclose(rows, right, atol=TOLERANCE)
+
+
 def test_padded_ids(client, expected):
     ids, mask = padded_ids()
     answer = client.encode("bert", input_ids=ids, attention_mask=mask)

@@ -63,6 +63,15 @@ def test_embed_keeps_the_order(client, embedder):
     np.testing.assert_array_equal(made, pooled(client, TEXTS))
 
 
+def test_texts_may_come_from_generators(embedder, classifier, reranker):
+    np.testing.assert_array_equal(embedder.embed(text for text in TEXTS), embedder.embed(TEXTS))
+    assert classifier.classify(map(str, TEXTS)) == classifier.classify(TEXTS)
+    assert reranker.rerank("cat", iter(TEXTS)) == reranker.rerank("cat", TEXTS)
+    assert embedder.count_tokens(iter(TEXTS)) == embedder.count_tokens(TEXTS)
+    with pytest.raises(InvalidArgument, match=r"texts\[1\]: expected a text of Unicode characters; got half a surrogate pair"):
+        embedder.embed(["a", "\ud83d"])
+
+
 def test_a_text_alone_is_one_vector(client, embedder):
     np.testing.assert_array_equal(embedder.embed("a cat sat"), pooled(client, ["a cat sat"])[0])
 

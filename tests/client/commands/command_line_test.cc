@@ -579,5 +579,20 @@ TEST_F(CommandLineTest, MistakesAreDocumentsToo) {
             "unknown command \"modles\"; did you mean models?; see attendant-client --help");
 }
 
+TEST_F(CommandLineTest, TakesAUrlAsItsAddress) {
+  EXPECT_EQ(RunWith({"models", "--address", "http://" + server_.address()}).exit_code, 0);
+  const Outcome outcome = RunWith({"models", "--address", "http://localhost"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("address: expected HOST:PORT, the server's gRPC port, without "
+                                     "a path; got \"http://localhost\""));
+}
+
+TEST_F(CommandLineTest, LeavesProxiesOutUnlessAsked) {
+  ASSERT_EQ(setenv("http_proxy", ("http://" + DeadAddress()).c_str(), 1), 0);
+  EXPECT_EQ(Run({"models"}).exit_code, 0);
+  EXPECT_EQ(Run({"models", "--proxy", "--deadline", "10s"}).exit_code, 3);
+  unsetenv("http_proxy");
+}
+
 }  // namespace command_line_test
 }  // namespace attendant::client

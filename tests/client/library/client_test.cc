@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <thread>
@@ -524,6 +525,41 @@ TEST_F(ClientTest, LoadStreamThatBreaksFailsItsRequestsAndIsOpenedAnew) {
                         failed.Notify();
                       });
     failed.WaitForNotification();
+  }
+}
+
+TEST_F(ClientTest, TakesAUrl) {
+  EXPECT_TRUE(Client::Connect("http://" + server_.address() + "/").ListModels().ok());
+}
+
+TEST_F(ClientTest, AnAddressThatCannotBeOneFailsEachCall) {
+  const Client client = Client::Connect("http://localhost:8002/v2");
+  const absl::Status expected = absl::InvalidArgumentError(
+      "address: expected HOST:PORT, the server's gRPC port, without a path; got "
+      "\"http://localhost:8002/v2\"");
+  EXPECT_EQ(client.ListModels().status(), expected);
+  EXPECT_EQ(client.CheckHealth("").status(), expected);
+  absl::Notification failed;
+  client.EncodeAsync(SmallEncode(), {}, [&](const absl::StatusOr<EncodeResult>& result) {
+    EXPECT_EQ(result.status(), expected);
+    failed.Notify();
+  });
+  failed.WaitForNotification();
+}
+
+// A proxy at an address where nobody listens.
+TEST_F(ClientTest, TheEnvironmentsProxyIsForThoseWhoAskForIt) {
+  const std::string proxy = "http://" + DeadAddress();
+  for (const char* variable : {"grpc_proxy", "https_proxy", "http_proxy"}) {
+    ASSERT_EQ(setenv(variable, proxy.c_str(), 1), 0);
+    EXPECT_TRUE(Client::Connect(server_.address()).ListModels().ok()) << variable;
+    EXPECT_EQ(Client::Connect(server_.address(), {.retry = false, .proxy = true})
+                  .ListModels()
+                  .status()
+                  .code(),
+              absl::StatusCode::kUnavailable)
+        << variable;
+    unsetenv(variable);
   }
 }
 

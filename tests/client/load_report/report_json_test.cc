@@ -65,6 +65,8 @@ TEST(ReportJsonTest, HasTheHistogramAndTheSeconds) {
   EXPECT_EQ(step["histogram_ms"].back()[0], 300.0);
   EXPECT_EQ(step["histogram_ms"].back()[1], 4);
   ASSERT_EQ(step["seconds"].size(), 2u);
+  EXPECT_EQ(step["seconds"][0]["length_s"], 1.0);
+  EXPECT_EQ(step["seconds"][1]["length_s"], 1.0);
   EXPECT_EQ(step["seconds"][0]["sent"], 204);
   EXPECT_EQ(step["seconds"][0]["ok"], 200);
   EXPECT_EQ(step["seconds"][0]["p99_ms"], 198.0);
@@ -83,6 +85,14 @@ TEST(ReportJsonTest, ASearchHasAllItsSteps) {
   EXPECT_EQ(json["steps"][1]["load"]["rate"], 50.0);
   EXPECT_EQ(json["steps"][1]["missed"].size(), 0u);
   EXPECT_EQ(json["steps"][2]["missed"][0], "p99<250ms: expected below 250 ms, measured 300 ms");
+}
+
+TEST(ReportJsonTest, TheLastSecondIsAsLongAsItWas) {
+  LoadReport report = SomeReport();
+  report.steps[0].elapsed = absl::Seconds(1.25);
+  const nlohmann::ordered_json seconds = (*ReportJson(report))["steps"][0]["seconds"];
+  EXPECT_EQ(seconds[0]["length_s"], 1.0);
+  EXPECT_EQ(seconds[1]["length_s"], 0.25);
 }
 
 }  // namespace report_json_test

@@ -31,6 +31,12 @@ TEST(LoadPageTest, CarriesOneReportOrTwo) {
   EXPECT_EQ(two["reports"][1]["document"]["search"]["rate"], 50.0);
 }
 
+// Or the last part of a second would look like a fall of the rate.
+TEST(LoadPageTest, DrawsRatesByTheLengthOfEachSecond) {
+  EXPECT_THAT(LoadPage({{"", ReportJson(SomeReport())}}),
+              HasSubstr("const length = second.length_s"));
+}
+
 TEST(LoadPageTest, NamesCannotLeaveTheData) {
   LoadReport report = SomeReport();
   report.plan[0].second = "</script><script>alert(\"&\")</script>\xff";

@@ -77,7 +77,7 @@ TEST_P(WithoutDelay, TakesAtOnce) {
 
 INSTANTIATE_TEST_SUITE_P(
     BatchPolicy, WithoutDelay,
-    testing::Values(
+    ::testing::ValuesIn(std::vector<Case>{
         Case{"Nothing", {}, {}}, Case{"OneSmall", {Queued(1)}, {0}},
         Case{"ExactlyFull", {Queued(60), Queued(40)}, {0, 1}},
         Case{"OneTokenTooMany", {Queued(60), Queued(41)}, {0}},
@@ -87,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"NoTokensAtAll", {Queued(0), Queued(0)}, {0, 1}},
         Case{"NoTokensJoinAFullBatch", {Queued(100), Queued(0), Queued(1)}, {0, 1}},
         Case{"OtherKeysDoNotJoin", {Queued(10, 0), Queued(10, 1), Queued(10, 0)}, {0, 2}},
-        Case{"TheOldestLeadsWhateverItsSize", {Queued(1, 1), Queued(50), Queued(50)}, {0}}),
+        Case{"TheOldestLeadsWhateverItsSize", {Queued(1, 1), Queued(50), Queued(50)}, {0}}}),
     [](const testing::TestParamInfo<Case>& tested) { return tested.param.name; });
 
 TEST(BatchPolicyTest, EveryFieldOfTheKeySeparates) {

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/barrier.h"
+#include "server/host/node_binding.h"
 #include "server/metrics/process_figures.h"
 
 namespace attendant::server {
@@ -161,8 +162,7 @@ TEST(LimitHeapsTest, ManyThreadsShareThem) {
   EXPECT_LE(CountHeaps(), most);
 }
 
-TEST(LimitHeapsTest, AHeapGivesBackItsEnd) {
-  LimitHeaps();
+void ExpectAHeapGivesBackItsEnd() {
   std::thread([] {  // with four processors or more it has another heap than the first
     // By default its end may then be twice as large.
     std::string(30'000'000, 'x').clear();
@@ -172,6 +172,21 @@ TEST(LimitHeapsTest, AHeapGivesBackItsEnd) {
     EXPECT_LT(ResidentBytes(), before - 30'000'000);
   })
       .join();
+}
+
+TEST(LimitHeapsTest, AHeapGivesBackItsEnd) {
+  LimitHeaps();
+  ExpectAHeapGivesBackItsEnd();
+}
+
+// With several nodes, weights are loaded into fresh pages.
+TEST(LimitHeapsTest, AHeapGivesBackItsEndAfterFreshPages) {
+  LimitHeaps();
+  { const FreshPages fresh_pages; }
+  ExpectAHeapGivesBackItsEnd();
+  const size_t mapped = mallinfo2().hblks;
+  const std::string block(1 << 20, 'x');
+  EXPECT_EQ(mallinfo2().hblks, mapped) << "the block has pages of its own";
 }
 #endif
 

@@ -1,6 +1,7 @@
 // Tests of what ModelInfer refuses.
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "tests/server/inference/infer_requests.h"
 #include "tests/server/support/rule_test.h"
@@ -51,24 +52,30 @@ TEST_P(InferRulesTest, Refuses) {
 
 INSTANTIATE_TEST_SUITE_P(
     Model, InferRulesTest,
-    ::testing::Values(InferRule{"NoName", [](R& r) { r.clear_model_name(); },
-                                "model_name: expected the name of a model; got none"},
-                      InferRule{"UnknownName", [](R& r) { r.set_model_name("nope"); },
-                                R"(model: no model is named "nope")", grpc::NOT_FOUND},
-                      InferRule{"UnknownHiddenName", [](R& r) { r.set_model_name("nope.hidden"); },
-                                R"(model: no model is named "nope.hidden")", grpc::NOT_FOUND},
-                      InferRule{"SuffixAlone", [](R& r) { r.set_model_name(".hidden"); },
-                                R"(model: no model is named ".hidden")", grpc::NOT_FOUND},
-                      InferRule{"UnknownVersion", [](R& r) { r.set_model_version("7"); },
-                                R"(model_version: model tiny is served in version 1, not "7")",
-                                grpc::NOT_FOUND},
-                      InferRule{"VersionIsNoNumber", [](R& r) { r.set_model_version("new"); },
-                                R"(model_version: expected a number, or nothing; got "new")"}),
+    ::testing::ValuesIn(std::vector<InferRule>{
+        InferRule{"NoName", [](R& r) { r.clear_model_name(); },
+                  "model_name: expected the name of a model; got none"},
+        InferRule{
+            "UnknownName", [](R& r) { r.set_model_name("nope"); },
+            R"(model: no model is named "nope"; the models are "bare", "mixed", "tiny", "linear", "patches", "counting")",
+            grpc::NOT_FOUND},
+        InferRule{
+            "UnknownHiddenName", [](R& r) { r.set_model_name("nope.hidden"); },
+            R"(model: no model is named "nope.hidden"; the models are "counting", "mixed", "patches", "bare", "linear", "tiny")",
+            grpc::NOT_FOUND},
+        InferRule{
+            "SuffixAlone", [](R& r) { r.set_model_name(".hidden"); },
+            R"(model: no model is named ".hidden"; the models are "mixed", "bare", "linear", "patches", "tiny", "counting")",
+            grpc::NOT_FOUND},
+        InferRule{"UnknownVersion", [](R& r) { r.set_model_version("7"); },
+                  R"(model_version: model tiny is served in version 1, not "7")", grpc::NOT_FOUND},
+        InferRule{"VersionIsNoNumber", [](R& r) { r.set_model_version("new"); },
+                  R"(model_version: expected a number, or nothing; got "new")"}}),
     NameOfRule<InferRequest>);
 
 INSTANTIATE_TEST_SUITE_P(
     Inputs, InferRulesTest,
-    ::testing::Values(
+    ::testing::ValuesIn(std::vector<InferRule>{
         InferRule{"NoInputs",
                   [](R& r) {
                     r.clear_inputs();
@@ -117,12 +124,12 @@ INSTANTIATE_TEST_SUITE_P(
                         Text("region");
                   },
                   "input_ids.parameters: expected no shared_memory_region, as the server has no "
-                  "shared memory; got one"}),
+                  "shared memory; got one"}}),
     NameOfRule<InferRequest>);
 
 INSTANTIATE_TEST_SUITE_P(
     Contents, InferRulesTest,
-    ::testing::Values(
+    ::testing::ValuesIn(std::vector<InferRule>{
         InferRule{"ListsBesideRaw",
                   [](R& r) { r.mutable_inputs(0)->mutable_contents()->add_int64_contents(1); },
                   "input_ids.contents: expected none beside raw_input_contents; got some"},
@@ -155,8 +162,28 @@ INSTANTIATE_TEST_SUITE_P(
                     UseLists(r);
                     r.mutable_inputs(0)->mutable_contents()->add_int_contents(1);
                   },
-                  "input_ids.contents: expected all elements in the list of INT64; got 9 in others "
-                  "too"},
+                  "input_ids.contents: expected all elements in one list; got 9 in several"},
+        InferRule{"AFractionInAList",
+                  [](R& r) {
+                    UseLists(r);
+                    auto& contents = *r.mutable_inputs(1)->mutable_contents();
+                    contents.clear_int64_contents();
+                    for (int i = 0; i < 8; ++i) contents.add_fp64_contents(i == 5 ? 0.5 : 1);
+                  },
+                  "attention_mask.contents[5]: expected a value of INT64; got 0.5"},
+        InferRule{"TwoAsAFlag",
+                  [](R& r) {
+                    UseLists(r);
+                    r.mutable_inputs(1)->set_datatype("BOOL");
+                    r.mutable_inputs(1)->mutable_contents()->set_int64_contents(3, 2);
+                  },
+                  "attention_mask.contents[3]: expected a value of BOOL; got 2"},
+        InferRule{"TextsInAList",
+                  [](R& r) {
+                    UseLists(r);
+                    r.mutable_inputs(1)->mutable_contents()->add_bytes_contents("1");
+                  },
+                  "attention_mask.contents: expected numbers; got bytes_contents"},
         InferRule{"ListOfHalves",
                   [](R& r) {
                     UseLists(r);
@@ -172,12 +199,12 @@ INSTANTIATE_TEST_SUITE_P(
                     contents.clear_int64_contents();
                     for (int i = 0; i < 8; ++i) contents.add_int_contents(i == 5 ? 128 : 1);
                   },
-                  "attention_mask.contents[5]: expected a value of its datatype; got 128"}),
+                  "attention_mask.contents[5]: expected a value of INT8; got 128"}}),
     NameOfRule<InferRequest>);
 
 INSTANTIATE_TEST_SUITE_P(
     Outputs, InferRulesTest,
-    ::testing::Values(
+    ::testing::ValuesIn(std::vector<InferRule>{
         InferRule{"Unknown", [](R& r) { Ask(r, {"pooler_output"}); },
                   "outputs: expected one of last_hidden_state, sentence_embedding, "
                   "token_embeddings, hidden_states.N with N in 1..2, attentions.N with N in 0..1; "
@@ -225,21 +252,21 @@ INSTANTIATE_TEST_SUITE_P(
                         Text("region");
                   },
                   "sentence_embedding.parameters: expected no shared_memory_region, as the server "
-                  "has no shared memory; got one"}),
+                  "has no shared memory; got one"}}),
     NameOfRule<InferRequest>);
 
 INSTANTIATE_TEST_SUITE_P(
     Parameters, InferRulesTest,
-    ::testing::Values(
+    ::testing::ValuesIn(std::vector<InferRule>{
         InferRule{"NegativePriority", [](R& r) { Set(r, "priority", Number(-1)); },
                   "parameters.priority: expected 0 or more; got -1"},
         InferRule{"PriorityOfText", [](R& r) { Set(r, "priority", Text("high")); },
                   "parameters.priority: expected an int64; got a string"},
         InferRule{"NegativeTimeout", [](R& r) { Set(r, "timeout", Number(-5)); },
                   "parameters.timeout: expected microseconds, 0 or more; got -5"},
-        InferRule{"TimeoutWithoutValue",
-                  [](R& r) { Set(r, "timeout", inference::InferParameter()); },
-                  "parameters.timeout: expected an int64; got no value"},
+        InferRule{"TimeoutOfAFraction",
+                  [](R& r) { (*r.mutable_parameters())["timeout"].set_double_param(0.5); },
+                  "parameters.timeout: expected an int64; got a double"},
         InferRule{"StartOfSequence", [](R& r) { Set(r, "sequence_start", Flag(true)); },
                   "parameters.sequence_start: expected false: attendant.v1's EncodeStream takes "
                   "sequences in parts; got true"},
@@ -258,10 +285,10 @@ INSTANTIATE_TEST_SUITE_P(
                   "parameters.layer_count: expected 1..2; got 3"},
         InferRule{"OutputOfIntegers", [](R& r) { Set(r, "output_datatype", Text("INT8")); },
                   "parameters.output_datatype: expected FP32, FP16 or BF16; got \"INT8\""},
-        InferRule{"NormalizeOfNumber", [](R& r) { Set(r, "normalize", Number(1)); },
+        InferRule{"NormalizeOfNumber", [](R& r) { Set(r, "normalize", Number(2)); },
                   "parameters.normalize: expected a bool; got an int64"},
         InferRule{"TruncateOfText", [](R& r) { Set(r, "truncate", Text("right")); },
-                  "parameters.truncate: expected a bool; got a string"}),
+                  "parameters.truncate: expected a bool; got a string"}}),
     NameOfRule<InferRequest>);
 
 // A valid request for hidden states.
@@ -281,7 +308,7 @@ TEST_P(InferHiddenRulesTest, Refuses) {
 
 INSTANTIATE_TEST_SUITE_P(
     Hidden, InferHiddenRulesTest,
-    ::testing::Values(
+    ::testing::ValuesIn(std::vector<InferRule>{
         InferRule{
             "OfAnotherWidth",
             [](R& r) {
@@ -307,7 +334,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Ask(r, {"last_hidden_state"});
                   },
                   "outputs: expected context_layer or attentions, with a stage; got "
-                  "\"last_hidden_state\""}),
+                  "\"last_hidden_state\""}}),
     NameOfRule<InferRequest>);
 
 }  // namespace infer_rules_test

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tests/server/inference/infer_requests.h"
 #include "tests/server/support/wire_tensors.h"
 
@@ -149,6 +151,69 @@ TEST_F(InferTest, TakesListsOfAllDatatypes) {
     }
     EXPECT_EQ(Call(request).raw_output_contents(0), expected) << datatype;
   }
+}
+
+// Not every client knows the list that belongs to a datatype.
+TEST_F(InferTest, TakesWholeNumbersFromAnyList) {
+  InferRequest plain = IdsRequest("tiny");
+  const std::string expected = Call(plain).raw_output_contents(0);
+  plain.clear_raw_input_contents();
+  for (const int64_t id : SomeIds()) {
+    plain.mutable_inputs(0)->mutable_contents()->add_fp64_contents(static_cast<double>(id));
+  }
+  for (const std::string datatype : {"INT64", "BOOL"}) {
+    InferRequest ints = plain, floats = plain;
+    ints.mutable_inputs(1)->set_datatype(datatype);
+    floats.mutable_inputs(1)->set_datatype(datatype);
+    for (const int64_t keeps : SomeMask()) {
+      ints.mutable_inputs(1)->mutable_contents()->add_int_contents(static_cast<int32_t>(keeps));
+      floats.mutable_inputs(1)->mutable_contents()->add_fp32_contents(static_cast<float>(keeps));
+    }
+    EXPECT_EQ(Call(ints).raw_output_contents(0), expected) << datatype;
+    EXPECT_EQ(Call(floats).raw_output_contents(0), expected) << datatype;
+  }
+}
+
+// No number that JSON has, but one that attention is asked to compute.
+TEST_F(InferTest, TakesInfinityFromAList) {
+  InferRequest raw, listed;
+  raw.set_model_name("bare");
+  AddRaw(raw, "hidden_states", "FP32", {1, 1, 4},
+         std::vector<float>(4, std::numeric_limits<float>::infinity()));
+  Ask(raw, {"context_layer"});
+  listed = raw;
+  listed.clear_raw_input_contents();
+  for (int i = 0; i < 4; ++i) {
+    listed.mutable_inputs(0)->mutable_contents()->add_fp32_contents(
+        std::numeric_limits<float>::infinity());
+  }
+  EXPECT_EQ(Call(listed).raw_output_contents(0), Call(raw).raw_output_contents(0));
+}
+
+// MLServer converts null and objects to parameters without a value, and empty lists stand beside
+// raw contents.
+TEST_F(InferTest, WhatHasNoValueIsAbsent) {
+  InferRequest request = IdsRequest("tiny");
+  for (const char* name : {"timeout", "stage", "normalize", "priority", "headers"}) {
+    (*request.mutable_parameters())[name];
+  }
+  for (auto& input : *request.mutable_inputs()) {
+    (*input.mutable_parameters())["shared_memory_region"];
+    input.mutable_contents();
+  }
+  Ask(request, {"last_hidden_state"});
+  (*request.mutable_outputs(0)->mutable_parameters())["classification"];
+  EXPECT_EQ(Call(request).raw_output_contents(0), Call(IdsRequest("tiny")).raw_output_contents(0));
+}
+
+// As clients that have one type of numbers send them.
+TEST_F(InferTest, ParametersMayBeWholeDoublesAndFlagsOfNumbers) {
+  InferRequest request = IdsRequest("tiny"), plain = IdsRequest("tiny");
+  (*request.mutable_parameters())["timeout"].set_double_param(60'000'000);
+  (*request.mutable_parameters())["layer_count"].set_double_param(2);
+  (*request.mutable_parameters())["normalize"].set_int64_param(1);
+  (*plain.mutable_parameters())["normalize"].set_bool_param(true);
+  EXPECT_EQ(Call(request).raw_output_contents(1), Call(plain).raw_output_contents(1));
 }
 
 InferRequest HiddenRequest(const std::string& model, const std::vector<float>& rows) {

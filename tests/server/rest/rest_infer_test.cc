@@ -104,6 +104,67 @@ TEST_F(RestInferTest, TakesAllDatatypesThatJsonHas) {
   EXPECT_EQ(Call("tiny", body), expected);
 }
 
+// As KServe's and MLServer's clients write what is not set.
+TEST_F(RestInferTest, ANullIsAbsent) {
+  Json body = IdsBody();
+  const Json expected = Call("tiny", body);
+  body["parameters"] = nullptr;
+  body["outputs"] = nullptr;
+  for (Json& input : body["inputs"]) input["parameters"] = nullptr;
+  body["inputs"][1]["unknown"] = nullptr;
+  EXPECT_EQ(Call("tiny", body), expected);
+  body["parameters"] = Json::parse(R"({"timeout": null, "stage": null, "normalize": null,
+    "output_datatype": null, "binary_data_output": null, "priority": null, "unknown": null})");
+  body["inputs"][0]["parameters"] =
+      Json::parse(R"({"binary_data_size": null, "shared_memory_region": null})");
+  body["outputs"] = Json::parse(R"([
+    {"name": "last_hidden_state", "parameters": {"binary_data": null, "classification": null}},
+    {"name": "sentence_embedding", "parameters": null}])");
+  EXPECT_EQ(Call("tiny", body), expected);
+  body["id"] = nullptr;
+  EXPECT_FALSE(Call("tiny", body).contains("id"));
+}
+
+// MLServer adds the headers of its caller.
+TEST_F(RestInferTest, IgnoresUnknownParametersOfAnyKind) {
+  Json body = IdsBody();
+  const Json expected = Call("tiny", body);
+  const Json unknown = Json::parse(R"({"headers": {"x-a": "b", "parameters": {"timeout": "x"}},
+    "list": [1, [2, {"y": null}]], "content_type": "np", "number": 1e300, "flag": true})");
+  body["parameters"] = body["inputs"][0]["parameters"] = unknown;
+  body["outputs"] =
+      Json::parse(R"([{"name": "last_hidden_state"}, {"name": "sentence_embedding"}])");
+  body["outputs"][1]["parameters"] = unknown;
+  EXPECT_EQ(Call("tiny", body), expected);
+}
+
+// As Gson writes all numbers.
+TEST_F(RestInferTest, AWholeFloatIsAnInteger) {
+  Json body = IdsBody();
+  const Json expected = Call("tiny", body);
+  for (Json& input : body["inputs"]) {
+    input["shape"] = {2.0, 4.0};
+    input["data"] = input["data"].flatten();
+    std::vector<double> elements;
+    for (const Json& element : input["data"]) elements.push_back(element.get<double>());
+    input["data"] = elements;
+  }
+  body["parameters"] = {{"timeout", 60000000.0}, {"layer_count", 2.0}};
+  ASSERT_NE(body.dump().find("11.0"), std::string::npos) << body.dump();
+  EXPECT_EQ(Call("tiny", body), expected);
+}
+
+TEST_F(RestInferTest, ZeroAndOneAreFlags) {
+  Json body = IdsBody();
+  body["parameters"] = {{"normalize", true}};
+  const Json expected = Call("tiny", body);
+  body["parameters"] = {{"normalize", 1}, {"truncate", 0}, {"binary_data_output", 0}};
+  body["inputs"][1]["datatype"] = "BOOL";
+  EXPECT_EQ(Call("tiny", body), expected);
+  body["inputs"][1]["data"] = Json::parse("[1.0, 1, true, 1, 1, 1, 0.0, false]");
+  EXPECT_EQ(Call("tiny", body), expected);
+}
+
 TEST_F(RestInferTest, ParametersAreThoseOfGrpc) {
   const std::vector<float> rows = SomeValues(96, 1);
   Json body = {{"parameters", {{"stage", "projected"}, {"layer", 1}, {"timeout", 60000000}}}};

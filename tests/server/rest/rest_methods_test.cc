@@ -70,7 +70,7 @@ TEST_F(RestMethodsTest, GivesTheConfigurationAndTheStatistics) {
 }
 
 TEST_F(RestMethodsTest, ListsTheModels) {
-  for (const std::string body : {"", "{}", "{\"ready\": true}"}) {
+  for (const std::string body : {"", "{}", "{\"ready\": true}", "{\"ready\": null}"}) {
     const RestResult result = rest_->Post("/v2/repository/index", body);
     ASSERT_EQ(result.status, 200) << result.body;
     EXPECT_THAT(
@@ -114,8 +114,12 @@ TEST_F(RestMethodsTest, UnknownPathsAreNotFound) {
     ExpectError(rest_->Post(path, "{}"), 404, "not found");
   }
   EXPECT_EQ(rest_->Get("/v2x").body, "not found\n");
-  ExpectError(rest_->Get("/v2/models/other"), 404, "model: no model is named \"other\"");
-  ExpectError(rest_->Get("/v2/models/tiny/x"), 404, "model: no model is named \"tiny/x\"");
+  ExpectError(rest_->Get("/v2/models/other"), 404,
+              "model: no model is named \"other\"; the models are \"bare\", \"linear\", "
+              "\"mixed\", \"patches\", \"tiny\", \"counting\"");
+  ExpectError(rest_->Get("/v2/models/tiny/x"), 404,
+              "model: no model is named \"tiny/x\"; the models are \"tiny\", \"linear\", "
+              "\"mixed\", \"bare\", \"counting\", \"patches\"");
   EXPECT_EQ(rest_->Get("/v2/models/other/ready").status, 503);
 }
 

@@ -61,6 +61,10 @@ const RestRule kJsonRules[] = {
      "the body: expected strict JSON in UTF-8; got something else at byte 4"},
     {"NotUtf8", Text("{\"id\": \"\xff\"}"),
      "the body: expected strict JSON in UTF-8; got something else at byte 9"},
+    {"HalfASurrogatePair", Text(R"({"id": "\ud83d"})"),
+     "the body: expected texts of Unicode characters; got half a surrogate pair at byte 15"},
+    {"TheOtherHalf", Text(R"({"id": "\ude00"})"),
+     "the body: expected texts of Unicode characters; got half a surrogate pair at byte 14"},
     {"NaN", Text("{\"id\": NaN}"),
      "the body: expected strict JSON in UTF-8; got something else at byte 8"},
     {"KeyTwice", Text("{\"id\": \"a\", \"\\u0069d\": \"b\"}"),
@@ -91,10 +95,16 @@ const RestRule kJsonRules[] = {
     {"DataNoList", Text("{\"inputs\": [{\"data\": 1}]}"), "inputs[0].data: expected a list; got 1"},
     {"ObjectInData", Text("{\"inputs\": [{\"data\": [{}]}]}"),
      "inputs[0].data[0]: expected a list; got an object"},
-    {"ParameterNull", Spoiled([](Json& body) { body["parameters"]["x"] = nullptr; }),
-     "parameters.x: expected a text, a number, true or false; got null"},
-    {"ParameterAList", Spoiled([](Json& body) { body["parameters"]["x"] = {1}; }),
-     "parameters.x: expected a text or number; got a list"},
+    {"TimeoutAnObject", Spoiled([](Json& body) { body["parameters"]["timeout"] = Json::object(); }),
+     "parameters.timeout: expected an int64; got a list or an object"},
+    {"NormalizeAList", Spoiled([](Json& body) { body["parameters"]["normalize"] = {1}; }),
+     "parameters.normalize: expected a bool; got a list or an object"},
+    {"StageAList", Spoiled([](Json& body) { body["parameters"]["stage"] = {"block"}; }),
+     "parameters.stage: expected a string; got a list or an object"},
+    {"BinaryOutputAList",
+     Spoiled([](Json& body) { body["parameters"]["binary_data_output"] = {true}; }),
+     "parameters.binary_data_output: expected true or false; got a list or an object"},
+    {"NullAsInput", Text("{\"inputs\": [null]}"), "inputs[0]: expected an object; got null"},
 };
 
 const RestRule kTensorRules[] = {
@@ -137,8 +147,26 @@ const RestRule kTensorRules[] = {
      "inputs[0].data[0]: expected a value of UINT64; got -1"},
     {"ATextAsElement", Spoiled([](Json& body) { body["inputs"][0]["data"][1] = "7"; }),
      "inputs[0].data[1]: expected a value of INT64; got \"7\""},
-    {"NumbersAsFlags", Spoiled([](Json& body) { body["inputs"][1]["datatype"] = "BOOL"; }),
-     "inputs[1].data[0][0]: expected a value of BOOL; got 1"},
+    {"ANullAsElement", Spoiled([](Json& body) { body["inputs"][0]["data"][1] = nullptr; }),
+     "inputs[0].data[1]: expected a value of INT64; got null"},
+    {"ANullAsDimension", Spoiled([](Json& body) { body["inputs"][0]["shape"][1] = nullptr; }),
+     "inputs[0].shape[1]: expected a whole number, 0 or more; got null"},
+    {"NoDataButNull", Spoiled([](Json& body) { body["inputs"][0]["data"] = nullptr; }),
+     "inputs[0]: expected data or the parameter binary_data_size; got neither"},
+    {"AFlagAsNumber", Spoiled([](Json& body) { body["inputs"][0]["data"][1] = true; }),
+     "inputs[0].data[1]: expected a value of INT64; got true"},
+    {"NoInteger", Spoiled([](Json& body) { body["inputs"][0]["data"][0] = 9007199254740992.0; }),
+     "inputs[0].data[0]: expected a value of INT64; got 9.0072e+15"},
+    {"TooLargeForItsTypeWithAPoint", Spoiled([](Json& body) {
+       body["inputs"][0]["datatype"] = "UINT8";
+       body["inputs"][0]["data"][5] = 256.0;
+     }),
+     "inputs[0].data[5]: expected a value of UINT8; got 256"},
+    {"NumbersAsFlags", Spoiled([](Json& body) {
+       body["inputs"][1]["datatype"] = "BOOL";
+       body["inputs"][1]["data"][0][2] = 2;
+     }),
+     "inputs[1].data[0][2]: expected a value of BOOL; got 2"},
     {"AFloatBeyondFp32", Text(R"({"inputs": [{"name": "hidden_states", "datatype": "FP32",
       "shape": [1], "data": [1e39]}]})"),
      "inputs[0].data[0]: expected a value of FP32; got 1e+39"},
@@ -185,9 +213,16 @@ const RestRule kBinaryRules[] = {
      Spoiled([](Json& body) { body["inputs"][0]["parameters"]["binary_data_size"] = -1; }),
      "inputs[0].parameters.binary_data_size: expected a number of bytes; got -1"},
     {"BinaryDataNoFlag", Spoiled([](Json& body) {
-       body["outputs"][0] = {{"name", "x"}, {"parameters", {{"binary_data", 1}}}};
+       body["outputs"][0] = {{"name", "x"}, {"parameters", {{"binary_data", 2}}}};
      }),
-     "outputs[0].parameters.binary_data: expected true or false; got 1"},
+     "outputs[0].parameters.binary_data: expected true or false; got 2"},
+    {"SizeAnObject", Spoiled([](Json& body) {
+       body["inputs"][0]["parameters"]["binary_data_size"] = Json::object();
+     }),
+     "inputs[0].parameters.binary_data_size: expected a number of bytes; got a list or an object"},
+    {"SizeAFraction",
+     Spoiled([](Json& body) { body["inputs"][0]["parameters"]["binary_data_size"] = 64.5; }),
+     "inputs[0].parameters.binary_data_size: expected a number of bytes; got 64.5"},
     {"JsonLongerThanTheBody", Text("{}"),
      "Inference-Header-Content-Length: expected at most the 2 bytes of the body; got 3", 400,
      "tiny", "Inference-Header-Content-Length: 3\r\n"},

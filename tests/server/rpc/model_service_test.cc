@@ -134,7 +134,9 @@ TEST_F(ModelServiceTest, NamesWhatItDoesNotHave) {
   v1::GetModelResponse response;
   const grpc::Status missing = Get("x", &response);
   EXPECT_EQ(missing.error_code(), grpc::StatusCode::NOT_FOUND);
-  EXPECT_EQ(missing.error_message(), "model: no model is named \"x\"");
+  EXPECT_EQ(missing.error_message(),
+            "model: no model is named \"x\"; the models are \"bare\", \"mixed\", \"tiny\", "
+            "\"linear\", \"patches\", \"counting\"");
   const grpc::Status unnamed = Get("", &response);
   EXPECT_EQ(unnamed.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(unnamed.error_message(),

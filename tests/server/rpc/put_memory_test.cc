@@ -239,7 +239,9 @@ TEST_P(PutMemoryRuleTest, Refuses) {
 }
 
 const PutRule kRules[] = {
-    {"NoSuchModel", [](Request& r) { r.set_model("x"); }, "model: no model is named \"x\"",
+    {"NoSuchModel", [](Request& r) { r.set_model("x"); },
+     "model: no model is named \"x\"; the models are \"bare\", \"mixed\", \"tiny\", \"linear\", "
+     "\"patches\", \"counting\"",
      grpc::StatusCode::NOT_FOUND},
     {"LayerBeyondTheLast", [](Request& r) { r.set_layer(2); }, "layer: expected 0..1; got 2"},
     {"LongRequestId", [](Request& r) { r.set_request_id(std::string(257, 'x')); },

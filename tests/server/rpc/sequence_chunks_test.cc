@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <thread>
+#include <vector>
 
 #include "tests/server/support/test_server.h"
 #include "tests/server/support/wire_tensors.h"
@@ -424,7 +425,7 @@ TEST_P(SequenceChunkRuleTest, Refuses) {
 
 INSTANTIATE_TEST_SUITE_P(
     Chunks, SequenceChunkRuleTest,
-    ::testing::Values(
+    ::testing::ValuesIn(std::vector<BadChunk>{
         BadChunk{
             "Softmax",
             [](v1::EncodeStreamRequest& item) { item.mutable_request()->set_model("tiny"); },
@@ -468,7 +469,7 @@ INSTANTIATE_TEST_SUITE_P(
             "5 stays as it was, at 0 tokens"},
         BadChunk{"NoRequest", [](v1::EncodeStreamRequest& item) { item.clear_request(); },
                  "request: expected an EncodeRequest; got none; sequence 5 stays as it was, at 0 "
-                 "tokens"}),
+                 "tokens"}}),
     [](const auto& tested) { return tested.param.name; });
 
 TEST_F(SequenceChunksTest, EndWhereTheTableOfPositionsEnds) {

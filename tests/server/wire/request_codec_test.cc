@@ -9,6 +9,7 @@
 #include <memory>
 #include <ostream>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "attendant/v1/encoder_service.pb.h"
@@ -301,7 +302,7 @@ class RequestRefusalTest : public RequestCodecTest,
 
 INSTANTIATE_TEST_SUITE_P(
     Refusals, RequestRefusalTest,
-    ::testing::Values(
+    ::testing::ValuesIn(std::vector<Refusal>{
         Refusal{"FieldZero", WireTag(0, 0) + "1", "at byte 1: field number 0"},
         Refusal{"FieldZeroInTensor", WireField(4, WireTag(0, 2) + '\0'), "field number 0"},
         Refusal{"LongLength", WireTag(1, 2) + WireVarint(300),
@@ -319,7 +320,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"OpenGroup", WireTag(4, 3), "cut short inside a number"},
         Refusal{"WrongGroup", WireTag(4, 3) + WireTag(5, 4), "groups do not match"},
         Refusal{"WireType6", WireTag(4, 6), "no such wire type"},
-        Refusal{"NotUtf8", WireField(1, "\xff"), "not UTF-8"}),
+        Refusal{"NotUtf8", WireField(1, "\xff"), "not UTF-8"}}),
     [](const auto& test) { return test.param.name; });
 
 TEST_P(RequestRefusalTest, NamesTheFault) {

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, AsyncIterator, List, Optional, Sequence, Union
+from typing import Any, AsyncIterator, Iterable, List, Optional, Sequence, Union
 
 from ..aio import AsyncClient
 from ..answers import Encoded
@@ -11,7 +11,7 @@ from ..requests import Request
 from .plan import Plan, Wish
 from .progress import Progress
 from .scores import LabelScore, Ranked
-from .tasks import Tasks, as_list
+from .tasks import Tasks, as_list, as_texts
 from .tokenizer import Text, Tokens
 
 
@@ -26,7 +26,7 @@ class AsyncTextModel:
         self._name = model
         self._found: Optional[Tasks] = None
 
-    async def embed(self, texts: Union[str, Sequence[str]], *, prompt: Optional[str] = None, prompt_name: Optional[str] = None,
+    async def embed(self, texts: Union[str, Iterable[str]], *, prompt: Optional[str] = None, prompt_name: Optional[str] = None,
                     normalize: bool = False, dimensions: Optional[int] = None, truncation: Optional[str] = "right",
                     progress: Optional[bool] = None, timeout: Optional[float] = DEFAULT) -> Any:
         """As TextModel.embed: [n, E], or [E] of a text alone."""
@@ -36,21 +36,23 @@ class AsyncTextModel:
         await run(self._client, plan, progress, timeout)
         return tasks.vectors(plan, dimensions, alone)
 
-    async def rerank(self, query: str, texts: Sequence[str], *, top_n: Optional[int] = None, raw_scores: bool = False,
+    async def rerank(self, query: str, texts: Iterable[str], *, top_n: Optional[int] = None, raw_scores: bool = False,
                      truncation: Optional[str] = "right", progress: Optional[bool] = None,
                      timeout: Optional[float] = DEFAULT) -> List[Ranked]:
         """As TextModel.rerank."""
+        texts = as_texts("texts", texts)
         tasks = await self._tasks()
         plan = tasks.plan_rerank(query, texts, Wish("classifier", truncation=truncation))
         await run(self._client, plan, progress, timeout)
         return tasks.ranked(plan, texts, top_n, raw_scores)
 
-    async def classify(self, texts: Union[str, Sequence[Text]], *, raw_scores: bool = False,
+    async def classify(self, texts: Union[str, Iterable[Text]], *, raw_scores: bool = False,
                        truncation: Optional[str] = "right", progress: Optional[bool] = None,
                        timeout: Optional[float] = DEFAULT) -> List[List[LabelScore]]:
         """As TextModel.classify."""
+        given, _ = as_list(texts)
         tasks = await self._tasks()
-        plan = tasks.plan_classify([texts] if isinstance(texts, str) else texts, Wish("classifier", truncation=truncation))
+        plan = tasks.plan_classify(given, Wish("classifier", truncation=truncation))
         await run(self._client, plan, progress, timeout)
         return tasks.classified(plan, raw_scores)
 
@@ -58,8 +60,9 @@ class AsyncTextModel:
         """As TextModel.tokens."""
         return (await self._tasks()).tokens(text, truncation)
 
-    async def count_tokens(self, texts: Sequence[Text]) -> List[int]:
+    async def count_tokens(self, texts: Iterable[Text]) -> List[int]:
         """As TextModel.count_tokens."""
+        texts = as_texts("texts", texts)
         tasks = await self._tasks()
         return await asyncio.to_thread(tasks.counts, texts)
 

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import threading
 from itertools import chain
-from typing import Any, List, Optional, Sequence, Union
+from typing import Any, Iterable, List, Optional, Sequence, Union
 
 from ..client import DEFAULT, Client
 from .plan import Plan, Wish
 from .progress import Progress
 from .scores import LabelScore, Ranked
-from .tasks import Tasks, as_list
+from .tasks import Tasks, as_list, as_texts
 from .tokenizer import Text, Tokens
 
 
@@ -38,7 +38,7 @@ class TextModel:
         """Tokens of the longest text, special ones included; 0: any. Longer ones are cut."""
         return self._tasks().tokenizer.max_length
 
-    def embed(self, texts: Union[str, Sequence[str]], *, prompt: Optional[str] = None, prompt_name: Optional[str] = None,
+    def embed(self, texts: Union[str, Iterable[str]], *, prompt: Optional[str] = None, prompt_name: Optional[str] = None,
               normalize: bool = False, dimensions: Optional[int] = None, truncation: Optional[str] = "right",
               progress: Optional[bool] = None, timeout: Optional[float] = DEFAULT) -> Any:
         """Returns the vectors of texts, [n, E] float32, or [E] of a text alone, pooled as the model's files say.
@@ -54,26 +54,28 @@ class TextModel:
         self._run(plan, progress, timeout)
         return tasks.vectors(plan, dimensions, alone)
 
-    def rerank(self, query: str, texts: Sequence[str], *, top_n: Optional[int] = None, raw_scores: bool = False,
+    def rerank(self, query: str, texts: Iterable[str], *, top_n: Optional[int] = None, raw_scores: bool = False,
                truncation: Optional[str] = "right", progress: Optional[bool] = None,
                timeout: Optional[float] = DEFAULT) -> List[Ranked]:
         """Returns the texts by how well they fit the query, best first. For models with one class.
 
         top_n: only so many. raw_scores: what the model's head says, without the sigmoid that brings it to 0..1.
         """
+        texts = as_texts("texts", texts)
         tasks = self._tasks()
         plan = tasks.plan_rerank(query, texts, Wish("classifier", truncation=truncation))
         self._run(plan, progress, timeout)
         return tasks.ranked(plan, texts, top_n, raw_scores)
 
-    def classify(self, texts: Union[str, Sequence[Text]], *, raw_scores: bool = False, truncation: Optional[str] = "right",
+    def classify(self, texts: Union[str, Iterable[Text]], *, raw_scores: bool = False, truncation: Optional[str] = "right",
                  progress: Optional[bool] = None, timeout: Optional[float] = DEFAULT) -> List[List[LabelScore]]:
         """Returns for each text, or pair of texts, all classes with their probabilities, best first.
 
         raw_scores: what the model's head says, without the softmax, or the sigmoid of a class alone.
         """
+        given, _ = as_list(texts)
         tasks = self._tasks()
-        plan = tasks.plan_classify([texts] if isinstance(texts, str) else texts, Wish("classifier", truncation=truncation))
+        plan = tasks.plan_classify(given, Wish("classifier", truncation=truncation))
         self._run(plan, progress, timeout)
         return tasks.classified(plan, raw_scores)
 
@@ -81,8 +83,9 @@ class TextModel:
         """Returns the tokens that the model takes of a text, or of two."""
         return self._tasks().tokens(text, truncation)
 
-    def count_tokens(self, texts: Sequence[Text]) -> List[int]:
+    def count_tokens(self, texts: Iterable[Text]) -> List[int]:
         """Returns how many tokens the model takes of each text, or pair."""
+        texts = as_texts("texts", texts)
         return self._tasks().counts(texts)
 
     def _tasks(self) -> Tasks:

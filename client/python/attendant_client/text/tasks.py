@@ -1,15 +1,17 @@
 """What embed, rerank and classify do before and after the texts are sent, for the clients of both kinds."""
 from __future__ import annotations
 
-from typing import Any, List, Optional, Sequence, Tuple, Union
+from collections.abc import Mapping, Set
+from typing import Any, Iterable, List, Optional, Sequence, Tuple, TypeVar, Union
 
 from .. import messages
 from ..errors import FailedPrecondition, invalid
 from . import scores
 from .plan import Plan, Wish, cut
 from .scores import LabelScore, Ranked
-from .tokenizer import ModelTokenizer, Text, Tokens, check_texts
+from .tokenizer import ModelTokenizer, Text, Tokens, check_text, check_texts
 
+T = TypeVar("T")
 
 
 class Tasks:
@@ -63,12 +65,23 @@ class Tasks:
         return [len(ids) for ids, _ in self.tokenizer.ids(texts)]
 
 
-def as_list(texts: Union[str, Sequence[str]]) -> Tuple[Sequence[str], bool]:
+def as_texts(field: str, texts: Iterable[T]) -> Sequence[T]:
+    """Returns a list of texts, which may come from a generator or a column of a table."""
+    if isinstance(texts, (list, tuple)):
+        return texts
+    # A text has letters, a dictionary keys, and a set no order.
+    if isinstance(texts, (str, bytes, bytearray, Mapping, Set)) or not isinstance(texts, Iterable):
+        raise invalid(field, "a list of texts", f"{type(texts).__name__} {texts!r:.60}")
+    return list(texts)
+
+
+def as_list(texts: Union[str, Iterable[Any]]) -> Tuple[Sequence[Any], bool]:
     """Returns a list of texts, and whether a text alone was given."""
-    return ([texts], True) if isinstance(texts, str) else (texts, False)
+    return ([texts], True) if isinstance(texts, str) else (as_texts("texts", texts), False)
 
 
 def check_strings(field: str, texts: Sequence[str]) -> None:
     for index, text in enumerate(texts):
         if not isinstance(text, str):
             raise invalid(f"{field}[{index}]", "a text", f"{type(text).__name__} {text!r:.60}")
+        check_text(f"{field}[{index}]", text)

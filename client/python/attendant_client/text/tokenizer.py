@@ -1,6 +1,7 @@
 """ModelTokenizer: the token ids of texts, as the model was trained to have them."""
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple, Union
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 # A text, or two that the model reads together, such as a query and a document.
 Text = Union[str, Tuple[str, str]]
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -28,12 +30,24 @@ class Tokens:
     types: List[int]
 
 
+def check_text(field: str, text: str) -> None:
+    """Refuses a text that no encoding of Unicode can write, so that no tokenizer takes it."""
+    half = None if text.isascii() else _SURROGATE.search(text)
+    if half:
+        raise invalid(field, "a text of Unicode characters",
+                      f"half a surrogate pair at character {half.start()}, {ascii(half[0])}; "
+                      "text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace') mends or replaces it")
+
+
 def check_texts(field: str, texts: Sequence[Text]) -> None:
     """Refuses what is neither a text nor a pair of texts."""
     for index, text in enumerate(texts):
         if isinstance(text, str):
+            check_text(f"{field}[{index}]", text)
             continue
         if isinstance(text, (tuple, list)) and len(text) == 2 and all(isinstance(one, str) for one in text):
+            for one in text:
+                check_text(f"{field}[{index}]", one)
             continue
         raise invalid(f"{field}[{index}]", "a text, or a pair of texts", f"{type(text).__name__} {text!r:.60}")
 
@@ -64,6 +78,7 @@ class ModelTokenizer:
         if prompt is not None:
             if name is not None:
                 raise invalid("prompt_name", "none beside prompt", name)
+            check_text("prompt", prompt)
             return prompt
         if name is None:
             name = self._found.default_prompt

@@ -40,10 +40,10 @@ std::string NameOfWidths(const testing::TestParamInfo<std::tuple<ComputeMode, Wi
 
 INSTANTIATE_TEST_SUITE_P(Widths, AttentionWidthTest,
                          testing::Combine(testing::ValuesIn(AttentionModes()),
-                                          testing::Values(Widths{1, 1}, Widths{2, 3}, Widths{3, 2},
-                                                          Widths{26, 26}, Widths{32, 32},
-                                                          Widths{64, 64}, Widths{80, 80},
-                                                          Widths{64, 33}, Widths{5, 128})),
+                                          ::testing::ValuesIn(std::vector<Widths>{
+                                              Widths{1, 1}, Widths{2, 3}, Widths{3, 2},
+                                              Widths{26, 26}, Widths{32, 32}, Widths{64, 64},
+                                              Widths{80, 80}, Widths{64, 33}, Widths{5, 128}})),
                          NameOfWidths);
 
 class AttentionBiasTest : public AttentionTest {};

@@ -110,12 +110,13 @@ std::vector<int32_t> Holed(int32_t length) {
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, RelativeScoresTest,
-    testing::Values(Case{1, 2, 16, 8, 30, true, true}, Case{40, 3, 26, 8, 30, true, true},
-                    Case{130, 2, 16, 256, 512, true, true}, Case{65, 1, 5, 0, 11, true, true},
-                    Case{65, 2, 16, 0, 200, false, true}, Case{33, 2, 16, 4, 20, true, false},
-                    Case{1100, 1, 8, 32, 600, true, true}, Case{600, 1, 8, 16, 100, true, true, 50},
-                    Case{130, 2, 16, 16, 100, true, true, 0, Holed(130)},
-                    Case{90, 2, 16, 16, 100, true, true, 20, Holed(90)}));
+    ::testing::ValuesIn(std::vector<Case>{
+        Case{1, 2, 16, 8, 30, true, true}, Case{40, 3, 26, 8, 30, true, true},
+        Case{130, 2, 16, 256, 512, true, true}, Case{65, 1, 5, 0, 11, true, true},
+        Case{65, 2, 16, 0, 200, false, true}, Case{33, 2, 16, 4, 20, true, false},
+        Case{1100, 1, 8, 32, 600, true, true}, Case{600, 1, 8, 16, 100, true, true, 50},
+        Case{130, 2, 16, 16, 100, true, true, 0, Holed(130)},
+        Case{90, 2, 16, 16, 100, true, true, 20, Holed(90)}}));
 
 }  // namespace relative_scores_test
 }  // namespace attendant
