@@ -8,6 +8,7 @@
 #include "engine/base/shape.h"
 #include "engine/checkpoint/embedded.h"
 #include "engine/checkpoint/files/input_file.h"
+#include "engine/checkpoint/files/other_formats.h"
 #include "engine/checkpoint/hugging_face.h"
 #include "engine/checkpoint/pruning.h"
 #include "engine/checkpoint/torch/torch_modules.h"
@@ -45,6 +46,7 @@ absl::Status InspectFolder(const std::string& folder, const CheckpointOptions& o
     return absl::NotFoundError(
         absl::StrCat(folder, ": neither a folder nor worked-example nor synthetic:<name>"));
   }
+  if (absl::Status status = RefuseOtherFormats(folder); !status.ok()) return status;
   return absl::NotFoundError(absl::StrCat(folder, ": expected a folder with config.json or ",
                                           kTorchDescriptionFile, ", found neither"));
 }

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "engine/checkpoint/families/config_reader.h"
 #include "engine/checkpoint/files/input_file.h"
 #include "engine/checkpoint/files/json.h"
@@ -40,33 +41,47 @@ Json ReadLeniently(const std::string& path, std::vector<std::string>& warnings) 
   return Json::object();
 }
 
-// Parses the list of added tokens alone, as the vocabulary beside it is large.
-Json ParseAddedTokens(const std::string& tokenizer) {
+// Parses what is checked here of a tokenizer.json: the object `model`, left empty because it holds
+// the vocabulary, and the list of added tokens.
+absl::StatusOr<Json> ParseTokenizer(const std::string& tokenizer) {
   const Json::parser_callback_t wanted = [](int depth, Json::parse_event_t event, Json& parsed) {
-    return event != Json::parse_event_t::key || depth != 1 || parsed == "added_tokens";
+    if (event != Json::parse_event_t::key || depth > 2) return true;
+    return depth == 1 && (parsed == "added_tokens" || parsed == "model");
   };
-  const Json parsed = Json::parse(tokenizer, wanted, /*allow_exceptions=*/false);
-  if (!parsed.is_object()) return nullptr;
-  const auto tokens = parsed.find("added_tokens");
-  return tokens == parsed.end() ? Json::array() : *tokens;
+  if (tokenizer.empty()) return absl::InvalidArgumentError("expected JSON, found an empty file");
+  Json parsed = Json::parse(tokenizer, wanted, /*allow_exceptions=*/false);
+  if (parsed.is_discarded()) return absl::InvalidArgumentError("not strict JSON in UTF-8");
+  if (!parsed.is_object() || !parsed.value("model", Json()).is_object()) {
+    return absl::InvalidArgumentError("expected an object with an object model");
+  }
+  if (!parsed.emplace("added_tokens", Json::array()).first->is_array()) {
+    return absl::InvalidArgumentError("expected an object with a list of added_tokens");
+  }
+  return parsed;
 }
 
-void ReadTokenizer(const std::string& folder, Tokenization& read,
+// Reads tokenizer.json, and returns its list of added tokens. A file that cannot be read is a
+// warning: the model takes token ids without it.
+Json ReadTokenizer(const std::string& folder, Tokenization& read,
                    std::vector<std::string>& warnings) {
   const std::string path = absl::StrCat(folder, "/tokenizer.json");
   absl::StatusOr<std::string> text = ReadSmallFile(path, kMaxTokenizerBytes);
-  if (text.ok() && !text->empty()) {
+  if (absl::IsNotFound(text.status()) && !PathExists(path)) {
+    read.why_no_tokenizer = "its folder has no tokenizer.json";
+    return Json::array();
+  }
+  const absl::StatusOr<Json> parsed =
+      text.ok() ? ParseTokenizer(*text) : absl::StatusOr<Json>(text.status());
+  if (parsed.ok()) {
     read.tokenizer_json = *std::move(text);
     read.why_no_tokenizer.clear();
-    return;
+    return (*parsed)["added_tokens"];
   }
-  if (absl::IsNotFound(text.status())) {
-    read.why_no_tokenizer = "its folder has no tokenizer.json";
-    return;
-  }
-  read.why_no_tokenizer = "its tokenizer.json cannot be read";
-  warnings.push_back(text.ok() ? absl::StrCat(path, ": expected JSON, found an empty file")
-                               : std::string(text.status().message()));
+  absl::string_view reason = parsed.status().message();
+  absl::ConsumePrefix(&reason, path + ": ");
+  read.why_no_tokenizer = absl::StrCat("its tokenizer.json cannot be read: ", reason);
+  warnings.push_back(absl::StrCat(path, ": ", reason, "; the model takes token ids alone"));
+  return Json::array();
 }
 
 // Returns the text of a token, which is written as a text or as an object with its content.
@@ -86,16 +101,9 @@ std::optional<int64_t> IdOf(const Json& added_tokens, const std::string& text) {
   return std::nullopt;
 }
 
-void ReadSpecialTokens(const std::string& folder, const Json& config, Tokenization& read,
-                       std::vector<std::string>& warnings) {
+void ReadSpecialTokens(const std::string& folder, const Json& config, const Json& added_tokens,
+                       Tokenization& read, std::vector<std::string>& warnings) {
   if (read.tokenizer_json.empty()) return;
-  const Json added_tokens = ParseAddedTokens(read.tokenizer_json);
-  if (!added_tokens.is_array()) {
-    warnings.push_back(absl::StrCat(folder,
-                                    "/tokenizer.json: expected an object with a list of "
-                                    "added_tokens"));
-    return;
-  }
   const Json older = ReadLeniently(absl::StrCat(folder, "/special_tokens_map.json"), warnings);
   for (const char* role : kRoles) {
     const std::string key = absl::StrCat(role, "_token");
@@ -177,9 +185,9 @@ absl::StatusOr<Tokenization> ReadTokenization(const std::string& folder,
                                               const std::string& transformer,
                                               std::vector<std::string>& warnings) {
   Tokenization read;
-  ReadTokenizer(transformer, read, warnings);
+  const Json added_tokens = ReadTokenizer(transformer, read, warnings);
   const Json config = ReadLeniently(absl::StrCat(transformer, "/tokenizer_config.json"), warnings);
-  ReadSpecialTokens(transformer, config, read, warnings);
+  ReadSpecialTokens(transformer, config, added_tokens, read, warnings);
   read.max_sequence_length = ReadModelMaxLength(config);
   read.labels = ReadLabels(ReadLeniently(absl::StrCat(transformer, "/config.json"), warnings));
   absl::Status status = ReadSentenceConfig(transformer, read);

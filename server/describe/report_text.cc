@@ -114,9 +114,6 @@ void AddVerdict(const ModelReport& report, Lines& lines) {
   for (const std::string& warning : report.model.checkpoint.warnings) {
     lines.push_back(absl::StrCat("warning: ", warning));
   }
-  for (const std::string& refusal : report.refusals) {
-    lines.push_back(absl::StrCat("refused: ", refusal));
-  }
   lines.push_back(report.refusals.empty() ? "This server would serve it."
                                           : "This server would refuse it.");
 }
@@ -127,6 +124,9 @@ std::string ToText(const ModelReport& report) {
   Lines lines;
   const Checkpoint& found = report.model.checkpoint;
   Add("source", report.model.setting.source, lines);
+  for (const std::string& refusal : report.refusals) {
+    lines.push_back(absl::StrCat("refused: ", refusal));
+  }
   if (found.description.layers > 0) {
     for (const proto::ModelLine& line : proto::ModelLines(Describe(report))) {
       Add(line.label, line.text, lines);
@@ -136,7 +136,9 @@ std::string ToText(const ModelReport& report) {
     AddMemory(report, lines);
     AddRanks(report, lines);
   }
-  if (!report.weights.empty() || !found.tensors.empty()) AddTensors(report, lines);
+  // Files that are refused as a whole have tensors that nobody knows.
+  const bool embedded = report.refusals.empty() && !report.weights.empty();
+  if (embedded || !found.tensors.empty()) AddTensors(report, lines);
   AddVerdict(report, lines);
   std::string text;
   for (const std::string& line : lines) absl::StrAppend(&text, EscapeControls(line), "\n");

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <variant>
 
+#include "absl/status/status.h"
 #include "server/http/http_message.h"
 
 namespace attendant::server {
@@ -21,13 +22,16 @@ class HttpReply {
 };
 
 // All functions are called on the thread of the HTTP port, in this order, and must be quick. If one
-// of them throws, the connection is closed without an answer.
+// of them throws, the connection is closed without an answer. Refuse comes in place of all that
+// follow it.
 class HttpCall {
  public:
   virtual ~HttpCall() = default;
   // A brief call is answered by OnRequest, and keeps the place and the lifetime of its connection.
   // Any other has the places and times for calls (HttpLimits).
   virtual bool brief() const = 0;
+  // The port has no place for the call, which is not brief. Returns the answer.
+  virtual HttpAnswer Refuse(const absl::Status& why) = 0;
   // Some of the body.
   virtual void OnBody(std::string_view bytes) = 0;
   // All of the body has come. Returns the answer, or nothing if that goes by HttpReply later.

@@ -25,7 +25,6 @@
 #include "server/http/http_daemon.h"
 #include "server/http/http_listener.h"
 #include "server/http/http_routes.h"
-#include "server/metrics/refusal.h"
 
 namespace attendant::server {
 namespace {
@@ -135,11 +134,7 @@ class HttpServer::Impl final : public HttpDaemonHandler {
     const auto* call = std::get_if<std::shared_ptr<HttpCall>>(&start);
     if (call == nullptr || (*call)->brief()) return start;
     const absl::Status room = calls_.CheckRoomFor(request.peer);
-    if (room.ok()) return start;
-    HttpAnswer refusal = {429, absl::StrCat("{\"error\":\"", room.message(), "\"}")};
-    refusal.content_type = "application/json";
-    refusal.headers = {{"Attendant-Reason", ReasonOf(room)}, {"Retry-After", "1"}};
-    return refusal;
+    return room.ok() ? start : (*call)->Refuse(room);
   }
   void OnCall(const std::shared_ptr<HttpExchange>& exchange) override {
     open_.Remove(exchange->descriptor);
@@ -155,11 +150,12 @@ class HttpServer::Impl final : public HttpDaemonHandler {
   bool StartDaemon() {
     std::shared_ptr<const Certificates> certificates;
     if (secrets_.certificates != nullptr) certificates = secrets_.certificates->current();
-    std::unique_ptr<HttpDaemon> daemon = HttpDaemon::Start(
-        *this, replies_, limits_.connections + limits_.calls.calls, certificates);
+    std::unique_ptr<HttpDaemon> daemon =
+        HttpDaemon::Start(*this, replies_, limits_.connections + limits_.calls.calls, certificates);
     const bool started = daemon != nullptr;
     if (started) {
-      const size_t all = kOwnEvents + daemons_.size() + 1 + static_cast<size_t>(limits_.calls.calls);
+      const size_t all =
+          kOwnEvents + daemons_.size() + 1 + static_cast<size_t>(limits_.calls.calls);
       ready_.reserve(all);  // so that polling does not allocate
       daemons_.push_back(std::move(daemon));
     }

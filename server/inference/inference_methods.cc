@@ -56,6 +56,17 @@ void Describe(const std::string& name, const ServedModel& model, const ModelFigu
   Set(figures.answered, figures.copied_out, *stats.mutable_compute_output());
 }
 
+void AddRefused(const std::string& name, const std::vector<RefusedVersion>& versions,
+                inference::RepositoryIndexResponse& out) {
+  for (const RefusedVersion& version : versions) {
+    inference::RepositoryIndexResponse::ModelIndex& index = *out.add_models();
+    index.set_name(name);
+    index.set_version(absl::StrCat(version.version));
+    index.set_state("UNAVAILABLE");
+    index.set_reason(version.reason);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<inference::ServerLiveResponse> ServerLive(const MethodContext&,
@@ -157,14 +168,10 @@ absl::StatusOr<inference::RepositoryIndexResponse> RepositoryIndex(
       index.set_version(VersionText(*model));
       index.set_state("READY");
     }
-    if (request.ready()) continue;
-    for (const RefusedVersion& refused : context.service.models.Refused(name)) {
-      inference::RepositoryIndexResponse::ModelIndex& index = *response.add_models();
-      index.set_name(name);
-      index.set_version(absl::StrCat(refused.version));
-      index.set_state("UNAVAILABLE");
-      index.set_reason(refused.reason);
-    }
+  }
+  if (request.ready()) return response;
+  for (const auto& [name, versions] : context.service.models.AllRefused()) {
+    AddRefused(name, versions, response);
   }
   return response;
 }

@@ -47,6 +47,12 @@ class ModelTable {
     return found == refused_.end() ? std::vector<RefusedVersion>() : found->second;
   }
 
+  // Those of all models.
+  std::map<std::string, std::vector<RefusedVersion>> AllRefused() const {
+    absl::MutexLock lock(&mutex_);
+    return refused_;
+  }
+
   void SetRefused(const std::string& name, std::vector<RefusedVersion> versions) {
     absl::MutexLock lock(&mutex_);
     refused_.erase(name);

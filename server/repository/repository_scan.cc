@@ -7,10 +7,10 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "server/settings/model_setting.h"
+#include "server/settings/model_name.h"
 
 namespace attendant::server {
 namespace {
@@ -67,26 +67,43 @@ void DescribeFiles(const std::string& folder, int depth, std::string& out) {
   }
 }
 
-// Adds the versions in the folder of a model.
-absl::Status ScanModel(const std::string& repository, const std::string& name,
-                       RepositoryScan& scan) {
+// Hidden, or what ext4 has at the root of a volume.
+bool IsHidden(const std::string& name) { return name[0] == '.' || name == "lost+found"; }
+
+// Adds the model in the folder `name`, if that has versions, or else the models in it, as in the
+// folder of an organization.
+absl::Status ScanFolder(const std::string& repository, const std::string& name,
+                        RepositoryScan& scan) {
   const std::string folder = repository + "/" + name;
-  const Names names = List(folder);
-  if (!names.ok()) return names.status();
+  const Names entries = List(folder);
+  if (!entries.ok()) return entries.status();
   std::vector<VersionFolder> versions;
-  for (const std::string& entry : *names) {
-    if (entry[0] == '.') continue;
-    VersionFolder version;
-    version.path = folder + "/" + entry;
-    const std::optional<int64_t> number = ParseVersion(entry);
-    if (!number || !IsFolder(version.path)) {
-      scan.ignored.push_back(absl::StrCat(
-          version.path, ": expected a folder named by a positive integer without leading zeros"));
-      continue;
+  std::vector<std::string> members, others;
+  for (const std::string& entry : *entries) {
+    if (IsHidden(entry)) continue;
+    const std::string path = folder + "/" + entry;
+    const bool is_folder = IsFolder(path);
+    if (const auto number = ParseVersion(entry); number && is_folder) {
+      versions.push_back({*number, path, ListFiles(path)});
+    } else {
+      (is_folder && IsModelName(entry) ? members : others).push_back(entry);
     }
-    version.version = *number;
-    version.files = ListFiles(version.path);
-    versions.push_back(std::move(version));
+  }
+  const size_t models_before = scan.models.size();
+  if (versions.empty() && !absl::StrContains(name, '/')) {
+    for (const std::string& member : std::exchange(members, {})) {
+      absl::Status status = ScanFolder(repository, name + "/" + member, scan);
+      if (!status.ok()) return status;
+    }
+  }
+  others.insert(others.end(), members.begin(), members.end());
+  // One line for a folder that is no model's, not one for each file in it.
+  const bool is_other = versions.empty() && scan.models.size() == models_before;
+  if (is_other && !others.empty()) others = {"*"};
+  for (const std::string& entry : others) {
+    scan.ignored.push_back(
+        absl::StrCat(folder, "/", entry,
+                     ": expected a folder named by a positive integer without leading zeros"));
   }
   std::sort(versions.begin(), versions.end(),
             [](const auto& a, const auto& b) { return a.version > b.version; });
@@ -107,14 +124,13 @@ absl::StatusOr<RepositoryScan> ScanRepository(const std::string& repository) {
   if (!names.ok()) return names.status();
   RepositoryScan scan;
   for (const std::string& name : *names) {
-    if (name[0] == '.') continue;
+    if (IsHidden(name)) continue;
     const std::string path = repository + "/" + name;
     if (!IsModelName(name) || !IsFolder(path)) {
-      scan.ignored.push_back(absl::StrCat(
-          path, ": expected a folder named by 1 to 128 letters, digits, '.', '_' or '-'"));
+      scan.ignored.push_back(absl::StrCat(path, ": expected a folder with ", kModelNameRule));
       continue;
     }
-    if (absl::Status status = ScanModel(repository, name, scan); !status.ok()) return status;
+    if (absl::Status status = ScanFolder(repository, name, scan); !status.ok()) return status;
   }
   return scan;
 }

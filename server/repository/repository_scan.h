@@ -10,7 +10,7 @@
 
 namespace attendant::server {
 
-// A checkpoint in <repository>/<name>/<version>.
+// A checkpoint in <repository>/<name>/<version>; the name may have one slash.
 struct VersionFolder {
   int64_t version = 0;  // positive
   std::string path;
@@ -27,10 +27,10 @@ struct RepositoryScan {
 // Returns VersionFolder::files of a folder as it is now.
 std::string ListFiles(const std::string& folder);
 
-// Reads names and attributes of files, but no file. The name of a model is one that --model would
-// take, that of a version a positive integer without leading zeros. Symbolic links are followed.
-// UNAVAILABLE: a folder of the repository or of a model could not be listed. A version whose files
-// cannot be listed is there; opening it will tell why.
+// Reads names and attributes of files, but no file. The name of a model, NAME or ORG/NAME, is one
+// that --model would take, that of a version a positive integer without leading zeros. Symbolic
+// links are followed. UNAVAILABLE: a folder of the repository or of a model could not be listed. A
+// version whose files cannot be listed is there; opening it will tell why.
 absl::StatusOr<RepositoryScan> ScanRepository(const std::string& repository);
 
 }  // namespace attendant::server

@@ -21,6 +21,7 @@ class BriefCall final : public HttpCall {
       : answer_(std::move(answer)) {}
 
   bool brief() const override { return true; }
+  HttpAnswer Refuse(const absl::Status&) override { return {429}; }
   void OnBody(std::string_view bytes) override {
     body_.append(bytes.substr(0, kMostBytes - body_.size()));
   }

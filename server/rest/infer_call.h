@@ -53,6 +53,7 @@ class InferCall final : public HttpCall, public std::enable_shared_from_this<Inf
   explicit InferCall(InferEntry entry);
 
   bool brief() const override { return false; }
+  HttpAnswer Refuse(const absl::Status& why) override;
   void OnBody(std::string_view bytes) override;
   std::optional<HttpAnswer> OnRequest() override;
   void OnGone() override;

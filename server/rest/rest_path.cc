@@ -1,12 +1,14 @@
 #include "server/rest/rest_path.h"
 
+#include <algorithm>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "server/inference/refused_methods.h"
+#include "server/settings/model_name.h"
 
 namespace attendant::server {
 namespace {
@@ -18,24 +20,42 @@ RestPath Refused(std::string_view verb, const char* grpc_method) {
           WhyNoMethod(absl::StrCat("/inference.GRPCInferenceService/", grpc_method))};
 }
 
+// Splits "models/NAME…" behind the name, which may have slashes itself. Returns the name, and
+// leaves what follows it in `parts`.
+std::string TakeName(Parts& parts) {
+  const auto end = std::find_if(parts.begin() + 1, parts.end(), IsPathWord);
+  const std::string name = absl::StrJoin(parts.begin() + 1, end, "/");
+  parts.erase(parts.begin(), end);
+  return name;
+}
+
+// The methods of the protocol that are refused, by how their paths end.
+std::optional<RestPath> OfRefused(const Parts& parts) {
+  const size_t count = parts.size();
+  if (count < 3) return std::nullopt;
+  if (parts[count - 1] == "generate" || parts[count - 1] == "generate_stream") {
+    return Refused("POST", "ModelStreamInfer");
+  }
+  if (count < 4 || parts[count - 2] != "trace" || parts[count - 1] != "setting") {
+    return std::nullopt;
+  }
+  return Refused("GET", "TraceSetting");
+}
+
 // models/NAME[/versions/VERSION][/METHOD]
 std::optional<RestPath> OfModel(Parts parts) {
-  RestPath path = {RestMethod::kModelMetadata};
   if (parts == Parts{"models", "stats"}) return RestPath{RestMethod::kModelStatistics};
-  if (parts.size() < 2 || parts[1].empty()) return std::nullopt;
-  path.model = parts[1];
-  parts.erase(parts.begin(), parts.begin() + 2);
+  if (const std::optional<RestPath> refused = OfRefused(parts)) return refused;
+  RestPath path = {RestMethod::kModelMetadata};
+  path.model = TakeName(parts);
+  if (path.model.empty()) return std::nullopt;
   if (parts.size() >= 2 && parts[0] == "versions") {
     if (parts[1].empty()) return std::nullopt;
     path.version = parts[1];
     parts.erase(parts.begin(), parts.begin() + 2);
   }
   if (parts.empty()) return path;
-  if (parts == Parts{"trace", "setting"}) return Refused("GET", "TraceSetting");
   if (parts.size() != 1) return std::nullopt;
-  if (parts[0] == "generate" || parts[0] == "generate_stream") {
-    return Refused("POST", "ModelStreamInfer");
-  }
   if (parts[0] == "infer") {
     path.method = RestMethod::kModelInfer;
     path.verb = "POST";
@@ -63,8 +83,8 @@ std::optional<RestPath> OfSharedMemory(const Parts& parts) {
 
 std::optional<RestPath> OfRepository(const Parts& parts) {
   if (parts == Parts{"repository", "index"}) return RestPath{RestMethod::kRepositoryIndex, "POST"};
-  const bool of_model =
-      parts.size() == 4 && parts[1] == "models" && (parts[3] == "load" || parts[3] == "unload");
+  const bool of_model = parts.size() >= 4 && parts[1] == "models" &&
+                        (parts.back() == "load" || parts.back() == "unload");
   if (!of_model) return std::nullopt;
   return Refused("POST", "RepositoryModelLoad");
 }

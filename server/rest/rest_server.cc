@@ -170,21 +170,25 @@ HttpAnswer RestServer::AnswerQuick(const RestPath& path, const MethodContext& co
 HttpStart RestServer::Infer(const HttpRequest& request, const RestPath& path, std::string peer,
                             const MethodContext& context, const std::shared_ptr<HttpReply>& reply) {
   const ServiceContext& service = context.service;
+  const std::string trace = ParseTraceParent(request.Header(kTraceParent));
+  RequestAccount account("ModelInfer", trace, service.clock.Now());
   const bool chunked = !request.Header("Transfer-Encoding").empty();
   std::optional<int64_t> length;
   if (!chunked) length = LengthIn(request, "Content-Length").value_or(0);
   const int64_t most = service.limits.max_request_bytes;
   if (length.value_or(0) > most) {
-    return ErrorAnswer(absl::OutOfRangeError(
-        absl::StrCat("the body: expected at most ", most, " bytes; got ", *length)));
+    const absl::Status status = absl::OutOfRangeError(
+        absl::StrCat("the body: expected at most ", most, " bytes; got ", *length));
+    account.Report(status, service);
+    return ErrorAnswer(status);
   }
   const std::string encoding = request.Header("Content-Encoding");
   if (!encoding.empty() && encoding != "identity") {
-    return Refuse(JsonAnswer({{"error", "expected a body without Content-Encoding"}},
-                             /*status=*/415),
-                  request);
+    const absl::Status status =
+        absl::InvalidArgumentError("expected a body without Content-Encoding");
+    account.Report(status, service);
+    return Refuse(JsonAnswer({{"error", std::string(status.message())}}, /*status=*/415), request);
   }
-  const std::string trace = ParseTraceParent(request.Header(kTraceParent));
   if (peer.empty()) {
     peer = PeerOf(request.peer, request.Header("X-Forwarded-For"), service.limits.trusted_proxies);
   }
@@ -197,7 +201,7 @@ HttpStart RestServer::Infer(const HttpRequest& request, const RestPath& path, st
                       length,
                       LengthIn(request, "Inference-Header-Content-Length"),
                       {},
-                      RequestAccount("ModelInfer", trace, service.clock.Now()),
+                      std::move(account),
                       reply};
   if (absl::Status status = service.admission.TakeSlot(entry.peer, entry.slot); !status.ok()) {
     entry.account.Report(status, service);

@@ -9,10 +9,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "server/hub/hub_reference.h"
+#include "server/settings/model_name.h"
 #include "server/settings/setting_kinds.h"
 
 namespace attendant::server {
@@ -111,26 +110,31 @@ absl::StatusOr<ModelSetting> ReadSource(const std::string& text, const std::stri
 // Returns how to write a text without a name, if it is that of a folder or of a repository of the
 // Hub; else an empty string.
 std::string NamedForm(const std::string& text) {
-  const absl::string_view source = absl::string_view(text).substr(0, text.find(','));
-  absl::string_view place = absl::StripPrefix(source, "hf:");
+  const std::string source = text.substr(0, text.find(','));
   std::error_code error;
-  const bool is_folder = std::filesystem::is_directory(std::string(source), error);
-  if (!is_folder && !LooksLikeRepository(place)) return "";
-  place = place.substr(0, place.find('@'));
-  const std::string name(place.substr(place.find_last_of('/') + 1));
-  if (!IsModelName(name)) return "";
-  return absl::StrCat("; to serve that ", is_folder ? "folder" : "repository of the Hub",
-                      ": --model ", name, "=",
-                      is_folder ? "" : "hf:", absl::StripPrefix(text, "hf:"));
+  if (std::filesystem::is_directory(source, error)) {
+    const std::string name = source.substr(source.find_last_of('/') + 1);
+    if (!IsModelName(name)) return "";
+    return absl::StrCat("; to serve that folder: --model ", name, "=", text);
+  }
+  if (!LooksLikeRepository(source)) return "";
+  return absl::StrCat("; to serve that repository of the Hub: --model hf:", text);
+}
+
+absl::Status CheckName(const std::string& name) {
+  return IsModelName(name) ? absl::OkStatus() : Unexpected(kModelNameRule, name);
+}
+
+// Parses a source of the Hub, which has the name of its repository.
+absl::StatusOr<ModelSetting> ReadNameless(const std::string& text) {
+  absl::StatusOr<ModelSetting> model = ReadSource(text, text);
+  if (!model.ok()) return model;
+  model->name = ParseHubSource(model->source)->repository;
+  if (absl::Status status = CheckName(model->name); !status.ok()) return status;
+  return model;
 }
 
 }  // namespace
-
-bool IsModelName(const std::string& name) {
-  if (name.empty() || name.size() > 128 || name[0] == '.') return false;
-  return name.find_first_not_of(
-             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == name.npos;
-}
 
 absl::StatusOr<ModelSetting> ParseModelSource(const std::string& text) {
   if (text.empty() || text[0] == ',') return Unexpected("SOURCE[,key=value...]", text);
@@ -138,17 +142,17 @@ absl::StatusOr<ModelSetting> ParseModelSource(const std::string& text) {
 }
 
 absl::StatusOr<ModelSetting> ParseModelSetting(const std::string& text) {
+  const size_t name_end = text.find_first_of("=,");
+  if (IsHubSource(text) && (name_end == text.npos || text[name_end] == ',')) {
+    return ReadNameless(text);
+  }
   const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
   const size_t comma = parts.first.find(',');
   if (comma != parts.first.npos || parts.second.empty() || parts.second[0] == ',') {
     const absl::Status unexpected = Unexpected("NAME=SOURCE[,key=value...]", text);
     return absl::InvalidArgumentError(absl::StrCat(unexpected.message(), NamedForm(text)));
   }
-  if (!IsModelName(parts.first)) {
-    return Unexpected(
-        "a model name of 1 to 128 letters, digits, '.', '_' or '-', not starting with '.'",
-        parts.first);
-  }
+  if (absl::Status status = CheckName(parts.first); !status.ok()) return status;
   absl::StatusOr<ModelSetting> model = ReadSource(parts.second, text);
   if (model.ok()) model->name = parts.first;
   return model;

@@ -8,13 +8,11 @@
 
 namespace attendant::server {
 
-// Whether a model may have that name.
-bool IsModelName(const std::string& name);
-
 // Parses "SOURCE[,key=value…]" and leaves the name empty. Returns INVALID_ARGUMENT if it cannot.
 absl::StatusOr<ModelSetting> ParseModelSource(const std::string& text);
 
-// Parses "NAME=SOURCE[,key=value…]". Returns INVALID_ARGUMENT if it cannot.
+// Parses "NAME=SOURCE[,key=value…]", or a source of the Hub without a name, "hf:ORG/REPO[@REVISION]
+// [,key=value…]", whose name is then ORG/REPO. Returns INVALID_ARGUMENT if it cannot.
 absl::StatusOr<ModelSetting> ParseModelSetting(const std::string& text);
 
 // Parses "[key=value[,key=value…]]" alone, into a setting without name and source. Returns

@@ -23,8 +23,9 @@ Rows ModelRows() {
   const std::string group = "Models";
   return {
       {group, "model", "NAME=SOURCE[,key=value...]",
-       "Serve SOURCE under NAME; repeatable, and ';' separates several in the variable. SOURCE is "
-       "a checkpoint folder, hf:ORG/REPO[@REVISION] for a repository of the Hugging Face Hub, "
+       "Serve SOURCE under NAME, such as BAAI/bge-m3; repeatable, and ';' separates several in the "
+       "variable. SOURCE is a checkpoint folder, hf:ORG/REPO[@REVISION] for a repository of the "
+       "Hugging Face Hub (without NAME= it is served as ORG/REPO), "
        "worked-example, or synthetic:NAME such as synthetic:bert-base. Keys: "
        "dtype=f32, bf16x3, bf16 or int8 is what its linear layers compute in (bf16x3 needs AMX, "
        "bf16 AVX512_BF16 or AMX, int8 VNNI or AMX), emulate=true does the same roundings in "
@@ -39,11 +40,11 @@ Rows ModelRows() {
        "Without any, and without --model-repository: worked-example under that name.",
        ModelsKind()},
       {group, "model-repository", "DIR",
-       "Serve the newest version of each model in DIR, where NAME/VERSION/ is a checkpoint folder "
-       "and VERSION a positive integer. Versions may be added and removed while the server runs: "
-       "make a folder elsewhere, then rename it into place. A file attendant.options in a version "
-       "has "
-       "keys of --model, such as dtype=int8. Empty: none.",
+       "Serve the newest version of each model in DIR, where NAME/VERSION/ or ORG/NAME/VERSION/ is "
+       "a checkpoint folder and VERSION a positive integer. Versions may be added and removed "
+       "while "
+       "the server runs: make a folder elsewhere, then rename it into place. A file "
+       "attendant.options in a version has keys of --model, such as dtype=int8. Empty: none.",
        TextKind(&Settings::model_repository)},
       {group, "repository-poll", "DURATION", "How often --model-repository is looked at.",
        DurationKind(&Settings::repository_poll, absl::Milliseconds(10), absl::Hours(24))},

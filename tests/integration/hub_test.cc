@@ -38,7 +38,7 @@ class HubServingTest : public ::testing::Test {
   HubServingTest() {
     files_.Write("org/tiny/config.json", TinyBertConfig());
     files_.Write("org/tiny/model.safetensors", MakeSafetensors(TinyBertTensors()));
-    files_.Write("org/tiny/tokenizer.json", R"({"added_tokens": []})");
+    files_.Write("org/tiny/tokenizer.json", R"({"model": {}})");
   }
 
   std::vector<std::string> Environment() const {
@@ -114,6 +114,12 @@ TEST_F(HubServingTest, ServesARepositoryAndTellsItsCommit) {
   ReadyServer folder({absl::StrCat("--model=m=", Snapshots(), "/", commit)});
   EXPECT_EQ(ModelOf(folder, "m").layers(), 2);
   EXPECT_EQ(ModelOf(folder, "m").hub_repository(), "");
+}
+
+TEST_F(HubServingTest, ARepositoryWithoutANameHasItsOwn) {
+  ReadyServer server({"--model=hf:org/tiny,dtype=int8,emulate=true"}, Launcher());
+  EXPECT_EQ(ModelOf(server, "org/tiny").hub_repository(), "org/tiny");
+  EXPECT_EQ(ModelOf(server, "org/tiny").compute_type(), "int8");
 }
 
 TEST_F(HubServingTest, TheLogTellsTheCommit) {
@@ -197,7 +203,7 @@ TEST_F(HubServingTest, ABareNameIsAnsweredWithTheForm) {
   EXPECT_EQ(BadLine({"--model=BAAI/bge-small-en-v1.5"}),
             "attendant-server: --model: expected NAME=SOURCE[,key=value...], got "
             "\"BAAI/bge-small-en-v1.5\"; to serve that repository of the Hub: --model "
-            "bge-small-en-v1.5=hf:BAAI/bge-small-en-v1.5");
+            "hf:BAAI/bge-small-en-v1.5");
   EXPECT_THAT(BadLine({"--model=x=BAAI/bge-small-en-v1.5"}),
               ::testing::EndsWith("; for that repository of the Hub: --model "
                                   "x=hf:BAAI/bge-small-en-v1.5"));

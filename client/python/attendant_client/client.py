@@ -126,7 +126,7 @@ class Client:
         return found
 
     def tokenizer(self, name: str = "", *, timeout: Optional[float] = DEFAULT) -> messages.GetTokenizerResponse:
-        """Returns what turns text into ids for a model. NotFound: its folder has no tokenizer.json."""
+        """Returns what turns text into ids for a model. NotFound: its folder has no tokenizer.json that can be read."""
         request = message_request("GetTokenizer", messages.GetTokenizerRequest(model=name), messages.GetTokenizerResponse)
         found: messages.GetTokenizerResponse = self.send(request, timeout=timeout)
         return found

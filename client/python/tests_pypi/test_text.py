@@ -245,6 +245,13 @@ def test_models_that_cannot_say_what_they_lack(client, embedder, classifier):
         TextModel(client, "nope").embed("a")
 
 
+def test_a_tokenizer_of_an_unknown_kind_is_named():
+    found = messages.GetTokenizerResponse(tokenizer_json=b'{"version": "1.0", "model": {"type": "Nothing"}}')
+    tokenizer = ModelTokenizer(found, messages.GetModelResponse(name="org/m"))
+    with pytest.raises(FailedPrecondition, match="model org/m takes no texts: its tokenizer.json cannot be read: "):
+        tokenizer.ids(["a"])
+
+
 def test_progress_is_shown_if_asked_for(embedder, capsys):
     embedder.embed(["ab" * (index % 9) for index in range(1100)], progress=True)
     assert "1100/1100" in capsys.readouterr().err

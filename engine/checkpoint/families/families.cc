@@ -31,6 +31,8 @@ constexpr Named<Activation> kActivations[] = {
     {"linear", Activation::kIdentity},
 };
 
+constexpr size_t kShortestMisspelling = 5;
+
 struct RefusedFamily {
   absl::string_view name;  // in lower case
   const char* reason;
@@ -108,18 +110,19 @@ const char* ReasonToRefuse(const std::string& model_type,
   return nullptr;
 }
 
-std::string NearestModelType(const std::string& model_type) {
-  std::string nearest;
-  size_t shortest = std::string::npos;
+std::string MisspelledModelType(const std::string& model_type) {
+  const std::string lower = absl::AsciiStrToLower(model_type);
   for (const Family& family : Families()) {
     for (const std::string& known : family.model_types) {
-      const size_t distance = SpellingDistance(absl::AsciiStrToLower(model_type), known);
-      if (distance >= shortest) continue;
-      shortest = distance;
-      nearest = known;
+      const size_t distance = SpellingDistance(lower, known);
+      const bool swapped = distance == 2 && std::is_permutation(lower.begin(), lower.end(),
+                                                                known.begin(), known.end());
+      // Shorter words are near to each other without being the same: bart, bert.
+      const bool is_long = lower.size() >= kShortestMisspelling;
+      if (distance == 0 || (is_long && (distance == 1 || swapped))) return known;
     }
   }
-  return nearest;
+  return "";
 }
 
 std::vector<TensorPart> PlacesInFile(const Family& family, const std::string& prefix,

@@ -159,8 +159,9 @@ const Family* FindFamily(const std::string& model_type,
 const char* ReasonToRefuse(const std::string& model_type,
                            const std::vector<std::string>& architectures);
 
-// Returns the known model_type that is closest in spelling, for a message.
-std::string NearestModelType(const std::string& model_type);
+// Returns the known model_type of which this one is a misspelling: of five letters or more, with
+// one too many, missing, wrong, or swapped with its neighbour. Empty if there is none.
+std::string MisspelledModelType(const std::string& model_type);
 
 // Returns the places where a file may have the tensor `canonical`, with `prefix` before its name.
 // The usual place comes first. The list is empty if the family has no such tensor.

@@ -31,15 +31,19 @@ std::vector<std::string> ReadArchitectures(const Json& config) {
 
 std::string UnknownFamily(const std::string& model_type,
                           const std::vector<std::string>& architectures) {
+  std::string found = model_type;
+  if (found.empty() && !architectures.empty()) found = architectures.front();
+  const std::string nearest = MisspelledModelType(found);
+  if (!nearest.empty()) {
+    return absl::StrCat("model_type: expected a known family, found ", Quoted(found),
+                        "; the nearest is ", nearest);
+  }
   std::vector<std::string> known;
   for (const Family& family : Families()) {
     known.insert(known.end(), family.model_types.begin(), family.model_types.end());
   }
-  std::string found = model_type;
-  if (found.empty() && !architectures.empty()) found = architectures.front();
   return absl::StrCat("model_type: expected one of ", absl::StrJoin(known, ", "), ", found ",
-                      found.empty() ? "none" : Quoted(found),
-                      found.empty() ? "" : "; the nearest is " + NearestModelType(found));
+                      found.empty() ? "none" : Quoted(found));
 }
 
 // Reads the width of a head. The heads must make up the hidden size, unless the family lets the

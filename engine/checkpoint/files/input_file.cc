@@ -8,9 +8,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace attendant {
 namespace {
+
+// How a pointer of Git LFS begins, and the bytes that it may have, by its specification.
+constexpr absl::string_view kPointerStart = "version https://git-lfs.github.com/spec/v1";
+constexpr int64_t kMostPointerBytes = 1024;
 
 absl::Status OpenError(const std::string& path, int error) {
   if ((error == ENOENT || error == ENOTDIR) && PathExists(path)) {
@@ -26,6 +31,20 @@ absl::Status OpenError(const std::string& path, int error) {
 bool SameFile(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
          a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+}
+
+// Refuses what a clone without git-lfs has in place of a file.
+absl::Status RefusePointer(const InputFile& file) {
+  std::string start(kPointerStart.size(), '\0');
+  if (file.size() < static_cast<int64_t>(start.size()) || file.size() > kMostPointerBytes) {
+    return absl::OkStatus();
+  }
+  absl::Status status = file.ReadAt(0, absl::MakeSpan(start));
+  if (!status.ok() || start != kPointerStart) return status;
+  return absl::InvalidArgumentError(
+      absl::StrCat(file.path(),
+                   ": expected the file itself, found a Git LFS pointer to it; fetch it by running "
+                   "git lfs pull in its folder"));
 }
 
 }  // namespace
@@ -45,6 +64,7 @@ absl::StatusOr<InputFile> InputFile::Open(const std::string& path, int64_t max_b
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": expected at most ", max_bytes, " bytes, found ", file.size()));
   }
+  if (absl::Status status = RefusePointer(file); !status.ok()) return status;
   return file;
 }
 

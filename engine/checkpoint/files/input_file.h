@@ -20,8 +20,8 @@ inline constexpr int64_t kChunkBytes = int64_t{1} << 20;
 class InputFile {
  public:
   // Opens a regular file of at most `max_bytes`, or one that a symbolic link leads to. Returns
-  // NOT_FOUND if there is no such file; INVALID_ARGUMENT if it is too large or not a regular file;
-  // UNAVAILABLE for other failures.
+  // NOT_FOUND if there is no such file; INVALID_ARGUMENT if it is too large, not a regular file, or
+  // a pointer of Git LFS in place of a file; UNAVAILABLE for other failures.
   static absl::StatusOr<InputFile> Open(const std::string& path, int64_t max_bytes);
 
   InputFile(InputFile&& other) noexcept;

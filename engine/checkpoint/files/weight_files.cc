@@ -3,9 +3,9 @@
 #include <map>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/checkpoint/files/json.h"
+#include "engine/checkpoint/files/other_formats.h"
 #include "engine/checkpoint/files/problems.h"
 
 namespace attendant {
@@ -13,27 +13,10 @@ namespace {
 
 constexpr char kSingleFile[] = "model.safetensors";
 constexpr char kIndexFile[] = "model.safetensors.index.json";
-constexpr const char* kPickledFiles[] = {"pytorch_model.bin", "pytorch_model.bin.index.json",
-                                         "model.pt", "model.pth"};
 constexpr size_t kMostShards = 512;
 constexpr JsonLimits kIndexLimits = {int64_t{64} << 20, /*max_depth=*/8, 200'000};
 
 using WeightMap = std::map<std::string, std::string>;  // from tensors to files
-
-bool IsPickled(const std::string& name) {
-  return absl::EndsWith(name, ".bin") || absl::EndsWith(name, ".pt") ||
-         absl::EndsWith(name, ".pth") || absl::EndsWith(name, ".bin.index.json");
-}
-
-absl::Status PickleError(const std::string& path) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      path,
-      ": expected safetensors, found a pickled file, which can run code when it is read; convert "
-      "it with: python3 -c \"import sys, torch; from safetensors.torch import save_file; "
-      "save_file({k: v.clone().contiguous() for k, v in torch.load(sys.argv[1], "
-      "map_location='cpu', weights_only=True).items()}, sys.argv[2])\" <the file> ",
-      kSingleFile));
-}
 
 std::string ReadWeightMap(const Json& index, WeightMap& map) {
   const auto entries = index.find("weight_map");
@@ -129,7 +112,7 @@ bool IsPlainName(const std::string& name) {
 absl::StatusOr<WeightFiles> OpenWeightFile(const std::string& folder, const std::string& name,
                                            const CheckpointOptions& options) {
   const std::string path = absl::StrCat(folder, "/", name);
-  if (IsPickled(name)) return PickleError(path);
+  if (IsPickle(name)) return RefusePickle(folder, name);
   absl::StatusOr<SafetensorsFile> file =
       OpenSafetensors(path, options.max_model_bytes, options.max_header_bytes);
   if (!file.ok()) return file.status();
@@ -144,10 +127,7 @@ absl::StatusOr<WeightFiles> OpenWeightFiles(const std::string& folder,
     return OpenWeightFile(folder, kSingleFile, options);
   }
   if (PathExists(absl::StrCat(folder, "/", kIndexFile))) return OpenShards(folder, options);
-  for (const char* name : kPickledFiles) {
-    const std::string path = absl::StrCat(folder, "/", name);
-    if (PathExists(path)) return PickleError(path);
-  }
+  if (absl::Status status = RefuseOtherFormats(folder); !status.ok()) return status;
   return absl::NotFoundError(
       absl::StrCat(folder, ": expected ", kSingleFile, " or ", kIndexFile, ", found neither"));
 }

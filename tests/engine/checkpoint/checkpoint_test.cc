@@ -15,6 +15,7 @@ namespace checkpoint_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 void WriteTinyBert(const TempFolder& folder) {
   folder.Write("config.json", TinyBertConfig());
@@ -137,14 +138,14 @@ TEST(OpenCheckpoint, ReadsASnapshotOfLinks) {
   TempFolder folder;
   folder.Write("blobs/1", TinyBertConfig());
   folder.Write("blobs/2", MakeSafetensors(TinyBertTensors()));
-  folder.Write("blobs/3", R"({"added_tokens": []})");
+  folder.Write("blobs/3", R"({"model": {}})");
   std::filesystem::create_directories(folder.File("snapshots/c"));
   std::filesystem::create_symlink("../../blobs/1", folder.File("snapshots/c/config.json"));
   std::filesystem::create_symlink("../../blobs/2", folder.File("snapshots/c/model.safetensors"));
   std::filesystem::create_symlink("../../blobs/3", folder.File("snapshots/c/tokenizer.json"));
   absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(folder.File("snapshots/c"), {});
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
-  EXPECT_EQ(checkpoint->tokenization.tokenizer_json, R"({"added_tokens": []})");
+  EXPECT_EQ(checkpoint->tokenization.tokenizer_json, R"({"model": {}})");
   EXPECT_EQ(ReadTensor(*checkpoint, "embeddings.word"),
             TestValues("embeddings.word_embeddings.weight", 40));
 
@@ -152,6 +153,57 @@ TEST(OpenCheckpoint, ReadsASnapshotOfLinks) {
   EXPECT_THAT(OpenCheckpoint(folder.File("snapshots/c"), {}).status().ToString(),
               HasSubstr("model.safetensors: expected a file, found a symbolic link to one that "
                         "does not exist"));
+}
+
+// What a clone without git-lfs has in place of large files.
+constexpr char kPointer[] =
+    "version https://git-lfs.github.com/spec/v1\n"
+    "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\n"
+    "size 90868376\n";
+
+TEST(OpenCheckpoint, SaysWhichFilesArePointersOfGitLfs) {
+  for (const char* name : {"config.json", "model.safetensors", "modules.json", "attendant.json",
+                           "sentence_bert_config.json"}) {
+    TempFolder folder;
+    WriteTinyBert(folder);
+    folder.Write(name, kPointer);
+    EXPECT_EQ(OpenCheckpoint(folder.path(), {}).status().message(),
+              absl::StrCat(folder.File(name),
+                           ": expected the file itself, found a Git LFS pointer to it; fetch it by "
+                           "running git lfs pull in its folder"));
+  }
+  TempFolder folder;
+  WriteTinyBert(folder);
+  folder.Write("tokenizer.json", kPointer);
+  const absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint(folder.path(), {});
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_THAT(checkpoint->tokenization.why_no_tokenizer,
+              AllOf(StartsWith("its tokenizer.json cannot be read: expected the file itself, found "
+                               "a Git LFS pointer"),
+                    HasSubstr("git lfs pull")));
+}
+
+TEST(OpenCheckpoint, ALongFileThatBeginsAsAPointerIsNone) {
+  TempFolder folder;
+  WriteTinyBert(folder);
+  folder.Write("config.json", kPointer + std::string(1000, ' '));
+  EXPECT_THAT(OpenCheckpoint(folder.path(), {}).status().ToString(), HasSubstr("refused JSON"));
+}
+
+TEST(OpenCheckpoint, SaysWhatAFolderHasInPlaceOfSafetensors) {
+  const std::string save = "AutoModel.from_pretrained('ORG/REPO').save_pretrained('FOLDER')";
+  for (const char* name :
+       {"model.onnx", "onnx/model.onnx", "bge-Q8_0.gguf", "tf_model.h5", "openvino_model.bin"}) {
+    TempFolder folder;
+    folder.Write(name, "x");
+    const std::string expected =
+        absl::StrCat(folder.path(), ": only safetensors are read; found '", name, "'; save the ");
+    EXPECT_THAT(std::string(OpenCheckpoint(folder.path(), {}).status().message()),
+                AllOf(StartsWith(expected), HasSubstr(save)));
+    folder.Write("config.json", TinyBertConfig());
+    EXPECT_THAT(std::string(OpenCheckpoint(folder.path(), {}).status().message()),
+                StartsWith(expected));
+  }
 }
 
 TEST(GitBlobSha1, IsWhatGitPrints) {

@@ -93,7 +93,7 @@ TEST_F(NormOverlayTest, RefusesPickledFiles) {
   folder_.Write("norms.bin", "x");
   const absl::Status status = OpenNormOverlay(folder_.File("norms.bin"), TinyBert(), {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("found a pickled file"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("found 'norms.bin', a pickle"));
 }
 
 TEST_F(NormOverlayTest, ChecksValuesAsTheyAreRead) {

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "tests/engine/checkpoint/model_files.h"
 
@@ -99,26 +101,42 @@ TEST_F(ReadTokenizationTest, LabelsAreThoseOfAllClasses) {
   EXPECT_THAT(Read().labels, IsEmpty());
 }
 
-TEST_F(ReadTokenizationTest, FaultsOfTokenizersAreWarnings) {
-  folder_.Write("tokenizer.json", "[]");
-  folder_.Write("tokenizer_config.json", R"({"model_max_length": )");
-  folder_.Write("special_tokens_map.json", "7");
-  const Tokenization read = Read();
-  EXPECT_EQ(read.tokenizer_json, "[]");
-  EXPECT_THAT(
-      warnings_,
-      ElementsAre(HasSubstr("tokenizer_config.json: refused JSON: not strict JSON"),
-                  HasSubstr("tokenizer.json: expected an object with a list of added_tokens")));
-  folder_.Write("tokenizer.json", kTokenizer);
-  warnings_.clear();
-  Read();
-  EXPECT_THAT(warnings_.back(), HasSubstr("special_tokens_map.json: expected an object, found 7"));
+TEST_F(ReadTokenizationTest, ATokenizerThatCannotBeReadIsNone) {
+  const std::pair<std::string, const char*> faults[] = {
+      {"", "expected JSON, found an empty file"},
+      {"[]", "expected an object with an object model"},
+      {R"({"added_tokens": []})", "expected an object with an object model"},
+      {R"({"model": {}, "added_tokens": 7})", "expected an object with a list of added_tokens"},
+      {R"({"model": {"vocab": {"a": )", "not strict JSON in UTF-8"},
+      {R"({"model": {"vocab": {"a": 1e999}}})", "not strict JSON in UTF-8"},
+      {"{\"model\": {\"\xff\": 1}}", "not strict JSON in UTF-8"}};
+  for (const auto& [text, reason] : faults) {
+    warnings_.clear();
+    folder_.Write("tokenizer.json", text);
+    const Tokenization read = Read();
+    EXPECT_EQ(read.tokenizer_json, "");
+    EXPECT_EQ(read.why_no_tokenizer, absl::StrCat("its tokenizer.json cannot be read: ", reason));
+    EXPECT_THAT(warnings_, ElementsAre(absl::StrCat(folder_.File("tokenizer.json"), ": ", reason,
+                                                    "; the model takes token ids alone")));
+  }
 }
 
-TEST_F(ReadTokenizationTest, AnEmptyTokenizerIsNone) {
-  folder_.Write("tokenizer.json", "");
-  EXPECT_EQ(Read().why_no_tokenizer, "its tokenizer.json cannot be read");
-  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("expected JSON, found an empty file")));
+TEST_F(ReadTokenizationTest, ALinkThatLeadsNowhereIsNoMissingFile) {
+  std::filesystem::create_symlink("gone", folder_.File("tokenizer.json"));
+  EXPECT_EQ(Read().why_no_tokenizer,
+            "its tokenizer.json cannot be read: expected a file, found a symbolic link to one that "
+            "does not exist");
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("the model takes token ids alone")));
+}
+
+TEST_F(ReadTokenizationTest, FaultsOfItsOtherFilesAreWarnings) {
+  folder_.Write("tokenizer.json", kTokenizer);
+  folder_.Write("tokenizer_config.json", R"({"model_max_length": )");
+  folder_.Write("special_tokens_map.json", "7");
+  EXPECT_EQ(Read().tokenizer_json, kTokenizer);
+  EXPECT_THAT(warnings_,
+              ElementsAre(HasSubstr("tokenizer_config.json: refused JSON: not strict JSON"),
+                          HasSubstr("special_tokens_map.json: expected an object, found 7")));
 }
 
 TEST_F(ReadTokenizationTest, FaultsOfSentenceTransformersAreRefused) {

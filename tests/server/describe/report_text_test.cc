@@ -10,9 +10,12 @@
 namespace attendant::server {
 namespace report_text_test {
 
+using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 // A model of one layer, E 4, with one head, and a file that has a tensor of three weights and an
 // unused one.
@@ -198,12 +201,16 @@ TEST(ReportTextTest, ListsTheWeightsOfAModelWithoutFiles) {
                               "layer.0.attention_norm.weight, f32"));
 }
 
-TEST(ReportTextTest, EndsWithTheVerdict) {
+TEST(ReportTextTest, BeginsWithTheReasonsAndEndsWithTheVerdict) {
   ModelReport report = SmallReport();
-  EXPECT_THAT(ToText(report), HasSubstr("\nwarning: a warning\nThis server would serve it.\n"));
+  EXPECT_THAT(ToText(report), EndsWith("\nwarning: a warning\nThis server would serve it.\n"));
   report.refusals = {"first", "second"};
   EXPECT_THAT(ToText(report),
-              HasSubstr("\nrefused: first\nrefused: second\nThis server would refuse it.\n"));
+              AllOf(StartsWith("source              /m\nrefused: first\nrefused: second\n"),
+                    EndsWith("\nwarning: a warning\nThis server would refuse it.\n"),
+                    HasSubstr("\nTensors of the files\n")));
+  report.model.checkpoint.tensors.clear();
+  EXPECT_THAT(ToText(report), Not(HasSubstr("Weights, which come from no file")));
 }
 
 TEST(ReportTextTest, IsShortWhenNothingIsKnown) {
@@ -212,7 +219,7 @@ TEST(ReportTextTest, IsShortWhenNothingIsKnown) {
   report.refusals = {"nothing there"};
   EXPECT_EQ(
       ToText(report),
-      "source              /nowhere\n\nrefused: nothing there\nThis server would refuse it.\n");
+      "source              /nowhere\nrefused: nothing there\n\nThis server would refuse it.\n");
 }
 
 }  // namespace report_text_test

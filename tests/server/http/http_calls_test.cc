@@ -77,6 +77,7 @@ class TestCall final : public HttpCall {
   explicit TestCall(std::shared_ptr<HttpReply> to) : reply(std::move(to)) {}
 
   bool brief() const override { return false; }
+  HttpAnswer Refuse(const absl::Status&) override { return {429}; }
   void OnBody(std::string_view bytes) override {
     body.append(bytes);
     if (body.find("throw in body") != std::string::npos) throw std::bad_alloc();

@@ -186,15 +186,17 @@ TEST_F(InferenceMethodsTest, StatisticsOfAllModelsNameEach) {
 
 TEST_F(InferenceMethodsTest, TheRepositoryListsEveryNameAndRefusedVersions) {
   server_.models().SetRefused("bare", {{3, "its weights do not fit"}});
+  server_.models().SetRefused("org/broken", {{2, "two"}, {1, "one"}});
   const auto index = Call(&InferStub::RepositoryIndex, inference::RepositoryIndexRequest());
   std::vector<std::string> told;
   for (const auto& model : index.models()) {
     told.push_back(model.name() + " " + model.version() + " " + model.state() +
                    (model.reason().empty() ? "" : " " + model.reason()));
   }
-  EXPECT_THAT(told,
-              testing::IsSupersetOf({"bare 1 READY", "bare 3 UNAVAILABLE its weights do not fit",
-                                     "tiny 1 READY", "tiny.hidden 1 READY"}));
+  EXPECT_THAT(told, testing::IsSupersetOf(
+                        {"bare 1 READY", "bare 3 UNAVAILABLE its weights do not fit",
+                         "tiny 1 READY", "tiny.hidden 1 READY", "org/broken 2 UNAVAILABLE two",
+                         "org/broken 1 UNAVAILABLE one"}));
   inference::RepositoryIndexRequest ready;
   ready.set_ready(true);
   const auto served = Call(&InferStub::RepositoryIndex, ready);

@@ -47,6 +47,30 @@ TEST_F(RepositoryScanTest, TheNewestVersionComesFirst) {
   EXPECT_EQ(Scan().models.at("a").front().path, folder_.File("a/10"));
 }
 
+TEST_F(RepositoryScanTest, AModelMayBeOfAnOrganization) {
+  for (const char* name : {"org/a/2/x", "org/a/1/x", "org/b/1/x", "org/README", "c/1/x", "c/d/3/x",
+                           "org/e/f/1/x", "lost+found/1/x"}) {
+    folder_.Write(name, "x");
+  }
+  EXPECT_THAT(Versions(Scan()),
+              UnorderedElementsAre(Pair("org/a", ElementsAre(2, 1)), Pair("org/b", ElementsAre(1)),
+                                   Pair("c", ElementsAre(1))));
+  EXPECT_EQ(Scan().models.at("org/a").front().path, folder_.File("org/a/2"));
+  EXPECT_THAT(Scan().ignored, UnorderedElementsAre(HasSubstr("/org/README: expected a folder"),
+                                                   HasSubstr("/org/e/*: expected a folder"),
+                                                   HasSubstr("/c/d: expected a folder")));
+}
+
+TEST_F(RepositoryScanTest, AModelWithoutAVersionIsOneLine) {
+  for (const char* name : {"a/config.json", "a/model.safetensors", "a/1_Pooling/config.json"}) {
+    folder_.Write(name, "x");
+  }
+  EXPECT_THAT(Scan().models, IsEmpty());
+  EXPECT_THAT(Scan().ignored,
+              UnorderedElementsAre(HasSubstr("/a/*: expected a folder named by a positive integer"),
+                                   HasSubstr("/a/1_Pooling/*: expected a folder named by")));
+}
+
 TEST_F(RepositoryScanTest, IgnoresWhatIsNoVersionAndSaysSo) {
   for (const char* name : {"a/1/x", "a/0/x", "a/01/x", "a/-1/x", "a/+2/x", "a/1 /x", "a/new/x",
                            "a/99999999999999999999/x", "a/7", "a/.3/x"}) {
@@ -61,8 +85,9 @@ TEST_F(RepositoryScanTest, IgnoresWhatIsNoModelAndSaysSo) {
   for (const char* name : {"README", "a b/1/x", ".hidden/1/x"}) folder_.Write(name, "x");
   std::filesystem::create_directories(folder_.File("empty"));
   EXPECT_THAT(Scan().models, IsEmpty());
-  EXPECT_THAT(Scan().ignored, UnorderedElementsAre(HasSubstr("/README: expected a folder named by"),
-                                                   HasSubstr("/a b: expected a folder named by")));
+  EXPECT_THAT(Scan().ignored,
+              UnorderedElementsAre(HasSubstr("/README: expected a folder with a model name"),
+                                   HasSubstr("/a b: expected a folder with a model name")));
 }
 
 TEST_F(RepositoryScanTest, FilesTellEveryChange) {

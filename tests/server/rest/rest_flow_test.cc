@@ -96,6 +96,9 @@ TEST(RestFlowTest, RefusesWhenThePortHasNoPlace) {
   EXPECT_EQ(second.status, 429);
   EXPECT_EQ(second.error(), "the HTTP port has no place for another call");
   EXPECT_EQ(second.header("attendant-reason"), "slots");
+  EXPECT_EQ(second.header("retry-after"), "1");
+  rest.server().ExpectMetrics(
+      HasSubstr("attendant_refusals_total{method=\"ModelInfer\",reason=\"slots\"} 1\n"));
   rest.server().gate().Open();
   EXPECT_EQ(ParseResult(first->ReceiveAll()).status, 200);
 }
@@ -120,6 +123,15 @@ TEST(RestFlowTest, ALongBodyIsRefusedAtItsHead) {
   const RestResult result = ParseResult(client.ReceiveAll());
   EXPECT_EQ(result.status, 413);
   EXPECT_EQ(result.error(), "the body: expected at most 1048576 bytes; got 1048577");
+  rest.server().ExpectMetrics(
+      HasSubstr("attendant_requests_total{code=\"OUT_OF_RANGE\",method=\"ModelInfer\""));
+}
+
+TEST(RestFlowTest, ACompressedBodyIsRefusedAndCounted) {
+  RestFixture rest;
+  EXPECT_EQ(rest.Post(kPath, "{}", "Content-Encoding: gzip\r\n").status, 415);
+  rest.server().ExpectMetrics(
+      HasSubstr("attendant_requests_total{code=\"INVALID_ARGUMENT\",method=\"ModelInfer\""));
 }
 
 TEST(RestFlowTest, ALengthBeyondAllNumbersIsRefused) {

@@ -11,6 +11,7 @@
 namespace attendant::server {
 namespace rest_methods_test {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
@@ -106,7 +107,7 @@ TEST_F(RestMethodsTest, RefusesWhatTheServerDoesNotDo) {
 
 TEST_F(RestMethodsTest, UnknownPathsAreNotFound) {
   for (const char* path :
-       {"/v2/x", "/v2/models", "/v2/models/", "/v2/models/tiny/x", "/v2/models/tiny/versions",
+       {"/v2/x", "/v2/models", "/v2/models/", "/v2/models/tiny/versions",
         "/v2/models/tiny/versions//infer", "/v2/models/tiny/infer/x", "/v2/health",
         "/v2/repository", "/v2/systemsharedmemory/x", "/v2/repository/models/tiny/x", "/v2//"}) {
     ExpectError(rest_->Get(path), 404, "not found");
@@ -116,7 +117,39 @@ TEST_F(RestMethodsTest, UnknownPathsAreNotFound) {
   ExpectError(rest_->Get("/v2/models/other"), 404,
               "model: no model is named \"other\"; the models are \"bare\", \"linear\", "
               "\"mixed\", \"patches\", \"tiny\", \"counting\"");
+  ExpectError(rest_->Get("/v2/models/tiny/x"), 404,
+              "model: no model is named \"tiny/x\"; the models are \"tiny\", \"linear\", "
+              "\"mixed\", \"bare\", \"counting\", \"patches\"");
   EXPECT_EQ(rest_->Get("/v2/models/other/ready").status, 503);
+}
+
+TEST(RestNamesTest, AModelsNameMayHaveSlashesAndMoreAndBeEscaped) {
+  TestServerOptions options;
+  for (const char* name : {"BAAI/bge-m3", "100%\"ours\"/模型"}) {
+    auto model = std::make_shared<ServedModel>(name, TestModels().at("tiny")->encoder);
+    options.models[name] = model;
+  }
+  RestFixture rest(std::move(options));
+  for (const std::string path : {"BAAI/bge-m3", "BAAI%2Fbge-m3", "BAAI%2fbge%2Dm3",
+                                 "BAAI/bge-m3/versions/1", "BAAI%2Fbge-m3/versions/1"}) {
+    EXPECT_EQ(rest.Get("/v2/models/" + path).json()["name"], "BAAI/bge-m3") << path;
+    EXPECT_EQ(rest.Get("/v2/models/" + path + "/ready").json()["ready"], true) << path;
+    EXPECT_EQ(rest.Get("/v2/models/" + path + "/config").json()["name"], "BAAI/bge-m3") << path;
+    EXPECT_EQ(rest.Get("/v2/models/" + path + "/stats").json()["model_stats"][0]["name"],
+              "BAAI/bge-m3")
+        << path;
+    const RestResult made = rest.Infer(path, IdsBody());
+    EXPECT_EQ(made.status, 200) << path << made.body;
+    EXPECT_EQ(made.json()["model_name"], "BAAI/bge-m3");
+  }
+  EXPECT_EQ(rest.Get("/v2/models/BAAI/bge-m3.hidden").json()["inputs"][0]["name"], "hidden_states");
+  const std::string escaped = "100%25%22ours%22/%E6%A8%A1%E5%9E%8B";
+  EXPECT_EQ(rest.Infer(escaped, IdsBody()).json()["model_name"], "100%\"ours\"/模型");
+  EXPECT_EQ(rest.Post("/v2/models/BAAI/bge-m3/generate", "{}").status, 501);
+  EXPECT_EQ(rest.Post("/v2/repository/models/BAAI/bge-m3/load", "{}").status, 501);
+  rest.server().ExpectMetrics(
+      AllOf(HasSubstr("method=\"ModelInfer\",model=\"BAAI/bge-m3\"} 5\n"),
+            HasSubstr("method=\"ModelInfer\",model=\"100%\\\"ours\\\"/模型\"} 1\n")));
 }
 
 TEST_F(RestMethodsTest, OtherVerbsAreToldThoseOfThePath) {

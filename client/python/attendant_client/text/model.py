@@ -19,7 +19,7 @@ class TextModel:
     client: a Client, or the address of a server. model: its name; empty: the only one that is served.
 
     The model's description and tokenizer are fetched once, with the first call. NotFound: there is no such model, or its folder
-    has no tokenizer.json.
+    has no tokenizer.json that can be read. FailedPrecondition: the package tokenizers cannot read it.
     """
 
     def __init__(self, client: Union[Client, str] = "localhost:8001", model: str = "") -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple, Union
 
 from .. import messages
-from ..errors import invalid
+from ..errors import FailedPrecondition, invalid
 
 if TYPE_CHECKING:
     import tokenizers
@@ -60,6 +60,7 @@ class ModelTokenizer:
 
     def __init__(self, found: messages.GetTokenizerResponse, description: messages.GetModelResponse) -> None:
         self._found = found
+        self._name = description.name
         self._with_types = description.embeddings.token_types > 1
         self._by_truncation: Dict[Optional[str], tokenizers.Tokenizer] = {}
 
@@ -122,7 +123,10 @@ class ModelTokenizer:
             import tokenizers
         except ImportError as error:
             raise ImportError("texts need the package tokenizers: pip install 'attendant-client[text]'") from error
-        made = tokenizers.Tokenizer.from_str(self._found.tokenizer_json.decode())
+        try:
+            made = tokenizers.Tokenizer.from_str(self._found.tokenizer_json.decode())
+        except Exception as error:  # the package has none of its own
+            raise FailedPrecondition(f"model {self._name} takes no texts: its tokenizer.json cannot be read: {error}") from error
         if self._found.lower_case:
             # Beside what the file says, as sentence-transformers does.
             lower = [tokenizers.normalizers.Lowercase()]

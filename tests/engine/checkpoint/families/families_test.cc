@@ -550,8 +550,18 @@ TEST(Families, NamesOfTensorsAreThoseOfTheModelType) {
   EXPECT_THAT(PlacesInFile(*FindFamily("whisper", {}), "", "embeddings.word"), IsEmpty());
   EXPECT_EQ(FindFamily("", {"T5EncoderModel"})->name, "t5");
   EXPECT_EQ(FindFamily("", {"Dinov2WithRegistersModel"})->name, "dinov2");
-  EXPECT_EQ(NearestModelType("wav2vec"), "wav2vec2");
-  EXPECT_EQ(NearestModelType("MPNet2"), "mpnet");
+}
+
+TEST(Families, OnlyMisspellingsAreNearToAKnownType) {
+  EXPECT_EQ(MisspelledModelType("wav2vec"), "wav2vec2");
+  EXPECT_EQ(MisspelledModelType("MPNet2"), "mpnet");
+  EXPECT_EQ(MisspelledModelType("modern_bert"), "modernbert");
+  EXPECT_EQ(MisspelledModelType("robreta"), "roberta");
+  EXPECT_EQ(MisspelledModelType("BERT"), "bert");
+  for (const char* other : {"qwen3", "bart", "beit", "deberta", "umt5", "xlm-roberta-xl", "bge",
+                            "gemma3_text", "llama", "vits", "rembert", "convbert", ""}) {
+    EXPECT_EQ(MisspelledModelType(other), "") << other;
+  }
 }
 
 }  // namespace families_test

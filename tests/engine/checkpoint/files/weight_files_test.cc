@@ -14,8 +14,10 @@ namespace weight_files_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 std::string Index(const std::vector<std::pair<std::string, std::string>>& map,
                   const std::string& total = "0") {
@@ -142,20 +144,37 @@ TEST(WeightFiles, PrefersTheSingleFile) {
   EXPECT_EQ(opened->files.size(), 1u);
 }
 
-TEST(WeightFiles, RefusesPickledFilesWithTheWayToConvertThem) {
-  for (const char* name :
-       {"pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt", "model.pth"}) {
+TEST(WeightFiles, RefusesPicklesWithTheCommandThatConvertsThem) {
+  const std::pair<const char*, const char*> pickles[] = {
+      {"pytorch_model.bin", "pytorch_model.bin"},
+      {"pytorch_model.bin.index.json", "pytorch_model-*.bin"},
+      {"pytorch_model-00001-of-00002.bin", "pytorch_model-*.bin"},
+      {"model.pt", "model.pt"},
+      {"a'; rm x.pth", "FILE"}};
+  for (const auto& [name, pattern] : pickles) {
     TempFolder folder;
     folder.Write(name, "pickle");
+    folder.Write("model.onnx", "x");
+    folder.Write("training_args.bin", "pickle");
     const absl::Status status = OpenWeightFiles(folder.path(), {}).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(status.ToString(),
-                AllOf(HasSubstr(absl::StrCat(name, ": expected safetensors, found a pickled file")),
-                      HasSubstr("python3 -c \"import sys, torch;"), HasSubstr("weights_only=True"),
-                      HasSubstr("save_file(")));
-    EXPECT_THAT(OpenWeightFile(folder.path(), name, {}).status().ToString(),
-                HasSubstr("found a pickled file"));
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(StartsWith(absl::StrCat(folder.path(), ": only safetensors are read; found '",
+                                              name[0] == 'a' ? "a\\'; rm x.pth" : name,
+                                              "', a pickle, which can run code")),
+                      HasSubstr(absl::StrCat("python3 -c \"import glob, torch, ")),
+                      HasSubstr(absl::StrCat("glob.glob('", pattern, "')")),
+                      HasSubstr("weights_only=True"), EndsWith("'model.safetensors')\"")));
+    EXPECT_EQ(OpenWeightFile(folder.path(), name, {}).status(), status);
   }
+}
+
+TEST(WeightFiles, WhatTrainersSaveIsNoModel) {
+  TempFolder folder;
+  for (const char* name : {"training_args.bin", "optimizer.pt", "rng_state_0.pth"}) {
+    folder.Write(name, "pickle");
+  }
+  EXPECT_EQ(OpenWeightFiles(folder.path(), {}).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST(WeightFiles, AreNotFoundInAnEmptyFolder) {

@@ -220,7 +220,7 @@ TEST(TorchRefusals, RefusesFilesElsewhereAndPickles) {
   for (const char* name : {"m.pt", "m.pth", "m.bin"}) {
     description["file"] = name;
     EXPECT_THAT(Refusal(description, {}),
-                AllOf(HasSubstr("found a pickled file"), HasSubstr("python3 -c")));
+                AllOf(HasSubstr(", a pickle, "), HasSubstr("python3 -c")));
   }
 }
 

@@ -1,0 +1,36 @@
+"""Models without a tokenizer that can be read, and models whose names are those of the Hub. Needs no package of PyPI."""
+import sys
+import types
+
+import pytest
+from attendant_client import Client, FailedPrecondition, NotFound, messages
+from attendant_client.text import TextModel
+from attendant_client.text.tokenizer import ModelTokenizer
+from bert import SMALL, write_checkpoint
+from programs import run_server
+
+
+class _Tokenizer:
+    @staticmethod
+    def from_str(text):
+        raise Exception("data did not match any variant")  # as the package does
+
+
+@pytest.mark.parametrize("content, reason", [(b"{}", "data did not match"), (b"\xff", "can't decode")])
+def test_a_tokenizer_that_the_package_cannot_read_is_named(monkeypatch, content, reason):
+    monkeypatch.setitem(sys.modules, "tokenizers", types.SimpleNamespace(Tokenizer=_Tokenizer))
+    found = messages.GetTokenizerResponse(tokenizer_json=content)
+    tokenizer = ModelTokenizer(found, messages.GetModelResponse(name="org/m"))
+    with pytest.raises(FailedPrecondition, match=f"model org/m takes no texts: its tokenizer.json cannot be read: .*{reason}"):
+        tokenizer.ids(["a text"])
+
+
+def test_a_model_whose_tokenizer_cannot_be_read_takes_ids_alone(programs, tmp_path):
+    write_checkpoint(tmp_path, SMALL)
+    (tmp_path / "tokenizer.json").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 7\n")
+    with run_server(programs, {"BAAI/bge": tmp_path}) as running, Client(running.address) as client:
+        assert client.models() == ["BAAI/bge"]
+        assert client.model("BAAI/bge").name == "BAAI/bge"
+        assert client.encode("BAAI/bge", input_ids=[[1, 2, 3]]).hidden_states[0].shape[0] == 3
+        with pytest.raises(NotFound, match="model BAAI/bge has no tokenizer: its tokenizer.json cannot be read: .* git lfs pull"):
+            TextModel(client, "BAAI/bge").embed("a text")

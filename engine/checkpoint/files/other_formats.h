@@ -1,0 +1,21 @@
+// The refusal of weights in other formats than safetensors, which says how to convert them.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace attendant {
+
+// Returns whether a file of that name is a pickle by its ending.
+bool IsPickle(const std::string& name);
+
+// Returns INVALID_ARGUMENT for the file `name`, a pickle, of the folder.
+absl::Status RefusePickle(const std::string& folder, const std::string& name);
+
+// Looks for weights in other formats in the folder and in its folder onnx. Returns
+// INVALID_ARGUMENT, with what was found and the command that makes safetensors, or OK if there are
+// none.
+absl::Status RefuseOtherFormats(const std::string& folder);
+
+}  // namespace attendant
