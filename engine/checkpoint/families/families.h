@@ -44,7 +44,7 @@ struct ConfigKeys {
   Keys has_positions = {};                       // if false, there is no table of positions
   Keys token_types = {};                         // size of the table
   Keys embedding_width = {};                     // default: the hidden size
-  Keys padding_id = {};                          // for kCountKept: positions start after it
+  Keys padding_id = {};                          // for kCountNotPadding: positions start after it
   Keys position_buckets = {};                    // for kBuckets
   Keys position_max_distance = {};               // for kBuckets
   Keys rotary_theta = {};                        // for kRotary

@@ -227,7 +227,7 @@ EmbeddingShape ReadEmbeddings(const Family& family, const LayerShape& layer, Con
                        kTokenTypesByDefault);
   }
   embeddings.position_rule = family.position_rule;
-  if (family.position_rule == PositionRule::kCountKept) {
+  if (family.position_rule == PositionRule::kCountNotPadding) {
     embeddings.first_position =
         config.Integer(keys.padding_id, {0, kVocabularyRange.highest}, family.padding_id) + 1;
   }

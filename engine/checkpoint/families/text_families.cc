@@ -188,7 +188,7 @@ Family Roberta() {
   family.architectures = {"Roberta", "XLMRoberta", "Camembert"};
   family.prefixes = {"roberta.", "xlm-roberta.", "camembert."};
   family.keys.padding_id = {"pad_token_id"};
-  family.position_rule = PositionRule::kCountKept;
+  family.position_rule = PositionRule::kCountNotPadding;
   family.padding_id = 1;
   family.names = WithHead(BertNames(), "/classifier.dense", "/classifier.out_proj");
   family.vocabulary_head_names = RobertaVocabularyHeadNames();
@@ -299,7 +299,7 @@ Family MpNet() {
   family.prefixes = {"mpnet."};
   family.keys.token_types = {};
   family.fixed_keys = {{"relative_attention_num_buckets", 32}};
-  family.position_rule = PositionRule::kCountKept;
+  family.position_rule = PositionRule::kCountNotPadding;
   family.padding_id = 1;
   family.relative_positions = {RelativePositions::kBuckets, 32, 128};
   family.names = WithHead(MpNetNames(), "/classifier.dense", "/classifier.out_proj");

@@ -438,7 +438,7 @@ TEST(Families, MpNetCountsPositionsFromTwoWhateverThePadding) {
   for (const char* padding : {"1", "0"}) {
     const ModelDescription model = Describe(
         With(Tiny("mpnet"), "\"pad_token_id\": 1", std::string("\"pad_token_id\": ") + padding));
-    EXPECT_EQ(model.embeddings->position_rule, PositionRule::kCountKept);
+    EXPECT_EQ(model.embeddings->position_rule, PositionRule::kCountNotPadding);
     EXPECT_EQ(model.embeddings->first_position, 2);
     EXPECT_EQ(model.embeddings->token_types, 0);
     const RelativePositionShape expected = {RelativePositions::kBuckets, 32, 128};
