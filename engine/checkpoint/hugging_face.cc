@@ -228,6 +228,7 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
   if (!config.ok()) return config.status();
   const Family& family = *config->family;
   checkpoint.description = std::move(config->description);
+  checkpoint.warnings = std::move(config->warnings);
   absl::StatusOr<Tokenization> tokenization =
       ReadTokenization(folder, transformer, checkpoint.warnings);
   if (!tokenization.ok()) return tokenization.status();

@@ -60,7 +60,9 @@ def make(family: Family, variant: dict, folder: pathlib.Path):
     if config_json:
         path = folder / "config.json"
         path.write_text(json.dumps(config_json(json.loads(path.read_text()))))
-    return type(model).from_pretrained(folder).float().eval() if reload else model
+    if not reload:
+        return model
+    return type(model).from_pretrained(folder, **getattr(family.model, "keywords", {})).float().eval()
 
 
 def masks():

@@ -308,8 +308,22 @@ TEST(DescriptionTest, RefusesAStretchThatStops) {
   ModelDescription model = SmallModel(1, 2, 8);
   model.layer.relative_positions.kind = RelativePositions::kRotary;
   model.layer.relative_positions.rotary_width = 8;
+  model.layer.relative_positions.rotary_theta = 100;
   model.layer.relative_positions.rotary_stretch = 0;
-  EXPECT_THAT(RefusalOf(model), HasSubstr("and a positive stretch, got 8 and 0"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("a positive stretch and a positive base, got 8, 0 and"));
+}
+
+TEST(DescriptionTest, RefusesARotaryBaseThatIsNotPositive) {
+  ModelDescription model = SmallModel(1, 2, 8);
+  model.layer.relative_positions.kind = RelativePositions::kRotary;
+  model.layer.relative_positions.rotary_width = 8;
+  for (const float theta : {0.0f, -1.0f, std::numeric_limits<float>::quiet_NaN()}) {
+    model.layer.relative_positions.rotary_theta = theta;
+    EXPECT_THAT(RefusalOf(model), HasSubstr("a positive base, got 8, 1 and "));
+  }
+  model.layer.relative_positions.rotary_theta = 100;
+  model.variants = {{.rotary_theta = -7}};
+  EXPECT_THAT(RefusalOf(model), HasSubstr("a positive base, got 8, 1 and -7"));
 }
 
 TEST(DescriptionTest, RefusesWindowsThatCannotBe) {
