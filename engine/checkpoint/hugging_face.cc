@@ -11,6 +11,7 @@
 #include "engine/checkpoint/families/model_config.h"
 #include "engine/checkpoint/files/weight_binder.h"
 #include "engine/checkpoint/files/weight_files.h"
+#include "engine/checkpoint/read_classes.h"
 #include "engine/checkpoint/read_tokenization.h"
 #include "engine/checkpoint/sentence_transformers.h"
 
@@ -125,6 +126,14 @@ absl::Status AddVocabularyHead(const ModelConfig& config, const std::string& pre
   }
   model.vocabulary_head = std::move(head);
   return absl::OkStatus();
+}
+
+ClassCounts CountClasses(const ModelConfig& config, const ModelDescription& model) {
+  const auto count = [&](const std::optional<PoolingDescription>& head) {
+    return head ? head->width(model.layer.hidden_size) : 0;
+  };
+  return {.of_sequences = count(model.classifier),
+          .of_tokens = config.has_token_head ? count(model.token_head) : 0};
 }
 
 // Finds norms that only some models of a family have and that no config mentions.
@@ -258,8 +267,10 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
       !checkpoint.description.token_head) {
     checkpoint.description.token_head = describe({"token_head", {}});
   }
-  absl::Status status =
-      AddVocabularyHead(*config, prefix, *modules, binder, checkpoint.description);
+  absl::Status status = ReadClasses(
+      folder, transformer, CountClasses(*config, checkpoint.description), checkpoint.tokenization);
+  if (!status.ok()) return status;
+  status = AddVocabularyHead(*config, prefix, *modules, binder, checkpoint.description);
   if (!status.ok()) return status;
   DescribeNorms(family, prefix, binder, checkpoint.description.layer);
   checkpoint.description.patch_embedding =

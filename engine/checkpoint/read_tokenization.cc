@@ -113,19 +113,6 @@ int64_t ReadModelMaxLength(const Json& config) {
   return length && *length <= kLengthRange.highest ? *length : 0;
 }
 
-// Reads {"0": "first", "1": "second", …}.
-std::vector<std::string> ReadLabels(const Json& config) {
-  const auto labels = config.find("id2label");
-  if (labels == config.end() || !labels->is_object()) return {};
-  std::vector<std::string> names;
-  for (size_t i = 0; i < labels->size(); ++i) {
-    const auto label = labels->find(absl::StrCat(i));
-    if (label == labels->end() || !label->is_string()) return {};
-    names.push_back(label->get<std::string>());
-  }
-  return names;
-}
-
 // Reads a file of sentence-transformers, if it is there, by `read`.
 template <class Read>
 absl::Status ReadStrictly(const std::string& path, const Read& read) {
@@ -181,7 +168,6 @@ absl::StatusOr<Tokenization> ReadTokenization(const std::string& folder,
   const Json config = ReadLeniently(absl::StrCat(transformer, "/tokenizer_config.json"), warnings);
   ReadSpecialTokens(transformer, config, read, warnings);
   read.max_sequence_length = ReadModelMaxLength(config);
-  read.labels = ReadLabels(ReadLeniently(absl::StrCat(transformer, "/config.json"), warnings));
   absl::Status status = ReadSentenceConfig(transformer, read);
   if (status.ok()) status = ReadPrompts(folder, read);
   if (!status.ok()) return status;

@@ -17,7 +17,6 @@ inline constexpr int64_t kMaxTokenizerBytes = int64_t{64} << 20;
 //   tokenizer.json               kept as it stands; the ids of special tokens
 //   tokenizer_config.json        model_max_length, and which tokens are the special ones;
 //   special_tokens_map.json      the latter in older folders
-//   config.json                  id2label
 //   sentence_bert_config.json    max_seq_length, which counts more than model_max_length, and
 //                                do_lower_case; also by the names that it has for other families
 //   config_sentence_transformers.json  prompts and default_prompt_name

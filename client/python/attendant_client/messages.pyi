@@ -40,6 +40,10 @@ CLASSIFIER: int
 NO_TRUNCATION: int
 TRUNCATE_RIGHT: int
 TRUNCATE_LEFT: int
+SCORES_UNKNOWN: int
+SCORES_SOFTMAX: int
+SCORES_SIGMOID: int
+SCORES_PLAIN: int
 
 class Tensor(Message):
     dtype: int
@@ -387,6 +391,8 @@ class GetModelResponse(Message):
     refused_versions: MutableSequence[RefusedVersion]
     hub_repository: str
     hub_commit: str
+    class_scores: int
+    rank_scores: int
     def __init__(
         self, *,
         name: Optional[str] = ...,
@@ -424,6 +430,8 @@ class GetModelResponse(Message):
         refused_versions: Optional[Iterable[RefusedVersion]] = ...,
         hub_repository: Optional[str] = ...,
         hub_commit: Optional[str] = ...,
+        class_scores: Optional[int] = ...,
+        rank_scores: Optional[int] = ...,
     ) -> None: ...
 
 class GetTokenizerRequest(Message):
@@ -442,6 +450,8 @@ class GetTokenizerResponse(Message):
     labels: MutableSequence[str]
     special_ids: MutableMapping[str, int]
     model_version: int
+    class_scores: int
+    rank_scores: int
     def __init__(
         self, *,
         tokenizer_json: Optional[bytes] = ...,
@@ -452,6 +462,8 @@ class GetTokenizerResponse(Message):
         labels: Optional[Iterable[str]] = ...,
         special_ids: Optional[Mapping[str, int]] = ...,
         model_version: Optional[int] = ...,
+        class_scores: Optional[int] = ...,
+        rank_scores: Optional[int] = ...,
     ) -> None: ...
 
 class RefusedVersion(Message):

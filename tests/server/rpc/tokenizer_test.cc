@@ -25,6 +25,8 @@ TestServerOptions WithTokenizer(int64_t max_answer_bytes) {
                                                         .prompts = {{"query", "q: "}},
                                                         .default_prompt = "query",
                                                         .labels = {"good", "bad"},
+                                                        .class_scores = ScoreFunction::kSigmoid,
+                                                        .rank_scores = ScoreFunction::kPlain,
                                                         .special_tokens = {{"cls", 3}}});
   options.models = {{"tiny", model}, {"bare", TestModels().at("bare")}};
   return options;
@@ -64,6 +66,15 @@ TEST_F(TokenizerTest, IsThatOfTheFolder) {
   EXPECT_EQ(response.default_prompt(), "query");
   EXPECT_THAT(response.labels(), ElementsAre("good", "bad"));
   EXPECT_THAT(response.special_ids(), UnorderedElementsAre(Pair("cls", 3)));
+  EXPECT_EQ(response.class_scores(), v1::SCORES_SIGMOID);
+  EXPECT_EQ(response.rank_scores(), v1::SCORES_PLAIN);
+  grpc::ClientContext context;
+  v1::GetModelRequest request;
+  request.set_model("tiny");
+  v1::GetModelResponse model;
+  ASSERT_TRUE(server_.stub().GetModel(&context, request, &model).ok());
+  EXPECT_EQ(model.class_scores(), v1::SCORES_SIGMOID);
+  EXPECT_EQ(model.rank_scores(), v1::SCORES_PLAIN);
   server_.ExpectMetrics(HasSubstr("method=\"GetTokenizer\""));
 }
 
