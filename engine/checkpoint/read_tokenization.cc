@@ -11,6 +11,7 @@
 #include "engine/checkpoint/files/input_file.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
+#include "engine/checkpoint/tokenizer_class.h"
 
 namespace attendant {
 namespace {
@@ -166,6 +167,8 @@ absl::StatusOr<Tokenization> ReadTokenization(const std::string& folder,
   Tokenization read;
   ReadTokenizer(transformer, read, warnings);
   const Json config = ReadLeniently(absl::StrCat(transformer, "/tokenizer_config.json"), warnings);
+  ApplyTokenizerClass(config, ReadLeniently(absl::StrCat(transformer, "/config.json"), warnings),
+                      read.tokenizer_json, warnings);
   ReadSpecialTokens(transformer, config, read, warnings);
   read.max_sequence_length = ReadModelMaxLength(config);
   absl::Status status = ReadSentenceConfig(transformer, read);

@@ -13,8 +13,10 @@ import torch
 import transformers
 
 import articles
+import class_scores
 import random_models
 import sparse_encoders
+import tokenizer_files
 from attendant.v1 import encoder_service_pb2 as pb
 from serving import encoder, serve, to_array, to_tensor
 
@@ -107,6 +109,10 @@ def failures_of(figures: dict) -> list:
     failures = ["not every family agrees"] if figures.get("families.failed") else []
     if figures.get("sparse_encoders.failed"):
         failures.append("not every SPLADE model agrees with sentence-transformers")
+    if figures.get("tokenizer_files.failed"):
+        failures.append("not every tokenizer gives the ids of transformers")
+    if figures.get("class_scores.failed"):
+        failures.append("not every head's scores are those of the library")
     if figures.get("articles.rows_missing"):
         failures.append("not every row of the articles has its tests")
     if figures.get("articles.rows_passed") == 0:
@@ -133,6 +139,8 @@ def main() -> None:
         figures.update(articles.compare(options.articles, pathlib.Path(__file__).parents[2]))
     figures.update(random_models.compare(options.server))
     figures.update(sparse_encoders.compare(options.server))
+    figures.update(tokenizer_files.compare(options.server))
+    figures.update(class_scores.compare(options.server))
     figures.update(compare_minilm(options.server, options.minilm))
     for name, value in figures.items():
         print(f"{name:50} {value:.10g}")

@@ -21,7 +21,7 @@ enum class ScoreFunction {
 };
 
 struct Tokenization {
-  std::string tokenizer_json;  // the file as it stands; empty if there is none
+  std::string tokenizer_json;  // the file as transformers reads it; empty if there is none
   std::string why_no_tokenizer =
       "it does not come from a folder of Hugging Face's";  // if tokenizer_json is empty
   // Tokens of the longest sequence that the model is meant for, special tokens included; 0: the
