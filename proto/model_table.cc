@@ -51,6 +51,15 @@ std::string Embeddings(const Model& model) {
                       meant == longest ? "" : absl::StrCat(", cut at ", meant));
 }
 
+// Without rank_scores, which differ only for regressions and for models of several classes.
+std::string Classifier(const Model& model) {
+  const char* scores = "";
+  if (model.class_scores() == v1::SCORES_SOFTMAX) scores = ", scores by softmax";
+  if (model.class_scores() == v1::SCORES_SIGMOID) scores = ", scores by sigmoid";
+  if (model.class_scores() == v1::SCORES_PLAIN) scores = ", plain scores";
+  return UnlessZero(model.classes(), absl::StrCat(" classes", scores));
+}
+
 std::string Features(const Model& model) {
   if (!model.has_front()) return "";
   const v1::FrontDescription& front = model.front();
@@ -166,8 +175,7 @@ constexpr ModelRow kRows[] = {
      [](const Model& m) { return m.has_pooling() ? Pooling(m.pooling()) : ""; }},
     {"pooling of texts", "text_pooling",
      [](const Model& m) { return std::string(m.text_pooling() == v1::MEAN ? "mean" : ""); }},
-    {"classifier", "classifier classes",
-     [](const Model& m) { return UnlessZero(m.classes(), " classes"); }},
+    {"classifier", "classifier classes class_scores rank_scores", Classifier},
     {"token head", "token_head",
      [](const Model& m) { return m.has_token_head() ? Pooling(m.token_head()) : ""; }},
     {"sparse vectors", "sparse_width",

@@ -11,6 +11,7 @@
 #include "engine/checkpoint/families/model_config.h"
 #include "engine/checkpoint/files/weight_binder.h"
 #include "engine/checkpoint/files/weight_files.h"
+#include "engine/checkpoint/read_classes.h"
 #include "engine/checkpoint/read_tokenization.h"
 #include "engine/checkpoint/sentence_transformers.h"
 
@@ -151,6 +152,14 @@ absl::Status AddVocabularyHead(const ModelConfig& config, const std::string& pre
   return absl::OkStatus();
 }
 
+ClassCounts CountClasses(const ModelConfig& config, const ModelDescription& model) {
+  const auto count = [&](const std::optional<PoolingDescription>& head) {
+    return head ? head->width(model.layer.hidden_size) : 0;
+  };
+  return {.of_sequences = count(model.classifier),
+          .of_tokens = config.has_token_head ? count(model.token_head) : 0};
+}
+
 // Finds norms that only some models of a family have and that no config mentions.
 void DescribeNorms(const Family& family, const std::string& prefix, const WeightBinder& binder,
                    LayerShape& layer) {
@@ -252,6 +261,7 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
   if (!config.ok()) return config.status();
   const Family& family = *config->family;
   checkpoint.description = std::move(config->description);
+  checkpoint.warnings = std::move(config->warnings);
   absl::StatusOr<Tokenization> tokenization =
       ReadTokenization(folder, transformer, checkpoint.warnings);
   if (!tokenization.ok()) return tokenization.status();
@@ -288,8 +298,10 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
       !checkpoint.description.token_head) {
     checkpoint.description.token_head = describe({"token_head", {}});
   }
-  absl::Status status =
-      AddVocabularyHead(*config, prefix, *modules, binder, checkpoint.description);
+  absl::Status status = ReadClasses(
+      folder, transformer, CountClasses(*config, checkpoint.description), checkpoint.tokenization);
+  if (!status.ok()) return status;
+  status = AddVocabularyHead(*config, prefix, *modules, binder, checkpoint.description);
   if (!status.ok()) return status;
   if (!*modules) ChooseTextPooling(folder, options.pooling, checkpoint);
   DescribeNorms(family, prefix, binder, checkpoint.description.layer);

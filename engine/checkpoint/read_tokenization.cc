@@ -12,6 +12,7 @@
 #include "engine/checkpoint/files/input_file.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
+#include "engine/checkpoint/tokenizer_class.h"
 
 namespace attendant {
 namespace {
@@ -121,19 +122,6 @@ int64_t ReadModelMaxLength(const Json& config) {
   return length && *length <= kLengthRange.highest ? *length : 0;
 }
 
-// Reads {"0": "first", "1": "second", …}.
-std::vector<std::string> ReadLabels(const Json& config) {
-  const auto labels = config.find("id2label");
-  if (labels == config.end() || !labels->is_object()) return {};
-  std::vector<std::string> names;
-  for (size_t i = 0; i < labels->size(); ++i) {
-    const auto label = labels->find(absl::StrCat(i));
-    if (label == labels->end() || !label->is_string()) return {};
-    names.push_back(label->get<std::string>());
-  }
-  return names;
-}
-
 // Reads a file of sentence-transformers, if it is there, by `read`.
 template <class Read>
 absl::Status ReadStrictly(const std::string& path, const Read& read) {
@@ -187,9 +175,10 @@ absl::StatusOr<Tokenization> ReadTokenization(const std::string& folder,
   Tokenization read;
   const Json added_tokens = ReadTokenizer(transformer, read, warnings);
   const Json config = ReadLeniently(absl::StrCat(transformer, "/tokenizer_config.json"), warnings);
+  ApplyTokenizerClass(config, ReadLeniently(absl::StrCat(transformer, "/config.json"), warnings),
+                      read.tokenizer_json, warnings);
   ReadSpecialTokens(transformer, config, added_tokens, read, warnings);
   read.max_sequence_length = ReadModelMaxLength(config);
-  read.labels = ReadLabels(ReadLeniently(absl::StrCat(transformer, "/config.json"), warnings));
   absl::Status status = ReadSentenceConfig(transformer, read);
   if (status.ok()) status = ReadPrompts(folder, read);
   if (!status.ok()) return status;

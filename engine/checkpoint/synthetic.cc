@@ -95,7 +95,7 @@ EmbeddingShape BertEmbeddings(int64_t vocabulary, int64_t positions, int64_t tok
 
 EmbeddingShape RobertaEmbeddings() {
   EmbeddingShape shape = BertEmbeddings(50265, 514, 1);
-  shape.position_rule = PositionRule::kCountKept;
+  shape.position_rule = PositionRule::kCountNotPadding;
   shape.first_position = 2;
   return shape;
 }

@@ -347,11 +347,12 @@ absl::Status CheckRotation(const LayerShape& layer) {
   const RelativePositionShape& relative = layer.relative_positions;
   if (relative.kind == RelativePositions::kRotary &&
       (relative.rotary_width < 2 || relative.rotary_width % 2 != 0 ||
-       relative.rotary_width > layer.attention.key_width || !(relative.rotary_stretch > 0))) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("model description: expected an even rotary width from 2 to the key width ",
-                     layer.attention.key_width, " and a positive stretch, got ",
-                     relative.rotary_width, " and ", relative.rotary_stretch));
+       relative.rotary_width > layer.attention.key_width || !(relative.rotary_stretch > 0) ||
+       !(relative.rotary_theta > 0))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model description: expected an even rotary width from 2 to the key width ",
+        layer.attention.key_width, ", a positive stretch and a positive base, got ",
+        relative.rotary_width, ", ", relative.rotary_stretch, " and ", relative.rotary_theta));
   }
   return absl::OkStatus();
 }
@@ -389,7 +390,9 @@ absl::Status CheckDescription(const ModelDescription& model) {
   }
   valid = CheckNorms(model.layer);
   if (valid.ok()) valid = CheckPatchEmbedding(model);
-  if (valid.ok()) valid = CheckRotation(model.layer);
+  for (int64_t i = 0; valid.ok() && i < model.weight_sets(); ++i) {
+    valid = CheckRotation(model.layer_shape(i));
+  }
   if (valid.ok()) valid = CheckAttentionWidth(model);
   if (!valid.ok()) return valid;
   valid.Update(CheckSharing(model.layer));

@@ -16,7 +16,8 @@ constexpr int64_t kPanelBlock = 192;
 // Beside a column of the weight: its bias, its scale and three sums of oneDNN's own.
 constexpr int64_t kColumnBytes = 5 * 4;
 
-// Bytes of everything that is kept, and of the largest tensor that is packed from a copy.
+// Bytes of everything that is kept, and of the largest weight that is packed from a copy. Tables
+// are read to where they stay.
 struct Footprint {
   explicit Footprint(const ComputeMode& mode) : weight_width(OperandWidth(mode)) {}
 
@@ -53,16 +54,16 @@ struct Footprint {
                       groups;
     largest = Larger(largest, (out * in + out) * groups * kFloat);
   }
-  void AddTable(CheckedSize rows, CheckedSize width) {
-    AddFloats(rows * width);
-    largest = Larger(largest, rows * width * kFloat);
-  }
+  void AddTable(CheckedSize rows, CheckedSize width) { AddFloats(rows * width); }
   void AddFloats(CheckedSize count) { kept = kept + count * kFloat; }
 
   static constexpr int64_t kFloat = sizeof(float);
   CheckedSize weight_width;  // bytes of an element of a packed weight
   CheckedSize kept;
   CheckedSize largest;
+  // The largest that its reader may hold once more: weights of layers, of which heads are left out
+  // or shared columns are unrolled, and sinusoids.
+  CheckedSize largest_in_reader;
 };
 
 // What projections make of the table of distances; while loading, of any length of a row.
@@ -91,6 +92,12 @@ Footprint OfModel(const ModelDescription& model, const ComputeMode& mode) {
   } else {
     for (int64_t i = 0; i < model.weight_sets(); ++i) AddLayer(model.layer_shape(i), sum);
   }
+  sum.largest_in_reader = sum.largest;
+  if (model.patch_embedding) {
+    sum.largest_in_reader =
+        Larger(sum.largest_in_reader, CheckedSize(model.patch_embedding->positions) *
+                                          model.layer.hidden_size * Footprint::kFloat);
+  }
   sum.Add(ListPartsBefore(model));
   sum.Add(ListPartsBehind(model));
   return sum;
@@ -104,7 +111,7 @@ CheckedSize PackedBytes(const ModelDescription& model, const ComputeMode& mode) 
 
 CheckedSize LoadBytes(const ModelDescription& model, const ComputeMode& mode) {
   const Footprint sum = OfModel(model, mode);
-  return sum.kept + sum.largest + sum.largest;
+  return sum.kept + sum.largest + sum.largest_in_reader;
 }
 
 CheckedSize PrunedAttentionBytes(const ModelDescription& model, const ComputeMode& mode) {

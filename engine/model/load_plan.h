@@ -10,8 +10,8 @@ namespace attendant {
 // Returns the bytes of all weights, packed for `mode`.
 CheckedSize PackedBytes(const ModelDescription& model, const ComputeMode& mode);
 
-// Returns PackedBytes and twice the largest weight, which exists as read and as its reader hands it
-// over while it is packed.
+// Returns PackedBytes, the largest weight of a linear layer, which exists as read while it is
+// packed, and the largest one that may exist once more in its reader.
 CheckedSize LoadBytes(const ModelDescription& model, const ComputeMode& mode);
 
 // LoadBytes of the attention of those layers alone that have been pruned of heads.

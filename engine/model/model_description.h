@@ -216,7 +216,9 @@ struct LayerShape {
 // The rule for the default position ids of kept tokens.
 enum class PositionRule {
   kIndexFromFirstKept,  // index in the row minus that of the first kept token (BERT)
-  kCountKept,           // first_position + number of kept tokens before it (RoBERTa)
+  // Whatever the mask keeps: padding_id() for a token of that id; for any other token
+  // first_position + the number of tokens of other ids before it in the row (RoBERTa).
+  kCountNotPadding,
 };
 
 // The embeddings of token ids: the sum of a word, a position and a token type, with an optional
@@ -227,7 +229,7 @@ struct EmbeddingShape {
   int64_t positions = 0;    // rows of the position table; 0: none
   int64_t token_types = 0;  // rows of the token type table; 0: none
   PositionRule position_rule = PositionRule::kIndexFromFirstKept;
-  int64_t first_position = 0;  // position id of a row's first kept token
+  int64_t first_position = 0;  // position id of a row's first token
   bool has_norm = true;        // its kind is that of the layers
   float norm_epsilon = 0;
   bool always_projected = false;  // even if the tables are as wide as the hidden states
@@ -240,6 +242,8 @@ struct EmbeddingShape {
   bool has_neighbours = false;
   float word_scale = 1;  // multiplies the rows of the word table
 
+  // The token id that kCountNotPadding does not count, which is also its position id.
+  int64_t padding_id() const { return first_position - 1; }
   // The longest sequence that default position ids allow; 0: any length.
   int64_t longest_sequence() const { return positions == 0 ? 0 : positions - first_position; }
   bool projected(int64_t hidden_size) const { return always_projected || width != hidden_size; }

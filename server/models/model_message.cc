@@ -123,11 +123,27 @@ void SetDescription(const ModelDescription& model, const Tokenization& tokenizat
     out.set_classes(out.classifier().width());
   }
   out.set_text_pooling(tokenization.texts_take_mean ? v1::MEAN : v1::MODEL_POOLING);
+  out.set_class_scores(ToProto(tokenization.class_scores));
+  out.set_rank_scores(ToProto(tokenization.rank_scores));
   out.set_sparse_width(model.sparse_width());
   if (model.token_head) SetPooling(*model.token_head, hidden_size, *out.mutable_token_head());
   if (WhyNotInChunks(model).empty()) {
     out.set_sequence_state_bytes(SequenceStateBytes(model, model.layers));
   }
+}
+
+v1::ScoreFunction ToProto(ScoreFunction function) {
+  switch (function) {
+    case ScoreFunction::kUnknown:
+      break;
+    case ScoreFunction::kSoftmax:
+      return v1::SCORES_SOFTMAX;
+    case ScoreFunction::kSigmoid:
+      return v1::SCORES_SIGMOID;
+    case ScoreFunction::kPlain:
+      return v1::SCORES_PLAIN;
+  }
+  return v1::SCORES_UNKNOWN;
 }
 
 void SetStageCosts(const ModelDescription& model, v1::GetModelResponse& out) {

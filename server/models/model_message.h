@@ -15,6 +15,8 @@ namespace attendant::server {
 void SetDescription(const ModelDescription& model, const Tokenization& tokenization,
                     v1::GetModelResponse& out);
 
+v1::ScoreFunction ToProto(ScoreFunction function);
+
 // The description is one whose weights can be listed, as ListStageCosts needs it.
 void SetStageCosts(const ModelDescription& model, v1::GetModelResponse& out);
 

@@ -274,12 +274,13 @@ absl::Status ParseTokenIds(const Request& request, const RequestPayloads& payloa
                               shared.scope, shared.sequence_first},
                              context.limits.max_request_tokens);
   if (!layout.ok()) return layout.status();
-  compute.layout = *std::move(layout);
+  compute.layout = *layout;
   absl::Status status = ParsePromptTokens(request, compute);
   if (status.ok()) status = ParseTruncation(request, compute);
   if (!status.ok()) return status;
   auto kept = ReadKeptIds({*std::move(token_ids), *std::move(types), *std::move(positions)},
-                          *compute.description().embeddings, compute.layout, TokensBefore(context));
+                          *compute.description().embeddings,
+                          {compute.layout, *layout, TokensBefore(context)});
   if (!kept.ok()) return kept.status();
   compute.input = *std::move(kept);
   return absl::OkStatus();

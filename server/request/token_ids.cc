@@ -1,5 +1,7 @@
 #include "server/request/token_ids.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "server/tensors/status_mapping.h"
 
@@ -32,37 +34,80 @@ absl::StatusOr<std::vector<int32_t>> ReadIds(const char* field, const CheckedTen
   return kept;
 }
 
-// Position of the k-th kept token of a row, counted from that of the `first` one.
+// Distance of the k-th kept token of a row from its `first` one, as default positions count.
 int32_t RelativePosition(const EmbeddingShape& embeddings, absl::Span<const int32_t> positions,
                          int64_t k, int64_t first = 0) {
   switch (embeddings.position_rule) {
     case PositionRule::kIndexFromFirstKept:
       return positions[k] - positions[first];
-    case PositionRule::kCountKept:
+    case PositionRule::kCountNotPadding:
       return static_cast<int32_t>(k - first);
   }
   return 0;
 }
 
-absl::StatusOr<std::vector<int32_t>> DefaultPositions(const EmbeddingShape& embeddings,
-                                                      const TokenLayout& layout,
-                                                      int64_t tokens_before) {
-  std::vector<int32_t> result;
+// Positions of kept tokens, [T], before they are known to be in the table.
+std::vector<int64_t> IndicesFromFirstKept(const EmbeddingShape& embeddings,
+                                          const TokenLayout& layout) {
+  std::vector<int64_t> result;
   result.reserve(layout.tokens());
   for (int64_t b = 0; b < layout.sequences; ++b) {
     const absl::Span<const int32_t> positions = layout.positions_of(b);
-    const int64_t length = layout.length(b);
-    if (length == 0) continue;
-    const int64_t span = tokens_before + RelativePosition(embeddings, positions, length - 1) + 1;
+    for (const int32_t position : positions) {
+      result.push_back(embeddings.first_position + position - positions.front());
+    }
+  }
+  return result;
+}
+
+// As IndicesFromFirstKept. Reads the ids of all rows, also of those that the mask leaves out.
+// `whole` is the layout before its truncation: what was cut before a sequence does not count.
+std::vector<int64_t> CountsOfNotPadding(const CheckedTensor& token_ids,
+                                        const EmbeddingShape& embeddings, const TokenLayout& layout,
+                                        const TokenLayout& whole) {
+  std::vector<int64_t> ids(layout.rows);
+  token_ids.data.ReadIntegers(token_ids.dtype, 0, layout.rows, ids.data());
+  const auto counts = [&](int64_t row) { return ids[row] != embeddings.padding_id() ? 1 : 0; };
+  const std::vector<int64_t> rows = RowsOfTokens(layout);
+  const int64_t step = layout.sequence_first ? layout.sequences : 1;
+  std::vector<int64_t> result;
+  result.reserve(layout.tokens());
+  for (int64_t b = 0; b < layout.sequences; ++b) {
+    const absl::Span<const int32_t> positions = layout.positions_of(b);
+    if (positions.empty()) continue;
+    const bool was_cut = positions.front() != whole.positions_of(b).front();
+    int64_t row = rows[layout.cu_seqlens[b]] - (was_cut ? 0 : positions.front() * step);
+    int64_t counted = 0;
+    for (int64_t k = layout.cu_seqlens[b]; k < layout.cu_seqlens[b + 1]; ++k) {
+      for (; row < rows[k]; row += step) counted += counts(row);
+      result.push_back(counts(row) ? embeddings.first_position + counted : embeddings.padding_id());
+    }
+  }
+  return result;
+}
+
+absl::StatusOr<std::vector<int32_t>> DefaultPositions(const CheckedTensor& token_ids,
+                                                      const EmbeddingShape& embeddings,
+                                                      const IdLayout& of) {
+  const TokenLayout& layout = of.layout;
+  const std::vector<int64_t> positions =
+      embeddings.position_rule == PositionRule::kCountNotPadding
+          ? CountsOfNotPadding(token_ids, embeddings, layout, of.whole)
+          : IndicesFromFirstKept(embeddings, layout);
+  std::vector<int32_t> result;
+  result.reserve(positions.size());
+  for (int64_t b = 0; b < layout.sequences; ++b) {
+    int64_t span = 0;
+    for (int64_t k = layout.cu_seqlens[b]; k < layout.cu_seqlens[b + 1]; ++k) {
+      const int64_t position = of.tokens_before + positions[k];
+      span = std::max(span, position - embeddings.first_position + 1);
+      result.push_back(static_cast<int32_t>(position));
+    }
     if (span > embeddings.longest_sequence()) {
       return InvalidField(
           "token_ids",
           absl::StrCat("at most ", embeddings.longest_sequence(), " positions in a sequence"),
           absl::StrCat(span, " in sequence ", b));
-    }
-    for (int64_t k = 0; k < length; ++k) {
-      result.push_back(static_cast<int32_t>(embeddings.first_position + tokens_before) +
-                       RelativePosition(embeddings, positions, k));
     }
   }
   return result;
@@ -105,7 +150,8 @@ TokenLayout Truncate(const TokenLayout& layout, const EmbeddingShape& embeddings
 }
 
 absl::StatusOr<KeptIds> ReadKeptIds(const IdTensors& tensors, const EmbeddingShape& embeddings,
-                                    const TokenLayout& layout, int64_t tokens_before) {
+                                    const IdLayout& of) {
+  const TokenLayout& layout = of.layout;
   KeptIds kept;
   auto words = ReadIds("token_ids", tensors.token_ids, embeddings.vocabulary, layout);
   if (!words.ok()) return words.status();
@@ -120,7 +166,7 @@ absl::StatusOr<KeptIds> ReadKeptIds(const IdTensors& tensors, const EmbeddingSha
     if (!given.ok()) return given.status();
     kept.positions = *std::move(given);
   } else if (embeddings.positions > 0) {
-    auto defaults = DefaultPositions(embeddings, layout, tokens_before);
+    auto defaults = DefaultPositions(tensors.token_ids, embeddings, of);
     if (!defaults.ok()) return defaults.status();
     kept.positions = *std::move(defaults);
   }

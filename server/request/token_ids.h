@@ -43,10 +43,17 @@ enum class TruncationSide { kRight, kLeft };
 TokenLayout Truncate(const TokenLayout& layout, const EmbeddingShape& embeddings,
                      int64_t max_length, TruncationSide side);
 
-// Ids of padded tokens are never looked at. Default positions are those behind `tokens_before`
-// others. INVALID_ARGUMENT: an id outside its table (the first one is named), a table that the
-// model does not have, or a row longer than the default positions reach.
+// Where ids are in a request.
+struct IdLayout {
+  const TokenLayout& layout;
+  const TokenLayout& whole;   // before truncation; the same if nothing was cut
+  int64_t tokens_before = 0;  // of the sequence, in requests before
+};
+
+// Ids of padded tokens matter only where default positions count them, and may be outside the
+// table. INVALID_ARGUMENT: an id outside its table (the first one is named), a table that the model
+// does not have, or a row longer than the default positions reach.
 absl::StatusOr<KeptIds> ReadKeptIds(const IdTensors& tensors, const EmbeddingShape& embeddings,
-                                    const TokenLayout& layout, int64_t tokens_before = 0);
+                                    const IdLayout& of);
 
 }  // namespace attendant::server

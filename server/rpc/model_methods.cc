@@ -38,6 +38,8 @@ void SetTokenization(const ServedModel& model, v1::GetTokenizerResponse& out) {
   out.mutable_prompts()->insert(tokenization.prompts.begin(), tokenization.prompts.end());
   out.set_default_prompt(tokenization.default_prompt);
   out.mutable_labels()->Add(tokenization.labels.begin(), tokenization.labels.end());
+  out.set_class_scores(ToProto(tokenization.class_scores));
+  out.set_rank_scores(ToProto(tokenization.rank_scores));
   out.mutable_special_ids()->insert(tokenization.special_tokens.begin(),
                                     tokenization.special_tokens.end());
   const TokenSelection& selection = tokenization.selection;

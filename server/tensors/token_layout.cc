@@ -217,12 +217,19 @@ TokenLayout SequencesOf(const TokenLayout& layout, int64_t first, int64_t count)
   return part;
 }
 
+std::vector<int64_t> RowsOfTokens(const TokenLayout& layout) {
+  std::vector<int64_t> rows;
+  rows.reserve(layout.tokens());
+  for (const RowRun& run : layout.runs) {
+    for (int64_t i = 0; i < run.count; ++i) rows.push_back(run.first + i);
+  }
+  return rows;
+}
+
 std::vector<int32_t> TokensOfRows(const TokenLayout& layout) {
   std::vector<int32_t> token_of(layout.rows, -1);
   int32_t token = 0;
-  for (const RowRun& run : layout.runs) {
-    for (int64_t i = 0; i < run.count; ++i) token_of[run.first + i] = token++;
-  }
+  for (const int64_t row : RowsOfTokens(layout)) token_of[row] = token++;
   return token_of;
 }
 

@@ -65,6 +65,9 @@ struct TokenRange {
 TokenLayout WithRangesKept(const TokenLayout& layout,
                            absl::FunctionRef<TokenRange(int64_t sequence)> range);
 
+// [T]: the row of the request that each kept token is.
+std::vector<int64_t> RowsOfTokens(const TokenLayout& layout);
+
 // [rows]: the kept token that each row of the request is; -1 for padding.
 std::vector<int32_t> TokensOfRows(const TokenLayout& layout);
 

@@ -13,9 +13,11 @@ import torch
 import transformers
 
 import articles
+import class_scores
 import random_models
 import sentence_models
 import sparse_encoders
+import tokenizer_files
 from attendant.v1 import encoder_service_pb2 as pb
 from serving import encoder, serve, to_array, to_tensor
 
@@ -110,6 +112,10 @@ def failures_of(figures: dict) -> list:
         failures.append("not every SPLADE model agrees with sentence-transformers")
     if figures.get("sentence_models.failed"):
         failures.append("not every folder of sentence-transformers agrees with it")
+    if figures.get("tokenizer_files.failed"):
+        failures.append("not every tokenizer gives the ids of transformers")
+    if figures.get("class_scores.failed"):
+        failures.append("not every head's scores are those of the library")
     if figures.get("articles.rows_missing"):
         failures.append("not every row of the articles has its tests")
     if figures.get("articles.rows_passed") == 0:
@@ -137,6 +143,8 @@ def main() -> None:
     figures.update(random_models.compare(options.server))
     figures.update(sparse_encoders.compare(options.server))
     figures.update(sentence_models.compare(options.server))
+    figures.update(tokenizer_files.compare(options.server))
+    figures.update(class_scores.compare(options.server))
     figures.update(compare_minilm(options.server, options.minilm))
     for name, value in figures.items():
         print(f"{name:50} {value:.10g}")

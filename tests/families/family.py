@@ -9,11 +9,12 @@ class Family:
     config: typing.Callable  # makes a config from keywords
     common: dict
     # name -> what differs: keywords of the config, and "save": the type of the file, "shard": the size of its parts,
-    # "config_json": a function of the saved config, "model": replaces the family's
+    # "config_json": a function of the saved config, "reload": the library computes what it reads of the folder,
+    # "model": replaces the family's
     variants: dict
     text: bool = True
     position_ids: bool = True  # the model takes them
-    first_position: int = 0    # the first kept token's; above 0, positions count kept tokens
+    counted: bool = False      # positions count the tokens that do not have the id of padding, 1
     row_positions: bool = False  # its own positions count from 0 whatever is kept, so the server gets them too
     pooler: bool = False
     inputs: typing.Callable = None  # for families that read no text: config -> keyword arguments for one sequence

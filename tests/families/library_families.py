@@ -119,17 +119,38 @@ NTK_FACTOR = 8.0
 NTK_ROTATION = {"rope_type": "linear", "rope_theta": 100.0 * NTK_FACTOR, "factor": NTK_FACTOR ** (2 / 12)}
 
 
+def without_rotation(**keys):
+    """Changes a saved config: what it says of rotary positions is replaced by these keys."""
+    def change(config: dict) -> dict:
+        return {key: value for key, value in config.items() if key != "rope_parameters"} | keys
+    return {"config_json": change, "reload": True}
+
+
+def with_keys(**keys):
+    return {"config_json": lambda config: config | keys, "reload": True}
+
+
+LINEAR = {"rope_type": "linear", "factor": 3.0}
+# Of the library's form with parameters for all layers.
+ROTATIONS = {
+    "default-theta": without_rotation(),
+    "rope-theta": without_rotation(rope_theta=50.0),
+    "rope-scaling": without_rotation(rope_theta=50.0, rope_scaling=LINEAR),
+    "older-rope-scaling": without_rotation(rope_scaling={"type": "linear", "factor": 3.0, "rope_theta": 70.0}),
+}
+
+
 FAMILIES = {
     "bert": Family(t.BertModel, t.BertConfig, BERT,
                    BERT_VARIANTS | {name: {"hidden_act": name} for name in ACTIVATIONS}, pooler=True,
                    classifier=t.BertForSequenceClassification),
-    "roberta": Family(t.RobertaModel, t.RobertaConfig, BERT, BERT_VARIANTS, first_position=2, pooler=True,
+    "roberta": Family(t.RobertaModel, t.RobertaConfig, BERT, BERT_VARIANTS, counted=True, pooler=True,
                       classifier=t.RobertaForSequenceClassification),
     "xlm-roberta": Family(t.XLMRobertaModel, t.XLMRobertaConfig, {**BERT, "type_vocab_size": 1},
-                          {**BERT_VARIANTS, "quick-gelu": {"hidden_act": "quick_gelu"}}, first_position=2, pooler=True,
+                          {**BERT_VARIANTS, "quick-gelu": {"hidden_act": "quick_gelu"}}, counted=True, pooler=True,
                           classifier=t.XLMRobertaForSequenceClassification),
     "camembert": Family(t.CamembertModel, t.CamembertConfig, {**BERT, "type_vocab_size": 1},
-                        {**BERT_VARIANTS, "epsilon": {"layer_norm_eps": 1e-3}}, first_position=2, pooler=True,
+                        {**BERT_VARIANTS, "epsilon": {"layer_norm_eps": 1e-3}}, counted=True, pooler=True,
                         classifier=t.CamembertForSequenceClassification),
     "electra": Family(t.ElectraModel, t.ElectraConfig, {**BERT, "embedding_size": 20},
                       {**BERT_VARIANTS, "same-width": {"embedding_size": 48}},
@@ -145,7 +166,7 @@ FAMILIES = {
         {**BERT_VARIANTS, "two-groups": {"num_hidden_layers": 5, "num_hidden_groups": 2},
          "own-layers": {"num_hidden_groups": 3}, "same-width": {"embedding_size": 48}}, pooler=True,
         classifier=t.AlbertForSequenceClassification),
-    "mpnet": Family(t.MPNetModel, t.MPNetConfig, BERT, BERT_VARIANTS, first_position=2, pooler=True,
+    "mpnet": Family(t.MPNetModel, t.MPNetConfig, BERT, BERT_VARIANTS, counted=True, pooler=True,
                     classifier=t.MPNetForSequenceClassification),
     "mobilebert": Family(
         t.MobileBertModel, t.MobileBertConfig,
@@ -201,6 +222,12 @@ FAMILIES = {
          "head-26": {"hidden_size": 78, "num_attention_heads": 3}, "one-layer": {"num_hidden_layers": 1},
          "narrow": {"local_attention": 2, "global_attn_every_n_layers": 2, "local_rope_theta": 500.0},
          "silu": {"hidden_activation": "silu", "intermediate_size": 77},
+         "sans-pos": with_keys(position_embedding_type="sans_pos"),
+         "stretched": {"rope_parameters": {kind: {**LINEAR, "rope_theta": theta} for kind, theta in
+                                           (("full_attention", 90.0), ("sliding_attention", 40.0))}},
+         "default-thetas": without_rotation(),
+         "rope-scaling": without_rotation(global_rope_theta=90.0, rope_scaling=LINEAR),
+         "rope-scaling-theta": with_keys(rope_scaling={**LINEAR, "rope_theta": 60.0}),
          "mean-classifier": {"model": t.ModernBertForSequenceClassification, "num_labels": 5, "classifier_pooling": "mean"},
          "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
         classifier=t.ModernBertForSequenceClassification),
@@ -211,7 +238,7 @@ FAMILIES = {
          "own-head-width": {"head_dim": 10}, "one-layer": {"num_hidden_layers": 1, "hidden_act": "quick_gelu"},
          "theta": {"rope_parameters": {"rope_type": "default", "rope_theta": 50.0}, "layer_norm_eps": 1e-3},
          "stretched": {"rope_parameters": {"rope_type": "linear", "rope_theta": 50.0, "factor": 3.0}},
-         "published": {"config_json": published_nomic},
+         **ROTATIONS, "published": {"config_json": published_nomic},
          "published-geglu": {"hidden_act": "gelu", "layer_norm_eps": 1e-3, "config_json": published_nomic},
          "bf16-shards": {"save": "bfloat16", "shard": "20KB"}},
         pooler=True, classifier=t.NomicBertForSequenceClassification),
@@ -222,7 +249,7 @@ FAMILIES = {
          "own-head-width": {"head_dim": 10}, "one-layer": {"num_hidden_layers": 1, "hidden_act": "tanh"},
          "theta": {"rope_parameters": {"rope_type": "default", "rope_theta": 50.0}, "layer_norm_eps": 1e-3},
          "stretched": {"rope_parameters": {"rope_type": "linear", "rope_theta": 50.0, "factor": 3.0}},
-         "published": {"config_json": published_gte},
+         **ROTATIONS, "published": {"config_json": published_gte},
          "published-ntk": {"rope_parameters": NTK_ROTATION, "config_json": scaled_gte},
          "f16-shards": {"save": "float16", "shard": "20KB"}},
         pooler=True, classifier=t.GteForSequenceClassification),

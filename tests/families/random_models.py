@@ -38,7 +38,7 @@ def make(family: Family, variant: dict, folder: pathlib.Path):
     """Makes and saves a model with weights that matter, and returns it as it was saved."""
     options = {**family.common, **variant}
     save, shard = options.pop("save", "float32"), options.pop("shard", "1GB")
-    config_json = options.pop("config_json", None)
+    config_json, reload = options.pop("config_json", None), options.pop("reload", False)
     model = options.pop("model", family.model)(family.config(**options)).eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -60,7 +60,9 @@ def make(family: Family, variant: dict, folder: pathlib.Path):
     if config_json:
         path = folder / "config.json"
         path.write_text(json.dumps(config_json(json.loads(path.read_text()))))
-    return model
+    if not reload:
+        return model
+    return type(model).from_pretrained(folder, **getattr(family.model, "keywords", {})).float().eval()
 
 
 def masks():
@@ -131,14 +133,13 @@ def text_case(family: Family, config, mask: np.ndarray) -> tuple:
     ids = torch.randint(2, config.vocab_size, mask.shape)
     if family.blank:
         ids[~torch.from_numpy(mask)] = 0
+    if family.counted:  # padding within the text, and padding of either id
+        ids[torch.rand(ids.shape) < 0.2] = 1
     arguments = {"input_ids": ids, "attention_mask": torch.from_numpy(mask.astype(np.int64))}
     index = np.broadcast_to(np.arange(mask.shape[1]), mask.shape)
-    if family.first_position:
-        positions = np.where(mask, mask.cumsum(axis=1) - 1 + family.first_position, family.first_position - 1)
-    else:
-        positions = np.where(mask, index - mask.argmax(axis=1)[:, None], 0)
-    if family.position_ids:
-        arguments["position_ids"] = torch.from_numpy(positions)
+    # The library's own positions, but where tables count from the left and padding is there: the server leaves it out.
+    if family.position_ids and not family.counted and not mask[:, 0].all():
+        arguments["position_ids"] = torch.from_numpy(np.where(mask, index - mask.argmax(axis=1)[:, None], 0))
     tensors = {"token_ids": ids.numpy(), "attention_mask": mask.astype(np.uint8)}
     if family.row_positions:
         tensors["position_ids"] = np.ascontiguousarray(index)

@@ -66,6 +66,18 @@ std::vector<std::string> Lines(const v1::GetModelResponse& model) {
   return lines;
 }
 
+TEST(ModelLinesTest, ClassifiersSayHowScoresAreMade) {
+  v1::GetModelResponse model;
+  model.set_classes(3);
+  EXPECT_THAT(Lines(model), Contains("classifier: 3 classes"));
+  model.set_class_scores(v1::SCORES_SIGMOID);
+  EXPECT_THAT(Lines(model), Contains("classifier: 3 classes, scores by sigmoid"));
+  model.set_class_scores(v1::SCORES_SOFTMAX);
+  EXPECT_THAT(Lines(model), Contains("classifier: 3 classes, scores by softmax"));
+  model.set_class_scores(v1::SCORES_PLAIN);
+  EXPECT_THAT(Lines(model), Contains("classifier: 3 classes, plain scores"));
+}
+
 TEST(ModelLinesTest, LeaveOutWhatAModelDoesNotHave) {
   v1::GetModelResponse model;
   model.set_layers(2);

@@ -40,6 +40,10 @@ CLASSIFIER: int
 NO_TRUNCATION: int
 TRUNCATE_RIGHT: int
 TRUNCATE_LEFT: int
+SCORES_UNKNOWN: int
+SCORES_SOFTMAX: int
+SCORES_SIGMOID: int
+SCORES_PLAIN: int
 
 class Tensor(Message):
     dtype: int
@@ -392,6 +396,8 @@ class GetModelResponse(Message):
     hub_repository: str
     hub_commit: str
     text_pooling: int
+    class_scores: int
+    rank_scores: int
     def __init__(
         self, *,
         name: Optional[str] = ...,
@@ -430,6 +436,8 @@ class GetModelResponse(Message):
         hub_repository: Optional[str] = ...,
         hub_commit: Optional[str] = ...,
         text_pooling: Optional[int] = ...,
+        class_scores: Optional[int] = ...,
+        rank_scores: Optional[int] = ...,
     ) -> None: ...
 
 class GetTokenizerRequest(Message):
@@ -448,6 +456,8 @@ class GetTokenizerResponse(Message):
     labels: MutableSequence[str]
     special_ids: MutableMapping[str, int]
     model_version: int
+    class_scores: int
+    rank_scores: int
     skipped_ids: MutableSequence[int]
     skip_tasks: MutableSequence[str]
     only_ids: MutableSequence[int]
@@ -461,6 +471,8 @@ class GetTokenizerResponse(Message):
         labels: Optional[Iterable[str]] = ...,
         special_ids: Optional[Mapping[str, int]] = ...,
         model_version: Optional[int] = ...,
+        class_scores: Optional[int] = ...,
+        rank_scores: Optional[int] = ...,
         skipped_ids: Optional[Iterable[int]] = ...,
         skip_tasks: Optional[Iterable[str]] = ...,
         only_ids: Optional[Iterable[int]] = ...,

@@ -1,7 +1,7 @@
 """What text has beside its tokenizer: groups of texts, scores, dimensions. Needs no package of PyPI."""
 import numpy as np
 import pytest
-from attendant_client import InvalidArgument
+from attendant_client import InvalidArgument, messages
 from attendant_client.text import scores
 from attendant_client.text.plan import cut, groups
 
@@ -18,14 +18,25 @@ def test_groups_have_at_most_so_many_tokens(lengths, expected):
     assert list(groups(lengths, 10)) == expected
 
 
-def test_probabilities_of_a_class_alone_are_sigmoids():
-    made = scores.probabilities(np.array([[0.0], [1000.0], [-1000.0], [2.0]], np.float32))
+@pytest.mark.parametrize("function", [messages.SCORES_SIGMOID, messages.SCORES_UNKNOWN])
+def test_scores_of_a_class_alone_are_sigmoids(function):
+    made = scores.apply(function, np.array([[0.0], [1000.0], [-1000.0], [2.0]], np.float32))
     np.testing.assert_allclose(made[:, 0], [0.5, 1.0, 0.0, 1 / (1 + np.exp(-2.0))])
 
 
-def test_probabilities_of_several_are_a_softmax():
-    made = scores.probabilities(np.array([[1.0, 1.0], [1000.0, 0.0], [0.0, np.log(3.0)]]))
+@pytest.mark.parametrize("function", [messages.SCORES_SOFTMAX, messages.SCORES_UNKNOWN])
+def test_scores_of_several_classes_are_a_softmax(function):
+    made = scores.apply(function, np.array([[1.0, 1.0], [1000.0, 0.0], [0.0, np.log(3.0)]]))
     np.testing.assert_allclose(made, [[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]])
+
+
+def test_scores_of_classes_of_which_several_may_be_true_are_sigmoids():
+    made = scores.apply(messages.SCORES_SIGMOID, np.array([[0.0, np.log(3.0), -1000.0]]))
+    np.testing.assert_allclose(made, [[0.5, 0.75, 0.0]])
+
+
+def test_plain_scores_stay():
+    np.testing.assert_array_equal(scores.apply(messages.SCORES_PLAIN, np.array([[3.5], [-2.0]], np.float32)), [[3.5], [-2.0]])
 
 
 def test_equal_scores_keep_their_order():
@@ -33,8 +44,9 @@ def test_equal_scores_keep_their_order():
     assert [one.label for one in scores.label_scores(np.array([[1.0, 1.0, 2.0]]), ["x", "y", "z"])[0]] == ["z", "x", "y"]
 
 
-def test_labels_have_numbers_where_the_checkpoint_names_none():
-    assert [one.label for one in scores.label_scores(np.array([[1.0, 2.0]]), [])[0]] == ["LABEL_1", "LABEL_0"]
+@pytest.mark.parametrize("named, expected", [([], ["LABEL_1", "LABEL_0"]), (["a"], ["LABEL_1", "a"]), (["a", "b", "c"], ["b", "a"])])
+def test_labels_have_numbers_where_the_checkpoint_names_none(named, expected):
+    assert [one.label for one in scores.label_scores(np.array([[1.0, 2.0]]), named)[0]] == expected
 
 
 def test_cut_vectors_have_length_1_if_they_had():

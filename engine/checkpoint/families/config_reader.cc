@@ -1,7 +1,6 @@
 #include "engine/checkpoint/families/config_reader.h"
 
 #include <algorithm>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -25,6 +24,7 @@ ConfigReader::ConfigReader(const Json& document, Problems& problems)
 }
 
 const Json* ConfigReader::FindPresent(const Keys& keys) const {
+  named_.insert(keys.begin(), keys.end());
   for (const std::string& key : keys) {
     const auto value = document_.find(key);
     if (document_.is_object() && value != document_.end() && !value->is_null()) return &*value;
@@ -170,6 +170,16 @@ int ConfigReader::ChooseRow(const Keys& keys, const std::vector<std::string>& na
   if (name != names.end()) return static_cast<int>(name - names.begin());
   Mismatch(keys, expected, Describe(*found));
   return -1;
+}
+
+Keys ConfigReader::Unread() const {
+  Keys unread;
+  if (!document_.is_object()) return unread;
+  for (const auto& [key, value] : document_.items()) {
+    const bool is_set = !value.empty() && value != false;  // null is empty
+    if (is_set && !named_.contains(key)) unread.push_back(key);
+  }
+  return unread;
 }
 
 void ConfigReader::AllowOnly(const Keys& keys) {

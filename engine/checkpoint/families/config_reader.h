@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,6 +60,9 @@ class ConfigReader {
 
   // Adds a problem for every key that is not among these.
   void AllowOnly(const Keys& keys);
+  // Returns the keys of the document that no call has named so far and that have a value: one that
+  // is neither null nor false nor empty.
+  Keys Unread() const;
 
  private:
   const Json* FindPresent(const Keys& keys) const;
@@ -70,6 +74,7 @@ class ConfigReader {
 
   const Json& document_;
   Problems& problems_;
+  mutable std::set<std::string> named_;  // by any call
 };
 
 }  // namespace attendant

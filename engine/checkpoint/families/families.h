@@ -36,6 +36,8 @@ struct ConfigKeys {
   Keys feed_forward_ratio = {};  // feed-forward width / hidden size, in place of the width
   Keys activation = {"hidden_act"};
   Keys gated_activation = {};  // replaces `activation`; if present, the block has a gate
+  Keys same_activation = {};   // must say what `activation` does
+  Keys same_gate = {};         // must say whether `activation` has a gate
   Keys swiglu = {};            // if true, the block is gated by SiLU and two thirds as wide
   Keys norm_epsilon = {"layer_norm_eps"};        // default: Family::norm_epsilon
   Keys norm_first = {};                          // if true, norms come before the branches
@@ -44,12 +46,12 @@ struct ConfigKeys {
   Keys has_positions = {};                       // if false, there is no table of positions
   Keys token_types = {};                         // size of the table
   Keys embedding_width = {};                     // default: the hidden size
-  Keys padding_id = {};                          // for kCountKept: positions start after it
+  Keys padding_id = {};                          // for kCountNotPadding: positions start after it
   Keys position_buckets = {};                    // for kBuckets
   Keys position_max_distance = {};               // for kBuckets
   Keys rotary_theta = {};                        // for kRotary
   Keys rotary_fraction = {};                     // rotated part of a head's width; default: 1
-  Keys local_rotary_theta = {};  // for layers with a window; default: that of all layers
+  Keys local_rotary_theta = {};  // for layers with a window; default: Family::local_rotary_theta
   Keys bottleneck = {};          // width
   Keys attention_type = {};      // block-sparse or full
   Keys scales_words = {};        // if true, word embeddings are scaled by sqrt(hidden size)
@@ -61,6 +63,8 @@ struct ConfigKeys {
   Keys layer_kinds = {};         // a list with one entry per layer, in place of global_every
   // An object with the theta and its scaling; if layers have windows, one for each kind of layer.
   Keys rotary_parameters = {};
+  // If layers have windows: an object that is written over the parameters of both kinds of layer.
+  Keys rotary_scaling = {};
   Keys rotary_interleaved = {};  // default: column j is paired with j + width / 2
   Keys pooler_activation = {};   // default: tanh
   Keys pooler_width = {};        // default: the hidden size
@@ -105,7 +109,10 @@ struct Family {
   bool classifier_acts_as_layers = false;
   ConfigKeys keys = {};
   std::vector<FixedKey> fixed_keys = {};
-  std::string position_embedding_type = "absolute";  // the only accepted value in a config
+  // Keys of its configs that are not read because they do not change what is computed here, beside
+  // those of every family; see unread_keys.h.
+  Keys harmless_keys = {};
+  Keys position_embedding_types = {"absolute"};  // the only accepted values in a config
   Biases biases = Biases::kEvery;
   float norm_epsilon = 1e-12f;
   Activation activation = Activation::kGelu;
@@ -130,6 +137,7 @@ struct Family {
   int64_t fewest_token_types = 1;
   int64_t padding_id = 0;
   RelativePositionShape relative_positions = {};
+  float local_rotary_theta = 0;  // the default for layers with a window
   std::vector<NamePattern> names;
   // Those of a head of each token.
   std::vector<NamePattern> token_head_names = {{"token_head.dense", "/classifier"},

@@ -126,14 +126,24 @@ Family ModernBert() {
                .global_every = {"global_attn_every_n_layers"},
                .classifier_pooling = {"classifier_pooling"},
                .layer_kinds = {"layer_types"},
-               .rotary_parameters = {"rope_parameters"}},
-      .fixed_keys = {{"classifier_activation", "gelu"}},
+               .rotary_parameters = {"rope_parameters"},
+               .rotary_scaling = {"rope_scaling"}},
+      .fixed_keys = {{"classifier_activation", "gelu"},
+                     {"partial_rotary_factor", 1},
+                     {"sliding_window", nullptr, "local_attention says how wide the window is"}},
+      .harmless_keys = {"attention_bias", "classifier_bias", "decoder_bias",
+                        "deterministic_flash_attn", "embedding_dropout", "layer_norm_eps",
+                        "max_position_embeddings", "mlp_bias", "mlp_dropout", "norm_bias",
+                        "repad_logits_with_grad", "rope_theta", "sparse_pred_ignore_index",
+                        "sparse_prediction"},
+      .position_embedding_types = {"absolute", "sans_pos"},
       .biases = Biases::kAsInFile,
       .norm_epsilon = 1e-5f,
       .feed_forward_kinds = GatedKinds(),
       .norm_placement = NormPlacement::kPre,
       .has_first_attention_norm = false,
       .relative_positions = Rotary(160000),
+      .local_rotary_theta = 10000,
       .names = ModernBertNames(),
       .token_head_names = {{"token_head.dense", "/head.dense"},
                            {"token_head.dense_norm", "/head.norm"},
@@ -145,6 +155,40 @@ Family ModernBert() {
                                  "embeddings.tok_embeddings.weight"}},
       .vocabulary_head_activation = Activation::kGelu,
   };
+}
+
+Keys NomicHarmlessKeys() {
+  return {"attn_pdrop",
+          "dense_seq_output",
+          "embd_pdrop",
+          "expert_choice_router",
+          "ffn_div",
+          "fused_bias_fc",
+          "fused_dropout_add_ln",
+          "max_position_embeddings",
+          "max_trained_positions",
+          "mlp_fc1_bias",
+          "mlp_fc2_bias",
+          "moe_every_n_layers",
+          "moe_impl",
+          "moe_normalize_expert_weights",
+          "moe_resid_pdrop",
+          "moe_top_k",
+          "n_positions",
+          "num_shared_experts",
+          "pad_vocab_size_multiple",
+          "parallel_block_tied_norm",
+          "qkv_proj_bias",
+          "reorder_and_upcast_attn",
+          "resid_pdrop",
+          "router_aux_loss_coef",
+          "summary_activation",
+          "summary_first_dropout",
+          "summary_proj_to_labels",
+          "summary_type",
+          "summary_use_proj",
+          "use_flash_attn",
+          "use_xentropy"};
 }
 
 Family NomicBert() {
@@ -165,9 +209,9 @@ Family NomicBert() {
                .norm_epsilon = {"layer_norm_eps", "layer_norm_epsilon"},
                .positions = {},
                .token_types = {"type_vocab_size"},
-               .rotary_theta = {"rotary_emb_base"},
+               .rotary_theta = {"rotary_emb_base", "rope_theta"},
                .rotary_fraction = {"rotary_emb_fraction"},
-               .rotary_parameters = {"rope_parameters"},
+               .rotary_parameters = {"rope_parameters", "rope_scaling"},
                .rotary_interleaved = {"rotary_emb_interleaved"}},
       .fixed_keys = {{"prenorm", false},
                      {"parallel_block", false},
@@ -177,8 +221,12 @@ Family NomicBert() {
                       "its angles grow with the longest sequence of a batch, so that an answer "
                       "would depend on who shares it"},
                      {"rotary_emb_scale_base", nullptr},
+                     {"partial_rotary_factor", 1},
+                     {"scale_attn_weights", true},
+                     {"scale_attn_by_inverse_layer_idx", false},
                      {"num_experts", 0}},
-      .position_embedding_type = "rotary",
+      .harmless_keys = NomicHarmlessKeys(),
+      .position_embedding_types = {"rotary"},
       .biases = Biases::kAsInFile,
       .feed_forward_kinds = {{"swiglu", {Activation::kSilu, true}},
                              {"geglu", {Activation::kGelu, true}},
@@ -186,7 +234,7 @@ Family NomicBert() {
                              {"relu", {Activation::kRelu, false}}},
       .has_own_head_width = true,
       .fewest_token_types = 0,
-      .relative_positions = Rotary(10000),
+      .relative_positions = Rotary(1000),
       .names = NomicNames(),
   };
 }
@@ -194,8 +242,8 @@ Family NomicBert() {
 Family Gte() {
   return {
       .name = "gte",
-      .model_types = {"gte", "new"},
-      .architectures = {"Gte", "New"},
+      .model_types = {"gte"},
+      .architectures = {"Gte"},
       .prefixes = {"gte.", "new."},
       .parts = {"embeddings.", "encoder."},
       .others = {},
@@ -206,15 +254,27 @@ Family Gte() {
                .rotary_parameters = {"rope_parameters", "rope_scaling"}},
       .fixed_keys = {{"layer_norm_type", "layer_norm"},
                      {"logn_attention_scale", false},
-                     {"logn_attention_clip1", false}},
-      .position_embedding_type = "rope",
+                     {"logn_attention_clip1", false},
+                     {"partial_rotary_factor", 1}},
+      .harmless_keys = {"max_position_embeddings", "pack_qkv", "unpad_inputs",
+                        "use_memory_efficient_attention"},
+      .position_embedding_types = {"rope"},
       .biases = Biases::kAsInFile,
       .feed_forward_kinds = GatedKinds(),
       .has_own_head_width = true,
       .fewest_token_types = 0,
-      .relative_positions = Rotary(10000),
+      .relative_positions = Rotary(160000),
       .names = GteNames(),
   };
+}
+
+// As its authors publish it, before the library had it.
+Family PublishedGte() {
+  Family family = Gte();
+  family.model_types = {"new"};
+  family.architectures = {"New"};
+  family.relative_positions = Rotary(10000);
+  return family;
 }
 
 // Its configs have the model_type of BERT, so that only the architecture tells it.
@@ -230,7 +290,8 @@ Family JinaBert() {
       .keys = {.activation = {"feed_forward_type"},
                .positions = {},
                .token_types = {"type_vocab_size"}},
-      .position_embedding_type = "alibi",
+      .harmless_keys = {"emb_pooler", "hidden_act", "max_position_embeddings"},
+      .position_embedding_types = {"alibi"},
       .biases = Biases::kAsInFile,
       .feed_forward_kinds = {{"geglu", {Activation::kGelu, true}},
                              {"reglu", {Activation::kRelu, true}}},
@@ -241,6 +302,8 @@ Family JinaBert() {
 
 }  // namespace
 
-std::vector<Family> LongTextFamilies() { return {ModernBert(), NomicBert(), Gte(), JinaBert()}; }
+std::vector<Family> LongTextFamilies() {
+  return {ModernBert(), NomicBert(), Gte(), PublishedGte(), JinaBert()};
+}
 
 }  // namespace attendant

@@ -12,6 +12,7 @@
 #include "engine/checkpoint/families/bounds.h"
 #include "engine/checkpoint/families/config_reader.h"
 #include "engine/checkpoint/families/rotary_config.h"
+#include "engine/checkpoint/families/unread_keys.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
 
@@ -67,7 +68,20 @@ int64_t ReadHeadWidth(const Family& family, const LayerShape& layer, ConfigReade
   return head_dim;
 }
 
-void ReadFeedForward(const Family& family, ConfigReader& config, LayerShape& layer) {
+// Some configs say twice what the activation is.
+void CheckSameActivation(const ConfigKeys& keys, const FeedForwardShape& read, ConfigReader& config,
+                         Problems& problems) {
+  const Activation activation =
+      config.Choice<Activation>(keys.same_activation, ActivationNames(), read.activation);
+  const bool has_gate = config.Boolean(keys.same_gate, read.has_gate);
+  if (activation == read.activation && has_gate == read.has_gate) return;
+  problems.Add(absl::StrCat("expected ", keys.same_activation.front(), " and ",
+                            keys.same_gate.front(), " that fit ", keys.activation.front(),
+                            ", found others"));
+}
+
+void ReadFeedForward(const Family& family, ConfigReader& config, Problems& problems,
+                     LayerShape& layer) {
   const ConfigKeys& keys = family.keys;
   if (config.Has(keys.gated_activation)) {
     layer.feed_forward.activation = config.Choice(keys.gated_activation, ActivationNames());
@@ -81,6 +95,7 @@ void ReadFeedForward(const Family& family, ConfigReader& config, LayerShape& lay
     layer.feed_forward.activation = kind.activation;
     layer.feed_forward.has_gate = kind.has_gate;
   }
+  CheckSameActivation(keys, layer.feed_forward, config, problems);
   if (keys.feed_forward_ratio.empty()) {
     layer.feed_forward.width = config.Integer(keys.feed_forward_width, kFeedForwardRange);
     return;
@@ -140,7 +155,7 @@ LayerShape ReadLayer(const Family& family, ConfigReader& config, Problems& probl
       ReadHeadWidth(family, layer, config, problems);
   layer.attention.score_scale =
       family.scales_scores ? 1 / std::sqrt(static_cast<float>(layer.attention.key_width)) : 1.0f;
-  ReadFeedForward(family, config, layer);
+  ReadFeedForward(family, config, problems, layer);
   layer.norms.placement = ReadNormPlacement(family, config);
   layer.norms.kind = keys.norm_kind.empty()
                          ? family.norm_kind
@@ -195,14 +210,16 @@ void ReadVariants(const Family& family, const Json& json, ConfigReader& config, 
     model.variants.front().has_convolution = true;
   }
   if (keys.window.empty()) return;
-  float& theta = model.layer.relative_positions.rotary_theta;
-  const LayerThetas thetas = ReadLayerThetas(keys, theta, config, problems);
-  theta = thetas.global;
+  RelativePositionShape& relative = model.layer.relative_positions;
+  const LayerRotations rotations = ReadLayerRotations(family, relative, config, problems);
+  relative.rotary_theta = rotations.global_theta;
+  relative.rotary_stretch = rotations.stretch;
   const std::vector<bool> windowed = ReadWindowed(keys, json, model.layers, config, problems);
   for (int64_t i = 0; i < model.layers; ++i) {
-    model.variants.push_back({.has_attention_norm = i > 0 || family.has_first_attention_norm,
-                              .has_window = windowed[i],
-                              .rotary_theta = windowed[i] ? thetas.local : thetas.global});
+    model.variants.push_back(
+        {.has_attention_norm = i > 0 || family.has_first_attention_norm,
+         .has_window = windowed[i],
+         .rotary_theta = windowed[i] ? rotations.local_theta : rotations.global_theta});
   }
 }
 
@@ -231,7 +248,7 @@ EmbeddingShape ReadEmbeddings(const Family& family, const LayerShape& layer, Con
                        kTokenTypesByDefault);
   }
   embeddings.position_rule = family.position_rule;
-  if (family.position_rule == PositionRule::kCountKept) {
+  if (family.position_rule == PositionRule::kCountNotPadding) {
     embeddings.first_position =
         config.Integer(keys.padding_id, {0, kVocabularyRange.highest}, family.padding_id) + 1;
   }
@@ -262,18 +279,20 @@ void RefuseVariants(const Family& family, const Json& json, ConfigReader& config
     }
   }
   const std::string positions = config.Text({"position_embedding_type"}, "");
-  if (!positions.empty() && positions != family.position_embedding_type) {
-    problems.Add(absl::StrCat("position_embedding_type: expected '", family.position_embedding_type,
+  const Keys& types = family.position_embedding_types;
+  if (!positions.empty() && std::find(types.begin(), types.end(), positions) == types.end()) {
+    problems.Add(absl::StrCat("position_embedding_type: expected '", absl::StrJoin(types, "' or '"),
                               "', found ", Quoted(positions)));
   }
   for (const FixedKey& fixed : family.fixed_keys) {
-    if (!json.contains(fixed.key) || json[fixed.key].is_null() || json[fixed.key] == fixed.value) {
-      continue;
-    }
+    if (!config.Has({fixed.key}) || json[fixed.key] == fixed.value) continue;
     problems.Add(absl::StrCat(fixed.key, ": expected ",
                               fixed.value.is_null() ? "none" : Describe(fixed.value), ", found ",
                               Describe(json[fixed.key]), fixed.reason == nullptr ? "" : ": ",
                               fixed.reason == nullptr ? "" : fixed.reason));
+  }
+  if (config.Has({"quantization_config"})) {
+    problems.Add("quantization_config: expected none, as quantised weights are not read");
   }
 }
 
@@ -356,6 +375,7 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder) {
   // Every stack with norms before its branches has one more norm after the last layer.
   description.has_exit_norm = description.layer.norms.placement == NormPlacement::kPre;
   RefuseVariants(*family, *json, config, problems);
+  JudgeUnreadKeys(*family, config, problems, read.warnings);
   if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
   return read;
 }

@@ -17,8 +17,9 @@ struct ModelConfig {
   // The pooling before a classification head, if the architecture scores classes of whole
   // sequences; else empty.
   std::vector<PoolingMode> classifier_modes = {};
-  bool has_token_head = false;       // the architecture scores each token
-  bool has_vocabulary_head = false;  // the architecture is a masked language model
+  bool has_token_head = false;             // the architecture scores each token
+  bool has_vocabulary_head = false;        // the architecture is a masked language model
+  std::vector<std::string> warnings = {};  // for the log
 };
 
 // Reads <folder>/config.json and sets the sizes and options by the rules of its family (rule W13 in

@@ -19,14 +19,15 @@ RelativePositionShape ReadRotary(const Family& family, int64_t head_width, Confi
 inline constexpr char kLocalLayer[] = "sliding_attention";
 inline constexpr char kGlobalLayer[] = "full_attention";
 
-struct LayerThetas {
-  float global;  // for layers without a window
-  float local;   // for layers with a window
+struct LayerRotations {
+  float global_theta;  // for layers without a window
+  float local_theta;   // for layers with a window
+  float stretch;       // as RelativePositionShape::rotary_stretch, for both
 };
 
-// Reads the rotary bases of a family whose layers may have windows. `theta` is the default for
-// both.
-LayerThetas ReadLayerThetas(const ConfigKeys& keys, float theta, ConfigReader& config,
-                            Problems& problems);
+// Reads the rotary bases of a family whose layers may have windows, and their common scaling.
+// `shape` is what ReadRotary returned.
+LayerRotations ReadLayerRotations(const Family& family, const RelativePositionShape& shape,
+                                  ConfigReader& config, Problems& problems);
 
 }  // namespace attendant

@@ -188,7 +188,7 @@ Family Roberta() {
   family.architectures = {"Roberta", "XLMRoberta", "Camembert"};
   family.prefixes = {"roberta.", "xlm-roberta.", "camembert."};
   family.keys.padding_id = {"pad_token_id"};
-  family.position_rule = PositionRule::kCountKept;
+  family.position_rule = PositionRule::kCountNotPadding;
   family.padding_id = 1;
   family.names = WithHead(BertNames(), "/classifier.dense", "/classifier.out_proj");
   family.vocabulary_head_names = RobertaVocabularyHeadNames();
@@ -207,6 +207,8 @@ Family Electra() {
   family.keys.embedding_width = {"embedding_size"};
   family.classifier_activation = Activation::kGelu;
   family.names = WithHead(BertNames(), "/classifier.dense", "/classifier.out_proj");
+  family.harmless_keys = {"summary_activation", "summary_first_dropout", "summary_last_dropout",
+                          "summary_type", "summary_use_proj"};
   family.vocabulary_head_names = ElectraVocabularyHeadNames();
   family.vocabulary_head_activation = Activation::kGelu;
   return family;
@@ -227,6 +229,8 @@ Family DistilBert() {
                .feed_forward_width = {"hidden_dim"},
                .activation = {"activation"},
                .norm_epsilon = {}},
+      .harmless_keys = {"qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds",
+                        "tie_weights_"},
       .names = WithHead(DistilBertNames(), "/pre_classifier", "/classifier"),
       .vocabulary_head_names = DistilBertVocabularyHeadNames(),
   };
@@ -241,6 +245,8 @@ Family Albert() {
   family.keys.layer_groups = {"num_hidden_groups"};
   family.keys.embedding_width = {"embedding_size"};
   family.fixed_keys = {{"inner_group_num", 1}};
+  family.harmless_keys = {"down_scale_factor", "gap_size", "net_structure_type",
+                          "num_memory_blocks"};
   family.activation = Activation::kGeluTanh;
   family.always_projects_embeddings = true;
   family.names = WithHead(AlbertNames(), "pooler", "/classifier");
@@ -257,6 +263,7 @@ Family BigBird() {
   family.architectures = {"BigBird"};
   family.keys.attention_type = {"attention_type"};
   family.keys.scales_words = {"rescale_embeddings"};
+  family.harmless_keys = {"padding", "use_bias"};
   family.biases = Biases::kAsInFile;
   family.activation = Activation::kGeluTanh;
   family.classifier_acts_as_layers = true;
@@ -278,6 +285,8 @@ Family MobileBert() {
       "embeddings.embedding_transformation."};  // unused if the words are not projected
   family.keys.embedding_width = {"embedding_size"};
   family.keys.bottleneck = {"intra_bottleneck_size"};
+  family.fixed_keys = {{"classifier_activation", true}};
+  family.harmless_keys = {"true_hidden_size"};  // follows from the other sizes
   family.keys.norm_kind = {"normalization_type"};
   family.activation = Activation::kRelu;
   family.norm_kind = NormKind::kAffine;
@@ -299,7 +308,7 @@ Family MpNet() {
   family.prefixes = {"mpnet."};
   family.keys.token_types = {};
   family.fixed_keys = {{"relative_attention_num_buckets", 32}};
-  family.position_rule = PositionRule::kCountKept;
+  family.position_rule = PositionRule::kCountNotPadding;
   family.padding_id = 1;
   family.relative_positions = {RelativePositions::kBuckets, 32, 128};
   family.names = WithHead(MpNetNames(), "/classifier.dense", "/classifier.out_proj");
@@ -324,6 +333,7 @@ Family DebertaV2() {
                .embedding_width = {"embedding_size"},
                .convolution = {"conv_kernel_size"}},
       .fixed_keys = {{"pooler_hidden_act", "gelu"}},
+      .harmless_keys = {"legacy", "pooler_dropout", "pooler_hidden_size"},
       .biases = Biases::kAsInFile,
       .norm_epsilon = 1e-7f,
       .embedding_norm_is_last = true,
@@ -342,16 +352,20 @@ Family T5() {
       .prefixes = {},
       .parts = {"shared.", "encoder."},
       .others = {"decoder.", "lm_head."},
-      .keys = {.hidden_size = {"d_model"},
-               .heads = {"num_heads"},
-               .head_width = {"d_kv"},
-               .layers = {"num_layers"},
+      .keys = {.hidden_size = {"d_model", "hidden_size"},
+               .heads = {"num_heads", "num_attention_heads"},
+               .head_width = {"d_kv", "head_dim"},
+               .layers = {"num_layers", "num_hidden_layers"},
                .feed_forward_width = {"d_ff"},
                .activation = {"feed_forward_proj"},
+               .same_activation = {"dense_act_fn"},
+               .same_gate = {"is_gated_act"},
                .norm_epsilon = {"layer_norm_epsilon"},
                .positions = {},
                .position_buckets = {"relative_attention_num_buckets"},
                .position_max_distance = {"relative_attention_max_distance"}},
+      .harmless_keys = {"n_positions", "num_decoder_layers", "output_past",
+                        "scale_decoder_outputs"},
       .biases = Biases::kAsInFile,
       .norm_epsilon = 1e-6f,
       .feed_forward_kinds = {{"relu", {Activation::kRelu, false}},

@@ -25,17 +25,29 @@ struct TokenSelection {
   }
 };
 
+// The function that makes scores of the outputs of a head that scores classes of sequences.
+enum class ScoreFunction {
+  kUnknown,  // there is no such head
+  kSoftmax,
+  kSigmoid,  // of each class by itself
+  kPlain,    // the outputs are the scores
+};
+
 struct Tokenization {
-  std::string tokenizer_json;  // the file as it stands; empty if there is none
+  std::string tokenizer_json;  // the file as transformers reads it; empty if there is none
   std::string why_no_tokenizer =
       "it does not come from a folder of Hugging Face's";  // if tokenizer_json is empty
   // Tokens of the longest sequence that the model is meant for, special tokens included; 0: the
   // folder says nothing. Embeddings may have positions for more.
   int64_t max_sequence_length = 0;
-  bool lower_case = false;                        // texts are lower-cased before they are tokenized
-  std::map<std::string, std::string> prompts;     // what to put before a text, by name
-  std::string default_prompt;                     // a name in `prompts`; empty: none
-  std::vector<std::string> labels;                // of the classes, in order; empty: they have none
+  bool lower_case = false;                     // texts are lower-cased before they are tokenized
+  std::map<std::string, std::string> prompts;  // what to put before a text, by name
+  std::string default_prompt;                  // a name in `prompts`; empty: none
+  std::vector<std::string> labels;             // of the classes, in order; empty: no classes
+  // As the library's pipelines make scores of classes, and as CrossEncoder of sentence-transformers
+  // makes those by which it ranks pairs.
+  ScoreFunction class_scores = ScoreFunction::kUnknown;
+  ScoreFunction rank_scores = ScoreFunction::kUnknown;
   std::map<std::string, int64_t> special_tokens;  // ids by role: "cls", "sep", "pad", …
   TokenSelection selection = {};
   // The vector of a text is the mean of its tokens, whatever the model's own pooling is.

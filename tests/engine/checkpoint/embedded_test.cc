@@ -110,7 +110,7 @@ TEST(Synthetic, DescribesEachModelsRules) {
   EXPECT_EQ(bert.pooling->width(768), 768);
 
   const ModelDescription roberta = Open("synthetic:roberta-base").description;
-  EXPECT_EQ(roberta.embeddings->position_rule, PositionRule::kCountKept);
+  EXPECT_EQ(roberta.embeddings->position_rule, PositionRule::kCountNotPadding);
   EXPECT_EQ(roberta.embeddings->first_position, 2);
   EXPECT_EQ(roberta.embeddings->longest_sequence(), 512);
   EXPECT_EQ(roberta.layer.norms.epsilon, 1e-5f);

@@ -168,7 +168,7 @@ TEST(HuggingFace, ReadsRoberta) {
     Checkpoint checkpoint = OpenModel(folder);
     const EmbeddingShape& embeddings = *checkpoint.description.embeddings;
     EXPECT_EQ(checkpoint.description.family, "roberta");
-    EXPECT_EQ(embeddings.position_rule, PositionRule::kCountKept);
+    EXPECT_EQ(embeddings.position_rule, PositionRule::kCountNotPadding);
     EXPECT_EQ(embeddings.first_position, 3);
     EXPECT_EQ(embeddings.positions, 6);
     EXPECT_EQ(embeddings.longest_sequence(), 3);

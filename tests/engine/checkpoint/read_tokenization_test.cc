@@ -51,7 +51,6 @@ TEST_F(ReadTokenizationTest, NothingIsRequired) {
   EXPECT_EQ(read.max_sequence_length, 0);
   EXPECT_FALSE(read.lower_case);
   EXPECT_THAT(read.prompts, IsEmpty());
-  EXPECT_THAT(read.labels, IsEmpty());
   EXPECT_THAT(read.special_tokens, IsEmpty());
   EXPECT_THAT(warnings_, IsEmpty());
 }
@@ -92,13 +91,6 @@ TEST_F(ReadTokenizationTest, ALengthWithoutBoundIsNone) {
   folder_.Write("tokenizer_config.json",
                 R"({"model_max_length": 1000000000000000019884624838656})");
   EXPECT_EQ(Read().max_sequence_length, 0);
-}
-
-TEST_F(ReadTokenizationTest, LabelsAreThoseOfAllClasses) {
-  folder_.Write("config.json", R"({"id2label": {"1": "no", "0": "yes", "2": "perhaps"}})");
-  EXPECT_THAT(Read().labels, ElementsAre("yes", "no", "perhaps"));
-  folder_.Write("config.json", R"({"id2label": {"0": "yes", "2": "no"}})");
-  EXPECT_THAT(Read().labels, IsEmpty());
 }
 
 TEST_F(ReadTokenizationTest, ATokenizerThatCannotBeReadIsNone) {

@@ -176,7 +176,8 @@ TEST(PredictLoadBytesTest, IsCloseForARealModel) {
   absl::StatusOr<Checkpoint> checkpoint = OpenCheckpoint("synthetic:minilm-l6", {});
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   const ModelDescription& model = checkpoint->description;
-  const int64_t largest = model.embeddings->vocabulary * model.layer.hidden_size * 4;
+  // That of a layer: the table of words is read to where it stays.
+  const int64_t largest = model.layer.feed_forward.width * (model.layer.hidden_size + 1) * 4;
   for (const ComputeType type : kComputeTypes) {
     const ComputeMode mode = BestMode(type);
     const int64_t held = LoadEncoder(model, *checkpoint->weights, mode)->weight_bytes();
@@ -310,8 +311,22 @@ TEST(DescriptionTest, RefusesAStretchThatStops) {
   ModelDescription model = SmallModel(1, 2, 8);
   model.layer.relative_positions.kind = RelativePositions::kRotary;
   model.layer.relative_positions.rotary_width = 8;
+  model.layer.relative_positions.rotary_theta = 100;
   model.layer.relative_positions.rotary_stretch = 0;
-  EXPECT_THAT(RefusalOf(model), HasSubstr("and a positive stretch, got 8 and 0"));
+  EXPECT_THAT(RefusalOf(model), HasSubstr("a positive stretch and a positive base, got 8, 0 and"));
+}
+
+TEST(DescriptionTest, RefusesARotaryBaseThatIsNotPositive) {
+  ModelDescription model = SmallModel(1, 2, 8);
+  model.layer.relative_positions.kind = RelativePositions::kRotary;
+  model.layer.relative_positions.rotary_width = 8;
+  for (const float theta : {0.0f, -1.0f, std::numeric_limits<float>::quiet_NaN()}) {
+    model.layer.relative_positions.rotary_theta = theta;
+    EXPECT_THAT(RefusalOf(model), HasSubstr("a positive base, got 8, 1 and "));
+  }
+  model.layer.relative_positions.rotary_theta = 100;
+  model.variants = {{.rotary_theta = -7}};
+  EXPECT_THAT(RefusalOf(model), HasSubstr("a positive base, got 8, 1 and -7"));
 }
 
 TEST(DescriptionTest, RefusesWindowsThatCannotBe) {

@@ -263,7 +263,7 @@ const EncodeRule kIdRules[] = {
     {"LongCountedRow",
      [](Request& r) {
        r.set_model("counting");
-       *r.mutable_token_ids() = IntegerTensor({1, 63}, std::vector<int64_t>(63, 1));
+       *r.mutable_token_ids() = IntegerTensor({1, 63}, std::vector<int64_t>(63, 2));
      },
      "token_ids: expected at most 62 positions in a sequence; got 63 in sequence 0"},
     {"UnknownTruncation", [](Request& r) { r.set_truncation(static_cast<v1::Truncation>(9)); },

@@ -72,7 +72,8 @@ TEST_F(EncodeTest, TruncatesLongSequences) {
   EXPECT_THAT(Rows(last, kE, 0, 6), Each(0.0f));
 }
 
-// The positions of "counting" count kept tokens, up to 62; sequences that fit are not cut.
+// The positions of "counting" count tokens other than padding, up to 62; sequences that fit are not
+// cut.
 TEST_F(EncodeTest, TruncatesInThePackedLayout) {
   const std::vector<int64_t> ids = SomeIds(68);
   v1::EncodeRequest request = Ids("counting", {68}, ids);
@@ -201,18 +202,41 @@ TEST_F(EncodeTest, PaddedIdsEqualEachSequenceAlone) {
   EXPECT_EQ(Rows(output, kE, 10, 2), Rows(with_gap, kE, 1, 2));
 }
 
-TEST_F(EncodeTest, PositionsThatCountKeptTokensCloseTheGap) {
-  v1::EncodeRequest holed = Ids("counting", {1, 4}, {5, 0, 6, 7});
-  *holed.mutable_attention_mask() = IntegerTensor({1, 4}, {1, 0, 1, 1});
-  v1::EncodeRequest given = Ids("counting", {1, 3}, {5, 6, 7});
-  *given.mutable_position_ids() = IntegerTensor({1, 3}, {2, 3, 4});
-  v1::EncodeRequest other = given;
-  *other.mutable_position_ids() = IntegerTensor({1, 3}, {2, 4, 5});
-  const std::vector<float> output = ToFloats(Call(holed).hidden_states());
-  const std::vector<float> wanted = ToFloats(Call(given).hidden_states());
-  EXPECT_EQ(Rows(output, kE, 0, 1), Rows(wanted, kE, 0, 1));
-  EXPECT_EQ(Rows(output, kE, 2, 2), Rows(wanted, kE, 1, 2));
-  EXPECT_NE(ToFloats(Call(other).hidden_states()), wanted);
+// As the library's create_position_ids_from_input_ids: cumsum(ids != 1) * (ids != 1) + 1, which
+// gives 2 3 1 4 1 for the first sequence and 1 2 3 1 4 for the second one.
+TEST_F(EncodeTest, PositionsThatCountTokensLookAtTheirIdsAndNotAtTheMask) {
+  const std::vector<int64_t> ids = {5, 6, 1, 7, 1, 1, 8, 9, 1, 4},
+                             mask = {1, 0, 1, 1, 0, 0, 0, 1, 1, 1};
+  v1::EncodeRequest request = Ids("counting", {2, 5}, ids);
+  *request.mutable_attention_mask() = IntegerTensor({2, 5}, mask);
+  v1::EncodeRequest given = request;
+  *given.mutable_position_ids() = IntegerTensor({2, 5}, {2, 3, 1, 4, 1, 1, 2, 3, 1, 4});
+  const std::string wanted = Call(given).hidden_states().data();
+  EXPECT_EQ(Call(request).hidden_states().data(), wanted);
+  *given.mutable_position_ids() = IntegerTensor({2, 5}, {2, 1, 3, 4, 1, 1, 1, 2, 3, 4});
+  EXPECT_NE(Call(given).hidden_states().data(), wanted);  // not those of kept tokens
+
+  request.set_layout(v1::SEQUENCE_FIRST);
+  *request.mutable_token_ids() = IntegerTensor({5, 2}, {5, 1, 6, 8, 1, 9, 7, 1, 1, 4});
+  const std::vector<float> sequence_first = ToFloats(Call(request).hidden_states());
+  request.clear_layout();
+  *request.mutable_token_ids() = IntegerTensor({2, 5}, ids);
+  const std::vector<float> rows = ToFloats(Call(request).hidden_states());
+  for (int64_t b = 0; b < 2; ++b) {
+    for (int64_t s = 0; s < 5; ++s) {
+      EXPECT_EQ(Rows(sequence_first, kE, s * 2 + b, 1), Rows(rows, kE, b * 5 + s, 1));
+    }
+  }
+}
+
+// The cut ones are not in the row that the library would get.
+TEST_F(EncodeTest, PositionsDoNotCountWhatWasCutBeforeASequence) {
+  const std::vector<int64_t> ids(70, 5);
+  v1::EncodeRequest cut = Ids("counting", {1, 70}, ids);
+  cut.set_truncation(v1::TRUNCATE_LEFT);
+  const std::vector<float> output = ToFloats(Call(cut).hidden_states());
+  EXPECT_EQ(Rows(output, kE, 8, 62),
+            ToFloats(Call(Ids("counting", {1, 62}, {ids.begin() + 8, ids.end()})).hidden_states()));
 }
 
 TEST_F(EncodeTest, TokenTypesDefaultToZero) {

@@ -25,6 +25,8 @@ TestServerOptions WithTokenizer(int64_t max_answer_bytes) {
                                                         .prompts = {{"query", "q: "}},
                                                         .default_prompt = "query",
                                                         .labels = {"good", "bad"},
+                                                        .class_scores = ScoreFunction::kSigmoid,
+                                                        .rank_scores = ScoreFunction::kPlain,
                                                         .special_tokens = {{"cls", 3}},
                                                         .selection = {{5, 9}, {"document"}, {7}}});
   options.models = {{"tiny", model}, {"bare", TestModels().at("bare")}};
@@ -68,6 +70,15 @@ TEST_F(TokenizerTest, IsThatOfTheFolder) {
   EXPECT_THAT(response.skipped_ids(), ElementsAre(5, 9));
   EXPECT_THAT(response.skip_tasks(), ElementsAre("document"));
   EXPECT_THAT(response.only_ids(), ElementsAre(7));
+  EXPECT_EQ(response.class_scores(), v1::SCORES_SIGMOID);
+  EXPECT_EQ(response.rank_scores(), v1::SCORES_PLAIN);
+  grpc::ClientContext context;
+  v1::GetModelRequest request;
+  request.set_model("tiny");
+  v1::GetModelResponse model;
+  ASSERT_TRUE(server_.stub().GetModel(&context, request, &model).ok());
+  EXPECT_EQ(model.class_scores(), v1::SCORES_SIGMOID);
+  EXPECT_EQ(model.rank_scores(), v1::SCORES_PLAIN);
   server_.ExpectMetrics(HasSubstr("method=\"GetTokenizer\""));
 }
 

@@ -55,7 +55,7 @@ ServedModels MakeModels() {
   ModelDescription counting = models["tiny"]->encoder->description();
   counting.family = "counting";
   counting.pooling.reset();
-  counting.embeddings->position_rule = PositionRule::kCountKept;
+  counting.embeddings->position_rule = PositionRule::kCountNotPadding;
   counting.embeddings->first_position = 2;
   counting.embeddings->token_types = 0;
   counting.classifier = {.modes = {PoolingMode::kFirstToken},

@@ -59,9 +59,9 @@ struct TestServerOptions {
 // Returns these models. "tiny" has 2 layers, E = 32, H = 4, 100 words, 64 positions, 2 token types
 // and mean pooling. "patches" is like it, but has no embeddings; it puts a class token and two
 // registers before three features, and has ALiBi and a window of 4 in its second layer. "counting"
-// is like "tiny", but has positions that count kept tokens from 2, no pooling, no token types, and
-// a head for three classes. "bare" takes hidden states only and has one layer that ends with its
-// context: E = 4, C = 3.
+// is like "tiny", but has positions that count tokens other than padding, which is 1, from 2, no
+// pooling, no token types, and a head for three classes. "bare" takes hidden states only and has
+// one layer that ends with its context: E = 4, C = 3.
 const ServedModels& TestModels();
 
 // Returns one model with random weights.

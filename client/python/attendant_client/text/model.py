@@ -59,7 +59,8 @@ class TextModel:
                timeout: Optional[float] = DEFAULT) -> List[Ranked]:
         """Returns the texts by how well they fit the query, best first. For models with one class.
 
-        top_n: only so many. raw_scores: what the model's head says, without the sigmoid that brings it to 0..1.
+        top_n: only so many. raw_scores: what the model's head says, without the function that
+            brings it to 0..1, or that a CrossEncoder was saved with.
         """
         texts = as_texts("texts", texts)
         tasks = self._tasks()
@@ -69,9 +70,10 @@ class TextModel:
 
     def classify(self, texts: Union[str, Iterable[Text]], *, raw_scores: bool = False, truncation: Optional[str] = "right",
                  progress: Optional[bool] = None, timeout: Optional[float] = DEFAULT) -> List[List[LabelScore]]:
-        """Returns for each text, or pair of texts, all classes with their probabilities, best first.
+        """Returns for each text, or pair of texts, all classes with their scores, best first: probabilities of one class among
+        all, or of each by itself, or the values of a regression, as the model's config.json says.
 
-        raw_scores: what the model's head says, without the softmax, or the sigmoid of a class alone.
+        raw_scores: what the model's head says, without the softmax or sigmoid.
         """
         given, _ = as_list(texts)
         tasks = self._tasks()

@@ -6,10 +6,16 @@ from typing import Any, List, Optional, Sequence
 
 import numpy as np
 
+from .. import messages
+
+# From a head's outputs to scores: messages.SCORES_SOFTMAX, …
+ScoreFunction = int
+
 
 @dataclass(frozen=True)
 class LabelScore:
-    """label: the class's name, or LABEL_i where the checkpoint does not name it. score: its probability, or the raw score."""
+    """label: the class's name, or LABEL_i where the checkpoint does not name it. score: its probability, where the checkpoint
+    has probabilities, or the raw score."""
 
     label: str
     score: float
@@ -17,17 +23,21 @@ class LabelScore:
 
 @dataclass(frozen=True)
 class Ranked:
-    """index: that of the text in the list. score: how well it fits the query, from 0 to 1, or the raw score."""
+    """index: that of the text in the list. score: how well it fits the query, from 0 to 1 unless the checkpoint says
+    otherwise, or the raw score."""
 
     index: int
     score: float
     text: str
 
 
-def probabilities(scores: Any) -> Any:
-    """Returns [n, classes] float64 of raw scores [n, classes]: a sigmoid for a single class, else a softmax over them."""
-    exact = np.asarray(scores, np.float64)
-    if exact.shape[1] == 1:
+def apply(function: ScoreFunction, outputs: Any) -> Any:
+    """Returns scores [n, classes] float64 of a head's outputs [n, classes]. SCORES_UNKNOWN, of older servers: a sigmoid of a
+    single class, else a softmax."""
+    exact = np.asarray(outputs, np.float64)
+    if function == messages.SCORES_PLAIN:
+        return exact
+    if function == messages.SCORES_SIGMOID or (function == messages.SCORES_UNKNOWN and exact.shape[1] == 1):
         # Of the magnitude, so that nothing overflows.
         small = np.exp(-np.abs(exact))
         return np.where(exact >= 0, 1 / (1 + small), small / (1 + small))
@@ -37,7 +47,7 @@ def probabilities(scores: Any) -> Any:
 
 def label_scores(scores: Any, labels: Sequence[str]) -> List[List[LabelScore]]:
     """Returns for each row of [n, classes] its classes, best first."""
-    names = list(labels) or [f"LABEL_{index}" for index in range(scores.shape[1])]
+    names = [*labels, *(f"LABEL_{index}" for index in range(len(labels), scores.shape[1]))]
     return [[LabelScore(names[index], float(row[index])) for index in np.argsort(-row, kind="stable")] for row in scores]
 
 

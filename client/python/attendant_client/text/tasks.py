@@ -21,6 +21,7 @@ class Tasks:
     def __init__(self, model: messages.GetModelResponse, found: messages.GetTokenizerResponse) -> None:
         self.model = model
         self.tokenizer = ModelTokenizer(found, model)
+        self._found = found
         self.labels = list(found.labels)
         # How the vectors of texts are pooled, and their width.
         self.pooling, self.width = text_pooling(model)
@@ -59,11 +60,12 @@ class Tasks:
         return rows[0] if alone else rows
 
     def ranked(self, plan: Plan, texts: Sequence[str], top_n: Optional[int], raw_scores: bool) -> List[Ranked]:
-        made = plan.rows if raw_scores else scores.probabilities(plan.rows)
+        made = plan.rows if raw_scores else scores.apply(self._found.rank_scores, plan.rows)
         return scores.ranking(made[:, 0], texts, top_n)
 
     def classified(self, plan: Plan, raw_scores: bool) -> List[List[LabelScore]]:
-        return scores.label_scores(plan.rows if raw_scores else scores.probabilities(plan.rows), self.labels)
+        made = plan.rows if raw_scores else scores.apply(self._found.class_scores, plan.rows)
+        return scores.label_scores(made, self.labels)
 
     def tokens(self, text: Text, truncation: Optional[str]) -> Tokens:
         check_texts("text", [text])

@@ -299,7 +299,7 @@ TEST(Families, ModernBertNamesTheKindsOfItsLayers) {
   EXPECT_THAT(Refusal(With(with(kinds), "full_attention", "linear_attention").config),
               HasSubstr("layer_types[1]: expected 'full_attention' or 'sliding_attention'"));
   EXPECT_THAT(Refusal(With(with(thetas), "default", "yarn").config),
-              HasSubstr("rope_parameters.full_attention.rope_type: expected 'default', found"));
+              HasSubstr("rope_type: expected one of default, linear, found 'yarn'"));
   EXPECT_THAT(Refusal(with("\"rope_parameters\": {\"rope_theta\": 5.0}, ").config),
               HasSubstr("rope_parameters: expected an object with 'full_attention' and"));
   EXPECT_THAT(Refusal(With(with(thetas), "70.0", "0").config),
@@ -391,9 +391,8 @@ TEST(Families, GteScalesItsRotaryPositions) {
   EXPECT_EQ(linear.rotary_stretch, 4.0f);
   EXPECT_EQ(Describe(Tiny("gte")).layer.relative_positions.rotary_stretch, 1.0f);
 
-  EXPECT_THAT(
-      Refusal(scaled("{\"type\": \"ntk\", \"factor\": 8.0, \"mixed_b\": 0.6}").config),
-      HasSubstr("expected no key but rope_type, type, rope_theta, factor, found 'mixed_b'"));
+  EXPECT_THAT(Refusal(scaled("{\"type\": \"ntk\", \"factor\": 8.0, \"mixed_b\": 0.6}").config),
+              HasSubstr("rope_theta, factor, partial_rotary_factor, found 'mixed_b'"));
   EXPECT_THAT(Refusal(scaled("{\"type\": \"ntk\"}").config),
               HasSubstr("factor: expected a number from 0 to 10000, found none"));
   EXPECT_THAT(Refusal(scaled("{\"type\": \"ntk\", \"factor\": 0.5}").config),
@@ -438,7 +437,7 @@ TEST(Families, MpNetCountsPositionsFromTwoWhateverThePadding) {
   for (const char* padding : {"1", "0"}) {
     const ModelDescription model = Describe(
         With(Tiny("mpnet"), "\"pad_token_id\": 1", std::string("\"pad_token_id\": ") + padding));
-    EXPECT_EQ(model.embeddings->position_rule, PositionRule::kCountKept);
+    EXPECT_EQ(model.embeddings->position_rule, PositionRule::kCountNotPadding);
     EXPECT_EQ(model.embeddings->first_position, 2);
     EXPECT_EQ(model.embeddings->token_types, 0);
     const RelativePositionShape expected = {RelativePositions::kBuckets, 32, 128};

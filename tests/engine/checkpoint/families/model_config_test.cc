@@ -11,8 +11,10 @@ namespace attendant {
 namespace model_config_test {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 std::string Refusal(const std::string& config) {
   TempFolder folder;
@@ -163,6 +165,43 @@ TEST(ModelConfig, KnowsEveryActivation) {
 TEST(ModelConfig, IsNotFoundWithoutAFile) {
   TempFolder folder;
   EXPECT_EQ(ReadModelConfig(folder.path()).status().code(), absl::StatusCode::kNotFound);
+}
+
+std::vector<std::string> Warnings(const std::string& config) {
+  TempFolder folder;
+  folder.Write("config.json", config);
+  const absl::StatusOr<ModelConfig> read = ReadModelConfig(folder.path());
+  EXPECT_TRUE(read.ok()) << read.status();
+  return read.ok() ? read->warnings : std::vector<std::string>();
+}
+
+TEST(ModelConfig, KeysWithoutEffectAreNamedUnlessTheyAreKnown) {
+  Json config = Json::parse(TinyBertConfig());
+  config["hidden_dropout_prob"] = 0.1;
+  config["directionality"] = "bidi";
+  config["_name_or_path"] = "somewhere";
+  config["id2label"] = {{"0", "a"}};
+  EXPECT_THAT(Warnings(config.dump()), IsEmpty());
+  config["invented"] = 7;
+  config["another"] = "text";
+  config["absent"] = nullptr;
+  config["off"] = false;
+  config["without"] = Json::array();
+  EXPECT_THAT(Warnings(config.dump()),
+              ElementsAre("config.json has keys that the family bert does not know and that have "
+                          "no effect here: another, invented"));
+}
+
+TEST(ModelConfig, KeysThatNameAComputationAreRefused) {
+  for (const char* key : {"rope_scaling", "rotary_emb_base", "alibi_slopes", "num_experts"}) {
+    EXPECT_THAT(Refusal(With(key, "8")),
+                HasSubstr(absl::StrCat(key,
+                                       ": expected no such key, as the family bert computes "
+                                       "nothing of this name")));
+    EXPECT_THAT(Warnings(With(key, "null")), IsEmpty());
+  }
+  EXPECT_THAT(Refusal(With("quantization_config", R"({"bits": 4})")),
+              HasSubstr("quantization_config: expected none, as quantised weights are not read"));
 }
 
 }  // namespace model_config_test
