@@ -8,12 +8,19 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 import grpc
 
 from .errors import invalid
-from .messages import SERVICE
+from .messages import SERVICE, method_path
 
 Metadata = Sequence[Tuple[str, Union[str, bytes]]]
 # Calls that may run twice. Streams are not tried again, nor are PutMemory and DropMemory, which concern what one server keeps.
 RETRIED = ("Attend", "Encode", "ListModels", "GetModel", "GetTokenizer")
 MAX_MESSAGE_BYTES = (1 << 31) - 1
+# Stands for the time-out of the client, and there for the one of the method.
+DEFAULT = -1.0
+QUICK_SECONDS = 60.0
+# Calls that take the longer the more they are given.
+COMPUTING = tuple(method_path(name) for name in ("Attend", "Encode", "PutMemory"))
+# A connection that answers no ping is closed: calls without a time-out must not wait for it.
+KEEPALIVE_MS, KEEPALIVE_TIMEOUT_MS = 60_000, 20_000
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,7 @@ class Connection:
     retry: bool = True
     max_message_bytes: int = MAX_MESSAGE_BYTES
     channel_options: Sequence[Tuple[str, Any]] = ()
+    timeout: Optional[float] = DEFAULT
 
     def __post_init__(self) -> None:
         if not self.address:
@@ -59,6 +67,12 @@ class Connection:
         """Returns what is sent with each call."""
         return [("authorization", f"Bearer {self.token}")] if self.token else []
 
+    def timeout_of(self, path: str, timeout: Optional[float]) -> Optional[float]:
+        """Returns the seconds that a call of a method has; None: no limit. timeout: what the call itself says, or DEFAULT."""
+        if timeout == DEFAULT:
+            timeout = self.timeout
+        return timeout if timeout != DEFAULT else None if path in COMPUTING else QUICK_SECONDS
+
     def options(self) -> List[Tuple[str, Any]]:
         """Returns the arguments of the channel; those of the caller win."""
         return [
@@ -67,6 +81,8 @@ class Connection:
             ("grpc.service_config", json.dumps(service_config())),
             ("grpc.enable_retries", int(self.retry)),
             ("grpc.per_rpc_retry_buffer_size", self.max_message_bytes),
+            ("grpc.keepalive_time_ms", KEEPALIVE_MS),
+            ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT_MS),
             *self.channel_options,
         ]
 
