@@ -10,8 +10,7 @@ QueueLimits QueueLimitsOf(const Settings& settings) {
   limits.max_tokens = settings.max_queue_tokens;
   limits.max_seconds = settings.max_queue_seconds;
   limits.reserved_jobs = WithReserve(limits.max_jobs, settings).reserve;
-  limits.reserved_tokens = WithReserve(limits.max_tokens, settings).reserve;
-  limits.reserved_seconds = limits.max_seconds / 100 * settings.peer_reserve;
+  limits.default_deadline = settings.default_deadline;
   return limits;
 }
 
@@ -27,7 +26,6 @@ ServiceLimits ServiceLimitsOf(const Settings& settings, int64_t max_request_byte
   limits.max_request_bytes = max_request_bytes;
   limits.max_batch_tokens = settings.max_batch_tokens;
   limits.max_batch_seconds = settings.max_batch_seconds;
-  limits.default_deadline = settings.default_deadline;
   limits.receive_timeout = settings.receive_timeout;
   limits.min_receive_rate = settings.min_receive_rate;
   limits.send_timeout = settings.send_timeout;

@@ -39,6 +39,12 @@ absl::Status Admission::TakeSlot(const std::string& peer, Budget::Hold& slot) {
                   "the server has no free slot for another request", "slots");
 }
 
+absl::Status Admission::TakeSlotIfFree(const std::string& peer, Budget::Hold& slot) {
+  if (absl::Status status = CheckOpen(); !status.ok()) return status;
+  slots_.TryTake({peer, 1}, slot);
+  return absl::OkStatus();
+}
+
 absl::Status Admission::TakeStream(const std::string& peer, Budget::Hold& stream) {
   if (absl::Status status = CheckOpen(); !status.ok()) return status;
   return StatusOf(streams_.TryTake({peer, 1}, stream), Refusal::kStreams,

@@ -27,7 +27,7 @@ struct AdmissionLimits {
 
 // Bounds what is in flight: a slot for each request from its headers, or from the arrival of a
 // stream's item, until its answer has left; a stream each; and the memory of them all. An idle
-// stream holds no slot.
+// stream holds no slot, and one with a single item in flight needs none.
 //
 // Thread-safe. What it has given out may outlive it.
 class Admission {
@@ -40,6 +40,8 @@ class Admission {
   // RESOURCE_EXHAUSTED, and UNAVAILABLE after Close, with the reason (server/metrics/refusal.h).
   absl::Status TakeSlot(const std::string& peer, Budget::Hold& slot);
   absl::Status TakeStream(const std::string& peer, Budget::Hold& stream);
+  // As TakeSlot, but OK without one if none can be had.
+  absl::Status TakeSlotIfFree(const std::string& peer, Budget::Hold& slot);
 
   // Makes `hold`, of memory() or nothing yet, one of what is claimed, in bytes. RESOURCE_EXHAUSTED
   // with the reason if there is no room; INVALID_ARGUMENT if there can never be.

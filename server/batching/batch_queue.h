@@ -41,8 +41,9 @@ struct Batch {
 // any thread, and may be called while other pieces of the job are computed.
 //
 // Invariants:
-// - The limits hold at every moment. A job that would exceed one, or the share of its peer or its
-//   model (WaitingJobs), is refused by Submit; an accepted job is never dropped to make room.
+// - A job that would exceed a limit, or the share of its peer or its model (WaitingJobs), is
+// refused
+//   by Submit, unless it is patient; an accepted job is never dropped to make room.
 // - Every sequence of an accepted job leaves exactly once: in a batch from Take, or with the rest
 //   of the job when that is failed. Each job is failed at most once.
 // - A job whose deadline has passed or cannot be met (DEADLINE_EXCEEDED) or whose caller is gone
@@ -93,6 +94,13 @@ class BatchQueue {
   absl::Status CheckAnother(const std::string& peer, absl::Time deadline) const {
     absl::MutexLock lock(&mutex_);
     return waiting_.CheckAnother(peer, deadline, clock_.Now());
+  }
+
+  // Returns whether this peer has less waiting than its part of the queue (WaitingJobs). For
+  // callers of patient jobs, who bring the next one only then.
+  bool TakesMoreOf(const std::string& peer) const {
+    absl::MutexLock lock(&mutex_);
+    return waiting_.TakesMoreOf(peer);
   }
 
   // Waits for a batch. Returns one without pieces once the queue is closed and holds nothing more.

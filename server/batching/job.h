@@ -33,13 +33,15 @@ struct Slice {
 };
 
 struct JobInfo {
-  // Set before Submit and constant from then on.
+  // Set before Submit and constant from then on, but for the deadline.
   BatchKey key;
   std::string peer;    // the caller, who shares the server fairly with the others
   int64_t tokens = 0;  // kept tokens; 0 is valid (everything is masked)
-  absl::Time deadline = absl::InfiniteFuture();
+  absl::Time deadline = absl::InfiniteFuture();  // the queue gives jobs without one one of its own
   std::vector<Slice> slices;  // all sequences in order; empty: one slice of unknown duration
   double overhead = 0;        // predicted seconds of a batch with this key whatever is in it
+  // It is queued even where there is no room, as its caller brings the next one only then.
+  bool patient = false;
   std::shared_ptr<const std::atomic<bool>> cancelled;  // true once the caller is gone; or null
 
   // Set once a part of the job has failed, after which the rest is not wanted. Any thread.

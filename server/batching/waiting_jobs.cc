@@ -17,31 +17,14 @@ namespace {
 // one core, a factor of 1.1 let up to a tenth of what was computed come too late.
 constexpr double kWaitMargin = 1.25;
 
-// What is bounded in the queue, with the reason for refusals.
-struct Amount {
-  Refusal reason;
-  const char* name;
-};
-constexpr Amount kJobs = {Refusal::kQueueJobs, "jobs"};
-constexpr Amount kTokens = {Refusal::kQueueTokens, "tokens"};
-constexpr Amount kSeconds = {Refusal::kQueueSeconds, "predicted seconds"};
-
-// Returns the first amount of which `counts` has more than `bound`, or null.
-const Amount* FirstAbove(const QueueCounts& counts, const QueueCounts& bound) {
-  if (counts.jobs > bound.jobs) return &kJobs;
-  if (counts.tokens > bound.tokens) return &kTokens;
-  return counts.seconds > bound.seconds ? &kSeconds : nullptr;
-}
-
-absl::Status Full(const Amount& amount, int64_t held, int64_t bound, int64_t asked) {
-  return Refused(amount.reason,
-                 absl::StrCat("the queue holds ", held, " of at most ", bound, " ", amount.name,
-                              ", this request brings ", asked, "; try again later"));
+absl::Status Full(Refusal reason, const char* what, int64_t held, int64_t bound, int64_t asked) {
+  return Refused(reason, absl::StrCat("the queue holds ", held, " of at most ", bound, " ", what,
+                                      ", this request brings ", asked, "; try again later"));
 }
 
 absl::Status FullOfSeconds(double held, double bound, double asked) {
   return Refused(
-      kSeconds.reason,
+      Refusal::kQueueSeconds,
       absl::StrFormat(
           "the queue holds %.3f of at most %.3f predicted seconds, this request brings %.3f; try "
           "again later",
@@ -103,6 +86,9 @@ absl::Status WaitingJobs::Add(uint64_t id, JobInfo& job, absl::Time now, std::ve
   MakeRoom(entries_);
   MakeRoom(views_);
   job.enqueued = now;
+  if (job.deadline == absl::InfiniteFuture()) {
+    job.deadline = now + LikelyTime(job, now) + queue_limits_.default_deadline;
+  }
   const QueueCounts added = {1, TokensOf(job.slices), SecondsOf(job.slices)};
   const double ahead = Ahead();
   peers_[peer].Add(added);
@@ -148,50 +134,55 @@ absl::Status WaitingJobs::CheckRoom(const JobInfo& job) const {
         "the request brings ", tokens, " tokens, with the rows of its memory; at most ",
         queue_limits_.max_tokens, " may wait (--max-queue-tokens)"));
   }
-  // The limits are compared by subtraction, because the sums could overflow.
+  if (job.patient) return absl::OkStatus();
   if (counts_.jobs >= queue_limits_.max_jobs) {
-    return Full(kJobs, counts_.jobs, queue_limits_.max_jobs, 1);
+    return Full(Refusal::kQueueJobs, "jobs", counts_.jobs, queue_limits_.max_jobs, 1);
   }
-  if (tokens > queue_limits_.max_tokens - counts_.tokens) {
-    return Full(kTokens, counts_.tokens, queue_limits_.max_tokens, tokens);
-  }
-  const double bound = absl::ToDoubleSeconds(queue_limits_.max_seconds);
-  const double held = counts_.seconds / batch_limits_.instances;
-  const double seconds = SecondsOf(job.slices);
-  const double asked = seconds / batch_limits_.instances;
-  if (counts_.jobs > 0 && held + asked > bound) return FullOfSeconds(held, bound, asked);
-  return CheckShares(job, {1, tokens, seconds});
+  absl::Status status = CheckShares(job);
+  return status.ok() ? CheckTurn(job) : status;
 }
 
-absl::Status WaitingJobs::CheckShares(const JobInfo& job, const QueueCounts& asked) const {
-  QueueCounts of_model;
+absl::Status WaitingJobs::CheckShares(const JobInfo& job) const {
+  int64_t of_model = 0;
   for (const Entry& entry : entries_) {
-    if (entry.job->key.model == job.key.model) of_model.Add(entry.waiting);
+    if (entry.job->key.model == job.key.model) ++of_model;
   }
-  const QueueCounts of_peer = job.peer.empty() ? QueueCounts() : WaitingOf(job.peer);
-  const auto seconds = [this](absl::Duration time) {
-    return absl::ToDoubleSeconds(time) * batch_limits_.instances;
-  };
-  const QueueCounts free = {queue_limits_.max_jobs - counts_.jobs,
-                            queue_limits_.max_tokens - counts_.tokens,
-                            seconds(queue_limits_.max_seconds) - counts_.seconds};
-  const QueueCounts beyond_reserve = {free.jobs - queue_limits_.reserved_jobs,
-                                      free.tokens - queue_limits_.reserved_tokens,
-                                      free.seconds - seconds(queue_limits_.reserved_seconds)};
-  const Amount* above = nullptr;
-  if (of_peer.jobs > 0) {
-    const bool alone = of_peer.jobs == counts_.jobs - WaitingOf("").jobs;
-    above = alone ? FirstAbove(asked, beyond_reserve) : FirstAbove(of_peer, free);
+  const int64_t of_peer = job.peer.empty() ? 0 : WaitingOf(job.peer).jobs;
+  const int64_t free = queue_limits_.max_jobs - counts_.jobs;
+  if (of_peer > 0) {
+    const bool alone = of_peer == counts_.jobs - WaitingOf("").jobs;
+    if (alone ? free <= queue_limits_.reserved_jobs : of_peer > free) {
+      return Refused(Refusal::kPeerShare,
+                     "the caller has its share of the queue's jobs; try again later");
+    }
   }
-  if (above != nullptr) {
-    return Refused(Refusal::kPeerShare,
-                   absl::StrCat("the caller has its share of the queue's ", above->name,
-                                "; try again later"));
+  if (of_model == 0 || of_model == counts_.jobs || of_model <= free) return absl::OkStatus();
+  return Refused(Refusal::kQueueJobs,
+                 "the model has its share of the queue's jobs; try again later");
+}
+
+absl::Status WaitingJobs::CheckTurn(const JobInfo& job) const {
+  const Slice& first = job.slices.front();
+  const QueueCounts others = OthersWaiting(job.peer, {1, first.tokens, first.seconds});
+  if (others.jobs == 0) return absl::OkStatus();
+  // Compared by subtraction, because the sum could overflow.
+  if (first.tokens > queue_limits_.max_tokens - others.tokens) {
+    return Full(Refusal::kQueueTokens, "tokens", others.tokens, queue_limits_.max_tokens,
+                first.tokens);
   }
-  if (of_model.jobs > 0 && of_model.jobs < counts_.jobs) above = FirstAbove(of_model, free);
-  if (above == nullptr) return absl::OkStatus();
-  return Refused(above->reason, absl::StrCat("the model has its share of the queue's ", above->name,
-                                             "; try again later"));
+  const double bound = absl::ToDoubleSeconds(queue_limits_.max_seconds);
+  const double held = others.seconds / batch_limits_.instances;
+  const double asked = first.seconds / batch_limits_.instances;
+  return held + asked > bound ? FullOfSeconds(held, bound, asked) : absl::OkStatus();
+}
+
+bool WaitingJobs::TakesMoreOf(const std::string& peer) const {
+  const QueueCounts own = WaitingOf(peer);
+  QueueCounts all = OthersWaiting(peer, own);
+  all.Add(own);
+  return all.jobs < queue_limits_.max_jobs - queue_limits_.reserved_jobs &&
+         all.tokens < queue_limits_.max_tokens &&
+         all.seconds < absl::ToDoubleSeconds(queue_limits_.max_seconds) * batch_limits_.instances;
 }
 
 double WaitingJobs::Parallel(size_t slices) const {
@@ -235,12 +226,16 @@ absl::Time WaitingJobs::PredictEnd(const JobInfo& job, absl::Time now) const {
          absl::Seconds(job.overhead + own / Parallel(job.slices.size()));
 }
 
-absl::Status WaitingJobs::CheckInTime(const JobInfo& job, absl::Time now) const {
-  if (job.deadline == absl::InfiniteFuture()) return absl::OkStatus();
+absl::Duration WaitingJobs::LikelyTime(const JobInfo& job, absl::Time now) const {
   const absl::Duration wait = PredictEnd(job, now) - now;
   const absl::Duration least =
       absl::Seconds(job.overhead + SecondsOf(job.slices) / Parallel(job.slices.size()));
-  const absl::Duration likely = least + kWaitMargin * (wait - least);
+  return least + kWaitMargin * (wait - least);
+}
+
+absl::Status WaitingJobs::CheckInTime(const JobInfo& job, absl::Time now) const {
+  if (job.deadline == absl::InfiniteFuture()) return absl::OkStatus();
+  const absl::Duration likely = LikelyTime(job, now);
   const absl::Duration left = job.deadline - now;
   return likely > left ? Hopeless(likely, left) : absl::OkStatus();
 }
@@ -365,6 +360,18 @@ size_t WaitingJobs::PeerOf(const std::string& name) {
 QueueCounts WaitingJobs::WaitingOf(const std::string& peer) const {
   const auto slot = peer_slots_.find(peer);
   return slot == peer_slots_.end() ? QueueCounts() : peers_[slot->second];
+}
+
+QueueCounts WaitingJobs::OthersWaiting(const std::string& peer, const QueueCounts& most) const {
+  const auto own = peer_slots_.find(peer);
+  QueueCounts others;
+  for (size_t i = 0; i < peers_.size(); ++i) {
+    if (own != peer_slots_.end() && own->second == i) continue;
+    const QueueCounts& waiting = peers_[i];
+    others.Add({std::min(waiting.jobs, most.jobs), std::min(waiting.tokens, most.tokens),
+                std::min(waiting.seconds, most.seconds)});
+  }
+  return others;
 }
 
 void WaitingJobs::ForgetIdlePeers() {

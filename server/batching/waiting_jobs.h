@@ -14,16 +14,17 @@
 
 namespace attendant::server {
 
-// Upper bounds of what may wait at the same time.
 struct QueueLimits {
-  int64_t max_jobs = 256;
+  int64_t max_jobs = 256;  // that may wait at the same time
+  // What may wait before the turn of a peer, counted of each other peer as far as its own turn
+  // goes; and the tokens of one job.
   int64_t max_tokens = 65536;
-  // Predicted time until all instances together have computed it. One job may always wait.
+  // Predicted time until all instances together have computed it.
   absl::Duration max_seconds = absl::Seconds(30);
-  // What a peer leaves free of each while it has jobs waiting and no other peer has.
+  // Jobs that a peer leaves free while it has some waiting and no other peer has.
   int64_t reserved_jobs = 0;
-  int64_t reserved_tokens = 0;
-  absl::Duration reserved_seconds = absl::ZeroDuration();
+  // The deadline of jobs without one is this long after their predicted end.
+  absl::Duration default_deadline = absl::InfiniteDuration();
 };
 
 // Jobs that wait now, with their tokens and predicted seconds of one instance in total. Of a
@@ -45,11 +46,19 @@ struct QueueCounts {
 // predicted seconds of what it is served, the peer with the slowest clock is served next, and one
 // that comes after a pause starts where the slowest is, so that nobody saves up service.
 //
-// The room in the queue is shared by the rule of Budget, in jobs, tokens and predicted seconds: a
-// peer that has something waiting gets more room only while it holds no more than is free, or, if
-// no other peer has anything waiting, while the reserve stays free. So does a model beside others;
-// one alone needs no reserve, because its peers leave one. Who has nothing waiting gets whatever is
-// free. Jobs without a peer (an empty name) are in no peer's share.
+// Because of these turns, the work of one peer delays another only as far as that one's own work
+// goes. So tokens and predicted seconds are bounded by turns: a job is refused if the other peers,
+// each counted with no more than the first slice of the job, have too much waiting before it. What
+// its own peer has waiting does not count.
+//
+// The number of jobs is shared by the rule of Budget: a peer that has some waiting gets more room
+// only while it holds no more than is free, or, if no other peer has anything waiting, while the
+// reserve stays free. So does a model beside others; one alone needs no reserve, because its peers
+// leave one. A peer that has nothing waiting gets whatever is free. Jobs without a peer (an empty
+// name) are in no peer's share.
+//
+// Patient jobs are never refused for want of room. Their peers bring one more only while
+// TakesMoreOf says so.
 class WaitingJobs {
  public:
   WaitingJobs(QueueLimits queue_limits, BatchLimits batch_limits)
@@ -70,6 +79,10 @@ class WaitingJobs {
   // Returns what Add would say now to another job like the smallest that this peer has waiting,
   // with this deadline. OK if the peer has none.
   absl::Status CheckAnother(const std::string& peer, absl::Time deadline, absl::Time now) const;
+
+  // Returns whether this peer has less waiting than its part of the queue: the most that it can
+  // have if no other peer is counted with more.
+  bool TakesMoreOf(const std::string& peer) const;
 
   // Removes the jobs for which nobody waits any more, and those which by prediction cannot be
   // computed before their deadline.
@@ -113,9 +126,11 @@ class WaitingJobs {
   // Whether there is room for the job, and its deadline can be met.
   absl::Status CheckPlace(const JobInfo& job, absl::Time now) const;
   absl::Status CheckRoom(const JobInfo& job) const;
-  // For a job that brings `asked` and for which there is room.
-  absl::Status CheckShares(const JobInfo& job, const QueueCounts& asked) const;
+  absl::Status CheckShares(const JobInfo& job) const;
+  absl::Status CheckTurn(const JobInfo& job) const;
   absl::Status CheckInTime(const JobInfo& job, absl::Time now) const;
+  // How long the job takes from now on, if its wait becomes somewhat longer than predicted.
+  absl::Duration LikelyTime(const JobInfo& job, absl::Time now) const;
   // Not OK: the job at `index` cannot be done in time even if it is started now.
   absl::Status CheckHopeful(size_t index, absl::Time now) const;
   // Takes slices from the front of a job, and counts them as served to its peer.
@@ -130,6 +145,8 @@ class WaitingJobs {
 
   size_t PeerOf(const std::string& name);
   QueueCounts WaitingOf(const std::string& peer) const;
+  // What the peers but this one have waiting, of each no more than `most`.
+  QueueCounts OthersWaiting(const std::string& peer, const QueueCounts& most) const;
   void ForgetIdlePeers();
 
   const QueueLimits queue_limits_;

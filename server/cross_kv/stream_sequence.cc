@@ -3,6 +3,7 @@
 #include <new>
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "engine/model/model_facts.h"
 #include "server/models/model_lookup.h"
@@ -63,6 +64,14 @@ void StreamSequence::Keep(int64_t tokens) {
   std::swap(before_, after_);
   tokens_ += tokens;
   begun_ = true;
+}
+
+absl::Status StreamSequence::WithPosition(const absl::Status& status) const {
+  absl::Status error(status.code(), absl::StrCat(status.message(), "; sequence ", number_,
+                                                 " stays as it was, at ", tokens_, " tokens"));
+  status.ForEachPayload(
+      [&](absl::string_view type, const absl::Cord& payload) { error.SetPayload(type, payload); });
+  return error;
 }
 
 void StreamSequence::Release() {

@@ -42,6 +42,10 @@ class StreamSequence {
   // Without this call the sequence stays as it was.
   void Keep(int64_t tokens);
 
+  // Returns the error of a chunk that has not become part of the sequence, with the position to go
+  // on from.
+  absl::Status WithPosition(const absl::Status& status) const;
+
   // Frees the state and its room even if others still hold the object. No chunk follows.
   void Release();
 

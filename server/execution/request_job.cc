@@ -12,12 +12,10 @@ struct Prediction {
   double correction;  // of the cost's seconds
 };
 
-// Gives the job a deadline if its caller has not, and predicts what a batch costs whatever is in
-// it.
+// Predicts what a batch costs whatever is in it.
 template <typename JobOfMethod>
 Prediction Predict(const ServiceContext& context, JobOfMethod& job) {
   const absl::Time now = context.clock.Now();
-  if (job.deadline == absl::InfiniteFuture()) job.deadline = now + context.limits.default_deadline;
   const CostModel& model = *job.request().span.model->cost;
   const Prediction prediction = {model.Predict(job.request().range()), model.correction(now)};
   job.overhead = prediction.cost.per_batch * prediction.correction;

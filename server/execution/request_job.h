@@ -171,7 +171,7 @@ class ServiceJob {
 };
 
 // Sets what the scheduler needs beside the job's caller: the slices that it may be computed in,
-// with their predicted times, and the deadline that calls without one get.
+// with their predicted times.
 void PlanJob(const ServiceContext& context, ComputeJob& job);
 void PlanJob(const ServiceContext& context, RegistrationJob& job);
 

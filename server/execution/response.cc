@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "server/metrics/refusal.h"
 #include "server/tensors/status_mapping.h"
 #include "server/wire/response_codec.h"
 
@@ -119,11 +120,15 @@ grpc::ByteBuffer ToStreamResponse(uint64_t id, Response response) {
   return SerializeResponse(message, std::move(payloads));
 }
 
-grpc::ByteBuffer ToStreamError(uint64_t id, const absl::Status& status) {
+grpc::ByteBuffer ToStreamError(uint64_t id, const absl::Status& status,
+                               std::optional<absl::Duration> retry_after) {
   v1::EncodeStreamResponse message;
   message.set_id(id);
-  message.mutable_error()->set_code(static_cast<int>(status.code()));
-  message.mutable_error()->set_message(std::string(status.message()));
+  v1::Error& error = *message.mutable_error();
+  error.set_code(static_cast<int>(status.code()));
+  error.set_message(std::string(status.message()));
+  error.set_reason(ReasonOf(status));
+  if (retry_after) error.set_retry_pushback_ms(absl::ToInt64Milliseconds(*retry_after));
   return SerializeResponse(message, {});
 }
 

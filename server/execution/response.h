@@ -41,7 +41,9 @@ grpc::ByteBuffer ToEncodeResponse(Response response);
 grpc::ByteBuffer ToPutMemoryResponse(RegistrationResponse response);
 grpc::ByteBuffer ToStreamResponse(uint64_t id, Response response);
 
-// An EncodeStreamResponse that carries an error; `status` is not OK.
-grpc::ByteBuffer ToStreamError(uint64_t id, const absl::Status& status);
+// An EncodeStreamResponse that carries an error, with its reason; `status` is not OK. `retry_after`
+// is when to send the item again, or nothing.
+grpc::ByteBuffer ToStreamError(uint64_t id, const absl::Status& status,
+                               std::optional<absl::Duration> retry_after);
 
 }  // namespace attendant::server

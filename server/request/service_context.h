@@ -25,7 +25,6 @@ struct ServiceLimits {
   int64_t max_request_bytes = 0;  // receive cap, from max_request_tokens and the widest model
   int64_t max_batch_tokens = 1024;
   absl::Duration max_batch_seconds = absl::Milliseconds(25);
-  absl::Duration default_deadline = absl::Seconds(60);  // of calls that have none
   // A body is ended after the time-out and a second for each `min_receive_rate` bytes.
   absl::Duration receive_timeout = absl::Seconds(10);
   int64_t min_receive_rate = int64_t{256} << 10;

@@ -10,17 +10,6 @@
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
-namespace {
-
-// The error of an item that has not become part of its sequence, with the position to go on from.
-absl::Status WithPosition(const absl::Status& status, const StreamSequence& sequence) {
-  return absl::Status(status.code(),
-                      absl::StrCat(status.message(), "; sequence ", sequence.number(),
-                                   " stays as it was, at ", sequence.tokens(), " tokens"));
-}
-
-}  // namespace
-
 grpc::ServerGenericBidiReactor* StreamReactor::Start(CallEntry entry, OpenStreams& open_streams) {
   std::shared_ptr<StreamReactor> reactor(new StreamReactor(std::move(entry), open_streams));
   {
@@ -107,36 +96,37 @@ void StreamReactor::Receive() {
     message.Swap(&message_);
     awaited_->Finish(static_cast<int64_t>(message.Length()));
   }
-  // Read on only when it is known which sequence this one belongs to.
   absl::StatusOr<StreamItem> item = ReceiveItem(message, context_);
   message.Clear();
   if (!item.ok()) return RefuseMalformed(item.status());
-  const uint64_t id = item->message.id();
-  const absl::Time arrived = item->arrived;
-  absl::StatusOr<Held> held = Admit(*item);
-  const absl::Status admitted = held.status();
+  recent_.Report(item->bytes);
+  // For this one while it waits, and for the next. A permit that finds no more room stays as it is,
+  // and an item beyond it is charged at once.
+  permit_.Change(std::min(recent_.bytes(), context_.limits.max_request_bytes), HeldFor::kReceiving);
+  const bool may_wait = item->bytes <= permit_.amount();
+  Held held;
+  absl::Status charged = context_.admission.TakeSlotIfFree(peer_, held.slot);
+  if (charged.ok() && !may_wait) {
+    charged = context_.admission.Charge({peer_, item->bytes, HeldFor::kRequest}, held.memory);
+  }
+  Pending refused{item->message.id(), false, nullptr, account_.ForItem(item->arrived)};
   std::optional<Taken> taken;
   {
     absl::MutexLock lock(&mutex_);
     reading_ = false;
-    if (admitted.ok()) taken = Take({*std::move(item), *std::move(held)});
+    if (charged.ok()) taken = Take({*std::move(item), may_wait, std::move(held)});
     Advance();
   }
-  if (!admitted.ok()) taken = End({id, false, nullptr, account_.ForItem(arrived)}, {admitted});
+  if (!charged.ok()) taken = End(std::move(refused), {charged});
   Work(std::move(taken));
 }
 
-absl::StatusOr<Held> StreamReactor::Admit(const StreamItem& item) {
-  recent_.Report(item.bytes);
-  // For the next one. A permit that finds no more room stays as it is.
-  permit_.Change(std::min(recent_.bytes(), context_.limits.max_request_bytes), HeldFor::kReceiving);
-  Held held;
-  absl::Status status = context_.admission.TakeSlot(peer_, held.slot);
-  if (status.ok()) {
-    status = context_.admission.Charge({peer_, item.bytes, HeldFor::kRequest}, held.memory);
+absl::Status StreamReactor::Admit(int64_t bytes, bool alone, Held& held) {
+  Admission& admission = context_.admission;
+  if (held.slot.empty() && !alone) {
+    if (absl::Status status = admission.TakeSlot(peer_, held.slot); !status.ok()) return status;
   }
-  if (!status.ok()) return status;
-  return held;
+  return admission.Charge({peer_, bytes, HeldFor::kRequest}, held.memory);
 }
 
 void StreamReactor::RefuseMalformed(const absl::Status& status) {
@@ -153,12 +143,14 @@ void StreamReactor::RefuseMalformed(const absl::Status& status) {
 
 std::optional<StreamReactor::Taken> StreamReactor::Take(Taken taken) {
   const uint64_t number = taken.item.message.sequence();
+  working_ = true;
   if (number == 0) return taken;
   const auto [entry, is_new] = sequences_.try_emplace(number);
   std::shared_ptr<StreamSequence> sequence = std::move(entry->second);
   entry->second = nullptr;
   if (is_new) sequence = std::make_shared<StreamSequence>(number);
   if (sequence == nullptr) {
+    working_ = false;
     held_back_ = std::move(taken);
     return std::nullopt;
   }
@@ -182,18 +174,50 @@ void StreamReactor::Work(std::optional<Taken> next) {
   while (next) {
     Pending pending{next->item.message.id(), next->item.message.ends(), next->sequence,
                     account_.ForItem(next->item.arrived)};
-    const absl::Status status = Guarded([&] { return Submit(*next, pending); });
-    if (status.ok()) return;
+    const bool alone = IsAlone();
+    const absl::Status status = Guarded([&] { return Submit(*next, pending, alone); });
+    if (status.ok()) return LetGo();
     next->held = {};  // before the caller asks for it again
-    next = End(std::move(pending), {status});
+    if (absl::IsResourceExhausted(status) && !alone && next->may_wait) {
+      next = HoldBack(*std::move(next), pending);
+    } else {
+      LetGo();
+      next = End(std::move(pending), {status});
+    }
   }
 }
 
-absl::Status StreamReactor::Submit(Taken& taken, Pending& pending) {
+void StreamReactor::LetGo() {
+  absl::MutexLock lock(&mutex_);
+  working_ = false;
+  Advance();
+}
+
+bool StreamReactor::IsAlone() const {
+  absl::MutexLock lock(&mutex_);
+  return in_flight_ == 1 || lost_;
+}
+
+std::optional<StreamReactor::Taken> StreamReactor::HoldBack(Taken taken, const Pending& pending) {
+  absl::MutexLock lock(&mutex_);
+  GiveBack(pending, /*computed=*/false);
+  taken.sequence = nullptr;
+  // The others may have left meanwhile.
+  if (in_flight_ == 1 || lost_) return Take(std::move(taken));
+  working_ = false;
+  held_back_ = std::move(taken);
+  return std::nullopt;
+}
+
+std::optional<StreamReactor::Taken> StreamReactor::Resume() {
+  std::optional<Taken> taken = std::exchange(held_back_, std::nullopt);
+  return taken && !lost_ ? Take(*std::move(taken)) : std::nullopt;
+}
+
+absl::Status StreamReactor::Submit(Taken& taken, Pending& pending, bool alone) {
   auto prepared = PrepareItem(taken.item, taken.sequence, context_);
   if (!prepared.ok()) return prepared.status();
-  const absl::Status status =
-      context_.admission.Charge({peer_, prepared->bytes, HeldFor::kRequest}, taken.held.memory);
+  const absl::Status status = Admit(prepared->bytes, alone, taken.held);
   if (!status.ok()) return status;
   pending.account.Describe(prepared->request);
   pending.tokens = prepared->request.layout.tokens();
@@ -207,6 +231,7 @@ absl::Status StreamReactor::Submit(Taken& taken, Pending& pending) {
   job->held = std::move(taken.held);
   job->deadline = deadline_;
   job->peer = peer_;
+  job->patient = true;
   PlanJob(context_, *job);
   return context_.queue.Submit(ServiceJob(std::move(job)));
 }
@@ -215,9 +240,7 @@ std::optional<StreamReactor::Taken> StreamReactor::End(Pending pending, ComputeJ
   absl::Status status = result.response.status();
   grpc::ByteBuffer response;
   if (status.ok()) {
-    status = Guarded([&] {
-      response = ToStreamResponse(pending.id, *std::move(result.response));
-    });
+    status = Guarded([&] { response = ToStreamResponse(pending.id, *std::move(result.response)); });
   }
   const bool computed = status.ok();
   StreamSequence* const sequence = pending.sequence.get();
@@ -225,7 +248,8 @@ std::optional<StreamReactor::Taken> StreamReactor::End(Pending pending, ComputeJ
     pending.account.SetQueued(result.queued);
     if (sequence != nullptr) sequence->Keep(pending.tokens);
   } else {
-    response = ToStreamError(pending.id, sequence ? WithPosition(status, *sequence) : status);
+    response = ToStreamError(pending.id, sequence ? sequence->WithPosition(status) : status,
+                             RetryAfter(status, context_));
   }
   result.held.memory.Change(static_cast<int64_t>(response.Length()), HeldFor::kAnswer);
   std::optional<Taken> next;
@@ -234,8 +258,7 @@ std::optional<StreamReactor::Taken> StreamReactor::End(Pending pending, ComputeJ
     GiveBack(pending, computed);
     if (!lost_) {
       responses_.push_back({response, std::move(result.held)});
-      std::optional<Taken> taken = std::exchange(held_back_, std::nullopt);
-      if (taken) next = Take(*std::move(taken));
+      next = Resume();
       Advance();
     }
   }
@@ -245,14 +268,26 @@ std::optional<StreamReactor::Taken> StreamReactor::End(Pending pending, ComputeJ
 
 void StreamReactor::OnWriteDone(bool ok) {
   Held held;
-  absl::MutexLock lock(&mutex_);
-  writing_ = false;
-  send_limit_.Reset();
-  held = std::move(responses_.front().held);
-  responses_.pop_front();
-  --in_flight_;
-  if (!ok) Lose();
-  Advance();
+  {
+    absl::MutexLock lock(&mutex_);
+    writing_ = false;
+    send_limit_.Reset();
+    held = std::move(responses_.front().held);
+    responses_.pop_front();
+    --in_flight_;
+    if (!ok) Lose();
+    Advance();
+  }
+  held = {};  // what is held back may wait for it
+  const absl::Status status = Guarded([&] {
+    std::optional<Taken> next;
+    {
+      absl::MutexLock lock(&mutex_);
+      next = Resume();
+    }
+    Work(std::move(next));
+  });
+  if (!status.ok()) Abandon(status);
 }
 
 void StreamReactor::OnCancel() {
@@ -280,7 +315,7 @@ void StreamReactor::Advance() {
     LimitSending();
     StartWrite(&responses_.front().message);
   }
-  if (!reading_ && !input_ended_ && !held_back_ && in_flight_ < context_.limits.stream_window) {
+  if (ReadsOn()) {
     reading_ = true;
     awaited_->Begin(permit_.amount());
     StartRead(&message_);
@@ -291,6 +326,12 @@ void StreamReactor::Advance() {
   LimitSending();
   if (end_.ok()) return Finish(grpc::Status::OK);
   FinishWith(end_, context_, call_, *this);
+}
+
+bool StreamReactor::ReadsOn() const {
+  if (reading_ || working_ || held_back_ || input_ended_) return false;
+  if (in_flight_ >= context_.limits.stream_window) return false;
+  return in_flight_ < 2 || context_.queue.TakesMoreOf(peer_);
 }
 
 void StreamReactor::LimitSending() {
@@ -353,9 +394,7 @@ void StreamReactor::OnDone() {
   }
   if (!held_back) return;
   // An item that cannot be counted fails nothing.
-  Guarded([&] {
-    account_.ForItem(held_back->item.arrived).Report(end, context_);
-  }).IgnoreError();
+  Guarded([&] { account_.ForItem(held_back->item.arrived).Report(end, context_); }).IgnoreError();
 }
 
 }  // namespace attendant::server

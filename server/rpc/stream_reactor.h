@@ -25,13 +25,15 @@
 namespace attendant::server {
 
 // Reads items while fewer than stream_window are in flight, that is, read and not yet answered on
-// the wire; answers each when it is done. One chunk of a sequence is worked on at a time: the next
-// one is held back until it is answered, and nothing behind it is read. Ends OK when the client has
-// half-closed and every response has left; with INVALID_ARGUMENT, also after those responses, when
-// a message is malformed; with DEADLINE_EXCEEDED when everything is answered and no further item is
-// complete in time; with RESOURCE_EXHAUSTED when its next item takes memory that it is not charged
-// with and the server is short of it; at once when the caller is gone, whose queued items are then
-// dropped. While the server drains, accepted items are answered and new ones refused with
+// the wire, and while the caller has less than its part of the queue waiting; two may always be in
+// flight. Answers each when it is done. One chunk of a sequence is worked on at a time: the next
+// one is held back until it is answered, and nothing behind it is read. So is an item that finds no
+// slot or no memory while others are in flight, until an answer has left. Ends OK when the client
+// has half-closed and every response has left; with INVALID_ARGUMENT, also after those responses,
+// when a message is malformed; with DEADLINE_EXCEEDED when everything is answered and no further
+// item is complete in time; with RESOURCE_EXHAUSTED when its next item takes memory that it is not
+// charged with and the server is short of it; at once when the caller is gone, whose queued items
+// are then dropped. While the server drains, accepted items are answered and new ones refused with
 // UNAVAILABLE.
 //
 // gRPC's reactions and the ends of jobs come on threads of their own. Each changes the state under
@@ -39,10 +41,11 @@ namespace attendant::server {
 // read and one write at a time, and Finish last, never beside a write. Operations are started with
 // the mutex held; gRPC runs no reaction of this class inside them.
 //
-// An open stream holds a permit for the message that may be on its way, and no slot. Each item
-// takes a slot and its memory when it has arrived, and holds them until its answer has left;
-// without them it is answered RESOURCE_EXHAUSTED. What is held is given back without the mutex, as
-// that runs other calls.
+// An open stream holds a permit for the message that may be on its way, or is held back, and no
+// slot. Each item takes a slot and its memory when it has arrived, and holds them until its answer
+// has left. An item alone in flight does without a slot, as the stream has its place among the
+// streams; without memory it is answered RESOURCE_EXHAUSTED. What is held is given back without the
+// mutex, as that runs other calls.
 //
 // gRPC holds the object (through self_) until OnDone, every job until it has ended.
 class StreamReactor final : public grpc::ServerGenericBidiReactor,
@@ -68,7 +71,8 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   // An item and the sequence that it is a chunk of, which then is its own until it ends.
   struct Taken {
     StreamItem item;
-    Held held;
+    bool may_wait;  // for room: the permit covers it
+    Held held = {};
     std::shared_ptr<StreamSequence> sequence = nullptr;  // null: none
   };
   // An item that has no response yet.
@@ -90,10 +94,19 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
 
   // Works on the item, and if it ends at once on that which was held back for it.
   void Work(std::optional<Taken> next);
-  // Puts it into the queue. Not OK: it ends so.
-  absl::Status Submit(Taken& taken, Pending& pending);
-  // The slot and the memory of an item that has arrived.
-  absl::StatusOr<Held> Admit(const StreamItem& item);
+  // Puts it into the queue. `alone`: it is the only item in flight. Not OK: it ends so or is held
+  // back.
+  absl::Status Submit(Taken& taken, Pending& pending, bool alone);
+  // The slot of an item, and the memory for `bytes`.
+  absl::Status Admit(int64_t bytes, bool alone, Held& held);
+  // Keeps an item that finds no room until an answer has left. Returns it if all have left.
+  std::optional<Taken> HoldBack(Taken taken, const Pending& pending);
+  // Returns what was held back, if it can be worked on now.
+  std::optional<Taken> Resume() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool ReadsOn() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsAlone() const;
+  // What was worked on is in the queue, or ends.
+  void LetGo();
   // Answers the item. What was held back for it goes on.
   std::optional<Taken> End(Pending pending, ComputeJob::End result);
   void Receive();
@@ -118,7 +131,7 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   OpenStreams& open_streams_;
   const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
 
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   std::shared_ptr<StreamReactor> self_ ABSL_GUARDED_BY(mutex_);
   Budget::Hold place_ ABSL_GUARDED_BY(mutex_);
   Budget::Hold permit_;  // changes only in one reaction at a time: OnReadDone, then OnDone
@@ -137,6 +150,7 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   uint64_t sends_ ABSL_GUARDED_BY(mutex_) = 0;  // begun so far: answers, and the end of the call
   int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
+  bool working_ ABSL_GUARDED_BY(mutex_) = false;  // on an item, and none is held back meanwhile
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool input_ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool shed_ ABSL_GUARDED_BY(mutex_) = false;

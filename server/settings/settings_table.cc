@@ -198,13 +198,17 @@ Rows QueueRows() {
        DurationKind(&Settings::max_queue_delay, absl::ZeroDuration(), absl::Seconds(10))},
       {group, "max-queue-requests", "COUNT", "Requests that may wait; more are refused.",
        IntegerKind(&Settings::max_queue_requests, 1, kMiB)},
-      {group, "max-queue-tokens", "TOKENS", "Kept tokens that may wait; more are refused.",
+      {group, "max-queue-tokens", "TOKENS",
+       "Kept tokens that may wait before a caller's turn; more are refused, unless nothing else "
+       "waits.",
        IntegerKind(&Settings::max_queue_tokens, 1, kGiB)},
       {group, "max-queue-seconds", "DURATION",
-       "Predicted time until everything that waits is computed; more is refused, unless nothing "
-       "else waits.",
+       "Predicted time until everything that waits before a caller's turn is computed; more is "
+       "refused, unless nothing else waits.",
        DurationKind(&Settings::max_queue_seconds, absl::Milliseconds(1), absl::Hours(1))},
-      {group, "default-deadline", "DURATION", "Deadline of a call or stream item that has none.",
+      {group, "default-deadline", "DURATION",
+       "A call or stream item without a deadline ends this long after the time at which it is "
+       "predicted to be computed.",
        DurationKind(&Settings::default_deadline, absl::Milliseconds(1), absl::Hours(24))},
   };
 }
@@ -219,15 +223,15 @@ Rows RequestRows() {
        BytesKind(&Settings::max_answer_bytes, 1024, kMostAnswerBytes)},
       {group, "max-inflight", "COUNT",
        "Requests between their headers, or the arrival of a stream's item, and the end of their "
-       "answer.",
+       "answer. A stream's item waits for a place; one alone in its stream needs none.",
        IntegerKind(&Settings::max_inflight, 1, 65536)},
       {group, "max-streams", "COUNT",
        "Streams that may be open, reflection's too; idle ones hold no place among the requests.",
        IntegerKind(&Settings::max_streams, 1, 65536)},
       {group, "peer-reserve", "PERCENT",
-       "Part of requests, streams, memory and the queue that one caller (a token, or else an "
-       "address) never takes alone, so that the next one finds some; with several, each may take "
-       "more only while it has no more than is free.",
+       "Part of requests (in flight and waiting), streams and memory that one caller (a token, or "
+       "else an address) never takes alone, so that the next one finds some; with several, each "
+       "may take more only while it has no more than is free.",
        IntegerKind(&Settings::peer_reserve, 0, 50)},
       {group, "receive-timeout", "DURATION",
        "How long a request may take to arrive, beyond the time for its bytes at the least rate.",
@@ -238,7 +242,7 @@ Rows RequestRows() {
        "A call whose answer has not left by then is ended. An EncodeStream: each of its answers.",
        DurationKind(&Settings::send_timeout, absl::Milliseconds(1), absl::Hours(1))},
       {group, "stream-window", "COUNT",
-       "Items of one EncodeStream that are worked on at the same time.",
+       "Most items of one EncodeStream that are worked on at the same time.",
        IntegerKind(&Settings::stream_window, 1, 1024)},
       {group, "stream-idle-timeout", "DURATION",
        "An EncodeStream whose items are all answered is ended if no further one is complete by "

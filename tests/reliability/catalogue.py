@@ -26,6 +26,7 @@ GROUPS = {
                  "overload.refused_p99_ms": Target(at_most=5)},
     "mixed": {"mixed.small_p99_slices": Target(at_most=2)},
     "fairness": {"fair.quiet_peer_share": Target(at_least=0.9)},
+    "bulk": {"bulk.refused": Target(at_most=0), "bulk.newcomer_slices": Target(at_most=2)},
     "deadlines": {"dead_rows": Target(at_most=0)},
     "hostile": {f"{name}.{figure}": target for name in ("never_reads", "half_sent", "http_hostile")
                 for figure, target in (("rss_mib", Target(at_most=50)), ("good_caller_s", Target(at_most=1)))},

@@ -2,17 +2,18 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Iterable, List, Optional, Sequence, Tuple, TypeVar, Union
+from typing import TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Dict, Iterable, List, Optional, Sequence, Tuple, TypeVar, Union
 
 import grpc
 import grpc.aio
 
 from . import messages
 from .answers import Attended, Encoded
-from .channel import MAX_MESSAGE_BYTES, Connection, Metadata, Tls
-from .client import DEFAULT
-from .errors import from_rpc
+from .channel import DEFAULT, MAX_MESSAGE_BYTES, Connection, Metadata, Tls
+from .division import divide, join, lengths_of
+from .errors import AttendantError, from_rpc
 from .options import AttendOptions, EncodeOptions
+from .patience import Patience
 from .requests import Request, attend_request, encode_request, message_request, put_memory_request
 from .stream import StreamAnswer, StreamCodec, StreamItem
 
@@ -25,12 +26,15 @@ A = TypeVar("A")
 class AsyncClient:
     """A connection to a server, or to several, for one event loop. Its arguments and calls are those of Client."""
 
-    def __init__(self, address: str = "localhost:8001", *, timeout: Optional[float] = 60.0, tls: Union[Tls, bool] = False,
-                 token: str = "", retry: bool = True, max_message_bytes: int = MAX_MESSAGE_BYTES,
+    def __init__(self, address: str = "localhost:8001", *, timeout: Optional[float] = DEFAULT, tls: Union[Tls, bool] = False,
+                 token: str = "", retry: bool = True, wait: bool = True, max_message_bytes: int = MAX_MESSAGE_BYTES,
                  channel_options: Sequence[Tuple[str, Any]] = (), proxy: bool = False) -> None:
-        connection = Connection(address, tls, token, retry, max_message_bytes, channel_options, proxy)
+        connection = Connection(address, tls, token, retry, max_message_bytes, channel_options, proxy, timeout)
         credentials = connection.credentials()
-        self._timeout = timeout
+        self._timeout = connection.timeout_of
+        self._waits = wait
+        self._sleep = asyncio.sleep
+        self._limits: Dict[str, messages.Limits] = {}
         self._metadata = connection.metadata()
         self._channel: Any = (grpc.aio.insecure_channel(connection.target, connection.options()) if credentials is None
                               else grpc.aio.secure_channel(connection.target, credentials, connection.options()))
@@ -48,17 +52,29 @@ class AsyncClient:
     async def send(self, request: Request[A], *, timeout: Optional[float] = DEFAULT, metadata: Metadata = ()) -> A:
         """As Client.send. Cancelling the task cancels the call."""
         call = self._channel.unary_unary(request.path)
-        try:
-            answer = await call(request.message(), timeout=self._timeout if timeout == DEFAULT else timeout,
-                                metadata=(*self._metadata, *metadata))
-        except grpc.RpcError as error:
-            raise from_rpc(error) from None
+        patience = Patience(self._waits, self._timeout(request.path, timeout))
+        message = request.message()
+        while True:
+            try:
+                answer = await call(message, timeout=patience.left(), metadata=(*self._metadata, *metadata))
+                break
+            except grpc.RpcError as error:
+                refusal = from_rpc(error)
+            await self._sleep(patience.pause(refusal))
         return request.read(answer)
 
     async def encode(self, model: str = "", *, timeout: Optional[float] = DEFAULT, metadata: Metadata = (),
                      **options: Unpack[EncodeOptions]) -> Encoded:
         """As Client.encode. EncodeOptions lists the arguments, with shapes."""
-        return await self.send(encode_request(model, **options), timeout=timeout, metadata=metadata)
+        lengths = lengths_of(options)
+        parts = divide(options, lengths, await self._limits_of(model)) if lengths else []
+        if len(parts) <= 1:
+            return await self.send(encode_request(model, **options), timeout=timeout, metadata=metadata)
+        requests = (encode_request(model, **part) for part in parts)
+        timeout = self._timeout(messages.method_path("Encode"), timeout)
+        stream = self.encode_stream(requests, timeout=timeout, metadata=metadata)
+        found = {answer.index: answer.result() async for answer in stream}
+        return join([found[index] for index in range(len(parts))])
 
     async def attend(self, model: str = "", *, timeout: Optional[float] = DEFAULT, metadata: Metadata = (),
                      **options: Unpack[AttendOptions]) -> Attended:
@@ -68,20 +84,37 @@ class AsyncClient:
     async def encode_stream(self, items: Union[Iterable[StreamItem], AsyncIterable[StreamItem]], *,
                             timeout: Optional[float] = None, metadata: Metadata = ()) -> AsyncIterator[StreamAnswer]:
         """As Client.encode_stream, of items from an iterable of either kind."""
-        codec = StreamCodec()
-        stream: Any = self._channel.stream_stream(messages.method_path("EncodeStream"))(
-            timeout=timeout, metadata=(*self._metadata, *metadata))
-        writer = asyncio.ensure_future(_write_items(stream, codec, items))
-        try:
-            async for message in stream:
-                yield codec.read(message)
-            await writer
-        except grpc.RpcError as error:
-            raise from_rpc(error) from None
-        finally:
-            writer.cancel()
-            stream.cancel()
-            await asyncio.gather(writer, return_exceptions=True)
+        codec = StreamCodec(self._waits)
+        patience = Patience(self._waits, timeout)
+        source = _aiter_of(items)
+        failure: Optional[Exception] = None
+        while True:
+            stream: Any = self._channel.stream_stream(messages.method_path("EncodeStream"))(
+                timeout=patience.left(), metadata=(*self._metadata, *metadata))
+            writer = asyncio.ensure_future(_write_items(stream, codec, source))
+            end: Optional[AttendantError] = None
+            try:
+                async for message in stream:
+                    answer = codec.read(message)
+                    if answer is not None:
+                        yield answer
+                failure = await writer or failure
+            except grpc.RpcError as error:
+                end = from_rpc(error)
+                if self._waits and end.retry_after is not None:
+                    failure = await writer or failure  # which finds at the next item that the stream has ended
+            finally:
+                writer.cancel()
+                stream.cancel()
+                await asyncio.gather(writer, return_exceptions=True)
+            if end is not None:
+                codec.lose(end)
+            refusal = codec.refusal()
+            if refusal is None:
+                break
+            await self._sleep(patience.pause(refusal))
+        if failure is not None:
+            raise failure
 
     async def models(self, *, timeout: Optional[float] = DEFAULT) -> List[str]:
         """As Client.models."""
@@ -93,6 +126,11 @@ class AsyncClient:
         request = message_request("GetModel", messages.GetModelRequest(model=name), messages.GetModelResponse)
         found: messages.GetModelResponse = await self.send(request, timeout=timeout)
         return found
+
+    async def _limits_of(self, model: str) -> messages.Limits:
+        if model not in self._limits:
+            self._limits[model] = (await self.model(model)).limits
+        return self._limits[model]
 
     async def tokenizer(self, name: str = "", *, timeout: Optional[float] = DEFAULT) -> messages.GetTokenizerResponse:
         """As Client.tokenizer."""
@@ -111,17 +149,28 @@ class AsyncClient:
         return int((await self.send(request, timeout=timeout)).bytes)
 
 
-async def _write_items(stream: Any, codec: StreamCodec, items: Any) -> None:
-    """Writes all items to the stream. What they raise is raised when the items before are answered."""
+async def _aiter_of(items: Union[Iterable[StreamItem], AsyncIterable[StreamItem]]) -> AsyncIterator[StreamItem]:
+    """Yields the items of an iterable of either kind."""
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield item
+    else:
+        for item in items:
+            yield item
+
+
+async def _write_items(stream: Any, codec: StreamCodec, items: AsyncIterator[StreamItem]) -> Optional[Exception]:
+    """Writes what is left of the items to the stream. Returns what they raise, which is for when those before are answered."""
     try:
-        if hasattr(items, "__aiter__"):
-            async for item in items:
-                await stream.write(codec.write(item))
-        else:
-            for item in items:
-                await stream.write(codec.write(item))
+        for message in codec.write_again():
+            await stream.write(message)
+        async for item in items:
+            await stream.write(codec.write(item))
     except (grpc.RpcError, asyncio.InvalidStateError):
-        return  # the stream has ended; its reader sees why
+        pass  # the stream has ended; its reader sees why
+    except Exception as failure:
+        return failure
     finally:
         if not stream.done():
             await stream.done_writing()
+    return None

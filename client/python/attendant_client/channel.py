@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 import grpc
 
 from .errors import invalid
-from .messages import SERVICE
+from .messages import SERVICE, method_path
 
 Metadata = Sequence[Tuple[str, Union[str, bytes]]]
 # Calls that may run twice. Streams are not tried again, nor are PutMemory and DropMemory, which concern what one server keeps.
@@ -18,6 +18,13 @@ MAX_MESSAGE_BYTES = (1 << 31) - 1
 # URLs by which people name gRPC servers, and what has to follow: a host and a port. Others, such as dns:///, are gRPC's.
 _URL = re.compile(r"(https?|grpcs?)://(.*)", re.IGNORECASE | re.DOTALL)
 _PLACE = re.compile(r"(?:\[[^\[\]/?#@]+\]|[^\[\]:/?#@\s]+):([0-9]{1,5})/?")
+# Stands for the time-out of the client, and there for the one of the method.
+DEFAULT = -1.0
+QUICK_SECONDS = 60.0
+# Calls that take the longer the more they are given.
+COMPUTING = tuple(method_path(name) for name in ("Attend", "Encode", "PutMemory"))
+# A connection that answers no ping is closed: calls without a time-out must not wait for it.
+KEEPALIVE_MS, KEEPALIVE_TIMEOUT_MS = 60_000, 20_000
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,7 @@ class Connection:
     max_message_bytes: int = MAX_MESSAGE_BYTES
     channel_options: Sequence[Tuple[str, Any]] = ()
     proxy: bool = False
+    timeout: Optional[float] = DEFAULT
 
     def __post_init__(self) -> None:
         if not self.address:
@@ -79,6 +87,12 @@ class Connection:
         """Returns what is sent with each call."""
         return [("authorization", f"Bearer {self.token}")] if self.token else []
 
+    def timeout_of(self, path: str, timeout: Optional[float]) -> Optional[float]:
+        """Returns the seconds that a call of a method has; None: no limit. timeout: what the call itself says, or DEFAULT."""
+        if timeout == DEFAULT:
+            timeout = self.timeout
+        return timeout if timeout != DEFAULT else None if path in COMPUTING else QUICK_SECONDS
+
     def options(self) -> List[Tuple[str, Any]]:
         """Returns the arguments of the channel; those of the caller win."""
         return [
@@ -89,6 +103,8 @@ class Connection:
             ("grpc.per_rpc_retry_buffer_size", self.max_message_bytes),
             # By default gRPC would send even calls to localhost to the environment's proxy.
             ("grpc.enable_http_proxy", int(self.proxy)),
+            ("grpc.keepalive_time_ms", KEEPALIVE_MS),
+            ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT_MS),
             *self.channel_options,
         ]
 

@@ -1,24 +1,25 @@
 """Client: calls that wait for their answer."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Optional, Sequence, Tuple, TypeVar, Union
+import time
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, TypeVar, Union
 
 import grpc
 
 from . import messages
 from .answers import Attended, Encoded
-from .channel import MAX_MESSAGE_BYTES, Connection, Metadata, Tls
-from .errors import from_rpc
+from .channel import DEFAULT, MAX_MESSAGE_BYTES, Connection, Metadata, Tls
+from .division import divide, join, lengths_of
+from .errors import AttendantError, from_rpc
 from .options import AttendOptions, EncodeOptions
+from .patience import Patience
 from .requests import Request, attend_request, encode_request, message_request, put_memory_request
-from .stream import StreamAnswer, StreamCodec, StreamItem
+from .stream import ItemWriter, StreamAnswer, StreamCodec, StreamItem
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 A = TypeVar("A")
-# Stands for the time-out of the client.
-DEFAULT = -1.0
 
 
 class Client:
@@ -29,21 +30,26 @@ class Client:
 
     address: "host:port" (or "http://host:port", or https for TLS), "unix:/path", or several servers that calls go to in turn,
         "ipv4:10.0.0.1:8001,10.0.0.2:8001". The first call connects.
-    timeout: seconds for a call that does not name its own; None: no limit. The server knows it, as the call's deadline.
+    timeout: seconds for a call that does not name its own; None: no limit. The server knows it, as the call's deadline. Not given:
+        60 for calls that compute nothing; for the others none, as they take the longer the more they are given.
     tls: True, or the PEM texts of a Tls. False: the connection is not encrypted.
     token: bearer token for a server that asks for one; refused without TLS, but for Unix sockets.
     retry: try calls again, up to four times in about two seconds, while servers refuse them with UNAVAILABLE.
+    wait: while the server is full, wait as long as it says and try again, as long as the call's time-out allows.
     max_message_bytes: the largest message that is sent or received.
     channel_options: further arguments of gRPC's channel.
     proxy: go through the HTTP proxy that the environment names (grpc_proxy, https_proxy or http_proxy; no_proxy).
     """
 
-    def __init__(self, address: str = "localhost:8001", *, timeout: Optional[float] = 60.0, tls: Union[Tls, bool] = False,
-                 token: str = "", retry: bool = True, max_message_bytes: int = MAX_MESSAGE_BYTES,
+    def __init__(self, address: str = "localhost:8001", *, timeout: Optional[float] = DEFAULT, tls: Union[Tls, bool] = False,
+                 token: str = "", retry: bool = True, wait: bool = True, max_message_bytes: int = MAX_MESSAGE_BYTES,
                  channel_options: Sequence[Tuple[str, Any]] = (), proxy: bool = False) -> None:
-        connection = Connection(address, tls, token, retry, max_message_bytes, channel_options, proxy)
+        connection = Connection(address, tls, token, retry, max_message_bytes, channel_options, proxy, timeout)
         credentials = connection.credentials()
-        self._timeout = timeout
+        self._timeout = connection.timeout_of
+        self._waits = wait
+        self._sleep = time.sleep
+        self._limits: Dict[str, messages.Limits] = {}
         self._metadata = connection.metadata()
         self._channel: Any = (grpc.insecure_channel(connection.target, connection.options()) if credentials is None
                               else grpc.secure_channel(connection.target, credentials, connection.options()))
@@ -61,11 +67,15 @@ class Client:
     def send(self, request: Request[A], *, timeout: Optional[float] = DEFAULT, metadata: Metadata = ()) -> A:
         """Sends a request that `encode_request` or `attend_request` has made, and returns its answer."""
         call = self._channel.unary_unary(request.path)
-        try:
-            answer = call(request.message(), timeout=self._timeout if timeout == DEFAULT else timeout,
-                          metadata=[*self._metadata, *metadata])
-        except grpc.RpcError as error:
-            raise from_rpc(error) from None
+        patience = Patience(self._waits, self._timeout(request.path, timeout))
+        message = request.message()
+        while True:
+            try:
+                answer = call(message, timeout=patience.left(), metadata=[*self._metadata, *metadata])
+                break
+            except grpc.RpcError as error:
+                refusal = from_rpc(error)
+            self._sleep(patience.pause(refusal))
         return request.read(answer)
 
     def encode(self, model: str = "", *, timeout: Optional[float] = DEFAULT, metadata: Metadata = (),
@@ -73,8 +83,18 @@ class Client:
         """Runs whole encoder layers. EncodeOptions lists the arguments, with shapes; Encoded is the answer.
 
         model: name of a loaded model; empty: the only one. timeout: seconds. metadata: headers, such as a traceparent.
+
+        More sequences than the server takes in one request become several, unless query_rows, attention_bias or `lengths` are
+        about all of them.
         """
-        return self.send(encode_request(model, **options), timeout=timeout, metadata=metadata)
+        lengths = lengths_of(options)
+        parts = divide(options, lengths, self._limits_of(model)) if lengths else []
+        if len(parts) <= 1:
+            return self.send(encode_request(model, **options), timeout=timeout, metadata=metadata)
+        requests = (encode_request(model, **part) for part in parts)
+        timeout = self._timeout(messages.method_path("Encode"), timeout)
+        found = {answer.index: answer.result() for answer in self.encode_stream(requests, timeout=timeout, metadata=metadata)}
+        return join([found[index] for index in range(len(parts))])
 
     def attend(self, model: str = "", *, timeout: Optional[float] = DEFAULT, metadata: Metadata = (),
                **options: Unpack[AttendOptions]) -> Attended:
@@ -91,28 +111,33 @@ class Client:
         items: requests that `encode_request` has made, or Parts. They are taken from the iterable by another thread, a few
             ahead of the answers. What it raises is raised here, after the answers to the items before.
         timeout: seconds for the whole stream; None: no limit.
+
+        Requests that the server refuses because it is full are sent again, with another stream, when it says; Parts are not.
         """
-        codec = StreamCodec()
-        failures: List[Exception] = []
-
-        def write() -> Iterator[bytes]:
+        codec = StreamCodec(self._waits)
+        writer = ItemWriter(codec, items)
+        patience = Patience(self._waits, timeout)
+        while True:
+            stream: Any = self._channel.stream_stream(messages.method_path("EncodeStream"))(
+                writer.messages(), timeout=patience.left(), metadata=[*self._metadata, *metadata])
+            end: Optional[AttendantError] = None
             try:
-                for item in items:
-                    yield codec.write(item)
-            except Exception as failure:  # the caller's: it is not for gRPC's thread
-                failures.append(failure)
-
-        stream: Any = self._channel.stream_stream(messages.method_path("EncodeStream"))(
-            write(), timeout=timeout, metadata=[*self._metadata, *metadata])
-        try:
-            for message in stream:
-                yield codec.read(message)
-        except grpc.RpcError as error:
-            raise from_rpc(error) from None
-        finally:
-            stream.cancel()
-        if failures:
-            raise failures[0]
+                for message in stream:
+                    answer = codec.read(message)
+                    if answer is not None:
+                        yield answer
+            except grpc.RpcError as error:
+                end = from_rpc(error)
+            finally:
+                stream.cancel()
+            if end is not None:
+                writer.lose(end)
+            refusal = codec.refusal()
+            if refusal is None:
+                break
+            self._sleep(patience.pause(refusal))
+        if writer.failure is not None:
+            raise writer.failure
 
     def models(self, *, timeout: Optional[float] = DEFAULT) -> List[str]:
         """Returns the names of the models that the server has loaded, in ascending order."""
@@ -124,6 +149,11 @@ class Client:
         request = message_request("GetModel", messages.GetModelRequest(model=name), messages.GetModelResponse)
         found: messages.GetModelResponse = self.send(request, timeout=timeout)
         return found
+
+    def _limits_of(self, model: str) -> messages.Limits:
+        if model not in self._limits:
+            self._limits[model] = self.model(model).limits
+        return self._limits[model]
 
     def tokenizer(self, name: str = "", *, timeout: Optional[float] = DEFAULT) -> messages.GetTokenizerResponse:
         """Returns what turns text into ids for a model. NotFound: its folder has no tokenizer.json that can be read."""

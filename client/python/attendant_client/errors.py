@@ -18,7 +18,7 @@ class AttendantError(Exception):
     code: the gRPC status, such as grpc.StatusCode.INVALID_ARGUMENT.
     message: the server's sentence, or that of gRPC if no server answered.
     field: the argument that the message is about, such as "input_ids"; empty: none.
-    reason: what the server had too little of, from the trailer `attendant-reason`, such as "memory"; empty: not told.
+    reason: what the server had too little of, such as "memory"; empty: not told.
     retry_after: the seconds after which the server asks to be tried again; None: not told.
     """
 
@@ -119,10 +119,11 @@ def invalid(field: str, expected: str, got: object) -> InvalidArgument:
     return InvalidArgument(f"{field}: expected {expected}; got {got}", field=re.split(r"[\[.]", field)[0])
 
 
-def from_status(code: int, message: str) -> AttendantError:
+def from_status(code: int, message: str, reason: str = "", retry_pushback_ms: int = 0) -> AttendantError:
     """Returns the error of a status in a message of the protocol."""
     status = _CODES.get(code, grpc.StatusCode.UNKNOWN)
-    return _CLASSES.get(status, AttendantError)(message, code=status)
+    return _CLASSES.get(status, AttendantError)(
+        message, code=status, reason=reason, retry_after=retry_pushback_ms / 1000 if retry_pushback_ms > 0 else None)
 
 
 def from_rpc(error: Any) -> AttendantError:

@@ -311,10 +311,14 @@ class EncodeStreamResponse(Message):
 class Error(Message):
     code: int
     message: str
+    reason: str
+    retry_pushback_ms: int
     def __init__(
         self, *,
         code: Optional[int] = ...,
         message: Optional[str] = ...,
+        reason: Optional[str] = ...,
+        retry_pushback_ms: Optional[int] = ...,
     ) -> None: ...
 
 class Execution(Message):

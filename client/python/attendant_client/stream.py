@@ -1,8 +1,9 @@
 """Items and answers of EncodeStream."""
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Optional, Union, cast
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Union, cast
 
 from . import messages, wire
 from .answers import Encoded
@@ -49,31 +50,105 @@ class StreamAnswer:
 
 
 class StreamCodec:
-    """Writes the items of one stream and reads its answers. One thread may write while another one reads."""
+    """Writes the items of one call and reads their answers. One thread may write while another one reads.
 
-    def __init__(self) -> None:
+    waits: an item that a full server refuses, and says when to send it again, is not answered but kept for a further stream. Parts
+    are always answered, as those behind them are refused too.
+    """
+
+    def __init__(self, waits: bool = False) -> None:
+        self._waits = waits
         self._sent = 0
-        # How to read the answers that are still to come, by the index of their items.
-        self._readers: Dict[int, Callable[..., Encoded]] = {}
+        self._unanswered: Dict[int, StreamItem] = {}
+        self._refused: Dict[int, StreamItem] = {}
+        self._refusal: Optional[AttendantError] = None
 
     def write(self, item: StreamItem) -> bytes:
         """Returns the message of the next item."""
-        part = item if isinstance(item, Part) else Part(item, 0)
-        head = messages.EncodeStreamRequest(
-            id=self._sent, sequence=part.sequence, first_token=part.first_token, ends=part.ends)
-        self._readers[self._sent] = part.request.read
+        index = self._sent
         self._sent += 1
-        return wire.join([head.SerializeToString(),
-                          *wire.submessage(messages.EncodeStreamRequest, "request", list(part.request.chunks))])
+        self._unanswered[index] = item
+        return _message(index, item)
 
-    def read(self, buffer: bytes) -> StreamAnswer:
-        """Returns the answer in a message."""
+    def write_again(self) -> List[bytes]:
+        """Returns the messages of the items that were kept."""
+        again, self._refused, self._refusal = self._refused, {}, None
+        self._unanswered.update(again)
+        return [_message(index, item) for index, item in again.items()]
+
+    def read(self, buffer: bytes) -> Optional[StreamAnswer]:
+        """Returns the answer in a message; None: the item is kept."""
         fields = wire.read_fields(messages.EncodeStreamResponse, buffer, Span(0, len(buffer)))
         index = fields["id"][-1].number or 0 if "id" in fields else 0
-        reader: Any = self._readers.pop(index, None)
-        if reader is None:
+        item = self._unanswered.pop(index, None)
+        if item is None:
             raise Internal(f"the server answered item {index}, which was not asked for")
         if "response" in fields:
+            reader: Any = item.request.read if isinstance(item, Part) else item.read
             return StreamAnswer(index, encoded=reader(buffer, span=fields["response"][-1]))
-        error = wire.parse(messages.Error, buffer, fields["error"][-1]) if "error" in fields else messages.Error()
-        return StreamAnswer(index, error=from_status(error.code, error.message))
+        said = wire.parse(messages.Error, buffer, fields["error"][-1]) if "error" in fields else messages.Error()
+        error = from_status(said.code, said.message, said.reason, said.retry_pushback_ms)
+        if not self._waits or error.retry_after is None or isinstance(item, Part):
+            return StreamAnswer(index, error=error)
+        self._keep({index: item}, error)
+        return None
+
+    def lose(self, error: AttendantError) -> None:
+        """Keeps what the stream has not answered, which has ended with this error; or raises it."""
+        lost, self._unanswered = self._unanswered, {}
+        if not self._waits or error.retry_after is None or any(isinstance(item, Part) for item in lost.values()):
+            raise error
+        self._keep(lost, error)
+
+    def refusal(self) -> Optional[AttendantError]:
+        """Returns the error that says when to send what was kept; None: nothing was."""
+        return self._refusal
+
+    def _keep(self, items: Dict[int, StreamItem], error: AttendantError) -> None:
+        self._refused.update(items)
+        if self._refusal is None or (self._refusal.retry_after or 0) < (error.retry_after or 0):
+            self._refusal = error
+
+
+def _message(index: int, item: StreamItem) -> bytes:
+    part = item if isinstance(item, Part) else Part(item, 0)
+    head = messages.EncodeStreamRequest(id=index, sequence=part.sequence, first_token=part.first_token, ends=part.ends)
+    return wire.join([head.SerializeToString(),
+                      *wire.submessage(messages.EncodeStreamRequest, "request", list(part.request.chunks))])
+
+
+class ItemWriter:
+    """The messages of an iterable's items, for one stream after the other. Each goes on where the last one has ended."""
+
+    def __init__(self, codec: StreamCodec, items: Iterable[StreamItem]) -> None:
+        self._codec = codec
+        self._items = iter(items)
+        self._lock = threading.Lock()
+        self._streams = 0
+        # What the items have raised, which is the caller's and not for gRPC's thread.
+        self.failure: Optional[Exception] = None
+
+    def messages(self) -> Iterator[bytes]:
+        """Yields those of the next stream, on gRPC's thread."""
+        with self._lock:
+            self._streams += 1
+            stream, again = self._streams, self._codec.write_again()
+        yield from again
+        while True:
+            with self._lock:
+                if self._streams != stream:
+                    return
+                try:
+                    message = self._codec.write(next(self._items))
+                except StopIteration:
+                    return
+                except Exception as failure:
+                    self.failure = failure
+                    return
+            yield message
+
+    def lose(self, error: AttendantError) -> None:
+        """As StreamCodec.lose, of the latest stream, which takes no more items."""
+        with self._lock:
+            self._streams += 1
+            self._codec.lose(error)

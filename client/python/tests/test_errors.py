@@ -55,7 +55,7 @@ def test_hopeless_deadline_has_a_reason(programs):
 
 
 def test_busy_server_says_why_and_when_to_try_again(programs, checkpoint):
-    with run_server(programs, {"bert": checkpoint}, "--max-streams", 1) as server, Client(server.address) as client:
+    with run_server(programs, {"bert": checkpoint}, "--max-streams", 1) as server, Client(server.address, wait=False) as client:
         opened, done = threading.Event(), threading.Event()
 
         def items():

@@ -1,7 +1,10 @@
 """Streams of Encode, and sequences in parts."""
+from concurrent import futures
+
 import numpy as np
 import pytest
-from attendant_client import InvalidArgument, NotFound, Part, encode_request
+from attendant_client import Client, InvalidArgument, NotFound, Part, encode_request
+from programs import run_server
 
 
 def test_answers_belong_to_their_items(client):
@@ -69,3 +72,14 @@ def test_a_part_in_the_wrong_place_is_refused(client, random):
     rows = random.standard_normal((3, 8)).astype(np.float32)
     answer, = client.encode_stream([Part(encode_request("fast", hidden_states=[rows]), sequence=1, first_token=3)])
     assert isinstance(answer.error, InvalidArgument) and "first_token" in answer.error.message
+
+
+def test_streams_beyond_the_queue_are_not_refused(programs, checkpoint):
+    flags = ("--max-queue-seconds", "1ms", "--max-queue-requests", 4, "--max-inflight", 6)
+    with run_server(programs, {"bert": checkpoint}, *flags) as server, Client(server.address, wait=False) as client:
+        def send(_):
+            return [answer.result().pooled for answer in client.encode_stream(
+                encode_request("bert", input_ids=[[1] * 48] * 8, pooling="model") for _ in range(100))]
+
+        with futures.ThreadPoolExecutor(4) as callers:
+            assert [len(found) for found in callers.map(send, range(4))] == [100] * 4

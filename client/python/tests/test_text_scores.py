@@ -2,8 +2,9 @@
 import numpy as np
 import pytest
 from attendant_client import InvalidArgument, messages
+from attendant_client.division import groups
 from attendant_client.text import scores
-from attendant_client.text.plan import cut, groups
+from attendant_client.text.plan import cut
 
 
 @pytest.mark.parametrize("lengths, expected", [

@@ -4,12 +4,13 @@ import threading
 
 import numpy as np
 import pytest
-from attendant_client import AsyncClient, FailedPrecondition, InvalidArgument, NotFound, messages
+from attendant_client import AsyncClient, Client, FailedPrecondition, InvalidArgument, NotFound, messages
 from attendant_client.text import AsyncTextModel, LabelScore, TextModel, Tokens
 from attendant_client.text.plan import FEW_CHARACTERS, Wish
 from attendant_client.text.tasks import Tasks
 from attendant_client.text.tokenizer import ModelTokenizer
-from text_models import ids_of, make_tokenizer
+from programs import run_server
+from text_models import ids_of, make_tokenizer, write_text_model
 
 TEXTS = ["a cat sat", "the dog", "c", "the quick brown fox jumps over the lazy dog", ""]
 
@@ -257,3 +258,19 @@ def test_progress_is_shown_if_asked_for(embedder, capsys):
     assert "1100/1100" in capsys.readouterr().err
     embedder.embed(["ab" * (index % 9) for index in range(1100)])
     assert capsys.readouterr().err == ""
+
+
+def test_any_number_of_texts_in_one_call(programs, tmp_path):
+    write_text_model(tmp_path, pooling="mean")
+    texts = [text * (1 + number % 3) for number in range(400) for text in TEXTS]
+    flags = ("--max-queue-seconds", "1ms", "--max-queue-requests", 4, "--max-inflight", 6)
+
+    async def main(address):
+        async with AsyncClient(address, wait=False) as client:
+            return await asyncio.gather(*(AsyncTextModel(client, "m").embed(texts) for _ in range(3)))
+
+    with run_server(programs, {"m": tmp_path}, *flags) as server, Client(server.address, wait=False) as client:
+        expected = TextModel(client, "m").embed(texts)
+        assert expected.shape == (2000, 24)
+        for found in asyncio.run(main(server.address)):
+            np.testing.assert_array_equal(found, expected)

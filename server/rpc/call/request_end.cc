@@ -17,6 +17,12 @@ absl::Duration RetryAfter(const ServiceContext& context) {
   return context.admission.RetryAfter(context.queue.Backlog());
 }
 
+std::optional<absl::Duration> RetryAfter(const absl::Status& status,
+                                         const ServiceContext& context) {
+  if (!absl::IsResourceExhausted(status) || ReasonOf(status).empty()) return std::nullopt;
+  return RetryAfter(context);
+}
+
 void FinishWith(const absl::Status& status, const ServiceContext& context,
                 grpc::ServerContextBase& call, grpc::ServerGenericBidiReactor& reactor) {
   // If there is no memory for texts, the code has to do.
@@ -25,9 +31,9 @@ void FinishWith(const absl::Status& status, const ServiceContext& context,
     end = ToGrpcStatus(status);
     const std::string reason = ReasonOf(status);
     if (!reason.empty()) call.AddTrailingMetadata(kReasonTrailer, reason);
-    if (reason.empty() || !absl::IsResourceExhausted(status)) return;
-    const int64_t wait = absl::ToInt64Milliseconds(RetryAfter(context));
-    call.AddTrailingMetadata(kRetryPushbackTrailer, absl::StrCat(wait));
+    const std::optional<absl::Duration> wait = RetryAfter(status, context);
+    if (!wait) return;
+    call.AddTrailingMetadata(kRetryPushbackTrailer, absl::StrCat(absl::ToInt64Milliseconds(*wait)));
   }).IgnoreError();
   reactor.Finish(std::move(end));
 }

@@ -4,6 +4,7 @@
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server_context.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -21,6 +22,9 @@ inline constexpr char kRetryPushbackTrailer[] = "grpc-retry-pushback-ms";
 
 // Returns how long a caller who is refused now should wait.
 absl::Duration RetryAfter(const ServiceContext& context);
+// Returns how long one who is refused with this status should wait; nothing if another try would
+// change nothing.
+std::optional<absl::Duration> RetryAfter(const absl::Status& status, const ServiceContext& context);
 
 // Finishes the call with an error and its trailers.
 void FinishWith(const absl::Status& status, const ServiceContext& context,

@@ -6,7 +6,7 @@ import catalogue
 from report import Measured, Report
 
 NAMES = """drain.accepted_lost drain.visible_failures overload.3x.goodput overload.10x.goodput overload.refused_p99_ms
-    mixed.small_p99_slices fair.quiet_peer_share dead_rows never_reads.rss_mib half_sent.rss_mib http_hostile.rss_mib
+    mixed.small_p99_slices fair.quiet_peer_share bulk.refused dead_rows never_reads.rss_mib half_sent.rss_mib http_hostile.rss_mib
     rss_slope_bytes_per_request emfile.recovery_s certificates.failed_handshakes swap.failures
     fuzz.request_inputs fuzz.weight_inputs fuzz.crashes
     server_over_engine.bert-base server_over_engine.attention.uds metrics_cost""".split()

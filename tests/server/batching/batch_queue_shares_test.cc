@@ -50,38 +50,81 @@ TEST_F(BatchQueueShareTest, OnePeerAloneLeavesTheReserve) {
   EXPECT_TRUE(Bring(queue, "", 1, 0).ok());
 }
 
-TEST_F(BatchQueueShareTest, TokensAndSecondsAreSharedToo) {
-  const QueueLimits limits = {.max_tokens = 100,
-                              .max_seconds = absl::Seconds(10),
-                              .reserved_tokens = 10,
-                              .reserved_seconds = absl::Seconds(1)};
-  TestQueue tokens(clock_, limits, BatchLimits());
-  ASSERT_TRUE(Bring(tokens, "a", 60, 0).ok());
-  EXPECT_EQ(ReasonOf(Bring(tokens, "a", 31, 0)), "peer_share");
-  EXPECT_TRUE(Bring(tokens, "b", 1, 0).ok());
-  const absl::Status status = Bring(tokens, "a", 1, 0);
-  EXPECT_EQ(status.message(), "the caller has its share of the queue's tokens; try again later");
-  EXPECT_TRUE(Bring(tokens, "b", 39, 0).ok());
-
-  TestQueue seconds(clock_, limits, {.instances = 2});
-  ASSERT_TRUE(Bring(seconds, "a", 1, 12).ok());
-  EXPECT_EQ(ReasonOf(Bring(seconds, "a", 1, 6.5)), "peer_share");
-  EXPECT_TRUE(Bring(seconds, "b", 1, 1).ok());
-  EXPECT_THAT(std::string(Bring(seconds, "a", 1, 0.1).message()),
-              HasSubstr("share of the queue's predicted seconds"));
-  EXPECT_TRUE(Bring(seconds, "b", 1, 6.5).ok());
+TEST_F(BatchQueueShareTest, ItsOwnBacklogIsNoReasonToRefuseAPeer) {
+  TestQueue queue(clock_, {.max_tokens = 100, .max_seconds = absl::Seconds(10)}, BatchLimits());
+  for (int i = 0; i < 8; ++i) ASSERT_TRUE(Bring(queue, "a", 60, 60).ok()) << i;
+  // Nor is what others have beyond a turn like its own.
+  EXPECT_TRUE(Bring(queue, "b", 40, 1).ok());
+  EXPECT_TRUE(Bring(queue, "a", 60, 9).ok());
+  EXPECT_EQ(queue.counts().jobs, 10);
 }
 
-TEST_F(BatchQueueShareTest, WhatIsHandedOutOfAJobCountsNoMore) {
-  TestQueue queue(clock_, {.max_tokens = 100}, {.max_batch_tokens = 30});
+TEST_F(BatchQueueShareTest, TheTurnsOfOtherPeersAreBounded) {
+  TestQueue tokens(clock_, {.max_tokens = 100}, BatchLimits());
+  for (const char* peer : {"a", "b", "c"}) ASSERT_TRUE(Bring(tokens, peer, 30, 0).ok());
+  const absl::Status status = Bring(tokens, "d", 26, 0);  // behind 26 of each
+  EXPECT_EQ(ReasonOf(status), "queue_tokens");
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("holds 78 of at most 100 tokens, this request brings 26"));
+  EXPECT_TRUE(Bring(tokens, "d", 25, 0).ok());
+
+  TestQueue seconds(clock_, {.max_seconds = absl::Seconds(10)}, {.instances = 2});
+  ASSERT_TRUE(Bring(seconds, "a", 1, 100).ok());
+  ASSERT_TRUE(Bring(seconds, "b", 1, 4).ok());
+  EXPECT_EQ(ReasonOf(Bring(seconds, "c", 1, 8.1)), "queue_seconds");  // behind 8.1 and 4
+  EXPECT_TRUE(Bring(seconds, "c", 1, 8).ok());
+}
+
+TEST_F(BatchQueueShareTest, OnlyTheFirstSliceOfAJobHasToFindRoom) {
+  TestQueue queue(clock_, {.max_seconds = absl::Seconds(10)}, BatchLimits());
+  ASSERT_TRUE(Bring(queue, "a", 1, 100).ok());
   TestJob job = Make(60);
-  job.info().peer = "a";
-  job.info().slices = {{1, 30, 0}, {1, 30, 0}};
-  ASSERT_TRUE(Submit(queue, job).ok());
-  ASSERT_TRUE(Bring(queue, "b", 1, 0).ok());
-  EXPECT_EQ(ReasonOf(Bring(queue, "a", 1, 0)), "peer_share");
-  queue.Take();
-  EXPECT_TRUE(Bring(queue, "a", 1, 0).ok());
+  job.info().peer = "b";
+  job.info().slices = {{1, 30, 5}, {1, 30, 50}};
+  EXPECT_TRUE(Submit(queue, job).ok());
+}
+
+TEST_F(BatchQueueShareTest, PatientJobsAreNeverRefusedForWantOfRoom) {
+  const QueueLimits limits = {.max_jobs = 2, .max_tokens = 10, .max_seconds = absl::Seconds(1)};
+  TestQueue queue(clock_, limits, BatchLimits());
+  const auto bring = [&](const char* peer, int64_t tokens, absl::Time deadline) {
+    TestJob job = Make(tokens);
+    job.info().peer = peer;
+    job.info().slices = {{1, tokens, 0.9}};
+    job.info().deadline = deadline;
+    job.info().patient = true;
+    return Submit(queue, job);
+  };
+  for (const char* peer : {"a", "a", "b", "c"}) {
+    EXPECT_TRUE(bring(peer, 9, absl::InfiniteFuture()).ok());
+  }
+  EXPECT_EQ(ReasonOf(bring("d", 9, clock_.Now() + absl::Seconds(1))), "deadline_hopeless");
+  EXPECT_EQ(bring("d", 11, absl::InfiniteFuture()).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(Bring(queue, "d", 1, 0)), "queue_jobs");
+}
+
+TEST_F(BatchQueueShareTest, TakesMoreOfAPeerThatHasLessThanItsPart) {
+  TestQueue queue(clock_, {.max_seconds = absl::Seconds(10)}, BatchLimits());
+  EXPECT_TRUE(queue.TakesMoreOf("a"));
+  ASSERT_TRUE(Bring(queue, "a", 1, 9).ok());
+  EXPECT_TRUE(queue.TakesMoreOf("a"));
+  ASSERT_TRUE(Bring(queue, "a", 1, 2).ok());
+  EXPECT_FALSE(queue.TakesMoreOf("a"));
+  // Another one's part is half of the queue, and so is that of the first from then on.
+  EXPECT_TRUE(queue.TakesMoreOf("b"));
+  ASSERT_TRUE(Bring(queue, "b", 1, 4.9).ok());
+  EXPECT_TRUE(queue.TakesMoreOf("b"));
+  ASSERT_TRUE(Bring(queue, "b", 1, 0.2).ok());
+  EXPECT_FALSE(queue.TakesMoreOf("b"));
+
+  TestQueue tokens(clock_, {.max_tokens = 5}, BatchLimits());
+  ASSERT_TRUE(Bring(tokens, "a", 5, 0).ok());
+  EXPECT_FALSE(tokens.TakesMoreOf("a"));
+  TestQueue jobs(clock_, {.max_jobs = 3, .reserved_jobs = 1}, BatchLimits());
+  ASSERT_TRUE(Bring(jobs, "a", 1, 0).ok());
+  EXPECT_TRUE(jobs.TakesMoreOf("a"));
+  ASSERT_TRUE(Bring(jobs, "a", 1, 0).ok());
+  EXPECT_FALSE(jobs.TakesMoreOf("a"));
 }
 
 TEST_F(BatchQueueShareTest, AmongModelsEachHasNoMoreThanIsFree) {

@@ -61,6 +61,7 @@ TEST_F(BatchQueueTest, CountsTheTokensOfSlices) {
   ASSERT_TRUE(Submit(queue, masked).ok());
   EXPECT_EQ(queue.counts().tokens, 3);
   TestJob more = Make(0);
+  more.info().peer = "another";
   more.info().slices = {{3, 3, 0.001}};
   EXPECT_EQ(Submit(queue, more).code(), absl::StatusCode::kResourceExhausted);
   queue.Take();
@@ -69,22 +70,38 @@ TEST_F(BatchQueueTest, CountsTheTokensOfSlices) {
 
 TEST_F(BatchQueueTest, RefusesWhatPassesItsBoundOfSeconds) {
   TestQueue queue(clock_, {.max_seconds = 100 * kMs}, {.instances = 2});
-  const auto submit = [&](double seconds) {
+  const auto submit = [&](const char* peer, double seconds) {
     TestJob job = Make(1);
+    job.info().peer = peer;
     job.info().slices = {{1, 1, seconds}};
     return Submit(queue, job);
   };
-  ASSERT_TRUE(submit(0.5).ok());  // alone it may take longer
-  absl::Status status = submit(0.01);
+  ASSERT_TRUE(submit("a", 0.5).ok());  // alone it may take longer
+  absl::Status status = submit("b", 0.11);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(ReasonOf(status), "queue_seconds");
   EXPECT_THAT(
       std::string(status.message()),
-      HasSubstr("holds 0.250 of at most 0.100 predicted seconds, this request brings 0.005"));
+      HasSubstr("holds 0.055 of at most 0.100 predicted seconds, this request brings 0.055"));
+  EXPECT_TRUE(submit("b", 0.1).ok());
+  EXPECT_FALSE(submit("c", 0.07).ok());
   queue.Take();
-  ASSERT_TRUE(submit(0.09).ok());
-  ASSERT_TRUE(submit(0.10).ok());
-  EXPECT_FALSE(submit(0.02).ok());
+  EXPECT_TRUE(submit("c", 0.07).ok());
+}
+
+TEST_F(BatchQueueTest, TheDefaultDeadlineBeginsAtThePredictedEnd) {
+  TestQueue queue(clock_, {.default_deadline = absl::Seconds(10)}, BatchLimits());
+  const auto submit = [&] {
+    TestJob job = Make(1);
+    job.info().slices = {{1, 1, 100}};
+    EXPECT_TRUE(Submit(queue, job).ok());
+    return absl::ToDoubleSeconds(job.info().deadline - clock_.Now());
+  };
+  EXPECT_NEAR(submit(), 110, 1e-6);
+  EXPECT_NEAR(submit(), 235, 1e-6);  // behind the first one, which may take a quarter longer
+  TestJob own = MakeDue(1, clock_.Now() + absl::Hours(1));
+  EXPECT_TRUE(Submit(queue, own).ok());
+  EXPECT_EQ(own.info().deadline, clock_.Now() + absl::Hours(1));
 }
 
 TEST_F(BatchQueueTest, RefusesWhatCannotMeetItsDeadlineBehindTheOthers) {
@@ -179,13 +196,15 @@ TEST_F(BatchQueueTest, RefusesWhatPassesABoundAndNamesIt) {
   EXPECT_EQ(status.message(),
             "the request brings 101 tokens, with the rows of its memory; at most 100 may wait "
             "(--max-queue-tokens)");
-  status = Submit(queue, Make(51));
+  TestJob another = Make(51);
+  another.info().peer = "another";
+  status = Submit(queue, another);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("holds 50 of at most 100 tokens, this request brings 51"));
   EXPECT_EQ(ReasonOf(status), "queue_tokens");
 
-  ASSERT_TRUE(Submit(queue, Make(50)).ok());  // exactly at the limit of tokens
+  ASSERT_TRUE(Submit(queue, Make(50)).ok());
   ASSERT_TRUE(Submit(queue, Make(0)).ok());
   status = Submit(queue, Make(0));
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);

@@ -127,18 +127,5 @@ TEST(PlanJobTest, CutsAJobIntoSlicesOfWholeSequences) {
   EXPECT_EQ(job->slices.size(), 2u);
 }
 
-TEST(PlanJobTest, GivesADeadlineToCallsThatHaveNone) {
-  ServiceParts parts(absl::ZeroDuration());
-  ServiceContext context = parts.Context({1, 1});
-  context.limits.default_deadline = absl::Seconds(7);
-  std::unique_ptr<ComputeJob> job = TwoSequences();
-  PlanJob(context, *job);
-  EXPECT_EQ(job->deadline, absl::UnixEpoch() + absl::Seconds(7));
-  job = TwoSequences();
-  job->deadline = absl::UnixEpoch() + absl::Seconds(100);
-  PlanJob(context, *job);
-  EXPECT_EQ(job->deadline, absl::UnixEpoch() + absl::Seconds(100));
-}
-
 }  // namespace request_job_test
 }  // namespace attendant::server

@@ -73,7 +73,6 @@ TEST(RestFlowTest, RefusesWhenThereIsNoSlot) {
 TEST(RestFlowTest, ARefusedCallerIsToldToWaitForTheBacklog) {
   TestServerOptions options = GateClosed();
   options.admission.slots = {1};
-  options.limits.default_deadline = absl::Hours(24);
   options.models = ModelOf("tiny", TestModels().at("tiny")->encoder->description());
   options.models.at("tiny")->cost->SetRates({.product_flops = 1000});  // minutes
   RestFixture rest(std::move(options));

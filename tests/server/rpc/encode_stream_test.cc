@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <map>
 
 #include "server/admission/recent_size.h"
@@ -43,6 +44,16 @@ class EncodeStreamTest : public ::testing::Test {
       answers[answer.id()] = answer;
     }
     return answers;
+  }
+
+  // Reads to the end.
+  void ExpectAllComputed(size_t items) {
+    const auto answers = ReadAll();
+    EXPECT_EQ(answers.size(), items);
+    for (const auto& [id, answer] : answers) {
+      EXPECT_FALSE(answer.has_error()) << id << ": " << answer.error().message();
+    }
+    EXPECT_TRUE(stream_->Finish().ok());
   }
 
   std::unique_ptr<TestServer> server_;
@@ -105,20 +116,15 @@ TEST_F(EncodeStreamTest, ReadsNoFurtherThanItsWindow) {
   TestServerOptions options;
   options.gate_closed = true;
   options.limits.stream_window = 4;
-  // Items beyond the window would find the queue full and be refused.
-  options.queue.max_jobs = 4;
   Start(options);
   ASSERT_TRUE(stream_->Write(Item(0)));
   server_->gate().AwaitBlocked();
   for (uint64_t id = 1; id < 12; ++id) ASSERT_TRUE(stream_->Write(Item(id)));
   ASSERT_TRUE(stream_->WritesDone());
   server_->AwaitQueued(3);
+  EXPECT_EQ(server_->admission().slots().counts().all(), 4);
   server_->gate().Open();
-  const auto answers = ReadAll();
-  EXPECT_TRUE(stream_->Finish().ok());
-  ASSERT_EQ(answers.size(), 12u);
-  for (const auto& [id, answer] : answers)
-    EXPECT_FALSE(answer.has_error()) << answer.error().message();
+  ExpectAllComputed(12);
 }
 
 TEST_F(EncodeStreamTest, TakesAPlaceAmongTheStreamsAndNoSlot) {
@@ -140,7 +146,7 @@ TEST_F(EncodeStreamTest, TakesAPlaceAmongTheStreamsAndNoSlot) {
   EXPECT_EQ(server_->admission().memory().counts().all(), 0);
 }
 
-TEST_F(EncodeStreamTest, EachItemTakesASlotUntilItsAnswerHasLeft) {
+TEST_F(EncodeStreamTest, AnItemWithoutASlotWaitsForTheAnswersBefore) {
   TestServerOptions options;
   options.gate_closed = true;
   options.admission.slots = {2};
@@ -150,36 +156,114 @@ TEST_F(EncodeStreamTest, EachItemTakesASlotUntilItsAnswerHasLeft) {
   ASSERT_TRUE(stream_->Write(Item(1)));
   server_->AwaitInflight(2);
   EXPECT_GT(server_->admission().memory().counts().held_for(HeldFor::kRequest), 0);
-  ASSERT_TRUE(stream_->Write(Item(2)));
-  v1::EncodeStreamResponse refused;
-  ASSERT_TRUE(stream_->Read(&refused));
-  EXPECT_EQ(refused.id(), 2u);
-  EXPECT_EQ(refused.error().code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_EQ(refused.error().message(), "the server has no free slot for another request");
-  server_->gate().Open();
+  for (uint64_t id = 2; id < 6; ++id) ASSERT_TRUE(stream_->Write(Item(id)));
   stream_->WritesDone();
-  EXPECT_EQ(ReadAll().size(), 2u);
-  EXPECT_TRUE(stream_->Finish().ok());
+  server_->gate().Open();
+  ExpectAllComputed(6);
   server_->AwaitInflight(0);
 }
 
-TEST_F(EncodeStreamTest, AnItemWithoutMemoryIsRefusedAndTheStreamGoesOn) {
+TEST_F(EncodeStreamTest, AnItemAloneNeedsNoSlot) {
   TestServerOptions options;
-  options.admission.memory = {RecentSize::kLeast + 1000};
+  options.admission.slots = {1};
   Start(options);
-  v1::EncodeStreamRequest large = Item(1);
-  *large.mutable_request()->mutable_token_ids() =
-      IntegerTensor({4, 16}, std::vector<int64_t>(64, 3));
-  ASSERT_TRUE(stream_->Write(large));
+  Budget::Hold taken;
+  ASSERT_TRUE(server_->admission().TakeSlot("another", taken).ok());
+  for (uint64_t id = 0; id < 6; ++id) ASSERT_TRUE(stream_->Write(Item(id)));
+  stream_->WritesDone();
+  ExpectAllComputed(6);
+}
+
+// Returns the bytes that a queued item holds.
+int64_t BytesOf(const v1::EncodeStreamRequest& item) {
+  TestServerOptions options;
+  options.gate_closed = true;
+  TestServer server(options);
+  grpc::ClientContext context;
+  const auto stream = server.stub().EncodeStream(&context);
+  stream->Write(item);
+  server.gate().AwaitBlocked();
+  const int64_t bytes = server.admission().memory().counts().held_for(HeldFor::kRequest);
+  server.gate().Open();
+  return bytes;
+}
+
+TEST_F(EncodeStreamTest, AnItemWithoutMemoryWaitsForTheAnswersBefore) {
+  TestServerOptions options;
+  options.gate_closed = true;
+  options.admission.memory = {RecentSize::kLeast + BytesOf(Item(0)) * 3 / 2};
+  Start(options);
+  for (uint64_t id = 0; id < 6; ++id) ASSERT_TRUE(stream_->Write(Item(id)));
+  stream_->WritesDone();
+  server_->gate().AwaitBlocked();
+  server_->gate().Open();
+  ExpectAllComputed(6);
+}
+
+TEST_F(EncodeStreamTest, AnItemAloneWithoutMemoryIsRefusedAndTheStreamGoesOn) {
+  TestServerOptions options;
+  options.admission.memory = {RecentSize::kLeast + BytesOf(Item(0)) * 3 / 2};
+  Start(options);
+  Budget::Hold taken;
+  ASSERT_TRUE(
+      server_->admission().Charge({"another", BytesOf(Item(0)), HeldFor::kRequest}, taken).ok());
+  ASSERT_TRUE(stream_->Write(Item(1)));
   v1::EncodeStreamResponse answer;
   ASSERT_TRUE(stream_->Read(&answer));
   EXPECT_EQ(answer.error().code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_THAT(answer.error().message(), HasSubstr("the server has no room for the "));
+  EXPECT_EQ(answer.error().reason(), "memory");
+  EXPECT_GT(answer.error().retry_pushback_ms(), 0);
+  taken.Release();
   ASSERT_TRUE(stream_->Write(Item(2)));
   ASSERT_TRUE(stream_->Read(&answer));
   EXPECT_FALSE(answer.has_error()) << answer.error().message();
   stream_->WritesDone();
   EXPECT_TRUE(stream_->Finish().ok());
+}
+
+TEST_F(EncodeStreamTest, WhatExceedsThePartOfTheCallerWaitsInTheStream) {
+  TestServerOptions options;
+  options.gate_closed = true;
+  options.queue.max_seconds = absl::Nanoseconds(1);
+  Start(options);
+  ASSERT_TRUE(stream_->Write(Item(0)));
+  server_->gate().AwaitBlocked();
+  for (uint64_t id = 1; id < 12; ++id) ASSERT_TRUE(stream_->Write(Item(id)));
+  server_->AwaitQueued(1);
+  // So does that of another stream of the same caller, of which there is one item in the queue.
+  grpc::ClientContext context;
+  const auto second = server_->stub().EncodeStream(&context);
+  for (uint64_t id = 0; id < 12; ++id) ASSERT_TRUE(second->Write(Item(id)));
+  server_->AwaitQueued(3);
+  EXPECT_EQ(server_->admission().slots().counts().all(), 4);
+  stream_->WritesDone();
+  second->WritesDone();
+  server_->gate().Open();
+  ExpectAllComputed(12);
+  v1::EncodeStreamResponse answer;
+  while (second->Read(&answer)) EXPECT_FALSE(answer.has_error()) << answer.error().message();
+  EXPECT_TRUE(second->Finish().ok());
+}
+
+TEST_F(EncodeStreamTest, AnItemWhoseDeadlineCannotBeMetIsRefusedWithTheReason) {
+  TestServerOptions options;
+  options.models = ModelOf("tiny", TestModels().at("tiny")->encoder->description());
+  options.models.at("tiny")->cost->SetRates({.product_flops = 1});  // hours
+  context_.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
+  Start(options);
+  ASSERT_TRUE(stream_->Write(Item(0)));
+  v1::EncodeStreamResponse answer;
+  ASSERT_TRUE(stream_->Read(&answer));
+  EXPECT_EQ(answer.error().code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(answer.error().reason(), "deadline_hopeless");
+  EXPECT_EQ(answer.error().retry_pushback_ms(), 0);
+  // Without a deadline of its own it is not.
+  grpc::ClientContext context;
+  const auto patient = server_->stub().EncodeStream(&context);
+  ASSERT_TRUE(patient->Write(Item(0)));
+  ASSERT_TRUE(patient->Read(&answer));
+  EXPECT_FALSE(answer.has_error()) << answer.error().message();
 }
 
 TEST_F(EncodeStreamTest, CancellationDropsQueuedItems) {

@@ -322,6 +322,11 @@ TEST_F(SequenceChunksTest, TakeNoMoreMemoryThanIsRegistered) {
             "the sequence's state would take 8704 bytes beside the 0 of 0 registered memories and "
             "the 8704 of 1 sequences in parts; the server keeps at most 8804 "
             "(--max-registered-bytes); sequence 2 stays as it was, at 0 tokens");
+  ASSERT_TRUE(stream_->Write(Chunk(2, Ids({1}))));
+  v1::EncodeStreamResponse answer;
+  ASSERT_TRUE(stream_->Read(&answer));
+  EXPECT_EQ(answer.error().reason(), "registered");
+  EXPECT_GT(answer.error().retry_pushback_ms(), 0);
   v1::EncodeStreamRequest last = Chunk(1, Ids({4}));
   last.set_ends(true);
   Rows(last);

@@ -33,7 +33,8 @@ class Front:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.client = AsyncClient(settings.server, tls=settings.tls, token=settings.token, timeout=settings.limits.timeout)
+        self.client = AsyncClient(settings.server, tls=settings.tls, token=settings.token, timeout=settings.limits.timeout,
+                                  wait=False)
         self.models = Models(self.client, settings.models)
         self._under_way = 0
 

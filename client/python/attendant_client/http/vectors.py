@@ -7,6 +7,7 @@ from typing import List, Optional, Sequence, Tuple, cast
 
 import numpy as np
 
+from ..division import groups
 from ..text import aio, plan
 from .exchange import Call
 from .members import Input
@@ -53,7 +54,7 @@ async def embed_all(call: Call, served: Served, wish: Wish) -> List[Floats]:
     """Returns the last layer's output for each token of each input: arrays [tokens, E] of float32."""
     ids = await _ids(served, wish)
     rows: List[Floats] = []
-    for group in plan.groups([len(one) for one in ids], served.description.limits.max_request_tokens):
+    for group in groups([len(one) for one in ids], served.description.limits.max_request_tokens):
         answer = await call.front.client.encode(
             served.description.name, input_ids=[ids[index] for index in group], timeout=call.remaining())
         rows += answer.hidden_states
@@ -68,7 +69,7 @@ async def _embed_ids(call: Call, served: Served, wish: Wish, ids: Sequence[List[
     prompt = served.tasks.tokenizer.prompt(None, wish.prompt_name)
     left_out = served.tasks.prompt_tokens(prompt, wish.truncation)
     prompts = [left_out if isinstance(one, str) else 0 for one in wish.inputs]
-    for group in plan.groups([len(one) for one in ids], served.description.limits.max_request_tokens):
+    for group in groups([len(one) for one in ids], served.description.limits.max_request_tokens):
         answer = await call.front.client.encode(
             served.description.name, input_ids=[ids[index] for index in group], pooling=served.tasks.pooling,
             normalize=wish.normalize, return_hidden_states=False,

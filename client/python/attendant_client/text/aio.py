@@ -6,7 +6,7 @@ from typing import Any, AsyncIterator, Iterable, List, Optional, Sequence, Union
 
 from ..aio import AsyncClient
 from ..answers import Encoded
-from ..client import DEFAULT
+from ..channel import DEFAULT
 from ..requests import Request
 from .plan import Plan, Wish
 from .progress import Progress

@@ -5,7 +5,8 @@ import threading
 from itertools import chain
 from typing import Any, Iterable, List, Optional, Sequence, Union
 
-from ..client import DEFAULT, Client
+from ..channel import DEFAULT
+from ..client import Client
 from .plan import Plan, Wish
 from .progress import Progress
 from .scores import LabelScore, Ranked

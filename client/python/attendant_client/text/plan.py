@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import messages
 from ..answers import Encoded
+from ..division import groups
 from ..errors import invalid
 from ..requests import Request, encode_request
 from .tokenizer import ModelTokenizer, Text
@@ -87,20 +88,6 @@ class Plan:
             self._model.name, input_ids=[np.asarray(ids, np.int32) for ids, _ in encoded],
             token_type_ids=types if types[0].size else None, pooling=self._wish.pooling, normalize=self._wish.normalize,
             return_hidden_states=False, prompt_tokens=self._wish.prompt_tokens or None)
-
-
-def groups(lengths: Sequence[int], most_tokens: int) -> Iterator[List[int]]:
-    """Yields the places of sequences of these lengths in groups of at most so many tokens, but of one sequence at least."""
-    group: List[int] = []
-    tokens = 0
-    for place, length in enumerate(lengths):
-        if group and tokens + length > most_tokens:
-            yield group
-            group, tokens = [], 0
-        group.append(place)
-        tokens += length
-    if group:
-        yield group
 
 
 def cut(rows: Any, dimensions: Optional[int]) -> Any:
