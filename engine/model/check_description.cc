@@ -16,6 +16,11 @@
 namespace attendant {
 namespace {
 
+template <typename... Parts>
+absl::Status Refusal(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat("model description: ", parts...));
+}
+
 // Every weight set from 0 on is that of a layer.
 absl::Status CheckLayerMap(const ModelDescription& model) {
   if (model.layer_map.empty()) return absl::OkStatus();
@@ -24,38 +29,31 @@ absl::Status CheckLayerMap(const ModelDescription& model) {
   bool fits = static_cast<int64_t>(sets.size()) == model.layers && sets.front() == 0;
   for (size_t i = 1; i < sets.size(); ++i) fits = fits && sets[i] - sets[i - 1] <= 1;
   if (fits) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "model description: expected a layer map of ", model.layers,
-      " weight sets, from 0 on without gaps, got ", absl::StrJoin(model.layer_map, " ")));
+  return Refusal("expected a layer map of ", model.layers,
+                 " weight sets, from 0 on without gaps, got ", absl::StrJoin(model.layer_map, " "));
 }
 
 absl::Status CheckPrunedHeads(absl::Span<const int64_t> heads, const LayerShape& layer) {
   if (heads.empty()) return absl::OkStatus();
   if (heads.front() < 0 || heads.back() >= layer.attention.heads ||
       std::adjacent_find(heads.begin(), heads.end(), std::greater_equal<>()) != heads.end()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("model description: expected ascending pruned heads of the ",
-                     layer.attention.heads, " that there are, got ", absl::StrJoin(heads, " ")));
+    return Refusal("expected ascending pruned heads of the ", layer.attention.heads,
+                   " that there are, got ", absl::StrJoin(heads, " "));
   }
   const std::string reason = WhyNotPrunable(layer);
   if (reason.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("model description: expected no pruned heads, as ", reason));
+  return Refusal("expected no pruned heads, as ", reason);
 }
 
 absl::Status CheckVariants(const ModelDescription& model) {
   if (model.variants.empty()) return absl::OkStatus();
   if (static_cast<int64_t>(model.variants.size()) != model.weight_sets()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("model description: expected a variant for each "
-                     "of ",
-                     model.weight_sets(), " weight sets, got ", model.variants.size()));
+    return Refusal("expected a variant for each of ", model.weight_sets(), " weight sets, got ",
+                   model.variants.size());
   }
   for (const LayerVariant& variant : model.variants) {
     if (!variant.has_attention_norm && model.layer.norms.placement != NormPlacement::kPre) {
-      return absl::InvalidArgumentError(
-          "model description: expected norms before the branches in a layer without attention "
-          "norm");
+      return Refusal("expected norms before the branches in a layer without attention norm");
     }
     absl::Status status = CheckPrunedHeads(variant.pruned_heads, model.layer);
     if (!status.ok()) return status;
@@ -65,21 +63,17 @@ absl::Status CheckVariants(const ModelDescription& model) {
 
 absl::Status CheckPoolings(const ModelDescription& model) {
   if (model.token_head && !model.token_head->modes.empty()) {
-    return absl::InvalidArgumentError(
-        "model description: expected a token head without pooling modes");
+    return Refusal("expected a token head without pooling modes");
   }
   for (const auto* pooling : {&model.pooling, &model.classifier, &model.token_head}) {
     if (!*pooling) continue;
     const bool has_second = (*pooling)->output_width > 0 || !(*pooling)->further_dense.empty();
     if (has_second && (*pooling)->dense_width == 0) {
-      return absl::InvalidArgumentError(
-          "model description: expected a linear layer behind the pooling before a second one, got "
-          "none");
+      return Refusal("expected a linear layer behind the pooling before a second one, got none");
     }
     for (const DenseShape& dense : (*pooling)->further_dense) {
       if (dense.width > 0) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "model description: expected linear layers of positive widths, got ", dense.width));
+      return Refusal("expected linear layers of positive widths, got ", dense.width);
     }
   }
   return absl::OkStatus();
@@ -88,34 +82,31 @@ absl::Status CheckPoolings(const ModelDescription& model) {
 absl::Status CheckVocabularyHead(const ModelDescription& model) {
   if (!model.vocabulary_head) return absl::OkStatus();
   if (model.embeddings && model.vocabulary_head->width > 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("model description: expected a vocabulary head with a positive width in a model "
-                   "with embeddings, got width ",
-                   model.vocabulary_head->width, model.embeddings ? "" : " and no embeddings"));
+  return Refusal(
+      "expected a vocabulary head with a positive width in a model with embeddings, got width ",
+      model.vocabulary_head->width, model.embeddings ? "" : " and no embeddings");
 }
 
 // Queries, keys and values that share columns have one width, and nothing that is not in all.
 absl::Status CheckSharing(const LayerShape& layer) {
   if (layer.attention.values_are_keys && layer.attention.value_width != layer.attention.key_width) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("model description: expected values as wide as the keys that they are, ",
-                     layer.attention.key_width, ", got ", layer.attention.value_width));
+    return Refusal("expected values as wide as the keys that they are, ", layer.attention.key_width,
+                   ", got ", layer.attention.value_width);
   }
   if (!layer.attention.has_input_projection &&
       (!layer.attention.keys_are_queries || !layer.attention.values_are_keys ||
        layer.context_width() != layer.hidden_size)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "model description: expected queries, keys and values that are the input, as wide as "
-        "hidden_size ",
-        layer.hidden_size, ", in a layer without input projection, got ", layer.context_width()));
+    return Refusal("expected queries, keys and values that are the input, as wide as hidden_size ",
+                   layer.hidden_size, ", in a layer without input projection, got ",
+                   layer.context_width());
   }
   const bool shares = layer.attention.keys_are_queries || layer.attention.values_are_keys;
   const RelativePositions kind = layer.relative_positions.kind;
   if (shares && (kind == RelativePositions::kRotary || kind == RelativePositions::kDisentangled ||
                  layer.attention.has_query_key_norms)) {
-    return absl::InvalidArgumentError(
-        "model description: expected projections of their own for queries, keys and values beside "
-        "rotary or disentangled positions or norms of queries and keys");
+    return Refusal(
+        "expected projections of their own for queries, keys and values beside rotary or "
+        "disentangled positions or norms of queries and keys");
   }
   return absl::OkStatus();
 }
@@ -126,10 +117,10 @@ absl::Status CheckCrossKvInputs(const LayerShape& layer) {
        !layer.attention.keys_are_queries && !layer.attention.values_are_keys)) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "model description: expected projections of their own for queries, keys and values, no "
-      "relative positions and no window where they are made of rows of other widths, got ",
-      layer.hidden_size, ", ", layer.key_inputs(), " and ", layer.value_inputs(), " columns"));
+  return Refusal(
+      "expected projections of their own for queries, keys and values, no relative positions and "
+      "no window where they are made of rows of other widths, got ",
+      layer.hidden_size, ", ", layer.key_inputs(), " and ", layer.value_inputs(), " columns");
 }
 
 absl::Status CheckListedBlocks(const LayerShape& layer) {
@@ -146,31 +137,27 @@ absl::Status CheckListedBlocks(const LayerShape& layer) {
   if (lowest < 0 || highest > kMostPositions / pattern.block ||
       std::adjacent_find(pairs.begin(), pairs.end()) != pairs.end() ||
       std::adjacent_find(globals.begin(), globals.end()) != globals.end()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "model description: expected different pairs of blocks and different global blocks, from 0 "
-        "to ",
-        kMostPositions / pattern.block, ", got them from ", lowest, " to ", highest));
+    return Refusal("expected different pairs of blocks and different global blocks, from 0 to ",
+                   kMostPositions / pattern.block, ", got them from ", lowest, " to ", highest);
   }
   const CheckedSize scores =
       CheckedSize(pattern.block) * pattern.block * static_cast<int64_t>(pairs.size());
   if ((scores * (CheckedSize(2) * layer.attention.heads * layer.attention.key_width)).ok())
     return absl::OkStatus();
-  return absl::InvalidArgumentError("model description: expected fewer blocks, got an overflow");
+  return Refusal("expected fewer blocks, got an overflow");
 }
 
 absl::Status CheckWindow(const LayerShape& layer) {
   if (layer.attention.window < 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "model description: expected a window of 0 or more, got ", layer.attention.window));
+    return Refusal("expected a window of 0 or more, got ", layer.attention.window);
   }
   const AttentionPattern& pattern = layer.attention.pattern;
   const int64_t lowest = std::min(
       {pattern.first_global, pattern.last_global, pattern.first_repeats, pattern.full_up_to});
   if (pattern.block < 1 || lowest < 0 ||
       (layer.attention.window == 0 && pattern != AttentionPattern())) {
-    return absl::InvalidArgumentError(
-        "model description: expected blocks of 1 or more positions, no negative number of them, "
-        "and a window beside");
+    return Refusal(
+        "expected blocks of 1 or more positions, no negative number of them, and a window beside");
   }
   const CheckedSize reach =
       CheckedSize(pattern.block) *
@@ -180,7 +167,7 @@ absl::Status CheckWindow(const LayerShape& layer) {
       (reach * (CheckedSize(2) * layer.attention.heads * layer.attention.key_width)).ok()) {
     return CheckListedBlocks(layer);
   }
-  return absl::InvalidArgumentError("model description: expected fewer blocks, got an overflow");
+  return Refusal("expected fewer blocks, got an overflow");
 }
 
 // What is between the two linear layers of a bottleneck, and what it must not be.
@@ -193,25 +180,22 @@ absl::Status CheckBottleneck(const LayerShape& layer) {
                     layer.attention.value_input_width == 0 &&
                     layer.relative_positions.kind != RelativePositions::kDisentangled;
   if (layer.extras.bottleneck.width < 0 || (layer.extras.bottleneck.width > 0 && !fits)) {
-    return absl::InvalidArgumentError(
-        "model description: expected a bottleneck around attention with projections, norms behind "
-        "the branches and feed-forward blocks, without scales of branches or disentangled "
-        "positions");
+    return Refusal(
+        "expected a bottleneck around attention with projections, norms behind the branches and "
+        "feed-forward blocks, without scales of branches or disentangled positions");
   }
   if (layer.extras.bottleneck.values_from_outside &&
       (layer.extras.bottleneck.width == 0 || layer.attention.values_are_keys)) {
-    return absl::InvalidArgumentError(
-        "model description: expected a bottleneck and a projection of their own for values from "
-        "outside of it");
+    return Refusal(
+        "expected a bottleneck and a projection of their own for values from outside of it");
   }
   constexpr int64_t kMostBlocks = 1024;
   if (layer.feed_forward.blocks < 1 || layer.feed_forward.blocks > kMostBlocks ||
       (layer.feed_forward.blocks > 1 &&
        (layer.feed_forward.width == 0 || layer.feed_forward.has_gate ||
         layer.extras.has_branch_scale))) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("model description: expected one feed-forward block, or up to ", kMostBlocks,
-                     " without gate or scale, got ", layer.feed_forward.blocks));
+    return Refusal("expected one feed-forward block, or up to ", kMostBlocks,
+                   " without gate or scale, got ", layer.feed_forward.blocks);
   }
   return absl::OkStatus();
 }
@@ -225,11 +209,10 @@ absl::Status CheckConvolution(const LayerShape& layer) {
       layer.extras.bottleneck.width == 0) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("model description: expected a convolution of an odd number of places up to ",
-                   kMostTaps, ", in groups that divide hidden_size ", layer.hidden_size,
-                   ", beside a layer with norms behind its branches and no bottleneck, got ", taps,
-                   " places in ", groups, " groups"));
+  return Refusal("expected a convolution of an odd number of places up to ", kMostTaps,
+                 ", in groups that divide hidden_size ", layer.hidden_size,
+                 ", beside a layer with norms behind its branches and no bottleneck, got ", taps,
+                 " places in ", groups, " groups");
 }
 
 absl::Status CheckEmbeddings(const ModelDescription& model) {
@@ -240,9 +223,9 @@ absl::Status CheckEmbeddings(const ModelDescription& model) {
       (!embeddings.has_neighbours || embeddings.projects_words)) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      "model description: expected words with their neighbours to be projected alone, before the "
-      "norm of the embeddings");
+  return Refusal(
+      "expected words with their neighbours to be projected alone, before the norm of the "
+      "embeddings");
 }
 
 absl::Status CheckKind(const LayerShape& layer) {
@@ -250,21 +233,19 @@ absl::Status CheckKind(const LayerShape& layer) {
   const bool is_mixed = layer.attention.kind == AttentionKind::kLinformer;
   if (is_mixed ? layer.attention.linformer.keys < 1 || layer.attention.linformer.positions < 1
                : layer.attention.linformer.keys != 0 || layer.attention.linformer.positions != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "model description: expected keys to be mixed from places into rows in linformer attention "
-        "alone, got ",
+    return Refusal(
+        "expected keys to be mixed from places into rows in linformer attention alone, got ",
         layer.attention.linformer.positions, " into ", layer.attention.linformer.keys, " in ",
-        Name(layer.attention.kind)));
+        Name(layer.attention.kind));
   }
   const bool has_scores_of_its_own = layer.attention.kind != AttentionKind::kSoftmax;
   const bool adds = positions == RelativePositions::kBuckets ||
                     positions == RelativePositions::kAlibi || layer.attention.window > 0;
   if ((has_scores_of_its_own && positions == RelativePositions::kDisentangled) ||
       (!ScoresPairs(layer.attention.kind) && adds)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "model description: expected ", Name(layer.attention.kind), " attention without ",
-        layer.attention.window > 0 ? "a window" : Name(positions),
-        layer.attention.window > 0 ? "" : " positions"));
+    return Refusal("expected ", Name(layer.attention.kind), " attention without ",
+                   layer.attention.window > 0 ? "a window" : Name(positions),
+                   layer.attention.window > 0 ? "" : " positions");
   }
   return absl::OkStatus();
 }
@@ -274,19 +255,17 @@ absl::Status CheckDistances(const LayerShape& layer) {
   const RelativePositionShape& relative = layer.relative_positions;
   if (relative.kind != RelativePositions::kDisentangled) return absl::OkStatus();
   if (!relative.scores_queries && !relative.scores_keys) {
-    return absl::InvalidArgumentError(
-        "model description: expected disentangled attention to score queries, keys or both, got "
-        "neither");
+    return Refusal("expected disentangled attention to score queries, keys or both, got neither");
   }
   const bool has_rows =
       relative.buckets == 0
           ? relative.max_distance > 0
           : relative.buckets > 1 && relative.max_distance > relative.buckets / 2 + 1;
   if (has_rows) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "model description: expected no buckets of distances, or two or more and a maximum distance "
-      "above half of them and one, got ",
-      relative.buckets, " up to ", relative.max_distance));
+  return Refusal(
+      "expected no buckets of distances, or two or more and a maximum distance above half of them "
+      "and one, got ",
+      relative.buckets, " up to ", relative.max_distance);
 }
 
 absl::Status CheckPositive(const ModelDescription& model) {
@@ -297,8 +276,7 @@ absl::Status CheckPositive(const ModelDescription& model) {
                                              {"value_width", model.layer.attention.value_width}};
   for (const auto& [name, size] : sizes) {
     if (size < 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("model description: expected ", name, " of at least 1, got ", size));
+      return Refusal("expected ", name, " of at least 1, got ", size);
     }
   }
   return absl::OkStatus();
@@ -307,20 +285,14 @@ absl::Status CheckPositive(const ModelDescription& model) {
 absl::Status CheckNorms(const LayerShape& layer) {
   const bool bare = layer.norms.placement == NormPlacement::kNone;
   if (bare && layer.feed_forward.width > 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "model description: expected no feed-forward block in a layer without residuals, got one "
-        "of width ",
-        layer.feed_forward.width));
+    return Refusal("expected no feed-forward block in a layer without residuals, got one of width ",
+                   layer.feed_forward.width);
   }
   if (!bare && layer.extras.has_branch_scale && !layer.attention.has_output_projection) {
-    return absl::InvalidArgumentError(
-        "model description: expected an output projection in a layer with a branch scale, got "
-        "none");
+    return Refusal("expected an output projection in a layer with a branch scale, got none");
   }
   if (layer.extras.has_second_attention_norm && layer.norms.placement != NormPlacement::kPost) {
-    return absl::InvalidArgumentError(
-        "model description: expected norms behind the branches in a layer with a second attention "
-        "norm");
+    return Refusal("expected norms behind the branches in a layer with a second attention norm");
   }
   return absl::OkStatus();
 }
@@ -328,17 +300,16 @@ absl::Status CheckNorms(const LayerShape& layer) {
 absl::Status CheckPatchEmbedding(const ModelDescription& model) {
   if (model.patch_embedding && model.patch_embedding->feature_width != 0 &&
       (model.patch_embedding->feature_width < 0 || model.embeddings)) {
-    return absl::InvalidArgumentError(
-        "model description: expected a linear layer for features of a positive width in a model "
-        "without embeddings");
+    return Refusal(
+        "expected a linear layer for features of a positive width in a model without embeddings");
   }
   if (model.patch_embedding &&
       (model.patch_embedding->positions < 0 || model.patch_embedding->registers < 0 ||
        (model.patch_embedding->positions > 0 && model.patch_embedding->features() < 1) ||
        (model.patch_embedding->has_distillation && !model.patch_embedding->has_class))) {
-    return absl::InvalidArgumentError(
-        "model description: expected a front with positions for its tokens and for rows behind "
-        "them, or none, and no distillation token without a class token");
+    return Refusal(
+        "expected a front with positions for its tokens and for rows behind them, or none, and no "
+        "distillation token without a class token");
   }
   return absl::OkStatus();
 }
@@ -349,10 +320,10 @@ absl::Status CheckRotation(const LayerShape& layer) {
       (relative.rotary_width < 2 || relative.rotary_width % 2 != 0 ||
        relative.rotary_width > layer.attention.key_width || !(relative.rotary_stretch > 0) ||
        !(relative.rotary_theta > 0))) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "model description: expected an even rotary width from 2 to the key width ",
-        layer.attention.key_width, ", a positive stretch and a positive base, got ",
-        relative.rotary_width, ", ", relative.rotary_stretch, " and ", relative.rotary_theta));
+    return Refusal("expected an even rotary width from 2 to the key width ",
+                   layer.attention.key_width, ", a positive stretch and a positive base, got ",
+                   relative.rotary_width, ", ", relative.rotary_stretch, " and ",
+                   relative.rotary_theta);
   }
   return absl::OkStatus();
 }
@@ -363,9 +334,8 @@ absl::Status CheckAttentionWidth(const ModelDescription& model) {
   const bool needs_hidden_size = !bare || model.has_exit_norm || model.pooling ||
                                  model.classifier || model.token_head || model.vocabulary_head;
   if (layer.attention_width() != layer.inner_width() && needs_hidden_size) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("model description: expected attention as wide as hidden_size ",
-                     layer.hidden_size, ", got ", layer.attention_width()));
+    return Refusal("expected attention as wide as hidden_size ", layer.hidden_size, ", got ",
+                   layer.attention_width());
   }
   return absl::OkStatus();
 }
@@ -386,7 +356,7 @@ absl::Status CheckDescription(const ModelDescription& model) {
   if (valid.ok()) valid = CheckEmbeddings(model);
   if (!valid.ok()) return valid;
   if (!LoadBytes(model, {}).ok()) {
-    return absl::InvalidArgumentError("model description: sizes that are negative or overflow");
+    return Refusal("sizes that are negative or overflow");
   }
   valid = CheckNorms(model.layer);
   if (valid.ok()) valid = CheckPatchEmbedding(model);
