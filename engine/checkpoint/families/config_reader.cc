@@ -176,7 +176,7 @@ Keys ConfigReader::Unread() const {
   Keys unread;
   if (!document_.is_object()) return unread;
   for (const auto& [key, value] : document_.items()) {
-    const bool is_set = !value.empty() && value != false;  // null is empty
+    const bool is_set = !value.empty() && value != false && value != "";  // null is empty
     if (is_set && !named_.contains(key)) unread.push_back(key);
   }
   return unread;

@@ -61,7 +61,7 @@ class ConfigReader {
   // Adds a problem for every key that is not among these.
   void AllowOnly(const Keys& keys);
   // Returns the keys of the document that no call has named so far and that have a value: one that
-  // is neither null nor false nor empty.
+  // is none of null, false and empty.
   Keys Unread() const;
 
  private:

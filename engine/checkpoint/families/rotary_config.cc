@@ -34,7 +34,9 @@ struct Rotation {
 Rotation ReadRotation(const Json& object, const Keys& type_keys, int64_t rotary_width,
                       Rotation fallback, Problems& problems) {
   ConfigReader parameters(object, problems);
-  Keys known = {"rope_theta", "factor", "partial_rotary_factor"};
+  // The last one only matters to ways that are refused.
+  Keys known = {"rope_theta", "factor", "partial_rotary_factor",
+                "original_max_position_embeddings"};
   known.insert(known.begin(), type_keys.begin(), type_keys.end());
   parameters.AllowOnly(known);
   Rotation read = fallback;

@@ -392,7 +392,7 @@ TEST(Families, GteScalesItsRotaryPositions) {
   EXPECT_EQ(Describe(Tiny("gte")).layer.relative_positions.rotary_stretch, 1.0f);
 
   EXPECT_THAT(Refusal(scaled("{\"type\": \"ntk\", \"factor\": 8.0, \"mixed_b\": 0.6}").config),
-              HasSubstr("rope_theta, factor, partial_rotary_factor, found 'mixed_b'"));
+              HasSubstr("original_max_position_embeddings, found 'mixed_b'"));
   EXPECT_THAT(Refusal(scaled("{\"type\": \"ntk\"}").config),
               HasSubstr("factor: expected a number from 0 to 10000, found none"));
   EXPECT_THAT(Refusal(scaled("{\"type\": \"ntk\", \"factor\": 0.5}").config),

@@ -187,6 +187,7 @@ TEST(ModelConfig, KeysWithoutEffectAreNamedUnlessTheyAreKnown) {
   config["absent"] = nullptr;
   config["off"] = false;
   config["without"] = Json::array();
+  config["unsaid"] = "";
   EXPECT_THAT(Warnings(config.dump()),
               ElementsAre("config.json has keys that the family bert does not know and that have "
                           "no effect here: another, invented"));

@@ -83,7 +83,7 @@ TEST(RotaryConfig, ModernBertWithOtherScalingsIsRefused) {
   // The library does not look at "type" there.
   EXPECT_THAT(Refusal(ModernBert(R"({"rope_scaling": {"type": "linear", "factor": 2.0}})")),
               HasSubstr("expected no key but rope_type, rope_theta, factor, "
-                        "partial_rotary_factor, found 'type'"));
+                        "partial_rotary_factor, original_max_position_embeddings, found 'type'"));
   EXPECT_THAT(Refusal(ModernBert(R"({"rope_parameters": {
                   "full_attention": {"rope_type": "linear", "factor": 2.0},
                   "sliding_attention": {"rope_type": "default"}}})")),
