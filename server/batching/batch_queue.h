@@ -42,8 +42,7 @@ struct Batch {
 //
 // Invariants:
 // - A job that would exceed a limit, or the share of its peer or its model (WaitingJobs), is
-// refused
-//   by Submit, unless it is patient; an accepted job is never dropped to make room.
+//   refused by Submit, unless it is patient; an accepted job is never dropped to make room.
 // - Every sequence of an accepted job leaves exactly once: in a batch from Take, or with the rest
 //   of the job when that is failed. Each job is failed at most once.
 // - A job whose deadline has passed or cannot be met (DEADLINE_EXCEEDED) or whose caller is gone
