@@ -22,7 +22,7 @@ class PoolingChoiceTest : public ::testing::Test {
  protected:
   PoolingChoiceTest() {
     folder_.Write("config.json", TinyBertConfig());
-    folder_.Write("tokenizer.json", R"({"added_tokens": []})");
+    folder_.Write("tokenizer.json", R"({"model": {}, "added_tokens": []})");
     WriteWeights({"pooler.dense"});
   }
 

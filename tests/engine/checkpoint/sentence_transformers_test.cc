@@ -222,6 +222,7 @@ class MultiVector : public SentenceTransformers {
     folder_.Write("tokenizer.json", R"({
       "added_tokens": [{"id": 0, "content": "[UNK]"}, {"id": 7, "content": "!"}],
       "model": {"type": "WordPiece", "vocab": {"[UNK]": 0, "a": 1, ",": 9, "!": 3, ".": 2}}})");
+    folder_.Write("tokenizer_config.json", R"({"tokenizer_class": "PreTrainedTokenizerFast"})");
   }
 
   void WriteMask(const std::string& config) { folder_.Write("3_Mask/config.json", config); }
