@@ -146,8 +146,7 @@ std::optional<StreamReactor::Taken> StreamReactor::Take(Taken taken) {
   working_ = true;
   if (number == 0) return taken;
   const auto [entry, is_new] = sequences_.try_emplace(number);
-  std::shared_ptr<StreamSequence> sequence = std::move(entry->second);
-  entry->second = nullptr;
+  std::shared_ptr<StreamSequence> sequence = std::exchange(entry->second, nullptr);
   if (is_new) sequence = std::make_shared<StreamSequence>(number);
   if (sequence == nullptr) {
     working_ = false;
@@ -160,10 +159,9 @@ std::optional<StreamReactor::Taken> StreamReactor::Take(Taken taken) {
 
 void StreamReactor::GiveBack(const Pending& pending, bool computed) {
   if (pending.sequence == nullptr) return;
-  const bool goes = !pending.sequence->begun() || (pending.ends && computed);
-  if (goes) {
-    pending.sequence
-        ->Release();  // first, so that a caller who has the response finds the room free
+  if (!pending.sequence->begun() || (pending.ends && computed)) {
+    // First, so that a client that has the response finds the memory free.
+    pending.sequence->Release();
     sequences_.erase(pending.sequence->number());
   } else {
     sequences_[pending.sequence->number()] = pending.sequence;
