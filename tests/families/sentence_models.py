@@ -15,7 +15,7 @@ from attendant.v1 import encoder_service_pb2 as pb
 from library_families import FAMILIES
 from random_models import BOUND, make
 from serving import encoder, getter, serve, to_array, to_tensor
-from sparse_encoders import TEXTS, ids_of, tokenizer
+from sparse_encoders import TEXTS, figures_of, ids_of, tokenizer
 
 PROMPT = "w7 w8 w3 "
 WIDTH = 64  # of the vectors that the first Dense makes
@@ -149,9 +149,7 @@ def compare(program: str) -> dict:
                 compared = of_tokens_of(encode, name, model) if name.startswith("multi") else of_texts(encode, get, name, model)
                 shares[name] = compared
                 print(f"{name:38}{compared:14.3g}", flush=True)
-    return {"sentence_models.passed": sum(one <= 1 for one in shares.values()),
-            "sentence_models.failed": sum(not one <= 1 for one in shares.values()),
-            "sentence_models.worst_error": max(shares.values())}
+    return figures_of("sentence_models", shares)
 
 
 if __name__ == "__main__":

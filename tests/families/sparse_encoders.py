@@ -64,6 +64,13 @@ def ids_of(model, texts: list) -> tuple:
     return made["input_ids"].astype(np.int64), made["attention_mask"].astype(np.uint8)
 
 
+def figures_of(group: str, shares: dict) -> dict:
+    """Returns the figures of a group of models, from the error of each as a share of its bound."""
+    return {f"{group}.passed": sum(share <= 1 for share in shares.values()),
+            f"{group}.failed": sum(not share <= 1 for share in shares.values()),
+            f"{group}.worst_error": max(shares.values())}
+
+
 def compare(program: str) -> dict:
     """Returns the largest errors, as shares of their bounds."""
     shares = {}
@@ -83,9 +90,7 @@ def compare(program: str) -> dict:
                 allowed = max(BOUND, 1.5 * float(np.abs(float32 - exact).max()))
                 shares[kind] = float(np.abs(served - exact).max()) / allowed
                 print(f"{kind:24}{np.count_nonzero(exact) / exact.size:12.0%} not zero{shares[kind]:14.3g}", flush=True)
-    return {"sparse_encoders.passed": sum(share <= 1 for share in shares.values()),
-            "sparse_encoders.failed": sum(not share <= 1 for share in shares.values()),
-            "sparse_encoders.worst_error": max(shares.values())}
+    return figures_of("sparse_encoders", shares)
 
 
 if __name__ == "__main__":
