@@ -98,7 +98,7 @@ void SetSkipped(const std::string& path, const std::vector<std::string>& words,
                                   "not skipped: ", absl::StrJoin(unknown, ", ")));
 }
 
-// Warns if the library puts more tokens behind queries, which only the one who makes them can do.
+// Warns if the library appends mask tokens to queries. Clients must do so: the server takes ids.
 absl::Status ReadQueryExpansion(const std::string& transformer,
                                 std::vector<std::string>& warnings) {
   const std::string path = absl::StrCat(transformer, "/sentence_bert_config.json");

@@ -95,8 +95,8 @@ class BatchQueue {
     return waiting_.CheckAnother(peer, deadline, clock_.Now());
   }
 
-  // Returns whether this peer has less waiting than its part of the queue (WaitingJobs). For
-  // callers of patient jobs, who bring the next one only then.
+  // Returns whether this peer has less waiting than its part of the queue (WaitingJobs). A
+  // stream, whose jobs are patient, reads its next item only if so.
   bool TakesMoreOf(const std::string& peer) const {
     absl::MutexLock lock(&mutex_);
     return waiting_.TakesMoreOf(peer);

@@ -52,8 +52,8 @@ class StreamAnswer:
 class StreamCodec:
     """Writes the items of one call and reads their answers. One thread may write while another one reads.
 
-    waits: an item that a full server refuses, and says when to send it again, is not answered but kept for a further stream. Parts
-    are always answered, as those behind them are refused too.
+    waits: an item that a full server refuses, and says when to send it again, is kept for another stream and has no answer yet.
+    Parts always have one, because the server refuses the parts after them too.
     """
 
     def __init__(self, waits: bool = False) -> None:
