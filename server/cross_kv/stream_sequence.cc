@@ -60,15 +60,16 @@ absl::Status StreamSequence::Admit(const LayerSpan& span, CrossKvStore& store) {
 
 LinearState StreamSequence::state() { return {begun_ ? before_.data() : nullptr, after_.data()}; }
 
-void StreamSequence::Keep(int64_t tokens) {
+void StreamSequence::Keep(const ChunkTokens& tokens) {
   std::swap(before_, after_);
-  tokens_ += tokens;
+  tokens_.all += tokens.all;
+  tokens_.counted += tokens.counted;
   begun_ = true;
 }
 
 absl::Status StreamSequence::WithPosition(const absl::Status& status) const {
   absl::Status error(status.code(), absl::StrCat(status.message(), "; sequence ", number_,
-                                                 " stays as it was, at ", tokens_, " tokens"));
+                                                 " stays as it was, at ", tokens_.all, " tokens"));
   status.ForEachPayload(
       [&](absl::string_view type, const absl::Cord& payload) { error.SetPayload(type, payload); });
   return error;

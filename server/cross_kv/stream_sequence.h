@@ -15,6 +15,12 @@
 
 namespace attendant::server {
 
+// Tokens of a chunk.
+struct ChunkTokens {
+  int64_t all = 0;
+  int64_t counted = 0;  // of them, those that default positions count
+};
+
 // The state that the chunks so far have left behind. One chunk uses it at a time.
 class StreamSequence {
  public:
@@ -24,8 +30,8 @@ class StreamSequence {
   uint64_t number() const { return number_; }
   // True once a chunk has been computed.
   bool begun() const { return begun_; }
-  // All tokens of the chunks that have been computed.
-  int64_t tokens() const { return tokens_; }
+  // The tokens of the chunks that have been computed.
+  const ChunkTokens& tokens() const { return tokens_; }
 
   // The version of the model that has computed its chunks; null before the first.
   // FAILED_PRECONDITION: it is retired.
@@ -38,9 +44,9 @@ class StreamSequence {
   // The state for the chunk that is computed now, of the layers of its span.
   LinearState state();
 
-  // Makes the chunk that was computed last, which has `tokens` tokens, belong to the sequence.
-  // Without this call the sequence stays as it was.
-  void Keep(int64_t tokens);
+  // Makes the chunk that was computed last, which has these tokens, belong to the sequence. Without
+  // this call the sequence stays as it was.
+  void Keep(const ChunkTokens& tokens);
 
   // Returns the error of a chunk that has not become part of the sequence, with the position to go
   // on from.
@@ -52,7 +58,7 @@ class StreamSequence {
  private:
   const uint64_t number_;
   bool begun_ = false;
-  int64_t tokens_ = 0;
+  ChunkTokens tokens_;
   // The layers of every chunk, fixed by the first. A retired model is not kept by its sequences.
   std::weak_ptr<const ServedModel> model_;
   std::shared_ptr<const std::atomic<bool>> retired_;  // of the model, which is in use meanwhile

@@ -52,11 +52,12 @@ absl::Status CheckPosition(const v1::EncodeStreamRequest& item, const StreamSequ
     return item.ends() ? InvalidField("ends", "false without a sequence", "true")
                        : absl::OkStatus();
   }
-  if (!item.has_first_token() || item.first_token() == static_cast<uint64_t>(sequence->tokens())) {
+  if (!item.has_first_token() ||
+      item.first_token() == static_cast<uint64_t>(sequence->tokens().all)) {
     return absl::OkStatus();
   }
   return InvalidField("first_token",
-                      absl::StrCat(sequence->tokens(), ", as many tokens as sequence ",
+                      absl::StrCat(sequence->tokens().all, ", as many tokens as sequence ",
                                    sequence->number(), " has so far"),
                       absl::StrCat(item.first_token()));
 }

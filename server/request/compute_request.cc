@@ -98,6 +98,12 @@ bool ComputeRequest::AppendRowsToPool(int64_t first_row, std::vector<int32_t>& r
   return true;
 }
 
+ChunkTokens ComputeRequest::chunk_tokens() const {
+  const KeptIds* ids = std::get_if<KeptIds>(&input);
+  const int64_t all = layout.tokens();
+  return {all, ids == nullptr ? all : CountedTokens(*ids, *description().embeddings)};
+}
+
 int64_t ComputeRequest::width() const {
   const AttendStage* stage = std::get_if<AttendStage>(&operation);
   if (stage == nullptr) return description().layer.layer_width();

@@ -154,6 +154,8 @@ struct ComputeRequest {
     const Chunk* chunk = std::get_if<Chunk>(&keys);
     return chunk == nullptr ? nullptr : chunk->sequence.get();
   }
+  // Its tokens, as a chunk of a sequence.
+  ChunkTokens chunk_tokens() const;
   bool attends_cross_kv() const { return cross_kv_rows() != nullptr || registered() != nullptr; }
 
   int64_t sequences() const { return layout.sequences; }

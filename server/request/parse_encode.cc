@@ -213,7 +213,7 @@ absl::Status ParseTruncation(const Request& request, ComputeRequest& compute) {
 
 // Tokens of the sequence that the request is a chunk of; 0: it is none.
 int64_t TokensBefore(const ValidationContext& context) {
-  return context.sequence == nullptr ? 0 : context.sequence->tokens();
+  return context.sequence == nullptr ? 0 : context.sequence->tokens().all;
 }
 
 // Checks that the model can take sequences in chunks. The layers are there.
@@ -280,7 +280,8 @@ absl::Status ParseTokenIds(const Request& request, const RequestPayloads& payloa
   if (!status.ok()) return status;
   auto kept = ReadKeptIds({*std::move(token_ids), *std::move(types), *std::move(positions)},
                           *compute.description().embeddings,
-                          {compute.layout, *layout, TokensBefore(context)});
+                          {compute.layout, *layout,
+                           context.sequence == nullptr ? 0 : context.sequence->tokens().counted});
   if (!kept.ok()) return kept.status();
   compute.input = *std::move(kept);
   return absl::OkStatus();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "server/tensors/status_mapping.h"
 
@@ -47,24 +48,24 @@ int32_t RelativePosition(const EmbeddingShape& embeddings, absl::Span<const int3
 }
 
 // Positions of kept tokens, [T], before they are known to be in the table.
-std::vector<int64_t> IndicesFromFirstKept(const EmbeddingShape& embeddings,
-                                          const TokenLayout& layout) {
+std::vector<int64_t> IndicesFromFirstKept(const EmbeddingShape& embeddings, const IdLayout& of) {
+  const TokenLayout& layout = of.layout;
   std::vector<int64_t> result;
   result.reserve(layout.tokens());
   for (int64_t b = 0; b < layout.sequences; ++b) {
     const absl::Span<const int32_t> positions = layout.positions_of(b);
     for (const int32_t position : positions) {
-      result.push_back(embeddings.first_position + position - positions.front());
+      result.push_back(embeddings.first_position + of.tokens_before + position - positions.front());
     }
   }
   return result;
 }
 
 // As IndicesFromFirstKept. Reads the ids of all rows, also of those that the mask leaves out.
-// `whole` is the layout before its truncation: what was cut before a sequence does not count.
+// What was cut before a sequence does not count.
 std::vector<int64_t> CountsOfNotPadding(const CheckedTensor& token_ids,
-                                        const EmbeddingShape& embeddings, const TokenLayout& layout,
-                                        const TokenLayout& whole) {
+                                        const EmbeddingShape& embeddings, const IdLayout& of) {
+  const TokenLayout& layout = of.layout;
   std::vector<int64_t> ids(layout.rows);
   token_ids.data.ReadIntegers(token_ids.dtype, 0, layout.rows, ids.data());
   const auto counts = [&](int64_t row) { return ids[row] != embeddings.padding_id() ? 1 : 0; };
@@ -75,9 +76,9 @@ std::vector<int64_t> CountsOfNotPadding(const CheckedTensor& token_ids,
   for (int64_t b = 0; b < layout.sequences; ++b) {
     const absl::Span<const int32_t> positions = layout.positions_of(b);
     if (positions.empty()) continue;
-    const bool was_cut = positions.front() != whole.positions_of(b).front();
+    const bool was_cut = positions.front() != of.whole.positions_of(b).front();
     int64_t row = rows[layout.cu_seqlens[b]] - (was_cut ? 0 : positions.front() * step);
-    int64_t counted = 0;
+    int64_t counted = of.tokens_before;
     for (int64_t k = layout.cu_seqlens[b]; k < layout.cu_seqlens[b + 1]; ++k) {
       for (; row < rows[k]; row += step) counted += counts(row);
       result.push_back(counts(row) ? embeddings.first_position + counted : embeddings.padding_id());
@@ -90,18 +91,16 @@ absl::StatusOr<std::vector<int32_t>> DefaultPositions(const CheckedTensor& token
                                                       const EmbeddingShape& embeddings,
                                                       const IdLayout& of) {
   const TokenLayout& layout = of.layout;
-  const std::vector<int64_t> positions =
-      embeddings.position_rule == PositionRule::kCountNotPadding
-          ? CountsOfNotPadding(token_ids, embeddings, layout, of.whole)
-          : IndicesFromFirstKept(embeddings, layout);
+  const std::vector<int64_t> positions = embeddings.position_rule == PositionRule::kCountNotPadding
+                                             ? CountsOfNotPadding(token_ids, embeddings, of)
+                                             : IndicesFromFirstKept(embeddings, of);
   std::vector<int32_t> result;
   result.reserve(positions.size());
   for (int64_t b = 0; b < layout.sequences; ++b) {
     int64_t span = 0;
     for (int64_t k = layout.cu_seqlens[b]; k < layout.cu_seqlens[b + 1]; ++k) {
-      const int64_t position = of.tokens_before + positions[k];
-      span = std::max(span, position - embeddings.first_position + 1);
-      result.push_back(static_cast<int32_t>(position));
+      span = std::max(span, positions[k] - embeddings.first_position + 1);
+      result.push_back(static_cast<int32_t>(positions[k]));
     }
     if (span > embeddings.longest_sequence()) {
       return InvalidField(
@@ -133,6 +132,12 @@ KeptIds KeptIds::Tokens(int64_t first, int64_t count) const {
     return ids;
   };
   return {part(words), part(positions), part(token_types), part(ordinals)};
+}
+
+int64_t CountedTokens(const KeptIds& ids, const EmbeddingShape& embeddings) {
+  const auto tokens = static_cast<int64_t>(ids.words.size());
+  if (embeddings.position_rule != PositionRule::kCountNotPadding) return tokens;
+  return tokens - absl::c_count(ids.words, embeddings.padding_id());
 }
 
 TokenLayout Truncate(const TokenLayout& layout, const EmbeddingShape& embeddings,

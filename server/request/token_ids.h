@@ -36,6 +36,10 @@ struct IdTensors {
   std::optional<CheckedTensor> position_ids;
 };
 
+// Returns how many of the tokens move the default positions of the tokens after them on: all, or
+// those that are not padding ids.
+int64_t CountedTokens(const KeptIds& ids, const EmbeddingShape& embeddings);
+
 enum class TruncationSide { kRight, kLeft };
 
 // Returns the layout without the tokens, on this side, by which sequences exceed `max_length`, 0
@@ -46,8 +50,9 @@ TokenLayout Truncate(const TokenLayout& layout, const EmbeddingShape& embeddings
 // Where ids are in a request.
 struct IdLayout {
   const TokenLayout& layout;
-  const TokenLayout& whole;   // before truncation; the same if nothing was cut
-  int64_t tokens_before = 0;  // of the sequence, in requests before
+  const TokenLayout& whole;  // before truncation; the same if nothing was cut
+  // The sequence's tokens in requests before that default positions count; see CountedTokens.
+  int64_t tokens_before = 0;
 };
 
 // Ids of padded tokens matter only where default positions count them, and may be outside the

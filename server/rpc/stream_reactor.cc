@@ -218,7 +218,7 @@ absl::Status StreamReactor::Submit(Taken& taken, Pending& pending, bool alone) {
   const absl::Status status = Admit(prepared->bytes, alone, taken.held);
   if (!status.ok()) return status;
   pending.account.Describe(prepared->request);
-  pending.tokens = prepared->request.layout.tokens();
+  pending.tokens = prepared->request.chunk_tokens();
   auto job = std::make_unique<ComputeJob>(
       std::move(prepared->request), cancelled_,
       [self = shared_from_this(), pending](ComputeJob::End result) {

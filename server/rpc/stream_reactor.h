@@ -81,7 +81,7 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
     bool ends;  // its sequence
     std::shared_ptr<StreamSequence> sequence;
     RequestAccount account;
-    int64_t tokens = 0;
+    ChunkTokens tokens = {};  // of a chunk
   };
   struct Answer {
     grpc::ByteBuffer message;

@@ -21,8 +21,8 @@ using ::testing::HasSubstr;
 constexpr int64_t kE = 32;
 constexpr int64_t kStateBytes = 512 + 2 * 2 * 4 * 8 * 16 * 4;  // 2 layers, 4 heads, 8 x 8 in 16s
 
-// Returns "fast", which is "tiny" with fast weights, "framed", which is the same model for features
-// with positions, and the models of TestModels().
+// Returns "fast", which is "tiny" with fast weights, "fast-counting", whose positions count tokens,
+// "framed", which is the same model for features with positions, and the models of TestModels().
 ServedModels Models() {
   ServedModels models = TestModels();
   ModelDescription fast = models.at("tiny")->encoder->description();
@@ -30,6 +30,10 @@ ServedModels Models() {
   fast.layer.attention.kind = AttentionKind::kCausalLinear;
   fast.layer.attention.score_scale = 0.05f;
   models.merge(ModelOf("fast", fast));
+  ModelDescription counting = fast;
+  counting.embeddings->position_rule = PositionRule::kCountNotPadding;
+  counting.embeddings->first_position = 2;
+  models.merge(ModelOf("fast-counting", counting));
   fast.embeddings.reset();
   fast.pooling.reset();
   fast.patch_embedding = {.feature_width = 5, .positions = 20};
@@ -147,6 +151,27 @@ TEST_F(SequenceChunksTest, GetTheAnswersOfTheWhole) {
   server_->AwaitStreams(0);
   EXPECT_EQ(server_->cross_kv().counts().sequences, 0);
   EXPECT_EQ(server_->cross_kv().counts().sequence_bytes, 0);
+}
+
+// The positions are those that RoBERTa of transformers 5.23 looks up for the whole sequence, where
+// a padding id has its own and moves those after it no further.
+TEST_F(SequenceChunksTest, CountThePositionsOfTheWholeAcrossPaddingIds) {
+  Start();
+  const std::vector<int64_t> ids = {5, 6, 1, 7, 1, 8, 1, 9}, positions = {2, 3, 1, 4, 1, 5, 1, 6};
+  v1::EncodeRequest request = Ids(ids);
+  request.set_model("fast-counting");
+  v1::EncodeRequest given = request;
+  *given.mutable_position_ids() = IntegerTensor({1, 8}, positions);
+  const std::vector<float> whole = Whole(given);
+  EXPECT_EQ(Whole(request), whole);
+  for (int64_t first = 0; first < 8; first += 4) {
+    v1::EncodeRequest part = Ids(Cut(ids, first, 4));
+    part.set_model("fast-counting");
+    v1::EncodeStreamRequest item = Chunk(1, part);
+    item.set_first_token(first);
+    EXPECT_EQ(Rows(item), server::Rows(whole, kE, first, 4));
+  }
+  End();
 }
 
 // A new version is for new sequences; those that have begun go on with theirs until it is retired.
