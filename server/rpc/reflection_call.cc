@@ -166,15 +166,16 @@ void ReflectionCall::LimitSending() {
 
 void ReflectionCall::OnDone() {
   open_streams_.Remove(this);
-  slot_.Release();
-  memory_.Release();
-  reflection_place_.Release();
-  place_.Release();
+  Budget::Hold place, reflection_place, memory, slot;
   std::unique_ptr<BodyReceipt> receipt;
   std::shared_ptr<ReflectionCall> self;
   absl::MutexLock lock(&mutex_);
   done_ = true;
   time_limit_.Reset();
+  slot = std::move(slot_);
+  memory = std::move(memory_);
+  reflection_place = std::move(reflection_place_);
+  place = std::move(place_);
   receipt = std::move(receipt_);
   self = std::move(self_);
 }

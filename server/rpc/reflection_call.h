@@ -69,7 +69,8 @@ class ReflectionCall final : public grpc::ServerGenericBidiReactor,
   const RequestAccount account_;  // from which each request has one
   OpenStreams& open_streams_;
 
-  // gRPC calls one reaction at a time, and these are for reactions alone.
+  // Only reactions use these, one at a time. Each locks `mutex_` after its last use of them, and
+  // OnDone before it takes them.
   Budget::Hold place_;             // among all streams
   Budget::Hold reflection_place_;  // among those of reflection
   Budget::Hold memory_;            // of the message and its answer, but while it is the receipt's

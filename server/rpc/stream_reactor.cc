@@ -367,13 +367,12 @@ void StreamReactor::OnIdle(uint64_t items) {
 
 void StreamReactor::OnDone() {
   open_streams_.Remove(this);
-  Budget::Hold place;
+  Budget::Hold place, permit;
   std::shared_ptr<StreamReactor> self;
   std::map<uint64_t, std::shared_ptr<StreamSequence>> sequences;
   std::list<Answer> responses;
   std::optional<Taken> held_back;
   absl::Status end;
-  permit_.Release();
   {
     absl::MutexLock lock(&mutex_);
     done_ = true;
@@ -388,6 +387,7 @@ void StreamReactor::OnDone() {
       if (sequence != nullptr) sequence->Release();
     }
     place = std::move(place_);
+    permit = std::move(permit_);
     self = std::move(self_);
   }
   if (!held_back) return;

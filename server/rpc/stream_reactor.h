@@ -134,7 +134,9 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   mutable absl::Mutex mutex_;
   std::shared_ptr<StreamReactor> self_ ABSL_GUARDED_BY(mutex_);
   Budget::Hold place_ ABSL_GUARDED_BY(mutex_);
-  Budget::Hold permit_;  // changes only in one reaction at a time: OnReadDone, then OnDone
+  // Changes only in one reaction at a time: OnReadDone, which locks `mutex_` afterwards, then
+  // OnDone.
+  Budget::Hold permit_;
   // The read owns it while it is under way.
   grpc::ByteBuffer message_ ABSL_GUARDED_BY(mutex_);
   std::optional<UnfinishedBodies::AwaitedItem> awaited_ ABSL_GUARDED_BY(mutex_);  // until OnDone
