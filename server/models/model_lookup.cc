@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "engine/base/spelling.h"
 #include "server/tensors/status_mapping.h"
 
@@ -13,26 +14,47 @@ namespace attendant::server {
 namespace {
 
 constexpr size_t kMostNamesTold = 8;
-// Of a name that a client sent, as distances take time for each letter.
-constexpr size_t kMostLettersCompared = 128;
+// Distances take microseconds for each name: with thousands of models, only those names are
+// compared that share most letters at their ends with the one that a client sent, and only its
+// first letters.
+constexpr size_t kMostNamesCompared = 64, kMostLettersCompared = 128;
+
+// Names, each after its distance from the one that a client sent.
+using RankedNames = std::vector<std::pair<size_t, absl::string_view>>;
+
+// Upper bound of the distance: that of replacing all between the first and the last letters that
+// the names share.
+size_t MostDistance(absl::string_view a, absl::string_view b) {
+  const size_t shortest = std::min(a.size(), b.size());
+  size_t first = 0, last = 0;
+  while (first < shortest && a[first] == b[first]) ++first;
+  while (first + last < shortest && a[a.size() - 1 - last] == b[b.size() - 1 - last]) ++last;
+  return std::max(a.size(), b.size()) - first - last;
+}
+
+// Leaves at most `count` of the names, the nearest first.
+void KeepNearest(size_t count, RankedNames& names) {
+  count = std::min(count, names.size());
+  std::partial_sort(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(count), names.end());
+  names.resize(count);
+}
 
 // Returns "the models are "a", "b"", those first whose names are nearest to `name`.
-std::string NamesFor(const std::string& name, const ServedModels& models) {
+std::string NamesFor(absl::string_view name, const ServedModels& models) {
   if (models.empty()) return "the server has no models";
-  const std::string start = name.substr(0, kMostLettersCompared);
-  std::vector<std::pair<size_t, std::string>> names;  // with their distances
-  for (const auto& [known, model] : models) {
-    names.emplace_back(SpellingDistance(known, start), known);
+  RankedNames names;
+  for (const auto& [known, model] : models) names.emplace_back(MostDistance(known, name), known);
+  KeepNearest(kMostNamesCompared, names);
+  const absl::string_view start = name.substr(0, kMostLettersCompared);
+  for (auto& [distance, known] : names) distance = SpellingDistance(known, start);
+  KeepNearest(kMostNamesTold, names);
+  std::string text = absl::StrCat(models.size() == 1 ? "the model is " : "the models are ",
+                                  absl::StrJoin(names, ", ", [](std::string* out, const auto& one) {
+                                    absl::StrAppend(out, Quote(std::string(one.second)));
+                                  }));
+  if (names.size() < models.size()) {
+    absl::StrAppend(&text, " and ", models.size() - names.size(), " more");
   }
-  const size_t told = std::min(names.size(), kMostNamesTold);
-  const auto end = names.begin() + static_cast<std::ptrdiff_t>(told);
-  std::partial_sort(names.begin(), end, names.end());
-  std::string text =
-      absl::StrCat(models.size() == 1 ? "the model is " : "the models are ",
-                   absl::StrJoin(names.begin(), end, ", ", [](std::string* out, const auto& one) {
-                     absl::StrAppend(out, Quote(one.second));
-                   }));
-  if (told < names.size()) absl::StrAppend(&text, " and ", names.size() - told, " more");
   return text;
 }
 

@@ -1,5 +1,6 @@
 #include "server/models/model_lookup.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -35,6 +36,12 @@ TEST(ModelLookupTest, TellsNoMoreNamesThanAMessageHasRoomFor) {
   EXPECT_EQ(MissingFrom(served, "m99999"),
             "model: no model is named \"m99999\"; the models are \"m999\", \"m199\", \"m299\", "
             "\"m399\", \"m499\", \"m599\", \"m699\", \"m799\" and 992 more");
+  served.clear();
+  for (int i = 0; i < 5000; ++i) served.push_back(absl::StrCat("org/model-", i, "-base"));
+  const std::string message = MissingFrom(served, "Org/model-4321-base");
+  EXPECT_THAT(message, testing::HasSubstr("; the models are \"org/model-4321-base\", "));
+  EXPECT_THAT(message, testing::EndsWith("\" and 4992 more"));
+  EXPECT_LT(message.size(), 300u);
   const std::string long_name(1 << 20, 'x');
   EXPECT_LT(MissingFrom({std::string(5000, 'y')}, long_name).size(), 400u);
 }
