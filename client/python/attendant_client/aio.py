@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Dict, Iterable, List, Optional, Sequence, Tuple, TypeVar, Union
+from typing import (TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple,
+                    TypeVar, Union)
 
 import grpc
 import grpc.aio
@@ -10,7 +11,7 @@ import grpc.aio
 from . import messages
 from .answers import Attended, Encoded
 from .channel import DEFAULT, MAX_MESSAGE_BYTES, Connection, Metadata, Tls
-from .division import divide, join, lengths_of
+from .division import Division
 from .errors import AttendantError, from_rpc
 from .options import AttendOptions, EncodeOptions
 from .patience import Patience
@@ -34,7 +35,7 @@ class AsyncClient:
         self._timeout = connection.timeout_of
         self._waits = wait
         self._sleep = asyncio.sleep
-        self._limits: Dict[str, messages.Limits] = {}
+        self._models: Dict[str, messages.GetModelResponse] = {}
         self._metadata = connection.metadata()
         self._channel: Any = (grpc.aio.insecure_channel(connection.target, connection.options()) if credentials is None
                               else grpc.aio.secure_channel(connection.target, credentials, connection.options()))
@@ -66,20 +67,24 @@ class AsyncClient:
     async def encode(self, model: str = "", *, timeout: Optional[float] = DEFAULT, metadata: Metadata = (),
                      **options: Unpack[EncodeOptions]) -> Encoded:
         """As Client.encode. EncodeOptions lists the arguments, with shapes."""
-        lengths = lengths_of(options)
-        parts = divide(options, lengths, await self._limits_of(model)) if lengths else []
-        if len(parts) <= 1:
-            return await self.send(encode_request(model, **options), timeout=timeout, metadata=metadata)
-        requests = (encode_request(model, **part) for part in parts)
+        division = await self._divide(model, options)
+        if not division.parts:
+            return await self.send(encode_request(model, **division.options), timeout=timeout, metadata=metadata)
+        requests = (encode_request(model, **part.options) for part in division.parts)
         timeout = self._timeout(messages.method_path("Encode"), timeout)
         stream = self.encode_stream(requests, timeout=timeout, metadata=metadata)
         found = {answer.index: answer.result() async for answer in stream}
-        return join([found[index] for index in range(len(parts))])
+        return division.join_encoded([found[index] for index in range(len(found))])
 
     async def attend(self, model: str = "", *, timeout: Optional[float] = DEFAULT, metadata: Metadata = (),
                      **options: Unpack[AttendOptions]) -> Attended:
         """As Client.attend. AttendOptions lists the arguments, with shapes."""
-        return await self.send(attend_request(model, **options), timeout=timeout, metadata=metadata)
+        division = await self._divide(model, options)
+        if not division.parts:
+            return await self.send(attend_request(model, **division.options), timeout=timeout, metadata=metadata)
+        patience = Patience(self._waits, self._timeout(messages.method_path("Attend"), timeout))
+        requests = (attend_request(model, **part.options) for part in division.parts)
+        return division.join_attended([await self.send(one, timeout=patience.left(), metadata=metadata) for one in requests])
 
     async def encode_stream(self, items: Union[Iterable[StreamItem], AsyncIterable[StreamItem]], *,
                             timeout: Optional[float] = None, metadata: Metadata = ()) -> AsyncIterator[StreamAnswer]:
@@ -127,10 +132,13 @@ class AsyncClient:
         found: messages.GetModelResponse = await self.send(request, timeout=timeout)
         return found
 
-    async def _limits_of(self, model: str) -> messages.Limits:
-        if model not in self._limits:
-            self._limits[model] = (await self.model(model)).limits
-        return self._limits[model]
+    async def _divide(self, model: str, options: Mapping[str, Any]) -> Division:
+        division = Division(options)
+        if division.may_be_needed():
+            if model not in self._models:
+                self._models[model] = await self.model(model)
+            division.fit(self._models[model])
+        return division
 
     async def tokenizer(self, name: str = "", *, timeout: Optional[float] = DEFAULT) -> messages.GetTokenizerResponse:
         """As Client.tokenizer."""

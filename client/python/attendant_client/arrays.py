@@ -4,7 +4,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 import numpy as np
 
@@ -55,6 +55,10 @@ def materialized(value: Any) -> Any:
     """Returns a list of what comes from a generator, a map or another iterable that is only read once; all else as it is."""
     once = isinstance(value, Iterable) and not hasattr(value, "__getitem__") and not isinstance(value, Set)
     return list(value) if once else value
+
+
+def all_materialized(options: Mapping[str, Any]) -> Dict[str, Any]:
+    return {name: materialized(value) for name, value in options.items()}
 
 
 def _as_wire_array(field: str, value: Any) -> WireArray:

@@ -2,14 +2,14 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 import grpc
 
 from . import messages
 from .answers import Attended, Encoded
 from .channel import DEFAULT, MAX_MESSAGE_BYTES, Connection, Metadata, Tls
-from .division import divide, join, lengths_of
+from .division import Division
 from .errors import AttendantError, from_rpc
 from .options import AttendOptions, EncodeOptions
 from .patience import Patience
@@ -49,7 +49,7 @@ class Client:
         self._timeout = connection.timeout_of
         self._waits = wait
         self._sleep = time.sleep
-        self._limits: Dict[str, messages.Limits] = {}
+        self._models: Dict[str, messages.GetModelResponse] = {}
         self._metadata = connection.metadata()
         self._channel: Any = (grpc.insecure_channel(connection.target, connection.options()) if credentials is None
                               else grpc.secure_channel(connection.target, credentials, connection.options()))
@@ -84,25 +84,31 @@ class Client:
 
         model: name of a loaded model; empty: the only one. timeout: seconds. metadata: headers, such as a traceparent.
 
-        More sequences than the server takes in one request become several, unless query_rows, attention_bias or `lengths` are
-        about all of them.
+        More sequences than the server takes in one request become several, over one stream.
         """
-        lengths = lengths_of(options)
-        parts = divide(options, lengths, self._limits_of(model)) if lengths else []
-        if len(parts) <= 1:
-            return self.send(encode_request(model, **options), timeout=timeout, metadata=metadata)
-        requests = (encode_request(model, **part) for part in parts)
+        division = self._divide(model, options)
+        if not division.parts:
+            return self.send(encode_request(model, **division.options), timeout=timeout, metadata=metadata)
+        requests = (encode_request(model, **part.options) for part in division.parts)
         timeout = self._timeout(messages.method_path("Encode"), timeout)
         found = {answer.index: answer.result() for answer in self.encode_stream(requests, timeout=timeout, metadata=metadata)}
-        return join([found[index] for index in range(len(parts))])
+        return division.join_encoded([found[index] for index in range(len(found))])
 
     def attend(self, model: str = "", *, timeout: Optional[float] = DEFAULT, metadata: Metadata = (),
                **options: Unpack[AttendOptions]) -> Attended:
         """Runs the attention of one layer. AttendOptions lists the arguments, with shapes; Attended is the answer.
 
         model: name of a loaded model; empty: the only one. timeout: seconds. metadata: headers, such as a traceparent.
+
+        More sequences than the server takes in one request become several, one after the other, unless they attend to a
+        registered memory of more than one sequence.
         """
-        return self.send(attend_request(model, **options), timeout=timeout, metadata=metadata)
+        division = self._divide(model, options)
+        if not division.parts:
+            return self.send(attend_request(model, **division.options), timeout=timeout, metadata=metadata)
+        patience = Patience(self._waits, self._timeout(messages.method_path("Attend"), timeout))
+        requests = (attend_request(model, **part.options) for part in division.parts)
+        return division.join_attended([self.send(one, timeout=patience.left(), metadata=metadata) for one in requests])
 
     def encode_stream(self, items: Iterable[StreamItem], *, timeout: Optional[float] = None,
                       metadata: Metadata = ()) -> Iterator[StreamAnswer]:
@@ -150,10 +156,14 @@ class Client:
         found: messages.GetModelResponse = self.send(request, timeout=timeout)
         return found
 
-    def _limits_of(self, model: str) -> messages.Limits:
-        if model not in self._limits:
-            self._limits[model] = self.model(model).limits
-        return self._limits[model]
+    def _divide(self, model: str, options: Mapping[str, Any]) -> Division:
+        """Returns the request with its parts, by what the server said of the model when it was first asked."""
+        division = Division(options)
+        if division.may_be_needed():
+            if model not in self._models:
+                self._models[model] = self.model(model)
+            division.fit(self._models[model])
+        return division
 
     def tokenizer(self, name: str = "", *, timeout: Optional[float] = DEFAULT) -> messages.GetTokenizerResponse:
         """Returns what turns text into ids for a model. NotFound: its folder has no tokenizer.json that can be read."""

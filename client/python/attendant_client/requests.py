@@ -125,7 +125,7 @@ def encode_request(model: str = "", **options: Unpack[EncodeOptions]) -> Request
     model: name of a loaded model; empty: the only one, if the server has one.
     """
     check_names(options, EncodeOptions)
-    given: Mapping[str, Any] = {name: arrays.materialized(value) for name, value in options.items()}
+    given = arrays.all_materialized(options)
     rows, chunks = _encode_input(given)
     mask = None if rows.lengths is not None else given.get("attention_mask")
     layout, mask_chunks = _layout_chunks(messages.EncodeRequest, rows, mask, given.get("lengths"))
@@ -165,7 +165,7 @@ def attend_request(model: str = "", **options: Unpack[AttendOptions]) -> Request
     model: name of a loaded model; empty: the only one, if the server has one.
     """
     check_names(options, AttendOptions)
-    given: Mapping[str, Any] = {name: arrays.materialized(value) for name, value in options.items()}
+    given = arrays.all_materialized(options)
     message = messages.AttendRequest
     if given.get("hidden_states") is None:
         raise invalid("hidden_states", "an array or a list of arrays", "none")

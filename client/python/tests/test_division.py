@@ -20,15 +20,19 @@ def small(programs, checkpoint, tmp_path_factory):
         yield running
 
 
-def encode(kind, server, *arguments, **options):
+def call(kind, server, method, *arguments, **options):
     async def main():
         async with AsyncClient(server.address) as client:
-            return await client.encode(*arguments, **options)
+            return await getattr(client, method)(*arguments, **options)
 
     if kind == "async":
         return asyncio.run(main())
     with Client(server.address) as client:
-        return client.encode(*arguments, **options)
+        return getattr(client, method)(*arguments, **options)
+
+
+def encode(kind, server, *arguments, **options):
+    return call(kind, server, "encode", *arguments, **options)
 
 
 @pytest.fixture
@@ -71,6 +75,11 @@ def test_a_list_of_any_length_is_one_call(small, client, sequences, kind, model,
     assert_same(found, client.encode(model, input_ids=sequences, **beside, **options))
 
 
+def test_so_is_a_generator(small, client, sequences):
+    found = encode("sync", small, "bert", input_ids=(ids for ids in sequences), pooling="model")
+    assert_same(found, client.encode("bert", input_ids=sequences, pooling="model"))
+
+
 @pytest.mark.parametrize("kind", ["sync", "async"])
 def test_so_is_a_padded_array(small, client, random, kind):
     ids = random.integers(0, 60, (40, 12))
@@ -81,11 +90,12 @@ def test_so_is_a_padded_array(small, client, random, kind):
     np.testing.assert_array_equal(found.pooled, expected.pooled)
 
 
-def test_what_is_about_all_sequences_is_not_divided(small):
-    with pytest.raises(InvalidArgument, match=f"{MOST}"):
-        encode("sync", small, "bert", input_ids=[[1] * 12] * 40, query_rows=[0, 479])
-
-
 def test_errors_of_a_part_are_raised(small):
     with pytest.raises(InvalidArgument, match="expected 0..59; got 60"):
         encode("sync", small, "bert", input_ids=[[1] * 12] * 40 + [[60]])
+
+
+def test_prompts_belong_to_their_sequences(small, client, sequences):
+    prompts = [min(2, len(ids) - 1) for ids in sequences]
+    options = dict(input_ids=sequences, prompt_tokens=prompts, pooling="mean")
+    assert_same(encode("sync", small, "bert", **options), client.encode("bert", **options))

@@ -1,0 +1,209 @@
+"""The requests that a request becomes which has more sequences than the server takes in one."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional
+
+import numpy as np
+
+from . import messages
+from .batch import Batch, check_count, memory_of
+from .errors import invalid
+from .options import Memory, integers
+from .sequences import is_list
+from .wire import Array
+
+# Of a message, beside its tensors.
+_HEAD_BYTES = 64 << 10
+
+
+@dataclass(frozen=True)
+class Part:
+    """A request that is made of some of the sequences of another one.
+
+    options: its own. wanted: which of that one's query_rows its rows are, in order; None: that one has none.
+    """
+
+    options: Dict[str, Any]
+    wanted: Optional[Array] = None
+
+
+class _Load(NamedTuple):
+    """What a request would have: sequences, rows of them and of their memories, and the rows of the longest ones."""
+
+    sequences: int = 0
+    tokens: int = 0
+    longest: int = 0
+    longest_keys: int = 0
+
+
+class _Room:
+    """What fits into one request and its answer. Bytes are upper bounds, of four for an element."""
+
+    def __init__(self, options: Mapping[str, Any], batch: Batch, model: messages.GetModelResponse) -> None:
+        self._limits = model.limits
+        self._batch = batch
+        self._own = model.front.own_rows if batch.name == "features" else 0
+        bias = options.get("attention_bias")
+        self._bias = None if bias is None else np.shape(bias)
+        layer = model.layer
+        self._row = max(layer.hidden_size, layer.key_input_width + layer.value_input_width, model.front.feature_width, 6)
+        heads, width = layer.heads, max(layer.hidden_size, layer.heads * layer.value_width)
+        wanted = options.get("query_rows") is None and options.get("return_hidden_states", True)
+        self._of_token = width * (int(wanted) + _count(options, "intermediate_layers"))
+        self._of_token += model.token_head.width if options.get("return_token_vectors") else 0
+        layers = _count(options, "attention_layers") + int(bool(options.get("return_attention_probabilities")))
+        self._of_pair = heads * layers * (2 if options.get("attention_form") == "top_keys" else 1)
+        self._of_pair += heads * layer.value_width if options.get("return_weighted_values") else 0
+        self._of_sequence = max(width, model.pooled_width) if options.get("pooling") else 0
+        self._of_sequence += 2 * model.sparse_width if options.get("return_sparse") else 0
+
+    def grown(self, load: _Load, place: int) -> _Load:
+        """Returns the load with a further sequence."""
+        rows = self._batch.rows.lengths[place]
+        keys = self._batch.memory
+        shared = keys is not None and len(keys.lengths) == 1
+        memory = 0 if keys is None else keys.lengths[0 if shared else place]
+        tokens = rows + (0 if shared and load.sequences else memory)
+        longest = max(load.longest, rows + self._own)
+        return _Load(load.sequences + 1, load.tokens + tokens, longest, longest if keys is None else max(load.longest_keys, memory))
+
+    def fits(self, load: _Load, most_tokens: int) -> bool:
+        if load.tokens > most_tokens or self._request_bytes(load) > self._limits.max_request_bytes:
+            return False
+        tokens = load.tokens + load.sequences * self._own
+        pairs = load.sequences * load.longest * load.longest_keys
+        elements = tokens * self._of_token + pairs * self._of_pair + load.sequences * self._of_sequence
+        return 4 * elements + _HEAD_BYTES <= self._limits.max_answer_bytes
+
+    def _request_bytes(self, load: _Load) -> int:
+        if self._bias is None:
+            return 0  # the server's limit follows from that of tokens
+        bias = (load.sequences, self._bias[1], load.longest, load.longest_keys)
+        elements = np.prod([full if given > 1 else 1 for given, full in zip(self._bias, bias)], dtype=np.int64)
+        return 4 * (int(elements) + load.tokens * self._row) + _HEAD_BYTES
+
+
+def _count(options: Mapping[str, Any], name: str) -> int:
+    value = options.get(name)
+    return 0 if value is None else len(value)
+
+
+def divide(options: Mapping[str, Any], batch: Batch, model: messages.GetModelResponse) -> List[Part]:
+    """Returns the requests that a request becomes; none if the server takes it as it is."""
+    room = _Room(options, batch, model)
+    count, limits = len(batch.rows.lengths), model.limits
+    if room.fits(reduce(room.grown, range(count), _Load()), limits.max_request_tokens):
+        return []
+    cutter = _Cutter(options, batch, model)
+    most = min(limits.max_batch_tokens, limits.max_request_tokens)
+    # A memory that is registered serves a part if it has as many sequences, or one. A first part of one tells them apart.
+    places = _places(room, count, most, first_alone=bool(options.get("memory_handle")))
+    return [cutter.part(some) for some in places]
+
+
+def _places(room: _Room, count: int, most_tokens: int, first_alone: bool) -> Iterator[slice]:
+    first, load = 0, _Load()
+    for place in range(count):
+        grown = room.grown(load, place)
+        if place > first and (not room.fits(grown, most_tokens) or (first_alone and place == 1)):
+            yield slice(first, place)
+            first, grown = place, room.grown(_Load(), place)
+        load = grown
+    yield slice(first, count)
+
+
+class _Cutter:
+    """Makes the options of requests of some of the sequences."""
+
+    def __init__(self, options: Mapping[str, Any], batch: Batch, model: messages.GetModelResponse) -> None:
+        self._options = dict(options)
+        self._batch = batch
+        self._count = len(batch.rows.lengths)
+        self._answer = batch.rows.with_own(model.front.own_rows if batch.name == "features" else 0)
+        for name in ("attention_mask", "lengths"):
+            if options.get(name) is not None:
+                check_count(name, options[name], self._count)
+        for name in ("token_type_ids", "position_ids"):
+            if options.get(name) is not None and is_list(options[name]) and not is_list(options[batch.name]):
+                self._options[name] = np.asarray(options[name])
+        if np.ndim(options.get("prompt_tokens", 0)) > 0 and len(options["prompt_tokens"]) > 1:
+            check_count("prompt_tokens", options["prompt_tokens"], self._count)
+        if options.get("attention_bias") is not None:
+            self._options["attention_bias"] = self._checked_bias(options["attention_bias"])
+        rows = options.get("query_rows")
+        self._rows = None if rows is None or len(rows) == 0 else np.asarray(integers("query_rows", rows))
+        if self._rows is not None:
+            sequences = self._find_rows(self._rows)
+            self._order = np.argsort(sequences, kind="stable")
+            self._ends = np.searchsorted(sequences[self._order], np.arange(self._count + 1))  # of the rows before each sequence
+
+    def part(self, places: slice) -> Part:
+        batch, made = self._batch, dict(self._options)
+        for name in (batch.name, "token_type_ids", "position_ids"):
+            if made.get(name) is not None:
+                made[name] = batch.rows.cut(made[name], places)
+        for name in ("attention_mask", "lengths"):
+            if made.get(name) is not None:
+                made[name] = made[name][places]
+        if np.ndim(made.get("prompt_tokens", 0)) > 0 and len(made["prompt_tokens"]) > 1:
+            made["prompt_tokens"] = made["prompt_tokens"][places]
+        keys = batch.memory
+        if keys is not None and len(keys.lengths) > 1:
+            made["memory"] = _cut_memory(memory_of(made), batch, places)
+        longest = max(self._answer.lengths[places])
+        longest_keys = longest if keys is None else max(keys.lengths if len(keys.lengths) == 1 else keys.lengths[places])
+        if made.get("attention_bias") is not None:
+            made["attention_bias"] = self._cut_bias(made["attention_bias"], places, longest, longest_keys)
+        most = self._most_keys()
+        if made.get("attention_top_k") and most is not None and made["attention_top_k"] <= most:
+            made["attention_top_k"] = max(1, min(made["attention_top_k"], longest_keys))
+        return Part(made, self._wanted(places, made))
+
+    def _most_keys(self) -> Optional[int]:
+        """Returns the columns of attention; None: those of a registered memory, which only the server knows."""
+        if self._options.get("memory_handle"):
+            return None
+        return self._answer.longest if self._batch.memory is None else self._batch.memory.longest
+
+    def _checked_bias(self, value: Any) -> Any:
+        bias = np.asarray(value) if is_list(value) else value
+        full = (self._count, None, self._answer.longest, self._most_keys())
+        shape = [int(size) for size in bias.shape]
+        if len(shape) != 4 or any(each not in (1, size) for each, size in zip(shape, full) if size is not None):
+            sizes = ", ".join(letter if size is None else str(size) for letter, size in zip("BHSM", full))
+            raise invalid("attention_bias", f"shape [{sizes}] or 1 in places", shape)
+        return bias
+
+    def _cut_bias(self, bias: Any, places: slice, longest: int, longest_keys: int) -> Any:
+        ends = [longest, longest_keys if self._most_keys() is not None else bias.shape[3]]
+        return bias[(places if bias.shape[0] > 1 else slice(None), slice(None),
+                     *(slice(None) if size == 1 else slice(end) for size, end in zip(bias.shape[2:], ends)))]
+
+    def _find_rows(self, rows: Array) -> Array:
+        count = sum(self._answer.lengths)
+        for place, row in enumerate(rows):
+            if row >= count:
+                raise invalid(f"query_rows[{place}]", f"0..{count - 1}", row)
+        return self._answer.find(rows)
+
+    def _wanted(self, places: slice, made: Dict[str, Any]) -> Optional[Array]:
+        """Sets the query_rows of a part. Where none is of it, its first row is asked for, as no number at all asks for all."""
+        if self._rows is None:
+            return None
+        wanted: Array = self._order[self._ends[places.start]:self._ends[places.stop]]
+        has_rows = sum(self._answer.lengths[places]) > 0
+        made["query_rows"] = self._answer.rows_in(places, self._rows[wanted]) or [0] * has_rows
+        return wanted
+
+
+def _cut_memory(memory: Memory, batch: Batch, places: slice) -> Memory:
+    keys = batch.memory
+    assert keys is not None
+    for name in ("attention_mask", "lengths"):
+        if getattr(memory, name) is not None:
+            check_count(f"memory.{name}", getattr(memory, name), len(keys.lengths))
+    mask, lengths = (None if value is None else value[places] for value in (memory.attention_mask, memory.lengths))
+    return Memory(keys.cut(memory.hidden_states, places), mask, lengths,
+                  None if memory.values is None else keys.cut(memory.values, places))
