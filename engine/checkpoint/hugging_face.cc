@@ -275,7 +275,7 @@ absl::Status OpenHuggingFace(const std::string& folder, const CheckpointOptions&
 
   if (*modules) {
     absl::Status status = ReadSentenceHeads(**modules, options, checkpoint.description, binder);
-    if (status.ok() && !(*modules)->mask.empty()) {
+    if (status.ok() && !(*modules)->mask_config.empty()) {
       status = ReadMultiVectorMask(**modules, checkpoint.tokenization, checkpoint.warnings);
     }
     if (!status.ok()) return status;

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/checkpoint/families/config_reader.h"
@@ -11,58 +12,13 @@
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
 #include "engine/checkpoint/sentence_transformers.h"
+#include "engine/checkpoint/tokenizer_json.h"
 
 namespace attendant {
 namespace {
 
 constexpr IntegerRange kIdRange = {0, std::numeric_limits<int32_t>::max()};
 constexpr int64_t kMostIds = 1 << 16;
-
-// Parses what tokenizer.json says about ids: its added tokens, and the vocabulary of its model, of
-// whose words only those are kept that `wanted` has, as there are very many.
-Json ParseVocabulary(const std::string& tokenizer, const std::vector<std::string>& wanted) {
-  bool in_vocabulary = false;
-  const Json::parser_callback_t keeps = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (event != Json::parse_event_t::key) return true;
-    if (depth == 1) {
-      in_vocabulary = false;
-      return parsed == "added_tokens" || parsed == "model";
-    }
-    if (depth == 2) {
-      in_vocabulary = parsed == "vocab";
-      return in_vocabulary;
-    }
-    return !in_vocabulary || std::find(wanted.begin(), wanted.end(), parsed) != wanted.end();
-  };
-  return Json::parse(tokenizer, keeps, /*allow_exceptions=*/false);
-}
-
-void AddId(const Json& id, const Json& text, std::map<std::string, int32_t>& ids) {
-  const std::optional<int64_t> number = AsCount(id);
-  if (!number || *number > kIdRange.highest || !text.is_string()) return;
-  ids.emplace(text.get<std::string>(), static_cast<int32_t>(*number));
-}
-
-// The ids of tokens by their texts; added tokens come before those of the model.
-std::map<std::string, int32_t> ReadIds(const std::string& tokenizer,
-                                       const std::vector<std::string>& wanted) {
-  std::map<std::string, int32_t> ids;
-  const Json parsed = ParseVocabulary(tokenizer, wanted);
-  if (!parsed.is_object()) return ids;
-  for (const Json& token : parsed.value("added_tokens", Json::array())) {
-    if (token.is_object()) AddId(token.value("id", Json()), token.value("content", Json()), ids);
-  }
-  const Json& model = parsed.value("model", Json::object());
-  const Json vocabulary = model.is_object() ? model.value("vocab", Json()) : Json();
-  if (vocabulary.is_object()) {
-    for (const auto& [text, id] : vocabulary.items()) AddId(id, text, ids);
-  } else if (vocabulary.is_array()) {  // pairs of a text and its score, in the order of the ids
-    for (size_t i = 0; i < vocabulary.size(); ++i) {
-      if (vocabulary[i].is_array() && !vocabulary[i].empty()) AddId(i, vocabulary[i][0], ids);
-    }
-  }
-  return ids;
-}
 
 // Reads a list of texts that may be absent, or a text in place of a list of one.
 std::vector<std::string> ReadTexts(const Json& config, const char* key, Problems& problems) {
@@ -81,7 +37,7 @@ std::vector<std::string> ReadTexts(const Json& config, const char* key, Problems
 
 void SetSkipped(const std::string& path, const std::vector<std::string>& words,
                 Tokenization& tokenization, std::vector<std::string>& warnings) {
-  const std::map<std::string, int32_t> ids = ReadIds(tokenization.tokenizer_json, words);
+  const std::map<std::string, int32_t> ids = ReadTokenIds(tokenization.tokenizer_json, words);
   std::vector<int32_t>& skipped = tokenization.selection.skipped_ids;
   std::vector<std::string> unknown;
   for (const std::string& word : words) {
@@ -98,20 +54,32 @@ void SetSkipped(const std::string& path, const std::vector<std::string>& words,
                                   "not skipped: ", absl::StrJoin(unknown, ", ")));
 }
 
-// Warns if the library appends mask tokens to queries. Clients must do so: the server takes ids.
+// Clients must append the mask tokens that the library appends to queries: the server takes ids.
+void WarnOfExpansion(const std::string& key, std::vector<std::string>& warnings) {
+  warnings.push_back(absl::StrCat(key, ": clients append the mask tokens of queries, with ",
+                                  "attention_bias if they are not attended to; the server ",
+                                  "computes the tokens that it gets"));
+}
+
 absl::Status ReadQueryExpansion(const std::string& transformer,
                                 std::vector<std::string>& warnings) {
   const std::string path = absl::StrCat(transformer, "/sentence_bert_config.json");
   if (!PathExists(path)) return absl::OkStatus();
   const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
   if (!json.ok()) return json.status();
-  if (!json->is_object() || json->value("query_expansion", Json()).is_null()) {
-    return absl::OkStatus();
+  if (json->is_object() && !json->value("query_expansion", Json()).is_null()) {
+    WarnOfExpansion(absl::StrCat(path, ": query_expansion"), warnings);
   }
-  warnings.push_back(absl::StrCat(path, ": query_expansion: clients append the mask tokens of ",
-                                  "queries, with attention_bias if they are not attended to; the ",
-                                  "server computes the tokens that it gets"));
   return absl::OkStatus();
+}
+
+// The words that PyLate leaves out of documents unless its file says otherwise.
+std::vector<std::string> Punctuation() {
+  std::vector<std::string> words;
+  for (char c = '!'; c <= '~'; ++c) {
+    if (absl::ascii_ispunct(static_cast<unsigned char>(c))) words.emplace_back(1, c);
+  }
+  return words;
 }
 
 }  // namespace
@@ -121,14 +89,20 @@ absl::Status ReadMultiVectorMask(const SentenceModules& modules, Tokenization& t
   if (absl::Status status = ReadQueryExpansion(modules.transformer, warnings); !status.ok()) {
     return status;
   }
-  const std::string path = absl::StrCat(modules.mask, "/config.json");
+  const std::string& path = modules.mask_config;
   if (!PathExists(path)) return absl::OkStatus();
   const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
   if (!json.ok()) return json.status();
   Problems problems(path);
   ConfigReader config(*json, problems);
   TokenSelection& selection = tokenization.selection;
-  const std::vector<std::string> words = ReadTexts(*json, "skiplist_words", problems);
+  std::vector<std::string> words = ReadTexts(*json, "skiplist_words", problems);
+  if (modules.is_pylate) {
+    if (!config.Has({"skiplist_words"})) words = Punctuation();
+    if (config.Boolean({"do_query_expansion"}, true)) {
+      WarnOfExpansion(absl::StrCat(path, ": do_query_expansion"), warnings);
+    }
+  }
   selection.skip_tasks = {"document"};
   if (config.Has({"skiplist_tasks"})) {
     selection.skip_tasks = ReadTexts(*json, "skiplist_tasks", problems);

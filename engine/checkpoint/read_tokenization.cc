@@ -12,7 +12,9 @@
 #include "engine/checkpoint/files/input_file.h"
 #include "engine/checkpoint/files/json.h"
 #include "engine/checkpoint/files/problems.h"
+#include "engine/checkpoint/sentence_transformers.h"
 #include "engine/checkpoint/tokenizer_class.h"
+#include "engine/checkpoint/tokenizer_json.h"
 
 namespace attendant {
 namespace {
@@ -147,6 +149,23 @@ absl::Status ReadSentenceConfig(const std::string& folder, Tokenization& read) {
   return absl::OkStatus();
 }
 
+// Reads what PyLate puts before texts, as tokens, and how long its documents are.
+void ReadPylate(ConfigReader& config, Tokenization& read) {
+  constexpr std::pair<const char*, const char*> kPrefixes[] = {{"query_prefix", "query"},
+                                                               {"document_prefix", "document"}};
+  std::vector<std::string> prefixes;
+  for (const auto& [key, task] : kPrefixes) {
+    if (!config.Has({key})) continue;
+    const std::string prefix = config.Text({key});
+    std::string& prompt = read.prompts[task];
+    prompt = absl::StrCat(prefix, absl::StripPrefix(prompt, prefix));
+    prefixes.push_back(prefix);
+  }
+  MakeSpecial(prefixes, read.tokenizer_json);
+  if (!config.Has({"document_length"})) return;
+  read.max_sequence_length = config.Integer({"document_length"}, kLengthRange);
+}
+
 absl::Status ReadPrompts(const std::string& folder, Tokenization& read) {
   const std::string path = absl::StrCat(folder, "/config_sentence_transformers.json");
   return ReadStrictly(path, [&](ConfigReader& config, Problems& problems) {
@@ -160,6 +179,7 @@ absl::Status ReadPrompts(const std::string& folder, Tokenization& read) {
         }
       }
     }
+    if (IsPylate(config)) ReadPylate(config, read);
     read.default_prompt = config.Text({"default_prompt_name"}, "");
     if (read.default_prompt.empty() || read.prompts.contains(read.default_prompt)) return;
     problems.Add(absl::StrCat("default_prompt_name: expected the name of a prompt, found ",

@@ -20,7 +20,8 @@ inline constexpr int64_t kMaxTokenizerBytes = int64_t{64} << 20;
 //   special_tokens_map.json      the latter in older folders
 //   sentence_bert_config.json    max_seq_length, which counts more than model_max_length, and
 //                                do_lower_case; also by the names that it has for other families
-//   config_sentence_transformers.json  prompts and default_prompt_name
+//   config_sentence_transformers.json  prompts and default_prompt_name; of PyLate also the prefixes
+//                                     and document_length
 // The last is in `folder`, the others are in `transformer`, which is the same folder for most
 // models. INVALID_ARGUMENT for faults in the files of sentence-transformers, which change the
 // vectors of texts. Faults in the others are added to `warnings`; what they say is then left out.

@@ -65,10 +65,11 @@ class ModuleList {
   SentenceModules Finish() {
     if (!problems_.empty()) return std::move(found_);
     if (found_.transformer.empty()) problems_.Add("expected a Transformer, found none");
-    if (!found_.splade_pooling.empty() && (!found_.pooling.empty() || has_normalize_ ||
-                                           found_.has_token_head || !found_.mask.empty())) {
+    if (!found_.splade_pooling.empty() &&
+        (!found_.pooling.empty() || has_normalize_ || found_.has_token_head || !mask_.empty())) {
       problems_.Add("expected SpladePooling right behind the Transformer, found others beside it");
     }
+    if (!mask_.empty()) found_.mask_config = absl::StrCat(mask_, "/config.json");
     return std::move(found_);
   }
 
@@ -78,14 +79,14 @@ class ModuleList {
       case Module::kTransformer:
         return AddOnce(found_.transformer);
       case Module::kPooling:
-        if (found_.has_token_head || !found_.mask.empty()) Refuse("before modules of tokens");
+        if (found_.has_token_head || !mask_.empty()) Refuse("before modules of tokens");
         return AddOnce(found_.pooling);
       case Module::kDense:
         return AddDense();
       case Module::kNormalize:
         return AddNormalize();
       case Module::kMask:
-        return AddOnce(found_.mask);
+        return AddOnce(mask_);
       case Module::kSpladePooling:
         return AddOnce(found_.splade_pooling);
     }
@@ -151,10 +152,32 @@ class ModuleList {
   Problems& problems_;
   SentenceModules found_;
   bool has_normalize_ = false;
+  std::string mask_;         // the folder of MultiVectorMask
   std::string name_, path_;  // of the module that is being added
 };
 
+// As MultiVectorEncoder of the library, which adds the modules that PyLate has in its code.
+absl::Status AddModulesOfPylate(const std::string& folder, SentenceModules& modules) {
+  const std::string path = absl::StrCat(folder, "/config_sentence_transformers.json");
+  if (!PathExists(path)) return absl::OkStatus();
+  const absl::StatusOr<Json> json = ReadJsonFile(path, JsonLimits());
+  if (!json.ok()) return json.status();
+  Problems problems(path);
+  ConfigReader config(*json, problems);
+  modules.is_pylate = IsPylate(config) && modules.pooling.empty() && modules.mask_config.empty();
+  if (!modules.is_pylate) return problems.ToStatus();
+  modules.mask_config = path;
+  modules.normalizes_tokens = modules.has_token_head = true;
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+bool IsPylate(ConfigReader& sentence_config) {
+  const std::string type = sentence_config.Text({"model_type"}, "");
+  return type == "ColBERT" ||
+         (type.empty() && sentence_config.Has({"query_prefix", "document_prefix"}));
+}
 
 absl::StatusOr<std::optional<SentenceModules>> ReadSentenceModules(const std::string& folder) {
   const std::string path = absl::StrCat(folder, "/modules.json");
@@ -169,7 +192,9 @@ absl::StatusOr<std::optional<SentenceModules>> ReadSentenceModules(const std::st
   ModuleList list(folder, problems);
   for (const Json& entry : *json) list.Add(entry);
   SentenceModules modules = list.Finish();
-  if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
+  absl::Status status = problems.ToStatus();
+  if (status.ok()) status = AddModulesOfPylate(folder, modules);
+  if (!status.ok()) return status;
   return std::optional<SentenceModules>(std::move(modules));
 }
 

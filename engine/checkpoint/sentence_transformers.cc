@@ -161,7 +161,7 @@ absl::Status ReadSentenceHeads(const SentenceModules& modules, const CheckpointO
     if (!status.ok()) return status;
     model.pooling = std::move(pooling);
   }
-  if (!modules.has_token_head && modules.mask.empty()) return absl::OkStatus();
+  if (!modules.has_token_head && modules.mask_config.empty()) return absl::OkStatus();
   PoolingDescription token_head = {.modes = {}, .normalize = modules.normalizes_tokens};
   absl::Status status =
       ReadDenseLayers(modules.token_dense, "token_head", options, hidden_size, token_head, binder);

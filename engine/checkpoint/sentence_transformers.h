@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "engine/checkpoint/families/config_reader.h"
 #include "engine/checkpoint/files/opened_checkpoint.h"
 #include "engine/checkpoint/files/weight_binder.h"
 
@@ -15,7 +16,8 @@ namespace attendant {
 // The modules that modules.json lists: a Transformer, then optionally modules that make a vector of
 // a sequence (Pooling, Dense, Normalize) and modules that make one of each token (Dense, Normalize,
 // MultiVectorMask), or SpladePooling alone. The paths are the folders with their files, and empty
-// if there is none.
+// if there is none. A ColBERT of PyLate lists its Transformer and Dense, and ends as with
+// MultiVectorMask and Normalize of tokens.
 struct SentenceModules {
   std::string transformer;
   std::string pooling;
@@ -25,9 +27,16 @@ struct SentenceModules {
   bool has_token_head = false;
   std::vector<std::string> token_dense;  // in their order
   bool normalizes_tokens = false;
-  std::string mask;
+  // The file that says which vectors of tokens count: a config.json of MultiVectorMask or, if
+  // `is_pylate`, the file of all settings of a ColBERT of PyLate.
+  std::string mask_config;
+  bool is_pylate = false;
   std::string splade_pooling;
 };
+
+// Whether a config_sentence_transformers.json is that of a ColBERT of PyLate. Before version 5 of
+// sentence-transformers it has no model_type.
+bool IsPylate(ConfigReader& sentence_config);
 
 // Returns nothing if the folder has no modules.json. Refuses other types of modules, and an order
 // in which they mean something else, with INVALID_ARGUMENT.
@@ -38,8 +47,8 @@ absl::StatusOr<std::optional<SentenceModules>> ReadSentenceModules(const std::st
 absl::Status ReadSentenceHeads(const SentenceModules& modules, const CheckpointOptions& options,
                                ModelDescription& model, WeightBinder& binder);
 
-// Reads a MultiVectorMask module, which there must be. Its words become ids by tokenizer.json; a
-// word that is no token is left out, with a warning, as the library does.
+// Reads `mask_config`, which there must be. Its words become ids by tokenizer.json; a word that is
+// no token is left out, with a warning, as the library does.
 absl::Status ReadMultiVectorMask(const SentenceModules& modules, Tokenization& tokenization,
                                  std::vector<std::string>& warnings);
 

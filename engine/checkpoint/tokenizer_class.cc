@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "engine/checkpoint/tokenizer_json.h"
 
 namespace attendant {
 namespace {
@@ -273,38 +274,6 @@ const TokenizerClass* FindClass(const Json& tokenizer_config, const Json& config
   return nullptr;
 }
 
-// The first byte of a value, and the byte after its last one.
-using Span = std::pair<size_t, size_t>;
-
-// Returns the spans of the values of a JSON object, which is known to be valid, by their keys.
-std::map<std::string, Span> FindMembers(const std::string& json) {
-  std::map<std::string, Span> members;
-  std::string key;
-  int depth = 0;
-  size_t begin = 0;  // of a value of the object; 0: no value has begun
-  const auto end_value = [&](size_t end) {
-    if (begin > 0) members[key] = {begin, end};
-    begin = 0;
-  };
-  for (size_t i = 0; i < json.size(); ++i) {
-    const char c = json[i];
-    const size_t start = i;
-    if (c == '"') {
-      for (++i; i < json.size() && json[i] != '"'; ++i) i += json[i] == '\\' ? 1 : 0;
-      if (depth == 1 && begin == 0) key = json.substr(start + 1, i - start - 1);
-    } else if (c == '{' || c == '[') {
-      ++depth;
-    } else if (c == '}' || c == ']') {
-      if (--depth == 0) end_value(i);
-    } else if (depth == 1 && c == ',') {
-      end_value(i);
-    } else if (depth == 1 && c == ':') {
-      begin = i + 1;
-    }
-  }
-  return members;
-}
-
 // Parses a tokenizer without its vocabulary. Returns null for what is none.
 Json ParseWithoutVocabulary(const std::string& json) {
   const Json::parser_callback_t wanted = [](int depth, Json::parse_event_t event, Json& parsed) {
@@ -348,14 +317,7 @@ void ApplyTokenizerClass(const Json& tokenizer_config, const Json& config,
   if (wanted.empty()) return;
   std::vector<std::string> replaced;
   for (const auto& [key, value] : wanted) {
-    const std::map<std::string, Span> members = FindMembers(tokenizer_json);
-    if (const auto found = members.find(key); found != members.end()) {
-      const auto [begin, end] = found->second;
-      tokenizer_json.replace(begin, end - begin, value.dump());
-    } else {
-      tokenizer_json.insert(tokenizer_json.find('{') + 1,
-                            absl::StrCat("\"", key, "\":", value.dump(), ","));
-    }
+    SetMember(key, value, tokenizer_json);
     replaced.push_back(key);
   }
   warnings.push_back(absl::StrCat("tokenizer.json: replaced its ", absl::StrJoin(replaced, " and "),

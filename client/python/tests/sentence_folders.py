@@ -20,6 +20,7 @@ PROMPT_TOKENS = 2
 ROOT = "sentence_transformers."
 TRANSFORMER, POOLING = ROOT + "base.modules.transformer.Transformer", ROOT + "sentence_transformer.modules.pooling.Pooling"
 DENSE, NORMALIZE = ROOT + "base.modules.dense.Dense", ROOT + "base.modules.normalize.Normalize"
+PYLATE_DENSE = "pylate.models.Dense.Dense"
 MASK = ROOT + "multi_vector_encoder.modules.multi_vector_mask.MultiVectorMask"
 OF_TOKENS = {"module_input_name": "token_embeddings", "module_output_name": "token_embeddings"}
 
@@ -47,6 +48,20 @@ KINDS = {
     "multi-vector": multi_vector(skiplist_words=[".", ",", "no token"]),
     "multi-vector-keeps": multi_vector(skiplist_words=["."], skiplist_tasks=["query"], keep_only_token_ids=[5, 57, 58, 30]),
 }
+
+
+# As PyLate writes it. The first words of its prefixes are tokens of the vocabulary, which the model was trained with.
+PYLATE = {"model_type": "ColBERT", "prompts": {"query": "b ", "other": "c "}, "default_prompt_name": None, "similarity_fn_name": "MaxSim",
+          "query_prefix": "##q ", "document_prefix": "##d ", "query_length": 5, "document_length": 12,
+          "attend_to_expansion_tokens": False, "skiplist_words": [".", "?"], "do_query_expansion": False}
+SENTENCE_CONFIGS = {
+    "multi-pylate": PYLATE,
+    "multi-pylate-punctuation": {**PYLATE, "skiplist_words": None},
+    # Before version 5 of sentence-transformers.
+    "multi-pylate-old": {name: value for name, value in PYLATE.items() if name not in ("model_type", "skiplist_words")},
+}
+KINDS.update({kind: [(PYLATE_DENSE, dense(SMALL.width, 8, use_residual=False)[1])] for kind in SENTENCE_CONFIGS})
+TEXTS = {"query": "a", "document": "a. b?c d, e f g h i j k l"}  # the document is too long
 
 
 def tokenizer():
@@ -82,12 +97,14 @@ def write_sentence_folder(folder: pathlib.Path, kind: str) -> None:
         modules.append({"idx": index, "name": str(index), "path": path.name, "type": name})
         path.mkdir()
         (path / "config.json").write_text(json.dumps(config))
-        if name == DENSE:
+        if name in (DENSE, PYLATE_DENSE):
             shape = config["out_features"], config["in_features"]
             write_safetensors(path / "model.safetensors", {
                 "linear.weight": (0.3 * random.standard_normal(shape)).astype(np.float32),
                 "linear.bias": (0.3 * random.standard_normal(shape[:1])).astype(np.float32)})
     (folder / "modules.json").write_text(json.dumps(modules))
+    if kind in SENTENCE_CONFIGS:
+        (folder / "config_sentence_transformers.json").write_text(json.dumps(SENTENCE_CONFIGS[kind]))
 
 
 def main() -> None:
@@ -111,6 +128,10 @@ def main() -> None:
                 made = {task: [run(model, ids, task=task) for ids in SEQUENCES] for task in ("query", "document")}
                 values[kind] = {task: [one["token_embeddings"][0][one["attention_mask"][0].bool()].tolist() for one in of_task]
                                 for task, of_task in made.items()}
+                if kind in SENTENCE_CONFIGS:
+                    values[kind]["prompts"] = model.prompts
+                    values[kind]["texts"] = {task: model.preprocess([text], prompt=model.prompts[task], task=task)["input_ids"][0].tolist()
+                                             for task, text in TEXTS.items()}
             else:
                 model = sentence_transformers.SentenceTransformer(scratch, device="cpu").double().eval()
                 values[kind] = [run(model, ids)["sentence_embedding"][0].tolist() for ids in SEQUENCES]

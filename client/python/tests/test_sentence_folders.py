@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from attendant_client import Client, messages
 from programs import run_server
-from sentence_folders import KINDS, PROMPT_TOKENS, SEQUENCES, VALUES, write_sentence_folder
+from sentence_folders import KINDS, PROMPT_TOKENS, SENTENCE_CONFIGS, SEQUENCES, VALUES, write_sentence_folder
 
 EXPECTED = json.loads(VALUES.read_text())
 MULTI = [kind for kind in KINDS if kind.startswith("multi")]
@@ -47,3 +47,13 @@ def test_vectors_of_tokens(client, kind, task):
         kept = [one not in skipped and (task == "query" or not skips.only_ids or one in skips.only_ids) for one in ids]
         np.testing.assert_allclose(rows[kept], np.reshape(expected, (-1, rows.shape[1])), atol=2e-6)
         assert not rows[np.invert(kept)].any()
+
+
+@pytest.mark.parametrize("kind", SENTENCE_CONFIGS)
+def test_prefixes_of_pylate_are_prompts_of_special_tokens(client, kind):
+    found = client.tokenizer(kind)
+    assert dict(found.prompts) == EXPECTED[kind]["prompts"]
+    assert found.max_sequence_length == SENTENCE_CONFIGS[kind]["document_length"]
+    added = {token["content"]: token for token in json.loads(found.tokenizer_json)["added_tokens"]}
+    for content, number in (("##q", 47), ("##d", 34)):
+        assert added[content]["id"] == number and added[content]["special"] and not added[content]["normalized"]

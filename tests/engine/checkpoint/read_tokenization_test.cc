@@ -81,6 +81,35 @@ TEST_F(ReadTokenizationTest, SentenceTransformersHasTheLastWord) {
   EXPECT_EQ(read.default_prompt, "query");
 }
 
+// As MultiVectorEncoder of the library, which makes special tokens of the prefixes that are tokens.
+TEST_F(ReadTokenizationTest, PrefixesOfPylateArePromptsOfSpecialTokens) {
+  folder_.Write("tokenizer.json", R"({"model": {"type": "WordPiece", "vocab": {"[Q]": 4, "x": 5}},
+      "added_tokens": [{"id": 7, "content": "[D] ", "normalized": true, "special": false}]})");
+  folder_.Write("sentence_bert_config.json", R"({"max_seq_length": 31})");
+  folder_.Write("config_sentence_transformers.json",
+                R"({"model_type": "ColBERT", "query_prefix": "[Q] ", "document_prefix": "[D] ",
+                    "prompts": {"query": "ask: ", "document": "[D] say: "}, "query_length": 32,
+                    "document_length": 300})");
+  const Tokenization read = Read();
+  EXPECT_THAT(read.prompts,
+              UnorderedElementsAre(Pair("query", "[Q] ask: "), Pair("document", "[D] say: ")));
+  EXPECT_EQ(read.max_sequence_length, 300);  // 31 is left of what was tokenized before it was saved
+  EXPECT_EQ(read.tokenizer_json,
+            R"({"model": {"type": "WordPiece", "vocab": {"[Q]": 4, "x": 5}},
+      "added_tokens":[{"content":"[D] ","id":7,"normalized":false,"special":true},)"
+            R"({"content":"[Q]","id":4,"lstrip":false,"normalized":false,"rstrip":false,)"
+            R"("single_word":false,"special":true}]})");
+}
+
+TEST_F(ReadTokenizationTest, PrefixesThatAreNoTokensStayText) {
+  folder_.Write("tokenizer.json", kTokenizer);
+  folder_.Write("config_sentence_transformers.json",
+                R"({"query_prefix": "query: ", "document_prefix": ""})");
+  const Tokenization read = Read();
+  EXPECT_THAT(read.prompts, UnorderedElementsAre(Pair("query", "query: "), Pair("document", "")));
+  EXPECT_EQ(read.tokenizer_json, kTokenizer);
+}
+
 TEST_F(ReadTokenizationTest, AnUnsetLengthLeavesTheTokenizersOwn) {
   folder_.Write("tokenizer_config.json", R"({"model_max_length": 512})");
   folder_.Write("sentence_roberta_config.json", R"({"max_seq_length": null})");

@@ -310,6 +310,71 @@ TEST_F(MultiVector, RefusesABadMask) {
                                HasSubstr("1_Pooling': expected it before modules of tokens")));
 }
 
+// A ColBERT of PyLate, which has its mask and its normalisation in code. The library's own values
+// are in client/python/tests/sentence_values.json.
+class Pylate : public MultiVector {
+ protected:
+  Pylate() {
+    folder_.Write("modules.json",
+                  absl::StrCat("[", Module("Transformer", ""),
+                               R"(,{"path":"2_Dense","type":"pylate.models.Dense.Dense"}])"));
+  }
+
+  Checkpoint OpenWith(const std::string& config) {
+    folder_.Write("config_sentence_transformers.json", config);
+    absl::StatusOr<Checkpoint> checkpoint = Open();
+    EXPECT_TRUE(checkpoint.ok()) << checkpoint.status();
+    return checkpoint.ok() ? *std::move(checkpoint) : Checkpoint();
+  }
+};
+
+TEST_F(Pylate, SkipsItsWordsInDocumentsAndNormalizes) {
+  const Checkpoint checkpoint = OpenWith(
+      R"({"model_type": "ColBERT", "skiplist_words": ["a", "."], "do_query_expansion": false})");
+  EXPECT_TRUE(checkpoint.description.token_head->normalize);
+  EXPECT_EQ(checkpoint.description.token_head->dense_width, 3);
+  EXPECT_THAT(checkpoint.tokenization.selection.skipped_ids, ElementsAre(1, 2));
+  EXPECT_THAT(checkpoint.tokenization.selection.skip_tasks, ElementsAre("document"));
+  EXPECT_THAT(checkpoint.warnings, IsEmpty());
+  EXPECT_THAT(OpenWith(R"({"model_type": "ColBERT", "skiplist_words": []})")
+                  .tokenization.selection.skip_tasks,
+              IsEmpty());
+}
+
+TEST_F(Pylate, SkipsPunctuationUnlessItsFileSaysOtherwise) {
+  for (const char* config : {R"({"model_type": "ColBERT", "skiplist_words": null})",
+                             R"({"query_prefix": "[Q] "})", R"({"document_prefix": "[D] "})"}) {
+    const Checkpoint checkpoint = OpenWith(config);
+    EXPECT_THAT(checkpoint.tokenization.selection.skipped_ids, ElementsAre(2, 7, 9));
+    EXPECT_THAT(
+        checkpoint.warnings,
+        ElementsAre(HasSubstr("do_query_expansion: clients append the mask tokens"),
+                    AllOf(HasSubstr("skiplist_words that are no tokens of the tokenizer are "
+                                    "not skipped: "),
+                          HasSubstr("'#', '$', '%'"))));
+  }
+}
+
+TEST_F(Pylate, IsNoOtherModel) {
+  for (const char* config : {R"({"model_type": "SentenceTransformer", "query_prefix": "[Q] "})",
+                             R"({"skiplist_words": ["."]})"}) {
+    const Checkpoint checkpoint = OpenWith(config);
+    EXPECT_FALSE(checkpoint.description.token_head->normalize);
+    EXPECT_THAT(checkpoint.tokenization.selection.skipped_ids, IsEmpty());
+    EXPECT_THAT(checkpoint.tokenization.prompts, IsEmpty());
+  }
+}
+
+TEST_F(Pylate, RefusesBadSettings) {
+  folder_.Write("config_sentence_transformers.json",
+                R"({"model_type": "ColBERT", "skiplist_words": 3, "do_query_expansion": 1})");
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("skiplist_words: expected texts, found 3"),
+                               HasSubstr("do_query_expansion: expected true or false, found 1")));
+  folder_.Write("config_sentence_transformers.json",
+                R"({"model_type": "ColBERT", "query_prefix": 3, "document_length": 0})");
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("query_prefix"), HasSubstr("document_length")));
+}
+
 TEST_F(SentenceTransformers, ReadsADenseLayerWithoutBias) {
   folder_.Write("2_Dense/config.json",
                 R"({"in_features": 4, "out_features": 3, "bias": false,
