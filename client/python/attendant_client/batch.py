@@ -132,5 +132,6 @@ def memory_of(options: Mapping[str, Any]) -> Memory:
 
 def check_count(field: str, value: Any, count: int) -> None:
     """Refuses what has not one element for each sequence, as parts of it would not be missed."""
-    if len(value) != count:
-        raise invalid(field, f"one for each of {count} sequences", len(value))
+    found = len(value) if hasattr(value, "__len__") else repr(value)
+    if found != count:
+        raise invalid(field, f"one for each of {count} sequences", found)

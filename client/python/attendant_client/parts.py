@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional
 
 import numpy as np
 
-from . import messages
+from . import arrays, messages
 from .batch import Batch, check_count, memory_of
 from .errors import invalid
 from .options import Memory, integers
@@ -45,8 +45,8 @@ class _Room:
         self._limits = model.limits
         self._batch = batch
         self._own = model.front.own_rows if batch.name == "features" else 0
-        bias = options.get("attention_bias")
-        self._bias = None if bias is None else np.shape(bias)
+        bias: Any = options.get("attention_bias")
+        self._bias = np.shape(bias) if np.ndim(bias) == 4 else None
         layer = model.layer
         self._row = max(layer.hidden_size, layer.key_input_width + layer.value_input_width, model.front.feature_width, 6)
         heads, width = layer.heads, max(layer.hidden_size, layer.heads * layer.value_width)
@@ -87,11 +87,13 @@ class _Room:
 
 def _count(options: Mapping[str, Any], name: str) -> int:
     value = options.get(name)
-    return 0 if value is None else len(value)
+    return 0 if value is None else int(np.size(value))
 
 
 def divide(options: Mapping[str, Any], batch: Batch, model: messages.GetModelResponse) -> List[Part]:
     """Returns the requests that a request becomes; none if the server takes it as it is."""
+    if is_list(options.get("attention_bias")):
+        options = {**options, "attention_bias": arrays.to_floats("attention_bias", options["attention_bias"]).array}
     room = _Room(options, batch, model)
     count, limits = len(batch.rows.lengths), model.limits
     if room.fits(reduce(room.grown, range(count), _Load()), limits.max_request_tokens):
@@ -132,8 +134,8 @@ class _Cutter:
             check_count("prompt_tokens", options["prompt_tokens"], self._count)
         if options.get("attention_bias") is not None:
             self._options["attention_bias"] = self._checked_bias(options["attention_bias"])
-        rows = options.get("query_rows")
-        self._rows = None if rows is None or len(rows) == 0 else np.asarray(integers("query_rows", rows))
+        rows = integers("query_rows", [] if options.get("query_rows") is None else options["query_rows"])
+        self._rows = np.asarray(rows) if rows else None
         if self._rows is not None:
             sequences = self._find_rows(self._rows)
             self._order = np.argsort(sequences, kind="stable")
@@ -167,10 +169,9 @@ class _Cutter:
             return None
         return self._answer.longest if self._batch.memory is None else self._batch.memory.longest
 
-    def _checked_bias(self, value: Any) -> Any:
-        bias = np.asarray(value) if is_list(value) else value
+    def _checked_bias(self, bias: Any) -> Any:
         full = (self._count, None, self._answer.longest, self._most_keys())
-        shape = [int(size) for size in bias.shape]
+        shape = [int(size) for size in np.shape(bias)]
         if len(shape) != 4 or any(each not in (1, size) for each, size in zip(shape, full) if size is not None):
             sizes = ", ".join(letter if size is None else str(size) for letter, size in zip("BHSM", full))
             raise invalid("attention_bias", f"shape [{sizes}] or 1 in places", shape)
