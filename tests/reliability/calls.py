@@ -1,4 +1,5 @@
 """Calls over gRPC from Python, for callers whose number is small or whose patience is measured."""
+import pathlib
 import threading
 import time
 
@@ -9,6 +10,8 @@ from attendant.v1 import tensor_pb2
 
 ATTEND = "/attendant.v1.EncoderService/Attend"
 ENCODE = "/attendant.v1.EncoderService/Encode"
+LIST_MODELS = "/attendant.v1.EncoderService/ListModels"
+HEALTH_CHECK = "/grpc.health.v1.Health/Check"
 TINY_WIDTH = 32
 GOOD_CALL_SECONDS, GOOD_CALL_PAUSE = 10, 0.05
 
@@ -29,10 +32,12 @@ def _rows(sequences: int, length: int, width: int) -> tensor_pb2.Tensor:
     return tensor_pb2.Tensor(dtype=tensor_pb2.FLOAT32, shape=[sequences, length, width], data=data)
 
 
-def open_channel(target: str, *options) -> grpc.Channel:
-    """A channel with a connection of its own."""
-    return grpc.insecure_channel(target, options=[("grpc.use_local_subchannel_pool", 1),
-                                                  ("grpc.max_receive_message_length", 1 << 28), *options])
+def open_channel(target: str, *options, authority: pathlib.Path | None = None) -> grpc.Channel:
+    """A channel with a connection of its own; with TLS if `authority`, the certificate that signed the server's, is given."""
+    options = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", 1 << 28), *options]
+    if authority is None:
+        return grpc.insecure_channel(target, options=options)
+    return grpc.secure_channel(target, grpc.ssl_channel_credentials(authority.read_bytes()), options=options)
 
 
 def method(channel: grpc.Channel, name: str = ATTEND):
@@ -45,12 +50,13 @@ def reason_of(error: grpc.RpcError) -> str | None:
 
 
 class GoodCaller(threading.Thread):
-    """A caller from 127.0.0.1 with small calls, one after the other, each tried until it is answered."""
+    """A caller from 127.0.0.1 with small calls, one after the other, each tried until it is answered. On leaving the
+    context it has waited for the last one."""
 
-    def __init__(self, address: str):
+    def __init__(self, server, name: str = ATTEND, request: bytes | None = None):
         super().__init__(daemon=True)
-        self._channel = open_channel(address)
-        self._request = attend_request(1, 4)
+        self._channel = open_channel(server.address, authority=server.authority)
+        self._name, self._request = name, attend_request(1, 4) if request is None else request
         self._stopping = threading.Event()
         self.calls, self.failures, self.worst = 0, 0, 0.0
 
@@ -70,11 +76,11 @@ class GoodCaller(threading.Thread):
             self.call()
 
     def call(self) -> None:
-        attend, begin = method(self._channel), time.monotonic()
+        send, begin = method(self._channel, self._name), time.monotonic()
         while True:
             self.calls += 1
             try:
-                attend(self._request, timeout=GOOD_CALL_SECONDS)
+                send(self._request, timeout=GOOD_CALL_SECONDS)
                 break
             except grpc.RpcError:
                 self.failures += 1

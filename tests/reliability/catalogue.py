@@ -30,6 +30,10 @@ GROUPS = {
     "deadlines": {"dead_rows": Target(at_most=0)},
     "hostile": {f"{name}.{figure}": target for name in ("never_reads", "half_sent", "http_hostile")
                 for figure, target in (("rss_mib", Target(at_most=50)), ("good_caller_s", Target(at_most=1)))},
+    "flood": {**{f"flood.{attack}.{figure}": target for attack in ("continuation", "reset", "settings", "ping")
+                 for figure, target in (("rss_mib", Target(at_most=50)), ("good_s", Target(at_most=1)),
+                                        ("sent_mib_s", Target()))},
+              "health.under_attack_s": Target(at_most=1)},
     "memory": {"rss_slope_bytes_per_request": Target(at_most=1), "rss_growth_mib": Target(at_most=8)},
     "connections": {"emfile.recovery_s": Target(at_most=5), "certificates.failed_handshakes": Target(at_most=0)},
     "swaps": {"swap.failures": Target(at_most=0)},

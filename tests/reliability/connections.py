@@ -5,11 +5,11 @@ import pathlib
 import resource
 import socket
 import ssl
-import subprocess
 import threading
 import time
 
 import calls
+import certificates
 from report import Measured
 
 STORMS, STORM_SECONDS, STORM_CONNECTIONS = 5, 1, 300
@@ -55,22 +55,6 @@ def _emfile(setup) -> Measured:
         return Measured(worst, STORMS * STORM_CONNECTIONS)
 
 
-def _openssl(*arguments) -> None:
-    subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
-
-
-def _make_certificates(folder: pathlib.Path) -> None:
-    """A certificate authority, ca.crt, and two certificates for localhost by it: 0.crt with 0.key, 1.crt with 1.key."""
-    _openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", 2, "-subj",
-             "/CN=ca", "-keyout", folder / "ca.key", "-out", folder / "ca.crt")
-    (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n", encoding="utf-8")
-    for name in "01":
-        _openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=localhost",
-                 "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.csr")
-        _openssl("x509", "-req", "-in", folder / f"{name}.csr", "-CA", folder / "ca.crt", "-CAkey", folder / "ca.key",
-                 "-CAcreateserial", "-days", 2, "-extfile", folder / "names", "-out", folder / f"{name}.crt")
-
-
 def _install(folder: pathlib.Path, name: str) -> None:
     """Puts a certificate in the place of the server's, the key after it, each at once."""
     for kind in ("crt", "key"):
@@ -113,11 +97,10 @@ class _Handshakers:
 
 def _certificates(setup, folder: pathlib.Path) -> Measured:
     reloads = LONG if setup.long else SHORT
-    _make_certificates(folder)
+    certificates.make(folder)
     _install(folder, "0")
     with setup.serve("--model=m=synthetic:tiny", f"--tls-cert={folder / 'server.crt'}",
-                     f"--tls-key={folder / 'server.key'}") as server:
-        server.authority = ssl.create_default_context(cafile=str(folder / "ca.crt"))
+                     f"--tls-key={folder / 'server.key'}", authority=folder / "ca.crt") as server:
         callers = _Handshakers(server.port, folder / "ca.crt")
         for number in range(reloads):
             time.sleep(RELOAD_SECONDS)

@@ -8,42 +8,19 @@ import urllib.request
 import calls
 import http2
 from report import Measured
+from small_server import MIB, observed, small_server
 
 HOSTILE = "127.0.0.2"
 SECONDS = 20
-MIB = 1 << 20
-# Of all requests together, so small that what is held beyond it is seen; see _small_server.
-BUDGET = 40 * MIB
-
-
-@contextlib.contextmanager
-def _small_server(setup, *flags: str, **options):
-    """A server whose budget is BUDGET. Its limit is found from what a first one makes of another limit: a fifth of what
-    is beyond weights and margins is gRPC's."""
-    flags = ("--model=m=synthetic:tiny", *flags)
-    first = 400 * MIB
-    with setup.serve(*flags, f"--memory-limit-bytes={first}") as server:
-        limit = first - round((server.metric("attendant_budget_bytes") - BUDGET) / 0.8)
-    with setup.serve(*flags, f"--memory-limit-bytes={limit}", **options) as server:
-        setup.say(f"limit {limit / MIB:.0f} MiB, budget {server.metric('attendant_budget_bytes') / MIB:.0f} MiB, "
-                  f"idle {server.resident_bytes() / MIB:.0f} MiB")
-        yield server
 
 
 @contextlib.contextmanager
 def _observed(setup, name: str, server, figures: dict):
-    """Has the good caller call, and notes what memory the server takes meanwhile."""
-    with calls.GoodCaller(server.address) as good:
-        for _ in range(50):
-            good.call()
-        server.reset_peak()
-        idle = server.resident_bytes()
+    """Measures what the attack in its context costs."""
+    with observed(setup, name, server) as cost:
         yield
-        peak = server.resident_bytes("VmHWM")
-    setup.say(f"{name}: idle {idle / MIB:.1f} MiB, peak {peak / MIB:.1f} MiB; good caller: worst {good.worst:.3f} s, "
-              f"{good.failures} of {good.calls} calls failed")
-    figures[f"{name}.rss_mib"] = Measured((peak - idle) / MIB, good.calls)
-    figures[f"{name}.good_caller_s"] = Measured(good.worst, good.calls)
+    figures[f"{name}.rss_mib"] = Measured(cost.rss_mib, cost.calls)
+    figures[f"{name}.good_caller_s"] = Measured(cost.worst_s, cost.calls)
 
 
 def _pump_all(connections: list, seconds: float) -> None:
@@ -56,7 +33,7 @@ def _pump_all(connections: list, seconds: float) -> None:
 
 def _never_reads(setup, figures: dict) -> None:
     """D1: answers of 4 MiB, which get no window."""
-    with _small_server(setup, "--max-request-tokens=2048") as server, _observed(setup, "never_reads", server, figures):
+    with small_server(setup, "--max-request-tokens=2048") as server, _observed(setup, "never_reads", server, figures):
         body = calls.attend_request(1, 512, probabilities=True)
         connections = [http2.Connection(server.port, HOSTILE, window=0) for _ in range(4)]
         for connection in connections:
@@ -69,7 +46,7 @@ def _never_reads(setup, figures: dict) -> None:
 
 def _half_sent(setup, figures: dict) -> None:
     """D4 and D7: bodies of 2 MiB that stop half-way, of a method with tensors and of one without."""
-    with _small_server(setup) as server, _observed(setup, "half_sent", server, figures):
+    with small_server(setup) as server, _observed(setup, "half_sent", server, figures):
         connections = [http2.Connection(server.port, HOSTILE) for _ in range(4)]
         half = bytes(MIB)
         for number, connection in enumerate(connections):
@@ -86,7 +63,7 @@ def _http_hostile(setup, figures: dict) -> None:
     def few_descriptors():
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
 
-    with _small_server(setup, preparation=few_descriptors) as server, _observed(setup, "http_hostile", server, figures):
+    with small_server(setup, preparation=few_descriptors) as server, _observed(setup, "http_hostile", server, figures):
         endless, tricklers, idle = [], [], []
         worst_probe, until = 0.0, time.monotonic() + SECONDS
         while time.monotonic() < until:

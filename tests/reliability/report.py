@@ -33,7 +33,7 @@ class Report:
             if name not in self.figures:
                 continue
             figure = self.figures[name]
-            verdict = "met" if target.met(figure.value) else "MISSED"
+            verdict = ("met" if target.met(figure.value) else "MISSED") if str(target) else ""
             lines.append(f"{name:36} {figure.value:>10.4g} {str(target):>10}  {verdict:6} {figure.calls:>8}")
         lines += [f"not measured: {group}: {why}" for group, why in self.failures.items()]
         lines += [f"note: {note}" for note in self.notes]

@@ -21,9 +21,12 @@ class NotMeasured(Exception):
 class Server:
     """A server on 127.0.0.1 that is ready. On leaving the context it is killed if it still runs."""
 
-    def __init__(self, program: pathlib.Path, *flags: str, launcher: tuple = (), preparation=None):
-        """`launcher` is a command that starts it, such as taskset; `preparation` runs in the child."""
-        self.authority: ssl.SSLContext | None = None  # to be set where the server has a certificate
+    def __init__(self, program: pathlib.Path, *flags: str, launcher: tuple = (), preparation=None,
+                 authority: pathlib.Path | None = None):
+        """`launcher` is a command that starts it, such as taskset; `preparation` runs in the child; `authority` is the
+        certificate that signed the server's, if it has one."""
+        self.authority = authority
+        self._https = ssl.create_default_context(cafile=str(authority)) if authority else None
         self._scratch = tempfile.TemporaryDirectory()
         self.folder = pathlib.Path(self._scratch.name)
         self._log = self.folder / "log"
@@ -43,7 +46,8 @@ class Server:
             time.sleep(0.002)
         values = dict(line.split("=") for line in ports.read_text(encoding="utf-8").split())
         self.port, self.http_port = int(values["grpc_port"] or 0), int(values["http_port"])
-        self.address = f"127.0.0.1:{self.port}"
+        unix = [flag.removeprefix("--address=") for flag in flags if flag.startswith("--address=unix:")]
+        self.address = unix[0] if unix else f"127.0.0.1:{self.port}"
 
     def __enter__(self):
         return self
@@ -79,14 +83,17 @@ class Server:
     def resident_bytes(self, name: str = "VmRSS") -> int:
         """VmRSS, or VmHWM, the most that it was since reset_peak."""
         status = pathlib.Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8")
-        return int(re.search(rf"^{name}:\s+(\d+) kB", status, re.M)[1]) * 1024
+        found = re.search(rf"^{name}:\s+(\d+) kB", status, re.M)
+        if not found:  # an ended process has no memory
+            raise NotMeasured(f"the server has ended: {self.log()[-500:]}")
+        return int(found[1]) * 1024
 
     def reset_peak(self) -> None:
         pathlib.Path(f"/proc/{self.pid}/clear_refs").write_text("5", encoding="utf-8")
 
     def scrape(self) -> str:
-        url = f"{'https' if self.authority else 'http'}://127.0.0.1:{self.http_port}/metrics"
-        with urllib.request.urlopen(url, timeout=30, context=self.authority) as answer:
+        url = f"{'https' if self._https else 'http'}://127.0.0.1:{self.http_port}/metrics"
+        with urllib.request.urlopen(url, timeout=30, context=self._https) as answer:
             return answer.read().decode()
 
     def metric(self, name: str, **labels) -> float:

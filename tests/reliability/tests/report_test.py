@@ -7,6 +7,7 @@ from report import Measured, Report
 
 NAMES = """drain.accepted_lost drain.visible_failures overload.3x.goodput overload.10x.goodput overload.refused_p99_ms
     mixed.small_p99_slices fair.quiet_peer_share bulk.refused dead_rows never_reads.rss_mib half_sent.rss_mib http_hostile.rss_mib
+    flood.continuation.rss_mib flood.reset.good_s flood.settings.rss_mib flood.ping.sent_mib_s health.under_attack_s
     rss_slope_bytes_per_request emfile.recovery_s certificates.failed_handshakes swap.failures
     fuzz.request_inputs fuzz.weight_inputs fuzz.crashes
     server_over_engine.bert-base server_over_engine.attention.uds metrics_cost""".split()
@@ -57,6 +58,11 @@ class Reports(unittest.TestCase):
         self.assertIn("not measured: memory: NotMeasured: no server", self.report.table())
         self.assertIn("note: something odd", self.report.table())
         self.assertIn("cpu: A CPU, isa: amx", self.report.table())
+
+    def test_a_figure_without_a_target_has_no_verdict(self):
+        report = Report(figures={"flood.ping.sent_mib_s": Measured(170.5, 80)})
+        self.assertEqual(report.table().splitlines()[-1].split(), ["flood.ping.sent_mib_s", "170.5", "80"])
+        self.assertEqual(report.missed(), [])
 
     def test_json_has_a_number_for_each_figure(self):
         document = self.report.to_json()
