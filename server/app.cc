@@ -159,6 +159,7 @@ class App::Impl {
     ConnectionLimits limits = {settings_.max_connections, settings_.max_connections_per_address};
     most_connections_ = MostConnections(RaiseDescriptorLimit());
     limits.total = std::min(limits.total, most_connections_);
+    limits.encrypted = !settings_.tls_cert.empty();
     auto listener = ConnectionListener::Bind(settings_.address, settings_.port, limits);
     if (!listener.ok()) return listener.status();
     listener_ = *std::move(listener);

@@ -9,16 +9,12 @@
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
 #include "server/execution/fault.h"
-#include "server/rpc/open_calls.h"
 
 namespace attendant::server {
 namespace {
 
 constexpr int64_t kBesideTheTensors = 64 << 10;
 constexpr int kMaxConcurrentStreams = 128;  // of one connection
-constexpr int kMaxThreads = 32;             // for calls of synchronous services
-// About 40 MiB. Each connection has its open calls, and as many that it has just reset.
-constexpr OpenCallLimits kOpenCalls = {2048, 2 * kMaxConcurrentStreams};
 
 int Milliseconds(absl::Duration duration) {
   return static_cast<int>(absl::ToInt64Milliseconds(duration));
@@ -53,7 +49,6 @@ void LimitMemory(const GrpcServerOptions& options, grpc::ServerBuilder& builder)
   builder.SetMaxSendMessageSize(static_cast<int>(options.max_answer_bytes + kBesideTheTensors));
   grpc::ResourceQuota quota("attendant");
   quota.Resize(static_cast<size_t>(options.receive_quota_bytes));
-  quota.SetMaxThreads(kMaxThreads);
   builder.SetResourceQuota(quota);
 }
 
@@ -67,8 +62,6 @@ absl::StatusOr<RunningGrpcServer> StartGrpcServer(const GrpcServerOptions& optio
   grpc::ServerBuilder builder;
   LimitConnections(options, builder);
   LimitMemory(options, builder);
-  builder.SetContextAllocator(std::make_unique<OpenCalls>(
-      kOpenCalls, [&metrics] { metrics.RecordRefusedConnection("calls"); }));
   builder.RegisterCallbackGenericService(service.generic_service());
   RunningGrpcServer running;
   running.credentials = MakeServerCredentials(options.secrets);

@@ -110,7 +110,7 @@ class ConnectionListener::Impl {
       epoll_event event;
       if (epoll_wait(epoll_.number, &event, 1, -1) <= 0) continue;  // interrupted
       if (event.data.fd == stop_.number) return;
-      if (!AcceptFrom(event.data.fd)) connections_.OnHangUp(event.data.fd);
+      if (!AcceptFrom(event.data.fd)) Forget(event.data.fd);
     }
   }
 
@@ -123,6 +123,12 @@ class ConnectionListener::Impl {
       return true;
     }
     return false;
+  }
+
+  void Forget(int duplicate) {
+    const std::optional<ConnectionRefusal> refusal = connections_.OnHangUp(duplicate);
+    absl::MutexLock lock(&mutex_);
+    if (refusal) handlers_.refused(*refusal);
   }
 
   void AcceptOne(const ListeningSocket& socket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/settings/network.h"
+#include "server/transport/grpc_traffic.h"
 
 namespace attendant::server {
 namespace {
@@ -65,6 +66,8 @@ const char* ConnectionRefusalName(ConnectionRefusal refusal) {
       return "descriptors";
     case ConnectionRefusal::kMemory:
       return "memory";
+    case ConnectionRefusal::kFrames:
+      return "frames";
   }
   return "";
 }
@@ -92,10 +95,12 @@ std::optional<ConnectionRefusal> OpenConnections::TryAdd(int connection,
   const std::string address = endpoint ? FormatAddress(endpoint->address) : "";
   const std::string name = endpoint ? absl::StrCat(address, " port ", endpoint->port) : "";
   // The entries, while nothing is changed if there is no memory for them.
-  std::map<int, Peer> added = {{connection, {address, name}}};
+  std::map<int, Peer> added;
+  added.emplace(connection, Peer{address, name, MeterTraffic(connection, limits_.encrypted)});
   std::map<std::string, int64_t> counted = {{address, 0}};
   std::map<std::string, int> named = {{name, 0}};
   absl::MutexLock lock(&mutex_);
+  FreePlaces(absl::Now());
   if (static_cast<int64_t>(connections_.size()) >= limits_.total) return ConnectionRefusal::kTotal;
   const auto of_address = per_address_.find(address);
   if (!address.empty() && of_address != per_address_.end() &&
@@ -122,13 +127,28 @@ std::optional<ConnectionRefusal> OpenConnections::TryAdd(int connection,
   return std::nullopt;
 }
 
-void OpenConnections::OnHangUp(int duplicate) {
+void OpenConnections::FreePlace(const std::string& address) {
+  const auto of_address = per_address_.find(address);
+  if (of_address != per_address_.end() && --of_address->second == 0) per_address_.erase(of_address);
+}
+
+void OpenConnections::FreePlaces(absl::Time now) {
+  while (!kept_places_.empty() && kept_places_.begin()->first <= now) {
+    FreePlace(kept_places_.begin()->second);
+    kept_places_.erase(kept_places_.begin());
+  }
+}
+
+std::optional<ConnectionRefusal> OpenConnections::OnHangUp(int duplicate) {
   absl::MutexLock lock(&mutex_);
   const auto connection = connections_.find(duplicate);
-  if (connection == connections_.end()) return;
+  if (connection == connections_.end()) return std::nullopt;
   const Peer peer = std::move(connection->second);
-  const auto of_address = per_address_.find(peer.address);
-  if (of_address != per_address_.end() && --of_address->second == 0) per_address_.erase(of_address);
+  if (*peer.cut) {
+    kept_places_.emplace(absl::Now() + limits_.cut_place, peer.address);
+  } else {
+    FreePlace(peer.address);
+  }
   // The name may belong to a newer connection of the same port already.
   const auto named = by_name_.find(peer.name);
   if (named != by_name_.end() && named->second == duplicate) by_name_.erase(named);
@@ -136,6 +156,7 @@ void OpenConnections::OnHangUp(int duplicate) {
   // The epoll instance would keep watching as long as gRPC has its descriptor.
   epoll_ctl(epoll_, EPOLL_CTL_DEL, duplicate, nullptr);
   close(duplicate);
+  return *peer.cut ? std::optional(ConnectionRefusal::kFrames) : std::nullopt;
 }
 
 int64_t OpenConnections::count() const {

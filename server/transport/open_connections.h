@@ -3,8 +3,10 @@
 
 #include <sys/socket.h>
 
+#include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -17,13 +19,17 @@ namespace attendant::server {
 struct ConnectionLimits {
   int64_t total = 1024;
   int64_t per_address = 64;  // does not apply to Unix sockets, whose callers have no address
+  bool encrypted = false;    // by TLS
+  // How long the place of a connection stays taken that was cut for what it sent, so that its
+  // address cannot at once begin again.
+  absl::Duration cut_place = absl::Seconds(5);
 };
 
-// The reason why a connection is closed at once.
-enum class ConnectionRefusal { kTotal, kAddress, kDescriptors, kMemory };
+// The reason why a connection is closed at once, or later for the frames that it sent.
+enum class ConnectionRefusal { kTotal, kAddress, kDescriptors, kMemory, kFrames };
 
-// The name of a refusal, for logs and labels of metrics: "total", "address", "descriptors" or
-// "memory".
+// The name of a refusal, for logs and labels of metrics: "total", "address", "descriptors",
+// "memory" or "frames".
 const char* ConnectionRefusalName(ConnectionRefusal refusal);
 
 // gRPC owns the descriptors of its connections and does not say when it closes one. Therefore each
@@ -42,12 +48,14 @@ class OpenConnections {
   OpenConnections(const OpenConnections&) = delete;
   OpenConnections& operator=(const OpenConnections&) = delete;
 
-  // Counts `connection`, which came from `peer`, until OnHangUp. On a refusal nothing is counted.
+  // Counts and meters `connection`, which came from `peer`, until OnHangUp. To be called on the
+  // thread that hands it to gRPC. On a refusal nothing is counted.
   // The caller keeps its descriptor either way. Does not throw.
   std::optional<ConnectionRefusal> Add(int connection, const sockaddr_storage& peer) noexcept;
 
-  // To be called for an event of `epoll`: forgets the connection and closes its duplicate.
-  void OnHangUp(int duplicate);
+  // To be called for an event of `epoll`: forgets the connection and closes its duplicate. Returns
+  // kFrames if it was cut for what it sent.
+  std::optional<ConnectionRefusal> OnHangUp(int duplicate);
 
   int64_t count() const;
 
@@ -69,11 +77,15 @@ class OpenConnections {
   struct Peer {
     std::string address;  // empty for a Unix socket
     std::string name;
-    bool awaited = false;  // by AwaitSent
+    std::shared_ptr<const std::atomic<bool>> cut;  // see MeterTraffic
+    bool awaited = false;                          // by AwaitSent
   };
 
   // As Add, but may throw std::bad_alloc, as long as nothing is counted.
   std::optional<ConnectionRefusal> TryAdd(int connection, const sockaddr_storage& peer);
+
+  void FreePlaces(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FreePlace(const std::string& address) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int epoll_;
   const ConnectionLimits limits_;
@@ -82,6 +94,8 @@ class OpenConnections {
   std::map<int, Peer> connections_ ABSL_GUARDED_BY(mutex_);  // by the duplicate
   std::map<std::string, int> by_name_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, int64_t> per_address_ ABSL_GUARDED_BY(mutex_);
+  // Places in per_address_ of connections that were cut, until they are free again.
+  std::multimap<absl::Time, std::string> kept_places_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace attendant::server

@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -55,7 +56,7 @@ grpc::Status ListModels(v1::EncoderService::Stub& stub) {
   return stub.ListModels(&context, {}, &response);
 }
 
-TEST(ConnectionsTest, R28CapsAreExactAndTheCountGoesDownAgain) {
+TEST(ConnectionsTest, CapsAreExactAndTheCountGoesDownAgain) {
   ReadyServer server({"--max-connections=6", "--max-connections-per-address=4"});
   std::vector<int> callers;
   for (int i = 0; i < 7; ++i) callers.push_back(Connect(server.port()));
@@ -71,7 +72,7 @@ TEST(ConnectionsTest, R28CapsAreExactAndTheCountGoesDownAgain) {
   AwaitMetric(server, "attendant_connections 0");
 }
 
-TEST(ConnectionsTest, R5ServesAgainAfterItHadNoDescriptors) {
+TEST(ConnectionsTest, ServesAgainAfterItHadNoDescriptors) {
   ReadyServer server({"--max-connections-per-address=1000"});
   const rlimit few = {40, 40};
   ASSERT_EQ(prlimit(server.process().pid(), RLIMIT_NOFILE, &few, nullptr), 0);
@@ -98,6 +99,22 @@ TEST(ConnectionsTest, SaysThatDescriptorsAllowFewConnections) {
   server.AwaitLine("ready: ");
 }
 
+// Sends SETTINGS frames over a Unix socket until the server ends the connection.
+void ExpectFloodCutOff(const std::string& path) {
+  const int caller = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(connect(caller, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  std::string bytes = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+  int sent = 0;
+  for (; sent < 100'000 && send(caller, bytes.data(), bytes.size(), MSG_NOSIGNAL) > 0; ++sent) {
+    bytes = std::string("\0\0\0\4\0\0\0\0\0", 9);
+  }
+  EXPECT_LT(sent, 100'000);
+  close(caller);
+}
+
 TEST(ConnectionsTest, ServesOverAUnixSocket) {
   const std::string path = absl::StrCat(testing::TempDir(), "attendant_", getpid(), ".sock");
   {
@@ -112,6 +129,8 @@ TEST(ConnectionsTest, ServesOverAUnixSocket) {
     EXPECT_THAT(end.lines,
                 testing::ElementsAre(absl::StrCat("attendant-server: cannot listen on unix:", path,
                                                   " for gRPC: Address already in use")));
+    EXPECT_TRUE(ListModels(*stub).ok());
+    ExpectFloodCutOff(path);
     EXPECT_TRUE(ListModels(*stub).ok());
     server.Signal(SIGKILL);
     server.AwaitEnd();
@@ -166,7 +185,7 @@ class StoppedWithAnAnswer {
   std::future<grpc::Status> answer_;
 };
 
-TEST(ConnectionsTest, D12AnswersInTheKernelAreNotCutWhenItStops) {
+TEST(ConnectionsTest, AnswersInTheKernelAreNotCutWhenItStops) {
   StoppedWithAnAnswer stopped("--drain-timeout=30s");
   EXPECT_THAT(stopped.process().AwaitLine("answers that are not received"),
               HasSubstr("draining: 1 connections have"));
@@ -183,7 +202,7 @@ TEST(ConnectionsTest, TheDrainTimeoutCutsAnswersThatNobodyReceives) {
   (void)stopped.Receive();  // the kernel may still deliver it
 }
 
-TEST(ConnectionsTest, D3OpenReflectionStreamsTakeNoThreads) {
+TEST(ConnectionsTest, OpenReflectionStreamsTakeNoThreads) {
   ReadyServer server;
   EXPECT_TRUE(ListModels(*server.NewStub()).ok());
   const int64_t threads_before = ProcessStatus(server, "Threads");

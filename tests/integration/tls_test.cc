@@ -109,7 +109,7 @@ void AwaitReloads(const ReadyServer& server, const std::string& result, int coun
               own);
 }
 
-TEST_F(TlsTest, R30ServesOnlyOverTls) {
+TEST_F(TlsTest, ServesOnlyOverTls) {
   ReadyServer server(Flags());
   EXPECT_TRUE(Call(server, Trust(ca_)).ok());
   EXPECT_EQ(Call(server, {.own_connection = true}).code(), absl::StatusCode::kUnavailable);
@@ -125,7 +125,17 @@ TEST_F(TlsTest, R30ServesOnlyOverTls) {
               HasSubstr("\nattendant_certificate_expiry_timestamp_seconds "));
 }
 
-TEST_F(TlsTest, R30OldVersionsAreRefused) {
+TEST_F(TlsTest, AFloodOfFramesIsCutOff) {
+  ReadyServer server(Flags());
+  std::string flood = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+  for (int i = 0; i < 1000; ++i) flood += std::string("\0\0\0\4\0\0\0\0\0", 9);  // SETTINGS
+  TlsClient(server.port(), {.ca = ca_.certificate()}).Exchange(flood);
+  AwaitMetric(server, "attendant_refused_connections_total{reason=\"frames\"} 1",
+              IssuedCertificate{});
+  EXPECT_TRUE(Call(server, Trust(ca_)).ok());
+}
+
+TEST_F(TlsTest, OldVersionsAreRefused) {
   ReadyServer server(Flags());
   for (const int port : {server.port(), server.http_port()}) {
     const auto works = [port](int version) {
@@ -138,7 +148,7 @@ TEST_F(TlsTest, R30OldVersionsAreRefused) {
   }
 }
 
-TEST_F(TlsTest, R30MutualTlsNeedsAGoodCertificateOfTheClient) {
+TEST_F(TlsTest, MutualTlsNeedsAGoodCertificateOfTheClient) {
   ReadyServer server(MutualFlags());
   EXPECT_TRUE(Call(server, Trust(ca_, ca_.Issue())).ok());
   EXPECT_EQ(Call(server, Trust(ca_)), absl::UnauthenticatedError(kNoCertificate));
@@ -151,7 +161,7 @@ TEST_F(TlsTest, R30MutualTlsNeedsAGoodCertificateOfTheClient) {
 }
 
 // None of these calls sends a body, so each ends at its headers.
-TEST_F(TlsTest, R30EveryMethodButThoseOfHealthNeedsACertificate) {
+TEST_F(TlsTest, EveryMethodButThoseOfHealthNeedsACertificate) {
   ReadyServer server(MutualFlags());
   const auto channel =
       grpc::CreateChannel(server.address(), grpc::SslCredentials({ca_.certificate(), "", ""}));
@@ -176,7 +186,7 @@ TEST_F(TlsTest, R30EveryMethodButThoseOfHealthNeedsACertificate) {
   EXPECT_EQ(Number(watch.Read().value_or(""), 1), kServing);
 }
 
-TEST_F(TlsTest, R30TokensDoNotStandForCertificatesNorTheseForTokens) {
+TEST_F(TlsTest, TokensDoNotStandForCertificatesNorTheseForTokens) {
   // The SHA-256 of "test".
   Write("tokens", "infer 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\n");
   std::vector<std::string> flags = MutualFlags();
@@ -194,7 +204,7 @@ TEST_F(TlsTest, R30TokensDoNotStandForCertificatesNorTheseForTokens) {
             client::Health::kServing);
 }
 
-TEST_F(TlsTest, R30ProbesNeedNoCertificateAndMetricsDo) {
+TEST_F(TlsTest, ProbesNeedNoCertificateAndMetricsDo) {
   ReadyServer server(MutualFlags());
   for (const char* path : {"/healthz", "/readyz"}) {
     EXPECT_THAT(HttpsGet(server.http_port(), path), StartsWith("HTTP/1.1 200"));
@@ -210,7 +220,7 @@ TEST_F(TlsTest, R30ProbesNeedNoCertificateAndMetricsDo) {
               StartsWith("HTTP/1.1 200"));
 }
 
-TEST_F(TlsTest, R31NewCertificatesAreUsed) {
+TEST_F(TlsTest, NewCertificatesAreUsed) {
   ReadyServer server(MutualFlags());
   const IssuedCertificate own = ca_.Issue();
   EXPECT_TRUE(Call(server, Trust(ca_, own)).ok());
@@ -228,7 +238,7 @@ TEST_F(TlsTest, R31NewCertificatesAreUsed) {
   EXPECT_EQ(Call(server, Trust(next, own)).code(), absl::StatusCode::kUnavailable);
 }
 
-TEST_F(TlsTest, R31BadFilesChangeNothing) {
+TEST_F(TlsTest, BadFilesChangeNothing) {
   ReadyServer server(Flags());
   Write("key", ca_.Issue().key);
   EXPECT_THAT(server.process().AwaitLine("last good"),
@@ -247,7 +257,7 @@ TEST_F(TlsTest, R31BadFilesChangeNothing) {
   EXPECT_TRUE(Call(server, Trust(ca_)).ok());
 }
 
-TEST_F(TlsTest, R31NoHandshakeFailsWhileCertificatesRotate) {
+TEST_F(TlsTest, NoHandshakeFailsWhileCertificatesRotate) {
   ReadyServer server(Flags());
   std::atomic<bool> stop = false;
   std::atomic<int> calls = 0, failures = 0;

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -78,6 +79,23 @@ class Door {
     while (listener_->open_connections() != count) absl::SleepFor(absl::Milliseconds(1));
   }
 
+  size_t taken() {
+    absl::MutexLock lock(&mutex_);
+    return taken_.size();
+  }
+
+  // Reads a connection to its end as gRPC does.
+  static void ReadToEnd(int connection) {
+    pollfd readable = {connection, POLLIN, 0};
+    char bytes[4096];
+    iovec part = {bytes, sizeof bytes};
+    msghdr message = {};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    do {
+      poll(&readable, 1, -1);
+    } while (recvmsg(connection, &message, MSG_DONTWAIT) > 0);
+  }
   // Ends a connection as gRPC does.
   static void End(int connection) { shutdown(connection, SHUT_RDWR); }
 
@@ -333,6 +351,22 @@ TEST(ConnectionListenerTest, TellsWhatAConnectionHasReceived) {
   Door::End(connection);
   door.AwaitOpen(0);
   EXPECT_EQ(door.listener().ReceivedBytes(caller.name()), std::nullopt);
+}
+
+TEST(ConnectionListenerTest, ThePlaceOfAConnectionThatWasCutStaysTakenForAWhile) {
+  Door door({.total = 10, .per_address = 1, .cut_place = absl::Milliseconds(300)});
+  door.Start();
+  Caller caller(door.listener());
+  const std::string ping("\0\0\0\x06\0\0\0\0\0", 9);
+  caller.Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+  for (int i = 0; i < 300; ++i) caller.Send(ping);
+  Door::ReadToEnd(door.AwaitTaken(1)[0]);
+  EXPECT_THAT(door.AwaitRefused(1), ElementsAre("frames"));
+  Caller early(door.listener());
+  EXPECT_THAT(door.AwaitRefused(2), ElementsAre("frames", "address"));
+  Caller of_another(door.listener(), "127.0.0.2");
+  door.AwaitTaken(2);
+  while (door.taken() < 3) Caller late(door.listener());
 }
 
 TEST(ConnectionListenerTest, SaysWhereItCannotListen) {
