@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/admission/awaited_messages.h"
 #include "server/admission/budget.h"
 #include "server/admission/unfinished_bodies.h"
 #include "server/batching/clock.h"
@@ -47,8 +48,9 @@ class Admission {
   // with the reason if there is no room; INVALID_ARGUMENT if there can never be.
   absl::Status Charge(const Budget::Claim& claim, Budget::Hold& hold);
 
-  // Bounds how many small messages are received at the same time.
-  Budget& small_messages() { return small_messages_; }
+  AwaitedMessages& awaited_messages() { return awaited_messages_; }
+  // Bounds how many calls watch the health of something.
+  Budget& health_watches() { return health_watches_; }
   // Bounds how many bodies are received of which nobody knows how much has come.
   Budget& unmeasured_bodies() { return unmeasured_bodies_; }
   // Bounds how many streams of reflection are open.
@@ -87,7 +89,8 @@ class Admission {
   Budget slots_;
   Budget streams_;
   Budget memory_;
-  Budget small_messages_{{3, 2}};      // a caller alone has one of them
+  AwaitedMessages awaited_messages_{512};
+  Budget health_watches_{{1024, 256}};
   Budget unmeasured_bodies_{{8, 4}};   // a caller alone has four
   Budget reflection_streams_{{6, 2}};  // a caller alone has four
   UnfinishedBodies unfinished_bodies_;

@@ -65,6 +65,8 @@ class UnfinishedBodies {
 
     // The stream waits from now on, and is charged with these bytes meanwhile.
     void Begin(int64_t charged);
+    // Whether it is known what comes of the item.
+    bool measured() const { return begun_.has_value(); }
     // The item has arrived, with this many bytes; 0 if none will.
     void Finish(int64_t bytes);
 

@@ -43,11 +43,10 @@ std::optional<bool> HealthStates::Find(const std::string& name) const {
   return state == states_.end() ? std::nullopt : std::optional(state->second);
 }
 
-bool HealthStates::Watch(const std::shared_ptr<HealthWatcher>& watcher) {
+void HealthStates::Watch(const std::shared_ptr<HealthWatcher>& watcher) {
   absl::MutexLock lock(&mutex_);
-  if (Watching().size() >= kMostWatchers) return false;
+  Watching();  // so that the list does not grow with watchers that are gone
   watchers_.push_back(watcher);
-  return true;
 }
 
 void HealthStates::Notify(const Watchers& watchers) {

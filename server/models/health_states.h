@@ -22,8 +22,6 @@ class HealthWatcher {
 // The name "" is the server as a whole, which serves from the start. Thread-safe.
 class HealthStates {
  public:
-  static constexpr size_t kMostWatchers = 1024;
-
   // Adds the name or changes its state. Does nothing after Shutdown.
   void Set(const std::string& name, bool serving);
   // Forgets the name, which is then unknown. Does nothing after Shutdown.
@@ -34,9 +32,8 @@ class HealthStates {
   // Returns whether the name serves; nothing if it is unknown.
   std::optional<bool> Find(const std::string& name) const;
 
-  // Calls OnChange after every change from now on, as long as the watcher exists. Returns false if
-  // there are too many.
-  bool Watch(const std::shared_ptr<HealthWatcher>& watcher);
+  // Calls OnChange after every change from now on, as long as the watcher exists.
+  void Watch(const std::shared_ptr<HealthWatcher>& watcher);
 
  private:
   using Watchers = std::vector<std::weak_ptr<HealthWatcher>>;

@@ -76,8 +76,7 @@ grpc::ServerGenericBidiReactor* CallEntrance::Start(absl::string_view path,
                                                     grpc::CallbackServerContext& call) {
   if (absl::StartsWith(path, HealthCall::kPrefix)) {
     const std::string peer = PeerOf(call, context_.limits.trusted_proxies);
-    grpc::ServerGenericBidiReactor* health =
-        HealthCall::Start(path, peer, context_, health_, call);
+    grpc::ServerGenericBidiReactor* health = HealthCall::Start(path, peer, context_, health_, call);
     return health != nullptr ? health : StartMethod(path, peer, call);
   }
   const absl::StatusOr<std::string> peer = Identify(call);

@@ -1,12 +1,13 @@
 #include "server/rpc/health_call.h"
 
-#include <algorithm>
+#include <new>
 #include <utility>
 
 #include "absl/strings/strip.h"
 #include "grpc/health/v1/health.pb.h"
 #include "server/execution/fault.h"
 #include "server/metrics/refusal.h"
+#include "server/rpc/call/peer.h"
 #include "server/rpc/call/request_end.h"
 #include "server/rpc/call/small_message.h"
 #include "server/wire/response_codec.h"
@@ -17,7 +18,6 @@ namespace {
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
-constexpr absl::Duration kReceiveTime = absl::Seconds(2);
 constexpr SmallMessageNames kHealthRequestNames = {"a health request", "the request"};
 
 HealthCheckResponse::ServingStatus StatusOf(std::optional<bool> serving) {
@@ -40,49 +40,60 @@ grpc::ServerGenericBidiReactor* HealthCall::Start(absl::string_view path, const 
   if (!absl::ConsumePrefix(&path, kPrefix)) return nullptr;
   if (path != "Check" && path != "Watch") return nullptr;
   const Method method = path == "Check" ? Method::kCheck : Method::kWatch;
-  std::shared_ptr<HealthCall> reactor(new HealthCall(method, context, states, call));
+  std::shared_ptr<HealthCall> reactor(new HealthCall(method, peer, context, states, call));
   {
     absl::MutexLock lock(&reactor->mutex_);
     reactor->self_ = reactor;
   }
-  const absl::Status status = Guarded([&] { reactor->AskForPermit(peer); });
+  const absl::Status status = Guarded([&] { reactor->Read(); });
   if (!status.ok()) reactor->End(status);
   return reactor.get();
 }
 
-void HealthCall::AskForPermit(const std::string& peer) {
-  std::unique_ptr<Budget::Pending> pending_permit = context_.admission.small_messages().Await(
-      {peer, 1, HeldFor::kReceiving}, [weak = weak_from_this()](Budget::Hold permit) {
-        const auto self = weak.lock();
-        if (self == nullptr) return;
-        const absl::Status status = Guarded([&] { self->OnPermit(std::move(permit)); });
-        if (!status.ok()) self->End(status);
-      });
-  absl::MutexLock lock(&mutex_);
-  pending_permit_ = std::move(pending_permit);
-}
-
-void HealthCall::OnPermit(Budget::Hold permit) {
+void HealthCall::Read() {
+  auto receipt = std::make_unique<SmallReceipt>(
+      context_.admission, peer_, ConnectionOf(call_.peer()),
+      [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->End(Guarded(TooManyAwaitedError));
+      },
+      context_.limits.receive_timeout);
   absl::MutexLock lock(&mutex_);
   if (ended_) return;
-  permit_ = std::move(permit);
-  const absl::Duration time = std::min(context_.limits.receive_timeout, kReceiveTime);
-  const bool limited = time_limit_.Set(TimeLimit::In(time), weak_from_this(), [](HealthCall& self) {
-    self.End(Guarded(
-        [] { return absl::DeadlineExceededError("the request's body did not arrive in time"); }));
-  });
-  if (!limited) throw std::bad_alloc();  // no body is waited for without a limit
+  receipt_ = std::move(receipt);
+  LimitReceiving();
   StartRead(&message_);
 }
 
+void HealthCall::LimitReceiving() {
+  const bool limited =
+      time_limit_.Set(receipt_->next_look(), weak_from_this(), [](HealthCall& self) {
+        const absl::Status status = Guarded([&] { self.OnReceiveTimeout(); });
+        if (!status.ok()) self.End(status);
+      });
+  if (!limited) throw std::bad_alloc();  // no body is waited for without a limit
+}
+
+void HealthCall::OnReceiveTimeout() {
+  absl::Status status;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (receipt_ == nullptr) return;
+    status = receipt_->Look();
+    if (status.ok()) return LimitReceiving();
+  }
+  End(status);
+}
+
 void HealthCall::OnReadDone(bool ok) {
-  Budget::Hold permit;
+  std::unique_ptr<SmallReceipt> receipt;
   {
     absl::MutexLock lock(&mutex_);
     if (ended_) return;
     time_limit_.Reset();
-    permit = std::move(permit_);
+    receipt = std::move(receipt_);
   }
+  receipt->Finish(static_cast<int64_t>(message_.Length()));
+  receipt.reset();
   const absl::Status status = Guarded([&] {
     return ok ? Receive() : absl::InvalidArgumentError("the call ended without a request message");
   });
@@ -112,10 +123,16 @@ absl::Status HealthCall::Check() {
 }
 
 absl::Status HealthCall::Watch() {
-  if (!states_.Watch(shared_from_this())) {
-    return Refused(Refusal::kStreams, "too many health watches are open");
+  Budget::Hold watch;
+  const Budget::Answer answer = context_.admission.health_watches().TryTake({peer_, 1}, watch);
+  if (answer != Budget::Answer::kTaken) {
+    return answer == Budget::Answer::kShare
+               ? Refused(Refusal::kPeerShare, "the caller has its share of the health watches")
+               : Refused(Refusal::kStreams, "too many health watches are open");
   }
+  states_.Watch(shared_from_this());
   absl::MutexLock lock(&mutex_);
+  watch_ = std::move(watch);
   watching_ = true;
   Advance();
   return absl::OkStatus();
@@ -153,11 +170,11 @@ void HealthCall::OnCancel() {
 }
 
 void HealthCall::End(const absl::Status& status) noexcept {
-  Budget::Hold permit;
+  std::unique_ptr<SmallReceipt> receipt;
   absl::MutexLock lock(&mutex_);
   if (ended_) return;
   ended_ = true;
-  permit = std::move(permit_);
+  receipt = std::move(receipt_);
   LimitSending();
   FinishWith(status, context_, call_, *this);
 }
@@ -173,9 +190,11 @@ void HealthCall::LimitSending() {
 
 void HealthCall::OnDone() {
   std::shared_ptr<HealthCall> self;
+  Budget::Hold watch;
   absl::MutexLock lock(&mutex_);
   done_ = true;
   time_limit_.Reset();
+  watch = std::move(watch_);
   self = std::move(self_);
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -14,16 +15,17 @@
 #include "server/admission/budget.h"
 #include "server/models/health_states.h"
 #include "server/request/service_context.h"
+#include "server/rpc/call/small_receipt.h"
 #include "server/rpc/call/time_limit.h"
 
 namespace attendant::server {
 
 // Takes no slot, so that probes succeed on a server that is full, and none of its time counts as a
-// request's. Its message is received like the other small ones: a few at a time, an address alone
-// one of them, each within seconds.
+// request's.
 //
-// gRPC's reactions, the permit, the time limit and changes of the state come on threads of their
-// own, and change the call under `mutex_`. gRPC holds the object (through self_) until OnDone.
+// gRPC's reactions, the time limit, those who need its place and changes of the state come on
+// threads of their own, and change the call under `mutex_`. gRPC holds the object (through self_)
+// until OnDone.
 class HealthCall final : public grpc::ServerGenericBidiReactor,
                          public HealthWatcher,
                          public std::enable_shared_from_this<HealthCall> {
@@ -31,7 +33,7 @@ class HealthCall final : public grpc::ServerGenericBidiReactor,
   // What the paths of its methods begin with.
   static constexpr char kPrefix[] = "/grpc.health.v1.Health/";
 
-  // Returns null if there is no such method. `path` begins with "/". All others outlive the call.
+  // Returns null if there is no such method. `path` begins with "/"; all others outlive the call.
   static grpc::ServerGenericBidiReactor* Start(absl::string_view path, const std::string& peer,
                                                const ServiceContext& context, HealthStates& states,
                                                grpc::CallbackServerContext& call);
@@ -45,12 +47,13 @@ class HealthCall final : public grpc::ServerGenericBidiReactor,
  private:
   enum class Method { kCheck, kWatch };
 
-  HealthCall(Method method, const ServiceContext& context, HealthStates& states,
+  HealthCall(Method method, std::string peer, const ServiceContext& context, HealthStates& states,
              grpc::CallbackServerContext& call)
-      : method_(method), context_(context), states_(states), call_(call) {}
+      : method_(method), peer_(std::move(peer)), context_(context), states_(states), call_(call) {}
 
-  void AskForPermit(const std::string& peer);
-  void OnPermit(Budget::Hold permit);
+  void Read();
+  void LimitReceiving() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnReceiveTimeout();
   // Each of these returns the error that the call ends with.
   absl::Status Receive();
   absl::Status Check();
@@ -61,6 +64,7 @@ class HealthCall final : public grpc::ServerGenericBidiReactor,
   void End(const absl::Status& status) noexcept;
 
   const Method method_;
+  const std::string peer_;
   const ServiceContext& context_;
   HealthStates& states_;
   grpc::CallbackServerContext& call_;
@@ -69,9 +73,9 @@ class HealthCall final : public grpc::ServerGenericBidiReactor,
 
   absl::Mutex mutex_;
   std::shared_ptr<HealthCall> self_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<Budget::Pending> pending_permit_ ABSL_GUARDED_BY(mutex_);
-  Budget::Hold permit_ ABSL_GUARDED_BY(mutex_);
-  TimeLimit time_limit_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<SmallReceipt> receipt_ ABSL_GUARDED_BY(mutex_);  // while the message is read
+  Budget::Hold watch_ ABSL_GUARDED_BY(mutex_);
+  TimeLimit time_limit_ ABSL_GUARDED_BY(mutex_);       // for receiving, then for sending
   grpc::ByteBuffer response_ ABSL_GUARDED_BY(mutex_);  // the write owns it while it is under way
   std::optional<int> sent_ ABSL_GUARDED_BY(mutex_);    // the state that was sent last
   bool watching_ ABSL_GUARDED_BY(mutex_) = false;

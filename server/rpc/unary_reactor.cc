@@ -16,19 +16,15 @@
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
-namespace {
-
-constexpr absl::Duration kSmallMessageTime = absl::Seconds(2);
-
-}  // namespace
-
 grpc::ServerGenericBidiReactor* UnaryReactor::Start(const UnaryMethod& method, CallEntry entry) {
   std::shared_ptr<UnaryReactor> reactor(new UnaryReactor(method, std::move(entry)));
   {
     absl::MutexLock lock(&reactor->mutex_);
     reactor->self_ = reactor;
   }
-  if (absl::Status status = Guarded([&] { reactor->AskForPermit(); }); !status.ok()) {
+  const absl::Status status =
+      Guarded([&] { method.quick ? reactor->ReadSmall() : reactor->AskForPermit(); });
+  if (!status.ok()) {
     reactor->End({status});
   }
   return reactor.get();
@@ -45,15 +41,31 @@ UnaryReactor::UnaryReactor(const UnaryMethod& method, CallEntry entry)
       slot_(std::move(entry.place)),
       account_(std::move(entry.account)) {}
 
+void UnaryReactor::ReadSmall() {
+  auto receipt = std::make_unique<SmallReceipt>(
+      context_.admission, peer_, ConnectionOf(call_.peer()),
+      [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) {
+          self->End({.status = Guarded(TooManyAwaitedError), .only_in = Phase::kReceiving});
+        }
+      },
+      context_.limits.receive_timeout);
+  absl::MutexLock lock(&mutex_);
+  if (phase_ != Phase::kAwaitingPermit) return;
+  phase_ = Phase::kReceiving;
+  small_receipt_ = std::move(receipt);
+  LimitReceiving();
+  StartRead(&message_);
+}
+
 void UnaryReactor::AskForPermit() {
-  Admission& admission = context_.admission;
-  Budget& budget = method_.quick ? admission.small_messages() : admission.memory();
+  Budget& memory = context_.admission.memory();
   // Twice the largest body holds any request whose answer is of its size.
-  const int64_t most = std::min(2 * context_.limits.max_request_bytes, budget.total());
-  int64_t amount = method_.quick ? 1 : std::min(recent_.bytes(), most);
+  const int64_t most = std::min(2 * context_.limits.max_request_bytes, memory.total());
+  int64_t amount = std::min(recent_.bytes(), most);
   // What others send is no measure for a caller that has nothing yet, who need not wait for more.
-  if (budget.held_by(peer_) == 0) amount = std::min(amount, RecentSize::kLeast);
-  std::unique_ptr<Budget::Pending> pending_permit = budget.Await(
+  if (memory.held_by(peer_) == 0) amount = std::min(amount, RecentSize::kLeast);
+  std::unique_ptr<Budget::Pending> pending_permit = memory.Await(
       {peer_, amount, HeldFor::kReceiving}, [weak = weak_from_this()](Budget::Hold permit) {
         if (const auto self = weak.lock()) self->OnPermit(std::move(permit));
       });
@@ -67,7 +79,6 @@ void UnaryReactor::OnPermit(Budget::Hold permit) {
     if (phase_ != Phase::kAwaitingPermit) return;
     memory_ = std::move(permit);
   }
-  if (method_.quick) return OnPlace({});
   const absl::Status status = Guarded([&] {
     std::unique_ptr<Budget::Pending> pending_place = context_.admission.unmeasured_bodies().Await(
         {peer_, 1, HeldFor::kReceiving}, [weak = weak_from_this()](Budget::Hold place) {
@@ -84,15 +95,13 @@ void UnaryReactor::OnPlace(Budget::Hold place) {
     absl::MutexLock lock(&mutex_);
     if (phase_ != Phase::kAwaitingPermit) return;
     phase_ = Phase::kReceiving;
-    if (!method_.quick) {
-      const ServiceLimits& limits = context_.limits;
-      receipt_ = std::make_unique<BodyReceipt>(
-          context_.admission,
-          ReceiptLimits{limits.max_request_bytes, limits.receive_timeout, limits.min_receive_rate},
-          peer_, ConnectionOf(call_.peer()),
-          ReceiptHolds{.permit = std::move(memory_), .first_look = std::move(place)},
-          RealClock().Now());
-    }
+    const ServiceLimits& limits = context_.limits;
+    receipt_ = std::make_unique<BodyReceipt>(
+        context_.admission,
+        ReceiptLimits{limits.max_request_bytes, limits.receive_timeout, limits.min_receive_rate},
+        peer_, ConnectionOf(call_.peer()),
+        ReceiptHolds{.permit = std::move(memory_), .first_look = std::move(place)},
+        RealClock().Now());
     LimitReceiving();
     StartRead(&message_);
   });
@@ -101,9 +110,7 @@ void UnaryReactor::OnPlace(Budget::Hold place) {
 
 void UnaryReactor::LimitReceiving() {
   const absl::Time time =
-      receipt_ == nullptr
-          ? TimeLimit::In(std::min(context_.limits.receive_timeout, kSmallMessageTime))
-          : receipt_->next_look();
+      small_receipt_ != nullptr ? small_receipt_->next_look() : receipt_->next_look();
   const bool limited = time_limit_.Set(time, weak_from_this(), [](UnaryReactor& self) {
     const absl::Status status = Guarded([&] { self.OnReceiveTimeout(); });
     if (!status.ok()) self.End({status});
@@ -113,14 +120,14 @@ void UnaryReactor::LimitReceiving() {
 
 void UnaryReactor::OnReceiveTimeout() {
   std::unique_ptr<BodyReceipt> receipt;
+  absl::Status status;
   {
     absl::MutexLock lock(&mutex_);
     if (phase_ != Phase::kReceiving) return;
     receipt = std::move(receipt_);
+    if (receipt == nullptr) status = small_receipt_->Look();
   }
-  const absl::Status status =
-      receipt == nullptr ? absl::DeadlineExceededError("the request's body did not arrive in time")
-                         : receipt->Look(RealClock().Now());
+  if (receipt != nullptr) status = receipt->Look(RealClock().Now());
   if (!status.ok()) return End({.status = status, .only_in = Phase::kReceiving});
   absl::MutexLock lock(&mutex_);
   if (phase_ != Phase::kReceiving) return;
@@ -133,13 +140,17 @@ void UnaryReactor::OnReadDone(bool ok) {
     return End({.status = Guarded([&] { return ReadError(); }), .only_in = Phase::kReceiving});
   }
   std::unique_ptr<BodyReceipt> receipt;
+  std::unique_ptr<SmallReceipt> small_receipt;
   {
     absl::MutexLock lock(&mutex_);
     if (phase_ != Phase::kReceiving) return;
     phase_ = Phase::kComputing;
     time_limit_.Reset();
     receipt = std::move(receipt_);
+    small_receipt = std::move(small_receipt_);
   }
+  if (small_receipt != nullptr) small_receipt->Finish(static_cast<int64_t>(message_.Length()));
+  small_receipt.reset();
   if (receipt != nullptr) {
     Budget::Hold permit = receipt->Finish(static_cast<int64_t>(message_.Length()));
     absl::MutexLock lock(&mutex_);
@@ -262,6 +273,7 @@ void UnaryReactor::OnCancel() {
 void UnaryReactor::End(Ending ending) noexcept {
   Budget::Hold permit;
   std::unique_ptr<BodyReceipt> receipt;
+  std::unique_ptr<SmallReceipt> small_receipt;
   std::optional<RequestAccount> account;
   {
     absl::MutexLock lock(&mutex_);
@@ -270,10 +282,12 @@ void UnaryReactor::End(Ending ending) noexcept {
     phase_ = Phase::kFinished;
     permit = std::move(memory_);
     receipt = std::move(receipt_);
+    small_receipt = std::move(small_receipt_);
     account = std::move(account_);
   }
   permit.Release();
   receipt.reset();
+  small_receipt.reset();
   if (ending.status.ok()) {
     if (!method_.quick) {
       account->SetQueued(ending.queued);

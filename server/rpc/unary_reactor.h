@@ -16,6 +16,7 @@
 #include "server/request/quick_method.h"
 #include "server/rpc/call/body_receipt.h"
 #include "server/rpc/call/request_end.h"
+#include "server/rpc/call/small_receipt.h"
 #include "server/rpc/call/time_limit.h"
 #include "server/rpc/call_entry.h"
 
@@ -33,9 +34,7 @@ struct UnaryMethod {
 
 // Permit -> message -> job -> response. A caller may half-close after its message or not.
 //
-// Quick methods have no job, and need little time and memory if their callers mean well. If not, a
-// small message can be announced as a large one, and gRPC would receive it whole. So only a few
-// small messages are received at a time, each for a short time, whatever memory is free.
+// Quick methods have no job, and their small messages need no permit (call/small_receipt.h).
 //
 // The request's memory is held without a gap: by the permit while the body is received
 // (call/body_receipt.h), by the job until it has ended, and by this object until the answer has
@@ -78,6 +77,7 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor,
 
   UnaryReactor(const UnaryMethod& method, CallEntry entry);
 
+  void ReadSmall();
   void AskForPermit();
   void OnPermit(Budget::Hold permit);
   void OnPlace(Budget::Hold place);
@@ -111,8 +111,9 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor,
   std::unique_ptr<Budget::Pending> pending_place_ ABSL_GUARDED_BY(mutex_);
   // The permit but while it is the receipt's, later the answer's.
   Budget::Hold memory_ ABSL_GUARDED_BY(mutex_);
-  // While a body is received that is not small, but not while it is looked at.
+  // One of them while a message is received; not this one while it is looked at.
   std::unique_ptr<BodyReceipt> receipt_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<SmallReceipt> small_receipt_ ABSL_GUARDED_BY(mutex_);
   TimeLimit time_limit_ ABSL_GUARDED_BY(mutex_);       // for receiving, then for sending
   grpc::ByteBuffer response_ ABSL_GUARDED_BY(mutex_);  // the write owns it once it is under way
   RequestAccount account_ ABSL_GUARDED_BY(mutex_);

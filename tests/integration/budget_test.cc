@@ -49,8 +49,8 @@ void ExpectGoodCallerIsServed(const ReadyServer& server) {
   EXPECT_TRUE(status.ok()) << status.error_code() << " " << status.error_message();
 }
 
-// D1: 40 answers of 16 MiB are more than the budget.
-TEST(BudgetOfTheServerTest, R26AnswersThatNobodyReadsStayInTheBudgetAndEnd) {
+// 40 answers of 16 MiB are more than the budget.
+TEST(BudgetOfTheServerTest, AnswersThatNobodyReadsStayInTheBudgetAndEnd) {
   ReadyServer server({"--model=t=synthetic:tiny", "--memory-limit-bytes=400MiB",
                       "--max-request-tokens=2048", "--send-timeout=3s"});
   const int64_t budget = Metric(server, "attendant_budget_bytes");
@@ -75,8 +75,8 @@ TEST(BudgetOfTheServerTest, R26AnswersThatNobodyReadsStayInTheBudgetAndEnd) {
   ExpectGoodCallerIsServed(server);
 }
 
-// D7: each of these might become 43 MB.
-TEST(BudgetOfTheServerTest, R27HalfSentBodiesStallNobodyAndEnd) {
+// Each of these might become 43 MB.
+TEST(BudgetOfTheServerTest, HalfSentBodiesStallNobodyAndEnd) {
   ReadyServer server({"--model=t=synthetic:tiny", "--max-request-tokens=262144",
                       "--max-queue-tokens=262144", "--receive-timeout=3s",
                       "--min-receive-rate=1TiB"});
@@ -95,8 +95,8 @@ TEST(BudgetOfTheServerTest, R27HalfSentBodiesStallNobodyAndEnd) {
   EXPECT_EQ(BytesHeld(server), 0);
 }
 
-// D4: none of these may be received whole, as the answer to each would need a few bytes of it.
-TEST(BudgetOfTheServerTest, R18SmallMethodsHoldASlotAndAreNotReceivedAtOnce) {
+// None of these may be received whole, as the answer to each would need a few bytes of it.
+TEST(BudgetOfTheServerTest, SmallMethodsHoldASlotUntilTheyAreGivenUp) {
   ReadyServer server({"--model=t=synthetic:tiny", "--max-inflight=40", "--peer-reserve=50"});
   RawHttp2 hostile(server.port(), kOtherAddress);
   std::vector<uint32_t> calls;
@@ -106,17 +106,20 @@ TEST(BudgetOfTheServerTest, R18SmallMethodsHoldASlotAndAreNotReceivedAtOnce) {
   }
   calls.push_back(hostile.StartCall("/inference.GRPCInferenceService/ModelStatistics"));
   hostile.SendMessage(calls.back(), 2'000'000, std::string(1000, 'x'));
-  AwaitMetric(server, "attendant_inflight_requests", 3);
+  AwaitMetric(server, "attendant_inflight_requests", 5);
   grpc::ClientContext context;
   v1::GetModelRequest request;
   v1::GetModelResponse response;
   const grpc::Status status = server.NewStub()->GetModel(&context, request, &response);
   EXPECT_TRUE(status.ok()) << status.error_message();
   EXPECT_EQ(response.name(), "t");
-  EXPECT_THAT(hostile.AwaitEnd(calls.front()), HasSubstr("the request's body did not arrive"));
+  hostile.SendData(calls.back(), std::string(300'000, 'x'));
+  EXPECT_THAT(hostile.AwaitEnd(calls.back()),
+              HasSubstr("the request's body is too large for this"));
+  AwaitMetric(server, "attendant_inflight_requests", 0);
 }
 
-// D4: one caller has four streams, and what they hold is in the budget until their time is up.
+// One caller has four streams, and what they hold is in the budget until their time is up.
 TEST(BudgetOfTheServerTest, HalfSentReflectionLeavesPlacesToOthersAndEnds) {
   ReadyServer server({"--model=t=synthetic:tiny", "--max-request-tokens=262144",
                       "--max-queue-tokens=262144", "--receive-timeout=2s",
@@ -148,7 +151,7 @@ TEST(BudgetOfTheServerTest, HalfSentReflectionLeavesPlacesToOthersAndEnds) {
 }
 
 // Items that stop half-way until the server has no memory left, and so refuses everything.
-TEST(BudgetOfTheServerTest, R27HalfSentItemsEndWhenTheServerIsShortOfMemory) {
+TEST(BudgetOfTheServerTest, HalfSentItemsEndWhenTheServerIsShortOfMemory) {
   ReadyServer server({"--model=t=synthetic:tiny", "--memory-limit-bytes=250MiB",
                       "--max-streams=200", "--peer-reserve=0"});
   RawCall idle(server.NewChannel(), kStream);
@@ -179,7 +182,6 @@ TEST(BudgetOfTheServerTest, R27HalfSentItemsEndWhenTheServerIsShortOfMemory) {
   EXPECT_TRUE(response.has_response()) << response.error().message();
 }
 
-// D8.
 TEST(BudgetOfTheServerTest, IdleStreamsHoldNoSlot) {
   ReadyServer server(
       {"--model=t=synthetic:tiny", "--max-inflight=4", "--max-streams=20", "--peer-reserve=0"});
@@ -194,7 +196,6 @@ TEST(BudgetOfTheServerTest, IdleStreamsHoldNoSlot) {
   EXPECT_NE(late.Trailer("grpc-retry-pushback-ms"), "none");
 }
 
-// D11.
 TEST(BudgetOfTheServerTest, WhatNeverFitsIsNotToBeTriedAgain) {
   ReadyServer server(
       {"--model=t=synthetic:tiny", "--memory-limit-bytes=250MiB", "--max-request-tokens=4096"});
@@ -216,7 +217,7 @@ void StartForwarded(const ReadyServer& server, RawHttp2& proxy,
 }
 
 // The callers of a trusted proxy have shares of their own.
-TEST(BudgetOfTheServerTest, R19ATrustedProxyTellsItsCallersApart) {
+TEST(BudgetOfTheServerTest, ATrustedProxyTellsItsCallersApart) {
   ReadyServer server({"--model=t=synthetic:tiny", "--max-inflight=10", "--peer-reserve=20",
                       "--trusted-proxies=127.0.0.2"});
   RawHttp2 proxy(server.port(), kOtherAddress);
@@ -228,7 +229,7 @@ TEST(BudgetOfTheServerTest, R19ATrustedProxyTellsItsCallersApart) {
   EXPECT_FALSE(proxy.HasEnded(other));
 }
 
-TEST(BudgetOfTheServerTest, R19OthersCannotSayForWhomTheyCall) {
+TEST(BudgetOfTheServerTest, OthersCannotSayForWhomTheyCall) {
   ReadyServer server({"--model=t=synthetic:tiny", "--max-inflight=10", "--peer-reserve=20",
                       "--trusted-proxies=127.0.0.3"});
   RawHttp2 liar(server.port(), kOtherAddress);
@@ -241,7 +242,7 @@ TEST(BudgetOfTheServerTest, R19OthersCannotSayForWhomTheyCall) {
 }
 
 // Fair shares: one address alone leaves a reserve, so that another one gets a slot.
-TEST(BudgetOfTheServerTest, R19OneAddressLeavesSlotsToOthers) {
+TEST(BudgetOfTheServerTest, OneAddressLeavesSlotsToOthers) {
   ReadyServer server({"--model=t=synthetic:tiny", "--max-inflight=10", "--peer-reserve=20"});
   RawHttp2 hostile(server.port(), kOtherAddress);
   for (int i = 0; i < 8; ++i) hostile.StartCall(kAttend);

@@ -101,7 +101,6 @@ TEST(HealthTest, RefusesWhatIsNoRequest) {
   EXPECT_EQ(unknown.Finish().error_code(), grpc::StatusCode::UNIMPLEMENTED);
 }
 
-// D4: of an address, one such body is received at a time, and not for long.
 TEST(HealthTest, HalfSentBodiesAreGivenUp) {
   TestServerOptions options;
   options.limits.receive_timeout = absl::Milliseconds(50);
@@ -118,26 +117,51 @@ TEST(HealthTest, HalfSentBodiesAreGivenUp) {
   EXPECT_EQ(NextStatus(*Ask(server, kCheck, "")), kServing);
 }
 
-class CountingWatcher : public HealthWatcher {
- public:
-  void OnChange() override { ++changes; }
-  int changes = 0;
-};
+TEST(HealthTest, ABodyThatBecomesTooLargeIsGivenUpEarly) {
+  TestServer server;
+  RawHttp2 connection(server.port());
+  const uint32_t call = connection.StartCall(kCheck);
+  connection.SendMessage(call, 1 << 20, std::string(512 << 10, 'x'));
+  EXPECT_THAT(connection.AwaitEnd(call),
+              HasSubstr("the request's body is too large for this method: "));
+}
 
-TEST(HealthTest, ThereMayBeSomeWatchersOnly) {
-  HealthStates states;
-  std::vector<std::shared_ptr<CountingWatcher>> watchers;
-  for (size_t i = 0; i < HealthStates::kMostWatchers; ++i) {
-    watchers.push_back(std::make_shared<CountingWatcher>());
-    EXPECT_TRUE(states.Watch(watchers.back()));
+// A full server of two addresses that keep as many calls as HTTP/2 lets them have.
+TEST(HealthTest, HalfSentBodiesOfOthersDoNotDelayAnybody) {
+  TestServer server;
+  std::vector<std::unique_ptr<RawHttp2>> connections;
+  for (int i = 0; i < 12; ++i) {
+    connections.push_back(std::make_unique<RawHttp2>(
+        server.port(), RawHttp2Options{.source = i % 2 == 0 ? "127.0.0.2" : "127.0.0.3"}));
+    for (int call = 0; call < 100; ++call) {
+      connections.back()->SendMessage(connections.back()->StartCall(kCheck), 100, "half");
+    }
+    EXPECT_EQ(NextStatus(*Ask(server, kCheck, "")), kServing);
   }
-  const auto late = std::make_shared<CountingWatcher>();
-  EXPECT_FALSE(states.Watch(late));
-  states.Set("m", true);
-  EXPECT_EQ(watchers.front()->changes, 1);
-  EXPECT_EQ(late->changes, 0);
-  watchers.pop_back();
-  EXPECT_TRUE(states.Watch(late));
+  EXPECT_THAT(connections.front()->AwaitEnd(1), HasSubstr("the request's body has not arrived"));
+  EXPECT_EQ(NextStatus(*Ask(server, kWatch, "m")), kServiceUnknown);
+  v1::ListModelsResponse models;
+  grpc::ClientContext call;
+  EXPECT_TRUE(server.stub().ListModels(&call, {}, &models).ok());
+}
+
+TEST(HealthTest, EachAddressHasItsShareOfTheWatches) {
+  TestServer server;
+  std::vector<std::unique_ptr<RawHttp2>> connections;
+  std::string end;
+  // A connection has 128 calls at most.
+  for (int i = 0; i < 10; ++i) {
+    connections.push_back(
+        std::make_unique<RawHttp2>(server.port(), RawHttp2Options{.source = "127.0.0.2"}));
+    for (int call = 0; call < 120; ++call) {
+      const uint32_t watch = connections.back()->StartCall(kWatch);
+      connections.back()->SendMessage(watch, 0, "");
+      connections.back()->HalfClose(watch);
+      if (i == 9 && call == 119) end = connections.back()->AwaitEnd(watch);
+    }
+  }
+  EXPECT_THAT(end, HasSubstr("the caller has its share of the health watches"));
+  EXPECT_EQ(NextStatus(*Ask(server, kWatch, "")), kServing);
 }
 
 }  // namespace health_test
