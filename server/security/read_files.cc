@@ -14,18 +14,20 @@ absl::StatusOr<std::vector<std::string>> ReadFiles(const std::vector<std::string
   for (const std::string& path : paths) {
     errno = 0;
     std::ifstream file(path, std::ios::binary);
-    std::string bytes(kMaxBytes + 1, '\0');
-    file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    const auto size = static_cast<size_t>(file.gcount());
-    if (!file.is_open() || file.bad() || (size == 0 && errno != 0)) {
+    std::string bytes;
+    char part[4096];
+    do {
+      file.read(part, sizeof part);
+      bytes.append(part, static_cast<size_t>(file.gcount()));
+    } while (file && bytes.size() <= kMaxBytes);
+    if (!file.is_open() || file.bad() || (bytes.empty() && errno != 0)) {
       return absl::InvalidArgumentError(
           absl::StrCat(path, ": cannot be read: ", std::strerror(errno)));
     }
-    if (size > kMaxBytes) {
+    if (bytes.size() > kMaxBytes) {
       return absl::InvalidArgumentError(
           absl::StrCat(path, ": expected at most ", kMaxBytes, " bytes"));
     }
-    bytes.resize(size);
     contents.push_back(std::move(bytes));
   }
   return contents;

@@ -16,12 +16,13 @@ namespace {
 
 constexpr size_t kIpv6Network = 8;  // bytes
 
-// ipv4:127.0.0.1:5000 or ipv6:%5B::1%5D:5000.
+// ipv4:127.0.0.1:5000, ipv6:%5B::1%5D:5000 or, with a scope, ipv6:%5Bfe80::1%25eth0%5D:5000.
 std::optional<IpAddress> AddressOf(const std::string& transport_peer) {
   const size_t begin = transport_peer.find(':') + 1, end = transport_peer.rfind(':');
   if (begin == 0 || end < begin) return std::nullopt;
-  return ParseAddress(absl::StrReplaceAll(transport_peer.substr(begin, end - begin),
-                                          {{"%5B", ""}, {"%5D", ""}, {"[", ""}, {"]", ""}}));
+  const std::string address = absl::StrReplaceAll(transport_peer.substr(begin, end - begin),
+                                                  {{"%5B", ""}, {"%5D", ""}, {"[", ""}, {"]", ""}});
+  return ParseAddress(address.substr(0, address.find('%')));
 }
 
 }  // namespace
