@@ -28,7 +28,7 @@ std::string BadStart(const std::vector<std::string>& flags,
   return end.lines.empty() ? "" : end.lines[0];
 }
 
-TEST(BadStartTest, R6NonsenseSettings) {
+TEST(BadStartTest, NonsenseSettings) {
   EXPECT_EQ(BadStart({"--max-batch-token=5"}),
             "attendant-server: unknown flag --max-batch-token; did you mean "
             "--max-batch-tokens?; "
@@ -50,7 +50,7 @@ TEST(BadStartTest, R6NonsenseSettings) {
             "got \"line\\nbreak\"");
 }
 
-TEST(BadStartTest, R6Models) {
+TEST(BadStartTest, Models) {
   EXPECT_THAT(BadStart({"--model=m=/nowhere/model"}),
               AllOf(StartsWith("attendant-server: model m: "), HasSubstr("/nowhere/model")));
   EXPECT_THAT(BadStart({"--model=m=synthetic:enormous"}),
@@ -60,7 +60,7 @@ TEST(BadStartTest, R6Models) {
 }
 
 // The cap leaves AVX2, whatever the CPU has.
-TEST(BadStartTest, R6AComputeTypeThatTheInstructionSetDoesNotHave) {
+TEST(BadStartTest, AComputeTypeThatTheInstructionSetDoesNotHave) {
   EXPECT_EQ(BadStart({"--isa=avx2", "--model=m=synthetic:tiny,dtype=bf16x3"}),
             "attendant-server: model m: compute type bf16x3 needs a CPU with amx, this one has "
             "avx2 (after any cap); emulate=true computes so on any CPU");
@@ -77,7 +77,7 @@ TEST(BadStartTest, R6AComputeTypeThatTheInstructionSetDoesNotHave) {
             "any cap); gemm=auto uses what the CPU has");
 }
 
-TEST(BadStartTest, R6TakenPorts) {
+TEST(BadStartTest, TakenPorts) {
   const TakenPort taken;
   EXPECT_EQ(BadStart({absl::StrCat("--port=", taken.port())}),
             absl::StrCat("attendant-server: cannot listen on 127.0.0.1 port ", taken.port(),
@@ -87,7 +87,7 @@ TEST(BadStartTest, R6TakenPorts) {
                          " for HTTP: Address already in use"));
 }
 
-TEST(BadStartTest, R7ASecondServerOnTheSamePort) {
+TEST(BadStartTest, ASecondServerOnTheSamePort) {
   ReadyServer first;
   EXPECT_THAT(BadStart({absl::StrCat("--port=", first.port())}),
               HasSubstr("for gRPC: Address already in use"));
@@ -95,7 +95,7 @@ TEST(BadStartTest, R7ASecondServerOnTheSamePort) {
               HasSubstr("for HTTP: Address already in use"));
 }
 
-TEST(BadStartTest, R6AnAddressOfAnotherMachine) {
+TEST(BadStartTest, AnAddressOfAnotherMachine) {
   EXPECT_THAT(BadStart({"--address=192.0.2.1"}),
               StartsWith("attendant-server: cannot listen on 192.0.2.1 port 0 for HTTP: "));
   EXPECT_THAT(BadStart({"--address=192.0.2.1", "--http-address=127.0.0.1"}),
@@ -105,7 +105,7 @@ TEST(BadStartTest, R6AnAddressOfAnotherMachine) {
                          "HTTP: "));
 }
 
-TEST(BadStartTest, R6TooLittleMemoryNamesEveryShare) {
+TEST(BadStartTest, TooLittleMemoryNamesEveryShare) {
   const std::string line = BadStart(
       {"--model=m=synthetic:bert-large", "--memory-limit-bytes=1GiB", "--max-request-tokens=1024"});
   EXPECT_THAT(line, AllOf(StartsWith("attendant-server: needs "),
@@ -115,7 +115,7 @@ TEST(BadStartTest, R6TooLittleMemoryNamesEveryShare) {
                           HasSubstr("66.0 MiB for gRPC")));
 }
 
-TEST(BadStartTest, R6LimitsThatDoNotFitTheModel) {
+TEST(BadStartTest, LimitsThatDoNotFitTheModel) {
   EXPECT_EQ(BadStart({"--model=m=synthetic:bert-base", "--max-request-tokens=1048576",
                       "--max-queue-tokens=1048576"}),
             "attendant-server: --max-request-tokens: 1048576 rows of 768 float32 do "
@@ -123,7 +123,7 @@ TEST(BadStartTest, R6LimitsThatDoNotFitTheModel) {
             "message, which has at most 2 GiB");
 }
 
-TEST(BadStartTest, R6APortFileThatCannotBeWritten) {
+TEST(BadStartTest, APortFileThatCannotBeWritten) {
   EXPECT_EQ(BadStart({"--port-file=/nowhere/ports"}),
             "attendant-server: --port-file: cannot write /nowhere/ports");
 }

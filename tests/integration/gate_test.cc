@@ -1,4 +1,4 @@
-// Tests of the real server behind a TCP gate that cuts, stalls or delays connections (R13, R49):
+// Tests of the real server behind a TCP gate that cuts, stalls or delays connections:
 // whatever happens to one, its calls end, and the server gets back what they held.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ class GateTest : public testing::Test {
   std::unique_ptr<v1::EncoderService::Stub> stub_;
 };
 
-TEST_F(GateTest, R13ACallWhoseConnectionIsCutDuringItsAnswerIsUnavailableAndLeavesNothing) {
+TEST_F(GateTest, ACallWhoseConnectionIsCutDuringItsAnswerIsUnavailableAndLeavesNothing) {
   Start();
   gate_->StallAnswers();
   std::future<grpc::Status> call = AttendLater(BigAnswer());
@@ -92,7 +92,7 @@ TEST_F(GateTest, R13ACallWhoseConnectionIsCutDuringItsAnswerIsUnavailableAndLeav
   EXPECT_TRUE(Attend(*stub_, Request(4, false)).ok());  // over a new connection
 }
 
-TEST_F(GateTest, R13ACallWhoseConnectionIsCutDuringItsRequestLeavesNothing) {
+TEST_F(GateTest, ACallWhoseConnectionIsCutDuringItsRequestLeavesNothing) {
   Start();
   RawHttp2 raw(gate_->port());
   const uint32_t call = raw.StartCall("/attendant.v1.EncoderService/Attend");
@@ -122,7 +122,7 @@ TEST_F(GateTest, AStalledAnswerEndsByTheSendTimeout) {
   EXPECT_FALSE(call.get().ok());
 }
 
-TEST_F(GateTest, R49ADelayedConnectionGetsTheSameAnswer) {
+TEST_F(GateTest, ADelayedConnectionGetsTheSameAnswer) {
   Start();
   const v1::AttendRequest request = Request(64, true);
   v1::AttendResponse direct, delayed;

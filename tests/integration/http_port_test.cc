@@ -64,7 +64,7 @@ TEST(HttpPortTest, AHeaderLineWithoutEndIsNotKept) {
   EXPECT_LT(ResidentBytes(server) - before, 4 << 20);
 }
 
-TEST(HttpPortTest, R27TricklersKeepNobodyWaitingAndAreClosed) {
+TEST(HttpPortTest, TricklersKeepNobodyWaitingAndAreClosed) {
   ReadyServer server;
   std::vector<TcpClient> tricklers;
   for (int i = 0; i < 8; ++i) tricklers.emplace_back(server.http_port());
@@ -84,7 +84,7 @@ TEST(HttpPortTest, R27TricklersKeepNobodyWaitingAndAreClosed) {
   EXPECT_TRUE(closed_in_time);
 }
 
-TEST(HttpPortTest, R5MoreIdleConnectionsThanDescriptorsStopNeitherPort) {
+TEST(HttpPortTest, MoreIdleConnectionsThanDescriptorsStopNeitherPort) {
   ReadyServer server({}, {"prlimit", "--nofile=256"});
   {
     std::vector<TcpClient> idle;

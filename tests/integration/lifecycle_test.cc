@@ -142,7 +142,7 @@ TEST(LifecycleTest, NotReadyWhileItLoadsAndASignalThenEndsItAtOnce) {
   EXPECT_EQ(server.AwaitEnd().code, 128 + SIGTERM);
 }
 
-TEST(LifecycleTest, R3WatchersSeeNotServingFirst) {
+TEST(LifecycleTest, WatchersSeeNotServingFirst) {
   ReadyServer server;
   RawCall watch(server.NewChannel(), "/grpc.health.v1.Health/Watch");
   watch.Write(TextField(1, "worked-example"));
@@ -222,7 +222,7 @@ class Load {
   std::vector<std::thread> threads_;
 };
 
-TEST(LifecycleTest, R1LosesNoAcceptedRequestWhenItStops) {
+TEST(LifecycleTest, LosesNoAcceptedRequestWhenItStops) {
   ReadyServer server({"--model=t=synthetic:tiny"});
   Load load(server, 8);
   load.AwaitUnderWay();
@@ -241,7 +241,7 @@ TEST(LifecycleTest, R1LosesNoAcceptedRequestWhenItStops) {
       Contains(HasSubstr(absl::StrCat("stopped, ", load.answered(), " requests were answered"))));
 }
 
-TEST(LifecycleTest, R3ASecondSignalEndsItAtOnce) {
+TEST(LifecycleTest, ASecondSignalEndsItAtOnce) {
   ReadyServer server({"--model=t=synthetic:tiny", "--drain-timeout=1h"});
   // A request whose body never comes keeps the drain waiting.
   RawCall half_sent(server.NewChannel(), "/attendant.v1.EncoderService/Encode");

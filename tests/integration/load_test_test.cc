@@ -70,7 +70,7 @@ TEST_F(LoadTestTest, SpeaksTheOpenInferenceProtocol) {
   server.ExpectMetrics(HasSubstr("method=\"ModelInfer\""));
 }
 
-TEST_F(LoadTestTest, R42VerifiesThatBatchesDoNotChangeBits) {
+TEST_F(LoadTestTest, VerifiesThatBatchesDoNotChangeBits) {
   ReadyServer server({"--model=t=synthetic:tiny"});
   const auto report = Run(server.address(), {"--verify", "--token-ids", "--requests", "400",
                                              "--concurrency", "32", "--lengths", "1..16"});

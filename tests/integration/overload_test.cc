@@ -45,9 +45,9 @@ v1::EncodeRequest Rows(int64_t mib) {
   return request;
 }
 
-// D9: none of the requests has a token to compute, so that all would fit into one batch. With their
+// None of the requests has a token to compute, so that all would fit into one batch. With their
 // answers they are 384 MiB.
-TEST(OverloadOfTheServerTest, R21RequestsWithoutTokensStayInTheMemoryLimit) {
+TEST(OverloadOfTheServerTest, RequestsWithoutTokensStayInTheMemoryLimit) {
   ReadyServer server({"--model=t=synthetic:tiny", "--memory-limit-bytes=250MiB",
                       "--max-request-tokens=131072", "--max-queue-tokens=131072"});
   v1::EncodeRequest request = Rows(16);
@@ -115,14 +115,14 @@ class SlowSenderTest : public testing::Test {
   RawHttp2 caller_{server_.port()};
 };
 
-// D7: the body takes two seconds.
+// The body takes two seconds.
 TEST_F(SlowSenderTest, AnHonestOneIsAnsweredAlthoughItTakesLongerThanTheTimeout) {
   EXPECT_THAT(SendSlowly(caller_, 1.5 * kMiB), testing::Not(HasSubstr("arrive")));
   server_.ExpectMetrics(
       HasSubstr("attendant_requests_total{code=\"OK\",method=\"Encode\",model=\"t\"} 1\n"));
 }
 
-TEST_F(SlowSenderTest, R27OneBelowTheLeastRateIsGivenUp) {
+TEST_F(SlowSenderTest, OneBelowTheLeastRateIsGivenUp) {
   EXPECT_THAT(SendSlowly(caller_, 0.2 * kMiB),
               HasSubstr("the request's body did not arrive within 1s and a second for each 1048576 "
                         "bytes (--min-receive-rate)"));
@@ -142,7 +142,7 @@ int CountRefused(RawHttp2& caller, const std::vector<uint32_t>& calls) {
 // A burst of more work than fits into its deadlines on any CPU, in one moment. Of calls so short
 // that on a slow or busy machine, too, the late ones, whose deadlines would come first, take their
 // turn by how long they have waited.
-TEST(OverloadOfTheServerTest, R11WhatCannotBeDoneInTimeIsRefusedAtOnceAndWithoutItsBody) {
+TEST(OverloadOfTheServerTest, WhatCannotBeDoneInTimeIsRefusedAtOnceAndWithoutItsBody) {
   constexpr int kConnections = 8, kCalls = 100, kWithoutBody = 20;
   ReadyServer server({"--model=m=synthetic:minilm-l6", "--instances=1", "--threads-per-instance=1",
                       "--max-inflight=2000", "--max-queue-requests=2000"});
@@ -177,8 +177,7 @@ TEST(OverloadOfTheServerTest, R11WhatCannotBeDoneInTimeIsRefusedAtOnceAndWithout
   EXPECT_EQ(Metric(server, "attendant_dead_rows_total{model=\"m\"}"), 0);
 }
 
-// D6.
-TEST(OverloadOfTheServerTest, R19SmallCallsAreAnsweredWhileALongOneIsComputed) {
+TEST(OverloadOfTheServerTest, SmallCallsAreAnsweredWhileALongOneIsComputed) {
   ReadyServer server(
       {"--model=m=synthetic:minilm-l6", "--instances=1", "--threads-per-instance=1"});
   const auto encode = [&server](const v1::EncodeRequest& request) {

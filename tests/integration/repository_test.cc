@@ -168,7 +168,7 @@ class Answers {
   std::map<int64_t, std::string> by_version_;
 };
 
-TEST_F(RepositoryTest, R8SwapsUnderCallsWithoutFailure) {
+TEST_F(RepositoryTest, SwapsUnderCallsWithoutFailure) {
   repository_.Add("m", 1);
   Start({"--drain-timeout=50ms"});
   Answers answers;
@@ -199,7 +199,7 @@ TEST_F(RepositoryTest, R8SwapsUnderCallsWithoutFailure) {
   }
 }
 
-TEST_F(RepositoryTest, R8ABrokenVersionChangesNothingAndSaysWhy) {
+TEST_F(RepositoryTest, ABrokenVersionChangesNothingAndSaysWhy) {
   repository_.Add("m", 1);
   Start();
   repository_.AddBroken("m", 2);

@@ -115,7 +115,7 @@ class RollingRestartTest : public testing::Test {
   std::unique_ptr<ReadyServer> servers_[2] = {StartServer(), StartServer()};
 };
 
-TEST_F(RollingRestartTest, R2NoCallFailsWithTheServiceConfig) {
+TEST_F(RollingRestartTest, NoCallFailsWithTheServiceConfig) {
   grpc::ChannelArguments arguments;
   arguments.SetServiceConfigJSON(client::RunWith({"service-config"}).out);
   arguments.SetInt(GRPC_ARG_PER_RPC_RETRY_BUFFER_SIZE, 4 << 20);
@@ -131,7 +131,7 @@ TEST_F(RollingRestartTest, R2NoCallFailsWithTheServiceConfig) {
   });
 }
 
-TEST_F(RollingRestartTest, R2NoCallOfTheLibraryFails) {
+TEST_F(RollingRestartTest, NoCallOfTheLibraryFails) {
   const client::Client client = client::Client::Connect(address());
   const v1::AttendRequest large = LargeRequest();
   Restart([&]() -> std::string {

@@ -133,7 +133,7 @@ TEST_F(ServingTest, RefusesUnknownMethods) {
   EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::UNIMPLEMENTED);
 }
 
-TEST_F(ServingTest, R4HealthOfServerServiceAndModels) {
+TEST_F(ServingTest, HealthOfServerServiceAndModels) {
   for (const char* name : {"", "attendant.v1.EncoderService", "inference.GRPCInferenceService",
                            "worked-example", "t"}) {
     RawCall call(server_->NewChannel(), kCheck);
@@ -146,7 +146,7 @@ TEST_F(ServingTest, R4HealthOfServerServiceAndModels) {
   }
 }
 
-TEST_F(ServingTest, R4HealthOfAnUnknownName) {
+TEST_F(ServingTest, HealthOfAnUnknownName) {
   RawCall check(server_->NewChannel(), kCheck);
   check.Write(TextField(1, "nobody"));
   check.WritesDone();

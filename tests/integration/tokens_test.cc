@@ -81,7 +81,7 @@ TEST_F(TokensOfTheServerTest, ThePageNeedsNone) {
   EXPECT_THAT(server.Get("/v2"), StartsWith("HTTP/1.1 401"));
 }
 
-TEST_F(TokensOfTheServerTest, R32CallsNeedATokenOfTheirScope) {
+TEST_F(TokensOfTheServerTest, CallsNeedATokenOfTheirScope) {
   ReadyServer server({Flag()});
   EXPECT_TRUE(Call(server, "test").ok());
   for (const char* token : {"", "wrong", kTest}) {
@@ -93,7 +93,7 @@ TEST_F(TokensOfTheServerTest, R32CallsNeedATokenOfTheirScope) {
 }
 
 // None of these calls sends a body, so each ends at its headers.
-TEST_F(TokensOfTheServerTest, R32EveryMethodIsRefusedAtItsHeaders) {
+TEST_F(TokensOfTheServerTest, EveryMethodIsRefusedAtItsHeaders) {
   ReadyServer server({Flag()});
   const auto channel = server.NewChannel();
   for (const char* method : {"Attend", "Encode", "EncodeStream", "PutMemory", "DropMemory",
@@ -108,7 +108,7 @@ TEST_F(TokensOfTheServerTest, R32EveryMethodIsRefusedAtItsHeaders) {
   EXPECT_THAT(server.Get("/metrics", "alpha"), HasSubstr("attendant_inflight_requests 0\n"));
 }
 
-TEST_F(TokensOfTheServerTest, R32HealthNeedsNone) {
+TEST_F(TokensOfTheServerTest, HealthNeedsNone) {
   ReadyServer server({Flag()});
   EXPECT_EQ(*Client::Connect(server.address()).CheckHealth(""), client::Health::kServing);
   RawCall watch(server.NewChannel(), "/grpc.health.v1.Health/Watch");
@@ -117,7 +117,7 @@ TEST_F(TokensOfTheServerTest, R32HealthNeedsNone) {
   EXPECT_EQ(Number(watch.Read().value_or(""), 1), kServing);
 }
 
-TEST_F(TokensOfTheServerTest, R32MetricsNeedATokenOfTheirScope) {
+TEST_F(TokensOfTheServerTest, MetricsNeedATokenOfTheirScope) {
   ReadyServer server({Flag()});
   EXPECT_THAT(server.Get("/metrics", "alpha"), StartsWith("HTTP/1.1 200"));
   for (const char* token : {"", "wrong", kAlpha}) {
@@ -137,14 +137,14 @@ TEST_F(TokensOfTheServerTest, R32MetricsNeedATokenOfTheirScope) {
   AwaitMetric(server, R"(attendant_token_refusals_total{code="UNAUTHENTICATED",scope="infer"} 1)");
 }
 
-TEST_F(TokensOfTheServerTest, R32ProbesNeedNone) {
+TEST_F(TokensOfTheServerTest, ProbesNeedNone) {
   ReadyServer server({Flag()});
   EXPECT_THAT(server.Get("/healthz"), StartsWith("HTTP/1.1 200"));
   EXPECT_THAT(server.Get("/readyz"), StartsWith("HTTP/1.1 200"));
   EXPECT_THAT(server.Get("/nothing"), StartsWith("HTTP/1.1 404"));
 }
 
-TEST_F(TokensOfTheServerTest, R32TheFileIsReadAgain) {
+TEST_F(TokensOfTheServerTest, TheFileIsReadAgain) {
   ReadyServer server({Flag()});
   Write("tokens", absl::StrCat("infer,metrics ", kAlpha, "\n"));
   AwaitMetric(server, "attendant_reloads_total{result=\"ok\",what=\"tokens\"} 1");
@@ -155,7 +155,7 @@ TEST_F(TokensOfTheServerTest, R32TheFileIsReadAgain) {
   EXPECT_TRUE(Call(server, "alpha").ok());
 }
 
-TEST_F(TokensOfTheServerTest, R32NoTokenIsLogged) {
+TEST_F(TokensOfTheServerTest, NoTokenIsLogged) {
   ReadyServer server({Flag(), "--log-level=trace"});
   EXPECT_TRUE(Call(server, "test").ok());
   EXPECT_FALSE(Call(server, "my-secret").ok());

@@ -1,4 +1,4 @@
-"""Recovery after there were no descriptors (R5), and certificates that change under load (R31)."""
+"""Recovery after there were no descriptors, and certificates that change under load."""
 import contextlib
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""Nothing is computed for a call whose deadline has passed: R9."""
+"""Nothing is computed for a call whose deadline has passed."""
 import random
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Rolling restarts of two servers under load: R1 and R2."""
+"""Rolling restarts of two servers under load."""
 import collections
 import subprocess
 import threading

@@ -1,4 +1,4 @@
-"""A quiet caller beside a greedy one, at two addresses: R19. The server has one core, its callers the other."""
+"""A quiet caller beside a greedy one, at two addresses. The server has one core, its callers the other."""
 import arithmetic
 import overload
 from load import Load, calls_of, from_address, load_test

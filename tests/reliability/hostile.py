@@ -1,4 +1,4 @@
-"""Callers that hold on to what a server has, from 127.0.0.2, and a good one from 127.0.0.1: R18, R21, R26, R27."""
+"""Callers that hold on to what a server has, from 127.0.0.2, and a good one from 127.0.0.1."""
 import contextlib
 import resource
 import socket
@@ -32,7 +32,7 @@ def _pump_all(connections: list, seconds: float) -> None:
 
 
 def _never_reads(setup, figures: dict) -> None:
-    """D1: answers of 4 MiB, which get no window."""
+    """Answers of 4 MiB, which get no window."""
     with small_server(setup, "--max-request-tokens=2048") as server, _observed(setup, "never_reads", server, figures):
         body = calls.attend_request(1, 512, probabilities=True)
         connections = [http2.Connection(server.port, HOSTILE, window=0) for _ in range(4)]
@@ -45,7 +45,7 @@ def _never_reads(setup, figures: dict) -> None:
 
 
 def _half_sent(setup, figures: dict) -> None:
-    """D4 and D7: bodies of 2 MiB that stop half-way, of a method with tensors and of one without."""
+    """Bodies of 2 MiB that stop half-way, of a method with tensors and of one without."""
     with small_server(setup) as server, _observed(setup, "half_sent", server, figures):
         connections = [http2.Connection(server.port, HOSTILE) for _ in range(4)]
         half = bytes(MIB)
@@ -59,7 +59,7 @@ def _half_sent(setup, figures: dict) -> None:
 
 
 def _http_hostile(setup, figures: dict) -> None:
-    """D2: a head without end, tricklers, and more idle connections than there are descriptors."""
+    """A head without end, tricklers, and more idle connections than there are descriptors."""
     def few_descriptors():
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
 

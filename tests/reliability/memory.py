@@ -1,4 +1,4 @@
-"""Memory over many requests: R23."""
+"""Memory over many requests."""
 import time
 
 import arithmetic

@@ -1,4 +1,4 @@
-"""Goodput beyond capacity, and how soon refusals come: R14 and R15. The server has one core, its callers the other."""
+"""Goodput beyond capacity, and how soon refusals come. The server has one core, its callers the other."""
 import json
 import pathlib
 import re

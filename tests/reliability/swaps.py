@@ -1,4 +1,4 @@
-"""Versions of a model that replace each other while callers call: R8."""
+"""Versions of a model that replace each other while callers call."""
 import collections
 import json
 import pathlib

@@ -78,7 +78,7 @@ TEST_F(BatchExecutorTest, StopsBetweenLayersWhenNoCallerWaits) {
             std::string::npos);
 }
 
-// D15: there is nothing to place of what the layer would have left.
+// There is nothing to place of what the layer would have left.
 TEST_F(BatchExecutorTest, ARunThatFailsBeforeItsFirstLayerFailsItsJobs) {
   ComputeRequest request = MakeRequest();
   request.span.first_layer = 7;  // of two
@@ -111,7 +111,7 @@ TEST_F(BatchExecutorTest, DeadJobsAreNotGathered) {
   EXPECT_EQ(ended_[1].code(), absl::StatusCode::kDeadlineExceeded);
 }
 
-TEST_F(BatchExecutorTest, R9NoRowIsComputedForADeadJob) {
+TEST_F(BatchExecutorTest, NoRowIsComputedForADeadJob) {
   std::vector<Piece<ServiceJob>> batch;
   batch.push_back(MakeJob(absl::InfinitePast(), false));
   batch.push_back(MakeJob(absl::InfiniteFuture(), false));

@@ -201,7 +201,7 @@ TEST_F(ReflectionTest, DrainingEndsOpenStreamsAndRefusesOthers) {
   EXPECT_EQ(late.Trailer("attendant-reason"), "draining");
 }
 
-// D4: what has come is charged, and a message has the time of any other.
+// What has come is charged, and a message has the time of any other.
 TEST(HalfSentReflectionTest, IsChargedAndGivenUp) {
   TestServerOptions options;
   options.limits.receive_timeout = absl::Seconds(1);

@@ -424,7 +424,6 @@ TEST_F(SequenceChunksTest, ACancelledStreamReleasesThem) {
   EXPECT_EQ(server_->cross_kv().counts().sequences, 0);
 }
 
-// D16.
 TEST_F(SequenceChunksTest, APartThatIsHeldBackIsCountedWhenItsStreamIsCancelled) {
   StartTwoParts();
   while (server_->admission().slots().counts().all() < 2) std::this_thread::yield();
