@@ -51,8 +51,6 @@ class Admission {
   AwaitedMessages& awaited_messages() { return awaited_messages_; }
   // Bounds how many calls watch the health of something.
   Budget& health_watches() { return health_watches_; }
-  // Bounds how many bodies are received of which nobody knows how much has come.
-  Budget& unmeasured_bodies() { return unmeasured_bodies_; }
   // Bounds how many streams of reflection are open.
   Budget& reflection_streams() { return reflection_streams_; }
   UnfinishedBodies& unfinished_bodies() { return unfinished_bodies_; }
@@ -91,7 +89,6 @@ class Admission {
   Budget memory_;
   AwaitedMessages awaited_messages_{512};
   Budget health_watches_{{1024, 256}};
-  Budget unmeasured_bodies_{{8, 4}};   // a caller alone has four
   Budget reflection_streams_{{6, 2}};  // a caller alone has four
   UnfinishedBodies unfinished_bodies_;
   std::atomic<bool> closed_ = false;

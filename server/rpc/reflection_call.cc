@@ -58,9 +58,9 @@ absl::Status ReflectionCall::Read() {
   if (context_.admission.closed()) return DrainingError();
   const ReceiptLimits limits = {context_.limits.max_request_bytes, context_.limits.receive_timeout,
                                 context_.limits.min_receive_rate};
-  receipt_ = std::make_unique<BodyReceipt>(
-      context_.admission, limits, peer_, ConnectionOf(call_.peer()),
-      ReceiptHolds{.permit = std::move(memory_), .first_look = {}}, RealClock().Now());
+  receipt_ =
+      std::make_unique<BodyReceipt>(context_.admission, limits, peer_, ConnectionOf(call_.peer()),
+                                    std::move(memory_), RealClock().Now());
   LimitReceiving();
   StartRead(&message_);
   return absl::OkStatus();

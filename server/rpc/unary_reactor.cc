@@ -74,23 +74,6 @@ void UnaryReactor::AskForPermit() {
 }
 
 void UnaryReactor::OnPermit(Budget::Hold permit) {
-  {
-    absl::MutexLock lock(&mutex_);
-    if (phase_ != Phase::kAwaitingPermit) return;
-    memory_ = std::move(permit);
-  }
-  const absl::Status status = Guarded([&] {
-    std::unique_ptr<Budget::Pending> pending_place = context_.admission.unmeasured_bodies().Await(
-        {peer_, 1, HeldFor::kReceiving}, [weak = weak_from_this()](Budget::Hold place) {
-          if (const auto self = weak.lock()) self->OnPlace(std::move(place));
-        });
-    absl::MutexLock lock(&mutex_);
-    pending_place_ = std::move(pending_place);
-  });
-  if (!status.ok()) End({status});
-}
-
-void UnaryReactor::OnPlace(Budget::Hold place) {
   const absl::Status status = Guarded([&] {
     absl::MutexLock lock(&mutex_);
     if (phase_ != Phase::kAwaitingPermit) return;
@@ -99,9 +82,7 @@ void UnaryReactor::OnPlace(Budget::Hold place) {
     receipt_ = std::make_unique<BodyReceipt>(
         context_.admission,
         ReceiptLimits{limits.max_request_bytes, limits.receive_timeout, limits.min_receive_rate},
-        peer_, ConnectionOf(call_.peer()),
-        ReceiptHolds{.permit = std::move(memory_), .first_look = std::move(place)},
-        RealClock().Now());
+        peer_, ConnectionOf(call_.peer()), std::move(permit), RealClock().Now());
     LimitReceiving();
     StartRead(&message_);
   });

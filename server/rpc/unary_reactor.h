@@ -40,13 +40,12 @@ struct UnaryMethod {
 // (call/body_receipt.h), by the job until it has ended, and by this object until the answer has
 // left or the call is over.
 //
-// Five parties come in on threads of their own: gRPC's reactions, the permit and the place that
-// follows it, the time limits for receiving and for sending, and the thread that ends the job. Each
-// of the first four that ends the call first moves `phase_` on under `mutex_`, and gives up if
-// another one was faster; End, which sets the last phase, is the only place that finishes the call.
-// Reads are started with the mutex held, so that none follows Finish; gRPC runs no reaction of this
-// class inside them. What is held of the budgets is given back without it, as that runs other
-// calls.
+// Five parties come in on threads of their own: gRPC's reactions, the permit, the time limits for
+// receiving and for sending, and the thread that ends the job. Each of the first four that ends the
+// call first moves `phase_` on under `mutex_`, and gives up if another one was faster; End, which
+// sets the last phase, is the only place that finishes the call. Reads are started with the mutex
+// held, so that none follows Finish; gRPC runs no reaction of this class inside them. What is held
+// of the budgets is given back without it, as that runs other calls.
 //
 // gRPC holds the object (through self_) until OnDone, the job until it has ended; permit and
 // time limits find it gone if they come late.
@@ -80,7 +79,6 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor,
   void ReadSmall();
   void AskForPermit();
   void OnPermit(Budget::Hold permit);
-  void OnPlace(Budget::Hold place);
   void LimitReceiving() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnReceiveTimeout();
   void OnSendTimeout();
@@ -108,7 +106,6 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor,
   std::shared_ptr<UnaryReactor> self_ ABSL_GUARDED_BY(mutex_);
   Budget::Hold slot_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Budget::Pending> pending_permit_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<Budget::Pending> pending_place_ ABSL_GUARDED_BY(mutex_);
   // The permit but while it is the receipt's, later the answer's.
   Budget::Hold memory_ ABSL_GUARDED_BY(mutex_);
   // One of them while a message is received; not this one while it is looked at.

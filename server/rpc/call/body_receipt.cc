@@ -9,18 +9,18 @@
 namespace attendant::server {
 namespace {
 
-constexpr absl::Duration kFirstLook = absl::Milliseconds(250);
+constexpr absl::Duration kFirstLook = absl::Milliseconds(20);
 
 }  // namespace
 
 BodyReceipt::BodyReceipt(Admission& admission, const ReceiptLimits& limits, std::string peer,
-                         const std::string& connection, ReceiptHolds holds, absl::Time now)
+                         const std::string& connection, Budget::Hold permit, absl::Time now)
     : admission_(admission),
       limits_(limits),
       peer_(std::move(peer)),
       begun_(now),
-      holds_(std::move(holds)),
-      body_(admission.unfinished_bodies().Begin(connection, holds_.permit.amount())) {}
+      permit_(std::move(permit)),
+      body_(admission.unfinished_bodies().Begin(connection, permit_.amount())) {}
 
 absl::Duration BodyReceipt::LimitFor(int64_t bytes) const {
   return limits_.timeout +
@@ -35,7 +35,6 @@ absl::Time BodyReceipt::next_look() const {
 }
 
 absl::Status BodyReceipt::Look(absl::Time now) {
-  holds_.first_look.Release();
   looked_ = now - begun_;
   const std::optional<int64_t> measured = body_->Measure();
   if (!measured) return GrowByGuess(looked_);
@@ -45,18 +44,18 @@ absl::Status BodyReceipt::Look(absl::Time now) {
 }
 
 absl::Status BodyReceipt::GrowByGuess(absl::Duration elapsed) {
-  if (elapsed < LimitFor(std::min(holds_.permit.amount(), limits_.most))) return absl::OkStatus();
+  if (elapsed < LimitFor(std::min(permit_.amount(), limits_.most))) return absl::OkStatus();
   // As much as could have come by now at the least rate.
   const double could =
       absl::ToDoubleSeconds(elapsed - limits_.timeout) * static_cast<double>(limits_.min_rate);
   if (could >= static_cast<double>(limits_.most)) return TooSlow();
   return GrowTo(
-      std::min(std::max(2 * holds_.permit.amount(), static_cast<int64_t>(could)), limits_.most));
+      std::min(std::max(2 * permit_.amount(), static_cast<int64_t>(could)), limits_.most));
 }
 
 absl::Status BodyReceipt::GrowTo(int64_t bytes) {
-  if (bytes <= holds_.permit.amount()) return absl::OkStatus();
-  const absl::Status status = admission_.Charge({peer_, bytes, HeldFor::kReceiving}, holds_.permit);
+  if (bytes <= permit_.amount()) return absl::OkStatus();
+  const absl::Status status = admission_.Charge({peer_, bytes, HeldFor::kReceiving}, permit_);
   if (status.ok()) body_->Charge(bytes);
   return status;
 }
@@ -69,8 +68,7 @@ absl::Status BodyReceipt::TooSlow() const {
 
 Budget::Hold BodyReceipt::Finish(int64_t bytes) {
   body_->Finish(bytes);
-  holds_.first_look.Release();
-  return std::move(holds_.permit);
+  return std::move(permit_);
 }
 
 }  // namespace attendant::server

@@ -19,18 +19,10 @@ struct ReceiptLimits {
   int64_t min_rate = 0;
 };
 
-// The shares of the budgets that a body holds while it is received.
-struct ReceiptHolds {
-  Budget::Hold permit;
-  // Its place among the bodies that have not been looked at. Any amount of such a body may have
-  // come, so only a few may be there at a time.
-  Budget::Hold first_look;
-};
-
 // From the start of the reading to its end. One thread at a time.
 //
-// The permit of a body is looked at a quarter of a second after its reading began, and again
-// whenever that time has doubled, and when its time is over. If the kernel tells what the
+// The permit of a body, a share of the memory budget, is looked at soon after its reading began,
+// and again whenever that time has doubled, and when its time is over. If the kernel tells what the
 // connection has received, the permit grows to what may have arrived. If not, it doubles whenever
 // its bytes could have arrived at the least rate; what a body takes beyond its permit is then
 // bounded by gRPC's own quota.
@@ -38,7 +30,7 @@ class BodyReceipt {
  public:
   // `connection` is the caller's, as UnfinishedBodies takes it. `admission` outlives the receipt.
   BodyReceipt(Admission& admission, const ReceiptLimits& limits, std::string peer,
-              const std::string& connection, ReceiptHolds holds, absl::Time now);
+              const std::string& connection, Budget::Hold permit, absl::Time now);
 
   // When to call Look next.
   absl::Time next_look() const;
@@ -61,7 +53,7 @@ class BodyReceipt {
   const ReceiptLimits limits_;
   const std::string peer_;
   const absl::Time begun_;
-  ReceiptHolds holds_;
+  Budget::Hold permit_;
   const std::unique_ptr<UnfinishedBodies::Body> body_;
   int64_t arrived_ = 0;  // at the last look, at most; 0 if that is not known
   absl::Duration looked_ = absl::ZeroDuration();  // at the last look, since `begun_`
