@@ -19,6 +19,7 @@
 #include "server/batching/clock.h"
 #include "server/batching/instance_pool.h"
 #include "server/cross_kv/cross_kv_store.h"
+#include "server/execution/batch_executor.h"
 #include "server/execution/fault.h"
 #include "server/execution/prepare_model.h"
 #include "server/execution/request_job.h"
@@ -38,7 +39,7 @@
 #include "server/page/page_routes.h"
 #include "server/pull_models.h"
 #include "server/rest/rest_server.h"
-#include "server/rpc/encoder_service.h"
+#include "server/rpc/call_entrance.h"
 #include "server/rpc/grpc_server.h"
 #include "server/security/certificates.h"
 #include "server/security/reloaded.h"
@@ -103,7 +104,7 @@ class App::Impl {
     if (!models.ok()) return models.status();
     models_.Replace(PrepareModels(*models, {RunTokens(settings_), plan_, clock_}));
     if (absl::Status status = Serve(); !status.ok()) return status;
-    if (rest_ != nullptr) rest_->Open(service_->method_context());
+    if (rest_ != nullptr) rest_->Open(entrance_->method_context());
     ready_ = true;
     if (absl::Status status = WritePortFile(settings_.port_file, port(), http_port());
         !status.ok()) {
@@ -118,12 +119,12 @@ class App::Impl {
 
   void Drain() {
     ready_ = false;
-    service_->health().Shutdown();
+    entrance_->health().Shutdown();
     if (repository_ != nullptr) repository_->Stop();
     BeLameDuck();
     listener_->Close();
     admission_.Close();
-    service_->Drain();
+    entrance_->Drain();
     spdlog::info("draining: {} requests in flight", admission_.slots().counts().all());
     const absl::Time deadline = clock_.Now() + settings_.drain_timeout;
     const int64_t late = admission_.AwaitIdle(settings_.drain_timeout);
@@ -272,14 +273,16 @@ class App::Impl {
 
   absl::Status Serve() {
     const ServiceLimits limits = ServiceLimitsOf(settings_, memory_need_.largest_request());
-    service_ = std::make_unique<EncoderService>(ServiceContext{
+    entrance_ = std::make_unique<CallEntrance>(ServiceContext{
         models_, admission_, queue_, metrics_, cross_kv_, clock_, limits, plan_, Secrets()});
     const std::shared_ptr<const ServedModels> models = models_.Snapshot();
-    for (const auto& [name, model] : *models) service_->health().Set(name, true);
+    for (const auto& [name, model] : *models) entrance_->health().Set(name, true);
     if (absl::Status status = StartRepository(); !status.ok()) return status;
     KeepStopSignal();  // from here on there may be requests to drain
-    instances_ = std::make_unique<InstancePool<ServiceJob>>(
-        queue_, plan_.instances, [this](int instance) { return service_->MakeRunner(instance); });
+    instances_ =
+        std::make_unique<InstancePool<ServiceJob>>(queue_, plan_.instances, [this](int instance) {
+          return std::make_unique<BatchExecutor>(entrance_->context(), instance);
+        });
 
     GrpcServerOptions options;
     options.max_request_bytes = memory_need_.largest_request();
@@ -288,11 +291,11 @@ class App::Impl {
     options.secrets = Secrets();
     options.max_connection_age = settings_.max_connection_age;
     absl::StatusOr<RunningGrpcServer> running =
-        StartGrpcServer(options, *service_, *listener_, metrics_);
+        StartGrpcServer(options, *entrance_, *listener_, metrics_);
     if (!running.ok()) return running.status();
     grpc_ = *std::move(running);
     StartHousekeeping();
-    for (const char* name : kServiceNames) service_->health().Set(name, true);
+    for (const char* name : kServiceNames) entrance_->health().Set(name, true);
     return absl::OkStatus();
   }
 
@@ -303,7 +306,7 @@ class App::Impl {
          [this](int64_t bytes) {
            return admission_.memory().SetLimits(WithReserve(bytes, settings_));
          }},
-        {models_, service_->health(), cross_kv_, metrics_, clock_});
+        {models_, entrance_->health(), cross_kv_, metrics_, clock_});
     if (!repository.ok()) return repository.status();
     repository_ = *std::move(repository);
     return absl::OkStatus();
@@ -336,7 +339,7 @@ class App::Impl {
   void Relieve() {
     freed_memory_.GiveBack();
     if (!IsShortOfMemory()) return;
-    const int64_t streams = service_->ShedUncharged();
+    const int64_t streams = entrance_->ShedUncharged();
     if (streams == 0) return;
     spdlog::warn("short of memory: ends {} streams whose next items may take more than is charged",
                  streams);
@@ -365,7 +368,7 @@ class App::Impl {
   std::unique_ptr<ConnectionListener> listener_;
   std::unique_ptr<RestServer> rest_;  // null: --rest off
   std::unique_ptr<HttpServer> http_;
-  std::unique_ptr<EncoderService> service_;
+  std::unique_ptr<CallEntrance> entrance_;
   std::unique_ptr<ServedRepository> repository_;  // null: none
   std::unique_ptr<InstancePool<ServiceJob>> instances_;
   RunningGrpcServer grpc_;

@@ -6,8 +6,15 @@
 #include "server/execution/batch_observer.h"
 #include "server/execution/fault.h"
 #include "server/execution/run_registrations.h"
+#include "server/host/node_binding.h"
 
 namespace attendant::server {
+
+BatchExecutor::BatchExecutor(const ServiceContext& context, int instance)
+    : context_(context), instance_(instance), free_since_(context.clock.Now()) {
+  const ThreadPlan& plan = context.thread_plan;
+  if (!plan.nodes.empty()) BindToNode(plan.nodes[plan.CopyOf(instance)]);
+}
 
 void BatchExecutor::Run(Batch<ServiceJob> batch) {
   if (batch.waited_for) free_since_ = context_.clock.Now();

@@ -16,9 +16,9 @@ namespace attendant::server {
 // Gather, run, scatter, and hand the results to the ender, which responds.
 class BatchExecutor final : public BatchRunner<ServiceJob> {
  public:
-  // Computes with that instance's run of each model.
-  BatchExecutor(const ServiceContext& context, int instance)
-      : context_(context), instance_(instance), free_since_(context.clock.Now()) {}
+  // Computes with that instance's run of each model, on `thread_plan.threads_per_instance` threads.
+  // To be made on the instance's thread, which it binds to the instance's node.
+  BatchExecutor(const ServiceContext& context, int instance);
 
   void Run(Batch<ServiceJob> batch) override;
 

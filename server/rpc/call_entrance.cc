@@ -54,11 +54,9 @@ class RefusingReactor final : public grpc::ServerGenericBidiReactor {
 
 }  // namespace
 
-CallEntrance::CallEntrance(const ServiceContext& context, HealthStates& health)
-    : context_(context),
-      method_context_{context, health},
-      needs_certificate_(context.secrets.NeedCertificates()),
-      health_(health) {
+CallEntrance::CallEntrance(ServiceContext context)
+    : context_(std::move(context)), needs_certificate_(context_.secrets.NeedCertificates()) {
+  PrepareFaults();
   for (const UnaryMethod& method : UnaryReactor::Methods()) recent_[method.name];
   recent_[StreamReactor::kName];
   recent_[ReflectionCall::kName];

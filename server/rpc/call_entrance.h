@@ -24,12 +24,19 @@ namespace attendant::server {
 // read. Health checks need neither a permission nor a slot.
 class CallEntrance final : public grpc::CallbackGenericService {
  public:
-  // All outlive the service and its calls.
-  CallEntrance(const ServiceContext& context, HealthStates& health);
+  // What the context refers to outlives the service and its calls.
+  explicit CallEntrance(ServiceContext context);
 
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* call) override;
 
-  // Lets every stream end once its accepted items are answered. Any thread.
+  // These live as long as the service. With them, other doors answer calls as this one does.
+  const ServiceContext& context() const { return context_; }
+  const MethodContext& method_context() const { return method_context_; }
+  HealthStates& health() { return health_; }
+
+  // To be called after Admission::Close: every stream takes no further item and ends with
+  // UNAVAILABLE once its accepted items are answered, so that idle streams do not hold up the
+  // drain. Any thread.
   void Drain() { open_streams_.Drain(); }
 
   // See OpenStreams. Any thread.
@@ -43,10 +50,10 @@ class CallEntrance final : public grpc::CallbackGenericService {
   // Returns the peer of a call that its caller may make.
   absl::StatusOr<std::string> Identify(const grpc::CallbackServerContext& call) const;
 
-  const ServiceContext& context_;
-  const MethodContext method_context_;
+  const ServiceContext context_;
+  HealthStates health_;
+  const MethodContext method_context_{context_, health_};
   const bool needs_certificate_;
-  HealthStates& health_;
   OpenStreams open_streams_;
   std::map<std::string, RecentSize, std::less<>> recent_;  // by method
 };

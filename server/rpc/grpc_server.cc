@@ -55,14 +55,14 @@ void LimitMemory(const GrpcServerOptions& options, grpc::ServerBuilder& builder)
 }  // namespace
 
 absl::StatusOr<RunningGrpcServer> StartGrpcServer(const GrpcServerOptions& options,
-                                                  EncoderService& service,
+                                                  CallEntrance& entrance,
                                                   ConnectionListener& listener,
                                                   ServerMetrics& metrics) {
   grpc::EnableDefaultHealthCheckService(false);  // the service has its own
   grpc::ServerBuilder builder;
   LimitConnections(options, builder);
   LimitMemory(options, builder);
-  builder.RegisterCallbackGenericService(service.generic_service());
+  builder.RegisterCallbackGenericService(&entrance);
   RunningGrpcServer running;
   running.credentials = MakeServerCredentials(options.secrets);
   running.acceptor = builder.experimental().AddExternalConnectionAcceptor(

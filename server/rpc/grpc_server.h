@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/metrics/server_metrics.h"
-#include "server/rpc/encoder_service.h"
+#include "server/rpc/call_entrance.h"
 #include "server/rpc/server_credentials.h"
 #include "server/transport/connection_listener.h"
 
@@ -29,11 +29,11 @@ struct RunningGrpcServer {
   std::unique_ptr<grpc::Server> server;
 };
 
-// Serves `service`. Connections come from `listener`, which is
+// Serves the calls of `entrance`. Connections come from `listener`, which is
 // started and which is to be closed before the server is shut down; those that it refuses count in
 // `metrics`. UNAVAILABLE if it cannot listen.
 absl::StatusOr<RunningGrpcServer> StartGrpcServer(const GrpcServerOptions& options,
-                                                  EncoderService& service,
+                                                  CallEntrance& entrance,
                                                   ConnectionListener& listener,
                                                   ServerMetrics& metrics);
 

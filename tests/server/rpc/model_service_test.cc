@@ -1,7 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/rpc/encoder_service.h"
 #include "tests/server/support/test_server.h"
 #include "tests/support/raw_call.h"
 

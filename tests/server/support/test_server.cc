@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/checkpoint/checkpoint.h"
+#include "server/execution/batch_executor.h"
 #include "server/execution/prepare_model.h"
 #include "tests/support/memory_weights.h"
 
@@ -162,12 +163,13 @@ TestServer::TestServer(TestServerOptions options)
               .max_batch_seconds = options.limits.max_batch_seconds,
               .instances = options.thread_plan.instances}),
       cross_kv_(*options.memory_clock, options.cross_kv, &admission_.memory()),
-      service_({models_, admission_, queue_, metrics_, cross_kv_, RealClock(), options.limits,
-                options.thread_plan}) {
+      service_(ServiceContext{models_, admission_, queue_, metrics_, cross_kv_, RealClock(),
+                              options.limits, options.thread_plan}) {
   if (options.gate_closed) gate_.Close();
   instances_ = std::make_unique<InstancePool<ServiceJob>>(
       queue_, options.thread_plan.instances, [this](int instance) {
-        return std::make_unique<GatedRunner>(gate_, service_.MakeRunner(instance));
+        return std::make_unique<GatedRunner>(
+            gate_, std::make_unique<BatchExecutor>(service_.context(), instance));
       });
   GrpcServerOptions limits;
   limits.max_request_bytes = options.limits.max_request_bytes;

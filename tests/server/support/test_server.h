@@ -17,7 +17,7 @@
 #include "server/batching/instance_pool.h"
 #include "server/execution/request_job.h"
 #include "server/metrics/server_metrics.h"
-#include "server/rpc/encoder_service.h"
+#include "server/rpc/call_entrance.h"
 #include "server/rpc/grpc_server.h"
 
 namespace attendant::server {
@@ -81,7 +81,7 @@ class TestServer {
   ModelTable& models() { return models_; }
   CrossKvStore& cross_kv() { return cross_kv_; }
   BatchGate& gate() { return gate_; }
-  EncoderService& service() { return service_; }
+  CallEntrance& service() { return service_; }
   std::string Scrape() const { return metrics_.Scrape({}); }
   // Expects that the metrics become such; an answer leaves before it is counted.
   template <typename Matcher>
@@ -115,7 +115,7 @@ class TestServer {
   Admission admission_;
   BatchQueue<ServiceJob> queue_;
   CrossKvStore cross_kv_;
-  EncoderService service_;
+  CallEntrance service_;
   std::unique_ptr<InstancePool<ServiceJob>> instances_;
   std::unique_ptr<ConnectionListener> listener_;
   RunningGrpcServer grpc_;
