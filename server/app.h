@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "server/batching/clock.h"
+#include "server/base/clock.h"
 #include "server/settings/settings.h"
 
 namespace attendant::server {

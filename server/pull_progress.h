@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "server/batching/clock.h"
+#include "server/base/clock.h"
 #include "server/hub/pull_report.h"
 
 namespace attendant::server {

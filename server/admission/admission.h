@@ -14,7 +14,7 @@
 #include "server/admission/awaited_messages.h"
 #include "server/admission/budget.h"
 #include "server/admission/unfinished_bodies.h"
-#include "server/batching/clock.h"
+#include "server/base/clock.h"
 
 namespace attendant::server {
 

@@ -10,8 +10,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "server/base/clock.h"
 #include "server/batching/batch_policy.h"
-#include "server/batching/clock.h"
 #include "server/batching/job.h"
 #include "server/batching/waiting_jobs.h"
 

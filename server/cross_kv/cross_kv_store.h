@@ -18,7 +18,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/matrix_view.h"
 #include "server/admission/budget.h"
-#include "server/batching/clock.h"
+#include "server/base/clock.h"
 #include "server/models/served_model.h"
 #include "server/tensors/token_layout.h"
 

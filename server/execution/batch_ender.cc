@@ -5,7 +5,7 @@
 #include <system_error>
 #include <utility>
 
-#include "server/execution/fault.h"
+#include "server/base/fault.h"
 
 namespace attendant::server {
 

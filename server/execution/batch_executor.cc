@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/base/fault.h"
 #include "server/execution/batch_observer.h"
-#include "server/execution/fault.h"
 #include "server/execution/run_registrations.h"
 #include "server/host/node_binding.h"
 

@@ -11,7 +11,7 @@
 #include "engine/base/shape.h"
 #include "engine/kernels/convert.h"
 #include "engine/layers/pooling.h"
-#include "server/execution/fault.h"
+#include "server/base/fault.h"
 #include "server/models/compute_dtype.h"
 #include "server/request/request_slice.h"
 #include "server/tensors/status_mapping.h"

@@ -7,7 +7,7 @@
 
 #include "absl/types/span.h"
 #include "engine/layers/state/batch.h"
-#include "server/batching/clock.h"
+#include "server/base/clock.h"
 #include "server/execution/batch_job.h"
 
 namespace attendant::server {

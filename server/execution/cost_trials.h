@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/layers/encoder.h"
-#include "server/batching/clock.h"
+#include "server/base/clock.h"
 #include "server/models/served_model.h"
 
 namespace attendant::server {

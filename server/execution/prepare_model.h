@@ -6,7 +6,7 @@
 #include <string>
 
 #include "engine/layers/state/row_plan.h"
-#include "server/batching/clock.h"
+#include "server/base/clock.h"
 #include "server/host/thread_plan.h"
 #include "server/models/served_model.h"
 

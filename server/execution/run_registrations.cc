@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "server/base/fault.h"
 #include "server/execution/batch_report.h"
-#include "server/execution/fault.h"
 #include "server/execution/row_gatherer.h"
 
 namespace attendant::server {

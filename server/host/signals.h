@@ -1,7 +1,7 @@
 // Handling of the stop signals, SIGTERM and SIGINT.
 #pragma once
 
-#include "server/batching/clock.h"
+#include "server/base/clock.h"
 
 namespace attendant::server {
 

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "server/batching/clock.h"
+#include "server/base/clock.h"
 #include "server/host/memory_limit.h"
 #include "server/host/thread_plan.h"
 #include "server/models/served_model.h"

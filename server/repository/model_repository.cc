@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "server/execution/fault.h"
+#include "server/base/fault.h"
 
 namespace attendant::server {
 namespace {

@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "server/batching/clock.h"
+#include "server/base/clock.h"
 #include "server/models/model_table.h"
 #include "server/repository/repository_scan.h"
 #include "server/settings/settings.h"

@@ -12,7 +12,7 @@
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/files/input_file.h"
 #include "proto/byte_text.h"
-#include "server/execution/fault.h"
+#include "server/base/fault.h"
 #include "server/execution/prepare_model.h"
 #include "server/host/node_binding.h"
 #include "server/repository/probe_model.h"

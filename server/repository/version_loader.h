@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/batching/clock.h"
+#include "server/base/clock.h"
 #include "server/host/memory_limit.h"
 #include "server/host/thread_plan.h"
 #include "server/models/model_loading.h"

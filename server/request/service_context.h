@@ -6,8 +6,8 @@
 
 #include "absl/time/time.h"
 #include "server/admission/admission.h"
+#include "server/base/clock.h"
 #include "server/batching/batch_queue.h"
-#include "server/batching/clock.h"
 #include "server/cross_kv/cross_kv_store.h"
 #include "server/host/thread_plan.h"
 #include "server/metrics/server_metrics.h"

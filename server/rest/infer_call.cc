@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/execution/fault.h"
+#include "server/base/fault.h"
 #include "server/rest/infer_content.h"
 #include "server/rest/rest_answer.h"
 #include "server/rpc/call/trace_context.h"

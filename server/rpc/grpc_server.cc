@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
-#include "server/execution/fault.h"
+#include "server/base/fault.h"
 
 namespace attendant::server {
 namespace {

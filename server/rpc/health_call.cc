@@ -5,7 +5,7 @@
 
 #include "absl/strings/strip.h"
 #include "grpc/health/v1/health.pb.h"
-#include "server/execution/fault.h"
+#include "server/base/fault.h"
 #include "server/metrics/refusal.h"
 #include "server/rpc/call/peer.h"
 #include "server/rpc/call/request_end.h"

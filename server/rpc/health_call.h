@@ -13,10 +13,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "server/admission/budget.h"
+#include "server/base/time_limit.h"
 #include "server/models/health_states.h"
 #include "server/request/service_context.h"
 #include "server/rpc/call/small_receipt.h"
-#include "server/rpc/call/time_limit.h"
 
 namespace attendant::server {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "grpc/reflection/v1alpha/reflection.pb.h"
-#include "server/execution/fault.h"
+#include "server/base/fault.h"
 #include "server/metrics/refusal.h"
 #include "server/rpc/call/peer.h"
 #include "server/rpc/call/small_message.h"

@@ -11,9 +11,9 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "server/admission/budget.h"
+#include "server/base/time_limit.h"
 #include "server/rpc/call/body_receipt.h"
 #include "server/rpc/call/request_end.h"
-#include "server/rpc/call/time_limit.h"
 #include "server/rpc/call_entry.h"
 #include "server/rpc/open_streams.h"
 

@@ -14,11 +14,11 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "server/admission/unfinished_bodies.h"
+#include "server/base/time_limit.h"
 #include "server/cross_kv/stream_sequence.h"
 #include "server/execution/request_intake.h"
 #include "server/execution/request_job.h"
 #include "server/rpc/call/request_end.h"
-#include "server/rpc/call/time_limit.h"
 #include "server/rpc/call_entry.h"
 #include "server/rpc/open_streams.h"
 

@@ -11,13 +11,13 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "server/base/time_limit.h"
 #include "server/execution/request_intake.h"
 #include "server/execution/request_job.h"
 #include "server/request/quick_method.h"
 #include "server/rpc/call/body_receipt.h"
 #include "server/rpc/call/request_end.h"
 #include "server/rpc/call/small_receipt.h"
-#include "server/rpc/call/time_limit.h"
 #include "server/rpc/call_entry.h"
 
 namespace attendant::server {

@@ -37,6 +37,7 @@ engine/layers
 server/hub
 server/settings
 server/metrics
+server/base
 server/security
 server/http
 server/page

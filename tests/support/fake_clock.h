@@ -8,7 +8,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "server/batching/clock.h"
+#include "server/base/clock.h"
 
 namespace attendant::server {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/execution/fault.h"
+#include "server/base/fault.h"
 #include "server/execution/request_job.h"
 #include "server/metrics/refusal.h"
 #include "server/tensors/status_mapping.h"

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
+#include "server/base/fault.h"
 #include "server/batching/batch_queue.h"
 #include "server/execution/batch_executor.h"
-#include "server/execution/fault.h"
 #include "server/metrics/refusal.h"
 #include "tests/server/support/service_parts.h"
 #include "tests/support/allocation_counter.h"

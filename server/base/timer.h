@@ -10,7 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "server/batching/clock.h"
+#include "server/base/clock.h"
 
 namespace attendant::server {
 

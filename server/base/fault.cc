@@ -1,4 +1,4 @@
-#include "server/execution/fault.h"
+#include "server/base/fault.h"
 
 #include <new>
 

@@ -1,4 +1,4 @@
-#include "server/batching/clock.h"
+#include "server/base/clock.h"
 
 #include <chrono>
 

@@ -1,4 +1,4 @@
-#include "server/rpc/call/timer.h"
+#include "server/base/timer.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "server/rpc/call/timer.h"
+#include "server/base/timer.h"
 
 namespace attendant::server {
 
