@@ -215,15 +215,17 @@ MHD_Result HttpDaemon::Begin(MHD_Connection* connection, const char* path, const
   request.peer = NameOfPeer(connection);
   request.header = [connection](const char* name) { return AllOf(connection, name); };
   auto exchange = std::make_shared<HttpExchange>(replies_, request.peer);
+  // First, since a call and its exchange hold each other until OnCompleted.
+  auto held = std::make_unique<std::shared_ptr<HttpExchange>>(exchange);
   HttpStart start = handler_.Begin(request, exchange);
   if (const auto* answer = std::get_if<HttpAnswer>(&start)) return Send(connection, *answer);
   exchange->call = std::get<std::shared_ptr<HttpCall>>(std::move(start));
+  *context = held.release();
   exchange->connection = connection;
   exchange->descriptor =
       MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
   exchange->since = std::chrono::steady_clock::now();
   if (!exchange->call->brief()) handler_.OnCall(exchange);
-  *context = new std::shared_ptr<HttpExchange>(std::move(exchange));
   return MHD_YES;
 }
 
