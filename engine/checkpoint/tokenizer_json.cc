@@ -59,7 +59,8 @@ Json ParseVocabulary(const std::string& tokenizer, const std::vector<std::string
       in_vocabulary = parsed == "vocab";
       return in_vocabulary;
     }
-    return !in_vocabulary || std::find(wanted.begin(), wanted.end(), parsed) != wanted.end();
+    const auto& word = parsed.get_ref<const std::string&>();
+    return !in_vocabulary || std::find(wanted.begin(), wanted.end(), word) != wanted.end();
   };
   return Json::parse(tokenizer, keeps, /*allow_exceptions=*/false);
 }
