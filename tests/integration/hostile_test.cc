@@ -11,12 +11,14 @@
 #include "attendant/v1/encoder_service.grpc.pb.h"
 #include "tests/integration/server_process.h"
 #include "tests/server/support/wire_tensors.h"
+#include "tests/support/http2_frames.h"
 #include "tests/support/raw_call.h"
 #include "tests/support/raw_http2.h"
 
 namespace attendant::server {
 namespace hostile_test {
 
+using enum http2::FrameType;
 using ::testing::HasSubstr;
 
 constexpr char kAttend[] = "/attendant.v1.EncoderService/Attend";
@@ -58,8 +60,7 @@ TEST(HostileCallersTest, AFloodOfResetsLeavesNothing) {
   EXPECT_EQ(server.process().AwaitEnd().code, 0);
 }
 
-// Sends what a flood repeats, without a look at what the server says, until the server ends the
-// connection, and expects that it does so early.
+// Repeats frames without reading responses, and expects that the server cuts the connection early.
 void ExpectCut(const ReadyServer& server, const std::function<void(RawHttp2&)>& repeated) {
   ASSERT_TRUE(CallOfAGoodCaller(server).ok());
   const int64_t before = ProcessStatus(server, "VmHWM");
@@ -69,7 +70,7 @@ void ExpectCut(const ReadyServer& server, const std::function<void(RawHttp2&)>& 
     EXPECT_EQ(connection.AwaitEnd(1), "closed");
     EXPECT_TRUE(CallOfAGoodCaller(server).ok());
   }
-  EXPECT_LT(ProcessStatus(server, "VmHWM") - before, 20 << 10);
+  EXPECT_LT(ProcessStatus(server, "VmHWM") - before, 50 << 10);
   AwaitMetric(server, "attendant_inflight_requests", 0);
 }
 
@@ -82,20 +83,17 @@ TEST(HostileCallersTest, AFloodOfResetsIsCutOff) {
 }
 
 TEST(HostileCallersTest, AFloodOfSettingsIsCutOff) {
-  constexpr uint8_t kSettings = 4;
   ReadyServer server({"--model=t=synthetic:tiny"});
   ExpectCut(server, [](RawHttp2& connection) { connection.SendFrame(kSettings, 0, 0, ""); });
 }
 
-// At which gRPC may end the connection before the server does.
+// gRPC may close the connection before the server cuts it.
 TEST(HostileCallersTest, AFloodOfPingsIsCutOff) {
-  constexpr uint8_t kPing = 6;
   ReadyServer server({"--model=t=synthetic:tiny"});
   ExpectCut(server, [](RawHttp2& connection) { connection.SendFrame(kPing, 0, 0, "12345678"); });
 }
 
 TEST(HostileCallersTest, HeaderFieldsWithoutEndAreCutOff) {
-  constexpr uint8_t kHeaders = 1, kContinuation = 9;
   const std::string fields(1000, '\x82');  // ":method: GET" of the static table
   ReadyServer server({"--model=t=synthetic:tiny"});
   ExpectCut(server, [&](RawHttp2& connection) {

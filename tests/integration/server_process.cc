@@ -19,6 +19,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "tests/support/tcp_client.h"
 
@@ -70,9 +71,9 @@ ServerProcess::ServerProcess(const std::vector<std::string>& flags,
   // until something else is freed.
   const char* options = std::getenv("ASAN_OPTIONS");
   std::erase_if(variables, [](const std::string& each) { return each.starts_with("ASAN_"); });
-  variables.push_back(absl::StrCat("ASAN_OPTIONS=quarantine_size_mb=16:",
-                                   "allocator_release_to_os_interval_ms=0:",
-                                   options ? options : ""));
+  variables.push_back(
+      absl::StrCat("ASAN_OPTIONS=quarantine_size_mb=16:", "allocator_release_to_os_interval_ms=0:",
+                   options ? options : ""));
 #endif
   int ends[2];
   EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
@@ -206,7 +207,11 @@ int64_t Metric(const ReadyServer& server, const std::string& name) {
 }
 
 void AwaitMetric(const ReadyServer& server, const std::string& name, int64_t value) {
-  while (!testing::Test::HasFailure() && Metric(server, name) != value) std::this_thread::yield();
+  const absl::Time patience = absl::Now() + absl::Minutes(1);
+  while (!testing::Test::HasFailure() && Metric(server, name) != value) {
+    ASSERT_LT(absl::Now(), patience) << name << " does not become " << value;
+    std::this_thread::yield();
+  }
 }
 
 int64_t BytesHeld(const ReadyServer& server) {

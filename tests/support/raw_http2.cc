@@ -8,23 +8,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+
+#include "tests/support/http2_frames.h"
 
 namespace attendant::server {
 namespace {
 
-// The frames of RFC 9113.
-enum FrameType : uint8_t {
-  kData = 0,
-  kHeaders = 1,
-  kReset = 3,
-  kSettings = 4,
-  kPing = 6,
-  kGoAway = 7,
-  kWindowUpdate = 8
-};
-constexpr uint8_t kEndStream = 0x1;  // of DATA and HEADERS
-constexpr uint8_t kAck = 0x1;        // of SETTINGS and PING
-constexpr uint8_t kEndHeaders = 0x4;
+using enum http2::FrameType;
+using http2::FrameType;
+using http2::kAck;
+using http2::kEndHeaders;
+using http2::kEndStream;
+
 constexpr uint16_t kInitialWindowSize = 4;
 constexpr size_t kHeadBytes = 9;
 constexpr size_t kMostFrameBytes = 16384;
@@ -130,8 +126,11 @@ void RawHttp2::SendFrame(uint8_t type, uint8_t flags, uint32_t stream, const std
 }
 
 std::string RawHttp2::AwaitEnd(uint32_t stream) {
+  // Keepalive pings must not prolong the wait.
+  const auto patience =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMilliseconds);
   while (!calls_[stream].end) {
-    if (ReadFrame(kPatienceMilliseconds)) continue;
+    if (ReadFrame(kPatienceMilliseconds) && std::chrono::steady_clock::now() < patience) continue;
     if (!closed_) ADD_FAILURE() << "the call does not end";
     return "closed";
   }

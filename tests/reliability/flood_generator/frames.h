@@ -5,21 +5,16 @@
 #include <string>
 #include <string_view>
 
+#include "tests/support/http2_frames.h"
+
 namespace attendant::flood {
 
-enum FrameType : uint8_t {
-  kData = 0,
-  kHeaders = 1,
-  kReset = 3,
-  kSettings = 4,
-  kPing = 6,
-  kWindowUpdate = 8,
-  kContinuation = 9,
-};
+using enum http2::FrameType;
+using http2::FrameType;
+using http2::kAck;
+using http2::kEndHeaders;
+using http2::kEndStream;
 
-constexpr uint8_t kAck = 1;
-constexpr uint8_t kEndStream = 1;
-constexpr uint8_t kEndHeaders = 4;
 constexpr size_t kFrameHead = 9;  // bytes
 constexpr size_t kStreamOffset = 5;
 

@@ -4,11 +4,13 @@
 
 #include <string>
 
+#include "tests/support/http2_frames.h"
+
 namespace attendant::server {
 namespace frame_meter_test {
 
-constexpr uint8_t kData = 0, kHeaders = 1, kReset = 3, kPing = 6, kContinuation = 9;
-constexpr uint8_t kEndStream = 1;
+using enum http2::FrameType;
+using http2::kEndStream;
 
 std::string Frame(uint8_t type, uint8_t flags, size_t length) {
   std::string frame = {static_cast<char>(length >> 16), static_cast<char>(length >> 8),
