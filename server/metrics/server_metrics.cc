@@ -268,7 +268,7 @@ class ServerMetrics::Impl {
   Gauge& connections_ = MakeGauge("attendant_connections", "Open gRPC connections.");
   Family<Counter>& refused_connections_ = MakeCounters(
       "attendant_refused_connections_total",
-      "gRPC connections that were closed at once, or cut off for resetting too many calls.");
+      "gRPC connections that were closed at once, or cut later for a flood of frames.");
   Family<Counter>& model_loads_ =
       MakeCounters("attendant_model_loads_total", "Versions of the model repository, by result.");
   Family<Counter>& reloads_ =

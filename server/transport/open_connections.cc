@@ -96,7 +96,7 @@ std::optional<ConnectionRefusal> OpenConnections::TryAdd(int connection,
   const std::string name = endpoint ? absl::StrCat(address, " port ", endpoint->port) : "";
   // The entries, while nothing is changed if there is no memory for them.
   std::map<int, Peer> added;
-  added.emplace(connection, Peer{address, name, MeterTraffic(connection, limits_.encrypted)});
+  Peer& added_peer = added.emplace(connection, Peer{address, name}).first->second;
   std::map<std::string, int64_t> counted = {{address, 0}};
   std::map<std::string, int> named = {{name, 0}};
   absl::MutexLock lock(&mutex_);
@@ -107,6 +107,7 @@ std::optional<ConnectionRefusal> OpenConnections::TryAdd(int connection,
       of_address->second >= limits_.per_address) {
     return ConnectionRefusal::kAddress;
   }
+  added_peer.cut = MeterTraffic(connection, limits_.encrypted);
   const int duplicate = fcntl(connection, F_DUPFD_CLOEXEC, 0);
   if (duplicate < 0) return ConnectionRefusal::kDescriptors;
   epoll_event hang_up = {};  // is reported without being asked for
@@ -132,6 +133,16 @@ void OpenConnections::FreePlace(const std::string& address) {
   if (of_address != per_address_.end() && --of_address->second == 0) per_address_.erase(of_address);
 }
 
+// Returns false if there is no memory for that.
+bool OpenConnections::KeepPlace(const std::string& address) {
+  try {
+    if (!address.empty()) kept_places_.emplace(absl::Now() + limits_.cut_place, address);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
 void OpenConnections::FreePlaces(absl::Time now) {
   while (!kept_places_.empty() && kept_places_.begin()->first <= now) {
     FreePlace(kept_places_.begin()->second);
@@ -144,11 +155,7 @@ std::optional<ConnectionRefusal> OpenConnections::OnHangUp(int duplicate) {
   const auto connection = connections_.find(duplicate);
   if (connection == connections_.end()) return std::nullopt;
   const Peer peer = std::move(connection->second);
-  if (*peer.cut) {
-    kept_places_.emplace(absl::Now() + limits_.cut_place, peer.address);
-  } else {
-    FreePlace(peer.address);
-  }
+  if (!*peer.cut || !KeepPlace(peer.address)) FreePlace(peer.address);
   // The name may belong to a newer connection of the same port already.
   const auto named = by_name_.find(peer.name);
   if (named != by_name_.end() && named->second == duplicate) by_name_.erase(named);

@@ -20,15 +20,15 @@ struct ConnectionLimits {
   int64_t total = 1024;
   int64_t per_address = 64;  // does not apply to Unix sockets, whose callers have no address
   bool encrypted = false;    // by TLS
-  // How long the place of a connection stays taken that was cut for what it sent, so that its
-  // address cannot at once begin again.
+  // How long a connection that was cut for a flood still counts for its address, which otherwise
+  // could reconnect at once.
   absl::Duration cut_place = absl::Seconds(5);
 };
 
-// The reason why a connection is closed at once, or later for the frames that it sent.
+// The reason why a connection is closed at once or, for kFrames, later because of a flood.
 enum class ConnectionRefusal { kTotal, kAddress, kDescriptors, kMemory, kFrames };
 
-// The name of a refusal, for logs and labels of metrics: "total", "address", "descriptors",
+// The name of a refusal, for logs and metric labels: "total", "address", "descriptors",
 // "memory" or "frames".
 const char* ConnectionRefusalName(ConnectionRefusal refusal);
 
@@ -54,7 +54,7 @@ class OpenConnections {
   std::optional<ConnectionRefusal> Add(int connection, const sockaddr_storage& peer) noexcept;
 
   // To be called for an event of `epoll`: forgets the connection and closes its duplicate. Returns
-  // kFrames if it was cut for what it sent.
+  // kFrames if it was cut for a flood.
   std::optional<ConnectionRefusal> OnHangUp(int duplicate);
 
   int64_t count() const;
@@ -77,14 +77,15 @@ class OpenConnections {
   struct Peer {
     std::string address;  // empty for a Unix socket
     std::string name;
-    std::shared_ptr<const std::atomic<bool>> cut;  // see MeterTraffic
-    bool awaited = false;                          // by AwaitSent
+    std::shared_ptr<const std::atomic<bool>> cut = nullptr;  // see MeterTraffic
+    bool awaited = false;                                    // by AwaitSent
   };
 
   // As Add, but may throw std::bad_alloc, as long as nothing is counted.
   std::optional<ConnectionRefusal> TryAdd(int connection, const sockaddr_storage& peer);
 
   void FreePlaces(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool KeepPlace(const std::string& address) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FreePlace(const std::string& address) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int epoll_;
@@ -94,7 +95,7 @@ class OpenConnections {
   std::map<int, Peer> connections_ ABSL_GUARDED_BY(mutex_);  // by the duplicate
   std::map<std::string, int> by_name_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, int64_t> per_address_ ABSL_GUARDED_BY(mutex_);
-  // Places in per_address_ of connections that were cut, until they are free again.
+  // Addresses of cut connections that per_address_ still counts, by the time when that ends.
   std::multimap<absl::Time, std::string> kept_places_ ABSL_GUARDED_BY(mutex_);
 };
 
