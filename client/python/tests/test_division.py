@@ -1,10 +1,9 @@
 """More sequences in one call than the server takes in one request."""
-import asyncio
-
 import numpy as np
 import pytest
-from attendant_client import AsyncClient, Client, InvalidArgument
+from attendant_client import InvalidArgument
 from bert import MASKED, SMALL, write_checkpoint
+from either_client import call
 from programs import run_server
 
 MOST, BATCH = 96, 40
@@ -18,17 +17,6 @@ def small(programs, checkpoint, tmp_path_factory):
     write_checkpoint(folders["splade"], MASKED, pooling="")
     with run_server(programs, {"bert": checkpoint, **folders}, "--max-request-tokens", MOST, "--max-batch-tokens", BATCH) as running:
         yield running
-
-
-def call(kind, server, method, *arguments, **options):
-    async def main():
-        async with AsyncClient(server.address) as client:
-            return await getattr(client, method)(*arguments, **options)
-
-    if kind == "async":
-        return asyncio.run(main())
-    with Client(server.address) as client:
-        return getattr(client, method)(*arguments, **options)
 
 
 def encode(kind, server, *arguments, **options):

@@ -1,10 +1,9 @@
-"""Division of requests with what is about the rows, or the pairs of rows, of all their sequences; and of Attend."""
-import asyncio
-
+"""Division of Attend requests, and of requests with query_rows, biases or other arguments about rows."""
 import numpy as np
 import pytest
-from attendant_client import AsyncClient, Client, InvalidArgument, Memory
+from attendant_client import Client, InvalidArgument, Memory
 from bert import SMALL
+from either_client import call
 from others import write_vit
 from programs import run_server
 
@@ -21,17 +20,6 @@ def small(programs, checkpoint, tmp_path_factory):
         yield running
 
 
-def call(kind, server, method, *arguments, **options):
-    async def main():
-        async with AsyncClient(server.address) as client:
-            return await getattr(client, method)(*arguments, **options)
-
-    if kind == "async":
-        return asyncio.run(main())
-    with Client(server.address) as client:
-        return getattr(client, method)(*arguments, **options)
-
-
 def assert_equal(one, other):
     assert type(one) is type(other)
     if isinstance(one, dict):
@@ -46,7 +34,7 @@ def assert_equal(one, other):
 
 
 def assert_same(small, client, kind, method, *arguments, **options):
-    """The server of few tokens answers what one answers that takes the request as it is."""
+    """Checks that the divided request has the same response as an undivided one."""
     shared = isinstance(options.get("memory"), list)  # which each part has
     found, expected = call(kind, small, method, *arguments, **options), getattr(client, method)(*arguments, **options)
     for name in vars(expected):
