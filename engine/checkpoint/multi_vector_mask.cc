@@ -50,7 +50,7 @@ void SetSkipped(const std::string& path, const std::vector<std::string>& words,
   }
   std::sort(skipped.begin(), skipped.end());
   if (unknown.empty()) return;
-  warnings.push_back(absl::StrCat(path, ": skiplist_words that are no tokens of the tokenizer are ",
+  warnings.push_back(absl::StrCat(path, ": skiplist_words that are not tokens of the tokenizer are ",
                                   "not skipped: ", absl::StrJoin(unknown, ", ")));
 }
 
@@ -73,7 +73,7 @@ absl::Status ReadQueryExpansion(const std::string& transformer,
   return absl::OkStatus();
 }
 
-// The words that PyLate leaves out of documents unless its file says otherwise.
+// PyLate's default skip list for documents.
 std::vector<std::string> Punctuation() {
   std::vector<std::string> words;
   for (char c = '!'; c <= '~'; ++c) {

@@ -149,7 +149,7 @@ absl::Status ReadSentenceConfig(const std::string& folder, Tokenization& read) {
   return absl::OkStatus();
 }
 
-// Reads what PyLate puts before texts, as tokens, and how long its documents are.
+// Reads PyLate's prefixes and document length.
 void ReadPylate(ConfigReader& config, Tokenization& read) {
   constexpr std::pair<const char*, const char*> kPrefixes[] = {{"query_prefix", "query"},
                                                                {"document_prefix", "document"}};

@@ -156,7 +156,7 @@ class ModuleList {
   std::string name_, path_;  // of the module that is being added
 };
 
-// As MultiVectorEncoder of the library, which adds the modules that PyLate has in its code.
+// Adds the modules that PyLate implements in code, like MultiVectorEncoder of the library.
 absl::Status AddModulesOfPylate(const std::string& folder, SentenceModules& modules) {
   const std::string path = absl::StrCat(folder, "/config_sentence_transformers.json");
   if (!PathExists(path)) return absl::OkStatus();

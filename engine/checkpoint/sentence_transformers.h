@@ -16,8 +16,8 @@ namespace attendant {
 // The modules that modules.json lists: a Transformer, then optionally modules that make a vector of
 // a sequence (Pooling, Dense, Normalize) and modules that make one of each token (Dense, Normalize,
 // MultiVectorMask), or SpladePooling alone. The paths are the folders with their files, and empty
-// if there is none. A ColBERT of PyLate lists its Transformer and Dense, and ends as with
-// MultiVectorMask and Normalize of tokens.
+// if there is none. PyLate's ColBERT models list only Transformer and Dense; they are read as if
+// MultiVectorMask and Normalize followed.
 struct SentenceModules {
   std::string transformer;
   std::string pooling;
@@ -27,15 +27,15 @@ struct SentenceModules {
   bool has_token_head = false;
   std::vector<std::string> token_dense;  // in their order
   bool normalizes_tokens = false;
-  // The file that says which vectors of tokens count: a config.json of MultiVectorMask or, if
-  // `is_pylate`, the file of all settings of a ColBERT of PyLate.
+  // The file with the skip list: the config.json of MultiVectorMask or, if `is_pylate`,
+  // config_sentence_transformers.json.
   std::string mask_config;
   bool is_pylate = false;
   std::string splade_pooling;
 };
 
-// Whether a config_sentence_transformers.json is that of a ColBERT of PyLate. Before version 5 of
-// sentence-transformers it has no model_type.
+// Returns whether a config_sentence_transformers.json belongs to a PyLate ColBERT model. Files
+// written before version 5 of sentence-transformers have no model_type.
 bool IsPylate(ConfigReader& sentence_config);
 
 // Returns nothing if the folder has no modules.json. Refuses other types of modules, and an order
@@ -47,8 +47,8 @@ absl::StatusOr<std::optional<SentenceModules>> ReadSentenceModules(const std::st
 absl::Status ReadSentenceHeads(const SentenceModules& modules, const CheckpointOptions& options,
                                ModelDescription& model, WeightBinder& binder);
 
-// Reads `mask_config`, which there must be. Its words become ids by tokenizer.json; a word that is
-// no token is left out, with a warning, as the library does.
+// Reads `mask_config`, which must exist. Looks up its words in tokenizer.json; like the library,
+// skips a word that is not a token and adds a warning.
 absl::Status ReadMultiVectorMask(const SentenceModules& modules, Tokenization& tokenization,
                                  std::vector<std::string>& warnings);
 

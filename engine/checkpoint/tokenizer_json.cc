@@ -45,8 +45,8 @@ std::map<std::string, JsonSpan> FindMembers(const std::string& json) {
   return members;
 }
 
-// Parses what tokenizer.json says about ids: its added tokens, and the vocabulary of its model, of
-// whose words only those are kept that `wanted` has, as there are very many.
+// Parses the added tokens and the model's vocabulary. Keeps only `wanted` words of the vocabulary,
+// which may be very large.
 Json ParseVocabulary(const std::string& tokenizer, const std::vector<std::string>& wanted) {
   bool in_vocabulary = false;
   const Json::parser_callback_t keeps = [&](int depth, Json::parse_event_t event, Json& parsed) {
@@ -71,7 +71,7 @@ void AddId(const Json& id, const Json& text, std::map<std::string, int32_t>& ids
   ids.emplace(text.get<std::string>(), static_cast<int32_t>(*number));
 }
 
-// Returns null for what is not a list.
+// Returns null if the value is not a list.
 Json ReadAddedTokens(const std::string& tokenizer) {
   const Json::parser_callback_t wanted = [](int depth, Json::parse_event_t event, Json& parsed) {
     return event != Json::parse_event_t::key || depth != 1 || parsed == "added_tokens";

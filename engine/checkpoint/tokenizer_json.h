@@ -1,4 +1,4 @@
-// The parts of a tokenizer.json: the ids of its tokens, and what is replaced in its text.
+// Reads token ids from a tokenizer.json and edits its text.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace attendant {
 
-// Returns the ids of the added tokens, and of those of `wanted` that only the vocabulary has. Empty
-// if `tokenizer` is not the JSON of one.
+// Returns the ids of all added tokens and of the `wanted` words in the vocabulary, by their texts.
+// Returns an empty map if `tokenizer` is not valid.
 std::map<std::string, int32_t> ReadTokenIds(const std::string& tokenizer,
                                             const std::vector<std::string>& wanted);
 
-// Sets a member of the JSON object that `json` is known to be. Every other byte stays.
+// Sets a member of `json`, which must be a valid JSON object. Every other byte stays.
 void SetMember(const std::string& key, const Json& value, std::string& json);
 
-// Makes special tokens, which are found in a text before it is normalized, of those texts, or else
-// of their first words, that are tokens already.
+// Marks each text as a special token, which tokenizers match before they normalize. If a text is
+// not a token, marks its first word, if that is one.
 void MakeSpecial(const std::vector<std::string>& texts, std::string& tokenizer);
 
 }  // namespace attendant

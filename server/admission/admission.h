@@ -49,7 +49,7 @@ class Admission {
   absl::Status Charge(const Budget::Claim& claim, Budget::Hold& hold);
 
   AwaitedMessages& awaited_messages() { return awaited_messages_; }
-  // Bounds how many calls watch the health of something.
+  // Bounds the open health watches.
   Budget& health_watches() { return health_watches_; }
   // Bounds how many streams of reflection are open.
   Budget& reflection_streams() { return reflection_streams_; }

@@ -1,4 +1,4 @@
-// AwaitedMessages, the small messages whose calls have begun and which have not arrived.
+// AwaitedMessages, the small messages that the server waits for.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 
 namespace attendant::server {
 
-// A health check must be answered even on a full server, so its message waits for no room: where
-// there are too many, the caller that has most of them loses its oldest. One that means well has
-// its message here within a moment.
+// Health checks must work on a full server, so receiving their messages needs no reservation. If
+// too many messages are awaited, the client with the most loses its oldest call. Well-behaved
+// clients send the message right after the headers.
 //
 // Thread-safe; outlives its places.
 class AwaitedMessages {
  public:
-  // Ends the call. Called at most once, on any thread and without locks; it may come when the place
-  // is being given back.
+  // Ends the call. Called at most once, on any thread and without locks, possibly while the place
+  // is being destroyed.
   using GiveUp = std::function<void()>;
 
   class Place {
@@ -46,7 +46,7 @@ class AwaitedMessages {
  private:
   using OfCaller = std::map<uint64_t, GiveUp>;  // by id, thus the oldest first
 
-  // Returns null if it is not there, because it had to make room.
+  // Returns null if the message has been evicted.
   GiveUp Take(const std::string& caller, uint64_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   GiveUp TakeOldestOfGreediest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

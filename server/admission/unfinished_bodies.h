@@ -65,7 +65,7 @@ class UnfinishedBodies {
 
     // The stream waits from now on, and is charged with these bytes meanwhile.
     void Begin(int64_t charged);
-    // Whether it is known what comes of the item.
+    // Returns whether the bytes received for the item are known.
     bool measured() const { return begun_.has_value(); }
     // The item has arrived, with this many bytes; 0 if none will.
     void Finish(int64_t bytes);

@@ -215,7 +215,8 @@ MHD_Result HttpDaemon::Begin(MHD_Connection* connection, const char* path, const
   request.peer = NameOfPeer(connection);
   request.header = [connection](const char* name) { return AllOf(connection, name); };
   auto exchange = std::make_shared<HttpExchange>(replies_, request.peer);
-  // First, since a call and its exchange hold each other until OnCompleted.
+  // Allocated first: once a call is set, only OnCompleted breaks the cycle between it and the
+  // exchange.
   auto held = std::make_unique<std::shared_ptr<HttpExchange>>(exchange);
   HttpStart start = handler_.Begin(request, exchange);
   if (const auto* answer = std::get_if<HttpAnswer>(&start)) return Send(connection, *answer);

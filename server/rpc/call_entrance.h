@@ -24,7 +24,7 @@ namespace attendant::server {
 // read. Health checks need neither a permission nor a slot.
 class CallEntrance final : public grpc::CallbackGenericService {
  public:
-  // What the context refers to outlives the service and its calls.
+  // Objects that the context refers to outlive the service and its calls.
   explicit CallEntrance(ServiceContext context);
 
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* call) override;

@@ -23,8 +23,8 @@ namespace attendant::server {
 // Takes no slot, so that probes succeed on a server that is full, and none of its time counts as a
 // request's.
 //
-// gRPC's reactions, the time limit, those who need its place and changes of the state come on
-// threads of their own, and change the call under `mutex_`. gRPC holds the object (through self_)
+// gRPC's reactions, the time limit, evictions and state changes run on different threads and lock
+// `mutex_`. gRPC holds the object (through self_)
 // until OnDone.
 class HealthCall final : public grpc::ServerGenericBidiReactor,
                          public HealthWatcher,

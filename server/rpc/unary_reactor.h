@@ -108,7 +108,8 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor,
   std::unique_ptr<Budget::Pending> pending_permit_ ABSL_GUARDED_BY(mutex_);
   // The permit but while it is the receipt's, later the answer's.
   Budget::Hold memory_ ABSL_GUARDED_BY(mutex_);
-  // One of them while a message is received; not this one while it is looked at.
+  // One of the two is set while a message is received. OnReceiveTimeout takes this one out for a
+  // moment.
   std::unique_ptr<BodyReceipt> receipt_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<SmallReceipt> small_receipt_ ABSL_GUARDED_BY(mutex_);
   TimeLimit time_limit_ ABSL_GUARDED_BY(mutex_);       // for receiving, then for sending

@@ -18,7 +18,7 @@ namespace attendant::server {
 struct ConnectionHandlers {
   // Takes over a new connection, a descriptor that does not block.
   std::function<void(int listener, int connection)> take;
-  // A connection was closed at once, or has been cut since.
+  // A connection was closed at once, or was cut later.
   std::function<void(ConnectionRefusal refusal)> refused;
 };
 

@@ -5,7 +5,7 @@
 namespace attendant::server {
 namespace {
 
-// Types of frames, and a flag (RFC 9113, section 6).
+// Frame types and a flag (RFC 9113, section 6).
 constexpr uint8_t kData = 0, kHeaders = 1, kReset = 3, kContinuation = 9;
 constexpr uint8_t kEndStream = 1;
 
@@ -31,8 +31,8 @@ bool FrameMeter::Accept(absl::string_view received, int64_t sent, absl::Time now
   return !cut_;
 }
 
-// What was saved by time never exceeds what a connection begins with, so that one that has waited
-// for long can do no more than a new one.
+// Time alone never allows more frames than a new connection has, so an old idle connection cannot
+// send a larger flood.
 void FrameMeter::Save(int64_t sent, absl::Time now) {
   const double by_time =
       frames_left_ + absl::ToDoubleSeconds(now - seen_at_) * limits_.frames_per_second;

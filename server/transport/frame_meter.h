@@ -1,4 +1,4 @@
-// FrameMeter, which tells when the frames of an HTTP/2 connection cost more than they bring.
+// FrameMeter, which detects floods of HTTP/2 frames.
 #pragma once
 
 #include <array>
@@ -11,38 +11,38 @@
 namespace attendant::server {
 
 struct FrameLimits {
-  // Of one block of header fields, which gRPC itself refuses from 8 KiB.
+  // Limits of one header block. gRPC's own limit of 8 KiB applies to each frame of the block.
   int64_t header_block_bytes = int64_t{64} << 10;
-  int continuations = 8;  // frames that a block is continued in
+  int continuations = 8;
 
-  // Frames that carry nothing: resets, settings, pings, window updates, empty data and the like.
-  // A connection may begin with so many,
+  // Control frames: RST_STREAM, SETTINGS, PING, WINDOW_UPDATE, empty DATA and others without
+  // payload for a call. A new connection may send this many.
   double first_frames = 200;
-  // gets others with time,
+  // More are allowed with time,
   double frames_per_second = 100;
-  // and by being sent answers, of which some callers acknowledge every one.
+  // and with responses, since some clients acknowledge each of them.
   double sent_bytes_per_frame = 32;
   double most_saved_frames = 2000;
 
-  // Calls that were begun and that the client has neither ended nor reset, however they have ended
-  // here. Twice as many as may be open at a time.
+  // Calls that the client has neither half-closed nor reset, whether or not the server has ended
+  // them. Twice the number that HTTP/2 lets a connection have open.
   int64_t half_open_calls = 256;
 };
 
-// Reads what a client sends, as far as the heads of its frames (RFC 9113, section 4.1).
+// Parses the frame headers in the bytes that a client sends (RFC 9113, section 4.1).
 //
-// gRPC 1.51 collects a block of header fields for as long as it continues (CVE-2023-33953),
-// acknowledges every SETTINGS and PING frame whether the other end reads the acknowledgements or
-// not, and begins each call before it sees its reset (CVE-2023-44487).
+// gRPC 1.51 buffers header blocks of any size (CVE-2023-33953), queues acknowledgements of SETTINGS
+// and PING frames even if the client does not read them, and starts each call before it reads the
+// reset (CVE-2023-44487).
 //
-// One thread at a time.
+// Not thread-safe.
 class FrameMeter {
  public:
   explicit FrameMeter(absl::Time now, const FrameLimits& limits = {})
       : limits_(limits), frames_left_(limits.first_frames), seen_at_(now) {}
 
-  // Takes what the connection has received next. `sent`: the bytes that have been sent on it so
-  // far. Returns false if the connection has to be cut, and ever after.
+  // Parses the next received bytes. `sent` is the total number of bytes sent on the connection.
+  // Once this has returned false, the connection must be cut, and every later call returns false.
   bool Accept(absl::string_view received, int64_t sent, absl::Time now);
 
  private:
@@ -56,9 +56,9 @@ class FrameMeter {
   int64_t sent_ = 0;
   bool cut_ = false;
 
-  size_t to_skip_ = 24;  // of a payload, or of the preface that a connection begins with
+  size_t to_skip_ = 24;  // bytes of a payload, at first of the connection preface
   std::array<uint8_t, 9> head_ = {};
-  size_t head_bytes_ = 0;  // that have come
+  size_t head_bytes_ = 0;  // received
   int64_t block_bytes_ = 0;
   int continuations_ = 0;
   int64_t half_open_calls_ = 0;

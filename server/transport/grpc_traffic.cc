@@ -28,16 +28,16 @@ std::optional<uint64_t> NumberOf(int socket) {
   return cookie;
 }
 
-// Thread-safe. gRPC reads a connection on one thread at a time, so that nobody waits.
+// Thread-safe. gRPC reads a connection on one thread at a time, so the lock is not contended.
 class Connection {
  public:
   Connection(int socket, bool encrypted) : encrypted_(encrypted), number_(NumberOf(socket)) {}
 
   bool encrypted() const { return encrypted_; }
-  // Returns whether the descriptor is still this connection's.
+  // Returns whether the descriptor still belongs to this connection.
   bool Is(int socket) const { return NumberOf(socket) == number_; }
 
-  // Returns false if the connection has to be cut.
+  // Returns false if the connection must be cut.
   bool Receive(absl::string_view bytes) {
     absl::MutexLock lock(&mutex_);
     return meter_.Accept(bytes, sent_.load(std::memory_order_relaxed), absl::Now());
@@ -54,8 +54,8 @@ class Connection {
   FrameMeter meter_ ABSL_GUARDED_BY(mutex_){absl::Now()};
 };
 
-// Nobody says when gRPC closes a descriptor: a connection stays here until its descriptor is that
-// of another one. Thread-safe.
+// gRPC does not report closed descriptors, so an entry stays until its descriptor is reused for
+// another connection. Thread-safe.
 class Connections {
  public:
   void Add(int socket, std::shared_ptr<Connection> connection) {
@@ -81,7 +81,8 @@ Connections& AllConnections() {
 
 thread_local std::shared_ptr<Connection> handed_over;
 
-// gRPC makes the TLS state of a connection while it is handed over.
+// Called by OpenSSL for each new SSL object. gRPC creates that of a connection during the
+// hand-over.
 void Attach(void*, void*, CRYPTO_EX_DATA* data, int index, long, void*) {
   if (handed_over == nullptr || !handed_over->encrypted()) return;
   auto* attached = new (std::nothrow) std::shared_ptr<Connection>(std::move(handed_over));
@@ -98,14 +99,14 @@ int AttachedIndex() {
 }
 
 void Cut(int socket) {
-  // Resets the connection when all of its descriptors are closed. Else the other end could wait for
-  // a window that never opens again.
+  // Resets the connection once all descriptors are closed. Otherwise the client could wait forever
+  // for a window update.
   const linger at_once = {.l_onoff = 1, .l_linger = 0};
   setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
   shutdown(socket, SHUT_RDWR);
 }
 
-// Returns the bytes that are left: 0 if the connection is cut.
+// Returns `received`, or 0 if the connection has been cut.
 ssize_t Meter(Connection& connection, int socket, const msghdr& message, ssize_t received) {
   auto left = static_cast<size_t>(received);
   for (size_t i = 0; i < message.msg_iovlen && left > 0; ++i) {
@@ -113,7 +114,7 @@ ssize_t Meter(Connection& connection, int socket, const msghdr& message, ssize_t
     const size_t bytes = std::min(part.iov_len, left);
     left -= bytes;
     if (connection.Receive({static_cast<const char*>(part.iov_base), bytes})) continue;
-    if (!connection.Is(socket)) return received;  // but a socket that nobody has to meter
+    if (!connection.Is(socket)) return received;  // the descriptor was reused
     connection.cut() = true;  // first, as the end of the connection is seen on another thread
     Cut(socket);
     return 0;

@@ -6,13 +6,13 @@
 
 namespace attendant::server {
 
-// gRPC lets nobody see what a connection has received before it parses that itself. So this library
-// has a recvmsg, a sendmsg and an SSL_read of its own, which call those of libc and OpenSSL; the
-// linker prefers them for the whole program, with its shared libraries.
+// gRPC has no hook for received bytes. This library therefore defines recvmsg, sendmsg and
+// SSL_read, which wrap the functions of libc and OpenSSL. The linker prefers these definitions for
+// the whole program, including shared libraries.
 
-// Meters the frames of a connection (frame_meter.h) from now on. To be called before gRPC gets the
-// connection, on the thread that hands it over. A connection that costs more than it brings is cut:
-// what gRPC reads of it next is its end. Returns what becomes true then.
+// Meters the frames of a connection (frame_meter.h) from now on. To be called before the connection
+// is handed to gRPC, on the same thread. Cuts the connection on a flood: gRPC's next read then
+// returns end of file. Returns a flag that becomes true when the connection is cut.
 std::shared_ptr<const std::atomic<bool>> MeterTraffic(int socket, bool encrypted);
 
 }  // namespace attendant::server

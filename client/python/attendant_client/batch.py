@@ -1,4 +1,4 @@
-"""The sequences of a request: where they are in its arrays and lists, and how these are cut between two of them."""
+"""The sequences of a request: finds them in its arrays and lists, and cuts these between sequences."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from .sequences import is_list
 from .wire import Array
 
 INPUTS = ("hidden_states", "input_ids", "features")
-# A request of so few tokens is taken by any server that is not set up to refuse it, and not worth asking how many it takes.
+# Servers take requests this small by default, so the client does not ask for the limit.
 FEW_TOKENS = 256
 
 
@@ -22,7 +22,7 @@ FEW_TOKENS = 256
 class Sequences:
     """Sequences of rows, in a list, in a padded array, or one after the other in a packed array.
 
-    lengths: the rows of each, padding included. axis: that of the sequences in a padded array. packed: in an array.
+    lengths: rows per sequence, padding included. axis: the sequence axis of a padded array. packed: whether the rows are packed.
     """
 
     lengths: List[int]
@@ -34,28 +34,28 @@ class Sequences:
         return max(self.lengths)
 
     def with_own(self, rows: int) -> Sequences:
-        """Returns the sequences of the answer: a model may put rows of its own before each that has any."""
+        """Returns the sequences of the response, where the model puts this many rows before each non-empty sequence."""
         return replace(self, lengths=[length + rows if length else 0 for length in self.lengths])
 
     @cached_property
     def starts(self) -> Array:
-        """Returns the row that each sequence begins with, and the end, where they follow each other."""
+        """Returns the first row of each sequence in a packed array, then the number of rows."""
         return np.cumsum([0, *self.lengths])
 
     def cut(self, value: Any, part: slice) -> Any:
-        """Returns the rows of a part of the sequences."""
+        """Returns the rows of the given sequences."""
         if self.packed:
             return value[int(self.starts[part.start]):int(self.starts[part.stop])]
         return value[:, part] if self.axis == 1 else value[part]
 
     def find(self, rows: Array) -> Array:
-        """Returns the sequence that each row is of, [R], where rows are counted as query_rows are."""
+        """Returns the sequence of each row, [R]. Rows have the numbering of query_rows."""
         if self.axis is None:
             return np.searchsorted(self.starts, rows, side="right") - 1
         return rows % len(self.lengths) if self.axis == 1 else rows // self.longest
 
     def rows_in(self, part: slice, rows: Array) -> List[int]:
-        """Returns the numbers that rows of a part of the sequences have in a request of that part alone."""
+        """Renumbers rows for a request that contains only the given sequences."""
         if self.axis == 1:
             count = len(self.lengths)
             own = rows // count * (part.stop - part.start) + rows % count - part.start
@@ -66,7 +66,7 @@ class Sequences:
 
 @dataclass(frozen=True)
 class Batch:
-    """The sequences of a request: of its input, `name`, and of its memory, which one for all is not."""
+    """The sequences of a request: its input, called `name`, and its memory, if each sequence has its own."""
 
     name: str
     rows: Sequences
@@ -74,7 +74,7 @@ class Batch:
 
 
 def sequences_of(name: str, value: Any, options: Mapping[str, Any], layout: str) -> Optional[Sequences]:
-    """Returns where the sequences are in an array or a list of rows, from what says so beside it; None: it cannot be told."""
+    """Finds the sequences in an array or a list, using the mask or lengths in `options`. Returns None if they are unknown."""
     mask, lengths = options.get("attention_mask"), options.get("lengths")
     if is_list(value):
         try:
@@ -100,8 +100,8 @@ def sequences_of(name: str, value: Any, options: Mapping[str, Any], layout: str)
 
 
 def batch_of(options: Mapping[str, Any]) -> Optional[Batch]:
-    """Returns the sequences of a request that may have to be divided; None if it is small or has one sequence, or if it is wrong,
-    which is said where it is made."""
+    """Returns the sequences of a request that may have to be divided. Returns None if it is small, has one sequence or is
+    invalid; building the request then reports the error."""
     batch = _batch_of(options)
     if batch is None or len(batch.rows.lengths) < 2:
         return None
@@ -131,7 +131,7 @@ def memory_of(options: Mapping[str, Any]) -> Memory:
 
 
 def check_count(field: str, value: Any, count: int) -> None:
-    """Refuses what has not one element for each sequence, as parts of it would not be missed."""
+    """Refuses a value without exactly one element per sequence; dividing it would hide the error."""
     found = len(value) if hasattr(value, "__len__") else repr(value)
     if found != count:
         raise invalid(field, f"one for each of {count} sequences", found)

@@ -157,7 +157,7 @@ class Client:
         return found
 
     def _divide(self, model: str, options: Mapping[str, Any]) -> Division:
-        """Returns the request with its parts, by what the server said of the model when it was first asked."""
+        """Divides the request according to the model's limits, which the client fetches once per model."""
         division = Division(options)
         if division.may_be_needed():
             if model not in self._models:

@@ -12,9 +12,9 @@ from .parts import Part, divide
 
 
 class Division:
-    """A request and, if the server does not take it in one, those that are sent instead.
+    """A request and, if it exceeds the server's limits, the smaller requests that replace it.
 
-    options: its own, which can be read more than once. parts: none, or those that are sent instead.
+    options: the arguments of the request, with iterators read into lists. parts: the replacements; empty if it fits.
     """
 
     def __init__(self, options: Mapping[str, Any]) -> None:
@@ -26,12 +26,12 @@ class Division:
         return self._batch is not None
 
     def fit(self, model: messages.GetModelResponse) -> None:
-        """Makes the parts that the server takes of this model."""
+        """Divides the request to fit the limits of this model."""
         if self._batch is not None:
             self.parts = divide(self.options, self._batch, model)
 
     def join_encoded(self, found: Sequence[Encoded]) -> Encoded:
-        """Returns the answer to the request from those to its parts, in their order."""
+        """Joins the responses to the parts, given in order."""
         return self._joiner().encoded(found)
 
     def join_attended(self, found: Sequence[Attended]) -> Attended:

@@ -1,4 +1,4 @@
-"""The answer to a request that was divided, from those to its parts."""
+"""Joins the responses to the parts of a divided request."""
 from __future__ import annotations
 
 from itertools import chain
@@ -16,10 +16,10 @@ A = TypeVar("A", Encoded, Attended)
 
 
 class Joiner:
-    """Joins the answers to the parts of one request. The times and tokens of `execution` are sums.
+    """Joins the responses to the parts of one request. The times and tokens of `execution` are sums.
 
-    axis: that of the sequences in arrays of rows. wanted: for each part, the places of its rows among the query_rows of the
-    request; None: it has none. top_k: the request's attention_top_k, or 0.
+    axis: the sequence axis of padded arrays. wanted: for each part, the positions of its rows in the query_rows of the
+    request, or None without query_rows. top_k: the request's attention_top_k, or 0.
     """
 
     def __init__(self, axis: int, wanted: Sequence[Optional[Array]], top_k: int) -> None:
@@ -51,7 +51,7 @@ class Joiner:
         return _concatenate(parts, self._axis)
 
     def _wanted_rows(self, parts: List[Any]) -> Any:
-        """As _rows, or in the order of query_rows."""
+        """Joins rows in the order of query_rows, if the request has them."""
         if parts[0] is None or not self._wanted:
             return self._rows(parts)
         joined = np.empty((sum(map(len, self._wanted)), *parts[0].shape[1:]), parts[0].dtype)
@@ -60,7 +60,7 @@ class Joiner:
         return joined
 
     def _pairs(self, parts: List[Any], fill: int = 0, top_k: Optional[int] = None) -> Any:
-        """Joins what has an element for each pair of rows, padded to the longest sequence of all parts, or to the top_k keys."""
+        """Joins arrays over pairs of rows, padded to the longest sequence of all parts or to top_k keys."""
         top_k = self._top_k if top_k is None else top_k
         if parts[0] is None:
             return None

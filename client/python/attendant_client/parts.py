@@ -1,4 +1,4 @@
-"""The requests that a request becomes which has more sequences than the server takes in one."""
+"""Divides a request with more sequences than the server takes at once into smaller requests."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -14,15 +14,16 @@ from .options import Memory, integers
 from .sequences import is_list
 from .wire import Array
 
-# Of a message, beside its tensors.
+# Room in a message for the fields other than tensors.
 _HEAD_BYTES = 64 << 10
 
 
 @dataclass(frozen=True)
 class Part:
-    """A request that is made of some of the sequences of another one.
+    """A request with some of the sequences of a larger request.
 
-    options: its own. wanted: which of that one's query_rows its rows are, in order; None: that one has none.
+    options: the arguments of the request. wanted: the positions of its rows in the query_rows of the larger request, in
+    order, or None without query_rows.
     """
 
     options: Dict[str, Any]
@@ -30,7 +31,7 @@ class Part:
 
 
 class _Load(NamedTuple):
-    """What a request would have: sequences, rows of them and of their memories, and the rows of the longest ones."""
+    """The size of a request: sequences, rows including memory rows, and rows of the longest sequence and memory."""
 
     sequences: int = 0
     tokens: int = 0
@@ -39,7 +40,7 @@ class _Load(NamedTuple):
 
 
 class _Room:
-    """What fits into one request and its answer. Bytes are upper bounds, of four for an element."""
+    """Checks whether a request and its response fit the limits. Bytes are upper bounds: four per element."""
 
     def __init__(self, options: Mapping[str, Any], batch: Batch, model: messages.GetModelResponse) -> None:
         self._limits = model.limits
@@ -60,7 +61,7 @@ class _Room:
         self._of_sequence += 2 * model.sparse_width if options.get("return_sparse") else 0
 
     def grown(self, load: _Load, place: int) -> _Load:
-        """Returns the load with a further sequence."""
+        """Returns the load with one more sequence."""
         rows = self._batch.rows.lengths[place]
         keys = self._batch.memory
         shared = keys is not None and len(keys.lengths) == 1
@@ -91,7 +92,7 @@ def _count(options: Mapping[str, Any], name: str) -> int:
 
 
 def divide(options: Mapping[str, Any], batch: Batch, model: messages.GetModelResponse) -> List[Part]:
-    """Returns the requests that a request becomes; none if the server takes it as it is."""
+    """Returns the parts of a request, or an empty list if it fits the limits undivided."""
     if is_list(options.get("attention_bias")):
         options = {**options, "attention_bias": arrays.to_floats("attention_bias", options["attention_bias"]).array}
     room = _Room(options, batch, model)
@@ -100,7 +101,8 @@ def divide(options: Mapping[str, Any], batch: Batch, model: messages.GetModelRes
         return []
     cutter = _Cutter(options, batch, model)
     most = min(limits.max_batch_tokens, limits.max_request_tokens)
-    # A memory that is registered serves a part if it has as many sequences, or one. A first part of one tells them apart.
+    # Only the server knows how many sequences a registered memory has. A first part with one sequence fails at once if it
+    # has several, which could not be assigned to the sequences of other parts.
     places = _places(room, count, most, first_alone=bool(options.get("memory_handle")))
     return [cutter.part(some) for some in places]
 
@@ -117,7 +119,7 @@ def _places(room: _Room, count: int, most_tokens: int, first_alone: bool) -> Ite
 
 
 class _Cutter:
-    """Makes the options of requests of some of the sequences."""
+    """Cuts the options of a request into those of its parts."""
 
     def __init__(self, options: Mapping[str, Any], batch: Batch, model: messages.GetModelResponse) -> None:
         self._options = dict(options)
@@ -164,7 +166,7 @@ class _Cutter:
         return Part(made, self._wanted(places, made))
 
     def _most_keys(self) -> Optional[int]:
-        """Returns the columns of attention; None: those of a registered memory, which only the server knows."""
+        """Returns the number of attention columns, or None for a registered memory, whose size only the server knows."""
         if self._options.get("memory_handle"):
             return None
         return self._answer.longest if self._batch.memory is None else self._batch.memory.longest
@@ -190,7 +192,7 @@ class _Cutter:
         return self._answer.find(rows)
 
     def _wanted(self, places: slice, made: Dict[str, Any]) -> Optional[Array]:
-        """Sets the query_rows of a part. Where none is of it, its first row is asked for, as no number at all asks for all."""
+        """Sets the query_rows of a part. A part without any requests its first row: empty query_rows would request all rows."""
         if self._rows is None:
             return None
         wanted: Array = self._order[self._ends[places.start]:self._ends[places.stop]]

@@ -21,8 +21,8 @@ struct ReceiptLimits {
 
 // From the start of the reading to its end. One thread at a time.
 //
-// The permit of a body, a share of the memory budget, is looked at soon after its reading began,
-// and again whenever that time has doubled, and when its time is over. If the kernel tells what the
+// The permit of a body is a share of the memory budget. It is checked soon after the reading began,
+// whenever the elapsed time has doubled, and when the time is over. If the kernel tells what the
 // connection has received, the permit grows to what may have arrived. If not, it doubles whenever
 // its bytes could have arrived at the least rate; what a body takes beyond its permit is then
 // bounded by gRPC's own quota.

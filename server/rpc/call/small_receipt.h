@@ -1,4 +1,4 @@
-// SmallReceipt, what a message that holds hardly more than a name may take while it is received.
+// SmallReceipt, the limits on receiving a small message.
 #pragma once
 
 #include <functional>
@@ -13,26 +13,26 @@
 
 namespace attendant::server {
 
-// From the start of the reading to its end. One thread at a time.
+// Exists while the message is read. Not thread-safe.
 //
-// gRPC receives whatever a message announces, so a small one that is announced as a large one is
-// looked at early and again whenever that time has doubled.
+// gRPC receives as many bytes as a message announces. Look therefore checks early, and again
+// whenever the elapsed time has doubled, that the message does not grow too large.
 class SmallReceipt {
  public:
-  // `caller` loses its oldest message if all callers together await too many: `give_up` as in
-  // AwaitedMessages. `connection` is the caller's, as UnfinishedBodies takes it. `admission`
-  // outlives the receipt. The message has `time`, or less if nobody can tell what has come of it.
+  // `caller` and `give_up` are those of AwaitedMessages::Add, `connection` that of
+  // UnfinishedBodies. `admission` outlives the receipt. The message must arrive within `time`, or
+  // sooner if the received bytes are unknown.
   SmallReceipt(Admission& admission, const std::string& caller, const std::string& connection,
                AwaitedMessages::GiveUp give_up, absl::Duration time);
 
   // When to call Look next, by the real clock.
   absl::Time next_look() const;
 
-  // Returns DEADLINE_EXCEEDED if the message had its time, INVALID_ARGUMENT if it has become too
-  // large for a small one.
+  // Returns DEADLINE_EXCEEDED if the time is over, INVALID_ARGUMENT if too many bytes have been
+  // received.
   absl::Status Look();
 
-  // The message has arrived, with this many bytes.
+  // To be called with the size of the message once it is complete.
   void Finish(int64_t bytes) { item_.Finish(bytes); }
 
  private:
@@ -43,7 +43,7 @@ class SmallReceipt {
   const std::unique_ptr<AwaitedMessages::Place> place_;
 };
 
-// The error of a message that has to make room.
+// Returns the error of an evicted message.
 absl::Status TooManyAwaitedError();
 
 }  // namespace attendant::server

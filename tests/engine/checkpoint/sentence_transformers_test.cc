@@ -270,7 +270,7 @@ TEST_F(MultiVector, WordsThatAreNoTokensAreLeftOutWithAWarning) {
   const Checkpoint checkpoint = OpenWith(R"({"skiplist_words": ["?", "[UNK]", "no token"]})");
   EXPECT_THAT(checkpoint.tokenization.selection.skipped_ids, ElementsAre(0));
   EXPECT_THAT(checkpoint.warnings,
-              ElementsAre(HasSubstr("3_Mask/config.json: skiplist_words that are no tokens of the "
+              ElementsAre(HasSubstr("3_Mask/config.json: skiplist_words that are not tokens of the "
                                     "tokenizer are not skipped: '?', 'no token'")));
 }
 
@@ -349,7 +349,7 @@ TEST_F(Pylate, SkipsPunctuationUnlessItsFileSaysOtherwise) {
     EXPECT_THAT(
         checkpoint.warnings,
         ElementsAre(HasSubstr("do_query_expansion: clients append the mask tokens"),
-                    AllOf(HasSubstr("skiplist_words that are no tokens of the tokenizer are "
+                    AllOf(HasSubstr("skiplist_words that are not tokens of the tokenizer are "
                                     "not skipped: "),
                           HasSubstr("'#', '$', '%'"))));
   }
