@@ -164,8 +164,6 @@ class App::Impl {
     auto listener = ConnectionListener::Bind(settings_.address, settings_.port, limits);
     if (!listener.ok()) return listener.status();
     listener_ = *std::move(listener);
-    admission_.unfinished_bodies().Watch(
-        [this](const std::string& connection) { return listener_->ReceivedBytes(connection); });
     return absl::OkStatus();
   }
 
@@ -326,7 +324,8 @@ class App::Impl {
       // What finds no memory is done a second later.
       Guarded([&] { reloader_->ReloadAll(); }).IgnoreError();
       Guarded([&] {
-        if (IsShortOfMemory()) return Relieve();
+        // All calls are refused meanwhile.
+        if (IsShortOfMemory()) return freed_memory_.GiveBack();
         const BudgetCounts calls = admission_.slots().counts();
         freed_memory_.GiveBackIfGrown({calls.all(), calls.taken});
       }).IgnoreError();
@@ -334,16 +333,6 @@ class App::Impl {
   }
 
   bool IsShortOfMemory() const { return ResidentBytes() > admission_.most_resident_bytes(); }
-
-  // All calls are refused meanwhile.
-  void Relieve() {
-    freed_memory_.GiveBack();
-    if (!IsShortOfMemory()) return;
-    const int64_t streams = entrance_->ShedUncharged();
-    if (streams == 0) return;
-    spdlog::warn("short of memory: ends {} streams whose next items may take more than is charged",
-                 streams);
-  }
 
   const Settings settings_;
   Clock& clock_;

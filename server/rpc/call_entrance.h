@@ -39,9 +39,6 @@ class CallEntrance final : public grpc::CallbackGenericService {
   // drain. Any thread.
   void Drain() { open_streams_.Drain(); }
 
-  // See OpenStreams. Any thread.
-  int64_t ShedUncharged() { return open_streams_.ShedUncharged(); }
-
  private:
   grpc::ServerGenericBidiReactor* Start(absl::string_view path, grpc::CallbackServerContext& call);
   grpc::ServerGenericBidiReactor* StartMethod(absl::string_view path, const std::string& peer,

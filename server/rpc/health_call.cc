@@ -10,6 +10,7 @@
 #include "server/rpc/call/peer.h"
 #include "server/rpc/call/request_end.h"
 #include "server/rpc/call/small_message.h"
+#include "server/transport/grpc_traffic.h"
 #include "server/wire/response_codec.h"
 
 namespace attendant::server {
@@ -51,12 +52,12 @@ grpc::ServerGenericBidiReactor* HealthCall::Start(absl::string_view path, const 
 }
 
 void HealthCall::Read() {
-  auto receipt = std::make_unique<SmallReceipt>(
-      context_.admission, peer_, ConnectionOf(call_.peer()),
-      [weak = weak_from_this()] {
-        if (const auto self = weak.lock()) self->End(Guarded(TooManyAwaitedError));
-      },
-      context_.limits.receive_timeout);
+  const ReceivingCall call = {context_.admission, peer_,
+                              [weak = weak_from_this()](const absl::Status& status) {
+                                if (const auto self = weak.lock()) self->End(status);
+                              }};
+  auto receipt = std::make_unique<SmallReceipt>(FindConnection(ConnectionOf(call_.peer())), call,
+                                                context_.limits.receive_timeout);
   absl::MutexLock lock(&mutex_);
   if (ended_) return;
   receipt_ = std::move(receipt);
@@ -92,7 +93,6 @@ void HealthCall::OnReadDone(bool ok) {
     time_limit_.Reset();
     receipt = std::move(receipt_);
   }
-  receipt->Finish(static_cast<int64_t>(message_.Length()));
   receipt.reset();
   const absl::Status status = Guarded([&] {
     return ok ? Receive() : absl::InvalidArgumentError("the call ended without a request message");

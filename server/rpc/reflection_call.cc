@@ -9,6 +9,7 @@
 #include "server/rpc/call/peer.h"
 #include "server/rpc/call/small_message.h"
 #include "server/rpc/reflection_answer.h"
+#include "server/transport/grpc_traffic.h"
 #include "server/wire/response_codec.h"
 
 namespace attendant::server {
@@ -58,9 +59,13 @@ absl::Status ReflectionCall::Read() {
   if (context_.admission.closed()) return DrainingError();
   const ReceiptLimits limits = {context_.limits.max_request_bytes, context_.limits.receive_timeout,
                                 context_.limits.min_receive_rate};
+  ReceivingCall call = {context_.admission, peer_,
+                        [weak = weak_from_this()](const absl::Status& status) {
+                          if (const auto self = weak.lock()) self->End(status);
+                        }};
   receipt_ =
-      std::make_unique<BodyReceipt>(context_.admission, limits, peer_, ConnectionOf(call_.peer()),
-                                    std::move(memory_), RealClock().Now());
+      std::make_unique<BodyReceipt>(FindConnection(ConnectionOf(call_.peer())), std::move(call),
+                                    limits, std::move(memory_), RealClock().Now());
   LimitReceiving();
   StartRead(&message_);
   return absl::OkStatus();

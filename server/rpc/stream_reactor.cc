@@ -5,13 +5,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/fault.h"
-#include "server/metrics/refusal.h"
 #include "server/rpc/call/peer.h"
 #include "server/tensors/status_mapping.h"
+#include "server/transport/grpc_traffic.h"
 
 namespace attendant::server {
 grpc::ServerGenericBidiReactor* StreamReactor::Start(CallEntry entry, OpenStreams& open_streams) {
   std::shared_ptr<StreamReactor> reactor(new StreamReactor(std::move(entry), open_streams));
+  ReceivingCall call = {reactor->context_.admission, reactor->peer_,
+                        [weak = std::weak_ptr(reactor)](const absl::Status& status) {
+                          if (const auto self = weak.lock()) self->EndInput(status);
+                        },
+                        reactor->permit_.amount()};
+  reactor->receiver_.emplace(FindConnection(ConnectionOf(reactor->call_.peer())), std::move(call));
   {
     absl::MutexLock lock(&reactor->mutex_);
     reactor->self_ = reactor;
@@ -31,38 +37,15 @@ StreamReactor::StreamReactor(CallEntry entry, OpenStreams& open_streams)
       account_(std::move(entry.account)),
       open_streams_(open_streams),
       place_(std::move(entry.place)),
-      permit_(std::move(entry.memory)),
-      awaited_(std::in_place, context_.admission.unfinished_bodies(), ConnectionOf(call_.peer())) {}
+      permit_(std::move(entry.memory)) {}
 
-void StreamReactor::Drain() {
-  const absl::Status draining = Guarded(DrainingError);
+void StreamReactor::Drain() { EndInput(Guarded(DrainingError)); }
+
+void StreamReactor::EndInput(const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
-  if (!input_ended_) end_ = draining;
+  if (!input_ended_) end_ = status;
   input_ended_ = true;
   Advance();
-}
-
-int64_t StreamReactor::UnchargedBytes() {
-  absl::MutexLock lock(&mutex_);
-  if (!awaited_) return 0;
-  return std::min(awaited_->Unexplained(), context_.limits.max_request_bytes);
-}
-
-void StreamReactor::Shed() {
-  const absl::Status ended = Guarded([&] {
-    const absl::Status status =
-        Refused(Refusal::kMemory,
-                "the server is short of memory, and the stream's next item may take more than it "
-                "is charged with");
-    absl::MutexLock lock(&mutex_);
-    if (done_) return;
-    // What it waits for, such as that its answers leave, has taken too long.
-    if (std::exchange(shed_, true)) return call_.TryCancel();
-    if (!input_ended_) end_ = status;
-    input_ended_ = true;
-    Advance();
-  });
-  if (!ended.ok()) Abandon(ended);
 }
 
 void StreamReactor::OnReadDone(bool ok) {
@@ -70,7 +53,6 @@ void StreamReactor::OnReadDone(bool ok) {
     if (ok) return Receive();
     absl::MutexLock lock(&mutex_);
     reading_ = false;
-    awaited_->Finish(0);
     input_ended_ = true;
     if (call_.IsCancelled()) Lose();
     Advance();
@@ -94,8 +76,8 @@ void StreamReactor::Receive() {
     ++in_flight_;
     ++items_;
     message.Swap(&message_);
-    awaited_->Finish(static_cast<int64_t>(message.Length()));
   }
+  receiver_->TakeOver(static_cast<int64_t>(message.Length()), permit_);
   absl::StatusOr<StreamItem> item = ReceiveItem(message, context_);
   message.Clear();
   if (!item.ok()) return RefuseMalformed(item.status());
@@ -103,6 +85,7 @@ void StreamReactor::Receive() {
   // For this one while it waits, and for the next. A permit that finds no more room stays as it is,
   // and an item beyond it is charged at once.
   permit_.Change(std::min(recent_.bytes(), context_.limits.max_request_bytes), HeldFor::kReceiving);
+  receiver_->SetAllowance(permit_.amount());
   const bool may_wait = item->bytes <= permit_.amount();
   Held held;
   absl::Status charged = context_.admission.TakeSlotIfFree(peer_, held.slot);
@@ -315,7 +298,6 @@ void StreamReactor::Advance() {
   }
   if (ReadsOn()) {
     reading_ = true;
-    awaited_->Begin(permit_.amount());
     StartRead(&message_);
   }
   LimitIdleness();
@@ -367,6 +349,7 @@ void StreamReactor::OnIdle(uint64_t items) {
 
 void StreamReactor::OnDone() {
   open_streams_.Remove(this);
+  receiver_.reset();
   Budget::Hold place, permit;
   std::shared_ptr<StreamReactor> self;
   std::map<uint64_t, std::shared_ptr<StreamSequence>> sequences;
@@ -376,7 +359,6 @@ void StreamReactor::OnDone() {
   {
     absl::MutexLock lock(&mutex_);
     done_ = true;
-    awaited_.reset();
     send_limit_.Reset();
     responses.swap(responses_);
     sequences.swap(sequences_);

@@ -13,7 +13,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "server/admission/unfinished_bodies.h"
 #include "server/base/time_limit.h"
 #include "server/cross_kv/stream_sequence.h"
 #include "server/execution/request_intake.h"
@@ -21,6 +20,7 @@
 #include "server/rpc/call/request_end.h"
 #include "server/rpc/call_entry.h"
 #include "server/rpc/open_streams.h"
+#include "server/transport/metered_connection.h"
 
 namespace attendant::server {
 
@@ -31,9 +31,9 @@ namespace attendant::server {
 // slot or no memory while others are in flight, until an answer has left. Ends OK when the client
 // has half-closed and every response has left; with INVALID_ARGUMENT, also after those responses,
 // when a message is malformed; with DEADLINE_EXCEEDED when everything is answered and no further
-// item is complete in time; with RESOURCE_EXHAUSTED when its next item takes memory that it is not
-// charged with and the server is short of it; at once when the caller is gone, whose queued items
-// are then dropped. While the server drains, accepted items are answered and new ones refused with
+// item is complete in time; with RESOURCE_EXHAUSTED when there is no room for what its connection
+// has received of unfinished messages; at once when the caller is gone, whose queued items are then
+// dropped. While the server drains, accepted items are answered and new ones refused with
 // UNAVAILABLE.
 //
 // gRPC's reactions and the ends of jobs come on threads of their own. Each changes the state under
@@ -58,8 +58,6 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   static grpc::ServerGenericBidiReactor* Start(CallEntry entry, OpenStreams& open_streams);
 
   void Drain() override;
-  int64_t UnchargedBytes() override;
-  void Shed() override;
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
@@ -113,6 +111,8 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   void RefuseMalformed(const absl::Status& status);
   // Ends the stream, which has thrown, without what is not answered yet.
   void Abandon(const absl::Status& status) noexcept;
+  // Takes no further item. The stream ends so once what is accepted is answered.
+  void EndInput(const absl::Status& status);
   void Lose() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends the stream if nothing is to be done and no item arrives in time.
@@ -139,7 +139,8 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   Budget::Hold permit_;
   // The read owns it while it is under way.
   grpc::ByteBuffer message_ ABSL_GUARDED_BY(mutex_);
-  std::optional<UnfinishedBodies::AwaitedItem> awaited_ ABSL_GUARDED_BY(mutex_);  // until OnDone
+  std::optional<MeteredConnection::Receiver>
+      receiver_;  // until OnDone; as `permit_`, its allowance
   // The write owns the first while it is under way. A std::deque would allocate when it is moved.
   std::list<Answer> responses_ ABSL_GUARDED_BY(mutex_);
   // Null: an item has taken it.
@@ -155,7 +156,6 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   bool working_ ABSL_GUARDED_BY(mutex_) = false;  // on an item, and none is held back meanwhile
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool input_ended_ ABSL_GUARDED_BY(mutex_) = false;
-  bool shed_ ABSL_GUARDED_BY(mutex_) = false;
   bool lost_ ABSL_GUARDED_BY(mutex_) = false;  // the caller is gone: nothing more to answer
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   bool done_ ABSL_GUARDED_BY(mutex_) = false;  // `call_` is gone

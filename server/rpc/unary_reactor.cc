@@ -14,6 +14,7 @@
 #include "server/rpc/call/peer.h"
 #include "server/rpc/model_methods.h"
 #include "server/tensors/status_mapping.h"
+#include "server/transport/grpc_traffic.h"
 
 namespace attendant::server {
 grpc::ServerGenericBidiReactor* UnaryReactor::Start(const UnaryMethod& method, CallEntry entry) {
@@ -41,15 +42,16 @@ UnaryReactor::UnaryReactor(const UnaryMethod& method, CallEntry entry)
       slot_(std::move(entry.place)),
       account_(std::move(entry.account)) {}
 
+ReceivingCall UnaryReactor::Receiving() {
+  return {context_.admission, peer_, [weak = weak_from_this()](const absl::Status& status) {
+            const auto self = weak.lock();
+            if (self != nullptr) self->End({.status = status, .only_in = Phase::kReceiving});
+          }};
+}
+
 void UnaryReactor::ReadSmall() {
-  auto receipt = std::make_unique<SmallReceipt>(
-      context_.admission, peer_, ConnectionOf(call_.peer()),
-      [weak = weak_from_this()] {
-        if (const auto self = weak.lock()) {
-          self->End({.status = Guarded(TooManyAwaitedError), .only_in = Phase::kReceiving});
-        }
-      },
-      context_.limits.receive_timeout);
+  auto receipt = std::make_unique<SmallReceipt>(FindConnection(ConnectionOf(call_.peer())),
+                                                Receiving(), context_.limits.receive_timeout);
   absl::MutexLock lock(&mutex_);
   if (phase_ != Phase::kAwaitingPermit) return;
   phase_ = Phase::kReceiving;
@@ -80,9 +82,9 @@ void UnaryReactor::OnPermit(Budget::Hold permit) {
     phase_ = Phase::kReceiving;
     const ServiceLimits& limits = context_.limits;
     receipt_ = std::make_unique<BodyReceipt>(
-        context_.admission,
+        FindConnection(ConnectionOf(call_.peer())), Receiving(),
         ReceiptLimits{limits.max_request_bytes, limits.receive_timeout, limits.min_receive_rate},
-        peer_, ConnectionOf(call_.peer()), std::move(permit), RealClock().Now());
+        std::move(permit), RealClock().Now());
     LimitReceiving();
     StartRead(&message_);
   });
@@ -130,7 +132,6 @@ void UnaryReactor::OnReadDone(bool ok) {
     receipt = std::move(receipt_);
     small_receipt = std::move(small_receipt_);
   }
-  if (small_receipt != nullptr) small_receipt->Finish(static_cast<int64_t>(message_.Length()));
   small_receipt.reset();
   if (receipt != nullptr) {
     Budget::Hold permit = receipt->Finish(static_cast<int64_t>(message_.Length()));

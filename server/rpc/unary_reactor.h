@@ -76,6 +76,7 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor,
 
   UnaryReactor(const UnaryMethod& method, CallEntry entry);
 
+  ReceivingCall Receiving();
   void ReadSmall();
   void AskForPermit();
   void OnPermit(Budget::Hold permit);

@@ -3,12 +3,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "server/admission/admission.h"
-#include "server/admission/unfinished_bodies.h"
+#include "server/admission/budget.h"
+#include "server/transport/metered_connection.h"
 
 namespace attendant::server {
 
@@ -21,42 +20,30 @@ struct ReceiptLimits {
 
 // From the start of the reading to its end. One thread at a time.
 //
-// The permit of a body is a share of the memory budget. It is checked soon after the reading began,
-// whenever the elapsed time has doubled, and when the time is over. If the kernel tells what the
-// connection has received, the permit grows to what may have arrived. If not, it doubles whenever
-// its bytes could have arrived at the least rate; what a body takes beyond its permit is then
-// bounded by gRPC's own quota.
+// The permit of a body is a share of the memory budget. What the body takes beyond it is held by
+// its connection, which also gives the call up if there is no room.
 class BodyReceipt {
  public:
-  // `connection` is the caller's, as UnfinishedBodies takes it. `admission` outlives the receipt.
-  BodyReceipt(Admission& admission, const ReceiptLimits& limits, std::string peer,
-              const std::string& connection, Budget::Hold permit, absl::Time now);
+  // The permit is the call's allowance.
+  BodyReceipt(std::shared_ptr<MeteredConnection> connection, ReceivingCall call,
+              const ReceiptLimits& limits, Budget::Hold permit, absl::Time now);
 
   // When to call Look next.
-  absl::Time next_look() const;
+  absl::Time next_look() const { return begun_ + time_; }
 
-  // Charges what may have arrived. DEADLINE_EXCEEDED: the body came too slowly. Otherwise the
-  // errors of Admission::Charge.
+  // DEADLINE_EXCEEDED: the body came too slowly.
   absl::Status Look(absl::Time now);
 
-  // The body has arrived, with this many bytes. Returns its permit.
+  // The body has arrived, with this many bytes. Returns its permit, which has grown to them if the
+  // connection held memory for them.
   Budget::Hold Finish(int64_t bytes);
 
  private:
-  // When a body of this many bytes has had its time.
-  absl::Duration LimitFor(int64_t bytes) const;
-  absl::Status GrowByGuess(absl::Duration elapsed);
-  absl::Status GrowTo(int64_t bytes);
-  absl::Status TooSlow() const;
-
-  Admission& admission_;
   const ReceiptLimits limits_;
-  const std::string peer_;
   const absl::Time begun_;
+  absl::Duration time_;  // that the body has, by what had arrived at the last look
   Budget::Hold permit_;
-  const std::unique_ptr<UnfinishedBodies::Body> body_;
-  int64_t arrived_ = 0;  // at the last look, at most; 0 if that is not known
-  absl::Duration looked_ = absl::ZeroDuration();  // at the last look, since `begun_`
+  MeteredConnection::Receiver receiver_;
 };
 
 }  // namespace attendant::server

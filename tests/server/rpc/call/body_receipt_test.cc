@@ -3,6 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "tests/support/http2_frames.h"
+
 namespace attendant::server {
 namespace body_receipt_test {
 
@@ -13,69 +19,58 @@ constexpr int64_t kKiB = 1024;
 
 class BodyReceiptTest : public ::testing::Test {
  protected:
-  // The kernel tells what has been received unless `known` is false.
-  BodyReceipt Begin(bool known = true) {
-    if (known) {
-      admission_.unfinished_bodies().Watch(
-          [this](const std::string&) { return std::optional<int64_t>(received_); });
-    }
+  BodyReceiptTest() { Receive("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"); }
+
+  BodyReceipt Begin() {
     Budget::Hold permit;
     EXPECT_EQ(admission_.memory().TryTake({"p", 64 * kKiB, HeldFor::kReceiving}, permit),
               Budget::Answer::kTaken);
-    return BodyReceipt(admission_, {1024 * kKiB, absl::Seconds(10), 256 * kKiB}, "p", "c",
+    ReceivingCall call = {admission_, "p", [](const absl::Status&) {}};
+    return BodyReceipt(connection_, std::move(call), {1024 * kKiB, absl::Seconds(10), 256 * kKiB},
                        std::move(permit), start_);
+  }
+  void Receive(const std::string& bytes) const { EXPECT_TRUE(connection_->Receive(bytes)); }
+  // Begins a message of 16 MiB, of which this much arrives.
+  void ReceiveHalf(int64_t bytes) const {
+    const auto length = static_cast<size_t>(bytes + 5);
+    const std::string size = {static_cast<char>(length >> 16), static_cast<char>(length >> 8),
+                              static_cast<char>(length)};
+    Receive(std::string("\0\0\0\1\4\0\0\0\1", 9) + size + std::string("\0\0\0\0\0\1", 6) +
+            std::string("\0\1\0\0\0", 5) + std::string(static_cast<size_t>(bytes), 'x'));
   }
   int64_t Held() const { return admission_.memory().counts().held_for(HeldFor::kReceiving); }
 
   Admission admission_{{.memory = {2048 * kKiB}}};
-  int64_t received_ = 0;
+  const std::shared_ptr<MeteredConnection> connection_ =
+      std::make_shared<MeteredConnection>(-1, false, "c");
   const absl::Time start_ = absl::UnixEpoch();
 };
 
-TEST_F(BodyReceiptTest, LooksAgainWheneverTheTimeHasDoubledAndAtTheEnd) {
+TEST_F(BodyReceiptTest, ABodyHasTheTimeOutAndTimeForWhatHasArrived) {
   BodyReceipt receipt = Begin();
-  received_ = 64 * kKiB;  // with the first window, half a second
-  for (const int due : {20, 40, 80, 160, 320, 640, 1280, 2560, 5120, 10240, 10500}) {
-    EXPECT_EQ(receipt.next_look() - start_, Milliseconds(due));
-    const absl::Status status = receipt.Look(receipt.next_look());
-    EXPECT_EQ(status.ok(), due < 10500) << status;
-  }
-}
-
-TEST_F(BodyReceiptTest, ThePermitGrowsToWhatHasArrived) {
-  BodyReceipt receipt = Begin();
-  EXPECT_EQ(Held(), 64 * kKiB);
-  ASSERT_TRUE(receipt.Look(start_ + Milliseconds(250)).ok());
-  EXPECT_EQ(Held(), 64 * kKiB);
-  received_ = 300 * kKiB;
-  ASSERT_TRUE(receipt.Look(start_ + Milliseconds(500)).ok());
-  EXPECT_EQ(Held(), 364 * kKiB);
-  received_ = 5000 * kKiB;  // other calls of the connection
-  ASSERT_TRUE(receipt.Look(start_ + Milliseconds(1000)).ok());
-  EXPECT_EQ(Held(), 1024 * kKiB);
-  EXPECT_EQ(receipt.Finish(400 * kKiB).amount(), 1024 * kKiB);
-}
-
-TEST_F(BodyReceiptTest, RefusesABodyThatThereIsNoRoomFor) {
-  BodyReceipt receipt = Begin();
-  Budget::Hold rest;
-  ASSERT_EQ(admission_.memory().TryTake({"q", 1900 * kKiB}, rest), Budget::Answer::kTaken);
-  received_ = 300 * kKiB;
-  EXPECT_EQ(receipt.Look(start_ + Milliseconds(250)).code(), absl::StatusCode::kResourceExhausted);
-}
-
-TEST_F(BodyReceiptTest, GuessesWhereNothingIsKnown) {
-  BodyReceipt receipt = Begin(false);
-  ASSERT_TRUE(receipt.Look(start_ + Milliseconds(250)).ok());
-  ASSERT_TRUE(receipt.Look(start_ + Milliseconds(10000)).ok());
-  EXPECT_EQ(Held(), 64 * kKiB);
-  ASSERT_TRUE(receipt.Look(start_ + Milliseconds(10500)).ok());
-  EXPECT_EQ(Held(), 128 * kKiB);
-  ASSERT_TRUE(receipt.Look(start_ + Milliseconds(12000)).ok());
-  EXPECT_EQ(Held(), 512 * kKiB);
-  const absl::Status status = receipt.Look(start_ + Milliseconds(14000));
+  EXPECT_EQ(receipt.next_look() - start_, absl::Seconds(10));
+  ReceiveHalf(128 * kKiB);
+  EXPECT_TRUE(receipt.Look(start_ + absl::Seconds(10)).ok());
+  EXPECT_EQ(receipt.next_look() - start_, Milliseconds(10500));
+  const absl::Status status = receipt.Look(start_ + Milliseconds(10500));
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(std::string(status.message()), HasSubstr("within 10s and a second for each 262144"));
+}
+
+TEST_F(BodyReceiptTest, NoBodyHasMoreTimeThanTheLargest) {
+  BodyReceipt receipt = Begin();
+  ReceiveHalf(1500 * kKiB);
+  EXPECT_TRUE(receipt.Look(start_ + absl::Seconds(13)).ok());
+  EXPECT_FALSE(receipt.Look(start_ + absl::Seconds(14)).ok());
+}
+
+TEST_F(BodyReceiptTest, ThePermitIsTheAllowance) {
+  BodyReceipt receipt = Begin();
+  EXPECT_EQ(Held(), 64 * kKiB);
+  ReceiveHalf(300 * kKiB);
+  EXPECT_EQ(Held(), 320 * kKiB);  // in steps of 64 KiB
+  const Budget::Hold permit = receipt.Finish(40 * kKiB);
+  EXPECT_EQ(permit.amount(), 64 * kKiB);
 }
 
 }  // namespace body_receipt_test
