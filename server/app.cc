@@ -22,7 +22,6 @@
 #include "server/cross_kv/cross_kv_store.h"
 #include "server/execution/batch_executor.h"
 #include "server/execution/prepare_model.h"
-#include "server/execution/request_job.h"
 #include "server/host/freed_memory.h"
 #include "server/host/memory_limit.h"
 #include "server/host/node_binding.h"
@@ -279,10 +278,9 @@ class App::Impl {
     for (const auto& [name, model] : *models) entrance_->health().Set(name, true);
     if (absl::Status status = StartRepository(); !status.ok()) return status;
     KeepStopSignal();  // from here on there may be requests to drain
-    instances_ =
-        std::make_unique<InstancePool<ServiceJob>>(queue_, plan_.instances, [this](int instance) {
-          return std::make_unique<BatchExecutor>(entrance_->context(), instance);
-        });
+    instances_ = std::make_unique<InstancePool>(queue_, plan_.instances, [this](int instance) {
+      return MakeRunner(entrance_->context(), instance);
+    });
 
     GrpcServerOptions options;
     options.max_request_bytes = memory_need_.largest_request();
@@ -358,7 +356,7 @@ class App::Impl {
   ServerMetrics metrics_;
   const MemoryLimit memory_limit_;
   Admission admission_;
-  BatchQueue<ServiceJob> queue_;
+  BatchQueue queue_;
   ModelTable models_;
   CrossKvStore cross_kv_;
   std::unique_ptr<Reloaded<Certificates>> certificates_;  // null: no TLS
@@ -370,7 +368,7 @@ class App::Impl {
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<CallEntrance> entrance_;
   std::unique_ptr<ServedRepository> repository_;  // null: none
-  std::unique_ptr<InstancePool<ServiceJob>> instances_;
+  std::unique_ptr<InstancePool> instances_;
   RunningGrpcServer grpc_;
   std::unique_ptr<Periodic> housekeeping_;
 };

@@ -17,8 +17,6 @@
 
 namespace attendant::server {
 
-class ServiceJob;  // server/execution/request_job.h
-
 struct ServiceLimits {
   int64_t max_request_tokens = 16384;
   int64_t max_answer_bytes = int64_t{256} << 20;
@@ -40,7 +38,7 @@ struct ServiceLimits {
 struct ServiceContext {
   const ModelTable& models;
   Admission& admission;
-  BatchQueue<ServiceJob>& queue;
+  BatchQueue& queue;
   ServerMetrics& metrics;
   CrossKvStore& cross_kv;
   Clock& clock;

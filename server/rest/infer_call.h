@@ -14,7 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/admission/budget.h"
-#include "server/execution/request_job.h"
+#include "server/execution/compute_job.h"
 #include "server/http/http_call.h"
 #include "server/inference/infer.h"
 #include "server/request/service_context.h"

@@ -219,7 +219,7 @@ absl::Status StreamReactor::Submit(Taken& taken, Pending& pending, bool alone) {
   if (!status.ok()) return status;
   pending.account.Describe(prepared->request);
   pending.tokens = prepared->request.chunk_tokens();
-  auto job = std::make_unique<ComputeJob>(
+  auto job = std::make_shared<ComputeJob>(
       std::move(prepared->request), cancelled_,
       [self = shared_from_this(), pending](ComputeJob::End result) {
         const absl::Status ended =
@@ -231,7 +231,7 @@ absl::Status StreamReactor::Submit(Taken& taken, Pending& pending, bool alone) {
   job->peer = peer_;
   job->patient = true;
   PlanJob(context_, *job);
-  return context_.queue.Submit(ServiceJob(std::move(job)));
+  return context_.queue.Submit(std::move(job));
 }
 
 std::optional<StreamReactor::Taken> StreamReactor::End(Pending pending, ComputeJob::End result) {
@@ -295,7 +295,7 @@ void StreamReactor::OnCancel() {
     Advance();
   }
   // What fails here is failed by the next instance that looks for work.
-  Guarded([&] { context_.queue.FailDead(); }).IgnoreError();
+  Guarded([&] { context_.queue.FailExpired(); }).IgnoreError();
 }
 
 void StreamReactor::Lose() {

@@ -148,7 +148,7 @@ absl::Status UnaryReactor::ReadError() const {
   return absl::InvalidArgumentError("the call ended without a request message");
 }
 
-template <typename JobOfMethod, auto Prepare>
+template <auto Prepare>
 void UnaryReactor::Submit() {
   auto prepared = Prepare(message_, context_);
   message_.Clear();  // what is needed of it, the request holds
@@ -166,7 +166,7 @@ void UnaryReactor::Submit() {
     return End({status});
   }
   auto end = [self = shared_from_this(),
-              to_message = std::move(prepared->to_message)](typename JobOfMethod::End result) {
+              to_message = std::move(prepared->to_message)](ComputeJob::End result) {
     Ending ending = {.status = result.response.status(),
                      .queued = result.queued,
                      .memory = std::move(result.held.memory)};
@@ -176,7 +176,7 @@ void UnaryReactor::Submit() {
     ending.memory.Change(static_cast<int64_t>(ending.response.Length()), HeldFor::kAnswer);
     self->End(std::move(ending));
   };
-  auto job = std::make_unique<JobOfMethod>(std::move(prepared->request), cancelled_, end);
+  auto job = std::make_shared<ComputeJob>(std::move(prepared->request), cancelled_, end);
   job->held.memory = std::move(memory);
   job->deadline = std::min(DeadlineOf(call_, context_.clock), started_ + prepared->timeout);
   job->peer = peer_;
@@ -187,7 +187,7 @@ void UnaryReactor::Submit() {
     account_.Describe(job->request());
   }
   // A refused job goes with what it holds, before the caller asks for it again.
-  status = context_.queue.Submit(ServiceJob(std::move(job)));
+  status = context_.queue.Submit(std::move(job));
   if (status.ok()) return;
   End({status});
 }
@@ -208,14 +208,14 @@ absl::Span<const UnaryMethod> UnaryReactor::Methods() {
   static constexpr const char* kEncoder = v1::EncoderService::service_full_name();
   static constexpr const char* kInference = inference::GRPCInferenceService::service_full_name();
   static constexpr UnaryMethod kMethods[] = {
-      {kEncoder, "Attend", &UnaryReactor::Submit<ComputeJob, PrepareAttend>},
-      {kEncoder, "Encode", &UnaryReactor::Submit<ComputeJob, PrepareEncode>},
-      {kEncoder, "PutMemory", &UnaryReactor::Submit<RegistrationJob, PreparePutMemory>},
+      {kEncoder, "Attend", &UnaryReactor::Submit<PrepareAttend>},
+      {kEncoder, "Encode", &UnaryReactor::Submit<PrepareEncode>},
+      {kEncoder, "PutMemory", &UnaryReactor::Submit<PreparePutMemory>},
       {kEncoder, "ListModels", nullptr, ListModels},
       {kEncoder, "GetModel", nullptr, GetModel},
       {kEncoder, "GetTokenizer", nullptr, GetTokenizer},
       {kEncoder, "DropMemory", nullptr, DropMemory},
-      {kInference, "ModelInfer", &UnaryReactor::Submit<ComputeJob, PrepareInfer>},
+      {kInference, "ModelInfer", &UnaryReactor::Submit<PrepareInfer>},
       {kInference, "ServerLive", nullptr, Quick<ServerLive>},
       {kInference, "ServerReady", nullptr, Quick<ServerReady>},
       {kInference, "ModelReady", nullptr, Quick<ModelReady>},
@@ -248,7 +248,7 @@ void UnaryReactor::OnCancel() {
   cancelled_->store(true, std::memory_order_relaxed);
   End({Guarded([&] { return LostCallerError(call_, context_); })});
   // What fails here is failed by the next instance that looks for work.
-  Guarded([&] { context_.queue.FailDead(); }).IgnoreError();
+  Guarded([&] { context_.queue.FailExpired(); }).IgnoreError();
 }
 
 void UnaryReactor::End(Ending ending) noexcept {

@@ -12,8 +12,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "server/base/time_limit.h"
-#include "server/execution/request_intake.h"
-#include "server/execution/request_job.h"
+#include "server/execution/compute_job.h"
+#include "server/execution/prepare_request.h"
 #include "server/request/quick_method.h"
 #include "server/rpc/call/body_receipt.h"
 #include "server/rpc/call/request_end.h"
@@ -82,7 +82,7 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor,
   void LimitReceiving() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnReceiveTimeout();
   void OnSendTimeout();
-  template <typename JobOfMethod, auto Prepare>
+  template <auto Prepare>
   void Submit();
   void Answer();
   absl::Status ReadError() const;

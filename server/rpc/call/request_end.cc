@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/fault.h"
-#include "server/execution/request_job.h"
+#include "server/execution/compute_job.h"
 #include "server/metrics/refusal.h"
 #include "server/tensors/status_mapping.h"
 

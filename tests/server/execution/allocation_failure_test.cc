@@ -34,20 +34,20 @@ class AllocationFailureTest : public ::testing::Test {
   ~AllocationFailureTest() override { go_.Notify(); }
 
   // Keeps the thread that ends batches busy, so that this one ends them, where allocations fail.
-  void EndBatchesHere() {
+  void CompleteBatchesHere() {
     absl::Notification busy;
     on_end_ = [&] {
       busy.Notify();
       go_.WaitForNotification();
     };
-    Batch<ServiceJob> batch;
-    batch.pieces = {{MakeJob(0, 1, false), 0, 1}};
-    executor_.Run(std::move(batch));
+    Batch batch;
+    batch.entries = {{MakeJob(0, 1, false), 0, 1}};
+    executor_.Run(batch);
     busy.WaitForNotification();
   }
 
   // Runs both layers of "tiny" on sequences of two ids.
-  ServiceJob MakeJob(size_t index, int32_t sequences, bool wants_all) {
+  std::shared_ptr<ComputeJob> MakeJob(size_t index, int32_t sequences, bool wants_all) {
     ComputeRequest request;
     request.span = {parts_.models.Snapshot()->at("tiny"), 0, 2};
     request.layout.sequences = sequences;
@@ -69,24 +69,23 @@ class AllocationFailureTest : public ::testing::Test {
       request.outputs.intermediate_layers = {0};
       request.outputs.attention.layers = {0, 1};
     }
-    auto job = std::make_unique<ComputeJob>(std::move(request), cancelled_,
-                                            [this, index](ComputeJob::End result) {
-                                              if (on_end_) std::exchange(on_end_, nullptr)();
-                                              ++ends_[index];
-                                              statuses_[index] = result.response.status();
-                                            });
-    return ServiceJob(std::move(job));
+    return std::make_shared<ComputeJob>(std::move(request), cancelled_,
+                                        [this, index](ComputeJob::End result) {
+                                          if (on_end_) std::exchange(on_end_, nullptr)();
+                                          ++ends_[index];
+                                          statuses_[index] = result.response.status();
+                                        });
   }
 
   // Returns whether the allocation of that number was reached.
   bool RunWithFailure(int64_t nth) {
     ends_ = {};
-    const ServiceJob sliced = MakeJob(2, 2, false);
-    Batch<ServiceJob> batch;
-    batch.pieces = {
+    const std::shared_ptr<ComputeJob> sliced = MakeJob(2, 2, false);
+    Batch batch;
+    batch.entries = {
         {MakeJob(0, 1, true), 0, 1}, {MakeJob(1, 1, false), 0, 1}, {sliced, 0, 1}, {sliced, 1, 1}};
     const attendant::test_support::FailingAllocation failing(nth);
-    executor_.Run(std::move(batch));
+    executor_.Run(batch);
     return failing.failed();
   }
 
@@ -101,7 +100,7 @@ class AllocationFailureTest : public ::testing::Test {
 };
 
 TEST_F(AllocationFailureTest, EveryJobEndsOnceAndMostlyOneFails) {
-  EndBatchesHere();
+  CompleteBatchesHere();
   RunWithFailure(0);  // prepares what is kept between batches
   std::array<int, kJobs> alone = {};
   int64_t nth = 1;
@@ -128,17 +127,17 @@ TEST_F(AllocationFailureTest, TheQueueLosesNoJobForWhichNobodyWaits) {
   for (int64_t nth = 1; failed; ++nth) {
     SCOPED_TRACE(nth);
     ends_ = {};
-    BatchQueue<ServiceJob> queue(parts_.clock, {}, {});
+    BatchQueue queue(parts_.clock, {}, {});
     for (size_t i = 0; i < kJobs; ++i) {
       ASSERT_TRUE(queue.Submit(MakeJob(i, 1, false)).ok());
     }
     cancelled_->store(true);
     {
       const attendant::test_support::FailingAllocation failing(nth);
-      Guarded([&] { queue.FailDead(); }).IgnoreError();
+      Guarded([&] { queue.FailExpired(); }).IgnoreError();
       failed = failing.failed();
     }
-    queue.FailDead();
+    queue.FailExpired();
     for (size_t i = 0; i < kJobs; ++i) {
       EXPECT_EQ(ends_[i], 1);
       EXPECT_EQ(statuses_[i].code(), absl::StatusCode::kCancelled);
@@ -152,24 +151,24 @@ TEST_F(AllocationFailureTest, TheQueueHandsOutEveryJobInTheEnd) {
   for (int64_t nth = 1; failed; ++nth) {
     SCOPED_TRACE(nth);
     ends_ = {};
-    BatchQueue<ServiceJob> queue(parts_.clock, {}, {});
+    BatchQueue queue(parts_.clock, {}, {});
     for (size_t i = 0; i < kJobs; ++i) {
       ASSERT_TRUE(queue.Submit(MakeJob(i, 1, false)).ok());
     }
     queue.Close();
-    size_t pieces = 0;
+    size_t entries = 0;
     {
       const attendant::test_support::FailingAllocation failing(nth);
-      pieces = queue.Take().pieces.size();
+      entries = queue.Take().entries.size();
       failed = failing.failed();
     }
-    while (pieces < kJobs) {
-      const size_t more = queue.Take().pieces.size();
-      ASSERT_GT(more, 0u) << "after " << pieces;
-      pieces += more;
+    while (entries < kJobs) {
+      const size_t more = queue.Take().entries.size();
+      ASSERT_GT(more, 0u) << "after " << entries;
+      entries += more;
     }
-    EXPECT_EQ(pieces, kJobs);
-    EXPECT_TRUE(queue.Take().pieces.empty());
+    EXPECT_EQ(entries, kJobs);
+    EXPECT_TRUE(queue.Take().entries.empty());
   }
 }
 
@@ -178,19 +177,19 @@ TEST_F(AllocationFailureTest, ARefusedSubmitLosesNoJobForWhichNobodyWaits) {
   for (int64_t nth = 1; failed; ++nth) {
     SCOPED_TRACE(nth);
     ends_ = {};
-    BatchQueue<ServiceJob> queue(parts_.clock, {.max_jobs = 2}, {});
+    BatchQueue queue(parts_.clock, {.max_jobs = 2}, {});
     ASSERT_TRUE(queue.Submit(MakeJob(0, 1, false)).ok());
     ASSERT_TRUE(queue.Submit(MakeJob(1, 1, false)).ok());
     cancelled_->store(true);
     cancelled_ = std::make_shared<std::atomic<bool>>(false);  // of the next one
-    ServiceJob job = MakeJob(2, 1, false);
+    std::shared_ptr<ComputeJob> job = MakeJob(2, 1, false);
     absl::Status status;
     {
       const attendant::test_support::FailingAllocation failing(nth);
       status = Guarded([&] { return queue.Submit(std::move(job)); });
       failed = failing.failed();
     }
-    queue.FailDead();
+    queue.FailExpired();
     EXPECT_EQ(ends_[0], 1);
     EXPECT_EQ(ends_[1], 1);
     EXPECT_EQ(queue.counts().jobs, status.ok() ? 1 : 0) << status;
@@ -201,14 +200,14 @@ TEST_F(AllocationFailureTest, ARefusedSubmitMixesNoPeersUp) {
   bool failed = true;
   for (int64_t nth = 1; failed; ++nth) {
     SCOPED_TRACE(nth);
-    BatchQueue<ServiceJob> queue(parts_.clock, {.max_jobs = 3, .reserved_jobs = 1}, {});
+    BatchQueue queue(parts_.clock, {.max_jobs = 3, .reserved_jobs = 1}, {});
     const auto of_peer = [&](const char* name) {
-      ServiceJob job = MakeJob(0, 1, false);
-      job.info().peer = name;
+      std::shared_ptr<ComputeJob> job = MakeJob(0, 1, false);
+      job->peer = name;
       return job;
     };
     const char* first = "token 0123456789abcdef";
-    ServiceJob job = of_peer(first);
+    std::shared_ptr<ComputeJob> job = of_peer(first);
     absl::Status status;
     {
       const attendant::test_support::FailingAllocation failing(nth);
