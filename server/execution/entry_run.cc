@@ -62,7 +62,7 @@ void CopyRows(MatrixView<const float> from, MatrixView<float> to) {
 
 EntryRun::EntryRun(std::shared_ptr<ComputeJob> job, const BatchEntry& entry,
                    const ServiceContext& context)
-    : context_(context), job_(std::move(job)), gatherer_(context.limits.reject_nonfinite) {
+    : context_(context), job_(std::move(job)), gatherer_(context.limits.nonfinite) {
   if (entry.sequences == job_->request().sequences()) return;
   slice_ = SequencesOf(job_->request(), entry.first_sequence, entry.sequences);
 }
