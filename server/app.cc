@@ -4,32 +4,24 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "engine/base/cpu_budget.h"
 #include "engine/kernels/isa.h"
 #include "proto/byte_text.h"
 #include "server/admission/admission.h"
-#include "server/base/clock.h"
-#include "server/base/fault.h"
-#include "server/batching/batch_queue.h"
 #include "server/batching/instance_pool.h"
-#include "server/cross_kv/cross_kv_store.h"
 #include "server/execution/batch_executor.h"
 #include "server/execution/prepare_model.h"
-#include "server/execution/request_job.h"
 #include "server/host/freed_memory.h"
 #include "server/host/memory_limit.h"
 #include "server/host/node_binding.h"
 #include "server/host/periodic.h"
 #include "server/host/port_file.h"
 #include "server/host/signals.h"
-#include "server/host/thread_plan.h"
 #include "server/http/http_server.h"
 #include "server/limits.h"
 #include "server/metrics/process_figures.h"
@@ -38,6 +30,8 @@
 #include "server/models/model_loading.h"
 #include "server/page/page_routes.h"
 #include "server/pull_models.h"
+#include "server/repository/model_repository.h"
+#include "server/repository/version_loader.h"
 #include "server/rest/rest_server.h"
 #include "server/rpc/call_entrance.h"
 #include "server/rpc/grpc_server.h"
@@ -45,7 +39,6 @@
 #include "server/security/reloaded.h"
 #include "server/security/reloader.h"
 #include "server/security/tokens.h"
-#include "server/served_repository.h"
 #include "server/settings/read_settings.h"
 #include "server/transport/connection_listener.h"
 #include "server/transport/descriptor_limit.h"
@@ -120,7 +113,8 @@ class App::Impl {
   void Drain() {
     ready_ = false;
     entrance_->health().Shutdown();
-    if (repository_ != nullptr) repository_->Stop();
+    if (repository_) repository_->Stop();
+    if (loader_) loader_->Stop();
     BeLameDuck();
     listener_->Close();
     admission_.Close();
@@ -131,7 +125,7 @@ class App::Impl {
     queue_.Close();
     if (late > 0) {
       spdlog::warn("drain timeout: {} requests are not answered and fail", late);
-      queue_.FailAll(Guarded([] { return absl::UnavailableError("the server is stopping"); }));
+      queue_.FailAll(absl::UnavailableError("the server is stopping"));
     }
     EndGrpcServer(*grpc_.server, *listener_, absl::Now() + (deadline - clock_.Now()));
     instances_.reset();
@@ -245,8 +239,12 @@ class App::Impl {
     if (!status.ok()) return status;
     memory_need_ = *PredictMemory(opened, settings_, plan_);
     request_budget_ = RequestBudget(memory_need_, memory_limit_);
-    admission_.memory().SetLimits(WithReserve(request_budget_, settings_));
+    SetRequestBudget(request_budget_);
     return absl::OkStatus();
+  }
+
+  bool SetRequestBudget(int64_t bytes) {
+    return admission_.memory().SetLimits(WithReserve(bytes, settings_));
   }
 
   void LogPlan() const {
@@ -270,17 +268,16 @@ class App::Impl {
   }
 
   absl::Status Serve() {
-    const ServiceLimits limits = ServiceLimitsOf(settings_, memory_need_.largest_request());
+    const ServiceLimits limits = {settings_, memory_need_.largest_request()};
     entrance_ = std::make_unique<CallEntrance>(ServiceContext{
         models_, admission_, queue_, metrics_, cross_kv_, clock_, limits, plan_, Secrets()});
     const std::shared_ptr<const ServedModels> models = models_.Snapshot();
     for (const auto& [name, model] : *models) entrance_->health().Set(name, true);
     if (absl::Status status = StartRepository(); !status.ok()) return status;
     KeepStopSignal();  // from here on there may be requests to drain
-    instances_ =
-        std::make_unique<InstancePool<ServiceJob>>(queue_, plan_.instances, [this](int instance) {
-          return std::make_unique<BatchExecutor>(entrance_->context(), instance);
-        });
+    instances_ = std::make_unique<InstancePool>(queue_, plan_.instances, [this](int instance) {
+      return MakeRunner(entrance_->context(), instance);
+    });
 
     GrpcServerOptions options;
     options.max_request_bytes = memory_need_.largest_request();
@@ -299,14 +296,21 @@ class App::Impl {
 
   absl::Status StartRepository() {
     if (settings_.model_repository.empty()) return absl::OkStatus();
-    auto repository = ServedRepository::Start(
-        {settings_, plan_, memory_limit_, memory_need_, clock_,
-         [this](int64_t bytes) {
-           return admission_.memory().SetLimits(WithReserve(bytes, settings_));
-         }},
-        {models_, entrance_->health(), cross_kv_, metrics_, clock_});
-    if (!repository.ok()) return repository.status();
-    repository_ = *std::move(repository);
+    loader_.emplace(LoaderOptions{settings_, plan_, memory_limit_, memory_need_, clock_,
+                                  [this](int64_t bytes) { return SetRequestBudget(bytes); }});
+    RepositoryHooks hooks;
+    hooks.load = [this](const auto& name, const auto& version) {
+      return loader_->Load(name, version);
+    };
+    hooks.on_load = [this](const auto& name, bool ok) { metrics_.RecordModelLoad(name, ok); };
+    hooks.on_change = [this](const auto& name, bool served) {
+      return served ? entrance_->health().Set(name, true) : entrance_->health().Remove(name);
+    };
+    hooks.on_retired = [this] { cross_kv_.EvictRetired(); };
+    hooks.upkeep = [this] { loader_->CollectFreed(); };
+    repository_.emplace(settings_, std::move(hooks), models_, clock_);
+    if (absl::Status status = repository_->LoadAll(); !status.ok()) return status;
+    repository_->Start();
     return absl::OkStatus();
   }
 
@@ -321,14 +325,13 @@ class App::Impl {
         std::move(items),
         [this](const std::string& what, bool ok) { metrics_.RecordReload(what, ok); });
     housekeeping_ = std::make_unique<Periodic>(absl::Seconds(1), [this] {
-      // What finds no memory is done a second later.
-      Guarded([&] { reloader_->ReloadAll(); }).IgnoreError();
-      Guarded([&] {
-        // All calls are refused meanwhile.
-        if (IsShortOfMemory()) return freed_memory_.GiveBack();
+      if (IsShortOfMemory()) {
+        freed_memory_.GiveBack();  // all calls are refused meanwhile
+      } else {
         const BudgetCounts calls = admission_.slots().counts();
         freed_memory_.GiveBackIfGrown({calls.all(), calls.taken});
-      }).IgnoreError();
+      }
+      reloader_->ReloadAll();
     });
   }
 
@@ -347,7 +350,7 @@ class App::Impl {
   ServerMetrics metrics_;
   const MemoryLimit memory_limit_;
   Admission admission_;
-  BatchQueue<ServiceJob> queue_;
+  BatchQueue queue_;
   ModelTable models_;
   CrossKvStore cross_kv_;
   std::unique_ptr<Reloaded<Certificates>> certificates_;  // null: no TLS
@@ -358,8 +361,9 @@ class App::Impl {
   std::unique_ptr<RestServer> rest_;  // null: --rest off
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<CallEntrance> entrance_;
-  std::unique_ptr<ServedRepository> repository_;  // null: none
-  std::unique_ptr<InstancePool<ServiceJob>> instances_;
+  std::optional<VersionLoader> loader_;
+  std::optional<ModelRepository> repository_;
+  std::unique_ptr<InstancePool> instances_;
   RunningGrpcServer grpc_;
   std::unique_ptr<Periodic> housekeeping_;
 };

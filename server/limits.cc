@@ -19,24 +19,6 @@ BatchLimits BatchLimitsOf(const Settings& settings, const ThreadPlan& plan) {
           plan.instances};
 }
 
-ServiceLimits ServiceLimitsOf(const Settings& settings, int64_t max_request_bytes) {
-  ServiceLimits limits;
-  limits.max_request_tokens = settings.max_request_tokens;
-  limits.max_answer_bytes = settings.max_answer_bytes;
-  limits.max_request_bytes = max_request_bytes;
-  limits.max_batch_tokens = settings.max_batch_tokens;
-  limits.max_batch_seconds = settings.max_batch_seconds;
-  limits.receive_timeout = settings.receive_timeout;
-  limits.min_receive_rate = settings.min_receive_rate;
-  limits.send_timeout = settings.send_timeout;
-  limits.slow_request = settings.slow_request;
-  limits.trusted_proxies = settings.trusted_proxies;
-  limits.stream_idle_timeout = settings.stream_idle_timeout;
-  limits.stream_window = settings.stream_window;
-  limits.reject_nonfinite = settings.nonfinite == NonfinitePolicy::kReject;
-  return limits;
-}
-
 BudgetLimits WithReserve(int64_t total, const Settings& settings) {
   return {total, total / 100 * settings.peer_reserve + total % 100 * settings.peer_reserve / 100};
 }

@@ -9,7 +9,6 @@
 #include "server/host/memory_limit.h"
 #include "server/host/thread_plan.h"
 #include "server/http/http_server.h"
-#include "server/request/service_context.h"
 #include "server/settings/settings.h"
 
 namespace attendant::server {
@@ -17,8 +16,6 @@ namespace attendant::server {
 QueueLimits QueueLimitsOf(const Settings& settings);
 
 BatchLimits BatchLimitsOf(const Settings& settings, const ThreadPlan& plan);
-
-ServiceLimits ServiceLimitsOf(const Settings& settings, int64_t max_request_bytes);
 
 // `total`, and the part of it that one peer alone leaves free.
 BudgetLimits WithReserve(int64_t total, const Settings& settings);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "engine/base/names.h"
 
@@ -29,7 +30,7 @@ class Composition {
       : queue_(queue),
         limits_(limits),
         served_(queue.served.begin(), queue.served.end()),
-        picked_(queue.jobs.size()),
+        taken_(queue.jobs.size()),
         seconds_of_(queue.jobs.size()),
         due_(queue.jobs.size()),
         room_(BatchSeconds(limits, queue.jobs[leader].overhead)),
@@ -47,30 +48,28 @@ class Composition {
   bool full() const { return choice_.close != BatchClose::kQueueEmpty; }
 
   BatchChoice Finish() {
-    for (size_t i = 0; i < picked_.size(); ++i) {
-      if (picked_[i] > 0) choice_.take.push_back({i, picked_[i]});
-    }
+    choice_.take = std::move(taken_);
     choice_.seconds = seconds_ + queue_.jobs[choice_.leader].overhead;
     return std::move(choice_);
   }
 
   // Whether a member of the batch has waited long enough.
   bool ripe(absl::Time now) const {
-    for (size_t i = 0; i < picked_.size(); ++i) {
-      if (picked_[i] > 0 && Patience(queue_.jobs[i], limits_) <= now) return true;
+    for (size_t i = 0; i < taken_.size(); ++i) {
+      if (taken_[i] > 0 && Patience(queue_.jobs[i], limits_) <= now) return true;
     }
     return false;
   }
 
  private:
-  const Slice& NextSlice(size_t job) const { return queue_.jobs[job].slices[picked_[job]]; }
+  const JobSlice& NextSlice(size_t job) const { return queue_.jobs[job].slices[taken_[job]]; }
 
   void SetDue(size_t job) {
     due_[job] = DueTime(queue_.jobs[job], seconds_of_[job] + NextSlice(job).seconds);
   }
 
   void Add(size_t job) {
-    const Slice slice = NextSlice(job);
+    const JobSlice slice = NextSlice(job);
     seconds_of_[job] += slice.seconds;
     tokens_ += slice.tokens;
     seconds_ += slice.seconds;
@@ -78,13 +77,13 @@ class Composition {
     served_[queue_.jobs[job].peer] += slice.seconds;
     if (tokens_ >= limits_.max_batch_tokens) choice_.close = BatchClose::kTokens;
     if (seconds_ >= room_) choice_.close = BatchClose::kSeconds;
-    if (++picked_[job] < queue_.jobs[job].slices.size()) return SetDue(job);
+    if (++taken_[job] < queue_.jobs[job].slices.size()) return SetDue(job);
     candidates_.erase(std::find(candidates_.begin(), candidates_.end(), job));
   }
 
   // Returns why the next slice of the job may not join.
   std::optional<BatchClose> Obstacle(size_t job) const {
-    const Slice& slice = NextSlice(job);
+    const JobSlice& slice = NextSlice(job);
     if (slice.tokens > limits_.max_batch_tokens - tokens_) return BatchClose::kTokens;
     if (seconds_ + slice.seconds > room_) return BatchClose::kSeconds;
     // A slice of unknown duration makes nobody late.
@@ -119,8 +118,8 @@ class Composition {
   const BatchLimits& limits_;
   std::vector<double> served_;
   std::vector<size_t> candidates_;  // jobs with the key of the leader that may have more to add
-  std::vector<size_t> picked_;      // slices of each job
-  std::vector<double> seconds_of_;  // picked of each job
+  std::vector<size_t> taken_;       // slices of each job
+  std::vector<double> seconds_of_;  // taken of each job
   std::vector<absl::Time> due_;     // when the next slice of each candidate is due
   const double room_;               // seconds
   const absl::Time begin_;          // of the work on the first slice
@@ -149,12 +148,26 @@ std::optional<size_t> Leader(const Queue& queue, absl::Time now, const BatchLimi
 
 }  // namespace
 
+void QueueCounts::Add(const QueueCounts& more) {
+  jobs += more.jobs;
+  tokens += more.tokens;
+  seconds += more.seconds;
+}
+
+void QueueCounts::Remove(const QueueCounts& part) {
+  jobs -= part.jobs;
+  tokens -= part.tokens;
+  seconds = jobs == 0 ? 0 : seconds - part.seconds;
+}
+
 const char* Name(BatchClose close) { return NameIn(kCloses, close); }
 
+absl::Duration DueAfter(double seconds, double ahead) {
+  return absl::Seconds(std::min(kPatience * seconds, kDelay * (ahead + seconds)));
+}
+
 absl::Time DueTime(const QueuedJob& job, double seconds) {
-  const double own = job.taken + seconds;
-  const double wait = std::min(kPatience * own, kDelay * (job.ahead + own));
-  return std::min(job.deadline, job.enqueued + absl::Seconds(wait));
+  return std::min(job.deadline, job.enqueued + DueAfter(job.taken + seconds, job.ahead));
 }
 
 double BatchSeconds(const BatchLimits& limits, double overhead) {

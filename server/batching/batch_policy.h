@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -22,17 +23,34 @@ struct BatchLimits {
   int instances = 1;  // batches that are computed at the same time
 };
 
-// The properties of a queued job that the policy may look at.
+// Jobs that wait now, with their tokens and predicted seconds of one instance in total. Of a
+// job that has been handed out in part, the tokens and seconds are those of the rest.
+struct QueueCounts {
+  int64_t jobs = 0;
+  int64_t tokens = 0;
+  double seconds = 0;
+
+  void Add(const QueueCounts& more);
+  // Rounding errors of sums do not add up for ever: where no job is left, there are 0 seconds.
+  void Remove(const QueueCounts& part);
+};
+
+// A job that waits. The policy looks at the members down to `overhead`.
 struct QueuedJob {
   BatchKey key;
   size_t peer = 0;  // index into Queue::served
   absl::Time enqueued;
   absl::Time deadline = absl::InfiniteFuture();
-  absl::Span<const Slice> slices;  // those that still wait, at least one
-  // Predicted seconds of work, shared by all instances, that were in the queue when the job arrived.
+  absl::Span<const JobSlice> slices;  // those that still wait, at least one
+  // Predicted seconds of work, shared by all instances, that were in the queue when the job
+  // arrived.
   double ahead = 0;
   double taken = 0;     // predicted seconds of the slices before these
-  double overhead = 0;  // as in JobInfo
+  double overhead = 0;  // as in Job
+
+  std::shared_ptr<Job> job = nullptr;
+  QueueCounts waiting = {};    // the slices together
+  int64_t first_sequence = 0;  // of the slices
 };
 
 struct Queue {
@@ -53,26 +71,25 @@ enum class BatchClose {
 const char* Name(BatchClose close);
 
 struct BatchChoice {
-  // The first slices of a job.
-  struct Pick {
-    size_t job;
-    size_t slices;
-    bool operator==(const Pick&) const = default;
-  };
-  std::vector<Pick> take;  // ascending jobs; empty: there is nothing to run yet
-  size_t leader = 0;       // the job that the batch was made for
-  double seconds = 0;      // predicted, with the overhead
+  // For each job, how many of its first slices are in the batch; empty: there is nothing to run
+  // yet.
+  std::vector<size_t> take;
+  size_t leader = 0;   // the job that the batch was made for
+  double seconds = 0;  // predicted, with the overhead
   BatchClose close = BatchClose::kQueueEmpty;
   // If `take` is empty: the time at which to ask again, unless a job arrives earlier.
   absl::Time wait_until = absl::InfiniteFuture();
 };
 
-// Returns the time at which the next `seconds` of the job are due, whichever comes first:
-// - its deadline;
-// - eight times what all its slices up to there take after its arrival, so that small jobs are due
-//   before large ones;
+// Returns how long after its arrival a job's first `seconds` are due, if `ahead` seconds of work
+// were in the queue at that time, whichever is less:
+// - eight times `seconds`, so that small jobs are due before large ones;
 // - twice the time after which they would be done if first come were first served, so that a large
 //   job waits for small ones that came later, but not for ever.
+absl::Duration DueAfter(double seconds, double ahead);
+
+// Returns the time at which the next `seconds` of the job are due: after DueAfter, but not after
+// its deadline.
 absl::Time DueTime(const QueuedJob& job, double seconds);
 
 // Returns the predicted seconds of slices after which a batch is full: max_batch_seconds, but at

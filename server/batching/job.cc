@@ -4,12 +4,12 @@
 
 namespace attendant::server {
 
-absl::Status CheckAwaited(const JobInfo& job, absl::Time now) {
+absl::Status CheckAwaited(const Job& job, absl::Time now) {
   if (job.cancelled != nullptr && job.cancelled->load(std::memory_order_relaxed)) {
     return absl::CancelledError("the caller has cancelled the request");
   }
   if (job.failed.load(std::memory_order_relaxed)) {
-    return absl::CancelledError("another part of the request has failed");
+    return absl::CancelledError("another slice of the request has failed");
   }
   if (job.deadline <= now) {
     return absl::DeadlineExceededError(absl::StrCat("the deadline passed ",

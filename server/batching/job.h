@@ -1,4 +1,4 @@
-// JobInfo: what the queue knows of an admitted request.
+// Job: a request in the queue, as the queue and the batching policy see it.
 #pragma once
 
 #include <atomic>
@@ -12,13 +12,10 @@
 
 namespace attendant::server {
 
-enum class JobKind : int8_t { kCompute, kRegistration };
-
 // Only jobs with equal keys may be computed in the same batch.
 struct BatchKey {
   const void* model = nullptr;  // identity of the served model; never dereferenced
-  JobKind kind = JobKind::kCompute;
-  int32_t operation = 0;  // the computation, numbered by the code that makes jobs of this kind
+  int32_t operation = 0;        // the computation, numbered by the code that makes jobs
   int64_t first_layer = 0;
   int64_t layers = 0;
 
@@ -26,33 +23,40 @@ struct BatchKey {
 };
 
 // Consecutive sequences of a job, which are computed in one batch.
-struct Slice {
+struct JobSlice {
   int64_t sequences = 1;
   int64_t tokens = 0;  // that count towards the bounds of batches and of the queue
   double seconds = 0;  // predicted, without what a batch takes whatever is in it
 };
 
-struct JobInfo {
-  // Set before Submit and constant from then on, but for the deadline.
+// The members are set before Submit and constant from then on, except as stated.
+class Job {
+ public:
+  virtual ~Job() = default;
+
+  // Completes the request with an error, unless it is complete. Any thread, also while slices of
+  // the job are computed.
+  virtual void Fail(const absl::Status& status) = 0;
+
   BatchKey key;
-  std::string peer;    // the caller, who shares the server fairly with the others
+  std::string peer;    // the client, which shares the server fairly with the others
   int64_t tokens = 0;  // kept tokens; 0 is valid (everything is masked)
   absl::Time deadline = absl::InfiniteFuture();  // the queue gives jobs without one one of its own
-  std::vector<Slice> slices;  // all sequences in order; empty: one slice of unknown duration
-  double overhead = 0;        // predicted seconds of a batch with this key whatever is in it
-  // It is queued even where there is no room, as its caller brings the next one only then.
+  std::vector<JobSlice> slices;  // all sequences in order; empty: one slice of unknown duration
+  double overhead = 0;           // predicted seconds of a batch with this key whatever is in it
+  // It is queued even when the queue is full, because its client sends the next one only then.
   bool patient = false;
-  std::shared_ptr<const std::atomic<bool>> cancelled;  // true once the caller is gone; or null
+  std::shared_ptr<const std::atomic<bool>> cancelled;  // true once the client is gone; or null
 
-  // Set once a part of the job has failed, after which the rest is not wanted. Any thread.
+  // Set once a slice of the job has failed: the others are not wanted any more. Any thread.
   std::atomic<bool> failed = false;
 
   // Set by the queue.
   absl::Time enqueued;
 };
 
-// Returns OK while somebody waits for the job, otherwise CANCELLED or DEADLINE_EXCEEDED. Any
-// thread.
-absl::Status CheckAwaited(const JobInfo& job, absl::Time now);
+// Returns OK unless the job is cancelled (CANCELLED), has failed (CANCELLED) or is past its
+// deadline (DEADLINE_EXCEEDED). Any thread.
+absl::Status CheckAwaited(const Job& job, absl::Time now);
 
 }  // namespace attendant::server

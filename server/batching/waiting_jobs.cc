@@ -31,7 +31,7 @@ absl::Status FullOfSeconds(double held, double bound, double asked) {
           held, bound, asked));
 }
 
-absl::Status Hopeless(absl::Duration needed, absl::Duration left) {
+absl::Status Unmeetable(absl::Duration needed, absl::Duration left) {
   return Refused(Refusal::kDeadlineHopeless,
                  absl::StrCat("the deadline cannot be met: the request is predicted to take ",
                               absl::FormatDuration(absl::Floor(needed, absl::Microseconds(1))),
@@ -39,15 +39,15 @@ absl::Status Hopeless(absl::Duration needed, absl::Duration left) {
                               absl::FormatDuration(absl::Floor(left, absl::Microseconds(1)))));
 }
 
-double SecondsOf(absl::Span<const Slice> slices) {
+double SecondsOf(absl::Span<const JobSlice> slices) {
   double seconds = 0;
-  for (const Slice& slice : slices) seconds += slice.seconds;
+  for (const JobSlice& slice : slices) seconds += slice.seconds;
   return seconds;
 }
 
-int64_t TokensOf(absl::Span<const Slice> slices) {
+int64_t TokensOf(absl::Span<const JobSlice> slices) {
   int64_t tokens = 0;
-  for (const Slice& slice : slices) tokens += slice.tokens;
+  for (const JobSlice& slice : slices) tokens += slice.tokens;
   return tokens;
 }
 
@@ -59,42 +59,37 @@ void MakeRoom(std::vector<T>& list) {
 
 }  // namespace
 
-void QueueCounts::Add(const QueueCounts& more) {
-  jobs += more.jobs;
-  tokens += more.tokens;
-  seconds += more.seconds;
-}
-
-void QueueCounts::Remove(const QueueCounts& part) {
-  jobs -= part.jobs;
-  tokens -= part.tokens;
-  seconds = jobs == 0 ? 0 : seconds - part.seconds;
-}
-
-absl::Status WaitingJobs::Add(uint64_t id, JobInfo& job, absl::Time now, std::vector<Dead>& dead) {
+absl::Status WaitingJobs::Add(const std::shared_ptr<Job>& added, absl::Time now,
+                              std::vector<RemovedJob>& removed) {
+  Job& job = *added;
   if (job.slices.empty()) job.slices = {{.tokens = job.tokens}};
   absl::Status status = CheckAwaited(job, now);
   if (!status.ok()) return status;
   status = CheckPlace(job, now);
   if (!status.ok()) {
-    dead = RemoveDead(now);
+    removed = RemoveExpired(now);
     status = CheckPlace(job, now);
   }
   if (!status.ok()) return status;
 
   const size_t peer = PeerOf(job.peer);
-  MakeRoom(entries_);
-  MakeRoom(views_);
+  MakeRoom(jobs_);
   job.enqueued = now;
   if (job.deadline == absl::InfiniteFuture()) {
-    job.deadline = now + LikelyTime(job, now) + queue_limits_.default_deadline;
+    job.deadline = now + LikelyTime(job, job.deadline, now) + queue_limits_.default_deadline;
   }
-  const QueueCounts added = {1, TokensOf(job.slices), SecondsOf(job.slices)};
-  const double ahead = Ahead();
-  peers_[peer].Add(added);
-  counts_.Add(added);
-  entries_.push_back({id, &job, added});
-  views_.push_back({job.key, peer, now, job.deadline, job.slices, ahead, 0, job.overhead});
+  const QueueCounts waiting = {1, TokensOf(job.slices), SecondsOf(job.slices)};
+  jobs_.push_back({.key = job.key,
+                   .peer = peer,
+                   .enqueued = now,
+                   .deadline = job.deadline,
+                   .slices = job.slices,
+                   .ahead = Ahead(),
+                   .overhead = job.overhead,
+                   .job = added,
+                   .waiting = waiting});
+  peers_[peer].Add(waiting);
+  counts_.Add(waiting);
   return absl::OkStatus();
 }
 
@@ -102,39 +97,32 @@ absl::Status WaitingJobs::CheckAnother(const std::string& peer, absl::Time deadl
                                        absl::Time now) const {
   const auto slot = peer_slots_.find(peer);
   if (slot == peer_slots_.end()) return absl::OkStatus();
-  const JobInfo* smallest = nullptr;
+  const Job* smallest = nullptr;
   double least = std::numeric_limits<double>::infinity();
-  for (size_t i = 0; i < entries_.size(); ++i) {
-    if (views_[i].peer != slot->second) continue;
-    const JobInfo& job = *entries_[i].job;
-    const double seconds = job.overhead + SecondsOf(job.slices);
+  for (const QueuedJob& queued : jobs_) {
+    if (queued.peer != slot->second) continue;
+    const double seconds = queued.overhead + SecondsOf(queued.job->slices);
     if (seconds >= least) continue;
     least = seconds;
-    smallest = &job;
+    smallest = queued.job.get();
   }
   if (smallest == nullptr) return absl::OkStatus();
-  JobInfo job;
-  job.key = smallest->key;
-  job.peer = peer;
-  job.deadline = deadline;
-  job.slices = smallest->slices;
-  job.overhead = smallest->overhead;
-  return CheckPlace(job, now);
+  absl::Status status = CheckRoom(*smallest);
+  return status.ok() ? CheckInTime(*smallest, deadline, now) : status;
 }
 
-absl::Status WaitingJobs::CheckPlace(const JobInfo& job, absl::Time now) const {
-  absl::Status status = CheckRoom(job);
-  return status.ok() ? CheckInTime(job, now) : status;
-}
-
-absl::Status WaitingJobs::CheckRoom(const JobInfo& job) const {
+absl::Status WaitingJobs::CheckPlace(const Job& job, absl::Time now) const {
   const int64_t tokens = TokensOf(job.slices);
   if (tokens > queue_limits_.max_tokens) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the request brings ", tokens, " tokens, with the rows of its memory; at most ",
         queue_limits_.max_tokens, " may wait (--max-queue-tokens)"));
   }
-  if (job.patient) return absl::OkStatus();
+  absl::Status status = job.patient ? absl::OkStatus() : CheckRoom(job);
+  return status.ok() ? CheckInTime(job, job.deadline, now) : status;
+}
+
+absl::Status WaitingJobs::CheckRoom(const Job& job) const {
   if (counts_.jobs >= queue_limits_.max_jobs) {
     return Full(Refusal::kQueueJobs, "jobs", counts_.jobs, queue_limits_.max_jobs, 1);
   }
@@ -142,10 +130,10 @@ absl::Status WaitingJobs::CheckRoom(const JobInfo& job) const {
   return status.ok() ? CheckTurn(job) : status;
 }
 
-absl::Status WaitingJobs::CheckShares(const JobInfo& job) const {
+absl::Status WaitingJobs::CheckShares(const Job& job) const {
   int64_t of_model = 0;
-  for (const Entry& entry : entries_) {
-    if (entry.job->key.model == job.key.model) ++of_model;
+  for (const QueuedJob& queued : jobs_) {
+    if (queued.key.model == job.key.model) ++of_model;
   }
   const int64_t of_peer = job.peer.empty() ? 0 : WaitingOf(job.peer).jobs;
   const int64_t free = queue_limits_.max_jobs - counts_.jobs;
@@ -161,8 +149,8 @@ absl::Status WaitingJobs::CheckShares(const JobInfo& job) const {
                  "the model has its share of the queue's jobs; try again later");
 }
 
-absl::Status WaitingJobs::CheckTurn(const JobInfo& job) const {
-  const Slice& first = job.slices.front();
+absl::Status WaitingJobs::CheckTurn(const Job& job) const {
+  const JobSlice& first = job.slices.front();
   const QueueCounts others = OthersWaiting(job.peer, {1, first.tokens, first.seconds});
   if (others.jobs == 0) return absl::OkStatus();
   // Compared by subtraction, because the sum could overflow.
@@ -201,19 +189,17 @@ absl::Duration WaitingJobs::Backlog(absl::Time now) const {
   return Running(now) + absl::Seconds(Ahead());
 }
 
-absl::Time WaitingJobs::PredictEnd(const JobInfo& job, absl::Time now) const {
+absl::Duration WaitingJobs::PredictTime(const Job& job, absl::Time deadline, absl::Time now) const {
   const double own = SecondsOf(job.slices);
-  const absl::Time due =
-      DueTime({job.key, 0, now, job.deadline, job.slices, Ahead(), 0, job.overhead}, own);
+  const absl::Time due = std::min(deadline, now + DueAfter(own, Ahead()));
   const auto slot = peer_slots_.find(job.peer);
   double clock = virtual_time_;  // of its peer, once it is done
   double before = 0;
   if (slot != peer_slots_.end()) {
     clock = std::max(clock, served_[slot->second]);
-    for (size_t i = 0; i < entries_.size(); ++i) {
-      const QueuedJob& view = views_[i];
-      if (view.peer == slot->second && DueTime(view, entries_[i].waiting.seconds) <= due) {
-        before += entries_[i].waiting.seconds;
+    for (const QueuedJob& queued : jobs_) {
+      if (queued.peer == slot->second && DueTime(queued, queued.waiting.seconds) <= due) {
+        before += queued.waiting.seconds;
       }
     }
   }
@@ -222,106 +208,94 @@ absl::Time WaitingJobs::PredictEnd(const JobInfo& job, absl::Time now) const {
     if (slot != peer_slots_.end() && i == slot->second) continue;
     before += std::clamp(clock - served_[i], 0.0, std::max(0.0, peers_[i].seconds));
   }
-  return now + Running(now) + absl::Seconds(before) / batch_limits_.instances +
+  return Running(now) + absl::Seconds(before) / batch_limits_.instances +
          absl::Seconds(job.overhead + own / Parallel(job.slices.size()));
 }
 
-absl::Duration WaitingJobs::LikelyTime(const JobInfo& job, absl::Time now) const {
-  const absl::Duration wait = PredictEnd(job, now) - now;
+absl::Duration WaitingJobs::LikelyTime(const Job& job, absl::Time deadline, absl::Time now) const {
+  const absl::Duration time = PredictTime(job, deadline, now);
   const absl::Duration least =
       absl::Seconds(job.overhead + SecondsOf(job.slices) / Parallel(job.slices.size()));
-  return least + kWaitMargin * (wait - least);
+  return least + kWaitMargin * (time - least);
 }
 
-absl::Status WaitingJobs::CheckInTime(const JobInfo& job, absl::Time now) const {
-  if (job.deadline == absl::InfiniteFuture()) return absl::OkStatus();
-  const absl::Duration likely = LikelyTime(job, now);
-  const absl::Duration left = job.deadline - now;
-  return likely > left ? Hopeless(likely, left) : absl::OkStatus();
+absl::Status WaitingJobs::CheckInTime(const Job& job, absl::Time deadline, absl::Time now) const {
+  if (deadline == absl::InfiniteFuture()) return absl::OkStatus();
+  const absl::Duration likely = LikelyTime(job, deadline, now);
+  const absl::Duration left = deadline - now;
+  return likely > left ? Unmeetable(likely, left) : absl::OkStatus();
 }
 
-absl::Status WaitingJobs::CheckHopeful(size_t index, absl::Time now) const {
-  const Entry& entry = entries_[index];
-  const size_t slices = views_[index].slices.size();
+absl::Status WaitingJobs::CheckMeetable(const QueuedJob& queued, absl::Time now) const {
   const absl::Duration least =
-      absl::Seconds(entry.job->overhead + entry.waiting.seconds / Parallel(slices));
-  const absl::Duration left = entry.job->deadline - now;
-  return least > left ? Hopeless(least, left) : absl::OkStatus();
+      absl::Seconds(queued.overhead + queued.waiting.seconds / Parallel(queued.slices.size()));
+  const absl::Duration left = queued.deadline - now;
+  return least > left ? Unmeetable(least, left) : absl::OkStatus();
 }
 
-std::vector<WaitingJobs::Dead> WaitingJobs::RemoveDead(absl::Time now) {
-  std::vector<Dead> dead;
-  for (size_t i = 0; i < entries_.size(); ++i) {
-    absl::Status status = CheckAwaited(*entries_[i].job, now);
-    if (status.ok()) status = CheckHopeful(i, now);
-    if (status.ok()) continue;
-    dead.push_back({entries_[i].id, std::move(status)});
+std::vector<RemovedJob> WaitingJobs::RemoveExpired(absl::Time now) {
+  std::vector<RemovedJob> removed;
+  for (const QueuedJob& queued : jobs_) {
+    absl::Status status = CheckAwaited(*queued.job, now);
+    if (status.ok()) status = CheckMeetable(queued, now);
+    if (!status.ok()) removed.push_back({queued.job, std::move(status)});
   }
-  // What may find no memory is done.
-  for (size_t i = 0, found = 0; found < dead.size(); ++i) {
-    if (entries_[i].id != dead[found].id) continue;
-    Leave(i);
+  // All allocations are done.
+  size_t found = 0;
+  for (QueuedJob& queued : jobs_) {
+    if (found == removed.size()) break;
+    if (queued.job != removed[found].job) continue;
+    Leave(queued);
     ++found;
   }
-  if (!dead.empty()) Compact();
-  return dead;
+  if (!removed.empty()) Compact();
+  return removed;
 }
 
-void WaitingJobs::Leave(size_t index) {
-  QueuedJob& view = views_[index];
-  counts_.Remove(entries_[index].waiting);
-  peers_[view.peer].Remove(entries_[index].waiting);
-  view.slices = {};
+void WaitingJobs::Leave(QueuedJob& queued) {
+  counts_.Remove(queued.waiting);
+  peers_[queued.peer].Remove(queued.waiting);
+  queued.slices = {};
 }
 
 void WaitingJobs::Compact() {
-  size_t kept = 0;
-  for (size_t i = 0; i < entries_.size(); ++i) {
-    if (views_[i].slices.empty()) continue;
-    entries_[kept] = entries_[i];
-    views_[kept] = views_[i];
-    ++kept;
-  }
-  entries_.resize(kept);
-  views_.resize(kept);
+  std::erase_if(jobs_, [](const QueuedJob& queued) { return queued.slices.empty(); });
 }
 
-WaitingJobs::Taken WaitingJobs::TakeSlices(size_t index, size_t slices) {
-  Entry& entry = entries_[index];
-  QueuedJob& view = views_[index];
-  Taken taken{entry.id, entry.first_sequence, 0, slices == view.slices.size()};
-  const absl::Span<const Slice> first = view.slices.first(slices);
-  for (const Slice& slice : first) taken.sequences += slice.sequences;
-  const QueueCounts part = {0, TokensOf(first), SecondsOf(first)};
-  served_[view.peer] += part.seconds;
-  if (taken.last) {
-    Leave(index);
-    return taken;
+BatchEntry WaitingJobs::TakeSlices(QueuedJob& queued, size_t slices) {
+  BatchEntry entry = {queued.job, queued.first_sequence, 0};
+  const absl::Span<const JobSlice> first = queued.slices.first(slices);
+  for (const JobSlice& slice : first) entry.sequences += slice.sequences;
+  const QueueCounts taken = {0, TokensOf(first), SecondsOf(first)};
+  served_[queued.peer] += taken.seconds;
+  if (slices == queued.slices.size()) {
+    Leave(queued);
+    return entry;
   }
-  counts_.Remove(part);
-  peers_[view.peer].Remove(part);
-  entry.waiting.Remove(part);
-  entry.first_sequence += taken.sequences;
-  view.taken += part.seconds;
-  view.slices.remove_prefix(slices);
-  return taken;
+  counts_.Remove(taken);
+  peers_[queued.peer].Remove(taken);
+  queued.waiting.Remove(taken);
+  queued.first_sequence += entry.sequences;
+  queued.taken += taken.seconds;
+  queued.slices.remove_prefix(slices);
+  return entry;
 }
 
-WaitingJobs::Batch WaitingJobs::Take(absl::Time now, bool patient) {
+absl::Time WaitingJobs::Take(absl::Time now, bool patient, Batch& batch) {
   BatchLimits limits = batch_limits_;
   if (!patient) limits.max_queue_delay = absl::ZeroDuration();
-  const BatchChoice choice = ChooseBatch({views_, served_}, now, limits);
-  Batch batch;
+  const BatchChoice choice = ChooseBatch({jobs_, served_}, now, limits);
+  if (choice.take.empty()) return choice.wait_until;
+  const auto taken = [](size_t slices) { return slices > 0; };
+  // From here on nothing may find no memory.
+  batch.entries.reserve(std::count_if(choice.take.begin(), choice.take.end(), taken));
   batch.close = choice.close;
-  batch.wait_until = choice.wait_until;
-  if (choice.take.empty()) return batch;
-  batch.taken.reserve(choice.take.size());  // from here on nothing may find no memory
 
-  const size_t leading = views_[choice.leader].peer;
-  virtual_time_ = std::max(virtual_time_, served_[leading]);
-  served_[leading] += views_[choice.leader].overhead;
-  for (const BatchChoice::Pick& pick : choice.take) {
-    batch.taken.push_back(TakeSlices(pick.job, pick.slices));
+  const QueuedJob& leader = jobs_[choice.leader];
+  virtual_time_ = std::max(virtual_time_, served_[leader.peer]);
+  served_[leader.peer] += leader.overhead;
+  for (size_t i = 0; i < jobs_.size(); ++i) {
+    if (choice.take[i] > 0) batch.entries.push_back(TakeSlices(jobs_[i], choice.take[i]));
   }
   Compact();
   ForgetIdlePeers();
@@ -331,12 +305,12 @@ WaitingJobs::Batch WaitingJobs::Take(absl::Time now, bool patient) {
   } else {
     *std::min_element(running_.begin(), running_.end()) = end;
   }
-  return batch;
+  return choice.wait_until;
 }
 
-void WaitingJobs::Clear() {
-  for (size_t i = 0; i < entries_.size(); ++i) Leave(i);
-  Compact();
+std::vector<QueuedJob> WaitingJobs::Clear() {
+  for (QueuedJob& queued : jobs_) Leave(queued);
+  return std::exchange(jobs_, {});
 }
 
 size_t WaitingJobs::PeerOf(const std::string& name) {

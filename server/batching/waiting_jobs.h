@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -27,20 +28,27 @@ struct QueueLimits {
   absl::Duration default_deadline = absl::InfiniteDuration();
 };
 
-// Jobs that wait now, with their tokens and predicted seconds of one instance in total. Of a
-// job that has been handed out in part, the tokens and seconds are those of the rest.
-struct QueueCounts {
-  int64_t jobs = 0;
-  int64_t tokens = 0;
-  double seconds = 0;
-
-  void Add(const QueueCounts& more);
-  // Rounding errors of sums do not add up for ever: where no job is left, there are 0 seconds.
-  void Remove(const QueueCounts& part);
+// Some sequences of a job, of which all are computed in one batch.
+struct BatchEntry {
+  std::shared_ptr<Job> job;
+  int64_t first_sequence = 0;
+  int64_t sequences = 1;
 };
 
-// Not thread-safe. Jobs are known by the ids that the caller gives them, ascending in order of
-// arrival; their JobInfo must live until they have left.
+// Entries whose jobs have the same key, in order of arrival.
+struct Batch {
+  std::vector<BatchEntry> entries;
+  BatchClose close = BatchClose::kQueueEmpty;
+  bool waited_for = true;  // its instance was idle before it
+};
+
+// A job that has left the queue without being computed, or with some slices only.
+struct RemovedJob {
+  std::shared_ptr<Job> job;
+  absl::Status reason;
+};
+
+// Not thread-safe. Releases no job while it is called: jobs that leave are returned.
 //
 // Peers share the server by start-time fair queueing: each has a clock that advances by the
 // predicted seconds of what it is served, the peer with the slowest clock is served next, and one
@@ -66,15 +74,11 @@ class WaitingJobs {
     running_.reserve(static_cast<size_t>(batch_limits.instances));
   }
 
-  // A job that has left without being computed, or with some slices only.
-  struct Dead {
-    uint64_t id;
-    absl::Status reason;
-  };
-
   // Adds a job, whose missing fields it fills in; or refuses it with the errors of
-  // BatchQueue::Submit. Jobs for which nobody waits make room first, and are returned in `dead`.
-  absl::Status Add(uint64_t id, JobInfo& job, absl::Time now, std::vector<Dead>& dead);
+  // BatchQueue::Submit. Expired jobs make room first, and are returned in `removed`, also if there
+  // is no memory for the job.
+  absl::Status Add(const std::shared_ptr<Job>& job, absl::Time now,
+                   std::vector<RemovedJob>& removed);
 
   // Returns what Add would say now to another job like the smallest that this peer has waiting,
   // with this deadline. OK if the peer has none.
@@ -84,60 +88,42 @@ class WaitingJobs {
   // have if no other peer is counted with more.
   bool TakesMoreOf(const std::string& peer) const;
 
-  // Removes the jobs for which nobody waits any more, and those which by prediction cannot be
-  // computed before their deadline.
-  std::vector<Dead> RemoveDead(absl::Time now);
+  // Removes the expired jobs: those that are not awaited any more, and those that by prediction
+  // cannot be computed before their deadline.
+  std::vector<RemovedJob> RemoveExpired(absl::Time now);
 
-  // Sequences of a job that are to be computed now.
-  struct Taken {
-    uint64_t id;
-    int64_t first_sequence;
-    int64_t sequences;
-    bool last;  // nothing of the job is left in the queue
-  };
-  struct Batch {
-    std::vector<Taken> taken;  // in order of arrival; empty: nothing yet
-    BatchClose close = BatchClose::kQueueEmpty;
-    absl::Time wait_until = absl::InfiniteFuture();
-  };
-
-  // Takes the batch that ChooseBatch chooses. `patient` allows it to wait for further jobs. If it
+  // Takes the batch that ChooseBatch chooses into `batch`, which is empty. `patient` allows it to
+  // wait for further jobs. If there is none yet, returns the time at which to ask again. If it
   // throws std::bad_alloc, nothing has been taken.
-  Batch Take(absl::Time now, bool patient);
+  absl::Time Take(absl::Time now, bool patient, Batch& batch);
 
-  void Clear();
+  // Removes all jobs.
+  std::vector<QueuedJob> Clear();
   QueueCounts counts() const { return counts_; }
 
   // Returns the predicted time until all that waits and runs now has been computed.
   absl::Duration Backlog(absl::Time now) const;
 
-  // Returns when the job would be done if it came now, by prediction: behind the batches that run,
-  // what is due before it of its own peer, and the fair shares of the other peers meanwhile.
-  absl::Time PredictEnd(const JobInfo& job, absl::Time now) const;
-
  private:
-  struct Entry {
-    uint64_t id;
-    const JobInfo* job;
-    QueueCounts waiting;         // what of the job still waits
-    int64_t first_sequence = 0;  // of that
-  };
-
   // Whether there is room for the job, and its deadline can be met.
-  absl::Status CheckPlace(const JobInfo& job, absl::Time now) const;
-  absl::Status CheckRoom(const JobInfo& job) const;
-  absl::Status CheckShares(const JobInfo& job) const;
-  absl::Status CheckTurn(const JobInfo& job) const;
-  absl::Status CheckInTime(const JobInfo& job, absl::Time now) const;
-  // How long the job takes from now on, if its wait becomes somewhat longer than predicted.
-  absl::Duration LikelyTime(const JobInfo& job, absl::Time now) const;
-  // Not OK: the job at `index` cannot be done in time even if it is started now.
-  absl::Status CheckHopeful(size_t index, absl::Time now) const;
+  absl::Status CheckPlace(const Job& job, absl::Time now) const;
+  absl::Status CheckRoom(const Job& job) const;
+  absl::Status CheckShares(const Job& job) const;
+  absl::Status CheckTurn(const Job& job) const;
+  // Whether a job like this one would meet `deadline` if it arrived now.
+  absl::Status CheckInTime(const Job& job, absl::Time deadline, absl::Time now) const;
+  // How long such a job takes from now on, if its wait becomes somewhat longer than predicted.
+  absl::Duration LikelyTime(const Job& job, absl::Time deadline, absl::Time now) const;
+  // How long it takes by prediction: behind the batches that run, the work of its own peer that is
+  // due before it, and the fair shares of the other peers meanwhile.
+  absl::Duration PredictTime(const Job& job, absl::Time deadline, absl::Time now) const;
+  // Not OK: the job cannot be done in time even if it is started now.
+  absl::Status CheckMeetable(const QueuedJob& queued, absl::Time now) const;
   // Takes slices from the front of a job, and counts them as served to its peer.
-  Taken TakeSlices(size_t index, size_t slices);
-  // Removes the entries without waiting slices.
+  BatchEntry TakeSlices(QueuedJob& queued, size_t slices);
+  // Removes the jobs without waiting slices.
   void Compact();
-  void Leave(size_t index);  // the job, with the slices that it still has
+  void Leave(QueuedJob& queued);  // with the slices that it still has
   double Parallel(size_t slices) const;
   // Predicted time until all instances together have computed what waits, in seconds, or what runs.
   double Ahead() const;
@@ -151,9 +137,7 @@ class WaitingJobs {
 
   const QueueLimits queue_limits_;
   const BatchLimits batch_limits_;
-  // Both are in order of arrival. views_[i] is what the policy sees of entries_[i].
-  std::vector<Entry> entries_;
-  std::vector<QueuedJob> views_;
+  std::vector<QueuedJob> jobs_;  // in order of arrival
   QueueCounts counts_;
 
   // Slots of peers: an index is reused once its peer is forgotten. served_ is apart because the

@@ -5,7 +5,6 @@
 
 #include "server/base/fault.h"
 #include "server/execution/batch_observer.h"
-#include "server/execution/run_registrations.h"
 #include "server/host/node_binding.h"
 
 namespace attendant::server {
@@ -16,87 +15,72 @@ BatchExecutor::BatchExecutor(const ServiceContext& context, int instance)
   if (!plan.nodes.empty()) BindToNode(plan.nodes[plan.CopyOf(instance)]);
 }
 
-void BatchExecutor::Run(Batch<ServiceJob> batch) {
+void BatchExecutor::Run(const Batch& batch) {
   if (batch.waited_for) free_since_ = context_.clock.Now();
   const absl::Time before = free_since_;
-  RunKind(batch);
+  if (std::vector<EntryRun> all = Begin(batch); !all.empty()) {
+    // Held here because the jobs end before the run is left.
+    const std::shared_ptr<const ServedModel> model = all.front().job().model;
+    EncoderRun& run = (*model->runs)[static_cast<size_t>(instance_)];
+    const absl::Status status = Guarded([&] { RunEntries(all, batch.close, run); });
+    for (EntryRun& entry : all) {
+      if (!status.ok() && !entry.ended()) entry.Fail(status);
+    }
+  }
   if (free_since_ == before) free_since_ = context_.clock.Now();  // there are no results
 }
 
-void BatchExecutor::RunKind(const Batch<ServiceJob>& batch) {
-  const ServiceJob& first = batch.pieces.front().job;
-  // Held here because the jobs end before the run is left.
-  const std::shared_ptr<const ServedModel> model = first.model();
-  EncoderRun& run = (*model->runs)[static_cast<size_t>(instance_)];
-  const absl::Status status = Guarded([&] {
-    switch (first.info().key.kind) {
-      case JobKind::kCompute:
-        return Compute(batch, run);
-      case JobKind::kRegistration:
-        return RunRegistrations(batch, run, context_, free_since_);
-    }
-  });
-  if (status.ok()) return;
-  // No job has been started.
-  for (const Piece<ServiceJob>& piece : batch.pieces) piece.job.Fail(status);
+std::vector<EntryRun> BatchExecutor::Begin(const Batch& batch) {
+  std::vector<EntryRun> all;
+  const absl::Status reserved = Guarded([&] { all.reserve(batch.entries.size()); });
+  for (const BatchEntry& entry : batch.entries) {
+    const auto job = std::static_pointer_cast<ComputeJob>(entry.job);
+    if (!job->BeginSlice()) continue;
+    absl::Status status = reserved;
+    if (status.ok()) status = Guarded([&] { all.emplace_back(job, entry, context_); });
+    if (!status.ok()) job->EndSlice(entry.sequences, absl::ZeroDuration(), status);
+  }
+  return all;
 }
 
-void BatchExecutor::Compute(const Batch<ServiceJob>& batch, EncoderRun& run) {
-  std::vector<BatchJob> all;
-  all.reserve(batch.pieces.size());
-  for (const Piece<ServiceJob>& piece : batch.pieces) {
-    ComputeJob& job = *piece.job.compute();
-    if (!job.Start()) continue;
-    const absl::Status status =
-        Guarded([&] { all.emplace_back(piece, context_.limits.reject_nonfinite); });
-    if (!status.ok()) job.EndPart(piece.sequences, absl::ZeroDuration(), status);
-  }
-  if (all.empty()) return;
-  const absl::Status status = Guarded([&] { RunJobs(all, batch.close, run); });
-  if (status.ok()) return;
-  for (BatchJob& job : all) {
-    if (!job.ended()) job.Fail(status);
-  }
-}
-
-void BatchExecutor::RunJobs(std::vector<BatchJob>& all, BatchClose close, EncoderRun& run) {
+void BatchExecutor::RunEntries(std::vector<EntryRun>& all, BatchClose close, EncoderRun& run) {
   BatchReport report(context_, all.front().request().span.model, free_since_);
-  const Jobs jobs = Gather(all, run);
-  if (jobs.empty()) return;
+  const Entries entries = Gather(all, run);
+  if (entries.empty()) return;
   report.Gathered();
-  absl::StatusOr<MatrixView<const float>> result = RunEngine(jobs, run);
-  if (!result.ok()) return FailAll(jobs, result.status());
-  WeighVocabulary(jobs, *result, run);
+  absl::StatusOr<MatrixView<const float>> result = RunEngine(entries, run);
+  if (!result.ok()) return FailAll(entries, result.status());
+  WeighVocabulary(entries, *result, run);
   report.Computed();
-  TakeResults(jobs, *result, run, {.close = close}, report);
-  ender_.End({std::move(all), std::move(report)});
+  TakeResults(entries, *result, run, {.close = close}, report);
+  completer_.Complete({std::move(all), std::move(report)});
 }
 
-BatchExecutor::Jobs BatchExecutor::Gather(std::vector<BatchJob>& batch, EncoderRun& run) {
-  Jobs jobs;
+BatchExecutor::Entries BatchExecutor::Gather(std::vector<EntryRun>& batch, EncoderRun& run) {
+  Entries entries;
   int64_t rows = 0;
   cross_kv_rows_ = PlaceCrossKvOf(batch);
-  for (BatchJob& job : batch) {
-    absl::Status status = CheckAwaited(job.job(), context_.clock.Now());
-    if (status.ok()) status = Guarded([&] { return job.Gather(run, rows, cross_kv_rows_); });
+  for (EntryRun& entry : batch) {
+    absl::Status status = CheckAwaited(entry.job(), context_.clock.Now());
+    if (status.ok()) status = Guarded([&] { return entry.Gather(run, rows, cross_kv_rows_); });
     if (!status.ok()) {
-      job.Fail(status);
+      entry.Fail(status);
       continue;
     }
-    const ComputeRequest& compute = job.request();
+    const ComputeRequest& compute = entry.request();
     rows += compute.layout.tokens();
     if (compute.cross_kv_rows()) cross_kv_rows_.rows += compute.cross_kv_rows()->layout.tokens();
-    jobs.push_back(&job);
+    entries.push_back(&entry);
   }
-  return jobs;
+  return entries;
 }
 
-CrossKvRange BatchExecutor::PlaceCrossKvOf(const std::vector<BatchJob>& batch) {
+CrossKvRange BatchExecutor::PlaceCrossKvOf(const std::vector<EntryRun>& batch) {
   int64_t hidden_states = 0, keys = 0;
   bool has_values = false;
-  for (const BatchJob& job : batch) {
-    hidden_states += job.request().layout.tokens();
-    const CrossKvRows* input = job.request().cross_kv_rows();
+  for (const EntryRun& entry : batch) {
+    hidden_states += entry.request().layout.tokens();
+    const CrossKvRows* input = entry.request().cross_kv_rows();
     if (input == nullptr) continue;
     keys += input->layout.tokens();
     has_values = has_values || input->values;
@@ -104,21 +88,26 @@ CrossKvRange BatchExecutor::PlaceCrossKvOf(const std::vector<BatchJob>& batch) {
   return PlaceCrossKv(hidden_states, keys, has_values);
 }
 
-absl::Status BatchExecutor::ProjectCrossKv(const Jobs& jobs, EncoderRun& run) {
+absl::Status BatchExecutor::ProjectCrossKv(const Entries& entries, EncoderRun& run) {
   cross_kv_.clear();
-  if (!jobs.front()->request().attends_cross_kv()) return absl::OkStatus();
+  const ComputeRequest& leader = entries.front()->request();
+  if (!leader.attends_cross_kv()) return absl::OkStatus();
   const absl::StatusOr<CrossKv> projected =
-      run.ProjectCrossKv(jobs.front()->request().span.first_layer, cross_kv_rows_);
+      run.ProjectCrossKv(leader.span.first_layer, cross_kv_rows_);
   if (!projected.ok()) return projected.status();
-  for (BatchJob* job : jobs) {
-    for (int64_t b = 0; b < job->request().layout.sequences; ++b) {
-      cross_kv_.push_back(job->CrossKvOf(*projected, b));
+  for (EntryRun* entry : entries) {
+    if (leader.registration()) {
+      entry->TakeCrossKv(*projected);
+      continue;
+    }
+    for (int64_t b = 0; b < entry->request().layout.sequences; ++b) {
+      cross_kv_.push_back(entry->CrossKvOf(*projected, b));
     }
   }
   return absl::OkStatus();
 }
 
-void BatchExecutor::Describe(const Jobs& jobs) {
+void BatchExecutor::Describe(const Entries& entries) {
   cu_seqlens_.assign({0});
   bias_.clear();
   positions_.clear();
@@ -126,35 +115,37 @@ void BatchExecutor::Describe(const Jobs& jobs) {
   head_gates_.clear();
   states_.clear();
   bool wants_all = false;
-  const bool any_bias =
-      std::any_of(jobs.begin(), jobs.end(), [](const BatchJob* job) { return job->bias(); });
-  const bool any_chunk = std::any_of(jobs.begin(), jobs.end(), [](const BatchJob* job) {
-    return job->request().sequence() != nullptr;
+  const bool any_bias = std::any_of(entries.begin(), entries.end(),
+                                    [](const EntryRun* entry) { return entry->bias(); });
+  const bool any_chunk = std::any_of(entries.begin(), entries.end(), [](const EntryRun* entry) {
+    return entry->request().sequence() != nullptr;
   });
-  const bool any_gap = std::any_of(
-      jobs.begin(), jobs.end(), [](const BatchJob* job) { return !job->request().layout.leading; });
-  for (const BatchJob* job : jobs) {
-    const TokenLayout& layout = job->request().layout;
+  const bool any_gap = std::any_of(entries.begin(), entries.end(), [](const EntryRun* entry) {
+    return !entry->request().layout.leading;
+  });
+  for (const EntryRun* entry : entries) {
+    const TokenLayout& layout = entry->request().layout;
     if (any_gap) {
       positions_.insert(positions_.end(), layout.positions.begin(), layout.positions.end());
     }
-    wants_all = wants_all || !job->request().AppendWantedRows(cu_seqlens_.back(), wanted_rows_);
+    wants_all = wants_all || !entry->request().AppendWantedRows(cu_seqlens_.back(), wanted_rows_);
     for (int64_t b = 0; b < layout.sequences; ++b) {
       cu_seqlens_.push_back(cu_seqlens_.back() + static_cast<int32_t>(layout.length(b)));
-      if (any_bias) bias_.push_back(job->bias() ? &job->bias()->sequences()[b] : nullptr);
-      head_gates_.push_back(job->gates());
-      if (any_chunk) states_.push_back(job->state());
+      if (any_bias) bias_.push_back(entry->bias() ? &entry->bias()->sequences()[b] : nullptr);
+      head_gates_.push_back(entry->gates());
+      if (any_chunk) states_.push_back(entry->state());
     }
   }
   if (wants_all) wanted_rows_.clear();
 }
 
-absl::StatusOr<MatrixView<const float>> BatchExecutor::RunEngine(const Jobs& jobs,
+absl::StatusOr<MatrixView<const float>> BatchExecutor::RunEngine(const Entries& entries,
                                                                  EncoderRun& run) {
-  Describe(jobs);
-  if (absl::Status status = ProjectCrossKv(jobs, run); !status.ok()) return status;
-  BatchObserver observer(jobs, context_.clock);
-  const ComputeRequest& leader = jobs.front()->request();
+  Describe(entries);
+  if (absl::Status status = ProjectCrossKv(entries, run); !status.ok()) return status;
+  const ComputeRequest& leader = entries.front()->request();
+  if (leader.registration()) return MatrixView<const float>();
+  BatchObserver observer(entries, context_.clock);
   const PackedBatch batch = {.cu_seqlens = cu_seqlens_,
                              .bias = bias_,
                              .positions = positions_,
@@ -167,77 +158,83 @@ absl::StatusOr<MatrixView<const float>> BatchExecutor::RunEngine(const Jobs& job
   if (stage == nullptr) return run.Encode(first_layer, leader.span.layers, batch, observer);
   auto result = run.Attend(first_layer, *stage, batch, observer);
   if (!result.ok()) return result;
-  for (BatchJob* job : jobs) job->TakeProbabilities(first_layer);
+  for (EntryRun* entry : entries) entry->TakeProbabilities(first_layer);
   return result;
 }
 
-void BatchExecutor::FailAll(const Jobs& jobs, const absl::Status& status) {
+void BatchExecutor::FailAll(const Entries& entries, const absl::Status& status) {
   const absl::Time now = context_.clock.Now();
-  for (BatchJob* job : jobs) {
-    // A run that was abandoned ends each job for its own reason.
-    const absl::Status own = CheckAwaited(job->job(), now);
-    job->Fail(own.ok() ? status : own);
+  for (EntryRun* entry : entries) {
+    // A run that was abandoned ends each entry for its own reason.
+    const absl::Status own = CheckAwaited(entry->job(), now);
+    entry->Fail(own.ok() ? status : own);
   }
 }
 
-// All jobs of the batch together, so that the team has enough to share.
-void BatchExecutor::ApplyHeads(const Jobs& jobs, MatrixView<const float> result,
+// All entries of the batch together, so that the team has enough to share.
+void BatchExecutor::ApplyHeads(const Entries& entries, MatrixView<const float> result,
                                const EncoderRun& run) {
   head_items_.clear();
-  for (BatchJob* job : jobs) {
-    for (int64_t b = 0; b < job->sequences_to_pool(); ++b) {
-      head_items_.push_back({job, b, /*is_tile=*/false, absl::OkStatus()});
+  for (EntryRun* entry : entries) {
+    for (int64_t b = 0; b < entry->sequences_to_pool(); ++b) {
+      head_items_.push_back({entry, b, /*is_tile=*/false, absl::OkStatus()});
     }
-    for (int64_t tile = 0; tile < job->tiles_of_tokens(); ++tile) {
-      head_items_.push_back({job, tile, /*is_tile=*/true, absl::OkStatus()});
+    for (int64_t tile = 0; tile < entry->tiles_of_tokens(); ++tile) {
+      head_items_.push_back({entry, tile, /*is_tile=*/true, absl::OkStatus()});
     }
   }
   pooled_.resize(run.team().size());
   run.team().ParallelFor(static_cast<int64_t>(head_items_.size()), [&](int worker, int64_t i) {
     HeadItem& item = head_items_[i];
-    // So that one that finds no memory fails its own job alone.
+    // So that one that finds no memory fails its own entry alone.
     item.status = Guarded([&] {
-      if (item.is_tile) return item.job->MakeTokenVectors(item.index, result, run.encoder());
-      item.job->Pool(item.index, result, run.encoder(), pooled_[worker]);
+      if (item.is_tile) return item.entry->MakeTokenVectors(item.index, result, run.encoder());
+      item.entry->Pool(item.index, result, run.encoder(), pooled_[worker]);
     });
   });
-  for (const HeadItem& item : head_items_) item.job->Refuse(item.status);
+  for (const HeadItem& item : head_items_) item.entry->Refuse(item.status);
 }
 
-// All jobs of the batch together, so that the weights are read once.
-void BatchExecutor::WeighVocabulary(const Jobs& jobs, MatrixView<const float> result,
+// All entries of the batch together, so that the weights are read once.
+void BatchExecutor::WeighVocabulary(const Entries& entries, MatrixView<const float> result,
                                     EncoderRun& run) {
   vocabulary_sequences_.clear();
-  for (BatchJob* job : jobs) {
-    job->AppendVocabularySequences(vocabulary_sequences_);
+  for (EntryRun* entry : entries) {
+    entry->AppendVocabularySequences(vocabulary_sequences_);
   }
   if (vocabulary_sequences_.empty()) return;
   const absl::Status status = Guarded([&] { run.WeighVocabulary(result, vocabulary_sequences_); });
-  for (BatchJob* job : jobs) {
-    if (job->request().outputs.sparse) job->Refuse(status);
+  for (EntryRun* entry : entries) {
+    if (entry->request().outputs.sparse) entry->Refuse(status);
   }
 }
 
-void BatchExecutor::TakeResults(const Jobs& jobs, MatrixView<const float> result,
+void BatchExecutor::TakeResults(const Entries& entries, MatrixView<const float> result,
                                 const EncoderRun& run, BatchCounts counts, BatchReport& report) {
-  const ComputeRequest& leader = jobs.front()->request();
+  const ComputeRequest& leader = entries.front()->request();
   const SpanCost cost = leader.span.model->cost->Predict(leader.range());
-  counts.requests = static_cast<int32_t>(jobs.size());
-  counts.fully_masked_rows = run.fully_masked_rows();
+  counts.requests = static_cast<int32_t>(entries.size());
+  counts.fully_masked_rows = leader.registration() ? 0 : run.fully_masked_rows();
   counts.predicted_seconds = cost.per_batch;
-  for (BatchJob* job : jobs) {
-    job->TakeResult(result);
-    counts.tokens += job->request().tokens();
+  for (EntryRun* entry : entries) {
+    entry->TakeResult(result);
+    counts.tokens += entry->request().tokens();
     // One that cannot be counted fails nothing.
     Guarded([&] {
-      report.CountDeadline(job->job().deadline, job->request().tokens());
+      report.CountDeadline(entry->job().deadline, entry->request().tokens());
     }).IgnoreError();
-    counts.predicted_seconds += job->request().PredictSeconds(cost);
-    if (job->nonfinite()) ++counts.nonfinite_requests;
+    counts.predicted_seconds += entry->request().PredictSeconds(cost);
+    if (entry->nonfinite()) ++counts.nonfinite_requests;
   }
-  ApplyHeads(jobs, result, run);
+  ApplyHeads(entries, result, run);
   report.Finish(counts);
   free_since_ = report.finished();
+}
+
+RunBatch MakeRunner(const ServiceContext& context, int instance) {
+  return [executor = std::make_shared<BatchExecutor>(context, instance)](const Batch& batch) {
+    executor->Run(batch);
+  };
 }
 
 }  // namespace attendant::server

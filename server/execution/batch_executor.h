@@ -6,40 +6,42 @@
 #include <vector>
 
 #include "engine/layers/encoder.h"
-#include "server/batching/batch_runner.h"
-#include "server/execution/batch_ender.h"
-#include "server/execution/batch_job.h"
+#include "server/batching/instance_pool.h"
+#include "server/execution/batch_completer.h"
+#include "server/execution/entry_run.h"
 #include "server/request/service_context.h"
 
 namespace attendant::server {
 
-// Gather, run, scatter, and hand the results to the ender, which responds.
-class BatchExecutor final : public BatchRunner<ServiceJob> {
+// Gather, run, scatter, and hand the results to the completer, which responds. One thread.
+class BatchExecutor {
  public:
   // Computes with that instance's run of each model, on `thread_plan.threads_per_instance` threads.
   // To be made on the instance's thread, which it binds to the instance's node.
   BatchExecutor(const ServiceContext& context, int instance);
 
-  void Run(Batch<ServiceJob> batch) override;
+  // Computes and completes the jobs of `batch`, which is not empty and has ComputeJobs. A job that
+  // cannot be computed is failed. Does not throw.
+  void Run(const Batch& batch);
 
  private:
-  using Jobs = std::vector<BatchJob*>;  // in the order of their rows
+  using Entries = std::vector<EntryRun*>;  // in the order of their rows
 
-  void RunKind(const Batch<ServiceJob>& batch);
-  void RunJobs(std::vector<BatchJob>& batch, BatchClose close, EncoderRun& run);
-  void Compute(const Batch<ServiceJob>& batch, EncoderRun& run);
-  Jobs Gather(std::vector<BatchJob>& batch, EncoderRun& run);
-  static CrossKvRange PlaceCrossKvOf(const std::vector<BatchJob>& batch);
-  void Describe(const Jobs& jobs);
-  absl::Status ProjectCrossKv(const Jobs& jobs, EncoderRun& run);
-  absl::StatusOr<MatrixView<const float>> RunEngine(const Jobs& jobs, EncoderRun& run);
+  // Returns those whose jobs have not failed.
+  std::vector<EntryRun> Begin(const Batch& batch);
+  void RunEntries(std::vector<EntryRun>& batch, BatchClose close, EncoderRun& run);
+  Entries Gather(std::vector<EntryRun>& batch, EncoderRun& run);
+  static CrossKvRange PlaceCrossKvOf(const std::vector<EntryRun>& batch);
+  void Describe(const Entries& entries);
+  absl::Status ProjectCrossKv(const Entries& entries, EncoderRun& run);
+  absl::StatusOr<MatrixView<const float>> RunEngine(const Entries& entries, EncoderRun& run);
   // Makes the vectors of sequences and of tokens.
-  void ApplyHeads(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run);
+  void ApplyHeads(const Entries& entries, MatrixView<const float> result, const EncoderRun& run);
   // Makes the sparse vectors of sequences.
-  void WeighVocabulary(const Jobs& jobs, MatrixView<const float> result, EncoderRun& run);
-  void FailAll(const Jobs& jobs, const absl::Status& status);
+  void WeighVocabulary(const Entries& entries, MatrixView<const float> result, EncoderRun& run);
+  void FailAll(const Entries& entries, const absl::Status& status);
   // `counts` has what is known before.
-  void TakeResults(const Jobs& jobs, MatrixView<const float> result, const EncoderRun& run,
+  void TakeResults(const Entries& entries, MatrixView<const float> result, const EncoderRun& run,
                    BatchCounts counts, BatchReport& report);
 
   const ServiceContext& context_;
@@ -58,7 +60,7 @@ class BatchExecutor final : public BatchRunner<ServiceJob> {
 
   // A sequence to pool, or a tile of tokens.
   struct HeadItem {
-    BatchJob* job;
+    EntryRun* entry;
     int64_t index;
     bool is_tile;
     absl::Status status;
@@ -67,7 +69,10 @@ class BatchExecutor final : public BatchRunner<ServiceJob> {
   std::vector<VocabularySequence> vocabulary_sequences_;
   std::vector<std::vector<float>> pooled_;  // a vector for each worker of the team
 
-  BatchEnder ender_;
+  BatchCompleter completer_;
 };
+
+// A BatchExecutor for a thread of InstancePool.
+RunBatch MakeRunner(const ServiceContext& context, int instance);
 
 }  // namespace attendant::server

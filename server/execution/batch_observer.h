@@ -1,4 +1,4 @@
-// Watches a run for the jobs of its batch.
+// Watches a run for the entries of its batch.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 #include "absl/types/span.h"
 #include "engine/layers/state/batch.h"
 #include "server/base/clock.h"
-#include "server/execution/batch_job.h"
+#include "server/execution/entry_run.h"
 
 namespace attendant::server {
 
-// Hands out the targets of probabilities, collects what the jobs want of each layer, and stops the
-// run between two layers when nobody waits for any of its jobs.
+// Hands out the targets of probabilities, collects what the entries want of each layer, and stops
+// the run between two layers when nobody waits for any of its entries.
 class BatchObserver final : public RunObserver {
  public:
-  // `jobs` are those of the batch, in the order of their sequences.
-  BatchObserver(absl::Span<BatchJob* const> jobs, const Clock& clock);
+  // `entries` are those of the batch, in the order of their sequences.
+  BatchObserver(absl::Span<EntryRun* const> entries, const Clock& clock);
 
   float* ProbabilitiesTarget(int64_t layer, int64_t sequence) override;
   void OnValues(int64_t layer, MatrixView<const float> values) override;
@@ -25,9 +25,9 @@ class BatchObserver final : public RunObserver {
   bool WantsMore() override;
 
  private:
-  const absl::Span<BatchJob* const> jobs_;
+  const absl::Span<EntryRun* const> entries_;
   const Clock& clock_;
-  std::vector<std::pair<BatchJob*, int64_t>>
+  std::vector<std::pair<EntryRun*, int64_t>>
       sequences_;  // of the batch: whose, and which of its own
 };
 

@@ -38,7 +38,7 @@ void BatchReport::Record() const {
                                 .dead_rows = dead_rows_});
 }
 
-v1::Execution BatchReport::ExecutionOf(const JobInfo& job, int64_t truncated_tokens) const {
+v1::Execution BatchReport::ExecutionOf(const Job& job, int64_t truncated_tokens) const {
   v1::Execution execution;
   execution.set_queue_ns(absl::ToInt64Nanoseconds(QueuedOf(job)));
   execution.set_copy_ns(absl::ToInt64Nanoseconds(gathered_ - started_ + (finished_ - computed_)));

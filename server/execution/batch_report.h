@@ -53,8 +53,8 @@ class BatchReport {
   void Record() const;
 
   // After Finish: the time that the job waited, and what its response says of its execution.
-  absl::Duration QueuedOf(const JobInfo& job) const { return started_ - job.enqueued; }
-  v1::Execution ExecutionOf(const JobInfo& job, int64_t truncated_tokens) const;
+  absl::Duration QueuedOf(const Job& job) const { return started_ - job.enqueued; }
+  v1::Execution ExecutionOf(const Job& job, int64_t truncated_tokens) const;
 
  private:
   const ServiceContext& context_;

@@ -102,7 +102,7 @@ grpc::ByteBuffer ToEncodeResponse(Response response) {
   return SerializeResponse(message, std::move(payloads));
 }
 
-grpc::ByteBuffer ToPutMemoryResponse(RegistrationResponse response) {
+grpc::ByteBuffer ToPutMemoryResponse(Response response) {
   v1::PutMemoryResponse message;
   message.set_handle(response.ticket.handle);
   message.set_bytes(response.ticket.bytes);

@@ -26,11 +26,7 @@ struct Response {
   std::optional<ResponseTensor> pooled;
   std::optional<ResponseTensor> token_vectors;
   std::optional<SparseResponse> sparse;
-  v1::Execution execution;
-};
-
-struct RegistrationResponse {
-  CrossKvStore::Ticket ticket;
+  CrossKvStore::Ticket ticket;  // of what was registered
   v1::Execution execution;
 };
 
@@ -38,7 +34,7 @@ struct RegistrationResponse {
 // EncodeStreamResponse; the tensors' data is not copied.
 grpc::ByteBuffer ToAttendResponse(Response response);
 grpc::ByteBuffer ToEncodeResponse(Response response);
-grpc::ByteBuffer ToPutMemoryResponse(RegistrationResponse response);
+grpc::ByteBuffer ToPutMemoryResponse(Response response);
 grpc::ByteBuffer ToStreamResponse(uint64_t id, Response response);
 
 // An EncodeStreamResponse that carries an error, with its reason; `status` is not OK. `retry_after`

@@ -41,7 +41,8 @@ absl::Status RowGatherer::Gather(const NamedRows& from, MatrixView<float> rows) 
       tensor.data.ReadFloats(tensor.dtype, (run.first + i) * rows.cols, rows.cols, row);
       if (AllFinite(row, rows.cols)) continue;
       nonfinite_ = true;
-      if (reject_nonfinite_) return RefuseNonfinite(from.field, tensor, run.first + i, row);
+      if (policy_ == NonfinitePolicy::kPropagate) continue;
+      return RefuseNonfinite(from.field, tensor, run.first + i, row);
     }
   }
   return absl::OkStatus();

@@ -7,6 +7,7 @@
 #include "engine/base/matrix_view.h"
 #include "engine/layers/encoder.h"
 #include "server/request/cross_kv_rows.h"
+#include "server/settings/settings.h"
 #include "server/tensors/tensor_check.h"
 #include "server/tensors/token_layout.h"
 
@@ -26,9 +27,8 @@ CrossKvRange PlaceCrossKv(int64_t tokens, int64_t cross_kv_tokens, bool has_valu
 
 class RowGatherer {
  public:
-  // With `reject_nonfinite`, both functions return INVALID_ARGUMENT for the first value that is not
-  // finite.
-  explicit RowGatherer(bool reject_nonfinite) : reject_nonfinite_(reject_nonfinite) {}
+  // With kReject, both functions return INVALID_ARGUMENT for the first value that is not finite.
+  explicit RowGatherer(NonfinitePolicy policy) : policy_(policy) {}
 
   absl::Status Gather(const NamedRows& from, MatrixView<float> rows);
 
@@ -39,7 +39,7 @@ class RowGatherer {
   bool nonfinite() const { return nonfinite_; }
 
  private:
-  const bool reject_nonfinite_;
+  const NonfinitePolicy policy_;
   bool nonfinite_ = false;
 };
 

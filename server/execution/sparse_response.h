@@ -1,4 +1,4 @@
-// The sparse vectors of a response, until every part of the request has made its own.
+// The sparse vectors of a response, until every slice of the request has made its own.
 #pragma once
 
 #include <cstdint>

@@ -11,6 +11,7 @@
 #include "server/inference/infer_parameters.h"
 #include "server/inference/infer_plan.h"
 #include "server/inference/inference_model.h"
+#include "server/request/parse_request.h"
 #include "server/tensors/status_mapping.h"
 #include "server/wire/response_codec.h"
 
@@ -155,7 +156,8 @@ absl::StatusOr<PreparedCompute> PreparePlanned(InferPlan& plan, InferInputs inpu
     call.set_request_id(request.id());
     absl::Status status = PlaceInputs(std::move(inputs), call, payloads);
     if (!status.ok()) return status;
-    return PrepareRequest(call, payloads, bytes, context);
+    return PrepareRequest(ParseRequest(call, RequestPayloads(payloads, {}), context), bytes,
+                          context);
   };
   return plan.attend ? prepare(*plan.attend) : prepare(plan.encode);
 }

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "inference/inference_service.pb.h"
-#include "server/execution/request_intake.h"
+#include "server/execution/prepare_request.h"
 #include "server/request/service_context.h"
 #include "server/wire/payload.h"
 

@@ -42,9 +42,9 @@ absl::Status CheckRepository(const std::string& folder, const std::vector<ModelS
   return absl::OkStatus();
 }
 
-ModelRepository::ModelRepository(RepositoryOptions options, RepositoryHooks hooks,
-                                 ModelTable& table, Clock& clock)
-    : options_(std::move(options)), hooks_(std::move(hooks)), table_(table), clock_(clock) {
+ModelRepository::ModelRepository(const Settings& settings, RepositoryHooks hooks, ModelTable& table,
+                                 Clock& clock)
+    : settings_(settings), hooks_(std::move(hooks)), table_(table), clock_(clock) {
   const std::shared_ptr<const ServedModels> others = table_.Snapshot();
   for (const auto& [name, model] : *others) other_names_.insert(name);
 }
@@ -66,7 +66,7 @@ bool ModelRepository::IsStopped() {
 }
 
 absl::Status ModelRepository::LoadAll() {
-  const absl::StatusOr<RepositoryScan> scan = ScanRepository(options_.folder);
+  const absl::StatusOr<RepositoryScan> scan = ScanRepository(settings_.model_repository);
   if (!scan.ok()) return scan.status();
   UpdateAll(*scan, /*first=*/true);
   return absl::OkStatus();
@@ -77,7 +77,7 @@ void ModelRepository::Start() {
 }
 
 void ModelRepository::Run() {
-  absl::Time next = clock_.Now() + options_.poll;
+  absl::Time next = clock_.Now() + settings_.repository_poll;
   for (;;) {
     {
       absl::MutexLock lock(&mutex_);
@@ -92,12 +92,12 @@ void ModelRepository::Run() {
       hooks_.upkeep();
     });
     if (!status.ok()) spdlog::warn("model repository: {}", std::string(status.message()));
-    if (polls) next = clock_.Now() + options_.poll;
+    if (polls) next = clock_.Now() + settings_.repository_poll;
   }
 }
 
 void ModelRepository::Poll() {
-  const absl::StatusOr<RepositoryScan> scan = ScanRepository(options_.folder);
+  const absl::StatusOr<RepositoryScan> scan = ScanRepository(settings_.model_repository);
   const std::string error(scan.status().message());
   if (error != std::exchange(last_error_, error) && !scan.ok()) {
     spdlog::warn("model repository: nothing changes, as it cannot be listed: {}", error);
@@ -125,7 +125,8 @@ void ModelRepository::LogIgnored(const RepositoryScan& scan) {
   std::set<std::string> ignored(scan.ignored.begin(), scan.ignored.end());
   for (const auto& [name, versions] : scan.models) {
     if (other_names_.count(name) == 0) continue;
-    ignored.insert(absl::StrCat(options_.folder, "/", name, ": --model ", name, " has that name"));
+    ignored.insert(
+        absl::StrCat(settings_.model_repository, "/", name, ": --model ", name, " has that name"));
   }
   for (const std::string& each : ignored) {
     if (ignored_.count(each) == 0) spdlog::warn("model repository: ignored {}", each);
@@ -212,7 +213,7 @@ void ModelRepository::Serve(const std::string& name, std::shared_ptr<const Serve
   }
   table_.Replace(std::move(models));
   const bool was_served = served != nullptr, is_served = model != nullptr;
-  if (was_served) replaced_.push_back({served, clock_.Now() + options_.keep});
+  if (was_served) replaced_.push_back({served, clock_.Now() + settings_.drain_timeout});
   const std::string before = was_served ? absl::StrCat(served->version) : "none";
   served = std::move(model);
   if (was_served != is_served) hooks_.on_change(name, is_served);

@@ -26,13 +26,6 @@ namespace attendant::server {
 // empty folder stands for no repository.
 absl::Status CheckRepository(const std::string& folder, const std::vector<ModelSetting>& models);
 
-struct RepositoryOptions {
-  std::string folder;
-  absl::Duration poll = absl::Seconds(5);
-  // How long a version that is replaced stays for registered keys and sequences that it has made.
-  absl::Duration keep = absl::Seconds(30);
-};
-
 // Called on the thread that polls, except for the first poll.
 struct RepositoryHooks {
   // Loads a version so that it can be served at once. Does not throw.
@@ -57,14 +50,14 @@ struct RepositoryHooks {
 // Changed files of a served version are not looked at.
 //
 // Requests hold the version that they have found. One that is replaced is kept while they, or
-// registered keys or sequences, use it, but for a while at most; then it is retired
+// registered keys or sequences, use it, but for `drain_timeout` at most; then it is retired
 // (ServedModel::retired).
 class ModelRepository {
  public:
-  // `table` has the models of other sources, whose names folders have in vain; only the repository
-  // changes it from now on. All outlive the repository.
-  ModelRepository(RepositoryOptions options, RepositoryHooks hooks, ModelTable& table,
-                  Clock& clock);
+  // Serves `model_repository` of the settings. `table` has the models from other sources;
+  // directories with those names are ignored. Only the repository changes it from now on. All
+  // outlive the repository.
+  ModelRepository(const Settings& settings, RepositoryHooks hooks, ModelTable& table, Clock& clock);
   // Stops; waits for a load that is under way.
   ~ModelRepository();
 
@@ -108,7 +101,7 @@ class ModelRepository {
   void RetireDue();
   absl::Time NextRetirement() const;
 
-  const RepositoryOptions options_;
+  const Settings& settings_;
   const RepositoryHooks hooks_;
   ModelTable& table_;
   Clock& clock_;

@@ -35,12 +35,11 @@ BatchKey ComputeRequest::key() const {
   // Rows are projected for a whole batch, values from the rows of the keys or from others.
   const CrossKvRows* projected = cross_kv_rows();
   const int32_t inputs = !attends_cross_kv() ? 0 : projected && projected->values ? 2 : 1;
-  return {span.model.get(), JobKind::kCompute, static_cast<int32_t>(kind) * 3 + inputs,
-          span.first_layer, span.layers};
+  return {span.model.get(), static_cast<int32_t>(kind) * 3 + inputs, span.first_layer, span.layers};
 }
 
 LayerRange ComputeRequest::range() const {
-  LayerPart part = LayerPart::kWhole;
+  LayerPart part = registration() ? LayerPart::kInputs : LayerPart::kWhole;
   if (const AttendStage* stage = std::get_if<AttendStage>(&operation)) {
     part = *stage == AttendStage::kContext ? LayerPart::kContext : LayerPart::kProjected;
   }
@@ -54,6 +53,7 @@ double ComputeRequest::PredictSeconds(const SpanCost& cost) const {
 }
 
 double ComputeRequest::PredictSeconds(int64_t sequence, const SpanCost& cost) const {
+  if (registration()) return cost.OfSequence(key_layout().tokens(), 0);
   return cost.OfSequence(layout.length(sequence), key_layout().length(key_sequence(sequence)));
 }
 

@@ -1,5 +1,5 @@
-// An EncodeRequest or AttendRequest that has passed every check: what to compute, from what, and
-// what to respond with.
+// An EncodeRequest, AttendRequest or PutMemoryRequest that has passed every check: the computation,
+// its inputs, and the outputs that are returned.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/time/time.h"
 #include "engine/layers/encoder.h"
 #include "engine/model/model_description.h"
 #include "server/batching/job.h"
@@ -27,8 +28,15 @@ namespace attendant::server {
 // EncodeRequest: all layers of the span, one after the other.
 struct EncodeLayers {};
 
+// PutMemoryRequest: the one layer of the span projects CrossKvRows, whose keys and values are kept.
+// There is one sequence of no queries, and no output.
+struct RegisterMemory {
+  std::shared_ptr<RegisteredCrossKv> cross_kv;  // room for the keys and values of these rows
+  absl::Duration age;                           // until they expire
+};
+
 // AttendRequest asks for one stage of the one layer of the span.
-using Operation = std::variant<EncodeLayers, AttendStage>;
+using Operation = std::variant<EncodeLayers, RegisterMemory, AttendStage>;
 
 // Rows of features, which the model projects and puts its prefix tokens before.
 struct FeatureRows {
@@ -121,10 +129,12 @@ struct Outputs {
   bool sparse = false;  // the vectors over the vocabulary
 };
 
+// The whole of a request, or a slice of it (request_slice.h).
 struct ComputeRequest {
   LayerSpan span;
   Operation operation;
-  TokenLayout layout;  // of the queries
+  TokenLayout layout;          // of the queries
+  int64_t first_sequence = 0;  // of these, in the whole
   Input input;
   Keys keys;
   std::optional<CheckedTensor> bias;
@@ -144,6 +154,9 @@ struct ComputeRequest {
   double PredictSeconds(const SpanCost& cost) const;
   double PredictSeconds(int64_t sequence, const SpanCost& cost) const;
 
+  // Null: it is another operation.
+  const RegisterMemory* registration() const { return std::get_if<RegisterMemory>(&operation); }
+
   // Each is null if `keys` are others.
   const CrossKvRows* cross_kv_rows() const { return std::get_if<CrossKvRows>(&keys); }
   const RegisteredCrossKv* registered() const {
@@ -160,7 +173,7 @@ struct ComputeRequest {
 
   int64_t sequences() const { return layout.sequences; }
 
-  // Rows that are gathered for it, without padding and with it.
+  // Rows that are gathered for it: the kept ones, and all.
   int64_t tokens() const {
     return layout.tokens() + (cross_kv_rows() ? cross_kv_rows()->tokens() : 0);
   }

@@ -57,7 +57,7 @@ absl::Status ParseRegistered(const std::string& handle, CrossKvStore& store,
 
 // Fills keys; model, layer and hidden states are there.
 absl::Status ParseKeys(const v1::AttendRequest& request, const RequestPayloads& payloads,
-                       const ValidationContext& context, ComputeRequest& compute) {
+                       const ServiceContext& context, ComputeRequest& compute) {
   const LayerShape layer = compute.layer_shape();
   if (!request.memory_handle().empty()) {
     if (request.has_memory()) return InvalidField("memory_handle", "either it or memory", "both");
@@ -76,7 +76,7 @@ absl::Status ParseKeys(const v1::AttendRequest& request, const RequestPayloads& 
 }  // namespace
 
 absl::Status ParseOwnFields(const v1::AttendRequest& request, const RequestPayloads& payloads,
-                            const SharedTensors& shared, const ValidationContext& context,
+                            const SharedTensors& shared, const ServiceContext& context,
                             ComputeRequest& compute) {
   absl::Status status = ParseLayer(request.layer(), compute.span);
   status.Update(ParseStage(request.stage(), compute));

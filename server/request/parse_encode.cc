@@ -212,17 +212,16 @@ absl::Status ParseTruncation(const Request& request, ComputeRequest& compute) {
 }
 
 // Tokens of the sequence that the request is a chunk of; 0: it is none.
-int64_t TokensBefore(const ValidationContext& context) {
-  return context.sequence == nullptr ? 0 : context.sequence->tokens().all;
+ChunkTokens TokensBefore(const ComputeRequest& compute) {
+  return compute.sequence() == nullptr ? ChunkTokens() : compute.sequence()->tokens();
 }
 
 // Checks that the model can take sequences in chunks. The layers are there.
-absl::Status CheckTakesChunks(const Request& request, const ValidationContext& context,
-                              const ComputeRequest& compute) {
-  if (context.sequence == nullptr) return absl::OkStatus();
+absl::Status CheckTakesChunks(const Request& request, const ComputeRequest& compute) {
+  if (compute.sequence() == nullptr) return absl::OkStatus();
   if (const std::string why = WhyNotInChunks(compute.description()); !why.empty()) {
     return InvalidField("sequence", absl::StrCat("0, as the model takes none in parts: ", why),
-                        absl::StrCat(context.sequence->number()));
+                        absl::StrCat(compute.sequence()->number()));
   }
   if (request.truncation() == v1::NO_TRUNCATION || !v1::Truncation_IsValid(request.truncation())) {
     return absl::OkStatus();
@@ -232,9 +231,9 @@ absl::Status CheckTakesChunks(const Request& request, const ValidationContext& c
 }
 
 // Checks that the layout is that of a chunk.
-absl::Status CheckChunk(const ValidationContext& context, const ComputeRequest& compute) {
+absl::Status CheckChunk(const ComputeRequest& compute) {
   const TokenLayout& layout = compute.layout;
-  if (context.sequence == nullptr || (layout.sequences == 1 && layout.leading)) {
+  if (compute.sequence() == nullptr || (layout.sequences == 1 && layout.leading)) {
     return absl::OkStatus();
   }
   return InvalidField("sequence", "one sequence that keeps its first tokens in a part",
@@ -244,7 +243,7 @@ absl::Status CheckChunk(const ValidationContext& context, const ComputeRequest& 
 
 // Fills layout and input.
 absl::Status ParseTokenIds(const Request& request, const RequestPayloads& payloads,
-                           const SharedTensors& shared, const ValidationContext& context,
+                           const SharedTensors& shared, const ServiceContext& context,
                            ComputeRequest& compute) {
   if (!compute.description().embeddings) {
     return InvalidField("token_ids", "none, as the model has no embeddings", "a tensor");
@@ -280,8 +279,7 @@ absl::Status ParseTokenIds(const Request& request, const RequestPayloads& payloa
   if (!status.ok()) return status;
   auto kept = ReadKeptIds({*std::move(token_ids), *std::move(types), *std::move(positions)},
                           *compute.description().embeddings,
-                          {compute.layout, *layout,
-                           context.sequence == nullptr ? 0 : context.sequence->tokens().counted});
+                          {compute.layout, *layout, TokensBefore(compute).counted});
   if (!kept.ok()) return kept.status();
   compute.input = *std::move(kept);
   return absl::OkStatus();
@@ -306,7 +304,7 @@ absl::Status CheckTablePositions(const TokenLayout& layout, int64_t tokens_befor
 
 // Fills layout and input.
 absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared,
-                           const ValidationContext& context, ComputeRequest& compute) {
+                           const ServiceContext& context, ComputeRequest& compute) {
   const int64_t max_tokens = context.limits.max_request_tokens;
   const std::optional<PatchEmbeddingShape>& patches = compute.description().patch_embedding;
   if (!patches) {
@@ -318,15 +316,16 @@ absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared
   }
   absl::Status status = ParseRows(tensor, patches->width(compute.description().layer.hidden_size),
                                   shared, max_tokens, compute);
-  if (status.ok()) status = CheckChunk(context, compute);
-  if (status.ok()) status = CheckTablePositions(compute.layout, TokensBefore(context), *patches);
+  if (status.ok()) status = CheckChunk(compute);
+  if (status.ok())
+    status = CheckTablePositions(compute.layout, TokensBefore(compute).all, *patches);
   if (!status.ok()) return status;
   FeatureRows features{std::get<CheckedTensor>(std::move(compute.input)),
                        std::move(compute.layout)};
   compute.layout = WithRowsBefore(features.layout, patches->prefix_tokens());
   if (patches->positions > 0) {
     for (int32_t& position : features.layout.positions) {
-      position += static_cast<int32_t>(TokensBefore(context));
+      position += static_cast<int32_t>(TokensBefore(compute).all);
     }
   }
   compute.input = std::move(features);
@@ -341,7 +340,7 @@ absl::Status ParseFeatures(const WireTensor& tensor, const SharedTensors& shared
 }
 
 absl::Status ParseInput(const Request& request, const RequestPayloads& payloads,
-                        const SharedTensors& shared, const ValidationContext& context,
+                        const SharedTensors& shared, const ServiceContext& context,
                         ComputeRequest& compute) {
   const int inputs = static_cast<int>(request.has_hidden_states()) +
                      static_cast<int>(request.has_token_ids()) +
@@ -377,13 +376,13 @@ absl::Status ParseInput(const Request& request, const RequestPayloads& payloads,
 }  // namespace
 
 absl::Status ParseOwnFields(const Request& request, const RequestPayloads& payloads,
-                            const SharedTensors& shared, const ValidationContext& context,
+                            const SharedTensors& shared, const ServiceContext& context,
                             ComputeRequest& compute) {
   absl::Status status = ParseSpan(request, compute);
-  if (status.ok()) status = CheckTakesChunks(request, context, compute);
+  if (status.ok()) status = CheckTakesChunks(request, compute);
   if (status.ok()) status = ParseOutputs(request, compute);
   if (status.ok()) status = ParseInput(request, payloads, shared, context, compute);
-  if (status.ok()) status = CheckChunk(context, compute);
+  if (status.ok()) status = CheckChunk(compute);
   return status;
 }
 

@@ -4,18 +4,19 @@
 #include "absl/status/status.h"
 #include "attendant/v1/encoder_service.pb.h"
 #include "server/request/compute_request.h"
+#include "server/request/service_context.h"
 #include "server/request/shared_tensors.h"
-#include "server/request/validation_context.h"
 
 namespace attendant::server {
 
-// Fills `compute`, whose model is there, except for bias, gates, the rows of its hidden states, the
-// output's type and the request's id. Errors as those of ParseRequest.
+// Fills `compute`, whose model is there, and its sequence if it is a chunk, except for bias, gates,
+// the rows of its hidden states, the output's type and the request's id. Errors as those of
+// ParseRequest.
 absl::Status ParseOwnFields(const v1::AttendRequest& request, const RequestPayloads& payloads,
-                            const SharedTensors& shared, const ValidationContext& context,
+                            const SharedTensors& shared, const ServiceContext& context,
                             ComputeRequest& compute);
 absl::Status ParseOwnFields(const v1::EncodeRequest& request, const RequestPayloads& payloads,
-                            const SharedTensors& shared, const ValidationContext& context,
+                            const SharedTensors& shared, const ServiceContext& context,
                             ComputeRequest& compute);
 
 }  // namespace attendant::server

@@ -1,9 +1,8 @@
-#include "server/request/parse_put_memory.h"
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/models/model_lookup.h"
+#include "server/request/parse_request.h"
 #include "server/request/shared_fields.h"
 #include "server/tensors/status_mapping.h"
 
@@ -20,9 +19,9 @@ absl::StatusOr<absl::Duration> CheckAge(int64_t time_to_live_ms, absl::Duration 
 
 }  // namespace
 
-absl::StatusOr<RegistrationRequest> ParseRequest(const v1::PutMemoryRequest& request,
-                                                 const RequestPayloads& payloads,
-                                                 const ValidationContext& context) {
+absl::StatusOr<ComputeRequest> ParseRequest(const v1::PutMemoryRequest& request,
+                                            const RequestPayloads& payloads,
+                                            const ServiceContext& context) {
   auto model = FindModel(*context.models.Snapshot(), request.model());
   if (!model.ok()) return model.status();
   LayerSpan span{*std::move(model)};
@@ -41,8 +40,14 @@ absl::StatusOr<RegistrationRequest> ParseRequest(const v1::PutMemoryRequest& req
   if (!rows.ok()) return rows.status();
   auto room = context.cross_kv.Reserve({span.model, span.first_layer, rows->layout});
   if (!room.ok()) return room.status();
-  return RegistrationRequest{std::move(span), *std::move(rows), *std::move(room), *age,
-                             request.request_id()};
+  ComputeRequest compute;
+  compute.span = std::move(span);
+  compute.operation = RegisterMemory{*std::move(room), *age};
+  compute.layout.sequences = 1;
+  compute.layout.cu_seqlens = {0, 0};
+  compute.keys = *std::move(rows);
+  compute.request_id = request.request_id();
+  return compute;
 }
 
 }  // namespace attendant::server

@@ -18,33 +18,31 @@ DataType DefaultDtype(const Input& input) {
 }
 
 // Returns the version that has made what the request refers to; null: it refers to nothing.
-FoundModel MakerOf(const v1::AttendRequest& request, const ValidationContext& context) {
+FoundModel MakerOf(const v1::AttendRequest& request, const ComputeRequest&,
+                   const ServiceContext& context) {
   if (request.memory_handle().empty()) return nullptr;
   const auto memory = context.cross_kv.Find(request.memory_handle());
   return memory.ok() ? (*memory)->origin().model : nullptr;  // which ParseOwnFields refuses
 }
 
-FoundModel MakerOf(const v1::EncodeRequest&, const ValidationContext& context) {
-  if (context.sequence == nullptr) return nullptr;
-  return context.sequence->model();
+FoundModel MakerOf(const v1::EncodeRequest&, const ComputeRequest& compute, const ServiceContext&) {
+  if (compute.sequence() == nullptr) return nullptr;
+  return compute.sequence()->model();
 }
 
 template <typename Request>
-absl::StatusOr<ComputeRequest> ValidateEither(const Request& request,
-                                              const RequestPayloads& payloads,
-                                              const ValidationContext& context) {
-  FoundModel maker = MakerOf(request, context);
+absl::StatusOr<ComputeRequest> ParseEither(const Request& request, const RequestPayloads& payloads,
+                                           const ServiceContext& context,
+                                           ComputeRequest compute = {}) {
+  FoundModel maker = MakerOf(request, compute, context);
   if (!maker.ok()) return maker.status();
   FoundModel model = FindModel(*context.models.Snapshot(), request.model(), *std::move(maker));
   if (!model.ok()) return model.status();
-  ComputeRequest compute;
   compute.span.model = *std::move(model);
   const SharedTensors shared = CollectShared(request, payloads);
   absl::Status status = CheckRequestId(request.request_id());
   if (status.ok()) status = CheckLayout(request.layout());
-  if (status.ok()) {
-    status = ParseOwnFields(request, payloads, shared, context, compute);
-  }
+  if (status.ok()) status = ParseOwnFields(request, payloads, shared, context, compute);
   if (status.ok()) {
     status = ParseAttentionForm(request.attention_form(), request.attention_top_k(), compute);
   }
@@ -64,14 +62,17 @@ absl::StatusOr<ComputeRequest> ValidateEither(const Request& request,
 
 absl::StatusOr<ComputeRequest> ParseRequest(const v1::AttendRequest& request,
                                             const RequestPayloads& payloads,
-                                            const ValidationContext& context) {
-  return ValidateEither(request, payloads, context);
+                                            const ServiceContext& context) {
+  return ParseEither(request, payloads, context);
 }
 
 absl::StatusOr<ComputeRequest> ParseRequest(const v1::EncodeRequest& request,
                                             const RequestPayloads& payloads,
-                                            const ValidationContext& context) {
-  return ValidateEither(request, payloads, context);
+                                            const ServiceContext& context,
+                                            std::shared_ptr<StreamSequence> sequence) {
+  ComputeRequest compute;
+  if (sequence != nullptr) compute.keys = Chunk{std::move(sequence)};
+  return ParseEither(request, payloads, context, std::move(compute));
 }
 
 }  // namespace attendant::server

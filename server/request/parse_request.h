@@ -1,11 +1,14 @@
-// From a parsed AttendRequest or EncodeRequest to what is to be computed: every rule of
+// From a parsed message to the request that is to be computed: every rule of
 // encoder_service.proto's field comments.
 #pragma once
 
+#include <memory>
+
 #include "absl/status/statusor.h"
 #include "attendant/v1/encoder_service.pb.h"
+#include "server/cross_kv/stream_sequence.h"
 #include "server/request/compute_request.h"
-#include "server/request/validation_context.h"
+#include "server/request/service_context.h"
 
 namespace attendant::server {
 
@@ -13,9 +16,15 @@ namespace attendant::server {
 // field, what was expected and what came.
 absl::StatusOr<ComputeRequest> ParseRequest(const v1::AttendRequest& request,
                                             const RequestPayloads& payloads,
-                                            const ValidationContext& context);
+                                            const ServiceContext& context);
+// `sequence` is the one that the request is a chunk of, or null.
 absl::StatusOr<ComputeRequest> ParseRequest(const v1::EncodeRequest& request,
                                             const RequestPayloads& payloads,
-                                            const ValidationContext& context);
+                                            const ServiceContext& context,
+                                            std::shared_ptr<StreamSequence> sequence = nullptr);
+// RESOURCE_EXHAUSTED also: the keys and values do not fit with those that are kept.
+absl::StatusOr<ComputeRequest> ParseRequest(const v1::PutMemoryRequest& request,
+                                            const RequestPayloads& payloads,
+                                            const ServiceContext& context);
 
 }  // namespace attendant::server

@@ -35,26 +35,27 @@ bool CanBeSliced(const ComputeRequest& request) {
 }
 
 ComputeRequest SequencesOf(const ComputeRequest& request, int64_t first, int64_t count) {
-  ComputeRequest part;
-  part.span = request.span;
-  part.operation = request.operation;
-  part.layout = SequencesOf(request.layout, first, count);
-  part.input = InputOf(request, first, count);
-  part.keys = KeysOf(request, first, count);
-  part.bias = request.bias;
-  part.head_gates = request.head_gates;
-  part.outputs = request.outputs;
-  if (part.outputs.pooled && !part.outputs.pooled->prompt_tokens.empty()) {
+  ComputeRequest slice;
+  slice.span = request.span;
+  slice.operation = request.operation;
+  slice.layout = SequencesOf(request.layout, first, count);
+  slice.first_sequence = first;
+  slice.input = InputOf(request, first, count);
+  slice.keys = KeysOf(request, first, count);
+  slice.bias = request.bias;
+  slice.head_gates = request.head_gates;
+  slice.outputs = request.outputs;
+  if (slice.outputs.pooled && !slice.outputs.pooled->prompt_tokens.empty()) {
     const auto whole = request.outputs.pooled->prompt_tokens.begin();
-    part.outputs.pooled->prompt_tokens.assign(whole + first, whole + first + count);
+    slice.outputs.pooled->prompt_tokens.assign(whole + first, whole + first + count);
   }
-  if (!part.outputs.hidden_states || !part.outputs.hidden_states->tokens) return part;
+  if (!slice.outputs.hidden_states || !slice.outputs.hidden_states->tokens) return slice;
   const int32_t first_token = request.layout.cu_seqlens[first];
-  for (int32_t& token : *part.outputs.hidden_states->tokens) {
+  for (int32_t& token : *slice.outputs.hidden_states->tokens) {
     token -= first_token;
-    if (token < 0 || token >= part.layout.tokens()) token = -1;
+    if (token < 0 || token >= slice.layout.tokens()) token = -1;
   }
-  return part;
+  return slice;
 }
 
 }  // namespace attendant::server

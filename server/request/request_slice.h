@@ -11,9 +11,9 @@ namespace attendant::server {
 // attention bias or rows of cross-attention, which each slice would convert or project anew.
 bool CanBeSliced(const ComputeRequest& request);
 
-// A request for some of the sequences of a request that can be sliced. Its `layout` says where
-// their rows are in the tensors of the whole, which are not copied; tokens that are selected from
-// other sequences are -1.
+// The slice of a request that can be sliced, which is a request for some of its sequences. Its
+// `layout` says where their rows are in the tensors of the whole, which are not copied; tokens that
+// are selected from other sequences are -1.
 ComputeRequest SequencesOf(const ComputeRequest& request, int64_t first, int64_t count);
 
 }  // namespace attendant::server

@@ -139,7 +139,7 @@ absl::Status InferCall::Submit(PreparedInfer prepared) {
   absl::Status status = Charge(prepared.compute.bytes, HeldFor::kRequest);
   if (!status.ok()) return status;
   to_answer_ = std::move(prepared.to_answer);
-  auto job = std::make_unique<ComputeJob>(
+  auto job = std::make_shared<ComputeJob>(
       std::move(prepared.compute.request), gone_,
       [self = shared_from_this()](ComputeJob::End result) { self->OnComputed(std::move(result)); });
   job->held.memory = std::move(receiving_);
@@ -149,7 +149,7 @@ absl::Status InferCall::Submit(PreparedInfer prepared) {
   job->peer = entry_.peer;
   PlanJob(context_, *job);
   entry_.account.Describe(job->request());
-  return context_.queue.Submit(ServiceJob(std::move(job)));
+  return context_.queue.Submit(std::move(job));
 }
 
 void InferCall::OnComputed(ComputeJob::End result) {
@@ -214,7 +214,7 @@ void InferCall::Finish(const absl::Status& status, HttpAnswer answer) noexcept {
 
 void InferCall::OnGone() {
   gone_->store(true, std::memory_order_relaxed);
-  context_.queue.FailDead();
+  context_.queue.FailExpired();
 }
 
 void InferCall::OnEnd(HttpCall::End end) {

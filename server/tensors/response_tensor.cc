@@ -50,18 +50,6 @@ grpc::Slice ResponseTensor::TakeData() {
   return grpc::Slice(data_.release(), bytes, std::free);
 }
 
-void ScatterRows(const TokenLayout& layout, MatrixView<const float> rows, ResponseTensor& target) {
-  if (layout.sequence_first) return SelectRows(TokensOfRows(layout), rows, target);
-  const int64_t width = rows.cols;
-  int64_t next = 0;  // first row of the target that no run writes
-  for (const RowRun& run : layout.runs) {
-    target.WriteZeros(next * width, (run.first - next) * width);
-    next = run.first + run.count;
-  }
-  target.WriteZeros(next * width, target.elements() - next * width);
-  WriteKeptRows(layout, rows, target);
-}
-
 void WriteKeptRows(const TokenLayout& layout, MatrixView<const float> rows,
                    ResponseTensor& target) {
   const int64_t width = rows.cols;
@@ -75,19 +63,6 @@ void WriteKeptRows(const TokenLayout& layout, MatrixView<const float> rows,
       }
     }
     kept += run.count;
-  }
-}
-
-void SelectRows(absl::Span<const int32_t> tokens, MatrixView<const float> rows,
-                ResponseTensor& target) {
-  int64_t first = 0;
-  for (const int32_t token : tokens) {
-    if (token < 0) {
-      target.WriteZeros(first, rows.cols);
-    } else {
-      target.Write(first, rows.row(token), rows.cols);
-    }
-    first += rows.cols;
   }
 }
 

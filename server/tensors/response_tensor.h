@@ -48,18 +48,12 @@ class ResponseTensor {
   std::unique_ptr<uint8_t, Free> data_;
 };
 
-// rows: the kept rows of one request, [T, width]; target: [B, S, width], [S, B, width] or [T,
-// width]. Padded rows become zeros.
-void ScatterRows(const TokenLayout& layout, MatrixView<const float> rows, ResponseTensor& target);
-
-// Writes the kept rows alone, to where they belong in a target as above.
+// Writes the kept rows of a request or of a slice of it, [T, width], to where they belong in
+// target: [B, S, width], [S, B, width] or [T, width]. Leaves the other rows as they are.
 void WriteKeptRows(const TokenLayout& layout, MatrixView<const float> rows, ResponseTensor& target);
 
-// Writes the rows of `tokens` [R], in that order, to target [R, width]; zeros for a token of -1.
-void SelectRows(absl::Span<const int32_t> tokens, MatrixView<const float> rows,
-                ResponseTensor& target);
-
-// Writes those of the tokens that are not -1, and leaves the other rows as they are.
+// Writes the rows of `tokens` [R], in that order, to target [R, width]. Leaves the rows of a token
+// of -1 as they are.
 void WriteSelectedRows(absl::Span<const int32_t> tokens, MatrixView<const float> rows,
                        ResponseTensor& target);
 

@@ -32,7 +32,7 @@ class UnfinishedMessages {
   // Returns the number of streams that the client has begun and not ended.
   size_t open_streams() const { return streams_.size(); }
   // Returns the bytes received of unfinished messages, without the first window of each stream.
-  int64_t beyond_first_windows() const;
+  int64_t beyond_first_windows() const { return beyond_first_windows_; }
   // Returns the bytes received of the unfinished message that has most of them.
   int64_t largest() const;
 
@@ -44,7 +44,10 @@ class UnfinishedMessages {
     int64_t received = 0;  // of the message
   };
 
+  void SetReceived(Stream& stream, int64_t bytes);
+
   std::map<uint32_t, Stream> streams_;
+  int64_t beyond_first_windows_ = 0;
 };
 
 }  // namespace attendant::server

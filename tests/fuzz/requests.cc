@@ -7,7 +7,7 @@
 
 #include "attendant/v1/encoder_service.pb.h"
 #include "inference/inference_service.pb.h"
-#include "server/execution/request_intake.h"
+#include "server/execution/prepare_request.h"
 #include "server/inference/infer.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/server/support/service_parts.h"
@@ -35,8 +35,7 @@ Choice Choose(absl::string_view input) {
   return {first % kMethods, std::move(message), slices};
 }
 
-absl::Status ReadStreamItem(const grpc::ByteBuffer& slices,
-                            const server::ServiceContext& context) {
+absl::Status ReadStreamItem(const grpc::ByteBuffer& slices, const server::ServiceContext& context) {
   const absl::StatusOr<server::StreamItem> item = ReceiveItem(slices, context);
   if (!item.ok()) return item.status();
   const uint64_t number = item->message.sequence();

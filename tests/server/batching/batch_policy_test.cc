@@ -21,7 +21,7 @@ absl::Time At(int milliseconds) { return kStart + absl::Milliseconds(millisecond
 // A job to queue: its slices live here.
 struct Job {
   int model = 0;
-  std::vector<Slice> slices;
+  std::vector<JobSlice> slices;
   absl::Time enqueued = At(0);
   size_t peer = 0;
   absl::Time deadline = absl::InfiniteFuture();
@@ -58,7 +58,7 @@ BatchChoice Choose(const std::vector<Job>& jobs, absl::Time now, const BatchLimi
 // The jobs that a choice takes, each as often as it takes slices of it.
 std::vector<size_t> Taken(const BatchChoice& choice) {
   std::vector<size_t> jobs;
-  for (const BatchChoice::Pick& pick : choice.take) jobs.insert(jobs.end(), pick.slices, pick.job);
+  for (size_t i = 0; i < choice.take.size(); ++i) jobs.insert(jobs.end(), choice.take[i], i);
   return jobs;
 }
 
@@ -164,7 +164,7 @@ TEST_F(WithDelay, AnotherJobDoesNotWaitLongerThanItsDelayBehindALeaderThatMay) {
 
 // Jobs of which each sequence is a slice.
 Job Sliced(size_t slices, double seconds, size_t peer = 0) {
-  return {.slices = std::vector<Slice>(slices, {1, 10, seconds}), .peer = peer};
+  return {.slices = std::vector<JobSlice>(slices, {1, 10, seconds}), .peer = peer};
 }
 
 const BatchLimits kSeconds = {.max_batch_seconds = absl::Milliseconds(25)};
@@ -238,7 +238,7 @@ TEST(BatchPolicyTest, ALargeJobIsServedAlthoughSmallOnesKeepComing) {
     if (choice.leader == 0) break;
     ASSERT_LT(now, At(160 + 25));  // it is due after twice 80 ms; one batch may have begun before
     now += absl::Seconds(choice.seconds);
-    for (const BatchChoice::Pick& pick : choice.take) queue[pick.job].enqueued = now;
+    for (const size_t job : Taken(choice)) queue[job].enqueued = now;
   }
   EXPECT_GT(now, At(25));  // small ones passed it
 }
@@ -260,7 +260,7 @@ TEST(BatchPolicyTest, BatchesAreLongerWhereTheyTakeMuchWhateverIsInThem) {
   Job job = Sliced(20, 0.01);
   job.overhead = 0.01;
   const BatchChoice choice = Choose({job}, At(0), kSeconds);
-  EXPECT_THAT(choice.take, ElementsAre(BatchChoice::Pick{0, 8}));
+  EXPECT_THAT(choice.take, ElementsAre(8));
   EXPECT_NEAR(choice.seconds, 0.09, 1e-9);
 }
 

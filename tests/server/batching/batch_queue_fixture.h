@@ -5,7 +5,7 @@
 
 #include <array>
 #include <cstdint>
-#include <utility>
+#include <memory>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -19,16 +19,15 @@ inline constexpr absl::Duration kMs = absl::Milliseconds(1);
 class BatchQueueTest : public testing::Test {
  protected:
   // Makes jobs with the ids 0, 1, …
-  TestJob Make(int64_t tokens, int model = 0) {
+  std::shared_ptr<TestJob> Make(int64_t tokens, int model = 0) {
     const int id = made_++;
-    return TestJob(fates_.at(id), id, tokens, model);
+    return std::make_shared<TestJob>(fates_.at(id), id, tokens, model);
   }
-  TestJob MakeDue(int64_t tokens, absl::Time deadline) {
-    TestJob job = Make(tokens);
-    job.info().deadline = deadline;
+  std::shared_ptr<TestJob> MakeDue(int64_t tokens, absl::Time deadline) {
+    std::shared_ptr<TestJob> job = Make(tokens);
+    job->deadline = deadline;
     return job;
   }
-  static absl::Status Submit(TestQueue& queue, TestJob job) { return queue.Submit(std::move(job)); }
 
   std::array<Fate, 64> fates_;
   int made_ = 0;

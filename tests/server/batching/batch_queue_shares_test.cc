@@ -16,17 +16,17 @@ using ::testing::HasSubstr;
 
 class BatchQueueShareTest : public BatchQueueTest {
  protected:
-  absl::Status Bring(TestQueue& queue, const char* peer, int64_t tokens, double seconds,
+  absl::Status Bring(BatchQueue& queue, const char* peer, int64_t tokens, double seconds,
                      int model = 0) {
-    TestJob job = Make(tokens, model);
-    job.info().peer = peer;
-    job.info().slices = {{1, tokens, seconds}};
-    return Submit(queue, job);
+    const std::shared_ptr<TestJob> job = Make(tokens, model);
+    job->peer = peer;
+    job->slices = {{1, tokens, seconds}};
+    return queue.Submit(job);
   }
 };
 
 TEST_F(BatchQueueShareTest, AmongPeersEachHasNoMoreThanIsFree) {
-  TestQueue queue(clock_, {.max_jobs = 9}, BatchLimits());
+  BatchQueue queue(clock_, {.max_jobs = 9}, BatchLimits());
   ASSERT_TRUE(Bring(queue, "b", 1, 0).ok());
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(Bring(queue, "a", 1, 0).ok()) << i;
   const absl::Status status = Bring(queue, "a", 1, 0);  // it holds 5, and 3 are free
@@ -42,7 +42,7 @@ TEST_F(BatchQueueShareTest, AmongPeersEachHasNoMoreThanIsFree) {
 }
 
 TEST_F(BatchQueueShareTest, OnePeerAloneLeavesTheReserve) {
-  TestQueue queue(clock_, {.max_jobs = 4, .reserved_jobs = 2}, BatchLimits());
+  BatchQueue queue(clock_, {.max_jobs = 4, .reserved_jobs = 2}, BatchLimits());
   ASSERT_TRUE(Bring(queue, "", 1, 0).ok());  // of nobody, so nobody's competitor
   ASSERT_TRUE(Bring(queue, "a", 1, 0).ok());
   EXPECT_EQ(ReasonOf(Bring(queue, "a", 1, 0)), "peer_share");
@@ -51,7 +51,7 @@ TEST_F(BatchQueueShareTest, OnePeerAloneLeavesTheReserve) {
 }
 
 TEST_F(BatchQueueShareTest, ItsOwnBacklogIsNoReasonToRefuseAPeer) {
-  TestQueue queue(clock_, {.max_tokens = 100, .max_seconds = absl::Seconds(10)}, BatchLimits());
+  BatchQueue queue(clock_, {.max_tokens = 100, .max_seconds = absl::Seconds(10)}, BatchLimits());
   for (int i = 0; i < 8; ++i) ASSERT_TRUE(Bring(queue, "a", 60, 60).ok()) << i;
   // Nor is what others have beyond a turn like its own.
   EXPECT_TRUE(Bring(queue, "b", 40, 1).ok());
@@ -60,7 +60,7 @@ TEST_F(BatchQueueShareTest, ItsOwnBacklogIsNoReasonToRefuseAPeer) {
 }
 
 TEST_F(BatchQueueShareTest, TheTurnsOfOtherPeersAreBounded) {
-  TestQueue tokens(clock_, {.max_tokens = 100}, BatchLimits());
+  BatchQueue tokens(clock_, {.max_tokens = 100}, BatchLimits());
   for (const char* peer : {"a", "b", "c"}) ASSERT_TRUE(Bring(tokens, peer, 30, 0).ok());
   const absl::Status status = Bring(tokens, "d", 26, 0);  // behind 26 of each
   EXPECT_EQ(ReasonOf(status), "queue_tokens");
@@ -68,7 +68,7 @@ TEST_F(BatchQueueShareTest, TheTurnsOfOtherPeersAreBounded) {
               HasSubstr("holds 78 of at most 100 tokens, this request brings 26"));
   EXPECT_TRUE(Bring(tokens, "d", 25, 0).ok());
 
-  TestQueue seconds(clock_, {.max_seconds = absl::Seconds(10)}, {.instances = 2});
+  BatchQueue seconds(clock_, {.max_seconds = absl::Seconds(10)}, {.instances = 2});
   ASSERT_TRUE(Bring(seconds, "a", 1, 100).ok());
   ASSERT_TRUE(Bring(seconds, "b", 1, 4).ok());
   EXPECT_EQ(ReasonOf(Bring(seconds, "c", 1, 8.1)), "queue_seconds");  // behind 8.1 and 4
@@ -76,24 +76,24 @@ TEST_F(BatchQueueShareTest, TheTurnsOfOtherPeersAreBounded) {
 }
 
 TEST_F(BatchQueueShareTest, OnlyTheFirstSliceOfAJobHasToFindRoom) {
-  TestQueue queue(clock_, {.max_seconds = absl::Seconds(10)}, BatchLimits());
+  BatchQueue queue(clock_, {.max_seconds = absl::Seconds(10)}, BatchLimits());
   ASSERT_TRUE(Bring(queue, "a", 1, 100).ok());
-  TestJob job = Make(60);
-  job.info().peer = "b";
-  job.info().slices = {{1, 30, 5}, {1, 30, 50}};
-  EXPECT_TRUE(Submit(queue, job).ok());
+  const std::shared_ptr<TestJob> job = Make(60);
+  job->peer = "b";
+  job->slices = {{1, 30, 5}, {1, 30, 50}};
+  EXPECT_TRUE(queue.Submit(job).ok());
 }
 
 TEST_F(BatchQueueShareTest, PatientJobsAreNeverRefusedForWantOfRoom) {
   const QueueLimits limits = {.max_jobs = 2, .max_tokens = 10, .max_seconds = absl::Seconds(1)};
-  TestQueue queue(clock_, limits, BatchLimits());
+  BatchQueue queue(clock_, limits, BatchLimits());
   const auto bring = [&](const char* peer, int64_t tokens, absl::Time deadline) {
-    TestJob job = Make(tokens);
-    job.info().peer = peer;
-    job.info().slices = {{1, tokens, 0.9}};
-    job.info().deadline = deadline;
-    job.info().patient = true;
-    return Submit(queue, job);
+    const std::shared_ptr<TestJob> job = Make(tokens);
+    job->peer = peer;
+    job->slices = {{1, tokens, 0.9}};
+    job->deadline = deadline;
+    job->patient = true;
+    return queue.Submit(job);
   };
   for (const char* peer : {"a", "a", "b", "c"}) {
     EXPECT_TRUE(bring(peer, 9, absl::InfiniteFuture()).ok());
@@ -104,7 +104,7 @@ TEST_F(BatchQueueShareTest, PatientJobsAreNeverRefusedForWantOfRoom) {
 }
 
 TEST_F(BatchQueueShareTest, TakesMoreOfAPeerThatHasLessThanItsPart) {
-  TestQueue queue(clock_, {.max_seconds = absl::Seconds(10)}, BatchLimits());
+  BatchQueue queue(clock_, {.max_seconds = absl::Seconds(10)}, BatchLimits());
   EXPECT_TRUE(queue.TakesMoreOf("a"));
   ASSERT_TRUE(Bring(queue, "a", 1, 9).ok());
   EXPECT_TRUE(queue.TakesMoreOf("a"));
@@ -117,10 +117,10 @@ TEST_F(BatchQueueShareTest, TakesMoreOfAPeerThatHasLessThanItsPart) {
   ASSERT_TRUE(Bring(queue, "b", 1, 0.2).ok());
   EXPECT_FALSE(queue.TakesMoreOf("b"));
 
-  TestQueue tokens(clock_, {.max_tokens = 5}, BatchLimits());
+  BatchQueue tokens(clock_, {.max_tokens = 5}, BatchLimits());
   ASSERT_TRUE(Bring(tokens, "a", 5, 0).ok());
   EXPECT_FALSE(tokens.TakesMoreOf("a"));
-  TestQueue jobs(clock_, {.max_jobs = 3, .reserved_jobs = 1}, BatchLimits());
+  BatchQueue jobs(clock_, {.max_jobs = 3, .reserved_jobs = 1}, BatchLimits());
   ASSERT_TRUE(Bring(jobs, "a", 1, 0).ok());
   EXPECT_TRUE(jobs.TakesMoreOf("a"));
   ASSERT_TRUE(Bring(jobs, "a", 1, 0).ok());
@@ -128,7 +128,7 @@ TEST_F(BatchQueueShareTest, TakesMoreOfAPeerThatHasLessThanItsPart) {
 }
 
 TEST_F(BatchQueueShareTest, AmongModelsEachHasNoMoreThanIsFree) {
-  TestQueue queue(clock_, {.max_jobs = 6, .reserved_jobs = 1}, BatchLimits());
+  BatchQueue queue(clock_, {.max_jobs = 6, .reserved_jobs = 1}, BatchLimits());
   const std::array peers = {"a", "b", "c", "d", "e"};
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(Bring(queue, peers[i], 1, 0, /*model=*/0).ok());
   ASSERT_TRUE(Bring(queue, "", 1, 0, /*model=*/1).ok());
@@ -140,7 +140,7 @@ TEST_F(BatchQueueShareTest, AmongModelsEachHasNoMoreThanIsFree) {
 }
 
 TEST_F(BatchQueueShareTest, APeerThatComesLaterIsServedAtOnce) {
-  TestQueue queue(clock_, QueueLimits(), BatchLimits());
+  BatchQueue queue(clock_, QueueLimits(), BatchLimits());
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(Bring(queue, "a", 1, 0.1).ok());
   EXPECT_THAT(Ids(queue.Take()), ElementsAre(0));
   EXPECT_THAT(Ids(queue.Take()), ElementsAre(1));

@@ -52,32 +52,21 @@ struct Traffic {
   bool with_deadlines = true;
 };
 
-class SimulatedJob {
- public:
-  struct State : JobInfo {
-    int peer_index = 0;
-    size_t slices_left = 0;
-    int64_t next_sequence = 0;  // all before have been handed out
-    double seconds_left = 0;
-    int64_t tokens_left = 0;
-    bool ended = false;  // failed, or handed out completely
-    std::atomic<bool> gone{false};
-    std::function<void(State&, const absl::Status&)>* failed = nullptr;
-  };
+struct SimulatedJob final : Job {
+  void Fail(const absl::Status& status) override { (*on_failure)(*this, status); }
 
-  explicit SimulatedJob(std::shared_ptr<State> state) : state_(std::move(state)) {}
-  JobInfo& info() const { return *state_; }
-  void Fail(const absl::Status& status) const { (*state_->failed)(*state_, status); }
-  State& state() const { return *state_; }
-
- private:
-  std::shared_ptr<State> state_;
+  int peer_index = 0;
+  size_t slices_left = 0;
+  int64_t next_sequence = 0;  // all before have been handed out
+  double seconds_left = 0;
+  int64_t tokens_left = 0;
+  bool ended = false;  // failed, or handed out completely
+  std::atomic<bool> gone{false};
+  std::function<void(SimulatedJob&, const absl::Status&)>* on_failure = nullptr;
 };
 
 class Simulation {
  public:
-  using State = SimulatedJob::State;
-
   struct Outcome {
     int64_t computed = 0, cancelled = 0, expired = 0, hopeless = 0, refused = 0, partly = 0;
     int64_t peer_shares = 0, model_shares = 0;  // of those refused
@@ -86,7 +75,7 @@ class Simulation {
   Simulation(const Traffic& traffic, unsigned seed, int64_t requests)
       : traffic_(traffic), random_(seed), requests_(requests) {
     clock_.wait = [this](absl::Time deadline) { Wait(deadline); };
-    failed_ = [this](State& job, const absl::Status& status) { OnFailure(job, status); };
+    failed_ = [this](SimulatedJob& job, const absl::Status& status) { OnFailure(job, status); };
   }
 
   Outcome Run() {
@@ -96,8 +85,8 @@ class Simulation {
         Advance(*running_.begin());
         continue;
       }
-      const Batch<SimulatedJob> batch = queue_.Take();
-      if (batch.pieces.empty()) break;
+      const Batch batch = queue_.Take();
+      if (batch.entries.empty()) break;
       Start(batch);
     }
     EXPECT_EQ(submitted_, requests_);
@@ -158,18 +147,18 @@ class Simulation {
   void CancelOne() {
     auto job = waiting_.begin();
     std::advance(job, Draw(0, std::min(4, static_cast<int>(waiting_.size()) - 1)));
-    const std::shared_ptr<State> cancelled = job->second;
+    const std::shared_ptr<SimulatedJob> cancelled = job->second;
     cancelled->gone = true;
     if (Draw(0, 1) == 0) return;
-    queue_.FailDead();
+    queue_.FailExpired();
     EXPECT_TRUE(cancelled->ended) << "its room is free at once";
   }
 
   static constexpr double kMeanSeconds = 0.008;  // of a request, about
 
-  std::shared_ptr<State> Make() {
+  std::shared_ptr<SimulatedJob> Make() {
     static const char models[16] = {};
-    auto job = std::make_shared<State>();
+    auto job = std::make_shared<SimulatedJob>();
     job->key.model = &models[Draw(0, traffic_.keys - 1)];
     // The first peer sends most of all, and the last has no name.
     job->peer_index = Draw(0, 1) == 0 ? 0 : Draw(0, kPeers - 1);
@@ -187,7 +176,7 @@ class Simulation {
     job->tokens_left = job->tokens;
     job->overhead = traffic_.overhead;
     job->cancelled = {std::shared_ptr<void>(), &job->gone};
-    job->failed = &failed_;
+    job->on_failure = &failed_;
     job->gone = Draw(0, 99) == 0;
     if (traffic_.with_deadlines && Draw(0, 2) > 0) {
       job->deadline =
@@ -198,10 +187,10 @@ class Simulation {
 
   void Submit() {
     ++submitted_;
-    const std::shared_ptr<State> job = Make();
+    const std::shared_ptr<SimulatedJob> job = Make();
     submitting_ = job.get();
     const absl::Time deadline = job->deadline;
-    const absl::Status status = queue_.Submit(SimulatedJob(job));
+    const absl::Status status = queue_.Submit(job);
     submitting_ = nullptr;
     if (job->gone) {
       EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
@@ -235,7 +224,7 @@ class Simulation {
   }
 
   // The longest that a job can take behind everything else.
-  absl::Duration AtMost(const State& job) const {
+  absl::Duration AtMost(const SimulatedJob& job) const {
     double running = 0;
     for (const absl::Time end : predicted_ends_) {
       running += std::max(0.0, absl::ToDoubleSeconds(end - clock_.now));
@@ -247,15 +236,15 @@ class Simulation {
   static constexpr double kRounding = 1e-9;  // of sums of seconds
 
   // `spare` seconds more may wait.
-  bool HasRoom(const State& job, double spare) const {
-    const Slice& first = job.slices.front();
+  bool HasRoom(const SimulatedJob& job, double spare) const {
+    const JobSlice& first = job.slices.front();
     bool alone = true;
     int64_t tokens = first.tokens;
     double seconds = first.seconds;
     for (int peer = 0; peer < kPeers; ++peer) {
       if (peer == job.peer_index || peers_[peer].jobs == 0) continue;
       const QueueCounts held =
-          Waiting([&](const State& other) { return other.peer_index == peer; });
+          Waiting([&](const SimulatedJob& other) { return other.peer_index == peer; });
       alone = false;
       tokens += std::min(held.tokens, first.tokens);
       seconds += std::min(held.seconds, first.seconds);
@@ -279,14 +268,16 @@ class Simulation {
     return counts;
   }
 
-  bool IsInShares(const State& job) const {
+  bool IsInShares(const SimulatedJob& job) const {
     const int64_t free = traffic_.queue.max_jobs - counts_.jobs;
     const auto no_more_than_free = [&](const QueueCounts& held) { return held.jobs <= free; };
-    const auto of_peer = [&](const State& other) { return other.peer == job.peer; };
-    const auto of_rival = [&](const State& other) {
+    const auto of_peer = [&](const SimulatedJob& other) { return other.peer == job.peer; };
+    const auto of_rival = [&](const SimulatedJob& other) {
       return !other.peer.empty() && other.peer != job.peer;
     };
-    const auto of_model = [&](const State& other) { return other.key.model == job.key.model; };
+    const auto of_model = [&](const SimulatedJob& other) {
+      return other.key.model == job.key.model;
+    };
     if (counts_.jobs > Waiting(of_model).jobs && !no_more_than_free(Waiting(of_model))) {
       return false;
     }
@@ -301,7 +292,7 @@ class Simulation {
     counts_.seconds += seconds;
   }
 
-  void OnFailure(State& job, const absl::Status& status) {
+  void OnFailure(SimulatedJob& job, const absl::Status& status) {
     if (testing::Test::HasFailure()) return;  // the queue is destroyed with what waits
     ASSERT_NE(&job, submitting_) << "the caller of Submit answers it";
     ASSERT_FALSE(job.ended) << "failed after its end";
@@ -321,7 +312,7 @@ class Simulation {
   }
 
   // The job, with everything of it that still waits.
-  void Leave(State& job) {
+  void Leave(SimulatedJob& job) {
     job.ended = true;
     Count(-1, -job.tokens_left, -job.seconds_left);
     --peers_[job.peer_index].jobs;
@@ -339,28 +330,28 @@ class Simulation {
     EXPECT_LE(counts.jobs, traffic_.queue.max_jobs);
   }
 
-  void Start(const Batch<SimulatedJob>& batch) {
+  void Start(const Batch& batch) {
     double seconds = 0;
     int64_t tokens = 0;
     size_t slices = 0;
     absl::Time deadline = absl::InfiniteFuture();
-    for (const auto& piece : batch.pieces) {
-      State& job = piece.job.state();
-      EXPECT_EQ(job.key, batch.pieces.front().job.info().key);
+    for (const BatchEntry& entry : batch.entries) {
+      SimulatedJob& job = static_cast<SimulatedJob&>(*entry.job);
+      EXPECT_EQ(job.key, batch.entries.front().job->key);
       EXPECT_TRUE(CheckAwaited(job, clock_.now).ok()) << "nobody waits for it";
       ASSERT_FALSE(job.ended) << "served after its end";
-      ASSERT_EQ(piece.first_sequence, job.next_sequence) << "lost or served twice";
+      ASSERT_EQ(entry.first_sequence, job.next_sequence) << "lost or served twice";
       deadline = std::min(deadline, job.deadline);
       int64_t sequences = 0;
-      for (; sequences < piece.sequences; ++slices) {
-        const Slice& slice = job.slices[job.slices.size() - job.slices_left];
+      for (; sequences < entry.sequences; ++slices) {
+        const JobSlice& slice = job.slices[job.slices.size() - job.slices_left];
         --job.slices_left;
         sequences += slice.sequences;
         tokens += slice.tokens;
         seconds += slice.seconds;
         Serve(job, slice);
       }
-      EXPECT_EQ(sequences, piece.sequences) << "a part of a slice";
+      EXPECT_EQ(sequences, entry.sequences) << "a part of a slice";
       job.next_sequence += sequences;
       if (job.slices_left > 0) continue;
       ++outcome_.computed;
@@ -371,20 +362,20 @@ class Simulation {
     CheckCounts();
   }
 
-  void Serve(State& job, const Slice& slice) {
+  void Serve(SimulatedJob& job, const JobSlice& slice) {
     Count(0, -slice.tokens, -slice.seconds);
     job.tokens_left -= slice.tokens;
     job.seconds_left -= slice.seconds;
     peers_[job.peer_index].served += slice.seconds;
   }
 
-  void CheckBatch(const Batch<SimulatedJob>& batch, size_t slices, int64_t tokens, double seconds,
+  void CheckBatch(const Batch& batch, size_t slices, int64_t tokens, double seconds,
                   absl::Time deadline) {
     const absl::Time end = clock_.now + absl::Seconds(seconds + traffic_.overhead);
     if (slices > 1) {
       EXPECT_LE(tokens, traffic_.batch.max_batch_tokens);
       EXPECT_LE(seconds, BatchSeconds(traffic_.batch, traffic_.overhead) + 1e-9);
-      if (batch.pieces.size() > 1) {
+      if (batch.entries.size() > 1) {
         EXPECT_LE(end, deadline + absl::Nanoseconds(10));
       }
     }
@@ -426,9 +417,9 @@ class Simulation {
   std::mt19937 random_;
   const int64_t requests_;
   VirtualClock clock_;
-  std::function<void(State&, const absl::Status&)> failed_;
-  BatchQueue<SimulatedJob> queue_{clock_, traffic_.queue, traffic_.batch};
-  std::map<int64_t, std::shared_ptr<State>> waiting_;
+  std::function<void(SimulatedJob&, const absl::Status&)> failed_;
+  BatchQueue queue_{clock_, traffic_.queue, traffic_.batch};
+  std::map<int64_t, std::shared_ptr<SimulatedJob>> waiting_;
   QueueCounts counts_;
   std::array<Peer, kPeers> peers_;
   double lead_[kPeers][kPeers] = {};
@@ -436,7 +427,7 @@ class Simulation {
   std::array<absl::Time, 8> predicted_ends_ = {};
   size_t next_end_ = 0;
   absl::Time next_arrival_ = absl::UnixEpoch();
-  const State* submitting_ = nullptr;
+  const SimulatedJob* submitting_ = nullptr;
   int64_t next_id_ = 0;
   int64_t submitted_ = 0, accepted_ = 0, late_hopeless_ = 0;
   Outcome outcome_;

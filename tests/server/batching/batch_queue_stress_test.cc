@@ -18,15 +18,12 @@
 namespace attendant::server {
 namespace batch_queue_stress_test {
 
-class MarkingRunner final : public BatchRunner<TestJob> {
- public:
-  void Run(Batch<TestJob> batch) override {
-    for (const auto& piece : batch.pieces) {
-      EXPECT_EQ(piece.job.info().key, batch.pieces.front().job.info().key);
-      piece.job.Run();
-    }
+void MarkRuns(const Batch& batch) {
+  for (TestJob* job : JobsOf(batch)) {
+    EXPECT_EQ(job->key, batch.entries.front().job->key);
+    ++job->fate.runs;
   }
-};
+}
 
 enum class End { kDrain, kFailAll, kFailAllAndGoOn };
 
@@ -40,16 +37,16 @@ class StressTest : public testing::TestWithParam<std::tuple<int, int, End>> {
     const int first = producer * kJobsPerProducer;
     for (int i = 0; i < kJobsPerProducer; ++i) {
       const int id = first + i;
-      const TestJob job(fates_[id], id, static_cast<int64_t>(random() % 40),
-                        static_cast<int>(random() % 3));
-      job.info().peer = std::string(1, static_cast<char>('a' + random() % 4));
+      const auto job = std::make_shared<TestJob>(
+          fates_[id], id, static_cast<int64_t>(random() % 40), static_cast<int>(random() % 3));
+      job->peer = std::string(1, static_cast<char>('a' + random() % 4));
       if (random() % 4 == 0) {
-        job.info().deadline = RealClock().Now() + absl::Microseconds(random() % 200);
+        job->deadline = RealClock().Now() + absl::Microseconds(random() % 200);
       }
       accepted_[id] = queue_.Submit(job).ok();
       if (random() % 8 == 0) {
         fates_[first + static_cast<int>(random() % static_cast<unsigned>(i + 1))].cancelled = true;
-        if (random() % 2 == 0) queue_.FailDead();
+        if (random() % 2 == 0) queue_.FailExpired();
       }
     }
   }
@@ -66,15 +63,14 @@ class StressTest : public testing::TestWithParam<std::tuple<int, int, End>> {
   std::vector<Fate> fates_{3 * kJobsPerProducer};
   std::vector<char> accepted_ = std::vector<char>(3 * kJobsPerProducer);
   std::atomic<bool> done_{false};
-  TestQueue queue_{RealClock(), {.max_jobs = 16, .max_tokens = 400}, {.max_batch_tokens = 64}};
+  BatchQueue queue_{RealClock(), {.max_jobs = 16, .max_tokens = 400}, {.max_batch_tokens = 64}};
 };
 
 TEST_P(StressTest, EveryAcceptedJobEndsExactlyOnce) {
   const auto [producer_count, instances, end] = GetParam();
   std::thread watcher([this] { Watch(); });
   {
-    InstancePool<TestJob> pool(queue_, instances,
-                               [](int) { return std::make_unique<MarkingRunner>(); });
+    InstancePool pool(queue_, instances, [](int) { return MarkRuns; });
     std::vector<std::thread> producers;
     for (int i = 0; i < producer_count; ++i) producers.emplace_back([this, i] { Produce(i); });
     if (end == End::kFailAll) queue_.Close();  // while the traffic goes on

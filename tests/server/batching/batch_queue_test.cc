@@ -19,34 +19,34 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST_F(BatchQueueTest, HandsOutWhatCameInOrder) {
-  TestQueue queue(clock_, QueueLimits(), {.max_batch_tokens = 100});
-  for (int64_t tokens : {40, 70, 50, 10}) ASSERT_TRUE(Submit(queue, Make(tokens)).ok());
+  BatchQueue queue(clock_, QueueLimits(), {.max_batch_tokens = 100});
+  for (int64_t tokens : {40, 70, 50, 10}) ASSERT_TRUE(queue.Submit(Make(tokens)).ok());
   EXPECT_THAT(Ids(queue.Take()), ElementsAre(0, 2, 3));
   EXPECT_THAT(Ids(queue.Take()), ElementsAre(1));
 }
 
 TEST_F(BatchQueueTest, TellsWhetherAnInstanceWaitedForABatch) {
-  TestQueue queue(clock_, QueueLimits(), BatchLimits());
-  ASSERT_TRUE(Submit(queue, Make(1)).ok());
+  BatchQueue queue(clock_, QueueLimits(), BatchLimits());
+  ASSERT_TRUE(queue.Submit(Make(1)).ok());
   EXPECT_FALSE(queue.Take().waited_for);
   std::thread instance([&] { EXPECT_TRUE(queue.Take().waited_for); });
   clock_.WaitForWaiters(1, absl::InfiniteFuture());
-  ASSERT_TRUE(Submit(queue, Make(1)).ok());
+  ASSERT_TRUE(queue.Submit(Make(1)).ok());
   instance.join();
 }
 
 TEST_F(BatchQueueTest, StampsTheArrival) {
-  TestQueue queue(clock_, QueueLimits(), BatchLimits());
+  BatchQueue queue(clock_, QueueLimits(), BatchLimits());
   clock_.Advance(3 * kMs);
-  ASSERT_TRUE(Submit(queue, Make(1)).ok());
+  ASSERT_TRUE(queue.Submit(Make(1)).ok());
   clock_.Advance(kMs);
-  EXPECT_EQ(queue.Take().pieces.front().job.info().enqueued, absl::UnixEpoch() + 3 * kMs);
+  EXPECT_EQ(queue.Take().entries.front().job->enqueued, absl::UnixEpoch() + 3 * kMs);
 }
 
 TEST_F(BatchQueueTest, CountsWhatWaits) {
-  TestQueue queue(clock_, QueueLimits(), {.max_batch_tokens = 10});
-  ASSERT_TRUE(Submit(queue, Make(10)).ok());
-  ASSERT_TRUE(Submit(queue, Make(7)).ok());
+  BatchQueue queue(clock_, QueueLimits(), {.max_batch_tokens = 10});
+  ASSERT_TRUE(queue.Submit(Make(10)).ok());
+  ASSERT_TRUE(queue.Submit(Make(7)).ok());
   EXPECT_EQ(queue.counts().jobs, 2);
   EXPECT_EQ(queue.counts().tokens, 17);
   queue.Take();
@@ -55,26 +55,26 @@ TEST_F(BatchQueueTest, CountsWhatWaits) {
 }
 
 TEST_F(BatchQueueTest, CountsTheTokensOfSlices) {
-  TestQueue queue(clock_, {.max_tokens = 5}, BatchLimits());
-  TestJob masked = Make(0);
-  masked.info().slices = {{3, 3, 0.001}};
-  ASSERT_TRUE(Submit(queue, masked).ok());
+  BatchQueue queue(clock_, {.max_tokens = 5}, BatchLimits());
+  const std::shared_ptr<TestJob> masked = Make(0);
+  masked->slices = {{3, 3, 0.001}};
+  ASSERT_TRUE(queue.Submit(masked).ok());
   EXPECT_EQ(queue.counts().tokens, 3);
-  TestJob more = Make(0);
-  more.info().peer = "another";
-  more.info().slices = {{3, 3, 0.001}};
-  EXPECT_EQ(Submit(queue, more).code(), absl::StatusCode::kResourceExhausted);
+  const std::shared_ptr<TestJob> more = Make(0);
+  more->peer = "another";
+  more->slices = {{3, 3, 0.001}};
+  EXPECT_EQ(queue.Submit(more).code(), absl::StatusCode::kResourceExhausted);
   queue.Take();
   EXPECT_EQ(queue.counts().tokens, 0);
 }
 
 TEST_F(BatchQueueTest, RefusesWhatPassesItsBoundOfSeconds) {
-  TestQueue queue(clock_, {.max_seconds = 100 * kMs}, {.instances = 2});
+  BatchQueue queue(clock_, {.max_seconds = 100 * kMs}, {.instances = 2});
   const auto submit = [&](const char* peer, double seconds) {
-    TestJob job = Make(1);
-    job.info().peer = peer;
-    job.info().slices = {{1, 1, seconds}};
-    return Submit(queue, job);
+    const std::shared_ptr<TestJob> job = Make(1);
+    job->peer = peer;
+    job->slices = {{1, 1, seconds}};
+    return queue.Submit(job);
   };
   ASSERT_TRUE(submit("a", 0.5).ok());  // alone it may take longer
   absl::Status status = submit("b", 0.11);
@@ -90,28 +90,28 @@ TEST_F(BatchQueueTest, RefusesWhatPassesItsBoundOfSeconds) {
 }
 
 TEST_F(BatchQueueTest, TheDefaultDeadlineBeginsAtThePredictedEnd) {
-  TestQueue queue(clock_, {.default_deadline = absl::Seconds(10)}, BatchLimits());
+  BatchQueue queue(clock_, {.default_deadline = absl::Seconds(10)}, BatchLimits());
   const auto submit = [&] {
-    TestJob job = Make(1);
-    job.info().slices = {{1, 1, 100}};
-    EXPECT_TRUE(Submit(queue, job).ok());
-    return absl::ToDoubleSeconds(job.info().deadline - clock_.Now());
+    const std::shared_ptr<TestJob> job = Make(1);
+    job->slices = {{1, 1, 100}};
+    EXPECT_TRUE(queue.Submit(job).ok());
+    return absl::ToDoubleSeconds(job->deadline - clock_.Now());
   };
   EXPECT_NEAR(submit(), 110, 1e-6);
   EXPECT_NEAR(submit(), 235, 1e-6);  // behind the first one, which may take a quarter longer
-  TestJob own = MakeDue(1, clock_.Now() + absl::Hours(1));
-  EXPECT_TRUE(Submit(queue, own).ok());
-  EXPECT_EQ(own.info().deadline, clock_.Now() + absl::Hours(1));
+  const std::shared_ptr<TestJob> own = MakeDue(1, clock_.Now() + absl::Hours(1));
+  EXPECT_TRUE(queue.Submit(own).ok());
+  EXPECT_EQ(own->deadline, clock_.Now() + absl::Hours(1));
 }
 
 TEST_F(BatchQueueTest, RefusesWhatCannotMeetItsDeadlineBehindTheOthers) {
-  TestQueue queue(clock_, QueueLimits(), {.instances = 2});
+  BatchQueue queue(clock_, QueueLimits(), {.instances = 2});
   const auto submit = [&](const char* peer, double seconds, absl::Duration deadline) {
-    TestJob job = Make(1);
-    job.info().peer = peer;
-    job.info().slices = {{1, 1, seconds}};
-    job.info().deadline = clock_.Now() + deadline;
-    return Submit(queue, job);
+    const std::shared_ptr<TestJob> job = Make(1);
+    job->peer = peer;
+    job->slices = {{1, 1, seconds}};
+    job->deadline = clock_.Now() + deadline;
+    return queue.Submit(job);
   };
   absl::Status status = submit("a", 0.1, 99 * kMs);  // by itself
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
@@ -129,12 +129,12 @@ TEST_F(BatchQueueTest, RefusesWhatCannotMeetItsDeadlineBehindTheOthers) {
 }
 
 TEST_F(BatchQueueTest, ChecksAnotherJobAsTheSmallestOfItsPeer) {
-  TestQueue queue(clock_, {.max_jobs = 4}, BatchLimits());
+  BatchQueue queue(clock_, {.max_jobs = 4}, BatchLimits());
   const auto submit = [&](const char* peer, double seconds) {
-    TestJob job = Make(1);
-    job.info().peer = peer;
-    job.info().slices = {{1, 1, seconds}};
-    return Submit(queue, job);
+    const std::shared_ptr<TestJob> job = Make(1);
+    job->peer = peer;
+    job->slices = {{1, 1, seconds}};
+    return queue.Submit(job);
   };
   const auto check = [&](const char* peer, absl::Duration deadline) {
     return queue.CheckAnother(peer, clock_.Now() + deadline);
@@ -157,12 +157,12 @@ TEST_F(BatchQueueTest, ChecksAnotherJobAsTheSmallestOfItsPeer) {
 }
 
 TEST_F(BatchQueueTest, TheBacklogIsWhatWaitsAndWhatRuns) {
-  TestQueue queue(clock_, QueueLimits(), {.max_batch_seconds = kMs, .instances = 2});
+  BatchQueue queue(clock_, QueueLimits(), {.max_batch_seconds = kMs, .instances = 2});
   EXPECT_EQ(queue.Backlog(), absl::ZeroDuration());
   for (int i = 0; i < 2; ++i) {
-    TestJob job = Make(1);
-    job.info().slices = {{1, 1, 0.1}};
-    ASSERT_TRUE(Submit(queue, job).ok());
+    const std::shared_ptr<TestJob> job = Make(1);
+    job->slices = {{1, 1, 0.1}};
+    ASSERT_TRUE(queue.Submit(job).ok());
   }
   EXPECT_EQ(queue.Backlog(), 100 * kMs);
   queue.Take();
@@ -174,11 +174,11 @@ TEST_F(BatchQueueTest, TheBacklogIsWhatWaitsAndWhatRuns) {
 }
 
 TEST_F(BatchQueueTest, TakeFailsWhatHasBecomeHopeless) {
-  TestQueue queue(clock_, QueueLimits(), BatchLimits());
-  TestJob job = Make(1);
-  job.info().slices = {{1, 1, 0.1}};
-  job.info().deadline = clock_.Now() + 150 * kMs;
-  ASSERT_TRUE(Submit(queue, job).ok());
+  BatchQueue queue(clock_, QueueLimits(), BatchLimits());
+  const std::shared_ptr<TestJob> job = Make(1);
+  job->slices = {{1, 1, 0.1}};
+  job->deadline = clock_.Now() + 150 * kMs;
+  ASSERT_TRUE(queue.Submit(job).ok());
   clock_.Advance(51 * kMs);
   queue.Close();
   EXPECT_THAT(Ids(queue.Take()), IsEmpty());
@@ -188,57 +188,57 @@ TEST_F(BatchQueueTest, TakeFailsWhatHasBecomeHopeless) {
 }
 
 TEST_F(BatchQueueTest, RefusesWhatPassesABoundAndNamesIt) {
-  TestQueue queue(clock_, {.max_jobs = 3, .max_tokens = 100}, BatchLimits());
-  ASSERT_TRUE(Submit(queue, Make(50)).ok());
+  BatchQueue queue(clock_, {.max_jobs = 3, .max_tokens = 100}, BatchLimits());
+  ASSERT_TRUE(queue.Submit(Make(50)).ok());
 
-  absl::Status status = Submit(queue, Make(101));
+  absl::Status status = queue.Submit(Make(101));
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message(),
             "the request brings 101 tokens, with the rows of its memory; at most 100 may wait "
             "(--max-queue-tokens)");
-  TestJob another = Make(51);
-  another.info().peer = "another";
-  status = Submit(queue, another);
+  const std::shared_ptr<TestJob> another = Make(51);
+  another->peer = "another";
+  status = queue.Submit(another);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("holds 50 of at most 100 tokens, this request brings 51"));
   EXPECT_EQ(ReasonOf(status), "queue_tokens");
 
-  ASSERT_TRUE(Submit(queue, Make(50)).ok());
-  ASSERT_TRUE(Submit(queue, Make(0)).ok());
-  status = Submit(queue, Make(0));
+  ASSERT_TRUE(queue.Submit(Make(50)).ok());
+  ASSERT_TRUE(queue.Submit(Make(0)).ok());
+  status = queue.Submit(Make(0));
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()), HasSubstr("holds 3 of at most 3 jobs"));
   EXPECT_EQ(ReasonOf(status), "queue_jobs");
 
   queue.Take();
-  EXPECT_TRUE(Submit(queue, Make(60)).ok());
+  EXPECT_TRUE(queue.Submit(Make(60)).ok());
 }
 
 TEST_F(BatchQueueTest, RefusesTheDeadAndTheLate) {
-  TestQueue queue(clock_, QueueLimits(), BatchLimits());
-  absl::Status status = Submit(queue, MakeDue(1, clock_.Now()));
+  BatchQueue queue(clock_, QueueLimits(), BatchLimits());
+  absl::Status status = queue.Submit(MakeDue(1, clock_.Now()));
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(std::string(status.message()), HasSubstr("the deadline passed"));
 
   fates_[1].cancelled = true;
-  status = Submit(queue, Make(1));
+  status = queue.Submit(Make(1));
   EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
   EXPECT_THAT(std::string(status.message()), HasSubstr("the caller has cancelled"));
 
   queue.Close();
-  status = Submit(queue, Make(1));
+  status = queue.Submit(Make(1));
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()), HasSubstr("shutting down"));
   for (int i = 0; i < made_; ++i) EXPECT_EQ(fates_[i].failures, 0) << "the caller answers " << i;
 }
 
 TEST_F(BatchQueueTest, TakeFailsWhatExpiredOrWasCancelled) {
-  TestQueue queue(clock_, QueueLimits(), BatchLimits());
-  ASSERT_TRUE(Submit(queue, MakeDue(1, clock_.Now() + 5 * kMs)).ok());
-  ASSERT_TRUE(Submit(queue, MakeDue(1, clock_.Now() + 6 * kMs)).ok());
-  ASSERT_TRUE(Submit(queue, Make(1)).ok());
-  ASSERT_TRUE(Submit(queue, Make(1)).ok());
+  BatchQueue queue(clock_, QueueLimits(), BatchLimits());
+  ASSERT_TRUE(queue.Submit(MakeDue(1, clock_.Now() + 5 * kMs)).ok());
+  ASSERT_TRUE(queue.Submit(MakeDue(1, clock_.Now() + 6 * kMs)).ok());
+  ASSERT_TRUE(queue.Submit(Make(1)).ok());
+  ASSERT_TRUE(queue.Submit(Make(1)).ok());
   clock_.Advance(5 * kMs);
   fates_[2].cancelled = true;
   EXPECT_THAT(Ids(queue.Take()), ElementsAre(1, 3));
@@ -251,11 +251,11 @@ TEST_F(BatchQueueTest, TakeFailsWhatExpiredOrWasCancelled) {
 }
 
 TEST_F(BatchQueueTest, TheDeadMakeRoomForTheLiving) {
-  TestQueue queue(clock_, {.max_jobs = 2}, BatchLimits());
-  ASSERT_TRUE(Submit(queue, Make(1)).ok());
-  ASSERT_TRUE(Submit(queue, Make(2)).ok());
+  BatchQueue queue(clock_, {.max_jobs = 2}, BatchLimits());
+  ASSERT_TRUE(queue.Submit(Make(1)).ok());
+  ASSERT_TRUE(queue.Submit(Make(2)).ok());
   fates_[0].cancelled = true;
-  EXPECT_TRUE(Submit(queue, Make(3)).ok());
+  EXPECT_TRUE(queue.Submit(Make(3)).ok());
   EXPECT_EQ(fates_[0].failures, 1);
   EXPECT_EQ(queue.counts().tokens, 5);
 }
@@ -263,38 +263,38 @@ TEST_F(BatchQueueTest, TheDeadMakeRoomForTheLiving) {
 // Jobs may call the queue when they fail, as a stream does that submits its next item.
 TEST_F(BatchQueueTest, FailsJobsWithoutTheLock) {
   int64_t seen_by_take = -1, seen_by_submit = -1, seen_by_fail_all = -1;
-  TestQueue queue(clock_, {.max_jobs = 1}, BatchLimits());
-  const auto call = [this](TestQueue& called, int64_t& seen) {
+  BatchQueue queue(clock_, {.max_jobs = 1}, BatchLimits());
+  const auto call = [this](BatchQueue& called, int64_t& seen) {
     Fate& fate = fates_.at(made_);
     fate.on_failure = [&] { seen = called.counts().jobs; };
     fate.on_destruction = [&] { called.counts(); };
   };
   call(queue, seen_by_submit);
-  ASSERT_TRUE(Submit(queue, MakeDue(1, clock_.Now() + kMs)).ok());
+  ASSERT_TRUE(queue.Submit(MakeDue(1, clock_.Now() + kMs)).ok());
   clock_.Advance(kMs);
   call(queue, seen_by_take);
-  ASSERT_TRUE(Submit(queue, MakeDue(1, clock_.Now() + kMs)).ok());
+  ASSERT_TRUE(queue.Submit(MakeDue(1, clock_.Now() + kMs)).ok());
   EXPECT_EQ(seen_by_submit, 1);  // the new job has been accepted
   clock_.Advance(kMs);
   queue.Close();
   EXPECT_THAT(Ids(queue.Take()), IsEmpty());
   EXPECT_EQ(seen_by_take, 0);
 
-  TestQueue second(clock_, QueueLimits(), BatchLimits());
+  BatchQueue second(clock_, QueueLimits(), BatchLimits());
   call(second, seen_by_fail_all);
-  ASSERT_TRUE(Submit(second, Make(1)).ok());
+  ASSERT_TRUE(second.Submit(Make(1)).ok());
   second.FailAll(absl::UnavailableError("gone"));
   EXPECT_EQ(seen_by_fail_all, 0);
 }
 
-TEST_F(BatchQueueTest, FailDeadFreesTheRoomOfTheDeadAtOnce) {
-  TestQueue queue(clock_, QueueLimits(), BatchLimits());
-  ASSERT_TRUE(Submit(queue, Make(1)).ok());
-  ASSERT_TRUE(Submit(queue, Make(2)).ok());
-  ASSERT_TRUE(Submit(queue, MakeDue(4, clock_.Now() + kMs)).ok());
+TEST_F(BatchQueueTest, FailExpiredFreesTheRoomOfTheExpiredAtOnce) {
+  BatchQueue queue(clock_, QueueLimits(), BatchLimits());
+  ASSERT_TRUE(queue.Submit(Make(1)).ok());
+  ASSERT_TRUE(queue.Submit(Make(2)).ok());
+  ASSERT_TRUE(queue.Submit(MakeDue(4, clock_.Now() + kMs)).ok());
   fates_[0].cancelled = true;
   clock_.Advance(kMs);
-  queue.FailDead();
+  queue.FailExpired();
   EXPECT_EQ(queue.counts().jobs, 1);
   EXPECT_EQ(queue.counts().tokens, 2);
   EXPECT_EQ(fates_[0].status.code(), absl::StatusCode::kCancelled);
@@ -304,23 +304,23 @@ TEST_F(BatchQueueTest, FailDeadFreesTheRoomOfTheDeadAtOnce) {
 }
 
 TEST_F(BatchQueueTest, HandsOutAJobInSlicesAndFailsTheRestOnce) {
-  TestQueue queue(clock_, QueueLimits(), {.max_batch_seconds = 20 * kMs});
-  TestJob job = Make(6);
-  job.info().slices = {{2, 3, 0.015}, {1, 1, 0.015}, {3, 2, 0.015}};
-  ASSERT_TRUE(Submit(queue, job).ok());
+  BatchQueue queue(clock_, QueueLimits(), {.max_batch_seconds = 20 * kMs});
+  const std::shared_ptr<TestJob> job = Make(6);
+  job->slices = {{2, 3, 0.015}, {1, 1, 0.015}, {3, 2, 0.015}};
+  ASSERT_TRUE(queue.Submit(job).ok());
   EXPECT_NEAR(queue.counts().seconds, 0.045, 1e-9);
   for (const auto& [first, sequences, left] : {std::array{0, 2, 3}, std::array{2, 1, 2}}) {
-    const Batch<TestJob> batch = queue.Take();
-    ASSERT_EQ(batch.pieces.size(), 1u);
-    EXPECT_EQ(batch.pieces[0].first_sequence, first);
-    EXPECT_EQ(batch.pieces[0].sequences, sequences);
+    const Batch batch = queue.Take();
+    ASSERT_EQ(batch.entries.size(), 1u);
+    EXPECT_EQ(batch.entries[0].first_sequence, first);
+    EXPECT_EQ(batch.entries[0].sequences, sequences);
     EXPECT_EQ(batch.close, BatchClose::kSeconds);
     EXPECT_EQ(queue.counts().jobs, 1);
     EXPECT_EQ(queue.counts().tokens, left);
   }
   EXPECT_NEAR(queue.counts().seconds, 0.015, 1e-9);
   fates_[0].cancelled = true;
-  queue.FailDead();
+  queue.FailExpired();
   EXPECT_EQ(fates_[0].failures, 1);
   EXPECT_EQ(queue.counts().jobs, 0);
   EXPECT_EQ(queue.counts().tokens, 0);
@@ -328,24 +328,24 @@ TEST_F(BatchQueueTest, HandsOutAJobInSlicesAndFailsTheRestOnce) {
 }
 
 TEST_F(BatchQueueTest, ANewJobStartsAtOnceOnAnIdleInstance) {
-  TestQueue queue(clock_, QueueLimits(), BatchLimits());
+  BatchQueue queue(clock_, QueueLimits(), BatchLimits());
   std::vector<int> taken;
   std::thread instance([&] { taken = Ids(queue.Take()); });
   clock_.WaitForWaiters(1, absl::InfiniteFuture());
-  ASSERT_TRUE(Submit(queue, Make(1)).ok());
+  ASSERT_TRUE(queue.Submit(Make(1)).ok());
   instance.join();  // although the clock has not advanced
   EXPECT_THAT(taken, ElementsAre(0));
 }
 
 TEST_F(BatchQueueTest, WaitsForCompanyUntilTheDelayHasPassed) {
-  TestQueue queue(clock_, QueueLimits(), {.max_queue_delay = 10 * kMs});
+  BatchQueue queue(clock_, QueueLimits(), {.max_queue_delay = 10 * kMs});
   const absl::Time due = clock_.Now() + 10 * kMs;
   std::vector<int> taken;
-  ASSERT_TRUE(Submit(queue, Make(1)).ok());
+  ASSERT_TRUE(queue.Submit(Make(1)).ok());
   std::thread instance([&] { taken = Ids(queue.Take()); });
   clock_.WaitForWaiters(1, due);
   clock_.Advance(9 * kMs);
-  ASSERT_TRUE(Submit(queue, Make(1)).ok());
+  ASSERT_TRUE(queue.Submit(Make(1)).ok());
   clock_.WaitForWaiters(1, due);
   EXPECT_EQ(queue.counts().jobs, 2);
   clock_.Advance(kMs);
@@ -354,21 +354,21 @@ TEST_F(BatchQueueTest, WaitsForCompanyUntilTheDelayHasPassed) {
 }
 
 TEST_F(BatchQueueTest, WaitsForCompanyUntilTheBatchIsFull) {
-  TestQueue queue(clock_, QueueLimits(), {.max_batch_tokens = 2, .max_queue_delay = kMs});
+  BatchQueue queue(clock_, QueueLimits(), {.max_batch_tokens = 2, .max_queue_delay = kMs});
   std::vector<int> taken;
-  ASSERT_TRUE(Submit(queue, Make(1)).ok());
+  ASSERT_TRUE(queue.Submit(Make(1)).ok());
   std::thread instance([&] { taken = Ids(queue.Take()); });
   clock_.WaitForWaiters(1, clock_.Now() + kMs);
-  ASSERT_TRUE(Submit(queue, Make(1)).ok());
+  ASSERT_TRUE(queue.Submit(Make(1)).ok());
   instance.join();
   EXPECT_THAT(taken, ElementsAre(0, 1));
 }
 
 TEST_F(BatchQueueTest, AJobThatIsCancelledWhileItWaitsForCompanyIsNotHandedOut) {
-  TestQueue queue(clock_, QueueLimits(), {.max_queue_delay = kMs});
+  BatchQueue queue(clock_, QueueLimits(), {.max_queue_delay = kMs});
   const absl::Time due = clock_.Now() + kMs;
   std::vector<int> taken;
-  ASSERT_TRUE(Submit(queue, Make(1)).ok());
+  ASSERT_TRUE(queue.Submit(Make(1)).ok());
   std::thread instance([&] { taken = Ids(queue.Take()); });
   clock_.WaitForWaiters(1, due);
   fates_[0].cancelled = true;
@@ -384,24 +384,24 @@ TEST_F(BatchQueueTest, AJobThatIsCancelledWhileItWaitsForCompanyIsNotHandedOut) 
 // first full. The instance that takes it leaves a job that could start at once, while the other
 // instance waits for something else.
 TEST_F(BatchQueueTest, TakingABatchWakesTheNextInstanceForTheRest) {
-  TestQueue queue(clock_, QueueLimits(), {.max_batch_tokens = 10, .max_queue_delay = kMs});
+  BatchQueue queue(clock_, QueueLimits(), {.max_batch_tokens = 10, .max_queue_delay = kMs});
   std::array<std::vector<int>, 2> taken;
   std::thread first([&] { taken[0] = Ids(queue.Take()); });
   std::thread second([&] { taken[1] = Ids(queue.Take()); });
   clock_.WaitForWaiters(2, absl::InfiniteFuture());
-  ASSERT_TRUE(Submit(queue, Make(1)).ok());
+  ASSERT_TRUE(queue.Submit(Make(1)).ok());
   clock_.WaitForWaiters(1, clock_.Now() + kMs);
-  ASSERT_TRUE(Submit(queue, Make(10)).ok());
+  ASSERT_TRUE(queue.Submit(Make(10)).ok());
   first.join();
   second.join();  // although the clock has not advanced
   EXPECT_THAT(taken, testing::UnorderedElementsAre(ElementsAre(0), ElementsAre(1)));
 }
 
 TEST_F(BatchQueueTest, CloseHandsOutTheRestWithoutWaiting) {
-  TestQueue queue(clock_, QueueLimits(), {.max_queue_delay = absl::InfiniteDuration()});
+  BatchQueue queue(clock_, QueueLimits(), {.max_queue_delay = absl::InfiniteDuration()});
   std::vector<int> taken;
-  ASSERT_TRUE(Submit(queue, Make(1)).ok());
-  ASSERT_TRUE(Submit(queue, Make(1, 1)).ok());
+  ASSERT_TRUE(queue.Submit(Make(1)).ok());
+  ASSERT_TRUE(queue.Submit(Make(1, 1)).ok());
   std::thread instance([&] { taken = Ids(queue.Take()); });
   clock_.WaitForWaiters(1, absl::InfiniteFuture());
   queue.Close();
@@ -414,9 +414,9 @@ TEST_F(BatchQueueTest, CloseHandsOutTheRestWithoutWaiting) {
 }
 
 TEST_F(BatchQueueTest, FailAllFailsWhatWaitsAndLeavesTheQueueOpen) {
-  TestQueue queue(clock_, QueueLimits(), BatchLimits());
-  ASSERT_TRUE(Submit(queue, Make(1)).ok());
-  ASSERT_TRUE(Submit(queue, Make(1, 1)).ok());
+  BatchQueue queue(clock_, QueueLimits(), BatchLimits());
+  ASSERT_TRUE(queue.Submit(Make(1)).ok());
+  ASSERT_TRUE(queue.Submit(Make(1, 1)).ok());
   queue.FailAll(absl::UnavailableError("drained too long"));
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(fates_[i].failures, 1);
@@ -424,14 +424,14 @@ TEST_F(BatchQueueTest, FailAllFailsWhatWaitsAndLeavesTheQueueOpen) {
   }
   EXPECT_EQ(queue.counts().jobs, 0);
   EXPECT_EQ(queue.counts().tokens, 0);
-  ASSERT_TRUE(Submit(queue, Make(1)).ok());
+  ASSERT_TRUE(queue.Submit(Make(1)).ok());
   EXPECT_THAT(Ids(queue.Take()), ElementsAre(2));
 }
 
 TEST_F(BatchQueueTest, DestructionFailsWhatWaits) {
   {
-    TestQueue queue(clock_, QueueLimits(), BatchLimits());
-    ASSERT_TRUE(Submit(queue, Make(1)).ok());
+    BatchQueue queue(clock_, QueueLimits(), BatchLimits());
+    ASSERT_TRUE(queue.Submit(Make(1)).ok());
   }
   EXPECT_EQ(fates_[0].failures, 1);
   EXPECT_EQ(fates_[0].status.code(), absl::StatusCode::kUnavailable);

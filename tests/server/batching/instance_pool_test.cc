@@ -5,6 +5,8 @@
 #include <pthread.h>
 
 #include <array>
+#include <functional>
+#include <memory>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -38,13 +40,13 @@ class Log {
   std::set<std::pair<int, std::string>> made_ ABSL_GUARDED_BY(mutex_);
 };
 
-class CountingRunner final : public BatchRunner<TestJob> {
+class CountingRunner {
  public:
-  ~CountingRunner() override { EXPECT_EQ(std::this_thread::get_id(), home_); }
-  void Run(Batch<TestJob> batch) override {
+  ~CountingRunner() { EXPECT_EQ(std::this_thread::get_id(), home_); }
+  void Run(const Batch& batch) {
     EXPECT_EQ(std::this_thread::get_id(), home_);
-    EXPECT_FALSE(batch.pieces.empty());
-    for (const auto& piece : batch.pieces) piece.job.Run();
+    EXPECT_FALSE(batch.entries.empty());
+    for (TestJob* job : JobsOf(batch)) ++job->fate.runs;
   }
 
  private:
@@ -53,17 +55,16 @@ class CountingRunner final : public BatchRunner<TestJob> {
 
 class InstancePoolTest : public testing::Test {
  protected:
-  void Submit(TestQueue& queue, int jobs) {
+  void Submit(BatchQueue& queue, int jobs) {
     for (int i = 0; i < jobs; ++i) {
-      const TestJob job(fates_.at(submitted_), submitted_, 1);
-      ++submitted_;
-      ASSERT_TRUE(queue.Submit(job).ok());
+      const int id = submitted_++;
+      ASSERT_TRUE(queue.Submit(std::make_shared<TestJob>(fates_.at(id), id, 1)).ok());
     }
   }
-  std::function<std::unique_ptr<BatchRunner<TestJob>>(int)> Make() {
+  std::function<RunBatch(int)> Make() {
     return [this](int instance) {
       log_.Add(instance);
-      return std::make_unique<CountingRunner>();
+      return [runner = std::make_shared<CountingRunner>()](const Batch& b) { runner->Run(b); };
     };
   }
   void ExpectEachRanOnce() const {
@@ -78,7 +79,7 @@ class InstancePoolTest : public testing::Test {
   int submitted_ = 0;
   Log log_;
   FakeClock clock_;
-  TestQueue queue_{clock_, QueueLimits(), {.max_batch_tokens = 3}};
+  BatchQueue queue_{clock_, QueueLimits(), {.max_batch_tokens = 3}};
 };
 
 class InstancePoolThreadsTest : public InstancePoolTest, public testing::WithParamInterface<int> {};
@@ -86,7 +87,7 @@ class InstancePoolThreadsTest : public InstancePoolTest, public testing::WithPar
 TEST_P(InstancePoolThreadsTest, RunsWhatWasQueuedBeforeAndAfterItStarted) {
   Submit(queue_, 10);
   {
-    InstancePool<TestJob> pool(queue_, GetParam(), Make());
+    InstancePool pool(queue_, GetParam(), Make());
     Submit(queue_, 10);
     queue_.Close();
   }
@@ -96,19 +97,19 @@ TEST_P(InstancePoolThreadsTest, RunsWhatWasQueuedBeforeAndAfterItStarted) {
 TEST_P(InstancePoolThreadsTest, EndsWhenTheQueueWasClosedBeforeItStarted) {
   Submit(queue_, 5);
   queue_.Close();
-  { InstancePool<TestJob> pool(queue_, GetParam(), Make()); }
+  { InstancePool pool(queue_, GetParam(), Make()); }
   ExpectEachRanOnce();
 }
 
 TEST_P(InstancePoolThreadsTest, EndsWhenTheQueueIsClosedWhileAllWait) {
-  auto pool = std::make_unique<InstancePool<TestJob>>(queue_, GetParam(), Make());
+  auto pool = std::make_unique<InstancePool>(queue_, GetParam(), Make());
   clock_.WaitForWaiters(GetParam(), absl::InfiniteFuture());
   queue_.Close();
   pool.reset();
 }
 
 TEST_P(InstancePoolThreadsTest, EndsWhenTheQueueIsFailedAndClosed) {
-  InstancePool<TestJob> pool(queue_, GetParam(), Make());
+  InstancePool pool(queue_, GetParam(), Make());
   Submit(queue_, 20);
   queue_.FailAll(absl::UnavailableError("drained too long"));
   queue_.Close();
@@ -116,7 +117,7 @@ TEST_P(InstancePoolThreadsTest, EndsWhenTheQueueIsFailedAndClosed) {
 
 TEST_P(InstancePoolThreadsTest, EachRunnerIsMadeOnItsNamedThread) {
   {
-    InstancePool<TestJob> pool(queue_, GetParam(), Make());
+    InstancePool pool(queue_, GetParam(), Make());
     queue_.Close();
   }
   std::set<std::pair<int, std::string>> expected;
@@ -126,30 +127,18 @@ TEST_P(InstancePoolThreadsTest, EachRunnerIsMadeOnItsNamedThread) {
 
 INSTANTIATE_TEST_SUITE_P(Threads, InstancePoolThreadsTest, testing::Values(1, 2, 3));
 
-// A runner that holds its first batch until it is told to go on.
-class BlockedRunner final : public BatchRunner<TestJob> {
- public:
-  BlockedRunner(absl::Notification& started, absl::Notification& go, std::vector<size_t>& sizes)
-      : started_(started), go_(go), sizes_(sizes) {}
-  void Run(Batch<TestJob> batch) override {
-    sizes_.push_back(batch.pieces.size());
-    if (sizes_.size() > 1) return;
-    started_.Notify();
-    go_.WaitForNotification();
-  }
-
- private:
-  absl::Notification& started_;
-  absl::Notification& go_;
-  std::vector<size_t>& sizes_;
-};
-
 TEST_F(InstancePoolTest, CollectsWhileItIsBusy) {
   absl::Notification started, go;
   std::vector<size_t> sizes;
   {
-    InstancePool<TestJob> pool(
-        queue_, 1, [&](int) { return std::make_unique<BlockedRunner>(started, go, sizes); });
+    InstancePool pool(queue_, 1, [&](int) {
+      return [&](const Batch& batch) {
+        sizes.push_back(batch.entries.size());
+        if (sizes.size() > 1) return;
+        started.Notify();
+        go.WaitForNotification();
+      };
+    });
     Submit(queue_, 1);
     started.WaitForNotification();
     Submit(queue_, 5);
@@ -159,22 +148,17 @@ TEST_F(InstancePoolTest, CollectsWhileItIsBusy) {
   EXPECT_THAT(sizes, testing::ElementsAre(1, 3, 2));
 }
 
-class ThrowingRunner final : public BatchRunner<TestJob> {
- public:
-  void Run(Batch<TestJob>) override { throw std::runtime_error("a bug"); }
-};
-
 TEST(InstancePoolDeathTest, AnExceptionOutOfARunnerEndsTheProcessLoudly) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_DEATH(
       {
         FakeClock clock;
-        TestQueue queue(clock, QueueLimits(), BatchLimits());
+        BatchQueue queue(clock, QueueLimits(), BatchLimits());
         Fate fate;
-        queue.Submit(TestJob(fate, 0, 1)).IgnoreError();
+        queue.Submit(std::make_shared<TestJob>(fate, 0, 1)).IgnoreError();
         queue.Close();
-        InstancePool<TestJob> pool(queue, 1,
-                                   [](int) { return std::make_unique<ThrowingRunner>(); });
+        InstancePool pool(
+            queue, 1, [](int) { return [](const Batch&) { throw std::runtime_error("a bug"); }; });
       },
       "a bug");
 }

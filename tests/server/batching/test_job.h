@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -26,45 +25,42 @@ struct Fate {
   std::function<void()> on_destruction = {};
 };
 
-class TestJob {
+class TestJob final : public Job {
  public:
-  TestJob(Fate& fate, int id, int64_t tokens, int model = 0)
-      : work_(std::make_shared<Work>(fate, id)) {
+  TestJob(Fate& its_fate, int its_id, int64_t its_tokens, int model = 0)
+      : fate(its_fate), id(its_id) {
     static const char models[16] = {};
-    work_->key.model = &models[model];
-    work_->tokens = tokens;
-    work_->cancelled = {std::shared_ptr<void>(), &fate.cancelled};
+    key.model = &models[model];
+    tokens = its_tokens;
+    cancelled = {std::shared_ptr<void>(), &fate.cancelled};
+  }
+  ~TestJob() override {
+    fate.destroyed = true;
+    if (fate.on_destruction) fate.on_destruction();
   }
 
-  JobInfo& info() const { return *work_; }
-  void Fail(const absl::Status& status) const {
-    Fate& fate = work_->fate;
+  void Fail(const absl::Status& status) override {
     fate.status = status;
     ++fate.failures;
     if (fate.on_failure) fate.on_failure();
   }
-  void Run() const { ++work_->fate.runs; }
-  int id() const { return work_->id; }
 
- private:
-  struct Work : JobInfo {
-    Work(Fate& its_fate, int its_id) : fate(its_fate), id(its_id) {}
-    ~Work() {
-      fate.destroyed = true;
-      if (fate.on_destruction) fate.on_destruction();
-    }
-    Fate& fate;
-    const int id;
-  };
-
-  std::shared_ptr<Work> work_;
+  Fate& fate;
+  const int id;
 };
 
-using TestQueue = BatchQueue<TestJob>;
+// The jobs of a batch from a queue of TestJobs.
+inline std::vector<TestJob*> JobsOf(const Batch& batch) {
+  std::vector<TestJob*> jobs;
+  for (const BatchEntry& entry : batch.entries) {
+    jobs.push_back(static_cast<TestJob*>(entry.job.get()));
+  }
+  return jobs;
+}
 
-inline std::vector<int> Ids(const Batch<TestJob>& batch) {
+inline std::vector<int> Ids(const Batch& batch) {
   std::vector<int> ids;
-  for (const auto& piece : batch.pieces) ids.push_back(piece.job.id());
+  for (const TestJob* job : JobsOf(batch)) ids.push_back(job->id);
   return ids;
 }
 

@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "server/execution/batch_report.h"
-#include "server/execution/request_intake.h"
+#include "server/execution/prepare_request.h"
 #include "tests/server/support/service_parts.h"
 #include "tests/server/support/wire_tensors.h"
 #include "tests/support/fake_clock.h"
@@ -26,7 +26,7 @@ namespace batch_executor_test {
 class BatchExecutorTest : public ::testing::Test {
  protected:
   // Runs both layers of "tiny" on one sequence of two ids.
-  Piece<ServiceJob> MakeJob(absl::Time deadline, bool cancelled) {
+  BatchEntry MakeJob(absl::Time deadline, bool cancelled) {
     return MakeJob(MakeRequest(), deadline, cancelled);
   }
 
@@ -44,21 +44,19 @@ class BatchExecutorTest : public ::testing::Test {
     return request;
   }
 
-  Piece<ServiceJob> MakeJob(ComputeRequest request, absl::Time deadline, bool cancelled) {
-    auto job = std::make_unique<ComputeJob>(std::move(request),
+  BatchEntry MakeJob(ComputeRequest request, absl::Time deadline, bool cancelled) {
+    auto job = std::make_shared<ComputeJob>(std::move(request),
                                             std::make_shared<std::atomic<bool>>(cancelled),
                                             [this](ComputeJob::End result) {
                                               if (on_end_) std::exchange(on_end_, nullptr)();
                                               ended_.push_back(result.response.status());
                                             });
     job->deadline = deadline;
-    return {ServiceJob(std::move(job)), 0, 1};
+    return {std::move(job), 0, 1};
   }
 
   // Returns when its jobs have ended.
-  void Run(std::vector<Piece<ServiceJob>> batch) {
-    BatchExecutor(context_, 0).Run({std::move(batch)});
-  }
+  void Run(std::vector<BatchEntry> batch) { BatchExecutor(context_, 0).Run({std::move(batch)}); }
 
   ServiceParts parts_{absl::Seconds(1)};
   const ServiceContext context_ = parts_.Context({1, 1});
@@ -69,7 +67,7 @@ class BatchExecutorTest : public ::testing::Test {
 TEST_F(BatchExecutorTest, StopsBetweenLayersWhenNoCallerWaits) {
   // The clock is asked at the start (0), for the job (1), after the gather (2), before the second
   // layer (3).
-  std::vector<Piece<ServiceJob>> batch;
+  std::vector<BatchEntry> batch;
   batch.push_back(MakeJob(absl::UnixEpoch() + absl::Seconds(3), false));
   Run(std::move(batch));
   ASSERT_EQ(ended_.size(), 1u);
@@ -85,7 +83,7 @@ TEST_F(BatchExecutorTest, ARunThatFailsBeforeItsFirstLayerFailsItsJobs) {
   request.span.layers = 1;
   request.operation = AttendStage::kBlock;
   request.outputs.attention.layers = {7};
-  std::vector<Piece<ServiceJob>> batch;
+  std::vector<BatchEntry> batch;
   batch.push_back(MakeJob(std::move(request), absl::InfiniteFuture(), false));
   Run(std::move(batch));
   ASSERT_EQ(ended_.size(), 1u);
@@ -93,7 +91,7 @@ TEST_F(BatchExecutorTest, ARunThatFailsBeforeItsFirstLayerFailsItsJobs) {
 }
 
 TEST_F(BatchExecutorTest, GoesOnWhileOneJobIsWaitedFor) {
-  std::vector<Piece<ServiceJob>> batch;
+  std::vector<BatchEntry> batch;
   batch.push_back(MakeJob(absl::UnixEpoch() + absl::Seconds(3), false));
   batch.push_back(MakeJob(absl::InfiniteFuture(), false));
   Run(std::move(batch));
@@ -102,7 +100,7 @@ TEST_F(BatchExecutorTest, GoesOnWhileOneJobIsWaitedFor) {
 }
 
 TEST_F(BatchExecutorTest, DeadJobsAreNotGathered) {
-  std::vector<Piece<ServiceJob>> batch;
+  std::vector<BatchEntry> batch;
   batch.push_back(MakeJob(absl::InfiniteFuture(), true));
   batch.push_back(MakeJob(absl::InfinitePast(), false));
   Run(std::move(batch));
@@ -112,7 +110,7 @@ TEST_F(BatchExecutorTest, DeadJobsAreNotGathered) {
 }
 
 TEST_F(BatchExecutorTest, NoRowIsComputedForADeadJob) {
-  std::vector<Piece<ServiceJob>> batch;
+  std::vector<BatchEntry> batch;
   batch.push_back(MakeJob(absl::InfinitePast(), false));
   batch.push_back(MakeJob(absl::InfiniteFuture(), false));
   Run(std::move(batch));
@@ -144,7 +142,7 @@ TEST_F(BatchExecutorTest, ComputesOnWhileItsAnswersAreSent) {
 class TimeBetweenBatchesTest : public BatchExecutorTest {
  protected:
   // Registers two rows for the first layer of "tiny".
-  RegistrationRequest MakeRegistration() const {
+  ComputeRequest MakeRegistration() const {
     v1::PutMemoryRequest message;
     message.set_model("tiny");
     *message.mutable_memory()->mutable_hidden_states() = FloatTensor({1, 2, 32}, SomeValues(64, 1));
@@ -155,17 +153,17 @@ class TimeBetweenBatchesTest : public BatchExecutorTest {
   }
 
   // Runs a batch of one request, the given time after the batch before.
-  template <typename Job, typename Request>
-  void Run(Request request, absl::Duration after, bool waited_for) {
+  void Run(ComputeRequest request, absl::Duration after, bool waited_for) {
     clock_.Advance(after);
     absl::Notification ended;
-    auto job = std::make_unique<Job>(std::move(request), std::make_shared<std::atomic<bool>>(false),
-                                     [&](const typename Job::End& end) {
+    auto job =
+        std::make_shared<ComputeJob>(std::move(request), std::make_shared<std::atomic<bool>>(false),
+                                     [&](const ComputeJob::End& end) {
                                        EXPECT_TRUE(end.response.ok()) << end.response.status();
                                        ended.Notify();
                                      });
-    std::vector<Piece<ServiceJob>> pieces = {{ServiceJob(std::move(job)), 0, 1}};
-    executor_->Run({.pieces = std::move(pieces), .waited_for = waited_for});
+    std::vector<BatchEntry> entries = {{std::move(job), 0, 1}};
+    executor_->Run({.entries = std::move(entries), .waited_for = waited_for});
     ended.WaitForNotification();
   }
 
@@ -187,25 +185,25 @@ class TimeBetweenBatchesTest : public BatchExecutorTest {
 
 TEST_F(TimeBetweenBatchesTest, IsPartOfTheCostIfTheInstanceIsBusy) {
   for (const bool waited_for : {true, false, true}) {
-    Run<ComputeJob>(MakeRequest(), kLong, waited_for);
+    Run(MakeRequest(), kLong, waited_for);
   }
   ExpectBatchesThatTookTime(1);
 }
 
 TEST_F(TimeBetweenBatchesTest, IsPartOfTheCostOfRegistrationsToo) {
   for (const bool waited_for : {true, false, true}) {
-    Run<RegistrationJob>(MakeRegistration(), kLong, waited_for);
+    Run(MakeRegistration(), kLong, waited_for);
   }
   ExpectBatchesThatTookTime(1);
 }
 
 TEST_F(TimeBetweenBatchesTest, IsTakenFromTheBatchBeforeWhateverItsKind) {
-  Run<RegistrationJob>(MakeRegistration(), kLong, true);
-  Run<ComputeJob>(MakeRequest(), absl::ZeroDuration(), false);
-  Run<RegistrationJob>(MakeRegistration(), kLong, false);  // takes time
-  Run<ComputeJob>(MakeRequest(), absl::ZeroDuration(), false);
-  Run<ComputeJob>(MakeRequest(), kLong, false);  // takes time
-  Run<RegistrationJob>(MakeRegistration(), absl::ZeroDuration(), false);
+  Run(MakeRegistration(), kLong, true);
+  Run(MakeRequest(), absl::ZeroDuration(), false);
+  Run(MakeRegistration(), kLong, false);  // takes time
+  Run(MakeRequest(), absl::ZeroDuration(), false);
+  Run(MakeRequest(), kLong, false);  // takes time
+  Run(MakeRegistration(), absl::ZeroDuration(), false);
   ExpectBatchesThatTookTime(2);
 }
 

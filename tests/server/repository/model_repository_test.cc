@@ -57,7 +57,10 @@ class ModelRepositoryTest : public testing::Test {
   }
 
   void Start() {
-    repository_.emplace(RepositoryOptions{folder_.path(), kPoll, kKeep}, hooks_, table_, clock_);
+    settings_.model_repository = folder_.path();
+    settings_.repository_poll = kPoll;
+    settings_.drain_timeout = kKeep;
+    repository_.emplace(settings_, hooks_, table_, clock_);
     ASSERT_TRUE(repository_->LoadAll().ok());
     repository_->Start();
     Await();
@@ -104,6 +107,7 @@ class ModelRepositoryTest : public testing::Test {
   std::atomic<int> loads_ = 0;
   absl::Time next_poll_ = clock_.Now() + kPoll;
   std::optional<absl::Time> retirement_;
+  Settings settings_;
   std::optional<ModelRepository> repository_;
 };
 

@@ -343,7 +343,7 @@ TEST(AttendLimitTest, NonfiniteValuesAreRefusedOnlyIfSet) {
       ::testing::HasSubstr("attendant_nonfinite_requests_total{model=\"tiny\"} 1"));
 
   TestServerOptions options;
-  options.limits.reject_nonfinite = true;
+  options.limits.nonfinite = NonfinitePolicy::kReject;
   TestServer strict(options);
   const grpc::Status status = strict.Attend(request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);

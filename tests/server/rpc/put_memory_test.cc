@@ -192,7 +192,7 @@ TEST_F(PutMemoryTest, RefusesWhenFullAndMakesRoomAgain) {
 }
 
 TEST_F(PutMemoryTest, KeepsNothingOfARequestThatFails) {
-  options_.limits.reject_nonfinite = true;
+  options_.limits.nonfinite = NonfinitePolicy::kReject;
   server_ = std::make_unique<TestServer>(options_);
   v1::PutMemoryRequest put = Valid();
   std::vector<float> values = SomeValues(10 * kE, 1);

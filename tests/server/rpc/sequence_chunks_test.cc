@@ -285,7 +285,7 @@ TEST_F(SequenceChunksTest, EndWithTheLastOne) {
 
 TEST_F(SequenceChunksTest, ThatFailLeaveTheSequenceAsItWas) {
   TestServerOptions options;
-  options.limits.reject_nonfinite = true;
+  options.limits.nonfinite = NonfinitePolicy::kReject;
   Start(options);
   const std::vector<int64_t> ids = SomeIds(8);
   const std::vector<float> whole = Whole(Ids(ids));

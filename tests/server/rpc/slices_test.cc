@@ -245,7 +245,7 @@ v1::AttendRequest Bulk(const std::vector<float>& values) {
 
 TEST(SlicesOfFailedRequestsTest, AFailedSliceFailsTheRequestOnceAndDropsTheRest) {
   TestServerOptions options = InSlices();
-  options.limits.reject_nonfinite = true;
+  options.limits.nonfinite = NonfinitePolicy::kReject;
   TestServer server(options);
   std::vector<float> values = SomeValues(kSequences * kLength * kWidth, 5);
   values[(kLength + 2) * kWidth + 4] = std::nanf("");

@@ -38,7 +38,7 @@ struct ServiceParts {
   ModelTable models;
   ServerMetrics metrics{"test", "isa", "onednn"};
   Admission admission{{}};
-  BatchQueue<ServiceJob> queue{clock, {}, {}};
+  BatchQueue queue{clock, {}, {}};
   CrossKvStore cross_kv{clock, {}};
 };
 

@@ -15,22 +15,6 @@
 namespace attendant::server {
 namespace {
 
-// Passes the gate before each batch.
-class GatedRunner final : public BatchRunner<ServiceJob> {
- public:
-  GatedRunner(BatchGate& gate, std::unique_ptr<BatchRunner<ServiceJob>> runner)
-      : gate_(gate), runner_(std::move(runner)) {}
-
-  void Run(Batch<ServiceJob> batch) override {
-    gate_.Pass();
-    runner_->Run(std::move(batch));
-  }
-
- private:
-  BatchGate& gate_;
-  std::unique_ptr<BatchRunner<ServiceJob>> runner_;
-};
-
 template <typename T>
 T OrThrow(absl::StatusOr<T> value) {
   if (!value.ok()) throw std::runtime_error(std::string(value.status().message()));
@@ -166,10 +150,12 @@ TestServer::TestServer(TestServerOptions options)
       service_(ServiceContext{models_, admission_, queue_, metrics_, cross_kv_, RealClock(),
                               options.limits, options.thread_plan}) {
   if (options.gate_closed) gate_.Close();
-  instances_ = std::make_unique<InstancePool<ServiceJob>>(
-      queue_, options.thread_plan.instances, [this](int instance) {
-        return std::make_unique<GatedRunner>(
-            gate_, std::make_unique<BatchExecutor>(service_.context(), instance));
+  instances_ = std::make_unique<InstancePool>(
+      queue_, options.thread_plan.instances, [this](int instance) -> RunBatch {
+        return [this, run = MakeRunner(service_.context(), instance)](const Batch& batch) {
+          gate_.Pass();
+          run(batch);
+        };
       });
   GrpcServerOptions limits;
   limits.max_request_bytes = options.limits.max_request_bytes;

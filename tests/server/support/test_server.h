@@ -15,7 +15,7 @@
 #include "server/admission/admission.h"
 #include "server/batching/batch_queue.h"
 #include "server/batching/instance_pool.h"
-#include "server/execution/request_job.h"
+#include "server/execution/compute_job.h"
 #include "server/metrics/server_metrics.h"
 #include "server/rpc/call_entrance.h"
 #include "server/rpc/grpc_server.h"
@@ -77,7 +77,7 @@ class TestServer {
   std::shared_ptr<grpc::Channel> channel() const { return channel_; }
   int port() const { return listener_->port(); }
   Admission& admission() { return admission_; }
-  BatchQueue<ServiceJob>& queue() { return queue_; }
+  BatchQueue& queue() { return queue_; }
   ModelTable& models() { return models_; }
   CrossKvStore& cross_kv() { return cross_kv_; }
   BatchGate& gate() { return gate_; }
@@ -113,10 +113,10 @@ class TestServer {
   ModelTable models_;
   ServerMetrics metrics_;
   Admission admission_;
-  BatchQueue<ServiceJob> queue_;
+  BatchQueue queue_;
   CrossKvStore cross_kv_;
   CallEntrance service_;
-  std::unique_ptr<InstancePool<ServiceJob>> instances_;
+  std::unique_ptr<InstancePool> instances_;
   std::unique_ptr<ConnectionListener> listener_;
   RunningGrpcServer grpc_;
   std::shared_ptr<grpc::Channel> channel_;

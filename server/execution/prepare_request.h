@@ -14,22 +14,17 @@
 #include "server/cross_kv/stream_sequence.h"
 #include "server/execution/response.h"
 #include "server/request/compute_request.h"
-#include "server/request/registration_request.h"
 #include "server/request/service_context.h"
 #include "server/wire/request_codec.h"
 
 namespace attendant::server {
 
-template <typename Request, typename Response>
-struct Prepared {
-  Request request;
+struct PreparedCompute {
+  ComputeRequest request;
   int64_t bytes = 0;                                          // of message, response and scratch
   std::function<grpc::ByteBuffer(Response)> to_message = {};  // the wire form of the response
   absl::Duration timeout = absl::InfiniteDuration();          // that the message asks for
 };
-
-using PreparedCompute = Prepared<ComputeRequest, Response>;
-using PreparedRegistration = Prepared<RegistrationRequest, RegistrationResponse>;
 
 // An EncodeStreamRequest.
 struct StreamItem {
@@ -44,16 +39,12 @@ absl::StatusOr<PreparedCompute> PrepareAttend(const grpc::ByteBuffer& message,
                                               const ServiceContext& context);
 absl::StatusOr<PreparedCompute> PrepareEncode(const grpc::ByteBuffer& message,
                                               const ServiceContext& context);
-absl::StatusOr<PreparedRegistration> PreparePutMemory(const grpc::ByteBuffer& message,
-                                                      const ServiceContext& context);
+absl::StatusOr<PreparedCompute> PreparePutMemory(const grpc::ByteBuffer& message,
+                                                 const ServiceContext& context);
 
-// From a parsed message of `message_bytes` bytes. The caller sets `to_message`.
-absl::StatusOr<PreparedCompute> PrepareRequest(const v1::AttendRequest& request,
-                                               const std::vector<TensorPayload>& payloads,
-                                               int64_t message_bytes,
-                                               const ServiceContext& context);
-absl::StatusOr<PreparedCompute> PrepareRequest(const v1::EncodeRequest& request,
-                                               const std::vector<TensorPayload>& payloads,
+// Adds the bytes that a request takes, of which `message_bytes` are its message. Returns the error
+// if `compute` is one. The caller sets `to_message`.
+absl::StatusOr<PreparedCompute> PrepareRequest(absl::StatusOr<ComputeRequest> compute,
                                                int64_t message_bytes,
                                                const ServiceContext& context);
 

@@ -1,4 +1,4 @@
-#include "server/execution/batch_job.h"
+#include "server/execution/entry_run.h"
 
 #include <algorithm>
 #include <cmath>
@@ -37,14 +37,14 @@ ResponseTensor& TensorIn(std::optional<ResponseTensor>& tensor) {
 // The tensor of one of the layers that were asked for.
 ResponseTensor& TensorIn(std::vector<std::pair<int64_t, ResponseTensor>>& tensors, size_t layers,
                          size_t index, int64_t layer) {
-  tensors.resize(layers);  // once: no part finds its tensor moved
+  tensors.resize(layers);  // once: no slice finds its tensor moved
   tensors[index].first = layer;
   return tensors[index].second;
 }
 
-// Makes the execution of a part that of all parts so far: their times, the wait of the first one,
+// Makes the execution of a slice that of all slices so far: their times, the wait of the first one,
 // and the largest batch.
-void AddEarlierParts(const v1::Execution& earlier, v1::Execution& sum) {
+void AddEarlierSlices(const v1::Execution& earlier, v1::Execution& sum) {
   if (earlier.batch_requests() == 0) return;
   sum.set_queue_ns(std::min(sum.queue_ns(), earlier.queue_ns()));
   sum.set_copy_ns(sum.copy_ns() + earlier.copy_ns());
@@ -54,22 +54,25 @@ void AddEarlierParts(const v1::Execution& earlier, v1::Execution& sum) {
   sum.set_batch_requests(earlier.batch_requests());
 }
 
-}  // namespace
-
-BatchJob::BatchJob(const Piece<ServiceJob>& piece, bool reject_nonfinite)
-    : job_(piece.job.compute()),
-      first_sequence_(piece.first_sequence),
-      gatherer_(reject_nonfinite) {
-  if (piece.sequences == job_->request().sequences()) return;
-  part_ = SequencesOf(job_->request(), piece.first_sequence, piece.sequences);
+void CopyRows(MatrixView<const float> from, MatrixView<float> to) {
+  for (int64_t r = 0; r < to.rows; ++r) std::copy_n(from.row(r), to.cols, to.row(r));
 }
 
-absl::Status BatchJob::Gather(EncoderRun& run, int64_t first_row, const CrossKvRange& place) {
+}  // namespace
+
+EntryRun::EntryRun(std::shared_ptr<ComputeJob> job, const BatchEntry& entry,
+                   const ServiceContext& context)
+    : context_(context), job_(std::move(job)), gatherer_(context.limits.nonfinite) {
+  if (entry.sequences == job_->request().sequences()) return;
+  slice_ = SequencesOf(job_->request(), entry.first_sequence, entry.sequences);
+}
+
+absl::Status EntryRun::Gather(EncoderRun& run, int64_t first_row, const CrossKvRange& place) {
   first_row_ = first_row;
   const ComputeRequest& compute = request();
   if (compute.bias) {
     absl::StatusOr<GatheredBias> bias =
-        GatheredBias::Gather(*compute.bias, compute.layout, first_sequence_);
+        GatheredBias::Gather(*compute.bias, compute.layout, compute.first_sequence);
     if (!bias.ok()) return bias.status();
     bias_ = *std::move(bias);
   }
@@ -95,7 +98,7 @@ absl::Status BatchJob::Gather(EncoderRun& run, int64_t first_row, const CrossKvR
   return gatherer_.GatherCrossKv(*cross_kv_rows, place, run);
 }
 
-CrossKv BatchJob::CrossKvOf(const CrossKv& projected, int64_t sequence) const {
+CrossKv EntryRun::CrossKvOf(const CrossKv& projected, int64_t sequence) const {
   const RegisteredCrossKv* registered = request().registered();
   const TokenLayout& layout = request().key_layout();
   const int64_t own = request().key_sequence(sequence), count = layout.length(own);
@@ -107,8 +110,15 @@ CrossKv BatchJob::CrossKvOf(const CrossKv& projected, int64_t sequence) const {
   return own_kv;
 }
 
+void EntryRun::TakeCrossKv(const CrossKv& projected) {
+  RegisteredCrossKv& kept = *request().registration()->cross_kv;
+  const int64_t count = kept.origin().layout.tokens();
+  CopyRows(projected.keys.Rows(first_cross_kv_row_, count), kept.keys());
+  CopyRows(projected.values.Rows(first_cross_kv_row_, count), kept.values());
+}
+
 // From the last sequence to the first, features make room for the prefix tokens before them.
-void BatchJob::AddPrefixTokens(const TokenLayout& features, MatrixView<float> rows,
+void EntryRun::AddPrefixTokens(const TokenLayout& features, MatrixView<float> rows,
                                EncoderRun& run) {
   const TokenLayout& layout = request().layout;
   for (int64_t b = layout.sequences - 1; b >= 0; --b) {
@@ -121,7 +131,7 @@ void BatchJob::AddPrefixTokens(const TokenLayout& features, MatrixView<float> ro
   }
 }
 
-HeadGates BatchJob::gates() const {
+HeadGates EntryRun::gates() const {
   const std::vector<float>& gates = request().head_gates;
   const int64_t heads = request().description().layer.attention.heads;
   if (gates.empty()) return {};
@@ -129,11 +139,11 @@ HeadGates BatchJob::gates() const {
 }
 
 template <typename Step>
-void BatchJob::Take(Step step) {
+void EntryRun::Take(Step step) {
   if (status_.ok()) status_.Update(Guarded(step));
 }
 
-float* BatchJob::ProbabilitiesTarget(int64_t layer, int64_t sequence) {
+float* EntryRun::ProbabilitiesTarget(int64_t layer, int64_t sequence) {
   const ComputeRequest& compute = request();
   if (!IndexOf(compute.outputs.attention.layers, layer)) return nullptr;
   Take([&] {
@@ -151,7 +161,7 @@ float* BatchJob::ProbabilitiesTarget(int64_t layer, int64_t sequence) {
   return probabilities_.data() + compute.description().heads_at(layer) * pairs_before_[sequence];
 }
 
-void BatchJob::TakeValues(MatrixView<const float> batch_rows) {
+void EntryRun::TakeValues(MatrixView<const float> batch_rows) {
   if (!request().outputs.attention.weighted_values) return;
   const MatrixView<const float> rows = RowsOf(batch_rows);
   Take([&] {
@@ -162,8 +172,8 @@ void BatchJob::TakeValues(MatrixView<const float> batch_rows) {
   });
 }
 
-ResponseTensor* BatchJob::MakeOnce(absl::FunctionRef<ResponseTensor&(Response&)> find,
-                                   std::vector<int64_t> shape, DataType dtype, bool sparse) {
+ResponseTensor* EntryRun::MakeOnce(absl::FunctionRef<ResponseTensor&(Response&)> find,
+                                   std::vector<int64_t> shape, DataType dtype, bool zeroed) {
   ResponseTensor* found = nullptr;
   job_->ChangeResponse([&](Response& response) {
     ResponseTensor& tensor = find(response);
@@ -171,31 +181,32 @@ ResponseTensor* BatchJob::MakeOnce(absl::FunctionRef<ResponseTensor&(Response&)>
       absl::StatusOr<ResponseTensor> made = ResponseTensor::Make(std::move(shape), dtype);
       if (!made.ok()) return status_.Update(made.status());
       tensor = *std::move(made);
-      if (sparse) tensor.WriteZeros(0, tensor.elements());
+      if (zeroed) tensor.WriteZeros(0, tensor.elements());
     }
     found = &tensor;
   });
   return found;
 }
 
-ResponseTensor* BatchJob::MakeRows(absl::FunctionRef<ResponseTensor&(Response&)> find,
-                                   std::vector<int64_t> shape) {
+void EntryRun::PlaceRows(MatrixView<const float> rows, std::vector<int64_t> shape,
+                         absl::FunctionRef<ResponseTensor&(Response&)> find) {
   const ComputeRequest& whole = job_->request();
   const bool padded = whole.layout.rows > whole.layout.tokens();
-  return MakeOnce(find, std::move(shape), whole.outputs.dtype, part_ && padded);
+  ResponseTensor* target = MakeOnce(find, std::move(shape), whole.outputs.dtype, padded);
+  if (target != nullptr) WriteKeptRows(request().layout, rows, *target);
 }
 
-void BatchJob::TakeProbabilities(int64_t layer) {
+void EntryRun::TakeProbabilities(int64_t layer) {
   const std::optional<size_t> index = IndexOf(request().outputs.attention.layers, layer);
   if (index) Take([&] { PlaceAttention(layer, *index); });
 }
 
-void BatchJob::PlaceAttention(int64_t layer, size_t index) {
+void EntryRun::PlaceAttention(int64_t layer, size_t index) {
   const ComputeRequest& compute = request();
   const int64_t heads = compute.description().heads_at(layer);
-  const DenseProbabilities dense = {compute.layout,  compute.key_layout(),
-                                    heads,           probabilities_.data(),
-                                    first_sequence_, compute.key_sequence(0)};
+  const DenseProbabilities dense = {
+      compute.layout,        compute.key_layout(),   heads,
+      probabilities_.data(), compute.first_sequence, compute.key_sequence(0)};
   if (compute.outputs.attention.weighted_values) {
     const int64_t width = heads * compute.description().layer.attention.value_width;
     ResponseTensor* target = MakeOnce(
@@ -207,7 +218,7 @@ void BatchJob::PlaceAttention(int64_t layer, size_t index) {
   if (compute.outputs.attention.probabilities) PlaceProbabilities(layer, index, dense);
 }
 
-void BatchJob::PlaceProbabilities(int64_t layer, size_t index, DenseProbabilities dense) {
+void EntryRun::PlaceProbabilities(int64_t layer, size_t index, DenseProbabilities dense) {
   const Outputs& outputs = request().outputs;
   const std::vector<int64_t> shape = job_->request().probabilities_shape(layer);
   const size_t layers = outputs.attention.layers.size();
@@ -231,31 +242,23 @@ void BatchJob::PlaceProbabilities(int64_t layer, size_t index, DenseProbabilitie
   }
 }
 
-void BatchJob::TakeIntermediate(int64_t layer, MatrixView<const float> batch_rows) {
+void EntryRun::TakeIntermediate(int64_t layer, MatrixView<const float> batch_rows) {
   const std::vector<int64_t>& layers = request().outputs.intermediate_layers;
   const std::optional<size_t> index = IndexOf(layers, layer);
   if (!index) return;
   Take([&] {
-    ResponseTensor* target = MakeRows(
-        [&](Response& response) -> ResponseTensor& {
-          return TensorIn(response.intermediate, layers.size(), *index, layer);
-        },
-        job_->request().rows_shape());
-    if (target != nullptr) PlaceRows(batch_rows, *target);
+    PlaceRows(RowsOf(batch_rows), job_->request().rows_shape(),
+              [&](Response& response) -> ResponseTensor& {
+                return TensorIn(response.intermediate, layers.size(), *index, layer);
+              });
   });
 }
 
-void BatchJob::PlaceRows(MatrixView<const float> batch_rows, ResponseTensor& target) const {
-  const TokenLayout& layout = request().layout;
-  if (part_) return WriteKeptRows(layout, RowsOf(batch_rows), target);
-  ScatterRows(layout, RowsOf(batch_rows), target);
-}
-
-void BatchJob::TakeResult(MatrixView<const float> batch_rows) {
+void EntryRun::TakeResult(MatrixView<const float> batch_rows) {
   Take([&] { PlaceResult(batch_rows); });
 }
 
-void BatchJob::PlaceResult(MatrixView<const float> batch_rows) {
+void EntryRun::PlaceResult(MatrixView<const float> batch_rows) {
   const ComputeRequest& whole = job_->request();
   const DataType dtype = whole.outputs.dtype;
   if (whole.outputs.pooled) {
@@ -275,12 +278,11 @@ void BatchJob::PlaceResult(MatrixView<const float> batch_rows) {
     ResponseTensor* target = MakeOnce(hidden_states, whole.hidden_shape(), dtype, true);
     if (target != nullptr) WriteSelectedRows(*tokens, RowsOf(batch_rows), *target);
   } else {
-    ResponseTensor* target = MakeRows(hidden_states, whole.hidden_shape());
-    if (target != nullptr) PlaceRows(batch_rows, *target);
+    PlaceRows(RowsOf(batch_rows), whole.hidden_shape(), hidden_states);
   }
 }
 
-void BatchJob::Pool(int64_t sequence, MatrixView<const float> batch_rows, const Encoder& encoder,
+void EntryRun::Pool(int64_t sequence, MatrixView<const float> batch_rows, const Encoder& encoder,
                     std::vector<float>& vector) {
   if (pooled_ == nullptr) return;
   const TokenLayout& layout = request().layout;
@@ -301,14 +303,14 @@ void BatchJob::Pool(int64_t sequence, MatrixView<const float> batch_rows, const 
     PoolAsDescribed(encoder, own, positions, target);
   }
   if (pooled.normalize) NormalizeToUnitLength(target);
-  pooled_->Write((first_sequence_ + sequence) * width, vector.data(), width);
+  pooled_->Write((request().first_sequence + sequence) * width, vector.data(), width);
 }
 
-int64_t BatchJob::tiles_of_tokens() const {
+int64_t EntryRun::tiles_of_tokens() const {
   return token_vectors_.size() == 0 ? 0 : CeilDivide(request().layout.tokens(), kTileTokens);
 }
 
-void BatchJob::MakeTokenVectors(int64_t tile, MatrixView<const float> batch_rows,
+void EntryRun::MakeTokenVectors(int64_t tile, MatrixView<const float> batch_rows,
                                 const Encoder& encoder) {
   const MatrixView<const float> rows = RowsOf(batch_rows);
   const int64_t width = request().token_vectors_shape().back();
@@ -326,19 +328,13 @@ void BatchJob::MakeTokenVectors(int64_t tile, MatrixView<const float> batch_rows
   }
 }
 
-void BatchJob::PlaceTokenVectors() {
+void EntryRun::PlaceTokenVectors() {
   const std::vector<int64_t> shape = job_->request().token_vectors_shape();
-  ResponseTensor* target = MakeRows(
-      [](Response& response) -> ResponseTensor& { return TensorIn(response.token_vectors); },
-      shape);
-  if (target == nullptr) return;
-  const MatrixView<const float> made = {token_vectors_.data(), request().layout.tokens(),
-                                        shape.back(), shape.back()};
-  if (part_) return WriteKeptRows(request().layout, made, *target);
-  ScatterRows(request().layout, made, *target);
+  PlaceRows({token_vectors_.data(), request().layout.tokens(), shape.back(), shape.back()}, shape,
+            [](Response& response) -> ResponseTensor& { return TensorIn(response.token_vectors); });
 }
 
-void BatchJob::AppendVocabularySequences(std::vector<VocabularySequence>& sequences) {
+void EntryRun::AppendVocabularySequences(std::vector<VocabularySequence>& sequences) {
   if (!request().outputs.sparse) return;
   const TokenLayout& layout = request().layout;
   const int64_t width = request().sparse_shape().back();
@@ -353,39 +349,43 @@ void BatchJob::AppendVocabularySequences(std::vector<VocabularySequence>& sequen
   });
 }
 
-void BatchJob::PlaceSparse() {
+void EntryRun::PlaceSparse() {
   const ComputeRequest& whole = job_->request();
   const int64_t width = whole.sparse_shape().back();
   auto vectors = NonZeros({sparse_.data(), request().sequences(), width, width});
   job_->ChangeResponse([&](Response& response) {
     if (!response.sparse) response.sparse.emplace(whole.sequences());
-    status_.Update(response.sparse->Take(first_sequence_, std::move(vectors), whole.outputs.dtype));
+    status_.Update(
+        response.sparse->Take(request().first_sequence, std::move(vectors), whole.outputs.dtype));
   });
 }
 
-MatrixView<const float> BatchJob::RowsOf(MatrixView<const float> batch_rows) const {
+MatrixView<const float> EntryRun::RowsOf(MatrixView<const float> batch_rows) const {
   return batch_rows.Rows(first_row_, request().layout.tokens());
 }
 
-void BatchJob::Finish(const BatchReport& report) {
+void EntryRun::Finish(const BatchReport& report) {
   if (request().outputs.token_vectors) Take([&] { PlaceTokenVectors(); });
   if (request().outputs.sparse) Take([&] { PlaceSparse(); });
   Take([&] {
     v1::Execution execution = report.ExecutionOf(*job_, job_->request().truncated_tokens);
-    job_->ChangeResponse([&](Response& shared) {
-      AddEarlierParts(shared.execution, execution);
-      shared.execution = std::move(execution);
+    job_->ChangeResponse([&](Response& response) {
+      AddEarlierSlices(response.execution, execution);
+      response.execution = std::move(execution);
+      if (const RegisterMemory* memory = request().registration()) {
+        response.ticket = context_.cross_kv.Add(memory->cross_kv, memory->age);
+      }
     });
   });
   if (!status_.ok()) return Fail(status_);
-  EndPart(report.QueuedOf(*job_), absl::OkStatus());
+  End(report.QueuedOf(*job_), absl::OkStatus());
 }
 
-void BatchJob::Fail(const absl::Status& status) { EndPart(absl::ZeroDuration(), status); }
+void EntryRun::Fail(const absl::Status& status) { End(absl::ZeroDuration(), status); }
 
-void BatchJob::EndPart(absl::Duration queued, const absl::Status& status) {
+void EntryRun::End(absl::Duration queued, const absl::Status& status) {
   const int64_t sequences = request().sequences();
-  std::exchange(job_, nullptr)->EndPart(sequences, queued, status);
+  std::exchange(job_, nullptr)->EndSlice(sequences, queued, status);
 }
 
 }  // namespace attendant::server

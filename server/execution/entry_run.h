@@ -1,5 +1,4 @@
-// A ComputeJob, or some of its sequences, while the batch is computed. Parts write their sequences
-// into the job's response, other parts at the same time into other elements.
+// A BatchEntry while its batch is computed: a ComputeJob, or a slice of it.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +11,28 @@
 #include "absl/status/status.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/layers/encoder.h"
+#include "server/batching/waiting_jobs.h"
 #include "server/execution/attention_response.h"
 #include "server/execution/batch_report.h"
-#include "server/execution/request_job.h"
+#include "server/execution/compute_job.h"
 #include "server/execution/response.h"
 #include "server/execution/row_gatherer.h"
 #include "server/request/attention_bias.h"
+#include "server/request/service_context.h"
 
 namespace attendant::server {
 
-// One thread.
-class BatchJob {
+// Gathers the rows of its request, and writes its results into the response of the job, other
+// slices at the same time into other elements. One thread.
+class EntryRun {
  public:
-  // Only with `reject_nonfinite` does Gather refuse hidden states that are not finite.
-  // The part has been started (ComputeJob::Start), which Finish or Fail ends.
-  BatchJob(const Piece<ServiceJob>& piece, bool reject_nonfinite);
+  // The slice has been begun (ComputeJob::BeginSlice); Finish or Fail ends it. `context` outlives
+  // this.
+  EntryRun(std::shared_ptr<ComputeJob> job, const BatchEntry& entry, const ServiceContext& context);
 
-  // Before Finish or Fail. The request is that of the part.
+  // Before Finish or Fail. The request is the job's, or a slice of it.
   const ComputeJob& job() const { return *job_; }
-  const ComputeRequest& request() const { return part_ ? *part_ : job_->request(); }
+  const ComputeRequest& request() const { return slice_ ? *slice_ : job_->request(); }
 
   // Copies the kept rows to rows [first_row, …) of the run's input, those of cross-attention to
   // where `place` ends so far, and the bias. INVALID_ARGUMENT names the first value that is
@@ -39,21 +41,24 @@ class BatchJob {
 
   bool nonfinite() const { return gatherer_.nonfinite(); }
   const GatheredBias* bias() const { return bias_ ? &*bias_ : nullptr; }
-  // The same gates for every sequence of the job.
+  // The same gates for every sequence.
   HeadGates gates() const;
-  // The state of the sequence that the job is a chunk of; empty if it is none.
+  // The state of the sequence that the request is a chunk of; empty if it is none.
   LinearState state() const {
     StreamSequence* sequence = request().sequence();
     return sequence == nullptr ? LinearState() : sequence->state();
   }
 
-  // Keys and values for a sequence of this job. `projected` has those of the whole batch.
+  // Keys and values for a sequence of the request. `projected` has those of the whole batch.
   CrossKv CrossKvOf(const CrossKv& projected, int64_t sequence) const;
 
-  // The buffer for the probabilities of this layer and of this job's sequence; null: not wanted.
+  // Of a RegisterMemory: copies its keys and values, which Finish registers.
+  void TakeCrossKv(const CrossKv& projected);
+
+  // The buffer for the probabilities of this layer and of a sequence; null: not wanted.
   float* ProbabilitiesTarget(int64_t layer, int64_t sequence);
 
-  // These keep a problem, such as a lack of memory, for Finish; then the job takes nothing more.
+  // These keep a problem, such as a lack of memory, for Finish; then the entry takes nothing more.
 
   // In a layer: takes its values [T of the batch, heads x Dv], if the response needs them.
   void TakeValues(MatrixView<const float> batch_rows);
@@ -88,36 +93,36 @@ class BatchJob {
   // steps do.
   void Refuse(const absl::Status& status) { status_.Update(status); }
 
-  // Ends the part, with the problem that came up meanwhile if there is one.
+  // Ends the slice, with the problem that came up meanwhile if there is one.
   void Finish(const BatchReport& report);
   void Fail(const absl::Status& status);
   bool ended() const { return job_ == nullptr; }
 
  private:
-  // Runs a step of the job, unless an earlier one has failed.
+  // Runs a step, unless an earlier one has failed.
   template <typename Step>
   void Take(Step step);
   void AddPrefixTokens(const TokenLayout& features, MatrixView<float> rows, EncoderRun& run);
-  // Returns the tensor that `find` returns of the job's response. The first part makes it, as large
-  // as the whole request needs it; with `sparse`, parts write only some of its elements, and the
-  // others are zeros. Null, with a problem in status_: it could not be made.
+  // Returns the tensor that `find` returns of the job's response. The first slice makes it, as
+  // large as the whole request needs it, and with zeros if not all elements will be written. Null,
+  // with a problem in status_: it could not be made.
   ResponseTensor* MakeOnce(absl::FunctionRef<ResponseTensor&(Response&)> find,
-                           std::vector<int64_t> shape, DataType dtype, bool sparse = false);
-  ResponseTensor* MakeRows(absl::FunctionRef<ResponseTensor&(Response&)> find,
-                           std::vector<int64_t> shape);
+                           std::vector<int64_t> shape, DataType dtype, bool zeroed = false);
+  // Makes such a tensor of rows of this shape, and writes the kept `rows` into it.
+  void PlaceRows(MatrixView<const float> rows, std::vector<int64_t> shape,
+                 absl::FunctionRef<ResponseTensor&(Response&)> find);
   void PlaceAttention(int64_t layer, size_t index);
   void PlaceResult(MatrixView<const float> batch_rows);
   void PlaceTokenVectors();
   void PlaceSparse();
   void PlaceProbabilities(int64_t layer, size_t index, DenseProbabilities dense);
-  void PlaceRows(MatrixView<const float> batch_rows, ResponseTensor& target) const;
   MatrixView<const float> RowsOf(MatrixView<const float> batch_rows) const;
 
-  void EndPart(absl::Duration queued, const absl::Status& status);
+  void End(absl::Duration queued, const absl::Status& status);
 
-  std::shared_ptr<ComputeJob> job_;     // null once the part has ended
-  const int64_t first_sequence_;        // of the job's
-  std::optional<ComputeRequest> part_;  // none: all sequences
+  const ServiceContext& context_;
+  std::shared_ptr<ComputeJob> job_;      // null once the slice has ended
+  std::optional<ComputeRequest> slice_;  // none: all sequences
   RowGatherer gatherer_;
   int64_t first_row_ = 0;
   int64_t first_cross_kv_row_ = 0;  // among the projected rows of the batch

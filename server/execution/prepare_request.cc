@@ -1,10 +1,9 @@
-#include "server/execution/request_intake.h"
+#include "server/execution/prepare_request.h"
 
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/request/parse_put_memory.h"
 #include "server/request/parse_request.h"
 #include "server/tensors/status_mapping.h"
 
@@ -17,19 +16,6 @@ int64_t MaxHeadBytes(const ServiceLimits& limits) {
   return (int64_t{64} << 10) + 12 * limits.max_request_tokens;
 }
 
-// Validates the request of a message of `message_bytes`.
-template <typename Request>
-absl::StatusOr<PreparedCompute> Prepare(const Request& request, const RequestPayloads& payloads,
-                                        int64_t message_bytes, const ServiceContext& context,
-                                        const StreamSequence* sequence = nullptr) {
-  absl::StatusOr<ComputeRequest> compute =
-      ParseRequest(request, payloads, {context.models, context.limits, context.cross_kv, sequence});
-  if (!compute.ok()) return compute.status();
-  absl::StatusOr<RequestBytes> bytes = PredictBytes(*compute, context.limits.max_answer_bytes);
-  if (!bytes.ok()) return bytes.status();
-  return PreparedCompute{*std::move(compute), message_bytes + bytes->response + bytes->scratch};
-}
-
 template <typename Request, auto ToMessage>
 absl::StatusOr<PreparedCompute> ParseAndPrepare(const grpc::ByteBuffer& message,
                                                 const ServiceContext& context) {
@@ -37,7 +23,8 @@ absl::StatusOr<PreparedCompute> ParseAndPrepare(const grpc::ByteBuffer& message,
   auto payloads = ParseRequest(message, MaxHeadBytes(context.limits), request);
   if (!payloads.ok()) return payloads.status();
   absl::StatusOr<PreparedCompute> prepared =
-      PrepareRequest(request, *payloads, static_cast<int64_t>(message.Length()), context);
+      PrepareRequest(ParseRequest(request, RequestPayloads(*payloads, {}), context),
+                     static_cast<int64_t>(message.Length()), context);
   if (prepared.ok()) prepared->to_message = ToMessage;
   return prepared;
 }
@@ -64,18 +51,13 @@ absl::Status CheckPosition(const v1::EncodeStreamRequest& item, const StreamSequ
 
 }  // namespace
 
-absl::StatusOr<PreparedCompute> PrepareRequest(const v1::AttendRequest& request,
-                                               const std::vector<TensorPayload>& payloads,
+absl::StatusOr<PreparedCompute> PrepareRequest(absl::StatusOr<ComputeRequest> compute,
                                                int64_t message_bytes,
                                                const ServiceContext& context) {
-  return Prepare(request, RequestPayloads(payloads, {}), message_bytes, context);
-}
-
-absl::StatusOr<PreparedCompute> PrepareRequest(const v1::EncodeRequest& request,
-                                               const std::vector<TensorPayload>& payloads,
-                                               int64_t message_bytes,
-                                               const ServiceContext& context) {
-  return Prepare(request, RequestPayloads(payloads, {}), message_bytes, context);
+  if (!compute.ok()) return compute.status();
+  absl::StatusOr<RequestBytes> bytes = PredictBytes(*compute, context.limits.max_answer_bytes);
+  if (!bytes.ok()) return bytes.status();
+  return PreparedCompute{*std::move(compute), message_bytes + bytes->response + bytes->scratch};
 }
 
 absl::StatusOr<PreparedCompute> PrepareAttend(const grpc::ByteBuffer& message,
@@ -88,17 +70,9 @@ absl::StatusOr<PreparedCompute> PrepareEncode(const grpc::ByteBuffer& message,
   return ParseAndPrepare<v1::EncodeRequest, ToEncodeResponse>(message, context);
 }
 
-absl::StatusOr<PreparedRegistration> PreparePutMemory(const grpc::ByteBuffer& message,
-                                                      const ServiceContext& context) {
-  v1::PutMemoryRequest request;
-  auto payloads = ParseRequest(message, MaxHeadBytes(context.limits), request);
-  if (!payloads.ok()) return payloads.status();
-  absl::StatusOr<RegistrationRequest> registration = ParseRequest(
-      request, RequestPayloads(*payloads, {}), {context.models, context.limits, context.cross_kv});
-  if (!registration.ok()) return registration.status();
-  return PreparedRegistration{*std::move(registration),
-                              static_cast<int64_t>(message.Length()) + kResponseHeadBytes,
-                              ToPutMemoryResponse};
+absl::StatusOr<PreparedCompute> PreparePutMemory(const grpc::ByteBuffer& message,
+                                                 const ServiceContext& context) {
+  return ParseAndPrepare<v1::PutMemoryRequest, ToPutMemoryResponse>(message, context);
 }
 
 absl::StatusOr<StreamItem> ReceiveItem(const grpc::ByteBuffer& message,
@@ -120,12 +94,11 @@ absl::StatusOr<PreparedCompute> PrepareItem(const StreamItem& item,
   absl::Status status = CheckPosition(message, sequence.get());
   if (!status.ok()) return status;
   const RequestPayloads payloads(item.payloads, {v1::EncodeStreamRequest::kRequestFieldNumber});
-  absl::StatusOr<PreparedCompute> prepared =
-      Prepare(message.request(), payloads, item.bytes, context, sequence.get());
+  absl::StatusOr<PreparedCompute> prepared = PrepareRequest(
+      ParseRequest(message.request(), payloads, context, sequence), item.bytes, context);
   if (!prepared.ok() || sequence == nullptr) return prepared;
   status = sequence->Admit(prepared->request.span, context.cross_kv);
   if (!status.ok()) return status;
-  prepared->request.keys = Chunk{sequence};
   return prepared;
 }
 

@@ -1,12 +1,12 @@
 // Tests of the end of a job.
-#include "server/execution/request_job.h"
+#include "server/execution/compute_job.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/server/support/service_parts.h"
 
 namespace attendant::server {
-namespace request_job_test {
+namespace compute_job_test {
 
 // A caller that has its answer may at once ask for the room that its request took. If the job still
 // held it, the server would refuse it now and then.
@@ -36,9 +36,9 @@ class ComputeJobTest : public ::testing::Test {
 TEST_F(ComputeJobTest, ReleasesItsRequestBeforeItsCallerIsAnswered) {
   const std::unique_ptr<ComputeJob> job = Make();
   EXPECT_FALSE(held_.expired());
-  ASSERT_TRUE(job->Start());
+  ASSERT_TRUE(job->BeginSlice());
   EXPECT_FALSE(ended_);
-  job->EndPart(1, absl::ZeroDuration(), absl::OkStatus());
+  job->EndSlice(1, absl::ZeroDuration(), absl::OkStatus());
   EXPECT_TRUE(ended_);
   EXPECT_TRUE(ok_);
 }
@@ -51,37 +51,37 @@ TEST_F(ComputeJobTest, ReleasesItsRequestBeforeItsCallerIsRefused) {
   EXPECT_FALSE(ok_);
 }
 
-TEST_F(ComputeJobTest, EndsWhenAllItsPartsAreComputed) {
+TEST_F(ComputeJobTest, EndsWhenAllItsSlicesAreComputed) {
   const std::unique_ptr<ComputeJob> job = Make(3);
-  ASSERT_TRUE(job->Start());
-  ASSERT_TRUE(job->Start());
-  job->EndPart(2, absl::ZeroDuration(), absl::OkStatus());
+  ASSERT_TRUE(job->BeginSlice());
+  ASSERT_TRUE(job->BeginSlice());
+  job->EndSlice(2, absl::ZeroDuration(), absl::OkStatus());
   EXPECT_FALSE(ended_);
-  job->EndPart(1, absl::ZeroDuration(), absl::OkStatus());
+  job->EndSlice(1, absl::ZeroDuration(), absl::OkStatus());
   EXPECT_TRUE(ended_ && ok_);
 }
 
-TEST_F(ComputeJobTest, APartThatFailsFailsItOnceNoPartIsComputedAnyMore) {
+TEST_F(ComputeJobTest, ASliceThatFailsFailsItOnceNoSliceIsComputedAnyMore) {
   const std::unique_ptr<ComputeJob> job = Make(4);
-  ASSERT_TRUE(job->Start());
-  ASSERT_TRUE(job->Start());
+  ASSERT_TRUE(job->BeginSlice());
+  ASSERT_TRUE(job->BeginSlice());
   EXPECT_TRUE(CheckAwaited(*job, absl::UnixEpoch()).ok());
-  job->EndPart(1, absl::ZeroDuration(), absl::InvalidArgumentError("a value"));
+  job->EndSlice(1, absl::ZeroDuration(), absl::InvalidArgumentError("a value"));
   EXPECT_FALSE(ended_);
   EXPECT_FALSE(CheckAwaited(*job, absl::UnixEpoch()).ok()) << "the rest is not wanted";
-  EXPECT_FALSE(job->Start());
-  job->EndPart(1, absl::ZeroDuration(), absl::OkStatus());
+  EXPECT_FALSE(job->BeginSlice());
+  job->EndSlice(1, absl::ZeroDuration(), absl::OkStatus());
   EXPECT_TRUE(ended_);
   EXPECT_FALSE(ok_);
   job->Fail(absl::CancelledError("the queue drops the rest"));
 }
 
-TEST_F(ComputeJobTest, WhatTheQueueFailsEndsWithThePartThatIsComputed) {
+TEST_F(ComputeJobTest, AJobThatTheQueueFailsEndsWithTheSliceThatIsComputed) {
   const std::unique_ptr<ComputeJob> job = Make(2);
-  ASSERT_TRUE(job->Start());
+  ASSERT_TRUE(job->BeginSlice());
   job->Fail(absl::CancelledError("the caller is gone"));
   EXPECT_FALSE(ended_);
-  job->EndPart(1, absl::ZeroDuration(), absl::OkStatus());
+  job->EndSlice(1, absl::ZeroDuration(), absl::OkStatus());
   EXPECT_TRUE(ended_);
   EXPECT_FALSE(ok_);
 }
@@ -127,5 +127,5 @@ TEST(PlanJobTest, CutsAJobIntoSlicesOfWholeSequences) {
   EXPECT_EQ(job->slices.size(), 2u);
 }
 
-}  // namespace request_job_test
+}  // namespace compute_job_test
 }  // namespace attendant::server

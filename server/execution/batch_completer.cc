@@ -1,4 +1,4 @@
-#include "server/execution/batch_ender.h"
+#include "server/execution/batch_completer.h"
 
 #include <pthread.h>
 
@@ -9,16 +9,16 @@
 
 namespace attendant::server {
 
-void ComputedBatch::End() noexcept {
-  for (BatchJob& job : jobs) {
-    if (job.ended()) continue;
-    const absl::Status status = Guarded([&] { job.Finish(report); });
-    if (!status.ok() && !job.ended()) job.Fail(status);
+void ComputedBatch::Complete() noexcept {
+  for (EntryRun& entry : entries) {
+    if (entry.ended()) continue;
+    const absl::Status status = Guarded([&] { entry.Finish(report); });
+    if (!status.ok() && !entry.ended()) entry.Fail(status);
   }
   Guarded([&] { report.Record(); }).IgnoreError();  // one that cannot be counted fails nothing
 }
 
-BatchEnder::BatchEnder() {
+BatchCompleter::BatchCompleter() {
   try {
     thread_ = std::thread([this] { Run(); });
   } catch (const std::system_error&) {
@@ -28,7 +28,7 @@ BatchEnder::BatchEnder() {
   free_ = true;
 }
 
-BatchEnder::~BatchEnder() {
+BatchCompleter::~BatchCompleter() {
   if (!thread_.joinable()) return;
   {
     absl::MutexLock lock(&mutex_);
@@ -37,7 +37,7 @@ BatchEnder::~BatchEnder() {
   thread_.join();
 }
 
-void BatchEnder::End(ComputedBatch batch) noexcept {
+void BatchCompleter::Complete(ComputedBatch batch) noexcept {
   {
     absl::MutexLock lock(&mutex_);
     if (free_) {
@@ -46,21 +46,21 @@ void BatchEnder::End(ComputedBatch batch) noexcept {
       return;
     }
   }
-  batch.End();
+  batch.Complete();
 }
 
-void BatchEnder::Run() {
-  pthread_setname_np(pthread_self(), "batch-ender");
+void BatchCompleter::Run() {
+  pthread_setname_np(pthread_self(), "batch-completer");
   while (true) {
     std::optional<ComputedBatch> batch;
     {
       absl::MutexLock lock(&mutex_);
-      mutex_.Await(absl::Condition(this, &BatchEnder::HasWork));
+      mutex_.Await(absl::Condition(this, &BatchCompleter::HasWork));
       if (!batch_) return;
       batch.emplace(*std::move(batch_));
       batch_.reset();
     }
-    batch->End();
+    batch->Complete();
     batch.reset();
     absl::MutexLock lock(&mutex_);
     free_ = true;
