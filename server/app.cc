@@ -16,7 +16,6 @@
 #include "proto/byte_text.h"
 #include "server/admission/admission.h"
 #include "server/base/clock.h"
-#include "server/base/fault.h"
 #include "server/batching/batch_queue.h"
 #include "server/batching/instance_pool.h"
 #include "server/cross_kv/cross_kv_store.h"
@@ -131,7 +130,7 @@ class App::Impl {
     queue_.Close();
     if (late > 0) {
       spdlog::warn("drain timeout: {} requests are not answered and fail", late);
-      queue_.FailAll(Guarded([] { return absl::UnavailableError("the server is stopping"); }));
+      queue_.FailAll(absl::UnavailableError("the server is stopping"));
     }
     EndGrpcServer(*grpc_.server, *listener_, absl::Now() + (deadline - clock_.Now()));
     instances_.reset();
@@ -323,13 +322,13 @@ class App::Impl {
         std::move(items),
         [this](const std::string& what, bool ok) { metrics_.RecordReload(what, ok); });
     housekeeping_ = std::make_unique<Periodic>(absl::Seconds(1), [this] {
-      // What finds no memory is done a second later.
-      Guarded([&] { reloader_->ReloadAll(); }).IgnoreError();
-      Guarded([&] {
-        if (IsShortOfMemory()) return Relieve();
+      if (IsShortOfMemory()) {
+        Relieve();
+      } else {
         const BudgetCounts calls = admission_.slots().counts();
         freed_memory_.GiveBackIfGrown({calls.all(), calls.taken});
-      }).IgnoreError();
+      }
+      reloader_->ReloadAll();
     });
   }
 

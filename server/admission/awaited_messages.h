@@ -19,6 +19,8 @@ namespace attendant::server {
 //
 // Thread-safe; outlives its places.
 class AwaitedMessages {
+  using Id = std::pair<std::string, uint64_t>;  // the caller and a number, the oldest first
+
  public:
   // Ends the call. Called at most once, on any thread and without locks, possibly while the place
   // is being destroyed.
@@ -32,11 +34,9 @@ class AwaitedMessages {
 
    private:
     friend class AwaitedMessages;
-    Place(AwaitedMessages& messages, std::string caller)
-        : messages_(messages), caller_(std::move(caller)) {}
+    Place(AwaitedMessages& messages, Id id) : messages_(messages), id_(std::move(id)) {}
     AwaitedMessages& messages_;
-    const std::string caller_;
-    uint64_t id_ = 0;
+    const Id id_;
   };
 
   explicit AwaitedMessages(size_t most) : most_(most) {}
@@ -44,17 +44,14 @@ class AwaitedMessages {
   std::unique_ptr<Place> Add(const std::string& caller, GiveUp give_up);
 
  private:
-  using OfCaller = std::map<uint64_t, GiveUp>;  // by id, thus the oldest first
-
   // Returns null if the message has been evicted.
-  GiveUp Take(const std::string& caller, uint64_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  GiveUp Take(const Id& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   GiveUp TakeOldestOfGreediest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t most_;
   absl::Mutex mutex_;
-  uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
-  size_t count_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<std::string, OfCaller> callers_ ABSL_GUARDED_BY(mutex_);  // none of them is empty
+  uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<Id, GiveUp> awaited_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace attendant::server

@@ -46,7 +46,8 @@ int64_t RegisteredCrossKv::PredictBytes(const CrossKvOrigin& origin) {
 }
 
 RegisteredCrossKv::RegisteredCrossKv(CrossKvOrigin origin,
-                                     std::shared_ptr<HeldBytes::Totals> totals, Budget::Hold memory)
+                                     std::shared_ptr<HeldBytes::Totals> totals,
+                                     Budget::Hold&& memory)
     : origin_(std::move(origin)),
       key_width_(ShapeOf(origin_).attention.heads * ShapeOf(origin_).attention.key_width),
       value_width_(ShapeOf(origin_).context_width()),
@@ -65,13 +66,14 @@ HeldBytes::~HeldBytes() {
   totals_->holders.fetch_sub(1);
 }
 
-absl::StatusOr<Budget::Hold> CrossKvStore::TakeRoom(const char* what, int64_t bytes) {
+absl::Status CrossKvStore::TakeRoom(const char* what, int64_t bytes, Budget::Hold& room) {
   const int64_t registered = registered_->bytes.load(), sequences = sequences_->bytes.load();
-  Budget::Hold room;
   if (bytes <= limits_.max_bytes - registered - sequences) {
     // It is nobody's: it outlives the call, and its handle may be used by others.
     const Budget::Claim claim = {"", bytes, HeldFor::kRegistered};
-    if (memory_ == nullptr || memory_->TryTake(claim, room) == Budget::Answer::kTaken) return room;
+    if (memory_ == nullptr || memory_->TryTake(claim, room) == Budget::Answer::kTaken) {
+      return absl::OkStatus();
+    }
     return Refused(Refusal::kMemory, absl::StrCat("the server has no room for the ", bytes,
                                                   " bytes of the ", what, " now"));
   }
@@ -86,21 +88,21 @@ absl::StatusOr<Budget::Hold> CrossKvStore::TakeRoom(const char* what, int64_t by
 }
 
 absl::StatusOr<std::unique_ptr<HeldBytes>> CrossKvStore::Hold(int64_t bytes) {
-  absl::MutexLock lock(&mutex_);
   EvictExpired();
-  absl::StatusOr<Budget::Hold> room = TakeRoom("sequence's state", bytes);
-  if (!room.ok()) return room.status();
-  return std::make_unique<HeldBytes>(bytes, sequences_, *std::move(room));
+  Budget::Hold room;
+  absl::MutexLock lock(&mutex_);
+  if (absl::Status status = TakeRoom("sequence's state", bytes, room); !status.ok()) return status;
+  return std::make_unique<HeldBytes>(bytes, sequences_, std::move(room));
 }
 
 absl::StatusOr<std::shared_ptr<RegisteredCrossKv>> CrossKvStore::Reserve(CrossKvOrigin origin) {
   const int64_t bytes = RegisteredCrossKv::PredictBytes(origin);
-  absl::MutexLock lock(&mutex_);
   EvictExpired();
-  absl::StatusOr<Budget::Hold> room = TakeRoom("memory", bytes);
-  if (!room.ok()) return room.status();
+  Budget::Hold room;
+  absl::MutexLock lock(&mutex_);
+  if (absl::Status status = TakeRoom("memory", bytes, room); !status.ok()) return status;
   try {
-    return std::make_shared<RegisteredCrossKv>(std::move(origin), registered_, *std::move(room));
+    return std::make_shared<RegisteredCrossKv>(std::move(origin), registered_, std::move(room));
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
         absl::StrCat("no memory for ", bytes, " bytes to register"));
@@ -110,9 +112,9 @@ absl::StatusOr<std::shared_ptr<RegisteredCrossKv>> CrossKvStore::Reserve(CrossKv
 CrossKvStore::Ticket CrossKvStore::Add(std::shared_ptr<const RegisteredCrossKv> cross_kv,
                                        absl::Duration age) {
   Ticket ticket{RandomHandle(), cross_kv->bytes(), clock_.Now() + age};
+  EvictExpired();
   Entry entry = {std::move(cross_kv), ticket.expires};  // freed without the lock
   absl::MutexLock lock(&mutex_);
-  EvictExpired();
   expiries_.emplace(ticket.expires, ticket.handle);
   if (entry.cross_kv->origin().model->retired->load()) {
     Retire(ticket.handle, entry);
@@ -124,22 +126,23 @@ CrossKvStore::Ticket CrossKvStore::Add(std::shared_ptr<const RegisteredCrossKv> 
 
 absl::StatusOr<std::shared_ptr<const RegisteredCrossKv>> CrossKvStore::Find(
     const std::string& handle) {
-  absl::MutexLock lock(&mutex_);
   EvictExpired();
+  absl::MutexLock lock(&mutex_);
   const auto found = entries_.find(handle);
   if (found == entries_.end()) return Missing(handle);
   return found->second.cross_kv;
 }
 
 absl::StatusOr<int64_t> CrossKvStore::Drop(const std::string& handle) {
-  absl::MutexLock lock(&mutex_);
   EvictExpired();
+  Entry dropped;  // freed without the lock
+  absl::MutexLock lock(&mutex_);
   const auto found = entries_.find(handle);
   if (found == entries_.end()) return Missing(handle);
-  const int64_t bytes = found->second.cross_kv->bytes();
-  expiries_.erase({found->second.expires, handle});
+  dropped = std::move(found->second);
+  expiries_.erase({dropped.expires, handle});
   entries_.erase(found);
-  return bytes;
+  return dropped.cross_kv->bytes();
 }
 
 absl::Status CrossKvStore::Missing(const std::string& handle) const {
@@ -173,15 +176,19 @@ void CrossKvStore::EvictRetired() {
 }
 
 CrossKvStoreCounts CrossKvStore::counts() {
-  absl::MutexLock lock(&mutex_);
   EvictExpired();
+  absl::MutexLock lock(&mutex_);
   return {static_cast<int64_t>(entries_.size()), registered_->bytes.load(),
           sequences_->holders.load(), sequences_->bytes.load()};
 }
 
 void CrossKvStore::EvictExpired() {
   const absl::Time now = clock_.Now();
+  std::vector<Entry> expired;  // freed without the lock
+  absl::MutexLock lock(&mutex_);
   while (!expiries_.empty() && expiries_.begin()->first <= now) {
+    const auto entry = entries_.find(expiries_.begin()->second);
+    if (entry != entries_.end()) expired.push_back(std::move(entry->second));
     entries_.erase(expiries_.begin()->second);
     retired_.erase(expiries_.begin()->second);
     expiries_.erase(expiries_.begin());

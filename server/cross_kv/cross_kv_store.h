@@ -58,7 +58,7 @@ class HeldBytes {
 class RegisteredCrossKv {
  public:
   RegisteredCrossKv(CrossKvOrigin origin, std::shared_ptr<HeldBytes::Totals> totals,
-                    Budget::Hold memory = {});
+                    Budget::Hold&& memory = {});
 
   const CrossKvOrigin& origin() const { return origin_; }
   // [T, H Dk] and [T, H Dv], of the kept rows.
@@ -98,7 +98,8 @@ struct CrossKvStoreCounts {
 };
 
 // Thread-safe. Invariant: the bytes held for registered keys and values and for sequences together
-// never exceed the limit. Every call first evicts what has expired.
+// never exceed the limit. Every call first evicts what has expired. Memory is given back without
+// the mutex, because that runs calls which wait for it.
 class CrossKvStore {
  public:
   // The name under which a client finds what it has registered, and the time until which it can.
@@ -146,9 +147,9 @@ class CrossKvStore {
   absl::Status Missing(const std::string& handle) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Remembers that what the handle meant was of a model that is retired.
   void Retire(const std::string& handle, const Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void EvictExpired() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Room for `bytes` more, for `what`.
-  absl::StatusOr<Budget::Hold> TakeRoom(const char* what, int64_t bytes)
+  void EvictExpired();
+  // Puts room for `bytes` more, for `what`, into `room`.
+  absl::Status TakeRoom(const char* what, int64_t bytes, Budget::Hold& room)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
@@ -157,7 +158,6 @@ class CrossKvStore {
   const std::shared_ptr<HeldBytes::Totals> registered_ = std::make_shared<HeldBytes::Totals>();
   const std::shared_ptr<HeldBytes::Totals> sequences_ = std::make_shared<HeldBytes::Totals>();
   absl::Mutex mutex_;
-  // Not Abseil's maps, which break if they find no memory to grow.
   std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
   // Names of the retired models that have made what these handles meant. A bounded number, since
   // nobody is charged for them: those beyond it are NOT_FOUND.

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "server/base/fault.h"
+
 namespace attendant::server {
 
 Periodic::Periodic(absl::Duration interval, std::function<void()> call)
@@ -23,7 +25,7 @@ void Periodic::Run() {
       absl::MutexLock lock(&mutex_);
       if (mutex_.AwaitWithTimeout(absl::Condition(&stopped_), interval_)) return;
     }
-    call_();
+    Guarded([this] { call_(); }).IgnoreError();
   }
 }
 

@@ -11,6 +11,7 @@
 namespace attendant::server {
 
 // Calls a function at intervals, on a thread of its own. The first call comes after an interval.
+// A call that throws, for want of memory, is over.
 class Periodic {
  public:
   Periodic(absl::Duration interval, std::function<void()> call);

@@ -16,7 +16,7 @@ namespace attendant::server {
 // Both outlive the calls.
 struct MethodContext {
   const ServiceContext& service;
-  const HealthStates& health;
+  HealthStates& health;
 };
 
 // Takes and returns a message. Sets `model` to the name of the served model that the call is about,

@@ -41,7 +41,7 @@ struct InferEntry {
   std::shared_ptr<HttpReply> reply;
 };
 
-// Slot -> body -> message -> job -> answer, as a ModelInfer over gRPC (server/rpc/unary_reactor.h).
+// Slot -> body -> message -> job -> answer, as a ModelInfer over gRPC (server/rpc/job_call.cc).
 //
 // Three parties come in, one after the other: the thread of the HTTP port until the body has come,
 // a worker that reads it, and the thread that ends the job, which has a worker make the answer. At

@@ -5,19 +5,20 @@
 
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "server/admission/recent_size.h"
 #include "server/models/health_states.h"
 #include "server/request/quick_method.h"
 #include "server/request/service_context.h"
-#include "server/rpc/open_streams.h"
+#include "server/rpc/call_methods.h"
 
 namespace attendant::server {
 
-// Takes a slot or a stream's place for each call, from its headers, and hands it to its reactor.
+// Takes a slot or a stream's place for each call, from its headers, and begins it (call/call.h).
 // Refuses a call whose caller may not make it, see ServerSecrets: UNAUTHENTICATED or
 // PERMISSION_DENIED; one without a slot: RESOURCE_EXHAUSTED, with the reason and the retry trailer;
 // while draining: UNAVAILABLE; an unknown method: UNIMPLEMENTED. All before anything of the body is
@@ -43,12 +44,12 @@ class CallEntrance final : public grpc::CallbackGenericService {
   int64_t ShedUncharged() { return open_streams_.ShedUncharged(); }
 
  private:
-  grpc::ServerGenericBidiReactor* Start(absl::string_view path, grpc::CallbackServerContext& call);
-  grpc::ServerGenericBidiReactor* StartMethod(absl::string_view path, const std::string& peer,
-                                              grpc::CallbackServerContext& call);
-
+  // Sets `admitted`, or returns why the call is refused, with its account if it counts.
+  absl::Status Admit(grpc::GenericCallbackServerContext& call, std::shared_ptr<Call>& admitted,
+                     std::optional<RequestAccount>& account);
   // Returns the peer of a call that its caller may make.
-  absl::StatusOr<std::string> Identify(const grpc::CallbackServerContext& call) const;
+  absl::StatusOr<std::string> Identify(const grpc::GenericCallbackServerContext& call) const;
+  absl::Status TakePlace(CallMethod::Needs needs, CallEntry& entry) const;
 
   const ServiceContext context_;
   HealthStates health_;

@@ -10,6 +10,7 @@
 #include "server/models/model_lookup.h"
 #include "server/models/model_message.h"
 #include "server/models/product_plans.h"
+#include "server/tensors/status_mapping.h"
 #include "server/wire/response_codec.h"
 
 namespace attendant::server {

@@ -4,42 +4,36 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/fault.h"
 #include "server/metrics/refusal.h"
-#include "server/rpc/call/peer.h"
+#include "server/rpc/calls.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
-grpc::ServerGenericBidiReactor* StreamReactor::Start(CallEntry entry, OpenStreams& open_streams) {
-  std::shared_ptr<StreamReactor> reactor(new StreamReactor(std::move(entry), open_streams));
+
+StreamReactor::StreamReactor(CallEntry entry)
+    : Call(std::move(entry)),
+      recent_(entry.recent),
+      open_streams_(entry.open_streams),
+      deadline_(DeadlineOf(call_, context_.clock)),
+      item_account_(*std::exchange(account_, std::nullopt)),
+      permit_(std::move(memory_)),
+      awaited_(std::in_place, context_.admission.unfinished_bodies(), connection_) {}
+
+absl::Status StreamReactor::Begin() {
   {
-    absl::MutexLock lock(&reactor->mutex_);
-    reactor->self_ = reactor;
-    reactor->Advance();
+    absl::MutexLock lock(&mutex_);
+    Advance();
   }
-  const absl::Status status = Guarded([&] { open_streams.Add(reactor); });
-  if (!status.ok()) reactor->Abandon(status);
-  return reactor.get();
+  open_streams_.Add({shared_from_this(), this});
+  return absl::OkStatus();
 }
 
-StreamReactor::StreamReactor(CallEntry entry, OpenStreams& open_streams)
-    : context_(entry.context.service),
-      recent_(entry.recent),
-      call_(entry.call),
-      peer_(std::move(entry.peer)),
-      deadline_(DeadlineOf(call_, context_.clock)),
-      account_(std::move(entry.account)),
-      open_streams_(open_streams),
-      place_(std::move(entry.place)),
-      permit_(std::move(entry.memory)),
-      awaited_(std::in_place, context_.admission.unfinished_bodies(), ConnectionOf(call_.peer())) {}
-
 void StreamReactor::Drain() {
-  const absl::Status draining = Guarded(DrainingError);
-  absl::MutexLock lock(&mutex_);
-  if (!input_ended_) end_ = draining;
-  input_ended_ = true;
-  Advance();
+  React([this] {
+    const absl::Status draining = DrainingError();
+    absl::MutexLock lock(&mutex_);
+    EndInput(draining);
+  });
 }
 
 int64_t StreamReactor::UnchargedBytes() {
@@ -49,7 +43,7 @@ int64_t StreamReactor::UnchargedBytes() {
 }
 
 void StreamReactor::Shed() {
-  const absl::Status ended = Guarded([&] {
+  React([this] {
     const absl::Status status =
         Refused(Refusal::kMemory,
                 "the server is short of memory, and the stream's next item may take more than it "
@@ -58,67 +52,63 @@ void StreamReactor::Shed() {
     if (done_) return;
     // What it waits for, such as that its answers leave, has taken too long.
     if (std::exchange(shed_, true)) return call_.TryCancel();
-    if (!input_ended_) end_ = status;
-    input_ended_ = true;
-    Advance();
+    EndInput(status);
   });
-  if (!ended.ok()) Abandon(ended);
 }
 
-void StreamReactor::OnReadDone(bool ok) {
-  const absl::Status status = Guarded([&] {
-    if (ok) return Receive();
-    absl::MutexLock lock(&mutex_);
-    reading_ = false;
-    awaited_->Finish(0);
-    input_ended_ = true;
-    if (call_.IsCancelled()) Lose();
-    Advance();
-  });
-  if (!status.ok()) Abandon(status);
-}
-
-void StreamReactor::Abandon(const absl::Status& status) noexcept {
-  absl::MutexLock lock(&mutex_);
-  cancelled_->store(true, std::memory_order_relaxed);
+void StreamReactor::EndInput(const absl::Status& status) {
+  if (!input_ended_) end_ = status;
   input_ended_ = true;
-  if (!lost_) end_ = status;
-  lost_ = true;
   Advance();
 }
 
-void StreamReactor::Receive() {
-  grpc::ByteBuffer message;
+absl::Status StreamReactor::OnNoMessage() {
+  if (call_.IsCancelled()) Lose(LostCallerError(call_, context_));
+  absl::MutexLock lock(&mutex_);
+  reading_ = false;
+  awaited_->Finish(0);
+  EndInput(absl::OkStatus());
+  return absl::OkStatus();
+}
+
+absl::Status StreamReactor::OnMessage(grpc::ByteBuffer message, Budget::Hold) {
   {
     absl::MutexLock lock(&mutex_);
     ++in_flight_;
-    ++items_;
-    message.Swap(&message_);
+    LimitIdleness();
     awaited_->Finish(static_cast<int64_t>(message.Length()));
   }
   absl::StatusOr<StreamItem> item = ReceiveItem(message, context_);
   message.Clear();
-  if (!item.ok()) return RefuseMalformed(item.status());
+  if (!item.ok()) {
+    RefuseMalformed(item.status());
+    return absl::OkStatus();
+  }
   recent_.Report(item->bytes);
   // For this one while it waits, and for the next. A permit that finds no more room stays as it is,
   // and an item beyond it is charged at once.
   permit_.Change(std::min(recent_.bytes(), context_.limits.max_request_bytes), HeldFor::kReceiving);
-  const bool may_wait = item->bytes <= permit_.amount();
-  Held held;
-  absl::Status charged = context_.admission.TakeSlotIfFree(peer_, held.slot);
-  if (charged.ok() && !may_wait) {
-    charged = context_.admission.Charge({peer_, item->bytes, HeldFor::kRequest}, held.memory);
+  Taken arrived = {*std::move(item)};
+  arrived.may_wait = arrived.item.bytes <= permit_.amount();
+  absl::Status charged = context_.admission.TakeSlotIfFree(peer_, arrived.held.slot);
+  if (charged.ok() && !arrived.may_wait) {
+    charged = context_.admission.Charge({peer_, arrived.item.bytes, HeldFor::kRequest},
+                                        arrived.held.memory);
   }
-  Pending refused{item->message.id(), false, nullptr, account_.ForItem(item->arrived)};
   std::optional<Taken> taken;
   {
     absl::MutexLock lock(&mutex_);
     reading_ = false;
-    if (charged.ok()) taken = Take({*std::move(item), may_wait, std::move(held)});
+    if (charged.ok()) taken = Take(std::move(arrived));
     Advance();
   }
-  if (!charged.ok()) taken = End(std::move(refused), {charged});
+  if (!charged.ok()) {
+    taken = Respond(
+        {arrived.item.message.id(), false, nullptr, item_account_.ForItem(arrived.item.arrived)},
+        {charged});
+  }
   Work(std::move(taken));
+  return absl::OkStatus();
 }
 
 absl::Status StreamReactor::Admit(int64_t bytes, bool alone, Held& held) {
@@ -134,17 +124,15 @@ void StreamReactor::RefuseMalformed(const absl::Status& status) {
     absl::MutexLock lock(&mutex_);
     reading_ = false;
     --in_flight_;
-    input_ended_ = true;
-    if (end_.ok()) end_ = status;
-    Advance();
+    EndInput(status);
   }
-  account_.ForItem(context_.clock.Now()).Report(status, context_);
+  item_account_.ForItem(context_.clock.Now()).Report(status, context_);
 }
 
-std::optional<StreamReactor::Taken> StreamReactor::Take(Taken taken) {
+std::optional<StreamReactor::Taken> StreamReactor::Take(Taken&& taken) {
   const uint64_t number = taken.item.message.sequence();
   working_ = true;
-  if (number == 0) return taken;
+  if (number == 0) return std::optional(std::move(taken));
   const auto [entry, is_new] = sequences_.try_emplace(number);
   std::shared_ptr<StreamSequence> sequence = std::exchange(entry->second, nullptr);
   if (is_new) sequence = std::make_shared<StreamSequence>(number);
@@ -154,25 +142,31 @@ std::optional<StreamReactor::Taken> StreamReactor::Take(Taken taken) {
     return std::nullopt;
   }
   taken.sequence = std::move(sequence);
-  return taken;
+  return std::optional(std::move(taken));
 }
 
-void StreamReactor::GiveBack(const Pending& pending, bool computed) {
+void StreamReactor::GiveBack(const Pending& pending, bool over) {
   if (pending.sequence == nullptr) return;
-  if (!pending.sequence->begun() || (pending.ends && computed)) {
-    // First, so that a client that has the response finds the memory free.
-    pending.sequence->Release();
+  if (over) {
     sequences_.erase(pending.sequence->number());
   } else {
     sequences_[pending.sequence->number()] = pending.sequence;
   }
 }
 
+bool StreamReactor::EndSequence(const Pending& pending, bool computed) {
+  StreamSequence* const sequence = pending.sequence.get();
+  if (sequence == nullptr || (sequence->begun() && !(pending.ends && computed))) return false;
+  sequence->Release();
+  return true;
+}
+
 void StreamReactor::Work(std::optional<Taken> next) {
   while (next) {
     Pending pending{next->item.message.id(), next->item.message.ends(), next->sequence,
-                    account_.ForItem(next->item.arrived)};
+                    item_account_.ForItem(next->item.arrived)};
     const bool alone = IsAlone();
+    // An item that fails is answered, and the stream goes on.
     const absl::Status status = Guarded([&] { return Submit(*next, pending, alone); });
     if (status.ok()) return LetGo();
     next->held = {};  // before the caller asks for it again
@@ -180,7 +174,7 @@ void StreamReactor::Work(std::optional<Taken> next) {
       next = HoldBack(*std::move(next), pending);
     } else {
       LetGo();
-      next = End(std::move(pending), {status});
+      next = Respond(std::move(pending), {status});
     }
   }
 }
@@ -197,8 +191,9 @@ bool StreamReactor::IsAlone() const {
 }
 
 std::optional<StreamReactor::Taken> StreamReactor::HoldBack(Taken taken, const Pending& pending) {
+  const bool over = EndSequence(pending, /*computed=*/false);
   absl::MutexLock lock(&mutex_);
-  GiveBack(pending, /*computed=*/false);
+  GiveBack(pending, over);
   taken.sequence = nullptr;
   // The others may have left meanwhile.
   if (in_flight_ == 1 || lost_) return Take(std::move(taken));
@@ -208,8 +203,9 @@ std::optional<StreamReactor::Taken> StreamReactor::HoldBack(Taken taken, const P
 }
 
 std::optional<StreamReactor::Taken> StreamReactor::Resume() {
+  if (lost_) return std::nullopt;
   std::optional<Taken> taken = std::exchange(held_back_, std::nullopt);
-  return taken && !lost_ ? Take(*std::move(taken)) : std::nullopt;
+  return taken ? Take(*std::move(taken)) : std::nullopt;
 }
 
 absl::Status StreamReactor::Submit(Taken& taken, Pending& pending, bool alone) {
@@ -221,10 +217,8 @@ absl::Status StreamReactor::Submit(Taken& taken, Pending& pending, bool alone) {
   pending.tokens = prepared->request.chunk_tokens();
   auto job = std::make_unique<ComputeJob>(
       std::move(prepared->request), cancelled_,
-      [self = shared_from_this(), pending](ComputeJob::End result) {
-        const absl::Status ended =
-            Guarded([&] { self->Work(self->End(pending, std::move(result))); });
-        if (!ended.ok()) self->Abandon(ended);
+      [this, self = shared_from_this(), pending](ComputeJob::End result) {
+        React([&] { Work(Respond(pending, std::move(result))); });
       });
   job->held = std::move(taken.held);
   job->deadline = deadline_;
@@ -234,28 +228,28 @@ absl::Status StreamReactor::Submit(Taken& taken, Pending& pending, bool alone) {
   return context_.queue.Submit(ServiceJob(std::move(job)));
 }
 
-std::optional<StreamReactor::Taken> StreamReactor::End(Pending pending, ComputeJob::End result) {
-  absl::Status status = result.response.status();
-  grpc::ByteBuffer response;
+std::optional<StreamReactor::Taken> StreamReactor::Respond(Pending pending,
+                                                           ComputeJob::End result) {
+  const absl::Status status = result.response.status();
+  const StreamSequence* const sequence = pending.sequence.get();
+  Answer answer = {{}, std::move(result.held)};
   if (status.ok()) {
-    status = Guarded([&] { response = ToStreamResponse(pending.id, *std::move(result.response)); });
-  }
-  const bool computed = status.ok();
-  StreamSequence* const sequence = pending.sequence.get();
-  if (computed) {
+    answer.message = ToStreamResponse(pending.id, *std::move(result.response));
     pending.account.SetQueued(result.queued);
-    if (sequence != nullptr) sequence->Keep(pending.tokens);
+    if (sequence != nullptr) pending.sequence->Keep(pending.tokens);
   } else {
-    response = ToStreamError(pending.id, sequence ? sequence->WithPosition(status) : status,
-                             RetryAfter(status, context_));
+    answer.message = ToStreamError(pending.id, sequence ? sequence->WithPosition(status) : status,
+                                   RetryAfter(status, context_));
   }
-  result.held.memory.Change(static_cast<int64_t>(response.Length()), HeldFor::kAnswer);
+  answer.held.memory.Change(static_cast<int64_t>(answer.message.Length()), HeldFor::kAnswer);
+  // First, so that a client that has the response finds the memory free.
+  const bool over = EndSequence(pending, status.ok());
   std::optional<Taken> next;
   {
     absl::MutexLock lock(&mutex_);
-    GiveBack(pending, computed);
+    GiveBack(pending, over);
     if (!lost_) {
-      responses_.push_back({response, std::move(result.held)});
+      responses_.push_back(std::move(answer));
       next = Resume();
       Advance();
     }
@@ -264,66 +258,58 @@ std::optional<StreamReactor::Taken> StreamReactor::End(Pending pending, ComputeJ
   return next;
 }
 
-void StreamReactor::OnWriteDone(bool ok) {
+absl::Status StreamReactor::OnWritten(bool ok) {
   Held held;
   {
     absl::MutexLock lock(&mutex_);
     writing_ = false;
-    send_limit_.Reset();
     held = std::move(responses_.front().held);
     responses_.pop_front();
     --in_flight_;
-    if (!ok) Lose();
-    Advance();
+    if (ok) Advance();
   }
+  if (!ok) Lose(LostCallerError(call_, context_));
   held = {};  // what is held back may wait for it
-  const absl::Status status = Guarded([&] {
-    std::optional<Taken> next;
-    {
-      absl::MutexLock lock(&mutex_);
-      next = Resume();
-    }
-    Work(std::move(next));
-  });
-  if (!status.ok()) Abandon(status);
-}
-
-void StreamReactor::OnCancel() {
+  std::optional<Taken> next;
   {
     absl::MutexLock lock(&mutex_);
-    Lose();
-    Advance();
+    next = Resume();
   }
-  // What fails here is failed by the next instance that looks for work.
-  Guarded([&] { context_.queue.FailDead(); }).IgnoreError();
+  Work(std::move(next));
+  return absl::OkStatus();
 }
 
-void StreamReactor::Lose() {
-  if (lost_) return;
-  lost_ = true;
-  input_ended_ = true;
-  end_ = Guarded([&] { return LostCallerError(call_, context_); });
+void StreamReactor::OnLost() {
+  Lose(LostCallerError(call_, context_));
+  context_.queue.FailDead();
+}
+
+void StreamReactor::Lose(const absl::Status& status) noexcept {
   cancelled_->store(true, std::memory_order_relaxed);
+  absl::MutexLock lock(&mutex_);
+  if (!lost_) {
+    lost_ = true;
+    input_ended_ = true;
+    end_ = status;
+  }
+  Advance();
 }
 
 void StreamReactor::Advance() {
-  if (finished_) return;
-  if (!writing_ && !responses_.empty() && !lost_) {
-    writing_ = true;
-    LimitSending();
-    StartWrite(&responses_.front().message);
-  }
+  if (ended_) return;
   if (ReadsOn()) {
-    reading_ = true;
     awaited_->Begin(permit_.amount());
+    reading_ = true;
     StartRead(&message_);
   }
   LimitIdleness();
+  if (!writing_ && !responses_.empty() && !lost_) {
+    LimitSending();
+    writing_ = true;
+    StartWrite(&responses_.front().message);
+  }
   if (!input_ended_ || writing_ || (in_flight_ > 0 && !lost_)) return;
-  finished_ = true;
-  LimitSending();
-  if (end_.ok()) return Finish(grpc::Status::OK);
-  FinishWith(end_, context_, call_, *this);
+  FinishNow(end_);
 }
 
 bool StreamReactor::ReadsOn() const {
@@ -332,67 +318,50 @@ bool StreamReactor::ReadsOn() const {
   return in_flight_ < 2 || context_.queue.TakesMoreOf(peer_);
 }
 
-void StreamReactor::LimitSending() {
-  send_limit_.Set(TimeLimit::In(context_.limits.send_timeout), weak_from_this(),
-                  [sends = ++sends_](StreamReactor& self) { self.OnSendTimeout(sends); });
-}
-
-// Cancelling is all that gRPC lets one do to a write that makes no progress.
-void StreamReactor::OnSendTimeout(uint64_t sends) {
-  absl::MutexLock lock(&mutex_);
-  if (done_ || lost_ || sends != sends_ || !send_limit_.set()) return;
-  context_.metrics.CountUnsentAnswer();
-  call_.TryCancel();
-}
-
 void StreamReactor::LimitIdleness() {
-  if (input_ended_ || !reading_ || in_flight_ > 0) return idle_limit_.Reset();
-  if (idle_limit_.set()) return;
-  idle_limit_.Set(TimeLimit::In(context_.limits.stream_idle_timeout), weak_from_this(),
-                  [items = items_](StreamReactor& self) {
-                    const absl::Status status = Guarded([&] { self.OnIdle(items); });
-                    if (!status.ok()) self.Abandon(status);
-                  });
+  const bool idle = reading_ && !input_ended_ && in_flight_ == 0;
+  if (idle == idle_) return;
+  if (idle) {
+    Limit(RealClock().Now() + context_.limits.stream_idle_timeout,
+          static_cast<Expired>(&StreamReactor::OnIdle));
+  } else {
+    Unlimit();
+  }
+  idle_ = idle;
 }
 
-void StreamReactor::OnIdle(uint64_t items) {
-  absl::MutexLock lock(&mutex_);
-  if (input_ended_ || items != items_) return;
-  end_ = absl::DeadlineExceededError(
+absl::Status StreamReactor::OnIdle() {
+  EndInput(absl::DeadlineExceededError(
       absl::StrCat("the stream's next item did not arrive within ",
-                   absl::FormatDuration(context_.limits.stream_idle_timeout)));
-  input_ended_ = true;
-  Advance();
+                   absl::FormatDuration(context_.limits.stream_idle_timeout))));
+  return absl::OkStatus();
 }
 
-void StreamReactor::OnDone() {
+void StreamReactor::OnEnd() {
   open_streams_.Remove(this);
-  Budget::Hold place, permit;
-  std::shared_ptr<StreamReactor> self;
+  Budget::Hold permit;
   std::map<uint64_t, std::shared_ptr<StreamSequence>> sequences;
-  std::list<Answer> responses;
+  std::deque<Answer> responses;
   std::optional<Taken> held_back;
   absl::Status end;
   {
     absl::MutexLock lock(&mutex_);
-    done_ = true;
     awaited_.reset();
-    send_limit_.Reset();
+    permit = std::move(permit_);
     responses.swap(responses_);
     sequences.swap(sequences_);
     held_back.swap(held_back_);
     end = end_;
-    // Jobs that have just ended may still hold them.
-    for (const auto& [number, sequence] : sequences) {
-      if (sequence != nullptr) sequence->Release();
-    }
-    place = std::move(place_);
-    permit = std::move(permit_);
-    self = std::move(self_);
   }
-  if (!held_back) return;
-  // An item that cannot be counted fails nothing.
-  Guarded([&] { account_.ForItem(held_back->item.arrived).Report(end, context_); }).IgnoreError();
+  // Jobs that have just ended may still hold them.
+  for (const auto& [number, sequence] : sequences) {
+    if (sequence != nullptr) sequence->Release();
+  }
+  if (held_back) item_account_.ForItem(held_back->item.arrived).Report(end, context_);
+}
+
+std::shared_ptr<Call> NewStreamCall(CallEntry entry) {
+  return std::make_shared<StreamReactor>(std::move(entry));
 }
 
 }  // namespace attendant::server

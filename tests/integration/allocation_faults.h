@@ -10,9 +10,8 @@ struct AllocationFaults {
   // The variable that names the file with the settings.
   static constexpr char kVariable[] = "ALLOCATION_FAULTS";
 
-  std::atomic<int64_t> interval;     // on each thread, of allocations that may fail; 0: none fails
-  std::atomic<int64_t> least_bytes;  // of an allocation that may fail
-  std::atomic<int64_t> failed;       // that have failed so far
+  // Counts allocations down. The one that takes it to zero fails; below that, none is counted.
+  std::atomic<int64_t> until_failure;
 };
 
 }  // namespace attendant::server

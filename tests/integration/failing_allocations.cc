@@ -1,5 +1,4 @@
-// A library to preload into attendant-server. It makes allocations of the server's own code fail at
-// a regular interval.
+// A library to preload into attendant-server. It makes an allocation of the server's own code fail.
 //
 // Only what the server's own code asks for fails, by itself or through the standard library and
 // Abseil. gRPC's core aborts the process if it gets no memory, and neither the rest of gRPC nor
@@ -126,15 +125,9 @@ Owner OwnerOfAllocation() {
   return owner;
 }
 
-bool Fails(size_t bytes) {
-  if (faults == nullptr) return false;
-  const int64_t interval = faults->interval.load(std::memory_order_relaxed);
-  if (interval == 0 || static_cast<int64_t>(bytes) < faults->least_bytes) return false;
-  if (OwnerOfAllocation() != Owner::kServer) return false;
-  static thread_local int64_t seen = 0;
-  if (++seen % interval != 0) return false;
-  ++faults->failed;
-  return true;
+bool Fails() {
+  if (faults == nullptr || faults->until_failure <= 0) return false;
+  return OwnerOfAllocation() == Owner::kServer && --faults->until_failure == 0;
 }
 
 __attribute__((constructor)) void Begin() {
@@ -156,13 +149,13 @@ void* Aligned(size_t alignment, size_t bytes) {
 }  // namespace
 
 void* operator new(size_t bytes) {
-  void* const memory = Fails(bytes) ? nullptr : std::malloc(std::max<size_t>(bytes, 1));
+  void* const memory = Fails() ? nullptr : std::malloc(std::max<size_t>(bytes, 1));
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
 void* operator new[](size_t bytes) { return operator new(bytes); }
 void* operator new(size_t bytes, std::align_val_t alignment) {
-  void* const memory = Fails(bytes) ? nullptr : Aligned(static_cast<size_t>(alignment), bytes);
+  void* const memory = Fails() ? nullptr : Aligned(static_cast<size_t>(alignment), bytes);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
@@ -171,5 +164,5 @@ void* operator new[](size_t bytes, std::align_val_t alignment) {
 }
 // From which the engine's buffers come.
 void* aligned_alloc(size_t alignment, size_t bytes) noexcept {
-  return Fails(bytes) ? nullptr : Aligned(alignment, bytes);
+  return Fails() ? nullptr : Aligned(alignment, bytes);
 }

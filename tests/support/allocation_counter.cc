@@ -23,20 +23,6 @@ void Count(const void* caller) {
   if (counting && !IsOneDnn(caller)) ++allocations;
 }
 
-thread_local int64_t allocations_to_failure = 0;  // 0: none is to fail, or it has failed
-const int in_this_program = 0;
-
-bool IsOurs(const void* caller) {
-  Dl_info info, own;
-  return dladdr(caller, &info) != 0 && dladdr(&in_this_program, &own) != 0 &&
-         info.dli_fbase == own.dli_fbase;
-}
-
-bool Fails(const void* caller) {
-  if (allocations_to_failure == 0 || !IsOurs(caller)) return false;
-  return --allocations_to_failure == 0;
-}
-
 }  // namespace
 
 AllocationCounter::AllocationCounter() {
@@ -46,21 +32,15 @@ AllocationCounter::AllocationCounter() {
 AllocationCounter::~AllocationCounter() { counting = false; }
 int64_t AllocationCounter::count() const { return allocations; }
 
-FailingAllocation::FailingAllocation(int64_t nth) { allocations_to_failure = nth; }
-FailingAllocation::~FailingAllocation() { allocations_to_failure = 0; }
-bool FailingAllocation::failed() const { return allocations_to_failure == 0; }
-
 }  // namespace attendant::test_support
 
 void* operator new(size_t bytes) {
   attendant::test_support::Count(__builtin_return_address(0));
-  if (attendant::test_support::Fails(__builtin_return_address(0))) throw std::bad_alloc();
   if (void* memory = std::malloc(bytes)) return memory;
   throw std::bad_alloc();
 }
 void* aligned_alloc(size_t alignment, size_t bytes) noexcept {
   attendant::test_support::Count(__builtin_return_address(0));
-  if (attendant::test_support::Fails(__builtin_return_address(0))) return nullptr;
   void* memory = nullptr;
   return posix_memalign(&memory, alignment, bytes) == 0 ? memory : nullptr;
 }

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "server/admission/admission.h"
 #include "server/admission/unfinished_bodies.h"
+#include "server/rpc/call/message_receipt.h"
 
 namespace attendant::server {
 
@@ -19,28 +20,24 @@ struct ReceiptLimits {
   int64_t min_rate = 0;
 };
 
-// From the start of the reading to its end. One thread at a time.
-//
 // The permit of a body is a share of the memory budget. It is checked soon after the reading began,
 // whenever the elapsed time has doubled, and when the time is over. If the kernel tells what the
 // connection has received, the permit grows to what may have arrived. If not, it doubles whenever
 // its bytes could have arrived at the least rate; what a body takes beyond its permit is then
 // bounded by gRPC's own quota.
-class BodyReceipt {
+class BodyReceipt final : public MessageReceipt {
  public:
   // `connection` is the caller's, as UnfinishedBodies takes it. `admission` outlives the receipt.
   BodyReceipt(Admission& admission, const ReceiptLimits& limits, std::string peer,
               const std::string& connection, Budget::Hold permit, absl::Time now);
 
-  // When to call Look next.
-  absl::Time next_look() const;
+  absl::Time next_look() const override;
 
   // Charges what may have arrived. DEADLINE_EXCEEDED: the body came too slowly. Otherwise the
   // errors of Admission::Charge.
-  absl::Status Look(absl::Time now);
+  absl::Status Look(absl::Time now) override;
 
-  // The body has arrived, with this many bytes. Returns its permit.
-  Budget::Hold Finish(int64_t bytes);
+  Budget::Hold Finish(int64_t bytes) override;
 
  private:
   // When a body of this many bytes has had its time.

@@ -23,10 +23,11 @@ std::optional<absl::Duration> RetryAfter(const absl::Status& status,
   return RetryAfter(context);
 }
 
-void FinishWith(const absl::Status& status, const ServiceContext& context,
-                grpc::ServerContextBase& call, grpc::ServerGenericBidiReactor& reactor) {
+grpc::Status EndOf(const absl::Status& status, const ServiceContext& context,
+                   grpc::ServerContextBase& call) noexcept {
   // If there is no memory for texts, the code has to do.
   grpc::Status end(static_cast<grpc::StatusCode>(status.code()), "");
+  if (status.ok()) return end;
   Guarded([&] {
     end = ToGrpcStatus(status);
     const std::string reason = ReasonOf(status);
@@ -35,7 +36,7 @@ void FinishWith(const absl::Status& status, const ServiceContext& context,
     if (!wait) return;
     call.AddTrailingMetadata(kRetryPushbackTrailer, absl::StrCat(absl::ToInt64Milliseconds(*wait)));
   }).IgnoreError();
-  reactor.Finish(std::move(end));
+  return end;
 }
 
 void RequestAccount::Report(const absl::Status& status, const ServiceContext& context) noexcept {

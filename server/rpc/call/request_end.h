@@ -1,8 +1,8 @@
 // The end of requests: what is counted, what is logged, and which error a lost caller gets.
 #pragma once
 
-#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server_context.h>
+#include <grpcpp/support/status.h>
 
 #include <optional>
 #include <string>
@@ -26,9 +26,9 @@ absl::Duration RetryAfter(const ServiceContext& context);
 // change nothing.
 std::optional<absl::Duration> RetryAfter(const absl::Status& status, const ServiceContext& context);
 
-// Finishes the call with an error and its trailers.
-void FinishWith(const absl::Status& status, const ServiceContext& context,
-                grpc::ServerContextBase& call, grpc::ServerGenericBidiReactor& reactor);
+// Returns what the call is finished with, and adds the trailers of an error.
+grpc::Status EndOf(const absl::Status& status, const ServiceContext& context,
+                   grpc::ServerContextBase& call) noexcept;
 
 // A request while it lives; reported once, when it ends.
 class RequestAccount {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "server/base/clock.h"
 #include "server/metrics/refusal.h"
 
 namespace attendant::server {
@@ -19,7 +19,7 @@ constexpr absl::Duration kEarliestLook = absl::Milliseconds(20);
 SmallReceipt::SmallReceipt(Admission& admission, const std::string& caller,
                            const std::string& connection, AwaitedMessages::GiveUp give_up,
                            absl::Duration time)
-    : begun_(absl::Now()),
+    : begun_(RealClock().Now()),
       until_(begun_ + std::min(time, kMostTime)),
       item_(admission.unfinished_bodies(), connection),
       place_(admission.awaited_messages().Add(caller, std::move(give_up))) {
@@ -31,8 +31,7 @@ absl::Time SmallReceipt::next_look() const {
   return std::min(begun_ + std::max(kEarliestLook, 2 * looked_), until_);
 }
 
-absl::Status SmallReceipt::Look() {
-  const absl::Time now = absl::Now();
+absl::Status SmallReceipt::Look(absl::Time now) {
   if (now >= until_) {
     return absl::DeadlineExceededError("the request's body did not arrive in time");
   }
@@ -42,6 +41,11 @@ absl::Status SmallReceipt::Look() {
   return absl::InvalidArgumentError(absl::StrCat(
       "the request's body is too large for this method: ", more + UnfinishedBodies::kFirstWindow,
       " bytes have come on its connection"));
+}
+
+Budget::Hold SmallReceipt::Finish(int64_t bytes) {
+  item_.Finish(bytes);
+  return {};
 }
 
 absl::Status TooManyAwaitedError() {

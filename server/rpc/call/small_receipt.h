@@ -10,14 +10,13 @@
 #include "server/admission/admission.h"
 #include "server/admission/awaited_messages.h"
 #include "server/admission/unfinished_bodies.h"
+#include "server/rpc/call/message_receipt.h"
 
 namespace attendant::server {
 
-// Exists while the message is read. Not thread-safe.
-//
 // gRPC receives as many bytes as a message announces. Look therefore checks early, and again
 // whenever the elapsed time has doubled, that the message does not grow too large.
-class SmallReceipt {
+class SmallReceipt final : public MessageReceipt {
  public:
   // `caller` and `give_up` are those of AwaitedMessages::Add, `connection` that of
   // UnfinishedBodies. `admission` outlives the receipt. The message must arrive within `time`, or
@@ -25,15 +24,11 @@ class SmallReceipt {
   SmallReceipt(Admission& admission, const std::string& caller, const std::string& connection,
                AwaitedMessages::GiveUp give_up, absl::Duration time);
 
-  // When to call Look next, by the real clock.
-  absl::Time next_look() const;
-
+  absl::Time next_look() const override;
   // Returns DEADLINE_EXCEEDED if the time is over, INVALID_ARGUMENT if too many bytes have been
   // received.
-  absl::Status Look();
-
-  // To be called with the size of the message once it is complete.
-  void Finish(int64_t bytes) { item_.Finish(bytes); }
+  absl::Status Look(absl::Time now) override;
+  Budget::Hold Finish(int64_t bytes) override;
 
  private:
   const absl::Time begun_;

@@ -1,4 +1,4 @@
-#include "server/rpc/open_streams.h"
+#include "server/rpc/call/open_streams.h"
 
 #include <algorithm>
 #include <utility>

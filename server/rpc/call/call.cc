@@ -1,0 +1,205 @@
+#include "server/rpc/call/call.h"
+
+#include <utility>
+
+#include "server/base/clock.h"
+#include "server/rpc/call/body_receipt.h"
+#include "server/rpc/call/peer.h"
+#include "server/rpc/call/small_receipt.h"
+
+namespace attendant::server {
+
+grpc::ServerGenericBidiReactor* Call::Start(const std::shared_ptr<Call>& call) {
+  {
+    absl::MutexLock lock(&call->mutex_);
+    call->self_ = call;
+  }
+  call->React([&] { return call->Begin(); });
+  return call.get();
+}
+
+Call::Call(CallEntry entry)
+    : method_context_(entry.context),
+      context_(entry.context.service),
+      call_(entry.call),
+      peer_(std::move(entry.peer)),
+      connection_(ConnectionOf(call_.peer())),
+      started_(context_.clock.Now()),
+      place_(std::move(entry.place)),
+      memory_(std::move(entry.memory)),
+      account_(std::move(entry.account)),
+      counted_(account_.has_value()) {}
+
+void Call::Receive(std::unique_ptr<MessageReceipt> receipt) {
+  absl::MutexLock lock(&mutex_);
+  if (ended_) return;
+  receipt_ = std::move(receipt);
+  LimitReceiving();
+  StartRead(&message_);
+}
+
+void Call::ReceiveBody(Budget::Hold permit) {
+  const ServiceLimits& limits = context_.limits;
+  Receive(std::make_unique<BodyReceipt>(
+      context_.admission,
+      ReceiptLimits{limits.max_request_bytes, limits.receive_timeout, limits.min_receive_rate},
+      peer_, connection_, std::move(permit), RealClock().Now()));
+}
+
+void Call::ReceiveSmall() {
+  auto evict = [this, weak = weak_from_this()] {
+    if (const auto self = weak.lock()) React([this] { EndReceiving(TooManyAwaitedError()); });
+  };
+  Receive(std::make_unique<SmallReceipt>(context_.admission, peer_, connection_, std::move(evict),
+                                         context_.limits.receive_timeout));
+}
+
+void Call::OnReadDone(bool ok) {
+  React([&] { return TakeMessage(ok); });
+}
+
+absl::Status Call::TakeMessage(bool ok) {
+  grpc::ByteBuffer message;
+  std::unique_ptr<MessageReceipt> receipt;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (ended_) return absl::OkStatus();
+    if (receipt_ != nullptr) Unlimit();
+    receipt = std::move(receipt_);
+    message.Swap(&message_);
+  }
+  Budget::Hold permit;
+  if (receipt != nullptr) permit = receipt->Finish(static_cast<int64_t>(message.Length()));
+  receipt.reset();
+  return ok ? OnMessage(std::move(message), std::move(permit)) : OnNoMessage();
+}
+
+absl::Status Call::OnNoMessage() {
+  if (context_.admission.closed()) return DrainingError();
+  if (call_.IsCancelled()) return LostCallerError(call_, context_);
+  return absl::InvalidArgumentError("the call ended without a request message");
+}
+
+void Call::OnWriteDone(bool ok) {
+  React([&] {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (!ended_) Unlimit();
+    }
+    return OnWritten(ok);
+  });
+}
+
+void Call::OnCancel() {
+  React([this] { OnLost(); });
+}
+
+void Call::OnLost() { End({LostCallerError(call_, context_)}); }
+
+void Call::Limit(absl::Time time, Expired expired) {
+  Unlimit();
+  auto call = [weak = weak_from_this(), number = ++limits_, expired] {
+    if (const auto self = weak.lock()) self->React([&] { self->OnLimit(number, expired); });
+  };
+  limit_ = SharedTimer().Set(time, std::move(call));
+}
+
+void Call::Unlimit() {
+  if (limit_) SharedTimer().Cancel(*limit_);
+  limit_.reset();
+}
+
+void Call::OnLimit(uint64_t number, Expired expired) {
+  absl::Status status;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (number != limits_ || !limit_) return;  // it was on its way when it was replaced
+    status = (this->*expired)();
+  }
+  if (!status.ok()) EndReceiving(status);
+}
+
+void Call::LimitReceiving() { Limit(receipt_->next_look(), &Call::OnReceiveTimeout); }
+
+absl::Status Call::OnReceiveTimeout() {
+  absl::Status status = receipt_->Look(RealClock().Now());
+  if (status.ok()) LimitReceiving();
+  return status;
+}
+
+void Call::LimitSending() noexcept {
+  Guarded([this] {
+    Limit(RealClock().Now() + context_.limits.send_timeout, &Call::OnSendTimeout);
+  }).IgnoreError();
+}
+
+// Cancelling is all that gRPC lets one do to a write that makes no progress.
+absl::Status Call::OnSendTimeout() {
+  if (counted_) context_.metrics.CountUnsentAnswer();
+  call_.TryCancel();
+  return absl::OkStatus();
+}
+
+void Call::End(CallEnd end) noexcept { End(std::move(end), /*only_receiving=*/false); }
+
+void Call::EndReceiving(const absl::Status& status) noexcept {
+  End({status}, /*only_receiving=*/true);
+}
+
+void Call::End(CallEnd end, bool only_receiving) noexcept {
+  std::unique_ptr<MessageReceipt> receipt;
+  std::optional<RequestAccount> account;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (ended_ || (only_receiving && receipt_ == nullptr)) return;
+    ended_ = counting_ = true;
+    Unlimit();
+    receipt = std::move(receipt_);
+    account.swap(account_);
+  }
+  receipt.reset();
+  if (account && end.queued) {
+    account->SetQueued(*end.queued);
+    context_.admission.ReportAnswered(context_.clock.Now() - started_);
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    const bool responds = end.status.ok() && end.response.Valid();
+    if (responds) {
+      memory_ = std::move(end.memory);
+      response_.Swap(&end.response);
+    }
+    Finish(end.status, responds ? &response_ : nullptr);
+  }
+  // Without the mutex, as it may log.
+  if (account) account->Report(end.status, context_);
+  Budget::Hold place;
+  absl::MutexLock lock(&mutex_);
+  counting_ = false;
+  if (done_) place = std::move(place_);
+}
+
+void Call::FinishNow(const absl::Status& status) noexcept { Finish(status, nullptr); }
+
+void Call::Finish(const absl::Status& status, grpc::ByteBuffer* response) noexcept {
+  ended_ = true;
+  LimitSending();
+  grpc::Status end = EndOf(status, context_, call_);
+  if (response == nullptr) return grpc::ServerGenericBidiReactor::Finish(std::move(end));
+  StartWriteAndFinish(response, grpc::WriteOptions(), std::move(end));
+}
+
+void Call::OnDone() {
+  React([this] { OnEnd(); });
+  std::shared_ptr<Call> self;
+  Budget::Hold place, memory;
+  absl::MutexLock lock(&mutex_);
+  done_ = true;
+  Unlimit();
+  response_.Clear();
+  if (!counting_) place = std::move(place_);
+  memory = std::move(memory_);
+  self = std::move(self_);
+}
+
+}  // namespace attendant::server

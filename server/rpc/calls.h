@@ -1,0 +1,39 @@
+// The kinds of calls.
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/request/quick_method.h"
+#include "server/rpc/call/call.h"
+
+namespace attendant::server {
+
+// Methods with a job. A caller may half-close after its message or not.
+std::shared_ptr<Call> NewAttendCall(CallEntry entry);
+std::shared_ptr<Call> NewEncodeCall(CallEntry entry);
+std::shared_ptr<Call> NewPutMemoryCall(CallEntry entry);
+std::shared_ptr<Call> NewModelInferCall(CallEntry entry);
+
+// EncodeStream (stream_reactor.h).
+std::shared_ptr<Call> NewStreamCall(CallEntry entry);
+
+// A method that is answered at once.
+std::shared_ptr<Call> NewQuickCall(CallEntry entry, QuickMethod method);
+
+// The methods of grpc.health.v1.Health. They take no slot, so that probes succeed on a server that
+// is full. CheckHealth is a QuickMethod.
+absl::StatusOr<grpc::ByteBuffer> CheckHealth(const MethodContext& context,
+                                             const grpc::ByteBuffer& message, std::string& model);
+std::shared_ptr<Call> NewHealthWatch(CallEntry entry);
+
+// A stream of grpc.reflection.v1alpha.ServerReflection. Reads a request, writes its answer, and so
+// on, until the client half-closes. Ends with INVALID_ARGUMENT if a message is malformed or too
+// large, with DEADLINE_EXCEEDED if none is complete in time, and with UNAVAILABLE when the server
+// drains.
+std::shared_ptr<Call> NewReflectionCall(CallEntry entry);
+
+}  // namespace attendant::server

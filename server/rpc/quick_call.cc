@@ -1,0 +1,39 @@
+#include <utility>
+
+#include "server/rpc/calls.h"
+
+namespace attendant::server {
+namespace {
+
+class QuickCall final : public Call {
+ public:
+  QuickCall(CallEntry entry, QuickMethod method) : Call(std::move(entry)), method_(method) {}
+
+ private:
+  absl::Status Begin() override {
+    ReceiveSmall();
+    return absl::OkStatus();
+  }
+
+  absl::Status OnMessage(grpc::ByteBuffer message, Budget::Hold) override {
+    std::string model;
+    absl::StatusOr<grpc::ByteBuffer> response = method_(method_context_, message, model);
+    {
+      absl::MutexLock lock(&mutex_);
+      if (account_) account_->SetModel(model);
+    }
+    if (!response.ok()) return response.status();
+    End({absl::OkStatus(), *std::move(response)});
+    return absl::OkStatus();
+  }
+
+  const QuickMethod method_;
+};
+
+}  // namespace
+
+std::shared_ptr<Call> NewQuickCall(CallEntry entry, QuickMethod method) {
+  return std::make_shared<QuickCall>(std::move(entry), method);
+}
+
+}  // namespace attendant::server
