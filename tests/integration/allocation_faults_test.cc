@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -73,18 +74,18 @@ class AllocationFaultsTest : public testing::Test {
   }
 
   // Calls repeatedly, each time with another allocation that fails, until none is left.
-  void FailEach(Outcome (AllocationFaultsTest::*call)()) {
-    const Outcome expected = (this->*call)();
+  void FailEach(const std::function<Outcome()>& call) {
+    const Outcome expected = call();
     ASSERT_EQ(expected.code, grpc::StatusCode::OK);
     faults_->until_failure = kNever;
-    (this->*call)();
+    call();
     const int64_t allocations = kNever - faults_->until_failure;
     EXPECT_GT(allocations, 50);
     int64_t failed = 0;
     for (int64_t nth = 1; nth <= allocations && !HasFailure(); ++nth) {
       SCOPED_TRACE(absl::StrCat("allocation ", nth, " of ", allocations));
       faults_->until_failure = nth;
-      const Outcome outcome = (this->*call)();
+      const Outcome outcome = call();
       faults_->until_failure = 0;
       if (outcome.code == grpc::StatusCode::OK) {
         EXPECT_EQ(outcome.answer, expected.answer);
@@ -99,7 +100,7 @@ class AllocationFaultsTest : public testing::Test {
       }
     }
     EXPECT_GT(failed, 50);
-    EXPECT_EQ((this->*call)().answer, expected.answer);
+    EXPECT_EQ(call().answer, expected.answer);
   }
 
   SharedWithServer<AllocationFaults> faults_;
@@ -109,8 +110,8 @@ class AllocationFaultsTest : public testing::Test {
 };
 
 TEST_F(AllocationFaultsTest, ACallEndsAndNothingIsHeldAfterwards) {
-  FailEach(&AllocationFaultsTest::Encode);
-  FailEach(&AllocationFaultsTest::EncodeItem);
+  FailEach([this] { return Encode(); });
+  FailEach([this] { return EncodeItem(); });
   server_.process().Signal(SIGTERM);
   EXPECT_EQ(server_.process().AwaitEnd().code, 0);
 }

@@ -137,6 +137,7 @@ absl::Status Call::OnReceiveTimeout() {
 
 void Call::LimitSending() noexcept {
   Guarded([this] {
+    mutex_.AssertHeld();
     Limit(RealClock().Now() + context_.limits.send_timeout, &Call::OnSendTimeout);
   }).IgnoreError();
 }
