@@ -11,7 +11,6 @@
 #include "server/rpc/call/peer.h"
 #include "server/rpc/call/request_end.h"
 #include "server/rpc/call/trace_context.h"
-#include "server/rpc/calls.h"
 
 namespace attendant::server {
 namespace {
@@ -67,8 +66,8 @@ absl::Status CallEntrance::Admit(grpc::GenericCallbackServerContext& call,
   if (!peer.ok()) return peer.status();
   const CallMethod* const method = FindCallMethod(call.method());
   if (method == nullptr) return absl::UnimplementedError(WhyNoMethod(call.method()));
-  CallEntry entry = {method_context_, open_streams_, recent_.find(method->name)->second, call,
-                     *std::move(peer)};
+  CallEntry entry = {method_context_, recent_.find(method->name)->second, call};
+  entry.peer = *std::move(peer);
   if (method->needs != CallMethod::Needs::kNothing) {
     const std::string trace = TraceParentOf(call);
     if (!trace.empty()) call.AddTrailingMetadata(kTraceParent, trace);
@@ -76,8 +75,7 @@ absl::Status CallEntrance::Admit(grpc::GenericCallbackServerContext& call,
     if (absl::Status status = TakePlace(method->needs, entry); !status.ok()) return status;
   }
   entry.account.swap(account);
-  admitted = method->quick != nullptr ? NewQuickCall(std::move(entry), method->quick)
-                                      : method->make(std::move(entry));
+  admitted = method->make(std::move(entry));
   return absl::OkStatus();
 }
 
@@ -92,9 +90,10 @@ absl::StatusOr<std::string> CallEntrance::Identify(
   return IdentifyPeer(call, context_.limits.trusted_proxies, context_.secrets);
 }
 
-absl::Status CallEntrance::TakePlace(CallMethod::Needs needs, CallEntry& entry) const {
+absl::Status CallEntrance::TakePlace(CallMethod::Needs needs, CallEntry& entry) {
   Admission& admission = context_.admission;
   if (needs == CallMethod::Needs::kStream) {
+    entry.open_streams = &open_streams_;
     const absl::Status status = admission.TakeStream(entry.peer, entry.place);
     if (!status.ok()) return status;
     return admission.Charge({entry.peer, RecentSize::kLeast, HeldFor::kReceiving}, entry.memory);

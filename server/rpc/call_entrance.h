@@ -46,7 +46,7 @@ class CallEntrance final : public grpc::CallbackGenericService {
                      std::optional<RequestAccount>& account);
   // Returns the peer of a call that its caller may make.
   absl::StatusOr<std::string> Identify(const grpc::GenericCallbackServerContext& call) const;
-  absl::Status TakePlace(CallMethod::Needs needs, CallEntry& entry) const;
+  absl::Status TakePlace(CallMethod::Needs needs, CallEntry& entry);
 
   const ServiceContext context_;
   HealthStates health_;

@@ -1,13 +1,29 @@
 #include "server/rpc/call_methods.h"
 
+#include <utility>
+
 #include "absl/strings/strip.h"
 #include "attendant/v1/encoder_service.grpc.pb.h"
 #include "inference/inference_service.grpc.pb.h"
+#include "server/inference/infer.h"
 #include "server/inference/inference_methods.h"
 #include "server/rpc/calls.h"
 #include "server/rpc/model_methods.h"
 
 namespace attendant::server {
+namespace {
+
+template <PrepareJob prepare>
+std::shared_ptr<Call> Queued(CallEntry entry) {
+  return NewJobCall(std::move(entry), prepare);
+}
+
+template <QuickMethod method>
+std::shared_ptr<Call> Answered(CallEntry entry) {
+  return NewQuickCall(std::move(entry), method);
+}
+
+}  // namespace
 
 absl::Span<const CallMethod> CallMethods() {
   using Needs = CallMethod::Needs;
@@ -16,30 +32,30 @@ absl::Span<const CallMethod> CallMethods() {
   static constexpr const char* kHealth = "grpc.health.v1.Health";
   static constexpr const char* kReflection = "grpc.reflection.v1alpha.ServerReflection";
   static constexpr CallMethod kMethods[] = {
-      {kEncoder, "Attend", Needs::kQueue, NewAttendCall},
-      {kEncoder, "Encode", Needs::kQueue, NewEncodeCall},
+      {kEncoder, "Attend", Needs::kQueue, Queued<PrepareAttend>},
+      {kEncoder, "Encode", Needs::kQueue, Queued<PrepareEncode>},
       {kEncoder, "EncodeStream", Needs::kStream, NewStreamCall},
-      {kEncoder, "PutMemory", Needs::kQueue, NewPutMemoryCall},
-      {kEncoder, "ListModels", Needs::kSlot, nullptr, ListModels},
-      {kEncoder, "GetModel", Needs::kSlot, nullptr, GetModel},
-      {kEncoder, "GetTokenizer", Needs::kSlot, nullptr, GetTokenizer},
-      {kEncoder, "DropMemory", Needs::kSlot, nullptr, DropMemory},
-      {kInference, "ModelInfer", Needs::kQueue, NewModelInferCall},
-      {kInference, "ServerLive", Needs::kSlot, nullptr, Quick<ServerLive>},
-      {kInference, "ServerReady", Needs::kSlot, nullptr, Quick<ServerReady>},
-      {kInference, "ModelReady", Needs::kSlot, nullptr, Quick<ModelReady>},
-      {kInference, "ServerMetadata", Needs::kSlot, nullptr, Quick<ServerMetadata>},
-      {kInference, "ModelMetadata", Needs::kSlot, nullptr, Quick<ModelMetadata>},
-      {kInference, "ModelConfig", Needs::kSlot, nullptr, Quick<ModelConfig>},
-      {kInference, "ModelStatistics", Needs::kSlot, nullptr, Quick<ModelStatistics>},
-      {kInference, "RepositoryIndex", Needs::kSlot, nullptr, Quick<RepositoryIndex>},
-      {kInference, "SystemSharedMemoryStatus", Needs::kSlot, nullptr, Quick<SharedMemoryStatus>},
-      {kInference, "SystemSharedMemoryUnregister", Needs::kSlot, nullptr,
-       Quick<SharedMemoryUnregister>},
-      {kInference, "CudaSharedMemoryStatus", Needs::kSlot, nullptr, Quick<SharedMemoryStatus>},
-      {kInference, "CudaSharedMemoryUnregister", Needs::kSlot, nullptr,
-       Quick<SharedMemoryUnregister>},
-      {kHealth, "Check", Needs::kNothing, nullptr, CheckHealth},
+      {kEncoder, "PutMemory", Needs::kQueue, Queued<PreparePutMemory>},
+      {kEncoder, "ListModels", Needs::kSlot, Answered<ListModels>},
+      {kEncoder, "GetModel", Needs::kSlot, Answered<GetModel>},
+      {kEncoder, "GetTokenizer", Needs::kSlot, Answered<GetTokenizer>},
+      {kEncoder, "DropMemory", Needs::kSlot, Answered<DropMemory>},
+      {kInference, "ModelInfer", Needs::kQueue, Queued<PrepareInfer>},
+      {kInference, "ServerLive", Needs::kSlot, Answered<Quick<ServerLive>>},
+      {kInference, "ServerReady", Needs::kSlot, Answered<Quick<ServerReady>>},
+      {kInference, "ModelReady", Needs::kSlot, Answered<Quick<ModelReady>>},
+      {kInference, "ServerMetadata", Needs::kSlot, Answered<Quick<ServerMetadata>>},
+      {kInference, "ModelMetadata", Needs::kSlot, Answered<Quick<ModelMetadata>>},
+      {kInference, "ModelConfig", Needs::kSlot, Answered<Quick<ModelConfig>>},
+      {kInference, "ModelStatistics", Needs::kSlot, Answered<Quick<ModelStatistics>>},
+      {kInference, "RepositoryIndex", Needs::kSlot, Answered<Quick<RepositoryIndex>>},
+      {kInference, "SystemSharedMemoryStatus", Needs::kSlot, Answered<Quick<SharedMemoryStatus>>},
+      {kInference, "SystemSharedMemoryUnregister", Needs::kSlot,
+       Answered<Quick<SharedMemoryUnregister>>},
+      {kInference, "CudaSharedMemoryStatus", Needs::kSlot, Answered<Quick<SharedMemoryStatus>>},
+      {kInference, "CudaSharedMemoryUnregister", Needs::kSlot,
+       Answered<Quick<SharedMemoryUnregister>>},
+      {kHealth, "Check", Needs::kNothing, Answered<CheckHealth>},
       {kHealth, "Watch", Needs::kNothing, NewHealthWatch},
       {kReflection, "ServerReflectionInfo", Needs::kStream, NewReflectionCall},
   };

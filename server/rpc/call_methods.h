@@ -5,7 +5,6 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "server/request/quick_method.h"
 #include "server/rpc/call/call.h"
 
 namespace attendant::server {
@@ -16,9 +15,8 @@ struct CallMethod {
 
   const char* service;  // its full name
   const char* name;
-  Needs needs;                                     // kNothing: its calls count in no metric either
-  std::shared_ptr<Call> (*make)(CallEntry entry);  // null: it is quick
-  QuickMethod quick = nullptr;
+  Needs needs;  // kNothing: its calls count in no metric either
+  std::shared_ptr<Call> (*make)(CallEntry entry);
 };
 
 absl::Span<const CallMethod> CallMethods();

@@ -7,16 +7,17 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "server/execution/prepare_request.h"
 #include "server/request/quick_method.h"
 #include "server/rpc/call/call.h"
 
 namespace attendant::server {
 
-// Methods with a job. A caller may half-close after its message or not.
-std::shared_ptr<Call> NewAttendCall(CallEntry entry);
-std::shared_ptr<Call> NewEncodeCall(CallEntry entry);
-std::shared_ptr<Call> NewPutMemoryCall(CallEntry entry);
-std::shared_ptr<Call> NewModelInferCall(CallEntry entry);
+// A method with a job, which `prepare` makes of its message. A caller may half-close after its
+// message or not.
+using PrepareJob = absl::StatusOr<PreparedCompute> (*)(const grpc::ByteBuffer& message,
+                                                       const ServiceContext& context);
+std::shared_ptr<Call> NewJobCall(CallEntry entry, PrepareJob prepare);
 
 // EncodeStream (stream_reactor.h).
 std::shared_ptr<Call> NewStreamCall(CallEntry entry);

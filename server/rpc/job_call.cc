@@ -4,8 +4,6 @@
 #include <utility>
 
 #include "server/execution/compute_job.h"
-#include "server/execution/prepare_request.h"
-#include "server/inference/infer.h"
 #include "server/rpc/calls.h"
 
 namespace attendant::server {
@@ -14,27 +12,28 @@ namespace {
 // Permit -> message -> job -> response.
 //
 // The request's memory is held without a gap: by the permit while the body is received
-// (call/message_receipt.h), by the job until it has ended, and by the call until the answer has left.
+// (call/message_receipt.h), by the job until it has ended, and by the call until the answer has
+// left.
 //
 // The permit and the end of the job come on threads of their own. The job holds the call until it
 // has ended; a permit that comes late finds it ended or gone.
-template <auto Prepare>
 class JobCall final : public Call {
  public:
-  explicit JobCall(CallEntry entry) : Call(std::move(entry)), recent_(entry.recent) {}
+  JobCall(CallEntry entry, PrepareJob prepare)
+      : Call(std::move(entry)), prepare_(prepare), recent_(entry.recent) {}
 
  private:
   absl::Status Begin() override;
   absl::Status OnMessage(grpc::ByteBuffer message, Budget::Hold memory) override;
   void OnLost() override;
 
+  const PrepareJob prepare_;
   RecentSize& recent_;
   const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
   std::unique_ptr<Budget::Pending> pending_permit_;
 };
 
-template <auto Prepare>
-absl::Status JobCall<Prepare>::Begin() {
+absl::Status JobCall::Begin() {
   Budget& memory = context_.admission.memory();
   // Twice the largest body holds any request whose answer is of its size.
   const int64_t most = std::min(2 * context_.limits.max_request_bytes, memory.total());
@@ -49,10 +48,8 @@ absl::Status JobCall<Prepare>::Begin() {
   return absl::OkStatus();
 }
 
-template <auto Prepare>
-absl::Status JobCall<Prepare>::OnMessage(grpc::ByteBuffer message,
-                                                      Budget::Hold memory) {
-  auto prepared = Prepare(message, context_);
+absl::Status JobCall::OnMessage(grpc::ByteBuffer message, Budget::Hold memory) {
+  absl::StatusOr<PreparedCompute> prepared = prepare_(message, context_);
   message.Clear();  // what is needed of it, the request holds
   if (!prepared.ok()) return prepared.status();
   recent_.Report(prepared->bytes);
@@ -72,8 +69,7 @@ absl::Status JobCall<Prepare>::OnMessage(grpc::ByteBuffer message,
       return absl::OkStatus();
     });
   };
-  auto job =
-      std::make_shared<ComputeJob>(std::move(prepared->request), cancelled_, std::move(end));
+  auto job = std::make_shared<ComputeJob>(std::move(prepared->request), cancelled_, std::move(end));
   job->held.memory = std::move(memory);
   job->deadline = std::min(DeadlineOf(call_, context_.clock), started_ + prepared->timeout);
   job->peer = peer_;
@@ -86,8 +82,7 @@ absl::Status JobCall<Prepare>::OnMessage(grpc::ByteBuffer message,
   return context_.queue.Submit(std::move(job));
 }
 
-template <auto Prepare>
-void JobCall<Prepare>::OnLost() {
+void JobCall::OnLost() {
   cancelled_->store(true, std::memory_order_relaxed);
   Call::OnLost();
   context_.queue.FailExpired();
@@ -95,17 +90,8 @@ void JobCall<Prepare>::OnLost() {
 
 }  // namespace
 
-std::shared_ptr<Call> NewAttendCall(CallEntry entry) {
-  return std::make_shared<JobCall<PrepareAttend>>(std::move(entry));
-}
-std::shared_ptr<Call> NewEncodeCall(CallEntry entry) {
-  return std::make_shared<JobCall<PrepareEncode>>(std::move(entry));
-}
-std::shared_ptr<Call> NewPutMemoryCall(CallEntry entry) {
-  return std::make_shared<JobCall<PreparePutMemory>>(std::move(entry));
-}
-std::shared_ptr<Call> NewModelInferCall(CallEntry entry) {
-  return std::make_shared<JobCall<PrepareInfer>>(std::move(entry));
+std::shared_ptr<Call> NewJobCall(CallEntry entry, PrepareJob prepare) {
+  return std::make_shared<JobCall>(std::move(entry), prepare);
 }
 
 }  // namespace attendant::server

@@ -18,18 +18,10 @@ constexpr SmallMessageNames kReflectionRequestNames = {"a reflection request", "
 // are few of these streams, the time for a message runs from the start, and received bytes are
 // charged as in a call with a job. Otherwise it holds what an EncodeStream does: a place among the
 // streams while it is open, and a slot from the arrival of a request until its answer has left.
-//
-// Drain comes on a thread of its own.
-class ReflectionCall final : public Call, public OpenStream {
+class ReflectionCall final : public Call {
  public:
   explicit ReflectionCall(CallEntry entry)
-      : Call(std::move(entry)),
-        open_streams_(entry.open_streams),
-        request_account_(*std::exchange(account_, std::nullopt)) {}
-
-  void Drain() override {
-    React([this] { EndReceiving(DrainingError()); });
-  }
+      : Call(std::move(entry)), request_account_(*std::exchange(account_, std::nullopt)) {}
 
  private:
   absl::Status Begin() override;
@@ -41,7 +33,6 @@ class ReflectionCall final : public Call, public OpenStream {
   void Read();
   absl::Status Answer(const grpc::ByteBuffer& message, Budget::Hold memory);
 
-  OpenStreams& open_streams_;
   const RequestAccount request_account_;  // from which each request has one
   // Only reactions use these, one at a time.
   Budget::Hold reflection_place_;  // among the streams of reflection
@@ -56,7 +47,6 @@ absl::Status ReflectionCall::Begin() {
     return Refused(share ? Refusal::kPeerShare : Refusal::kStreams,
                    "too many reflection streams are open");
   }
-  open_streams_.Add({shared_from_this(), this});
   Read();
   return absl::OkStatus();
 }
@@ -110,7 +100,6 @@ absl::Status ReflectionCall::OnWritten(bool ok) {
 }
 
 void ReflectionCall::OnEnd() {
-  open_streams_.Remove(this);
   slot_.Release();
   reflection_place_.Release();
 }

@@ -12,7 +12,6 @@ namespace attendant::server {
 StreamReactor::StreamReactor(CallEntry entry)
     : Call(std::move(entry)),
       recent_(entry.recent),
-      open_streams_(entry.open_streams),
       deadline_(DeadlineOf(call_, context_.clock)),
       item_account_(*std::exchange(account_, std::nullopt)),
       permit_(std::move(memory_)) {}
@@ -20,16 +19,9 @@ StreamReactor::StreamReactor(CallEntry entry)
 absl::Status StreamReactor::Begin() {
   receiver_.emplace(connection_, Receiving());
   receiver_->SetAllowance(permit_.amount());
-  {
-    absl::MutexLock lock(&mutex_);
-    Advance();
-  }
-  open_streams_.Add({shared_from_this(), this});
+  absl::MutexLock lock(&mutex_);
+  Advance();
   return absl::OkStatus();
-}
-
-void StreamReactor::Drain() {
-  React([this] { GiveUp(DrainingError()); });
 }
 
 void StreamReactor::GiveUp(const absl::Status& status) {
@@ -318,7 +310,6 @@ absl::Status StreamReactor::OnIdle() {
 }
 
 void StreamReactor::OnEnd() {
-  open_streams_.Remove(this);
   receiver_.reset();
   Budget::Hold permit;
   std::map<uint64_t, std::shared_ptr<StreamSequence>> sequences;

@@ -39,11 +39,9 @@ namespace attendant::server {
 // has left. An item alone in flight does without a slot, as the stream has its place among the
 // streams; without memory it is answered RESOURCE_EXHAUSTED. Every job holds the stream until it
 // has ended.
-class StreamReactor final : public Call, public OpenStream {
+class StreamReactor final : public Call {
  public:
   explicit StreamReactor(CallEntry entry);
-
-  void Drain() override;
 
  private:
   // An item and the sequence that it is a chunk of, which then is its own until it ends.
@@ -110,7 +108,6 @@ class StreamReactor final : public Call, public OpenStream {
   absl::Status OnIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   RecentSize& recent_;
-  OpenStreams& open_streams_;
   const absl::Time deadline_;
   const RequestAccount item_account_;  // from which each item has one
   const std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);

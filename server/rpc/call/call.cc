@@ -19,7 +19,10 @@ grpc::ServerGenericBidiReactor* Call::Start(const std::shared_ptr<Call>& call) {
     absl::MutexLock lock(&call->mutex_);
     call->self_ = call;
   }
-  call->React([&] { return call->Begin(); });
+  call->React([&] {
+    if (call->open_streams_ != nullptr) call->open_streams_->Add(call);
+    return call->Begin();
+  });
   return call.get();
 }
 
@@ -33,7 +36,12 @@ Call::Call(CallEntry entry)
       place_(std::move(entry.place)),
       memory_(std::move(entry.memory)),
       account_(std::move(entry.account)),
-      counted_(account_.has_value()) {}
+      counted_(account_.has_value()),
+      open_streams_(entry.open_streams) {}
+
+void Call::Drain() {
+  React([this] { GiveUp(DrainingError()); });
+}
 
 ReceivingCall Call::Receiving() {
   return {context_.admission, peer_, [this, weak = weak_from_this()](const absl::Status& status) {
@@ -199,6 +207,7 @@ void Call::Finish(const absl::Status& status, grpc::ByteBuffer* response) noexce
 }
 
 void Call::OnDone() {
+  if (open_streams_ != nullptr) open_streams_->Remove(this);
   React([this] { OnEnd(); });
   std::shared_ptr<Call> self;
   Budget::Hold place, memory;

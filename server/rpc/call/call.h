@@ -29,18 +29,22 @@ struct CallEnd {
 // A call from its headers until gRPC is done with it. gRPC holds the object (through self_) until
 // then.
 //
-// A call is entered on several threads: by reactions of gRPC, the timer, and others that a derived
-// class lets in. Each enters through React, which ends the call if the step returns an error or
-// throws. Other code therefore needs no handlers, but owners for all that it holds.
+// A call is entered on several threads: by reactions of gRPC, the timer, its connection, Drain, and
+// others that a derived class lets in. Each enters through React, which ends the call if the step
+// returns an error or throws. Other code therefore needs no handlers, but owners for all that it
+// holds.
 //
 // The state changes under `mutex_`. gRPC's operations are started with the mutex held, so that none
 // follows Finish; gRPC runs no reaction of this class inside them. Holds of budgets are given back
 // without the mutex, because that runs other calls.
-class Call : public grpc::ServerGenericBidiReactor, public std::enable_shared_from_this<Call> {
+class Call : public grpc::ServerGenericBidiReactor,
+             public OpenStream,
+             public std::enable_shared_from_this<Call> {
  public:
   // Begins the call, and returns it for gRPC.
   static grpc::ServerGenericBidiReactor* Start(const std::shared_ptr<Call>& call);
 
+  void Drain() final;
   void OnReadDone(bool ok) final;
   void OnWriteDone(bool ok) final;
   void OnCancel() final;
@@ -79,7 +83,7 @@ class Call : public grpc::ServerGenericBidiReactor, public std::enable_shared_fr
   void End(CallEnd end) noexcept;
   // Ends the call if it waits for the message of a receipt.
   void EndReceiving(const absl::Status& status) noexcept;
-  // There is no room for what the call receives: calls EndReceiving, unless it is overridden.
+  // There is no room for what the call receives, or the server drains.
   virtual void GiveUp(const absl::Status& status) { EndReceiving(status); }
   // Describes the call to its connection.
   ReceivingCall Receiving();
@@ -124,6 +128,7 @@ class Call : public grpc::ServerGenericBidiReactor, public std::enable_shared_fr
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const bool counted_;
+  OpenStreams* const open_streams_;  // null: it is no stream
   std::shared_ptr<Call> self_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<MessageReceipt> receipt_ ABSL_GUARDED_BY(mutex_);  // while a message is read
   std::optional<Timer::Ticket> limit_ ABSL_GUARDED_BY(mutex_);       // for receiving or sending

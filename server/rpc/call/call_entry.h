@@ -17,11 +17,11 @@ namespace attendant::server {
 struct CallEntry {
   // These outlive the call.
   const MethodContext& context;
-  OpenStreams& open_streams;
   RecentSize& recent;  // of the method
   grpc::CallbackServerContext& call;
 
-  std::string peer;
+  OpenStreams* open_streams = nullptr;  // of a stream; outlives it
+  std::string peer = {};
   Budget::Hold place = {};                     // a slot, or for a stream a place among the streams
   Budget::Hold memory = {};                    // for a stream, the permit with which it receives
   std::optional<RequestAccount> account = {};  // none: the call counts in no metric

@@ -127,5 +127,28 @@ TEST(PlanJobTest, CutsAJobIntoSlicesOfWholeSequences) {
   EXPECT_EQ(job->slices.size(), 2u);
 }
 
+TEST(PlanJobTest, PredictsARegistrationByItsRowsWhateverItsValuesAreMadeOf) {
+  ServiceParts parts(absl::Seconds(1));
+  const CostModel& model = *TestModels().at("tiny")->cost;
+  const double expected = model.Predict({0, 1, LayerPart::kInputs}).OfSequence(3, 0);
+  for (const bool has_values : {false, true}) {
+    ComputeRequest request;
+    request.span = {TestModels().at("tiny"), 0, 1};
+    request.operation = RegisterMemory();
+    request.layout.sequences = 1;
+    request.layout.cu_seqlens = {0, 0};
+    CrossKvRows rows;
+    rows.layout.sequences = 2;
+    rows.layout.cu_seqlens = {0, 2, 3};
+    if (has_values) rows.values.emplace();
+    request.keys = std::move(rows);
+    ComputeJob job(std::move(request), nullptr, [](ComputeJob::End) {});
+    PlanJob(parts.Context({1, 1}), job);
+    ASSERT_EQ(job.slices.size(), 1u);
+    EXPECT_EQ(job.slices[0].tokens, has_values ? 6 : 3);
+    EXPECT_NEAR(job.slices[0].seconds / expected, model.correction(parts.clock.Now()), 1e-6);
+  }
+}
+
 }  // namespace compute_job_test
 }  // namespace attendant::server
