@@ -189,7 +189,7 @@ absl::Duration WaitingJobs::Backlog(absl::Time now) const {
   return Running(now) + absl::Seconds(Ahead());
 }
 
-absl::Duration WaitingJobs::PredictTime(const Job& job, absl::Time deadline, absl::Time now) const {
+absl::Duration WaitingJobs::PredictWait(const Job& job, absl::Time deadline, absl::Time now) const {
   const double own = SecondsOf(job.slices);
   const absl::Time due = std::min(deadline, now + DueAfter(own, Ahead()));
   const auto slot = peer_slots_.find(job.peer);
@@ -208,15 +208,12 @@ absl::Duration WaitingJobs::PredictTime(const Job& job, absl::Time deadline, abs
     if (slot != peer_slots_.end() && i == slot->second) continue;
     before += std::clamp(clock - served_[i], 0.0, std::max(0.0, peers_[i].seconds));
   }
-  return Running(now) + absl::Seconds(before) / batch_limits_.instances +
-         absl::Seconds(job.overhead + own / Parallel(job.slices.size()));
+  return Running(now) + absl::Seconds(before) / batch_limits_.instances;
 }
 
 absl::Duration WaitingJobs::LikelyTime(const Job& job, absl::Time deadline, absl::Time now) const {
-  const absl::Duration time = PredictTime(job, deadline, now);
-  const absl::Duration least =
-      absl::Seconds(job.overhead + SecondsOf(job.slices) / Parallel(job.slices.size()));
-  return least + kWaitMargin * (time - least);
+  const double least = job.overhead + SecondsOf(job.slices) / Parallel(job.slices.size());
+  return absl::Seconds(least) + kWaitMargin * PredictWait(job, deadline, now);
 }
 
 absl::Status WaitingJobs::CheckInTime(const Job& job, absl::Time deadline, absl::Time now) const {

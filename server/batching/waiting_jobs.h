@@ -114,9 +114,9 @@ class WaitingJobs {
   absl::Status CheckInTime(const Job& job, absl::Time deadline, absl::Time now) const;
   // How long such a job takes from now on, if its wait becomes somewhat longer than predicted.
   absl::Duration LikelyTime(const Job& job, absl::Time deadline, absl::Time now) const;
-  // How long it takes by prediction: behind the batches that run, the work of its own peer that is
-  // due before it, and the fair shares of the other peers meanwhile.
-  absl::Duration PredictTime(const Job& job, absl::Time deadline, absl::Time now) const;
+  // How long it waits by prediction: for the batches that run, the work of its own peer that is due
+  // before it, and the fair shares of the other peers meanwhile.
+  absl::Duration PredictWait(const Job& job, absl::Time deadline, absl::Time now) const;
   // Not OK: the job cannot be done in time even if it is started now.
   absl::Status CheckMeetable(const QueuedJob& queued, absl::Time now) const;
   // Takes slices from the front of a job, and counts them as served to its peer.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/kernels/row_tiles.h"
 #include "server/base/fault.h"
 #include "server/execution/batch_observer.h"
 #include "server/host/node_binding.h"
@@ -59,7 +60,7 @@ void BatchExecutor::RunEntries(std::vector<EntryRun>& all, BatchClose close, Enc
 BatchExecutor::Entries BatchExecutor::Gather(std::vector<EntryRun>& batch, EncoderRun& run) {
   Entries entries;
   int64_t rows = 0;
-  cross_kv_rows_ = PlaceCrossKvOf(batch);
+  cross_kv_rows_ = PlaceCrossKv(batch);
   for (EntryRun& entry : batch) {
     absl::Status status = CheckAwaited(entry.job(), context_.clock.Now());
     if (status.ok()) status = Guarded([&] { return entry.Gather(run, rows, cross_kv_rows_); });
@@ -75,7 +76,7 @@ BatchExecutor::Entries BatchExecutor::Gather(std::vector<EntryRun>& batch, Encod
   return entries;
 }
 
-CrossKvRange BatchExecutor::PlaceCrossKvOf(const std::vector<EntryRun>& batch) {
+CrossKvRange BatchExecutor::PlaceCrossKv(const std::vector<EntryRun>& batch) {
   int64_t hidden_states = 0, keys = 0;
   bool has_values = false;
   for (const EntryRun& entry : batch) {
@@ -85,7 +86,9 @@ CrossKvRange BatchExecutor::PlaceCrossKvOf(const std::vector<EntryRun>& batch) {
     keys += input->layout.tokens();
     has_values = has_values || input->values;
   }
-  return PlaceCrossKv(hidden_states, keys, has_values);
+  const int64_t first = PaddedRows(hidden_states);
+  return {
+      .first_key = first, .first_value = first + (has_values ? PaddedRows(keys) : 0), .rows = 0};
 }
 
 absl::Status BatchExecutor::ProjectCrossKv(const Entries& entries, EncoderRun& run) {

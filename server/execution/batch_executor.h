@@ -31,7 +31,9 @@ class BatchExecutor {
   std::vector<EntryRun> Begin(const Batch& batch);
   void RunEntries(std::vector<EntryRun>& batch, BatchClose close, EncoderRun& run);
   Entries Gather(std::vector<EntryRun>& batch, EncoderRun& run);
-  static CrossKvRange PlaceCrossKvOf(const std::vector<EntryRun>& batch);
+  // Returns room for the rows of cross-attention after those of the hidden states: first of the
+  // keys, then of the values if there are any. Nothing is there yet.
+  static CrossKvRange PlaceCrossKv(const std::vector<EntryRun>& batch);
   void Describe(const Entries& entries);
   absl::Status ProjectCrossKv(const Entries& entries, EncoderRun& run);
   absl::StatusOr<MatrixView<const float>> RunEngine(const Entries& entries, EncoderRun& run);

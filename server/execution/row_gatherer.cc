@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/shape.h"
 #include "engine/kernels/convert.h"
-#include "engine/kernels/gemm/gemm.h"
 #include "server/tensors/status_mapping.h"
 
 namespace attendant::server {
@@ -23,13 +22,6 @@ absl::Status RefuseNonfinite(const char* field, const CheckedTensor& tensor, int
 }
 
 }  // namespace
-
-CrossKvRange PlaceCrossKv(int64_t tokens, int64_t cross_kv_tokens, bool has_values) {
-  const int64_t first = PaddedRows(tokens);
-  return {.first_key = first,
-          .first_value = first + (has_values ? PaddedRows(cross_kv_tokens) : 0),
-          .rows = 0};
-}
 
 absl::Status RowGatherer::Gather(const NamedRows& from, MatrixView<float> rows) {
   const CheckedTensor& tensor = from.tensor;

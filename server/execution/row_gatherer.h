@@ -20,11 +20,6 @@ struct NamedRows {
   const TokenLayout& layout;
 };
 
-// Room for the rows of cross-attention of a batch behind its `tokens` hidden states: first those of
-// the keys, `cross_kv_tokens` in all, then those of the values if it has them. Nothing is there
-// yet.
-CrossKvRange PlaceCrossKv(int64_t tokens, int64_t cross_kv_tokens, bool has_values);
-
 class RowGatherer {
  public:
   // With kReject, both functions return INVALID_ARGUMENT for the first value that is not finite.

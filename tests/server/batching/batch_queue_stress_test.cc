@@ -30,6 +30,7 @@ enum class End { kDrain, kFailAll, kFailAllAndGoOn };
 class StressTest : public testing::TestWithParam<std::tuple<int, int, End>> {
  protected:
   static constexpr int kJobsPerProducer = 2000;
+  static constexpr int64_t kMostJobs = 16, kMostTokens = 40;
 
   // Submits jobs and cancels some of its earlier ones.
   void Produce(int producer) {
@@ -37,8 +38,9 @@ class StressTest : public testing::TestWithParam<std::tuple<int, int, End>> {
     const int first = producer * kJobsPerProducer;
     for (int i = 0; i < kJobsPerProducer; ++i) {
       const int id = first + i;
-      const auto job = std::make_shared<TestJob>(
-          fates_[id], id, static_cast<int64_t>(random() % 40), static_cast<int>(random() % 3));
+      const auto job =
+          std::make_shared<TestJob>(fates_[id], id, static_cast<int64_t>(random() % kMostTokens),
+                                    static_cast<int>(random() % 3));
       job->peer = std::string(1, static_cast<char>('a' + random() % 4));
       if (random() % 4 == 0) {
         job->deadline = RealClock().Now() + absl::Microseconds(random() % 200);
@@ -54,8 +56,8 @@ class StressTest : public testing::TestWithParam<std::tuple<int, int, End>> {
   void Watch() {
     while (!done_) {
       const QueueCounts counts = queue_.counts();
-      EXPECT_LE(counts.jobs, 16);
-      EXPECT_LE(counts.tokens, 400);
+      EXPECT_LE(counts.jobs, kMostJobs);
+      EXPECT_LE(counts.tokens, kMostJobs * kMostTokens);  // max_tokens bounds turns, not the sum
       std::this_thread::yield();
     }
   }
@@ -63,7 +65,8 @@ class StressTest : public testing::TestWithParam<std::tuple<int, int, End>> {
   std::vector<Fate> fates_{3 * kJobsPerProducer};
   std::vector<char> accepted_ = std::vector<char>(3 * kJobsPerProducer);
   std::atomic<bool> done_{false};
-  BatchQueue queue_{RealClock(), {.max_jobs = 16, .max_tokens = 400}, {.max_batch_tokens = 64}};
+  BatchQueue queue_{
+      RealClock(), {.max_jobs = kMostJobs, .max_tokens = 400}, {.max_batch_tokens = 64}};
 };
 
 TEST_P(StressTest, EveryAcceptedJobEndsExactlyOnce) {

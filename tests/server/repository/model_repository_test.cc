@@ -134,7 +134,7 @@ TEST_F(ModelRepositoryTest, AFolderThatIsGoneIsAnErrorAtTheStartAndChangesNothin
   Settle();
   EXPECT_EQ(Served("a"), 1);
   ModelTable table;
-  ModelRepository other({folder_.path(), kPoll, kKeep}, hooks_, table, clock_);
+  ModelRepository other(settings_, hooks_, table, clock_);
   EXPECT_EQ(other.LoadAll().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(CheckRepository(folder_.path(), {}).code(), absl::StatusCode::kUnavailable);
   std::filesystem::rename(folder_.path() + ".away", folder_.path());
